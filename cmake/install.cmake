@@ -1,0 +1,18 @@
+# What `cmake --install` and the dist archive hold. Everything finds its neighbours relative to
+# itself, so that the tree may be moved.
+#
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+include(CMakePackageConfigHelpers)
+
+set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
+install(TARGETS libtcc EXPORT tcc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/tcc TYPE INCLUDE FILES_MATCHING PATTERN *.h)
+install(FILES LICENSE TYPE DOC)
+install(EXPORT tcc NAMESPACE tcc:: FILE tcc-config.cmake DESTINATION ${cmake_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tcc-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tcc-config-version.cmake DESTINATION ${cmake_dir})
+
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/tcc.pc.in tcc.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tcc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

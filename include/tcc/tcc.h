@@ -1,0 +1,153 @@
+/* libtcc: compile tile programs to GPU code.
+ *
+ * From simple to expert:
+ *     tcc_context *ctx = tcc_context_create();
+ *     tcc_module *mod;
+ *     if (tcc_compile(ctx, source, "sm_90a", &mod) == TCC_OK)
+ *         puts(tcc_module_output(mod, NULL));                  -- PTX, with its manifest
+ *
+ * `create` gives ownership and `destroy` takes it; every other pointer is borrowed. There is no
+ * global mutable state: distinct contexts may be used from distinct threads at once, one context
+ * from one thread at a time. The library never prints and never exits.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TCC_H
+#define TCC_TCC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tcc/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TCC_VERSION_MAJOR 0
+#define TCC_VERSION_MINOR 1
+#define TCC_VERSION_PATCH 0
+#define TCC_VERSION_STRING "0.1.0"
+
+/* The version of the library in use, "0.1.0". Thread-safe. */
+TCC_API const char *tcc_version(void);
+
+/* ---- contexts -------------------------------------------------------------------------- */
+
+typedef struct tcc_context tcc_context;
+
+/* Creates a compilation context; NULL when memory is short. */
+TCC_API tcc_context *tcc_context_create(void);
+
+/* Destroys a context. Modules it made stay valid until they are destroyed themselves. */
+TCC_API void tcc_context_destroy(tcc_context *ctx);
+
+/* Sends every diagnostic of later calls to `fn`. NULL, the default, drops them. */
+TCC_API void tcc_context_on_diagnostic(tcc_context *ctx, tcc_diagnostic_fn fn, void *user);
+
+/* ---- compiling ------------------------------------------------------------------------- */
+
+typedef struct tcc_module tcc_module;
+
+/* Compiles every kernel of a source text for one target, to the target's assembly.
+ *
+ * source  NUL-terminated UTF-8, borrowed          target  "sm_90a", …: tcc_target_name
+ * On success *out belongs to the caller: tcc_module_destroy.
+ * Returns TCC_OK, TCC_ERR_SYNTAX, TCC_ERR_TYPE, TCC_ERR_TARGET, TCC_ERR_UNSUPPORTED,
+ * TCC_ERR_MEMORY or TCC_ERR_INTERNAL, with *out NULL; diagnostics go to the context's callback.
+ * Thread-safe for distinct contexts. */
+TCC_API tcc_status tcc_compile(tcc_context *ctx, const char *source, const char *target,
+                               tcc_module **out);
+
+/* What a compilation stops at. The names are those of `tcc --emit=`: tcc_emit_name. */
+typedef enum tcc_emit {
+    TCC_EMIT_PTX = 0,
+    TCC_EMIT_IR,       /* tensor-level IR, as the frontend made it */
+    TCC_EMIT_TIR,      /* target-level IR, as the passes left it */
+    TCC_EMIT_LLVM,     /* LLVM IR text */
+    TCC_EMIT_CUBIN,    /* device object from ptxas (PATH, CUDA_HOME); binary */
+    TCC_EMIT_MANIFEST, /* JSON: docs/abi.md */
+    TCC_EMIT_COUNT
+} tcc_emit;
+
+/* "ptx", "ir", "tir", "llvm", "cubin", "manifest"; NULL when out of range. Thread-safe. */
+TCC_API const char *tcc_emit_name(tcc_emit emit);
+
+/* A binding of a symbolic dimension or a `const` to a number. */
+typedef struct tcc_define {
+    const char *name;
+    int64_t value;
+} tcc_define;
+
+typedef struct tcc_compile_options {
+    size_t struct_size;      /* sizeof(tcc_compile_options): lets the struct grow */
+    const char *target;      /* "sm_90a" */
+    const char *file;        /* for diagnostics and line tables; NULL: "<source>" */
+    tcc_emit emit;
+    const tcc_define *defines;
+    size_t n_defines;
+    const char *print_after; /* "all", "changed", a pass name, or NULL */
+    bool verify_each;        /* verify the IR after every pass */
+    bool time_passes;
+    const char *ptxas;       /* path of ptxas; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
+    const char *reproducer;  /* where a compiler bug leaves its input; NULL: nowhere */
+    /* Text asked for by print_after and time_passes, piece by piece; NULL drops it. */
+    void (*print)(const char *text, void *user);
+    void *print_user;
+} tcc_compile_options;
+
+/* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */
+TCC_API tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
+                                    const tcc_compile_options *options, tcc_module **out);
+
+/* Parses textual IR of any level, runs the named passes on it and prints the result.
+ *
+ * passes  "canonicalize,dce", or "" to parse, verify and print
+ * On success *out is a NUL-terminated text that belongs to the caller: tcc_text_destroy. */
+TCC_API tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *passes,
+                           const tcc_compile_options *options, char **out);
+TCC_API void tcc_text_destroy(char *text);
+
+/* Name and one-line description of the i-th pass in pipeline order; NULL past the last. */
+TCC_API const char *tcc_pass_name(size_t i);
+TCC_API const char *tcc_pass_summary(size_t i);
+
+/* Name of the i-th supported target, NULL past the last. Thread-safe. */
+TCC_API const char *tcc_target_name(size_t i);
+
+/* ---- modules --------------------------------------------------------------------------- */
+
+TCC_API void tcc_module_destroy(tcc_module *mod);
+
+/* What was compiled, in the form asked for. Text is NUL-terminated; *size, when given, gets the
+ * bytes without the terminator. Borrowed from the module. */
+TCC_API const void *tcc_module_output(const tcc_module *mod, size_t *size);
+
+/* The module's manifest as JSON (docs/abi.md). Borrowed from the module. */
+TCC_API const char *tcc_module_manifest(const tcc_module *mod);
+
+/* The schedule in force for every kernel, in the language's own syntax. Borrowed. */
+TCC_API const char *tcc_module_schedule(const tcc_module *mod);
+
+/* Number of kernels, and the name of the i-th in source order (NULL when out of range). */
+TCC_API size_t tcc_module_kernel_count(const tcc_module *mod);
+TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);
+
+/* Computes a kernel on the CPU as its tensor-level IR defines it, in double precision: the
+ * reference that GPU results are compared with. It costs one multiply-add a term, on one core.
+ *
+ * manifest  what tcc_module_manifest or the head of a PTX file gives
+ * dims      one extent for each entry of the manifest's "dims", in that order
+ * args      one pointer for each entry of "args": tensors are arrays of double, row-major, with
+ *           inputs and inout read and outputs and inout written; scalars are one double.
+ *           Inputs are taken as already rounded to their type; outputs are not rounded
+ * rows      when not NULL, only these n_rows flat indices over all free indices but the last of
+ *           each output are computed (a sample); the rest of the output is left as it was
+ * Returns TCC_OK, TCC_ERR_ARGUMENT, TCC_ERR_UNSUPPORTED or TCC_ERR_MEMORY. */
+TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *kernel,
+                                 const int64_t *dims, double *const *args, const int64_t *rows,
+                                 size_t n_rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,125 @@
+/* libtcc's runtime: load compiled kernels and launch them, with nothing but the GPU's driver.
+ *
+ * The CUDA driver is found with dlopen; neither cuda.h nor the toolkit is needed. Everything
+ * happens in the caller's current CUDA context and on the caller's stream; the runtime creates a
+ * context only through tcc_device_open, for programs that have none.
+ *
+ *     tcc_runtime *rt;            tcc_runtime_create(&rt, on_diagnostic, NULL);
+ *     tcc_program *prog;          tcc_program_load(rt, ptx, size, &prog);
+ *     const tcc_kernel *k = tcc_program_kernel(prog, "matmul");
+ *     int64_t dims[] = {4096, 4096, 4096};
+ *     tcc_arg args[] = {{.device = a}, {.device = b}, {.device = bias}, {.device = c}};
+ *     tcc_kernel_launch(k, dims, 3, args, 4, stream);
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TCC_RUNTIME_H
+#define TCC_TCC_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tcc/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tcc_runtime tcc_runtime;
+typedef struct tcc_program tcc_program;
+typedef struct tcc_kernel tcc_kernel;
+
+/* Finds the driver (libcuda.so.1). Errors of later calls on this runtime go to `fn`, which may be
+ * NULL. Returns TCC_OK, TCC_ERR_NO_DRIVER (no driver or no GPU) or TCC_ERR_MEMORY.
+ * On success *out belongs to the caller: tcc_runtime_destroy, after its programs. */
+TCC_API tcc_status tcc_runtime_create(tcc_runtime **out, tcc_diagnostic_fn fn, void *user);
+TCC_API void tcc_runtime_destroy(tcc_runtime *rt);
+
+/* Loads a PTX text that tcc wrote, or a cubin with the manifest of its module, into the current
+ * CUDA context. `image` is borrowed; PTX needs no terminator. The driver compiles PTX for the GPU
+ * at hand (about 0.1 to 0.2 s for each large kernel). `manifest` NULL: read from the PTX's head.
+ * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
+ * On success *out belongs to the caller: tcc_program_destroy. */
+TCC_API tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size,
+                                    const char *manifest, tcc_program **out);
+TCC_API void tcc_program_destroy(tcc_program *prog);
+
+/* The manifest as JSON, borrowed. */
+TCC_API const char *tcc_program_manifest(const tcc_program *prog);
+
+/* The kernel of this name, or the only one for NULL; NULL when there is none. Borrowed. */
+TCC_API const tcc_kernel *tcc_program_kernel(const tcc_program *prog, const char *name);
+
+/* ---- what a kernel takes --------------------------------------------------------------- */
+
+typedef enum tcc_arg_role { TCC_ARG_IN, TCC_ARG_OUT, TCC_ARG_INOUT, TCC_ARG_SCALAR } tcc_arg_role;
+
+typedef struct tcc_arg_info {
+    const char *name;
+    const char *type; /* "f16", "bf16", "f32", … */
+    tcc_arg_role role;
+    unsigned rank;             /* 0 for scalars */
+    const char *const *dims;   /* rank names; NULL where the extent is a number */
+    const int64_t *extents;    /* rank numbers; -1 where the extent is a name */
+} tcc_arg_info;
+
+TCC_API const char *tcc_kernel_name(const tcc_kernel *k);
+/* Symbolic dimensions, in the order that `dims` of tcc_kernel_launch takes. */
+TCC_API size_t tcc_kernel_dim_count(const tcc_kernel *k);
+TCC_API const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i);
+/* Arguments: parameters as declared, then outputs. info NULL when out of range. Borrowed. */
+TCC_API size_t tcc_kernel_arg_count(const tcc_kernel *k);
+TCC_API const tcc_arg_info *tcc_kernel_arg(const tcc_kernel *k, size_t i);
+
+/* ---- launching ------------------------------------------------------------------------- */
+
+/* One argument: a device address for tensors, a number for scalars. */
+typedef union tcc_arg {
+    uint64_t device; /* CUdeviceptr; tensors are row-major and contiguous */
+    double number;
+} tcc_arg;
+
+/* Enqueues one kernel on `stream` (a CUstream; NULL is the default stream) in the current context.
+ *
+ * dims  n_dims extents in elements, tcc_kernel_dim_name's order; 0 is allowed: nothing is
+ *       launched when an output is empty, and an empty sum is 0
+ * args  n_args of them, tcc_kernel_arg's order
+ * Of the kernel's variants the first that is valid for these extents and addresses runs. Tensor
+ * maps are encoded once for each set of arguments and kept. Asynchronous; inputs and outputs must
+ * stay allocated until the stream has passed it. Outputs may not overlap inputs.
+ * Returns TCC_OK, TCC_ERR_ARGUMENT, TCC_ERR_NO_VARIANT, TCC_ERR_DRIVER or TCC_ERR_MEMORY.
+ * Thread-safe: launches of one program from several threads are serialised on its cache only. */
+TCC_API tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
+                                     const tcc_arg *args, size_t n_args, void *stream);
+
+/* The entry name of the variant that such a launch would run; NULL when none is valid. */
+TCC_API const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
+                                       const tcc_arg *args, size_t n_args);
+
+/* ---- a small device layer, for tools and examples -------------------------------------- */
+
+typedef struct tcc_device tcc_device;
+
+/* Retains the primary context of GPU `ordinal` and makes it current. tcc_device_close undoes it. */
+TCC_API tcc_status tcc_device_open(tcc_runtime *rt, int ordinal, tcc_device **out);
+TCC_API void tcc_device_close(tcc_device *dev);
+/* "NVIDIA H200", and the driver's version as 1000 * major + 10 * minor (13000). */
+TCC_API const char *tcc_device_name(const tcc_device *dev);
+TCC_API int tcc_device_driver_version(const tcc_device *dev);
+
+/* Device memory in bytes, 256-byte aligned; copies and fills are synchronous. */
+TCC_API tcc_status tcc_device_alloc(tcc_device *dev, size_t bytes, uint64_t *out);
+TCC_API void tcc_device_free(tcc_device *dev, uint64_t device);
+TCC_API tcc_status tcc_device_write(tcc_device *dev, uint64_t device, const void *host, size_t n);
+TCC_API tcc_status tcc_device_read(tcc_device *dev, void *host, uint64_t device, size_t n);
+TCC_API tcc_status tcc_device_fill(tcc_device *dev, uint64_t device, uint8_t byte, size_t n);
+/* Waits for everything enqueued in the context; reports errors of earlier launches. */
+TCC_API tcc_status tcc_device_sync(tcc_device *dev);
+
+/* Calls `enqueue` once between two events on the default stream; *ms gets the time between them. */
+TCC_API tcc_status tcc_device_time(tcc_device *dev, tcc_status (*enqueue)(void *user), void *user,
+                                   float *ms);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

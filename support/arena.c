@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "support/arena.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct chunk {
+    struct chunk *next;
+    size_t cap, used;
+    alignas(max_align_t) char data[];
+} chunk;
+
+struct tcc_arena {
+    chunk *head;
+    jmp_buf *on_oom;
+    size_t used;
+};
+
+enum { FIRST_CHUNK_BYTES = 16 * 1024, MAX_CHUNK_BYTES = 1024 * 1024 };
+
+tcc_arena *tcc_arena_create(jmp_buf *on_oom)
+{
+    tcc_arena *a = calloc(1, sizeof *a);
+    if (a)
+        a->on_oom = on_oom;
+    return a;
+}
+
+void tcc_arena_destroy(tcc_arena *a)
+{
+    if (!a)
+        return;
+    for (chunk *c = a->head, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(a);
+}
+
+void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom)
+{
+    a->on_oom = on_oom;
+}
+
+static void out_of_memory(tcc_arena *a)
+{
+    if (a->on_oom)
+        longjmp(*a->on_oom, 1);
+    abort();
+}
+
+void *tcc_arena_alloc(tcc_arena *a, size_t size)
+{
+    const size_t align = alignof(max_align_t);
+    if (size > SIZE_MAX / 2)
+        out_of_memory(a);
+    size = (size + align - 1) & ~(align - 1);
+    if (!a->head || a->head->cap - a->head->used < size) {
+        size_t cap = a->head ? a->head->cap * 2 : FIRST_CHUNK_BYTES;
+        if (cap > MAX_CHUNK_BYTES)
+            cap = MAX_CHUNK_BYTES;
+        if (cap < size)
+            cap = size;
+        chunk *c = calloc(1, sizeof *c + cap);
+        if (!c)
+            out_of_memory(a);
+        c->cap = cap;
+        c->next = a->head;
+        a->head = c;
+    }
+    void *p = a->head->data + a->head->used;
+    a->head->used += size;
+    a->used += size;
+    return p;
+}
+
+char *tcc_arena_strndup(tcc_arena *a, const char *s, size_t n)
+{
+    char *p = tcc_arena_alloc(a, n + 1);
+    memcpy(p, s, n);
+    return p;
+}
+
+char *tcc_arena_strdup(tcc_arena *a, const char *s)
+{
+    return tcc_arena_strndup(a, s, strlen(s));
+}
+
+char *tcc_arena_printf(tcc_arena *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *p = tcc_arena_alloc(a, (size_t)n + 1);
+    va_start(args, format);
+    vsnprintf(p, (size_t)n + 1, format, args);
+    va_end(args);
+    return p;
+}
+
+size_t tcc_arena_used(const tcc_arena *a)
+{
+    return a->used;
+}
+
+void *tcc_arena_grow(tcc_arena *a, void *data, size_t elem, size_t len, size_t *cap)
+{
+    if (len < *cap)
+        return data;
+    size_t new_cap = *cap ? *cap * 2 : 8;
+    void *p = tcc_arena_alloc(a, new_cap * elem);
+    if (len)
+        memcpy(p, data, len * elem);
+    *cap = new_cap;
+    return p;
+}

@@ -1,0 +1,55 @@
+# The lit suite. `lit build/tests` runs it all; `lit tests/frontend` runs a part on build/ or on
+# the build directory that TCC_BUILD_DIR names.
+#
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import ctypes
+import os
+import shutil
+
+import lit.formats
+
+here = os.path.dirname(os.path.abspath(__file__))
+root = os.path.dirname(here)
+build = getattr(config, "build_dir", None) or os.environ.get("TCC_BUILD_DIR") or root + "/build"
+llvm = getattr(config, "llvm_tools_dir", "/usr/lib/llvm-22/bin")
+
+config.name = "tcc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".tile", ".tir", ".test"]
+config.excludes = ["fuzz", "gpu", "unit"]
+config.test_source_root = here
+config.test_exec_root = build + "/tests"
+
+# tcc, tcc-opt, tcc-run; FileCheck, not, count, split-file
+path = [build + "/bin", llvm, config.environment["PATH"]]
+config.environment["PATH"] = os.pathsep.join(path)
+for name in ("CUDA_HOME", "CK_FORK"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions += [("%root", root), ("%build", build)]
+
+
+def find_ptxas():
+    """ptxas, looked for where libtcc looks."""
+    cuda = [os.environ["CUDA_HOME"] + "/bin"] if "CUDA_HOME" in os.environ else []
+    cuda += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
+    return shutil.which("ptxas", path=os.pathsep.join(cuda))
+
+
+def has_gpu():
+    """Whether there is a CUDA driver with a GPU."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+ptxas = find_ptxas()
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
+if has_gpu():
+    config.available_features.add("gpu")

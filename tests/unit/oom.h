@@ -1,0 +1,11 @@
+/* oom: makes allocations fail. It reaches malloc, calloc and realloc called from the rooms and the
+ * test, which are linked with --wrap, and nothing inside shared libraries.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TESTS_OOM_H
+#define TCC_TESTS_OOM_H
+
+/* The next n allocations succeed and the one after them, alone, fails; -1 disarms. */
+void oom_fail_after(long n);
+
+#endif

@@ -1,5 +1,6 @@
 /* oom: makes allocations fail. It reaches malloc, calloc and realloc called from the rooms and the
- * test, which are linked with --wrap, and nothing inside shared libraries.
+ * test, which are linked with --wrap, and nothing inside shared libraries. Check allocates too:
+ * assert after disarming.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_OOM_H

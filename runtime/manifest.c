@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "runtime/manifest.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+static const tcc_elem_type elem_types[] = {
+    {"f16", 2, CU_TENSOR_MAP_DATA_TYPE_FLOAT16}, {"bf16", 2, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
+    {"f32", 4, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}, {"tf32", 4, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32},
+    {"i32", 4, CU_TENSOR_MAP_DATA_TYPE_INT32},   {"e4m3", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"e5m2", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},  {"i8", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"u8", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+};
+
+static const struct {
+    const char *name;
+    tcc_arg_role role;
+} roles[] = {
+    {"in", TCC_ARG_IN}, {"out", TCC_ARG_OUT}, {"inout", TCC_ARG_INOUT}, {"scalar", TCC_ARG_SCALAR}};
+
+static const struct {
+    int bytes;
+    CUtensorMapSwizzle swizzle;
+} swizzles[] = {{0, CU_TENSOR_MAP_SWIZZLE_NONE},
+                {32, CU_TENSOR_MAP_SWIZZLE_32B},
+                {64, CU_TENSOR_MAP_SWIZZLE_64B},
+                {128, CU_TENSOR_MAP_SWIZZLE_128B}};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+typedef struct reader {
+    tcc_arena *arena;
+    tcc_diag *diag;
+    tcc_kernel_desc *kernel; /* being read: names resolve against it */
+} reader;
+
+/* Every reading function returns false after reporting; `where` is the place for messages. */
+#define FAIL(r, where, ...) fail(r, where, tcc_arena_printf((r)->arena, __VA_ARGS__))
+
+static bool fail(reader *r, const char *where, const char *what)
+{
+    tcc_error(r->diag, TCC_ERR_SYNTAX, (tcc_loc){0}, "bad manifest: %s: %s", where, what);
+    return false;
+}
+
+/* ---- JSON values ------------------------------------------------------------------------ */
+
+static const cJSON *member(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+static bool read_string(reader *r, const char *where, const cJSON *v, const char **out)
+{
+    if (!cJSON_IsString(v))
+        return fail(r, where, v ? "a string is expected" : "missing");
+    *out = tcc_arena_strdup(r->arena, v->valuestring);
+    return true;
+}
+
+static bool read_int(reader *r, const char *where, const cJSON *v, int64_t min, int64_t max,
+                     int64_t *out)
+{
+    if (!cJSON_IsNumber(v))
+        return fail(r, where, v ? "a number is expected" : "missing");
+    double x = v->valuedouble;
+    if (!(x >= (double)min && x <= (double)max) || x != floor(x))
+        return FAIL(r, where, "%g is no integer from %lld to %lld", x, (long long)min,
+                    (long long)max);
+    *out = (int64_t)x;
+    return true;
+}
+
+/* JSON numbers are doubles, exact up to here. */
+static const int64_t max_number = (int64_t)1 << 53;
+
+static bool read_unsigned(reader *r, const char *where, const cJSON *v, unsigned min, unsigned max,
+                          unsigned *out)
+{
+    int64_t n;
+    if (!read_int(r, where, v, min, max, &n))
+        return false;
+    *out = (unsigned)n;
+    return true;
+}
+
+/* An array's length within bounds. */
+static bool read_count(reader *r, const char *where, const cJSON *v, size_t min, size_t max,
+                       size_t *out)
+{
+    if (!cJSON_IsArray(v))
+        return fail(r, where, v ? "an array is expected" : "missing");
+    *out = (size_t)cJSON_GetArraySize(v);
+    if (*out < min || *out > max)
+        return FAIL(r, where, "%zu elements, must be %zu to %zu", *out, min, max);
+    return true;
+}
+
+static const char *in(reader *r, const char *where, const char *name)
+{
+    return tcc_arena_printf(r->arena, "%s.%s", where, name);
+}
+
+static const char *at(reader *r, const char *where, size_t i)
+{
+    return tcc_arena_printf(r->arena, "%s[%zu]", where, i);
+}
+
+/* ---- names and extents ------------------------------------------------------------------ */
+
+static bool read_arg(reader *r, const char *where, const cJSON *v, bool scalar, unsigned *out)
+{
+    const char *name;
+    if (!read_string(r, where, v, &name))
+        return false;
+    for (unsigned i = 0; i < r->kernel->n_args; i++)
+        if (!strcmp(r->kernel->args[i].name, name)) {
+            *out = i;
+            if ((r->kernel->args[i].role == TCC_ARG_SCALAR) != scalar)
+                return FAIL(r, where, "'%s' is %s", name, scalar ? "no scalar" : "a scalar");
+            return true;
+        }
+    return FAIL(r, where, "unknown argument '%s'", name);
+}
+
+static bool read_extent(reader *r, const char *where, const cJSON *v, tcc_extent *out)
+{
+    *out = (tcc_extent){.dim = -1};
+    if (!cJSON_IsString(v))
+        return read_int(r, where, v, 0, max_number, &out->number);
+    for (size_t i = 0; i < r->kernel->n_dims; i++)
+        if (!strcmp(r->kernel->dims[i], v->valuestring)) {
+            out->dim = (int)i;
+            return true;
+        }
+    return FAIL(r, where, "unknown dimension '%s'", v->valuestring);
+}
+
+static bool read_extents(reader *r, const char *where, const cJSON *v, tcc_extent *out)
+{
+    size_t i = 0;
+    const cJSON *e;
+    cJSON_ArrayForEach(e, v) {
+        if (!read_extent(r, at(r, where, i), e, &out[i]))
+            return false;
+        i++;
+    }
+    return true;
+}
+
+static bool read_product(reader *r, const char *where, const cJSON *v, tcc_product *out)
+{
+    if (!read_count(r, where, v, 0, TCC_MAX_RANK, &out->n))
+        return false;
+    tcc_extent *factors = TCC_NEW_ARRAY(r->arena, tcc_extent, out->n);
+    out->factors = factors;
+    return read_extents(r, where, v, factors);
+}
+
+/* ---- variants --------------------------------------------------------------------------- */
+
+static bool read_requirement(reader *r, const char *where, const cJSON *v, tcc_requirement *out)
+{
+    if (member(v, "dim")) {
+        out->kind = TCC_REQUIRE_EXTENT;
+        out->min = 0;
+        out->max = INT64_MAX;
+        const cJSON *min = member(v, "min"), *max = member(v, "max");
+        if (!min && !max)
+            return fail(r, where, "neither min nor max");
+        return read_extent(r, in(r, where, "dim"), member(v, "dim"), &out->extent) &&
+               (!min || read_int(r, in(r, where, "min"), min, 0, max_number, &out->min)) &&
+               (!max || read_int(r, in(r, where, "max"), max, 0, max_number, &out->max));
+    }
+    if (!read_int(r, in(r, where, "align"), member(v, "align"), 1, max_number, &out->align))
+        return false;
+    if (member(v, "arg")) {
+        out->kind = TCC_REQUIRE_ADDRESS;
+        return read_arg(r, in(r, where, "arg"), member(v, "arg"), false, &out->arg);
+    }
+    if (member(v, "pitch")) {
+        out->kind = TCC_REQUIRE_PITCH;
+        return read_product(r, in(r, where, "pitch"), member(v, "pitch"), &out->pitch) &&
+               read_int(r, in(r, where, "bytes_per_elem"), member(v, "bytes_per_elem"), 1, 64,
+                        &out->bytes_per_elem);
+    }
+    return fail(r, where, "no requirement of a known kind");
+}
+
+static const tcc_elem_type *find_type(const char *name)
+{
+    for (size_t i = 0; i < COUNT(elem_types); i++)
+        if (!strcmp(elem_types[i].name, name))
+            return &elem_types[i];
+    return NULL;
+}
+
+static bool read_type(reader *r, const char *where, const cJSON *v, const tcc_elem_type **out)
+{
+    const char *name;
+    if (!read_string(r, where, v, &name))
+        return false;
+    *out = find_type(name);
+    return *out || FAIL(r, where, "unknown type '%s'", name);
+}
+
+static bool read_swizzle(reader *r, const char *where, const cJSON *v, const tcc_map_recipe *map,
+                         CUtensorMapSwizzle *out)
+{
+    int64_t bytes;
+    if (!read_int(r, where, v, 0, 128, &bytes))
+        return false;
+    for (size_t i = 0; i < COUNT(swizzles); i++)
+        if (swizzles[i].bytes == bytes) {
+            *out = swizzles[i].swizzle;
+            int64_t row_bytes = (int64_t)map->box[0] * map->type->bytes;
+            if (row_bytes % 16 || (bytes && row_bytes > bytes))
+                return FAIL(r, where, "a box row of %lld bytes does not fit a swizzle of %lld",
+                            (long long)row_bytes, (long long)bytes);
+            return true;
+        }
+    return FAIL(r, where, "%lld is none of 0, 32, 64, 128", (long long)bytes);
+}
+
+static bool read_map(reader *r, const char *where, const cJSON *v, tcc_map_recipe *out)
+{
+    const cJSON *dims = member(v, "dims"), *strides = member(v, "strides"), *box = member(v, "box");
+    size_t rank, n;
+    if (!read_arg(r, in(r, where, "arg"), member(v, "arg"), false, &out->arg) ||
+        !read_type(r, in(r, where, "type"), member(v, "type"), &out->type) ||
+        !read_count(r, in(r, where, "dims"), dims, 1, TCC_MAX_TMA_RANK, &rank) ||
+        !read_extents(r, in(r, where, "dims"), dims, out->dims) ||
+        !read_count(r, in(r, where, "strides"), strides, rank - 1, rank - 1, &n) ||
+        !read_count(r, in(r, where, "box"), box, rank, rank, &n))
+        return false;
+    out->rank = (unsigned)rank;
+    for (size_t i = 0; i < rank; i++) {
+        if (i && !read_product(r, at(r, in(r, where, "strides"), i - 1),
+                               cJSON_GetArrayItem(strides, (int)i - 1), &out->strides[i - 1]))
+            return false;
+        if (!read_unsigned(r, at(r, in(r, where, "box"), i), cJSON_GetArrayItem(box, (int)i), 1,
+                           TCC_MAX_BOX, &out->box[i]))
+            return false;
+    }
+    return read_swizzle(r, in(r, where, "swizzle"), member(v, "swizzle"), out, &out->swizzle);
+}
+
+static bool read_param(reader *r, const char *where, const cJSON *v, tcc_param *out)
+{
+    if (member(v, "tensor_map")) {
+        out->kind = TCC_PARAM_TENSOR_MAP;
+        tcc_map_recipe *map = TCC_NEW(r->arena, tcc_map_recipe);
+        out->map = map;
+        return read_map(r, in(r, where, "tensor_map"), member(v, "tensor_map"), map);
+    }
+    if (member(v, "pointer")) {
+        out->kind = TCC_PARAM_POINTER;
+        return read_arg(r, in(r, where, "pointer"), member(v, "pointer"), false, &out->arg);
+    }
+    if (member(v, "dim")) {
+        out->kind = TCC_PARAM_DIM;
+        return read_extent(r, in(r, where, "dim"), member(v, "dim"), &out->extent);
+    }
+    if (member(v, "scalar")) {
+        out->kind = TCC_PARAM_SCALAR;
+        return read_arg(r, in(r, where, "scalar"), member(v, "scalar"), true, &out->arg);
+    }
+    return fail(r, where, "no parameter of a known kind");
+}
+
+static bool read_grid_factor(reader *r, const char *where, const cJSON *v, tcc_grid_factor *out)
+{
+    size_t n;
+    return read_count(r, where, v, 2, 2, &n) &&
+           read_extent(r, at(r, where, 0), cJSON_GetArrayItem(v, 0), &out->extent) &&
+           read_int(r, at(r, where, 1), cJSON_GetArrayItem(v, 1), 1, max_number, &out->tile);
+}
+
+/* Reads an array of `type` elements with `read_elem` into the fields `out` and `n_out`. */
+#define READ_ARRAY(r, where, name, object, max, type, read_elem, out, n_out)                       \
+    do {                                                                                           \
+        const cJSON *array_ = member(object, name);                                                \
+        const char *where_ = in(r, where, name);                                                   \
+        if (!read_count(r, where_, array_, 0, max, &(n_out)))                                      \
+            return false;                                                                          \
+        type *elems_ = TCC_NEW_ARRAY((r)->arena, type, n_out);                                     \
+        (out) = elems_;                                                                            \
+        size_t i_ = 0;                                                                             \
+        const cJSON *elem_;                                                                        \
+        cJSON_ArrayForEach(elem_, array_) {                                                        \
+            if (!read_elem(r, at(r, where_, i_), elem_, &elems_[i_]))                              \
+                return false;                                                                      \
+            i_++;                                                                                  \
+        }                                                                                          \
+    } while (0)
+
+static bool read_variant(reader *r, const char *where, const cJSON *v, tcc_variant *out)
+{
+    if (!read_string(r, in(r, where, "entry"), member(v, "entry"), &out->entry) ||
+        !read_unsigned(r, in(r, where, "block"), member(v, "block"), 1, TCC_MAX_BLOCK,
+                       &out->block) ||
+        !read_unsigned(r, in(r, where, "smem_bytes"), member(v, "smem_bytes"), 0,
+                       TCC_MAX_SMEM_BYTES, &out->smem_bytes) ||
+        !read_unsigned(r, in(r, where, "cluster"), member(v, "cluster"), 1, TCC_MAX_CLUSTER,
+                       &out->cluster))
+        return false;
+    READ_ARRAY(r, where, "requires", v, TCC_MAX_PARAMS * 4, tcc_requirement, read_requirement,
+               out->requirements, out->n_requirements);
+    READ_ARRAY(r, where, "grid", v, TCC_MAX_RANK, tcc_grid_factor, read_grid_factor, out->grid,
+               out->n_grid);
+    READ_ARRAY(r, where, "params", v, TCC_MAX_PARAMS, tcc_param, read_param, out->params,
+               out->n_params);
+    size_t n_maps = 0;
+    for (size_t i = 0; i < out->n_params; i++)
+        n_maps += out->params[i].kind == TCC_PARAM_TENSOR_MAP;
+    if (n_maps > TCC_MAX_TENSOR_MAPS)
+        return FAIL(r, where, "%zu tensor maps, at most %d", n_maps, TCC_MAX_TENSOR_MAPS);
+    return true;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+static bool read_dim_name(reader *r, const char *where, const cJSON *v, const char **out)
+{
+    if (!read_string(r, where, v, out))
+        return false;
+    for (size_t i = 0; &r->kernel->dims[i] != out; i++)
+        if (!strcmp(r->kernel->dims[i], *out))
+            return FAIL(r, where, "dimension '%s' twice", *out);
+    return true;
+}
+
+static bool read_role(reader *r, const char *where, const cJSON *v, tcc_arg_role *out)
+{
+    const char *name;
+    if (!read_string(r, where, v, &name))
+        return false;
+    for (size_t i = 0; i < COUNT(roles); i++)
+        if (!strcmp(roles[i].name, name)) {
+            *out = roles[i].role;
+            return true;
+        }
+    return FAIL(r, where, "unknown role '%s'", name);
+}
+
+/* The scalar types that can be passed. */
+static bool is_scalar_type(const tcc_elem_type *type)
+{
+    return !strcmp(type->name, "f32") || !strcmp(type->name, "f16") ||
+           !strcmp(type->name, "bf16") || !strcmp(type->name, "i32");
+}
+
+static bool read_arg_info(reader *r, const char *where, const cJSON *v, tcc_arg_info *out,
+                          const tcc_elem_type **type, const tcc_extent **extents_out)
+{
+    if (!read_string(r, in(r, where, "name"), member(v, "name"), &out->name) ||
+        !read_role(r, in(r, where, "role"), member(v, "role"), &out->role) ||
+        !read_type(r, in(r, where, "type"), member(v, "type"), type))
+        return false;
+    out->type = (*type)->name;
+    if (out->role == TCC_ARG_SCALAR)
+        return is_scalar_type(*type) || FAIL(r, where, "a scalar cannot be %s", out->type);
+    const cJSON *dims = member(v, "dims");
+    size_t rank;
+    if (!read_count(r, in(r, where, "dims"), dims, 0, TCC_MAX_RANK, &rank))
+        return false;
+    tcc_extent *extents = TCC_NEW_ARRAY(r->arena, tcc_extent, rank);
+    const char **names = TCC_NEW_ARRAY(r->arena, const char *, rank);
+    int64_t *numbers = TCC_NEW_ARRAY(r->arena, int64_t, rank);
+    if (!read_extents(r, in(r, where, "dims"), dims, extents))
+        return false;
+    for (size_t i = 0; i < rank; i++) {
+        bool symbolic = extents[i].dim >= 0;
+        names[i] = symbolic ? r->kernel->dims[extents[i].dim] : NULL;
+        numbers[i] = symbolic ? -1 : extents[i].number;
+    }
+    out->rank = (unsigned)rank;
+    out->dims = names;
+    out->extents = numbers;
+    *extents_out = extents;
+    return true;
+}
+
+static bool read_args(reader *r, const char *where, const cJSON *v)
+{
+    tcc_kernel_desc *k = r->kernel;
+    size_t n;
+    if (!read_count(r, where, v, 1, TCC_MAX_ARGS, &n))
+        return false;
+    tcc_arg_info *args = TCC_NEW_ARRAY(r->arena, tcc_arg_info, n);
+    const tcc_elem_type **types = TCC_NEW_ARRAY(r->arena, const tcc_elem_type *, n);
+    const tcc_extent **extents = TCC_NEW_ARRAY(r->arena, const tcc_extent *, n);
+    k->args = args;
+    k->arg_types = types;
+    k->arg_extents = extents;
+    const cJSON *e;
+    cJSON_ArrayForEach(e, v) {
+        size_t i = k->n_args;
+        if (!read_arg_info(r, at(r, where, i), e, &args[i], &types[i], &extents[i]))
+            return false;
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(args[j].name, args[i].name))
+                return FAIL(r, at(r, where, i), "argument '%s' twice", args[i].name);
+        k->n_args++;
+    }
+    return true;
+}
+
+static bool read_kernel(reader *r, const char *where, const cJSON *v, tcc_kernel_desc *out)
+{
+    r->kernel = out;
+    if (!read_string(r, in(r, where, "name"), member(v, "name"), &out->name))
+        return false;
+    READ_ARRAY(r, where, "dims", v, TCC_MAX_DIMS, const char *, read_dim_name, out->dims,
+               out->n_dims);
+    if (!read_args(r, in(r, where, "args"), member(v, "args")))
+        return false;
+    READ_ARRAY(r, where, "variants", v, 16, tcc_variant, read_variant, out->variants,
+               out->n_variants);
+    return out->n_variants || fail(r, where, "no variants");
+}
+
+static bool read_manifest(reader *r, const cJSON *json, tcc_manifest *out)
+{
+    const char *version;
+    if (!cJSON_IsObject(json))
+        return fail(r, "$", "an object is expected");
+    if (!read_string(r, "$.tcc", member(json, "tcc"), &version) ||
+        !read_string(r, "$.target", member(json, "target"), &out->target) ||
+        !read_string(r, "$.file", member(json, "file"), &out->file))
+        return false;
+    READ_ARRAY(r, "$", "kernels", json, 4096, tcc_kernel_desc, read_kernel, out->kernels,
+               out->n_kernels);
+    for (size_t i = 0; i < out->n_kernels; i++)
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(out->kernels[i].name, out->kernels[j].name))
+                return FAIL(r, at(r, "$.kernels", i), "kernel '%s' twice", out->kernels[i].name);
+    return true;
+}
+
+tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json,
+                             const tcc_manifest **out)
+{
+    const char *end = NULL;
+    cJSON *root = cJSON_ParseWithLengthOpts(json, strlen(json) + 1, &end, true);
+    jmp_buf oom;
+    if (setjmp(oom)) {
+        tcc_arena_set_oom(arena, NULL);
+        cJSON_Delete(root);
+        return TCC_ERR_MEMORY;
+    }
+    tcc_arena_set_oom(arena, &oom);
+    reader r = {.arena = arena, .diag = diag};
+    tcc_manifest *manifest = TCC_NEW(arena, tcc_manifest);
+    bool ok = root ? read_manifest(&r, root, manifest)
+                   : FAIL(&r, "$", "no valid JSON at byte %zu", end ? (size_t)(end - json) : 0);
+    tcc_arena_set_oom(arena, NULL);
+    cJSON_Delete(root);
+    *out = manifest;
+    return ok ? TCC_OK : TCC_ERR_SYNTAX;
+}
+
+/* ---- PTX -------------------------------------------------------------------------------- */
+
+static const char head[] = "// tcc-manifest ", version[] = "1", prefix[] = "//! ";
+
+/* Takes the next line off the text, without its end. False at the end of the text. */
+static bool next_line(const char **p, const char *end, const char **line, size_t *len)
+{
+    if (*p == end)
+        return false;
+    const char *eol = memchr(*p, '\n', (size_t)(end - *p));
+    *line = *p;
+    *len = (size_t)((eol ? eol : end) - *p);
+    *p = eol ? eol + 1 : end;
+    if (*len && (*line)[*len - 1] == '\r')
+        --*len;
+    return true;
+}
+
+static bool starts_with(const char *line, size_t len, const char *start, size_t n)
+{
+    return len >= n && !memcmp(line, start, n);
+}
+
+const char *tcc_manifest_in_ptx(tcc_arena *arena, tcc_diag *diag, const char *ptx, size_t size)
+{
+    const char *p = ptx, *end = ptx + size, *line;
+    size_t len;
+    if (!next_line(&p, end, &line, &len) || !starts_with(line, len, head, sizeof head - 1)) {
+        tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0}, "no manifest at the head of this PTX: it was "
+                  "not written by tcc");
+        return NULL;
+    }
+    line += sizeof head - 1;
+    len -= sizeof head - 1;
+    if (len != sizeof version - 1 || memcmp(line, version, len)) {
+        tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0}, "this PTX has a manifest of version %.*s, "
+                  "known is %s", (int)(len < 20 ? len : 20), line, version);
+        return NULL;
+    }
+    char *json = tcc_arena_alloc(arena, size);
+    size_t n = 0;
+    while (next_line(&p, end, &line, &len) && starts_with(line, len, prefix, sizeof prefix - 1)) {
+        memcpy(json + n, line + sizeof prefix - 1, len - (sizeof prefix - 1));
+        n += len - (sizeof prefix - 1);
+    }
+    json[n] = 0;
+    return json;
+}

@@ -1,0 +1,121 @@
+/* manifest: what a compiled module says of itself (docs/abi.md), read from JSON into structs.
+ *
+ * Names are resolved while reading: dimensions and arguments are indices from here on. Everything
+ * that a launch relies on is checked here, so that a corrupt manifest is an error and no more.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_RUNTIME_MANIFEST_H
+#define TCC_RUNTIME_MANIFEST_H
+
+#include <stdint.h>
+
+#include <tcc/tcc_runtime.h>
+
+#include "runtime/cuda_driver.h"
+#include "support/arena.h"
+#include "support/diag.h"
+
+enum {
+    TCC_MAX_DIMS = 64,
+    TCC_MAX_ARGS = 64,
+    TCC_MAX_PARAMS = 64,      /* of a kernel */
+    TCC_MAX_TENSOR_MAPS = 16, /* among them: 2 KB of the 4 KB that parameters may take */
+    TCC_MAX_RANK = 8,
+    TCC_MAX_TMA_RANK = 5,
+    TCC_MAX_BLOCK = 1024,
+    TCC_MAX_SMEM_BYTES = 1 << 20,
+    TCC_MAX_CLUSTER = 16,
+    TCC_MAX_BOX = 256, /* extent of a tensor map's box */
+};
+
+/* An element type as launches see it. */
+typedef struct tcc_elem_type {
+    const char *name;
+    unsigned bytes;
+    CUtensorMapDataType map_type;
+} tcc_elem_type;
+
+/* The extent of one dimension: a symbolic one's index, or a number. */
+typedef struct tcc_extent {
+    int dim; /* -1: the number */
+    int64_t number;
+} tcc_extent;
+
+typedef struct tcc_product {
+    const tcc_extent *factors;
+    size_t n; /* none: 1 */
+} tcc_product;
+
+/* A condition on a launch. */
+typedef struct tcc_requirement {
+    enum { TCC_REQUIRE_EXTENT, TCC_REQUIRE_ADDRESS, TCC_REQUIRE_PITCH } kind;
+    tcc_extent extent;  /* EXTENT: min <= extent <= max */
+    int64_t min, max;
+    unsigned arg;       /* ADDRESS: the argument's address is a multiple of align */
+    tcc_product pitch;  /* PITCH: pitch * bytes_per_elem is a multiple of align */
+    int64_t bytes_per_elem;
+    int64_t align;
+} tcc_requirement;
+
+/* How a tensor map is made from a launch's arguments. */
+typedef struct tcc_map_recipe {
+    unsigned arg, rank;
+    const tcc_elem_type *type;
+    tcc_extent dims[TCC_MAX_TMA_RANK];          /* innermost first */
+    tcc_product strides[TCC_MAX_TMA_RANK - 1];  /* in elements, of dims 1 and up */
+    uint32_t box[TCC_MAX_TMA_RANK];
+    CUtensorMapSwizzle swizzle;
+} tcc_map_recipe;
+
+typedef struct tcc_param {
+    enum { TCC_PARAM_TENSOR_MAP, TCC_PARAM_POINTER, TCC_PARAM_DIM, TCC_PARAM_SCALAR } kind;
+    unsigned arg;              /* POINTER, SCALAR */
+    tcc_extent extent;         /* DIM */
+    const tcc_map_recipe *map; /* TENSOR_MAP */
+} tcc_param;
+
+typedef struct tcc_grid_factor {
+    tcc_extent extent;
+    int64_t tile;
+} tcc_grid_factor;
+
+typedef struct tcc_variant {
+    const char *entry;
+    const tcc_requirement *requirements;
+    size_t n_requirements;
+    const tcc_grid_factor *grid;
+    size_t n_grid;
+    unsigned block, smem_bytes, cluster;
+    const tcc_param *params;
+    size_t n_params;
+} tcc_variant;
+
+typedef struct tcc_kernel_desc {
+    const char *name;
+    const char *const *dims;
+    size_t n_dims;
+    const tcc_arg_info *args; /* as the public API shows them */
+    const tcc_elem_type *const *arg_types;
+    const tcc_extent *const *arg_extents; /* rank of them for each argument */
+    size_t n_args;
+    const tcc_variant *variants;
+    size_t n_variants;
+} tcc_kernel_desc;
+
+typedef struct tcc_manifest {
+    const char *target;
+    const char *file; /* the .tile source, for messages */
+    const tcc_kernel_desc *kernels;
+    size_t n_kernels;
+} tcc_manifest;
+
+/* Reads a terminated manifest into `arena`. Returns TCC_OK, TCC_ERR_SYNTAX with one error reported,
+ * or TCC_ERR_MEMORY. Takes over the arena's out-of-memory handler and leaves it with none. */
+tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json,
+                             const tcc_manifest **out);
+
+/* The manifest's JSON from the leading comments of a PTX text, joined and terminated; NULL with an
+ * error reported where there is none. Out of memory goes to the arena's handler. */
+const char *tcc_manifest_in_ptx(tcc_arena *arena, tcc_diag *diag, const char *ptx, size_t size);
+
+#endif

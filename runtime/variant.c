@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "runtime/variant.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Limits of cuTensorMapEncodeTiled. */
+#define MAX_MAP_EXTENT (UINT64_C(1) << 32)
+#define MAX_MAP_STRIDE_BYTES ((INT64_C(1) << 40) - 1)
+
+int64_t tcc_extent_value(tcc_extent e, const int64_t *dims)
+{
+    return e.dim >= 0 ? dims[e.dim] : e.number;
+}
+
+/* The product of n extents times `scale`; false when it leaves 64 bits. */
+static bool multiply(const tcc_extent *factors, size_t n, int64_t scale, const int64_t *dims,
+                     int64_t *out)
+{
+    *out = scale;
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_mul_overflow(*out, tcc_extent_value(factors[i], dims), out))
+            return false;
+    return true;
+}
+
+/* ---- arguments -------------------------------------------------------------------------- */
+
+static bool scalar_is_valid(const tcc_arg_info *info, double number)
+{
+    return strcmp(info->type, "i32") ||
+           (number >= INT32_MIN && number <= INT32_MAX && number == floor(number));
+}
+
+/* Checks argument i; *bytes gets a tensor's size. */
+static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, tcc_arg arg,
+                      tcc_diag *diag, int64_t *bytes)
+{
+    const tcc_arg_info *info = &k->args[i];
+    const tcc_elem_type *type = k->arg_types[i];
+    if (info->role == TCC_ARG_SCALAR) {
+        if (scalar_is_valid(info, arg.number))
+            return true;
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': scalar '%s' is %g and must "
+                  "fit in %s", k->name, info->name, arg.number, info->type);
+        return false;
+    }
+    const char *what = NULL;
+    if (!multiply(k->arg_extents[i], info->rank, type->bytes, dims, bytes))
+        what = "is larger than the address space";
+    else if (*bytes && !arg.device)
+        what = "is at address 0";
+    else if (arg.device % type->bytes)
+        what = "is not aligned to its elements";
+    if (!what)
+        return true;
+    tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': argument '%s' %s", k->name,
+              info->name, what);
+    return false;
+}
+
+/* Checks all arguments; *empty tells whether an output has no elements. */
+static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
+                         const tcc_arg *args, size_t n_args, tcc_diag *diag, bool *empty)
+{
+    if (n_dims != k->n_dims || n_args != k->n_args) {
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s' takes %zu extents and %zu "
+                  "arguments, given are %zu and %zu", k->name, k->n_dims, k->n_args, n_dims,
+                  n_args);
+        return false;
+    }
+    for (size_t i = 0; i < n_dims; i++)
+        if (dims[i] < 0) {
+            tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s': extent %s is %" PRId64,
+                      k->name, k->dims[i], dims[i]);
+            return false;
+        }
+    *empty = false;
+    for (size_t i = 0; i < n_args; i++) {
+        int64_t bytes = 1;
+        if (!check_arg(k, i, dims, args[i], diag, &bytes))
+            return false;
+        if (!bytes && k->args[i].role != TCC_ARG_IN)
+            *empty = true;
+    }
+    return true;
+}
+
+/* ---- validity --------------------------------------------------------------------------- */
+
+static bool requirement_holds(const tcc_requirement *q, const int64_t *dims, const tcc_arg *args)
+{
+    int64_t n;
+    switch (q->kind) {
+    case TCC_REQUIRE_EXTENT:
+        n = tcc_extent_value(q->extent, dims);
+        return q->min <= n && n <= q->max;
+    case TCC_REQUIRE_ADDRESS:
+        return args[q->arg].device % (uint64_t)q->align == 0;
+    case TCC_REQUIRE_PITCH:
+        return multiply(q->pitch.factors, q->pitch.n, q->bytes_per_elem, dims, &n) &&
+               n % q->align == 0;
+    }
+    return false;
+}
+
+static bool grid_size(const tcc_variant *v, const int64_t *dims, unsigned *out)
+{
+    int64_t grid = 1;
+    for (size_t i = 0; i < v->n_grid; i++) {
+        int64_t extent = tcc_extent_value(v->grid[i].extent, dims), tile = v->grid[i].tile;
+        if (__builtin_mul_overflow(grid, extent / tile + (extent % tile != 0), &grid))
+            return false;
+    }
+    *out = (unsigned)grid;
+    return grid >= 1 && grid <= INT32_MAX && grid % v->cluster == 0;
+}
+
+/* False where the driver could not encode the map. */
+static bool map_values(const tcc_map_recipe *map, const int64_t *dims, const tcc_arg *args,
+                       tcc_map_values *out)
+{
+    *out = (tcc_map_values){.address = args[map->arg].device};
+    for (unsigned i = 0; i < map->rank; i++) {
+        out->dims[i] = (uint64_t)tcc_extent_value(map->dims[i], dims);
+        if (!out->dims[i] || out->dims[i] > MAX_MAP_EXTENT)
+            return false;
+    }
+    for (unsigned i = 0; i + 1 < map->rank; i++) {
+        int64_t bytes;
+        const tcc_product *stride = &map->strides[i];
+        if (!multiply(stride->factors, stride->n, map->type->bytes, dims, &bytes) ||
+            bytes > MAX_MAP_STRIDE_BYTES)
+            return false;
+        out->strides_bytes[i] = (uint64_t)bytes;
+    }
+    return true;
+}
+
+/* Whether `v` can run; fills the plan as far as it goes. */
+static bool try_variant(const tcc_variant *v, const int64_t *dims, const tcc_arg *args,
+                        tcc_plan *out)
+{
+    out->variant = v;
+    for (size_t i = 0; i < v->n_requirements; i++)
+        if (!requirement_holds(&v->requirements[i], dims, args))
+            return false;
+    if (!grid_size(v, dims, &out->grid))
+        return false;
+    size_t n_maps = 0;
+    for (size_t i = 0; i < v->n_params; i++) {
+        const tcc_param *p = &v->params[i];
+        if (p->kind == TCC_PARAM_DIM && tcc_extent_value(p->extent, dims) > INT32_MAX)
+            return false;
+        if (p->kind == TCC_PARAM_TENSOR_MAP &&
+            !map_values(p->map, dims, args, &out->maps[n_maps++]))
+            return false;
+    }
+    return true;
+}
+
+tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
+                           const tcc_arg *args, size_t n_args, tcc_diag *diag, tcc_plan *out)
+{
+    bool empty;
+    if (!check_launch(k, dims, n_dims, args, n_args, diag, &empty))
+        return TCC_ERR_ARGUMENT;
+    out->variant = NULL;
+    if (empty)
+        return TCC_OK;
+    for (size_t i = 0; i < k->n_variants; i++)
+        if (try_variant(&k->variants[i], dims, args, out))
+            return TCC_OK;
+    tcc_error(diag, TCC_ERR_NO_VARIANT, (tcc_loc){0}, "kernel '%s': no variant is valid for these "
+              "extents and addresses", k->name);
+    return TCC_ERR_NO_VARIANT;
+}
+
+/* ---- scalars ---------------------------------------------------------------------------- */
+
+/* x to `bits` significant bits, nothing below 2^min_exponent. */
+static double round_to(double x, int bits, int min_exponent, double max)
+{
+    if (x == 0 || !isfinite(x))
+        return x;
+    int exponent;
+    frexp(x, &exponent); /* |x| < 2^exponent */
+    int last = exponent - bits > min_exponent ? exponent - bits : min_exponent;
+    double r = ldexp(rint(ldexp(x, -last)), last);
+    return fabs(r) > max ? copysign(INFINITY, x) : r;
+}
+
+float tcc_scalar_value(const char *type, double number)
+{
+    if (!strcmp(type, "f16"))
+        return (float)round_to(number, 11, -24, 65504);
+    if (!strcmp(type, "bf16"))
+        return (float)round_to(number, 8, -133, 0x1.fep127);
+    return (float)number;
+}

@@ -1,0 +1,37 @@
+/* variant: which of a kernel's variants a launch runs, and with what: pure arithmetic on the
+ * manifest, the extents and the addresses.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_RUNTIME_VARIANT_H
+#define TCC_RUNTIME_VARIANT_H
+
+#include "runtime/manifest.h"
+
+/* A tensor map's contents: cuTensorMapEncodeTiled's arguments that depend on the launch. Unused
+ * ranks are zero, so that equal maps are equal bytes. */
+typedef struct tcc_map_values {
+    uint64_t address;
+    uint64_t dims[TCC_MAX_TMA_RANK];
+    uint64_t strides_bytes[TCC_MAX_TMA_RANK - 1];
+} tcc_map_values;
+
+/* What to launch. */
+typedef struct tcc_plan {
+    const tcc_variant *variant; /* NULL: nothing, because an output is empty */
+    unsigned grid;
+    tcc_map_values maps[TCC_MAX_TENSOR_MAPS]; /* in the order of the variant's parameters */
+} tcc_plan;
+
+/* Checks a launch's arguments against the kernel and picks the first variant that is valid for
+ * them. Returns TCC_OK, TCC_ERR_ARGUMENT or TCC_ERR_NO_VARIANT, the last two reported. */
+tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
+                           const tcc_arg *args, size_t n_args, tcc_diag *diag, tcc_plan *out);
+
+/* The value of an extent. */
+int64_t tcc_extent_value(tcc_extent e, const int64_t *dims);
+
+/* The scalar as its type holds it, rounded to nearest even: kernels take f16 and bf16 scalars
+ * widened to f32. Overflow gives an infinity. */
+float tcc_scalar_value(const char *type, double number);
+
+#endif

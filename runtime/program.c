@@ -1,0 +1,166 @@
+/* Programs: an image loaded into the current context, with its manifest.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+/* Kernels may have this much dynamic shared memory without asking. */
+enum { DEFAULT_SMEM_BYTES = 48 * 1024 };
+
+enum { JIT_LOG_BYTES = 4096 };
+
+static bool is_elf(const void *image, size_t size)
+{
+    return size >= 4 && !memcmp(image, "\177ELF", 4);
+}
+
+/* Reads the manifest from `json` or from the PTX's head into the program's arena. */
+static tcc_status read_manifest(tcc_program *p, const void *image, size_t size, const char *json)
+{
+    tcc_diag diag = tcc_runtime_diag(p->rt, NULL);
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(p->arena, &oom);
+    p->json = json ? tcc_arena_strdup(p->arena, json)
+                   : tcc_manifest_in_ptx(p->arena, &diag, image, size);
+    return p->json ? tcc_manifest_read(p->arena, &diag, p->json, &p->manifest) : TCC_ERR_SYNTAX;
+}
+
+static tcc_status load_module(tcc_program *p, const void *image, size_t size)
+{
+    const tcc_runtime *rt = p->rt;
+    char *text = NULL; /* PTX is given to the driver with a terminator */
+    if (!is_elf(image, size)) {
+        text = malloc(size + 1);
+        if (!text)
+            return TCC_ERR_MEMORY;
+        memcpy(text, image, size);
+        text[size] = 0;
+    }
+    char log[JIT_LOG_BYTES] = "";
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    CUresult error =
+        rt->cuda.cuModuleLoadDataEx(&p->module, text ? text : image, 2, options, values);
+    free(text);
+    log[sizeof log - 1] = 0;
+    return tcc_cuda_status(rt, p->manifest->file, error, "cuModuleLoadDataEx", log);
+}
+
+static tcc_status find_function(tcc_program *p, const tcc_variant *v, CUfunction *out)
+{
+    const tcc_runtime *rt = p->rt;
+    CUresult error = rt->cuda.cuModuleGetFunction(out, p->module, v->entry);
+    tcc_status status =
+        tcc_cuda_status(rt, p->manifest->file, error, "cuModuleGetFunction", v->entry);
+    if (status || v->smem_bytes <= DEFAULT_SMEM_BYTES)
+        return status;
+    error = rt->cuda.cuFuncSetAttribute(*out, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                        (int)v->smem_bytes);
+    return tcc_cuda_status(rt, p->manifest->file, error, "cuFuncSetAttribute", v->entry);
+}
+
+static tcc_status find_kernels(tcc_program *p)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(p->arena, &oom);
+    const tcc_manifest *m = p->manifest;
+    p->kernels = TCC_NEW_ARRAY(p->arena, struct tcc_kernel, m->n_kernels);
+    for (size_t i = 0; i < m->n_kernels; i++) {
+        struct tcc_kernel *k = &p->kernels[i];
+        k->desc = &m->kernels[i];
+        k->program = p;
+        k->functions = TCC_NEW_ARRAY(p->arena, CUfunction, k->desc->n_variants);
+        for (size_t j = 0; j < k->desc->n_variants; j++) {
+            tcc_status status = find_function(p, &k->desc->variants[j], &k->functions[j]);
+            if (status)
+                return status;
+        }
+    }
+    return TCC_OK;
+}
+
+tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size, const char *manifest,
+                            tcc_program **out)
+{
+    *out = NULL;
+    tcc_program *p = calloc(1, sizeof *p);
+    if (!p)
+        return TCC_ERR_MEMORY;
+    p->rt = rt;
+    p->arena = tcc_arena_create(NULL);
+    p->maps = tcc_map_cache_create();
+    tcc_status status = p->arena && p->maps ? TCC_OK : TCC_ERR_MEMORY;
+    if (!status)
+        status = read_manifest(p, image, size, manifest);
+    if (!status)
+        status = load_module(p, image, size);
+    if (!status)
+        status = find_kernels(p);
+    if (status) {
+        tcc_program_destroy(p);
+        return status;
+    }
+    tcc_arena_set_oom(p->arena, NULL);
+    *out = p;
+    return TCC_OK;
+}
+
+void tcc_program_destroy(tcc_program *prog)
+{
+    if (!prog)
+        return;
+    if (prog->module)
+        prog->rt->cuda.cuModuleUnload(prog->module);
+    tcc_map_cache_destroy(prog->maps);
+    tcc_arena_destroy(prog->arena);
+    free(prog);
+}
+
+const char *tcc_program_manifest(const tcc_program *prog)
+{
+    return prog->json;
+}
+
+const tcc_kernel *tcc_program_kernel(const tcc_program *prog, const char *name)
+{
+    size_t n = prog->manifest->n_kernels;
+    if (!name)
+        return n == 1 ? &prog->kernels[0] : NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(prog->kernels[i].desc->name, name))
+            return &prog->kernels[i];
+    return NULL;
+}
+
+/* ---- what a kernel takes ---------------------------------------------------------------- */
+
+const char *tcc_kernel_name(const tcc_kernel *k)
+{
+    return k->desc->name;
+}
+
+size_t tcc_kernel_dim_count(const tcc_kernel *k)
+{
+    return k->desc->n_dims;
+}
+
+const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i)
+{
+    return i < k->desc->n_dims ? k->desc->dims[i] : NULL;
+}
+
+size_t tcc_kernel_arg_count(const tcc_kernel *k)
+{
+    return k->desc->n_args;
+}
+
+const tcc_arg_info *tcc_kernel_arg(const tcc_kernel *k, size_t i)
+{
+    return i < k->desc->n_args ? &k->desc->args[i] : NULL;
+}

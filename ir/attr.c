@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/ir.h"
+
+const tcc_named_attr *tcc_attr_find(const tcc_attrs *attrs, const char *name)
+{
+    for (size_t i = 0; i < attrs->len; i++)
+        if (!strcmp(attrs->data[i].name, name))
+            return &attrs->data[i];
+    return NULL;
+}
+
+void tcc_attr_set(tcc_ir *ir, tcc_attrs *attrs, const char *name, tcc_attr value, tcc_loc loc)
+{
+    for (size_t i = 0; i < attrs->len; i++)
+        if (!strcmp(attrs->data[i].name, name)) {
+            attrs->data[i].value = value;
+            attrs->data[i].loc = loc;
+            return;
+        }
+    TCC_PUSH(ir->arena, attrs, (tcc_named_attr){tcc_ir_name(ir, name), value, loc});
+}
+
+void tcc_attr_remove(tcc_attrs *attrs, const char *name)
+{
+    for (size_t i = 0; i < attrs->len; i++)
+        if (!strcmp(attrs->data[i].name, name)) {
+            attrs->len--;
+            memmove(&attrs->data[i], &attrs->data[i + 1],
+                    (attrs->len - i) * sizeof *attrs->data);
+            return;
+        }
+}
+
+void tcc_attr_set_int(tcc_ir *ir, tcc_attrs *attrs, const char *name, int64_t i)
+{
+    tcc_attr_set(ir, attrs, name, (tcc_attr){.kind = TCC_ATTR_INT, .i = i}, (tcc_loc){0, 0});
+}
+
+void tcc_attr_set_str(tcc_ir *ir, tcc_attrs *attrs, const char *name, const char *s)
+{
+    tcc_attr_set(ir, attrs, name, (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, s)},
+                 (tcc_loc){0, 0});
+}
+
+static tcc_attr list_of(tcc_attr *items, size_t n)
+{
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
+}
+
+void tcc_attr_set_ints(tcc_ir *ir, tcc_attrs *attrs, const char *name, size_t n, const int64_t *v)
+{
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);
+    for (size_t i = 0; i < n; i++)
+        items[i] = (tcc_attr){.kind = TCC_ATTR_INT, .i = v[i]};
+    tcc_attr_set(ir, attrs, name, list_of(items, n), (tcc_loc){0, 0});
+}
+
+void tcc_attr_set_strs(tcc_ir *ir, tcc_attrs *attrs, const char *name, size_t n,
+                       const char *const *v)
+{
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);
+    for (size_t i = 0; i < n; i++)
+        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, v[i])};
+    tcc_attr_set(ir, attrs, name, list_of(items, n), (tcc_loc){0, 0});
+}
+
+int64_t tcc_attr_int(const tcc_attrs *attrs, const char *name, int64_t otherwise)
+{
+    const tcc_named_attr *a = tcc_attr_find(attrs, name);
+    return a && a->value.kind == TCC_ATTR_INT ? a->value.i : otherwise;
+}
+
+const char *tcc_attr_str(const tcc_attrs *attrs, const char *name, const char *otherwise)
+{
+    const tcc_named_attr *a = tcc_attr_find(attrs, name);
+    return a && a->value.kind == TCC_ATTR_STR ? a->value.s : otherwise;
+}
+
+tcc_attr tcc_attr_list(const tcc_attrs *attrs, const char *name)
+{
+    const tcc_named_attr *a = tcc_attr_find(attrs, name);
+    return a && a->value.kind == TCC_ATTR_LIST ? a->value : list_of(NULL, 0);
+}
+
+bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case TCC_ATTR_INT: return a->i == b->i;
+    case TCC_ATTR_FLOAT: return !memcmp(&a->f, &b->f, sizeof a->f); /* NaN equals itself */
+    case TCC_ATTR_STR: return !strcmp(a->s, b->s);
+    default: break;
+    }
+    if (a->list.n != b->list.n)
+        return false;
+    for (size_t i = 0; i < a->list.n; i++)
+        if (!tcc_attr_equal(&a->list.items[i], &b->list.items[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,358 @@
+/* ir: modules, functions, blocks; building, changing, cloning and walking ops.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/ir.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- modules and functions ------------------------------------------------------------- */
+
+tcc_ir *tcc_ir_create(tcc_arena *arena)
+{
+    tcc_ir *ir = TCC_NEW(arena, tcc_ir);
+    ir->arena = arena;
+    ir->names = tcc_intern_create(arena);
+    return ir;
+}
+
+const char *tcc_ir_name(tcc_ir *ir, const char *name)
+{
+    return tcc_intern_get(ir->names, name, strlen(name));
+}
+
+static tcc_func *new_func(tcc_ir *ir, const char *name, tcc_loc loc)
+{
+    tcc_func *f = TCC_NEW(ir->arena, tcc_func);
+    f->name = tcc_ir_name(ir, name);
+    f->loc = loc;
+    f->ir = ir;
+    f->body = tcc_block_create(f, NULL);
+    return f;
+}
+
+tcc_func *tcc_func_create(tcc_ir *ir, const char *name, tcc_loc loc)
+{
+    tcc_func *f = new_func(ir, name, loc);
+    if (ir->last)
+        ir->last->next = f;
+    else
+        ir->first = f;
+    ir->last = f;
+    return f;
+}
+
+tcc_func *tcc_func_find(const tcc_ir *ir, const char *name)
+{
+    for (tcc_func *f = ir->first; f; f = f->next)
+        if (!strcmp(f->name, name))
+            return f;
+    return NULL;
+}
+
+void tcc_func_remove(tcc_func *f)
+{
+    tcc_func *prev = NULL;
+    for (tcc_func **p = &f->ir->first; *p; prev = *p, p = &(*p)->next)
+        if (*p == f) {
+            *p = f->next;
+            if (f->ir->last == f)
+                f->ir->last = prev;
+            return;
+        }
+}
+
+tcc_block *tcc_block_create(tcc_func *f, tcc_op *parent)
+{
+    tcc_block *b = TCC_NEW(f->ir->arena, tcc_block);
+    b->func = f;
+    b->parent = parent;
+    return b;
+}
+
+tcc_value *tcc_block_add_arg(tcc_block *b, const tcc_type *type, const char *name)
+{
+    tcc_value *v = TCC_NEW(b->func->ir->arena, tcc_value);
+    v->type = type;
+    v->block = b;
+    v->index = (uint32_t)b->n_args;
+    v->name = name ? tcc_ir_name(b->func->ir, name) : NULL;
+    b->args = tcc_arena_grow(b->func->ir->arena, b->args, sizeof *b->args, b->n_args, &b->cap_args);
+    b->args[b->n_args++] = v;
+    return v;
+}
+
+/* ---- building -------------------------------------------------------------------------- */
+
+tcc_builder tcc_builder_at_end(tcc_block *block)
+{
+    return (tcc_builder){.func = block->func, .block = block};
+}
+
+tcc_builder tcc_builder_before(tcc_op *op)
+{
+    return (tcc_builder){
+        .func = op->block->func, .block = op->block, .before = op, .loc = op->loc};
+}
+
+tcc_builder tcc_builder_after(tcc_op *op)
+{
+    return (tcc_builder){
+        .func = op->block->func, .block = op->block, .before = op->next, .loc = op->loc};
+}
+
+static void link_op(tcc_builder *b, tcc_op *op)
+{
+    op->block = b->block;
+    op->next = b->before;
+    op->prev = b->before ? b->before->prev : b->block->last;
+    *(op->prev ? &op->prev->next : &b->block->first) = op;
+    *(op->next ? &op->next->prev : &b->block->last) = op;
+}
+
+static void unlink_op(tcc_op *op)
+{
+    *(op->prev ? &op->prev->next : &op->block->first) = op->next;
+    *(op->next ? &op->next->prev : &op->block->last) = op->prev;
+    op->block = NULL;
+    op->prev = op->next = NULL;
+}
+
+tcc_op *tcc_op_create(tcc_builder *b, tcc_opcode code, size_t n_operands,
+                      tcc_value *const *operands, size_t n_results, const tcc_type *const *types)
+{
+    tcc_arena *arena = b->func->ir->arena;
+    tcc_op *op = TCC_NEW(arena, tcc_op);
+    op->code = code;
+    op->loc = b->loc;
+    op->n_operands = (unsigned)n_operands;
+    op->operands = TCC_NEW_ARRAY(arena, tcc_value *, n_operands);
+    for (size_t i = 0; i < n_operands; i++) {
+        assert(operands[i]);
+        op->operands[i] = operands[i];
+        operands[i]->n_uses++;
+    }
+    op->n_results = (unsigned)n_results;
+    op->results = TCC_NEW_ARRAY(arena, tcc_value, n_results);
+    for (size_t i = 0; i < n_results; i++)
+        op->results[i] = (tcc_value){.type = types[i], .def = op, .index = (uint32_t)i};
+    op->n_regions = tcc_op_info_get(code)->n_regions;
+    op->regions = TCC_NEW_ARRAY(arena, tcc_block *, op->n_regions);
+    for (unsigned i = 0; i < op->n_regions; i++)
+        op->regions[i] = tcc_block_create(b->func, op);
+    link_op(b, op);
+    return op;
+}
+
+tcc_value *tcc_build_int(tcc_builder *b, const tcc_type *type, int64_t v)
+{
+    tcc_op *op = tcc_op_create(b, TCC_OP_arith_const, 0, NULL, 1, &type);
+    tcc_attr_set_int(b->func->ir, &op->attrs, "value", v);
+    return &op->results[0];
+}
+
+tcc_value *tcc_build_i32(tcc_builder *b, int64_t v)
+{
+    return tcc_build_int(b, tcc_type_scalar(b->func->ir, TCC_i32), v);
+}
+
+tcc_value *tcc_build_float(tcc_builder *b, const tcc_type *type, double v)
+{
+    tcc_op *op = tcc_op_create(b, TCC_OP_arith_const, 0, NULL, 1, &type);
+    tcc_attr_set(b->func->ir, &op->attrs, "value", (tcc_attr){.kind = TCC_ATTR_FLOAT, .f = v},
+                 (tcc_loc){0, 0});
+    return &op->results[0];
+}
+
+static const tcc_attr *const_value(const tcc_value *v)
+{
+    if (!v->def || v->def->code != TCC_OP_arith_const)
+        return NULL;
+    const tcc_named_attr *a = tcc_attr_find(&v->def->attrs, "value");
+    return a ? &a->value : NULL;
+}
+
+bool tcc_value_is_int(const tcc_value *v, int64_t *out)
+{
+    const tcc_attr *a = const_value(v);
+    if (!a || a->kind != TCC_ATTR_INT)
+        return false;
+    *out = a->i;
+    return true;
+}
+
+bool tcc_value_is_float(const tcc_value *v, double *out)
+{
+    const tcc_attr *a = const_value(v);
+    if (!a || a->kind != TCC_ATTR_FLOAT)
+        return false;
+    *out = a->f;
+    return true;
+}
+
+/* ---- changing -------------------------------------------------------------------------- */
+
+void tcc_op_set_operand(tcc_op *op, size_t i, tcc_value *v)
+{
+    op->operands[i]->n_uses--;
+    op->operands[i] = v;
+    v->n_uses++;
+}
+
+void tcc_replace_uses(tcc_func *f, tcc_value *from, tcc_value *to)
+{
+    for (tcc_op *op = f->body->first; op && from->n_uses; op = tcc_walk_next(op, f->body))
+        for (unsigned i = 0; i < op->n_operands; i++)
+            if (op->operands[i] == from)
+                tcc_op_set_operand(op, i, to);
+}
+
+static void drop_uses(tcc_op *op)
+{
+    for (unsigned i = 0; i < op->n_operands; i++)
+        op->operands[i]->n_uses--;
+    op->n_operands = 0;
+}
+
+void tcc_op_erase(tcc_op *op)
+{
+    for (unsigned r = 0; r < op->n_regions; r++)
+        for (tcc_op *in = op->regions[r]->first; in; in = tcc_walk_next(in, op->regions[r]))
+            drop_uses(in);
+    drop_uses(op);
+    unlink_op(op);
+}
+
+void tcc_op_move(tcc_builder *b, tcc_op *op)
+{
+    unlink_op(op);
+    link_op(b, op);
+}
+
+/* ---- cloning --------------------------------------------------------------------------- */
+
+/* Open addressing, keyed by address. */
+struct tcc_value_map {
+    tcc_arena *arena;
+    const tcc_value **keys;
+    tcc_value **values;
+    size_t cap, len;
+};
+
+tcc_value_map *tcc_value_map_create(tcc_arena *arena)
+{
+    tcc_value_map *m = TCC_NEW(arena, tcc_value_map);
+    m->arena = arena;
+    return m;
+}
+
+static size_t slot_of(const tcc_value_map *m, const tcc_value *key)
+{
+    size_t i = ((uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u;
+    for (i &= m->cap - 1; m->keys[i] && m->keys[i] != key;)
+        i = (i + 1) & (m->cap - 1);
+    return i;
+}
+
+void tcc_value_map_set(tcc_value_map *m, const tcc_value *from, tcc_value *to)
+{
+    if (m->len * 2 >= m->cap) {
+        tcc_value_map old = *m;
+        m->cap = old.cap ? old.cap * 2 : 64;
+        m->keys = TCC_NEW_ARRAY(m->arena, const tcc_value *, m->cap);
+        m->values = TCC_NEW_ARRAY(m->arena, tcc_value *, m->cap);
+        for (size_t i = 0; i < old.cap; i++)
+            if (old.keys[i]) {
+                size_t s = slot_of(m, old.keys[i]);
+                m->keys[s] = old.keys[i];
+                m->values[s] = old.values[i];
+            }
+    }
+    size_t s = slot_of(m, from);
+    if (!m->keys[s])
+        m->len++;
+    m->keys[s] = from;
+    m->values[s] = to;
+}
+
+tcc_value *tcc_value_map_get(const tcc_value_map *m, tcc_value *from)
+{
+    if (!m->cap)
+        return from;
+    size_t s = slot_of(m, from);
+    return m->keys[s] ? m->values[s] : from;
+}
+
+static void copy_attrs(tcc_ir *ir, tcc_attrs *to, const tcc_attrs *from)
+{
+    for (size_t i = 0; i < from->len; i++)
+        TCC_PUSH(ir->arena, to, from->data[i]);
+}
+
+/* Regions nest as deeply as the IR does: the parser bounds that. */
+static void clone_block(tcc_block *to, const tcc_block *from, tcc_value_map *map)
+{
+    for (size_t i = 0; i < from->n_args; i++)
+        tcc_value_map_set(map, from->args[i],
+                          tcc_block_add_arg(to, from->args[i]->type, from->args[i]->name));
+    tcc_builder b = tcc_builder_at_end(to);
+    for (tcc_op *op = from->first; op; op = op->next)
+        tcc_op_clone(&b, op, map);
+}
+
+tcc_op *tcc_op_clone(tcc_builder *b, tcc_op *op, tcc_value_map *map)
+{
+    tcc_arena *arena = b->func->ir->arena;
+    tcc_value **operands = TCC_NEW_ARRAY(arena, tcc_value *, op->n_operands);
+    for (unsigned i = 0; i < op->n_operands; i++)
+        operands[i] = tcc_value_map_get(map, op->operands[i]);
+    const tcc_type **types = TCC_NEW_ARRAY(arena, const tcc_type *, op->n_results);
+    for (unsigned i = 0; i < op->n_results; i++)
+        types[i] = op->results[i].type;
+    tcc_builder at = *b;
+    at.loc = op->loc;
+    tcc_op *copy = tcc_op_create(&at, op->code, op->n_operands, operands, op->n_results, types);
+    copy_attrs(b->func->ir, &copy->attrs, &op->attrs);
+    for (unsigned i = 0; i < op->n_results; i++) {
+        copy->results[i].name = op->results[i].name;
+        tcc_value_map_set(map, &op->results[i], &copy->results[i]);
+    }
+    for (unsigned i = 0; i < op->n_regions; i++)
+        clone_block(copy->regions[i], op->regions[i], map);
+    return copy;
+}
+
+tcc_func *tcc_func_clone(tcc_func *f, const char *name)
+{
+    tcc_func *copy = new_func(f->ir, name, f->loc);
+    copy->next = f->next;
+    f->next = copy;
+    if (f->ir->last == f)
+        f->ir->last = copy;
+    copy_attrs(f->ir, &copy->attrs, &f->attrs);
+    clone_block(copy->body, f->body, tcc_value_map_create(f->ir->arena));
+    return copy;
+}
+
+/* ---- walking --------------------------------------------------------------------------- */
+
+tcc_op *tcc_walk_next(tcc_op *op, const tcc_block *top)
+{
+    for (unsigned r = 0; r < op->n_regions; r++)
+        if (op->regions[r]->first)
+            return op->regions[r]->first;
+    while (!op->next) {
+        tcc_block *block = op->block;
+        if (block == top)
+            return NULL;
+        tcc_op *parent = block->parent;
+        unsigned r = 0;
+        while (parent->regions[r] != block)
+            r++;
+        for (r++; r < parent->n_regions; r++)
+            if (parent->regions[r]->first)
+                return parent->regions[r]->first;
+        op = parent;
+    }
+    return op->next;
+}

@@ -1,0 +1,68 @@
+/* ops: the info table, derived from ops.def.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/ir.h"
+
+/* Kinds as they are written in ops.def. */
+enum {
+#define TCC_KIND(id, doc) BIT_##id = 1 << TCC_KIND_##id,
+#include "ir/types.def"
+    SCALAR = BIT_scalar,
+    TENSOR = BIT_tensor,
+    FIELD = BIT_field,
+    TILE = BIT_tile,
+    SMEM = BIT_smem,
+    RING = BIT_ring,
+    VEC = BIT_vec,
+    PTR = BIT_ptr,
+    TENSORMAP = BIT_tensormap,
+    ELT = SCALAR | FIELD | TILE | VEC
+};
+
+#define OPND(name, kinds) {#name, kinds},
+#define RES(name, kinds) {#name, kinds},
+#define ATTR(name, kind) {#name, TCC_ATTR_##kind, true},
+#define OPT(name, kind) {#name, TCC_ATTR_##kind, false},
+#define OPERANDS(list) {list {NULL, 0}}
+#define RESULTS(list) {list {NULL, 0}}
+#define ATTRS(list) {list {NULL, TCC_ATTR_ANY, false}}
+#define NO_OPERANDS {{NULL, 0}}
+#define NO_RESULTS {{NULL, 0}}
+#define NO_ATTRS {{NULL, TCC_ATTR_ANY, false}}
+
+#define TCC_OP(id, name, operands, results, n_regions, attrs, flags, levels, doc)                  \
+    static const tcc_operand_info operands_##id[] = operands;                                      \
+    static const tcc_operand_info results_##id[] = results;                                        \
+    static const tcc_attr_info attrs_##id[] = attrs;
+#include "ir/ops.def"
+
+#define LEN(a) (sizeof(a) / sizeof *(a))
+static const tcc_op_info infos[] = {
+#define TCC_OP(id, name, operands, results, n_regions, attrs, flags, levels, doc)                  \
+    {name,                                                                                         \
+     operands_##id,                                                                                \
+     results_##id,                                                                                 \
+     attrs_##id,                                                                                   \
+     LEN(operands_##id) - 1,                                                                       \
+     LEN(results_##id) - 1,                                                                        \
+     n_regions,                                                                                    \
+     flags,                                                                                        \
+     levels,                                                                                       \
+     doc},
+#include "ir/ops.def"
+};
+
+const tcc_op_info *tcc_op_info_get(tcc_opcode code)
+{
+    return &infos[code];
+}
+
+tcc_opcode tcc_opcode_find(const char *name, size_t n)
+{
+    for (int i = 0; i < TCC_OP_COUNT; i++)
+        if (strlen(infos[i].name) == n && !memcmp(infos[i].name, name, n))
+            return (tcc_opcode)i;
+    return TCC_OP_COUNT;
+}

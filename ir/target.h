@@ -1,0 +1,37 @@
+/* target: what the passes must know of a GPU. Limits come from the CUDA C++ Programming Guide's
+ * "Compute Capabilities" table and the PTX ISA.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_TARGET_H
+#define TCC_IR_TARGET_H
+
+#include "ir/ir.h"
+
+typedef struct tcc_target {
+    const char *name;
+    int64_t smem_bytes;       /* dynamic shared memory that one CTA may have */
+    int64_t registers;        /* of one SM, 32 bits each */
+    int64_t thread_registers; /* of one thread at most */
+    int64_t max_threads;      /* of one CTA */
+} tcc_target;
+
+/* The target of this name, or NULL. */
+const tcc_target *tcc_target_find(const char *name);
+/* The i-th target, NULL past the last. */
+const tcc_target *tcc_target_at(size_t i);
+/* The target that a module's attribute names; its existence was checked when it was set. */
+const tcc_target *tcc_target_of(const tcc_ir *ir);
+
+/* A warpgroup matrix instruction D[m,n] += A[m,k] * B[k,n]: mma.def. */
+typedef struct tcc_mma {
+    const char *name;
+    int64_t m, k, n_step, n_max; /* n is any multiple of n_step up to n_max */
+    tcc_scalar in, acc;
+    int64_t lanes;        /* threads that hold D together */
+    int64_t acc_per_row8; /* elements of D that one lane holds for each 8 columns */
+} tcc_mma;
+
+/* The instruction for these element types, or NULL. */
+const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar acc);
+
+#endif

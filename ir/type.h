@@ -1,0 +1,66 @@
+/* type: the IR's types. Interned in a tcc_ir, so equal types are equal pointers.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_TYPE_H
+#define TCC_IR_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/str.h"
+
+typedef enum tcc_scalar {
+#define TCC_SCALAR(id, bits, class) TCC_##id,
+#include "ir/types.def"
+    TCC_SCALAR_COUNT
+} tcc_scalar;
+
+typedef enum tcc_scalar_class { TCC_CLASS_FLOAT, TCC_CLASS_INT, TCC_CLASS_BOOL } tcc_scalar_class;
+
+typedef enum tcc_kind {
+#define TCC_KIND(id, doc) TCC_KIND_##id,
+#include "ir/types.def"
+    TCC_KIND_COUNT
+} tcc_kind;
+
+const char *tcc_scalar_name(tcc_scalar s);
+unsigned tcc_scalar_bits(tcc_scalar s);
+tcc_scalar_class tcc_scalar_classify(tcc_scalar s);
+/* Finds a scalar by its name; false when there is none. */
+bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out);
+const char *tcc_kind_name(tcc_kind k);
+
+/* One dimension: an interned name, or (name NULL) a number. */
+typedef struct tcc_dim {
+    const char *name;
+    int64_t size;
+} tcc_dim;
+
+typedef struct tcc_type {
+    tcc_kind kind;
+    tcc_scalar elem; /* TCC_f32 and meaningless for ring and tensormap */
+    unsigned rank;
+    const struct tcc_type *next; /* in its intern bucket */
+    tcc_dim dims[];
+} tcc_type;
+
+typedef struct tcc_ir tcc_ir;
+
+/* The interned type. Names in dims are interned by the call. */
+const tcc_type *tcc_type_get(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigned rank,
+                             const tcc_dim *dims);
+const tcc_type *tcc_type_scalar(tcc_ir *ir, tcc_scalar elem);
+/* tile, smem or vec with numeric extents: TCC_SIZES(4, 128, 64). */
+const tcc_type *tcc_type_sized(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigned rank,
+                               const int64_t *sizes);
+/* The same kind and dims with another element. */
+const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar elem);
+
+/* Product of the extents; 1 for rank 0. Numeric dimensions only. */
+int64_t tcc_type_count(const tcc_type *t);
+bool tcc_type_is_scalar(const tcc_type *t, tcc_scalar elem);
+bool tcc_type_has_elem(const tcc_type *t); /* false for ring and tensormap */
+void tcc_type_print(tcc_str *out, const tcc_type *t);
+
+#endif

@@ -28,7 +28,11 @@ if(TCC_STATIC_LLVM)
   llvm_config(llvm_libs --link-static --libs nvptx amdgpu passes)
   separate_arguments(llvm_libs)
   target_link_options(llvm_c INTERFACE -fuse-ld=lld -B${TCC_LLVM_TOOLS_DIR} -static-libgcc
-    -Wl,--gc-sections,--icf=all,--exclude-libs,ALL)
+    -Wl,--gc-sections,--icf=all,--exclude-libs,ALL,--strip-all)
+  # Both backends are in, whichever the code asks for.
+  foreach(part TargetInfo Target TargetMC AsmPrinter AsmParser)
+    target_link_options(llvm_c INTERFACE -Wl,--undefined=LLVMInitializeAMDGPU${part})
+  endforeach()
   target_link_libraries(llvm_c INTERFACE ${llvm_libs}
     -Wl,-Bstatic stdc++ z zstd -Wl,-Bdynamic)
 else()

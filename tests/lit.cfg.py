@@ -53,3 +53,7 @@ if ptxas:
     config.substitutions.append(("%ptxas", ptxas))
 if has_gpu():
     config.available_features.add("gpu")
+if getattr(config, "sanitizer", ""):
+    config.available_features.add("sanitizer")
+if shutil.which("shellcheck"):
+    config.available_features.add("shellcheck")

@@ -264,6 +264,8 @@ enum tcc_print_flags { TCC_PRINT_LOCS = 1 }; /* add loc(line:column) to every op
 
 void tcc_ir_print(tcc_str *out, const tcc_ir *ir, unsigned flags);
 void tcc_func_print(tcc_str *out, const tcc_func *f, unsigned flags);
+/* One op on one line, without its regions, named as in its function. */
+void tcc_op_print(tcc_str *out, const tcc_op *op, unsigned flags);
 /* Parses a module; errors go to diag. Returns NULL when there were any. */
 tcc_ir *tcc_ir_parse(tcc_arena *arena, const char *text, size_t size, tcc_diag *diag);
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/lex.h"
+
+#include <string.h>
+
+/* ASCII only, in every locale. */
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_ident_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_ident(char c)
+{
+    return is_ident_start(c) || is_digit(c) || c == '.';
+}
+
+static bool is_special_float(const char *s, size_t n)
+{
+    return n == 3 && (!memcmp(s, "inf", 3) || !memcmp(s, "nan", 3));
+}
+
+bool tcc_is_ident(const char *s, size_t n)
+{
+    if (!n || !is_ident_start(*s) || is_special_float(s, n))
+        return false;
+    for (size_t i = 1; i < n; i++)
+        if (!is_ident(s[i]))
+            return false;
+    return true;
+}
+
+tcc_lexer tcc_lexer_create(const char *text, size_t size, tcc_diag *diag)
+{
+    return (tcc_lexer){.p = text,
+                       .end = text + size,
+                       .line_start = text,
+                       .line = 1,
+                       .fresh_line = true,
+                       .diag = diag};
+}
+
+static tcc_loc here(const tcc_lexer *l)
+{
+    return (tcc_loc){l->line, (uint32_t)(l->p - l->line_start) + 1};
+}
+
+static char peek(const tcc_lexer *l, size_t i)
+{
+    return (size_t)(l->end - l->p) > i ? l->p[i] : 0;
+}
+
+static void skip_space(tcc_lexer *l)
+{
+    while (l->p < l->end) {
+        if (*l->p == '\n') {
+            l->line++;
+            l->line_start = l->p + 1;
+            l->fresh_line = true;
+        } else if (*l->p == '/' && peek(l, 1) == '/') {
+            const char *eol = memchr(l->p, '\n', (size_t)(l->end - l->p));
+            l->p = eol ? eol : l->end;
+            continue;
+        } else if (*l->p != ' ' && *l->p != '\t' && *l->p != '\r') {
+            return;
+        }
+        l->p++;
+    }
+}
+
+static size_t ident_length(const tcc_lexer *l, size_t from)
+{
+    size_t n = from;
+    while (is_ident(peek(l, n)))
+        n++;
+    return n;
+}
+
+/* A sign, digits in either base, a point and an exponent: what is not a number after all is seen
+ * by who reads it. */
+static int number(const tcc_lexer *l, size_t *n)
+{
+    size_t i = peek(l, 0) == '-';
+    bool hex = peek(l, i) == '0' && (peek(l, i + 1) | 32) == 'x';
+    int kind = TOK_INT;
+    for (char c; is_ident(c = peek(l, i)); i++) {
+        bool exponent = (c | 32) == (hex ? 'p' : 'e');
+        if (c == '.' || exponent)
+            kind = TOK_FLOAT;
+        if (exponent && (peek(l, i + 1) == '-' || peek(l, i + 1) == '+'))
+            i++;
+    }
+    *n = i;
+    return kind;
+}
+
+/* Gives the length with both quotes, or of the rest of the line when it is not closed. */
+static size_t string_length(const tcc_lexer *l, bool *closed)
+{
+    size_t n = 1;
+    for (char c; (size_t)(l->end - l->p) > n && (c = l->p[n]) != '\n'; n++) {
+        if (c == '"') {
+            *closed = true;
+            return n + 1;
+        }
+        if (c == '\\' && (size_t)(l->end - l->p) > n + 1 && l->p[n + 1] != '\n')
+            n++;
+    }
+    *closed = false;
+    return n;
+}
+
+static tcc_token take(tcc_lexer *l, tcc_token t, int kind, size_t skip, size_t n)
+{
+    t.kind = kind;
+    t.text = l->p + skip;
+    t.n = n - skip;
+    l->p += n;
+    return t;
+}
+
+/* Text that begins no token: a byte, or a string that is not closed. */
+static tcc_token bad(tcc_lexer *l, tcc_token t, size_t n)
+{
+    char c = *l->p;
+    if (l->diag && c == '"')
+        tcc_error(l->diag, TCC_ERR_SYNTAX, t.loc, "string is not closed on its line");
+    else if (l->diag)
+        tcc_error(l->diag, TCC_ERR_SYNTAX, t.loc,
+                  c > ' ' && c < 127 ? "unexpected character '%c'" : "unexpected byte 0x%02x",
+                  (unsigned char)c);
+    return take(l, t, TOK_BAD, 0, n);
+}
+
+tcc_token tcc_lex(tcc_lexer *l)
+{
+    skip_space(l);
+    tcc_token t = {.loc = here(l), .starts_line = l->fresh_line};
+    l->fresh_line = false;
+    if (l->p == l->end)
+        return take(l, t, TOK_END, 0, 0);
+    char c = *l->p, c1 = peek(l, 1);
+    size_t n;
+    if (is_ident_start(c)) {
+        n = ident_length(l, 1);
+        return take(l, t, is_special_float(l->p, n) ? TOK_FLOAT : TOK_IDENT, 0, n);
+    }
+    if (is_digit(c) || (c == '-' && is_digit(c1))) {
+        int kind = number(l, &n);
+        return take(l, t, kind, 0, n);
+    }
+    if (c == '-' && is_special_float(l->p + 1, ident_length(l, 1) - 1))
+        return take(l, t, TOK_FLOAT, 0, 4);
+    if ((c == '%' && is_ident(c1)) || (c == '@' && is_ident_start(c1)))
+        return take(l, t, c == '%' ? TOK_VALUE : TOK_SYMBOL, 1, ident_length(l, 1));
+    if (c == '"') {
+        bool closed;
+        n = string_length(l, &closed);
+        if (!closed)
+            return bad(l, t, n);
+        t = take(l, t, TOK_STRING, 1, n);
+        t.n--;
+        return t;
+    }
+    return c && strchr("{}()[]<>,:=^", c) ? take(l, t, c, 0, 1) : bad(l, t, 1);
+}

@@ -1,0 +1,165 @@
+/* ast: what the parser makes of a source text. The semantic analysis adds what it finds out, the
+ * emitter its values.
+ *
+ * The expressions of a statement are kept in postorder: operands come before what uses them and
+ * the last one is the whole. So every walk is a loop, however deep the tree.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_FRONTEND_AST_H
+#define TCC_FRONTEND_AST_H
+
+#include "frontend/names.h"
+#include "ir/ir.h"
+
+typedef struct tcc_ast_name {
+    const char *text; /* interned */
+    tcc_loc loc;
+} tcc_ast_name;
+
+typedef TCC_VEC(tcc_ast_name) tcc_ast_names;
+
+/* A row of functions.def, or an operator. */
+typedef struct tcc_function {
+    const char *name;
+    unsigned n_args;
+    tcc_opcode code;
+    tcc_scalar to;    /* of a conversion */
+    const char *pred; /* of a comparison */
+} tcc_function;
+
+/* The i-th row of functions.def, NULL past the last. */
+const tcc_function *tcc_function_at(size_t i);
+
+typedef enum tcc_ast_kind {
+    TCC_AST_NUMBER,
+    TCC_AST_NAME,  /* of a scalar */
+    TCC_AST_READ,  /* name[indices] */
+    TCC_AST_SUM,   /* sum(indices) args[0] */
+    TCC_AST_APPLY, /* function(args) */
+    TCC_AST_BROKEN /* reported by the parser */
+} tcc_ast_kind;
+
+typedef enum tcc_ast_type {
+    TCC_AST_ERROR, /* reported: whatever uses it keeps silent */
+    TCC_AST_FLOAT,
+    TCC_AST_BOOL
+} tcc_ast_type;
+
+typedef struct tcc_ast_expr {
+    tcc_ast_kind kind;
+    tcc_ast_name name; /* its place, and what is written there */
+    size_t first;      /* of the expressions inside it, in its statement */
+    double number;
+    tcc_ast_names indices;
+    const tcc_function *function; /* NULL: there is none of this name */
+    struct tcc_ast_expr **args;
+    size_t n_args;
+    /* Semantic analysis. */
+    tcc_ast_type type;
+    uint64_t free;               /* indices it varies over: bits 1 << position in the kernel's */
+    struct tcc_ast_param *param; /* that is read */
+    struct tcc_ast_stmt *stmt;   /* whose intermediate is read */
+    tcc_value *value;            /* emitter */
+} tcc_ast_expr;
+
+typedef TCC_VEC(tcc_ast_expr *) tcc_ast_exprs;
+
+/* name[indices] = the last of exprs. */
+typedef struct tcc_ast_stmt {
+    tcc_ast_name name;
+    tcc_ast_names indices;
+    tcc_ast_exprs exprs;          /* empty when it could not be parsed */
+    struct tcc_ast_param *output; /* that it writes; NULL for an intermediate */
+    bool valid, used;
+    uint64_t free;
+    tcc_value *value;
+} tcc_ast_stmt;
+
+typedef struct tcc_ast_dim {
+    tcc_ast_name name; /* text NULL: a number */
+    int64_t size;      /* 0 for a name until it is bound */
+    bool invalid;      /* reported: agrees with every other */
+} tcc_ast_dim;
+
+typedef enum tcc_ast_role {
+    TCC_ROLE_IN,
+    TCC_ROLE_OUT,
+    TCC_ROLE_INOUT,
+    TCC_ROLE_SCALAR
+} tcc_ast_role;
+
+/* A parameter or an output. */
+typedef struct tcc_ast_param {
+    tcc_ast_name name;
+    tcc_ast_role role;
+    tcc_scalar elem;
+    TCC_VEC(tcc_ast_dim) dims;
+    tcc_ast_exprs reads;
+    tcc_ast_stmt *written; /* by this statement */
+    tcc_value *value;
+} tcc_ast_param;
+
+/* An index of a kernel, and the dimension that it ranges over. */
+typedef struct tcc_ast_index {
+    const char *name;
+    const tcc_ast_dim *extent; /* NULL while unknown */
+    const tcc_ast_param *from; /* where that was found out */
+} tcc_ast_index;
+
+enum {
+    TCC_MAX_INDICES = 64, /* of a kernel: bits of tcc_ast_expr.free */
+    TCC_MAX_RANK = 12,
+    TCC_MAX_PARAMS = 64,
+    TCC_MAX_EXPRS = 4096,  /* of a kernel */
+    TCC_MAX_KERNELS = 1024 /* of a file */
+};
+
+/* A number or a word of a schedule. */
+typedef struct tcc_ast_word {
+    tcc_ast_name name; /* as written */
+    bool is_number, is_integer;
+    int64_t integer;
+} tcc_ast_word;
+
+/* key word word, word word, … ; */
+typedef struct tcc_ast_setting {
+    tcc_ast_name key;
+    TCC_VEC(tcc_ast_word) words;
+    size_t n_groups; /* separated by commas */
+    tcc_attr value;  /* semantic analysis */
+} tcc_ast_setting;
+
+typedef struct tcc_ast_schedule {
+    tcc_ast_name kernel, target;
+    TCC_VEC(tcc_ast_setting *) settings;
+} tcc_ast_schedule;
+
+typedef struct tcc_ast_kernel {
+    tcc_ast_name name;
+    TCC_VEC(tcc_ast_param *) params; /* parameters, then outputs */
+    TCC_VEC(tcc_ast_stmt *) stmts;
+    size_t n_exprs;
+    bool has_body;  /* its signature could be parsed */
+    bool valid;     /* nothing is wrong with it so far */
+    tcc_names dims; /* in order of appearance; what: the first tcc_ast_dim */
+    tcc_ast_index indices[TCC_MAX_INDICES];
+    size_t n_indices;
+    const tcc_ast_expr *sum;
+    TCC_VEC(tcc_ast_schedule *) schedules;
+    const tcc_ast_schedule *schedule; /* in force */
+} tcc_ast_kernel;
+
+typedef struct tcc_ast_const {
+    tcc_ast_name name;
+    double number;
+    int64_t integer;
+    bool is_integer;
+} tcc_ast_const;
+
+typedef struct tcc_ast_file {
+    TCC_VEC(tcc_ast_const *) consts;
+    TCC_VEC(tcc_ast_kernel *) kernels;
+    TCC_VEC(tcc_ast_schedule *) schedules;
+} tcc_ast_file;
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "frontend/emit.h"
+
+/* ---- types ----------------------------------------------------------------------------- */
+
+static const tcc_type *field_type(tcc_ir *ir, tcc_scalar elem, const tcc_ast_names *indices)
+{
+    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, indices->len);
+    for (size_t i = 0; i < indices->len; i++)
+        dims[i].name = indices->data[i].text;
+    return tcc_type_get(ir, TCC_KIND_field, elem, (unsigned)indices->len, dims);
+}
+
+static const tcc_type *param_type(tcc_ir *ir, const tcc_ast_param *param)
+{
+    if (param->role == TCC_ROLE_SCALAR)
+        return tcc_type_scalar(ir, param->elem);
+    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, param->dims.len);
+    for (size_t i = 0; i < param->dims.len; i++)
+        if (param->dims.data[i].size)
+            dims[i].size = param->dims.data[i].size;
+        else
+            dims[i].name = param->dims.data[i].name.text;
+    return tcc_type_get(ir, TCC_KIND_tensor, param->elem, (unsigned)param->dims.len, dims);
+}
+
+/* Scalars and fields broadcast: the result has the dimensions of the first, then those of the
+ * others that are new. */
+static const tcc_type *joined_type(tcc_ir *ir, tcc_scalar elem, size_t n, tcc_value *const *values)
+{
+    tcc_dim dims[TCC_MAX_INDICES];
+    unsigned rank = 0;
+    for (size_t i = 0; i < n; i++)
+        for (unsigned d = 0; d < values[i]->type->rank; d++) {
+            unsigned at = 0;
+            while (at < rank && dims[at].name != values[i]->type->dims[d].name)
+                at++;
+            if (at == rank)
+                dims[rank++] = values[i]->type->dims[d];
+        }
+    return rank ? tcc_type_get(ir, TCC_KIND_field, elem, rank, dims) : tcc_type_scalar(ir, elem);
+}
+
+/* ---- expressions ----------------------------------------------------------------------- */
+
+static void set_indices(tcc_ir *ir, tcc_op *op, const char *attr, const tcc_ast_names *indices)
+{
+    const char **names = TCC_NEW_ARRAY(ir->arena, const char *, indices->len);
+    for (size_t i = 0; i < indices->len; i++)
+        names[i] = indices->data[i].text;
+    tcc_attr_set_strs(ir, &op->attrs, attr, indices->len, names);
+}
+
+static tcc_value *emit_cast(tcc_builder *b, tcc_value *v, tcc_scalar to)
+{
+    if (v->type->elem == to)
+        return v;
+    return TCC_EMIT(b, arith_cast, tcc_type_with_elem(b->func->ir, v->type, to), .a = v);
+}
+
+/* Everything is computed in f32. */
+static tcc_value *emit_read(tcc_builder *b, const tcc_ast_expr *e)
+{
+    tcc_ir *ir = b->func->ir;
+    if (e->stmt)
+        return e->stmt->value;
+    tcc_value *v = e->param->value;
+    if (e->param->role != TCC_ROLE_SCALAR) {
+        v = TCC_EMIT(b, tensor_read, field_type(ir, e->param->elem, &e->indices), .tensor = v);
+        set_indices(ir, v->def, "map", &e->indices);
+    }
+    return emit_cast(b, v, TCC_f32);
+}
+
+static tcc_value *emit_sum(tcc_builder *b, const tcc_ast_expr *e)
+{
+    tcc_ir *ir = b->func->ir;
+    const tcc_type *term = e->args[0]->value->type;
+    tcc_dim dims[TCC_MAX_INDICES];
+    unsigned rank = 0;
+    for (unsigned d = 0; d < term->rank; d++)
+        if (term->dims[d].name != e->indices.data[0].text)
+            dims[rank++] = term->dims[d];
+    const tcc_type *type = tcc_type_get(ir, TCC_KIND_field, TCC_f32, rank, dims);
+    tcc_value *v = TCC_EMIT(b, tensor_sum, type, .a = e->args[0]->value);
+    set_indices(ir, v->def, "over", &e->indices);
+    return v;
+}
+
+static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
+{
+    tcc_ir *ir = b->func->ir;
+    const tcc_function *f = e->function;
+    if (f->code == TCC_OP_arith_cast)
+        return emit_cast(b, emit_cast(b, e->args[0]->value, f->to), TCC_f32);
+    tcc_value *args[3];
+    for (size_t i = 0; i < e->n_args; i++)
+        args[i] = e->args[i]->value;
+    const tcc_type *type = joined_type(ir, f->pred ? TCC_i1 : TCC_f32, e->n_args, args);
+    tcc_op *op = tcc_op_create(b, f->code, e->n_args, args, 1, &type);
+    if (f->pred)
+        tcc_attr_set_str(ir, &op->attrs, "pred", f->pred);
+    return &op->results[0];
+}
+
+static tcc_value *emit_expr(tcc_builder *b, const tcc_ast_expr *e)
+{
+    switch (e->kind) {
+    case TCC_AST_NUMBER:
+        return tcc_build_float(b, tcc_type_scalar(b->func->ir, TCC_f32), e->number);
+    case TCC_AST_SUM: return emit_sum(b, e);
+    case TCC_AST_APPLY: return emit_apply(b, e);
+    default: return emit_read(b, e);
+    }
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+static void emit_stmt(tcc_builder *b, tcc_ast_stmt *stmt)
+{
+    tcc_ir *ir = b->func->ir;
+    for (size_t i = 0; i < stmt->exprs.len; i++) {
+        tcc_ast_expr *e = stmt->exprs.data[i];
+        b->loc = e->name.loc;
+        e->value = emit_expr(b, e);
+    }
+    stmt->value = stmt->exprs.data[stmt->exprs.len - 1]->value;
+    b->loc = stmt->name.loc;
+    if (stmt->output) {
+        tcc_op *op = TCC_EMIT_V(b, tensor_write, .a = stmt->value, .tensor = stmt->output->value);
+        set_indices(ir, op, "map", &stmt->indices);
+    } else if (stmt->value->def && !stmt->value->name) {
+        stmt->value->name = stmt->name.text;
+    }
+}
+
+static void set_signature(tcc_func *f, const tcc_ast_kernel *kernel)
+{
+    static const char *const role_names[] = {"in", "out", "inout", "scalar"};
+    const char *roles[TCC_MAX_PARAMS];
+    for (size_t i = 0; i < kernel->params.len; i++)
+        roles[i] = role_names[kernel->params.data[i]->role];
+    const char **dims = TCC_NEW_ARRAY(f->ir->arena, const char *, kernel->dims.len);
+    size_t n_dims = 0;
+    for (size_t i = 0; i < kernel->dims.len; i++) {
+        const tcc_ast_dim *dim = kernel->dims.entries[i].what;
+        if (!dim->size)
+            dims[n_dims++] = dim->name.text;
+    }
+    tcc_attr_set_strs(f->ir, &f->attrs, "dims", n_dims, dims);
+    tcc_attr_set_strs(f->ir, &f->attrs, "roles", kernel->params.len, roles);
+}
+
+static void set_schedule(tcc_func *f, const tcc_ast_schedule *schedule)
+{
+    for (size_t i = 0; schedule && i < schedule->settings.len; i++) {
+        const tcc_ast_setting *setting = schedule->settings.data[i];
+        tcc_attr_set(f->ir, &f->attrs, setting->key.text, setting->value,
+                     setting->words.data[0].name.loc);
+    }
+}
+
+void tcc_frontend_emit(tcc_ir *ir, tcc_ast_kernel *kernel)
+{
+    tcc_func *f = tcc_func_create(ir, kernel->name.text, kernel->name.loc);
+    set_signature(f, kernel);
+    set_schedule(f, kernel->schedule);
+    for (size_t i = 0; i < kernel->params.len; i++) {
+        tcc_ast_param *param = kernel->params.data[i];
+        param->value = tcc_block_add_arg(f->body, param_type(ir, param), param->name.text);
+    }
+    tcc_builder b = tcc_builder_at_end(f->body);
+    for (size_t i = 0; i < kernel->stmts.len; i++)
+        emit_stmt(&b, kernel->stmts.data[i]);
+    b.loc = kernel->name.loc;
+    TCC_EMIT_V(&b, func_return, NULL);
+}

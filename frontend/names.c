@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "frontend/names.h"
+
+#include <string.h>
+
+#include "frontend/lex.h"
+
+void *tcc_names_get(const tcc_names *t, const char *name)
+{
+    return tcc_map_get(&t->map, name);
+}
+
+void tcc_names_put(tcc_arena *arena, tcc_names *t, const char *name, void *what)
+{
+    t->map.arena = arena;
+    *tcc_map_at(&t->map, name) = what;
+    t->entries = tcc_arena_grow(arena, t->entries, sizeof *t->entries, t->len, &t->cap);
+    t->entries[t->len++] = (struct tcc_names_entry){name, what};
+}
+
+static char fold(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Insertions, deletions and replacements that make b of a, whatever the case. */
+static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    size_t row[TCC_MAX_NAME + 1];
+    for (size_t j = 0; j <= n_b; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n_a; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t best = diagonal + (fold(a[i - 1]) != fold(b[j - 1]));
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[n_b];
+}
+
+void tcc_spelling_try(tcc_spelling *s, const char *candidate)
+{
+    size_t n = strlen(s->wanted), m = strlen(candidate);
+    size_t limit = n <= 2 ? 0 : n <= 5 ? 1 : 2; /* a short name is near to everything */
+    if (n > TCC_MAX_NAME || m > TCC_MAX_NAME || (n > m ? n - m : m - n) > limit)
+        return;
+    size_t distance = edit_distance(s->wanted, n, candidate, m);
+    if (distance <= limit && (!s->best || distance < s->distance) &&
+        strcmp(s->wanted, candidate) != 0) {
+        s->best = candidate;
+        s->distance = distance;
+    }
+}
+
+void tcc_spelling_try_all(tcc_spelling *s, const tcc_names *candidates)
+{
+    for (size_t i = 0; i < candidates->len; i++)
+        tcc_spelling_try(s, candidates->entries[i].name);
+}
+
+const char *tcc_spelling_hint(tcc_arena *arena, const tcc_spelling *s)
+{
+    return s->best ? tcc_arena_printf(arena, "; did you mean '%s'?", s->best) : "";
+}

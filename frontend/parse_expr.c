@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "frontend/parse.h"
+
+#include <string.h>
+
+enum { COMPARISON = 1, ADDITIVE, MULTIPLICATIVE }; /* precedence of binary operators */
+
+static const struct {
+    tcc_tile_token_kind token;
+    int precedence;
+    tcc_function function;
+} operators[] = {
+    {TCC_TOK_LT, COMPARISON, {"<", 2, .code = TCC_OP_arith_cmp, .pred = "lt"}},
+    {TCC_TOK_LE, COMPARISON, {"<=", 2, .code = TCC_OP_arith_cmp, .pred = "le"}},
+    {TCC_TOK_GT, COMPARISON, {">", 2, .code = TCC_OP_arith_cmp, .pred = "gt"}},
+    {TCC_TOK_GE, COMPARISON, {">=", 2, .code = TCC_OP_arith_cmp, .pred = "ge"}},
+    {TCC_TOK_EQ, COMPARISON, {"==", 2, .code = TCC_OP_arith_cmp, .pred = "eq"}},
+    {TCC_TOK_NE, COMPARISON, {"!=", 2, .code = TCC_OP_arith_cmp, .pred = "ne"}},
+    {TCC_TOK_PLUS, ADDITIVE, {"+", 2, .code = TCC_OP_arith_add}},
+    {TCC_TOK_MINUS, ADDITIVE, {"-", 2, .code = TCC_OP_arith_sub}},
+    {TCC_TOK_STAR, MULTIPLICATIVE, {"*", 2, .code = TCC_OP_arith_mul}},
+    {TCC_TOK_SLASH, MULTIPLICATIVE, {"/", 2, .code = TCC_OP_arith_div}},
+};
+
+static const tcc_function negation = {"-", 1, .code = TCC_OP_arith_neg};
+
+static const tcc_function functions[] = {
+#define FUNCTION(name, n_args, op, doc) {#name, n_args, .code = TCC_OP_##op},
+#define CONVERSION(type, doc) {#type, 1, .code = TCC_OP_arith_cast, .to = TCC_##type},
+#include "frontend/functions.def"
+};
+
+const tcc_function *tcc_function_at(size_t i)
+{
+    return i < sizeof functions / sizeof *functions ? &functions[i] : NULL;
+}
+
+static const tcc_function *find_function(const char *name)
+{
+    const tcc_function *f;
+    for (size_t i = 0; (f = tcc_function_at(i)); i++)
+        if (!strcmp(f->name, name))
+            return f;
+    return NULL;
+}
+
+/* ---- expressions ----------------------------------------------------------------------- */
+
+static tcc_ast_expr *parse_binary(tcc_parser *p, int precedence);
+
+/* A new expression at the end of the statement's; NULL when the kernel has too many. */
+static tcc_ast_expr *new_expr(tcc_parser *p, tcc_ast_kind kind, tcc_ast_name name, size_t n_args,
+                              tcc_ast_expr *const *args)
+{
+    if (++p->kernel->n_exprs > TCC_MAX_EXPRS) {
+        if (p->kernel->n_exprs == TCC_MAX_EXPRS + 1)
+            tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name.loc, "more than %d operations in a kernel",
+                      TCC_MAX_EXPRS);
+        return NULL;
+    }
+    tcc_ast_expr *e = TCC_NEW(p->arena, tcc_ast_expr);
+    e->kind = kind;
+    e->name = name;
+    e->first = n_args ? args[0]->first : p->stmt->exprs.len;
+    e->args = TCC_NEW_ARRAY(p->arena, tcc_ast_expr *, n_args);
+    e->n_args = n_args;
+    for (size_t i = 0; i < n_args; i++)
+        e->args[i] = args[i];
+    TCC_PUSH(p->arena, &p->stmt->exprs, e);
+    return e;
+}
+
+static tcc_ast_expr *new_apply(tcc_parser *p, tcc_ast_name name, const tcc_function *function,
+                               size_t n_args, tcc_ast_expr *const *args)
+{
+    tcc_ast_expr *e = new_expr(p, TCC_AST_APPLY, name, n_args, args);
+    if (e)
+        e->function = function;
+    return e;
+}
+
+/* The expression inside something that nests: parentheses, arguments, signs, sums. */
+static tcc_ast_expr *parse_nested(tcc_parser *p, int precedence)
+{
+    if (p->depth == TCC_MAX_DEPTH) {
+        tcc_error(p->diag, TCC_ERR_UNSUPPORTED, p->tok.loc, "expressions nest more than %d deep",
+                  TCC_MAX_DEPTH);
+        return NULL;
+    }
+    p->depth++;
+    tcc_ast_expr *e = parse_binary(p, precedence);
+    p->depth--;
+    return e;
+}
+
+/* One item between brackets. Sets *supported to false when it is more than a name. */
+static bool parse_index(tcc_parser *p, tcc_ast_names *out, bool *supported)
+{
+    tcc_tile_token_kind kind = p->tok.kind;
+    if (kind == TCC_TOK_NAME) {
+        TCC_PUSH(p->arena, out, (tcc_ast_name){p->tok.text, p->tok.loc});
+        tcc_parse_advance(p);
+        kind = p->tok.kind;
+        if (kind == TCC_TOK_COMMA || kind == TCC_TOK_RBRACKET || kind == TCC_TOK_RPAREN)
+            return true;
+        if (kind == TCC_TOK_LBRACKET)
+            tcc_parse_unsupported(p, p->tok.loc, "an index read from a tensor");
+        else if (kind >= TCC_TOK_PLUS && kind <= TCC_TOK_SLASH)
+            tcc_parse_unsupported(p, p->tok.loc, "arithmetic on an index");
+        else {
+            tcc_parse_error(p, "',' or ']'");
+            return false;
+        }
+    } else if (kind == TCC_TOK_NUMBER) {
+        tcc_parse_unsupported(p, p->tok.loc, "a constant as an index");
+    } else if (kind == TCC_TOK_MINUS || kind == TCC_TOK_LPAREN) {
+        tcc_parse_unsupported(p, p->tok.loc, "arithmetic on an index");
+    } else {
+        tcc_parse_error(p, "an index");
+        return false;
+    }
+    *supported = false;
+    tcc_parse_skip_item(p);
+    return true;
+}
+
+/* index {, index} close */
+static bool parse_indices(tcc_parser *p, tcc_ast_names *out, tcc_tile_token_kind close,
+                          bool *supported)
+{
+    *supported = true;
+    do
+        if (!parse_index(p, out, supported))
+            return false;
+    while (tcc_parse_accept(p, TCC_TOK_COMMA));
+    return tcc_parse_expect(p, close);
+}
+
+/* sum [: type] ( indices ) product */
+static tcc_ast_expr *parse_sum(tcc_parser *p)
+{
+    tcc_ast_name name = {"sum", p->tok.loc}, type;
+    bool supported, has_type = false;
+    tcc_parse_advance(p);
+    if (tcc_parse_accept(p, TCC_TOK_COLON)) {
+        if (!tcc_parse_name(p, &type))
+            return NULL;
+        tcc_parse_unsupported(p, type.loc, "a type for the accumulator");
+        has_type = true;
+    }
+    tcc_ast_names indices = {0};
+    if (!tcc_parse_expect(p, TCC_TOK_LPAREN) ||
+        !parse_indices(p, &indices, TCC_TOK_RPAREN, &supported))
+        return NULL;
+    tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
+    if (!term)
+        return NULL;
+    tcc_ast_kind kind = supported && !has_type ? TCC_AST_SUM : TCC_AST_BROKEN;
+    tcc_ast_expr *e = new_expr(p, kind, name, 1, &term);
+    if (e)
+        e->indices = indices;
+    return e;
+}
+
+static bool starts_operand(tcc_tile_token_kind kind)
+{
+    return kind == TCC_TOK_NAME || kind == TCC_TOK_NUMBER || kind == TCC_TOK_LPAREN;
+}
+
+/* ( arguments ), after a name. `max(j) term` is a reduction. */
+static tcc_ast_expr *parse_call(tcc_parser *p, tcc_ast_name name)
+{
+    tcc_ast_exprs args = {0};
+    tcc_parse_advance(p);
+    if (p->tok.kind != TCC_TOK_RPAREN)
+        do {
+            tcc_ast_expr *arg = parse_nested(p, COMPARISON);
+            if (!arg)
+                return NULL;
+            TCC_PUSH(p->arena, &args, arg);
+        } while (tcc_parse_accept(p, TCC_TOK_COMMA));
+    if (!tcc_parse_expect(p, TCC_TOK_RPAREN))
+        return NULL;
+    const tcc_function *function = find_function(name.text);
+    bool extremum =
+        function && (function->code == TCC_OP_arith_max || function->code == TCC_OP_arith_min);
+    if (extremum && args.len == 1 && args.data[0]->kind == TCC_AST_NAME &&
+        starts_operand(p->tok.kind)) {
+        tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name.loc, "not supported yet: '%s' over an index",
+                  name.text);
+        tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
+        return term ? new_expr(p, TCC_AST_BROKEN, name, 1, &term) : NULL;
+    }
+    return new_apply(p, name, function, args.len, args.data);
+}
+
+static tcc_ast_expr *parse_operand(tcc_parser *p)
+{
+    tcc_ast_name name = {p->tok.text, p->tok.loc};
+    switch (p->tok.kind) {
+    case TCC_TOK_SUM: return parse_sum(p);
+    case TCC_TOK_MINUS: {
+        tcc_parse_advance(p);
+        tcc_ast_expr *arg = parse_nested(p, MULTIPLICATIVE + 1);
+        return arg ? new_apply(p, name, &negation, 1, &arg) : NULL;
+    }
+    case TCC_TOK_LPAREN: {
+        tcc_parse_advance(p);
+        tcc_ast_expr *e = parse_nested(p, COMPARISON);
+        return e && tcc_parse_expect(p, TCC_TOK_RPAREN) ? e : NULL;
+    }
+    case TCC_TOK_NUMBER: {
+        tcc_ast_expr *e = new_expr(p, TCC_AST_NUMBER, name, 0, NULL);
+        if (e)
+            e->number = p->tok.number;
+        tcc_parse_advance(p);
+        return e;
+    }
+    case TCC_TOK_NAME: break;
+    default: tcc_parse_error(p, "an expression"); return NULL;
+    }
+    tcc_parse_advance(p);
+    if (p->tok.kind == TCC_TOK_LPAREN)
+        return parse_call(p, name);
+    if (!tcc_parse_accept(p, TCC_TOK_LBRACKET))
+        return new_expr(p, TCC_AST_NAME, name, 0, NULL);
+    bool supported;
+    tcc_ast_names indices = {0};
+    if (!parse_indices(p, &indices, TCC_TOK_RBRACKET, &supported))
+        return NULL;
+    tcc_ast_expr *e = new_expr(p, supported ? TCC_AST_READ : TCC_AST_BROKEN, name, 0, NULL);
+    if (e)
+        e->indices = indices;
+    return e;
+}
+
+/* An expression of operators that bind at least as tightly as `precedence`. */
+static tcc_ast_expr *parse_binary(tcc_parser *p, int precedence)
+{
+    tcc_ast_expr *left = parse_operand(p);
+    bool compared = false;
+    for (size_t i = 0; left && i < sizeof operators / sizeof *operators;) {
+        if (p->tok.kind != operators[i].token || operators[i].precedence < precedence) {
+            i++;
+            continue;
+        }
+        tcc_ast_name name = {operators[i].function.name, p->tok.loc};
+        if (operators[i].precedence == COMPARISON && compared) {
+            tcc_error(p->diag, TCC_ERR_SYNTAX, name.loc, "comparisons do not chain");
+            return NULL;
+        }
+        compared = operators[i].precedence == COMPARISON;
+        tcc_parse_advance(p);
+        tcc_ast_expr *right = parse_binary(p, operators[i].precedence + 1);
+        left = right
+                   ? new_apply(p, name, &operators[i].function, 2, (tcc_ast_expr *[]){left, right})
+                   : NULL;
+        i = 0;
+    }
+    return left;
+}
+
+/* ---- statements ------------------------------------------------------------------------ */
+
+bool tcc_parse_stmt(tcc_parser *p)
+{
+    tcc_ast_stmt *stmt = p->stmt;
+    bool supported = true;
+    p->depth = 0;
+    if (p->tok.kind != TCC_TOK_NAME) {
+        tcc_parse_error(p, "a statement or '}'");
+        return false;
+    }
+    stmt->name = (tcc_ast_name){p->tok.text, p->tok.loc};
+    tcc_parse_advance(p);
+    if (tcc_parse_accept(p, TCC_TOK_LBRACKET) &&
+        !parse_indices(p, &stmt->indices, TCC_TOK_RBRACKET, &supported))
+        return false;
+    if (!tcc_parse_expect(p, TCC_TOK_ASSIGN) || !parse_binary(p, COMPARISON) ||
+        !tcc_parse_expect(p, TCC_TOK_SEMICOLON))
+        return false;
+    if (!supported)
+        stmt->exprs.len = 0;
+    return true;
+}

@@ -1,0 +1,56 @@
+/* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c
+ * statements, sema_schedule.c schedules. Every error is reported where it is made, once: what
+ * depends on something wrong keeps silent.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_FRONTEND_SEMA_H
+#define TCC_FRONTEND_SEMA_H
+
+#include "frontend/ast.h"
+#include "frontend/frontend.h"
+
+/* What a name stands for in a kernel. */
+typedef struct tcc_decl {
+    enum {
+        TCC_DECL_PARAM,
+        TCC_DECL_STMT, /* an intermediate */
+        TCC_DECL_DIM,
+        TCC_DECL_CONST,
+        TCC_DECL_UNDEFINED /* reported at its first use */
+    } kind;
+    tcc_loc loc;
+    tcc_ast_param *param;
+    tcc_ast_stmt *stmt;
+    const tcc_ast_const *constant;
+} tcc_decl;
+
+typedef struct tcc_sema {
+    tcc_arena *arena;
+    tcc_diag *diag;
+    tcc_ast_file *file;
+    const char *target;
+    tcc_names consts;  /* tcc_decl */
+    tcc_names kernels; /* tcc_ast_kernel */
+    tcc_names defines; /* const tcc_frontend_define, by names as interned */
+    tcc_ast_kernel *kernel;
+    tcc_names scope; /* tcc_decl, of the kernel */
+} tcc_sema;
+
+/* Checks a file and fills in the tree; errors go to diag. */
+void tcc_sema_file(tcc_arena *arena, tcc_ast_file *file, tcc_intern *names, const char *target,
+                   const tcc_frontend_define *defines, size_t n_defines, tcc_diag *diag);
+
+/* Checks the statements of s->kernel, whose signature is in s->scope. */
+void tcc_sema_body(tcc_sema *s);
+/* Checks every schedule, and attaches those for the target to their kernels. */
+void tcc_sema_schedules(tcc_sema *s);
+
+/* In s->kernel, or of the file; NULL when undefined. */
+tcc_decl *tcc_sema_lookup(const tcc_sema *s, const char *name);
+tcc_decl *tcc_sema_declare(tcc_sema *s, tcc_names *scope, int kind, tcc_ast_name name);
+/* How messages show a dimension: "K", "64", "K = 64". */
+const char *tcc_sema_dim_text(tcc_sema *s, const tcc_ast_dim *dim);
+/* A note at the declaration of a parameter: "'B' is declared f16[K, N] here". */
+void tcc_sema_note_param(tcc_sema *s, const tcc_ast_param *param);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "frontend/sema.h"
+
+typedef enum form { TILE, NUMBER, WORD, BYTES, LATER } form;
+
+typedef struct schedule_key {
+    const char *name;
+    form form;
+    int64_t min, max;
+    const char *words; /* separated by spaces */
+} schedule_key;
+
+static const schedule_key keys[] = {
+#define KEY(name, form, min, max, words, doc) {#name, form, min, max, words},
+#include "frontend/schedule_keys.def"
+};
+
+static const char *const archs[] = {
+#define ARCH(name) #name,
+#include "frontend/archs.def"
+};
+
+#define LEN(a) (sizeof(a) / sizeof *(a))
+
+/* ---- values ---------------------------------------------------------------------------- */
+
+/* A number, or the name of a constant, in the key's range. */
+static bool check_number(tcc_sema *s, const schedule_key *key, const tcc_ast_word *word,
+                         int64_t *out)
+{
+    const tcc_decl *d = word->is_number ? NULL : tcc_names_get(&s->consts, word->name.text);
+    bool is_integer = d ? d->constant->is_integer : word->is_number && word->is_integer;
+    *out = d ? d->constant->integer : word->integer;
+    if (is_integer && *out >= key->min && *out <= key->max)
+        return true;
+    tcc_error(s->diag, TCC_ERR_TYPE, word->name.loc,
+              "'%s' takes whole numbers from %lld to %lld, not '%s'", key->name,
+              (long long)key->min, (long long)key->max, word->name.text);
+    return false;
+}
+
+/* index number, index number, … */
+static void check_tile(tcc_sema *s, const schedule_key *key, tcc_ast_kernel *kernel,
+                       tcc_ast_setting *setting)
+{
+    size_t n = setting->words.len;
+    const tcc_ast_word *words = setting->words.data;
+    bool pairs = n == 2 * setting->n_groups && n > 0;
+    for (size_t i = 0; pairs && i < n; i += 2)
+        pairs = !words[i].is_number;
+    if (!pairs) {
+        tcc_error(s->diag, TCC_ERR_TYPE, setting->key.loc,
+                  "'%s' takes indices and numbers: %s m 128, n 256;", key->name, key->name);
+        return;
+    }
+    tcc_attr *items = TCC_NEW_ARRAY(s->arena, tcc_attr, n);
+    for (size_t i = 0; i < n; i += 2) {
+        const char *index = words[i].name.text;
+        tcc_spelling spelling = {.wanted = index};
+        bool known = false;
+        for (size_t j = 0; j < kernel->n_indices; j++) {
+            known |= !strcmp(kernel->indices[j].name, index);
+            tcc_spelling_try(&spelling, kernel->indices[j].name);
+        }
+        if (!known && kernel->valid)
+            tcc_error(s->diag, TCC_ERR_TYPE, words[i].name.loc, "kernel '%s' has no index '%s'%s",
+                      kernel->name.text, index, tcc_spelling_hint(s->arena, &spelling));
+        for (size_t j = 0; j < i; j += 2)
+            if (!strcmp(words[j].name.text, index)) {
+                tcc_error(s->diag, TCC_ERR_TYPE, words[i].name.loc,
+                          "index '%s' occurs twice in '%s'", index, key->name);
+                break;
+            }
+        int64_t number = 0;
+        check_number(s, key, &words[i + 1], &number);
+        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
+        items[i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = number};
+    }
+    setting->value = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
+}
+
+static bool is_one_of(const char *word, const char *words)
+{
+    size_t n = strlen(word);
+    for (const char *p = words; (p = strstr(p, word)); p += n)
+        if ((p == words || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
+            return true;
+    return false;
+}
+
+static void check_word(tcc_sema *s, const schedule_key *key, tcc_ast_setting *setting)
+{
+    const tcc_ast_word *word = setting->words.data;
+    if (setting->words.len != 1 || !is_one_of(word->name.text, key->words)) {
+        tcc_error(s->diag, TCC_ERR_TYPE, word ? word->name.loc : setting->key.loc,
+                  "'%s' takes one of: %s", key->name, key->words);
+        return;
+    }
+    setting->value = key->form == WORD ? (tcc_attr){.kind = TCC_ATTR_STR, .s = word->name.text}
+                                       : (tcc_attr){.kind = TCC_ATTR_INT, .i = word->integer};
+}
+
+/* ---- settings and schedules ------------------------------------------------------------ */
+
+static const schedule_key *find_key(tcc_sema *s, tcc_ast_name name)
+{
+    tcc_spelling spelling = {.wanted = name.text};
+    for (size_t i = 0; i < LEN(keys); i++) {
+        if (!strcmp(keys[i].name, name.text))
+            return &keys[i];
+        tcc_spelling_try(&spelling, keys[i].name);
+    }
+    tcc_error(s->diag, TCC_ERR_TYPE, name.loc, "unknown schedule key '%s'%s", name.text,
+              tcc_spelling_hint(s->arena, &spelling));
+    return NULL;
+}
+
+static void check_setting(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_setting *setting)
+{
+    const schedule_key *key = find_key(s, setting->key);
+    if (!key)
+        return;
+    switch (key->form) {
+    case TILE: check_tile(s, key, kernel, setting); break;
+    case NUMBER:
+        if (setting->words.len == 1) {
+            setting->value.kind = TCC_ATTR_INT;
+            check_number(s, key, setting->words.data, &setting->value.i);
+        } else {
+            tcc_error(s->diag, TCC_ERR_TYPE, setting->key.loc,
+                      "'%s' takes one number from %lld to %lld", key->name, (long long)key->min,
+                      (long long)key->max);
+        }
+        break;
+    case WORD:
+    case BYTES: check_word(s, key, setting); break;
+    case LATER:
+        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, setting->key.loc,
+                  "not supported yet: '%s' in a schedule", key->name);
+        break;
+    }
+}
+
+static void check_settings(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_schedule *schedule)
+{
+    tcc_names seen = {0};
+    for (size_t i = 0; i < schedule->settings.len; i++) {
+        tcc_ast_setting *setting = schedule->settings.data[i];
+        const tcc_ast_setting *first = tcc_names_get(&seen, setting->key.text);
+        if (!first) {
+            tcc_names_put(s->arena, &seen, setting->key.text, setting);
+            check_setting(s, kernel, setting);
+            continue;
+        }
+        tcc_error(s->diag, TCC_ERR_TYPE, setting->key.loc, "schedule key '%s' is set twice",
+                  setting->key.text);
+        tcc_note(s->diag, first->key.loc, "'%s' is first set here", setting->key.text);
+    }
+}
+
+static bool check_arch(tcc_sema *s, tcc_ast_name target)
+{
+    tcc_spelling spelling = {.wanted = target.text};
+    for (size_t i = 0; i < LEN(archs); i++) {
+        if (!strcmp(archs[i], target.text))
+            return true;
+        tcc_spelling_try(&spelling, archs[i]);
+    }
+    tcc_error(s->diag, TCC_ERR_TARGET, target.loc, "unknown target '%s'%s", target.text,
+              tcc_spelling_hint(s->arena, &spelling));
+    return false;
+}
+
+static void check_schedule(tcc_sema *s, tcc_ast_schedule *schedule)
+{
+    tcc_ast_kernel *kernel = tcc_names_get(&s->kernels, schedule->kernel.text);
+    if (!kernel) {
+        tcc_spelling spelling = {.wanted = schedule->kernel.text};
+        tcc_spelling_try_all(&spelling, &s->kernels);
+        tcc_error(s->diag, TCC_ERR_TYPE, schedule->kernel.loc, "no kernel '%s' in this file%s",
+                  schedule->kernel.text, tcc_spelling_hint(s->arena, &spelling));
+        return;
+    }
+    if (!check_arch(s, schedule->target))
+        return;
+    for (size_t i = 0; i < kernel->schedules.len; i++)
+        if (kernel->schedules.data[i]->target.text == schedule->target.text) {
+            tcc_error(s->diag, TCC_ERR_TYPE, schedule->kernel.loc,
+                      "kernel '%s' has two schedules for %s", kernel->name.text,
+                      schedule->target.text);
+            tcc_note(s->diag, kernel->schedules.data[i]->kernel.loc, "the first one is here");
+            return;
+        }
+    TCC_PUSH(s->arena, &kernel->schedules, schedule);
+    check_settings(s, kernel, schedule);
+    if (!strcmp(schedule->target.text, s->target))
+        kernel->schedule = schedule;
+}
+
+void tcc_sema_schedules(tcc_sema *s)
+{
+    for (size_t i = 0; i < s->file->schedules.len && s->diag->n_errors < TCC_MAX_ERRORS; i++)
+        check_schedule(s, s->file->schedules.data[i]);
+}

@@ -37,7 +37,7 @@ static tcc_status pack(const tcc_kernel *k, const tcc_plan *plan, const int64_t 
         case TCC_PARAM_TENSOR_MAP: {
             CUtensorMap *map = &out->maps[n_maps];
             CUresult error =
-                tcc_map_get(prog->maps, &prog->rt->cuda, p->map, &plan->maps[n_maps], map);
+                tcc_tma_get(prog->maps, &prog->rt->cuda, p->map, &plan->maps[n_maps], map);
             if (error)
                 return tcc_cuda_status(prog->rt, prog->manifest->file, error,
                                        "cuTensorMapEncodeTiled", k->desc->args[p->map->arg].name);

@@ -205,7 +205,7 @@ static bool read_type(reader *r, const char *where, const cJSON *v, const tcc_el
     return *out || FAIL(r, where, "unknown type '%s'", name);
 }
 
-static bool read_swizzle(reader *r, const char *where, const cJSON *v, const tcc_map_recipe *map,
+static bool read_swizzle(reader *r, const char *where, const cJSON *v, const tcc_tma_recipe *map,
                          CUtensorMapSwizzle *out)
 {
     int64_t bytes;
@@ -223,7 +223,7 @@ static bool read_swizzle(reader *r, const char *where, const cJSON *v, const tcc
     return FAIL(r, where, "%lld is none of 0, 32, 64, 128", (long long)bytes);
 }
 
-static bool read_map(reader *r, const char *where, const cJSON *v, tcc_map_recipe *out)
+static bool read_map(reader *r, const char *where, const cJSON *v, tcc_tma_recipe *out)
 {
     const cJSON *dims = member(v, "dims"), *strides = member(v, "strides"), *box = member(v, "box");
     size_t rank, n;
@@ -250,7 +250,7 @@ static bool read_param(reader *r, const char *where, const cJSON *v, tcc_param *
 {
     if (member(v, "tensor_map")) {
         out->kind = TCC_PARAM_TENSOR_MAP;
-        tcc_map_recipe *map = TCC_NEW(r->arena, tcc_map_recipe);
+        tcc_tma_recipe *map = TCC_NEW(r->arena, tcc_tma_recipe);
         out->map = map;
         return read_map(r, in(r, where, "tensor_map"), member(v, "tensor_map"), map);
     }

@@ -58,20 +58,20 @@ typedef struct tcc_requirement {
 } tcc_requirement;
 
 /* How a tensor map is made from a launch's arguments. */
-typedef struct tcc_map_recipe {
+typedef struct tcc_tma_recipe {
     unsigned arg, rank;
     const tcc_elem_type *type;
     tcc_extent dims[TCC_MAX_TMA_RANK];          /* innermost first */
     tcc_product strides[TCC_MAX_TMA_RANK - 1];  /* in elements, of dims 1 and up */
     uint32_t box[TCC_MAX_TMA_RANK];
     CUtensorMapSwizzle swizzle;
-} tcc_map_recipe;
+} tcc_tma_recipe;
 
 typedef struct tcc_param {
     enum { TCC_PARAM_TENSOR_MAP, TCC_PARAM_POINTER, TCC_PARAM_DIM, TCC_PARAM_SCALAR } kind;
     unsigned arg;              /* POINTER, SCALAR */
     tcc_extent extent;         /* DIM */
-    const tcc_map_recipe *map; /* TENSOR_MAP */
+    const tcc_tma_recipe *map; /* TENSOR_MAP */
 } tcc_param;
 
 typedef struct tcc_grid_factor {

@@ -94,7 +94,7 @@ tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size, con
         return TCC_ERR_MEMORY;
     p->rt = rt;
     p->arena = tcc_arena_create(NULL);
-    p->maps = tcc_map_cache_create();
+    p->maps = tcc_tma_cache_create();
     tcc_status status = p->arena && p->maps ? TCC_OK : TCC_ERR_MEMORY;
     if (!status)
         status = read_manifest(p, image, size, manifest);
@@ -117,7 +117,7 @@ void tcc_program_destroy(tcc_program *prog)
         return;
     if (prog->module)
         prog->rt->cuda.cuModuleUnload(prog->module);
-    tcc_map_cache_destroy(prog->maps);
+    tcc_tma_cache_destroy(prog->maps);
     tcc_arena_destroy(prog->arena);
     free(prog);
 }

@@ -26,7 +26,7 @@ struct tcc_program {
     const tcc_manifest *manifest;
     struct tcc_kernel *kernels; /* manifest->n_kernels of them */
     CUmodule module;
-    tcc_map_cache *maps;
+    tcc_tma_cache *maps;
 };
 
 /* Where errors of one call are reported. `file` NULL: no source is to blame. */

@@ -12,20 +12,20 @@ enum { SETS = 256, WAYS = 4 };
 
 typedef struct entry {
     CUtensorMap map;
-    tcc_map_values values;
-    const tcc_map_recipe *recipe; /* NULL: unused */
+    tcc_tma_values values;
+    const tcc_tma_recipe *recipe; /* NULL: unused */
     uint64_t last_use;
 } entry;
 
-struct tcc_map_cache {
+struct tcc_tma_cache {
     pthread_mutex_t mutex;
     uint64_t clock;
     entry *entries; /* SETS * WAYS */
 };
 
-tcc_map_cache *tcc_map_cache_create(void)
+tcc_tma_cache *tcc_tma_cache_create(void)
 {
-    tcc_map_cache *cache = calloc(1, sizeof *cache);
+    tcc_tma_cache *cache = calloc(1, sizeof *cache);
     entry *entries = aligned_alloc(alignof(entry), SETS * WAYS * sizeof *entries);
     if (!cache || !entries || pthread_mutex_init(&cache->mutex, NULL)) {
         free(cache);
@@ -37,7 +37,7 @@ tcc_map_cache *tcc_map_cache_create(void)
     return cache;
 }
 
-void tcc_map_cache_destroy(tcc_map_cache *cache)
+void tcc_tma_cache_destroy(tcc_tma_cache *cache)
 {
     if (!cache)
         return;
@@ -47,7 +47,7 @@ void tcc_map_cache_destroy(tcc_map_cache *cache)
 }
 
 /* FNV-1a over 64-bit words, folded: addresses differ in their middle bits. */
-static size_t set_of(const tcc_map_recipe *recipe, const tcc_map_values *values)
+static size_t set_of(const tcc_tma_recipe *recipe, const tcc_tma_values *values)
 {
     uint64_t words[sizeof *values / sizeof(uint64_t)];
     memcpy(words, values, sizeof words);
@@ -57,7 +57,7 @@ static size_t set_of(const tcc_map_recipe *recipe, const tcc_map_values *values)
     return (h ^ h >> 32) % SETS;
 }
 
-static entry *find(entry *set, const tcc_map_recipe *recipe, const tcc_map_values *values)
+static entry *find(entry *set, const tcc_tma_recipe *recipe, const tcc_tma_values *values)
 {
     for (int i = 0; i < WAYS; i++)
         if (set[i].recipe == recipe && !memcmp(&set[i].values, values, sizeof *values))
@@ -74,8 +74,8 @@ static entry *least_recent(entry *set)
     return oldest;
 }
 
-static CUresult encode(const tcc_cuda *cuda, const tcc_map_recipe *recipe,
-                       const tcc_map_values *values, CUtensorMap *out)
+static CUresult encode(const tcc_cuda *cuda, const tcc_tma_recipe *recipe,
+                       const tcc_tma_values *values, CUtensorMap *out)
 {
     static const uint32_t ones[TCC_MAX_TMA_RANK] = {1, 1, 1, 1, 1};
     return cuda->cuTensorMapEncodeTiled(
@@ -84,8 +84,8 @@ static CUresult encode(const tcc_cuda *cuda, const tcc_map_recipe *recipe,
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-CUresult tcc_map_get(tcc_map_cache *cache, const tcc_cuda *cuda, const tcc_map_recipe *recipe,
-                     const tcc_map_values *values, CUtensorMap *out)
+CUresult tcc_tma_get(tcc_tma_cache *cache, const tcc_cuda *cuda, const tcc_tma_recipe *recipe,
+                     const tcc_tma_values *values, CUtensorMap *out)
 {
     entry *set = &cache->entries[set_of(recipe, values) * WAYS];
     pthread_mutex_lock(&cache->mutex);

@@ -6,15 +6,15 @@
 
 #include "runtime/variant.h"
 
-typedef struct tcc_map_cache tcc_map_cache;
+typedef struct tcc_tma_cache tcc_tma_cache;
 
 /* NULL when memory is short. */
-tcc_map_cache *tcc_map_cache_create(void);
-void tcc_map_cache_destroy(tcc_map_cache *cache);
+tcc_tma_cache *tcc_tma_cache_create(void);
+void tcc_tma_cache_destroy(tcc_tma_cache *cache);
 
 /* The encoded map of a recipe with these values, from the cache where it is there. Returns the
  * driver's code. Thread-safe. */
-CUresult tcc_map_get(tcc_map_cache *cache, const tcc_cuda *cuda, const tcc_map_recipe *recipe,
-                     const tcc_map_values *values, CUtensorMap *out);
+CUresult tcc_tma_get(tcc_tma_cache *cache, const tcc_cuda *cuda, const tcc_tma_recipe *recipe,
+                     const tcc_tma_values *values, CUtensorMap *out);
 
 #endif

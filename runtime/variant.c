@@ -118,10 +118,10 @@ static bool grid_size(const tcc_variant *v, const int64_t *dims, unsigned *out)
 }
 
 /* False where the driver could not encode the map. */
-static bool map_values(const tcc_map_recipe *map, const int64_t *dims, const tcc_arg *args,
-                       tcc_map_values *out)
+static bool map_values(const tcc_tma_recipe *map, const int64_t *dims, const tcc_arg *args,
+                       tcc_tma_values *out)
 {
-    *out = (tcc_map_values){.address = args[map->arg].device};
+    *out = (tcc_tma_values){.address = args[map->arg].device};
     for (unsigned i = 0; i < map->rank; i++) {
         out->dims[i] = (uint64_t)tcc_extent_value(map->dims[i], dims);
         if (!out->dims[i] || out->dims[i] > MAX_MAP_EXTENT)

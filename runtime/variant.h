@@ -9,17 +9,17 @@
 
 /* A tensor map's contents: cuTensorMapEncodeTiled's arguments that depend on the launch. Unused
  * ranks are zero, so that equal maps are equal bytes. */
-typedef struct tcc_map_values {
+typedef struct tcc_tma_values {
     uint64_t address;
     uint64_t dims[TCC_MAX_TMA_RANK];
     uint64_t strides_bytes[TCC_MAX_TMA_RANK - 1];
-} tcc_map_values;
+} tcc_tma_values;
 
 /* What to launch. */
 typedef struct tcc_plan {
     const tcc_variant *variant; /* NULL: nothing, because an output is empty */
     unsigned grid;
-    tcc_map_values maps[TCC_MAX_TENSOR_MAPS]; /* in the order of the variant's parameters */
+    tcc_tma_values maps[TCC_MAX_TENSOR_MAPS]; /* in the order of the variant's parameters */
 } tcc_plan;
 
 /* Checks a launch's arguments against the kernel and picks the first variant that is valid for

@@ -1,0 +1,48 @@
+/* sample: the manifest of C[b,m,n] = alpha * sum(k) A[b,m,k] * B[k,n] + bias[n], as the runtime's
+ * tests load it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TESTS_RUNTIME_SAMPLE_H
+#define TCC_TESTS_RUNTIME_SAMPLE_H
+
+#define SAMPLE_ARGS                                                                                \
+    "[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"B\",\"M\",\"K\"]},"             \
+    "{\"name\":\"W\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"K\",\"N\"]},"                    \
+    "{\"name\":\"bias\",\"role\":\"in\",\"type\":\"f32\",\"dims\":[\"N\"]},"                       \
+    "{\"name\":\"alpha\",\"role\":\"scalar\",\"type\":\"f16\"},"                                   \
+    "{\"name\":\"C\",\"role\":\"out\",\"type\":\"f16\",\"dims\":[\"B\",\"M\",\"N\"]}]"
+
+#define SAMPLE_TMA                                                                                 \
+    "{\"entry\":\"matmul\","                                                                       \
+    "\"requires\":[{\"dim\":\"K\",\"min\":1},{\"arg\":\"A\",\"align\":16},"                        \
+    "{\"arg\":\"W\",\"align\":16},{\"pitch\":[\"K\"],\"bytes_per_elem\":2,\"align\":16},"          \
+    "{\"pitch\":[\"N\"],\"bytes_per_elem\":2,\"align\":16}],"                                      \
+    "\"grid\":[[\"M\",128],[\"N\",256],[\"B\",1]],"                                                \
+    "\"block\":384,\"smem_bytes\":197632,\"cluster\":1,"                                           \
+    "\"params\":[{\"tensor_map\":{\"arg\":\"A\",\"type\":\"f16\",\"dims\":[\"K\",\"M\",\"B\"],"    \
+    "\"strides\":[[\"K\"],[\"M\",\"K\"]],\"box\":[64,128,1],\"swizzle\":128}},"                    \
+    "{\"tensor_map\":{\"arg\":\"W\",\"type\":\"f16\",\"dims\":[\"N\",\"K\"],"                      \
+    "\"strides\":[[\"N\"]],\"box\":[32,64],\"swizzle\":64}},"                                      \
+    "{\"pointer\":\"C\"},{\"dim\":\"M\"},{\"dim\":7},{\"scalar\":\"alpha\"}]}"
+
+#define SAMPLE_GENERIC                                                                             \
+    "{\"entry\":\"matmul__generic\",\"requires\":[{\"dim\":\"B\",\"max\":65535}],"                 \
+    "\"grid\":[[\"M\",64],[\"N\",64],[\"B\",1]],\"block\":128,\"smem_bytes\":1024,"                \
+    "\"cluster\":1,\"params\":[{\"pointer\":\"A\"},{\"pointer\":\"W\"},{\"pointer\":\"C\"},"       \
+    "{\"dim\":\"K\"}]}"
+
+#define SAMPLE_KERNEL(args, variants)                                                              \
+    "{\"name\":\"matmul\",\"dims\":[\"B\",\"M\",\"K\",\"N\"],\"args\":" args ","                   \
+    "\"flops\":[2,\"B\",\"M\",\"N\",\"K\"],\"reference\":\"\",\"variants\":[" variants "]}"
+
+#define SAMPLE_MODULE(kernels)                                                                     \
+    "{\"tcc\":\"0.1.0\",\"target\":\"sm_90a\",\"file\":\"matmul.tile\",\"kernels\":[" kernels "]}"
+
+#define SAMPLE_MANIFEST                                                                            \
+    SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, SAMPLE_TMA "," SAMPLE_GENERIC))
+
+/* A module with one broken part. */
+#define SAMPLE_WITH_ARGS(args) SAMPLE_MODULE(SAMPLE_KERNEL(args, SAMPLE_GENERIC))
+#define SAMPLE_WITH_VARIANT(variant) SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, variant))
+
+#endif

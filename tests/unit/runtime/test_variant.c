@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "runtime/variant.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/runtime/sample.h"
+
+static tcc_arena *arena;
+static const tcc_kernel_desc *kernel;
+static tcc_diag diag;
+static char message[512];
+static tcc_plan plan;
+
+/* B M K N and A W bias alpha C, as the sample takes them. */
+static int64_t dims[4];
+static tcc_arg args[5];
+
+static void on_diagnostic(const tcc_diagnostic *d, void *user)
+{
+    (void)user;
+    snprintf(message, sizeof message, "%s", d->message);
+}
+
+static void load(const char *json)
+{
+    const tcc_manifest *m;
+    ck_assert_int_eq(tcc_manifest_read(arena, &diag, json, &m), TCC_OK);
+    kernel = &m->kernels[0];
+}
+
+static void setup(void)
+{
+    arena = tcc_arena_create(NULL);
+    diag = (tcc_diag){.file = "<runtime>", .fn = on_diagnostic};
+    message[0] = 0;
+    load(SAMPLE_MANIFEST);
+    memcpy(dims, (int64_t[]){2, 300, 128, 520}, sizeof dims);
+    for (int i = 0; i < 5; i++)
+        args[i].device = 0x10000 * (uint64_t)(i + 1);
+    args[3].number = 0.5;
+}
+
+static void teardown(void)
+{
+    tcc_arena_destroy(arena);
+}
+
+static tcc_status plan_launch(void)
+{
+    return tcc_plan_launch(kernel, dims, 4, args, 5, &diag, &plan);
+}
+
+static const char *chosen(void)
+{
+    ck_assert_int_eq(plan_launch(), TCC_OK);
+    return plan.variant ? plan.variant->entry : "nothing";
+}
+
+/* ---- which variant ---------------------------------------------------------------------- */
+
+START_TEST(the_first_valid_variant_runs)
+{
+    ck_assert_str_eq(chosen(), "matmul");
+}
+END_TEST
+
+START_TEST(an_extent_below_its_minimum_excludes)
+{
+    dims[2] = 0;
+    ck_assert_str_eq(chosen(), "matmul__generic");
+}
+END_TEST
+
+START_TEST(an_odd_pitch_excludes)
+{
+    dims[2] = 127;
+    ck_assert_str_eq(chosen(), "matmul__generic");
+    dims[2] = 124; /* 248 bytes */
+    ck_assert_str_eq(chosen(), "matmul__generic");
+    dims[2] = 120;
+    ck_assert_str_eq(chosen(), "matmul");
+    dims[3] = 1;
+    ck_assert_str_eq(chosen(), "matmul__generic");
+}
+END_TEST
+
+START_TEST(a_misaligned_address_excludes)
+{
+    args[1].device += 2;
+    ck_assert_str_eq(chosen(), "matmul__generic");
+    args[1].device += 14;
+    ck_assert_str_eq(chosen(), "matmul");
+    args[4].device += 2; /* nothing is required of C */
+    ck_assert_str_eq(chosen(), "matmul");
+}
+END_TEST
+
+START_TEST(no_valid_variant_is_an_error)
+{
+    dims[0] = 65536; /* above the generic variant's maximum */
+    dims[2] = 0;
+    ck_assert_int_eq(plan_launch(), TCC_ERR_NO_VARIANT);
+    ck_assert_str_eq(message,
+                     "kernel 'matmul': no variant is valid for these extents and addresses");
+}
+END_TEST
+
+START_TEST(an_empty_output_runs_nothing)
+{
+    for (int i = 0; i < 4; i++) {
+        int64_t kept = dims[i];
+        dims[i] = 0;
+        ck_assert_str_eq(chosen(), i == 2 ? "matmul__generic" : "nothing");
+        dims[i] = kept;
+    }
+}
+END_TEST
+
+/* ---- arguments -------------------------------------------------------------------------- */
+
+START_TEST(bad_arguments_are_told)
+{
+    ck_assert_int_eq(tcc_plan_launch(kernel, dims, 3, args, 5, &diag, &plan), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'matmul' takes 4 extents and 5 arguments, given are 3 and 5");
+    dims[1] = -1;
+    ck_assert_int_eq(plan_launch(), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'matmul': extent M is -1");
+    dims[1] = INT64_MAX / 4;
+    ck_assert_int_eq(plan_launch(), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'matmul': argument 'A' is larger than the address space");
+    dims[1] = 1;
+    args[2].device = 0;
+    ck_assert_int_eq(plan_launch(), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'matmul': argument 'bias' is at address 0");
+    args[2].device = 2;
+    ck_assert_int_eq(plan_launch(), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'matmul': argument 'bias' is not aligned to its elements");
+}
+END_TEST
+
+START_TEST(an_input_without_elements_needs_no_address)
+{
+    dims[2] = 0;
+    args[0].device = args[1].device = 0;
+    ck_assert_str_eq(chosen(), "matmul__generic");
+}
+END_TEST
+
+START_TEST(an_integer_scalar_must_be_one)
+{
+    load(SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[],\"args\":[{\"name\":\"n\",\"role\":\"scalar\","
+                       "\"type\":\"i32\"}],\"variants\":[{\"entry\":\"k\",\"requires\":[],"
+                       "\"grid\":[],\"block\":32,\"smem_bytes\":0,\"cluster\":1,\"params\":[]}]}"));
+    static const struct {
+        double number;
+        tcc_status status;
+    } cases[] = {{3, TCC_OK}, {-2147483648.0, TCC_OK}, {2147483648.0, TCC_ERR_ARGUMENT},
+                 {0.5, TCC_ERR_ARGUMENT}, {NAN, TCC_ERR_ARGUMENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tcc_arg arg = {.number = cases[i].number};
+        ck_assert_int_eq(tcc_plan_launch(kernel, NULL, 0, &arg, 1, &diag, &plan), cases[i].status);
+    }
+}
+END_TEST
+
+/* ---- grid and tensor maps --------------------------------------------------------------- */
+
+START_TEST(the_grid_covers_ragged_edges)
+{
+    chosen();
+    ck_assert_uint_eq(plan.grid, 3 * 3 * 2); /* ceil(300 / 128) * ceil(520 / 256) * 2 */
+    dims[1] = 128;
+    dims[3] = 256;
+    dims[0] = 1;
+    chosen();
+    ck_assert_uint_eq(plan.grid, 1);
+}
+END_TEST
+
+START_TEST(a_grid_that_is_too_large_excludes)
+{
+    dims[0] = 65535; /* 65535 * 182 * 182 blocks of the generic variant exceed 2^31 */
+    dims[1] = dims[3] = 64 * 182;
+    dims[2] = 1;
+    ck_assert_int_eq(plan_launch(), TCC_ERR_NO_VARIANT);
+}
+END_TEST
+
+START_TEST(an_extent_beyond_32_bits_excludes_where_it_is_a_parameter)
+{
+    dims[0] = 1;
+    dims[1] = (int64_t)1 << 31; /* the TMA variant takes M, the generic one does not */
+    dims[2] = dims[3] = 8;
+    ck_assert_str_eq(chosen(), "matmul__generic");
+    dims[1]--;
+    ck_assert_str_eq(chosen(), "matmul");
+}
+END_TEST
+
+START_TEST(tensor_maps_follow_their_recipes)
+{
+    chosen();
+    const tcc_tma_values a = {args[0].device, {128, 300, 2}, {128 * 2, 300 * 128 * 2}};
+    const tcc_tma_values w = {args[1].device, {520, 128}, {520 * 2}};
+    ck_assert_mem_eq(&plan.maps[0], &a, sizeof a);
+    ck_assert_mem_eq(&plan.maps[1], &w, sizeof w);
+}
+END_TEST
+
+START_TEST(a_stride_that_tma_cannot_have_excludes)
+{
+    dims[0] = 1;
+    dims[1] = 1 << 20; /* A's batches are 2^40 bytes apart */
+    dims[2] = 1 << 19;
+    dims[3] = 8;
+    ck_assert_str_eq(chosen(), "matmul__generic");
+}
+END_TEST
+
+/* ---- scalars ---------------------------------------------------------------------------- */
+
+START_TEST(scalars_are_rounded_to_their_type)
+{
+    static const struct {
+        const char *type;
+        double number;
+        float value;
+    } cases[] = {
+        {"f32", 0.1, 0.1f},
+        {"f16", 0.1, 0x1.998p-4f},
+        {"f16", 1 + 0x1p-11, 1},            /* a tie goes to even */
+        {"f16", 1 + 0x3p-11, 1 + 0x1p-9f},
+        {"f16", 65519, 65504},
+        {"f16", 65520, INFINITY},
+        {"f16", -1e9, -INFINITY},
+        {"f16", 0x1p-24, 0x1p-24f},
+        {"f16", 0x1p-25, 0},
+        {"f16", 0x1.8p-25, 0x1p-24f},
+        {"bf16", 0.1, 0x1.9ap-4f},
+        {"bf16", 1 + 0x1p-8, 1},
+        {"bf16", 3e38, 0x1.c4p127f},
+        {"bf16", 0x1.ffp127, INFINITY},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_msg(tcc_scalar_value(cases[i].type, cases[i].number) == cases[i].value,
+                      "%s(%a) is %a", cases[i].type, cases[i].number,
+                      (double)tcc_scalar_value(cases[i].type, cases[i].number));
+    ck_assert(isnan(tcc_scalar_value("f16", NAN)));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("variant");
+    TCase *tcase = tcase_create("variant");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, the_first_valid_variant_runs);
+    tcase_add_test(tcase, an_extent_below_its_minimum_excludes);
+    tcase_add_test(tcase, an_odd_pitch_excludes);
+    tcase_add_test(tcase, a_misaligned_address_excludes);
+    tcase_add_test(tcase, no_valid_variant_is_an_error);
+    tcase_add_test(tcase, an_empty_output_runs_nothing);
+    tcase_add_test(tcase, bad_arguments_are_told);
+    tcase_add_test(tcase, an_input_without_elements_needs_no_address);
+    tcase_add_test(tcase, an_integer_scalar_must_be_one);
+    tcase_add_test(tcase, the_grid_covers_ragged_edges);
+    tcase_add_test(tcase, a_grid_that_is_too_large_excludes);
+    tcase_add_test(tcase, an_extent_beyond_32_bits_excludes_where_it_is_a_parameter);
+    tcase_add_test(tcase, tensor_maps_follow_their_recipes);
+    tcase_add_test(tcase, a_stride_that_tma_cannot_have_excludes);
+    tcase_add_test(tcase, scalars_are_rounded_to_their_type);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "codegen/nvptx/ptx_builder.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+typedef enum tcc_ptx_effects {
+    PURE = 0,
+    VOLATILE = 1,   /* neither removed nor merged */
+    MEMORY = 2,     /* nor is any access to memory moved across it */
+    CONVERGENT = 4  /* nor is it made to depend on further conditions */
+} tcc_ptx_effects;
+
+typedef enum direction { DIR_IN = 1, DIR_OUT = 2, DIR_INOUT = 3, DIR_TEXT = 0 } direction;
+
+typedef struct operand_info {
+    const char *name; /* NULL ends a row */
+    const char *letter;
+    direction dir;
+    bool list;
+} operand_info;
+
+enum { MAX_OPERANDS = 9 };
+
+typedef struct row_info {
+    const char *text;
+    operand_info operands[MAX_OPERANDS + 1];
+    unsigned effects;
+} row_info;
+
+static const row_info rows[] = {
+#define IN(name, letter) {#name, #letter, DIR_IN, false},
+#define OUT(name, letter) {#name, #letter, DIR_OUT, false},
+#define INOUT(name, letter) {#name, #letter, DIR_INOUT, false},
+#define IN_LIST(name, letter) {#name, #letter, DIR_IN, true},
+#define INOUT_LIST(name, letter) {#name, #letter, DIR_INOUT, true},
+#define TEXT(name) {#name, "", DIR_TEXT, false},
+#define NO_OPERANDS
+#define PTX(id, text, operands, effects) {text, {operands {NULL, NULL, DIR_TEXT, false}}, effects},
+#include "codegen/nvptx/ptx.def"
+};
+
+/* ---- collecting ------------------------------------------------------------------------ */
+
+/* A register or immediate of the asm: the index-th of its outputs or of its inputs. */
+typedef struct ref {
+    unsigned index;
+    bool out;
+} ref;
+
+typedef struct bound {
+    ref *refs;
+    unsigned n;
+    const char *text; /* of a TEXT operand */
+} bound;
+
+struct tcc_ptx_row {
+    const row_info *info;
+    bool guarded;
+    ref guard;
+    bound operands[MAX_OPERANDS];
+};
+
+void tcc_ptx_begin(tcc_ptx *p, LLVMContextRef context, LLVMBuilderRef builder, tcc_arena *arena)
+{
+    *p = (tcc_ptx){.context = context, .builder = builder, .arena = arena};
+}
+
+static LLVMTypeRef type_of_letter(LLVMContextRef c, char letter)
+{
+    switch (letter) {
+    case 'b': return LLVMInt1TypeInContext(c);
+    case 'h': return LLVMInt16TypeInContext(c);
+    case 'l': return LLVMInt64TypeInContext(c);
+    case 'f': return LLVMFloatTypeInContext(c);
+    case 'd': return LLVMDoubleTypeInContext(c);
+    default: return LLVMInt32TypeInContext(c);
+    }
+}
+
+/* The input for a value; one that is in already is shared. */
+static ref input(tcc_ptx *p, const char *letters, LLVMValueRef value)
+{
+    char letter = letters[0];
+    if (letters[1] == 'i' && LLVMIsAConstantInt(value)) {
+        if (letter == 'b') /* an i1 would be printed as -1 */
+            value = LLVMConstInt(LLVMInt32TypeInContext(p->context),
+                                 LLVMConstIntGetZExtValue(value), false);
+        letter = 'n';
+    }
+    assert(letter != 'n' || LLVMIsAConstantInt(value));
+    for (unsigned i = 0; i < p->ins.len; i++)
+        if (p->ins.data[i].value == value && p->ins.data[i].letter == letter)
+            return (ref){i, false};
+    TCC_PUSH(p->arena, &p->ins, (tcc_ptx_operand){value, letter});
+    return (ref){(unsigned)p->ins.len - 1, false};
+}
+
+static ref output(tcc_ptx *p, char letter, LLVMValueRef value)
+{
+    TCC_PUSH(p->arena, &p->outs, (tcc_ptx_operand){value, letter});
+    return (ref){(unsigned)p->outs.len - 1, true};
+}
+
+/* Binds an operand's argument; NULL for OUT, which takes none. */
+static void bind(tcc_ptx *p, bound *b, const operand_info *info, const tcc_ptx_arg *arg)
+{
+    b->text = arg ? arg->text : NULL;
+    if (info->dir == DIR_TEXT)
+        return;
+    b->n = info->list || (arg && arg->chained) ? arg->n : 1;
+    b->refs = TCC_NEW_ARRAY(p->arena, ref, b->n);
+    for (unsigned i = 0; i < b->n; i++)
+        if (info->dir == DIR_OUT)
+            b->refs[i] = output(p, info->letter[0], NULL);
+        else if (arg->chained)
+            b->refs[i] = (ref){arg->first + i, true};
+        else if (info->dir == DIR_INOUT)
+            b->refs[i] = output(p, info->letter[0], info->list ? arg->list[i] : arg->value);
+        else
+            b->refs[i] = input(p, info->letter, info->list ? arg->list[i] : arg->value);
+}
+
+unsigned tcc_ptx_add(tcc_ptx *p, tcc_ptx_id id, const void *args)
+{
+    const tcc_ptx_arg *arg = args;
+    const row_info *info = &rows[id];
+    unsigned first = (unsigned)p->outs.len;
+    tcc_ptx_row row = {.info = info};
+    p->effects |= info->effects;
+
+    LLVMValueRef guard = arg++->value;
+    row.guarded = guard && !(LLVMIsAConstantInt(guard) && LLVMConstIntGetZExtValue(guard));
+    if (row.guarded) {
+        assert(info->text[0] != '{'); /* a guard covers one instruction */
+        row.guard = input(p, "b", guard);
+    }
+    for (unsigned i = 0; info->operands[i].name; i++) {
+        bool takes_arg = info->operands[i].dir != DIR_OUT;
+        bind(p, &row.operands[i], &info->operands[i], takes_arg ? arg : NULL);
+        if (takes_arg && arg->chained)
+            first = arg->first;
+        arg += takes_arg;
+    }
+    TCC_PUSH(p->arena, &p->rows, row);
+    return first;
+}
+
+/* ---- the asm string -------------------------------------------------------------------- */
+
+enum { REF_BYTES = 12 }; /* "${4294967295}" less the dollar that the row's text pays for */
+
+static size_t text_bound(const tcc_ptx *p)
+{
+    size_t n = 1;
+    for (size_t r = 0; r < p->rows.len; r++) {
+        const tcc_ptx_row *row = &p->rows.data[r];
+        n += strlen(row->info->text) + REF_BYTES + 4;
+        for (unsigned i = 0; row->info->operands[i].name; i++)
+            n += row->operands[i].n * (REF_BYTES + 2) + REF_BYTES +
+                 (row->operands[i].text ? strlen(row->operands[i].text) : 0);
+    }
+    return n;
+}
+
+static char *put(char *out, const char *text)
+{
+    size_t n = strlen(text);
+    memcpy(out, text, n);
+    return out + n;
+}
+
+static char *put_number(char *out, unsigned v)
+{
+    char digits[10];
+    unsigned n = 0;
+    do
+        digits[n++] = (char)('0' + v % 10);
+    while (v /= 10);
+    while (n)
+        *out++ = digits[--n];
+    return out;
+}
+
+/* LLVM numbers the outputs first, then the inputs; a tied input has its output's number. */
+static char *put_ref(char *out, const tcc_ptx *p, ref r)
+{
+    out = put(out, "${");
+    out = put_number(out, r.out ? r.index : (unsigned)p->outs.len + r.index);
+    return put(out, "}");
+}
+
+/* Writes the operand that a placeholder names: ${name} or ${#name}. */
+static char *put_operand(char *out, const tcc_ptx *p, const tcc_ptx_row *row, const char *name,
+                         size_t len)
+{
+    bool count = name[0] == '#';
+    name += count;
+    len -= count;
+    unsigned i = 0;
+    while (strncmp(row->info->operands[i].name, name, len) || row->info->operands[i].name[len])
+        i++;
+    const bound *b = &row->operands[i];
+    if (count)
+        return put_number(out, b->n);
+    if (b->text)
+        return put(out, b->text);
+    for (unsigned k = 0; k < b->n; k++) {
+        if (k)
+            *out++ = ',';
+        out = put_ref(out, p, b->refs[k]);
+    }
+    return out;
+}
+
+static char *put_row(char *out, const tcc_ptx *p, const tcc_ptx_row *row)
+{
+    if (row->guarded) {
+        *out++ = '@';
+        out = put_ref(out, p, row->guard);
+        *out++ = ' ';
+    }
+    for (const char *s = row->info->text; *s;) {
+        if (s[0] == '$' && s[1] == '{') {
+            const char *end = strchr(s, '}');
+            out = put_operand(out, p, row, s + 2, (size_t)(end - s - 2));
+            s = end + 1;
+        } else {
+            *out++ = *s++;
+        }
+    }
+    return out;
+}
+
+static char *asm_text(const tcc_ptx *p, size_t *len)
+{
+    char *text = tcc_arena_alloc(p->arena, text_bound(p)), *out = text;
+    for (size_t r = 0; r < p->rows.len; r++) {
+        if (r)
+            *out++ = '\n';
+        out = put_row(out, p, &p->rows.data[r]);
+    }
+    *len = (size_t)(out - text);
+    return text;
+}
+
+/* "=f,=b,l,n,0,~{memory}": outputs, inputs, tied inputs, clobbers. */
+static char *constraints(const tcc_ptx *p, size_t *len)
+{
+    char *text = tcc_arena_alloc(p->arena, p->outs.len * 14 + p->ins.len * 2 + 12), *out = text;
+    for (size_t i = 0; i < p->outs.len; i++) {
+        *out++ = '=';
+        *out++ = p->outs.data[i].letter;
+        *out++ = ',';
+    }
+    for (size_t i = 0; i < p->ins.len; i++) {
+        *out++ = p->ins.data[i].letter;
+        *out++ = ',';
+    }
+    for (size_t i = 0; i < p->outs.len; i++)
+        if (p->outs.data[i].value) {
+            out = put_number(out, (unsigned)i);
+            *out++ = ',';
+        }
+    if (p->effects & MEMORY)
+        out = put(out, "~{memory},");
+    *len = out > text ? (size_t)(out - text) - 1 : 0;
+    return text;
+}
+
+/* ---- the call -------------------------------------------------------------------------- */
+
+static void add_call_attribute(const tcc_ptx *p, LLVMValueRef call, const char *name)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(p->context, kind, 0));
+}
+
+static LLVMTypeRef result_type(const tcc_ptx *p)
+{
+    LLVMTypeRef *types = TCC_NEW_ARRAY(p->arena, LLVMTypeRef, p->outs.len);
+    for (size_t i = 0; i < p->outs.len; i++)
+        types[i] = p->outs.data[i].value ? LLVMTypeOf(p->outs.data[i].value)
+                                         : type_of_letter(p->context, p->outs.data[i].letter);
+    if (p->outs.len == 0)
+        return LLVMVoidTypeInContext(p->context);
+    if (p->outs.len == 1)
+        return types[0];
+    return LLVMStructTypeInContext(p->context, types, (unsigned)p->outs.len, false);
+}
+
+const LLVMValueRef *tcc_ptx_end(tcc_ptx *p)
+{
+    size_t text_len, constraints_len, n = 0, n_outs = p->outs.len;
+    char *text = asm_text(p, &text_len), *letters = constraints(p, &constraints_len);
+
+    LLVMValueRef *values = TCC_NEW_ARRAY(p->arena, LLVMValueRef, p->ins.len + n_outs);
+    for (size_t i = 0; i < p->ins.len; i++)
+        values[n++] = p->ins.data[i].value;
+    for (size_t i = 0; i < n_outs; i++)
+        if (p->outs.data[i].value)
+            values[n++] = p->outs.data[i].value;
+    LLVMTypeRef *types = TCC_NEW_ARRAY(p->arena, LLVMTypeRef, n);
+    for (size_t i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(values[i]);
+
+    LLVMTypeRef type = LLVMFunctionType(result_type(p), types, (unsigned)n, false);
+    LLVMValueRef callee =
+        LLVMGetInlineAsm(type, text, text_len, letters, constraints_len,
+                         (p->effects & (VOLATILE | MEMORY)) != 0, false, LLVMInlineAsmDialectATT,
+                         false);
+    LLVMValueRef call = LLVMBuildCall2(p->builder, type, callee, values, (unsigned)n, "");
+    if (p->effects & CONVERGENT)
+        add_call_attribute(p, call, "convergent");
+    if (!(p->effects & (VOLATILE | MEMORY))) {
+        add_call_attribute(p, call, "memory"); /* of value 0: none */
+        add_call_attribute(p, call, "nounwind");
+        add_call_attribute(p, call, "willreturn");
+    }
+
+    LLVMValueRef *outs = TCC_NEW_ARRAY(p->arena, LLVMValueRef, n_outs);
+    for (size_t i = 0; i < n_outs; i++)
+        outs[i] = n_outs == 1 ? call : LLVMBuildExtractValue(p->builder, call, (unsigned)i, "");
+    return outs;
+}

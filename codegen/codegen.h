@@ -1,0 +1,46 @@
+/* codegen: target-level IR -> LLVM IR -> assembly, and assembly -> device object.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_CODEGEN_CODEGEN_H
+#define TCC_CODEGEN_CODEGEN_H
+
+#include "ir/ir.h"
+
+typedef enum tcc_codegen_output {
+    TCC_CODEGEN_LLVM, /* LLVM IR as it was built, before LLVM's passes */
+    TCC_CODEGEN_ASM   /* PTX */
+} tcc_codegen_output;
+
+typedef struct tcc_codegen_options {
+    const char *target; /* "sm_90a" */
+    const char *file;   /* the .tile path that line tables name; NULL: no line tables */
+    tcc_codegen_output output;
+    /* Told how long each phase took; may be NULL. */
+    void (*phase)(const char *name, double milliseconds, void *user);
+    void *phase_user;
+} tcc_codegen_options;
+
+/* Translates every function of a target-level module, each to one kernel entry.
+ *
+ * On success *out is a NUL-terminated text of *size bytes that belongs to the caller: free.
+ * Returns TCC_OK, TCC_ERR_TARGET, TCC_ERR_MEMORY or TCC_ERR_INTERNAL, with a diagnostic.
+ * Thread-safe. An error that LLVM calls fatal is contained, and leaks what LLVM then held. */
+tcc_status tcc_codegen(tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag, char **out,
+                       size_t *size);
+
+typedef struct tcc_ptxas_options {
+    const char *target; /* "sm_90a" */
+    const char *ptxas;  /* its path; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
+} tcc_ptxas_options;
+
+/* Assembles PTX with NVIDIA's ptxas, in a subprocess. What it says of lost performance
+ * (serialised wgmma, spilled registers, an ignored setmaxnreg) becomes warnings, and its errors
+ * errors, at the .tile line that the PTX's line tables give.
+ *
+ * On success *cubin is *cubin_size bytes that belong to the caller: free.
+ * Returns TCC_OK, TCC_ERR_TOOL when ptxas is missing or fails, TCC_ERR_IO when a temporary file
+ * cannot be written, TCC_ERR_MEMORY. Thread-safe. */
+tcc_status tcc_ptxas(const char *ptx, size_t size, const tcc_ptxas_options *options, tcc_diag *diag,
+                     void **cubin, size_t *cubin_size);
+
+#endif

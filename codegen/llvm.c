@@ -1,0 +1,242 @@
+/* From a target-level module to text: LLVM set up, its errors contained, its passes run.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <llvm-c/Analysis.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "codegen/codegen.h"
+#include "codegen/lower.h"
+
+/* What the lowering leaves to do: constants, common subexpressions, invariants out of loops.
+ * A full O2 pipeline takes three times as long and gives the same machine code. */
+static const char passes[] =
+    "function(sroa,early-cse,simplifycfg,instcombine,loop-mssa(licm),gvn,adce,simplifycfg)";
+
+/* ---- LLVM's fatal errors --------------------------------------------------------------- */
+
+typedef struct session {
+    tcc_lower lower;
+    LLVMTargetMachineRef machine;
+    LLVMMemoryBufferRef buffer;
+    struct timespec phase_start;
+    jmp_buf out_of_memory, fatal;
+    char reason[256]; /* of the fatal error */
+} session;
+
+/* The session that runs on this thread: LLVM's handler is of the process and has no argument. */
+static _Thread_local session *running;
+
+static void on_fatal_error(const char *reason)
+{
+    if (!running) /* another user of LLVM in this process: LLVM exits */
+        return;
+    strncpy(running->reason, reason, sizeof running->reason - 1);
+    longjmp(running->fatal, 1);
+}
+
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
+{
+    session *s = user;
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+        return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", text);
+    LLVMDisposeMessage(text);
+}
+
+static void initialize(void)
+{
+    tcc_codegen_targets_initialize();
+    LLVMInstallFatalErrorHandler(on_fatal_error);
+}
+
+/* ---- phases ---------------------------------------------------------------------------- */
+
+static void end_phase(session *s, const tcc_codegen_options *o, const char *name)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (o->phase && name)
+        o->phase(name,
+                 (double)(now.tv_sec - s->phase_start.tv_sec) * 1e3 +
+                     (double)(now.tv_nsec - s->phase_start.tv_nsec) * 1e-6,
+                 o->phase_user);
+    s->phase_start = now;
+}
+
+/* Reports an error text of LLVM's, which `dispose` takes. */
+static tcc_status fail(session *s, char *text, void (*dispose)(char *))
+{
+    tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", text);
+    dispose(text);
+    return TCC_ERR_INTERNAL;
+}
+
+static tcc_status create_module(session *s, const tcc_codegen_options *o)
+{
+    tcc_lower *l = &s->lower;
+    LLVMTargetRef target;
+    char *text;
+    if (LLVMGetTargetFromTriple(l->target->triple, &target, &text))
+        return fail(s, text, LLVMDisposeMessage);
+    LLVMTargetMachineOptionsRef machine = LLVMCreateTargetMachineOptions();
+    LLVMTargetMachineOptionsSetCPU(machine, l->target->cpu);
+    LLVMTargetMachineOptionsSetFeatures(machine, l->target->features);
+    /* At O0 ptxas would serialise the warpgroup products. */
+    LLVMTargetMachineOptionsSetCodeGenOptLevel(machine, LLVMCodeGenLevelDefault);
+    s->machine = LLVMCreateTargetMachineWithOptions(target, l->target->triple, machine);
+    LLVMDisposeTargetMachineOptions(machine);
+
+    l->context = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(l->context, on_diagnostic, s);
+    LLVMContextSetDiscardValueNames(l->context, o->output != TCC_CODEGEN_LLVM);
+    l->builder = LLVMCreateBuilderInContext(l->context);
+    l->module = LLVMModuleCreateWithNameInContext(o->file ? o->file : "tcc", l->context);
+    LLVMSetTarget(l->module, l->target->triple);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
+    LLVMSetModuleDataLayout(l->module, layout);
+    LLVMDisposeTargetData(layout);
+    return TCC_OK;
+}
+
+static tcc_status build_module(session *s, const tcc_ir *ir, const char *file)
+{
+    tcc_lower *l = &s->lower;
+    tcc_lower_begin(l, file);
+    for (const tcc_func *f = ir->first; f; f = f->next)
+        if (!tcc_lower_func(l, f))
+            return l->diag->status;
+    tcc_lower_end(l);
+    char *text;
+    if (LLVMVerifyModule(l->module, LLVMReturnStatusAction, &text))
+        return fail(s, text, LLVMDisposeMessage);
+    LLVMDisposeMessage(text);
+    return TCC_OK;
+}
+
+static tcc_status optimize(session *s)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(s->lower.module, passes, s->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    return error ? fail(s, LLVMGetErrorMessage(error), LLVMDisposeErrorMessage) : TCC_OK;
+}
+
+static tcc_status emit(session *s)
+{
+    char *text;
+    unsigned errors = s->lower.diag->n_errors;
+    if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->lower.module, LLVMAssemblyFile, &text,
+                                            &s->buffer))
+        return fail(s, text, LLVMDisposeMessage);
+    return s->lower.diag->n_errors > errors ? s->lower.diag->status : TCC_OK;
+}
+
+static tcc_status copy_out(const char *text, size_t n, char **out, size_t *size)
+{
+    *out = malloc(n + 1);
+    if (!*out)
+        return TCC_ERR_MEMORY;
+    memcpy(*out, text, n);
+    (*out)[n] = '\0';
+    *size = n;
+    return TCC_OK;
+}
+
+static tcc_status run(session *s, const tcc_ir *ir, const tcc_codegen_options *o, char **out,
+                      size_t *size)
+{
+    end_phase(s, o, NULL);
+    tcc_status status = create_module(s, o);
+    if (!status)
+        status = build_module(s, ir, o->file);
+    end_phase(s, o, "llvm-build");
+    if (status)
+        return status;
+    if (o->output == TCC_CODEGEN_LLVM) {
+        char *text = LLVMPrintModuleToString(s->lower.module);
+        status = copy_out(text, strlen(text), out, size);
+        LLVMDisposeMessage(text);
+        return status;
+    }
+    status = optimize(s);
+    end_phase(s, o, "llvm-passes");
+    if (!status)
+        status = emit(s);
+    end_phase(s, o, "llvm-codegen");
+    return status ? status
+                  : copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), out,
+                             size);
+}
+
+/* ---- sessions -------------------------------------------------------------------------- */
+
+static void destroy(session *s)
+{
+    if (s->buffer)
+        LLVMDisposeMemoryBuffer(s->buffer);
+    if (s->lower.lines)
+        LLVMDisposeDIBuilder(s->lower.lines);
+    if (s->lower.builder)
+        LLVMDisposeBuilder(s->lower.builder);
+    if (s->lower.module)
+        LLVMDisposeModule(s->lower.module);
+    if (s->lower.context)
+        LLVMContextDispose(s->lower.context);
+    if (s->machine)
+        LLVMDisposeTargetMachine(s->machine);
+}
+
+/* Runs a session whose target is set. A fatal error leaves LLVM in the middle of things, so what
+ * it then holds is not destroyed. */
+static tcc_status run_contained(session *s, const tcc_ir *ir, const tcc_codegen_options *o,
+                                char **out, size_t *size)
+{
+    tcc_status status;
+    if (setjmp(s->fatal)) {
+        running = NULL;
+        tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", s->reason);
+        return TCC_ERR_INTERNAL;
+    }
+    running = s;
+    if (setjmp(s->out_of_memory))
+        status = TCC_ERR_MEMORY;
+    else
+        status = run(s, ir, o, out, size);
+    running = NULL;
+    destroy(s);
+    return status;
+}
+
+tcc_status tcc_codegen(tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag, char **out,
+                       size_t *size)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    *out = NULL;
+    *size = 0;
+    const tcc_codegen_target *target = tcc_codegen_target_find(options->target);
+    if (!target) {
+        tcc_error(diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "unknown target '%s'", options->target);
+        return TCC_ERR_TARGET;
+    }
+    session *s = calloc(1, sizeof *s);
+    tcc_arena *arena = s ? tcc_arena_create(&s->out_of_memory) : NULL;
+    tcc_status status = TCC_ERR_MEMORY;
+    if (arena) {
+        pthread_once(&once, initialize);
+        s->lower.target = target;
+        s->lower.diag = diag;
+        s->lower.arena = arena;
+        status = run_contained(s, ir, options, out, size);
+    }
+    tcc_arena_destroy(arena);
+    free(s);
+    return status;
+}

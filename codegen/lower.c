@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "codegen/lower.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- values ---------------------------------------------------------------------------- */
+
+unsigned tcc_lower_count(const tcc_type *type)
+{
+    return type->kind == TCC_KIND_vec ? (unsigned)tcc_type_count(type) : 1;
+}
+
+const LLVMValueRef *tcc_lower_elems(const tcc_lower *l, const tcc_value *v)
+{
+    const LLVMValueRef *elems = tcc_map_get(&l->values, v);
+    assert(elems);
+    return elems;
+}
+
+LLVMValueRef tcc_lower_scalar(const tcc_lower *l, const tcc_value *v)
+{
+    return tcc_lower_elems(l, v)[0];
+}
+
+void tcc_lower_set(tcc_lower *l, const tcc_value *v, const LLVMValueRef *elems)
+{
+    *tcc_map_at(&l->values, v) = (void *)elems;
+    if (v->name && v->type->kind != TCC_KIND_vec && !LLVMIsConstant(elems[0]))
+        LLVMSetValueName2(elems[0], v->name, strlen(v->name));
+}
+
+void tcc_lower_set_scalar(tcc_lower *l, const tcc_value *v, LLVMValueRef x)
+{
+    LLVMValueRef *elem = TCC_NEW(l->arena, LLVMValueRef);
+    *elem = x;
+    tcc_lower_set(l, v, elem);
+}
+
+LLVMValueRef tcc_lower_i32(const tcc_lower *l, int64_t v)
+{
+    return LLVMConstInt(l->types[TCC_i32], (unsigned long long)v, true);
+}
+
+LLVMValueRef tcc_lower_intrinsic(const tcc_lower *l, const char *name, LLVMTypeRef overload,
+                                 unsigned n, const LLVMValueRef *args)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    assert(id);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->context, id, &overload, overload != NULL);
+    LLVMValueRef callee =
+        LLVMGetIntrinsicDeclaration(l->module, id, &overload, overload != NULL);
+    return LLVMBuildCall2(l->builder, type, callee, (LLVMValueRef *)args, n, "");
+}
+
+const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from,
+                                      LLVMTypeRef to, unsigned n_to)
+{
+    LLVMTypeRef type = LLVMTypeOf(from[0]);
+    if (type == to)
+        return from;
+    LLVMBuilderRef b = l->builder;
+    LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n_to);
+    if (n_from >= n_to) { /* each of `to` holds `per` of `from` */
+        unsigned per = n_from / n_to;
+        for (unsigned i = 0; i < n_to; i++) {
+            LLVMValueRef v = from[i];
+            if (per > 1) {
+                v = LLVMGetPoison(LLVMVectorType(type, per));
+                for (unsigned k = 0; k < per; k++)
+                    v = LLVMBuildInsertElement(b, v, from[i * per + k], tcc_lower_i32(l, k), "");
+            }
+            out[i] = LLVMBuildBitCast(b, v, to, "");
+        }
+        return out;
+    }
+    unsigned per = n_to / n_from;
+    for (unsigned i = 0; i < n_from; i++) {
+        LLVMValueRef v = LLVMBuildBitCast(b, from[i], LLVMVectorType(to, per), "");
+        for (unsigned k = 0; k < per; k++)
+            out[i * per + k] = LLVMBuildExtractElement(b, v, tcc_lower_i32(l, k), "");
+    }
+    return out;
+}
+
+/* ---- line tables ----------------------------------------------------------------------- */
+
+/* Directives only: any fuller kind makes ptxas give up optimising (.target debug). */
+static void begin_lines(tcc_lower *l, const char *file)
+{
+    LLVMMetadataRef one = LLVMValueAsMetadata(tcc_lower_i32(l, LLVMDebugMetadataVersion()));
+    LLVMAddModuleFlag(l->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, one);
+    l->lines = LLVMCreateDIBuilder(l->module);
+    l->line_file = LLVMDIBuilderCreateFile(l->lines, file, strlen(file), "", 0);
+    LLVMDIBuilderCreateCompileUnit(l->lines, LLVMDWARFSourceLanguageC11, l->line_file, "tcc", 3,
+                                   true, "", 0, 0, "", 0, (LLVMDWARFEmissionKind)3, 0, false, false,
+                                   "", 0, "", 0);
+}
+
+static void begin_func_lines(tcc_lower *l, const tcc_func *func)
+{
+    LLVMMetadataRef type =
+        LLVMDIBuilderCreateSubroutineType(l->lines, l->line_file, NULL, 0, LLVMDIFlagZero);
+    l->line_scope = LLVMDIBuilderCreateFunction(
+        l->lines, l->line_file, func->name, strlen(func->name), func->name, strlen(func->name),
+        l->line_file, func->loc.line, type, false, true, func->loc.line, LLVMDIFlagZero, true);
+    LLVMSetSubprogram(l->func, l->line_scope);
+}
+
+/* Ops without a place of their own have the one before them. */
+static void set_loc(tcc_lower *l, tcc_loc loc)
+{
+    if (!l->lines || !loc.line || (loc.line == l->loc.line && loc.column == l->loc.column))
+        return;
+    l->loc = loc;
+    LLVMSetCurrentDebugLocation2(
+        l->builder, LLVMDIBuilderCreateDebugLocation(l->context, loc.line, loc.column,
+                                                     l->line_scope, NULL));
+}
+
+/* ---- control flow ---------------------------------------------------------------------- */
+
+static bool lower_block(tcc_lower *l, const tcc_block *block);
+
+static LLVMBasicBlockRef new_block(const tcc_lower *l, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(l->context, l->func, name);
+}
+
+static LLVMBasicBlockRef here(const tcc_lower *l)
+{
+    return LLVMGetInsertBlock(l->builder);
+}
+
+/* A phi for each element of `like`, which is what comes in from `from`. */
+static LLVMValueRef *build_phis(const tcc_lower *l, const tcc_value *like, LLVMBasicBlockRef from)
+{
+    unsigned n = tcc_lower_count(like->type);
+    const LLVMValueRef *elems = tcc_lower_elems(l, like);
+    LLVMValueRef *phis = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n);
+    for (unsigned i = 0; i < n; i++) {
+        phis[i] = LLVMBuildPhi(l->builder, LLVMTypeOf(elems[i]), "");
+        LLVMAddIncoming(phis[i], (LLVMValueRef *)&elems[i], &from, 1);
+    }
+    return phis;
+}
+
+static void add_incoming(const tcc_lower *l, LLVMValueRef *phis, const tcc_value *v,
+                         LLVMBasicBlockRef from)
+{
+    const LLVMValueRef *elems = tcc_lower_elems(l, v);
+    for (unsigned i = 0; i < tcc_lower_count(v->type); i++)
+        LLVMAddIncoming(phis[i], (LLVMValueRef *)&elems[i], &from, 1);
+}
+
+/* The test comes after the body: no copies of the carried values are needed for a test before
+ * it, and ptxas keeps wgmma asynchronous only in such loops. */
+static bool lower_for(tcc_lower *l, const tcc_op *op)
+{
+    enum { FIRST_CARRIED = 3 };
+    const tcc_block *region = op->regions[0];
+    LLVMBuilderRef b = l->builder;
+    bool at_least_once = tcc_attr_int(&op->attrs, "at_least_once", 0);
+    LLVMValueRef lo = tcc_lower_scalar(l, op->operands[0]);
+    LLVMValueRef hi = tcc_lower_scalar(l, op->operands[1]);
+    LLVMValueRef step = tcc_lower_scalar(l, op->operands[2]);
+    LLVMBasicBlockRef before = here(l), body = new_block(l, "loop"), exit = new_block(l, "done");
+
+    if (at_least_once)
+        LLVMBuildBr(b, body);
+    else
+        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), body, exit);
+
+    LLVMPositionBuilderAtEnd(b, body);
+    LLVMValueRef index = LLVMBuildPhi(b, LLVMTypeOf(lo), "");
+    LLVMAddIncoming(index, &lo, &before, 1);
+    tcc_lower_set_scalar(l, region->args[0], index);
+    LLVMValueRef **phis = TCC_NEW_ARRAY(l->arena, LLVMValueRef *, op->n_results);
+    for (unsigned i = 0; i < op->n_results; i++) {
+        phis[i] = build_phis(l, op->operands[FIRST_CARRIED + i], before);
+        tcc_lower_set(l, region->args[1 + i], phis[i]);
+    }
+    if (!lower_block(l, region))
+        return false;
+
+    tcc_value *const *yields = region->last->operands;
+    LLVMBasicBlockRef latch = here(l);
+    LLVMValueRef next = LLVMBuildAdd(b, index, step, "");
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, exit);
+    LLVMAddIncoming(index, &next, &latch, 1);
+    for (unsigned i = 0; i < op->n_results; i++)
+        add_incoming(l, phis[i], yields[i], latch);
+
+    LLVMPositionBuilderAtEnd(b, exit);
+    for (unsigned i = 0; i < op->n_results; i++) {
+        if (at_least_once) {
+            tcc_lower_set(l, &op->results[i], tcc_lower_elems(l, yields[i]));
+            continue;
+        }
+        LLVMValueRef *out = build_phis(l, op->operands[FIRST_CARRIED + i], before);
+        add_incoming(l, out, yields[i], latch);
+        tcc_lower_set(l, &op->results[i], out);
+    }
+    return true;
+}
+
+static bool is_empty(const tcc_block *region)
+{
+    return !region->first || region->first == region->last;
+}
+
+static bool lower_if(tcc_lower *l, const tcc_op *op)
+{
+    LLVMBuilderRef b = l->builder;
+    LLVMValueRef cond = tcc_lower_scalar(l, op->operands[0]);
+    LLVMBasicBlockRef before = here(l), join = new_block(l, "join"), ends[2] = {before, before};
+    LLVMBasicBlockRef starts[2] = {join, join};
+    static const char *const names[2] = {"then", "else"};
+
+    for (unsigned r = 0; r < 2; r++)
+        if (!is_empty(op->regions[r]))
+            starts[r] = new_block(l, names[r]);
+    if (starts[0] == join && starts[1] == join) /* both empty: the phis need two ways in */
+        starts[0] = new_block(l, names[0]);
+    LLVMBuildCondBr(b, cond, starts[0], starts[1]);
+    for (unsigned r = 0; r < 2; r++) {
+        if (starts[r] == join)
+            continue;
+        LLVMPositionBuilderAtEnd(b, starts[r]);
+        if (!lower_block(l, op->regions[r]))
+            return false;
+        ends[r] = here(l);
+        LLVMBuildBr(b, join);
+    }
+
+    LLVMPositionBuilderAtEnd(b, join);
+    for (unsigned i = 0; i < op->n_results; i++) {
+        LLVMValueRef *phis = build_phis(l, op->regions[0]->last->operands[i], ends[0]);
+        add_incoming(l, phis, op->regions[1]->last->operands[i], ends[1]);
+        tcc_lower_set(l, &op->results[i], phis);
+    }
+    return true;
+}
+
+/* ---- registers of one thread ----------------------------------------------------------- */
+
+static void lower_pack(tcc_lower *l, const tcc_op *op)
+{
+    LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, tcc_lower_count(op->results[0].type));
+    for (unsigned i = 0, at = 0; i < op->n_operands; i++) {
+        unsigned n = tcc_lower_count(op->operands[i]->type);
+        memcpy(out + at, tcc_lower_elems(l, op->operands[i]), n * sizeof *out);
+        at += n;
+    }
+    tcc_lower_set(l, &op->results[0], out);
+}
+
+static void lower_fill(tcc_lower *l, const tcc_op *op, LLVMValueRef x)
+{
+    unsigned n = tcc_lower_count(op->results[0].type);
+    LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n);
+    for (unsigned i = 0; i < n; i++)
+        out[i] = x;
+    tcc_lower_set(l, &op->results[0], out);
+}
+
+static void lower_bitcast(tcc_lower *l, const tcc_op *op)
+{
+    const tcc_type *from = op->operands[0]->type, *to = op->results[0].type;
+    tcc_lower_set(l, &op->results[0],
+                  tcc_lower_bitcast(l, tcc_lower_elems(l, op->operands[0]), tcc_lower_count(from),
+                                    l->types[to->elem], tcc_lower_count(to)));
+}
+
+/* ---- ops ------------------------------------------------------------------------------- */
+
+static bool has_register_form(const tcc_lower *l, const tcc_type *t)
+{
+    switch (t->kind) {
+    case TCC_KIND_scalar:
+    case TCC_KIND_vec: return l->types[t->elem] != NULL;
+    case TCC_KIND_ptr:
+    case TCC_KIND_tensormap: return true;
+    default: return false;
+    }
+}
+
+/* Lowers an op that every target has; false when it is none or an error was reported. */
+static bool lower_shared(tcc_lower *l, const tcc_op *op)
+{
+    const tcc_value *r = op->results;
+    switch (op->code) {
+    case TCC_OP_scf_for: return lower_for(l, op);
+    case TCC_OP_scf_if: return lower_if(l, op);
+    case TCC_OP_scf_yield: return true; /* read by the op around it */
+    case TCC_OP_func_return: return LLVMBuildRetVoid(l->builder) != NULL;
+    case TCC_OP_vec_pack: lower_pack(l, op); return true;
+    case TCC_OP_vec_slice:
+    case TCC_OP_vec_extract:
+        tcc_lower_set(l, r, tcc_lower_elems(l, op->operands[0]) +
+                                tcc_attr_int(&op->attrs, "offset", 0));
+        return true;
+    case TCC_OP_vec_splat: lower_fill(l, op, tcc_lower_scalar(l, op->operands[0])); return true;
+    case TCC_OP_vec_undef: lower_fill(l, op, LLVMGetPoison(l->types[r->type->elem])); return true;
+    case TCC_OP_vec_bitcast: lower_bitcast(l, op); return true;
+    default:
+        return (op->code == TCC_OP_arith_const ||
+                tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE) &&
+               tcc_lower_elementwise(l, op);
+    }
+}
+
+/* Lowers op, or a run of ops from it on. Returns the last one, NULL after an error. */
+static const tcc_op *lower_op(tcc_lower *l, const tcc_op *op)
+{
+    unsigned errors = l->diag->n_errors;
+    const tcc_op *last = NULL;
+    bool ok = true;
+    for (unsigned i = 0; i < op->n_results; i++)
+        ok = ok && has_register_form(l, op->results[i].type);
+    if (ok)
+        last = lower_shared(l, op) ? op : l->target->lower_op(l, op);
+    if (!last && l->diag->n_errors == errors)
+        tcc_error(l->diag, TCC_ERR_INTERNAL, op->loc, "'%s' has no translation to LLVM IR",
+                  tcc_op_info_get(op->code)->name);
+    return last;
+}
+
+static bool lower_block(tcc_lower *l, const tcc_block *block)
+{
+    for (const tcc_op *op = block->first; op; op = op->next) {
+        set_loc(l, op->loc);
+        op = lower_op(l, op);
+        if (!op)
+            return false;
+    }
+    return true;
+}
+
+/* ---- functions and modules ------------------------------------------------------------- */
+
+static LLVMTypeRef param_type(const tcc_lower *l, const tcc_type *t)
+{
+    enum { GENERIC = 0, GLOBAL = 1 }; /* address spaces, the same for NVPTX and AMDGPU */
+    switch (t->kind) {
+    case TCC_KIND_scalar: return l->types[t->elem];
+    case TCC_KIND_ptr: return LLVMPointerTypeInContext(l->context, GLOBAL);
+    case TCC_KIND_tensormap: return LLVMPointerTypeInContext(l->context, GENERIC);
+    default: return NULL;
+    }
+}
+
+bool tcc_lower_func(tcc_lower *l, const tcc_func *func)
+{
+    size_t n = func->body->n_args;
+    LLVMTypeRef *types = TCC_NEW_ARRAY(l->arena, LLVMTypeRef, n);
+    for (size_t i = 0; i < n; i++) {
+        types[i] = param_type(l, func->body->args[i]->type);
+        if (!types[i]) {
+            tcc_error(l->diag, TCC_ERR_INTERNAL, func->loc,
+                      "parameter %zu of '%s' cannot be passed to a kernel", i + 1, func->name);
+            return false;
+        }
+    }
+    l->func = LLVMAddFunction(l->module, func->name,
+                              LLVMFunctionType(l->void_type, types, (unsigned)n, false));
+    l->values = TCC_MAP(l->arena);
+    l->loc = (tcc_loc){0, 0};
+    for (size_t i = 0; i < n; i++)
+        tcc_lower_set_scalar(l, func->body->args[i], LLVMGetParam(l->func, (unsigned)i));
+    l->target->begin_kernel(l, func);
+    LLVMPositionBuilderAtEnd(l->builder, new_block(l, "entry"));
+    LLVMSetCurrentDebugLocation2(l->builder, NULL);
+    if (l->lines)
+        begin_func_lines(l, func);
+    set_loc(l, func->loc);
+    return lower_block(l, func->body);
+}
+
+void tcc_lower_begin(tcc_lower *l, const char *file)
+{
+    LLVMContextRef c = l->context;
+    l->void_type = LLVMVoidTypeInContext(c);
+    l->types[TCC_f32] = LLVMFloatTypeInContext(c);
+    l->types[TCC_f16] = LLVMHalfTypeInContext(c);
+    l->types[TCC_bf16] = LLVMBFloatTypeInContext(c);
+    l->types[TCC_i64] = LLVMInt64TypeInContext(c);
+    l->types[TCC_i32] = LLVMInt32TypeInContext(c);
+    l->types[TCC_i8] = l->types[TCC_u8] = LLVMInt8TypeInContext(c);
+    l->types[TCC_i1] = LLVMInt1TypeInContext(c);
+    if (file)
+        begin_lines(l, file);
+}
+
+void tcc_lower_end(tcc_lower *l)
+{
+    if (l->lines)
+        LLVMDIBuilderFinalize(l->lines);
+}

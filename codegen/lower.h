@@ -1,0 +1,85 @@
+/* lower: target-level IR -> LLVM IR. What all targets share is in lower.c and arith.c; a target
+ * adds its own ops, its maths and what makes a function a kernel (codegen/nvptx/).
+ *
+ * A vec is kept as its elements: n LLVM values for vec<f32[n]>, of which loops carry n phis.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_CODEGEN_LOWER_H
+#define TCC_CODEGEN_LOWER_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+
+#include "ir/ir.h"
+#include "support/map.h"
+
+typedef struct tcc_lower tcc_lower;
+
+/* One row for each target: targets.c. */
+typedef struct tcc_codegen_target {
+    const char *name, *triple, *cpu, *features;
+    void (*initialize)(void); /* registers LLVM's backend; called once for a process */
+    /* Gives an empty function what makes it a kernel, with the threads of a CTA that the function's
+     * attributes name. */
+    void (*begin_kernel)(tcc_lower *l, const tcc_func *func);
+    /* Lowers op, or a run of ops from op on. Returns the last that it lowered, NULL when it does
+     * not know op. */
+    const tcc_op *(*lower_op)(tcc_lower *l, const tcc_op *op);
+    /* arith.div, math.exp2, log2, sqrt or rsqrt of f32 values; NULL for another op. */
+    LLVMValueRef (*math)(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
+} tcc_codegen_target;
+
+/* The target of this name, or NULL. */
+const tcc_codegen_target *tcc_codegen_target_find(const char *name);
+/* Calls every target's `initialize`. */
+void tcc_codegen_targets_initialize(void);
+
+struct tcc_lower {
+    const tcc_codegen_target *target;
+    tcc_arena *arena;
+    tcc_diag *diag;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMTypeRef types[TCC_SCALAR_COUNT]; /* NULL: has no register form */
+    LLVMTypeRef void_type;
+    LLVMDIBuilderRef lines; /* NULL: no line tables */
+    LLVMMetadataRef line_file;
+
+    /* of the function at hand: */
+    LLVMValueRef func;
+    LLVMMetadataRef line_scope;
+    tcc_loc loc; /* the builder's */
+    tcc_map values; /* IR value -> array of its elements */
+};
+
+/* Fills in everything after `builder`, which the caller has set. `file` as in
+ * tcc_codegen_options. */
+void tcc_lower_begin(tcc_lower *l, const char *file);
+/* Lowers a function; false when an error was reported. */
+bool tcc_lower_func(tcc_lower *l, const tcc_func *func);
+void tcc_lower_end(tcc_lower *l);
+
+/* ---- for those who lower ops ----------------------------------------------------------- */
+
+/* Numbers that a value of this type consists of: 1 for scalars and pointers. */
+unsigned tcc_lower_count(const tcc_type *type);
+/* The elements of a value, and of a value with one. */
+const LLVMValueRef *tcc_lower_elems(const tcc_lower *l, const tcc_value *v);
+LLVMValueRef tcc_lower_scalar(const tcc_lower *l, const tcc_value *v);
+/* Sets the elements of a value: `elems` lives in l->arena. */
+void tcc_lower_set(tcc_lower *l, const tcc_value *v, const LLVMValueRef *elems);
+void tcc_lower_set_scalar(tcc_lower *l, const tcc_value *v, LLVMValueRef x);
+
+LLVMValueRef tcc_lower_i32(const tcc_lower *l, int64_t v);
+/* Calls an LLVM intrinsic; `overload` is NULL where it has no type parameter. */
+LLVMValueRef tcc_lower_intrinsic(const tcc_lower *l, const char *name, LLVMTypeRef overload,
+                                 unsigned n, const LLVMValueRef *args);
+/* The same bits as elements of another type. n_from * bits of from = n_to * bits of to. */
+const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from,
+                                      LLVMTypeRef to, unsigned n_to);
+
+/* An elementwise op (arith.c); false when it has no translation. */
+bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op);
+
+#endif

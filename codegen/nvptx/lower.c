@@ -1,0 +1,473 @@
+/* Target-level ops of NVIDIA's GPUs, each one instruction: those that ordinary LLVM IR expresses
+ * through it, the others through the PTX builder.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <assert.h>
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/nvptx/nvptx.h"
+#include "codegen/nvptx/ptx_builder.h"
+
+enum { ADDRSPACE_SHARED = 3, PTX_KERNEL = 71 /* llvm::CallingConv::PTX_Kernel */ };
+enum { SMEM_ALIGN_BYTES = 1024, TENSORMAP_BYTES = 128, TENSORMAP_ALIGN_BYTES = 64 };
+enum { MAX_ACCESS_BYTES = 16, MAX_OPERANDS = 8 };
+
+void tcc_nvptx_initialize(void)
+{
+    /* Pointers to shared memory of 32 bits. LLVM has no other way to say so. */
+    static const char *const options[] = {"tcc", "-nvptx-short-ptr"};
+    LLVMParseCommandLineOptions(2, options, "");
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+static void add_string_attribute(tcc_lower *l, LLVMAttributeIndex at, const char *name,
+                                 const char *value)
+{
+    LLVMAddAttributeAtIndex(l->func, at,
+                            LLVMCreateStringAttribute(l->context, name, (unsigned)strlen(name),
+                                                      value, (unsigned)strlen(value)));
+}
+
+static void add_enum_attribute(tcc_lower *l, LLVMAttributeIndex at, const char *name,
+                               uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(l->func, at, LLVMCreateEnumAttribute(l->context, kind, value));
+}
+
+static void add_number_attribute(tcc_lower *l, const char *name, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_string_attribute(l, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name, text);
+}
+
+/* A tensor map is read where the launch put it: without grid_constant it would be copied. */
+static void add_tensormap_attributes(tcc_lower *l, LLVMAttributeIndex param)
+{
+    LLVMTypeRef bytes = LLVMArrayType2(l->types[TCC_i8], TENSORMAP_BYTES);
+    unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
+    LLVMAddAttributeAtIndex(l->func, param, LLVMCreateTypeAttribute(l->context, byval, bytes));
+    add_enum_attribute(l, param, "align", TENSORMAP_ALIGN_BYTES);
+    add_string_attribute(l, param, "nvvm.grid_constant", "");
+}
+
+void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
+{
+    const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    LLVMSetFunctionCallConv(l->func, PTX_KERNEL);
+    add_enum_attribute(l, whole, "nounwind", 0);
+    add_enum_attribute(l, whole, "convergent", 0);
+    /* ptxas ignores setmaxnreg where the number of threads is not fixed. */
+    if (tcc_attr_find(&func->attrs, "block"))
+        add_number_attribute(l, "nvvm.reqntid", tcc_attr_int(&func->attrs, "block", 1));
+    if (tcc_attr_find(&func->attrs, "min_ctas"))
+        add_number_attribute(l, "nvvm.minctasm", tcc_attr_int(&func->attrs, "min_ctas", 1));
+    for (size_t i = 0; i < func->body->n_args; i++)
+        if (func->body->args[i]->type->kind == TCC_KIND_tensormap)
+            add_tensormap_attributes(l, (LLVMAttributeIndex)i + 1);
+}
+
+/* The dynamic shared memory: all of a CTA's. */
+static LLVMValueRef smem_base(tcc_lower *l)
+{
+    LLVMValueRef smem = LLVMGetNamedGlobal(l->module, "tcc_smem");
+    if (!smem) {
+        smem = LLVMAddGlobalInAddressSpace(l->module, LLVMArrayType2(l->types[TCC_i8], 0),
+                                           "tcc_smem", ADDRSPACE_SHARED);
+        LLVMSetAlignment(smem, SMEM_ALIGN_BYTES);
+    }
+    return LLVMConstPtrToInt(smem, l->types[TCC_i32]);
+}
+
+/* ---- loads and stores ------------------------------------------------------------------ */
+
+/* How a vec goes to or from memory: `n` accesses of `words` words each. */
+typedef struct access {
+    LLVMTypeRef word; /* i32, or less where the alignment is less */
+    unsigned word_bytes, words, n;
+} access;
+
+static access plan_access(const tcc_lower *l, const tcc_type *type, int64_t align)
+{
+    unsigned total = tcc_lower_count(type) * tcc_scalar_bits(type->elem) / 8;
+    unsigned bytes = MAX_ACCESS_BYTES;
+    while (bytes > align || total % bytes)
+        bytes /= 2;
+    access a = {.word = l->types[TCC_i32], .word_bytes = bytes < 4 ? bytes : 4};
+    if (bytes < 4)
+        a.word = bytes == 2 ? LLVMInt16TypeInContext(l->context) : l->types[TCC_i8];
+    a.words = bytes / a.word_bytes;
+    a.n = total / bytes;
+    return a;
+}
+
+static LLVMTypeRef access_type(const access *a)
+{
+    return a->words > 1 ? LLVMVectorType(a->word, a->words) : a->word;
+}
+
+static LLVMValueRef offset_bytes(const tcc_lower *l, LLVMValueRef pointer, unsigned bytes)
+{
+    LLVMValueRef offset = tcc_lower_i32(l, bytes);
+    return bytes ? LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], pointer, &offset, 1, "")
+                 : pointer;
+}
+
+/* Loads one access with LLVM's own instruction, to `words`. */
+static void load_words(const tcc_lower *l, const access *a, LLVMValueRef pointer,
+                       LLVMValueRef *words)
+{
+    LLVMValueRef v = LLVMBuildLoad2(l->builder, access_type(a), pointer, "");
+    LLVMSetAlignment(v, a->words * a->word_bytes);
+    for (unsigned i = 0; i < a->words; i++)
+        words[i] = a->words == 1
+                       ? v
+                       : LLVMBuildExtractElement(l->builder, v, tcc_lower_i32(l, i), "");
+}
+
+static void store_words(const tcc_lower *l, const access *a, LLVMValueRef pointer,
+                        const LLVMValueRef *words)
+{
+    LLVMValueRef v = words[0];
+    if (a->words > 1) {
+        v = LLVMGetPoison(access_type(a));
+        for (unsigned i = 0; i < a->words; i++)
+            v = LLVMBuildInsertElement(l->builder, v, words[i], tcc_lower_i32(l, i), "");
+    }
+    LLVMSetAlignment(LLVMBuildStore(l->builder, v, pointer), a->words * a->word_bytes);
+}
+
+/* Loads one access where `guard` holds, and zeros where it does not. */
+static void load_words_if(const tcc_lower *l, const access *a, LLVMValueRef guard,
+                          LLVMValueRef pointer, LLVMValueRef *words)
+{
+    for (unsigned i = 0; i < a->words; i++)
+        words[i] = LLVMConstNull(a->word);
+    tcc_ptx p;
+    tcc_ptx_begin(&p, l->context, l->builder, l->arena);
+    if (a->words > 1)
+        TCC_PTX_ADD(&p, ld_global_vec, .guard = {guard}, .r = {.list = words, .n = a->words},
+                    .addr = {pointer});
+    else if (a->word_bytes == 4)
+        TCC_PTX_ADD(&p, ld_global_b32, .guard = {guard}, .r = {words[0]}, .addr = {pointer});
+    else if (a->word_bytes == 2)
+        TCC_PTX_ADD(&p, ld_global_b16, .guard = {guard}, .r = {words[0]}, .addr = {pointer});
+    else
+        TCC_PTX_ADD(&p, ld_global_b8, .guard = {guard}, .r = {words[0]}, .addr = {pointer});
+    memcpy(words, tcc_ptx_end(&p), a->words * sizeof *words);
+}
+
+static void store_words_if(const tcc_lower *l, const access *a, LLVMValueRef guard,
+                           LLVMValueRef pointer, const LLVMValueRef *words)
+{
+    tcc_ptx p;
+    tcc_ptx_begin(&p, l->context, l->builder, l->arena);
+    if (a->words > 1)
+        TCC_PTX_ADD(&p, st_global_vec, .guard = {guard}, .addr = {pointer},
+                    .a = {.list = words, .n = a->words});
+    else if (a->word_bytes == 4)
+        TCC_PTX_ADD(&p, st_global_b32, .guard = {guard}, .addr = {pointer}, .a = {words[0]});
+    else if (a->word_bytes == 2)
+        TCC_PTX_ADD(&p, st_global_b16, .guard = {guard}, .addr = {pointer}, .a = {words[0]});
+    else
+        TCC_PTX_ADD(&p, st_global_b8, .guard = {guard}, .addr = {pointer}, .a = {words[0]});
+    tcc_ptx_end(&p);
+}
+
+static bool is_true(LLVMValueRef v)
+{
+    return LLVMIsAConstantInt(v) && LLVMConstIntGetZExtValue(v);
+}
+
+/* Loads a vec; guard is NULL or constant true where the load is not conditional. */
+static void load(tcc_lower *l, const tcc_value *result, LLVMValueRef pointer, LLVMValueRef guard,
+                 int64_t align)
+{
+    access a = plan_access(l, result->type, align);
+    LLVMValueRef *words = TCC_NEW_ARRAY(l->arena, LLVMValueRef, a.n * a.words);
+    for (unsigned i = 0; i < a.n; i++) {
+        LLVMValueRef at = offset_bytes(l, pointer, i * a.words * a.word_bytes);
+        if (!guard || is_true(guard))
+            load_words(l, &a, at, words + i * a.words);
+        else
+            load_words_if(l, &a, guard, at, words + i * a.words);
+    }
+    tcc_lower_set(l, result,
+                  tcc_lower_bitcast(l, words, a.n * a.words, l->types[result->type->elem],
+                                    tcc_lower_count(result->type)));
+}
+
+static void store(tcc_lower *l, const tcc_value *v, LLVMValueRef pointer, LLVMValueRef guard,
+                  int64_t align)
+{
+    access a = plan_access(l, v->type, align);
+    const LLVMValueRef *words = tcc_lower_bitcast(
+        l, tcc_lower_elems(l, v), tcc_lower_count(v->type), a.word, a.n * a.words);
+    for (unsigned i = 0; i < a.n; i++) {
+        LLVMValueRef at = offset_bytes(l, pointer, i * a.words * a.word_bytes);
+        if (!guard || is_true(guard))
+            store_words(l, &a, at, words + i * a.words);
+        else
+            store_words_if(l, &a, guard, at, words + i * a.words);
+    }
+}
+
+/* Shared memory is aligned to the size of what is accessed. */
+static LLVMValueRef shared_pointer(const tcc_lower *l, const tcc_value *addr)
+{
+    return LLVMBuildIntToPtr(l->builder, tcc_lower_scalar(l, addr),
+                             LLVMPointerTypeInContext(l->context, ADDRSPACE_SHARED), "");
+}
+
+static LLVMValueRef global_pointer(const tcc_lower *l, const tcc_value *base,
+                                   const tcc_value *offset)
+{
+    LLVMValueRef index = tcc_lower_scalar(l, offset);
+    return LLVMBuildInBoundsGEP2(l->builder, l->types[base->type->elem],
+                                 tcc_lower_scalar(l, base), &index, 1, "");
+}
+
+static int64_t alignment(const tcc_op *op, const tcc_type *type)
+{
+    return tcc_attr_int(&op->attrs, "align", tcc_scalar_bits(type->elem) / 8);
+}
+
+/* False when op is none of these. */
+static bool lower_access(tcc_lower *l, const tcc_op *op)
+{
+    switch (op->code) {
+    case TCC_OP_nvvm_ld_shared:
+        load(l, op->results, shared_pointer(l, TCC_VIEW(nvvm_ld_shared, op)->addr), NULL,
+             MAX_ACCESS_BYTES);
+        return true;
+    case TCC_OP_nvvm_st_shared: {
+        const tcc_nvvm_st_shared_operands *o = TCC_VIEW(nvvm_st_shared, op);
+        store(l, o->a, shared_pointer(l, o->addr), NULL, MAX_ACCESS_BYTES);
+        return true;
+    }
+    case TCC_OP_nvvm_ld_global: {
+        const tcc_nvvm_ld_global_operands *o = TCC_VIEW(nvvm_ld_global, op);
+        load(l, op->results, global_pointer(l, o->base, o->offset), tcc_lower_scalar(l, o->pred),
+             alignment(op, op->results[0].type));
+        return true;
+    }
+    case TCC_OP_nvvm_st_global: {
+        const tcc_nvvm_st_global_operands *o = TCC_VIEW(nvvm_st_global, op);
+        store(l, o->a, global_pointer(l, o->base, o->offset), tcc_lower_scalar(l, o->pred),
+              alignment(op, o->a->type));
+        return true;
+    }
+    default: return false;
+    }
+}
+
+/* ---- warpgroup products ---------------------------------------------------------------- */
+
+static bool is_product_op(const tcc_op *op)
+{
+    return op->code == TCC_OP_nvvm_wgmma_fence || op->code == TCC_OP_nvvm_wgmma ||
+           op->code == TCC_OP_nvvm_wgmma_commit || op->code == TCC_OP_nvvm_wgmma_wait;
+}
+
+/* A value whose elements are an asm's results from number `first` on. */
+typedef struct made_value {
+    const tcc_value *value;
+    unsigned first;
+} made_value;
+
+/* One asm for a run of product ops. LLVM's time goes into asms that tie all accumulators: one
+ * for a run instead of one for each product saves a third of its code generation. */
+typedef struct product_run {
+    tcc_ptx ptx;
+    TCC_VEC(made_value) made;
+} product_run;
+
+/* Finds a value that an op of the run made. */
+static bool run_made(const product_run *run, const tcc_value *v, unsigned *first)
+{
+    for (size_t i = 0; i < run->made.len; i++)
+        if (run->made.data[i].value == v) {
+            *first = run->made.data[i].first;
+            return true;
+        }
+    return false;
+}
+
+/* Whether op may be added: accumulators that the run made it may only take over, since their
+ * registers are overwritten. */
+static bool can_join(const product_run *run, const tcc_op *op)
+{
+    unsigned first;
+    if (op->code == TCC_OP_nvvm_wgmma) {
+        const tcc_value *acc = TCC_VIEW(nvvm_wgmma, op)->acc;
+        return acc->n_uses == 1 || !run_made(run, acc, &first);
+    }
+    for (unsigned i = 0; i < op->n_operands; i++) /* of wgmma.wait_group */
+        if (run_made(run, op->operands[i], &first))
+            return false;
+    return true;
+}
+
+static void add_wgmma(tcc_lower *l, product_run *run, const tcc_op *op)
+{
+    const tcc_nvvm_wgmma_operands *o = TCC_VIEW(nvvm_wgmma, op);
+    unsigned first, n = tcc_lower_count(o->acc->type);
+    tcc_ptx_arg acc = run_made(run, o->acc, &first)
+                          ? tcc_ptx_chain(first, n)
+                          : (tcc_ptx_arg){.list = tcc_lower_elems(l, o->acc), .n = n};
+    first = TCC_PTX_ADD(
+        &run->ptx, wgmma, .acc = acc, .n = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "n", 0))},
+        .type = {.text = tcc_attr_str(&op->attrs, "type", "")}, .a = {tcc_lower_scalar(l, o->a)},
+        .b = {tcc_lower_scalar(l, o->b)}, .scale_d = {tcc_lower_scalar(l, o->scale_d)},
+        .trans_a = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "trans_a", 0))},
+        .trans_b = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "trans_b", 0))});
+    TCC_PUSH(l->arena, &run->made, (made_value){&op->results[0], first});
+}
+
+/* All that waits passes through one asm, or LLVM would hoist reads above the wait. */
+static void add_wait(tcc_lower *l, product_run *run, const tcc_op *op)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        n += tcc_lower_count(op->operands[i]->type);
+    LLVMValueRef *list = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n);
+    n = 0;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        unsigned count = tcc_lower_count(op->operands[i]->type);
+        memcpy(list + n, tcc_lower_elems(l, op->operands[i]), count * sizeof *list);
+        n += count;
+    }
+    unsigned first =
+        TCC_PTX_ADD(&run->ptx, wgmma_wait, .acc = {.list = list, .n = n},
+                    .pending = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "pending", 0))});
+    for (unsigned i = 0; i < op->n_results; i++) {
+        TCC_PUSH(l->arena, &run->made, (made_value){&op->results[i], first});
+        first += tcc_lower_count(op->results[i].type);
+    }
+}
+
+/* Lowers the run that begins with op; returns its last op. */
+static const tcc_op *lower_products(tcc_lower *l, const tcc_op *op)
+{
+    product_run run = {0};
+    tcc_ptx_begin(&run.ptx, l->context, l->builder, l->arena);
+    for (;; op = op->next) {
+        switch (op->code) {
+        case TCC_OP_nvvm_wgmma_fence: TCC_PTX_ADD(&run.ptx, wgmma_fence); break;
+        case TCC_OP_nvvm_wgmma_commit: TCC_PTX_ADD(&run.ptx, wgmma_commit); break;
+        case TCC_OP_nvvm_wgmma: add_wgmma(l, &run, op); break;
+        default: add_wait(l, &run, op); break;
+        }
+        if (!op->next || !is_product_op(op->next) || !can_join(&run, op->next))
+            break;
+    }
+    const LLVMValueRef *outs = tcc_ptx_end(&run.ptx);
+    for (size_t i = 0; i < run.made.len; i++)
+        tcc_lower_set(l, run.made.data[i].value, outs + run.made.data[i].first);
+    return op;
+}
+
+/* ---- single instructions --------------------------------------------------------------- */
+
+static LLVMValueRef special_register(const tcc_lower *l, const char *intrinsic)
+{
+    return tcc_lower_intrinsic(l, intrinsic, NULL, 0, NULL);
+}
+
+/* Adds the row of an op whose operands are x[0], x[1], …; false when it is none of these. */
+static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op,
+                            const LLVMValueRef *x)
+{
+    LLVMValueRef pending = tcc_lower_i32(l, tcc_attr_int(&op->attrs, "pending", 0));
+    switch (op->code) {
+    case TCC_OP_nvvm_uniform: TCC_PTX_ADD(p, shfl_idx, .a = {x[0]}); return true;
+    case TCC_OP_nvvm_elect: TCC_PTX_ADD(p, elect); return true;
+    case TCC_OP_nvvm_barrier:
+        TCC_PTX_ADD(p, bar_sync, .id = {x[0]}, .threads = {x[1]});
+        return true;
+    case TCC_OP_nvvm_setmaxnreg:
+        TCC_PTX_ADD(p, setmaxnreg, .action = {.text = tcc_attr_str(&op->attrs, "action", "")},
+                    .count = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "count", 0))});
+        return true;
+    case TCC_OP_nvvm_mbarrier_init:
+        TCC_PTX_ADD(p, mbarrier_init, .bar = {x[0]}, .count = {x[1]});
+        return true;
+    case TCC_OP_nvvm_mbarrier_arrive: TCC_PTX_ADD(p, mbarrier_arrive, .bar = {x[0]}); return true;
+    case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
+        TCC_PTX_ADD(p, mbarrier_arrive_expect_tx, .bar = {x[0]}, .bytes = {x[1]});
+        return true;
+    case TCC_OP_nvvm_mbarrier_wait:
+        TCC_PTX_ADD(p, mbarrier_wait, .bar = {x[0]}, .parity = {x[1]});
+        return true;
+    case TCC_OP_nvvm_fence_mbarrier_init: TCC_PTX_ADD(p, fence_mbarrier_init); return true;
+    case TCC_OP_nvvm_fence_proxy_async: TCC_PTX_ADD(p, fence_proxy_async); return true;
+    case TCC_OP_nvvm_prefetch_tensormap:
+        TCC_PTX_ADD(p, prefetch_tensormap, .map = {x[0]});
+        return true;
+    case TCC_OP_nvvm_tma_load:
+        TCC_PTX_ADD(p, tma_load, .dst = {x[0]}, .map = {x[1]}, .bar = {x[2]},
+                    .at = {.list = x + 3, .n = op->n_operands - 3});
+        return true;
+    case TCC_OP_nvvm_tma_store:
+        TCC_PTX_ADD(p, tma_store, .src = {x[0]}, .map = {x[1]},
+                    .at = {.list = x + 2, .n = op->n_operands - 2});
+        return true;
+    case TCC_OP_nvvm_bulk_commit: TCC_PTX_ADD(p, bulk_commit); return true;
+    case TCC_OP_nvvm_bulk_wait:
+        if (tcc_attr_int(&op->attrs, "read", 0))
+            TCC_PTX_ADD(p, bulk_wait_read, .pending = {pending});
+        else
+            TCC_PTX_ADD(p, bulk_wait, .pending = {pending});
+        return true;
+    case TCC_OP_nvvm_stmatrix: {
+        const tcc_value *a = TCC_VIEW(nvvm_stmatrix, op)->a;
+        TCC_PTX_ADD(p, stmatrix, .addr = {x[0]},
+                    .a = {.list = tcc_lower_elems(l, a), .n = tcc_lower_count(a->type)});
+        return true;
+    }
+    default: return false;
+    }
+}
+
+static bool lower_instruction(tcc_lower *l, const tcc_op *op)
+{
+    LLVMValueRef x[MAX_OPERANDS] = {NULL};
+    if (op->n_operands > MAX_OPERANDS)
+        return false;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        x[i] = tcc_lower_scalar(l, op->operands[i]);
+    tcc_ptx p;
+    tcc_ptx_begin(&p, l->context, l->builder, l->arena);
+    if (!add_instruction(&p, l, op, x))
+        return false;
+    const LLVMValueRef *outs = tcc_ptx_end(&p);
+    if (op->n_results)
+        tcc_lower_set(l, &op->results[0], outs);
+    return true;
+}
+
+const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
+{
+    switch (op->code) {
+    case TCC_OP_nvvm_tid:
+        tcc_lower_set_scalar(l, op->results, special_register(l, "llvm.nvvm.read.ptx.sreg.tid.x"));
+        return op;
+    case TCC_OP_nvvm_ctaid:
+        tcc_lower_set_scalar(l, op->results, special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
+        return op;
+    case TCC_OP_nvvm_smem_base: tcc_lower_set_scalar(l, op->results, smem_base(l)); return op;
+    default:
+        if (is_product_op(op))
+            return lower_products(l, op);
+        return lower_access(l, op) || lower_instruction(l, op) ? op : NULL;
+    }
+}

@@ -176,7 +176,8 @@ struct tcc_func {
 struct tcc_ir {
     tcc_arena *arena; /* borrowed */
     tcc_intern *names;
-    const tcc_type *types[256]; /* intern buckets */
+    const tcc_type **types; /* interned, by hash */
+    size_t n_types, cap_types;
     tcc_attrs attrs;            /* target, file */
     tcc_func *first, *last;
 };

@@ -65,31 +65,64 @@ static bool matches(const tcc_type *t, tcc_kind kind, tcc_scalar elem, unsigned 
     return true;
 }
 
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
+static size_t hash(tcc_kind kind, tcc_scalar elem, unsigned rank, const tcc_dim *dims)
+{
+    uint64_t h = mix((uint64_t)kind, (uint64_t)elem);
+    for (unsigned i = 0; i < rank; i++)
+        h = mix(mix(h, (uintptr_t)dims[i].name), (uint64_t)dims[i].size);
+    return (size_t)h;
+}
+
+/* The slot of a type in the open-addressing table, or the free one where it belongs. */
+static const tcc_type **slot_of(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigned rank,
+                                const tcc_dim *dims)
+{
+    size_t i = hash(kind, elem, rank, dims) & (ir->cap_types - 1);
+    while (ir->types[i] && !matches(ir->types[i], kind, elem, rank, dims))
+        i = (i + 1) & (ir->cap_types - 1);
+    return &ir->types[i];
+}
+
+static void grow(tcc_ir *ir)
+{
+    const tcc_type **old = ir->types;
+    size_t n = ir->cap_types;
+    ir->cap_types = n ? n * 2 : 64;
+    ir->types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, ir->cap_types);
+    for (size_t i = 0; i < n; i++)
+        if (old[i])
+            *slot_of(ir, old[i]->kind, old[i]->elem, old[i]->rank, old[i]->dims) = old[i];
+}
+
 const tcc_type *tcc_type_get(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigned rank,
                              const tcc_dim *dims)
 {
     tcc_dim *interned = TCC_NEW_ARRAY(ir->arena, tcc_dim, rank);
-    uint32_t h = (uint32_t)kind * 31 + (uint32_t)elem;
     for (unsigned i = 0; i < rank; i++) {
         if (dims[i].name)
             interned[i].name = tcc_ir_name(ir, dims[i].name);
         else
             interned[i].size = dims[i].size;
-        const char *name = interned[i].name ? interned[i].name : "";
-        h = h * 31 + (uint32_t)interned[i].size + (unsigned char)name[0];
     }
-    const tcc_type **bucket = &ir->types[h % (sizeof ir->types / sizeof *ir->types)];
-    for (const tcc_type *t = *bucket; t; t = t->next)
-        if (matches(t, kind, elem, rank, interned))
-            return t;
+    if (ir->n_types * 2 >= ir->cap_types)
+        grow(ir);
+    const tcc_type **slot = slot_of(ir, kind, elem, rank, interned);
+    if (*slot)
+        return *slot;
     tcc_type *t = tcc_arena_alloc(ir->arena, sizeof *t + rank * sizeof *dims);
     t->kind = kind;
     t->elem = elem;
     t->rank = rank;
-    t->next = *bucket;
     if (rank)
         memcpy(t->dims, interned, rank * sizeof *dims);
-    *bucket = t;
+    *slot = t;
+    ir->n_types++;
     return t;
 }
 

@@ -41,7 +41,6 @@ typedef struct tcc_type {
     tcc_kind kind;
     tcc_scalar elem; /* TCC_f32 and meaningless for ring and tensormap */
     unsigned rank;
-    const struct tcc_type *next; /* in its intern bucket */
     tcc_dim dims[];
 } tcc_type;
 

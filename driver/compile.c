@@ -1,0 +1,360 @@
+/* compile: from source text to output, room by room.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "codegen/codegen.h"
+#include "driver/context.h"
+#include "driver/manifest.h"
+#include "frontend/frontend.h"
+#include "ir/target.h"
+#include "passes/passes.h"
+#include "passes/schedule.h"
+
+struct tcc_module {
+    tcc_arena *arena;
+    char *output; /* malloc'ed: text or a device object */
+    size_t size;
+    char *manifest, *schedule; /* malloc'ed */
+    const char **kernels;
+    size_t n_kernels;
+};
+
+/* One compilation on its way. */
+typedef struct job {
+    const tcc_compile_options *o;
+    tcc_diag diag;
+    tcc_arena *arena;
+    tcc_module *mod;
+    tcc_ir *ir;
+    tcc_signature *signatures;
+    tcc_str times;
+    double total_ms;
+} job;
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void add_time(const char *phase, double ms, void *user)
+{
+    job *j = user;
+    if (j->o->time_passes)
+        tcc_str_printf(&j->times, "%10.3f ms  %s\n", ms, phase);
+    j->total_ms += ms;
+}
+
+static void forward_print(const char *text, void *user)
+{
+    const job *j = user;
+    if (j->o->print)
+        j->o->print(text, j->o->print_user);
+}
+
+static tcc_pass_options pass_options(job *j)
+{
+    return (tcc_pass_options){.print_after = j->o->print_after,
+                              .verify_each = j->o->verify_each,
+                              .print = forward_print,
+                              .time = add_time,
+                              .user = j};
+}
+
+static void print_times(job *j)
+{
+    if (!j->o->time_passes)
+        return;
+    tcc_str_printf(&j->times, "%10.3f ms  total\n", j->total_ms);
+    forward_print(tcc_str_text(&j->times), j);
+}
+
+/* ---- phases ------------------------------------------------------------------------------ */
+
+static tcc_status run_frontend(job *j, const char *source, size_t size)
+{
+    double start = now_ms();
+    tcc_frontend_define *defines =
+        TCC_NEW_ARRAY(j->arena, tcc_frontend_define, j->o->n_defines);
+    for (size_t i = 0; i < j->o->n_defines; i++)
+        defines[i] = (tcc_frontend_define){j->o->defines[i].name, j->o->defines[i].value};
+    j->ir = tcc_frontend(j->arena, source, size, j->o->target, defines, j->o->n_defines, &j->diag);
+    add_time("frontend", now_ms() - start, j);
+    if (!j->ir)
+        return j->diag.status ? j->diag.status : TCC_ERR_INTERNAL;
+    tcc_attr_set_str(j->ir, &j->ir->attrs, "target", j->o->target);
+    tcc_attr_set_str(j->ir, &j->ir->attrs, "file", j->diag.file);
+    size_t n = 0;
+    for (tcc_func *f = j->ir->first; f; f = f->next)
+        n++;
+    j->mod->kernels = TCC_NEW_ARRAY(j->arena, const char *, n);
+    j->signatures = TCC_NEW_ARRAY(j->arena, tcc_signature, n);
+    for (tcc_func *f = j->ir->first; f; f = f->next) {
+        j->signatures[j->mod->n_kernels] = tcc_signature_of(j->arena, f);
+        j->mod->kernels[j->mod->n_kernels++] = f->name;
+    }
+    return TCC_OK;
+}
+
+static void describe(job *j)
+{
+    tcc_str manifest = {0}, schedule = {0};
+    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->mod->n_kernels);
+    for (const tcc_func *f = j->ir->first; f; f = f->next) {
+        const char *kernel = tcc_attr_str(&f->attrs, "kernel", "");
+        if (!strcmp(kernel, f->name)) /* the first variant is the one that a schedule is for */
+            tcc_schedule_print(&schedule, f, kernel);
+    }
+    j->mod->manifest = tcc_str_take(&manifest);
+    j->mod->schedule = tcc_str_take(&schedule);
+}
+
+/* Hands a text to the module; TCC_ERR_MEMORY when it could not be built. */
+static tcc_status set_output(job *j, tcc_str *text)
+{
+    j->mod->size = text->len;
+    j->mod->output = tcc_str_take(text);
+    return j->mod->output ? TCC_OK : TCC_ERR_MEMORY;
+}
+
+static tcc_status print_ir(job *j)
+{
+    tcc_str text = {0};
+    tcc_ir_print(&text, j->ir, 0);
+    return set_output(j, &text);
+}
+
+static tcc_status generate(job *j)
+{
+    tcc_codegen_options o = {.target = j->o->target,
+                             .file = j->diag.file,
+                             .output = j->o->emit == TCC_EMIT_LLVM ? TCC_CODEGEN_LLVM
+                                                                   : TCC_CODEGEN_ASM,
+                             .phase = add_time,
+                             .phase_user = j};
+    char *text = NULL;
+    size_t size = 0;
+    tcc_status status = tcc_codegen(j->ir, &o, &j->diag, &text, &size);
+    if (status)
+        return status;
+    tcc_str out = {0};
+    if (j->o->emit == TCC_EMIT_PTX)
+        tcc_manifest_comment(&out, j->mod->manifest);
+    if (j->o->emit == TCC_EMIT_CUBIN) {
+        double start = now_ms();
+        void *cubin = NULL;
+        status = tcc_ptxas(text, size, &(tcc_ptxas_options){j->o->target, j->o->ptxas}, &j->diag,
+                           &cubin, &j->mod->size);
+        add_time("ptxas", now_ms() - start, j);
+        j->mod->output = cubin;
+    } else {
+        tcc_str_append(&out, text, size);
+        status = set_output(j, &out);
+    }
+    free(text);
+    return status;
+}
+
+static tcc_status run_job(job *j, const char *source, size_t size)
+{
+    if ((unsigned)j->o->emit >= TCC_EMIT_COUNT)
+        return TCC_ERR_ARGUMENT;
+    if (!j->o->target || !tcc_target_find(j->o->target)) {
+        tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'",
+                  j->o->target ? j->o->target : "");
+        return TCC_ERR_TARGET;
+    }
+    tcc_status status = run_frontend(j, source, size);
+    if (status || j->o->emit == TCC_EMIT_IR)
+        return status ? status : print_ir(j);
+    tcc_pass_options passes = pass_options(j);
+    status = tcc_run_passes(j->ir, tcc_pipeline, &passes, &j->diag);
+    if (status)
+        return status;
+    describe(j);
+    if (!j->mod->manifest || !j->mod->schedule)
+        return TCC_ERR_MEMORY;
+    if (j->o->emit == TCC_EMIT_TIR)
+        return print_ir(j);
+    if (j->o->emit == TCC_EMIT_MANIFEST) {
+        tcc_str text = {0};
+        tcc_str_printf(&text, "%s\n", j->mod->manifest);
+        return set_output(j, &text);
+    }
+    return generate(j);
+}
+
+/* ---- entry points ------------------------------------------------------------------------- */
+
+/* A compiler bug leaves the program that shows it. */
+static void write_reproducer(job *j, const char *source, size_t size)
+{
+    if (!j->o->reproducer)
+        return;
+    FILE *f = fopen(j->o->reproducer, "wb");
+    if (!f)
+        return;
+    fprintf(f, "// tcc %s --target=%s: internal error on this program\n", TCC_VERSION_STRING,
+            j->o->target);
+    for (size_t i = 0; i < j->o->n_defines; i++)
+        fprintf(f, "// -D %s=%lld\n", j->o->defines[i].name, (long long)j->o->defines[i].value);
+    fwrite(source, 1, size, f);
+    if (fclose(f) == 0)
+        tcc_error(&j->diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0},
+                  "this is a bug in tcc: the program was written to %s", j->o->reproducer);
+}
+
+/* Options as this version knows them: what a caller built against an older one lacks is zero. */
+static tcc_compile_options known_options(const tcc_compile_options *given)
+{
+    tcc_compile_options o = {0};
+    size_t n = given->struct_size;
+    memcpy(&o, given, n && n < sizeof o ? n : sizeof o);
+    return o;
+}
+
+/* Runs the job; memory that runs out anywhere in it ends here. */
+static tcc_status guard(job *j, const char *source, size_t size)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(j->arena, &oom);
+    return run_job(j, source, size);
+}
+
+tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
+                            const tcc_compile_options *options, tcc_module **out)
+{
+    *out = NULL;
+    const tcc_compile_options o = known_options(options);
+    job *j = calloc(1, sizeof *j);
+    tcc_module *mod = calloc(1, sizeof *mod);
+    tcc_arena *arena = tcc_arena_create(NULL);
+    if (!j || !mod || !arena) {
+        free(j);
+        free(mod);
+        tcc_arena_destroy(arena);
+        return TCC_ERR_MEMORY;
+    }
+    *j = (job){.o = &o, .arena = arena, .mod = mod,
+               .diag = tcc_context_diag(ctx, o.file, source, size)};
+    mod->arena = arena;
+    tcc_status status = guard(j, source, size);
+    if (status == TCC_ERR_INTERNAL)
+        write_reproducer(j, source, size);
+    print_times(j);
+    tcc_str_free(&j->times);
+    free(j);
+    if (status)
+        tcc_module_destroy(mod);
+    else
+        *out = mod;
+    return status;
+}
+
+tcc_status tcc_compile(tcc_context *ctx, const char *source, const char *target, tcc_module **out)
+{
+    const tcc_compile_options o = {.struct_size = sizeof o, .target = target};
+    return tcc_compile_with(ctx, source, strlen(source), &o, out);
+}
+
+static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, char **out)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(j->arena, &oom);
+    j->ir = tcc_ir_parse(j->arena, ir, size, &j->diag);
+    if (!j->ir)
+        return j->diag.status ? j->diag.status : TCC_ERR_SYNTAX;
+    if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
+        return TCC_ERR_TYPE;
+    const char *target = tcc_attr_str(&j->ir->attrs, "target", "sm_90a");
+    if (!tcc_target_find(target)) {
+        tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'", target);
+        return TCC_ERR_TARGET;
+    }
+    tcc_pass_options o = pass_options(j);
+    tcc_status status = tcc_run_passes(j->ir, passes, &o, &j->diag);
+    if (status)
+        return status;
+    if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
+        return TCC_ERR_INTERNAL;
+    tcc_str text = {0};
+    tcc_ir_print(&text, j->ir, 0);
+    *out = tcc_str_take(&text);
+    return *out ? TCC_OK : TCC_ERR_MEMORY;
+}
+
+tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *passes,
+                   const tcc_compile_options *options, char **out)
+{
+    *out = NULL;
+    const tcc_compile_options o = options ? known_options(options) : (tcc_compile_options){0};
+    job *j = calloc(1, sizeof *j);
+    tcc_arena *arena = tcc_arena_create(NULL);
+    if (!j || !arena) {
+        free(j);
+        tcc_arena_destroy(arena);
+        return TCC_ERR_MEMORY;
+    }
+    *j = (job){.o = &o, .arena = arena, .diag = tcc_context_diag(ctx, o.file, ir, size)};
+    tcc_status status = opt(j, ir, size, passes, out);
+    print_times(j);
+    tcc_str_free(&j->times);
+    tcc_arena_destroy(arena);
+    free(j);
+    return status;
+}
+
+void tcc_text_destroy(char *text)
+{
+    free(text);
+}
+
+/* ---- modules ------------------------------------------------------------------------------ */
+
+void tcc_module_destroy(tcc_module *mod)
+{
+    if (!mod)
+        return;
+    free(mod->output);
+    free(mod->manifest);
+    free(mod->schedule);
+    tcc_arena_destroy(mod->arena);
+    free(mod);
+}
+
+const void *tcc_module_output(const tcc_module *mod, size_t *size)
+{
+    if (size)
+        *size = mod->size;
+    return mod->output;
+}
+
+const char *tcc_module_manifest(const tcc_module *mod)
+{
+    return mod->manifest ? mod->manifest : "";
+}
+
+const char *tcc_module_schedule(const tcc_module *mod)
+{
+    return mod->schedule ? mod->schedule : "";
+}
+
+size_t tcc_module_kernel_count(const tcc_module *mod)
+{
+    return mod->n_kernels;
+}
+
+const char *tcc_module_kernel_name(const tcc_module *mod, size_t i)
+{
+    return i < mod->n_kernels ? mod->kernels[i] : NULL;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "driver/context.h"
+
+#include <stdlib.h>
+
+#include "ir/target.h"
+#include "passes/passes.h"
+
+const char *tcc_version(void)
+{
+    return TCC_VERSION_STRING;
+}
+
+tcc_context *tcc_context_create(void)
+{
+    return calloc(1, sizeof(tcc_context));
+}
+
+void tcc_context_destroy(tcc_context *ctx)
+{
+    free(ctx);
+}
+
+void tcc_context_on_diagnostic(tcc_context *ctx, tcc_diagnostic_fn fn, void *user)
+{
+    ctx->fn = fn;
+    ctx->user = user;
+}
+
+tcc_diag tcc_context_diag(const tcc_context *ctx, const char *file, const char *source, size_t size)
+{
+    return (tcc_diag){.file = file ? file : "<source>",
+                      .source = source,
+                      .size = size,
+                      .fn = ctx->fn,
+                      .user = ctx->user};
+}
+
+const char *tcc_pass_name(size_t i)
+{
+    const tcc_pass *p = tcc_pass_at(i);
+    return p ? p->name : NULL;
+}
+
+const char *tcc_pass_summary(size_t i)
+{
+    const tcc_pass *p = tcc_pass_at(i);
+    return p ? p->summary : NULL;
+}
+
+const char *tcc_target_name(size_t i)
+{
+    const tcc_target *t = tcc_target_at(i);
+    return t ? t->name : NULL;
+}
+
+const char *tcc_emit_name(tcc_emit emit)
+{
+    static const char *const names[TCC_EMIT_COUNT] = {"ptx",  "ir",    "tir",
+                                                      "llvm", "cubin", "manifest"};
+    return (unsigned)emit < TCC_EMIT_COUNT ? names[emit] : NULL;
+}

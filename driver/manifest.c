@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "driver/manifest.h"
+
+#include <string.h>
+
+#include <tcc/tcc.h>
+
+#include "ir/target.h"
+#include "passes/contraction.h"
+
+enum { COMMENT_WIDTH = 100 };
+
+static void print_string(tcc_str *out, const char *s)
+{
+    tcc_str_puts(out, "\"");
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            tcc_str_printf(out, "\\%c", c);
+        else if (c == '\n')
+            tcc_str_puts(out, "\\n");
+        else if (c < 32)
+            tcc_str_printf(out, "\\u%04x", c);
+        else
+            tcc_str_append(out, s, 1);
+    }
+    tcc_str_puts(out, "\"");
+}
+
+static void print_dim(tcc_str *out, tcc_dim d)
+{
+    if (d.name)
+        print_string(out, d.name);
+    else
+        tcc_str_printf(out, "%lld", (long long)d.size);
+}
+
+/* An attribute as JSON: names are strings, lists are arrays. */
+static void print_attr(tcc_str *out, tcc_attr a)
+{
+    if (a.kind == TCC_ATTR_STR) {
+        print_string(out, a.s);
+    } else if (a.kind == TCC_ATTR_INT) {
+        tcc_str_printf(out, "%lld", (long long)a.i);
+    } else if (a.kind == TCC_ATTR_LIST) {
+        tcc_str_puts(out, "[");
+        for (size_t i = 0; i < a.list.n; i++) {
+            if (i)
+                tcc_str_puts(out, ",");
+            print_attr(out, a.list.items[i]);
+        }
+        tcc_str_puts(out, "]");
+    }
+}
+
+/* ---- signatures -------------------------------------------------------------------------- */
+
+static void print_args(tcc_str *out, const tcc_func *f)
+{
+    tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
+    tcc_str_puts(out, ",\"args\":[");
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_value *arg = f->body->args[i];
+        tcc_str_puts(out, i ? ",{\"name\":" : "{\"name\":");
+        print_string(out, arg->name);
+        tcc_str_puts(out, ",\"role\":");
+        print_attr(out, roles.list.items[i]);
+        tcc_str_printf(out, ",\"type\":\"%s\"", tcc_scalar_name(arg->type->elem));
+        if (arg->type->kind == TCC_KIND_tensor) {
+            tcc_str_puts(out, ",\"dims\":[");
+            for (unsigned d = 0; d < arg->type->rank; d++) {
+                if (d)
+                    tcc_str_puts(out, ",");
+                print_dim(out, arg->type->dims[d]);
+            }
+            tcc_str_puts(out, "]");
+        }
+        tcc_str_puts(out, "}");
+    }
+    tcc_str_puts(out, "]");
+}
+
+/* One multiply and one add for each term of the sum. */
+static void print_flops(tcc_str *out, const tcc_func *f)
+{
+    tcc_contraction c;
+    if (!tcc_contraction_find(f, &c))
+        return;
+    tcc_str_puts(out, ",\"flops\":[2,");
+    for (size_t i = 0; i < c.n_axes; i++) {
+        print_dim(out, c.extents[i]);
+        tcc_str_puts(out, ",");
+    }
+    print_dim(out, c.k_extent);
+    tcc_str_puts(out, "]");
+}
+
+tcc_signature tcc_signature_of(tcc_arena *arena, const tcc_func *f)
+{
+    tcc_str out = {0}, reference = {0};
+    tcc_str_puts(&out, "\"name\":");
+    print_string(&out, f->name);
+    tcc_str_puts(&out, ",\"dims\":");
+    print_attr(&out, tcc_attr_list(&f->attrs, "dims"));
+    print_args(&out, f);
+    print_flops(&out, f);
+    tcc_func_print(&reference, f, 0);
+    tcc_str_puts(&out, ",\"reference\":");
+    print_string(&out, tcc_str_text(&reference));
+    tcc_signature s = {f->name, tcc_arena_strdup(arena, tcc_str_text(&out))};
+    tcc_str_free(&reference);
+    tcc_str_free(&out);
+    return s;
+}
+
+/* ---- variants ----------------------------------------------------------------------------- */
+
+/* The lists that lower-to-nvvm leaves, [kind, field…], each as a JSON object: the fields' names by
+ * kind. A kind whose first field is its own name holds all others in an inner object. */
+static const struct {
+    const char *kind, *format[7];
+    bool nested;
+} records[] = {
+    {"min", {"dim", "min"}, false},
+    {"align", {"arg", "align"}, false},
+    {"pitch", {"pitch", "bytes_per_elem", "align"}, false},
+    {"pointer", {"pointer"}, false},
+    {"dim", {"dim"}, false},
+    {"scalar", {"scalar"}, false},
+    {"tensor_map", {"arg", "dims", "strides", "box", "swizzle", "type"}, true},
+};
+
+static void print_record(tcc_str *out, tcc_attr record)
+{
+    size_t r = 0;
+    while (strcmp(records[r].kind, record.list.items[0].s))
+        r++;
+    tcc_str_puts(out, "{");
+    if (records[r].nested)
+        tcc_str_printf(out, "\"%s\":{", records[r].kind);
+    for (size_t i = 1; i < record.list.n; i++) {
+        tcc_str_printf(out, "%s\"%s\":", i > 1 ? "," : "", records[r].format[i - 1]);
+        print_attr(out, record.list.items[i]);
+    }
+    tcc_str_puts(out, records[r].nested ? "}}" : "}");
+}
+
+static void print_records(tcc_str *out, const char *name, tcc_attr list)
+{
+    tcc_str_printf(out, ",\"%s\":[", name);
+    for (size_t i = 0; i < list.list.n; i++) {
+        if (i)
+            tcc_str_puts(out, ",");
+        print_record(out, list.list.items[i]);
+    }
+    tcc_str_puts(out, "]");
+}
+
+static void print_variant(tcc_str *out, const tcc_func *f)
+{
+    tcc_str_puts(out, "{\"entry\":");
+    print_string(out, f->name);
+    print_records(out, "requires", tcc_attr_list(&f->attrs, "requires"));
+    tcc_str_puts(out, ",\"grid\":");
+    print_attr(out, tcc_attr_list(&f->attrs, "grid"));
+    tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":1",
+                   (long long)tcc_attr_int(&f->attrs, "block", 0),
+                   (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0));
+    print_records(out, "params", tcc_attr_list(&f->attrs, "params"));
+    tcc_str_puts(out, "}");
+}
+
+void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
+                        const tcc_signature *signatures, size_t n)
+{
+    tcc_str_printf(out, "{\"tcc\":\"%s\",\"target\":\"%s\",\"file\":", TCC_VERSION_STRING,
+                   tcc_target_of(ir)->name);
+    print_string(out, file);
+    tcc_str_puts(out, ",\"kernels\":[");
+    for (size_t i = 0; i < n; i++) {
+        tcc_str_printf(out, "%s{%s,\"variants\":[", i ? "," : "", signatures[i].json);
+        const char *sep = "";
+        for (const tcc_func *f = ir->first; f; f = f->next)
+            if (!strcmp(tcc_attr_str(&f->attrs, "kernel", ""), signatures[i].kernel)) {
+                tcc_str_puts(out, sep);
+                print_variant(out, f);
+                sep = ",";
+            }
+        tcc_str_puts(out, "]}");
+    }
+    tcc_str_puts(out, "]}");
+}
+
+void tcc_manifest_comment(tcc_str *out, const char *json)
+{
+    tcc_str_puts(out, "// tcc-manifest 1\n");
+    for (size_t n = strlen(json); n;) {
+        size_t part = n < COMMENT_WIDTH ? n : COMMENT_WIDTH;
+        tcc_str_puts(out, "//! ");
+        tcc_str_append(out, json, part);
+        tcc_str_puts(out, "\n");
+        json += part;
+        n -= part;
+    }
+}

@@ -1,0 +1,89 @@
+/* choose-layout: decide how each operand lies in shared memory and how tiles are copied.
+ *
+ * Before:  %a = tile.load %A, … : tile<f16[128, 64]>      tile.store %r, %C, …
+ * After:   %a = tile.load %A, … {copy = tma, swizzle = 128}   tile.store %r, %C, … {copy = tma}
+ *
+ * An operand of a product keeps the direction that is contiguous in memory, cut into panels as
+ * wide as the swizzle: the widest that the schedule allows and that divides the tile. A result
+ * goes through shared memory and TMA where its last index is n or m, its rows can be a multiple
+ * of 16 bytes and its staging fits; else straight from registers.
+ *
+ * Requires choose-schedule and fuse-epilogue. Preserves everything but the attributes.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "passes/passes.h"
+#include "passes/schedule.h"
+
+enum { BARRIER_BYTES = 1024 }; /* room for the ring's barriers behind the staged results */
+
+/* The tile dimension that runs along the tensor's last dimension, or -1. */
+static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
+{
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    for (size_t i = 0; i < dims.list.n; i++)
+        if (dims.list.items[i].i == (int64_t)tensor->rank - 1)
+            return (int)i;
+    return -1;
+}
+
+/* instr: how many elements one matrix instruction takes along m or n. Its operand must begin at a
+ * panel, so a panel along m or n may not be wider; along k an instruction may begin inside one. */
+static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t instr,
+                           const char *copy, int64_t widest)
+{
+    const tcc_type *tile = load->results[0].type;
+    int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
+    if (contiguous < 0)
+        contiguous = k_dim; /* element-wise copies may lay it out as they like */
+    int64_t elems = contiguous == k_dim ? tile->dims[k_dim].size : instr;
+    int64_t bytes = elems * tcc_scalar_bits(tile->elem) / 8;
+    int64_t swizzle = widest;
+    while (swizzle && bytes % swizzle)
+        swizzle = swizzle > 32 ? swizzle / 2 : 0;
+    tcc_attr_set_str(ctx->ir, &load->attrs, "copy", copy);
+    tcc_attr_set_int(ctx->ir, &load->attrs, "swizzle", swizzle);
+}
+
+static bool can_store_by_tma(const tcc_op *store, int64_t staged_bytes, const tcc_target *target)
+{
+    const tcc_type *t = TCC_VIEW(tile_store, store)->tensor->type;
+    const tcc_type *tile = TCC_VIEW(tile_store, store)->a->type;
+    const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
+    int64_t elem_bytes = tcc_scalar_bits(t->elem) / 8;
+    return t->rank <= 5 && contiguous_dim(store, t) == 1 &&
+           (t->rank == 1 || last->name || last->size * elem_bytes % 16 == 0) &&
+           staged_bytes + tcc_type_count(tile) * elem_bytes + BARRIER_BYTES <= target->smem_bytes;
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
+    if (!variant)
+        return TCC_OK;
+    const tcc_target *target = tcc_target_of(ctx->ir);
+    tcc_schedule s = tcc_schedule_of(f);
+    const char *copy = strcmp(variant, "tma") ? "predicated" : "tma";
+    int64_t staged_bytes = 0;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        if (op->code == TCC_OP_tile_mma) {
+            const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
+            tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
+            decide_operand(ctx, mma->a->def, 1, instr.list.items[0].i, copy, s.swizzle);
+            decide_operand(ctx, mma->b->def, 0, instr.list.items[1].i, copy, s.swizzle);
+            *changed = true;
+        } else if (op->code == TCC_OP_tile_store) {
+            bool tma = s.tma_epilogue && can_store_by_tma(op, staged_bytes, target);
+            if (tma)
+                staged_bytes += tcc_type_count(TCC_VIEW(tile_store, op)->a->type) *
+                                tcc_scalar_bits(TCC_VIEW(tile_store, op)->tensor->type->elem) / 8;
+            tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");
+            *changed = true;
+        }
+    }
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_choose_layout = {
+    "choose-layout", "decide shared-memory layouts and how tiles are copied", run};

@@ -1,0 +1,34 @@
+/* choose-mma: decide the matrix instruction of every tile.mma.
+ *
+ * Before:  tile.mma %a, %b, %c        After:  tile.mma %a, %b, %c {instr = [64, 256, 16]}
+ *
+ * Requires choose-schedule. Preserves everything but the attribute.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/passes.h"
+#include "passes/schedule.h"
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    const tcc_target *target = tcc_target_of(ctx->ir);
+    tcc_schedule s = tcc_schedule_of(f);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        if (op->code != TCC_OP_tile_mma || tcc_attr_find(&op->attrs, "instr"))
+            continue;
+        tcc_scalar in = TCC_VIEW(tile_mma, op)->a->type->elem;
+        const tcc_mma *mma = tcc_mma_find(target, in, op->results[0].type->elem);
+        if (!mma) {
+            tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
+                      "not supported yet: products of %s on %s", tcc_scalar_name(in),
+                      target->name);
+            return TCC_ERR_UNSUPPORTED;
+        }
+        tcc_attr_set_ints(ctx->ir, &op->attrs, "instr", 3,
+                          (int64_t[]){mma->m, tcc_schedule_instr_n(&s, target), mma->k});
+        *changed = true;
+    }
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_choose_mma = {
+    "choose-mma", "decide the matrix instruction of every tile.mma", run};

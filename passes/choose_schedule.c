@@ -1,0 +1,214 @@
+/* choose-schedule: complete the schedule that the user gave, and check that it fits the target.
+ *
+ * Before:  func @f(…) {tile = [n, 128]}
+ * After:   func @f(…) {tile = [m, 128, n, 128, k, 64], stages = 7, warpgroups = 2, …}
+ *
+ * What the user wrote is kept or refused, never changed. What is missing is chosen: the widest
+ * tile whose accumulators fit the registers, then as many stages as fit shared memory.
+ *
+ * Requires choose-variants. Preserves the body.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "passes/contraction.h"
+#include "passes/passes.h"
+#include "passes/schedule.h"
+
+enum {
+    DEFAULT_GROUP = 16,
+    DEFAULT_STAGES_MAX = 8,
+    OTHER_REGISTERS = 40, /* addresses, descriptors, loop counters, epilogue temporaries */
+    BOX_MAX = 256         /* of one dimension: cuTensorMapEncodeTiled */
+};
+
+/* A schedule being built: what the user gave, with the places to complain at. */
+typedef struct choice {
+    tcc_pass_ctx *ctx;
+    tcc_func *f;
+    const tcc_target *target;
+    tcc_contraction c;
+    tcc_schedule s;
+    int64_t elem_bytes;
+    bool given_m, given_n, given_k;
+} choice;
+
+static const tcc_named_attr *given(const choice *ch, const char *key)
+{
+    return tcc_attr_find(&ch->f->attrs, key);
+}
+
+/* Where to report a problem with a key: at the user's entry, else at the kernel. */
+static tcc_loc place(const choice *ch, const char *key)
+{
+    const tcc_named_attr *a = given(ch, key);
+    return a && a->loc.line ? a->loc : ch->f->loc;
+}
+
+#define REFUSE(ch, key, ...)                                                                       \
+    (tcc_error((ch)->ctx->diag, TCC_ERR_TARGET, place(ch, key), __VA_ARGS__), TCC_ERR_TARGET)
+
+static tcc_status read_tile(choice *ch)
+{
+    tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
+    const struct {
+        const char *name;
+        int64_t *size, step, max;
+        bool *given;
+        const char *why;
+    } dims[] = {
+        {ch->c.axes[0], &ch->s.m, 64, BOX_MAX, &ch->given_m, "the matrix instruction's rows"},
+        {ch->c.axes[1], &ch->s.n, 8, BOX_MAX, &ch->given_n, "the matrix instruction's columns"},
+        {ch->c.k, &ch->s.k, 16, BOX_MAX, &ch->given_k, "the matrix instruction's depth"},
+    };
+    for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
+        const char *name = tile.list.items[i].s;
+        int64_t size = tile.list.items[i + 1].i;
+        size_t d = 0;
+        while (d < 3 && strcmp(dims[d].name, name))
+            d++;
+        if (d == 3) {
+            tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, place(ch, "tile"),
+                      "not supported yet: tiling index '%s'; every CTA takes one value of it", name);
+            return TCC_ERR_UNSUPPORTED;
+        }
+        if (size < dims[d].step || size % dims[d].step || size > dims[d].max)
+            return REFUSE(ch, "tile", "tile %s %lld: need a multiple of %lld (%s) up to %lld", name,
+                          (long long)size, (long long)dims[d].step, dims[d].why,
+                          (long long)dims[d].max);
+        *dims[d].size = size;
+        *dims[d].given = true;
+    }
+    return TCC_OK;
+}
+
+static int64_t round_up(int64_t x, int64_t multiple)
+{
+    return (x + multiple - 1) / multiple * multiple;
+}
+
+/* The smallest tile that covers a known extent, else `most`. */
+static int64_t cover(tcc_dim extent, int64_t step, int64_t most)
+{
+    int64_t whole = extent.name ? most : round_up(extent.size > 0 ? extent.size : 1, step);
+    return whole < most ? whole : most;
+}
+
+static bool registers_fit(const choice *ch, int64_t *need, int64_t *limit)
+{
+    int64_t producer;
+    *limit = tcc_schedule_registers(&ch->s, ch->target, &producer);
+    *need = tcc_schedule_accumulators(&ch->s) + OTHER_REGISTERS;
+    return *need <= *limit;
+}
+
+static tcc_status choose_tile(choice *ch)
+{
+    tcc_schedule *s = &ch->s;
+    bool given_warpgroups = given(ch, "warpgroups");
+    s->warpgroups = tcc_attr_int(&ch->f->attrs, "warpgroups", 0);
+    if (given_warpgroups && (s->warpgroups < 1 || s->warpgroups > 3))
+        return REFUSE(ch, "warpgroups", "warpgroups %lld: need 1 to 3 consumer warpgroups",
+                      (long long)s->warpgroups);
+    if (!ch->given_m)
+        s->m = given_warpgroups ? 64 * s->warpgroups : cover(ch->c.extents[0], 64, 128);
+    if (!given_warpgroups)
+        s->warpgroups = s->m == 64 ? 1 : s->m == 192 ? 3 : 2;
+    if (s->m % (64 * s->warpgroups))
+        return REFUSE(ch, given_warpgroups ? "warpgroups" : "tile",
+                      "tile %s %lld: need a multiple of %lld, 64 rows for each of %lld warpgroups",
+                      *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m,
+                      (long long)(64 * s->warpgroups), (long long)s->warpgroups);
+    if (!ch->given_k)
+        s->k = cover(ch->c.k_extent, 16, 64);
+    int64_t need, limit;
+    if (!ch->given_n)
+        for (s->n = cover(ch->c.extents[1], 8, 256); s->n > 8; s->n -= 8)
+            if (registers_fit(ch, &need, &limit))
+                break;
+    if (!registers_fit(ch, &need, &limit))
+        return REFUSE(ch, given(ch, "tile") ? "tile" : "warpgroups",
+                      "a %lld x %lld tile needs %lld registers a thread (%lld of them accumulators) "
+                      "with %lld warpgroup%s; the limit is %lld",
+                      (long long)s->m, (long long)s->n, (long long)need,
+                      (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
+                      s->warpgroups == 1 ? "" : "s", (long long)limit);
+    return TCC_OK;
+}
+
+static tcc_status choose_stages(choice *ch)
+{
+    tcc_schedule *s = &ch->s;
+    s->stages = 1;
+    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes);
+    int64_t fit = ch->target->smem_bytes / one;
+    s->stages = tcc_attr_int(&ch->f->attrs, "stages",
+                             fit > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : fit ? fit : 1);
+    if (s->stages < 1)
+        return REFUSE(ch, "stages", "stages %lld: need at least 1", (long long)s->stages);
+    if (s->stages > fit)
+        return REFUSE(ch, given(ch, "stages") ? "stages" : "tile",
+                      "%lld stage%s of %lld bytes need %lld bytes of shared memory; the limit is "
+                      "%lld, which holds %lld",
+                      (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one,
+                      (long long)(one * s->stages), (long long)ch->target->smem_bytes,
+                      (long long)fit);
+    return TCC_OK;
+}
+
+static tcc_status choose(choice *ch)
+{
+    tcc_schedule *s = &ch->s;
+    const tcc_attrs *attrs = &ch->f->attrs;
+    const char *producer = tcc_attr_str(attrs, "producer", "warpgroup");
+    if (!tcc_producer_find(producer, &s->producer))
+        return REFUSE(ch, "producer", "producer %s: need none, warp or warpgroup", producer);
+    s->swizzle = tcc_attr_int(attrs, "swizzle", 128);
+    if (s->swizzle && s->swizzle != 32 && s->swizzle != 64 && s->swizzle != 128)
+        return REFUSE(ch, "swizzle", "swizzle %lld: need 128, 64, 32 or none",
+                      (long long)s->swizzle);
+    s->tma_epilogue = !strcmp(tcc_attr_str(attrs, "epilogue", "tma"), "tma");
+    s->group = tcc_attr_int(attrs, "group", DEFAULT_GROUP);
+    if (s->group < 1)
+        return REFUSE(ch, "group", "group %lld: need at least 1", (long long)s->group);
+    tcc_status status = read_tile(ch);
+    if (!status)
+        status = choose_tile(ch);
+    return status ? status : choose_stages(ch);
+}
+
+/* The generic variant keeps to a schedule that leaves registers for element-wise copies. */
+static void choose_generic(choice *ch)
+{
+    ch->s = (tcc_schedule){.m = 128,
+                           .n = cover(ch->c.extents[1], 8, 128),
+                           .k = cover(ch->c.k_extent, 16, 64),
+                           .stages = 2,
+                           .warpgroups = 2,
+                           .producer = TCC_PRODUCER_NONE,
+                           .swizzle = 128,
+                           .group = DEFAULT_GROUP};
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
+    const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
+    if (!variant || !tcc_contraction_find(f, &ch.c))
+        return TCC_OK;
+    ch.elem_bytes =
+        tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
+    if (!strcmp(variant, "generic")) {
+        choose_generic(&ch);
+    } else {
+        tcc_status status = choose(&ch);
+        if (status)
+            return status;
+    }
+    tcc_schedule_set(f, &ch.s, ch.c.axes[0], ch.c.axes[1], ch.c.k);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_choose_schedule = {
+    "choose-schedule", "complete the schedule and check that it fits the target", run};

@@ -1,0 +1,82 @@
+/* choose-variants: decide which entries a kernel gets.
+ *
+ * Before:  func @f(…) {…}        After:  func @f(…) {variant = tma, …}
+ *                                        func @f__generic(…) {variant = generic}
+ *
+ * The first variant copies its operands with the tensor memory accelerator (TMA), which wants
+ * 16-byte aligned bases and row pitches; the last takes anything. The runtime launches the first
+ * that is valid for a launch's arguments. Where an operand can never be copied by TMA there is
+ * only the generic variant.
+ *
+ * Requires a contraction. Preserves the body.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "passes/contraction.h"
+#include "passes/passes.h"
+
+/* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
+static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
+{
+    const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
+    if (t->rank > 5)
+        return "it has more than 5 dimensions";
+    if (!tcc_read_is_contiguous_in(read, x, k))
+        return "its last index is neither the summed one nor its own";
+    const tcc_dim *last = &t->dims[t->rank - 1];
+    if (t->rank > 1 && !last->name && last->size * tcc_scalar_bits(t->elem) / 8 % 16)
+        return "its rows are not a multiple of 16 bytes";
+    return NULL;
+}
+
+static const char *const schedule_keys[] = {"tile",    "stages",   "warpgroups", "producer",
+                                            "swizzle", "epilogue", "group"};
+enum { N_KEYS = sizeof schedule_keys / sizeof *schedule_keys };
+
+/* requires = [[min, K, 1]]: docs/abi.md */
+static void require_at_least_one(tcc_ir *ir, tcc_func *f, const char *dim)
+{
+    tcc_attr *condition = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
+    condition[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, "min")};
+    condition[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = dim};
+    condition[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = 1};
+    tcc_attr *list = TCC_NEW(ir->arena, tcc_attr);
+    *list = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {condition, 3}};
+    tcc_attr_set(ir, &f->attrs, "requires",
+                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {list, 1}}, (tcc_loc){0, 0});
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_contraction c;
+    if (tcc_attr_find(&f->attrs, "variant") || !tcc_contraction_find(f, &c))
+        return TCC_OK;
+    *changed = true;
+    tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    const char *why = !c.k_extent.name && !c.k_extent.size ? "the sum is empty" : NULL;
+    const tcc_op *culprit = c.a;
+    for (int i = 0; i < 2 && !why; i++) {
+        culprit = i ? c.b : c.a;
+        why = why_not_tma(culprit, c.axes[i], c.k);
+    }
+    tcc_func *generic = f;
+    if (!why) {
+        generic = tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__generic", f->name));
+        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", "tma");
+        if (c.k_extent.name) /* its K loop looks for the end after a trip */
+            require_at_least_one(ctx->ir, f, c.k_extent.name);
+    }
+    tcc_attr_set_str(ctx->ir, &generic->attrs, "variant", "generic");
+    for (int i = 0; i < N_KEYS; i++) {
+        const tcc_named_attr *a = tcc_attr_find(&generic->attrs, schedule_keys[i]);
+        if (a && why)
+            tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without TMA because %s",
+                     a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, why);
+        tcc_attr_remove(&generic->attrs, schedule_keys[i]);
+    }
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_choose_variants = {
+    "choose-variants", "decide which entries a kernel gets: TMA, generic", run};

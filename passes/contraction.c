@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/contraction.h"
+
+#include <string.h>
+
+int tcc_map_position(const tcc_op *access, const char *name)
+{
+    tcc_attr map = tcc_attr_list(&access->attrs, "map");
+    for (size_t i = 0; i < map.list.n; i++)
+        if (!strcmp(map.list.items[i].s, name))
+            return (int)i;
+    return -1;
+}
+
+bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y)
+{
+    tcc_attr map = tcc_attr_list(&read->attrs, "map");
+    if (!map.list.n)
+        return false;
+    const char *last = map.list.items[map.list.n - 1].s;
+    return !strcmp(last, x) || !strcmp(last, y);
+}
+
+/* The tensor.read behind v, through widening casts. */
+static tcc_op *read_of(const tcc_value *v)
+{
+    while (v->def && v->def->code == TCC_OP_arith_cast)
+        v = TCC_VIEW(arith_cast, v->def)->a;
+    return v->def && v->def->code == TCC_OP_tensor_read ? v->def : NULL;
+}
+
+static tcc_dim extent_in(const tcc_op *read, const char *index)
+{
+    return TCC_VIEW(tensor_read, read)->tensor->type->dims[tcc_map_position(read, index)];
+}
+
+/* The indices of the sum in the order in which an output stores them: of the first write that
+ * has all of them, else of the sum itself. */
+static tcc_attr output_order(const tcc_func *f, const tcc_op *sum)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_write) {
+            tcc_attr map = tcc_attr_list(&op->attrs, "map");
+            if (map.list.n == sum->results[0].type->rank)
+                return map;
+        }
+    const tcc_type *t = sum->results[0].type;
+    tcc_attr *items = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, t->rank);
+    for (unsigned i = 0; i < t->rank; i++)
+        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = t->dims[i].name};
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, t->rank}};
+}
+
+bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
+{
+    *out = (tcc_contraction){0};
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_sum) {
+            if (out->sum)
+                return false;
+            out->sum = op;
+        }
+    if (!out->sum)
+        return false;
+    const tcc_op *product = TCC_VIEW(tensor_sum, out->sum)->a->def;
+    tcc_attr over = tcc_attr_list(&out->sum->attrs, "over");
+    if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1)
+        return false;
+    out->k = over.list.items[0].s;
+    out->a = read_of(TCC_VIEW(arith_mul, product)->a);
+    out->b = read_of(TCC_VIEW(arith_mul, product)->b);
+    if (!out->a || !out->b || tcc_map_position(out->a, out->k) < 0 ||
+        tcc_map_position(out->b, out->k) < 0)
+        return false;
+    out->k_extent = extent_in(out->a, out->k);
+
+    /* n is the innermost output index that only one operand has; that operand is B. */
+    tcc_attr order = output_order(f, out->sum);
+    const char *m = NULL, *n = NULL;
+    for (size_t i = order.list.n; i-- && !n;) {
+        const char *x = order.list.items[i].s;
+        bool in_a = tcc_map_position(out->a, x) >= 0, in_b = tcc_map_position(out->b, x) >= 0;
+        if (in_a == in_b)
+            continue;
+        n = x;
+        if (in_a) {
+            tcc_op *swap = out->a;
+            out->a = out->b;
+            out->b = swap;
+        }
+    }
+    for (size_t i = order.list.n; i-- && !m;) {
+        const char *x = order.list.items[i].s;
+        if (tcc_map_position(out->a, x) >= 0 && tcc_map_position(out->b, x) < 0)
+            m = x;
+    }
+    out->axes[0] = m ? m : "";
+    out->extents[0] = m ? extent_in(out->a, m) : (tcc_dim){NULL, 1};
+    out->axes[1] = n ? n : "";
+    out->extents[1] = n ? extent_in(out->b, n) : (tcc_dim){NULL, 1};
+    out->n_axes = 2;
+    for (size_t i = 0; i < order.list.n; i++) {
+        const char *x = order.list.items[i].s;
+        if ((m && !strcmp(x, m)) || (n && !strcmp(x, n)))
+            continue;
+        if (out->n_axes == TCC_MAX_AXES)
+            return false;
+        out->axes[out->n_axes] = x;
+        out->extents[out->n_axes++] =
+            extent_in(tcc_map_position(out->a, x) >= 0 ? out->a : out->b, x);
+    }
+    return true;
+}

@@ -1,0 +1,179 @@
+/* fuse-epilogue: move everything after a tiled sum into its tiles.
+ *
+ * Before:  %s = tile.grid … { … scf.yield %acc }
+ *          %b = tensor.read %bias {map = [n]} : field<f32[n]>
+ *          %r = arith.add %s, %b : field<f32[m, n]>
+ *          tensor.write %r, %C {map = [m, n]}
+ * After:   tile.grid … {
+ *            …
+ *            %b = tile.load %bias, %n {dims = [-1, 0]} : tile<f32[1, 256]>
+ *            %bb = tile.broadcast %b {dims = [0, 1]} : tile<f32[128, 256]>
+ *            %r = arith.add %acc, %bb : tile<f32[128, 256]>
+ *            tile.store %r, %C, %m, %n {dims = [0, 1]}
+ *          }
+ *
+ * A field becomes a tile whose extent is 1 along each of m and n that the field does not have.
+ *
+ * Requires tile-contraction and dce. After it no field is left.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "passes/contraction.h"
+#include "passes/passes.h"
+
+typedef struct fusion {
+    tcc_ir *ir;
+    tcc_op *grid;
+    const char *axes[TCC_MAX_AXES];
+    size_t n_axes;
+    int64_t m, n; /* tile extents */
+    tcc_value_map *map;
+    tcc_builder b; /* at the end of the grid's region */
+} fusion;
+
+static bool has_index(const tcc_type *field, const char *name)
+{
+    for (unsigned i = 0; i < field->rank; i++)
+        if (!strcmp(field->dims[i].name, name))
+            return true;
+    return false;
+}
+
+static const tcc_type *tile_type(const fusion *fu, const tcc_type *field)
+{
+    int64_t sizes[] = {has_index(field, fu->axes[0]) ? fu->m : 1,
+                       has_index(field, fu->axes[1]) ? fu->n : 1};
+    return tcc_type_sized(fu->ir, TCC_KIND_tile, field->elem, 2, sizes);
+}
+
+/* v repeated to `type`'s extents. */
+static tcc_value *broadcast(fusion *fu, tcc_value *v, const tcc_type *type)
+{
+    const tcc_type *want = tcc_type_with_elem(fu->ir, type, v->type->elem);
+    if (v->type == want)
+        return v;
+    tcc_value *r = TCC_EMIT(&fu->b, tile_broadcast, want, v);
+    tcc_attr_set_ints(fu->ir, &r->def->attrs, "dims", v->type->kind == TCC_KIND_tile ? 2 : 0,
+                      (int64_t[]){0, 1});
+    return r;
+}
+
+/* The operands of a tile.load or tile.store: `head`, then each dimension's first index. */
+static tcc_op *access(fusion *fu, const tcc_op *op, tcc_opcode code, tcc_value *const *head,
+                      size_t n_head, size_t n_results, const tcc_type *const *types)
+{
+    tcc_attr map = tcc_attr_list(&op->attrs, "map");
+    tcc_value **operands = TCC_NEW_ARRAY(fu->ir->arena, tcc_value *, n_head + map.list.n);
+    memcpy(operands, head, n_head * sizeof *head);
+    for (size_t i = 0; i < map.list.n; i++)
+        for (size_t x = 0; x < fu->n_axes; x++)
+            if (!strcmp(fu->axes[x], map.list.items[i].s))
+                operands[n_head + i] = fu->grid->regions[0]->args[x];
+    tcc_op *r = tcc_op_create(&fu->b, code, n_head + map.list.n, operands, n_results, types);
+    tcc_attr_set_ints(fu->ir, &r->attrs, "dims", 2,
+                      (int64_t[]){tcc_map_position(op, fu->axes[0]),
+                                  tcc_map_position(op, fu->axes[1])});
+    return r;
+}
+
+static void fuse_write(fusion *fu, tcc_op *op)
+{
+    tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
+    tcc_value *v = tcc_value_map_get(fu->map, TCC_VIEW(tensor_write, op)->a);
+    const tcc_type *full = tcc_type_sized(fu->ir, TCC_KIND_tile, v->type->elem, 2,
+                                          (int64_t[]){fu->m, fu->n});
+    access(fu, op, TCC_OP_tile_store, (tcc_value *[]){broadcast(fu, v, full), tensor}, 2, 0, NULL);
+}
+
+/* Rebuilds one op on tiles; scalars stay scalars. */
+static void fuse_op(fusion *fu, tcc_op *op)
+{
+    fu->b.loc = op->loc;
+    if (op->code == TCC_OP_tensor_write) {
+        fuse_write(fu, op);
+        return;
+    }
+    if (!op->n_results || op->results[0].type->kind != TCC_KIND_field)
+        return; /* scalars are visible inside */
+    const tcc_type *type = tile_type(fu, op->results[0].type);
+    tcc_op *r;
+    if (op->code == TCC_OP_tensor_read) {
+        r = access(fu, op, TCC_OP_tile_load, &op->operands[0], 1, 1, &type);
+    } else {
+        tcc_value *operands[3];
+        for (unsigned i = 0; i < op->n_operands; i++)
+            operands[i] = broadcast(fu, tcc_value_map_get(fu->map, op->operands[i]), type);
+        r = tcc_op_create(&fu->b, op->code, op->n_operands, operands, 1, &type);
+        for (size_t i = 0; i < op->attrs.len; i++)
+            TCC_PUSH(fu->ir->arena, &r->attrs, op->attrs.data[i]);
+    }
+    r->results[0].name = op->results[0].name;
+    tcc_value_map_set(fu->map, &op->results[0], &r->results[0]);
+}
+
+static tcc_op *find_grid(const tcc_func *f)
+{
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tile_grid && op->n_results == 1)
+            return op;
+    return NULL;
+}
+
+/* The grid without its result: region and attributes move over. */
+static void drop_result(tcc_op *grid)
+{
+    tcc_builder b = tcc_builder_before(grid);
+    tcc_op *bare = tcc_op_create(&b, TCC_OP_tile_grid, 0, NULL, 0, NULL);
+    bare->attrs = grid->attrs;
+    tcc_block *empty = bare->regions[0];
+    bare->regions[0] = grid->regions[0];
+    bare->regions[0]->parent = bare;
+    grid->regions[0] = empty;
+    tcc_op_erase(grid);
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    fusion fu = {.ir = ctx->ir, .grid = find_grid(f)};
+    if (!fu.grid)
+        return TCC_OK;
+    tcc_block *region = fu.grid->regions[0];
+    tcc_attr axes = tcc_attr_list(&fu.grid->attrs, "axes");
+    tcc_attr tile = tcc_attr_list(&fu.grid->attrs, "tile");
+    fu.n_axes = axes.list.n;
+    for (size_t i = 0; i < axes.list.n; i++)
+        fu.axes[i] = axes.list.items[i].s;
+    fu.m = tile.list.items[0].i;
+    fu.n = tile.list.items[1].i;
+    fu.map = tcc_value_map_create(ctx->scratch);
+    tcc_op *yield = region->last;
+    tcc_value_map_set(fu.map, &fu.grid->results[0], yield->operands[0]);
+    tcc_op_erase(yield);
+    fu.b = tcc_builder_at_end(region);
+
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (op != fu.grid)
+            fuse_op(&fu, op);
+    /* What was rebuilt is dead now: users come after what they use. */
+    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
+        prev = op->prev;
+        if (op->code == TCC_OP_tensor_write ||
+            (op != fu.grid && op->n_results && op->results[0].type->kind == TCC_KIND_field))
+            tcc_op_erase(op);
+    }
+    /* Scalars that the region now uses may come after the grid. */
+    for (tcc_op *op = f->body->first, *next; op; op = next) {
+        next = op->next;
+        if (op != fu.grid && op->n_results) {
+            tcc_builder before = tcc_builder_before(fu.grid);
+            tcc_op_move(&before, op);
+        }
+    }
+    drop_result(fu.grid);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_fuse_epilogue = {
+    "fuse-epilogue", "move everything after a tiled sum into its tiles", run};

@@ -1,0 +1,486 @@
+/* lower_epilogue: element-wise ops and stores on the accumulators of a warpgroup.
+ *
+ * The tile is walked in chunks of 16 columns (8 where the instruction's width is not a multiple of
+ * 16), each chunk for every block of 64 rows: its loads, its arithmetic, its stores. So few values
+ * live beside the accumulators. Loads run LOOKAHEAD chunks ahead of their use.
+ *
+ * In a chunk a thread holds, for each 8 columns j, row half h and neighbour e, element
+ * j * 4 + h * 2 + e (lower_mma.c). A tile of extent 1 along n has one element for each h, along m
+ * one for each j and e, along both one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/lower.h"
+
+#include <string.h>
+
+enum {
+    MAX_CHUNKS = 32,
+    MAX_BLOCKS = 4, /* of 64 rows in a warpgroup */
+    LOOKAHEAD = 4,
+    CONSUMER_BARRIER = 1, /* of all consumers; then one for each warpgroup */
+};
+
+/* Where an access goes: address of element (r, c) of the tile = base + origin + r * stride[0] +
+ * c * stride[1], inside the tensor while r < room[0] and c < room[1]. */
+typedef struct place {
+    tcc_value *base, *origin, *stride[2], *room[2];
+    bool pairs; /* two neighbouring columns are one aligned access */
+    tcc_value *row_offset[MAX_BLOCKS][2], *row_inside[MAX_BLOCKS][2];
+} place;
+
+/* Results of a tma store on their way through shared memory, in panels of `width` bytes that hold
+ * every row of the tile, swizzled as TMA does. */
+typedef struct staging {
+    int64_t offset, width, swizzle, elem_bytes, panel_bytes;
+    tcc_value *base;
+} staging;
+
+typedef struct item {
+    tcc_op *op;
+    bool rows, cols; /* extent of the result along m and n is not 1 */
+    place at;        /* of loads and interleaved stores */
+    staging stage;   /* of tma stores */
+    tcc_value *value[MAX_CHUNKS][MAX_BLOCKS];
+} item;
+
+typedef struct epilogue {
+    tcc_lower *l;
+    item *items;
+    size_t n_items;
+    int64_t chunk, n_chunks, n_blocks; /* columns of a chunk; how many; blocks of rows */
+    int64_t instr_n;
+    tcc_value *first_row; /* of the warpgroup, in the tile */
+    tcc_value *row, *col; /* of the thread in a block of 64 rows and in 8 columns */
+    tcc_value *lane, *warp;
+    int64_t c, b; /* current chunk and block */
+} epilogue;
+
+static tcc_value *add(epilogue *e, tcc_value *a, tcc_value *b)
+{
+    return tcc_low_bin(e->l, TCC_OP_arith_add, a, b);
+}
+
+/* ---- values of a chunk -------------------------------------------------------------------- */
+
+static item *find_item(epilogue *e, const tcc_value *v)
+{
+    for (size_t i = 0; i < e->n_items; i++)
+        if (v->def == e->items[i].op)
+            return &e->items[i];
+    return NULL;
+}
+
+static int64_t elements(const epilogue *e, bool rows, bool cols)
+{
+    return (rows ? 2 : 1) * (cols ? e->chunk / 4 : 1);
+}
+
+static const tcc_type *vec_type(epilogue *e, tcc_scalar elem, int64_t n)
+{
+    return tcc_type_sized(e->l->ir, TCC_KIND_vec, elem, 1, &n);
+}
+
+static tcc_value *slice(epilogue *e, tcc_value *v, int64_t offset, int64_t n)
+{
+    tcc_value *r = TCC_EMIT(&e->l->b, vec_slice, vec_type(e, v->type->elem, n), v);
+    tcc_attr_set_int(e->l->ir, &r->def->attrs, "offset", offset);
+    return r;
+}
+
+static tcc_value *extract(epilogue *e, tcc_value *v, int64_t offset)
+{
+    tcc_value *r = TCC_EMIT(&e->l->b, vec_extract, tcc_type_scalar(e->l->ir, v->type->elem), v);
+    tcc_attr_set_int(e->l->ir, &r->def->attrs, "offset", offset);
+    return r;
+}
+
+static tcc_value *pack(epilogue *e, tcc_scalar elem, tcc_value *const *parts, size_t n_parts,
+                       int64_t n)
+{
+    const tcc_type *type = vec_type(e, elem, n);
+    return &tcc_op_create(&e->l->b, TCC_OP_vec_pack, n_parts, parts, 1, &type)->results[0];
+}
+
+/* What a tile of one constant is in a chunk. */
+static tcc_value *splat_const(epilogue *e, const tcc_value *v)
+{
+    const tcc_dim *dims = v->type->dims;
+    const tcc_type *type =
+        vec_type(e, v->type->elem, elements(e, dims[0].size != 1, dims[1].size != 1));
+    tcc_op *op = tcc_op_create(&e->l->b, TCC_OP_arith_const, 0, NULL, 1, &type);
+    op->attrs = v->def->attrs;
+    return &op->results[0];
+}
+
+/* The current chunk of a tile: of the accumulators, or computed before. */
+static tcc_value *value_of(epilogue *e, tcc_value *v)
+{
+    item *it = find_item(e, v);
+    if (it)
+        return it->value[it->cols ? e->c : 0][it->rows ? e->b : 0];
+    if (v->def && v->def->code == TCC_OP_arith_const)
+        return splat_const(e, v);
+    tcc_value *acc = tcc_value_map_get(e->l->map, v);
+    int64_t col = e->c * e->chunk, per_block = e->instr_n / 2;
+    int64_t block = e->b * (e->l->s.n / e->instr_n) + col / e->instr_n;
+    return slice(e, acc, block * per_block + col % e->instr_n / 2, elements(e, true, true));
+}
+
+/* Repeats v, which has elements along `rows` and `cols` only, over the whole chunk. */
+static tcc_value *spread(epilogue *e, tcc_value *v, bool rows, bool cols, bool to_rows,
+                         bool to_cols)
+{
+    if (rows == to_rows && cols == to_cols)
+        return v;
+    int64_t n = elements(e, to_rows, to_cols);
+    tcc_value *parts[64];
+    int64_t groups = to_cols ? e->chunk / 8 : 1, halves = to_rows ? 2 : 1,
+            neighbours = to_cols ? 2 : 1;
+    size_t k = 0;
+    for (int64_t j = 0; j < groups; j++)
+        for (int64_t h = 0; h < halves; h++)
+            for (int64_t x = 0; x < neighbours; x++)
+                parts[k++] = extract(e, v, cols ? (j * (rows ? 2 : 1) + (rows ? h : 0)) * 2 + x
+                                     : rows     ? h
+                                                : 0);
+    return pack(e, v->type->elem, parts, k, n);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
+                        tcc_value *const *at)
+{
+    tcc_lower *l = e->l;
+    const tcc_type *t = tensor->type;
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    place p = {.base = tcc_low_pointer(l, tensor), .origin = tcc_build_int(&l->b, l->i64, 0)};
+    bool contiguous = false;
+    for (unsigned d = 0; d < t->rank; d++) {
+        bool one;
+        tcc_value *stride = tcc_low_stride(l, t, (int)d, &one);
+        tcc_value *first = tcc_value_map_get(l->map, at[d]);
+        p.origin = add(e, p.origin,
+                       tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, first), stride));
+        for (int x = 0; x < 2; x++)
+            if (dims.list.items[x].i == (int64_t)d) {
+                p.stride[x] = stride;
+                p.room[x] =
+                    tcc_low_bin(l, TCC_OP_arith_sub, tcc_low_extent(l, t->dims[d]), first);
+                contiguous |= x == 1 && one;
+            }
+    }
+    p.pairs = contiguous && !l->generic;
+    if (p.pairs)
+        tcc_low_require_pairs(l, tensor);
+    return p;
+}
+
+/* The thread's row h in the current block. */
+static tcc_value *row_of(epilogue *e, int h)
+{
+    return tcc_low_add(e->l, add(e, e->first_row, e->row), e->b * 64 + h * 8);
+}
+
+/* Adds the row's part of an address once for all chunks. */
+static void plan_row(epilogue *e, place *p, int h, bool rows)
+{
+    if (p->row_offset[e->b][h])
+        return;
+    tcc_lower *l = e->l;
+    p->row_offset[e->b][h] = p->origin;
+    p->row_inside[e->b][h] = tcc_build_int(&l->b, l->i1, 1);
+    if (!rows || !p->stride[0])
+        return;
+    tcc_value *row = row_of(e, h);
+    p->row_offset[e->b][h] =
+        add(e, p->origin,
+            tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, row), p->stride[0]));
+    p->row_inside[e->b][h] = tcc_low_cmp(l, "lt", row, p->room[0]);
+}
+
+typedef struct spot {
+    tcc_value *offset, *inside;
+} spot;
+
+/* Row half h, columns group j, neighbour x of the current chunk and block. */
+static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, bool cols)
+{
+    tcc_lower *l = e->l;
+    plan_row(e, p, h, rows);
+    spot s = {p->row_offset[e->b][h], p->row_inside[e->b][h]};
+    if (cols && p->stride[1]) {
+        tcc_value *col = tcc_low_add(l, e->col, e->c * e->chunk + j * 8 + x);
+        s.offset = add(e, s.offset, tcc_low_bin(l, TCC_OP_arith_mul,
+                                                tcc_low_cast(l, l->i64, col), p->stride[1]));
+        s.inside = tcc_low_bin(l, TCC_OP_arith_and, s.inside,
+                               tcc_low_cmp(l, "lt", col, p->room[1]));
+    }
+    return s;
+}
+
+static void set_pair_alignment(epilogue *e, tcc_op *op, tcc_scalar elem)
+{
+    tcc_attr_set_int(e->l->ir, &op->attrs, "align", tcc_scalar_bits(elem) / 4);
+}
+
+static tcc_value *load_chunk(epilogue *e, item *it)
+{
+    const tcc_type *t = it->op->results[0].type;
+    int64_t n = elements(e, it->rows, it->cols), groups = it->cols ? e->chunk / 8 : 1;
+    int neighbours = it->cols && !it->at.pairs ? 2 : 1, halves = it->rows ? 2 : 1;
+    bool pair = it->cols && it->at.pairs;
+    tcc_value *parts[64];
+    size_t k = 0;
+    for (int64_t j = 0; j < groups; j++)
+        for (int h = 0; h < halves; h++)
+            for (int x = 0; x < neighbours; x++) {
+                spot s = spot_of(e, &it->at, h, j, x, it->rows, it->cols);
+                parts[k] = TCC_EMIT(&e->l->b, nvvm_ld_global, vec_type(e, t->elem, pair ? 2 : 1),
+                                    it->at.base, s.offset, s.inside);
+                if (pair)
+                    set_pair_alignment(e, parts[k]->def, t->elem);
+                k++;
+            }
+    return pack(e, t->elem, parts, k, n);
+}
+
+/* ---- stores ------------------------------------------------------------------------------------ */
+
+static void store_interleaved(epilogue *e, item *it, tcc_value *v)
+{
+    tcc_scalar elem = v->type->elem;
+    for (int64_t j = 0; j < e->chunk / 8; j++)
+        for (int h = 0; h < 2; h++)
+            for (int x = 0; x < (it->at.pairs ? 1 : 2); x++) {
+                spot s = spot_of(e, &it->at, h, j, x, true, true);
+                tcc_value *part = slice(e, v, j * 4 + h * 2 + x, it->at.pairs ? 2 : 1);
+                tcc_op *op = TCC_EMIT_V(&e->l->b, nvvm_st_global, it->at.base, s.offset, s.inside,
+                                        part);
+                if (it->at.pairs)
+                    set_pair_alignment(e, op, elem);
+            }
+}
+
+static staging plan_staging(epilogue *e, const tcc_op *store, int64_t offset)
+{
+    int64_t eb = tcc_scalar_bits(TCC_VIEW(tile_store, store)->tensor->type->elem) / 8;
+    int64_t width = 128; /* a store's box is one panel wide; it must divide the tile */
+    while (e->l->s.n * eb % width)
+        width /= 2;
+    return (staging){.offset = offset,
+                     .width = width,
+                     .swizzle = width > 16 ? width : 0,
+                     .elem_bytes = eb,
+                     .panel_bytes = e->l->s.m * width,
+                     .base = tcc_low_add(e->l, e->l->smem, offset)};
+}
+
+/* Address of column `col` (a constant part and the thread's own) of a row of the tile. */
+static tcc_value *staged_address(epilogue *e, const staging *s, tcc_value *row, int64_t col,
+                                 tcc_value *own_bytes)
+{
+    tcc_lower *l = e->l;
+    int64_t byte = col * s->elem_bytes;
+    tcc_value *at = add(e, tcc_low_mul(l, row, s->width), own_bytes);
+    at = tcc_low_add(l, at, byte / s->width * s->panel_bytes + byte % s->width);
+    return add(e, s->base, tcc_low_swizzle(l, at, s->swizzle));
+}
+
+/* 16-bit results of 16 columns go as four 8 x 8 matrices: lane q gives the address of row q % 16,
+ * columns q / 16 * 8 on. */
+static void stage_matrices(epilogue *e, const staging *s, tcc_value *v)
+{
+    tcc_lower *l = e->l;
+    tcc_value *row = add(e, tcc_low_mul(l, e->warp, 16), tcc_low_rem(l, e->lane, 16));
+    row = tcc_low_add(l, add(e, e->first_row, row), e->b * 64);
+    tcc_value *own = tcc_low_mul(l, tcc_low_div(l, e->lane, 16), 16);
+    tcc_value *words = TCC_EMIT(&l->b, vec_bitcast, vec_type(e, TCC_i32, 4), v);
+    TCC_EMIT_V(&l->b, nvvm_stmatrix, staged_address(e, s, row, e->c * e->chunk, own), words);
+}
+
+static void stage_pairs(epilogue *e, const staging *s, tcc_value *v)
+{
+    tcc_lower *l = e->l;
+    tcc_value *own = tcc_low_mul(l, e->col, s->elem_bytes);
+    for (int64_t j = 0; j < e->chunk / 8; j++)
+        for (int h = 0; h < 2; h++)
+            TCC_EMIT_V(&l->b, nvvm_st_shared,
+                       staged_address(e, s, row_of(e, h), e->c * e->chunk + j * 8, own),
+                       slice(e, v, j * 4 + h * 2, 2));
+}
+
+static void lower_store(epilogue *e, item *it)
+{
+    tcc_scalar out = TCC_VIEW(tile_store, it->op)->tensor->type->elem;
+    tcc_value *v = value_of(e, TCC_VIEW(tile_store, it->op)->a);
+    v = tcc_low_cast(e->l, vec_type(e, out, e->chunk / 2), v);
+    if (!it->stage.width)
+        store_interleaved(e, it, v);
+    else if (it->stage.elem_bytes == 2 && e->chunk == 16)
+        stage_matrices(e, &it->stage, v);
+    else
+        stage_pairs(e, &it->stage, v);
+}
+
+/* One thread of each warpgroup sends its rows, panel by panel, when all of them are written. */
+static void send_staged(epilogue *e, const item *it)
+{
+    tcc_lower *l = e->l;
+    const tcc_value *tensor = TCC_VIEW(tile_store, it->op)->tensor;
+    unsigned rank = tensor->type->rank;
+    tcc_attr dims = tcc_attr_list(&it->op->attrs, "dims");
+    const staging *s = &it->stage;
+    int64_t rows = l->s.m / l->s.warpgroups, panel_elems = s->width / s->elem_bytes;
+    int64_t box[TCC_MAX_RANK];
+    tcc_value *at[TCC_MAX_RANK], *operands[2 + TCC_MAX_RANK];
+    for (unsigned d = 0; d < rank; d++) {
+        bool is_row = dims.list.items[0].i == (int64_t)d, is_col = dims.list.items[1].i == (int64_t)d;
+        box[rank - 1 - d] = is_row ? rows : is_col ? panel_elems : 1;
+        at[d] = tcc_value_map_get(l->map, it->op->operands[2 + d]);
+        if (is_row)
+            at[d] = add(e, at[d], e->first_row);
+    }
+    operands[1] = tcc_low_tensormap(l, tensor, box, s->swizzle);
+    tcc_value *from = add(e, s->base, tcc_low_mul(l, e->first_row, s->width));
+    for (int64_t p = 0; p * panel_elems < l->s.n; p++) {
+        operands[0] = tcc_low_add(l, from, p * s->panel_bytes);
+        for (unsigned d = 0; d < rank; d++)
+            operands[2 + rank - 1 - d] =
+                dims.list.items[1].i == (int64_t)d ? tcc_low_add(l, at[d], p * panel_elems) : at[d];
+        tcc_op_create(&l->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
+    }
+}
+
+static void send_all(epilogue *e)
+{
+    tcc_lower *l = e->l;
+    TCC_EMIT_V(&l->b, nvvm_fence_proxy_async, NULL);
+    tcc_value *id = tcc_low_add(l, tcc_low_div(l, l->warp, 4), CONSUMER_BARRIER + 1);
+    TCC_EMIT_V(&l->b, nvvm_barrier, id, tcc_low_c32(l, 128));
+    tcc_op *one =
+        tcc_low_if(l, tcc_low_cmp(l, "eq", tcc_low_rem(l, l->tid, 128), tcc_low_c32(l, 0)));
+    for (size_t i = 0; i < e->n_items; i++)
+        if (e->items[i].stage.width)
+            send_staged(e, &e->items[i]);
+    TCC_EMIT_V(&l->b, nvvm_bulk_commit, NULL);
+    tcc_op *wait = TCC_EMIT_V(&l->b, nvvm_bulk_wait, NULL);
+    tcc_attr_set_int(l->ir, &wait->attrs, "pending", 0);
+    tcc_attr_set_int(l->ir, &wait->attrs, "read", 1); /* shared memory outlives the copies */
+    tcc_low_end(l, one);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------- */
+
+static void compute(epilogue *e, item *it)
+{
+    tcc_lower *l = e->l;
+    tcc_op *op = it->op;
+    l->b.loc = op->loc;
+    tcc_scalar elem = op->results[0].type->elem;
+    tcc_value **slot = &it->value[it->cols ? e->c : 0][it->rows ? e->b : 0];
+    if (*slot)
+        return; /* of another block or chunk: the same */
+    if (op->code == TCC_OP_tile_load) {
+        *slot = load_chunk(e, it);
+    } else if (op->code == TCC_OP_tile_broadcast) {
+        tcc_value *from = TCC_VIEW(tile_broadcast, op)->a;
+        const tcc_type *t = from->type;
+        if (t->kind == TCC_KIND_scalar)
+            *slot = TCC_EMIT(&l->b, vec_splat,
+                             vec_type(e, elem, elements(e, it->rows, it->cols)),
+                             tcc_value_map_get(l->map, from));
+        else
+            *slot = spread(e, value_of(e, from), t->dims[0].size != 1, t->dims[1].size != 1,
+                           it->rows, it->cols);
+    } else { /* element-wise */
+        tcc_value *operands[3];
+        for (unsigned i = 0; i < op->n_operands; i++)
+            operands[i] = value_of(e, op->operands[i]);
+        const tcc_type *type = vec_type(e, elem, elements(e, it->rows, it->cols));
+        tcc_op *r = tcc_op_create(&l->b, op->code, op->n_operands, operands, 1, &type);
+        for (size_t a = 0; a < op->attrs.len; a++)
+            TCC_PUSH(l->ir->arena, &r->attrs, op->attrs.data[a]);
+        *slot = &r->results[0];
+    }
+}
+
+/* Loads of chunk c, or everything but loads. */
+static void walk_chunk(epilogue *e, int64_t c, bool loads)
+{
+    e->c = c;
+    for (e->b = 0; e->b < e->n_blocks; e->b++)
+        for (size_t i = 0; i < e->n_items; i++) {
+            item *it = &e->items[i];
+            if ((it->op->code == TCC_OP_tile_load) != loads)
+                continue;
+            e->l->b.loc = it->op->loc;
+            if (it->op->code == TCC_OP_tile_store)
+                lower_store(e, it);
+            else
+                compute(e, it);
+        }
+}
+
+/* Takes the ops of the consumer's block from `first` on; scalars among them are lowered at once. */
+static void collect(epilogue *e, tcc_op *first)
+{
+    tcc_lower *l = e->l;
+    int64_t staged = 0;
+    size_t n = 0;
+    for (tcc_op *op = first; op; op = op->next)
+        n++;
+    e->items = TCC_NEW_ARRAY(l->ctx->scratch, item, n);
+    for (tcc_op *op = first; op; op = op->next) {
+        bool store = op->code == TCC_OP_tile_store;
+        if (!store && (op->n_results != 1 || op->results[0].type->kind != TCC_KIND_tile ||
+                       op->code == TCC_OP_arith_const)) {
+            if (op->code != TCC_OP_func_return)
+                tcc_low_op(l, op);
+            continue;
+        }
+        item *it = &e->items[e->n_items++];
+        it->op = op;
+        const tcc_type *t = store ? TCC_VIEW(tile_store, op)->a->type : op->results[0].type;
+        it->rows = t->dims[0].size != 1;
+        it->cols = t->dims[1].size != 1;
+        l->b.loc = op->loc;
+        if (op->code == TCC_OP_tile_load) {
+            it->at = plan_place(e, op, TCC_VIEW(tile_load, op)->tensor, op->operands + 1);
+        } else if (store && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
+            it->stage = plan_staging(e, op, staged);
+            staged += (tcc_type_count(t) * it->stage.elem_bytes + 1023) / 1024 * 1024;
+        } else if (store) {
+            it->at = plan_place(e, op, TCC_VIEW(tile_store, op)->tensor, op->operands + 2);
+        }
+    }
+}
+
+void tcc_low_epilogue(tcc_lower *l, tcc_op *first)
+{
+    epilogue *e = TCC_NEW(l->ctx->scratch, epilogue);
+    e->l = l;
+    e->instr_n = tcc_schedule_instr_n(&l->s, tcc_target_of(l->ir));
+    e->chunk = e->instr_n % 16 ? 8 : 16;
+    e->n_chunks = l->s.n / e->chunk;
+    int64_t rows = l->s.m / l->s.warpgroups;
+    e->n_blocks = rows / 64;
+    e->lane = tcc_low_rem(l, l->tid, 32);
+    e->warp = tcc_low_rem(l, l->warp, 4);
+    e->first_row = tcc_low_mul(l, tcc_low_div(l, l->warp, 4), rows);
+    e->row = add(e, tcc_low_mul(l, e->warp, 16), tcc_low_div(l, e->lane, 4));
+    e->col = tcc_low_mul(l, tcc_low_rem(l, e->lane, 4), 2);
+    collect(e, first);
+
+    if (l->staged_bytes) /* results go where the stages were: nobody may read those any more */
+        TCC_EMIT_V(&l->b, nvvm_barrier, tcc_low_c32(l, CONSUMER_BARRIER),
+                   tcc_low_c32(l, l->s.warpgroups * 128));
+    for (int64_t c = 0; c < e->n_chunks + LOOKAHEAD; c++) {
+        if (c < e->n_chunks)
+            walk_chunk(e, c, true);
+        if (c >= LOOKAHEAD)
+            walk_chunk(e, c - LOOKAHEAD, false);
+    }
+    if (l->staged_bytes)
+        send_all(e);
+}

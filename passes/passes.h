@@ -1,0 +1,52 @@
+/* passes: every pass, the pipeline that they make, and the manager that runs them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_PASSES_H
+#define TCC_PASSES_PASSES_H
+
+#include "passes/pass.h"
+
+/* PASS(id): tcc_pass_id, in its own file. docs/passes.md shows one kernel after each. */
+#define TCC_PASSES(PASS)                                                                           \
+    PASS(choose_variants)                                                                          \
+    PASS(choose_schedule)                                                                          \
+    PASS(tile_contraction)                                                                         \
+    PASS(fuse_epilogue)                                                                            \
+    PASS(choose_mma)                                                                               \
+    PASS(choose_layout)                                                                            \
+    PASS(pipeline_copies)                                                                          \
+    PASS(specialize_warps)                                                                         \
+    PASS(lower_to_nvvm)                                                                            \
+    PASS(expand_math)                                                                              \
+    PASS(canonicalize)                                                                             \
+    PASS(cse)                                                                                      \
+    PASS(licm)                                                                                     \
+    PASS(dce)
+
+#define PASS(id) extern const tcc_pass tcc_pass_##id;
+TCC_PASSES(PASS)
+#undef PASS
+
+/* The i-th pass, NULL past the last. */
+const tcc_pass *tcc_pass_at(size_t i);
+const tcc_pass *tcc_pass_find(const char *name, size_t n);
+
+typedef struct tcc_pass_options {
+    const char *print_after; /* "all", "changed", a pass name, or NULL */
+    bool verify_each;
+    void (*print)(const char *text, void *user);
+    /* Called after every pass with the time it took. */
+    void (*time)(const char *pass, double ms, void *user);
+    void *user;
+} tcc_pass_options;
+
+/* Runs a comma-separated list of passes over every function of a module; the compiler's own list
+ * is tcc_pipeline. An unknown name is TCC_ERR_ARGUMENT. A pass that leaves invalid IR behind,
+ * with verify_each, is TCC_ERR_INTERNAL and is named in a diagnostic. */
+tcc_status tcc_run_passes(tcc_ir *ir, const char *passes, const tcc_pass_options *options,
+                          tcc_diag *diag);
+
+/* From tensor-level IR to the target level. */
+extern const char tcc_pipeline[];
+
+#endif

@@ -1,0 +1,103 @@
+/* pipeline: the list of passes from tensor-level IR to the target level, and their manager.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+#include <time.h>
+
+#include "passes/passes.h"
+
+/* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
+const char tcc_pipeline[] =
+    "canonicalize,cse,"
+    "choose-variants,choose-schedule,"   /* which entries, how each is computed */
+    "tile-contraction,dce,fuse-epilogue,dce," /* tensor -> tile */
+    "choose-mma,choose-layout,"
+    "pipeline-copies,specialize-warps,"  /* tile -> async */
+    "lower-to-nvvm,"                     /* async -> target */
+    "expand-math,canonicalize,cse,licm,dce";
+
+#define PASS(id) &tcc_pass_##id,
+static const tcc_pass *const passes[] = {TCC_PASSES(PASS)};
+#undef PASS
+
+const tcc_pass *tcc_pass_at(size_t i)
+{
+    return i < sizeof passes / sizeof *passes ? passes[i] : NULL;
+}
+
+const tcc_pass *tcc_pass_find(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+        if (strlen(passes[i]->name) == n && !memcmp(passes[i]->name, name, n))
+            return passes[i];
+    return NULL;
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void print_after(const tcc_ir *ir, const tcc_pass *pass, bool changed,
+                        const tcc_pass_options *o)
+{
+    const char *when = o->print_after;
+    if (!when || !o->print ||
+        !(!strcmp(when, "all") || !strcmp(when, pass->name) ||
+          (!strcmp(when, "changed") && changed)))
+        return;
+    tcc_str text = {0};
+    tcc_str_printf(&text, "// after %s%s\n", pass->name, changed ? "" : ": no change");
+    tcc_ir_print(&text, ir, 0);
+    o->print(tcc_str_text(&text), o->user);
+    tcc_str_free(&text);
+}
+
+/* Runs one pass on every function, also on those that it adds. The first user error of each
+ * function is reported; the phase ends after all were seen. */
+static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_options *o,
+                          tcc_diag *diag)
+{
+    double start = now_ms();
+    tcc_pass_ctx ctx = {.ir = ir, .diag = diag, .scratch = ir->arena};
+    tcc_status status = TCC_OK;
+    bool any = false;
+    for (tcc_func *f = ir->first; f; f = f->next) {
+        bool changed = false;
+        tcc_status s = pass->run(&ctx, f, &changed);
+        if (!status)
+            status = s;
+        any |= changed;
+    }
+    if (o->time)
+        o->time(pass->name, now_ms() - start, o->user);
+    print_after(ir, pass, any, o);
+    if (!status && o->verify_each && !tcc_ir_verify(ir, TCC_LEVEL_ALL, diag)) {
+        tcc_error(diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "pass %s left invalid IR behind",
+                  pass->name);
+        return TCC_ERR_INTERNAL;
+    }
+    return status;
+}
+
+tcc_status tcc_run_passes(tcc_ir *ir, const char *list, const tcc_pass_options *options,
+                          tcc_diag *diag)
+{
+    const tcc_pass_options none = {0};
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, ",");
+        const tcc_pass *pass = tcc_pass_find(p, n);
+        if (!pass) {
+            tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no pass is named '%.*s'", (int)n,
+                      p);
+            return TCC_ERR_ARGUMENT;
+        }
+        tcc_status status = run_one(ir, pass, options ? options : &none, diag);
+        if (status)
+            return status;
+        p += n + (p[n] == ',');
+    }
+    return TCC_OK;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/schedule.h"
+
+#include <string.h>
+
+static const char *const producers[] = {"none", "warp", "warpgroup"};
+
+const char *tcc_producer_name(tcc_producer p)
+{
+    return producers[p];
+}
+
+bool tcc_producer_find(const char *name, tcc_producer *out)
+{
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(producers[i], name)) {
+            *out = (tcc_producer)i;
+            return true;
+        }
+    return false;
+}
+
+tcc_schedule tcc_schedule_of(const tcc_func *f)
+{
+    tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
+    tcc_schedule s = {
+        .m = tile.list.n == 6 ? tile.list.items[1].i : 0,
+        .n = tile.list.n == 6 ? tile.list.items[3].i : 0,
+        .k = tile.list.n == 6 ? tile.list.items[5].i : 0,
+        .stages = tcc_attr_int(&f->attrs, "stages", 1),
+        .warpgroups = tcc_attr_int(&f->attrs, "warpgroups", 1),
+        .swizzle = tcc_attr_int(&f->attrs, "swizzle", 0),
+        .tma_epilogue = !strcmp(tcc_attr_str(&f->attrs, "epilogue", ""), "tma"),
+        .group = tcc_attr_int(&f->attrs, "group", 1),
+    };
+    tcc_producer_find(tcc_attr_str(&f->attrs, "producer", "none"), &s.producer);
+    return s;
+}
+
+void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
+                      const char *k)
+{
+    const char *names[] = {m, n, k};
+    int64_t sizes[] = {s->m, s->n, s->k};
+    tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 6);
+    for (int i = 0; i < 3; i++) {
+        tile[2 * i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = names[i]};
+        tile[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
+    }
+    tcc_attr_set(f->ir, &f->attrs, "tile",
+                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}}, (tcc_loc){0, 0});
+    tcc_attr_set_int(f->ir, &f->attrs, "stages", s->stages);
+    tcc_attr_set_int(f->ir, &f->attrs, "warpgroups", s->warpgroups);
+    tcc_attr_set_str(f->ir, &f->attrs, "producer", producers[s->producer]);
+    tcc_attr_set_int(f->ir, &f->attrs, "swizzle", s->swizzle);
+    tcc_attr_set_str(f->ir, &f->attrs, "epilogue", s->tma_epilogue ? "tma" : "interleaved");
+    tcc_attr_set_int(f->ir, &f->attrs, "group", s->group);
+}
+
+int64_t tcc_schedule_producer_threads(const tcc_schedule *s)
+{
+    static const int64_t threads[] = {0, 32, 128};
+    return threads[s->producer];
+}
+
+int64_t tcc_schedule_threads(const tcc_schedule *s)
+{
+    return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
+}
+
+int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
+{
+    const int64_t barriers = 16; /* full and empty, 8 bytes each */
+    return s->stages * ((s->m + s->n) * s->k * elem_bytes + barriers);
+}
+
+int64_t tcc_schedule_accumulators(const tcc_schedule *s)
+{
+    return s->m / s->warpgroups / 64 * (s->n / 2);
+}
+
+static int64_t round_down(int64_t x, int64_t multiple)
+{
+    return x / multiple * multiple;
+}
+
+int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer)
+{
+    const int64_t unit = 8; /* registers are given out, and set by setmaxnreg, in eights */
+    int64_t share = round_down(t->registers / tcc_schedule_threads(s), unit);
+    *producer = 0;
+    if (share >= t->thread_registers)
+        return t->thread_registers;
+    if (s->producer != TCC_PRODUCER_WARPGROUP || s->warpgroups < 2)
+        return share;
+    /* One elected thread of the producer works, with few live values. */
+    *producer = s->warpgroups == 2 ? 40 : 32;
+    int64_t left = (t->registers - 128 * *producer) / (128 * s->warpgroups);
+    int64_t most = round_down(t->thread_registers, unit) - unit; /* 240 */
+    left = round_down(left, unit);
+    return left < most ? left : most;
+}
+
+int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
+{
+    /* ptxas gives every warpgroup the registers of an even share before setmaxnreg, and refuses
+     * an instruction whose accumulators do not fit into them (C7602). */
+    int64_t share = t->registers / tcc_schedule_threads(s), n = s->n;
+    while (n / 2 + 16 > share && n % 16 == 0)
+        n /= 2;
+    return n;
+}
+
+void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
+{
+    tcc_schedule s = tcc_schedule_of(f);
+    tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
+    tcc_str_printf(out, "schedule %s for %s\n{\n    tile      ", kernel,
+                   tcc_target_of(f->ir)->name);
+    const char *sep = " ";
+    for (size_t i = 0; i + 1 < tile.list.n; i += 2)
+        if (*tile.list.items[i].s) {
+            tcc_str_printf(out, "%s%s %lld", sep, tile.list.items[i].s,
+                           (long long)tile.list.items[i + 1].i);
+            sep = ", ";
+        }
+    tcc_str_printf(out, ";\n    stages     %lld;\n    warpgroups %lld;\n    producer   %s;\n",
+                   (long long)s.stages, (long long)s.warpgroups, producers[s.producer]);
+    if (s.swizzle)
+        tcc_str_printf(out, "    swizzle    %lld;\n", (long long)s.swizzle);
+    else
+        tcc_str_puts(out, "    swizzle    none;\n");
+    tcc_str_printf(out, "    epilogue   %s;\n    group      %lld;\n}\n",
+                   s.tma_epilogue ? "tma" : "interleaved", (long long)s.group);
+}

@@ -1,0 +1,52 @@
+/* schedule: how a kernel is computed. A function carries it as attributes, so that a user, a pass
+ * or a test sets it in the same way; choose-schedule completes and checks it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_SCHEDULE_H
+#define TCC_PASSES_SCHEDULE_H
+
+#include "ir/ir.h"
+#include "ir/target.h"
+
+typedef enum tcc_producer {
+    TCC_PRODUCER_NONE,     /* the consumers copy as well */
+    TCC_PRODUCER_WARP,     /* one warp behind the consumers */
+    TCC_PRODUCER_WARPGROUP /* one warpgroup, which gives its registers to the consumers */
+} tcc_producer;
+
+typedef struct tcc_schedule {
+    int64_t m, n, k;      /* tile of one CTA, in elements */
+    int64_t stages;
+    int64_t warpgroups;   /* consumers; each takes m / warpgroups rows */
+    tcc_producer producer;
+    int64_t swizzle;      /* bytes at most; 0 for none */
+    bool tma_epilogue;    /* else interleaved: stores straight from registers, chunk by chunk */
+    int64_t group;        /* tiles of m taken together */
+} tcc_schedule;
+
+/* The schedule of a function that choose-schedule has completed. */
+tcc_schedule tcc_schedule_of(const tcc_func *f);
+/* Writes it back, names of m, n and k as given. */
+void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
+                      const char *k);
+
+const char *tcc_producer_name(tcc_producer p);
+bool tcc_producer_find(const char *name, tcc_producer *out);
+
+int64_t tcc_schedule_threads(const tcc_schedule *s);
+int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
+/* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
+int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
+/* Accumulators that one consumer thread holds. */
+int64_t tcc_schedule_accumulators(const tcc_schedule *s);
+/* Registers a consumer thread may have, and in *producer those that a producer thread keeps:
+ * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
+ * else every thread gets its share at launch (*producer 0). */
+int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer);
+/* Width of one matrix instruction. */
+int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
+
+/* The schedule in the language's syntax, as --print-schedule shows it. */
+void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel);
+
+#endif

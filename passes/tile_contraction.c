@@ -1,0 +1,151 @@
+/* tile-contraction: compute a sum of products tile by tile.
+ *
+ * Before:  %p = arith.mul %a, %b : field<f32[m, k, n]>
+ *          %s = tensor.sum %p {over = [k]} : field<f32[m, n]>
+ * After:   %s = tile.grid {axes = [m, n], …} : field<f32[m, n]> {
+ *          ^(%m: i32, %n: i32):
+ *            %r = scf.for %k = 0 … trips, %c = 0.0 {
+ *              tile.mma (tile.load A), (tile.load B), %c
+ *            }
+ *            scf.yield %r
+ *          }
+ *
+ * The loop counts trips, not elements, so that later passes find a trip's stage. The generic
+ * variant makes at least one trip, on zeros where K is 0; the TMA variant is only launched with
+ * K > 0. So the trip count is never zero: FACTS of ptxas want a do-while loop around wgmma.
+ *
+ * Requires choose-schedule. Leaves the product dead: dce.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "passes/contraction.h"
+#include "passes/passes.h"
+#include "passes/schedule.h"
+
+/* A dimension as an i32. */
+static tcc_value *extent_of(tcc_builder *b, tcc_dim d)
+{
+    if (!d.name)
+        return tcc_build_i32(b, d.size);
+    tcc_value *v = TCC_EMIT(b, tensor_dim, tcc_type_scalar(b->func->ir, TCC_i32), NULL);
+    tcc_attr_set_str(b->func->ir, &v->def->attrs, "name", d.name);
+    return v;
+}
+
+/* tile.load of what a tensor.read reads, for the tile in which index x runs along dimension 0 and
+ * y along dimension 1; `at` gives each index's first value. */
+static tcc_value *load_tile(tcc_builder *b, const tcc_op *read, const tcc_type *type,
+                            const char *x, const char *y, tcc_value *(*at)(void *, const char *),
+                            void *user)
+{
+    tcc_attr map = tcc_attr_list(&read->attrs, "map");
+    tcc_value **operands = TCC_NEW_ARRAY(b->func->ir->arena, tcc_value *, map.list.n + 1);
+    operands[0] = TCC_VIEW(tensor_read, read)->tensor;
+    for (size_t i = 0; i < map.list.n; i++)
+        operands[i + 1] = at(user, map.list.items[i].s);
+    b->loc = read->loc;
+    tcc_op *op = tcc_op_create(b, TCC_OP_tile_load, map.list.n + 1, operands, 1, &type);
+    tcc_attr_set_ints(b->func->ir, &op->attrs, "dims", 2,
+                      (int64_t[]){tcc_map_position(read, x), tcc_map_position(read, y)});
+    return &op->results[0];
+}
+
+typedef struct origin {
+    const tcc_contraction *c;
+    tcc_block *grid; /* its arguments are the axes' first indices */
+    tcc_value *k;
+} origin;
+
+static tcc_value *origin_of(void *user, const char *index)
+{
+    const origin *o = user;
+    for (size_t i = 0; i < o->c->n_axes; i++)
+        if (!strcmp(o->c->axes[i], index))
+            return o->grid->args[i];
+    return o->k;
+}
+
+static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_schedule *s)
+{
+    tcc_ir *ir = b->func->ir;
+    tcc_op *grid = tcc_op_create(b, TCC_OP_tile_grid, 0, NULL, 1, &c->sum->results[0].type);
+    tcc_attr extents[TCC_MAX_AXES];
+    int64_t tile[TCC_MAX_AXES];
+    for (size_t i = 0; i < c->n_axes; i++) {
+        extents[i] = c->extents[i].name
+                         ? (tcc_attr){.kind = TCC_ATTR_STR, .s = c->extents[i].name}
+                         : (tcc_attr){.kind = TCC_ATTR_INT, .i = c->extents[i].size};
+        tile[i] = i == 0 ? s->m : i == 1 ? s->n : 1;
+        tcc_block_add_arg(grid->regions[0], tcc_type_scalar(ir, TCC_i32),
+                          *c->axes[i] ? c->axes[i] : NULL);
+    }
+    tcc_attr_set_strs(ir, &grid->attrs, "axes", c->n_axes, c->axes);
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, c->n_axes);
+    memcpy(items, extents, c->n_axes * sizeof *items);
+    tcc_attr_set(ir, &grid->attrs, "extents",
+                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, c->n_axes}}, (tcc_loc){0, 0});
+    tcc_attr_set_ints(ir, &grid->attrs, "tile", c->n_axes, tile);
+    tcc_attr_set_int(ir, &grid->attrs, "group", s->group);
+    return grid;
+}
+
+/* max(1, ceil(extent / step)) for the generic variant, ceil alone where K > 0 is promised. */
+static tcc_value *build_trips(tcc_builder *b, tcc_dim extent, int64_t step, bool may_be_empty)
+{
+    const tcc_type *i32 = tcc_type_scalar(b->func->ir, TCC_i32);
+    tcc_value *n = extent_of(b, extent);
+    n = TCC_EMIT(b, arith_add, i32, n, tcc_build_i32(b, step - 1));
+    n = TCC_EMIT(b, arith_div, i32, n, tcc_build_i32(b, step));
+    return may_be_empty ? TCC_EMIT(b, arith_max, i32, n, tcc_build_i32(b, 1)) : n;
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_contraction c;
+    const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
+    if (!variant || !tcc_contraction_find(f, &c))
+        return TCC_OK;
+    tcc_ir *ir = ctx->ir;
+    tcc_schedule s = tcc_schedule_of(f);
+    const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
+    tcc_scalar in = TCC_VIEW(tensor_read, c.a)->tensor->type->elem;
+    const tcc_type *acc_type =
+        tcc_type_sized(ir, TCC_KIND_tile, TCC_f32, 2, (int64_t[]){s.m, s.n});
+
+    tcc_builder b = tcc_builder_before(c.sum);
+    tcc_op *grid = build_grid(&b, &c, &s);
+    tcc_builder g = tcc_builder_at_end(grid->regions[0]);
+    g.loc = c.sum->loc;
+    tcc_value *trips = build_trips(&g, c.k_extent, s.k, !strcmp(variant, "generic"));
+    tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, tcc_build_i32(&g, 1),
+                             tcc_build_float(&g, acc_type, 0)};
+    tcc_op *loop = tcc_op_create(&g, TCC_OP_scf_for, 4, operands, 1, &acc_type);
+    tcc_attr_set_int(ir, &loop->attrs, "at_least_once", 1);
+    tcc_op_create(&g, TCC_OP_scf_yield, 1, (tcc_value *[]){&loop->results[0]}, 0, NULL);
+
+    tcc_value *trip = tcc_block_add_arg(loop->regions[0], i32, "trip");
+    tcc_value *acc = tcc_block_add_arg(loop->regions[0], acc_type, "acc");
+    tcc_builder l = tcc_builder_at_end(loop->regions[0]);
+    l.loc = c.sum->loc;
+    origin o = {&c, grid->regions[0], NULL};
+    o.k = TCC_EMIT(&l, arith_mul, i32, trip, tcc_build_i32(&l, s.k));
+    tcc_value *a = load_tile(
+        &l, c.a, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.m, s.k}), c.axes[0], c.k,
+        origin_of, &o);
+    tcc_value *bt = load_tile(
+        &l, c.b, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.k, s.n}), c.k, c.axes[1],
+        origin_of, &o);
+    l.loc = c.sum->loc;
+    tcc_value *r = TCC_EMIT(&l, tile_mma, acc_type, a, bt, acc);
+    tcc_op_create(&l, TCC_OP_scf_yield, 1, &r, 0, NULL);
+
+    grid->results[0].name = c.sum->results[0].name;
+    tcc_replace_uses(f, &c.sum->results[0], &grid->results[0]);
+    tcc_op_erase(c.sum);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_tile_contraction = {
+    "tile-contraction", "compute a sum of products tile by tile", run};

@@ -1,0 +1,277 @@
+/* tcc: compile a tile program. Everything it does is libtcc's public API.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tcc/tcc.h>
+
+enum { EXIT_PROGRAM = 1, EXIT_USAGE = 2, MAX_DEFINES = 256 };
+
+static const char usage[] =
+    "usage: tcc [options] FILE.tile\n"
+    "\n"
+    "Compiles a tile program to a GPU kernel. '-' is standard input or output.\n"
+    "\n"
+    "  -o FILE               write here; the suffix gives the kind: .ptx .cubin .ll .ir .tir .json\n"
+    "                        (default: FILE with the suffix of the kind)\n"
+    "  --emit=KIND           ptx, cubin, llvm, ir, tir or manifest\n"
+    "  --target=NAME         default sm_90a; --list-targets shows all\n"
+    "  -D NAME=NUMBER        bind a dimension, or change a const\n"
+    "  --print-schedule      show the schedule in force, in the language's syntax\n"
+    "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
+    "  --verify-each         verify the IR after every pass\n"
+    "  --time-passes         show where the time goes\n"
+    "  --ptxas=PATH          assemble with this ptxas\n"
+    "  --list-passes         list the passes\n"
+    "  --list-targets        list the targets\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0, 1 for a bad program, 2 for bad usage.\n";
+
+static const struct {
+    const char *suffix;
+    tcc_emit emit;
+} suffixes[] = {
+    {".ptx", TCC_EMIT_PTX}, {".cubin", TCC_EMIT_CUBIN}, {".ll", TCC_EMIT_LLVM},
+    {".ir", TCC_EMIT_IR},   {".tir", TCC_EMIT_TIR},     {".json", TCC_EMIT_MANIFEST},
+};
+enum { N_SUFFIXES = sizeof suffixes / sizeof *suffixes };
+
+typedef struct arguments {
+    tcc_compile_options options;
+    tcc_define defines[MAX_DEFINES];
+    const char *input, *output;
+    bool emit_given, print_schedule;
+} arguments;
+
+static void on_diagnostic(const tcc_diagnostic *d, void *user)
+{
+    (void)user;
+    fputs(d->text, stderr);
+}
+
+static void on_print(const char *text, void *user)
+{
+    (void)user;
+    fputs(text, stderr);
+}
+
+__attribute__((format(printf, 1, 2), noreturn)) static void bad_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("tcc: ", stderr);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs("\nTry 'tcc --help'.\n", stderr);
+    exit(EXIT_USAGE);
+}
+
+static void parse_emit(arguments *a, const char *name)
+{
+    for (int e = 0; e < TCC_EMIT_COUNT; e++)
+        if (!strcmp(tcc_emit_name((tcc_emit)e), name)) {
+            a->options.emit = (tcc_emit)e;
+            a->emit_given = true;
+            return;
+        }
+    bad_usage("--emit=%s: no such kind", name);
+}
+
+static void parse_define(arguments *a, char *text)
+{
+    char *eq = strchr(text, '='), *end = NULL;
+    if (!eq || eq == text)
+        bad_usage("-D %s: want NAME=NUMBER", text);
+    errno = 0;
+    long long value = strtoll(eq + 1, &end, 10);
+    if (errno || end == eq + 1 || *end)
+        bad_usage("-D %s: want a number after '='", text);
+    if (a->options.n_defines == MAX_DEFINES)
+        bad_usage("more than %d of -D", MAX_DEFINES);
+    *eq = 0;
+    a->defines[a->options.n_defines++] = (tcc_define){text, value};
+}
+
+static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(size_t))
+{
+    for (size_t i = 0; name(i); i++)
+        if (summary)
+            printf("%-20s %s\n", name(i), summary(i));
+        else
+            puts(name(i));
+    exit(0);
+}
+
+static void parse_arguments(arguments *a, int argc, char **argv)
+{
+    enum { EMIT = 256, TARGET, PRINT_SCHEDULE, PRINT_AFTER, VERIFY_EACH, TIME_PASSES, PTXAS,
+           LIST_PASSES, LIST_TARGETS, HELP, VERSION };
+    static const struct option options[] = {
+        {"emit", required_argument, NULL, EMIT},
+        {"target", required_argument, NULL, TARGET},
+        {"print-schedule", no_argument, NULL, PRINT_SCHEDULE},
+        {"print-after", required_argument, NULL, PRINT_AFTER},
+        {"verify-each", no_argument, NULL, VERIFY_EACH},
+        {"time-passes", no_argument, NULL, TIME_PASSES},
+        {"ptxas", required_argument, NULL, PTXAS},
+        {"list-passes", no_argument, NULL, LIST_PASSES},
+        {"list-targets", no_argument, NULL, LIST_TARGETS},
+        {"help", no_argument, NULL, HELP},
+        {"version", no_argument, NULL, VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "o:D:h", options, NULL)) != -1;)
+        switch (c) {
+        case 'o': a->output = optarg; break;
+        case 'D': parse_define(a, optarg); break;
+        case EMIT: parse_emit(a, optarg); break;
+        case TARGET: a->options.target = optarg; break;
+        case PRINT_SCHEDULE: a->print_schedule = true; break;
+        case PRINT_AFTER: a->options.print_after = optarg; break;
+        case VERIFY_EACH: a->options.verify_each = true; break;
+        case TIME_PASSES: a->options.time_passes = true; break;
+        case PTXAS: a->options.ptxas = optarg; break;
+        case LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
+        case LIST_TARGETS: list_and_exit(tcc_target_name, NULL); break;
+        case 'h':
+        case HELP: fputs(usage, stdout); exit(0);
+        case VERSION: printf("tcc %s\n", tcc_version()); exit(0);
+        default: fputs("Try 'tcc --help'.\n", stderr); exit(EXIT_USAGE);
+        }
+    if (optind != argc - 1)
+        bad_usage(optind < argc ? "more than one input file" : "no input file");
+    a->input = argv[optind];
+}
+
+static bool is_known(const char *(*name)(size_t), const char *what)
+{
+    for (size_t i = 0; name(i); i++)
+        if (!strcmp(name(i), what))
+            return true;
+    return false;
+}
+
+static void check_names(const arguments *a)
+{
+    const char *after = a->options.print_after;
+    if (!is_known(tcc_target_name, a->options.target))
+        bad_usage("--target=%s: no such target; see --list-targets", a->options.target);
+    if (after && strcmp(after, "all") && strcmp(after, "changed") &&
+        !is_known(tcc_pass_name, after))
+        bad_usage("--print-after=%s: no such pass; see --list-passes", after);
+}
+
+/* The kind from the suffix of -o; without -o the name from the input and the kind. */
+static void choose_output(arguments *a)
+{
+    const char *dot = a->output ? strrchr(a->output, '.') : NULL;
+    for (int i = 0; i < N_SUFFIXES; i++)
+        if (dot && !a->emit_given && !strcmp(dot, suffixes[i].suffix)) {
+            a->options.emit = suffixes[i].emit;
+            return;
+        }
+    if (a->output && !a->emit_given && strcmp(a->output, "-"))
+        bad_usage("-o %s: cannot tell the kind from this suffix; use --emit", a->output);
+    if (a->output)
+        return;
+    if (!strcmp(a->input, "-")) {
+        a->output = "-";
+        return;
+    }
+    const char *suffix = ".ptx";
+    for (int i = 0; i < N_SUFFIXES; i++)
+        if (suffixes[i].emit == a->options.emit)
+            suffix = suffixes[i].suffix;
+    const char *slash = strrchr(a->input, '/'), *end = strrchr(a->input, '.');
+    size_t n = end && (!slash || end > slash) ? (size_t)(end - a->input) : strlen(a->input);
+    char *name = malloc(n + strlen(suffix) + 1);
+    if (!name)
+        exit(EXIT_PROGRAM);
+    memcpy(name, a->input, n);
+    strcpy(name + n, suffix);
+    a->output = name;
+}
+
+static char *read_all(FILE *f, size_t *size)
+{
+    char *data = NULL;
+    size_t len = 0, cap = 0;
+    for (;;) {
+        if (len == cap) {
+            char *grown = realloc(data, cap = cap ? cap * 2 : 65536);
+            if (!grown) {
+                free(data);
+                return NULL;
+            }
+            data = grown;
+        }
+        size_t n = fread(data + len, 1, cap - len, f);
+        if (!n)
+            break;
+        len += n;
+    }
+    *size = len;
+    return data;
+}
+
+static char *read_input(const char *name, size_t *size)
+{
+    FILE *f = strcmp(name, "-") ? fopen(name, "rb") : stdin;
+    char *data = f ? read_all(f, size) : NULL;
+    if (!data || ferror(f)) {
+        fprintf(stderr, "tcc: %s: %s\n", name, strerror(errno));
+        exit(EXIT_USAGE);
+    }
+    if (f != stdin)
+        fclose(f);
+    return data;
+}
+
+static void write_output(const char *name, const void *data, size_t size)
+{
+    FILE *f = strcmp(name, "-") ? fopen(name, "wb") : stdout;
+    bool ok = f && fwrite(data, 1, size, f) == size;
+    ok &= f && (f == stdout ? fflush(f) : fclose(f)) == 0;
+    if (!ok) {
+        fprintf(stderr, "tcc: %s: %s\n", name, strerror(errno));
+        exit(EXIT_USAGE);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static arguments a = {.options = {.struct_size = sizeof(tcc_compile_options),
+                                      .target = "sm_90a",
+                                      .print = on_print,
+                                      .reproducer = "tcc-reproducer.tile"}};
+    parse_arguments(&a, argc, argv);
+    check_names(&a);
+    choose_output(&a);
+    a.options.defines = a.defines;
+    a.options.file = strcmp(a.input, "-") ? a.input : "<stdin>";
+    size_t size = 0;
+    char *source = read_input(a.input, &size);
+    tcc_context *ctx = tcc_context_create();
+    if (!ctx)
+        return EXIT_PROGRAM;
+    tcc_context_on_diagnostic(ctx, on_diagnostic, NULL);
+    tcc_module *mod;
+    tcc_status status = tcc_compile_with(ctx, source, size, &a.options, &mod);
+    if (!status) {
+        if (a.print_schedule)
+            fputs(tcc_module_schedule(mod), stderr);
+        size_t n;
+        const void *out = tcc_module_output(mod, &n);
+        write_output(a.output, out, n);
+    }
+    tcc_module_destroy(mod);
+    tcc_context_destroy(ctx);
+    free(source);
+    return status ? EXIT_PROGRAM : 0;
+}

@@ -251,10 +251,13 @@ static tcc_value *simplify_unary(canonicalizer *c, tcc_op *op)
     if (type->elem != TCC_f32 || !tcc_value_is_float(op->operands[0], &x))
         return NULL;
     x = (float)x;
-    return tcc_build_float(&c->b, type,
-                           op->code == TCC_OP_arith_neg  ? -x
-                           : op->code == TCC_OP_math_abs ? fabs(x)
-                                                         : -(double)min_float(-(float)x, 0));
+    if (op->code == TCC_OP_arith_neg)
+        x = -x;
+    else if (op->code == TCC_OP_math_abs)
+        x = fabs(x);
+    else
+        x = x > 0 ? x : 0;
+    return tcc_build_float(&c->b, type, x);
 }
 
 static tcc_value *simplify_cmp(canonicalizer *c, tcc_op *op)
@@ -319,15 +322,15 @@ typedef tcc_value *simplify_fn(canonicalizer *c, tcc_op *op);
 
 /* Each gives the value that the op's result is equal to, or NULL; it may change the op. */
 static simplify_fn *const simplify[TCC_OP_COUNT] = {
-    [TCC_OP_arith_add] = simplify_binary,    [TCC_OP_arith_sub] = simplify_binary,
-    [TCC_OP_arith_mul] = simplify_binary,    [TCC_OP_arith_div] = simplify_binary,
-    [TCC_OP_arith_rem] = simplify_binary,    [TCC_OP_arith_min] = simplify_binary,
-    [TCC_OP_arith_max] = simplify_binary,    [TCC_OP_arith_and] = simplify_binary,
-    [TCC_OP_arith_or] = simplify_binary,     [TCC_OP_arith_xor] = simplify_binary,
-    [TCC_OP_arith_shl] = simplify_binary,    [TCC_OP_arith_shr] = simplify_binary,
-    [TCC_OP_arith_neg] = simplify_unary,     [TCC_OP_math_abs] = simplify_unary,
-    [TCC_OP_math_relu] = simplify_unary,     [TCC_OP_arith_cmp] = simplify_cmp,
-    [TCC_OP_arith_select] = simplify_select, [TCC_OP_arith_cast] = simplify_cast,
+    [TCC_OP_arith_add] = simplify_binary,      [TCC_OP_arith_sub] = simplify_binary,
+    [TCC_OP_arith_mul] = simplify_binary,      [TCC_OP_arith_div] = simplify_binary,
+    [TCC_OP_arith_rem] = simplify_binary,      [TCC_OP_arith_min] = simplify_binary,
+    [TCC_OP_arith_max] = simplify_binary,      [TCC_OP_arith_and] = simplify_binary,
+    [TCC_OP_arith_or] = simplify_binary,       [TCC_OP_arith_xor] = simplify_binary,
+    [TCC_OP_arith_shl] = simplify_binary,      [TCC_OP_arith_shr] = simplify_binary,
+    [TCC_OP_arith_neg] = simplify_unary,       [TCC_OP_math_abs] = simplify_unary,
+    [TCC_OP_math_relu] = simplify_unary,       [TCC_OP_arith_cmp] = simplify_cmp,
+    [TCC_OP_arith_select] = simplify_select,   [TCC_OP_arith_cast] = simplify_cast,
     [TCC_OP_tile_broadcast] = simplify_repeat, [TCC_OP_vec_splat] = simplify_repeat,
 };
 
@@ -380,11 +383,19 @@ static void simplify_control(canonicalizer *c, tcc_op *op)
 
 /* ---- the pass -------------------------------------------------------------------------- */
 
+/* What an inlined region yields may itself be replaced later, hence the loop. */
+static tcc_value *resolve(const canonicalizer *c, tcc_value *v)
+{
+    for (tcc_value *equal; (equal = tcc_map_get(&c->replaced, v));)
+        v = equal;
+    return v;
+}
+
 static void visit(canonicalizer *c, tcc_op *op)
 {
     for (unsigned i = 0; i < op->n_operands; i++) {
-        tcc_value *equal = tcc_map_get(&c->replaced, op->operands[i]);
-        if (equal)
+        tcc_value *equal = resolve(c, op->operands[i]);
+        if (equal != op->operands[i])
             tcc_op_set_operand(op, i, equal);
     }
     c->b = tcc_builder_before(op);

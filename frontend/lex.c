@@ -219,7 +219,9 @@ static tcc_tile_token lex_number(tcc_tile_lexer *lx, tcc_tile_token t)
     }
     t.kind = TCC_TOK_NUMBER;
     t.text = tcc_intern_get(lx->names, t.text, t.len);
-    if (!tcc_double_parse(t.text, t.len, &t.number))
+    if (t.is_integer && t.integer < INT64_C(1) << 53)
+        t.number = (double)t.integer;
+    else if (!tcc_double_parse(t.text, t.len, &t.number))
         t.number = HUGE_VAL;
     return t;
 }

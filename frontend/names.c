@@ -23,26 +23,30 @@ static char fold(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Insertions, deletions and replacements that make b of a, whatever the case. */
+static size_t min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, replacements and exchanges of neighbours that make b of a, whatever the
+ * case: the optimal string alignment distance. */
 static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-    size_t row[TCC_MAX_NAME + 1];
+    size_t rows[3][TCC_MAX_NAME + 1]; /* of prefixes of a, in turn */
     for (size_t j = 0; j <= n_b; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= n_a; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= n_b; j++) {
-            size_t best = diagonal + (fold(a[i - 1]) != fold(b[j - 1]));
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
+            char x = fold(a[i - 1]), y = fold(b[j - 1]);
+            row[j] = min(above[j - 1] + (x != y), min(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && x == fold(b[j - 2]) && y == fold(a[i - 2]))
+                row[j] = min(row[j], above2[j - 2] + 1);
         }
     }
-    return row[n_b];
+    return rows[n_a % 3][n_b];
 }
 
 void tcc_spelling_try(tcc_spelling *s, const char *candidate)

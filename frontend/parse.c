@@ -267,21 +267,25 @@ static void parse_const(tcc_parser *p, tcc_ast_file *file)
         skip_declaration(p);
 }
 
+static bool starts_word(tcc_tile_token_kind kind)
+{
+    return kind == TCC_TOK_NAME || kind == TCC_TOK_NUMBER || kind == TCC_TOK_MINUS;
+}
+
 /* A name or a number with its sign. */
 static bool parse_word(tcc_parser *p, tcc_ast_setting *setting)
 {
     tcc_ast_word word = {.name.loc = p->tok.loc};
     int sign = tcc_parse_accept(p, TCC_TOK_MINUS) ? -1 : 1;
     const tcc_tile_token *t = &p->tok;
-    word.name.text =
-        tcc_arena_printf(p->arena, "%s%.*s", sign < 0 ? "-" : "", (int)t->len, t->text);
     word.is_number = t->kind == TCC_TOK_NUMBER;
-    word.is_integer = t->is_integer;
-    word.integer = sign * t->integer;
     if (!word.is_number && (t->kind != TCC_TOK_NAME || sign < 0)) {
         tcc_parse_error(p, "a number or a word");
         return false;
     }
+    word.name.text = sign < 0 ? tcc_arena_printf(p->arena, "-%s", t->text) : t->text;
+    word.is_integer = t->is_integer;
+    word.integer = sign * t->integer;
     tcc_parse_advance(p);
     TCC_PUSH(p->arena, &setting->words, word);
     return true;
@@ -294,18 +298,16 @@ static bool parse_setting(tcc_parser *p, void *user)
     tcc_ast_setting *setting = TCC_NEW(p->arena, tcc_ast_setting);
     if (!tcc_parse_name(p, &setting->key))
         return false;
-    while (p->tok.kind != TCC_TOK_SEMICOLON) {
-        setting->n_groups++;
-        do
-            if (!parse_word(p, setting))
-                return false;
-        while (p->tok.kind != TCC_TOK_COMMA && p->tok.kind != TCC_TOK_SEMICOLON);
-        if (tcc_parse_accept(p, TCC_TOK_COMMA) && p->tok.kind == TCC_TOK_SEMICOLON) {
-            tcc_parse_error(p, "a number or a word");
-            return false;
-        }
-    }
-    tcc_parse_advance(p);
+    if (starts_word(p->tok.kind))
+        do {
+            setting->n_groups++;
+            do
+                if (!parse_word(p, setting))
+                    return false;
+            while (starts_word(p->tok.kind));
+        } while (tcc_parse_accept(p, TCC_TOK_COMMA));
+    if (!tcc_parse_expect(p, TCC_TOK_SEMICOLON))
+        return false;
     TCC_PUSH(p->arena, &schedule->settings, setting);
     return true;
 }

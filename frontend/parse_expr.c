@@ -188,6 +188,7 @@ static tcc_ast_expr *parse_call(tcc_parser *p, tcc_ast_name name)
         starts_operand(p->tok.kind)) {
         tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name.loc, "not supported yet: '%s' over an index",
                   name.text);
+        args.data[0]->kind = TCC_AST_BROKEN;
         tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
         return term ? new_expr(p, TCC_AST_BROKEN, name, 1, &term) : NULL;
     }

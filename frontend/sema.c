@@ -118,10 +118,13 @@ static void bind_dim(tcc_sema *s, tcc_ast_dim *dim)
     if (name) {
         const tcc_decl *d = tcc_sema_lookup(s, name);
         if (d && d->kind == TCC_DECL_PARAM) {
+            dim->invalid = true;
+            if (tcc_names_get(&s->kernel->dims, name))
+                return;
+            tcc_names_put(s->arena, &s->kernel->dims, name, dim);
             tcc_error(s->diag, TCC_ERR_TYPE, dim->name.loc,
                       "'%s' names a parameter and a dimension", name);
             tcc_note(s->diag, d->loc, "the parameter is declared here");
-            dim->invalid = true;
             return;
         }
         if (!d || d->kind != TCC_DECL_CONST) {

@@ -238,7 +238,7 @@ static bool is_product(const tcc_ast_expr *e)
 }
 
 /* What keeps e from being an operand of the contraction over `index`, or NULL. */
-static const char *why_not_operand(const tcc_ast_expr *e, int index)
+static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, int index)
 {
     if (is_product(e))
         return "a product of more than two tensors in a sum; move factors that do not depend on "
@@ -249,7 +249,8 @@ static const char *why_not_operand(const tcc_ast_expr *e, int index)
         return "an intermediate in a sum";
     if (e->kind != TCC_AST_READ)
         return "a sum of anything but a product of two tensors";
-    if (e->param->elem != TCC_f16 && e->param->elem != TCC_bf16)
+    bool is_half = e->param->elem == TCC_f16 || e->param->elem == TCC_bf16;
+    if (!is_half && s->kernel->valid) /* else the type may be wrong already */
         return "f32 tensors in a sum: they must be f16 or bf16";
     return NULL;
 }
@@ -262,13 +263,14 @@ static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, int index)
         return false;
     }
     for (size_t i = 0; i < 2; i++) {
-        const char *why = why_not_operand(term->args[i], index);
+        const char *why = why_not_operand(s, term->args[i], index);
         if (why) {
             report_unsupported(s, term->args[i]->name.loc, why);
             return false;
         }
     }
-    if (term->args[0]->param->elem != term->args[1]->param->elem) {
+    const tcc_ast_param *a = term->args[0]->param, *b = term->args[1]->param;
+    if (a->elem != b->elem && s->kernel->valid) {
         report_unsupported(s, term->name.loc, "a product of f16 and bf16");
         return false;
     }
@@ -488,8 +490,9 @@ static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
     for (int i = 0; i < (int)s->kernel->n_indices; i++)
         if ((space ^ stmt->free) & bit(i)) {
             tcc_error(s->diag, TCC_ERR_UNSUPPORTED, stmt->name.loc,
-                      "not supported yet: an output %s index '%s' of the sum",
-                      space & bit(i) ? "without" : "with an index that is no",
+                      space & bit(i)
+                          ? "not supported yet: an output without index '%s' of the sum"
+                          : "not supported yet: an output with index '%s', which the sum lacks",
                       s->kernel->indices[i].name);
             return;
         }
@@ -504,8 +507,8 @@ static void check_results(tcc_sema *s)
         const tcc_ast_param *param = kernel->params.data[i];
         bool writable = param->role == TCC_ROLE_OUT || param->role == TCC_ROLE_INOUT;
         if (writable && !param->written)
-            tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "output '%s' is never written",
-                      param->name.text);
+            tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "%s '%s' is never written",
+                      param->role == TCC_ROLE_OUT ? "output" : "inout", param->name.text);
         else if (!writable && !param->reads.len)
             tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "parameter '%s' is never used",
                       param->name.text);

@@ -305,7 +305,7 @@ static bool read_variant(reader *r, const char *where, const cJSON *v, tcc_varia
         !read_unsigned(r, in(r, where, "cluster"), member(v, "cluster"), 1, TCC_MAX_CLUSTER,
                        &out->cluster))
         return false;
-    READ_ARRAY(r, where, "requires", v, TCC_MAX_PARAMS * 4, tcc_requirement, read_requirement,
+    READ_ARRAY(r, where, "requires", v, TCC_MAX_PARAMS, tcc_requirement, read_requirement,
                out->requirements, out->n_requirements);
     READ_ARRAY(r, where, "grid", v, TCC_MAX_RANK, tcc_grid_factor, read_grid_factor, out->grid,
                out->n_grid);
@@ -410,7 +410,9 @@ static bool read_args(reader *r, const char *where, const cJSON *v)
 static bool read_kernel(reader *r, const char *where, const cJSON *v, tcc_kernel_desc *out)
 {
     r->kernel = out;
-    if (!read_string(r, in(r, where, "name"), member(v, "name"), &out->name))
+    const cJSON *reference = member(v, "reference"); /* only the CPU reference needs it */
+    if (!read_string(r, in(r, where, "name"), member(v, "name"), &out->name) ||
+        (reference && !read_string(r, in(r, where, "reference"), reference, &out->reference)))
         return false;
     READ_ARRAY(r, where, "dims", v, TCC_MAX_DIMS, const char *, read_dim_name, out->dims,
                out->n_dims);

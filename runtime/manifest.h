@@ -16,11 +16,11 @@
 #include "support/diag.h"
 
 enum {
-    TCC_MAX_DIMS = 64,
+    TCC_MAX_DIMS = 1024,
     TCC_MAX_ARGS = 64,
-    TCC_MAX_PARAMS = 64,      /* of a kernel */
+    TCC_MAX_PARAMS = 256,     /* of a kernel */
     TCC_MAX_TENSOR_MAPS = 16, /* among them: 2 KB of the 4 KB that parameters may take */
-    TCC_MAX_RANK = 8,
+    TCC_MAX_RANK = 16,
     TCC_MAX_TMA_RANK = 5,
     TCC_MAX_BLOCK = 1024,
     TCC_MAX_SMEM_BYTES = 1 << 20,
@@ -92,6 +92,7 @@ typedef struct tcc_variant {
 
 typedef struct tcc_kernel_desc {
     const char *name;
+    const char *reference; /* tensor-level IR; NULL when the manifest has none */
     const char *const *dims;
     size_t n_dims;
     const tcc_arg_info *args; /* as the public API shows them */

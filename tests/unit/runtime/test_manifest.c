@@ -118,8 +118,8 @@ static const struct {
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[1e300]}]"),
      "1e+300 is no integer"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":"
-                      "[1,1,1,1,1,1,1,1,1]}]"),
-     "9 elements, must be 0 to 8"},
+                      "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}]"),
+     "17 elements, must be 0 to 16"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[]},"
                       "{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[]}]"),
      "argument 'A' twice"},

@@ -1,0 +1,38 @@
+/* tcc-run: runs kernels on the GPU, checks them against the CPU and times them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdio.h>
+
+#include "tools/tcc-run/result.h"
+#include "tools/tcc-run/run.h"
+#include "tools/tcc-run/script.h"
+
+static int run_file(const options *o)
+{
+    session s = {0};
+    run_result r;
+    run_case(&s, o, &r);
+    if (r.status == EXIT_NO_DRIVER)
+        fprintf(stderr, "tcc-run: no GPU: %s\n", r.message);
+    else if (r.status != EXIT_USAGE)
+        result_print(stdout, &r);
+    session_close(&s);
+    return r.status;
+}
+
+int main(int argc, char **argv)
+{
+    options o;
+    char why[256];
+    if (!options_parse(argc, argv, &o, why, sizeof why)) {
+        fprintf(stderr, "tcc-run: %s\ntry tcc-run --help\n", why);
+        return EXIT_USAGE;
+    }
+    if (o.help)
+        fputs(options_usage, stdout);
+    else if (o.version)
+        printf("tcc-run %s\n", tcc_version());
+    else
+        return o.script ? script_run(&o) : run_file(&o);
+    return EXIT_OK;
+}

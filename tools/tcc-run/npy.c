@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tools/tcc-run/npy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_HEADER_BYTES = 64 * 1024 };
+
+static const char magic[] = "\x93NUMPY";
+
+static const struct {
+    const char *descr;
+    unsigned bytes;
+    const char *type; /* whose elements these are; NULL: doubles */
+    const char *written_as; /* another name of the same */
+} formats[] = {
+    {"<f2", 2, "f16", "<f2"}, {"<f4", 4, "f32", "<f4"},  {"<f8", 8, NULL, "<f8"},
+    {"<u2", 2, "bf16", "<u2"}, {"<V2", 2, "bf16", "|V2"},
+};
+
+enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+
+static int find_format(const char *descr)
+{
+    for (int i = 0; i < N_FORMATS; i++)
+        if (!strcmp(formats[i].descr, descr) || !strcmp(formats[i].written_as, descr))
+            return i;
+    return -1;
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+/* What follows a key of the header, a Python dict literal such as
+ * {'descr': '<f2', 'fortran_order': False, 'shape': (3, 4), } */
+static const char *find_key(const char *header, const char *key)
+{
+    const char *p = strstr(header, key);
+    if (!p)
+        return NULL;
+    p += strlen(key);
+    p += strspn(p, " ");
+    return *p == ':' ? p + 1 + strspn(p + 1, " ") : NULL;
+}
+
+static bool parse_shape(const char *p, npy *out)
+{
+    if (!p || *p++ != '(')
+        return false;
+    out->n = 1;
+    while (p += strspn(p, " ,"), *p && *p != ')') {
+        char *end;
+        errno = 0;
+        intmax_t extent = strtoimax(p, &end, 10);
+        if (end == p || errno || extent < 0 || out->rank == NPY_MAX_RANK ||
+            __builtin_mul_overflow(out->n, (size_t)extent, &out->n))
+            return false;
+        out->shape[out->rank++] = extent;
+        p = end;
+    }
+    return *p == ')' && out->n <= PTRDIFF_MAX / 8;
+}
+
+/* Parses the header; returns what is wrong, or NULL. */
+static const char *parse_header(const char *header, npy *out)
+{
+    const char *descr = find_key(header, "'descr'"), *order = find_key(header, "'fortran_order'");
+    if (!descr || !order || *descr != '\'')
+        return "its header is no array's";
+    size_t len = strcspn(descr + 1, "'");
+    char name[8] = "";
+    if (len < sizeof name)
+        memcpy(name, descr + 1, len);
+    int format = find_format(name);
+    if (format < 0)
+        return "its elements are none of <f2, <f4, <f8, <u2, <V2";
+    strcpy(out->descr, formats[format].descr);
+    if (strncmp(order, "False", 5))
+        return "it is in Fortran order";
+    return parse_shape(find_key(header, "'shape'"), out) ? NULL : "its shape cannot be read";
+}
+
+/* Reads magic, version and header; returns what is wrong, or NULL. */
+static const char *read_header(FILE *f, npy *out)
+{
+    unsigned char head[12];
+    if (fread(head, 1, 10, f) != 10 || memcmp(head, magic, 6))
+        return "this is no .npy file";
+    size_t size = head[8] | (size_t)head[9] << 8;
+    if (head[6] == 2) {
+        if (fread(head + 10, 1, 2, f) != 2)
+            return "it is cut short";
+        size |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+    } else if (head[6] != 1) {
+        return "its version is neither 1 nor 2";
+    }
+    if (size > MAX_HEADER_BYTES)
+        return "its header is too large";
+    char *header = calloc(1, size + 1);
+    if (!header)
+        return "out of memory";
+    const char *wrong = fread(header, 1, size, f) == size ? parse_header(header, out)
+                                                          : "it is cut short";
+    free(header);
+    return wrong;
+}
+
+static const char *read_file(FILE *f, npy *out)
+{
+    const char *wrong = read_header(f, out);
+    if (wrong)
+        return wrong;
+    size_t bytes = formats[find_format(out->descr)].bytes;
+    out->data = malloc(out->n ? out->n * bytes : 1);
+    if (!out->data)
+        return "out of memory";
+    return fread(out->data, bytes, out->n, f) == out->n ? NULL : "it is cut short";
+}
+
+bool npy_read(const char *path, npy *out, char *why, size_t why_size)
+{
+    *out = (npy){0};
+    FILE *f = fopen(path, "rb");
+    const char *wrong = f ? read_file(f, out) : strerror(errno);
+    if (f)
+        fclose(f);
+    if (wrong) {
+        snprintf(why, why_size, "%s: %s", path, wrong);
+        free(out->data);
+        out->data = NULL;
+    }
+    return !wrong;
+}
+
+bool npy_convert(const npy *array, const elem_type *type, void *out)
+{
+    int format = find_format(array->descr);
+    const elem_type *from = formats[format].type ? elem_type_find(formats[format].type) : NULL;
+    if (from == type) {
+        memcpy(out, array->data, array->n * type->bytes);
+        return true;
+    }
+    if (from && !strcmp(from->name, "bf16"))
+        return false; /* bits without a type: only a bf16 argument says what they are */
+    for (size_t i = 0; i < array->n; i++)
+        elem_set(type, out, i, from ? elem_get(from, array->data, i) : ((double *)array->data)[i]);
+    return true;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+bool npy_write(const char *path, const elem_type *type, unsigned rank, const int64_t *shape,
+               const void *data, char *why, size_t why_size)
+{
+    char header[512]; /* 22 characters for each extent */
+    size_t n = 1;
+    int len = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                       type->npy_descr);
+    for (unsigned i = 0; i < rank; i++) {
+        n *= (size_t)shape[i];
+        len += snprintf(header + len, sizeof header - (size_t)len, "%" PRId64 "%s", shape[i],
+                        rank == 1 ? "," : i + 1 < rank ? ", " : "");
+    }
+    len += snprintf(header + len, sizeof header - (size_t)len, "), }");
+    /* Padded so that the data begins at a multiple of 64, the header ending in a newline. */
+    while ((10 + len + 1) % 64)
+        header[len++] = ' ';
+    header[len++] = '\n';
+    unsigned char head[10] = {0, 0, 0, 0, 0, 0, 1, 0, (unsigned char)len,
+                              (unsigned char)(len >> 8)};
+    memcpy(head, magic, 6);
+
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fwrite(head, 1, sizeof head, f) == sizeof head &&
+              fwrite(header, 1, (size_t)len, f) == (size_t)len &&
+              fwrite(data, type->bytes, n, f) == n;
+    if (f && fclose(f))
+        ok = false;
+    if (!ok)
+        snprintf(why, why_size, "%s: %s", path, strerror(errno));
+    return ok;
+}

@@ -1,0 +1,54 @@
+/* options: the command line of tcc-run, and of a script's lines.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TOOLS_OPTIONS_H
+#define TCC_TOOLS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tcc/tcc.h>
+
+/* Exit statuses. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DRIVER = 3 };
+
+enum { MAX_PAIRS = 64, MAX_NAME = 64 };
+
+/* NAME=VALUE from the command line. */
+typedef struct option_pair {
+    char name[MAX_NAME];
+    union {
+        int64_t extent;
+        double number;
+        const char *path; /* borrowed from argv */
+    };
+} option_pair;
+
+typedef struct option_list {
+    option_pair pairs[MAX_PAIRS];
+    size_t n;
+} option_list;
+
+typedef enum against { AGAINST_NOTHING, AGAINST_PRODUCT, AGAINST_RELU_BIAS } against;
+
+typedef struct options {
+    const char *file, *kernel, *target, *variant;
+    option_list sizes, defines, scalars, inputs, outputs, misaligned;
+    bool check, bench, help, version;
+    double tolerance; /* of --check; 0: by the output's type */
+    int64_t rows;     /* to check; 0: by cost */
+    against against;
+    uint64_t seed;
+    const char *script, *table;
+    int timeout_s; /* of one line of a script */
+} options;
+
+/* Reads argv[1..]. On failure writes what is wrong into `why`. The options borrow from argv. */
+bool options_parse(int argc, char **argv, options *out, char *why, size_t why_size);
+
+/* The pair of this name, or NULL. */
+const option_pair *option_find(const option_list *list, const char *name);
+
+extern const char options_usage[];
+
+#endif

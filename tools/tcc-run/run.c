@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tools/tcc-run/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tcc-run/check.h"
+#include "tools/tcc-run/json.h"
+#include "tools/tcc-run/measure.h"
+
+enum { MAX_ARGS = 64, MAX_DIMS = 1024 };
+
+/* A launch being prepared. */
+typedef struct launch {
+    const options *o;
+    const tcc_program *program;
+    const tcc_kernel *kernel;
+    size_t n_dims, n_args;
+    int64_t dims[MAX_DIMS];
+    npy files[MAX_ARGS];      /* of --input; no data: none */
+    tensor tensors[MAX_ARGS]; /* no type: a scalar */
+    double scalars[MAX_ARGS];
+    tcc_arg args[MAX_ARGS];
+} launch;
+
+/* ---- the kernel and its arguments ------------------------------------------------------- */
+
+static bool find_kernel(session *s, launch *l)
+{
+    l->kernel = tcc_program_kernel(l->program, l->o->kernel);
+    if (!l->kernel && l->o->kernel)
+        session_error(s, "%s has no kernel '%s'", l->o->file, l->o->kernel);
+    else if (!l->kernel)
+        session_error(s, "%s does not have one kernel: give --kernel NAME", l->o->file);
+    if (!l->kernel)
+        return false;
+    l->n_dims = tcc_kernel_dim_count(l->kernel);
+    l->n_args = tcc_kernel_arg_count(l->kernel);
+    if (l->n_dims > MAX_DIMS || l->n_args > MAX_ARGS) {
+        session_error(s, "kernel '%s' has too many arguments", tcc_kernel_name(l->kernel));
+        return false;
+    }
+    return true;
+}
+
+/* Whether an argument of this name and kind exists. */
+static bool has_arg(const launch *l, const char *name, bool scalar, bool output)
+{
+    for (size_t i = 0; i < l->n_args; i++) {
+        const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
+        if (!strcmp(info->name, name))
+            return scalar == (info->role == TCC_ARG_SCALAR) &&
+                   (!output || info->role != TCC_ARG_IN);
+    }
+    return false;
+}
+
+static bool has_dim(const launch *l, const char *name)
+{
+    for (size_t i = 0; i < l->n_dims; i++)
+        if (!strcmp(tcc_kernel_dim_name(l->kernel, i), name))
+            return true;
+    return false;
+}
+
+/* Every name on the command line is one of the kernel's. */
+static bool check_names(session *s, const launch *l)
+{
+    const options *o = l->o;
+    const struct {
+        const option_list *list;
+        const char *what;
+        bool dim, scalar, output;
+    } kinds[] = {{&o->sizes, "dimension", true, false, false},
+                 {&o->scalars, "scalar", false, true, false},
+                 {&o->inputs, "tensor", false, false, false},
+                 {&o->misaligned, "tensor", false, false, false},
+                 {&o->outputs, "output", false, false, true}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        for (size_t j = 0; j < kinds[i].list->n; j++) {
+            const char *name = kinds[i].list->pairs[j].name;
+            if (kinds[i].dim ? has_dim(l, name)
+                             : has_arg(l, name, kinds[i].scalar, kinds[i].output))
+                continue;
+            session_error(s, "kernel '%s' has no %s '%s'", tcc_kernel_name(l->kernel),
+                          kinds[i].what, name);
+            return false;
+        }
+    return true;
+}
+
+static bool read_files(session *s, launch *l)
+{
+    char why[256];
+    for (size_t i = 0; i < l->n_args; i++) {
+        const option_pair *input = option_find(&l->o->inputs, tcc_kernel_arg(l->kernel, i)->name);
+        if (input && !npy_read(input->path, &l->files[i], why, sizeof why)) {
+            session_error(s, "%s", why);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The extent of a dimension in the files read; -1 when none has it. */
+static int64_t extent_in_files(const launch *l, const char *dim)
+{
+    for (size_t i = 0; i < l->n_args; i++) {
+        const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
+        for (unsigned j = 0; l->files[i].data && j < info->rank && j < l->files[i].rank; j++)
+            if (info->dims[j] && !strcmp(info->dims[j], dim))
+                return l->files[i].shape[j];
+    }
+    return -1;
+}
+
+static bool bind_dims(session *s, launch *l, run_result *out)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < l->n_dims; i++) {
+        const char *name = tcc_kernel_dim_name(l->kernel, i);
+        const option_pair *size = option_find(&l->o->sizes, name);
+        l->dims[i] = size ? size->extent : extent_in_files(l, name);
+        if (l->dims[i] < 0) {
+            session_error(s, "the extent of %s is not given: --size %s=N", name, name);
+            return false;
+        }
+        if (len < sizeof out->dims)
+            len += (size_t)snprintf(out->dims + len, sizeof out->dims - len, "%s%s=%" PRId64,
+                                    i ? "," : "", name, l->dims[i]);
+    }
+    return true;
+}
+
+/* A scalar as its type holds it. */
+static double scalar_value(const launch *l, const tcc_arg_info *info)
+{
+    const option_pair *given = option_find(&l->o->scalars, info->name);
+    const elem_type *type = elem_type_find(info->type);
+    double x = given ? given->number : 1;
+    return type ? elem_round(type, x) : x;
+}
+
+static tcc_status prepare_args(session *s, launch *l)
+{
+    for (size_t i = 0; i < l->n_args; i++) {
+        const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
+        tensor *t = &l->tensors[i];
+        if (info->role == TCC_ARG_SCALAR) {
+            t->info = info;
+            l->args[i].number = l->scalars[i] = scalar_value(l, info);
+            continue;
+        }
+        const npy *file = l->files[i].data ? &l->files[i] : NULL;
+        if (!tensor_init(s, t, l->kernel, info, l->dims) ||
+            !tensor_fill(s, t, file, l->o->seed * 64 + i))
+            return TCC_ERR_ARGUMENT;
+        tcc_status status = tensor_upload(s, t, option_find(&l->o->misaligned, info->name) != NULL);
+        if (status)
+            return status;
+        l->args[i].device = t->address;
+    }
+    return TCC_OK;
+}
+
+static void launch_free(session *s, launch *l)
+{
+    for (size_t i = 0; i < l->n_args && i < MAX_ARGS; i++) {
+        free(l->files[i].data);
+        tensor_free(s, &l->tensors[i]);
+    }
+    free(l);
+}
+
+/* ---- running ---------------------------------------------------------------------------- */
+
+static bool is_output(const tensor *t)
+{
+    return t->type && t->info->role != TCC_ARG_IN;
+}
+
+/* The product of the manifest's flops entry for these extents. */
+static double count_flops(const launch *l)
+{
+    const char *kernels = json_member(tcc_program_manifest(l->program), "kernels");
+    const char *kernel, *factor;
+    for (size_t i = 0; (kernel = json_element(kernels, i)); i++)
+        if (json_is_string(json_member(kernel, "name"), tcc_kernel_name(l->kernel)))
+            break;
+    const char *factors = json_member(kernel, "flops");
+    double flops = 1, number;
+    for (size_t i = 0; (factor = json_element(factors, i)); i++) {
+        if (json_number(factor, &number))
+            flops *= number;
+        for (size_t j = 0; j < l->n_dims; j++)
+            if (json_is_string(factor, tcc_kernel_dim_name(l->kernel, j)))
+                flops *= (double)l->dims[j];
+    }
+    return flops;
+}
+
+static tcc_status enqueue(void *user)
+{
+    const launch *l = user;
+    return tcc_kernel_launch(l->kernel, l->dims, l->n_dims, l->args, l->n_args, NULL);
+}
+
+/* Launches once and reads the outputs back. */
+static tcc_status run_once(session *s, launch *l, run_result *out)
+{
+    float ms;
+    tcc_status status = tcc_device_time(s->dev, enqueue, l, &ms);
+    if (!status)
+        status = tcc_device_sync(s->dev);
+    out->ms = (double)ms;
+    for (size_t i = 0; !status && i < l->n_args; i++) {
+        size_t stray;
+        if (!is_output(&l->tensors[i]))
+            continue;
+        status = tensor_read(s, &l->tensors[i], &stray);
+        out->check.stray += stray;
+    }
+    return status;
+}
+
+static bool write_outputs(session *s, const launch *l)
+{
+    char why[256];
+    for (size_t i = 0; i < l->n_args; i++) {
+        const tensor *t = &l->tensors[i];
+        const option_pair *output = option_find(&l->o->outputs, t->info->name);
+        if (output && !npy_write(output->path, t->type, t->info->rank, t->extents, t->host, why,
+                                 sizeof why)) {
+            session_error(s, "%s", why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check(session *s, launch *l, reference *ref, double flops, run_result *out)
+{
+    check_task task = {.manifest = tcc_program_manifest(l->program),
+                       .kernel = tcc_kernel_name(l->kernel),
+                       .dims = l->dims,
+                       .macs = flops / 2,
+                       .tolerance = l->o->tolerance,
+                       .rows = l->o->rows,
+                       .seed = l->o->seed};
+    bool ok = check_outputs(s, &task, l->tensors, ref, &out->check);
+    if (out->check.stray) {
+        session_error(s, "%" PRIu64 " bytes were written outside the outputs", out->check.stray);
+        ok = false;
+    }
+    return ok;
+}
+
+static bool time_it(session *s, const launch *l, double flops, run_result *out)
+{
+    return measure(s,
+                   &(measure_task){.kernel = l->kernel,
+                                   .dims = l->dims,
+                                   .tensors = l->tensors,
+                                   .args = l->args,
+                                   .n_args = l->n_args,
+                                   .flops = flops,
+                                   .against = l->o->against},
+                   &out->bench);
+}
+
+static bool check_variant(session *s, const launch *l, run_result *out)
+{
+    const char *variant =
+        tcc_kernel_variant(l->kernel, l->dims, l->n_dims, l->args, l->n_args);
+    snprintf(out->variant, sizeof out->variant, "%s", variant ? variant : "-");
+    if (!l->o->variant || !strcmp(out->variant, l->o->variant))
+        return true;
+    session_error(s, "variant %s runs instead of %s", out->variant, l->o->variant);
+    return false;
+}
+
+static int exit_status(tcc_status status)
+{
+    switch (status) {
+    case TCC_OK:
+        return EXIT_OK;
+    case TCC_ERR_NO_DRIVER:
+        return EXIT_NO_DRIVER;
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+/* Everything from a program that is there. */
+static int run_launch(session *s, launch *l, run_result *out)
+{
+    if (!find_kernel(s, l) || !check_names(s, l))
+        return EXIT_USAGE;
+    snprintf(out->kernel, sizeof out->kernel, "%s", tcc_kernel_name(l->kernel));
+    if (!read_files(s, l))
+        return EXIT_FAILED;
+    if (!bind_dims(s, l, out))
+        return EXIT_USAGE;
+    tcc_status status = prepare_args(s, l);
+    if (status)
+        return EXIT_FAILED;
+    bool ok = check_variant(s, l, out);
+    reference ref = {0};
+    if (l->o->check && !reference_prepare(s, l->tensors, l->scalars, l->n_args, &ref))
+        return EXIT_FAILED;
+    status = run_once(s, l, out);
+    double flops = count_flops(l);
+    if (!status && l->o->check)
+        ok = check(s, l, &ref, flops, out) && ok;
+    reference_free(&ref);
+    if (!status)
+        ok = write_outputs(s, l) && ok;
+    if (!status && l->o->bench)
+        ok = time_it(s, l, flops, out) && ok;
+    return !status && ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static void describe_device(const session *s, run_result *out)
+{
+    if (!s->dev)
+        return;
+    snprintf(out->device, sizeof out->device, "%s", tcc_device_name(s->dev));
+    out->driver_version = tcc_device_driver_version(s->dev);
+}
+
+static void keep_message(const session *s, run_result *out)
+{
+    if (out->status)
+        snprintf(out->message, sizeof out->message, "%s", s->message[0] ? s->message : "failed");
+}
+
+void run_nothing(session *s, run_result *out)
+{
+    *out = (run_result){.status = exit_status(session_open_device(s))};
+    describe_device(s, out);
+    keep_message(s, out);
+}
+
+void run_case(session *s, const options *o, run_result *out)
+{
+    *out = (run_result){0};
+    s->message[0] = 0;
+    launch *l = calloc(1, sizeof *l);
+    if (l) {
+        l->o = o;
+        out->status = exit_status(session_program(s, o, &l->program));
+    } else {
+        session_error(s, "out of memory");
+        out->status = EXIT_FAILED;
+    }
+    describe_device(s, out);
+    if (!out->status)
+        out->status = run_launch(s, l, out);
+    if (l)
+        launch_free(s, l);
+    keep_message(s, out);
+    /* A kernel that failed may have taken the context with it. */
+    out->driver_failed = out->status == EXIT_FAILED && s->dev && tcc_device_sync(s->dev);
+}

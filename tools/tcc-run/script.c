@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tools/tcc-run/script.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/tcc-run/run.h"
+
+enum { MAX_WORDS = 64 };
+
+/* A result goes through the pipe whole. */
+_Static_assert(sizeof(run_result) <= PIPE_BUF, "writes of a result must be atomic");
+
+/* One command line: words as argv has them, words[0] the program's name. */
+typedef struct script_line {
+    char *words[MAX_WORDS + 1];
+    int n_words;
+    int number; /* 1-based, in the file */
+} script_line;
+
+typedef struct script {
+    const char *path;
+    char *text; /* the words point into it */
+    script_line *lines;
+    size_t n;
+} script;
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+/* Splits a line at white space; '#' begins a comment. False when it has too many words. */
+static bool split(char *text, script_line *out)
+{
+    static char program[] = "tcc-run";
+    text[strcspn(text, "#")] = 0;
+    out->words[0] = program;
+    out->n_words = 1;
+    char *state = NULL;
+    for (char *word = strtok_r(text, " \t\r", &state); word;
+         word = strtok_r(NULL, " \t\r", &state)) {
+        if (out->n_words == MAX_WORDS)
+            return false;
+        out->words[out->n_words++] = word;
+    }
+    return true;
+}
+
+static bool add_line(script *s, char *text, int number)
+{
+    script_line line = {.number = number};
+    if (!split(text, &line)) {
+        fprintf(stderr, "tcc-run: %s:%d: too many words\n", s->path, number);
+        return false;
+    }
+    if (line.n_words == 1)
+        return true;
+    script_line *grown = realloc(s->lines, (s->n + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    s->lines = grown;
+    s->lines[s->n++] = line;
+    return true;
+}
+
+static bool read_script(const char *path, script *out)
+{
+    *out = (script){.path = path};
+    FILE *f = fopen(path, "r");
+    size_t cap = 0;
+    bool ok = f && (getdelim(&out->text, &cap, 0, f) >= 0 || feof(f));
+    if (f)
+        fclose(f);
+    if (!ok) {
+        fprintf(stderr, "tcc-run: %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    int number = 1;
+    for (char *p = out->text, *next; ok && p; p = next, number++) {
+        next = strchr(p, '\n');
+        if (next)
+            *next++ = 0;
+        ok = add_line(out, p, number);
+    }
+    return ok;
+}
+
+/* ---- the child -------------------------------------------------------------------------- */
+
+static void run_line(session *s, const script_line *line, run_result *out)
+{
+    options o;
+    char why[256];
+    if (options_parse(line->n_words, (char **)line->words, &o, why, sizeof why) && o.file) {
+        run_case(s, &o, out);
+        return;
+    }
+    *out = (run_result){.status = EXIT_USAGE};
+    snprintf(out->message, sizeof out->message, "%s", o.file ? why : "a file is needed");
+}
+
+static bool send_result(int pipe_end, const run_result *r)
+{
+    return write(pipe_end, r, sizeof *r) == (ssize_t)sizeof *r;
+}
+
+/* Sends one result that names the GPU, then one for each line from `first` on. Never returns. */
+static _Noreturn void run_child(const script *sc, size_t first, int pipe_end)
+{
+    session s = {.quiet = true};
+    run_result r;
+    run_nothing(&s, &r);
+    bool usable = send_result(pipe_end, &r) && !r.status;
+    for (size_t i = first; usable && i < sc->n; i++) {
+        run_line(&s, &sc->lines[i], &r);
+        usable = send_result(pipe_end, &r) && !r.driver_failed;
+    }
+    if (usable)
+        session_close(&s); /* else the context may be beyond an orderly end */
+    _exit(0);
+}
+
+/* ---- the parent ------------------------------------------------------------------------- */
+
+typedef struct child {
+    pid_t pid; /* 0: none */
+    int pipe_end;
+} child;
+
+/* Ends the child and says how it died in `why`, where it did by itself. */
+static void end_child(child *c, bool kill_it, char *why, size_t why_size)
+{
+    int status = 0;
+    if (!c->pid)
+        return;
+    if (kill_it)
+        kill(c->pid, SIGKILL);
+    close(c->pipe_end);
+    waitpid(c->pid, &status, 0);
+    c->pid = 0;
+    if (!kill_it && WIFSIGNALED(status))
+        snprintf(why, why_size, "crashed: %s", strsignal(WTERMSIG(status)));
+}
+
+/* Waits for one result. Without one the child is ended and out->message says why. */
+static bool receive(child *c, int timeout_s, run_result *out)
+{
+    struct pollfd ready = {.fd = c->pipe_end, .events = POLLIN};
+    int n = poll(&ready, 1, timeout_s * 1000);
+    if (n > 0 && read(c->pipe_end, out, sizeof *out) == (ssize_t)sizeof *out)
+        return true;
+    *out = (run_result){.status = EXIT_FAILED, .message = "ended without a result"};
+    if (!n)
+        snprintf(out->message, sizeof out->message, "timed out after %d s", timeout_s);
+    end_child(c, !n, out->message, sizeof out->message);
+    return false;
+}
+
+static bool fork_child(const script *sc, size_t first, child *out)
+{
+    int ends[2];
+    fflush(NULL);
+    if (pipe(ends))
+        return false;
+    out->pid = fork();
+    if (!out->pid) {
+        close(ends[0]);
+        run_child(sc, first, ends[1]);
+    }
+    close(ends[1]);
+    out->pipe_end = ends[0];
+    if (out->pid > 0)
+        return true;
+    close(ends[0]);
+    out->pid = 0;
+    return false;
+}
+
+/* Starts a child at line `first` and takes its first result, which names the GPU. */
+static bool start_child(const script *sc, size_t first, int timeout_s, child *c, run_result *out)
+{
+    *out = (run_result){.status = EXIT_FAILED, .message = "no process could be started"};
+    return fork_child(sc, first, c) && receive(c, timeout_s, out) && !out->status;
+}
+
+/* The word of a line that names its file, for rows whose run did not come to a kernel. */
+static const char *file_of(const script_line *line)
+{
+    for (int i = 1; i < line->n_words; i++)
+        if (line->words[i][0] != '-' && strchr(line->words[i], '.'))
+            return line->words[i];
+    return "";
+}
+
+/* The arguments of a line after its file, for a row without a kernel's name. */
+static void describe(const script_line *line, run_result *r)
+{
+    size_t len = 0;
+    snprintf(r->kernel, sizeof r->kernel, "line %d", line->number);
+    for (int i = 1; i < line->n_words && len < sizeof r->dims; i++)
+        len += (size_t)snprintf(r->dims + len, sizeof r->dims - len, "%s%s", i > 1 ? " " : "",
+                                line->words[i]);
+}
+
+/* Runs line i in the child, which must be there, and prints its row. Returns whether it passed. */
+static bool run_row(const script *sc, size_t i, int timeout_s, child *c, FILE *table)
+{
+    run_result r;
+    char ignored[64];
+    if (receive(c, timeout_s, &r) && r.driver_failed)
+        end_child(c, false, ignored, sizeof ignored);
+    if (!r.kernel[0])
+        describe(&sc->lines[i], &r);
+    result_print_row(stdout, &r);
+    if (table) {
+        result_print_table_row(table, file_of(&sc->lines[i]), &r);
+        fflush(table);
+    }
+    return r.status == EXIT_OK;
+}
+
+static int run_script(const script *sc, const options *o, FILE *table)
+{
+    child c = {0};
+    char ignored[64];
+    size_t passed = 0;
+    bool headed = false;
+    for (size_t i = 0; i < sc->n; i++) {
+        run_result start;
+        if (!c.pid && !start_child(sc, i, o->timeout_s, &c, &start)) {
+            fprintf(stderr, "tcc-run: no GPU: %s\n", start.message);
+            end_child(&c, false, ignored, sizeof ignored);
+            return start.status;
+        }
+        if (table && !headed)
+            result_print_table_head(table, &start);
+        headed = true;
+        passed += run_row(sc, i, o->timeout_s, &c, table);
+    }
+    end_child(&c, false, ignored, sizeof ignored);
+    printf("%zu passed, %zu failed\n", passed, sc->n - passed);
+    return passed == sc->n ? EXIT_OK : EXIT_FAILED;
+}
+
+int script_run(const options *o)
+{
+    script sc;
+    FILE *table = NULL;
+    int status = EXIT_FAILED;
+    bool ok = read_script(o->script, &sc);
+    if (ok && o->table && !(table = fopen(o->table, "w"))) {
+        fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
+        ok = false;
+    }
+    if (ok)
+        status = run_script(&sc, o, table);
+    if (table && fclose(table)) {
+        fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
+        status = EXIT_FAILED;
+    }
+    free(sc.lines);
+    free(sc.text);
+    return status;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tools/tcc-run/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct loaded {
+    struct loaded *next;
+    char *key; /* file, target and definitions */
+    tcc_program *program;
+} loaded;
+
+static void keep_message(session *s, const char *message)
+{
+    if (!s->message[0])
+        snprintf(s->message, sizeof s->message, "%s", message);
+}
+
+static void on_diagnostic(const tcc_diagnostic *d, void *user)
+{
+    session *s = user;
+    if (d->severity == TCC_SEV_ERROR)
+        keep_message(s, d->message);
+    if (!s->quiet)
+        fputs(d->text, stderr);
+}
+
+void session_error(session *s, const char *format, ...)
+{
+    char message[MAX_MESSAGE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    keep_message(s, message);
+    if (!s->quiet)
+        fprintf(stderr, "tcc-run: %s\n", message);
+}
+
+void session_close(session *s)
+{
+    cublaslt_close(s->lt);
+    for (loaded *p = s->programs, *next; p; p = next) {
+        next = p->next;
+        tcc_program_destroy(p->program);
+        free(p->key);
+        free(p);
+    }
+    tcc_device_close(s->dev);
+    tcc_runtime_destroy(s->rt);
+    if (s->compiler)
+        tcc_context_destroy(s->compiler);
+    *s = (session){0};
+}
+
+tcc_status session_open_device(session *s)
+{
+    if (s->dev)
+        return TCC_OK;
+    bool quiet = s->quiet;
+    s->quiet = true; /* no driver is told in the caller's one line */
+    tcc_status status = tcc_runtime_create(&s->rt, on_diagnostic, s);
+    s->quiet = quiet;
+    return status ? status : tcc_device_open(s->rt, 0, &s->dev);
+}
+
+cublaslt *session_cublaslt(session *s)
+{
+    char why[256];
+    if (!s->lt && !(s->lt = cublaslt_open(why, sizeof why)))
+        session_error(s, "%s", why);
+    return s->lt;
+}
+
+/* ---- programs --------------------------------------------------------------------------- */
+
+/* The whole file with a terminator; NULL after reporting. */
+static char *read_file(session *s, const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    size_t n = 0, cap = 0;
+    bool ok = f != NULL;
+    while (ok) {
+        if (cap - n < 4096) {
+            cap = cap ? cap * 2 : 65536;
+            char *grown = realloc(text, cap);
+            if (!grown) {
+                ok = false;
+                break;
+            }
+            text = grown;
+        }
+        size_t got = fread(text + n, 1, cap - n - 1, f);
+        n += got;
+        if (!got) {
+            ok = !ferror(f);
+            break;
+        }
+    }
+    if (!ok)
+        session_error(s, "%s: %s", path, strerror(errno));
+    if (f)
+        fclose(f);
+    if (!ok) {
+        free(text);
+        return NULL;
+    }
+    text[n] = 0;
+    *size = n;
+    return text;
+}
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && !strcmp(text + n - m, suffix);
+}
+
+static tcc_status compile(session *s, const options *o, const char *source, size_t size,
+                          tcc_module **out)
+{
+    if (!s->compiler)
+        s->compiler = tcc_context_create();
+    if (!s->compiler)
+        return TCC_ERR_MEMORY;
+    tcc_context_on_diagnostic(s->compiler, on_diagnostic, s);
+    tcc_define defines[MAX_PAIRS];
+    for (size_t i = 0; i < o->defines.n; i++)
+        defines[i] = (tcc_define){o->defines.pairs[i].name, o->defines.pairs[i].extent};
+    return tcc_compile_with(s->compiler, source, size,
+                            &(tcc_compile_options){.struct_size = sizeof(tcc_compile_options),
+                                                   .target = o->target,
+                                                   .file = o->file,
+                                                   .emit = TCC_EMIT_PTX,
+                                                   .defines = defines,
+                                                   .n_defines = o->defines.n},
+                            out);
+}
+
+/* A bad program is reported before a missing GPU. */
+static tcc_status load(session *s, const options *o, tcc_program **out)
+{
+    size_t size;
+    char *text = read_file(s, o->file, &size);
+    if (!text)
+        return TCC_ERR_IO;
+    tcc_module *mod = NULL;
+    const void *image = text;
+    tcc_status status = TCC_OK;
+    if (has_suffix(o->file, ".tile")) {
+        status = compile(s, o, text, size, &mod);
+        image = status ? NULL : tcc_module_output(mod, &size);
+    }
+    if (!status)
+        status = session_open_device(s);
+    if (!status)
+        status = tcc_program_load(s->rt, image, size, NULL, out);
+    if (mod)
+        tcc_module_destroy(mod);
+    free(text);
+    return status;
+}
+
+static bool make_key(const options *o, char *key, size_t size)
+{
+    int n = snprintf(key, size, "%s\n%s", o->file, o->target);
+    for (size_t i = 0; i < o->defines.n && (size_t)n < size; i++)
+        n += snprintf(key + n, size - (size_t)n, "\n%s=%" PRId64, o->defines.pairs[i].name,
+                      o->defines.pairs[i].extent);
+    return (size_t)n < size;
+}
+
+tcc_status session_program(session *s, const options *o, const tcc_program **out)
+{
+    char key[8192];
+    if (!make_key(o, key, sizeof key)) {
+        session_error(s, "the file's name is too long");
+        return TCC_ERR_ARGUMENT;
+    }
+    for (const loaded *p = s->programs; p; p = p->next)
+        if (!strcmp(p->key, key)) {
+            *out = p->program;
+            return TCC_OK;
+        }
+    loaded *p = calloc(1, sizeof *p);
+    char *kept = strdup(key);
+    tcc_status status = p && kept ? load(s, o, &p->program) : TCC_ERR_MEMORY;
+    if (status) {
+        free(p);
+        free(kept);
+        return status;
+    }
+    p->key = kept;
+    p->next = s->programs;
+    s->programs = p;
+    *out = p->program;
+    return TCC_OK;
+}

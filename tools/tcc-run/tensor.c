@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tools/tcc-run/tensor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each side of a tensor; a multiple of any alignment that matters. */
+enum { GUARD_BYTES = 1024, GUARD_VALUE = 0xff };
+
+bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info *info,
+                 const int64_t *dims)
+{
+    *t = (tensor){.info = info, .type = elem_type_find(info->type), .n = 1};
+    if (!t->type || info->rank > NPY_MAX_RANK) {
+        session_error(s, "'%s': %s of rank %u is not supported here", info->name, info->type,
+                      info->rank);
+        return false;
+    }
+    for (unsigned i = 0; i < info->rank; i++) {
+        t->extents[i] = info->extents[i];
+        for (size_t j = 0; info->dims[i] && j < tcc_kernel_dim_count(k); j++)
+            if (!strcmp(info->dims[i], tcc_kernel_dim_name(k, j)))
+                t->extents[i] = dims[j];
+        if (__builtin_mul_overflow(t->n, (size_t)t->extents[i], &t->n) || t->n > PTRDIFF_MAX / 8) {
+            session_error(s, "'%s' is too large", info->name);
+            return false;
+        }
+    }
+    t->bytes = t->n * t->type->bytes;
+    return true;
+}
+
+void tensor_free(session *s, tensor *t)
+{
+    free(t->host);
+    if (t->base)
+        tcc_device_free(s->dev, t->base);
+    *t = (tensor){0};
+}
+
+static bool fill_from_file(session *s, tensor *t, const npy *file)
+{
+    bool fits = file->rank == t->info->rank;
+    for (unsigned i = 0; fits && i < file->rank; i++)
+        fits = file->shape[i] == t->extents[i];
+    if (!fits) {
+        session_error(s, "the file for '%s' has another shape", t->info->name);
+        return false;
+    }
+    if (!npy_convert(file, t->type, t->host)) {
+        session_error(s, "the file for '%s' has elements %s, no %s", t->info->name, file->descr,
+                      t->type->name);
+        return false;
+    }
+    return true;
+}
+
+bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed)
+{
+    t->host = malloc(t->bytes ? t->bytes : 1);
+    if (!t->host) {
+        session_error(s, "'%s': out of memory", t->info->name);
+        return false;
+    }
+    if (file)
+        return fill_from_file(s, t, file);
+    if (t->info->role == TCC_ARG_OUT)
+        memset(t->host, GUARD_VALUE, t->bytes);
+    else
+        elem_fill_normal(t->type, t->host, t->n, seed);
+    return true;
+}
+
+/* The allocation: guard, tensor, guard, and one element of room for misalignment. */
+static size_t allocation_bytes(const tensor *t)
+{
+    return t->bytes + 2 * GUARD_BYTES + t->type->bytes;
+}
+
+tcc_status tensor_upload(session *s, tensor *t, bool misaligned)
+{
+    tcc_status status = tcc_device_alloc(s->dev, allocation_bytes(t), &t->base);
+    if (status)
+        return status;
+    t->address = t->base + GUARD_BYTES + (misaligned ? t->type->bytes : 0);
+    status = tcc_device_fill(s->dev, t->base, GUARD_VALUE, allocation_bytes(t));
+    return status ? status : tcc_device_write(s->dev, t->address, t->host, t->bytes);
+}
+
+static size_t count_changed(const unsigned char *p, size_t n)
+{
+    size_t changed = 0;
+    for (size_t i = 0; i < n; i++)
+        changed += p[i] != GUARD_VALUE;
+    return changed;
+}
+
+tcc_status tensor_read(session *s, tensor *t, size_t *stray)
+{
+    unsigned char before[GUARD_BYTES + 8], after[GUARD_BYTES + 8];
+    size_t n_before = (size_t)(t->address - t->base);
+    size_t n_after = allocation_bytes(t) - n_before - t->bytes;
+    tcc_status status = tcc_device_read(s->dev, before, t->base, n_before);
+    if (!status)
+        status = tcc_device_read(s->dev, t->host, t->address, t->bytes);
+    if (!status)
+        status = tcc_device_read(s->dev, after, t->address + t->bytes, n_after);
+    *stray = status ? 0 : count_changed(before, n_before) + count_changed(after, n_after);
+    return status;
+}
+
+size_t tensor_rows(const tensor *t)
+{
+    size_t rows = 1;
+    for (unsigned i = 0; i + 1 < t->info->rank; i++)
+        rows *= (size_t)t->extents[i];
+    return rows;
+}

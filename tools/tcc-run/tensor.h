@@ -1,0 +1,43 @@
+/* tensor: a kernel's arguments on the host and on the GPU.
+ *
+ * Every allocation has a guard of 0xff bytes before and after it, and outputs begin as 0xff bytes:
+ * NaN in every floating-point type. A read outside a tensor poisons the result, a write outside
+ * one is found, and so is an element that was never written.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TOOLS_TENSOR_H
+#define TCC_TOOLS_TENSOR_H
+
+#include "tools/tcc-run/element.h"
+#include "tools/tcc-run/npy.h"
+#include "tools/tcc-run/session.h"
+
+typedef struct tensor {
+    const tcc_arg_info *info;
+    const elem_type *type;
+    int64_t extents[NPY_MAX_RANK];
+    size_t n, bytes;   /* elements, and their bytes */
+    void *host;        /* initial contents of in and inout, and the result after tensor_read */
+    uint64_t base;     /* of the GPU allocation, guards included */
+    uint64_t address;  /* of element 0 */
+} tensor;
+
+/* Resolves type and extents. False after reporting. */
+bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info *info,
+                 const int64_t *dims);
+void tensor_free(session *s, tensor *t);
+
+/* Gives the tensor its host data: a file's, or standard-normal from the seed. */
+bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed);
+
+/* Allocates on the GPU and writes guards and contents; outputs are poisoned. `misaligned`: one
+ * element past the alignment of allocations. */
+tcc_status tensor_upload(session *s, tensor *t, bool misaligned);
+
+/* Reads the tensor back into `host`. *stray gets the number of guard bytes that were changed. */
+tcc_status tensor_read(session *s, tensor *t, size_t *stray);
+
+/* Flat indices over all dimensions but the last: what a sample of --check counts in. */
+size_t tensor_rows(const tensor *t);
+
+#endif

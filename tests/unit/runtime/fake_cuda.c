@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tests/unit/runtime/fake_cuda.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/cuda_driver.h"
+#include "tools/tcc-run/element.h"
+
+enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218 };
+enum { MAX_LAUNCHES = 16, MAX_FUNCTIONS = 32 };
+
+struct CUfunc_st {
+    char entry[64];
+    int max_smem_bytes;
+};
+
+struct CUmod_st {
+    char *image;
+    struct CUfunc_st functions[MAX_FUNCTIONS];
+    int n_functions;
+};
+
+struct CUctx_st {
+    int retained;
+};
+
+struct CUevent_st {
+    struct timespec time;
+};
+
+static struct CUctx_st context;
+static CUcontext current;
+static fake_launch launches[MAX_LAUNCHES];
+static int n_launches, n_params, n_alive, n_maps;
+static const char *failing;
+static int failure;
+static bool lost; /* the context is beyond use */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void fake_cuda_reset(int params)
+{
+    n_launches = n_maps = 0;
+    n_params = params;
+    failing = NULL;
+    lost = false;
+}
+
+const fake_launch *fake_cuda_launches(int *n)
+{
+    *n = n_launches;
+    return launches;
+}
+
+void fake_cuda_fail(const char *symbol, int error)
+{
+    failing = symbol;
+    failure = error;
+}
+
+int fake_cuda_alive(void)
+{
+    return n_alive + context.retained;
+}
+
+int fake_cuda_maps_encoded(void)
+{
+    return n_maps;
+}
+
+/* Defines an entry point: exported, declared as the runtime declares it, and failing on demand. */
+#define ENTRY(symbol, params)                                                                      \
+    CUresult symbol params;                                                                        \
+    CUresult symbol params
+#define FAIL_ON_DEMAND(symbol)                                                                     \
+    do {                                                                                           \
+        if (failing && !strcmp(failing, symbol))                                                   \
+            return failure;                                                                        \
+        if (lost)                                                                                  \
+            return ILLEGAL_ADDRESS;                                                                \
+    } while (0)
+
+ENTRY(cuInit, (unsigned flags))
+{
+    (void)flags;
+    FAIL_ON_DEMAND("cuInit");
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuGetErrorName, (CUresult error, const char **name))
+{
+    *name = error == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_FAKE";
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuGetErrorString, (CUresult error, const char **text))
+{
+    *text = error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "fake error";
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDriverGetVersion, (int *version))
+{
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGetCount, (int *count))
+{
+    FAIL_ON_DEMAND("cuDeviceGetCount");
+    *count = failing && !strcmp(failing, "no device") ? 0 : 1;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGet, (CUdevice * device, int ordinal))
+{
+    FAIL_ON_DEMAND("cuDeviceGet");
+    *device = ordinal;
+    return ordinal ? 101 : CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGetName, (char *name, int size, CUdevice device))
+{
+    snprintf(name, (size_t)size, "fake GPU %d", device);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDevicePrimaryCtxRetain, (CUcontext * ctx, CUdevice device))
+{
+    (void)device;
+    FAIL_ON_DEMAND("cuDevicePrimaryCtxRetain");
+    context.retained++;
+    *ctx = &context;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDevicePrimaryCtxRelease_v2, (CUdevice device))
+{
+    (void)device;
+    context.retained--;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuCtxGetCurrent, (CUcontext * ctx))
+{
+    *ctx = current;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuCtxSetCurrent, (CUcontext ctx))
+{
+    FAIL_ON_DEMAND("cuCtxSetCurrent");
+    current = ctx;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuCtxSynchronize, (void))
+{
+    FAIL_ON_DEMAND("cuCtxSynchronize");
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuModuleLoadDataEx,
+      (CUmodule * module, const void *image, unsigned n_options, int *options, void **values))
+{
+    FAIL_ON_DEMAND("cuModuleLoadDataEx");
+    if (strstr(image, "no such instruction")) {
+        for (unsigned i = 0; i < n_options; i++)
+            if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+                strcpy(values[i], "ptxas fatal : no such instruction");
+        return INVALID_PTX;
+    }
+    *module = calloc(1, sizeof **module);
+    (*module)->image = strdup(image);
+    n_alive++;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuModuleUnload, (CUmodule module))
+{
+    free(module->image);
+    free(module);
+    n_alive--;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))
+{
+    char entry[128];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    if (!strstr(module->image, entry) || module->n_functions == MAX_FUNCTIONS)
+        return NOT_FOUND;
+    *function = &module->functions[module->n_functions++];
+    snprintf((*function)->entry, sizeof(*function)->entry, "%s", name);
+    (*function)->max_smem_bytes = -1;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuFuncSetAttribute, (CUfunction function, int attribute, int value))
+{
+    FAIL_ON_DEMAND("cuFuncSetAttribute");
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        function->max_smem_bytes = value;
+    return CUDA_SUCCESS;
+}
+
+/* The address, and nothing a kernel here needs besides. */
+ENTRY(cuTensorMapEncodeTiled,
+      (CUtensorMap * map, CUtensorMapDataType type, uint32_t rank, void *address,
+       const uint64_t *dims, const uint64_t *strides_bytes, const uint32_t *box,
+       const uint32_t *element_strides, int interleave, CUtensorMapSwizzle swizzle,
+       int l2_promotion, int oob_fill))
+{
+    (void)type, (void)rank, (void)dims, (void)strides_bytes, (void)box, (void)element_strides;
+    (void)interleave, (void)swizzle, (void)l2_promotion, (void)oob_fill;
+    FAIL_ON_DEMAND("cuTensorMapEncodeTiled");
+    *map = (CUtensorMap){{(uintptr_t)address}};
+    n_maps++;
+    return CUDA_SUCCESS;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+static void product(const char *entry, void **params)
+{
+    const elem_type *f16 = elem_type_find("f16");
+    void *a = *(void **)params[0], *b = *(void **)params[1], *c = *(void **)params[2];
+    int m = *(int *)params[3], n = *(int *)params[4], k = *(int *)params[5];
+    if (ends_with(entry, "_skip"))
+        return;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = ends_with(entry, "_wrong") ? 0.5 : 0;
+            for (int l = 0; l < k; l++) {
+                double x = elem_get(f16, a, (size_t)(i * k + l));
+                sum += x * elem_get(f16, b, (size_t)(l * n + j));
+            }
+            elem_set(f16, c, (size_t)(i * n + j), sum);
+        }
+    if (ends_with(entry, "_stray"))
+        elem_set(f16, c, (size_t)(m * n), 1);
+}
+
+static void run(const char *entry, void **params)
+{
+    if (strncmp(entry, "fake_product", 12))
+        return;
+    if (ends_with(entry, "_crash"))
+        abort();
+    while (ends_with(entry, "_hang"))
+        pause();
+    if (ends_with(entry, "_lost"))
+        lost = true;
+    else
+        product(entry, params);
+}
+
+ENTRY(cuLaunchKernel,
+      (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+       unsigned block_y, unsigned block_z, unsigned smem_bytes, CUstream stream, void **params,
+       void **extra))
+{
+    (void)extra;
+    FAIL_ON_DEMAND("cuLaunchKernel");
+    pthread_mutex_lock(&mutex);
+    if (n_launches < MAX_LAUNCHES) {
+        fake_launch *l = &launches[n_launches++];
+        *l = (fake_launch){.grid = {grid_x, grid_y, grid_z},
+                           .block = {block_x, block_y, block_z},
+                           .smem_bytes = smem_bytes,
+                           .stream = stream,
+                           .max_smem_bytes = function->max_smem_bytes};
+        memcpy(l->entry, function->entry, sizeof l->entry);
+        for (int i = 0; i < n_params; i++)
+            memcpy(&l->params[i], params[i], sizeof l->params[i]);
+    }
+    pthread_mutex_unlock(&mutex);
+    run(function->entry, params);
+    return CUDA_SUCCESS;
+}
+
+/* ---- memory and events ------------------------------------------------------------------ */
+
+ENTRY(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))
+{
+    FAIL_ON_DEMAND("cuMemAlloc_v2");
+    *address = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+    n_alive++;
+    return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+ENTRY(cuMemFree_v2, (CUdeviceptr address))
+{
+    free((void *)(uintptr_t)address);
+    n_alive--;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))
+{
+    FAIL_ON_DEMAND("cuMemcpyHtoD_v2");
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))
+{
+    FAIL_ON_DEMAND("cuMemcpyDtoH_v2");
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemsetD8_v2, (CUdeviceptr to, unsigned char byte, size_t n))
+{
+    FAIL_ON_DEMAND("cuMemsetD8_v2");
+    memset((void *)(uintptr_t)to, byte, n);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuEventCreate, (CUevent * event, unsigned flags))
+{
+    (void)flags;
+    FAIL_ON_DEMAND("cuEventCreate");
+    *event = calloc(1, sizeof **event);
+    n_alive++;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuEventDestroy_v2, (CUevent event))
+{
+    free(event);
+    n_alive--;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuEventRecord, (CUevent event, CUstream stream))
+{
+    (void)stream;
+    FAIL_ON_DEMAND("cuEventRecord");
+    clock_gettime(CLOCK_MONOTONIC, &event->time);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuEventSynchronize, (CUevent event))
+{
+    (void)event;
+    FAIL_ON_DEMAND("cuEventSynchronize");
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuEventElapsedTime, (float *ms, CUevent start, CUevent end))
+{
+    FAIL_ON_DEMAND("cuEventElapsedTime");
+    *ms = (float)((double)(end->time.tv_sec - start->time.tv_sec) * 1e3 +
+                  (double)(end->time.tv_nsec - start->time.tv_nsec) * 1e-6);
+    return CUDA_SUCCESS;
+}

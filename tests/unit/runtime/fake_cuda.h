@@ -1,0 +1,38 @@
+/* fake_cuda: a libcuda.so.1 without a GPU. Device memory is host memory, calls are recorded and can
+ * be made to fail, and kernels named fake_product… run on the CPU:
+ *
+ *     fake_product(A, B, C, M, N, K)     C[m,n] = sum(k) A[m,k] * B[k,n] in f16
+ *
+ * with A, B and C as pointers or tensor maps. Endings of the name choose a fault: …_skip writes
+ * nothing, …_wrong rounds badly, …_stray writes past the end, …_lost makes every later call fail,
+ * …_hang never returns, …_crash ends the process.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TESTS_RUNTIME_FAKE_CUDA_H
+#define TCC_TESTS_RUNTIME_FAKE_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAKE_MAX_PARAMS = 16 };
+
+typedef struct fake_launch {
+    char entry[64];
+    unsigned grid[3], block[3], smem_bytes;
+    void *stream;
+    int max_smem_bytes;               /* as set on the function; -1: never */
+    uint64_t params[FAKE_MAX_PARAMS]; /* the first 8 bytes of each */
+} fake_launch;
+
+/* Forgets launches and failures; later launches record n_params parameters. */
+void fake_cuda_reset(int n_params);
+/* The launches since, at most 16. */
+const fake_launch *fake_cuda_launches(int *n);
+/* Later calls of this entry point, cuMemAlloc_v2 say, return `error`. */
+void fake_cuda_fail(const char *symbol, int error);
+/* Allocations, modules, events and retained contexts that exist. */
+int fake_cuda_alive(void);
+/* How many tensor maps were encoded. */
+int fake_cuda_maps_encoded(void);
+
+#endif

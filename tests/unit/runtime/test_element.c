@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tools/tcc-run/element.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double rounded(const char *type, double x)
+{
+    return elem_round(elem_type_find(type), x);
+}
+
+START_TEST(every_16_bit_element_survives_a_round_trip)
+{
+    static const char *const names[] = {"f16", "bf16"};
+    const elem_type *t = elem_type_find(names[_i]);
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        uint16_t in = (uint16_t)bits, out;
+        double x = elem_get(t, &in, 0);
+        elem_set(t, &out, 0, x);
+        if (isnan(x))
+            ck_assert(isnan(elem_get(t, &out, 0)));
+        else
+            ck_assert_uint_eq(in, out);
+    }
+}
+END_TEST
+
+START_TEST(f32_is_what_the_processor_does)
+{
+    const elem_type *t = elem_type_find("f32");
+    uint64_t random = 1;
+    for (int i = 0; i < 100000; i++) {
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        double x = ldexp((double)(int64_t)random, (int)(random >> 20 & 255) - 200);
+        float expected = (float)x, got;
+        elem_set(t, &got, 0, x);
+        ck_assert_mem_eq(&got, &expected, sizeof got);
+        ck_assert(elem_get(t, &got, 0) == (double)expected);
+    }
+}
+END_TEST
+
+/* Between two neighbours the nearer one, half-way the even one. */
+START_TEST(rounding_is_to_nearest_even)
+{
+    static const char *const names[] = {"f16", "bf16"};
+    const elem_type *t = elem_type_find(names[_i]);
+    uint16_t infinity = _i ? 0x7f80 : 0x7c00;
+    for (uint16_t bits = 0; bits + 1 < infinity; bits++) {
+        uint16_t next = (uint16_t)(bits + 1);
+        double low = elem_get(t, &bits, 0), high = elem_get(t, &next, 0);
+        ck_assert(elem_round(t, low + (high - low) / 2) == (bits % 2 ? high : low));
+        ck_assert(elem_round(t, low + (high - low) * 0.499) == low);
+        ck_assert(elem_round(t, low + (high - low) * 0.501) == high);
+        ck_assert(elem_round(t, -low - (high - low) * 0.501) == -high);
+    }
+}
+END_TEST
+
+START_TEST(overflow_and_specials)
+{
+    ck_assert(rounded("f16", 65519.99) == 65504);
+    ck_assert(isinf(rounded("f16", 65520)));
+    ck_assert(rounded("f16", -1e30) == -INFINITY);
+    ck_assert(rounded("bf16", 3.39e38) < INFINITY);
+    ck_assert(isinf(rounded("bf16", 3.4e38)));
+    ck_assert(isinf(rounded("f32", 1e39)));
+    ck_assert(rounded("f16", 1e-300) == 0);
+    ck_assert(signbit(rounded("f16", -1e-300)));
+    ck_assert(isnan(rounded("bf16", NAN)));
+    ck_assert(rounded("f32", INFINITY) == INFINITY);
+    ck_assert_ptr_null(elem_type_find("f64"));
+}
+END_TEST
+
+START_TEST(random_numbers_are_standard_normal)
+{
+    enum { N = 300001 }; /* several threads' worth, and odd */
+    const elem_type *t = elem_type_find("f32");
+    float *x = malloc(N * sizeof *x);
+    double sum = 0, sum2 = 0, sum4 = 0, lag = 0;
+    elem_fill_normal(t, x, N, 7);
+    for (int i = 0; i < N; i++) {
+        double v = (double)x[i];
+        sum += v;
+        sum2 += v * v;
+        sum4 += v * v * v * v;
+        lag += i ? v * (double)x[i - 1] : 0;
+    }
+    ck_assert_double_lt(fabs(sum / N), 0.01);
+    ck_assert_double_lt(fabs(sum2 / N - 1), 0.01);
+    ck_assert_double_lt(fabs(sum4 / N - 3), 0.1);
+    ck_assert_double_lt(fabs(lag / N), 0.01);
+    free(x);
+}
+END_TEST
+
+START_TEST(random_numbers_depend_on_seed_and_position_alone)
+{
+    enum { N = 200000 };
+    const elem_type *t = elem_type_find("f16");
+    uint16_t *all = malloc(N * sizeof *all), few[5], other[5];
+    elem_fill_normal(t, all, N, 1);
+    elem_fill_normal(t, few, 5, 1);
+    elem_fill_normal(t, other, 5, 2);
+    ck_assert_mem_eq(all, few, sizeof few);
+    ck_assert_mem_ne(few, other, sizeof few);
+    free(all);
+}
+END_TEST
+
+START_TEST(widening_covers_every_element)
+{
+    enum { N = 200003 };
+    const elem_type *t = elem_type_find("bf16");
+    uint16_t *x = malloc(N * sizeof *x);
+    double *wide = malloc(N * sizeof *wide);
+    elem_fill_normal(t, x, N, 3);
+    elem_to_doubles(t, x, N, wide);
+    for (size_t i = 0; i < N; i++)
+        ck_assert(wide[i] == elem_get(t, x, i));
+    free(x);
+    free(wide);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("element");
+    TCase *tcase = tcase_create("element");
+    tcase_add_loop_test(tcase, every_16_bit_element_survives_a_round_trip, 0, 2);
+    tcase_add_test(tcase, f32_is_what_the_processor_does);
+    tcase_add_loop_test(tcase, rounding_is_to_nearest_even, 0, 2);
+    tcase_add_test(tcase, overflow_and_specials);
+    tcase_add_test(tcase, random_numbers_are_standard_normal);
+    tcase_add_test(tcase, random_numbers_depend_on_seed_and_position_alone);
+    tcase_add_test(tcase, widening_covers_every_element);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

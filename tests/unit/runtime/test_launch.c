@@ -1,0 +1,367 @@
+/* Loading, launching and the device layer against fake_cuda.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "runtime/runtime.h"
+
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/oom.h"
+#include "tests/unit/runtime/fake_cuda.h"
+#include "tests/unit/runtime/sample.h"
+
+#define ENTRIES ".version 8.0\n.visible .entry matmul()\n.visible .entry matmul__generic()\n"
+#define PTX "// tcc-manifest 1\n//! " SAMPLE_MANIFEST "\n" ENTRIES
+
+static tcc_runtime *rt;
+static tcc_device *dev;
+static tcc_program *prog;
+static char message[512];
+static char text[1024];
+
+/* B M K N and A W bias alpha C, as the sample takes them. */
+static int64_t dims[4];
+static tcc_arg args[5];
+
+static void on_diagnostic(const tcc_diagnostic *d, void *user)
+{
+    (void)user;
+    snprintf(message, sizeof message, "%s", d->message);
+    snprintf(text, sizeof text, "%s", d->text);
+}
+
+static void setup(void)
+{
+    fake_cuda_reset(6);
+    message[0] = 0;
+    ck_assert_int_eq(tcc_runtime_create(&rt, on_diagnostic, NULL), TCC_OK);
+    ck_assert_int_eq(tcc_device_open(rt, 0, &dev), TCC_OK);
+    ck_assert_int_eq(tcc_program_load(rt, PTX, sizeof PTX - 1, NULL, &prog), TCC_OK);
+    memcpy(dims, (int64_t[]){2, 300, 128, 520}, sizeof dims);
+    for (int i = 0; i < 5; i++)
+        args[i].device = 0x10000 * (uint64_t)(i + 1);
+    args[3].number = 0.1;
+}
+
+static void teardown(void)
+{
+    tcc_program_destroy(prog);
+    tcc_device_close(dev);
+    tcc_runtime_destroy(rt);
+    ck_assert_int_eq(fake_cuda_alive(), 0);
+}
+
+static tcc_status launch(void *stream)
+{
+    return tcc_kernel_launch(tcc_program_kernel(prog, NULL), dims, 4, args, 5, stream);
+}
+
+static const fake_launch *launched(void)
+{
+    int n;
+    const fake_launch *l = fake_cuda_launches(&n);
+    ck_assert_int_eq(n, 1);
+    return l;
+}
+
+/* ---- launching -------------------------------------------------------------------------- */
+
+START_TEST(a_launch_gets_grid_block_and_shared_memory)
+{
+    int stream;
+    ck_assert_int_eq(launch(&stream), TCC_OK);
+    const fake_launch *l = launched();
+    ck_assert_str_eq(l->entry, "matmul");
+    ck_assert_uint_eq(l->grid[0], 18);
+    ck_assert_uint_eq(l->grid[1], 1);
+    ck_assert_uint_eq(l->grid[2], 1);
+    ck_assert_uint_eq(l->block[0], 384);
+    ck_assert_uint_eq(l->smem_bytes, 197632);
+    ck_assert_int_eq(l->max_smem_bytes, 197632);
+    ck_assert_ptr_eq(l->stream, &stream);
+}
+END_TEST
+
+START_TEST(parameters_are_packed_in_order)
+{
+    ck_assert_int_eq(launch(NULL), TCC_OK);
+    const fake_launch *l = launched();
+    ck_assert_uint_eq(l->params[0], args[0].device); /* a tensor map's */
+    ck_assert_uint_eq(l->params[1], args[1].device);
+    ck_assert_uint_eq(l->params[2], args[4].device);
+    ck_assert_int_eq((int32_t)l->params[3], 300);
+    ck_assert_int_eq((int32_t)l->params[4], 7);
+    float alpha;
+    memcpy(&alpha, &l->params[5], sizeof alpha);
+    ck_assert(alpha == 0x1.998p-4f); /* 0.1 as f16 */
+}
+END_TEST
+
+START_TEST(small_shared_memory_is_not_asked_for)
+{
+    dims[2] = 0;
+    fake_cuda_reset(4);
+    ck_assert_int_eq(launch(NULL), TCC_OK);
+    ck_assert_str_eq(launched()->entry, "matmul__generic");
+    ck_assert_int_eq(launched()->max_smem_bytes, -1);
+    ck_assert_uint_eq(launched()->params[0], args[0].device);
+    ck_assert_int_eq((int32_t)launched()->params[3], 0);
+}
+END_TEST
+
+START_TEST(tensor_maps_are_encoded_once_for_equal_arguments)
+{
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(launch(NULL), TCC_OK);
+    ck_assert_int_eq(fake_cuda_maps_encoded(), 2);
+    args[1].device += 0x1000;
+    ck_assert_int_eq(launch(NULL), TCC_OK);
+    ck_assert_int_eq(fake_cuda_maps_encoded(), 3);
+}
+END_TEST
+
+START_TEST(an_empty_output_launches_nothing)
+{
+    int n;
+    dims[1] = 0;
+    ck_assert_int_eq(launch(NULL), TCC_OK);
+    fake_cuda_launches(&n);
+    ck_assert_int_eq(n, 0);
+    ck_assert_ptr_null(tcc_kernel_variant(tcc_program_kernel(prog, NULL), dims, 4, args, 5));
+}
+END_TEST
+
+START_TEST(the_variant_is_told_without_launching)
+{
+    const tcc_kernel *k = tcc_program_kernel(prog, "matmul");
+    int n;
+    ck_assert_str_eq(tcc_kernel_variant(k, dims, 4, args, 5), "matmul");
+    args[0].device += 2;
+    ck_assert_str_eq(tcc_kernel_variant(k, dims, 4, args, 5), "matmul__generic");
+    ck_assert_ptr_null(tcc_kernel_variant(k, dims, 3, args, 5));
+    ck_assert_str_eq(message, "");
+    fake_cuda_launches(&n);
+    ck_assert_int_eq(n, 0);
+}
+END_TEST
+
+START_TEST(bad_arguments_launch_nothing)
+{
+    args[1].device = 0;
+    ck_assert_int_eq(launch(NULL), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(text, "matmul.tile: error: kernel 'matmul': argument 'W' is at address 0\n");
+}
+END_TEST
+
+static void *launch_many(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++)
+        if (launch(NULL))
+            return &rt;
+    return NULL;
+}
+
+START_TEST(threads_may_share_a_program)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, launch_many, NULL);
+    for (int i = 0; i < 4; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        ck_assert_ptr_null(wrong);
+    }
+}
+END_TEST
+
+/* ---- errors of the driver --------------------------------------------------------------- */
+
+START_TEST(a_failed_call_is_told_with_the_drivers_words)
+{
+    fake_cuda_fail("cuLaunchKernel", 700);
+    ck_assert_int_eq(launch(NULL), TCC_ERR_DRIVER);
+    ck_assert_str_eq(text, "matmul.tile: error: cuLaunchKernel: an illegal memory access was "
+                           "encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700): matmul\n");
+    fake_cuda_fail("cuTensorMapEncodeTiled", 1);
+    args[0].device += 0x100000;
+    ck_assert_int_eq(launch(NULL), TCC_ERR_DRIVER);
+    ck_assert_str_eq(message, "cuTensorMapEncodeTiled: fake error (CUDA_ERROR_FAKE, 1): A");
+}
+END_TEST
+
+static tcc_status load(const char *image, const char *manifest)
+{
+    tcc_program *p;
+    tcc_status status = tcc_program_load(rt, image, strlen(image), manifest, &p);
+    ck_assert((status == TCC_OK) == (p != NULL));
+    tcc_program_destroy(p);
+    return status;
+}
+
+START_TEST(bad_images_are_refused)
+{
+    ck_assert_int_eq(load("", NULL), TCC_ERR_SYNTAX);
+    ck_assert_int_eq(load(ENTRIES, NULL), TCC_ERR_SYNTAX);
+    ck_assert_int_eq(load(ENTRIES, "{}"), TCC_ERR_SYNTAX);
+    ck_assert_int_eq(load(ENTRIES, SAMPLE_MANIFEST), TCC_OK);
+    ck_assert_int_eq(load(".visible .entry matmul()", SAMPLE_MANIFEST), TCC_ERR_DRIVER);
+    ck_assert_str_eq(message,
+                     "cuModuleGetFunction: fake error (CUDA_ERROR_FAKE, 500): matmul__generic");
+    ck_assert_int_eq(load(PTX "no such instruction", NULL), TCC_ERR_DRIVER);
+    ck_assert_str_eq(message, "cuModuleLoadDataEx: fake error (CUDA_ERROR_FAKE, 218): "
+                              "ptxas fatal : no such instruction");
+    fake_cuda_fail("cuFuncSetAttribute", 1);
+    ck_assert_int_eq(load(PTX, NULL), TCC_ERR_DRIVER);
+}
+END_TEST
+
+START_TEST(ptx_needs_no_terminator)
+{
+    char image[sizeof PTX + 16];
+    tcc_program *p;
+    memset(image, 'x', sizeof image);
+    memcpy(image, PTX, sizeof PTX - 1);
+    ck_assert_int_eq(tcc_program_load(rt, image, sizeof PTX - 1, NULL, &p), TCC_OK);
+    ck_assert_str_eq(tcc_program_manifest(p), SAMPLE_MANIFEST);
+    tcc_program_destroy(p);
+}
+END_TEST
+
+START_TEST(loading_survives_every_allocation_that_fails)
+{
+    tcc_status status = TCC_ERR_MEMORY;
+    for (long n = 0; status == TCC_ERR_MEMORY; n++) {
+        tcc_program *p;
+        oom_fail_after(n);
+        status = tcc_program_load(rt, PTX, sizeof PTX - 1, NULL, &p);
+        oom_fail_after(-1);
+        ck_assert_int_lt(n, 100);
+        tcc_program_destroy(p);
+    }
+    ck_assert_int_eq(status, TCC_OK);
+}
+END_TEST
+
+START_TEST(no_driver_is_told)
+{
+    static const char *const symbols[] = {"cuInit", "cuDeviceGetCount", "no device"};
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        tcc_runtime *none;
+        message[0] = 0;
+        fake_cuda_fail(symbols[i], 100);
+        ck_assert_int_eq(tcc_runtime_create(&none, on_diagnostic, NULL), TCC_ERR_NO_DRIVER);
+        ck_assert_ptr_null(none);
+        ck_assert_str_ne(message, "");
+    }
+}
+END_TEST
+
+/* ---- queries ---------------------------------------------------------------------------- */
+
+START_TEST(a_kernel_says_what_it_takes)
+{
+    const tcc_kernel *k = tcc_program_kernel(prog, "matmul");
+    ck_assert_ptr_null(tcc_program_kernel(prog, "other"));
+    ck_assert_str_eq(tcc_kernel_name(k), "matmul");
+    ck_assert_uint_eq(tcc_kernel_dim_count(k), 4);
+    ck_assert_str_eq(tcc_kernel_dim_name(k, 3), "N");
+    ck_assert_ptr_null(tcc_kernel_dim_name(k, 4));
+    ck_assert_uint_eq(tcc_kernel_arg_count(k), 5);
+    ck_assert_str_eq(tcc_kernel_arg(k, 1)->name, "W");
+    ck_assert_str_eq(tcc_kernel_arg(k, 2)->type, "f32");
+    ck_assert_ptr_null(tcc_kernel_arg(k, 5));
+}
+END_TEST
+
+/* ---- devices ---------------------------------------------------------------------------- */
+
+START_TEST(device_memory_is_written_filled_and_read)
+{
+    uint64_t p;
+    char got[8] = "";
+    ck_assert_int_eq(tcc_device_alloc(dev, 8, &p), TCC_OK);
+    ck_assert_uint_eq(p % 256, 0);
+    ck_assert_int_eq(tcc_device_fill(dev, p, 'x', 8), TCC_OK);
+    ck_assert_int_eq(tcc_device_write(dev, p + 2, "abc", 3), TCC_OK);
+    ck_assert_int_eq(tcc_device_read(dev, got, p, 7), TCC_OK);
+    ck_assert_str_eq(got, "xxabcxx");
+    tcc_device_free(dev, p);
+    ck_assert_int_eq(tcc_device_alloc(dev, 0, &p), TCC_OK);
+    ck_assert_uint_ne(p, 0);
+    tcc_device_free(dev, p);
+    tcc_device_free(dev, 0);
+    ck_assert_str_eq(tcc_device_name(dev), "fake GPU 0");
+    ck_assert_int_eq(tcc_device_driver_version(dev), 13000);
+}
+END_TEST
+
+START_TEST(a_device_that_does_not_open_is_told)
+{
+    static const char *const symbols[] = {"cuDeviceGet", "cuDevicePrimaryCtxRetain",
+                                          "cuCtxSetCurrent"};
+    tcc_device *none;
+    ck_assert_int_eq(tcc_device_open(rt, 1, &none), TCC_ERR_DRIVER);
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        fake_cuda_fail(symbols[i], 2);
+        ck_assert_int_eq(tcc_device_open(rt, 0, &none), TCC_ERR_MEMORY);
+        ck_assert_ptr_null(none);
+    }
+}
+END_TEST
+
+static tcc_status enqueue(void *user)
+{
+    return *(tcc_status *)user;
+}
+
+START_TEST(timing_returns_what_fails)
+{
+    static const char *const symbols[] = {"cuEventCreate", "cuEventRecord", "cuEventSynchronize",
+                                          "cuEventElapsedTime"};
+    tcc_status inner = TCC_OK;
+    float ms = -1;
+    ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_OK);
+    ck_assert(ms >= 0);
+    inner = TCC_ERR_NO_VARIANT;
+    ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_ERR_NO_VARIANT);
+    inner = TCC_OK;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        fake_cuda_fail(symbols[i], 700);
+        ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_ERR_DRIVER);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch");
+    TCase *tcase = tcase_create("launch");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_launch_gets_grid_block_and_shared_memory);
+    tcase_add_test(tcase, parameters_are_packed_in_order);
+    tcase_add_test(tcase, small_shared_memory_is_not_asked_for);
+    tcase_add_test(tcase, tensor_maps_are_encoded_once_for_equal_arguments);
+    tcase_add_test(tcase, an_empty_output_launches_nothing);
+    tcase_add_test(tcase, the_variant_is_told_without_launching);
+    tcase_add_test(tcase, bad_arguments_launch_nothing);
+    tcase_add_test(tcase, threads_may_share_a_program);
+    tcase_add_test(tcase, a_failed_call_is_told_with_the_drivers_words);
+    tcase_add_test(tcase, bad_images_are_refused);
+    tcase_add_test(tcase, ptx_needs_no_terminator);
+    tcase_add_test(tcase, loading_survives_every_allocation_that_fails);
+    tcase_add_test(tcase, no_driver_is_told);
+    tcase_add_test(tcase, a_kernel_says_what_it_takes);
+    tcase_add_test(tcase, device_memory_is_written_filled_and_read);
+    tcase_add_test(tcase, a_device_that_does_not_open_is_told);
+    tcase_add_test(tcase, timing_returns_what_fails);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

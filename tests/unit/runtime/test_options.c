@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tools/tcc-run/options.h"
+
+#include <check.h>
+#include <string.h>
+
+static options o;
+static char why[256];
+
+/* Parses words separated by single spaces. */
+static bool parse(const char *line)
+{
+    static char text[4096];
+    char *argv[256], *state = NULL;
+    int argc = 0;
+    strcpy(text, line);
+    argv[argc++] = "tcc-run";
+    for (char *word = strtok_r(text, " ", &state); word; word = strtok_r(NULL, " ", &state))
+        argv[argc++] = word;
+    why[0] = 0;
+    return options_parse(argc, argv, &o, why, sizeof why);
+}
+
+START_TEST(values_follow_or_are_joined)
+{
+    ck_assert(parse("a.tile --size M=1,N=2 --size=K=0 --kernel k --seed=9 -D X=-3 -DY=4"));
+    ck_assert_str_eq(o.file, "a.tile");
+    ck_assert_int_eq(option_find(&o.sizes, "M")->extent, 1);
+    ck_assert_int_eq(option_find(&o.sizes, "K")->extent, 0);
+    ck_assert_ptr_null(option_find(&o.sizes, "X"));
+    ck_assert_str_eq(o.kernel, "k");
+    ck_assert_uint_eq(o.seed, 9);
+    ck_assert_int_eq(option_find(&o.defines, "X")->extent, -3);
+    ck_assert_int_eq(option_find(&o.defines, "Y")->extent, 4);
+    ck_assert_str_eq(o.target, "sm_90a");
+}
+END_TEST
+
+START_TEST(the_last_of_a_name_counts)
+{
+    ck_assert(parse("a.ptx --set a=0.5,b=1e-3 --set a=2"));
+    ck_assert(option_find(&o.scalars, "a")->number == 2);
+    ck_assert(option_find(&o.scalars, "b")->number == 1e-3);
+}
+END_TEST
+
+START_TEST(files_may_have_any_name)
+{
+    ck_assert(parse("a.ptx --input A=x,y=z.npy --output C=c.npy --misalign A,B"));
+    ck_assert_str_eq(option_find(&o.inputs, "A")->path, "x,y=z.npy");
+    ck_assert_str_eq(option_find(&o.outputs, "C")->path, "c.npy");
+    ck_assert_ptr_nonnull(option_find(&o.misaligned, "B"));
+}
+END_TEST
+
+START_TEST(checking_and_timing)
+{
+    ck_assert(parse("a.ptx --check"));
+    ck_assert(o.check && !o.bench && o.tolerance == 0);
+    ck_assert(parse("a.ptx --check=1e-2 --rows 7"));
+    ck_assert(o.check && o.tolerance == 1e-2 && o.rows == 7);
+    ck_assert(parse("a.ptx --against=cublas"));
+    ck_assert(o.bench && o.against == AGAINST_PRODUCT);
+    ck_assert(parse("a.ptx --against=cublas:relu_bias"));
+    ck_assert(o.against == AGAINST_RELU_BIAS);
+    ck_assert(parse("--script a --table t.md --timeout 5"));
+    ck_assert(o.script && o.table && o.timeout_s == 5);
+    ck_assert(parse("--help"));
+    ck_assert(o.help);
+    ck_assert(parse("--version"));
+    ck_assert(o.version);
+}
+END_TEST
+
+static const struct {
+    const char *line, *message;
+} faults[] = {
+    {"", "either a file or --script FILE is needed"},
+    {"a.ptx --script b", "either a file or --script FILE is needed"},
+    {"a.ptx --table t.md", "--table belongs to --script"},
+    {"a.ptx b.ptx", "two files: 'a.ptx' and 'b.ptx'"},
+    {"a.ptx --frobnicate", "unknown option '--frobnicate'"},
+    {"a.ptx --siz M=1", "unknown option '--siz'"},
+    {"a.ptx -x", "unknown option '-x'"},
+    {"a.ptx --size", "--size needs a value"},
+    {"a.ptx --size M", "bad value of --size: 'M'"},
+    {"a.ptx --size M=", "bad value of --size: 'M='"},
+    {"a.ptx --size =1", "bad value of --size: '=1'"},
+    {"a.ptx --size M=-1", "bad value of --size: 'M=-1'"},
+    {"a.ptx --size M=1x", "bad value of --size: 'M=1x'"},
+    {"a.ptx --size M=1,,N=2", "bad value of --size: 'M=1,,N=2'"},
+    {"a.ptx --size M=99999999999999999999", "bad value of --size: 'M=99999999999999999999'"},
+    {"a.ptx --set a=b", "bad value of --set: 'a=b'"},
+    {"a.ptx --input A", "bad value of --input: 'A'"},
+    {"a.ptx --misalign A=1", "bad value of --misalign: 'A=1'"},
+    {"a.ptx --check=no", "bad value of --check: 'no'"},
+    {"a.ptx --check=0", "bad value of --check: '0'"},
+    {"a.ptx --bench=1", "bad value of --bench: '1'"},
+    {"a.ptx --against=mkl", "bad value of --against: 'mkl'"},
+    {"a.ptx --rows 0", "bad value of --rows: '0'"},
+    {"a.ptx --seed -1", "bad value of --seed: '-1'"},
+    {"a.ptx --timeout 0", "bad value of --timeout: '0'"},
+    {"a.ptx --kernel=", "bad value of --kernel: ''"},
+};
+
+START_TEST(bad_usage_is_told)
+{
+    ck_assert(!parse(faults[_i].line));
+    ck_assert_str_eq(why, faults[_i].message);
+}
+END_TEST
+
+START_TEST(too_many_pairs_are_refused)
+{
+    char line[2048] = "a.ptx --size a=1";
+    for (int i = 1; i < MAX_PAIRS; i++)
+        strcat(line, ",a=1");
+    ck_assert(parse(line));
+    strcat(line, ",a=1");
+    ck_assert(!parse(line));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *tcase = tcase_create("options");
+    tcase_add_test(tcase, values_follow_or_are_joined);
+    tcase_add_test(tcase, the_last_of_a_name_counts);
+    tcase_add_test(tcase, files_may_have_any_name);
+    tcase_add_test(tcase, checking_and_timing);
+    tcase_add_loop_test(tcase, bad_usage_is_told, 0, (int)(sizeof faults / sizeof faults[0]));
+    tcase_add_test(tcase, too_many_pairs_are_refused);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,177 @@
+/* tcc-opt: run passes on textual IR. Everything it does is libtcc's public API.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tcc/tcc.h>
+
+enum { EXIT_PROGRAM = 1, EXIT_USAGE = 2 };
+
+static const char usage[] =
+    "usage: tcc-opt [options] FILE.tir\n"
+    "\n"
+    "Parses and verifies textual IR of any level, runs passes on it and prints it. '-' is standard\n"
+    "input or output.\n"
+    "\n"
+    "  --passes=A,B,…        run these, in this order; --list-passes shows all (default: none)\n"
+    "  -o FILE               write here (default: standard output)\n"
+    "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
+    "  --verify-each         verify the IR after every pass\n"
+    "  --time-passes         show where the time goes\n"
+    "  --list-passes         list the passes\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0, 1 for bad IR, 2 for bad usage.\n";
+
+typedef struct arguments {
+    tcc_compile_options options;
+    const char *input, *output, *passes;
+} arguments;
+
+static void on_diagnostic(const tcc_diagnostic *d, void *user)
+{
+    (void)user;
+    fputs(d->text, stderr);
+}
+
+static void on_print(const char *text, void *user)
+{
+    (void)user;
+    fputs(text, stderr);
+}
+
+__attribute__((format(printf, 1, 2), noreturn)) static void bad_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("tcc-opt: ", stderr);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs("\nTry 'tcc-opt --help'.\n", stderr);
+    exit(EXIT_USAGE);
+}
+
+static bool is_pass(const char *name, size_t n)
+{
+    const char *pass;
+    for (size_t i = 0; (pass = tcc_pass_name(i)); i++)
+        if (strlen(pass) == n && !memcmp(pass, name, n))
+            return true;
+    return false;
+}
+
+static void check_names(const arguments *a)
+{
+    const char *after = a->options.print_after;
+    for (const char *p = a->passes; *p;) {
+        size_t n = strcspn(p, ",");
+        if (!is_pass(p, n))
+            bad_usage("--passes: no pass is named '%.*s'; see --list-passes", (int)n, p);
+        p += n + (p[n] == ',');
+    }
+    if (after && strcmp(after, "all") != 0 && strcmp(after, "changed") != 0 &&
+        !is_pass(after, strlen(after)))
+        bad_usage("--print-after: no pass is named '%s'; see --list-passes", after);
+}
+
+static void list_passes(void)
+{
+    for (size_t i = 0; tcc_pass_name(i); i++)
+        printf("%-20s %s\n", tcc_pass_name(i), tcc_pass_summary(i));
+}
+
+static void parse_arguments(arguments *a, int argc, char **argv)
+{
+    enum { PASSES = 256, PRINT_AFTER, VERIFY_EACH, TIME_PASSES, LIST_PASSES, HELP, VERSION };
+    static const struct option options[] = {
+        {"passes", required_argument, NULL, PASSES},
+        {"print-after", required_argument, NULL, PRINT_AFTER},
+        {"verify-each", no_argument, NULL, VERIFY_EACH},
+        {"time-passes", no_argument, NULL, TIME_PASSES},
+        {"list-passes", no_argument, NULL, LIST_PASSES},
+        {"help", no_argument, NULL, HELP},
+        {"version", no_argument, NULL, VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1;)
+        switch (c) {
+        case 'o': a->output = optarg; break;
+        case PASSES: a->passes = optarg; break;
+        case PRINT_AFTER: a->options.print_after = optarg; break;
+        case VERIFY_EACH: a->options.verify_each = true; break;
+        case TIME_PASSES: a->options.time_passes = true; break;
+        case LIST_PASSES: list_passes(); exit(0);
+        case 'h':
+        case HELP: fputs(usage, stdout); exit(0);
+        case VERSION: printf("tcc-opt %s\n", tcc_version()); exit(0);
+        default: fputs("Try 'tcc-opt --help'.\n", stderr); exit(EXIT_USAGE);
+        }
+    if (optind != argc - 1)
+        bad_usage(optind < argc ? "more than one input file" : "no input file");
+    a->input = argv[optind];
+    a->options.file = strcmp(a->input, "-") != 0 ? a->input : "<stdin>";
+    check_names(a);
+}
+
+__attribute__((noreturn)) static void io_error(const char *name)
+{
+    fprintf(stderr, "tcc-opt: %s: %s\n", name, strerror(errno));
+    exit(EXIT_USAGE);
+}
+
+static char *read_input(const char *name, size_t *size)
+{
+    FILE *f = strcmp(name, "-") != 0 ? fopen(name, "rb") : stdin;
+    if (!f)
+        io_error(name);
+    size_t cap = 65536, len = 0;
+    char *data = malloc(cap);
+    for (size_t n; data && (n = fread(data + len, 1, cap - len, f)) > 0;)
+        if ((len += n) == cap) {
+            char *grown = realloc(data, cap *= 2);
+            if (!grown)
+                free(data);
+            data = grown;
+        }
+    if (!data || ferror(f))
+        io_error(name);
+    if (f != stdin)
+        fclose(f);
+    *size = len;
+    return data;
+}
+
+static void write_output(const char *name, const char *text)
+{
+    FILE *f = strcmp(name, "-") != 0 ? fopen(name, "wb") : stdout;
+    if (!f || fputs(text, f) < 0 || (f == stdout ? fflush(f) : fclose(f)) != 0)
+        io_error(name);
+}
+
+int main(int argc, char **argv)
+{
+    arguments a = {.options = {.struct_size = sizeof a.options, .print = on_print},
+                   .output = "-",
+                   .passes = ""};
+    parse_arguments(&a, argc, argv);
+    size_t size;
+    char *ir = read_input(a.input, &size), *out = NULL;
+    tcc_context *ctx = tcc_context_create();
+    if (!ctx) {
+        fputs("tcc-opt: out of memory\n", stderr);
+        return EXIT_PROGRAM;
+    }
+    tcc_context_on_diagnostic(ctx, on_diagnostic, NULL);
+    tcc_status status = tcc_opt(ctx, ir, size, a.passes, &a.options, &out);
+    if (!status)
+        write_output(a.output, out);
+    tcc_text_destroy(out);
+    tcc_context_destroy(ctx);
+    free(ir);
+    return status ? EXIT_PROGRAM : 0;
+}

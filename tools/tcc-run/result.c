@@ -42,9 +42,10 @@ static void print_bench(FILE *out, const bench_result *b)
 void result_print(FILE *out, const run_result *r)
 {
     if (r->kernel[0])
-        fprintf(out, "kernel   %s on %s, driver %d.%d\ndims     %s\nvariant  %s\n", r->kernel,
-                r->device, r->driver_version / 1000, r->driver_version % 1000 / 10, r->dims,
-                r->variant);
+        fprintf(out, "kernel   %s on %s, driver %d.%d\ndims     %s\n", r->kernel, r->device,
+                r->driver_version / 1000, r->driver_version % 1000 / 10, r->dims);
+    if (r->variant[0])
+        fprintf(out, "variant  %s\n", r->variant);
     if (r->ms > 0)
         fprintf(out, "launch   %.3f ms, cold\n", r->ms);
     if (r->check.done)

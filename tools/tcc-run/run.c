@@ -361,6 +361,9 @@ void run_case(session *s, const options *o, run_result *out)
     if (l)
         launch_free(s, l);
     keep_message(s, out);
-    /* A kernel that failed may have taken the context with it. */
+    /* A kernel that failed may have taken the context with it, which has been told already. */
+    bool quiet = s->quiet;
+    s->quiet = true;
     out->driver_failed = out->status == EXIT_FAILED && s->dev && tcc_device_sync(s->dev);
+    s->quiet = quiet;
 }

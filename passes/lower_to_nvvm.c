@@ -491,6 +491,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
     f->body = l.body;
     tcc_attr_set_int(ir, &f->attrs, "block", tcc_schedule_threads(&l.s));
+    tcc_attr_set_int(ir, &f->attrs, "min_ctas", 1); /* setmaxnreg needs a register cap: C7508 */
     tcc_attr_set_int(ir, &f->attrs, "smem_bytes", l.smem_bytes);
     tcc_attr_set(ir, &f->attrs, "params", tcc_low_list(&l, l.params.len, l.params.data),
                  (tcc_loc){0, 0});

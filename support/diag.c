@@ -9,6 +9,26 @@
 
 enum { MAX_SHOWN_LINE = 200 }; /* longer source lines are cut around the column */
 
+const char *tcc_status_name(tcc_status status)
+{
+    static const char *const names[] = {
+        [TCC_OK] = "ok",
+        [TCC_ERR_SYNTAX] = "syntax error",
+        [TCC_ERR_TYPE] = "type error",
+        [TCC_ERR_TARGET] = "does not fit the target",
+        [TCC_ERR_UNSUPPORTED] = "not supported yet",
+        [TCC_ERR_MEMORY] = "out of memory",
+        [TCC_ERR_INTERNAL] = "internal error",
+        [TCC_ERR_ARGUMENT] = "bad argument",
+        [TCC_ERR_IO] = "input or output failed",
+        [TCC_ERR_TOOL] = "external tool failed",
+        [TCC_ERR_NO_DRIVER] = "no GPU driver",
+        [TCC_ERR_DRIVER] = "GPU driver error",
+        [TCC_ERR_NO_VARIANT] = "no variant is valid for these arguments",
+    };
+    return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown status";
+}
+
 static const char *const severity_name[] = {"note", "warning", "error"};
 
 /* The source line of loc, and its length. Lines are found by scanning: errors are rare. */

@@ -6,8 +6,8 @@
 
 #include "support/str.h"
 
-/* Appends the shortest decimal that reads back as v. It has a point or an exponent, so that no
- * integer looks like it; or it is inf, -inf or nan. */
+/* Appends a decimal that reads back as v, of as few of 15 to 17 digits as that takes. It has a
+ * point or an exponent, so that no integer looks like it; or it is inf, -inf or nan. */
 void tcc_str_double(tcc_str *s, double v);
 
 /* Reads a whole text of n bytes as a decimal or hexadecimal (0x1.8p-3) number, inf or nan, with or

@@ -127,9 +127,11 @@ static tcc_token take(tcc_lexer *l, tcc_token t, int kind, size_t skip, size_t n
 static tcc_token bad(tcc_lexer *l, tcc_token t, size_t n)
 {
     char c = *l->p;
-    if (l->diag && c == '"')
+    bool quiet = !l->diag || l->bad_line == l->line;
+    l->bad_line = l->line;
+    if (!quiet && c == '"')
         tcc_error(l->diag, TCC_ERR_SYNTAX, t.loc, "string is not closed on its line");
-    else if (l->diag)
+    else if (!quiet)
         tcc_error(l->diag, TCC_ERR_SYNTAX, t.loc,
                   c > ' ' && c < 127 ? "unexpected character '%c'" : "unexpected byte 0x%02x",
                   (unsigned char)c);

@@ -32,8 +32,9 @@ typedef struct tcc_token {
 typedef struct tcc_lexer {
     const char *p, *end, *line_start;
     uint32_t line;
-    bool fresh_line; /* no token on this line yet */
-    tcc_diag *diag;  /* NULL: errors are not reported */
+    uint32_t bad_line; /* the last with an error: one a line is enough */
+    bool fresh_line;   /* no token on this line yet */
+    tcc_diag *diag;    /* NULL: errors are not reported */
 } tcc_lexer;
 
 tcc_lexer tcc_lexer_create(const char *text, size_t size, tcc_diag *diag);

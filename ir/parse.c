@@ -250,7 +250,8 @@ static bool parse_attr(parser *p, tcc_attr *out, unsigned depth)
     case TOK_FLOAT:
         out->kind = TCC_ATTR_FLOAT;
         next(p);
-        return tcc_double_parse(t.text, t.n, &out->f) || FAIL(p, t.loc, "malformed number");
+        return tcc_double_parse(t.text, t.n, &out->f) ||
+               FAIL(p, t.loc, "malformed or too large number '%.*s'", SHOWN(t));
     case TOK_STRING: out->kind = TCC_ATTR_STR; return read_string(p, &out->s);
     case TOK_IDENT:
         *out = (tcc_attr){.kind = TCC_ATTR_STR, .s = intern(p, t)};
@@ -455,7 +456,6 @@ static bool at_func(const parser *p)
 /* After an error: on to the next op of this block, over any regions, or to the block's end. */
 static void skip_op(parser *p, tcc_loc start)
 {
-    p->lex.diag = NULL; /* one error an op */
     for (unsigned depth = 0; p->tok.kind != TOK_END && !at_func(p); next(p)) {
         if (!depth && p->tok.starts_line && !same_loc(p->tok.loc, start))
             break;
@@ -469,7 +469,6 @@ static void skip_op(parser *p, tcc_loc start)
             p->in_attrs = false;
         }
     }
-    p->lex.diag = p->diag;
 }
 
 static void parse_ops(parser *p, tcc_block *block);

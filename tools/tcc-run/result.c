@@ -64,7 +64,7 @@ void result_print_row(FILE *out, const run_result *r)
         fprintf(out, " %.2e", r->check.error);
     if (r->bench.done)
         fprintf(out, " %.1f TFLOP/s", r->bench.tflops);
-    else
+    else if (r->ms > 0)
         fprintf(out, " %.3f ms", r->ms);
     if (r->bench.against)
         fprintf(out, ", cuBLASLt %.1f / %.1f, ratio %.3f / %.3f", r->bench.lt_default,
@@ -101,8 +101,10 @@ void result_print_table_row(FILE *out, const char *file, const run_result *r)
         fputs(" |", out);
     if (b->done)
         fprintf(out, " %.2f us | %.1f |", b->us, b->tflops);
-    else
+    else if (r->ms > 0)
         fprintf(out, " %.1f us, cold | |", 1000 * r->ms);
+    else
+        fputs(" | |", out);
     if (b->against)
         fprintf(out, " %.1f / %.1f | %.3f / %.3f |", b->lt_default, b->lt_best,
                 b->tflops / b->lt_default, b->tflops / b->lt_best);

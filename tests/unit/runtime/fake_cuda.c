@@ -11,17 +11,20 @@
 
 #include "runtime/cuda_driver.h"
 #include "tools/tcc-run/element.h"
+#include "tools/tcc-run/json.h"
 
 enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218 };
 enum { MAX_LAUNCHES = 16, MAX_FUNCTIONS = 32 };
 
 struct CUfunc_st {
+    CUmodule module;
     char entry[64];
     int max_smem_bytes;
 };
 
 struct CUmod_st {
     char *image;
+    char *manifest; /* NULL where the image has none */
     struct CUfunc_st functions[MAX_FUNCTIONS];
     int n_functions;
 };
@@ -165,6 +168,22 @@ ENTRY(cuCtxSynchronize, (void))
     return CUDA_SUCCESS;
 }
 
+/* The manifest in the image's comments, joined. */
+static char *copy_manifest(const char *image)
+{
+    const char *p = strstr(image, "//! ");
+    if (!p)
+        return NULL;
+    char *out = calloc(1, strlen(p) + 1), *end = out;
+    while (!strncmp(p, "//! ", 4)) {
+        size_t len = strcspn(p, "\n");
+        memcpy(end, p + 4, len - 4);
+        end += len - 4;
+        p += len + (p[len] == '\n');
+    }
+    return out;
+}
+
 ENTRY(cuModuleLoadDataEx,
       (CUmodule * module, const void *image, unsigned n_options, int *options, void **values))
 {
@@ -177,6 +196,7 @@ ENTRY(cuModuleLoadDataEx,
     }
     *module = calloc(1, sizeof **module);
     (*module)->image = strdup(image);
+    (*module)->manifest = copy_manifest(image);
     n_alive++;
     return CUDA_SUCCESS;
 }
@@ -184,6 +204,7 @@ ENTRY(cuModuleLoadDataEx,
 ENTRY(cuModuleUnload, (CUmodule module))
 {
     free(module->image);
+    free(module->manifest);
     free(module);
     n_alive--;
     return CUDA_SUCCESS;
@@ -197,6 +218,7 @@ ENTRY(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *
         return NOT_FOUND;
     *function = &module->functions[module->n_functions++];
     snprintf((*function)->entry, sizeof(*function)->entry, "%s", name);
+    (*function)->module = module;
     (*function)->max_smem_bytes = -1;
     return CUDA_SUCCESS;
 }
@@ -226,44 +248,87 @@ ENTRY(cuTensorMapEncodeTiled,
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
+/* A launch of fake_product: its parameters, found by the manifest's names. */
+typedef struct call {
+    void *a, *b, *c, *bias;
+    int m, n, k;
+} call;
+
+static const char *find_params(const char *manifest, const char *entry)
+{
+    const char *kernel, *variant, *kernels = json_member(manifest, "kernels");
+    for (size_t i = 0; (kernel = json_element(kernels, i)); i++)
+        for (size_t j = 0; (variant = json_element(json_member(kernel, "variants"), j)); j++)
+            if (json_is_string(json_member(variant, "entry"), entry))
+                return json_member(variant, "params");
+    return NULL;
+}
+
+/* Every kind of parameter begins with what is wanted: an address or an extent. */
+static call read_call(const char *params, void **values)
+{
+    call c = {0};
+    const struct {
+        const char *name;
+        void **out;
+    } pointers[] = {{"A", &c.a}, {"B", &c.b}, {"C", &c.c}, {"bias", &c.bias}};
+    const struct {
+        const char *name;
+        int *out;
+    } extents[] = {{"M", &c.m}, {"N", &c.n}, {"K", &c.k}};
+    const char *param;
+    for (size_t i = 0; (param = json_element(params, i)); i++) {
+        const char *map = json_member(json_member(param, "tensor_map"), "arg");
+        const char *pointer = map ? map : json_member(param, "pointer");
+        for (size_t j = 0; j < 4; j++)
+            if (json_is_string(pointer, pointers[j].name))
+                memcpy(pointers[j].out, values[i], sizeof(void *));
+        for (size_t j = 0; j < 3; j++)
+            if (json_is_string(json_member(param, "dim"), extents[j].name))
+                memcpy(extents[j].out, values[i], sizeof(int));
+    }
+    return c;
+}
+
 static bool ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && !strcmp(text + n - m, end);
 }
 
-static void product(const char *entry, void **params)
+static void product(const call *c, const char *kernel)
 {
-    const elem_type *f16 = elem_type_find("f16");
-    void *a = *(void **)params[0], *b = *(void **)params[1], *c = *(void **)params[2];
-    int m = *(int *)params[3], n = *(int *)params[4], k = *(int *)params[5];
-    if (ends_with(entry, "_skip"))
-        return;
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) {
-            double sum = ends_with(entry, "_wrong") ? 0.5 : 0;
-            for (int l = 0; l < k; l++) {
-                double x = elem_get(f16, a, (size_t)(i * k + l));
-                sum += x * elem_get(f16, b, (size_t)(l * n + j));
-            }
-            elem_set(f16, c, (size_t)(i * n + j), sum);
+    const elem_type *f16 = elem_type_find("f16"), *f32 = elem_type_find("f32");
+    size_t m = (size_t)c->m, n = (size_t)c->n, k = (size_t)c->k;
+    for (size_t i = 0; i < m && !ends_with(kernel, "_skip"); i++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = ends_with(kernel, "_wrong") ? 0.5 : 0;
+            for (size_t l = 0; l < k; l++)
+                sum += elem_get(f16, c->a, i * k + l) * elem_get(f16, c->b, l * n + j);
+            sum += c->bias ? elem_get(f32, c->bias, j) : 0;
+            elem_set(f16, c->c, i * n + j, c->bias && sum < 0 ? 0 : sum);
         }
-    if (ends_with(entry, "_stray"))
-        elem_set(f16, c, (size_t)(m * n), 1);
+    if (ends_with(kernel, "_stray"))
+        elem_set(f16, c->c, m * n, 1);
 }
 
-static void run(const char *entry, void **params)
+static void run(CUfunction function, void **params)
 {
-    if (strncmp(entry, "fake_product", 12))
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "%s", function->entry);
+    if (ends_with(kernel, "__generic"))
+        *strstr(kernel, "__generic") = 0;
+    if (strncmp(kernel, "fake_product", 12))
         return;
-    if (ends_with(entry, "_crash"))
+    if (ends_with(kernel, "_crash"))
         abort();
-    while (ends_with(entry, "_hang"))
+    while (ends_with(kernel, "_hang"))
         pause();
-    if (ends_with(entry, "_lost"))
-        lost = true;
-    else
-        product(entry, params);
+    lost = ends_with(kernel, "_lost");
+    const char *list = find_params(function->module->manifest, function->entry);
+    call c = read_call(list, params);
+    if (!lost)
+        product(&c, kernel);
 }
 
 ENTRY(cuLaunchKernel,
@@ -286,7 +351,7 @@ ENTRY(cuLaunchKernel,
             memcpy(&l->params[i], params[i], sizeof l->params[i]);
     }
     pthread_mutex_unlock(&mutex);
-    run(function->entry, params);
+    run(function, params);
     return CUDA_SUCCESS;
 }
 

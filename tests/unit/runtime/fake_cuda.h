@@ -1,11 +1,15 @@
 /* fake_cuda: a libcuda.so.1 without a GPU. Device memory is host memory, calls are recorded and can
- * be made to fail, and kernels named fake_product… run on the CPU:
+ * be made to fail, and kernels whose names begin with fake_product are computed on the CPU:
  *
- *     fake_product(A, B, C, M, N, K)     C[m,n] = sum(k) A[m,k] * B[k,n] in f16
+ *     kernel fake_product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])
+ *     {
+ *         C[m, n] = sum(k) A[m, k] * B[k, n];
+ *     }
  *
- * with A, B and C as pointers or tensor maps. Endings of the name choose a fault: …_skip writes
- * nothing, …_wrong rounds badly, …_stray writes past the end, …_lost makes every later call fail,
- * …_hang never returns, …_crash ends the process.
+ * with + bias[n] and relu where there is a bias: f32[N]. Which parameter is what is read from the
+ * manifest in the PTX. Endings of the name choose a fault: _skip writes nothing, _wrong adds to the
+ * sum, _stray writes past the end, _lost makes every later call fail, _hang never returns, _crash
+ * ends the process.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_RUNTIME_FAKE_CUDA_H

@@ -130,9 +130,11 @@ static LLVMValueRef constant(const tcc_lower *l, const tcc_op *op)
     const tcc_named_attr *value = tcc_attr_find(&op->attrs, "value");
     tcc_scalar elem = op->results[0].type->elem;
     LLVMTypeRef type = l->types[elem];
-    if (value && value->value.kind == TCC_ATTR_INT)
-        return is_float(elem) ? LLVMConstReal(type, (double)value->value.i)
-                              : LLVMConstInt(type, (unsigned long long)value->value.i, !is_unsigned(elem));
+    if (value && value->value.kind == TCC_ATTR_INT) {
+        int64_t i = value->value.i;
+        return is_float(elem) ? LLVMConstReal(type, (double)i)
+                              : LLVMConstInt(type, (unsigned long long)i, !is_unsigned(elem));
+    }
     if (value && value->value.kind == TCC_ATTR_FLOAT && is_float(elem))
         return LLVMConstReal(type, value->value.f);
     return NULL;

@@ -26,6 +26,11 @@ void tcc_nvptx_initialize(void)
     LLVMInitializeNVPTXAsmPrinter();
 }
 
+static LLVMValueRef attr_i32(const tcc_lower *l, const tcc_op *op, const char *name)
+{
+    return tcc_lower_i32(l, tcc_attr_int(&op->attrs, name, 0));
+}
+
 /* ---- kernels --------------------------------------------------------------------------- */
 
 static void add_string_attribute(tcc_lower *l, LLVMAttributeIndex at, const char *name,
@@ -115,7 +120,7 @@ static LLVMTypeRef access_type(const access *a)
     return a->words > 1 ? LLVMVectorType(a->word, a->words) : a->word;
 }
 
-static LLVMValueRef offset_bytes(const tcc_lower *l, LLVMValueRef pointer, unsigned bytes)
+static LLVMValueRef offset_bytes(const tcc_lower *l, LLVMValueRef pointer, int64_t bytes)
 {
     LLVMValueRef offset = tcc_lower_i32(l, bytes);
     return bytes ? LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], pointer, &offset, 1, "")
@@ -146,40 +151,44 @@ static void store_words(const tcc_lower *l, const access *a, LLVMValueRef pointe
     LLVMSetAlignment(LLVMBuildStore(l->builder, v, pointer), a->words * a->word_bytes);
 }
 
-/* Loads one access where `guard` holds, and zeros where it does not. */
-static void load_words_if(const tcc_lower *l, const access *a, LLVMValueRef guard,
-                          LLVMValueRef pointer, LLVMValueRef *words)
+/* Which of the four rows an access takes: b8, b16, b32, vec. */
+static tcc_ptx_id row_of(const access *a, const tcc_ptx_id rows[4])
 {
+    return rows[a->words > 1 ? 3 : a->word_bytes / 2];
+}
+
+/* Loads one access where `guard` holds, and zeros where it does not. The displacement is part of
+ * the instruction: an address of its own for each access would cost LLVM's strength reduction
+ * time that grows with the square of their number. */
+static void load_words_if(const tcc_lower *l, const access *a, LLVMValueRef guard,
+                          LLVMValueRef pointer, int64_t disp_bytes, LLVMValueRef *words)
+{
+    static const tcc_ptx_id rows[] = {TCC_PTX_ld_global_b8, TCC_PTX_ld_global_b16,
+                                      TCC_PTX_ld_global_b32, TCC_PTX_ld_global_vec};
     for (unsigned i = 0; i < a->words; i++)
         words[i] = LLVMConstNull(a->word);
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);
-    if (a->words > 1)
-        TCC_PTX_ADD(&p, ld_global_vec, .guard = {guard}, .r = {.list = words, .n = a->words},
-                    .addr = {pointer});
-    else if (a->word_bytes == 4)
-        TCC_PTX_ADD(&p, ld_global_b32, .guard = {guard}, .r = {words[0]}, .addr = {pointer});
-    else if (a->word_bytes == 2)
-        TCC_PTX_ADD(&p, ld_global_b16, .guard = {guard}, .r = {words[0]}, .addr = {pointer});
-    else
-        TCC_PTX_ADD(&p, ld_global_b8, .guard = {guard}, .r = {words[0]}, .addr = {pointer});
+    tcc_ptx_add(&p, tcc_ptx_info_get(row_of(a, rows)),
+                &(const tcc_ptx_ld_global_vec_args){.guard = {.in = guard},
+                                                    .r = {.list = words, .n = a->words},
+                                                    .addr = {.in = pointer},
+                                                    .disp = {.in = tcc_lower_i32(l, disp_bytes)}});
     memcpy(words, tcc_ptx_end(&p), a->words * sizeof *words);
 }
 
 static void store_words_if(const tcc_lower *l, const access *a, LLVMValueRef guard,
-                           LLVMValueRef pointer, const LLVMValueRef *words)
+                           LLVMValueRef pointer, int64_t disp_bytes, const LLVMValueRef *words)
 {
+    static const tcc_ptx_id rows[] = {TCC_PTX_st_global_b8, TCC_PTX_st_global_b16,
+                                      TCC_PTX_st_global_b32, TCC_PTX_st_global_vec};
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);
-    if (a->words > 1)
-        TCC_PTX_ADD(&p, st_global_vec, .guard = {guard}, .addr = {pointer},
-                    .a = {.list = words, .n = a->words});
-    else if (a->word_bytes == 4)
-        TCC_PTX_ADD(&p, st_global_b32, .guard = {guard}, .addr = {pointer}, .a = {words[0]});
-    else if (a->word_bytes == 2)
-        TCC_PTX_ADD(&p, st_global_b16, .guard = {guard}, .addr = {pointer}, .a = {words[0]});
-    else
-        TCC_PTX_ADD(&p, st_global_b8, .guard = {guard}, .addr = {pointer}, .a = {words[0]});
+    tcc_ptx_add(&p, tcc_ptx_info_get(row_of(a, rows)),
+                &(const tcc_ptx_st_global_vec_args){.guard = {.in = guard},
+                                                    .addr = {.in = pointer},
+                                                    .disp = {.in = tcc_lower_i32(l, disp_bytes)},
+                                                    .a = {.list = words, .n = a->words}});
     tcc_ptx_end(&p);
 }
 
@@ -190,16 +199,16 @@ static bool is_true(LLVMValueRef v)
 
 /* Loads a vec; guard is NULL or constant true where the load is not conditional. */
 static void load(tcc_lower *l, const tcc_value *result, LLVMValueRef pointer, LLVMValueRef guard,
-                 int64_t align)
+                 int64_t align, int64_t disp_bytes)
 {
     access a = plan_access(l, result->type, align);
     LLVMValueRef *words = TCC_NEW_ARRAY(l->arena, LLVMValueRef, a.n * a.words);
     for (unsigned i = 0; i < a.n; i++) {
-        LLVMValueRef at = offset_bytes(l, pointer, i * a.words * a.word_bytes);
+        int64_t disp = disp_bytes + i * a.words * a.word_bytes;
         if (!guard || is_true(guard))
-            load_words(l, &a, at, words + i * a.words);
+            load_words(l, &a, offset_bytes(l, pointer, disp), words + i * a.words);
         else
-            load_words_if(l, &a, guard, at, words + i * a.words);
+            load_words_if(l, &a, guard, pointer, disp, words + i * a.words);
     }
     tcc_lower_set(l, result,
                   tcc_lower_bitcast(l, words, a.n * a.words, l->types[result->type->elem],
@@ -207,17 +216,17 @@ static void load(tcc_lower *l, const tcc_value *result, LLVMValueRef pointer, LL
 }
 
 static void store(tcc_lower *l, const tcc_value *v, LLVMValueRef pointer, LLVMValueRef guard,
-                  int64_t align)
+                  int64_t align, int64_t disp_bytes)
 {
     access a = plan_access(l, v->type, align);
     const LLVMValueRef *words = tcc_lower_bitcast(
         l, tcc_lower_elems(l, v), tcc_lower_count(v->type), a.word, a.n * a.words);
     for (unsigned i = 0; i < a.n; i++) {
-        LLVMValueRef at = offset_bytes(l, pointer, i * a.words * a.word_bytes);
+        int64_t disp = disp_bytes + i * a.words * a.word_bytes;
         if (!guard || is_true(guard))
-            store_words(l, &a, at, words + i * a.words);
+            store_words(l, &a, offset_bytes(l, pointer, disp), words + i * a.words);
         else
-            store_words_if(l, &a, guard, at, words + i * a.words);
+            store_words_if(l, &a, guard, pointer, disp, words + i * a.words);
     }
 }
 
@@ -241,29 +250,34 @@ static int64_t alignment(const tcc_op *op, const tcc_type *type)
     return tcc_attr_int(&op->attrs, "align", tcc_scalar_bits(type->elem) / 8);
 }
 
+static int64_t displacement(const tcc_op *op, const tcc_type *type)
+{
+    return tcc_attr_int(&op->attrs, "disp", 0) * tcc_scalar_bits(type->elem) / 8;
+}
+
 /* False when op is none of these. */
 static bool lower_access(tcc_lower *l, const tcc_op *op)
 {
     switch (op->code) {
     case TCC_OP_nvvm_ld_shared:
         load(l, op->results, shared_pointer(l, TCC_VIEW(nvvm_ld_shared, op)->addr), NULL,
-             MAX_ACCESS_BYTES);
+             MAX_ACCESS_BYTES, 0);
         return true;
     case TCC_OP_nvvm_st_shared: {
         const tcc_nvvm_st_shared_operands *o = TCC_VIEW(nvvm_st_shared, op);
-        store(l, o->a, shared_pointer(l, o->addr), NULL, MAX_ACCESS_BYTES);
+        store(l, o->a, shared_pointer(l, o->addr), NULL, MAX_ACCESS_BYTES, 0);
         return true;
     }
     case TCC_OP_nvvm_ld_global: {
         const tcc_nvvm_ld_global_operands *o = TCC_VIEW(nvvm_ld_global, op);
         load(l, op->results, global_pointer(l, o->base, o->offset), tcc_lower_scalar(l, o->pred),
-             alignment(op, op->results[0].type));
+             alignment(op, op->results[0].type), displacement(op, op->results[0].type));
         return true;
     }
     case TCC_OP_nvvm_st_global: {
         const tcc_nvvm_st_global_operands *o = TCC_VIEW(nvvm_st_global, op);
         store(l, o->a, global_pointer(l, o->base, o->offset), tcc_lower_scalar(l, o->pred),
-              alignment(op, o->a->type));
+              alignment(op, o->a->type), displacement(op, o->a->type));
         return true;
     }
     default: return false;
@@ -324,12 +338,13 @@ static void add_wgmma(tcc_lower *l, product_run *run, const tcc_op *op)
     tcc_ptx_arg acc = run_made(run, o->acc, &first)
                           ? tcc_ptx_chain(first, n)
                           : (tcc_ptx_arg){.list = tcc_lower_elems(l, o->acc), .n = n};
-    first = TCC_PTX_ADD(
-        &run->ptx, wgmma, .acc = acc, .n = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "n", 0))},
-        .type = {.text = tcc_attr_str(&op->attrs, "type", "")}, .a = {tcc_lower_scalar(l, o->a)},
-        .b = {tcc_lower_scalar(l, o->b)}, .scale_d = {tcc_lower_scalar(l, o->scale_d)},
-        .trans_a = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "trans_a", 0))},
-        .trans_b = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "trans_b", 0))});
+    first = TCC_PTX_ADD(&run->ptx, wgmma, .acc = acc, .n = {.in = attr_i32(l, op, "n")},
+                        .type = {.text = tcc_attr_str(&op->attrs, "type", "")},
+                        .a = {.in = tcc_lower_scalar(l, o->a)},
+                        .b = {.in = tcc_lower_scalar(l, o->b)},
+                        .scale_d = {.in = tcc_lower_scalar(l, o->scale_d)},
+                        .trans_a = {.in = attr_i32(l, op, "trans_a")},
+                        .trans_b = {.in = attr_i32(l, op, "trans_b")});
     TCC_PUSH(l->arena, &run->made, (made_value){&op->results[0], first});
 }
 
@@ -346,9 +361,8 @@ static void add_wait(tcc_lower *l, product_run *run, const tcc_op *op)
         memcpy(list + n, tcc_lower_elems(l, op->operands[i]), count * sizeof *list);
         n += count;
     }
-    unsigned first =
-        TCC_PTX_ADD(&run->ptx, wgmma_wait, .acc = {.list = list, .n = n},
-                    .pending = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "pending", 0))});
+    unsigned first = TCC_PTX_ADD(&run->ptx, wgmma_wait, .acc = {.list = list, .n = n},
+                                 .pending = {.in = attr_i32(l, op, "pending")});
     for (unsigned i = 0; i < op->n_results; i++) {
         TCC_PUSH(l->arena, &run->made, (made_value){&op->results[i], first});
         first += tcc_lower_count(op->results[i].type);
@@ -387,50 +401,51 @@ static LLVMValueRef special_register(const tcc_lower *l, const char *intrinsic)
 static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op,
                             const LLVMValueRef *x)
 {
-    LLVMValueRef pending = tcc_lower_i32(l, tcc_attr_int(&op->attrs, "pending", 0));
     switch (op->code) {
-    case TCC_OP_nvvm_uniform: TCC_PTX_ADD(p, shfl_idx, .a = {x[0]}); return true;
+    case TCC_OP_nvvm_uniform: TCC_PTX_ADD(p, shfl_idx, .a = {.in = x[0]}); return true;
     case TCC_OP_nvvm_elect: TCC_PTX_ADD(p, elect); return true;
     case TCC_OP_nvvm_barrier:
-        TCC_PTX_ADD(p, bar_sync, .id = {x[0]}, .threads = {x[1]});
+        TCC_PTX_ADD(p, bar_sync, .id = {.in = x[0]}, .threads = {.in = x[1]});
         return true;
     case TCC_OP_nvvm_setmaxnreg:
         TCC_PTX_ADD(p, setmaxnreg, .action = {.text = tcc_attr_str(&op->attrs, "action", "")},
-                    .count = {tcc_lower_i32(l, tcc_attr_int(&op->attrs, "count", 0))});
+                    .count = {.in = attr_i32(l, op, "count")});
         return true;
     case TCC_OP_nvvm_mbarrier_init:
-        TCC_PTX_ADD(p, mbarrier_init, .bar = {x[0]}, .count = {x[1]});
+        TCC_PTX_ADD(p, mbarrier_init, .bar = {.in = x[0]}, .count = {.in = x[1]});
         return true;
-    case TCC_OP_nvvm_mbarrier_arrive: TCC_PTX_ADD(p, mbarrier_arrive, .bar = {x[0]}); return true;
+    case TCC_OP_nvvm_mbarrier_arrive:
+        TCC_PTX_ADD(p, mbarrier_arrive, .bar = {.in = x[0]});
+        return true;
     case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
-        TCC_PTX_ADD(p, mbarrier_arrive_expect_tx, .bar = {x[0]}, .bytes = {x[1]});
+        TCC_PTX_ADD(p, mbarrier_arrive_expect_tx, .bar = {.in = x[0]}, .bytes = {.in = x[1]});
         return true;
     case TCC_OP_nvvm_mbarrier_wait:
-        TCC_PTX_ADD(p, mbarrier_wait, .bar = {x[0]}, .parity = {x[1]});
+        TCC_PTX_ADD(p, mbarrier_wait, .bar = {.in = x[0]}, .parity = {.in = x[1]});
         return true;
     case TCC_OP_nvvm_fence_mbarrier_init: TCC_PTX_ADD(p, fence_mbarrier_init); return true;
     case TCC_OP_nvvm_fence_proxy_async: TCC_PTX_ADD(p, fence_proxy_async); return true;
     case TCC_OP_nvvm_prefetch_tensormap:
-        TCC_PTX_ADD(p, prefetch_tensormap, .map = {x[0]});
+        TCC_PTX_ADD(p, prefetch_tensormap, .map = {.in = x[0]});
         return true;
     case TCC_OP_nvvm_tma_load:
-        TCC_PTX_ADD(p, tma_load, .dst = {x[0]}, .map = {x[1]}, .bar = {x[2]},
+        TCC_PTX_ADD(p, tma_load, .dst = {.in = x[0]}, .map = {.in = x[1]}, .bar = {.in = x[2]},
                     .at = {.list = x + 3, .n = op->n_operands - 3});
         return true;
     case TCC_OP_nvvm_tma_store:
-        TCC_PTX_ADD(p, tma_store, .src = {x[0]}, .map = {x[1]},
+        TCC_PTX_ADD(p, tma_store, .src = {.in = x[0]}, .map = {.in = x[1]},
                     .at = {.list = x + 2, .n = op->n_operands - 2});
         return true;
     case TCC_OP_nvvm_bulk_commit: TCC_PTX_ADD(p, bulk_commit); return true;
     case TCC_OP_nvvm_bulk_wait:
         if (tcc_attr_int(&op->attrs, "read", 0))
-            TCC_PTX_ADD(p, bulk_wait_read, .pending = {pending});
+            TCC_PTX_ADD(p, bulk_wait_read, .pending = {.in = attr_i32(l, op, "pending")});
         else
-            TCC_PTX_ADD(p, bulk_wait, .pending = {pending});
+            TCC_PTX_ADD(p, bulk_wait, .pending = {.in = attr_i32(l, op, "pending")});
         return true;
     case TCC_OP_nvvm_stmatrix: {
         const tcc_value *a = TCC_VIEW(nvvm_stmatrix, op)->a;
-        TCC_PTX_ADD(p, stmatrix, .addr = {x[0]},
+        TCC_PTX_ADD(p, stmatrix, .addr = {.in = x[0]},
                     .a = {.list = tcc_lower_elems(l, a), .n = tcc_lower_count(a->type)});
         return true;
     }
@@ -462,7 +477,8 @@ const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
         tcc_lower_set_scalar(l, op->results, special_register(l, "llvm.nvvm.read.ptx.sreg.tid.x"));
         return op;
     case TCC_OP_nvvm_ctaid:
-        tcc_lower_set_scalar(l, op->results, special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
+        tcc_lower_set_scalar(l, op->results,
+                             special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
         return op;
     case TCC_OP_nvvm_smem_base: tcc_lower_set_scalar(l, op->results, smem_base(l)); return op;
     default:

@@ -7,41 +7,30 @@
 
 /* ---- the table ------------------------------------------------------------------------- */
 
-typedef enum tcc_ptx_effects {
-    PURE = 0,
-    VOLATILE = 1,   /* neither removed nor merged */
-    MEMORY = 2,     /* nor is any access to memory moved across it */
-    CONVERGENT = 4  /* nor is it made to depend on further conditions */
-} tcc_ptx_effects;
+/* Effects as they are written in ptx.def. */
+enum {
+    VOLATILE = TCC_PTX_VOLATILE,
+    MEMORY = TCC_PTX_MEMORY,
+    CONVERGENT = TCC_PTX_CONVERGENT
+};
 
-typedef enum direction { DIR_IN = 1, DIR_OUT = 2, DIR_INOUT = 3, DIR_TEXT = 0 } direction;
-
-typedef struct operand_info {
-    const char *name; /* NULL ends a row */
-    const char *letter;
-    direction dir;
-    bool list;
-} operand_info;
-
-enum { MAX_OPERANDS = 9 };
-
-typedef struct row_info {
-    const char *text;
-    operand_info operands[MAX_OPERANDS + 1];
-    unsigned effects;
-} row_info;
-
-static const row_info rows[] = {
-#define IN(name, letter) {#name, #letter, DIR_IN, false},
-#define OUT(name, letter) {#name, #letter, DIR_OUT, false},
-#define INOUT(name, letter) {#name, #letter, DIR_INOUT, false},
-#define IN_LIST(name, letter) {#name, #letter, DIR_IN, true},
-#define INOUT_LIST(name, letter) {#name, #letter, DIR_INOUT, true},
-#define TEXT(name) {#name, "", DIR_TEXT, false},
+static const tcc_ptx_info infos[] = {
+#define IN(name, letter) {#name, #letter, TCC_PTX_IN, false},
+#define OUT(name, letter) {#name, #letter, TCC_PTX_OUT, false},
+#define INOUT(name, letter) {#name, #letter, TCC_PTX_INOUT, false},
+#define IN_LIST(name, letter) {#name, #letter, TCC_PTX_IN, true},
+#define INOUT_LIST(name, letter) {#name, #letter, TCC_PTX_INOUT, true},
+#define TEXT(name) {#name, "", TCC_PTX_TEXT, false},
 #define NO_OPERANDS
-#define PTX(id, text, operands, effects) {text, {operands {NULL, NULL, DIR_TEXT, false}}, effects},
+#define PTX(id, text, operands, effects)                                                           \
+    {text, {operands {NULL, NULL, TCC_PTX_TEXT, false}}, effects},
 #include "codegen/nvptx/ptx.def"
 };
+
+const tcc_ptx_info *tcc_ptx_info_get(tcc_ptx_id id)
+{
+    return &infos[id];
+}
 
 /* ---- collecting ------------------------------------------------------------------------ */
 
@@ -58,10 +47,10 @@ typedef struct bound {
 } bound;
 
 struct tcc_ptx_row {
-    const row_info *info;
+    const tcc_ptx_info *info;
     bool guarded;
     ref guard;
-    bound operands[MAX_OPERANDS];
+    bound operands[TCC_PTX_MAX_OPERANDS];
 };
 
 void tcc_ptx_begin(tcc_ptx *p, LLVMContextRef context, LLVMBuilderRef builder, tcc_arena *arena)
@@ -106,40 +95,39 @@ static ref output(tcc_ptx *p, char letter, LLVMValueRef value)
 }
 
 /* Binds an operand's argument; NULL for OUT, which takes none. */
-static void bind(tcc_ptx *p, bound *b, const operand_info *info, const tcc_ptx_arg *arg)
+static void bind(tcc_ptx *p, bound *b, const tcc_ptx_operand_info *info, const tcc_ptx_arg *arg)
 {
     b->text = arg ? arg->text : NULL;
-    if (info->dir == DIR_TEXT)
+    if (info->dir == TCC_PTX_TEXT)
         return;
     b->n = info->list || (arg && arg->chained) ? arg->n : 1;
     b->refs = TCC_NEW_ARRAY(p->arena, ref, b->n);
     for (unsigned i = 0; i < b->n; i++)
-        if (info->dir == DIR_OUT)
+        if (info->dir == TCC_PTX_OUT)
             b->refs[i] = output(p, info->letter[0], NULL);
         else if (arg->chained)
             b->refs[i] = (ref){arg->first + i, true};
-        else if (info->dir == DIR_INOUT)
-            b->refs[i] = output(p, info->letter[0], info->list ? arg->list[i] : arg->value);
+        else if (info->dir == TCC_PTX_INOUT)
+            b->refs[i] = output(p, info->letter[0], info->list ? arg->list[i] : arg->in);
         else
-            b->refs[i] = input(p, info->letter, info->list ? arg->list[i] : arg->value);
+            b->refs[i] = input(p, info->letter, info->list ? arg->list[i] : arg->in);
 }
 
-unsigned tcc_ptx_add(tcc_ptx *p, tcc_ptx_id id, const void *args)
+unsigned tcc_ptx_add(tcc_ptx *p, const tcc_ptx_info *info, const void *args)
 {
     const tcc_ptx_arg *arg = args;
-    const row_info *info = &rows[id];
     unsigned first = (unsigned)p->outs.len;
     tcc_ptx_row row = {.info = info};
     p->effects |= info->effects;
 
-    LLVMValueRef guard = arg++->value;
+    LLVMValueRef guard = arg++->in;
     row.guarded = guard && !(LLVMIsAConstantInt(guard) && LLVMConstIntGetZExtValue(guard));
     if (row.guarded) {
         assert(info->text[0] != '{'); /* a guard covers one instruction */
         row.guard = input(p, "b", guard);
     }
     for (unsigned i = 0; info->operands[i].name; i++) {
-        bool takes_arg = info->operands[i].dir != DIR_OUT;
+        bool takes_arg = info->operands[i].dir != TCC_PTX_OUT;
         bind(p, &row.operands[i], &info->operands[i], takes_arg ? arg : NULL);
         if (takes_arg && arg->chained)
             first = arg->first;

@@ -2,7 +2,7 @@
  *
  *     tcc_ptx p;
  *     tcc_ptx_begin(&p, context, builder, arena);
- *     unsigned out = TCC_PTX_ADD(&p, wgmma, .acc = {.list = acc, .n = 128}, .n = {n}, …);
+ *     unsigned out = TCC_PTX_ADD(&p, wgmma, .acc = {.list = acc, .n = 128}, .n = {.in = n}, …);
  *     TCC_PTX_ADD(&p, wgmma, .acc = tcc_ptx_chain(out, 128), …);
  *     const LLVMValueRef *outs = tcc_ptx_end(&p);                -- outs[out] is the first result
  *
@@ -24,9 +24,9 @@ typedef enum tcc_ptx_id {
     TCC_PTX_COUNT
 } tcc_ptx_id;
 
-/* An operand: .bar = {value}. */
+/* An operand: .bar = {.in = value}. */
 typedef struct tcc_ptx_arg {
-    LLVMValueRef value; /* goes in; not for OUT */
+    LLVMValueRef in; /* the value, but not for OUT */
     /* for lists, instead: */
     const LLVMValueRef *list;
     unsigned n;
@@ -59,6 +59,41 @@ typedef struct tcc_ptx_arg {
 #undef TEXT
 #undef NO_OPERANDS
 
+/* ---- rows ------------------------------------------------------------------------------ */
+
+enum tcc_ptx_effects {
+    TCC_PTX_VOLATILE = 1,  /* neither removed nor merged */
+    TCC_PTX_MEMORY = 2,    /* nor is any access to memory moved across it */
+    TCC_PTX_CONVERGENT = 4 /* nor is it made to depend on further conditions */
+};
+
+typedef enum tcc_ptx_direction {
+    TCC_PTX_TEXT,
+    TCC_PTX_IN,
+    TCC_PTX_OUT,
+    TCC_PTX_INOUT
+} tcc_ptx_direction;
+
+enum { TCC_PTX_MAX_OPERANDS = 8 };
+
+typedef struct tcc_ptx_operand_info {
+    const char *name; /* NULL ends a row */
+    const char *letter;
+    tcc_ptx_direction dir;
+    bool list;
+} tcc_ptx_operand_info;
+
+typedef struct tcc_ptx_info {
+    const char *text;
+    tcc_ptx_operand_info operands[TCC_PTX_MAX_OPERANDS + 1];
+    unsigned effects;
+} tcc_ptx_info;
+
+/* A row of ptx.def. */
+const tcc_ptx_info *tcc_ptx_info_get(tcc_ptx_id id);
+
+/* ---- building -------------------------------------------------------------------------- */
+
 typedef struct tcc_ptx_row tcc_ptx_row;
 
 typedef struct tcc_ptx_operand {
@@ -78,13 +113,14 @@ typedef struct tcc_ptx {
 } tcc_ptx;
 
 void tcc_ptx_begin(tcc_ptx *p, LLVMContextRef context, LLVMBuilderRef builder, tcc_arena *arena);
-/* Appends a row; `args` is its tcc_ptx_…_args. Returns the number of its first result. */
-unsigned tcc_ptx_add(tcc_ptx *p, tcc_ptx_id id, const void *args);
+/* Appends an instruction. `args` begins with its guard, and has one for each operand but OUT: a
+ * tcc_ptx_…_args. Returns the number of its first result. */
+unsigned tcc_ptx_add(tcc_ptx *p, const tcc_ptx_info *info, const void *args);
 /* Builds the call. The results by number; valid as long as the arena. */
 const LLVMValueRef *tcc_ptx_end(tcc_ptx *p);
 
 #define TCC_PTX_ADD(p, id, ...)                                                                    \
-    tcc_ptx_add((p), TCC_PTX_##id, &(const tcc_ptx_##id##_args){__VA_ARGS__})
+    tcc_ptx_add((p), tcc_ptx_info_get(TCC_PTX_##id), &(const tcc_ptx_##id##_args){__VA_ARGS__})
 
 static inline tcc_ptx_arg tcc_ptx_chain(unsigned first, unsigned n)
 {

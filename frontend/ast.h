@@ -16,7 +16,14 @@ typedef struct tcc_ast_name {
     tcc_loc loc;
 } tcc_ast_name;
 
-typedef TCC_VEC(tcc_ast_name) tcc_ast_names;
+/* An index where it is used. */
+typedef struct tcc_ast_index_use {
+    const char *text; /* interned */
+    tcc_loc loc;
+    struct tcc_ast_index *index; /* semantic analysis */
+} tcc_ast_index_use;
+
+typedef TCC_VEC(tcc_ast_index_use) tcc_ast_indices;
 
 /* A row of functions.def, or an operator. */
 typedef struct tcc_function {
@@ -50,13 +57,13 @@ typedef struct tcc_ast_expr {
     tcc_ast_name name; /* its place, and what is written there */
     size_t first;      /* of the expressions inside it, in its statement */
     double number;
-    tcc_ast_names indices;
+    tcc_ast_indices indices;
     const tcc_function *function; /* NULL: there is none of this name */
     struct tcc_ast_expr **args;
     size_t n_args;
     /* Semantic analysis. */
     tcc_ast_type type;
-    uint64_t free;               /* indices it varies over: bits 1 << position in the kernel's */
+    uint64_t free;               /* bits of the indices that it varies over */
     struct tcc_ast_param *param; /* that is read */
     struct tcc_ast_stmt *stmt;   /* whose intermediate is read */
     tcc_value *value;            /* emitter */
@@ -67,7 +74,7 @@ typedef TCC_VEC(tcc_ast_expr *) tcc_ast_exprs;
 /* name[indices] = the last of exprs. */
 typedef struct tcc_ast_stmt {
     tcc_ast_name name;
-    tcc_ast_names indices;
+    tcc_ast_indices indices;
     tcc_ast_exprs exprs;          /* empty when it could not be parsed */
     struct tcc_ast_param *output; /* that it writes; NULL for an intermediate */
     bool valid, used;
@@ -102,12 +109,13 @@ typedef struct tcc_ast_param {
 /* An index of a kernel, and the dimension that it ranges over. */
 typedef struct tcc_ast_index {
     const char *name;
+    uint64_t bit;              /* its place in sets of indices */
     const tcc_ast_dim *extent; /* NULL while unknown */
     const tcc_ast_param *from; /* where that was found out */
 } tcc_ast_index;
 
 enum {
-    TCC_MAX_INDICES = 64, /* of a kernel: bits of tcc_ast_expr.free */
+    TCC_MAX_INDICES = 64, /* of a kernel: bits in an uint64_t */
     TCC_MAX_RANK = 12,
     TCC_MAX_PARAMS = 64,
     TCC_MAX_EXPRS = 4096,  /* of a kernel */

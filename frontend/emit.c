@@ -3,7 +3,7 @@
 
 /* ---- types ----------------------------------------------------------------------------- */
 
-static const tcc_type *field_type(tcc_ir *ir, tcc_scalar elem, const tcc_ast_names *indices)
+static const tcc_type *field_type(tcc_ir *ir, tcc_scalar elem, const tcc_ast_indices *indices)
 {
     tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, indices->len);
     for (size_t i = 0; i < indices->len; i++)
@@ -43,7 +43,7 @@ static const tcc_type *joined_type(tcc_ir *ir, tcc_scalar elem, size_t n, tcc_va
 
 /* ---- expressions ----------------------------------------------------------------------- */
 
-static void set_indices(tcc_ir *ir, tcc_op *op, const char *attr, const tcc_ast_names *indices)
+static void set_indices(tcc_ir *ir, tcc_op *op, const char *attr, const tcc_ast_indices *indices)
 {
     const char **names = TCC_NEW_ARRAY(ir->arena, const char *, indices->len);
     for (size_t i = 0; i < indices->len; i++)

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "frontend/lex.h"
+/* Hints are for people: longer names and lists are not worth the time. */
+enum { MAX_LENGTH = 64, MAX_CANDIDATES = 1000 };
 
 void *tcc_names_get(const tcc_names *t, const char *name)
 {
@@ -32,7 +33,7 @@ static size_t min(size_t a, size_t b)
  * case: the optimal string alignment distance. */
 static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-    size_t rows[3][TCC_MAX_NAME + 1]; /* of prefixes of a, in turn */
+    size_t rows[3][MAX_LENGTH + 1]; /* of prefixes of a, in turn */
     for (size_t j = 0; j <= n_b; j++)
         rows[0][j] = j;
     for (size_t i = 1; i <= n_a; i++) {
@@ -53,7 +54,7 @@ void tcc_spelling_try(tcc_spelling *s, const char *candidate)
 {
     size_t n = strlen(s->wanted), m = strlen(candidate);
     size_t limit = n <= 2 ? 0 : n <= 5 ? 1 : 2; /* a short name is near to everything */
-    if (n > TCC_MAX_NAME || m > TCC_MAX_NAME || (n > m ? n - m : m - n) > limit)
+    if (n > MAX_LENGTH || m > MAX_LENGTH || (n > m ? n - m : m - n) > limit)
         return;
     size_t distance = edit_distance(s->wanted, n, candidate, m);
     if (distance <= limit && (!s->best || distance < s->distance) &&
@@ -65,7 +66,7 @@ void tcc_spelling_try(tcc_spelling *s, const char *candidate)
 
 void tcc_spelling_try_all(tcc_spelling *s, const tcc_names *candidates)
 {
-    for (size_t i = 0; i < candidates->len; i++)
+    for (size_t i = 0; i < candidates->len && i < MAX_CANDIDATES; i++)
         tcc_spelling_try(s, candidates->entries[i].name);
 }
 

@@ -39,8 +39,14 @@ bool tcc_parse_expect(tcc_parser *p, tcc_tile_token_kind kind)
 
 bool tcc_parse_name(tcc_parser *p, tcc_ast_name *out)
 {
-    *out = (tcc_ast_name){p->tok.kind == TCC_TOK_NAME ? p->tok.text : NULL, p->tok.loc};
-    return tcc_parse_expect(p, TCC_TOK_NAME);
+    *out = (tcc_ast_name){.loc = p->tok.loc};
+    if (p->tok.kind != TCC_TOK_NAME) {
+        tcc_parse_error(p, tcc_tile_token_kind_name(TCC_TOK_NAME));
+        return false;
+    }
+    out->text = p->tok.text;
+    tcc_parse_advance(p);
+    return true;
 }
 
 void tcc_parse_unsupported(tcc_parser *p, tcc_loc loc, const char *what)
@@ -150,6 +156,11 @@ static bool parse_dim(tcc_parser *p, tcc_ast_param *param)
         tcc_parse_error(p, "a dimension");
         return false;
     }
+    if (param->dims.len == TCC_MAX_RANK) {
+        tcc_error(p->diag, TCC_ERR_UNSUPPORTED, dim.name.loc, "more than %d dimensions in a tensor",
+                  TCC_MAX_RANK);
+        return false;
+    }
     tcc_parse_advance(p);
     TCC_PUSH(p->arena, &param->dims, dim);
     if (p->tok.kind >= TCC_TOK_PLUS && p->tok.kind <= TCC_TOK_SLASH) {
@@ -220,7 +231,7 @@ static bool parse_kernel_stmt(tcc_parser *p, void *user)
     bool parsed = tcc_parse_stmt(p);
     if (!parsed)
         p->stmt->exprs.len = 0;
-    if (p->stmt->name.text)
+    if (p->stmt->name.text && kernel->n_exprs <= TCC_MAX_EXPRS)
         TCC_PUSH(p->arena, &kernel->stmts, p->stmt);
     return parsed;
 }

@@ -94,11 +94,11 @@ static tcc_ast_expr *parse_nested(tcc_parser *p, int precedence)
 }
 
 /* One item between brackets. Sets *supported to false when it is more than a name. */
-static bool parse_index(tcc_parser *p, tcc_ast_names *out, bool *supported)
+static bool parse_index(tcc_parser *p, tcc_ast_indices *out, bool *supported)
 {
     tcc_tile_token_kind kind = p->tok.kind;
     if (kind == TCC_TOK_NAME) {
-        TCC_PUSH(p->arena, out, (tcc_ast_name){p->tok.text, p->tok.loc});
+        TCC_PUSH(p->arena, out, (tcc_ast_index_use){p->tok.text, p->tok.loc, NULL});
         tcc_parse_advance(p);
         kind = p->tok.kind;
         if (kind == TCC_TOK_COMMA || kind == TCC_TOK_RBRACKET || kind == TCC_TOK_RPAREN)
@@ -125,7 +125,7 @@ static bool parse_index(tcc_parser *p, tcc_ast_names *out, bool *supported)
 }
 
 /* index {, index} close */
-static bool parse_indices(tcc_parser *p, tcc_ast_names *out, tcc_tile_token_kind close,
+static bool parse_indices(tcc_parser *p, tcc_ast_indices *out, tcc_tile_token_kind close,
                           bool *supported)
 {
     *supported = true;
@@ -148,7 +148,7 @@ static tcc_ast_expr *parse_sum(tcc_parser *p)
         tcc_parse_unsupported(p, type.loc, "a type for the accumulator");
         has_type = true;
     }
-    tcc_ast_names indices = {0};
+    tcc_ast_indices indices = {0};
     if (!tcc_parse_expect(p, TCC_TOK_LPAREN) ||
         !parse_indices(p, &indices, TCC_TOK_RPAREN, &supported))
         return NULL;
@@ -226,7 +226,7 @@ static tcc_ast_expr *parse_operand(tcc_parser *p)
     if (!tcc_parse_accept(p, TCC_TOK_LBRACKET))
         return new_expr(p, TCC_AST_NAME, name, 0, NULL);
     bool supported;
-    tcc_ast_names indices = {0};
+    tcc_ast_indices indices = {0};
     if (!parse_indices(p, &indices, TCC_TOK_RBRACKET, &supported))
         return NULL;
     tcc_ast_expr *e = new_expr(p, supported ? TCC_AST_READ : TCC_AST_BROKEN, name, 0, NULL);

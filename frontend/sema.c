@@ -19,7 +19,7 @@ tcc_decl *tcc_sema_lookup(const tcc_sema *s, const char *name)
     return d ? d : tcc_names_get(&s->consts, name);
 }
 
-tcc_decl *tcc_sema_declare(tcc_sema *s, tcc_names *scope, int kind, tcc_ast_name name)
+tcc_decl *tcc_sema_declare(tcc_sema *s, tcc_names *scope, tcc_decl_kind kind, tcc_ast_name name)
 {
     tcc_decl *d = TCC_NEW(s->arena, tcc_decl);
     d->kind = kind;
@@ -105,10 +105,6 @@ static void declare_param(tcc_sema *s, tcc_ast_param *param)
     if (param->role == TCC_ROLE_OUT && !param->dims.len)
         tcc_error(s->diag, TCC_ERR_UNSUPPORTED, param->name.loc,
                   "not supported yet: an output without dimensions");
-    if (param->dims.len > TCC_MAX_RANK)
-        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, param->name.loc,
-                  "'%s' has %zu dimensions; at most %d are supported", param->name.text,
-                  param->dims.len, TCC_MAX_RANK);
 }
 
 /* Gives a dimension its size when it is bound: by a constant or by -D. */

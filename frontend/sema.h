@@ -1,6 +1,6 @@
 /* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c
- * statements, sema_schedule.c schedules. Every error is reported where it is made, once: what
- * depends on something wrong keeps silent.
+ * statements, sema_expr.c expressions and indices, sema_schedule.c schedules. Every error is
+ * reported where it is made, once: what depends on something wrong keeps silent.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_FRONTEND_SEMA_H
@@ -9,15 +9,17 @@
 #include "frontend/ast.h"
 #include "frontend/frontend.h"
 
+typedef enum tcc_decl_kind {
+    TCC_DECL_PARAM,
+    TCC_DECL_STMT, /* an intermediate */
+    TCC_DECL_DIM,
+    TCC_DECL_CONST,
+    TCC_DECL_UNDEFINED /* reported at its first use */
+} tcc_decl_kind;
+
 /* What a name stands for in a kernel. */
 typedef struct tcc_decl {
-    enum {
-        TCC_DECL_PARAM,
-        TCC_DECL_STMT, /* an intermediate */
-        TCC_DECL_DIM,
-        TCC_DECL_CONST,
-        TCC_DECL_UNDEFINED /* reported at its first use */
-    } kind;
+    tcc_decl_kind kind;
     tcc_loc loc;
     tcc_ast_param *param;
     tcc_ast_stmt *stmt;
@@ -42,12 +44,23 @@ void tcc_sema_file(tcc_arena *arena, tcc_ast_file *file, tcc_intern *names, cons
 
 /* Checks the statements of s->kernel, whose signature is in s->scope. */
 void tcc_sema_body(tcc_sema *s);
+/* Checks one expression of stmt, those inside it having been checked. */
+void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt);
 /* Checks every schedule, and attaches those for the target to their kernels. */
 void tcc_sema_schedules(tcc_sema *s);
 
+/* Finds or adds the indices of a list, which must be distinct, and gives the set of their bits.
+ * `list` says in messages what it is: "on the left-hand side"; NULL: a subscript. */
+bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint64_t *out);
+/* Makes each index of an access to `param` range over its dimension, as it does wherever else it
+ * is used. After a conflict nothing is concluded from the access. */
+bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,
+                   const tcc_ast_indices *uses);
+void tcc_sema_unsupported(tcc_sema *s, tcc_loc loc, const char *what);
+
 /* In s->kernel, or of the file; NULL when undefined. */
 tcc_decl *tcc_sema_lookup(const tcc_sema *s, const char *name);
-tcc_decl *tcc_sema_declare(tcc_sema *s, tcc_names *scope, int kind, tcc_ast_name name);
+tcc_decl *tcc_sema_declare(tcc_sema *s, tcc_names *scope, tcc_decl_kind kind, tcc_ast_name name);
 /* How messages show a dimension: "K", "64", "K = 64". */
 const char *tcc_sema_dim_text(tcc_sema *s, const tcc_ast_dim *dim);
 /* A note at the declaration of a parameter: "'B' is declared f16[K, N] here". */

@@ -41,6 +41,18 @@ static bool check_number(tcc_sema *s, const schedule_key *key, const tcc_ast_wor
     return false;
 }
 
+static void check_tile_index(tcc_sema *s, const tcc_ast_kernel *kernel, const tcc_ast_name *index)
+{
+    tcc_spelling spelling = {.wanted = index->text};
+    for (size_t i = 0; i < kernel->n_indices; i++) {
+        if (kernel->indices[i].name == index->text)
+            return;
+        tcc_spelling_try(&spelling, kernel->indices[i].name);
+    }
+    tcc_error(s->diag, TCC_ERR_TYPE, index->loc, "kernel '%s' has no index '%s'%s",
+              kernel->name.text, index->text, tcc_spelling_hint(s->arena, &spelling));
+}
+
 /* index number, index number, … */
 static void check_tile(tcc_sema *s, const schedule_key *key, tcc_ast_kernel *kernel,
                        tcc_ast_setting *setting)
@@ -56,27 +68,19 @@ static void check_tile(tcc_sema *s, const schedule_key *key, tcc_ast_kernel *ker
         return;
     }
     tcc_attr *items = TCC_NEW_ARRAY(s->arena, tcc_attr, n);
-    for (size_t i = 0; i < n; i += 2) {
-        const char *index = words[i].name.text;
-        tcc_spelling spelling = {.wanted = index};
-        bool known = false;
-        for (size_t j = 0; j < kernel->n_indices; j++) {
-            known |= !strcmp(kernel->indices[j].name, index);
-            tcc_spelling_try(&spelling, kernel->indices[j].name);
-        }
-        if (!known && kernel->valid)
-            tcc_error(s->diag, TCC_ERR_TYPE, words[i].name.loc, "kernel '%s' has no index '%s'%s",
-                      kernel->name.text, index, tcc_spelling_hint(s->arena, &spelling));
-        for (size_t j = 0; j < i; j += 2)
-            if (!strcmp(words[j].name.text, index)) {
-                tcc_error(s->diag, TCC_ERR_TYPE, words[i].name.loc,
-                          "index '%s' occurs twice in '%s'", index, key->name);
-                break;
-            }
-        int64_t number = 0;
-        check_number(s, key, &words[i + 1], &number);
-        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index};
-        items[i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = number};
+    tcc_names seen = {0};
+    for (size_t i = 0; i < n && s->diag->n_errors < TCC_MAX_ERRORS; i += 2) {
+        const tcc_ast_name *index = &words[i].name;
+        if (kernel->valid)
+            check_tile_index(s, kernel, index);
+        if (tcc_names_get(&seen, index->text))
+            tcc_error(s->diag, TCC_ERR_TYPE, index->loc, "index '%s' occurs twice in '%s'",
+                      index->text, key->name);
+        else
+            tcc_names_put(s->arena, &seen, index->text, &items[i]);
+        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index->text};
+        items[i + 1].kind = TCC_ATTR_INT;
+        check_number(s, key, &words[i + 1], &items[i + 1].i);
     }
     setting->value = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
 }
@@ -146,7 +150,7 @@ static void check_setting(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_setting *
 static void check_settings(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_schedule *schedule)
 {
     tcc_names seen = {0};
-    for (size_t i = 0; i < schedule->settings.len; i++) {
+    for (size_t i = 0; i < schedule->settings.len && s->diag->n_errors < TCC_MAX_ERRORS; i++) {
         tcc_ast_setting *setting = schedule->settings.data[i];
         const tcc_ast_setting *first = tcc_names_get(&seen, setting->key.text);
         if (!first) {

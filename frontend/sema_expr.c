@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <float.h>
+#include <string.h>
+
+#include "frontend/sema.h"
+
+void tcc_sema_unsupported(tcc_sema *s, tcc_loc loc, const char *what)
+{
+    tcc_error(s->diag, TCC_ERR_UNSUPPORTED, loc, "not supported yet: %s", what);
+}
+
+/* ---- indices --------------------------------------------------------------------------- */
+
+static tcc_ast_index *find_index(tcc_ast_kernel *kernel, const char *name)
+{
+    for (size_t i = 0; i < kernel->n_indices; i++)
+        if (kernel->indices[i].name == name)
+            return &kernel->indices[i];
+    return NULL;
+}
+
+/* The index of a name, added when it is new; NULL when there are too many. */
+static tcc_ast_index *add_index(tcc_sema *s, const tcc_ast_index_use *use)
+{
+    tcc_ast_kernel *kernel = s->kernel;
+    tcc_ast_index *index = find_index(kernel, use->text);
+    if (index)
+        return index;
+    if (kernel->n_indices == TCC_MAX_INDICES) {
+        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, use->loc, "more than %d indices in a kernel",
+                  TCC_MAX_INDICES);
+        return NULL;
+    }
+    index = &kernel->indices[kernel->n_indices];
+    *index = (tcc_ast_index){.name = use->text, .bit = UINT64_C(1) << kernel->n_indices++};
+    return index;
+}
+
+/* Tensors, scalars and constants are no indices; the names of dimensions may be. */
+static bool can_be_index(tcc_sema *s, const tcc_ast_index_use *use)
+{
+    const tcc_decl *d = tcc_sema_lookup(s, use->text);
+    if (d && d->kind == TCC_DECL_CONST) {
+        tcc_sema_unsupported(s, use->loc, "a constant as an index");
+        return false;
+    }
+    if (d && (d->kind == TCC_DECL_PARAM || d->kind == TCC_DECL_STMT)) {
+        tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "'%s' is not an index", use->text);
+        tcc_note(s->diag, d->loc, "'%s' is defined here", use->text);
+        return false;
+    }
+    return true;
+}
+
+bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < uses->len; i++) {
+        tcc_ast_index_use *use = &uses->data[i];
+        use->index = can_be_index(s, use) ? add_index(s, use) : NULL;
+        if (!use->index)
+            return false;
+        if (*out & use->index->bit) {
+            tcc_error(s->diag, list ? TCC_ERR_TYPE : TCC_ERR_UNSUPPORTED, use->loc,
+                      list ? "index '%s' occurs twice %s"
+                           : "not supported yet: index '%s' twice in one subscript",
+                      use->text, list);
+            return false;
+        }
+        *out |= use->index->bit;
+    }
+    return true;
+}
+
+static bool dims_agree(const tcc_ast_dim *a, const tcc_ast_dim *b)
+{
+    return a->invalid || b->invalid ||
+           (a->size || b->size ? a->size == b->size : a->name.text == b->name.text);
+}
+
+bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,
+                   const tcc_ast_indices *uses)
+{
+    if (uses->len != param->dims.len) {
+        tcc_error(s->diag, TCC_ERR_TYPE, access, "'%s' has %zu dimension%s, not %zu",
+                  param->name.text, param->dims.len, param->dims.len == 1 ? "" : "s", uses->len);
+        tcc_sema_note_param(s, param);
+        return false;
+    }
+    for (size_t i = 0; i < uses->len; i++) {
+        const tcc_ast_index *index = uses->data[i].index;
+        const tcc_ast_dim *dim = &param->dims.data[i];
+        if (!index->extent || dims_agree(index->extent, dim))
+            continue;
+        tcc_error(s->diag, TCC_ERR_TYPE, uses->data[i].loc,
+                  "index '%s' ranges over %s in '%s' and over %s in '%s'", index->name,
+                  tcc_sema_dim_text(s, index->extent), index->from->name.text,
+                  tcc_sema_dim_text(s, dim), param->name.text);
+        tcc_sema_note_param(s, param);
+        return false;
+    }
+    for (size_t i = 0; i < uses->len; i++)
+        if (!uses->data[i].index->extent) {
+            uses->data[i].index->extent = &param->dims.data[i];
+            uses->data[i].index->from = param;
+        }
+    return true;
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+/* Reports a name that nothing defines; later uses of it are silent. */
+static void report_undefined(tcc_sema *s, tcc_ast_name name)
+{
+    tcc_spelling spelling = {.wanted = name.text};
+    tcc_spelling_try_all(&spelling, &s->scope);
+    tcc_spelling_try_all(&spelling, &s->consts);
+    tcc_error(s->diag, TCC_ERR_TYPE, name.loc, "undefined name '%s'%s", name.text,
+              tcc_spelling_hint(s->arena, &spelling));
+    for (size_t i = 0; i < s->kernel->stmts.len; i++)
+        if (s->kernel->stmts.data[i]->name.text == name.text) {
+            tcc_note(s->diag, s->kernel->stmts.data[i]->name.loc,
+                     "'%s' is defined here, after its use", name.text);
+            break;
+        }
+    tcc_sema_declare(s, &s->scope, TCC_DECL_UNDEFINED, name);
+}
+
+static bool check_number(tcc_sema *s, tcc_loc loc, double number)
+{
+    double magnitude = number < 0 ? -number : number;
+    if (magnitude > (double)FLT_MAX || (magnitude > 0 && (float)magnitude == 0)) {
+        tcc_error(s->diag, TCC_ERR_TYPE, loc, "number out of the range of f32");
+        return false;
+    }
+    return true;
+}
+
+static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *param)
+{
+    const char *name = param->name.text;
+    e->param = param;
+    if (param->role == TCC_ROLE_OUT) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
+                  "output '%s' cannot be read; declare it inout or use an intermediate", name);
+        return false;
+    }
+    if (param->written) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is read after it was written", name);
+        tcc_note(s->diag, param->written->name.loc, "'%s' is written here", name);
+        return false;
+    }
+    TCC_PUSH(s->arena, &param->reads, e);
+    if (param->role == TCC_ROLE_SCALAR && e->indices.len) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is a scalar and takes no indices",
+                  name);
+        return false;
+    }
+    if (param->dims.len && !e->indices.len) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "tensor '%s' needs %zu ind%s", name,
+                  param->dims.len, param->dims.len == 1 ? "ex" : "ices");
+        tcc_sema_note_param(s, param);
+        return false;
+    }
+    return tcc_sema_indices(s, &e->indices, NULL, &e->free) &&
+           tcc_sema_bind(s, param, e->name.loc, &e->indices);
+}
+
+/* Intermediates are read with the indices of their definition. */
+static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt)
+{
+    e->stmt = stmt;
+    stmt->used = true;
+    if (!stmt->valid)
+        return false;
+    if (stmt->indices.len != e->indices.len) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is defined with %zu ind%s, not %zu",
+                  e->name.text, stmt->indices.len, stmt->indices.len == 1 ? "ex" : "ices",
+                  e->indices.len);
+        tcc_note(s->diag, stmt->name.loc, "'%s' is defined here", e->name.text);
+        return false;
+    }
+    for (size_t i = 0; i < stmt->indices.len; i++)
+        if (stmt->indices.data[i].text != e->indices.data[i].text) {
+            tcc_error(s->diag, TCC_ERR_UNSUPPORTED, e->indices.data[i].loc,
+                      "not supported yet: reading '%s' with other indices than it is defined with",
+                      e->name.text);
+            tcc_note(s->diag, stmt->name.loc, "'%s' is defined here", e->name.text);
+            return false;
+        }
+    e->free = stmt->free;
+    return true;
+}
+
+/* A name, with or without indices. */
+static bool check_name(tcc_sema *s, tcc_ast_expr *e)
+{
+    const tcc_decl *d = tcc_sema_lookup(s, e->name.text);
+    if (!d && e->kind == TCC_AST_NAME && find_index(s->kernel, e->name.text)) {
+        tcc_sema_unsupported(s, e->name.loc, "an index as a number");
+        return false;
+    }
+    if (!d) {
+        report_undefined(s, e->name);
+        return false;
+    }
+    switch (d->kind) {
+    case TCC_DECL_PARAM: return check_read_of_param(s, e, d->param);
+    case TCC_DECL_STMT: return check_read_of_stmt(s, e, d->stmt);
+    case TCC_DECL_UNDEFINED: return false;
+    case TCC_DECL_DIM:
+        tcc_sema_unsupported(s, e->name.loc, "a dimension as a number");
+        return false;
+    case TCC_DECL_CONST: break;
+    }
+    if (e->indices.len) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is a number and takes no indices",
+                  e->name.text);
+        return false;
+    }
+    e->kind = TCC_AST_NUMBER;
+    e->number = d->constant->number;
+    return check_number(s, e->name.loc, e->number);
+}
+
+/* ---- sums ------------------------------------------------------------------------------ */
+
+static bool is_product(const tcc_ast_expr *e)
+{
+    return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
+}
+
+/* What keeps e from being an operand of a contraction over the summed index, or NULL. */
+static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, uint64_t over)
+{
+    if (is_product(e))
+        return "a product of more than two tensors in a sum; move factors that do not depend on "
+               "the summed index in front of 'sum'";
+    if (!(e->free & over))
+        return "a factor that does not depend on the summed index; move it in front of 'sum'";
+    if (e->stmt)
+        return "an intermediate in a sum";
+    if (e->kind != TCC_AST_READ)
+        return "a sum of anything but a product of two tensors";
+    bool is_half = e->param->elem == TCC_f16 || e->param->elem == TCC_bf16;
+    if (!is_half && s->kernel->valid) /* else the type may be wrong already */
+        return "f32 tensors in a sum: they must be f16 or bf16";
+    return NULL;
+}
+
+static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, uint64_t over)
+{
+    const tcc_ast_expr *term = sum->args[0];
+    if (!is_product(term)) {
+        tcc_sema_unsupported(s, term->name.loc, "a sum of anything but a product of two tensors");
+        return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const char *why = why_not_operand(s, term->args[i], over);
+        if (why) {
+            tcc_sema_unsupported(s, term->args[i]->name.loc, why);
+            return false;
+        }
+    }
+    const tcc_ast_param *a = term->args[0]->param, *b = term->args[1]->param;
+    if (a->elem != b->elem && s->kernel->valid) {
+        tcc_sema_unsupported(s, term->name.loc, "a product of f16 and bf16");
+        return false;
+    }
+    return true;
+}
+
+static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
+{
+    const tcc_ast_expr *first = s->kernel->sum;
+    uint64_t over;
+    if (!first)
+        s->kernel->sum = e;
+    if (e->args[0]->type == TCC_AST_ERROR || !tcc_sema_indices(s, &e->indices, "in a sum", &over))
+        return false;
+    for (size_t i = 0; i < e->indices.len; i++) {
+        const tcc_ast_index_use *use = &e->indices.data[i];
+        if (stmt->free & use->index->bit) {
+            tcc_error(s->diag, TCC_ERR_TYPE, use->loc,
+                      "index '%s' is summed and also on the left-hand side", use->text);
+            for (size_t j = 0; j < stmt->indices.len; j++)
+                if (stmt->indices.data[j].text == use->text)
+                    tcc_note(s->diag, stmt->indices.data[j].loc, "'%s' is free here", use->text);
+            return false;
+        }
+        if (!(e->args[0]->free & use->index->bit)) {
+            tcc_error(s->diag, TCC_ERR_TYPE, use->loc,
+                      "index '%s' is summed and does not occur in the sum", use->text);
+            return false;
+        }
+    }
+    if (first) {
+        tcc_sema_unsupported(s, e->name.loc, "more than one sum in a kernel");
+        tcc_note(s->diag, first->name.loc, "the first one is here");
+        return false;
+    }
+    if (e->indices.len > 1) {
+        tcc_sema_unsupported(s, e->indices.data[1].loc, "a sum over several indices");
+        return false;
+    }
+    e->free = e->args[0]->free & ~over;
+    return check_contraction(s, e, over);
+}
+
+/* ---- expressions ----------------------------------------------------------------------- */
+
+static void report_unknown_function(tcc_sema *s, const tcc_ast_expr *e)
+{
+    tcc_scalar elem;
+    if (tcc_scalar_find(e->name.text, strlen(e->name.text), &elem)) {
+        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, e->name.loc,
+                  "not supported yet: conversion to '%s'", e->name.text);
+        return;
+    }
+    tcc_spelling spelling = {.wanted = e->name.text};
+    const tcc_function *f;
+    for (size_t i = 0; (f = tcc_function_at(i)); i++)
+        tcc_spelling_try(&spelling, f->name);
+    tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "unknown function '%s'%s", e->name.text,
+              tcc_spelling_hint(s->arena, &spelling));
+}
+
+static bool check_apply(tcc_sema *s, tcc_ast_expr *e)
+{
+    const tcc_function *f = e->function;
+    if (!f) {
+        report_unknown_function(s, e);
+        return false;
+    }
+    if (f->n_args != e->n_args) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' takes %u argument%s, not %zu", f->name,
+                  f->n_args, f->n_args == 1 ? "" : "s", e->n_args);
+        return false;
+    }
+    bool valid = true;
+    for (size_t i = 0; i < e->n_args; i++) {
+        const tcc_ast_expr *arg = e->args[i];
+        bool condition = f->code == TCC_OP_arith_select && i == 0;
+        valid = valid && arg->type != TCC_AST_ERROR;
+        e->free |= arg->free;
+        if (arg->type == (condition ? TCC_AST_FLOAT : TCC_AST_BOOL)) {
+            tcc_error(s->diag, TCC_ERR_TYPE, arg->name.loc,
+                      condition ? "the condition of 'where' must be a comparison"
+                                : "a comparison can only be the condition of 'where'");
+            valid = false;
+        }
+    }
+    return valid;
+}
+
+void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
+{
+    bool valid = false;
+    switch (e->kind) {
+    case TCC_AST_NUMBER: valid = check_number(s, e->name.loc, e->number); break;
+    case TCC_AST_NAME:
+    case TCC_AST_READ: valid = check_name(s, e); break;
+    case TCC_AST_SUM: valid = check_sum(s, e, stmt); break;
+    case TCC_AST_APPLY: valid = check_apply(s, e); break;
+    case TCC_AST_BROKEN: break;
+    }
+    bool compares =
+        e->kind == TCC_AST_APPLY && e->function && e->function->code == TCC_OP_arith_cmp;
+    e->type = !valid ? TCC_AST_ERROR : compares ? TCC_AST_BOOL : TCC_AST_FLOAT;
+}

@@ -18,8 +18,8 @@ typedef tcc_verifier verifier;
 static const struct {
     tcc_opcode code;
     const char *attr;
-    const char *words;      /* one of these; or NULL and: */
-    int64_t min, max, step; /* min + a multiple of step, up to max */
+    const char *words;        /* one of these; or NULL and: */
+    int64_t min, max, factor; /* a multiple of factor in this range */
 } attr_values[] = {
     {TCC_OP_arith_cmp, "pred", "eq ne lt le gt ge", 0, 0, 0},
     {TCC_OP_scf_for, "at_least_once", NULL, 0, 1, 1},
@@ -70,14 +70,17 @@ static void check_attr_values(verifier *v, const tcc_op *op)
         const char *text = a->value.kind == TCC_ATTR_STR
                                ? a->value.s
                                : tcc_arena_printf(v->arena, "%lld", (long long)a->value.i);
-        int64_t min = attr_values[i].min, max = attr_values[i].max, step = attr_values[i].step;
+        int64_t min = attr_values[i].min, max = attr_values[i].max;
         if (attr_values[i].words) {
             if (!has_word(attr_values[i].words, text))
                 ERROR(v, op, "attribute '%s' is %s, wants one of: %s", a->name, text,
                       attr_values[i].words);
-        } else if (a->value.i < min || a->value.i > max || (a->value.i - min) % step) {
-            ERROR(v, op, "attribute '%s' is %s, wants %lld to %lld in steps of %lld", a->name, text,
-                  (long long)min, (long long)max, (long long)step);
+        } else if (a->value.i < min || a->value.i > max) {
+            ERROR(v, op, "attribute '%s' is %s, wants %lld to %lld", a->name, text, (long long)min,
+                  (long long)max);
+        } else if (a->value.i % attr_values[i].factor) {
+            ERROR(v, op, "attribute '%s' is %s, wants a multiple of %lld", a->name, text,
+                  (long long)attr_values[i].factor);
         }
     }
 }

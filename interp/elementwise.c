@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/elementwise.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_float(const tcc_type *t)
+{
+    return tcc_scalar_classify(t->elem) == TCC_CLASS_FLOAT;
+}
+
+static tcc_cell operand(const tcc_elements *e, int which, size_t i)
+{
+    return e->a[which][i * e->step[which]];
+}
+
+/* ---- numbers --------------------------------------------------------------------------- */
+
+static double erf_gelu(double a)
+{
+    return a * (1 + erf(a / sqrt(2))) / 2;
+}
+
+static double tanh_gelu(double a)
+{
+    const double pi = 3.14159265358979323846;
+    return a * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 * a * a * a))) / 2;
+}
+
+/* Signed integers wrap; unsigned arithmetic says so to the C compiler. */
+static int64_t add_int(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t sub_int(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t mul_int(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static int64_t div_int(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : b == -1 ? sub_int(0, a) : a / b;
+}
+
+static int64_t rem_int(int64_t a, int64_t b)
+{
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+
+static int64_t shl_int(int64_t a, int64_t b)
+{
+    return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a << b);
+}
+
+static int64_t shr_int(int64_t a, int64_t b, tcc_scalar elem)
+{
+    uint64_t bits = tcc_encode((tcc_cell){.i = a}, elem);
+    return b < 0 || b > 63 ? 0 : (int64_t)(bits >> b);
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+#define UNARY(id, float_result, int_result)                                                        \
+    static void map_##id(const tcc_elements *e)                                                    \
+    {                                                                                              \
+        if (is_float(e->op->operands[0]->type)) {                                                  \
+            for (size_t i = 0; i < e->n; i++) {                                                    \
+                double a = operand(e, 0, i).f;                                                     \
+                e->r[i].f = (float_result);                                                        \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (size_t i = 0; i < e->n; i++) {                                                    \
+                int64_t a = operand(e, 0, i).i;                                                    \
+                e->r[i].i = (int_result);                                                          \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define BINARY(id, float_result, int_result)                                                       \
+    static void map_##id(const tcc_elements *e)                                                    \
+    {                                                                                              \
+        if (is_float(e->op->operands[0]->type)) {                                                  \
+            for (size_t i = 0; i < e->n; i++) {                                                    \
+                double a = operand(e, 0, i).f, b = operand(e, 1, i).f;                             \
+                e->r[i].f = (float_result);                                                        \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (size_t i = 0; i < e->n; i++) {                                                    \
+                int64_t a = operand(e, 0, i).i, b = operand(e, 1, i).i;                            \
+                e->r[i].i = (int_result);                                                          \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define FLOAT_UNARY(id, result)                                                                    \
+    static void map_##id(const tcc_elements *e)                                                    \
+    {                                                                                              \
+        for (size_t i = 0; i < e->n; i++) {                                                        \
+            double a = operand(e, 0, i).f;                                                         \
+            e->r[i].f = (result);                                                                  \
+        }                                                                                          \
+    }
+
+#define INT_BINARY(id, result)                                                                     \
+    static void map_##id(const tcc_elements *e)                                                    \
+    {                                                                                              \
+        for (size_t i = 0; i < e->n; i++) {                                                        \
+            int64_t a = operand(e, 0, i).i, b = operand(e, 1, i).i;                                \
+            e->r[i].i = (result);                                                                  \
+        }                                                                                          \
+    }
+
+BINARY(arith_add, a + b, add_int(a, b))
+BINARY(arith_sub, a - b, sub_int(a, b))
+BINARY(arith_mul, a * b, mul_int(a, b))
+BINARY(arith_div, a / b, div_int(a, b))
+BINARY(arith_min, fmin(a, b), a < b ? a : b)
+BINARY(arith_max, fmax(a, b), a > b ? a : b)
+INT_BINARY(arith_rem, rem_int(a, b))
+INT_BINARY(arith_and, a & b)
+INT_BINARY(arith_or, a | b)
+INT_BINARY(arith_xor, a ^ b)
+INT_BINARY(arith_shl, shl_int(a, b))
+INT_BINARY(arith_shr, shr_int(a, b, e->op->results[0].type->elem))
+UNARY(arith_neg, -a, sub_int(0, a))
+UNARY(math_abs, fabs(a), a < 0 ? sub_int(0, a) : a)
+UNARY(math_relu, fmax(a, 0), a > 0 ? a : 0)
+FLOAT_UNARY(math_exp, exp(a))
+FLOAT_UNARY(math_log, log(a))
+FLOAT_UNARY(math_exp2, exp2(a))
+FLOAT_UNARY(math_log2, log2(a))
+FLOAT_UNARY(math_sqrt, sqrt(a))
+FLOAT_UNARY(math_rsqrt, 1 / sqrt(a))
+FLOAT_UNARY(math_tanh, tanh(a))
+FLOAT_UNARY(math_erf, erf(a))
+FLOAT_UNARY(math_sigmoid, 1 / (1 + exp(-a)))
+FLOAT_UNARY(math_silu, a / (1 + exp(-a)))
+FLOAT_UNARY(math_gelu, erf_gelu(a))
+FLOAT_UNARY(math_gelu_tanh, tanh_gelu(a))
+
+static void map_arith_const(const tcc_elements *e)
+{
+    const tcc_attr *value = &tcc_attr_find(&e->op->attrs, "value")->value;
+    tcc_cell v = value->kind == TCC_ATTR_FLOAT ? (tcc_cell){.f = value->f}
+                                               : (tcc_cell){.i = value->i};
+    for (size_t i = 0; i < e->n; i++)
+        e->r[i] = v;
+}
+
+/* Which of less, equal, greater a predicate holds for; with a NaN it is none of them. */
+static const struct {
+    const char *name;
+    bool less, equal, greater, unordered;
+} predicates[] = {
+    {"eq", false, true, false, false}, {"ne", true, false, true, true},
+    {"lt", true, false, false, false}, {"le", true, true, false, false},
+    {"gt", false, false, true, false}, {"ge", false, true, true, false},
+};
+
+static void map_arith_cmp(const tcc_elements *e)
+{
+    const char *name = tcc_attr_str(&e->op->attrs, "pred", "");
+    size_t p = 0;
+    while (strcmp(predicates[p].name, name))
+        p++;
+    bool floats = is_float(e->op->operands[0]->type);
+    for (size_t i = 0; i < e->n; i++) {
+        tcc_cell a = operand(e, 0, i), b = operand(e, 1, i);
+        bool less = floats ? a.f < b.f : a.i < b.i;
+        bool greater = floats ? a.f > b.f : a.i > b.i;
+        bool equal = floats ? a.f == b.f : a.i == b.i;
+        e->r[i].i = less      ? predicates[p].less
+                    : greater ? predicates[p].greater
+                    : equal   ? predicates[p].equal
+                              : predicates[p].unordered;
+    }
+}
+
+static void map_arith_select(const tcc_elements *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        e->r[i] = operand(e, operand(e, 0, i).i ? 1 : 2, i);
+}
+
+static int64_t truncate(double v)
+{
+    const double limit = 0x1p63;
+    return isnan(v) ? 0 : v >= limit ? INT64_MAX : v < -limit ? INT64_MIN : (int64_t)v;
+}
+
+static void map_arith_cast(const tcc_elements *e)
+{
+    tcc_scalar to = e->op->results[0].type->elem;
+    bool from_float = is_float(e->op->operands[0]->type);
+    bool to_float = is_float(e->op->results[0].type);
+    for (size_t i = 0; i < e->n; i++) {
+        tcc_cell a = operand(e, 0, i);
+        if (to_float)
+            e->r[i].f = tcc_round_float(from_float ? a.f : (double)a.i, to);
+        else
+            e->r[i].i = from_float ? truncate(a.f) : a.i;
+    }
+}
+
+/* ---- by opcode ------------------------------------------------------------------------- */
+
+static void (*const maps[TCC_OP_COUNT])(const tcc_elements *) = {
+#define MAP(id) [TCC_OP_##id] = map_##id,
+    MAP(arith_const) MAP(arith_add) MAP(arith_sub) MAP(arith_mul) MAP(arith_div) MAP(arith_rem)
+    MAP(arith_min) MAP(arith_max) MAP(arith_and) MAP(arith_or) MAP(arith_xor) MAP(arith_shl)
+    MAP(arith_shr) MAP(arith_cmp) MAP(arith_select) MAP(arith_cast) MAP(arith_neg) MAP(math_abs)
+    MAP(math_exp) MAP(math_log) MAP(math_exp2) MAP(math_log2) MAP(math_sqrt) MAP(math_rsqrt)
+    MAP(math_tanh) MAP(math_erf) MAP(math_relu) MAP(math_sigmoid) MAP(math_silu) MAP(math_gelu)
+    MAP(math_gelu_tanh)
+#undef MAP
+};
+
+bool tcc_elementwise(const tcc_elements *e, bool machine)
+{
+    if (!maps[e->op->code])
+        return false;
+    maps[e->op->code](e);
+    const tcc_type *r = e->op->results[0].type;
+    if (!is_float(r))
+        for (size_t i = 0; i < e->n; i++)
+            e->r[i].i = tcc_wrap_int(e->r[i].i, r->elem);
+    else if (machine)
+        for (size_t i = 0; i < e->n; i++)
+            e->r[i].f = tcc_round_float(e->r[i].f, r->elem);
+    return true;
+}

@@ -1,0 +1,440 @@
+/* field: runs functions of whole tensors, row by row of each output.
+ *
+ * For each tensor.write a plan is made: the ops that its value needs, in order. A sum's operand
+ * has a plan of its own, which runs inside the sum.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/field.h"
+
+#include <string.h>
+
+#include "interp/elementwise.h"
+#include "support/map.h"
+
+enum { MAX_NESTED_SUMS = 8 };
+
+/* A field in the current row of the output: numbers `step` apart, 0 if it is one number. */
+typedef struct row {
+    tcc_cell *cells;
+    size_t step;
+} row;
+
+typedef struct plan plan;
+
+typedef struct step {
+    const tcc_op *op;
+    row *operands[3];
+    row *result;
+    tcc_access access;    /* of tensor.read */
+    plan *body;           /* of tensor.sum */
+    tcc_index **over;     /* what it sums over */
+    size_t n_over;
+    int64_t *outer;       /* and where these indices were before it */
+    bool is_product;      /* a fast path fits: */
+    tcc_product product;
+    double *sums, *buffer;
+} step;
+
+struct plan {
+    const tcc_index *row; /* NULL: no index has more than one value at a time */
+    tcc_map rows;         /* value -> row */
+    step *steps;
+    size_t n_steps;
+};
+
+typedef struct fields {
+    tcc_run *run;
+    tcc_index *indices;
+    size_t n_indices;
+    const double **originals; /* of each parameter: inputs as they were before any write */
+    int depth;
+} fields;
+
+/* ---- indices --------------------------------------------------------------------------- */
+
+static tcc_index *find_index(const fields *fs, const char *name)
+{
+    for (size_t i = 0; i < fs->n_indices; i++)
+        if (!strcmp(fs->indices[i].name, name))
+            return &fs->indices[i];
+    return NULL;
+}
+
+static const tcc_param *param_of(const fields *fs, const tcc_value *tensor)
+{
+    return &fs->run->params[tensor->index];
+}
+
+static const tcc_value *accessed(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
+           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
+                                             : NULL;
+}
+
+/* Every index has the extent of the dimensions along which it runs. */
+static tcc_status collect_indices(fields *fs)
+{
+    const tcc_run *run = fs->run;
+    size_t cap = 0;
+    for (const tcc_op *op = run->f->body->first; op; op = op->next)
+        cap += accessed(op) ? accessed(op)->type->rank : 0;
+    fs->indices = TCC_NEW_ARRAY(run->scratch, tcc_index, cap);
+    for (const tcc_op *op = run->f->body->first; op; op = op->next) {
+        if (!accessed(op))
+            continue;
+        const tcc_param *p = param_of(fs, accessed(op));
+        tcc_attr map = tcc_attr_list(&op->attrs, "map");
+        for (size_t d = 0; d < map.list.n; d++) {
+            const char *name = map.list.items[d].s;
+            tcc_index *index = find_index(fs, name);
+            if (!index) {
+                index = &fs->indices[fs->n_indices++];
+                *index = (tcc_index){name, p->extents[d], 0};
+            } else if (index->extent != p->extents[d]) {
+                return TCC_FAIL(run, TCC_ERR_ARGUMENT, op,
+                                "index %s runs over %lld and over %lld elements", name,
+                                (long long)index->extent, (long long)p->extents[d]);
+            }
+        }
+    }
+    return TCC_OK;
+}
+
+/* ---- accesses -------------------------------------------------------------------------- */
+
+int64_t tcc_access_stride(const tcc_access *a, const tcc_index *index)
+{
+    int64_t stride = 0; /* an index may run along two dimensions */
+    for (size_t i = 0; i < a->n; i++)
+        stride += a->terms[i].index == index ? a->terms[i].stride : 0;
+    return stride;
+}
+
+int64_t tcc_access_base(const tcc_access *a, const tcc_index *const *free, size_t n_free)
+{
+    int64_t base = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        bool is_free = false;
+        for (size_t f = 0; f < n_free; f++)
+            is_free |= a->terms[i].index == free[f];
+        base += is_free ? 0 : a->terms[i].index->at * a->terms[i].stride;
+    }
+    return base;
+}
+
+static tcc_access plan_access(fields *fs, const tcc_op *op)
+{
+    const tcc_param *p = param_of(fs, accessed(op));
+    tcc_attr map = tcc_attr_list(&op->attrs, "map");
+    tcc_access a = {.param = p, .data = p->data, .n = map.list.n};
+    a.terms = tcc_arena_alloc(fs->run->scratch, a.n * sizeof *a.terms);
+    for (size_t d = 0; d < a.n; d++) {
+        a.terms[d].index = find_index(fs, map.list.items[d].s);
+        a.terms[d].stride = p->strides[d];
+    }
+    return a;
+}
+
+/* A tensor that is read and written is read as it was at first. */
+static void keep_originals(fields *fs)
+{
+    const tcc_run *run = fs->run;
+    bool *is_read = TCC_NEW_ARRAY(run->scratch, bool, run->n_params);
+    fs->originals = TCC_NEW_ARRAY(run->scratch, const double *, run->n_params);
+    for (const tcc_op *op = run->f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_read)
+            is_read[accessed(op)->index] = true;
+    for (size_t i = 0; i < run->n_params; i++)
+        fs->originals[i] = run->params[i].data;
+    for (const tcc_op *op = run->f->body->first; op; op = op->next) {
+        if (op->code != TCC_OP_tensor_write || !is_read[accessed(op)->index])
+            continue;
+        const tcc_param *p = param_of(fs, accessed(op));
+        double *copy = TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
+        if (p->count)
+            memcpy(copy, p->data, (size_t)p->count * sizeof *copy);
+        fs->originals[accessed(op)->index] = copy;
+    }
+}
+
+/* ---- plans ----------------------------------------------------------------------------- */
+
+static bool has_index(const tcc_type *t, const tcc_index *index)
+{
+    for (unsigned d = 0; index && t->kind == TCC_KIND_field && d < t->rank; d++)
+        if (!strcmp(t->dims[d].name, index->name))
+            return true;
+    return false;
+}
+
+static row *row_of(fields *fs, plan *p, const tcc_value *v)
+{
+    void **place = tcc_map_at(&p->rows, v);
+    if (*place)
+        return *place;
+    row *r = TCC_NEW(fs->run->scratch, row);
+    *place = r;
+    r->step = has_index(v->type, p->row);
+    r->cells = TCC_NEW_ARRAY(fs->run->scratch, tcc_cell, r->step ? (size_t)p->row->extent : 1);
+    if (!v->def) /* a scalar parameter */
+        r->cells[0] = tcc_param_load(&fs->run->params[v->index], 0);
+    return r;
+}
+
+/* The tensor.read behind v, through casts that keep every number of its type. */
+static const tcc_op *exact_read(const tcc_value *v)
+{
+    const tcc_op *op = v->def;
+    while (op && op->code == TCC_OP_arith_cast && op->results[0].type->elem == TCC_f32)
+        op = TCC_VIEW(arith_cast, op)->a->def;
+    return op && op->code == TCC_OP_tensor_read &&
+                   tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT
+               ? op
+               : NULL;
+}
+
+static void plan_product(fields *fs, step *s)
+{
+    const tcc_op *mul = TCC_VIEW(tensor_sum, s->op)->a->def;
+    if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over)
+        return;
+    const tcc_op *reads[] = {exact_read(TCC_VIEW(arith_mul, mul)->a),
+                             exact_read(TCC_VIEW(arith_mul, mul)->b)};
+    if (!reads[0] || !reads[1])
+        return;
+    tcc_access *accesses = TCC_NEW_ARRAY(fs->run->scratch, tcc_access, 2);
+    for (int i = 0; i < 2; i++) {
+        accesses[i] = plan_access(fs, reads[i]);
+        accesses[i].data = fs->originals[accessed(reads[i])->index];
+    }
+    const tcc_index *k = s->over[s->n_over - 1];
+    s->is_product = true;
+    s->product = (tcc_product){&accesses[0], &accesses[1], k};
+    s->buffer = TCC_NEW_ARRAY(fs->run->scratch, double, (size_t)k->extent);
+}
+
+static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal);
+
+static tcc_status plan_sum(fields *fs, plan *outer, step *s)
+{
+    tcc_arena *scratch = fs->run->scratch;
+    tcc_attr over = tcc_attr_list(&s->op->attrs, "over");
+    s->n_over = over.list.n;
+    s->over = TCC_NEW_ARRAY(scratch, tcc_index *, s->n_over);
+    s->outer = TCC_NEW_ARRAY(scratch, int64_t, s->n_over);
+    s->body = TCC_NEW(scratch, plan);
+    s->body->row = outer->row;
+    for (size_t i = 0; i < s->n_over; i++) {
+        s->over[i] = find_index(fs, over.list.items[i].s);
+        if (!s->over[i])
+            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, s->op, "no tensor has index %s",
+                            over.list.items[i].s);
+        if (s->over[i] == outer->row) /* another index of the same name */
+            s->body->row = NULL;
+    }
+    s->sums = TCC_NEW_ARRAY(scratch, double, s->result->step ? (size_t)outer->row->extent : 1);
+    plan_product(fs, s);
+    if (s->is_product)
+        return TCC_OK;
+    if (fs->depth == MAX_NESTED_SUMS)
+        return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, s->op, "more than %d sums within another",
+                        MAX_NESTED_SUMS);
+    fs->depth++;
+    tcc_status status = make_plan(fs, s->body, TCC_VIEW(tensor_sum, s->op)->a);
+    fs->depth--;
+    return status;
+}
+
+/* Marks the ops that `goal` needs, and counts them; what only a sum's operand needs is left out. */
+static size_t mark_needed(fields *fs, tcc_map *needed, const tcc_value *goal)
+{
+    TCC_VEC(const tcc_op *) work = {0};
+    size_t n = 0;
+    if (goal->def)
+        TCC_PUSH(fs->run->scratch, &work, goal->def);
+    while (work.len) {
+        const tcc_op *op = work.data[--work.len];
+        void **mark = tcc_map_at(needed, op);
+        if (*mark)
+            continue;
+        *mark = needed;
+        n++;
+        for (unsigned i = 0; op->code != TCC_OP_tensor_sum && i < op->n_operands; i++)
+            if (op->operands[i]->def)
+                TCC_PUSH(fs->run->scratch, &work, op->operands[i]->def);
+    }
+    return n;
+}
+
+static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal)
+{
+    tcc_arena *scratch = fs->run->scratch;
+    tcc_map needed = TCC_MAP(scratch);
+    p->rows = TCC_MAP(scratch);
+    p->steps = TCC_NEW_ARRAY(scratch, step, mark_needed(fs, &needed, goal));
+    tcc_status status = TCC_OK;
+    for (const tcc_op *op = fs->run->f->body->first; op && !status; op = op->next) {
+        if (!tcc_map_get(&needed, op))
+            continue;
+        step *s = &p->steps[p->n_steps++];
+        s->op = op;
+        s->result = row_of(fs, p, &op->results[0]);
+        if (op->code == TCC_OP_tensor_read) {
+            s->access = plan_access(fs, op);
+            s->access.data = fs->originals[accessed(op)->index];
+        } else if (op->code == TCC_OP_tensor_sum) {
+            status = plan_sum(fs, p, s);
+        } else {
+            for (unsigned i = 0; i < op->n_operands; i++)
+                s->operands[i] = row_of(fs, p, op->operands[i]);
+        }
+    }
+    return status;
+}
+
+/* ---- running --------------------------------------------------------------------------- */
+
+static size_t row_length(const plan *p, const row *r)
+{
+    return r->step ? (size_t)p->row->extent : 1;
+}
+
+static void run_read(const plan *p, const step *s)
+{
+    int64_t base = tcc_access_base(&s->access, &p->row, 1);
+    int64_t stride = tcc_access_stride(&s->access, p->row);
+    tcc_param as_read = *s->access.param;
+    as_read.data = (double *)s->access.data;
+    for (size_t i = 0, n = row_length(p, s->result); i < n; i++)
+        s->result->cells[i] = tcc_param_load(&as_read, base + (int64_t)i * stride);
+}
+
+/* Steps `over` to its next value; false when there is none. The last index runs fastest. */
+static bool next_value(tcc_index *const *over, size_t n)
+{
+    for (size_t i = n; i-- > 0;) {
+        if (++over[i]->at < over[i]->extent)
+            return true;
+        over[i]->at = 0;
+    }
+    return false;
+}
+
+static void run_plan(fields *fs, const plan *p);
+
+static void run_sum(fields *fs, const plan *p, const step *s)
+{
+    size_t n = row_length(p, s->result);
+    bool empty = false, ints = tcc_scalar_classify(s->op->results[0].type->elem) != TCC_CLASS_FLOAT;
+    memset(s->sums, 0, n * sizeof *s->sums);
+    for (size_t i = 0; i < s->n_over; i++) {
+        empty |= s->over[i]->extent == 0;
+        s->outer[i] = s->over[i]->at; /* a sum around this one may have an index of that name */
+        s->over[i]->at = 0;
+    }
+    if (s->is_product && !empty) {
+        do
+            tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer);
+        while (next_value(s->over, s->n_over - 1));
+    } else if (!empty) {
+        const row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_sum, s->op)->a);
+        do {
+            run_plan(fs, s->body);
+            for (size_t i = 0; i < n; i++)
+                s->sums[i] += ints ? (double)term->cells[i * term->step].i
+                                   : term->cells[i * term->step].f;
+        } while (next_value(s->over, s->n_over));
+    }
+    for (size_t i = 0; i < s->n_over; i++)
+        s->over[i]->at = s->outer[i];
+    for (size_t i = 0; i < n; i++)
+        s->result->cells[i] =
+            ints ? (tcc_cell){.i = (int64_t)s->sums[i]} : (tcc_cell){.f = s->sums[i]};
+}
+
+static void run_step(fields *fs, const plan *p, const step *s)
+{
+    const tcc_op *op = s->op;
+    if (op->code == TCC_OP_tensor_read) {
+        run_read(p, s);
+    } else if (op->code == TCC_OP_tensor_sum) {
+        run_sum(fs, p, s);
+    } else if (op->code == TCC_OP_tensor_dim) {
+        tcc_dim dim = {tcc_attr_str(&op->attrs, "name", ""), 0};
+        s->result->cells[0].i = tcc_run_extent(fs->run, dim);
+    } else {
+        tcc_elements e = {.op = op, .r = s->result->cells, .n = row_length(p, s->result)};
+        for (unsigned i = 0; i < op->n_operands; i++) {
+            e.a[i] = s->operands[i]->cells;
+            e.step[i] = s->operands[i]->step;
+        }
+        tcc_elementwise(&e, fs->run->options->machine);
+    }
+}
+
+static void run_plan(fields *fs, const plan *p)
+{
+    for (size_t i = 0; i < p->n_steps; i++)
+        run_step(fs, p, &p->steps[i]);
+}
+
+/* ---- outputs --------------------------------------------------------------------------- */
+
+/* Gives every index of the output but the last its value in a row. */
+static void enter_row(const tcc_access *to, int64_t flat)
+{
+    for (size_t d = to->n ? to->n - 1 : 0; d-- > 0;) {
+        tcc_index *index = to->terms[d].index;
+        index->at = flat % index->extent;
+        flat /= index->extent;
+    }
+}
+
+static void run_row(fields *fs, const plan *p, const tcc_access *to, const row *r)
+{
+    run_plan(fs, p);
+    int64_t base = tcc_access_base(to, &p->row, 1), n = p->row ? p->row->extent : 1;
+    int64_t stride = tcc_access_stride(to, p->row);
+    for (int64_t i = 0; i < n; i++)
+        tcc_param_store(fs->run, to->param, base + i * stride, r->cells[(size_t)i * r->step]);
+}
+
+static tcc_status run_write(fields *fs, const tcc_op *op)
+{
+    const tcc_interp_options *o = fs->run->options;
+    const tcc_value *value = TCC_VIEW(tensor_write, op)->a;
+    tcc_access to = plan_access(fs, op);
+    plan p = {.row = to.n ? to.terms[to.n - 1].index : NULL};
+    tcc_status status = make_plan(fs, &p, value);
+    if (status || !to.param->count)
+        return status;
+    const row *r = row_of(fs, &p, value);
+    int64_t n_rows = to.param->count / (p.row ? p.row->extent : 1);
+    for (size_t i = 0; o->rows && i < o->n_rows; i++) {
+        if (o->rows[i] < 0)
+            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "row %lld is none of an output",
+                            (long long)o->rows[i]);
+        if (o->rows[i] < n_rows) {
+            enter_row(&to, o->rows[i]);
+            run_row(fs, &p, &to, r);
+        }
+    }
+    for (int64_t i = 0; !o->rows && i < n_rows; i++) {
+        enter_row(&to, i);
+        run_row(fs, &p, &to, r);
+    }
+    return TCC_OK;
+}
+
+tcc_status tcc_run_fields(tcc_run *run)
+{
+    fields fs = {.run = run};
+    tcc_status status = collect_indices(&fs);
+    if (!status)
+        keep_originals(&fs);
+    for (const tcc_op *op = run->f->body->first; op && !status; op = op->next)
+        if (op->code == TCC_OP_tensor_write)
+            status = run_write(&fs, op);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* interp: runs a function of the IR, of any level, on the CPU.
+ *
+ * At the tensor level this is the definition of what a kernel computes. At the lower levels it is
+ * a model of the machine that also proves: it reports races on shared memory, deadlocks, reads of
+ * registers that a product still writes, missing proxy fences, wrong descriptors, transaction
+ * bytes that do not match, accesses out of bounds and reads of what nobody wrote, each at the
+ * location of the op, with TCC_ERR_INTERNAL.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_INTERP_H
+#define TCC_INTERP_INTERP_H
+
+#include "ir/ir.h"
+
+typedef struct tcc_interp_options {
+    /* One extent for each name of the signature's attribute `dims`, in that order. */
+    const int64_t *dims;
+    /* The function whose parameters `args` are, as the frontend made it; NULL: the one that runs.
+     * A target-level function has the parameters of its kernel instead, which its attribute
+     * `params` makes from these. */
+    const tcc_func *signature;
+    /* When not NULL, only these rows of each output are computed, the others stay as they are. A
+     * row is a flat index over all dimensions of an output but the last; those that an output
+     * does not have are passed over. Tensor level only. */
+    const int64_t *rows;
+    size_t n_rows;
+    /* Round every result to its type, and outputs to theirs, as the machine does. Without it
+     * floats are doubles, which arith.cast alone rounds. The target level always rounds. */
+    bool machine;
+    /* Chooses among the orders in which warps run and asynchronous operations end. */
+    uint64_t seed;
+} tcc_interp_options;
+
+/* Runs f. args has a pointer for each parameter of the signature: a tensor is a row-major array
+ * of doubles that its element type can hold, a scalar is one double. Outputs are written in place.
+ *
+ * Returns TCC_OK; TCC_ERR_ARGUMENT for extents or rows that cannot be; TCC_ERR_NO_VARIANT when f
+ * is not valid for these extents (its attribute `requires`); TCC_ERR_UNSUPPORTED for what f may
+ * not do here; TCC_ERR_INTERNAL when f does wrong. diag has the reason. `scratch` holds what is
+ * needed while it runs. */
+tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options,
+                          double *const *args, tcc_arena *scratch, tcc_diag *diag);
+
+#endif

@@ -1,0 +1,25 @@
+/* number: the float formats of the IR as doubles and as bits.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_NUMBER_H
+#define TCC_INTERP_NUMBER_H
+
+#include "ir/type.h"
+
+/* One element: f of a float type, i of an integer (0 or 1 of an i1). */
+typedef union tcc_cell {
+    double f;
+    int64_t i;
+} tcc_cell;
+
+/* v rounded to a float type, to nearest even. Too large a value becomes infinity, or NaN where
+ * the type has no infinity. */
+double tcc_round_float(double v, tcc_scalar elem);
+/* The low bits of v as an integer type reads them. */
+int64_t tcc_wrap_int(int64_t v, tcc_scalar elem);
+
+/* The bits of a number that the type can hold, and back. */
+uint64_t tcc_encode(tcc_cell v, tcc_scalar elem);
+tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem);
+
+#endif

@@ -1,0 +1,49 @@
+/* run: one call of tcc_interp_run: the function, its parameters, and how errors are reported.
+ *
+ * interp.c       parameters; which level a function is of
+ * field.c        tensor level: fields, a row of an output at a time
+ * contraction.c  its fast path for sums of products
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_RUN_H
+#define TCC_INTERP_RUN_H
+
+#include "interp/interp.h"
+#include "interp/number.h"
+
+/* A parameter of the signature: a tensor, or a scalar, which has rank 0. */
+typedef struct tcc_param {
+    const char *name;
+    const tcc_type *type;
+    double *data;
+    int64_t *extents, *strides; /* in elements; row-major */
+    int64_t count;
+} tcc_param;
+
+typedef struct tcc_run {
+    const tcc_func *f, *signature;
+    const tcc_interp_options *options;
+    tcc_arena *scratch;
+    tcc_diag *diag;
+    tcc_param *params;
+    size_t n_params;
+} tcc_run;
+
+/* Reports an error at an op (NULL: at the function) and gives its status. */
+#define TCC_FAIL(run, status, op, ...)                                                             \
+    (tcc_error((run)->diag, (status), (op) ? ((const tcc_op *)(op))->loc : (run)->f->loc,          \
+               __VA_ARGS__),                                                                       \
+     (status))
+
+/* The extent of a dimension: a number, or a name in the signature's `dims`; -1 for neither. */
+int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
+/* The parameter of this name; NULL when there is none. */
+const tcc_param *tcc_run_param(const tcc_run *run, const char *name);
+/* The number as a tensor or scalar parameter holds it, and back. */
+tcc_cell tcc_param_load(const tcc_param *p, int64_t at);
+void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v);
+
+/* Runs a function of whole tensors (field.c). */
+tcc_status tcc_run_fields(tcc_run *run);
+
+#endif

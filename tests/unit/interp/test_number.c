@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/number.h"
+
+#include <check.h>
+#include <math.h>
+
+static const tcc_scalar small_floats[] = {TCC_f16, TCC_bf16, TCC_e4m3, TCC_e5m2};
+enum { N_SMALL = sizeof small_floats / sizeof *small_floats };
+
+static double decode(uint64_t bits, tcc_scalar s)
+{
+    return tcc_decode(bits, s).f;
+}
+
+START_TEST(every_bit_pattern_survives_decoding_and_encoding)
+{
+    tcc_scalar s = small_floats[_i];
+    for (uint64_t bits = 0; bits < UINT64_C(1) << tcc_scalar_bits(s); bits++) {
+        tcc_cell v = tcc_decode(bits, s);
+        if (isnan(v.f))
+            ck_assert(isnan(decode(tcc_encode(v, s), s)));
+        else
+            ck_assert_uint_eq(tcc_encode(v, s), bits);
+    }
+}
+END_TEST
+
+START_TEST(numbers_of_a_type_round_to_themselves_and_midpoints_to_even)
+{
+    tcc_scalar s = small_floats[_i];
+    uint64_t sign = UINT64_C(1) << (tcc_scalar_bits(s) - 1);
+    for (uint64_t bits = 0; bits + 1 < sign; bits++) {
+        double a = decode(bits, s), b = decode(bits + 1, s);
+        if (!isfinite(a) || !isfinite(b))
+            continue;
+        double even = bits % 2 ? b : a, middle = (a + b) / 2;
+        ck_assert_double_eq(tcc_round_float(a, s), a);
+        ck_assert_double_eq(tcc_round_float(-a, s), -a);
+        ck_assert_double_eq(tcc_round_float(middle, s), even);
+        ck_assert_double_eq(tcc_round_float(nextafter(middle, a), s), a);
+        ck_assert_double_eq(tcc_round_float(nextafter(middle, b), s), b);
+    }
+}
+END_TEST
+
+START_TEST(too_large_is_infinite_or_nan)
+{
+    ck_assert_double_eq(tcc_round_float(65519, TCC_f16), 65504);
+    ck_assert_double_eq(tcc_round_float(65520, TCC_f16), (double)INFINITY);
+    ck_assert_double_eq(tcc_round_float(-1e300, TCC_bf16), -(double)INFINITY);
+    ck_assert_double_eq(tcc_round_float(1e300, TCC_f32), (double)INFINITY);
+    ck_assert_double_eq(tcc_round_float(464, TCC_e4m3), 448);
+    ck_assert(isnan(tcc_round_float(480, TCC_e4m3)));
+    ck_assert(isnan(tcc_round_float((double)INFINITY, TCC_e4m3)));
+}
+END_TEST
+
+START_TEST(floats_of_32_bits_are_the_machines)
+{
+    float values[] = {0, -0.0f, 1.5f, -3.25e-39f, 1e-45f, 3.4e38f, INFINITY};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        union {
+            float f;
+            uint32_t u;
+        } bits = {values[i]};
+        ck_assert_uint_eq(tcc_encode((tcc_cell){.f = values[i]}, TCC_f32), bits.u);
+        ck_assert_double_eq(decode(bits.u, TCC_f32), values[i]);
+    }
+    ck_assert_double_eq(decode(0x3fc02000, TCC_tf32), 1.5009765625);
+    ck_assert_uint_eq(tcc_encode((tcc_cell){.f = 1.5009765625}, TCC_tf32), 0x3fc02000);
+}
+END_TEST
+
+START_TEST(integers_wrap)
+{
+    ck_assert_int_eq(tcc_wrap_int(INT64_C(0x180000000), TCC_i32), INT32_MIN);
+    ck_assert_int_eq(tcc_wrap_int(255, TCC_i8), -1);
+    ck_assert_int_eq(tcc_wrap_int(-1, TCC_u8), 255);
+    ck_assert_int_eq(tcc_wrap_int(9, TCC_i4), -7);
+    ck_assert_int_eq(tcc_wrap_int(-1, TCC_u4), 15);
+    ck_assert_int_eq(tcc_decode(tcc_encode((tcc_cell){.i = -5}, TCC_i32), TCC_i32).i, -5);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("number");
+    TCase *t = tcase_create("number");
+    tcase_add_loop_test(t, every_bit_pattern_survives_decoding_and_encoding, 0, N_SMALL);
+    tcase_add_loop_test(t, numbers_of_a_type_round_to_themselves_and_midpoints_to_even, 0,
+                        N_SMALL);
+    tcase_add_test(t, too_large_is_infinite_or_nan);
+    tcase_add_test(t, floats_of_32_bits_are_the_machines);
+    tcase_add_test(t, integers_wrap);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

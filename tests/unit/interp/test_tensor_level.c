@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tests/unit/interp/program.h"
+
+#include <math.h>
+
+enum { M = 5, N = 9, K = 13, B = 2 };
+
+/* Small whole numbers, different everywhere. */
+static double number(int64_t i)
+{
+    return (double)(i * 7 % 11 - 5);
+}
+
+static void fill(double *data, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        data[i] = number(i);
+}
+
+/* ---- products -------------------------------------------------------------------------- */
+
+/* Every order in which the three indices of A, B and C can lie, and a batch index anywhere. */
+static const char *const orders[] = {"mk", "km"}, *const b_orders[] = {"kn", "nk"},
+                         *const c_orders[] = {"mn", "nm"};
+
+static void put_tensor(char *out, const char *order)
+{
+    for (const char *c = order; *c; c++)
+        out += sprintf(out, "%s%c", c == order ? "" : ", ", *c - 32);
+}
+
+static void put_map(char *out, const char *order)
+{
+    for (const char *c = order; *c; c++)
+        out += sprintf(out, "%s%c", c == order ? "" : ", ", *c);
+}
+
+static int64_t extent_of(char index)
+{
+    return index == 'm' ? M : index == 'n' ? N : index == 'k' ? K : B;
+}
+
+static int64_t at(const char *order, const int *values)
+{
+    int64_t i = 0;
+    for (const char *c = order; *c; c++)
+        i = i * extent_of(*c) + values[(unsigned char)*c];
+    return i;
+}
+
+static void check_product(const char *oa, const char *ob, const char *oc, const char *ab_type)
+{
+    char text[2048], ta[32], tb[32], tc[32], ma[32], mb[32], mc[32];
+    put_tensor(ta, oa), put_tensor(tb, ob), put_tensor(tc, oc);
+    put_map(ma, oa), put_map(mb, ob), put_map(mc, oc);
+    bool batched = strchr(oc, 'b');
+    const char *lead = batched ? "b, " : "";
+    snprintf(text, sizeof text,
+             "func @f(%%A: tensor<%s[%s]>, %%B: tensor<%s[%s]>, %%C: tensor<f32[%s]>) "
+             "{dims = [M, N, K, B]} {\n"
+             "  %%a = tensor.read %%A {map = [%s]} : field<%s[%s]>\n"
+             "  %%b = tensor.read %%B {map = [%s]} : field<%s[%s]>\n"
+             "  %%x = arith.cast %%a : field<f32[%s]>\n"
+             "  %%y = arith.cast %%b : field<f32[%s]>\n"
+             "  %%p = arith.mul %%x, %%y : field<f32[%sm, n, k]>\n"
+             "  %%s = tensor.sum %%p {over = [k]} : field<f32[%sm, n]>\n"
+             "  tensor.write %%s, %%C {map = [%s]}\n"
+             "  return\n}\n",
+             ab_type, ta, ab_type, tb, tc, ma, ab_type, ma, mb, ab_type, mb, ma, mb, lead, lead,
+             mc);
+    program p;
+    program_load(&p, text);
+    double a[M * K * B], b[K * N * B], c[M * N * B];
+    fill(a, M * K * B);
+    fill(b, K * N * B);
+    int64_t dims[] = {M, N, K, B};
+    tcc_status status = program_run(&p, &(tcc_interp_options){.dims = dims},
+                                    (double *[]){a, b, c});
+    ck_assert_msg(!status, "%s", p.said);
+    int values[128] = {0};
+    for (values['b'] = 0; values['b'] < (batched ? B : 1); values['b']++)
+        for (values['m'] = 0; values['m'] < M; values['m']++)
+            for (values['n'] = 0; values['n'] < N; values['n']++) {
+                double want = 0;
+                for (values['k'] = 0; values['k'] < K; values['k']++)
+                    want += a[at(oa, values)] * b[at(ob, values)];
+                ck_assert_double_eq(c[at(oc, values)], want);
+            }
+    program_free(&p);
+}
+
+START_TEST(products_of_every_order)
+{
+    check_product(orders[_i & 1], b_orders[_i >> 1 & 1], c_orders[_i >> 2 & 1], "f16");
+}
+END_TEST
+
+START_TEST(products_with_a_batch_index_anywhere)
+{
+    static const char *const a[] = {"bmk", "mbk", "mkb"}, *const b[] = {"bkn", "kbn", "nkb", "kn"},
+                            *const c[] = {"bmn", "mbn", "mnb", "nmb"};
+    check_product(a[_i % 3], b[_i / 3 % 4], c[_i / 12], "bf16");
+}
+END_TEST
+
+/* ---- the rest of a kernel -------------------------------------------------------------- */
+
+static const char epilogue[] =
+    "func @f(%A: tensor<f16[M, K]>, %B: tensor<f16[K, N]>, %bias: tensor<f32[N]>, %s: f32,\n"
+    "        %C: tensor<f16[M, N]>, %D: tensor<f32[N, M]>) {dims = [M, N, K]} {\n"
+    "  %a = tensor.read %A {map = [m, k]} : field<f16[m, k]>\n"
+    "  %b = tensor.read %B {map = [k, n]} : field<f16[k, n]>\n"
+    "  %x = arith.cast %a : field<f32[m, k]>\n"
+    "  %y = arith.cast %b : field<f32[k, n]>\n"
+    "  %p = arith.mul %x, %y : field<f32[m, n, k]>\n"
+    "  %acc = tensor.sum %p {over = [k]} : field<f32[m, n]>\n"
+    "  %c = tensor.read %C {map = [m, n]} : field<f16[m, n]>\n"
+    "  %cf = arith.cast %c : field<f32[m, n]>\n"
+    "  %r = tensor.read %bias {map = [n]} : field<f32[n]>\n"
+    "  %t = arith.mul %acc, %s : field<f32[m, n]>\n"
+    "  %u = arith.add %t, %r : field<f32[m, n]>\n"
+    "  %zero = arith.const {value = 0.0} : f32\n"
+    "  %pos = arith.cmp %u, %zero {pred = gt} : field<i1[m, n]>\n"
+    "  %w = arith.select %pos, %u, %cf : field<f32[m, n]>\n"
+    "  tensor.write %w, %C {map = [m, n]}\n"
+    "  %old = arith.add %cf, %w : field<f32[m, n]>\n"
+    "  tensor.write %old, %D {map = [n, m]}\n"
+    "  return\n}\n";
+
+static void run_epilogue(const tcc_interp_options *o, double *c, double *d)
+{
+    program p;
+    program_load(&p, epilogue);
+    double a[M * K], b[K * N], bias[N], scale = 0.5;
+    fill(a, M * K);
+    fill(b, K * N);
+    fill(bias, N);
+    tcc_status status = program_run(&p, o, (double *[]){a, b, bias, &scale, c, d});
+    ck_assert_msg(!status, "%s", p.said);
+    program_free(&p);
+}
+
+START_TEST(inputs_are_read_before_outputs_are_written)
+{
+    double a[M * K], b[K * N], c[M * N], d[N * M];
+    fill(a, M * K);
+    fill(b, K * N);
+    fill(c, M * N);
+    run_epilogue(&(tcc_interp_options){.dims = (int64_t[]){M, N, K}}, c, d);
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) {
+            double sum = 0, old = number(m * N + n);
+            for (int k = 0; k < K; k++)
+                sum += a[m * K + k] * b[k * N + n];
+            double u = sum * 0.5 + number(n), want = u > 0 ? u : old;
+            ck_assert_double_eq(c[m * N + n], want);
+            ck_assert_double_eq(d[n * M + m], old + want);
+        }
+}
+END_TEST
+
+START_TEST(only_the_sampled_rows_are_written)
+{
+    double c[M * N], d[N * M], all_c[M * N], all_d[N * M];
+    fill(c, M * N);
+    fill(all_c, M * N);
+    for (int i = 0; i < N * M; i++)
+        d[i] = -99;
+    int64_t dims[] = {M, N, K}, rows[] = {3, 0, 7}; /* row 7 is one of D only */
+    run_epilogue(&(tcc_interp_options){.dims = dims}, all_c, all_d);
+    run_epilogue(&(tcc_interp_options){.dims = dims, .rows = rows, .n_rows = 3}, c, d);
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++)
+            ck_assert_double_eq(c[m * N + n],
+                                m == 3 || m == 0 ? all_c[m * N + n] : number(m * N + n));
+    for (int n = 0; n < N; n++)
+        for (int m = 0; m < M; m++)
+            ck_assert_double_eq(d[n * M + m],
+                                n == 3 || n == 0 || n == 7 ? all_d[n * M + m] : -99);
+}
+END_TEST
+
+START_TEST(an_empty_sum_is_zero)
+{
+    double c[M * N], d[N * M];
+    fill(c, M * N);
+    run_epilogue(&(tcc_interp_options){.dims = (int64_t[]){M, N, 0}}, c, d);
+    for (int i = 0; i < M * N; i++) {
+        double u = number(i % N);
+        ck_assert_double_eq(c[i], u > 0 ? u : number(i));
+    }
+}
+END_TEST
+
+START_TEST(empty_outputs_need_no_data)
+{
+    program p;
+    program_load(&p, epilogue);
+    double b[K * N], bias[N], scale = 1;
+    tcc_interp_options o = {.dims = (int64_t[]){0, N, K}};
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){NULL, b, bias, &scale, NULL, NULL}), TCC_OK);
+    program_free(&p);
+}
+END_TEST
+
+START_TEST(extents_must_be_possible)
+{
+    program p;
+    program_load(&p, epilogue);
+    tcc_interp_options o = {.dims = (int64_t[]){-1, N, K}};
+    double *none[6] = {NULL};
+    ck_assert_int_eq(program_run(&p, &o, none), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(p.said, "1:1: M is -1, wants 0 to 2147483647");
+    *p.said = 0;
+    o.dims = (int64_t[]){M, N, K};
+    ck_assert_int_eq(program_run(&p, &o, none), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(p.said, "1:1: no data for 'A'");
+    program_free(&p);
+}
+END_TEST
+
+/* ---- elementwise ------------------------------------------------------------------------- */
+
+START_TEST(casts_round_and_outputs_do_not)
+{
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[4]>, %y: tensor<f16[4]>, %z: tensor<f16[4]>) {\n"
+                     "  %a = tensor.read %x {map = [i]} : field<f32[i]>\n"
+                     "  %b = arith.cast %a : field<f16[i]>\n"
+                     "  tensor.write %b, %y {map = [i]}\n"
+                     "  tensor.write %a, %z {map = [i]}\n"
+                     "  return\n}\n");
+    double x[] = {1 + 0x1p-11, 1 + 3 * 0x1p-11, 0x1p-26, 7}, y[4], z[4];
+    tcc_interp_options o = {0};
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){x, y, z}), TCC_OK);
+    double rounded[] = {1, 1 + 0x1p-9, 0, 7};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_double_eq(y[i], rounded[i]);
+        ck_assert_double_eq(z[i], x[i]);
+    }
+    o.machine = true;
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){x, y, z}), TCC_OK);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq(z[i], rounded[i]);
+    program_free(&p);
+}
+END_TEST
+
+static const struct {
+    const char *op;
+    double x, want;
+} functions[] = {
+    {"arith.neg", 2, -2},
+    {"math.abs", -3, 3},
+    {"math.exp", 1, 2.718281828459045},
+    {"math.log", 2, 0.6931471805599453},
+    {"math.exp2", 3, 8},
+    {"math.log2", 8, 3},
+    {"math.sqrt", 2, 1.4142135623730951},
+    {"math.rsqrt", 4, 0.5},
+    {"math.tanh", 0.5, 0.46211715726000973},
+    {"math.erf", 0.5, 0.5204998778130465},
+    {"math.relu", -1, 0},
+    {"math.relu", 1.5, 1.5},
+    {"math.sigmoid", 0, 0.5},
+    {"math.sigmoid", 2, 0.8807970779778825},
+    {"math.silu", 2, 1.761594155955765},
+    {"math.gelu", 1, 0.8413447460685429},
+    {"math.gelu_tanh", 1, 0.8411919906082768},
+};
+enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
+
+START_TEST(functions_have_their_values)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "func @f(%%x: tensor<f32[1]>, %%y: tensor<f32[1]>) {\n"
+             "  %%a = tensor.read %%x {map = [i]} : field<f32[i]>\n"
+             "  %%b = %s %%a : field<f32[i]>\n"
+             "  tensor.write %%b, %%y {map = [i]}\n"
+             "  return\n}\n",
+             functions[_i].op);
+    program p;
+    program_load(&p, text);
+    double x = functions[_i].x, y;
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, (double *[]){&x, &y}), TCC_OK);
+    ck_assert_double_eq_tol(y, functions[_i].want, 1e-15 * (1 + fabs(functions[_i].want)));
+    program_free(&p);
+}
+END_TEST
+
+START_TEST(comparisons_know_nan)
+{
+    static const char *const preds[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+    const double nan = (double)NAN;
+    const double a[] = {1, 2, 2, nan, 0, nan}, b[] = {2, 1, 2, 0, nan, nan};
+    static const char *const want[] = {"001000", "110111", "100000",
+                                       "101000", "010000", "011000"};
+    char text[512];
+    snprintf(text, sizeof text,
+             "func @f(%%x: tensor<f32[6]>, %%y: tensor<f32[6]>, %%z: tensor<i1[6]>) {\n"
+             "  %%a = tensor.read %%x {map = [i]} : field<f32[i]>\n"
+             "  %%b = tensor.read %%y {map = [i]} : field<f32[i]>\n"
+             "  %%c = arith.cmp %%a, %%b {pred = %s} : field<i1[i]>\n"
+             "  %%d = arith.cast %%c : field<i32[i]>\n"
+             "  tensor.write %%d, %%z {map = [i]}\n"
+             "  return\n}\n",
+             preds[_i]);
+    program p;
+    double z[6];
+    *p.said = 0;
+    char *integers = strstr(text, "tensor<i1[6]>");
+    memcpy(integers, "tensor<i8[6]>", 13);
+    program_load(&p, text);
+    double *args[] = {(double *)a, (double *)b, z};
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, args), TCC_OK);
+    for (int i = 0; i < 6; i++)
+        ck_assert_double_eq(z[i], want[_i][i] - '0');
+    program_free(&p);
+}
+END_TEST
+
+START_TEST(integers_of_every_op)
+{
+    static const struct {
+        const char *op;
+        double a, b, want;
+    } cases[] = {
+        {"arith.add", 2147483647, 1, -2147483648.0},
+        {"arith.sub", 3, 5, -2},
+        {"arith.mul", 65536, 65537, 65536},
+        {"arith.div", -7, 2, -3},
+        {"arith.rem", -7, 2, -1},
+        {"arith.min", -7, 2, -7},
+        {"arith.max", -7, 2, 2},
+        {"arith.and", 12, 10, 8},
+        {"arith.or", 12, 10, 14},
+        {"arith.xor", 12, 10, 6},
+        {"arith.shl", 3, 4, 48},
+        {"arith.shr", -1, 28, 15},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "func @f(%%a: i32, %%b: i32, %%z: tensor<i32[1]>) {\n"
+                 "  %%c = %s %%a, %%b : i32\n"
+                 "  tensor.write %%c, %%z {map = [i]}\n"
+                 "  return\n}\n",
+                 cases[i].op);
+        program p;
+        program_load(&p, text);
+        double a = cases[i].a, b = cases[i].b, z;
+        double *args[] = {&a, &b, &z};
+        ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, args), TCC_OK);
+        ck_assert_double_eq(z, cases[i].want);
+        program_free(&p);
+    }
+}
+END_TEST
+
+/* Sums of anything, sums of sums, and over several indices at once. */
+START_TEST(sums_of_any_expression)
+{
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[3, 4]>, %y: tensor<f32[3]>, %z: tensor<f32[3]>) {\n"
+                     "  %a = tensor.read %x {map = [i, j]} : field<f32[i, j]>\n"
+                     "  %s = tensor.sum %a {over = [j]} : field<f32[i]>\n"
+                     "  %b = tensor.read %x {map = [u, v]} : field<f32[u, v]>\n"
+                     "  %e = math.abs %b : field<f32[u, v]>\n"
+                     "  %t = tensor.sum %e {over = [u, v]} : field<f32>\n"
+                     "  %q = arith.mul %s, %t : field<f32[i]>\n"
+                     "  tensor.write %q, %y {map = [i]}\n"
+                     "  %w = arith.mul %s, %a : field<f32[i, j]>\n"
+                     "  %r = tensor.sum %w {over = [j]} : field<f32[i]>\n"
+                     "  tensor.write %r, %z {map = [i]}\n"
+                     "  return\n}\n");
+    double x[] = {1, -2, 3, 4, 0, 1, 0, 1, 5, 5, -5, 1}, y[3], z[3];
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, (double *[]){x, y, z}), TCC_OK);
+    double sums[] = {6, 2, 6};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_double_eq(y[i], sums[i] * 28);
+        ck_assert_double_eq(z[i], sums[i] * sums[i]);
+    }
+    program_free(&p);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, products_of_every_order, 0, 8);
+    tcase_add_loop_test(t, products_with_a_batch_index_anywhere, 0, 48);
+    tcase_add_test(t, inputs_are_read_before_outputs_are_written);
+    tcase_add_test(t, only_the_sampled_rows_are_written);
+    tcase_add_test(t, an_empty_sum_is_zero);
+    tcase_add_test(t, empty_outputs_need_no_data);
+    tcase_add_test(t, extents_must_be_possible);
+    tcase_add_test(t, casts_round_and_outputs_do_not);
+    tcase_add_loop_test(t, functions_have_their_values, 0, N_FUNCTIONS);
+    tcase_add_loop_test(t, comparisons_know_nan, 0, 6);
+    tcase_add_test(t, integers_of_every_op);
+    tcase_add_test(t, sums_of_any_expression);
+}
+
+int main(void)
+{
+    return run_suite("tensor_level", add_tests);
+}

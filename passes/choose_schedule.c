@@ -177,14 +177,15 @@ static tcc_status choose(choice *ch)
     return status ? status : choose_stages(ch);
 }
 
-/* The generic variant keeps to a schedule that leaves registers for element-wise copies. */
+/* The generic variant hides the latency of element-wise copies behind other CTAs: its tile and its
+ * one stage are small enough for many on an SM. */
 static void choose_generic(choice *ch)
 {
-    ch->s = (tcc_schedule){.m = 128,
-                           .n = cover(ch->c.extents[1], 8, 128),
+    ch->s = (tcc_schedule){.m = 64,
+                           .n = cover(ch->c.extents[1], 8, 64),
                            .k = cover(ch->c.k_extent, 16, 64),
-                           .stages = 2,
-                           .warpgroups = 2,
+                           .stages = 1,
+                           .warpgroups = 1,
                            .producer = TCC_PRODUCER_NONE,
                            .swizzle = 128,
                            .group = DEFAULT_GROUP};

@@ -20,19 +20,23 @@ enum {
     CONSUMER_BARRIER = 1, /* of all consumers; then one for each warpgroup */
 };
 
-/* Where an access goes: address of element (r, c) of the tile = base + origin + r * stride[0] +
- * c * stride[1], inside the tensor while r < room[0] and c < room[1]. */
+/* Where an access goes: element (r, c) of the tile lies at base + origin + r * stride[0] +
+ * c * stride[1], and is inside the tensor while r < room[0] and c < room[1]. */
 typedef struct place {
     tcc_value *base, *origin, *stride[2], *room[2];
-    bool pairs; /* two neighbouring columns are one aligned access */
-    tcc_value *row_offset[MAX_BLOCKS][2], *row_inside[MAX_BLOCKS][2];
+    bool contiguous; /* stride[1] is 1 */
+    bool pairs;      /* two neighbouring columns are one aligned access */
+    /* Of the thread's first column, in each of its rows; what is left is a constant. */
+    tcc_value *offset[MAX_BLOCKS][2], *inside[MAX_BLOCKS][2];
 } place;
 
 /* Results of a tma store on their way through shared memory, in panels of `width` bytes that hold
  * every row of the tile, swizzled as TMA does. */
 typedef struct staging {
-    int64_t offset, width, swizzle, elem_bytes, panel_bytes;
+    int64_t width, swizzle, elem_bytes, panel_bytes; /* width 0: none */
     tcc_value *base;
+    tcc_value *row[MAX_BLOCKS][2]; /* address of the thread's rows in the first panel */
+    tcc_value *own;                /* the thread's byte in a row, swizzled */
 } staging;
 
 typedef struct item {
@@ -148,6 +152,12 @@ static tcc_value *spread(epilogue *e, tcc_value *v, bool rows, bool cols, bool t
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
+/* index * stride, as i64 */
+static tcc_value *scaled(epilogue *e, tcc_value *index, tcc_value *stride)
+{
+    return tcc_low_bin(e->l, TCC_OP_arith_mul, tcc_low_cast(e->l, e->l->i64, index), stride);
+}
+
 static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
                         tcc_value *const *at)
 {
@@ -155,22 +165,24 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
     const tcc_type *t = tensor->type;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
     place p = {.base = tcc_low_pointer(l, tensor), .origin = tcc_build_int(&l->b, l->i64, 0)};
-    bool contiguous = false;
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
         tcc_value *stride = tcc_low_stride(l, t, (int)d, &one);
         tcc_value *first = tcc_value_map_get(l->map, at[d]);
-        p.origin = add(e, p.origin,
-                       tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, first), stride));
+        p.origin = add(e, p.origin, scaled(e, first, stride));
         for (int x = 0; x < 2; x++)
             if (dims.list.items[x].i == (int64_t)d) {
                 p.stride[x] = stride;
                 p.room[x] =
                     tcc_low_bin(l, TCC_OP_arith_sub, tcc_low_extent(l, t->dims[d]), first);
-                contiguous |= x == 1 && one;
+                p.contiguous |= x == 1 && one;
             }
     }
-    p.pairs = contiguous && !l->generic;
+    if (p.stride[1]) { /* count columns from the thread's own */
+        p.origin = add(e, p.origin, scaled(e, e->col, p.stride[1]));
+        p.room[1] = tcc_low_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
+    }
+    p.pairs = p.contiguous && !l->generic;
     if (p.pairs)
         tcc_low_require_pairs(l, tensor);
     return p;
@@ -182,25 +194,24 @@ static tcc_value *row_of(epilogue *e, int h)
     return tcc_low_add(e->l, add(e, e->first_row, e->row), e->b * 64 + h * 8);
 }
 
-/* Adds the row's part of an address once for all chunks. */
+/* Where row half h of the current block begins: once for all chunks. */
 static void plan_row(epilogue *e, place *p, int h, bool rows)
 {
-    if (p->row_offset[e->b][h])
+    if (p->offset[e->b][h])
         return;
     tcc_lower *l = e->l;
-    p->row_offset[e->b][h] = p->origin;
-    p->row_inside[e->b][h] = tcc_build_int(&l->b, l->i1, 1);
+    p->offset[e->b][h] = p->origin;
+    p->inside[e->b][h] = tcc_build_int(&l->b, l->i1, 1);
     if (!rows || !p->stride[0])
         return;
     tcc_value *row = row_of(e, h);
-    p->row_offset[e->b][h] =
-        add(e, p->origin,
-            tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, row), p->stride[0]));
-    p->row_inside[e->b][h] = tcc_low_cmp(l, "lt", row, p->room[0]);
+    p->offset[e->b][h] = add(e, p->origin, scaled(e, row, p->stride[0]));
+    p->inside[e->b][h] = tcc_low_cmp(l, "lt", row, p->room[0]);
 }
 
 typedef struct spot {
     tcc_value *offset, *inside;
+    int64_t disp;
 } spot;
 
 /* Row half h, columns group j, neighbour x of the current chunk and block. */
@@ -208,20 +219,25 @@ static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, b
 {
     tcc_lower *l = e->l;
     plan_row(e, p, h, rows);
-    spot s = {p->row_offset[e->b][h], p->row_inside[e->b][h]};
-    if (cols && p->stride[1]) {
-        tcc_value *col = tcc_low_add(l, e->col, e->c * e->chunk + j * 8 + x);
-        s.offset = add(e, s.offset, tcc_low_bin(l, TCC_OP_arith_mul,
-                                                tcc_low_cast(l, l->i64, col), p->stride[1]));
-        s.inside = tcc_low_bin(l, TCC_OP_arith_and, s.inside,
-                               tcc_low_cmp(l, "lt", col, p->room[1]));
-    }
+    spot s = {p->offset[e->b][h], p->inside[e->b][h], 0};
+    if (!cols || !p->stride[1])
+        return s;
+    int64_t col = e->c * e->chunk + j * 8 + x;
+    if (p->contiguous)
+        s.disp = col;
+    else
+        s.offset = add(e, s.offset, scaled(e, tcc_low_c32(l, col), p->stride[1]));
+    s.inside = tcc_low_bin(l, TCC_OP_arith_and, s.inside,
+                           tcc_low_cmp(l, "gt", p->room[1], tcc_low_c32(l, col)));
     return s;
 }
 
-static void set_pair_alignment(epilogue *e, tcc_op *op, tcc_scalar elem)
+static void set_access(epilogue *e, tcc_op *op, const place *p, const spot *s, tcc_scalar elem)
 {
-    tcc_attr_set_int(e->l->ir, &op->attrs, "align", tcc_scalar_bits(elem) / 4);
+    if (p->pairs)
+        tcc_attr_set_int(e->l->ir, &op->attrs, "align", tcc_scalar_bits(elem) / 4);
+    if (s->disp)
+        tcc_attr_set_int(e->l->ir, &op->attrs, "disp", s->disp);
 }
 
 static tcc_value *load_chunk(epilogue *e, item *it)
@@ -238,9 +254,7 @@ static tcc_value *load_chunk(epilogue *e, item *it)
                 spot s = spot_of(e, &it->at, h, j, x, it->rows, it->cols);
                 parts[k] = TCC_EMIT(&e->l->b, nvvm_ld_global, vec_type(e, t->elem, pair ? 2 : 1),
                                     it->at.base, s.offset, s.inside);
-                if (pair)
-                    set_pair_alignment(e, parts[k]->def, t->elem);
-                k++;
+                set_access(e, parts[k++]->def, &it->at, &s, t->elem);
             }
     return pack(e, t->elem, parts, k, n);
 }
@@ -257,8 +271,7 @@ static void store_interleaved(epilogue *e, item *it, tcc_value *v)
                 tcc_value *part = slice(e, v, j * 4 + h * 2 + x, it->at.pairs ? 2 : 1);
                 tcc_op *op = TCC_EMIT_V(&e->l->b, nvvm_st_global, it->at.base, s.offset, s.inside,
                                         part);
-                if (it->at.pairs)
-                    set_pair_alignment(e, op, elem);
+                set_access(e, op, &it->at, &s, elem);
             }
 }
 
@@ -268,46 +281,64 @@ static staging plan_staging(epilogue *e, const tcc_op *store, int64_t offset)
     int64_t width = 128; /* a store's box is one panel wide; it must divide the tile */
     while (e->l->s.n * eb % width)
         width /= 2;
-    return (staging){.offset = offset,
-                     .width = width,
+    return (staging){.width = width,
                      .swizzle = width > 16 ? width : 0,
                      .elem_bytes = eb,
                      .panel_bytes = e->l->s.m * width,
                      .base = tcc_low_add(e->l, e->l->smem, offset)};
 }
 
-/* Address of column `col` (a constant part and the thread's own) of a row of the tile. */
-static tcc_value *staged_address(epilogue *e, const staging *s, tcc_value *row, int64_t col,
-                                 tcc_value *own_bytes)
+/* Remembers the address of `row`, and of the thread's own bytes in it. Swizzling exclusive-ors
+ * 16-byte chunks with row % 8, which is the same in all rows of a thread, and the constant part
+ * of a column has no bit in common with the thread's own: so it is exclusive-ored too. */
+static void plan_staged_row(epilogue *e, staging *s, int h, tcc_value *row, tcc_value *own)
 {
     tcc_lower *l = e->l;
-    int64_t byte = col * s->elem_bytes;
-    tcc_value *at = add(e, tcc_low_mul(l, row, s->width), own_bytes);
-    at = tcc_low_add(l, at, byte / s->width * s->panel_bytes + byte % s->width);
-    return add(e, s->base, tcc_low_swizzle(l, at, s->swizzle));
+    if (s->row[e->b][h])
+        return;
+    tcc_value *byte = tcc_low_mul(l, row, s->width);
+    s->row[e->b][h] = add(e, s->base, byte);
+    if (s->own)
+        return;
+    s->own = own;
+    if (s->swizzle) {
+        tcc_value *swizzled = tcc_low_swizzle(l, byte, s->swizzle);
+        s->own = tcc_low_bin(l, TCC_OP_arith_xor, own,
+                             tcc_low_bin(l, TCC_OP_arith_xor, swizzled, byte));
+    }
+}
+
+static tcc_value *staged_address(epilogue *e, const staging *s, int h, int64_t col)
+{
+    tcc_lower *l = e->l;
+    int64_t byte = col * s->elem_bytes, in_row = byte % s->width;
+    tcc_value *at = tcc_low_add(l, s->row[e->b][h], byte / s->width * s->panel_bytes);
+    tcc_value *own = in_row ? tcc_low_bin(l, TCC_OP_arith_xor, s->own, tcc_low_c32(l, in_row))
+                            : s->own;
+    return add(e, at, own);
 }
 
 /* 16-bit results of 16 columns go as four 8 x 8 matrices: lane q gives the address of row q % 16,
  * columns q / 16 * 8 on. */
-static void stage_matrices(epilogue *e, const staging *s, tcc_value *v)
+static void stage_matrices(epilogue *e, staging *s, tcc_value *v)
 {
     tcc_lower *l = e->l;
     tcc_value *row = add(e, tcc_low_mul(l, e->warp, 16), tcc_low_rem(l, e->lane, 16));
     row = tcc_low_add(l, add(e, e->first_row, row), e->b * 64);
-    tcc_value *own = tcc_low_mul(l, tcc_low_div(l, e->lane, 16), 16);
+    plan_staged_row(e, s, 0, row, tcc_low_mul(l, tcc_low_div(l, e->lane, 16), 16));
     tcc_value *words = TCC_EMIT(&l->b, vec_bitcast, vec_type(e, TCC_i32, 4), v);
-    TCC_EMIT_V(&l->b, nvvm_stmatrix, staged_address(e, s, row, e->c * e->chunk, own), words);
+    TCC_EMIT_V(&l->b, nvvm_stmatrix, staged_address(e, s, 0, e->c * e->chunk), words);
 }
 
-static void stage_pairs(epilogue *e, const staging *s, tcc_value *v)
+static void stage_pairs(epilogue *e, staging *s, tcc_value *v)
 {
-    tcc_lower *l = e->l;
-    tcc_value *own = tcc_low_mul(l, e->col, s->elem_bytes);
-    for (int64_t j = 0; j < e->chunk / 8; j++)
-        for (int h = 0; h < 2; h++)
-            TCC_EMIT_V(&l->b, nvvm_st_shared,
-                       staged_address(e, s, row_of(e, h), e->c * e->chunk + j * 8, own),
+    for (int h = 0; h < 2; h++) {
+        plan_staged_row(e, s, h, row_of(e, h), tcc_low_mul(e->l, e->col, s->elem_bytes));
+        for (int64_t j = 0; j < e->chunk / 8; j++)
+            TCC_EMIT_V(&e->l->b, nvvm_st_shared,
+                       staged_address(e, s, h, e->c * e->chunk + j * 8),
                        slice(e, v, j * 4 + h * 2, 2));
+    }
 }
 
 static void lower_store(epilogue *e, item *it)

@@ -165,46 +165,39 @@ static void copy_by_tma(tcc_lower *l, const tcc_op *copy, const tcc_buffer *buf,
     }
 }
 
-/* Element by element, for any address and any strides: thread t copies elements t, t + threads, …
- * of the stage, in its own order, and zeros where the tensor ends. */
+/* Element by element, for any address and any strides, zeros where the tensor ends. Each row of the
+ * stage is taken by as many neighbouring threads as the power of two that covers it, and all
+ * threads together take `rows_at_once` rows, IN_FLIGHT times before the first store. */
+enum { IN_FLIGHT = 8 };
+
 typedef struct element_copy {
     const tcc_buffer *buf;
-    tcc_value *base, *stage;         /* address of the tensor, of the stage */
-    tcc_value *origin;               /* i64 offset of the tile's first element */
-    tcc_value *stride[2];            /* i64, along and across rows of the stage */
-    tcc_value *room[2];              /* i32, elements of the tensor from the tile's first on */
-    const tcc_type *elem;
+    int64_t lanes, rows_at_once, rounds, in_flight;
+    tcc_value *x, *row; /* of the thread: its element in a row, its first row */
+    tcc_value *base, *stage; /* address of the tensor, of the stage */
+    tcc_value *offset;       /* i64, of the thread's first element */
+    tcc_value *stride;       /* i64, from row to row */
+    tcc_value *x_inside, *rows_inside; /* x is in the tensor; i32, rows of the tensor from here on */
 } element_copy;
 
-static tcc_value *load_element(tcc_lower *l, const element_copy *c, tcc_value *x, tcc_value *row)
-{
-    tcc_value *offset = c->origin, *at[] = {x, row};
-    tcc_value *inside = NULL;
-    for (int d = 0; d < 2; d++) {
-        if (!c->stride[d])
-            continue;
-        offset = tcc_low_bin(l, TCC_OP_arith_add, offset,
-                             tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, at[d]),
-                                         c->stride[d]));
-    }
-    for (int d = 0; d < 2; d++) {
-        tcc_value *in = tcc_low_cmp(l, "lt", at[d], c->room[d]);
-        inside = inside ? tcc_low_bin(l, TCC_OP_arith_and, inside, in) : in;
-    }
-    return TCC_EMIT(&l->b, nvvm_ld_global, c->elem, c->base, offset, inside);
-}
-
-static void store_element(tcc_lower *l, const element_copy *c, tcc_value *x, tcc_value *row,
-                          tcc_value *v)
+static void plan_threads(tcc_lower *l, element_copy *c)
 {
     const tcc_buffer *buf = c->buf;
-    int64_t panel_elems = buf->width / buf->elem_bytes;
-    tcc_value *byte = tcc_low_mul(l, tcc_low_div(l, x, panel_elems), buf->panel_bytes);
-    byte = tcc_low_bin(l, TCC_OP_arith_add, byte, tcc_low_mul(l, row, buf->width));
-    byte = tcc_low_bin(l, TCC_OP_arith_add, byte,
-                       tcc_low_mul(l, tcc_low_rem(l, x, panel_elems), buf->elem_bytes));
-    byte = tcc_low_swizzle(l, byte, buf->swizzle);
-    TCC_EMIT_V(&l->b, nvvm_st_shared, tcc_low_bin(l, TCC_OP_arith_add, c->stage, byte), v);
+    for (c->lanes = 1; c->lanes < buf->row_elems;)
+        c->lanes *= 2;
+    c->rows_at_once = copying_threads(l) / c->lanes;
+    c->rounds = (buf->rows + c->rows_at_once - 1) / c->rows_at_once;
+    for (c->in_flight = IN_FLIGHT; c->rounds % c->in_flight;)
+        c->in_flight--;
+    tcc_value *first = tcc_low_c32(l, l->role == TCC_ROLE_PRODUCER ? l->s.warpgroups * 128 : 0);
+    tcc_value *t = tcc_low_bin(l, TCC_OP_arith_sub, l->tid, first);
+    c->x = tcc_low_rem(l, t, c->lanes);
+    c->row = tcc_low_div(l, t, c->lanes);
+}
+
+static tcc_value *scaled(tcc_lower *l, tcc_value *index, tcc_value *stride)
+{
+    return tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, index), stride);
 }
 
 static element_copy plan_element_copy(tcc_lower *l, const tcc_op *copy, const tcc_buffer *buf,
@@ -212,62 +205,96 @@ static element_copy plan_element_copy(tcc_lower *l, const tcc_op *copy, const tc
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     const tcc_type *t = tensor->type;
-    tcc_value *at[TCC_MAX_RANK];
-    coordinates(l, copy, t->rank, at);
     element_copy c = {.buf = buf,
                       .base = tcc_low_pointer(l, tensor),
                       .stage = tcc_low_stage(l, buf, i),
-                      .origin = tcc_build_int(&l->b, l->i64, 0),
-                      .elem = tcc_type_sized(l->ir, TCC_KIND_vec, t->elem, 1, (int64_t[]){1})};
+                      .offset = tcc_build_int(&l->b, l->i64, 0),
+                      .stride = tcc_build_int(&l->b, l->i64, 0)};
+    plan_threads(l, &c);
+    tcc_value *at[TCC_MAX_RANK];
+    coordinates(l, copy, t->rank, at);
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
-        tcc_value *stride = tcc_low_stride(l, t, (int)d, &one);
-        c.origin = tcc_low_bin(
-            l, TCC_OP_arith_add, c.origin,
-            tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, at[d]), stride));
-        for (int x = 0; x < 2; x++)
-            if (tensor_dim(copy, x ? !buf->contiguous : buf->contiguous) == (int)d) {
-                c.stride[x] = stride;
-                c.room[x] = tcc_low_bin(l, TCC_OP_arith_sub, tcc_low_extent(l, t->dims[d]), at[d]);
-            }
+        tcc_value *stride = tcc_low_stride(l, t, (int)d, &one), *index = at[d];
+        tcc_value *room = tcc_low_bin(l, TCC_OP_arith_sub, tcc_low_extent(l, t->dims[d]), at[d]);
+        if (tensor_dim(copy, buf->contiguous) == (int)d) {
+            index = tcc_low_bin(l, TCC_OP_arith_add, index, c.x);
+            c.x_inside = tcc_low_cmp(l, "lt", c.x, room);
+        } else if (tensor_dim(copy, !buf->contiguous) == (int)d) {
+            c.rows_inside = room;
+            c.stride = stride;
+        }
+        c.offset = tcc_low_bin(l, TCC_OP_arith_add, c.offset, scaled(l, index, stride));
     }
-    for (int x = 0; x < 2; x++) /* no index along this direction: one element */
-        if (!c.room[x])
-            c.room[x] = tcc_low_c32(l, 1);
+    /* No index along a direction: one element. */
+    tcc_value *one = tcc_low_c32(l, 1);
+    c.x_inside = c.x_inside ? c.x_inside : tcc_low_cmp(l, "lt", c.x, one);
+    c.rows_inside = c.rows_inside ? c.rows_inside : one;
     return c;
+}
+
+/* Where the thread's element of a row lies in the stage. */
+static tcc_value *element_address(tcc_lower *l, const element_copy *c, tcc_value *row)
+{
+    const tcc_buffer *buf = c->buf;
+    int64_t panel_elems = buf->width / buf->elem_bytes;
+    tcc_value *byte = tcc_low_mul(l, tcc_low_div(l, c->x, panel_elems), buf->panel_bytes);
+    byte = tcc_low_bin(l, TCC_OP_arith_add, byte, tcc_low_mul(l, row, buf->width));
+    byte = tcc_low_bin(l, TCC_OP_arith_add, byte,
+                       tcc_low_mul(l, tcc_low_rem(l, c->x, panel_elems), buf->elem_bytes));
+    return tcc_low_bin(l, TCC_OP_arith_add, c->stage, tcc_low_swizzle(l, byte, buf->swizzle));
+}
+
+/* The elements of in_flight rounds from row `row` of the thread on. */
+static void copy_rounds(tcc_lower *l, const element_copy *c, tcc_value *row, const tcc_type *elem)
+{
+    const tcc_buffer *buf = c->buf;
+    tcc_value *v[IN_FLIGHT], *rows[IN_FLIGHT];
+    tcc_value *offset = tcc_low_bin(l, TCC_OP_arith_add, c->offset, scaled(l, row, c->stride));
+    tcc_value *step = scaled(l, tcc_low_c32(l, c->rows_at_once), c->stride);
+    for (int64_t u = 0; u < c->in_flight; u++) {
+        rows[u] = tcc_low_add(l, row, u * c->rows_at_once);
+        tcc_value *inside = tcc_low_bin(l, TCC_OP_arith_and, c->x_inside,
+                                        tcc_low_cmp(l, "lt", rows[u], c->rows_inside));
+        v[u] = TCC_EMIT(&l->b, nvvm_ld_global, elem, c->base, offset, inside);
+        offset = tcc_low_bin(l, TCC_OP_arith_add, offset, step);
+    }
+    tcc_op *guard = NULL;
+    if (c->lanes != buf->row_elems)
+        guard = tcc_low_if(l, tcc_low_cmp(l, "lt", c->x, tcc_low_c32(l, buf->row_elems)));
+    /* Whole swizzle patterns of 8 rows apart, addresses differ by a constant. */
+    int64_t bytes = c->rows_at_once * buf->width, period = 1;
+    while (period * bytes % (8 * 128))
+        period *= 2;
+    tcc_value *address[IN_FLIGHT];
+    for (int64_t u = 0; u < c->in_flight; u++) {
+        address[u] = u < period ? element_address(l, c, rows[u])
+                                : tcc_low_add(l, address[u % period], u / period * period * bytes);
+        tcc_op *last = NULL;
+        if (c->rounds * c->rows_at_once != buf->rows)
+            last = tcc_low_if(l, tcc_low_cmp(l, "lt", rows[u], tcc_low_c32(l, buf->rows)));
+        TCC_EMIT_V(&l->b, nvvm_st_shared, address[u], v[u]);
+        if (last)
+            tcc_low_end(l, last);
+    }
+    if (guard)
+        tcc_low_end(l, guard);
 }
 
 static void copy_elements(tcc_lower *l, const tcc_op *copy, const tcc_buffer *buf, tcc_value *i)
 {
-    enum { IN_FLIGHT = 8 }; /* loads that a thread starts before it stores the first */
     element_copy c = plan_element_copy(l, copy, buf, i);
-    int64_t threads = copying_threads(l), total = buf->rows * buf->row_elems;
-    tcc_value *first = tcc_low_c32(l, l->role == TCC_ROLE_PRODUCER ? l->s.warpgroups * 128 : 0);
-    tcc_value *t = tcc_low_bin(l, TCC_OP_arith_sub, l->tid, first);
-    int64_t step = threads * IN_FLIGHT;
-    tcc_value *bounds[] = {tcc_low_c32(l, 0), tcc_low_c32(l, total), tcc_low_c32(l, step)};
+    tcc_scalar type = TCC_VIEW(async_copy, copy)->tensor->type->elem;
+    const tcc_type *elem = tcc_type_sized(l->ir, TCC_KIND_vec, type, 1, (int64_t[]){1});
+    tcc_value *bounds[] = {tcc_low_c32(l, 0), tcc_low_c32(l, c.rounds * c.rows_at_once),
+                           tcc_low_c32(l, c.in_flight * c.rows_at_once)};
     tcc_op *loop = tcc_op_create(&l->b, TCC_OP_scf_for, 3, bounds, 0, NULL);
     tcc_attr_set_int(l->ir, &loop->attrs, "at_least_once", 1);
-    tcc_value *base = tcc_block_add_arg(loop->regions[0], l->i32, NULL);
+    tcc_value *first = tcc_block_add_arg(loop->regions[0], l->i32, "row");
     tcc_builder outer = l->b;
     l->b = tcc_builder_at_end(loop->regions[0]);
     l->b.loc = outer.loc;
-    tcc_value *x[IN_FLIGHT], *row[IN_FLIGHT], *v[IN_FLIGHT];
-    base = tcc_low_bin(l, TCC_OP_arith_add, base, t);
-    for (int u = 0; u < IN_FLIGHT; u++) {
-        tcc_value *index = tcc_low_add(l, base, u * threads);
-        x[u] = tcc_low_rem(l, index, buf->row_elems);
-        row[u] = tcc_low_div(l, index, buf->row_elems);
-        v[u] = load_element(l, &c, x[u], row[u]);
-    }
-    for (int u = 0; u < IN_FLIGHT; u++) {
-        tcc_op *guard = NULL;
-        if (total % step) /* the last round may go past the stage */
-            guard = tcc_low_if(l, tcc_low_cmp(l, "lt", row[u], tcc_low_c32(l, buf->rows)));
-        store_element(l, &c, x[u], row[u], v[u]);
-        if (guard)
-            tcc_low_end(l, guard);
-    }
+    copy_rounds(l, &c, tcc_low_bin(l, TCC_OP_arith_add, first, c.row), elem);
     tcc_op_create(&l->b, TCC_OP_scf_yield, 0, NULL, 0, NULL);
     l->b = outer;
 }

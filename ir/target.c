@@ -5,7 +5,15 @@
 #include <string.h>
 
 static const tcc_target targets[] = {
-    {"sm_90a", 227 * 1024, 65536, 255, 1024},
+    {.name = "sm_90a",
+     .smem_bytes = 227 * 1024,
+     .registers = 65536,
+     .thread_registers = 255,
+     .max_threads = 1024,
+     .sms = 132,
+     .flops_per_cycle = 4096,
+     .smem_bytes_per_cycle = 128,
+     .l2_bytes_per_cycle = 56},
 };
 
 static const struct {

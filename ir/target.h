@@ -13,6 +13,10 @@ typedef struct tcc_target {
     int64_t registers;        /* of one SM, 32 bits each */
     int64_t thread_registers; /* of one thread at most */
     int64_t max_threads;      /* of one CTA */
+    /* What choices are estimated with, for the largest GPU of the target: SMs, and of one SM and
+     * cycle dense 16-bit products, bytes from shared memory and from L2. */
+    int64_t sms;
+    double flops_per_cycle, smem_bytes_per_cycle, l2_bytes_per_cycle;
 } tcc_target;
 
 /* The target of this name, or NULL. */

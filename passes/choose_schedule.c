@@ -102,30 +102,61 @@ static bool registers_fit(const choice *ch, int64_t *need, int64_t *limit)
     return *need <= *limit;
 }
 
+/* The tile with the least estimated time among those that fit, for extents known in advance. Where
+ * m or n is only known at launch it counts as large. */
+static void choose_fastest(choice *ch, bool given_warpgroups)
+{
+    tcc_schedule *s = &ch->s, best = *s;
+    double best_time = 0;
+    int64_t need, limit;
+    for (int64_t m = ch->given_m ? s->m : 64; m <= (ch->given_m ? s->m : 128); m += 64)
+        for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : 8); n -= 8) {
+            tcc_schedule t = best;
+            t.m = m;
+            t.n = n;
+            if (!given_warpgroups)
+                t.warpgroups = m == 64 ? 1 : m == 192 ? 3 : 2;
+            ch->s = t;
+            if (m % (64 * t.warpgroups) || !registers_fit(ch, &need, &limit))
+                continue;
+            double time = tcc_schedule_time(&t, ch->target, ch->c.extents, ch->c.n_axes);
+            if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
+                best = t;
+                best_time = time;
+            }
+        }
+    *s = best;
+}
+
 static tcc_status choose_tile(choice *ch)
 {
     tcc_schedule *s = &ch->s;
     bool given_warpgroups = given(ch, "warpgroups");
     s->warpgroups = tcc_attr_int(&ch->f->attrs, "warpgroups", 0);
+    if (given_warpgroups && tcc_schedule_threads(s) > ch->target->max_threads)
+        return REFUSE(ch, "warpgroups",
+                      "warpgroups %lld: need %lld threads, with the producer; the limit is %lld",
+                      (long long)s->warpgroups, (long long)tcc_schedule_threads(s),
+                      (long long)ch->target->max_threads);
     if (given_warpgroups && (s->warpgroups < 1 || s->warpgroups > 3))
         return REFUSE(ch, "warpgroups", "warpgroups %lld: need 1 to 3 consumer warpgroups",
                       (long long)s->warpgroups);
-    if (!ch->given_m)
-        s->m = given_warpgroups ? 64 * s->warpgroups : cover(ch->c.extents[0], 64, 128);
-    if (!given_warpgroups)
+    if (!ch->given_k)
+        s->k = cover(ch->c.k_extent, 16, 64);
+    if (!ch->given_m && given_warpgroups) {
+        s->m = 64 * s->warpgroups;
+        ch->given_m = true;
+    }
+    if (!ch->given_m || !ch->given_n)
+        choose_fastest(ch, given_warpgroups);
+    else if (!given_warpgroups)
         s->warpgroups = s->m == 64 ? 1 : s->m == 192 ? 3 : 2;
     if (s->m % (64 * s->warpgroups))
         return REFUSE(ch, given_warpgroups ? "warpgroups" : "tile",
                       "tile %s %lld: need a multiple of %lld, 64 rows for each of %lld warpgroups",
                       *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m,
                       (long long)(64 * s->warpgroups), (long long)s->warpgroups);
-    if (!ch->given_k)
-        s->k = cover(ch->c.k_extent, 16, 64);
     int64_t need, limit;
-    if (!ch->given_n)
-        for (s->n = cover(ch->c.extents[1], 8, 256); s->n > 8; s->n -= 8)
-            if (registers_fit(ch, &need, &limit))
-                break;
     if (!registers_fit(ch, &need, &limit))
         return REFUSE(ch, given(ch, "tile") ? "tile" : "warpgroups",
                       "a %lld x %lld tile needs %lld registers a thread (%lld of them accumulators) "

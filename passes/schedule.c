@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/schedule.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const producers[] = {"none", "warp", "warpgroup"};
@@ -109,6 +110,32 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     while (n / 2 + 16 > share && n % 16 == 0)
         n /= 2;
     return n;
+}
+
+double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,
+                         size_t n_axes)
+{
+    enum { LARGE = 1 << 14, ELEM_BYTES = 2, DEPTH = 16 };
+    double rounds = 1.0 / (double)t->sms;
+    bool known = true;
+    for (size_t i = 0; i < n_axes; i++) {
+        double size = i == 0 ? (double)s->m : i == 1 ? (double)s->n : 1;
+        rounds *= extents[i].name ? LARGE / size : ceil((double)extents[i].size / size);
+        known &= !extents[i].name;
+    }
+    if (known) /* a round that is not full takes as long as one that is */
+        rounds = ceil(rounds);
+    double flops = 2.0 * (double)(s->m * s->n * DEPTH);
+    /* Each warpgroup reads 64 rows of A at a time, and all of B. */
+    double blocks = (double)s->m / 64;
+    double from_smem = blocks * (double)(64 + s->n) * DEPTH * ELEM_BYTES;
+    double from_l2 = (double)(s->m + s->n) * DEPTH * ELEM_BYTES;
+    double cycles = flops / t->flops_per_cycle;
+    if (cycles < from_smem / t->smem_bytes_per_cycle)
+        cycles = from_smem / t->smem_bytes_per_cycle;
+    if (cycles < from_l2 / t->l2_bytes_per_cycle)
+        cycles = from_l2 / t->l2_bytes_per_cycle;
+    return rounds * cycles;
 }
 
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)

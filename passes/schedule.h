@@ -46,6 +46,12 @@ int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64
 /* Width of one matrix instruction. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
+/* Estimated time of a kernel, in cycles for each 16 of the summed index, over the given axes (m, n
+ * and others): rounds of one CTA for each SM, each as slow as the slowest of the matrix unit, its
+ * reads of shared memory and the loads from L2. An extent that is not known counts as large. */
+double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,
+                         size_t n_axes);
+
 /* The schedule in the language's syntax, as --print-schedule shows it. */
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel);
 

@@ -25,8 +25,12 @@ LLVMValueRef tcc_lower_scalar(const tcc_lower *l, const tcc_value *v)
 
 void tcc_lower_set(tcc_lower *l, const tcc_value *v, const LLVMValueRef *elems)
 {
+    size_t n;
     *tcc_map_at(&l->values, v) = (void *)elems;
-    if (v->name && v->type->kind != TCC_KIND_vec && !LLVMIsConstant(elems[0]))
+    if (!v->name || v->type->kind == TCC_KIND_vec || LLVMIsConstant(elems[0]))
+        return;
+    LLVMGetValueName2(elems[0], &n);
+    if (!n) /* an extracted element has the name that it was made with */
         LLVMSetValueName2(elems[0], v->name, strlen(v->name));
 }
 
@@ -183,7 +187,7 @@ static bool lower_for(tcc_lower *l, const tcc_op *op)
     if (!lower_block(l, region))
         return false;
 
-    tcc_value *const *yields = region->last->operands;
+    tcc_value *const *yields = op->n_results ? region->last->operands : NULL;
     LLVMBasicBlockRef latch = here(l);
     LLVMValueRef next = LLVMBuildAdd(b, index, step, "");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, exit);
@@ -204,9 +208,10 @@ static bool lower_for(tcc_lower *l, const tcc_op *op)
     return true;
 }
 
+/* A region that yields nothing may end without scf.yield. */
 static bool is_empty(const tcc_block *region)
 {
-    return !region->first || region->first == region->last;
+    return !region->first || region->first->code == TCC_OP_scf_yield;
 }
 
 static bool lower_if(tcc_lower *l, const tcc_op *op)

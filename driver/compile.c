@@ -130,14 +130,19 @@ static tcc_status print_ir(job *j)
     return set_output(j, &text);
 }
 
+static tcc_codegen_options codegen_options(job *j)
+{
+    return (tcc_codegen_options){.target = j->o->target,
+                                 .file = j->diag.file,
+                                 .output = j->o->emit == TCC_EMIT_LLVM ? TCC_CODEGEN_LLVM
+                                                                       : TCC_CODEGEN_ASM,
+                                 .phase = add_time,
+                                 .phase_user = j};
+}
+
 static tcc_status generate(job *j)
 {
-    tcc_codegen_options o = {.target = j->o->target,
-                             .file = j->diag.file,
-                             .output = j->o->emit == TCC_EMIT_LLVM ? TCC_CODEGEN_LLVM
-                                                                   : TCC_CODEGEN_ASM,
-                             .phase = add_time,
-                             .phase_user = j};
+    tcc_codegen_options o = codegen_options(j);
     char *text = NULL;
     size_t size = 0;
     tcc_status status = tcc_codegen(j->ir, &o, &j->diag, &text, &size);
@@ -287,6 +292,12 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         return status;
     if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
         return TCC_ERR_INTERNAL;
+    if (j->o->emit == TCC_EMIT_LLVM || j->o->emit == TCC_EMIT_PTX) {
+        size_t n;
+        tcc_codegen_options c = codegen_options(j);
+        c.target = target;
+        return tcc_codegen(j->ir, &c, &j->diag, out, &n);
+    }
     tcc_str text = {0};
     tcc_ir_print(&text, j->ir, 0);
     *out = tcc_str_take(&text);
@@ -297,7 +308,8 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
                    const tcc_compile_options *options, char **out)
 {
     *out = NULL;
-    const tcc_compile_options o = options ? known_options(options) : (tcc_compile_options){0};
+    const tcc_compile_options o =
+        options ? known_options(options) : (tcc_compile_options){.emit = TCC_EMIT_TIR};
     job *j = calloc(1, sizeof *j);
     tcc_arena *arena = tcc_arena_create(NULL);
     if (!j || !arena) {

@@ -19,6 +19,7 @@ static const char usage[] =
     "input or output.\n"
     "\n"
     "  --passes=A,B,…        run these, in this order; --list-passes shows all (default: none)\n"
+    "  --emit=KIND           ir, or for IR of the target level llvm or ptx (default: ir)\n"
     "  -o FILE               write here (default: standard output)\n"
     "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
     "  --verify-each         verify the IR after every pass\n"
@@ -79,6 +80,15 @@ static void check_names(const arguments *a)
         bad_usage("--print-after: no pass is named '%s'; see --list-passes", after);
 }
 
+static tcc_emit parse_emit(const char *name)
+{
+    static const tcc_emit kinds[] = {TCC_EMIT_IR, TCC_EMIT_LLVM, TCC_EMIT_PTX};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(tcc_emit_name(kinds[i]), name))
+            return kinds[i];
+    bad_usage("--emit=%s: no such kind", name);
+}
+
 static void list_passes(void)
 {
     for (size_t i = 0; tcc_pass_name(i); i++)
@@ -87,9 +97,10 @@ static void list_passes(void)
 
 static void parse_arguments(arguments *a, int argc, char **argv)
 {
-    enum { PASSES = 256, PRINT_AFTER, VERIFY_EACH, TIME_PASSES, LIST_PASSES, HELP, VERSION };
+    enum { PASSES = 256, EMIT, PRINT_AFTER, VERIFY_EACH, TIME_PASSES, LIST_PASSES, HELP, VERSION };
     static const struct option options[] = {
         {"passes", required_argument, NULL, PASSES},
+        {"emit", required_argument, NULL, EMIT},
         {"print-after", required_argument, NULL, PRINT_AFTER},
         {"verify-each", no_argument, NULL, VERIFY_EACH},
         {"time-passes", no_argument, NULL, TIME_PASSES},
@@ -102,6 +113,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         switch (c) {
         case 'o': a->output = optarg; break;
         case PASSES: a->passes = optarg; break;
+        case EMIT: a->options.emit = parse_emit(optarg); break;
         case PRINT_AFTER: a->options.print_after = optarg; break;
         case VERIFY_EACH: a->options.verify_each = true; break;
         case TIME_PASSES: a->options.time_passes = true; break;
@@ -155,7 +167,9 @@ static void write_output(const char *name, const char *text)
 
 int main(int argc, char **argv)
 {
-    arguments a = {.options = {.struct_size = sizeof a.options, .print = on_print},
+    arguments a = {.options = {.struct_size = sizeof a.options,
+                               .emit = TCC_EMIT_IR,
+                               .print = on_print},
                    .output = "-",
                    .passes = ""};
     parse_arguments(&a, argc, argv);

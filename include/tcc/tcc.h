@@ -101,7 +101,9 @@ TCC_API tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t
 
 /* Parses textual IR of any level, runs the named passes on it and prints the result.
  *
- * passes  "canonicalize,dce", or "" to parse, verify and print
+ * passes   "canonicalize,dce", or "" to parse, verify and print
+ * options  its emit says as what: LLVM IR or PTX, without a manifest, of target-level IR; or, for
+ *          every other kind and where options is NULL, as IR
  * On success *out is a NUL-terminated text that belongs to the caller: tcc_text_destroy. */
 TCC_API tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *passes,
                            const tcc_compile_options *options, char **out);

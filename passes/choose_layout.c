@@ -64,7 +64,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     const tcc_target *target = tcc_target_of(ctx->ir);
     tcc_schedule s = tcc_schedule_of(f);
-    const char *copy = strcmp(variant, "tma") ? "predicated" : "tma";
+    const char *copy = strcmp(variant, "generic") ? "tma" : "predicated";
     int64_t staged_bytes = 0;
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {

@@ -232,6 +232,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
     if (!strcmp(variant, "generic")) {
         choose_generic(&ch);
+    } else if (!strcmp(variant, "direct")) { /* as its kernel's first variant, if that one fits */
+        const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
+        if (!first || ctx->diag->n_errors)
+            return TCC_OK;
+        ch.s = tcc_schedule_of(first);
+        ch.s.tma_epilogue = false;
     } else {
         tcc_status status = choose(&ch);
         if (status)

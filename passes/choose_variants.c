@@ -1,12 +1,14 @@
 /* choose-variants: decide which entries a kernel gets.
  *
  * Before:  func @f(…) {…}        After:  func @f(…) {variant = tma, …}
+ *                                        func @f__direct(…) {variant = direct, …}
  *                                        func @f__generic(…) {variant = generic}
  *
- * The first variant copies its operands with the tensor memory accelerator (TMA), which wants
- * 16-byte aligned bases and row pitches; the last takes anything. The runtime launches the first
- * that is valid for a launch's arguments. Where an operand can never be copied by TMA there is
- * only the generic variant.
+ * The first variant copies with the tensor memory accelerator (TMA), which wants 16-byte aligned
+ * bases and row pitches. The second wants that of the product's operands only: it reads and writes
+ * everything else element by element; it is left out where the operands' rows being aligned means
+ * that all are. The last takes anything. The runtime launches the first that is valid for a
+ * launch's arguments. Where an operand can never be copied by TMA there is only the generic one.
  *
  * Requires a contraction. Preserves the body.
  */
@@ -47,6 +49,38 @@ static void require_at_least_one(tcc_ir *ir, tcc_func *f, const char *dim)
                  (tcc_attr){.kind = TCC_ATTR_LIST, .list = {list, 1}}, (tcc_loc){0, 0});
 }
 
+/* The last dimension's name where rows of the tensor may be unaligned, else NULL. */
+static const char *pitch_of(const tcc_value *tensor)
+{
+    const tcc_type *t = tensor->type;
+    return t->rank ? t->dims[t->rank - 1].name : NULL;
+}
+
+/* True when something besides the product's operands has rows that may be unaligned although
+ * the operands' are not. */
+static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c)
+{
+    const char *a = pitch_of(TCC_VIEW(tensor_read, c->a)->tensor);
+    const char *b = pitch_of(TCC_VIEW(tensor_read, c->b)->tensor);
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
+                                  : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
+                                                                    : NULL;
+        const char *pitch = tensor ? pitch_of(tensor) : NULL;
+        if (pitch && pitch != a && pitch != b)
+            return true;
+    }
+    return false;
+}
+
+static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *variant)
+{
+    tcc_func *clone =
+        tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", f->name, variant));
+    tcc_attr_set_str(ctx->ir, &clone->attrs, "variant", variant);
+    return clone;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
@@ -62,12 +96,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     tcc_func *generic = f;
     if (!why) {
-        generic = tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__generic", f->name));
-        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", "tma");
-        if (c.k_extent.name) /* its K loop looks for the end after a trip */
+        generic = add_variant(ctx, f, "generic");
+        if (c.k_extent.name) /* the K loop looks for the end after a trip */
             require_at_least_one(ctx->ir, f, c.k_extent.name);
+        if (may_be_unaligned(f, &c))
+            add_variant(ctx, f, "direct");
+        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", "tma");
+    } else {
+        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", "generic");
     }
-    tcc_attr_set_str(ctx->ir, &generic->attrs, "variant", "generic");
     for (int i = 0; i < N_KEYS; i++) {
         const tcc_named_attr *a = tcc_attr_find(&generic->attrs, schedule_keys[i]);
         if (a && why)
@@ -79,4 +116,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_choose_variants = {
-    "choose-variants", "decide which entries a kernel gets: TMA, generic", run};
+    "choose-variants", "decide which entries a kernel gets: tma, direct, generic", run};

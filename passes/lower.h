@@ -33,7 +33,7 @@ typedef struct tcc_lower {
     tcc_ir *ir;
     tcc_func *f;
     tcc_schedule s;
-    bool generic; /* variant */
+    bool aligned; /* the variant may require alignment of more than the product's operands */
     tcc_builder b;       /* where the next op goes, in the new body */
     tcc_block *body;     /* the new body; its arguments are the kernel's parameters */
     tcc_value_map *map;  /* old values to new; tiles of accumulators map to one vec */

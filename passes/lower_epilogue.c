@@ -182,7 +182,8 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
         p.origin = add(e, p.origin, scaled(e, e->col, p.stride[1]));
         p.room[1] = tcc_low_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
     }
-    p.pairs = p.contiguous && !l->generic;
+    bool even = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % 2 == 0);
+    p.pairs = p.contiguous && l->aligned && even;
     if (p.pairs)
         tcc_low_require_pairs(l, tensor);
     return p;

@@ -471,7 +471,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_ir *ir = ctx->ir;
     tcc_lower l = {
         .ctx = ctx, .ir = ir, .f = f, .s = tcc_schedule_of(f),
-        .generic = !strcmp(variant, "generic"),
+        .aligned = !strcmp(variant, "tma"),
         .body = tcc_block_create(f, NULL), .map = tcc_value_map_create(ctx->scratch),
         .i1 = tcc_type_scalar(ir, TCC_i1), .i32 = tcc_type_scalar(ir, TCC_i32),
         .i64 = tcc_type_scalar(ir, TCC_i64), .f32 = tcc_type_scalar(ir, TCC_f32),

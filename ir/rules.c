@@ -15,12 +15,7 @@ typedef tcc_verifier verifier;
 
 /* ---- table 1: values of attributes ----------------------------------------------------- */
 
-static const struct {
-    tcc_opcode code;
-    const char *attr;
-    const char *words;        /* one of these; or NULL and: */
-    int64_t min, max, factor; /* a multiple of factor in this range */
-} attr_values[] = {
+static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_arith_cmp, "pred", "eq ne lt le gt ge", 0, 0, 0},
     {TCC_OP_scf_for, "at_least_once", NULL, 0, 1, 1},
     {TCC_OP_tile_grid, "group", NULL, 1, INT32_MAX, 1},
@@ -60,35 +55,39 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+const tcc_attr_rule *tcc_attr_rule_find(tcc_opcode code, const char *attr)
+{
+    for (size_t i = 0; i < sizeof attr_rules / sizeof *attr_rules; i++)
+        if (attr_rules[i].code == code && !strcmp(attr_rules[i].attr, attr))
+            return &attr_rules[i];
+    return NULL;
+}
+
 static void check_attr_values(verifier *v, const tcc_op *op)
 {
-    for (size_t i = 0; i < sizeof attr_values / sizeof *attr_values; i++) {
-        const tcc_named_attr *a =
-            attr_values[i].code == op->code ? tcc_attr_find(&op->attrs, attr_values[i].attr) : NULL;
-        if (!a)
+    for (size_t i = 0; i < op->attrs.len; i++) {
+        const tcc_named_attr *a = &op->attrs.data[i];
+        const tcc_attr_rule *rule = tcc_attr_rule_find(op->code, a->name);
+        if (!rule)
             continue;
         const char *text = a->value.kind == TCC_ATTR_STR
                                ? a->value.s
                                : tcc_arena_printf(v->arena, "%lld", (long long)a->value.i);
-        int64_t min = attr_values[i].min, max = attr_values[i].max;
-        if (attr_values[i].words) {
-            if (!has_word(attr_values[i].words, text))
-                ERROR(v, op, "attribute '%s' is %s, wants one of: %s", a->name, text,
-                      attr_values[i].words);
-        } else if (a->value.i < min || a->value.i > max) {
-            ERROR(v, op, "attribute '%s' is %s, wants %lld to %lld", a->name, text, (long long)min,
-                  (long long)max);
-        } else if (a->value.i % attr_values[i].factor) {
+        if (rule->words) {
+            if (!has_word(rule->words, text))
+                ERROR(v, op, "attribute '%s' is %s, wants one of: %s", a->name, text, rule->words);
+        } else if (a->value.i < rule->min || a->value.i > rule->max) {
+            ERROR(v, op, "attribute '%s' is %s, wants %lld to %lld", a->name, text,
+                  (long long)rule->min, (long long)rule->max);
+        } else if (a->value.i % rule->factor) {
             ERROR(v, op, "attribute '%s' is %s, wants a multiple of %lld", a->name, text,
-                  (long long)attr_values[i].factor);
+                  (long long)rule->factor);
         }
     }
 }
 
 /* ---- table 2: element types ------------------------------------------------------------ */
 
-/* A word for each operand, then * and the word for all further ones, then -> and a word for each
- * result. A word is an element, a class (int, float, number: either, bits: int or i1), or _. */
 static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_arith_add] = "number number -> number",
     [TCC_OP_arith_sub] = "number number -> number",
@@ -151,6 +150,11 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_ld_global] = "_ i64 i1 -> _",
     [TCC_OP_nvvm_st_global] = "_ i64 i1 _",
 };
+
+const char *tcc_element_rule(tcc_opcode code)
+{
+    return elements[code];
+}
 
 static bool is_element(const char *word, size_t n, tcc_scalar s)
 {

@@ -21,6 +21,22 @@ const char *tcc_verify_text(tcc_verifier *v, const tcc_type *type);
 /* The terminator that gives a block's values to its op; NULL when it gives none. */
 const tcc_op *tcc_block_yield(const tcc_block *block);
 
+/* What an attribute's value may be. */
+typedef struct tcc_attr_rule {
+    tcc_opcode code;
+    const char *attr;
+    const char *words;        /* one of these; or NULL and: */
+    int64_t min, max, factor; /* a multiple of factor in this range */
+} tcc_attr_rule;
+
+/* The rule for an op's attribute, or NULL: any value of its kind. */
+const tcc_attr_rule *tcc_attr_rule_find(tcc_opcode code, const char *attr);
+
+/* The element types of an op, or NULL: a word for each operand, then * and the word for all further
+ * ones, then -> and a word for each result. A word is an element, a class (int, float, number:
+ * either, bits: int or i1), or _ for any. */
+const char *tcc_element_rule(tcc_opcode code);
+
 /* Checks an op whose operands, results, regions and attributes are those of its row: the values
  * of attributes, the element types and shapes, and what they have to do with each other. */
 void tcc_verify_rules(tcc_verifier *v, const tcc_op *op);

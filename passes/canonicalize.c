@@ -299,9 +299,9 @@ static tcc_value *simplify_cast(canonicalizer *c, tcc_op *op)
             return tcc_build_float(&c->b, type, (double)(float)i);
     }
     if (tcc_value_is_float(op->operands[0], &x) && op->operands[0]->type->elem == TCC_f32) {
-        double whole = trunc((double)(float)x);
-        if (type->elem == TCC_i32 && whole >= INT32_MIN && whole <= INT32_MAX)
-            return int_result(c, op, (int64_t)whole);
+        float f = (float)x;
+        if (type->elem == TCC_i32 && f >= -0x1p31f && f < 0x1p31f)
+            return int_result(c, op, (int64_t)f);
     }
     return NULL;
 }

@@ -163,9 +163,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_op_erase(op);
     }
     /* Scalars that the region now uses may come after the grid. */
-    for (tcc_op *op = f->body->first, *next; op; op = next) {
+    for (tcc_op *op = fu.grid->next, *next; op; op = next) {
         next = op->next;
-        if (op != fu.grid && op->n_results) {
+        if (op->n_results) {
             tcc_builder before = tcc_builder_before(fu.grid);
             tcc_op_move(&before, op);
         }

@@ -16,7 +16,7 @@ llvm = getattr(config, "llvm_tools_dir", "/usr/lib/llvm-22/bin")
 config.name = "tcc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".tile", ".tir", ".test"]
-config.excludes = ["fuzz", "gpu", "unit"]
+config.excludes = ["checked", "fuzz", "gpu", "unit"]
 config.test_source_root = here
 config.test_exec_root = build + "/tests"
 
@@ -51,6 +51,9 @@ ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+    # Every PTX that a test makes is assembled as well.
+    config.environment["PATH"] = os.pathsep.join([here + "/checked", config.environment["PATH"]])
+    config.environment.update(TCC_PTXAS=ptxas, TCC_BIN=build + "/bin")
 if has_gpu():
     config.available_features.add("gpu")
 if getattr(config, "sanitizer", ""):

@@ -72,7 +72,10 @@ int64_t tcc_schedule_threads(const tcc_schedule *s)
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 {
     const int64_t barriers = 16; /* full and empty, 8 bytes each */
-    return s->stages * ((s->m + s->n) * s->k * elem_bytes + barriers);
+    const int64_t unit = 1024;   /* an operand's stage is whole swizzle patterns: lower_ring.c */
+    int64_t a = (s->m * s->k * elem_bytes + unit - 1) / unit * unit;
+    int64_t b = (s->n * s->k * elem_bytes + unit - 1) / unit * unit;
+    return s->stages * (a + b + barriers);
 }
 
 int64_t tcc_schedule_accumulators(const tcc_schedule *s)

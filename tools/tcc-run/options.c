@@ -16,7 +16,7 @@ const char options_usage[] =
     "  --size NAME=N,...      extents of symbolic dimensions; those of inputs may be left out\n"
     "  --kernel NAME          the kernel; needed when the file has several\n"
     "  --input NAME=FILE.npy  an input's or inout's data; may be repeated\n"
-    "  --output NAME=FILE.npy where an output's data goes; may be repeated\n"
+    "  --output NAME=FILE.npy where an output's data goes, bf16 as '<u2'; may be repeated\n"
     "  --set NAME=X,...       scalar parameters; 1 when not given\n"
     "  --check[=TOL]          compare with a reference in double precision; the relative error\n"
     "                         norm may be TOL (f16 1e-3, bf16 8e-3, f32 1e-5 + 2e-8 K)\n"
@@ -106,138 +106,127 @@ const option_pair *option_find(const option_list *list, const char *name)
 
 /* ---- options ---------------------------------------------------------------------------- */
 
-static bool set_text(const char **out, const char *value)
+/* An option and the field that it sets, at `offset` in options. */
+typedef struct option_row {
+    const char *name;
+    enum { NEEDS_VALUE, MAY_HAVE_VALUE } value; /* as the next word too, or after '=' only */
+    bool (*set)(options *o, const struct option_row *option, const char *value);
+    size_t offset;
+    value_parser *parse; /* of lists */
+} option_row;
+
+static void *field(options *o, const option_row *option)
 {
-    *out = value;
+    return (char *)o + option->offset;
+}
+
+/* Each takes the option's value, "" where it has none, and is false for a bad one. */
+static bool set_pairs(options *o, const option_row *option, const char *value)
+{
+    return add_pairs(field(o, option), value, option->parse);
+}
+
+static bool set_pair(options *o, const option_row *option, const char *value)
+{
+    return add_pair(field(o, option), value, option->parse);
+}
+
+static bool set_text(options *o, const option_row *option, const char *value)
+{
+    *(const char **)field(o, option) = value;
     return *value;
 }
 
-static bool set_integer(const char *value, int64_t min, int64_t max, int64_t *out)
+static bool set_flag(options *o, const option_row *option, const char *value)
+{
+    *(bool *)field(o, option) = true;
+    return !*value;
+}
+
+static bool set_number(options *o, const option_row *option, const char *value)
 {
     option_pair pair;
-    bool ok = parse_extent(value, &pair) && pair.extent >= min && pair.extent <= max;
-    *out = ok ? pair.extent : 0;
+    bool ok = parse_extent(value, &pair) && pair.extent >= 1;
+    *(int64_t *)field(o, option) = ok ? pair.extent : 1;
     return ok;
 }
 
-/* Each takes the option's value: "" where it has none. False for a bad value. */
-static bool on_size(options *o, const char *v) { return add_pairs(&o->sizes, v, parse_size); }
-static bool on_set(options *o, const char *v) { return add_pairs(&o->scalars, v, parse_number); }
-static bool on_input(options *o, const char *v) { return add_pair(&o->inputs, v, parse_path); }
-static bool on_output(options *o, const char *v) { return add_pair(&o->outputs, v, parse_path); }
-static bool on_define(options *o, const char *v) { return add_pair(&o->defines, v, parse_extent); }
-static bool on_misalign(options *o, const char *v) { return add_pairs(&o->misaligned, v, NULL); }
-static bool on_kernel(options *o, const char *v) { return set_text(&o->kernel, v); }
-static bool on_target(options *o, const char *v) { return set_text(&o->target, v); }
-static bool on_variant(options *o, const char *v) { return set_text(&o->variant, v); }
-static bool on_script(options *o, const char *v) { return set_text(&o->script, v); }
-static bool on_table(options *o, const char *v) { return set_text(&o->table, v); }
-static bool on_rows(options *o, const char *v) { return set_integer(v, 1, INT64_MAX, &o->rows); }
-
-static bool on_seed(options *o, const char *v)
+static bool set_check(options *o, const option_row *option, const char *value)
 {
-    int64_t seed;
-    bool ok = set_integer(v, 0, INT64_MAX, &seed);
-    o->seed = (uint64_t)seed;
-    return ok;
-}
-
-static bool on_timeout(options *o, const char *v)
-{
-    int64_t seconds;
-    bool ok = set_integer(v, 1, 86400, &seconds);
-    o->timeout_s = (int)seconds;
-    return ok;
-}
-
-static bool on_check(options *o, const char *v)
-{
+    (void)option;
     option_pair tolerance = {.number = 0};
-    bool ok = !*v || (parse_number(v, &tolerance) && tolerance.number > 0);
+    bool ok = !*value || (parse_number(value, &tolerance) && tolerance.number > 0);
     o->check = true;
     o->tolerance = tolerance.number;
     return ok;
 }
 
-static bool on_against(options *o, const char *v)
+static bool set_against(options *o, const option_row *option, const char *value)
 {
+    (void)option;
     o->bench = true;
-    o->against = !strcmp(v, "cublas:relu_bias") ? AGAINST_RELU_BIAS : AGAINST_PRODUCT;
-    return o->against == AGAINST_RELU_BIAS || !strcmp(v, "cublas");
+    o->against = !strcmp(value, "cublas:relu_bias") ? AGAINST_RELU_BIAS : AGAINST_PRODUCT;
+    return o->against == AGAINST_RELU_BIAS || !strcmp(value, "cublas");
 }
 
-static bool on_bench(options *o, const char *v)
-{
-    o->bench = true;
-    return !*v;
-}
+#define FIELD(name) offsetof(options, name)
 
-static bool on_help(options *o, const char *v)
-{
-    o->help = true;
-    return !*v;
-}
-
-static bool on_version(options *o, const char *v)
-{
-    o->version = true;
-    return !*v;
-}
-
-static const struct {
-    const char *name;
-    enum { NEEDS_VALUE, MAY_HAVE_VALUE } value; /* as the next word, or after '=' only */
-    bool (*set)(options *, const char *);
-} table[] = {
-    {"--size", NEEDS_VALUE, on_size},         {"--set", NEEDS_VALUE, on_set},
-    {"--input", NEEDS_VALUE, on_input},       {"--output", NEEDS_VALUE, on_output},
-    {"--misalign", NEEDS_VALUE, on_misalign}, {"--kernel", NEEDS_VALUE, on_kernel},
-    {"--target", NEEDS_VALUE, on_target},     {"--variant", NEEDS_VALUE, on_variant},
-    {"--script", NEEDS_VALUE, on_script},     {"--table", NEEDS_VALUE, on_table},
-    {"--rows", NEEDS_VALUE, on_rows},         {"--seed", NEEDS_VALUE, on_seed},
-    {"--timeout", NEEDS_VALUE, on_timeout},   {"--against", NEEDS_VALUE, on_against},
-    {"-D", NEEDS_VALUE, on_define},           {"--check", MAY_HAVE_VALUE, on_check},
-    {"--bench", MAY_HAVE_VALUE, on_bench},    {"--help", MAY_HAVE_VALUE, on_help},
-    {"--version", MAY_HAVE_VALUE, on_version},
+static const option_row table[] = {
+    {"--size", NEEDS_VALUE, set_pairs, FIELD(sizes), parse_size},
+    {"--set", NEEDS_VALUE, set_pairs, FIELD(scalars), parse_number},
+    {"--misalign", NEEDS_VALUE, set_pairs, FIELD(misaligned), NULL},
+    {"--input", NEEDS_VALUE, set_pair, FIELD(inputs), parse_path},
+    {"--output", NEEDS_VALUE, set_pair, FIELD(outputs), parse_path},
+    {"-D", NEEDS_VALUE, set_pair, FIELD(defines), parse_extent},
+    {"--kernel", NEEDS_VALUE, set_text, FIELD(kernel), NULL},
+    {"--target", NEEDS_VALUE, set_text, FIELD(target), NULL},
+    {"--variant", NEEDS_VALUE, set_text, FIELD(variant), NULL},
+    {"--script", NEEDS_VALUE, set_text, FIELD(script), NULL},
+    {"--table", NEEDS_VALUE, set_text, FIELD(table), NULL},
+    {"--rows", NEEDS_VALUE, set_number, FIELD(rows), NULL},
+    {"--seed", NEEDS_VALUE, set_number, FIELD(seed), NULL},
+    {"--timeout", NEEDS_VALUE, set_number, FIELD(timeout_s), NULL},
+    {"--check", MAY_HAVE_VALUE, set_check, 0, NULL},
+    {"--against", NEEDS_VALUE, set_against, 0, NULL},
+    {"--bench", MAY_HAVE_VALUE, set_flag, FIELD(bench), NULL},
+    {"--help", MAY_HAVE_VALUE, set_flag, FIELD(help), NULL},
+    {"--version", MAY_HAVE_VALUE, set_flag, FIELD(version), NULL},
 };
 
 enum { N_OPTIONS = sizeof table / sizeof table[0] };
 
-/* The option of a word such as --size or --size=…; -1 for none. */
-static int find_option(const char *word)
+/* The option of a word such as --size or --size=…; NULL for none. */
+static const option_row *find_option(const char *word)
 {
     size_t len = strcspn(word, "=");
     for (int i = 0; i < N_OPTIONS; i++)
         if (strlen(table[i].name) == len && !memcmp(table[i].name, word, len))
-            return i;
-    return -1;
+            return &table[i];
+    return NULL;
 }
 
 /* Takes the option at argv[*i], with the next word where that is its value. */
 static bool take_option(int argc, char **argv, int *i, options *out, char *why, size_t why_size)
 {
-    const char *word = argv[*i], *value = NULL;
-    int option = -1;
-    if (!strncmp(word, "-D", 2) && word[2] && word[2] != '=') { /* -DNAME=N */
+    const char *word = argv[*i], *equals = strchr(word, '=');
+    const char *value = equals ? equals + 1 : NULL;
+    const option_row *option = find_option(word);
+    if (!option && !strncmp(word, "-D", 2)) { /* -DNAME=N */
         option = find_option("-D");
         value = word + 2;
-    } else {
-        option = find_option(word);
-        const char *equals = strchr(word, '=');
-        value = equals ? equals + 1 : NULL;
     }
-    if (option < 0) {
+    if (!option) {
         snprintf(why, why_size, "unknown option '%s'", word);
         return false;
     }
-    if (!value && table[option].value == NEEDS_VALUE && *i + 1 < argc)
+    if (!value && option->value == NEEDS_VALUE && *i + 1 < argc)
         value = argv[++*i];
-    if (!value && table[option].value == NEEDS_VALUE) {
+    if (!value && option->value == NEEDS_VALUE) {
         snprintf(why, why_size, "%s needs a value", word);
         return false;
     }
-    if (!table[option].set(out, value ? value : "")) {
-        snprintf(why, why_size, "bad value of %s: '%s'", table[option].name, value ? value : "");
+    if (!option->set(out, option, value ? value : "")) {
+        snprintf(why, why_size, "bad value of %s: '%s'", option->name, value ? value : "");
         return false;
     }
     return true;

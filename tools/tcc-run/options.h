@@ -38,9 +38,9 @@ typedef struct options {
     double tolerance; /* of --check; 0: by the output's type */
     int64_t rows;     /* to check; 0: by cost */
     against against;
-    uint64_t seed;
+    int64_t seed;
     const char *script, *table;
-    int timeout_s; /* of one line of a script */
+    int64_t timeout_s; /* of one line of a script */
 } options;
 
 /* Reads argv[1..]. On failure writes what is wrong into `why`. The options borrow from argv. */

@@ -1,7 +1,7 @@
 /* product: which matrix product a kernel's arguments describe, as cuBLASLt counts.
  *
- * Read from the dimensions: C[…] = sum of A[…] * B[…], where A and B are the first two inputs and C
- * the first output. An index is the batch's when all three have it, and summed when only the
+ * Read from the dimensions: C[…] = sum of A[…] * B[…], where A and B are the first two inputs and
+ * C the first output. An index is the batch's when all three have it, and summed when only the
  * inputs have it. The index order gives the transposes, whatever the indices are called:
  *
  *     A[M,K] B[K,N] C[M,N]   A[K,M] B[N,K] C[N,M]   A[M,B,K] B[B,K,N] C[B,M,N]   …

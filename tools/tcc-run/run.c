@@ -155,7 +155,7 @@ static tcc_status prepare_args(session *s, launch *l)
         }
         const npy *file = l->files[i].data ? &l->files[i] : NULL;
         if (!tensor_init(s, t, l->kernel, info, l->dims) ||
-            !tensor_fill(s, t, file, l->o->seed * 64 + i))
+            !tensor_fill(s, t, file, (uint64_t)l->o->seed * 64 + i))
             return TCC_ERR_ARGUMENT;
         tcc_status status = tensor_upload(s, t, option_find(&l->o->misaligned, info->name) != NULL);
         if (status)
@@ -248,7 +248,7 @@ static bool check(session *s, launch *l, reference *ref, double flops, run_resul
                        .macs = flops / 2,
                        .tolerance = l->o->tolerance,
                        .rows = l->o->rows,
-                       .seed = l->o->seed};
+                       .seed = (uint64_t)l->o->seed};
     bool ok = check_outputs(s, &task, l->tensors, ref, &out->check);
     if (out->check.stray) {
         session_error(s, "%" PRIu64 " bytes were written outside the outputs", out->check.stray);

@@ -13,7 +13,7 @@
 
 #include "tools/tcc-run/run.h"
 
-enum { MAX_WORDS = 64 };
+enum { MAX_WORDS = 64, MAX_TIMEOUT_S = 1000000 /* longer: no limit */ };
 
 /* A result goes through the pipe whole. */
 _Static_assert(sizeof(run_result) <= PIPE_BUF, "writes of a result must be atomic");
@@ -148,15 +148,16 @@ static void end_child(child *c, bool kill_it, char *why, size_t why_size)
 }
 
 /* Waits for one result. Without one the child is ended and out->message says why. */
-static bool receive(child *c, int timeout_s, run_result *out)
+static bool receive(child *c, int64_t timeout_s, run_result *out)
 {
     struct pollfd ready = {.fd = c->pipe_end, .events = POLLIN};
-    int n = poll(&ready, 1, timeout_s * 1000);
+    int n = poll(&ready, 1, timeout_s < MAX_TIMEOUT_S ? (int)timeout_s * 1000 : -1);
     if (n > 0 && read(c->pipe_end, out, sizeof *out) == (ssize_t)sizeof *out)
         return true;
     *out = (run_result){.status = EXIT_FAILED, .message = "ended without a result"};
     if (!n)
-        snprintf(out->message, sizeof out->message, "timed out after %d s", timeout_s);
+        snprintf(out->message, sizeof out->message, "timed out after %lld s",
+                 (long long)timeout_s);
     end_child(c, !n, out->message, sizeof out->message);
     return false;
 }
@@ -182,7 +183,8 @@ static bool fork_child(const script *sc, size_t first, child *out)
 }
 
 /* Starts a child at line `first` and takes its first result, which names the GPU. */
-static bool start_child(const script *sc, size_t first, int timeout_s, child *c, run_result *out)
+static bool start_child(const script *sc, size_t first, int64_t timeout_s, child *c,
+                        run_result *out)
 {
     *out = (run_result){.status = EXIT_FAILED, .message = "no process could be started"};
     return fork_child(sc, first, c) && receive(c, timeout_s, out) && !out->status;
@@ -208,7 +210,7 @@ static void describe(const script_line *line, run_result *r)
 }
 
 /* Runs line i in the child, which must be there, and prints its row. Returns whether it passed. */
-static bool run_row(const script *sc, size_t i, int timeout_s, child *c, FILE *table)
+static bool run_row(const script *sc, size_t i, int64_t timeout_s, child *c, FILE *table)
 {
     run_result r;
     char ignored[64];

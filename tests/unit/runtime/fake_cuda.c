@@ -46,7 +46,7 @@ static int failure;
 static bool lost; /* the context is beyond use */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void fake_cuda_reset(int params)
+static void reset(int params)
 {
     n_launches = n_maps = 0;
     n_params = params;
@@ -54,27 +54,29 @@ void fake_cuda_reset(int params)
     lost = false;
 }
 
-const fake_launch *fake_cuda_launches(int *n)
+static const fake_launch *get_launches(int *n)
 {
     *n = n_launches;
     return launches;
 }
 
-void fake_cuda_fail(const char *symbol, int error)
+static void make_fail(const char *symbol, int error)
 {
     failing = symbol;
     failure = error;
 }
 
-int fake_cuda_alive(void)
+static int alive(void)
 {
     return n_alive + context.retained;
 }
 
-int fake_cuda_maps_encoded(void)
+static int maps_encoded(void)
 {
     return n_maps;
 }
+
+const fake_cuda_control fake_cuda = {reset, get_launches, make_fail, alive, maps_encoded};
 
 /* Defines an entry point: exported, declared as the runtime declares it, and failing on demand. */
 #define ENTRY(symbol, params)                                                                      \

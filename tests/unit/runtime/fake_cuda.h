@@ -28,15 +28,20 @@ typedef struct fake_launch {
     uint64_t params[FAKE_MAX_PARAMS]; /* the first 8 bytes of each */
 } fake_launch;
 
-/* Forgets launches and failures; later launches record n_params parameters. */
-void fake_cuda_reset(int n_params);
-/* The launches since, at most 16. */
-const fake_launch *fake_cuda_launches(int *n);
-/* Later calls of this entry point, cuMemAlloc_v2 say, return `error`. */
-void fake_cuda_fail(const char *symbol, int error);
-/* Allocations, modules, events and retained contexts that exist. */
-int fake_cuda_alive(void);
-/* How many tensor maps were encoded. */
-int fake_cuda_maps_encoded(void);
+/* What a test does with the library: the symbol fake_cuda. */
+typedef struct fake_cuda_control {
+    /* Forgets launches and failures; later launches record n_params parameters. */
+    void (*reset)(int n_params);
+    /* The launches since, at most 16. */
+    const fake_launch *(*launches)(int *n);
+    /* Later calls of this entry point, cuMemAlloc_v2 say, return `error`. */
+    void (*make_fail)(const char *symbol, int error);
+    /* Allocations, modules, events and retained contexts that exist. */
+    int (*alive)(void);
+    /* How many tensor maps were encoded. */
+    int (*maps_encoded)(void);
+} fake_cuda_control;
+
+extern const fake_cuda_control fake_cuda;
 
 #endif

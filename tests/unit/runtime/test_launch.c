@@ -4,7 +4,7 @@
 #include "runtime/runtime.h"
 
 #include <check.h>
-#include <math.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #define ENTRIES ".version 8.0\n.visible .entry matmul()\n.visible .entry matmul__generic()\n"
 #define PTX "// tcc-manifest 1\n//! " SAMPLE_MANIFEST "\n" ENTRIES
 
+static const fake_cuda_control *fake;
 static tcc_runtime *rt;
 static tcc_device *dev;
 static tcc_program *prog;
@@ -35,7 +36,7 @@ static void on_diagnostic(const tcc_diagnostic *d, void *user)
 
 static void setup(void)
 {
-    fake_cuda_reset(6);
+    fake->reset(6);
     message[0] = 0;
     ck_assert_int_eq(tcc_runtime_create(&rt, on_diagnostic, NULL), TCC_OK);
     ck_assert_int_eq(tcc_device_open(rt, 0, &dev), TCC_OK);
@@ -51,7 +52,7 @@ static void teardown(void)
     tcc_program_destroy(prog);
     tcc_device_close(dev);
     tcc_runtime_destroy(rt);
-    ck_assert_int_eq(fake_cuda_alive(), 0);
+    ck_assert_int_eq(fake->alive(), 0);
 }
 
 static tcc_status launch(void *stream)
@@ -62,7 +63,7 @@ static tcc_status launch(void *stream)
 static const fake_launch *launched(void)
 {
     int n;
-    const fake_launch *l = fake_cuda_launches(&n);
+    const fake_launch *l = fake->launches(&n);
     ck_assert_int_eq(n, 1);
     return l;
 }
@@ -103,7 +104,7 @@ END_TEST
 START_TEST(small_shared_memory_is_not_asked_for)
 {
     dims[2] = 0;
-    fake_cuda_reset(4);
+    fake->reset(4);
     ck_assert_int_eq(launch(NULL), TCC_OK);
     ck_assert_str_eq(launched()->entry, "matmul__generic");
     ck_assert_int_eq(launched()->max_smem_bytes, -1);
@@ -116,10 +117,10 @@ START_TEST(tensor_maps_are_encoded_once_for_equal_arguments)
 {
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(launch(NULL), TCC_OK);
-    ck_assert_int_eq(fake_cuda_maps_encoded(), 2);
+    ck_assert_int_eq(fake->maps_encoded(), 2);
     args[1].device += 0x1000;
     ck_assert_int_eq(launch(NULL), TCC_OK);
-    ck_assert_int_eq(fake_cuda_maps_encoded(), 3);
+    ck_assert_int_eq(fake->maps_encoded(), 3);
 }
 END_TEST
 
@@ -128,7 +129,7 @@ START_TEST(an_empty_output_launches_nothing)
     int n;
     dims[1] = 0;
     ck_assert_int_eq(launch(NULL), TCC_OK);
-    fake_cuda_launches(&n);
+    fake->launches(&n);
     ck_assert_int_eq(n, 0);
     ck_assert_ptr_null(tcc_kernel_variant(tcc_program_kernel(prog, NULL), dims, 4, args, 5));
 }
@@ -143,7 +144,7 @@ START_TEST(the_variant_is_told_without_launching)
     ck_assert_str_eq(tcc_kernel_variant(k, dims, 4, args, 5), "matmul__generic");
     ck_assert_ptr_null(tcc_kernel_variant(k, dims, 3, args, 5));
     ck_assert_str_eq(message, "");
-    fake_cuda_launches(&n);
+    fake->launches(&n);
     ck_assert_int_eq(n, 0);
 }
 END_TEST
@@ -182,11 +183,11 @@ END_TEST
 
 START_TEST(a_failed_call_is_told_with_the_drivers_words)
 {
-    fake_cuda_fail("cuLaunchKernel", 700);
+    fake->make_fail("cuLaunchKernel", 700);
     ck_assert_int_eq(launch(NULL), TCC_ERR_DRIVER);
     ck_assert_str_eq(text, "matmul.tile: error: cuLaunchKernel: an illegal memory access was "
                            "encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700): matmul\n");
-    fake_cuda_fail("cuTensorMapEncodeTiled", 1);
+    fake->make_fail("cuTensorMapEncodeTiled", 1);
     args[0].device += 0x100000;
     ck_assert_int_eq(launch(NULL), TCC_ERR_DRIVER);
     ck_assert_str_eq(message, "cuTensorMapEncodeTiled: fake error (CUDA_ERROR_FAKE, 1): A");
@@ -214,7 +215,7 @@ START_TEST(bad_images_are_refused)
     ck_assert_int_eq(load(PTX "no such instruction", NULL), TCC_ERR_DRIVER);
     ck_assert_str_eq(message, "cuModuleLoadDataEx: fake error (CUDA_ERROR_FAKE, 218): "
                               "ptxas fatal : no such instruction");
-    fake_cuda_fail("cuFuncSetAttribute", 1);
+    fake->make_fail("cuFuncSetAttribute", 1);
     ck_assert_int_eq(load(PTX, NULL), TCC_ERR_DRIVER);
 }
 END_TEST
@@ -252,7 +253,7 @@ START_TEST(no_driver_is_told)
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         tcc_runtime *none;
         message[0] = 0;
-        fake_cuda_fail(symbols[i], 100);
+        fake->make_fail(symbols[i], 100);
         ck_assert_int_eq(tcc_runtime_create(&none, on_diagnostic, NULL), TCC_ERR_NO_DRIVER);
         ck_assert_ptr_null(none);
         ck_assert_str_ne(message, "");
@@ -306,7 +307,7 @@ START_TEST(a_device_that_does_not_open_is_told)
     tcc_device *none;
     ck_assert_int_eq(tcc_device_open(rt, 1, &none), TCC_ERR_DRIVER);
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        fake_cuda_fail(symbols[i], 2);
+        fake->make_fail(symbols[i], 2);
         ck_assert_int_eq(tcc_device_open(rt, 0, &none), TCC_ERR_MEMORY);
         ck_assert_ptr_null(none);
     }
@@ -330,7 +331,7 @@ START_TEST(timing_returns_what_fails)
     ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_ERR_NO_VARIANT);
     inner = TCC_OK;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        fake_cuda_fail(symbols[i], 700);
+        fake->make_fail(symbols[i], 700);
         ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_ERR_DRIVER);
     }
 }
@@ -338,6 +339,13 @@ END_TEST
 
 int main(void)
 {
+    /* From here on dlopen("libcuda.so.1") finds this one, by its soname. */
+    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
+    fake = library ? dlsym(library, "fake_cuda") : NULL;
+    if (!fake) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
     Suite *suite = suite_create("launch");
     TCase *tcase = tcase_create("launch");
     tcase_add_checked_fixture(tcase, setup, teardown);

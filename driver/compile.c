@@ -80,8 +80,7 @@ static void print_times(job *j)
 static tcc_status run_frontend(job *j, const char *source, size_t size)
 {
     double start = now_ms();
-    tcc_frontend_define *defines =
-        TCC_NEW_ARRAY(j->arena, tcc_frontend_define, j->o->n_defines);
+    tcc_frontend_define *defines = TCC_NEW_ARRAY(j->arena, tcc_frontend_define, j->o->n_defines);
     for (size_t i = 0; i < j->o->n_defines; i++)
         defines[i] = (tcc_frontend_define){j->o->defines[i].name, j->o->defines[i].value};
     j->ir = tcc_frontend(j->arena, source, size, j->o->target, defines, j->o->n_defines, &j->diag);
@@ -248,8 +247,8 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
         tcc_arena_destroy(arena);
         return TCC_ERR_MEMORY;
     }
-    *j = (job){.o = &o, .arena = arena, .mod = mod,
-               .diag = tcc_context_diag(ctx, o.file, source, size)};
+    *j = (job){
+        .o = &o, .arena = arena, .mod = mod, .diag = tcc_context_diag(ctx, o.file, source, size)};
     mod->arena = arena;
     tcc_status status = guard(j, source, size);
     if (status == TCC_ERR_INTERNAL)

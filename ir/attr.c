@@ -27,8 +27,7 @@ void tcc_attr_remove(tcc_attrs *attrs, const char *name)
     for (size_t i = 0; i < attrs->len; i++)
         if (!strcmp(attrs->data[i].name, name)) {
             attrs->len--;
-            memmove(&attrs->data[i], &attrs->data[i + 1],
-                    (attrs->len - i) * sizeof *attrs->data);
+            memmove(&attrs->data[i], &attrs->data[i + 1], (attrs->len - i) * sizeof *attrs->data);
             return;
         }
 }

@@ -91,8 +91,7 @@ tcc_builder tcc_builder_at_end(tcc_block *block)
 
 tcc_builder tcc_builder_before(tcc_op *op)
 {
-    return (tcc_builder){
-        .func = op->block->func, .block = op->block, .before = op, .loc = op->loc};
+    return (tcc_builder){.func = op->block->func, .block = op->block, .before = op, .loc = op->loc};
 }
 
 tcc_builder tcc_builder_after(tcc_op *op)

@@ -40,10 +40,10 @@ typedef enum tcc_opcode {
 #undef NO_OPERANDS
 
 enum tcc_op_flags {
-    TCC_PURE = 1,       /* no effect but its results: may be removed, merged, moved */
-    TCC_TERMINATOR = 2, /* ends its block */
-    TCC_VARIADIC = 4,   /* more operands may follow the named ones */
-    TCC_COMMUTES = 8,   /* the first two operands may be exchanged */
+    TCC_PURE = 1,         /* no effect but its results: may be removed, merged, moved */
+    TCC_TERMINATOR = 2,   /* ends its block */
+    TCC_VARIADIC = 4,     /* more operands may follow the named ones */
+    TCC_COMMUTES = 8,     /* the first two operands may be exchanged */
     TCC_ELEMENTWISE = 16, /* operands and result have one shape */
     TCC_RESULTS_ANY = 32  /* any number of results: scf.for, scf.if, … */
 };
@@ -60,7 +60,7 @@ enum tcc_level {
 typedef enum tcc_attr_kind {
     TCC_ATTR_INT,
     TCC_ATTR_FLOAT,
-    TCC_ATTR_STR,  /* printed bare when it is an identifier, else quoted */
+    TCC_ATTR_STR, /* printed bare when it is an identifier, else quoted */
     TCC_ATTR_LIST,
     TCC_ATTR_ANY /* in ops.def only: any of the above */
 } tcc_attr_kind;
@@ -178,11 +178,11 @@ struct tcc_ir {
     tcc_intern *names;
     const tcc_type **types; /* interned, by hash */
     size_t n_types, cap_types;
-    tcc_attrs attrs;            /* target, file */
+    tcc_attrs attrs; /* target, file */
     tcc_func *first, *last;
 };
 
-tcc_ir *tcc_ir_create(tcc_arena *arena); /* lives as long as the arena */
+tcc_ir *tcc_ir_create(tcc_arena *arena);               /* lives as long as the arena */
 const char *tcc_ir_name(tcc_ir *ir, const char *name); /* interned */
 
 /* Appends an empty function. */
@@ -216,11 +216,12 @@ tcc_op *tcc_op_create(tcc_builder *b, tcc_opcode code, size_t n_operands,
 /* TCC_EMIT(b, tile_mma, type, .a = x, .b = y, .c = z): an op with named operands and one result;
  * gives the result. TCC_EMIT_V: no result; gives the op. */
 #define TCC_EMIT(b, id, type, ...)                                                                 \
-    (&tcc_op_create((b), TCC_OP_##id, tcc_op_info_get(TCC_OP_##id)->n_operands,                                       \
+    (&tcc_op_create((b), TCC_OP_##id, tcc_op_info_get(TCC_OP_##id)->n_operands,                    \
                     (tcc_value **)&(tcc_##id##_operands){__VA_ARGS__}, 1,                          \
-                    (const tcc_type *[]){type})->results[0])
+                    (const tcc_type *[]){type})                                                    \
+          ->results[0])
 #define TCC_EMIT_V(b, id, ...)                                                                     \
-    tcc_op_create((b), TCC_OP_##id, tcc_op_info_get(TCC_OP_##id)->n_operands,                                         \
+    tcc_op_create((b), TCC_OP_##id, tcc_op_info_get(TCC_OP_##id)->n_operands,                      \
                   (tcc_value **)&(tcc_##id##_operands){__VA_ARGS__}, 0, NULL)
 /* TCC_VIEW(tile_mma, op)->a */
 #define TCC_VIEW(id, op) ((const tcc_##id##_operands *)(op)->operands)

@@ -52,8 +52,7 @@ const tcc_target *tcc_target_of(const tcc_ir *ir)
 const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar acc)
 {
     for (size_t i = 0; i < sizeof mmas / sizeof *mmas; i++)
-        if (!strcmp(mmas[i].target, target->name) && mmas[i].mma.in == in &&
-            mmas[i].mma.acc == acc)
+        if (!strcmp(mmas[i].target, target->name) && mmas[i].mma.in == in && mmas[i].mma.acc == acc)
             return &mmas[i].mma;
     return NULL;
 }

@@ -19,8 +19,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         const tcc_mma *mma = tcc_mma_find(target, in, op->results[0].type->elem);
         if (!mma) {
             tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
-                      "not supported yet: products of %s on %s", tcc_scalar_name(in),
-                      target->name);
+                      "not supported yet: products of %s on %s", tcc_scalar_name(in), target->name);
             return TCC_ERR_UNSUPPORTED;
         }
         tcc_attr_set_ints(ctx->ir, &op->attrs, "instr", 3,
@@ -30,5 +29,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_choose_mma = {
-    "choose-mma", "decide the matrix instruction of every tile.mma", run};
+const tcc_pass tcc_pass_choose_mma = {"choose-mma",
+                                      "decide the matrix instruction of every tile.mma", run};

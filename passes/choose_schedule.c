@@ -69,7 +69,8 @@ static tcc_status read_tile(choice *ch)
             d++;
         if (d == 3) {
             tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, place(ch, "tile"),
-                      "not supported yet: tiling index '%s'; every CTA takes one value of it", name);
+                      "not supported yet: tiling index '%s'; every CTA takes one value of it",
+                      name);
             return TCC_ERR_UNSUPPORTED;
         }
         if (size < dims[d].step || size % dims[d].step || size > dims[d].max)
@@ -158,12 +159,13 @@ static tcc_status choose_tile(choice *ch)
                       (long long)(64 * s->warpgroups), (long long)s->warpgroups);
     int64_t need, limit;
     if (!registers_fit(ch, &need, &limit))
-        return REFUSE(ch, given(ch, "tile") ? "tile" : "warpgroups",
-                      "a %lld x %lld tile needs %lld registers a thread (%lld of them accumulators) "
-                      "with %lld warpgroup%s; the limit is %lld",
-                      (long long)s->m, (long long)s->n, (long long)need,
-                      (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
-                      s->warpgroups == 1 ? "" : "s", (long long)limit);
+        return REFUSE(
+            ch, given(ch, "tile") ? "tile" : "warpgroups",
+            "a %lld x %lld tile needs %lld registers a thread (%lld of them accumulators) "
+            "with %lld warpgroup%s; the limit is %lld",
+            (long long)s->m, (long long)s->n, (long long)need,
+            (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
+            s->warpgroups == 1 ? "" : "s", (long long)limit);
     return TCC_OK;
 }
 
@@ -174,7 +176,9 @@ static tcc_status choose_stages(choice *ch)
     int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes);
     int64_t fit = ch->target->smem_bytes / one;
     s->stages = tcc_attr_int(&ch->f->attrs, "stages",
-                             fit > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : fit ? fit : 1);
+                             fit > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX
+                             : fit                    ? fit
+                                                      : 1);
     if (s->stages < 1)
         return REFUSE(ch, "stages", "stages %lld: need at least 1", (long long)s->stages);
     if (s->stages > fit)
@@ -228,8 +232,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     if (!variant || !tcc_contraction_find(f, &ch.c))
         return TCC_OK;
-    ch.elem_bytes =
-        tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
+    ch.elem_bytes = tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
     if (!strcmp(variant, "generic")) {
         choose_generic(&ch);
     } else if (!strcmp(variant, "direct")) { /* as its kernel's first variant, if that one fits */

@@ -45,8 +45,8 @@ static void require_at_least_one(tcc_ir *ir, tcc_func *f, const char *dim)
     condition[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = 1};
     tcc_attr *list = TCC_NEW(ir->arena, tcc_attr);
     *list = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {condition, 3}};
-    tcc_attr_set(ir, &f->attrs, "requires",
-                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {list, 1}}, (tcc_loc){0, 0});
+    tcc_attr_set(ir, &f->attrs, "requires", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {list, 1}},
+                 (tcc_loc){0, 0});
 }
 
 /* The last dimension's name where rows of the tensor may be unaligned, else NULL. */
@@ -63,9 +63,10 @@ static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c)
     const char *a = pitch_of(TCC_VIEW(tensor_read, c->a)->tensor);
     const char *b = pitch_of(TCC_VIEW(tensor_read, c->b)->tensor);
     for (const tcc_op *op = f->body->first; op; op = op->next) {
-        const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
-                                  : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
-                                                                    : NULL;
+        const tcc_value *tensor = op->code == TCC_OP_tensor_read ? TCC_VIEW(tensor_read, op)->tensor
+                                  : op->code == TCC_OP_tensor_write
+                                      ? TCC_VIEW(tensor_write, op)->tensor
+                                      : NULL;
         const char *pitch = tensor ? pitch_of(tensor) : NULL;
         if (pitch && pitch != a && pitch != b)
             return true;
@@ -75,8 +76,7 @@ static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c)
 
 static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *variant)
 {
-    tcc_func *clone =
-        tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", f->name, variant));
+    tcc_func *clone = tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", f->name, variant));
     tcc_attr_set_str(ctx->ir, &clone->attrs, "variant", variant);
     return clone;
 }

@@ -71,9 +71,9 @@ static tcc_op *access(fusion *fu, const tcc_op *op, tcc_opcode code, tcc_value *
             if (!strcmp(fu->axes[x], map.list.items[i].s))
                 operands[n_head + i] = fu->grid->regions[0]->args[x];
     tcc_op *r = tcc_op_create(&fu->b, code, n_head + map.list.n, operands, n_results, types);
-    tcc_attr_set_ints(fu->ir, &r->attrs, "dims", 2,
-                      (int64_t[]){tcc_map_position(op, fu->axes[0]),
-                                  tcc_map_position(op, fu->axes[1])});
+    tcc_attr_set_ints(
+        fu->ir, &r->attrs, "dims", 2,
+        (int64_t[]){tcc_map_position(op, fu->axes[0]), tcc_map_position(op, fu->axes[1])});
     return r;
 }
 
@@ -81,8 +81,8 @@ static void fuse_write(fusion *fu, tcc_op *op)
 {
     tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
     tcc_value *v = tcc_value_map_get(fu->map, TCC_VIEW(tensor_write, op)->a);
-    const tcc_type *full = tcc_type_sized(fu->ir, TCC_KIND_tile, v->type->elem, 2,
-                                          (int64_t[]){fu->m, fu->n});
+    const tcc_type *full =
+        tcc_type_sized(fu->ir, TCC_KIND_tile, v->type->elem, 2, (int64_t[]){fu->m, fu->n});
     access(fu, op, TCC_OP_tile_store, (tcc_value *[]){broadcast(fu, v, full), tensor}, 2, 0, NULL);
 }
 
@@ -175,5 +175,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_fuse_epilogue = {
-    "fuse-epilogue", "move everything after a tiled sum into its tiles", run};
+const tcc_pass tcc_pass_fuse_epilogue = {"fuse-epilogue",
+                                         "move everything after a tiled sum into its tiles", run};

@@ -9,11 +9,11 @@
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
 const char tcc_pipeline[] =
     "canonicalize,cse,"
-    "choose-variants,choose-schedule,"   /* which entries, how each is computed */
+    "choose-variants,choose-schedule,"        /* which entries, how each is computed */
     "tile-contraction,dce,fuse-epilogue,dce," /* tensor -> tile */
     "choose-mma,choose-layout,"
-    "pipeline-copies,specialize-warps,"  /* tile -> async */
-    "lower-to-nvvm,"                     /* async -> target */
+    "pipeline-copies,specialize-warps," /* tile -> async */
+    "lower-to-nvvm,"                    /* async -> target */
     "expand-math,canonicalize,cse,licm,dce";
 
 #define PASS(id) &tcc_pass_##id,

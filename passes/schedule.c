@@ -48,8 +48,8 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
         tile[2 * i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = names[i]};
         tile[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
     }
-    tcc_attr_set(f->ir, &f->attrs, "tile",
-                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}}, (tcc_loc){0, 0});
+    tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}},
+                 (tcc_loc){0, 0});
     tcc_attr_set_int(f->ir, &f->attrs, "stages", s->stages);
     tcc_attr_set_int(f->ir, &f->attrs, "warpgroups", s->warpgroups);
     tcc_attr_set_str(f->ir, &f->attrs, "producer", producers[s->producer]);

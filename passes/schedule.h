@@ -15,13 +15,13 @@ typedef enum tcc_producer {
 } tcc_producer;
 
 typedef struct tcc_schedule {
-    int64_t m, n, k;      /* tile of one CTA, in elements */
+    int64_t m, n, k; /* tile of one CTA, in elements */
     int64_t stages;
-    int64_t warpgroups;   /* consumers; each takes m / warpgroups rows */
+    int64_t warpgroups; /* consumers; each takes m / warpgroups rows */
     tcc_producer producer;
-    int64_t swizzle;      /* bytes at most; 0 for none */
-    bool tma_epilogue;    /* else interleaved: stores straight from registers, chunk by chunk */
-    int64_t group;        /* tiles of m taken together */
+    int64_t swizzle;   /* bytes at most; 0 for none */
+    bool tma_epilogue; /* else interleaved: stores straight from registers, chunk by chunk */
+    int64_t group;     /* tiles of m taken together */
 } tcc_schedule;
 
 /* The schedule of a function that choose-schedule has completed. */

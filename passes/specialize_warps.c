@@ -94,8 +94,8 @@ static void skew(tcc_op *loop, int64_t ahead, tcc_arena *scratch)
     build_copy_loop(&b, loop, first, true, scratch);
 
     b = tcc_builder_before(loop->regions[0]->last);
-    tcc_value *i = TCC_EMIT(&b, arith_add, i32, loop->regions[0]->args[0],
-                            tcc_build_i32(&b, ahead));
+    tcc_value *i =
+        TCC_EMIT(&b, arith_add, i32, loop->regions[0]->args[0], tcc_build_i32(&b, ahead));
     tcc_value *more = TCC_EMIT(&b, arith_cmp, i1, i, trips);
     tcc_attr_set_str(b.func->ir, &more->def->attrs, "pred", "lt");
     tcc_op *then = tcc_op_create(&b, TCC_OP_scf_if, 1, &more, 0, NULL);

@@ -35,9 +35,8 @@ static tcc_value *extent_of(tcc_builder *b, tcc_dim d)
 
 /* tile.load of what a tensor.read reads, for the tile in which index x runs along dimension 0 and
  * y along dimension 1; `at` gives each index's first value. */
-static tcc_value *load_tile(tcc_builder *b, const tcc_op *read, const tcc_type *type,
-                            const char *x, const char *y, tcc_value *(*at)(void *, const char *),
-                            void *user)
+static tcc_value *load_tile(tcc_builder *b, const tcc_op *read, const tcc_type *type, const char *x,
+                            const char *y, tcc_value *(*at)(void *, const char *), void *user)
 {
     tcc_attr map = tcc_attr_list(&read->attrs, "map");
     tcc_value **operands = TCC_NEW_ARRAY(b->func->ir->arena, tcc_value *, map.list.n + 1);
@@ -73,9 +72,8 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     tcc_attr extents[TCC_MAX_AXES];
     int64_t tile[TCC_MAX_AXES];
     for (size_t i = 0; i < c->n_axes; i++) {
-        extents[i] = c->extents[i].name
-                         ? (tcc_attr){.kind = TCC_ATTR_STR, .s = c->extents[i].name}
-                         : (tcc_attr){.kind = TCC_ATTR_INT, .i = c->extents[i].size};
+        extents[i] = c->extents[i].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = c->extents[i].name}
+                                        : (tcc_attr){.kind = TCC_ATTR_INT, .i = c->extents[i].size};
         tile[i] = i == 0 ? s->m : i == 1 ? s->n : 1;
         tcc_block_add_arg(grid->regions[0], tcc_type_scalar(ir, TCC_i32),
                           *c->axes[i] ? c->axes[i] : NULL);
@@ -110,8 +108,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_schedule s = tcc_schedule_of(f);
     const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
     tcc_scalar in = TCC_VIEW(tensor_read, c.a)->tensor->type->elem;
-    const tcc_type *acc_type =
-        tcc_type_sized(ir, TCC_KIND_tile, TCC_f32, 2, (int64_t[]){s.m, s.n});
+    const tcc_type *acc_type = tcc_type_sized(ir, TCC_KIND_tile, TCC_f32, 2, (int64_t[]){s.m, s.n});
 
     tcc_builder b = tcc_builder_before(c.sum);
     tcc_op *grid = build_grid(&b, &c, &s);
@@ -130,12 +127,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     l.loc = c.sum->loc;
     origin o = {&c, grid->regions[0], NULL};
     o.k = TCC_EMIT(&l, arith_mul, i32, trip, tcc_build_i32(&l, s.k));
-    tcc_value *a = load_tile(
-        &l, c.a, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.m, s.k}), c.axes[0], c.k,
-        origin_of, &o);
-    tcc_value *bt = load_tile(
-        &l, c.b, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.k, s.n}), c.k, c.axes[1],
-        origin_of, &o);
+    tcc_value *a =
+        load_tile(&l, c.a, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.m, s.k}),
+                  c.axes[0], c.k, origin_of, &o);
+    tcc_value *bt =
+        load_tile(&l, c.b, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.k, s.n}), c.k,
+                  c.axes[1], origin_of, &o);
     l.loc = c.sum->loc;
     tcc_value *r = TCC_EMIT(&l, tile_mma, acc_type, a, bt, acc);
     tcc_op_create(&l, TCC_OP_scf_yield, 1, &r, 0, NULL);
@@ -147,5 +144,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_tile_contraction = {
-    "tile-contraction", "compute a sum of products tile by tile", run};
+const tcc_pass tcc_pass_tile_contraction = {"tile-contraction",
+                                            "compute a sum of products tile by tile", run};

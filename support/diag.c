@@ -95,9 +95,13 @@ static void report(tcc_diag *d, tcc_severity sev, tcc_loc loc, const char *forma
         vsnprintf(msg.data, (size_t)n + 1, format, again);
     va_end(again);
     render(&text, d, sev, loc, tcc_str_text(&msg), &line);
-    d->fn(&(tcc_diagnostic){.severity = sev, .file = d->file, .line = loc.line,
-                            .column = loc.column, .message = tcc_str_text(&msg),
-                            .source_line = line.data, .text = tcc_str_text(&text)},
+    d->fn(&(tcc_diagnostic){.severity = sev,
+                            .file = d->file,
+                            .line = loc.line,
+                            .column = loc.column,
+                            .message = tcc_str_text(&msg),
+                            .source_line = line.data,
+                            .text = tcc_str_text(&text)},
           d->user);
     tcc_str_free(&msg);
     tcc_str_free(&text);

@@ -110,8 +110,19 @@ static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(si
 
 static void parse_arguments(arguments *a, int argc, char **argv)
 {
-    enum { EMIT = 256, TARGET, PRINT_SCHEDULE, PRINT_AFTER, VERIFY_EACH, TIME_PASSES, PTXAS,
-           LIST_PASSES, LIST_TARGETS, HELP, VERSION };
+    enum {
+        EMIT = 256,
+        TARGET,
+        PRINT_SCHEDULE,
+        PRINT_AFTER,
+        VERIFY_EACH,
+        TIME_PASSES,
+        PTXAS,
+        LIST_PASSES,
+        LIST_TARGETS,
+        HELP,
+        VERSION
+    };
     static const struct option options[] = {
         {"emit", required_argument, NULL, EMIT},
         {"target", required_argument, NULL, TARGET},

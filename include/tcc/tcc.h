@@ -79,17 +79,17 @@ typedef struct tcc_define {
 } tcc_define;
 
 typedef struct tcc_compile_options {
-    size_t struct_size;      /* sizeof(tcc_compile_options): lets the struct grow */
-    const char *target;      /* "sm_90a" */
-    const char *file;        /* for diagnostics and line tables; NULL: "<source>" */
+    size_t struct_size; /* sizeof(tcc_compile_options): lets the struct grow */
+    const char *target; /* "sm_90a" */
+    const char *file;   /* for diagnostics and line tables; NULL: "<source>" */
     tcc_emit emit;
     const tcc_define *defines;
     size_t n_defines;
     const char *print_after; /* "all", "changed", a pass name, or NULL */
     bool verify_each;        /* verify the IR after every pass */
     bool time_passes;
-    const char *ptxas;       /* path of ptxas; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
-    const char *reproducer;  /* where a compiler bug leaves its input; NULL: nowhere */
+    const char *ptxas;      /* path of ptxas; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
+    const char *reproducer; /* where a compiler bug leaves its input; NULL: nowhere */
     /* Text asked for by print_after and time_passes, piece by piece; NULL drops it. */
     void (*print)(const char *text, void *user);
     void *print_user;

@@ -57,9 +57,9 @@ typedef struct tcc_arg_info {
     const char *name;
     const char *type; /* "f16", "bf16", "f32", … */
     tcc_arg_role role;
-    unsigned rank;             /* 0 for scalars */
-    const char *const *dims;   /* rank names; NULL where the extent is a number */
-    const int64_t *extents;    /* rank numbers; -1 where the extent is a name */
+    unsigned rank;           /* 0 for scalars */
+    const char *const *dims; /* rank names; NULL where the extent is a number */
+    const int64_t *extents;  /* rank numbers; -1 where the extent is a name */
 } tcc_arg_info;
 
 TCC_API const char *tcc_kernel_name(const tcc_kernel *k);

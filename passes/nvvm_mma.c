@@ -1,4 +1,4 @@
-/* lower_mma: matrix descriptors and wgmma.
+/* nvvm_mma: matrix descriptors and wgmma.
  *
  * A consumer warpgroup computes m / warpgroups rows of the tile in blocks of 64 rows and instr-n
  * columns. A thread's accumulators are one vec: block after block (rows outer, columns inner),
@@ -6,14 +6,14 @@
  * row warp * 16 + lane / 4 + 8 h, column 8 j + lane % 4 * 2 + e
  * (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", matrix D).
  *
- * Descriptors: PTX ISA, "Matrix Descriptor Format" and "Strides". In a panel (lower.h), 8 rows of
+ * Descriptors: PTX ISA, "Matrix Descriptor Format" and "Strides". In a panel (nvvm.h), 8 rows of
  * the stage make a unit. The stride offset leads from unit to unit. The leading offset leads from
  * panel to panel where an instruction reads more than one: along m or n when that is the
  * contiguous dimension, along k without swizzle. Without swizzle and along m or n the two
  * trade places.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "passes/lower.h"
+#include "passes/nvvm.h"
 
 enum {
     INSTR_M = 64,
@@ -31,9 +31,9 @@ typedef struct operand {
     bool k_contiguous;
 } operand;
 
-static operand operand_of(const tcc_lower *l, const tcc_value *alloc, int k_dim)
+static operand operand_of(const tcc_nvvm_lowering *l, const tcc_value *alloc, int k_dim)
 {
-    const tcc_buffer *buf = tcc_low_buffer(l, alloc);
+    const tcc_buffer *buf = tcc_nvvm_buffer(l, alloc);
     return (operand){buf, buf->contiguous == k_dim};
 }
 
@@ -64,23 +64,23 @@ static int64_t offset_of(operand o, int64_t x, int64_t k)
 }
 
 /* The descriptor of the stage, `skip` bytes in. */
-static tcc_value *descriptor(tcc_lower *l, operand o, tcc_value *stage, tcc_value *skip)
+static tcc_value *descriptor(tcc_nvvm_lowering *l, operand o, tcc_value *stage, tcc_value *skip)
 {
-    tcc_value *a = skip ? tcc_low_bin(l, TCC_OP_arith_add, stage, skip) : stage;
-    a = tcc_low_bin(l, TCC_OP_arith_and, a, tcc_low_c32(l, ADDRESS_BITS));
-    a = tcc_low_bin(l, TCC_OP_arith_shr, a, tcc_low_c32(l, ADDRESS_SHIFT));
-    return tcc_low_bin(l, TCC_OP_arith_or, tcc_low_cast(l, l->i64, a),
-                       tcc_build_int(&l->b, l->i64, descriptor_layout(o)));
+    tcc_value *a = skip ? tcc_nvvm_bin(l, TCC_OP_arith_add, stage, skip) : stage;
+    a = tcc_nvvm_bin(l, TCC_OP_arith_and, a, tcc_nvvm_c32(l, ADDRESS_BITS));
+    a = tcc_nvvm_bin(l, TCC_OP_arith_shr, a, tcc_nvvm_c32(l, ADDRESS_SHIFT));
+    return tcc_nvvm_bin(l, TCC_OP_arith_or, tcc_nvvm_cast(l, l->i64, a),
+                        tcc_build_int(&l->b, l->i64, descriptor_layout(o)));
 }
 
-static tcc_value *advance(tcc_lower *l, tcc_value *desc, int64_t bytes)
+static tcc_value *advance(tcc_nvvm_lowering *l, tcc_value *desc, int64_t bytes)
 {
-    return bytes ? tcc_low_bin(l, TCC_OP_arith_add, desc,
-                               tcc_build_int(&l->b, l->i64, bytes >> ADDRESS_SHIFT))
+    return bytes ? tcc_nvvm_bin(l, TCC_OP_arith_add, desc,
+                                tcc_build_int(&l->b, l->i64, bytes >> ADDRESS_SHIFT))
                  : desc;
 }
 
-const tcc_type *tcc_low_accumulator_type(tcc_lower *l)
+const tcc_type *tcc_nvvm_accumulator_type(tcc_nvvm_lowering *l)
 {
     return tcc_type_sized(l->ir, TCC_KIND_vec, TCC_f32, 1,
                           (int64_t[]){tcc_schedule_accumulators(&l->s)});
@@ -88,7 +88,7 @@ const tcc_type *tcc_low_accumulator_type(tcc_lower *l)
 
 enum { MAX_BLOCKS = 8, MAX_STEPS = 16 };
 
-void tcc_low_mma(tcc_lower *l, const tcc_op *op)
+void tcc_nvvm_mma(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     const tcc_async_mma_operands *mma = TCC_VIEW(async_mma, op);
     tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
@@ -100,16 +100,17 @@ void tcc_low_mma(tcc_lower *l, const tcc_op *op)
     tcc_value *acc = tcc_value_map_get(l->map, mma->c);
 
     /* The warpgroup's first row. Rows are cut at whole units and panels, so skipping is adding. */
-    tcc_value *wg = tcc_low_div(l, l->warp, 4);
-    tcc_value *skip = l->s.warpgroups > 1 ? tcc_low_mul(l, wg, offset_of(a, rows, 0)) : NULL;
-    tcc_value *desc_a = descriptor(l, a, tcc_low_stage(l, a.buf, i), skip);
-    tcc_value *desc_b = descriptor(l, b, tcc_low_stage(l, b.buf, i), NULL);
-    tcc_value *first = tcc_low_cmp(l, "ne", i, tcc_low_c32(l, 0));
+    tcc_value *wg = tcc_nvvm_div(l, l->warp, 4);
+    tcc_value *skip = l->s.warpgroups > 1 ? tcc_nvvm_mul(l, wg, offset_of(a, rows, 0)) : NULL;
+    tcc_value *desc_a = descriptor(l, a, tcc_nvvm_stage(l, a.buf, i), skip);
+    tcc_value *desc_b = descriptor(l, b, tcc_nvvm_stage(l, b.buf, i), NULL);
+    tcc_value *first = tcc_nvvm_cmp(l, "ne", i, tcc_nvvm_c32(l, 0));
     tcc_value *always = tcc_build_int(&l->b, l->i1, 1);
 
     /* Everything that wgmma reads comes first, so that the instructions stand together and
      * become one inline assembly. */
-    const tcc_type *block_type = tcc_type_sized(l->ir, TCC_KIND_vec, TCC_f32, 1, (int64_t[]){n / 2});
+    const tcc_type *block_type =
+        tcc_type_sized(l->ir, TCC_KIND_vec, TCC_f32, 1, (int64_t[]){n / 2});
     tcc_value *blocks[MAX_BLOCKS], *da[MAX_BLOCKS][MAX_STEPS], *db[MAX_BLOCKS][MAX_STEPS];
     for (int64_t x = 0; x < mi * ni; x++) {
         blocks[x] = TCC_EMIT(&l->b, vec_slice, block_type, acc);
@@ -134,12 +135,12 @@ void tcc_low_mma(tcc_lower *l, const tcc_op *op)
             blocks[x] = r;
         }
     TCC_EMIT_V(&l->b, nvvm_wgmma_commit, NULL);
-    const tcc_type *type = tcc_low_accumulator_type(l);
+    const tcc_type *type = tcc_nvvm_accumulator_type(l);
     tcc_op *pack = tcc_op_create(&l->b, TCC_OP_vec_pack, (size_t)(mi * ni), blocks, 1, &type);
     tcc_value_map_set(l->map, &op->results[0], &pack->results[0]);
 }
 
-void tcc_low_mma_wait(tcc_lower *l, const tcc_op *op)
+void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     int64_t pending = tcc_attr_int(&op->attrs, "pending", 0);
     tcc_value *acc = tcc_value_map_get(l->map, TCC_VIEW(async_mma_wait, op)->c);

@@ -1,4 +1,4 @@
-/* lower_ring: stages, barriers and copies into shared memory.
+/* nvvm_ring: stages, barriers and copies into shared memory.
  *
  * Iteration i uses stage i % stages, for the (i / stages)-th time. A full barrier completes a
  * phase each time its stage is filled, an empty barrier each time all consumers have released
@@ -7,7 +7,7 @@
  * mbarrier.try_wait), which lets the first round through.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "passes/lower.h"
+#include "passes/nvvm.h"
 
 #include <assert.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int64_t align_up(int64_t x, int64_t a)
     return (x + a - 1) / a * a;
 }
 
-static void add_buffer(tcc_lower *l, const tcc_op *alloc)
+static void add_buffer(tcc_nvvm_lowering *l, const tcc_op *alloc)
 {
     const tcc_type *t = alloc->results[0].type;
     assert(l->n_buffers < TCC_MAX_BUFFERS);
@@ -39,7 +39,7 @@ static void add_buffer(tcc_lower *l, const tcc_op *alloc)
     l->ring_bytes += l->stages * buf->stage_bytes;
 }
 
-void tcc_low_plan_memory(tcc_lower *l, tcc_op *grid)
+void tcc_nvvm_plan_memory(tcc_nvvm_lowering *l, tcc_op *grid)
 {
     tcc_block *region = grid->regions[0];
     for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
@@ -51,8 +51,8 @@ void tcc_low_plan_memory(tcc_lower *l, tcc_op *grid)
                    !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
             const tcc_type *tile = TCC_VIEW(tile_store, op)->a->type;
             const tcc_type *out = TCC_VIEW(tile_store, op)->tensor->type;
-            l->staged_bytes += align_up(
-                tcc_type_count(tile) * tcc_scalar_bits(out->elem) / 8, STAGE_ALIGN);
+            l->staged_bytes +=
+                align_up(tcc_type_count(tile) * tcc_scalar_bits(out->elem) / 8, STAGE_ALIGN);
         }
     int64_t region_bytes = l->ring_bytes > l->staged_bytes ? l->ring_bytes : l->staged_bytes;
     l->full = region_bytes;
@@ -61,29 +61,30 @@ void tcc_low_plan_memory(tcc_lower *l, tcc_op *grid)
 }
 
 /* Threads that copy together where no TMA does it. */
-static int64_t copying_threads(const tcc_lower *l)
+static int64_t copying_threads(const tcc_nvvm_lowering *l)
 {
     int64_t producers = tcc_schedule_producer_threads(&l->s);
     return producers ? producers : l->s.warpgroups * 128;
 }
 
-void tcc_low_init_ring(tcc_lower *l)
+void tcc_nvvm_init_ring(tcc_nvvm_lowering *l)
 {
-    tcc_op *first = tcc_low_if(l, tcc_low_cmp(l, "eq", l->tid, tcc_low_c32(l, 0)));
+    tcc_op *first = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", l->tid, tcc_nvvm_c32(l, 0)));
     l->init = first->regions[0];
     for (int64_t s = 0; s < l->stages; s++) {
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_init, tcc_low_add(l, l->smem, l->full + s * BARRIER_BYTES),
-                   tcc_low_c32(l, l->by_tma ? 1 : copying_threads(l)));
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_init, tcc_low_add(l, l->smem, l->empty + s * BARRIER_BYTES),
-                   tcc_low_c32(l, l->s.warpgroups));
+        TCC_EMIT_V(&l->b, nvvm_mbarrier_init, tcc_nvvm_add(l, l->smem, l->full + s * BARRIER_BYTES),
+                   tcc_nvvm_c32(l, l->by_tma ? 1 : copying_threads(l)));
+        TCC_EMIT_V(&l->b, nvvm_mbarrier_init,
+                   tcc_nvvm_add(l, l->smem, l->empty + s * BARRIER_BYTES),
+                   tcc_nvvm_c32(l, l->s.warpgroups));
     }
     TCC_EMIT_V(&l->b, nvvm_fence_mbarrier_init, NULL);
-    tcc_low_end(l, first);
-    TCC_EMIT_V(&l->b, nvvm_barrier, tcc_low_c32(l, 0),
-               tcc_low_c32(l, tcc_schedule_threads(&l->s)));
+    tcc_nvvm_end(l, first);
+    TCC_EMIT_V(&l->b, nvvm_barrier, tcc_nvvm_c32(l, 0),
+               tcc_nvvm_c32(l, tcc_schedule_threads(&l->s)));
 }
 
-void tcc_low_prefetch_maps(tcc_lower *l)
+void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
 {
     if (!l->init)
         return;
@@ -93,7 +94,7 @@ void tcc_low_prefetch_maps(tcc_lower *l)
             TCC_EMIT_V(&b, nvvm_prefetch_tensormap, l->body->args[i]);
 }
 
-const tcc_buffer *tcc_low_buffer(const tcc_lower *l, const tcc_value *alloc)
+const tcc_buffer *tcc_nvvm_buffer(const tcc_nvvm_lowering *l, const tcc_value *alloc)
 {
     const tcc_buffer *buf = l->buffers;
     while (buf->alloc != alloc)
@@ -101,30 +102,30 @@ const tcc_buffer *tcc_low_buffer(const tcc_lower *l, const tcc_value *alloc)
     return buf;
 }
 
-tcc_value *tcc_low_stage(tcc_lower *l, const tcc_buffer *buf, tcc_value *i)
+tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_buffer *buf, tcc_value *i)
 {
-    tcc_value *stage = tcc_low_rem(l, i, l->stages);
-    tcc_value *offset = tcc_low_add(l, tcc_low_mul(l, stage, buf->stage_bytes), buf->offset);
-    return tcc_low_bin(l, TCC_OP_arith_add, l->smem, offset);
+    tcc_value *stage = tcc_nvvm_rem(l, i, l->stages);
+    tcc_value *offset = tcc_nvvm_add(l, tcc_nvvm_mul(l, stage, buf->stage_bytes), buf->offset);
+    return tcc_nvvm_bin(l, TCC_OP_arith_add, l->smem, offset);
 }
 
-static tcc_value *barrier_of(tcc_lower *l, int64_t first, tcc_value *i)
+static tcc_value *barrier_of(tcc_nvvm_lowering *l, int64_t first, tcc_value *i)
 {
-    tcc_value *offset = tcc_low_mul(l, tcc_low_rem(l, i, l->stages), BARRIER_BYTES);
-    return tcc_low_bin(l, TCC_OP_arith_add, l->smem, tcc_low_add(l, offset, first));
+    tcc_value *offset = tcc_nvvm_mul(l, tcc_nvvm_rem(l, i, l->stages), BARRIER_BYTES);
+    return tcc_nvvm_bin(l, TCC_OP_arith_add, l->smem, tcc_nvvm_add(l, offset, first));
 }
 
 /* (i / stages) % 2, or its opposite. */
-static tcc_value *parity_of(tcc_lower *l, tcc_value *i, int64_t flip)
+static tcc_value *parity_of(tcc_nvvm_lowering *l, tcc_value *i, int64_t flip)
 {
-    tcc_value *p = tcc_low_rem(l, tcc_low_div(l, i, l->stages), 2);
-    return flip ? tcc_low_bin(l, TCC_OP_arith_xor, p, tcc_low_c32(l, 1)) : p;
+    tcc_value *p = tcc_nvvm_rem(l, tcc_nvvm_div(l, i, l->stages), 2);
+    return flip ? tcc_nvvm_bin(l, TCC_OP_arith_xor, p, tcc_nvvm_c32(l, 1)) : p;
 }
 
 /* ---- copies --------------------------------------------------------------------------- */
 
 /* The coordinates of an async.copy, in the new function. */
-static void coordinates(tcc_lower *l, const tcc_op *copy, unsigned rank, tcc_value **out)
+static void coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out)
 {
     for (unsigned d = 0; d < rank; d++)
         out[d] = tcc_value_map_get(l->map, copy->operands[4 + d]);
@@ -138,7 +139,8 @@ static int tensor_dim(const tcc_op *copy, int d)
 
 /* One TMA load for each panel. TMA always writes, and counts, the whole box: what lies outside
  * the tensor is zero. */
-static void copy_by_tma(tcc_lower *l, const tcc_op *copy, const tcc_buffer *buf, tcc_value *i)
+static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_buffer *buf,
+                        tcc_value *i)
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     unsigned rank = tensor->type->rank;
@@ -152,14 +154,14 @@ static void copy_by_tma(tcc_lower *l, const tcc_op *copy, const tcc_buffer *buf,
     }
     tcc_value *operands[3 + TCC_MAX_RANK], *at[TCC_MAX_RANK];
     coordinates(l, copy, rank, at);
-    operands[1] = tcc_low_tensormap(l, tensor, box, buf->swizzle);
+    operands[1] = tcc_nvvm_tensormap(l, tensor, box, buf->swizzle);
     operands[2] = barrier_of(l, l->full, i);
-    tcc_value *stage = tcc_low_stage(l, buf, i);
+    tcc_value *stage = tcc_nvvm_stage(l, buf, i);
     for (int64_t p = 0; p * panel_elems < buf->row_elems; p++) {
-        operands[0] = tcc_low_add(l, stage, p * buf->panel_bytes);
+        operands[0] = tcc_nvvm_add(l, stage, p * buf->panel_bytes);
         for (unsigned d = 0; d < rank; d++)
             operands[3 + rank - 1 - d] =
-                (int)d == inner ? tcc_low_add(l, at[d], p * panel_elems) : at[d];
+                (int)d == inner ? tcc_nvvm_add(l, at[d], p * panel_elems) : at[d];
         tcc_op_create(&l->b, TCC_OP_nvvm_tma_load, 3 + rank, operands, 0, NULL);
         l->tx_bytes += box_elems * buf->elem_bytes;
     }
@@ -173,14 +175,15 @@ enum { IN_FLIGHT = 8 };
 typedef struct element_copy {
     const tcc_buffer *buf;
     int64_t lanes, rows_at_once, rounds, in_flight;
-    tcc_value *x, *row; /* of the thread: its element in a row, its first row */
+    tcc_value *x, *row;      /* of the thread: its element in a row, its first row */
     tcc_value *base, *stage; /* address of the tensor, of the stage */
     tcc_value *offset;       /* i64, of the thread's first element */
     tcc_value *stride;       /* i64, from row to row */
-    tcc_value *x_inside, *rows_inside; /* x is in the tensor; i32, rows of the tensor from here on */
+    tcc_value *x_inside,
+        *rows_inside; /* x is in the tensor; i32, rows of the tensor from here on */
 } element_copy;
 
-static void plan_threads(tcc_lower *l, element_copy *c)
+static void plan_threads(tcc_nvvm_lowering *l, element_copy *c)
 {
     const tcc_buffer *buf = c->buf;
     for (c->lanes = 1; c->lanes < buf->row_elems;)
@@ -189,25 +192,25 @@ static void plan_threads(tcc_lower *l, element_copy *c)
     c->rounds = (buf->rows + c->rows_at_once - 1) / c->rows_at_once;
     for (c->in_flight = IN_FLIGHT; c->rounds % c->in_flight;)
         c->in_flight--;
-    tcc_value *first = tcc_low_c32(l, l->role == TCC_ROLE_PRODUCER ? l->s.warpgroups * 128 : 0);
-    tcc_value *t = tcc_low_bin(l, TCC_OP_arith_sub, l->tid, first);
-    c->x = tcc_low_rem(l, t, c->lanes);
-    c->row = tcc_low_div(l, t, c->lanes);
+    tcc_value *first = tcc_nvvm_c32(l, l->role == TCC_ROLE_PRODUCER ? l->s.warpgroups * 128 : 0);
+    tcc_value *t = tcc_nvvm_bin(l, TCC_OP_arith_sub, l->tid, first);
+    c->x = tcc_nvvm_rem(l, t, c->lanes);
+    c->row = tcc_nvvm_div(l, t, c->lanes);
 }
 
-static tcc_value *scaled(tcc_lower *l, tcc_value *index, tcc_value *stride)
+static tcc_value *scaled(tcc_nvvm_lowering *l, tcc_value *index, tcc_value *stride)
 {
-    return tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, index), stride);
+    return tcc_nvvm_bin(l, TCC_OP_arith_mul, tcc_nvvm_cast(l, l->i64, index), stride);
 }
 
-static element_copy plan_element_copy(tcc_lower *l, const tcc_op *copy, const tcc_buffer *buf,
-                                      tcc_value *i)
+static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
+                                      const tcc_buffer *buf, tcc_value *i)
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     const tcc_type *t = tensor->type;
     element_copy c = {.buf = buf,
-                      .base = tcc_low_pointer(l, tensor),
-                      .stage = tcc_low_stage(l, buf, i),
+                      .base = tcc_nvvm_pointer(l, tensor),
+                      .stage = tcc_nvvm_stage(l, buf, i),
                       .offset = tcc_build_int(&l->b, l->i64, 0),
                       .stride = tcc_build_int(&l->b, l->i64, 0)};
     plan_threads(l, &c);
@@ -215,53 +218,54 @@ static element_copy plan_element_copy(tcc_lower *l, const tcc_op *copy, const tc
     coordinates(l, copy, t->rank, at);
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
-        tcc_value *stride = tcc_low_stride(l, t, (int)d, &one), *index = at[d];
-        tcc_value *room = tcc_low_bin(l, TCC_OP_arith_sub, tcc_low_extent(l, t->dims[d]), at[d]);
+        tcc_value *stride = tcc_nvvm_stride(l, t, (int)d, &one), *index = at[d];
+        tcc_value *room = tcc_nvvm_bin(l, TCC_OP_arith_sub, tcc_nvvm_extent(l, t->dims[d]), at[d]);
         if (tensor_dim(copy, buf->contiguous) == (int)d) {
-            index = tcc_low_bin(l, TCC_OP_arith_add, index, c.x);
-            c.x_inside = tcc_low_cmp(l, "lt", c.x, room);
+            index = tcc_nvvm_bin(l, TCC_OP_arith_add, index, c.x);
+            c.x_inside = tcc_nvvm_cmp(l, "lt", c.x, room);
         } else if (tensor_dim(copy, !buf->contiguous) == (int)d) {
             c.rows_inside = room;
             c.stride = stride;
         }
-        c.offset = tcc_low_bin(l, TCC_OP_arith_add, c.offset, scaled(l, index, stride));
+        c.offset = tcc_nvvm_bin(l, TCC_OP_arith_add, c.offset, scaled(l, index, stride));
     }
     /* No index along a direction: one element. */
-    tcc_value *one = tcc_low_c32(l, 1);
-    c.x_inside = c.x_inside ? c.x_inside : tcc_low_cmp(l, "lt", c.x, one);
+    tcc_value *one = tcc_nvvm_c32(l, 1);
+    c.x_inside = c.x_inside ? c.x_inside : tcc_nvvm_cmp(l, "lt", c.x, one);
     c.rows_inside = c.rows_inside ? c.rows_inside : one;
     return c;
 }
 
 /* Where the thread's element of a row lies in the stage. */
-static tcc_value *element_address(tcc_lower *l, const element_copy *c, tcc_value *row)
+static tcc_value *element_address(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *row)
 {
     const tcc_buffer *buf = c->buf;
     int64_t panel_elems = buf->width / buf->elem_bytes;
-    tcc_value *byte = tcc_low_mul(l, tcc_low_div(l, c->x, panel_elems), buf->panel_bytes);
-    byte = tcc_low_bin(l, TCC_OP_arith_add, byte, tcc_low_mul(l, row, buf->width));
-    byte = tcc_low_bin(l, TCC_OP_arith_add, byte,
-                       tcc_low_mul(l, tcc_low_rem(l, c->x, panel_elems), buf->elem_bytes));
-    return tcc_low_bin(l, TCC_OP_arith_add, c->stage, tcc_low_swizzle(l, byte, buf->swizzle));
+    tcc_value *byte = tcc_nvvm_mul(l, tcc_nvvm_div(l, c->x, panel_elems), buf->panel_bytes);
+    byte = tcc_nvvm_bin(l, TCC_OP_arith_add, byte, tcc_nvvm_mul(l, row, buf->width));
+    byte = tcc_nvvm_bin(l, TCC_OP_arith_add, byte,
+                        tcc_nvvm_mul(l, tcc_nvvm_rem(l, c->x, panel_elems), buf->elem_bytes));
+    return tcc_nvvm_bin(l, TCC_OP_arith_add, c->stage, tcc_nvvm_swizzle(l, byte, buf->swizzle));
 }
 
 /* The elements of in_flight rounds from row `row` of the thread on. */
-static void copy_rounds(tcc_lower *l, const element_copy *c, tcc_value *row, const tcc_type *elem)
+static void copy_rounds(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *row,
+                        const tcc_type *elem)
 {
     const tcc_buffer *buf = c->buf;
     tcc_value *v[IN_FLIGHT], *rows[IN_FLIGHT];
-    tcc_value *offset = tcc_low_bin(l, TCC_OP_arith_add, c->offset, scaled(l, row, c->stride));
-    tcc_value *step = scaled(l, tcc_low_c32(l, c->rows_at_once), c->stride);
+    tcc_value *offset = tcc_nvvm_bin(l, TCC_OP_arith_add, c->offset, scaled(l, row, c->stride));
+    tcc_value *step = scaled(l, tcc_nvvm_c32(l, c->rows_at_once), c->stride);
     for (int64_t u = 0; u < c->in_flight; u++) {
-        rows[u] = tcc_low_add(l, row, u * c->rows_at_once);
-        tcc_value *inside = tcc_low_bin(l, TCC_OP_arith_and, c->x_inside,
-                                        tcc_low_cmp(l, "lt", rows[u], c->rows_inside));
+        rows[u] = tcc_nvvm_add(l, row, u * c->rows_at_once);
+        tcc_value *inside = tcc_nvvm_bin(l, TCC_OP_arith_and, c->x_inside,
+                                         tcc_nvvm_cmp(l, "lt", rows[u], c->rows_inside));
         v[u] = TCC_EMIT(&l->b, nvvm_ld_global, elem, c->base, offset, inside);
-        offset = tcc_low_bin(l, TCC_OP_arith_add, offset, step);
+        offset = tcc_nvvm_bin(l, TCC_OP_arith_add, offset, step);
     }
     tcc_op *guard = NULL;
     if (c->lanes != buf->row_elems)
-        guard = tcc_low_if(l, tcc_low_cmp(l, "lt", c->x, tcc_low_c32(l, buf->row_elems)));
+        guard = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "lt", c->x, tcc_nvvm_c32(l, buf->row_elems)));
     /* Whole swizzle patterns of 8 rows apart, addresses differ by a constant. */
     int64_t bytes = c->rows_at_once * buf->width, period = 1;
     while (period * bytes % (8 * 128))
@@ -269,37 +273,38 @@ static void copy_rounds(tcc_lower *l, const element_copy *c, tcc_value *row, con
     tcc_value *address[IN_FLIGHT];
     for (int64_t u = 0; u < c->in_flight; u++) {
         address[u] = u < period ? element_address(l, c, rows[u])
-                                : tcc_low_add(l, address[u % period], u / period * period * bytes);
+                                : tcc_nvvm_add(l, address[u % period], u / period * period * bytes);
         tcc_op *last = NULL;
         if (c->rounds * c->rows_at_once != buf->rows)
-            last = tcc_low_if(l, tcc_low_cmp(l, "lt", rows[u], tcc_low_c32(l, buf->rows)));
+            last = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "lt", rows[u], tcc_nvvm_c32(l, buf->rows)));
         TCC_EMIT_V(&l->b, nvvm_st_shared, address[u], v[u]);
         if (last)
-            tcc_low_end(l, last);
+            tcc_nvvm_end(l, last);
     }
     if (guard)
-        tcc_low_end(l, guard);
+        tcc_nvvm_end(l, guard);
 }
 
-static void copy_elements(tcc_lower *l, const tcc_op *copy, const tcc_buffer *buf, tcc_value *i)
+static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_buffer *buf,
+                          tcc_value *i)
 {
     element_copy c = plan_element_copy(l, copy, buf, i);
     tcc_scalar type = TCC_VIEW(async_copy, copy)->tensor->type->elem;
     const tcc_type *elem = tcc_type_sized(l->ir, TCC_KIND_vec, type, 1, (int64_t[]){1});
-    tcc_value *bounds[] = {tcc_low_c32(l, 0), tcc_low_c32(l, c.rounds * c.rows_at_once),
-                           tcc_low_c32(l, c.in_flight * c.rows_at_once)};
+    tcc_value *bounds[] = {tcc_nvvm_c32(l, 0), tcc_nvvm_c32(l, c.rounds * c.rows_at_once),
+                           tcc_nvvm_c32(l, c.in_flight * c.rows_at_once)};
     tcc_op *loop = tcc_op_create(&l->b, TCC_OP_scf_for, 3, bounds, 0, NULL);
     tcc_attr_set_int(l->ir, &loop->attrs, "at_least_once", 1);
     tcc_value *first = tcc_block_add_arg(loop->regions[0], l->i32, "row");
     tcc_builder outer = l->b;
     l->b = tcc_builder_at_end(loop->regions[0]);
     l->b.loc = outer.loc;
-    copy_rounds(l, &c, tcc_low_bin(l, TCC_OP_arith_add, first, c.row), elem);
+    copy_rounds(l, &c, tcc_nvvm_bin(l, TCC_OP_arith_add, first, c.row), elem);
     tcc_op_create(&l->b, TCC_OP_scf_yield, 0, NULL, 0, NULL);
     l->b = outer;
 }
 
-static void lower_copy_op(tcc_lower *l, tcc_op *op)
+static void lower_copy(tcc_nvvm_lowering *l, tcc_op *op)
 {
     l->b.loc = op->loc;
     tcc_value *i = tcc_value_map_get(l->map, op->operands[1]);
@@ -307,11 +312,11 @@ static void lower_copy_op(tcc_lower *l, tcc_op *op)
         TCC_EMIT_V(&l->b, nvvm_mbarrier_wait, barrier_of(l, l->empty, i), parity_of(l, i, 1));
         l->tx_bytes = 0;
     } else if (op->code == TCC_OP_async_copy) {
-        const tcc_buffer *buf = tcc_low_buffer(l, TCC_VIEW(async_copy, op)->buffer);
+        const tcc_buffer *buf = tcc_nvvm_buffer(l, TCC_VIEW(async_copy, op)->buffer);
         (l->by_tma ? copy_by_tma : copy_elements)(l, op, buf, i);
     } else if (l->by_tma) { /* async.commit; the phase cannot end before this arrival */
         TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive_expect_tx, barrier_of(l, l->full, i),
-                   tcc_low_c32(l, l->tx_bytes));
+                   tcc_nvvm_c32(l, l->tx_bytes));
     } else {
         TCC_EMIT_V(&l->b, nvvm_fence_proxy_async, NULL);
         TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive, barrier_of(l, l->full, i));
@@ -323,38 +328,38 @@ static bool is_copy_op(const tcc_op *op)
     return op->code == TCC_OP_async_acquire || op->code == TCC_OP_async_copy;
 }
 
-tcc_op *tcc_low_copies(tcc_lower *l, tcc_op *first)
+tcc_op *tcc_nvvm_copies(tcc_nvvm_lowering *l, tcc_op *first)
 {
     tcc_op *last = first;
     for (; last->code != TCC_OP_async_commit; last = last->next)
         if (!is_copy_op(last))
-            tcc_low_op(l, last);
+            tcc_nvvm_op(l, last);
     /* A producer that works by TMA is one thread already. */
     tcc_op *guard = NULL;
     if (l->by_tma && l->role == TCC_ROLE_CONSUMER)
-        guard = tcc_low_if(l, tcc_low_cmp(l, "eq", l->tid, tcc_low_c32(l, 0)));
+        guard = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", l->tid, tcc_nvvm_c32(l, 0)));
     for (tcc_op *op = first; op != last; op = op->next)
         if (is_copy_op(op))
-            lower_copy_op(l, op);
-    lower_copy_op(l, last);
+            lower_copy(l, op);
+    lower_copy(l, last);
     if (guard)
-        tcc_low_end(l, guard);
+        tcc_nvvm_end(l, guard);
     return last;
 }
 
-void tcc_low_wait(tcc_lower *l, const tcc_op *op)
+void tcc_nvvm_wait(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     tcc_value *i = tcc_value_map_get(l->map, TCC_VIEW(async_wait, op)->i);
     TCC_EMIT_V(&l->b, nvvm_mbarrier_wait, barrier_of(l, l->full, i), parity_of(l, i, 0));
 }
 
 /* One thread of each warpgroup arrives: a product completes for its four warps together. */
-void tcc_low_release(tcc_lower *l, const tcc_op *op)
+void tcc_nvvm_release(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     tcc_value *i = tcc_value_map_get(l->map, TCC_VIEW(async_release, op)->i);
-    tcc_value *first = tcc_low_cmp(l, "eq", tcc_low_rem(l, l->tid, 128), tcc_low_c32(l, 0));
-    tcc_value *valid = tcc_low_cmp(l, "ge", i, tcc_low_c32(l, 0));
-    tcc_op *guard = tcc_low_if(l, tcc_low_bin(l, TCC_OP_arith_and, first, valid));
+    tcc_value *first = tcc_nvvm_cmp(l, "eq", tcc_nvvm_rem(l, l->tid, 128), tcc_nvvm_c32(l, 0));
+    tcc_value *valid = tcc_nvvm_cmp(l, "ge", i, tcc_nvvm_c32(l, 0));
+    tcc_op *guard = tcc_nvvm_if(l, tcc_nvvm_bin(l, TCC_OP_arith_and, first, valid));
     TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive, barrier_of(l, l->empty, i));
-    tcc_low_end(l, guard);
+    tcc_nvvm_end(l, guard);
 }

@@ -1,15 +1,15 @@
-/* lower_epilogue: element-wise ops and stores on the accumulators of a warpgroup.
+/* nvvm_epilogue: element-wise ops and stores on the accumulators of a warpgroup.
  *
  * The tile is walked in chunks of 16 columns (8 where the instruction's width is not a multiple of
  * 16), each chunk for every block of 64 rows: its loads, its arithmetic, its stores. So few values
  * live beside the accumulators. Loads run LOOKAHEAD chunks ahead of their use.
  *
  * In a chunk a thread holds, for each 8 columns j, row half h and neighbour e, element
- * j * 4 + h * 2 + e (lower_mma.c). A tile of extent 1 along n has one element for each h, along m
+ * j * 4 + h * 2 + e (nvvm_mma.c). A tile of extent 1 along n has one element for each h, along m
  * one for each j and e, along both one.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "passes/lower.h"
+#include "passes/nvvm.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ typedef struct item {
 } item;
 
 typedef struct epilogue {
-    tcc_lower *l;
+    tcc_nvvm_lowering *l;
     item *items;
     size_t n_items;
     int64_t chunk, n_chunks, n_blocks; /* columns of a chunk; how many; blocks of rows */
@@ -61,7 +61,7 @@ typedef struct epilogue {
 
 static tcc_value *add(epilogue *e, tcc_value *a, tcc_value *b)
 {
-    return tcc_low_bin(e->l, TCC_OP_arith_add, a, b);
+    return tcc_nvvm_bin(e->l, TCC_OP_arith_add, a, b);
 }
 
 /* ---- values of a chunk -------------------------------------------------------------------- */
@@ -144,9 +144,10 @@ static tcc_value *spread(epilogue *e, tcc_value *v, bool rows, bool cols, bool t
     for (int64_t j = 0; j < groups; j++)
         for (int64_t h = 0; h < halves; h++)
             for (int64_t x = 0; x < neighbours; x++)
-                parts[k++] = extract(e, v, cols ? (j * (rows ? 2 : 1) + (rows ? h : 0)) * 2 + x
-                                     : rows     ? h
-                                                : 0);
+                parts[k++] = extract(e, v,
+                                     cols   ? (j * (rows ? 2 : 1) + (rows ? h : 0)) * 2 + x
+                                     : rows ? h
+                                            : 0);
     return pack(e, v->type->elem, parts, k, n);
 }
 
@@ -155,44 +156,44 @@ static tcc_value *spread(epilogue *e, tcc_value *v, bool rows, bool cols, bool t
 /* index * stride, as i64 */
 static tcc_value *scaled(epilogue *e, tcc_value *index, tcc_value *stride)
 {
-    return tcc_low_bin(e->l, TCC_OP_arith_mul, tcc_low_cast(e->l, e->l->i64, index), stride);
+    return tcc_nvvm_bin(e->l, TCC_OP_arith_mul, tcc_nvvm_cast(e->l, e->l->i64, index), stride);
 }
 
 static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
                         tcc_value *const *at)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     const tcc_type *t = tensor->type;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    place p = {.base = tcc_low_pointer(l, tensor), .origin = tcc_build_int(&l->b, l->i64, 0)};
+    place p = {.base = tcc_nvvm_pointer(l, tensor), .origin = tcc_build_int(&l->b, l->i64, 0)};
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
-        tcc_value *stride = tcc_low_stride(l, t, (int)d, &one);
+        tcc_value *stride = tcc_nvvm_stride(l, t, (int)d, &one);
         tcc_value *first = tcc_value_map_get(l->map, at[d]);
         p.origin = add(e, p.origin, scaled(e, first, stride));
         for (int x = 0; x < 2; x++)
             if (dims.list.items[x].i == (int64_t)d) {
                 p.stride[x] = stride;
                 p.room[x] =
-                    tcc_low_bin(l, TCC_OP_arith_sub, tcc_low_extent(l, t->dims[d]), first);
+                    tcc_nvvm_bin(l, TCC_OP_arith_sub, tcc_nvvm_extent(l, t->dims[d]), first);
                 p.contiguous |= x == 1 && one;
             }
     }
     if (p.stride[1]) { /* count columns from the thread's own */
         p.origin = add(e, p.origin, scaled(e, e->col, p.stride[1]));
-        p.room[1] = tcc_low_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
+        p.room[1] = tcc_nvvm_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
     }
     bool even = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % 2 == 0);
     p.pairs = p.contiguous && l->aligned && even;
     if (p.pairs)
-        tcc_low_require_pairs(l, tensor);
+        tcc_nvvm_require_pairs(l, tensor);
     return p;
 }
 
 /* The thread's row h in the current block. */
 static tcc_value *row_of(epilogue *e, int h)
 {
-    return tcc_low_add(e->l, add(e, e->first_row, e->row), e->b * 64 + h * 8);
+    return tcc_nvvm_add(e->l, add(e, e->first_row, e->row), e->b * 64 + h * 8);
 }
 
 /* Where row half h of the current block begins: once for all chunks. */
@@ -200,14 +201,14 @@ static void plan_row(epilogue *e, place *p, int h, bool rows)
 {
     if (p->offset[e->b][h])
         return;
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     p->offset[e->b][h] = p->origin;
     p->inside[e->b][h] = tcc_build_int(&l->b, l->i1, 1);
     if (!rows || !p->stride[0])
         return;
     tcc_value *row = row_of(e, h);
     p->offset[e->b][h] = add(e, p->origin, scaled(e, row, p->stride[0]));
-    p->inside[e->b][h] = tcc_low_cmp(l, "lt", row, p->room[0]);
+    p->inside[e->b][h] = tcc_nvvm_cmp(l, "lt", row, p->room[0]);
 }
 
 typedef struct spot {
@@ -218,7 +219,7 @@ typedef struct spot {
 /* Row half h, columns group j, neighbour x of the current chunk and block. */
 static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, bool cols)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     plan_row(e, p, h, rows);
     spot s = {p->offset[e->b][h], p->inside[e->b][h], 0};
     if (!cols || !p->stride[1])
@@ -227,9 +228,9 @@ static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, b
     if (p->contiguous)
         s.disp = col;
     else
-        s.offset = add(e, s.offset, scaled(e, tcc_low_c32(l, col), p->stride[1]));
-    s.inside = tcc_low_bin(l, TCC_OP_arith_and, s.inside,
-                           tcc_low_cmp(l, "gt", p->room[1], tcc_low_c32(l, col)));
+        s.offset = add(e, s.offset, scaled(e, tcc_nvvm_c32(l, col), p->stride[1]));
+    s.inside = tcc_nvvm_bin(l, TCC_OP_arith_and, s.inside,
+                            tcc_nvvm_cmp(l, "gt", p->room[1], tcc_nvvm_c32(l, col)));
     return s;
 }
 
@@ -260,7 +261,8 @@ static tcc_value *load_chunk(epilogue *e, item *it)
     return pack(e, t->elem, parts, k, n);
 }
 
-/* ---- stores ------------------------------------------------------------------------------------ */
+/* ---- stores ------------------------------------------------------------------------------------
+ */
 
 static void store_interleaved(epilogue *e, item *it, tcc_value *v)
 {
@@ -270,8 +272,8 @@ static void store_interleaved(epilogue *e, item *it, tcc_value *v)
             for (int x = 0; x < (it->at.pairs ? 1 : 2); x++) {
                 spot s = spot_of(e, &it->at, h, j, x, true, true);
                 tcc_value *part = slice(e, v, j * 4 + h * 2 + x, it->at.pairs ? 2 : 1);
-                tcc_op *op = TCC_EMIT_V(&e->l->b, nvvm_st_global, it->at.base, s.offset, s.inside,
-                                        part);
+                tcc_op *op =
+                    TCC_EMIT_V(&e->l->b, nvvm_st_global, it->at.base, s.offset, s.inside, part);
                 set_access(e, op, &it->at, &s, elem);
             }
 }
@@ -286,7 +288,7 @@ static staging plan_staging(epilogue *e, const tcc_op *store, int64_t offset)
                      .swizzle = width > 16 ? width : 0,
                      .elem_bytes = eb,
                      .panel_bytes = e->l->s.m * width,
-                     .base = tcc_low_add(e->l, e->l->smem, offset)};
+                     .base = tcc_nvvm_add(e->l, e->l->smem, offset)};
 }
 
 /* Remembers the address of `row`, and of the thread's own bytes in it. Swizzling exclusive-ors
@@ -294,28 +296,28 @@ static staging plan_staging(epilogue *e, const tcc_op *store, int64_t offset)
  * of a column has no bit in common with the thread's own: so it is exclusive-ored too. */
 static void plan_staged_row(epilogue *e, staging *s, int h, tcc_value *row, tcc_value *own)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     if (s->row[e->b][h])
         return;
-    tcc_value *byte = tcc_low_mul(l, row, s->width);
+    tcc_value *byte = tcc_nvvm_mul(l, row, s->width);
     s->row[e->b][h] = add(e, s->base, byte);
     if (s->own)
         return;
     s->own = own;
     if (s->swizzle) {
-        tcc_value *swizzled = tcc_low_swizzle(l, byte, s->swizzle);
-        s->own = tcc_low_bin(l, TCC_OP_arith_xor, own,
-                             tcc_low_bin(l, TCC_OP_arith_xor, swizzled, byte));
+        tcc_value *swizzled = tcc_nvvm_swizzle(l, byte, s->swizzle);
+        s->own = tcc_nvvm_bin(l, TCC_OP_arith_xor, own,
+                              tcc_nvvm_bin(l, TCC_OP_arith_xor, swizzled, byte));
     }
 }
 
 static tcc_value *staged_address(epilogue *e, const staging *s, int h, int64_t col)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     int64_t byte = col * s->elem_bytes, in_row = byte % s->width;
-    tcc_value *at = tcc_low_add(l, s->row[e->b][h], byte / s->width * s->panel_bytes);
-    tcc_value *own = in_row ? tcc_low_bin(l, TCC_OP_arith_xor, s->own, tcc_low_c32(l, in_row))
-                            : s->own;
+    tcc_value *at = tcc_nvvm_add(l, s->row[e->b][h], byte / s->width * s->panel_bytes);
+    tcc_value *own =
+        in_row ? tcc_nvvm_bin(l, TCC_OP_arith_xor, s->own, tcc_nvvm_c32(l, in_row)) : s->own;
     return add(e, at, own);
 }
 
@@ -323,10 +325,10 @@ static tcc_value *staged_address(epilogue *e, const staging *s, int h, int64_t c
  * columns q / 16 * 8 on. */
 static void stage_matrices(epilogue *e, staging *s, tcc_value *v)
 {
-    tcc_lower *l = e->l;
-    tcc_value *row = add(e, tcc_low_mul(l, e->warp, 16), tcc_low_rem(l, e->lane, 16));
-    row = tcc_low_add(l, add(e, e->first_row, row), e->b * 64);
-    plan_staged_row(e, s, 0, row, tcc_low_mul(l, tcc_low_div(l, e->lane, 16), 16));
+    tcc_nvvm_lowering *l = e->l;
+    tcc_value *row = add(e, tcc_nvvm_mul(l, e->warp, 16), tcc_nvvm_rem(l, e->lane, 16));
+    row = tcc_nvvm_add(l, add(e, e->first_row, row), e->b * 64);
+    plan_staged_row(e, s, 0, row, tcc_nvvm_mul(l, tcc_nvvm_div(l, e->lane, 16), 16));
     tcc_value *words = TCC_EMIT(&l->b, vec_bitcast, vec_type(e, TCC_i32, 4), v);
     TCC_EMIT_V(&l->b, nvvm_stmatrix, staged_address(e, s, 0, e->c * e->chunk), words);
 }
@@ -334,10 +336,9 @@ static void stage_matrices(epilogue *e, staging *s, tcc_value *v)
 static void stage_pairs(epilogue *e, staging *s, tcc_value *v)
 {
     for (int h = 0; h < 2; h++) {
-        plan_staged_row(e, s, h, row_of(e, h), tcc_low_mul(e->l, e->col, s->elem_bytes));
+        plan_staged_row(e, s, h, row_of(e, h), tcc_nvvm_mul(e->l, e->col, s->elem_bytes));
         for (int64_t j = 0; j < e->chunk / 8; j++)
-            TCC_EMIT_V(&e->l->b, nvvm_st_shared,
-                       staged_address(e, s, h, e->c * e->chunk + j * 8),
+            TCC_EMIT_V(&e->l->b, nvvm_st_shared, staged_address(e, s, h, e->c * e->chunk + j * 8),
                        slice(e, v, j * 4 + h * 2, 2));
     }
 }
@@ -346,7 +347,7 @@ static void lower_store(epilogue *e, item *it)
 {
     tcc_scalar out = TCC_VIEW(tile_store, it->op)->tensor->type->elem;
     tcc_value *v = value_of(e, TCC_VIEW(tile_store, it->op)->a);
-    v = tcc_low_cast(e->l, vec_type(e, out, e->chunk / 2), v);
+    v = tcc_nvvm_cast(e->l, vec_type(e, out, e->chunk / 2), v);
     if (!it->stage.width)
         store_interleaved(e, it, v);
     else if (it->stage.elem_bytes == 2 && e->chunk == 16)
@@ -358,7 +359,7 @@ static void lower_store(epilogue *e, item *it)
 /* One thread of each warpgroup sends its rows, panel by panel, when all of them are written. */
 static void send_staged(epilogue *e, const item *it)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     const tcc_value *tensor = TCC_VIEW(tile_store, it->op)->tensor;
     unsigned rank = tensor->type->rank;
     tcc_attr dims = tcc_attr_list(&it->op->attrs, "dims");
@@ -367,31 +368,33 @@ static void send_staged(epilogue *e, const item *it)
     int64_t box[TCC_MAX_RANK];
     tcc_value *at[TCC_MAX_RANK], *operands[2 + TCC_MAX_RANK];
     for (unsigned d = 0; d < rank; d++) {
-        bool is_row = dims.list.items[0].i == (int64_t)d, is_col = dims.list.items[1].i == (int64_t)d;
+        bool is_row = dims.list.items[0].i == (int64_t)d,
+             is_col = dims.list.items[1].i == (int64_t)d;
         box[rank - 1 - d] = is_row ? rows : is_col ? panel_elems : 1;
         at[d] = tcc_value_map_get(l->map, it->op->operands[2 + d]);
         if (is_row)
             at[d] = add(e, at[d], e->first_row);
     }
-    operands[1] = tcc_low_tensormap(l, tensor, box, s->swizzle);
-    tcc_value *from = add(e, s->base, tcc_low_mul(l, e->first_row, s->width));
+    operands[1] = tcc_nvvm_tensormap(l, tensor, box, s->swizzle);
+    tcc_value *from = add(e, s->base, tcc_nvvm_mul(l, e->first_row, s->width));
     for (int64_t p = 0; p * panel_elems < l->s.n; p++) {
-        operands[0] = tcc_low_add(l, from, p * s->panel_bytes);
+        operands[0] = tcc_nvvm_add(l, from, p * s->panel_bytes);
         for (unsigned d = 0; d < rank; d++)
-            operands[2 + rank - 1 - d] =
-                dims.list.items[1].i == (int64_t)d ? tcc_low_add(l, at[d], p * panel_elems) : at[d];
+            operands[2 + rank - 1 - d] = dims.list.items[1].i == (int64_t)d
+                                             ? tcc_nvvm_add(l, at[d], p * panel_elems)
+                                             : at[d];
         tcc_op_create(&l->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
     }
 }
 
 static void send_all(epilogue *e)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     TCC_EMIT_V(&l->b, nvvm_fence_proxy_async, NULL);
-    tcc_value *id = tcc_low_add(l, tcc_low_div(l, l->warp, 4), CONSUMER_BARRIER + 1);
-    TCC_EMIT_V(&l->b, nvvm_barrier, id, tcc_low_c32(l, 128));
+    tcc_value *id = tcc_nvvm_add(l, tcc_nvvm_div(l, l->warp, 4), CONSUMER_BARRIER + 1);
+    TCC_EMIT_V(&l->b, nvvm_barrier, id, tcc_nvvm_c32(l, 128));
     tcc_op *one =
-        tcc_low_if(l, tcc_low_cmp(l, "eq", tcc_low_rem(l, l->tid, 128), tcc_low_c32(l, 0)));
+        tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", tcc_nvvm_rem(l, l->tid, 128), tcc_nvvm_c32(l, 0)));
     for (size_t i = 0; i < e->n_items; i++)
         if (e->items[i].stage.width)
             send_staged(e, &e->items[i]);
@@ -399,14 +402,15 @@ static void send_all(epilogue *e)
     tcc_op *wait = TCC_EMIT_V(&l->b, nvvm_bulk_wait, NULL);
     tcc_attr_set_int(l->ir, &wait->attrs, "pending", 0);
     tcc_attr_set_int(l->ir, &wait->attrs, "read", 1); /* shared memory outlives the copies */
-    tcc_low_end(l, one);
+    tcc_nvvm_end(l, one);
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------- */
+/* ---- the walk ----------------------------------------------------------------------------------
+ */
 
 static void compute(epilogue *e, item *it)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     tcc_op *op = it->op;
     l->b.loc = op->loc;
     tcc_scalar elem = op->results[0].type->elem;
@@ -419,8 +423,7 @@ static void compute(epilogue *e, item *it)
         tcc_value *from = TCC_VIEW(tile_broadcast, op)->a;
         const tcc_type *t = from->type;
         if (t->kind == TCC_KIND_scalar)
-            *slot = TCC_EMIT(&l->b, vec_splat,
-                             vec_type(e, elem, elements(e, it->rows, it->cols)),
+            *slot = TCC_EMIT(&l->b, vec_splat, vec_type(e, elem, elements(e, it->rows, it->cols)),
                              tcc_value_map_get(l->map, from));
         else
             *slot = spread(e, value_of(e, from), t->dims[0].size != 1, t->dims[1].size != 1,
@@ -457,7 +460,7 @@ static void walk_chunk(epilogue *e, int64_t c, bool loads)
 /* Takes the ops of the consumer's block from `first` on; scalars among them are lowered at once. */
 static void collect(epilogue *e, tcc_op *first)
 {
-    tcc_lower *l = e->l;
+    tcc_nvvm_lowering *l = e->l;
     int64_t staged = 0;
     size_t n = 0;
     for (tcc_op *op = first; op; op = op->next)
@@ -468,7 +471,7 @@ static void collect(epilogue *e, tcc_op *first)
         if (!store && (op->n_results != 1 || op->results[0].type->kind != TCC_KIND_tile ||
                        op->code == TCC_OP_arith_const)) {
             if (op->code != TCC_OP_func_return)
-                tcc_low_op(l, op);
+                tcc_nvvm_op(l, op);
             continue;
         }
         item *it = &e->items[e->n_items++];
@@ -488,7 +491,7 @@ static void collect(epilogue *e, tcc_op *first)
     }
 }
 
-void tcc_low_epilogue(tcc_lower *l, tcc_op *first)
+void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first)
 {
     epilogue *e = TCC_NEW(l->ctx->scratch, epilogue);
     e->l = l;
@@ -497,16 +500,16 @@ void tcc_low_epilogue(tcc_lower *l, tcc_op *first)
     e->n_chunks = l->s.n / e->chunk;
     int64_t rows = l->s.m / l->s.warpgroups;
     e->n_blocks = rows / 64;
-    e->lane = tcc_low_rem(l, l->tid, 32);
-    e->warp = tcc_low_rem(l, l->warp, 4);
-    e->first_row = tcc_low_mul(l, tcc_low_div(l, l->warp, 4), rows);
-    e->row = add(e, tcc_low_mul(l, e->warp, 16), tcc_low_div(l, e->lane, 4));
-    e->col = tcc_low_mul(l, tcc_low_rem(l, e->lane, 4), 2);
+    e->lane = tcc_nvvm_rem(l, l->tid, 32);
+    e->warp = tcc_nvvm_rem(l, l->warp, 4);
+    e->first_row = tcc_nvvm_mul(l, tcc_nvvm_div(l, l->warp, 4), rows);
+    e->row = add(e, tcc_nvvm_mul(l, e->warp, 16), tcc_nvvm_div(l, e->lane, 4));
+    e->col = tcc_nvvm_mul(l, tcc_nvvm_rem(l, e->lane, 4), 2);
     collect(e, first);
 
     if (l->staged_bytes) /* results go where the stages were: nobody may read those any more */
-        TCC_EMIT_V(&l->b, nvvm_barrier, tcc_low_c32(l, CONSUMER_BARRIER),
-                   tcc_low_c32(l, l->s.warpgroups * 128));
+        TCC_EMIT_V(&l->b, nvvm_barrier, tcc_nvvm_c32(l, CONSUMER_BARRIER),
+                   tcc_nvvm_c32(l, l->s.warpgroups * 128));
     for (int64_t c = 0; c < e->n_chunks + LOOKAHEAD; c++) {
         if (c < e->n_chunks)
             walk_chunk(e, c, true);

@@ -38,7 +38,9 @@ const tcc_attr_rule *tcc_attr_rule_find(tcc_opcode code, const char *attr);
 const char *tcc_element_rule(tcc_opcode code);
 
 /* Checks an op whose operands, results, regions and attributes are those of its row: the values
- * of attributes, the element types and shapes, and what they have to do with each other. */
+ * of attributes, the element types, then its own rule. */
 void tcc_verify_rules(tcc_verifier *v, const tcc_op *op);
+/* The last of these: the shapes of elementwise ops, and op_rules.c. */
+void tcc_verify_op_rule(tcc_verifier *v, const tcc_op *op);
 
 #endif

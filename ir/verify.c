@@ -1,5 +1,5 @@
 /* verify: what holds for every op: its row of ops.def, SSA form, terminators, use counts. What
- * holds for single ops is in rules.c.
+ * holds for single ops is in rules.c and op_rules.c.
  *
  *  1. An op has the operands, results, regions and attributes of its row, of the kinds and at the
  *     levels given there.

@@ -1,0 +1,636 @@
+/* op_rules: what an op's operands, results, attributes and regions have to do with each other, a
+ * function for each op of which the tables in rules.c do not say all. docs/add-an-op.md.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/rules.h"
+
+typedef tcc_verifier verifier;
+
+#define ERROR tcc_verify_error
+#define TEXT(type) tcc_verify_text(v, type)
+
+/* ---- shapes of elementwise ops --------------------------------------------------------- */
+
+static bool same_shape(const tcc_type *a, const tcc_type *b)
+{
+    if (a->kind != b->kind || a->rank != b->rank)
+        return false;
+    for (unsigned i = 0; i < a->rank; i++)
+        if (a->dims[i].name != b->dims[i].name || a->dims[i].size != b->dims[i].size)
+            return false;
+    return true;
+}
+
+static bool has_index(const tcc_type *field, const char *name)
+{
+    for (unsigned i = 0; i < field->rank; i++)
+        if (field->dims[i].name == name)
+            return true;
+    return false;
+}
+
+/* Whether every index of field a is one of b's; a scalar has none. */
+static bool indices_within(const tcc_type *a, const tcc_type *b)
+{
+    for (unsigned i = 0; i < a->rank; i++)
+        if (!has_index(b, a->dims[i].name))
+            return false;
+    return true;
+}
+
+/* A field has the indices of its operands together; scalars are operands of fields too. */
+static void check_field(verifier *v, const tcc_op *op)
+{
+    const tcc_type *r = op->results[0].type;
+    const tcc_operand_info *names = tcc_op_info_get(op->code)->operands;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const tcc_type *t = op->operands[i]->type;
+        if (t->kind != TCC_KIND_field && t->kind != TCC_KIND_scalar)
+            ERROR(v, op, "%s is %s, wants a field or scalar, for r is %s", names[i].name, TEXT(t),
+                  TEXT(r));
+        else if (!indices_within(t, r))
+            ERROR(v, op, "r is %s, which lacks an index of %s, %s", TEXT(r), names[i].name,
+                  TEXT(t));
+    }
+    for (unsigned d = 0; d < r->rank; d++) {
+        bool found = false;
+        for (unsigned i = 0; i < op->n_operands; i++)
+            found |= has_index(op->operands[i]->type, r->dims[d].name);
+        if (!found)
+            ERROR(v, op, "r is %s, and no operand has index %s", TEXT(r), r->dims[d].name);
+    }
+}
+
+static void check_elementwise(verifier *v, const tcc_op *op)
+{
+    const tcc_type *r = op->results[0].type;
+    const tcc_operand_info *names = tcc_op_info_get(op->code)->operands;
+    unsigned first = op->code == TCC_OP_arith_select; /* after the condition */
+    const tcc_type *t = op->operands[first]->type;
+    for (unsigned i = first + 1; i < op->n_operands; i++)
+        if (op->operands[i]->type->elem != t->elem)
+            ERROR(v, op, "%s is %s and %s is %s: their elements differ", names[first].name, TEXT(t),
+                  names[i].name, TEXT(op->operands[i]->type));
+    if (op->code != TCC_OP_arith_cmp && op->code != TCC_OP_arith_cast && r->elem != t->elem)
+        ERROR(v, op, "%s is %s and r is %s: their elements differ", names[first].name, TEXT(t),
+              TEXT(r));
+    if (r->kind == TCC_KIND_field) {
+        check_field(v, op);
+        return;
+    }
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if (!same_shape(op->operands[i]->type, r))
+            ERROR(v, op, "%s is %s and r is %s: their shapes differ", names[i].name,
+                  TEXT(op->operands[i]->type), TEXT(r));
+}
+
+/* ---- lists ----------------------------------------------------------------------------- */
+
+/* The items of a list attribute, if it is n integers of a range; else NULL. */
+static const tcc_attr *ints(verifier *v, const tcc_op *op, const char *name, size_t n, int64_t min,
+                            int64_t max)
+{
+    tcc_attr a = tcc_attr_list(&op->attrs, name);
+    bool ok = a.list.n == n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = a.list.items[i].kind == TCC_ATTR_INT && a.list.items[i].i >= min &&
+             a.list.items[i].i <= max;
+    if (ok)
+        return a.list.items;
+    ERROR(v, op, "attribute '%s' wants %zu integers from %lld to %lld", name, n, (long long)min,
+          (long long)max);
+    return NULL;
+}
+
+/* The items of a list attribute, if it is n strings; else NULL. */
+static const tcc_attr *strings(verifier *v, const tcc_op *op, const char *name, size_t n)
+{
+    tcc_attr a = tcc_attr_list(&op->attrs, name);
+    bool ok = a.list.n == n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = a.list.items[i].kind == TCC_ATTR_STR;
+    if (ok)
+        return a.list.items;
+    ERROR(v, op, "attribute '%s' wants %zu names", name, n);
+    return NULL;
+}
+
+static bool list_has(const tcc_attr *items, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(items[i].s, name))
+            return true;
+    return false;
+}
+
+static void check_same(verifier *v, const tcc_op *op, const char *a_name, const tcc_type *a,
+                       const char *b_name, const tcc_type *b)
+{
+    if (a != b)
+        ERROR(v, op, "%s is %s and %s is %s, wants them equal", a_name, TEXT(a), b_name, TEXT(b));
+}
+
+/* ---- arith, tensor --------------------------------------------------------------------- */
+
+static void check_const(verifier *v, const tcc_op *op)
+{
+    const tcc_type *r = op->results[0].type;
+    const tcc_attr *a = &tcc_attr_find(&op->attrs, "value")->value;
+    unsigned bits = tcc_scalar_bits(r->elem);
+    bool is_unsigned = r->elem == TCC_u8 || r->elem == TCC_u4 || r->elem == TCC_i1;
+    if (tcc_scalar_classify(r->elem) == TCC_CLASS_FLOAT) {
+        if (a->kind != TCC_ATTR_FLOAT)
+            ERROR(v, op, "r is %s, wants a float as its value", TEXT(r));
+    } else if (a->kind != TCC_ATTR_INT) {
+        ERROR(v, op, "r is %s, wants an integer as its value", TEXT(r));
+    } else if (is_unsigned ? a->i < 0 || a->i >> bits
+                           : bits < 64 && (a->i >> (bits - 1)) + (a->i < 0)) {
+        ERROR(v, op, "value %lld does not fit r, %s", (long long)a->i, TEXT(r));
+    }
+}
+
+static void check_dim(verifier *v, const tcc_op *op)
+{
+    const char *name = tcc_attr_str(&op->attrs, "name", "");
+    const tcc_named_attr *dims = tcc_attr_find(&op->block->func->attrs, "dims");
+    if (!dims || dims->value.kind != TCC_ATTR_LIST)
+        return;
+    for (size_t i = 0; i < dims->value.list.n; i++)
+        if (dims->value.list.items[i].kind == TCC_ATTR_STR &&
+            !strcmp(dims->value.list.items[i].s, name))
+            return;
+    ERROR(v, op, "'%s' is none of the function's dims", name);
+}
+
+static void check_read(verifier *v, const tcc_op *op)
+{
+    const tcc_type *tensor = op->operands[0]->type, *r = op->results[0].type;
+    const tcc_attr *map = strings(v, op, "map", tensor->rank);
+    if (!map)
+        return;
+    if (r->elem != tensor->elem)
+        ERROR(v, op, "tensor is %s and r is %s: their elements differ", TEXT(tensor), TEXT(r));
+    for (unsigned i = 0; i < tensor->rank; i++)
+        if (!has_index(r, map[i].s))
+            ERROR(v, op, "map names %s, which r, %s, does not have", map[i].s, TEXT(r));
+    for (unsigned i = 0; i < r->rank; i++)
+        if (!list_has(map, tensor->rank, r->dims[i].name))
+            ERROR(v, op, "r is %s, and map does not name %s", TEXT(r), r->dims[i].name);
+}
+
+static void check_sum(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    size_t n = tcc_attr_list(&op->attrs, "over").list.n;
+    const tcc_attr *over = strings(v, op, "over", n);
+    if (!over)
+        return;
+    if (r->elem != a->elem)
+        ERROR(v, op, "a is %s and r is %s: their elements differ", TEXT(a), TEXT(r));
+    for (size_t i = 0; i < n; i++)
+        if (!has_index(a, over[i].s) || list_has(over, i, over[i].s))
+            ERROR(v, op, "over names %s, wants each an index of a, %s, once", over[i].s, TEXT(a));
+    for (unsigned i = 0; i < a->rank; i++)
+        if (has_index(r, a->dims[i].name) == list_has(over, n, a->dims[i].name))
+            ERROR(v, op, "a is %s and r is %s: index %s is either summed or kept", TEXT(a), TEXT(r),
+                  a->dims[i].name);
+    if (!indices_within(r, a))
+        ERROR(v, op, "a is %s and r is %s, which has another index", TEXT(a), TEXT(r));
+}
+
+static void check_write(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *tensor = op->operands[1]->type;
+    const tcc_attr *map = strings(v, op, "map", tensor->rank);
+    if (!map)
+        return;
+    if (a->kind != TCC_KIND_field && a->kind != TCC_KIND_scalar)
+        ERROR(v, op, "a is %s, wants a field or scalar", TEXT(a));
+    if (tcc_scalar_classify(a->elem) != tcc_scalar_classify(tensor->elem))
+        ERROR(v, op, "a is %s and tensor is %s, wants both float or both int", TEXT(a),
+              TEXT(tensor));
+    for (unsigned i = 0; i < tensor->rank; i++)
+        if (list_has(map, i, map[i].s))
+            ERROR(v, op, "map names %s twice", map[i].s);
+    for (unsigned i = 0; a->kind == TCC_KIND_field && i < a->rank; i++)
+        if (!list_has(map, tensor->rank, a->dims[i].name))
+            ERROR(v, op, "a is %s, and map does not name %s", TEXT(a), a->dims[i].name);
+}
+
+/* ---- scf ------------------------------------------------------------------------------- */
+
+/* Whether a region yields values of the types of op's results. */
+static void check_yields(verifier *v, const tcc_op *op, unsigned region)
+{
+    const tcc_op *yield = tcc_block_yield(op->regions[region]);
+    unsigned n = yield ? yield->n_operands : 0;
+    if (n != op->n_results) {
+        ERROR(v, op, "has %u results, and region %u yields %u values", op->n_results, region, n);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (yield->operands[i]->type != op->results[i].type)
+            ERROR(v, op, "result %u is %s, and region %u yields %s", i, TEXT(op->results[i].type),
+                  region, TEXT(yield->operands[i]->type));
+}
+
+static void check_no_args(verifier *v, const tcc_op *op)
+{
+    for (unsigned i = 0; i < op->n_regions; i++)
+        if (op->regions[i]->n_args)
+            ERROR(v, op, "region %u has arguments", i);
+}
+
+static void check_for(verifier *v, const tcc_op *op)
+{
+    const tcc_type *i = op->operands[0]->type;
+    const tcc_block *body = op->regions[0];
+    unsigned carried = op->n_operands - 3;
+    int64_t step;
+    check_same(v, op, "lo", i, "hi", op->operands[1]->type);
+    check_same(v, op, "lo", i, "step", op->operands[2]->type);
+    if (tcc_value_is_int(op->operands[2], &step) && step < 1)
+        ERROR(v, op, "step is %lld, wants a positive one", (long long)step);
+    if (op->n_results != carried || body->n_args != carried + 1) {
+        ERROR(v, op, "carries %u values, has %u results and %zu arguments: i and the carried ones",
+              carried, op->n_results, body->n_args);
+        return;
+    }
+    check_same(v, op, "lo", i, "argument 0", body->args[0]->type);
+    for (unsigned c = 0; c < carried; c++) {
+        const tcc_type *r = op->results[c].type;
+        if (op->operands[c + 3]->type != r || body->args[c + 1]->type != r)
+            ERROR(v, op, "carries a value that begins as %s, is %s in the body and ends as %s",
+                  TEXT(op->operands[c + 3]->type), TEXT(body->args[c + 1]->type), TEXT(r));
+    }
+    check_yields(v, op, 0);
+}
+
+static void check_if(verifier *v, const tcc_op *op)
+{
+    check_no_args(v, op);
+    check_yields(v, op, 0);
+    check_yields(v, op, 1);
+}
+
+/* ---- tile ------------------------------------------------------------------------------ */
+
+static void check_grid(verifier *v, const tcc_op *op)
+{
+    size_t n = tcc_attr_list(&op->attrs, "axes").list.n;
+    const tcc_attr *axes = strings(v, op, "axes", n);
+    const tcc_attr *tile = ints(v, op, "tile", n, 1, INT32_MAX);
+    tcc_attr extents = tcc_attr_list(&op->attrs, "extents");
+    const tcc_block *body = op->regions[0];
+    if (op->block->parent)
+        ERROR(v, op, "is inside another op");
+    bool ok = extents.list.n == n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = extents.list.items[i].kind == TCC_ATTR_STR ||
+             (extents.list.items[i].kind == TCC_ATTR_INT && extents.list.items[i].i >= 0);
+    if (!ok)
+        ERROR(v, op, "attribute 'extents' wants %zu dimensions", n);
+    ok = body->n_args == n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = tcc_type_is_scalar(body->args[i]->type, TCC_i32);
+    if (!ok)
+        ERROR(v, op, "wants %zu arguments of type i32 in its region, one for each axis", n);
+    const tcc_op *yield = tcc_block_yield(body);
+    if ((yield ? yield->n_operands : 0) != op->n_results)
+        ERROR(v, op, "has %u results, and its region yields %u values", op->n_results,
+              yield ? yield->n_operands : 0);
+    for (unsigned r = 0; axes && tile && yield && r < op->n_results && r < yield->n_operands; r++) {
+        const tcc_type *field = op->results[r].type, *t = yield->operands[r]->type;
+        ok = field->kind == TCC_KIND_field && t->kind == TCC_KIND_tile && field->elem == t->elem;
+        for (unsigned d = 0; ok && d < field->rank; d++)
+            ok = list_has(axes, n, field->dims[d].name);
+        if (!ok)
+            ERROR(v, op,
+                  "result %u is %s and the region yields %s, wants a field over the axes and "
+                  "its tile",
+                  r, TEXT(field), TEXT(t));
+    }
+}
+
+/* Coordinates for each dimension of the tensor, and where the tile's dimensions from `skip` on
+ * run: tile.load, tile.store, async.copy. */
+static void check_access(verifier *v, const tcc_op *op, const tcc_type *tensor,
+                         const tcc_type *tile, unsigned skip)
+{
+    unsigned n = op->n_operands - tcc_op_info_get(op->code)->n_operands;
+    if (n != tensor->rank)
+        ERROR(v, op, "has %u coordinates, and tensor is %s", n, TEXT(tensor));
+    const tcc_attr *dims = ints(v, op, "dims", tile->rank - skip, -1, (int64_t)tensor->rank - 1);
+    for (unsigned i = 0; dims && i < tile->rank - skip; i++)
+        for (unsigned j = 0; j < i; j++)
+            if (dims[i].i >= 0 && dims[i].i == dims[j].i)
+                ERROR(v, op, "dims names dimension %lld of tensor twice", (long long)dims[i].i);
+}
+
+static void check_copied(verifier *v, const tcc_op *op, const tcc_type *tensor, const char *name,
+                         const tcc_type *to)
+{
+    if (tensor->elem != to->elem)
+        ERROR(v, op, "tensor is %s and %s is %s: their elements differ", TEXT(tensor), name,
+              TEXT(to));
+}
+
+static void check_load(verifier *v, const tcc_op *op)
+{
+    const tcc_type *tensor = op->operands[0]->type, *r = op->results[0].type;
+    check_access(v, op, tensor, r, 0);
+    check_copied(v, op, tensor, "r", r);
+}
+
+static void check_store(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *tensor = op->operands[1]->type;
+    check_access(v, op, tensor, a, 0);
+    if (tcc_scalar_classify(a->elem) != tcc_scalar_classify(tensor->elem))
+        ERROR(v, op, "a is %s and tensor is %s, wants both float or both int", TEXT(a),
+              TEXT(tensor));
+}
+
+static void check_broadcast(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    if (a->kind != TCC_KIND_scalar && a->kind != TCC_KIND_tile) {
+        ERROR(v, op, "a is %s, wants a scalar or tile", TEXT(a));
+        return;
+    }
+    const tcc_attr *dims = ints(v, op, "dims", a->rank, 0, (int64_t)r->rank - 1);
+    bool ok = dims && a->elem == r->elem;
+    for (unsigned i = 0; ok && i < a->rank; i++) {
+        int64_t size = a->dims[i].size;
+        ok = size == 1 || size == r->dims[dims[i].i].size;
+        ok &= !i || dims[i].i > dims[i - 1].i;
+    }
+    if (dims && !ok)
+        ERROR(v, op, "a is %s and r is %s, wants one element, dims in order, extents equal or 1",
+              TEXT(a), TEXT(r));
+}
+
+/* [m,k] * [k,n] + [m,n], of which a and b may have a dimension of stages in front. */
+static void check_product(verifier *v, const tcc_op *op, const tcc_type *a, const tcc_type *b,
+                          const tcc_type *c)
+{
+    const tcc_type *r = op->results[0].type;
+    check_same(v, op, "c", c, "r", r);
+    if (a->elem != b->elem || tcc_scalar_classify(a->elem) != tcc_scalar_classify(c->elem))
+        ERROR(v, op, "a is %s, b is %s, c is %s, wants a and b alike, all float or all int",
+              TEXT(a), TEXT(b), TEXT(c));
+    unsigned stages = a->kind == TCC_KIND_smem;
+    if (a->rank != 2 + stages || b->rank != 2 + stages || c->rank != 2) {
+        ERROR(v, op, "a is %s, b is %s, c is %s, wants matrices", TEXT(a), TEXT(b), TEXT(c));
+        return;
+    }
+    const tcc_dim *x = a->dims + stages, *y = b->dims + stages, *z = c->dims;
+    if (x[0].size != z[0].size || x[1].size != y[0].size || y[1].size != z[1].size) {
+        ERROR(v, op, "a is %s, b is %s, c is %s, wants [m, k], [k, n], [m, n]", TEXT(a), TEXT(b),
+              TEXT(c));
+        return;
+    }
+    if (!tcc_attr_find(&op->attrs, "instr"))
+        return;
+    const tcc_attr *instr = ints(v, op, "instr", 3, 1, INT32_MAX);
+    if (instr && (z[0].size % instr[0].i || z[1].size % instr[1].i || x[1].size % instr[2].i))
+        ERROR(v, op, "instr is [%lld, %lld, %lld] and does not divide m, n, k of a, %s, and b, %s",
+              (long long)instr[0].i, (long long)instr[1].i, (long long)instr[2].i, TEXT(a),
+              TEXT(b));
+}
+
+static void check_tile_mma(verifier *v, const tcc_op *op)
+{
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
+    check_product(v, op, o->a->type, o->b->type, o->c->type);
+}
+
+/* ---- async ----------------------------------------------------------------------------- */
+
+static void check_alloc(verifier *v, const tcc_op *op)
+{
+    const tcc_type *r = op->results[0].type;
+    int64_t swizzle = tcc_attr_int(&op->attrs, "swizzle", 0), panel = swizzle ? swizzle : 16;
+    int64_t contiguous = tcc_attr_int(&op->attrs, "contiguous", 0) ? 1 : 0;
+    int64_t bits = r->dims[1 + contiguous].size * tcc_scalar_bits(r->elem);
+    if (bits % (panel * 8))
+        ERROR(v, op, "r is %s, wants whole panels of %lld bytes along its contiguous dimension",
+              TEXT(r), (long long)panel);
+}
+
+static void check_ring(verifier *v, const tcc_op *op)
+{
+    int64_t stages = tcc_attr_int(&op->attrs, "stages", 0);
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const tcc_type *t = op->operands[i]->type;
+        if (t->kind != TCC_KIND_smem || t->dims[0].size != stages)
+            ERROR(v, op, "operand %u is %s, wants smem of %lld stages", i, TEXT(t),
+                  (long long)stages);
+    }
+}
+
+static void check_roles(verifier *v, const tcc_op *op)
+{
+    check_no_args(v, op);
+    check_yields(v, op, 0);
+    check_yields(v, op, 1);
+    if (!strcmp(tcc_attr_str(&op->attrs, "producer", ""), "none") && op->regions[0]->first)
+        ERROR(v, op, "has no producer and yet ops for it");
+}
+
+/* A buffer is one of its ring's. */
+static void check_buffer(verifier *v, const tcc_op *op, const tcc_value *ring, const char *name,
+                         const tcc_value *buffer)
+{
+    if (!ring->def || ring->def->code != TCC_OP_async_ring)
+        return;
+    for (unsigned i = 0; i < ring->def->n_operands; i++)
+        if (ring->def->operands[i] == buffer)
+            return;
+    ERROR(v, op, "%s, %s, is no buffer of its ring", name, TEXT(buffer->type));
+}
+
+static void check_copy(verifier *v, const tcc_op *op)
+{
+    const tcc_async_copy_operands *o = TCC_VIEW(async_copy, op);
+    check_access(v, op, o->tensor->type, o->buffer->type, 1);
+    check_copied(v, op, o->tensor->type, "buffer", o->buffer->type);
+    check_buffer(v, op, o->ring, "buffer", o->buffer);
+}
+
+static void check_async_mma(verifier *v, const tcc_op *op)
+{
+    const tcc_async_mma_operands *o = TCC_VIEW(async_mma, op);
+    check_product(v, op, o->a->type, o->b->type, o->c->type);
+    check_buffer(v, op, o->ring, "a", o->a);
+    check_buffer(v, op, o->ring, "b", o->b);
+}
+
+static void check_mma_wait(verifier *v, const tcc_op *op)
+{
+    check_same(v, op, "c", op->operands[0]->type, "r", op->results[0].type);
+}
+
+/* ---- vec ------------------------------------------------------------------------------- */
+
+static int64_t type_bits(const tcc_type *t)
+{
+    return tcc_type_count(t) * tcc_scalar_bits(t->elem);
+}
+
+static void check_pack(verifier *v, const tcc_op *op)
+{
+    const tcc_type *r = op->results[0].type;
+    int64_t n = 0;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const tcc_type *t = op->operands[i]->type;
+        if ((t->kind != TCC_KIND_scalar && t->kind != TCC_KIND_vec) || t->elem != r->elem) {
+            ERROR(v, op, "operand %u is %s, wants a scalar or vec of r's element, %s", i, TEXT(t),
+                  TEXT(r));
+            return;
+        }
+        n += tcc_type_count(t);
+    }
+    if (n != tcc_type_count(r))
+        ERROR(v, op, "has %lld elements, and r is %s", (long long)n, TEXT(r));
+}
+
+/* vec.slice and vec.extract. */
+static void check_slice(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    int64_t offset = tcc_attr_int(&op->attrs, "offset", 0);
+    if (a->elem != r->elem)
+        ERROR(v, op, "a is %s and r is %s: their elements differ", TEXT(a), TEXT(r));
+    if (offset > tcc_type_count(a) - tcc_type_count(r))
+        ERROR(v, op, "r, %s, from offset %lld on is not within a, %s", TEXT(r), (long long)offset,
+              TEXT(a));
+}
+
+static void check_splat(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    if (a->elem != r->elem)
+        ERROR(v, op, "a is %s and r is %s: their elements differ", TEXT(a), TEXT(r));
+}
+
+static void check_bitcast(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    if (type_bits(a) != type_bits(r))
+        ERROR(v, op, "a is %s and r is %s: their sizes differ", TEXT(a), TEXT(r));
+}
+
+/* ---- nvvm ------------------------------------------------------------------------------ */
+
+static void check_coordinates(verifier *v, const tcc_op *op)
+{
+    unsigned n = op->n_operands - tcc_op_info_get(op->code)->n_operands;
+    if (n < 1 || n > 5)
+        ERROR(v, op, "has %u coordinates, wants 1 to 5", n);
+}
+
+static void check_barrier(verifier *v, const tcc_op *op)
+{
+    int64_t id, threads;
+    if (tcc_value_is_int(op->operands[0], &id) && (id < 0 || id > 15))
+        ERROR(v, op, "id is %lld, wants 0 to 15", (long long)id);
+    if (tcc_value_is_int(op->operands[1], &threads) && (threads < 32 || threads % 32))
+        ERROR(v, op, "threads is %lld, wants whole warps of 32", (long long)threads);
+}
+
+static void check_wgmma(verifier *v, const tcc_op *op)
+{
+    const tcc_type *acc = op->operands[0]->type;
+    int64_t n = tcc_attr_int(&op->attrs, "n", 0);
+    check_same(v, op, "acc", acc, "r", op->results[0].type);
+    if (tcc_type_count(acc) != n / 2)
+        ERROR(v, op, "acc is %s, wants %lld elements, half of n", TEXT(acc), (long long)(n / 2));
+}
+
+static void check_wgmma_wait(verifier *v, const tcc_op *op)
+{
+    if (op->n_operands != op->n_results) {
+        ERROR(v, op, "has %u operands and %u results, wants one for each", op->n_operands,
+              op->n_results);
+        return;
+    }
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const tcc_type *t = op->operands[i]->type;
+        if (t->kind != TCC_KIND_vec || op->results[i].type != t)
+            ERROR(v, op, "operand %u is %s and result %u is %s, wants the same vec", i, TEXT(t), i,
+                  TEXT(op->results[i].type));
+    }
+}
+
+static void check_stmatrix(verifier *v, const tcc_op *op)
+{
+    if (tcc_type_count(op->operands[1]->type) != 4)
+        ERROR(v, op, "a is %s, wants vec<i32[4]>", TEXT(op->operands[1]->type));
+}
+
+/* One access of at most 16 bytes. */
+static void check_shared(verifier *v, const tcc_op *op)
+{
+    const tcc_type *t = op->n_results ? op->results[0].type : op->operands[1]->type;
+    int64_t bits = type_bits(t);
+    if (bits < 8 || bits > 128 || (bits & (bits - 1)))
+        ERROR(v, op, "%s is %s, wants 1, 2, 4, 8 or 16 bytes", op->n_results ? "r" : "a", TEXT(t));
+}
+
+static void check_global(verifier *v, const tcc_op *op)
+{
+    const tcc_type *base = op->operands[0]->type;
+    const tcc_type *t = op->n_results ? op->results[0].type : op->operands[3]->type;
+    if (base->elem != t->elem)
+        ERROR(v, op, "base is %s and %s is %s: their elements differ", TEXT(base),
+              op->n_results ? "r" : "a", TEXT(t));
+}
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
+    [TCC_OP_arith_const] = check_const,
+    [TCC_OP_tensor_dim] = check_dim,
+    [TCC_OP_tensor_read] = check_read,
+    [TCC_OP_tensor_sum] = check_sum,
+    [TCC_OP_tensor_write] = check_write,
+    [TCC_OP_scf_for] = check_for,
+    [TCC_OP_scf_if] = check_if,
+    [TCC_OP_tile_grid] = check_grid,
+    [TCC_OP_tile_load] = check_load,
+    [TCC_OP_tile_store] = check_store,
+    [TCC_OP_tile_broadcast] = check_broadcast,
+    [TCC_OP_tile_mma] = check_tile_mma,
+    [TCC_OP_async_alloc] = check_alloc,
+    [TCC_OP_async_ring] = check_ring,
+    [TCC_OP_async_roles] = check_roles,
+    [TCC_OP_async_copy] = check_copy,
+    [TCC_OP_async_mma] = check_async_mma,
+    [TCC_OP_async_mma_wait] = check_mma_wait,
+    [TCC_OP_vec_pack] = check_pack,
+    [TCC_OP_vec_slice] = check_slice,
+    [TCC_OP_vec_extract] = check_slice,
+    [TCC_OP_vec_splat] = check_splat,
+    [TCC_OP_vec_bitcast] = check_bitcast,
+    [TCC_OP_nvvm_barrier] = check_barrier,
+    [TCC_OP_nvvm_tma_load] = check_coordinates,
+    [TCC_OP_nvvm_tma_store] = check_coordinates,
+    [TCC_OP_nvvm_wgmma] = check_wgmma,
+    [TCC_OP_nvvm_wgmma_wait] = check_wgmma_wait,
+    [TCC_OP_nvvm_stmatrix] = check_stmatrix,
+    [TCC_OP_nvvm_ld_shared] = check_shared,
+    [TCC_OP_nvvm_st_shared] = check_shared,
+    [TCC_OP_nvvm_ld_global] = check_global,
+    [TCC_OP_nvvm_st_global] = check_global,
+};
+
+void tcc_verify_op_rule(verifier *v, const tcc_op *op)
+{
+    if (tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE)
+        check_elementwise(v, op);
+    if (rules[op->code])
+        rules[op->code](v, op);
+}

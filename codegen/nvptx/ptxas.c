@@ -41,11 +41,11 @@ static tcc_loc loc_at(const char *ptx, const char *at)
 {
     tcc_loc loc = {0, 0};
     for (const char *p = ptx; p; p = next_line(p)) {
-        if (p >= at && loc.line)
-            break;
         unsigned line, column;
-        if (begins_with(p, entry) && p < at)
+        if (begins_with(p, entry) && p <= at)
             loc = (tcc_loc){0, 0};
+        else if (p >= at && loc.line)
+            break;
         else if (sscanf(p, " .loc %*u %u %u", &line, &column) == 2 && line)
             loc = (tcc_loc){line, column ? column : 1};
     }
@@ -313,16 +313,17 @@ static tcc_status assemble(workspace *w, const char *ptxas, const char *ptx, siz
     }
     tcc_str log = {0};
     report r = {.diag = diag, .ptx = ptx};
-    if (read_file(w->files[FILE_LOG].data, &log) && log.len && !log.failed)
+    bool made = read_file(w->files[FILE_LOG].data, &log) &&
+                read_file(w->files[FILE_CUBIN].data, cubin) && cubin->len;
+    bool out_of_memory = log.failed || cubin->failed;
+    if (!out_of_memory && log.len)
         read_log(&r, log.data);
     tcc_str_free(&log);
-    if (r.n_errors)
-        return TCC_ERR_TOOL;
-    if (!read_file(w->files[FILE_CUBIN].data, cubin) || !cubin->len) {
+    if (out_of_memory || r.n_errors)
+        return out_of_memory ? TCC_ERR_MEMORY : TCC_ERR_TOOL;
+    if (!made)
         tcc_error(diag, TCC_ERR_TOOL, nowhere, "'%s' ended without a result", ptxas);
-        return TCC_ERR_TOOL;
-    }
-    return cubin->failed ? TCC_ERR_MEMORY : TCC_OK;
+    return made ? TCC_OK : TCC_ERR_TOOL;
 }
 
 tcc_status tcc_ptxas(const char *ptx, size_t size, const tcc_ptxas_options *options, tcc_diag *diag,

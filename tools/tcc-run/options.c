@@ -21,6 +21,7 @@ const char options_usage[] =
     "  --check[=TOL]          compare with a reference in double precision; the relative error\n"
     "                         norm may be TOL (f16 1e-3, bf16 8e-3, f32 1e-5 + 2e-8 K)\n"
     "  --rows N               compare N sampled rows of the outputs (all that 2e9 terms allow)\n"
+    "  --repeat N             launch N times and compare the results bit by bit (no inout)\n"
     "  --bench                time it: median over rounds, warm, inputs out of the L2 cache\n"
     "  --against=cublas       time cuBLASLt's plain product in turn with it\n"
     "  --against=cublas:relu_bias   the same with cuBLASLt's fused bias and relu\n"
@@ -184,6 +185,7 @@ static const option_row table[] = {
     {"--script", NEEDS_VALUE, set_text, FIELD(script), NULL},
     {"--table", NEEDS_VALUE, set_text, FIELD(table), NULL},
     {"--rows", NEEDS_VALUE, set_number, FIELD(rows), NULL},
+    {"--repeat", NEEDS_VALUE, set_number, FIELD(repeat), NULL},
     {"--seed", NEEDS_VALUE, set_number, FIELD(seed), NULL},
     {"--timeout", NEEDS_VALUE, set_number, FIELD(timeout_s), NULL},
     {"--check", MAY_HAVE_VALUE, set_check, 0, NULL},
@@ -234,7 +236,7 @@ static bool take_option(int argc, char **argv, int *i, options *out, char *why, 
 
 bool options_parse(int argc, char **argv, options *out, char *why, size_t why_size)
 {
-    *out = (options){.target = "sm_90a", .seed = 1, .timeout_s = 120};
+    *out = (options){.target = "sm_90a", .repeat = 1, .seed = 1, .timeout_s = 120};
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] == '-') {
             if (!take_option(argc, argv, &i, out, why, why_size))

@@ -37,6 +37,7 @@ typedef struct options {
     bool check, bench, help, version;
     double tolerance; /* of --check; 0: by the output's type */
     int64_t rows;     /* to check; 0: by cost */
+    int64_t repeat;   /* launches */
     against against;
     int64_t seed;
     const char *script, *table;

@@ -78,40 +78,42 @@ cublaslt *session_cublaslt(session *s)
 
 /* ---- programs --------------------------------------------------------------------------- */
 
-/* The whole file with a terminator; NULL after reporting. */
-static char *read_file(session *s, const char *path, size_t *size)
+/* The rest of a stream with a terminator; NULL with errno set on failure. */
+static char *read_stream(FILE *f, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
+    enum { MIN_ROOM = 65536 };
+    size_t n = 0, cap = 0, got;
     char *text = NULL;
-    size_t n = 0, cap = 0;
-    bool ok = f != NULL;
-    while (ok) {
-        if (cap - n < 4096) {
-            cap = cap ? cap * 2 : 65536;
+    do {
+        if (cap - n < MIN_ROOM) {
+            cap = 2 * cap + MIN_ROOM;
             char *grown = realloc(text, cap);
             if (!grown) {
-                ok = false;
-                break;
+                free(text);
+                return NULL;
             }
             text = grown;
         }
-        size_t got = fread(text + n, 1, cap - n - 1, f);
+        got = fread(text + n, 1, cap - n - 1, f);
         n += got;
-        if (!got) {
-            ok = !ferror(f);
-            break;
-        }
-    }
-    if (!ok)
-        session_error(s, "%s: %s", path, strerror(errno));
-    if (f)
-        fclose(f);
-    if (!ok) {
+    } while (got);
+    if (ferror(f)) {
         free(text);
         return NULL;
     }
     text[n] = 0;
     *size = n;
+    return text;
+}
+
+static char *read_file(session *s, const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = f ? read_stream(f, size) : NULL;
+    if (!text)
+        session_error(s, "%s: %s", path, strerror(errno));
+    if (f)
+        fclose(f);
     return text;
 }
 

@@ -110,6 +110,21 @@ tcc_status tensor_read(session *s, tensor *t, size_t *stray)
     return status;
 }
 
+tcc_status tensor_poison(session *s, const tensor *t)
+{
+    return tcc_device_fill(s->dev, t->address, GUARD_VALUE, t->bytes);
+}
+
+tcc_status tensor_compare(session *s, const tensor *t, bool *equal)
+{
+    void *now = malloc(t->bytes ? t->bytes : 1);
+    tcc_status status =
+        now ? tcc_device_read(s->dev, now, t->address, t->bytes) : TCC_ERR_MEMORY;
+    *equal = !status && !memcmp(now, t->host, t->bytes);
+    free(now);
+    return status;
+}
+
 size_t tensor_rows(const tensor *t)
 {
     size_t rows = 1;

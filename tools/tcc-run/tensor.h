@@ -37,6 +37,11 @@ tcc_status tensor_upload(session *s, tensor *t, bool misaligned);
 /* Reads the tensor back into `host`. *stray gets the number of guard bytes that were changed. */
 tcc_status tensor_read(session *s, tensor *t, size_t *stray);
 
+/* Poisons an output again. */
+tcc_status tensor_poison(session *s, const tensor *t);
+/* Whether the tensor on the GPU is what `host` holds, bit by bit. */
+tcc_status tensor_compare(session *s, const tensor *t, bool *equal);
+
 /* Flat indices over all dimensions but the last: what a sample of --check counts in. */
 size_t tensor_rows(const tensor *t);
 

@@ -302,9 +302,11 @@ static void product(const call *c, const char *kernel)
 {
     const elem_type *f16 = elem_type_find("f16"), *f32 = elem_type_find("f32");
     size_t m = (size_t)c->m, n = (size_t)c->n, k = (size_t)c->k;
+    bool even = n_launches % 2 == 0;
+    bool wrong = ends_with(kernel, "_wrong") || (even && ends_with(kernel, "_flaky"));
     for (size_t i = 0; i < m && !ends_with(kernel, "_skip"); i++)
         for (size_t j = 0; j < n; j++) {
-            double sum = ends_with(kernel, "_wrong") ? 0.5 : 0;
+            double sum = wrong ? 0.5 : 0;
             for (size_t l = 0; l < k; l++)
                 sum += elem_get(f16, c->a, i * k + l) * elem_get(f16, c->b, l * n + j);
             sum += c->bias ? elem_get(f32, c->bias, j) : 0;

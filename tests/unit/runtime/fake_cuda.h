@@ -8,8 +8,8 @@
  *
  * with + bias[n] and relu where there is a bias: f32[N]. Which parameter is what is read from the
  * manifest in the PTX. Endings of the name choose a fault: _skip writes nothing, _wrong adds to the
- * sum, _stray writes past the end, _lost makes every later call fail, _hang never returns, _crash
- * ends the process.
+ * sum, _flaky does so at every other launch, _stray writes past the end, _lost makes every later
+ * call fail, _hang never returns, _crash ends the process.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_RUNTIME_FAKE_CUDA_H

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "support/map.h"
+
 /* ---- modules and functions ------------------------------------------------------------- */
 
 tcc_ir *tcc_ir_create(tcc_arena *arena)
@@ -230,56 +232,26 @@ void tcc_op_move(tcc_builder *b, tcc_op *op)
 
 /* ---- cloning --------------------------------------------------------------------------- */
 
-/* Open addressing, keyed by address. */
 struct tcc_value_map {
-    tcc_arena *arena;
-    const tcc_value **keys;
-    tcc_value **values;
-    size_t cap, len;
+    tcc_map map;
 };
 
 tcc_value_map *tcc_value_map_create(tcc_arena *arena)
 {
     tcc_value_map *m = TCC_NEW(arena, tcc_value_map);
-    m->arena = arena;
+    m->map = TCC_MAP(arena);
     return m;
-}
-
-static size_t slot_of(const tcc_value_map *m, const tcc_value *key)
-{
-    size_t i = ((uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u;
-    for (i &= m->cap - 1; m->keys[i] && m->keys[i] != key;)
-        i = (i + 1) & (m->cap - 1);
-    return i;
 }
 
 void tcc_value_map_set(tcc_value_map *m, const tcc_value *from, tcc_value *to)
 {
-    if (m->len * 2 >= m->cap) {
-        tcc_value_map old = *m;
-        m->cap = old.cap ? old.cap * 2 : 64;
-        m->keys = TCC_NEW_ARRAY(m->arena, const tcc_value *, m->cap);
-        m->values = TCC_NEW_ARRAY(m->arena, tcc_value *, m->cap);
-        for (size_t i = 0; i < old.cap; i++)
-            if (old.keys[i]) {
-                size_t s = slot_of(m, old.keys[i]);
-                m->keys[s] = old.keys[i];
-                m->values[s] = old.values[i];
-            }
-    }
-    size_t s = slot_of(m, from);
-    if (!m->keys[s])
-        m->len++;
-    m->keys[s] = from;
-    m->values[s] = to;
+    *tcc_map_at(&m->map, from) = to;
 }
 
 tcc_value *tcc_value_map_get(const tcc_value_map *m, tcc_value *from)
 {
-    if (!m->cap)
-        return from;
-    size_t s = slot_of(m, from);
-    return m->keys[s] ? m->values[s] : from;
+    tcc_value *to = tcc_map_get(&m->map, from);
+    return to ? to : from;
 }
 
 static void copy_attrs(tcc_ir *ir, tcc_attrs *to, const tcc_attrs *from)

@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "support/map.h"
+
 enum {
     MAX_CHUNKS = 32,
     MAX_BLOCKS = 4, /* of 64 rows in a warpgroup */
@@ -51,6 +53,7 @@ typedef struct epilogue {
     tcc_nvvm_lowering *l;
     item *items;
     size_t n_items;
+    tcc_map by_value; /* results to their items */
     int64_t chunk, n_chunks, n_blocks; /* columns of a chunk; how many; blocks of rows */
     int64_t instr_n;
     tcc_value *first_row; /* of the warpgroup, in the tile */
@@ -66,12 +69,9 @@ static tcc_value *add(epilogue *e, tcc_value *a, tcc_value *b)
 
 /* ---- values of a chunk -------------------------------------------------------------------- */
 
-static item *find_item(epilogue *e, const tcc_value *v)
+static item *find_item(const epilogue *e, const tcc_value *v)
 {
-    for (size_t i = 0; i < e->n_items; i++)
-        if (v->def == e->items[i].op)
-            return &e->items[i];
-    return NULL;
+    return tcc_map_get(&e->by_value, v);
 }
 
 static int64_t elements(const epilogue *e, bool rows, bool cols)
@@ -476,6 +476,8 @@ static void collect(epilogue *e, tcc_op *first)
         }
         item *it = &e->items[e->n_items++];
         it->op = op;
+        if (!store)
+            *tcc_map_at(&e->by_value, &op->results[0]) = it;
         const tcc_type *t = store ? TCC_VIEW(tile_store, op)->a->type : op->results[0].type;
         it->rows = t->dims[0].size != 1;
         it->cols = t->dims[1].size != 1;
@@ -495,6 +497,7 @@ void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first)
 {
     epilogue *e = TCC_NEW(l->ctx->scratch, epilogue);
     e->l = l;
+    e->by_value = TCC_MAP(l->ctx->scratch);
     e->instr_n = tcc_schedule_instr_n(&l->s, tcc_target_of(l->ir));
     e->chunk = e->instr_n % 16 ? 8 : 16;
     e->n_chunks = l->s.n / e->chunk;

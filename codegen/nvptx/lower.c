@@ -158,8 +158,7 @@ static tcc_ptx_id row_of(const access *a, const tcc_ptx_id rows[4])
 }
 
 /* Loads one access where `guard` holds, and zeros where it does not. The displacement is part of
- * the instruction: an address of its own for each access would cost LLVM's strength reduction
- * time that grows with the square of their number. */
+ * the instruction, so that one address serves many accesses. */
 static void load_words_if(const tcc_lower *l, const access *a, LLVMValueRef guard,
                           LLVMValueRef pointer, int64_t disp_bytes, LLVMValueRef *words)
 {

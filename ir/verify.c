@@ -67,12 +67,13 @@ static void func_error(verifier *v, const char *what)
 }
 
 /* "tile or vec" for a set of bits. */
-static const char *bit_names(verifier *v, unsigned bits, const char *(*name)(unsigned))
+static const char *bit_names(verifier *v, unsigned bits, unsigned n_bits,
+                             const char *(*name)(unsigned))
 {
-    const char *text = "";
-    for (unsigned i = 0; bits >> i; i++)
+    const char *text = NULL;
+    for (unsigned i = 0; i < n_bits; i++)
         if (bits >> i & 1)
-            text = tcc_arena_printf(v->base.arena, "%s%s%s", text, *text ? " or " : "", name(i));
+            text = text ? tcc_arena_printf(v->base.arena, "%s or %s", text, name(i)) : name(i);
     return text;
 }
 
@@ -81,9 +82,11 @@ static const char *kind_name(unsigned i)
     return tcc_kind_name((tcc_kind)i);
 }
 
+enum { N_LEVELS = 4 };
+
 static const char *level_name(unsigned i)
 {
-    static const char *const names[] = {"tensor", "tile", "async", "target"};
+    static const char *const names[N_LEVELS] = {"tensor", "tile", "async", "target"};
     return names[i];
 }
 
@@ -160,7 +163,8 @@ static bool check_kind(verifier *v, const tcc_op *op, const tcc_operand_info *wa
     if (want->kinds >> type->kind & 1)
         return true;
     tcc_verify_error(&v->base, op, "%s is %s, wants a %s", want->name,
-                     tcc_verify_text(&v->base, type), bit_names(v, want->kinds, kind_name));
+                     tcc_verify_text(&v->base, type),
+                     bit_names(v, want->kinds, TCC_KIND_COUNT, kind_name));
     return false;
 }
 
@@ -227,8 +231,8 @@ static void check_op(verifier *v, const tcc_op *op)
     const tcc_op_info *info = tcc_op_info_get(op->code);
     if (!(info->levels & v->levels))
         tcc_verify_error(&v->base, op, "belongs to the %s level, not to the %s level",
-                         bit_names(v, info->levels, level_name),
-                         bit_names(v, v->levels, level_name));
+                         bit_names(v, info->levels, N_LEVELS, level_name),
+                         bit_names(v, v->levels, N_LEVELS, level_name));
     if (check_counts(v, op, info) && check_kinds(v, op, info) && check_attrs(v, op, info) &&
         check_types(v, op))
         tcc_verify_rules(&v->base, op);

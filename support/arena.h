@@ -19,11 +19,12 @@ void tcc_arena_destroy(tcc_arena *a);
 void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom);
 
 /* `size` zeroed bytes, aligned for any type. Never NULL. */
-void *tcc_arena_alloc(tcc_arena *a, size_t size);
+void *tcc_arena_alloc(tcc_arena *a, size_t size) __attribute__((returns_nonnull));
 /* A copy of n bytes of s with a terminator added. */
-char *tcc_arena_strndup(tcc_arena *a, const char *s, size_t n);
-char *tcc_arena_strdup(tcc_arena *a, const char *s);
-char *tcc_arena_printf(tcc_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *tcc_arena_strndup(tcc_arena *a, const char *s, size_t n) __attribute__((returns_nonnull));
+char *tcc_arena_strdup(tcc_arena *a, const char *s) __attribute__((returns_nonnull));
+char *tcc_arena_printf(tcc_arena *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3), returns_nonnull));
 /* Bytes handed out so far. */
 size_t tcc_arena_used(const tcc_arena *a);
 

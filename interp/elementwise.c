@@ -212,12 +212,7 @@ static void map_arith_cast(const tcc_elements *e)
 
 static void (*const maps[TCC_OP_COUNT])(const tcc_elements *) = {
 #define MAP(id) [TCC_OP_##id] = map_##id,
-    MAP(arith_const) MAP(arith_add) MAP(arith_sub) MAP(arith_mul) MAP(arith_div) MAP(arith_rem)
-    MAP(arith_min) MAP(arith_max) MAP(arith_and) MAP(arith_or) MAP(arith_xor) MAP(arith_shl)
-    MAP(arith_shr) MAP(arith_cmp) MAP(arith_select) MAP(arith_cast) MAP(arith_neg) MAP(math_abs)
-    MAP(math_exp) MAP(math_log) MAP(math_exp2) MAP(math_log2) MAP(math_sqrt) MAP(math_rsqrt)
-    MAP(math_tanh) MAP(math_erf) MAP(math_relu) MAP(math_sigmoid) MAP(math_silu) MAP(math_gelu)
-    MAP(math_gelu_tanh)
+    TCC_ELEMENTWISE_OPS(MAP)
 #undef MAP
 };
 

@@ -267,6 +267,23 @@ static size_t mark_needed(fields *fs, tcc_map *needed, const tcc_value *goal)
     return n;
 }
 
+/* A field that tile.grid has put together is read like a tensor. */
+static tcc_status plan_grid(fields *fs, step *s, const tcc_op *op)
+{
+    const tcc_value *v = &op->results[0];
+    const tcc_param *p = tcc_map_get(&fs->run->fields, v);
+    s->access = (tcc_access){.param = p, .data = p->data, .n = v->type->rank};
+    s->access.terms = tcc_arena_alloc(fs->run->scratch, s->access.n * sizeof *s->access.terms);
+    for (size_t d = 0; d < s->access.n; d++) {
+        s->access.terms[d].index = find_index(fs, v->type->dims[d].name);
+        s->access.terms[d].stride = p->strides[d];
+        if (!s->access.terms[d].index)
+            return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, op, "no tensor has index %s",
+                            v->type->dims[d].name);
+    }
+    return TCC_OK;
+}
+
 static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal)
 {
     tcc_arena *scratch = fs->run->scratch;
@@ -283,6 +300,8 @@ static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal)
         if (op->code == TCC_OP_tensor_read) {
             s->access = plan_access(fs, op);
             s->access.data = fs->originals[accessed(op)->index];
+        } else if (op->code == TCC_OP_tile_grid) {
+            status = plan_grid(fs, s, op);
         } else if (op->code == TCC_OP_tensor_sum) {
             status = plan_sum(fs, p, s);
         } else {
@@ -356,7 +375,7 @@ static void run_sum(fields *fs, const plan *p, const step *s)
 static void run_step(fields *fs, const plan *p, const step *s)
 {
     const tcc_op *op = s->op;
-    if (op->code == TCC_OP_tensor_read) {
+    if (op->code == TCC_OP_tensor_read || op->code == TCC_OP_tile_grid) {
         run_read(p, s);
     } else if (op->code == TCC_OP_tensor_sum) {
         run_sum(fs, p, s);
@@ -369,7 +388,7 @@ static void run_step(fields *fs, const plan *p, const step *s)
             e.a[i] = s->operands[i]->cells;
             e.step[i] = s->operands[i]->step;
         }
-        tcc_elementwise(&e, fs->run->options->machine);
+        tcc_elementwise(&e, fs->run->machine);
     }
 }
 

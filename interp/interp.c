@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "interp/run.h"
+#include "interp/exec.h"
 
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
 {
@@ -14,6 +14,16 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
         if (!strcmp(dims.list.items[i].s, dim.name))
             return run->options->dims[i];
     return -1;
+}
+
+int64_t tcc_run_dim(const tcc_run *run, tcc_attr a)
+{
+    return tcc_run_extent(run, a.kind == TCC_ATTR_STR ? (tcc_dim){a.s, 0} : (tcc_dim){NULL, a.i});
+}
+
+bool tcc_attr_is(tcc_attr a, const char *word)
+{
+    return a.kind == TCC_ATTR_STR && !strcmp(a.s, word);
 }
 
 const tcc_param *tcc_run_param(const tcc_run *run, const char *name)
@@ -38,7 +48,7 @@ tcc_cell tcc_param_load(const tcc_param *p, int64_t at)
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v)
 {
     p->data[at] = !holds_floats(p)         ? (double)tcc_wrap_int(v.i, p->type->elem)
-                  : run->options->machine ? tcc_round_float(v.f, p->type->elem)
+                  : run->machine ? tcc_round_float(v.f, p->type->elem)
                                           : v.f;
 }
 
@@ -91,7 +101,58 @@ static tcc_status bind_params(tcc_run *run, double *const *args)
     return status;
 }
 
+/* ---- conditions ------------------------------------------------------------------------ */
+
+/* Addresses are taken to be as aligned as the function asks, and no more. */
+static tcc_status check_condition(tcc_run *run, tcc_attr condition)
+{
+    const tcc_attr *a = condition.list.items;
+    size_t n = condition.list.n;
+    if (n == 3 && (tcc_attr_is(a[0], "min") || tcc_attr_is(a[0], "max"))) {
+        int64_t extent = tcc_run_dim(run, a[1]);
+        if (tcc_attr_is(a[0], "min") ? extent < a[2].i : extent > a[2].i)
+            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, wants at %s %lld", a[1].s,
+                            (long long)extent, tcc_attr_is(a[0], "min") ? "least" : "most",
+                            (long long)a[2].i);
+    } else if (n == 3 && tcc_attr_is(a[0], "align")) {
+        const tcc_param *p = tcc_run_param(run, a[1].s);
+        if (p && run->base_align[p - run->params] < a[2].i)
+            run->base_align[p - run->params] = a[2].i;
+    } else if (n == 4 && tcc_attr_is(a[0], "pitch")) {
+        int64_t bytes = a[2].i;
+        for (size_t i = 0; i < a[1].list.n; i++)
+            bytes *= tcc_run_dim(run, a[1].list.items[i]);
+        if (bytes % a[3].i)
+            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL,
+                            "a pitch of %lld bytes, wants multiples of %lld", (long long)bytes,
+                            (long long)a[3].i);
+    } else {
+        return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "unknown condition in 'requires'");
+    }
+    return TCC_OK;
+}
+
+static tcc_status check_conditions(tcc_run *run)
+{
+    tcc_attr requires = tcc_attr_list(&run->f->attrs, "requires");
+    run->base_align = TCC_NEW_ARRAY(run->scratch, int64_t, run->n_params);
+    for (size_t i = 0; i < run->n_params; i++)
+        run->base_align[i] = tcc_scalar_bits(run->params[i].type->elem) / 8;
+    tcc_status status = TCC_OK;
+    for (size_t i = 0; i < requires.list.n && !status; i++)
+        status = check_condition(run, requires.list.items[i]);
+    return status;
+}
+
 /* ---- entry ----------------------------------------------------------------------------- */
+
+static bool has_op(const tcc_func *f, tcc_opcode code)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == code)
+            return true;
+    return false;
+}
 
 tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options,
                           double *const *args, tcc_arena *scratch, tcc_diag *diag)
@@ -101,6 +162,16 @@ tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options,
                    .options = options,
                    .scratch = scratch,
                    .diag = diag};
+    run.machine = options->machine;
+    run.fields = TCC_MAP(scratch);
     tcc_status status = bind_params(&run, args);
+    if (!status)
+        status = check_conditions(&run);
+    if (status)
+        return status;
+    if (tcc_attr_find(&f->attrs, "params"))
+        return tcc_run_kernel(&run);
+    if (has_op(f, TCC_OP_tile_grid))
+        status = tcc_run_tiles(&run);
     return status ? status : tcc_run_fields(&run);
 }

@@ -1,6 +1,7 @@
 /* run: one call of tcc_interp_run: the function, its parameters, and how errors are reported.
  *
- * interp.c       parameters; which level a function is of
+ * interp.c       parameters and conditions; which level a function is of
+ * exec.h         tile level and below
  * field.c        tensor level: fields, a row of an output at a time
  * contraction.c  its fast path for sums of products
  *
@@ -10,6 +11,7 @@
 
 #include "interp/interp.h"
 #include "interp/number.h"
+#include "support/map.h"
 
 /* A parameter of the signature: a tensor, or a scalar, which has rank 0. */
 typedef struct tcc_param {
@@ -25,8 +27,11 @@ typedef struct tcc_run {
     const tcc_interp_options *options;
     tcc_arena *scratch;
     tcc_diag *diag;
+    bool machine; /* every result is rounded to its type */
     tcc_param *params;
     size_t n_params;
+    int64_t *base_align; /* of each parameter: bytes to which its address is aligned at least */
+    tcc_map fields; /* value -> tcc_param: fields that tile.grid has put together */
 } tcc_run;
 
 /* Reports an error at an op (NULL: at the function) and gives its status. */
@@ -37,13 +42,16 @@ typedef struct tcc_run {
 
 /* The extent of a dimension: a number, or a name in the signature's `dims`; -1 for neither. */
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
+/* The same of an attribute: a number or a name. */
+int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
+bool tcc_attr_is(tcc_attr a, const char *word);
 /* The parameter of this name; NULL when there is none. */
 const tcc_param *tcc_run_param(const tcc_run *run, const char *name);
 /* The number as a tensor or scalar parameter holds it, and back. */
 tcc_cell tcc_param_load(const tcc_param *p, int64_t at);
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v);
 
-/* Runs a function of whole tensors (field.c). */
+/* Runs the tensor.write ops of a function. */
 tcc_status tcc_run_fields(tcc_run *run);
 
 #endif

@@ -1,0 +1,82 @@
+/* eval: the table of hooks, and those of elementwise ops.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/elementwise.h"
+#include "interp/exec.h"
+
+static tcc_hook *const hooks[TCC_OP_COUNT] = {
+#define TCC_OP(id, ...) tcc_eval_##id,
+#include "ir/ops.def"
+};
+
+tcc_hook *tcc_hook_of(tcc_opcode code)
+{
+    return hooks[code];
+}
+
+static bool divides_by_zero(const tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_type *type = in->op->operands[1]->type;
+    if (tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT)
+        return false;
+    size_t n = t->x->program->values[in->operands[1]].count;
+    const tcc_cell *b = tcc_cells(t, in->operands[1]);
+    for (size_t e = 0; e < n; e++)
+        for (unsigned l = 0; l < t->x->lanes; l++)
+            if (t->mask >> l & 1 && b[e * t->x->lanes + l].i == 0)
+                return true;
+    return false;
+}
+
+/* All lanes compute: what those outside the mask get is never looked at. */
+static tcc_outcome elementwise(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_op *op = in->op;
+    if (op->results[0].type->kind == TCC_KIND_field)
+        return TCC_NEXT; /* field.c, row by row */
+    if ((op->code == TCC_OP_arith_div || op->code == TCC_OP_arith_rem) && divides_by_zero(t, in))
+        return TCC_WRONG(t->x, op, "%s divides by zero", tcc_op_info_get(op->code)->name);
+    tcc_elements e = {.op = op,
+                      .r = tcc_cells(t, in->results[0]),
+                      .n = t->x->program->values[in->results[0]].count * t->x->lanes};
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        e.a[i] = tcc_cells(t, in->operands[i]);
+        e.step[i] = 1;
+    }
+    tcc_elementwise(&e, t->x->run->machine);
+    return TCC_NEXT;
+}
+
+#define HOOK(id)                                                                                   \
+    tcc_outcome tcc_eval_##id(tcc_thread *t, const tcc_inst *in)                                   \
+    {                                                                                              \
+        return elementwise(t, in);                                                                 \
+    }
+TCC_ELEMENTWISE_OPS(HOOK)
+
+/* ---- tensor: field.c runs these -------------------------------------------------------- */
+
+tcc_outcome tcc_eval_tensor_read(tcc_thread *t, const tcc_inst *in)
+{
+    (void)t, (void)in;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_tensor_sum(tcc_thread *t, const tcc_inst *in)
+{
+    return tcc_eval_tensor_read(t, in);
+}
+
+tcc_outcome tcc_eval_tensor_write(tcc_thread *t, const tcc_inst *in)
+{
+    return tcc_eval_tensor_read(t, in);
+}
+
+tcc_outcome tcc_eval_tensor_dim(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_dim dim = {tcc_attr_str(&in->op->attrs, "name", ""), 0};
+    int64_t extent = tcc_run_extent(t->x->run, dim);
+    for (unsigned l = 0; l < t->x->lanes; l++)
+        tcc_cells(t, in->results[0])[l].i = extent;
+    return TCC_NEXT;
+}

@@ -1,0 +1,145 @@
+/* exec: threads of execution over a program, and the hooks that run its ops.
+ *
+ * A thread is a warp at the target level, whose lanes run in lockstep under a mask; elsewhere it
+ * is a role of a CTA, or the whole CTA, with one lane. It has a stack of the regions that it is
+ * in, so that it can stop at any op and let others run.
+ *
+ * thread.c       stepping; control flow; registers
+ * eval.c         the table of hooks; elementwise ops
+ * schedule.c     which thread goes on, which asynchronous operation ends
+ * tile.c         tile level            async.c   async level
+ * launch.c       target level: a kernel's parameters, its CTAs
+ * warp.c, barrier.c, memory.c, order.c, tma.c, wgmma.c: machine.h
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_EXEC_H
+#define TCC_INTERP_EXEC_H
+
+#include "interp/program.h"
+
+typedef struct tcc_thread tcc_thread;
+typedef struct tcc_exec tcc_exec;
+
+/* What a hook did. */
+typedef enum tcc_outcome {
+    TCC_NEXT,    /* the op is done */
+    TCC_JUMPED,  /* the op is done, and changed where the thread is */
+    TCC_BLOCKED, /* nothing yet: try the op again later */
+    TCC_FAILED   /* it was wrong; reported */
+} tcc_outcome;
+
+/* What is known of a value beside its cells. */
+typedef struct tcc_reg {
+    uint64_t defined;  /* the thread's step that computed it */
+    uint32_t product;  /* number of the product group that may still write it; 0: none */
+    bool by_product;   /* a product wrote it last */
+    bool undefined;    /* it holds anything */
+} tcc_reg;
+
+/* A region that a thread is in. */
+typedef struct tcc_frame {
+    const tcc_code *code;
+    size_t pc;
+    const tcc_inst *of;  /* the op whose region this is; NULL for the function's body */
+    unsigned region;
+    uint32_t mask;       /* lanes that run it */
+    uint32_t outer;      /* lanes that came to `of` */
+    int64_t point;       /* of tile.grid: which tile */
+} tcc_frame;
+
+struct tcc_thread {
+    tcc_exec *x;
+    unsigned id; /* warp, or role */
+    tcc_cell *cells;
+    tcc_reg *regs;
+    tcc_frame *frames;
+    const tcc_code *code;
+    size_t depth; /* 0: finished */
+    uint32_t mask;
+    uint64_t steps;
+    uint32_t committed, waited; /* product groups: closed; known to have ended */
+    struct tcc_warp *warp;      /* at the target level */
+    struct tcc_role *role;      /* at the async level */
+};
+
+/* An asynchronous operation on its way. */
+typedef struct tcc_event {
+    tcc_outcome (*end)(tcc_exec *x, struct tcc_event *e);
+    const tcc_op *op;
+    void *data;
+} tcc_event;
+
+struct tcc_exec {
+    tcc_run *run;
+    const tcc_program *program;
+    unsigned lanes;
+    tcc_cell *copies; /* room for all values of one thread, for parallel copies */
+    tcc_reg *reg_copies;
+    TCC_VEC(tcc_thread *) threads;
+    TCC_VEC(tcc_event) events;
+    uint64_t random; /* state of the generator */
+    unsigned haste;  /* of asynchronous operations: 0 they end last, 3 first */
+    tcc_status status;
+    bool explain; /* a thread that is blocked adds a note why */
+    struct tcc_cta *cta;     /* at the target level */
+    struct tcc_async *async; /* at the async level */
+};
+
+#define TCC_ALL_LANES UINT32_MAX
+
+void tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes);
+/* A thread at the beginning of a code, its registers clear or (from not NULL) a copy. */
+tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_thread *from);
+/* Back to the beginning, with nothing known of any register. */
+void tcc_thread_restart(tcc_thread *t);
+void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, uint32_t mask);
+/* Leaves the region that the thread is in: its op is done. */
+void tcc_thread_leave(tcc_thread *t);
+/* Runs one op. */
+tcc_outcome tcc_thread_step(tcc_thread *t);
+/* Runs all threads, and all that they start, to their end. */
+tcc_status tcc_exec_run(tcc_exec *x);
+/* A number below n from the seed. */
+uint64_t tcc_exec_random(tcc_exec *x, uint64_t n);
+
+/* Reports an error at an op; the value is TCC_FAILED, for hooks to return. */
+#define TCC_WRONG(x, op, ...)                                                                      \
+    (tcc_error((x)->run->diag, TCC_ERR_INTERNAL, (op)->loc, __VA_ARGS__), tcc_exec_fail(x))
+tcc_outcome tcc_exec_fail(tcc_exec *x);
+
+/* For hooks that cannot go on: what they wait for is shown when there is a deadlock. */
+#define TCC_WAIT(t, in, ...)                                                                       \
+    ((t)->x->explain ? tcc_note((t)->x->run->diag, (in)->op->loc, __VA_ARGS__) : (void)0,          \
+     TCC_BLOCKED)
+
+/* ---- registers ------------------------------------------------------------------------- */
+
+/* Cells of a value: element e of lane l is at [e * lanes + l]. */
+tcc_cell *tcc_cells(const tcc_thread *t, uint32_t value);
+/* The first operand-th value, of lane 0: for what is one number. */
+int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operand);
+/* The same of a lane. */
+int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane);
+/* Copies n values in parallel, for the lanes of the mask. */
+void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
+                     uint32_t mask);
+/* Fails when a product may still write an operand, or when it was never written. */
+bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand);
+
+/* ---- hooks ----------------------------------------------------------------------------- */
+
+typedef tcc_outcome tcc_hook(tcc_thread *t, const tcc_inst *in);
+
+#define TCC_OP(id, ...) tcc_hook tcc_eval_##id;
+#include "ir/ops.def"
+
+tcc_hook *tcc_hook_of(tcc_opcode code);
+/* What scf.yield, or the end of a region of tile.grid or async.roles, does. */
+tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield);
+
+/* ---- levels ---------------------------------------------------------------------------- */
+
+tcc_status tcc_run_tiles(tcc_run *run);  /* tile and async level */
+tcc_status tcc_run_kernel(tcc_run *run); /* target level */
+
+#endif

@@ -1,0 +1,37 @@
+/* program: a function as the executor reads it. Values have numbers, ops know those of their
+ * operands and results, and regions are arrays.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_PROGRAM_H
+#define TCC_INTERP_PROGRAM_H
+
+#include "interp/run.h"
+
+typedef struct tcc_inst {
+    const tcc_op *op;
+    uint32_t *operands, *results; /* numbers of values */
+    struct tcc_code *regions;
+} tcc_inst;
+
+typedef struct tcc_code {
+    tcc_inst *insts;
+    size_t n;
+    uint32_t *args; /* numbers of the block's arguments */
+    size_t n_args;
+} tcc_code;
+
+typedef struct tcc_program {
+    tcc_code body;
+    /* Of each value: its type, how many cells it has and where they begin. Fields have none. */
+    struct {
+        const tcc_type *type;
+        size_t count, offset;
+    } *values;
+    size_t n_values, n_cells;
+    size_t depth; /* of nested regions */
+} tcc_program;
+
+/* Decodes a function; TCC_ERR_UNSUPPORTED when its regions are nested too deeply. */
+tcc_status tcc_program_decode(tcc_run *run, tcc_program *p);
+
+#endif

@@ -1,0 +1,114 @@
+/* schedule: which thread goes on, and which asynchronous operation ends.
+ *
+ * The seed decides. A thread runs for some steps before another one may; operations end late,
+ * early or at any time, in any order, so that what only works for one order is found out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/exec.h"
+
+enum { LONGEST_TURN = 200, ALWAYS = 4 };
+
+void tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes)
+{
+    *x = (tcc_exec){.run = run, .program = p, .lanes = lanes};
+    x->copies = TCC_NEW_ARRAY(run->scratch, tcc_cell, p->n_cells * lanes);
+    x->reg_copies = TCC_NEW_ARRAY(run->scratch, tcc_reg, p->n_values);
+    x->random = run->options->seed;
+    x->haste = (unsigned)(run->options->seed % (ALWAYS + 1));
+}
+
+/* SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators"). */
+uint64_t tcc_exec_random(tcc_exec *x, uint64_t n)
+{
+    uint64_t z = x->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) % n;
+}
+
+tcc_outcome tcc_exec_fail(tcc_exec *x)
+{
+    x->status = TCC_ERR_INTERNAL;
+    return TCC_FAILED;
+}
+
+static tcc_outcome end_event(tcc_exec *x)
+{
+    size_t i = tcc_exec_random(x, x->events.len);
+    tcc_event e = x->events.data[i];
+    x->events.data[i] = x->events.data[--x->events.len];
+    return e.end(x, &e);
+}
+
+/* Runs a thread for a while; BLOCKED when it could do nothing at all. */
+static tcc_outcome take_turn(tcc_exec *x, tcc_thread *t)
+{
+    uint64_t turn = 1 + tcc_exec_random(x, LONGEST_TURN);
+    for (uint64_t i = 0; i < turn && t->depth; i++) {
+        tcc_outcome outcome = tcc_thread_step(t);
+        if (outcome == TCC_FAILED || (outcome == TCC_BLOCKED && i == 0))
+            return outcome;
+        if (outcome == TCC_BLOCKED)
+            break;
+    }
+    return TCC_NEXT;
+}
+
+static tcc_outcome run_any_thread(tcc_exec *x, bool *finished)
+{
+    *finished = true;
+    size_t n = x->threads.len, first = tcc_exec_random(x, n);
+    for (size_t i = 0; i < n; i++) {
+        tcc_thread *t = x->threads.data[(first + i) % n];
+        if (!t->depth)
+            continue;
+        *finished = false;
+        tcc_outcome outcome = take_turn(x, t);
+        if (outcome != TCC_BLOCKED)
+            return outcome;
+    }
+    return TCC_BLOCKED;
+}
+
+/* Says what each thread waits for: the op it stands at says it when asked. */
+static void explain_deadlock(tcc_exec *x)
+{
+    bool first = true;
+    for (size_t i = 0; i < x->threads.len; i++) {
+        tcc_thread *t = x->threads.data[i];
+        if (!t->depth)
+            continue;
+        const tcc_frame *f = &t->frames[t->depth - 1];
+        if (first)
+            TCC_WRONG(x, f->code->insts[f->pc].op, "deadlock: every thread waits");
+        first = false;
+        x->explain = true;
+        tcc_thread_step(t);
+    }
+}
+
+tcc_status tcc_exec_run(tcc_exec *x)
+{
+    for (;;) {
+        if (x->events.len && tcc_exec_random(x, ALWAYS) < x->haste) {
+            if (end_event(x) == TCC_FAILED)
+                return x->status;
+            continue;
+        }
+        bool finished;
+        tcc_outcome outcome = run_any_thread(x, &finished);
+        if (outcome == TCC_FAILED)
+            return x->status;
+        if (outcome != TCC_BLOCKED)
+            continue;
+        if (x->events.len) {
+            if (end_event(x) == TCC_FAILED)
+                return x->status;
+        } else if (finished) {
+            return TCC_OK;
+        } else {
+            explain_deadlock(x);
+            return x->status;
+        }
+    }
+}

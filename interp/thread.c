@@ -1,0 +1,278 @@
+/* thread: stepping through regions, structured control flow under a mask, registers.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "interp/exec.h"
+
+static uint32_t all_lanes(const tcc_exec *x)
+{
+    return x->lanes == 1 ? 1 : TCC_ALL_LANES;
+}
+
+tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_thread *from)
+{
+    const tcc_program *p = x->program;
+    tcc_arena *scratch = x->run->scratch;
+    size_t n_cells = p->n_cells * x->lanes;
+    tcc_thread *t = TCC_NEW(scratch, tcc_thread);
+    t->x = x;
+    t->id = (unsigned)x->threads.len;
+    t->cells = TCC_NEW_ARRAY(scratch, tcc_cell, n_cells);
+    t->regs = TCC_NEW_ARRAY(scratch, tcc_reg, p->n_values);
+    t->frames = TCC_NEW_ARRAY(scratch, tcc_frame, p->depth + 1);
+    t->code = code;
+    tcc_thread_restart(t);
+    if (from && n_cells)
+        memcpy(t->cells, from->cells, n_cells * sizeof *t->cells);
+    TCC_PUSH(scratch, &x->threads, t);
+    return t;
+}
+
+void tcc_thread_restart(tcc_thread *t)
+{
+    t->mask = all_lanes(t->x);
+    t->frames[0] = (tcc_frame){.code = t->code, .mask = t->mask, .outer = t->mask};
+    t->depth = 1;
+    t->steps = 0;
+    t->committed = t->waited = 0;
+    memset(t->regs, 0, t->x->program->n_values * sizeof *t->regs);
+}
+
+/* ---- registers ------------------------------------------------------------------------- */
+
+tcc_cell *tcc_cells(const tcc_thread *t, uint32_t value)
+{
+    return t->cells + t->x->program->values[value].offset * t->x->lanes;
+}
+
+int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane)
+{
+    return tcc_cells(t, in->operands[operand])[lane].i;
+}
+
+int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operand)
+{
+    return tcc_lane_int(t, in, operand, (unsigned)__builtin_ctz(t->mask));
+}
+
+/* What is known of a value that some lanes take from another. */
+static tcc_reg merge(tcc_reg a, tcc_reg b)
+{
+    return (tcc_reg){.defined = a.defined > b.defined ? a.defined : b.defined,
+                     .product = a.product > b.product ? a.product : b.product,
+                     .by_product = a.by_product && b.by_product,
+                     .undefined = a.undefined || b.undefined};
+}
+
+static void copy_lanes(tcc_cell *to, const tcc_cell *from, size_t n, unsigned lanes, uint32_t mask)
+{
+    for (size_t e = 0; e < n; e++)
+        for (unsigned l = 0; l < lanes; l++)
+            if (mask >> l & 1)
+                to[e * lanes + l] = from[e * lanes + l];
+}
+
+void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
+                     uint32_t mask)
+{
+    const tcc_exec *x = t->x;
+    bool all = mask == all_lanes(x);
+    tcc_cell *copy = x->copies;
+    for (size_t i = 0; n > 1 && i < n; i++) { /* one may be both read and written */
+        size_t cells = x->program->values[from[i]].count * x->lanes;
+        memcpy(copy, tcc_cells(t, from[i]), cells * sizeof *copy);
+        copy += cells;
+    }
+    tcc_reg *regs = x->reg_copies;
+    for (size_t i = 0; i < n; i++)
+        regs[i] = t->regs[from[i]];
+    copy = x->copies;
+    for (size_t i = 0; i < n; i++) {
+        size_t count = x->program->values[from[i]].count, cells = count * x->lanes;
+        const tcc_cell *source = n > 1 ? copy : tcc_cells(t, from[i]);
+        if (all && cells)
+            memmove(tcc_cells(t, to[i]), source, cells * sizeof *copy);
+        else
+            copy_lanes(tcc_cells(t, to[i]), source, count, x->lanes, mask);
+        t->regs[to[i]] = all ? regs[i] : merge(t->regs[to[i]], regs[i]);
+        copy += cells;
+    }
+}
+
+bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
+{
+    const tcc_reg *r = &t->regs[in->operands[operand]];
+    const char *name = tcc_op_info_get(in->op->code)->name;
+    if (r->product)
+        TCC_WRONG(t->x, in->op, "%s reads registers that a product may still be writing", name);
+    else if (r->undefined)
+        TCC_WRONG(t->x, in->op, "%s reads registers that were never written", name);
+    return !r->product && !r->undefined;
+}
+
+/* ---- stepping -------------------------------------------------------------------------- */
+
+void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, uint32_t mask)
+{
+    t->frames[t->depth++] = (tcc_frame){.code = &of->regions[region],
+                                        .of = of,
+                                        .region = region,
+                                        .mask = mask,
+                                        .outer = t->mask};
+    t->mask = mask;
+}
+
+void tcc_thread_leave(tcc_thread *t)
+{
+    t->mask = t->frames[--t->depth].outer;
+    if (t->depth)
+        t->frames[t->depth - 1].pc++;
+}
+
+/* Ops that hand registers on without looking into them. */
+static bool passes_through(tcc_opcode code)
+{
+    switch (code) {
+    case TCC_OP_scf_for:
+    case TCC_OP_scf_yield:
+    case TCC_OP_vec_pack:
+    case TCC_OP_vec_slice:
+    case TCC_OP_nvvm_wgmma:
+    case TCC_OP_nvvm_wgmma_wait:
+    case TCC_OP_async_mma:
+    case TCC_OP_async_mma_wait: return true;
+    default: return false;
+    }
+}
+
+tcc_outcome tcc_thread_step(tcc_thread *t)
+{
+    tcc_frame *f = &t->frames[t->depth - 1];
+    if (f->pc == f->code->n)
+        return tcc_eval_scf_yield(t, NULL);
+    const tcc_inst *in = &f->code->insts[f->pc];
+    t->steps++;
+    for (unsigned i = 0; !passes_through(in->op->code) && i < in->op->n_operands; i++)
+        if (!tcc_readable(t, in, i))
+            return TCC_FAILED;
+    for (unsigned i = 0; i < in->op->n_results; i++)
+        t->regs[in->results[i]] = (tcc_reg){.defined = t->steps};
+    tcc_outcome outcome = tcc_hook_of(in->op->code)(t, in);
+    if (outcome == TCC_NEXT)
+        f->pc++;
+    return outcome;
+}
+
+/* ---- control flow ---------------------------------------------------------------------- */
+
+/* The lanes in which the loop's index is below its end. */
+static uint32_t lanes_below(const tcc_thread *t, const tcc_inst *in, uint32_t mask)
+{
+    const tcc_cell *i = tcc_cells(t, in->regions[0].args[0]);
+    uint32_t r = 0;
+    for (unsigned l = 0; l < t->x->lanes; l++)
+        if (mask >> l & 1 && i[l].i < tcc_lane_int(t, in, 1, l))
+            r |= UINT32_C(1) << l;
+    return r;
+}
+
+tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
+{
+    for (unsigned l = 0; l < t->x->lanes; l++)
+        if (t->mask >> l & 1 && tcc_lane_int(t, in, 2, l) < 1)
+            return TCC_WRONG(t->x, in->op, "scf.for steps by %lld",
+                             (long long)tcc_lane_int(t, in, 2, l));
+    size_t carried = in->op->n_results;
+    tcc_copy_values(t, in->regions[0].args, in->operands, 1, t->mask);
+    tcc_copy_values(t, in->regions[0].args + 1, in->operands + 3, carried, t->mask);
+    uint32_t run = lanes_below(t, in, t->mask);
+    if (run != t->mask && tcc_attr_int(&in->op->attrs, "at_least_once", 0))
+        return TCC_WRONG(t->x, in->op, "scf.for promises a trip and makes none");
+    if (!run) {
+        tcc_copy_values(t, in->results, in->operands + 3, carried, t->mask);
+        return TCC_NEXT;
+    }
+    tcc_thread_enter(t, in, 0, run);
+    return TCC_JUMPED;
+}
+
+/* Lanes that have made their trips keep what they carried last. */
+static tcc_outcome next_trip(tcc_thread *t, const tcc_inst *in, const tcc_inst *yield)
+{
+    tcc_frame *f = &t->frames[t->depth - 1];
+    size_t carried = in->op->n_results;
+    const uint32_t *args = in->regions[0].args;
+    if (yield)
+        tcc_copy_values(t, args + 1, yield->operands, carried, f->mask);
+    tcc_cell *i = tcc_cells(t, args[0]);
+    for (unsigned l = 0; l < t->x->lanes; l++)
+        if (f->mask >> l & 1)
+            i[l].i += tcc_lane_int(t, in, 2, l);
+    f->mask = lanes_below(t, in, f->mask);
+    if (f->mask) {
+        t->mask = f->mask;
+        f->pc = 0;
+        return TCC_JUMPED;
+    }
+    tcc_copy_values(t, in->results, args + 1, carried, f->outer);
+    tcc_thread_leave(t);
+    return TCC_JUMPED;
+}
+
+/* Enters the region of scf.if with these lanes, if it has anything to do. */
+static bool enter_branch(tcc_thread *t, const tcc_inst *in, unsigned region, uint32_t mask)
+{
+    if (!mask || !in->regions[region].n)
+        return false;
+    tcc_thread_enter(t, in, region, mask);
+    return true;
+}
+
+tcc_outcome tcc_eval_scf_if(tcc_thread *t, const tcc_inst *in)
+{
+    uint32_t yes = 0;
+    for (unsigned l = 0; l < t->x->lanes; l++)
+        if (tcc_lane_int(t, in, 0, l))
+            yes |= UINT32_C(1) << l;
+    yes &= t->mask;
+    if (enter_branch(t, in, 0, yes) || enter_branch(t, in, 1, t->mask & ~yes))
+        return TCC_JUMPED;
+    return TCC_NEXT;
+}
+
+static tcc_outcome next_branch(tcc_thread *t, const tcc_inst *in, const tcc_inst *yield)
+{
+    tcc_frame f = t->frames[t->depth - 1];
+    if (yield)
+        tcc_copy_values(t, in->results, yield->operands, in->op->n_results, f.mask);
+    tcc_thread_leave(t);
+    if (f.region == 0 && f.outer & ~f.mask && in->regions[1].n) {
+        t->frames[t->depth - 1].pc--;
+        enter_branch(t, in, 1, f.outer & ~f.mask);
+    }
+    return TCC_JUMPED;
+}
+
+/* Also the end of a region that has no yield, which is then NULL. */
+tcc_outcome tcc_eval_scf_yield(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_inst *of = t->frames[t->depth - 1].of;
+    if (!of) {
+        t->depth = 0;
+        return TCC_JUMPED;
+    }
+    switch (of->op->code) {
+    case TCC_OP_scf_for: return next_trip(t, of, in);
+    case TCC_OP_scf_if: return next_branch(t, of, in);
+    case TCC_OP_tile_grid: return tcc_grid_next(t, in);
+    default: return TCC_WRONG(t->x, of->op, "nothing follows the end of this region");
+    }
+}
+
+tcc_outcome tcc_eval_func_return(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    t->depth = 0;
+    return TCC_JUMPED;
+}

@@ -1,0 +1,267 @@
+/* tile: the tile level, and running functions of the tile and async levels.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/tile.h"
+
+#include <string.h>
+
+/* ---- windows --------------------------------------------------------------------------- */
+
+tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, unsigned first,
+                         const tcc_type *type, unsigned skip)
+{
+    tcc_arena *scratch = t->x->run->scratch;
+    tcc_attr dims = tcc_attr_list(&in->op->attrs, "dims");
+    tcc_window w = {.tensor = &t->x->run->params[tcc_operand_int(t, in, tensor)],
+                    .extent = type->dims + skip,
+                    .rank = type->rank - skip};
+    w.dims = TCC_NEW_ARRAY(scratch, int64_t, w.rank);
+    w.at = TCC_NEW_ARRAY(scratch, int64_t, w.tensor->type->rank);
+    for (size_t d = 0; d < w.rank; d++)
+        w.dims[d] = dims.list.items[d].i;
+    for (unsigned d = 0; d < w.tensor->type->rank; d++)
+        w.at[d] = tcc_operand_int(t, in, first + d);
+    return w;
+}
+
+/* The tensor's element under the tile's element at `index`, -1 outside. */
+static int64_t place_of(const tcc_window *w, const int64_t *index)
+{
+    int64_t place = 0;
+    for (unsigned d = 0; d < w->tensor->type->rank; d++) {
+        int64_t at = w->at[d];
+        for (size_t x = 0; x < w->rank; x++)
+            at += w->dims[x] == (int64_t)d ? index[x] : 0;
+        if (at < 0 || at >= w->tensor->extents[d])
+            return -1;
+        place += at * w->tensor->strides[d];
+    }
+    return place;
+}
+
+/* Steps an index through extents, the last dimension fastest; false at the end. */
+static bool next_index(int64_t *index, const tcc_dim *extent, size_t rank)
+{
+    for (size_t d = rank; d-- > 0;) {
+        if (++index[d] < extent[d].size)
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+
+void tcc_window_load(const tcc_window *w, tcc_cell *to)
+{
+    int64_t index[TCC_WINDOW_RANK] = {0};
+    do {
+        int64_t place = place_of(w, index);
+        *to++ = place < 0 ? tcc_decode(0, w->tensor->type->elem)
+                          : tcc_param_load(w->tensor, place);
+    } while (next_index(index, w->extent, w->rank));
+}
+
+tcc_outcome tcc_eval_tile_load(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_window w = tcc_window_of(t, in, 0, 1, in->op->results[0].type, 0);
+    tcc_window_load(&w, tcc_cells(t, in->results[0]));
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_tile_store(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_window w = tcc_window_of(t, in, 1, 2, in->op->operands[0]->type, 0);
+    const tcc_cell *from = tcc_cells(t, in->operands[0]);
+    int64_t index[TCC_WINDOW_RANK] = {0};
+    do {
+        int64_t place = place_of(&w, index);
+        if (place >= 0)
+            tcc_param_store(t->x->run, w.tensor, place, *from);
+        from++;
+    } while (next_index(index, w.extent, w.rank));
+    return TCC_NEXT;
+}
+
+/* ---- tiles ----------------------------------------------------------------------------- */
+
+tcc_outcome tcc_eval_tile_broadcast(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_type *from = in->op->operands[0]->type, *to = in->op->results[0].type;
+    tcc_attr dims = tcc_attr_list(&in->op->attrs, "dims");
+    const tcc_cell *a = tcc_cells(t, in->operands[0]);
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    int64_t index[TCC_WINDOW_RANK] = {0};
+    do {
+        int64_t place = 0;
+        for (unsigned d = 0; d < from->rank; d++)
+            place = place * from->dims[d].size +
+                    (from->dims[d].size == 1 ? 0 : index[dims.list.items[d].i]);
+        *r++ = a[place];
+    } while (next_index(index, to->dims, to->rank));
+    return TCC_NEXT;
+}
+
+void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
+                       tcc_cell *r, const int64_t mnk[3], bool add, const tcc_type *type)
+{
+    int64_t m = mnk[0], n = mnk[1], k = mnk[2];
+    bool ints = tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT;
+    for (int64_t i = 0; i < m; i++, a += k, c += n, r += n) {
+        for (int64_t j = 0; j < n; j++)
+            r[j] = add ? c[j] : ints ? (tcc_cell){.i = 0} : (tcc_cell){.f = 0};
+        for (int64_t x = 0; x < k; x++)
+            for (int64_t j = 0; j < n; j++)
+                if (ints)
+                    r[j].i = tcc_wrap_int(r[j].i + a[x].i * b[x * n + j].i, type->elem);
+                else
+                    r[j].f += a[x].f * b[x * n + j].f;
+        for (int64_t j = 0; run->machine && !ints && j < n; j++)
+            r[j].f = tcc_round_float(r[j].f, type->elem);
+    }
+}
+
+tcc_outcome tcc_eval_tile_mma(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_type *a = in->op->operands[0]->type, *r = in->op->results[0].type;
+    const int64_t mnk[] = {r->dims[0].size, r->dims[1].size, a->dims[1].size};
+    tcc_tile_multiply(t->x->run, tcc_cells(t, in->operands[0]), tcc_cells(t, in->operands[1]),
+                      tcc_cells(t, in->operands[2]), tcc_cells(t, in->results[0]), mnk, true, r);
+    return TCC_NEXT;
+}
+
+/* ---- grids ----------------------------------------------------------------------------- */
+
+static int64_t extent_of(const tcc_run *run, const tcc_inst *grid, size_t axis)
+{
+    return tcc_run_dim(run, tcc_attr_list(&grid->op->attrs, "extents").list.items[axis]);
+}
+
+static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t axis)
+{
+    int64_t tile = tcc_attr_list(&grid->op->attrs, "tile").list.items[axis].i;
+    return (extent_of(run, grid, axis) + tile - 1) / tile;
+}
+
+static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
+{
+    int64_t n = 1;
+    for (size_t axis = 0; axis < grid->regions[0].n_args; axis++)
+        n *= tiles_along(run, grid, axis);
+    return n;
+}
+
+/* Gives the region's arguments the first indices of a tile. The order of tiles is free: an odd
+ * seed takes the last first. */
+static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
+{
+    const tcc_run *run = t->x->run;
+    tcc_attr tile = tcc_attr_list(&grid->op->attrs, "tile");
+    if (run->options->seed % 2)
+        point = count_points(run, grid) - 1 - point;
+    for (size_t axis = grid->regions[0].n_args; axis-- > 0;) {
+        int64_t n = tiles_along(run, grid, axis);
+        tcc_cells(t, grid->regions[0].args[axis])[0].i = point % n * tile.list.items[axis].i;
+        point /= n;
+    }
+}
+
+/* The axis that a field's dimension is. */
+static size_t axis_of(const tcc_inst *grid, const char *name)
+{
+    tcc_attr axes = tcc_attr_list(&grid->op->attrs, "axes");
+    size_t axis = 0;
+    while (strcmp(axes.list.items[axis].s, name))
+        axis++;
+    return axis;
+}
+
+static tcc_param *create_field(tcc_run *run, const tcc_inst *grid, const tcc_value *v)
+{
+    tcc_param *p = TCC_NEW(run->scratch, tcc_param);
+    *p = (tcc_param){.name = "", .type = v->type, .count = 1};
+    p->extents = TCC_NEW_ARRAY(run->scratch, int64_t, v->type->rank);
+    p->strides = TCC_NEW_ARRAY(run->scratch, int64_t, v->type->rank);
+    for (unsigned d = v->type->rank; d-- > 0;) {
+        p->extents[d] = extent_of(run, grid, axis_of(grid, v->type->dims[d].name));
+        p->strides[d] = p->count;
+        p->count *= p->extents[d];
+    }
+    p->data = TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
+    return p;
+}
+
+/* Puts a tile of a field in its place: its dimensions are the first two axes. */
+static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field, uint32_t tile)
+{
+    const tcc_type *type = t->x->program->values[tile].type;
+    const tcc_cell *from = tcc_cells(t, tile);
+    int64_t index[TCC_WINDOW_RANK] = {0};
+    do {
+        int64_t place = 0;
+        bool inside = true;
+        for (unsigned d = 0; d < field->type->rank; d++) {
+            size_t axis = axis_of(grid, field->type->dims[d].name);
+            int64_t at = tcc_cells(t, grid->regions[0].args[axis])[0].i;
+            at += axis < type->rank ? index[axis] : 0;
+            inside &= at < field->extents[d];
+            place += at * field->strides[d];
+        }
+        if (inside)
+            tcc_param_store(t->x->run, field, place, *from);
+        from++;
+    } while (next_index(index, type->dims, type->rank));
+}
+
+tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_run *run = t->x->run;
+    for (unsigned i = 0; i < in->op->n_results; i++)
+        *tcc_map_at(&run->fields, &in->op->results[i]) =
+            create_field(run, in, &in->op->results[i]);
+    if (!count_points(run, in))
+        return TCC_NEXT;
+    tcc_thread_enter(t, in, 0, t->mask);
+    enter_point(t, in, 0);
+    return TCC_JUMPED;
+}
+
+tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
+{
+    tcc_run *run = t->x->run;
+    tcc_frame *f = &t->frames[t->depth - 1];
+    const tcc_inst *grid = f->of;
+    for (unsigned i = 0; i < grid->op->n_results; i++) {
+        if (!tcc_readable(t, yield, i))
+            return TCC_FAILED;
+        put_tile(t, grid, tcc_map_get(&run->fields, &grid->op->results[i]), yield->operands[i]);
+    }
+    if (++f->point < count_points(run, grid)) {
+        enter_point(t, grid, f->point);
+        f->pc = 0;
+    } else {
+        tcc_thread_leave(t);
+    }
+    return TCC_JUMPED;
+}
+
+/* ---- functions ------------------------------------------------------------------------- */
+
+tcc_status tcc_run_tiles(tcc_run *run)
+{
+    tcc_program program;
+    tcc_exec x;
+    tcc_status status = tcc_program_decode(run, &program);
+    if (status)
+        return status;
+    for (size_t i = 0; i < program.n_values; i++)
+        if (program.values[i].type->rank > TCC_WINDOW_RANK)
+            return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a type of more than %d dimensions",
+                            TCC_WINDOW_RANK);
+    tcc_exec_init(&x, run, &program, 1);
+    tcc_thread *t = tcc_thread_create(&x, &program.body, NULL);
+    for (size_t i = 0; i < program.body.n_args; i++) {
+        bool scalar = run->params[i].type->kind == TCC_KIND_scalar;
+        tcc_cells(t, program.body.args[i])[0] =
+            scalar ? tcc_param_load(&run->params[i], 0) : (tcc_cell){.i = (int64_t)i};
+    }
+    return tcc_exec_run(&x);
+}

@@ -1,0 +1,31 @@
+/* tile: what the tile and async levels share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_TILE_H
+#define TCC_INTERP_TILE_H
+
+#include "interp/exec.h"
+
+enum { TCC_WINDOW_RANK = 8 }; /* of a tile at most */
+
+/* Part of a tensor: element (i, j, …) of the tile is at the coordinates plus i, j, … along the
+ * tensor's dimensions that `dims` names. */
+typedef struct tcc_window {
+    const tcc_param *tensor;
+    int64_t *at;           /* for each dimension of the tensor */
+    const tcc_dim *extent; /* of the tile */
+    int64_t *dims;
+    size_t rank; /* of the tile */
+} tcc_window;
+
+/* The window of tile.load, tile.store or async.copy; the coordinates follow operand `first`, and
+ * `skip` dimensions of `type` are not the tile's. */
+tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, unsigned first,
+                         const tcc_type *type, unsigned skip);
+void tcc_window_load(const tcc_window *w, tcc_cell *to);
+
+/* r = (add ? c : 0) + a * b, m x k and k x n; r may be c. */
+void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
+                       tcc_cell *r, const int64_t mnk[3], bool add, const tcc_type *type);
+
+#endif

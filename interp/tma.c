@@ -1,0 +1,242 @@
+/* tma: tensor maps, and copies between shared and global memory that end later.
+ *
+ * A box always moves whole: what lies outside the tensor is read as zero, counted, and not
+ * written. In shared memory it lies densely, innermost dimension first, 16-byte chunks exclusive-
+ * ored with the number of the 128-byte line that they are in (CUDA C++ Programming Guide, "Tensor
+ * Memory Access: TMA Swizzle"; CUDA Driver API, cuTensorMapEncodeTiled).
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "interp/machine.h"
+
+enum { ALIGN = 16, SMEM_ALIGN = 128, MAX_BOX = 256 };
+static const int64_t MAX_STRIDE_BYTES = INT64_C(1) << 40;
+
+/* ---- tensor maps ----------------------------------------------------------------------- */
+
+static tcc_status refuse(tcc_run *run, const tcc_tensor_map *m, const char *why, int64_t got)
+{
+    return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "the tensor map of '%s' %s: %lld", m->tensor->name,
+                    why, (long long)got);
+}
+
+static tcc_status check_map(tcc_run *run, const tcc_tensor_map *m)
+{
+    int64_t row_bytes = m->box[0] * m->elem_bytes;
+    for (int d = 0; d < m->rank; d++) {
+        if (m->extents[d] < 1)
+            return refuse(run, m, "has an empty dimension", m->extents[d]);
+        if (m->box[d] < 1 || m->box[d] > MAX_BOX)
+            return refuse(run, m, "wants a box of 1 to 256 in each dimension", m->box[d]);
+        int64_t bytes = m->strides[d] * m->elem_bytes;
+        if (d && (bytes % ALIGN || bytes >= MAX_STRIDE_BYTES))
+            return refuse(run, m, "wants strides of multiples of 16 bytes", bytes);
+    }
+    if (row_bytes % ALIGN)
+        return refuse(run, m, "wants rows of its box of multiples of 16 bytes", row_bytes);
+    if (m->swizzle && row_bytes != m->swizzle)
+        return refuse(run, m, "wants rows of its box as wide as its swizzle", row_bytes);
+    return TCC_OK;
+}
+
+tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *m)
+{
+    const tcc_attr *items = recipe.list.items;
+    *m = (tcc_tensor_map){0};
+    m->tensor = recipe.list.n == 7 ? tcc_run_param(run, items[1].s) : NULL;
+    bool ok = m->tensor && tcc_scalar_find(items[6].s, strlen(items[6].s), &m->elem);
+    size_t rank = ok ? items[2].list.n : 0;
+    if (!rank || rank > TCC_MAP_RANK || items[3].list.n != rank - 1 || items[4].list.n != rank)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed tensor map in 'params'");
+    m->rank = (int)rank;
+    m->swizzle = items[5].i;
+    m->elem_bytes = tcc_scalar_bits(m->elem) / 8;
+    m->box_bytes = m->elem_bytes;
+    for (size_t d = 0; d < rank; d++) {
+        m->extents[d] = tcc_run_dim(run, items[2].list.items[d]);
+        m->box[d] = items[4].list.items[d].i;
+        m->box_bytes *= m->box[d];
+        m->strides[d] = 1;
+        for (size_t f = 0; d && f < items[3].list.items[d - 1].list.n; f++)
+            m->strides[d] *= tcc_run_dim(run, items[3].list.items[d - 1].list.items[f]);
+    }
+    return check_map(run, m);
+}
+
+/* ---- one copy -------------------------------------------------------------------------- */
+
+typedef struct copy {
+    const tcc_tensor_map *map;
+    int64_t address, at[TCC_MAP_RANK]; /* innermost first */
+    tcc_mbarrier *barrier;             /* of a load */
+    size_t *left;                      /* of a store: copies of its group on their way */
+} copy;
+
+/* Moves the box's elements one by one. */
+static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_shared)
+{
+    const tcc_tensor_map *m = c->map;
+    uint8_t *smem = x->cta->smem - TCC_SMEM_BASE;
+    int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
+    for (int64_t e = 0; e < n; e++) {
+        int64_t at = 0, address = c->address + e * m->elem_bytes;
+        bool inside = true;
+        for (int d = 0; d < m->rank; d++) {
+            int64_t p = c->at[d] + i[d];
+            inside &= p >= 0 && p < m->extents[d];
+            at += p * m->strides[d];
+        }
+        if (m->swizzle)
+            address ^= address >> 3 & (m->swizzle - 16);
+        if (inside && at >= m->tensor->count)
+            return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)at, m->tensor->name);
+        uint64_t bits = 0;
+        if (to_shared) {
+            if (inside)
+                bits = tcc_encode(tcc_param_load(m->tensor, at), m->elem);
+            memcpy(smem + address, &bits, (size_t)m->elem_bytes); /* little-endian, as the GPU */
+        } else if (inside) {
+            memcpy(&bits, smem + address, (size_t)m->elem_bytes);
+            tcc_param_store(x->run, m->tensor, at, tcc_decode(bits, m->elem));
+        }
+        for (int d = 0; d < m->rank && ++i[d] == m->box[d]; d++)
+            i[d] = 0;
+    }
+    return TCC_NEXT;
+}
+
+/* The copy that a lane starts; its coordinates follow operand `first`. NULL when it is wrong. */
+static copy *start(tcc_thread *t, const tcc_inst *in, unsigned lane, unsigned first)
+{
+    tcc_exec *x = t->x;
+    const tcc_tensor_map *m = &x->cta->maps[tcc_operand_int(t, in, 1)];
+    copy *c = TCC_NEW(x->run->scratch, copy);
+    c->map = m;
+    c->address = tcc_lane_int(t, in, 0, lane);
+    if ((int)(in->op->n_operands - first) != m->rank) {
+        TCC_WRONG(x, in->op, "%u coordinates for a map of rank %d", in->op->n_operands - first,
+                  m->rank);
+        return NULL;
+    }
+    for (int d = 0; d < m->rank; d++)
+        c->at[d] = tcc_lane_int(t, in, first + (unsigned)d, lane);
+    return tcc_smem_at(x, in->op, c->address, m->box_bytes, SMEM_ALIGN) ? c : NULL;
+}
+
+/* ---- loads ----------------------------------------------------------------------------- */
+
+static tcc_outcome end_load(tcc_exec *x, tcc_event *e)
+{
+    const copy *c = e->data;
+    if (move(x, e->op, c, true) == TCC_FAILED)
+        return TCC_FAILED;
+    return tcc_mbarrier_complete(x, e->op, c->barrier, c->map->box_bytes);
+}
+
+tcc_outcome tcc_eval_nvvm_tma_load(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_exec *x = t->x;
+    tcc_cta *cta = x->cta;
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        if (!(t->mask >> l & 1))
+            continue;
+        copy *c = start(t, in, l, 3);
+        if (!c)
+            return TCC_FAILED;
+        c->barrier = tcc_mbarrier_at(t, in->op, tcc_lane_int(t, in, 2, l));
+        if (!c->barrier)
+            return TCC_FAILED;
+        if (!c->barrier->fenced)
+            return TCC_WRONG(x, in->op, "the mbarrier at byte %lld is used by the copy engine with "
+                                        "no fence.mbarrier_init since it was initialised",
+                             (long long)(c->barrier->address - TCC_SMEM_BASE));
+        tcc_accessor by = {.actor = tcc_actor_mbarrier(cta, (size_t)(c->barrier - cta->mbarriers)),
+                           .clock = c->barrier->phase + 1,
+                           .after = &t->warp->order,
+                           .async = true};
+        if (!tcc_smem_write(x, in->op, &by, c->address, c->map->box_bytes))
+            return TCC_FAILED;
+        c->barrier->in_flight++;
+        TCC_PUSH(x->run->scratch, &x->events, (tcc_event){end_load, in->op, c});
+    }
+    return TCC_NEXT;
+}
+
+/* ---- stores ---------------------------------------------------------------------------- */
+
+static tcc_outcome end_store(tcc_exec *x, tcc_event *e)
+{
+    const copy *c = e->data;
+    if (move(x, e->op, c, false) == TCC_FAILED)
+        return TCC_FAILED;
+    --*c->left;
+    return TCC_NEXT;
+}
+
+static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
+{
+    tcc_exec *x = t->x;
+    tcc_warp *w = t->warp;
+    copy *c = start(t, in, lane, 2);
+    if (!c)
+        return TCC_FAILED;
+    if (w->bulk.open && w->bulk.lane != lane)
+        return TCC_WRONG(x, in->op, "two lanes of a warp start copies to global memory");
+    if (!w->bulk.open)
+        w->bulk.open = TCC_NEW(x->run->scratch, size_t);
+    w->bulk.lane = lane;
+    tcc_accessor by = {.actor = tcc_actor_copies(x->cta, t->id),
+                       .clock = (uint32_t)w->bulk.groups.len + 1,
+                       .after = &w->order,
+                       .async = true};
+    if (!tcc_smem_read(x, in->op, &by, c->address, c->map->box_bytes))
+        return TCC_FAILED;
+    c->left = w->bulk.open;
+    ++*c->left;
+    TCC_PUSH(x->run->scratch, &x->events, (tcc_event){end_store, in->op, c});
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_tma_store(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_outcome outcome = TCC_NEXT;
+    for (unsigned l = 0; l < TCC_WARP_LANES && outcome == TCC_NEXT; l++)
+        if (t->mask >> l & 1)
+            outcome = start_store(t, in, l);
+    return outcome;
+}
+
+/* Groups belong to a thread: lanes that started no copy have none to close or wait for. */
+tcc_outcome tcc_eval_nvvm_bulk_commit(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    tcc_warp *w = t->warp;
+    if (!w->bulk.open || !(t->mask >> w->bulk.lane & 1))
+        return TCC_NEXT;
+    TCC_PUSH(t->x->run->scratch, &w->bulk.groups, w->bulk.open);
+    w->bulk.open = NULL;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_bulk_wait(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_warp *w = t->warp;
+    size_t pending = (size_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    size_t n = w->bulk.groups.len > pending ? w->bulk.groups.len - pending : 0;
+    if (!(t->mask >> w->bulk.lane & 1))
+        return TCC_NEXT;
+    for (size_t i = 0; i < n; i++)
+        if (*w->bulk.groups.data[i])
+            return TCC_WAIT(t, in, "warp %u waits for its copies to global memory", t->id);
+    unsigned actor = tcc_actor_copies(t->x->cta, t->id);
+    if (w->order.seen[actor] < n)
+        w->order.seen[actor] = w->order.fenced[actor] = (uint32_t)n;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_prefetch_tensormap(tcc_thread *t, const tcc_inst *in)
+{
+    (void)t, (void)in;
+    return TCC_NEXT;
+}

@@ -1,0 +1,343 @@
+/* warp: what is neither a barrier, a bulk copy nor a product: registers, plain loads and stores.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "interp/machine.h"
+
+enum { MAX_VEC_BYTES = 1024 };
+
+tcc_accessor tcc_warp_accessor(const tcc_thread *t)
+{
+    return (tcc_accessor){.actor = t->id,
+                          .clock = t->warp->order.seen[t->id],
+                          .after = &t->warp->order};
+}
+
+bool tcc_converged(tcc_thread *t, const tcc_inst *in)
+{
+    if (t->mask == TCC_ALL_LANES)
+        return true;
+    TCC_WRONG(t->x, in->op, "%s in %d of a warp's 32 lanes", tcc_op_info_get(in->op->code)->name,
+              __builtin_popcount(t->mask));
+    return false;
+}
+
+static size_t count_of(const tcc_thread *t, uint32_t value)
+{
+    return t->x->program->values[value].count;
+}
+
+/* The same number in every lane. */
+static tcc_outcome give(tcc_thread *t, const tcc_inst *in, int64_t v)
+{
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        tcc_cells(t, in->results[0])[l].i = v;
+    return TCC_NEXT;
+}
+
+/* ---- vec ------------------------------------------------------------------------------- */
+
+/* A part of what a product may still write is so too. */
+static void inherit(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_reg *r = &t->regs[in->results[0]];
+    for (unsigned i = 0; i < in->op->n_operands; i++) {
+        const tcc_reg *from = &t->regs[in->operands[i]];
+        *r = i == 0 ? *from
+                    : (tcc_reg){.defined = r->defined > from->defined ? r->defined : from->defined,
+                                .product = r->product > from->product ? r->product : from->product,
+                                .by_product = r->by_product && from->by_product,
+                                .undefined = r->undefined || from->undefined};
+    }
+}
+
+tcc_outcome tcc_eval_vec_pack(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (unsigned i = 0; i < in->op->n_operands; i++) {
+        size_t n = count_of(t, in->operands[i]) * TCC_WARP_LANES;
+        memcpy(r, tcc_cells(t, in->operands[i]), n * sizeof *r);
+        r += n;
+    }
+    inherit(t, in);
+    return TCC_NEXT;
+}
+
+static tcc_outcome slice(tcc_thread *t, const tcc_inst *in)
+{
+    size_t offset = (size_t)tcc_attr_int(&in->op->attrs, "offset", 0) * TCC_WARP_LANES;
+    memcpy(tcc_cells(t, in->results[0]), tcc_cells(t, in->operands[0]) + offset,
+           count_of(t, in->results[0]) * TCC_WARP_LANES * sizeof(tcc_cell));
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_vec_slice(tcc_thread *t, const tcc_inst *in)
+{
+    inherit(t, in);
+    return slice(t, in);
+}
+
+tcc_outcome tcc_eval_vec_extract(tcc_thread *t, const tcc_inst *in)
+{
+    return slice(t, in);
+}
+
+tcc_outcome tcc_eval_vec_splat(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (size_t e = 0; e < count_of(t, in->results[0]); e++)
+        memcpy(r + e * TCC_WARP_LANES, tcc_cells(t, in->operands[0]), TCC_WARP_LANES * sizeof *r);
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_vec_undef(tcc_thread *t, const tcc_inst *in)
+{
+    t->regs[in->results[0]].undefined = true;
+    return TCC_NEXT;
+}
+
+/* A lane's elements as they lie in memory. */
+static int64_t to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes)
+{
+    tcc_scalar elem = t->x->program->values[value].type->elem;
+    size_t size = tcc_scalar_bits(elem) / 8, n = count_of(t, value);
+    for (size_t e = 0; e < n; e++) {
+        uint64_t bits = tcc_encode(tcc_cells(t, value)[e * TCC_WARP_LANES + lane], elem);
+        memcpy(bytes + e * size, &bits, size); /* little-endian, as the GPU */
+    }
+    return (int64_t)(n * size);
+}
+
+static void from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes)
+{
+    tcc_scalar elem = t->x->program->values[value].type->elem;
+    size_t size = tcc_scalar_bits(elem) / 8, n = count_of(t, value);
+    for (size_t e = 0; e < n; e++) {
+        uint64_t bits = 0;
+        memcpy(&bits, bytes + e * size, size);
+        tcc_cells(t, value)[e * TCC_WARP_LANES + lane] = tcc_decode(bits, elem);
+    }
+}
+
+/* Bytes of a value in one lane; -1, reported, when they are none or too many. */
+static int64_t byte_count(tcc_thread *t, const tcc_inst *in, uint32_t value)
+{
+    const tcc_type *type = t->x->program->values[value].type;
+    int64_t bits = tcc_type_count(type) * tcc_scalar_bits(type->elem);
+    if (tcc_scalar_bits(type->elem) % 8 == 0 && bits / 8 <= MAX_VEC_BYTES)
+        return bits / 8;
+    TCC_WRONG(t->x, in->op, "%lld elements of %s are no bytes", (long long)tcc_type_count(type),
+              tcc_scalar_name(type->elem));
+    return -1;
+}
+
+tcc_outcome tcc_eval_vec_bitcast(tcc_thread *t, const tcc_inst *in)
+{
+    uint8_t bytes[MAX_VEC_BYTES];
+    if (byte_count(t, in, in->operands[0]) < 0 || byte_count(t, in, in->results[0]) < 0)
+        return TCC_FAILED;
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        to_bytes(t, in->operands[0], l, bytes);
+        from_bytes(t, in->results[0], l, bytes);
+    }
+    return TCC_NEXT;
+}
+
+/* ---- who and where --------------------------------------------------------------------- */
+
+tcc_outcome tcc_eval_nvvm_tid(tcc_thread *t, const tcc_inst *in)
+{
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        tcc_cells(t, in->results[0])[l].i = t->id * TCC_WARP_LANES + l;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_ctaid(tcc_thread *t, const tcc_inst *in)
+{
+    return give(t, in, t->x->cta->id);
+}
+
+tcc_outcome tcc_eval_nvvm_smem_base(tcc_thread *t, const tcc_inst *in)
+{
+    return give(t, in, TCC_SMEM_BASE);
+}
+
+tcc_outcome tcc_eval_nvvm_uniform(tcc_thread *t, const tcc_inst *in)
+{
+    return tcc_converged(t, in) ? give(t, in, tcc_lane_int(t, in, 0, 0)) : TCC_FAILED;
+}
+
+tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
+{
+    unsigned lane = t->x->cta->elected;
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        tcc_cells(t, in->results[0])[l].i = l == lane;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cta *c = t->x->cta;
+    tcc_warp *w = t->warp;
+    int64_t count = tcc_attr_int(&in->op->attrs, "count", 0);
+    bool more = !strcmp(tcc_attr_str(&in->op->attrs, "action", ""), "inc");
+    int64_t need = (count - w->registers) * TCC_WARP_LANES;
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    if (more ? need < 0 : need > 0)
+        return TCC_WRONG(t->x, in->op, "setmaxnreg.%s to %lld from %lld registers",
+                         more ? "inc" : "dec", (long long)count, (long long)w->registers);
+    if (need > c->free_registers)
+        return TCC_WAIT(t, in, "warp %u waits for %lld registers, %lld are free", t->id,
+                        (long long)need, (long long)c->free_registers);
+    c->free_registers -= need;
+    w->registers = count;
+    return TCC_NEXT;
+}
+
+/* What the warp has done and seen up to here, the async proxy sees. Lanes that wrote and do not
+ * take part leave the warp's own writes out. */
+tcc_outcome tcc_eval_nvvm_fence_proxy_async(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    const tcc_cta *c = t->x->cta;
+    tcc_order *o = &t->warp->order;
+    uint32_t own = o->fenced[t->id];
+    bool complete = !(t->warp->wrote & ~t->mask);
+    memcpy(o->fenced, o->seen, c->n_actors * sizeof *o->seen);
+    if (complete) {
+        t->warp->wrote = 0;
+        o->seen[t->id]++; /* what comes later is not fenced */
+    } else {
+        o->fenced[t->id] = own;
+    }
+    return TCC_NEXT;
+}
+
+/* ---- shared memory --------------------------------------------------------------------- */
+
+tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_accessor by = tcc_warp_accessor(t);
+    int64_t n = byte_count(t, in, in->results[0]);
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        if (!(t->mask >> l & 1))
+            continue;
+        int64_t address = tcc_lane_int(t, in, 0, l);
+        const uint8_t *bytes = n < 0 ? NULL : tcc_smem_at(t->x, in->op, address, n, n);
+        if (!bytes || !tcc_smem_read(t->x, in->op, &by, address, n))
+            return TCC_FAILED;
+        from_bytes(t, in->results[0], l, bytes);
+    }
+    return TCC_NEXT;
+}
+
+static bool store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes, int64_t n)
+{
+    tcc_accessor by = tcc_warp_accessor(t);
+    uint8_t *to = tcc_smem_at(t->x, op, address, n, n);
+    if (!to || !tcc_smem_write(t->x, op, &by, address, n))
+        return false;
+    memcpy(to, bytes, (size_t)n);
+    return true;
+}
+
+tcc_outcome tcc_eval_nvvm_st_shared(tcc_thread *t, const tcc_inst *in)
+{
+    uint8_t bytes[MAX_VEC_BYTES];
+    if (byte_count(t, in, in->operands[1]) < 0)
+        return TCC_FAILED;
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        if (!(t->mask >> l & 1))
+            continue;
+        int64_t n = to_bytes(t, in->operands[1], l, bytes);
+        if (!store(t, in->op, tcc_lane_int(t, in, 0, l), bytes, n))
+            return TCC_FAILED;
+    }
+    t->warp->wrote |= t->mask;
+    return TCC_NEXT;
+}
+
+/* Lane l has elements l % 4 * 2 and the next of row l / 4 of each matrix. */
+tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
+{
+    enum { MATRICES = 4, ROWS = 8, LANES_PER_ROW = 4, ROW_BYTES = 16, WORD = 4 };
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    const tcc_cell *words = tcc_cells(t, in->operands[1]);
+    for (unsigned m = 0; m < MATRICES; m++)
+        for (unsigned r = 0; r < ROWS; r++) {
+            uint8_t row[ROW_BYTES];
+            for (unsigned q = 0; q < LANES_PER_ROW; q++) {
+                uint32_t word =
+                    (uint32_t)words[m * TCC_WARP_LANES + r * LANES_PER_ROW + q].i;
+                memcpy(row + (size_t)q * WORD, &word, WORD);
+            }
+            if (!store(t, in->op, tcc_lane_int(t, in, 0, m * ROWS + r), row, ROW_BYTES))
+                return TCC_FAILED;
+        }
+    t->warp->wrote |= t->mask;
+    return TCC_NEXT;
+}
+
+/* ---- global memory --------------------------------------------------------------------- */
+
+/* The first element that a lane accesses; -1, reported, when it may not. */
+static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, int64_t n)
+{
+    tcc_exec *x = t->x;
+    size_t index = (size_t)tcc_operand_int(t, in, 0);
+    const tcc_param *p = &x->run->params[index];
+    const char *name = tcc_op_info_get(in->op->code)->name;
+    int64_t size = tcc_scalar_bits(p->type->elem) / 8;
+    int64_t align = tcc_attr_int(&in->op->attrs, "align", size);
+    int64_t at = tcc_lane_int(t, in, 1, lane) + tcc_attr_int(&in->op->attrs, "disp", 0);
+    if (at < 0 || n > p->count || at > p->count - n)
+        TCC_WRONG(x, in->op, "%s: elements %lld to %lld are not in '%s', which has %lld", name,
+                  (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
+    else if (at * size % align || x->run->base_align[index] % align)
+        TCC_WRONG(x, in->op, "%s: element %lld of '%s' is not aligned to %lld bytes", name,
+                  (long long)at, p->name, (long long)align);
+    else
+        return at;
+    return -1;
+}
+
+tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 0)];
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    int64_t n = (int64_t)count_of(t, in->results[0]);
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        if (!(t->mask >> l & 1))
+            continue;
+        int64_t at = tcc_lane_int(t, in, 2, l) ? global_place(t, in, l, n) : 0;
+        if (at < 0)
+            return TCC_FAILED;
+        for (int64_t e = 0; e < n; e++)
+            r[e * TCC_WARP_LANES + l] = tcc_lane_int(t, in, 2, l)
+                                            ? tcc_param_load(p, at + e)
+                                            : tcc_decode(0, p->type->elem);
+    }
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 0)];
+    const tcc_cell *a = tcc_cells(t, in->operands[3]);
+    int64_t n = (int64_t)count_of(t, in->operands[3]);
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        if (!(t->mask >> l & 1) || !tcc_lane_int(t, in, 2, l))
+            continue;
+        int64_t at = global_place(t, in, l, n);
+        if (at < 0)
+            return TCC_FAILED;
+        for (int64_t e = 0; e < n; e++)
+            tcc_param_store(t->x->run, p, at + e, a[e * TCC_WARP_LANES + l]);
+    }
+    return TCC_NEXT;
+}

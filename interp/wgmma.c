@@ -1,0 +1,235 @@
+/* wgmma: warpgroup products. Each warp computes its 16 of the 64 rows when it issues one; what
+ * makes it asynchronous is kept beside: the shared memory that it reads and the registers that it
+ * writes belong to its group until the warp has waited for that.
+ *
+ * Matrix descriptors: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Matrix
+ * Descriptor Format" and "Strides". With chunks of 16 bytes and W bytes of swizzle, chunk c of row
+ * r (K-major: r along m or n, c along k; MN-major: r along k, c along m or n) lies at
+ *   K-major,  no swizzle   r % 8 * 16 + r / 8 * stride + c * leading
+ *   K-major,  swizzled     r % 8 * W  + r / 8 * stride + c * 16
+ *   MN-major, no swizzle   r % 8 * 16 + r / 8 * leading + c * stride
+ *   MN-major, swizzled     r % 8 * W  + r / 8 * stride + c % (W / 16) * 16 + c / (W / 16) * leading
+ * from the start address; then bits 4… of the address are exclusive-ored with bits 7….
+ *
+ * The warps of a warpgroup issue the same products, and waiting for a group waits for its part
+ * in all four: one of them may hand the stage back.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "interp/machine.h"
+
+enum { CHUNK_BYTES = 16, WARP_ROWS = 16, K = 16, MAX_N = 256, ELEM_BYTES = 2 };
+enum { PER_CHUNK = CHUNK_BYTES / ELEM_BYTES, UNIT_ROWS = 8 };
+
+typedef struct descriptor {
+    int64_t start, leading, stride, swizzle; /* bytes */
+    bool mn_major;
+} descriptor;
+
+static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, descriptor *d)
+{
+    static const int64_t swizzles[] = {0, 128, 64, 32};
+    const uint64_t used = UINT64_C(0xc00e3fff3fff3fff);
+    uint64_t u = (uint64_t)bits;
+    *d = (descriptor){.start = (int64_t)(u & 0x3fff) * CHUNK_BYTES,
+                      .leading = (int64_t)(u >> 16 & 0x3fff) * CHUNK_BYTES,
+                      .stride = (int64_t)(u >> 32 & 0x3fff) * CHUNK_BYTES,
+                      .swizzle = swizzles[u >> 62],
+                      .mn_major = mn_major};
+    if (u & ~used)
+        TCC_WRONG(x, op, "matrix descriptor %#llx has reserved bits", (unsigned long long)u);
+    else if (u >> 49 & 7)
+        TCC_WRONG(x, op, "matrix descriptor %#llx has a base offset", (unsigned long long)u);
+    else
+        return true;
+    return false;
+}
+
+static int64_t chunk_address(const descriptor *d, int64_t row, int64_t chunk)
+{
+    int64_t width = d->swizzle ? d->swizzle : CHUNK_BYTES;
+    int64_t a = d->start + row % UNIT_ROWS * width, unit = row / UNIT_ROWS;
+    if (!d->swizzle)
+        return a + (d->mn_major ? unit * d->leading + chunk * d->stride
+                                : unit * d->stride + chunk * d->leading);
+    a += unit * d->stride;
+    if (d->mn_major)
+        a += chunk % (width / CHUNK_BYTES) * CHUNK_BYTES + chunk / (width / CHUNK_BYTES) * d->leading;
+    else
+        a += chunk * CHUNK_BYTES;
+    return a ^ (a >> 3 & (d->swizzle - CHUNK_BYTES));
+}
+
+/* Reads rows `first` … `first + n` along m or n and all K of an operand into out[row * K + k]. */
+static bool read_operand(tcc_thread *t, const tcc_inst *in, const descriptor *d, int64_t first,
+                         int64_t n, tcc_scalar elem, double *out)
+{
+    tcc_exec *x = t->x;
+    const tcc_accessor by = {.actor = tcc_actor_products(x->cta, t->id),
+                             .clock = t->committed + 1,
+                             .after = &t->warp->order,
+                             .async = true};
+    int64_t rows = d->mn_major ? K : n, chunks = (d->mn_major ? n : K) / PER_CHUNK;
+    int64_t first_row = d->mn_major ? 0 : first, first_chunk = d->mn_major ? first / PER_CHUNK : 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < chunks; c++) {
+            int64_t address = chunk_address(d, first_row + r, first_chunk + c);
+            const uint8_t *bytes = tcc_smem_at(x, in->op, address, CHUNK_BYTES, CHUNK_BYTES);
+            if (!bytes || !tcc_smem_read(x, in->op, &by, address, CHUNK_BYTES))
+                return false;
+            for (int64_t e = 0; e < PER_CHUNK; e++) {
+                uint16_t bits;
+                memcpy(&bits, bytes + e * ELEM_BYTES, ELEM_BYTES);
+                int64_t mn = d->mn_major ? c * PER_CHUNK + e : r;
+                int64_t k = d->mn_major ? r : c * PER_CHUNK + e;
+                out[mn * K + k] = tcc_decode(bits, elem).f;
+            }
+        }
+    return true;
+}
+
+static double dot(const double *a, const double *b)
+{
+    double sum = 0;
+    for (int k = 0; k < K; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
+/* Lane l holds, for each 8 columns j, half h and neighbour e, row l / 4 + 8 h, column 8 j +
+ * l % 4 * 2 + e in element j * 4 + h * 2 + e (PTX ISA, "Register Fragments for wgmma"). */
+static void multiply(tcc_thread *t, const tcc_inst *in, const double *a, const double *b, int64_t n,
+                     bool add)
+{
+    const tcc_cell *acc = tcc_cells(t, in->operands[0]);
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (int64_t e = 0; e < n / 2; e++)
+        for (int l = 0; l < TCC_WARP_LANES; l++) {
+            int64_t row = l / 4 + 8 * (e / 2 % 2), col = e / 4 * 8 + l % 4 * 2 + e % 2;
+            size_t i = (size_t)(e * TCC_WARP_LANES + l);
+            double sum = dot(a + row * K, b + col * K) + (add ? acc[i].f : 0);
+            r[i].f = tcc_round_float(sum, TCC_f32);
+        }
+}
+
+/* ---- what goes around a product -------------------------------------------------------- */
+
+/* Whether a value, an address or a predicate, is the same in all lanes. */
+static bool is_uniform(tcc_thread *t, const tcc_inst *in, unsigned operand)
+{
+    for (unsigned l = 1; l < TCC_WARP_LANES; l++)
+        if (tcc_lane_int(t, in, operand, l) != tcc_lane_int(t, in, operand, 0)) {
+            TCC_WRONG(t->x, in->op, "lanes of warp %u give different %s", t->id,
+                      operand == 3 ? "scale_d" : "descriptors");
+            return false;
+        }
+    return true;
+}
+
+/* The four warps issue the same instruction. */
+static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cta *c = t->x->cta;
+    tcc_warpgroup *g = &c->groups[t->id / TCC_WARPGROUP_WARPS];
+    tcc_product_record mine = {in->op, tcc_lane_int(t, in, 1, 0), tcc_lane_int(t, in, 2, 0),
+                               tcc_lane_int(t, in, 3, 0)};
+    if (t->warp->issued++ == g->products.len) {
+        TCC_PUSH(t->x->run->scratch, &g->products, mine);
+        return true;
+    }
+    const tcc_product_record *other = &g->products.data[t->warp->issued - 1];
+    if (other->op == mine.op && other->a == mine.a && other->b == mine.b &&
+        other->scale_d == mine.scale_d)
+        return true;
+    TCC_WRONG(t->x, in->op, "warp %u issues another product than its warpgroup", t->id);
+    return false;
+}
+
+/* Accumulators that anything but a product wrote must have been fenced since. */
+static bool registers_fenced(tcc_thread *t, const tcc_inst *in, bool add)
+{
+    const tcc_reg *acc = &t->regs[in->operands[0]];
+    uint64_t fence = t->warp->fenced_registers;
+    if (add && acc->undefined)
+        TCC_WRONG(t->x, in->op, "nvvm.wgmma adds to registers that were never written");
+    else if (!fence || (!acc->by_product && !acc->undefined && acc->defined > fence))
+        TCC_WRONG(t->x, in->op, "no wgmma.fence since the accumulators were written");
+    else
+        return true;
+    return false;
+}
+
+tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_exec *x = t->x;
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    for (unsigned o = 1; o < 4; o++)
+        if (!tcc_readable(t, in, o) || !is_uniform(t, in, o))
+            return TCC_FAILED;
+    const tcc_attrs *attrs = &in->op->attrs;
+    int64_t n = tcc_attr_int(attrs, "n", 8);
+    bool add = tcc_lane_int(t, in, 3, 0);
+    const char *type = tcc_attr_str(attrs, "type", "f16");
+    tcc_scalar elem;
+    descriptor da, db;
+    double a[WARP_ROWS * K], b[MAX_N * K];
+    if (!tcc_scalar_find(type, strlen(type), &elem) || n > MAX_N)
+        return TCC_WRONG(x, in->op, "no product of %s with n = %lld", type, (long long)n);
+    if (!decode(x, in->op, tcc_lane_int(t, in, 1, 0), tcc_attr_int(attrs, "trans_a", 0), &da) ||
+        !decode(x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
+        !registers_fenced(t, in, add) || !same_in_all_warps(t, in))
+        return TCC_FAILED;
+    int64_t first_row = t->id % TCC_WARPGROUP_WARPS * WARP_ROWS;
+    if (!read_operand(t, in, &da, first_row, WARP_ROWS, elem, a) ||
+        !read_operand(t, in, &db, 0, n, elem, b))
+        return TCC_FAILED;
+    multiply(t, in, a, b, n, add);
+    t->warp->open_group = true;
+    t->regs[in->results[0]] =
+        (tcc_reg){.defined = t->steps, .product = t->committed + 1, .by_product = true};
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_wgmma_fence(tcc_thread *t, const tcc_inst *in)
+{
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    t->warp->fenced_registers = t->steps;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_wgmma_commit(tcc_thread *t, const tcc_inst *in)
+{
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    t->committed++;
+    t->warp->open_group = false;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_wgmma_wait(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_exec *x = t->x;
+    tcc_cta *c = x->cta;
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    uint32_t pending = (uint32_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    uint32_t ended = t->committed > pending ? t->committed - pending : 0;
+    unsigned first = t->id / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
+    for (unsigned w = first; w < first + TCC_WARPGROUP_WARPS && w < c->n_warps; w++)
+        if (x->threads.data[w]->committed < ended)
+            return TCC_WAIT(t, in, "warp %u waits for products that warp %u has not issued", t->id,
+                            w);
+    unsigned actor = tcc_actor_products(c, t->id);
+    if (t->waited < ended)
+        t->waited = ended;
+    if (t->warp->order.seen[actor] < t->waited)
+        t->warp->order.seen[actor] = t->warp->order.fenced[actor] = t->waited;
+    tcc_copy_values(t, in->results, in->operands, in->op->n_results, t->mask);
+    for (unsigned i = 0; i < in->op->n_results; i++)
+        if (t->regs[in->results[i]].product <= t->waited)
+            t->regs[in->results[i]].product = 0;
+    return TCC_NEXT;
+}

@@ -73,10 +73,16 @@ static tcc_status read_tile(choice *ch)
                       name);
             return TCC_ERR_UNSUPPORTED;
         }
-        if (size < dims[d].step || size % dims[d].step || size > dims[d].max)
-            return REFUSE(ch, "tile", "tile %s %lld: need a multiple of %lld (%s) up to %lld", name,
-                          (long long)size, (long long)dims[d].step, dims[d].why,
-                          (long long)dims[d].max);
+        if (size < dims[d].step || size % dims[d].step || size > dims[d].max) {
+            tcc_status status = REFUSE(
+                ch, "tile", "tile %s %lld: need a multiple of %lld (%s) up to %lld", name,
+                (long long)size, (long long)dims[d].step, dims[d].why, (long long)dims[d].max);
+            if (d == 0 && *ch->c.axes[1])
+                tcc_note(ch->ctx->diag, ch->f->loc,
+                         "'%s' runs along the rows because '%s' comes last in the output", name,
+                         ch->c.axes[1]);
+            return status;
+        }
         *dims[d].size = size;
         *dims[d].given = true;
     }

@@ -51,6 +51,31 @@ static tcc_attr output_order(const tcc_func *f, const tcc_op *sum)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, t->rank}};
 }
 
+/* Whether the schedule names a tile size for this index. */
+static bool is_tiled(const tcc_func *f, const char *index)
+{
+    tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
+    for (size_t i = 0; i + 1 < tile.list.n; i += 2)
+        if (!strcmp(tile.list.items[i].s, index))
+            return true;
+    return false;
+}
+
+/* The innermost output index that A has and B has not, or, with either, that just one of them
+ * has; one with a tile size of its own comes before all others. NULL when there is none. */
+static const char *innermost(const tcc_func *f, const tcc_contraction *c, tcc_attr order,
+                             bool either)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < order.list.n; i++) {
+        const char *x = order.list.items[i].s;
+        bool in_a = tcc_map_position(c->a, x) >= 0, in_b = tcc_map_position(c->b, x) >= 0;
+        if (in_a != in_b && (in_a || either) && !(found && is_tiled(f, found) && !is_tiled(f, x)))
+            found = x;
+    }
+    return found;
+}
+
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
 {
     *out = (tcc_contraction){0};
@@ -74,26 +99,14 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
         return false;
     out->k_extent = extent_in(out->a, out->k);
 
-    /* n is the innermost output index that only one operand has; that operand is B. */
     tcc_attr order = output_order(f, out->sum);
-    const char *m = NULL, *n = NULL;
-    for (size_t i = order.list.n; i-- && !n;) {
-        const char *x = order.list.items[i].s;
-        bool in_a = tcc_map_position(out->a, x) >= 0, in_b = tcc_map_position(out->b, x) >= 0;
-        if (in_a == in_b)
-            continue;
-        n = x;
-        if (in_a) {
-            tcc_op *swap = out->a;
-            out->a = out->b;
-            out->b = swap;
-        }
+    const char *n = innermost(f, out, order, true);
+    if (n && tcc_map_position(out->b, n) < 0) { /* whoever has n is B */
+        tcc_op *swap = out->a;
+        out->a = out->b;
+        out->b = swap;
     }
-    for (size_t i = order.list.n; i-- && !m;) {
-        const char *x = order.list.items[i].s;
-        if (tcc_map_position(out->a, x) >= 0 && tcc_map_position(out->b, x) < 0)
-            m = x;
-    }
+    const char *m = innermost(f, out, order, false);
     out->axes[0] = m ? m : "";
     out->extents[0] = m ? extent_in(out->a, m) : (tcc_dim){NULL, 1};
     out->axes[1] = n ? n : "";

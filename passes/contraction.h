@@ -10,7 +10,7 @@ enum { TCC_MAX_AXES = 16 };
 
 /* C[axes] = sum over k of A[…] * B[…]. Index names are interned, extents are the dimensions of
  * the tensors. Axis 0 is m, which only A has, and axis 1 is n, which only B has: the two that
- * lie innermost in the output, so that n is its fastest. Every further free index is an axis of
+ * lie innermost in the output, so that n is its fastest, unless the schedule tiles others. Every further free index is an axis of
  * its own that takes one value in a CTA. Where A or B has no index of its own the axis has name
  * "" and extent 1. */
 typedef struct tcc_contraction {

@@ -19,14 +19,14 @@ static bool is_ident(char c)
     return is_ident_start(c) || is_digit(c) || c == '.';
 }
 
-static bool is_special_float(const char *s, size_t n)
+bool tcc_is_float_word(const char *s, size_t n)
 {
     return n == 3 && (!memcmp(s, "inf", 3) || !memcmp(s, "nan", 3));
 }
 
 bool tcc_is_ident(const char *s, size_t n)
 {
-    if (!n || !is_ident_start(*s) || is_special_float(s, n))
+    if (!n || !is_ident_start(*s))
         return false;
     for (size_t i = 1; i < n; i++)
         if (!is_ident(s[i]))
@@ -147,15 +147,13 @@ tcc_token tcc_lex(tcc_lexer *l)
         return take(l, t, TOK_END, 0, 0);
     char c = *l->p, c1 = peek(l, 1);
     size_t n;
-    if (is_ident_start(c)) {
-        n = ident_length(l, 1);
-        return take(l, t, is_special_float(l->p, n) ? TOK_FLOAT : TOK_IDENT, 0, n);
-    }
+    if (is_ident_start(c))
+        return take(l, t, TOK_IDENT, 0, ident_length(l, 1));
     if (is_digit(c) || (c == '-' && is_digit(c1))) {
         int kind = number(l, &n);
         return take(l, t, kind, 0, n);
     }
-    if (c == '-' && is_special_float(l->p + 1, ident_length(l, 1) - 1))
+    if (c == '-' && tcc_is_float_word(l->p + 1, ident_length(l, 1) - 1))
         return take(l, t, TOK_FLOAT, 0, 4);
     if ((c == '%' && is_ident(c1)) || (c == '@' && is_ident_start(c1)))
         return take(l, t, c == '%' ? TOK_VALUE : TOK_SYMBOL, 1, ident_length(l, 1));

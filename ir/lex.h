@@ -12,11 +12,11 @@
 enum tcc_tok {
     TOK_END = 256,
     TOK_BAD,    /* what is no token; it was reported */
-    TOK_IDENT,  /* letters, digits, _ and ., not starting with a digit */
+    TOK_IDENT,  /* letters, digits, _ and ., beginning with a letter or _ */
     TOK_VALUE,  /* %name or %0; the text is without the % */
     TOK_SYMBOL, /* @name, without the @ */
     TOK_INT,    /* -12 or 0x1f */
-    TOK_FLOAT,  /* 1.5, -1e9, 0x1p-3, inf, -inf, nan */
+    TOK_FLOAT,  /* 1.5, -1e9, 0x1p-3, -inf, -nan */
     TOK_STRING, /* the text is between the quotes, escapes and all */
 };
 
@@ -43,5 +43,7 @@ tcc_token tcc_lex(tcc_lexer *l);
 
 /* Whether n bytes of s read back as one TOK_IDENT. */
 bool tcc_is_ident(const char *s, size_t n);
+/* Whether they are inf or nan, which are floats as the value of an attribute. */
+bool tcc_is_float_word(const char *s, size_t n);
 
 #endif

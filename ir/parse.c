@@ -245,6 +245,8 @@ static bool read_string(parser *p, const char **out)
 static bool parse_attr(parser *p, tcc_attr *out, unsigned depth)
 {
     tcc_token t = p->tok;
+    if (t.kind == TOK_IDENT && tcc_is_float_word(t.text, t.n))
+        t.kind = TOK_FLOAT;
     switch (t.kind) {
     case TOK_INT: out->kind = TCC_ATTR_INT; return read_int(p, &out->i);
     case TOK_FLOAT:

@@ -64,7 +64,8 @@ static void name_block(printer *p, const tcc_block *b)
 
 static void print_string(tcc_str *out, const char *s)
 {
-    if (tcc_is_ident(s, strlen(s)) && !strchr(s, '.')) {
+    size_t n = strlen(s);
+    if (tcc_is_ident(s, n) && !tcc_is_float_word(s, n) && !strchr(s, '.')) {
         tcc_str_puts(out, s);
         return;
     }

@@ -1,13 +1,12 @@
 """Runs the commands of Markdown files and compares what they print: commands.py [--gpu] FILE... DIR
 
-A block that begins with a comment of a file's name is that file. In a block marked `console` a
-line `$ command` is run by sh in DIR, and the lines up to the next one are its output, errors
-included. Blocks marked `console gpu` are run with --gpu only.
+A block marked with a language and a path becomes the file of that name in DIR. In a block marked
+`console` a line `$ command` is run by sh in DIR, and the lines up to the next one are its output,
+errors included. Blocks marked `console gpu` are run with --gpu only.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import os
-import re
 import subprocess
 import sys
 
@@ -15,9 +14,9 @@ import snippets
 
 
 def write_file(block):
-    name = re.match(r"(?://|/\*|#) ([\w-]+\.\w+)(:|$)", block.lines[0]) if block.lines else None
-    if name:
-        with open(name[1], "w", encoding="utf-8") as file:
+    words = block.info.split()
+    if len(words) == 2 and "." in words[1]:
+        with open(os.path.basename(words[1]), "w", encoding="utf-8") as file:
             file.write("\n".join(block.lines) + "\n")
 
 

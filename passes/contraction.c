@@ -61,19 +61,28 @@ static bool is_tiled(const tcc_func *f, const char *index)
     return false;
 }
 
-/* The innermost output index that A has and B has not, or, with either, that just one of them
- * has; one with a tile size of its own comes before all others. NULL when there is none. */
-static const char *innermost(const tcc_func *f, const tcc_contraction *c, tcc_attr order,
-                             bool either)
+/* The innermost output index that `own` has and `other` has not; one that the schedule tiles comes
+ * before all others. NULL when there is none. */
+static const char *own_index(const tcc_func *f, tcc_attr order, const tcc_op *own,
+                             const tcc_op *other)
 {
     const char *found = NULL;
     for (size_t i = 0; i < order.list.n; i++) {
         const char *x = order.list.items[i].s;
-        bool in_a = tcc_map_position(c->a, x) >= 0, in_b = tcc_map_position(c->b, x) >= 0;
-        if (in_a != in_b && (in_a || either) && !(found && is_tiled(f, found) && !is_tiled(f, x)))
+        if (tcc_map_position(own, x) >= 0 && tcc_map_position(other, x) < 0 &&
+            !(found && is_tiled(f, found) && !is_tiled(f, x)))
             found = x;
     }
     return found;
+}
+
+/* Place of an index in the output, -1 for no index. */
+static int place_in(tcc_attr order, const char *x)
+{
+    for (size_t i = 0; x && i < order.list.n; i++)
+        if (!strcmp(order.list.items[i].s, x))
+            return (int)i;
+    return -1;
 }
 
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
@@ -100,13 +109,15 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
     out->k_extent = extent_in(out->a, out->k);
 
     tcc_attr order = output_order(f, out->sum);
-    const char *n = innermost(f, out, order, true);
-    if (n && tcc_map_position(out->b, n) < 0) { /* whoever has n is B */
-        tcc_op *swap = out->a;
+    const char *m = own_index(f, order, out->a, out->b), *n = own_index(f, order, out->b, out->a);
+    if (place_in(order, m) > place_in(order, n)) { /* n lies inside m, and B has it */
+        tcc_op *a = out->a;
+        const char *x = m;
         out->a = out->b;
-        out->b = swap;
+        out->b = a;
+        m = n;
+        n = x;
     }
-    const char *m = innermost(f, out, order, false);
     out->axes[0] = m ? m : "";
     out->extents[0] = m ? extent_in(out->a, m) : (tcc_dim){NULL, 1};
     out->axes[1] = n ? n : "";

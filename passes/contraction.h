@@ -9,10 +9,10 @@
 enum { TCC_MAX_AXES = 16 };
 
 /* C[axes] = sum over k of A[…] * B[…]. Index names are interned, extents are the dimensions of
- * the tensors. Axis 0 is m, which only A has, and axis 1 is n, which only B has: the two that
- * lie innermost in the output, so that n is its fastest, unless the schedule tiles others. Every further free index is an axis of
- * its own that takes one value in a CTA. Where A or B has no index of its own the axis has name
- * "" and extent 1. */
+ * the tensors. Axis 0 is m, which only A has, and axis 1 is n, which only B has: of each operand's
+ * own indices the one that lies innermost in the output, or that the schedule tiles, with n inside
+ * m. Every further free index is an axis of its own that takes one value in a CTA. Where A or B
+ * has no index of its own the axis has name "" and extent 1. */
 typedef struct tcc_contraction {
     tcc_op *sum;
     tcc_op *a, *b; /* tensor.read */

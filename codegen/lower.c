@@ -89,16 +89,17 @@ const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *fr
 
 /* ---- line tables ----------------------------------------------------------------------- */
 
-/* Directives only: any fuller kind makes ptxas give up optimising (.target debug). */
+/* A fuller kind of line table would make ptxas give up optimising (.target debug). */
 static void begin_lines(tcc_lower *l, const char *file)
 {
-    LLVMMetadataRef one = LLVMValueAsMetadata(tcc_lower_i32(l, LLVMDebugMetadataVersion()));
-    LLVMAddModuleFlag(l->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, one);
+    enum { DIRECTIVES_ONLY = 3 /* llvm::DICompileUnit::DebugDirectivesOnly */ };
+    LLVMMetadataRef version = LLVMValueAsMetadata(tcc_lower_i32(l, LLVMDebugMetadataVersion()));
+    LLVMAddModuleFlag(l->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, version);
     l->lines = LLVMCreateDIBuilder(l->module);
     l->line_file = LLVMDIBuilderCreateFile(l->lines, file, strlen(file), "", 0);
     LLVMDIBuilderCreateCompileUnit(l->lines, LLVMDWARFSourceLanguageC11, l->line_file, "tcc", 3,
-                                   true, "", 0, 0, "", 0, (LLVMDWARFEmissionKind)3, 0, false, false,
-                                   "", 0, "", 0);
+                                   true, "", 0, 0, "", 0, (LLVMDWARFEmissionKind)DIRECTIVES_ONLY, 0,
+                                   false, false, "", 0, "", 0);
 }
 
 static void begin_func_lines(tcc_lower *l, const tcc_func *func)

@@ -118,7 +118,7 @@ static LLVMValueRef math(tcc_lower *l, tcc_opcode code, tcc_scalar elem, unsigne
 {
     if (!is_float(elem))
         return NULL;
-    LLVMValueRef wide[MAX_ARGS];
+    LLVMValueRef wide[MAX_ARGS] = {NULL};
     for (unsigned i = 0; i < n; i++)
         wide[i] = cast(l, args[i], elem, TCC_f32);
     LLVMValueRef r = l->target->math(l, code, wide);
@@ -166,7 +166,7 @@ bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op)
     unsigned n = tcc_lower_count(op->results[0].type);
     LLVMValueRef *elems = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n);
     for (unsigned i = 0; i < n; i++) {
-        LLVMValueRef args[MAX_ARGS];
+        LLVMValueRef args[MAX_ARGS] = {NULL};
         for (unsigned k = 0; k < op->n_operands; k++)
             args[k] = operands[k][i];
         elems[i] = lower_elem(l, op, args);

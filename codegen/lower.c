@@ -97,9 +97,9 @@ static void begin_lines(tcc_lower *l, const char *file)
     LLVMAddModuleFlag(l->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, version);
     l->lines = LLVMCreateDIBuilder(l->module);
     l->line_file = LLVMDIBuilderCreateFile(l->lines, file, strlen(file), "", 0);
+    LLVMDWARFEmissionKind kind = (LLVMDWARFEmissionKind)DIRECTIVES_ONLY; /* NOLINT: not in LLVM-C */
     LLVMDIBuilderCreateCompileUnit(l->lines, LLVMDWARFSourceLanguageC11, l->line_file, "tcc", 3,
-                                   true, "", 0, 0, "", 0, (LLVMDWARFEmissionKind)DIRECTIVES_ONLY, 0,
-                                   false, false, "", 0, "", 0);
+                                   true, "", 0, 0, "", 0, kind, 0, false, false, "", 0, "", 0);
 }
 
 static void begin_func_lines(tcc_lower *l, const tcc_func *func)

@@ -94,13 +94,12 @@ static ref output(tcc_ptx *p, char letter, LLVMValueRef value)
     return (ref){(unsigned)p->outs.len - 1, true};
 }
 
-/* Binds an operand's argument; NULL for OUT, which takes none. */
 static void bind(tcc_ptx *p, bound *b, const tcc_ptx_operand_info *info, const tcc_ptx_arg *arg)
 {
-    b->text = arg ? arg->text : NULL;
+    b->text = arg->text;
     if (info->dir == TCC_PTX_TEXT)
         return;
-    b->n = info->list || (arg && arg->chained) ? arg->n : 1;
+    b->n = info->list || arg->chained ? arg->n : 1;
     b->refs = TCC_NEW_ARRAY(p->arena, ref, b->n);
     for (unsigned i = 0; i < b->n; i++)
         if (info->dir == TCC_PTX_OUT)
@@ -115,6 +114,7 @@ static void bind(tcc_ptx *p, bound *b, const tcc_ptx_operand_info *info, const t
 
 unsigned tcc_ptx_add(tcc_ptx *p, const tcc_ptx_info *info, const void *args)
 {
+    static const tcc_ptx_arg none;
     const tcc_ptx_arg *arg = args;
     unsigned first = (unsigned)p->outs.len;
     tcc_ptx_row row = {.info = info};
@@ -127,11 +127,10 @@ unsigned tcc_ptx_add(tcc_ptx *p, const tcc_ptx_info *info, const void *args)
         row.guard = input(p, "b", guard);
     }
     for (unsigned i = 0; info->operands[i].name; i++) {
-        bool takes_arg = info->operands[i].dir != TCC_PTX_OUT;
-        bind(p, &row.operands[i], &info->operands[i], takes_arg ? arg : NULL);
-        if (takes_arg && arg->chained)
-            first = arg->first;
-        arg += takes_arg;
+        const tcc_ptx_arg *given = info->operands[i].dir == TCC_PTX_OUT ? &none : arg++;
+        bind(p, &row.operands[i], &info->operands[i], given);
+        if (given->chained)
+            first = given->first;
     }
     TCC_PUSH(p->arena, &p->rows, row);
     return first;
@@ -139,7 +138,7 @@ unsigned tcc_ptx_add(tcc_ptx *p, const tcc_ptx_info *info, const void *args)
 
 /* ---- the asm string -------------------------------------------------------------------- */
 
-enum { REF_BYTES = 12 }; /* "${4294967295}" less the dollar that the row's text pays for */
+enum { REF_BYTES = 14 }; /* "${4294967295}" and a comma */
 
 static size_t text_bound(const tcc_ptx *p)
 {
@@ -148,17 +147,10 @@ static size_t text_bound(const tcc_ptx *p)
         const tcc_ptx_row *row = &p->rows.data[r];
         n += strlen(row->info->text) + REF_BYTES + 4;
         for (unsigned i = 0; row->info->operands[i].name; i++)
-            n += row->operands[i].n * (REF_BYTES + 2) + REF_BYTES +
+            n += row->operands[i].n * REF_BYTES + REF_BYTES +
                  (row->operands[i].text ? strlen(row->operands[i].text) : 0);
     }
     return n;
-}
-
-static char *put(char *out, const char *text)
-{
-    size_t n = strlen(text);
-    memcpy(out, text, n);
-    return out + n;
 }
 
 static char *put_number(char *out, unsigned v)
@@ -176,9 +168,9 @@ static char *put_number(char *out, unsigned v)
 /* LLVM numbers the outputs first, then the inputs; a tied input has its output's number. */
 static char *put_ref(char *out, const tcc_ptx *p, ref r)
 {
-    out = put(out, "${");
+    out = stpcpy(out, "${");
     out = put_number(out, r.out ? r.index : (unsigned)p->outs.len + r.index);
-    return put(out, "}");
+    return stpcpy(out, "}");
 }
 
 /* Writes the operand that a placeholder names: ${name} or ${#name}. */
@@ -195,7 +187,7 @@ static char *put_operand(char *out, const tcc_ptx *p, const tcc_ptx_row *row, co
     if (count)
         return put_number(out, b->n);
     if (b->text)
-        return put(out, b->text);
+        return stpcpy(out, b->text);
     for (unsigned k = 0; k < b->n; k++) {
         if (k)
             *out++ = ',';
@@ -254,7 +246,7 @@ static char *constraints(const tcc_ptx *p, size_t *len)
             *out++ = ',';
         }
     if (p->effects & MEMORY)
-        out = put(out, "~{memory},");
+        out = stpcpy(out, "~{memory},");
     *len = out > text ? (size_t)(out - text) - 1 : 0;
     return text;
 }

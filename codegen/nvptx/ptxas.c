@@ -35,19 +35,40 @@ static bool begins_with(const char *text, const char *prefix)
     return !strncmp(text, prefix, strlen(prefix));
 }
 
+/* Reads a number at *p, after blanks and `prefix`, and moves *p behind it. */
+static bool read_number(const char **p, const char *prefix, unsigned *out)
+{
+    const char *start = *p + strspn(*p, " \t");
+    if (!begins_with(start, prefix))
+        return false;
+    char *end;
+    start += strlen(prefix);
+    *out = (unsigned)strtoul(start, &end, 10);
+    *p = end;
+    return end != start;
+}
+
+static bool read_loc(const char *p, tcc_loc *loc)
+{
+    unsigned file, line, column;
+    if (!read_number(&p, ".loc", &file) || !read_number(&p, "", &line) ||
+        !read_number(&p, "", &column) || !line)
+        return false;
+    *loc = (tcc_loc){line, column ? column : 1};
+    return true;
+}
+
 /* Where the instruction at `at` comes from: the last .loc before it in its function, else the
  * first after it. */
 static tcc_loc loc_at(const char *ptx, const char *at)
 {
     tcc_loc loc = {0, 0};
     for (const char *p = ptx; p; p = next_line(p)) {
-        unsigned line, column;
         if (begins_with(p, entry) && p <= at)
             loc = (tcc_loc){0, 0};
         else if (p >= at && loc.line)
             break;
-        else if (sscanf(p, " .loc %*u %u %u", &line, &column) == 2 && line)
-            loc = (tcc_loc){line, column ? column : 1};
+        read_loc(p, &loc);
     }
     return loc;
 }
@@ -76,7 +97,7 @@ static tcc_loc loc_of_message(const char *ptx, const char *message)
     static const char *const instructions[] = {"wgmma.mma_async", "setmaxnreg"};
     unsigned line;
     const char *at = strstr(message, " line "); /* "at line 9", "around line 9" */
-    if (at && sscanf(at, " line %u", &line) == 1)
+    if (at && read_number(&at, "line", &line))
         return loc_at_line(ptx, line);
     const char *name = strstr(message, "function '");
     name = name ? name + 10 : message;
@@ -100,50 +121,51 @@ typedef struct report {
 /* "0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads" */
 static void read_properties(report *r, const char *line)
 {
-    unsigned stores, loads;
-    if (r->kernel &&
-        sscanf(line, " %*u bytes stack frame, %u bytes spill stores, %u bytes spill loads",
-               &stores, &loads) == 2 &&
-        stores + loads > 0)
+    unsigned frame, stores, loads;
+    if (r->kernel && read_number(&line, "", &frame) &&
+        read_number(&line, "bytes stack frame,", &stores) &&
+        read_number(&line, "bytes spill stores,", &loads) && stores + loads > 0)
         tcc_warn(r->diag, loc_at(r->ptx, entry_of(r->ptx, r->kernel, (size_t)r->kernel_len)),
                  "kernel '%.*s' spills registers: %u bytes of stores, %u bytes of loads",
                  r->kernel_len, r->kernel, stores, loads);
 }
 
-/* "ptxas info    : MESSAGE" or "ptxas FILE, line 9; error   : MESSAGE". */
+/* "ptxas info    : MESSAGE" or "ptxas FILE, line 9; error   : MESSAGE", with "(C7514) " before some
+ * messages. */
 static void read_line(report *r, const char *line)
 {
     static const char properties[] = "Function properties for ";
     static const char loss[] = "Potential Performance Loss: ";
-    char severity[16], code[17] = "";
-    unsigned at = 0;
-    int skip = 0, skip_code = 0;
     if (!begins_with(line, "ptxas ")) {
         read_properties(r, line);
         return;
     }
-    const char *place = strstr(line, ", line ");
-    if (place && sscanf(place, ", line %u; %15[a-z] : %n", &at, severity, &skip) == 2 && skip)
-        line = place + skip;
-    else if (sscanf(line, "ptxas %15[a-z] : %n", severity, &skip) == 1 && skip)
-        line += skip;
-    else
+    unsigned at = 0, code = 0;
+    const char *severity = line + strlen("ptxas "), *place = strstr(line, " line ");
+    if (place && place[-1] == ',' && read_number(&place, "line", &at))
+        severity = place + strspn(place, "; ");
+    line = strchr(severity, ':');
+    if (!line)
         return;
+    line += strspn(line, ": ");
     tcc_loc loc = at ? loc_at_line(r->ptx, at) : loc_of_message(r->ptx, line);
-    if (sscanf(line, "(%15[C0-9]) %n", code + 1, &skip_code) == 1 && skip_code) {
-        code[0] = ' ';
-        line += skip_code;
-    }
+    if (read_number(&line, "(C", &code))
+        line += strspn(line, ") ");
     line += begins_with(line, loss) ? sizeof loss - 1 : 0;
-    bool info = !strcmp(severity, "info");
-    if (info && begins_with(line, properties)) {
+    char prefix[24] = "ptxas";
+    if (code)
+        snprintf(prefix, sizeof prefix, "ptxas C%u", code);
+
+    bool is_info = begins_with(severity, "info"), is_warning = begins_with(severity, "warning");
+    bool is_last = begins_with(line, "Ptx assembly aborted due to errors");
+    if (is_info && begins_with(line, properties)) {
         r->kernel = line + sizeof properties - 1;
         r->kernel_len = (int)strlen(r->kernel);
-    } else if (info ? code[0] != '\0' : !strcmp(severity, "warning")) {
-        tcc_warn(r->diag, loc, "ptxas%s: %s", code, line);
-    } else if (!info && (!r->n_errors || strcmp(line, "Ptx assembly aborted due to errors"))) {
+    } else if (is_warning || (is_info && code)) {
+        tcc_warn(r->diag, loc, "%s: %s", prefix, line);
+    } else if (!is_info && !(is_last && r->n_errors)) {
         r->n_errors++;
-        tcc_error(r->diag, TCC_ERR_TOOL, loc, "ptxas%s: %s", code, line);
+        tcc_error(r->diag, TCC_ERR_TOOL, loc, "%s: %s", prefix, line);
     }
 }
 
@@ -259,8 +281,10 @@ static bool read_file(const char *path, tcc_str *out)
     FILE *f = fopen(path, "rb");
     if (!f)
         return false;
-    while ((n = fread(buffer, 1, sizeof buffer, f)) > 0)
+    do {
+        n = fread(buffer, 1, sizeof buffer, f);
         tcc_str_append(out, buffer, n);
+    } while (n == sizeof buffer);
     bool ok = !ferror(f);
     fclose(f);
     return ok;

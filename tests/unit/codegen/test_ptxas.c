@@ -73,6 +73,8 @@ static void teardown(void)
 static void write_script(const char *log, int status)
 {
     FILE *f = fopen(script, "w");
+    if (!f)
+        ck_abort_msg("cannot write %s", script);
     fprintf(f,
             "#!/bin/sh\n"
             "cat >&2 <<'END'\n%sEND\n"

@@ -54,7 +54,7 @@ static float evaluate_op(const tcc_op *op, const float *a, double err)
     case TCC_OP_arith_div: return off((double)a[0] / (double)a[1], err * 0x1p-23);
     case TCC_OP_arith_min: return fminf(a[0], a[1]);
     case TCC_OP_arith_max: return fmaxf(a[0], a[1]);
-    case TCC_OP_arith_cmp: return a[0] < a[1];
+    case TCC_OP_arith_cmp: return a[0] < a[1] ? 1 : 0;
     case TCC_OP_arith_select: return a[0] != 0 ? a[1] : a[2];
     case TCC_OP_arith_neg: return -a[0];
     case TCC_OP_math_abs: return fabsf(a[0]);
@@ -152,13 +152,15 @@ START_TEST(errors_are_relative_and_small)
     for (int k = 0; k <= 4000; k++)
         if (lo < 0)
             check_at((size_t)_i, f, (float)(lo + (hi - lo) * k / 4000));
-    for (double x = 1e-30; x < hi; x *= 1.01) { /* both signs, and the neighbourhood of 1 */
+    double x = 1e-30;
+    while (x < hi) { /* both signs, and the neighbourhood of 1 */
         if (x > lo)
             check_at((size_t)_i, f, (float)x);
         if (-x > lo)
             check_at((size_t)_i, f, (float)-x);
         if (x < 0.25)
             check_at((size_t)_i, f, (float)(1 + x));
+        x *= 1.01;
     }
 }
 END_TEST

@@ -297,10 +297,12 @@ static tcc_outcome check_end(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_async_roles(tcc_thread *t, const tcc_inst *in)
 {
     struct tcc_async *a = state_of(t->x);
-    if (!a->running)
+    if (!a->running) {
         for (unsigned r = 0; r < 2; r++)
             start_role(t, in, r);
-    a->running = true;
+        a->running = true;
+        return TCC_JUMPED; /* back to this op */
+    }
     if (a->roles[0]->depth || a->roles[1]->depth)
         return TCC_WAIT(t, in, "waits for the roles to end");
     a->running = false;

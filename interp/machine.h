@@ -79,6 +79,9 @@ bool tcc_smem_read(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_
                    int64_t n);
 bool tcc_smem_write(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address,
                     int64_t n);
+/* Whether bytes have been written. To read others is no error, since an instruction may take more
+ * than it needs; they are poison, and to store that to global memory is one. */
+bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n);
 /* Makes 8 bytes an mbarrier's, which nothing may access any more. */
 bool tcc_smem_take(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address);
 

@@ -121,8 +121,6 @@ bool tcc_smem_read(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_
     for (size_t i = first; i < end; i++) {
         tcc_mark *m = &c->marks[i];
         if (i == first || !same_mark(m, &before)) {
-            if (m->kind == NEVER)
-                return wrong(x, op, "reads", i, "that was never written");
             if (!after_writer(x, op, by, i, "reads"))
                 return false;
             before = later = *m;
@@ -130,6 +128,14 @@ bool tcc_smem_read(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_
         }
         *m = later;
     }
+    return true;
+}
+
+bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n)
+{
+    for (int64_t i = address - TCC_SMEM_BASE; i < address - TCC_SMEM_BASE + n; i += MARK_BYTES)
+        if (c->marks[i / MARK_BYTES].kind == NEVER)
+            return false;
     return true;
 }
 

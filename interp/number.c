@@ -58,6 +58,36 @@ int64_t tcc_wrap_int(int64_t v, tcc_scalar elem)
     }
 }
 
+/* Every type keeps the highest bits of its mantissa, in numbers and in memory. */
+static const uint64_t poison_bits = UINT64_C(0x7ffdead000000000);
+
+double tcc_poison(void)
+{
+    double v;
+    memcpy(&v, &poison_bits, sizeof v);
+    return v;
+}
+
+bool tcc_is_poison(double v)
+{
+    enum { KEPT_BY_BF16 = 7 };
+    const uint64_t kept = UINT64_C(0x7ff) << 52 | ((UINT64_C(1) << KEPT_BY_BF16) - 1)
+                                                      << (52 - KEPT_BY_BF16);
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return (bits & kept) == (poison_bits & kept);
+}
+
+/* The mantissa of a NaN: the highest bit alone, or poison's. */
+static uint64_t nan_mantissa(const format *f, double v)
+{
+    if (!f->has_inf)
+        return (UINT64_C(1) << f->mant_bits) - 1;
+    if (!tcc_is_poison(v))
+        return UINT64_C(1) << (f->mant_bits - 1);
+    return (poison_bits & ((UINT64_C(1) << 52) - 1)) >> (52 - f->mant_bits);
+}
+
 uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
 {
     if (!is_float(elem)) {
@@ -68,9 +98,7 @@ uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
     uint64_t sign = signbit(v.f) ? UINT64_C(1) << (f->exp_bits + f->mant_bits) : 0;
     uint64_t top = ((UINT64_C(1) << f->exp_bits) - 1) << f->mant_bits;
     if (isnan(v.f))
-        return (top | (f->has_inf ? UINT64_C(1) << (f->mant_bits - 1)
-                                  : (UINT64_C(1) << f->mant_bits) - 1))
-               << f->shift;
+        return (top | nan_mantissa(f, v.f)) << f->shift;
     if (isinf(v.f))
         return (sign | top) << f->shift;
     if (v.f == 0)
@@ -96,7 +124,9 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
     bool last = exp == (UINT64_C(1) << f->exp_bits) - 1;
     double v;
     if (last && f->has_inf) {
-        v = mant ? (double)NAN : (double)INFINITY;
+        v = !mant                                     ? (double)INFINITY
+            : mant == nan_mantissa(f, tcc_poison()) ? tcc_poison()
+                                                      : (double)NAN;
     } else if (last && mant == (UINT64_C(1) << f->mant_bits) - 1) {
         v = (double)NAN;
     } else if (exp == 0) {

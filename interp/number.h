@@ -18,6 +18,11 @@ double tcc_round_float(double v, tcc_scalar elem);
 /* The low bits of v as an integer type reads them. */
 int64_t tcc_wrap_int(int64_t v, tcc_scalar elem);
 
+/* The NaN that stands for what nobody has written, and whether a number comes from it: arithmetic
+ * and types of 16 bits or more hand it on. */
+double tcc_poison(void);
+bool tcc_is_poison(double v);
+
 /* The bits of a number that the type can hold, and back. */
 uint64_t tcc_encode(tcc_cell v, tcc_scalar elem);
 tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem);

@@ -98,7 +98,14 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
             memcpy(smem + address, &bits, (size_t)m->elem_bytes); /* little-endian, as the GPU */
         } else if (inside) {
             memcpy(&bits, smem + address, (size_t)m->elem_bytes);
-            tcc_param_store(x->run, m->tensor, at, tcc_decode(bits, m->elem));
+            tcc_cell v = tcc_decode(bits, m->elem);
+            bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
+            if (!tcc_smem_is_written(x->cta, address, m->elem_bytes) ||
+                (floats && tcc_is_poison(v.f)))
+                return TCC_WRONG(x, op, "nvvm.tma.store sends what was never written, at byte %lld "
+                                        "of shared memory",
+                                 (long long)(address - TCC_SMEM_BASE));
+            tcc_param_store(x->run, m->tensor, at, v);
         }
         for (int d = 0; d < m->rank && ++i[d] == m->box[d]; d++)
             i[d] = 0;

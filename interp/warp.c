@@ -219,6 +219,31 @@ tcc_outcome tcc_eval_nvvm_fence_proxy_async(tcc_thread *t, const tcc_inst *in)
 
 /* ---- shared memory --------------------------------------------------------------------- */
 
+/* A lane's result is of what was never written; only floats can say so. */
+static bool poison(tcc_thread *t, const tcc_inst *in, unsigned lane)
+{
+    const tcc_type *type = in->op->results[0].type;
+    if (tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT) {
+        TCC_WRONG(t->x, in->op, "reads shared memory that was never written");
+        return false;
+    }
+    for (size_t e = 0; e < count_of(t, in->results[0]); e++)
+        tcc_cells(t, in->results[0])[e * TCC_WARP_LANES + lane].f = tcc_poison();
+    return true;
+}
+
+/* Whether one of a lane's elements comes from what was never written. */
+static bool is_poison(const tcc_thread *t, uint32_t value, unsigned lane)
+{
+    tcc_scalar elem = t->x->program->values[value].type->elem;
+    if (tcc_scalar_classify(elem) != TCC_CLASS_FLOAT)
+        return false;
+    for (size_t e = 0; e < count_of(t, value); e++)
+        if (tcc_is_poison(tcc_cells(t, value)[e * TCC_WARP_LANES + lane].f))
+            return true;
+    return false;
+}
+
 tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
 {
     tcc_accessor by = tcc_warp_accessor(t);
@@ -231,6 +256,8 @@ tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
         if (!bytes || !tcc_smem_read(t->x, in->op, &by, address, n))
             return TCC_FAILED;
         from_bytes(t, in->results[0], l, bytes);
+        if (!tcc_smem_is_written(t->x->cta, address, n) && !poison(t, in, l))
+            return TCC_FAILED;
     }
     return TCC_NEXT;
 }
@@ -336,6 +363,10 @@ tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
         int64_t at = global_place(t, in, l, n);
         if (at < 0)
             return TCC_FAILED;
+        if (is_poison(t, in->operands[3], l))
+            return TCC_WRONG(t->x, in->op, "nvvm.st.global stores to element %lld of '%s' what "
+                                           "comes from shared memory that was never written",
+                             (long long)at, p->name);
         for (int64_t e = 0; e < n; e++)
             tcc_param_store(t->x->run, p, at + e, a[e * TCC_WARP_LANES + l]);
     }

@@ -83,7 +83,8 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const descriptor *d,
                 memcpy(&bits, bytes + e * ELEM_BYTES, ELEM_BYTES);
                 int64_t mn = d->mn_major ? c * PER_CHUNK + e : r;
                 int64_t k = d->mn_major ? r : c * PER_CHUNK + e;
-                out[mn * K + k] = tcc_decode(bits, elem).f;
+                bool written = tcc_smem_is_written(x->cta, address + e * ELEM_BYTES, ELEM_BYTES);
+                out[mn * K + k] = written ? tcc_decode(bits, elem).f : tcc_poison();
             }
         }
     return true;

@@ -82,6 +82,22 @@ START_TEST(integers_wrap)
 }
 END_TEST
 
+START_TEST(poison_goes_through_arithmetic_and_memory)
+{
+    static const tcc_scalar types[] = {TCC_f32, TCC_f16, TCC_bf16};
+    double v = tcc_poison();
+    ck_assert(isnan(v) && tcc_is_poison(v));
+    ck_assert(!tcc_is_poison((double)NAN) && !tcc_is_poison((double)INFINITY));
+    for (int i = 0; i < 3; i++) {
+        double sum = tcc_round_float((v + 1) * -2, types[i]);
+        ck_assert(tcc_is_poison(sum));
+        ck_assert(tcc_is_poison(decode(tcc_encode((tcc_cell){.f = sum}, types[i]), types[i])));
+        double other = decode(tcc_encode((tcc_cell){.f = (double)NAN}, types[i]), types[i]);
+        ck_assert(isnan(other) && !tcc_is_poison(other));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("number");
@@ -92,6 +108,7 @@ int main(void)
     tcase_add_test(t, too_large_is_infinite_or_nan);
     tcase_add_test(t, floats_of_32_bits_are_the_machines);
     tcase_add_test(t, integers_wrap);
+    tcase_add_test(t, poison_goes_through_arithmetic_and_memory);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

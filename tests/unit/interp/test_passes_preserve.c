@@ -1,31 +1,225 @@
-/* Every pass preserves what kernels compute, and what it makes is free of races.
+/* Every pass preserves what kernels compute, and what it makes is free of races: kernels run at
+ * the tensor level and after each pass, with every order of asynchronous events that the seeds
+ * give, and must agree to the last bit unless a function rounds.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdarg.h>
+
 #include "tests/unit/interp/kernel.h"
 
-static void check(const char *source, const int64_t *dims, double tolerance, uint64_t seed)
+/* Checks the kernel f; the arguments after the format complete its text and schedule. */
+static void check(extents e, double tolerance, uint64_t seed, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void check(extents e, double tolerance, uint64_t seed, const char *format, ...)
 {
+    char source[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(source, sizeof source, format, args);
+    va_end(args);
     kernel k;
-    kernel_open(&k, source, dims);
+    kernel_open(&k, source, e);
     k.tolerance = tolerance;
     kernel_check_passes(&k, seed);
     kernel_close(&k);
 }
 
-static char *source_of(char *out, size_t size, const char *kernel_text, const char *schedule)
-{
-    snprintf(out, size, "%s\nschedule f for sm_90a { %s }\n", kernel_text, schedule);
-    return out;
-}
+#define LEN(a) (sizeof(a) / sizeof *(a))
 
-START_TEST(smoke)
+#define MATMUL                                                                                     \
+    "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"                                     \
+    "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+
+static const char *const producers[] = {"none", "warp", "warpgroup"};
+static const char *const swizzles[] = {"none", "32", "64", "128"};
+static const char *const epilogues[] = {"tma", "interleaved"};
+
+/* ---- operands in shared memory ---------------------------------------------------------- */
+
+/* Every index order of A, B and C, every swizzle. The tile is as wide as the widest. */
+START_TEST(every_order_and_swizzle)
 {
-    char text[1024];
-    check(source_of(text, sizeof text,
-                    "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
-                    "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}",
-                    "tile m 64, n 16, k 16; stages 2; warpgroups 1;"),
-          (int64_t[]){72, 40, 24}, 0, 0);
+    int i = _i;
+    const char *a = i & 1 ? "K, M" : "M, K", *ma = i & 1 ? "k, m" : "m, k";
+    const char *b = i & 2 ? "N, K" : "K, N", *mb = i & 2 ? "n, k" : "k, n";
+    const char *c = i & 4 ? "N, M" : "M, N", *mc = i & 4 ? "n, m" : "m, n";
+    const char *elem = i & 8 ? "bf16" : "f16";
+    check((extents){72, 80, 136, 1}, 0, (uint64_t)i,
+          "kernel f(A: %s[%s], B: %s[%s]) -> (C: f32[%s])\n"
+          "{\n    C[%s] = sum(k) A[%s] * B[%s];\n}\n"
+          "schedule f for sm_90a { tile m 64, n 64, k 64; stages 2; swizzle %s; producer %s; }\n",
+          elem, a, elem, b, c, mc, ma, mb, swizzles[i >> 4], producers[i % 3]);
+}
+END_TEST
+
+/* A panel as wide as a few elements, and instructions that begin within one. */
+START_TEST(every_depth_of_a_stage)
+{
+    static const int depths[] = {16, 32, 48, 64, 80, 128, 256};
+    int k = depths[_i % 7], transposed = _i / 7;
+    check((extents){64, 16, 264, 1}, 0, (uint64_t)_i,
+          "kernel f(A: f16[M, K], B: f16[%s]) -> (C: f16[M, N])\n"
+          "{\n    C[m, n] = sum(k) A[m, k] * B[%s];\n}\n"
+          "schedule f for sm_90a { tile m 64, n 16, k %d; stages 1; }\n",
+          transposed ? "N, K" : "K, N", transposed ? "n, k" : "k, n", k);
+}
+END_TEST
+
+/* ---- the pipeline ------------------------------------------------------------------------ */
+
+/* Fewer trips than stages, as many, more; every role and number of consumers. */
+START_TEST(every_pipeline)
+{
+    int stages = 1 + _i % 4, warpgroups = 1 + _i / 4 % 3, producer = _i / 12 % 3;
+    int trips = _i / 36 * 2 + 1;
+    check((extents){64 * warpgroups, 16, 16 * trips, 1}, 0, (uint64_t)_i,
+          MATMUL "schedule f for sm_90a { tile m %d, n 16, k 16; stages %d; warpgroups %d; "
+                 "producer %s; epilogue %s; }\n",
+          64 * warpgroups, stages, warpgroups, producers[producer], epilogues[_i % 2]);
+}
+END_TEST
+
+/* The same kernel, whatever order the machine chooses. */
+START_TEST(every_seed)
+{
+    kernel k;
+    kernel_open(&k, MATMUL "schedule f for sm_90a { tile m 128, n 16, k 16; stages 3; }",
+                (extents){128, 16, 112, 1});
+    ck_assert_int_eq(kernel_run(&k, k.signature, false, 0, k.want), TCC_OK);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline, NULL, &k.diag), TCC_OK);
+    for (uint64_t seed = 0; seed < 40; seed++)
+        ck_assert_uint_ge(kernel_check(&k, "the last pass", false, seed), 2);
+    kernel_close(&k);
+}
+END_TEST
+
+/* ---- results ----------------------------------------------------------------------------- */
+
+START_TEST(every_width_of_a_tile)
+{
+    static const char *const outputs[] = {"f16", "bf16", "f32"};
+    int n = 8 * (_i + 1);
+    bool exact = _i % 3 != 1; /* bf16 rounds these sums */
+    check((extents){64, n + 8, 16, 1}, exact ? 0 : 0x1p-8, (uint64_t)_i,
+          "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: %s[M, N])\n"
+          "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+          "schedule f for sm_90a { tile m 64, n %d, k 16; stages 1; epilogue %s; }\n",
+          outputs[_i % 3], n, epilogues[_i / 3 % 2]);
+}
+END_TEST
+
+START_TEST(several_blocks_of_rows_in_a_warpgroup)
+{
+    static const int widths[] = {8, 24, 32, 96};
+    check((extents){200, 104, 32, 1}, 0, (uint64_t)_i,
+          MATMUL "schedule f for sm_90a { tile m 256, n %d, k 32; stages 2; warpgroups %d; "
+                 "epilogue %s; producer warp; }\n",
+          widths[_i % 4], _i & 4 ? 1 : 2, epilogues[_i / 8]);
+}
+END_TEST
+
+/* Right of the arrow: what is computed from acc[m, n], and what for. */
+static const struct {
+    const char *params, *outputs, *body;
+    double tolerance;
+} tails[] = {
+    {"bias: f32[N]", "C: f16[M, N]", "C[m, n] = acc[m, n] + bias[n];", 0},
+    {"bias: f32[M]", "C: f16[M, N]", "C[m, n] = acc[m, n] + bias[m];", 0},
+    {"bias: bf16[N]", "C: f32[M, N]", "C[m, n] = relu(acc[m, n] + bias[n]);", 0},
+    {"R: f16[M, N]", "C: f32[M, N]", "C[m, n] = acc[m, n] - R[m, n];", 0},
+    {"R: f32[N, M]", "C: f32[M, N]", "C[m, n] = acc[m, n] - R[n, m];", 0},
+    {"inout C: f16[M, N], alpha: f32, beta: f32", "",
+     "C[m, n] = alpha * acc[m, n] + beta * C[m, n];", 0},
+    {"inout C: f32[M, N], u: f32[M], v: f32[N]", "",
+     "C[m, n] = acc[m, n] + u[m] * v[n] + C[m, n];", 0},
+    {"S: f16[M, N], limit: f32", "C: f32[M, N]",
+     "C[m, n] = where(S[m, n] > limit, min(max(acc[m, n], -limit), limit), abs(S[m, n]));", 0},
+    {"bias: f32[N]", "C: f32[M, N], D: f16[M, N]",
+     "t[m, n] = acc[m, n] + bias[n]; C[m, n] = t[m, n] * 2; D[m, n] = max(t[m, n], 1);", 0},
+    {"bias: f32[N]", "C: f32[M, N], D: f32[N, M]",
+     "C[m, n] = acc[m, n] + bias[n]; D[n, m] = acc[m, n];", 0},
+    {"one: f32", "C: f32[M, N]", "C[m, n] = f32(f16(acc[m, n] / 3)) + one;", 0x1p-9},
+    {"x: f32", "C: f16[M, N]", "C[m, n] = gelu(acc[m, n] * x / 16);", 0x1p-9},
+    {"x: f32", "C: f16[M, N]", "C[m, n] = gelu_tanh(acc[m, n] * x / 16);", 0x1p-9},
+    {"x: f32", "C: f16[M, N]", "C[m, n] = silu(acc[m, n] * x / 16);", 0x1p-9},
+    {"x: f32", "C: f16[M, N]", "C[m, n] = sigmoid(acc[m, n] * x / 16);", 0x1p-9},
+    {"x: f32", "C: f16[M, N]", "C[m, n] = tanh(acc[m, n] * x / 16);", 0x1p-9},
+    {"x: f32", "C: f32[M, N]", "C[m, n] = erf(acc[m, n] * x / 16);", 0x1p-18},
+    {"x: f32", "C: f32[M, N]", "C[m, n] = exp(acc[m, n] / 16) * x + log(abs(acc[m, n]) + 1);", 0x1p-18},
+    {"x: f32", "C: f32[M, N]", "C[m, n] = sqrt(abs(acc[m, n])) + rsqrt(abs(acc[m, n]) + 1) * x;",
+     0x1p-18},
+};
+
+START_TEST(every_epilogue)
+{
+    int i = _i % (int)LEN(tails), way = _i / (int)LEN(tails);
+    const char *outputs = tails[i].outputs;
+    check((extents){72, 48, 32, 1}, tails[i].tolerance, (uint64_t)_i,
+          "kernel f(A: f16[M, K], B: f16[K, N], %s)%s%s%s\n"
+          "{\n    acc[m, n] = sum(k) A[m, k] * B[k, n];\n    %s\n}\n"
+          "schedule f for sm_90a { tile m 64, n %d, k 16; stages 2; epilogue %s; }\n",
+          tails[i].params, *outputs ? " -> (" : "", outputs, *outputs ? ")" : "", tails[i].body,
+          way & 2 ? 24 : 32, epilogues[way & 1]);
+}
+END_TEST
+
+/* ---- shapes ------------------------------------------------------------------------------ */
+
+static const char *const batched[] = {
+    "kernel f(A: f16[P, M, K], B: f16[P, K, N]) -> (C: f16[P, M, N])\n"
+    "{\n    C[p, m, n] = sum(k) A[p, m, k] * B[p, k, n];\n}\n",
+    "kernel f(A: f16[P, M, K], B: f16[K, N]) -> (C: f16[P, M, N])\n"
+    "{\n    C[p, m, n] = sum(k) A[p, m, k] * B[k, n];\n}\n",
+    "kernel f(A: f16[M, P, K], B: f16[P, N, K]) -> (C: f16[P, M, N])\n"
+    "{\n    C[p, m, n] = sum(k) A[m, p, k] * B[p, n, k];\n}\n",
+    "kernel f(A: f16[M, P, K], B: f16[N, P, K], R: f32[P, N]) -> (C: f32[M, P, N])\n"
+    "{\n    C[m, p, n] = sum(k) A[m, p, k] * B[n, p, k] + R[p, n];\n}\n",
+    "kernel f(A: f16[M, P, K], B: f16[N, P, K], R: f32[P]) -> (C: f32[N, P, M])\n"
+    "{\n    C[n, p, m] = 2 * sum(k) A[m, p, k] * B[n, p, k] + R[p];\n}\n",
+    "kernel f(A: f16[M, P, K], B: f16[K, N, P]) -> (C: f32[M, N, P])\n"
+    "{\n    C[m, n, p] = sum(k) A[m, p, k] * B[k, n, p];\n}\n",
+    "kernel f(Q: f16[P, M, 2, K], B: f16[P, K, 2, 16]) -> (C: f16[P, 2, M, 16])\n"
+    "{\n    C[p, h, m, n] = sum(k) Q[p, m, h, k] * B[p, k, h, n];\n}\n",
+};
+
+START_TEST(batches)
+{
+    check((extents){40, 16, 24, 3}, 0, (uint64_t)_i,
+          "%sschedule f for sm_90a { tile m %d, n %d, k 16; stages 2; epilogue %s; }\n",
+          batched[_i % 7], _i % 7 == 4 ? 16 : 64, _i % 7 == 4 ? 64 : 16, epilogues[_i / 7]);
+}
+END_TEST
+
+/* Extents that no tensor map can have, or that are nothing at all: the last variant takes them. */
+START_TEST(every_shape_is_right)
+{
+    static const int64_t shapes[][3] = {
+        {1, 1, 1},   {1, 8, 8},   {64, 0, 16}, {3, 0, 5},  {0, 16, 16}, {16, 16, 0},
+        {65, 17, 9}, {63, 15, 7}, {64, 1, 64}, {1, 64, 1}, {130, 33, 8}, {2, 200, 3},
+    };
+    const int64_t *s = shapes[_i % 12];
+    check((extents){s[0], s[1], s[2], 1}, 0, (uint64_t)_i,
+          "kernel f(A: f16[M, K], B: f16[%s], bias: f32[N]) -> (C: f16[M, N])\n"
+          "{\n    C[m, n] = relu(sum(k) A[m, k] * B[%s] + bias[n]);\n}\n"
+          "schedule f for sm_90a { tile m 64, n 16, k 16; stages 3; }\n",
+          _i / 12 ? "N, K" : "K, N", _i / 12 ? "n, k" : "k, n");
+}
+END_TEST
+
+/* Without a schedule, and with numbers for dimensions. */
+START_TEST(chosen_schedules)
+{
+    static const char *const sources[] = {
+        MATMUL,
+        "kernel f(A: f16[70, 40], B: f16[40, 24]) -> (C: f16[70, 24])\n"
+        "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n",
+        "kernel f(A: bf16[M, K], x: bf16[K]) -> (y: f32[M])\n"
+        "{\n    y[m] = sum(k) A[m, k] * x[k];\n}\n",
+        "kernel f(x: f16[M, K], A: bf16[M], B: f16[N, K]) -> (C: f16[N, M])\n"
+        "{\n    C[n, m] = sum(k) x[m, k] * B[n, k] + A[m];\n}\n",
+    };
+    check((extents){72, 24, 40, 1}, 0, (uint64_t)_i, "%s", sources[_i]);
 }
 END_TEST
 
@@ -33,7 +227,16 @@ int main(void)
 {
     Suite *s = suite_create("passes_preserve");
     TCase *t = tcase_create("passes_preserve");
-    tcase_add_test(t, smoke);
+    tcase_add_loop_test(t, every_order_and_swizzle, 0, 64);
+    tcase_add_loop_test(t, every_depth_of_a_stage, 0, 14);
+    tcase_add_loop_test(t, every_pipeline, 0, 108);
+    tcase_add_test(t, every_seed);
+    tcase_add_loop_test(t, every_width_of_a_tile, 0, 32);
+    tcase_add_loop_test(t, several_blocks_of_rows_in_a_warpgroup, 0, 16);
+    tcase_add_loop_test(t, every_epilogue, 0, 4 * (int)LEN(tails));
+    tcase_add_loop_test(t, batches, 0, 14);
+    tcase_add_loop_test(t, every_shape_is_right, 0, 24);
+    tcase_add_loop_test(t, chosen_schedules, 0, 4);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -20,13 +20,13 @@ typedef struct tcc_codegen_options {
     void *phase_user;
 } tcc_codegen_options;
 
-/* Translates every function of a target-level module, each to one kernel entry.
+/* Translates every function of a verified target-level module, each to one kernel entry.
  *
  * On success *out is a NUL-terminated text of *size bytes that belongs to the caller: free.
  * Returns TCC_OK, TCC_ERR_TARGET, TCC_ERR_MEMORY or TCC_ERR_INTERNAL, with a diagnostic.
  * Thread-safe. An error that LLVM calls fatal is contained, and leaks what LLVM then held. */
-tcc_status tcc_codegen(tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag, char **out,
-                       size_t *size);
+tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
+                       char **out, size_t *size);
 
 typedef struct tcc_ptxas_options {
     const char *target; /* "sm_90a" */

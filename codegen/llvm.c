@@ -235,8 +235,8 @@ static tcc_status run_contained(session *s, const tcc_ir *ir, const tcc_codegen_
     return status;
 }
 
-tcc_status tcc_codegen(tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag, char **out,
-                       size_t *size)
+tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
+                       char **out, size_t *size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out = NULL;

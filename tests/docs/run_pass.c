@@ -1,5 +1,5 @@
-/* Runs the pass TESTED_PASS on the textual IR in a file and prints the result: tcc-opt for a pass that is
- * in no list.
+/* Runs the pass TESTED_PASS on the textual IR in a file and prints the result: tcc-opt for a pass
+ * that is in no list.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdio.h>

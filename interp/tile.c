@@ -252,10 +252,13 @@ tcc_status tcc_run_tiles(tcc_run *run)
     tcc_status status = tcc_program_decode(run, &program);
     if (status)
         return status;
-    for (size_t i = 0; i < program.n_values; i++)
-        if (program.values[i].type->rank > TCC_WINDOW_RANK)
-            return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a type of more than %d dimensions",
+    for (size_t i = 0; i < program.n_values; i++) {
+        const tcc_type *type = program.values[i].type;
+        bool tile = type->kind == TCC_KIND_tile || type->kind == TCC_KIND_smem;
+        if (tile && type->rank > TCC_WINDOW_RANK)
+            return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a tile of more than %d dimensions",
                             TCC_WINDOW_RANK);
+    }
     tcc_exec_init(&x, run, &program, 1);
     tcc_thread *t = tcc_thread_create(&x, &program.body, NULL);
     for (size_t i = 0; i < program.body.n_args; i++) {

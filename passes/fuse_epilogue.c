@@ -40,10 +40,14 @@ static bool has_index(const tcc_type *field, const char *name)
     return false;
 }
 
-static const tcc_type *tile_type(const fusion *fu, const tcc_type *field)
+/* Where an operand of the product has no index of its own, its axis is a name that no field has;
+ * the sum's tile runs along it all the same, and so does what is computed. */
+static const tcc_type *tile_type(const fusion *fu, const tcc_type *field, bool is_read)
 {
-    int64_t sizes[] = {has_index(field, fu->axes[0]) ? fu->m : 1,
-                       has_index(field, fu->axes[1]) ? fu->n : 1};
+    int64_t sizes[] = {fu->m, fu->n};
+    for (int x = 0; x < 2; x++)
+        if (!has_index(field, fu->axes[x]) && (is_read || *fu->axes[x]))
+            sizes[x] = 1;
     return tcc_type_sized(fu->ir, TCC_KIND_tile, field->elem, 2, sizes);
 }
 
@@ -96,9 +100,10 @@ static void fuse_op(fusion *fu, tcc_op *op)
     }
     if (!op->n_results || op->results[0].type->kind != TCC_KIND_field)
         return; /* scalars are visible inside */
-    const tcc_type *type = tile_type(fu, op->results[0].type);
+    bool is_read = op->code == TCC_OP_tensor_read;
+    const tcc_type *type = tile_type(fu, op->results[0].type, is_read);
     tcc_op *r;
-    if (op->code == TCC_OP_tensor_read) {
+    if (is_read) {
         r = access(fu, op, TCC_OP_tile_load, &op->operands[0], 1, 1, &type);
     } else {
         tcc_value *operands[3];

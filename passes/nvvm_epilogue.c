@@ -53,7 +53,7 @@ typedef struct epilogue {
     tcc_nvvm_lowering *l;
     item *items;
     size_t n_items;
-    tcc_map by_value; /* results to their items */
+    tcc_map by_value;                  /* results to their items */
     int64_t chunk, n_chunks, n_blocks; /* columns of a chunk; how many; blocks of rows */
     int64_t instr_n;
     tcc_value *first_row; /* of the warpgroup, in the tile */
@@ -179,10 +179,13 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
                 p.contiguous |= x == 1 && one;
             }
     }
-    if (p.stride[1]) { /* count columns from the thread's own */
+    for (int x = 0; x < 2; x++) /* no index along this direction: one element */
+        if (!p.room[x])
+            p.room[x] = tcc_nvvm_c32(l, 1);
+    /* Count columns from the thread's own. */
+    p.room[1] = tcc_nvvm_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
+    if (p.stride[1])
         p.origin = add(e, p.origin, scaled(e, e->col, p.stride[1]));
-        p.room[1] = tcc_nvvm_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
-    }
     bool even = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % 2 == 0);
     p.pairs = p.contiguous && l->aligned && even;
     if (p.pairs)
@@ -204,10 +207,11 @@ static void plan_row(epilogue *e, place *p, int h, bool rows)
     tcc_nvvm_lowering *l = e->l;
     p->offset[e->b][h] = p->origin;
     p->inside[e->b][h] = tcc_build_int(&l->b, l->i1, 1);
-    if (!rows || !p->stride[0])
+    if (!rows)
         return;
     tcc_value *row = row_of(e, h);
-    p->offset[e->b][h] = add(e, p->origin, scaled(e, row, p->stride[0]));
+    if (p->stride[0])
+        p->offset[e->b][h] = add(e, p->origin, scaled(e, row, p->stride[0]));
     p->inside[e->b][h] = tcc_nvvm_cmp(l, "lt", row, p->room[0]);
 }
 
@@ -222,12 +226,12 @@ static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, b
     tcc_nvvm_lowering *l = e->l;
     plan_row(e, p, h, rows);
     spot s = {p->offset[e->b][h], p->inside[e->b][h], 0};
-    if (!cols || !p->stride[1])
+    if (!cols)
         return s;
     int64_t col = e->c * e->chunk + j * 8 + x;
     if (p->contiguous)
         s.disp = col;
-    else
+    else if (p->stride[1])
         s.offset = add(e, s.offset, scaled(e, tcc_nvvm_c32(l, col), p->stride[1]));
     s.inside = tcc_nvvm_bin(l, TCC_OP_arith_and, s.inside,
                             tcc_nvvm_cmp(l, "gt", p->room[1], tcc_nvvm_c32(l, col)));
@@ -264,13 +268,36 @@ static tcc_value *load_chunk(epilogue *e, item *it)
 /* ---- stores ------------------------------------------------------------------------------------
  */
 
+/* Where the tensor has no index along the tile's rows or columns, all of them have one place in it:
+ * the first one's number goes there, the others may be anything. */
+static bool is_of_tensor(const epilogue *e, const place *p, int h, int64_t j, int x)
+{
+    return (p->stride[0] || (e->b == 0 && h == 0)) &&
+           (p->stride[1] || (e->c == 0 && j == 0 && x == 0));
+}
+
+static tcc_value *only_first(epilogue *e, const place *p, tcc_value *inside)
+{
+    tcc_nvvm_lowering *l = e->l;
+    tcc_value *zero = tcc_nvvm_c32(l, 0);
+    if (!p->stride[0])
+        inside = tcc_nvvm_bin(l, TCC_OP_arith_and, inside,
+                              tcc_nvvm_cmp(l, "eq", add(e, e->first_row, e->row), zero));
+    if (!p->stride[1])
+        inside = tcc_nvvm_bin(l, TCC_OP_arith_and, inside, tcc_nvvm_cmp(l, "eq", e->col, zero));
+    return inside;
+}
+
 static void store_interleaved(epilogue *e, item *it, tcc_value *v)
 {
     tcc_scalar elem = v->type->elem;
     for (int64_t j = 0; j < e->chunk / 8; j++)
         for (int h = 0; h < 2; h++)
             for (int x = 0; x < (it->at.pairs ? 1 : 2); x++) {
+                if (!is_of_tensor(e, &it->at, h, j, x))
+                    continue;
                 spot s = spot_of(e, &it->at, h, j, x, true, true);
+                s.inside = only_first(e, &it->at, s.inside);
                 tcc_value *part = slice(e, v, j * 4 + h * 2 + x, it->at.pairs ? 2 : 1);
                 tcc_op *op =
                     TCC_EMIT_V(&e->l->b, nvvm_st_global, it->at.base, s.offset, s.inside, part);
@@ -376,6 +403,9 @@ static void send_staged(epilogue *e, const item *it)
             at[d] = add(e, at[d], e->first_row);
     }
     operands[1] = tcc_nvvm_tensormap(l, tensor, box, s->swizzle);
+    tcc_op *first = NULL; /* without rows only the first one is the tensor's */
+    if (dims.list.items[0].i < 0 && l->s.warpgroups > 1)
+        first = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", e->first_row, tcc_nvvm_c32(l, 0)));
     tcc_value *from = add(e, s->base, tcc_nvvm_mul(l, e->first_row, s->width));
     for (int64_t p = 0; p * panel_elems < l->s.n; p++) {
         operands[0] = tcc_nvvm_add(l, from, p * s->panel_bytes);
@@ -385,6 +415,8 @@ static void send_staged(epilogue *e, const item *it)
                                              : at[d];
         tcc_op_create(&l->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
     }
+    if (first)
+        tcc_nvvm_end(l, first);
 }
 
 static void send_all(epilogue *e)

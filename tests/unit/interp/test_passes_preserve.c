@@ -207,6 +207,26 @@ START_TEST(every_shape_is_right)
 }
 END_TEST
 
+/* Products of a matrix and a vector: a tile has rows or columns that the operand lacks, which a
+ * copy leaves unwritten and a store must leave out. */
+START_TEST(vectors)
+{
+    static const char *const sources[] = {
+        "kernel f(A: f16[M, K], x: f16[K]) -> (y: f16[M])\n"
+        "{\n    y[m] = sum(k) A[m, k] * x[k];\n}\n",
+        "kernel f(x: f16[K], B: f16[K, N]) -> (y: f16[N])\n"
+        "{\n    y[n] = sum(k) x[k] * B[k, n];\n}\n",
+        "kernel f(x: bf16[K], B: bf16[N, K], s: f32[N]) -> (y: f32[N])\n"
+        "{\n    y[n] = s[n] * sum(k) x[k] * B[n, k];\n}\n",
+        "kernel f(x: f16[P, K], B: f16[P, K, N]) -> (y: f16[P, N], z: f32[P, N])\n"
+        "{\n    a[p, n] = sum(k) x[p, k] * B[p, k, n]; y[p, n] = a[p, n]; z[p, n] = a[p, n];\n}\n",
+    };
+    static const char *const settings[] = {"stages 1", "warpgroups 2", "epilogue interleaved"};
+    check((extents){80, 88, 72, 2}, 0, (uint64_t)_i, "%sschedule f for sm_90a { %s; }\n",
+          sources[_i % 4], settings[_i / 4]);
+}
+END_TEST
+
 /* Without a schedule, and with numbers for dimensions. */
 START_TEST(chosen_schedules)
 {
@@ -236,6 +256,7 @@ int main(void)
     tcase_add_loop_test(t, every_epilogue, 0, 4 * (int)LEN(tails));
     tcase_add_loop_test(t, batches, 0, 14);
     tcase_add_loop_test(t, every_shape_is_right, 0, 24);
+    tcase_add_loop_test(t, vectors, 0, 12);
     tcase_add_loop_test(t, chosen_schedules, 0, 4);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

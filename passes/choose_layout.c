@@ -52,7 +52,8 @@ static bool can_store_by_tma(const tcc_op *store, int64_t staged_bytes, const tc
     const tcc_type *tile = TCC_VIEW(tile_store, store)->a->type;
     const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
     int64_t elem_bytes = tcc_scalar_bits(t->elem) / 8;
-    return t->rank <= 5 && contiguous_dim(store, t) == 1 &&
+    bool has_rows = tcc_attr_list(&store->attrs, "dims").list.items[0].i >= 0;
+    return t->rank <= 5 && has_rows && contiguous_dim(store, t) == 1 &&
            (t->rank == 1 || last->name || last->size * elem_bytes % 16 == 0) &&
            staged_bytes + tcc_type_count(tile) * elem_bytes + BARRIER_BYTES <= target->smem_bytes;
 }

@@ -6,7 +6,7 @@
 
 #include "ir/ir.h"
 
-enum { TCC_MAX_AXES = 16 };
+enum { TCC_MAX_AXES = 32 };
 
 /* C[axes] = sum over k of A[…] * B[…]. Index names are interned, extents are the dimensions of
  * the tensors. Axis 0 is m, which only A has, and axis 1 is n, which only B has: of each operand's

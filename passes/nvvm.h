@@ -12,7 +12,7 @@
 #include "passes/pass.h"
 #include "passes/schedule.h"
 
-enum { TCC_MAX_RANK = 16, TCC_MAX_PARAMS = 64, TCC_MAX_BUFFERS = 8 };
+enum { TCC_MAX_RANK = 32, TCC_MAX_PARAMS = 64, TCC_MAX_BUFFERS = 8 };
 
 /* Stages of one operand in shared memory. A stage is cut along its contiguous dimension into
  * panels of `width` bytes, each panel holding every row: address of row r, byte x of a row =

@@ -151,7 +151,7 @@ static bool read_extents(reader *r, const char *where, const cJSON *v, tcc_exten
 
 static bool read_product(reader *r, const char *where, const cJSON *v, tcc_product *out)
 {
-    if (!read_count(r, where, v, 0, TCC_MAX_RANK, &out->n))
+    if (!read_count(r, where, v, 0, TCC_MAX_DIMS, &out->n))
         return false;
     tcc_extent *factors = TCC_NEW_ARRAY(r->arena, tcc_extent, out->n);
     out->factors = factors;
@@ -417,6 +417,9 @@ static bool read_kernel(reader *r, const char *where, const cJSON *v, tcc_kernel
     READ_ARRAY(r, where, "dims", v, TCC_MAX_DIMS, const char *, read_dim_name, out->dims,
                out->n_dims);
     if (!read_args(r, in(r, where, "args"), member(v, "args")))
+        return false;
+    const cJSON *flops = member(v, "flops"); /* only benchmarks need it */
+    if (flops && !read_product(r, in(r, where, "flops"), flops, &out->flops))
         return false;
     READ_ARRAY(r, where, "variants", v, 16, tcc_variant, read_variant, out->variants,
                out->n_variants);

@@ -93,6 +93,7 @@ typedef struct tcc_variant {
 typedef struct tcc_kernel_desc {
     const char *name;
     const char *reference; /* tensor-level IR; NULL when the manifest has none */
+    tcc_product flops;     /* of one launch; without factors when the manifest has none */
     const char *const *dims;
     size_t n_dims;
     const tcc_arg_info *args; /* as the public API shows them */

@@ -155,6 +155,14 @@ const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i)
     return i < k->desc->n_dims ? k->desc->dims[i] : NULL;
 }
 
+double tcc_kernel_flops(const tcc_kernel *k, const int64_t *dims)
+{
+    double flops = k->desc->flops.n ? 1 : 0;
+    for (size_t i = 0; i < k->desc->flops.n; i++)
+        flops *= (double)tcc_extent_value(k->desc->flops.factors[i], dims);
+    return flops;
+}
+
 size_t tcc_kernel_arg_count(const tcc_kernel *k)
 {
     return k->desc->n_args;

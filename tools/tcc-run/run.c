@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tools/tcc-run/check.h"
-#include "tools/tcc-run/json.h"
 #include "tools/tcc-run/measure.h"
 
 enum { MAX_ARGS = 64, MAX_DIMS = 1024 };
@@ -181,26 +180,6 @@ static bool is_output(const tensor *t)
     return t->type && t->info->role != TCC_ARG_IN;
 }
 
-/* The product of the manifest's flops entry for these extents. */
-static double count_flops(const launch *l)
-{
-    const char *kernels = json_member(tcc_program_manifest(l->program), "kernels");
-    const char *kernel, *factor;
-    for (size_t i = 0; (kernel = json_element(kernels, i)); i++)
-        if (json_is_string(json_member(kernel, "name"), tcc_kernel_name(l->kernel)))
-            break;
-    const char *factors = json_member(kernel, "flops");
-    double flops = 1, number;
-    for (size_t i = 0; (factor = json_element(factors, i)); i++) {
-        if (json_number(factor, &number))
-            flops *= number;
-        for (size_t j = 0; j < l->n_dims; j++)
-            if (json_is_string(factor, tcc_kernel_dim_name(l->kernel, j)))
-                flops *= (double)l->dims[j];
-    }
-    return flops;
-}
-
 static tcc_status enqueue(void *user)
 {
     const launch *l = user;
@@ -344,7 +323,7 @@ static int run_launch(session *s, launch *l, run_result *out)
     if (l->o->check && !reference_prepare(s, l->tensors, l->scalars, l->n_args, &ref))
         return EXIT_FAILED;
     status = run_once(s, l, out);
-    double flops = count_flops(l);
+    double flops = tcc_kernel_flops(l->kernel, l->dims);
     if (!status && l->o->check)
         ok = check(s, l, &ref, flops, out) && ok;
     reference_free(&ref);

@@ -11,7 +11,7 @@
 
 #include "runtime/cuda_driver.h"
 #include "tools/tcc-run/element.h"
-#include "tools/tcc-run/json.h"
+#include "tests/unit/runtime/json.h"
 
 enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218 };
 enum { MAX_LAUNCHES = 16, MAX_FUNCTIONS = 32 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "tools/tcc-run/json.h"
+#include "tests/unit/runtime/json.h"
 
 #include <stdlib.h>
 #include <string.h>

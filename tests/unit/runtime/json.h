@@ -5,8 +5,8 @@
  * there.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#ifndef TCC_TOOLS_JSON_H
-#define TCC_TOOLS_JSON_H
+#ifndef TCC_TESTS_JSON_H
+#define TCC_TESTS_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,9 @@
  * Before:  func @f(…) {tile = [n, 128]}
  * After:   func @f(…) {tile = [m, 128, n, 128, k, 64], stages = 7, warpgroups = 2, …}
  *
- * What the user wrote is kept or refused, never changed. What is missing is chosen: the widest
- * tile whose accumulators fit the registers, then as many stages as fit shared memory.
+ * What the user wrote is kept or refused, never changed. What is missing is chosen: the tile
+ * with the least estimated time (schedule.h) of those whose accumulators fit the registers, then
+ * as many stages as fit shared memory, up to 8.
  *
  * Requires choose-variants. Preserves the body.
  */

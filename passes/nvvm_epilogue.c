@@ -403,9 +403,6 @@ static void send_staged(epilogue *e, const item *it)
             at[d] = add(e, at[d], e->first_row);
     }
     operands[1] = tcc_nvvm_tensormap(l, tensor, box, s->swizzle);
-    tcc_op *first = NULL; /* without rows only the first one is the tensor's */
-    if (dims.list.items[0].i < 0 && l->s.warpgroups > 1)
-        first = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", e->first_row, tcc_nvvm_c32(l, 0)));
     tcc_value *from = add(e, s->base, tcc_nvvm_mul(l, e->first_row, s->width));
     for (int64_t p = 0; p * panel_elems < l->s.n; p++) {
         operands[0] = tcc_nvvm_add(l, from, p * s->panel_bytes);
@@ -415,8 +412,6 @@ static void send_staged(epilogue *e, const item *it)
                                              : at[d];
         tcc_op_create(&l->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
     }
-    if (first)
-        tcc_nvvm_end(l, first);
 }
 
 static void send_all(epilogue *e)

@@ -9,7 +9,7 @@
 typedef struct tcc_pass_ctx {
     tcc_ir *ir;
     tcc_diag *diag;
-    tcc_arena *scratch; /* freed after the pass */
+    tcc_arena *scratch; /* for what only the pass itself needs */
 } tcc_pass_ctx;
 
 /* One pass: `run` changes one function, says whether it did, and reports user errors to

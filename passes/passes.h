@@ -6,11 +6,15 @@
 
 #include "passes/pass.h"
 
-/* PASS(id): tcc_pass_id, in its own file. docs/passes.md shows one kernel after each. */
+/* PASS(id): tcc_pass_id, in its own file, in the order in which the pipeline first runs them.
+ * docs/passes.md shows one kernel after each. */
 #define TCC_PASSES(PASS)                                                                           \
+    PASS(canonicalize)                                                                             \
+    PASS(cse)                                                                                      \
     PASS(choose_variants)                                                                          \
     PASS(choose_schedule)                                                                          \
     PASS(tile_contraction)                                                                         \
+    PASS(dce)                                                                                      \
     PASS(fuse_epilogue)                                                                            \
     PASS(choose_mma)                                                                               \
     PASS(choose_layout)                                                                            \
@@ -18,10 +22,7 @@
     PASS(specialize_warps)                                                                         \
     PASS(lower_to_nvvm)                                                                            \
     PASS(expand_math)                                                                              \
-    PASS(canonicalize)                                                                             \
-    PASS(cse)                                                                                      \
-    PASS(licm)                                                                                     \
-    PASS(dce)
+    PASS(licm)
 
 #define PASS(id) extern const tcc_pass tcc_pass_##id;
 TCC_PASSES(PASS)

@@ -10,9 +10,10 @@
  *            scf.yield %r
  *          }
  *
- * The loop counts trips, not elements, so that later passes find a trip's stage. The generic
- * variant makes at least one trip, on zeros where K is 0; the TMA variant is only launched with
- * K > 0. So the trip count is never zero: FACTS of ptxas want a do-while loop around wgmma.
+ * The loop counts trips, not elements, so that later passes find a trip's stage. It makes at least
+ * one, so that its test may come last: around a loop that tests first ptxas serialises wgmma
+ * (C7514). The TMA variants are only launched with K > 0; the generic one makes a trip on zeros
+ * where K is 0.
  *
  * Requires choose-schedule. Leaves the product dead: dce.
  */

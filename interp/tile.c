@@ -28,6 +28,9 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
 static int64_t place_of(const tcc_window *w, const int64_t *index)
 {
     int64_t place = 0;
+    for (size_t x = 0; x < w->rank; x++)
+        if (w->dims[x] < 0 && index[x]) /* where the tensor has no dimension, it ends */
+            return -1;
     for (unsigned d = 0; d < w->tensor->type->rank; d++) {
         int64_t at = w->at[d];
         for (size_t x = 0; x < w->rank; x++)
@@ -189,7 +192,23 @@ static tcc_param *create_field(tcc_run *run, const tcc_inst *grid, const tcc_val
     return p;
 }
 
-/* Puts a tile of a field in its place: its dimensions are the first two axes. */
+/* Whether a tile's element is one of a field: where the field does not have the axis, only the
+ * first is. The tile's dimensions are the first axes. */
+static bool is_of_field(const tcc_inst *grid, const tcc_type *field, const int64_t *index,
+                        size_t rank)
+{
+    tcc_attr axes = tcc_attr_list(&grid->op->attrs, "axes");
+    for (size_t x = 0; x < rank; x++) {
+        bool has = false;
+        for (unsigned d = 0; d < field->rank; d++)
+            has |= !strcmp(field->dims[d].name, axes.list.items[x].s);
+        if (!has && index[x])
+            return false;
+    }
+    return true;
+}
+
+/* Puts a tile of a field in its place. */
 static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field, uint32_t tile)
 {
     const tcc_type *type = t->x->program->values[tile].type;
@@ -197,7 +216,7 @@ static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field
     int64_t index[TCC_WINDOW_RANK] = {0};
     do {
         int64_t place = 0;
-        bool inside = true;
+        bool inside = is_of_field(grid, field->type, index, type->rank);
         for (unsigned d = 0; d < field->type->rank; d++) {
             size_t axis = axis_of(grid, field->type->dims[d].name);
             int64_t at = tcc_cells(t, grid->regions[0].args[axis])[0].i;

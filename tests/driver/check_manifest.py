@@ -1,0 +1,104 @@
+"""Holds the manifest at the head of a PTX file against docs/abi.md and against the PTX behind it:
+check_manifest.py FILE.ptx FILE.json
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import json
+import re
+import sys
+
+ELEM_BYTES = {"f16": 2, "bf16": 2, "f32": 4}
+SMEM_LIMIT = 232448
+
+
+def comments(ptx):
+    lines = ptx.split("\n")
+    assert lines[0] == "// tcc-manifest 1", lines[0]
+    text = ""
+    for line in lines[1:]:
+        if not line.startswith("//! "):
+            return text
+        text += line[4:]
+
+
+def entries(ptx):
+    """name -> (parameter types, threads of a block)"""
+    found = {}
+    for m in re.finditer(r"\.visible \.entry (\w+)\((.*?)\)\s*(.*?)\{", ptx, re.S):
+        types = []
+        for line in m[2].split("\n"):
+            if ".param" in line:
+                types.append("map" if re.search(r"\.b8 \w+\[128\]", line)
+                             else re.search(r"\.param (?:\.align \d+ )?\.(\w+)", line)[1])
+        found[m[1]] = types, int(re.search(r"\.(?:reqntid|maxntid) (\d+)", m[3])[1])
+    return found
+
+
+def check_map(recipe, kernel):
+    arg = next(a for a in kernel["args"] if a["name"] == recipe["arg"])
+    assert recipe["type"] == arg["type"]
+    assert recipe["dims"] == arg["dims"][::-1], recipe
+    rank = len(arg["dims"])
+    assert 1 <= rank <= 5 and len(recipe["box"]) == rank and len(recipe["strides"]) == rank - 1
+    for i, stride in enumerate(recipe["strides"]):
+        assert sorted(map(str, stride)) == sorted(map(str, recipe["dims"][: i + 1])), recipe
+    assert all(1 <= b <= 256 for b in recipe["box"]), recipe
+    row = recipe["box"][0] * ELEM_BYTES[arg["type"]]
+    assert row % 16 == 0 and recipe["swizzle"] in (0, 32, 64, 128)
+    assert row == recipe["swizzle"] or (recipe["swizzle"] == 0 and row == 16), recipe
+
+
+def check_variant(v, kernel, ptx_entries):
+    types, threads = ptx_entries.pop(v["entry"])
+    names = {a["name"]: a for a in kernel["args"]}
+    dims = set(kernel["dims"])
+    assert v["block"] == threads and threads % 32 == 0 and threads <= 1024
+    assert 0 < v["smem_bytes"] <= SMEM_LIMIT, v["smem_bytes"]
+    assert len(v["params"]) == len(types)
+    for param, ptx_type in zip(v["params"], types):
+        kind = next(iter(param))
+        if kind == "tensor_map":
+            assert ptx_type == "map"
+            check_map(param[kind], kernel)
+        elif kind == "pointer":
+            assert ptx_type in ("u64", "b64") and names[param[kind]]["role"] != "scalar"
+        elif kind == "dim":
+            assert ptx_type in ("u32", "b32") and param[kind] in dims
+        else:
+            assert kind == "scalar" and names[param[kind]]["role"] == "scalar"
+            assert ptx_type in ("f32", "b32")
+    for extent, tile in v["grid"]:
+        assert tile >= 1 and (extent in dims or extent >= 1)
+    for r in v["requires"]:
+        if "arg" in r:
+            assert r["arg"] in names
+        elif "dim" in r:
+            assert r["dim"] in dims
+        else:
+            assert r["bytes_per_elem"] in (2, 4) and all(d in dims or d >= 1 for d in r["pitch"])
+    # What TMA copies is aligned.
+    aligned = {r["arg"] for r in v["requires"] if r.get("align", 0) >= 16 and "arg" in r}
+    assert {p["tensor_map"]["arg"] for p in v["params"] if "tensor_map" in p} <= aligned
+
+
+def main(ptx_file, json_file):
+    with open(ptx_file, encoding="utf-8") as file:
+        ptx = file.read()
+    with open(json_file, encoding="utf-8") as file:
+        text = file.read()
+    assert comments(ptx) + "\n" == text
+    manifest = json.loads(text)
+    left = entries(ptx)
+    assert f".target {manifest['target']}" in ptx
+    for kernel in manifest["kernels"]:
+        assert {a["role"] for a in kernel["args"]} <= {"in", "out", "inout", "scalar"}
+        assert kernel["reference"].startswith(f"func @{kernel['name']}(")
+        variants = kernel["variants"]
+        assert variants[0]["entry"] == kernel["name"]
+        assert variants[-1]["requires"] == [], "the last variant takes anything"
+        for v in variants:
+            check_variant(v, kernel, left)
+    assert not left, f"entries without a variant: {left}"
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,289 @@
+/* What the compiler's output would do with one of its safeguards left out: each is reported, and
+ * for the right reason, whatever order of events the seed gives.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tests/unit/interp/kernel.h"
+
+enum { SEEDS = 10 };
+
+static tcc_op *find(tcc_func *f, tcc_opcode code, int nth)
+{
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (op->code == code && nth-- == 0)
+            return op;
+    ck_abort_msg("no such op");
+    return NULL;
+}
+
+static tcc_op *find_last(tcc_func *f, tcc_opcode code)
+{
+    tcc_op *last = NULL;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (op->code == code)
+            last = op;
+    ck_assert_ptr_nonnull(last);
+    return last;
+}
+
+/* Gives an op another constant for an operand. */
+static void set_constant(tcc_op *op, unsigned operand, int64_t v)
+{
+    tcc_builder b = tcc_builder_before(op);
+    tcc_op_set_operand(op, operand, tcc_build_int(&b, op->operands[operand]->type, v));
+}
+
+static int64_t constant_of(const tcc_value *v)
+{
+    int64_t i = 0;
+    ck_assert(tcc_value_is_int(v, &i));
+    return i;
+}
+
+/* ---- the target level -------------------------------------------------------------------- */
+
+#define NTH(id, nth) find(f, TCC_OP_##id, nth)
+#define LAST(id) find_last(f, TCC_OP_##id)
+
+/* clang-format off */
+static void nothing(tcc_func *f) { (void)f; }
+static void no_wait_for_full(tcc_func *f) { tcc_op_erase(NTH(nvvm_mbarrier_wait, 0)); }
+static void no_wait_for_empty(tcc_func *f) { tcc_op_erase(LAST(nvvm_mbarrier_wait)); }
+static void no_wait_in_loop(tcc_func *f) { tcc_op_erase(NTH(nvvm_wgmma_wait, 0)); }
+static void no_release(tcc_func *f) { tcc_op_erase(NTH(nvvm_mbarrier_arrive, 0)); }
+static void no_register_fence(tcc_func *f) { tcc_op_erase(NTH(nvvm_wgmma_fence, 0)); }
+static void no_commit(tcc_func *f) { tcc_op_erase(NTH(nvvm_wgmma_commit, 0)); }
+static void no_proxy_fence(tcc_func *f) { tcc_op_erase(NTH(nvvm_fence_proxy_async, 0)); }
+static void no_init_fence(tcc_func *f) { tcc_op_erase(NTH(nvvm_fence_mbarrier_init, 0)); }
+static void no_barrier_after_init(tcc_func *f) { tcc_op_erase(NTH(nvvm_barrier, 0)); }
+static void no_barrier_before_staging(tcc_func *f) { tcc_op_erase(NTH(nvvm_barrier, 1)); }
+static void no_barrier_before_sending(tcc_func *f) { tcc_op_erase(NTH(nvvm_barrier, 2)); }
+static void no_bulk_wait(tcc_func *f) { tcc_op_erase(NTH(nvvm_bulk_wait, 0)); }
+static void no_bulk_commit(tcc_func *f) { tcc_op_erase(NTH(nvvm_bulk_commit, 0)); }
+static void no_staging(tcc_func *f) { tcc_op_erase(NTH(nvvm_stmatrix, 0)); }
+static void no_copy(tcc_func *f) { tcc_op_erase(NTH(nvvm_tma_load, 0)); }
+static void wait_too_little(tcc_func *f)
+{
+    tcc_attr_set_int(f->ir, &NTH(nvvm_wgmma_wait, 0)->attrs, "pending", 2);
+}
+static void read_before_wait(tcc_func *f)
+{
+    tcc_op *wait = LAST(nvvm_wgmma_wait);
+    tcc_replace_uses(f, &wait->results[0], wait->operands[0]);
+    tcc_op_set_operand(wait, 0, wait->operands[0]);
+}
+static void expect_too_few(tcc_func *f)
+{
+    tcc_op *op = NTH(nvvm_mbarrier_arrive_expect_tx, 0);
+    set_constant(op, 1, constant_of(op->operands[1]) - 16);
+}
+static void expect_too_many(tcc_func *f)
+{
+    tcc_op *op = NTH(nvvm_mbarrier_arrive_expect_tx, 0);
+    set_constant(op, 1, constant_of(op->operands[1]) + 16);
+}
+static void too_many_threads(tcc_func *f) { set_constant(NTH(nvvm_barrier, 1), 1, 320); }
+static void too_many_arrivals(tcc_func *f) { set_constant(LAST(nvvm_mbarrier_init), 1, 1); }
+static void too_few_arrivals(tcc_func *f) { set_constant(LAST(nvvm_mbarrier_init), 1, 3); }
+static void reserved_bits(tcc_func *f)
+{
+    set_constant(NTH(nvvm_wgmma, 0), 1, INT64_C(1) << 46);
+}
+static void base_offset(tcc_func *f)
+{
+    set_constant(NTH(nvvm_wgmma, 0), 2, INT64_C(1) << 49);
+}
+static void other_stage(tcc_func *f)
+{
+    tcc_op *load = NTH(nvvm_tma_load, 0);
+    set_constant(load, 0, 1024);
+}
+static void unaligned_stage(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 0, 1024 + 64); }
+static void outside(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 0, 1024 * 1024); }
+static void wrong_barrier(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 2, 1024); }
+/* clang-format on */
+
+
+/* Which of two conflicting accesses is reported depends on which runs first. */
+typedef struct mutation {
+    const char *name;
+    void (*mutate)(tcc_func *f);
+    const char *says; /* one of these, between '|'; "" for a wrong result; NULL for nothing */
+} mutation;
+
+static const mutation of_kernel[] = {
+    {"nothing", nothing, NULL},
+    {"no_wait_for_full", no_wait_for_full,
+     "nvvm.wgmma reads shared memory at byte|nvvm.tma.load writes shared memory at byte"},
+    {"no_wait_for_empty", no_wait_for_empty, "nvvm.tma.load writes shared memory at byte"},
+    {"no_wait_in_loop", no_wait_in_loop, "that a product may still be reading"},
+    {"wait_too_little", wait_too_little, "that a product may still be reading"},
+    {"read_before_wait", read_before_wait, "reads registers that a product may still be writing"},
+    {"no_release", no_release, "deadlock"},
+    {"no_register_fence", no_register_fence, "no wgmma.fence"},
+    {"no_commit", no_commit, "that a product may still be reading"},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_init_fence", no_init_fence, "no fence.mbarrier_init"},
+    {"no_barrier_after_init", no_barrier_after_init,
+     "there is no mbarrier|may still be initialising"},
+    {"no_barrier_before_staging", no_barrier_before_staging,
+     "that a product may still be reading|may still be writing"},
+    {"no_barrier_before_sending", no_barrier_before_sending,
+     "may still be writing|that a copy to global memory may still be reading"},
+    {"no_bulk_wait", no_bulk_wait, "while its copies may still be reading"},
+    {"no_bulk_commit", no_bulk_commit, "while its copies may still be reading"},
+    {"no_staging", no_staging, ""},
+    {"no_copy", no_copy, "deadlock"},
+    {"expect_too_few", expect_too_few, "it expected too few bytes|deadlock"},
+    {"expect_too_many", expect_too_many, "16 bytes are missing"},
+    {"too_many_threads", too_many_threads, "256 of 320 threads have come"},
+    {"too_many_arrivals", too_many_arrivals,
+     "more than 1 arrivals|that a product may still be reading|deadlock"},
+    {"too_few_arrivals", too_few_arrivals, "deadlock"},
+    {"reserved_bits", reserved_bits, "has reserved bits"},
+    {"base_offset", base_offset, "has a base offset"},
+    {"other_stage", other_stage, "nvvm.tma.load writes shared memory at byte"},
+    {"unaligned_stage", unaligned_stage, "1088 is no multiple of 128"},
+    {"outside", outside, "are not in the"},
+    {"wrong_barrier", wrong_barrier, "there is no mbarrier at byte 0"},
+};
+
+static const mutation of_generic_variant[] = {
+    {"nothing", nothing, NULL},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_wait_for_full", no_wait_for_empty,
+     "may still be writing|that a product may still be reading"},
+    {"no_wait_in_loop", no_wait_in_loop, "that a product may still be reading"},
+    {"no_release", no_release, "deadlock"},
+};
+
+static bool says_one_of(const char *said, const char *alternatives)
+{
+    char one[128];
+    for (const char *a = alternatives; *a;) {
+        size_t n = strcspn(a, "|");
+        snprintf(one, sizeof one, "%.*s", (int)n, a);
+        if (strstr(said, one))
+            return true;
+        a += n + (a[n] == '|');
+    }
+    return false;
+}
+
+/* Applies a mutation to f and runs it with many seeds. */
+static void check_mutation(kernel *k, tcc_func *f, const mutation *m, bool machine)
+{
+    m->mutate(f);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        tcc_status status = kernel_run(k, f, machine, seed, k->got);
+        bool wrong_result = m->says && !*m->says;
+        ck_assert_msg(!status == (!m->says || wrong_result), "%s, seed %d: status %d\n%s", m->name,
+                      (int)seed, status, k->said);
+        if (!m->says)
+            kernel_compare(k, "as it is");
+        else if (wrong_result)
+            ck_assert(memcmp(k->got[2], k->want[2], (size_t)k->counts[2] * sizeof(double)));
+        else
+            ck_assert_msg(says_one_of(k->said, m->says), "%s, seed %d:\n%s", m->name, (int)seed,
+                          k->said);
+    }
+}
+
+static void open_matmul(kernel *k, const char *schedule, extents e, const char *passes)
+{
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
+             "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+             "schedule f for sm_90a { %s }\n",
+             schedule);
+    kernel_open(k, source, e);
+    ck_assert_int_eq(kernel_run(k, k->signature, false, 0, k->want), TCC_OK);
+    ck_assert_int_eq(tcc_run_passes(k->ir, passes, NULL, &k->diag), TCC_OK);
+}
+
+START_TEST(a_safeguard_left_out_of_a_kernel)
+{
+    kernel k;
+    open_matmul(&k, "tile m 128, n 32, k 16; stages 2; producer warp; epilogue tma;",
+                (extents){128, 32, 96, 1}, tcc_pipeline);
+    check_mutation(&k, k.ir->first, &of_kernel[_i], true);
+    kernel_close(&k);
+}
+END_TEST
+
+START_TEST(a_safeguard_left_out_of_the_generic_variant)
+{
+    kernel k;
+    open_matmul(&k, "", (extents){70, 9, 320, 1}, tcc_pipeline);
+    check_mutation(&k, tcc_func_find(k.ir, "f__generic"), &of_generic_variant[_i], true);
+    kernel_close(&k);
+}
+END_TEST
+
+/* ---- the async level ----------------------------------------------------------------------- */
+
+/* clang-format off */
+static void no_acquire(tcc_func *f) { tcc_op_erase(NTH(async_acquire, 0)); }
+static void no_async_wait(tcc_func *f) { tcc_op_erase(NTH(async_wait, 0)); }
+static void no_async_commit(tcc_func *f) { tcc_op_erase(NTH(async_commit, 0)); }
+static void no_async_release(tcc_func *f) { tcc_op_erase(NTH(async_release, 0)); }
+static void release_too_early(tcc_func *f)
+{
+    tcc_op *release = NTH(async_release, 0);
+    tcc_op_set_operand(release, 1, NTH(async_wait, 0)->operands[1]);
+}
+static void no_last_wait(tcc_func *f)
+{
+    tcc_op *wait = LAST(async_mma_wait);
+    tcc_replace_uses(f, &wait->results[0], wait->operands[0]);
+    tcc_op_erase(wait);
+}
+static void no_async_copy(tcc_func *f) { tcc_op_erase(NTH(async_copy, 0)); }
+static void commit_first(tcc_func *f)
+{
+    tcc_builder b = tcc_builder_before(NTH(async_copy, 0));
+    tcc_op_move(&b, NTH(async_commit, 0));
+}
+/* clang-format on */
+
+static const mutation of_ring[] = {
+    {"nothing", nothing, NULL},
+    {"no_acquire", no_acquire, "whose stage was not acquired"},
+    {"no_wait", no_async_wait, "async.mma"},
+    {"no_commit", no_async_commit, "waits until the stage of iteration 0 is full"},
+    {"no_release", no_async_release, "waits until iteration 0 releases its stage"},
+    {"release_too_early", release_too_early, "whose stage a product may still be reading"},
+    {"no_last_wait", no_last_wait, "reads registers that a product may still be writing"},
+    {"no_copy", no_async_copy, ""},
+    {"commit_first", commit_first, "after its commit"},
+};
+
+START_TEST(a_safeguard_left_out_of_a_ring)
+{
+    kernel k;
+    char passes[512];
+    size_t n = (size_t)(strstr(tcc_pipeline, ",lower-to-nvvm") - tcc_pipeline);
+    snprintf(passes, sizeof passes, "%.*s", (int)n, tcc_pipeline);
+    open_matmul(&k, "tile m 64, n 16, k 16; stages 2; producer warp;", (extents){64, 16, 96, 1},
+                passes);
+    check_mutation(&k, k.ir->first, &of_ring[_i], false);
+    kernel_close(&k);
+}
+END_TEST
+
+#define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
+
+int main(void)
+{
+    Suite *s = suite_create("mutations");
+    TCase *t = tcase_create("mutations");
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_kernel, 0, LEN(of_kernel));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_the_generic_variant, 0, LEN(of_generic_variant));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_ring, 0, LEN(of_ring));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -237,6 +237,7 @@ static char *read_input(const char *name, size_t *size)
     char *data = f ? read_all(f, size) : NULL;
     if (!data || ferror(f)) {
         fprintf(stderr, "tcc: %s: %s\n", name, strerror(errno));
+        free(data);
         exit(EXIT_USAGE);
     }
     if (f != stdin)

@@ -103,6 +103,16 @@ tcc_outcome tcc_eval_tile_broadcast(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+static void add_row(tcc_cell *r, tcc_cell a, const tcc_cell *b, int64_t n, bool ints)
+{
+    if (ints)
+        for (int64_t j = 0; j < n; j++)
+            r[j].i = (int64_t)((uint64_t)r[j].i + (uint64_t)a.i * (uint64_t)b[j].i);
+    else
+        for (int64_t j = 0; j < n; j++)
+            r[j].f += a.f * b[j].f;
+}
+
 void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
                        tcc_cell *r, const int64_t mnk[3], bool add, const tcc_type *type)
 {
@@ -110,13 +120,11 @@ void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b,
     bool ints = tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT;
     for (int64_t i = 0; i < m; i++, a += k, c += n, r += n) {
         for (int64_t j = 0; j < n; j++)
-            r[j] = add ? c[j] : ints ? (tcc_cell){.i = 0} : (tcc_cell){.f = 0};
+            r[j] = add ? c[j] : tcc_decode(0, type->elem);
         for (int64_t x = 0; x < k; x++)
-            for (int64_t j = 0; j < n; j++)
-                if (ints)
-                    r[j].i = tcc_wrap_int(r[j].i + a[x].i * b[x * n + j].i, type->elem);
-                else
-                    r[j].f += a[x].f * b[x * n + j].f;
+            add_row(r, a[x], b + x * n, n, ints);
+        for (int64_t j = 0; ints && j < n; j++)
+            r[j].i = tcc_wrap_int(r[j].i, type->elem);
         for (int64_t j = 0; run->machine && !ints && j < n; j++)
             r[j].f = tcc_round_float(r[j].f, type->elem);
     }

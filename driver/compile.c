@@ -32,6 +32,7 @@ typedef struct job {
     tcc_module *mod;
     tcc_ir *ir;
     tcc_signature *signatures;
+    size_t n_signatures;
     tcc_str times;
     double total_ms;
 } job;
@@ -94,8 +95,9 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
         n++;
     j->mod->kernels = TCC_NEW_ARRAY(j->arena, const char *, n);
     j->signatures = TCC_NEW_ARRAY(j->arena, tcc_signature, n);
+    j->n_signatures = n;
     for (tcc_func *f = j->ir->first; f; f = f->next) {
-        j->signatures[j->mod->n_kernels] = tcc_signature_of(j->arena, f);
+        tcc_signature_print(&j->signatures[j->mod->n_kernels], f);
         j->mod->kernels[j->mod->n_kernels++] = f->name;
     }
     return TCC_OK;
@@ -104,7 +106,7 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
 static void describe(job *j)
 {
     tcc_str manifest = {0}, schedule = {0};
-    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->mod->n_kernels);
+    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->n_signatures);
     for (const tcc_func *f = j->ir->first; f; f = f->next) {
         const char *kernel = tcc_attr_str(&f->attrs, "kernel", "");
         if (!strcmp(kernel, f->name)) /* the first variant is the one that a schedule is for */
@@ -167,8 +169,11 @@ static tcc_status generate(job *j)
 
 static tcc_status run_job(job *j, const char *source, size_t size)
 {
-    if ((unsigned)j->o->emit >= TCC_EMIT_COUNT)
+    if ((unsigned)j->o->emit >= TCC_EMIT_COUNT) {
+        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no kind of output has number %d",
+                  (int)j->o->emit);
         return TCC_ERR_ARGUMENT;
+    }
     if (!j->o->target || !tcc_target_find(j->o->target)) {
         tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'",
                   j->o->target ? j->o->target : "");
@@ -255,6 +260,8 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
         write_reproducer(j, source, size);
     print_times(j);
     tcc_str_free(&j->times);
+    for (size_t i = 0; i < j->n_signatures; i++)
+        tcc_str_free(&j->signatures[i].json);
     free(j);
     if (status)
         tcc_module_destroy(mod);

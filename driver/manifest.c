@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "driver/manifest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <tcc/tcc.h>
@@ -95,22 +96,33 @@ static void print_flops(tcc_str *out, const tcc_func *f)
     tcc_str_puts(out, "]");
 }
 
-tcc_signature tcc_signature_of(tcc_arena *arena, const tcc_func *f)
+/* Makes a JSON string of what was printed from `start` on. */
+static void quote_from(tcc_str *out, size_t start)
 {
-    tcc_str out = {0}, reference = {0};
-    tcc_str_puts(&out, "\"name\":");
-    print_string(&out, f->name);
-    tcc_str_puts(&out, ",\"dims\":");
-    print_attr(&out, tcc_attr_list(&f->attrs, "dims"));
-    print_args(&out, f);
-    print_flops(&out, f);
-    tcc_func_print(&reference, f, 0);
-    tcc_str_puts(&out, ",\"reference\":");
-    print_string(&out, tcc_str_text(&reference));
-    tcc_signature s = {f->name, tcc_arena_strdup(arena, tcc_str_text(&out))};
-    tcc_str_free(&reference);
-    tcc_str_free(&out);
-    return s;
+    char *raw = out->failed ? NULL : strdup(out->data + start);
+    if (!raw) {
+        out->failed = true;
+        return;
+    }
+    out->len = start;
+    print_string(out, raw);
+    free(raw);
+}
+
+void tcc_signature_print(tcc_signature *s, const tcc_func *f)
+{
+    tcc_str *out = &s->json;
+    s->kernel = f->name;
+    tcc_str_puts(out, "\"name\":");
+    print_string(out, f->name);
+    tcc_str_puts(out, ",\"dims\":");
+    print_attr(out, tcc_attr_list(&f->attrs, "dims"));
+    print_args(out, f);
+    print_flops(out, f);
+    tcc_str_puts(out, ",\"reference\":");
+    size_t start = out->len;
+    tcc_func_print(out, f, 0);
+    quote_from(out, start);
 }
 
 /* ---- variants ----------------------------------------------------------------------------- */
@@ -178,7 +190,9 @@ void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
     print_string(out, file);
     tcc_str_puts(out, ",\"kernels\":[");
     for (size_t i = 0; i < n; i++) {
-        tcc_str_printf(out, "%s{%s,\"variants\":[", i ? "," : "", signatures[i].json);
+        out->failed |= signatures[i].json.failed;
+        tcc_str_printf(out, "%s{%s,\"variants\":[", i ? "," : "",
+                       tcc_str_text(&signatures[i].json));
         const char *sep = "";
         for (const tcc_func *f = ir->first; f; f = f->next)
             if (!strcmp(tcc_attr_str(&f->attrs, "kernel", ""), signatures[i].kernel)) {

@@ -11,10 +11,11 @@
 /* A kernel as the frontend made it: the JSON of its name, dims, args, flops and reference. */
 typedef struct tcc_signature {
     const char *kernel;
-    const char *json;
+    tcc_str json; /* tcc_str_free */
 } tcc_signature;
 
-tcc_signature tcc_signature_of(tcc_arena *arena, const tcc_func *tensor_level);
+/* Fills in a signature that is zero. */
+void tcc_signature_print(tcc_signature *s, const tcc_func *tensor_level);
 
 /* The manifest of a target-level module. */
 void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "oom.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 void *__real_malloc(size_t size);
@@ -16,6 +15,11 @@ static _Thread_local long countdown = -1;
 void oom_fail_after(long n)
 {
     countdown = n;
+}
+
+bool oom_is_armed(void)
+{
+    return countdown >= 0;
 }
 
 static bool fails(void)

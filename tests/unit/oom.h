@@ -6,7 +6,11 @@
 #ifndef TCC_TESTS_OOM_H
 #define TCC_TESTS_OOM_H
 
+#include <stdbool.h>
+
 /* The next n allocations succeed and the one after them, alone, fails; -1 disarms. */
 void oom_fail_after(long n);
+/* Whether that failure is still to come. */
+bool oom_is_armed(void);
 
 #endif

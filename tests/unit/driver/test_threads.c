@@ -1,0 +1,148 @@
+/* Threads compile at once, each in a context of its own, and get what one thread gets alone. Built
+ * with the thread sanitizer, too.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <tcc/tcc.h>
+
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 4, ROUNDS = 24 };
+
+static const char *const programs[] = {
+    "kernel a(A: f16[M, K], B: f16[N, K], bias: f32[N]) -> (C: f16[M, N])\n"
+    "{\n"
+    "    C[m, n] = gelu(sum(k) A[m, k] * B[n, k] + bias[n]);\n"
+    "}\n"
+    "schedule a for sm_90a { tile m 64, n 32, k 32; stages 3; }\n",
+    "kernel b(A: bf16[K, H, M], B: bf16[K, H, N]) -> (C: f32[H, M, N])\n"
+    "{\n"
+    "    C[h, m, n] = sum(k) A[k, h, m] * B[k, h, n];\n"
+    "}\n"
+    "schedule b for sm_90a { tile m 128, n 16, k 16; stages 2; producer none; }\n",
+    "kernel wrong(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
+    "{\n"
+    "    C[m, n] = sum(k) A[m, k] * B[n, m];\n"
+    "}\n",
+};
+enum { N_PROGRAMS = sizeof programs / sizeof *programs };
+
+typedef struct result {
+    tcc_status status;
+    char *ptx, *schedule;
+    unsigned n_diagnostics;
+} result;
+
+static result expected[N_PROGRAMS];
+
+static void count_diagnostic(const tcc_diagnostic *d, void *user)
+{
+    unsigned *n = user;
+    *n += *d->text != 0;
+}
+
+static result compile(tcc_context *ctx, const char *source)
+{
+    result r = {0};
+    tcc_module *mod;
+    tcc_context_on_diagnostic(ctx, count_diagnostic, &r.n_diagnostics);
+    r.status = tcc_compile(ctx, source, "sm_90a", &mod);
+    if (mod) {
+        r.ptx = strdup(tcc_module_output(mod, NULL));
+        r.schedule = strdup(tcc_module_schedule(mod));
+    }
+    tcc_module_destroy(mod);
+    return r;
+}
+
+static void result_free(result *r)
+{
+    free(r->ptx);
+    free(r->schedule);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool is_same(const result *a, const result *b)
+{
+    return a->status == b->status && a->n_diagnostics == b->n_diagnostics &&
+           same_text(a->ptx, b->ptx) && same_text(a->schedule, b->schedule);
+}
+
+typedef struct worker {
+    pthread_t thread;
+    unsigned first;     /* program */
+    bool keeps_context; /* else a new one each time */
+    unsigned n_wrong;
+} worker;
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    tcc_context *ctx = tcc_context_create();
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        if (!w->keeps_context) {
+            tcc_context_destroy(ctx);
+            ctx = tcc_context_create();
+        }
+        unsigned p = (w->first + i) % N_PROGRAMS;
+        result r = compile(ctx, programs[p]);
+        w->n_wrong += !is_same(&r, &expected[p]);
+        result_free(&r);
+    }
+    tcc_context_destroy(ctx);
+    return NULL;
+}
+
+static unsigned run_threads(void)
+{
+    worker workers[THREADS] = {0};
+    unsigned n_wrong = 0;
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i].first = i;
+        workers[i].keeps_context = i % 2;
+        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        n_wrong += workers[i].n_wrong;
+    }
+    return n_wrong;
+}
+
+/* Before anything else was compiled, so that threads also meet in what LLVM does once. */
+START_TEST(threads_compile_at_once)
+{
+    unsigned n_wrong = run_threads(); /* nothing is expected yet: all are wrong */
+    ck_assert_uint_eq(n_wrong, THREADS * ROUNDS);
+    tcc_context *ctx = tcc_context_create();
+    for (unsigned p = 0; p < N_PROGRAMS; p++)
+        expected[p] = compile(ctx, programs[p]);
+    tcc_context_destroy(ctx);
+    ck_assert_int_eq(expected[0].status, TCC_OK);
+    ck_assert_int_eq(expected[1].status, TCC_OK);
+    ck_assert_int_eq(expected[2].status, TCC_ERR_TYPE);
+    ck_assert_uint_eq(run_threads(), 0);
+    for (unsigned p = 0; p < N_PROGRAMS; p++)
+        result_free(&expected[p]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("threads");
+    TCase *t = tcase_create("threads");
+    tcase_set_timeout(t, 240);
+    tcase_add_test(t, threads_compile_at_once);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -72,6 +72,12 @@ __attribute__((format(printf, 1, 2), noreturn)) static void bad_usage(const char
     exit(EXIT_USAGE);
 }
 
+__attribute__((noreturn)) static void out_of_memory(void)
+{
+    fputs("tcc: out of memory\n", stderr);
+    exit(EXIT_PROGRAM);
+}
+
 static void parse_emit(arguments *a, const char *name)
 {
     for (int e = 0; e < TCC_EMIT_COUNT; e++)
@@ -203,10 +209,19 @@ static void choose_output(arguments *a)
     size_t n = end && (!slash || end > slash) ? (size_t)(end - a->input) : strlen(a->input);
     char *name = malloc(n + strlen(suffix) + 1);
     if (!name)
-        exit(EXIT_PROGRAM);
+        out_of_memory();
     memcpy(name, a->input, n);
     strcpy(name + n, suffix);
     a->output = name;
+}
+
+/* What is asked to be shown must be reached. */
+static void check_reached(const arguments *a)
+{
+    const char *shown = a->print_schedule ? "--print-schedule"
+                        : a->options.print_after ? "--print-after" : NULL;
+    if (shown && a->options.emit == TCC_EMIT_IR)
+        bad_usage("%s: the kind ir stops before the passes", shown);
 }
 
 static char *read_all(FILE *f, size_t *size)
@@ -265,13 +280,14 @@ int main(int argc, char **argv)
     parse_arguments(&a, argc, argv);
     check_names(&a);
     choose_output(&a);
+    check_reached(&a);
     a.options.defines = a.defines;
     a.options.file = strcmp(a.input, "-") ? a.input : "<stdin>";
     size_t size = 0;
     char *source = read_input(a.input, &size);
     tcc_context *ctx = tcc_context_create();
     if (!ctx)
-        return EXIT_PROGRAM;
+        out_of_memory();
     tcc_context_on_diagnostic(ctx, on_diagnostic, NULL);
     tcc_module *mod;
     tcc_status status = tcc_compile_with(ctx, source, size, &a.options, &mod);
@@ -281,6 +297,8 @@ int main(int argc, char **argv)
         size_t n;
         const void *out = tcc_module_output(mod, &n);
         write_output(a.output, out, n);
+    } else if (status == TCC_ERR_MEMORY) {
+        out_of_memory();
     }
     tcc_module_destroy(mod);
     tcc_context_destroy(ctx);

@@ -188,12 +188,6 @@ static void map_arith_select(const tcc_elements *e)
         e->r[i] = operand(e, operand(e, 0, i).i ? 1 : 2, i);
 }
 
-static int64_t truncate(double v)
-{
-    const double limit = 0x1p63;
-    return isnan(v) ? 0 : v >= limit ? INT64_MAX : v < -limit ? INT64_MIN : (int64_t)v;
-}
-
 static void map_arith_cast(const tcc_elements *e)
 {
     tcc_scalar to = e->op->results[0].type->elem;
@@ -204,7 +198,7 @@ static void map_arith_cast(const tcc_elements *e)
         if (to_float)
             e->r[i].f = tcc_round_float(from_float ? a.f : (double)a.i, to);
         else
-            e->r[i].i = from_float ? truncate(a.f) : a.i;
+            e->r[i].i = from_float ? tcc_truncate(a.f) : a.i;
     }
 }
 

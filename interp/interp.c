@@ -5,25 +5,46 @@
 
 #include "interp/exec.h"
 
+static bool is_name(tcc_attr a, const char *name)
+{
+    return a.kind == TCC_ATTR_STR && !strcmp(a.s, name);
+}
+
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
 {
     if (!dim.name)
         return dim.size;
     tcc_attr dims = tcc_attr_list(&run->signature->attrs, "dims");
     for (size_t i = 0; i < dims.list.n; i++)
-        if (!strcmp(dims.list.items[i].s, dim.name))
+        if (is_name(dims.list.items[i], dim.name))
             return run->options->dims[i];
     return -1;
 }
 
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a)
 {
-    return tcc_run_extent(run, a.kind == TCC_ATTR_STR ? (tcc_dim){a.s, 0} : (tcc_dim){NULL, a.i});
+    return a.kind == TCC_ATTR_STR   ? tcc_run_extent(run, (tcc_dim){a.s, 0})
+           : a.kind == TCC_ATTR_INT ? a.i
+                                    : -1;
 }
 
-bool tcc_attr_is(tcc_attr a, const char *word)
+static bool is_of_kind(tcc_attr a, char kind)
 {
-    return a.kind == TCC_ATTR_STR && !strcmp(a.s, word);
+    switch (kind) {
+    case 's': return a.kind == TCC_ATTR_STR;
+    case 'i': return a.kind == TCC_ATTR_INT;
+    case 'l': return a.kind == TCC_ATTR_LIST;
+    default: return a.kind == TCC_ATTR_STR || a.kind == TCC_ATTR_INT;
+    }
+}
+
+bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds)
+{
+    bool is = a.kind == TCC_ATTR_LIST && a.list.n == 1 + strlen(kinds) &&
+              is_name(a.list.items[0], word);
+    for (size_t i = 0; is && kinds[i]; i++)
+        is = is_of_kind(a.list.items[1 + i], kinds[i]);
+    return is;
 }
 
 const tcc_param *tcc_run_param(const tcc_run *run, const char *name)
@@ -42,14 +63,14 @@ static bool holds_floats(const tcc_param *p)
 tcc_cell tcc_param_load(const tcc_param *p, int64_t at)
 {
     double v = p->data[at];
-    return holds_floats(p) ? (tcc_cell){.f = v} : (tcc_cell){.i = (int64_t)v};
+    return holds_floats(p) ? (tcc_cell){.f = v} : (tcc_cell){.i = tcc_truncate(v)};
 }
 
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v)
 {
-    p->data[at] = !holds_floats(p)         ? (double)tcc_wrap_int(v.i, p->type->elem)
-                  : run->machine ? tcc_round_float(v.f, p->type->elem)
-                                          : v.f;
+    p->data[at] = !holds_floats(p) ? (double)tcc_wrap_int(v.i, p->type->elem)
+                  : run->machine   ? tcc_round_float(v.f, p->type->elem)
+                                   : v.f;
 }
 
 /* ---- parameters ------------------------------------------------------------------------ */
@@ -57,11 +78,14 @@ void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cel
 static tcc_status check_dims(const tcc_run *run)
 {
     tcc_attr dims = tcc_attr_list(&run->signature->attrs, "dims");
-    for (size_t i = 0; i < dims.list.n; i++)
+    for (size_t i = 0; i < dims.list.n; i++) {
+        if (dims.list.items[i].kind != TCC_ATTR_STR)
+            return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'dims' wants names");
         if (run->options->dims[i] < 0 || run->options->dims[i] > INT32_MAX)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "%s is %lld, wants 0 to %lld",
                             dims.list.items[i].s, (long long)run->options->dims[i],
                             (long long)INT32_MAX);
+    }
     return TCC_OK;
 }
 
@@ -103,25 +127,29 @@ static tcc_status bind_params(tcc_run *run, double *const *args)
 
 /* ---- conditions ------------------------------------------------------------------------ */
 
+static int64_t pitch_bytes(const tcc_run *run, tcc_attr factors, int64_t elem_bytes)
+{
+    for (size_t i = 0; i < factors.list.n; i++)
+        elem_bytes *= tcc_run_dim(run, factors.list.items[i]);
+    return elem_bytes;
+}
+
 /* Addresses are taken to be as aligned as the function asks, and no more. */
 static tcc_status check_condition(tcc_run *run, tcc_attr condition)
 {
     const tcc_attr *a = condition.list.items;
-    size_t n = condition.list.n;
-    if (n == 3 && (tcc_attr_is(a[0], "min") || tcc_attr_is(a[0], "max"))) {
+    bool least = tcc_attr_is_record(condition, "min", "si");
+    if (least || tcc_attr_is_record(condition, "max", "si")) {
         int64_t extent = tcc_run_dim(run, a[1]);
-        if (tcc_attr_is(a[0], "min") ? extent < a[2].i : extent > a[2].i)
+        if (least ? extent < a[2].i : extent > a[2].i)
             return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, wants at %s %lld", a[1].s,
-                            (long long)extent, tcc_attr_is(a[0], "min") ? "least" : "most",
-                            (long long)a[2].i);
-    } else if (n == 3 && tcc_attr_is(a[0], "align")) {
+                            (long long)extent, least ? "least" : "most", (long long)a[2].i);
+    } else if (tcc_attr_is_record(condition, "align", "si")) {
         const tcc_param *p = tcc_run_param(run, a[1].s);
         if (p && run->base_align[p - run->params] < a[2].i)
             run->base_align[p - run->params] = a[2].i;
-    } else if (n == 4 && tcc_attr_is(a[0], "pitch")) {
-        int64_t bytes = a[2].i;
-        for (size_t i = 0; i < a[1].list.n; i++)
-            bytes *= tcc_run_dim(run, a[1].list.items[i]);
+    } else if (tcc_attr_is_record(condition, "pitch", "lii") && a[3].i > 0) {
+        int64_t bytes = pitch_bytes(run, a[1], a[2].i);
         if (bytes % a[3].i)
             return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL,
                             "a pitch of %lld bytes, wants multiples of %lld", (long long)bytes,
@@ -169,7 +197,7 @@ tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options,
         status = check_conditions(&run);
     if (status)
         return status;
-    if (tcc_attr_find(&f->attrs, "params"))
+    if (options->signature && tcc_attr_find(&f->attrs, "params"))
         return tcc_run_kernel(&run);
     if (has_op(f, TCC_OP_tile_grid))
         status = tcc_run_tiles(&run);

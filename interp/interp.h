@@ -16,8 +16,8 @@ typedef struct tcc_interp_options {
     /* One extent for each name of the signature's attribute `dims`, in that order. */
     const int64_t *dims;
     /* The function whose parameters `args` are, as the frontend made it; NULL: the one that runs.
-     * A target-level function has the parameters of its kernel instead, which its attribute
-     * `params` makes from these. */
+     * A target-level function must have one: its own parameters are its kernel's, which its
+     * attribute `params` makes from these. */
     const tcc_func *signature;
     /* When not NULL, only these rows of each output are computed, the others stay as they are. A
      * row is a flat index over all dimensions of an output but the last; those that an output

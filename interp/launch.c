@@ -18,23 +18,20 @@ static tcc_status make_param(tcc_cta *c, size_t i, tcc_attr recipe, tcc_cell *ou
 {
     tcc_run *run = c->x->run;
     const tcc_attr *a = recipe.list.items;
-    if (recipe.list.n < 2)
-        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'params'");
-    if (tcc_attr_is(a[0], "tensor_map")) {
-        out->i = (int64_t)i;
-        return tcc_tensor_map_decode(run, recipe, &c->maps[i]);
-    }
-    if (tcc_attr_is(a[0], "dim")) {
-        out->i = tcc_run_dim(run, a[1]);
-        return TCC_OK;
-    }
-    const tcc_param *p = tcc_run_param(run, a[1].s);
-    if (!p || (!tcc_attr_is(a[0], "pointer") && !tcc_attr_is(a[0], "scalar")))
-        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'params'");
-    if (tcc_attr_is(a[0], "pointer"))
+    bool pointer = tcc_attr_is_record(recipe, "pointer", "s");
+    const tcc_param *p = NULL;
+    if (pointer || tcc_attr_is_record(recipe, "scalar", "s"))
+        p = tcc_run_param(run, a[1].s);
+    if (p && pointer)
         out->i = p - run->params;
-    else
+    else if (p)
         *out = tcc_param_load(p, 0);
+    else if (tcc_attr_is_record(recipe, "dim", "d"))
+        out->i = tcc_run_dim(run, a[1]);
+    else if (tcc_attr_is_record(recipe, "tensor_map", "slllis"))
+        return tcc_tensor_map_decode(run, recipe, &c->maps[out->i = (int64_t)i]);
+    else
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'params'");
     return TCC_OK;
 }
 

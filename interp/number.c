@@ -45,6 +45,12 @@ double tcc_round_float(double v, tcc_scalar elem)
     return r == 0 ? copysign(0, v) : r;
 }
 
+int64_t tcc_truncate(double v)
+{
+    const double limit = 0x1p63;
+    return isnan(v) ? 0 : v >= limit ? INT64_MAX : v < -limit ? INT64_MIN : (int64_t)v;
+}
+
 int64_t tcc_wrap_int(int64_t v, tcc_scalar elem)
 {
     switch (elem) {

@@ -15,6 +15,8 @@ typedef union tcc_cell {
 /* v rounded to a float type, to nearest even. Too large a value becomes infinity, or NaN where
  * the type has no infinity. */
 double tcc_round_float(double v, tcc_scalar elem);
+/* v without its fraction, the nearest number that there is; 0 for NaN. */
+int64_t tcc_truncate(double v);
 /* The low bits of v as an integer type reads them. */
 int64_t tcc_wrap_int(int64_t v, tcc_scalar elem);
 

@@ -44,7 +44,9 @@ typedef struct tcc_run {
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number or a name. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
-bool tcc_attr_is(tcc_attr a, const char *word);
+/* Whether a is a list of `word` and items of these kinds: s a name, i an integer, l a list, d a
+ * dimension: a name or an integer. */
+bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds);
 /* The parameter of this name; NULL when there is none. */
 const tcc_param *tcc_run_param(const tcc_run *run, const char *name);
 /* The number as a tensor or scalar parameter holds it, and back. */

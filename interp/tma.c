@@ -44,7 +44,7 @@ tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *
 {
     const tcc_attr *items = recipe.list.items;
     *m = (tcc_tensor_map){0};
-    m->tensor = recipe.list.n == 7 ? tcc_run_param(run, items[1].s) : NULL;
+    m->tensor = tcc_run_param(run, items[1].s);
     bool ok = m->tensor && tcc_scalar_find(items[6].s, strlen(items[6].s), &m->elem);
     size_t rank = ok ? items[2].list.n : 0;
     if (!rank || rank > TCC_MAP_RANK || items[3].list.n != rank - 1 || items[4].list.n != rank)
@@ -77,7 +77,6 @@ typedef struct copy {
 static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_shared)
 {
     const tcc_tensor_map *m = c->map;
-    uint8_t *smem = x->cta->smem - TCC_SMEM_BASE;
     int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
     for (int64_t e = 0; e < n; e++) {
         int64_t at = 0, address = c->address + e * m->elem_bytes;
@@ -91,13 +90,14 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
             address ^= address >> 3 & (m->swizzle - 16);
         if (inside && at >= m->tensor->count)
             return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)at, m->tensor->name);
+        uint8_t *byte = x->cta->smem + (address - TCC_SMEM_BASE);
         uint64_t bits = 0;
         if (to_shared) {
             if (inside)
                 bits = tcc_encode(tcc_param_load(m->tensor, at), m->elem);
-            memcpy(smem + address, &bits, (size_t)m->elem_bytes); /* little-endian, as the GPU */
+            memcpy(byte, &bits, (size_t)m->elem_bytes); /* little-endian, as the GPU */
         } else if (inside) {
-            memcpy(&bits, smem + address, (size_t)m->elem_bytes);
+            memcpy(&bits, byte, (size_t)m->elem_bytes);
             tcc_cell v = tcc_decode(bits, m->elem);
             bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
             if (!tcc_smem_is_written(x->cta, address, m->elem_bytes) ||

@@ -17,12 +17,56 @@ typedef struct request {
     size_t n_rows;
 } request;
 
-static const char *find_reference(const tcc_manifest *m, const char *kernel)
+static const tcc_kernel_desc *find_kernel(const tcc_manifest *m, const char *kernel)
 {
     for (size_t i = 0; i < m->n_kernels; i++)
         if (!strcmp(m->kernels[i].name, kernel))
-            return m->kernels[i].reference;
+            return &m->kernels[i];
     return NULL;
+}
+
+static bool same_extent(const tcc_kernel_desc *k, tcc_dim d, tcc_extent e)
+{
+    return e.dim < 0 ? !d.name && d.size == e.number : d.name && !strcmp(d.name, k->dims[e.dim]);
+}
+
+static bool same_arg(const tcc_kernel_desc *k, size_t i, const tcc_type *t)
+{
+    bool same = t->rank == k->args[i].rank && !strcmp(tcc_scalar_name(t->elem), k->args[i].type);
+    for (unsigned d = 0; same && d < t->rank; d++)
+        same = same_extent(k, t->dims[d], k->arg_extents[i][d]);
+    return same;
+}
+
+/* Whether the reference reads and writes what the caller, who looks at the manifest, gives it. */
+static bool same_signature(const tcc_kernel_desc *k, const tcc_func *f)
+{
+    tcc_attr dims = tcc_attr_list(&f->attrs, "dims");
+    bool same = dims.list.n == k->n_dims && f->body->n_args == k->n_args;
+    for (size_t i = 0; same && i < k->n_dims; i++)
+        same = dims.list.items[i].kind == TCC_ATTR_STR &&
+               !strcmp(dims.list.items[i].s, k->dims[i]);
+    for (size_t i = 0; same && i < k->n_args; i++)
+        same = same_arg(k, i, f->body->args[i]->type);
+    return same;
+}
+
+static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_arena *arena)
+{
+    const char *text = k->reference;
+    tcc_diag diag = tcc_context_diag(r->ctx, "<reference>", text, strlen(text));
+    tcc_ir *ir = tcc_ir_parse(arena, text, strlen(text), &diag);
+    if (!ir || !ir->first)
+        return TCC_ERR_SYNTAX;
+    if (!tcc_ir_verify(ir, TCC_LEVEL_TENSOR, &diag))
+        return TCC_ERR_TYPE;
+    if (!same_signature(k, ir->first)) {
+        tcc_error(&diag, TCC_ERR_TYPE, ir->first->loc,
+                  "the reference has other parameters than kernel '%s'", r->kernel);
+        return TCC_ERR_TYPE;
+    }
+    const tcc_interp_options o = {.dims = r->dims, .rows = r->rows, .n_rows = r->n_rows};
+    return tcc_interp_run(ir->first, &o, r->args, arena, &diag);
 }
 
 static tcc_status run(const request *r, tcc_arena *arena)
@@ -32,24 +76,17 @@ static tcc_status run(const request *r, tcc_arena *arena)
     tcc_status status = tcc_manifest_read(arena, &diag, r->manifest, &m);
     if (status)
         return status;
-    jmp_buf oom;
-    if (setjmp(oom))
-        return TCC_ERR_MEMORY;
-    tcc_arena_set_oom(arena, &oom);
-    const char *text = find_reference(m, r->kernel);
-    if (!text) {
+    const tcc_kernel_desc *k = find_kernel(m, r->kernel);
+    if (!k || !k->reference) {
         tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
                   "the manifest has no reference for a kernel '%s'", r->kernel);
         return TCC_ERR_ARGUMENT;
     }
-    diag = tcc_context_diag(r->ctx, "<reference>", text, strlen(text));
-    tcc_ir *ir = tcc_ir_parse(arena, text, strlen(text), &diag);
-    if (!ir || !ir->first)
-        return TCC_ERR_SYNTAX;
-    if (!tcc_ir_verify(ir, TCC_LEVEL_TENSOR, &diag))
-        return TCC_ERR_TYPE;
-    const tcc_interp_options o = {.dims = r->dims, .rows = r->rows, .n_rows = r->n_rows};
-    return tcc_interp_run(ir->first, &o, r->args, arena, &diag);
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(arena, &oom);
+    return interpret(r, k, arena);
 }
 
 tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *kernel,

@@ -163,6 +163,26 @@ START_TEST(the_kernel_and_the_manifest_must_exist)
 }
 END_TEST
 
+/* What the arguments are, the caller reads in the manifest: the reference must agree. */
+START_TEST(the_reference_has_the_parameters_of_its_kernel)
+{
+    static const char *const changes[][2] = {
+        {"%W: tensor<", "%W: tensor<f16[K, M]>, %V: tensor<"}, {"{dims = [", "{dims = [Q, "}};
+    const int64_t dims[] = {B, M, K, N};
+    double *args[] = {&x[0][0][0], &w[0][0], bias, &alpha, &y[0][0][0]};
+    for (size_t i = 0; i < 2; i++) {
+        char text[16384];
+        const char *at = strstr(manifest, changes[i][0]);
+        ck_assert_ptr_nonnull(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - manifest), manifest, changes[i][1],
+                 at + strlen(changes[i][0]));
+        *said = 0;
+        ck_assert_int_eq(tcc_reference(ctx, text, "layer", dims, args, NULL, 0), TCC_ERR_TYPE);
+        ck_assert_ptr_nonnull(strstr(said, "other parameters"));
+    }
+}
+END_TEST
+
 START_TEST(the_head_of_ptx_will_do)
 {
     const int64_t dims[] = {B, M, K, N};
@@ -188,6 +208,7 @@ int main(void)
     tcase_add_test(t, an_empty_output_is_left_alone);
     tcase_add_test(t, in_place_and_several_outputs);
     tcase_add_test(t, the_kernel_and_the_manifest_must_exist);
+    tcase_add_test(t, the_reference_has_the_parameters_of_its_kernel);
     tcase_add_test(t, the_head_of_ptx_will_do);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -46,6 +46,11 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
     tcc_attr_set_int(ctx->ir, &load->attrs, "swizzle", swizzle);
 }
 
+static bool is_load(const tcc_value *v)
+{
+    return v->def && v->def->code == TCC_OP_tile_load;
+}
+
 static bool can_store_by_tma(const tcc_op *store, int64_t staged_bytes, const tcc_target *target)
 {
     const tcc_type *t = TCC_VIEW(tile_store, store)->tensor->type;
@@ -71,6 +76,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (op->code == TCC_OP_tile_mma) {
             const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
             tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
+            if (instr.list.n != 3 || !is_load(mma->a) || !is_load(mma->b))
+                continue;
             decide_operand(ctx, mma->a->def, 1, instr.list.items[0].i, copy, s.swizzle);
             decide_operand(ctx, mma->b->def, 0, instr.list.items[1].i, copy, s.swizzle);
             *changed = true;

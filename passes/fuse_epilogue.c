@@ -117,6 +117,23 @@ static void fuse_op(fusion *fu, tcc_op *op)
     tcc_value_map_set(fu->map, &op->results[0], &r->results[0]);
 }
 
+/* Whether every field varies over axes of the grid only: one that does not, a product that was
+ * summed, has no place in a tile. */
+static bool can_fuse(const fusion *fu, const tcc_func *f)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        const tcc_type *t = op->n_results ? op->results[0].type : NULL;
+        for (unsigned i = 0; t && t->kind == TCC_KIND_field && i < t->rank; i++) {
+            size_t x = 0;
+            while (x < fu->n_axes && strcmp(fu->axes[x], t->dims[i].name))
+                x++;
+            if (x == fu->n_axes)
+                return false;
+        }
+    }
+    return true;
+}
+
 static tcc_op *find_grid(const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
@@ -149,6 +166,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     fu.n_axes = axes.list.n;
     for (size_t i = 0; i < axes.list.n; i++)
         fu.axes[i] = axes.list.items[i].s;
+    if (!can_fuse(&fu, f))
+        return TCC_OK;
     fu.m = tile.list.items[0].i;
     fu.n = tile.list.items[1].i;
     fu.map = tcc_value_map_create(ctx->scratch);

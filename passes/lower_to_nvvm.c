@@ -467,11 +467,15 @@ static void lower_scalar_args(tcc_nvvm_lowering *l)
     }
 }
 
+/* The grid, if its work is distributed over roles. */
 static tcc_op *find_grid(const tcc_func *f)
 {
-    for (tcc_op *op = f->body->first; op; op = op->next)
+    tcc_op *grid = NULL;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_tile_grid)
-            return op;
+            grid = op;
+        else if (op->code == TCC_OP_async_roles)
+            return grid;
     return NULL;
 }
 

@@ -27,10 +27,17 @@
 #include "passes/passes.h"
 #include "passes/schedule.h"
 
+/* Whether v is a load of which choose-layout has decided. */
+static bool is_decided(const tcc_value *v)
+{
+    return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "copy");
+}
+
 static tcc_op *find_mma(const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_tile_mma)
+        if (op->code == TCC_OP_tile_mma && tcc_attr_find(&op->attrs, "instr") &&
+            is_decided(TCC_VIEW(tile_mma, op)->a) && is_decided(TCC_VIEW(tile_mma, op)->b))
             return op;
     return NULL;
 }

@@ -110,7 +110,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_op *ring = find_ring(f);
     tcc_op *loop = ring ? ring_loop(ring) : NULL;
-    if (!loop || (loop->block->parent && loop->block->parent->code == TCC_OP_async_roles))
+    const tcc_op *parent = loop ? loop->block->parent : NULL;
+    if (!parent || parent->code != TCC_OP_tile_grid || parent->n_results)
         return TCC_OK;
     tcc_schedule s = tcc_schedule_of(f);
 

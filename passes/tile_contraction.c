@@ -103,7 +103,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
-    if (!variant || !tcc_contraction_find(f, &c))
+    if (!variant || !tcc_contraction_find(f, &c) ||
+        tcc_attr_list(&f->attrs, "tile").list.n != 6) /* m, n and k */
         return TCC_OK;
     tcc_ir *ir = ctx->ir;
     tcc_schedule s = tcc_schedule_of(f);

@@ -260,15 +260,14 @@ static char *read_input(const char *name, size_t *size)
     return data;
 }
 
-static void write_output(const char *name, const void *data, size_t size)
+static bool write_output(const char *name, const void *data, size_t size)
 {
     FILE *f = strcmp(name, "-") ? fopen(name, "wb") : stdout;
     bool ok = f && fwrite(data, 1, size, f) == size;
     ok &= f && (f == stdout ? fflush(f) : fclose(f)) == 0;
-    if (!ok) {
+    if (!ok)
         fprintf(stderr, "tcc: %s: %s\n", name, strerror(errno));
-        exit(EXIT_USAGE);
-    }
+    return ok;
 }
 
 int main(int argc, char **argv)
@@ -290,18 +289,19 @@ int main(int argc, char **argv)
         out_of_memory();
     tcc_context_on_diagnostic(ctx, on_diagnostic, NULL);
     tcc_module *mod;
+    int exit_status = EXIT_PROGRAM;
     tcc_status status = tcc_compile_with(ctx, source, size, &a.options, &mod);
     if (!status) {
         if (a.print_schedule)
             fputs(tcc_module_schedule(mod), stderr);
         size_t n;
         const void *out = tcc_module_output(mod, &n);
-        write_output(a.output, out, n);
+        exit_status = write_output(a.output, out, n) ? 0 : EXIT_USAGE;
     } else if (status == TCC_ERR_MEMORY) {
         out_of_memory();
     }
     tcc_module_destroy(mod);
     tcc_context_destroy(ctx);
     free(source);
-    return status ? EXIT_PROGRAM : 0;
+    return exit_status;
 }

@@ -117,9 +117,9 @@ static stage *owned_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
     if (s && s->owner == i && s->released != i)
         return s;
     TCC_WRONG(t->x, in->op, "%s of iteration %lld, whose stage was %s", name, (long long)i,
-              s && s->owner > i                      ? "acquired by a later one"
+              s && s->owner > i    ? "acquired by a later one"
               : s && s->owner == i ? "released"
-                                                     : "not acquired");
+                                   : "not acquired");
     return NULL;
 }
 
@@ -236,19 +236,20 @@ tcc_outcome tcc_eval_async_mma(tcc_thread *t, const tcc_inst *in)
     if (!s)
         return TCC_FAILED;
     if (!s->waited)
-        return TCC_WRONG(t->x, in->op, "async.mma reads the stage of iteration %lld without "
-                                       "waiting until it is full",
+        return TCC_WRONG(t->x, in->op,
+                         "async.mma reads the stage of iteration %lld without "
+                         "waiting until it is full",
                          (long long)i);
     const buffer *a = operand_object(t, in, 2), *b = operand_object(t, in, 3);
     const tcc_type *r = in->op->results[0].type;
-    const int64_t mnk[] = {r->dims[0].size, r->dims[1].size, in->op->operands[2]->type->dims[2].size};
+    const int64_t mnk[] = {r->dims[0].size, r->dims[1].size,
+                           in->op->operands[2]->type->dims[2].size};
     tcc_tile_multiply(t->x->run, a->cells + (size_t)(i % a->n_stages) * a->stage_cells,
                       b->cells + (size_t)(i % b->n_stages) * b->stage_cells,
                       tcc_cells(t, in->operands[4]), tcc_cells(t, in->results[0]), mnk, i != 0, r);
     if (!t->role)
         t->role = TCC_NEW(t->x->run->scratch, struct tcc_role);
-    TCC_PUSH(t->x->run->scratch, &t->role->products,
-             (product){operand_object(t, in, 0), i});
+    TCC_PUSH(t->x->run->scratch, &t->role->products, (product){operand_object(t, in, 0), i});
     t->regs[in->results[0]].product = ++t->committed;
     return TCC_NEXT;
 }

@@ -110,7 +110,8 @@ static tcc_outcome arrive(tcc_thread *t, const tcc_op *op, int64_t address, int6
     if (!b)
         return TCC_FAILED;
     if (!b->pending)
-        return TCC_WRONG(t->x, op, "the mbarrier at byte %lld gets more than %u arrivals in a phase",
+        return TCC_WRONG(t->x, op,
+                         "the mbarrier at byte %lld gets more than %u arrivals in a phase",
                          (long long)offset_of(b), b->expected);
     b->tx += bytes;
     if (bytes < 0 || b->tx > MAX_TX)
@@ -168,8 +169,8 @@ tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
             return TCC_WAIT(t, in,
                             "warp %u waits for parity %lld of the mbarrier at byte %lld: in phase "
                             "%u, %u arrivals and %lld bytes are missing",
-                            t->id, (long long)parity, (long long)offset_of(b), b->phase,
-                            b->pending, (long long)b->tx);
+                            t->id, (long long)parity, (long long)offset_of(b), b->phase, b->pending,
+                            (long long)b->tx);
         if (b->phase)
             tcc_order_join(c, &t->warp->order, &b->done[parity]);
     }
@@ -220,8 +221,7 @@ tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
     }
     if (!w->released)
         return TCC_WAIT(t, in, "warp %u waits at barrier %lld: %lld of %lld threads have come",
-                        t->id, (long long)id, (long long)c->named[id].arrived,
-                        (long long)threads);
+                        t->id, (long long)id, (long long)c->named[id].arrived, (long long)threads);
     w->waits_at = -1;
     return TCC_NEXT;
 }

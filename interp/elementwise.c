@@ -116,6 +116,7 @@ static int64_t shr_int(int64_t a, int64_t b, tcc_scalar elem)
         }                                                                                          \
     }
 
+/* clang-format off */
 BINARY(arith_add, a + b, add_int(a, b))
 BINARY(arith_sub, a - b, sub_int(a, b))
 BINARY(arith_mul, a * b, mul_int(a, b))
@@ -143,12 +144,13 @@ FLOAT_UNARY(math_sigmoid, 1 / (1 + exp(-a)))
 FLOAT_UNARY(math_silu, a / (1 + exp(-a)))
 FLOAT_UNARY(math_gelu, erf_gelu(a))
 FLOAT_UNARY(math_gelu_tanh, tanh_gelu(a))
+/* clang-format on */
 
 static void map_arith_const(const tcc_elements *e)
 {
     const tcc_attr *value = &tcc_attr_find(&e->op->attrs, "value")->value;
-    tcc_cell v = value->kind == TCC_ATTR_FLOAT ? (tcc_cell){.f = value->f}
-                                               : (tcc_cell){.i = value->i};
+    tcc_cell v =
+        value->kind == TCC_ATTR_FLOAT ? (tcc_cell){.f = value->f} : (tcc_cell){.i = value->i};
     for (size_t i = 0; i < e->n; i++)
         e->r[i] = v;
 }

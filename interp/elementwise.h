@@ -7,6 +7,7 @@
 #include "interp/number.h"
 #include "ir/ir.h"
 
+/* clang-format off */
 /* Every op that is elementwise. */
 #define TCC_ELEMENTWISE_OPS(OP)                                                                    \
     OP(arith_const) OP(arith_add) OP(arith_sub) OP(arith_mul) OP(arith_div) OP(arith_rem)          \
@@ -15,6 +16,7 @@
     OP(math_exp) OP(math_log) OP(math_exp2) OP(math_log2) OP(math_sqrt) OP(math_rsqrt)             \
     OP(math_tanh) OP(math_erf) OP(math_relu) OP(math_sigmoid) OP(math_silu) OP(math_gelu)          \
     OP(math_gelu_tanh)
+/* clang-format on */
 
 /* r[i] = op(a[0][i * step[0]], …) for i < n. A step of 0 repeats one element. */
 typedef struct tcc_elements {

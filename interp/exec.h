@@ -30,21 +30,21 @@ typedef enum tcc_outcome {
 
 /* What is known of a value beside its cells. */
 typedef struct tcc_reg {
-    uint64_t defined;  /* the thread's step that computed it */
-    uint32_t product;  /* number of the product group that may still write it; 0: none */
-    bool by_product;   /* a product wrote it last */
-    bool undefined;    /* it holds anything */
+    uint64_t defined; /* the thread's step that computed it */
+    uint32_t product; /* number of the product group that may still write it; 0: none */
+    bool by_product;  /* a product wrote it last */
+    bool undefined;   /* it holds anything */
 } tcc_reg;
 
 /* A region that a thread is in. */
 typedef struct tcc_frame {
     const tcc_code *code;
     size_t pc;
-    const tcc_inst *of;  /* the op whose region this is; NULL for the function's body */
+    const tcc_inst *of; /* the op whose region this is; NULL for the function's body */
     unsigned region;
-    uint32_t mask;       /* lanes that run it */
-    uint32_t outer;      /* lanes that came to `of` */
-    int64_t point;       /* of tile.grid: which tile */
+    uint32_t mask;  /* lanes that run it */
+    uint32_t outer; /* lanes that came to `of` */
+    int64_t point;  /* of tile.grid: which tile */
 } tcc_frame;
 
 struct tcc_thread {
@@ -80,7 +80,7 @@ struct tcc_exec {
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 3 first */
     tcc_status status;
-    bool explain; /* a thread that is blocked adds a note why */
+    bool explain;            /* a thread that is blocked adds a note why */
     struct tcc_cta *cta;     /* at the target level */
     struct tcc_async *async; /* at the async level */
 };

@@ -25,12 +25,12 @@ typedef struct step {
     const tcc_op *op;
     row *operands[3];
     row *result;
-    tcc_access access;    /* of tensor.read */
-    plan *body;           /* of tensor.sum */
-    tcc_index **over;     /* what it sums over */
+    tcc_access access; /* of tensor.read */
+    plan *body;        /* of tensor.sum */
+    tcc_index **over;  /* what it sums over */
     size_t n_over;
-    int64_t *outer;       /* and where these indices were before it */
-    bool is_product;      /* a fast path fits: */
+    int64_t *outer;  /* and where these indices were before it */
+    bool is_product; /* a fast path fits: */
     tcc_product product;
     double *sums, *buffer;
 } step;
@@ -361,8 +361,8 @@ static void run_sum(fields *fs, const plan *p, const step *s)
         do {
             run_plan(fs, s->body);
             for (size_t i = 0; i < n; i++)
-                s->sums[i] += ints ? (double)term->cells[i * term->step].i
-                                   : term->cells[i * term->step].f;
+                s->sums[i] +=
+                    ints ? (double)term->cells[i * term->step].i : term->cells[i * term->step].f;
         } while (next_value(s->over, s->n_over));
     }
     for (size_t i = 0; i < s->n_over; i++)

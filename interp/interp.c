@@ -40,8 +40,8 @@ static bool is_of_kind(tcc_attr a, char kind)
 
 bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds)
 {
-    bool is = a.kind == TCC_ATTR_LIST && a.list.n == 1 + strlen(kinds) &&
-              is_name(a.list.items[0], word);
+    bool is =
+        a.kind == TCC_ATTR_LIST && a.list.n == 1 + strlen(kinds) && is_name(a.list.items[0], word);
     for (size_t i = 0; is && kinds[i]; i++)
         is = is_of_kind(a.list.items[1 + i], kinds[i]);
     return is;
@@ -182,8 +182,8 @@ static bool has_op(const tcc_func *f, tcc_opcode code)
     return false;
 }
 
-tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options,
-                          double *const *args, tcc_arena *scratch, tcc_diag *diag)
+tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
+                          tcc_arena *scratch, tcc_diag *diag)
 {
     tcc_run run = {.f = f,
                    .signature = options->signature ? options->signature : f,

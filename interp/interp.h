@@ -38,7 +38,7 @@ typedef struct tcc_interp_options {
  * is not valid for these extents (its attribute `requires`); TCC_ERR_UNSUPPORTED for what f may
  * not do here; TCC_ERR_INTERNAL when f does wrong. diag has the reason. `scratch` holds what is
  * needed while it runs. */
-tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options,
-                          double *const *args, tcc_arena *scratch, tcc_diag *diag);
+tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
+                          tcc_arena *scratch, tcc_diag *diag);
 
 #endif

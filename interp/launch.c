@@ -112,8 +112,8 @@ static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
         tcc_thread_restart(t);
         tcc_order_clear(c, &t->warp->order);
         t->warp->order.seen[w] = 1;
-        *t->warp = (tcc_warp){
-            .order = t->warp->order, .waits_at = -1, .registers = first_registers(c)};
+        *t->warp =
+            (tcc_warp){.order = t->warp->order, .waits_at = -1, .registers = first_registers(c)};
         c->groups[w].products.len = 0;
         const tcc_code *body = &x->program->body;
         for (size_t i = 0; i < body->n_args; i++)
@@ -131,8 +131,7 @@ static tcc_status check_end(tcc_cta *c)
         const tcc_warp *warp = t->warp;
         if (warp->open_group || t->waited < t->committed)
             return TCC_FAIL(x->run, TCC_ERR_INTERNAL, NULL, "warp %u ends before its products", w);
-        if (warp->bulk.open ||
-            warp->order.seen[tcc_actor_copies(c, w)] < warp->bulk.groups.len)
+        if (warp->bulk.open || warp->order.seen[tcc_actor_copies(c, w)] < warp->bulk.groups.len)
             return TCC_FAIL(x->run, TCC_ERR_INTERNAL, NULL,
                             "warp %u ends while its copies may still be reading shared memory", w);
     }

@@ -141,7 +141,7 @@ typedef struct tcc_warpgroup {
 
 typedef struct tcc_warp {
     tcc_order order;
-    uint32_t wrote;           /* lanes that wrote shared memory since their last proxy fence */
+    uint32_t wrote;            /* lanes that wrote shared memory since their last proxy fence */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
     bool open_group;           /* products since the last commit */
@@ -149,10 +149,10 @@ typedef struct tcc_warp {
         TCC_VEC(size_t *) groups; /* closed; copies of each that are on their way */
         size_t *open;             /* copies since the last commit; NULL: none */
         unsigned lane;            /* that starts them */
-    } bulk; /* copies to global memory */
-    int waits_at;              /* named barrier, -1: none */
-    bool released;             /* from it */
-    int64_t registers;         /* of each lane */
+    } bulk;                       /* copies to global memory */
+    int waits_at;                 /* named barrier, -1: none */
+    bool released;                /* from it */
+    int64_t registers;            /* of each lane */
 } tcc_warp;
 
 struct tcc_cta {

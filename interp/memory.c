@@ -39,8 +39,8 @@ uint8_t *tcc_smem_at(tcc_exec *x, const tcc_op *op, int64_t address, int64_t n, 
     int64_t offset = address - TCC_SMEM_BASE, size = x->cta->smem_bytes;
     const char *name = tcc_op_info_get(op->code)->name;
     if (address % align) {
-        TCC_WRONG(x, op, "%s: shared address %lld is no multiple of %lld", name,
-                  (long long)address, (long long)align);
+        TCC_WRONG(x, op, "%s: shared address %lld is no multiple of %lld", name, (long long)address,
+                  (long long)align);
         return NULL;
     }
     if (offset < 0 || n > size || offset > size - n) {
@@ -106,8 +106,7 @@ static bool after_writer(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, 
     if (m->kind != NEVER && by->after->seen[m->writer] < m->clock)
         return wrong(x, op, verb, i, unordered(x->cta, m->writer, "writing"));
     if (m->kind == ORDINARY && by->async && by->after->fenced[m->writer] < m->clock)
-        return wrong(x, op, verb, i,
-                     "after an ordinary write, with no fence.proxy.async between");
+        return wrong(x, op, verb, i, "after an ordinary write, with no fence.proxy.async between");
     return true;
 }
 
@@ -173,8 +172,7 @@ bool tcc_smem_write(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64
 bool tcc_smem_take(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address)
 {
     size_t first = (size_t)(address - TCC_SMEM_BASE) / MARK_BYTES;
-    return check_write(x, op, by, first, first + 8 / MARK_BYTES,
-                       (tcc_mark){.writer = (uint16_t)by->actor,
-                                  .clock = by->clock,
-                                  .kind = MBARRIER});
+    return check_write(
+        x, op, by, first, first + 8 / MARK_BYTES,
+        (tcc_mark){.writer = (uint16_t)by->actor, .clock = by->clock, .kind = MBARRIER});
 }

@@ -130,9 +130,9 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
     bool last = exp == (UINT64_C(1) << f->exp_bits) - 1;
     double v;
     if (last && f->has_inf) {
-        v = !mant                                     ? (double)INFINITY
+        v = !mant                                   ? (double)INFINITY
             : mant == nan_mantissa(f, tcc_poison()) ? tcc_poison()
-                                                      : (double)NAN;
+                                                    : (double)NAN;
     } else if (last && mant == (UINT64_C(1) << f->mant_bits) - 1) {
         v = (double)NAN;
     } else if (exp == 0) {

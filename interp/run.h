@@ -31,7 +31,7 @@ typedef struct tcc_run {
     tcc_param *params;
     size_t n_params;
     int64_t *base_align; /* of each parameter: bytes to which its address is aligned at least */
-    tcc_map fields; /* value -> tcc_param: fields that tile.grid has put together */
+    tcc_map fields;      /* value -> tcc_param: fields that tile.grid has put together */
 } tcc_run;
 
 /* Reports an error at an op (NULL: at the function) and gives its status. */

@@ -115,11 +115,8 @@ bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
 
 void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, uint32_t mask)
 {
-    t->frames[t->depth++] = (tcc_frame){.code = &of->regions[region],
-                                        .of = of,
-                                        .region = region,
-                                        .mask = mask,
-                                        .outer = t->mask};
+    t->frames[t->depth++] = (tcc_frame){
+        .code = &of->regions[region], .of = of, .region = region, .mask = mask, .outer = t->mask};
     t->mask = mask;
 }
 

@@ -58,8 +58,7 @@ void tcc_window_load(const tcc_window *w, tcc_cell *to)
     int64_t index[TCC_WINDOW_RANK] = {0};
     do {
         int64_t place = place_of(w, index);
-        *to++ = place < 0 ? tcc_decode(0, w->tensor->type->elem)
-                          : tcc_param_load(w->tensor, place);
+        *to++ = place < 0 ? tcc_decode(0, w->tensor->type->elem) : tcc_param_load(w->tensor, place);
     } while (next_index(index, w->extent, w->rank));
 }
 
@@ -242,8 +241,7 @@ tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
 {
     tcc_run *run = t->x->run;
     for (unsigned i = 0; i < in->op->n_results; i++)
-        *tcc_map_at(&run->fields, &in->op->results[i]) =
-            create_field(run, in, &in->op->results[i]);
+        *tcc_map_at(&run->fields, &in->op->results[i]) = create_field(run, in, &in->op->results[i]);
     if (!count_points(run, in))
         return TCC_NEXT;
     tcc_thread_enter(t, in, 0, t->mask);

@@ -102,8 +102,9 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
             bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
             if (!tcc_smem_is_written(x->cta, address, m->elem_bytes) ||
                 (floats && tcc_is_poison(v.f)))
-                return TCC_WRONG(x, op, "nvvm.tma.store sends what was never written, at byte %lld "
-                                        "of shared memory",
+                return TCC_WRONG(x, op,
+                                 "nvvm.tma.store sends what was never written, at byte %lld "
+                                 "of shared memory",
                                  (long long)(address - TCC_SMEM_BASE));
             tcc_param_store(x->run, m->tensor, at, v);
         }
@@ -155,8 +156,9 @@ tcc_outcome tcc_eval_nvvm_tma_load(tcc_thread *t, const tcc_inst *in)
         if (!c->barrier)
             return TCC_FAILED;
         if (!c->barrier->fenced)
-            return TCC_WRONG(x, in->op, "the mbarrier at byte %lld is used by the copy engine with "
-                                        "no fence.mbarrier_init since it was initialised",
+            return TCC_WRONG(x, in->op,
+                             "the mbarrier at byte %lld is used by the copy engine with "
+                             "no fence.mbarrier_init since it was initialised",
                              (long long)(c->barrier->address - TCC_SMEM_BASE));
         tcc_accessor by = {.actor = tcc_actor_mbarrier(cta, (size_t)(c->barrier - cta->mbarriers)),
                            .clock = c->barrier->phase + 1,

@@ -9,9 +9,8 @@ enum { MAX_VEC_BYTES = 1024 };
 
 tcc_accessor tcc_warp_accessor(const tcc_thread *t)
 {
-    return (tcc_accessor){.actor = t->id,
-                          .clock = t->warp->order.seen[t->id],
-                          .after = &t->warp->order};
+    return (tcc_accessor){
+        .actor = t->id, .clock = t->warp->order.seen[t->id], .after = &t->warp->order};
 }
 
 bool tcc_converged(tcc_thread *t, const tcc_inst *in)
@@ -299,8 +298,7 @@ tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
         for (unsigned r = 0; r < ROWS; r++) {
             uint8_t row[ROW_BYTES];
             for (unsigned q = 0; q < LANES_PER_ROW; q++) {
-                uint32_t word =
-                    (uint32_t)words[m * TCC_WARP_LANES + r * LANES_PER_ROW + q].i;
+                uint32_t word = (uint32_t)words[m * TCC_WARP_LANES + r * LANES_PER_ROW + q].i;
                 memcpy(row + (size_t)q * WORD, &word, WORD);
             }
             if (!store(t, in->op, tcc_lane_int(t, in, 0, m * ROWS + r), row, ROW_BYTES))
@@ -345,9 +343,8 @@ tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
         if (at < 0)
             return TCC_FAILED;
         for (int64_t e = 0; e < n; e++)
-            r[e * TCC_WARP_LANES + l] = tcc_lane_int(t, in, 2, l)
-                                            ? tcc_param_load(p, at + e)
-                                            : tcc_decode(0, p->type->elem);
+            r[e * TCC_WARP_LANES + l] = tcc_lane_int(t, in, 2, l) ? tcc_param_load(p, at + e)
+                                                                  : tcc_decode(0, p->type->elem);
     }
     return TCC_NEXT;
 }
@@ -364,8 +361,9 @@ tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
         if (at < 0)
             return TCC_FAILED;
         if (is_poison(t, in->operands[3], l))
-            return TCC_WRONG(t->x, in->op, "nvvm.st.global stores to element %lld of '%s' what "
-                                           "comes from shared memory that was never written",
+            return TCC_WRONG(t->x, in->op,
+                             "nvvm.st.global stores to element %lld of '%s' what "
+                             "comes from shared memory that was never written",
                              (long long)at, p->name);
         for (int64_t e = 0; e < n; e++)
             tcc_param_store(t->x->run, p, at + e, a[e * TCC_WARP_LANES + l]);

@@ -55,7 +55,8 @@ static int64_t chunk_address(const descriptor *d, int64_t row, int64_t chunk)
                                 : unit * d->stride + chunk * d->leading);
     a += unit * d->stride;
     if (d->mn_major)
-        a += chunk % (width / CHUNK_BYTES) * CHUNK_BYTES + chunk / (width / CHUNK_BYTES) * d->leading;
+        a += chunk % (width / CHUNK_BYTES) * CHUNK_BYTES +
+             chunk / (width / CHUNK_BYTES) * d->leading;
     else
         a += chunk * CHUNK_BYTES;
     return a ^ (a >> 3 & (d->swizzle - CHUNK_BYTES));

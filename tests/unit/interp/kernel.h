@@ -96,8 +96,11 @@ static inline void kernel_open(kernel *k, const char *source, extents e)
 {
     *k = (kernel){.arena = tcc_arena_create(NULL)};
     source = tcc_arena_strdup(k->arena, source);
-    k->diag = (tcc_diag){.file = "test.tile", .source = source, .size = strlen(source),
-                         .fn = kernel_listen, .user = k};
+    k->diag = (tcc_diag){.file = "test.tile",
+                         .source = source,
+                         .size = strlen(source),
+                         .fn = kernel_listen,
+                         .user = k};
     k->signature = kernel_parse(k, source)->first;
     k->ir = kernel_parse(k, source);
     kernel_bind(k, e);

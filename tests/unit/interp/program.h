@@ -29,8 +29,8 @@ static inline void program_listen(const tcc_diagnostic *d, void *user)
 static inline void program_load(program *p, const char *text)
 {
     *p = (program){.arena = tcc_arena_create(NULL)};
-    p->diag = (tcc_diag){.file = "test.tir", .source = text, .size = strlen(text),
-                         .fn = program_listen, .user = p};
+    p->diag = (tcc_diag){
+        .file = "test.tir", .source = text, .size = strlen(text), .fn = program_listen, .user = p};
     p->ir = tcc_ir_parse(p->arena, text, strlen(text), &p->diag);
     if (!p->ir || !tcc_ir_verify(p->ir, TCC_LEVEL_ALL, &p->diag))
         ck_abort_msg("%s", p->said);

@@ -50,8 +50,7 @@ static result run_block(int block, int ctas, const char *body, uint64_t seed)
         r.y[i] = -1;
     }
     tcc_interp_options o = {.signature = p.ir->first, .seed = seed};
-    r.status =
-        tcc_interp_run(tcc_func_find(p.ir, "f"), &o, (double *[]){x, r.y}, p.arena, &p.diag);
+    r.status = tcc_interp_run(tcc_func_find(p.ir, "f"), &o, (double *[]){x, r.y}, p.arena, &p.diag);
     memcpy(r.said, p.said, sizeof r.said);
     program_free(&p);
     return r;
@@ -197,8 +196,7 @@ START_TEST(one_lane_is_elected_and_lane_0_speaks_for_all)
 END_TEST
 
 #define EXCHANGE(between)                                                                          \
-    LOAD "  nvvm.st.shared %mine, %v\n" between                                                    \
-         "  %c252 = arith.const {value = 252} : i32\n"                                             \
+    LOAD "  nvvm.st.shared %mine, %v\n" between "  %c252 = arith.const {value = 252} : i32\n"      \
          "  %other = arith.sub %c252, %t4 : i32\n"                                                 \
          "  %from = arith.add %smem, %other : i32\n"                                               \
          "  %r = nvvm.ld.shared %from : vec<f32[1]>\n" STORE
@@ -321,22 +319,24 @@ static const struct {
     {"  scf.if %first {\n    nvvm.barrier %c0, %c64\n  }\n",
      "nvvm.barrier in 1 of a warp's 32 lanes"},
     {"  scf.if %first {\n    %e = nvvm.elect : i1\n  }\n", "nvvm.elect in 1 of a warp's 32 lanes"},
-    {"  %c96 = arith.const {value = 96} : i32\n  nvvm.barrier %c0, %c96\n",
-     "deadlock"},
+    {"  %c96 = arith.const {value = 96} : i32\n  nvvm.barrier %c0, %c96\n", "deadlock"},
     {"  %c128 = arith.const {value = 128} : i32\n"
      "  %n = arith.select %of_first, %c64, %c128 : i32\n  nvvm.barrier %c1, %n\n",
      "barrier 1 is of "},
     {"  %n = arith.sub %c64, %c0 : i32\n  nvvm.barrier %n, %c64\n", "barrier 64 of 64 threads"},
     {"  nvvm.mbarrier.init %smem, %c1\n", "several lanes initialise one mbarrier"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c0\n  }\n", "an mbarrier of 0 arrivals"},
-    {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n    nvvm.mbarrier.init %smem, %c1\n  }\n",
+    {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
+     "    nvvm.mbarrier.init %smem, %c1\n  }\n",
      "the mbarrier at byte 0 is initialised twice"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %mine, %c1\n    %b = arith.add %mine, %c4 : i32\n"
      "    nvvm.mbarrier.arrive %b\n  }\n",
      "there is no mbarrier at byte 4"},
-    {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n    nvvm.mbarrier.wait %smem, %c4\n  }\n",
+    {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
+     "    nvvm.mbarrier.wait %smem, %c4\n  }\n",
      "waits for parity 4"},
-    {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n    nvvm.mbarrier.wait %smem, %c0\n  }\n",
+    {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
+     "    nvvm.mbarrier.wait %smem, %c0\n  }\n",
      "deadlock"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
      "    nvvm.mbarrier.arrive.expect_tx %smem, %c64\n"
@@ -345,7 +345,8 @@ static const struct {
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
      "    nvvm.mbarrier.arrive.expect_tx %smem, %c64\n  }\n",
      "the CTA ends while copies may still be writing shared memory"},
-    {LOAD "  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n    nvvm.st.shared %smem, %v\n  }\n",
+    {LOAD
+     "  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n    nvvm.st.shared %smem, %v\n  }\n",
      "where an mbarrier is"},
     {"  nvvm.setmaxnreg {count = 256, action = dec}\n", "setmaxnreg.dec to 256 from 248 registers"},
     {"  nvvm.setmaxnreg {count = 40, action = inc}\n", "setmaxnreg.inc to 40 from 248 registers"},

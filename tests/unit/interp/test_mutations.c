@@ -102,7 +102,6 @@ static void outside(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 0, 1024 *
 static void wrong_barrier(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 2, 1024); }
 /* clang-format on */
 
-
 /* Which of two conflicting accesses is reported depends on which runs first. */
 typedef struct mutation {
     const char *name;

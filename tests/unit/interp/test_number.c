@@ -103,8 +103,7 @@ int main(void)
     Suite *s = suite_create("number");
     TCase *t = tcase_create("number");
     tcase_add_loop_test(t, every_bit_pattern_survives_decoding_and_encoding, 0, N_SMALL);
-    tcase_add_loop_test(t, numbers_of_a_type_round_to_themselves_and_midpoints_to_even, 0,
-                        N_SMALL);
+    tcase_add_loop_test(t, numbers_of_a_type_round_to_themselves_and_midpoints_to_even, 0, N_SMALL);
     tcase_add_test(t, too_large_is_infinite_or_nan);
     tcase_add_test(t, floats_of_32_bits_are_the_machines);
     tcase_add_test(t, integers_wrap);

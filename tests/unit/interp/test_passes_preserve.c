@@ -131,8 +131,8 @@ static const struct {
     {"R: f32[N, M]", "C: f32[M, N]", "C[m, n] = acc[m, n] - R[n, m];", 0},
     {"inout C: f16[M, N], alpha: f32, beta: f32", "",
      "C[m, n] = alpha * acc[m, n] + beta * C[m, n];", 0},
-    {"inout C: f32[M, N], u: f32[M], v: f32[N]", "",
-     "C[m, n] = acc[m, n] + u[m] * v[n] + C[m, n];", 0},
+    {"inout C: f32[M, N], u: f32[M], v: f32[N]", "", "C[m, n] = acc[m, n] + u[m] * v[n] + C[m, n];",
+     0},
     {"S: f16[M, N], limit: f32", "C: f32[M, N]",
      "C[m, n] = where(S[m, n] > limit, min(max(acc[m, n], -limit), limit), abs(S[m, n]));", 0},
     {"bias: f32[N]", "C: f32[M, N], D: f16[M, N]",
@@ -146,7 +146,8 @@ static const struct {
     {"x: f32", "C: f16[M, N]", "C[m, n] = sigmoid(acc[m, n] * x / 16);", 0x1p-9},
     {"x: f32", "C: f16[M, N]", "C[m, n] = tanh(acc[m, n] * x / 16);", 0x1p-9},
     {"x: f32", "C: f32[M, N]", "C[m, n] = erf(acc[m, n] * x / 16);", 0x1p-18},
-    {"x: f32", "C: f32[M, N]", "C[m, n] = exp(acc[m, n] / 16) * x + log(abs(acc[m, n]) + 1);", 0x1p-18},
+    {"x: f32", "C: f32[M, N]", "C[m, n] = exp(acc[m, n] / 16) * x + log(abs(acc[m, n]) + 1);",
+     0x1p-18},
     {"x: f32", "C: f32[M, N]", "C[m, n] = sqrt(abs(acc[m, n])) + rsqrt(abs(acc[m, n]) + 1) * x;",
      0x1p-18},
 };
@@ -195,7 +196,7 @@ END_TEST
 START_TEST(every_shape_is_right)
 {
     static const int64_t shapes[][3] = {
-        {1, 1, 1},   {1, 8, 8},   {64, 0, 16}, {3, 0, 5},  {0, 16, 16}, {16, 16, 0},
+        {1, 1, 1},   {1, 8, 8},   {64, 0, 16}, {3, 0, 5},  {0, 16, 16},  {16, 16, 0},
         {65, 17, 9}, {63, 15, 7}, {64, 1, 64}, {1, 64, 1}, {130, 33, 8}, {2, 200, 3},
     };
     const int64_t *s = shapes[_i % 12];

@@ -74,8 +74,7 @@ static void check_product(const char *oa, const char *ob, const char *oc, const 
     fill(a, M * K * B);
     fill(b, K * N * B);
     int64_t dims[] = {M, N, K, B};
-    tcc_status status = program_run(&p, &(tcc_interp_options){.dims = dims},
-                                    (double *[]){a, b, c});
+    tcc_status status = program_run(&p, &(tcc_interp_options){.dims = dims}, (double *[]){a, b, c});
     ck_assert_msg(!status, "%s", p.said);
     int values[128] = {0};
     for (values['b'] = 0; values['b'] < (batched ? B : 1); values['b']++)
@@ -98,7 +97,7 @@ END_TEST
 START_TEST(products_with_a_batch_index_anywhere)
 {
     static const char *const a[] = {"bmk", "mbk", "mkb"}, *const b[] = {"bkn", "kbn", "nkb", "kn"},
-                            *const c[] = {"bmn", "mbn", "mnb", "nmb"};
+                             *const c[] = {"bmn", "mbn", "mnb", "nmb"};
     check_product(a[_i % 3], b[_i / 3 % 4], c[_i / 12], "bf16");
 }
 END_TEST
@@ -175,8 +174,7 @@ START_TEST(only_the_sampled_rows_are_written)
                                 m == 3 || m == 0 ? all_c[m * N + n] : number(m * N + n));
     for (int n = 0; n < N; n++)
         for (int m = 0; m < M; m++)
-            ck_assert_double_eq(d[n * M + m],
-                                n == 3 || n == 0 || n == 7 ? all_d[n * M + m] : -99);
+            ck_assert_double_eq(d[n * M + m], n == 3 || n == 0 || n == 7 ? all_d[n * M + m] : -99);
 }
 END_TEST
 
@@ -294,8 +292,7 @@ START_TEST(comparisons_know_nan)
     static const char *const preds[] = {"eq", "ne", "lt", "le", "gt", "ge"};
     const double nan = (double)NAN;
     const double a[] = {1, 2, 2, nan, 0, nan}, b[] = {2, 1, 2, 0, nan, nan};
-    static const char *const want[] = {"001000", "110111", "100000",
-                                       "101000", "010000", "011000"};
+    static const char *const want[] = {"001000", "110111", "100000", "101000", "010000", "011000"};
     char text[512];
     snprintf(text, sizeof text,
              "func @f(%%x: tensor<f32[6]>, %%y: tensor<f32[6]>, %%z: tensor<i1[6]>) {\n"

@@ -3,14 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <tcc/tcc.h>
+#include "tools/shared/command_line.h"
 
-enum { EXIT_PROGRAM = 1, EXIT_USAGE = 2 };
+const char program_name[] = "tcc-opt";
 
 static const char usage[] =
     "usage: tcc-opt [options] FILE.tir\n"
@@ -33,29 +32,6 @@ typedef struct arguments {
     tcc_compile_options options;
     const char *input, *output, *passes;
 } arguments;
-
-static void on_diagnostic(const tcc_diagnostic *d, void *user)
-{
-    (void)user;
-    fputs(d->text, stderr);
-}
-
-static void on_print(const char *text, void *user)
-{
-    (void)user;
-    fputs(text, stderr);
-}
-
-__attribute__((format(printf, 1, 2), noreturn)) static void bad_usage(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fputs("tcc-opt: ", stderr);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputs("\nTry 'tcc-opt --help'.\n", stderr);
-    exit(EXIT_USAGE);
-}
 
 static bool is_pass(const char *name, size_t n)
 {
@@ -130,62 +106,27 @@ static void parse_arguments(arguments *a, int argc, char **argv)
     check_names(a);
 }
 
-__attribute__((noreturn)) static void io_error(const char *name)
-{
-    fprintf(stderr, "tcc-opt: %s: %s\n", name, strerror(errno));
-    exit(EXIT_USAGE);
-}
-
-static char *read_input(const char *name, size_t *size)
-{
-    FILE *f = strcmp(name, "-") != 0 ? fopen(name, "rb") : stdin;
-    if (!f)
-        io_error(name);
-    size_t cap = 65536, len = 0;
-    char *data = malloc(cap);
-    for (size_t n; data && (n = fread(data + len, 1, cap - len, f)) > 0;)
-        if ((len += n) == cap) {
-            char *grown = realloc(data, cap *= 2);
-            if (!grown)
-                free(data);
-            data = grown;
-        }
-    if (!data || ferror(f))
-        io_error(name);
-    if (f != stdin)
-        fclose(f);
-    *size = len;
-    return data;
-}
-
-static void write_output(const char *name, const char *text)
-{
-    FILE *f = strcmp(name, "-") != 0 ? fopen(name, "wb") : stdout;
-    if (!f || fputs(text, f) < 0 || (f == stdout ? fflush(f) : fclose(f)) != 0)
-        io_error(name);
-}
-
 int main(int argc, char **argv)
 {
-    arguments a = {.options = {.struct_size = sizeof a.options,
-                               .emit = TCC_EMIT_IR,
-                               .print = on_print},
-                   .output = "-",
-                   .passes = ""};
+    arguments a = {
+        .options = {.struct_size = sizeof a.options, .emit = TCC_EMIT_IR, .print = print_text},
+        .output = "-",
+        .passes = ""};
     parse_arguments(&a, argc, argv);
     size_t size;
     char *ir = read_input(a.input, &size), *out = NULL;
     tcc_context *ctx = tcc_context_create();
-    if (!ctx) {
-        fputs("tcc-opt: out of memory\n", stderr);
-        return EXIT_PROGRAM;
-    }
-    tcc_context_on_diagnostic(ctx, on_diagnostic, NULL);
+    if (!ctx)
+        out_of_memory();
+    tcc_context_on_diagnostic(ctx, print_diagnostic, NULL);
+    int exit_status = EXIT_PROGRAM;
     tcc_status status = tcc_opt(ctx, ir, size, a.passes, &a.options, &out);
     if (!status)
-        write_output(a.output, out);
+        exit_status = write_output(a.output, out, strlen(out)) ? 0 : EXIT_USAGE;
+    else if (status == TCC_ERR_MEMORY)
+        out_of_memory();
     tcc_text_destroy(out);
     tcc_context_destroy(ctx);
     free(ir);
-    return status ? EXIT_PROGRAM : 0;
+    return exit_status;
 }

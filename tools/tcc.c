@@ -3,14 +3,15 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <tcc/tcc.h>
+#include "tools/shared/command_line.h"
 
-enum { EXIT_PROGRAM = 1, EXIT_USAGE = 2, MAX_DEFINES = 256 };
+const char program_name[] = "tcc";
+
+enum { MAX_DEFINES = 256 };
 
 static const char usage[] =
     "usage: tcc [options] FILE.tile\n"
@@ -48,35 +49,6 @@ typedef struct arguments {
     const char *input, *output;
     bool emit_given, print_schedule;
 } arguments;
-
-static void on_diagnostic(const tcc_diagnostic *d, void *user)
-{
-    (void)user;
-    fputs(d->text, stderr);
-}
-
-static void on_print(const char *text, void *user)
-{
-    (void)user;
-    fputs(text, stderr);
-}
-
-__attribute__((format(printf, 1, 2), noreturn)) static void bad_usage(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fputs("tcc: ", stderr);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputs("\nTry 'tcc --help'.\n", stderr);
-    exit(EXIT_USAGE);
-}
-
-__attribute__((noreturn)) static void out_of_memory(void)
-{
-    fputs("tcc: out of memory\n", stderr);
-    exit(EXIT_PROGRAM);
-}
 
 static void parse_emit(arguments *a, const char *name)
 {
@@ -218,63 +190,18 @@ static void choose_output(arguments *a)
 /* What is asked to be shown must be reached. */
 static void check_reached(const arguments *a)
 {
-    const char *shown = a->print_schedule ? "--print-schedule"
-                        : a->options.print_after ? "--print-after" : NULL;
+    const char *shown = a->print_schedule        ? "--print-schedule"
+                        : a->options.print_after ? "--print-after"
+                                                 : NULL;
     if (shown && a->options.emit == TCC_EMIT_IR)
         bad_usage("%s: the kind ir stops before the passes", shown);
-}
-
-static char *read_all(FILE *f, size_t *size)
-{
-    char *data = NULL;
-    size_t len = 0, cap = 0;
-    for (;;) {
-        if (len == cap) {
-            char *grown = realloc(data, cap = cap ? cap * 2 : 65536);
-            if (!grown) {
-                free(data);
-                return NULL;
-            }
-            data = grown;
-        }
-        size_t n = fread(data + len, 1, cap - len, f);
-        if (!n)
-            break;
-        len += n;
-    }
-    *size = len;
-    return data;
-}
-
-static char *read_input(const char *name, size_t *size)
-{
-    FILE *f = strcmp(name, "-") ? fopen(name, "rb") : stdin;
-    char *data = f ? read_all(f, size) : NULL;
-    if (!data || ferror(f)) {
-        fprintf(stderr, "tcc: %s: %s\n", name, strerror(errno));
-        free(data);
-        exit(EXIT_USAGE);
-    }
-    if (f != stdin)
-        fclose(f);
-    return data;
-}
-
-static bool write_output(const char *name, const void *data, size_t size)
-{
-    FILE *f = strcmp(name, "-") ? fopen(name, "wb") : stdout;
-    bool ok = f && fwrite(data, 1, size, f) == size;
-    ok &= f && (f == stdout ? fflush(f) : fclose(f)) == 0;
-    if (!ok)
-        fprintf(stderr, "tcc: %s: %s\n", name, strerror(errno));
-    return ok;
 }
 
 int main(int argc, char **argv)
 {
     static arguments a = {.options = {.struct_size = sizeof(tcc_compile_options),
                                       .target = "sm_90a",
-                                      .print = on_print,
+                                      .print = print_text,
                                       .reproducer = "tcc-reproducer.tile"}};
     parse_arguments(&a, argc, argv);
     check_names(&a);
@@ -287,7 +214,7 @@ int main(int argc, char **argv)
     tcc_context *ctx = tcc_context_create();
     if (!ctx)
         out_of_memory();
-    tcc_context_on_diagnostic(ctx, on_diagnostic, NULL);
+    tcc_context_on_diagnostic(ctx, print_diagnostic, NULL);
     tcc_module *mod;
     int exit_status = EXIT_PROGRAM;
     tcc_status status = tcc_compile_with(ctx, source, size, &a.options, &mod);

@@ -125,7 +125,8 @@ static void choose_fastest(choice *ch, bool given_warpgroups)
             if (!given_warpgroups)
                 t.warpgroups = m == 64 ? 1 : m == 192 ? 3 : 2;
             ch->s = t;
-            if (m % (64 * t.warpgroups) || !registers_fit(ch, &need, &limit))
+            if (m % (64 * t.warpgroups) || !registers_fit(ch, &need, &limit) ||
+                !tcc_schedule_instr_n(&t, ch->target))
                 continue;
             double time = tcc_schedule_time(&t, ch->target, ch->c.extents, ch->c.n_axes);
             if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
@@ -173,6 +174,12 @@ static tcc_status choose_tile(choice *ch)
             (long long)s->m, (long long)s->n, (long long)need,
             (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
             s->warpgroups == 1 ? "" : "s", (long long)limit);
+    if (!tcc_schedule_instr_n(s, ch->target))
+        return REFUSE(ch, "tile",
+                      "tile %s %lld: need a multiple of 16 with %lld threads, whose share of "
+                      "registers is too small for one matrix instruction",
+                      *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n,
+                      (long long)tcc_schedule_threads(s));
     return TCC_OK;
 }
 

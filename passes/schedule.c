@@ -112,7 +112,7 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     int64_t share = t->registers / tcc_schedule_threads(s), n = s->n;
     while (n / 2 + 16 > share && n % 16 == 0)
         n /= 2;
-    return n;
+    return n / 2 + 16 > share ? 0 : n;
 }
 
 double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,

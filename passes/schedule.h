@@ -43,7 +43,7 @@ int64_t tcc_schedule_accumulators(const tcc_schedule *s);
  * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
  * else every thread gets its share at launch (*producer 0). */
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer);
-/* Width of one matrix instruction. */
+/* Width of one matrix instruction, 0 when the tile is not as many of them side by side as it takes. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
 /* Estimated time of a kernel, in cycles for each 16 of the summed index, over the given axes (m, n

@@ -1,0 +1,163 @@
+/* The arithmetic of schedules, for every schedule that could be asked for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/schedule.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tcc_target *target;
+
+static void setup(void)
+{
+    target = tcc_target_find("sm_90a");
+}
+
+START_TEST(threads_of_every_producer)
+{
+    static const struct {
+        tcc_producer producer;
+        const char *name;
+        int64_t own, all; /* threads, with two consumers */
+    } cases[] = {{TCC_PRODUCER_NONE, "none", 0, 256},
+                 {TCC_PRODUCER_WARP, "warp", 32, 288},
+                 {TCC_PRODUCER_WARPGROUP, "warpgroup", 128, 384}};
+    for (size_t i = 0; i < 3; i++) {
+        tcc_producer p;
+        const tcc_schedule s = {.warpgroups = 2, .producer = cases[i].producer};
+        ck_assert_str_eq(tcc_producer_name(cases[i].producer), cases[i].name);
+        ck_assert(tcc_producer_find(cases[i].name, &p) && p == cases[i].producer);
+        ck_assert_int_eq(tcc_schedule_producer_threads(&s), cases[i].own);
+        ck_assert_int_eq(tcc_schedule_threads(&s), cases[i].all);
+    }
+    tcc_producer p;
+    ck_assert(!tcc_producer_find("warps", &p) && !tcc_producer_find("", &p));
+}
+END_TEST
+
+START_TEST(accumulators_of_a_thread)
+{
+    /* 64 rows of a warpgroup and 8 columns are 4 numbers for each of its threads. */
+    const tcc_schedule a = {.m = 128, .n = 256, .warpgroups = 2};
+    const tcc_schedule b = {.m = 256, .n = 104, .warpgroups = 1};
+    ck_assert_int_eq(tcc_schedule_accumulators(&a), 128);
+    ck_assert_int_eq(tcc_schedule_accumulators(&b), 208);
+}
+END_TEST
+
+START_TEST(stages_are_whole_swizzle_patterns)
+{
+    const tcc_schedule a = {.m = 128, .n = 256, .k = 64, .stages = 4};
+    const tcc_schedule b = {.m = 64, .n = 8, .k = 16, .stages = 3};
+    ck_assert_int_eq(tcc_schedule_smem_bytes(&a, 2), 4 * (128 * 64 * 2 + 256 * 64 * 2 + 16));
+    ck_assert_int_eq(tcc_schedule_smem_bytes(&b, 2), 3 * (2048 + 1024 + 16));
+}
+END_TEST
+
+/* setmaxnreg takes multiples of 8 from 24 to 256; all warpgroups together have 65536. */
+START_TEST(registers_are_given_and_taken)
+{
+    for (int64_t wg = 1; wg <= 3; wg++)
+        for (int p = TCC_PRODUCER_NONE; p <= TCC_PRODUCER_WARPGROUP; p++) {
+            const tcc_schedule s = {.m = 64 * wg, .n = 8, .warpgroups = wg, .producer = (tcc_producer)p};
+            int64_t producer, consumer = tcc_schedule_registers(&s, target, &producer);
+            int64_t threads = tcc_schedule_threads(&s), share = 65536 / threads;
+            ck_assert_int_le(consumer, 255);
+            if (!producer) {
+                ck_assert_int_le(consumer, share);
+                continue;
+            }
+            ck_assert_int_eq(p, TCC_PRODUCER_WARPGROUP);
+            ck_assert_int_le(128 * producer + wg * 128 * consumer, 65536);
+            ck_assert(producer % 8 == 0 && producer >= 24 && producer < share);
+            ck_assert(consumer % 8 == 0 && consumer <= 256 && consumer > share);
+        }
+}
+END_TEST
+
+/* ptxas has an even share of registers for what setmaxnreg moves later: C7602. */
+START_TEST(an_instruction_fits_an_even_share)
+{
+    unsigned halved = 0, refused = 0;
+    for (int64_t wg = 1; wg <= 3; wg++)
+        for (int p = TCC_PRODUCER_NONE; p <= TCC_PRODUCER_WARPGROUP; p++)
+            for (int64_t n = 8; n <= 256; n += 8) {
+                const tcc_schedule s = {.m = 64 * wg, .n = n, .warpgroups = wg,
+                                        .producer = (tcc_producer)p};
+                int64_t instr = tcc_schedule_instr_n(&s, target);
+                refused += !instr;
+                if (!instr)
+                    continue;
+                halved += instr != n;
+                ck_assert(instr % 8 == 0 && n % instr == 0);
+                ck_assert_int_le(instr / 2 + 16, 65536 / tcc_schedule_threads(&s));
+            }
+    ck_assert_uint_eq(halved, 2);  /* 240 and 256 columns with four warpgroups */
+    ck_assert_uint_eq(refused, 2); /* 232 and 248 */
+}
+END_TEST
+
+START_TEST(a_schedule_is_attributes)
+{
+    tcc_arena *arena = tcc_arena_create(NULL);
+    tcc_ir *ir = tcc_ir_create(arena);
+    tcc_func *f = tcc_func_create(ir, "f", (tcc_loc){1, 1});
+    const tcc_schedule s = {.m = 64, .n = 24, .k = 32, .stages = 3, .warpgroups = 1,
+                            .producer = TCC_PRODUCER_WARP, .swizzle = 0, .group = 5};
+    tcc_schedule_set(f, &s, "i", "j", "k");
+    const tcc_schedule r = tcc_schedule_of(f);
+    ck_assert(r.m == 64 && r.n == 24 && r.k == 32 && r.stages == 3 && r.warpgroups == 1 &&
+              r.producer == TCC_PRODUCER_WARP && r.swizzle == 0 && !r.tma_epilogue && r.group == 5);
+    tcc_str text = {0};
+    tcc_schedule_print(&text, f, "f");
+    ck_assert_str_eq(tcc_str_text(&text), "schedule f for sm_90a\n"
+                                          "{\n"
+                                          "    tile       i 64, j 24, k 32;\n"
+                                          "    stages     3;\n"
+                                          "    warpgroups 1;\n"
+                                          "    producer   warp;\n"
+                                          "    swizzle    none;\n"
+                                          "    epilogue   interleaved;\n"
+                                          "    group      5;\n"
+                                          "}\n");
+    tcc_str_free(&text);
+    tcc_arena_destroy(arena);
+}
+END_TEST
+
+/* Of tiles that do the same work in as many rounds, the larger loads less. */
+START_TEST(time_counts_rounds_and_loads)
+{
+    const tcc_dim large[] = {{"M", 0}, {"N", 0}}, one_round[] = {{NULL, 64 * 132}, {NULL, 8}};
+    const tcc_schedule wide = {.m = 128, .n = 256}, narrow = {.m = 64, .n = 64};
+    const tcc_schedule tall = {.m = 128, .n = 8}, flat = {.m = 64, .n = 8};
+    ck_assert(tcc_schedule_time(&wide, target, large, 2) <
+              tcc_schedule_time(&narrow, target, large, 2));
+    ck_assert(tcc_schedule_time(&flat, target, one_round, 2) <
+              tcc_schedule_time(&tall, target, one_round, 2));
+    const tcc_dim batches[] = {{NULL, 64 * 132}, {NULL, 8}, {NULL, 3}};
+    ck_assert_double_eq_tol(tcc_schedule_time(&flat, target, batches, 3),
+                            3 * tcc_schedule_time(&flat, target, one_round, 2), 1e-6);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("schedule");
+    TCase *t = tcase_create("schedule");
+    tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_test(t, threads_of_every_producer);
+    tcase_add_test(t, accumulators_of_a_thread);
+    tcase_add_test(t, stages_are_whole_swizzle_patterns);
+    tcase_add_test(t, registers_are_given_and_taken);
+    tcase_add_test(t, an_instruction_fits_an_even_share);
+    tcase_add_test(t, a_schedule_is_attributes);
+    tcase_add_test(t, time_counts_rounds_and_loads);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

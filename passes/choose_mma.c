@@ -22,7 +22,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                       "not supported yet: products of %s on %s", tcc_scalar_name(in), target->name);
             return TCC_ERR_UNSUPPORTED;
         }
-        int64_t n = tcc_schedule_instr_n(&s, target);
+        int64_t n = tcc_schedule_is_valid(&s) ? tcc_schedule_instr_n(&s, target) : 0;
         if (!n)
             continue;
         tcc_attr_set_ints(ctx->ir, &op->attrs, "instr", 3, (int64_t[]){mma->m, n, mma->k});

@@ -483,14 +483,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_op *grid = find_grid(f);
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
-    if (!grid || !variant)
+    tcc_schedule s = tcc_schedule_of(f);
+    if (!grid || !variant || !tcc_schedule_is_valid(&s))
         return TCC_OK;
     tcc_ir *ir = ctx->ir;
     tcc_nvvm_lowering l = {
         .ctx = ctx,
         .ir = ir,
         .f = f,
-        .s = tcc_schedule_of(f),
+        .s = s,
         .aligned = !strcmp(variant, "tma"),
         .body = tcc_block_create(f, NULL),
         .map = tcc_value_map_create(ctx->scratch),

@@ -38,6 +38,19 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
     return s;
 }
 
+static bool is_multiple(int64_t x, int64_t step)
+{
+    return x >= step && x <= 256 && x % step == 0;
+}
+
+bool tcc_schedule_is_valid(const tcc_schedule *s)
+{
+    bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
+    return s->warpgroups >= 1 && s->warpgroups <= 3 && is_multiple(s->m, 64 * s->warpgroups) &&
+           is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 &&
+           s->stages <= 1024 && s->group >= 1 && swizzle;
+}
+
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
                       const char *k)
 {

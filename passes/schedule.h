@@ -26,6 +26,9 @@ typedef struct tcc_schedule {
 
 /* The schedule of a function that choose-schedule has completed. */
 tcc_schedule tcc_schedule_of(const tcc_func *f);
+/* Whether it is one that choose-schedule lets through, as far as shapes go: attributes can be
+ * written by hand. */
+bool tcc_schedule_is_valid(const tcc_schedule *s);
 /* Writes it back, names of m, n and k as given. */
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
                       const char *k);

@@ -103,11 +103,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
-    if (!variant || !tcc_contraction_find(f, &c) ||
-        tcc_attr_list(&f->attrs, "tile").list.n != 6) /* m, n and k */
+    tcc_schedule s = tcc_schedule_of(f);
+    if (!variant || !tcc_schedule_is_valid(&s) || !tcc_contraction_find(f, &c))
         return TCC_OK;
     tcc_ir *ir = ctx->ir;
-    tcc_schedule s = tcc_schedule_of(f);
     const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
     tcc_scalar in = TCC_VIEW(tensor_read, c.a)->tensor->type->elem;
     const tcc_type *acc_type = tcc_type_sized(ir, TCC_KIND_tile, TCC_f32, 2, (int64_t[]){s.m, s.n});

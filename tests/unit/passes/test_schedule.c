@@ -126,6 +126,31 @@ START_TEST(a_schedule_is_attributes)
 }
 END_TEST
 
+START_TEST(attributes_may_be_nonsense)
+{
+    const tcc_schedule good = {.m = 128, .n = 24, .k = 32, .stages = 1, .warpgroups = 2, .group = 1};
+    ck_assert(tcc_schedule_is_valid(&good));
+    static const int64_t bad[] = {INT64_MIN, -64, 0, 1, 65, 257, 320, INT64_MAX};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tcc_schedule s = good;
+        s.m = bad[i];
+        ck_assert(!tcc_schedule_is_valid(&s));
+        s = good, s.n = bad[i];
+        ck_assert(!tcc_schedule_is_valid(&s));
+        s = good, s.k = bad[i];
+        ck_assert(!tcc_schedule_is_valid(&s));
+        s = good, s.warpgroups = bad[i];
+        ck_assert(tcc_schedule_is_valid(&s) == (bad[i] == 1));
+        s = good, s.swizzle = bad[i];
+        ck_assert(tcc_schedule_is_valid(&s) == (bad[i] == 0));
+        s = good, s.stages = bad[i];
+        ck_assert(tcc_schedule_is_valid(&s) == (bad[i] > 0 && bad[i] < INT64_MAX));
+        s = good, s.group = bad[i];
+        ck_assert(tcc_schedule_is_valid(&s) == (bad[i] > 0));
+    }
+}
+END_TEST
+
 /* Of tiles that do the same work in as many rounds, the larger loads less. */
 START_TEST(time_counts_rounds_and_loads)
 {
@@ -153,6 +178,7 @@ int main(void)
     tcase_add_test(t, registers_are_given_and_taken);
     tcase_add_test(t, an_instruction_fits_an_even_share);
     tcase_add_test(t, a_schedule_is_attributes);
+    tcase_add_test(t, attributes_may_be_nonsense);
     tcase_add_test(t, time_counts_rounds_and_loads);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

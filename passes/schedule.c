@@ -101,10 +101,18 @@ static int64_t round_down(int64_t x, int64_t multiple)
     return x / multiple * multiple;
 }
 
+/* Registers of one thread when all have the same. Warps are dealt to the four quarters of an SM,
+ * each with a quarter of the registers: an odd warp costs as much as a warpgroup. */
+static int64_t even_share(const tcc_schedule *s, const tcc_target *t)
+{
+    int64_t warpgroups = (tcc_schedule_threads(s) + 127) / 128;
+    return t->registers / (warpgroups * 128);
+}
+
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer)
 {
     const int64_t unit = 8; /* registers are given out, and set by setmaxnreg, in eights */
-    int64_t share = round_down(t->registers / tcc_schedule_threads(s), unit);
+    int64_t share = round_down(even_share(s, t), unit);
     *producer = 0;
     if (share >= t->thread_registers)
         return t->thread_registers;
@@ -122,7 +130,7 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
 {
     /* ptxas gives every warpgroup the registers of an even share before setmaxnreg, and refuses
      * an instruction whose accumulators do not fit into them (C7602). */
-    int64_t share = t->registers / tcc_schedule_threads(s), n = s->n;
+    int64_t share = even_share(s, t), n = s->n;
     while (n / 2 + 16 > share && n % 16 == 0)
         n /= 2;
     return n / 2 + 16 > share ? 0 : n;

@@ -14,6 +14,13 @@ static void setup(void)
     target = tcc_target_find("sm_90a");
 }
 
+/* Each of an SM's quarters has 16384 registers and every fourth warp. */
+static int64_t even_share(const tcc_schedule *s)
+{
+    int64_t warps = tcc_schedule_threads(s) / 32, of_quarter = (warps + 3) / 4;
+    return 16384 / (of_quarter * 32);
+}
+
 START_TEST(threads_of_every_producer)
 {
     static const struct {
@@ -62,7 +69,7 @@ START_TEST(registers_are_given_and_taken)
         for (int p = TCC_PRODUCER_NONE; p <= TCC_PRODUCER_WARPGROUP; p++) {
             const tcc_schedule s = {.m = 64 * wg, .n = 8, .warpgroups = wg, .producer = (tcc_producer)p};
             int64_t producer, consumer = tcc_schedule_registers(&s, target, &producer);
-            int64_t threads = tcc_schedule_threads(&s), share = 65536 / threads;
+            int64_t share = even_share(&s);
             ck_assert_int_le(consumer, 255);
             if (!producer) {
                 ck_assert_int_le(consumer, share);
@@ -91,10 +98,10 @@ START_TEST(an_instruction_fits_an_even_share)
                     continue;
                 halved += instr != n;
                 ck_assert(instr % 8 == 0 && n % instr == 0);
-                ck_assert_int_le(instr / 2 + 16, 65536 / tcc_schedule_threads(&s));
+                ck_assert_int_le(instr / 2 + 16, even_share(&s));
             }
-    ck_assert_uint_eq(halved, 2);  /* 240 and 256 columns with four warpgroups */
-    ck_assert_uint_eq(refused, 2); /* 232 and 248 */
+    ck_assert_uint_eq(halved, 4);  /* 240 and 256 columns, three consumers and a producer */
+    ck_assert_uint_eq(refused, 4); /* 232 and 248 */
 }
 END_TEST
 

@@ -60,6 +60,16 @@ static tcc_value *scale(expansion *e, tcc_value *a, double factor)
     return mul(e, a, number(e, factor));
 }
 
+static tcc_value *plus(expansion *e, tcc_value *a, double b)
+{
+    return add(e, a, number(e, b));
+}
+
+static tcc_value *one_minus(expansion *e, tcc_value *a)
+{
+    return sub(e, number(e, 1), a);
+}
+
 static tcc_value *reciprocal(expansion *e, tcc_value *a)
 {
     return divide(e, number(e, 1), a);
@@ -78,7 +88,7 @@ static tcc_value *polynomial(expansion *e, tcc_value *x, size_t n, const double 
 {
     tcc_value *r = number(e, p[--n]);
     while (n)
-        r = add(e, mul(e, r, x), number(e, p[--n]));
+        r = plus(e, mul(e, r, x), p[--n]);
     return r;
 }
 #define POLYNOMIAL(e, x, p) polynomial(e, x, sizeof(p) / sizeof *(p), p)
@@ -90,11 +100,14 @@ static tcc_value *polynomial(expansion *e, tcc_value *x, size_t n, const double 
 static tcc_value *expand_exp(expansion *e, tcc_value *x)
 {
     const double round = 12582912, ln_2_high = 0.693359375, ln_2_low = LN_2 - ln_2_high;
-    tcc_value *n = add(e, scale(e, x, LOG2_E), number(e, round));
+    tcc_value *n = plus(e, scale(e, x, LOG2_E), round);
     n = sub(e, n, number(e, round));
-    n = min(e, max(e, n, number(e, -150)), number(e, 127)); /* 2^n is finite */
-    tcc_value *r = sub(e, sub(e, x, scale(e, n, ln_2_high)), scale(e, n, ln_2_low));
-    return mul(e, exp2_of(e, n), exp2_of(e, scale(e, r, LOG2_E)));
+    n = max(e, n, number(e, -150));
+    n = min(e, n, number(e, 127)); /* 2^n is finite */
+    tcc_value *r = sub(e, x, scale(e, n, ln_2_high));
+    r = sub(e, r, scale(e, n, ln_2_low));
+    tcc_value *power = exp2_of(e, n);
+    return mul(e, power, exp2_of(e, scale(e, r, LOG2_E)));
 }
 
 /* Near 1, where the error of log2 is not relative, a polynomial. */
@@ -103,7 +116,8 @@ static tcc_value *expand_log(expansion *e, tcc_value *x)
     static const double p[] = {-0.499999881, 0.333340347, -0.250023127, 0.199588224,
                                -0.165535033, 0.149370074, -0.14449057,  0.0886084437};
     tcc_value *f = sub(e, x, number(e, 1));
-    tcc_value *near = add(e, f, mul(e, mul(e, f, f), POLYNOMIAL(e, f, p)));
+    tcc_value *square = mul(e, f, f);
+    tcc_value *near = add(e, f, mul(e, square, POLYNOMIAL(e, f, p)));
     tcc_value *far = scale(e, log2_of(e, x), LN_2);
     return where_less(e, magnitude(e, sub(e, x, number(e, 1.06))), 0.36, near, far);
 }
@@ -120,10 +134,11 @@ static tcc_value *expand_tanh(expansion *e, tcc_value *x)
     static const double p[] = {-0.333332598, 0.133308306, -0.0536880232, 0.0204694197,
                                -0.00551516423};
     tcc_value *a = magnitude(e, x), *u = mul(e, x, x);
-    tcc_value *near = add(e, x, mul(e, mul(e, x, u), POLYNOMIAL(e, u, p)));
+    tcc_value *cube = mul(e, x, u);
+    tcc_value *near = add(e, x, mul(e, cube, POLYNOMIAL(e, u, p)));
     tcc_value *power = exp2_of(e, scale(e, a, 2 * LOG2_E));
-    tcc_value *half_rest = reciprocal(e, add(e, power, number(e, 1)));
-    tcc_value *far = sub(e, number(e, 1), scale(e, half_rest, 2));
+    tcc_value *half_rest = reciprocal(e, plus(e, power, 1));
+    tcc_value *far = one_minus(e, scale(e, half_rest, 2));
     return where_less(e, a, 0.65, near, odd(e, x, far));
 }
 
@@ -133,7 +148,7 @@ static tcc_value *normal_tail(expansion *e, tcc_value *a, double root)
 {
     static const double p[] = {0.139621407, 0.139861867,  0.119832881, 0.105507962,  -0.0231097341,
                                0.15917401,  -0.255714118, 0.143971637, -0.0291459169};
-    tcc_value *t = reciprocal(e, add(e, scale(e, a, 0.35 * root), number(e, 1)));
+    tcc_value *t = reciprocal(e, plus(e, scale(e, a, 0.35 * root), 1));
     tcc_value *power = exp2_of(e, mul(e, scale(e, a, -LOG2_E / 2 * root * root), a));
     return mul(e, power, mul(e, t, POLYNOMIAL(e, t, p)));
 }
@@ -145,7 +160,7 @@ static tcc_value *expand_erf(expansion *e, tcc_value *x)
                                -0.0267856698, 0.00502030458, -0.000612774689};
     tcc_value *a = magnitude(e, x);
     tcc_value *near = mul(e, x, POLYNOMIAL(e, mul(e, x, x), p));
-    tcc_value *far = sub(e, number(e, 1), scale(e, normal_tail(e, a, 1.4142135623730951), 2));
+    tcc_value *far = one_minus(e, scale(e, normal_tail(e, a, 1.4142135623730951), 2));
     return where_less(e, a, 0.9, near, odd(e, x, far));
 }
 
@@ -157,7 +172,7 @@ static tcc_value *expand_relu(expansion *e, tcc_value *x)
 /* 1 / (1 + 2^z) */
 static tcc_value *logistic(expansion *e, tcc_value *z)
 {
-    return reciprocal(e, add(e, exp2_of(e, z), number(e, 1)));
+    return reciprocal(e, plus(e, exp2_of(e, z), 1));
 }
 
 static tcc_value *expand_sigmoid(expansion *e, tcc_value *x)
@@ -174,7 +189,7 @@ static tcc_value *expand_silu(expansion *e, tcc_value *x)
 static tcc_value *expand_gelu(expansion *e, tcc_value *x)
 {
     tcc_value *tail = normal_tail(e, magnitude(e, x), 1);
-    return mul(e, x, where_less(e, x, 0, tail, sub(e, number(e, 1), tail)));
+    return mul(e, x, where_less(e, x, 0, tail, one_minus(e, tail)));
 }
 
 /* (1 + tanh z) / 2 is the logistic function of 2 z. */
@@ -182,7 +197,7 @@ static tcc_value *expand_gelu_tanh(expansion *e, tcc_value *x)
 {
     const double outer = -2 * LOG2_E * 0.7978845608028654; /* sqrt(2 / pi) */
     tcc_value *square = mul(e, x, x);
-    tcc_value *factor = add(e, scale(e, square, outer * 0.044715), number(e, outer));
+    tcc_value *factor = plus(e, scale(e, square, outer * 0.044715), outer);
     return mul(e, x, logistic(e, mul(e, x, factor)));
 }
 

@@ -94,6 +94,18 @@ void tcc_nvvm_end(tcc_nvvm_lowering *l, tcc_op *op)
     l->b.loc = loc;
 }
 
+tcc_value *tcc_nvvm_leads_warpgroup(tcc_nvvm_lowering *l)
+{
+    tcc_value *thread = tcc_nvvm_rem(l, l->tid, 128);
+    return tcc_nvvm_cmp(l, "eq", thread, tcc_nvvm_c32(l, 0));
+}
+
+void tcc_nvvm_barrier(tcc_nvvm_lowering *l, int64_t id, int64_t threads)
+{
+    tcc_value *number = tcc_nvvm_c32(l, id);
+    TCC_EMIT_V(&l->b, nvvm_barrier, number, tcc_nvvm_c32(l, threads));
+}
+
 tcc_value *tcc_nvvm_swizzle(tcc_nvvm_lowering *l, tcc_value *byte, int64_t swizzle)
 {
     if (!swizzle)

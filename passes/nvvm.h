@@ -75,6 +75,10 @@ tcc_value *tcc_nvvm_cast(tcc_nvvm_lowering *l, const tcc_type *type, tcc_value *
 /* Opens scf.if: later ops go into its first region until tcc_nvvm_end. */
 tcc_op *tcc_nvvm_if(tcc_nvvm_lowering *l, tcc_value *cond);
 void tcc_nvvm_end(tcc_nvvm_lowering *l, tcc_op *op);
+/* Whether the thread is the first of its warpgroup. */
+tcc_value *tcc_nvvm_leads_warpgroup(tcc_nvvm_lowering *l);
+/* nvvm.barrier `id` of so many threads */
+void tcc_nvvm_barrier(tcc_nvvm_lowering *l, int64_t id, int64_t threads);
 /* The place in swizzled memory of a byte: bits 4.. are exclusive-ored with bits 7.. */
 tcc_value *tcc_nvvm_swizzle(tcc_nvvm_lowering *l, tcc_value *byte, int64_t swizzle);
 

@@ -165,7 +165,8 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
     tcc_nvvm_lowering *l = e->l;
     const tcc_type *t = tensor->type;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    place p = {.base = tcc_nvvm_pointer(l, tensor), .origin = tcc_build_int(&l->b, l->i64, 0)};
+    place p = {.base = tcc_nvvm_pointer(l, tensor)};
+    p.origin = tcc_build_int(&l->b, l->i64, 0);
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
         tcc_value *stride = tcc_nvvm_stride(l, t, (int)d, &one);
@@ -353,7 +354,8 @@ static tcc_value *staged_address(epilogue *e, const staging *s, int h, int64_t c
 static void stage_matrices(epilogue *e, staging *s, tcc_value *v)
 {
     tcc_nvvm_lowering *l = e->l;
-    tcc_value *row = add(e, tcc_nvvm_mul(l, e->warp, 16), tcc_nvvm_rem(l, e->lane, 16));
+    tcc_value *row = tcc_nvvm_mul(l, e->warp, 16);
+    row = add(e, row, tcc_nvvm_rem(l, e->lane, 16));
     row = tcc_nvvm_add(l, add(e, e->first_row, row), e->b * 64);
     plan_staged_row(e, s, 0, row, tcc_nvvm_mul(l, tcc_nvvm_div(l, e->lane, 16), 16));
     tcc_value *words = TCC_EMIT(&l->b, vec_bitcast, vec_type(e, TCC_i32, 4), v);
@@ -363,10 +365,12 @@ static void stage_matrices(epilogue *e, staging *s, tcc_value *v)
 static void stage_pairs(epilogue *e, staging *s, tcc_value *v)
 {
     for (int h = 0; h < 2; h++) {
-        plan_staged_row(e, s, h, row_of(e, h), tcc_nvvm_mul(e->l, e->col, s->elem_bytes));
-        for (int64_t j = 0; j < e->chunk / 8; j++)
-            TCC_EMIT_V(&e->l->b, nvvm_st_shared, staged_address(e, s, h, e->c * e->chunk + j * 8),
-                       slice(e, v, j * 4 + h * 2, 2));
+        tcc_value *row = row_of(e, h);
+        plan_staged_row(e, s, h, row, tcc_nvvm_mul(e->l, e->col, s->elem_bytes));
+        for (int64_t j = 0; j < e->chunk / 8; j++) {
+            tcc_value *at = staged_address(e, s, h, e->c * e->chunk + j * 8);
+            TCC_EMIT_V(&e->l->b, nvvm_st_shared, at, slice(e, v, j * 4 + h * 2, 2));
+        }
     }
 }
 
@@ -420,8 +424,7 @@ static void send_all(epilogue *e)
     TCC_EMIT_V(&l->b, nvvm_fence_proxy_async, NULL);
     tcc_value *id = tcc_nvvm_add(l, tcc_nvvm_div(l, l->warp, 4), CONSUMER_BARRIER + 1);
     TCC_EMIT_V(&l->b, nvvm_barrier, id, tcc_nvvm_c32(l, 128));
-    tcc_op *one =
-        tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", tcc_nvvm_rem(l, l->tid, 128), tcc_nvvm_c32(l, 0)));
+    tcc_op *one = tcc_nvvm_if(l, tcc_nvvm_leads_warpgroup(l));
     for (size_t i = 0; i < e->n_items; i++)
         if (e->items[i].stage.width)
             send_staged(e, &e->items[i]);
@@ -533,13 +536,13 @@ void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first)
     e->lane = tcc_nvvm_rem(l, l->tid, 32);
     e->warp = tcc_nvvm_rem(l, l->warp, 4);
     e->first_row = tcc_nvvm_mul(l, tcc_nvvm_div(l, l->warp, 4), rows);
-    e->row = add(e, tcc_nvvm_mul(l, e->warp, 16), tcc_nvvm_div(l, e->lane, 4));
+    e->row = tcc_nvvm_mul(l, e->warp, 16);
+    e->row = add(e, e->row, tcc_nvvm_div(l, e->lane, 4));
     e->col = tcc_nvvm_mul(l, tcc_nvvm_rem(l, e->lane, 4), 2);
     collect(e, first);
 
     if (l->staged_bytes) /* results go where the stages were: nobody may read those any more */
-        TCC_EMIT_V(&l->b, nvvm_barrier, tcc_nvvm_c32(l, CONSUMER_BARRIER),
-                   tcc_nvvm_c32(l, l->s.warpgroups * 128));
+        tcc_nvvm_barrier(l, CONSUMER_BARRIER, l->s.warpgroups * 128);
     for (int64_t c = 0; c < e->n_chunks + LOOKAHEAD; c++) {
         if (c < e->n_chunks)
             walk_chunk(e, c, true);

@@ -69,7 +69,8 @@ static tcc_value *descriptor(tcc_nvvm_lowering *l, operand o, tcc_value *stage, 
     tcc_value *a = skip ? tcc_nvvm_bin(l, TCC_OP_arith_add, stage, skip) : stage;
     a = tcc_nvvm_bin(l, TCC_OP_arith_and, a, tcc_nvvm_c32(l, ADDRESS_BITS));
     a = tcc_nvvm_bin(l, TCC_OP_arith_shr, a, tcc_nvvm_c32(l, ADDRESS_SHIFT));
-    return tcc_nvvm_bin(l, TCC_OP_arith_or, tcc_nvvm_cast(l, l->i64, a),
+    a = tcc_nvvm_cast(l, l->i64, a);
+    return tcc_nvvm_bin(l, TCC_OP_arith_or, a,
                         tcc_build_int(&l->b, l->i64, descriptor_layout(o)));
 }
 

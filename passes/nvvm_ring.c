@@ -67,21 +67,23 @@ static int64_t copying_threads(const tcc_nvvm_lowering *l)
     return producers ? producers : l->s.warpgroups * 128;
 }
 
+static void init_barrier(tcc_nvvm_lowering *l, int64_t offset, int64_t arrivals)
+{
+    tcc_value *address = tcc_nvvm_add(l, l->smem, offset);
+    TCC_EMIT_V(&l->b, nvvm_mbarrier_init, address, tcc_nvvm_c32(l, arrivals));
+}
+
 void tcc_nvvm_init_ring(tcc_nvvm_lowering *l)
 {
     tcc_op *first = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", l->tid, tcc_nvvm_c32(l, 0)));
     l->init = first->regions[0];
     for (int64_t s = 0; s < l->stages; s++) {
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_init, tcc_nvvm_add(l, l->smem, l->full + s * BARRIER_BYTES),
-                   tcc_nvvm_c32(l, l->by_tma ? 1 : copying_threads(l)));
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_init,
-                   tcc_nvvm_add(l, l->smem, l->empty + s * BARRIER_BYTES),
-                   tcc_nvvm_c32(l, l->s.warpgroups));
+        init_barrier(l, l->full + s * BARRIER_BYTES, l->by_tma ? 1 : copying_threads(l));
+        init_barrier(l, l->empty + s * BARRIER_BYTES, l->s.warpgroups);
     }
     TCC_EMIT_V(&l->b, nvvm_fence_mbarrier_init, NULL);
     tcc_nvvm_end(l, first);
-    TCC_EMIT_V(&l->b, nvvm_barrier, tcc_nvvm_c32(l, 0),
-               tcc_nvvm_c32(l, tcc_schedule_threads(&l->s)));
+    tcc_nvvm_barrier(l, 0, tcc_schedule_threads(&l->s));
 }
 
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
@@ -208,11 +210,9 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     const tcc_type *t = tensor->type;
-    element_copy c = {.buf = buf,
-                      .base = tcc_nvvm_pointer(l, tensor),
-                      .stage = tcc_nvvm_stage(l, buf, i),
-                      .offset = tcc_build_int(&l->b, l->i64, 0),
-                      .stride = tcc_build_int(&l->b, l->i64, 0)};
+    element_copy c = {.buf = buf, .base = tcc_nvvm_pointer(l, tensor)};
+    c.stage = tcc_nvvm_stage(l, buf, i);
+    c.offset = c.stride = tcc_build_int(&l->b, l->i64, 0);
     plan_threads(l, &c);
     tcc_value *at[TCC_MAX_RANK];
     coordinates(l, copy, t->rank, at);
@@ -291,8 +291,9 @@ static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_bu
     element_copy c = plan_element_copy(l, copy, buf, i);
     tcc_scalar type = TCC_VIEW(async_copy, copy)->tensor->type->elem;
     const tcc_type *elem = tcc_type_sized(l->ir, TCC_KIND_vec, type, 1, (int64_t[]){1});
-    tcc_value *bounds[] = {tcc_nvvm_c32(l, 0), tcc_nvvm_c32(l, c.rounds * c.rows_at_once),
-                           tcc_nvvm_c32(l, c.in_flight * c.rows_at_once)};
+    tcc_value *bounds[] = {tcc_nvvm_c32(l, 0), NULL, NULL};
+    bounds[1] = tcc_nvvm_c32(l, c.rounds * c.rows_at_once);
+    bounds[2] = tcc_nvvm_c32(l, c.in_flight * c.rows_at_once);
     tcc_op *loop = tcc_op_create(&l->b, TCC_OP_scf_for, 3, bounds, 0, NULL);
     tcc_attr_set_int(l->ir, &loop->attrs, "at_least_once", 1);
     tcc_value *first = tcc_block_add_arg(loop->regions[0], l->i32, "row");
@@ -304,19 +305,26 @@ static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_bu
     l->b = outer;
 }
 
+/* Waits for iteration i's stage to be filled, or to be empty. */
+static void wait_for(tcc_nvvm_lowering *l, int64_t barriers, tcc_value *i)
+{
+    tcc_value *bar = barrier_of(l, barriers, i);
+    TCC_EMIT_V(&l->b, nvvm_mbarrier_wait, bar, parity_of(l, i, barriers == l->empty));
+}
+
 static void lower_copy(tcc_nvvm_lowering *l, tcc_op *op)
 {
     l->b.loc = op->loc;
     tcc_value *i = tcc_value_map_get(l->map, op->operands[1]);
     if (op->code == TCC_OP_async_acquire) {
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_wait, barrier_of(l, l->empty, i), parity_of(l, i, 1));
+        wait_for(l, l->empty, i);
         l->tx_bytes = 0;
     } else if (op->code == TCC_OP_async_copy) {
         const tcc_buffer *buf = tcc_nvvm_buffer(l, TCC_VIEW(async_copy, op)->buffer);
         (l->by_tma ? copy_by_tma : copy_elements)(l, op, buf, i);
     } else if (l->by_tma) { /* async.commit; the phase cannot end before this arrival */
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive_expect_tx, barrier_of(l, l->full, i),
-                   tcc_nvvm_c32(l, l->tx_bytes));
+        tcc_value *bar = barrier_of(l, l->full, i);
+        TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive_expect_tx, bar, tcc_nvvm_c32(l, l->tx_bytes));
     } else {
         TCC_EMIT_V(&l->b, nvvm_fence_proxy_async, NULL);
         TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive, barrier_of(l, l->full, i));
@@ -349,15 +357,14 @@ tcc_op *tcc_nvvm_copies(tcc_nvvm_lowering *l, tcc_op *first)
 
 void tcc_nvvm_wait(tcc_nvvm_lowering *l, const tcc_op *op)
 {
-    tcc_value *i = tcc_value_map_get(l->map, TCC_VIEW(async_wait, op)->i);
-    TCC_EMIT_V(&l->b, nvvm_mbarrier_wait, barrier_of(l, l->full, i), parity_of(l, i, 0));
+    wait_for(l, l->full, tcc_value_map_get(l->map, TCC_VIEW(async_wait, op)->i));
 }
 
 /* One thread of each warpgroup arrives: a product completes for its four warps together. */
 void tcc_nvvm_release(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     tcc_value *i = tcc_value_map_get(l->map, TCC_VIEW(async_release, op)->i);
-    tcc_value *first = tcc_nvvm_cmp(l, "eq", tcc_nvvm_rem(l, l->tid, 128), tcc_nvvm_c32(l, 0));
+    tcc_value *first = tcc_nvvm_leads_warpgroup(l);
     tcc_value *valid = tcc_nvvm_cmp(l, "ge", i, tcc_nvvm_c32(l, 0));
     tcc_op *guard = tcc_nvvm_if(l, tcc_nvvm_bin(l, TCC_OP_arith_and, first, valid));
     TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive, barrier_of(l, l->empty, i));

@@ -63,7 +63,8 @@ static void clone_copies(tcc_builder *b, const tcc_op *loop, tcc_value *i, tcc_a
 static void build_copy_loop(tcc_builder *b, const tcc_op *loop, tcc_value *hi, bool at_least_once,
                             tcc_arena *scratch)
 {
-    tcc_value *bounds[] = {tcc_build_i32(b, 0), hi, tcc_build_i32(b, 1)};
+    tcc_value *bounds[] = {tcc_build_i32(b, 0), hi, NULL};
+    bounds[2] = tcc_build_i32(b, 1);
     tcc_op *copies = tcc_op_create(b, TCC_OP_scf_for, 3, bounds, 0, NULL);
     if (at_least_once)
         tcc_attr_set_int(b->func->ir, &copies->attrs, "at_least_once", 1);

@@ -116,8 +116,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder g = tcc_builder_at_end(grid->regions[0]);
     g.loc = c.sum->loc;
     tcc_value *trips = build_trips(&g, c.k_extent, s.k, !strcmp(variant, "generic"));
-    tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, tcc_build_i32(&g, 1),
-                             tcc_build_float(&g, acc_type, 0)};
+    tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, NULL, NULL};
+    operands[2] = tcc_build_i32(&g, 1);
+    operands[3] = tcc_build_float(&g, acc_type, 0);
     tcc_op *loop = tcc_op_create(&g, TCC_OP_scf_for, 4, operands, 1, &acc_type);
     tcc_attr_set_int(ir, &loop->attrs, "at_least_once", 1);
     tcc_op_create(&g, TCC_OP_scf_yield, 1, (tcc_value *[]){&loop->results[0]}, 0, NULL);

@@ -1,7 +1,9 @@
 /* choose-layout: decide how each operand lies in shared memory and how tiles are copied.
  *
- * Before:  %a = tile.load %A, … : tile<f16[128, 64]>      tile.store %r, %C, …
- * After:   %a = tile.load %A, … {copy = tma, swizzle = 128}   tile.store %r, %C, … {copy = tma}
+ * Before:  %a = tile.load %A, … : tile<f16[128, 64]>
+ *          tile.store %r, %C, …
+ * After:   %a = tile.load %A, … {copy = tma, contiguous = 1, swizzle = 128}
+ *          tile.store %r, %C, … {copy = tma}
  *
  * An operand of a product keeps the direction that is contiguous in memory, cut into panels as
  * wide as the swizzle: the widest that the schedule allows and that divides the tile. A result
@@ -15,8 +17,6 @@
 
 #include "passes/passes.h"
 #include "passes/schedule.h"
-
-enum { BARRIER_BYTES = 1024 }; /* room for the ring's barriers behind the staged results */
 
 /* The tile dimension that runs along the tensor's last dimension, or -1. */
 static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
@@ -43,6 +43,7 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
     while (swizzle && bytes % swizzle)
         swizzle = swizzle > 32 ? swizzle / 2 : 0;
     tcc_attr_set_str(ctx->ir, &load->attrs, "copy", copy);
+    tcc_attr_set_int(ctx->ir, &load->attrs, "contiguous", contiguous);
     tcc_attr_set_int(ctx->ir, &load->attrs, "swizzle", swizzle);
 }
 
@@ -51,16 +52,22 @@ static bool is_load(const tcc_value *v)
     return v->def && v->def->code == TCC_OP_tile_load;
 }
 
-static bool can_store_by_tma(const tcc_op *store, int64_t staged_bytes, const tcc_target *target)
+static int64_t staged_bytes(const tcc_op *store)
+{
+    const tcc_tile_store_operands *s = TCC_VIEW(tile_store, store);
+    return tcc_stage_bytes(tcc_type_count(s->a->type) * tcc_scalar_bits(s->tensor->type->elem) / 8);
+}
+
+/* room: shared memory that is left for staged results */
+static bool can_store_by_tma(const tcc_op *store, int64_t room)
 {
     const tcc_type *t = TCC_VIEW(tile_store, store)->tensor->type;
-    const tcc_type *tile = TCC_VIEW(tile_store, store)->a->type;
     const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
     int64_t elem_bytes = tcc_scalar_bits(t->elem) / 8;
     bool has_rows = tcc_attr_list(&store->attrs, "dims").list.items[0].i >= 0;
     return t->rank <= 5 && has_rows && contiguous_dim(store, t) == 1 &&
            (t->rank == 1 || last->name || last->size * elem_bytes % 16 == 0) &&
-           staged_bytes + tcc_type_count(tile) * elem_bytes + BARRIER_BYTES <= target->smem_bytes;
+           staged_bytes(store) <= room;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -68,10 +75,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     if (!variant)
         return TCC_OK;
-    const tcc_target *target = tcc_target_of(ctx->ir);
     tcc_schedule s = tcc_schedule_of(f);
     const char *copy = strcmp(variant, "generic") ? "tma" : "predicated";
-    int64_t staged_bytes = 0;
+    int64_t room = tcc_target_of(ctx->ir)->smem_bytes - tcc_schedule_barrier_bytes(&s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
             const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
@@ -82,10 +88,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             decide_operand(ctx, mma->b->def, 0, instr.list.items[1].i, copy, s.swizzle);
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
-            bool tma = s.tma_epilogue && can_store_by_tma(op, staged_bytes, target);
+            bool tma = s.tma_epilogue && can_store_by_tma(op, room);
             if (tma)
-                staged_bytes += tcc_type_count(TCC_VIEW(tile_store, op)->a->type) *
-                                tcc_scalar_bits(TCC_VIEW(tile_store, op)->tensor->type->elem) / 8;
+                room -= staged_bytes(op);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");
             *changed = true;
         }

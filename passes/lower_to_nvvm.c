@@ -78,6 +78,11 @@ tcc_value *tcc_nvvm_cast(tcc_nvvm_lowering *l, const tcc_type *type, tcc_value *
     return a->type == type ? a : TCC_EMIT(&l->b, arith_cast, type, a);
 }
 
+tcc_value *tcc_nvvm_scaled(tcc_nvvm_lowering *l, tcc_value *index, tcc_value *stride)
+{
+    return tcc_nvvm_bin(l, TCC_OP_arith_mul, tcc_nvvm_cast(l, l->i64, index), stride);
+}
+
 tcc_op *tcc_nvvm_if(tcc_nvvm_lowering *l, tcc_value *cond)
 {
     tcc_op *op = tcc_op_create(&l->b, TCC_OP_scf_if, 1, &cond, 0, NULL);

@@ -72,6 +72,8 @@ tcc_value *tcc_nvvm_div(tcc_nvvm_lowering *l, tcc_value *a, int64_t b); /* a >= 
 tcc_value *tcc_nvvm_rem(tcc_nvvm_lowering *l, tcc_value *a, int64_t b); /* a >= 0 */
 tcc_value *tcc_nvvm_cmp(tcc_nvvm_lowering *l, const char *pred, tcc_value *a, tcc_value *b);
 tcc_value *tcc_nvvm_cast(tcc_nvvm_lowering *l, const tcc_type *type, tcc_value *a);
+/* index * stride, as i64 */
+tcc_value *tcc_nvvm_scaled(tcc_nvvm_lowering *l, tcc_value *index, tcc_value *stride);
 /* Opens scf.if: later ops go into its first region until tcc_nvvm_end. */
 tcc_op *tcc_nvvm_if(tcc_nvvm_lowering *l, tcc_value *cond);
 void tcc_nvvm_end(tcc_nvvm_lowering *l, tcc_op *op);

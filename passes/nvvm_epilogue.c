@@ -153,12 +153,6 @@ static tcc_value *spread(epilogue *e, tcc_value *v, bool rows, bool cols, bool t
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* index * stride, as i64 */
-static tcc_value *scaled(epilogue *e, tcc_value *index, tcc_value *stride)
-{
-    return tcc_nvvm_bin(e->l, TCC_OP_arith_mul, tcc_nvvm_cast(e->l, e->l->i64, index), stride);
-}
-
 static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
                         tcc_value *const *at)
 {
@@ -171,7 +165,7 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
         bool one;
         tcc_value *stride = tcc_nvvm_stride(l, t, (int)d, &one);
         tcc_value *first = tcc_value_map_get(l->map, at[d]);
-        p.origin = add(e, p.origin, scaled(e, first, stride));
+        p.origin = add(e, p.origin, tcc_nvvm_scaled(l, first, stride));
         for (int x = 0; x < 2; x++)
             if (dims.list.items[x].i == (int64_t)d) {
                 p.stride[x] = stride;
@@ -186,7 +180,7 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
     /* Count columns from the thread's own. */
     p.room[1] = tcc_nvvm_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
     if (p.stride[1])
-        p.origin = add(e, p.origin, scaled(e, e->col, p.stride[1]));
+        p.origin = add(e, p.origin, tcc_nvvm_scaled(l, e->col, p.stride[1]));
     bool even = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % 2 == 0);
     p.pairs = p.contiguous && l->aligned && even;
     if (p.pairs)
@@ -212,7 +206,7 @@ static void plan_row(epilogue *e, place *p, int h, bool rows)
         return;
     tcc_value *row = row_of(e, h);
     if (p->stride[0])
-        p->offset[e->b][h] = add(e, p->origin, scaled(e, row, p->stride[0]));
+        p->offset[e->b][h] = add(e, p->origin, tcc_nvvm_scaled(e->l, row, p->stride[0]));
     p->inside[e->b][h] = tcc_nvvm_cmp(l, "lt", row, p->room[0]);
 }
 
@@ -233,7 +227,7 @@ static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, b
     if (p->contiguous)
         s.disp = col;
     else if (p->stride[1])
-        s.offset = add(e, s.offset, scaled(e, tcc_nvvm_c32(l, col), p->stride[1]));
+        s.offset = add(e, s.offset, tcc_nvvm_scaled(l, tcc_nvvm_c32(l, col), p->stride[1]));
     s.inside = tcc_nvvm_bin(l, TCC_OP_arith_and, s.inside,
                             tcc_nvvm_cmp(l, "gt", p->room[1], tcc_nvvm_c32(l, col)));
     return s;
@@ -516,7 +510,7 @@ static void collect(epilogue *e, tcc_op *first)
             it->at = plan_place(e, op, TCC_VIEW(tile_load, op)->tensor, op->operands + 1);
         } else if (store && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
             it->stage = plan_staging(e, op, staged);
-            staged += (tcc_type_count(t) * it->stage.elem_bytes + 1023) / 1024 * 1024;
+            staged += tcc_stage_bytes(tcc_type_count(t) * it->stage.elem_bytes);
         } else if (store) {
             it->at = plan_place(e, op, TCC_VIEW(tile_store, op)->tensor, op->operands + 2);
         }

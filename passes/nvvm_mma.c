@@ -70,8 +70,7 @@ static tcc_value *descriptor(tcc_nvvm_lowering *l, operand o, tcc_value *stage, 
     a = tcc_nvvm_bin(l, TCC_OP_arith_and, a, tcc_nvvm_c32(l, ADDRESS_BITS));
     a = tcc_nvvm_bin(l, TCC_OP_arith_shr, a, tcc_nvvm_c32(l, ADDRESS_SHIFT));
     a = tcc_nvvm_cast(l, l->i64, a);
-    return tcc_nvvm_bin(l, TCC_OP_arith_or, a,
-                        tcc_build_int(&l->b, l->i64, descriptor_layout(o)));
+    return tcc_nvvm_bin(l, TCC_OP_arith_or, a, tcc_build_int(&l->b, l->i64, descriptor_layout(o)));
 }
 
 static tcc_value *advance(tcc_nvvm_lowering *l, tcc_value *desc, int64_t bytes)

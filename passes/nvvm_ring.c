@@ -12,13 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* The matrix instruction and TMA see 128-byte swizzles in units of 1024 bytes. */
-enum { STAGE_ALIGN = 1024, BARRIER_BYTES = 8, CORE_ROW_BYTES = 16 };
-
-static int64_t align_up(int64_t x, int64_t a)
-{
-    return (x + a - 1) / a * a;
-}
+enum { CORE_ROW_BYTES = 16 };
 
 static void add_buffer(tcc_nvvm_lowering *l, const tcc_op *alloc)
 {
@@ -33,7 +27,7 @@ static void add_buffer(tcc_nvvm_lowering *l, const tcc_op *alloc)
     buf->rows = t->dims[1 + !buf->contiguous].size;
     buf->row_elems = t->dims[1 + buf->contiguous].size;
     buf->panel_bytes = buf->rows * buf->width;
-    buf->stage_bytes = align_up(buf->rows * buf->row_elems * buf->elem_bytes, STAGE_ALIGN);
+    buf->stage_bytes = tcc_stage_bytes(buf->rows * buf->row_elems * buf->elem_bytes);
     buf->offset = l->ring_bytes;
     l->stages = t->dims[0].size;
     l->ring_bytes += l->stages * buf->stage_bytes;
@@ -52,12 +46,12 @@ void tcc_nvvm_plan_memory(tcc_nvvm_lowering *l, tcc_op *grid)
             const tcc_type *tile = TCC_VIEW(tile_store, op)->a->type;
             const tcc_type *out = TCC_VIEW(tile_store, op)->tensor->type;
             l->staged_bytes +=
-                align_up(tcc_type_count(tile) * tcc_scalar_bits(out->elem) / 8, STAGE_ALIGN);
+                tcc_stage_bytes(tcc_type_count(tile) * tcc_scalar_bits(out->elem) / 8);
         }
     int64_t region_bytes = l->ring_bytes > l->staged_bytes ? l->ring_bytes : l->staged_bytes;
     l->full = region_bytes;
-    l->empty = l->full + l->stages * BARRIER_BYTES;
-    l->smem_bytes = l->empty + l->stages * BARRIER_BYTES;
+    l->empty = l->full + l->stages * TCC_BARRIER_BYTES;
+    l->smem_bytes = l->empty + l->stages * TCC_BARRIER_BYTES;
 }
 
 /* Threads that copy together where no TMA does it. */
@@ -78,8 +72,8 @@ void tcc_nvvm_init_ring(tcc_nvvm_lowering *l)
     tcc_op *first = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", l->tid, tcc_nvvm_c32(l, 0)));
     l->init = first->regions[0];
     for (int64_t s = 0; s < l->stages; s++) {
-        init_barrier(l, l->full + s * BARRIER_BYTES, l->by_tma ? 1 : copying_threads(l));
-        init_barrier(l, l->empty + s * BARRIER_BYTES, l->s.warpgroups);
+        init_barrier(l, l->full + s * TCC_BARRIER_BYTES, l->by_tma ? 1 : copying_threads(l));
+        init_barrier(l, l->empty + s * TCC_BARRIER_BYTES, l->s.warpgroups);
     }
     TCC_EMIT_V(&l->b, nvvm_fence_mbarrier_init, NULL);
     tcc_nvvm_end(l, first);
@@ -113,7 +107,7 @@ tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_buffer *buf, tcc_value
 
 static tcc_value *barrier_of(tcc_nvvm_lowering *l, int64_t first, tcc_value *i)
 {
-    tcc_value *offset = tcc_nvvm_mul(l, tcc_nvvm_rem(l, i, l->stages), BARRIER_BYTES);
+    tcc_value *offset = tcc_nvvm_mul(l, tcc_nvvm_rem(l, i, l->stages), TCC_BARRIER_BYTES);
     return tcc_nvvm_bin(l, TCC_OP_arith_add, l->smem, tcc_nvvm_add(l, offset, first));
 }
 
@@ -200,11 +194,6 @@ static void plan_threads(tcc_nvvm_lowering *l, element_copy *c)
     c->row = tcc_nvvm_div(l, t, c->lanes);
 }
 
-static tcc_value *scaled(tcc_nvvm_lowering *l, tcc_value *index, tcc_value *stride)
-{
-    return tcc_nvvm_bin(l, TCC_OP_arith_mul, tcc_nvvm_cast(l, l->i64, index), stride);
-}
-
 static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
                                       const tcc_buffer *buf, tcc_value *i)
 {
@@ -227,7 +216,7 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
             c.rows_inside = room;
             c.stride = stride;
         }
-        c.offset = tcc_nvvm_bin(l, TCC_OP_arith_add, c.offset, scaled(l, index, stride));
+        c.offset = tcc_nvvm_bin(l, TCC_OP_arith_add, c.offset, tcc_nvvm_scaled(l, index, stride));
     }
     /* No index along a direction: one element. */
     tcc_value *one = tcc_nvvm_c32(l, 1);
@@ -254,8 +243,9 @@ static void copy_rounds(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *
 {
     const tcc_buffer *buf = c->buf;
     tcc_value *v[IN_FLIGHT], *rows[IN_FLIGHT];
-    tcc_value *offset = tcc_nvvm_bin(l, TCC_OP_arith_add, c->offset, scaled(l, row, c->stride));
-    tcc_value *step = scaled(l, tcc_nvvm_c32(l, c->rows_at_once), c->stride);
+    tcc_value *offset =
+        tcc_nvvm_bin(l, TCC_OP_arith_add, c->offset, tcc_nvvm_scaled(l, row, c->stride));
+    tcc_value *step = tcc_nvvm_scaled(l, tcc_nvvm_c32(l, c->rows_at_once), c->stride);
     for (int64_t u = 0; u < c->in_flight; u++) {
         rows[u] = tcc_nvvm_add(l, row, u * c->rows_at_once);
         tcc_value *inside = tcc_nvvm_bin(l, TCC_OP_arith_and, c->x_inside,

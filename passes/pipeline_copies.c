@@ -42,24 +42,18 @@ static tcc_op *find_mma(const tcc_func *f)
     return NULL;
 }
 
-/* The stages that a load goes through. Its contiguous tile dimension is that of the tensor's last
- * index, and the summed one (k_dim) where no index of the tile is. */
-static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages, int64_t k_dim)
+/* The stages that a load goes through. */
+static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages)
 {
     const tcc_type *tile = load->results[0].type;
-    const tcc_type *tensor = TCC_VIEW(tile_load, load)->tensor->type;
-    tcc_attr dims = tcc_attr_list(&load->attrs, "dims");
-    int64_t contiguous = k_dim;
-    for (size_t i = 0; i < 2; i++)
-        if (dims.list.items[i].i == (int64_t)tensor->rank - 1)
-            contiguous = (int64_t)i;
     int64_t sizes[] = {stages, tile->dims[0].size, tile->dims[1].size};
     b->loc = load->loc;
     tcc_value *v = TCC_EMIT(b, async_alloc,
                             tcc_type_sized(b->func->ir, TCC_KIND_smem, tile->elem, 3, sizes), NULL);
     tcc_attr_set_int(b->func->ir, &v->def->attrs, "swizzle",
                      tcc_attr_int(&load->attrs, "swizzle", 0));
-    tcc_attr_set_int(b->func->ir, &v->def->attrs, "contiguous", contiguous);
+    tcc_attr_set_int(b->func->ir, &v->def->attrs, "contiguous",
+                     tcc_attr_int(&load->attrs, "contiguous", 1));
     return v;
 }
 
@@ -99,7 +93,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder b = tcc_builder_before(loop);
     tcc_value *buffers[2];
     for (int i = 0; i < 2; i++)
-        buffers[i] = build_alloc(&b, loads[i], stages, i == 0);
+        buffers[i] = build_alloc(&b, loads[i], stages);
     b.loc = loop->loc;
     const tcc_type *ring_type = tcc_type_get(ir, TCC_KIND_ring, TCC_f32, 0, NULL);
     tcc_value *ring = &tcc_op_create(&b, TCC_OP_async_ring, 2, buffers, 1, &ring_type)->results[0];

@@ -47,8 +47,8 @@ bool tcc_schedule_is_valid(const tcc_schedule *s)
 {
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
     return s->warpgroups >= 1 && s->warpgroups <= 3 && is_multiple(s->m, 64 * s->warpgroups) &&
-           is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 &&
-           s->stages <= 1024 && s->group >= 1 && swizzle;
+           is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 && s->stages <= 1024 &&
+           s->group >= 1 && swizzle;
 }
 
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
@@ -84,11 +84,20 @@ int64_t tcc_schedule_threads(const tcc_schedule *s)
 
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 {
-    const int64_t barriers = 16; /* full and empty, 8 bytes each */
-    const int64_t unit = 1024;   /* an operand's stage is whole swizzle patterns: lower_ring.c */
-    int64_t a = (s->m * s->k * elem_bytes + unit - 1) / unit * unit;
-    int64_t b = (s->n * s->k * elem_bytes + unit - 1) / unit * unit;
-    return s->stages * (a + b + barriers);
+    int64_t a = tcc_stage_bytes(s->m * s->k * elem_bytes);
+    int64_t b = tcc_stage_bytes(s->n * s->k * elem_bytes);
+    return s->stages * (a + b) + tcc_schedule_barrier_bytes(s);
+}
+
+int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s)
+{
+    return s->stages * 2 * TCC_BARRIER_BYTES;
+}
+
+int64_t tcc_stage_bytes(int64_t bytes)
+{
+    const int64_t unit = 1024; /* in which TMA and matrix instructions see a 128-byte swizzle */
+    return (bytes + unit - 1) / unit * unit;
 }
 
 int64_t tcc_schedule_accumulators(const tcc_schedule *s)

@@ -40,13 +40,18 @@ int64_t tcc_schedule_threads(const tcc_schedule *s);
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 /* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
+/* Shared memory of the barriers alone: full and empty of each stage. */
+enum { TCC_BARRIER_BYTES = 8 };
+int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s);
+/* Shared memory that an operand's stage or a staged result of so many bytes takes. */
+int64_t tcc_stage_bytes(int64_t bytes);
 /* Accumulators that one consumer thread holds. */
 int64_t tcc_schedule_accumulators(const tcc_schedule *s);
 /* Registers a consumer thread may have, and in *producer those that a producer thread keeps:
  * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
  * else every thread gets its share at launch (*producer 0). */
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer);
-/* Width of one matrix instruction, 0 when the tile is not as many of them side by side as it takes. */
+/* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
 /* Estimated time of a kernel, in cycles for each 16 of the summed index, over the given axes (m, n

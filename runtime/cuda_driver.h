@@ -28,6 +28,10 @@ enum {
 };
 
 enum { CU_EVENT_DEFAULT = 0 };
+enum {
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+};
 enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
@@ -67,10 +71,12 @@ enum {
     X(cuDeviceGetCount, "cuDeviceGetCount", (int *count))                                          \
     X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                \
     X(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))                 \
+    X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device))  \
     X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * ctx, CUdevice device))    \
     X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                \
     X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext * ctx))                                       \
     X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext ctx))                                         \
+    X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice * device))                                       \
     X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                \
     X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                    \
       (CUmodule * module, const void *image, unsigned n_options, int *options, void **values))     \

@@ -1,6 +1,7 @@
 /* Programs: an image loaded into the current context, with its manifest.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +25,36 @@ static tcc_status read_manifest(tcc_program *p, const void *image, size_t size, 
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
     tcc_arena_set_oom(p->arena, &oom);
-    p->json = json ? tcc_arena_strdup(p->arena, json)
-                   : tcc_manifest_in_ptx(p->arena, &diag, image, size);
+    p->json =
+        json ? tcc_arena_strdup(p->arena, json) : tcc_manifest_in_ptx(p->arena, &diag, image, size);
     return p->json ? tcc_manifest_read(p->arena, &diag, p->json, &p->manifest) : TCC_ERR_SYNTAX;
+}
+
+/* Refuses a program that the context's GPU cannot run, since the driver would name neither:
+ * sm_90 means that GPU or a later one, sm_90a that one alone. */
+static tcc_status check_target(const tcc_program *p)
+{
+    const tcc_runtime *rt = p->rt;
+    const tcc_manifest *m = p->manifest;
+    CUdevice device;
+    int major, minor, needed, end = 0;
+    tcc_status status = TCC_CUDA(rt, cuCtxGetDevice, (&device));
+    if (!status)
+        status = TCC_CUDA(rt, cuDeviceGetAttribute,
+                          (&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+    if (!status)
+        status = TCC_CUDA(rt, cuDeviceGetAttribute,
+                          (&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+    if (status)
+        return status;
+    int has = major * 10 + minor;
+    bool known = sscanf(m->target, "sm_%d%n", &needed, &end) == 1;
+    if (known && (m->target[end] ? has == needed : has >= needed))
+        return TCC_OK;
+    tcc_diag diag = tcc_runtime_diag(rt, m->file);
+    tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, and this GPU is sm_%d",
+              m->target, has);
+    return TCC_ERR_TARGET;
 }
 
 static tcc_status load_module(tcc_program *p, const void *image, size_t size)
@@ -98,6 +126,8 @@ tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size, con
     tcc_status status = p->arena && p->maps ? TCC_OK : TCC_ERR_MEMORY;
     if (!status)
         status = read_manifest(p, image, size, manifest);
+    if (!status)
+        status = check_target(p);
     if (!status)
         status = load_module(p, image, size);
     if (!status)

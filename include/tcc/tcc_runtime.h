@@ -37,7 +37,8 @@ TCC_API void tcc_runtime_destroy(tcc_runtime *rt);
 /* Loads a PTX text that tcc wrote, or a cubin with the manifest of its module, into the current
  * CUDA context. `image` is borrowed; PTX needs no terminator. The driver compiles PTX for the GPU
  * at hand (about 0.1 to 0.2 s for each large kernel). `manifest` NULL: read from the PTX's head.
- * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
+ * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest), TCC_ERR_TARGET (not for the GPU of the
+ * current context), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
  * On success *out belongs to the caller: tcc_program_destroy. */
 TCC_API tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size,
                                     const char *manifest, tcc_program **out);

@@ -43,8 +43,15 @@ static fake_launch launches[MAX_LAUNCHES];
 static int n_launches, n_params, n_alive, n_maps;
 static const char *failing;
 static int failure;
+static int capability[2] = {9, 0};
 static bool lost; /* the context is beyond use */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void set_compute_capability(int major, int minor)
+{
+    capability[0] = major;
+    capability[1] = minor;
+}
 
 static void reset(int params)
 {
@@ -52,6 +59,7 @@ static void reset(int params)
     n_params = params;
     failing = NULL;
     lost = false;
+    set_compute_capability(9, 0);
 }
 
 static const fake_launch *get_launches(int *n)
@@ -76,7 +84,8 @@ static int maps_encoded(void)
     return n_maps;
 }
 
-const fake_cuda_control fake_cuda = {reset, get_launches, make_fail, alive, maps_encoded};
+const fake_cuda_control fake_cuda = {reset, get_launches,           make_fail,
+                                     alive, set_compute_capability, maps_encoded};
 
 /* Defines an entry point: exported, declared as the runtime declares it, and failing on demand. */
 #define ENTRY(symbol, params)                                                                      \
@@ -135,6 +144,14 @@ ENTRY(cuDeviceGetName, (char *name, int size, CUdevice device))
     return CUDA_SUCCESS;
 }
 
+ENTRY(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))
+{
+    (void)device;
+    FAIL_ON_DEMAND("cuDeviceGetAttribute");
+    *value = capability[attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+    return CUDA_SUCCESS;
+}
+
 ENTRY(cuDevicePrimaryCtxRetain, (CUcontext * ctx, CUdevice device))
 {
     (void)device;
@@ -161,6 +178,13 @@ ENTRY(cuCtxSetCurrent, (CUcontext ctx))
 {
     FAIL_ON_DEMAND("cuCtxSetCurrent");
     current = ctx;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuCtxGetDevice, (CUdevice * device))
+{
+    FAIL_ON_DEMAND("cuCtxGetDevice");
+    *device = 0;
     return CUDA_SUCCESS;
 }
 
@@ -234,11 +258,10 @@ ENTRY(cuFuncSetAttribute, (CUfunction function, int attribute, int value))
 }
 
 /* The address, and nothing a kernel here needs besides. */
-ENTRY(cuTensorMapEncodeTiled,
-      (CUtensorMap * map, CUtensorMapDataType type, uint32_t rank, void *address,
-       const uint64_t *dims, const uint64_t *strides_bytes, const uint32_t *box,
-       const uint32_t *element_strides, int interleave, CUtensorMapSwizzle swizzle,
-       int l2_promotion, int oob_fill))
+ENTRY(cuTensorMapEncodeTiled, (CUtensorMap * map, CUtensorMapDataType type, uint32_t rank,
+                               void *address, const uint64_t *dims, const uint64_t *strides_bytes,
+                               const uint32_t *box, const uint32_t *element_strides, int interleave,
+                               CUtensorMapSwizzle swizzle, int l2_promotion, int oob_fill))
 {
     (void)type, (void)rank, (void)dims, (void)strides_bytes, (void)box, (void)element_strides;
     (void)interleave, (void)swizzle, (void)l2_promotion, (void)oob_fill;
@@ -335,10 +358,9 @@ static void run(CUfunction function, void **params)
         product(&c, kernel);
 }
 
-ENTRY(cuLaunchKernel,
-      (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-       unsigned block_y, unsigned block_z, unsigned smem_bytes, CUstream stream, void **params,
-       void **extra))
+ENTRY(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem_bytes,
+                       CUstream stream, void **params, void **extra))
 {
     (void)extra;
     FAIL_ON_DEMAND("cuLaunchKernel");

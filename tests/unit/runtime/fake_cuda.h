@@ -38,6 +38,8 @@ typedef struct fake_cuda_control {
     void (*make_fail)(const char *symbol, int error);
     /* Allocations, modules, events and retained contexts that exist. */
     int (*alive)(void);
+    /* The GPU is sm_90 until reset; this makes it another. */
+    void (*set_compute_capability)(int major, int minor);
     /* How many tensor maps were encoded. */
     int (*maps_encoded)(void);
 } fake_cuda_control;

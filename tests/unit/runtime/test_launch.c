@@ -220,6 +220,24 @@ START_TEST(bad_images_are_refused)
 }
 END_TEST
 
+#define FOR_TARGET(target)                                                                         \
+    "{\"tcc\":\"0.1.0\",\"target\":\"" target "\",\"file\":\"f\",\"kernels\":[]}"
+
+START_TEST(programs_for_other_gpus_are_refused)
+{
+    fake->set_compute_capability(8, 0);
+    ck_assert_int_eq(load(PTX, NULL), TCC_ERR_TARGET);
+    ck_assert_str_eq(text, "matmul.tile: error: compiled for sm_90a, and this GPU is sm_80\n");
+    fake->set_compute_capability(10, 0);
+    ck_assert_int_eq(load(ENTRIES, FOR_TARGET("sm_90a")), TCC_ERR_TARGET);
+    ck_assert_int_eq(load(ENTRIES, FOR_TARGET("sm_90")), TCC_OK);
+    ck_assert_int_eq(load(ENTRIES, FOR_TARGET("gfx1100")), TCC_ERR_TARGET);
+    ck_assert_str_eq(message, "compiled for gfx1100, and this GPU is sm_100");
+    fake->make_fail("cuCtxGetDevice", 201);
+    ck_assert_int_eq(load(PTX, NULL), TCC_ERR_DRIVER);
+}
+END_TEST
+
 START_TEST(ptx_needs_no_terminator)
 {
     char image[sizeof PTX + 16];
@@ -359,6 +377,7 @@ int main(void)
     tcase_add_test(tcase, threads_may_share_a_program);
     tcase_add_test(tcase, a_failed_call_is_told_with_the_drivers_words);
     tcase_add_test(tcase, bad_images_are_refused);
+    tcase_add_test(tcase, programs_for_other_gpus_are_refused);
     tcase_add_test(tcase, ptx_needs_no_terminator);
     tcase_add_test(tcase, loading_survives_every_allocation_that_fails);
     tcase_add_test(tcase, no_driver_is_told);

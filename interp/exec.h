@@ -78,7 +78,7 @@ struct tcc_exec {
     TCC_VEC(tcc_thread *) threads;
     TCC_VEC(tcc_event) events;
     uint64_t random; /* state of the generator */
-    unsigned haste;  /* of asynchronous operations: 0 they end last, 3 first */
+    unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
     tcc_status status;
     bool explain;            /* a thread that is blocked adds a note why */
     struct tcc_cta *cta;     /* at the target level */

@@ -12,6 +12,13 @@
 
 #include "ir/ir.h"
 
+/* When asynchronous operations end. */
+typedef enum tcc_interp_order {
+    TCC_ORDER_RANDOM, /* as the seed has it: some seeds early, some late, most in between */
+    TCC_ORDER_EARLY,  /* as soon as they are started */
+    TCC_ORDER_LATE    /* when no thread can go on otherwise */
+} tcc_interp_order;
+
 typedef struct tcc_interp_options {
     /* One extent for each name of the signature's attribute `dims`, in that order. */
     const int64_t *dims;
@@ -27,8 +34,10 @@ typedef struct tcc_interp_options {
     /* Round every result to its type, and outputs to theirs, as the machine does. Without it
      * floats are doubles, which arith.cast alone rounds. The target level always rounds. */
     bool machine;
-    /* Chooses among the orders in which warps run and asynchronous operations end. */
+    /* Chooses among the orders in which warps run and, where `order` leaves it open,
+     * asynchronous operations end. */
     uint64_t seed;
+    tcc_interp_order order;
 } tcc_interp_options;
 
 /* Runs f. args has a pointer for each parameter of the signature: a tensor is a row-major array

@@ -14,7 +14,9 @@ void tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lan
     x->copies = TCC_NEW_ARRAY(run->scratch, tcc_cell, p->n_cells * lanes);
     x->reg_copies = TCC_NEW_ARRAY(run->scratch, tcc_reg, p->n_values);
     x->random = run->options->seed;
-    x->haste = (unsigned)(run->options->seed % (ALWAYS + 1));
+    x->haste = run->options->order == TCC_ORDER_EARLY  ? ALWAYS
+               : run->options->order == TCC_ORDER_LATE ? 0
+                                                       : (unsigned)(x->random % (ALWAYS + 1));
 }
 
 /* SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators"). */
@@ -48,7 +50,7 @@ static tcc_outcome take_turn(tcc_exec *x, tcc_thread *t)
         tcc_outcome outcome = tcc_thread_step(t);
         if (outcome == TCC_FAILED || (outcome == TCC_BLOCKED && i == 0))
             return outcome;
-        if (outcome == TCC_BLOCKED)
+        if (outcome == TCC_BLOCKED || (x->haste == ALWAYS && x->events.len))
             break;
     }
     return TCC_NEXT;

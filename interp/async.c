@@ -88,6 +88,9 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
     buffer *b = object_of(t, in, sizeof *b);
     b->n_stages = type->dims[0].size;
     b->stage_cells = (size_t)(tcc_type_count(type) / b->n_stages);
+    if (!b->cells &&
+        !tcc_exec_has_room(t->x, in->op, (uint64_t)tcc_type_count(type), sizeof(tcc_cell)))
+        return TCC_FAILED;
     if (!b->cells)
         b->cells = TCC_NEW_ARRAY(t->x->run->scratch, tcc_cell, (size_t)tcc_type_count(type));
     for (int64_t s = 0; s < b->n_stages; s++)
@@ -99,6 +102,8 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
 {
     ring *r = object_of(t, in, sizeof *r);
     r->n_stages = tcc_attr_int(&in->op->attrs, "stages", 1);
+    if (!r->stages && !tcc_exec_has_room(t->x, in->op, (uint64_t)r->n_stages, sizeof(stage)))
+        return TCC_FAILED;
     if (!r->stages)
         r->stages = TCC_NEW_ARRAY(t->x->run->scratch, stage, (size_t)r->n_stages);
     for (int64_t s = 0; s < r->n_stages; s++)

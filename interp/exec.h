@@ -79,6 +79,7 @@ struct tcc_exec {
     TCC_VEC(tcc_event) events;
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
+    uint64_t steps;  /* of all threads, of this CTA */
     tcc_status status;
     bool explain;            /* a thread that is blocked adds a note why */
     struct tcc_cta *cta;     /* at the target level */
@@ -87,7 +88,7 @@ struct tcc_exec {
 
 #define TCC_ALL_LANES UINT32_MAX
 
-void tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes);
+tcc_status tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes);
 /* A thread at the beginning of a code, its registers clear or (from not NULL) a copy. */
 tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_thread *from);
 /* Back to the beginning, with nothing known of any register. */
@@ -106,6 +107,8 @@ uint64_t tcc_exec_random(tcc_exec *x, uint64_t n);
 #define TCC_WRONG(x, op, ...)                                                                      \
     (tcc_error((x)->run->diag, TCC_ERR_INTERNAL, (op)->loc, __VA_ARGS__), tcc_exec_fail(x))
 tcc_outcome tcc_exec_fail(tcc_exec *x);
+/* Fails when the run may not have n elements of some bytes more. */
+bool tcc_exec_has_room(tcc_exec *x, const tcc_op *op, uint64_t n, uint64_t elem_bytes);
 
 /* For hooks that cannot go on: what they wait for is shown when there is a deadlock. */
 #define TCC_WAIT(t, in, ...)                                                                       \

@@ -48,6 +48,8 @@ typedef struct fields {
     size_t n_indices;
     const double **originals; /* of each parameter: inputs as they were before any write */
     int depth;
+    uint64_t steps; /* ops run, each for one row */
+    tcc_status status;
 } fields;
 
 /* ---- indices --------------------------------------------------------------------------- */
@@ -137,7 +139,7 @@ static tcc_access plan_access(fields *fs, const tcc_op *op)
 }
 
 /* A tensor that is read and written is read as it was at first. */
-static void keep_originals(fields *fs)
+static tcc_status keep_originals(fields *fs)
 {
     const tcc_run *run = fs->run;
     bool *is_read = TCC_NEW_ARRAY(run->scratch, bool, run->n_params);
@@ -151,11 +153,15 @@ static void keep_originals(fields *fs)
         if (op->code != TCC_OP_tensor_write || !is_read[accessed(op)->index])
             continue;
         const tcc_param *p = param_of(fs, accessed(op));
+        tcc_status status = tcc_run_check_room(run, op, (uint64_t)p->count, sizeof(double));
+        if (status)
+            return status;
         double *copy = TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
         if (p->count)
             memcpy(copy, p->data, (size_t)p->count * sizeof *copy);
         fs->originals[accessed(op)->index] = copy;
     }
+    return TCC_OK;
 }
 
 /* ---- plans ----------------------------------------------------------------------------- */
@@ -194,24 +200,28 @@ static const tcc_op *exact_read(const tcc_value *v)
                : NULL;
 }
 
-static void plan_product(fields *fs, step *s)
+static tcc_status plan_product(fields *fs, step *s)
 {
     const tcc_op *mul = TCC_VIEW(tensor_sum, s->op)->a->def;
     if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over)
-        return;
+        return TCC_OK;
     const tcc_op *reads[] = {exact_read(TCC_VIEW(arith_mul, mul)->a),
                              exact_read(TCC_VIEW(arith_mul, mul)->b)};
     if (!reads[0] || !reads[1])
-        return;
+        return TCC_OK;
     tcc_access *accesses = TCC_NEW_ARRAY(fs->run->scratch, tcc_access, 2);
     for (int i = 0; i < 2; i++) {
         accesses[i] = plan_access(fs, reads[i]);
         accesses[i].data = fs->originals[accessed(reads[i])->index];
     }
     const tcc_index *k = s->over[s->n_over - 1];
+    tcc_status status = tcc_run_check_room(fs->run, s->op, (uint64_t)k->extent, sizeof(double));
+    if (status)
+        return status;
     s->is_product = true;
     s->product = (tcc_product){&accesses[0], &accesses[1], k};
     s->buffer = TCC_NEW_ARRAY(fs->run->scratch, double, (size_t)k->extent);
+    return TCC_OK;
 }
 
 static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal);
@@ -234,14 +244,14 @@ static tcc_status plan_sum(fields *fs, plan *outer, step *s)
             s->body->row = NULL;
     }
     s->sums = TCC_NEW_ARRAY(scratch, double, s->result->step ? (size_t)outer->row->extent : 1);
-    plan_product(fs, s);
-    if (s->is_product)
-        return TCC_OK;
+    tcc_status status = plan_product(fs, s);
+    if (status || s->is_product)
+        return status;
     if (fs->depth == MAX_NESTED_SUMS)
         return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, s->op, "more than %d sums within another",
                         MAX_NESTED_SUMS);
     fs->depth++;
-    tcc_status status = make_plan(fs, s->body, TCC_VIEW(tensor_sum, s->op)->a);
+    status = make_plan(fs, s->body, TCC_VIEW(tensor_sum, s->op)->a);
     fs->depth--;
     return status;
 }
@@ -284,13 +294,26 @@ static tcc_status plan_grid(fields *fs, step *s, const tcc_op *op)
     return TCC_OK;
 }
 
+static tcc_status plan_dim(fields *fs, step *s, const tcc_op *op)
+{
+    tcc_dim dim = {tcc_attr_str(&op->attrs, "name", ""), 0};
+    s->result->cells[0].i = tcc_run_extent(fs->run, dim);
+    return s->result->cells[0].i >= 0 ? TCC_OK
+                                      : TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op,
+                                                 "%s is none of the function's dims", dim.name);
+}
+
 static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal)
 {
     tcc_arena *scratch = fs->run->scratch;
     tcc_map needed = TCC_MAP(scratch);
     p->rows = TCC_MAP(scratch);
-    p->steps = TCC_NEW_ARRAY(scratch, step, mark_needed(fs, &needed, goal));
-    tcc_status status = TCC_OK;
+    size_t n = mark_needed(fs, &needed, goal);
+    uint64_t row_bytes = (p->row ? (uint64_t)p->row->extent : 1) * sizeof(tcc_cell);
+    tcc_status status = tcc_run_check_room(fs->run, goal->def, n + 1, sizeof(step) + row_bytes);
+    if (status)
+        return status;
+    p->steps = TCC_NEW_ARRAY(scratch, step, n);
     for (const tcc_op *op = fs->run->f->body->first; op && !status; op = op->next) {
         if (!tcc_map_get(&needed, op))
             continue;
@@ -304,6 +327,8 @@ static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal)
             status = plan_grid(fs, s, op);
         } else if (op->code == TCC_OP_tensor_sum) {
             status = plan_sum(fs, p, s);
+        } else if (op->code == TCC_OP_tensor_dim) {
+            status = plan_dim(fs, s, op);
         } else {
             for (unsigned i = 0; i < op->n_operands; i++)
                 s->operands[i] = row_of(fs, p, op->operands[i]);
@@ -340,7 +365,16 @@ static bool next_value(tcc_index *const *over, size_t n)
     return false;
 }
 
-static void run_plan(fields *fs, const plan *p);
+static bool run_plan(fields *fs, const plan *p);
+
+/* Counts a step; false, reported, when it is one too many. */
+static bool may_run(fields *fs, const tcc_op *op)
+{
+    if (++fs->steps <= fs->run->max_steps)
+        return true;
+    fs->status = fs->status ? fs->status : tcc_run_too_long(fs->run, op);
+    return false;
+}
 
 static void run_sum(fields *fs, const plan *p, const step *s)
 {
@@ -355,11 +389,12 @@ static void run_sum(fields *fs, const plan *p, const step *s)
     if (s->is_product && !empty) {
         do
             tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer);
-        while (next_value(s->over, s->n_over - 1));
+        while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
     } else if (!empty) {
         const row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_sum, s->op)->a);
         do {
-            run_plan(fs, s->body);
+            if (!run_plan(fs, s->body))
+                break;
             for (size_t i = 0; i < n; i++)
                 s->sums[i] +=
                     ints ? (double)term->cells[i * term->step].i : term->cells[i * term->step].f;
@@ -379,10 +414,7 @@ static void run_step(fields *fs, const plan *p, const step *s)
         run_read(p, s);
     } else if (op->code == TCC_OP_tensor_sum) {
         run_sum(fs, p, s);
-    } else if (op->code == TCC_OP_tensor_dim) {
-        tcc_dim dim = {tcc_attr_str(&op->attrs, "name", ""), 0};
-        s->result->cells[0].i = tcc_run_extent(fs->run, dim);
-    } else {
+    } else if (op->code != TCC_OP_tensor_dim) {
         tcc_elements e = {.op = op, .r = s->result->cells, .n = row_length(p, s->result)};
         for (unsigned i = 0; i < op->n_operands; i++) {
             e.a[i] = s->operands[i]->cells;
@@ -392,10 +424,11 @@ static void run_step(fields *fs, const plan *p, const step *s)
     }
 }
 
-static void run_plan(fields *fs, const plan *p)
+static bool run_plan(fields *fs, const plan *p)
 {
-    for (size_t i = 0; i < p->n_steps; i++)
+    for (size_t i = 0; i < p->n_steps && may_run(fs, p->steps[i].op); i++)
         run_step(fs, p, &p->steps[i]);
+    return !fs->status;
 }
 
 /* ---- outputs --------------------------------------------------------------------------- */
@@ -410,13 +443,15 @@ static void enter_row(const tcc_access *to, int64_t flat)
     }
 }
 
-static void run_row(fields *fs, const plan *p, const tcc_access *to, const row *r)
+static bool run_row(fields *fs, const plan *p, const tcc_access *to, const row *r)
 {
-    run_plan(fs, p);
+    if (!run_plan(fs, p))
+        return false;
     int64_t base = tcc_access_base(to, &p->row, 1), n = p->row ? p->row->extent : 1;
     int64_t stride = tcc_access_stride(to, p->row);
     for (int64_t i = 0; i < n; i++)
         tcc_param_store(fs->run, to->param, base + i * stride, r->cells[(size_t)i * r->step]);
+    return true;
 }
 
 static tcc_status run_write(fields *fs, const tcc_op *op)
@@ -425,8 +460,10 @@ static tcc_status run_write(fields *fs, const tcc_op *op)
     const tcc_value *value = TCC_VIEW(tensor_write, op)->a;
     tcc_access to = plan_access(fs, op);
     plan p = {.row = to.n ? to.terms[to.n - 1].index : NULL};
+    if (!to.param->count)
+        return TCC_OK;
     tcc_status status = make_plan(fs, &p, value);
-    if (status || !to.param->count)
+    if (status)
         return status;
     const row *r = row_of(fs, &p, value);
     int64_t n_rows = to.param->count / (p.row ? p.row->extent : 1);
@@ -436,12 +473,14 @@ static tcc_status run_write(fields *fs, const tcc_op *op)
                             (long long)o->rows[i]);
         if (o->rows[i] < n_rows) {
             enter_row(&to, o->rows[i]);
-            run_row(fs, &p, &to, r);
+            if (!run_row(fs, &p, &to, r))
+                return fs->status;
         }
     }
     for (int64_t i = 0; !o->rows && i < n_rows; i++) {
         enter_row(&to, i);
-        run_row(fs, &p, &to, r);
+        if (!run_row(fs, &p, &to, r))
+            return fs->status;
     }
     return TCC_OK;
 }
@@ -451,7 +490,7 @@ tcc_status tcc_run_fields(tcc_run *run)
     fields fs = {.run = run};
     tcc_status status = collect_indices(&fs);
     if (!status)
-        keep_originals(&fs);
+        status = keep_originals(&fs);
     for (const tcc_op *op = run->f->body->first; op && !status; op = op->next)
         if (op->code == TCC_OP_tensor_write)
             status = run_write(&fs, op);

@@ -73,6 +73,26 @@ void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cel
                                    : v.f;
 }
 
+/* ---- limits ---------------------------------------------------------------------------- */
+
+tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n, uint64_t elem_bytes)
+{
+    uint64_t bytes, used = tcc_arena_used(run->scratch);
+    if (__builtin_mul_overflow(n, elem_bytes, &bytes))
+        bytes = UINT64_MAX;
+    if (bytes <= run->max_bytes && used <= run->max_bytes - bytes)
+        return TCC_OK;
+    return TCC_FAIL(run, TCC_ERR_LIMIT, op, "needs %llu bytes beside %llu, more than %llu",
+                    (unsigned long long)bytes, (unsigned long long)used,
+                    (unsigned long long)run->max_bytes);
+}
+
+tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op)
+{
+    return TCC_FAIL(run, TCC_ERR_LIMIT, op, "runs more than %llu ops; is there an endless loop?",
+                    (unsigned long long)run->max_steps);
+}
+
 /* ---- parameters ------------------------------------------------------------------------ */
 
 static tcc_status check_dims(const tcc_run *run)
@@ -191,6 +211,8 @@ tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, 
                    .scratch = scratch,
                    .diag = diag};
     run.machine = options->machine;
+    run.max_steps = options->max_steps ? options->max_steps : TCC_INTERP_MAX_STEPS;
+    run.max_bytes = options->max_bytes ? options->max_bytes : TCC_INTERP_MAX_BYTES;
     run.fields = TCC_MAP(scratch);
     tcc_status status = bind_params(&run, args);
     if (!status)

@@ -38,14 +38,21 @@ typedef struct tcc_interp_options {
      * asynchronous operations end. */
     uint64_t seed;
     tcc_interp_order order;
+    /* How many ops a CTA may run, at the upper levels all of them together, before it is taken to
+     * run forever, and how many bytes a run may need at once; 0: these. */
+    uint64_t max_steps, max_bytes;
 } tcc_interp_options;
+
+#define TCC_INTERP_MAX_STEPS UINT64_C(1000000000)
+#define TCC_INTERP_MAX_BYTES (UINT64_C(16) << 30)
 
 /* Runs f. args has a pointer for each parameter of the signature: a tensor is a row-major array
  * of doubles that its element type can hold, a scalar is one double. Outputs are written in place.
  *
  * Returns TCC_OK; TCC_ERR_ARGUMENT for extents or rows that cannot be; TCC_ERR_NO_VARIANT when f
  * is not valid for these extents (its attribute `requires`); TCC_ERR_UNSUPPORTED for what f may
- * not do here; TCC_ERR_INTERNAL when f does wrong. diag has the reason. `scratch` holds what is
+ * not do here; TCC_ERR_LIMIT when it takes too many steps or too much memory; TCC_ERR_INTERNAL
+ * when f does wrong. diag has the reason. `scratch` holds what is
  * needed while it runs. */
 tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
                           tcc_arena *scratch, tcc_diag *diag);

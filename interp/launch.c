@@ -50,15 +50,23 @@ static tcc_status make_params(tcc_cta *c, tcc_cell *cells)
     return status;
 }
 
-static int64_t count_ctas(const tcc_run *run)
+/* Tiles along each axis [extent, tile] of the attribute `grid`, multiplied. */
+static tcc_status count_ctas(const tcc_run *run, int64_t *n)
 {
     tcc_attr grid = tcc_attr_list(&run->f->attrs, "grid");
-    int64_t n = 1;
+    *n = 1;
     for (size_t i = 0; i < grid.list.n; i++) {
         const tcc_attr *axis = grid.list.items[i].list.items;
-        n *= (tcc_run_dim(run, axis[0]) + axis[1].i - 1) / axis[1].i;
+        bool ok = grid.list.items[i].kind == TCC_ATTR_LIST && grid.list.items[i].list.n == 2 &&
+                  axis[1].kind == TCC_ATTR_INT && axis[1].i > 0;
+        int64_t extent = ok ? tcc_run_dim(run, axis[0]) : -1;
+        if (extent < 0 || extent > INT32_MAX)
+            return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'grid'");
+        int64_t tiles = extent / axis[1].i + (extent % axis[1].i != 0);
+        if (__builtin_mul_overflow(*n, tiles, n) || *n > INT32_MAX)
+            return TCC_FAIL(run, TCC_ERR_LIMIT, NULL, "a grid of more than %d CTAs", INT32_MAX);
     }
-    return n;
+    return TCC_OK;
 }
 
 /* ---- CTAs ------------------------------------------------------------------------------ */
@@ -70,6 +78,8 @@ static tcc_status create_cta(tcc_cta *c)
     const tcc_target *target = tcc_target_of(run->f->ir);
     int64_t block = tcc_attr_int(&run->f->attrs, "block", 0);
     int64_t smem_bytes = tcc_attr_int(&run->f->attrs, "smem_bytes", 0);
+    if (!target)
+        return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a kernel for no known target");
     if (block < 1 || block > target->max_threads || block % TCC_WARP_LANES)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a block of %lld threads", (long long)block);
     if (smem_bytes < 0 || smem_bytes > target->smem_bytes)
@@ -77,6 +87,10 @@ static tcc_status create_cta(tcc_cta *c)
                         (long long)smem_bytes, (long long)target->smem_bytes);
     c->n_warps = (unsigned)(block / TCC_WARP_LANES);
     c->n_actors = 3 * c->n_warps + TCC_MAX_MBARRIERS;
+    tcc_status status = tcc_run_check_room(run, NULL, c->x->program->n_cells * TCC_WARP_LANES,
+                                           c->n_warps * sizeof(tcc_cell));
+    if (status)
+        return status;
     c->warps = TCC_NEW_ARRAY(scratch, tcc_warp, c->n_warps);
     c->groups = TCC_NEW_ARRAY(scratch, tcc_warpgroup, c->n_warps);
     for (unsigned w = 0; w < c->n_warps; w++) {
@@ -103,6 +117,7 @@ static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
     c->id = id;
     c->n_mbarriers = 0;
     c->free_registers = 0;
+    x->steps = 0;
     c->elected = (unsigned)tcc_exec_random(x, TCC_WARP_LANES);
     tcc_smem_clear(c);
     for (int i = 0; i < TCC_NAMED_BARRIERS; i++)
@@ -147,17 +162,20 @@ tcc_status tcc_run_kernel(tcc_run *run)
     tcc_exec x;
     tcc_program program;
     run->machine = true;
-    tcc_status status = tcc_program_decode(run, &program);
+    tcc_status status = tcc_program_decode(run, TCC_LEVEL_TARGET, &program);
     if (status)
         return status;
-    tcc_exec_init(&x, run, &program, TCC_WARP_LANES);
+    status = tcc_exec_init(&x, run, &program, TCC_WARP_LANES);
+    if (status)
+        return status;
     tcc_cta *c = TCC_NEW(run->scratch, tcc_cta);
     c->x = &x;
     x.cta = c;
     tcc_cell *params = TCC_NEW_ARRAY(run->scratch, tcc_cell, run->f->body->n_args);
-    int64_t n = count_ctas(run);
-    if (n == 0)
-        return TCC_OK;
+    int64_t n;
+    status = count_ctas(run, &n);
+    if (status || n == 0)
+        return status;
     status = make_params(c, params);
     if (!status)
         status = create_cta(c);

@@ -27,6 +27,7 @@ typedef struct tcc_run {
     const tcc_interp_options *options;
     tcc_arena *scratch;
     tcc_diag *diag;
+    uint64_t max_steps, max_bytes;
     bool machine; /* every result is rounded to its type */
     tcc_param *params;
     size_t n_params;
@@ -40,6 +41,12 @@ typedef struct tcc_run {
                __VA_ARGS__),                                                                       \
      (status))
 
+/* TCC_ERR_LIMIT, reported, when n elements of some bytes more do not fit into the memory that the
+ * run may need. */
+tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n,
+                              uint64_t elem_bytes);
+/* Reports at an op that the run has taken too many steps. */
+tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op);
 /* The extent of a dimension: a number, or a name in the signature's `dims`; -1 for neither. */
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number or a name. */

@@ -8,15 +8,19 @@
 
 enum { LONGEST_TURN = 200, ALWAYS = 4 };
 
-void tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes)
+tcc_status tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes)
 {
     *x = (tcc_exec){.run = run, .program = p, .lanes = lanes};
+    tcc_status status = tcc_run_check_room(run, NULL, p->n_cells, lanes * sizeof(tcc_cell));
+    if (status)
+        return status;
     x->copies = TCC_NEW_ARRAY(run->scratch, tcc_cell, p->n_cells * lanes);
     x->reg_copies = TCC_NEW_ARRAY(run->scratch, tcc_reg, p->n_values);
     x->random = run->options->seed;
     x->haste = run->options->order == TCC_ORDER_EARLY  ? ALWAYS
                : run->options->order == TCC_ORDER_LATE ? 0
                                                        : (unsigned)(x->random % (ALWAYS + 1));
+    return TCC_OK;
 }
 
 /* SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators"). */
@@ -32,6 +36,12 @@ tcc_outcome tcc_exec_fail(tcc_exec *x)
 {
     x->status = TCC_ERR_INTERNAL;
     return TCC_FAILED;
+}
+
+bool tcc_exec_has_room(tcc_exec *x, const tcc_op *op, uint64_t n, uint64_t elem_bytes)
+{
+    x->status = tcc_run_check_room(x->run, op, n, elem_bytes);
+    return !x->status;
 }
 
 static tcc_outcome end_event(tcc_exec *x)

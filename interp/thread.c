@@ -143,9 +143,18 @@ static bool passes_through(tcc_opcode code)
     }
 }
 
+static tcc_outcome runs_too_long(tcc_thread *t)
+{
+    const tcc_inst *of = t->frames[t->depth - 1].of;
+    t->x->status = tcc_run_too_long(t->x->run, of ? of->op : NULL);
+    return TCC_FAILED;
+}
+
 tcc_outcome tcc_thread_step(tcc_thread *t)
 {
     tcc_frame *f = &t->frames[t->depth - 1];
+    if (++t->x->steps > t->x->run->max_steps)
+        return runs_too_long(t);
     if (f->pc == f->code->n)
         return tcc_eval_scf_yield(t, NULL);
     const tcc_inst *in = &f->code->insts[f->pc];

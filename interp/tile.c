@@ -155,7 +155,8 @@ static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
 {
     int64_t n = 1;
     for (size_t axis = 0; axis < grid->regions[0].n_args; axis++)
-        n *= tiles_along(run, grid, axis);
+        if (__builtin_mul_overflow(n, tiles_along(run, grid, axis), &n))
+            n = INT64_MAX; /* more than can be run, unless another axis is empty */
     return n;
 }
 
@@ -184,8 +185,10 @@ static size_t axis_of(const tcc_inst *grid, const char *name)
     return axis;
 }
 
-static tcc_param *create_field(tcc_run *run, const tcc_inst *grid, const tcc_value *v)
+/* NULL, reported, when it is too large. */
+static tcc_param *create_field(tcc_exec *x, const tcc_inst *grid, const tcc_value *v)
 {
+    tcc_run *run = x->run;
     tcc_param *p = TCC_NEW(run->scratch, tcc_param);
     *p = (tcc_param){.name = "", .type = v->type, .count = 1};
     p->extents = TCC_NEW_ARRAY(run->scratch, int64_t, v->type->rank);
@@ -193,8 +196,11 @@ static tcc_param *create_field(tcc_run *run, const tcc_inst *grid, const tcc_val
     for (unsigned d = v->type->rank; d-- > 0;) {
         p->extents[d] = extent_of(run, grid, axis_of(grid, v->type->dims[d].name));
         p->strides[d] = p->count;
-        p->count *= p->extents[d];
+        if (__builtin_mul_overflow(p->count, p->extents[d], &p->count))
+            p->count = INT64_MAX;
     }
+    if (!tcc_exec_has_room(x, grid->op, (uint64_t)p->count, sizeof(double)))
+        return NULL;
     p->data = TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
     return p;
 }
@@ -240,8 +246,15 @@ static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field
 tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
 {
     tcc_run *run = t->x->run;
-    for (unsigned i = 0; i < in->op->n_results; i++)
-        *tcc_map_at(&run->fields, &in->op->results[i]) = create_field(run, in, &in->op->results[i]);
+    for (size_t axis = 0; axis < in->regions[0].n_args; axis++)
+        if (extent_of(run, in, axis) < 0)
+            return TCC_WRONG(t->x, in->op, "extent %zu is none of the function's dims", axis);
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        tcc_param *field = create_field(t->x, in, &in->op->results[i]);
+        if (!field)
+            return TCC_FAILED;
+        *tcc_map_at(&run->fields, &in->op->results[i]) = field;
+    }
     if (!count_points(run, in))
         return TCC_NEXT;
     tcc_thread_enter(t, in, 0, t->mask);
@@ -272,9 +285,11 @@ tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
 
 tcc_status tcc_run_tiles(tcc_run *run)
 {
+    enum { THREADS = 3 }; /* of a CTA and of its roles */
     tcc_program program;
     tcc_exec x;
-    tcc_status status = tcc_program_decode(run, &program);
+    tcc_status status =
+        tcc_program_decode(run, TCC_LEVEL_TENSOR | TCC_LEVEL_TILE | TCC_LEVEL_ASYNC, &program);
     if (status)
         return status;
     for (size_t i = 0; i < program.n_values; i++) {
@@ -284,7 +299,11 @@ tcc_status tcc_run_tiles(tcc_run *run)
             return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a tile of more than %d dimensions",
                             TCC_WINDOW_RANK);
     }
-    tcc_exec_init(&x, run, &program, 1);
+    status = tcc_exec_init(&x, run, &program, 1);
+    if (!status)
+        status = tcc_run_check_room(run, NULL, program.n_cells, THREADS * sizeof(tcc_cell));
+    if (status)
+        return status;
     tcc_thread *t = tcc_thread_create(&x, &program.body, NULL);
     for (size_t i = 0; i < program.body.n_args; i++) {
         bool scalar = run->params[i].type->kind == TCC_KIND_scalar;

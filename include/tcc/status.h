@@ -30,7 +30,8 @@ typedef enum tcc_status {
     TCC_ERR_TOOL = 9,       /* an external tool (ptxas) is missing or failed */
     TCC_ERR_NO_DRIVER = 10, /* no GPU driver or no GPU on this machine */
     TCC_ERR_DRIVER = 11,    /* the GPU driver reported an error */
-    TCC_ERR_NO_VARIANT = 12 /* no compiled variant is valid for these arguments */
+    TCC_ERR_NO_VARIANT = 12, /* no compiled variant is valid for these arguments */
+    TCC_ERR_LIMIT = 13       /* it would take more steps or memory than it may */
 } tcc_status;
 
 /* A constant English name: "ok", "syntax error", … Thread-safe. */

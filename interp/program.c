@@ -10,6 +10,7 @@ typedef struct decoder {
     tcc_program *p;
     tcc_map numbers; /* value -> its number + 1 */
     size_t cap_values;
+    unsigned levels;
 } decoder;
 
 /* Tensors, rings and the like are one cell, which holds a number. */
@@ -44,6 +45,10 @@ static tcc_status decode_block(decoder *d, const tcc_block *block, tcc_code *cod
 static tcc_status decode_op(decoder *d, const tcc_op *op, tcc_inst *in, size_t depth)
 {
     tcc_arena *scratch = d->run->scratch;
+    const tcc_op_info *info = tcc_op_info_get(op->code);
+    if (!(info->levels & d->levels))
+        return TCC_FAIL(d->run, TCC_ERR_UNSUPPORTED, op, "%s among ops of other levels",
+                        info->name);
     in->op = op;
     in->operands = TCC_NEW_ARRAY(scratch, uint32_t, op->n_operands);
     in->results = TCC_NEW_ARRAY(scratch, uint32_t, op->n_results);
@@ -80,9 +85,9 @@ static tcc_status decode_block(decoder *d, const tcc_block *block, tcc_code *cod
     return status;
 }
 
-tcc_status tcc_program_decode(tcc_run *run, tcc_program *p)
+tcc_status tcc_program_decode(tcc_run *run, unsigned levels, tcc_program *p)
 {
-    decoder d = {.run = run, .p = p, .numbers = TCC_MAP(run->scratch)};
+    decoder d = {.run = run, .p = p, .numbers = TCC_MAP(run->scratch), .levels = levels};
     *p = (tcc_program){0};
     return decode_block(&d, run->f->body, &p->body, 1);
 }

@@ -31,7 +31,8 @@ typedef struct tcc_program {
     size_t depth; /* of nested regions */
 } tcc_program;
 
-/* Decodes a function; TCC_ERR_UNSUPPORTED when its regions are nested too deeply. */
-tcc_status tcc_program_decode(tcc_run *run, tcc_program *p);
+/* Decodes a function; TCC_ERR_UNSUPPORTED when its regions are nested too deeply, or an op is of
+ * none of these levels. */
+tcc_status tcc_program_decode(tcc_run *run, unsigned levels, tcc_program *p);
 
 #endif

@@ -289,7 +289,8 @@ static void check_grid(verifier *v, const tcc_op *op)
     bool ok = extents.list.n == n;
     for (size_t i = 0; ok && i < n; i++)
         ok = extents.list.items[i].kind == TCC_ATTR_STR ||
-             (extents.list.items[i].kind == TCC_ATTR_INT && extents.list.items[i].i >= 0);
+             (extents.list.items[i].kind == TCC_ATTR_INT && extents.list.items[i].i >= 0 &&
+              extents.list.items[i].i <= INT32_MAX);
     if (!ok)
         ERROR(v, op, "attribute 'extents' wants %zu dimensions", n);
     ok = body->n_args == n;

@@ -61,27 +61,36 @@ const tcc_attr_rule *tcc_attr_rule_find(tcc_opcode code, const char *attr)
     return NULL;
 }
 
-static void check_attr_values(verifier *v, const tcc_op *op)
+static bool check_attr_value(verifier *v, const tcc_op *op, const tcc_named_attr *a,
+                             const tcc_attr_rule *rule)
 {
-    for (size_t i = 0; i < op->attrs.len; i++) {
-        const tcc_named_attr *a = &op->attrs.data[i];
-        const tcc_attr_rule *rule = tcc_attr_rule_find(op->code, a->name);
-        if (!rule)
-            continue;
-        const char *text = a->value.kind == TCC_ATTR_STR
-                               ? a->value.s
-                               : tcc_arena_printf(v->arena, "%lld", (long long)a->value.i);
-        if (rule->words) {
-            if (!has_word(rule->words, text))
-                ERROR(v, op, "attribute '%s' is %s, wants one of: %s", a->name, text, rule->words);
-        } else if (a->value.i < rule->min || a->value.i > rule->max) {
-            ERROR(v, op, "attribute '%s' is %s, wants %lld to %lld", a->name, text,
-                  (long long)rule->min, (long long)rule->max);
-        } else if (a->value.i % rule->factor) {
-            ERROR(v, op, "attribute '%s' is %s, wants a multiple of %lld", a->name, text,
-                  (long long)rule->factor);
-        }
+    const char *text = a->value.kind == TCC_ATTR_STR
+                           ? a->value.s
+                           : tcc_arena_printf(v->arena, "%lld", (long long)a->value.i);
+    if (rule->words) {
+        if (has_word(rule->words, text))
+            return true;
+        ERROR(v, op, "attribute '%s' is %s, wants one of: %s", a->name, text, rule->words);
+    } else if (a->value.i < rule->min || a->value.i > rule->max) {
+        ERROR(v, op, "attribute '%s' is %s, wants %lld to %lld", a->name, text,
+              (long long)rule->min, (long long)rule->max);
+    } else if (a->value.i % rule->factor) {
+        ERROR(v, op, "attribute '%s' is %s, wants a multiple of %lld", a->name, text,
+              (long long)rule->factor);
+    } else {
+        return true;
     }
+    return false;
+}
+
+static bool check_attr_values(verifier *v, const tcc_op *op)
+{
+    bool ok = true;
+    for (size_t i = 0; i < op->attrs.len; i++) {
+        const tcc_attr_rule *rule = tcc_attr_rule_find(op->code, op->attrs.data[i].name);
+        ok &= !rule || check_attr_value(v, op, &op->attrs.data[i], rule);
+    }
+    return ok;
 }
 
 /* ---- element types --------------------------------------------------------------------- */
@@ -209,7 +218,7 @@ static bool check_elements(verifier *v, const tcc_op *op)
 
 void tcc_verify_rules(verifier *v, const tcc_op *op)
 {
-    check_attr_values(v, op);
-    if (check_elements(v, op))
+    bool ok = check_attr_values(v, op);
+    if (check_elements(v, op) && ok)
         tcc_verify_op_rule(v, op);
 }

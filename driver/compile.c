@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "codegen/codegen.h"
+#include "driver/check_passes.h"
 #include "driver/context.h"
 #include "driver/manifest.h"
 #include "frontend/frontend.h"
@@ -33,6 +34,8 @@ typedef struct job {
     tcc_ir *ir;
     tcc_signature *signatures;
     size_t n_signatures;
+    tcc_pass_check *check; /* NULL: none */
+    double check_ms;
     tcc_str times;
     double total_ms;
 } job;
@@ -59,13 +62,40 @@ static void forward_print(const char *text, void *user)
         j->o->print(text, j->o->print_user);
 }
 
-static tcc_pass_options pass_options(job *j)
+static tcc_status check_after(const tcc_ir *ir, const char *pass, void *user)
 {
-    return (tcc_pass_options){.print_after = j->o->print_after,
-                              .verify_each = j->o->verify_each,
-                              .print = forward_print,
-                              .time = add_time,
-                              .user = j};
+    job *j = user;
+    double start = now_ms();
+    tcc_status status = tcc_pass_check_after(j->check, ir, pass);
+    j->check_ms += now_ms() - start;
+    return status;
+}
+
+/* Runs passes on the job's module, and checks them where that is asked for. What is not valid
+ * cannot be run, so that is verified first. */
+static tcc_status run_passes(job *j, const char *passes)
+{
+    const tcc_pass_options o = {.print_after = j->o->print_after,
+                                .verify_each = j->o->verify_each || j->o->check_passes,
+                                .print = forward_print,
+                                .time = add_time,
+                                .check = j->o->check_passes ? check_after : NULL,
+                                .user = j};
+    double start = now_ms();
+    tcc_status status = TCC_OK;
+    if (j->o->check_passes)
+        status = tcc_pass_check_create(j->arena, j->ir,
+                                       &(tcc_pass_check_options){.seed = j->o->check_seed},
+                                       &j->diag, &j->check);
+    j->check_ms = now_ms() - start;
+    if (!status)
+        status = tcc_run_passes(j->ir, passes, &o, &j->diag);
+    start = now_ms();
+    if (j->check && !status)
+        status = tcc_pass_check_finish(j->check, j->ir);
+    if (j->check)
+        add_time("check-passes", j->check_ms + now_ms() - start, j);
+    return status;
 }
 
 static void print_times(job *j)
@@ -182,8 +212,7 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     tcc_status status = run_frontend(j, source, size);
     if (status || j->o->emit == TCC_EMIT_IR)
         return status ? status : print_ir(j);
-    tcc_pass_options passes = pass_options(j);
-    status = tcc_run_passes(j->ir, tcc_pipeline, &passes, &j->diag);
+    status = run_passes(j, tcc_pipeline);
     if (status)
         return status;
     describe(j);
@@ -209,8 +238,10 @@ static void write_reproducer(job *j, const char *source, size_t size)
     FILE *f = fopen(j->o->reproducer, "wb");
     if (!f)
         return;
-    fprintf(f, "// tcc %s --target=%s: internal error on this program\n", TCC_VERSION_STRING,
-            j->o->target);
+    fprintf(f, "// tcc %s --target=%s", TCC_VERSION_STRING, j->o->target);
+    if (j->o->check_passes)
+        fprintf(f, " --check-passes=%llu", (unsigned long long)j->o->check_seed);
+    fprintf(f, ": internal error on this program\n");
     for (size_t i = 0; i < j->o->n_defines; i++)
         fprintf(f, "// -D %s=%lld\n", j->o->defines[i].name, (long long)j->o->defines[i].value);
     fwrite(source, 1, size, f);
@@ -260,6 +291,7 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
         write_reproducer(j, source, size);
     print_times(j);
     tcc_str_free(&j->times);
+    tcc_pass_check_destroy(j->check);
     for (size_t i = 0; i < j->n_signatures; i++)
         tcc_str_free(&j->signatures[i].json);
     free(j);
@@ -292,8 +324,7 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'", target);
         return TCC_ERR_TARGET;
     }
-    tcc_pass_options o = pass_options(j);
-    tcc_status status = tcc_run_passes(j->ir, passes, &o, &j->diag);
+    tcc_status status = run_passes(j, passes);
     if (status)
         return status;
     if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
@@ -327,6 +358,7 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
     tcc_status status = opt(j, ir, size, passes, out);
     print_times(j);
     tcc_str_free(&j->times);
+    tcc_pass_check_destroy(j->check);
     tcc_arena_destroy(arena);
     free(j);
     return status;

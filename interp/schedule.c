@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/exec.h"
+#include "support/random.h"
 
 enum { LONGEST_TURN = 200, ALWAYS = 4 };
 
@@ -23,13 +24,9 @@ tcc_status tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsign
     return TCC_OK;
 }
 
-/* SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators"). */
 uint64_t tcc_exec_random(tcc_exec *x, uint64_t n)
 {
-    uint64_t z = x->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (z ^ z >> 31) % n;
+    return tcc_random(&x->random, n);
 }
 
 tcc_outcome tcc_exec_fail(tcc_exec *x)

@@ -38,6 +38,8 @@ typedef struct tcc_pass_options {
     void (*print)(const char *text, void *user);
     /* Called after every pass with the time it took. */
     void (*time)(const char *pass, double ms, void *user);
+    /* Called with what a pass left, once it is verified; its status ends the run. */
+    tcc_status (*check)(const tcc_ir *ir, const char *pass, void *user);
     void *user;
 } tcc_pass_options;
 

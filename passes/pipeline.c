@@ -79,7 +79,7 @@ static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_optio
                   pass->name);
         return TCC_ERR_INTERNAL;
     }
-    return status;
+    return status || !o->check ? status : o->check(ir, pass->name, o->user);
 }
 
 tcc_status tcc_run_passes(tcc_ir *ir, const char *list, const tcc_pass_options *options,

@@ -26,6 +26,8 @@ static const char usage[] =
     "  --print-schedule      show the schedule in force, in the language's syntax\n"
     "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
     "  --verify-each         verify the IR after every pass\n"
+    "  --check-passes[=SEED] run the kernels on small shapes before and after every pass, and\n"
+    "                        compare; takes seconds\n"
     "  --time-passes         show where the time goes\n"
     "  --ptxas=PATH          assemble with this ptxas\n"
     "  --list-passes         list the passes\n"
@@ -76,6 +78,16 @@ static void parse_define(arguments *a, char *text)
     a->defines[a->options.n_defines++] = (tcc_define){text, value};
 }
 
+static void parse_check(arguments *a, const char *seed)
+{
+    char *end = NULL;
+    errno = 0;
+    a->options.check_passes = true;
+    a->options.check_seed = seed ? strtoull(seed, &end, 10) : 0;
+    if (seed && (errno || *seed < '0' || *seed > '9' || *end))
+        bad_usage("--check-passes=%s: want a number", seed);
+}
+
 static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(size_t))
 {
     for (size_t i = 0; name(i); i++)
@@ -94,6 +106,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         PRINT_SCHEDULE,
         PRINT_AFTER,
         VERIFY_EACH,
+        CHECK_PASSES,
         TIME_PASSES,
         PTXAS,
         LIST_PASSES,
@@ -107,6 +120,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         {"print-schedule", no_argument, NULL, PRINT_SCHEDULE},
         {"print-after", required_argument, NULL, PRINT_AFTER},
         {"verify-each", no_argument, NULL, VERIFY_EACH},
+        {"check-passes", optional_argument, NULL, CHECK_PASSES},
         {"time-passes", no_argument, NULL, TIME_PASSES},
         {"ptxas", required_argument, NULL, PTXAS},
         {"list-passes", no_argument, NULL, LIST_PASSES},
@@ -124,6 +138,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         case PRINT_SCHEDULE: a->print_schedule = true; break;
         case PRINT_AFTER: a->options.print_after = optarg; break;
         case VERIFY_EACH: a->options.verify_each = true; break;
+        case CHECK_PASSES: parse_check(a, optarg); break;
         case TIME_PASSES: a->options.time_passes = true; break;
         case PTXAS: a->options.ptxas = optarg; break;
         case LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;

@@ -93,6 +93,10 @@ typedef struct tcc_compile_options {
     /* Text asked for by print_after and time_passes, piece by piece; NULL drops it. */
     void (*print)(const char *text, void *user);
     void *print_user;
+    /* Run every kernel on small shapes before the passes and after each, and compare: a difference
+     * is TCC_ERR_INTERNAL. It costs seconds. check_seed decides shapes, data and orders. */
+    bool check_passes;
+    uint64_t check_seed;
 } tcc_compile_options;
 
 /* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */

@@ -30,6 +30,12 @@ static const char small[] =
     "{\n"
     "    C[b, m, n] = sum(k) A[m, k, b] * W[k, n, b];\n"
     "}\n";
+static const char vectors[] =
+    "kernel f(x: f16[K], B: f16[8, K]) -> (C: f16[8])\n"
+    "{\n"
+    "    C[n] = gelu(sum(k) x[k] * B[n, k]);\n"
+    "}\n"
+    "schedule f for sm_90a { tile n 8, k 64; stages 1; producer none; }\n";
 static const char wrong[] =
     "kernel layer(X: f16[B, M, K], W: f16[K, N]) -> (Y: f16[B, M, N])\n"
     "{\n"
@@ -51,14 +57,15 @@ static void ignore_text(const char *text, void *user)
 }
 
 /* *failed: whether there were allocations enough for one to fail */
-static tcc_status compile(const char *source, tcc_emit emit, long fail_after, tcc_module **mod,
-                          bool *failed)
+static tcc_status compile(const char *source, tcc_emit emit, bool check_passes, long fail_after,
+                          tcc_module **mod, bool *failed)
 {
     const tcc_define k = {"K", 64};
     const tcc_compile_options o = {.struct_size = sizeof o, .target = "sm_90a",
                                    .file = "a.tile", .emit = emit, .defines = &k, .n_defines = 1,
                                    .print_after = "choose-mma", .time_passes = true,
-                                   .verify_each = true, .print = ignore_text};
+                                   .verify_each = true, .print = ignore_text,
+                                   .check_passes = check_passes};
     tcc_context *ctx = tcc_context_create();
     tcc_context_on_diagnostic(ctx, ignore_diagnostic, NULL);
     oom_fail_after(fail_after);
@@ -77,16 +84,17 @@ static void check_same(const tcc_module *mod, const tcc_module *whole)
     ck_assert(!strcmp(tcc_module_schedule(mod), tcc_module_schedule(whole)));
 }
 
-/* Fails the first allocation, the second, and so on until there is none left to fail. */
-static void fail_each(const char *source, tcc_emit emit, tcc_status expected)
+/* Fails the first allocation, the second, and so on until there is none left to fail; with a check
+ * of passes, which runs for long, only some, at growing distances. */
+static void fail_each(const char *source, tcc_emit emit, bool check_passes, tcc_status expected)
 {
     tcc_module *whole = NULL, *mod = NULL;
     bool failed = true;
-    ck_assert_int_eq(compile(source, emit, -1, &whole, &failed), expected);
+    ck_assert_int_eq(compile(source, emit, check_passes, -1, &whole, &failed), expected);
     long failures = 0;
     failed = true;
-    for (long n = 0; failed; n++) {
-        tcc_status status = compile(source, emit, n, &mod, &failed);
+    for (long n = 0; failed; n += check_passes ? 1 + n / 16 : 1) {
+        tcc_status status = compile(source, emit, check_passes, n, &mod, &failed);
         ck_assert(status ? !mod : mod != NULL);
         ck_assert_msg(status == expected || (failed && status == TCC_ERR_MEMORY),
                       "allocation %ld: %s", n, tcc_status_name(status));
@@ -99,19 +107,21 @@ static void fail_each(const char *source, tcc_emit emit, tcc_status expected)
     tcc_module_destroy(whole);
 }
 
-START_TEST(to_tensor_ir) { fail_each(program, TCC_EMIT_IR, TCC_OK); }
+START_TEST(to_tensor_ir) { fail_each(program, TCC_EMIT_IR, false, TCC_OK); }
 END_TEST
-START_TEST(to_target_ir) { fail_each(program, TCC_EMIT_TIR, TCC_OK); }
+START_TEST(to_target_ir) { fail_each(program, TCC_EMIT_TIR, false, TCC_OK); }
 END_TEST
-START_TEST(to_a_manifest) { fail_each(program, TCC_EMIT_MANIFEST, TCC_OK); }
+START_TEST(to_a_manifest) { fail_each(program, TCC_EMIT_MANIFEST, false, TCC_OK); }
 END_TEST
-START_TEST(to_llvm_ir) { fail_each(small, TCC_EMIT_LLVM, TCC_OK); }
+START_TEST(to_llvm_ir) { fail_each(small, TCC_EMIT_LLVM, false, TCC_OK); }
 END_TEST
-START_TEST(to_ptx) { fail_each(small, TCC_EMIT_PTX, TCC_OK); }
+START_TEST(to_ptx) { fail_each(small, TCC_EMIT_PTX, false, TCC_OK); }
 END_TEST
-START_TEST(to_a_type_error) { fail_each(wrong, TCC_EMIT_TIR, TCC_ERR_TYPE); }
+START_TEST(to_checked_passes) { fail_each(vectors, TCC_EMIT_TIR, true, TCC_OK); }
 END_TEST
-START_TEST(to_a_schedule_error) { fail_each(too_large, TCC_EMIT_TIR, TCC_ERR_TARGET); }
+START_TEST(to_a_type_error) { fail_each(wrong, TCC_EMIT_TIR, false, TCC_ERR_TYPE); }
+END_TEST
+START_TEST(to_a_schedule_error) { fail_each(too_large, TCC_EMIT_TIR, false, TCC_ERR_TARGET); }
 END_TEST
 
 int main(void)
@@ -123,6 +133,7 @@ int main(void)
     tcase_add_test(t, to_a_manifest);
     tcase_add_test(t, to_llvm_ir);
     tcase_add_test(t, to_ptx);
+    tcase_add_test(t, to_checked_passes);
     tcase_add_test(t, to_a_type_error);
     tcase_add_test(t, to_a_schedule_error);
     suite_add_tcase(s, t);

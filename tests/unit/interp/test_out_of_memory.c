@@ -18,8 +18,10 @@ static bool survives(const kernel *k, const tcc_func *f, long n)
         return false;
     }
     tcc_interp_options o = {.dims = k->dims, .signature = k->signature};
+    const tcc_trial_arg *a = k->trial.args;
+    double *const args[] = {a[0].got, a[1].got, a[2].got};
     oom_fail_after(n);
-    tcc_status status = tcc_interp_run(f, &o, k->got, scratch, &diag);
+    tcc_status status = tcc_interp_run(f, &o, args, scratch, &diag);
     oom_fail_after(-1);
     tcc_arena_destroy(scratch);
     ck_assert_int_eq(status, TCC_OK);
@@ -40,8 +42,6 @@ START_TEST(memory_runs_out_at_any_point)
                           : strlen(tcc_pipeline) + 1;
     snprintf(passes, sizeof passes, "%.*s", (int)n - (n > 0), tcc_pipeline);
     ck_assert_int_eq(tcc_run_passes(k.ir, passes, NULL, &k.diag), TCC_OK);
-    memcpy(k.got[0], k.inputs[0], (size_t)k.counts[0] * sizeof(double));
-    memcpy(k.got[1], k.inputs[1], (size_t)k.counts[1] * sizeof(double));
     long failures = 0;
     while (!survives(&k, k.ir->first, failures))
         failures++;

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "driver/check_passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/shapes.h"
+#include "driver/trial.h"
+#include "passes/passes.h"
+#include "support/str.h"
+
+enum {
+    SHAPES_AFTER_PASS = 2, /* that a function which a pass changed is run on */
+    ORDERS = 3             /* of the machine, for what the last pass leaves */
+};
+
+/* Multiply-adds (shapes.h) of one run, and of all runs of a function that the passes left. */
+static const double most_work = 1e8, most_work_in_all = 1e8;
+
+typedef struct kernel {
+    const tcc_func *f; /* as the frontend made it */
+    tcc_shapes shapes;
+    tcc_trial *trials; /* for each shape; without arguments: not prepared yet */
+} kernel;
+
+/* A function as a pass left it. */
+typedef struct form {
+    const char *name;
+    char *text;
+} form;
+
+/* The module as a pass left it. */
+typedef struct stage {
+    const char *pass;
+    char *text;
+} stage;
+
+struct tcc_pass_check {
+    tcc_arena *arena;
+    tcc_diag *diag;
+    tcc_pass_check_options options;
+    uint64_t turn; /* counts runs, so that no two have the same shape and order */
+    kernel *kernels;
+    size_t n_kernels;
+    TCC_VEC(form) forms;
+    TCC_VEC(stage) stages;
+};
+
+/* ---- the kernels ------------------------------------------------------------------------- */
+
+/* Copies a module, with the places in the source, by way of its text. */
+static tcc_ir *copy_module(tcc_arena *arena, const char *text)
+{
+    tcc_diag silent = {0};
+    return tcc_ir_parse(arena, text, strlen(text), &silent);
+}
+
+static char *print_module(const tcc_ir *ir)
+{
+    tcc_str text = {0};
+    tcc_ir_print(&text, ir, TCC_PRINT_LOCS);
+    return tcc_str_take(&text);
+}
+
+static tcc_shapes choose_shapes(tcc_pass_check *c, const tcc_func *scheduled)
+{
+    if (!c->options.dims)
+        return tcc_shapes_choose(c->arena, scheduled, c->options.seed);
+    tcc_shape *only = TCC_NEW(c->arena, tcc_shape);
+    only->dims = c->options.dims;
+    return (tcc_shapes){only, 1};
+}
+
+/* Finds shapes by completing the schedules in a copy. Where that fails the compilation will, too,
+ * and say why. */
+static void add_kernels(tcc_pass_check *c, const char *text)
+{
+    tcc_diag silent = {0};
+    const tcc_ir *reference = copy_module(c->arena, text);
+    tcc_ir *scheduled = copy_module(c->arena, text);
+    if (!reference || !scheduled)
+        return;
+    for (const tcc_func *f = reference->first; f; f = f->next)
+        c->n_kernels++;
+    c->kernels = TCC_NEW_ARRAY(c->arena, kernel, c->n_kernels);
+    tcc_run_passes(scheduled, "canonicalize,cse,choose-variants,choose-schedule", NULL, &silent);
+    kernel *k = c->kernels;
+    for (const tcc_func *f = reference->first; f; f = f->next, k++) {
+        k->f = f;
+        k->shapes = choose_shapes(c, tcc_func_find(scheduled, f->name));
+        k->trials = TCC_NEW_ARRAY(c->arena, tcc_trial, k->shapes.n);
+    }
+}
+
+tcc_status tcc_pass_check_create(tcc_arena *arena, const tcc_ir *ir,
+                                 const tcc_pass_check_options *options, tcc_diag *diag,
+                                 tcc_pass_check **out)
+{
+    tcc_pass_check *c = *out = TCC_NEW(arena, tcc_pass_check);
+    *c = (tcc_pass_check){.arena = arena, .diag = diag, .options = *options};
+    TCC_PUSH(arena, &c->stages, (stage){.pass = "frontend"});
+    c->stages.data[0].text = print_module(ir);
+    if (!c->stages.data[0].text)
+        return TCC_ERR_MEMORY;
+    add_kernels(c, c->stages.data[0].text);
+    return TCC_OK;
+}
+
+void tcc_pass_check_destroy(tcc_pass_check *c)
+{
+    for (size_t i = 0; c && i < c->forms.len; i++)
+        free(c->forms.data[i].text);
+    for (size_t i = 0; c && i < c->stages.len; i++)
+        free(c->stages.data[i].text);
+}
+
+static kernel *kernel_of(tcc_pass_check *c, const tcc_func *f)
+{
+    const char *name = tcc_attr_str(&f->attrs, "kernel", f->name);
+    for (size_t i = 0; i < c->n_kernels; i++)
+        if (!strcmp(c->kernels[i].f->name, name))
+            return &c->kernels[i];
+    return NULL;
+}
+
+static tcc_status prepare(tcc_pass_check *c, kernel *k, size_t shape)
+{
+    tcc_trial *t = &k->trials[shape];
+    return t->args ? TCC_OK
+                   : tcc_trial_prepare(t, c->arena, k->f, k->shapes.data[shape].dims,
+                                       c->options.seed + shape, c->diag);
+}
+
+/* ---- reports ----------------------------------------------------------------------------- */
+
+typedef struct failure {
+    tcc_trial *trial;
+    const tcc_func *f;
+    uint64_t order;
+    const char *pass;
+} failure;
+
+/* Runs what failed, or may have failed, once more; with a diag it reports. */
+static tcc_status run_again(const failure *x, tcc_diag *diag)
+{
+    tcc_difference d;
+    tcc_str where = {0}, what = {0};
+    tcc_status status = tcc_trial_run(x->trial, x->f, x->order, diag);
+    if (status == TCC_ERR_NO_VARIANT || (!status && tcc_trial_agrees(x->trial, x->f, &d)))
+        return TCC_OK;
+    const tcc_func *k = x->trial->kernel;
+    tcc_trial_print_dims(&where, x->trial);
+    if (!status) {
+        tcc_difference_print(&what, x->trial, &d);
+        tcc_error(diag, TCC_ERR_INTERNAL, k->loc, "pass %s changes what kernel '%s' computes: %s",
+                  x->pass, k->name, tcc_str_text(&what));
+        status = TCC_ERR_INTERNAL;
+    }
+    tcc_note(diag, k->loc, "that is @%s after pass %s with %s, order %llu of the machine",
+             x->f->name, x->pass, tcc_str_text(&where), (unsigned long long)x->order);
+    tcc_str_free(&where);
+    tcc_str_free(&what);
+    return status;
+}
+
+/* Reports a failure at the first pass after which it shows: only samples are run after a pass. */
+static tcc_status report(tcc_pass_check *c, failure found)
+{
+    for (size_t i = 0; i < c->stages.len; i++) {
+        tcc_diag silent = {0};
+        const tcc_ir *ir = copy_module(c->arena, c->stages.data[i].text);
+        failure x = found;
+        x.f = ir ? tcc_func_find(ir, found.f->name) : NULL;
+        x.pass = c->stages.data[i].pass;
+        if (x.f && run_again(&x, &silent))
+            return run_again(&x, c->diag);
+    }
+    return run_again(&found, c->diag);
+}
+
+/* ---- running ------------------------------------------------------------------------------ */
+
+/* Runs a function on one of its kernel's shapes, and says whether it is valid for that. */
+static tcc_status run_shape(tcc_pass_check *c, kernel *k, size_t shape, const tcc_func *f,
+                            const char *pass, bool *ran)
+{
+    *ran = false;
+    tcc_status status = prepare(c, k, shape);
+    if (status)
+        return status;
+    tcc_diag silent = {0};
+    tcc_difference d;
+    failure x = {&k->trials[shape], f, c->options.seed + c->turn++, pass};
+    status = tcc_trial_run(x.trial, f, x.order, &silent);
+    if (status == TCC_ERR_NO_VARIANT)
+        return TCC_OK;
+    *ran = true;
+    if (status == TCC_ERR_MEMORY || (!status && tcc_trial_agrees(x.trial, f, &d)))
+        return status;
+    return report(c, x);
+}
+
+static tcc_status check_form(tcc_pass_check *c, const tcc_func *f, const char *pass)
+{
+    kernel *k = kernel_of(c, f);
+    tcc_status status = TCC_OK;
+    unsigned runs = 0;
+    size_t n = k ? k->shapes.n : 0;
+    for (size_t i = 0, first = c->turn; i < n && runs < SHAPES_AFTER_PASS && !status; i++) {
+        bool ran = false;
+        size_t shape = (first + i) % n;
+        if (k->shapes.data[shape].work <= most_work)
+            status = run_shape(c, k, shape, f, pass, &ran);
+        runs += ran;
+    }
+    return status;
+}
+
+/* Remembers the text of f; whether it is another one than after the pass before. */
+static bool has_changed(tcc_pass_check *c, const tcc_func *f)
+{
+    size_t i = 0;
+    while (i < c->forms.len && strcmp(c->forms.data[i].name, f->name))
+        i++;
+    if (i == c->forms.len)
+        TCC_PUSH(c->arena, &c->forms, (form){.name = tcc_arena_strdup(c->arena, f->name)});
+    form *known = &c->forms.data[i];
+    tcc_str text = {0};
+    tcc_func_print(&text, f, 0);
+    bool changed = !known->text || strcmp(known->text, tcc_str_text(&text));
+    free(known->text);
+    known->text = tcc_str_take(&text);
+    return changed;
+}
+
+tcc_status tcc_pass_check_after(tcc_pass_check *c, const tcc_ir *ir, const char *pass)
+{
+    TCC_PUSH(c->arena, &c->stages, (stage){.pass = pass});
+    stage *s = &c->stages.data[c->stages.len - 1];
+    s->text = print_module(ir);
+    tcc_status status = s->text ? TCC_OK : TCC_ERR_MEMORY;
+    for (const tcc_func *f = ir->first; f && !status; f = f->next)
+        if (has_changed(c, f))
+            status = check_form(c, f, pass);
+    return status;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static tcc_status finish_form(tcc_pass_check *c, kernel *k, const tcc_func *f)
+{
+    const char *pass = c->stages.data[c->stages.len - 1].pass;
+    size_t orders = c->options.dims ? 1 : ORDERS;
+    unsigned runs = 0, too_large = 0;
+    double work = 0;
+    tcc_status status = TCC_OK;
+    for (size_t order = 0; order < orders && !status; order++)
+        for (size_t i = 0; i < k->shapes.n && !status; i++) {
+            const tcc_shape *s = &k->shapes.data[i];
+            bool ran = false;
+            too_large += s->work > most_work;
+            if (s->work > most_work || (order && work + s->work > most_work_in_all))
+                continue;
+            status = run_shape(c, k, i, f, pass, &ran);
+            runs += ran;
+            work += ran ? s->work : 0;
+        }
+    if (!status && !runs)
+        tcc_warn(c->diag, k->f->loc, "@%s was not run: %s", f->name,
+                 too_large ? "the extents that are known make it too large"
+                           : "it is valid for none of the shapes that were tried");
+    return status;
+}
+
+tcc_status tcc_pass_check_finish(tcc_pass_check *c, const tcc_ir *ir)
+{
+    tcc_status status = TCC_OK;
+    for (const tcc_func *f = ir->first; f && !status; f = f->next) {
+        kernel *k = kernel_of(c, f);
+        if (k)
+            status = finish_form(c, k, f);
+    }
+    return status;
+}

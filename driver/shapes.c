@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "driver/shapes.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "passes/contraction.h"
+#include "passes/schedule.h"
+#include "support/random.h"
+
+/* An extent: so many tiles, and some elements. */
+typedef struct along {
+    enum { TWICE_THE_STAGES = -1 } tiles; /* or that many: every barrier changes phase twice */
+    enum { EIGHTS = 1000, ODD } more;     /* elements, or a random number of them: `extra` */
+} along;
+
+/* A multiple of eight elements makes rows of a multiple of 16 bytes, as TMA wants them. */
+static const struct pattern {
+    along m, n, k;
+    int batch; /* 0: a random number */
+} patterns[] = {
+    {{1, 0}, {1, 0}, {1, 0}, 1}, /* one whole tile, one trip */
+    {{1, EIGHTS},
+     {0, EIGHTS},
+     {TWICE_THE_STAGES, EIGHTS},
+     1},                                        /* a ragged m, more trips than stages */
+    {{0, EIGHTS}, {1, EIGHTS}, {1, EIGHTS}, 1}, /* a ragged n */
+    {{0, EIGHTS}, {0, EIGHTS}, {0, EIGHTS}, 0}, /* less than a tile */
+    {{0, 1}, {0, 1}, {0, 1}, 0},                /* one of everything */
+    {{0, ODD}, {0, EIGHTS}, {0, EIGHTS}, 1},    /* rows along one index that TMA cannot */
+    {{0, EIGHTS}, {0, ODD}, {0, EIGHTS}, 1},
+    {{0, EIGHTS}, {0, EIGHTS}, {0, ODD}, 1},
+    {{1, ODD}, {0, ODD}, {1, ODD}, 0},
+    {{0, 8}, {0, 8}, {0, 8}, 8}, /* rows along a batch that TMA can */
+    {{0, 3}, {0, 9}, {0, 0}, 0}, /* empty sums */
+    {{0, 0}, {0, 8}, {0, 8}, 1}, /* nothing to compute */
+};
+enum { N_PATTERNS = sizeof patterns / sizeof *patterns, MOST_BATCHES = 4 };
+
+typedef struct chooser {
+    const tcc_func *f;
+    tcc_schedule s;
+    tcc_contraction c;
+    uint64_t random;
+} chooser;
+
+/* A random part of a tile: a multiple of eight elements, or no even number. */
+static int64_t extra(chooser *ch, int more, int64_t tile)
+{
+    if (more == EIGHTS)
+        return 8 * (1 + (int64_t)tcc_random(&ch->random, (uint64_t)(tile > 15 ? tile / 8 - 1 : 1)));
+    if (more == ODD)
+        return 1 + 2 * (int64_t)tcc_random(&ch->random, (uint64_t)(tile > 1 ? tile / 2 : 1));
+    return more;
+}
+
+static int64_t extent(chooser *ch, along a, int64_t tile)
+{
+    int64_t tiles = a.tiles == TWICE_THE_STAGES ? 2 * ch->s.stages : a.tiles;
+    return tiles * tile + extra(ch, a.more, tile);
+}
+
+static bool is_dim(tcc_dim d, const char *name)
+{
+    return d.name && !strcmp(d.name, name);
+}
+
+/* Whether rows of some tensor run along the dimension. */
+static bool is_innermost(const tcc_func *f, const char *name)
+{
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_type *t = f->body->args[i]->type;
+        if (t->rank && is_dim(t->dims[t->rank - 1], name))
+            return true;
+    }
+    return false;
+}
+
+static int64_t choose_batch(chooser *ch, const struct pattern *p, const char *name, int64_t *room)
+{
+    int64_t n = p->batch     ? p->batch
+                : *room >= 2 ? 1 + (int64_t)tcc_random(&ch->random, (uint64_t)*room)
+                             : 1;
+    if (p->batch > 1 && !is_innermost(ch->f, name))
+        n = 1;
+    *room /= n;
+    return n;
+}
+
+/* An index that ranges over the dimension: m, n, k or another. */
+static int64_t choose_extent(chooser *ch, const struct pattern *p, const char *name, int64_t *room)
+{
+    const tcc_contraction *c = &ch->c;
+    if (c->n_axes && is_dim(c->extents[0], name))
+        return extent(ch, p->m, ch->s.m);
+    if (c->n_axes && is_dim(c->extents[1], name))
+        return extent(ch, p->n, ch->s.n);
+    if (c->n_axes && is_dim(c->k_extent, name))
+        return extent(ch, p->k, ch->s.k);
+    return choose_batch(ch, p, name, room);
+}
+
+static double extent_of(const chooser *ch, const int64_t *dims, tcc_dim d)
+{
+    tcc_attr names = tcc_attr_list(&ch->f->attrs, "dims");
+    for (size_t i = 0; i < names.list.n; i++)
+        if (is_dim(d, names.list.items[i].s))
+            return (double)dims[i];
+    return (double)d.size;
+}
+
+static double tiles_of(double extent, int64_t tile)
+{
+    return ceil(extent / (double)(tile > 0 ? tile : 1));
+}
+
+/* What the machine does for each CTA: its products, trip by trip, and its epilogue. */
+static double estimate_work(const chooser *ch, const int64_t *dims)
+{
+    enum { EPILOGUE = 32 }; /* multiply-adds that one element of a result costs as much as */
+    const tcc_contraction *c = &ch->c;
+    if (!c->n_axes)
+        return 0;
+    double ctas = tiles_of(extent_of(ch, dims, c->extents[0]), ch->s.m) *
+                  tiles_of(extent_of(ch, dims, c->extents[1]), ch->s.n);
+    for (size_t i = 2; i < c->n_axes; i++)
+        ctas *= extent_of(ch, dims, c->extents[i]);
+    double depth = tiles_of(extent_of(ch, dims, c->k_extent), ch->s.k) * (double)ch->s.k;
+    return ctas * (double)(ch->s.m * ch->s.n) * (depth + EPILOGUE);
+}
+
+static bool is_new(const tcc_shapes *shapes, const int64_t *dims, size_t n)
+{
+    for (size_t i = 0; i < shapes->n; i++)
+        if (!memcmp(shapes->data[i].dims, dims, n * sizeof *dims))
+            return false;
+    return true;
+}
+
+tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed)
+{
+    chooser ch = {.f = scheduled, .s = tcc_schedule_of(scheduled), .random = seed};
+    tcc_contraction_find(scheduled, &ch.c);
+    tcc_attr names = tcc_attr_list(&scheduled->attrs, "dims");
+    tcc_shapes shapes = {TCC_NEW_ARRAY(arena, tcc_shape, N_PATTERNS), 0};
+    for (size_t p = 0; p < N_PATTERNS; p++) {
+        int64_t *dims = TCC_NEW_ARRAY(arena, int64_t, names.list.n + 1), room = MOST_BATCHES;
+        for (size_t i = 0; i < names.list.n; i++)
+            dims[i] = choose_extent(&ch, &patterns[p], names.list.items[i].s, &room);
+        if (is_new(&shapes, dims, names.list.n))
+            shapes.data[shapes.n++] = (tcc_shape){dims, estimate_work(&ch, dims)};
+    }
+    return shapes;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "driver/trial.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include "interp/number.h"
+#include "support/map.h"
+#include "support/random.h"
+#include "support/str.h"
+
+/* How an output depends on functions that round. */
+enum { EXACT, ROUNDED, JUMPS /* a comparison of rounded numbers decides */ };
+
+/* ---- what rounds ------------------------------------------------------------------------ */
+
+/* Those that expand-math computes in another way; the others round as IEEE 754 says, the same at
+ * every level. */
+static bool is_function(tcc_opcode code)
+{
+    static const tcc_opcode functions[] = {
+        TCC_OP_math_exp,  TCC_OP_math_log,     TCC_OP_math_tanh, TCC_OP_math_erf,
+        TCC_OP_math_silu, TCC_OP_math_sigmoid, TCC_OP_math_gelu, TCC_OP_math_gelu_tanh};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (functions[i] == code)
+            return true;
+    return false;
+}
+
+static bool has_function(const tcc_func *f)
+{
+    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body))
+        if (is_function(op->code))
+            return true;
+    return false;
+}
+
+static tcc_trial_arg *arg_of(tcc_trial *t, const tcc_value *param)
+{
+    for (size_t a = 0; a < t->n_args; a++)
+        if (t->args[a].param == param)
+            return &t->args[a];
+    return NULL;
+}
+
+/* Exactness goes from operands to results; tensor-level functions have one block. */
+static void find_exactness(tcc_trial *t, tcc_arena *arena)
+{
+    static const int levels[] = {EXACT, ROUNDED, JUMPS};
+    tcc_map known = TCC_MAP(arena);
+    for (tcc_op *op = t->kernel->body->first; op; op = op->next) {
+        int worst = is_function(op->code) ? ROUNDED : EXACT;
+        for (unsigned i = 0; i < op->n_operands; i++) {
+            const int *of = tcc_map_get(&known, op->operands[i]);
+            if (of && *of > worst)
+                worst = *of;
+        }
+        if (worst == ROUNDED && op->code == TCC_OP_arith_cmp)
+            worst = JUMPS;
+        for (unsigned i = 0; i < op->n_results; i++)
+            *tcc_map_at(&known, &op->results[i]) = (void *)&levels[worst];
+        tcc_trial_arg *to =
+            op->code == TCC_OP_tensor_write ? arg_of(t, TCC_VIEW(tensor_write, op)->tensor) : NULL;
+        if (to)
+            to->exactness = worst;
+        t->rounds |= worst != EXACT;
+    }
+}
+
+/* ---- data ------------------------------------------------------------------------------- */
+
+int64_t tcc_trial_extent(const tcc_trial *t, tcc_dim d)
+{
+    tcc_attr dims = tcc_attr_list(&t->kernel->attrs, "dims");
+    for (size_t i = 0; d.name && i < dims.list.n; i++)
+        if (!strcmp(dims.list.items[i].s, d.name))
+            return t->dims[i];
+    return d.size;
+}
+
+/* No scalar is zero: it would hide what it multiplies. */
+static double draw(uint64_t *random, const tcc_type *type)
+{
+    enum { MOST = 4, MOST_SCALAR = 3 };
+    if (type->rank)
+        return (double)tcc_random(random, 2 * MOST + 1) - MOST;
+    double v = 1 + (double)tcc_random(random, MOST_SCALAR);
+    return tcc_random(random, 2) ? v : -v;
+}
+
+static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
+{
+    tcc_attr roles = tcc_attr_list(&t->kernel->attrs, "roles");
+    for (size_t i = 0; i < t->n_args; i++) {
+        tcc_trial_arg *a = &t->args[i];
+        const tcc_type *type = a->param->type;
+        bool is_output = i < roles.list.n && !strcmp(roles.list.items[i].s, "out");
+        a->count = 1;
+        for (unsigned d = 0; d < type->rank; d++)
+            a->count *= tcc_trial_extent(t, type->dims[d]);
+        size_t n = (size_t)a->count + 1; /* no pointer is NULL */
+        a->input = TCC_NEW_ARRAY(arena, double, n);
+        a->want = TCC_NEW_ARRAY(arena, double, n);
+        a->got = TCC_NEW_ARRAY(arena, double, n);
+        a->expanded = TCC_NEW_ARRAY(arena, double, n);
+        for (int64_t e = 0; e < a->count; e++)
+            a->input[e] = is_output ? tcc_poison() : draw(&seed, type);
+    }
+}
+
+/* ---- running ---------------------------------------------------------------------------- */
+
+/* Runs f on the inputs; what it writes comes to lie in `got`. Memory that runs out ends here. */
+static tcc_status run_guarded(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
+                              tcc_arena *scratch, tcc_diag *diag)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(scratch, &oom);
+    double **args = TCC_NEW_ARRAY(scratch, double *, t->n_args);
+    for (size_t i = 0; i < t->n_args; i++) {
+        args[i] = t->args[i].got;
+        memcpy(args[i], t->args[i].input, (size_t)t->args[i].count * sizeof(double));
+    }
+    return tcc_interp_run(f, o, args, scratch, diag);
+}
+
+static tcc_status run_on(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
+                         tcc_diag *diag)
+{
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    if (!scratch)
+        return TCC_ERR_MEMORY;
+    tcc_status status = run_guarded(t, f, o, scratch, diag);
+    tcc_arena_destroy(scratch);
+    return status;
+}
+
+static tcc_status run_machine(tcc_trial *t, const tcc_func *f, uint64_t order, tcc_diag *diag)
+{
+    const tcc_interp_options o = {
+        .dims = t->dims, .signature = t->kernel, .machine = true, .seed = order};
+    return run_on(t, f, &o, diag);
+}
+
+/* How much rounding every step to f32 changes results: a measure of how well conditioned they are
+ * where other functions round otherwise. */
+static void measure_noise(tcc_trial_arg *a)
+{
+    for (int64_t i = 0; i < a->count; i++) {
+        double exact = tcc_round_float(a->got[i], a->param->type->elem);
+        double noise = fabs(exact - a->want[i]);
+        if (isfinite(noise) && noise > a->noise)
+            a->noise = noise;
+    }
+}
+
+tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *kernel,
+                             const int64_t *dims, uint64_t seed, tcc_diag *diag)
+{
+    *t = (tcc_trial){.kernel = kernel, .dims = dims, .n_args = kernel->body->n_args};
+    t->args = TCC_NEW_ARRAY(arena, tcc_trial_arg, t->n_args);
+    for (size_t i = 0; i < t->n_args; i++)
+        t->args[i].param = kernel->body->args[i];
+    find_exactness(t, arena);
+    fill(t, arena, seed);
+    tcc_status status = run_machine(t, kernel, 0, diag);
+    for (size_t i = 0; i < t->n_args && !status; i++)
+        memcpy(t->args[i].want, t->args[i].got, (size_t)t->args[i].count * sizeof(double));
+    if (status || !t->rounds)
+        return status;
+    const tcc_interp_options unrounded = {.dims = dims, .signature = kernel};
+    status = run_on(t, kernel, &unrounded, diag);
+    for (size_t i = 0; i < t->n_args && !status; i++)
+        if (t->args[i].exactness == ROUNDED)
+            measure_noise(&t->args[i]);
+    return status;
+}
+
+tcc_status tcc_trial_run(tcc_trial *t, const tcc_func *f, uint64_t order, tcc_diag *diag)
+{
+    tcc_diag silent = {.file = diag->file};
+    tcc_status status = run_machine(t, f, order, &silent);
+    if (!status || status == TCC_ERR_NO_VARIANT || status == TCC_ERR_MEMORY)
+        return status;
+    return run_machine(t, f, order, diag); /* again, to be heard */
+}
+
+/* ---- comparing -------------------------------------------------------------------------- */
+
+static bool is_same(double x, double y)
+{
+    return (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
+}
+
+static double epsilon(tcc_scalar elem)
+{
+    return elem == TCC_f16 ? 0x1p-10 : elem == TCC_bf16 ? 0x1p-7 : 0x1p-17;
+}
+
+/* Within what expanding functions may change; at the edge of the type's range also infinity. */
+static bool is_close(const tcc_trial_arg *a, double want, double got)
+{
+    enum { NOISE = 16 }; /* the expansions have some roundings each */
+    tcc_scalar elem = a->param->type->elem;
+    if (isinf(want) != isinf(got)) {
+        double finite = isinf(want) ? got : want;
+        return (want > 0) == (got > 0) && isinf(tcc_round_float(finite * 1.01, elem));
+    }
+    return fabs(want - got) <= epsilon(elem) * (1 + fabs(want)) + NOISE * a->noise;
+}
+
+static bool element_agrees(const tcc_trial *t, const tcc_trial_arg *a, int64_t i, bool expanded,
+                           double *want)
+{
+    double got = a->got[i];
+    *want = expanded && t->expanded ? a->expanded[i] : a->want[i];
+    if (is_same(*want, got))
+        return !tcc_is_poison(got);
+    if (!expanded || t->expanded || a->exactness == EXACT || tcc_is_poison(got))
+        return false;
+    return a->exactness == JUMPS || is_close(a, *want, got);
+}
+
+bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
+{
+    bool expanded = t->rounds && !has_function(f);
+    for (size_t n = 0; n < t->n_args; n++) {
+        const tcc_trial_arg *a = &t->args[n];
+        for (int64_t i = 0; i < a->count; i++) {
+            double want;
+            if (!element_agrees(t, a, i, expanded, &want)) {
+                *out = (tcc_difference){a, i, want, a->got[i]};
+                return false;
+            }
+        }
+    }
+    for (size_t n = 0; n < t->n_args && expanded && !t->expanded; n++)
+        memcpy(t->args[n].expanded, t->args[n].got, (size_t)t->args[n].count * sizeof(double));
+    t->expanded |= expanded;
+    return true;
+}
+
+/* ---- text ------------------------------------------------------------------------------- */
+
+void tcc_trial_print_dims(tcc_str *out, const tcc_trial *t)
+{
+    tcc_attr dims = tcc_attr_list(&t->kernel->attrs, "dims");
+    for (size_t i = 0; i < dims.list.n; i++)
+        tcc_str_printf(out, "%s%s=%lld", i ? ", " : "", dims.list.items[i].s,
+                       (long long)t->dims[i]);
+    if (!dims.list.n)
+        tcc_str_puts(out, "its only shape");
+}
+
+void tcc_difference_print(tcc_str *out, const tcc_trial *t, const tcc_difference *d)
+{
+    const tcc_type *type = d->arg->param->type;
+    tcc_str_puts(out, "element [");
+    int64_t below = d->arg->count, rest = d->at;
+    for (unsigned i = 0; i < type->rank; i++) {
+        below /= tcc_trial_extent(t, type->dims[i]);
+        tcc_str_printf(out, "%s%lld", i ? ", " : "", (long long)(rest / below));
+        rest %= below;
+    }
+    tcc_str_printf(out, "] of '%s' is ", d->arg->param->name);
+    if (tcc_is_poison(d->got))
+        tcc_str_puts(out, "not written");
+    else
+        tcc_str_printf(out, "%.9g", d->got);
+    tcc_str_printf(out, ", not %.9g", d->want);
+}

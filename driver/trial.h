@@ -1,0 +1,61 @@
+/* trial: a kernel on one shape: its data, what the tensor level makes of them, and whether another
+ * form of the kernel makes the same.
+ *
+ * Tensors hold small whole numbers, so that sums are exact in every order and results must agree
+ * to the last bit. Only what expand-math does may change them: where a form without math.exp and
+ * its like stands for a kernel with them, the first one is compared within a tolerance, and those
+ * that come after it with that one, to the bit again.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_DRIVER_TRIAL_H
+#define TCC_DRIVER_TRIAL_H
+
+#include "interp/interp.h"
+
+typedef struct tcc_trial_arg {
+    const tcc_value *param;
+    int64_t count;    /* of elements */
+    double *input;    /* outputs begin as poison */
+    double *want;     /* what the tensor level gives */
+    double *expanded; /* what the first form without functions gave */
+    double *got;      /* what the last form gave */
+    double noise;     /* of results that a function rounds, by rounding in f32 alone */
+    int exactness;    /* of an output */
+} tcc_trial_arg;
+
+typedef struct tcc_trial {
+    const tcc_func *kernel; /* as the frontend made it */
+    const int64_t *dims;    /* extents in the order of its attribute `dims` */
+    tcc_trial_arg *args;
+    size_t n_args;
+    bool rounds;   /* some output comes of functions that expand-math expands */
+    bool expanded; /* a form without them has run */
+} tcc_trial;
+
+/* Where a form differs from the kernel. */
+typedef struct tcc_difference {
+    const tcc_trial_arg *arg;
+    int64_t at; /* flat */
+    double want, got;
+} tcc_difference;
+
+/* Prepares a trial of a kernel, which lives as long as the arena: random data, and what the kernel
+ * computes from it. Errors are those of tcc_interp_run. */
+tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *kernel,
+                             const int64_t *dims, uint64_t seed, tcc_diag *diag);
+
+/* Runs another form of the kernel, the machine in the order that the seed gives. TCC_ERR_NO_VARIANT
+ * and nothing reported: f is not valid for this shape. Errors are those of tcc_interp_run. */
+tcc_status tcc_trial_run(tcc_trial *t, const tcc_func *f, uint64_t order, tcc_diag *diag);
+
+/* Whether what f gave in the last run is what it should be; else *out is the first difference. */
+bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out);
+
+/* Appends "element [1, 2] of 'C' is 3, not 4", "M=5, N=6". */
+void tcc_difference_print(tcc_str *out, const tcc_trial *t, const tcc_difference *d);
+void tcc_trial_print_dims(tcc_str *out, const tcc_trial *t);
+
+/* The extent of a dimension of the trial's kernel. */
+int64_t tcc_trial_extent(const tcc_trial *t, tcc_dim d);
+
+#endif

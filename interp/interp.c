@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interp/exec.h"
+#include "ir/signature.h"
 
 static bool is_name(tcc_attr a, const char *name)
 {
@@ -109,10 +110,10 @@ static tcc_status check_dims(const tcc_run *run)
     return TCC_OK;
 }
 
-static tcc_status bind_param(tcc_run *run, tcc_param *p, const tcc_value *v, double *data)
+static tcc_status bind_param(tcc_run *run, tcc_param *p, const tcc_value *v)
 {
     const tcc_type *t = v->type;
-    *p = (tcc_param){.name = v->name ? v->name : "", .type = t, .data = data, .count = 1};
+    *p = (tcc_param){.name = v->name ? v->name : "", .type = t, .count = 1};
     p->extents = TCC_NEW_ARRAY(run->scratch, int64_t, t->rank);
     p->strides = TCC_NEW_ARRAY(run->scratch, int64_t, t->rank);
     bool empty = false;
@@ -129,20 +130,29 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const tcc_value *v, dou
     }
     if (empty)
         p->count = 0;
-    if (p->count && !data)
-        return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "no data for '%s'", p->name);
     return TCC_OK;
 }
 
-static tcc_status bind_params(tcc_run *run, double *const *args)
+static tcc_status bind_params(tcc_run *run)
 {
     const tcc_block *body = run->signature->body;
     run->n_params = body->n_args;
     run->params = TCC_NEW_ARRAY(run->scratch, tcc_param, body->n_args);
     tcc_status status = check_dims(run);
     for (size_t i = 0; i < body->n_args && !status; i++)
-        status = bind_param(run, &run->params[i], body->args[i], args[i]);
+        status = bind_param(run, &run->params[i], body->args[i]);
     return status;
+}
+
+static tcc_status bind_data(tcc_run *run, double *const *args)
+{
+    for (size_t i = 0; i < run->n_params; i++) {
+        tcc_param *p = &run->params[i];
+        p->data = args[i];
+        if (p->count && !p->data)
+            return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "no data for '%s'", p->name);
+    }
+    return TCC_OK;
 }
 
 /* ---- conditions ------------------------------------------------------------------------ */
@@ -155,6 +165,21 @@ static int64_t pitch_bytes(const tcc_run *run, tcc_attr factors, int64_t elem_by
 }
 
 /* Addresses are taken to be as aligned as the function asks, and no more. */
+static tcc_status check_alignment(tcc_run *run, const char *name, int64_t bytes)
+{
+    const tcc_param *p = tcc_run_param(run, name);
+    if (!p)
+        return TCC_OK;
+    size_t i = (size_t)(p - run->params);
+    const int64_t *given = run->options->alignments;
+    if (given && bytes > 0 && given[i] % bytes)
+        return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "'%s' is aligned to %lld bytes, wants %lld",
+                        name, (long long)given[i], (long long)bytes);
+    if (run->base_align[i] < bytes)
+        run->base_align[i] = bytes;
+    return TCC_OK;
+}
+
 static tcc_status check_condition(tcc_run *run, tcc_attr condition)
 {
     const tcc_attr *a = condition.list.items;
@@ -165,9 +190,7 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
             return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "%s is %lld, wants at %s %lld", a[1].s,
                             (long long)extent, least ? "least" : "most", (long long)a[2].i);
     } else if (tcc_attr_is_record(condition, "align", "si")) {
-        const tcc_param *p = tcc_run_param(run, a[1].s);
-        if (p && run->base_align[p - run->params] < a[2].i)
-            run->base_align[p - run->params] = a[2].i;
+        return check_alignment(run, a[1].s, a[2].i);
     } else if (tcc_attr_is_record(condition, "pitch", "lii") && a[3].i > 0) {
         int64_t bytes = pitch_bytes(run, a[1], a[2].i);
         if (bytes % a[3].i)
@@ -202,24 +225,44 @@ static bool has_op(const tcc_func *f, tcc_opcode code)
     return false;
 }
 
+/* Everything but the data. TCC_OK when f is valid for what is given. */
+static tcc_status prepare(tcc_run *run, const tcc_func *f, const tcc_interp_options *options,
+                          tcc_arena *scratch, tcc_diag *diag)
+{
+    *run = (tcc_run){.f = f,
+                     .signature = options->signature,
+                     .options = options,
+                     .scratch = scratch,
+                     .diag = diag,
+                     .machine = options->machine,
+                     .max_steps = options->max_steps ? options->max_steps : TCC_INTERP_MAX_STEPS,
+                     .max_bytes = options->max_bytes ? options->max_bytes : TCC_INTERP_MAX_BYTES,
+                     .fields = TCC_MAP(scratch)};
+    if (!run->signature)
+        run->signature = tcc_func_signature(f, scratch, diag);
+    if (!run->signature)
+        return TCC_ERR_TYPE;
+    tcc_status status = bind_params(run);
+    return status ? status : check_conditions(run);
+}
+
+tcc_status tcc_interp_check(const tcc_func *f, const tcc_interp_options *options,
+                            tcc_arena *scratch, tcc_diag *diag)
+{
+    tcc_run run;
+    return prepare(&run, f, options, scratch, diag);
+}
+
 tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
                           tcc_arena *scratch, tcc_diag *diag)
 {
-    tcc_run run = {.f = f,
-                   .signature = options->signature ? options->signature : f,
-                   .options = options,
-                   .scratch = scratch,
-                   .diag = diag};
-    run.machine = options->machine;
-    run.max_steps = options->max_steps ? options->max_steps : TCC_INTERP_MAX_STEPS;
-    run.max_bytes = options->max_bytes ? options->max_bytes : TCC_INTERP_MAX_BYTES;
-    run.fields = TCC_MAP(scratch);
-    tcc_status status = bind_params(&run, args);
+    tcc_run run;
+    tcc_status status = prepare(&run, f, options, scratch, diag);
     if (!status)
-        status = check_conditions(&run);
+        status = bind_data(&run, args);
     if (status)
         return status;
-    if (options->signature && tcc_attr_find(&f->attrs, "params"))
+    if (tcc_func_is_entry(f))
         return tcc_run_kernel(&run);
     if (has_op(f, TCC_OP_tile_grid))
         status = tcc_run_tiles(&run);

@@ -22,10 +22,11 @@ typedef enum tcc_interp_order {
 typedef struct tcc_interp_options {
     /* One extent for each name of the signature's attribute `dims`, in that order. */
     const int64_t *dims;
-    /* The function whose parameters `args` are, as the frontend made it; NULL: the one that runs.
-     * A target-level function must have one: its own parameters are its kernel's, which its
-     * attribute `params` makes from these. */
+    /* The function whose parameters `args` are; NULL: tcc_func_signature's, of the one that runs. */
     const tcc_func *signature;
+    /* When not NULL, of each argument the bytes that its address is a multiple of. Otherwise
+     * addresses are as aligned as a function asks. */
+    const int64_t *alignments;
     /* When not NULL, only these rows of each output are computed, the others stay as they are. A
      * row is a flat index over all dimensions of an output but the last; those that an output
      * does not have are passed over. Tensor level only. */
@@ -41,6 +42,7 @@ typedef struct tcc_interp_options {
     /* How many ops a CTA may run, at the upper levels all of them together, before it is taken to
      * run forever, and how many bytes a run may need at once; 0: these. */
     uint64_t max_steps, max_bytes;
+    unsigned threads; /* that run CTAs of a target-level function; 0: the caller's alone */
 } tcc_interp_options;
 
 #define TCC_INTERP_MAX_STEPS UINT64_C(1000000000)
@@ -49,12 +51,16 @@ typedef struct tcc_interp_options {
 /* Runs f. args has a pointer for each parameter of the signature: a tensor is a row-major array
  * of doubles that its element type can hold, a scalar is one double. Outputs are written in place.
  *
- * Returns TCC_OK; TCC_ERR_ARGUMENT for extents or rows that cannot be; TCC_ERR_NO_VARIANT when f
- * is not valid for these extents (its attribute `requires`); TCC_ERR_UNSUPPORTED for what f may
- * not do here; TCC_ERR_LIMIT when it takes too many steps or too much memory; TCC_ERR_INTERNAL
- * when f does wrong. diag has the reason. `scratch` holds what is
- * needed while it runs. */
+ * Returns TCC_OK; TCC_ERR_TYPE when f has no signature; TCC_ERR_ARGUMENT for extents or rows that
+ * cannot be; TCC_ERR_NO_VARIANT when f is not valid for these extents (its attribute `requires`);
+ * TCC_ERR_UNSUPPORTED for what f may not do here; TCC_ERR_LIMIT when it takes too many steps or
+ * too much memory; TCC_ERR_INTERNAL when f does wrong. diag has the reason. `scratch` holds what
+ * is needed while it runs. */
 tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
                           tcc_arena *scratch, tcc_diag *diag);
+
+/* Whether f is valid for these extents and alignments: TCC_OK, or as above, with the reason. */
+tcc_status tcc_interp_check(const tcc_func *f, const tcc_interp_options *options,
+                            tcc_arena *scratch, tcc_diag *diag);
 
 #endif

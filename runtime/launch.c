@@ -65,6 +65,11 @@ tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_
     const tcc_program *prog = k->program;
     tcc_diag diag = tcc_runtime_diag(prog->rt, prog->manifest->file);
     tcc_plan plan;
+    if (!prog->is_loaded) {
+        tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "kernel '%s' was described and not loaded",
+                  k->desc->name);
+        return TCC_ERR_NO_DRIVER;
+    }
     tcc_status status = tcc_plan_launch(k->desc, dims, n_dims, args, n_args, &diag, &plan);
     if (status || !plan.variant)
         return status;

@@ -104,7 +104,7 @@ static tcc_status find_kernels(tcc_program *p)
         k->desc = &m->kernels[i];
         k->program = p;
         k->functions = TCC_NEW_ARRAY(p->arena, CUfunction, k->desc->n_variants);
-        for (size_t j = 0; j < k->desc->n_variants; j++) {
+        for (size_t j = 0; p->is_loaded && j < k->desc->n_variants; j++) {
             tcc_status status = find_function(p, &k->desc->variants[j], &k->functions[j]);
             if (status)
                 return status;
@@ -113,32 +113,56 @@ static tcc_status find_kernels(tcc_program *p)
     return TCC_OK;
 }
 
-tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size, const char *manifest,
-                            tcc_program **out)
+/* Loads an image, or without one describes what the manifest says. */
+static tcc_status create(tcc_runtime *rt, const void *image, size_t size, const char *manifest,
+                         tcc_program **out)
 {
     *out = NULL;
     tcc_program *p = calloc(1, sizeof *p);
     if (!p)
         return TCC_ERR_MEMORY;
     p->rt = rt;
+    p->is_loaded = image != NULL;
     p->arena = tcc_arena_create(NULL);
     p->maps = tcc_tma_cache_create();
     tcc_status status = p->arena && p->maps ? TCC_OK : TCC_ERR_MEMORY;
     if (!status)
         status = read_manifest(p, image, size, manifest);
-    if (!status)
+    if (!status && image)
         status = check_target(p);
-    if (!status)
+    if (!status && image)
         status = load_module(p, image, size);
     if (!status)
         status = find_kernels(p);
     if (status) {
+        p->is_loaded = true; /* the runtime stays the caller's */
         tcc_program_destroy(p);
         return status;
     }
     tcc_arena_set_oom(p->arena, NULL);
     *out = p;
     return TCC_OK;
+}
+
+tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size, const char *manifest,
+                            tcc_program **out)
+{
+    return create(rt, image, size, manifest, out);
+}
+
+tcc_status tcc_program_describe(const char *manifest, tcc_diagnostic_fn fn, void *user,
+                                tcc_program **out)
+{
+    *out = NULL;
+    tcc_runtime *rt = calloc(1, sizeof *rt);
+    if (!rt)
+        return TCC_ERR_MEMORY;
+    rt->fn = fn;
+    rt->user = user;
+    tcc_status status = create(rt, NULL, 0, manifest, out);
+    if (status)
+        free(rt);
+    return status;
 }
 
 void tcc_program_destroy(tcc_program *prog)
@@ -149,6 +173,8 @@ void tcc_program_destroy(tcc_program *prog)
         prog->rt->cuda.cuModuleUnload(prog->module);
     tcc_tma_cache_destroy(prog->maps);
     tcc_arena_destroy(prog->arena);
+    if (!prog->is_loaded)
+        free(prog->rt);
     free(prog);
 }
 

@@ -21,6 +21,7 @@ struct tcc_kernel {
 
 struct tcc_program {
     tcc_runtime *rt;
+    bool is_loaded; /* else only described, and the runtime, which has no driver, is its own */
     tcc_arena *arena; /* of everything below but the cache */
     const char *json;
     const tcc_manifest *manifest;

@@ -44,6 +44,13 @@ TCC_API tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t s
                                     const char *manifest, tcc_program **out);
 TCC_API void tcc_program_destroy(tcc_program *prog);
 
+/* Makes a program of a manifest alone, on any machine: what its kernels take and which of their
+ * variants are valid can be asked, and nothing launched (TCC_ERR_NO_DRIVER). Errors go to `fn`,
+ * which may be NULL. Returns TCC_OK, TCC_ERR_SYNTAX or TCC_ERR_MEMORY.
+ * On success *out belongs to the caller: tcc_program_destroy. */
+TCC_API tcc_status tcc_program_describe(const char *manifest, tcc_diagnostic_fn fn, void *user,
+                                        tcc_program **out);
+
 /* The manifest as JSON, borrowed. */
 TCC_API const char *tcc_program_manifest(const tcc_program *prog);
 

@@ -125,7 +125,6 @@ static const struct {
      "argument 'A' twice"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"a\",\"role\":\"scalar\",\"type\":\"e4m3\"}]"),
      "a scalar cannot be e4m3"},
-    {SAMPLE_WITH_VARIANT(""), "no variants"},
     {SAMPLE_WITH_VARIANT("{\"entry\":\"e\",\"block\":2048}"), "2048 is no integer from 1 to 1024"},
     {SAMPLE_WITH_VARIANT("{\"entry\":\"e\",\"block\":128,\"smem_bytes\":99999999}"),
      "smem_bytes: 1e+08 is no integer"},

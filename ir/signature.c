@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/signature.h"
+
+#include <string.h>
+
+enum { MAX_RANK = 16 };
+
+const char *tcc_func_kernel(const tcc_func *f)
+{
+    return tcc_attr_str(&f->attrs, "kernel", f->name);
+}
+
+bool tcc_func_is_definition(const tcc_func *f)
+{
+    return tcc_attr_find(&f->attrs, "defines") != NULL;
+}
+
+const tcc_func *tcc_func_definition(const tcc_ir *ir, const char *kernel)
+{
+    for (const tcc_func *f = ir->first; f; f = f->next)
+        if (!strcmp(tcc_attr_str(&f->attrs, "defines", ""), kernel))
+            return f;
+    return NULL;
+}
+
+bool tcc_func_is_entry(const tcc_func *f)
+{
+    return tcc_attr_find(&f->attrs, "params") != NULL;
+}
+
+/* ---- arguments ------------------------------------------------------------------------- */
+
+static bool wrong(const tcc_func *f, tcc_diag *diag, const char *what)
+{
+    tcc_error(diag, TCC_ERR_TYPE, f->loc, "func @%s: %s", f->name, what);
+    return false;
+}
+
+static bool read_dims(tcc_attr list, tcc_dim dims[MAX_RANK])
+{
+    for (size_t d = 0; d < list.list.n; d++) {
+        tcc_attr dim = list.list.items[d];
+        if (dim.kind == TCC_ATTR_STR)
+            dims[d] = (tcc_dim){.name = dim.s};
+        else if (dim.kind == TCC_ATTR_INT && dim.i >= 0)
+            dims[d] = (tcc_dim){.size = dim.i};
+        else
+            return false;
+    }
+    return true;
+}
+
+/* Adds the argument of a record [NAME, ELEM, [DIM, …]], or [NAME, ELEM] for a scalar. */
+static bool add_record(tcc_func *s, tcc_attr record)
+{
+    const tcc_attr *a = record.list.items;
+    size_t n = record.kind == TCC_ATTR_LIST ? record.list.n : 0;
+    tcc_dim dims[MAX_RANK];
+    tcc_scalar elem;
+    if (n < 2 || n > 3 || a[0].kind != TCC_ATTR_STR || a[1].kind != TCC_ATTR_STR ||
+        !tcc_scalar_find(a[1].s, strlen(a[1].s), &elem))
+        return false;
+    if (n == 2) {
+        tcc_block_add_arg(s->body, tcc_type_scalar(s->ir, elem), tcc_ir_name(s->ir, a[0].s));
+        return true;
+    }
+    if (a[2].kind != TCC_ATTR_LIST || a[2].list.n > MAX_RANK || !read_dims(a[2], dims))
+        return false;
+    const tcc_type *t = tcc_type_get(s->ir, TCC_KIND_tensor, elem, (unsigned)a[2].list.n, dims);
+    tcc_block_add_arg(s->body, t, tcc_ir_name(s->ir, a[0].s));
+    return true;
+}
+
+static bool add_records(const tcc_func *f, tcc_func *s, tcc_diag *diag)
+{
+    const tcc_named_attr *args = tcc_attr_find(&f->attrs, "args");
+    if (!args || args->value.kind != TCC_ATTR_LIST)
+        return wrong(f, diag,
+                     "it is of the target level and does not say what its kernel takes: "
+                     "args = [[NAME, ELEMENT, [DIM, …]], …]");
+    for (size_t i = 0; i < args->value.list.n; i++)
+        if (!add_record(s, args->value.list.items[i]))
+            return wrong(f, diag, "malformed entry in 'args'");
+    return true;
+}
+
+/* Parameters without a name are called by their number, as the printer does. */
+static bool add_params(const tcc_func *f, tcc_func *s, tcc_diag *diag)
+{
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_value *arg = f->body->args[i];
+        const char *name = arg->name ? arg->name : tcc_arena_printf(s->ir->arena, "%zu", i);
+        if (arg->type->kind != TCC_KIND_tensor && arg->type->kind != TCC_KIND_scalar)
+            return wrong(f, diag, "it has parameters that are neither tensors nor scalars");
+        tcc_block_add_arg(
+            s->body,
+            tcc_type_get(s->ir, arg->type->kind, arg->type->elem, arg->type->rank, arg->type->dims),
+            tcc_ir_name(s->ir, name));
+    }
+    return true;
+}
+
+static bool check_names(const tcc_func *f, const tcc_func *s, tcc_diag *diag)
+{
+    for (size_t i = 0; i < s->body->n_args; i++)
+        for (size_t j = 0; j < i; j++)
+            if (s->body->args[i]->name == s->body->args[j]->name)
+                return wrong(f, diag, "two arguments have one name");
+    return true;
+}
+
+/* ---- attributes ------------------------------------------------------------------------ */
+
+static bool has_name(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* Symbolic dimensions: those that the function lists, or else as they appear. */
+static bool set_dims(const tcc_func *f, tcc_func *s, tcc_diag *diag)
+{
+    tcc_attr listed = tcc_attr_list(&f->attrs, "dims");
+    bool given = tcc_attr_find(&f->attrs, "dims") != NULL;
+    TCC_VEC(const char *) names = {0};
+    for (size_t i = 0; i < listed.list.n; i++) {
+        tcc_attr dim = listed.list.items[i];
+        if (dim.kind != TCC_ATTR_STR || has_name(names.data, names.len, dim.s))
+            return wrong(f, diag, "'dims' wants names, each once");
+        TCC_PUSH(s->ir->arena, &names, dim.s);
+    }
+    for (size_t i = 0; i < s->body->n_args; i++) {
+        const tcc_type *t = s->body->args[i]->type;
+        for (unsigned d = 0; d < t->rank; d++) {
+            if (!t->dims[d].name || has_name(names.data, names.len, t->dims[d].name))
+                continue;
+            if (given)
+                return wrong(f, diag, "an argument has a dimension that is not in 'dims'");
+            TCC_PUSH(s->ir->arena, &names, t->dims[d].name);
+        }
+    }
+    tcc_attr_set_strs(s->ir, &s->attrs, "dims", names.len, names.data);
+    return true;
+}
+
+static const char *role_of(const tcc_attr *given, const tcc_type *t)
+{
+    static const char *const of_tensors[] = {"in", "out", "inout"};
+    bool scalar = t->kind == TCC_KIND_scalar;
+    if (!given)
+        return scalar ? "scalar" : "inout";
+    const char *role = given->kind == TCC_ATTR_STR ? given->s : "";
+    bool fits = scalar ? !strcmp(role, "scalar")
+                       : has_name(of_tensors, sizeof of_tensors / sizeof *of_tensors, role);
+    return fits ? role : NULL;
+}
+
+static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
+{
+    tcc_attr listed = tcc_attr_list(&f->attrs, "roles");
+    bool given = tcc_attr_find(&f->attrs, "roles") != NULL;
+    size_t n = s->body->n_args;
+    const char **roles = TCC_NEW_ARRAY(s->ir->arena, const char *, n);
+    if (given && listed.list.n != n)
+        return wrong(f, diag, "'roles' wants one for each argument");
+    for (size_t i = 0; i < n; i++) {
+        roles[i] = role_of(given ? &listed.list.items[i] : NULL, s->body->args[i]->type);
+        if (!roles[i])
+            return wrong(f, diag, "'roles' wants in, out or inout for tensors, scalar for scalars");
+    }
+    tcc_attr_set_strs(s->ir, &s->attrs, "roles", n, roles);
+    return true;
+}
+
+/* ---- signatures ------------------------------------------------------------------------ */
+
+const tcc_func *tcc_func_signature(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
+{
+    tcc_ir *ir = tcc_ir_create(arena);
+    tcc_func *s = tcc_func_create(ir, tcc_ir_name(ir, tcc_func_kernel(f)), f->loc);
+    bool ok = tcc_func_is_entry(f) ? add_records(f, s, diag) : add_params(f, s, diag);
+    return ok && check_names(f, s, diag) && set_dims(f, s, diag) && set_roles(f, s, diag) ? s
+                                                                                          : NULL;
+}
+
+static bool same_type(const tcc_type *a, const tcc_type *b)
+{
+    bool same = a->kind == b->kind && a->elem == b->elem && a->rank == b->rank;
+    for (unsigned d = 0; same && d < a->rank; d++) {
+        tcc_dim x = a->dims[d], y = b->dims[d];
+        same = x.name && y.name ? !strcmp(x.name, y.name) : !x.name && !y.name && x.size == y.size;
+    }
+    return same;
+}
+
+static bool same_names(const tcc_func *a, const tcc_func *b, const char *attr)
+{
+    tcc_attr x = tcc_attr_list(&a->attrs, attr), y = tcc_attr_list(&b->attrs, attr);
+    bool same = x.list.n == y.list.n;
+    for (size_t i = 0; same && i < x.list.n; i++)
+        same = !strcmp(x.list.items[i].s, y.list.items[i].s);
+    return same;
+}
+
+bool tcc_signature_equal(const tcc_func *a, const tcc_func *b)
+{
+    bool same =
+        a->body->n_args == b->body->n_args && same_names(a, b, "dims") && same_names(a, b, "roles");
+    for (size_t i = 0; same && i < a->body->n_args; i++)
+        same = !strcmp(a->body->args[i]->name, b->body->args[i]->name) &&
+               same_type(a->body->args[i]->type, b->body->args[i]->type);
+    return same;
+}

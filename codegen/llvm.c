@@ -13,6 +13,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/lower.h"
+#include "ir/signature.h"
 
 /* What the lowering leaves to do: constants, common subexpressions, invariants out of loops. More
  * makes it worse: instcombine turns additions of addresses to `or`, which no load can absorb. On
@@ -112,7 +113,7 @@ static tcc_status build_module(session *s, const tcc_ir *ir, const char *file)
     tcc_lower *l = &s->lower;
     tcc_lower_begin(l, file);
     for (const tcc_func *f = ir->first; f; f = f->next)
-        if (!tcc_lower_func(l, f))
+        if (!tcc_func_is_definition(f) && !tcc_lower_func(l, f))
             return l->diag->status;
     tcc_lower_end(l);
     char *text;

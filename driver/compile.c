@@ -11,19 +11,12 @@
 #include "driver/check_passes.h"
 #include "driver/context.h"
 #include "driver/manifest.h"
+#include "driver/module.h"
 #include "frontend/frontend.h"
+#include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
-
-struct tcc_module {
-    tcc_arena *arena;
-    char *output; /* malloc'ed: text or a device object */
-    size_t size;
-    char *manifest, *schedule; /* malloc'ed */
-    const char **kernels;
-    size_t n_kernels;
-};
 
 /* One compilation on its way. */
 typedef struct job {
@@ -32,6 +25,7 @@ typedef struct job {
     tcc_arena *arena;
     tcc_module *mod;
     tcc_ir *ir;
+    tcc_func *definitions; /* what the passes begin with, a list by `next`, for printed IR */
     tcc_signature *signatures;
     size_t n_signatures;
     tcc_pass_check *check; /* NULL: none */
@@ -127,16 +121,46 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
     j->signatures = TCC_NEW_ARRAY(j->arena, tcc_signature, n);
     j->n_signatures = n;
     for (tcc_func *f = j->ir->first; f; f = f->next) {
-        tcc_signature_print(&j->signatures[j->mod->n_kernels], f);
+        tcc_signature_print(&j->signatures[j->mod->n_kernels], f, f);
         j->mod->kernels[j->mod->n_kernels++] = f->name;
     }
     return TCC_OK;
 }
 
-static void describe(job *j)
+/* Keeps each kernel as it is before the passes: the IR that they make does not say any more what
+ * it computes. */
+static void set_definitions_aside(job *j)
+{
+    tcc_func *next, **end = &j->definitions;
+    for (tcc_func *f = j->ir->first; f; f = next) {
+        next = f->next;
+        tcc_func *copy = tcc_func_clone(f, tcc_arena_printf(j->arena, "%s__definition", f->name));
+        tcc_attr dims = tcc_attr_list(&f->attrs, "dims"), roles = tcc_attr_list(&f->attrs, "roles");
+        copy->attrs = (tcc_attrs){0};
+        tcc_attr_set_str(j->ir, &copy->attrs, "defines", f->name);
+        tcc_attr_set(j->ir, &copy->attrs, "dims", dims, (tcc_loc){0, 0});
+        tcc_attr_set(j->ir, &copy->attrs, "roles", roles, (tcc_loc){0, 0});
+        tcc_func_remove(copy);
+        copy->next = NULL;
+        *end = copy;
+        end = &copy->next;
+    }
+}
+
+/* Puts them behind all others. */
+static void add_definitions(job *j)
+{
+    if (j->definitions)
+        j->ir->last->next = j->definitions;
+    while (j->ir->last && j->ir->last->next)
+        j->ir->last = j->ir->last->next;
+}
+
+static void describe(job *j, bool target_level)
 {
     tcc_str manifest = {0}, schedule = {0};
-    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->n_signatures);
+    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->n_signatures,
+                       target_level);
     for (const tcc_func *f = j->ir->first; f; f = f->next) {
         const char *kernel = tcc_attr_str(&f->attrs, "kernel", "");
         if (!strcmp(kernel, f->name)) /* the first variant is the one that a schedule is for */
@@ -154,10 +178,16 @@ static tcc_status set_output(job *j, tcc_str *text)
     return j->mod->output ? TCC_OK : TCC_ERR_MEMORY;
 }
 
+/* With locations where they are in another file: that of the program. */
+static void print_text(tcc_str *out, const tcc_ir *ir)
+{
+    tcc_ir_print(out, ir, tcc_attr_find(&ir->attrs, "file") ? TCC_PRINT_LOCS : 0);
+}
+
 static tcc_status print_ir(job *j)
 {
     tcc_str text = {0};
-    tcc_ir_print(&text, j->ir, 0);
+    print_text(&text, j->ir);
     return set_output(j, &text);
 }
 
@@ -197,6 +227,31 @@ static tcc_status generate(job *j)
     return status;
 }
 
+/* The passes that lead to a kind of output. */
+static const char *pipeline_to(tcc_emit emit)
+{
+    switch (emit) {
+    case TCC_EMIT_IR: return "";
+    case TCC_EMIT_TILE: return tcc_pipeline_to_tile;
+    case TCC_EMIT_ASYNC: return tcc_pipeline_to_async;
+    default: return tcc_pipeline;
+    }
+}
+
+static bool is_ir(tcc_emit emit)
+{
+    return pipeline_to(emit) != tcc_pipeline || emit == TCC_EMIT_TIR;
+}
+
+/* What tcc_interpret needs. */
+static void keep_ir(job *j, const char *source, size_t size)
+{
+    j->mod->ir = j->ir;
+    j->mod->file = tcc_arena_strdup(j->arena, j->diag.file);
+    j->mod->source = tcc_arena_strndup(j->arena, source, size);
+    j->mod->source_size = size;
+}
+
 static tcc_status run_job(job *j, const char *source, size_t size)
 {
     if ((unsigned)j->o->emit >= TCC_EMIT_COUNT) {
@@ -210,15 +265,18 @@ static tcc_status run_job(job *j, const char *source, size_t size)
         return TCC_ERR_TARGET;
     }
     tcc_status status = run_frontend(j, source, size);
-    if (status || j->o->emit == TCC_EMIT_IR)
-        return status ? status : print_ir(j);
-    status = run_passes(j, tcc_pipeline);
+    if (!status && j->o->emit != TCC_EMIT_IR) {
+        set_definitions_aside(j);
+        status = run_passes(j, pipeline_to(j->o->emit));
+        add_definitions(j);
+    }
     if (status)
         return status;
-    describe(j);
+    describe(j, pipeline_to(j->o->emit) == tcc_pipeline);
     if (!j->mod->manifest || !j->mod->schedule)
         return TCC_ERR_MEMORY;
-    if (j->o->emit == TCC_EMIT_TIR)
+    keep_ir(j, source, size);
+    if (is_ir(j->o->emit))
         return print_ir(j);
     if (j->o->emit == TCC_EMIT_MANIFEST) {
         tcc_str text = {0};
@@ -314,17 +372,11 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
     tcc_arena_set_oom(j->arena, &oom);
-    j->ir = tcc_ir_parse(j->arena, ir, size, &j->diag);
-    if (!j->ir)
-        return j->diag.status ? j->diag.status : TCC_ERR_SYNTAX;
-    if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
-        return TCC_ERR_TYPE;
-    const char *target = tcc_attr_str(&j->ir->attrs, "target", "sm_90a");
-    if (!tcc_target_find(target)) {
-        tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'", target);
-        return TCC_ERR_TARGET;
-    }
-    tcc_status status = run_passes(j, passes);
+    tcc_status status = tcc_module_read_ir(j->arena, ir, size, &j->diag, &j->ir);
+    if (status)
+        return status;
+    const char *target = tcc_target_of(j->ir)->name;
+    status = run_passes(j, passes);
     if (status)
         return status;
     if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
@@ -336,7 +388,7 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         return tcc_codegen(j->ir, &c, &j->diag, out, &n);
     }
     tcc_str text = {0};
-    tcc_ir_print(&text, j->ir, 0);
+    print_text(&text, j->ir);
     *out = tcc_str_take(&text);
     return *out ? TCC_OK : TCC_ERR_MEMORY;
 }
@@ -367,44 +419,4 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
 void tcc_text_destroy(char *text)
 {
     free(text);
-}
-
-/* ---- modules ------------------------------------------------------------------------------ */
-
-void tcc_module_destroy(tcc_module *mod)
-{
-    if (!mod)
-        return;
-    free(mod->output);
-    free(mod->manifest);
-    free(mod->schedule);
-    tcc_arena_destroy(mod->arena);
-    free(mod);
-}
-
-const void *tcc_module_output(const tcc_module *mod, size_t *size)
-{
-    if (size)
-        *size = mod->size;
-    return mod->output;
-}
-
-const char *tcc_module_manifest(const tcc_module *mod)
-{
-    return mod->manifest ? mod->manifest : "";
-}
-
-const char *tcc_module_schedule(const tcc_module *mod)
-{
-    return mod->schedule ? mod->schedule : "";
-}
-
-size_t tcc_module_kernel_count(const tcc_module *mod)
-{
-    return mod->n_kernels;
-}
-
-const char *tcc_module_kernel_name(const tcc_module *mod, size_t i)
-{
-    return i < mod->n_kernels ? mod->kernels[i] : NULL;
 }

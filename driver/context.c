@@ -56,7 +56,7 @@ const char *tcc_target_name(size_t i)
 
 const char *tcc_emit_name(tcc_emit emit)
 {
-    static const char *const names[TCC_EMIT_COUNT] = {"ptx",  "ir",    "tir",
-                                                      "llvm", "cubin", "manifest"};
+    static const char *const names[TCC_EMIT_COUNT] = {"ptx",   "ir",       "tir",  "llvm",
+                                                      "cubin", "manifest", "tile", "async"};
     return (unsigned)emit < TCC_EMIT_COUNT ? names[emit] : NULL;
 }

@@ -109,7 +109,7 @@ static void quote_from(tcc_str *out, size_t start)
     free(raw);
 }
 
-void tcc_signature_print(tcc_signature *s, const tcc_func *f)
+void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *definition)
 {
     tcc_str *out = &s->json;
     s->kernel = f->name;
@@ -118,10 +118,12 @@ void tcc_signature_print(tcc_signature *s, const tcc_func *f)
     tcc_str_puts(out, ",\"dims\":");
     print_attr(out, tcc_attr_list(&f->attrs, "dims"));
     print_args(out, f);
-    print_flops(out, f);
+    if (!definition)
+        return;
+    print_flops(out, definition);
     tcc_str_puts(out, ",\"reference\":");
     size_t start = out->len;
-    tcc_func_print(out, f, 0);
+    tcc_func_print(out, definition, 0);
     quote_from(out, start);
 }
 
@@ -183,7 +185,7 @@ static void print_variant(tcc_str *out, const tcc_func *f)
 }
 
 void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
-                        const tcc_signature *signatures, size_t n)
+                        const tcc_signature *signatures, size_t n, bool variants)
 {
     tcc_str_printf(out, "{\"tcc\":\"%s\",\"target\":\"%s\",\"file\":", TCC_VERSION_STRING,
                    tcc_target_of(ir)->name);
@@ -194,7 +196,7 @@ void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
         tcc_str_printf(out, "%s{%s,\"variants\":[", i ? "," : "",
                        tcc_str_text(&signatures[i].json));
         const char *sep = "";
-        for (const tcc_func *f = ir->first; f; f = f->next)
+        for (const tcc_func *f = ir->first; variants && f; f = f->next)
             if (!strcmp(tcc_attr_str(&f->attrs, "kernel", ""), signatures[i].kernel)) {
                 tcc_str_puts(out, sep);
                 print_variant(out, f);

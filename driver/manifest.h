@@ -14,12 +14,13 @@ typedef struct tcc_signature {
     tcc_str json; /* tcc_str_free */
 } tcc_signature;
 
-/* Fills in a signature that is zero. */
-void tcc_signature_print(tcc_signature *s, const tcc_func *tensor_level);
+/* Fills in a signature that is zero: of a function that has the caller's arguments, and of the
+ * tensor-level one that defines the kernel, or NULL. */
+void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *definition);
 
-/* The manifest of a target-level module. */
+/* The manifest of a module. `variants`: it is of the target level, and says how to launch. */
 void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
-                        const tcc_signature *signatures, size_t n);
+                        const tcc_signature *signatures, size_t n, bool variants);
 
 /* The manifest as the leading comments of a PTX text. */
 void tcc_manifest_comment(tcc_str *out, const char *json);

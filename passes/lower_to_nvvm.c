@@ -3,7 +3,7 @@
  * Before:  tile.grid { … async.roles {…} {…} }     (docs/passes.md shows a whole one)
  * After:   the function is one kernel entry. Its arguments are the kernel's parameters: tensor
  *          maps, addresses, extents, scalars; its attributes say how to launch it: grid, block,
- *          smem_bytes, params, requires (docs/abi.md).
+ *          smem_bytes, params, requires (docs/abi.md), args (docs/ir.md).
  *
  * Warps 0 … 4 * warpgroups - 1 are the consumers, the producer comes behind them.
  *
@@ -484,6 +484,25 @@ static void lower_scalar_args(tcc_nvvm_lowering *l)
     }
 }
 
+/* What callers pass, which the kernel's parameters are made of: args = [[A, f16, [M, K]], …,
+ * [alpha, f32]]. */
+static tcc_attr caller_args(tcc_nvvm_lowering *l)
+{
+    const tcc_block *body = l->f->body;
+    tcc_attr *args = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, body->n_args);
+    for (size_t i = 0; i < body->n_args; i++) {
+        const tcc_type *t = body->args[i]->type;
+        tcc_attr *dims = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, t->rank);
+        for (unsigned d = 0; d < t->rank; d++)
+            dims[d] = tcc_nvvm_dim_attr(l, t->dims[d]);
+        const tcc_attr record[] = {tcc_nvvm_str(l, body->args[i]->name),
+                                   tcc_nvvm_str(l, tcc_scalar_name(t->elem)),
+                                   tcc_nvvm_list(l, t->rank, dims)};
+        args[i] = tcc_nvvm_list(l, t->kind == TCC_KIND_tensor ? 3 : 2, record);
+    }
+    return tcc_nvvm_list(l, body->n_args, args);
+}
+
 /* The grid, if its work is distributed over roles. */
 static tcc_op *find_grid(const tcc_func *f)
 {
@@ -530,10 +549,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     lower_block(&l, f->body);
     tcc_nvvm_prefetch_maps(&l);
 
+    tcc_attr args = caller_args(&l);
     f->body = l.body;
     tcc_attr_set_int(ir, &f->attrs, "block", tcc_schedule_threads(&l.s));
     tcc_attr_set_int(ir, &f->attrs, "min_ctas", 1); /* setmaxnreg needs a register cap: C7508 */
     tcc_attr_set_int(ir, &f->attrs, "smem_bytes", l.smem_bytes);
+    tcc_attr_set(ir, &f->attrs, "args", args, (tcc_loc){0, 0});
     tcc_attr_set(ir, &f->attrs, "params", tcc_nvvm_list(&l, l.params.len, l.params.data),
                  (tcc_loc){0, 0});
     tcc_attr_set(ir, &f->attrs, "requires", tcc_nvvm_list(&l, l.requires.len, l.requires.data),

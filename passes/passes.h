@@ -51,5 +51,7 @@ tcc_status tcc_run_passes(tcc_ir *ir, const char *passes, const tcc_pass_options
 
 /* From tensor-level IR to the target level. */
 extern const char tcc_pipeline[];
+/* Its beginnings, which end at these levels. */
+extern const char tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
 
 #endif

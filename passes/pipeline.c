@@ -4,17 +4,20 @@
 #include <string.h>
 #include <time.h>
 
+#include "ir/signature.h"
 #include "passes/passes.h"
 
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
-const char tcc_pipeline[] =
-    "canonicalize,cse,"
-    "choose-variants,choose-schedule,"        /* which entries, how each is computed */
-    "tile-contraction,dce,fuse-epilogue,dce," /* tensor -> tile */
-    "choose-mma,choose-layout,"
-    "pipeline-copies,specialize-warps," /* tile -> async */
-    "lower-to-nvvm,"                    /* async -> target */
-    "expand-math,canonicalize,cse,licm,dce";
+#define TO_TILE                                                                                    \
+    "canonicalize,cse,"                                                                            \
+    "choose-variants,choose-schedule," /* which entries, how each is computed */                   \
+    "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
+    "choose-mma,choose-layout"
+#define TO_ASYNC TO_TILE ",pipeline-copies,specialize-warps"
+
+const char tcc_pipeline_to_tile[] = TO_TILE;
+const char tcc_pipeline_to_async[] = TO_ASYNC;
+const char tcc_pipeline[] = TO_ASYNC ",lower-to-nvvm,expand-math,canonicalize,cse,licm,dce";
 
 #define PASS(id) &tcc_pass_##id,
 static const tcc_pass *const passes[] = {TCC_PASSES(PASS)};
@@ -66,6 +69,8 @@ static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_optio
     bool any = false;
     for (tcc_func *f = ir->first; f; f = f->next) {
         bool changed = false;
+        if (tcc_func_is_definition(f))
+            continue;
         tcc_status s = pass->run(&ctx, f, &changed);
         if (!status)
             status = s;

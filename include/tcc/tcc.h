@@ -66,10 +66,13 @@ typedef enum tcc_emit {
     TCC_EMIT_LLVM,     /* LLVM IR text */
     TCC_EMIT_CUBIN,    /* device object from ptxas (PATH, CUDA_HOME); binary */
     TCC_EMIT_MANIFEST, /* JSON: docs/abi.md */
+    TCC_EMIT_TILE,     /* tile-level IR, before copies and products become asynchronous */
+    TCC_EMIT_ASYNC,    /* async-level IR, before it becomes instructions */
     TCC_EMIT_COUNT
 } tcc_emit;
 
-/* "ptx", "ir", "tir", "llvm", "cubin", "manifest"; NULL when out of range. Thread-safe. */
+/* "ptx", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async"; NULL when out of range.
+ * Thread-safe. */
 TCC_API const char *tcc_emit_name(tcc_emit emit);
 
 /* A binding of a symbolic dimension or a `const` to a number. */
@@ -113,6 +116,17 @@ TCC_API tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const 
                            const tcc_compile_options *options, char **out);
 TCC_API void tcc_text_destroy(char *text);
 
+/* Makes a module of textual IR of any level, as TCC_EMIT_IR, _TILE, _ASYNC or _TIR and
+ * print_after give it or as it is written by hand: docs/ir.md. Its output is the text, its manifest
+ * has kernels without variants, and it can be interpreted.
+ *
+ * file  for diagnostics; NULL: "<source>"
+ * On success *out belongs to the caller: tcc_module_destroy.
+ * Returns TCC_OK, TCC_ERR_SYNTAX, TCC_ERR_TYPE, TCC_ERR_TARGET or TCC_ERR_MEMORY, with *out NULL;
+ * diagnostics go to the context's callback. */
+TCC_API tcc_status tcc_module_parse(tcc_context *ctx, const char *ir, size_t size,
+                                    const char *file, tcc_module **out);
+
 /* Name and one-line description of the i-th pass in pipeline order; NULL past the last. */
 TCC_API const char *tcc_pass_name(size_t i);
 TCC_API const char *tcc_pass_summary(size_t i);
@@ -128,7 +142,8 @@ TCC_API void tcc_module_destroy(tcc_module *mod);
  * bytes without the terminator. Borrowed from the module. */
 TCC_API const void *tcc_module_output(const tcc_module *mod, size_t *size);
 
-/* The module's manifest as JSON (docs/abi.md). Borrowed from the module. */
+/* The module's manifest as JSON (docs/abi.md); kernels that are not of the target level have no
+ * variants in it. Borrowed from the module. */
 TCC_API const char *tcc_module_manifest(const tcc_module *mod);
 
 /* The schedule in force for every kernel, in the language's own syntax. Borrowed. */
@@ -152,6 +167,47 @@ TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);
 TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *kernel,
                                  const int64_t *dims, double *const *args, const int64_t *rows,
                                  size_t n_rows);
+
+/* ---- running without a GPU ------------------------------------------------------------- */
+
+/* In which order warps run and asynchronous operations complete, where the program leaves it open.
+ * A program that is right gives the same in every one: docs/interp.md. */
+typedef enum tcc_interpret_order {
+    TCC_INTERPRET_RANDOM = 0, /* an order drawn from the seed */
+    TCC_INTERPRET_EARLY,      /* operations complete as early as they can */
+    TCC_INTERPRET_LATE        /* operations complete as late as they can */
+} tcc_interpret_order;
+
+typedef struct tcc_interpret_options {
+    size_t struct_size;  /* sizeof(tcc_interpret_options): lets the struct grow */
+    const char *variant; /* entry to run; NULL: the first that is valid, as a launch does */
+    tcc_interpret_order order;
+    uint64_t seed;
+    unsigned threads; /* that run CTAs; 0: one for each CPU. Results do not depend on it */
+    /* One for each argument: bytes of which its address is a multiple, 0 for scalars. NULL: as
+     * many as a variant wants. */
+    const int64_t *alignments;
+    /* When not NULL, gets the name of the entry that runs, borrowed from the module. */
+    const char **ran;
+} tcc_interpret_options;
+
+/* Runs a kernel on the CPU, from the IR that the module holds: of the target level, what is
+ * emitted, on a model of the machine that reports races, deadlocks and everything else that
+ * docs/interp.md lists; of other levels, what that level means.
+ *
+ * kernel   NULL: the only one
+ * dims     one extent for each entry of the manifest's "dims", in that order
+ * args     one pointer for each entry of "args": tensors are arrays of double, row-major, with
+ *          inputs and inout read and outputs and inout written; scalars are one double. Inputs are
+ *          taken as already rounded to their type; all results are rounded to theirs
+ * options  NULL: all zero
+ * Returns TCC_OK; TCC_ERR_ARGUMENT; TCC_ERR_NO_VARIANT when no variant is valid for these extents
+ * and alignments; TCC_ERR_UNSUPPORTED; TCC_ERR_MEMORY; TCC_ERR_INTERNAL when the kernel does what
+ * it must not. Diagnostics are located in the source text, and go to the context's callback from
+ * the calling thread. */
+TCC_API tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const char *kernel,
+                                 const int64_t *dims, double *const *args,
+                                 const tcc_interpret_options *options);
 
 #ifdef __cplusplus
 }

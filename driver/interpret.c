@@ -1,0 +1,177 @@
+/* interpret: runs a kernel of a module on the CPU.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/module.h"
+#include "interp/interp.h"
+#include "ir/signature.h"
+
+enum { MAX_THREADS = 64 };
+
+typedef struct request {
+    const tcc_module *mod;
+    const char *kernel;
+    double *const *args;
+    const tcc_interpret_options *o;
+    tcc_interp_options interp;
+    tcc_arena *arena;
+    tcc_diag diag;
+} request;
+
+/* ---- which function ----------------------------------------------------------------------- */
+
+static tcc_status bad_argument(request *r, const char *what, const char *name)
+{
+    tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "%s '%s'", what, name);
+    return TCC_ERR_ARGUMENT;
+}
+
+static tcc_status find_kernel(request *r)
+{
+    const tcc_module *mod = r->mod;
+    if (!r->kernel && mod->n_kernels == 1)
+        r->kernel = mod->kernels[0];
+    for (size_t i = 0; r->kernel && i < mod->n_kernels; i++)
+        if (!strcmp(mod->kernels[i], r->kernel))
+            return TCC_OK;
+    if (r->kernel)
+        return bad_argument(r, "the module has no kernel", r->kernel);
+    tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
+              "the module has %zu kernels, and none "
+              "is named",
+              mod->n_kernels);
+    return TCC_ERR_ARGUMENT;
+}
+
+/* The first message of a function that is tried. */
+typedef struct reason {
+    char text[256];
+} reason;
+
+static void keep_first(const tcc_diagnostic *d, void *user)
+{
+    reason *why = user;
+    if (!*why->text)
+        snprintf(why->text, sizeof why->text, "%s", d->message);
+}
+
+static bool belongs(const request *r, const tcc_func *f)
+{
+    return !tcc_func_is_definition(f) && !strcmp(tcc_func_kernel(f), r->kernel);
+}
+
+/* The first function that is valid, as a launch chooses; NULL, reported, when none is. */
+static const tcc_func *choose(request *r, tcc_status *status)
+{
+    for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
+        reason why = {""};
+        tcc_diag trial = {.fn = keep_first, .user = &why};
+        if (!belongs(r, f))
+            continue;
+        *status = tcc_interp_check(f, &r->interp, r->arena, &trial);
+        if (!*status)
+            return f;
+        if (*status != TCC_ERR_NO_VARIANT) {
+            tcc_error(&r->diag, *status, f->loc, "%s", why.text);
+            return NULL;
+        }
+    }
+    *status = TCC_ERR_NO_VARIANT;
+    tcc_error(&r->diag, *status, (tcc_loc){0, 0},
+              "kernel '%s': no variant is valid for these extents and alignments", r->kernel);
+    for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
+        reason why = {""};
+        tcc_diag trial = {.fn = keep_first, .user = &why};
+        if (belongs(r, f) && tcc_interp_check(f, &r->interp, r->arena, &trial))
+            tcc_note(&r->diag, f->loc, "%s: %s", f->name, why.text);
+    }
+    return NULL;
+}
+
+static const tcc_func *find_function(request *r, tcc_status *status)
+{
+    if (!r->o->variant)
+        return choose(r, status);
+    const tcc_func *f = tcc_func_find(r->mod->ir, r->o->variant);
+    *status = TCC_OK;
+    if (f && belongs(r, f))
+        return f;
+    *status = bad_argument(r, "the kernel has no variant", r->o->variant);
+    return NULL;
+}
+
+/* ---- running ------------------------------------------------------------------------------ */
+
+static unsigned count_cpus(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (unsigned)n;
+}
+
+static tcc_interp_options interp_options(const tcc_interpret_options *o, const int64_t *dims)
+{
+    static const tcc_interp_order orders[] = {[TCC_INTERPRET_RANDOM] = TCC_INTERP_RANDOM,
+                                              [TCC_INTERPRET_EARLY] = TCC_INTERP_EARLY,
+                                              [TCC_INTERPRET_LATE] = TCC_INTERP_LATE};
+    return (tcc_interp_options){.dims = dims,
+                                .alignments = o->alignments,
+                                .machine = true,
+                                .order = orders[o->order],
+                                .seed = o->seed,
+                                .threads = o->threads ? o->threads : count_cpus()};
+}
+
+static tcc_status run(request *r)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(r->arena, &oom);
+    tcc_status status = find_kernel(r);
+    if (status)
+        return status;
+    const tcc_func *f = find_function(r, &status);
+    if (!f)
+        return status;
+    if (r->o->ran)
+        *r->o->ran = f->name;
+    return tcc_interp_run(f, &r->interp, r->args, r->arena, &r->diag);
+}
+
+/* Options as this version knows them: what a caller built against an older one lacks is zero. */
+static tcc_interpret_options known_options(const tcc_interpret_options *given)
+{
+    tcc_interpret_options o = {0};
+    size_t n = given ? given->struct_size : 0;
+    if (given)
+        memcpy(&o, given, n && n < sizeof o ? n : sizeof o);
+    return o;
+}
+
+tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const char *kernel,
+                         const int64_t *dims, double *const *args,
+                         const tcc_interpret_options *options)
+{
+    const tcc_interpret_options o = known_options(options);
+    request r = {.mod = mod,
+                 .kernel = kernel,
+                 .args = args,
+                 .o = &o,
+                 .diag = tcc_context_diag(ctx, mod->file, mod->source, mod->source_size)};
+    if ((unsigned)o.order > TCC_INTERPRET_LATE) {
+        tcc_error(&r.diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no order has number %d",
+                  (int)o.order);
+        return TCC_ERR_ARGUMENT;
+    }
+    r.interp = interp_options(&o, dims);
+    r.arena = tcc_arena_create(NULL);
+    if (!r.arena)
+        return TCC_ERR_MEMORY;
+    tcc_status status = run(&r);
+    tcc_arena_destroy(r.arena);
+    return status;
+}

@@ -9,9 +9,12 @@
 
 const char options_usage[] =
     "usage: tcc-run FILE.tile|FILE.ptx --size M=4096,N=4096,K=4096 [options]\n"
-    "       tcc-run --script FILE [--table OUT.md]\n"
+    "       tcc-run FILE.tile|FILE.tir --on=interp --size M=256,N=256,K=256 [options]\n"
+    "       tcc-run --script FILE [--on=interp] [--table OUT.md]\n"
     "\n"
-    "Compiles (.tile) or loads (.ptx) a kernel and launches it on random standard-normal data.\n"
+    "Compiles (.tile) or loads (.ptx) a kernel and launches it on random standard-normal data. With\n"
+    "--on=interp no GPU is needed: a model of the machine runs the instructions one by one and\n"
+    "reports races, deadlocks and the like at the line of the program (docs/interp.md).\n"
     "\n"
     "  --size NAME=N,...      extents of symbolic dimensions; those of inputs may be left out\n"
     "  --kernel NAME          the kernel; needed when the file has several\n"
@@ -26,10 +29,16 @@ const char options_usage[] =
     "  --against=cublas       time cuBLASLt's plain product in turn with it\n"
     "  --against=cublas:relu_bias   the same with cuBLASLt's fused bias and relu\n"
     "  --misalign NAME,...    put these tensors one element off their alignment\n"
-    "  --variant ENTRY        fail unless this variant runs\n"
+    "  --variant ENTRY        fail unless this variant runs; the interpreter is told to run it\n"
     "  --seed N               of the random data (1)\n"
     "  --target NAME          of .tile files (sm_90a)\n"
     "  -D NAME=N              bind a dimension or constant of a .tile file\n"
+    "  --on=gpu|interp        run on the GPU (default), or interpret on the CPU\n"
+    "  --order ORDER          of the interpreter's warps and asynchronous operations, which complete\n"
+    "                         early, late or as random:SEED says (random:1)\n"
+    "  --level LEVEL          interpret a .tile file as it is at this level: tensor, tile, async or\n"
+    "                         target, which is what is emitted (target)\n"
+    "  --threads N            that interpret CTAs (one for each CPU)\n"
     "  --script FILE          run every line of FILE as a command line of tcc-run\n"
     "  --table FILE           write a script's results as a Markdown table\n"
     "  --timeout S            seconds a line of a script may take (120)\n"
@@ -170,6 +179,50 @@ static bool set_against(options *o, const option_row *option, const char *value)
     return o->against == AGAINST_RELU_BIAS || !strcmp(value, "cublas");
 }
 
+static bool set_on(options *o, const option_row *option, const char *value)
+{
+    (void)option;
+    o->on = !strcmp(value, "interp") ? ON_INTERP : ON_GPU;
+    return o->on == ON_INTERP || !strcmp(value, "gpu");
+}
+
+static bool set_order(options *o, const option_row *option, const char *value)
+{
+    static const char random_[] = "random:";
+    option_pair seed = {.extent = 0};
+    (void)option;
+    o->order = (order){.given = true, .kind = TCC_INTERPRET_EARLY};
+    if (!strcmp(value, "early"))
+        return true;
+    o->order.kind = TCC_INTERPRET_LATE;
+    if (!strcmp(value, "late"))
+        return true;
+    o->order.kind = TCC_INTERPRET_RANDOM;
+    if (strncmp(value, random_, sizeof random_ - 1) ||
+        !parse_size(value + sizeof random_ - 1, &seed))
+        return false;
+    o->order.seed = (uint64_t)seed.extent;
+    return true;
+}
+
+static bool set_level(options *o, const option_row *option, const char *value)
+{
+    static const struct {
+        const char *name;
+        tcc_emit emit;
+    } levels[] = {{"tensor", TCC_EMIT_IR},
+                  {"tile", TCC_EMIT_TILE},
+                  {"async", TCC_EMIT_ASYNC},
+                  {"target", TCC_EMIT_TIR}};
+    (void)option;
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (!strcmp(levels[i].name, value)) {
+            o->level = levels[i].emit;
+            return true;
+        }
+    return false;
+}
+
 #define FIELD(name) offsetof(options, name)
 
 static const option_row table[] = {
@@ -188,6 +241,10 @@ static const option_row table[] = {
     {"--repeat", NEEDS_VALUE, set_number, FIELD(repeat), NULL},
     {"--seed", NEEDS_VALUE, set_number, FIELD(seed), NULL},
     {"--timeout", NEEDS_VALUE, set_number, FIELD(timeout_s), NULL},
+    {"--threads", NEEDS_VALUE, set_number, FIELD(threads), NULL},
+    {"--on", NEEDS_VALUE, set_on, 0, NULL},
+    {"--order", NEEDS_VALUE, set_order, 0, NULL},
+    {"--level", NEEDS_VALUE, set_level, 0, NULL},
     {"--check", MAY_HAVE_VALUE, set_check, 0, NULL},
     {"--against", NEEDS_VALUE, set_against, 0, NULL},
     {"--bench", MAY_HAVE_VALUE, set_flag, FIELD(bench), NULL},
@@ -234,9 +291,46 @@ static bool take_option(int argc, char **argv, int *i, options *out, char *why, 
     return true;
 }
 
+file_kind file_kind_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    if (!dot)
+        return FILE_PTX;
+    return !strcmp(dot, ".tile")                         ? FILE_TILE
+           : !strcmp(dot, ".tir") || !strcmp(dot, ".ir") ? FILE_IR
+                                                         : FILE_PTX;
+}
+
+/* What does not go together; NULL: nothing. A script may say what is for its lines. */
+static const char *contradiction(const options *o)
+{
+    bool interp = o->on == ON_INTERP;
+    if (!o->file == !o->script)
+        return "either a file or --script FILE is needed";
+    if (o->table && !o->script)
+        return "--table belongs to --script";
+    if (o->bench && interp)
+        return o->against ? "--against needs a GPU: the interpreter's time means nothing"
+                          : "--bench needs a GPU: the interpreter's time means nothing";
+    if (interp && o->file && file_kind_of(o->file) == FILE_PTX)
+        return "--on=interp runs .tile and .tir files";
+    if (o->level && o->file && file_kind_of(o->file) != FILE_TILE)
+        return "--level is for .tile files: other IR is of one level";
+    if (o->script || interp)
+        return NULL;
+    return o->order.given ? "--order belongs to --on=interp"
+           : o->threads   ? "--threads belongs to --on=interp"
+           : o->level     ? "--level belongs to --on=interp"
+                          : NULL;
+}
+
 bool options_parse(int argc, char **argv, options *out, char *why, size_t why_size)
 {
-    *out = (options){.target = "sm_90a", .repeat = 1, .seed = 1, .timeout_s = 120};
+    *out = (options){.target = "sm_90a",
+                     .repeat = 1,
+                     .seed = 1,
+                     .order = {.kind = TCC_INTERPRET_RANDOM, .seed = 1},
+                     .timeout_s = 120};
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] == '-') {
             if (!take_option(argc, argv, &i, out, why, why_size))
@@ -250,9 +344,23 @@ bool options_parse(int argc, char **argv, options *out, char *why, size_t why_si
     }
     if (out->help || out->version)
         return true;
-    const char *wrong = !out->file == !out->script ? "either a file or --script FILE is needed"
-                        : out->table && !out->script ? "--table belongs to --script"
-                        : NULL;
+    const char *wrong = contradiction(out);
+    if (wrong)
+        snprintf(why, why_size, "%s", wrong);
+    return !wrong;
+}
+
+bool options_inherit(options *line, const options *script, char *why, size_t why_size)
+{
+    if (!line->on)
+        line->on = script->on;
+    if (!line->order.given && line->on == script->on)
+        line->order = script->order;
+    if (!line->threads && line->on == script->on)
+        line->threads = script->threads;
+    if (!line->level && line->on == script->on && file_kind_of(line->file) == FILE_TILE)
+        line->level = script->level;
+    const char *wrong = contradiction(line);
     if (wrong)
         snprintf(why, why_size, "%s", wrong);
     return !wrong;

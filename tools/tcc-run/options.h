@@ -12,7 +12,7 @@
 /* Exit statuses. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DRIVER = 3 };
 
-enum { MAX_PAIRS = 64, MAX_NAME = 64 };
+enum { MAX_PAIRS = 64, MAX_NAME = 64, MAX_ARGS = 64 };
 
 /* NAME=VALUE from the command line. */
 typedef struct option_pair {
@@ -31,6 +31,15 @@ typedef struct option_list {
 
 typedef enum against { AGAINST_NOTHING, AGAINST_PRODUCT, AGAINST_RELU_BIAS } against;
 
+typedef enum run_on { ON_DEFAULT, ON_GPU, ON_INTERP } run_on;
+
+/* --order: in which order the interpreter's warps run and its asynchronous operations complete. */
+typedef struct order {
+    bool given;
+    tcc_interpret_order kind;
+    uint64_t seed; /* of random */
+} order;
+
 typedef struct options {
     const char *file, *kernel, *target, *variant;
     option_list sizes, defines, scalars, inputs, outputs, misaligned;
@@ -40,12 +49,25 @@ typedef struct options {
     int64_t repeat;   /* launches */
     against against;
     int64_t seed;
+    run_on on; /* ON_DEFAULT: the GPU */
+    order order;
+    int64_t threads; /* of the interpreter; 0: one for each CPU */
+    tcc_emit level;  /* of a .tile file's IR that is interpreted; TCC_EMIT_PTX: not given */
     const char *script, *table;
     int64_t timeout_s; /* of one line of a script */
 } options;
 
 /* Reads argv[1..]. On failure writes what is wrong into `why`. The options borrow from argv. */
 bool options_parse(int argc, char **argv, options *out, char *why, size_t why_size);
+
+/* Lets a script's line have what the script's own command line says of the machine, where it says
+ * nothing itself. False, with the reason in `why`, when the line then makes no sense. */
+bool options_inherit(options *line, const options *script, char *why, size_t why_size);
+
+typedef enum file_kind { FILE_TILE, FILE_IR, FILE_PTX } file_kind;
+
+/* By its suffix: .tile; .tir or .ir; anything else. */
+file_kind file_kind_of(const char *path);
 
 /* The pair of this name, or NULL. */
 const option_pair *option_find(const option_list *list, const char *name);

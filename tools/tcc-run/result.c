@@ -39,15 +39,25 @@ static void print_bench(FILE *out, const bench_result *b)
         fprintf(out, "; relative difference %.2e\n", b->lt_difference);
 }
 
+/* "NVIDIA H200, driver 13.0" */
+static void print_device(FILE *out, const run_result *r)
+{
+    fputs(r->device, out);
+    if (r->driver_version)
+        fprintf(out, ", driver %d.%d", r->driver_version / 1000, r->driver_version % 1000 / 10);
+}
+
 void result_print(FILE *out, const run_result *r)
 {
-    if (r->kernel[0])
-        fprintf(out, "kernel   %s on %s, driver %d.%d\ndims     %s\n", r->kernel, r->device,
-                r->driver_version / 1000, r->driver_version % 1000 / 10, r->dims);
+    if (r->kernel[0]) {
+        fprintf(out, "kernel   %s on ", r->kernel);
+        print_device(out, r);
+        fprintf(out, "\ndims     %s\n", r->dims);
+    }
     if (r->variant[0])
         fprintf(out, "variant  %s\n", r->variant);
     if (r->ms > 0)
-        fprintf(out, "launch   %.3f ms, cold\n", r->ms);
+        fprintf(out, r->driver_version ? "launch   %.3f ms, cold\n" : "launch   %.0f ms\n", r->ms);
     if (r->check.done)
         print_check(out, &r->check);
     if (r->bench.done)
@@ -83,8 +93,9 @@ void result_print_table_head(FILE *out, const run_result *device)
     struct tm utc;
     if (gmtime_r(&now, &utc))
         strftime(date, sizeof date, "%Y-%m-%d", &utc);
-    fprintf(out, "%s, %s, driver %d.%d\n\n", date, device->device, device->driver_version / 1000,
-            device->driver_version % 1000 / 10);
+    fprintf(out, "%s, ", date);
+    print_device(out, device);
+    fputs("\n\n", out);
     fputs("| file | kernel | sizes | variant | relative error | time | TFLOP/s "
           "| cuBLASLt default / best | ratio | result |\n",
           out);

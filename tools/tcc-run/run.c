@@ -9,12 +9,12 @@
 #include "tools/tcc-run/check.h"
 #include "tools/tcc-run/measure.h"
 
-enum { MAX_ARGS = 64, MAX_DIMS = 1024 };
+enum { MAX_DIMS = 1024 };
 
 /* A launch being prepared. */
 typedef struct launch {
     const options *o;
-    const tcc_program *program;
+    const program *program;
     const tcc_kernel *kernel;
     size_t n_dims, n_args;
     int64_t dims[MAX_DIMS];
@@ -28,7 +28,7 @@ typedef struct launch {
 
 static bool find_kernel(session *s, launch *l)
 {
-    l->kernel = tcc_program_kernel(l->program, l->o->kernel);
+    l->kernel = tcc_program_kernel(l->program->handle, l->o->kernel);
     if (!l->kernel && l->o->kernel)
         session_error(s, "%s has no kernel '%s'", l->o->file, l->o->kernel);
     else if (!l->kernel)
@@ -180,20 +180,28 @@ static bool is_output(const tensor *t)
     return t->type && t->info->role != TCC_ARG_IN;
 }
 
-static tcc_status enqueue(void *user)
+static tcc_status launch_kernel(session *s, const launch *l, int64_t number, double *ms,
+                                const char **variant)
 {
-    const launch *l = user;
-    return tcc_kernel_launch(l->kernel, l->dims, l->n_dims, l->args, l->n_args, NULL);
+    return s->on->run(s,
+                      &(launch_task){.program = l->program,
+                                     .kernel = l->kernel,
+                                     .o = l->o,
+                                     .dims = l->dims,
+                                     .n_dims = l->n_dims,
+                                     .tensors = l->tensors,
+                                     .args = l->args,
+                                     .n_args = l->n_args,
+                                     .number = number},
+                      ms, variant);
 }
 
 /* Launches once and reads the outputs back. */
 static tcc_status run_once(session *s, launch *l, run_result *out)
 {
-    float ms;
-    tcc_status status = tcc_device_time(s->dev, enqueue, l, &ms);
-    if (!status)
-        status = tcc_device_sync(s->dev);
-    out->ms = (double)ms;
+    const char *variant = NULL;
+    tcc_status status = launch_kernel(s, l, 0, &out->ms, &variant);
+    snprintf(out->variant, sizeof out->variant, "%s", variant ? variant : "-");
     for (size_t i = 0; !status && i < l->n_args; i++) {
         size_t stray;
         if (!is_output(&l->tensors[i]))
@@ -205,7 +213,7 @@ static tcc_status run_once(session *s, launch *l, run_result *out)
 }
 
 /* Launches again on poisoned outputs; false after reporting when a result differs from the first.
- * Nothing but a race makes it differ. */
+ * Nothing but a race makes it differ, on the GPU as in another order of the interpreter's. */
 static bool run_again(session *s, launch *l, int64_t number)
 {
     tcc_status status = TCC_OK;
@@ -213,10 +221,10 @@ static bool run_again(session *s, launch *l, int64_t number)
     for (size_t i = 0; !status && i < l->n_args; i++)
         if (is_output(&l->tensors[i]))
             status = tensor_poison(s, &l->tensors[i]);
+    double ms;
+    const char *variant;
     if (!status)
-        status = enqueue(l);
-    if (!status)
-        status = tcc_device_sync(s->dev);
+        status = launch_kernel(s, l, number - 1, &ms, &variant);
     for (size_t i = 0; !status && equal && i < l->n_args; i++)
         if (is_output(&l->tensors[i]))
             status = tensor_compare(s, &l->tensors[i], &equal);
@@ -254,7 +262,7 @@ static bool write_outputs(session *s, const launch *l)
 
 static bool check(session *s, launch *l, reference *ref, double flops, run_result *out)
 {
-    check_task task = {.manifest = tcc_program_manifest(l->program),
+    check_task task = {.manifest = tcc_program_manifest(l->program->handle),
                        .kernel = tcc_kernel_name(l->kernel),
                        .dims = l->dims,
                        .macs = flops / 2,
@@ -282,11 +290,8 @@ static bool time_it(session *s, const launch *l, double flops, run_result *out)
                    &out->bench);
 }
 
-static bool check_variant(session *s, const launch *l, run_result *out)
+static bool check_variant(session *s, const launch *l, const run_result *out)
 {
-    const char *variant =
-        tcc_kernel_variant(l->kernel, l->dims, l->n_dims, l->args, l->n_args);
-    snprintf(out->variant, sizeof out->variant, "%s", variant ? variant : "-");
     if (!l->o->variant || !strcmp(out->variant, l->o->variant))
         return true;
     session_error(s, "variant %s runs instead of %s", out->variant, l->o->variant);
@@ -318,11 +323,11 @@ static int run_launch(session *s, launch *l, run_result *out)
     tcc_status status = prepare_args(s, l);
     if (status)
         return EXIT_FAILED;
-    bool ok = check_variant(s, l, out);
     reference ref = {0};
     if (l->o->check && !reference_prepare(s, l->tensors, l->scalars, l->n_args, &ref))
         return EXIT_FAILED;
     status = run_once(s, l, out);
+    bool ok = !status && check_variant(s, l, out);
     double flops = tcc_kernel_flops(l->kernel, l->dims);
     if (!status && l->o->check)
         ok = check(s, l, &ref, flops, out) && ok;
@@ -334,12 +339,9 @@ static int run_launch(session *s, launch *l, run_result *out)
     return !status && ok ? EXIT_OK : EXIT_FAILED;
 }
 
-static void describe_device(const session *s, run_result *out)
+static void describe_device(const session *s, const options *o, run_result *out)
 {
-    if (!s->dev)
-        return;
-    snprintf(out->device, sizeof out->device, "%s", tcc_device_name(s->dev));
-    out->driver_version = tcc_device_driver_version(s->dev);
+    s->on->describe(s, o, out->device, sizeof out->device, &out->driver_version);
 }
 
 static void keep_message(const session *s, run_result *out)
@@ -348,16 +350,23 @@ static void keep_message(const session *s, run_result *out)
         snprintf(out->message, sizeof out->message, "%s", s->message[0] ? s->message : "failed");
 }
 
-void run_nothing(session *s, run_result *out)
+const machine *machine_of(const options *o)
 {
-    *out = (run_result){.status = exit_status(session_open_device(s))};
-    describe_device(s, out);
+    return o->on == ON_INTERP ? &machine_interp : &machine_gpu;
+}
+
+void run_nothing(session *s, const options *o, run_result *out)
+{
+    s->on = machine_of(o);
+    *out = (run_result){.status = exit_status(s->on->open(s))};
+    describe_device(s, o, out);
     keep_message(s, out);
 }
 
 void run_case(session *s, const options *o, run_result *out)
 {
     *out = (run_result){0};
+    s->on = machine_of(o);
     s->message[0] = 0;
     launch *l = calloc(1, sizeof *l);
     if (l) {
@@ -367,7 +376,7 @@ void run_case(session *s, const options *o, run_result *out)
         session_error(s, "out of memory");
         out->status = EXIT_FAILED;
     }
-    describe_device(s, out);
+    describe_device(s, o, out);
     if (!out->status)
         out->status = run_launch(s, l, out);
     if (l)
@@ -376,6 +385,6 @@ void run_case(session *s, const options *o, run_result *out)
     /* A kernel that failed may have taken the context with it, which has been told already. */
     bool quiet = s->quiet;
     s->quiet = true;
-    out->driver_failed = out->status == EXIT_FAILED && s->dev && tcc_device_sync(s->dev);
+    out->driver_failed = out->status == EXIT_FAILED && s->on->is_lost(s);
     s->quiet = quiet;
 }

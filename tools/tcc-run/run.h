@@ -10,7 +10,7 @@
 /* Does what the options say; *out tells how it went. */
 void run_case(session *s, const options *o, run_result *out);
 
-/* Opens the GPU and no more: *out tells which it is. */
-void run_nothing(session *s, run_result *out);
+/* Makes the machine ready and no more: *out tells which it is. */
+void run_nothing(session *s, const options *o, run_result *out);
 
 #endif

@@ -27,7 +27,8 @@ typedef struct script_line {
 
 typedef struct script {
     const char *path;
-    char *text; /* the words point into it */
+    const options *o; /* of the command that runs it */
+    char *text;       /* the words point into it */
     script_line *lines;
     size_t n;
 } script;
@@ -37,9 +38,9 @@ typedef struct script {
 /* Splits a line at white space; '#' begins a comment. False when it has too many words. */
 static bool split(char *text, script_line *out)
 {
-    static char program[] = "tcc-run";
+    static char tool[] = "tcc-run";
     text[strcspn(text, "#")] = 0;
-    out->words[0] = program;
+    out->words[0] = tool;
     out->n_words = 1;
     char *state = NULL;
     for (char *word = strtok_r(text, " \t\r", &state); word;
@@ -68,9 +69,10 @@ static bool add_line(script *s, char *text, int number)
     return true;
 }
 
-static bool read_script(const char *path, script *out)
+static bool read_script(const options *o, script *out)
 {
-    *out = (script){.path = path};
+    const char *path = o->script;
+    *out = (script){.path = path, .o = o};
     FILE *f = fopen(path, "r");
     size_t cap = 0;
     bool ok = f && (getdelim(&out->text, &cap, 0, f) >= 0 || feof(f));
@@ -92,11 +94,12 @@ static bool read_script(const char *path, script *out)
 
 /* ---- the child -------------------------------------------------------------------------- */
 
-static void run_line(session *s, const script_line *line, run_result *out)
+static void run_line(session *s, const script *sc, const script_line *line, run_result *out)
 {
     options o;
     char why[256];
-    if (options_parse(line->n_words, (char **)line->words, &o, why, sizeof why) && o.file) {
+    if (options_parse(line->n_words, (char **)line->words, &o, why, sizeof why) && o.file &&
+        options_inherit(&o, sc->o, why, sizeof why)) {
         run_case(s, &o, out);
         return;
     }
@@ -109,15 +112,15 @@ static bool send_result(int pipe_end, const run_result *r)
     return write(pipe_end, r, sizeof *r) == (ssize_t)sizeof *r;
 }
 
-/* Sends one result that names the GPU, then one for each line from `first` on. Never returns. */
+/* Sends one result that names the machine, then one for each line from `first` on. Never returns. */
 static _Noreturn void run_child(const script *sc, size_t first, int pipe_end)
 {
     session s = {.quiet = true};
     run_result r;
-    run_nothing(&s, &r);
+    run_nothing(&s, sc->o, &r);
     bool usable = send_result(pipe_end, &r) && !r.status;
     for (size_t i = first; usable && i < sc->n; i++) {
-        run_line(&s, &sc->lines[i], &r);
+        run_line(&s, sc, &sc->lines[i], &r);
         usable = send_result(pipe_end, &r) && !r.driver_failed;
     }
     if (usable)
@@ -182,7 +185,7 @@ static bool fork_child(const script *sc, size_t first, child *out)
     return false;
 }
 
-/* Starts a child at line `first` and takes its first result, which names the GPU. */
+/* Starts a child at line `first` and takes its first result, which names the machine. */
 static bool start_child(const script *sc, size_t first, int64_t timeout_s, child *c,
                         run_result *out)
 {
@@ -254,7 +257,7 @@ int script_run(const options *o)
     script sc;
     FILE *table = NULL;
     int status = EXIT_FAILED;
-    bool ok = read_script(o->script, &sc);
+    bool ok = read_script(o, &sc);
     if (ok && o->table && !(table = fopen(o->table, "w"))) {
         fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
         ok = false;

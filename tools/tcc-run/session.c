@@ -10,8 +10,8 @@
 
 typedef struct loaded {
     struct loaded *next;
-    char *key; /* file, target and definitions */
-    tcc_program *program;
+    char *key; /* machine, file, target and definitions */
+    program program;
 } loaded;
 
 static void keep_message(session *s, const char *message)
@@ -20,7 +20,7 @@ static void keep_message(session *s, const char *message)
         snprintf(s->message, sizeof s->message, "%s", message);
 }
 
-static void on_diagnostic(const tcc_diagnostic *d, void *user)
+void session_on_diagnostic(const tcc_diagnostic *d, void *user)
 {
     session *s = user;
     if (d->severity == TCC_SEV_ERROR)
@@ -46,7 +46,7 @@ void session_close(session *s)
     cublaslt_close(s->lt);
     for (loaded *p = s->programs, *next; p; p = next) {
         next = p->next;
-        tcc_program_destroy(p->program);
+        program_free(&p->program);
         free(p->key);
         free(p);
     }
@@ -55,17 +55,6 @@ void session_close(session *s)
     if (s->compiler)
         tcc_context_destroy(s->compiler);
     *s = (session){0};
-}
-
-tcc_status session_open_device(session *s)
-{
-    if (s->dev)
-        return TCC_OK;
-    bool quiet = s->quiet;
-    s->quiet = true; /* no driver is told in the caller's one line */
-    tcc_status status = tcc_runtime_create(&s->rt, on_diagnostic, s);
-    s->quiet = quiet;
-    return status ? status : tcc_device_open(s->rt, 0, &s->dev);
 }
 
 cublaslt *session_cublaslt(session *s)
@@ -117,67 +106,70 @@ static char *read_file(session *s, const char *path, size_t *size)
     return text;
 }
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t n = strlen(text), m = strlen(suffix);
-    return n >= m && !strcmp(text + n - m, suffix);
-}
-
-static tcc_status compile(session *s, const options *o, const char *source, size_t size,
-                          tcc_module **out)
+/* The context, made on first use; NULL when memory is short. */
+static tcc_context *compiler(session *s)
 {
     if (!s->compiler)
         s->compiler = tcc_context_create();
-    if (!s->compiler)
-        return TCC_ERR_MEMORY;
-    tcc_context_on_diagnostic(s->compiler, on_diagnostic, s);
+    if (s->compiler)
+        tcc_context_on_diagnostic(s->compiler, session_on_diagnostic, s);
+    return s->compiler;
+}
+
+tcc_status session_compile(session *s, const options *o, tcc_emit emit, const char *text,
+                           size_t size, tcc_module **out)
+{
     tcc_define defines[MAX_PAIRS];
     for (size_t i = 0; i < o->defines.n; i++)
         defines[i] = (tcc_define){o->defines.pairs[i].name, o->defines.pairs[i].extent};
-    return tcc_compile_with(s->compiler, source, size,
+    if (!compiler(s))
+        return TCC_ERR_MEMORY;
+    return tcc_compile_with(s->compiler, text, size,
                             &(tcc_compile_options){.struct_size = sizeof(tcc_compile_options),
                                                    .target = o->target,
                                                    .file = o->file,
-                                                   .emit = TCC_EMIT_PTX,
+                                                   .emit = emit,
                                                    .defines = defines,
                                                    .n_defines = o->defines.n},
                             out);
 }
 
-/* A bad program is reported before a missing GPU. */
-static tcc_status load(session *s, const options *o, tcc_program **out)
+tcc_status session_parse(session *s, const options *o, const char *text, size_t size,
+                         tcc_module **out)
+{
+    return compiler(s) ? tcc_module_parse(s->compiler, text, size, o->file, out) : TCC_ERR_MEMORY;
+}
+
+void program_free(program *p)
+{
+    tcc_program_destroy(p->handle);
+    tcc_module_destroy(p->module);
+    *p = (program){NULL, NULL};
+}
+
+static tcc_status load(session *s, const options *o, program *out)
 {
     size_t size;
     char *text = read_file(s, o->file, &size);
     if (!text)
         return TCC_ERR_IO;
-    tcc_module *mod = NULL;
-    const void *image = text;
-    tcc_status status = TCC_OK;
-    if (has_suffix(o->file, ".tile")) {
-        status = compile(s, o, text, size, &mod);
-        image = status ? NULL : tcc_module_output(mod, &size);
-    }
-    if (!status)
-        status = session_open_device(s);
-    if (!status)
-        status = tcc_program_load(s->rt, image, size, NULL, out);
-    if (mod)
-        tcc_module_destroy(mod);
+    tcc_status status = s->on->load(s, o, text, size, out);
+    if (status)
+        program_free(out);
     free(text);
     return status;
 }
 
 static bool make_key(const options *o, char *key, size_t size)
 {
-    int n = snprintf(key, size, "%s\n%s", o->file, o->target);
+    int n = snprintf(key, size, "%d %d\n%s\n%s", (int)o->on, (int)o->level, o->file, o->target);
     for (size_t i = 0; i < o->defines.n && (size_t)n < size; i++)
         n += snprintf(key + n, size - (size_t)n, "\n%s=%" PRId64, o->defines.pairs[i].name,
                       o->defines.pairs[i].extent);
     return (size_t)n < size;
 }
 
-tcc_status session_program(session *s, const options *o, const tcc_program **out)
+tcc_status session_program(session *s, const options *o, const program **out)
 {
     char key[8192];
     if (!make_key(o, key, sizeof key)) {
@@ -186,7 +178,7 @@ tcc_status session_program(session *s, const options *o, const tcc_program **out
     }
     for (const loaded *p = s->programs; p; p = p->next)
         if (!strcmp(p->key, key)) {
-            *out = p->program;
+            *out = &p->program;
             return TCC_OK;
         }
     loaded *p = calloc(1, sizeof *p);
@@ -200,6 +192,6 @@ tcc_status session_program(session *s, const options *o, const tcc_program **out
     p->key = kept;
     p->next = s->programs;
     s->programs = p;
-    *out = p->program;
+    *out = &p->program;
     return TCC_OK;
 }

@@ -7,17 +7,18 @@
 #include <tcc/tcc_runtime.h>
 
 #include "tools/tcc-run/cublaslt.h"
-#include "tools/tcc-run/options.h"
+#include "tools/tcc-run/machine.h"
 
 enum { MAX_MESSAGE = 512 };
 
 typedef struct session {
+    const machine *on; /* what the current case runs on */
     tcc_context *compiler;
     tcc_runtime *rt; /* NULL until a GPU is needed */
     tcc_device *dev;
-    struct loaded *programs; /* newest first: a script runs a file many times */
-    cublaslt *lt;            /* NULL until asked for */
-    bool quiet;              /* diagnostics are kept, not shown */
+    struct loaded *programs;   /* newest first: a script runs a file many times */
+    cublaslt *lt;              /* NULL until asked for */
+    bool quiet;                /* diagnostics are kept, not shown */
     char message[MAX_MESSAGE]; /* of the first error since session_clear; "" for none */
 } session;
 
@@ -27,11 +28,17 @@ void session_close(session *s);
 /* Notes an error of the tool's own, shown like a diagnostic. */
 void session_error(session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Opens GPU 0. TCC_ERR_NO_DRIVER leaves the reason in the message without showing it. */
-tcc_status session_open_device(session *s);
+/* Where the library's diagnostics go; `user` is the session. */
+void session_on_diagnostic(const tcc_diagnostic *d, void *user);
+
+/* A module of a .tile text, or of textual IR. */
+tcc_status session_compile(session *s, const options *o, tcc_emit emit, const char *text,
+                           size_t size, tcc_module **out);
+tcc_status session_parse(session *s, const options *o, const char *text, size_t size,
+                         tcc_module **out);
 
 /* The program of the options' file, compiled or loaded on first use. */
-tcc_status session_program(session *s, const options *o, const tcc_program **out);
+tcc_status session_program(session *s, const options *o, const program **out);
 
 /* cuBLASLt, loaded on first use; NULL after reporting where there is none. */
 cublaslt *session_cublaslt(session *s);

@@ -35,7 +35,7 @@ void tensor_free(session *s, tensor *t)
 {
     free(t->host);
     if (t->base)
-        tcc_device_free(s->dev, t->base);
+        s->on->free(s, t->base);
     *t = (tensor){0};
 }
 
@@ -80,12 +80,12 @@ static size_t allocation_bytes(const tensor *t)
 
 tcc_status tensor_upload(session *s, tensor *t, bool misaligned)
 {
-    tcc_status status = tcc_device_alloc(s->dev, allocation_bytes(t), &t->base);
+    tcc_status status = s->on->alloc(s, allocation_bytes(t), &t->base);
     if (status)
         return status;
     t->address = t->base + GUARD_BYTES + (misaligned ? t->type->bytes : 0);
-    status = tcc_device_fill(s->dev, t->base, GUARD_VALUE, allocation_bytes(t));
-    return status ? status : tcc_device_write(s->dev, t->address, t->host, t->bytes);
+    status = s->on->fill(s, t->base, GUARD_VALUE, allocation_bytes(t));
+    return status ? status : s->on->write(s, t->address, t->host, t->bytes);
 }
 
 static size_t count_changed(const unsigned char *p, size_t n)
@@ -101,25 +101,25 @@ tcc_status tensor_read(session *s, tensor *t, size_t *stray)
     unsigned char before[GUARD_BYTES + 8], after[GUARD_BYTES + 8];
     size_t n_before = (size_t)(t->address - t->base);
     size_t n_after = allocation_bytes(t) - n_before - t->bytes;
-    tcc_status status = tcc_device_read(s->dev, before, t->base, n_before);
+    tcc_status status = s->on->read(s, before, t->base, n_before);
     if (!status)
-        status = tcc_device_read(s->dev, t->host, t->address, t->bytes);
+        status = s->on->read(s, t->host, t->address, t->bytes);
     if (!status)
-        status = tcc_device_read(s->dev, after, t->address + t->bytes, n_after);
+        status = s->on->read(s, after, t->address + t->bytes, n_after);
     *stray = status ? 0 : count_changed(before, n_before) + count_changed(after, n_after);
     return status;
 }
 
 tcc_status tensor_poison(session *s, const tensor *t)
 {
-    return tcc_device_fill(s->dev, t->address, GUARD_VALUE, t->bytes);
+    return s->on->fill(s, t->address, GUARD_VALUE, t->bytes);
 }
 
 tcc_status tensor_compare(session *s, const tensor *t, bool *equal)
 {
     void *now = malloc(t->bytes ? t->bytes : 1);
     tcc_status status =
-        now ? tcc_device_read(s->dev, now, t->address, t->bytes) : TCC_ERR_MEMORY;
+        now ? s->on->read(s, now, t->address, t->bytes) : TCC_ERR_MEMORY;
     *equal = !status && !memcmp(now, t->host, t->bytes);
     free(now);
     return status;

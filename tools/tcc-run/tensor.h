@@ -1,4 +1,4 @@
-/* tensor: a kernel's arguments on the host and on the GPU.
+/* tensor: a kernel's arguments on the host and on the machine that runs it.
  *
  * Every allocation has a guard of 0xff bytes before and after it, and outputs begin as 0xff bytes:
  * NaN in every floating-point type. A read outside a tensor poisons the result, a write outside
@@ -18,7 +18,7 @@ typedef struct tensor {
     int64_t extents[NPY_MAX_RANK];
     size_t n, bytes;   /* elements, and their bytes */
     void *host;        /* initial contents of in and inout, and the result after tensor_read */
-    uint64_t base;     /* of the GPU allocation, guards included */
+    uint64_t base;     /* of the allocation, guards included */
     uint64_t address;  /* of element 0 */
 } tensor;
 
@@ -30,7 +30,7 @@ void tensor_free(session *s, tensor *t);
 /* Gives the tensor its host data: a file's, or standard-normal from the seed. */
 bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed);
 
-/* Allocates on the GPU and writes guards and contents; outputs are poisoned. `misaligned`: one
+/* Allocates on the machine and writes guards and contents; outputs are poisoned. `misaligned`: one
  * element past the alignment of allocations. */
 tcc_status tensor_upload(session *s, tensor *t, bool misaligned);
 
@@ -39,7 +39,7 @@ tcc_status tensor_read(session *s, tensor *t, size_t *stray);
 
 /* Poisons an output again. */
 tcc_status tensor_poison(session *s, const tensor *t);
-/* Whether the tensor on the GPU is what `host` holds, bit by bit. */
+/* Whether the tensor on the machine is what `host` holds, bit by bit. */
 tcc_status tensor_compare(session *s, const tensor *t, bool *equal);
 
 /* Flat indices over all dimensions but the last: what a sample of --check counts in. */

@@ -177,9 +177,10 @@ static void print_variant(tcc_str *out, const tcc_func *f)
     print_records(out, "requires", tcc_attr_list(&f->attrs, "requires"));
     tcc_str_puts(out, ",\"grid\":");
     print_attr(out, tcc_attr_list(&f->attrs, "grid"));
-    tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":1",
+    tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld",
                    (long long)tcc_attr_int(&f->attrs, "block", 0),
-                   (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0));
+                   (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0),
+                   (long long)tcc_attr_int(&f->attrs, "cluster", 1));
     print_records(out, "params", tcc_attr_list(&f->attrs, "params"));
     tcc_str_puts(out, "}");
 }

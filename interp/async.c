@@ -228,7 +228,7 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
                 .to = b->cells + (size_t)(i % b->n_stages) * b->stage_cells,
                 .stage = s};
     s->started++;
-    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){land, in->op, c});
+    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){land, in->op, c, t});
     return TCC_NEXT;
 }
 

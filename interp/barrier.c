@@ -7,9 +7,10 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/machine.h"
 
-enum { MBARRIER_BYTES = 8, MAX_ARRIVALS = (1 << 20) - 1, MAX_TX = (1 << 20) - 1 };
+static const int64_t NO_ADDRESS = INT64_MIN; /* of a barrier that was invalidated */
+enum { MAX_ARRIVALS = (1 << 20) - 1, MAX_TX = (1 << 20) - 1 };
 
-static int64_t offset_of(const tcc_mbarrier *b)
+static long long offset_of(const tcc_mbarrier *b)
 {
     return b->address - TCC_SMEM_BASE;
 }
@@ -24,115 +25,180 @@ static tcc_mbarrier *find(tcc_cta *c, int64_t address)
     return NULL;
 }
 
-tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, const tcc_op *op, int64_t address)
+tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)
 {
-    tcc_mbarrier *b = find(t->x->cta, address);
+    tcc_exec *x = t->x;
+    tcc_mbarrier *b = find(c, address);
     const char *name = tcc_op_info_get(op->code)->name;
-    if (!b)
-        TCC_WRONG(t->x, op, "%s: there is no mbarrier at byte %lld of shared memory", name,
+    if (!b && address >= TCC_CLUSTER_WINDOW)
+        TCC_WRONG(x, op, "%s: the address is one of the cluster's, and it wants one of its own CTA",
+                  name);
+    else if (!b)
+        TCC_WRONG(x, op, "%s: there is no mbarrier at byte %lld of shared memory", name,
                   (long long)(address - TCC_SMEM_BASE));
-    else if (t->warp->order.seen[b->init_warp] < b->init_clock)
-        TCC_WRONG(t->x, op, "%s: warp %u may still be initialising the mbarrier at byte %lld", name,
-                  b->init_warp, (long long)offset_of(b));
-    else
+    else if (t->warp->order.seen[b->init.actor] < b->init.clock) {
+        TCC_WRONG(x, op, "%s: %s may still be initialising the mbarrier at byte %lld", name,
+                  tcc_warp_name(b->init.warp), offset_of(b));
+        tcc_note_access(c->cluster, &b->init, "initialises");
+    } else
         return b;
     return NULL;
+}
+
+/* The same for what is not of this CTA's own threads: the copy engine and other CTAs. */
+static bool is_fenced(tcc_exec *x, const tcc_op *op, const tcc_mbarrier *b, const char *by)
+{
+    if (b->fenced)
+        return true;
+    TCC_WRONG(x, op,
+              "the mbarrier at byte %lld is used by %s with no fence.mbarrier_init since it was "
+              "initialised",
+              offset_of(b), by);
+    tcc_note_access(x->cluster, &b->init, "initialises");
+    return false;
+}
+
+/* Gives a barrier its clocks, which were another's perhaps. */
+static void clear_orders(const tcc_cluster *k, tcc_mbarrier *b)
+{
+    tcc_order *orders[] = {&b->arrivals, &b->done[0], &b->done[1]};
+    for (int i = 0; i < 3; i++) {
+        if (!orders[i]->seen)
+            *orders[i] = tcc_order_create(k);
+        tcc_order_clear(k, orders[i]);
+    }
 }
 
 tcc_outcome tcc_eval_nvvm_mbarrier_init(tcc_thread *t, const tcc_inst *in)
 {
     tcc_exec *x = t->x;
-    tcc_cta *c = x->cta;
+    tcc_cta *c = t->warp->cta;
     int64_t address = tcc_operand_int(t, in, 0), count = tcc_operand_int(t, in, 1);
     if (t->mask & (t->mask - 1))
         return TCC_WRONG(x, in->op, "several lanes initialise one mbarrier");
     if (count < 1 || count > MAX_ARRIVALS)
         return TCC_WRONG(x, in->op, "an mbarrier of %lld arrivals", (long long)count);
-    if (find(c, address))
-        return TCC_WRONG(x, in->op, "the mbarrier at byte %lld is initialised twice",
-                         (long long)(address - TCC_SMEM_BASE));
-    if (c->n_mbarriers == TCC_MAX_MBARRIERS)
+    const tcc_mbarrier *other = find(c, address);
+    if (other) {
+        TCC_WRONG(x, in->op, "the mbarrier at byte %lld is initialised twice", offset_of(other));
+        tcc_note_access(c->cluster, &other->init, "initialises");
+        return TCC_FAILED;
+    }
+    tcc_mbarrier *b = find(c, NO_ADDRESS);
+    if (!b && c->n_mbarriers == TCC_MAX_MBARRIERS)
         return TCC_WRONG(x, in->op, "more than %d mbarriers", TCC_MAX_MBARRIERS);
     tcc_accessor by = tcc_warp_accessor(t);
-    if (!tcc_smem_at(x, in->op, address, MBARRIER_BYTES, MBARRIER_BYTES) ||
-        !tcc_smem_take(x, in->op, &by, address))
+    if (!tcc_smem_at(c, in->op, address, TCC_MBARRIER_BYTES, TCC_MBARRIER_BYTES) ||
+        !tcc_smem_take(c, in->op, &by, address))
         return TCC_FAILED;
-    tcc_mbarrier *b = &c->mbarriers[c->n_mbarriers++];
-    tcc_mbarrier kept = *b; /* its clocks, of another CTA's barrier */
-    *b = (tcc_mbarrier){.address = address,
-                        .expected = (uint32_t)count,
-                        .pending = (uint32_t)count,
-                        .init_warp = by.actor,
-                        .init_clock = by.clock,
-                        .arrivals = kept.arrivals,
-                        .done = {kept.done[0], kept.done[1]}};
-    tcc_order *orders[] = {&b->arrivals, &b->done[0], &b->done[1]};
-    for (int i = 0; i < 3; i++) {
-        if (!orders[i]->seen)
-            *orders[i] = tcc_order_create(c);
-        tcc_order_clear(c, orders[i]);
-    }
+    if (!b)
+        b = &c->mbarriers[c->n_mbarriers++];
+    *b = (tcc_mbarrier){
+        .address = address,
+        .expected = (uint32_t)count,
+        .pending = (uint32_t)count,
+        .init = {.op = in->op, .warp = t->warp, .actor = (uint16_t)by.actor, .clock = by.clock},
+        .before = b->before,
+        .arrivals = b->arrivals,
+        .done = {b->done[0], b->done[1]}};
+    clear_orders(c->cluster, b);
+    return TCC_NEXT;
+}
+
+/* The place in the table can be taken again, by a barrier that counts on from its clock. */
+tcc_outcome tcc_eval_nvvm_mbarrier_inval(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cta *c = t->warp->cta;
+    if (t->mask & (t->mask - 1))
+        return TCC_WRONG(t->x, in->op, "several lanes invalidate one mbarrier");
+    tcc_mbarrier *b = tcc_mbarrier_at(t, c, in->op, tcc_operand_int(t, in, 0));
+    if (!b)
+        return TCC_FAILED;
+    unsigned actor = tcc_actor_mbarrier(c, (size_t)(b - c->mbarriers));
+    if (b->pending != b->expected || b->tx || b->in_flight)
+        return TCC_WRONG(t->x, in->op,
+                         "the mbarrier at byte %lld is invalidated in the middle of phase %u: %u "
+                         "arrivals and %lld bytes are missing",
+                         offset_of(b), b->phase, b->pending, (long long)b->tx);
+    for (unsigned w = 0; w < c->cluster->n_warps; w++)
+        if (t->warp->order.seen[tcc_actor_warp(c, w)] < b->users[w])
+            return TCC_WRONG(t->x, in->op,
+                             "the mbarrier at byte %lld is invalidated while %s may still be using "
+                             "it",
+                             offset_of(b), tcc_warp_name(&c->warps[w]));
+    if (t->warp->order.seen[actor] < b->before + b->phase)
+        return TCC_WRONG(t->x, in->op,
+                         "the mbarrier at byte %lld is invalidated and %s has not waited for phase "
+                         "%u",
+                         offset_of(b), tcc_warp_name(t->warp), b->phase - 1);
+    tcc_accessor by = tcc_warp_accessor(t);
+    tcc_smem_give_back(c, in->op, &by, b->address);
+    t->warp->wrote |= t->mask;
+    b->before += b->phase;
+    b->address = NO_ADDRESS;
     return TCC_NEXT;
 }
 
 tcc_outcome tcc_eval_nvvm_fence_mbarrier_init(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
-    tcc_cta *c = t->x->cta;
+    tcc_cta *c = t->warp->cta;
     for (size_t i = 0; i < c->n_mbarriers; i++)
-        if (c->mbarriers[i].init_warp == t->id)
+        if (c->mbarriers[i].init.warp == t->warp)
             c->mbarriers[i].fenced = true;
     return TCC_NEXT;
 }
 
-static tcc_outcome end_phase(tcc_exec *x, const tcc_op *op, tcc_mbarrier *b)
+static tcc_outcome end_phase(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b)
 {
     if (b->pending || b->tx)
         return TCC_NEXT;
-    if (b->in_flight)
-        return TCC_WRONG(x, op,
-                         "a phase of the mbarrier at byte %lld ends while %u of its copies are on "
-                         "their way: it expected too few bytes",
-                         (long long)offset_of(b), b->in_flight);
-    tcc_cta *c = x->cta;
+    if (b->in_flight) {
+        TCC_WRONG(c->cluster->x, op,
+                  "a phase of the mbarrier at byte %lld ends while %u of its copies are on "
+                  "their way: it expected too few bytes",
+                  offset_of(b), b->in_flight);
+        tcc_note_access(c->cluster, &b->copy, "copies");
+        return TCC_FAILED;
+    }
     unsigned actor = tcc_actor_mbarrier(c, (size_t)(b - c->mbarriers));
     tcc_order *done = &b->done[b->phase % 2];
     b->phase++;
     b->pending = b->expected;
-    b->arrivals.seen[actor] = b->arrivals.fenced[actor] = b->phase;
-    tcc_order_join(c, done, &b->arrivals);
+    b->arrivals.seen[actor] = b->arrivals.fenced[actor] = b->before + b->phase;
+    tcc_order_join(c->cluster, done, &b->arrivals);
     return TCC_NEXT;
 }
 
-static tcc_outcome arrive(tcc_thread *t, const tcc_op *op, int64_t address, int64_t bytes)
+static tcc_outcome arrive(tcc_thread *t, tcc_cta *c, const tcc_op *op, tcc_mbarrier *b,
+                          int64_t bytes)
 {
-    tcc_mbarrier *b = tcc_mbarrier_at(t, op, address);
-    if (!b)
-        return TCC_FAILED;
     if (!b->pending)
         return TCC_WRONG(t->x, op,
                          "the mbarrier at byte %lld gets more than %u arrivals in a phase",
-                         (long long)offset_of(b), b->expected);
+                         offset_of(b), b->expected);
     b->tx += bytes;
     if (bytes < 0 || b->tx > MAX_TX)
-        return TCC_WRONG(t->x, op, "the mbarrier at byte %lld expects %lld bytes",
-                         (long long)offset_of(b), (long long)b->tx);
+        return TCC_WRONG(t->x, op, "the mbarrier at byte %lld expects %lld bytes", offset_of(b),
+                         (long long)b->tx);
     b->pending--;
-    tcc_order_join(t->x->cta, &b->arrivals, &t->warp->order);
-    return end_phase(t->x, op, b);
+    b->arrived = op;
+    tcc_order_join(c->cluster, &b->arrivals, &t->warp->order);
+    return end_phase(c, op, b);
 }
 
 /* Every lane arrives by itself; what the warp does from now on is not released. */
 static tcc_outcome arrive_lanes(tcc_thread *t, const tcc_inst *in)
 {
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        if (!(t->mask >> l & 1))
-            continue;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        tcc_cta *c = t->warp->cta;
         int64_t bytes = in->op->n_operands > 1 ? tcc_lane_int(t, in, 1, l) : 0;
-        if (arrive(t, in->op, tcc_lane_int(t, in, 0, l), bytes) == TCC_FAILED)
+        tcc_mbarrier *b = tcc_mbarrier_at(t, c, in->op, tcc_lane_int(t, in, 0, l));
+        if (!b || arrive(t, c, in->op, b, bytes) == TCC_FAILED)
             return TCC_FAILED;
+        b->users[t->id] = t->warp->order.seen[t->warp->actor];
     }
-    t->warp->order.seen[t->id]++;
+    t->warp->order.seen[t->warp->actor]++;
     return TCC_NEXT;
 }
 
@@ -146,57 +212,89 @@ tcc_outcome tcc_eval_nvvm_mbarrier_arrive_expect_tx(tcc_thread *t, const tcc_ins
     return arrive_lanes(t, in);
 }
 
-tcc_outcome tcc_mbarrier_complete(tcc_exec *x, const tcc_op *op, tcc_mbarrier *b, int64_t n)
+tcc_outcome tcc_eval_nvvm_mbarrier_arrive_cluster(tcc_thread *t, const tcc_inst *in)
+{
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        int64_t address = tcc_lane_int(t, in, 0, l);
+        tcc_cta *c = tcc_cluster_find(t, in->op, &address);
+        tcc_mbarrier *b = c ? tcc_mbarrier_at(t, c, in->op, address) : NULL;
+        if (!b || !is_fenced(t->x, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) ||
+            arrive(t, c, in->op, b, 0) == TCC_FAILED)
+            return TCC_FAILED;
+        tcc_remember_arrival(t, c, in->op);
+    }
+    t->warp->order.seen[t->warp->actor]++;
+    return TCC_NEXT;
+}
+
+tcc_mbarrier *tcc_mbarrier_of_copy(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)
+{
+    tcc_mbarrier *b = tcc_mbarrier_at(t, c, op, address);
+    return b && is_fenced(t->x, op, b, "the copy engine") ? b : NULL;
+}
+
+tcc_outcome tcc_mbarrier_complete(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b, int64_t n)
 {
     b->tx -= n;
     b->in_flight--;
-    return end_phase(x, op, b);
+    return end_phase(c, op, b);
+}
+
+/* Says what a phase lacks, when asked. */
+static tcc_outcome wait_for_phase(tcc_thread *t, const tcc_inst *in, const tcc_mbarrier *b,
+                                  int64_t parity)
+{
+    tcc_outcome blocked =
+        TCC_WAIT(t, in,
+                 "%s waits for parity %lld of the mbarrier at byte %lld: in phase %u, %u arrivals "
+                 "and %lld bytes are missing%s",
+                 tcc_warp_name(t->warp), (long long)parity, offset_of(b), b->phase, b->pending,
+                 (long long)b->tx, b->tx && !b->in_flight ? ", which no copy brings" : "");
+    if (t->x->explain && b->arrived && (b->tx || b->pending != b->expected))
+        tcc_note(t->x->run->diag, b->arrived->loc, "the last arrival at it");
+    return blocked;
 }
 
 tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_cta *c = t->x->cta;
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        if (!(t->mask >> l & 1))
-            continue;
-        tcc_mbarrier *b = tcc_mbarrier_at(t, in->op, tcc_lane_int(t, in, 0, l));
+    tcc_cta *c = t->warp->cta;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        tcc_mbarrier *b = tcc_mbarrier_at(t, c, in->op, tcc_lane_int(t, in, 0, l));
         int64_t parity = tcc_lane_int(t, in, 1, l);
         if (!b)
             return TCC_FAILED;
         if (parity != 0 && parity != 1)
             return TCC_WRONG(t->x, in->op, "waits for parity %lld", (long long)parity);
         if (b->phase % 2 == (uint32_t)parity)
-            return TCC_WAIT(t, in,
-                            "warp %u waits for parity %lld of the mbarrier at byte %lld: in phase "
-                            "%u, %u arrivals and %lld bytes are missing",
-                            t->id, (long long)parity, (long long)offset_of(b), b->phase, b->pending,
-                            (long long)b->tx);
+            return wait_for_phase(t, in, b, parity);
         if (b->phase)
-            tcc_order_join(c, &t->warp->order, &b->done[parity]);
+            tcc_order_join(c->cluster, &t->warp->order, &b->done[parity]);
+        b->users[t->id] = t->warp->order.seen[t->warp->actor];
     }
     return TCC_NEXT;
 }
 
 /* ---- named barriers -------------------------------------------------------------------- */
 
-static void release_all(tcc_exec *x, int id)
+static void release_all(tcc_cta *c, int id)
 {
-    tcc_cta *c = x->cta;
     tcc_named_barrier *b = &c->named[id];
-    for (unsigned w = 0; w < c->n_warps; w++)
-        if (c->warps[w].waits_at == id) {
-            tcc_order_join(c, &c->warps[w].order, &b->arrivals);
-            c->warps[w].order.seen[w]++;
-            c->warps[w].released = true;
+    for (unsigned i = 0; i < c->cluster->n_warps; i++) {
+        tcc_warp *w = &c->warps[i];
+        if (w->waits_at == id) {
+            tcc_order_join(c->cluster, &w->order, &b->arrivals);
+            w->order.seen[w->actor]++;
+            w->released = true;
         }
-    tcc_order_clear(c, &b->arrivals);
+    }
+    tcc_order_clear(c->cluster, &b->arrivals);
     b->threads = b->arrived = 0;
 }
 
 tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
 {
     tcc_warp *w = t->warp;
-    tcc_cta *c = t->x->cta;
+    tcc_cta *c = w->cta;
     int64_t id = tcc_operand_int(t, in, 0), threads = tcc_operand_int(t, in, 1);
     if (w->waits_at < 0) {
         if (!tcc_converged(t, in))
@@ -210,18 +308,19 @@ tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
             return TCC_WRONG(t->x, in->op, "barrier %lld is of %lld threads and of %lld",
                              (long long)id, (long long)b->threads, (long long)threads);
         if (!b->arrivals.seen)
-            b->arrivals = tcc_order_create(c);
-        tcc_order_join(c, &b->arrivals, &w->order);
+            b->arrivals = tcc_order_create(c->cluster);
+        tcc_order_join(c->cluster, &b->arrivals, &w->order);
         b->threads = threads;
         b->arrived += TCC_WARP_LANES;
         w->waits_at = (int)id;
         w->released = false;
         if (b->arrived == threads)
-            release_all(t->x, (int)id);
+            release_all(c, (int)id);
     }
     if (!w->released)
-        return TCC_WAIT(t, in, "warp %u waits at barrier %lld: %lld of %lld threads have come",
-                        t->id, (long long)id, (long long)c->named[id].arrived, (long long)threads);
+        return TCC_WAIT(t, in, "%s waits at barrier %lld: %lld of %lld threads have come",
+                        tcc_warp_name(w), (long long)id, (long long)c->named[id].arrived,
+                        (long long)threads);
     w->waits_at = -1;
     return TCC_NEXT;
 }

@@ -9,7 +9,7 @@
  * schedule.c     which thread goes on, which asynchronous operation ends
  * tile.c         tile level            async.c   async level
  * launch.c       target level: a kernel's parameters, its CTAs
- * warp.c, barrier.c, memory.c, order.c, tma.c, wgmma.c: machine.h
+ * warp.c, matrix.c, barrier.c, cluster.c, memory.c, order.c, tma.c, wgmma.c: machine.h
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_EXEC_H
@@ -31,8 +31,10 @@ typedef enum tcc_outcome {
 /* What is known of a value beside its cells. */
 typedef struct tcc_reg {
     uint64_t defined; /* the thread's step that computed it */
-    uint32_t product; /* number of the product group that may still write it; 0: none */
+    uint32_t product; /* number of the product group that may still access it; 0: none */
+    uint32_t issue;   /* target level: number of the product in its warpgroup */
     bool by_product;  /* a product wrote it last */
+    bool is_a;        /* a product takes its A from it */
     bool undefined;   /* it holds anything */
 } tcc_reg;
 
@@ -49,7 +51,7 @@ typedef struct tcc_frame {
 
 struct tcc_thread {
     tcc_exec *x;
-    unsigned id; /* warp, or role */
+    unsigned id; /* warp of its CTA, or role */
     tcc_cell *cells;
     tcc_reg *regs;
     tcc_frame *frames;
@@ -67,6 +69,7 @@ typedef struct tcc_event {
     tcc_outcome (*end)(tcc_exec *x, struct tcc_event *e);
     const tcc_op *op;
     void *data;
+    tcc_thread *by; /* that started it */
 } tcc_event;
 
 struct tcc_exec {
@@ -79,11 +82,13 @@ struct tcc_exec {
     TCC_VEC(tcc_event) events;
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
-    uint64_t steps;  /* of all threads, of this CTA */
+    uint64_t steps;  /* of all threads, of this cluster */
     tcc_status status;
-    bool explain;            /* a thread that is blocked adds a note why */
-    struct tcc_cta *cta;     /* at the target level */
-    struct tcc_async *async; /* at the async level */
+    bool explain;                /* a thread that is blocked adds a note why */
+    tcc_thread *current;         /* whose op is being run, for messages */
+    int lane;                    /* of it, -1: all */
+    struct tcc_cluster *cluster; /* at the target level */
+    struct tcc_async *async;     /* at the async level */
 };
 
 #define TCC_ALL_LANES UINT32_MAX
@@ -105,8 +110,10 @@ uint64_t tcc_exec_random(tcc_exec *x, uint64_t n);
 
 /* Reports an error at an op; the value is TCC_FAILED, for hooks to return. */
 #define TCC_WRONG(x, op, ...)                                                                      \
-    (tcc_error((x)->run->diag, TCC_ERR_INTERNAL, (op)->loc, __VA_ARGS__), tcc_exec_fail(x))
-tcc_outcome tcc_exec_fail(tcc_exec *x);
+    tcc_exec_wrong((x), (op), tcc_arena_printf((x)->run->scratch, __VA_ARGS__))
+tcc_outcome tcc_exec_wrong(tcc_exec *x, const tcc_op *op, const char *message);
+/* Who runs the current op, "warp 3" or "lane 0 of warp 3"; NULL above the target level. */
+const char *tcc_exec_who(const tcc_exec *x);
 /* Fails when the run may not have n elements of some bytes more. */
 bool tcc_exec_has_room(tcc_exec *x, const tcc_op *op, uint64_t n, uint64_t elem_bytes);
 
@@ -126,8 +133,12 @@ int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, 
 /* Copies n values in parallel, for the lanes of the mask. */
 void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
                      uint32_t mask);
-/* Fails when a product may still write an operand, or when it was never written. */
+/* What is known of a value that is partly one, partly the other. */
+tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b);
+/* Fails when a product may still access an operand, or when it was never written. */
 bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand);
+/* A note on the error before: which product may still access a register, where that is known. */
+void tcc_note_product(const tcc_thread *t, const tcc_reg *r);
 
 /* ---- hooks ----------------------------------------------------------------------------- */
 

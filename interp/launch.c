@@ -1,6 +1,7 @@
 /* launch: a target-level function as a kernel: its conditions, parameters and CTAs.
  *
- * CTAs share nothing but global memory and run one after the other.
+ * CTAs share nothing but global memory, unless they are of one cluster: clusters run one after the
+ * other.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -14,9 +15,9 @@ enum { REGISTER_UNIT = 8 };
 
 /* The cell that stands for the i-th kernel parameter: a tensor map or an address is the number of
  * its record. */
-static tcc_status make_param(tcc_cta *c, size_t i, tcc_attr recipe, tcc_cell *out)
+static tcc_status make_param(tcc_cluster *k, size_t i, tcc_attr recipe, tcc_cell *out)
 {
-    tcc_run *run = c->x->run;
+    tcc_run *run = k->x->run;
     const tcc_attr *a = recipe.list.items;
     bool pointer = tcc_attr_is_record(recipe, "pointer", "s");
     const tcc_param *p = NULL;
@@ -29,24 +30,24 @@ static tcc_status make_param(tcc_cta *c, size_t i, tcc_attr recipe, tcc_cell *ou
     else if (tcc_attr_is_record(recipe, "dim", "d"))
         out->i = tcc_run_dim(run, a[1]);
     else if (tcc_attr_is_record(recipe, "tensor_map", "slllis"))
-        return tcc_tensor_map_decode(run, recipe, &c->maps[out->i = (int64_t)i]);
+        return tcc_tensor_map_decode(run, recipe, &k->maps[out->i = (int64_t)i]);
     else
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'params'");
     return TCC_OK;
 }
 
-static tcc_status make_params(tcc_cta *c, tcc_cell *cells)
+static tcc_status make_params(tcc_cluster *k, tcc_cell *cells)
 {
-    tcc_run *run = c->x->run;
+    tcc_run *run = k->x->run;
     const tcc_block *body = run->f->body;
     tcc_attr params = tcc_attr_list(&run->f->attrs, "params");
     if (params.list.n != body->n_args)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "%zu parameters and %zu entries in 'params'",
                         body->n_args, params.list.n);
-    c->maps = TCC_NEW_ARRAY(run->scratch, tcc_tensor_map, body->n_args);
+    k->maps = TCC_NEW_ARRAY(run->scratch, tcc_tensor_map, body->n_args);
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < body->n_args && !status; i++)
-        status = make_param(c, i, params.list.items[i], &cells[i]);
+        status = make_param(k, i, params.list.items[i], &cells[i]);
     return status;
 }
 
@@ -69,92 +70,114 @@ static tcc_status count_ctas(const tcc_run *run, int64_t *n)
     return TCC_OK;
 }
 
-/* ---- CTAs ------------------------------------------------------------------------------ */
+/* ---- clusters -------------------------------------------------------------------------- */
 
-static tcc_status create_cta(tcc_cta *c)
+static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, int64_t smem_bytes)
 {
-    tcc_run *run = c->x->run;
-    tcc_arena *scratch = run->scratch;
+    tcc_arena *scratch = k->x->run->scratch;
+    c->cluster = k;
+    c->rank = rank;
+    c->warps = TCC_NEW_ARRAY(scratch, tcc_warp, k->n_warps);
+    c->groups = TCC_NEW_ARRAY(scratch, tcc_warpgroup, k->n_warps);
+    for (unsigned w = 0; w < k->n_warps; w++) {
+        tcc_thread *t = tcc_thread_create(k->x, &k->x->program->body, NULL);
+        t->id = w;
+        t->warp = &c->warps[w];
+        c->warps[w] = (tcc_warp){
+            .cta = c, .thread = t, .actor = tcc_actor_warp(c, w), .order = tcc_order_create(k)};
+    }
+    tcc_smem_create(c, smem_bytes);
+}
+
+static tcc_status create_cluster(tcc_cluster *k)
+{
+    tcc_run *run = k->x->run;
+    const tcc_attrs *attrs = &run->f->attrs;
     const tcc_target *target = tcc_target_of(run->f->ir);
-    int64_t block = tcc_attr_int(&run->f->attrs, "block", 0);
-    int64_t smem_bytes = tcc_attr_int(&run->f->attrs, "smem_bytes", 0);
+    int64_t block = tcc_attr_int(attrs, "block", 0), size = tcc_attr_int(attrs, "cluster", 1);
+    int64_t smem_bytes = tcc_attr_int(attrs, "smem_bytes", 0);
     if (!target)
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a kernel for no known target");
     if (block < 1 || block > target->max_threads || block % TCC_WARP_LANES)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a block of %lld threads", (long long)block);
+    if (size < 1 || size > TCC_MAX_CLUSTER)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a cluster of %lld CTAs, of at most %d",
+                        (long long)size, TCC_MAX_CLUSTER);
     if (smem_bytes < 0 || smem_bytes > target->smem_bytes)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "%lld bytes of shared memory of at most %lld",
                         (long long)smem_bytes, (long long)target->smem_bytes);
-    c->n_warps = (unsigned)(block / TCC_WARP_LANES);
-    c->n_actors = 3 * c->n_warps + TCC_MAX_MBARRIERS;
-    tcc_status status = tcc_run_check_room(run, NULL, c->x->program->n_cells * TCC_WARP_LANES,
-                                           c->n_warps * sizeof(tcc_cell));
+    k->n_ctas = (unsigned)size;
+    k->n_warps = (unsigned)(block / TCC_WARP_LANES);
+    k->n_actors = k->n_ctas * (3 * k->n_warps + TCC_MAX_MBARRIERS);
+    tcc_status status = tcc_run_check_room(run, NULL, k->x->program->n_cells * TCC_WARP_LANES,
+                                           k->n_ctas * k->n_warps * sizeof(tcc_cell));
     if (status)
         return status;
-    c->warps = TCC_NEW_ARRAY(scratch, tcc_warp, c->n_warps);
-    c->groups = TCC_NEW_ARRAY(scratch, tcc_warpgroup, c->n_warps);
-    for (unsigned w = 0; w < c->n_warps; w++) {
-        c->warps[w].order = tcc_order_create(c);
-        tcc_thread_create(c->x, &c->x->program->body, NULL)->warp = &c->warps[w];
-    }
-    tcc_smem_create(c, smem_bytes);
+    k->ctas = TCC_NEW_ARRAY(run->scratch, tcc_cta, k->n_ctas);
+    k->barrier.arrivals = tcc_order_create(k);
+    k->barrier.done = tcc_order_create(k);
+    k->end = tcc_order_create(k);
+    for (unsigned r = 0; r < k->n_ctas; r++)
+        create_cta(&k->ctas[r], k, r, smem_bytes);
     return TCC_OK;
 }
 
 /* Registers that a thread has at first: its share, as much as an instruction can name. */
-static int64_t first_registers(const tcc_cta *c)
+static int64_t first_registers(const tcc_cluster *k)
 {
-    const tcc_target *target = tcc_target_of(c->x->run->f->ir);
-    int64_t share = target->registers / (c->n_warps * TCC_WARP_LANES);
+    const tcc_target *target = tcc_target_of(k->x->run->f->ir);
+    int64_t share = target->registers / (k->n_warps * TCC_WARP_LANES);
     if (share > target->thread_registers)
         share = target->thread_registers;
     return share / REGISTER_UNIT * REGISTER_UNIT;
 }
 
+static void begin_warp(tcc_warp *w, const tcc_cell *params)
+{
+    const tcc_cluster *k = w->cta->cluster;
+    tcc_thread *t = w->thread;
+    tcc_thread_restart(t);
+    tcc_order_clear(k, &w->order);
+    w->order.seen[w->actor] = 1;
+    *w = (tcc_warp){.cta = w->cta,
+                    .thread = t,
+                    .actor = w->actor,
+                    .order = w->order,
+                    .waits_at = -1,
+                    .registers = first_registers(k)};
+    const tcc_code *body = &k->x->program->body;
+    for (size_t i = 0; i < body->n_args; i++)
+        for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+            tcc_cells(t, body->args[i])[l] = params[i];
+}
+
 static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
 {
-    tcc_exec *x = c->x;
     c->id = id;
+    for (size_t i = 0; i < c->n_mbarriers; i++)
+        c->mbarriers[i].before = 0;
     c->n_mbarriers = 0;
+    c->remote.len = 0;
     c->free_registers = 0;
-    x->steps = 0;
-    c->elected = (unsigned)tcc_exec_random(x, TCC_WARP_LANES);
+    c->elected = (unsigned)tcc_exec_random(c->cluster->x, TCC_WARP_LANES);
     tcc_smem_clear(c);
     for (int i = 0; i < TCC_NAMED_BARRIERS; i++)
         c->named[i].threads = c->named[i].arrived = 0;
-    for (unsigned w = 0; w < c->n_warps; w++) {
-        tcc_thread *t = x->threads.data[w];
-        tcc_thread_restart(t);
-        tcc_order_clear(c, &t->warp->order);
-        t->warp->order.seen[w] = 1;
-        *t->warp =
-            (tcc_warp){.order = t->warp->order, .waits_at = -1, .registers = first_registers(c)};
+    for (unsigned w = 0; w < c->cluster->n_warps; w++) {
         c->groups[w].products.len = 0;
-        const tcc_code *body = &x->program->body;
-        for (size_t i = 0; i < body->n_args; i++)
-            for (unsigned l = 0; l < TCC_WARP_LANES; l++)
-                tcc_cells(t, body->args[i])[l] = params[i];
+        begin_warp(&c->warps[w], params);
     }
 }
 
-/* What must not be left undone at a CTA's end. */
-static tcc_status check_end(tcc_cta *c)
+static void begin_cluster(tcc_cluster *k, int64_t first_id, const tcc_cell *params)
 {
-    tcc_exec *x = c->x;
-    for (unsigned w = 0; w < c->n_warps; w++) {
-        const tcc_thread *t = x->threads.data[w];
-        const tcc_warp *warp = t->warp;
-        if (warp->open_group || t->waited < t->committed)
-            return TCC_FAIL(x->run, TCC_ERR_INTERNAL, NULL, "warp %u ends before its products", w);
-        if (warp->bulk.open || warp->order.seen[tcc_actor_copies(c, w)] < warp->bulk.groups.len)
-            return TCC_FAIL(x->run, TCC_ERR_INTERNAL, NULL,
-                            "warp %u ends while its copies may still be reading shared memory", w);
-    }
-    for (size_t i = 0; i < c->n_mbarriers; i++)
-        if (c->mbarriers[i].in_flight || c->mbarriers[i].tx)
-            return TCC_FAIL(x->run, TCC_ERR_INTERNAL, NULL,
-                            "the CTA ends while copies may still be writing shared memory");
-    return TCC_OK;
+    k->x->steps = 0;
+    tcc_accesses_clear(k);
+    k->barrier.arrived = k->barrier.phase = 0;
+    tcc_order_clear(k, &k->barrier.arrivals);
+    tcc_order_clear(k, &k->barrier.done);
+    for (unsigned r = 0; r < k->n_ctas; r++)
+        begin_cta(&k->ctas[r], first_id + r, params);
 }
 
 tcc_status tcc_run_kernel(tcc_run *run)
@@ -168,22 +191,26 @@ tcc_status tcc_run_kernel(tcc_run *run)
     status = tcc_exec_init(&x, run, &program, TCC_WARP_LANES);
     if (status)
         return status;
-    tcc_cta *c = TCC_NEW(run->scratch, tcc_cta);
-    c->x = &x;
-    x.cta = c;
+    tcc_cluster *k = TCC_NEW(run->scratch, tcc_cluster);
+    k->x = &x;
+    x.cluster = k;
     tcc_cell *params = TCC_NEW_ARRAY(run->scratch, tcc_cell, run->f->body->n_args);
     int64_t n;
     status = count_ctas(run, &n);
     if (status || n == 0)
         return status;
-    status = make_params(c, params);
+    k->one_of_many = n > 1;
+    status = make_params(k, params);
     if (!status)
-        status = create_cta(c);
-    for (int64_t id = 0; id < n && !status; id++) {
-        begin_cta(c, id, params);
+        status = create_cluster(k);
+    if (!status && n % k->n_ctas)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a grid of %lld CTAs in clusters of %u",
+                        (long long)n, k->n_ctas);
+    for (int64_t id = 0; id < n && !status; id += k->n_ctas) {
+        begin_cluster(k, id, params);
         status = tcc_exec_run(&x);
         if (!status)
-            status = check_end(c);
+            status = tcc_cluster_check_end(k);
     }
     return status;
 }

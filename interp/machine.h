@@ -1,13 +1,13 @@
-/* machine: one CTA of an NVIDIA GPU at the target level.
+/* machine: a cluster of CTAs of an NVIDIA GPU at the target level; most have one.
  *
  * Shared memory knows of each place who wrote it and who has read it since, as actor and clock.
  * An access must come after those it conflicts with, in every execution: not because of the
  * order in which the warps happened to run, but through barriers. Each warp has the clocks of all
  * actors up to which it comes after them, and hands them on where it arrives at a barrier.
  *
- * Actors are the warps; the products of each warpgroup, whose clock counts committed groups; each
- * warp's copies to global memory, likewise; and each mbarrier, standing for the copies that
- * complete on it, whose clock counts its phases.
+ * Actors are, of each CTA, the warps; the products of each warpgroup, whose clock counts committed
+ * groups; each warp's copies to global memory, likewise; and each mbarrier, standing for the copies
+ * that complete on it, whose clock counts its phases.
  *
  * Ordinary accesses and those of wgmma and the copy engine use different proxies: between an
  * ordinary write and an access through the other proxy there must be a fence.proxy.async on the
@@ -16,7 +16,8 @@
  *
  * order.c    clocks                          memory.c   shared memory
  * barrier.c  mbarriers and named barriers    tma.c      tensor maps, copies in bulk
- * wgmma.c    warpgroup products              warp.c     everything else
+ * wgmma.c    warpgroup products              cluster.c  what CTAs of a cluster share, their ends
+ * matrix.c   ldmatrix, stmatrix, shuffles    warp.c     everything else
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_MACHINE_H
@@ -29,8 +30,11 @@ enum {
     TCC_WARPGROUP_WARPS = 4,
     TCC_MAX_WARPS = 32,
     TCC_MAX_MBARRIERS = 64,
+    TCC_MBARRIER_BYTES = 8,
     TCC_NAMED_BARRIERS = 16,
-    TCC_SMEM_BASE = 1024, /* address of the dynamic shared memory */
+    TCC_MAX_CLUSTER = 8,
+    TCC_SMEM_BASE = 1024,         /* address of the dynamic shared memory */
+    TCC_CLUSTER_WINDOW = 1 << 24, /* rank r's is r + 1 such windows further for the cluster */
 };
 
 /* ---- order (order.c) --------------------------------------------------------------------- */
@@ -40,50 +44,68 @@ typedef struct tcc_order {
     uint32_t *seen, *fenced;
 } tcc_order;
 
+typedef struct tcc_cluster tcc_cluster;
 typedef struct tcc_cta tcc_cta;
+typedef struct tcc_warp tcc_warp;
 
-tcc_order tcc_order_create(tcc_cta *c);
-void tcc_order_join(const tcc_cta *c, tcc_order *to, const tcc_order *from);
-void tcc_order_clear(const tcc_cta *c, tcc_order *o);
+tcc_order tcc_order_create(const tcc_cluster *k);
+void tcc_order_join(const tcc_cluster *k, tcc_order *to, const tcc_order *from);
+void tcc_order_clear(const tcc_cluster *k, tcc_order *o);
 
 /* Actors by kind. */
+unsigned tcc_actor_warp(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_products(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_copies(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier);
 /* "warp 3", "a product", "a copy": to be followed by "may still …". */
-const char *tcc_actor_name(const tcc_cta *c, unsigned actor, tcc_arena *scratch);
+const char *tcc_actor_name(const tcc_cluster *k, unsigned actor);
 
 /* ---- shared memory (memory.c) ------------------------------------------------------------- */
 
 /* Who accesses, with the stamp that it leaves, and what the access comes after. */
 typedef struct tcc_accessor {
+    const tcc_warp *warp; /* that runs the op */
     unsigned actor;
     uint32_t clock;
     const tcc_order *after;
     bool async; /* through the async proxy */
 } tcc_accessor;
 
+/* What a mark is of. An op that accesses many places leaves one of these. */
+typedef struct tcc_smem_access {
+    const tcc_op *op;
+    const tcc_warp *warp;
+    uint32_t clock;
+    uint16_t actor;
+    uint8_t kind; /* none, ordinary, async, an mbarrier's */
+} tcc_smem_access;
+
+/* Of a place: its last access that wrote, 0 for none, and the list of those that have read since.
+ */
 typedef struct tcc_mark {
-    uint32_t clock, readers;
-    uint16_t writer;
-    uint8_t kind; /* never written, ordinary, async, mbarrier */
+    uint32_t write, readers;
 } tcc_mark;
 
 void tcc_smem_create(tcc_cta *c, int64_t size);
 void tcc_smem_clear(tcc_cta *c);
+/* Forgets the accesses of all CTAs, whose shared memory is cleared next. */
+void tcc_accesses_clear(tcc_cluster *k);
 /* The bytes at an address; NULL, reported, when n bytes there are not all inside or the address is
  * no multiple of `align`. */
-uint8_t *tcc_smem_at(tcc_exec *x, const tcc_op *op, int64_t address, int64_t n, int64_t align);
+uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, int64_t align);
 /* Checks and records an access to bytes that are inside. */
-bool tcc_smem_read(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address,
+bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                    int64_t n);
-bool tcc_smem_write(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address,
+bool tcc_smem_write(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                     int64_t n);
 /* Whether bytes have been written. To read others is no error, since an instruction may take more
  * than it needs; they are poison, and to store that to global memory is one. */
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n);
-/* Makes 8 bytes an mbarrier's, which nothing may access any more. */
-bool tcc_smem_take(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address);
+/* Makes 8 bytes an mbarrier's, which nothing may access any more; and gives them back. */
+bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
+void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
+/* A note on the error before: where the other access is. */
+void tcc_note_access(const tcc_cluster *k, const tcc_smem_access *other, const char *verb);
 
 /* ---- barriers (barrier.c) ------------------------------------------------------------------ */
 
@@ -92,12 +114,15 @@ typedef struct tcc_mbarrier {
     uint32_t expected, pending; /* arrivals of a phase; those still missing */
     int64_t tx;                 /* bytes expected and not yet copied */
     uint32_t phase;             /* phases completed */
+    uint32_t before;            /* by barriers that had this number earlier */
     uint32_t in_flight;         /* copies on their way that complete on this phase */
-    unsigned init_warp;
-    uint32_t init_clock;
-    bool fenced;        /* the copy engine may use it */
-    tcc_order arrivals; /* of all arrivals so far */
-    tcc_order done[2];  /* at the end of the last phase of each parity */
+    tcc_smem_access init;
+    tcc_smem_access copy;          /* the last that completes on it; its clock is the phase */
+    const tcc_op *arrived;         /* the last arrival */
+    uint32_t users[TCC_MAX_WARPS]; /* when each warp of its CTA used it last */
+    bool fenced;                   /* the copy engine and the cluster may use it */
+    tcc_order arrivals;            /* of all arrivals so far */
+    tcc_order done[2];             /* at the end of the last phase of each parity */
 } tcc_mbarrier;
 
 typedef struct tcc_named_barrier {
@@ -105,10 +130,12 @@ typedef struct tcc_named_barrier {
     tcc_order arrivals;
 } tcc_named_barrier;
 
-/* The barrier at an address, that warp w may use; NULL, reported, when there is none. */
-tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, const tcc_op *op, int64_t address);
+/* The barrier of CTA c at an address, that a thread may use; NULL, reported, when there is none. */
+tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address);
+/* The same for a copy that is to complete on it. */
+tcc_mbarrier *tcc_mbarrier_of_copy(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address);
 /* n bytes have been copied that complete on b. */
-tcc_outcome tcc_mbarrier_complete(tcc_exec *x, const tcc_op *op, tcc_mbarrier *b, int64_t n);
+tcc_outcome tcc_mbarrier_complete(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b, int64_t n);
 
 /* ---- tensor maps (tma.c) ------------------------------------------------------------------- */
 
@@ -126,7 +153,7 @@ typedef struct tcc_tensor_map {
  * cuTensorMapEncodeTiled would. */
 tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *map);
 
-/* ---- warps and CTAs ------------------------------------------------------------------------ */
+/* ---- warps, CTAs, clusters ----------------------------------------------------------------- */
 
 /* A product as the four warps of a warpgroup must all issue it. */
 typedef struct tcc_product_record {
@@ -135,47 +162,97 @@ typedef struct tcc_product_record {
     bool scale_d;
 } tcc_product_record;
 
+/* A product that reads A from registers. */
+typedef struct tcc_a_in_flight {
+    const tcc_op *op;
+    uint64_t defined; /* the registers' step */
+    uint32_t group;
+} tcc_a_in_flight;
+
 typedef struct tcc_warpgroup {
     TCC_VEC(tcc_product_record) products;
 } tcc_warpgroup;
 
-typedef struct tcc_warp {
+struct tcc_warp {
+    tcc_cta *cta;
+    tcc_thread *thread;
+    unsigned actor;
     tcc_order order;
     uint32_t wrote;            /* lanes that wrote shared memory since their last proxy fence */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
     bool open_group;           /* products since the last commit */
+    TCC_VEC(tcc_a_in_flight) a_in_flight;
     struct {
         TCC_VEC(size_t *) groups; /* closed; copies of each that are on their way */
         size_t *open;             /* copies since the last commit; NULL: none */
         unsigned lane;            /* that starts them */
+        const tcc_op *op;         /* the last of them */
     } bulk;                       /* copies to global memory */
     int waits_at;                 /* named barrier, -1: none */
     bool released;                /* from it */
+    uint32_t cluster_phase;       /* of the cluster's barrier, that it waits for; 0: none */
     int64_t registers;            /* of each lane */
-} tcc_warp;
+};
 
 struct tcc_cta {
-    tcc_exec *x;
-    int64_t id;
-    unsigned n_warps, n_actors;
+    tcc_cluster *cluster;
+    unsigned rank; /* in the cluster */
+    int64_t id;    /* in the grid */
     tcc_warp *warps;
     tcc_warpgroup *groups;
-    tcc_tensor_map *maps; /* by parameter */
     uint8_t *smem;
     tcc_mark *marks;
     int64_t smem_bytes;
-    TCC_VEC(struct tcc_reader) readers;
     tcc_mbarrier mbarriers[TCC_MAX_MBARRIERS];
     size_t n_mbarriers;
     tcc_named_barrier named[TCC_NAMED_BARRIERS];
-    unsigned elected; /* the lane that elect.sync picks */
+    TCC_VEC(tcc_smem_access) remote; /* the last arrival of each warp of another CTA here */
+    unsigned elected;                /* the lane that elect.sync picks */
     int64_t free_registers;
 };
 
+struct tcc_cluster {
+    tcc_exec *x;
+    tcc_cta *ctas;
+    unsigned n_ctas, n_warps; /* warps of one CTA */
+    unsigned n_actors;        /* of all CTAs */
+    bool one_of_many;         /* CTAs: messages tell them apart */
+    tcc_tensor_map *maps;     /* by parameter */
+    TCC_VEC(tcc_smem_access) accesses;
+    TCC_VEC(struct tcc_reader) readers;
+    struct {
+        unsigned arrived; /* warps */
+        uint32_t phase;   /* phases completed */
+        tcc_order arrivals, done;
+    } barrier;
+    tcc_order end; /* room for tcc_cluster_check_end */
+};
+
+/* "warp 3", "warp 3 of CTA 1". */
+const char *tcc_warp_name(const tcc_warp *w);
 /* Accesses of a warp's own lanes, through the generic proxy. */
 tcc_accessor tcc_warp_accessor(const tcc_thread *t);
 /* Fails when some lanes of the warp are elsewhere. */
 bool tcc_converged(tcc_thread *t, const tcc_inst *in);
+/* For loops over the lanes that run an op: moves l to the next; false when there is none. What is
+ * reported meanwhile is of that lane. */
+bool tcc_next_lane(tcc_thread *t, unsigned *l);
+
+/* Stores bytes of a lane, aligned to their number. */
+bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
+                    int64_t n);
+
+/* ---- clusters (cluster.c) ------------------------------------------------------------------ */
+
+/* The CTA in whose shared memory an address of the cluster's window is, and the address there;
+ * NULL, reported, when it is nowhere. */
+tcc_cta *tcc_cluster_find(tcc_thread *t, const tcc_op *op, int64_t *address);
+/* A thread reaches into CTA c: reported when that has ended. */
+bool tcc_reach(tcc_thread *t, const tcc_cta *c, const tcc_op *op);
+/* A thread has arrived at a barrier of CTA c, which may not end before it knows. */
+void tcc_remember_arrival(tcc_thread *t, tcc_cta *c, const tcc_op *op);
+/* What must not be left undone at the CTAs' end. */
+tcc_status tcc_cluster_check_end(tcc_cluster *k);
 
 #endif

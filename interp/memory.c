@@ -10,120 +10,164 @@
 #include "interp/machine.h"
 
 enum { MARK_BYTES = 2 };
-enum { NEVER, ORDINARY, ASYNC, MBARRIER };
+enum { NONE, ORDINARY, ASYNC, MBARRIER };
 
 struct tcc_reader {
-    uint32_t actor, clock, next; /* of the list, 0: the end */
+    uint32_t access, next; /* of the list, 0: the end */
 };
+
+static size_t mark_count(const tcc_cta *c)
+{
+    return (size_t)(c->smem_bytes + MARK_BYTES - 1) / MARK_BYTES;
+}
 
 void tcc_smem_create(tcc_cta *c, int64_t size)
 {
-    tcc_arena *scratch = c->x->run->scratch;
+    tcc_arena *scratch = c->cluster->x->run->scratch;
     c->smem_bytes = size;
     c->smem = TCC_NEW_ARRAY(scratch, uint8_t, (size_t)size);
-    c->marks = TCC_NEW_ARRAY(scratch, tcc_mark, (size_t)(size + MARK_BYTES - 1) / MARK_BYTES);
-    tcc_smem_clear(c);
+    c->marks = TCC_NEW_ARRAY(scratch, tcc_mark, mark_count(c));
 }
 
 void tcc_smem_clear(tcc_cta *c)
 {
-    size_t n = (size_t)(c->smem_bytes + MARK_BYTES - 1) / MARK_BYTES;
-    for (size_t i = 0; i < n; i++)
-        c->marks[i] = (tcc_mark){.kind = NEVER};
-    c->readers.len = 0;
-    TCC_PUSH(c->x->run->scratch, &c->readers, (struct tcc_reader){0, 0, 0});
+    memset(c->marks, 0, mark_count(c) * sizeof *c->marks);
 }
 
-uint8_t *tcc_smem_at(tcc_exec *x, const tcc_op *op, int64_t address, int64_t n, int64_t align)
+/* Number 0 of both tables stands for none. */
+void tcc_accesses_clear(tcc_cluster *k)
 {
-    int64_t offset = address - TCC_SMEM_BASE, size = x->cta->smem_bytes;
+    k->readers.len = k->accesses.len = 0;
+    TCC_PUSH(k->x->run->scratch, &k->readers, (struct tcc_reader){0, 0});
+    TCC_PUSH(k->x->run->scratch, &k->accesses, (tcc_smem_access){.kind = NONE});
+}
+
+uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, int64_t align)
+{
+    tcc_exec *x = c->cluster->x;
+    int64_t offset = address - TCC_SMEM_BASE, size = c->smem_bytes;
     const char *name = tcc_op_info_get(op->code)->name;
-    if (address % align) {
+    if (address >= TCC_CLUSTER_WINDOW)
+        TCC_WRONG(x, op, "%s: the address is one of the cluster's, and it wants one of its own CTA",
+                  name);
+    else if (address % align)
         TCC_WRONG(x, op, "%s: shared address %lld is no multiple of %lld", name, (long long)address,
                   (long long)align);
-        return NULL;
-    }
-    if (offset < 0 || n > size || offset > size - n) {
+    else if (offset < 0 || n > size || offset > size - n)
         TCC_WRONG(x, op, "%s: %lld bytes from byte %lld on are not in the %lld of shared memory",
                   name, (long long)n, (long long)offset, (long long)size);
-        return NULL;
-    }
-    return x->cta->smem + offset;
-}
-
-/* ---- readers --------------------------------------------------------------------------- */
-
-static uint32_t add_reader(tcc_cta *c, uint32_t list, uint32_t actor, uint32_t clock)
-{
-    for (uint32_t r = list; r; r = c->readers.data[r].next)
-        if (c->readers.data[r].actor == actor && c->readers.data[r].clock >= clock)
-            return list;
-    if (c->readers.data[list].actor == actor) /* replace; the end of lists has clock 0 */
-        list = c->readers.data[list].clock ? c->readers.data[list].next : list;
-    TCC_PUSH(c->x->run->scratch, &c->readers, (struct tcc_reader){actor, clock, list});
-    return (uint32_t)(c->readers.len - 1);
-}
-
-/* A reader in the list that does not come before; NULL when all do. */
-static const struct tcc_reader *unordered_reader(const tcc_cta *c, uint32_t list,
-                                                 const tcc_order *after)
-{
-    for (uint32_t r = list; r; r = c->readers.data[r].next)
-        if (after->seen[c->readers.data[r].actor] < c->readers.data[r].clock)
-            return &c->readers.data[r];
+    else
+        return c->smem + offset;
     return NULL;
 }
 
 /* ---- accesses -------------------------------------------------------------------------- */
 
-static bool same_mark(const tcc_mark *a, const tcc_mark *b)
+/* The number of an access; the places of one op share it. */
+static uint32_t record(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by, uint8_t kind)
 {
-    return a->clock == b->clock && a->readers == b->readers && a->writer == b->writer &&
-           a->kind == b->kind;
+    const tcc_smem_access *last = &k->accesses.data[k->accesses.len - 1];
+    if (last->op != op || last->warp != by->warp || last->clock != by->clock ||
+        last->actor != by->actor || last->kind != kind)
+        TCC_PUSH(k->x->run->scratch, &k->accesses,
+                 (tcc_smem_access){.op = op,
+                                   .warp = by->warp,
+                                   .clock = by->clock,
+                                   .actor = (uint16_t)by->actor,
+                                   .kind = kind});
+    return (uint32_t)k->accesses.len - 1;
 }
 
-static bool wrong(tcc_exec *x, const tcc_op *op, const char *verb, size_t mark, const char *why)
+static const tcc_smem_access *reader(const tcc_cluster *k, uint32_t r)
 {
-    TCC_WRONG(x, op, "%s %s shared memory at byte %zu %s", tcc_op_info_get(op->code)->name, verb,
-              mark * MARK_BYTES, why);
+    return &k->accesses.data[k->readers.data[r].access];
+}
+
+static uint32_t add_reader(tcc_cluster *k, uint32_t list, uint32_t access)
+{
+    const tcc_smem_access *a = &k->accesses.data[access];
+    for (uint32_t r = list; r; r = k->readers.data[r].next)
+        if (reader(k, r)->actor == a->actor && reader(k, r)->clock >= a->clock)
+            return list;
+    if (list && reader(k, list)->actor == a->actor) /* replace */
+        list = k->readers.data[list].next;
+    TCC_PUSH(k->x->run->scratch, &k->readers, (struct tcc_reader){access, list});
+    return (uint32_t)(k->readers.len - 1);
+}
+
+/* A reader in the list that does not come before; NULL when all do. */
+static const tcc_smem_access *unordered_reader(const tcc_cluster *k, uint32_t list,
+                                               const tcc_order *after)
+{
+    for (uint32_t r = list; r; r = k->readers.data[r].next)
+        if (after->seen[reader(k, r)->actor] < reader(k, r)->clock)
+            return reader(k, r);
+    return NULL;
+}
+
+/* ---- reports --------------------------------------------------------------------------- */
+
+void tcc_note_access(const tcc_cluster *k, const tcc_smem_access *other, const char *verb)
+{
+    tcc_note(k->x->run->diag, other->op->loc, "%s of %s %s it here",
+             tcc_op_info_get(other->op->code)->name, tcc_warp_name(other->warp), verb);
+}
+
+static bool unordered(const tcc_cta *c, const tcc_op *op, const char *verb, size_t mark,
+                      const tcc_smem_access *other, bool other_writes)
+{
+    const tcc_cluster *k = c->cluster;
+    TCC_WRONG(k->x, op, "%s %s shared memory at byte %zu that %s may still be %s",
+              tcc_op_info_get(op->code)->name, verb, mark * MARK_BYTES,
+              tcc_actor_name(k, other->actor), other_writes ? "writing" : "reading");
+    tcc_note_access(k, other, other_writes ? "writes" : "reads");
     return false;
 }
 
-static const char *unordered(const tcc_cta *c, unsigned actor, const char *doing)
+static bool misplaced(const tcc_cta *c, const tcc_op *op, const char *verb, size_t mark,
+                      const tcc_smem_access *other, const char *why)
 {
-    tcc_arena *scratch = c->x->run->scratch;
-    return tcc_arena_printf(scratch, "that %s may still be %s", tcc_actor_name(c, actor, scratch),
-                            doing);
+    TCC_WRONG(c->cluster->x, op, "%s %s shared memory at byte %zu %s",
+              tcc_op_info_get(op->code)->name, verb, mark * MARK_BYTES, why);
+    tcc_note_access(c->cluster, other, other->kind == MBARRIER ? "initialises" : "writes");
+    return false;
+}
+
+/* ---- checks ---------------------------------------------------------------------------- */
+
+static bool same_mark(tcc_mark a, tcc_mark b)
+{
+    return a.write == b.write && a.readers == b.readers;
 }
 
 /* Whether the last write comes before, through a fence where the proxies differ. */
-static bool after_writer(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, size_t i,
+static bool after_writer(const tcc_cta *c, const tcc_op *op, const tcc_accessor *by, size_t i,
                          const char *verb)
 {
-    const tcc_mark *m = &x->cta->marks[i];
-    if (m->kind == MBARRIER)
-        return wrong(x, op, verb, i, "where an mbarrier is");
-    if (m->kind != NEVER && by->after->seen[m->writer] < m->clock)
-        return wrong(x, op, verb, i, unordered(x->cta, m->writer, "writing"));
-    if (m->kind == ORDINARY && by->async && by->after->fenced[m->writer] < m->clock)
-        return wrong(x, op, verb, i, "after an ordinary write, with no fence.proxy.async between");
+    const tcc_smem_access *w = &c->cluster->accesses.data[c->marks[i].write];
+    if (w->kind == MBARRIER)
+        return misplaced(c, op, verb, i, w, "where an mbarrier is");
+    if (w->kind != NONE && by->after->seen[w->actor] < w->clock)
+        return unordered(c, op, verb, i, w, true);
+    if (w->kind == ORDINARY && by->async && by->after->fenced[w->actor] < w->clock)
+        return misplaced(c, op, verb, i, w,
+                         "after an ordinary write, with no fence.proxy.async between");
     return true;
 }
 
-bool tcc_smem_read(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address,
-                   int64_t n)
+bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address, int64_t n)
 {
-    tcc_cta *c = x->cta;
     size_t first = (size_t)(address - TCC_SMEM_BASE) / MARK_BYTES;
     size_t end = (size_t)(address - TCC_SMEM_BASE + n + MARK_BYTES - 1) / MARK_BYTES;
+    uint32_t access = record(c->cluster, op, by, by->async ? ASYNC : ORDINARY);
     tcc_mark before = {0}, later = {0};
     for (size_t i = first; i < end; i++) {
         tcc_mark *m = &c->marks[i];
-        if (i == first || !same_mark(m, &before)) {
-            if (!after_writer(x, op, by, i, "reads"))
+        if (i == first || !same_mark(*m, before)) {
+            if (!after_writer(c, op, by, i, "reads"))
                 return false;
             before = later = *m;
-            later.readers = add_reader(c, m->readers, by->actor, by->clock);
+            later.readers = add_reader(c->cluster, m->readers, access);
         }
         *m = later;
     }
@@ -133,46 +177,47 @@ bool tcc_smem_read(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n)
 {
     for (int64_t i = address - TCC_SMEM_BASE; i < address - TCC_SMEM_BASE + n; i += MARK_BYTES)
-        if (c->marks[i / MARK_BYTES].kind == NEVER)
+        if (!c->marks[i / MARK_BYTES].write)
             return false;
     return true;
 }
 
-static bool check_write(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, size_t first,
-                        size_t end, tcc_mark mark)
+static bool write_marks(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
+                        int64_t n, uint8_t kind)
 {
-    tcc_cta *c = x->cta;
-    tcc_mark before = {0};
+    size_t first = (size_t)(address - TCC_SMEM_BASE) / MARK_BYTES;
+    size_t end = (size_t)(address - TCC_SMEM_BASE + n + MARK_BYTES - 1) / MARK_BYTES;
+    tcc_mark before = {0}, later = {.write = record(c->cluster, op, by, kind)};
     for (size_t i = first; i < end; i++) {
         tcc_mark *m = &c->marks[i];
-        if (i == first || !same_mark(m, &before)) {
-            if (!after_writer(x, op, by, i, "writes"))
+        if (i == first || !same_mark(*m, before)) {
+            if (!after_writer(c, op, by, i, "writes"))
                 return false;
-            const struct tcc_reader *r = unordered_reader(c, m->readers, by->after);
+            const tcc_smem_access *r = unordered_reader(c->cluster, m->readers, by->after);
             if (r)
-                return wrong(x, op, "writes", i, unordered(c, r->actor, "reading"));
+                return unordered(c, op, "writes", i, r, false);
             before = *m;
         }
-        *m = mark;
+        *m = later;
     }
     return true;
 }
 
-bool tcc_smem_write(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address,
+bool tcc_smem_write(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                     int64_t n)
 {
-    int64_t offset = address - TCC_SMEM_BASE;
-    return check_write(x, op, by, (size_t)offset / MARK_BYTES,
-                       (size_t)(offset + n + MARK_BYTES - 1) / MARK_BYTES,
-                       (tcc_mark){.writer = (uint16_t)by->actor,
-                                  .clock = by->clock,
-                                  .kind = by->async ? ASYNC : ORDINARY});
+    return write_marks(c, op, by, address, n, by->async ? ASYNC : ORDINARY);
 }
 
-bool tcc_smem_take(tcc_exec *x, const tcc_op *op, const tcc_accessor *by, int64_t address)
+bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address)
 {
+    return write_marks(c, op, by, address, TCC_MBARRIER_BYTES, MBARRIER);
+}
+
+void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address)
+{
+    uint32_t access = record(c->cluster, op, by, ORDINARY);
     size_t first = (size_t)(address - TCC_SMEM_BASE) / MARK_BYTES;
-    return check_write(
-        x, op, by, first, first + 8 / MARK_BYTES,
-        (tcc_mark){.writer = (uint16_t)by->actor, .clock = by->clock, .kind = MBARRIER});
+    for (size_t i = first; i < first + TCC_MBARRIER_BYTES / MARK_BYTES; i++)
+        c->marks[i] = (tcc_mark){.write = access};
 }

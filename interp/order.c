@@ -3,16 +3,16 @@
 
 #include "interp/machine.h"
 
-tcc_order tcc_order_create(tcc_cta *c)
+tcc_order tcc_order_create(const tcc_cluster *k)
 {
-    tcc_arena *scratch = c->x->run->scratch;
-    return (tcc_order){TCC_NEW_ARRAY(scratch, uint32_t, c->n_actors),
-                       TCC_NEW_ARRAY(scratch, uint32_t, c->n_actors)};
+    tcc_arena *scratch = k->x->run->scratch;
+    return (tcc_order){TCC_NEW_ARRAY(scratch, uint32_t, k->n_actors),
+                       TCC_NEW_ARRAY(scratch, uint32_t, k->n_actors)};
 }
 
-void tcc_order_join(const tcc_cta *c, tcc_order *to, const tcc_order *from)
+void tcc_order_join(const tcc_cluster *k, tcc_order *to, const tcc_order *from)
 {
-    for (unsigned a = 0; a < c->n_actors; a++) {
+    for (unsigned a = 0; a < k->n_actors; a++) {
         if (from->seen[a] > to->seen[a])
             to->seen[a] = from->seen[a];
         if (from->fenced[a] > to->fenced[a])
@@ -20,33 +20,44 @@ void tcc_order_join(const tcc_cta *c, tcc_order *to, const tcc_order *from)
     }
 }
 
-void tcc_order_clear(const tcc_cta *c, tcc_order *o)
+void tcc_order_clear(const tcc_cluster *k, tcc_order *o)
 {
-    memset(o->seen, 0, c->n_actors * sizeof *o->seen);
-    memset(o->fenced, 0, c->n_actors * sizeof *o->fenced);
+    memset(o->seen, 0, k->n_actors * sizeof *o->seen);
+    memset(o->fenced, 0, k->n_actors * sizeof *o->fenced);
 }
 
-/* Warps, their copies, their warpgroups' products, mbarriers. */
+/* Of each CTA: warps, their copies, their warpgroups' products, mbarriers. */
+static unsigned first_of(const tcc_cta *c)
+{
+    return c->rank * (c->cluster->n_actors / c->cluster->n_ctas);
+}
+
+unsigned tcc_actor_warp(const tcc_cta *c, unsigned warp)
+{
+    return first_of(c) + warp;
+}
+
 unsigned tcc_actor_copies(const tcc_cta *c, unsigned warp)
 {
-    return c->n_warps + warp;
+    return first_of(c) + c->cluster->n_warps + warp;
 }
 
 unsigned tcc_actor_products(const tcc_cta *c, unsigned warp)
 {
-    return 2 * c->n_warps + warp / TCC_WARPGROUP_WARPS;
+    return first_of(c) + 2 * c->cluster->n_warps + warp / TCC_WARPGROUP_WARPS;
 }
 
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier)
 {
-    return 3 * c->n_warps + (unsigned)barrier;
+    return first_of(c) + 3 * c->cluster->n_warps + (unsigned)barrier;
 }
 
-const char *tcc_actor_name(const tcc_cta *c, unsigned actor, tcc_arena *scratch)
+const char *tcc_actor_name(const tcc_cluster *k, unsigned actor)
 {
-    if (actor < c->n_warps)
-        return tcc_arena_printf(scratch, "warp %u", actor);
-    if (actor < 2 * c->n_warps)
-        return "a copy to global memory";
-    return actor < 3 * c->n_warps ? "a product" : "a copy from global memory";
+    unsigned per_cta = k->n_actors / k->n_ctas, kind = actor % per_cta / k->n_warps;
+    if (kind == 0)
+        return tcc_warp_name(&k->ctas[actor / per_cta].warps[actor % per_cta]);
+    return kind == 1   ? "a copy to global memory"
+           : kind == 2 ? "a product"
+                       : "a copy from global memory";
 }

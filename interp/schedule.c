@@ -29,8 +29,11 @@ uint64_t tcc_exec_random(tcc_exec *x, uint64_t n)
     return tcc_random(&x->random, n);
 }
 
-tcc_outcome tcc_exec_fail(tcc_exec *x)
+tcc_outcome tcc_exec_wrong(tcc_exec *x, const tcc_op *op, const char *message)
 {
+    const char *who = tcc_exec_who(x);
+    tcc_error(x->run->diag, TCC_ERR_INTERNAL, op->loc, "%s%s%s", who ? who : "", who ? ": " : "",
+              message);
     x->status = TCC_ERR_INTERNAL;
     return TCC_FAILED;
 }
@@ -46,6 +49,8 @@ static tcc_outcome end_event(tcc_exec *x)
     size_t i = tcc_exec_random(x, x->events.len);
     tcc_event e = x->events.data[i];
     x->events.data[i] = x->events.data[--x->events.len];
+    x->current = e.by;
+    x->lane = -1;
     return e.end(x, &e);
 }
 
@@ -83,6 +88,7 @@ static tcc_outcome run_any_thread(tcc_exec *x, bool *finished)
 static void explain_deadlock(tcc_exec *x)
 {
     bool first = true;
+    x->current = NULL;
     for (size_t i = 0; i < x->threads.len; i++) {
         tcc_thread *t = x->threads.data[i];
         if (!t->depth)

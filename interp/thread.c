@@ -57,11 +57,13 @@ int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operan
 }
 
 /* What is known of a value that some lanes take from another. */
-static tcc_reg merge(tcc_reg a, tcc_reg b)
+tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b)
 {
     return (tcc_reg){.defined = a.defined > b.defined ? a.defined : b.defined,
                      .product = a.product > b.product ? a.product : b.product,
+                     .issue = a.issue > b.issue ? a.issue : b.issue,
                      .by_product = a.by_product && b.by_product,
+                     .is_a = a.is_a || b.is_a,
                      .undefined = a.undefined || b.undefined};
 }
 
@@ -95,7 +97,7 @@ void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, si
             memmove(tcc_cells(t, to[i]), source, cells * sizeof *copy);
         else
             copy_lanes(tcc_cells(t, to[i]), source, count, x->lanes, mask);
-        t->regs[to[i]] = all ? regs[i] : merge(t->regs[to[i]], regs[i]);
+        t->regs[to[i]] = all ? regs[i] : tcc_reg_merge(t->regs[to[i]], regs[i]);
         copy += cells;
     }
 }
@@ -104,11 +106,17 @@ bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
 {
     const tcc_reg *r = &t->regs[in->operands[operand]];
     const char *name = tcc_op_info_get(in->op->code)->name;
-    if (r->product)
+    if (r->product && r->is_a)
+        TCC_WRONG(t->x, in->op, "%s reads registers that a product may still take its A from",
+                  name);
+    else if (r->product)
         TCC_WRONG(t->x, in->op, "%s reads registers that a product may still be writing", name);
     else if (r->undefined)
         TCC_WRONG(t->x, in->op, "%s reads registers that were never written", name);
-    return !r->product && !r->undefined;
+    else
+        return true;
+    tcc_note_product(t, r);
+    return false;
 }
 
 /* ---- stepping -------------------------------------------------------------------------- */
@@ -136,6 +144,7 @@ static bool passes_through(tcc_opcode code)
     case TCC_OP_vec_pack:
     case TCC_OP_vec_slice:
     case TCC_OP_nvvm_wgmma:
+    case TCC_OP_nvvm_wgmma_a:
     case TCC_OP_nvvm_wgmma_wait:
     case TCC_OP_async_mma:
     case TCC_OP_async_mma_wait: return true;
@@ -159,6 +168,8 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
         return tcc_eval_scf_yield(t, NULL);
     const tcc_inst *in = &f->code->insts[f->pc];
     t->steps++;
+    t->x->current = t;
+    t->x->lane = -1;
     for (unsigned i = 0; !passes_through(in->op->code) && i < in->op->n_operands; i++)
         if (!tcc_readable(t, in, i))
             return TCC_FAILED;

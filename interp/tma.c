@@ -67,6 +67,7 @@ tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *
 /* ---- one copy -------------------------------------------------------------------------- */
 
 typedef struct copy {
+    tcc_cta *cta; /* whose shared memory it is */
     const tcc_tensor_map *map;
     int64_t address, at[TCC_MAP_RANK]; /* innermost first */
     tcc_mbarrier *barrier;             /* of a load */
@@ -90,7 +91,7 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
             address ^= address >> 3 & (m->swizzle - 16);
         if (inside && at >= m->tensor->count)
             return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)at, m->tensor->name);
-        uint8_t *byte = x->cta->smem + (address - TCC_SMEM_BASE);
+        uint8_t *byte = c->cta->smem + (address - TCC_SMEM_BASE);
         uint64_t bits = 0;
         if (to_shared) {
             if (inside)
@@ -100,7 +101,7 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
             memcpy(&bits, byte, (size_t)m->elem_bytes);
             tcc_cell v = tcc_decode(bits, m->elem);
             bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
-            if (!tcc_smem_is_written(x->cta, address, m->elem_bytes) ||
+            if (!tcc_smem_is_written(c->cta, address, m->elem_bytes) ||
                 (floats && tcc_is_poison(v.f)))
                 return TCC_WRONG(x, op,
                                  "nvvm.tma.store sends what was never written, at byte %lld "
@@ -114,12 +115,14 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
     return TCC_NEXT;
 }
 
-/* The copy that a lane starts; its coordinates follow operand `first`. NULL when it is wrong. */
-static copy *start(tcc_thread *t, const tcc_inst *in, unsigned lane, unsigned first)
+/* The copy that a lane starts, to or from the shared memory of CTA `cta`; its coordinates follow
+ * operand `first`. NULL when it is wrong. */
+static copy *start(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane, unsigned first)
 {
     tcc_exec *x = t->x;
-    const tcc_tensor_map *m = &x->cta->maps[tcc_operand_int(t, in, 1)];
+    const tcc_tensor_map *m = &cta->cluster->maps[tcc_operand_int(t, in, 1)];
     copy *c = TCC_NEW(x->run->scratch, copy);
+    c->cta = cta;
     c->map = m;
     c->address = tcc_lane_int(t, in, 0, lane);
     if ((int)(in->op->n_operands - first) != m->rank) {
@@ -129,7 +132,13 @@ static copy *start(tcc_thread *t, const tcc_inst *in, unsigned lane, unsigned fi
     }
     for (int d = 0; d < m->rank; d++)
         c->at[d] = tcc_lane_int(t, in, first + (unsigned)d, lane);
-    return tcc_smem_at(x, in->op, c->address, m->box_bytes, SMEM_ALIGN) ? c : NULL;
+    return tcc_smem_at(cta, in->op, c->address, m->box_bytes, SMEM_ALIGN) ? c : NULL;
+}
+
+static void push_event(tcc_thread *t, const tcc_inst *in, copy *c,
+                       tcc_outcome (*end)(tcc_exec *x, tcc_event *e))
+{
+    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){end, in->op, c, t});
 }
 
 /* ---- loads ----------------------------------------------------------------------------- */
@@ -139,35 +148,53 @@ static tcc_outcome end_load(tcc_exec *x, tcc_event *e)
     const copy *c = e->data;
     if (move(x, e->op, c, true) == TCC_FAILED)
         return TCC_FAILED;
-    return tcc_mbarrier_complete(x, e->op, c->barrier, c->map->box_bytes);
+    return tcc_mbarrier_complete(c->cta, e->op, c->barrier, c->map->box_bytes);
+}
+
+/* Starts a load to a CTA, which completes on a barrier of that CTA. */
+static tcc_outcome start_load(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane,
+                              unsigned first)
+{
+    copy *c = start(t, cta, in, lane, first);
+    tcc_mbarrier *b = c ? tcc_mbarrier_of_copy(t, cta, in->op, tcc_lane_int(t, in, 2, lane)) : NULL;
+    if (!b)
+        return TCC_FAILED;
+    c->barrier = b;
+    tcc_accessor by = {.warp = t->warp,
+                       .actor = tcc_actor_mbarrier(cta, (size_t)(b - cta->mbarriers)),
+                       .clock = b->before + b->phase + 1,
+                       .after = &t->warp->order,
+                       .async = true};
+    if (!tcc_smem_write(cta, in->op, &by, c->address, c->map->box_bytes))
+        return TCC_FAILED;
+    b->copy = (tcc_smem_access){
+        .op = in->op, .warp = t->warp, .actor = (uint16_t)by.actor, .clock = by.clock};
+    b->in_flight++;
+    push_event(t, in, c, end_load);
+    return TCC_NEXT;
 }
 
 tcc_outcome tcc_eval_nvvm_tma_load(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_exec *x = t->x;
-    tcc_cta *cta = x->cta;
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        if (!(t->mask >> l & 1))
-            continue;
-        copy *c = start(t, in, l, 3);
-        if (!c)
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++)
+        if (start_load(t, t->warp->cta, in, l, 3) == TCC_FAILED)
             return TCC_FAILED;
-        c->barrier = tcc_mbarrier_at(t, in->op, tcc_lane_int(t, in, 2, l));
-        if (!c->barrier)
-            return TCC_FAILED;
-        if (!c->barrier->fenced)
-            return TCC_WRONG(x, in->op,
-                             "the mbarrier at byte %lld is used by the copy engine with "
-                             "no fence.mbarrier_init since it was initialised",
-                             (long long)(c->barrier->address - TCC_SMEM_BASE));
-        tcc_accessor by = {.actor = tcc_actor_mbarrier(cta, (size_t)(c->barrier - cta->mbarriers)),
-                           .clock = c->barrier->phase + 1,
-                           .after = &t->warp->order,
-                           .async = true};
-        if (!tcc_smem_write(x, in->op, &by, c->address, c->map->box_bytes))
-            return TCC_FAILED;
-        c->barrier->in_flight++;
-        TCC_PUSH(x->run->scratch, &x->events, (tcc_event){end_load, in->op, c});
+    return TCC_NEXT;
+}
+
+/* The same places, and the same barrier, in each CTA of the mask. */
+tcc_outcome tcc_eval_nvvm_tma_load_multicast(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cluster *k = t->x->cluster;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        int64_t mask = tcc_lane_int(t, in, 3, l);
+        if (mask < 1 || mask >> k->n_ctas)
+            return TCC_WRONG(t->x, in->op, "a mask of CTAs of %#llx in a cluster of %u",
+                             (unsigned long long)mask, k->n_ctas);
+        for (unsigned r = 0; r < k->n_ctas; r++)
+            if (mask >> r & 1 && (!tcc_reach(t, &k->ctas[r], in->op) ||
+                                  start_load(t, &k->ctas[r], in, l, 4) == TCC_FAILED))
+                return TCC_FAILED;
     }
     return TCC_NEXT;
 }
@@ -187,7 +214,7 @@ static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
 {
     tcc_exec *x = t->x;
     tcc_warp *w = t->warp;
-    copy *c = start(t, in, lane, 2);
+    copy *c = start(t, w->cta, in, lane, 2);
     if (!c)
         return TCC_FAILED;
     if (w->bulk.open && w->bulk.lane != lane)
@@ -195,25 +222,26 @@ static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
     if (!w->bulk.open)
         w->bulk.open = TCC_NEW(x->run->scratch, size_t);
     w->bulk.lane = lane;
-    tcc_accessor by = {.actor = tcc_actor_copies(x->cta, t->id),
+    w->bulk.op = in->op;
+    tcc_accessor by = {.warp = w,
+                       .actor = tcc_actor_copies(w->cta, t->id),
                        .clock = (uint32_t)w->bulk.groups.len + 1,
                        .after = &w->order,
                        .async = true};
-    if (!tcc_smem_read(x, in->op, &by, c->address, c->map->box_bytes))
+    if (!tcc_smem_read(w->cta, in->op, &by, c->address, c->map->box_bytes))
         return TCC_FAILED;
     c->left = w->bulk.open;
     ++*c->left;
-    TCC_PUSH(x->run->scratch, &x->events, (tcc_event){end_store, in->op, c});
+    push_event(t, in, c, end_store);
     return TCC_NEXT;
 }
 
 tcc_outcome tcc_eval_nvvm_tma_store(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_outcome outcome = TCC_NEXT;
-    for (unsigned l = 0; l < TCC_WARP_LANES && outcome == TCC_NEXT; l++)
-        if (t->mask >> l & 1)
-            outcome = start_store(t, in, l);
-    return outcome;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++)
+        if (start_store(t, in, l) == TCC_FAILED)
+            return TCC_FAILED;
+    return TCC_NEXT;
 }
 
 /* Groups belong to a thread: lanes that started no copy have none to close or wait for. */
@@ -237,8 +265,8 @@ tcc_outcome tcc_eval_nvvm_bulk_wait(tcc_thread *t, const tcc_inst *in)
         return TCC_NEXT;
     for (size_t i = 0; i < n; i++)
         if (*w->bulk.groups.data[i])
-            return TCC_WAIT(t, in, "warp %u waits for its copies to global memory", t->id);
-    unsigned actor = tcc_actor_copies(t->x->cta, t->id);
+            return TCC_WAIT(t, in, "%s waits for its copies to global memory", tcc_warp_name(w));
+    unsigned actor = tcc_actor_copies(w->cta, t->id);
     if (w->order.seen[actor] < n)
         w->order.seen[actor] = w->order.fenced[actor] = (uint32_t)n;
     return TCC_NEXT;

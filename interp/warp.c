@@ -7,10 +7,36 @@
 
 enum { MAX_VEC_BYTES = 1024 };
 
+const char *tcc_warp_name(const tcc_warp *w)
+{
+    const tcc_cluster *k = w->cta->cluster;
+    tcc_arena *scratch = k->x->run->scratch;
+    return k->one_of_many ? tcc_arena_printf(scratch, "warp %u of CTA %lld", w->thread->id,
+                                             (long long)w->cta->id)
+                          : tcc_arena_printf(scratch, "warp %u", w->thread->id);
+}
+
+const char *tcc_exec_who(const tcc_exec *x)
+{
+    if (!x->cluster || !x->current)
+        return NULL;
+    const char *warp = tcc_warp_name(x->current->warp);
+    return x->lane < 0 ? warp : tcc_arena_printf(x->run->scratch, "lane %d of %s", x->lane, warp);
+}
+
 tcc_accessor tcc_warp_accessor(const tcc_thread *t)
 {
+    const tcc_warp *w = t->warp;
     return (tcc_accessor){
-        .actor = t->id, .clock = t->warp->order.seen[t->id], .after = &t->warp->order};
+        .warp = w, .actor = w->actor, .clock = w->order.seen[w->actor], .after = &w->order};
+}
+
+bool tcc_next_lane(tcc_thread *t, unsigned *l)
+{
+    while (*l < TCC_WARP_LANES && !(t->mask >> *l & 1))
+        ++*l;
+    t->x->lane = *l < TCC_WARP_LANES ? (int)*l : -1;
+    return *l < TCC_WARP_LANES;
 }
 
 bool tcc_converged(tcc_thread *t, const tcc_inst *in)
@@ -43,11 +69,7 @@ static void inherit(tcc_thread *t, const tcc_inst *in)
     tcc_reg *r = &t->regs[in->results[0]];
     for (unsigned i = 0; i < in->op->n_operands; i++) {
         const tcc_reg *from = &t->regs[in->operands[i]];
-        *r = i == 0 ? *from
-                    : (tcc_reg){.defined = r->defined > from->defined ? r->defined : from->defined,
-                                .product = r->product > from->product ? r->product : from->product,
-                                .by_product = r->by_product && from->by_product,
-                                .undefined = r->undefined || from->undefined};
+        *r = i == 0 ? *from : tcc_reg_merge(*r, *from);
     }
 }
 
@@ -154,7 +176,7 @@ tcc_outcome tcc_eval_nvvm_tid(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_nvvm_ctaid(tcc_thread *t, const tcc_inst *in)
 {
-    return give(t, in, t->x->cta->id);
+    return give(t, in, t->warp->cta->id);
 }
 
 tcc_outcome tcc_eval_nvvm_smem_base(tcc_thread *t, const tcc_inst *in)
@@ -169,7 +191,7 @@ tcc_outcome tcc_eval_nvvm_uniform(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
 {
-    unsigned lane = t->x->cta->elected;
+    unsigned lane = t->warp->cta->elected;
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
@@ -179,8 +201,8 @@ tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_cta *c = t->x->cta;
     tcc_warp *w = t->warp;
+    tcc_cta *c = w->cta;
     int64_t count = tcc_attr_int(&in->op->attrs, "count", 0);
     bool more = !strcmp(tcc_attr_str(&in->op->attrs, "action", ""), "inc");
     int64_t need = (count - w->registers) * TCC_WARP_LANES;
@@ -190,7 +212,7 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "setmaxnreg.%s to %lld from %lld registers",
                          more ? "inc" : "dec", (long long)count, (long long)w->registers);
     if (need > c->free_registers)
-        return TCC_WAIT(t, in, "warp %u waits for %lld registers, %lld are free", t->id,
+        return TCC_WAIT(t, in, "%s waits for %lld registers, %lld are free", tcc_warp_name(w),
                         (long long)need, (long long)c->free_registers);
     c->free_registers -= need;
     w->registers = count;
@@ -202,16 +224,16 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_nvvm_fence_proxy_async(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
-    const tcc_cta *c = t->x->cta;
-    tcc_order *o = &t->warp->order;
-    uint32_t own = o->fenced[t->id];
-    bool complete = !(t->warp->wrote & ~t->mask);
-    memcpy(o->fenced, o->seen, c->n_actors * sizeof *o->seen);
+    tcc_warp *w = t->warp;
+    tcc_order *o = &w->order;
+    uint32_t own = o->fenced[w->actor];
+    bool complete = !(w->wrote & ~t->mask);
+    memcpy(o->fenced, o->seen, t->x->cluster->n_actors * sizeof *o->seen);
     if (complete) {
-        t->warp->wrote = 0;
-        o->seen[t->id]++; /* what comes later is not fenced */
+        w->wrote = 0;
+        o->seen[w->actor]++; /* what comes later is not fenced */
     } else {
-        o->fenced[t->id] = own;
+        o->fenced[w->actor] = own;
     }
     return TCC_NEXT;
 }
@@ -247,25 +269,25 @@ tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
 {
     tcc_accessor by = tcc_warp_accessor(t);
     int64_t n = byte_count(t, in, in->results[0]);
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        if (!(t->mask >> l & 1))
-            continue;
+    tcc_cta *c = t->warp->cta;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t address = tcc_lane_int(t, in, 0, l);
-        const uint8_t *bytes = n < 0 ? NULL : tcc_smem_at(t->x, in->op, address, n, n);
-        if (!bytes || !tcc_smem_read(t->x, in->op, &by, address, n))
+        const uint8_t *bytes = n < 0 ? NULL : tcc_smem_at(c, in->op, address, n, n);
+        if (!bytes || !tcc_smem_read(c, in->op, &by, address, n))
             return TCC_FAILED;
         from_bytes(t, in->results[0], l, bytes);
-        if (!tcc_smem_is_written(t->x->cta, address, n) && !poison(t, in, l))
+        if (!tcc_smem_is_written(c, address, n) && !poison(t, in, l))
             return TCC_FAILED;
     }
     return TCC_NEXT;
 }
 
-static bool store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes, int64_t n)
+bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
+                    int64_t n)
 {
     tcc_accessor by = tcc_warp_accessor(t);
-    uint8_t *to = tcc_smem_at(t->x, op, address, n, n);
-    if (!to || !tcc_smem_write(t->x, op, &by, address, n))
+    uint8_t *to = tcc_smem_at(t->warp->cta, op, address, n, n);
+    if (!to || !tcc_smem_write(t->warp->cta, op, &by, address, n))
         return false;
     memcpy(to, bytes, (size_t)n);
     return true;
@@ -276,34 +298,11 @@ tcc_outcome tcc_eval_nvvm_st_shared(tcc_thread *t, const tcc_inst *in)
     uint8_t bytes[MAX_VEC_BYTES];
     if (byte_count(t, in, in->operands[1]) < 0)
         return TCC_FAILED;
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        if (!(t->mask >> l & 1))
-            continue;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t n = to_bytes(t, in->operands[1], l, bytes);
-        if (!store(t, in->op, tcc_lane_int(t, in, 0, l), bytes, n))
+        if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, l), bytes, n))
             return TCC_FAILED;
     }
-    t->warp->wrote |= t->mask;
-    return TCC_NEXT;
-}
-
-/* Lane l has elements l % 4 * 2 and the next of row l / 4 of each matrix. */
-tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
-{
-    enum { MATRICES = 4, ROWS = 8, LANES_PER_ROW = 4, ROW_BYTES = 16, WORD = 4 };
-    if (!tcc_converged(t, in))
-        return TCC_FAILED;
-    const tcc_cell *words = tcc_cells(t, in->operands[1]);
-    for (unsigned m = 0; m < MATRICES; m++)
-        for (unsigned r = 0; r < ROWS; r++) {
-            uint8_t row[ROW_BYTES];
-            for (unsigned q = 0; q < LANES_PER_ROW; q++) {
-                uint32_t word = (uint32_t)words[m * TCC_WARP_LANES + r * LANES_PER_ROW + q].i;
-                memcpy(row + (size_t)q * WORD, &word, WORD);
-            }
-            if (!store(t, in->op, tcc_lane_int(t, in, 0, m * ROWS + r), row, ROW_BYTES))
-                return TCC_FAILED;
-        }
     t->warp->wrote |= t->mask;
     return TCC_NEXT;
 }
@@ -336,9 +335,7 @@ tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
     const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 0)];
     tcc_cell *r = tcc_cells(t, in->results[0]);
     int64_t n = (int64_t)count_of(t, in->results[0]);
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        if (!(t->mask >> l & 1))
-            continue;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t at = tcc_lane_int(t, in, 2, l) ? global_place(t, in, l, n) : 0;
         if (at < 0)
             return TCC_FAILED;
@@ -354,8 +351,8 @@ tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
     const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 0)];
     const tcc_cell *a = tcc_cells(t, in->operands[3]);
     int64_t n = (int64_t)count_of(t, in->operands[3]);
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        if (!(t->mask >> l & 1) || !tcc_lane_int(t, in, 2, l))
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        if (!tcc_lane_int(t, in, 2, l))
             continue;
         int64_t at = global_place(t, in, l, n);
         if (at < 0)

@@ -66,8 +66,9 @@ static int64_t chunk_address(const descriptor *d, int64_t row, int64_t chunk)
 static bool read_operand(tcc_thread *t, const tcc_inst *in, const descriptor *d, int64_t first,
                          int64_t n, tcc_scalar elem, double *out)
 {
-    tcc_exec *x = t->x;
-    const tcc_accessor by = {.actor = tcc_actor_products(x->cta, t->id),
+    tcc_cta *cta = t->warp->cta;
+    const tcc_accessor by = {.warp = t->warp,
+                             .actor = tcc_actor_products(cta, t->id),
                              .clock = t->committed + 1,
                              .after = &t->warp->order,
                              .async = true};
@@ -76,15 +77,15 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const descriptor *d,
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < chunks; c++) {
             int64_t address = chunk_address(d, first_row + r, first_chunk + c);
-            const uint8_t *bytes = tcc_smem_at(x, in->op, address, CHUNK_BYTES, CHUNK_BYTES);
-            if (!bytes || !tcc_smem_read(x, in->op, &by, address, CHUNK_BYTES))
+            const uint8_t *bytes = tcc_smem_at(cta, in->op, address, CHUNK_BYTES, CHUNK_BYTES);
+            if (!bytes || !tcc_smem_read(cta, in->op, &by, address, CHUNK_BYTES))
                 return false;
             for (int64_t e = 0; e < PER_CHUNK; e++) {
                 uint16_t bits;
                 memcpy(&bits, bytes + e * ELEM_BYTES, ELEM_BYTES);
                 int64_t mn = d->mn_major ? c * PER_CHUNK + e : r;
                 int64_t k = d->mn_major ? r : c * PER_CHUNK + e;
-                bool written = tcc_smem_is_written(x->cta, address + e * ELEM_BYTES, ELEM_BYTES);
+                bool written = tcc_smem_is_written(cta, address + e * ELEM_BYTES, ELEM_BYTES);
                 out[mn * K + k] = written ? tcc_decode(bits, elem).f : tcc_poison();
             }
         }
@@ -122,7 +123,7 @@ static bool is_uniform(tcc_thread *t, const tcc_inst *in, unsigned operand)
 {
     for (unsigned l = 1; l < TCC_WARP_LANES; l++)
         if (tcc_lane_int(t, in, operand, l) != tcc_lane_int(t, in, operand, 0)) {
-            TCC_WRONG(t->x, in->op, "lanes of warp %u give different %s", t->id,
+            TCC_WRONG(t->x, in->op, "the lanes give different %s",
                       operand == 3 ? "scale_d" : "descriptors");
             return false;
         }
@@ -130,12 +131,12 @@ static bool is_uniform(tcc_thread *t, const tcc_inst *in, unsigned operand)
 }
 
 /* The four warps issue the same instruction. */
-static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in)
+static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in, bool a_in_registers)
 {
-    tcc_cta *c = t->x->cta;
+    tcc_cta *c = t->warp->cta;
     tcc_warpgroup *g = &c->groups[t->id / TCC_WARPGROUP_WARPS];
-    tcc_product_record mine = {in->op, tcc_lane_int(t, in, 1, 0), tcc_lane_int(t, in, 2, 0),
-                               tcc_lane_int(t, in, 3, 0)};
+    tcc_product_record mine = {in->op, a_in_registers ? 0 : tcc_lane_int(t, in, 1, 0),
+                               tcc_lane_int(t, in, 2, 0), tcc_lane_int(t, in, 3, 0)};
     if (t->warp->issued++ == g->products.len) {
         TCC_PUSH(t->x->run->scratch, &g->products, mine);
         return true;
@@ -144,55 +145,146 @@ static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in)
     if (other->op == mine.op && other->a == mine.a && other->b == mine.b &&
         other->scale_d == mine.scale_d)
         return true;
-    TCC_WRONG(t->x, in->op, "warp %u issues another product than its warpgroup", t->id);
+    TCC_WRONG(t->x, in->op, "issues another product than its warpgroup");
+    tcc_note(t->x->run->diag, other->op->loc, "the product of the first warp to issue one");
     return false;
 }
 
-/* Accumulators that anything but a product wrote must have been fenced since. */
-static bool registers_fenced(tcc_thread *t, const tcc_inst *in, bool add)
+/* Registers that anything but a product wrote must have been fenced since. */
+static bool fenced(tcc_thread *t, const tcc_inst *in, unsigned operand, const char *what)
 {
-    const tcc_reg *acc = &t->regs[in->operands[0]];
+    const tcc_reg *r = &t->regs[in->operands[operand]];
     uint64_t fence = t->warp->fenced_registers;
-    if (add && acc->undefined)
-        TCC_WRONG(t->x, in->op, "nvvm.wgmma adds to registers that were never written");
-    else if (!fence || (!acc->by_product && !acc->undefined && acc->defined > fence))
-        TCC_WRONG(t->x, in->op, "no wgmma.fence since the accumulators were written");
-    else
+    if (fence && (r->by_product || r->undefined || r->defined <= fence))
         return true;
+    TCC_WRONG(t->x, in->op, "no wgmma.fence since the %s were written", what);
+    return false;
+}
+
+/* What only a product may take over from another that runs. */
+static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, bool add)
+{
+    if (add && t->regs[in->operands[0]].undefined) {
+        TCC_WRONG(t->x, in->op, "%s adds to registers that were never written",
+                  tcc_op_info_get(in->op->code)->name);
+        return false;
+    }
+    return fenced(t, in, 0, "accumulators");
+}
+
+/* Issues what both forms of a product have in common: A is in a, of this warp's rows. */
+static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, const double *a)
+{
+    const tcc_attrs *attrs = &in->op->attrs;
+    int64_t n = tcc_attr_int(attrs, "n", 8);
+    bool add = tcc_lane_int(t, in, 3, 0);
+    descriptor db;
+    double b[MAX_N * K];
+    if (n > MAX_N)
+        return TCC_WRONG(t->x, in->op, "no product with n = %lld", (long long)n);
+    if (!decode(t->x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
+        !accumulators_ready(t, in, add) || !read_operand(t, in, &db, 0, n, elem, b))
+        return TCC_FAILED;
+    multiply(t, in, a, b, n, add);
+    t->warp->open_group = true;
+    t->regs[in->results[0]] = (tcc_reg){.defined = t->steps,
+                                        .product = t->committed + 1,
+                                        .issue = (uint32_t)t->warp->issued,
+                                        .by_product = true};
+    return TCC_NEXT;
+}
+
+/* The element type of a product whose operands from `first` on are ready; false, reported. */
+static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar *elem)
+{
+    const char *type = tcc_attr_str(&in->op->attrs, "type", "f16");
+    if (!tcc_converged(t, in))
+        return false;
+    for (unsigned o = 1; o < 4; o++)
+        if (!tcc_readable(t, in, o) || (o >= first && !is_uniform(t, in, o)))
+            return false;
+    if (tcc_scalar_find(type, strlen(type), elem))
+        return true;
+    TCC_WRONG(t->x, in->op, "no product of %s", type);
     return false;
 }
 
 tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_exec *x = t->x;
-    if (!tcc_converged(t, in))
-        return TCC_FAILED;
-    for (unsigned o = 1; o < 4; o++)
-        if (!tcc_readable(t, in, o) || !is_uniform(t, in, o))
-            return TCC_FAILED;
-    const tcc_attrs *attrs = &in->op->attrs;
-    int64_t n = tcc_attr_int(attrs, "n", 8);
-    bool add = tcc_lane_int(t, in, 3, 0);
-    const char *type = tcc_attr_str(attrs, "type", "f16");
     tcc_scalar elem;
-    descriptor da, db;
-    double a[WARP_ROWS * K], b[MAX_N * K];
-    if (!tcc_scalar_find(type, strlen(type), &elem) || n > MAX_N)
-        return TCC_WRONG(x, in->op, "no product of %s with n = %lld", type, (long long)n);
-    if (!decode(x, in->op, tcc_lane_int(t, in, 1, 0), tcc_attr_int(attrs, "trans_a", 0), &da) ||
-        !decode(x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
-        !registers_fenced(t, in, add) || !same_in_all_warps(t, in))
-        return TCC_FAILED;
+    descriptor da;
+    double a[WARP_ROWS * K];
     int64_t first_row = t->id % TCC_WARPGROUP_WARPS * WARP_ROWS;
-    if (!read_operand(t, in, &da, first_row, WARP_ROWS, elem, a) ||
-        !read_operand(t, in, &db, 0, n, elem, b))
+    if (!begin(t, in, 1, &elem) ||
+        !decode(t->x, in->op, tcc_lane_int(t, in, 1, 0), tcc_attr_int(&in->op->attrs, "trans_a", 0),
+                &da) ||
+        !same_in_all_warps(t, in, false) ||
+        !read_operand(t, in, &da, first_row, WARP_ROWS, elem, a))
         return TCC_FAILED;
-    multiply(t, in, a, b, n, add);
-    t->warp->open_group = true;
-    t->regs[in->results[0]] =
-        (tcc_reg){.defined = t->steps, .product = t->committed + 1, .by_product = true};
-    return TCC_NEXT;
+    return issue(t, in, elem, a);
 }
+
+/* ---- A in registers -------------------------------------------------------------------- */
+
+/* Lane l holds, in half e % 2 of word e / 2, row l / 4 + 8 * (e / 2 % 2), column l % 4 * 2 + e % 2
+ * + 8 * (e / 4) (PTX ISA, "Register Fragments for wgmma": matrix A). */
+static void unpack_a(const tcc_thread *t, const tcc_inst *in, tcc_scalar elem, double *a)
+{
+    const tcc_cell *words = tcc_cells(t, in->operands[1]);
+    for (int l = 0; l < TCC_WARP_LANES; l++)
+        for (int e = 0; e < 8; e++) {
+            uint64_t word = (uint64_t)words[e / 2 * TCC_WARP_LANES + l].i;
+            int row = l / 4 + 8 * (e / 2 % 2), col = l % 4 * 2 + e % 2 + 8 * (e / 4);
+            a[row * K + col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, elem).f;
+        }
+}
+
+tcc_outcome tcc_eval_nvvm_wgmma_a(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_scalar elem;
+    double a[WARP_ROWS * K];
+    if (!begin(t, in, 2, &elem) || !fenced(t, in, 1, "registers of A") ||
+        !same_in_all_warps(t, in, true))
+        return TCC_FAILED;
+    unpack_a(t, in, elem, a);
+    tcc_outcome outcome = issue(t, in, elem, a);
+    tcc_reg *r = &t->regs[in->operands[1]];
+    r->product = t->committed + 1;
+    r->issue = (uint32_t)t->warp->issued;
+    r->is_a = true;
+    TCC_PUSH(t->x->run->scratch, &t->warp->a_in_flight,
+             (tcc_a_in_flight){in->op, r->defined, r->product});
+    return outcome;
+}
+
+/* Registers that nothing names after the products are free for others while A is still read from
+ * them: the wait must name them. */
+static bool keeps_a(tcc_thread *t, const tcc_inst *in, uint32_t ended)
+{
+    tcc_warp *w = t->warp;
+    size_t left = 0;
+    for (size_t i = 0; i < w->a_in_flight.len; i++) {
+        tcc_a_in_flight a = w->a_in_flight.data[i];
+        bool kept = a.group > ended;
+        if (kept)
+            w->a_in_flight.data[left++] = a;
+        for (unsigned o = 0; o < in->op->n_operands && !kept; o++) {
+            const tcc_reg *r = &t->regs[in->operands[o]];
+            kept = r->is_a && r->defined == a.defined;
+        }
+        if (kept)
+            continue;
+        TCC_WRONG(t->x, in->op,
+                  "nvvm.wgmma.wait_group ends a product and does not pass its registers of A "
+                  "through: others may have taken their place while it read them");
+        tcc_note(t->x->run->diag, a.op->loc, "the product");
+        return false;
+    }
+    w->a_in_flight.len = left;
+    return true;
+}
+
+/* ---- groups ---------------------------------------------------------------------------- */
 
 tcc_outcome tcc_eval_nvvm_wgmma_fence(tcc_thread *t, const tcc_inst *in)
 {
@@ -213,25 +305,43 @@ tcc_outcome tcc_eval_nvvm_wgmma_commit(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_nvvm_wgmma_wait(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_exec *x = t->x;
-    tcc_cta *c = x->cta;
+    tcc_warp *warp = t->warp;
+    tcc_cta *c = warp->cta;
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     uint32_t pending = (uint32_t)tcc_attr_int(&in->op->attrs, "pending", 0);
     uint32_t ended = t->committed > pending ? t->committed - pending : 0;
     unsigned first = t->id / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
-    for (unsigned w = first; w < first + TCC_WARPGROUP_WARPS && w < c->n_warps; w++)
-        if (x->threads.data[w]->committed < ended)
-            return TCC_WAIT(t, in, "warp %u waits for products that warp %u has not issued", t->id,
-                            w);
+    for (unsigned w = first; w < first + TCC_WARPGROUP_WARPS && w < c->cluster->n_warps; w++)
+        if (c->warps[w].thread->committed < ended)
+            return TCC_WAIT(t, in, "%s waits for products that warp %u has not issued",
+                            tcc_warp_name(warp), w);
+    if (warp->a_in_flight.len && !keeps_a(t, in, ended))
+        return TCC_FAILED;
     unsigned actor = tcc_actor_products(c, t->id);
     if (t->waited < ended)
         t->waited = ended;
-    if (t->warp->order.seen[actor] < t->waited)
-        t->warp->order.seen[actor] = t->warp->order.fenced[actor] = t->waited;
+    if (warp->order.seen[actor] < t->waited)
+        warp->order.seen[actor] = warp->order.fenced[actor] = t->waited;
     tcc_copy_values(t, in->results, in->operands, in->op->n_results, t->mask);
-    for (unsigned i = 0; i < in->op->n_results; i++)
-        if (t->regs[in->results[i]].product <= t->waited)
-            t->regs[in->results[i]].product = 0;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        tcc_reg *r = &t->regs[in->results[i]];
+        if (r->product > t->waited)
+            continue;
+        r->product = 0;
+        if (r->is_a)
+            *r = (tcc_reg){.defined = r->defined};
+    }
     return TCC_NEXT;
+}
+
+void tcc_note_product(const tcc_thread *t, const tcc_reg *r)
+{
+    if (!t->warp || !r->product || !r->issue)
+        return;
+    const tcc_warpgroup *g = &t->warp->cta->groups[t->id / TCC_WARPGROUP_WARPS];
+    const tcc_op *op = g->products.data[r->issue - 1].op;
+    tcc_note(t->x->run->diag, op->loc,
+             "%s is of group %u: %u groups are closed, %u were waited for",
+             tcc_op_info_get(op->code)->name, r->product, t->committed, t->waited);
 }

@@ -551,6 +551,13 @@ static void check_wgmma(verifier *v, const tcc_op *op)
         ERROR(v, op, "acc is %s, wants %lld elements, half of n", TEXT(acc), (long long)(n / 2));
 }
 
+static void check_wgmma_a(verifier *v, const tcc_op *op)
+{
+    check_wgmma(v, op);
+    if (tcc_type_count(op->operands[1]->type) != 4)
+        ERROR(v, op, "a is %s, wants vec<i32[4]>", TEXT(op->operands[1]->type));
+}
+
 static void check_wgmma_wait(verifier *v, const tcc_op *op)
 {
     if (op->n_operands != op->n_results) {
@@ -563,13 +570,28 @@ static void check_wgmma_wait(verifier *v, const tcc_op *op)
         if (t->kind != TCC_KIND_vec || op->results[i].type != t)
             ERROR(v, op, "operand %u is %s and result %u is %s, wants the same vec", i, TEXT(t), i,
                   TEXT(op->results[i].type));
+        else if (t->elem != TCC_f32 && t->elem != TCC_i32)
+            ERROR(v, op, "operand %u is %s, wants accumulators, of f32, or registers of A, of i32",
+                  i, TEXT(t));
     }
 }
 
-static void check_stmatrix(verifier *v, const tcc_op *op)
+/* ldmatrix and stmatrix. */
+static void check_matrices(verifier *v, const tcc_op *op)
 {
-    if (tcc_type_count(op->operands[1]->type) != 4)
-        ERROR(v, op, "a is %s, wants vec<i32[4]>", TEXT(op->operands[1]->type));
+    const tcc_type *t = op->n_results ? op->results[0].type : op->operands[1]->type;
+    int64_t n = tcc_type_count(t);
+    if (n != 1 && n != 2 && n != 4)
+        ERROR(v, op, "%s is %s, wants 1, 2 or 4 words, one for each matrix",
+              op->n_results ? "r" : "a", TEXT(t));
+}
+
+static void check_shfl(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type;
+    check_same(v, op, "a", a, "r", op->results[0].type);
+    if (a->elem != TCC_i32 && a->elem != TCC_f32)
+        ERROR(v, op, "a is %s, wants i32 or f32", TEXT(a));
 }
 
 /* One access of at most 16 bytes. */
@@ -618,10 +640,14 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_vec_bitcast] = check_bitcast,
     [TCC_OP_nvvm_barrier] = check_barrier,
     [TCC_OP_nvvm_tma_load] = check_coordinates,
+    [TCC_OP_nvvm_tma_load_multicast] = check_coordinates,
     [TCC_OP_nvvm_tma_store] = check_coordinates,
     [TCC_OP_nvvm_wgmma] = check_wgmma,
     [TCC_OP_nvvm_wgmma_wait] = check_wgmma_wait,
-    [TCC_OP_nvvm_stmatrix] = check_stmatrix,
+    [TCC_OP_nvvm_wgmma_a] = check_wgmma_a,
+    [TCC_OP_nvvm_ldmatrix] = check_matrices,
+    [TCC_OP_nvvm_stmatrix] = check_matrices,
+    [TCC_OP_nvvm_shfl] = check_shfl,
     [TCC_OP_nvvm_ld_shared] = check_shared,
     [TCC_OP_nvvm_st_shared] = check_shared,
     [TCC_OP_nvvm_ld_global] = check_global,

@@ -13,7 +13,7 @@
 
 enum { ADDRSPACE_SHARED = 3, PTX_KERNEL = 71 /* llvm::CallingConv::PTX_Kernel */ };
 enum { SMEM_ALIGN_BYTES = 1024, TENSORMAP_BYTES = 128, TENSORMAP_ALIGN_BYTES = 64 };
-enum { MAX_ACCESS_BYTES = 16, MAX_OPERANDS = 8 };
+enum { MAX_ACCESS_BYTES = 16, MAX_OPERANDS = 9 };
 
 void tcc_nvptx_initialize(void)
 {
@@ -76,6 +76,10 @@ void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
         add_number_attribute(l, "nvvm.reqntid", tcc_attr_int(&func->attrs, "block", 1));
     if (tcc_attr_find(&func->attrs, "min_ctas"))
         add_number_attribute(l, "nvvm.minctasm", tcc_attr_int(&func->attrs, "min_ctas", 1));
+    if (tcc_attr_find(&func->attrs, "cluster"))
+        add_string_attribute(l, whole, "nvvm.cluster_dim",
+                             tcc_arena_printf(l->arena, "%lld,1,1",
+                                              (long long)tcc_attr_int(&func->attrs, "cluster", 1)));
     for (size_t i = 0; i < func->body->n_args; i++)
         if (func->body->args[i]->type->kind == TCC_KIND_tensormap)
             add_tensormap_attributes(l, (LLVMAttributeIndex)i + 1);
@@ -134,9 +138,8 @@ static void load_words(const tcc_lower *l, const access *a, LLVMValueRef pointer
     LLVMValueRef v = LLVMBuildLoad2(l->builder, access_type(a), pointer, "");
     LLVMSetAlignment(v, a->words * a->word_bytes);
     for (unsigned i = 0; i < a->words; i++)
-        words[i] = a->words == 1
-                       ? v
-                       : LLVMBuildExtractElement(l->builder, v, tcc_lower_i32(l, i), "");
+        words[i] =
+            a->words == 1 ? v : LLVMBuildExtractElement(l->builder, v, tcc_lower_i32(l, i), "");
 }
 
 static void store_words(const tcc_lower *l, const access *a, LLVMValueRef pointer,
@@ -218,8 +221,8 @@ static void store(tcc_lower *l, const tcc_value *v, LLVMValueRef pointer, LLVMVa
                   int64_t align, int64_t disp_bytes)
 {
     access a = plan_access(l, v->type, align);
-    const LLVMValueRef *words = tcc_lower_bitcast(
-        l, tcc_lower_elems(l, v), tcc_lower_count(v->type), a.word, a.n * a.words);
+    const LLVMValueRef *words = tcc_lower_bitcast(l, tcc_lower_elems(l, v),
+                                                  tcc_lower_count(v->type), a.word, a.n * a.words);
     for (unsigned i = 0; i < a.n; i++) {
         int64_t disp = disp_bytes + i * a.words * a.word_bytes;
         if (!guard || is_true(guard))
@@ -240,8 +243,8 @@ static LLVMValueRef global_pointer(const tcc_lower *l, const tcc_value *base,
                                    const tcc_value *offset)
 {
     LLVMValueRef index = tcc_lower_scalar(l, offset);
-    return LLVMBuildInBoundsGEP2(l->builder, l->types[base->type->elem],
-                                 tcc_lower_scalar(l, base), &index, 1, "");
+    return LLVMBuildInBoundsGEP2(l->builder, l->types[base->type->elem], tcc_lower_scalar(l, base),
+                                 &index, 1, "");
 }
 
 static int64_t alignment(const tcc_op *op, const tcc_type *type)
@@ -288,7 +291,8 @@ static bool lower_access(tcc_lower *l, const tcc_op *op)
 static bool is_product_op(const tcc_op *op)
 {
     return op->code == TCC_OP_nvvm_wgmma_fence || op->code == TCC_OP_nvvm_wgmma ||
-           op->code == TCC_OP_nvvm_wgmma_commit || op->code == TCC_OP_nvvm_wgmma_wait;
+           op->code == TCC_OP_nvvm_wgmma_a || op->code == TCC_OP_nvvm_wgmma_commit ||
+           op->code == TCC_OP_nvvm_wgmma_wait;
 }
 
 /* A value whose elements are an asm's results from number `first` on. */
@@ -316,13 +320,13 @@ static bool run_made(const product_run *run, const tcc_value *v, unsigned *first
 }
 
 /* Whether op may be added: accumulators that the run made it may only take over, since their
- * registers are overwritten. */
+ * registers are overwritten, and no other registers that it made are operands of a product. */
 static bool can_join(const product_run *run, const tcc_op *op)
 {
     unsigned first;
-    if (op->code == TCC_OP_nvvm_wgmma) {
-        const tcc_value *acc = TCC_VIEW(nvvm_wgmma, op)->acc;
-        return acc->n_uses == 1 || !run_made(run, acc, &first);
+    if (op->code == TCC_OP_nvvm_wgmma || op->code == TCC_OP_nvvm_wgmma_a) {
+        const tcc_value *acc = op->operands[0], *a = op->operands[1];
+        return (acc->n_uses == 1 || !run_made(run, acc, &first)) && !run_made(run, a, &first);
     }
     for (unsigned i = 0; i < op->n_operands; i++) /* of wgmma.wait_group */
         if (run_made(run, op->operands[i], &first))
@@ -330,25 +334,41 @@ static bool can_join(const product_run *run, const tcc_op *op)
     return true;
 }
 
+/* The accumulators of a product: the run's own, or others. */
+static tcc_ptx_arg accumulators(tcc_lower *l, const product_run *run, const tcc_value *acc)
+{
+    unsigned first, n = tcc_lower_count(acc->type);
+    return run_made(run, acc, &first) ? tcc_ptx_chain(first, n)
+                                      : (tcc_ptx_arg){.list = tcc_lower_elems(l, acc), .n = n};
+}
+
 static void add_wgmma(tcc_lower *l, product_run *run, const tcc_op *op)
 {
     const tcc_nvvm_wgmma_operands *o = TCC_VIEW(nvvm_wgmma, op);
-    unsigned first, n = tcc_lower_count(o->acc->type);
-    tcc_ptx_arg acc = run_made(run, o->acc, &first)
-                          ? tcc_ptx_chain(first, n)
-                          : (tcc_ptx_arg){.list = tcc_lower_elems(l, o->acc), .n = n};
-    first = TCC_PTX_ADD(&run->ptx, wgmma, .acc = acc, .n = {.in = attr_i32(l, op, "n")},
-                        .type = {.text = tcc_attr_str(&op->attrs, "type", "")},
-                        .a = {.in = tcc_lower_scalar(l, o->a)},
-                        .b = {.in = tcc_lower_scalar(l, o->b)},
-                        .scale_d = {.in = tcc_lower_scalar(l, o->scale_d)},
-                        .trans_a = {.in = attr_i32(l, op, "trans_a")},
-                        .trans_b = {.in = attr_i32(l, op, "trans_b")});
+    unsigned first = TCC_PTX_ADD(
+        &run->ptx, wgmma, .acc = accumulators(l, run, o->acc), .n = {.in = attr_i32(l, op, "n")},
+        .type = {.text = tcc_attr_str(&op->attrs, "type", "")},
+        .a = {.in = tcc_lower_scalar(l, o->a)}, .b = {.in = tcc_lower_scalar(l, o->b)},
+        .scale_d = {.in = tcc_lower_scalar(l, o->scale_d)},
+        .trans_a = {.in = attr_i32(l, op, "trans_a")},
+        .trans_b = {.in = attr_i32(l, op, "trans_b")});
     TCC_PUSH(l->arena, &run->made, (made_value){&op->results[0], first});
 }
 
-/* All that waits passes through one asm, or LLVM would hoist reads above the wait. */
-static void add_wait(tcc_lower *l, product_run *run, const tcc_op *op)
+static void add_wgmma_a(tcc_lower *l, product_run *run, const tcc_op *op)
+{
+    const tcc_nvvm_wgmma_a_operands *o = TCC_VIEW(nvvm_wgmma_a, op);
+    unsigned first = TCC_PTX_ADD(
+        &run->ptx, wgmma_a, .acc = accumulators(l, run, o->acc), .n = {.in = attr_i32(l, op, "n")},
+        .type = {.text = tcc_attr_str(&op->attrs, "type", "")},
+        .a = {.list = tcc_lower_elems(l, o->a), .n = tcc_lower_count(o->a->type)},
+        .b = {.in = tcc_lower_scalar(l, o->b)}, .scale_d = {.in = tcc_lower_scalar(l, o->scale_d)},
+        .trans_b = {.in = attr_i32(l, op, "trans_b")});
+    TCC_PUSH(l->arena, &run->made, (made_value){&op->results[0], first});
+}
+
+/* The operands of a wait that are of one element, one after the other. */
+static tcc_ptx_arg operands_of(tcc_lower *l, const tcc_op *op, tcc_scalar elem)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < op->n_operands; i++)
@@ -357,15 +377,27 @@ static void add_wait(tcc_lower *l, product_run *run, const tcc_op *op)
     n = 0;
     for (unsigned i = 0; i < op->n_operands; i++) {
         unsigned count = tcc_lower_count(op->operands[i]->type);
+        if (op->operands[i]->type->elem != elem)
+            continue;
         memcpy(list + n, tcc_lower_elems(l, op->operands[i]), count * sizeof *list);
         n += count;
     }
-    unsigned first = TCC_PTX_ADD(&run->ptx, wgmma_wait, .acc = {.list = list, .n = n},
+    return (tcc_ptx_arg){.list = list, .n = n};
+}
+
+/* All that waits passes through one asm, or LLVM would hoist reads above the wait. */
+static void add_wait(tcc_lower *l, product_run *run, const tcc_op *op)
+{
+    const tcc_scalar elems[] = {TCC_f32, TCC_i32};
+    tcc_ptx_arg acc = operands_of(l, op, elems[0]), a = operands_of(l, op, elems[1]);
+    unsigned first = TCC_PTX_ADD(&run->ptx, wgmma_wait, .acc = acc, .a = a,
                                  .pending = {.in = attr_i32(l, op, "pending")});
-    for (unsigned i = 0; i < op->n_results; i++) {
-        TCC_PUSH(l->arena, &run->made, (made_value){&op->results[i], first});
-        first += tcc_lower_count(op->results[i].type);
-    }
+    for (int e = 0; e < 2; e++)
+        for (unsigned i = 0; i < op->n_results; i++)
+            if (op->results[i].type->elem == elems[e]) {
+                TCC_PUSH(l->arena, &run->made, (made_value){&op->results[i], first});
+                first += tcc_lower_count(op->results[i].type);
+            }
 }
 
 /* Lowers the run that begins with op; returns its last op. */
@@ -378,6 +410,7 @@ static const tcc_op *lower_products(tcc_lower *l, const tcc_op *op)
         case TCC_OP_nvvm_wgmma_fence: TCC_PTX_ADD(&run.ptx, wgmma_fence); break;
         case TCC_OP_nvvm_wgmma_commit: TCC_PTX_ADD(&run.ptx, wgmma_commit); break;
         case TCC_OP_nvvm_wgmma: add_wgmma(l, &run, op); break;
+        case TCC_OP_nvvm_wgmma_a: add_wgmma_a(l, &run, op); break;
         default: add_wait(l, &run, op); break;
         }
         if (!op->next || !is_product_op(op->next) || !can_join(&run, op->next))
@@ -396,12 +429,37 @@ static LLVMValueRef special_register(const tcc_lower *l, const char *intrinsic)
     return tcc_lower_intrinsic(l, intrinsic, NULL, 0, NULL);
 }
 
+/* The lanes that a shuffle may not leave: the whole warp. */
+static void add_shfl(tcc_ptx *p, const tcc_lower *l, const char *kind, LLVMValueRef a,
+                     LLVMValueRef b)
+{
+    LLVMValueRef clamp = tcc_lower_i32(l, strcmp(kind, "up") ? 31 : 0);
+    LLVMValueRef bits = LLVMBuildBitCast(l->builder, a, l->types[TCC_i32], "");
+    TCC_PTX_ADD(p, shfl, .kind = {.text = kind}, .a = {.in = bits}, .b = {.in = b},
+                .clamp = {.in = clamp});
+}
+
+static const char *trans(const tcc_op *op)
+{
+    return tcc_attr_int(&op->attrs, "trans", 0) ? ".trans" : "";
+}
+
 /* Adds the row of an op whose operands are x[0], x[1], …; false when it is none of these. */
-static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op,
-                            const LLVMValueRef *x)
+static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, const LLVMValueRef *x)
 {
     switch (op->code) {
-    case TCC_OP_nvvm_uniform: TCC_PTX_ADD(p, shfl_idx, .a = {.in = x[0]}); return true;
+    case TCC_OP_nvvm_uniform: add_shfl(p, l, "idx", x[0], tcc_lower_i32(l, 0)); return true;
+    case TCC_OP_nvvm_shfl:
+        add_shfl(p, l, tcc_attr_str(&op->attrs, "kind", ""), x[0], x[1]);
+        return true;
+    case TCC_OP_nvvm_mapa:
+        TCC_PTX_ADD(p, mapa, .addr = {.in = x[0]}, .rank = {.in = x[1]});
+        return true;
+    case TCC_OP_nvvm_cluster_arrive:
+        TCC_PTX_ADD(p, cluster_arrive,
+                    .relaxed = {.text = tcc_attr_int(&op->attrs, "relaxed", 0) ? ".relaxed" : ""});
+        return true;
+    case TCC_OP_nvvm_cluster_wait: TCC_PTX_ADD(p, cluster_wait); return true;
     case TCC_OP_nvvm_elect: TCC_PTX_ADD(p, elect); return true;
     case TCC_OP_nvvm_barrier:
         TCC_PTX_ADD(p, bar_sync, .id = {.in = x[0]}, .threads = {.in = x[1]});
@@ -412,6 +470,12 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op,
         return true;
     case TCC_OP_nvvm_mbarrier_init:
         TCC_PTX_ADD(p, mbarrier_init, .bar = {.in = x[0]}, .count = {.in = x[1]});
+        return true;
+    case TCC_OP_nvvm_mbarrier_inval:
+        TCC_PTX_ADD(p, mbarrier_inval, .bar = {.in = x[0]});
+        return true;
+    case TCC_OP_nvvm_mbarrier_arrive_cluster:
+        TCC_PTX_ADD(p, mbarrier_arrive_cluster, .bar = {.in = x[0]});
         return true;
     case TCC_OP_nvvm_mbarrier_arrive:
         TCC_PTX_ADD(p, mbarrier_arrive, .bar = {.in = x[0]});
@@ -431,6 +495,14 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op,
         TCC_PTX_ADD(p, tma_load, .dst = {.in = x[0]}, .map = {.in = x[1]}, .bar = {.in = x[2]},
                     .at = {.list = x + 3, .n = op->n_operands - 3});
         return true;
+    case TCC_OP_nvvm_tma_load_multicast: {
+        LLVMValueRef ctas =
+            LLVMBuildTrunc(l->builder, x[3], LLVMInt16TypeInContext(l->context), "");
+        TCC_PTX_ADD(p, tma_load_multicast, .dst = {.in = x[0]}, .map = {.in = x[1]},
+                    .bar = {.in = x[2]}, .ctas = {.in = ctas},
+                    .at = {.list = x + 4, .n = op->n_operands - 4});
+        return true;
+    }
     case TCC_OP_nvvm_tma_store:
         TCC_PTX_ADD(p, tma_store, .src = {.in = x[0]}, .map = {.in = x[1]},
                     .at = {.list = x + 2, .n = op->n_operands - 2});
@@ -444,8 +516,17 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op,
         return true;
     case TCC_OP_nvvm_stmatrix: {
         const tcc_value *a = TCC_VIEW(nvvm_stmatrix, op)->a;
-        TCC_PTX_ADD(p, stmatrix, .addr = {.in = x[0]},
+        TCC_PTX_ADD(p, stmatrix, .trans = {.text = trans(op)}, .addr = {.in = x[0]},
                     .a = {.list = tcc_lower_elems(l, a), .n = tcc_lower_count(a->type)});
+        return true;
+    }
+    case TCC_OP_nvvm_ldmatrix: {
+        LLVMValueRef words[4];
+        unsigned n = tcc_lower_count(op->results[0].type);
+        for (unsigned i = 0; i < n; i++)
+            words[i] = LLVMGetPoison(l->types[TCC_i32]);
+        TCC_PTX_ADD(p, ldmatrix, .r = {.list = words, .n = n}, .trans = {.text = trans(op)},
+                    .addr = {.in = x[0]});
         return true;
     }
     default: return false;
@@ -464,7 +545,10 @@ static bool lower_instruction(tcc_lower *l, const tcc_op *op)
     if (!add_instruction(&p, l, op, x))
         return false;
     const LLVMValueRef *outs = tcc_ptx_end(&p);
-    if (op->n_results)
+    if (op->n_results && op->results[0].type->elem == TCC_f32)
+        tcc_lower_set_scalar(l, &op->results[0],
+                             LLVMBuildBitCast(l->builder, outs[0], l->types[TCC_f32], ""));
+    else if (op->n_results)
         tcc_lower_set(l, &op->results[0], outs);
     return true;
 }
@@ -478,6 +562,10 @@ const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
     case TCC_OP_nvvm_ctaid:
         tcc_lower_set_scalar(l, op->results,
                              special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
+        return op;
+    case TCC_OP_nvvm_cluster_ctarank:
+        tcc_lower_set_scalar(l, op->results,
+                             special_register(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank"));
         return op;
     case TCC_OP_nvvm_smem_base: tcc_lower_set_scalar(l, op->results, smem_base(l)); return op;
     default:

@@ -286,8 +286,9 @@ END_TEST
 
 START_TEST(what_has_no_effect_may_be_removed)
 {
-    TCC_PTX_ADD(&ptx, shfl_idx, .a = {.in = param(I32)});
-    end_as("shfl.sync.idx.b32 ${0}, ${1}, 0, 31, -1;", "=r,r");
+    TCC_PTX_ADD(&ptx, shfl, .kind = {.text = "idx"}, .a = {.in = param(I32)},
+                .b = {.in = number(I32, 0)}, .clamp = {.in = number(I32, 31)});
+    end_as("shfl.sync.idx.b32 ${0}, ${1}, ${2}, ${3}, -1;", "=r,r,n,n");
     ck_assert(!has_side_effects());
     ck_assert(has_call_attribute("convergent"));
     ck_assert(has_call_attribute("memory"));

@@ -344,7 +344,7 @@ static const struct {
      "gets more than 1 arrivals in a phase"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
      "    nvvm.mbarrier.arrive.expect_tx %smem, %c64\n  }\n",
-     "the CTA ends while copies may still be writing shared memory"},
+     "the CTA ends while the mbarrier at byte 0 expects 64 bytes that no copy brings"},
     {LOAD
      "  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n    nvvm.st.shared %smem, %v\n  }\n",
      "where an mbarrier is"},

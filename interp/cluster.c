@@ -1,0 +1,209 @@
+/* cluster: what the CTAs of a cluster share: a barrier, addresses of each other's shared memory;
+ * and what may not be left undone when they end.
+ *
+ * PTX ISA, "barrier.cluster", "mapa". A CTA's shared memory is its own only as long as one of its
+ * threads runs: what others do there must come before that.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/machine.h"
+
+/* ---- who and where --------------------------------------------------------------------- */
+
+tcc_outcome tcc_eval_nvvm_cluster_ctarank(tcc_thread *t, const tcc_inst *in)
+{
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        tcc_cells(t, in->results[0])[l].i = t->warp->cta->rank;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_mapa(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_cta *c = t->warp->cta;
+    for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        int64_t address = tcc_lane_int(t, in, 0, l), rank = tcc_lane_int(t, in, 1, l);
+        if (rank < 0 || rank >= c->cluster->n_ctas)
+            return TCC_WRONG(t->x, in->op, "there is no CTA %lld in a cluster of %u",
+                             (long long)rank, c->cluster->n_ctas);
+        if (!tcc_smem_at(t->warp->cta, in->op, address, 1, 1))
+            return TCC_FAILED;
+        tcc_cells(t, in->results[0])[l].i = address + (rank + 1) * TCC_CLUSTER_WINDOW;
+    }
+    return TCC_NEXT;
+}
+
+tcc_cta *tcc_cluster_find(tcc_thread *t, const tcc_op *op, int64_t *address)
+{
+    tcc_cluster *k = t->x->cluster;
+    int64_t rank = *address / TCC_CLUSTER_WINDOW - 1;
+    if (rank < 0 || rank >= k->n_ctas) {
+        TCC_WRONG(t->x, op, "%s: %lld is no address of the cluster, as nvvm.mapa gives them",
+                  tcc_op_info_get(op->code)->name, (long long)*address);
+        return NULL;
+    }
+    *address %= TCC_CLUSTER_WINDOW;
+    return &k->ctas[rank];
+}
+
+/* ---- the barrier of a cluster ---------------------------------------------------------- */
+
+static unsigned running_warps(const tcc_cluster *k)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < k->x->threads.len; i++)
+        n += k->x->threads.data[i]->depth > 0;
+    return n;
+}
+
+/* Warps that have ended are not waited for: they cannot have arrived in this phase and not waited.
+ */
+static void end_phase(tcc_cluster *k)
+{
+    if (!k->barrier.arrived || k->barrier.arrived < running_warps(k))
+        return;
+    tcc_order_join(k, &k->barrier.done, &k->barrier.arrivals);
+    k->barrier.arrived = 0;
+    k->barrier.phase++;
+}
+
+tcc_outcome tcc_eval_nvvm_cluster_arrive(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cluster *k = t->x->cluster;
+    tcc_warp *w = t->warp;
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    if (w->cluster_phase)
+        return TCC_WRONG(t->x, in->op, "arrives twice and has not waited between");
+    if (!tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
+        tcc_order_join(k, &k->barrier.arrivals, &w->order);
+        w->order.seen[w->actor]++;
+    }
+    w->cluster_phase = k->barrier.phase + 1;
+    k->barrier.arrived++;
+    end_phase(k);
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_cluster_wait(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_cluster *k = t->x->cluster;
+    tcc_warp *w = t->warp;
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    if (!w->cluster_phase)
+        return TCC_WRONG(t->x, in->op, "waits and has not arrived");
+    end_phase(k);
+    if (k->barrier.phase < w->cluster_phase)
+        return TCC_WAIT(t, in, "%s waits at the cluster's barrier: %u of %u warps have come",
+                        tcc_warp_name(w), k->barrier.arrived, running_warps(k));
+    tcc_order_join(k, &w->order, &k->barrier.done);
+    w->cluster_phase = 0;
+    return TCC_NEXT;
+}
+
+/* ---- what others do in a CTA's shared memory ------------------------------------------- */
+
+static bool has_ended(const tcc_cta *c)
+{
+    for (unsigned w = 0; w < c->cluster->n_warps; w++)
+        if (c->warps[w].thread->depth)
+            return false;
+    return true;
+}
+
+bool tcc_reach(tcc_thread *t, const tcc_cta *c, const tcc_op *op)
+{
+    if (c == t->warp->cta || !has_ended(c))
+        return true;
+    TCC_WRONG(t->x, op, "%s reaches into the shared memory of CTA %lld, which has ended",
+              tcc_op_info_get(op->code)->name, (long long)c->id);
+    return false;
+}
+
+void tcc_remember_arrival(tcc_thread *t, tcc_cta *c, const tcc_op *op)
+{
+    const tcc_warp *w = t->warp;
+    tcc_smem_access access = {
+        .op = op, .warp = w, .actor = (uint16_t)w->actor, .clock = w->order.seen[w->actor]};
+    size_t i = 0;
+    if (c == w->cta)
+        return;
+    while (i < c->remote.len && c->remote.data[i].actor != access.actor)
+        i++;
+    if (i == c->remote.len)
+        TCC_PUSH(t->x->run->scratch, &c->remote, access);
+    c->remote.data[i] = access;
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+static const char *cta_name(const tcc_cta *c)
+{
+    return c->cluster->one_of_many
+               ? tcc_arena_printf(c->cluster->x->run->scratch, "CTA %lld", (long long)c->id)
+               : "the CTA";
+}
+
+static tcc_status check_warp(const tcc_warp *w)
+{
+    tcc_run *run = w->cta->cluster->x->run;
+    unsigned id = w->thread->id;
+    if (w->open_group || w->thread->waited < w->thread->committed) {
+        const tcc_warpgroup *g = &w->cta->groups[id / TCC_WARPGROUP_WARPS];
+        const tcc_op *op = w->issued ? g->products.data[w->issued - 1].op : NULL;
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, op, "%s ends before its products", tcc_warp_name(w));
+    }
+    if (w->bulk.open || w->order.seen[tcc_actor_copies(w->cta, id)] < w->bulk.groups.len)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, w->bulk.op,
+                        "%s ends while its copies may still be reading shared memory",
+                        tcc_warp_name(w));
+    return TCC_OK;
+}
+
+/* `seen` is what the threads of the CTA have seen at their end. */
+static tcc_status check_barrier(const tcc_cta *c, const tcc_mbarrier *b, const uint32_t *seen)
+{
+    tcc_run *run = c->cluster->x->run;
+    long long at = b->address - TCC_SMEM_BASE;
+    if (b->tx)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, b->arrived,
+                        "%s ends while the mbarrier at byte %lld expects %lld bytes that no copy "
+                        "brings",
+                        cta_name(c), at, (long long)b->tx);
+    if (b->copy.op && seen[b->copy.actor] < b->copy.clock)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, b->copy.op,
+                        "%s ends while copies may still be writing shared memory: nobody has "
+                        "waited for phase %u of the mbarrier at byte %lld",
+                        cta_name(c), b->copy.clock - b->before - 1, at);
+    return TCC_OK;
+}
+
+static tcc_status check_cta(const tcc_cta *c, tcc_order *end)
+{
+    const tcc_cluster *k = c->cluster;
+    tcc_status status = TCC_OK;
+    tcc_order_clear(k, end);
+    for (unsigned w = 0; w < k->n_warps && !status; w++) {
+        status = check_warp(&c->warps[w]);
+        tcc_order_join(k, end, &c->warps[w].order);
+    }
+    for (size_t i = 0; i < c->n_mbarriers && !status; i++)
+        status = check_barrier(c, &c->mbarriers[i], end->seen);
+    for (size_t i = 0; i < c->remote.len && !status; i++) {
+        const tcc_smem_access *a = &c->remote.data[i];
+        if (end->seen[a->actor] < a->clock)
+            status =
+                TCC_FAIL(k->x->run, TCC_ERR_INTERNAL, a->op,
+                         "%s of %s may still reach into the shared memory of %s when that "
+                         "ends",
+                         tcc_op_info_get(a->op->code)->name, tcc_warp_name(a->warp), cta_name(c));
+    }
+    return status;
+}
+
+tcc_status tcc_cluster_check_end(tcc_cluster *k)
+{
+    tcc_status status = TCC_OK;
+    for (unsigned r = 0; r < k->n_ctas && !status; r++)
+        status = check_cta(&k->ctas[r], &k->end);
+    return status;
+}

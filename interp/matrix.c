@@ -1,0 +1,104 @@
+/* matrix: 8 x 8 matrices of 16-bit numbers between shared memory and the lanes of a warp, and words
+ * from lane to lane.
+ *
+ * PTX ISA, "ldmatrix", "stmatrix": lane l holds elements l % 4 * 2 and the next of row l / 4 of
+ * each matrix, and with .trans of column l / 4. Lane l gives the address of row l % 8 of matrix l
+ * / 8. "shfl.sync": the segment is the whole warp; a lane whose source is outside keeps its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "interp/machine.h"
+
+enum { ROWS = 8, ROW_BYTES = 16 };
+
+typedef struct matrix {
+    uint16_t at[ROWS][ROWS]; /* [row][column] as they lie in shared memory */
+} matrix;
+
+/* The element of a matrix that is half h of lane l. */
+static uint16_t *element(matrix *m, unsigned lane, unsigned h, bool trans)
+{
+    unsigned major = lane / 4, minor = lane % 4 * 2 + h;
+    return trans ? &m->at[minor][major] : &m->at[major][minor];
+}
+
+tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
+{
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    bool trans = tcc_attr_int(&in->op->attrs, "trans", 0);
+    const tcc_cell *words = tcc_cells(t, in->operands[1]);
+    size_t n = t->x->program->values[in->operands[1]].count;
+    for (unsigned i = 0; i < n; i++) {
+        matrix m;
+        for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+            for (unsigned h = 0; h < 2; h++)
+                *element(&m, l, h, trans) =
+                    (uint16_t)((uint64_t)words[i * TCC_WARP_LANES + l].i >> 16 * h);
+        for (unsigned r = 0; r < ROWS; r++) {
+            uint8_t row[ROW_BYTES];
+            memcpy(row, m.at[r], ROW_BYTES); /* little-endian, as the GPU */
+            t->x->lane = (int)(i * ROWS + r);
+            if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, i * ROWS + r), row, ROW_BYTES))
+                return TCC_FAILED;
+        }
+    }
+    t->warp->wrote |= t->mask;
+    return TCC_NEXT;
+}
+
+/* Reads a row that a lane gives the address of. */
+static bool load_row(tcc_thread *t, const tcc_inst *in, unsigned lane, uint16_t *row)
+{
+    tcc_cta *c = t->warp->cta;
+    tcc_accessor by = tcc_warp_accessor(t);
+    int64_t address = tcc_lane_int(t, in, 0, lane);
+    t->x->lane = (int)lane;
+    const uint8_t *bytes = tcc_smem_at(c, in->op, address, ROW_BYTES, ROW_BYTES);
+    if (!bytes || !tcc_smem_read(c, in->op, &by, address, ROW_BYTES))
+        return false;
+    if (!tcc_smem_is_written(c, address, ROW_BYTES)) {
+        TCC_WRONG(t->x, in->op, "reads shared memory that was never written");
+        return false;
+    }
+    memcpy(row, bytes, ROW_BYTES);
+    return true;
+}
+
+tcc_outcome tcc_eval_nvvm_ldmatrix(tcc_thread *t, const tcc_inst *in)
+{
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    bool trans = tcc_attr_int(&in->op->attrs, "trans", 0);
+    tcc_cell *words = tcc_cells(t, in->results[0]);
+    size_t n = t->x->program->values[in->results[0]].count;
+    for (unsigned i = 0; i < n; i++) {
+        matrix m;
+        for (unsigned r = 0; r < ROWS; r++)
+            if (!load_row(t, in, i * ROWS + r, m.at[r]))
+                return TCC_FAILED;
+        for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+            uint32_t low = *element(&m, l, 0, trans), high = *element(&m, l, 1, trans);
+            words[i * TCC_WARP_LANES + l].i = (int32_t)(high << 16 | low);
+        }
+    }
+    return TCC_NEXT;
+}
+
+/* ---- shuffles -------------------------------------------------------------------------- */
+
+tcc_outcome tcc_eval_nvvm_shfl(tcc_thread *t, const tcc_inst *in)
+{
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    const char *kind = tcc_attr_str(&in->op->attrs, "kind", "idx");
+    const tcc_cell *a = tcc_cells(t, in->operands[0]);
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (int64_t l = 0; l < TCC_WARP_LANES; l++) {
+        int64_t b = tcc_lane_int(t, in, 1, (unsigned)l) & (TCC_WARP_LANES - 1);
+        int64_t from = *kind == 'u' ? l - b : *kind == 'd' ? l + b : *kind == 'b' ? l ^ b : b;
+        r[l] = a[from >= 0 && from < TCC_WARP_LANES ? from : l];
+    }
+    return TCC_NEXT;
+}

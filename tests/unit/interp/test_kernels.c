@@ -1,0 +1,262 @@
+/* Kernels written by hand at the target level (tests/interp), and what is said of them when a line
+ * is another: the whole report, for each kind of mistake.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interp/interp.h"
+
+enum { SEEDS = 5, MAX_ARGS = 4 };
+
+typedef struct kernel {
+    tcc_arena *arena;
+    char *text;
+    tcc_ir *ir;
+    const tcc_func *definition, *f; /* what it computes, and how */
+    tcc_diag diag;
+    char said[4096]; /* "error: …" and "note: …", a line each, with the source line */
+    int64_t dims[4], counts[MAX_ARGS];
+    double *inputs[MAX_ARGS], *want[MAX_ARGS], *got[MAX_ARGS];
+} kernel;
+
+/* "error: message" and the text at that place, so that no test depends on line numbers. */
+static void listen(const tcc_diagnostic *d, void *user)
+{
+    kernel *k = user;
+    const char *line = k->text;
+    for (unsigned i = 1; i < d->line; i++)
+        line = strchr(line, '\n') + 1;
+    line += strspn(line, " ");
+    size_t n = strlen(k->said);
+    snprintf(k->said + n, sizeof k->said - n, "%s: %s\n    %.*s\n",
+             d->severity == TCC_SEV_ERROR ? "error" : "note", d->message,
+             d->line ? (int)strcspn(line, "{\n") : 0, line);
+}
+
+static char *read_file(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/../interp/%s", TCC_TEST_DIR, name);
+    FILE *f = fopen(path, "rb");
+    ck_assert_msg(f != NULL, "%s", path);
+    char *text = calloc(1, 1 << 16);
+    size_t n = fread(text, 1, (1 << 16) - 1, f);
+    ck_assert(n > 0 && n < (1 << 16) - 1);
+    fclose(f);
+    return text;
+}
+
+/* Puts `to` for the first `from`, which must be there. */
+static char *edit(char *text, const char *from, const char *to)
+{
+    char *at = strstr(text, from), *result = calloc(1, strlen(text) + strlen(to) + 1);
+    ck_assert_msg(at != NULL, "no \"%s\" to replace", from);
+    sprintf(result, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    free(text);
+    return result;
+}
+
+static int64_t count(const kernel *k, const tcc_type *t)
+{
+    tcc_attr dims = tcc_attr_list(&k->definition->attrs, "dims");
+    int64_t n = 1;
+    for (unsigned d = 0; d < t->rank; d++) {
+        int64_t extent = t->dims[d].size;
+        for (size_t i = 0; t->dims[d].name && i < dims.list.n; i++)
+            if (!strcmp(dims.list.items[i].s, t->dims[d].name))
+                extent = k->dims[i];
+        n *= extent;
+    }
+    return n;
+}
+
+/* Small whole numbers, so that sums are exact in every order; outputs begin as nonsense. */
+static void fill(kernel *k)
+{
+    const tcc_block *body = k->definition->body;
+    tcc_attr roles = tcc_attr_list(&k->definition->attrs, "roles");
+    ck_assert_uint_le(body->n_args, MAX_ARGS);
+    uint32_t random = 12345;
+    for (size_t a = 0; a < body->n_args; a++) {
+        int64_t n = k->counts[a] = count(k, body->args[a]->type);
+        bool is_output = !strcmp(roles.list.items[a].s, "out");
+        k->inputs[a] = TCC_NEW_ARRAY(k->arena, double, (size_t)n);
+        k->want[a] = TCC_NEW_ARRAY(k->arena, double, (size_t)n);
+        k->got[a] = TCC_NEW_ARRAY(k->arena, double, (size_t)n);
+        for (int64_t i = 0; i < n; i++) {
+            random = random * 1664525 + 1013904223;
+            k->inputs[a][i] = is_output ? -777 : (double)(random >> 29) - 4;
+        }
+    }
+}
+
+static tcc_status run(kernel *k, const tcc_func *f, uint64_t seed, tcc_interp_order order,
+                      double *const *args)
+{
+    for (size_t a = 0; a < MAX_ARGS; a++)
+        if (k->counts[a])
+            memcpy(args[a], k->inputs[a], (size_t)k->counts[a] * sizeof(double));
+    tcc_interp_options o = {
+        .dims = k->dims, .signature = k->definition, .seed = seed, .order = order};
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    *k->said = 0;
+    tcc_status status = tcc_interp_run(f, &o, args, scratch, &k->diag);
+    tcc_arena_destroy(scratch);
+    return status;
+}
+
+/* Takes the text over. */
+static void open_kernel(kernel *k, char *text, const int64_t dims[4])
+{
+    *k = (kernel){.arena = tcc_arena_create(NULL), .text = text};
+    k->diag =
+        (tcc_diag){.file = "k.tir", .source = text, .size = strlen(text), .fn = listen, .user = k};
+    memcpy(k->dims, dims, sizeof k->dims);
+    k->ir = tcc_ir_parse(k->arena, text, strlen(text), &k->diag);
+    if (!k->ir || !tcc_ir_verify(k->ir, TCC_LEVEL_ALL, &k->diag))
+        ck_abort_msg("%s", k->said);
+    k->definition = k->ir->first;
+    k->f = k->definition->next;
+    fill(k);
+    ck_assert_msg(!run(k, k->definition, 0, TCC_ORDER_RANDOM, k->want), "%s", k->said);
+}
+
+static void close_kernel(kernel *k)
+{
+    tcc_arena_destroy(k->arena);
+    free(k->text);
+}
+
+static void compare(const kernel *k)
+{
+    for (size_t a = 0; a < MAX_ARGS; a++)
+        for (int64_t i = 0; i < k->counts[a]; i++)
+            ck_assert_msg(k->got[a][i] == k->want[a][i],
+                          "element %lld of argument %zu is %g, wants %g", (long long)i, a,
+                          k->got[a][i], k->want[a][i]);
+}
+
+/* ---- as they are ------------------------------------------------------------------------- */
+
+static const struct {
+    const char *file;
+    int64_t dims[4];
+} kernels[] = {
+    {"persistent.tir", {64, 16, 16}},   /* one tile, one trip: the second CTA has none */
+    {"persistent.tir", {200, 48, 40}},  /* 4 x 3 tiles of 3 trips: 6 each */
+    {"persistent.tir", {129, 104, 96}}, /* 3 x 7 tiles: 11 and 10 */
+};
+
+START_TEST(every_order_gives_the_result)
+{
+    kernel k;
+    open_kernel(&k, read_file(kernels[_i].file), kernels[_i].dims);
+    for (int order = TCC_ORDER_RANDOM; order <= TCC_ORDER_LATE; order++)
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            tcc_status status = run(&k, k.f, seed, (tcc_interp_order)order, k.got);
+            ck_assert_msg(!status, "order %d, seed %d: %s", order, (int)seed, k.said);
+            compare(&k);
+        }
+    close_kernel(&k);
+}
+END_TEST
+
+/* ---- with a line that is wrong ------------------------------------------------------------ */
+
+#define WGMMA_READS                                                                                \
+    "nvvm.wgmma reads shared memory at byte *that a copy from global memory may still be "         \
+    "writing\n    %next = nvvm.wgmma %acc, %a, %b, %adds \nnote: nvvm.tma.load of warp 4 "
+
+static const struct {
+    const char *file;
+    int64_t dims[4];
+    const char *from, *to, *says; /* one of these, between '|'; '*' is anything */
+} mistakes[] = {
+    /* The phase begins anew with each tile. */
+    {"persistent.tir",
+     {200, 48, 40},
+     "scf.yield %so_far",
+     "scf.yield %c0",
+     "error: deadlock: every thread waits|" WGMMA_READS "of CTA 0 writes it here"},
+    {"persistent.tir",
+     {200, 48, 40},
+     "scf.yield %p_so_far",
+     "scf.yield %c0",
+     "error: deadlock: every thread waits|nvvm.tma.load writes shared memory at byte"},
+    /* The staged tile is overwritten while it is sent. */
+    {"persistent.tir",
+     {200, 48, 40},
+     "nvvm.bulk.wait_group {pending = 0, read = 1}",
+     "",
+     "nvvm.stmatrix writes shared memory at byte *that a copy to global memory may still be "
+     "reading\n    nvvm.stmatrix %mine, %words\nnote: nvvm.tma.store of warp 0 of CTA "},
+    /* The last stage of a tile is never given back. */
+    {"persistent.tir",
+     {200, 48, 40},
+     "nvvm.mbarrier.arrive %last_empty",
+     "",
+     "error: deadlock: every thread waits"},
+};
+
+/* Whether the parts of a pattern, between '*', are all there in this order. */
+static bool matches(const char *said, const char *pattern, size_t n)
+{
+    char part[256];
+    for (const char *p = pattern; p < pattern + n;) {
+        size_t len = strcspn(p, "*|");
+        snprintf(part, sizeof part, "%.*s", (int)len, p);
+        said = strstr(said, part);
+        if (!said)
+            return false;
+        said += len;
+        p += len + 1;
+    }
+    return true;
+}
+
+static bool says_one_of(const char *said, const char *alternatives)
+{
+    for (const char *a = alternatives; *a;) {
+        size_t n = strcspn(a, "|");
+        if (matches(said, a, n))
+            return true;
+        a += n + (a[n] == '|');
+    }
+    return false;
+}
+
+START_TEST(a_wrong_line_is_reported)
+{
+    kernel k;
+    open_kernel(&k, edit(read_file(mistakes[_i].file), mistakes[_i].from, mistakes[_i].to),
+                mistakes[_i].dims);
+    for (int order = TCC_ORDER_RANDOM; order <= TCC_ORDER_LATE; order++)
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            tcc_status status = run(&k, k.f, seed, (tcc_interp_order)order, k.got);
+            ck_assert_msg(status == TCC_ERR_INTERNAL && says_one_of(k.said, mistakes[_i].says),
+                          "%s -> %s, order %d, seed %d: %d\n%swants\n%s", mistakes[_i].from,
+                          mistakes[_i].to, order, (int)seed, status, k.said, mistakes[_i].says);
+        }
+    close_kernel(&k);
+}
+END_TEST
+
+#define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
+
+int main(void)
+{
+    Suite *s = suite_create("kernels");
+    TCase *t = tcase_create("kernels");
+    tcase_add_loop_test(t, every_order_gives_the_result, 0, LEN(kernels));
+    tcase_add_loop_test(t, a_wrong_line_is_reported, 0, LEN(mistakes));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

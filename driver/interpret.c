@@ -114,9 +114,9 @@ static unsigned count_cpus(void)
 
 static tcc_interp_options interp_options(const tcc_interpret_options *o, const int64_t *dims)
 {
-    static const tcc_interp_order orders[] = {[TCC_INTERPRET_RANDOM] = TCC_INTERP_RANDOM,
-                                              [TCC_INTERPRET_EARLY] = TCC_INTERP_EARLY,
-                                              [TCC_INTERPRET_LATE] = TCC_INTERP_LATE};
+    static const tcc_interp_order orders[] = {[TCC_INTERPRET_RANDOM] = TCC_ORDER_RANDOM,
+                                              [TCC_INTERPRET_EARLY] = TCC_ORDER_EARLY,
+                                              [TCC_INTERPRET_LATE] = TCC_ORDER_LATE};
     return (tcc_interp_options){.dims = dims,
                                 .alignments = o->alignments,
                                 .machine = true,

@@ -9,7 +9,7 @@
  * schedule.c     which thread goes on, which asynchronous operation ends
  * tile.c         tile level            async.c   async level
  * launch.c       target level: a kernel's parameters, its CTAs
- * warp.c, matrix.c, barrier.c, cluster.c, memory.c, order.c, tma.c, wgmma.c: machine.h
+ * grid.c, warp.c, matrix.c, barrier.c, cluster.c, memory.c, order.c, tma.c, wgmma.c: machine.h
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_EXEC_H
@@ -94,6 +94,8 @@ struct tcc_exec {
 #define TCC_ALL_LANES UINT32_MAX
 
 tcc_status tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes);
+/* Begins the random numbers of a cluster: those of the seed for the first one. */
+void tcc_exec_seed(tcc_exec *x, uint64_t cluster);
 /* A thread at the beginning of a code, its registers clear or (from not NULL) a copy. */
 tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_thread *from);
 /* Back to the beginning, with nothing known of any register. */

@@ -63,15 +63,17 @@ static bool holds_floats(const tcc_param *p)
 
 tcc_cell tcc_param_load(const tcc_param *p, int64_t at)
 {
-    double v = p->data[at];
+    double v;
+    __atomic_load(&p->data[at], &v, __ATOMIC_RELAXED); /* CTAs share it */
     return holds_floats(p) ? (tcc_cell){.f = v} : (tcc_cell){.i = tcc_truncate(v)};
 }
 
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v)
 {
-    p->data[at] = !holds_floats(p) ? (double)tcc_wrap_int(v.i, p->type->elem)
-                  : run->machine   ? tcc_round_float(v.f, p->type->elem)
-                                   : v.f;
+    double stored = !holds_floats(p) ? (double)tcc_wrap_int(v.i, p->type->elem)
+                    : run->machine   ? tcc_round_float(v.f, p->type->elem)
+                                     : v.f;
+    __atomic_store(&p->data[at], &stored, __ATOMIC_RELAXED);
 }
 
 /* ---- limits ---------------------------------------------------------------------------- */

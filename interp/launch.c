@@ -1,7 +1,4 @@
-/* launch: a target-level function as a kernel: its conditions, parameters and CTAs.
- *
- * CTAs share nothing but global memory, unless they are of one cluster: clusters run one after the
- * other.
+/* launch: a target-level function as a kernel: its parameters, its grid, and its CTAs.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -15,9 +12,9 @@ enum { REGISTER_UNIT = 8 };
 
 /* The cell that stands for the i-th kernel parameter: a tensor map or an address is the number of
  * its record. */
-static tcc_status make_param(tcc_cluster *k, size_t i, tcc_attr recipe, tcc_cell *out)
+static tcc_status make_param(tcc_run *run, size_t i, tcc_attr recipe, tcc_launch *l)
 {
-    tcc_run *run = k->x->run;
+    tcc_cell *out = &l->params[i];
     const tcc_attr *a = recipe.list.items;
     bool pointer = tcc_attr_is_record(recipe, "pointer", "s");
     const tcc_param *p = NULL;
@@ -30,24 +27,24 @@ static tcc_status make_param(tcc_cluster *k, size_t i, tcc_attr recipe, tcc_cell
     else if (tcc_attr_is_record(recipe, "dim", "d"))
         out->i = tcc_run_dim(run, a[1]);
     else if (tcc_attr_is_record(recipe, "tensor_map", "slllis"))
-        return tcc_tensor_map_decode(run, recipe, &k->maps[out->i = (int64_t)i]);
+        return tcc_tensor_map_decode(run, recipe, &l->maps[out->i = (int64_t)i]);
     else
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'params'");
     return TCC_OK;
 }
 
-static tcc_status make_params(tcc_cluster *k, tcc_cell *cells)
+static tcc_status make_params(tcc_run *run, tcc_launch *l)
 {
-    tcc_run *run = k->x->run;
     const tcc_block *body = run->f->body;
     tcc_attr params = tcc_attr_list(&run->f->attrs, "params");
     if (params.list.n != body->n_args)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "%zu parameters and %zu entries in 'params'",
                         body->n_args, params.list.n);
-    k->maps = TCC_NEW_ARRAY(run->scratch, tcc_tensor_map, body->n_args);
+    l->params = TCC_NEW_ARRAY(run->scratch, tcc_cell, body->n_args);
+    l->maps = TCC_NEW_ARRAY(run->scratch, tcc_tensor_map, body->n_args);
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < body->n_args && !status; i++)
-        status = make_param(k, i, params.list.items[i], &cells[i]);
+        status = make_param(run, i, params.list.items[i], l);
     return status;
 }
 
@@ -89,9 +86,9 @@ static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, int64_t smem_b
     tcc_smem_create(c, smem_bytes);
 }
 
-static tcc_status create_cluster(tcc_cluster *k)
+/* The launch's shape, as its function's attributes give it. */
+static tcc_status check_shape(tcc_run *run, tcc_launch *l)
 {
-    tcc_run *run = k->x->run;
     const tcc_attrs *attrs = &run->f->attrs;
     const tcc_target *target = tcc_target_of(run->f->ir);
     int64_t block = tcc_attr_int(attrs, "block", 0), size = tcc_attr_int(attrs, "cluster", 1);
@@ -106,19 +103,38 @@ static tcc_status create_cluster(tcc_cluster *k)
     if (smem_bytes < 0 || smem_bytes > target->smem_bytes)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "%lld bytes of shared memory of at most %lld",
                         (long long)smem_bytes, (long long)target->smem_bytes);
-    k->n_ctas = (unsigned)size;
-    k->n_warps = (unsigned)(block / TCC_WARP_LANES);
-    k->n_actors = k->n_ctas * (3 * k->n_warps + TCC_MAX_MBARRIERS);
-    tcc_status status = tcc_run_check_room(run, NULL, k->x->program->n_cells * TCC_WARP_LANES,
-                                           k->n_ctas * k->n_warps * sizeof(tcc_cell));
+    if (l->n_ctas % size)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a grid of %lld CTAs in clusters of %lld",
+                        (long long)l->n_ctas, (long long)size);
+    l->cluster = (unsigned)size;
+    l->n_warps = (unsigned)(block / TCC_WARP_LANES);
+    l->smem_bytes = smem_bytes;
+    return TCC_OK;
+}
+
+tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **out)
+{
+    tcc_exec *x = TCC_NEW(run->scratch, tcc_exec);
+    tcc_status status = tcc_exec_init(x, run, l->program, TCC_WARP_LANES);
+    if (!status)
+        status = tcc_run_check_room(run, NULL, l->program->n_cells * TCC_WARP_LANES,
+                                    l->cluster * l->n_warps * sizeof(tcc_cell));
     if (status)
         return status;
+    tcc_cluster *k = *out = TCC_NEW(run->scratch, tcc_cluster);
+    k->x = x;
+    x->cluster = k;
+    k->maps = l->maps;
+    k->one_of_many = l->n_ctas > 1;
+    k->n_ctas = l->cluster;
+    k->n_warps = l->n_warps;
+    k->n_actors = k->n_ctas * (3 * k->n_warps + TCC_MAX_MBARRIERS);
     k->ctas = TCC_NEW_ARRAY(run->scratch, tcc_cta, k->n_ctas);
     k->barrier.arrivals = tcc_order_create(k);
     k->barrier.done = tcc_order_create(k);
     k->end = tcc_order_create(k);
     for (unsigned r = 0; r < k->n_ctas; r++)
-        create_cta(&k->ctas[r], k, r, smem_bytes);
+        create_cta(&k->ctas[r], k, r, l->smem_bytes);
     return TCC_OK;
 }
 
@@ -169,6 +185,7 @@ static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
     }
 }
 
+/* Nothing is left of the cluster that ran before. */
 static void begin_cluster(tcc_cluster *k, int64_t first_id, const tcc_cell *params)
 {
     k->x->steps = 0;
@@ -180,37 +197,26 @@ static void begin_cluster(tcc_cluster *k, int64_t first_id, const tcc_cell *para
         begin_cta(&k->ctas[r], first_id + r, params);
 }
 
+tcc_status tcc_cluster_run(tcc_cluster *k, const tcc_launch *l, int64_t first_id)
+{
+    tcc_exec_seed(k->x, (uint64_t)(first_id / k->n_ctas));
+    begin_cluster(k, first_id, l->params);
+    tcc_status status = tcc_exec_run(k->x);
+    return status ? status : tcc_cluster_check_end(k);
+}
+
 tcc_status tcc_run_kernel(tcc_run *run)
 {
-    tcc_exec x;
     tcc_program program;
+    tcc_launch l = {.program = &program};
     run->machine = true;
     tcc_status status = tcc_program_decode(run, TCC_LEVEL_TARGET, &program);
-    if (status)
-        return status;
-    status = tcc_exec_init(&x, run, &program, TCC_WARP_LANES);
-    if (status)
-        return status;
-    tcc_cluster *k = TCC_NEW(run->scratch, tcc_cluster);
-    k->x = &x;
-    x.cluster = k;
-    tcc_cell *params = TCC_NEW_ARRAY(run->scratch, tcc_cell, run->f->body->n_args);
-    int64_t n;
-    status = count_ctas(run, &n);
-    if (status || n == 0)
-        return status;
-    k->one_of_many = n > 1;
-    status = make_params(k, params);
     if (!status)
-        status = create_cluster(k);
-    if (!status && n % k->n_ctas)
-        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a grid of %lld CTAs in clusters of %u",
-                        (long long)n, k->n_ctas);
-    for (int64_t id = 0; id < n && !status; id += k->n_ctas) {
-        begin_cluster(k, id, params);
-        status = tcc_exec_run(&x);
-        if (!status)
-            status = tcc_cluster_check_end(k);
-    }
-    return status;
+        status = count_ctas(run, &l.n_ctas);
+    if (status || l.n_ctas == 0)
+        return status;
+    status = make_params(run, &l);
+    if (!status)
+        status = check_shape(run, &l);
+    return status ? status : tcc_grid_run(run, &l);
 }

@@ -18,6 +18,7 @@
  * barrier.c  mbarriers and named barriers    tma.c      tensor maps, copies in bulk
  * wgmma.c    warpgroup products              cluster.c  what CTAs of a cluster share, their ends
  * matrix.c   ldmatrix, stmatrix, shuffles    warp.c     everything else
+ * launch.c   a kernel's parameters, its CTAs grid.c     its clusters, in several threads
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_MACHINE_H
@@ -215,10 +216,10 @@ struct tcc_cta {
 struct tcc_cluster {
     tcc_exec *x;
     tcc_cta *ctas;
-    unsigned n_ctas, n_warps; /* warps of one CTA */
-    unsigned n_actors;        /* of all CTAs */
-    bool one_of_many;         /* CTAs: messages tell them apart */
-    tcc_tensor_map *maps;     /* by parameter */
+    unsigned n_ctas, n_warps;   /* warps of one CTA */
+    unsigned n_actors;          /* of all CTAs */
+    bool one_of_many;           /* CTAs: messages tell them apart */
+    const tcc_tensor_map *maps; /* by parameter */
     TCC_VEC(tcc_smem_access) accesses;
     TCC_VEC(struct tcc_reader) readers;
     struct {
@@ -242,6 +243,26 @@ bool tcc_next_lane(tcc_thread *t, unsigned *l);
 /* Stores bytes of a lane, aligned to their number. */
 bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
                     int64_t n);
+
+/* ---- grids (launch.c, grid.c) ---------------------------------------------------------------- */
+
+/* What the clusters of a grid have in common. */
+typedef struct tcc_launch {
+    const tcc_program *program;
+    tcc_cell *params;
+    tcc_tensor_map *maps; /* by parameter */
+    int64_t n_ctas;
+    unsigned cluster, n_warps; /* CTAs of a cluster, warps of a CTA */
+    int64_t smem_bytes;
+} tcc_launch;
+
+/* Room for a cluster, in which one after the other can run. */
+tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **out);
+/* Runs the cluster that begins with a CTA. What happens depends on which one it is, not on those
+ * that ran before. */
+tcc_status tcc_cluster_run(tcc_cluster *k, const tcc_launch *l, int64_t first_id);
+/* Runs all of them, in as many threads as the run's options say. */
+tcc_status tcc_grid_run(tcc_run *run, const tcc_launch *l);
 
 /* ---- clusters (cluster.c) ------------------------------------------------------------------ */
 

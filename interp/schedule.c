@@ -17,11 +17,17 @@ tcc_status tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsign
         return status;
     x->copies = TCC_NEW_ARRAY(run->scratch, tcc_cell, p->n_cells * lanes);
     x->reg_copies = TCC_NEW_ARRAY(run->scratch, tcc_reg, p->n_values);
-    x->random = run->options->seed;
-    x->haste = run->options->order == TCC_ORDER_EARLY  ? ALWAYS
-               : run->options->order == TCC_ORDER_LATE ? 0
-                                                       : (unsigned)(x->random % (ALWAYS + 1));
+    tcc_exec_seed(x, 0);
     return TCC_OK;
+}
+
+void tcc_exec_seed(tcc_exec *x, uint64_t cluster)
+{
+    const tcc_interp_options *o = x->run->options;
+    x->random = o->seed + cluster * UINT64_C(0xd1342543de82ef95); /* far from each other */
+    x->haste = (unsigned)((o->seed % (ALWAYS + 1) + cluster) % (ALWAYS + 1));
+    if (o->order != TCC_ORDER_RANDOM)
+        x->haste = o->order == TCC_ORDER_EARLY ? ALWAYS : 0;
 }
 
 uint64_t tcc_exec_random(tcc_exec *x, uint64_t n)

@@ -1,11 +1,13 @@
-/* Threads compile at once, each in a context of its own, and get what one thread gets alone. Built
- * with the thread sanitizer, too.
+/* Threads compile at once, each in a context of its own, and get what one thread gets alone; and a
+ * kernel that several threads interpret does what it does in one. Built with the thread sanitizer,
+ * too.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <tcc/tcc.h>
 
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,12 +135,102 @@ START_TEST(threads_compile_at_once)
 }
 END_TEST
 
+/* ---- interpreting ---------------------------------------------------------------------- */
+
+enum { M = 200, N = 70, K = 50, H = 3 };
+
+/* What one run of program b leaves: its result, or what is said. */
+typedef struct outcome {
+    tcc_status status;
+    double c[H * M * N];
+    char said[4096];
+} outcome;
+
+static void keep_text(const tcc_diagnostic *d, void *user)
+{
+    outcome *o = user;
+    size_t n = strlen(o->said);
+    snprintf(o->said + n, sizeof o->said - n, "%s", d->text);
+}
+
+static void interpret(const char *ir, tcc_interpret_order order, unsigned threads, outcome *out)
+{
+    static double a[K * H * M], b[K * H * N];
+    for (size_t i = 0; i < sizeof a / sizeof *a; i++)
+        a[i] = (double)(i % 7) - 3;
+    for (size_t i = 0; i < sizeof b / sizeof *b; i++)
+        b[i] = (double)(i % 5) - 2;
+    memset(out, 0, sizeof *out);
+    tcc_context *ctx = tcc_context_create();
+    tcc_context_on_diagnostic(ctx, keep_text, out);
+    tcc_module *mod;
+    ck_assert_int_eq(tcc_module_parse(ctx, ir, strlen(ir), "b.tir", &mod), TCC_OK);
+    const tcc_interpret_options o = {
+        .struct_size = sizeof o, .order = order, .seed = 3, .threads = threads};
+    out->status =
+        tcc_interpret(ctx, mod, "b", (int64_t[]){K, H, M, N}, (double *[]){a, b, out->c}, &o);
+    tcc_module_destroy(mod);
+    tcc_context_destroy(ctx);
+}
+
+static char *target_level(const char *source)
+{
+    tcc_context *ctx = tcc_context_create();
+    tcc_module *mod;
+    const tcc_compile_options o = {
+        .struct_size = sizeof o, .target = "sm_90a", .emit = TCC_EMIT_TIR};
+    ck_assert_int_eq(tcc_compile_with(ctx, source, strlen(source), &o, &mod), TCC_OK);
+    char *ir = strdup(tcc_module_output(mod, NULL));
+    tcc_module_destroy(mod);
+    tcc_context_destroy(ctx);
+    return ir;
+}
+
+static const tcc_interpret_order orders[] = {TCC_INTERPRET_RANDOM, TCC_INTERPRET_EARLY,
+                                             TCC_INTERPRET_LATE};
+
+START_TEST(threads_interpret_as_one_does)
+{
+    static outcome one, four;
+    char *ir = target_level(programs[1]);
+    interpret(ir, orders[_i], 1, &one);
+    interpret(ir, orders[_i], 4, &four);
+    ck_assert_msg(one.status == TCC_OK, "%s", one.said);
+    ck_assert(!memcmp(&one, &four, sizeof one));
+    double sum = 0;
+    for (size_t i = 0; i < sizeof one.c / sizeof *one.c; i++)
+        sum += one.c[i] * one.c[i];
+    ck_assert(sum > 0);
+    free(ir);
+}
+END_TEST
+
+/* No warp waits for its products, in any of the CTAs: the first one is reported. */
+START_TEST(threads_report_what_one_does)
+{
+    static outcome one, four;
+    static const char right[] = "pending = 0", wrong[] = "pending = 7";
+    char *ir = target_level(programs[1]);
+    for (char *p = ir; (p = strstr(p, right)); p++)
+        memcpy(p, wrong, strlen(wrong));
+    interpret(ir, orders[_i], 1, &one);
+    interpret(ir, orders[_i], 4, &four);
+    ck_assert_int_eq(one.status, TCC_ERR_INTERNAL);
+    ck_assert_ptr_nonnull(strstr(one.said, "<source>:3:"));
+    ck_assert_int_eq(four.status, one.status);
+    ck_assert_str_eq(four.said, one.said);
+    free(ir);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("threads");
     TCase *t = tcase_create("threads");
     tcase_set_timeout(t, 240);
     tcase_add_test(t, threads_compile_at_once);
+    tcase_add_loop_test(t, threads_interpret_as_one_does, 0, 3);
+    tcase_add_loop_test(t, threads_report_what_one_does, 0, 3);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

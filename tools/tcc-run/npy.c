@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/tcc-run/whole_file.h"
+
 enum { MAX_HEADER_BYTES = 64 * 1024 };
 
 static const char magic[] = "\x93NUMPY";
@@ -172,12 +174,11 @@ bool npy_write(const char *path, const elem_type *type, unsigned rank, const int
                               (unsigned char)(len >> 8)};
     memcpy(head, magic, 6);
 
-    FILE *f = fopen(path, "wb");
+    FILE *f = whole_file_open(path);
     bool ok = f && fwrite(head, 1, sizeof head, f) == sizeof head &&
               fwrite(header, 1, (size_t)len, f) == (size_t)len &&
               fwrite(data, type->bytes, n, f) == n;
-    if (f && fclose(f))
-        ok = false;
+    ok = f && whole_file_close(f, ok);
     if (!ok)
         snprintf(why, why_size, "%s: %s", path, strerror(errno));
     return ok;

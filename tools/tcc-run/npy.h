@@ -26,7 +26,7 @@ typedef struct npy {
 bool npy_read(const char *path, npy *out, char *why, size_t why_size);
 /* Converts what was read into n elements of `type`; false where the two do not fit. */
 bool npy_convert(const npy *array, const elem_type *type, void *out);
-/* Writes an array. On failure says why in `why`. */
+/* Writes an array: the file is there whole or not at all. On failure says why in `why`. */
 bool npy_write(const char *path, const elem_type *type, unsigned rank, const int64_t *shape,
                const void *data, char *why, size_t why_size);
 

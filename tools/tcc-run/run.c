@@ -8,6 +8,7 @@
 
 #include "tools/tcc-run/check.h"
 #include "tools/tcc-run/measure.h"
+#include "tools/tcc-run/memory.h"
 
 enum { MAX_DIMS = 1024 };
 
@@ -142,19 +143,53 @@ static double scalar_value(const launch *l, const tcc_arg_info *info)
     return type ? elem_round(type, x) : x;
 }
 
-static tcc_status prepare_args(session *s, launch *l)
+/* Resolves the arguments, which takes no memory yet. */
+static bool init_args(session *s, launch *l)
 {
     for (size_t i = 0; i < l->n_args; i++) {
         const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
-        tensor *t = &l->tensors[i];
-        if (info->role == TCC_ARG_SCALAR) {
-            t->info = info;
+        l->tensors[i].info = info;
+        if (info->role == TCC_ARG_SCALAR)
             l->args[i].number = l->scalars[i] = scalar_value(l, info);
-            continue;
-        }
+        else if (!tensor_init(s, &l->tensors[i], l->kernel, info, l->dims))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the host has room for the tensors: as they are, in the machine where that is here, and
+ * as the reference takes them. */
+static bool check_memory(session *s, const launch *l)
+{
+    double need = 0;
+    for (size_t i = 0; i < l->n_args; i++) {
+        const tensor *t = &l->tensors[i];
+        need += (double)t->bytes + (double)s->on->host_bytes(t);
+        if (l->o->check)
+            need += (double)t->n * sizeof(double);
+    }
+    uint64_t limit = memory_available();
+    if (need <= (double)limit)
+        return true;
+    char need_text[32], limit_text[32];
+    memory_print(need < (double)UINT64_MAX ? (uint64_t)need : UINT64_MAX, need_text,
+                 sizeof need_text);
+    memory_print(limit, limit_text, sizeof limit_text);
+    session_error(s, "the tensors need %s of memory, and %s are free", need_text, limit_text);
+    return false;
+}
+
+static tcc_status prepare_args(session *s, launch *l)
+{
+    if (!init_args(s, l) || !check_memory(s, l))
+        return TCC_ERR_ARGUMENT;
+    for (size_t i = 0; i < l->n_args; i++) {
+        tensor *t = &l->tensors[i];
+        const tcc_arg_info *info = t->info;
         const npy *file = l->files[i].data ? &l->files[i] : NULL;
-        if (!tensor_init(s, t, l->kernel, info, l->dims) ||
-            !tensor_fill(s, t, file, (uint64_t)l->o->seed * 64 + i))
+        if (!t->type)
+            continue;
+        if (!tensor_fill(s, t, file, (uint64_t)l->o->seed * 64 + i))
             return TCC_ERR_ARGUMENT;
         tcc_status status = tensor_upload(s, t, option_find(&l->o->misaligned, info->name) != NULL);
         if (status)

@@ -23,7 +23,8 @@ bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info 
             if (!strcmp(info->dims[i], tcc_kernel_dim_name(k, j)))
                 t->extents[i] = dims[j];
         if (__builtin_mul_overflow(t->n, (size_t)t->extents[i], &t->n) || t->n > PTRDIFF_MAX / 8) {
-            session_error(s, "'%s' is too large", info->name);
+            session_error(s, "'%s' has more elements than any memory: over %td", info->name,
+                          PTRDIFF_MAX / 8);
             return false;
         }
     }

@@ -64,15 +64,21 @@ static bool belongs(const request *r, const tcc_func *f)
     return !tcc_func_is_definition(f) && !strcmp(tcc_func_kernel(f), r->kernel);
 }
 
+/* Whether a function can run; where it cannot, the reason. */
+static tcc_status try(request *r, const tcc_func *f, reason *why)
+{
+    tcc_diag diag = {.fn = keep_first, .user = why};
+    return tcc_interp_check(f, &r->interp, r->arena, &diag);
+}
+
 /* The first function that is valid, as a launch chooses; NULL, reported, when none is. */
 static const tcc_func *choose(request *r, tcc_status *status)
 {
     for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
         reason why = {""};
-        tcc_diag trial = {.fn = keep_first, .user = &why};
         if (!belongs(r, f))
             continue;
-        *status = tcc_interp_check(f, &r->interp, r->arena, &trial);
+        *status = try(r, f, &why);
         if (!*status)
             return f;
         if (*status != TCC_ERR_NO_VARIANT) {
@@ -85,8 +91,7 @@ static const tcc_func *choose(request *r, tcc_status *status)
               "kernel '%s': no variant is valid for these extents and alignments", r->kernel);
     for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
         reason why = {""};
-        tcc_diag trial = {.fn = keep_first, .user = &why};
-        if (belongs(r, f) && tcc_interp_check(f, &r->interp, r->arena, &trial))
+        if (belongs(r, f) && try(r, f, &why))
             tcc_note(&r->diag, f->loc, "%s: %s", f->name, why.text);
     }
     return NULL;
@@ -97,10 +102,15 @@ static const tcc_func *find_function(request *r, tcc_status *status)
     if (!r->o->variant)
         return choose(r, status);
     const tcc_func *f = tcc_func_find(r->mod->ir, r->o->variant);
-    *status = TCC_OK;
-    if (f && belongs(r, f))
+    if (!f || !belongs(r, f)) {
+        *status = bad_argument(r, "the kernel has no variant", r->o->variant);
+        return NULL;
+    }
+    reason why = {""};
+    *status = try(r, f, &why);
+    if (!*status)
         return f;
-    *status = bad_argument(r, "the kernel has no variant", r->o->variant);
+    tcc_error(&r->diag, *status, f->loc, "variant '%s' is not valid: %s", f->name, why.text);
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 
 #include "driver/context.h"
 #include "interp/interp.h"
+#include "ir/signature.h"
 #include "runtime/manifest.h"
 
 typedef struct request {
@@ -44,8 +45,7 @@ static bool same_signature(const tcc_kernel_desc *k, const tcc_func *f)
     tcc_attr dims = tcc_attr_list(&f->attrs, "dims");
     bool same = dims.list.n == k->n_dims && f->body->n_args == k->n_args;
     for (size_t i = 0; same && i < k->n_dims; i++)
-        same = dims.list.items[i].kind == TCC_ATTR_STR &&
-               !strcmp(dims.list.items[i].s, k->dims[i]);
+        same = dims.list.items[i].kind == TCC_ATTR_STR && !strcmp(dims.list.items[i].s, k->dims[i]);
     for (size_t i = 0; same && i < k->n_args; i++)
         same = same_arg(k, i, f->body->args[i]->type);
     return same;
@@ -60,12 +60,16 @@ static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_aren
         return TCC_ERR_SYNTAX;
     if (!tcc_ir_verify(ir, TCC_LEVEL_TENSOR, &diag))
         return TCC_ERR_TYPE;
-    if (!same_signature(k, ir->first)) {
+    const tcc_func *signature = tcc_func_signature(ir->first, arena, &diag);
+    if (!signature)
+        return TCC_ERR_TYPE;
+    if (!same_signature(k, signature)) {
         tcc_error(&diag, TCC_ERR_TYPE, ir->first->loc,
                   "the reference has other parameters than kernel '%s'", r->kernel);
         return TCC_ERR_TYPE;
     }
-    const tcc_interp_options o = {.dims = r->dims, .rows = r->rows, .n_rows = r->n_rows};
+    const tcc_interp_options o = {
+        .signature = signature, .dims = r->dims, .rows = r->rows, .n_rows = r->n_rows};
     return tcc_interp_run(ir->first, &o, r->args, arena, &diag);
 }
 

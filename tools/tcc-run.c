@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 {
     options o;
     char why[256];
-    if (!options_parse(argc, argv, &o, why, sizeof why)) {
+    if (!options_parse(argc, argv, NULL, &o, why, sizeof why)) {
         fprintf(stderr, "tcc-run: %s\ntry tcc-run --help\n", why);
         return EXIT_USAGE;
     }

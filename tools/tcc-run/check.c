@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,13 +65,22 @@ typedef struct reference_run {
     const int64_t *rows; /* NULL: all of each output */
     pthread_mutex_t mutex;
     tcc_status status; /* of the first piece that failed */
+    char why[256];     /* "": the status says it all */
 } reference_run;
+
+static void keep_message(const tcc_diagnostic *d, void *user)
+{
+    snprintf(user, sizeof((reference_run *)NULL)->why, "%s", d->message);
+}
 
 static void run_rows(size_t begin, size_t end, void *user)
 {
     reference_run *run = user;
+    char why[sizeof run->why] = "";
     tcc_context *ctx = tcc_context_create();
     tcc_status status = TCC_ERR_MEMORY;
+    if (ctx)
+        tcc_context_on_diagnostic(ctx, keep_message, why);
     if (ctx)
         status = tcc_reference(ctx, run->task->manifest, run->task->kernel, run->task->dims,
                                run->args, run->rows ? run->rows + begin : NULL,
@@ -78,8 +88,10 @@ static void run_rows(size_t begin, size_t end, void *user)
     if (ctx)
         tcc_context_destroy(ctx);
     pthread_mutex_lock(&run->mutex);
-    if (!run->status)
+    if (!run->status) {
         run->status = status;
+        strcpy(run->why, why);
+    }
     pthread_mutex_unlock(&run->mutex);
 }
 
@@ -223,7 +235,8 @@ bool check_outputs(session *s, const check_task *task, const tensor *args, refer
         parallel_for(rows ? n_rows : 1, 1, run_rows, &run);
     pthread_mutex_destroy(&run.mutex);
     if (run.status)
-        session_error(s, "the reference failed: %s", tcc_status_name(run.status));
+        session_error(s, "the reference failed: %s",
+                      *run.why ? run.why : tcc_status_name(run.status));
     out->done = !run.status;
     out->rows = n_rows;
     out->total_rows = total;

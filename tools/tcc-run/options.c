@@ -324,7 +324,22 @@ static const char *contradiction(const options *o)
                           : NULL;
 }
 
-bool options_parse(int argc, char **argv, options *out, char *why, size_t why_size)
+static void inherit(options *line, const options *script)
+{
+    if (!line->on)
+        line->on = script->on;
+    if (line->on != script->on)
+        return;
+    if (!line->order.given)
+        line->order = script->order;
+    if (!line->threads)
+        line->threads = script->threads;
+    if (!line->level && line->file && file_kind_of(line->file) == FILE_TILE)
+        line->level = script->level;
+}
+
+bool options_parse(int argc, char **argv, const options *script, options *out, char *why,
+                   size_t why_size)
 {
     *out = (options){.target = "sm_90a",
                      .repeat = 1,
@@ -344,23 +359,9 @@ bool options_parse(int argc, char **argv, options *out, char *why, size_t why_si
     }
     if (out->help || out->version)
         return true;
+    if (script)
+        inherit(out, script);
     const char *wrong = contradiction(out);
-    if (wrong)
-        snprintf(why, why_size, "%s", wrong);
-    return !wrong;
-}
-
-bool options_inherit(options *line, const options *script, char *why, size_t why_size)
-{
-    if (!line->on)
-        line->on = script->on;
-    if (!line->order.given && line->on == script->on)
-        line->order = script->order;
-    if (!line->threads && line->on == script->on)
-        line->threads = script->threads;
-    if (!line->level && line->on == script->on && file_kind_of(line->file) == FILE_TILE)
-        line->level = script->level;
-    const char *wrong = contradiction(line);
     if (wrong)
         snprintf(why, why_size, "%s", wrong);
     return !wrong;

@@ -57,12 +57,11 @@ typedef struct options {
     int64_t timeout_s; /* of one line of a script */
 } options;
 
-/* Reads argv[1..]. On failure writes what is wrong into `why`. The options borrow from argv. */
-bool options_parse(int argc, char **argv, options *out, char *why, size_t why_size);
-
-/* Lets a script's line have what the script's own command line says of the machine, where it says
- * nothing itself. False, with the reason in `why`, when the line then makes no sense. */
-bool options_inherit(options *line, const options *script, char *why, size_t why_size);
+/* Reads argv[1..]: of the tool, or of a script's line, which has what the command line of its script
+ * says of the machine where it says nothing itself. On failure writes what is wrong into `why`.
+ * The options borrow from argv. */
+bool options_parse(int argc, char **argv, const options *script, options *out, char *why,
+                   size_t why_size);
 
 typedef enum file_kind { FILE_TILE, FILE_IR, FILE_PTX } file_kind;
 

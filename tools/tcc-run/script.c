@@ -98,8 +98,7 @@ static void run_line(session *s, const script *sc, const script_line *line, run_
 {
     options o;
     char why[256];
-    if (options_parse(line->n_words, (char **)line->words, &o, why, sizeof why) && o.file &&
-        options_inherit(&o, sc->o, why, sizeof why)) {
+    if (options_parse(line->n_words, (char **)line->words, sc->o, &o, why, sizeof why) && o.file) {
         run_case(s, &o, out);
         return;
     }

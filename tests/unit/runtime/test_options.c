@@ -7,8 +7,8 @@
 static options o;
 static char why[256];
 
-/* Parses words separated by single spaces. */
-static bool parse(const char *line)
+/* Parses words separated by single spaces, of a script's line where there is one. */
+static bool parse_line(const char *line, const options *script)
 {
     static char text[4096];
     char *argv[256], *state = NULL;
@@ -18,7 +18,12 @@ static bool parse(const char *line)
     for (char *word = strtok_r(text, " ", &state); word; word = strtok_r(NULL, " ", &state))
         argv[argc++] = word;
     why[0] = 0;
-    return options_parse(argc, argv, &o, why, sizeof why);
+    return options_parse(argc, argv, script, &o, why, sizeof why);
+}
+
+static bool parse(const char *line)
+{
+    return parse_line(line, NULL);
 }
 
 START_TEST(values_follow_or_are_joined)
@@ -72,6 +77,35 @@ START_TEST(checking_and_timing)
 }
 END_TEST
 
+START_TEST(what_runs_the_kernel)
+{
+    ck_assert(parse("a.tile"));
+    ck_assert(o.on == ON_DEFAULT && !o.level && !o.threads);
+    ck_assert(o.order.kind == TCC_INTERPRET_RANDOM && o.order.seed == 1);
+    ck_assert(parse("a.ir --on=interp --order early --threads 3"));
+    ck_assert(o.on == ON_INTERP && o.order.kind == TCC_INTERPRET_EARLY && o.threads == 3);
+    ck_assert(parse("a.tile --on interp --order=random:12 --level async"));
+    ck_assert(o.order.kind == TCC_INTERPRET_RANDOM && o.order.seed == 12);
+    ck_assert(o.level == TCC_EMIT_ASYNC);
+}
+END_TEST
+
+START_TEST(lines_inherit_what_their_script_says)
+{
+    ck_assert(parse("--script a --on=interp --order=late --threads 2 --level tile"));
+    const options script = o;
+    ck_assert(parse_line("a.tile", &script));
+    ck_assert(o.on == ON_INTERP && o.order.kind == TCC_INTERPRET_LATE && o.threads == 2);
+    ck_assert(o.level == TCC_EMIT_TILE);
+    ck_assert(parse_line("a.tir --order=early", &script));
+    ck_assert(o.on == ON_INTERP && o.order.kind == TCC_INTERPRET_EARLY && !o.level);
+    ck_assert(parse_line("a.tile --on=gpu --bench", &script));
+    ck_assert(o.on == ON_GPU && !o.order.given && !o.level && !o.threads);
+    ck_assert(!parse_line("a.tile --bench", &script));
+    ck_assert_str_eq(why, "--bench needs a GPU: the interpreter's time means nothing");
+}
+END_TEST
+
 static const struct {
     const char *line, *message;
 } faults[] = {
@@ -101,6 +135,19 @@ static const struct {
     {"a.ptx --seed -1", "bad value of --seed: '-1'"},
     {"a.ptx --timeout 0", "bad value of --timeout: '0'"},
     {"a.ptx --kernel=", "bad value of --kernel: ''"},
+    {"a.tile --on=cpu", "bad value of --on: 'cpu'"},
+    {"a.tile --on=interp --order=random", "bad value of --order: 'random'"},
+    {"a.tile --on=interp --order=random:x", "bad value of --order: 'random:x'"},
+    {"a.tile --on=interp --level ptx", "bad value of --level: 'ptx'"},
+    {"a.tile --on=interp --threads 0", "bad value of --threads: '0'"},
+    {"a.tile --order=early", "--order belongs to --on=interp"},
+    {"a.tile --level=tile", "--level belongs to --on=interp"},
+    {"a.tile --on=gpu --threads 2", "--threads belongs to --on=interp"},
+    {"a.tir --on=interp --level=tile", "--level is for .tile files: other IR is of one level"},
+    {"a.ptx --on=interp", "--on=interp runs .tile and .tir files"},
+    {"a.tile --on=interp --bench", "--bench needs a GPU: the interpreter's time means nothing"},
+    {"a.tile --on=interp --against=cublas",
+     "--against needs a GPU: the interpreter's time means nothing"},
 };
 
 START_TEST(bad_usage_is_told)
@@ -130,6 +177,8 @@ int main(void)
     tcase_add_test(tcase, files_may_have_any_name);
     tcase_add_test(tcase, checking_and_timing);
     tcase_add_loop_test(tcase, bad_usage_is_told, 0, (int)(sizeof faults / sizeof faults[0]));
+    tcase_add_test(tcase, what_runs_the_kernel);
+    tcase_add_test(tcase, lines_inherit_what_their_script_says);
     tcase_add_test(tcase, too_many_pairs_are_refused);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

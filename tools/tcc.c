@@ -20,7 +20,8 @@ static const char usage[] =
     "\n"
     "  -o FILE               write here; the suffix gives the kind: .ptx .cubin .ll .ir .tir .json\n"
     "                        (default: FILE with the suffix of the kind)\n"
-    "  --emit=KIND           ptx, cubin, llvm, ir, tir or manifest\n"
+    "  --emit=KIND           ptx, cubin, llvm or manifest; or the IR of a level: ir (tensor), tile,\n"
+    "                        async, tir (target)\n"
     "  --target=NAME         default sm_90a; --list-targets shows all\n"
     "  -D NAME=NUMBER        bind a dimension, or change a const\n"
     "  --print-schedule      show the schedule in force, in the language's syntax\n"
@@ -40,8 +41,15 @@ static const struct {
     const char *suffix;
     tcc_emit emit;
 } suffixes[] = {
-    {".ptx", TCC_EMIT_PTX}, {".cubin", TCC_EMIT_CUBIN}, {".ll", TCC_EMIT_LLVM},
-    {".ir", TCC_EMIT_IR},   {".tir", TCC_EMIT_TIR},     {".json", TCC_EMIT_MANIFEST},
+    {".ptx", TCC_EMIT_PTX},
+    {".cubin", TCC_EMIT_CUBIN},
+    {".ll", TCC_EMIT_LLVM},
+    {".ir", TCC_EMIT_IR},
+    {".tir", TCC_EMIT_TIR},
+    {".json", TCC_EMIT_MANIFEST},
+    /* -o does not give these: what it has begins at the last dot */
+    {".tile.tir", TCC_EMIT_TILE},
+    {".async.tir", TCC_EMIT_ASYNC},
 };
 enum { N_SUFFIXES = sizeof suffixes / sizeof *suffixes };
 

@@ -238,6 +238,21 @@ START_TEST(programs_for_other_gpus_are_refused)
 }
 END_TEST
 
+START_TEST(a_manifest_alone_describes)
+{
+    tcc_program *p;
+    ck_assert_int_eq(tcc_program_describe("{}", on_diagnostic, NULL, &p), TCC_ERR_SYNTAX);
+    ck_assert_ptr_null(p);
+    ck_assert_int_eq(tcc_program_describe(SAMPLE_MANIFEST, on_diagnostic, NULL, &p), TCC_OK);
+    const tcc_kernel *described = tcc_program_kernel(p, "matmul");
+    ck_assert_uint_eq(tcc_kernel_arg_count(described), 5);
+    ck_assert_str_eq(tcc_kernel_variant(described, dims, 4, args, 5), "matmul");
+    ck_assert_int_eq(tcc_kernel_launch(described, dims, 4, args, 5, NULL), TCC_ERR_NO_DRIVER);
+    ck_assert_str_eq(message, "kernel 'matmul' was described and not loaded");
+    tcc_program_destroy(p);
+}
+END_TEST
+
 START_TEST(ptx_needs_no_terminator)
 {
     char image[sizeof PTX + 16];
@@ -378,6 +393,7 @@ int main(void)
     tcase_add_test(tcase, a_failed_call_is_told_with_the_drivers_words);
     tcase_add_test(tcase, bad_images_are_refused);
     tcase_add_test(tcase, programs_for_other_gpus_are_refused);
+    tcase_add_test(tcase, a_manifest_alone_describes);
     tcase_add_test(tcase, ptx_needs_no_terminator);
     tcase_add_test(tcase, loading_survives_every_allocation_that_fails);
     tcase_add_test(tcase, no_driver_is_told);

@@ -144,7 +144,7 @@ tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "async.acquire of iteration %lld after %lld", (long long)i,
                          (long long)s->owner);
     if (i >= r->n_stages && s->released < i - r->n_stages)
-        return TCC_WAIT(t, in, "waits until iteration %lld releases its stage",
+        return TCC_WAIT(t, NULL, "until iteration %lld releases its stage",
                         (long long)(i - r->n_stages));
     *s = (stage){.owner = i, .released = s->released};
     return TCC_NEXT;
@@ -165,7 +165,7 @@ tcc_outcome tcc_eval_async_wait(tcc_thread *t, const tcc_inst *in)
     int64_t i = tcc_operand_int(t, in, 1);
     stage *s = i < 0 ? NULL : &r->stages[i % r->n_stages];
     if (!s || s->owner < i || (s->owner == i && !is_full(s)))
-        return TCC_WAIT(t, in, "waits until the stage of iteration %lld is full", (long long)i);
+        return TCC_WAIT(t, NULL, "until the stage of iteration %lld is full", (long long)i);
     if (!owned_stage(t, in, i))
         return TCC_FAILED;
     s->waited = true;
@@ -310,7 +310,7 @@ tcc_outcome tcc_eval_async_roles(tcc_thread *t, const tcc_inst *in)
         return TCC_JUMPED; /* back to this op */
     }
     if (a->roles[0]->depth || a->roles[1]->depth)
-        return TCC_WAIT(t, in, "waits for the roles to end");
+        return TCC_WAIT(t, NULL, "for the roles to end");
     a->running = false;
     return check_end(t, in);
 }

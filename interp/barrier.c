@@ -5,6 +5,8 @@
  * phase before the current one has that parity, and before the first phase for parity 1.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdlib.h>
+
 #include "interp/machine.h"
 
 static const int64_t NO_ADDRESS = INT64_MIN; /* of a barrier that was invalidated */
@@ -240,19 +242,21 @@ tcc_outcome tcc_mbarrier_complete(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b,
     return end_phase(c, op, b);
 }
 
-/* Says what a phase lacks, when asked. */
-static tcc_outcome wait_for_phase(tcc_thread *t, const tcc_inst *in, const tcc_mbarrier *b,
-                                  int64_t parity)
+/* What the transaction count says. */
+static const char *missing_bytes(const tcc_exec *x, const tcc_mbarrier *b)
 {
-    tcc_outcome blocked =
-        TCC_WAIT(t, in,
-                 "%s waits for parity %lld of the mbarrier at byte %lld: in phase %u, %u arrivals "
-                 "and %lld bytes are missing%s",
-                 tcc_warp_name(t->warp), (long long)parity, offset_of(b), b->phase, b->pending,
-                 (long long)b->tx, b->tx && !b->in_flight ? ", which no copy brings" : "");
-    if (t->x->explain && b->arrived && (b->tx || b->pending != b->expected))
-        tcc_note(t->x->run->diag, b->arrived->loc, "the last arrival at it");
-    return blocked;
+    const char *what = b->tx < 0      ? "bytes have come that nobody expects"
+                       : b->in_flight ? "bytes are missing, with copies on their way"
+                       : b->tx        ? "bytes are missing, which no copy brings"
+                                      : "bytes are missing";
+    return tcc_arena_printf(x->run->scratch, "%lld %s", llabs(b->tx), what);
+}
+
+static tcc_outcome wait_for_phase(tcc_thread *t, const tcc_mbarrier *b, int64_t parity)
+{
+    return TCC_WAIT(t, b->arrived,
+                    "for parity %lld of the mbarrier at byte %lld: in phase %u, %u arrivals and %s",
+                    (long long)parity, offset_of(b), b->phase, b->pending, missing_bytes(t->x, b));
 }
 
 tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
@@ -266,7 +270,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
         if (parity != 0 && parity != 1)
             return TCC_WRONG(t->x, in->op, "waits for parity %lld", (long long)parity);
         if (b->phase % 2 == (uint32_t)parity)
-            return wait_for_phase(t, in, b, parity);
+            return wait_for_phase(t, b, parity);
         if (b->phase)
             tcc_order_join(c->cluster, &t->warp->order, &b->done[parity]);
         b->users[t->id] = t->warp->order.seen[t->warp->actor];
@@ -318,9 +322,8 @@ tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
             release_all(c, (int)id);
     }
     if (!w->released)
-        return TCC_WAIT(t, in, "%s waits at barrier %lld: %lld of %lld threads have come",
-                        tcc_warp_name(w), (long long)id, (long long)c->named[id].arrived,
-                        (long long)threads);
+        return TCC_WAIT(t, NULL, "at barrier %lld: %lld of %lld threads have come", (long long)id,
+                        (long long)c->named[id].arrived, (long long)threads);
     w->waits_at = -1;
     return TCC_NEXT;
 }

@@ -22,7 +22,7 @@ tcc_outcome tcc_eval_nvvm_mapa(tcc_thread *t, const tcc_inst *in)
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t address = tcc_lane_int(t, in, 0, l), rank = tcc_lane_int(t, in, 1, l);
         if (rank < 0 || rank >= c->cluster->n_ctas)
-            return TCC_WRONG(t->x, in->op, "there is no CTA %lld in a cluster of %u",
+            return TCC_WRONG(t->x, in->op, "nvvm.mapa: there is no CTA %lld in a cluster of %u",
                              (long long)rank, c->cluster->n_ctas);
         if (!tcc_smem_at(t->warp->cta, in->op, address, 1, 1))
             return TCC_FAILED;
@@ -72,7 +72,9 @@ tcc_outcome tcc_eval_nvvm_cluster_arrive(tcc_thread *t, const tcc_inst *in)
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     if (w->cluster_phase)
-        return TCC_WRONG(t->x, in->op, "arrives twice and has not waited between");
+        return TCC_WRONG(
+            t->x, in->op,
+            "nvvm.cluster.arrive for the second time, with no nvvm.cluster.wait between");
     if (!tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
         tcc_order_join(k, &k->barrier.arrivals, &w->order);
         w->order.seen[w->actor]++;
@@ -90,11 +92,11 @@ tcc_outcome tcc_eval_nvvm_cluster_wait(tcc_thread *t, const tcc_inst *in)
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     if (!w->cluster_phase)
-        return TCC_WRONG(t->x, in->op, "waits and has not arrived");
+        return TCC_WRONG(t->x, in->op, "nvvm.cluster.wait with no nvvm.cluster.arrive before");
     end_phase(k);
     if (k->barrier.phase < w->cluster_phase)
-        return TCC_WAIT(t, in, "%s waits at the cluster's barrier: %u of %u warps have come",
-                        tcc_warp_name(w), k->barrier.arrived, running_warps(k));
+        return TCC_WAIT(t, NULL, "at the cluster's barrier: %u of %u warps have come",
+                        k->barrier.arrived, running_warps(k));
     tcc_order_join(k, &w->order, &k->barrier.done);
     w->cluster_phase = 0;
     return TCC_NEXT;

@@ -84,7 +84,9 @@ struct tcc_exec {
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
     uint64_t steps;  /* of all threads, of this cluster */
     tcc_status status;
-    bool explain;                /* a thread that is blocked adds a note why */
+    bool explain;                /* a thread that is blocked says why: */
+    const char *why;             /* what it waits for, after "waits" */
+    const tcc_op *why_op;        /* the last that did something about it, NULL: none */
     tcc_thread *current;         /* whose op is being run, for messages */
     int lane;                    /* of it, -1: all */
     struct tcc_cluster *cluster; /* at the target level */
@@ -116,13 +118,18 @@ uint64_t tcc_exec_random(tcc_exec *x, uint64_t n);
 tcc_outcome tcc_exec_wrong(tcc_exec *x, const tcc_op *op, const char *message);
 /* Who runs the current op, "warp 3" or "lane 0 of warp 3"; NULL above the target level. */
 const char *tcc_exec_who(const tcc_exec *x);
+/* "warps 0 to 3": so many threads from one on; NULL above the target level. */
+const char *tcc_threads_name(const tcc_exec *x, size_t first, size_t n);
 /* Fails when the run may not have n elements of some bytes more. */
 bool tcc_exec_has_room(tcc_exec *x, const tcc_op *op, uint64_t n, uint64_t elem_bytes);
 
-/* For hooks that cannot go on: what they wait for is shown when there is a deadlock. */
-#define TCC_WAIT(t, in, ...)                                                                       \
-    ((t)->x->explain ? tcc_note((t)->x->run->diag, (in)->op->loc, __VA_ARGS__) : (void)0,          \
-     TCC_BLOCKED)
+/* For hooks that cannot go on: what they wait for, after "waits", is shown when there is a
+ * deadlock; and where `op` is, unless it is NULL. */
+#define TCC_WAIT(t, op, ...)                                                                       \
+    ((t)->x->explain                                                                               \
+         ? tcc_exec_explain((t)->x, (op), tcc_arena_printf((t)->x->run->scratch, __VA_ARGS__))     \
+         : TCC_BLOCKED)
+tcc_outcome tcc_exec_explain(tcc_exec *x, const tcc_op *op, const char *why);
 
 /* ---- registers ------------------------------------------------------------------------- */
 

@@ -59,7 +59,9 @@ static bool load_row(tcc_thread *t, const tcc_inst *in, unsigned lane, uint16_t 
     if (!bytes || !tcc_smem_read(c, in->op, &by, address, ROW_BYTES))
         return false;
     if (!tcc_smem_is_written(c, address, ROW_BYTES)) {
-        TCC_WRONG(t->x, in->op, "reads shared memory that was never written");
+        TCC_WRONG(t->x, in->op,
+                  "nvvm.ldmatrix reads shared memory at byte %lld that was never written",
+                  (long long)(address - TCC_SMEM_BASE));
         return false;
     }
     memcpy(row, bytes, ROW_BYTES);

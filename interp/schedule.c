@@ -4,6 +4,8 @@
  * early or at any time, in any order, so that what only works for one order is found out.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
 #include "interp/exec.h"
 #include "support/random.h"
 
@@ -90,21 +92,63 @@ static tcc_outcome run_any_thread(tcc_exec *x, bool *finished)
     return TCC_BLOCKED;
 }
 
+tcc_outcome tcc_exec_explain(tcc_exec *x, const tcc_op *op, const char *why)
+{
+    x->why = why;
+    x->why_op = op;
+    return TCC_BLOCKED;
+}
+
+/* The op at which a thread waits, which says in `why` for what; NULL when the thread has ended. */
+static const tcc_op *ask(tcc_exec *x, tcc_thread *t)
+{
+    if (!t->depth)
+        return NULL;
+    const tcc_frame *f = &t->frames[t->depth - 1];
+    x->why = "";
+    x->why_op = NULL;
+    tcc_thread_step(t);
+    return f->code->insts[f->pc].op;
+}
+
+/* A note for the n threads from one on, all alike. */
+static void note_waiting(tcc_exec *x, size_t first, size_t n, const tcc_op *at)
+{
+    const char *who = tcc_threads_name(x, first, n);
+    tcc_diag *diag = x->run->diag;
+    if (at)
+        tcc_note(diag, at->loc, "%s%s%s %s", who ? who : "", who ? " " : "",
+                 n == 1 ? "waits" : "wait", x->why);
+    else if (who)
+        tcc_note(diag, x->run->f->loc, "%s %s ended", who, n == 1 ? "has" : "have");
+    if (at && x->why_op)
+        tcc_note(diag, x->why_op->loc, "the last arrival there");
+}
+
 /* Says what each thread waits for: the op it stands at says it when asked. */
 static void explain_deadlock(tcc_exec *x)
 {
-    bool first = true;
+    size_t n = x->threads.len;
+    const tcc_op **at = TCC_NEW_ARRAY(x->run->scratch, const tcc_op *, n + 1);
+    const char **why = TCC_NEW_ARRAY(x->run->scratch, const char *, n + 1);
+    const tcc_op **other = TCC_NEW_ARRAY(x->run->scratch, const tcc_op *, n + 1);
+    const tcc_op *first = NULL;
+    x->explain = true;
+    for (size_t i = 0; i < n; i++) {
+        at[i] = ask(x, x->threads.data[i]);
+        why[i] = x->why;
+        other[i] = x->why_op;
+        first = first ? first : at[i];
+    }
     x->current = NULL;
-    for (size_t i = 0; i < x->threads.len; i++) {
-        tcc_thread *t = x->threads.data[i];
-        if (!t->depth)
-            continue;
-        const tcc_frame *f = &t->frames[t->depth - 1];
-        if (first)
-            TCC_WRONG(x, f->code->insts[f->pc].op, "deadlock: every thread waits");
-        first = false;
-        x->explain = true;
-        tcc_thread_step(t);
+    TCC_WRONG(x, first, "deadlock: every thread waits");
+    for (size_t i = 0, same; i < n; i += same) {
+        for (same = 1; i + same < n && tcc_threads_name(x, i, same + 1); same++)
+            if (at[i + same] != at[i] || (at[i] && strcmp(why[i + same], why[i])))
+                break;
+        x->why = why[i];
+        x->why_op = other[i];
+        note_waiting(x, i, same, at[i]);
     }
 }
 

@@ -189,7 +189,8 @@ tcc_outcome tcc_eval_nvvm_tma_load_multicast(tcc_thread *t, const tcc_inst *in)
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t mask = tcc_lane_int(t, in, 3, l);
         if (mask < 1 || mask >> k->n_ctas)
-            return TCC_WRONG(t->x, in->op, "a mask of CTAs of %#llx in a cluster of %u",
+            return TCC_WRONG(t->x, in->op,
+                             "nvvm.tma.load.multicast: ctas is %#llx in a cluster of %u",
                              (unsigned long long)mask, k->n_ctas);
         for (unsigned r = 0; r < k->n_ctas; r++)
             if (mask >> r & 1 && (!tcc_reach(t, &k->ctas[r], in->op) ||
@@ -265,7 +266,7 @@ tcc_outcome tcc_eval_nvvm_bulk_wait(tcc_thread *t, const tcc_inst *in)
         return TCC_NEXT;
     for (size_t i = 0; i < n; i++)
         if (*w->bulk.groups.data[i])
-            return TCC_WAIT(t, in, "%s waits for its copies to global memory", tcc_warp_name(w));
+            return TCC_WAIT(t, NULL, "for its copies to global memory");
     unsigned actor = tcc_actor_copies(w->cta, t->id);
     if (w->order.seen[actor] < n)
         w->order.seen[actor] = w->order.fenced[actor] = (uint32_t)n;

@@ -24,6 +24,19 @@ const char *tcc_exec_who(const tcc_exec *x)
     return x->lane < 0 ? warp : tcc_arena_printf(x->run->scratch, "lane %d of %s", x->lane, warp);
 }
 
+/* Those of one CTA only. */
+const char *tcc_threads_name(const tcc_exec *x, size_t first, size_t n)
+{
+    if (!x->cluster)
+        return NULL;
+    const tcc_warp *w = x->threads.data[first]->warp, *last = x->threads.data[first + n - 1]->warp;
+    if (n == 1)
+        return tcc_warp_name(w);
+    return w->cta == last->cta ? tcc_arena_printf(x->run->scratch, "warps %u to %s", w->thread->id,
+                                                  tcc_warp_name(last) + strlen("warp "))
+                               : NULL;
+}
+
 tcc_accessor tcc_warp_accessor(const tcc_thread *t)
 {
     const tcc_warp *w = t->warp;
@@ -212,8 +225,8 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "setmaxnreg.%s to %lld from %lld registers",
                          more ? "inc" : "dec", (long long)count, (long long)w->registers);
     if (need > c->free_registers)
-        return TCC_WAIT(t, in, "%s waits for %lld registers, %lld are free", tcc_warp_name(w),
-                        (long long)need, (long long)c->free_registers);
+        return TCC_WAIT(t, NULL, "for %lld registers, %lld are free", (long long)need,
+                        (long long)c->free_registers);
     c->free_registers -= need;
     w->registers = count;
     return TCC_NEXT;
@@ -245,7 +258,9 @@ static bool poison(tcc_thread *t, const tcc_inst *in, unsigned lane)
 {
     const tcc_type *type = in->op->results[0].type;
     if (tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT) {
-        TCC_WRONG(t->x, in->op, "reads shared memory that was never written");
+        TCC_WRONG(t->x, in->op,
+                  "nvvm.ld.shared reads shared memory at byte %lld that was never written",
+                  (long long)(tcc_lane_int(t, in, 0, lane) - TCC_SMEM_BASE));
         return false;
     }
     for (size_t e = 0; e < count_of(t, in->results[0]); e++)

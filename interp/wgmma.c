@@ -314,8 +314,7 @@ tcc_outcome tcc_eval_nvvm_wgmma_wait(tcc_thread *t, const tcc_inst *in)
     unsigned first = t->id / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
     for (unsigned w = first; w < first + TCC_WARPGROUP_WARPS && w < c->cluster->n_warps; w++)
         if (c->warps[w].thread->committed < ended)
-            return TCC_WAIT(t, in, "%s waits for products that warp %u has not issued",
-                            tcc_warp_name(warp), w);
+            return TCC_WAIT(t, NULL, "for products that warp %u has not issued", w);
     if (warp->a_in_flight.len && !keeps_a(t, in, ended))
         return TCC_FAILED;
     unsigned actor = tcc_actor_products(c, t->id);

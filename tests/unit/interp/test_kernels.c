@@ -142,13 +142,16 @@ static void compare(const kernel *k)
 
 /* ---- as they are ------------------------------------------------------------------------- */
 
+/* The dimensions M, K, N. */
 static const struct {
     const char *file;
     int64_t dims[4];
 } kernels[] = {
     {"persistent.tir", {64, 16, 16}},   /* one tile, one trip: the second CTA has none */
     {"persistent.tir", {200, 48, 40}},  /* 4 x 3 tiles of 3 trips: 6 each */
-    {"persistent.tir", {129, 104, 96}}, /* 3 x 7 tiles: 11 and 10 */
+    {"persistent.tir", {129, 104, 96}}, /* 3 x 6 tiles of 7 trips: 9 each */
+    {"multicast.tir", {100, 24, 72}},   {"multicast.tir", {200, 16, 16}},
+    {"registers_a.tir", {100, 24, 72}}, {"registers_a.tir", {64, 16, 8}},
 };
 
 START_TEST(every_order_gives_the_result)
@@ -200,6 +203,114 @@ static const struct {
      "nvvm.mbarrier.arrive %last_empty",
      "",
      "error: deadlock: every thread waits"},
+
+    /* The consumers of one CTA do not tell the other that a stage is free. */
+    {"multicast.tir",
+     {128, 40, 72},
+     "tells = arith.cmp %tid, %c2",
+     "tells = arith.cmp %tid, %c1",
+     "error: deadlock: every thread waits*1 of 10 warps have come*wait for parity 1 of the "
+     "mbarrier at byte 8192*256 bytes have come that nobody expects*waits for parity 0 of the "
+     "mbarrier at byte 8208: in phase 0, 2 arrivals and 0 bytes are missing"},
+    /* A stage is taken for free when one CTA's consumers have said so. */
+    {"multicast.tir",
+     {128, 40, 72},
+     "nvvm.mbarrier.init %empty0, %c2",
+     "nvvm.mbarrier.init %empty0, %c1",
+     "gets more than 1 arrivals in a phase|writes shared memory at byte *that a product may "
+     "still be reading*note: nvvm.wgmma of warp |writes shared memory at byte *that a copy from "
+     "global memory may still be writing*note: nvvm.tma.load*of warp 4 of CTA *writes it "
+     "here|error: deadlock"},
+    {"multicast.tir",
+     {128, 40, 72},
+     "%p_full, %c3",
+     "%p_full, %c1",
+     "error: deadlock: every thread waits*in phase 0, 0 arrivals and 512 bytes are missing, "
+     "which no copy brings"},
+    {"multicast.tir",
+     {128, 40, 72},
+     "%p_full, %c3",
+     "%p_full, %c4",
+     "nvvm.tma.load.multicast: ctas is 0x4 in a cluster of 2"},
+    {"multicast.tir",
+     {128, 40, 72},
+     "nvvm.cluster.arrive\n  nvvm.cluster.wait\n  %consumes",
+     "%all = arith.const {value = 160} : i32\n  nvvm.barrier %c0, %all\n  %consumes",
+     "nvvm.tma.load.multicast: there is no mbarrier at byte|may still be initialising the "
+     "mbarrier at byte *note: nvvm.mbarrier.init of warp 0 of CTA *initialises it here"},
+    {"multicast.tir",
+     {128, 40, 72},
+     "  nvvm.cluster.arrive\n  nvvm.cluster.wait\n  return",
+     "  return",
+     "nvvm.mbarrier.arrive.cluster reaches into the shared memory of CTA *, which has "
+     "ended|nvvm.mbarrier.arrive.cluster of warp 0 of CTA *may still reach into the shared "
+     "memory of CTA *when that ends\n    nvvm.mbarrier.arrive.cluster %empty"},
+    {"multicast.tir",
+     {128, 40, 72},
+     "    nvvm.fence.mbarrier_init\n",
+     "",
+     "the mbarrier at byte 8192 is used by the copy engine with no fence.mbarrier_init since it "
+     "was initialised*note: nvvm.mbarrier.init of warp 0 of CTA *initialises it here\n    "
+     "nvvm.mbarrier.init %full0, %c1"},
+    {"multicast.tir",
+     {128, 40, 72},
+     "nvvm.mapa %empty0, %whom",
+     "arith.add %empty0, %c0",
+     "nvvm.mbarrier.arrive.cluster: 9232 is no address of the cluster, as nvvm.mapa gives them"},
+    {"multicast.tir",
+     {128, 40, 72},
+     "nvvm.mapa %empty0, %whom",
+     "nvvm.mapa %empty0, %tid",
+     "of CTA *nvvm.mapa: there is no CTA *in a cluster of 2"},
+
+    {"registers_a.tir",
+     {64, 40, 16},
+     "pending = 0} : vec<f32[8]>, vec<i32[4]>",
+     "pending = 1} : vec<f32[8]>, vec<i32[4]>",
+     "writes shared memory at byte *that a product may still be reading*note: nvvm.wgmma.a of "
+     "warp "},
+    {"registers_a.tir",
+     {64, 40, 16},
+     "nvvm.wgmma.commit_group\n",
+     "nvvm.wgmma.commit_group\n nvvm.stmatrix %mine, %a\n",
+     "nvvm.stmatrix reads registers that a product may still take its A from\n    nvvm.stmatrix "
+     "%mine, %a\nnote: nvvm.wgmma.a is of group 1: 1 groups are closed, 0 were waited for\n    "
+     "%next = nvvm.wgmma.a "},
+    {"registers_a.tir",
+     {64, 40, 16},
+     "%sum, %kept = nvvm.wgmma.wait_group %next, %a {pending = 0} : vec<f32[8]>, vec<i32[4]>",
+     "%sum = nvvm.wgmma.wait_group %next {pending = 0} : vec<f32[8]>",
+     "nvvm.wgmma.wait_group ends a product and does not pass its registers of A through*note: "
+     "the product\n    %next = nvvm.wgmma.a "},
+    {"registers_a.tir",
+     {64, 40, 16},
+     "    nvvm.wgmma.fence\n",
+     "",
+     "no wgmma.fence since the registers of A were written"},
+    {"registers_a.tir",
+     {64, 40, 16},
+     "    nvvm.barrier %c1, %c128\n",
+     "",
+     "nvvm.tma.load writes shared memory at byte *that warp *may still be reading*note: "
+     "nvvm.ldmatrix of warp *reads it here\n    %a = nvvm.ldmatrix %a_rows"},
+    {"registers_a.tir",
+     {64, 40, 16},
+     "    nvvm.mbarrier.wait %full, %parity\n",
+     "",
+     "nvvm.ldmatrix reads shared memory at byte *that was never written|nvvm.ldmatrix reads "
+     "shared memory at byte *that a copy from global memory may still be writing*note: "
+     "nvvm.tma.load of warp 0 writes it here|nvvm.tma.load writes shared memory at byte *that "
+     "warp *may still be reading"},
+    {"registers_a.tir",
+     {64, 40, 16},
+     "  scf.if %first {\n    nvvm.mbarrier.inval %full",
+     "  scf.if %first {\n    nvvm.mbarrier.inval %full\n    nvvm.mbarrier.arrive %full",
+     "nvvm.mbarrier.arrive: there is no mbarrier at byte 6144"},
+    {"registers_a.tir",
+     {64, 40, 16},
+     "  %product = scf.for",
+     "  scf.if %first {\n    nvvm.mbarrier.inval %full\n  }\n  %product = scf.for",
+     "there is no mbarrier at byte 6144|is invalidated while warp * may still be using it"},
 };
 
 /* Whether the parts of a pattern, between '*', are all there in this order. */

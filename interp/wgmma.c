@@ -340,7 +340,8 @@ void tcc_note_product(const tcc_thread *t, const tcc_reg *r)
         return;
     const tcc_warpgroup *g = &t->warp->cta->groups[t->id / TCC_WARPGROUP_WARPS];
     const tcc_op *op = g->products.data[r->issue - 1].op;
-    tcc_note(t->x->run->diag, op->loc,
-             "%s is of group %u: %u groups are closed, %u were waited for",
-             tcc_op_info_get(op->code)->name, r->product, t->committed, t->waited);
+    const char *why = r->product <= t->waited ? "the wait for it does not pass them through"
+                                              : "nothing has waited for it";
+    tcc_note(t->x->run->diag, op->loc, "%s of %s, group %u: %s", tcc_op_info_get(op->code)->name,
+             tcc_warp_name(t->warp), r->product, why);
 }

@@ -274,8 +274,8 @@ static const struct {
      "nvvm.wgmma.commit_group\n",
      "nvvm.wgmma.commit_group\n nvvm.stmatrix %mine, %a\n",
      "nvvm.stmatrix reads registers that a product may still take its A from\n    nvvm.stmatrix "
-     "%mine, %a\nnote: nvvm.wgmma.a is of group 1: 1 groups are closed, 0 were waited for\n    "
-     "%next = nvvm.wgmma.a "},
+     "%mine, %a\nnote: nvvm.wgmma.a of warp *, group 1: nothing has waited for it\n    %next = "
+     "nvvm.wgmma.a "},
     {"registers_a.tir",
      {64, 40, 16},
      "%sum, %kept = nvvm.wgmma.wait_group %next, %a {pending = 0} : vec<f32[8]>, vec<i32[4]>",

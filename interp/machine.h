@@ -102,6 +102,9 @@ bool tcc_smem_write(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_
 /* Whether bytes have been written. To read others is no error, since an instruction may take more
  * than it needs; they are poison, and to store that to global memory is one. */
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n);
+/* Keeps the first read of a byte that was not, and adds a note about it to the error before. */
+void tcc_smem_read_unwritten(tcc_cta *c, const tcc_op *op, const tcc_warp *by, int64_t address);
+void tcc_note_unwritten(const tcc_cta *c);
 /* Makes 8 bytes an mbarrier's, which nothing may access any more; and gives them back. */
 bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
 void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
@@ -205,6 +208,11 @@ struct tcc_cta {
     uint8_t *smem;
     tcc_mark *marks;
     int64_t smem_bytes;
+    struct {
+        const tcc_op *op; /* NULL: none */
+        const tcc_warp *by;
+        int64_t offset;
+    } unwritten; /* the first read of what was never written */
     tcc_mbarrier mbarriers[TCC_MAX_MBARRIERS];
     size_t n_mbarriers;
     tcc_named_barrier named[TCC_NAMED_BARRIERS];

@@ -32,6 +32,7 @@ void tcc_smem_create(tcc_cta *c, int64_t size)
 void tcc_smem_clear(tcc_cta *c)
 {
     memset(c->marks, 0, mark_count(c) * sizeof *c->marks);
+    c->unwritten.op = NULL;
 }
 
 /* Number 0 of both tables stands for none. */
@@ -180,6 +181,25 @@ bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n)
         if (!c->marks[i / MARK_BYTES].write)
             return false;
     return true;
+}
+
+void tcc_smem_read_unwritten(tcc_cta *c, const tcc_op *op, const tcc_warp *by, int64_t address)
+{
+    if (c->unwritten.op)
+        return;
+    c->unwritten.op = op;
+    c->unwritten.by = by;
+    c->unwritten.offset = address - TCC_SMEM_BASE;
+}
+
+void tcc_note_unwritten(const tcc_cta *c)
+{
+    const tcc_op *op = c->unwritten.op;
+    if (op)
+        tcc_note(c->cluster->x->run->diag, op->loc,
+                 "%s of %s was the first to read such a byte, %lld",
+                 tcc_op_info_get(op->code)->name, tcc_warp_name(c->unwritten.by),
+                 (long long)c->unwritten.offset);
 }
 
 static bool write_marks(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,

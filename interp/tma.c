@@ -101,12 +101,17 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
             memcpy(&bits, byte, (size_t)m->elem_bytes);
             tcc_cell v = tcc_decode(bits, m->elem);
             bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
-            if (!tcc_smem_is_written(c->cta, address, m->elem_bytes) ||
-                (floats && tcc_is_poison(v.f)))
-                return TCC_WRONG(x, op,
-                                 "nvvm.tma.store sends what was never written, at byte %lld "
-                                 "of shared memory",
-                                 (long long)(address - TCC_SMEM_BASE));
+            bool written = tcc_smem_is_written(c->cta, address, m->elem_bytes);
+            if (!written || (floats && tcc_is_poison(v.f))) {
+                TCC_WRONG(
+                    x, op,
+                    "nvvm.tma.store sends what %s never written, at byte %lld of shared memory",
+                    written ? "comes from shared memory that was" : "was",
+                    (long long)(address - TCC_SMEM_BASE));
+                if (written)
+                    tcc_note_unwritten(c->cta);
+                return TCC_FAILED;
+            }
             tcc_param_store(x->run, m->tensor, at, v);
         }
         for (int d = 0; d < m->rank && ++i[d] == m->box[d]; d++)

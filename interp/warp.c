@@ -263,6 +263,7 @@ static bool poison(tcc_thread *t, const tcc_inst *in, unsigned lane)
                   (long long)(tcc_lane_int(t, in, 0, lane) - TCC_SMEM_BASE));
         return false;
     }
+    tcc_smem_read_unwritten(t->warp->cta, in->op, t->warp, tcc_lane_int(t, in, 0, lane));
     for (size_t e = 0; e < count_of(t, in->results[0]); e++)
         tcc_cells(t, in->results[0])[e * TCC_WARP_LANES + lane].f = tcc_poison();
     return true;
@@ -372,11 +373,14 @@ tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
         int64_t at = global_place(t, in, l, n);
         if (at < 0)
             return TCC_FAILED;
-        if (is_poison(t, in->operands[3], l))
-            return TCC_WRONG(t->x, in->op,
-                             "nvvm.st.global stores to element %lld of '%s' what "
-                             "comes from shared memory that was never written",
-                             (long long)at, p->name);
+        if (is_poison(t, in->operands[3], l)) {
+            TCC_WRONG(t->x, in->op,
+                      "nvvm.st.global stores to element %lld of '%s' what "
+                      "comes from shared memory that was never written",
+                      (long long)at, p->name);
+            tcc_note_unwritten(t->warp->cta);
+            return TCC_FAILED;
+        }
         for (int64_t e = 0; e < n; e++)
             tcc_param_store(t->x->run, p, at + e, a[e * TCC_WARP_LANES + l]);
     }

@@ -87,6 +87,8 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const descriptor *d,
                 int64_t k = d->mn_major ? r : c * PER_CHUNK + e;
                 bool written = tcc_smem_is_written(cta, address + e * ELEM_BYTES, ELEM_BYTES);
                 out[mn * K + k] = written ? tcc_decode(bits, elem).f : tcc_poison();
+                if (!written)
+                    tcc_smem_read_unwritten(cta, in->op, t->warp, address + e * ELEM_BYTES);
             }
         }
     return true;

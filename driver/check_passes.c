@@ -14,11 +14,13 @@ enum {
     ORDERS = 3             /* of the machine, for what the last pass leaves */
 };
 
-/* Multiply-adds (shapes.h) of one run, and of all runs of a function that the passes left. */
-static const double most_work = 1e8, most_work_in_all = 1e8;
+/* Work (shapes.h) of one run: after a pass, and after the last. Other orders are tried as long as
+ * all runs of a function are no more than some. A second of it is about 2e8. */
+static const double most_after_pass = 1e7, most_at_last = 6e7, most_for_orders = 4e7;
 
 typedef struct kernel {
-    const tcc_func *f; /* as the frontend made it */
+    const tcc_func *f;         /* as the frontend made it */
+    const tcc_func *scheduled; /* its first variant, at the tensor level */
     tcc_shapes shapes;
     tcc_trial *trials; /* for each shape; without arguments: not prepared yet */
 } kernel;
@@ -42,6 +44,7 @@ struct tcc_pass_check {
     uint64_t turn; /* counts runs, so that no two have the same shape and order */
     kernel *kernels;
     size_t n_kernels;
+    const tcc_ir *scheduled; /* variants with their schedules, at the tensor level */
     TCC_VEC(form) forms;
     TCC_VEC(stage) stages;
 };
@@ -66,9 +69,7 @@ static tcc_shapes choose_shapes(tcc_pass_check *c, const tcc_func *scheduled)
 {
     if (!c->options.dims)
         return tcc_shapes_choose(c->arena, scheduled, c->options.seed);
-    tcc_shape *only = TCC_NEW(c->arena, tcc_shape);
-    only->dims = c->options.dims;
-    return (tcc_shapes){only, 1};
+    return (tcc_shapes){&c->options.dims, 1};
 }
 
 /* Finds shapes by completing the schedules in a copy. Where that fails the compilation will, too,
@@ -84,10 +85,12 @@ static void add_kernels(tcc_pass_check *c, const char *text)
         c->n_kernels++;
     c->kernels = TCC_NEW_ARRAY(c->arena, kernel, c->n_kernels);
     tcc_run_passes(scheduled, "canonicalize,cse,choose-variants,choose-schedule", NULL, &silent);
+    c->scheduled = scheduled;
     kernel *k = c->kernels;
     for (const tcc_func *f = reference->first; f; f = f->next, k++) {
         k->f = f;
-        k->shapes = choose_shapes(c, tcc_func_find(scheduled, f->name));
+        k->scheduled = tcc_func_find(scheduled, f->name);
+        k->shapes = choose_shapes(c, k->scheduled);
         k->trials = TCC_NEW_ARRAY(c->arena, tcc_trial, k->shapes.n);
     }
 }
@@ -123,11 +126,17 @@ static kernel *kernel_of(tcc_pass_check *c, const tcc_func *f)
     return NULL;
 }
 
+static double work_of(const tcc_pass_check *c, const kernel *k, size_t shape, const tcc_func *f)
+{
+    const tcc_func *variant = tcc_func_find(c->scheduled, f->name);
+    return tcc_shape_work(variant ? variant : k->scheduled, k->shapes.dims[shape]);
+}
+
 static tcc_status prepare(tcc_pass_check *c, kernel *k, size_t shape)
 {
     tcc_trial *t = &k->trials[shape];
     return t->args ? TCC_OK
-                   : tcc_trial_prepare(t, c->arena, k->f, k->shapes.data[shape].dims,
+                   : tcc_trial_prepare(t, c->arena, k->f, k->shapes.dims[shape],
                                        c->options.seed + shape, c->diag);
 }
 
@@ -209,7 +218,7 @@ static tcc_status check_form(tcc_pass_check *c, const tcc_func *f, const char *p
     for (size_t i = 0, first = c->turn; i < n && runs < SHAPES_AFTER_PASS && !status; i++) {
         bool ran = false;
         size_t shape = (first + i) % n;
-        if (k->shapes.data[shape].work <= most_work)
+        if (work_of(c, k, shape, f) <= most_after_pass)
             status = run_shape(c, k, shape, f, pass, &ran);
         runs += ran;
     }
@@ -256,14 +265,14 @@ static tcc_status finish_form(tcc_pass_check *c, kernel *k, const tcc_func *f)
     tcc_status status = TCC_OK;
     for (size_t order = 0; order < orders && !status; order++)
         for (size_t i = 0; i < k->shapes.n && !status; i++) {
-            const tcc_shape *s = &k->shapes.data[i];
+            double one = work_of(c, k, i, f);
             bool ran = false;
-            too_large += s->work > most_work;
-            if (s->work > most_work || (order && work + s->work > most_work_in_all))
+            too_large += one > most_at_last;
+            if (one > most_at_last || (order && work + one > most_for_orders))
                 continue;
             status = run_shape(c, k, i, f, pass, &ran);
             runs += ran;
-            work += ran ? s->work : 0;
+            work += ran ? one : 0;
         }
     if (!status && !runs)
         tcc_warn(c->diag, k->f->loc, "@%s was not run: %s", f->name,

@@ -100,9 +100,35 @@ static int64_t choose_extent(chooser *ch, const struct pattern *p, const char *n
     return choose_batch(ch, p, name, room);
 }
 
-static double extent_of(const chooser *ch, const int64_t *dims, tcc_dim d)
+static bool is_new(const tcc_shapes *shapes, const int64_t *dims, size_t n)
 {
-    tcc_attr names = tcc_attr_list(&ch->f->attrs, "dims");
+    for (size_t i = 0; i < shapes->n; i++)
+        if (!memcmp(shapes->dims[i], dims, n * sizeof *dims))
+            return false;
+    return true;
+}
+
+tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed)
+{
+    chooser ch = {.f = scheduled, .s = tcc_schedule_of(scheduled), .random = seed};
+    tcc_contraction_find(scheduled, &ch.c);
+    tcc_attr names = tcc_attr_list(&scheduled->attrs, "dims");
+    tcc_shapes shapes = {TCC_NEW_ARRAY(arena, const int64_t *, N_PATTERNS), 0};
+    for (size_t p = 0; p < N_PATTERNS; p++) {
+        int64_t *dims = TCC_NEW_ARRAY(arena, int64_t, names.list.n + 1), room = MOST_BATCHES;
+        for (size_t i = 0; i < names.list.n; i++)
+            dims[i] = choose_extent(&ch, &patterns[p], names.list.items[i].s, &room);
+        if (is_new(&shapes, dims, names.list.n))
+            shapes.dims[shapes.n++] = dims;
+    }
+    return shapes;
+}
+
+/* ---- work -------------------------------------------------------------------------------- */
+
+static double extent_of(const tcc_func *f, const int64_t *dims, tcc_dim d)
+{
+    tcc_attr names = tcc_attr_list(&f->attrs, "dims");
     for (size_t i = 0; i < names.list.n; i++)
         if (is_dim(d, names.list.items[i].s))
             return (double)dims[i];
@@ -114,41 +140,21 @@ static double tiles_of(double extent, int64_t tile)
     return ceil(extent / (double)(tile > 0 ? tile : 1));
 }
 
-/* What the machine does for each CTA: its products, trip by trip, and its epilogue. */
-static double estimate_work(const chooser *ch, const int64_t *dims)
+/* For each CTA its products, trip by trip, its epilogue, and copies where threads make them. */
+double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
 {
-    enum { EPILOGUE = 32 }; /* multiply-adds that one element of a result costs as much as */
-    const tcc_contraction *c = &ch->c;
-    if (!c->n_axes)
+    enum { EPILOGUE = 128, COPY = 32 }; /* multiply-adds that an element costs as much as */
+    tcc_schedule s = tcc_schedule_of(scheduled);
+    tcc_contraction c;
+    if (!tcc_contraction_find(scheduled, &c))
         return 0;
-    double ctas = tiles_of(extent_of(ch, dims, c->extents[0]), ch->s.m) *
-                  tiles_of(extent_of(ch, dims, c->extents[1]), ch->s.n);
-    for (size_t i = 2; i < c->n_axes; i++)
-        ctas *= extent_of(ch, dims, c->extents[i]);
-    double depth = tiles_of(extent_of(ch, dims, c->k_extent), ch->s.k) * (double)ch->s.k;
-    return ctas * (double)(ch->s.m * ch->s.n) * (depth + EPILOGUE);
-}
-
-static bool is_new(const tcc_shapes *shapes, const int64_t *dims, size_t n)
-{
-    for (size_t i = 0; i < shapes->n; i++)
-        if (!memcmp(shapes->data[i].dims, dims, n * sizeof *dims))
-            return false;
-    return true;
-}
-
-tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed)
-{
-    chooser ch = {.f = scheduled, .s = tcc_schedule_of(scheduled), .random = seed};
-    tcc_contraction_find(scheduled, &ch.c);
-    tcc_attr names = tcc_attr_list(&scheduled->attrs, "dims");
-    tcc_shapes shapes = {TCC_NEW_ARRAY(arena, tcc_shape, N_PATTERNS), 0};
-    for (size_t p = 0; p < N_PATTERNS; p++) {
-        int64_t *dims = TCC_NEW_ARRAY(arena, int64_t, names.list.n + 1), room = MOST_BATCHES;
-        for (size_t i = 0; i < names.list.n; i++)
-            dims[i] = choose_extent(&ch, &patterns[p], names.list.items[i].s, &room);
-        if (is_new(&shapes, dims, names.list.n))
-            shapes.data[shapes.n++] = (tcc_shape){dims, estimate_work(&ch, dims)};
-    }
-    return shapes;
+    double ctas = tiles_of(extent_of(scheduled, dims, c.extents[0]), s.m) *
+                  tiles_of(extent_of(scheduled, dims, c.extents[1]), s.n);
+    for (size_t i = 2; i < c.n_axes; i++)
+        ctas *= extent_of(scheduled, dims, c.extents[i]);
+    double depth = tiles_of(extent_of(scheduled, dims, c.k_extent), s.k) * (double)s.k;
+    double work = (double)(s.m * s.n) * (depth + EPILOGUE);
+    if (!strcmp(tcc_attr_str(&scheduled->attrs, "variant", ""), "generic"))
+        work += COPY * (double)(s.m + s.n) * depth;
+    return ctas * work;
 }

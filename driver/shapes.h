@@ -7,13 +7,9 @@
 
 #include "ir/ir.h"
 
-typedef struct tcc_shape {
-    const int64_t *dims; /* in the order of the kernel's attribute `dims` */
-    double work;         /* multiply-adds of the machine, and what costs as much */
-} tcc_shape;
-
+/* So many shapes of one kernel: extents in the order of its attribute `dims`. */
 typedef struct tcc_shapes {
-    tcc_shape *data;
+    const int64_t **dims;
     size_t n;
 } tcc_shapes;
 
@@ -22,5 +18,9 @@ typedef struct tcc_shapes {
  * that are numbers stay what they are, and no shape occurs twice. The seed decides what is ragged
  * and by how much. */
 tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed);
+
+/* What it costs to run a variant that choose-schedule has completed: multiply-adds of the machine,
+ * and what takes as long. */
+double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims);
 
 #endif

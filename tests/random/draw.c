@@ -1,0 +1,343 @@
+/* draw: a random program. Most fit the target; the compiler refuses the others.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <ctype.h>
+#include <string.h>
+
+#include "support/random.h"
+#include "tests/random/program.h"
+
+enum { NONE = -1 };
+
+typedef struct drawing {
+    program *p;
+    uint64_t random;
+    int output;    /* that an expression is for, or none: -1 */
+    int n_temps;   /* that an expression may use */
+    bool function; /* an expression has one that rounds: no more, or values go everywhere */
+} drawing;
+
+static int below(drawing *d, int n)
+{
+    return (int)tcc_random(&d->random, (uint64_t)n);
+}
+
+static bool chance(drawing *d, int percent)
+{
+    return below(d, 100) < percent;
+}
+
+/* ---- indices ----------------------------------------------------------------------------- */
+
+/* Of a dimension that is a number. Batches are few; others mostly make rows that TMA can copy. */
+static int64_t draw_size(drawing *d, int largest)
+{
+    int n = 1 + below(d, largest);
+    if (largest < 8)
+        return n;
+    return chance(d, 85) ? (n + 7) / 8 * 8 : n;
+}
+
+static void draw_dimension(drawing *d, int i, int largest)
+{
+    index_info *x = &d->p->indices[i];
+    int kind = below(d, 100);
+    x->kind = kind < 65 ? SYMBOLIC : kind < 90 ? NUMBER : CONSTANT;
+    x->size = draw_size(d, largest);
+    x->same_as = i;
+    if (i > 1 && chance(d, 4)) /* two indices over one dimension */
+        x->same_as = d->p->indices[below(d, i)].same_as;
+}
+
+static void shuffle(drawing *d, tensor *t)
+{
+    int n = d->p->n_indices;
+    for (int i = 0; i < n; i++)
+        t->order[i] = (int8_t)i;
+    for (int i = n - 1; i > 0; i--) {
+        int j = below(d, i + 1);
+        int8_t swapped = t->order[i];
+        t->order[i] = t->order[j];
+        t->order[j] = swapped;
+    }
+}
+
+/* Mostly as TMA wants it: rows run along m, n or k, which are tiled. */
+static void settle(drawing *d, tensor *t)
+{
+    int last = 0;
+    do {
+        shuffle(d, t);
+        for (int i = 0; i < d->p->n_indices; i++)
+            if (t->mask & 1u << t->order[i])
+                last = t->order[i];
+    } while (last > 2 && chance(d, 92));
+}
+
+/* m, n, and up to three more: of A, of B, of both. */
+static void draw_indices(drawing *d)
+{
+    static const char names[MAX_INDICES + 1] = "kmnhgp";
+    program *p = d->p;
+    int more = below(d, 100);
+    bool vector = chance(d, 6); /* a factor has no index of its own */
+    p->n_indices = 3 + (more < 55 ? 0 : more < 80 ? 1 : more < 94 ? 2 : 3);
+    p->live = (1u << p->n_indices) - 1;
+    unsigned masks[2] = {1 | 1u << 1, 1 | 1u << 2};
+    if (vector) /* then the other has both */
+        masks[0] = 1, masks[1] = 1 | 1u << 1 | 1u << 2;
+    for (int i = 3; i < p->n_indices; i++) {
+        int where = below(d, 4);
+        masks[0] |= where != 0 ? 1u << i : 0;
+        masks[1] |= where != 1 ? 1u << i : 0;
+    }
+    static const int largest[MAX_INDICES] = {160, 150, 90, 3, 3, 3};
+    for (int i = 0; i < p->n_indices; i++)
+        p->indices[i].name = names[i];
+    for (int i = 0; i < p->n_indices; i++)
+        draw_dimension(d, i, largest[i]);
+    p->swapped = chance(d, 20);
+    p->sum_inlined = chance(d, 40);
+    element type = chance(d, 60) ? F16 : BF16;
+    for (int f = 0; f < 2; f++) {
+        p->factors[f] = (tensor){.mask = masks[f], .type = type};
+        settle(d, &p->factors[f]);
+    }
+}
+
+/* ---- expressions ------------------------------------------------------------------------- */
+
+static int add_expr(drawing *d, expr x)
+{
+    d->p->exprs[d->p->n_exprs] = x;
+    return d->p->n_exprs++;
+}
+
+static expr leaf(expr_kind kind, int which)
+{
+    return (expr){kind, which, 0, {NO_EXPR, NO_EXPR, NO_EXPR, NO_EXPR}};
+}
+
+static int draw_number(drawing *d)
+{
+    static const double numbers[] = {0.5, 2, 0.125, 1, 3, 0.1, 4, 0.75, 0, 1.5};
+    expr x = leaf(E_NUMBER, chance(d, 15));
+    x.number = numbers[below(d, (int)(sizeof numbers / sizeof *numbers))];
+    return add_expr(d, x);
+}
+
+static int draw_leaf(drawing *d)
+{
+    const program *p = d->p;
+    int kind = below(d, 100);
+    if (kind < 40)
+        return add_expr(d, leaf(E_SUM, 0));
+    if (kind < 75 && p->n_operands)
+        return add_expr(d, leaf(E_OPERAND, below(d, p->n_operands)));
+    if (kind < 82 && d->n_temps)
+        return add_expr(d, leaf(E_TEMP, below(d, d->n_temps)));
+    if (kind < 88 && d->output >= 0)
+        return add_expr(d, leaf(E_INOUT, 0));
+    return draw_number(d);
+}
+
+static int call(drawing *d, const char *name, int a, int b)
+{
+    int arity = b == NO_EXPR ? 1 : 2;
+    for (int i = 0; i < n_calls; i++)
+        if (calls[i].arity == arity && !strcmp(calls[i].name, name)) {
+            expr x = leaf(E_CALL, i);
+            x.child[0] = a;
+            x.child[1] = b;
+            return add_expr(d, x);
+        }
+    return a;
+}
+
+static bool rounds(const char *function)
+{
+    return strchr("elt", *function) || !strcmp(function, "sigmoid") || !strcmp(function, "silu") ||
+           !strncmp(function, "gelu", 4);
+}
+
+static int draw_expr(drawing *d, int depth);
+
+static int draw_call(drawing *d, int depth)
+{
+    int which = below(d, n_calls);
+    const call_info *c = &calls[which];
+    bool function = isalpha(*c->name) && rounds(c->name);
+    if (function && d->function)
+        return draw_expr(d, depth - 1);
+    expr x = leaf(E_CALL, which);
+    for (int i = 0; i < c->arity; i++)
+        x.child[i] = draw_expr(d, depth - 1);
+    if (function) { /* near zero it has a shape */
+        expr scale = leaf(E_NUMBER, 0);
+        scale.number = 0.0625;
+        int factor = add_expr(d, scale);
+        x.child[0] = call(d, "*", factor, x.child[0]);
+        d->function = true;
+    }
+    return add_expr(d, x);
+}
+
+static int draw_expr(drawing *d, int depth)
+{
+    if (depth <= 0 || d->p->n_exprs > MAX_EXPRS - 24 || chance(d, 15))
+        return draw_leaf(d);
+    if (chance(d, 88))
+        return draw_call(d, depth);
+    expr x = leaf(E_WHERE, below(d, n_comparisons));
+    bool before = d->function;
+    d->function = true; /* a comparison of rounded numbers decides nothing */
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (i == 2)
+            d->function = before;
+        x.child[i] = i < 2 ? draw_leaf(d) : draw_expr(d, depth - 1);
+    }
+    return add_expr(d, x);
+}
+
+/* ---- operands, results ------------------------------------------------------------------- */
+
+static unsigned some_of(drawing *d, unsigned mask)
+{
+    unsigned some = mask;
+    for (int i = 0; i < MAX_INDICES; i++)
+        if (chance(d, 35))
+            some &= ~(1u << i);
+    return some;
+}
+
+static void draw_operands(drawing *d, unsigned free)
+{
+    program *p = d->p;
+    p->n_operands = below(d, 100) < 20 ? 0 : 1 + below(d, 4);
+    for (int i = 0; i < p->n_operands; i++) {
+        tensor *t = &p->operands[i];
+        t->mask = chance(d, 20) ? 0 : chance(d, 40) ? free : some_of(d, free);
+        t->type = (element)below(d, N_ELEMENTS);
+        shuffle(d, t);
+    }
+}
+
+/* An expression that varies over every index: the sum is in it. */
+static int draw_result(drawing *d)
+{
+    static const char *const joins[] = {"+", "-", "*", "max"};
+    d->function = false;
+    int depth = below(d, 4);
+    int root = add_expr(d, leaf(E_SUM, 0));
+    if (depth) {
+        int other = draw_expr(d, depth);
+        root = chance(d, 50) ? call(d, joins[below(d, 4)], root, other)
+                             : call(d, joins[below(d, 4)], other, root);
+    }
+    static const char *const outer[] = {"relu", "gelu", "silu", "tanh", "sigmoid", "bf16"};
+    if (chance(d, 25) && !d->function) {
+        expr scale = leaf(E_NUMBER, 0);
+        scale.number = 0.03125;
+        int factor = add_expr(d, scale);
+        root = call(d, outer[below(d, 6)], call(d, "*", factor, root), NO_EXPR);
+    }
+    return root;
+}
+
+static void draw_results(drawing *d, unsigned free)
+{
+    program *p = d->p;
+    p->n_temps = chance(d, 35) ? 1 + below(d, MAX_TEMPS) : 0;
+    for (int i = 0; i < p->n_temps; i++) {
+        d->output = -1;
+        d->n_temps = i;
+        d->function = true; /* temporaries do not round: they may be compared */
+        shuffle(d, &p->temps[i].shape);
+        p->temps[i].root = draw_expr(d, 2);
+    }
+    p->n_outputs = chance(d, 70) ? 1 : 2 + below(d, MAX_OUTPUTS - 1);
+    d->n_temps = p->n_temps;
+    for (int i = 0; i < p->n_outputs; i++) {
+        d->output = i;
+        p->outputs[i].t = (tensor){.mask = free, .type = (element)below(d, N_ELEMENTS)};
+        shuffle(d, &p->outputs[i].t);
+        p->outputs[i].root = draw_result(d);
+    }
+}
+
+/* ---- schedules --------------------------------------------------------------------------- */
+
+static int place(const tensor *t, int index)
+{
+    for (int i = 0; i < MAX_INDICES; i++)
+        if (t->order[i] == index)
+            return i;
+    return -1;
+}
+
+/* An index that factor f has and the other has not, rather the one along which its rows run than
+ * any; NONE: there is none. */
+static int own_index(drawing *d, int f)
+{
+    const tensor *t = &d->p->factors[f], *other = &d->p->factors[1 - f];
+    int found = NONE, last = NONE;
+    for (int i = 0; i < d->p->n_indices; i++) {
+        int x = t->order[i];
+        if (!(t->mask & 1u << x))
+            continue;
+        last = x;
+        if (!(other->mask & 1u << x) && (found == NONE || chance(d, 50)))
+            found = x;
+    }
+    return last > 0 && !(other->mask & 1u << last) ? last : found;
+}
+
+/* Of two tiled indices the one further inside the first result is n (docs/language.md). */
+static void choose_tiled(drawing *d)
+{
+    program *p = d->p;
+    int m = own_index(d, 0), n = own_index(d, 1);
+    bool exchange =
+        n == NONE || (m != NONE && place(&p->outputs[0].t, m) > place(&p->outputs[0].t, n));
+    p->tiled[0] = exchange ? n : m;
+    p->tiled[1] = exchange ? m : n;
+}
+
+static void draw_schedule(drawing *d)
+{
+    static const int depths[] = {16, 32, 16, 64, 48, 32, 80, 128};
+    program *p = d->p;
+    p->has_schedule = chance(d, 92);
+    choose_tiled(d);
+    int m = 64 * (chance(d, 65) ? 1 : 1 + below(d, 4));
+    int n = 8 * (1 + below(d, chance(d, 80) ? 8 : 32));
+    p->values[TILE_M] = m;
+    p->values[TILE_N] = n;
+    p->values[TILE_K] = depths[below(d, 8)];
+    p->values[STAGES] = 1 + below(d, 5);
+    int blocks = m / 64, warpgroups = 1 + below(d, 3);
+    p->values[WARPGROUPS] = blocks % warpgroups ? 1 : warpgroups;
+    p->values[PRODUCER] = below(d, 3);
+    p->values[SWIZZLE] = below(d, 4);
+    p->values[EPILOGUE] = below(d, 2);
+    p->values[GROUP] = 1 + below(d, 5);
+    /* Tiles of sums that are not given are large. */
+    p->set = 1u << TILE_N | (chance(d, 85) ? 1u << TILE_M : 0) | (chance(d, 85) ? 1u << TILE_K : 0);
+    for (int s = STAGES; s < N_SETTINGS; s++)
+        if (chance(d, 70))
+            p->set |= 1u << s;
+    if (!(p->set & 1u << TILE_M))
+        p->set &= ~(1u << WARPGROUPS);
+}
+
+void program_draw(program *p, uint64_t seed)
+{
+    drawing d = {.p = p, .random = seed * 2654435761u};
+    memset(p, 0, sizeof *p);
+    p->seed = seed;
+    draw_indices(&d);
+    unsigned free = (1u << p->n_indices) - 2;
+    draw_operands(&d, free);
+    draw_results(&d, free);
+    draw_schedule(&d);
+}

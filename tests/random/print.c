@@ -1,0 +1,278 @@
+/* print: a program as text.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <ctype.h>
+
+#include "tests/random/program.h"
+
+const call_info calls[] = {
+    {"+", 2},       {"-", 2},     {"*", 2},         {"/", 2},    {"min", 2},  {"max", 2},
+    {"-", 1},       {"abs", 1},   {"relu", 1},      {"f16", 1},  {"bf16", 1}, {"f32", 1},
+    {"sqrt", 1},    {"rsqrt", 1}, {"exp", 1},       {"log", 1},  {"tanh", 1}, {"erf", 1},
+    {"sigmoid", 1}, {"gelu", 1},  {"gelu_tanh", 1}, {"silu", 1},
+};
+const int n_calls = sizeof calls / sizeof *calls;
+const char *const comparisons[] = {"<", "<=", ">", ">=", "==", "!="};
+const int n_comparisons = sizeof comparisons / sizeof *comparisons;
+
+static const char *const elements[N_ELEMENTS] = {"f16", "bf16", "f32"};
+static const char *const producers[] = {"none", "warp", "warpgroup"};
+static const char *const swizzles[] = {"none", "32", "64", "128"};
+static const char *const epilogues[] = {"tma", "interleaved"};
+
+/* ---- what is used ------------------------------------------------------------------------ */
+
+typedef struct uses {
+    int sum; /* how often */
+    bool operands[MAX_OPERANDS], temps[MAX_TEMPS], inouts[MAX_OUTPUTS], constants[MAX_EXPRS];
+} uses;
+
+static void use(const program *p, int e, int output, uses *u)
+{
+    const expr *x = &p->exprs[e];
+    if (x->kind == E_SUM)
+        u->sum++;
+    else if (x->kind == E_OPERAND)
+        u->operands[x->which] = true;
+    else if (x->kind == E_INOUT)
+        u->inouts[output] = true;
+    else if (x->kind == E_NUMBER && x->which)
+        u->constants[e] = true;
+    if (x->kind == E_TEMP && !u->temps[x->which]) {
+        u->temps[x->which] = true;
+        use(p, p->temps[x->which].root, output, u);
+    }
+    for (int i = 0; i < MAX_CHILDREN && x->child[i] != NO_EXPR; i++)
+        use(p, x->child[i], output, u);
+}
+
+unsigned program_indices_of(const program *p, int e)
+{
+    const expr *x = &p->exprs[e];
+    unsigned mask = 0, all = (1u << p->n_indices) - 2; /* all but the summed one */
+    if (x->kind == E_SUM || x->kind == E_INOUT)
+        mask = all;
+    else if (x->kind == E_OPERAND)
+        mask = p->operands[x->which].mask;
+    else if (x->kind == E_TEMP)
+        mask = program_indices_of(p, p->temps[x->which].root);
+    for (int i = 0; i < MAX_CHILDREN && x->child[i] != NO_EXPR; i++)
+        mask |= program_indices_of(p, x->child[i]);
+    return mask & p->live;
+}
+
+/* ---- tensors ----------------------------------------------------------------------------- */
+
+static void print_indices(tcc_str *out, const program *p, const tensor *t, unsigned mask)
+{
+    const char *sep = "[";
+    for (int i = 0; i < p->n_indices; i++)
+        if (mask & p->live & 1u << t->order[i]) {
+            tcc_str_printf(out, "%s%c", sep, p->indices[t->order[i]].name);
+            sep = ", ";
+        }
+    tcc_str_puts(out, *sep == ',' ? "]" : "");
+}
+
+static void print_type(tcc_str *out, const program *p, const tensor *t)
+{
+    const char *sep = "[";
+    tcc_str_puts(out, elements[t->type]);
+    for (int i = 0; i < p->n_indices; i++) {
+        if (!(t->mask & p->live & 1u << t->order[i]))
+            continue;
+        const index_info *x = &p->indices[p->indices[t->order[i]].same_as];
+        if (x->kind == SYMBOLIC)
+            tcc_str_printf(out, "%s%c", sep, toupper(x->name));
+        else if (x->kind == CONSTANT)
+            tcc_str_printf(out, "%sSIZE_%c", sep, toupper(x->name));
+        else
+            tcc_str_printf(out, "%s%lld", sep, (long long)x->size);
+        sep = ", ";
+    }
+    tcc_str_puts(out, *sep == ',' ? "]" : "");
+}
+
+/* ---- expressions ------------------------------------------------------------------------- */
+
+static void print_sum(tcc_str *out, const program *p)
+{
+    tcc_str_printf(out, "sum(%c) ", p->indices[0].name);
+    for (int i = 0; i < 2; i++) {
+        int factor = p->swapped ? 1 - i : i;
+        tcc_str_printf(out, "%s%c", i ? " * " : "", 'A' + factor);
+        print_indices(out, p, &p->factors[factor], p->factors[factor].mask);
+    }
+}
+
+static void print_number(tcc_str *out, const program *p, int e)
+{
+    if (p->exprs[e].which)
+        tcc_str_printf(out, "c%d", e);
+    else
+        tcc_str_printf(out, "%.9g", p->exprs[e].number);
+}
+
+static void print_expr(tcc_str *out, const program *p, int e, int output, bool sum_inlined)
+{
+    const expr *x = &p->exprs[e];
+    const tensor *t = NULL;
+    switch (x->kind) {
+    case E_SUM:
+        tcc_str_puts(out, sum_inlined ? "(" : "acc");
+        if (sum_inlined)
+            print_sum(out, p);
+        else
+            print_indices(out, p, &p->outputs[0].t, p->outputs[0].t.mask);
+        tcc_str_puts(out, sum_inlined ? ")" : "");
+        break;
+    case E_OPERAND:
+        t = &p->operands[x->which];
+        tcc_str_printf(out, "x%d", x->which);
+        print_indices(out, p, t, t->mask);
+        break;
+    case E_TEMP:
+        tcc_str_printf(out, "t%d", x->which);
+        print_indices(out, p, &p->temps[x->which].shape,
+                      program_indices_of(p, p->temps[x->which].root));
+        break;
+    case E_INOUT:
+        tcc_str_printf(out, "C%d", output);
+        print_indices(out, p, &p->outputs[output].t, p->outputs[output].t.mask);
+        break;
+    case E_NUMBER: print_number(out, p, e); break;
+    case E_CALL:
+    case E_WHERE: {
+        bool where = x->kind == E_WHERE;
+        const call_info *c = where ? NULL : &calls[x->which];
+        bool infix = !where && !isalpha(*c->name);
+        const char *between = infix ? c->name : ",";
+        tcc_str_puts(out, where ? "where" : isalpha(*c->name) ? c->name : "");
+        tcc_str_puts(out, "(");
+        if (infix && c->arity == 1)
+            tcc_str_puts(out, c->name);
+        for (int i = 0; i < MAX_CHILDREN && x->child[i] != NO_EXPR; i++) {
+            if (i)
+                tcc_str_printf(out, "%s%s ", infix || (where && i == 1) ? " " : "",
+                               where && i == 1 ? comparisons[x->which] : between);
+            print_expr(out, p, x->child[i], output, sum_inlined);
+        }
+        tcc_str_puts(out, ")");
+        break;
+    }
+    }
+}
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+static void print_constants(tcc_str *out, const program *p, const uses *u)
+{
+    for (int i = 0; i < p->n_indices; i++)
+        if (p->live & 1u << i && p->indices[i].kind == CONSTANT && p->indices[i].same_as == i)
+            tcc_str_printf(out, "const SIZE_%c = %lld;\n", toupper(p->indices[i].name),
+                           (long long)p->indices[i].size);
+    for (int e = 0; e < p->n_exprs; e++)
+        if (u->constants[e])
+            tcc_str_printf(out, "const c%d = %.9g;\n", e, p->exprs[e].number);
+}
+
+static void print_signature(tcc_str *out, const program *p, const uses *u)
+{
+    tcc_str_puts(out, "kernel f(A: ");
+    print_type(out, p, &p->factors[0]);
+    tcc_str_puts(out, ", B: ");
+    print_type(out, p, &p->factors[1]);
+    for (int i = 0; i < p->n_operands; i++)
+        if (u->operands[i]) {
+            tcc_str_printf(out, ", x%d: ", i);
+            print_type(out, p, &p->operands[i]);
+        }
+    for (int inout = 1; inout >= 0; inout--) {
+        const char *sep = inout ? ", " : " -> (";
+        for (int i = 0; i < p->n_outputs; i++) {
+            if (u->inouts[i] != inout)
+                continue;
+            tcc_str_printf(out, "%s%sC%d: ", sep, inout ? "inout " : "", i);
+            print_type(out, p, &p->outputs[i].t);
+            sep = ", ";
+        }
+        tcc_str_puts(out, inout || *sep == ',' ? ")" : "");
+    }
+    tcc_str_puts(out, "\n");
+}
+
+static void print_body(tcc_str *out, const program *p, const uses *u)
+{
+    bool sum_inlined = p->sum_inlined && u->sum == 1;
+    tcc_str_puts(out, "{\n");
+    if (!sum_inlined) {
+        tcc_str_puts(out, "    acc");
+        print_indices(out, p, &p->outputs[0].t, p->outputs[0].t.mask);
+        tcc_str_puts(out, " = ");
+        print_sum(out, p);
+        tcc_str_puts(out, ";\n");
+    }
+    for (int i = 0; i < p->n_temps; i++)
+        if (u->temps[i]) {
+            tcc_str_printf(out, "    t%d", i);
+            print_indices(out, p, &p->temps[i].shape, program_indices_of(p, p->temps[i].root));
+            tcc_str_puts(out, " = ");
+            print_expr(out, p, p->temps[i].root, 0, sum_inlined);
+            tcc_str_puts(out, ";\n");
+        }
+    for (int i = 0; i < p->n_outputs; i++) {
+        tcc_str_printf(out, "    C%d", i);
+        print_indices(out, p, &p->outputs[i].t, p->outputs[i].t.mask);
+        tcc_str_puts(out, " = ");
+        print_expr(out, p, p->outputs[i].root, i, sum_inlined);
+        tcc_str_puts(out, ";\n");
+    }
+    tcc_str_puts(out, "}\n");
+}
+
+static void print_tile(tcc_str *out, const program *p)
+{
+    const int tiled[] = {p->tiled[0], p->tiled[1], 0};
+    const char *sep = "    tile ";
+    for (int s = TILE_M; s <= TILE_K; s++)
+        if (p->set & 1u << s && tiled[s] >= 0 && p->live & 1u << tiled[s]) {
+            tcc_str_printf(out, "%s%c %d", sep, p->indices[tiled[s]].name, p->values[s]);
+            sep = ", ";
+        }
+    tcc_str_puts(out, *sep == ',' ? ";\n" : "");
+}
+
+static void print_schedule(tcc_str *out, const program *p)
+{
+    static const struct {
+        const char *key;
+        const char *const *words; /* NULL: a number */
+    } settings[N_SETTINGS] = {
+        [STAGES] = {"stages", NULL},          [WARPGROUPS] = {"warpgroups", NULL},
+        [PRODUCER] = {"producer", producers}, [SWIZZLE] = {"swizzle", swizzles},
+        [EPILOGUE] = {"epilogue", epilogues}, [GROUP] = {"group", NULL},
+    };
+    tcc_str_puts(out, "schedule f for sm_90a\n{\n");
+    print_tile(out, p);
+    for (int s = STAGES; s < N_SETTINGS; s++) {
+        if (!(p->set & 1u << s))
+            continue;
+        if (settings[s].words)
+            tcc_str_printf(out, "    %s %s;\n", settings[s].key, settings[s].words[p->values[s]]);
+        else
+            tcc_str_printf(out, "    %s %d;\n", settings[s].key, p->values[s]);
+    }
+    tcc_str_puts(out, "}\n");
+}
+
+void program_print(tcc_str *out, const program *p)
+{
+    uses u = {0};
+    for (int i = 0; i < p->n_outputs; i++)
+        use(p, p->outputs[i].root, i, &u);
+    print_constants(out, p, &u);
+    print_signature(out, p, &u);
+    print_body(out, p, &u);
+    if (p->has_schedule && p->set)
+        print_schedule(out, p);
+}

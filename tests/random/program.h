@@ -1,0 +1,121 @@
+/* program: a program of the tile language as data, so that it can be drawn at random, printed, and
+ * made smaller piece by piece.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_TESTS_RANDOM_PROGRAM_H
+#define TCC_TESTS_RANDOM_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "support/str.h"
+
+enum {
+    MAX_INDICES = 6,
+    MAX_OPERANDS = 6,
+    MAX_OUTPUTS = 3,
+    MAX_TEMPS = 3,
+    MAX_EXPRS = 96,
+    MAX_CHILDREN = 4,
+    NO_EXPR = -1
+};
+
+/* Index 0 is the summed one; every other is an index of A, of B, or of both: a batch. */
+typedef struct index_info {
+    char name; /* of the index; of its dimension in capitals */
+    enum { SYMBOLIC, NUMBER, CONSTANT } kind;
+    int64_t size; /* of its dimension, unless it is symbolic */
+    int same_as;  /* the index whose dimension it has, or itself */
+} index_info;
+
+typedef enum element { F16, BF16, F32, N_ELEMENTS } element;
+
+/* A tensor has the indices in its mask, in their order in `order`, which has them all. */
+typedef struct tensor {
+    unsigned mask;
+    int8_t order[MAX_INDICES];
+    element type;
+} tensor;
+
+typedef enum expr_kind {
+    E_SUM,     /* the sum of products */
+    E_OPERAND, /* number `which` */
+    E_TEMP,
+    E_INOUT,  /* what was in the output that the expression is for */
+    E_NUMBER, /* which: whether it is a constant of the file */
+    E_CALL,   /* operator or function number `which` */
+    E_WHERE   /* where(0 which 1, 2, 3) */
+} expr_kind;
+
+typedef struct expr {
+    expr_kind kind;
+    int which;
+    double number;
+    int child[MAX_CHILDREN]; /* NO_EXPR past the last */
+} expr;
+
+/* An operator, if its name is no word, or a function. */
+typedef struct call_info {
+    const char *name;
+    int arity;
+} call_info;
+extern const call_info calls[];
+extern const int n_calls;
+extern const char *const comparisons[];
+extern const int n_comparisons;
+
+typedef enum setting {
+    TILE_M, /* of the index that the passes call m, wherever it is named so here */
+    TILE_N,
+    TILE_K,
+    STAGES,
+    WARPGROUPS,
+    PRODUCER, /* this and the following: number of a word */
+    SWIZZLE,
+    EPILOGUE,
+    GROUP,
+    N_SETTINGS
+} setting;
+
+typedef struct program {
+    uint64_t seed;
+    int n_indices;
+    index_info indices[MAX_INDICES];
+    unsigned live; /* indices that have not been dropped */
+    tensor factors[2];
+    bool swapped;     /* B * A */
+    bool sum_inlined; /* where it is used, if that is one place */
+    int n_operands;
+    tensor operands[MAX_OPERANDS]; /* without indices: scalars */
+    int n_temps;
+    struct {
+        tensor shape; /* its mask is what the expression varies over */
+        int root;
+    } temps[MAX_TEMPS];
+    int n_outputs;
+    struct {
+        tensor t;
+        int root;
+    } outputs[MAX_OUTPUTS];
+    int n_exprs;
+    expr exprs[MAX_EXPRS];
+    bool has_schedule;
+    unsigned set; /* settings that the schedule has */
+    int values[N_SETTINGS];
+    int tiled[2]; /* the indices that TILE_M and TILE_N are of */
+} program;
+
+/* Draws a program; the same for the same seed. */
+void program_draw(program *p, uint64_t seed);
+
+/* Appends the text of a file with one kernel. What no output needs is left out. */
+void program_print(tcc_str *out, const program *p);
+
+/* Indices over which an expression varies. */
+unsigned program_indices_of(const program *p, int e);
+
+/* Makes p as small as it gets while fails(p, user) holds, as it does at first. Returns how many
+ * smaller programs were tried. */
+unsigned program_shrink(program *p, bool (*fails)(const program *p, void *user), void *user);
+
+#endif

@@ -11,7 +11,7 @@
 #include "support/str.h"
 
 /* How an output depends on functions that round. */
-enum { EXACT, ROUNDED, JUMPS /* a comparison of rounded numbers decides */ };
+enum { EXACT, ROUNDED, JUMPS /* and a rounded number decides, or is near a pole */ };
 
 /* ---- what rounds ------------------------------------------------------------------------ */
 
@@ -26,6 +26,19 @@ static bool is_function(tcc_opcode code)
         if (functions[i] == code)
             return true;
     return false;
+}
+
+/* Those whose result may be anything where the i-th operand is nearly what it should be. */
+static bool is_edge(tcc_opcode code, unsigned i)
+{
+    switch (code) {
+    case TCC_OP_arith_cmp:
+    case TCC_OP_math_sqrt:
+    case TCC_OP_math_rsqrt:
+    case TCC_OP_math_log: return true;
+    case TCC_OP_arith_div: return i == 1;
+    default: return false;
+    }
 }
 
 static bool has_function(const tcc_func *f)
@@ -53,11 +66,12 @@ static void find_exactness(tcc_trial *t, tcc_arena *arena)
         int worst = is_function(op->code) ? ROUNDED : EXACT;
         for (unsigned i = 0; i < op->n_operands; i++) {
             const int *of = tcc_map_get(&known, op->operands[i]);
-            if (of && *of > worst)
-                worst = *of;
+            int here = of ? *of : EXACT;
+            if (here == ROUNDED && is_edge(op->code, i))
+                here = JUMPS;
+            if (here > worst)
+                worst = here;
         }
-        if (worst == ROUNDED && op->code == TCC_OP_arith_cmp)
-            worst = JUMPS;
         for (unsigned i = 0; i < op->n_results; i++)
             *tcc_map_at(&known, &op->results[i]) = (void *)&levels[worst];
         tcc_trial_arg *to =

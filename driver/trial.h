@@ -4,7 +4,9 @@
  * Tensors hold small whole numbers, so that sums are exact in every order and results must agree
  * to the last bit. Only what expand-math does may change them: where a form without math.exp and
  * its like stands for a kernel with them, the first one is compared within a tolerance, and those
- * that come after it with that one, to the bit again.
+ * that come after it with that one, to the bit again. The tolerance of a result is one unit of its
+ * type's last place, 2^-17 for f32, and what rounding in f32 alone changes, 16 times; no tolerance
+ * is wide enough where a comparison, a quotient or a root of such a result decides.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_DRIVER_TRIAL_H

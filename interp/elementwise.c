@@ -16,6 +16,17 @@ static tcc_cell operand(const tcc_elements *e, int which, size_t i)
 
 /* ---- numbers --------------------------------------------------------------------------- */
 
+/* The smaller; the number if one is NaN; -0 is smaller than 0, which C leaves open. */
+static double min_float(double a, double b)
+{
+    return a == b ? (signbit(a) ? a : b) : fmin(a, b);
+}
+
+static double max_float(double a, double b)
+{
+    return a == b ? (signbit(a) ? b : a) : fmax(a, b);
+}
+
 static double erf_gelu(double a)
 {
     return a * (1 + erf(a / sqrt(2))) / 2;
@@ -121,8 +132,8 @@ BINARY(arith_add, a + b, add_int(a, b))
 BINARY(arith_sub, a - b, sub_int(a, b))
 BINARY(arith_mul, a * b, mul_int(a, b))
 BINARY(arith_div, a / b, div_int(a, b))
-BINARY(arith_min, fmin(a, b), a < b ? a : b)
-BINARY(arith_max, fmax(a, b), a > b ? a : b)
+BINARY(arith_min, min_float(a, b), a < b ? a : b)
+BINARY(arith_max, max_float(a, b), a > b ? a : b)
 INT_BINARY(arith_rem, rem_int(a, b))
 INT_BINARY(arith_and, a & b)
 INT_BINARY(arith_or, a | b)
@@ -131,7 +142,7 @@ INT_BINARY(arith_shl, shl_int(a, b))
 INT_BINARY(arith_shr, shr_int(a, b, e->op->results[0].type->elem))
 UNARY(arith_neg, -a, sub_int(0, a))
 UNARY(math_abs, fabs(a), a < 0 ? sub_int(0, a) : a)
-UNARY(math_relu, fmax(a, 0), a > 0 ? a : 0)
+UNARY(math_relu, max_float(a, 0), a > 0 ? a : 0)
 FLOAT_UNARY(math_exp, exp(a))
 FLOAT_UNARY(math_log, log(a))
 FLOAT_UNARY(math_exp2, exp2(a))

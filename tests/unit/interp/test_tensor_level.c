@@ -355,6 +355,34 @@ START_TEST(integers_of_every_op)
 }
 END_TEST
 
+/* -0 is smaller than 0, as IEEE 754-2019 has it, for every order of the operands. */
+START_TEST(the_sign_of_zero)
+{
+    const double x[] = {0.0, -0.0, -0.0}, y[] = {-0.0, 0.0, -0.0};
+    const int negative[3][3] = {{1, 1, 1}, {0, 0, 1}, {0, 0, 0}};
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[3]>, %y: tensor<f32[3]>, %r: tensor<f32[3]>, "
+                     "%s: tensor<f32[3]>, %t: tensor<f32[3]>) {\n"
+                     "  %a = tensor.read %x {map = [i]} : field<f32[i]>\n"
+                     "  %b = tensor.read %y {map = [i]} : field<f32[i]>\n"
+                     "  %c = arith.min %a, %b : field<f32[i]>\n"
+                     "  tensor.write %c, %r {map = [i]}\n"
+                     "  %d = arith.max %a, %b : field<f32[i]>\n"
+                     "  tensor.write %d, %s {map = [i]}\n"
+                     "  %e = math.relu %a : field<f32[i]>\n"
+                     "  tensor.write %e, %t {map = [i]}\n"
+                     "  return\n}\n");
+    double r[3][3];
+    double *args[] = {(double *)x, (double *)y, r[0], r[1], r[2]};
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, args), TCC_OK);
+    for (int op = 0; op < 3; op++)
+        for (int i = 0; i < 3; i++)
+            ck_assert_msg(r[op][i] == 0 && !signbit(r[op][i]) == !negative[op][i],
+                          "result %d of op %d is %g", i, op, r[op][i]);
+    program_free(&p);
+}
+END_TEST
+
 /* Sums of anything, sums of sums, and over several indices at once. */
 START_TEST(sums_of_any_expression)
 {
@@ -395,6 +423,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, functions_have_their_values, 0, N_FUNCTIONS);
     tcase_add_loop_test(t, comparisons_know_nan, 0, 6);
     tcase_add_test(t, integers_of_every_op);
+    tcase_add_test(t, the_sign_of_zero);
     tcase_add_test(t, sums_of_any_expression);
 }
 

@@ -19,7 +19,7 @@ enum {
 static const double most_after_pass = 1e7, most_at_last = 6e7, most_for_orders = 4e7;
 
 typedef struct kernel {
-    const tcc_func *f;         /* as the frontend made it */
+    const tcc_func *f;         /* at the tensor level */
     const tcc_func *scheduled; /* its first variant, at the tensor level */
     tcc_shapes shapes;
     tcc_trial *trials; /* for each shape; without arguments: not prepared yet */
@@ -87,12 +87,16 @@ static void add_kernels(tcc_pass_check *c, const char *text)
     tcc_run_passes(scheduled, "canonicalize,cse,choose-variants,choose-schedule", NULL, &silent);
     c->scheduled = scheduled;
     kernel *k = c->kernels;
-    for (const tcc_func *f = reference->first; f; f = f->next, k++) {
+    for (const tcc_func *f = reference->first; f; f = f->next) {
+        if (!tcc_func_verify(f, TCC_LEVEL_TENSOR, &silent))
+            continue;
         k->f = f;
         k->scheduled = tcc_func_find(scheduled, f->name);
         k->shapes = choose_shapes(c, k->scheduled);
         k->trials = TCC_NEW_ARRAY(c->arena, tcc_trial, k->shapes.n);
+        k++;
     }
+    c->n_kernels = (size_t)(k - c->kernels);
 }
 
 tcc_status tcc_pass_check_create(tcc_arena *arena, const tcc_ir *ir,
@@ -288,6 +292,9 @@ tcc_status tcc_pass_check_finish(tcc_pass_check *c, const tcc_ir *ir)
         kernel *k = kernel_of(c, f);
         if (k)
             status = finish_form(c, k, f);
+        else
+            tcc_warn(c->diag, f->loc, "@%s was not run: no function at the tensor level defines it",
+                     f->name);
     }
     return status;
 }

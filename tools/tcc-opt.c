@@ -22,6 +22,8 @@ static const char usage[] =
     "  -o FILE               write here (default: standard output)\n"
     "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
     "  --verify-each         verify the IR after every pass\n"
+    "  --check-passes[=SEED] run what is at the tensor level on small shapes before and after\n"
+    "                        every pass, and compare\n"
     "  --time-passes         show where the time goes\n"
     "  --list-passes         list the passes\n"
     "  --help, --version\n"
@@ -73,12 +75,23 @@ static void list_passes(void)
 
 static void parse_arguments(arguments *a, int argc, char **argv)
 {
-    enum { PASSES = 256, EMIT, PRINT_AFTER, VERIFY_EACH, TIME_PASSES, LIST_PASSES, HELP, VERSION };
+    enum {
+        PASSES = 256,
+        EMIT,
+        PRINT_AFTER,
+        VERIFY_EACH,
+        CHECK_PASSES,
+        TIME_PASSES,
+        LIST_PASSES,
+        HELP,
+        VERSION
+    };
     static const struct option options[] = {
         {"passes", required_argument, NULL, PASSES},
         {"emit", required_argument, NULL, EMIT},
         {"print-after", required_argument, NULL, PRINT_AFTER},
         {"verify-each", no_argument, NULL, VERIFY_EACH},
+        {"check-passes", optional_argument, NULL, CHECK_PASSES},
         {"time-passes", no_argument, NULL, TIME_PASSES},
         {"list-passes", no_argument, NULL, LIST_PASSES},
         {"help", no_argument, NULL, HELP},
@@ -92,6 +105,10 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         case EMIT: a->options.emit = parse_emit(optarg); break;
         case PRINT_AFTER: a->options.print_after = optarg; break;
         case VERIFY_EACH: a->options.verify_each = true; break;
+        case CHECK_PASSES:
+            a->options.check_passes = true;
+            a->options.check_seed = parse_check_seed(optarg);
+            break;
         case TIME_PASSES: a->options.time_passes = true; break;
         case LIST_PASSES: list_passes(); exit(0);
         case 'h':

@@ -86,16 +86,6 @@ static void parse_define(arguments *a, char *text)
     a->defines[a->options.n_defines++] = (tcc_define){text, value};
 }
 
-static void parse_check(arguments *a, const char *seed)
-{
-    char *end = NULL;
-    errno = 0;
-    a->options.check_passes = true;
-    a->options.check_seed = seed ? strtoull(seed, &end, 10) : 0;
-    if (seed && (errno || *seed < '0' || *seed > '9' || *end))
-        bad_usage("--check-passes=%s: want a number", seed);
-}
-
 static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(size_t))
 {
     for (size_t i = 0; name(i); i++)
@@ -146,7 +136,10 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         case PRINT_SCHEDULE: a->print_schedule = true; break;
         case PRINT_AFTER: a->options.print_after = optarg; break;
         case VERIFY_EACH: a->options.verify_each = true; break;
-        case CHECK_PASSES: parse_check(a, optarg); break;
+        case CHECK_PASSES:
+            a->options.check_passes = true;
+            a->options.check_seed = parse_check_seed(optarg);
+            break;
         case TIME_PASSES: a->options.time_passes = true; break;
         case PTXAS: a->options.ptxas = optarg; break;
         case LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
@@ -213,9 +206,10 @@ static void choose_output(arguments *a)
 /* What is asked to be shown must be reached. */
 static void check_reached(const arguments *a)
 {
-    const char *shown = a->print_schedule        ? "--print-schedule"
-                        : a->options.print_after ? "--print-after"
-                                                 : NULL;
+    const char *shown = a->print_schedule         ? "--print-schedule"
+                        : a->options.print_after  ? "--print-after"
+                        : a->options.check_passes ? "--check-passes"
+                                                  : NULL;
     if (shown && a->options.emit == TCC_EMIT_IR)
         bad_usage("%s: the kind ir stops before the passes", shown);
 }

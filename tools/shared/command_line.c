@@ -63,6 +63,16 @@ static char *read_all(FILE *f, size_t *size)
     return data;
 }
 
+uint64_t parse_check_seed(const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long seed = text ? strtoull(text, &end, 10) : 0;
+    if (text && (errno || *text < '0' || *text > '9' || *end))
+        bad_usage("--check-passes=%s: want a number", text);
+    return seed;
+}
+
 char *read_input(const char *name, size_t *size)
 {
     FILE *f = strcmp(name, "-") ? fopen(name, "rb") : stdin;

@@ -22,6 +22,9 @@ void print_text(const char *text, void *user);
 void bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void out_of_memory(void) __attribute__((noreturn)); /* exits with EXIT_PROGRAM */
 
+/* The argument of --check-passes; 0 for NULL, which is none. */
+uint64_t parse_check_seed(const char *text);
+
 /* A whole file, "-" for standard input; the caller frees it. Exits with EXIT_USAGE where it cannot
  * be read. */
 char *read_input(const char *name, size_t *size);

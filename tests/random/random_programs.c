@@ -22,7 +22,7 @@ static const char usage[] =
     "  --seed=S       the first program's seed; default 1\n"
     "  --count=N      number of programs, with the seeds that follow; default 100\n"
     "  --jobs=N       compile so many at once; default 1\n"
-    "  --timeout=S    a program that takes more seconds has failed; default 60\n"
+    "  --timeout=S    a program that computes for more seconds has failed; default 60\n"
     "  --out=DIR      where failing programs go; default .\n"
     "  --fail-on=TEXT take every program with this text in it for one that fails\n"
     "  --print        show the programs, compile none\n"

@@ -29,7 +29,7 @@ typedef struct compilation {
 
 typedef struct verdict_options {
     uint64_t check_seed;
-    unsigned seconds;    /* after which it hangs */
+    unsigned seconds;    /* of processor time, after which it hangs */
     const char *fail_on; /* a text that has this fails, to try out what then happens; or NULL */
 } verdict_options;
 

@@ -334,8 +334,12 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, in
     const char *name = tcc_op_info_get(in->op->code)->name;
     int64_t size = tcc_scalar_bits(p->type->elem) / 8;
     int64_t align = tcc_attr_int(&in->op->attrs, "align", size);
-    int64_t at = tcc_lane_int(t, in, 1, lane) + tcc_attr_int(&in->op->attrs, "disp", 0);
-    if (at < 0 || n > p->count || at > p->count - n)
+    int64_t at, disp = tcc_attr_int(&in->op->attrs, "disp", 0);
+    if (__builtin_add_overflow(tcc_lane_int(t, in, 1, lane), disp, &at))
+        at = -1;
+    if (!size)
+        TCC_WRONG(x, in->op, "%s: an element of '%s' is no byte", name, p->name);
+    else if (at < 0 || n > p->count || at > p->count - n)
         TCC_WRONG(x, in->op, "%s: elements %lld to %lld are not in '%s', which has %lld", name,
                   (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
     else if (at * size % align || x->run->base_align[index] % align)

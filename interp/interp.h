@@ -16,7 +16,9 @@
 typedef enum tcc_interp_order {
     TCC_ORDER_RANDOM, /* as the seed has it: some seeds early, some late, most in between */
     TCC_ORDER_EARLY,  /* as soon as they are started */
-    TCC_ORDER_LATE    /* when no thread can go on otherwise */
+    TCC_ORDER_LATE,   /* when no thread can go on otherwise */
+    TCC_ORDER_TIMED   /* when a model of the machine's speed has them end; warps run by it, too.
+                       * Target level; elsewhere as TCC_ORDER_RANDOM */
 } tcc_interp_order;
 
 typedef struct tcc_interp_options {
@@ -39,6 +41,8 @@ typedef struct tcc_interp_options {
      * asynchronous operations end. */
     uint64_t seed;
     tcc_interp_order order;
+    /* Filled in with what one CTA does in the timed order: set its arena and cta, nothing else. */
+    struct tcc_timeline *timeline;
     /* How many ops a CTA may run, at the upper levels all of them together, before it is taken to
      * run forever, and how many bytes a run may need at once; 0: these. */
     uint64_t max_steps, max_bytes;

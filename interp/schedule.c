@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "interp/exec.h"
+#include "interp/clock.h"
 #include "support/random.h"
 
 enum { LONGEST_TURN = 200, ALWAYS = 4 };
@@ -126,7 +126,7 @@ static void note_waiting(tcc_exec *x, size_t first, size_t n, const tcc_op *at)
 }
 
 /* Says what each thread waits for: the op it stands at says it when asked. */
-static void explain_deadlock(tcc_exec *x)
+tcc_status tcc_exec_deadlock(tcc_exec *x)
 {
     size_t n = x->threads.len;
     const tcc_op **at = TCC_NEW_ARRAY(x->run->scratch, const tcc_op *, n + 1);
@@ -150,10 +150,13 @@ static void explain_deadlock(tcc_exec *x)
         x->why_op = other[i];
         note_waiting(x, i, same, at[i]);
     }
+    return x->status;
 }
 
 tcc_status tcc_exec_run(tcc_exec *x)
 {
+    if (x->cta && x->run->options->order == TCC_ORDER_TIMED)
+        return tcc_clock_run(x);
     for (;;) {
         if (x->events.len && tcc_exec_random(x, ALWAYS) < x->haste) {
             if (end_event(x) == TCC_FAILED)
@@ -172,8 +175,7 @@ tcc_status tcc_exec_run(tcc_exec *x)
         } else if (finished) {
             return TCC_OK;
         } else {
-            explain_deadlock(x);
-            return x->status;
+            return tcc_exec_deadlock(x);
         }
     }
 }

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/clock.h"
+
+#include <string.h>
+
+#include "interp/machine.h"
+#include "interp/record.h"
+
+enum { SCHEDULERS = TCC_COST_schedulers };
+#define NEVER UINT64_MAX
+
+/* What an op takes of an SM. */
+typedef struct cost {
+    uint64_t issue;      /* cycles of its warp's scheduler */
+    uint64_t smem_bytes; /* through shared memory's pipe */
+    uint64_t latency;    /* from there until its results can be used */
+    uint64_t hold;       /* cycles for which the warp itself stands still */
+} cost;
+
+typedef struct warp_clock {
+    uint64_t time;   /* before which its next op does not begin */
+    uint64_t *ready; /* of each value: when it can be used */
+    uint32_t *from;  /* of each value: the opcode that brings it */
+    bool asleep;     /* it could not go on, and nothing has happened since */
+    bool waits;      /* since: */
+    uint64_t since;
+    uint32_t issued;          /* products */
+    TCC_VEC(uint32_t) groups; /* products issued up to the end of each */
+} warp_clock;
+
+/* A product of a warpgroup, which begins when all its warps have issued it. */
+typedef struct product {
+    unsigned arrived;
+    uint64_t end;
+} product;
+
+typedef struct group_clock {
+    TCC_VEC(product) products;
+} group_clock;
+
+typedef struct clock {
+    tcc_exec *x;
+    tcc_arena *scratch;
+    tcc_recorder *recorder; /* NULL: nobody wants to know */
+    warp_clock *warps;
+    group_clock *groups;
+    uint64_t scheduler[SCHEDULERS], smem, copies, tensor; /* when each is free */
+    TCC_VEC(uint64_t) ends;                               /* of x's events, by index */
+    uint64_t now;
+} clock;
+
+/* ---- costs ----------------------------------------------------------------------------- */
+
+static uint64_t count_of(const tcc_op *op)
+{
+    const tcc_type *t = op->n_results ? op->results[0].type : NULL;
+    return t && t->kind == TCC_KIND_vec ? (uint64_t)tcc_type_count(t) : 1;
+}
+
+/* Bytes that a warp's lanes load or store together. */
+static uint64_t warp_bytes(const tcc_type *t)
+{
+    return (uint64_t)tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8 * TCC_WARP_LANES;
+}
+
+static cost cost_of_division(const tcc_op *op)
+{
+    bool floats = tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT;
+    return (cost){.issue = count_of(op) * (floats ? TCC_COST_special_issue : TCC_COST_divide_issue),
+                  .latency = TCC_COST_arith_latency};
+}
+
+static cost cost_of(const tcc_op *op)
+{
+    switch (op->code) {
+    case TCC_OP_arith_const:
+    case TCC_OP_scf_yield:
+    case TCC_OP_func_return:
+    case TCC_OP_vec_pack:
+    case TCC_OP_vec_slice:
+    case TCC_OP_vec_extract:
+    case TCC_OP_vec_splat:
+    case TCC_OP_vec_undef:
+    case TCC_OP_vec_bitcast: return (cost){0}; /* registers get other names */
+    case TCC_OP_arith_div:
+    case TCC_OP_arith_rem: return cost_of_division(op);
+    case TCC_OP_math_exp:
+    case TCC_OP_math_exp2:
+    case TCC_OP_math_log:
+    case TCC_OP_math_log2:
+    case TCC_OP_math_sqrt:
+    case TCC_OP_math_rsqrt:
+    case TCC_OP_math_tanh:
+        return (cost){.issue = count_of(op) * TCC_COST_special_issue,
+                      .latency = TCC_COST_arith_latency};
+    case TCC_OP_nvvm_ld_shared:
+        return (cost){.issue = 1,
+                      .smem_bytes = warp_bytes(op->results[0].type),
+                      .latency = TCC_COST_smem_latency};
+    case TCC_OP_nvvm_st_shared:
+    case TCC_OP_nvvm_stmatrix:
+        return (cost){.issue = 1, .smem_bytes = warp_bytes(op->operands[1]->type)};
+    case TCC_OP_nvvm_ld_global:
+        return (cost){.issue = 1,
+                      .smem_bytes = warp_bytes(op->results[0].type),
+                      .latency = TCC_COST_global_latency};
+    case TCC_OP_nvvm_st_global:
+        return (cost){.issue = 1, .smem_bytes = warp_bytes(op->operands[3]->type)};
+    case TCC_OP_nvvm_mbarrier_wait: return (cost){.issue = 1, .hold = TCC_COST_smem_latency};
+    case TCC_OP_nvvm_barrier: return (cost){.issue = 1, .hold = TCC_COST_barrier_latency};
+    default:
+        return (cost){.issue =
+                          tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE ? count_of(op) : 1,
+                      .latency = TCC_COST_arith_latency};
+    }
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- what is next ---------------------------------------------------------------------- */
+
+static warp_clock *clock_of(clock *c, const tcc_thread *t)
+{
+    return &c->warps[t->id];
+}
+
+/* The op at which a warp stands; NULL at the end of a region. */
+static const tcc_inst *next_of(const tcc_thread *t)
+{
+    const tcc_frame *f = &t->frames[t->depth - 1];
+    return f->pc < f->code->n ? &f->code->insts[f->pc] : NULL;
+}
+
+/* The operand that comes last, and when. */
+static uint64_t operands_ready(const warp_clock *w, const tcc_inst *in, unsigned *last)
+{
+    uint64_t ready = 0;
+    for (unsigned i = 0; in && i < in->op->n_operands; i++)
+        if (w->ready[in->operands[i]] > ready) {
+            ready = w->ready[in->operands[i]];
+            *last = i;
+        }
+    return ready;
+}
+
+static uint64_t begin_of(clock *c, const tcc_thread *t)
+{
+    const tcc_inst *in = next_of(t);
+    const warp_clock *w = clock_of(c, t);
+    unsigned last;
+    uint64_t begin = max(w->time, operands_ready(w, in, &last));
+    bool issues = !in || cost_of(in->op).issue;
+    return issues ? max(begin, c->scheduler[t->id % SCHEDULERS]) : begin;
+}
+
+/* The warp that begins first; NULL when all sleep or have ended. */
+static tcc_thread *next_warp(clock *c, uint64_t *begin)
+{
+    tcc_thread *next = NULL;
+    *begin = NEVER;
+    for (size_t i = 0; i < c->x->threads.len; i++) {
+        tcc_thread *t = c->x->threads.data[i];
+        if (!t->depth || clock_of(c, t)->asleep)
+            continue;
+        uint64_t at = begin_of(c, t);
+        if (at < *begin) {
+            next = t;
+            *begin = at;
+        }
+    }
+    return next;
+}
+
+static size_t next_event(const clock *c, uint64_t *end)
+{
+    size_t next = 0;
+    *end = NEVER;
+    for (size_t i = 0; i < c->x->events.len; i++)
+        if (c->ends.data[i] < *end) {
+            next = i;
+            *end = c->ends.data[i];
+        }
+    return next;
+}
+
+/* Something has happened for which a warp may have waited. */
+static void wake_all(clock *c)
+{
+    for (size_t i = 0; i < c->x->threads.len; i++)
+        if (c->warps[i].asleep) {
+            c->warps[i].asleep = false;
+            c->warps[i].time = max(c->warps[i].time, c->now);
+        }
+}
+
+/* ---- copies ---------------------------------------------------------------------------- */
+
+/* Gives the copies that an op has started their times: the engine transfers one after the other. */
+static void time_copies(clock *c, const tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_exec *x = c->x;
+    bool load = in->op->code == TCC_OP_nvvm_tma_load;
+    while (c->ends.len < x->events.len) {
+        const tcc_tensor_map *m = &x->cta->maps[tcc_operand_int(t, in, 1)];
+        uint64_t begin = max(c->now, c->copies);
+        uint64_t transferred = begin + div_up((uint64_t)m->box_bytes, TCC_COST_copy_bytes);
+        uint64_t end = transferred + (load ? TCC_COST_copy_latency : TCC_COST_smem_latency);
+        c->copies = transferred;
+        TCC_PUSH(c->scratch, &c->ends, end);
+        if (c->recorder)
+            tcc_record_copy(c->recorder, t, in,
+                            (tcc_timed_copy){.tensor = m->tensor->name,
+                                             .load = load,
+                                             .warp = t->id,
+                                             .address = tcc_operand_int(t, in, 0),
+                                             .bytes = m->box_bytes,
+                                             .issue = c->now,
+                                             .begin = begin,
+                                             .transferred = transferred,
+                                             .end = end,
+                                             .loc = in->op->loc});
+    }
+}
+
+static tcc_outcome end_event(clock *c, size_t i, uint64_t end)
+{
+    tcc_exec *x = c->x;
+    tcc_event e = x->events.data[i];
+    x->events.data[i] = x->events.data[--x->events.len];
+    c->ends.data[i] = c->ends.data[--c->ends.len];
+    c->now = end;
+    wake_all(c);
+    tcc_outcome outcome = e.end(x, &e);
+    if (c->recorder)
+        tcc_record_phases(c->recorder, x, c->now);
+    return outcome;
+}
+
+/* ---- products -------------------------------------------------------------------------- */
+
+static unsigned warps_of_group(const clock *c, unsigned group)
+{
+    unsigned n = c->x->cta->n_warps - group * TCC_WARPGROUP_WARPS;
+    return n < TCC_WARPGROUP_WARPS ? n : TCC_WARPGROUP_WARPS;
+}
+
+/* The tensor cores take one product after the other. */
+static void issue_product(clock *c, const tcc_thread *t, const tcc_inst *in)
+{
+    unsigned group = t->id / TCC_WARPGROUP_WARPS;
+    warp_clock *w = clock_of(c, t);
+    group_clock *g = &c->groups[group];
+    if (w->issued == g->products.len)
+        TCC_PUSH(c->scratch, &g->products, (product){0});
+    product *p = &g->products.data[w->issued++];
+    if (++p->arrived < warps_of_group(c, group))
+        return;
+    int64_t n = tcc_attr_int(&in->op->attrs, "n", 0);
+    uint64_t begin = max(c->now, c->tensor);
+    p->end = c->tensor = begin + (uint64_t)n * 64 * 16 / TCC_COST_tensor_fmas;
+    if (c->recorder)
+        tcc_record_product(c->recorder, t, in,
+                           (tcc_timed_product){.group = group,
+                                               .n = n,
+                                               .issue = c->now,
+                                               .begin = begin,
+                                               .end = p->end,
+                                               .loc = in->op->loc});
+}
+
+/* When the products have ended for which a warp waits. */
+static uint64_t products_end(clock *c, const tcc_thread *t, const tcc_inst *in)
+{
+    const warp_clock *w = clock_of(c, t);
+    const group_clock *g = &c->groups[t->id / TCC_WARPGROUP_WARPS];
+    size_t pending = (size_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    size_t ended = w->groups.len > pending ? w->groups.len - pending : 0;
+    uint32_t n = ended ? w->groups.data[ended - 1] : 0;
+    return n ? g->products.data[n - 1].end + TCC_COST_tensor_latency : 0;
+}
+
+/* ---- running --------------------------------------------------------------------------- */
+
+static void take_time(clock *c, const tcc_thread *t, const tcc_inst *in)
+{
+    warp_clock *w = clock_of(c, t);
+    cost k = in ? cost_of(in->op) : (cost){.issue = 1};
+    uint64_t issued = c->now + k.issue, done = issued;
+    if (k.issue)
+        c->scheduler[t->id % SCHEDULERS] = issued;
+    if (k.smem_bytes)
+        done = c->smem = max(issued, c->smem) + div_up(k.smem_bytes, TCC_COST_smem_bytes);
+    w->time = issued + k.hold;
+    if (!in)
+        return;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        w->ready[in->results[i]] = done + k.latency;
+        w->from[in->results[i]] = in->op->code;
+    }
+    if (!k.issue) { /* what it passes on comes no earlier than what it takes */
+        unsigned last = 0;
+        uint64_t ready = operands_ready(w, in, &last);
+        for (unsigned i = 0; i < in->op->n_results; i++)
+            w->ready[in->results[i]] = ready;
+    }
+}
+
+static void account(clock *c, const tcc_thread *t, const tcc_inst *in)
+{
+    warp_clock *w = clock_of(c, t);
+    take_time(c, t, in);
+    if (!in)
+        return;
+    uint64_t since = w->waits ? w->since : c->now, at_once = w->time;
+    switch (in->op->code) {
+    case TCC_OP_nvvm_tma_load:
+    case TCC_OP_nvvm_tma_store: time_copies(c, t, in); break;
+    case TCC_OP_nvvm_wgmma: issue_product(c, t, in); break;
+    case TCC_OP_nvvm_wgmma_commit: TCC_PUSH(c->scratch, &w->groups, w->issued); break;
+    case TCC_OP_nvvm_wgmma_wait: w->time = max(w->time, products_end(c, t, in)); break;
+    default: break;
+    }
+    if (c->recorder) {
+        bool waited = w->waits || w->time > at_once;
+        tcc_record_op(c->recorder, t, in, waited ? since : w->time, w->time);
+        tcc_record_phases(c->recorder, c->x, c->now);
+    }
+    w->waits = false;
+    if (!(tcc_op_info_get(in->op->code)->flags & TCC_PURE))
+        wake_all(c);
+}
+
+/* A warp that stood still for an operand, which a load brings. */
+static void record_stall(clock *c, const tcc_thread *t, const tcc_inst *in)
+{
+    const warp_clock *w = clock_of(c, t);
+    unsigned last = 0;
+    uint64_t ready = operands_ready(w, in, &last);
+    if (!c->recorder || w->waits || ready <= w->time)
+        return;
+    uint32_t from = w->from[in->operands[last]];
+    if (from == TCC_OP_nvvm_ld_global || from == TCC_OP_nvvm_ld_shared)
+        tcc_record_wait(c->recorder, t, in, TCC_WAIT_OPERANDS, w->time, ready);
+}
+
+static tcc_outcome run_warp(clock *c, tcc_thread *t, uint64_t begin)
+{
+    const tcc_inst *in = next_of(t);
+    warp_clock *w = clock_of(c, t);
+    c->now = begin;
+    record_stall(c, t, in);
+    tcc_outcome outcome = tcc_thread_step(t);
+    if (outcome == TCC_FAILED)
+        return outcome;
+    if (outcome == TCC_BLOCKED) {
+        if (!w->waits)
+            w->since = begin;
+        w->waits = w->asleep = true;
+        return outcome;
+    }
+    account(c, t, in);
+    return outcome;
+}
+
+static void begin(clock *c, tcc_exec *x)
+{
+    *c = (clock){.x = x, .scratch = x->run->scratch};
+    size_t n = x->threads.len, n_values = x->program->n_values;
+    c->warps = TCC_NEW_ARRAY(c->scratch, warp_clock, n);
+    c->groups = TCC_NEW_ARRAY(c->scratch, group_clock, n);
+    for (size_t i = 0; i < n; i++) {
+        c->warps[i].ready = TCC_NEW_ARRAY(c->scratch, uint64_t, n_values);
+        c->warps[i].from = TCC_NEW_ARRAY(c->scratch, uint32_t, n_values);
+    }
+    tcc_timeline *timeline = x->run->options->timeline;
+    if (timeline && timeline->cta == x->cta->id)
+        c->recorder = tcc_recorder_create(x, timeline);
+}
+
+tcc_status tcc_clock_run(tcc_exec *x)
+{
+    clock c;
+    begin(&c, x);
+    for (;;) {
+        uint64_t warp_begin, event_end;
+        tcc_thread *t = next_warp(&c, &warp_begin);
+        size_t event = next_event(&c, &event_end);
+        if (x->events.len && event_end <= warp_begin) {
+            if (end_event(&c, event, event_end) == TCC_FAILED)
+                return x->status;
+        } else if (t) {
+            if (run_warp(&c, t, warp_begin) == TCC_FAILED)
+                return x->status;
+        } else {
+            break;
+        }
+    }
+    for (size_t i = 0; i < x->threads.len; i++)
+        if (x->threads.data[i]->depth)
+            return tcc_exec_deadlock(x);
+    for (size_t i = 0; i < x->threads.len; i++)
+        c.now = max(c.now, c.warps[i].time);
+    if (c.recorder)
+        tcc_record_end(c.recorder, x, c.now);
+    return TCC_OK;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/record.h"
+
+typedef struct warp_record {
+    tcc_part part;
+    uint64_t part_begin, products_done, end;
+    bool multiplies;
+    int last_wait;   /* barrier of its last mbarrier.wait; -1: none */
+    uint32_t *waits; /* completed, of each barrier */
+} warp_record;
+
+struct tcc_recorder {
+    tcc_timeline *to;
+    warp_record *warps;
+    struct {
+        uint32_t phase;
+        uint64_t begin;
+    } phases[TCC_MAX_MBARRIERS]; /* going on, of each barrier */
+};
+
+tcc_recorder *tcc_recorder_create(const tcc_exec *x, tcc_timeline *to)
+{
+    tcc_arena *scratch = x->run->scratch;
+    tcc_recorder *r = TCC_NEW(scratch, tcc_recorder);
+    r->to = to;
+    to->n_warps = (unsigned)x->threads.len;
+    to->kernel = tcc_arena_strdup(to->arena, x->run->f->name);
+    r->warps = TCC_NEW_ARRAY(scratch, warp_record, x->threads.len);
+    for (size_t w = 0; w < x->threads.len; w++) {
+        r->warps[w].last_wait = -1;
+        r->warps[w].waits = TCC_NEW_ARRAY(scratch, uint32_t, TCC_MAX_MBARRIERS);
+    }
+    return r;
+}
+
+static int barrier_at(tcc_recorder *r, int64_t address)
+{
+    tcc_timeline *to = r->to;
+    for (size_t b = 0; b < to->barriers.len; b++)
+        if (to->barriers.data[b].address == address)
+            return (int)b;
+    TCC_PUSH(to->arena, &to->barriers, (tcc_timed_barrier){.address = address, .empty = -1});
+    return (int)to->barriers.len - 1;
+}
+
+/* ---- copies and products --------------------------------------------------------------- */
+
+/* The phase of a barrier that is going on: which filling of its stage. */
+static uint32_t phase_of(const tcc_thread *t, int64_t address)
+{
+    const tcc_cta *c = t->x->cta;
+    for (size_t i = 0; i < c->n_mbarriers; i++)
+        if (c->mbarriers[i].address == address)
+            return c->mbarriers[i].phase;
+    return 0;
+}
+
+void tcc_record_copy(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_timed_copy copy)
+{
+    copy.use.barrier = -1;
+    if (copy.load) {
+        int64_t address = tcc_operand_int(t, in, 2);
+        int b = barrier_at(r, address), free = r->warps[t->id].last_wait;
+        tcc_timed_barrier *barriers = r->to->barriers.data;
+        copy.use = (tcc_stage_use){b, phase_of(t, address)};
+        barriers[b].of_copies = true;
+        barriers[b].fills = copy.use.fill + 1;
+        if (free >= 0 && !barriers[free].of_copies) /* its warp waited until the stage was free */
+            barriers[b].empty = barriers[free].address;
+    }
+    copy.tensor = tcc_arena_strdup(r->to->arena, copy.tensor);
+    TCC_PUSH(r->to->arena, &r->to->copies, copy);
+}
+
+/* The stage that lies at an address: that of the last copy to there. */
+static tcc_stage_use use_of(const tcc_recorder *r, int64_t address)
+{
+    for (size_t i = r->to->copies.len; i-- > 0;) {
+        const tcc_timed_copy *c = &r->to->copies.data[i];
+        if (c->load && address >= c->address && address < c->address + c->bytes)
+            return c->use;
+    }
+    return (tcc_stage_use){-1, 0};
+}
+
+void tcc_record_product(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
+                        tcc_timed_product product)
+{
+    enum { START_BITS = 0x3fff, START_UNIT = 16 }; /* of a matrix descriptor */
+    product.use = use_of(r, (tcc_operand_int(t, in, 2) & START_BITS) * START_UNIT);
+    r->to->tensor_cycles += product.end - product.begin;
+    TCC_PUSH(r->to->arena, &r->to->products, product);
+}
+
+/* ---- warps ----------------------------------------------------------------------------- */
+
+static void push_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_timed_wait wait)
+{
+    wait.warp = t->id;
+    wait.loc = in->op->loc;
+    if (wait.end > wait.begin)
+        TCC_PUSH(r->to->arena, &r->to->waits, wait);
+}
+
+void tcc_record_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_wait_kind kind,
+                     uint64_t begin, uint64_t end)
+{
+    push_wait(r, t, in, (tcc_timed_wait){.kind = kind, .begin = begin, .end = end});
+}
+
+/* A warp's part of the kernel ends, and another begins. */
+static void begin_part(tcc_recorder *r, unsigned warp, tcc_part part, uint64_t at)
+{
+    warp_record *w = &r->warps[warp];
+    if (at > w->part_begin)
+        TCC_PUSH(r->to->arena, &r->to->parts, (tcc_timed_part){w->part, warp, w->part_begin, at});
+    w->part = part;
+    w->part_begin = at;
+}
+
+static void record_mbarrier_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
+                                 uint64_t since, uint64_t until)
+{
+    warp_record *w = &r->warps[t->id];
+    int b = barrier_at(r, tcc_operand_int(t, in, 0));
+    push_wait(r, t, in,
+              (tcc_timed_wait){.kind = TCC_WAIT_MBARRIER,
+                               .begin = since,
+                               .end = until,
+                               .which = b,
+                               .fill = w->waits[b]++});
+    w->last_wait = b;
+}
+
+static void record_products_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
+                                 uint64_t since, uint64_t until)
+{
+    tcc_record_wait(r, t, in, TCC_WAIT_PRODUCTS, since, until);
+    if (!tcc_attr_int(&in->op->attrs, "pending", 0))
+        r->warps[t->id].products_done = until;
+}
+
+/* In which part a warp is that runs an op: the epilogue of a warp that multiplies begins when its
+ * products are done. */
+static void choose_part(tcc_recorder *r, const tcc_thread *t, tcc_opcode code, uint64_t since)
+{
+    warp_record *w = &r->warps[t->id];
+    switch (code) {
+    case TCC_OP_nvvm_wgmma: w->multiplies = true; /* fallthrough */
+    case TCC_OP_nvvm_tma_load:
+    case TCC_OP_nvvm_mbarrier_wait:
+    case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
+        if (w->part != TCC_MAIN_LOOP)
+            begin_part(r, t->id, TCC_MAIN_LOOP, since);
+        break;
+    case TCC_OP_nvvm_st_global:
+    case TCC_OP_nvvm_tma_store:
+    case TCC_OP_nvvm_stmatrix:
+        if (w->part == TCC_MAIN_LOOP && w->multiplies && w->products_done >= w->part_begin)
+            begin_part(r, t->id, TCC_EPILOGUE, w->products_done);
+        break;
+    default: break;
+    }
+}
+
+void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uint64_t since,
+                   uint64_t until)
+{
+    r->warps[t->id].end = until;
+    choose_part(r, t, in->op->code, since);
+    switch (in->op->code) {
+    case TCC_OP_nvvm_mbarrier_wait: record_mbarrier_wait(r, t, in, since, until); break;
+    case TCC_OP_nvvm_wgmma_wait: record_products_wait(r, t, in, since, until); break;
+    case TCC_OP_nvvm_barrier:
+        push_wait(r, t, in,
+                  (tcc_timed_wait){.kind = TCC_WAIT_BARRIER,
+                                   .begin = since,
+                                   .end = until,
+                                   .which = (int)tcc_operand_int(t, in, 0)});
+        break;
+    case TCC_OP_nvvm_bulk_wait: tcc_record_wait(r, t, in, TCC_WAIT_STORES, since, until); break;
+    case TCC_OP_nvvm_setmaxnreg: tcc_record_wait(r, t, in, TCC_WAIT_REGISTERS, since, until); break;
+    default: break;
+    }
+}
+
+/* ---- barriers, and the end ------------------------------------------------------------- */
+
+void tcc_record_phases(tcc_recorder *r, const tcc_exec *x, uint64_t now)
+{
+    for (size_t i = 0; i < x->cta->n_mbarriers; i++) {
+        const tcc_mbarrier *m = &x->cta->mbarriers[i];
+        if (m->phase == r->phases[i].phase)
+            continue;
+        TCC_PUSH(r->to->arena, &r->to->phases,
+                 (tcc_timed_phase){barrier_at(r, m->address), r->phases[i].phase,
+                                   r->phases[i].begin, now});
+        r->phases[i].phase = m->phase;
+        r->phases[i].begin = now;
+    }
+}
+
+void tcc_record_end(tcc_recorder *r, const tcc_exec *x, uint64_t now)
+{
+    for (unsigned w = 0; w < x->threads.len; w++)
+        begin_part(r, w, TCC_EPILOGUE, r->warps[w].end);
+    r->to->cycles = now;
+    r->to->done = true;
+}

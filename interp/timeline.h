@@ -1,0 +1,106 @@
+/* timeline: what the warps, the copy engine and the tensor cores of one CTA did, and when, in the
+ * timed order (clock.h). record.c fills it in, timeline.c writes it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_TIMELINE_H
+#define TCC_INTERP_TIMELINE_H
+
+#include "ir/ir.h"
+
+/* An mbarrier: a stage has one on which its copies complete, and may have another on which it is
+ * given back. */
+typedef struct tcc_timed_barrier {
+    int64_t address;
+    bool of_copies;
+    int64_t empty;  /* address of the one that gives the stage back; -1: not known */
+    uint32_t fills; /* phases in which copies completed on it */
+} tcc_timed_barrier;
+
+/* Which phase of a stage, by the barrier of its copies: -1 for none. */
+typedef struct tcc_stage_use {
+    int barrier;
+    uint32_t fill;
+} tcc_stage_use;
+
+typedef enum tcc_wait_kind {
+    TCC_WAIT_MBARRIER, /* which: number of the barrier; fill: completed waits for it before */
+    TCC_WAIT_BARRIER,  /* which: a named barrier's number */
+    TCC_WAIT_PRODUCTS,
+    TCC_WAIT_STORES,
+    TCC_WAIT_REGISTERS,
+    TCC_WAIT_OPERANDS, /* of an op that needs what a load has not brought yet */
+    TCC_WAIT_KINDS
+} tcc_wait_kind;
+
+typedef struct tcc_timed_wait {
+    tcc_wait_kind kind;
+    unsigned warp;
+    uint64_t begin, end;
+    int which;
+    uint32_t fill;
+    tcc_loc loc;
+} tcc_timed_wait;
+
+typedef enum tcc_part { TCC_PROLOGUE, TCC_MAIN_LOOP, TCC_EPILOGUE } tcc_part;
+
+/* A warp's time in one part of the kernel. */
+typedef struct tcc_timed_part {
+    tcc_part part;
+    unsigned warp;
+    uint64_t begin, end;
+} tcc_timed_part;
+
+typedef struct tcc_timed_copy {
+    const char *tensor;
+    bool load;
+    unsigned warp;
+    int64_t address, bytes; /* in shared memory */
+    uint64_t issue, begin, transferred, end;
+    tcc_stage_use use;
+    tcc_loc loc;
+} tcc_timed_copy;
+
+typedef struct tcc_timed_product {
+    unsigned group; /* warpgroup */
+    int64_t n;
+    uint64_t issue, begin, end;
+    tcc_stage_use use;
+    tcc_loc loc;
+} tcc_timed_product;
+
+/* A phase of an mbarrier that has completed. */
+typedef struct tcc_timed_phase {
+    int barrier;
+    uint32_t phase;
+    uint64_t begin, end;
+} tcc_timed_phase;
+
+typedef struct tcc_timeline {
+    tcc_arena *arena; /* borrowed; not the run's scratch memory */
+    int64_t cta;      /* which one is wanted */
+    bool done;
+    const char *kernel; /* that ran; copied */
+    unsigned n_warps;
+    uint64_t cycles;        /* until the last warp has ended */
+    uint64_t tensor_cycles; /* in which the tensor cores work */
+    TCC_VEC(tcc_timed_barrier) barriers;
+    TCC_VEC(tcc_timed_wait) waits;
+    TCC_VEC(tcc_timed_part) parts;
+    TCC_VEC(tcc_timed_copy) copies;
+    TCC_VEC(tcc_timed_product) products;
+    TCC_VEC(tcc_timed_phase) phases;
+} tcc_timeline;
+
+/* What the model takes things to cost: cost.def. */
+enum {
+#define TCC_COST(id, value, unit, what, source) TCC_COST_##id = (value),
+#include "interp/cost.def"
+#undef TCC_COST
+};
+
+/* Chrome's trace events as JSON, one cycle a microsecond: for Perfetto and chrome://tracing. */
+void tcc_timeline_print(tcc_str *out, const tcc_timeline *t);
+/* One line, without its end: cycles, how busy the tensor cores are, what the warps wait for. */
+void tcc_timeline_summarize(tcc_str *out, const tcc_timeline *t);
+
+#endif

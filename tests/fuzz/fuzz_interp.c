@@ -1,8 +1,8 @@
 /* fuzz_interp: what the verifier takes, the interpreter runs or refuses with an error, at every
  * level and in any order of events; it neither crashes nor computes what C leaves undefined.
  *
- * An input is a module. Its attributes `extents`, `seed` and `machine` say how it is run. A
- * function with an attribute `params` is a kernel, and the module's first function its signature;
+ * An input is a module. Its attributes `extents`, `order`, `seed` and `machine` say how it is run.
+ * A function with an attribute `params` is a kernel, and the module's first function its signature;
  * others are run as they are.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -13,6 +13,7 @@
 
 #include "interp/interp.h"
 #include "interp/number.h"
+#include "interp/timeline.h"
 #include "tests/fuzz/mutate_ir.h"
 
 enum {
@@ -25,7 +26,8 @@ enum {
     MAX_STEPS = 30000,
     MAX_BYTES = 256 << 20,
     MUTATIONS = 4,
-    TRIES = 10
+    TRIES = 10,
+    N_ORDERS = TCC_ORDER_TIMED + 1
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -166,6 +168,16 @@ static bool make_args(const tcc_func *signature, const int64_t *dims, double **a
     return true;
 }
 
+static void print(const tcc_timeline *t)
+{
+    tcc_str text = {0};
+    if (t->done) {
+        tcc_timeline_print(&text, t);
+        tcc_timeline_summarize(&text, t);
+    }
+    tcc_str_free(&text);
+}
+
 static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
 {
     bool kernel = tcc_attr_find(&f->attrs, "params");
@@ -177,16 +189,22 @@ static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
     choose_extents(ir, dims);
     if (is_affordable(f) && make_args(signature, dims, args) &&
         has_few_ctas(f, dims, tcc_attr_list(&signature->attrs, "dims"))) {
+        tcc_timeline timeline = {.arena = scratch};
         tcc_interp_options o = {.dims = dims,
                                 .signature = kernel ? signature : NULL,
                                 .machine = tcc_attr_int(&ir->attrs, "machine", 0),
+                                .order = (uint64_t)tcc_attr_int(&ir->attrs, "order", 0) % N_ORDERS,
+                                .timeline = &timeline,
                                 .seed = (uint64_t)tcc_attr_int(&ir->attrs, "seed", 0),
                                 .max_steps = MAX_STEPS,
                                 .max_bytes = MAX_BYTES};
         diag->n_errors = 0;
-        if (!setjmp(oom) &&
-            (tcc_interp_run(f, &o, args, scratch, diag) == TCC_OK) != (diag->n_errors == 0))
-            abort();
+        if (!setjmp(oom)) {
+            bool ok = tcc_interp_run(f, &o, args, scratch, diag) == TCC_OK;
+            if (ok != (diag->n_errors == 0))
+                abort();
+            print(&timeline);
+        }
     }
     tcc_arena_destroy(scratch);
     for (int a = 0; a < MAX_ARGS; a++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/rules.h"
+#include "support/random.h"
 
 typedef struct mutator {
     tcc_ir *ir;
@@ -17,13 +18,9 @@ enum { MAX_OPERANDS = 8, TRIES = 20 };
 
 /* ---- choosing -------------------------------------------------------------------------- */
 
-/* A number below n: SplitMix64. */
 static uint64_t below(mutator *m, uint64_t n)
 {
-    uint64_t z = *m->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (z ^ z >> 31) % (n ? n : 1);
+    return tcc_random(m->random, n ? n : 1);
 }
 
 static tcc_op *any_op(mutator *m)

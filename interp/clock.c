@@ -38,14 +38,19 @@ typedef struct group_clock {
     TCC_VEC(product) products;
 } group_clock;
 
-typedef struct clock {
-    tcc_exec *x;
-    tcc_arena *scratch;
-    tcc_recorder *recorder; /* NULL: nobody wants to know */
+/* The SM that runs a CTA. */
+typedef struct sm {
     warp_clock *warps;
     group_clock *groups;
     uint64_t scheduler[SCHEDULERS], smem, copies, tensor; /* when each is free */
-    TCC_VEC(uint64_t) ends;                               /* of x's events, by index */
+    tcc_recorder *recorder;                               /* NULL: nobody wants to know */
+} sm;
+
+typedef struct clock {
+    tcc_exec *x;
+    tcc_arena *scratch;
+    sm *sms;                /* of each CTA of the cluster */
+    TCC_VEC(uint64_t) ends; /* of x's events, by index */
     uint64_t now;
 } clock;
 
@@ -94,6 +99,7 @@ static cost cost_of(const tcc_op *op)
         return (cost){.issue = count_of(op) * TCC_COST_special_issue,
                       .latency = TCC_COST_arith_latency};
     case TCC_OP_nvvm_ld_shared:
+    case TCC_OP_nvvm_ldmatrix:
         return (cost){.issue = 1,
                       .smem_bytes = warp_bytes(op->results[0].type),
                       .latency = TCC_COST_smem_latency};
@@ -107,7 +113,8 @@ static cost cost_of(const tcc_op *op)
     case TCC_OP_nvvm_st_global:
         return (cost){.issue = 1, .smem_bytes = warp_bytes(op->operands[3]->type)};
     case TCC_OP_nvvm_mbarrier_wait: return (cost){.issue = 1, .hold = TCC_COST_smem_latency};
-    case TCC_OP_nvvm_barrier: return (cost){.issue = 1, .hold = TCC_COST_barrier_latency};
+    case TCC_OP_nvvm_barrier:
+    case TCC_OP_nvvm_cluster_wait: return (cost){.issue = 1, .hold = TCC_COST_barrier_latency};
     default:
         return (cost){.issue =
                           tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE ? count_of(op) : 1,
@@ -127,9 +134,14 @@ static uint64_t div_up(uint64_t a, uint64_t b)
 
 /* ---- what is next ---------------------------------------------------------------------- */
 
+static sm *sm_of(clock *c, const tcc_thread *t)
+{
+    return &c->sms[t->warp->cta->rank];
+}
+
 static warp_clock *clock_of(clock *c, const tcc_thread *t)
 {
-    return &c->warps[t->id];
+    return &sm_of(c, t)->warps[t->id];
 }
 
 /* The op at which a warp stands; NULL at the end of a region. */
@@ -158,7 +170,7 @@ static uint64_t begin_of(clock *c, const tcc_thread *t)
     unsigned last;
     uint64_t begin = max(w->time, operands_ready(w, in, &last));
     bool issues = !in || cost_of(in->op).issue;
-    return issues ? max(begin, c->scheduler[t->id % SCHEDULERS]) : begin;
+    return issues ? max(begin, sm_of(c, t)->scheduler[t->id % SCHEDULERS]) : begin;
 }
 
 /* The warp that begins first; NULL when all sleep or have ended. */
@@ -194,53 +206,70 @@ static size_t next_event(const clock *c, uint64_t *end)
 /* Something has happened for which a warp may have waited. */
 static void wake_all(clock *c)
 {
-    for (size_t i = 0; i < c->x->threads.len; i++)
-        if (c->warps[i].asleep) {
-            c->warps[i].asleep = false;
-            c->warps[i].time = max(c->warps[i].time, c->now);
-        }
+    for (size_t i = 0; i < c->x->threads.len; i++) {
+        warp_clock *w = clock_of(c, c->x->threads.data[i]);
+        if (w->asleep)
+            w->time = max(w->time, c->now);
+        w->asleep = false;
+    }
 }
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
-/* Gives the copies that an op has started their times: the engine transfers one after the other. */
+static void record_copy(clock *c, const tcc_thread *t, const tcc_bulk_copy *copy,
+                        tcc_timed_copy times)
+{
+    tcc_recorder *r = c->sms[copy->cta->rank].recorder;
+    if (!r)
+        return;
+    times.tensor = copy->map->tensor->name;
+    times.load = copy->barrier;
+    times.own = t->warp->cta == copy->cta;
+    times.warp = t->id;
+    times.address = copy->address;
+    times.bytes = copy->map->box_bytes;
+    tcc_record_copy(r, copy, times);
+}
+
+/* Gives the copies that an op has started their times. The engine transfers one after the other;
+ * what goes to several CTAs is transferred once. */
 static void time_copies(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
-    const tcc_exec *x = c->x;
-    bool load = in->op->code == TCC_OP_nvvm_tma_load;
-    while (c->ends.len < x->events.len) {
-        const tcc_tensor_map *m = &x->cta->maps[tcc_operand_int(t, in, 1)];
-        uint64_t begin = max(c->now, c->copies);
-        uint64_t transferred = begin + div_up((uint64_t)m->box_bytes, TCC_COST_copy_bytes);
-        uint64_t end = transferred + (load ? TCC_COST_copy_latency : TCC_COST_smem_latency);
-        c->copies = transferred;
+    sm *s = sm_of(c, t);
+    uint64_t transferred = 0, begin = 0;
+    for (bool first = true; c->ends.len < c->x->events.len; first = false) {
+        const tcc_bulk_copy *copy = c->x->events.data[c->ends.len].data;
+        if (first || in->op->code != TCC_OP_nvvm_tma_load_multicast) {
+            begin = max(c->now, s->copies);
+            transferred = begin + div_up((uint64_t)copy->map->box_bytes, TCC_COST_copy_bytes);
+            s->copies = transferred;
+        }
+        uint64_t end =
+            transferred + (copy->barrier ? TCC_COST_copy_latency : TCC_COST_smem_latency);
         TCC_PUSH(c->scratch, &c->ends, end);
-        if (c->recorder)
-            tcc_record_copy(c->recorder, t, in,
-                            (tcc_timed_copy){.tensor = m->tensor->name,
-                                             .load = load,
-                                             .warp = t->id,
-                                             .address = tcc_operand_int(t, in, 0),
-                                             .bytes = m->box_bytes,
-                                             .issue = c->now,
-                                             .begin = begin,
-                                             .transferred = transferred,
-                                             .end = end,
-                                             .loc = in->op->loc});
+        record_copy(c, t, copy,
+                    (tcc_timed_copy){.issue = c->now,
+                                     .begin = begin,
+                                     .transferred = transferred,
+                                     .end = end,
+                                     .loc = in->op->loc});
     }
+}
+
+static void record_phases(clock *c)
+{
+    for (unsigned r = 0; r < c->x->cluster->n_ctas; r++)
+        if (c->sms[r].recorder)
+            tcc_record_phases(c->sms[r].recorder, c->now);
 }
 
 static tcc_outcome end_event(clock *c, size_t i, uint64_t end)
 {
-    tcc_exec *x = c->x;
-    tcc_event e = x->events.data[i];
-    x->events.data[i] = x->events.data[--x->events.len];
     c->ends.data[i] = c->ends.data[--c->ends.len];
     c->now = end;
     wake_all(c);
-    tcc_outcome outcome = e.end(x, &e);
-    if (c->recorder)
-        tcc_record_phases(c->recorder, x, c->now);
+    tcc_outcome outcome = tcc_exec_end_event(c->x, i);
+    record_phases(c);
     return outcome;
 }
 
@@ -248,7 +277,7 @@ static tcc_outcome end_event(clock *c, size_t i, uint64_t end)
 
 static unsigned warps_of_group(const clock *c, unsigned group)
 {
-    unsigned n = c->x->cta->n_warps - group * TCC_WARPGROUP_WARPS;
+    unsigned n = c->x->cluster->n_warps - group * TCC_WARPGROUP_WARPS;
     return n < TCC_WARPGROUP_WARPS ? n : TCC_WARPGROUP_WARPS;
 }
 
@@ -257,17 +286,18 @@ static void issue_product(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     unsigned group = t->id / TCC_WARPGROUP_WARPS;
     warp_clock *w = clock_of(c, t);
-    group_clock *g = &c->groups[group];
+    sm *s = sm_of(c, t);
+    group_clock *g = &s->groups[group];
     if (w->issued == g->products.len)
         TCC_PUSH(c->scratch, &g->products, (product){0});
     product *p = &g->products.data[w->issued++];
     if (++p->arrived < warps_of_group(c, group))
         return;
     int64_t n = tcc_attr_int(&in->op->attrs, "n", 0);
-    uint64_t begin = max(c->now, c->tensor);
-    p->end = c->tensor = begin + (uint64_t)n * 64 * 16 / TCC_COST_tensor_fmas;
-    if (c->recorder)
-        tcc_record_product(c->recorder, t, in,
+    uint64_t begin = max(c->now, s->tensor);
+    p->end = s->tensor = begin + (uint64_t)n * 64 * 16 / TCC_COST_tensor_fmas;
+    if (s->recorder)
+        tcc_record_product(s->recorder, t, in,
                            (tcc_timed_product){.group = group,
                                                .n = n,
                                                .issue = c->now,
@@ -280,7 +310,7 @@ static void issue_product(clock *c, const tcc_thread *t, const tcc_inst *in)
 static uint64_t products_end(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     const warp_clock *w = clock_of(c, t);
-    const group_clock *g = &c->groups[t->id / TCC_WARPGROUP_WARPS];
+    const group_clock *g = &sm_of(c, t)->groups[t->id / TCC_WARPGROUP_WARPS];
     size_t pending = (size_t)tcc_attr_int(&in->op->attrs, "pending", 0);
     size_t ended = w->groups.len > pending ? w->groups.len - pending : 0;
     uint32_t n = ended ? w->groups.data[ended - 1] : 0;
@@ -292,12 +322,13 @@ static uint64_t products_end(clock *c, const tcc_thread *t, const tcc_inst *in)
 static void take_time(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     warp_clock *w = clock_of(c, t);
+    sm *s = sm_of(c, t);
     cost k = in ? cost_of(in->op) : (cost){.issue = 1};
     uint64_t issued = c->now + k.issue, done = issued;
     if (k.issue)
-        c->scheduler[t->id % SCHEDULERS] = issued;
+        s->scheduler[t->id % SCHEDULERS] = issued;
     if (k.smem_bytes)
-        done = c->smem = max(issued, c->smem) + div_up(k.smem_bytes, TCC_COST_smem_bytes);
+        done = s->smem = max(issued, s->smem) + div_up(k.smem_bytes, TCC_COST_smem_bytes);
     w->time = issued + k.hold;
     if (!in)
         return;
@@ -322,17 +353,20 @@ static void account(clock *c, const tcc_thread *t, const tcc_inst *in)
     uint64_t since = w->waits ? w->since : c->now, at_once = w->time;
     switch (in->op->code) {
     case TCC_OP_nvvm_tma_load:
+    case TCC_OP_nvvm_tma_load_multicast:
     case TCC_OP_nvvm_tma_store: time_copies(c, t, in); break;
-    case TCC_OP_nvvm_wgmma: issue_product(c, t, in); break;
+    case TCC_OP_nvvm_wgmma:
+    case TCC_OP_nvvm_wgmma_a: issue_product(c, t, in); break;
     case TCC_OP_nvvm_wgmma_commit: TCC_PUSH(c->scratch, &w->groups, w->issued); break;
     case TCC_OP_nvvm_wgmma_wait: w->time = max(w->time, products_end(c, t, in)); break;
     default: break;
     }
-    if (c->recorder) {
+    tcc_recorder *r = sm_of(c, t)->recorder;
+    if (r) {
         bool waited = w->waits || w->time > at_once;
-        tcc_record_op(c->recorder, t, in, waited ? since : w->time, w->time);
-        tcc_record_phases(c->recorder, c->x, c->now);
+        tcc_record_op(r, t, in, waited ? since : w->time, w->time);
     }
+    record_phases(c);
     w->waits = false;
     if (!(tcc_op_info_get(in->op->code)->flags & TCC_PURE))
         wake_all(c);
@@ -344,11 +378,12 @@ static void record_stall(clock *c, const tcc_thread *t, const tcc_inst *in)
     const warp_clock *w = clock_of(c, t);
     unsigned last = 0;
     uint64_t ready = operands_ready(w, in, &last);
-    if (!c->recorder || w->waits || ready <= w->time)
+    tcc_recorder *r = sm_of(c, t)->recorder;
+    if (!r || w->waits || ready <= w->time)
         return;
     uint32_t from = w->from[in->operands[last]];
     if (from == TCC_OP_nvvm_ld_global || from == TCC_OP_nvvm_ld_shared)
-        tcc_record_wait(c->recorder, t, in, TCC_WAIT_OPERANDS, w->time, ready);
+        tcc_record_wait(r, t, in, TCC_WAIT_OPERANDS, w->time, ready);
 }
 
 static tcc_outcome run_warp(clock *c, tcc_thread *t, uint64_t begin)
@@ -370,45 +405,51 @@ static tcc_outcome run_warp(clock *c, tcc_thread *t, uint64_t begin)
     return outcome;
 }
 
-static void begin(clock *c, tcc_exec *x)
+static void begin_sm(clock *c, sm *s, const tcc_cta *cta)
 {
-    *c = (clock){.x = x, .scratch = x->run->scratch};
-    size_t n = x->threads.len, n_values = x->program->n_values;
-    c->warps = TCC_NEW_ARRAY(c->scratch, warp_clock, n);
-    c->groups = TCC_NEW_ARRAY(c->scratch, group_clock, n);
+    const tcc_exec *x = c->x;
+    size_t n = x->cluster->n_warps, n_values = x->program->n_values;
+    s->warps = TCC_NEW_ARRAY(c->scratch, warp_clock, n);
+    s->groups = TCC_NEW_ARRAY(c->scratch, group_clock, n);
     for (size_t i = 0; i < n; i++) {
-        c->warps[i].ready = TCC_NEW_ARRAY(c->scratch, uint64_t, n_values);
-        c->warps[i].from = TCC_NEW_ARRAY(c->scratch, uint32_t, n_values);
+        s->warps[i].ready = TCC_NEW_ARRAY(c->scratch, uint64_t, n_values);
+        s->warps[i].from = TCC_NEW_ARRAY(c->scratch, uint32_t, n_values);
     }
     tcc_timeline *timeline = x->run->options->timeline;
-    if (timeline && timeline->cta == x->cta->id)
-        c->recorder = tcc_recorder_create(x, timeline);
+    if (timeline && timeline->cta == cta->id)
+        s->recorder = tcc_recorder_create(cta, timeline);
+}
+
+/* Lets all warps and copies go on, in the order of their times, until none can. */
+static bool run_all(clock *c)
+{
+    for (;;) {
+        uint64_t warp_begin, event_end;
+        tcc_thread *t = next_warp(c, &warp_begin);
+        size_t event = next_event(c, &event_end);
+        if (!t && !c->x->events.len)
+            return true;
+        bool is_event = c->x->events.len && event_end <= warp_begin;
+        tcc_outcome outcome =
+            is_event ? end_event(c, event, event_end) : run_warp(c, t, warp_begin);
+        if (outcome == TCC_FAILED)
+            return false;
+    }
 }
 
 tcc_status tcc_clock_run(tcc_exec *x)
 {
-    clock c;
-    begin(&c, x);
-    for (;;) {
-        uint64_t warp_begin, event_end;
-        tcc_thread *t = next_warp(&c, &warp_begin);
-        size_t event = next_event(&c, &event_end);
-        if (x->events.len && event_end <= warp_begin) {
-            if (end_event(&c, event, event_end) == TCC_FAILED)
-                return x->status;
-        } else if (t) {
-            if (run_warp(&c, t, warp_begin) == TCC_FAILED)
-                return x->status;
-        } else {
-            break;
-        }
-    }
+    clock c = {.x = x, .scratch = x->run->scratch};
+    c.sms = TCC_NEW_ARRAY(c.scratch, sm, x->cluster->n_ctas);
+    for (unsigned r = 0; r < x->cluster->n_ctas; r++)
+        begin_sm(&c, &c.sms[r], &x->cluster->ctas[r]);
+    if (!run_all(&c))
+        return x->status;
     for (size_t i = 0; i < x->threads.len; i++)
         if (x->threads.data[i]->depth)
             return tcc_exec_deadlock(x);
-    for (size_t i = 0; i < x->threads.len; i++)
-        c.now = max(c.now, c.warps[i].time);
-    if (c.recorder)
-        tcc_record_end(c.recorder, x, c.now);
+    for (unsigned r = 0; r < x->cluster->n_ctas; r++)
+        if (c.sms[r].recorder)
+            tcc_record_end(c.sms[r].recorder);
     return TCC_OK;
 }

@@ -109,6 +109,8 @@ void tcc_thread_leave(tcc_thread *t);
 tcc_outcome tcc_thread_step(tcc_thread *t);
 /* Runs all threads, and all that they start, to their end. */
 tcc_status tcc_exec_run(tcc_exec *x);
+/* Ends the i-th of the asynchronous operations; the last one takes its place. */
+tcc_outcome tcc_exec_end_event(tcc_exec *x, size_t i);
 /* Reports that all threads wait, and what each of them waits for. */
 tcc_status tcc_exec_deadlock(tcc_exec *x);
 /* A number below n from the seed. */

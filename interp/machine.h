@@ -153,6 +153,15 @@ typedef struct tcc_tensor_map {
     tcc_scalar elem;
 } tcc_tensor_map;
 
+/* A copy by the copy engine: the data of its event. */
+typedef struct tcc_bulk_copy {
+    tcc_cta *cta; /* whose shared memory it is */
+    const tcc_tensor_map *map;
+    int64_t address, at[TCC_MAP_RANK]; /* innermost first */
+    tcc_mbarrier *barrier;             /* of a load */
+    size_t *left;                      /* of a store: copies of its group on their way */
+} tcc_bulk_copy;
+
 /* Decodes [tensor_map, NAME, dims, strides, box, swizzle, elem] and checks what
  * cuTensorMapEncodeTiled would. */
 tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *map);

@@ -5,12 +5,13 @@ typedef struct warp_record {
     tcc_part part;
     uint64_t part_begin, products_done, end;
     bool multiplies;
-    int last_wait;   /* barrier of its last mbarrier.wait; -1: none */
-    uint32_t *waits; /* completed, of each barrier */
+    int last_wait;           /* barrier of its last mbarrier.wait; -1: none */
+    TCC_VEC(uint32_t) waits; /* completed, for each barrier */
 } warp_record;
 
 struct tcc_recorder {
     tcc_timeline *to;
+    const tcc_cta *cta;
     warp_record *warps;
     struct {
         uint32_t phase;
@@ -18,18 +19,17 @@ struct tcc_recorder {
     } phases[TCC_MAX_MBARRIERS]; /* going on, of each barrier */
 };
 
-tcc_recorder *tcc_recorder_create(const tcc_exec *x, tcc_timeline *to)
+tcc_recorder *tcc_recorder_create(const tcc_cta *cta, tcc_timeline *to)
 {
-    tcc_arena *scratch = x->run->scratch;
-    tcc_recorder *r = TCC_NEW(scratch, tcc_recorder);
+    const tcc_run *run = cta->cluster->x->run;
+    tcc_recorder *r = TCC_NEW(run->scratch, tcc_recorder);
     r->to = to;
-    to->n_warps = (unsigned)x->threads.len;
-    to->kernel = tcc_arena_strdup(to->arena, x->run->f->name);
-    r->warps = TCC_NEW_ARRAY(scratch, warp_record, x->threads.len);
-    for (size_t w = 0; w < x->threads.len; w++) {
+    r->cta = cta;
+    to->n_warps = cta->cluster->n_warps;
+    to->kernel = tcc_arena_strdup(to->arena, run->f->name);
+    r->warps = TCC_NEW_ARRAY(run->scratch, warp_record, to->n_warps);
+    for (unsigned w = 0; w < to->n_warps; w++)
         r->warps[w].last_wait = -1;
-        r->warps[w].waits = TCC_NEW_ARRAY(scratch, uint32_t, TCC_MAX_MBARRIERS);
-    }
     return r;
 }
 
@@ -45,31 +45,24 @@ static int barrier_at(tcc_recorder *r, int64_t address)
 
 /* ---- copies and products --------------------------------------------------------------- */
 
-/* The phase of a barrier that is going on: which filling of its stage. */
-static uint32_t phase_of(const tcc_thread *t, int64_t address)
+/* The stage of a load is that of the barrier on which it completes, and this phase its filling.
+ * The warp that started it waited before until the stage was free. */
+static tcc_stage_use use_of_load(tcc_recorder *r, const tcc_mbarrier *m, const tcc_timed_copy *copy)
 {
-    const tcc_cta *c = t->x->cta;
-    for (size_t i = 0; i < c->n_mbarriers; i++)
-        if (c->mbarriers[i].address == address)
-            return c->mbarriers[i].phase;
-    return 0;
+    int b = barrier_at(r, m->address), free = copy->own ? r->warps[copy->warp].last_wait : -1;
+    tcc_timed_barrier *barriers = r->to->barriers.data;
+    barriers[b].of_copies = true;
+    barriers[b].fills = m->phase + 1;
+    if (free >= 0 && !barriers[free].of_copies)
+        barriers[b].empty = barriers[free].address;
+    return (tcc_stage_use){b, m->phase};
 }
 
-void tcc_record_copy(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_timed_copy copy)
+void tcc_record_copy(tcc_recorder *r, const tcc_bulk_copy *copy, tcc_timed_copy times)
 {
-    copy.use.barrier = -1;
-    if (copy.load) {
-        int64_t address = tcc_operand_int(t, in, 2);
-        int b = barrier_at(r, address), free = r->warps[t->id].last_wait;
-        tcc_timed_barrier *barriers = r->to->barriers.data;
-        copy.use = (tcc_stage_use){b, phase_of(t, address)};
-        barriers[b].of_copies = true;
-        barriers[b].fills = copy.use.fill + 1;
-        if (free >= 0 && !barriers[free].of_copies) /* its warp waited until the stage was free */
-            barriers[b].empty = barriers[free].address;
-    }
-    copy.tensor = tcc_arena_strdup(r->to->arena, copy.tensor);
-    TCC_PUSH(r->to->arena, &r->to->copies, copy);
+    times.use = copy->barrier ? use_of_load(r, copy->barrier, &times) : (tcc_stage_use){-1, 0};
+    times.tensor = tcc_arena_strdup(r->to->arena, times.tensor);
+    TCC_PUSH(r->to->arena, &r->to->copies, times);
 }
 
 /* The stage that lies at an address: that of the last copy to there. */
@@ -123,12 +116,14 @@ static void record_mbarrier_wait(tcc_recorder *r, const tcc_thread *t, const tcc
 {
     warp_record *w = &r->warps[t->id];
     int b = barrier_at(r, tcc_operand_int(t, in, 0));
+    while (w->waits.len <= (size_t)b)
+        TCC_PUSH(r->to->arena, &w->waits, 0);
     push_wait(r, t, in,
               (tcc_timed_wait){.kind = TCC_WAIT_MBARRIER,
                                .begin = since,
                                .end = until,
                                .which = b,
-                               .fill = w->waits[b]++});
+                               .fill = w->waits.data[b]++});
     w->last_wait = b;
 }
 
@@ -146,8 +141,10 @@ static void choose_part(tcc_recorder *r, const tcc_thread *t, tcc_opcode code, u
 {
     warp_record *w = &r->warps[t->id];
     switch (code) {
-    case TCC_OP_nvvm_wgmma: w->multiplies = true; /* fallthrough */
+    case TCC_OP_nvvm_wgmma:
+    case TCC_OP_nvvm_wgmma_a: w->multiplies = true; /* fallthrough */
     case TCC_OP_nvvm_tma_load:
+    case TCC_OP_nvvm_tma_load_multicast:
     case TCC_OP_nvvm_mbarrier_wait:
     case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
         if (w->part != TCC_MAIN_LOOP)
@@ -178,6 +175,11 @@ void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uin
                                    .end = until,
                                    .which = (int)tcc_operand_int(t, in, 0)});
         break;
+    case TCC_OP_nvvm_cluster_wait:
+        push_wait(
+            r, t, in,
+            (tcc_timed_wait){.kind = TCC_WAIT_BARRIER, .begin = since, .end = until, .which = -1});
+        break;
     case TCC_OP_nvvm_bulk_wait: tcc_record_wait(r, t, in, TCC_WAIT_STORES, since, until); break;
     case TCC_OP_nvvm_setmaxnreg: tcc_record_wait(r, t, in, TCC_WAIT_REGISTERS, since, until); break;
     default: break;
@@ -186,24 +188,27 @@ void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uin
 
 /* ---- barriers, and the end ------------------------------------------------------------- */
 
-void tcc_record_phases(tcc_recorder *r, const tcc_exec *x, uint64_t now)
+void tcc_record_phases(tcc_recorder *r, uint64_t now)
 {
-    for (size_t i = 0; i < x->cta->n_mbarriers; i++) {
-        const tcc_mbarrier *m = &x->cta->mbarriers[i];
-        if (m->phase == r->phases[i].phase)
-            continue;
-        TCC_PUSH(r->to->arena, &r->to->phases,
-                 (tcc_timed_phase){barrier_at(r, m->address), r->phases[i].phase,
-                                   r->phases[i].begin, now});
-        r->phases[i].phase = m->phase;
-        r->phases[i].begin = now;
+    for (size_t i = 0; i < r->cta->n_mbarriers; i++) {
+        const tcc_mbarrier *m = &r->cta->mbarriers[i];
+        if (m->phase > r->phases[i].phase)
+            TCC_PUSH(r->to->arena, &r->to->phases,
+                     (tcc_timed_phase){barrier_at(r, m->address), r->phases[i].phase,
+                                       r->phases[i].begin, now});
+        if (m->phase != r->phases[i].phase) {
+            r->phases[i].phase = m->phase; /* 0 again: there is a new barrier */
+            r->phases[i].begin = now;
+        }
     }
 }
 
-void tcc_record_end(tcc_recorder *r, const tcc_exec *x, uint64_t now)
+void tcc_record_end(tcc_recorder *r)
 {
-    for (unsigned w = 0; w < x->threads.len; w++)
-        begin_part(r, w, TCC_EPILOGUE, r->warps[w].end);
-    r->to->cycles = now;
+    for (unsigned w = 0; w < r->to->n_warps; w++) {
+        uint64_t end = r->warps[w].end;
+        begin_part(r, w, TCC_EPILOGUE, end);
+        r->to->cycles = end > r->to->cycles ? end : r->to->cycles;
+    }
     r->to->done = true;
 }

@@ -9,11 +9,12 @@
 
 typedef struct tcc_recorder tcc_recorder;
 
-/* One for the CTA that x is about to run, which fills in `to`. */
-tcc_recorder *tcc_recorder_create(const tcc_exec *x, tcc_timeline *to);
+/* One for a CTA that is about to run, which fills in `to`. */
+tcc_recorder *tcc_recorder_create(const tcc_cta *cta, tcc_timeline *to);
 
-/* A copy, or product, that a warp has issued; its use is found out here. */
-void tcc_record_copy(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_timed_copy copy);
+/* A copy to or from the CTA's shared memory; its use is found out here. */
+void tcc_record_copy(tcc_recorder *r, const tcc_bulk_copy *copy, tcc_timed_copy times);
+/* A product that its warps have issued, this one last; its use is found out here. */
 void tcc_record_product(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
                         tcc_timed_product product);
 void tcc_record_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_wait_kind kind,
@@ -22,7 +23,7 @@ void tcc_record_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, t
 void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uint64_t since,
                    uint64_t until);
 /* The phases of mbarriers that have completed by now. */
-void tcc_record_phases(tcc_recorder *r, const tcc_exec *x, uint64_t now);
-void tcc_record_end(tcc_recorder *r, const tcc_exec *x, uint64_t now);
+void tcc_record_phases(tcc_recorder *r, uint64_t now);
+void tcc_record_end(tcc_recorder *r);
 
 #endif

@@ -52,14 +52,18 @@ bool tcc_exec_has_room(tcc_exec *x, const tcc_op *op, uint64_t n, uint64_t elem_
     return !x->status;
 }
 
-static tcc_outcome end_event(tcc_exec *x)
+tcc_outcome tcc_exec_end_event(tcc_exec *x, size_t i)
 {
-    size_t i = tcc_exec_random(x, x->events.len);
     tcc_event e = x->events.data[i];
     x->events.data[i] = x->events.data[--x->events.len];
     x->current = e.by;
     x->lane = -1;
     return e.end(x, &e);
+}
+
+static tcc_outcome end_any_event(tcc_exec *x)
+{
+    return tcc_exec_end_event(x, tcc_exec_random(x, x->events.len));
 }
 
 /* Runs a thread for a while; BLOCKED when it could do nothing at all. */
@@ -155,11 +159,11 @@ tcc_status tcc_exec_deadlock(tcc_exec *x)
 
 tcc_status tcc_exec_run(tcc_exec *x)
 {
-    if (x->cta && x->run->options->order == TCC_ORDER_TIMED)
+    if (x->cluster && x->run->options->order == TCC_ORDER_TIMED)
         return tcc_clock_run(x);
     for (;;) {
         if (x->events.len && tcc_exec_random(x, ALWAYS) < x->haste) {
-            if (end_event(x) == TCC_FAILED)
+            if (end_any_event(x) == TCC_FAILED)
                 return x->status;
             continue;
         }
@@ -170,7 +174,7 @@ tcc_status tcc_exec_run(tcc_exec *x)
         if (outcome != TCC_BLOCKED)
             continue;
         if (x->events.len) {
-            if (end_event(x) == TCC_FAILED)
+            if (end_any_event(x) == TCC_FAILED)
                 return x->status;
         } else if (finished) {
             return TCC_OK;

@@ -26,7 +26,8 @@ static role role_of(const tcc_timeline *t, unsigned warp)
     for (size_t i = 0; i < t->products.len; i++)
         r.multiplies |= t->products.data[i].group == warp / GROUP;
     for (size_t i = 0; i < t->copies.len; i++)
-        r.copies |= t->copies.data[i].load && t->copies.data[i].warp == warp;
+        r.copies |=
+            t->copies.data[i].load && t->copies.data[i].own && t->copies.data[i].warp == warp;
     return r;
 }
 
@@ -142,7 +143,8 @@ static void print_copies(printer *p)
         char what[NAME], name[NAME];
         snprintf(what, sizeof what, "%s %.64s", c->load ? "load" : "store", c->tensor);
         const char *full = in_stage(p, name, what, c->use);
-        print_slice(p, COPY_ENGINE, "transfer", full, c->begin, c->transferred, d);
+        if (c->own)
+            print_slice(p, COPY_ENGINE, "transfer", full, c->begin, c->transferred, d);
         print_async(p, 'b', i, full, c->issue, d);
         print_async(p, 'e', i, full, c->end, d);
     }
@@ -220,16 +222,17 @@ static const char *const part_names[] = {"prologue", "main loop", "epilogue"};
 static details describe_wait(const printer *p, const tcc_timed_wait *w, char *name)
 {
     static const char *const kinds[TCC_WAIT_KINDS] = {
-        [TCC_WAIT_PRODUCTS] = "products",
-        [TCC_WAIT_STORES] = "stores",
-        [TCC_WAIT_REGISTERS] = "registers",
-        [TCC_WAIT_OPERANDS] = "a load's result",
+        [TCC_WAIT_MBARRIER] = "an mbarrier", [TCC_WAIT_BARRIER] = "a barrier",
+        [TCC_WAIT_PRODUCTS] = "products",    [TCC_WAIT_STORES] = "stores",
+        [TCC_WAIT_REGISTERS] = "registers",  [TCC_WAIT_OPERANDS] = "a load's result",
     };
     details d = {w->loc, {-1, 0}, NULL, 0};
     const tcc_timed_barrier *b =
         w->kind == TCC_WAIT_MBARRIER ? &p->t->barriers.data[w->which] : NULL;
     int stage = !b ? -1 : b->of_copies ? w->which : given_back_by(p->t, w->which);
-    if (w->kind == TCC_WAIT_BARRIER)
+    if (w->kind == TCC_WAIT_BARRIER && w->which < 0)
+        snprintf(name, NAME, "barrier of the cluster");
+    else if (w->kind == TCC_WAIT_BARRIER)
         snprintf(name, NAME, "barrier %d", w->which);
     else if (!b)
         snprintf(name, NAME, "wait for %s", kinds[w->kind]);

@@ -24,7 +24,7 @@ typedef struct tcc_stage_use {
 
 typedef enum tcc_wait_kind {
     TCC_WAIT_MBARRIER, /* which: number of the barrier; fill: completed waits for it before */
-    TCC_WAIT_BARRIER,  /* which: a named barrier's number */
+    TCC_WAIT_BARRIER,  /* which: a named barrier's number, -1 for the cluster's */
     TCC_WAIT_PRODUCTS,
     TCC_WAIT_STORES,
     TCC_WAIT_REGISTERS,
@@ -53,6 +53,7 @@ typedef struct tcc_timed_part {
 typedef struct tcc_timed_copy {
     const char *tensor;
     bool load;
+    bool own; /* by this CTA's engine, for its warp; else by that of another of its cluster */
     unsigned warp;
     int64_t address, bytes; /* in shared memory */
     uint64_t issue, begin, transferred, end;

@@ -66,16 +66,8 @@ tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *
 
 /* ---- one copy -------------------------------------------------------------------------- */
 
-typedef struct copy {
-    tcc_cta *cta; /* whose shared memory it is */
-    const tcc_tensor_map *map;
-    int64_t address, at[TCC_MAP_RANK]; /* innermost first */
-    tcc_mbarrier *barrier;             /* of a load */
-    size_t *left;                      /* of a store: copies of its group on their way */
-} copy;
-
 /* Moves the box's elements one by one. */
-static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_shared)
+static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, bool to_shared)
 {
     const tcc_tensor_map *m = c->map;
     int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
@@ -122,11 +114,12 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const copy *c, bool to_sh
 
 /* The copy that a lane starts, to or from the shared memory of CTA `cta`; its coordinates follow
  * operand `first`. NULL when it is wrong. */
-static copy *start(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane, unsigned first)
+static tcc_bulk_copy *start(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane,
+                            unsigned first)
 {
     tcc_exec *x = t->x;
     const tcc_tensor_map *m = &cta->cluster->maps[tcc_operand_int(t, in, 1)];
-    copy *c = TCC_NEW(x->run->scratch, copy);
+    tcc_bulk_copy *c = TCC_NEW(x->run->scratch, tcc_bulk_copy);
     c->cta = cta;
     c->map = m;
     c->address = tcc_lane_int(t, in, 0, lane);
@@ -140,7 +133,7 @@ static copy *start(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lan
     return tcc_smem_at(cta, in->op, c->address, m->box_bytes, SMEM_ALIGN) ? c : NULL;
 }
 
-static void push_event(tcc_thread *t, const tcc_inst *in, copy *c,
+static void push_event(tcc_thread *t, const tcc_inst *in, tcc_bulk_copy *c,
                        tcc_outcome (*end)(tcc_exec *x, tcc_event *e))
 {
     TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){end, in->op, c, t});
@@ -150,7 +143,7 @@ static void push_event(tcc_thread *t, const tcc_inst *in, copy *c,
 
 static tcc_outcome end_load(tcc_exec *x, tcc_event *e)
 {
-    const copy *c = e->data;
+    const tcc_bulk_copy *c = e->data;
     if (move(x, e->op, c, true) == TCC_FAILED)
         return TCC_FAILED;
     return tcc_mbarrier_complete(c->cta, e->op, c->barrier, c->map->box_bytes);
@@ -160,7 +153,7 @@ static tcc_outcome end_load(tcc_exec *x, tcc_event *e)
 static tcc_outcome start_load(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane,
                               unsigned first)
 {
-    copy *c = start(t, cta, in, lane, first);
+    tcc_bulk_copy *c = start(t, cta, in, lane, first);
     tcc_mbarrier *b = c ? tcc_mbarrier_of_copy(t, cta, in->op, tcc_lane_int(t, in, 2, lane)) : NULL;
     if (!b)
         return TCC_FAILED;
@@ -209,7 +202,7 @@ tcc_outcome tcc_eval_nvvm_tma_load_multicast(tcc_thread *t, const tcc_inst *in)
 
 static tcc_outcome end_store(tcc_exec *x, tcc_event *e)
 {
-    const copy *c = e->data;
+    const tcc_bulk_copy *c = e->data;
     if (move(x, e->op, c, false) == TCC_FAILED)
         return TCC_FAILED;
     --*c->left;
@@ -220,7 +213,7 @@ static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
 {
     tcc_exec *x = t->x;
     tcc_warp *w = t->warp;
-    copy *c = start(t, w->cta, in, lane, 2);
+    tcc_bulk_copy *c = start(t, w->cta, in, lane, 2);
     if (!c)
         return TCC_FAILED;
     if (w->bulk.open && w->bulk.lane != lane)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "driver/module.h"
-#include "interp/interp.h"
+#include "interp/timeline.h"
 #include "ir/signature.h"
 
 enum { MAX_THREADS = 64 };
@@ -20,6 +20,7 @@ typedef struct request {
     tcc_interp_options interp;
     tcc_arena *arena;
     tcc_diag diag;
+    tcc_str timeline, summary;
 } request;
 
 /* ---- which function ----------------------------------------------------------------------- */
@@ -126,13 +127,53 @@ static tcc_interp_options interp_options(const tcc_interpret_options *o, const i
 {
     static const tcc_interp_order orders[] = {[TCC_INTERPRET_RANDOM] = TCC_ORDER_RANDOM,
                                               [TCC_INTERPRET_EARLY] = TCC_ORDER_EARLY,
-                                              [TCC_INTERPRET_LATE] = TCC_ORDER_LATE};
+                                              [TCC_INTERPRET_LATE] = TCC_ORDER_LATE,
+                                              [TCC_INTERPRET_TIMED] = TCC_ORDER_TIMED};
     return (tcc_interp_options){.dims = dims,
                                 .alignments = o->alignments,
                                 .machine = true,
-                                .order = orders[o->order],
+                                .order = o->timeline ? TCC_ORDER_TIMED : orders[o->order],
                                 .seed = o->seed,
                                 .threads = o->threads ? o->threads : count_cpus()};
+}
+
+static void keep_timeline(const tcc_timeline *t, void *user)
+{
+    request *r = user;
+    tcc_timeline_print(&r->timeline, t);
+    tcc_timeline_summarize(&r->summary, t);
+}
+
+/* Hands the timeline over. */
+static tcc_status give_timeline(request *r)
+{
+    if (!r->timeline.len && !r->timeline.failed) {
+        tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "the grid has no CTA %lld",
+                  (long long)r->o->timeline_cta);
+        return TCC_ERR_ARGUMENT;
+    }
+    if (r->timeline.failed || r->summary.failed)
+        return TCC_ERR_MEMORY;
+    *r->o->timeline = tcc_str_take(&r->timeline);
+    if (r->o->summary)
+        *r->o->summary = tcc_str_take(&r->summary);
+    return TCC_OK;
+}
+
+static tcc_status run_function(request *r, const tcc_func *f)
+{
+    if (!r->o->timeline)
+        return tcc_interp_run(f, &r->interp, r->args, r->arena, &r->diag);
+    if (!tcc_func_is_entry(f)) {
+        tcc_error(&r->diag, TCC_ERR_UNSUPPORTED, f->loc,
+                  "a timeline is of target-level IR, which '%s' is not", f->name);
+        return TCC_ERR_UNSUPPORTED;
+    }
+    r->interp.timeline.cta = r->o->timeline_cta;
+    r->interp.timeline.fn = keep_timeline;
+    r->interp.timeline.user = r;
+    tcc_status status = tcc_interp_run(f, &r->interp, r->args, r->arena, &r->diag);
+    return status ? status : give_timeline(r);
 }
 
 static tcc_status run(request *r)
@@ -149,7 +190,7 @@ static tcc_status run(request *r)
         return status;
     if (r->o->ran)
         *r->o->ran = f->name;
-    return tcc_interp_run(f, &r->interp, r->args, r->arena, &r->diag);
+    return run_function(r, f);
 }
 
 /* Options as this version knows them: what a caller built against an older one lacks is zero. */
@@ -172,16 +213,22 @@ tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const char *ke
                  .args = args,
                  .o = &o,
                  .diag = tcc_context_diag(ctx, mod->file, mod->source, mod->source_size)};
-    if ((unsigned)o.order > TCC_INTERPRET_LATE) {
+    if ((unsigned)o.order > TCC_INTERPRET_TIMED) {
         tcc_error(&r.diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no order has number %d",
                   (int)o.order);
         return TCC_ERR_ARGUMENT;
     }
+    if (o.timeline)
+        *o.timeline = NULL;
+    if (o.summary)
+        *o.summary = NULL;
     r.interp = interp_options(&o, dims);
     r.arena = tcc_arena_create(NULL);
     if (!r.arena)
         return TCC_ERR_MEMORY;
     tcc_status status = run(&r);
     tcc_arena_destroy(r.arena);
+    tcc_str_free(&r.timeline);
+    tcc_str_free(&r.summary);
     return status;
 }

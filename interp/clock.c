@@ -24,8 +24,9 @@ typedef struct warp_clock {
     bool asleep;     /* it could not go on, and nothing has happened since */
     bool waits;      /* since: */
     uint64_t since;
-    uint32_t issued;          /* products */
-    TCC_VEC(uint32_t) groups; /* products issued up to the end of each */
+    uint64_t first_load, n_loads; /* from global memory, since it last waited for another */
+    uint32_t issued;              /* products */
+    TCC_VEC(uint32_t) groups;     /* products issued up to the end of each */
 } warp_clock;
 
 /* A product of a warpgroup, which begins when all its warps have issued it. */
@@ -319,6 +320,29 @@ static uint64_t products_end(clock *c, const tcc_thread *t, const tcc_inst *in)
 
 /* ---- running --------------------------------------------------------------------------- */
 
+/* When a load from global memory was issued. ptxas puts loads ahead of what uses them, as far as
+ * the warp's last wait for another: they are taken to be issued one after the other from the first
+ * on. */
+static uint64_t load_issued(warp_clock *w, uint64_t now)
+{
+    if (!w->n_loads)
+        w->first_load = now;
+    return w->first_load + ++w->n_loads;
+}
+
+/* Ops that wait for others, across which no load is moved. */
+static bool is_wait(tcc_opcode code)
+{
+    switch (code) {
+    case TCC_OP_nvvm_barrier:
+    case TCC_OP_nvvm_cluster_wait:
+    case TCC_OP_nvvm_mbarrier_wait:
+    case TCC_OP_nvvm_wgmma_wait:
+    case TCC_OP_nvvm_bulk_wait: return true;
+    default: return false;
+    }
+}
+
 static void take_time(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     warp_clock *w = clock_of(c, t);
@@ -332,6 +356,10 @@ static void take_time(clock *c, const tcc_thread *t, const tcc_inst *in)
     w->time = issued + k.hold;
     if (!in)
         return;
+    if (is_wait(in->op->code))
+        w->n_loads = 0;
+    if (in->op->code == TCC_OP_nvvm_ld_global)
+        done = load_issued(w, c->now);
     for (unsigned i = 0; i < in->op->n_results; i++) {
         w->ready[in->results[i]] = done + k.latency;
         w->from[in->results[i]] = in->op->code;
@@ -415,9 +443,9 @@ static void begin_sm(clock *c, sm *s, const tcc_cta *cta)
         s->warps[i].ready = TCC_NEW_ARRAY(c->scratch, uint64_t, n_values);
         s->warps[i].from = TCC_NEW_ARRAY(c->scratch, uint32_t, n_values);
     }
-    tcc_timeline *timeline = x->run->options->timeline;
-    if (timeline && timeline->cta == cta->id)
-        s->recorder = tcc_recorder_create(cta, timeline);
+    const tcc_interp_options *o = x->run->options;
+    if (o->timeline.fn && o->timeline.cta == cta->id)
+        s->recorder = tcc_recorder_create(cta);
 }
 
 /* Lets all warps and copies go on, in the order of their times, until none can. */

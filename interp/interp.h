@@ -21,10 +21,13 @@ typedef enum tcc_interp_order {
                        * Target level; elsewhere as TCC_ORDER_RANDOM */
 } tcc_interp_order;
 
+typedef struct tcc_timeline tcc_timeline; /* timeline.h */
+
 typedef struct tcc_interp_options {
     /* One extent for each name of the signature's attribute `dims`, in that order. */
     const int64_t *dims;
-    /* The function whose parameters `args` are; NULL: tcc_func_signature's, of the one that runs. */
+    /* The function whose parameters `args` are; NULL: tcc_func_signature's, of the one that runs.
+     */
     const tcc_func *signature;
     /* When not NULL, of each argument the bytes that its address is a multiple of. Otherwise
      * addresses are as aligned as a function asks. */
@@ -41,8 +44,13 @@ typedef struct tcc_interp_options {
      * asynchronous operations end. */
     uint64_t seed;
     tcc_interp_order order;
-    /* Filled in with what one CTA does in the timed order: set its arena and cta, nothing else. */
-    struct tcc_timeline *timeline;
+    /* In the timed order, what CTA `cta` did is shown to fn, when it is not NULL, once the CTA has
+     * ended. The timeline lives during the call, which another thread may make. */
+    struct {
+        int64_t cta;
+        void (*fn)(const tcc_timeline *t, void *user);
+        void *user;
+    } timeline;
     /* How many ops a CTA may run, at the upper levels all of them together, before it is taken to
      * run forever, and how many bytes a run may need at once; 0: these. */
     uint64_t max_steps, max_bytes;

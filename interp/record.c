@@ -10,7 +10,8 @@ typedef struct warp_record {
 } warp_record;
 
 struct tcc_recorder {
-    tcc_timeline *to;
+    tcc_timeline timeline;
+    tcc_arena *scratch;
     const tcc_cta *cta;
     warp_record *warps;
     struct {
@@ -19,27 +20,27 @@ struct tcc_recorder {
     } phases[TCC_MAX_MBARRIERS]; /* going on, of each barrier */
 };
 
-tcc_recorder *tcc_recorder_create(const tcc_cta *cta, tcc_timeline *to)
+tcc_recorder *tcc_recorder_create(const tcc_cta *cta)
 {
     const tcc_run *run = cta->cluster->x->run;
     tcc_recorder *r = TCC_NEW(run->scratch, tcc_recorder);
-    r->to = to;
+    r->timeline =
+        (tcc_timeline){.kernel = run->f->name, .cta = cta->id, .n_warps = cta->cluster->n_warps};
+    r->scratch = run->scratch;
     r->cta = cta;
-    to->n_warps = cta->cluster->n_warps;
-    to->kernel = tcc_arena_strdup(to->arena, run->f->name);
-    r->warps = TCC_NEW_ARRAY(run->scratch, warp_record, to->n_warps);
-    for (unsigned w = 0; w < to->n_warps; w++)
+    r->warps = TCC_NEW_ARRAY(run->scratch, warp_record, r->timeline.n_warps);
+    for (unsigned w = 0; w < r->timeline.n_warps; w++)
         r->warps[w].last_wait = -1;
     return r;
 }
 
 static int barrier_at(tcc_recorder *r, int64_t address)
 {
-    tcc_timeline *to = r->to;
+    tcc_timeline *to = &r->timeline;
     for (size_t b = 0; b < to->barriers.len; b++)
         if (to->barriers.data[b].address == address)
             return (int)b;
-    TCC_PUSH(to->arena, &to->barriers, (tcc_timed_barrier){.address = address, .empty = -1});
+    TCC_PUSH(r->scratch, &to->barriers, (tcc_timed_barrier){.address = address, .empty = -1});
     return (int)to->barriers.len - 1;
 }
 
@@ -50,7 +51,7 @@ static int barrier_at(tcc_recorder *r, int64_t address)
 static tcc_stage_use use_of_load(tcc_recorder *r, const tcc_mbarrier *m, const tcc_timed_copy *copy)
 {
     int b = barrier_at(r, m->address), free = copy->own ? r->warps[copy->warp].last_wait : -1;
-    tcc_timed_barrier *barriers = r->to->barriers.data;
+    tcc_timed_barrier *barriers = r->timeline.barriers.data;
     barriers[b].of_copies = true;
     barriers[b].fills = m->phase + 1;
     if (free >= 0 && !barriers[free].of_copies)
@@ -61,15 +62,14 @@ static tcc_stage_use use_of_load(tcc_recorder *r, const tcc_mbarrier *m, const t
 void tcc_record_copy(tcc_recorder *r, const tcc_bulk_copy *copy, tcc_timed_copy times)
 {
     times.use = copy->barrier ? use_of_load(r, copy->barrier, &times) : (tcc_stage_use){-1, 0};
-    times.tensor = tcc_arena_strdup(r->to->arena, times.tensor);
-    TCC_PUSH(r->to->arena, &r->to->copies, times);
+    TCC_PUSH(r->scratch, &r->timeline.copies, times);
 }
 
 /* The stage that lies at an address: that of the last copy to there. */
 static tcc_stage_use use_of(const tcc_recorder *r, int64_t address)
 {
-    for (size_t i = r->to->copies.len; i-- > 0;) {
-        const tcc_timed_copy *c = &r->to->copies.data[i];
+    for (size_t i = r->timeline.copies.len; i-- > 0;) {
+        const tcc_timed_copy *c = &r->timeline.copies.data[i];
         if (c->load && address >= c->address && address < c->address + c->bytes)
             return c->use;
     }
@@ -81,8 +81,8 @@ void tcc_record_product(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in
 {
     enum { START_BITS = 0x3fff, START_UNIT = 16 }; /* of a matrix descriptor */
     product.use = use_of(r, (tcc_operand_int(t, in, 2) & START_BITS) * START_UNIT);
-    r->to->tensor_cycles += product.end - product.begin;
-    TCC_PUSH(r->to->arena, &r->to->products, product);
+    r->timeline.tensor_cycles += product.end - product.begin;
+    TCC_PUSH(r->scratch, &r->timeline.products, product);
 }
 
 /* ---- warps ----------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static void push_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, 
     wait.warp = t->id;
     wait.loc = in->op->loc;
     if (wait.end > wait.begin)
-        TCC_PUSH(r->to->arena, &r->to->waits, wait);
+        TCC_PUSH(r->scratch, &r->timeline.waits, wait);
 }
 
 void tcc_record_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_wait_kind kind,
@@ -106,7 +106,8 @@ static void begin_part(tcc_recorder *r, unsigned warp, tcc_part part, uint64_t a
 {
     warp_record *w = &r->warps[warp];
     if (at > w->part_begin)
-        TCC_PUSH(r->to->arena, &r->to->parts, (tcc_timed_part){w->part, warp, w->part_begin, at});
+        TCC_PUSH(r->scratch, &r->timeline.parts,
+                 (tcc_timed_part){w->part, warp, w->part_begin, at});
     w->part = part;
     w->part_begin = at;
 }
@@ -117,7 +118,7 @@ static void record_mbarrier_wait(tcc_recorder *r, const tcc_thread *t, const tcc
     warp_record *w = &r->warps[t->id];
     int b = barrier_at(r, tcc_operand_int(t, in, 0));
     while (w->waits.len <= (size_t)b)
-        TCC_PUSH(r->to->arena, &w->waits, 0);
+        TCC_PUSH(r->scratch, &w->waits, 0);
     push_wait(r, t, in,
               (tcc_timed_wait){.kind = TCC_WAIT_MBARRIER,
                                .begin = since,
@@ -193,7 +194,7 @@ void tcc_record_phases(tcc_recorder *r, uint64_t now)
     for (size_t i = 0; i < r->cta->n_mbarriers; i++) {
         const tcc_mbarrier *m = &r->cta->mbarriers[i];
         if (m->phase > r->phases[i].phase)
-            TCC_PUSH(r->to->arena, &r->to->phases,
+            TCC_PUSH(r->scratch, &r->timeline.phases,
                      (tcc_timed_phase){barrier_at(r, m->address), r->phases[i].phase,
                                        r->phases[i].begin, now});
         if (m->phase != r->phases[i].phase) {
@@ -205,10 +206,11 @@ void tcc_record_phases(tcc_recorder *r, uint64_t now)
 
 void tcc_record_end(tcc_recorder *r)
 {
-    for (unsigned w = 0; w < r->to->n_warps; w++) {
+    for (unsigned w = 0; w < r->timeline.n_warps; w++) {
         uint64_t end = r->warps[w].end;
         begin_part(r, w, TCC_EPILOGUE, end);
-        r->to->cycles = end > r->to->cycles ? end : r->to->cycles;
+        r->timeline.cycles = end > r->timeline.cycles ? end : r->timeline.cycles;
     }
-    r->to->done = true;
+    const tcc_interp_options *o = r->cta->cluster->x->run->options;
+    o->timeline.fn(&r->timeline, o->timeline.user);
 }

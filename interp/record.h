@@ -9,8 +9,8 @@
 
 typedef struct tcc_recorder tcc_recorder;
 
-/* One for a CTA that is about to run, which fills in `to`. */
-tcc_recorder *tcc_recorder_create(const tcc_cta *cta, tcc_timeline *to);
+/* One for a CTA that is about to run. */
+tcc_recorder *tcc_recorder_create(const tcc_cta *cta);
 
 /* A copy to or from the CTA's shared memory; its use is found out here. */
 void tcc_record_copy(tcc_recorder *r, const tcc_bulk_copy *copy, tcc_timed_copy times);
@@ -24,6 +24,7 @@ void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uin
                    uint64_t until);
 /* The phases of mbarriers that have completed by now. */
 void tcc_record_phases(tcc_recorder *r, uint64_t now);
+/* The CTA has ended: shows the timeline to whom the options name. */
 void tcc_record_end(tcc_recorder *r);
 
 #endif

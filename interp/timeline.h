@@ -5,7 +5,7 @@
 #ifndef TCC_INTERP_TIMELINE_H
 #define TCC_INTERP_TIMELINE_H
 
-#include "ir/ir.h"
+#include "interp/interp.h"
 
 /* An mbarrier: a stage has one on which its copies complete, and may have another on which it is
  * given back. */
@@ -76,11 +76,9 @@ typedef struct tcc_timed_phase {
     uint64_t begin, end;
 } tcc_timed_phase;
 
-typedef struct tcc_timeline {
-    tcc_arena *arena; /* borrowed; not the run's scratch memory */
-    int64_t cta;      /* which one is wanted */
-    bool done;
-    const char *kernel; /* that ran; copied */
+struct tcc_timeline {
+    const char *kernel; /* its name */
+    int64_t cta;
     unsigned n_warps;
     uint64_t cycles;        /* until the last warp has ended */
     uint64_t tensor_cycles; /* in which the tensor cores work */
@@ -90,7 +88,7 @@ typedef struct tcc_timeline {
     TCC_VEC(tcc_timed_copy) copies;
     TCC_VEC(tcc_timed_product) products;
     TCC_VEC(tcc_timed_phase) phases;
-} tcc_timeline;
+};
 
 /* What the model takes things to cost: cost.def. */
 enum {

@@ -175,7 +175,8 @@ TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const c
 typedef enum tcc_interpret_order {
     TCC_INTERPRET_RANDOM = 0, /* an order drawn from the seed */
     TCC_INTERPRET_EARLY,      /* operations complete as early as they can */
-    TCC_INTERPRET_LATE        /* operations complete as late as they can */
+    TCC_INTERPRET_LATE,       /* operations complete as late as they can */
+    TCC_INTERPRET_TIMED       /* as a model of the machine's speed has it: docs/timeline.md */
 } tcc_interpret_order;
 
 typedef struct tcc_interpret_options {
@@ -189,6 +190,12 @@ typedef struct tcc_interpret_options {
     const int64_t *alignments;
     /* When not NULL, gets the name of the entry that runs, borrowed from the module. */
     const char **ran;
+    /* When not NULL, of a kernel at the target level: the order is timed, and *timeline gets what
+     * CTA timeline_cta did and when, as Chrome's trace events in JSON; *summary, when that is not
+     * NULL, a line about it. Both belong to the caller, tcc_text_destroy, and are NULL when the
+     * call fails. */
+    char **timeline, **summary;
+    int64_t timeline_cta;
 } tcc_interpret_options;
 
 /* Runs a kernel on the CPU, from the IR that the module holds: of the target level, what is

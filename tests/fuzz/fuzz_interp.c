@@ -168,13 +168,12 @@ static bool make_args(const tcc_func *signature, const int64_t *dims, double **a
     return true;
 }
 
-static void print(const tcc_timeline *t)
+static void print(const tcc_timeline *t, void *user)
 {
     tcc_str text = {0};
-    if (t->done) {
-        tcc_timeline_print(&text, t);
-        tcc_timeline_summarize(&text, t);
-    }
+    (void)user;
+    tcc_timeline_print(&text, t);
+    tcc_timeline_summarize(&text, t);
     tcc_str_free(&text);
 }
 
@@ -189,12 +188,11 @@ static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
     choose_extents(ir, dims);
     if (is_affordable(f) && make_args(signature, dims, args) &&
         has_few_ctas(f, dims, tcc_attr_list(&signature->attrs, "dims"))) {
-        tcc_timeline timeline = {.arena = scratch};
         tcc_interp_options o = {.dims = dims,
                                 .signature = kernel ? signature : NULL,
                                 .machine = tcc_attr_int(&ir->attrs, "machine", 0),
                                 .order = (uint64_t)tcc_attr_int(&ir->attrs, "order", 0) % N_ORDERS,
-                                .timeline = &timeline,
+                                .timeline = {.fn = print},
                                 .seed = (uint64_t)tcc_attr_int(&ir->attrs, "seed", 0),
                                 .max_steps = MAX_STEPS,
                                 .max_bytes = MAX_BYTES};
@@ -203,7 +201,6 @@ static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
             bool ok = tcc_interp_run(f, &o, args, scratch, diag) == TCC_OK;
             if (ok != (diag->n_errors == 0))
                 abort();
-            print(&timeline);
         }
     }
     tcc_arena_destroy(scratch);

@@ -1,6 +1,7 @@
 /* The interpreter as a machine: memory is the host's, and a launch is tcc_interpret.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +24,16 @@ static void interp_describe(const session *s, const options *o, char *name, size
 {
     static const char *const orders[] = {[TCC_INTERPRET_RANDOM] = "random",
                                          [TCC_INTERPRET_EARLY] = "early",
-                                         [TCC_INTERPRET_LATE] = "late"};
+                                         [TCC_INTERPRET_LATE] = "late",
+                                         [TCC_INTERPRET_TIMED] = "timed"};
     (void)s;
     *driver_version = 0;
-    if (o->order.kind == TCC_INTERPRET_RANDOM)
+    if (o->order.kind == TCC_INTERPRET_RANDOM && !o->timeline)
         snprintf(name, size, "the interpreter, order random:%llu",
                  (unsigned long long)o->order.seed);
     else
-        snprintf(name, size, "the interpreter, order %s", orders[o->order.kind]);
+        snprintf(name, size, "the interpreter, order %s",
+                 orders[o->timeline ? TCC_INTERPRET_TIMED : o->order.kind]);
 }
 
 static tcc_status interp_load(session *s, const options *o, const char *text, size_t size,
@@ -164,10 +167,33 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+static bool write_text(session *s, const char *path, const char *text)
+{
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fputs(text, f) >= 0;
+    if (f && fclose(f))
+        ok = false;
+    if (!ok)
+        session_error(s, "%s: %s", path, strerror(errno));
+    return ok;
+}
+
+/* Writes the timeline to its file, and hands on the line about it. */
+static tcc_status keep_timeline(session *s, const launch_task *task, char *timeline, char *summary)
+{
+    bool ok = write_text(s, task->o->timeline, timeline);
+    snprintf(task->timeline, task->timeline_size, "%s", summary);
+    tcc_text_destroy(timeline);
+    tcc_text_destroy(summary);
+    return ok ? TCC_OK : TCC_ERR_IO;
+}
+
 /* A launch that is repeated takes another order each time. */
 static tcc_status interp_run(session *s, const launch_task *task, double *ms, const char **variant)
 {
     arguments a = {.n = 0};
+    char *timeline, *summary;
+    bool timed = task->o->timeline && task->timeline;
     *variant = NULL;
     tcc_status status = TCC_ERR_MEMORY;
     if (arguments_make(task, &a)) {
@@ -177,7 +203,10 @@ static tcc_status interp_run(session *s, const launch_task *task, double *ms, co
                                          .seed = task->o->order.seed + (uint64_t)task->number,
                                          .threads = (unsigned)task->o->threads,
                                          .alignments = a.alignments,
-                                         .ran = variant};
+                                         .ran = variant,
+                                         .timeline = timed ? &timeline : NULL,
+                                         .summary = timed ? &summary : NULL,
+                                         .timeline_cta = task->o->timeline_cta};
         double start = now_ms();
         status = tcc_interpret(s->compiler, task->program->module, tcc_kernel_name(task->kernel),
                                task->dims, a.values, &o);
@@ -187,6 +216,8 @@ static tcc_status interp_run(session *s, const launch_task *task, double *ms, co
         session_error(s, "out of memory");
     if (!status)
         store_results(task, &a);
+    if (!status && timed)
+        status = keep_timeline(s, task, timeline, summary);
     arguments_free(&a);
     return status;
 }

@@ -31,6 +31,8 @@ typedef struct launch_task {
     const tcc_arg *args;
     size_t n_args;
     int64_t number; /* of the launch, from 0 */
+    char *timeline; /* when not NULL, gets a line about the timeline that the options want */
+    size_t timeline_size;
 } launch_task;
 
 typedef struct machine {

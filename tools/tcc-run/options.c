@@ -35,10 +35,13 @@ const char options_usage[] =
     "  -D NAME=N              bind a dimension or constant of a .tile file\n"
     "  --on=gpu|interp        run on the GPU (default), or interpret on the CPU\n"
     "  --order ORDER          of the interpreter's warps and asynchronous operations, which complete\n"
-    "                         early, late or as random:SEED says (random:1)\n"
+    "                         early, late, as random:SEED says or timed by a model (random:1)\n"
     "  --level LEVEL          interpret a .tile file as it is at this level: tensor, tile, async or\n"
     "                         target, which is what is emitted (target)\n"
     "  --threads N            that interpret CTAs (one for each CPU)\n"
+    "  --timeline FILE        write what one CTA does and when, by a model of the machine's speed, as\n"
+    "                         a Chrome trace: ui.perfetto.dev shows it (docs/timeline.md)\n"
+    "  --timeline-cta N       which CTA (0)\n"
     "  --script FILE          run every line of FILE as a command line of tcc-run\n"
     "  --table FILE           write a script's results as a Markdown table\n"
     "  --timeout S            seconds a line of a script may take (120)\n"
@@ -161,6 +164,14 @@ static bool set_number(options *o, const option_row *option, const char *value)
     return ok;
 }
 
+static bool set_count(options *o, const option_row *option, const char *value)
+{
+    option_pair pair = {.extent = 0};
+    bool ok = parse_size(value, &pair);
+    *(int64_t *)field(o, option) = pair.extent;
+    return ok;
+}
+
 static bool set_check(options *o, const option_row *option, const char *value)
 {
     (void)option;
@@ -196,6 +207,9 @@ static bool set_order(options *o, const option_row *option, const char *value)
         return true;
     o->order.kind = TCC_INTERPRET_LATE;
     if (!strcmp(value, "late"))
+        return true;
+    o->order.kind = TCC_INTERPRET_TIMED;
+    if (!strcmp(value, "timed"))
         return true;
     o->order.kind = TCC_INTERPRET_RANDOM;
     if (strncmp(value, random_, sizeof random_ - 1) ||
@@ -237,6 +251,8 @@ static const option_row table[] = {
     {"--variant", NEEDS_VALUE, set_text, FIELD(variant), NULL},
     {"--script", NEEDS_VALUE, set_text, FIELD(script), NULL},
     {"--table", NEEDS_VALUE, set_text, FIELD(table), NULL},
+    {"--timeline", NEEDS_VALUE, set_text, FIELD(timeline), NULL},
+    {"--timeline-cta", NEEDS_VALUE, set_count, FIELD(timeline_cta), NULL},
     {"--rows", NEEDS_VALUE, set_number, FIELD(rows), NULL},
     {"--repeat", NEEDS_VALUE, set_number, FIELD(repeat), NULL},
     {"--seed", NEEDS_VALUE, set_number, FIELD(seed), NULL},
@@ -316,9 +332,18 @@ static const char *contradiction(const options *o)
         return "--on=interp runs .tile and .tir files";
     if (o->level && o->file && file_kind_of(o->file) != FILE_TILE)
         return "--level is for .tile files: other IR is of one level";
+    if (o->timeline && o->script)
+        return "--timeline is for one run: not for --script";
+    if (o->timeline && o->order.given && o->order.kind != TCC_INTERPRET_TIMED)
+        return "--timeline has an order of its own: timed";
+    if (o->timeline && o->level && o->level != TCC_EMIT_TIR)
+        return "--timeline is of the target level";
+    if (o->timeline_cta && !o->timeline)
+        return "--timeline-cta belongs to --timeline";
     if (o->script || interp)
         return NULL;
     return o->order.given ? "--order belongs to --on=interp"
+           : o->timeline  ? "--timeline belongs to --on=interp"
            : o->threads   ? "--threads belongs to --on=interp"
            : o->level     ? "--level belongs to --on=interp"
                           : NULL;

@@ -51,8 +51,10 @@ typedef struct options {
     int64_t seed;
     run_on on; /* ON_DEFAULT: the GPU */
     order order;
-    int64_t threads; /* of the interpreter; 0: one for each CPU */
-    tcc_emit level;  /* of a .tile file's IR that is interpreted; TCC_EMIT_PTX: not given */
+    int64_t threads;      /* of the interpreter; 0: one for each CPU */
+    tcc_emit level;       /* of a .tile file's IR that is interpreted; TCC_EMIT_PTX: not given */
+    const char *timeline; /* where the interpreter's timeline goes */
+    int64_t timeline_cta;
     const char *script, *table;
     int64_t timeout_s; /* of one line of a script */
 } options;

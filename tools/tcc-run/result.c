@@ -58,6 +58,8 @@ void result_print(FILE *out, const run_result *r)
         fprintf(out, "variant  %s\n", r->variant);
     if (r->ms > 0)
         fprintf(out, r->driver_version ? "launch   %.3f ms, cold\n" : "launch   %.0f ms\n", r->ms);
+    if (r->timeline[0])
+        fprintf(out, "timeline %s\n", r->timeline);
     if (r->check.done)
         print_check(out, &r->check);
     if (r->bench.done)

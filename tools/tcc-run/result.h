@@ -36,6 +36,7 @@ typedef struct run_result {
     int driver_version;
     char message[512];   /* what is wrong, "" when nothing is */
     double ms;           /* of the one launch that was checked */
+    char timeline[256];  /* about the timeline, "" when there is none */
     check_result check;
     bench_result bench;
 } run_result;

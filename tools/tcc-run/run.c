@@ -215,8 +215,9 @@ static bool is_output(const tensor *t)
     return t->type && t->info->role != TCC_ARG_IN;
 }
 
+/* timeline: where the line about it goes, NULL for none. */
 static tcc_status launch_kernel(session *s, const launch *l, int64_t number, double *ms,
-                                const char **variant)
+                                const char **variant, char *timeline, size_t timeline_size)
 {
     return s->on->run(s,
                       &(launch_task){.program = l->program,
@@ -227,7 +228,9 @@ static tcc_status launch_kernel(session *s, const launch *l, int64_t number, dou
                                      .tensors = l->tensors,
                                      .args = l->args,
                                      .n_args = l->n_args,
-                                     .number = number},
+                                     .number = number,
+                                     .timeline = timeline,
+                                     .timeline_size = timeline_size},
                       ms, variant);
 }
 
@@ -235,7 +238,8 @@ static tcc_status launch_kernel(session *s, const launch *l, int64_t number, dou
 static tcc_status run_once(session *s, launch *l, run_result *out)
 {
     const char *variant = NULL;
-    tcc_status status = launch_kernel(s, l, 0, &out->ms, &variant);
+    tcc_status status =
+        launch_kernel(s, l, 0, &out->ms, &variant, out->timeline, sizeof out->timeline);
     snprintf(out->variant, sizeof out->variant, "%s", variant ? variant : "-");
     for (size_t i = 0; !status && i < l->n_args; i++) {
         size_t stray;
@@ -259,7 +263,7 @@ static bool run_again(session *s, launch *l, int64_t number)
     double ms;
     const char *variant;
     if (!status)
-        status = launch_kernel(s, l, number - 1, &ms, &variant);
+        status = launch_kernel(s, l, number - 1, &ms, &variant, NULL, 0);
     for (size_t i = 0; !status && equal && i < l->n_args; i++)
         if (is_output(&l->tensors[i]))
             status = tensor_compare(s, &l->tensors[i], &equal);
@@ -336,12 +340,9 @@ static bool check_variant(session *s, const launch *l, const run_result *out)
 static int exit_status(tcc_status status)
 {
     switch (status) {
-    case TCC_OK:
-        return EXIT_OK;
-    case TCC_ERR_NO_DRIVER:
-        return EXIT_NO_DRIVER;
-    default:
-        return EXIT_FAILED;
+    case TCC_OK: return EXIT_OK;
+    case TCC_ERR_NO_DRIVER: return EXIT_NO_DRIVER;
+    default: return EXIT_FAILED;
     }
 }
 

@@ -5,59 +5,84 @@
 #include "tests/unit/interp/kernel.h"
 #include "tests/unit/interp/program.h"
 
-/* Runs the first variant of a product with this schedule; *t gets the timeline of one CTA. */
-static void time_product(kernel *k, const char *schedule, extents e, int64_t cta, tcc_timeline *t)
+typedef struct wanted {
+    const char *schedule;
+    extents e;
+    int64_t cta;
+    void (*look)(const tcc_timeline *t, void *user);
+    void *user;
+    unsigned looks;
+} wanted;
+
+static void look(const tcc_timeline *t, void *user)
 {
+    wanted *w = user;
+    w->looks++;
+    ck_assert_int_eq(t->cta, w->cta);
+    if (w->look)
+        w->look(t, w->user);
+}
+
+/* Runs the first variant of a product with a schedule. */
+static void time_product(wanted *w)
+{
+    kernel k;
     char source[512];
     snprintf(source, sizeof source,
              "kernel f(A: f16[M, K], B: f16[N, K], r: f32[N]) -> (C: f16[M, N])\n"
              "{\n    C[m, n] = relu((sum(k) A[m, k] * B[n, k]) + r[n]);\n}\n"
              "schedule f for sm_90a { %s }\n",
-             schedule);
-    kernel_open(k, source, e);
-    ck_assert_int_eq(tcc_run_passes(k->ir, tcc_pipeline, NULL, &k->diag), TCC_OK);
-    *t = (tcc_timeline){.arena = k->arena, .cta = cta};
-    tcc_interp_options o = {
-        .dims = k->dims, .signature = k->signature, .order = TCC_ORDER_TIMED, .timeline = t};
+             w->schedule);
+    kernel_open(&k, source, w->e);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline, NULL, &k.diag), TCC_OK);
+    tcc_interp_options o = {.dims = k.dims,
+                            .signature = k.signature,
+                            .order = TCC_ORDER_TIMED,
+                            .timeline = {w->cta, look, w}};
     double *args[8];
-    for (size_t a = 0; a < k->trial.n_args; a++) {
-        args[a] = k->trial.args[a].got;
-        memcpy(args[a], k->trial.args[a].input, (size_t)k->trial.args[a].count * sizeof(double));
+    for (size_t a = 0; a < k.trial.n_args; a++) {
+        args[a] = k.trial.args[a].got;
+        memcpy(args[a], k.trial.args[a].input, (size_t)k.trial.args[a].count * sizeof(double));
     }
     tcc_arena *scratch = tcc_arena_create(NULL);
-    ck_assert_msg(!tcc_interp_run(k->ir->first, &o, args, scratch, &k->diag), "%s", k->said);
+    ck_assert_msg(!tcc_interp_run(k.ir->first, &o, args, scratch, &k.diag), "%s", k.said);
     tcc_arena_destroy(scratch);
-    kernel_compare(k, k->ir->first, 0);
+    kernel_compare(&k, k.ir->first, 0);
+    kernel_close(&k);
 }
 
 static const char two_groups[] = "tile m 128, n 64, k 32; stages 3; warpgroups 2;";
 static const extents several_ctas = {200, 72, 160, 1};
 
-START_TEST(units_work_on_one_thing_at_a_time)
+static void check_units(const tcc_timeline *t, void *user)
 {
-    kernel k;
-    tcc_timeline t;
-    time_product(&k, two_groups, several_ctas, 0, &t);
-    ck_assert(t.done && t.n_warps == 12);
+    (void)user;
+    ck_assert(t->n_warps == 12);
     /* 2 warpgroups, 5 iterations of 2 products of 16 each */
-    ck_assert_uint_eq(t.products.len, 2 * 5 * 2);
-    ck_assert_uint_eq(t.tensor_cycles, t.products.len * 64 / 2);
-    for (size_t i = 0; i < t.products.len; i++) {
-        const tcc_timed_product *p = &t.products.data[i];
+    ck_assert_uint_eq(t->products.len, 2 * 5 * 2);
+    ck_assert_uint_eq(t->tensor_cycles, t->products.len * 64 / 2);
+    for (size_t i = 0; i < t->products.len; i++) {
+        const tcc_timed_product *p = &t->products.data[i];
         ck_assert_uint_eq(p->end - p->begin, 64 / 2);
-        ck_assert(p->issue <= p->begin && p->end <= t.cycles);
-        ck_assert(i == 0 || t.products.data[i - 1].end <= p->begin);
+        ck_assert(p->issue <= p->begin && p->end <= t->cycles);
+        ck_assert(i == 0 || t->products.data[i - 1].end <= p->begin);
     }
     size_t loads = 0;
-    for (size_t i = 0; i < t.copies.len; i++) {
-        const tcc_timed_copy *c = &t.copies.data[i];
+    for (size_t i = 0; i < t->copies.len; i++) {
+        const tcc_timed_copy *c = &t->copies.data[i];
         ck_assert_uint_eq((c->transferred - c->begin) * TCC_COST_copy_bytes, (uint64_t)c->bytes);
-        ck_assert(c->issue <= c->begin && c->transferred < c->end && c->end <= t.cycles);
-        ck_assert(i == 0 || t.copies.data[i - 1].transferred <= c->begin);
+        ck_assert(c->issue <= c->begin && c->transferred < c->end && c->end <= t->cycles);
+        ck_assert(i == 0 || t->copies.data[i - 1].transferred <= c->begin);
         loads += c->load;
     }
     ck_assert_uint_eq(loads, 5 * 2);
-    kernel_close(&k);
+}
+
+START_TEST(units_work_on_one_thing_at_a_time)
+{
+    wanted w = {two_groups, several_ctas, 0, check_units, NULL, 0};
+    time_product(&w);
+    ck_assert_uint_eq(w.looks, 1);
 }
 END_TEST
 
@@ -72,112 +97,124 @@ static void extend(span *s, uint64_t begin, uint64_t end)
     s->end = s->end > end ? s->end : end;
 }
 
-START_TEST(a_stage_is_filled_and_used_in_turn)
+static void check_stages(const tcc_timeline *t, void *user)
 {
+    (void)user;
     enum { FILLS = 8, BARRIERS = 16 };
-    kernel k;
-    tcc_timeline t;
-    time_product(&k, two_groups, several_ctas, 0, &t);
     span fills[BARRIERS][FILLS] = {0}, uses[BARRIERS][FILLS] = {0};
-    for (size_t i = 0; i < t.copies.len; i++) {
-        const tcc_timed_copy *c = &t.copies.data[i];
+    for (size_t i = 0; i < t->copies.len; i++) {
+        const tcc_timed_copy *c = &t->copies.data[i];
         if (c->load)
             extend(&fills[c->use.barrier][c->use.fill], c->issue, c->end);
     }
-    for (size_t i = 0; i < t.products.len; i++) {
-        const tcc_timed_product *p = &t.products.data[i];
+    for (size_t i = 0; i < t->products.len; i++) {
+        const tcc_timed_product *p = &t->products.data[i];
         extend(&uses[p->use.barrier][p->use.fill], p->issue, p->end);
     }
     unsigned stages = 0, n = 0;
-    for (size_t b = 0; b < t.barriers.len; b++) {
-        stages += t.barriers.data[b].of_copies;
-        ck_assert(!t.barriers.data[b].of_copies || t.barriers.data[b].empty >= 0);
-        for (uint32_t f = 0; f < t.barriers.data[b].fills; f++, n++) {
+    for (size_t b = 0; b < t->barriers.len; b++) {
+        stages += t->barriers.data[b].of_copies;
+        ck_assert(!t->barriers.data[b].of_copies || t->barriers.data[b].empty >= 0);
+        for (uint32_t f = 0; f < t->barriers.data[b].fills; f++, n++) {
             ck_assert(fills[b][f].begin < fills[b][f].end && uses[b][f].begin < uses[b][f].end);
             ck_assert(fills[b][f].end <= uses[b][f].begin);
             ck_assert(f == 0 || uses[b][f - 1].end <= fills[b][f].begin);
         }
     }
     ck_assert(stages == 3 && n == 5);
-    kernel_close(&k);
+}
+
+START_TEST(a_stage_is_filled_and_used_in_turn)
+{
+    wanted w = {two_groups, several_ctas, 0, check_stages, NULL, 0};
+    time_product(&w);
+    ck_assert_uint_eq(w.looks, 1);
 }
 END_TEST
 
-START_TEST(waits_of_a_warp_follow_each_other_within_its_parts)
+static void check_waits(const tcc_timeline *t, void *user)
 {
-    kernel k;
-    tcc_timeline t;
-    time_product(&k, two_groups, several_ctas, 3, &t);
+    (void)user;
     bool seen[3] = {false};
-    for (unsigned w = 0; w < t.n_warps; w++) {
+    for (unsigned w = 0; w < t->n_warps; w++) {
         uint64_t end = 0;
-        for (size_t i = 0; i < t.waits.len; i++) {
-            const tcc_timed_wait *wait = &t.waits.data[i];
+        for (size_t i = 0; i < t->waits.len; i++) {
+            const tcc_timed_wait *wait = &t->waits.data[i];
             if (wait->warp != w)
                 continue;
             unsigned around = 0;
-            for (size_t p = 0; p < t.parts.len; p++)
-                around += t.parts.data[p].warp == w && t.parts.data[p].begin <= wait->begin &&
-                          wait->end <= t.parts.data[p].end;
+            for (size_t p = 0; p < t->parts.len; p++)
+                around += t->parts.data[p].warp == w && t->parts.data[p].begin <= wait->begin &&
+                          wait->end <= t->parts.data[p].end;
             ck_assert(end <= wait->begin && wait->begin < wait->end && around == 1);
             end = wait->end;
         }
         end = 0;
-        for (size_t p = 0; p < t.parts.len; p++)
-            if (t.parts.data[p].warp == w) {
-                ck_assert(t.parts.data[p].begin == end && t.parts.data[p].end <= t.cycles);
-                end = t.parts.data[p].end;
-                seen[t.parts.data[p].part] = true;
+        for (size_t p = 0; p < t->parts.len; p++)
+            if (t->parts.data[p].warp == w) {
+                ck_assert(t->parts.data[p].begin == end && t->parts.data[p].end <= t->cycles);
+                end = t->parts.data[p].end;
+                seen[t->parts.data[p].part] = true;
             }
     }
     ck_assert(seen[TCC_PROLOGUE] && seen[TCC_MAIN_LOOP] && seen[TCC_EPILOGUE]);
-    kernel_close(&k);
+}
+
+START_TEST(waits_of_a_warp_follow_each_other_within_its_parts)
+{
+    wanted w = {two_groups, several_ctas, 3, check_waits, NULL, 0};
+    time_product(&w);
+    ck_assert_uint_eq(w.looks, 1);
 }
 END_TEST
+
+static void keep_cycles(const tcc_timeline *t, void *user)
+{
+    *(uint64_t *)user = t->cycles;
+    ck_assert_uint_eq(t->tensor_cycles, 1024 / 16 * 64 / 2);
+}
 
 /* What more stages hide, until everything is hidden. */
 START_TEST(a_deeper_pipeline_takes_less_time)
 {
     uint64_t before = UINT64_MAX;
     for (int stages = 1; stages <= 4; stages++) {
-        kernel k;
-        tcc_timeline t;
         char schedule[64];
+        uint64_t cycles = 0;
         snprintf(schedule, sizeof schedule, "tile m 64, n 64, k 64; stages %d;", stages);
-        time_product(&k, schedule, (extents){64, 64, 1024, 1}, 0, &t);
-        ck_assert_uint_lt(t.cycles, before);
-        ck_assert_uint_eq(t.tensor_cycles, 1024 / 16 * 64 / 2);
-        before = t.cycles;
-        kernel_close(&k);
+        wanted w = {schedule, {64, 64, 1024, 1}, 0, keep_cycles, &cycles, 0};
+        time_product(&w);
+        ck_assert(cycles > 0 && cycles < before);
+        before = cycles;
     }
 }
 END_TEST
+
+static void print(const tcc_timeline *t, void *user)
+{
+    tcc_timeline_print(user, t);
+    tcc_timeline_summarize(user, t);
+}
 
 START_TEST(a_timeline_is_the_same_every_time)
 {
     tcc_str text[2] = {0};
     for (int i = 0; i < 2; i++) {
-        kernel k;
-        tcc_timeline t;
-        time_product(&k, two_groups, several_ctas, 1, &t);
-        tcc_timeline_print(&text[i], &t);
-        tcc_timeline_summarize(&text[i], &t);
-        kernel_close(&k);
+        wanted w = {two_groups, several_ctas, 1, print, &text[i], 0};
+        time_product(&w);
     }
-    ck_assert_str_eq(text[0].data, text[1].data);
     ck_assert_ptr_nonnull(strstr(text[0].data, "\"cta\": 1"));
+    ck_assert_str_eq(text[0].data, text[1].data);
     tcc_str_free(&text[0]);
     tcc_str_free(&text[1]);
 }
 END_TEST
 
-START_TEST(nothing_is_recorded_of_a_cta_that_is_not_there)
+START_TEST(nothing_is_shown_of_a_cta_that_is_not_there)
 {
-    kernel k;
-    tcc_timeline t;
-    time_product(&k, two_groups, several_ctas, 4, &t);
-    ck_assert(!t.done && !t.products.len && !t.waits.len);
-    kernel_close(&k);
+    wanted w = {two_groups, several_ctas, 4, NULL, NULL, 0};
+    time_product(&w);
+    ck_assert_uint_eq(w.looks, 0);
 }
 END_TEST
 
@@ -202,12 +239,13 @@ START_TEST(a_deadlock_is_reported)
                      "  return\n"
                      "}\n");
     double x[8] = {0};
-    tcc_timeline t = {.arena = p.arena};
-    tcc_interp_options o = {.signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = &t};
+    wanted w = {.cta = 0};
+    tcc_interp_options o = {
+        .signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = {0, look, &w}};
     ck_assert_int_eq(tcc_interp_run(p.ir->last, &o, (double *[]){x}, p.arena, &p.diag),
                      TCC_ERR_INTERNAL);
     ck_assert_str_eq(p.said, "13:3: deadlock: every thread waits");
-    ck_assert(!t.done);
+    ck_assert_uint_eq(w.looks, 0);
     program_free(&p);
 }
 END_TEST
@@ -219,7 +257,7 @@ static void add(TCase *t)
     tcase_add_test(t, waits_of_a_warp_follow_each_other_within_its_parts);
     tcase_add_test(t, a_deeper_pipeline_takes_less_time);
     tcase_add_test(t, a_timeline_is_the_same_every_time);
-    tcase_add_test(t, nothing_is_recorded_of_a_cta_that_is_not_there);
+    tcase_add_test(t, nothing_is_shown_of_a_cta_that_is_not_there);
     tcase_add_test(t, a_deadlock_is_reported);
 }
 

@@ -314,7 +314,7 @@ void tcc_timeline_print(tcc_str *out, const tcc_timeline *t)
 /* ---- summary --------------------------------------------------------------------------- */
 
 /* Of the warps that multiply, or that copy and do not: the share of their time that waits of some
- * kinds take, in percent. */
+ * kinds take, in percent; -1: there are no such warps. */
 static double share_of_waits(const tcc_timeline *t, bool multiply, unsigned kinds)
 {
     uint64_t waited = 0, n = 0;
@@ -327,17 +327,21 @@ static double share_of_waits(const tcc_timeline *t, bool multiply, unsigned kind
             if (t->waits.data[i].warp == w && kinds >> t->waits.data[i].kind & 1)
                 waited += t->waits.data[i].end - t->waits.data[i].begin;
     }
-    return n && t->cycles ? 100.0 * (double)waited / (double)(n * t->cycles) : 0;
+    return n && t->cycles ? 100.0 * (double)waited / (double)(n * t->cycles) : -1;
 }
 
 void tcc_timeline_summarize(tcc_str *out, const tcc_timeline *t)
 {
+    const unsigned stages = 1u << TCC_WAIT_MBARRIER, products = 1u << TCC_WAIT_PRODUCTS;
+    double busy = t->cycles ? 100.0 * (double)t->tensor_cycles / (double)t->cycles : 0;
+    double producers = share_of_waits(t, false, stages);
     tcc_str_printf(out, "CTA %" PRId64 ": %" PRIu64 " cycles, tensor cores %.1f %% busy", t->cta,
-                   t->cycles, t->cycles ? 100.0 * (double)t->tensor_cycles / (double)t->cycles : 0);
-    tcc_str_printf(out,
-                   "; consumers wait %.1f %% for stages, %.1f %% for products; "
-                   "producers %.1f %% for stages",
-                   share_of_waits(t, true, 1u << TCC_WAIT_MBARRIER),
-                   share_of_waits(t, true, 1u << TCC_WAIT_PRODUCTS),
-                   share_of_waits(t, false, 1u << TCC_WAIT_MBARRIER));
+                   t->cycles, busy);
+    if (t->products.len)
+        tcc_str_printf(
+            out, "; consumers wait %.1f %% for stages, %.1f %% for products, %.1f %% for others",
+            share_of_waits(t, true, stages), share_of_waits(t, true, products),
+            share_of_waits(t, true, ~(stages | products)));
+    if (producers >= 0)
+        tcc_str_printf(out, "; producers %.1f %% for stages", producers);
 }

@@ -9,7 +9,7 @@
 
 #include "interp/machine.h"
 
-static const int64_t NO_ADDRESS = INT64_MIN; /* of a barrier that was invalidated */
+static const int64_t NO_ADDRESS = INT64_MIN / 2; /* of a barrier that was invalidated */
 enum { MAX_ARRIVALS = (1 << 20) - 1, MAX_TX = (1 << 20) - 1 };
 
 static long long offset_of(const tcc_mbarrier *b)

@@ -9,15 +9,19 @@ typedef struct warp_record {
     TCC_VEC(uint32_t) waits; /* completed, for each barrier */
 } warp_record;
 
+/* The phase of an mbarrier that is going on. */
+typedef struct phase {
+    int64_t address;
+    uint32_t number;
+    uint64_t begin;
+} phase;
+
 struct tcc_recorder {
     tcc_timeline timeline;
     tcc_arena *scratch;
     const tcc_cta *cta;
     warp_record *warps;
-    struct {
-        uint32_t phase;
-        uint64_t begin;
-    } phases[TCC_MAX_MBARRIERS]; /* going on, of each barrier */
+    phase phases[TCC_MAX_MBARRIERS]; /* of the machine's barriers */
 };
 
 tcc_recorder *tcc_recorder_create(const tcc_cta *cta)
@@ -193,14 +197,13 @@ void tcc_record_phases(tcc_recorder *r, uint64_t now)
 {
     for (size_t i = 0; i < r->cta->n_mbarriers; i++) {
         const tcc_mbarrier *m = &r->cta->mbarriers[i];
-        if (m->phase > r->phases[i].phase)
+        phase *p = &r->phases[i];
+        if (m->address == p->address && m->phase == p->number)
+            continue;
+        if (m->address == p->address)
             TCC_PUSH(r->scratch, &r->timeline.phases,
-                     (tcc_timed_phase){barrier_at(r, m->address), r->phases[i].phase,
-                                       r->phases[i].begin, now});
-        if (m->phase != r->phases[i].phase) {
-            r->phases[i].phase = m->phase; /* 0 again: there is a new barrier */
-            r->phases[i].begin = now;
-        }
+                     (tcc_timed_phase){barrier_at(r, m->address), p->number, p->begin, now});
+        *p = (phase){m->address, m->phase, now};
     }
 }
 

@@ -218,6 +218,73 @@ START_TEST(nothing_is_shown_of_a_cta_that_is_not_there)
 }
 END_TEST
 
+static void check_multicast(const tcc_timeline *t, void *user)
+{
+    (void)user;
+    ck_assert_uint_eq(t->copies.len, 2);
+    const tcc_timed_copy *mine = &t->copies.data[!t->copies.data[0].own];
+    const tcc_timed_copy *other = &t->copies.data[t->copies.data[0].own];
+    ck_assert(mine->own && !other->own && mine->bytes == 1024 && other->bytes == 1024);
+    ck_assert(mine->use.barrier == other->use.barrier && mine->address != other->address);
+    ck_assert_uint_eq(mine->transferred - mine->begin, 1024 / TCC_COST_copy_bytes);
+    ck_assert(t->barriers.len == 1 && t->barriers.data[0].fills == 1);
+    ck_assert(t->phases.len == 1);
+    ck_assert_uint_eq(t->phases.data[0].end, mine->end > other->end ? mine->end : other->end);
+}
+
+/* Each of two CTAs has its engine send half of a stage to both. */
+START_TEST(a_multicast_is_transferred_once_and_lands_in_every_cta)
+{
+    program p;
+    program_load(&p, "module {target = sm_90a}\n"
+                     "func @sig(%A: tensor<f16[16, 64]>) {\n"
+                     "  return\n"
+                     "}\n"
+                     "func @f(%a: tensormap) {block = 32, cluster = 2, smem_bytes = 2056, "
+                     "grid = [[2, 1]], params = [[tensor_map, A, [64, 16], [[64]], [64, 8], 128, "
+                     "f16]]} {\n"
+                     "  %smem = nvvm.smem_base : i32\n"
+                     "  %zero = arith.const {value = 0} : i32\n"
+                     "  %one = arith.const {value = 1} : i32\n"
+                     "  %both = arith.const {value = 3} : i32\n"
+                     "  %rows = arith.const {value = 8} : i32\n"
+                     "  %half = arith.const {value = 1024} : i32\n"
+                     "  %bytes = arith.const {value = 2048} : i32\n"
+                     "  %bar = arith.add %smem, %bytes : i32\n"
+                     "  %rank = nvvm.cluster.ctarank : i32\n"
+                     "  %row = arith.mul %rank, %rows : i32\n"
+                     "  %offset = arith.mul %rank, %half : i32\n"
+                     "  %to = arith.add %smem, %offset : i32\n"
+                     "  %t = nvvm.tid : i32\n"
+                     "  %first = arith.cmp %t, %zero {pred = eq} : i1\n"
+                     "  scf.if %first {\n"
+                     "    nvvm.mbarrier.init %bar, %one\n"
+                     "    nvvm.fence.mbarrier_init\n"
+                     "  }\n"
+                     "  nvvm.cluster.arrive\n"
+                     "  nvvm.cluster.wait\n"
+                     "  scf.if %first {\n"
+                     "    nvvm.mbarrier.arrive.expect_tx %bar, %bytes\n"
+                     "    nvvm.tma.load.multicast %to, %a, %bar, %both, %zero, %row\n"
+                     "  }\n"
+                     "  nvvm.mbarrier.wait %bar, %zero\n"
+                     "  nvvm.cluster.arrive\n"
+                     "  nvvm.cluster.wait\n"
+                     "  return\n"
+                     "}\n");
+    double a[16 * 64] = {0};
+    for (int64_t cta = 0; cta < 2; cta++) {
+        wanted w = {.cta = cta, .look = check_multicast};
+        tcc_interp_options o = {
+            .signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = {cta, look, &w}};
+        ck_assert_msg(!tcc_interp_run(p.ir->last, &o, (double *[]){a}, p.arena, &p.diag), "%s",
+                      p.said);
+        ck_assert_uint_eq(w.looks, 1);
+    }
+    program_free(&p);
+}
+END_TEST
+
 /* Mistakes are found as in every order, here that nobody ever arrives. */
 START_TEST(a_deadlock_is_reported)
 {
@@ -258,6 +325,7 @@ static void add(TCase *t)
     tcase_add_test(t, a_deeper_pipeline_takes_less_time);
     tcase_add_test(t, a_timeline_is_the_same_every_time);
     tcase_add_test(t, nothing_is_shown_of_a_cta_that_is_not_there);
+    tcase_add_test(t, a_multicast_is_transferred_once_and_lands_in_every_cta);
     tcase_add_test(t, a_deadlock_is_reported);
 }
 

@@ -3,19 +3,12 @@
 
 #include <string.h>
 
+#include "interp/cost.h"
 #include "interp/machine.h"
 #include "interp/record.h"
 
 enum { SCHEDULERS = TCC_COST_schedulers };
 #define NEVER UINT64_MAX
-
-/* What an op takes of an SM. */
-typedef struct cost {
-    uint64_t issue;      /* cycles of its warp's scheduler */
-    uint64_t smem_bytes; /* through shared memory's pipe */
-    uint64_t latency;    /* from there until its results can be used */
-    uint64_t hold;       /* cycles for which the warp itself stands still */
-} cost;
 
 typedef struct warp_clock {
     uint64_t time;   /* before which its next op does not begin */
@@ -24,7 +17,7 @@ typedef struct warp_clock {
     bool asleep;     /* it could not go on, and nothing has happened since */
     bool waits;      /* since: */
     uint64_t since;
-    uint64_t first_load, n_loads; /* from global memory, since it last waited for another */
+    uint64_t first_load, n_loads; /* from global memory, of its block so far */
     uint32_t issued;              /* products */
     TCC_VEC(uint32_t) groups;     /* products issued up to the end of each */
 } warp_clock;
@@ -47,81 +40,15 @@ typedef struct sm {
     tcc_recorder *recorder;                               /* NULL: nobody wants to know */
 } sm;
 
-typedef struct clock {
+struct tcc_clock {
     tcc_exec *x;
     tcc_arena *scratch;
     sm *sms;                /* of each CTA of the cluster */
     TCC_VEC(uint64_t) ends; /* of x's events, by index */
     uint64_t now;
-} clock;
+};
 
-/* ---- costs ----------------------------------------------------------------------------- */
-
-static uint64_t count_of(const tcc_op *op)
-{
-    const tcc_type *t = op->n_results ? op->results[0].type : NULL;
-    return t && t->kind == TCC_KIND_vec ? (uint64_t)tcc_type_count(t) : 1;
-}
-
-/* Bytes that a warp's lanes load or store together. */
-static uint64_t warp_bytes(const tcc_type *t)
-{
-    return (uint64_t)tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8 * TCC_WARP_LANES;
-}
-
-static cost cost_of_division(const tcc_op *op)
-{
-    bool floats = tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT;
-    return (cost){.issue = count_of(op) * (floats ? TCC_COST_special_issue : TCC_COST_divide_issue),
-                  .latency = TCC_COST_arith_latency};
-}
-
-static cost cost_of(const tcc_op *op)
-{
-    switch (op->code) {
-    case TCC_OP_arith_const:
-    case TCC_OP_scf_yield:
-    case TCC_OP_func_return:
-    case TCC_OP_vec_pack:
-    case TCC_OP_vec_slice:
-    case TCC_OP_vec_extract:
-    case TCC_OP_vec_splat:
-    case TCC_OP_vec_undef:
-    case TCC_OP_vec_bitcast: return (cost){0}; /* registers get other names */
-    case TCC_OP_arith_div:
-    case TCC_OP_arith_rem: return cost_of_division(op);
-    case TCC_OP_math_exp:
-    case TCC_OP_math_exp2:
-    case TCC_OP_math_log:
-    case TCC_OP_math_log2:
-    case TCC_OP_math_sqrt:
-    case TCC_OP_math_rsqrt:
-    case TCC_OP_math_tanh:
-        return (cost){.issue = count_of(op) * TCC_COST_special_issue,
-                      .latency = TCC_COST_arith_latency};
-    case TCC_OP_nvvm_ld_shared:
-    case TCC_OP_nvvm_ldmatrix:
-        return (cost){.issue = 1,
-                      .smem_bytes = warp_bytes(op->results[0].type),
-                      .latency = TCC_COST_smem_latency};
-    case TCC_OP_nvvm_st_shared:
-    case TCC_OP_nvvm_stmatrix:
-        return (cost){.issue = 1, .smem_bytes = warp_bytes(op->operands[1]->type)};
-    case TCC_OP_nvvm_ld_global:
-        return (cost){.issue = 1,
-                      .smem_bytes = warp_bytes(op->results[0].type),
-                      .latency = TCC_COST_global_latency};
-    case TCC_OP_nvvm_st_global:
-        return (cost){.issue = 1, .smem_bytes = warp_bytes(op->operands[3]->type)};
-    case TCC_OP_nvvm_mbarrier_wait: return (cost){.issue = 1, .hold = TCC_COST_smem_latency};
-    case TCC_OP_nvvm_barrier:
-    case TCC_OP_nvvm_cluster_wait: return (cost){.issue = 1, .hold = TCC_COST_barrier_latency};
-    default:
-        return (cost){.issue =
-                          tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE ? count_of(op) : 1,
-                      .latency = TCC_COST_arith_latency};
-    }
-}
+typedef struct tcc_clock clock;
 
 static uint64_t max(uint64_t a, uint64_t b)
 {
@@ -170,7 +97,7 @@ static uint64_t begin_of(clock *c, const tcc_thread *t)
     const warp_clock *w = clock_of(c, t);
     unsigned last;
     uint64_t begin = max(w->time, operands_ready(w, in, &last));
-    bool issues = !in || cost_of(in->op).issue;
+    bool issues = !in || tcc_cost_of(in->op).issue;
     return issues ? max(begin, sm_of(c, t)->scheduler[t->id % SCHEDULERS]) : begin;
 }
 
@@ -320,9 +247,8 @@ static uint64_t products_end(clock *c, const tcc_thread *t, const tcc_inst *in)
 
 /* ---- running --------------------------------------------------------------------------- */
 
-/* When a load from global memory was issued. ptxas puts loads ahead of what uses them, as far as
- * the warp's last wait for another: they are taken to be issued one after the other from the first
- * on. */
+/* When a load from global memory was issued. ptxas puts loads ahead of what uses them: those of a
+ * block are taken to be issued one after the other from the first on. */
 static uint64_t load_issued(warp_clock *w, uint64_t now)
 {
     if (!w->n_loads)
@@ -330,10 +256,11 @@ static uint64_t load_issued(warp_clock *w, uint64_t now)
     return w->first_load + ++w->n_loads;
 }
 
-/* Ops that wait for others, across which no load is moved. */
-static bool is_wait(tcc_opcode code)
+/* Across what waits for others, and from trip to trip, no load is moved. */
+static bool bounds_loads(tcc_opcode code)
 {
     switch (code) {
+    case TCC_OP_scf_yield:
     case TCC_OP_nvvm_barrier:
     case TCC_OP_nvvm_cluster_wait:
     case TCC_OP_nvvm_mbarrier_wait:
@@ -343,21 +270,22 @@ static bool is_wait(tcc_opcode code)
     }
 }
 
+/* NULL: the end of a region. */
 static void take_time(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     warp_clock *w = clock_of(c, t);
     sm *s = sm_of(c, t);
-    cost k = in ? cost_of(in->op) : (cost){.issue = 1};
+    tcc_cost k = in ? tcc_cost_of(in->op) : (tcc_cost){.issue = 1};
     uint64_t issued = c->now + k.issue, done = issued;
     if (k.issue)
         s->scheduler[t->id % SCHEDULERS] = issued;
     if (k.smem_bytes)
         done = s->smem = max(issued, s->smem) + div_up(k.smem_bytes, TCC_COST_smem_bytes);
     w->time = issued + k.hold;
+    if (!in || bounds_loads(in->op->code))
+        w->n_loads = 0;
     if (!in)
         return;
-    if (is_wait(in->op->code))
-        w->n_loads = 0;
     if (in->op->code == TCC_OP_nvvm_ld_global)
         done = load_issued(w, c->now);
     for (unsigned i = 0; i < in->op->n_results; i++) {
@@ -433,19 +361,45 @@ static tcc_outcome run_warp(clock *c, tcc_thread *t, uint64_t begin)
     return outcome;
 }
 
-static void begin_sm(clock *c, sm *s, const tcc_cta *cta)
+/* Room for what is known of each SM's warps. */
+static clock *create(tcc_exec *x)
 {
-    const tcc_exec *x = c->x;
-    size_t n = x->cluster->n_warps, n_values = x->program->n_values;
-    s->warps = TCC_NEW_ARRAY(c->scratch, warp_clock, n);
-    s->groups = TCC_NEW_ARRAY(c->scratch, group_clock, n);
-    for (size_t i = 0; i < n; i++) {
-        s->warps[i].ready = TCC_NEW_ARRAY(c->scratch, uint64_t, n_values);
-        s->warps[i].from = TCC_NEW_ARRAY(c->scratch, uint32_t, n_values);
+    tcc_arena *scratch = x->run->scratch;
+    size_t n_ctas = x->cluster->n_ctas, n = x->cluster->n_warps, n_values = x->program->n_values;
+    clock *c = TCC_NEW(scratch, clock);
+    c->x = x;
+    c->scratch = scratch;
+    c->sms = TCC_NEW_ARRAY(scratch, sm, n_ctas);
+    for (size_t r = 0; r < n_ctas; r++) {
+        c->sms[r].warps = TCC_NEW_ARRAY(scratch, warp_clock, n);
+        c->sms[r].groups = TCC_NEW_ARRAY(scratch, group_clock, n);
+        for (size_t w = 0; w < n; w++) {
+            c->sms[r].warps[w].ready = TCC_NEW_ARRAY(scratch, uint64_t, n_values);
+            c->sms[r].warps[w].from = TCC_NEW_ARRAY(scratch, uint32_t, n_values);
+        }
     }
+    return c;
+}
+
+static void begin_warp(warp_clock *w, size_t n_values)
+{
+    memset(w->ready, 0, n_values * sizeof *w->ready);
+    w->groups.len = 0;
+    *w = (warp_clock){.ready = w->ready, .from = w->from, .groups = w->groups};
+}
+
+static void begin_sm(sm *s, const tcc_cta *cta)
+{
+    const tcc_exec *x = cta->cluster->x;
     const tcc_interp_options *o = x->run->options;
-    if (o->timeline.fn && o->timeline.cta == cta->id)
-        s->recorder = tcc_recorder_create(cta);
+    for (unsigned w = 0; w < x->cluster->n_warps; w++) {
+        begin_warp(&s->warps[w], x->program->n_values);
+        s->groups[w].products.len = 0;
+    }
+    bool wanted = o->timeline.fn && o->timeline.cta == cta->id;
+    *s = (sm){.warps = s->warps,
+              .groups = s->groups,
+              .recorder = wanted ? tcc_recorder_create(cta) : NULL};
 }
 
 /* Lets all warps and copies go on, in the order of their times, until none can. */
@@ -467,17 +421,18 @@ static bool run_all(clock *c)
 
 tcc_status tcc_clock_run(tcc_exec *x)
 {
-    clock c = {.x = x, .scratch = x->run->scratch};
-    c.sms = TCC_NEW_ARRAY(c.scratch, sm, x->cluster->n_ctas);
+    clock *c = x->clock ? x->clock : create(x);
+    x->clock = c;
+    c->now = 0;
     for (unsigned r = 0; r < x->cluster->n_ctas; r++)
-        begin_sm(&c, &c.sms[r], &x->cluster->ctas[r]);
-    if (!run_all(&c))
+        begin_sm(&c->sms[r], &x->cluster->ctas[r]);
+    if (!run_all(c))
         return x->status;
     for (size_t i = 0; i < x->threads.len; i++)
         if (x->threads.data[i]->depth)
             return tcc_exec_deadlock(x);
     for (unsigned r = 0; r < x->cluster->n_ctas; r++)
-        if (c.sms[r].recorder)
-            tcc_record_end(c.sms[r].recorder);
+        if (c->sms[r].recorder)
+            tcc_record_end(c->sms[r].recorder);
     return TCC_OK;
 }

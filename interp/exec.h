@@ -7,6 +7,7 @@
  * thread.c       stepping; control flow; registers
  * eval.c         the table of hooks; elementwise ops
  * schedule.c     which thread goes on, which asynchronous operation ends
+ * clock.c        the timed order; cost.c, record.c, timeline.c: what things cost, what happened when
  * tile.c         tile level            async.c   async level
  * launch.c       target level: a kernel's parameters, its CTAs
  * grid.c, warp.c, matrix.c, barrier.c, cluster.c, memory.c, order.c, tma.c, wgmma.c: machine.h
@@ -91,6 +92,7 @@ struct tcc_exec {
     int lane;                    /* of it, -1: all */
     struct tcc_cluster *cluster; /* at the target level */
     struct tcc_async *async;     /* at the async level */
+    struct tcc_clock *clock;     /* in the timed order */
 };
 
 #define TCC_ALL_LANES UINT32_MAX

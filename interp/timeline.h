@@ -90,13 +90,6 @@ struct tcc_timeline {
     TCC_VEC(tcc_timed_phase) phases;
 };
 
-/* What the model takes things to cost: cost.def. */
-enum {
-#define TCC_COST(id, value, unit, what, source) TCC_COST_##id = (value),
-#include "interp/cost.def"
-#undef TCC_COST
-};
-
 /* Chrome's trace events as JSON, one cycle a microsecond: for Perfetto and chrome://tracing. */
 void tcc_timeline_print(tcc_str *out, const tcc_timeline *t);
 /* One line, without its end: cycles, how busy the tensor cores are, what the warps wait for. */

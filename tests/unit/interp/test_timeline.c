@@ -1,6 +1,7 @@
 /* The timed order: what it records, and that it computes what the others do.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/cost.h"
 #include "interp/timeline.h"
 #include "tests/unit/interp/kernel.h"
 #include "tests/unit/interp/program.h"

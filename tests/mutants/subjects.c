@@ -1,0 +1,58 @@
+/* subjects: small kernels of every form that a pipeline takes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "tests/mutants/mutants.h"
+
+#define MATMUL(a, b, c, ma, mb, mc)                                                                \
+    "kernel f(A: f16[" a "], B: f16[" b "]) -> (C: " c ")\n"                                       \
+    "{\n    C[" mc "] = sum(k) A[" ma "] * B[" mb "];\n}\n"
+#define PLAIN MATMUL("M, K", "K, N", "f16[M, N]", "m, k", "k, n", "m, n")
+#define TRANSPOSED MATMUL("K, M", "N, K", "f32[M, N]", "k, m", "n, k", "m, n")
+#define SCHEDULE(s) "schedule f for sm_90a { " s " }\n"
+
+const subject subjects[] = {
+    {.name = "warp",
+     .source = PLAIN SCHEDULE("tile m 64, n 32, k 32; stages 2; producer warp; swizzle 64; "
+                              "epilogue tma; group 2;"),
+     .function = "f",
+     .shapes = {{136, 40, 136}, {64, 32, 32}, {192, 96, 64}, {64, 36, 64}, {64, 32, 0}}},
+    {.name = "one stage",
+     .source = PLAIN SCHEDULE("tile m 64, n 16, k 32; stages 1; producer none; swizzle 32; "
+                              "epilogue interleaved; group 1;"),
+     .function = "f",
+     .shapes = {{72, 24, 136}, {64, 16, 32}, {130, 48, 96}}},
+    {.name = "no producer",
+     .source = TRANSPOSED SCHEDULE("tile m 64, n 16, k 16; stages 3; producer none; swizzle none; "
+                                   "epilogue tma; group 1;"),
+     .function = "f",
+     .shapes = {{72, 20, 136}, {64, 16, 16}, {64, 16, 32}, {128, 32, 48}}},
+    {.name = "warpgroup",
+     .source = TRANSPOSED SCHEDULE("tile m 128, n 16, k 32; stages 3; warpgroups 2; "
+                                   "producer warpgroup; swizzle 64; epilogue interleaved; group 1;"),
+     .function = "f",
+     .shapes = {{136, 20, 136}, {128, 16, 32}, {128, 16, 64}}},
+    {.name = "three consumers",
+     .source = PLAIN SCHEDULE("tile m 192, n 16, k 16; stages 4; warpgroups 3; producer warp; "
+                              "swizzle 32; epilogue tma; group 1;"),
+     .function = "f",
+     .shapes = {{200, 24, 136}, {192, 16, 16}, {192, 16, 80}}},
+    {.name = "batch",
+     .source = "kernel f(A: bf16[P, M, K], B: bf16[P, N, K], bias: f32[N]) -> (C: f32[P, M, N])\n"
+               "{\n    acc[p, m, n] = sum(k) A[p, m, k] * B[p, n, k];\n"
+               "    C[p, m, n] = acc[p, m, n] + bias[n];\n}\n" SCHEDULE(
+                   "tile m 64, n 24, k 64; stages 2; producer warp; swizzle 128; epilogue tma; "
+                   "group 1;"),
+     .function = "f",
+     .shapes = {{72, 28, 200, 2}, {64, 24, 64, 1}}},
+    {.name = "direct",
+     .source = "kernel f(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
+               "{\n    C[m, n] = sum(k) A[m, k] * B[n, k];\n}\n" SCHEDULE(
+                   "tile m 64, n 8, k 16; stages 2; producer warp; group 1;"),
+     .function = "f__direct",
+     .shapes = {{70, 9, 72}, {64, 8, 16}}},
+    {.name = "generic",
+     .source = PLAIN,
+     .function = "f__generic",
+     .shapes = {{70, 9, 130}, {64, 64, 64}, {1, 66, 0}}},
+};
+const unsigned n_subjects = sizeof subjects / sizeof *subjects;

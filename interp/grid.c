@@ -1,7 +1,8 @@
 /* grid: the clusters of a grid, run by several threads.
  *
  * Clusters share nothing but global memory. Each thread takes the next one that nobody has begun
- * and runs it in memory of its own. A cluster's orders are decided by the seed and its number, so
+ * and runs it in memory of its own; for odd seeds the last comes first, so that what one overwrites
+ * in another's part of a result does not go unseen. A cluster's orders are decided by the seed and its number, so
  * that it does not matter which thread runs it, and how many there are.
  *
  * A thread that has found an error keeps what there is to say and stops; the others run what they
@@ -39,7 +40,7 @@ typedef struct worker {
     tcc_run run;
     tcc_diag diag;
     tcc_status status;
-    int64_t failed; /* cluster of the status */
+    int64_t failed; /* the how many-th cluster has the status */
     TCC_VEC(message) messages;
 } worker;
 
@@ -61,6 +62,8 @@ static tcc_status run_clusters(worker *w)
         if (i >= g->n_clusters)
             break;
         w->failed = i;
+        if (g->run->options->seed % 2)
+            i = g->n_clusters - 1 - i;
         status = tcc_cluster_run(k, g->launch, i * g->launch->cluster);
     }
     return status;

@@ -37,6 +37,9 @@ static tcc_status check_map(tcc_run *run, const tcc_tensor_map *m)
         return refuse(run, m, "wants rows of its box of multiples of 16 bytes", row_bytes);
     if (m->swizzle && row_bytes != m->swizzle)
         return refuse(run, m, "wants rows of its box as wide as its swizzle", row_bytes);
+    int64_t align = run->base_align[m->tensor - run->params];
+    if (align < ALIGN)
+        return refuse(run, m, "wants an address that is a multiple of 16 bytes", align);
     return TCC_OK;
 }
 

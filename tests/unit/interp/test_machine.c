@@ -442,6 +442,9 @@ static const struct {
      "    nvvm.mbarrier.arrive.expect_tx %smem, %c64\n"
      "    nvvm.mbarrier.arrive %smem\n  }\n",
      "gets more than 1 arrivals in a phase"},
+    {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n  }\n  nvvm.barrier %c0, %c64\n"
+     "  nvvm.mbarrier.arrive %smem\n",
+     "the mbarrier at byte 0 completes several phases of 1 arrivals at once"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
      "    nvvm.mbarrier.arrive.expect_tx %smem, %c64\n  }\n",
      "the CTA ends while the mbarrier at byte 0 expects 64 bytes that no copy brings"},
@@ -561,6 +564,11 @@ START_TEST(launches_are_checked)
          "wants rows of its box as wide as its swizzle: 16"},
         {LAUNCH "params = [[tensor_map, X, [K, M], [[8]], [4, 4], 0, f16]]", TCC_ERR_INTERNAL,
          "wants rows of its box of multiples of 16 bytes: 8"},
+        {LAUNCH "params = [[tensor_map, X, [K, M], [[8]], [8, 4], 0, f16]]", TCC_ERR_INTERNAL,
+         "wants an address that is a multiple of 16 bytes: 2"},
+        {LAUNCH "params = [[tensor_map, X, [K, M], [[8]], [8, 4], 0, f16]], "
+                "requires = [[align, X, 16]]",
+         TCC_OK, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_launch(cases[i].attrs, cases[i].status, cases[i].says);

@@ -141,8 +141,8 @@ static tcc_status run_guarded(tcc_trial *t, const tcc_func *f, const tcc_interp_
     return tcc_interp_run(f, o, args, scratch, diag);
 }
 
-static tcc_status run_on(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
-                         tcc_diag *diag)
+tcc_status tcc_trial_run_with(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
+                              tcc_diag *diag)
 {
     tcc_arena *scratch = tcc_arena_create(NULL);
     if (!scratch)
@@ -156,7 +156,7 @@ static tcc_status run_machine(tcc_trial *t, const tcc_func *f, uint64_t order, t
 {
     const tcc_interp_options o = {
         .dims = t->dims, .signature = t->kernel, .machine = true, .seed = order};
-    return run_on(t, f, &o, diag);
+    return tcc_trial_run_with(t, f, &o, diag);
 }
 
 /* How much rounding every step to f32 changes results: a measure of how well conditioned they are
@@ -186,7 +186,7 @@ tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *ker
     if (status || !t->rounds)
         return status;
     const tcc_interp_options unrounded = {.dims = dims, .signature = kernel};
-    status = run_on(t, kernel, &unrounded, diag);
+    status = tcc_trial_run_with(t, kernel, &unrounded, diag);
     for (size_t i = 0; i < t->n_args && !status; i++)
         if (t->args[i].exactness == ROUNDED)
             measure_noise(&t->args[i]);

@@ -50,6 +50,10 @@ tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *ker
  * and nothing reported: f is not valid for this shape. Errors are those of tcc_interp_run. */
 tcc_status tcc_trial_run(tcc_trial *t, const tcc_func *f, uint64_t order, tcc_diag *diag);
 
+/* The same with options of one's own; all errors are reported. */
+tcc_status tcc_trial_run_with(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
+                              tcc_diag *diag);
+
 /* Whether what f gave in the last run is what it should be; else *out is the first difference. */
 bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out);
 

@@ -161,19 +161,22 @@ tcc_value *value_if(tcc_op *op, tcc_value *v, tcc_value *arg, tcc_value *otherwi
 {
     if (!depends_on(v, arg))
         return NULL;
-    copier c = {.b = tcc_builder_before(op), .map = tcc_value_map_create(op->block->func->ir->arena)};
+    copier c = {.b = tcc_builder_before(op),
+                .map = tcc_value_map_create(op->block->func->ir->arena)};
     tcc_value_map_set(c.map, arg, otherwise);
     return copy_dependent(&c, v, arg);
 }
 
 tcc_value *copy_value_before(tcc_op *op, tcc_value *v)
 {
-    copier c = {.b = tcc_builder_before(op), .map = tcc_value_map_create(op->block->func->ir->arena)};
+    copier c = {.b = tcc_builder_before(op),
+                .map = tcc_value_map_create(op->block->func->ir->arena)};
     tcc_value *copy = copy_value(&c, v, op->block);
     return c.failed ? NULL : copy;
 }
 
-/* ---- loops -------------------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------------------------------
+ */
 
 static bool is_int(const tcc_value *v)
 {

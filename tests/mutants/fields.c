@@ -34,8 +34,8 @@ attempt scale_operand(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     tcc_value *v = op->operands[k->operand];
     tcc_value *by = constant_like(op, v, halve ? -k->ways[way] : k->ways[way]);
     tcc_builder b = tcc_builder_before(op);
-    tcc_value *r = halve ? TCC_EMIT(&b, arith_div, v->type, v, by)
-                         : TCC_EMIT(&b, arith_mul, v->type, v, by);
+    tcc_value *r =
+        halve ? TCC_EMIT(&b, arith_div, v->type, v, by) : TCC_EMIT(&b, arith_mul, v->type, v, by);
     tcc_op_set_operand(op, k->operand, r);
     return MUTATED;
 }
@@ -98,7 +98,8 @@ attempt change_descriptor(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     uint64_t by = (uint64_t)k->ways[way % k->n_ways] << descriptor_fields[i].shift;
     tcc_value *v = op->operands[operand];
     tcc_value *add = constant_like(op, v, (int64_t)by);
-    tcc_value *in = constant_like(op, v, (int64_t)mask), *out = constant_like(op, v, (int64_t)~mask);
+    tcc_value *in = constant_like(op, v, (int64_t)mask),
+              *out = constant_like(op, v, (int64_t)~mask);
     tcc_builder b = tcc_builder_before(op);
     tcc_value *sum = TCC_EMIT(&b, arith_add, v->type, v, add);
     tcc_value *field = TCC_EMIT(&b, arith_and, v->type, sum, in);
@@ -127,7 +128,8 @@ attempt change_attribute(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- the function's attributes ------------------------------------------------------------------ */
+/* ---- the function's attributes ------------------------------------------------------------------
+ */
 
 static tcc_attr list_of(tcc_ir *ir, tcc_attr old)
 {
@@ -209,7 +211,8 @@ attempt drop_condition(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- tensor maps: [tensor_map, NAME, dims, strides, box, swizzle, elem] ------------------------- */
+/* ---- tensor maps: [tensor_map, NAME, dims, strides, box, swizzle, elem] -------------------------
+ */
 
 enum { NAME = 1, DIMS, STRIDES, BOX, SWIZZLE, ELEM };
 

@@ -5,7 +5,8 @@
 
 #include "tests/mutants/mutants.h"
 
-/* ---- left out, done twice ---------------------------------------------------------------------- */
+/* ---- left out, done twice ----------------------------------------------------------------------
+ */
 
 /* What stands for a result of an op that is not there. */
 static tcc_value *stand_in(tcc_op *op, unsigned result)
@@ -40,7 +41,8 @@ static attempt repeat(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- in another place --------------------------------------------------------------------------- */
+/* ---- in another place ---------------------------------------------------------------------------
+ */
 
 /* Exchanges two neighbours: the one comes earlier, the other later. */
 static attempt swap(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -88,7 +90,8 @@ static attempt move_outside(tcc_func *f, tcc_op *op, const kind *k, unsigned way
     return move_out(op, way == 1) ? MUTATED : NOT_HERE;
 }
 
-/* ---- what belongs to another iteration ------------------------------------------------------------ */
+/* ---- what belongs to another iteration
+ * ------------------------------------------------------------ */
 
 /* An operand as it would be if an argument of a loop were one more, one less or as at first. */
 static attempt of_another_iteration(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -139,7 +142,8 @@ static attempt carried(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- exchanged ------------------------------------------------------------------------------------- */
+/* ---- exchanged
+ * ------------------------------------------------------------------------------------- */
 
 /* Operands of two neighbours of one code: the stage, barrier or map of the other. */
 static attempt exchange_operands(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -186,7 +190,8 @@ static attempt other_map(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- comparisons and fragments ------------------------------------------------------------------- */
+/* ---- comparisons and fragments
+ * ------------------------------------------------------------------- */
 
 static attempt compare_otherwise(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
 {
@@ -209,7 +214,8 @@ static attempt other_action(tcc_func *f, tcc_op *op, const kind *k, unsigned way
     return MUTATED;
 }
 
-/* ---- the table --------------------------------------------------------------------------------------- */
+/* ---- the table
+ * --------------------------------------------------------------------------------------- */
 
 #define WAYS(...) .ways = (const int64_t[]){__VA_ARGS__}, COUNT(__VA_ARGS__)
 #define COUNT(...) .n_ways = sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
@@ -294,8 +300,7 @@ const kind kinds[] = {
     {"barrier initialised", add_to_operand, OF(nvvm_mbarrier_init), WAYS(8, -8, 4)},
     {"barrier waited at", add_to_operand, OF(nvvm_mbarrier_wait), WAYS(8, -8, 16, -16)},
     {"barrier arrived at", add_to_operand, OF(nvvm_mbarrier_arrive), WAYS(8, -8, 16, -16)},
-    {"barrier expecting", add_to_operand, OF(nvvm_mbarrier_arrive_expect_tx),
-     WAYS(8, -8, 16, -16)},
+    {"barrier expecting", add_to_operand, OF(nvvm_mbarrier_arrive_expect_tx), WAYS(8, -8, 16, -16)},
     {"barrier of tma.load", add_to_operand, OF(nvvm_tma_load), .operand = 2, WAYS(8, -8, 16, -16)},
     {"number of a barrier", add_to_operand, OF(nvvm_barrier), WAYS(1, -1)},
     {"threads of a barrier", add_to_operand, OF(nvvm_barrier), .operand = 1, WAYS(32, -32, 16)},
@@ -366,16 +371,14 @@ const kind kinds[] = {
     {"condition of validity", drop_condition, ANY, .attribute = "requires"},
     {"grid", change_function, ANY, .attribute = "grid", WAYS(2, -2)},
     {"threads of a block", change_function, ANY, .attribute = "block", WAYS(32, -32, 128, -128)},
-    {"bytes of shared memory", change_function, ANY, .attribute = "smem_bytes",
-     WAYS(-8, -1024)},
+    {"bytes of shared memory", change_function, ANY, .attribute = "smem_bytes", WAYS(-8, -1024)},
     {"constant of a barrier's address", change_constant, OF(nvvm_mbarrier_wait), .operand = 0,
      WAYS(1, -1)},
     {"constant of a parity", change_constant, OF(nvvm_mbarrier_wait), .operand = 1, WAYS(1, -1)},
     {"constant of a released stage", change_constant, OF(nvvm_mbarrier_arrive), .operand = 0,
      WAYS(1, -1)},
     {"constant of a filled stage", change_constant, OF(nvvm_tma_load), .operand = 0, WAYS(1, -1)},
-    {"constant of a staged result", change_constant, OF(nvvm_stmatrix), .operand = 0,
-     WAYS(1, -1)},
+    {"constant of a staged result", change_constant, OF(nvvm_stmatrix), .operand = 0, WAYS(1, -1)},
     {"constant of a place in a stage", change_constant, OF(nvvm_st_shared), .operand = 0,
      WAYS(1, -1)},
     {"bound of a comparison", add_to_operand, OF(arith_cmp), .operand = 1, WAYS(1, -1)},

@@ -28,7 +28,8 @@ typedef struct options {
     bool all;                   /* lists the killed ones, too */
 } options;
 
-/* ---- one mutant after the other --------------------------------------------------------------- */
+/* ---- one mutant after the other ---------------------------------------------------------------
+ */
 
 typedef struct worker {
     const options *options;
@@ -36,7 +37,7 @@ typedef struct worker {
     unsigned me, next; /* which worker; number of the next mutant */
     bench *bench;
     tcc_arena *arena, *kept;
-    tcc_func *f;       /* to be changed */
+    tcc_func *f; /* to be changed */
     tcc_op *ops[MAX_OPS], *originals[MAX_OPS];
     unsigned n_ops;
 } worker;
@@ -143,7 +144,8 @@ static void work(const options *o, verdict *verdicts, unsigned me)
             break_subject(&w, s);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------ */
+/* ---- the table
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct row {
     unsigned mutants, by_checker, by_interpreter, equivalent, survived;
@@ -185,8 +187,8 @@ static void print_table(const verdict *verdicts)
 
 static void print_mutant(const char *what, const verdict *verdicts, const verdict *v)
 {
-    printf("%s: %d: %s, way %u, in '%s': op %u:%s\n", what, (int)(v - verdicts), kinds[v->kind].name,
-           v->way, subjects[v->subject].name, v->op, v->text);
+    printf("%s: %d: %s, way %u, in '%s': op %u:%s\n", what, (int)(v - verdicts),
+           kinds[v->kind].name, v->way, subjects[v->subject].name, v->op, v->text);
     if (*v->said)
         printf("    %s\n", v->said);
 }
@@ -208,7 +210,8 @@ static int report(const options *o, const verdict *verdicts)
     return failed != 0;
 }
 
-/* ---- processes -------------------------------------------------------------------------------------- */
+/* ---- processes
+ * -------------------------------------------------------------------------------------- */
 
 static int run(const options *o)
 {
@@ -244,9 +247,9 @@ int main(int argc, char **argv)
 {
     options o = {.jobs = 2, .show = -1};
     static const struct option known[] = {
-        {"jobs", required_argument, NULL, 'j'},  {"subject", required_argument, NULL, 's'},
-        {"kind", required_argument, NULL, 'k'},  {"show", required_argument, NULL, 'm'},
-        {"all", no_argument, NULL, 'a'},         {0},
+        {"jobs", required_argument, NULL, 'j'}, {"subject", required_argument, NULL, 's'},
+        {"kind", required_argument, NULL, 'k'}, {"show", required_argument, NULL, 'm'},
+        {"all", no_argument, NULL, 'a'},        {0},
     };
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
         switch (c) {

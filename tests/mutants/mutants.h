@@ -51,16 +51,19 @@ mutation add_to_operand, scale_operand, replace_operand, change_attribute, chang
 
 /* ---- subjects ---------------------------------------------------------------------------- */
 
-enum { MAX_DIMS = 4, MAX_SHAPES = 6 };
+enum { MAX_DIMS = 4, MAX_SHAPES = 12 };
+
+/* Of the dimensions M, N, K and P, whichever of them a kernel has. */
+typedef struct extents {
+    int64_t m, n, k, p;
+} extents;
 
 typedef struct subject {
     const char *name;
-    const char *source;   /* a kernel and its schedule */
-    const char *function; /* of those that it compiles to */
-    const char *file;     /* that has IR of the function instead, or NULL */
-    struct {
-        int64_t m, n, k, p;
-    } shapes[MAX_SHAPES]; /* up to the first without m */
+    const char *source;         /* a kernel and its schedule */
+    const char *function;       /* of those that it compiles to */
+    const char *file;           /* that has IR of the function instead, or NULL */
+    extents shapes[MAX_SHAPES]; /* up to the first without m */
 } subject;
 
 extern const subject subjects[];

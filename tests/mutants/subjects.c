@@ -15,27 +15,53 @@ const subject subjects[] = {
      .source = PLAIN SCHEDULE("tile m 64, n 32, k 32; stages 2; producer warp; swizzle 64; "
                               "epilogue tma; group 2;"),
      .function = "f",
-     .shapes = {{136, 40, 136}, {64, 32, 32}, {192, 96, 64}, {64, 36, 64}, {64, 32, 0}}},
+     .shapes = {{136, 40, 136},
+                {128, 32, 64},
+                {192, 96, 64},
+                {64, 32, 32},
+                {64, 36, 64},
+                {64, 32, 36},
+                {64, 32, 0}}},
     {.name = "one stage",
      .source = PLAIN SCHEDULE("tile m 64, n 16, k 32; stages 1; producer none; swizzle 32; "
                               "epilogue interleaved; group 1;"),
      .function = "f",
-     .shapes = {{72, 24, 136}, {64, 16, 32}, {130, 48, 96}}},
+     .shapes =
+         {{72, 24, 136}, {80, 16, 32}, {130, 48, 96}, {64, 20, 32}, {64, 16, 36}, {64, 16, 0}}},
     {.name = "no producer",
      .source = TRANSPOSED SCHEDULE("tile m 64, n 16, k 16; stages 3; producer none; swizzle none; "
                                    "epilogue tma; group 1;"),
      .function = "f",
-     .shapes = {{72, 20, 136}, {64, 16, 16}, {64, 16, 32}, {128, 32, 48}}},
+     .shapes = {{72, 20, 136},
+                {64, 16, 16},
+                {64, 16, 32},
+                {128, 32, 48},
+                {68, 16, 16},
+                {64, 16, 20},
+                {64, 18, 16},
+                {64, 16, 0}}},
     {.name = "warpgroup",
-     .source = TRANSPOSED SCHEDULE("tile m 128, n 16, k 32; stages 3; warpgroups 2; "
-                                   "producer warpgroup; swizzle 64; epilogue interleaved; group 1;"),
+     .source =
+         TRANSPOSED SCHEDULE("tile m 128, n 16, k 32; stages 3; warpgroups 2; "
+                             "producer warpgroup; swizzle 64; epilogue interleaved; group 1;"),
      .function = "f",
-     .shapes = {{136, 20, 136}, {128, 16, 32}, {128, 16, 64}}},
+     .shapes = {{136, 20, 264},
+                {144, 24, 32},
+                {128, 16, 64},
+                {132, 16, 32},
+                {128, 16, 36},
+                {128, 17, 32},
+                {128, 16, 0}}},
     {.name = "three consumers",
-     .source = PLAIN SCHEDULE("tile m 192, n 16, k 16; stages 4; warpgroups 3; producer warp; "
+     .source = PLAIN SCHEDULE("tile m 192, n 32, k 16; stages 4; warpgroups 3; producer warp; "
                               "swizzle 32; epilogue tma; group 1;"),
      .function = "f",
-     .shapes = {{200, 24, 136}, {192, 16, 16}, {192, 16, 80}}},
+     .shapes = {{200, 40, 168},
+                {192, 32, 16},
+                {192, 32, 80},
+                {192, 36, 16},
+                {192, 32, 20},
+                {192, 32, 0}}},
     {.name = "batch",
      .source = "kernel f(A: bf16[P, M, K], B: bf16[P, N, K], bias: f32[N]) -> (C: f32[P, M, N])\n"
                "{\n    acc[p, m, n] = sum(k) A[p, m, k] * B[p, n, k];\n"
@@ -43,16 +69,18 @@ const subject subjects[] = {
                    "tile m 64, n 24, k 64; stages 2; producer warp; swizzle 128; epilogue tma; "
                    "group 1;"),
      .function = "f",
-     .shapes = {{72, 28, 200, 2}, {64, 24, 64, 1}}},
+     .shapes =
+         {{72, 28, 328, 2}, {64, 24, 64, 1}, {64, 26, 64, 1}, {64, 24, 68, 1}, {64, 24, 0, 1}}},
     {.name = "direct",
      .source = "kernel f(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
                "{\n    C[m, n] = sum(k) A[m, k] * B[n, k];\n}\n" SCHEDULE(
                    "tile m 64, n 8, k 16; stages 2; producer warp; group 1;"),
      .function = "f__direct",
-     .shapes = {{70, 9, 72}, {64, 8, 16}}},
+     .shapes = {{70, 9, 88}, {64, 8, 16}, {72, 3, 32}, {64, 8, 20}, {64, 8, 0}}},
     {.name = "generic",
-     .source = PLAIN,
-     .function = "f__generic",
-     .shapes = {{70, 9, 130}, {64, 64, 64}, {1, 66, 0}}},
+     .source = "kernel f(A: f16[M, K], B: f16[K, 7]) -> (C: f16[M, 7])\n"
+               "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n",
+     .function = "f",
+     .shapes = {{70, 7, 130, 1}, {64, 7, 64, 1}, {1, 7, 0, 1}}},
 };
 const unsigned n_subjects = sizeof subjects / sizeof *subjects;

@@ -3,50 +3,71 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define KERNEL_FAIL(...) (fprintf(stderr, __VA_ARGS__), exit(2))
-#include "tests/unit/interp/kernel.h"
+#include "driver/trial.h"
+#include "frontend/frontend.h"
+#include "passes/passes.h"
+#include "support/str.h"
 
-enum { SEEDS = 5 };
+/* Every run has its order; without an end after so many ops it is taken to have none. */
+enum { SEEDS = 5, MAX_STEPS = 1 << 20, SAID = 512 };
+
+typedef struct shape {
+    int64_t dims[MAX_DIMS];
+    tcc_trial trial;
+    tcc_status expected; /* ok, or that the function is not valid for it */
+} shape;
 
 struct bench {
     const subject *subject;
-    kernel kernels[MAX_SHAPES];
-    tcc_status expected[MAX_SHAPES]; /* ok, or that the function is not valid for the shape */
+    tcc_arena *arena;
+    tcc_diag diag;
+    char said[SAID];
+    const tcc_func *kernel; /* as the frontend made it */
+    shape shapes[MAX_SHAPES];
     unsigned n_shapes;
-    char *text;
-    char said[512];
+    const char *text;
 };
 
-/* ---- subjects ---------------------------------------------------------------------------------- */
+/* ---- subjects ----------------------------------------------------------------------------------
+ */
 
-static void die(const subject *s, const char *what, const char *said)
+static void listen(const tcc_diagnostic *d, void *user)
 {
-    fprintf(stderr, "mutants: '%s': %s\n%s\n", s->name, what, said);
+    bench *b = user;
+    if (!*b->said && d->severity == TCC_SEV_ERROR)
+        snprintf(b->said, sizeof b->said, "line %u: %s", d->line, d->message);
+}
+
+static void die(const bench *b, const char *what)
+{
+    fprintf(stderr, "mutants: '%s' %s: %s\n", b->subject->name, what, b->said);
     exit(2);
 }
 
-static char *read_file(const subject *s)
+static const char *read_file(bench *b)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", TCC_TEST_DIR, s->file);
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        die(s, "cannot be read", path);
-    tcc_str text = {0};
     char part[4096];
+    snprintf(b->said, sizeof b->said, "%s/%s", TCC_TEST_DIR, b->subject->file);
+    FILE *file = fopen(b->said, "rb");
+    if (!file)
+        die(b, "cannot be read");
+    tcc_str text = {0};
     for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
         tcc_str_append(&text, part, n);
     fclose(file);
-    return tcc_str_take(&text);
+    const char *copy = tcc_arena_strdup(b->arena, tcc_str_text(&text));
+    tcc_str_free(&text);
+    return copy;
 }
 
 /* The module with no other function. */
-static char *text_of(const subject *s, tcc_ir *ir)
+static const char *text_of(bench *b, tcc_ir *ir)
 {
-    tcc_func *f = tcc_func_find(ir, s->function);
+    tcc_func *f = tcc_func_find(ir, b->subject->function);
     if (!f)
-        die(s, "has no such function", s->function);
+        die(b, "has no such function");
     for (tcc_func *other = ir->first, *next; other; other = next) {
         next = other->next;
         if (other != f)
@@ -54,68 +75,108 @@ static char *text_of(const subject *s, tcc_ir *ir)
     }
     tcc_str text = {0};
     tcc_ir_print(&text, ir, TCC_PRINT_LOCS);
-    return tcc_str_take(&text);
+    const char *copy = tcc_arena_strdup(b->arena, tcc_str_text(&text));
+    tcc_str_free(&text);
+    return copy;
+}
+
+static tcc_ir *parse(bench *b)
+{
+    const char *source = b->subject->source;
+    tcc_ir *ir = tcc_frontend(b->arena, source, strlen(source), "sm_90a", NULL, 0, &b->diag);
+    if (!ir)
+        die(b, "is no kernel");
+    return ir;
+}
+
+/* Extents in the order of the kernel's dimensions, which are called M, N, K and P. */
+static void bind(const bench *b, const extents *e, int64_t *dims)
+{
+    tcc_attr names = tcc_attr_list(&b->kernel->attrs, "dims");
+    for (size_t i = 0; i < names.list.n && i < MAX_DIMS; i++)
+        dims[i] = *names.list.items[i].s == 'M'   ? e->m
+                  : *names.list.items[i].s == 'N' ? e->n
+                  : *names.list.items[i].s == 'K' ? e->k
+                                                  : e->p;
+}
+
+static tcc_status run(bench *b, shape *s, const tcc_func *f, uint64_t seed)
+{
+    const tcc_interp_options o = {.dims = s->dims,
+                                  .signature = b->kernel,
+                                  .machine = true,
+                                  .seed = seed,
+                                  .max_steps = MAX_STEPS};
+    *b->said = 0;
+    b->diag.n_errors = 0;
+    return tcc_trial_run_with(&s->trial, f, &o, &b->diag);
+}
+
+static void add_shape(bench *b, const extents *e)
+{
+    shape *s = &b->shapes[b->n_shapes++];
+    bind(b, e, s->dims);
+    if (tcc_trial_prepare(&s->trial, b->arena, b->kernel, s->dims, 0, &b->diag))
+        die(b, "cannot be computed");
+}
+
+/* A subject is valid for its first shape, and right for all for which it is valid. */
+static void check_subject(bench *b)
+{
+    tcc_arena *arena = tcc_arena_create(NULL);
+    const tcc_func *f = bench_copy(b, arena);
+    if (checker_says(b, f))
+        die(b, "is wrong as it is");
+    for (unsigned i = 0; i < b->n_shapes; i++) {
+        b->shapes[i].expected = run(b, &b->shapes[i], f, 0);
+        if (b->shapes[i].expected && (i == 0 || b->shapes[i].expected != TCC_ERR_NO_VARIANT))
+            die(b, "is wrong as it is");
+    }
+    if (interpreter_says(b, f))
+        die(b, "is wrong as it is");
+    tcc_arena_destroy(arena);
 }
 
 bench *bench_open(const subject *s)
 {
     bench *b = calloc(1, sizeof *b);
     if (!b)
-        die(s, "no memory", "");
+        return NULL;
     b->subject = s;
-    while (b->n_shapes < MAX_SHAPES && s->shapes[b->n_shapes].m) {
-        kernel *k = &b->kernels[b->n_shapes];
-        const extents e = {s->shapes[b->n_shapes].m, s->shapes[b->n_shapes].n,
-                           s->shapes[b->n_shapes].k, s->shapes[b->n_shapes].p};
-        kernel_open(k, s->source, e);
-        if (kernel_run(k, k->signature, false, 0, k->want))
-            die(s, "cannot be computed", k->said);
-        b->n_shapes++;
-    }
-    kernel *k = &b->kernels[0];
+    b->arena = tcc_arena_create(NULL);
+    b->diag = (tcc_diag){.file = s->name, .fn = listen, .user = b};
+    b->kernel = parse(b)->first;
+    tcc_ir *ir = parse(b);
     if (s->file)
-        b->text = read_file(s);
-    else if (tcc_run_passes(k->ir, tcc_pipeline, NULL, &k->diag))
-        die(s, "does not compile", k->said);
+        b->text = read_file(b);
+    else if (tcc_run_passes(ir, tcc_pipeline, NULL, &b->diag))
+        die(b, "does not compile");
     else
-        b->text = text_of(s, k->ir);
-
-    tcc_arena *arena = tcc_arena_create(NULL);
-    const tcc_func *f = bench_copy(b, arena);
-    for (unsigned i = 0; i < b->n_shapes; i++) {
-        b->expected[i] = kernel_run(&b->kernels[i], f, true, 0, b->kernels[i].got);
-        if (b->expected[i] == TCC_ERR_INTERNAL)
-            die(s, "is wrong as it is", b->kernels[i].said);
-    }
-    tcc_arena_destroy(arena);
+        b->text = text_of(b, ir);
+    for (unsigned i = 0; i < MAX_SHAPES && s->shapes[i].m; i++)
+        add_shape(b, &s->shapes[i]);
+    check_subject(b);
     return b;
 }
 
 void bench_close(bench *b)
 {
-    for (unsigned i = 0; i < b->n_shapes; i++)
-        kernel_close(&b->kernels[i]);
-    free(b->text);
+    tcc_arena_destroy(b->arena);
     free(b);
 }
 
-const char *bench_text(const bench *b)
+tcc_func *bench_copy(bench *b, tcc_arena *arena)
 {
-    return b->text;
-}
-
-tcc_func *bench_copy(const bench *b, tcc_arena *arena)
-{
-    kernel *k = (kernel *)&b->kernels[0];
-    *k->said = 0;
-    tcc_ir *ir = tcc_ir_parse(arena, b->text, strlen(b->text), &k->diag);
+    *b->said = 0;
+    tcc_ir *ir = tcc_ir_parse(arena, b->text, strlen(b->text), &b->diag);
     tcc_func *f = ir ? tcc_func_find(ir, b->subject->function) : NULL;
     if (!f)
-        die(b->subject, "does not read back", k->said);
+        die(b, "does not read back");
     return f;
 }
 
-/* ---- verdicts ---------------------------------------------------------------------------------- */
+/* ---- verdicts ----------------------------------------------------------------------------------
+ */
 
 const char *checker_says(bench *b, const tcc_func *f)
 {
@@ -123,41 +184,28 @@ const char *checker_says(bench *b, const tcc_func *f)
     return NULL;
 }
 
-/* The first element that is not what it should be, -1: none. */
-static int64_t first_difference(const kernel *k, size_t arg)
+static const char *difference(bench *b, shape *s, const tcc_func *f)
 {
-    for (int64_t i = 0; i < k->counts[arg]; i++)
-        if (!(k->got[arg][i] == k->want[arg][i]))
-            return i;
-    return -1;
-}
-
-static bool result_differs(bench *b, const kernel *k)
-{
-    for (size_t a = 0; a < KERNEL_MAX_ARGS; a++) {
-        int64_t i = first_difference(k, a);
-        if (i < 0)
-            continue;
-        snprintf(b->said, sizeof b->said, "element %lld of argument %zu is %g, wants %g",
-                 (long long)i, a, k->got[a][i], k->want[a][i]);
-        return true;
-    }
-    return false;
+    tcc_difference d;
+    tcc_str text = {0};
+    if (tcc_trial_agrees(&s->trial, f, &d))
+        return NULL;
+    tcc_difference_print(&text, &s->trial, &d);
+    snprintf(b->said, sizeof b->said, "%s", tcc_str_text(&text));
+    tcc_str_free(&text);
+    return b->said;
 }
 
 const char *interpreter_says(bench *b, const tcc_func *f)
 {
     for (unsigned i = 0; i < b->n_shapes * SEEDS; i++) {
-        unsigned shape = i % b->n_shapes;
-        kernel *k = &b->kernels[shape];
-        k->diag.n_errors = 0;
-        tcc_status status = kernel_run(k, f, true, i / b->n_shapes, k->got);
-        if (status != b->expected[shape]) {
-            snprintf(b->said, sizeof b->said, "%.*s", (int)sizeof b->said - 1, k->said);
-            return *b->said ? b->said : "it is not valid for a shape for which it should be";
-        }
-        if (!status && result_differs(b, k))
-            return b->said;
+        shape *s = &b->shapes[i % b->n_shapes];
+        tcc_status status = run(b, s, f, i / b->n_shapes);
+        if (status != s->expected)
+            return *b->said ? b->said : "is valid for other shapes than it should be";
+        const char *wrong = status ? NULL : difference(b, s, f);
+        if (wrong)
+            return wrong;
     }
     return NULL;
 }

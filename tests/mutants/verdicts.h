@@ -11,11 +11,8 @@ typedef struct bench bench;
 
 bench *bench_open(const subject *s);
 void bench_close(bench *b);
-/* The subject's function alone, as a module of IR. */
-const char *bench_text(const bench *b);
-
-/* A copy of the function in an arena of its own. */
-tcc_func *bench_copy(const bench *b, tcc_arena *arena);
+/* A copy of its function in an arena of its own. */
+tcc_func *bench_copy(bench *b, tcc_arena *arena);
 
 /* What is wrong with f; NULL when nothing is found. Valid until the next call. */
 const char *checker_says(bench *b, const tcc_func *f);

@@ -1,5 +1,8 @@
 /* equivalent: mutants that are not wrong, each with the reason.
  *
+ * A reason says by kind, op and surroundings which mutants it is for. All of those must survive,
+ * and there must be some.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
@@ -10,12 +13,478 @@ static bool is_kind(const site *s, const char *name)
     return !strcmp(s->kind->name, name);
 }
 
-static bool is_prefetch(const site *s)
+static int64_t setting(const site *s, const char *name)
 {
-    return is_kind(s, "drop prefetch.tensormap");
+    return tcc_attr_int(&s->f->attrs, name, 0);
+}
+
+static bool is_string(const site *s, const char *name, const char *value)
+{
+    return !strcmp(tcc_attr_str(&s->f->attrs, name, ""), value);
+}
+
+/* ---- barriers
+ * ------------------------------------------------------------------------------------ */
+
+/* Where in shared memory an address is, in a stage's first iteration; -1: not known. */
+static int64_t offset_of(const tcc_value *address)
+{
+    int64_t sum = 0, part;
+    for (const tcc_op *add = address->def; add && add->code == TCC_OP_arith_add;
+         add = add->operands[1]->def) {
+        if (tcc_value_is_int(add->operands[1], &part))
+            return sum + part;
+        if (tcc_value_is_int(add->operands[0], &part))
+            return sum + part;
+    }
+    return -1;
+}
+
+/* The stages' full barriers lie before their empty ones. */
+static bool is_empty_barrier(const site *s, const tcc_value *address)
+{
+    int64_t first = setting(s, "smem_bytes") - 16 * setting(s, "stages");
+    return offset_of(address) >= first + 8 * setting(s, "stages");
+}
+
+static bool is_wait_for_empty(const site *s, const tcc_op *op)
+{
+    return op->code == TCC_OP_nvvm_mbarrier_wait && is_empty_barrier(s, op->operands[0]);
+}
+
+/* The barrier after which results are staged where operands were, when only one warpgroup could
+ * have read them. */
+static bool is_barrier_before_staging(const site *s, const tcc_op *op)
+{
+    int64_t id;
+    return setting(s, "warpgroups") == 1 && op->code == TCC_OP_nvvm_barrier &&
+           tcc_value_is_int(op->operands[0], &id) && id == 1;
+}
+
+/* The loop in which those who have no producer fill the first stages. */
+static bool is_prologue(const tcc_op *loop)
+{
+    return loop && loop->code == TCC_OP_scf_for && !loop->n_results && loop->operands[1]->def &&
+           loop->operands[1]->def->code == TCC_OP_arith_min;
+}
+
+static bool is_in_prologue(const tcc_op *op)
+{
+    for (const tcc_block *b = op->block; b->parent; b = b->parent->block)
+        if (is_prologue(b->parent))
+            return true;
+    return false;
+}
+
+static bool depends_on_code(const tcc_value *v, tcc_opcode code)
+{
+    if (!v->def || has_effect(v->def))
+        return false;
+    if (v->def->code == code)
+        return true;
+    for (unsigned i = 0; i < v->def->n_operands; i++)
+        if (depends_on_code(v->def->operands[i], code))
+            return true;
+    return false;
+}
+
+/* ---- ops that may change places
+ * ------------------------------------------------------------------- */
+
+static bool is_either(const tcc_op *a, const tcc_op *b, tcc_opcode code)
+{
+    return a->code == code || b->code == code;
+}
+
+static bool are_both(const tcc_op *a, const tcc_op *b, tcc_opcode code)
+{
+    return a->code == code && b->code == code;
+}
+
+static bool are(const tcc_op *a, const tcc_op *b, tcc_opcode x, tcc_opcode y)
+{
+    return (a->code == x && b->code == y) || (a->code == y && b->code == x);
+}
+
+static bool contains(const tcc_op *op, tcc_opcode code)
+{
+    for (unsigned r = 0; r < op->n_regions; r++)
+        for (tcc_op *in = op->regions[r]->first; in; in = tcc_walk_next(in, op->regions[r]))
+            if (in->code == code)
+                return true;
+    return false;
+}
+
+/* One thread fills the stages, and gives them back to itself. */
+static bool filler_releases(const site *s)
+{
+    return is_string(s, "producer", "none") && setting(s, "warpgroups") == 1 &&
+           is_string(s, "variant", "tma");
+}
+
+static bool is_release(const tcc_op *op)
+{
+    return op->code == TCC_OP_scf_if && contains(op, TCC_OP_nvvm_mbarrier_arrive);
+}
+
+/* Of one of them: waits, products and what goes with them. */
+static bool is_of_products(const tcc_op *op)
+{
+    return op->code == TCC_OP_nvvm_wgmma_wait || op->code == TCC_OP_nvvm_wgmma ||
+           op->code == TCC_OP_nvvm_wgmma_commit || op->code == TCC_OP_nvvm_wgmma_fence ||
+           op->code == TCC_OP_nvvm_mbarrier_wait;
+}
+
+/* Why two ops may change places, NULL: they may not. */
+static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
+{
+    if (is_either(a, b, TCC_OP_nvvm_prefetch_tensormap))
+        return "prefetch";
+    if (are_both(a, b, TCC_OP_nvvm_mbarrier_init) || are_both(a, b, TCC_OP_nvvm_st_global) ||
+        are_both(a, b, TCC_OP_nvvm_ld_global) || are_both(a, b, TCC_OP_nvvm_st_shared) ||
+        are_both(a, b, TCC_OP_nvvm_stmatrix) || are_both(a, b, TCC_OP_nvvm_tma_store))
+        return "places";
+    if (are_both(a, b, TCC_OP_nvvm_tma_load) ||
+        are(a, b, TCC_OP_nvvm_tma_load, TCC_OP_nvvm_mbarrier_arrive_expect_tx))
+        return "phase";
+    if (is_either(a, b, TCC_OP_nvvm_setmaxnreg) && !is_either(a, b, TCC_OP_scf_if))
+        return "registers";
+    if (is_barrier_before_staging(s, a) || is_barrier_before_staging(s, b))
+        return "ended";
+    if (is_either(a, b, TCC_OP_nvvm_ld_global))
+        return contains(a, TCC_OP_nvvm_st_global) || contains(b, TCC_OP_nvvm_st_global) ? NULL
+                                                                                        : "input";
+    if (is_wait_for_empty(s, a) || is_wait_for_empty(s, b))
+        return is_in_prologue(a) ? "first"
+               : filler_releases(s) && (is_either(a, b, TCC_OP_nvvm_tma_load) ||
+                                        is_either(a, b, TCC_OP_nvvm_mbarrier_arrive_expect_tx))
+                   ? "filler"
+                   : NULL;
+    if (filler_releases(s) &&
+        ((is_release(a) && is_of_products(b)) || (is_release(b) && is_of_products(a))))
+        return "filler";
+    if (are(a, b, TCC_OP_nvvm_barrier, TCC_OP_nvvm_fence_proxy_async))
+        return "proxy";
+    if (is_either(a, b, TCC_OP_nvvm_wgmma_fence) && !is_either(a, b, TCC_OP_nvvm_wgmma) &&
+        !contains(a, TCC_OP_nvvm_wgmma) && !contains(b, TCC_OP_nvvm_wgmma))
+        return "fence";
+    return NULL;
+}
+
+/* Whether all the ops that this one is moved over are free for this reason, or another that is
+ * given, too. */
+static bool moves_freely(const site *s, const char *why)
+{
+    const tcc_op *op = s->op;
+    bool first = is_kind(s, "move to the beginning"), last = is_kind(s, "move to the end");
+    bool any = false;
+    if (!first && !last && !is_kind(s, "exchange neighbours"))
+        return false;
+    const tcc_op *o = last ? next_effect(op) : previous_effect(op);
+    for (; o; o = last ? next_effect(o) : previous_effect(o)) {
+        const char *free = why_free(s, op, o);
+        if (!free)
+            return false;
+        any |= !strcmp(free, why);
+        if (!first && !last)
+            break;
+    }
+    return any;
+}
+
+/* ---- the reasons
+ * ----------------------------------------------------------------------------------- */
+
+static bool prefetches(const site *s)
+{
+    return is_kind(s, "drop prefetch.tensormap") || moves_freely(s, "prefetch");
+}
+
+static bool other_places(const site *s)
+{
+    return moves_freely(s, "places");
+}
+
+static bool one_phase(const site *s)
+{
+    return moves_freely(s, "phase");
+}
+
+static bool fence_on_the_way(const site *s)
+{
+    return moves_freely(s, "proxy");
+}
+
+static bool registers_first_written_by_products(const site *s)
+{
+    return moves_freely(s, "fence") || (is_kind(s, "move out wgmma.fence") && s->way == 0);
+}
+
+static bool fewer_registers(const site *s)
+{
+    if (s->op->code != TCC_OP_nvvm_setmaxnreg)
+        return moves_freely(s, "registers");
+    bool more = !strcmp(tcc_attr_str(&s->op->attrs, "action", ""), "inc");
+    return moves_freely(s, "registers") || (is_kind(s, "drop setmaxnreg") && more) ||
+           (is_kind(s, "registers") && s->way == 1) ||
+           (is_kind(s, "move out setmaxnreg") && s->way == 0 && !more);
+}
+
+static bool waits_again(const site *s)
+{
+    return is_kind(s, "repeat mbarrier.wait") || is_kind(s, "repeat barrier") ||
+           is_kind(s, "repeat wgmma.commit_group") || is_kind(s, "repeat bulk.commit_group");
+}
+
+static bool stores_again(const site *s)
+{
+    return is_kind(s, "repeat tma.store");
+}
+
+static bool waits_for_more(const site *s)
+{
+    return (is_kind(s, "pending products") && s->way == 1) || is_kind(s, "copies read or written");
+}
+
+static bool releases_later(const site *s)
+{
+    return is_kind(s, "constant of a released stage") && s->op->code == TCC_OP_arith_sub &&
+           s->way == 2 && setting(s, "stages") > 2 && !is_string(s, "producer", "none");
+}
+
+static bool promises_less(const site *s)
+{
+    return is_kind(s, "at_least_once");
+}
+
+static bool unused_offset(const site *s)
+{
+    const tcc_op *op = s->op;
+    if (op->code != TCC_OP_nvvm_wgmma)
+        return false;
+    bool b = s->way >= s->kind->n_ways,
+         mn_major = tcc_attr_int(&op->attrs, b ? "trans_b" : "trans_a", 0);
+    int64_t swizzle = setting(s, "swizzle"), n = tcc_attr_int(&op->attrs, "n", 0);
+    int64_t width = b ? n : 64;
+    if (is_kind(s, "leading offset of a descriptor"))
+        return swizzle && (!mn_major || width * 2 <= swizzle);
+    return is_kind(s, "stride offset of a descriptor") && swizzle && !mn_major && width <= 8;
+}
+
+static bool same_count(const site *s)
+{
+    const tcc_op *next = next_effect(s->op);
+    int64_t a, b;
+    return is_kind(s, "two initialisations") && tcc_value_is_int(s->op->operands[1], &a) &&
+           tcc_value_is_int(next->operands[1], &b) && a == b;
+}
+
+static bool no_copy_completes_on_it(const site *s)
+{
+    const tcc_op *op = s->op;
+    if (is_kind(s, "exchange neighbours") && op->code == TCC_OP_nvvm_fence_mbarrier_init)
+        return is_empty_barrier(s, previous_effect(op)->operands[0]);
+    return is_kind(s, "move to the end") && op->code == TCC_OP_nvvm_mbarrier_init &&
+           is_empty_barrier(s, op->operands[0]);
+}
+
+static bool more_threads_fence(const site *s)
+{
+    return is_kind(s, "move out fence.mbarrier_init") && s->way == 1;
+}
+
+static bool nothing_of_its_own(const site *s)
+{
+    return is_kind(s, "move out bulk.wait_group") && s->way == 1;
+}
+
+static bool filler_has_emptied(const site *s)
+{
+    if (!filler_releases(s) || is_in_prologue(s->op))
+        return false;
+    if (is_kind(s, "constant of a released stage"))
+        return s->op->code == TCC_OP_arith_sub && s->way == 3;
+    if (!is_wait_for_empty(s, s->op))
+        return moves_freely(s, "filler");
+    return is_kind(s, "drop mbarrier.wait") || is_kind(s, "move out mbarrier.wait") ||
+           (is_kind(s, "barrier waited at") &&
+            (s->way == 1 || (s->way == 3 && setting(s, "stages") > 1))) ||
+           moves_freely(s, "filler");
+}
+
+static bool first_time_round(const site *s)
+{
+    if (moves_freely(s, "first"))
+        return true;
+    if (!is_wait_for_empty(s, s->op) || !is_in_prologue(s->op))
+        return false;
+    return is_kind(s, "drop mbarrier.wait") || is_kind(s, "move out mbarrier.wait") ||
+           is_kind(s, "of another iteration") || (is_kind(s, "parity") && s->way == 1) ||
+           (is_kind(s, "barrier waited at") && s->way != 2);
+}
+
+static bool filler_has_initialised(const site *s)
+{
+    const tcc_op *before = previous_effect(s->op);
+    return is_kind(s, "exchange neighbours") && is_prologue(s->op) && before &&
+           before->code == TCC_OP_nvvm_barrier;
+}
+
+static bool inputs_are_not_written(const site *s)
+{
+    return moves_freely(s, "input");
+}
+
+static bool products_have_ended(const site *s)
+{
+    return moves_freely(s, "ended") ||
+           (is_barrier_before_staging(s, s->op) &&
+            (is_kind(s, "drop barrier") ||
+             (is_kind(s, "threads of a barrier doubled") && s->way == 1)));
+}
+
+static bool other_barrier_is_free(const site *s)
+{
+    int64_t id = -1;
+    return is_kind(s, "number of a barrier") &&
+           !(tcc_value_is_int(s->op->operands[0], &id) && id == 0 && s->way == 1);
+}
+
+static bool waited_in_the_loop(const site *s)
+{
+    const tcc_op *before = previous_effect(s->op);
+    return (is_kind(s, "drop wgmma.wait_group") || is_kind(s, "pending products")) && before &&
+           before->code == TCC_OP_scf_for && setting(s, "stages") == 1;
+}
+
+static bool asks_whose_it_is(const site *s)
+{
+    const tcc_op *role = s->op->block->parent;
+    return is_kind(s, "move out branch") && s->way == 1 && role->code == TCC_OP_scf_if &&
+           s->op->block == role->regions[1] &&
+           depends_on_code(s->op->operands[0], TCC_OP_nvvm_uniform);
+}
+
+static bool adds_zeros(const site *s)
+{
+    return is_kind(s, "end of a loop") && s->way == 0 && contains(s->op, TCC_OP_nvvm_wgmma) &&
+           setting(s, "stages") == 1;
+}
+
+static bool outside_of_the_tensors(const site *s)
+{
+    return is_kind(s, "grid") && s->way % 2 && tcc_attr_list(&s->f->attrs, "grid").list.n == 3;
+}
+
+/* Comparisons with a constant: which one, and whether another or this one is meant. */
+static bool compares(const site *s, const char *pred, int64_t *with)
+{
+    return s->op->code == TCC_OP_arith_cmp &&
+           !strcmp(tcc_attr_str(&s->op->attrs, "pred", ""), pred) &&
+           tcc_value_is_int(s->op->operands[1], with);
+}
+
+static bool any_one_thread(const site *s)
+{
+    int64_t with;
+    return is_kind(s, "bound of a comparison") && s->way == 0 && compares(s, "eq", &with) &&
+           depends_on_code(s->op->operands[0], TCC_OP_nvvm_tid);
+}
+
+/* [pitch, [DIMS], elem, align] */
+static bool requires_pitch(const site *s, const char *dim, int64_t elem, int64_t align)
+{
+    tcc_attr list = tcc_attr_list(&s->f->attrs, "requires");
+    for (size_t i = 0; i < list.list.n; i++) {
+        const tcc_attr *c = list.list.items[i].list.items;
+        if (!strcmp(c[0].s, "pitch") && c[1].list.n == 1 &&
+            c[1].list.items[0].kind == TCC_ATTR_STR && !strcmp(c[1].list.items[0].s, dim) &&
+            c[3].i % align == 0 && c[2].i == elem)
+            return true;
+    }
+    return false;
+}
+
+static bool columns_in_pairs(const site *s)
+{
+    int64_t with;
+    return is_kind(s, "bound of a comparison") && s->way == 0 && compares(s, "gt", &with) &&
+           with % 2 == 0 && (requires_pitch(s, "N", 2, 4) || requires_pitch(s, "N", 4, 8));
+}
+
+static bool first_columns_inside(const site *s)
+{
+    int64_t with;
+    return compares(s, "gt", &with) && with == 0 && requires_pitch(s, "N", 2, 16) &&
+           ((is_kind(s, "comparison") && (s->way == 1 || s->way == 5)) ||
+            (is_kind(s, "bound of a comparison") && s->way == 1));
+}
+
+static bool is_factor(tcc_attr list, tcc_attr factor)
+{
+    for (size_t i = 0; i < list.list.n; i++)
+        if (tcc_attr_equal(&list.list.items[i], &factor))
+            return true;
+    return false;
+}
+
+/* Whether a multiple of all that b is a multiple of is what a asks for. */
+static bool pitch_implies(const tcc_attr *b, const tcc_attr *a)
+{
+    if (strcmp(a[0].s, "pitch") || strcmp(b[0].s, "pitch") || a[2].i != b[2].i || b[3].i % a[3].i)
+        return false;
+    for (size_t i = 0; i < b[1].list.n; i++)
+        if (!is_factor(a[1], b[1].list.items[i]))
+            return false;
+    return true;
+}
+
+static bool another_condition_implies_it(const site *s)
+{
+    if (!is_kind(s, "condition of validity"))
+        return false;
+    tcc_attr list = tcc_attr_list(&s->f->attrs, "requires");
+    for (size_t i = 0; i < list.list.n; i++)
+        if (i != s->way &&
+            pitch_implies(list.list.items[i].list.items, list.list.items[s->way].list.items))
+            return true;
+    return false;
 }
 
 const reason reasons[] = {
-    {"a prefetch has no effect that a program can see", is_prefetch},
+    {"a prefetch has no effect that a program can see", prefetches},
+    {"the two ops access different places", other_places},
+    {"bytes and arrivals of one phase come in any order", one_phase},
+    {"a proxy fence may be anywhere between the write and the copy", fence_on_the_way},
+    {"only products write the accumulators, from the first on",
+     registers_first_written_by_products},
+    {"how many registers a warp has is a matter of speed while there are enough", fewer_registers},
+    {"what was waited for, or is empty, is so the second time", waits_again},
+    {"the same bytes are stored to the same place", stores_again},
+    {"it waits for more than it must", waits_for_more},
+    {"a stage is released later than it could be", releases_later},
+    {"it promises less", promises_less},
+    {"the layout has no use for this offset", unused_offset},
+    {"both barriers have the same count", same_count},
+    {"no copy completes on this barrier", no_copy_completes_on_it},
+    {"more threads fence than must", more_threads_fence},
+    {"threads that stored nothing wait for nothing", nothing_of_its_own},
+    {"the thread that fills a stage has itself waited for the product that read it",
+     filler_has_emptied},
+    {"every stage is empty the first time round", first_time_round},
+    {"the thread that fills the first stages has initialised their barriers",
+     filler_has_initialised},
+    {"nothing writes the inputs", inputs_are_not_written},
+    {"any one thread may do it", any_one_thread},
+    {"columns come in pairs", columns_in_pairs},
+    {"the first columns of a tile are inside of the tensor", first_columns_inside},
+    {"another condition implies it", another_condition_implies_it},
+    {"the warpgroup's products have ended in all of its warps", products_have_ended},
+    {"no other threads use the barrier of this number", other_barrier_is_free},
+    {"the products were waited for in the loop", waited_in_the_loop},
+    {"the branch finds out by itself whose it is", asks_whose_it_is},
+    {"one more iteration adds zeros", adds_zeros},
+    {"more CTAs than tiles compute what lies outside of the tensors", outside_of_the_tensors},
+    {"every thread computes the same numbers in another way", gives_same_numbers},
 };
 const unsigned n_reasons = sizeof reasons / sizeof *reasons;

@@ -106,7 +106,7 @@ static void break_op(worker *w, const subject *s, const kind *k, unsigned op)
         if (w->options->show == (int)number)
             show(w);
         if (w->options->show < 0 && number % w->options->jobs == w->me) {
-            const site at = {s, k, w->originals[op]->block->func, w->originals[op], way};
+            const site at = {s, k, w->originals[op]->block->func, w->originals[op], way, w->f};
             verdict *v = &w->verdicts[number];
             v->subject = (unsigned)(s - subjects);
             v->kind = (unsigned)(k - kinds);

@@ -6,6 +6,7 @@
  * edit.c         what mutations do to IR: copy what an op needs, exchange, move
  * kinds.c        the table of kinds         fields.c      those that change a constant
  * subjects.c     the programs               equivalent.c  mutants that are not wrong, and why
+ * same.c         whether a mutant computes the same numbers
  * verdicts.c     what the checker and the interpreter say
  * main.c         all of it, in several processes, and the table of kills
  *
@@ -74,15 +75,20 @@ extern const unsigned n_subjects;
 typedef struct site {
     const subject *subject;
     const kind *kind;
-    tcc_func *f; /* as it was */
+    const tcc_func *f; /* as it was */
     tcc_op *op;
     unsigned way;
+    const tcc_func *mutant;
 } site;
 
 typedef struct reason {
     const char *name;
     bool (*holds)(const site *s);
 } reason;
+
+/* Whether the mutant differs in nothing but how numbers are computed, and every thread gets the
+ * same ones in each of the first trips of loops: same.c. */
+bool gives_same_numbers(const site *s);
 
 extern const reason reasons[];
 extern const unsigned n_reasons;

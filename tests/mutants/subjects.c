@@ -69,14 +69,18 @@ const subject subjects[] = {
                    "tile m 64, n 24, k 64; stages 2; producer warp; swizzle 128; epilogue tma; "
                    "group 1;"),
      .function = "f",
-     .shapes =
-         {{72, 28, 328, 2}, {64, 24, 64, 1}, {64, 26, 64, 1}, {64, 24, 68, 1}, {64, 24, 0, 1}}},
+     .shapes = {{72, 28, 328, 2},
+                {64, 32, 64, 1},
+                {64, 40, 64, 1},
+                {64, 26, 64, 1},
+                {64, 24, 68, 1},
+                {64, 24, 0, 1}}},
     {.name = "direct",
      .source = "kernel f(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
                "{\n    C[m, n] = sum(k) A[m, k] * B[n, k];\n}\n" SCHEDULE(
                    "tile m 64, n 8, k 16; stages 2; producer warp; group 1;"),
      .function = "f__direct",
-     .shapes = {{70, 9, 88}, {64, 8, 16}, {72, 3, 32}, {64, 8, 20}, {64, 8, 0}}},
+     .shapes = {{70, 9, 88}, {64, 10, 16}, {64, 8, 16}, {72, 3, 32}, {64, 8, 20}, {64, 8, 0}}},
     {.name = "generic",
      .source = "kernel f(A: f16[M, K], B: f16[K, 7]) -> (C: f16[M, 7])\n"
                "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n",

@@ -1,0 +1,267 @@
+/* same: whether a mutant computes the numbers that it should, in another way.
+ *
+ * Addresses, phases and conditions are computed from the thread's number, the indices of loops, and
+ * the extents. All threads and trips are gone through, each with other extents: the arithmetic of
+ * stages and phases repeats within far fewer trips than these.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "support/map.h"
+#include "support/random.h"
+#include "tests/mutants/mutants.h"
+
+enum { MAX_TRIPS = 40, MAX_LOOPS = 3, DRAWS = 8, SMEM_BASE = 1024, WARP_LANES = 32 };
+
+/* ---- evaluation ---------------------------------------------------------------------------- */
+
+/* A thread in some trip of the loops that it is in. Parameters and the CTA's number are any. */
+typedef struct place {
+    int64_t tid;
+    uint64_t any;                      /* which ones; 0: they are not known */
+    const tcc_block *loops[MAX_LOOPS]; /* of the function as it was */
+    int64_t index[MAX_LOOPS];
+    unsigned n_loops;
+} place;
+
+/* An index of a loop of either function: loops are told apart by how deep they are. */
+static unsigned depth_of(const tcc_block *b)
+{
+    unsigned n = 0;
+    for (; b->parent; b = b->parent->block)
+        n += b->parent->code == TCC_OP_scf_for;
+    return n;
+}
+
+static bool compute(const tcc_op *op, int64_t a, int64_t b, int64_t *out)
+{
+    const char *pred;
+    switch (op->code) {
+    case TCC_OP_arith_add: *out = a + b; break;
+    case TCC_OP_arith_sub: *out = a - b; break;
+    case TCC_OP_arith_mul: *out = a * b; break;
+    case TCC_OP_arith_and: *out = a & b; break;
+    case TCC_OP_arith_or: *out = a | b; break;
+    case TCC_OP_arith_xor: *out = a ^ b; break;
+    case TCC_OP_arith_min: *out = a < b ? a : b; break;
+    case TCC_OP_arith_max: *out = a > b ? a : b; break;
+    case TCC_OP_arith_shl: *out = b < 0 || b > 31 ? 0 : a * (INT64_C(1) << b); break;
+    case TCC_OP_arith_shr:
+        *out = b < 0 || b > 31 ? 0 : (int64_t)((uint64_t)a & UINT32_MAX) >> b;
+        break;
+    case TCC_OP_arith_div:
+    case TCC_OP_arith_rem: *out = !b ? 0 : op->code == TCC_OP_arith_div ? a / b : a % b; break;
+    case TCC_OP_arith_cmp:
+        pred = tcc_attr_str(&op->attrs, "pred", "");
+        *out = !strcmp(pred, "eq")   ? a == b
+               : !strcmp(pred, "ne") ? a != b
+               : !strcmp(pred, "lt") ? a < b
+               : !strcmp(pred, "le") ? a <= b
+               : !strcmp(pred, "gt") ? a > b
+                                     : a >= b;
+        return true;
+    default: return false;
+    }
+    if (op->results[0].type->elem == TCC_i32)
+        *out = (int32_t)*out;
+    return true;
+}
+
+/* One number for each parameter, from small to large. */
+static int64_t any_number(const place *p, uint32_t which)
+{
+    uint64_t state = p->any << 32 | which;
+    return (int64_t)tcc_random(&state, UINT64_C(1) << (p->any % 4 + 2) * 3);
+}
+
+/* What v is at a place; false where it depends on more. */
+static bool eval(const tcc_value *v, const place *p, int64_t *out)
+{
+    if (tcc_value_is_int(v, out))
+        return true;
+    if (!v->def) {
+        unsigned depth = v->block->parent ? depth_of(v->block) : 0;
+        if (depth > p->n_loops || (depth ? v->index != 0 : !p->any))
+            return false;
+        *out = depth ? p->index[depth - 1] : any_number(p, v->index);
+        return true;
+    }
+    const tcc_op *op = v->def;
+    int64_t a, b;
+    place first_lane = *p;
+    switch (op->code) {
+    case TCC_OP_nvvm_tid: *out = p->tid; return true;
+    case TCC_OP_nvvm_ctaid: *out = any_number(p, UINT32_MAX); return p->any != 0;
+    case TCC_OP_nvvm_smem_base: *out = SMEM_BASE; return true;
+    case TCC_OP_nvvm_uniform:
+        first_lane.tid -= p->tid % WARP_LANES;
+        return eval(op->operands[0], &first_lane, out);
+    case TCC_OP_arith_cast: return eval(op->operands[0], p, out);
+    default: break;
+    }
+    return op->n_operands == 2 && eval(op->operands[0], p, &a) && eval(op->operands[1], p, &b) &&
+           compute(op, a, b, out);
+}
+
+/* ---- everywhere -------------------------------------------------------------------------------
+ */
+
+/* How often a loop runs at most, as far as it is known. */
+static int64_t most_trips(const tcc_op *loop)
+{
+    int64_t lo, hi, step;
+    const tcc_value *end = loop->operands[1];
+    if (!tcc_value_is_int(loop->operands[0], &lo) || !tcc_value_is_int(loop->operands[2], &step))
+        return MAX_TRIPS;
+    bool known = tcc_value_is_int(end, &hi);
+    for (unsigned i = 0; !known && end->def && end->def->code == TCC_OP_arith_min && i < 2; i++)
+        known = tcc_value_is_int(end->def->operands[i], &hi);
+    int64_t trips = known && step > 0 ? (hi - lo + step - 1) / step : MAX_TRIPS;
+    return trips < MAX_TRIPS ? trips : MAX_TRIPS;
+}
+
+/* Whether a thread may come to an op: the branches around it, as far as they are known. */
+static bool may_reach(const tcc_op *op, const place *p)
+{
+    for (const tcc_block *b = op->block; b->parent; b = b->parent->block) {
+        int64_t holds;
+        if (b->parent->code == TCC_OP_scf_if && eval(b->parent->operands[0], p, &holds) &&
+            holds != (b == b->parent->regions[0]))
+            return false;
+    }
+    return true;
+}
+
+static bool same_at(const tcc_op *op, const tcc_value *a, const tcc_value *b, const place *p)
+{
+    int64_t x, y;
+    if (!may_reach(op, p))
+        return true;
+    place at = *p;
+    for (at.any = 1; at.any <= DRAWS; at.any++)
+        if (!eval(a, &at, &x) || !eval(b, &at, &y) || x != y)
+            return false;
+    return true;
+}
+
+/* Goes through the trips of the loops from the outermost on. */
+static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value *b, place *p,
+                          unsigned depth)
+{
+    int64_t lo, step;
+    if (depth == p->n_loops)
+        return same_at(op, a, b, p);
+    const tcc_op *loop = p->loops[depth]->parent;
+    if (!tcc_value_is_int(loop->operands[0], &lo) || !tcc_value_is_int(loop->operands[2], &step))
+        return false;
+    int64_t trips = most_trips(loop);
+    for (int64_t t = 0; t < trips; t++) {
+        p->index[depth] = lo + t * step;
+        if (!same_in_loops(op, a, b, p, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+/* Whether an operand of op, a before and b in the mutant, is the same in all threads and trips. */
+static bool same_everywhere(const tcc_func *f, const tcc_op *op, const tcc_value *a,
+                            const tcc_value *b)
+{
+    place p = {.n_loops = depth_of(op->block)};
+    if (p.n_loops > MAX_LOOPS)
+        return false;
+    for (const tcc_block *in = op->block; in->parent; in = in->parent->block)
+        if (in->parent->code == TCC_OP_scf_for)
+            p.loops[depth_of(in) - 1] = in;
+    int64_t threads = tcc_attr_int(&f->attrs, "block", 0);
+    for (p.tid = 0; p.tid < threads; p.tid++)
+        if (!same_in_loops(op, a, b, &p, 0))
+            return false;
+    return true;
+}
+
+/* ---- two functions ------------------------------------------------------------------------------
+ */
+
+/* Values of the function as it was, and what they have become. */
+typedef struct comparison {
+    const site *site;
+    tcc_map same;
+} comparison;
+
+static bool same_attrs(const tcc_attrs *a, const tcc_attrs *b)
+{
+    if (a->len != b->len)
+        return false;
+    for (size_t i = 0; i < a->len; i++) {
+        const tcc_named_attr *other = tcc_attr_find(b, a->data[i].name);
+        if (!other || !tcc_attr_equal(&a->data[i].value, &other->value))
+            return false;
+    }
+    return true;
+}
+
+/* Whether b is computed as a is. */
+static bool same_value(comparison *c, const tcc_value *a, const tcc_value *b)
+{
+    const void *known = tcc_map_get(&c->same, a);
+    if (known)
+        return known == b;
+    if (!a->def || !b->def || has_effect(a->def) || a->def->code != b->def->code ||
+        a->def->n_operands != b->def->n_operands || !same_attrs(&a->def->attrs, &b->def->attrs))
+        return false;
+    for (unsigned i = 0; i < a->def->n_operands; i++)
+        if (!same_value(c, a->def->operands[i], b->def->operands[i]))
+            return false;
+    *tcc_map_at(&c->same, a) = (void *)(uintptr_t)b;
+    return true;
+}
+
+static void pair_blocks(comparison *c, const tcc_block *a, const tcc_block *b)
+{
+    *tcc_map_at(&c->same, a) = (void *)(uintptr_t)b;
+    for (size_t i = 0; i < a->n_args && i < b->n_args; i++)
+        *tcc_map_at(&c->same, a->args[i]) = b->args[i];
+}
+
+static bool same_op(comparison *c, const tcc_op *a, const tcc_op *b)
+{
+    if (tcc_map_get(&c->same, a->block) != b->block || a->code != b->code ||
+        a->n_operands != b->n_operands || !same_attrs(&a->attrs, &b->attrs))
+        return false;
+    for (unsigned i = 0; i < a->n_operands; i++)
+        if (!same_value(c, a->operands[i], b->operands[i]) &&
+            !(a->operands[i]->type->kind == TCC_KIND_scalar &&
+              same_everywhere(c->site->f, a, a->operands[i], b->operands[i])))
+            return false;
+    for (unsigned i = 0; i < a->n_results; i++)
+        *tcc_map_at(&c->same, &a->results[i]) = (void *)&b->results[i];
+    for (unsigned i = 0; i < a->n_regions; i++)
+        pair_blocks(c, a->regions[i], b->regions[i]);
+    return true;
+}
+
+/* The next op that is not only part of a computation. */
+static tcc_op *next_op(tcc_op *op, const tcc_block *top)
+{
+    while (op && tcc_op_info_get(op->code)->flags & TCC_PURE)
+        op = tcc_walk_next(op, top);
+    return op;
+}
+
+bool gives_same_numbers(const site *s)
+{
+    tcc_arena *arena = tcc_arena_create(NULL);
+    comparison c = {s, TCC_MAP(arena)};
+    const tcc_block *was = s->f->body, *is = s->mutant->body;
+    pair_blocks(&c, was, is);
+    tcc_op *a = next_op(was->first, was), *b = next_op(is->first, is);
+    bool same = same_attrs(&s->f->attrs, &s->mutant->attrs);
+    while (a && b && same) {
+        same = same_op(&c, a, b);
+        a = next_op(tcc_walk_next(a, was), was);
+        b = next_op(tcc_walk_next(b, is), is);
+    }
+    tcc_arena_destroy(arena);
+    return same && !a && !b;
+}

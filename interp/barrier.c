@@ -193,20 +193,20 @@ static tcc_outcome arrive(tcc_thread *t, tcc_cta *c, const tcc_op *op, tcc_mbarr
 static tcc_outcome arrive_lanes(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_mbarrier *first = NULL;
-    uint32_t phases = 0; /* that may have ended */
+    uint32_t phase = 0;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         tcc_cta *c = t->warp->cta;
         int64_t bytes = in->op->n_operands > 1 ? tcc_lane_int(t, in, 1, l) : 0;
         tcc_mbarrier *b = tcc_mbarrier_at(t, c, in->op, tcc_lane_int(t, in, 0, l));
-        if (b && !phases)
-            first = b, phases = b->phase + 1;
+        if (b && !first)
+            first = b, phase = b->phase;
+        if (b && b == first && b->phase != phase) /* which of them counts for which is chance */
+            return TCC_WRONG(t->x, in->op,
+                             "lanes of one instruction arrive at the mbarrier at byte %lld in "
+                             "several phases, of %u arrivals each",
+                             offset_of(b), b->expected);
         if (!b || arrive(t, c, in->op, b, bytes) == TCC_FAILED)
             return TCC_FAILED;
-        if (b == first && b->phase > phases) /* which nobody can tell apart */
-            return TCC_WRONG(t->x, in->op,
-                             "the mbarrier at byte %lld completes several phases of %u arrivals "
-                             "at once",
-                             (long long)offset_of(b), b->expected);
         b->users[t->id] = t->warp->order.seen[t->warp->actor];
     }
     t->warp->order.seen[t->warp->actor]++;

@@ -26,18 +26,16 @@ static bool is_string(const site *s, const char *name, const char *value)
 /* ---- barriers
  * ------------------------------------------------------------------------------------ */
 
-/* Where in shared memory an address is, in a stage's first iteration; -1: not known. */
+/* Where in shared memory an address is, in the first stage: the constants that are added up. */
 static int64_t offset_of(const tcc_value *address)
 {
-    int64_t sum = 0, part;
-    for (const tcc_op *add = address->def; add && add->code == TCC_OP_arith_add;
-         add = add->operands[1]->def) {
-        if (tcc_value_is_int(add->operands[1], &part))
-            return sum + part;
-        if (tcc_value_is_int(add->operands[0], &part))
-            return sum + part;
-    }
-    return -1;
+    int64_t offset;
+    if (tcc_value_is_int(address, &offset))
+        return offset;
+    const tcc_op *add = address->def;
+    return add && add->code == TCC_OP_arith_add
+               ? offset_of(add->operands[0]) + offset_of(add->operands[1])
+               : 0;
 }
 
 /* The stages' full barriers lie before their empty ones. */
@@ -57,6 +55,9 @@ static bool is_wait_for_empty(const site *s, const tcc_op *op)
 static bool is_barrier_before_staging(const site *s, const tcc_op *op)
 {
     int64_t id;
+    for (const tcc_block *b = op->block; b->parent; b = b->parent->block)
+        if (b->parent->code == TCC_OP_scf_for)
+            return false; /* what was staged may still be on its way */
     return setting(s, "warpgroups") == 1 && op->code == TCC_OP_nvvm_barrier &&
            tcc_value_is_int(op->operands[0], &id) && id == 1;
 }
@@ -115,11 +116,10 @@ static bool contains(const tcc_op *op, tcc_opcode code)
     return false;
 }
 
-/* One thread fills the stages, and gives them back to itself. */
+/* Those who fill the stages give them back to themselves. */
 static bool filler_releases(const site *s)
 {
-    return is_string(s, "producer", "none") && setting(s, "warpgroups") == 1 &&
-           is_string(s, "variant", "tma");
+    return is_string(s, "producer", "none") && setting(s, "warpgroups") == 1;
 }
 
 static bool is_release(const tcc_op *op)
@@ -154,10 +154,17 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
     if (is_either(a, b, TCC_OP_nvvm_ld_global))
         return contains(a, TCC_OP_nvvm_st_global) || contains(b, TCC_OP_nvvm_st_global) ? NULL
                                                                                         : "input";
+    if (is_either(a, b, TCC_OP_nvvm_wgmma_fence) && !is_either(a, b, TCC_OP_nvvm_wgmma) &&
+        !contains(a, TCC_OP_nvvm_wgmma) && !contains(b, TCC_OP_nvvm_wgmma))
+        return "fence";
+    if (are_both(a, b, TCC_OP_scf_for) && contains(a, TCC_OP_nvvm_st_shared) &&
+        contains(b, TCC_OP_nvvm_st_shared))
+        return "places";
     if (is_wait_for_empty(s, a) || is_wait_for_empty(s, b))
         return is_in_prologue(a) ? "first"
                : filler_releases(s) && (is_either(a, b, TCC_OP_nvvm_tma_load) ||
-                                        is_either(a, b, TCC_OP_nvvm_mbarrier_arrive_expect_tx))
+                                        is_either(a, b, TCC_OP_nvvm_mbarrier_arrive_expect_tx) ||
+                                        is_either(a, b, TCC_OP_scf_for))
                    ? "filler"
                    : NULL;
     if (filler_releases(s) &&
@@ -165,9 +172,6 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
         return "filler";
     if (are(a, b, TCC_OP_nvvm_barrier, TCC_OP_nvvm_fence_proxy_async))
         return "proxy";
-    if (is_either(a, b, TCC_OP_nvvm_wgmma_fence) && !is_either(a, b, TCC_OP_nvvm_wgmma) &&
-        !contains(a, TCC_OP_nvvm_wgmma) && !contains(b, TCC_OP_nvvm_wgmma))
-        return "fence";
     return NULL;
 }
 
@@ -248,27 +252,57 @@ static bool waits_for_more(const site *s)
 
 static bool releases_later(const site *s)
 {
+    if (is_kind(s, "exchange neighbours") && previous_effect(s->op) &&
+        are(s->op, previous_effect(s->op), TCC_OP_nvvm_mbarrier_arrive, TCC_OP_nvvm_bulk_wait))
+        return true;
     return is_kind(s, "constant of a released stage") && s->op->code == TCC_OP_arith_sub &&
            s->way == 2 && setting(s, "stages") > 2 && !is_string(s, "producer", "none");
 }
 
+static bool waits_in_the_same_tile(const site *s)
+{
+    return is_kind(s, "move to the end") && contains(s->op, TCC_OP_nvvm_bulk_wait) &&
+           !contains(s->op, TCC_OP_nvvm_tma_store) && s->op->block->parent &&
+           s->op->block->parent->code == TCC_OP_scf_for;
+}
+
+static bool computes_tiles_twice(const site *s)
+{
+    tcc_attr grid = tcc_attr_list(&s->f->attrs, "grid");
+    return is_kind(s, "grid") && s->way == 0 &&
+           grid.list.items[0].list.items[0].kind == TCC_ATTR_INT;
+}
+
 static bool promises_less(const site *s)
 {
-    return is_kind(s, "at_least_once");
+    return is_kind(s, "at_least_once") && tcc_attr_find(&s->op->attrs, "at_least_once");
+}
+
+/* The swizzle of a descriptor, in its own terms: 0 is none; -1: not known. */
+static int swizzle_of(const tcc_value *descriptor)
+{
+    int64_t bits;
+    const tcc_op *op = descriptor->def;
+    while (op && op->code == TCC_OP_arith_add)
+        op = op->operands[0]->def;
+    if (!op || op->code != TCC_OP_arith_or || !tcc_value_is_int(op->operands[1], &bits))
+        return -1;
+    return (int)((uint64_t)bits >> 62);
 }
 
 static bool unused_offset(const site *s)
 {
+    static const int64_t bytes[] = {16, 128, 64, 32};
     const tcc_op *op = s->op;
     if (op->code != TCC_OP_nvvm_wgmma)
         return false;
-    bool b = s->way >= s->kind->n_ways,
-         mn_major = tcc_attr_int(&op->attrs, b ? "trans_b" : "trans_a", 0);
-    int64_t swizzle = setting(s, "swizzle"), n = tcc_attr_int(&op->attrs, "n", 0);
-    int64_t width = b ? n : 64;
+    bool b = s->way >= s->kind->n_ways;
+    bool mn_major = tcc_attr_int(&op->attrs, b ? "trans_b" : "trans_a", 0);
+    int swizzle = swizzle_of(op->operands[b ? 2 : 1]);
+    int64_t width = b ? tcc_attr_int(&op->attrs, "n", 0) : 64;
     if (is_kind(s, "leading offset of a descriptor"))
-        return swizzle && (!mn_major || width * 2 <= swizzle);
-    return is_kind(s, "stride offset of a descriptor") && swizzle && !mn_major && width <= 8;
+        return swizzle > 0 && (!mn_major || width * 2 <= bytes[swizzle]);
+    return is_kind(s, "stride offset of a descriptor") && width <= 8 && (!mn_major || swizzle == 0);
 }
 
 static bool same_count(const site *s)
@@ -279,9 +313,20 @@ static bool same_count(const site *s)
            tcc_value_is_int(next->operands[1], &b) && a == b;
 }
 
+static bool has_op(const tcc_func *f, tcc_opcode code)
+{
+    const tcc_op *op = f->body->first;
+    while (op && op->code != code)
+        op = tcc_walk_next((tcc_op *)op, f->body);
+    return op != NULL;
+}
+
 static bool no_copy_completes_on_it(const site *s)
 {
-    const tcc_op *op = s->op;
+    tcc_op *op = s->op;
+    if (!has_op(s->f, TCC_OP_nvvm_tma_load))
+        return op->code == TCC_OP_nvvm_fence_mbarrier_init ||
+               (is_kind(s, "move to the end") && op->code == TCC_OP_nvvm_mbarrier_init);
     if (is_kind(s, "exchange neighbours") && op->code == TCC_OP_nvvm_fence_mbarrier_init)
         return is_empty_barrier(s, previous_effect(op)->operands[0]);
     return is_kind(s, "move to the end") && op->code == TCC_OP_nvvm_mbarrier_init &&
@@ -295,7 +340,14 @@ static bool more_threads_fence(const site *s)
 
 static bool nothing_of_its_own(const site *s)
 {
-    return is_kind(s, "move out bulk.wait_group") && s->way == 1;
+    if (is_kind(s, "condition") && s->way == 1)
+        return contains(s->op, TCC_OP_nvvm_bulk_wait) && !contains(s->op, TCC_OP_nvvm_tma_store) &&
+               !contains(s->op, TCC_OP_nvvm_mbarrier_arrive);
+    if (s->way == 1)
+        return is_kind(s, "move out bulk.wait_group") ||
+               (is_kind(s, "move out bulk.commit_group") && !next_effect(s->op));
+    return is_kind(s, "move out bulk.wait_group") &&
+           !contains(s->op->block->parent, TCC_OP_nvvm_tma_store);
 }
 
 static bool filler_has_emptied(const site *s)
@@ -306,7 +358,9 @@ static bool filler_has_emptied(const site *s)
         return s->op->code == TCC_OP_arith_sub && s->way == 3;
     if (!is_wait_for_empty(s, s->op))
         return moves_freely(s, "filler");
-    return is_kind(s, "drop mbarrier.wait") || is_kind(s, "move out mbarrier.wait") ||
+    return is_kind(s, "drop mbarrier.wait") ||
+           (is_kind(s, "move out mbarrier.wait") &&
+            (s->way == 0 || is_string(s, "variant", "tma"))) ||
            (is_kind(s, "barrier waited at") &&
             (s->way == 1 || (s->way == 3 && setting(s, "stages") > 1))) ||
            moves_freely(s, "filler");
@@ -360,6 +414,10 @@ static bool waited_in_the_loop(const site *s)
 static bool asks_whose_it_is(const site *s)
 {
     const tcc_op *role = s->op->block->parent;
+    if (is_kind(s, "move out branch") && s->way == 1 && !next_effect(s->op) &&
+        role->code == TCC_OP_scf_if && contains(s->op, TCC_OP_nvvm_bulk_wait) &&
+        !contains(s->op, TCC_OP_nvvm_tma_store))
+        return true;
     return is_kind(s, "move out branch") && s->way == 1 && role->code == TCC_OP_scf_if &&
            s->op->block == role->regions[1] &&
            depends_on_code(s->op->operands[0], TCC_OP_nvvm_uniform);
@@ -367,13 +425,60 @@ static bool asks_whose_it_is(const site *s)
 
 static bool adds_zeros(const site *s)
 {
+    if (is_kind(s, "constant of a released stage")) /* all loops along k have the same end */
+        return leads_to(s->f, &s->op->results[0], TCC_OP_scf_for, 1) &&
+               (s->op->code == TCC_OP_arith_add || s->way == 3);
     return is_kind(s, "end of a loop") && s->way == 0 && contains(s->op, TCC_OP_nvvm_wgmma) &&
            setting(s, "stages") == 1;
 }
 
+static bool as_many_trips(const site *s)
+{
+    int64_t lo, hi, step;
+    if (s->op->code != TCC_OP_scf_for || !tcc_value_is_int(s->op->operands[0], &lo) ||
+        !tcc_value_is_int(s->op->operands[1], &hi) || !tcc_value_is_int(s->op->operands[2], &step))
+        return false;
+    int64_t before = (hi - lo + step - 1) / step;
+    if (is_kind(s, "end of a loop"))
+        hi += s->kind->ways[s->way];
+    else if (is_kind(s, "step of a loop"))
+        step *= s->kind->ways[s->way];
+    else
+        return false;
+    return (hi - lo + step - 1) / step == before;
+}
+
+static int64_t extent_of(tcc_attr a, const extents *e)
+{
+    return a.kind == TCC_ATTR_INT ? a.i
+           : *a.s == 'M'          ? e->m
+           : *a.s == 'N'          ? e->n
+           : *a.s == 'K'          ? e->k
+                                  : e->p;
+}
+
+static int64_t count_ctas(const tcc_func *f, const extents *e)
+{
+    tcc_attr grid = tcc_attr_list(&f->attrs, "grid");
+    int64_t n = 1;
+    for (size_t i = 0; i < grid.list.n; i++) {
+        const tcc_attr *axis = grid.list.items[i].list.items;
+        n *= (extent_of(axis[0], e) + axis[1].i - 1) / axis[1].i;
+    }
+    return n;
+}
+
+/* Three axes, or tiles in groups as high as the tensor: then numbers of CTAs past the end are
+ * those of tiles past the end. */
 static bool outside_of_the_tensors(const site *s)
 {
-    return is_kind(s, "grid") && s->way % 2 && tcc_attr_list(&s->f->attrs, "grid").list.n == 3;
+    if (!is_kind(s, "grid") ||
+        (tcc_attr_list(&s->f->attrs, "grid").list.n < 3 && setting(s, "group") < 4))
+        return false;
+    for (const extents *e = s->subject->shapes; e->m; e++)
+        if (count_ctas(s->mutant, e) < count_ctas(s->f, e))
+            return false;
+    return true;
 }
 
 /* Comparisons with a constant: which one, and whether another or this one is meant. */
@@ -405,17 +510,25 @@ static bool requires_pitch(const site *s, const char *dim, int64_t elem, int64_t
     return false;
 }
 
+/* Whether an element is stored or loaded when the number of columns from it on is large enough. */
+static bool compares_columns(const site *s, int64_t *with)
+{
+    return compares(s, "gt", with) &&
+           (leads_to(s->f, &s->op->results[0], TCC_OP_nvvm_st_global, 2) ||
+            leads_to(s->f, &s->op->results[0], TCC_OP_nvvm_ld_global, 2));
+}
+
 static bool columns_in_pairs(const site *s)
 {
     int64_t with;
-    return is_kind(s, "bound of a comparison") && s->way == 0 && compares(s, "gt", &with) &&
+    return is_kind(s, "bound of a comparison") && s->way == 0 && compares_columns(s, &with) &&
            with % 2 == 0 && (requires_pitch(s, "N", 2, 4) || requires_pitch(s, "N", 4, 8));
 }
 
 static bool first_columns_inside(const site *s)
 {
     int64_t with;
-    return compares(s, "gt", &with) && with == 0 && requires_pitch(s, "N", 2, 16) &&
+    return compares_columns(s, &with) && with == 0 && requires_pitch(s, "N", 2, 16) &&
            ((is_kind(s, "comparison") && (s->way == 1 || s->way == 5)) ||
             (is_kind(s, "bound of a comparison") && s->way == 1));
 }
@@ -463,6 +576,8 @@ const reason reasons[] = {
     {"the same bytes are stored to the same place", stores_again},
     {"it waits for more than it must", waits_for_more},
     {"a stage is released later than it could be", releases_later},
+    {"copies are waited for in the tile that starts them", waits_in_the_same_tile},
+    {"CTAs that take the same tile store the same numbers", computes_tiles_twice},
     {"it promises less", promises_less},
     {"the layout has no use for this offset", unused_offset},
     {"both barriers have the same count", same_count},
@@ -475,7 +590,7 @@ const reason reasons[] = {
     {"the thread that fills the first stages has initialised their barriers",
      filler_has_initialised},
     {"nothing writes the inputs", inputs_are_not_written},
-    {"any one thread may do it", any_one_thread},
+    {"any thread of the role may do it", any_one_thread},
     {"columns come in pairs", columns_in_pairs},
     {"the first columns of a tile are inside of the tensor", first_columns_inside},
     {"another condition implies it", another_condition_implies_it},
@@ -484,6 +599,7 @@ const reason reasons[] = {
     {"the products were waited for in the loop", waited_in_the_loop},
     {"the branch finds out by itself whose it is", asks_whose_it_is},
     {"one more iteration adds zeros", adds_zeros},
+    {"the loop makes as many trips", as_many_trips},
     {"more CTAs than tiles compute what lies outside of the tensors", outside_of_the_tensors},
     {"every thread computes the same numbers in another way", gives_same_numbers},
 };

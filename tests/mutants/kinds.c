@@ -98,7 +98,8 @@ static attempt of_another_iteration(tcc_func *f, tcc_op *op, const kind *k, unsi
 {
     enum { MORE, LESS, FIRST, TO };
     (void)f, (void)k;
-    if (!has_effect(op) || op->code == TCC_OP_scf_for || !op->n_operands)
+    if (!has_effect(op) || op->code == TCC_OP_scf_for || op->code == TCC_OP_nvvm_ld_global ||
+        !op->n_operands)
         return NO_MORE;
     unsigned to = way % TO, operand = way / TO % op->n_operands;
     tcc_value *arg = loop_argument(op, way / TO / op->n_operands), *otherwise;
@@ -283,11 +284,11 @@ const kind kinds[] = {
     {"parity", replace_operand, OF(nvvm_mbarrier_wait), .operand = 1, WAYS(0, 1, NEGATED)},
     {"condition", replace_operand, OF(scf_if), WAYS(0, 1, NEGATED)},
     {"predicate of ld.global", replace_operand, OF(nvvm_ld_global), .operand = 2,
-     WAYS(0, 1, NEGATED)},
+     WAYS(0, 1, NEGATED), .of_guards = true},
     {"predicate of st.global", replace_operand, OF(nvvm_st_global), .operand = 2,
-     WAYS(0, 1, NEGATED)},
+     WAYS(0, 1, NEGATED), .of_guards = true},
     {"scale_d", replace_operand, OF(nvvm_wgmma), .operand = 3, WAYS(0, 1, NEGATED)},
-    {"comparison", compare_otherwise, ANY},
+    {"comparison", compare_otherwise, ANY, .of_guards = true},
 
     {"arrivals", add_to_operand, OF(nvvm_mbarrier_init), .operand = 1, WAYS(1, -1)},
     {"arrivals doubled", scale_operand, OF(nvvm_mbarrier_init), .operand = 1, WAYS(2, -2)},
@@ -324,7 +325,8 @@ const kind kinds[] = {
     {"map of tma.store", other_map, OF(nvvm_tma_store)},
     {"address of stmatrix", add_to_operand, OF(nvvm_stmatrix), WAYS(16, -16, 64, 1024, 8)},
     {"address of st.shared", add_to_operand, OF(nvvm_st_shared), WAYS(2, -2, 16, 1024)},
-    {"offset of ld.global", add_to_operand, OF(nvvm_ld_global), .operand = 1, WAYS(1, -1)},
+    {"offset of ld.global", add_to_operand, OF(nvvm_ld_global), .operand = 1, WAYS(1, -1),
+     .of_guards = true},
     {"offset of st.global", add_to_operand, OF(nvvm_st_global), .operand = 1, WAYS(1, -1)},
     {"beginning of a loop", add_to_operand, OF(scf_for), WAYS(1, -1)},
     {"end of a loop", add_to_operand, OF(scf_for), .operand = 1, WAYS(1, -1)},
@@ -353,7 +355,7 @@ const kind kinds[] = {
     {"alignment of st.global", change_attribute, OF(nvvm_st_global), .attribute = "align",
      WAYS(4, 8)},
     {"displacement of ld.global", change_attribute, OF(nvvm_ld_global), .attribute = "disp",
-     WAYS(1, -1)},
+     WAYS(1, -1), .of_guards = true},
     {"displacement of st.global", change_attribute, OF(nvvm_st_global), .attribute = "disp",
      WAYS(1, -1)},
     {"part of a fragment", change_attribute, OF(vec_slice), .attribute = "offset", WAYS(2, -2)},
@@ -380,7 +382,8 @@ const kind kinds[] = {
     {"constant of a filled stage", change_constant, OF(nvvm_tma_load), .operand = 0, WAYS(1, -1)},
     {"constant of a staged result", change_constant, OF(nvvm_stmatrix), .operand = 0, WAYS(1, -1)},
     {"constant of a place in a stage", change_constant, OF(nvvm_st_shared), .operand = 0,
-     WAYS(1, -1)},
-    {"bound of a comparison", add_to_operand, OF(arith_cmp), .operand = 1, WAYS(1, -1)},
+     WAYS(1, -1), .of_guards = true},
+    {"bound of a comparison", add_to_operand, OF(arith_cmp), .operand = 1, WAYS(1, -1),
+     .of_guards = true},
 };
 const unsigned n_kinds = sizeof kinds / sizeof *kinds;

@@ -127,7 +127,8 @@ static void break_subject(worker *w, const subject *s)
     w->arena = NULL;
     fresh_copy(w);
     for (const kind *k = kinds; k < kinds + n_kinds; k++)
-        if (!w->options->kind || !strcmp(k->name, w->options->kind))
+        if ((!w->options->kind || !strcmp(k->name, w->options->kind)) &&
+            !(s->without_guards && k->of_guards))
             for (unsigned op = 0; op < w->n_ops; op++)
                 break_op(w, s, k, op);
     tcc_arena_destroy(w->arena);

@@ -38,6 +38,7 @@ struct kind {
     const char *attribute; /* that is changed */
     const int64_t *ways;   /* what is done to it */
     unsigned n_ways;
+    bool of_guards; /* that keep threads within a tensor */
 };
 
 extern const kind kinds[];
@@ -62,8 +63,9 @@ typedef struct extents {
 typedef struct subject {
     const char *name;
     const char *source;         /* a kernel and its schedule */
-    const char *function;       /* of those that it compiles to */
-    const char *file;           /* that has IR of the function instead, or NULL */
+    const char *file;           /* instead, one of IR, whose first function is the kernel */
+    const char *function;       /* that is broken */
+    bool without_guards;        /* kinds that change guards of single elements are left out */
     extents shapes[MAX_SHAPES]; /* up to the first without m */
 } subject;
 

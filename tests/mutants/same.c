@@ -1,7 +1,7 @@
 /* same: whether a mutant computes the numbers that it should, in another way.
  *
  * Addresses, phases and conditions are computed from the thread's number, the indices of loops, and
- * the extents. All threads and trips are gone through, each with other extents: the arithmetic of
+ * the extents. All threads and trips are gone through, each with several extents: the arithmetic of
  * stages and phases repeats within far fewer trips than these.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -11,7 +11,14 @@
 #include "support/random.h"
 #include "tests/mutants/mutants.h"
 
-enum { MAX_TRIPS = 40, MAX_LOOPS = 3, DRAWS = 8, SMEM_BASE = 1024, WARP_LANES = 32 };
+enum {
+    MAX_TRIPS = 40,
+    MAX_LOOPS = 3,
+    MAX_ARGS = 256,
+    DRAWS = 8,
+    SMEM_BASE = 1024,
+    WARP_LANES = 32
+};
 
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
@@ -21,6 +28,7 @@ typedef struct place {
     uint64_t any;                      /* which ones; 0: they are not known */
     const tcc_block *loops[MAX_LOOPS]; /* of the function as it was */
     int64_t index[MAX_LOOPS];
+    bool known[MAX_LOOPS]; /* others are any */
     unsigned n_loops;
 } place;
 
@@ -81,9 +89,12 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
         return true;
     if (!v->def) {
         unsigned depth = v->block->parent ? depth_of(v->block) : 0;
-        if (depth > p->n_loops || (depth ? v->index != 0 : !p->any))
+        if (depth && depth <= p->n_loops && p->known[depth - 1] && !v->index)
+            *out = p->index[depth - 1];
+        else if (p->any)
+            *out = any_number(p, v->index + depth * MAX_ARGS);
+        else
             return false;
-        *out = depth ? p->index[depth - 1] : any_number(p, v->index);
         return true;
     }
     const tcc_op *op = v->def;
@@ -137,6 +148,8 @@ static bool same_at(const tcc_op *op, const tcc_value *a, const tcc_value *b, co
     int64_t x, y;
     if (!may_reach(op, p))
         return true;
+    if (a->type->elem == TCC_i1)
+        return eval(a, p, &x) && eval(b, p, &y) && x == y;
     place at = *p;
     for (at.any = 1; at.any <= DRAWS; at.any++)
         if (!eval(a, &at, &x) || !eval(b, &at, &y) || x != y)
@@ -152,8 +165,10 @@ static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value 
     if (depth == p->n_loops)
         return same_at(op, a, b, p);
     const tcc_op *loop = p->loops[depth]->parent;
-    if (!tcc_value_is_int(loop->operands[0], &lo) || !tcc_value_is_int(loop->operands[2], &step))
-        return false;
+    p->known[depth] =
+        tcc_value_is_int(loop->operands[0], &lo) && tcc_value_is_int(loop->operands[2], &step);
+    if (!p->known[depth])
+        return same_in_loops(op, a, b, p, depth + 1);
     int64_t trips = most_trips(loop);
     for (int64_t t = 0; t < trips; t++) {
         p->index[depth] = lo + t * step;
@@ -224,15 +239,35 @@ static void pair_blocks(comparison *c, const tcc_block *a, const tcc_block *b)
         *tcc_map_at(&c->same, a->args[i]) = b->args[i];
 }
 
+static bool are_both_computed(const tcc_value *a, const tcc_value *b)
+{
+    return a->def && b->def && a->def->code == b->def->code && !has_effect(a->def) &&
+           a->def->n_operands && a->def->n_operands == b->def->n_operands &&
+           same_attrs(&a->def->attrs, &b->def->attrs);
+}
+
+/* Whether an operand of a is the same number in the mutant. Conditions on extents are not tried
+ * with some: what matters is where they change. */
+static bool same_number(comparison *c, const tcc_op *op, const tcc_value *a, const tcc_value *b)
+{
+    if (same_value(c, a, b) ||
+        (a->type->kind == TCC_KIND_scalar && same_everywhere(c->site->f, op, a, b)))
+        return true;
+    if (a->type->elem != TCC_i1 || !are_both_computed(a, b))
+        return false;
+    for (unsigned i = 0; i < a->def->n_operands; i++)
+        if (!same_number(c, op, a->def->operands[i], b->def->operands[i]))
+            return false;
+    return true;
+}
+
 static bool same_op(comparison *c, const tcc_op *a, const tcc_op *b)
 {
     if (tcc_map_get(&c->same, a->block) != b->block || a->code != b->code ||
         a->n_operands != b->n_operands || !same_attrs(&a->attrs, &b->attrs))
         return false;
     for (unsigned i = 0; i < a->n_operands; i++)
-        if (!same_value(c, a->operands[i], b->operands[i]) &&
-            !(a->operands[i]->type->kind == TCC_KIND_scalar &&
-              same_everywhere(c->site->f, a, a->operands[i], b->operands[i])))
+        if (!same_number(c, a, a->operands[i], b->operands[i]))
             return false;
     for (unsigned i = 0; i < a->n_results; i++)
         *tcc_map_at(&c->same, &a->results[i]) = (void *)&b->results[i];

@@ -85,6 +85,17 @@ const subject subjects[] = {
      .source = "kernel f(A: f16[M, K], B: f16[K, 7]) -> (C: f16[M, 7])\n"
                "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n",
      .function = "f",
+     .without_guards = true,
      .shapes = {{70, 7, 130, 1}, {64, 7, 64, 1}, {1, 7, 0, 1}}},
+    {.name = "persistent",
+     .file = "../interp/persistent.tir",
+     .function = "persistent",
+     .shapes = {{192, 32, 40},
+                {64, 16, 16},
+                {136, 40, 64},
+                {256, 64, 16},
+                {64, 20, 16},
+                {64, 16, 20},
+                {64, 16, 0}}},
 };
 const unsigned n_subjects = sizeof subjects / sizeof *subjects;

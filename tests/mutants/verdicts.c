@@ -80,10 +80,13 @@ static const char *text_of(bench *b, tcc_ir *ir)
     return copy;
 }
 
+/* The module before any pass. */
 static tcc_ir *parse(bench *b)
 {
-    const char *source = b->subject->source;
-    tcc_ir *ir = tcc_frontend(b->arena, source, strlen(source), "sm_90a", NULL, 0, &b->diag);
+    const char *source = b->subject->file ? read_file(b) : b->subject->source;
+    tcc_ir *ir = b->subject->file
+                     ? tcc_ir_parse(b->arena, source, strlen(source), &b->diag)
+                     : tcc_frontend(b->arena, source, strlen(source), "sm_90a", NULL, 0, &b->diag);
     if (!ir)
         die(b, "is no kernel");
     return ir;
@@ -147,12 +150,9 @@ bench *bench_open(const subject *s)
     b->diag = (tcc_diag){.file = s->name, .fn = listen, .user = b};
     b->kernel = parse(b)->first;
     tcc_ir *ir = parse(b);
-    if (s->file)
-        b->text = read_file(b);
-    else if (tcc_run_passes(ir, tcc_pipeline, NULL, &b->diag))
+    if (!s->file && tcc_run_passes(ir, tcc_pipeline, NULL, &b->diag))
         die(b, "does not compile");
-    else
-        b->text = text_of(b, ir);
+    b->text = text_of(b, ir);
     for (unsigned i = 0; i < MAX_SHAPES && s->shapes[i].m; i++)
         add_shape(b, &s->shapes[i]);
     check_subject(b);

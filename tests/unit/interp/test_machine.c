@@ -444,7 +444,7 @@ static const struct {
      "gets more than 1 arrivals in a phase"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n  }\n  nvvm.barrier %c0, %c64\n"
      "  nvvm.mbarrier.arrive %smem\n",
-     "the mbarrier at byte 0 completes several phases of 1 arrivals at once"},
+     "at the mbarrier at byte 0 in several phases, of 1 arrivals each"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
      "    nvvm.mbarrier.arrive.expect_tx %smem, %c64\n  }\n",
      "the CTA ends while the mbarrier at byte 0 expects 64 bytes that no copy brings"},

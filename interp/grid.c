@@ -2,8 +2,8 @@
  *
  * Clusters share nothing but global memory. Each thread takes the next one that nobody has begun
  * and runs it in memory of its own; for odd seeds the last comes first, so that what one overwrites
- * in another's part of a result does not go unseen. A cluster's orders are decided by the seed and its number, so
- * that it does not matter which thread runs it, and how many there are.
+ * in another's part of a result does not go unseen. A cluster's orders are decided by the seed and
+ * its number: it does not matter which thread runs it, and how many there are.
  *
  * A thread that has found an error keeps what there is to say and stops; the others run what they
  * have begun. Since clusters are taken in order, all before one that fails are run, and the first

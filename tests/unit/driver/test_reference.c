@@ -166,11 +166,13 @@ END_TEST
 /* What the arguments are, the caller reads in the manifest: the reference must agree. */
 START_TEST(the_reference_has_the_parameters_of_its_kernel)
 {
-    static const char *const changes[][2] = {
-        {"%W: tensor<", "%W: tensor<f16[K, M]>, %V: tensor<"}, {"{dims = [", "{dims = [Q, "}};
+    static const char *const changes[][3] = {
+        {"%W: tensor<", "%W: tensor<f16[K, M]>, %V: tensor<", "'roles' wants one for each argument"},
+        {"%W: tensor<f16", "%W: tensor<bf16", "other parameters"},
+        {"{dims = [", "{dims = [Q, ", "other parameters"}};
     const int64_t dims[] = {B, M, K, N};
     double *args[] = {&x[0][0][0], &w[0][0], bias, &alpha, &y[0][0][0]};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         char text[16384];
         const char *at = strstr(manifest, changes[i][0]);
         ck_assert_ptr_nonnull(at);
@@ -178,7 +180,7 @@ START_TEST(the_reference_has_the_parameters_of_its_kernel)
                  at + strlen(changes[i][0]));
         *said = 0;
         ck_assert_int_eq(tcc_reference(ctx, text, "layer", dims, args, NULL, 0), TCC_ERR_TYPE);
-        ck_assert_ptr_nonnull(strstr(said, "other parameters"));
+        ck_assert_ptr_nonnull(strstr(said, changes[i][2]));
     }
 }
 END_TEST

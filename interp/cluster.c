@@ -165,6 +165,8 @@ static tcc_status check_warp(const tcc_warp *w)
 static tcc_status check_barrier(const tcc_cta *c, const tcc_mbarrier *b, const uint32_t *seen)
 {
     tcc_run *run = c->cluster->x->run;
+    if (b->address < 0) /* invalidated, when nothing was left to do */
+        return TCC_OK;
     long long at = b->address - TCC_SMEM_BASE;
     if (b->tx)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, b->arrived,

@@ -149,11 +149,15 @@ static tcc_status check_warp(const tcc_warp *w)
 {
     tcc_run *run = w->cta->cluster->x->run;
     unsigned id = w->thread->id;
+    const tcc_warpgroup *g = &w->cta->groups[id / TCC_WARPGROUP_WARPS];
     if (w->open_group || w->thread->waited < w->thread->committed) {
-        const tcc_warpgroup *g = &w->cta->groups[id / TCC_WARPGROUP_WARPS];
         const tcc_op *op = w->issued ? g->products.data[w->issued - 1].op : NULL;
         return TCC_FAIL(run, TCC_ERR_INTERNAL, op, "%s ends before its products", tcc_warp_name(w));
     }
+    if (w->resized < g->resizes.len)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, g->resizes.data[w->resized],
+                        "%s ends without this, which others of its warpgroup ran",
+                        tcc_warp_name(w));
     if (w->bulk.open || w->order.seen[tcc_actor_copies(w->cta, id)] < w->bulk.groups.len)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, w->bulk.op,
                         "%s ends while its copies may still be reading shared memory",

@@ -184,6 +184,7 @@ typedef struct tcc_a_in_flight {
 
 typedef struct tcc_warpgroup {
     TCC_VEC(tcc_product_record) products;
+    TCC_VEC(const tcc_op *) resizes; /* setmaxnreg, which all four warps must run, too */
 } tcc_warpgroup;
 
 struct tcc_warp {
@@ -194,6 +195,7 @@ struct tcc_warp {
     uint32_t wrote;            /* lanes that wrote shared memory since their last proxy fence */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
+    size_t resized;            /* its registers, so often */
     bool open_group;           /* products since the last commit */
     TCC_VEC(tcc_a_in_flight) a_in_flight;
     struct {

@@ -212,6 +212,20 @@ tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* The four warps of a warpgroup run the same setmaxnreg. */
+static bool resizes_as_others(tcc_thread *t, const tcc_op *op)
+{
+    tcc_warpgroup *g = &t->warp->cta->groups[t->id / TCC_WARPGROUP_WARPS];
+    if (t->warp->resized == g->resizes.len)
+        TCC_PUSH(t->x->run->scratch, &g->resizes, op);
+    const tcc_op *other = g->resizes.data[t->warp->resized];
+    if (other == op)
+        return true;
+    TCC_WRONG(t->x, op, "nvvm.setmaxnreg that is not its warpgroup's");
+    tcc_note(t->x->run->diag, other->loc, "that of the first warp to run one");
+    return false;
+}
+
 tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
 {
     tcc_warp *w = t->warp;
@@ -219,7 +233,7 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
     int64_t count = tcc_attr_int(&in->op->attrs, "count", 0);
     bool more = !strcmp(tcc_attr_str(&in->op->attrs, "action", ""), "inc");
     int64_t need = (count - w->registers) * TCC_WARP_LANES;
-    if (!tcc_converged(t, in))
+    if (!tcc_converged(t, in) || !resizes_as_others(t, in->op))
         return TCC_FAILED;
     if (more ? need < 0 : need > 0)
         return TCC_WRONG(t->x, in->op, "setmaxnreg.%s to %lld from %lld registers",
@@ -229,6 +243,7 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
                         (long long)c->free_registers);
     c->free_registers -= need;
     w->registers = count;
+    w->resized++;
     return TCC_NEXT;
 }
 

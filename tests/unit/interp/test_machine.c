@@ -469,6 +469,11 @@ static const struct {
      "  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n    nvvm.st.shared %smem, %v\n  }\n",
      "where an mbarrier is"},
     {"  nvvm.setmaxnreg {count = 256, action = dec}\n", "setmaxnreg.dec to 256 from 248 registers"},
+    {"  scf.if %of_first {\n    nvvm.setmaxnreg {count = 40, action = dec}\n  }\n",
+     "warp 1 ends without this, which others of its warpgroup ran"},
+    {"  scf.if %of_first {\n    nvvm.setmaxnreg {count = 40, action = dec}\n  } {\n"
+     "    nvvm.setmaxnreg {count = 48, action = dec}\n  }\n",
+     "nvvm.setmaxnreg that is not its warpgroup's"},
     {"  nvvm.setmaxnreg {count = 40, action = inc}\n", "setmaxnreg.inc to 40 from 248 registers"},
     {"  nvvm.setmaxnreg {count = 256, action = inc}\n", "deadlock"},
     {"  %d = arith.const {value = 64} : i64\n  %w64 = arith.cast %warp : i64\n"

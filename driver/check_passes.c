@@ -124,9 +124,11 @@ void tcc_pass_check_destroy(tcc_pass_check *c)
 static kernel *kernel_of(tcc_pass_check *c, const tcc_func *f)
 {
     const char *name = tcc_attr_str(&f->attrs, "kernel", f->name);
-    for (size_t i = 0; i < c->n_kernels; i++)
-        if (!strcmp(c->kernels[i].f->name, name))
+    for (size_t i = 0; i < c->n_kernels; i++) {
+        const tcc_func *k = c->kernels[i].f;
+        if (!strcmp(tcc_attr_str(&k->attrs, "defines", k->name), name))
             return &c->kernels[i];
+    }
     return NULL;
 }
 
@@ -292,7 +294,7 @@ tcc_status tcc_pass_check_finish(tcc_pass_check *c, const tcc_ir *ir)
         kernel *k = kernel_of(c, f);
         if (k)
             status = finish_form(c, k, f);
-        else
+        else if (!tcc_attr_find(&f->attrs, "defines"))
             tcc_warn(c->diag, f->loc, "@%s was not run: no function at the tensor level defines it",
                      f->name);
     }

@@ -19,9 +19,9 @@
 enum {
     MAX_DIMS = 8,
     MAX_ARGS = 16,
-    MAX_ARG_ELEMS = 1 << 14,   /* of all tensors */
-    MAX_VALUE_ELEMS = 1 << 13, /* of a tile or vec */
-    MAX_PRODUCT = 1 << 17,     /* multiplications of one op */
+    MAX_ARG_ELEMS = 1 << 14, /* of all tensors */
+    MAX_WORK_OF_OP = 1 << 17,
+    WORK = 1 << 23, /* of a run */
     MAX_CTAS = 16,
     MAX_STEPS = 30000,
     MAX_BYTES = 256 << 20,
@@ -50,21 +50,32 @@ static tcc_ir *read_valid(tcc_arena *arena, const char *text, size_t size, tcc_d
 
 /* ---- what takes too long to be worth it ------------------------------------------------ */
 
-static bool is_small(const tcc_type *t)
+static int64_t count_elems(const tcc_type *t)
 {
     bool counts = t->kind == TCC_KIND_tile || t->kind == TCC_KIND_smem || t->kind == TCC_KIND_vec;
-    return !counts || tcc_type_count(t) <= MAX_VALUE_ELEMS;
+    return counts ? tcc_type_count(t) : 1;
 }
 
-static bool is_short(const tcc_op *op)
+/* About how many elements an op computes. */
+static int64_t work_of(const tcc_op *op)
 {
+    int64_t work = 1;
     for (unsigned i = 0; i < op->n_results; i++)
-        if (!is_small(op->results[i].type))
-            return false;
+        work += count_elems(op->results[i].type);
     if (op->code != TCC_OP_tile_mma && op->code != TCC_OP_async_mma)
-        return true;
+        return work;
     const tcc_type *a = op->operands[op->code == TCC_OP_async_mma ? 2 : 0]->type;
-    return tcc_type_count(op->results[0].type) * a->dims[a->rank - 1].size <= MAX_PRODUCT;
+    return work * a->dims[a->rank - 1].size;
+}
+
+/* How many ops of a function may run: of larger ones fewer, of too large ones none. */
+static uint64_t steps_of(const tcc_func *f)
+{
+    int64_t work = 1;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        work = work_of(op) > work ? work_of(op) : work;
+    return work > MAX_WORK_OF_OP ? 0
+                                 : (uint64_t)(work < WORK / MAX_STEPS ? MAX_STEPS : WORK / work);
 }
 
 /* -1: not known. */
@@ -92,17 +103,6 @@ static bool has_few_ctas(const tcc_func *f, const int64_t *dims, tcc_attr names)
         n *= extent / axis.list.items[1].i + 1;
     }
     return n <= MAX_CTAS;
-}
-
-static bool is_affordable(const tcc_func *f)
-{
-    for (size_t i = 0; i < f->body->n_args; i++)
-        if (!is_small(f->body->args[i]->type))
-            return false;
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (!is_short(op))
-            return false;
-    return true;
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -186,7 +186,8 @@ static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
     jmp_buf oom;
     tcc_arena *scratch = tcc_arena_create(&oom);
     choose_extents(ir, dims);
-    if (is_affordable(f) && make_args(signature, dims, args) &&
+    uint64_t steps = steps_of(f);
+    if (steps && make_args(signature, dims, args) &&
         has_few_ctas(f, dims, tcc_attr_list(&signature->attrs, "dims"))) {
         tcc_interp_options o = {.dims = dims,
                                 .signature = kernel ? signature : NULL,
@@ -194,7 +195,7 @@ static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
                                 .order = (uint64_t)tcc_attr_int(&ir->attrs, "order", 0) % N_ORDERS,
                                 .timeline = {.fn = print},
                                 .seed = (uint64_t)tcc_attr_int(&ir->attrs, "seed", 0),
-                                .max_steps = MAX_STEPS,
+                                .max_steps = steps,
                                 .max_bytes = MAX_BYTES};
         diag->n_errors = 0;
         if (!setjmp(oom)) {

@@ -138,7 +138,7 @@ static const struct {
      {200, 48, 40},
      "scf.yield %so_far",
      "scf.yield %c0",
-     "error: deadlock: every thread waits|" WGMMA_READS "of CTA 0 writes it here"},
+     "error: deadlock: every thread waits|" WGMMA_READS "of CTA *writes it here"},
     {"persistent.tir",
      {200, 48, 40},
      "scf.yield %p_so_far",

@@ -171,7 +171,7 @@ START_TEST(the_reference_has_the_parameters_of_its_kernel)
         {"{dims = [", "{dims = [Q, ", "other parameters"}};
     const int64_t dims[] = {B, M, K, N};
     double *args[] = {&x[0][0][0], &w[0][0], bias, &alpha, &y[0][0][0]};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char text[16384];
         const char *at = strstr(manifest, changes[i][0]);
         ck_assert_ptr_nonnull(at);

@@ -1,4 +1,4 @@
-/* tcc-run: runs kernels on the GPU, checks them against the CPU and times them.
+/* tcc-run: runs kernels on the GPU or the interpreter, checks them against a reference, times them.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdio.h>

@@ -10,26 +10,48 @@ enum { REGISTER_UNIT = 8 };
 
 /* ---- parameters ------------------------------------------------------------------------ */
 
+static bool is_class(const tcc_type *t, tcc_scalar_class class)
+{
+    return t->kind == TCC_KIND_scalar && tcc_scalar_classify(t->elem) == class;
+}
+
+/* Whether a parameter is of the kind, and of the elements, that its recipe makes. */
+static bool fits(const tcc_type *t, const char *recipe, const tcc_param *p)
+{
+    if (!strcmp(recipe, "pointer"))
+        return t->kind == TCC_KIND_ptr && t->elem == p->type->elem;
+    if (!strcmp(recipe, "scalar"))
+        return !p->type->rank && is_class(t, tcc_scalar_classify(p->type->elem));
+    if (!strcmp(recipe, "dim"))
+        return is_class(t, TCC_CLASS_INT);
+    return t->kind == TCC_KIND_tensormap;
+}
+
 /* The cell that stands for the i-th kernel parameter: a tensor map or an address is the number of
  * its record. */
 static tcc_status make_param(tcc_run *run, size_t i, tcc_attr recipe, tcc_launch *l)
 {
+    const tcc_value *v = run->f->body->args[i];
     tcc_cell *out = &l->params[i];
     const tcc_attr *a = recipe.list.items;
     bool pointer = tcc_attr_is_record(recipe, "pointer", "s");
-    const tcc_param *p = NULL;
-    if (pointer || tcc_attr_is_record(recipe, "scalar", "s"))
-        p = tcc_run_param(run, a[1].s);
-    if (p && pointer)
-        out->i = p - run->params;
-    else if (p)
-        *out = tcc_param_load(p, 0);
-    else if (tcc_attr_is_record(recipe, "dim", "d"))
-        out->i = tcc_run_dim(run, a[1]);
-    else if (tcc_attr_is_record(recipe, "tensor_map", "slllis"))
-        return tcc_tensor_map_decode(run, recipe, &l->maps[out->i = (int64_t)i]);
-    else
+    bool scalar = tcc_attr_is_record(recipe, "scalar", "s");
+    bool map = tcc_attr_is_record(recipe, "tensor_map", "slllis");
+    const tcc_param *p = pointer || scalar ? tcc_run_param(run, a[1].s) : NULL;
+    bool known = pointer || scalar ? p != NULL : map || tcc_attr_is_record(recipe, "dim", "d");
+    if (!known)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'params'");
+    if (!fits(v->type, a[0].s, p))
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "parameter %zu is no %s of '%s'", i, a[0].s,
+                        a[1].kind == TCC_ATTR_STR ? a[1].s : "");
+    if (map)
+        return tcc_tensor_map_decode(run, recipe, &l->maps[out->i = (int64_t)i]);
+    if (pointer)
+        out->i = p - run->params;
+    else if (scalar)
+        *out = tcc_param_load(p, 0);
+    else
+        out->i = tcc_run_dim(run, a[1]);
     return TCC_OK;
 }
 

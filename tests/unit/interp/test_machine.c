@@ -556,6 +556,8 @@ START_TEST(launches_are_checked)
          "a pitch of 20 bytes, wants multiples of 16"},
         {LAUNCH "params = [[pointer, X]], requires = [[pitch, [K], 2, 4]]", TCC_OK, ""},
         {LAUNCH "params = [[pointer, Z]]", TCC_ERR_INTERNAL, "malformed entry in 'params'"},
+        {LAUNCH "params = [[dim, K]]", TCC_ERR_INTERNAL, "parameter 0 is no dim of 'K'"},
+        {LAUNCH "params = [[scalar, X]]", TCC_ERR_INTERNAL, "parameter 0 is no scalar of 'X'"},
         {LAUNCH "params = []", TCC_ERR_INTERNAL, "1 parameters and 0 entries in 'params'"},
         {"block = 48, smem_bytes = 0, grid = [[M, 4]], params = [[pointer, X]]", TCC_ERR_INTERNAL,
          "a block of 48 threads"},

@@ -6,6 +6,7 @@
 
 #include "driver/shapes.h"
 #include "driver/trial.h"
+#include "ir/signature.h"
 #include "passes/passes.h"
 #include "support/str.h"
 
@@ -294,7 +295,7 @@ tcc_status tcc_pass_check_finish(tcc_pass_check *c, const tcc_ir *ir)
         kernel *k = kernel_of(c, f);
         if (k)
             status = finish_form(c, k, f);
-        else if (!tcc_attr_find(&f->attrs, "defines"))
+        else if (!tcc_func_is_definition(f))
             tcc_warn(c->diag, f->loc, "@%s was not run: no function at the tensor level defines it",
                      f->name);
     }

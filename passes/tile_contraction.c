@@ -106,6 +106,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_schedule s = tcc_schedule_of(f);
     if (!variant || !tcc_schedule_is_valid(&s) || !tcc_contraction_find(f, &c))
         return TCC_OK;
+    tcc_scalar sum = c.sum->results[0].type->elem;
+    if (sum != TCC_f32) {
+        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, c.sum->loc,
+                  "not supported yet: a sum in %s; matrix instructions add in f32",
+                  tcc_scalar_name(sum));
+        return TCC_ERR_UNSUPPORTED;
+    }
     tcc_ir *ir = ctx->ir;
     const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
     tcc_scalar in = TCC_VIEW(tensor_read, c.a)->tensor->type->elem;

@@ -2,68 +2,28 @@
  * makes it asynchronous is kept beside: the shared memory that it reads and the registers that it
  * writes belong to its group until the warp has waited for that.
  *
- * Matrix descriptors: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Matrix
- * Descriptor Format" and "Strides". With chunks of 16 bytes and W bytes of swizzle, chunk c of row
- * r (K-major: r along m or n, c along k; MN-major: r along k, c along m or n) lies at
- *   K-major,  no swizzle   r % 8 * 16 + r / 8 * stride + c * leading
- *   K-major,  swizzled     r % 8 * W  + r / 8 * stride + c * 16
- *   MN-major, no swizzle   r % 8 * 16 + r / 8 * leading + c * stride
- *   MN-major, swizzled     r % 8 * W  + r / 8 * stride + c % (W / 16) * 16 + c / (W / 16) * leading
- * from the start address; then bits 4… of the address are exclusive-ored with bits 7….
- *
  * The warps of a warpgroup issue the same products, and waiting for a group waits for its part
  * in all four: one of them may hand the stage back.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "interp/descriptor.h"
 #include "interp/machine.h"
 
-enum { CHUNK_BYTES = 16, WARP_ROWS = 16, K = 16, MAX_N = 256, ELEM_BYTES = 2 };
-enum { PER_CHUNK = CHUNK_BYTES / ELEM_BYTES, UNIT_ROWS = 8 };
+enum { WARP_ROWS = 16, K = 16, MAX_N = 256, ELEM_BYTES = 2 };
+enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES };
 
-typedef struct descriptor {
-    int64_t start, leading, stride, swizzle; /* bytes */
-    bool mn_major;
-} descriptor;
-
-static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, descriptor *d)
+static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, tcc_descriptor *d)
 {
-    static const int64_t swizzles[] = {0, 128, 64, 32};
-    const uint64_t used = UINT64_C(0xc00e3fff3fff3fff);
-    uint64_t u = (uint64_t)bits;
-    *d = (descriptor){.start = (int64_t)(u & 0x3fff) * CHUNK_BYTES,
-                      .leading = (int64_t)(u >> 16 & 0x3fff) * CHUNK_BYTES,
-                      .stride = (int64_t)(u >> 32 & 0x3fff) * CHUNK_BYTES,
-                      .swizzle = swizzles[u >> 62],
-                      .mn_major = mn_major};
-    if (u & ~used)
-        TCC_WRONG(x, op, "matrix descriptor %#llx has reserved bits", (unsigned long long)u);
-    else if (u >> 49 & 7)
-        TCC_WRONG(x, op, "matrix descriptor %#llx has a base offset", (unsigned long long)u);
-    else
-        return true;
-    return false;
-}
-
-static int64_t chunk_address(const descriptor *d, int64_t row, int64_t chunk)
-{
-    int64_t width = d->swizzle ? d->swizzle : CHUNK_BYTES;
-    int64_t a = d->start + row % UNIT_ROWS * width, unit = row / UNIT_ROWS;
-    if (!d->swizzle)
-        return a + (d->mn_major ? unit * d->leading + chunk * d->stride
-                                : unit * d->stride + chunk * d->leading);
-    a += unit * d->stride;
-    if (d->mn_major)
-        a += chunk % (width / CHUNK_BYTES) * CHUNK_BYTES +
-             chunk / (width / CHUNK_BYTES) * d->leading;
-    else
-        a += chunk * CHUNK_BYTES;
-    return a ^ (a >> 3 & (d->swizzle - CHUNK_BYTES));
+    const char *why = tcc_descriptor_decode(bits, mn_major, d);
+    if (why)
+        TCC_WRONG(x, op, "matrix descriptor %#llx %s", (unsigned long long)bits, why);
+    return !why;
 }
 
 /* Reads rows `first` … `first + n` along m or n and all K of an operand into out[row * K + k]. */
-static bool read_operand(tcc_thread *t, const tcc_inst *in, const descriptor *d, int64_t first,
+static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor *d, int64_t first,
                          int64_t n, tcc_scalar elem, double *out)
 {
     tcc_cta *cta = t->warp->cta;
@@ -76,9 +36,10 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const descriptor *d,
     int64_t first_row = d->mn_major ? 0 : first, first_chunk = d->mn_major ? first / PER_CHUNK : 0;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < chunks; c++) {
-            int64_t address = chunk_address(d, first_row + r, first_chunk + c);
-            const uint8_t *bytes = tcc_smem_at(cta, in->op, address, CHUNK_BYTES, CHUNK_BYTES);
-            if (!bytes || !tcc_smem_read(cta, in->op, &by, address, CHUNK_BYTES))
+            int64_t address = tcc_descriptor_chunk(d, first_row + r, first_chunk + c);
+            const uint8_t *bytes =
+                tcc_smem_at(cta, in->op, address, TCC_CHUNK_BYTES, TCC_CHUNK_BYTES);
+            if (!bytes || !tcc_smem_read(cta, in->op, &by, address, TCC_CHUNK_BYTES))
                 return false;
             for (int64_t e = 0; e < PER_CHUNK; e++) {
                 uint16_t bits;
@@ -180,7 +141,7 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, con
     const tcc_attrs *attrs = &in->op->attrs;
     int64_t n = tcc_attr_int(attrs, "n", 8);
     bool add = tcc_lane_int(t, in, 3, 0);
-    descriptor db;
+    tcc_descriptor db;
     double b[MAX_N * K];
     if (n > MAX_N)
         return TCC_WRONG(t->x, in->op, "no product with n = %lld", (long long)n);
@@ -214,7 +175,7 @@ static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar 
 tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
 {
     tcc_scalar elem;
-    descriptor da;
+    tcc_descriptor da;
     double a[WARP_ROWS * K];
     int64_t first_row = t->id % TCC_WARPGROUP_WARPS * WARP_ROWS;
     if (!begin(t, in, 1, &elem) ||

@@ -1,0 +1,31 @@
+/* protocol: proves that a kernel's warps, barriers, copies and products go together.
+ *
+ * It reads target-level IR, as it will be emitted, and nothing else: neither schedule nor sizes.
+ * What it says holds for every number of trips of every loop, every order in which warps run and
+ * every moment at which copies and products end: there is no deadlock; nobody reads shared memory
+ * before it is filled or overwrites it while it is in use; every phase of a barrier gets the
+ * arrivals and the bytes that it expects, and every wait is for the phase that it means; fences
+ * stand where the proxies change; nothing is in flight at the end.
+ *
+ * How, and why that is enough: docs/protocol-checker.md.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_PROTOCOL_H
+#define TCC_INTERP_PROTOCOL_H
+
+#include "ir/ir.h"
+
+/* Checks one function. Returns
+ *   TCC_OK               it is right;
+ *   TCC_ERR_INTERNAL     it is wrong: diag has an error at the op, and as notes an execution that
+ *                        leads there, step by step;
+ *   TCC_ERR_UNSUPPORTED  it does what cannot be followed, such as a barrier at an address that is
+ *                        only known at run time; diag says what. The compiler's own output never
+ *                        does.
+ * `scratch` holds what is needed meanwhile. */
+tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag);
+
+/* The same for every function of a module, up to the first that is wrong. */
+tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag);
+
+#endif

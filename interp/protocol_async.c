@@ -1,0 +1,299 @@
+/* protocol_async: copies and products. They go on after the op that starts them, up to the moment
+ * that somebody waits for; nothing else ends them for certain.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/descriptor.h"
+#include "interp/protocol_model.h"
+
+enum { SMEM_ALIGN = 128, K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
+enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES, MAX_CHUNKS = MAX_N * K / PER_CHUNK };
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/* The footprint of the box that a lane copies; 0, reported, when it is wrong. */
+static uint64_t box_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       unsigned lane)
+{
+    const tcc_pvalue *map = tcc_p_slot(p, s, warp, in->operands[1]);
+    int64_t address;
+    if (!tcc_p_is_exact(map) || !p->box_bytes[map->v])
+        return tcc_p_unsupported(p, in->op, "'params' has no tensor map for this"), 0;
+    if (!tcc_p_lane(p, tcc_p_slot(p, s, warp, in->operands[0]), lane, &address))
+        return tcc_p_unsupported(p, in->op, "the address is only known at run time"), 0;
+    int64_t bytes = p->box_bytes[map->v], byte = address - TCC_SMEM_BASE;
+    if (address % SMEM_ALIGN)
+        return tcc_p_wrong(p, s, warp, in, "shared address %lld is no multiple of %d",
+                           (long long)address, SMEM_ALIGN),
+               0;
+    if (byte < 0 || byte > p->smem_bytes - bytes)
+        return tcc_p_wrong(p, s, warp, in,
+                           "%lld bytes from byte %lld on are not in the %lld of "
+                           "shared memory",
+                           (long long)bytes, (long long)byte, (long long)p->smem_bytes),
+               0;
+    const int64_t key[] = {3, address, bytes};
+    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
+    const tcc_prange range = {byte, byte + bytes};
+    if (!*print && !tcc_p_footprint_set(p, s, print, &range, 1))
+        return 0;
+    return *print;
+}
+
+static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                        unsigned lane)
+{
+    uint64_t box = box_of(p, s, warp, in, lane);
+    int64_t address;
+    if (!box)
+        return TCC_P_FAILED;
+    if (!tcc_p_lane(p, tcc_p_slot(p, s, warp, in->operands[2]), lane, &address))
+        return tcc_p_unsupported(p, in->op, "the mbarrier is only known at run time");
+    int b = tcc_p_barrier_at(p, s, warp, in, address);
+    if (b < 0)
+        return TCC_P_FAILED;
+    tcc_pbarrier *bar = &s->barriers[b];
+    if (!bar->fence_clock || tcc_p_seen(p, s, warp)[bar->init_warp] < bar->fence_clock)
+        return tcc_p_wrong(p, s, warp, in,
+                           "the mbarrier at byte %lld is used by the copy engine with no "
+                           "fence.mbarrier_init since it was initialised",
+                           (long long)(address - TCC_SMEM_BASE));
+    int64_t bytes = p->box_bytes[tcc_p_slot(p, s, warp, in->operands[1])->v];
+    const tcc_paccess by = {.warp = warp,
+                            .actor = tcc_p_barrier_actor(p, (unsigned)b),
+                            .clock = bar->phase + 1,
+                            .async = true,
+                            .write = true,
+                            .mark = TCC_P_ASYNC};
+    if (!tcc_p_access(p, s, in, &by, box) || !tcc_p_phase_is_certain(p, s, warp, in, (unsigned)b))
+        return TCC_P_FAILED;
+    bar->issued += bytes;
+    bar->last_copy = bar->phase + 1;
+    tcc_p_log(p, s, warp, in, b, bytes);
+    return tcc_p_end_phase(p, s, warp, in, (unsigned)b) ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_nvvm_tma_load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_presult r = TCC_P_NEXT;
+    for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++)
+        if (s->warps[warp].mask >> l & 1)
+            r = load(p, s, warp, in, l);
+    return r;
+}
+
+static tcc_presult store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                         unsigned lane)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    uint64_t box = box_of(p, s, warp, in, lane);
+    if (!box)
+        return TCC_P_FAILED;
+    if ((w->open_bulk || w->bulk_groups) && w->bulk_lane != lane)
+        return tcc_p_wrong(p, s, warp, in, "two lanes of a warp start copies to global memory");
+    w->open_bulk = true;
+    w->bulk_lane = lane;
+    const tcc_paccess by = {.warp = warp,
+                            .actor = tcc_p_bulk_actor(p, warp),
+                            .clock = w->bulk_groups + 1,
+                            .async = true};
+    if (!tcc_p_access(p, s, in, &by, box))
+        return TCC_P_FAILED;
+    tcc_p_log(p, s, warp, in, -1, p->box_bytes[tcc_p_slot(p, s, warp, in->operands[1])->v]);
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_tma_store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_presult r = TCC_P_NEXT;
+    for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++)
+        if (s->warps[warp].mask >> l & 1)
+            r = store(p, s, warp, in, l);
+    return r;
+}
+
+/* Groups belong to a thread: lanes that started no copy have none to close or wait for. */
+tcc_presult tcc_p_nvvm_bulk_commit(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                   const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    if (w->open_bulk && w->mask >> w->bulk_lane & 1) {
+        w->open_bulk = false;
+        w->bulk_groups++;
+        tcc_p_log(p, s, warp, in, -1, w->bulk_groups);
+    }
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_bulk_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    uint32_t pending = (uint32_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    uint32_t n = w->bulk_groups > pending ? w->bulk_groups - pending : 0;
+    if (!p->stores || !(w->mask >> w->bulk_lane & 1))
+        return TCC_P_NEXT;
+    unsigned actor = tcc_p_bulk_actor(p, warp);
+    if (tcc_p_seen(p, s, warp)[actor] < n)
+        tcc_p_seen(p, s, warp)[actor] = tcc_p_fenced(p, s, warp)[actor] = n;
+    tcc_p_log(p, s, warp, in, -1, n);
+    return TCC_P_NEXT;
+}
+
+/* ---- products ---------------------------------------------------------------------------------
+ */
+
+/* The footprint of an operand of `rows` along m or n; 0, reported, when it is wrong. */
+static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                           int64_t bits, bool mn_major, int64_t rows)
+{
+    const int64_t key[] = {4, bits, mn_major, rows};
+    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
+    if (*print)
+        return *print;
+    tcc_descriptor d;
+    const char *why = tcc_descriptor_decode(bits, mn_major, &d);
+    if (why)
+        return tcc_p_wrong(p, s, warp, in, "matrix descriptor %#llx %s", (unsigned long long)bits,
+                           why),
+               0;
+    tcc_prange ranges[MAX_CHUNKS];
+    int64_t n_rows = mn_major ? K : rows, n_chunks = (mn_major ? rows : K) / PER_CHUNK;
+    size_t n = 0;
+    for (int64_t r = 0; r < n_rows; r++)
+        for (int64_t c = 0; c < n_chunks; c++) {
+            int64_t byte = tcc_descriptor_chunk(&d, r, c) - TCC_SMEM_BASE;
+            if (byte < 0 || byte > p->smem_bytes - TCC_CHUNK_BYTES)
+                return tcc_p_wrong(p, s, warp, in,
+                                   "%s: 16 bytes from byte %lld on are not in the "
+                                   "%lld of shared memory",
+                                   tcc_op_info_get(in->op->code)->name, (long long)byte,
+                                   (long long)p->smem_bytes),
+                       0;
+            ranges[n++] = (tcc_prange){byte, byte + TCC_CHUNK_BYTES};
+        }
+    return tcc_p_footprint_set(p, s, print, ranges, n) ? *print : 0;
+}
+
+/* Accumulators that anything but a product wrote must have been fenced since. */
+static bool registers_fenced(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                             bool add)
+{
+    const tcc_pvalue *acc = tcc_p_slot(p, s, warp, in->operands[0]);
+    bool product = acc->delta & TCC_P_BY_PRODUCT, undefined = acc->delta & TCC_P_UNDEFINED;
+    if (add && undefined)
+        tcc_p_wrong(p, s, warp, in, "nvvm.wgmma adds to registers that were never written");
+    else if (!s->warps[warp].any_fence || (!product && !undefined && !(acc->delta & TCC_P_FENCED)))
+        tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the accumulators were written");
+    else
+        return true;
+    return false;
+}
+
+tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    const tcc_attrs *attrs = &in->op->attrs;
+    int64_t n = tcc_attr_int(attrs, "n", 8), a, b, add;
+    bool trans_a = tcc_attr_int(attrs, "trans_a", 0), trans_b = tcc_attr_int(attrs, "trans_b", 0);
+    if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 1, &a) ||
+        !tcc_p_operand(p, s, warp, in, 2, &b) || !tcc_p_operand(p, s, warp, in, 3, &add) ||
+        !registers_fenced(p, s, warp, in, add))
+        return TCC_P_FAILED;
+    if (n < 8 || n > MAX_N)
+        return tcc_p_wrong(p, s, warp, in, "no product of n = %lld", (long long)n);
+    uint64_t pa = operand_of(p, s, warp, in, a, trans_a, M);
+    uint64_t pb = pa ? operand_of(p, s, warp, in, b, trans_b, n) : 0;
+    const tcc_paccess by = {.warp = warp,
+                            .actor = tcc_p_product_actor(p, warp),
+                            .clock = w->committed + 1,
+                            .async = true};
+    if (!pb || !tcc_p_access(p, s, in, &by, pa) || !tcc_p_access(p, s, in, &by, pb))
+        return TCC_P_FAILED;
+    const struct {
+        const tcc_op *op;
+        int64_t a, b, add;
+        uint64_t before;
+    } issued = {in->op, a, b, add, w->products};
+    w->products = tcc_p_hash(&issued, sizeof issued);
+    w->open_group = true;
+    *tcc_p_slot(p, s, warp, in->results[0]) =
+        (tcc_pvalue){.kind = TCC_P_REGISTERS, .v = w->committed + 1, .delta = TCC_P_BY_PRODUCT};
+    tcc_p_log(p, s, warp, in, -1, w->committed + 1);
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_wgmma_fence(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                   const tcc_pinst *in)
+{
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    s->warps[warp].any_fence = true;
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        tcc_pvalue *v = tcc_p_slot(p, s, warp, i);
+        if (v->kind == TCC_P_REGISTERS)
+            v->delta |= TCC_P_FENCED;
+    }
+    return TCC_P_NEXT;
+}
+
+static tcc_pgroup *group_of(const tcc_pstate *s, unsigned warp, uint32_t number)
+{
+    return &s->groups[warp / TCC_WARPGROUP_WARPS * TCC_P_GROUPS + number % TCC_P_GROUPS];
+}
+
+tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                    const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    w->committed++;
+    tcc_pgroup *g = group_of(s, warp, w->committed);
+    if (g->number < w->committed) {
+        *g = (tcc_pgroup){.number = w->committed, .products = w->products};
+    } else if (g->number == w->committed && g->products != w->products) {
+        return tcc_p_wrong(p, s, warp, in, "warp %u issues other products than its warpgroup",
+                           warp);
+    }
+    const uint32_t *passed = tcc_p_passed(p, s, warp);
+    for (unsigned i = 0; g->number == w->committed && i < p->n_warps; i++)
+        g->clocks[i] = passed[i] > g->clocks[i] ? passed[i] : g->clocks[i];
+    tcc_p_log(p, s, warp, in, -1, w->committed);
+    w->open_group = false;
+    w->products = 0;
+    tcc_p_tick(p, s, warp);
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                  const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    uint32_t pending = (uint32_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    uint32_t ended = w->committed > pending ? w->committed - pending : 0;
+    unsigned first = warp / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
+    for (unsigned i = first; i < first + TCC_WARPGROUP_WARPS && i < p->n_warps; i++)
+        if (s->warps[i].committed < ended)
+            return TCC_P_BLOCKED;
+    const tcc_pgroup *g = group_of(s, warp, ended);
+    uint32_t *passed = tcc_p_passed(p, s, warp);
+    for (unsigned i = 0; ended && g->number == ended && i < p->n_warps; i++)
+        passed[i] = g->clocks[i] > passed[i] ? g->clocks[i] : passed[i];
+    unsigned actor = tcc_p_product_actor(p, warp);
+    if (w->waited < ended)
+        w->waited = ended;
+    if (tcc_p_seen(p, s, warp)[actor] < w->waited)
+        tcc_p_seen(p, s, warp)[actor] = tcc_p_fenced(p, s, warp)[actor] = w->waited;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        if (in->results[i] == TCC_P_NO_SLOT)
+            continue;
+        tcc_pvalue *r = tcc_p_slot(p, s, warp, in->results[i]);
+        *r = in->operands[i] == TCC_P_NO_SLOT ? (tcc_pvalue){.kind = TCC_P_REGISTERS}
+                                              : *tcc_p_slot(p, s, warp, in->operands[i]);
+        if (r->v <= w->waited)
+            r->v = 0;
+    }
+    tcc_p_log(p, s, warp, in, -1, ended);
+    return TCC_P_NEXT;
+}

@@ -1,0 +1,530 @@
+/* protocol_decode: of a function's ops those that matter, with a slot for each value that they
+ * need.
+ *
+ * What matters is synchronization and access to shared memory; scalars are needed where those, or
+ * the control flow around them, ask for them. Most of a kernel, its arithmetic and its accesses to
+ * global memory, is left out. Walking backwards from what asks also tells how much of a number is
+ * asked: of the index of a ring's loop only its remainder by twice the number of stages, which is
+ * what makes the states finite (protocol_value.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/protocol_model.h"
+#include "ir/target.h"
+#include "support/map.h"
+
+enum { NOT_NEEDED = 0, NEEDED = 1, EXACT = INT32_MAX, MAX_MODULUS = 1 << 16, MAX_THRESHOLD = 64 };
+enum { MAX_NESTING = 64 };
+
+/* Of a value: what is asked of it, a remainder by `modulus`; constants that it is compared with. */
+typedef struct need {
+    const tcc_value *value;
+    int64_t modulus, threshold;
+    bool in_flight;   /* a product may still write it */
+    bool accumulates; /* a product adds to it */
+    uint32_t slot;
+} need;
+
+typedef struct source {
+    const tcc_op *op;
+    uint32_t *operands;
+    uint32_t results;        /* number of the first */
+    uint32_t *args;          /* of each region, number of the first argument */
+    uint32_t parent, region; /* source + 1, 0: the body; which of its regions */
+    bool matters, waits;
+} source;
+
+typedef struct decoder {
+    tcc_protocol *p;
+    tcc_map numbers;
+    TCC_VEC(need) needs;
+    TCC_VEC(source) sources;
+    tcc_pinst *insts;
+    bool changed;
+} decoder;
+
+/* ---- which operands an op asks for -------------------------------------------------------- */
+
+typedef struct effect {
+    bool is_one, waits;
+    uint8_t operands; /* that are asked for, a bit each */
+} effect;
+
+static const effect effects[TCC_OP_COUNT] = {
+    [TCC_OP_nvvm_barrier] = {true, true, 3},
+    [TCC_OP_nvvm_setmaxnreg] = {true, true, 0},
+    [TCC_OP_nvvm_mbarrier_init] = {true, true, 3},
+    [TCC_OP_nvvm_mbarrier_arrive] = {true, true, 1},
+    [TCC_OP_nvvm_mbarrier_arrive_expect_tx] = {true, true, 3},
+    [TCC_OP_nvvm_mbarrier_wait] = {true, true, 3},
+    [TCC_OP_nvvm_fence_mbarrier_init] = {true, false, 0},
+    [TCC_OP_nvvm_fence_proxy_async] = {true, false, 0},
+    [TCC_OP_nvvm_tma_load] = {true, true, 7},
+    [TCC_OP_nvvm_tma_store] = {true, true, 3},
+    [TCC_OP_nvvm_bulk_commit] = {true, true, 0},
+    [TCC_OP_nvvm_bulk_wait] = {true, true, 0},
+    [TCC_OP_nvvm_wgmma] = {true, true, 14},
+    [TCC_OP_nvvm_wgmma_fence] = {true, false, 0},
+    [TCC_OP_nvvm_wgmma_commit] = {true, true, 0},
+    [TCC_OP_nvvm_wgmma_wait] = {true, true, 0},
+    [TCC_OP_nvvm_ldmatrix] = {true, false, 1},
+    [TCC_OP_nvvm_stmatrix] = {true, false, 1},
+    [TCC_OP_nvvm_ld_shared] = {true, false, 1},
+    [TCC_OP_nvvm_st_shared] = {true, false, 1},
+};
+
+/* Has no effect that is looked at here, and is not pure. */
+static bool is_ignored(tcc_opcode code)
+{
+    return code == TCC_OP_nvvm_ld_global || code == TCC_OP_nvvm_st_global ||
+           code == TCC_OP_nvvm_prefetch_tensormap || code == TCC_OP_nvvm_elect ||
+           code == TCC_OP_nvvm_shfl || code == TCC_OP_func_return || code == TCC_OP_scf_for ||
+           code == TCC_OP_scf_if || code == TCC_OP_scf_yield;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static uint32_t number_of(decoder *d, const tcc_value *v)
+{
+    void **place = tcc_map_at(&d->numbers, v);
+    if (!*place) {
+        TCC_PUSH(d->p->scratch, &d->needs, (need){.value = v, .slot = TCC_P_NO_SLOT});
+        *place = (void *)(uintptr_t)d->needs.len;
+    }
+    return (uint32_t)((uintptr_t)*place - 1);
+}
+
+static bool read_block(decoder *d, const tcc_block *block, uint32_t parent, uint32_t region,
+                       unsigned depth);
+
+static bool read_op(decoder *d, const tcc_op *op, uint32_t parent, uint32_t region, unsigned depth)
+{
+    tcc_arena *scratch = d->p->scratch;
+    const tcc_op_info *info = tcc_op_info_get(op->code);
+    if (!(info->levels & TCC_LEVEL_TARGET))
+        return tcc_p_unsupported(d->p, op, "%s is not of the target level", info->name), false;
+    if (!(info->flags & TCC_PURE) && !effects[op->code].is_one && !is_ignored(op->code))
+        return tcc_p_unsupported(d->p, op, "nothing is known of %s", info->name), false;
+    source s = {.op = op, .parent = parent, .region = region};
+    s.operands = TCC_NEW_ARRAY(scratch, uint32_t, op->n_operands + 1);
+    s.args = TCC_NEW_ARRAY(scratch, uint32_t, op->n_regions + 1);
+    for (unsigned i = 0; i < op->n_operands; i++)
+        s.operands[i] = number_of(d, op->operands[i]);
+    s.results = (uint32_t)d->needs.len;
+    for (unsigned i = 0; i < op->n_results; i++)
+        number_of(d, &op->results[i]);
+    TCC_PUSH(scratch, &d->sources, s);
+    uint32_t self = (uint32_t)d->sources.len;
+    for (unsigned r = 0; r < op->n_regions; r++) {
+        d->sources.data[self - 1].args[r] = (uint32_t)d->needs.len;
+        if (!read_block(d, op->regions[r], self, r, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool read_block(decoder *d, const tcc_block *block, uint32_t parent, uint32_t region,
+                       unsigned depth)
+{
+    if (depth > MAX_NESTING)
+        return tcc_p_unsupported(d->p, block->parent, "regions are nested too deeply"), false;
+    for (size_t i = 0; i < block->n_args; i++)
+        number_of(d, block->args[i]);
+    for (const tcc_op *op = block->first; op; op = op->next)
+        if (!read_op(d, op, parent, region, depth))
+            return false;
+    return true;
+}
+
+/* ---- what is asked of values ---------------------------------------------------------------- */
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+/* Asks for v's remainder by m as well. */
+static void ask(decoder *d, uint32_t v, int64_t m, int64_t threshold)
+{
+    need *n = &d->needs.data[v];
+    int64_t both = !n->modulus                         ? m
+                   : m == EXACT || n->modulus == EXACT ? EXACT
+                                                       : n->modulus / gcd(n->modulus, m) * m;
+    if (both > MAX_MODULUS)
+        both = EXACT;
+    if (threshold > MAX_THRESHOLD)
+        threshold = 0;
+    d->changed |= both != n->modulus || threshold > n->threshold;
+    n->modulus = both;
+    if (threshold > n->threshold)
+        n->threshold = threshold;
+}
+
+static int64_t times(int64_t modulus, int64_t factor)
+{
+    return modulus == EXACT || factor > MAX_MODULUS ? EXACT : modulus * factor;
+}
+
+/* What is asked of the first operand when a remainder by m is asked of the result, the second one
+ * being the constant c. */
+static int64_t asked_of_first(tcc_opcode code, int64_t m, int64_t c)
+{
+    bool power = m != EXACT && (m & (m - 1)) == 0;
+    switch (code) {
+    case TCC_OP_arith_add:
+    case TCC_OP_arith_sub: return m;
+    case TCC_OP_arith_mul: return m == EXACT || c < 1 ? EXACT : m / gcd(m, c);
+    case TCC_OP_arith_and: return c >= 0 && (c & (c + 1)) == 0 ? c + 1 : EXACT;
+    case TCC_OP_arith_rem: return c > 0 ? c : EXACT;
+    case TCC_OP_arith_div: return c > 0 ? times(m, c) : EXACT;
+    case TCC_OP_arith_shr: return c >= 0 && c < 16 ? times(m, INT64_C(1) << c) : EXACT;
+    case TCC_OP_arith_xor: return power && c >= 0 ? m : EXACT;
+    default: return EXACT;
+    }
+}
+
+static void ask_of_operands(decoder *d, const source *s)
+{
+    const tcc_op *op = s->op;
+    const need *r = &d->needs.data[s->results];
+    int64_t m = r->modulus, threshold = r->threshold, c = 0;
+    bool constant = op->n_operands == 2 && tcc_value_is_int(op->operands[1], &c);
+    switch (op->code) {
+    case TCC_OP_arith_cmp:
+        for (unsigned i = 0; i < 2; i++) {
+            bool known = tcc_value_is_int(op->operands[!i], &c);
+            ask(d, s->operands[i], NEEDED, known ? (c < 0 ? -c : c) + 1 : 0);
+        }
+        return;
+    case TCC_OP_arith_cast: ask(d, s->operands[0], m, threshold); return;
+    case TCC_OP_arith_select:
+        ask(d, s->operands[0], NEEDED, 0);
+        ask(d, s->operands[1], m, threshold);
+        ask(d, s->operands[2], m, threshold);
+        return;
+    case TCC_OP_arith_min:
+    case TCC_OP_arith_max:
+        ask(d, s->operands[0], m, constant ? (c < 0 ? -c : c) + 1 : threshold);
+        ask(d, s->operands[1], m, threshold);
+        return;
+    default: break;
+    }
+    if (constant) {
+        bool shifts = op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub;
+        int64_t distance =
+            shifts && threshold && c < MAX_THRESHOLD && c > -MAX_THRESHOLD ? (c < 0 ? -c : c) : 0;
+        ask(d, s->operands[0], asked_of_first(op->code, m, c), threshold + distance);
+        ask(d, s->operands[1], EXACT, 0);
+        return;
+    }
+    bool linear = op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        ask(d, s->operands[i], linear ? m : EXACT, threshold);
+}
+
+static void mark(decoder *d, source *s)
+{
+    d->changed |= !s->matters;
+    s->matters = true;
+}
+
+/* Whether any result is asked for. */
+static bool is_asked_for(const decoder *d, const source *s)
+{
+    for (unsigned i = 0; i < s->op->n_results; i++)
+        if (d->needs.data[s->results + i].modulus)
+            return true;
+    return false;
+}
+
+static void ask_for_loop(decoder *d, const source *s)
+{
+    for (unsigned i = 0; i < 3; i++)
+        ask(d, s->operands[i], i == 1 ? NEEDED : EXACT, 0);
+    for (unsigned i = 0; i < s->op->n_results; i++) {
+        const need *r = &d->needs.data[s->results + i];
+        if (r->modulus)
+            ask(d, s->args[0] + 1 + i, r->modulus, r->threshold);
+        const need *arg = &d->needs.data[s->args[0] + 1 + i];
+        if (arg->modulus)
+            ask(d, s->operands[3 + i], arg->modulus, arg->threshold);
+    }
+}
+
+/* What a yield gives is asked for as the loop's arguments, or the branch's results, are. */
+static void ask_for_yield(decoder *d, const source *s, const source *parent)
+{
+    bool loop = parent->op->code == TCC_OP_scf_for;
+    for (unsigned i = 0; i < s->op->n_operands && i < parent->op->n_results; i++) {
+        const need *to = &d->needs.data[loop ? parent->args[0] + 1 + i : parent->results + i];
+        if (to->modulus)
+            ask(d, s->operands[i], to->modulus, to->threshold);
+    }
+}
+
+/* One source, those behind it having been seen. */
+static void walk_back(decoder *d, source *s)
+{
+    const effect *e = &effects[s->op->code];
+    source *parent = s->parent ? &d->sources.data[s->parent - 1] : NULL;
+    if (e->is_one) {
+        mark(d, s);
+        s->waits |= e->waits;
+        for (unsigned i = 0; i < s->op->n_operands && i < 8; i++)
+            if (e->operands >> i & 1)
+                ask(d, s->operands[i], EXACT, 0);
+    } else if (s->op->code == TCC_OP_scf_yield && parent) {
+        if (parent->matters) {
+            mark(d, s);
+            ask_for_yield(d, s, parent);
+        }
+    } else if (is_asked_for(d, s)) {
+        mark(d, s);
+        if (!s->op->n_regions)
+            ask_of_operands(d, s);
+    }
+    if (s->matters && s->op->code == TCC_OP_scf_for)
+        ask_for_loop(d, s);
+    else if (s->matters && s->op->code == TCC_OP_scf_if)
+        ask(d, s->operands[0], EXACT, 0);
+    if (s->matters && parent && s->op->code != TCC_OP_scf_yield)
+        mark(d, parent);
+    if (parent && s->waits)
+        parent->waits = true;
+}
+
+/* ---- registers of products ---------------------------------------------------------------------
+ */
+
+static bool set_flag(decoder *d, bool *flag, bool value)
+{
+    d->changed |= value && !*flag;
+    *flag |= value;
+    return *flag;
+}
+
+/* Hands a property of registers between an op's operands and its results. */
+static void trace_registers(decoder *d, const source *s)
+{
+    const tcc_op *op = s->op;
+    need *n = d->needs.data;
+    const source *parent = s->parent ? &d->sources.data[s->parent - 1] : NULL;
+    if (op->code == TCC_OP_nvvm_wgmma) {
+        set_flag(d, &n[s->results].in_flight, true);
+        set_flag(d, &n[s->operands[0]].accumulates, true);
+    } else if (op->code == TCC_OP_nvvm_wgmma_wait) {
+        bool pending = tcc_attr_int(&op->attrs, "pending", 0) > 0;
+        for (unsigned i = 0; i < op->n_results; i++) {
+            set_flag(d, &n[s->results + i].in_flight, pending && n[s->operands[i]].in_flight);
+            set_flag(d, &n[s->operands[i]].accumulates, n[s->results + i].accumulates);
+        }
+    } else if (op->code == TCC_OP_vec_pack || op->code == TCC_OP_vec_slice) {
+        for (unsigned i = 0; i < op->n_operands; i++) {
+            set_flag(d, &n[s->results].in_flight, n[s->operands[i]].in_flight);
+            set_flag(d, &n[s->operands[i]].accumulates, n[s->results].accumulates);
+        }
+    } else if (op->code == TCC_OP_scf_for) {
+        for (unsigned i = 0; i < op->n_results; i++) {
+            need *arg = &n[s->args[0] + 1 + i], *init = &n[s->operands[3 + i]];
+            set_flag(d, &arg->in_flight, init->in_flight);
+            set_flag(d, &n[s->results + i].in_flight, arg->in_flight);
+            set_flag(d, &arg->accumulates, n[s->results + i].accumulates);
+            set_flag(d, &init->accumulates, arg->accumulates);
+        }
+    } else if (op->code == TCC_OP_scf_yield && parent) {
+        bool loop = parent->op->code == TCC_OP_scf_for;
+        for (unsigned i = 0; i < op->n_operands && i < parent->op->n_results; i++) {
+            need *to = &n[loop ? parent->args[0] + 1 + i : parent->results + i];
+            set_flag(d, &to->in_flight, n[s->operands[i]].in_flight);
+            set_flag(d, &n[s->operands[i]].accumulates, to->accumulates);
+        }
+    }
+}
+
+static bool is_tracked(const need *n)
+{
+    return n->in_flight || n->accumulates;
+}
+
+/* An op that is looked at because of the registers that it reads or writes. */
+static bool touches_registers(const decoder *d, const source *s)
+{
+    for (unsigned i = 0; i < s->op->n_operands; i++)
+        if (d->needs.data[s->operands[i]].in_flight)
+            return true;
+    for (unsigned i = 0; i < s->op->n_results; i++)
+        if (is_tracked(&d->needs.data[s->results + i]))
+            return true;
+    return false;
+}
+
+static void find_registers(decoder *d)
+{
+    do {
+        d->changed = false;
+        for (size_t i = 0; i < d->sources.len; i++)
+            trace_registers(d, &d->sources.data[i]);
+        for (size_t i = d->sources.len; i-- > 0;)
+            trace_registers(d, &d->sources.data[i]);
+    } while (d->changed);
+    for (size_t i = 0; i < d->sources.len; i++)
+        d->sources.data[i].matters = touches_registers(d, &d->sources.data[i]);
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static uint32_t slot_of(decoder *d, uint32_t number)
+{
+    need *n = &d->needs.data[number];
+    if (n->slot == TCC_P_NO_SLOT && (n->modulus || is_tracked(n)))
+        n->slot = d->p->n_slots++;
+    return n->slot;
+}
+
+static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region,
+                          uint32_t first_arg, tcc_pcode *code);
+
+/* Writes the i-th source; gives the one after its regions. */
+static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
+{
+    tcc_arena *scratch = d->p->scratch;
+    const source *s = &d->sources.data[i];
+    const tcc_op *op = s->op;
+    *in = (tcc_pinst){.op = op};
+    in->operands = TCC_NEW_ARRAY(scratch, uint32_t, op->n_operands + 1);
+    in->results = TCC_NEW_ARRAY(scratch, uint32_t, op->n_results + 1);
+    in->regions = TCC_NEW_ARRAY(scratch, tcc_pcode, op->n_regions + 1);
+    for (unsigned o = 0; o < op->n_operands; o++)
+        in->operands[o] = slot_of(d, s->operands[o]);
+    for (unsigned r = 0; r < op->n_results; r++)
+        in->results[r] = slot_of(d, s->results + r);
+    size_t next = i + 1;
+    for (unsigned r = 0; r < op->n_regions; r++) {
+        in->regions[r].n_args = op->regions[r]->n_args;
+        next = write_block(d, next, (uint32_t)i + 1, r, s->args[r], &in->regions[r]);
+        in->loops |= in->regions[r].n && in->regions[r].loops;
+    }
+    in->waits = s->waits;
+    in->loops |= op->code == TCC_OP_scf_for && s->waits;
+    if (op->code == TCC_OP_scf_for) {
+        const need *hi = &d->needs.data[s->operands[1]];
+        if (hi->modulus > NEEDED && hi->modulus != EXACT && s->waits &&
+            hi->modulus > d->p->symbol_data)
+            d->p->symbol_data = hi->modulus;
+    }
+    return next;
+}
+
+static void write_args(decoder *d, uint32_t first, tcc_pcode *code)
+{
+    code->args = TCC_NEW_ARRAY(d->p->scratch, uint32_t, code->n_args + 1);
+    code->moduli = TCC_NEW_ARRAY(d->p->scratch, int64_t, code->n_args + 1);
+    for (size_t a = 0; a < code->n_args; a++) {
+        const need *arg = &d->needs.data[first + a];
+        bool exact = arg->modulus == EXACT;
+        code->args[a] = slot_of(d, (uint32_t)(first + a));
+        code->moduli[a] = exact ? 0 : arg->modulus;
+        if (!exact && arg->threshold > d->p->threshold)
+            d->p->threshold = arg->threshold;
+    }
+}
+
+/* Whether a source is in a region or in a region inside it. */
+static bool is_inside(const source *s, uint32_t parent, uint32_t region)
+{
+    return s->parent > parent || (s->parent == parent && s->region == region);
+}
+
+/* Writes a region, whose sources begin at i, without those that do not matter. */
+static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region,
+                          uint32_t first_arg, tcc_pcode *code)
+{
+    size_t end = i, n = 0;
+    for (; end < d->sources.len && is_inside(&d->sources.data[end], parent, region); end++)
+        n += d->sources.data[end].parent == parent && d->sources.data[end].matters;
+    code->first_slot = d->p->n_slots;
+    write_args(d, first_arg, code);
+    code->insts = TCC_NEW_ARRAY(d->p->scratch, tcc_pinst, n + 1);
+    for (size_t at = i; at < end;) {
+        size_t next = at + 1;
+        if (d->sources.data[at].matters)
+            next = write_op(d, at, &code->insts[code->n++]);
+        while (next < end && d->sources.data[next].parent != parent)
+            next++;
+        at = next;
+    }
+    for (size_t k = code->n; k-- > 0;) {
+        code->insts[k].loops_later = code->loops;
+        code->loops |= code->insts[k].loops;
+    }
+    code->end_slot = d->p->n_slots;
+    return end;
+}
+
+/* ---- the function's attributes
+ * -------------------------------------------------------------------- */
+
+/* Bytes of a tensor map's box: [tensor_map, NAME, dims, strides, box, swizzle, elem]. */
+static int64_t box_bytes_of(tcc_attr recipe)
+{
+    tcc_scalar elem;
+    if (!tcc_attr_is_record(recipe, "tensor_map", "slllis"))
+        return 0;
+    const tcc_attr *items = recipe.list.items;
+    if (!tcc_scalar_find(items[6].s, strlen(items[6].s), &elem))
+        return 0;
+    int64_t bytes = tcc_scalar_bits(elem) / 8;
+    for (size_t d = 0; d < items[4].list.n; d++)
+        bytes *= items[4].list.items[d].kind == TCC_ATTR_INT ? items[4].list.items[d].i : 0;
+    return bytes;
+}
+
+static tcc_status read_attributes(tcc_protocol *p)
+{
+    const tcc_func *f = p->f;
+    const tcc_target *target = tcc_target_of(f->ir);
+    int64_t block = tcc_attr_int(&f->attrs, "block", 0);
+    p->smem_bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0);
+    if (block < 1 || block > target->max_threads || block % TCC_WARP_LANES)
+        tcc_p_unsupported(p, NULL, "'%s' says no block of whole warps", f->name);
+    else if (p->smem_bytes < 0 || p->smem_bytes > target->smem_bytes)
+        tcc_p_unsupported(p, NULL, "'%s' has %lld bytes of shared memory of at most %lld", f->name,
+                          (long long)p->smem_bytes, (long long)target->smem_bytes);
+    if (p->status)
+        return p->status;
+    p->n_warps = (unsigned)(block / TCC_WARP_LANES);
+    p->n_groups = (p->n_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS;
+    tcc_attr params = tcc_attr_list(&f->attrs, "params");
+    p->box_bytes = TCC_NEW_ARRAY(p->scratch, int64_t, f->body->n_args + 1);
+    for (size_t i = 0; i < f->body->n_args && i < params.list.n; i++)
+        p->box_bytes[i] = box_bytes_of(params.list.items[i]);
+    return TCC_OK;
+}
+
+tcc_status tcc_p_decode(tcc_protocol *p)
+{
+    decoder d = {.p = p, .numbers = TCC_MAP(p->scratch)};
+    if (read_attributes(p) || !read_block(&d, p->f->body, 0, 0, 1))
+        return p->status;
+    find_registers(&d);
+    do {
+        d.changed = false;
+        for (size_t i = d.sources.len; i-- > 0;)
+            walk_back(&d, &d.sources.data[i]);
+    } while (d.changed);
+    p->body.n_args = p->f->body->n_args;
+    write_block(&d, 0, 0, 0, 0, &p->body);
+    p->threshold = p->threshold < 1 ? 1 : p->threshold;
+    for (size_t i = 0; i < d.sources.len; i++) {
+        tcc_opcode code = d.sources.data[i].op->code;
+        p->max_barriers += code == TCC_OP_nvvm_mbarrier_init;
+        p->stores |= code == TCC_OP_nvvm_tma_store;
+        int64_t id = TCC_NAMED_BARRIERS - 1;
+        if (code == TCC_OP_nvvm_barrier)
+            tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
+        if (code == TCC_OP_nvvm_barrier && id >= p->n_named && id < TCC_NAMED_BARRIERS)
+            p->n_named = (unsigned)id + 1;
+    }
+    if (p->max_barriers > TCC_MAX_MBARRIERS)
+        tcc_p_unsupported(p, NULL, "more than %d mbarriers", TCC_MAX_MBARRIERS);
+    return p->status;
+}

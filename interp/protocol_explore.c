@@ -1,0 +1,374 @@
+/* protocol_explore: all executions.
+ *
+ * Warps run one at a time, the one that has come least far first, each to its next wait or the
+ * next head of a loop. That one order stands for all others, because on the way it is checked that
+ * nothing depends on it (protocol_sync.c; docs/protocol-checker.md has the argument). What remains
+ * to be explored is what the kernel's parameters decide: how often loops run, and which way
+ * branches go. Where that is first asked for, the state is written in its normal form; if it was
+ * seen before, everything that can follow was, too; if not, every answer is tried.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdlib.h>
+
+#include "interp/protocol_model.h"
+#include "ir/target.h"
+
+enum { MAX_STATES = 20000, MAX_STEPS = 20000000, REGISTER_UNIT = 8, AT_HEAD = TCC_P_AT_HEAD };
+
+/* ---- states ------------------------------------------------------------------------------- */
+
+static tcc_pstate *create_state(const tcc_protocol *p)
+{
+    tcc_pstate *s = TCC_NEW(p->scratch, tcc_pstate);
+    s->warps = TCC_NEW_ARRAY(p->scratch, tcc_pwarp, p->n_warps);
+    s->barriers = TCC_NEW_ARRAY(p->scratch, tcc_pbarrier, p->max_barriers + 1);
+    s->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup, p->n_groups * TCC_P_GROUPS);
+    s->slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_slots + 1);
+    s->clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, (size_t)p->n_entities * p->stride);
+    s->atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, TCC_P_MAX_ATOMS);
+    return s;
+}
+
+static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
+{
+    tcc_pstate kept = *to;
+    *to = *from;
+    to->warps = kept.warps;
+    to->barriers = kept.barriers;
+    to->groups = kept.groups;
+    to->slots = kept.slots;
+    to->clocks = kept.clocks;
+    to->atoms = kept.atoms;
+    memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
+    memcpy(to->barriers, from->barriers, p->max_barriers * sizeof *to->barriers);
+    memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
+    memcpy(to->slots, from->slots, (size_t)p->n_warps * p->n_slots * sizeof *to->slots);
+    memcpy(to->clocks, from->clocks, (size_t)p->n_entities * p->stride * sizeof *to->clocks);
+    memcpy(to->atoms, from->atoms, from->n_atoms * sizeof *to->atoms);
+}
+
+/* Registers that a thread has at first: its share, as much as an instruction can name. */
+static int32_t first_registers(const tcc_protocol *p)
+{
+    const tcc_target *target = tcc_target_of(p->f->ir);
+    int64_t share = target->registers / (p->n_warps * TCC_WARP_LANES);
+    if (share > target->thread_registers)
+        share = target->thread_registers;
+    return (int32_t)(share / REGISTER_UNIT * REGISTER_UNIT);
+}
+
+static tcc_pstate *first_state(tcc_protocol *p)
+{
+    tcc_pstate *s = create_state(p);
+    const tcc_block *body = p->f->body;
+    s->n_atoms = 1;
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        s->warps[w] = (tcc_pwarp){
+            .depth = 1, .mask = TCC_ALL_LANES, .waits_at = -1, .registers = first_registers(p)};
+        s->warps[w].frames[0] = (tcc_pframe){
+            .code = &p->body, .mask = TCC_ALL_LANES, .outer = TCC_ALL_LANES, .record = -1};
+        tcc_p_tick(p, s, w);
+        for (size_t i = 0; i < body->n_args; i++)
+            if (p->body.args[i] != TCC_P_NO_SLOT)
+                *tcc_p_slot(p, s, w, p->body.args[i]) =
+                    body->args[i]->type->kind == TCC_KIND_tensormap
+                        ? tcc_p_known((int64_t)i)
+                        : tcc_p_symbol(p, body->args[i], NULL, 0);
+    }
+    return s;
+}
+
+/* ---- the end of warps ----------------------------------------------------------------------- */
+
+/* The op at which an error at the end is shown. */
+static tcc_pinst at_return(const tcc_protocol *p)
+{
+    return (tcc_pinst){.op = p->f->body->last};
+}
+
+static bool check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    tcc_pinst end = at_return(p);
+    if (w->open_group || w->waited < w->committed)
+        tcc_p_wrong(p, s, warp, &end, "warp %u ends before its products", warp);
+    else if (w->open_bulk ||
+             (p->stores && tcc_p_seen(p, s, warp)[tcc_p_bulk_actor(p, warp)] < w->bulk_groups))
+        tcc_p_wrong(p, s, warp, &end,
+                    "warp %u ends while its copies may still be reading shared memory", warp);
+    else
+        return true;
+    return false;
+}
+
+static bool check_end(tcc_protocol *p, tcc_pstate *s)
+{
+    tcc_pinst end = at_return(p);
+    for (unsigned b = 0; b < s->n_barriers; b++) {
+        uint32_t known = 0;
+        for (unsigned w = 0; w < p->n_warps; w++) {
+            uint32_t k = tcc_p_seen(p, s, w)[tcc_p_barrier_actor(p, b)];
+            known = k > known ? k : known;
+        }
+        if (s->barriers[b].last_copy > known) {
+            tcc_p_wrong(p, s, 0, &end,
+                        "the CTA ends while copies may still be writing shared memory");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- one execution --------------------------------------------------------------------------- */
+
+static int next_warp(const tcc_protocol *p, const tcc_pstate *s)
+{
+    int best = -1;
+    for (unsigned w = 0; w < p->n_warps; w++)
+        if (s->warps[w].depth && !s->warps[w].blocked &&
+            (best < 0 || s->warps[w].progress < s->warps[best].progress))
+            best = (int)w;
+    return best;
+}
+
+static bool all_finished(const tcc_protocol *p, const tcc_pstate *s)
+{
+    for (unsigned w = 0; w < p->n_warps; w++)
+        if (s->warps[w].depth)
+            return false;
+    return true;
+}
+
+static void unblock(const tcc_protocol *p, tcc_pstate *s)
+{
+    for (unsigned w = 0; w < p->n_warps; w++)
+        s->warps[w].blocked = false;
+}
+
+/* Runs a warp to its next wait or head. */
+static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
+{
+    tcc_presult r;
+    bool moved = false;
+    do {
+        r = tcc_p_step(p, s, w);
+        moved |= r == TCC_P_NEXT || r == TCC_P_JUMPED || r == TCC_P_HEAD;
+    } while ((r == TCC_P_NEXT || r == TCC_P_JUMPED) && s->warps[w].depth);
+    if (moved)
+        unblock(p, s);
+    if (r == TCC_P_BLOCKED)
+        s->warps[w].blocked = true;
+    if (!s->warps[w].depth && !check_end_of_warp(p, s, w))
+        return TCC_P_FAILED;
+    return r;
+}
+
+/* Runs to the end (NEXT), an error or a choice. */
+static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
+{
+    for (;;) {
+        int w = next_warp(p, s);
+        if (w < 0 && all_finished(p, s))
+            return check_end(p, s) ? TCC_P_NEXT : TCC_P_FAILED;
+        if (w < 0) {
+            tcc_p_deadlock(p, s);
+            return TCC_P_FAILED;
+        }
+        tcc_presult r = run_warp(p, s, (unsigned)w);
+        if (r == TCC_P_FAILED || r == TCC_P_CHOICE)
+            return r;
+        if (p->steps > MAX_STEPS)
+            return tcc_p_unsupported(p, NULL, "it does not come to repeat itself");
+    }
+}
+
+/* ---- choices ------------------------------------------------------------------------------------
+ */
+
+/* Whether a loop may yet begin in the block that the warp is in at depth d, from where it is. */
+static bool has_loops_ahead(const tcc_pwarp *w, uint32_t d)
+{
+    const tcc_pframe *f = &w->frames[d];
+    const tcc_pinst *in = &f->code->insts[f->pc];
+    bool inside = d + 1 < w->depth;
+    /* The other branch of an scf.if at which lanes part. */
+    const tcc_pframe *inner = inside ? &w->frames[d + 1] : NULL;
+    bool parted = inner && in->op->code == TCC_OP_scf_if && inner->region == 0 &&
+                  inner->mask != inner->outer && in->regions[1].n && in->regions[1].loops;
+    return in->loops_later || (!inside && in->loops) || parted;
+}
+
+bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r)
+{
+    const tcc_pwarp *warp = &s->warps[w];
+    const tcc_precord *record = &s->records[r];
+    uint32_t from = 0;
+    if (record->parent >= 0) {
+        uint32_t d = 0;
+        while (d < warp->depth && warp->frames[d].record != record->parent)
+            d++;
+        if (d == warp->depth)
+            return warp->depth && tcc_p_may_enter(s, w, record->parent);
+        if (warp->frames[d].iter != record->parent_iter)
+            return warp->frames[d].iter < record->parent_iter;
+        from = d;
+    }
+    for (uint32_t d = from; d < warp->depth; d++) {
+        const tcc_pframe *f = &warp->frames[d];
+        if (d > from && f->record >= 0)
+            return false; /* what is asked for inside is of its trips */
+        bool again = f->of && f->of->op->code == TCC_OP_scf_for && f->record < 0 && f->code->loops;
+        if (again || (f->pc == AT_HEAD && f->code->loops))
+            return true;
+        if (f->pc < f->code->n && has_loops_ahead(warp, d))
+            return true;
+    }
+    return false;
+}
+
+static bool is_needed(const tcc_protocol *p, const tcc_pstate *s, int r)
+{
+    const tcc_precord *record = &s->records[r];
+    for (unsigned i = 0; i < s->n_records; i++)
+        if (s->records[i].parent == r)
+            return true;
+    if (record->truth && record->parent < 0)
+        return true;
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        const tcc_pwarp *warp = &s->warps[w];
+        if (warp->depth && tcc_p_may_enter(s, w, r))
+            return true;
+        bool in_parent = record->parent < 0 && warp->depth;
+        for (uint32_t d = 0; d < warp->depth; d++) {
+            if (warp->frames[d].record == r)
+                return true;
+            in_parent |= record->parent >= 0 && warp->frames[d].record == record->parent &&
+                         warp->frames[d].iter <= record->parent_iter;
+        }
+        if (in_parent && (p->symbol_data || record->truth))
+            return true;
+    }
+    return false;
+}
+
+/* Forgets numbers for which nobody will ask. */
+static void drop_records(tcc_protocol *p, tcc_pstate *s)
+{
+    for (int r = (int)s->n_records - 1; r >= 0; r--) {
+        if ((unsigned)r == p->choice.record || is_needed(p, s, r))
+            continue;
+        s->n_records--;
+        memmove(&s->records[r], &s->records[r + 1],
+                (s->n_records - (size_t)r) * sizeof *s->records);
+        for (unsigned i = 0; i < s->n_records; i++)
+            s->records[i].parent -= s->records[i].parent > r;
+        for (unsigned w = 0; w < p->n_warps; w++)
+            for (uint32_t d = 0; d < s->warps[w].depth; d++)
+                s->warps[w].frames[d].record -= s->warps[w].frames[d].record > r;
+        p->choice.record -= p->choice.record > (unsigned)r;
+    }
+}
+
+/* A state in which something was asked, and the answers that are still to be tried. */
+typedef struct pending {
+    tcc_pstate *state;
+    unsigned record;
+    int64_t next, at; /* the number is `next`, … `at`, or more than that */
+} pending;
+
+typedef struct search {
+    TCC_VEC(pending) stack;
+    TCC_VEC(tcc_pstate *) free;
+    uint8_t *buffer;
+    size_t cap;
+} search;
+
+/* Whether the state is new. */
+static bool is_new(tcc_protocol *p, search *q, const tcc_pstate *s)
+{
+    size_t n = tcc_p_normal(p, s, &q->buffer, &q->cap);
+    uint64_t *seen = tcc_ptable_at(p->states, q->buffer, n);
+    return !(*seen)++;
+}
+
+static void push_choices(tcc_protocol *p, search *q, tcc_pstate *s)
+{
+    const tcc_precord *r = &s->records[p->choice.record];
+    pending c = {.record = p->choice.record, .next = r->least, .at = p->choice.at};
+    s->log_len = p->log.len;
+    c.state = q->free.len ? q->free.data[--q->free.len] : create_state(p);
+    copy_state(p, c.state, s);
+    TCC_PUSH(p->scratch, &q->stack, c);
+}
+
+/* Goes back to the last state with an answer to be tried; false when there is none. */
+static bool pop_choice(tcc_protocol *p, search *q, tcc_pstate *s)
+{
+    if (!q->stack.len)
+        return false;
+    pending *c = &q->stack.data[q->stack.len - 1];
+    copy_state(p, s, c->state);
+    p->log.len = s->log_len;
+    tcc_p_memory_update(p, s);
+    tcc_precord *r = &s->records[c->record];
+    bool last = c->next > c->at;
+    r->least = c->next++;
+    r->exact = !last || r->truth;
+    if (last) {
+        TCC_PUSH(p->scratch, &q->free, c->state);
+        q->stack.len--;
+    }
+    return true;
+}
+
+tcc_status tcc_p_explore(tcc_protocol *p)
+{
+    search q = {0};
+    tcc_pstate *s = first_state(p);
+    do {
+        tcc_presult r = run(p, s);
+        if (r == TCC_P_FAILED)
+            return p->status;
+        if (r != TCC_P_CHOICE)
+            continue;
+        unblock(p, s);
+        drop_records(p, s);
+        if (!is_new(p, &q, s))
+            continue;
+        if (++p->n_states > MAX_STATES) {
+            tcc_p_unsupported(p, NULL, "it has more than %d states", MAX_STATES);
+            return p->status;
+        }
+        push_choices(p, &q, s);
+    } while (pop_choice(p, &q, s));
+    return TCC_OK;
+}
+
+/* ---- entry points
+ * ------------------------------------------------------------------------------------ */
+
+tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
+{
+    tcc_protocol *p = TCC_NEW(scratch, tcc_protocol);
+    *p = (tcc_protocol){.f = f, .scratch = scratch, .diag = diag};
+    tcc_ptable **tables[] = {&p->lanes_table, &p->symbol_table, &p->memo, &p->prints_table,
+                             &p->states};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        *tables[i] = tcc_ptable_create(scratch);
+    if (tcc_p_decode(p))
+        return p->status;
+    p->n_actors = tcc_p_named_actor(p, p->n_named);
+    p->n_entities = tcc_p_named(p, p->n_named);
+    p->stride = 2 * p->n_actors + p->n_warps;
+    tcc_p_memory_create(p);
+    return tcc_p_explore(p);
+}
+
+tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag)
+{
+    tcc_status status = TCC_OK;
+    for (const tcc_func *f = ir->first; f && !status; f = f->next)
+        if (!tcc_attr_find(&f->attrs, "defines")) /* what a kernel computes */
+            status = tcc_protocol_check(f, scratch, diag);
+    return status;
+}

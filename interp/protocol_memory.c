@@ -1,0 +1,312 @@
+/* protocol_memory: shared memory, in atoms: sets of bytes that every access takes all or none of.
+ *
+ * There are few: a stage is written by some boxes and read in some slices. They are found on the
+ * way; an access that takes a part of an atom splits it. An atom knows who wrote it last and who
+ * has read it since, as memory.c's marks do, and the rules are the same.
+ *
+ * Who has read is a list that states share: a list never changes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/protocol_model.h"
+
+enum { GRANULE = 8 };
+
+void tcc_p_memory_create(tcc_protocol *p)
+{
+    p->n_granules = (size_t)(p->smem_bytes + GRANULE - 1) / GRANULE;
+    p->atom_of = TCC_NEW_ARRAY(p->scratch, uint16_t, p->n_granules + 1);
+    p->granule_taken = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);
+    p->taken = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);
+    p->part = TCC_NEW_ARRAY(p->scratch, uint16_t, TCC_P_MAX_ATOMS);
+    TCC_PUSH(p->scratch, &p->atom_infos,
+             (struct tcc_patom_info){.granules = (uint32_t)p->n_granules});
+    TCC_PUSH(p->scratch, &p->footprints, (struct tcc_pfootprint){0});
+    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){0, 0, 0});
+}
+
+/* ---- footprints -------------------------------------------------------------------------- */
+
+uint64_t *tcc_p_footprint(tcc_protocol *p, const void *key, size_t bytes)
+{
+    return tcc_ptable_at(p->prints_table, key, bytes);
+}
+
+/* The part of an atom that a new footprint takes: the atom itself when it takes all. */
+static uint16_t split(tcc_protocol *p, tcc_pstate *s, uint16_t atom, uint32_t taken)
+{
+    if (p->atom_infos.data[atom].granules == taken)
+        return atom;
+    uint16_t part = (uint16_t)p->atom_infos.len;
+    TCC_PUSH(p->scratch, &p->atom_infos,
+             (struct tcc_patom_info){.granules = taken, .parent = atom});
+    struct tcc_patom_info *from = &p->atom_infos.data[atom], *to = &p->atom_infos.data[part];
+    from->granules -= taken;
+    for (size_t i = 0; i < from->footprints.len; i++) {
+        uint32_t f = from->footprints.data[i];
+        TCC_PUSH(p->scratch, &to->footprints, f);
+        TCC_PUSH(p->scratch, &p->footprints.data[f].atoms, part);
+    }
+    s->atoms[part] = s->atoms[atom];
+    s->n_atoms = part + 1u;
+    return part;
+}
+
+bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges,
+                         size_t n)
+{
+    uint32_t number = (uint32_t)p->footprints.len;
+    uint16_t *part = p->part;
+    TCC_VEC(uint16_t) touched = {0};
+    for (size_t r = 0; r < n; r++)
+        for (int64_t g = ranges[r].first / GRANULE; g * GRANULE < ranges[r].end; g++) {
+            uint16_t a = p->atom_of[g];
+            if (p->granule_taken[g] == number)
+                continue;
+            p->granule_taken[g] = number;
+            if (!p->taken[a]++)
+                TCC_PUSH(p->scratch, &touched, a);
+        }
+    if (p->atom_infos.len + touched.len > TCC_P_MAX_ATOMS)
+        return tcc_p_unsupported(p, NULL, "shared memory is accessed in more than %d ways",
+                                 TCC_P_MAX_ATOMS),
+               false;
+    TCC_PUSH(p->scratch, &p->footprints, (struct tcc_pfootprint){0});
+    for (size_t i = 0; i < touched.len; i++) {
+        uint16_t a = touched.data[i];
+        part[a] = split(p, s, a, p->taken[a]);
+        p->taken[a] = 0;
+        part[part[a]] = part[a];
+        TCC_PUSH(p->scratch, &p->footprints.data[number].atoms, part[a]);
+        TCC_PUSH(p->scratch, &p->atom_infos.data[part[a]].footprints, number);
+    }
+    for (size_t r = 0; r < n; r++)
+        for (int64_t g = ranges[r].first / GRANULE; g * GRANULE < ranges[r].end; g++)
+            p->atom_of[g] = part[p->atom_of[g]];
+    *place = number;
+    return true;
+}
+
+void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s)
+{
+    for (; s->n_atoms < p->atom_infos.len; s->n_atoms++)
+        s->atoms[s->n_atoms] = s->atoms[p->atom_infos.data[s->n_atoms].parent];
+}
+
+/* ---- readers --------------------------------------------------------------------------------- */
+
+static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint32_t clock)
+{
+    uint32_t rest = 0;
+    for (uint32_t r = list; r; r = p->readers.data[r].next)
+        if (p->readers.data[r].actor == actor && p->readers.data[r].clock >= clock)
+            return list;
+    bool found = false;
+    for (uint32_t r = list; r; r = p->readers.data[r].next)
+        found |= p->readers.data[r].actor == actor;
+    if (!found) {
+        rest = list;
+    } else {
+        for (uint32_t r = list; r; r = p->readers.data[r].next)
+            if (p->readers.data[r].actor != actor) {
+                struct tcc_preader kept = p->readers.data[r];
+                kept.next = rest;
+                TCC_PUSH(p->scratch, &p->readers, kept);
+                rest = (uint32_t)(p->readers.len - 1);
+            }
+    }
+    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){actor, clock, rest});
+    return (uint32_t)(p->readers.len - 1);
+}
+
+/* ---- accesses ----------------------------------------------------------------------------------
+ */
+
+/* "warp 3", "a product of warps 4-7", … */
+static const char *name_of(const tcc_protocol *p, unsigned actor)
+{
+    unsigned products = tcc_p_product_actor(p, 0);
+    if (actor < p->n_warps)
+        return tcc_arena_printf(p->scratch, "warp %u", actor);
+    if (actor < products)
+        return tcc_arena_printf(p->scratch, "a copy to global memory of warp %u",
+                                actor - p->n_warps);
+    unsigned first = (actor - products) * TCC_WARPGROUP_WARPS;
+    if (actor < products + p->n_groups)
+        return tcc_arena_printf(p->scratch, "a product of warps %u-%u", first,
+                                first + TCC_WARPGROUP_WARPS - 1);
+    return "a copy from global memory";
+}
+
+/* The first byte of an atom. */
+static int64_t byte_of(const tcc_protocol *p, uint16_t atom)
+{
+    size_t g = 0;
+    while (g < p->n_granules && p->atom_of[g] != atom)
+        g++;
+    return (int64_t)g * GRANULE;
+}
+
+static bool wrong(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
+                  uint16_t atom, const char *why)
+{
+    tcc_p_wrong(p, s, by->warp, in, "%s %s shared memory at byte %lld %s",
+                tcc_op_info_get(in->op->code)->name, by->write ? "writes" : "reads",
+                (long long)byte_of(p, atom), why);
+    return false;
+}
+
+static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
+                     uint16_t atom)
+{
+    const tcc_patom *a = &s->atoms[atom];
+    const uint32_t *seen = tcc_p_seen(p, s, by->warp), *fenced = tcc_p_fenced(p, s, by->warp);
+    if (a->mark == TCC_P_BARRIER)
+        return wrong(p, s, in, by, atom, "where an mbarrier is");
+    if (a->mark != TCC_P_NEVER && seen[a->writer] < a->clock)
+        return wrong(
+            p, s, in, by, atom,
+            tcc_arena_printf(p->scratch, "that %s may still be writing", name_of(p, a->writer)));
+    if (a->mark == TCC_P_ORDINARY && by->async && fenced[a->writer] < a->clock)
+        return wrong(p, s, in, by, atom,
+                     "after an ordinary write, with no fence.proxy.async between");
+    for (uint32_t r = by->write ? a->readers : 0; r; r = p->readers.data[r].next)
+        if (seen[p->readers.data[r].actor] < p->readers.data[r].clock)
+            return wrong(p, s, in, by, atom,
+                         tcc_arena_printf(p->scratch, "that %s may still be reading",
+                                          name_of(p, p->readers.data[r].actor)));
+    return true;
+}
+
+/* Whether anything was ever written there. An instruction may take more than it needs, so that a
+ * part may be missing. */
+static bool is_written(const tcc_pstate *s, const struct tcc_pfootprint *f)
+{
+    for (size_t i = 0; i < f->atoms.len; i++)
+        if (s->atoms[f->atoms.data[i]].mark != TCC_P_NEVER)
+            return true;
+    return false;
+}
+
+bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
+                  uint64_t footprint)
+{
+    const struct tcc_pfootprint *f = &p->footprints.data[footprint];
+    uint32_t before = 0, after = 0;
+    if (!by->write && !is_written(s, f))
+        return wrong(p, s, in, by, f->atoms.data[0], "before anything was written there");
+    for (size_t i = 0; i < f->atoms.len; i++) {
+        tcc_patom *a = &s->atoms[f->atoms.data[i]];
+        const uint32_t *seen = tcc_p_seen(p, s, by->warp);
+        bool plain = a->mark == TCC_P_ASYNC && !a->readers && seen[a->writer] >= a->clock;
+        if (!plain && !in_order(p, s, in, by, f->atoms.data[i]))
+            return false;
+        if (by->write) {
+            *a = (tcc_patom){
+                .writer = (uint16_t)by->actor, .clock = by->clock, .mark = (uint8_t)by->mark};
+        } else {
+            if (!after || a->readers != before) {
+                before = a->readers;
+                after = add_reader(p, before, by->actor, by->clock);
+            }
+            a->readers = after;
+        }
+    }
+    return true;
+}
+
+bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                        const tcc_pvalue *address, int64_t bytes, bool write)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    const int64_t key[] = {1, address->kind, address->v, bytes, w->mask};
+    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
+    tcc_prange ranges[TCC_WARP_LANES];
+    size_t n = 0;
+    for (unsigned l = 0; !*print && l < TCC_WARP_LANES; l++) {
+        int64_t at;
+        if (!(w->mask >> l & 1))
+            continue;
+        if (!tcc_p_lane(p, address, l, &at))
+            return tcc_p_unsupported(p, in->op, "the address is only known at run time"), false;
+        at -= TCC_SMEM_BASE;
+        if (bytes < 1 || (at & (bytes - 1)) || at < 0 || at > p->smem_bytes - bytes)
+            return tcc_p_wrong(p, s, warp, in,
+                               "%s: %lld bytes at byte %lld are not aligned, or not in the %lld of "
+                               "shared memory",
+                               tcc_op_info_get(in->op->code)->name, (long long)bytes, (long long)at,
+                               (long long)p->smem_bytes),
+                   false;
+        ranges[n++] = (tcc_prange){at, at + bytes};
+    }
+    if (!*print && !tcc_p_footprint_set(p, s, print, ranges, n))
+        return false;
+    const tcc_paccess by = {.warp = warp,
+                            .actor = warp,
+                            .clock = tcc_p_seen(p, s, warp)[warp],
+                            .write = write,
+                            .mark = TCC_P_ORDINARY};
+    if (write)
+        w->wrote |= w->mask;
+    return tcc_p_access(p, s, in, &by, *print);
+}
+
+/* ---- hooks
+ * ------------------------------------------------------------------------------------------ */
+
+static int64_t bytes_of(const tcc_type *t)
+{
+    return tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
+}
+
+/* What a load gives is nothing that is followed, but for a product that may add to it. */
+static tcc_presult loaded(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    if (in->results[0] != TCC_P_NO_SLOT)
+        *tcc_p_slot(p, s, warp, in->results[0]) = (tcc_pvalue){.kind = TCC_P_REGISTERS};
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_ld_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    return tcc_p_access_lanes(p, s, warp, in, at, bytes_of(in->op->results[0].type), false)
+               ? loaded(p, s, warp, in)
+               : TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_nvvm_st_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    return tcc_p_access_lanes(p, s, warp, in, at, bytes_of(in->op->operands[1]->type), true)
+               ? TCC_P_NEXT
+               : TCC_P_FAILED;
+}
+
+/* Eight lanes give the addresses of the rows of each matrix; all take part. */
+static tcc_presult move_matrices(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                                 const tcc_type *words, bool write)
+{
+    enum { ROW_BYTES = 16, ROWS = 8 };
+    tcc_pwarp *w = &s->warps[warp];
+    int64_t lanes = ROWS * tcc_type_count(words);
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    w->mask = lanes < TCC_WARP_LANES ? (UINT32_C(1) << lanes) - 1 : TCC_ALL_LANES;
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    bool done = tcc_p_access_lanes(p, s, warp, in, at, ROW_BYTES, write);
+    w->mask = TCC_ALL_LANES;
+    if (write)
+        w->wrote = TCC_ALL_LANES;
+    return done ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_nvvm_stmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    return move_matrices(p, s, warp, in, in->op->operands[1]->type, true);
+}
+
+tcc_presult tcc_p_nvvm_ldmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_presult r = move_matrices(p, s, warp, in, in->op->results[0].type, false);
+    return r == TCC_P_NEXT ? loaded(p, s, warp, in) : r;
+}

@@ -1,0 +1,412 @@
+/* protocol_model: what the files of the protocol checker share.
+ *
+ * protocol_decode.c   the ops that matter: synchronization, accesses, and the scalars they need
+ * protocol_value.c    numbers that are known, known up to a period, or only known to be equal
+ * protocol_memory.c   shared memory in parts that are accessed alike, and who has accessed them
+ * protocol_sync.c     barriers and fences
+ * protocol_async.c    copies and products
+ * protocol_step.c     one warp's next op; control flow
+ * protocol_explore.c  all executions: which warp goes on, numbers of trips, states seen before
+ * protocol_normal.c   when two states are the same
+ * protocol_trace.c    errors, and the steps that led there
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_PROTOCOL_MODEL_H
+#define TCC_INTERP_PROTOCOL_MODEL_H
+
+#include <string.h>
+
+#include "interp/machine.h"
+#include "interp/protocol.h"
+
+typedef struct tcc_protocol tcc_protocol;
+typedef struct tcc_pstate tcc_pstate;
+
+enum {
+    TCC_P_DEPTH = 12,   /* of regions that a warp is in */
+    TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
+    TCC_P_GROUPS = 12,  /* products of a warpgroup of which something is remembered */
+    TCC_P_MAX_ATOMS = 8192,
+    TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
+};
+
+#define TCC_P_NO_SLOT UINT32_MAX
+
+/* ---- values (protocol_value.c) ------------------------------------------------------------- */
+
+typedef enum tcc_pkind {
+    TCC_P_NONE,    /* not yet computed */
+    TCC_P_UNKNOWN, /* may differ from lane to lane */
+    TCC_P_SYMBOL,  /* min(x, delta) + offset, x being unknown, the same for whoever has symbol v */
+    TCC_P_KNOWN,   /* v + n * delta for some n >= 0, the same in all lanes */
+    TCC_P_LANES,   /* a number for each lane: v numbers the list */
+    TCC_P_REGISTERS, /* accumulators: v is the product group that writes them, 0 none */
+} tcc_pkind;
+
+enum { TCC_P_UNDEFINED = 1, TCC_P_BY_PRODUCT = 2, TCC_P_FENCED = 4 }; /* delta of registers */
+
+typedef struct tcc_pvalue {
+    uint8_t kind;
+    uint8_t loop; /* KNOWN: 1 + the frame of the loop whose index it is, plus offset; 0: none */
+    int32_t offset;
+    int64_t v, delta;
+} tcc_pvalue;
+
+static inline tcc_pvalue tcc_p_known(int64_t v)
+{
+    return (tcc_pvalue){.kind = TCC_P_KNOWN, .v = v};
+}
+
+/* Exactly known, and the same in all lanes. */
+static inline bool tcc_p_is_exact(const tcc_pvalue *v)
+{
+    return v->kind == TCC_P_KNOWN && !v->delta;
+}
+
+/* A value given lane by lane. */
+tcc_pvalue tcc_p_lanes(tcc_protocol *p, const int64_t *lanes);
+/* The number of a lane; false when it is not exactly known. */
+bool tcc_p_lane(const tcc_protocol *p, const tcc_pvalue *v, unsigned lane, int64_t *out);
+/* The symbol that stands for op applied to these, some of them symbols. `varies`: the symbol is
+ * another one from trip to trip. */
+tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args, unsigned n);
+tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue *lo,
+                              const tcc_pvalue *step);
+bool tcc_p_symbol_varies(const tcc_protocol *p, int64_t symbol);
+/* A number of which only the remainder by m is asked: from the threshold on, all that have it. */
+tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
+/* An elementwise op. Comparisons of a loop's index with its bound are protocol_step.c's. */
+tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args);
+
+/* ---- the program (protocol_decode.c) -------------------------------------------------------- */
+
+typedef struct tcc_pinst {
+    const tcc_op *op;
+    uint32_t *operands, *results; /* slots */
+    struct tcc_pcode *regions;
+    bool waits;       /* it, or something in it, synchronizes */
+    bool loops;       /* it is such a loop, or has one in it */
+    bool loops_later; /* one follows in this block */
+} tcc_pinst;
+
+typedef struct tcc_pcode {
+    tcc_pinst *insts;
+    size_t n;
+    uint32_t *args;
+    int64_t *moduli; /* of each argument: 0, or what is asked of it is its remainder by this */
+    size_t n_args;
+    uint32_t first_slot, end_slot; /* of everything defined inside */
+    bool loops;                    /* has one that synchronizes in it */
+} tcc_pcode;
+
+/* Fills p->body and what else is known from reading alone; TCC_ERR_UNSUPPORTED, reported, when
+ * there are ops of which nothing is known. */
+tcc_status tcc_p_decode(tcc_protocol *p);
+
+/* ---- state --------------------------------------------------------------------------------- */
+
+typedef struct tcc_pframe {
+    const tcc_pcode *code;
+    const tcc_pinst *of; /* NULL: the function's body */
+    uint32_t pc, region;
+    uint32_t mask, outer;
+    int32_t record; /* of the number of trips; -1: the trips are known, or no loop */
+    bool by_trips;  /* the record counts trips; else it is what the index is compared with */
+    int64_t cap;    /* of the index, INT64_MAX for none */
+    int64_t lo, step, hi, iter;
+} tcc_pframe;
+
+/* A number that is only known at run time: at least `least`, or exactly that. */
+typedef struct tcc_precord {
+    uint32_t symbol;
+    int32_t parent; /* it is of trip `parent_iter` of that loop; -1: of the whole kernel */
+    int64_t parent_iter;
+    int64_t least;
+    bool exact, truth; /* truth: a condition, 0 or 1 */
+    const tcc_op *op;  /* that asked first */
+} tcc_precord;
+
+typedef struct tcc_pwarp {
+    tcc_pframe frames[TCC_P_DEPTH];
+    uint32_t depth; /* 0: finished */
+    uint32_t mask;
+    uint32_t progress; /* heads of loops passed */
+    uint32_t committed, waited;
+    uint32_t wrote; /* lanes that wrote shared memory since their last proxy fence */
+    uint32_t bulk_groups, bulk_lane;
+    int32_t registers;
+    int32_t waits_at; /* named barrier, -1 none */
+    bool open_group, open_bulk, any_fence, released, blocked;
+    uint64_t products; /* what was issued since the last commit, as a hash */
+} tcc_pwarp;
+
+typedef struct tcc_pbarrier {
+    int64_t address;
+    uint32_t expected, pending, phase;
+    int64_t bytes, issued; /* of this phase: expected, and of copies on their way */
+    uint32_t init_warp, init_clock, fence_clock; /* 0: not fenced */
+    uint32_t last_copy;                          /* phase + 1 of the last copy; 0 none */
+    uint32_t waits[TCC_MAX_WARPS];               /* clock of a warp's last wait that passed */
+    uint32_t waited_phase[TCC_MAX_WARPS];        /* and for which phase + 1, 0 for the one before */
+} tcc_pbarrier;
+
+typedef struct tcc_pnamed {
+    int64_t threads, arrived;
+    uint32_t phase;
+} tcc_pnamed;
+
+/* Products that a warpgroup has committed. */
+typedef struct tcc_pgroup {
+    uint32_t number;
+    uint64_t products;
+    uint32_t clocks[TCC_MAX_WARPS]; /* the steps of warps that come before */
+} tcc_pgroup;
+
+typedef enum tcc_pmark { TCC_P_NEVER, TCC_P_ORDINARY, TCC_P_ASYNC, TCC_P_BARRIER } tcc_pmark;
+
+typedef struct tcc_patom {
+    uint32_t clock, readers;
+    uint16_t writer;
+    uint8_t mark;
+} tcc_patom;
+
+struct tcc_pstate {
+    tcc_pwarp *warps;
+    tcc_pbarrier *barriers;
+    tcc_pgroup *groups; /* TCC_P_GROUPS for each warpgroup */
+    tcc_pvalue *slots;  /* of each warp */
+    uint32_t *clocks;
+    tcc_patom *atoms;
+    tcc_pnamed named[TCC_NAMED_BARRIERS];
+    tcc_precord records[TCC_P_RECORDS];
+    unsigned n_records, n_barriers, n_atoms;
+    int64_t free_registers;
+    size_t log_len;
+};
+
+typedef struct tcc_pentry {
+    const tcc_pinst *in;
+    uint32_t warp, clock;
+    int32_t barrier; /* of the named or shared-memory ones; -1 none */
+    uint32_t phase;
+    int64_t number, trip; /* trip: of the innermost loop of unknown trips; -1: in none */
+} tcc_pentry;
+
+typedef enum tcc_presult {
+    TCC_P_NEXT,
+    TCC_P_JUMPED,
+    TCC_P_HEAD, /* jumped to the head of a loop of unknown trips */
+    TCC_P_BLOCKED,
+    TCC_P_CHOICE, /* p->choice must be decided first; then again */
+    TCC_P_FAILED
+} tcc_presult;
+
+/* Protocol: all that does not change from state to state. */
+struct tcc_protocol {
+    const tcc_func *f;
+    tcc_arena *scratch;
+    tcc_diag *diag;
+    tcc_status status;
+    tcc_pcode body;
+    uint32_t n_slots;
+    int64_t threshold; /* indices that are less are told apart */
+    int64_t
+        symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */
+    unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_entities, stride;
+    bool stores; /* there are copies to global memory */
+    int64_t smem_bytes;
+    int64_t *box_bytes; /* by parameter, 0 for others */
+    /* values */
+    struct {
+        tcc_cell (*data)[TCC_WARP_LANES];
+        size_t len, cap;
+    } lanes;
+    TCC_VEC(bool) symbol_varies;
+    struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *states;
+    /* memory */
+    uint16_t *atom_of;               /* by granule */
+    uint32_t *granule_taken, *taken; /* while a footprint is made */
+    uint16_t *part;
+    size_t n_granules;
+    TCC_VEC(struct tcc_patom_info) atom_infos;
+    TCC_VEC(struct tcc_pfootprint) footprints;
+    TCC_VEC(struct tcc_preader) readers;
+    /* exploration */
+    struct {
+        unsigned record;
+        int64_t at; /* is the number more than this? */
+    } choice;
+    TCC_VEC(tcc_pentry) log;
+    size_t steps, n_states;
+};
+
+/* ---- a table from a few words to a number ---------------------------------------------------- */
+
+typedef struct tcc_ptable tcc_ptable;
+tcc_ptable *tcc_ptable_create(tcc_arena *arena);
+/* The place of the number of a key, 0 when the key is new. */
+uint64_t *tcc_ptable_at(tcc_ptable *t, const void *key, size_t bytes);
+uint64_t tcc_p_hash(const void *bytes, size_t n);
+
+/* ---- order: clocks, as in machine.h -----------------------------------------------------------
+ */
+
+/* Of each entity (a warp; a barrier's arrivals; its last phase; a named barrier): what it comes
+ * after. Two clocks for each actor, then one for each warp: its steps, which order of control
+ * alone tells of, not of memory. */
+static inline uint32_t *tcc_p_seen(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
+{
+    return s->clocks + (size_t)entity * p->stride;
+}
+static inline uint32_t *tcc_p_fenced(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
+{
+    return tcc_p_seen(p, s, entity) + p->n_actors;
+}
+static inline uint32_t *tcc_p_passed(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
+{
+    return tcc_p_seen(p, s, entity) + (size_t)2 * p->n_actors;
+}
+void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from);
+/* What the warp does from here on is not yet known to whom it has told of its past. */
+void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
+
+/* Actors: warps, their copies to global memory, warpgroups' products, mbarriers, named barriers. */
+static inline unsigned tcc_p_bulk_actor(const tcc_protocol *p, unsigned warp)
+{
+    return p->n_warps + warp;
+}
+static inline unsigned tcc_p_product_actor(const tcc_protocol *p, unsigned warp)
+{
+    return (p->stores ? 2 : 1) * p->n_warps + warp / TCC_WARPGROUP_WARPS;
+}
+static inline unsigned tcc_p_barrier_actor(const tcc_protocol *p, unsigned barrier)
+{
+    return (p->stores ? 2 : 1) * p->n_warps + p->n_groups + barrier;
+}
+static inline unsigned tcc_p_named_actor(const tcc_protocol *p, unsigned id)
+{
+    return tcc_p_barrier_actor(p, p->max_barriers) + id;
+}
+/* Entities. */
+static inline unsigned tcc_p_arrivals(const tcc_protocol *p, unsigned barrier)
+{
+    return p->n_warps + 2 * barrier;
+}
+static inline unsigned tcc_p_done(const tcc_protocol *p, unsigned barrier)
+{
+    return p->n_warps + 2 * barrier + 1;
+}
+static inline unsigned tcc_p_named(const tcc_protocol *p, unsigned id)
+{
+    return p->n_warps + 2 * p->max_barriers + id;
+}
+
+/* ---- memory (protocol_memory.c) ----------------------------------------------------------------
+ */
+
+/* A set of bytes. */
+typedef struct tcc_prange {
+    int64_t first, end;
+} tcc_prange;
+
+struct tcc_pfootprint {
+    TCC_VEC(uint16_t) atoms;
+};
+struct tcc_patom_info {
+    uint32_t granules;
+    uint16_t parent;
+    TCC_VEC(uint32_t) footprints;
+};
+struct tcc_preader {
+    uint32_t actor, clock, next;
+};
+
+void tcc_p_memory_create(tcc_protocol *p);
+/* The number of the footprint that a key stands for, 0 when it is new: then give it its ranges. */
+uint64_t *tcc_p_footprint(tcc_protocol *p, const void *key, size_t bytes);
+bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges,
+                         size_t n);
+/* Atoms that were split after the state was saved. */
+void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s);
+
+typedef struct tcc_paccess {
+    unsigned warp, actor;
+    uint32_t clock;
+    bool async, write;
+    tcc_pmark mark; /* of a write */
+} tcc_paccess;
+
+/* Checks and records an access; false, reported, when it is not ordered. */
+bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
+                  uint64_t footprint);
+/* An access of a warp's lanes, each to `bytes` at its address. */
+bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                        const tcc_pvalue *address, int64_t bytes, bool write);
+
+/* ---- ops
+ * ------------------------------------------------------------------------------------------ */
+
+typedef tcc_presult tcc_phook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
+
+/* clang-format off */
+#define TCC_P_SYNC_OPS(OP)                                                                         \
+    OP(nvvm_mbarrier_init) OP(nvvm_mbarrier_arrive) OP(nvvm_mbarrier_arrive_expect_tx)             \
+    OP(nvvm_mbarrier_wait) OP(nvvm_fence_mbarrier_init) OP(nvvm_fence_proxy_async)                 \
+    OP(nvvm_barrier) OP(nvvm_setmaxnreg)
+#define TCC_P_ASYNC_OPS(OP)                                                                        \
+    OP(nvvm_tma_load) OP(nvvm_tma_store) OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma)    \
+    OP(nvvm_wgmma_fence) OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait)
+#define TCC_P_ACCESS_OPS(OP)                                                                       \
+    OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)
+/* clang-format on */
+#define OP(id) tcc_phook tcc_p_##id;
+TCC_P_SYNC_OPS(OP)
+TCC_P_ASYNC_OPS(OP)
+TCC_P_ACCESS_OPS(OP)
+#undef OP
+
+/* What the warp's slot holds; NONE when there is none. */
+static inline tcc_pvalue *tcc_p_slot(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
+                                     uint32_t slot)
+{
+    return &s->slots[(size_t)warp * p->n_slots + slot];
+}
+/* Reads operand i, which must be exactly known; false, reported, when it is not. */
+bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                   unsigned i, int64_t *out);
+/* The barrier at an address that warp may use; -1, reported, when there is none. */
+int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                     int64_t address);
+/* Whether what the warp adds to b's phase can only fall in this one. */
+bool tcc_p_phase_is_certain(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                            unsigned b);
+/* Ends b's phase if nothing is missing. */
+bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                     unsigned b);
+bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
+
+tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+
+/* ---- executions
+ * ------------------------------------------------------------------------------------ */
+
+tcc_status tcc_p_explore(tcc_protocol *p);
+/* Writes s so that states whose futures are equal are equal; gives the bytes. */
+size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap);
+/* Whether warp w may yet come to ask for record r, being in no loop of it. */
+bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r);
+
+/* ---- reports (protocol_trace.c)
+ * ---------------------------------------------------------------------- */
+
+void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+               int barrier, int64_t number);
+/* Reports what is wrong at an op of a warp, and how it came so; gives TCC_P_FAILED. */
+tcc_presult tcc_p_wrong(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
+tcc_presult tcc_p_unsupported(tcc_protocol *p, const tcc_op *op, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* No warp can go on. */
+void tcc_p_deadlock(tcc_protocol *p, const tcc_pstate *s);
+
+#endif

@@ -1,0 +1,353 @@
+/* protocol_normal: a state as bytes that are equal for states with equal futures.
+ *
+ * Numbers that only grow are written as far as they matter:
+ *   trips       by how much a warp is ahead of the last one in loops of the same number of trips;
+ *   clocks      by their order among the clocks that something remembers: later ones are greater
+ *               than all of them, and nothing but order is ever asked;
+ *   counters    (phases, groups) by their distance from the oldest that can still be asked for.
+ * Which warp has made how much progress is left out: it only chooses one order of many that come
+ * to the same.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stddef.h>
+
+#include "interp/protocol_model.h"
+
+typedef struct column {
+    TCC_VEC(uint32_t) known; /* clocks that something remembers, sorted */
+    uint32_t base;           /* from here on by distance; UINT32_MAX: nothing */
+} column;
+
+typedef struct writer {
+    const tcc_protocol *p;
+    const tcc_pstate *s;
+    uint8_t *data;
+    size_t len, cap;
+    column *columns; /* of each actor, then of each warp's steps */
+    int64_t base_iter[TCC_P_RECORDS], base_at[TCC_P_RECORDS];
+} writer;
+
+static void reserve(writer *w, size_t n)
+{
+    if (w->len + n <= w->cap)
+        return;
+    size_t cap = 2 * (w->cap + n);
+    uint8_t *data = tcc_arena_alloc(w->p->scratch, cap);
+    if (w->len)
+        memcpy(data, w->data, w->len);
+    w->data = data;
+    w->cap = cap;
+}
+
+static void put(writer *w, const void *bytes, size_t n)
+{
+    reserve(w, n);
+    memcpy(w->data + w->len, bytes, n);
+    w->len += n;
+}
+
+static void put_int(writer *w, int64_t v)
+{
+    put(w, &v, sizeof v);
+}
+
+static uint16_t rank_of(const column *c, uint32_t clock)
+{
+    size_t rank = 0;
+    uint32_t v = clock < c->base ? clock : c->base;
+    while (rank < c->known.len && c->known.data[rank] <= v)
+        rank++;
+    return (uint16_t)(rank + (clock > c->base ? clock - c->base : 0));
+}
+
+static void put_clock(writer *w, const column *c, uint32_t clock)
+{
+    uint16_t rank = rank_of(c, clock);
+    put(w, &rank, sizeof rank);
+}
+
+/* ---- clocks that matter ---------------------------------------------------------------------- */
+
+static void remember(writer *w, unsigned actor, uint32_t clock)
+{
+    column *c = &w->columns[actor];
+    size_t i = c->known.len;
+    if (clock > c->base)
+        return;
+    while (i && c->known.data[i - 1] > clock)
+        i--;
+    if (i && c->known.data[i - 1] == clock)
+        return;
+    TCC_PUSH(w->p->scratch, &c->known, clock);
+    memmove(&c->known.data[i + 1], &c->known.data[i],
+            (c->known.len - 1 - i) * sizeof *c->known.data);
+    c->known.data[i] = clock;
+}
+
+static uint32_t least_waited(const tcc_protocol *p, const tcc_pstate *s, unsigned group,
+                             uint32_t *most)
+{
+    uint32_t least = UINT32_MAX;
+    *most = 0;
+    for (unsigned i = 0; i < TCC_WARPGROUP_WARPS; i++) {
+        unsigned w = group * TCC_WARPGROUP_WARPS + i;
+        if (w >= p->n_warps)
+            break;
+        least = s->warps[w].waited < least ? s->warps[w].waited : least;
+        *most = s->warps[w].committed > *most ? s->warps[w].committed : *most;
+    }
+    return least;
+}
+
+static void find_bases(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    const tcc_pstate *s = w->s;
+    uint32_t most;
+    for (unsigned i = 0; i < p->n_actors + p->n_warps; i++)
+        w->columns[i].base = UINT32_MAX;
+    for (unsigned g = 0; g < p->n_groups; g++)
+        w->columns[tcc_p_product_actor(p, g * TCC_WARPGROUP_WARPS)].base =
+            least_waited(p, s, g, &most);
+    for (unsigned i = 0; p->stores && i < p->n_warps; i++) {
+        unsigned actor = tcc_p_bulk_actor(p, i);
+        w->columns[actor].base = tcc_p_seen(p, s, i)[actor];
+    }
+    for (unsigned b = 0; b < s->n_barriers; b++)
+        w->columns[tcc_p_barrier_actor(p, b)].base =
+            s->barriers[b].phase > 0 ? s->barriers[b].phase - 1 : 0;
+    for (unsigned n = 0; n < p->n_named; n++)
+        w->columns[tcc_p_named_actor(p, n)].base =
+            s->named[n].phase > 0 ? s->named[n].phase - 1 : 0;
+}
+
+static bool is_current_wait(const tcc_pbarrier *b, unsigned warp)
+{
+    return b->waits[warp] && b->waited_phase[warp] == b->phase;
+}
+
+static void find_clocks(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    const tcc_pstate *s = w->s;
+    find_bases(w);
+    for (unsigned i = 0; i < s->n_atoms; i++) {
+        const tcc_patom *a = &s->atoms[i];
+        if (a->mark != TCC_P_NEVER)
+            remember(w, a->writer, a->clock);
+        for (uint32_t r = a->readers; r; r = p->readers.data[r].next)
+            remember(w, p->readers.data[r].actor, p->readers.data[r].clock);
+    }
+    for (unsigned b = 0; b < s->n_barriers; b++) {
+        const tcc_pbarrier *bar = &s->barriers[b];
+        remember(w, bar->init_warp, bar->init_clock);
+        remember(w, bar->init_warp, bar->fence_clock);
+        remember(w, tcc_p_barrier_actor(p, b), bar->last_copy);
+        for (unsigned i = 0; i < p->n_warps; i++)
+            if (is_current_wait(bar, i))
+                remember(w, p->n_actors + i, bar->waits[i]);
+    }
+    for (unsigned i = 0; i < p->n_warps; i++) {
+        remember(w, i, tcc_p_seen(p, s, i)[i]);
+        remember(w, p->n_actors + i, tcc_p_passed(p, s, i)[i]);
+    }
+}
+
+/* ---- trips
+ * ---------------------------------------------------------------------------------------- */
+
+static int64_t position(const tcc_pframe *f)
+{
+    return f->by_trips ? f->iter : f->lo + f->iter * f->step;
+}
+
+static void find_trips(writer *w, unsigned r)
+{
+    const tcc_pstate *s = w->s;
+    int64_t iter = INT64_MAX, at = INT64_MAX;
+    for (unsigned i = 0; i < w->p->n_warps; i++) {
+        const tcc_pwarp *warp = &s->warps[i];
+        if (warp->depth && tcc_p_may_enter(s, i, (int)r))
+            iter = at = 0;
+        for (uint32_t d = 0; d < warp->depth; d++) {
+            const tcc_pframe *f = &warp->frames[d];
+            if (f->record != (int)r)
+                continue;
+            iter = f->iter < iter ? f->iter : iter;
+            at = position(f) < at ? position(f) : at;
+        }
+    }
+    w->base_iter[r] = iter == INT64_MAX ? 0 : iter;
+    w->base_at[r] = s->records[r].truth || at == INT64_MAX ? 0 : at;
+}
+
+static void put_record(writer *w, unsigned r)
+{
+    const tcc_precord *record = &w->s->records[r];
+    int64_t m = w->p->symbol_data, at = w->base_at[r], t = w->p->threshold;
+    put_int(w, record->symbol | (int64_t)record->exact << 32 | (int64_t)record->truth << 33);
+    put_int(w, record->parent);
+    put_int(w, record->parent < 0 ? 0 : record->parent_iter - w->base_iter[record->parent]);
+    put_int(w, record->least - at);
+    if (m)
+        put_int(w, at < t ? at : t + (at - t) % m);
+}
+
+/* ---- warps
+ * -------------------------------------------------------------------------------------------- */
+
+/* What is left of a loop's index: its remainder, as its slot will hold it in the next trip, whether
+ * there was a trip yet, and how far it is from the limit that it has beside its trips. */
+static void put_index(writer *w, const tcc_pframe *f)
+{
+    int64_t at = position(f);
+    put_int(w, f->by_trips ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
+    put_int(w, f->iter > 0);
+    if (!f->by_trips && f->code->args[0] != TCC_P_NO_SLOT)
+        put_int(w, tcc_p_forget(w->p, tcc_p_known(at), f->code->moduli[0]).v);
+}
+
+static void put_frame(writer *w, const tcc_pframe *f)
+{
+    int64_t iter = f->record < 0 ? f->iter : position(f) - w->base_at[f->record];
+    put(w, &f->code, sizeof f->code);
+    put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40);
+    put_int(w, f->mask | (int64_t)f->outer << 32);
+    put_int(w, f->record);
+    put_int(w, f->cap);
+    put_int(w, f->lo);
+    put_int(w, f->step);
+    put_int(w, f->hi);
+    put_int(w, iter);
+    if (f->record >= 0)
+        put_index(w, f);
+}
+
+static void put_slots(writer *w, unsigned warp)
+{
+    const tcc_pwarp *of = &w->s->warps[warp];
+    const tcc_pvalue *slots = tcc_p_slot(w->p, w->s, warp, 0);
+    reserve(w, w->p->n_slots * sizeof *slots);
+    uint8_t *out = w->data + w->len;
+    memcpy(out, slots, w->p->n_slots * sizeof *slots);
+    for (uint32_t i = 0; i < w->p->n_slots; i++)
+        if (slots[i].kind == TCC_P_REGISTERS && slots[i].v) {
+            int64_t v = slots[i].v <= of->waited ? INT64_MAX : of->committed + 1 - slots[i].v;
+            memcpy(out + i * sizeof *slots + offsetof(tcc_pvalue, v), &v, sizeof v);
+        }
+    w->len += w->p->n_slots * sizeof *slots;
+}
+
+static void put_warp(writer *w, unsigned i)
+{
+    const tcc_protocol *p = w->p;
+    const tcc_pwarp *warp = &w->s->warps[i];
+    const column *products = &w->columns[tcc_p_product_actor(p, i)];
+    put_int(w, warp->depth);
+    for (uint32_t d = 0; d < warp->depth; d++)
+        put_frame(w, &warp->frames[d]);
+    put_int(w, warp->mask | (int64_t)warp->wrote << 32);
+    put_clock(w, products, warp->committed);
+    put_clock(w, products, warp->waited);
+    put_int(w, warp->registers | (int64_t)(warp->waits_at + 1) << 32);
+    put_int(w, warp->open_group | warp->open_bulk << 1 | warp->any_fence << 2 |
+                   warp->released << 3 | (int64_t)warp->bulk_lane << 8);
+    put_int(w, (int64_t)warp->products);
+    if (p->stores)
+        put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->bulk_groups);
+    if (warp->depth)
+        put_slots(w, i);
+}
+
+/* ---- everything else
+ * ------------------------------------------------------------------------------------ */
+
+static void put_barriers(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    for (unsigned b = 0; b < w->s->n_barriers; b++) {
+        const tcc_pbarrier *bar = &w->s->barriers[b];
+        put_int(w, bar->address);
+        put_int(w, bar->expected | (int64_t)bar->pending << 32);
+        put_int(w, bar->bytes);
+        put_int(w, bar->issued);
+        put_int(w, bar->init_warp | (bar->phase % 2) << 8 | (int64_t)(bar->fence_clock > 0) << 16 |
+                       (int64_t)(bar->phase > 0) << 17);
+        put_clock(w, &w->columns[bar->init_warp], bar->init_clock);
+        put_clock(w, &w->columns[bar->init_warp], bar->fence_clock);
+        put_clock(w, &w->columns[tcc_p_barrier_actor(p, b)], bar->last_copy);
+        for (unsigned i = 0; i < p->n_warps; i++)
+            put_clock(w, &w->columns[p->n_actors + i], is_current_wait(bar, i) ? bar->waits[i] : 0);
+    }
+    for (unsigned n = 0; n < p->n_named; n++) {
+        put_int(w, w->s->named[n].threads);
+        put_int(w, w->s->named[n].arrived);
+    }
+}
+
+static void put_groups(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    uint32_t most;
+    for (unsigned g = 0; g < p->n_groups; g++) {
+        uint32_t from = least_waited(p, w->s, g, &most);
+        for (uint32_t n = from + 1; n <= most; n++) {
+            const tcc_pgroup *group = &w->s->groups[g * TCC_P_GROUPS + n % TCC_P_GROUPS];
+            put_int(w, group->number == n ? (int64_t)group->products : -1);
+            for (unsigned i = 0; group->number == n && i < p->n_warps; i++)
+                put_clock(w, &w->columns[p->n_actors + i], group->clocks[i]);
+        }
+    }
+}
+
+static void put_atoms(writer *w)
+{
+    for (unsigned i = 0; i < w->s->n_atoms; i++) {
+        const tcc_patom *a = &w->s->atoms[i];
+        const uint16_t head[2] = {a->mark, a->writer};
+        const uint16_t end = UINT16_MAX;
+        put(w, head, sizeof head);
+        if (a->mark != TCC_P_NEVER)
+            put_clock(w, &w->columns[a->writer], a->clock);
+        for (uint32_t r = a->readers; r; r = w->p->readers.data[r].next) {
+            uint16_t actor = (uint16_t)w->p->readers.data[r].actor;
+            put(w, &actor, sizeof actor);
+            put_clock(w, &w->columns[actor], w->p->readers.data[r].clock);
+        }
+        put(w, &end, sizeof end);
+    }
+}
+
+static void put_clocks(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    uint16_t *ranks = TCC_NEW_ARRAY(p->scratch, uint16_t, p->stride);
+    for (unsigned e = 0; e < p->n_entities; e++) {
+        const uint32_t *seen = tcc_p_seen(p, w->s, e);
+        for (unsigned i = 0; i < p->stride; i++)
+            ranks[i] = rank_of(&w->columns[i < p->n_actors ? i : i - p->n_actors], seen[i]);
+        put(w, ranks, p->stride * sizeof *ranks);
+    }
+}
+
+size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap)
+{
+    writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap};
+    w.columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_warps);
+    find_clocks(&w);
+    for (unsigned r = 0; r < s->n_records; r++)
+        find_trips(&w, r);
+    put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)s->n_atoms << 32);
+    put_int(&w, s->free_registers);
+    for (unsigned r = 0; r < s->n_records; r++)
+        put_record(&w, r);
+    for (unsigned i = 0; i < p->n_warps; i++)
+        put_warp(&w, i);
+    put_barriers(&w);
+    put_groups(&w);
+    put_atoms(&w);
+    put_clocks(&w);
+    *buffer = w.data;
+    *cap = w.cap;
+    return w.len;
+}

@@ -1,0 +1,598 @@
+/* protocol_step: one warp's next op, and control flow.
+ *
+ * A comparison with a number of trips, or a condition, that is not known yet is a choice: the
+ * explorer decides it both ways, and every warp that asks for the same number later gets the same
+ * answer (tcc_precord).
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/elementwise.h"
+#include "interp/protocol_model.h"
+
+enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_TRIPS = 32, LEAST_TRIPS = 16 };
+
+/* ---- numbers that are not known yet ------------------------------------------------------------
+ */
+
+/* The innermost loop of unknown trips that the warp is in; -1 for none. */
+static int inner_loop(const tcc_pwarp *w)
+{
+    for (uint32_t d = w->depth; d-- > 0;)
+        if (w->frames[d].record >= 0)
+            return (int)d;
+    return -1;
+}
+
+/* The record of a symbol for the warp's current trip; -1, reported, when there are too many. */
+static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op,
+                     int64_t symbol, bool truth)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    int in = truth && !tcc_p_symbol_varies(p, symbol) ? -1 : inner_loop(w);
+    tcc_precord r = {.symbol = (uint32_t)symbol, .parent = -1, .truth = truth, .op = op};
+    if (in >= 0) {
+        r.parent = w->frames[in].record;
+        r.parent_iter = w->frames[in].iter;
+    }
+    for (unsigned i = 0; i < s->n_records; i++) {
+        const tcc_precord *o = &s->records[i];
+        if (o->symbol == r.symbol && o->parent == r.parent && o->parent_iter == r.parent_iter &&
+            o->truth == truth)
+            return (int)i;
+    }
+    if (s->n_records == TCC_P_RECORDS)
+        return tcc_p_unsupported(p, op, "more than %d numbers are only known at run time",
+                                 TCC_P_RECORDS),
+               -1;
+    s->records[s->n_records] = r;
+    return (int)s->n_records++;
+}
+
+/* Whether a record's number is more than x: 0, 1, or -1 when that is to be chosen. */
+static int is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x)
+{
+    const tcc_precord *r = &s->records[record];
+    if (r->exact || r->least > x)
+        return r->least > x;
+    p->choice.record = (unsigned)record;
+    p->choice.at = x;
+    return -1;
+}
+
+/* ---- comparisons
+ * --------------------------------------------------------------------------------- */
+
+/* The record of the loop whose index x is, when y is what the index is compared with; -1 when it is
+ * not. Other comparisons with a number of trips are conditions of their own: how far a loop has
+ * come is forgotten, except for how far it has to go. */
+static int compared_record(const tcc_pstate *s, const tcc_pwarp *w, const tcc_pvalue *x,
+                           const tcc_pvalue *y)
+{
+    if (x->kind != TCC_P_KNOWN || !x->loop)
+        return -1;
+    const tcc_pframe *f = &w->frames[x->loop - 1];
+    if (f->record < 0 || f->by_trips)
+        return -1;
+    bool is_bound = y->kind == TCC_P_SYMBOL
+                        ? s->records[f->record].symbol == (uint32_t)y->v && y->delta == INT64_MAX
+                        : tcc_p_is_exact(y) && !y->loop && y->v == f->hi;
+    return is_bound ? f->record : -1;
+}
+
+/* x pred y, y being the bound of the loop whose index x is, plus a constant; -1 when that is to be
+ * chosen. */
+static int compare(tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w, const char *pred,
+                   const tcc_pvalue *x, const tcc_pvalue *y, int record)
+{
+    const tcc_pframe *f = &w->frames[x->loop - 1];
+    int64_t at = f->lo + f->iter * f->step + x->offset - y->offset;
+    if (!strcmp(pred, "le") || !strcmp(pred, "gt"))
+        at--; /* x <= y is x - 1 < y */
+    bool equality = !strcmp(pred, "eq") || !strcmp(pred, "ne");
+    int not_more = equality ? is_more(p, s, record, at - 1) : 1;
+    int less = not_more < 1 ? not_more : is_more(p, s, record, at);
+    if (not_more < 0 || less < 0)
+        return -1;
+    if (equality)
+        return (not_more && !less) == !strcmp(pred, "eq");
+    return less == (!strcmp(pred, "lt") || !strcmp(pred, "le"));
+}
+
+static const char *mirrored(const char *pred)
+{
+    static const char *const pairs[][2] = {{"lt", "gt"}, {"gt", "lt"}, {"le", "ge"},
+                                           {"ge", "le"}, {"eq", "eq"}, {"ne", "ne"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (!strcmp(pairs[i][0], pred))
+            return pairs[i][1];
+    return pred;
+}
+
+/* A comparison of a loop's index with its bound. *done when it was one. */
+static tcc_presult compare_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                                 const tcc_pvalue *args, tcc_pvalue *out, bool *done)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    const char *pred = tcc_attr_str(&in->op->attrs, "pred", "");
+    unsigned index = compared_record(s, w, &args[0], &args[1]) < 0;
+    int record = compared_record(s, w, &args[index], &args[!index]);
+    *done = record >= 0;
+    if (!*done)
+        return TCC_P_NEXT;
+    int r = compare(p, s, w, index ? mirrored(pred) : pred, &args[index], &args[!index], record);
+    *out = tcc_p_known(r);
+    return r < 0 ? TCC_P_CHOICE : TCC_P_NEXT;
+}
+
+/* ---- scalars
+ * ------------------------------------------------------------------------------------------ */
+
+bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                   unsigned i, int64_t *out)
+{
+    const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
+    *out = v->v;
+    if (tcc_p_is_exact(v))
+        return true;
+    const tcc_op_info *info = tcc_op_info_get(in->op->code);
+    tcc_p_unsupported(p, in->op, "%s: '%s' is only known at run time", info->name,
+                      info->operands[i].name);
+    return false;
+}
+
+/* Numbers of trips as data, once they are chosen. */
+static void resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
+{
+    if (!p->symbol_data || v->kind != TCC_P_SYMBOL)
+        return;
+    int in = inner_loop(&s->warps[warp]);
+    for (unsigned i = 0; i < s->n_records; i++) {
+        const tcc_precord *r = &s->records[i];
+        bool here = r->parent < 0 || (in >= 0 && r->parent == s->warps[warp].frames[in].record &&
+                                      r->parent_iter == s->warps[warp].frames[in].iter);
+        if (r->symbol == (uint32_t)v->v && !r->truth && r->exact && here) {
+            int64_t n = r->least < v->delta ? r->least : v->delta;
+            *v = tcc_p_forget(p, tcc_p_known(n + v->offset), p->symbol_data);
+            return;
+        }
+    }
+}
+
+static tcc_pvalue tid_of(tcc_protocol *p, unsigned warp)
+{
+    int64_t lanes[TCC_WARP_LANES];
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        lanes[l] = warp * TCC_WARP_LANES + l;
+    return tcc_p_lanes(p, lanes);
+}
+
+static tcc_pvalue elected(tcc_protocol *p)
+{
+    int64_t lanes[TCC_WARP_LANES] = {0};
+    lanes[ELECTED] = 1;
+    return tcc_p_lanes(p, lanes);
+}
+
+static tcc_pvalue first_lane(const tcc_protocol *p, tcc_pvalue v)
+{
+    int64_t n;
+    if (v.kind == TCC_P_LANES && tcc_p_lane(p, &v, 0, &n))
+        return tcc_p_known(n);
+    return v;
+}
+
+/* What an op that is only there for its result gives. */
+static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                        tcc_pvalue *out)
+{
+    const tcc_op *op = in->op;
+    tcc_pvalue args[3] = {0};
+    for (unsigned i = 0; i < op->n_operands && i < 3; i++)
+        if (in->operands[i] != TCC_P_NO_SLOT)
+            args[i] = *tcc_p_slot(p, s, warp, in->operands[i]);
+    int64_t c;
+    bool done;
+    switch (op->code) {
+    case TCC_OP_arith_const:
+        *out = tcc_value_is_int(&op->results[0], &c) ? tcc_p_known(c)
+                                                     : (tcc_pvalue){.kind = TCC_P_UNKNOWN};
+        return TCC_P_NEXT;
+    case TCC_OP_nvvm_tid: *out = tid_of(p, warp); return TCC_P_NEXT;
+    case TCC_OP_nvvm_ctaid:
+        *out = tcc_p_symbol(p, tcc_op_info_get(op->code), NULL, 0);
+        return TCC_P_NEXT;
+    case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE); return TCC_P_NEXT;
+    case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0]); return TCC_P_NEXT;
+    case TCC_OP_nvvm_elect:
+        *out = elected(p);
+        return tcc_p_converged(p, s, warp, in) ? TCC_P_NEXT : TCC_P_FAILED;
+    case TCC_OP_arith_cmp: {
+        tcc_presult r = compare_trips(p, s, warp, in, args, out, &done);
+        if (r != TCC_P_NEXT || done)
+            return r;
+        break;
+    }
+    default: break;
+    }
+    *out = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
+    if (op->n_operands < 1 || op->n_operands > 3 || op->n_results != 1)
+        return TCC_P_NEXT;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        resolve(p, s, warp, &args[i]);
+    *out = tcc_p_compute(p, op, args);
+    return TCC_P_NEXT;
+}
+
+/* ---- registers
+ * ------------------------------------------------------------------------------------------- */
+
+/* A part of what a product may still write is so too. */
+static tcc_pvalue inherited(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
+                            const tcc_pinst *in)
+{
+    tcc_pvalue r = {.kind = TCC_P_REGISTERS, .delta = TCC_P_BY_PRODUCT | TCC_P_FENCED};
+    for (unsigned i = 0; i < in->op->n_operands; i++) {
+        if (in->operands[i] == TCC_P_NO_SLOT)
+            continue;
+        const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
+        r.v = v->v > r.v ? v->v : r.v;
+        r.delta &= v->delta | TCC_P_UNDEFINED;
+        r.delta |= v->delta & TCC_P_UNDEFINED;
+    }
+    return r;
+}
+
+static bool may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const char *name = tcc_op_info_get(in->op->code)->name;
+    for (unsigned i = 0; i < in->op->n_operands; i++) {
+        if (in->operands[i] == TCC_P_NO_SLOT)
+            continue;
+        const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
+        if (v->kind == TCC_P_REGISTERS && v->v) {
+            tcc_p_wrong(p, s, warp, in, "%s reads registers that a product may still be writing",
+                        name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_opcode code = in->op->code;
+    bool parts = code == TCC_OP_vec_pack || code == TCC_OP_vec_slice;
+    if (!parts && !may_read(p, s, warp, in))
+        return TCC_P_FAILED;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        if (in->results[i] == TCC_P_NO_SLOT)
+            continue;
+        tcc_pvalue v = {.kind = TCC_P_REGISTERS};
+        if (in->op->results[i].type->kind != TCC_KIND_vec) {
+            tcc_presult r = give(p, s, warp, in, &v);
+            if (r != TCC_P_NEXT)
+                return r;
+        } else if (parts) {
+            v = inherited(p, s, warp, in);
+        } else if (code == TCC_OP_vec_undef) {
+            v.delta = TCC_P_UNDEFINED;
+        }
+        *tcc_p_slot(p, s, warp, in->results[i]) = v;
+    }
+    return TCC_P_NEXT;
+}
+
+/* ---- loops
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void clear(const tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pcode *code)
+{
+    memset(tcc_p_slot(p, s, warp, code->first_slot), 0,
+           (code->end_slot - code->first_slot) * sizeof(tcc_pvalue));
+}
+
+static tcc_pvalue read(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint32_t slot)
+{
+    return slot == TCC_P_NO_SLOT ? (tcc_pvalue){0} : *tcc_p_slot(p, s, warp, slot);
+}
+
+static void write(const tcc_protocol *p, tcc_pstate *s, unsigned warp, uint32_t slot, tcc_pvalue v)
+{
+    if (slot != TCC_P_NO_SLOT)
+        *tcc_p_slot(p, s, warp, slot) = v;
+}
+
+/* Decides what tells when the loop ends. */
+static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       tcc_pframe *f)
+{
+    tcc_pvalue b[3];
+    bool known = true, fixed = true;
+    for (unsigned i = 0; i < 3; i++) {
+        b[i] = read(p, s, warp, in->operands[i]);
+        known &= tcc_p_is_exact(&b[i]);
+        fixed &= (tcc_p_is_exact(&b[i]) && !b[i].loop) || b[i].kind == TCC_P_SYMBOL;
+    }
+    if (tcc_p_is_exact(&b[2]) && b[2].v < 1)
+        return tcc_p_wrong(p, s, warp, in, "scf.for steps by %lld", (long long)b[2].v), false;
+    f->record = -1;
+    f->cap = INT64_MAX;
+    f->lo = b[0].v;
+    f->hi = b[1].v;
+    f->step = b[2].v;
+    if (known && (!in->waits || f->hi - f->lo <= MAX_KNOWN_TRIPS * f->step))
+        return true;
+    bool by_index = tcc_p_is_exact(&b[0]) && tcc_p_is_exact(&b[2]) &&
+                    (known || (b[1].kind == TCC_P_SYMBOL && !b[1].offset));
+    if (!in->waits || !(by_index || fixed))
+        return tcc_p_unsupported(p, in->op,
+                                 "how often this loop runs is only known at run time, and "
+                                 "%s",
+                                 in->waits ? "may differ from warp to warp"
+                                           : "it accesses shared memory with no barrier"),
+               false;
+    f->by_trips = !by_index;
+    int64_t symbol = known      ? tcc_p_symbol(p, "bound", &b[1], 1).v
+                     : by_index ? b[1].v
+                                : tcc_p_symbol(p, "trips", b, 3).v;
+    if (by_index && !known) {
+        f->cap = b[1].delta;
+        f->hi = INT64_MAX;
+    }
+    f->record = record_of(p, s, warp, in->op, symbol, false);
+    if (f->record < 0)
+        return false;
+    tcc_precord *r = &s->records[f->record];
+    int64_t least = known ? f->lo + LEAST_TRIPS * f->step
+                    : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? (by_index ? f->lo : 0) + 1
+                                                                       : 0;
+    if (!r->exact && r->least < least)
+        r->least = least;
+    if (f->by_trips)
+        f->hi = r->symbol;
+    return true;
+}
+
+/* Gives the index its value for the trip that begins. */
+static void set_index(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe *f = &w->frames[w->depth - 1];
+    tcc_pvalue v = tcc_p_known(f->lo + f->iter * f->step);
+    if (f->by_trips) {
+        tcc_pvalue lo = read(p, s, warp, in->operands[0]), step = read(p, s, warp, in->operands[2]);
+        v = tcc_p_index_symbol(p, (uint32_t)f->hi, &lo, &step);
+    } else if (f->record >= 0) {
+        v = tcc_p_forget(p, v, f->code->moduli[0]);
+        v.loop = (uint8_t)w->depth;
+    }
+    write(p, s, warp, f->code->args[0], v);
+}
+
+static tcc_presult leave_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    const tcc_pframe *f = &w->frames[w->depth - 1];
+    const tcc_pinst *in = f->of;
+    bool synchronizes = f->record >= 0;
+    for (unsigned i = 0; i < in->op->n_results; i++)
+        write(p, s, warp, in->results[i], read(p, s, warp, f->code->args[1 + i]));
+    clear(p, s, warp, f->code);
+    w->mask = f->outer;
+    w->depth--;
+    w->frames[w->depth] = (tcc_pframe){0};
+    w->frames[w->depth - 1].pc++;
+    w->progress += synchronizes;
+    return synchronizes ? TCC_P_HEAD : TCC_P_JUMPED;
+}
+
+/* Is there another trip? */
+static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe *f = &w->frames[w->depth - 1];
+    int64_t index = f->lo + f->iter * f->step;
+    int more = f->record < 0     ? index < f->hi
+               : f->by_trips     ? is_more(p, s, f->record, f->iter)
+               : index >= f->cap ? 0
+                                 : is_more(p, s, f->record, index);
+    if (more < 0)
+        return TCC_P_CHOICE;
+    if (!more && !f->iter && tcc_attr_int(&f->of->op->attrs, "at_least_once", 0))
+        return tcc_p_wrong(p, s, warp, f->of, "scf.for promises a trip and makes none");
+    if (!more)
+        return leave_loop(p, s, warp);
+    f->pc = 0;
+    set_index(p, s, warp, f->of);
+    w->progress += f->record >= 0;
+    return f->record >= 0 ? TCC_P_HEAD : TCC_P_JUMPED;
+}
+
+static tcc_presult enter(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, tcc_pframe f,
+                         unsigned region, uint32_t mask)
+{
+    if (w->depth == TCC_P_DEPTH)
+        return tcc_p_unsupported(p, in->op, "regions are nested more than %d deep", TCC_P_DEPTH);
+    f.code = &in->regions[region];
+    f.of = in;
+    f.region = region;
+    f.mask = mask;
+    f.outer = w->mask;
+    w->frames[w->depth++] = f;
+    w->mask = mask;
+    return TCC_P_JUMPED;
+}
+
+static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pframe f = {.pc = AT_HEAD};
+    if (!plan_trips(p, s, warp, in, &f))
+        return TCC_P_FAILED;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        tcc_pvalue v = read(p, s, warp, in->operands[3 + i]);
+        if (f.record >= 0)
+            v = tcc_p_forget(p, v, in->regions[0].moduli[1 + i]);
+        write(p, s, warp, in->regions[0].args[1 + i], v);
+    }
+    return enter(p, &s->warps[warp], in, f, 0, s->warps[warp].mask);
+}
+
+/* From the end of a trip to the head of the next. */
+static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *yield)
+{
+    enum { MAX_CARRIED = 64 };
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe *f = &w->frames[w->depth - 1];
+    tcc_pvalue carried[MAX_CARRIED];
+    unsigned n = f->of->op->n_results;
+    if (n > MAX_CARRIED)
+        return tcc_p_unsupported(p, f->of->op, "a loop carries more than %d values", MAX_CARRIED);
+    for (unsigned i = 0; i < n; i++) {
+        carried[i] =
+            yield ? read(p, s, warp, yield->operands[i]) : read(p, s, warp, f->code->args[1 + i]);
+        if (carried[i].loop == w->depth)
+            carried[i].loop = 0;
+        if (!carried[i].loop && carried[i].kind == TCC_P_KNOWN)
+            carried[i].offset = 0;
+        if (carried[i].kind == TCC_P_SYMBOL && tcc_p_symbol_varies(p, carried[i].v))
+            carried[i] = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
+        if (f->record >= 0)
+            carried[i] = tcc_p_forget(p, carried[i], f->code->moduli[1 + i]);
+    }
+    clear(p, s, warp, f->code);
+    for (unsigned i = 0; i < n; i++)
+        write(p, s, warp, f->code->args[1 + i], carried[i]);
+    f->iter++;
+    f->pc = AT_HEAD;
+    return TCC_P_JUMPED;
+}
+
+/* ---- branches
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                               uint32_t *yes)
+{
+    const tcc_pvalue *c = tcc_p_slot(p, s, warp, in->operands[0]);
+    *yes = 0;
+    if (c->kind == TCC_P_SYMBOL) {
+        int record = record_of(p, s, warp, in->op, c->v, true);
+        int more = record < 0 ? 0 : is_more(p, s, record, 0);
+        *yes = more > 0 ? TCC_ALL_LANES : 0;
+        return record < 0 ? TCC_P_FAILED : more < 0 ? TCC_P_CHOICE : TCC_P_NEXT;
+    }
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        int64_t v;
+        if (!tcc_p_lane(p, c, l, &v))
+            return tcc_p_unsupported(p, in->op,
+                                     "a condition that is only known at run time, and may "
+                                     "differ from thread to thread, guards synchronization");
+        *yes |= v ? UINT32_C(1) << l : 0;
+    }
+    return TCC_P_NEXT;
+}
+
+static bool enter_branch(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, unsigned region,
+                         uint32_t mask, tcc_presult *r)
+{
+    if (!mask || !in->regions[region].n)
+        return false;
+    *r = enter(p, w, in, (tcc_pframe){.record = -1}, region, mask);
+    return true;
+}
+
+static tcc_presult branch(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    uint32_t yes;
+    tcc_presult r = branch_mask(p, s, warp, in, &yes);
+    if (r != TCC_P_NEXT)
+        return r;
+    yes &= w->mask;
+    if (enter_branch(p, w, in, 0, yes, &r) || enter_branch(p, w, in, 1, w->mask & ~yes, &r))
+        return r;
+    return TCC_P_NEXT;
+}
+
+/* The lanes of the mask get b, the others keep a. */
+static tcc_pvalue merge(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *b, uint32_t mask)
+{
+    int64_t lanes[TCC_WARP_LANES];
+    if (b->kind == TCC_P_REGISTERS)
+        return b->v >= a->v ? *b : *a;
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        const tcc_pvalue *from = mask >> l & 1 ? b : a;
+        if (from->kind == TCC_P_NONE)
+            lanes[l] = 0;
+        else if (!tcc_p_lane(p, from, l, &lanes[l]))
+            return (tcc_pvalue){.kind = TCC_P_UNKNOWN};
+    }
+    return tcc_p_lanes(p, lanes);
+}
+
+static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                const tcc_pinst *yield)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe f = w->frames[w->depth - 1];
+    for (unsigned i = 0; yield && i < f.of->op->n_results; i++) {
+        tcc_pvalue v = read(p, s, warp, yield->operands[i]);
+        tcc_pvalue old = read(p, s, warp, f.of->results[i]);
+        if (f.of->results[i] != TCC_P_NO_SLOT)
+            write(p, s, warp, f.of->results[i], f.mask == f.outer ? v : merge(p, &old, &v, f.mask));
+    }
+    clear(p, s, warp, f.code);
+    w->mask = f.outer;
+    w->depth--;
+    w->frames[w->depth] = (tcc_pframe){0};
+    tcc_presult r = TCC_P_JUMPED;
+    if (f.region == 1 || !enter_branch(p, w, f.of, 1, f.outer & ~f.mask, &r))
+        w->frames[w->depth - 1].pc++;
+    return r;
+}
+
+/* ---- one op
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *yield)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    const tcc_pinst *of = w->frames[w->depth - 1].of;
+    if (!of) {
+        w->depth = 0;
+        w->frames[0] = (tcc_pframe){0};
+        return TCC_P_JUMPED;
+    }
+    return of->op->code == TCC_OP_scf_for ? next_trip(p, s, warp, yield)
+                                          : leave_branch(p, s, warp, yield);
+}
+
+tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    static tcc_phook *const hooks[TCC_OP_COUNT] = {
+#define OP(id) [TCC_OP_##id] = tcc_p_##id,
+        TCC_P_SYNC_OPS(OP) TCC_P_ASYNC_OPS(OP) TCC_P_ACCESS_OPS(OP)
+#undef OP
+            [TCC_OP_scf_for] = enter_loop,
+        [TCC_OP_scf_if] = branch,
+        [TCC_OP_scf_yield] = end_region,
+    };
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pframe *f = &w->frames[w->depth - 1];
+    p->steps++;
+    if (f->pc == AT_HEAD)
+        return at_head(p, s, warp);
+    if (f->pc == f->code->n)
+        return end_region(p, s, warp, NULL);
+    const tcc_pinst *in = &f->code->insts[f->pc];
+    tcc_phook *hook = hooks[in->op->code];
+    bool accesses = in->op->code == TCC_OP_nvvm_st_shared || in->op->code == TCC_OP_nvvm_stmatrix;
+    if (accesses && !may_read(p, s, warp, in))
+        return TCC_P_FAILED;
+    tcc_presult r = (hook ? hook : compute)(p, s, warp, in);
+    if (r == TCC_P_NEXT)
+        w->frames[w->depth - 1].pc++;
+    return r;
+}

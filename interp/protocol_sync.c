@@ -1,0 +1,372 @@
+/* protocol_sync: barriers and fences, as barrier.c and warp.c have them, and what makes one order
+ * of events stand for all.
+ *
+ * A wait names a phase by its parity alone, and an arrival goes to whatever phase is current. Of
+ * each barrier a warp knows how many phases have ended for certain: those whose end comes before
+ * it through what it has waited for. That number says which phase a wait means and which one an
+ * arrival must fall in, and whether any order of events could make it another (see
+ * docs/protocol-checker.md).
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/protocol_model.h"
+
+enum { BARRIER_BYTES = 8, MAX_ARRIVALS = (1 << 20) - 1, MAX_TX = (1 << 20) - 1 };
+enum { REGISTER_UNIT = 8 };
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from)
+{
+    uint32_t *a = tcc_p_seen(p, s, to);
+    const uint32_t *b = tcc_p_seen(p, s, from);
+    for (unsigned i = 0; i < p->stride; i++)
+        a[i] = a[i] > b[i] ? a[i] : b[i];
+}
+
+void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    uint32_t clock = ++tcc_p_seen(p, s, warp)[warp];
+    tcc_p_passed(p, s, warp)[warp] = clock;
+}
+
+bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    if (s->warps[warp].mask == TCC_ALL_LANES)
+        return true;
+    tcc_p_wrong(p, s, warp, in, "%s in %d of a warp's 32 lanes",
+                tcc_op_info_get(in->op->code)->name, __builtin_popcount(s->warps[warp].mask));
+    return false;
+}
+
+/* ---- mbarriers ------------------------------------------------------------------------------- */
+
+static int64_t offset_of(const tcc_pbarrier *b)
+{
+    return b->address - TCC_SMEM_BASE;
+}
+
+static int find(const tcc_pstate *s, int64_t address)
+{
+    for (unsigned i = 0; i < s->n_barriers; i++)
+        if (s->barriers[i].address == address)
+            return (int)i;
+    return -1;
+}
+
+int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                     int64_t address)
+{
+    int b = find(s, address);
+    const char *name = tcc_op_info_get(in->op->code)->name;
+    if (b < 0) {
+        tcc_p_wrong(p, s, warp, in,
+                    "%s: there may be no mbarrier yet at byte %lld of shared memory", name,
+                    (long long)(address - TCC_SMEM_BASE));
+    } else if (tcc_p_seen(p, s, warp)[s->barriers[b].init_warp] < s->barriers[b].init_clock) {
+        tcc_p_wrong(p, s, warp, in,
+                    "%s: warp %u may still be initialising the mbarrier at byte %lld", name,
+                    s->barriers[b].init_warp, (long long)offset_of(&s->barriers[b]));
+        b = -1;
+    }
+    return b;
+}
+
+tcc_presult tcc_p_nvvm_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                     const tcc_pinst *in)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    int64_t address, count;
+    if (!tcc_p_operand(p, s, warp, in, 0, &address) || !tcc_p_operand(p, s, warp, in, 1, &count))
+        return TCC_P_FAILED;
+    int64_t byte = address - TCC_SMEM_BASE;
+    if (w->mask & (w->mask - 1))
+        return tcc_p_wrong(p, s, warp, in, "several lanes initialise one mbarrier");
+    if (count < 1 || count > MAX_ARRIVALS)
+        return tcc_p_wrong(p, s, warp, in, "an mbarrier of %lld arrivals", (long long)count);
+    if (find(s, address) >= 0)
+        return tcc_p_wrong(p, s, warp, in, "the mbarrier at byte %lld is initialised twice",
+                           (long long)byte);
+    if (s->n_barriers == p->max_barriers)
+        return tcc_p_unsupported(p, in->op, "mbarriers are initialised in a loop");
+    if (byte < 0 || byte % BARRIER_BYTES || byte > p->smem_bytes - BARRIER_BYTES)
+        return tcc_p_wrong(p, s, warp, in, "an mbarrier at byte %lld of %lld", (long long)byte,
+                           (long long)p->smem_bytes);
+    const int64_t key[] = {2, address};
+    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
+    const tcc_prange range = {byte, byte + BARRIER_BYTES};
+    if (!*print && !tcc_p_footprint_set(p, s, print, &range, 1))
+        return TCC_P_FAILED;
+    uint32_t clock = tcc_p_seen(p, s, warp)[warp];
+    const tcc_paccess by = {
+        .warp = warp, .actor = warp, .clock = clock, .write = true, .mark = TCC_P_BARRIER};
+    if (!tcc_p_access(p, s, in, &by, *print))
+        return TCC_P_FAILED;
+    s->barriers[s->n_barriers++] = (tcc_pbarrier){.address = address,
+                                                  .expected = (uint32_t)count,
+                                                  .pending = (uint32_t)count,
+                                                  .init_warp = warp,
+                                                  .init_clock = clock};
+    tcc_p_log(p, s, warp, in, (int)s->n_barriers - 1, count);
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_fence_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                           const tcc_pinst *in)
+{
+    (void)in;
+    for (unsigned b = 0; b < s->n_barriers; b++)
+        if (s->barriers[b].init_warp == warp && !s->barriers[b].fence_clock)
+            s->barriers[b].fence_clock = tcc_p_seen(p, s, warp)[warp];
+    return TCC_P_NEXT;
+}
+
+bool tcc_p_phase_is_certain(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                            unsigned b)
+{
+    uint32_t known = tcc_p_seen(p, s, warp)[tcc_p_barrier_actor(p, b)];
+    if (known == s->barriers[b].phase)
+        return true;
+    tcc_p_wrong(p, s, warp, in,
+                "%s may come a phase too early or too late for the mbarrier at byte %lld: warp %u "
+                "knows the end of %u of its phases, %u have ended",
+                tcc_op_info_get(in->op->code)->name, (long long)offset_of(&s->barriers[b]), warp,
+                known, s->barriers[b].phase);
+    return false;
+}
+
+/* A warp that waited for the phase before must be past that wait whenever this phase ends: else it
+ * finds a parity that says that the phase before has not. */
+static bool all_passed(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       unsigned b)
+{
+    const tcc_pbarrier *bar = &s->barriers[b];
+    const uint32_t *passed = tcc_p_passed(p, s, tcc_p_arrivals(p, b));
+    for (unsigned w = 0; w < p->n_warps; w++)
+        if (bar->waits[w] && bar->waited_phase[w] == bar->phase && passed[w] < bar->waits[w]) {
+            tcc_p_wrong(p, s, warp, in,
+                        "phase %u of the mbarrier at byte %lld may end while warp %u still waits "
+                        "for the one before: it would then wait for the next",
+                        bar->phase, (long long)offset_of(bar), w);
+            return false;
+        }
+    return true;
+}
+
+bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned b)
+{
+    tcc_pbarrier *bar = &s->barriers[b];
+    if (bar->pending)
+        return true;
+    if (bar->issued > bar->bytes) {
+        tcc_p_wrong(p, s, warp, in,
+                    "a phase of the mbarrier at byte %lld expects %lld bytes and gets %lld: it may "
+                    "end while copies are on their way",
+                    (long long)offset_of(bar), (long long)bar->bytes, (long long)bar->issued);
+        return false;
+    }
+    if (bar->issued < bar->bytes)
+        return true;
+    if (!all_passed(p, s, warp, in, b))
+        return false;
+    unsigned actor = tcc_p_barrier_actor(p, b), arrivals = tcc_p_arrivals(p, b);
+    bar->phase++;
+    bar->pending = bar->expected;
+    bar->bytes = bar->issued = 0;
+    tcc_p_seen(p, s, arrivals)[actor] = tcc_p_fenced(p, s, arrivals)[actor] = bar->phase;
+    memcpy(tcc_p_seen(p, s, tcc_p_done(p, b)), tcc_p_seen(p, s, arrivals),
+           p->stride * sizeof(uint32_t));
+    return true;
+}
+
+static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                          int64_t address, int64_t bytes, unsigned times)
+{
+    int b = tcc_p_barrier_at(p, s, warp, in, address);
+    if (b < 0 || !tcc_p_phase_is_certain(p, s, warp, in, (unsigned)b))
+        return TCC_P_FAILED;
+    tcc_pbarrier *bar = &s->barriers[b];
+    if (bar->pending < times)
+        return tcc_p_wrong(p, s, warp, in,
+                           "the mbarrier at byte %lld gets more than %u arrivals in a phase",
+                           (long long)offset_of(bar), bar->expected);
+    bar->bytes += bytes * times;
+    if (bytes < 0 || bar->bytes > MAX_TX)
+        return tcc_p_wrong(p, s, warp, in, "the mbarrier at byte %lld expects %lld bytes",
+                           (long long)offset_of(bar), (long long)bar->bytes);
+    bar->pending -= times;
+    tcc_p_join(p, s, tcc_p_arrivals(p, (unsigned)b), warp);
+    tcc_p_log(p, s, warp, in, b, bytes);
+    return tcc_p_end_phase(p, s, warp, in, (unsigned)b) ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+/* Every lane arrives by itself. */
+static tcc_presult arrive_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    int64_t bytes = 0, address;
+    tcc_presult r = TCC_P_NEXT;
+    if (in->op->n_operands > 1 && !tcc_p_operand(p, s, warp, in, 1, &bytes))
+        return TCC_P_FAILED;
+    if (tcc_p_is_exact(at)) {
+        r = arrive(p, s, warp, in, at->v, bytes, (unsigned)__builtin_popcount(w->mask));
+    } else {
+        for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++) {
+            if (!(w->mask >> l & 1))
+                continue;
+            if (!tcc_p_lane(p, at, l, &address))
+                return tcc_p_unsupported(p, in->op, "the mbarrier is only known at run time");
+            r = arrive(p, s, warp, in, address, bytes, 1);
+        }
+    }
+    tcc_p_tick(p, s, warp);
+    return r;
+}
+
+tcc_presult tcc_p_nvvm_mbarrier_arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                       const tcc_pinst *in)
+{
+    return arrive_lanes(p, s, warp, in);
+}
+
+tcc_presult tcc_p_nvvm_mbarrier_arrive_expect_tx(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                                 const tcc_pinst *in)
+{
+    return arrive_lanes(p, s, warp, in);
+}
+
+tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                     const tcc_pinst *in)
+{
+    int64_t address, parity;
+    if (!tcc_p_operand(p, s, warp, in, 0, &address) || !tcc_p_operand(p, s, warp, in, 1, &parity))
+        return TCC_P_FAILED;
+    int number = tcc_p_barrier_at(p, s, warp, in, address);
+    if (number < 0)
+        return TCC_P_FAILED;
+    if (parity != 0 && parity != 1)
+        return tcc_p_wrong(p, s, warp, in, "waits for parity %lld", (long long)parity);
+    tcc_pbarrier *bar = &s->barriers[number];
+    uint32_t known = tcc_p_seen(p, s, warp)[tcc_p_barrier_actor(p, (unsigned)number)];
+    /* Phases that must have ended: `known` of them have for certain. */
+    uint32_t wanted = known % 2 == (uint32_t)parity ? known + 1 : known;
+    if (bar->phase > wanted)
+        return tcc_p_wrong(
+            p, s, warp, in,
+            "warp %u waits for phase %d of the mbarrier at byte %lld, which may have "
+            "ended together with the next: it would then wait for the one after",
+            warp, (int)wanted - 1, (long long)offset_of(bar));
+    if (bar->phase < wanted)
+        return TCC_P_BLOCKED;
+    if (bar->phase)
+        tcc_p_join(p, s, warp, tcc_p_done(p, (unsigned)number));
+    bar->waits[warp] = tcc_p_passed(p, s, warp)[warp];
+    bar->waited_phase[warp] = wanted;
+    tcc_p_log(p, s, warp, in, number, (int64_t)wanted - 1);
+    return TCC_P_NEXT;
+}
+
+/* ---- named barriers ----------------------------------------------------------------------------
+ */
+
+static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
+{
+    tcc_pnamed *b = &s->named[id];
+    unsigned entity = tcc_p_named(p, (unsigned)id), actor = tcc_p_named_actor(p, (unsigned)id);
+    tcc_p_seen(p, s, entity)[actor] = ++b->phase;
+    b->threads = b->arrived = 0;
+    for (unsigned w = 0; w < p->n_warps; w++)
+        if (s->warps[w].waits_at == id) {
+            tcc_p_join(p, s, w, entity);
+            s->warps[w].released = true;
+        }
+    for (unsigned w = 0; w < p->n_warps; w++)
+        if (s->warps[w].waits_at == id)
+            tcc_p_tick(p, s, w);
+}
+
+static bool come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id,
+                    int64_t threads)
+{
+    if (!tcc_p_converged(p, s, warp, in))
+        return false;
+    if (id < 0 || id >= p->n_named || threads < TCC_WARP_LANES || threads % TCC_WARP_LANES)
+        return tcc_p_wrong(p, s, warp, in, "barrier %lld of %lld threads", (long long)id,
+                           (long long)threads),
+               false;
+    tcc_pnamed *b = &s->named[id];
+    if (b->threads && b->threads != threads)
+        return tcc_p_wrong(p, s, warp, in, "barrier %lld is of %lld threads and of %lld",
+                           (long long)id, (long long)b->threads, (long long)threads),
+               false;
+    if (tcc_p_seen(p, s, warp)[tcc_p_named_actor(p, (unsigned)id)] != b->phase)
+        return tcc_p_wrong(p, s, warp, in,
+                           "warp %u may come to barrier %lld together with other warps than here",
+                           warp, (long long)id),
+               false;
+    tcc_p_join(p, s, tcc_p_named(p, (unsigned)id), warp);
+    b->threads = threads;
+    b->arrived += TCC_WARP_LANES;
+    s->warps[warp].waits_at = (int32_t)id;
+    s->warps[warp].released = false;
+    tcc_p_log(p, s, warp, in, (int)id, threads);
+    if (b->arrived == threads)
+        release_all(p, s, (int)id);
+    return true;
+}
+
+tcc_presult tcc_p_nvvm_barrier(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    int64_t id, threads;
+    if (w->waits_at < 0) {
+        if (!tcc_p_operand(p, s, warp, in, 0, &id) || !tcc_p_operand(p, s, warp, in, 1, &threads) ||
+            !come_to(p, s, warp, in, id, threads))
+            return TCC_P_FAILED;
+    }
+    if (!w->released)
+        return TCC_P_BLOCKED;
+    w->waits_at = -1;
+    w->released = false;
+    return TCC_P_NEXT;
+}
+
+/* ---- other
+ * ------------------------------------------------------------------------------------------ */
+
+tcc_presult tcc_p_nvvm_fence_proxy_async(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                         const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    uint32_t *seen = tcc_p_seen(p, s, warp), *fenced = tcc_p_fenced(p, s, warp);
+    uint32_t own = fenced[warp];
+    bool complete = !(w->wrote & ~w->mask);
+    memcpy(fenced, seen, p->n_actors * sizeof *seen);
+    tcc_p_log(p, s, warp, in, -1, 0);
+    if (complete) {
+        w->wrote = 0;
+        tcc_p_tick(p, s, warp);
+    } else {
+        fenced[warp] = own;
+    }
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_setmaxnreg(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                  const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    int64_t count = tcc_attr_int(&in->op->attrs, "count", 0);
+    bool more = !strcmp(tcc_attr_str(&in->op->attrs, "action", ""), "inc");
+    int64_t need = (count - w->registers) * TCC_WARP_LANES;
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    if (more ? need < 0 : need > 0)
+        return tcc_p_wrong(p, s, warp, in, "setmaxnreg.%s to %lld from %d registers",
+                           more ? "inc" : "dec", (long long)count, w->registers);
+    if (need > s->free_registers)
+        return TCC_P_BLOCKED;
+    s->free_registers -= need;
+    w->registers = (int32_t)count;
+    return TCC_P_NEXT;
+}

@@ -1,0 +1,329 @@
+/* protocol_trace: errors, and the steps that led there.
+ *
+ * Of an execution only those steps are shown that come before the wrong one in every order: what
+ * the warp has done, and what it has waited for, directly or through others. What others do
+ * meanwhile may as well not have happened yet, which is most often what is wrong. Warps that do the
+ * same are put into one line.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "interp/protocol_model.h"
+
+enum { MAX_LINES = 24, MAX_TEXT = 512 };
+
+void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+               int barrier, int64_t number)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    bool named = in->op->code == TCC_OP_nvvm_barrier;
+    tcc_pentry e = {.in = in,
+                    .warp = warp,
+                    .clock = tcc_p_passed(p, s, warp)[warp],
+                    .barrier = barrier,
+                    .phase = barrier < 0 ? 0
+                             : named     ? s->named[barrier].phase
+                                         : s->barriers[barrier].phase,
+                    .number = number,
+                    .trip = -1};
+    for (uint32_t d = w->depth; d-- > 0 && e.trip < 0;)
+        if (w->frames[d].record >= 0)
+            e.trip = w->frames[d].iter;
+    TCC_PUSH(p->scratch, &p->log, e);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+typedef struct line {
+    tcc_pentry first;
+    uint32_t warps;
+} line;
+
+typedef struct trace {
+    tcc_protocol *p;
+    const tcc_pstate *s;
+    TCC_VEC(line) lines;
+    size_t last[TCC_MAX_WARPS]; /* 1 + the last line of each warp */
+    uint64_t barriers;          /* shown */
+} trace;
+
+static bool is_shown(tcc_opcode code)
+{
+    return code != TCC_OP_nvvm_mbarrier_init && code != TCC_OP_nvvm_wgmma;
+}
+
+static bool is_same_step(const tcc_pentry *a, const tcc_pentry *b)
+{
+    return a->in == b->in && a->barrier == b->barrier && a->phase == b->phase &&
+           a->number == b->number && a->trip == b->trip;
+}
+
+static void add_step(trace *t, const tcc_pentry *e)
+{
+    for (size_t i = t->lines.len; i-- > t->last[e->warp];)
+        if (is_same_step(&t->lines.data[i].first, e)) {
+            t->lines.data[i].warps |= UINT32_C(1) << e->warp;
+            t->last[e->warp] = i + 1;
+            return;
+        }
+    TCC_PUSH(t->p->scratch, &t->lines, (line){*e, UINT32_C(1) << e->warp});
+    t->last[e->warp] = t->lines.len;
+}
+
+/* "warp 3", "warps 0-3" */
+static void print_warps(char *out, size_t size, uint32_t warps)
+{
+    size_t n = (size_t)snprintf(out, size, warps & (warps - 1) ? "warps " : "warp ");
+    const char *comma = "";
+    for (unsigned w = 0; w < TCC_MAX_WARPS && n < size; w++) {
+        unsigned end = w;
+        if (!(warps >> w & 1))
+            continue;
+        while (end + 1 < TCC_MAX_WARPS && warps >> (end + 1) & 1)
+            end++;
+        n += (size_t)snprintf(out + n, size - n, end > w ? "%s%u-%u" : "%s%u", comma, w, end);
+        comma = ", ";
+        w = end;
+    }
+}
+
+/* Which one of all by address: ring by ring, stage by stage. */
+static unsigned number_of(const tcc_pstate *s, int barrier)
+{
+    unsigned rank = 0;
+    for (unsigned b = 0; b < s->n_barriers; b++)
+        rank += s->barriers[b].address < s->barriers[barrier].address;
+    return rank;
+}
+
+static void print_step(const trace *t, const line *l, char *out, size_t size)
+{
+    const tcc_pentry *e = &l->first;
+    bool one = !(l->warps & (l->warps - 1));
+    const char *s = one ? "s" : "";
+    tcc_opcode code = e->in->op->code;
+    unsigned bar = e->barrier >= 0 && code != TCC_OP_nvvm_barrier ? number_of(t->s, e->barrier) : 0;
+    long long n = (long long)e->number;
+    switch (code) {
+    case TCC_OP_nvvm_mbarrier_wait:
+        if (n < 0)
+            snprintf(out, size, "wait%s for mbarrier %u to be new: pass%s", s, bar,
+                     one ? "es" : "");
+        else
+            snprintf(out, size, "wait%s for phase %lld of mbarrier %u: pass%s", s, n, bar,
+                     one ? "es" : "");
+        return;
+    case TCC_OP_nvvm_mbarrier_arrive:
+        snprintf(out, size, "arrive%s at mbarrier %u, phase %u", s, bar, e->phase);
+        return;
+    case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
+        snprintf(out, size, "arrive%s at mbarrier %u, phase %u, expecting %lld bytes", s, bar,
+                 e->phase, n);
+        return;
+    case TCC_OP_nvvm_tma_load:
+        snprintf(out, size, "start%s a copy of %lld bytes for mbarrier %u, phase %u", s, n, bar,
+                 e->phase);
+        return;
+    case TCC_OP_nvvm_tma_store:
+        snprintf(out, size, "start%s a copy of %lld bytes to global memory", s, n);
+        return;
+    case TCC_OP_nvvm_bulk_commit: snprintf(out, size, "close%s copy group %lld", s, n); return;
+    case TCC_OP_nvvm_bulk_wait: snprintf(out, size, "wait%s for copy group %lld", s, n); return;
+    case TCC_OP_nvvm_wgmma_commit: snprintf(out, size, "start%s product group %lld", s, n); return;
+    case TCC_OP_nvvm_wgmma_wait:
+        snprintf(out, size, n ? "wait%s for product group %lld" : "wait%s for no product yet", s,
+                 n);
+        return;
+    case TCC_OP_nvvm_barrier:
+        snprintf(out, size, "come%s to barrier %d of %lld threads", s, e->barrier, n);
+        return;
+    default: snprintf(out, size, "run%s %s", s, tcc_op_info_get(code)->name); return;
+    }
+}
+
+static void print_line(const trace *t, size_t i)
+{
+    const line *l = &t->lines.data[i];
+    char warps[MAX_TEXT], what[MAX_TEXT], trip[64] = "";
+    print_warps(warps, sizeof warps, l->warps);
+    print_step(t, l, what, sizeof what);
+    if (l->first.trip >= 0)
+        snprintf(trip, sizeof trip, ", trip %lld", (long long)l->first.trip);
+    tcc_note(t->p->diag, l->first.in->op->loc, "step %zu%s: %s %s", i + 1, trip, warps, what);
+}
+
+/* ---- what stands at the end
+ * -------------------------------------------------------------------------- */
+
+/* The numbers that the execution goes with. */
+static void print_numbers(const trace *t)
+{
+    for (unsigned r = 0; r < t->s->n_records; r++) {
+        const tcc_precord *record = &t->s->records[r];
+        const char *what = record->truth ? "this condition is" : "this loop's bound is";
+        if (record->op && (record->exact || record->least > 0))
+            tcc_note(t->p->diag, record->op->loc, "%s %s%lld%s", what,
+                     record->exact ? "" : "at least ", (long long)record->least,
+                     record->parent >= 0 ? ", in one trip of the loop around it" : "");
+    }
+}
+
+static void print_barriers(const trace *t, const tcc_op *op)
+{
+    for (unsigned b = 0; b < t->s->n_barriers; b++) {
+        const tcc_pbarrier *bar = &t->s->barriers[b];
+        long long bytes = (long long)(bar->bytes - bar->issued);
+        if (t->barriers >> b & 1)
+            tcc_note(
+                t->p->diag, op->loc,
+                "then mbarrier %u, at byte %lld, is in phase %u: %u of %u arrivals are missing, "
+                "and %lld bytes%s",
+                number_of(t->s, (int)b), (long long)(bar->address - TCC_SMEM_BASE), bar->phase,
+                bar->pending, bar->expected, bytes < 0 ? -bytes : bytes,
+                bytes < 0 ? " come that it does not expect" : "");
+    }
+}
+
+/* The steps that come before a warp's next one; warp -1: all. */
+static void print_trace(tcc_protocol *p, const tcc_pstate *s, int warp, const tcc_op *op)
+{
+    trace t = {.p = p, .s = s};
+    for (size_t i = 0; i < p->log.len; i++) {
+        const tcc_pentry *e = &p->log.data[i];
+        bool before = warp < 0 || tcc_p_passed(p, s, (unsigned)warp)[e->warp] >= e->clock;
+        if (!before || !is_shown(e->in->op->code))
+            continue;
+        add_step(&t, e);
+        if (e->barrier >= 0 && e->in->op->code != TCC_OP_nvvm_barrier)
+            t.barriers |= UINT64_C(1) << e->barrier;
+    }
+    print_numbers(&t);
+    size_t first = t.lines.len > MAX_LINES ? t.lines.len - MAX_LINES : 0;
+    if (first)
+        tcc_note(p->diag, t.lines.data[0].first.in->op->loc, "steps 1 to %zu are left out", first);
+    for (size_t i = first; i < t.lines.len; i++)
+        print_line(&t, i);
+    print_barriers(&t, op);
+}
+
+/* ---- errors
+ * --------------------------------------------------------------------------------------------- */
+
+static const char *format_text(tcc_arena *arena, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = tcc_arena_alloc(arena, (size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, format, args);
+    return text;
+}
+
+tcc_presult tcc_p_wrong(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                        const char *format, ...)
+{
+    if (p->status)
+        return TCC_P_FAILED;
+    p->status = TCC_ERR_INTERNAL;
+    va_list args;
+    va_start(args, format);
+    tcc_error(p->diag, TCC_ERR_INTERNAL, in->op->loc, "%s", format_text(p->scratch, format, args));
+    va_end(args);
+    print_trace(p, s, (int)warp, in->op);
+    return TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_unsupported(tcc_protocol *p, const tcc_op *op, const char *format, ...)
+{
+    if (p->status)
+        return TCC_P_FAILED;
+    p->status = TCC_ERR_UNSUPPORTED;
+    va_list args;
+    va_start(args, format);
+    tcc_error(p->diag, TCC_ERR_UNSUPPORTED, op ? op->loc : p->f->loc,
+              "the protocol of '%s' cannot be checked: %s", p->f->name,
+              format_text(p->scratch, format, args));
+    va_end(args);
+    return TCC_P_FAILED;
+}
+
+static const tcc_pinst *next_of(const tcc_pstate *s, unsigned warp)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    const tcc_pframe *f = &w->frames[w->depth - 1];
+    return &f->code->insts[f->pc];
+}
+
+/* Where a blocked warp waits: at which barrier of its kind. */
+static int place_of(tcc_protocol *p, const tcc_pstate *s, unsigned warp)
+{
+    const tcc_pinst *in = next_of(s, warp);
+    if (in->op->code == TCC_OP_nvvm_barrier)
+        return s->warps[warp].waits_at;
+    if (in->op->code != TCC_OP_nvvm_mbarrier_wait)
+        return -1;
+    int64_t address = tcc_p_slot(p, s, warp, in->operands[0])->v;
+    unsigned b = 0;
+    while (s->barriers[b].address != address)
+        b++;
+    return (int)b;
+}
+
+/* What blocked warps, all at one op and one barrier, wait for. */
+static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint32_t all)
+{
+    const tcc_pinst *in = next_of(s, warp);
+    char warps[MAX_TEXT];
+    const char *ends = all & (all - 1) ? "" : "s";
+    int at = place_of(p, s, warp);
+    tcc_loc loc = in->op->loc;
+    print_warps(warps, sizeof warps, all);
+    if (in->op->code == TCC_OP_nvvm_barrier) {
+        tcc_note(p->diag, loc, "%s wait%s at barrier %d: %lld of %lld threads have come", warps,
+                 ends, at, (long long)s->named[at].arrived, (long long)s->named[at].threads);
+    } else if (in->op->code == TCC_OP_nvvm_mbarrier_wait) {
+        const tcc_pbarrier *b = &s->barriers[at];
+        tcc_note(p->diag, loc,
+                 "%s wait%s for phase %u of mbarrier %u, at byte %lld: %u arrivals and %lld bytes "
+                 "are missing",
+                 warps, ends, b->phase, number_of(s, at), (long long)(b->address - TCC_SMEM_BASE),
+                 b->pending, (long long)(b->bytes - b->issued));
+    } else if (in->op->code == TCC_OP_nvvm_setmaxnreg) {
+        tcc_note(p->diag, loc, "%s wait%s for registers, %lld are free", warps, ends,
+                 (long long)s->free_registers);
+    } else {
+        tcc_note(p->diag, loc, "%s wait%s for products that other warps have not started", warps,
+                 ends);
+    }
+}
+
+static void print_waits(tcc_protocol *p, const tcc_pstate *s)
+{
+    uint32_t shown = 0;
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        uint32_t all = 0;
+        if (!s->warps[w].depth || shown >> w & 1)
+            continue;
+        for (unsigned v = w; v < p->n_warps; v++)
+            if (s->warps[v].depth && next_of(s, v) == next_of(s, w) &&
+                place_of(p, s, v) == place_of(p, s, w))
+                all |= UINT32_C(1) << v;
+        print_wait(p, s, w, all);
+        shown |= all;
+    }
+}
+
+void tcc_p_deadlock(tcc_protocol *p, const tcc_pstate *s)
+{
+    p->status = TCC_ERR_INTERNAL;
+    unsigned first = 0;
+    while (!s->warps[first].depth)
+        first++;
+    const tcc_op *op = next_of(s, first)->op;
+    tcc_error(p->diag, TCC_ERR_INTERNAL, op->loc, "deadlock in '%s'", p->f->name);
+    print_waits(p, s);
+    print_trace(p, s, -1, op);
+}

@@ -1,0 +1,365 @@
+/* protocol_value: numbers of which not everything is known.
+ *
+ * A loop of unknown trips makes its index, and what it carries, grow for ever. From the trip
+ * on from which nothing tells indices apart but their remainder by m (protocol_decode.c finds m),
+ * an index is known as {v + n * m for n >= 0}: arithmetic on such sets is exact or says that the
+ * result is unknown, and never looks at a member. So what is computed holds for all of them.
+ *
+ * Lists of one number a lane are kept once each and computed once for each op and operands.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdlib.h>
+
+#include "interp/elementwise.h"
+#include "interp/protocol_model.h"
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+typedef struct entry {
+    uint64_t hash, value;
+    const uint8_t *key;
+    size_t bytes;
+} entry;
+
+struct tcc_ptable {
+    tcc_arena *arena;
+    entry *entries;
+    size_t len, cap;
+};
+
+tcc_ptable *tcc_ptable_create(tcc_arena *arena)
+{
+    tcc_ptable *t = TCC_NEW(arena, tcc_ptable);
+    t->arena = arena;
+    t->cap = 64;
+    t->entries = TCC_NEW_ARRAY(arena, entry, t->cap);
+    return t;
+}
+
+uint64_t tcc_p_hash(const void *bytes, size_t n)
+{
+    const uint8_t *b = bytes;
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ n;
+    for (; n >= 8; n -= 8, b += 8) {
+        uint64_t w;
+        memcpy(&w, b, 8);
+        h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 32;
+    }
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h ^ h >> 29;
+}
+
+static entry *find(tcc_ptable *t, uint64_t hash, const void *key, size_t bytes)
+{
+    size_t i = hash & (t->cap - 1);
+    while (t->entries[i].key && (t->entries[i].hash != hash || t->entries[i].bytes != bytes ||
+                                 memcmp(t->entries[i].key, key, bytes) != 0))
+        i = (i + 1) & (t->cap - 1);
+    return &t->entries[i];
+}
+
+static void grow(tcc_ptable *t)
+{
+    entry *old = t->entries;
+    size_t n = t->cap;
+    t->cap *= 2;
+    t->entries = TCC_NEW_ARRAY(t->arena, entry, t->cap);
+    for (size_t i = 0; i < n; i++)
+        if (old[i].key)
+            *find(t, old[i].hash, old[i].key, old[i].bytes) = old[i];
+}
+
+uint64_t *tcc_ptable_at(tcc_ptable *t, const void *key, size_t bytes)
+{
+    if (2 * (t->len + 1) > t->cap)
+        grow(t);
+    uint64_t hash = tcc_p_hash(key, bytes);
+    entry *e = find(t, hash, key, bytes);
+    if (!e->key) {
+        *e = (entry){.hash = hash, .bytes = bytes};
+        e->key = (const uint8_t *)tcc_arena_strndup(t->arena, key, bytes);
+        t->len++;
+    }
+    return &e->value;
+}
+
+/* ---- lanes and symbols ----------------------------------------------------------------------- */
+
+tcc_pvalue tcc_p_lanes(tcc_protocol *p, const int64_t *lanes)
+{
+    bool uniform = true;
+    for (unsigned l = 1; l < TCC_WARP_LANES; l++)
+        uniform &= lanes[l] == lanes[0];
+    if (uniform)
+        return tcc_p_known(lanes[0]);
+    uint64_t *number = tcc_ptable_at(p->lanes_table, lanes, TCC_WARP_LANES * sizeof *lanes);
+    if (!*number) {
+        p->lanes.data = tcc_arena_grow(p->scratch, p->lanes.data, sizeof *p->lanes.data,
+                                       p->lanes.len, &p->lanes.cap);
+        for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+            p->lanes.data[p->lanes.len][l].i = lanes[l];
+        *number = ++p->lanes.len;
+    }
+    return (tcc_pvalue){.kind = TCC_P_LANES, .v = (int64_t)*number - 1};
+}
+
+bool tcc_p_lane(const tcc_protocol *p, const tcc_pvalue *v, unsigned lane, int64_t *out)
+{
+    if (v->kind == TCC_P_LANES)
+        *out = p->lanes.data[v->v][lane].i;
+    else
+        *out = v->v;
+    return v->kind == TCC_P_LANES || tcc_p_is_exact(v);
+}
+
+typedef struct symbol_key {
+    const void *op;
+    uint64_t extra;
+    int64_t words[3][4];
+} symbol_key;
+
+static tcc_pvalue find_symbol(tcc_protocol *p, const symbol_key *key, bool varies)
+{
+    uint64_t *number = tcc_ptable_at(p->symbol_table, key, sizeof *key);
+    if (!*number) {
+        TCC_PUSH(p->scratch, &p->symbol_varies, varies);
+        *number = p->symbol_varies.len;
+    }
+    return (tcc_pvalue){.kind = TCC_P_SYMBOL, .v = (int64_t)*number - 1, .delta = INT64_MAX};
+}
+
+static void key_value(int64_t words[4], const tcc_pvalue *v)
+{
+    words[0] = v->kind;
+    words[1] = v->v;
+    words[2] = v->offset;
+    words[3] = v->delta;
+}
+
+bool tcc_p_symbol_varies(const tcc_protocol *p, int64_t symbol)
+{
+    return p->symbol_varies.data[symbol];
+}
+
+tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args, unsigned n)
+{
+    symbol_key key;
+    memset(&key, 0, sizeof key);
+    key.op = op;
+    bool varies = false;
+    for (unsigned i = 0; i < n; i++) {
+        key_value(key.words[i], &args[i]);
+        varies |= args[i].kind == TCC_P_SYMBOL && tcc_p_symbol_varies(p, args[i].v);
+    }
+    return find_symbol(p, &key, varies);
+}
+
+tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue *lo,
+                              const tcc_pvalue *step)
+{
+    symbol_key key;
+    memset(&key, 0, sizeof key);
+    key.extra = UINT64_C(1) << 32 | trips;
+    key_value(key.words[0], lo);
+    key_value(key.words[1], step);
+    return find_symbol(p, &key, true);
+}
+
+/* An op on symbols: equal ops on equal symbols give equal numbers, wherever they stand. */
+static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
+{
+    symbol_key key;
+    memset(&key, 0, sizeof key);
+    const char *pred = tcc_attr_str(&op->attrs, "pred", NULL);
+    key.op = pred;
+    key.extra = UINT64_C(2) << 32 | (uint64_t)op->code;
+    bool varies = false;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const tcc_pvalue *v = &args[i];
+        if (v->kind != TCC_P_SYMBOL && !(tcc_p_is_exact(v) && !v->loop))
+            return (tcc_pvalue){.kind = TCC_P_UNKNOWN};
+        key_value(key.words[i], v);
+        varies |= v->kind == TCC_P_SYMBOL && tcc_p_symbol_varies(p, v->v);
+    }
+    return find_symbol(p, &key, varies);
+}
+
+/* ---- arithmetic ---------------------------------------------------------------------------------
+ */
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+static const tcc_pvalue unknown = {.kind = TCC_P_UNKNOWN};
+
+static tcc_pvalue exact(const tcc_op *op, const tcc_pvalue *args)
+{
+    tcc_cell a[3], r;
+    tcc_elements e = {.op = op, .r = &r, .n = 1};
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        a[i].i = args[i].v;
+        e.a[i] = &a[i];
+    }
+    return tcc_elementwise(&e, true) ? tcc_p_known(r.i) : unknown;
+}
+
+/* Whether all of v + n * delta compare with c as v does. */
+static bool compares_alike(const char *pred, int64_t v, int64_t c)
+{
+    bool below = !strcmp(pred, "lt") || !strcmp(pred, "ge");
+    return below ? v >= c : v > c;
+}
+
+/* a is a set that grows, b one number or such a set, too. */
+static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
+{
+    const tcc_pvalue *a = &args[0], *b = &args[1];
+    tcc_pvalue r = exact(op, args);
+    if (r.kind != TCC_P_KNOWN)
+        return unknown;
+    if (op->n_operands == 2 && !a->delta && op->code == TCC_OP_arith_add)
+        return of_set(op, (tcc_pvalue[]){*b, *a});
+    if (op->n_operands == 2 && !a->delta && op->code == TCC_OP_arith_mul)
+        return of_set(op, (tcc_pvalue[]){*b, *a});
+    if (!a->delta || a->v < 0)
+        return unknown;
+    bool one = op->n_operands == 1 || !b->delta;
+    int64_t c = op->n_operands == 2 ? b->v : 0, d = a->delta;
+    r.delta = d;
+    switch (op->code) {
+    case TCC_OP_arith_cast: return r;
+    case TCC_OP_arith_add: r.delta = gcd(d, b->delta); return r;
+    case TCC_OP_arith_sub: return one ? r : unknown;
+    case TCC_OP_arith_mul:
+        r.delta = d * c;
+        return one && c > 0 ? r : c == 0 && one ? tcc_p_known(0) : unknown;
+    case TCC_OP_arith_and:
+        r.delta = 0;
+        return one && c >= 0 && (c & (c + 1)) == 0 && d % (c + 1) == 0 ? r : unknown;
+    case TCC_OP_arith_rem: r.delta = 0; return one && c > 0 && d % c == 0 ? r : unknown;
+    case TCC_OP_arith_div: r.delta = c ? d / c : 0; return one && c > 0 && d % c == 0 ? r : unknown;
+    case TCC_OP_arith_shr:
+        if (!one || c < 0 || c > 31 || d % (INT64_C(1) << c))
+            return unknown;
+        r.delta = d >> c;
+        return r;
+    case TCC_OP_arith_xor:
+        for (int64_t bit = 1; one && c >= 0 && bit <= d && d % bit == 0; bit *= 2)
+            if (c < bit)
+                return r;
+        return unknown;
+    case TCC_OP_arith_cmp:
+        r.delta = 0;
+        return one && compares_alike(tcc_attr_str(&op->attrs, "pred", ""), a->v, c) ? r : unknown;
+    case TCC_OP_arith_min: return one && a->v >= c ? tcc_p_known(c) : unknown;
+    case TCC_OP_arith_max: return one && a->v >= c ? r : unknown;
+    default: return unknown;
+    }
+}
+
+static tcc_pvalue of_lanes(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
+{
+    symbol_key key;
+    memset(&key, 0, sizeof key);
+    key.op = op;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        key.words[i][0] = args[i].kind;
+        key.words[i][1] = args[i].v;
+    }
+    uint64_t *memo = tcc_ptable_at(p->memo, &key, sizeof key);
+    typedef struct {
+        tcc_pvalue v;
+    } box;
+    if (*memo)
+        return ((const box *)(uintptr_t)*memo)->v;
+    tcc_cell r[TCC_WARP_LANES], a[3];
+    tcc_elements e = {.op = op, .r = r, .n = TCC_WARP_LANES};
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        a[i].i = args[i].v;
+        e.a[i] = args[i].kind == TCC_P_LANES ? p->lanes.data[args[i].v] : &a[i];
+        e.step[i] = args[i].kind == TCC_P_LANES;
+    }
+    box *b = TCC_NEW(p->scratch, box);
+    b->v = unknown;
+    if (tcc_elementwise(&e, true)) {
+        int64_t lanes[TCC_WARP_LANES];
+        for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+            lanes[l] = r[l].i;
+        b->v = tcc_p_lanes(p, lanes);
+    }
+    *memo = (uint64_t)(uintptr_t)b;
+    return b->v;
+}
+
+/* A number plus or minus a constant stays what it is of: a symbol, or the index of a loop. */
+static bool shift(const tcc_op *op, const tcc_pvalue *args, tcc_pvalue *r)
+{
+    bool minus = op->code == TCC_OP_arith_sub;
+    unsigned other = args[1].kind == TCC_P_SYMBOL || args[1].loop;
+    if ((!minus && op->code != TCC_OP_arith_add) || (minus && other))
+        return false;
+    const tcc_pvalue *of = &args[other], *by = &args[!other];
+    if (!tcc_p_is_exact(by) || by->loop || by->v > INT32_MAX / 4 || by->v < INT32_MIN / 4)
+        return false;
+    if (of->kind == TCC_P_SYMBOL)
+        *r = *of;
+    else if (of->kind == TCC_P_KNOWN && of->loop)
+        r->loop = of->loop;
+    else
+        return false;
+    r->offset = of->offset + (int32_t)(minus ? -by->v : by->v);
+    return true;
+}
+
+tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
+{
+    bool symbols = false, lanes = false, sets = false;
+    if (tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT ||
+        op->results[0].type->kind != TCC_KIND_scalar)
+        return unknown;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        if (args[i].kind == TCC_P_UNKNOWN || args[i].kind == TCC_P_NONE ||
+            args[i].kind == TCC_P_REGISTERS)
+            return unknown;
+        symbols |= args[i].kind == TCC_P_SYMBOL;
+        lanes |= args[i].kind == TCC_P_LANES;
+        sets |= args[i].kind == TCC_P_KNOWN && args[i].delta;
+    }
+    if (op->code == TCC_OP_arith_select && tcc_p_is_exact(&args[0]))
+        return args[args[0].v ? 1 : 2];
+    if (lanes)
+        return symbols || sets ? unknown : of_lanes(p, op, args);
+    if (symbols) {
+        tcc_pvalue r;
+        unsigned other = args[0].kind != TCC_P_SYMBOL;
+        if (op->code == TCC_OP_arith_cast)
+            return args[0];
+        if (shift(op, args, &r))
+            return r;
+        if (op->code == TCC_OP_arith_min && tcc_p_is_exact(&args[!other]) && !args[other].offset) {
+            r = args[other];
+            r.delta = args[!other].v < r.delta ? args[!other].v : r.delta;
+            return r;
+        }
+        return of_symbols(p, op, args);
+    }
+    tcc_pvalue r = sets ? of_set(op, args) : exact(op, args);
+    if (r.kind != TCC_P_KNOWN || shift(op, args, &r) || op->code != TCC_OP_arith_cast)
+        return r;
+    r.loop = args[0].loop;
+    r.offset = args[0].offset;
+    return r;
+}
+
+tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m)
+{
+    if (v.kind != TCC_P_KNOWN || m < 1 || v.v < p->threshold || (v.delta && v.delta % m))
+        return v;
+    v.v = p->threshold + (v.v - p->threshold) % m;
+    v.delta = m;
+    return v;
+}

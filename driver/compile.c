@@ -13,6 +13,7 @@
 #include "driver/manifest.h"
 #include "driver/module.h"
 #include "frontend/frontend.h"
+#include "interp/protocol.h"
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/passes.h"
@@ -125,6 +126,25 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
         j->mod->kernels[j->mod->n_kernels++] = f->name;
     }
     return TCC_OK;
+}
+
+/* Proves what is about to be emitted. It takes memory of its own, more than the IR does. */
+static tcc_status verify_pipeline(job *j)
+{
+    double start = now_ms();
+    jmp_buf oom;
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    if (!scratch)
+        return TCC_ERR_MEMORY;
+    if (setjmp(oom)) {
+        tcc_arena_destroy(scratch);
+        return TCC_ERR_MEMORY;
+    }
+    tcc_arena_set_oom(scratch, &oom);
+    tcc_status status = tcc_protocol_check_all(j->ir, scratch, &j->diag);
+    tcc_arena_destroy(scratch);
+    add_time("verify-pipeline", now_ms() - start, j);
+    return status;
 }
 
 /* Keeps each kernel as it is before the passes: the IR that they make does not say any more what
@@ -268,6 +288,8 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     if (!status && j->o->emit != TCC_EMIT_IR) {
         set_definitions_aside(j);
         status = run_passes(j, pipeline_to(j->o->emit));
+        if (!status && pipeline_to(j->o->emit) == tcc_pipeline && j->o->verify_pipeline != TCC_OFF)
+            status = verify_pipeline(j);
         add_definitions(j);
     }
     if (status)
@@ -381,6 +403,10 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         return status;
     if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
         return TCC_ERR_INTERNAL;
+    if (j->o->verify_pipeline == TCC_ON)
+        status = verify_pipeline(j);
+    if (status)
+        return status;
     if (j->o->emit == TCC_EMIT_LLVM || j->o->emit == TCC_EMIT_PTX) {
         size_t n;
         tcc_codegen_options c = codegen_options(j);

@@ -24,6 +24,7 @@ static const char usage[] =
     "  --verify-each         verify the IR after every pass\n"
     "  --check-passes[=SEED] run what is at the tensor level on small shapes before and after\n"
     "                        every pass, and compare\n"
+    "  --verify-pipeline     prove that barriers, copies and products go together, for all sizes\n"
     "  --time-passes         show where the time goes\n"
     "  --list-passes         list the passes\n"
     "  --help, --version\n"
@@ -81,6 +82,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         PRINT_AFTER,
         VERIFY_EACH,
         CHECK_PASSES,
+        VERIFY_PIPELINE,
         TIME_PASSES,
         LIST_PASSES,
         HELP,
@@ -92,6 +94,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         {"print-after", required_argument, NULL, PRINT_AFTER},
         {"verify-each", no_argument, NULL, VERIFY_EACH},
         {"check-passes", optional_argument, NULL, CHECK_PASSES},
+        {"verify-pipeline", no_argument, NULL, VERIFY_PIPELINE},
         {"time-passes", no_argument, NULL, TIME_PASSES},
         {"list-passes", no_argument, NULL, LIST_PASSES},
         {"help", no_argument, NULL, HELP},
@@ -109,6 +112,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
             a->options.check_passes = true;
             a->options.check_seed = parse_check_seed(optarg);
             break;
+        case VERIFY_PIPELINE: a->options.verify_pipeline = TCC_ON; break;
         case TIME_PASSES: a->options.time_passes = true; break;
         case LIST_PASSES: list_passes(); exit(0);
         case 'h':

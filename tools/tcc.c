@@ -29,6 +29,7 @@ static const char usage[] =
     "  --verify-each         verify the IR after every pass\n"
     "  --check-passes[=SEED] run the kernels on small shapes before and after every pass, and\n"
     "                        compare; takes seconds\n"
+    "  --no-verify-pipeline  emit without the proof that barriers, copies and products go together\n"
     "  --time-passes         show where the time goes\n"
     "  --ptxas=PATH          assemble with this ptxas\n"
     "  --list-passes         list the passes\n"
@@ -105,6 +106,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         PRINT_AFTER,
         VERIFY_EACH,
         CHECK_PASSES,
+        NO_VERIFY_PIPELINE,
         TIME_PASSES,
         PTXAS,
         LIST_PASSES,
@@ -119,6 +121,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         {"print-after", required_argument, NULL, PRINT_AFTER},
         {"verify-each", no_argument, NULL, VERIFY_EACH},
         {"check-passes", optional_argument, NULL, CHECK_PASSES},
+        {"no-verify-pipeline", no_argument, NULL, NO_VERIFY_PIPELINE},
         {"time-passes", no_argument, NULL, TIME_PASSES},
         {"ptxas", required_argument, NULL, PTXAS},
         {"list-passes", no_argument, NULL, LIST_PASSES},
@@ -140,6 +143,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
             a->options.check_passes = true;
             a->options.check_seed = parse_check_seed(optarg);
             break;
+        case NO_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_OFF; break;
         case TIME_PASSES: a->options.time_passes = true; break;
         case PTXAS: a->options.ptxas = optarg; break;
         case LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;

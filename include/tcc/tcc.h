@@ -81,6 +81,8 @@ typedef struct tcc_define {
     int64_t value;
 } tcc_define;
 
+typedef enum tcc_switch { TCC_DEFAULT = 0, TCC_ON, TCC_OFF } tcc_switch;
+
 typedef struct tcc_compile_options {
     size_t struct_size; /* sizeof(tcc_compile_options): lets the struct grow */
     const char *target; /* "sm_90a" */
@@ -100,6 +102,10 @@ typedef struct tcc_compile_options {
      * is TCC_ERR_INTERNAL. It costs seconds. check_seed decides shapes, data and orders. */
     bool check_passes;
     uint64_t check_seed;
+    /* Prove, of what is emitted, that barriers, copies and products go together, for all sizes
+     * (docs/protocol-checker.md); by default tcc_compile_with does and tcc_opt does not. What
+     * fails is TCC_ERR_INTERNAL, what cannot be followed TCC_ERR_UNSUPPORTED. */
+    tcc_switch verify_pipeline;
 } tcc_compile_options;
 
 /* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */
@@ -124,8 +130,8 @@ TCC_API void tcc_text_destroy(char *text);
  * On success *out belongs to the caller: tcc_module_destroy.
  * Returns TCC_OK, TCC_ERR_SYNTAX, TCC_ERR_TYPE, TCC_ERR_TARGET or TCC_ERR_MEMORY, with *out NULL;
  * diagnostics go to the context's callback. */
-TCC_API tcc_status tcc_module_parse(tcc_context *ctx, const char *ir, size_t size,
-                                    const char *file, tcc_module **out);
+TCC_API tcc_status tcc_module_parse(tcc_context *ctx, const char *ir, size_t size, const char *file,
+                                    tcc_module **out);
 
 /* Name and one-line description of the i-th pass in pipeline order; NULL past the last. */
 TCC_API const char *tcc_pass_name(size_t i);

@@ -20,7 +20,7 @@ enum { KERNEL_MAX_DIMS = 4 };
 typedef struct kernel {
     tcc_arena *arena;
     tcc_diag diag;
-    char said[4096];
+    char said[16384];
     const tcc_func *signature; /* as the frontend made it */
     tcc_ir *ir;                /* as the passes change it */
     int64_t dims[KERNEL_MAX_DIMS];

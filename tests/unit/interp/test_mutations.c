@@ -2,105 +2,9 @@
  * for the right reason, whatever order of events the seed gives.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "tests/unit/interp/kernel.h"
+#include "tests/unit/interp/mutations.h"
 
 enum { SEEDS = 10 };
-
-static tcc_op *find(tcc_func *f, tcc_opcode code, int nth)
-{
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == code && nth-- == 0)
-            return op;
-    ck_abort_msg("no such op");
-    return NULL;
-}
-
-static tcc_op *find_last(tcc_func *f, tcc_opcode code)
-{
-    tcc_op *last = NULL;
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == code)
-            last = op;
-    ck_assert_ptr_nonnull(last);
-    return last;
-}
-
-/* Gives an op another constant for an operand. */
-static void set_constant(tcc_op *op, unsigned operand, int64_t v)
-{
-    tcc_builder b = tcc_builder_before(op);
-    tcc_op_set_operand(op, operand, tcc_build_int(&b, op->operands[operand]->type, v));
-}
-
-static int64_t constant_of(const tcc_value *v)
-{
-    int64_t i = 0;
-    ck_assert(tcc_value_is_int(v, &i));
-    return i;
-}
-
-/* ---- the target level -------------------------------------------------------------------- */
-
-#define NTH(id, nth) find(f, TCC_OP_##id, nth)
-#define LAST(id) find_last(f, TCC_OP_##id)
-
-/* clang-format off */
-static void nothing(tcc_func *f) { (void)f; }
-static void no_wait_for_full(tcc_func *f) { tcc_op_erase(NTH(nvvm_mbarrier_wait, 0)); }
-static void no_wait_for_empty(tcc_func *f) { tcc_op_erase(LAST(nvvm_mbarrier_wait)); }
-static void no_wait_in_loop(tcc_func *f) { tcc_op_erase(NTH(nvvm_wgmma_wait, 0)); }
-static void no_release(tcc_func *f) { tcc_op_erase(NTH(nvvm_mbarrier_arrive, 0)); }
-static void no_register_fence(tcc_func *f) { tcc_op_erase(NTH(nvvm_wgmma_fence, 0)); }
-static void no_commit(tcc_func *f) { tcc_op_erase(NTH(nvvm_wgmma_commit, 0)); }
-static void no_proxy_fence(tcc_func *f) { tcc_op_erase(NTH(nvvm_fence_proxy_async, 0)); }
-static void no_init_fence(tcc_func *f) { tcc_op_erase(NTH(nvvm_fence_mbarrier_init, 0)); }
-static void no_barrier_after_init(tcc_func *f) { tcc_op_erase(NTH(nvvm_barrier, 0)); }
-static void no_barrier_before_staging(tcc_func *f) { tcc_op_erase(NTH(nvvm_barrier, 1)); }
-static void no_barrier_before_sending(tcc_func *f) { tcc_op_erase(NTH(nvvm_barrier, 2)); }
-static void no_bulk_wait(tcc_func *f) { tcc_op_erase(NTH(nvvm_bulk_wait, 0)); }
-static void no_bulk_commit(tcc_func *f) { tcc_op_erase(NTH(nvvm_bulk_commit, 0)); }
-static void no_staging(tcc_func *f) { tcc_op_erase(NTH(nvvm_stmatrix, 0)); }
-static void no_copy(tcc_func *f) { tcc_op_erase(NTH(nvvm_tma_load, 0)); }
-static void wait_too_little(tcc_func *f)
-{
-    tcc_attr_set_int(f->ir, &NTH(nvvm_wgmma_wait, 0)->attrs, "pending", 2);
-}
-static void read_before_wait(tcc_func *f)
-{
-    tcc_op *wait = LAST(nvvm_wgmma_wait);
-    tcc_replace_uses(f, &wait->results[0], wait->operands[0]);
-    tcc_op_set_operand(wait, 0, wait->operands[0]);
-}
-static void expect_too_few(tcc_func *f)
-{
-    tcc_op *op = NTH(nvvm_mbarrier_arrive_expect_tx, 0);
-    set_constant(op, 1, constant_of(op->operands[1]) - 16);
-}
-static void expect_too_many(tcc_func *f)
-{
-    tcc_op *op = NTH(nvvm_mbarrier_arrive_expect_tx, 0);
-    set_constant(op, 1, constant_of(op->operands[1]) + 16);
-}
-static void too_many_threads(tcc_func *f) { set_constant(NTH(nvvm_barrier, 1), 1, 320); }
-static void too_many_arrivals(tcc_func *f) { set_constant(LAST(nvvm_mbarrier_init), 1, 1); }
-static void too_few_arrivals(tcc_func *f) { set_constant(LAST(nvvm_mbarrier_init), 1, 3); }
-static void reserved_bits(tcc_func *f)
-{
-    set_constant(NTH(nvvm_wgmma, 0), 1, INT64_C(1) << 46);
-}
-static void base_offset(tcc_func *f)
-{
-    set_constant(NTH(nvvm_wgmma, 0), 2, INT64_C(1) << 49);
-}
-static void other_stage(tcc_func *f)
-{
-    tcc_op *load = NTH(nvvm_tma_load, 0);
-    set_constant(load, 0, 1024);
-}
-static void unaligned_stage(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 0, 1024 + 64); }
-static void outside(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 0, 1024 * 1024); }
-static void wrong_barrier(tcc_func *f) { set_constant(NTH(nvvm_tma_load, 0), 2, 1024); }
-/* clang-format on */
 
 /* Which of two conflicting accesses is reported depends on which runs first. */
 typedef struct mutation {
@@ -155,19 +59,6 @@ static const mutation of_generic_variant[] = {
     {"no_release", no_release, "deadlock"},
 };
 
-static bool says_one_of(const char *said, const char *alternatives)
-{
-    char one[128];
-    for (const char *a = alternatives; *a;) {
-        size_t n = strcspn(a, "|");
-        snprintf(one, sizeof one, "%.*s", (int)n, a);
-        if (strstr(said, one))
-            return true;
-        a += n + (a[n] == '|');
-    }
-    return false;
-}
-
 /* Applies a mutation to f and runs it with many seeds. */
 static void check_mutation(kernel *k, tcc_func *f, const mutation *m)
 {
@@ -186,18 +77,6 @@ static void check_mutation(kernel *k, tcc_func *f, const mutation *m)
             ck_assert_msg(says_one_of(k->said, m->says), "%s, seed %d:\n%s", m->name, (int)seed,
                           k->said);
     }
-}
-
-static void open_matmul(kernel *k, const char *schedule, extents e, const char *passes)
-{
-    char source[512];
-    snprintf(source, sizeof source,
-             "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
-             "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
-             "schedule f for sm_90a { %s }\n",
-             schedule);
-    kernel_open(k, source, e);
-    ck_assert_int_eq(tcc_run_passes(k->ir, passes, NULL, &k->diag), TCC_OK);
 }
 
 START_TEST(a_safeguard_left_out_of_a_kernel)

@@ -1,0 +1,219 @@
+/* What the compiler puts out goes together for all sizes, and with one of its safeguards left out
+ * it does not: each is reported, and for the right reason.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/protocol.h"
+#include "tests/unit/interp/mutations.h"
+
+static tcc_status check(kernel *k, const tcc_func *f)
+{
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    *k->said = 0;
+    tcc_status status = tcc_protocol_check(f, scratch, &k->diag);
+    tcc_arena_destroy(scratch);
+    return status;
+}
+
+/* Whether the interpreter finds the same wrong, for the kernel's extents and some seed. */
+static bool runs_wrong(kernel *k, const tcc_func *f)
+{
+    enum { SEEDS = 4 };
+    tcc_difference d;
+    bool wrong = false;
+    for (uint64_t seed = 0; seed < SEEDS && !wrong; seed++)
+        wrong = kernel_run(k, f, seed) || !tcc_trial_agrees(&k->trial, f, &d);
+    return wrong;
+}
+
+/* ---- mutations ----------------------------------------------------------------------------- */
+
+/* Releases the stage of the product that was just started, not of the one before. */
+static void release_too_early(tcc_func *f)
+{
+    tcc_op *op = NTH(nvvm_mbarrier_arrive, 0)->block->parent->block->first;
+    while (op->code != TCC_OP_arith_sub)
+        op = op->next;
+    set_constant(op, 1, 0);
+}
+
+/* Adds d to operand `i` of an op. */
+static void add_to_operand(tcc_op *op, unsigned i, int64_t d)
+{
+    tcc_builder b = tcc_builder_before(op);
+    tcc_value *v = op->operands[i];
+    tcc_value *c = tcc_build_int(&b, v->type, d);
+    tcc_op_set_operand(op, i, TCC_EMIT(&b, arith_add, v->type, v, c));
+}
+
+static void flip_parity(tcc_op *wait)
+{
+    tcc_builder b = tcc_builder_before(wait);
+    tcc_value *v = wait->operands[1], *one = tcc_build_int(&b, v->type, 1);
+    tcc_op_set_operand(wait, 1, TCC_EMIT(&b, arith_xor, v->type, v, one));
+}
+
+/* clang-format off */
+static void wrong_phase_of_full(tcc_func *f) { flip_parity(NTH(nvvm_mbarrier_wait, 0)); }
+static void wrong_phase_of_empty(tcc_func *f) { flip_parity(LAST(nvvm_mbarrier_wait)); }
+static void phase_never_flips(tcc_func *f) { set_constant(NTH(nvvm_mbarrier_wait, 0), 1, 0); }
+static void arrive_elsewhere(tcc_func *f) { add_to_operand(NTH(nvvm_mbarrier_arrive, 0), 0, -8); }
+static void read_elsewhere(tcc_func *f) { add_to_operand(NTH(nvvm_wgmma, 0), 2, 512 >> 4); }
+static void copy_elsewhere(tcc_func *f) { add_to_operand(NTH(nvvm_tma_load, 0), 0, 4096); }
+static void expect_half(tcc_func *f)
+{
+    tcc_op *op = NTH(nvvm_mbarrier_arrive_expect_tx, 0);
+    set_constant(op, 1, constant_of(op->operands[1]) / 2);
+}
+static void expect_double(tcc_func *f)
+{
+    tcc_op *op = NTH(nvvm_mbarrier_arrive_expect_tx, 0);
+    set_constant(op, 1, constant_of(op->operands[1]) * 2);
+}
+/* clang-format on */
+
+typedef struct mutation {
+    const char *name;
+    void (*mutate)(tcc_func *f);
+    const char *says; /* one of these, between '|'; NULL: nothing is wrong */
+} mutation;
+
+#define STILL_READING "that a product of warps 0-3 may still be reading|that a product of warps 4-7"
+
+static const mutation of_kernel[] = {
+    {"nothing", nothing, NULL},
+    {"no_wait_for_full", no_wait_for_full,
+     "nvvm.wgmma reads shared memory at byte 0 before anything"},
+    {"no_wait_for_empty", no_wait_for_empty, STILL_READING "|may still be writing"},
+    {"no_wait_in_loop", no_wait_in_loop, STILL_READING},
+    {"wait_too_little", wait_too_little, STILL_READING},
+    {"release_too_early", release_too_early, STILL_READING},
+    {"read_before_wait", read_before_wait, "reads registers that a product may still be writing"},
+    {"no_release", no_release, "deadlock"},
+    {"no_register_fence", no_register_fence, "no wgmma.fence"},
+    {"no_commit", no_commit, STILL_READING},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_init_fence", no_init_fence, "no fence.mbarrier_init"},
+    {"no_barrier_after_init", no_barrier_after_init, "may still be initialising|no mbarrier yet"},
+    {"no_barrier_before_staging", no_barrier_before_staging, STILL_READING "|may still be writing"},
+    {"no_barrier_before_sending", no_barrier_before_sending,
+     "may still be writing|that a copy to global memory of warp 0 may still be reading"},
+    {"no_bulk_wait", no_bulk_wait, "while its copies may still be reading"},
+    {"no_bulk_commit", no_bulk_commit, "while its copies may still be reading"},
+    {"no_copy", no_copy, "4096 bytes are missing"},
+    {"expect_too_few", expect_too_few, "expects 5104 bytes and gets 5120"},
+    {"expect_too_many", expect_too_many, " 16 bytes are missing"},
+    {"expect_half", expect_half, "expects 2560 bytes and gets 5120"},
+    {"expect_double", expect_double, " 5120 bytes are missing"},
+    {"too_many_threads", too_many_threads, "256 of 320 threads have come"},
+    {"too_many_arrivals", too_many_arrivals, "may come a phase too early or too late"},
+    {"too_few_arrivals", too_few_arrivals, "deadlock"},
+    {"reserved_bits", reserved_bits, "has reserved bits"},
+    {"base_offset", base_offset, "has a base offset"},
+    {"other_stage", other_stage, "nvvm.tma.load writes shared memory at byte"},
+    {"unaligned_stage", unaligned_stage, "1088 is no multiple of 128"},
+    {"outside", outside, "are not in the"},
+    {"wrong_barrier", wrong_barrier, "no mbarrier yet at byte 0"},
+    {"wrong_phase_of_full", wrong_phase_of_full, "before anything was written there"},
+    {"wrong_phase_of_empty", wrong_phase_of_empty, "deadlock"},
+    {"phase_never_flips", phase_never_flips, "waits for phase"},
+    {"arrive_elsewhere", arrive_elsewhere, "which may have ended together with the next"},
+    {"read_elsewhere", read_elsewhere, STILL_READING},
+    {"copy_elsewhere", copy_elsewhere, "before anything was written there"},
+};
+
+static const mutation of_generic_variant[] = {
+    {"nothing", nothing, NULL},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_wait_for_full", no_wait_for_empty, "before anything was written there"},
+    {"no_wait_in_loop", no_wait_in_loop, "that a product of warps 0-3 may still be reading"},
+    {"no_release", no_release, "deadlock"},
+    {"no_register_fence", no_register_fence, "no wgmma.fence"},
+};
+
+static void check_mutation(kernel *k, tcc_func *f, const mutation *m)
+{
+    m->mutate(f);
+    tcc_status status = check(k, f);
+    ck_assert_msg(status == (m->says ? TCC_ERR_INTERNAL : TCC_OK), "%s: status %d\n%s", m->name,
+                  status, k->said);
+    if (m->says)
+        ck_assert_msg(says_one_of(k->said, m->says), "%s:\n%s", m->name, k->said);
+    ck_assert_msg(runs_wrong(k, f) == !!m->says, "%s: the interpreter says otherwise\n%s", m->name,
+                  k->said);
+}
+
+START_TEST(a_safeguard_left_out_of_a_kernel)
+{
+    kernel k;
+    open_matmul(&k, "tile m 128, n 32, k 16; stages 2; producer warp; epilogue tma;",
+                (extents){128, 32, 96, 1}, tcc_pipeline);
+    check_mutation(&k, k.ir->first, &of_kernel[_i]);
+    kernel_close(&k);
+}
+END_TEST
+
+START_TEST(a_safeguard_left_out_of_the_generic_variant)
+{
+    kernel k;
+    open_matmul(&k, "", (extents){70, 9, 320, 1}, tcc_pipeline);
+    check_mutation(&k, tcc_func_find(k.ir, "f__generic"), &of_generic_variant[_i]);
+    kernel_close(&k);
+}
+END_TEST
+
+/* ---- what is right ----------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *producer;
+    int stages, warpgroups;
+    const char *epilogue;
+} schedules[] = {
+    {"none", 1, 1, "interleaved"}, {"none", 2, 1, "tma"},      {"none", 3, 2, "tma"},
+    {"none", 5, 3, "interleaved"}, {"warp", 1, 1, "tma"},      {"warp", 2, 3, "interleaved"},
+    {"warp", 3, 1, "interleaved"}, {"warp", 4, 2, "tma"},      {"warpgroup", 1, 2, "tma"},
+    {"warpgroup", 2, 1, "tma"},    {"warpgroup", 3, 3, "tma"}, {"warpgroup", 6, 1, "interleaved"},
+};
+
+/* Both variants of a product, their sum's extent known or not. */
+START_TEST(every_schedule)
+{
+    static const char *const sums[] = {"K", "16", "80", "4096"};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        kernel k = {.arena = tcc_arena_create(NULL)};
+        char source[512];
+        snprintf(source, sizeof source,
+                 "kernel f(A: f16[M, %s], B: f16[%s, N]) -> (C: f16[M, N])\n"
+                 "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+                 "schedule f for sm_90a { tile m %d, n 32, k 16; stages %d; warpgroups %d; "
+                 "producer %s; epilogue %s; }\n",
+                 sums[i], sums[i], 64 * schedules[_i].warpgroups, schedules[_i].stages,
+                 schedules[_i].warpgroups, schedules[_i].producer, schedules[_i].epilogue);
+        k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
+        k.ir = kernel_parse(&k, source);
+        ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline, NULL, &k.diag), TCC_OK);
+        unsigned n = 0;
+        for (const tcc_func *f = k.ir->first; f; f = f->next, n++)
+            ck_assert_msg(!check(&k, f), "%s\n%s", source, k.said);
+        ck_assert_uint_ge(n, 2);
+        tcc_arena_destroy(k.arena);
+    }
+}
+END_TEST
+
+#define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
+
+int main(void)
+{
+    Suite *s = suite_create("protocol");
+    TCase *t = tcase_create("protocol");
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_kernel, 0, LEN(of_kernel));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_the_generic_variant, 0, LEN(of_generic_variant));
+    tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -69,7 +69,7 @@ static bool gives(const tcc_op *op, const values *s)
     return false;
 }
 
-/* ---- moving within a block ------------------------------------------------------------------ */
+/* ---- moving within a block --------------------------------------------------------------- */
 
 bool move_before(tcc_op *op, tcc_op *place)
 {
@@ -91,7 +91,7 @@ bool move_before(tcc_op *op, tcc_op *place)
     return true;
 }
 
-/* ---- copying a computation ------------------------------------------------------------------- */
+/* ---- copying a computation --------------------------------------------------------------- */
 
 typedef struct copier {
     tcc_builder b;
@@ -175,8 +175,7 @@ tcc_value *copy_value_before(tcc_op *op, tcc_value *v)
     return c.failed ? NULL : copy;
 }
 
-/* ---- loops --------------------------------------------------------------------------------------
- */
+/* ---- loops ------------------------------------------------------------------------------- */
 
 static bool is_int(const tcc_value *v)
 {

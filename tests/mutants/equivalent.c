@@ -23,8 +23,7 @@ static bool is_string(const site *s, const char *name, const char *value)
     return !strcmp(tcc_attr_str(&s->f->attrs, name, ""), value);
 }
 
-/* ---- barriers
- * ------------------------------------------------------------------------------------ */
+/* ---- barriers ---------------------------------------------------------------------------- */
 
 /* Where in shared memory an address is, in the first stage: the constants that are added up. */
 static int64_t offset_of(const tcc_value *address)
@@ -89,8 +88,7 @@ static bool depends_on_code(const tcc_value *v, tcc_opcode code)
     return false;
 }
 
-/* ---- ops that may change places
- * ------------------------------------------------------------------- */
+/* ---- ops that may change places ---------------------------------------------------------- */
 
 static bool is_either(const tcc_op *a, const tcc_op *b, tcc_opcode code)
 {
@@ -196,8 +194,7 @@ static bool moves_freely(const site *s, const char *why)
     return any;
 }
 
-/* ---- the reasons
- * ----------------------------------------------------------------------------------- */
+/* ---- the reasons ------------------------------------------------------------------------- */
 
 static bool prefetches(const site *s)
 {
@@ -271,11 +268,6 @@ static bool computes_tiles_twice(const site *s)
     tcc_attr grid = tcc_attr_list(&s->f->attrs, "grid");
     return is_kind(s, "grid") && s->way == 0 &&
            grid.list.items[0].list.items[0].kind == TCC_ATTR_INT;
-}
-
-static bool promises_less(const site *s)
-{
-    return is_kind(s, "at_least_once") && tcc_attr_find(&s->op->attrs, "at_least_once");
 }
 
 /* The swizzle of a descriptor, in its own terms: 0 is none; -1: not known. */
@@ -578,7 +570,6 @@ const reason reasons[] = {
     {"a stage is released later than it could be", releases_later},
     {"copies are waited for in the tile that starts them", waits_in_the_same_tile},
     {"CTAs that take the same tile store the same numbers", computes_tiles_twice},
-    {"it promises less", promises_less},
     {"the layout has no use for this offset", unused_offset},
     {"both barriers have the same count", same_count},
     {"no copy completes on this barrier", no_copy_completes_on_it},

@@ -5,7 +5,7 @@
 
 #include "tests/mutants/mutants.h"
 
-/* ---- operands ------------------------------------------------------------------------------- */
+/* ---- operands ---------------------------------------------------------------------------- */
 
 /* Whether the op is the kind's, and has the operand. */
 static bool is_mine(const kind *k, const tcc_op *op)
@@ -57,7 +57,7 @@ attempt replace_operand(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- constants ------------------------------------------------------------------------------ */
+/* ---- constants --------------------------------------------------------------------------- */
 
 /* Each constant of the arithmetic that gives an op its operand, one larger and one smaller. */
 attempt change_constant(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -74,7 +74,7 @@ attempt change_constant(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- descriptors ---------------------------------------------------------------------------- */
+/* ---- descriptors ------------------------------------------------------------------------- */
 
 /* PTX ISA, "Matrix Descriptor Format": bits 0-13 the start, 16-29 the leading, 32-45 the stride
  * byte offset, all in units of 16 bytes, 62-63 the swizzle. */
@@ -108,7 +108,7 @@ attempt change_descriptor(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- attributes ----------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------- */
 
 /* Ways: what is added to the attribute; TOGGLED: present or absent, 0 or 1. */
 attempt change_attribute(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -128,8 +128,7 @@ attempt change_attribute(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- the function's attributes ------------------------------------------------------------------
- */
+/* ---- the function's attributes ----------------------------------------------------------- */
 
 static tcc_attr list_of(tcc_ir *ir, tcc_attr old)
 {
@@ -211,8 +210,7 @@ attempt drop_condition(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- tensor maps: [tensor_map, NAME, dims, strides, box, swizzle, elem] -------------------------
- */
+/* ---- tensor maps: [tensor_map, NAME, dims, strides, box, swizzle, elem] ------------------ */
 
 enum { NAME = 1, DIMS, STRIDES, BOX, SWIZZLE, ELEM };
 

@@ -5,8 +5,7 @@
 
 #include "tests/mutants/mutants.h"
 
-/* ---- left out, done twice ----------------------------------------------------------------------
- */
+/* ---- left out, done twice ---------------------------------------------------------------- */
 
 /* What stands for a result of an op that is not there. */
 static tcc_value *stand_in(tcc_op *op, unsigned result)
@@ -41,8 +40,7 @@ static attempt repeat(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- in another place ---------------------------------------------------------------------------
- */
+/* ---- in another place -------------------------------------------------------------------- */
 
 /* Exchanges two neighbours: the one comes earlier, the other later. */
 static attempt swap(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -90,8 +88,7 @@ static attempt move_outside(tcc_func *f, tcc_op *op, const kind *k, unsigned way
     return move_out(op, way == 1) ? MUTATED : NOT_HERE;
 }
 
-/* ---- what belongs to another iteration
- * ------------------------------------------------------------ */
+/* ---- what belongs to another iteration --------------------------------------------------- */
 
 /* An operand as it would be if an argument of a loop were one more, one less or as at first. */
 static attempt of_another_iteration(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -143,8 +140,7 @@ static attempt carried(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- exchanged
- * ------------------------------------------------------------------------------------- */
+/* ---- exchanged --------------------------------------------------------------------------- */
 
 /* Operands of two neighbours of one code: the stage, barrier or map of the other. */
 static attempt exchange_operands(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
@@ -191,8 +187,7 @@ static attempt other_map(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* ---- comparisons and fragments
- * ------------------------------------------------------------------- */
+/* ---- comparisons and fragments ----------------------------------------------------------- */
 
 static attempt compare_otherwise(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
 {
@@ -215,8 +210,7 @@ static attempt other_action(tcc_func *f, tcc_op *op, const kind *k, unsigned way
     return MUTATED;
 }
 
-/* ---- the table
- * --------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------- */
 
 #define WAYS(...) .ways = (const int64_t[]){__VA_ARGS__}, COUNT(__VA_ARGS__)
 #define COUNT(...) .n_ways = sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
@@ -349,7 +343,6 @@ const kind kinds[] = {
      WAYS(TOGGLED)},
     {"registers", change_attribute, OF(nvvm_setmaxnreg), .attribute = "count", WAYS(8, -8, 64)},
     {"registers taken or given", other_action, OF(nvvm_setmaxnreg), .attribute = "action"},
-    {"at_least_once", change_attribute, OF(scf_for), .attribute = "at_least_once", WAYS(TOGGLED)},
     {"alignment of ld.global", change_attribute, OF(nvvm_ld_global), .attribute = "align",
      WAYS(4, 8)},
     {"alignment of st.global", change_attribute, OF(nvvm_st_global), .attribute = "align",

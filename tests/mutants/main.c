@@ -25,11 +25,12 @@ typedef struct options {
     unsigned jobs;
     const char *subject, *kind; /* only these, NULL: all */
     int show;                   /* prints this mutant, -1: none */
-    bool all;                   /* lists the killed ones, too */
+    bool all;                   /* lists every mutant */
+    const char *document;       /* that has the tables, or NULL */
+    bool update;                /* puts them there */
 } options;
 
-/* ---- one mutant after the other ---------------------------------------------------------------
- */
+/* ---- one mutant after the other ---------------------------------------------------------- */
 
 typedef struct worker {
     const options *options;
@@ -145,74 +146,169 @@ static void work(const options *o, verdict *verdicts, unsigned me)
             break_subject(&w, s);
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------ */
+/* ---- the tables -------------------------------------------------------------------------- */
 
 typedef struct row {
-    unsigned mutants, by_checker, by_interpreter, equivalent, survived;
+    unsigned mutants, by_checker, by_interpreter, equivalent, survived, wrongly_listed;
 } row;
+
+static bool is_killed(const verdict *v)
+{
+    return v->by_checker || v->by_interpreter;
+}
 
 static void count(row *r, const verdict *v)
 {
-    bool killed = v->by_checker || v->by_interpreter;
+    bool listed = v->reason >= 0;
     r->mutants++;
     r->by_checker += v->by_checker;
     r->by_interpreter += v->by_interpreter;
-    r->equivalent += !killed && v->reason >= 0;
-    r->survived += !killed && v->reason < 0;
+    r->equivalent += !is_killed(v) && listed;
+    r->survived += !is_killed(v) && !listed;
+    r->wrongly_listed += is_killed(v) && listed;
 }
 
-static void print_row(const char *name, const row *r)
+/* Of a kind, of a reason and of a subject; -1: of any. */
+static row count_all(const verdict *verdicts, int kind_index, int reason_index, int subject_index)
 {
-    printf("| %s | %u | %u | %u | %u | %u |\n", name, r->mutants, r->by_checker, r->by_interpreter,
-           r->equivalent, r->survived);
-}
-
-static void print_table(const verdict *verdicts)
-{
-    row total = {0};
-    puts("| kind | mutants | by the checker | by the interpreter | equivalent | survived |");
-    puts("|---|---|---|---|---|---|");
-    for (unsigned k = 0; k < n_kinds; k++) {
-        row r = {0};
-        for (const verdict *v = verdicts; v->done; v++)
-            if (v->kind == k)
-                count(&r, v);
-        if (r.mutants)
-            print_row(kinds[k].name, &r);
-    }
+    row r = {0};
     for (const verdict *v = verdicts; v->done; v++)
-        count(&total, v);
-    print_row("all", &total);
+        if ((kind_index < 0 || v->kind == (unsigned)kind_index) &&
+            (reason_index < 0 || v->reason == reason_index) &&
+            (subject_index < 0 || v->subject == (unsigned)subject_index))
+            count(&r, v);
+    return r;
 }
+
+static void print_row(tcc_str *out, const char *name, row r)
+{
+    if (r.mutants)
+        tcc_str_printf(out, "| %s | %u | %u | %u | %u | %u |\n", name, r.mutants, r.by_checker,
+                       r.by_interpreter, r.equivalent, r.survived);
+}
+
+static void print_head(tcc_str *out, const char *of)
+{
+    tcc_str_printf(
+        out,
+        "| %s | mutants | by the checker | by the interpreter | equivalent | survived |\n"
+        "|---|---|---|---|---|---|\n",
+        of);
+}
+
+static void print_tables(tcc_str *out, const verdict *verdicts)
+{
+    print_head(out, "kind");
+    for (unsigned k = 0; k < n_kinds; k++)
+        print_row(out, kinds[k].name, count_all(verdicts, (int)k, -1, -1));
+    print_row(out, "all", count_all(verdicts, -1, -1, -1));
+    tcc_str_puts(out, "\n");
+    print_head(out, "program");
+    for (unsigned s = 0; s < n_subjects; s++)
+        print_row(out, subjects[s].name, count_all(verdicts, -1, -1, (int)s));
+    tcc_str_puts(out, "\n| equivalent because | mutants |\n|---|---|\n");
+    for (unsigned r = 0; r < n_reasons; r++) {
+        unsigned n = count_all(verdicts, -1, (int)r, -1).equivalent;
+        if (n)
+            tcc_str_printf(out, "| %s | %u |\n", reasons[r].name, n);
+    }
+}
+
+/* ---- the document that has them ---------------------------------------------------------- */
+
+static const char begin_mark[] = "<!-- mutants -->\n\n", end_mark[] = "\n<!-- end of mutants -->";
+
+static char *read_all(const char *path)
+{
+    tcc_str text = {0};
+    char part[4096];
+    FILE *file = fopen(path, "rb");
+    for (size_t n; file && (n = fread(part, 1, sizeof part, file)) > 0;)
+        tcc_str_append(&text, part, n);
+    if (file)
+        fclose(file);
+    return tcc_str_take(&text);
+}
+
+/* Compares the tables with those between the marks, or puts them there. */
+static bool check_document(const options *o, const char *tables)
+{
+    char *text = read_all(o->document);
+    char *begin = text ? strstr(text, begin_mark) : NULL;
+    char *end = begin ? strstr(begin, end_mark) : NULL;
+    size_t n = strlen(tables);
+    if (begin)
+        begin += strlen(begin_mark);
+    bool same = end && (size_t)(end - begin) == n && !memcmp(begin, tables, n);
+    if (!end)
+        printf("FAIL: %s has no place for the tables\n", o->document);
+    else if (!same && !o->update)
+        printf("FAIL: %s has other tables; --update=%s puts these there\n", o->document,
+               o->document);
+    FILE *file = end && !same && o->update ? fopen(o->document, "wb") : NULL;
+    if (file) {
+        fprintf(file, "%.*s%s%s", (int)(begin - text), text, tables, end);
+        same = !fclose(file);
+    }
+    free(text);
+    return same;
+}
+
+/* ---- the result -------------------------------------------------------------------------- */
 
 static void print_mutant(const char *what, const verdict *verdicts, const verdict *v)
 {
-    printf("%s: %d: %s, way %u, in '%s': op %u:%s\n", what, (int)(v - verdicts),
+    printf("%s: %d: %s, way %u, in '%s': op %u: %s\n", what, (int)(v - verdicts),
            kinds[v->kind].name, v->way, subjects[v->subject].name, v->op, v->text);
+    if (v->reason >= 0)
+        printf("    %s\n", reasons[v->reason].name);
     if (*v->said)
         printf("    %s\n", v->said);
 }
 
-static int report(const options *o, const verdict *verdicts)
+static void print_mutants(const options *o, const verdict *verdicts)
 {
-    unsigned failed = 0;
-    print_table(verdicts);
     for (const verdict *v = verdicts; v->done; v++) {
-        bool killed = v->by_checker || v->by_interpreter;
-        if (!killed && v->reason < 0)
-            print_mutant("survived", verdicts, v);
-        else if (killed && v->reason >= 0)
-            print_mutant(reasons[v->reason].name, verdicts, v);
+        bool listed = v->reason >= 0;
+        if (!is_killed(v) && !listed)
+            print_mutant("FAIL: survived", verdicts, v);
+        else if (is_killed(v) && listed)
+            print_mutant("FAIL: listed as equivalent", verdicts, v);
         else if (o->all)
-            print_mutant(killed ? "killed" : reasons[v->reason].name, verdicts, v);
-        failed += killed == (v->reason >= 0);
+            print_mutant(listed ? "equivalent" : "killed", verdicts, v);
     }
-    return failed != 0;
 }
 
-/* ---- processes
- * -------------------------------------------------------------------------------------- */
+/* A kind passes when it gives mutants and none is left; a reason when it is true of some mutants,
+ * and of none that is wrong. */
+static int report(const options *o, const verdict *verdicts)
+{
+    unsigned results[2] = {0}; /* failed, passed */
+    bool whole = !o->subject && !o->kind;
+    tcc_str tables = {0};
+    print_tables(&tables, verdicts);
+    fputs(tcc_str_text(&tables), stdout);
+    print_mutants(o, verdicts);
+    for (unsigned k = 0; k < n_kinds; k++) {
+        row r = count_all(verdicts, (int)k, -1, -1);
+        if (whole && !r.mutants)
+            printf("FAIL: '%s' gives no mutants\n", kinds[k].name);
+        results[!r.survived && (r.mutants || !whole)]++;
+    }
+    for (unsigned k = 0; k < n_reasons; k++) {
+        row r = count_all(verdicts, -1, (int)k, -1);
+        if (whole && !r.equivalent)
+            printf("FAIL: '%s' is a reason for no mutant\n", reasons[k].name);
+        results[!r.wrongly_listed && (r.equivalent || !whole)]++;
+    }
+    if (o->document && whole)
+        results[check_document(o, tcc_str_text(&tables))]++;
+    tcc_str_free(&tables);
+    printf("mutants: %u passed, %u failed\n", results[1], results[0]);
+    return results[0] != 0;
+}
+
+/* ---- processes --------------------------------------------------------------------------- */
 
 static int run(const options *o)
 {
@@ -244,13 +340,24 @@ static int run(const options *o)
     return report(o, verdicts);
 }
 
+static void usage(void)
+{
+    fputs("usage: mutants [--jobs=N] [--check=FILE.md | --update=FILE.md]\n"
+          "               [--subject=NAME] [--kind=NAME] [--all] [--show=NUMBER]\n"
+          "Breaks programs and counts what the protocol checker and the interpreter find out.\n"
+          "--check compares the tables with those of a document, --update puts them there; --show\n"
+          "prints a mutant by its number.\n",
+          stderr);
+}
+
 int main(int argc, char **argv)
 {
     options o = {.jobs = 2, .show = -1};
     static const struct option known[] = {
-        {"jobs", required_argument, NULL, 'j'}, {"subject", required_argument, NULL, 's'},
-        {"kind", required_argument, NULL, 'k'}, {"show", required_argument, NULL, 'm'},
-        {"all", no_argument, NULL, 'a'},        {0},
+        {"jobs", required_argument, NULL, 'j'},  {"subject", required_argument, NULL, 's'},
+        {"kind", required_argument, NULL, 'k'},  {"show", required_argument, NULL, 'm'},
+        {"check", required_argument, NULL, 'c'}, {"update", required_argument, NULL, 'u'},
+        {"all", no_argument, NULL, 'a'},         {0},
     };
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
         switch (c) {
@@ -259,10 +366,20 @@ int main(int argc, char **argv)
         case 'k': o.kind = optarg; break;
         case 'm': o.show = atoi(optarg); break;
         case 'a': o.all = true; break;
-        default: return 2;
+        case 'c':
+        case 'u':
+            o.document = optarg;
+            o.update = c == 'u';
+            break;
+        default: usage(); return 2;
         }
+    if (optind < argc || !o.jobs || o.jobs > 64) {
+        usage();
+        return 2;
+    }
     if (o.show >= 0) {
         work(&o, NULL, 0);
+        fprintf(stderr, "mutants: there is no mutant %d\n", o.show);
         return 2;
     }
     return run(&o);

@@ -72,7 +72,7 @@ typedef struct subject {
 extern const subject subjects[];
 extern const unsigned n_subjects;
 
-/* ---- mutants that are not wrong ------------------------------------------------------------ */
+/* ---- mutants that are not wrong ---------------------------------------------------------- */
 
 typedef struct site {
     const subject *subject;
@@ -95,7 +95,7 @@ bool gives_same_numbers(const site *s);
 extern const reason reasons[];
 extern const unsigned n_reasons;
 
-/* ---- editing (edit.c) ----------------------------------------------------------------------- */
+/* ---- editing (edit.c) -------------------------------------------------------------------- */
 
 /* Whether an op does something; one with regions counts as one. */
 bool has_effect(const tcc_op *op);

@@ -20,7 +20,7 @@ enum {
     WARP_LANES = 32
 };
 
-/* ---- evaluation ---------------------------------------------------------------------------- */
+/* ---- evaluation -------------------------------------------------------------------------- */
 
 /* A thread in some trip of the loops that it is in. Parameters and the CTA's number are any. */
 typedef struct place {
@@ -114,8 +114,7 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
            compute(op, a, b, out);
 }
 
-/* ---- everywhere -------------------------------------------------------------------------------
- */
+/* ---- everywhere -------------------------------------------------------------------------- */
 
 /* How often a loop runs at most, as far as it is known. */
 static int64_t most_trips(const tcc_op *loop)
@@ -195,8 +194,7 @@ static bool same_everywhere(const tcc_func *f, const tcc_op *op, const tcc_value
     return true;
 }
 
-/* ---- two functions ------------------------------------------------------------------------------
- */
+/* ---- two functions ----------------------------------------------------------------------- */
 
 /* Values of the function as it was, and what they have become. */
 typedef struct comparison {

@@ -30,8 +30,7 @@ struct bench {
     const char *text;
 };
 
-/* ---- subjects ----------------------------------------------------------------------------------
- */
+/* ---- subjects ---------------------------------------------------------------------------- */
 
 static void listen(const tcc_diagnostic *d, void *user)
 {
@@ -175,8 +174,7 @@ tcc_func *bench_copy(bench *b, tcc_arena *arena)
     return f;
 }
 
-/* ---- verdicts ----------------------------------------------------------------------------------
- */
+/* ---- verdicts ---------------------------------------------------------------------------- */
 
 const char *checker_says(bench *b, const tcc_func *f)
 {

@@ -159,11 +159,12 @@ static tcc_status bind_data(tcc_run *run, double *const *args)
 
 /* ---- conditions ------------------------------------------------------------------------ */
 
-static int64_t pitch_bytes(const tcc_run *run, tcc_attr factors, int64_t elem_bytes)
+int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n)
 {
     for (size_t i = 0; i < factors.list.n; i++)
-        elem_bytes *= tcc_run_dim(run, factors.list.items[i]);
-    return elem_bytes;
+        if (__builtin_mul_overflow(n, tcc_run_dim(run, factors.list.items[i]), &n))
+            return -1;
+    return n;
 }
 
 /* Addresses are taken to be as aligned as the function asks, and no more. */
@@ -194,7 +195,7 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
     } else if (tcc_attr_is_record(condition, "align", "si")) {
         return check_alignment(run, a[1].s, a[2].i);
     } else if (tcc_attr_is_record(condition, "pitch", "lii") && a[3].i > 0) {
-        int64_t bytes = pitch_bytes(run, a[1], a[2].i);
+        int64_t bytes = tcc_run_product(run, a[1], a[2].i);
         if (bytes % a[3].i)
             return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL,
                             "a pitch of %lld bytes, wants multiples of %lld", (long long)bytes,

@@ -51,6 +51,8 @@ tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op);
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number or a name. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
+/* n times the dimensions in a list; negative when that is too large or one of them is none. */
+int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n);
 /* Whether a is a list of `word` and items of these kinds: s a name, i an integer, l a list, d a
  * dimension: a name or an integer. */
 bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds);

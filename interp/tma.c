@@ -11,7 +11,7 @@
 #include "interp/machine.h"
 
 enum { ALIGN = 16, SMEM_ALIGN = 128, MAX_BOX = 256 };
-static const int64_t MAX_STRIDE_BYTES = INT64_C(1) << 40;
+static const int64_t MAX_STRIDE_BYTES = INT64_C(1) << 40, MAX_ELEMS = INT64_C(1) << 60;
 
 /* ---- tensor maps ----------------------------------------------------------------------- */
 
@@ -21,20 +21,34 @@ static tcc_status refuse(tcc_run *run, const tcc_tensor_map *m, const char *why,
                     why, (long long)got);
 }
 
+/* What a dimension may be, alone. */
+static tcc_status check_dimension(tcc_run *run, const tcc_tensor_map *m, int d)
+{
+    int64_t stride = m->strides[d];
+    if (m->extents[d] < 1)
+        return refuse(run, m, "has an empty dimension", m->extents[d]);
+    if (m->box[d] < 1 || m->box[d] > MAX_BOX)
+        return refuse(run, m, "wants a box of 1 to 256 in each dimension", m->box[d]);
+    if (stride < 1 || stride >= MAX_STRIDE_BYTES || m->extents[d] > MAX_ELEMS / stride)
+        return refuse(run, m, "wants strides of less than 2^40 bytes", stride);
+    int64_t bytes = stride * m->elem_bytes;
+    if (d && (bytes % ALIGN || bytes >= MAX_STRIDE_BYTES))
+        return refuse(run, m, "wants strides of multiples of 16 bytes", bytes);
+    return TCC_OK;
+}
+
 static tcc_status check_map(tcc_run *run, const tcc_tensor_map *m)
 {
+    tcc_status status = TCC_OK;
+    for (int d = 0; d < m->rank && !status; d++)
+        status = check_dimension(run, m, d);
+    if (status)
+        return status;
     int64_t row_bytes = m->box[0] * m->elem_bytes;
-    for (int d = 0; d < m->rank; d++) {
-        if (m->extents[d] < 1)
-            return refuse(run, m, "has an empty dimension", m->extents[d]);
-        if (m->box[d] < 1 || m->box[d] > MAX_BOX)
-            return refuse(run, m, "wants a box of 1 to 256 in each dimension", m->box[d]);
-        int64_t bytes = m->strides[d] * m->elem_bytes;
-        if (d && (bytes % ALIGN || bytes >= MAX_STRIDE_BYTES))
-            return refuse(run, m, "wants strides of multiples of 16 bytes", bytes);
-    }
     if (row_bytes % ALIGN)
         return refuse(run, m, "wants rows of its box of multiples of 16 bytes", row_bytes);
+    if (m->swizzle && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
+        return refuse(run, m, "wants a swizzle of 0, 32, 64 or 128 bytes", m->swizzle);
     if (m->swizzle && row_bytes != m->swizzle)
         return refuse(run, m, "wants rows of its box as wide as its swizzle", row_bytes);
     int64_t align = run->base_align[m->tensor - run->params];
@@ -43,28 +57,40 @@ static tcc_status check_map(tcc_run *run, const tcc_tensor_map *m)
     return TCC_OK;
 }
 
+/* Whether extents, strides and box are lists for a rank, of strides lists again and of a box
+ * integers. */
+static bool is_of_rank(const tcc_attr *items, size_t rank)
+{
+    bool ok =
+        rank && rank <= TCC_MAP_RANK && items[3].list.n == rank - 1 && items[4].list.n == rank;
+    for (size_t d = 0; ok && d < rank; d++)
+        ok = items[4].list.items[d].kind == TCC_ATTR_INT &&
+             (!d || items[3].list.items[d - 1].kind == TCC_ATTR_LIST);
+    return ok;
+}
+
 tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *m)
 {
     const tcc_attr *items = recipe.list.items;
     *m = (tcc_tensor_map){0};
     m->tensor = tcc_run_param(run, items[1].s);
     bool ok = m->tensor && tcc_scalar_find(items[6].s, strlen(items[6].s), &m->elem);
-    size_t rank = ok ? items[2].list.n : 0;
-    if (!rank || rank > TCC_MAP_RANK || items[3].list.n != rank - 1 || items[4].list.n != rank)
+    size_t rank = items[2].list.n;
+    if (!ok || !is_of_rank(items, rank) || tcc_scalar_bits(m->elem) < 8)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed tensor map in 'params'");
     m->rank = (int)rank;
     m->swizzle = items[5].i;
     m->elem_bytes = tcc_scalar_bits(m->elem) / 8;
-    m->box_bytes = m->elem_bytes;
     for (size_t d = 0; d < rank; d++) {
         m->extents[d] = tcc_run_dim(run, items[2].list.items[d]);
         m->box[d] = items[4].list.items[d].i;
-        m->box_bytes *= m->box[d];
-        m->strides[d] = 1;
-        for (size_t f = 0; d && f < items[3].list.items[d - 1].list.n; f++)
-            m->strides[d] *= tcc_run_dim(run, items[3].list.items[d - 1].list.items[f]);
+        m->strides[d] = d ? tcc_run_product(run, items[3].list.items[d - 1], 1) : 1;
     }
-    return check_map(run, m);
+    tcc_status status = check_map(run, m);
+    m->box_bytes = m->elem_bytes;
+    for (size_t d = 0; d < rank && !status; d++)
+        m->box_bytes *= m->box[d];
+    return status;
 }
 
 /* ---- one copy -------------------------------------------------------------------------- */
@@ -80,7 +106,7 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, b
         for (int d = 0; d < m->rank; d++) {
             int64_t p = c->at[d] + i[d];
             inside &= p >= 0 && p < m->extents[d];
-            at += p * m->strides[d];
+            at += inside ? p * m->strides[d] : 0;
         }
         if (m->swizzle)
             address ^= address >> 3 & (m->swizzle - 16);

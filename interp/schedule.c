@@ -66,10 +66,17 @@ static tcc_outcome end_any_event(tcc_exec *x)
     return tcc_exec_end_event(x, tcc_exec_random(x, x->events.len));
 }
 
+/* Four threads each, a warpgroup, of a number whose bit in the seed is set, go on only when the
+ * others cannot: so a producer falls behind its consumers, or one of those behind another. */
+static bool is_slow(const tcc_exec *x, const tcc_thread *t)
+{
+    return x->run->options->seed >> t->id / 4 % 8 & 1;
+}
+
 /* Runs a thread for a while; BLOCKED when it could do nothing at all. */
 static tcc_outcome take_turn(tcc_exec *x, tcc_thread *t)
 {
-    uint64_t turn = 1 + tcc_exec_random(x, LONGEST_TURN);
+    uint64_t turn = is_slow(x, t) ? 1 : 1 + tcc_exec_random(x, LONGEST_TURN);
     for (uint64_t i = 0; i < turn && t->depth; i++) {
         tcc_outcome outcome = tcc_thread_step(t);
         if (outcome == TCC_FAILED || (outcome == TCC_BLOCKED && i == 0))
@@ -84,11 +91,13 @@ static tcc_outcome run_any_thread(tcc_exec *x, bool *finished)
 {
     *finished = true;
     size_t n = x->threads.len, first = tcc_exec_random(x, n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < 2 * n; i++) {
         tcc_thread *t = x->threads.data[(first + i) % n];
         if (!t->depth)
             continue;
         *finished = false;
+        if (is_slow(x, t) != (i >= n))
+            continue;
         tcc_outcome outcome = take_turn(x, t);
         if (outcome != TCC_BLOCKED)
             return outcome;

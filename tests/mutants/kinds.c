@@ -270,7 +270,6 @@ const kind kinds[] = {
     {"move out wgmma.fence", move_outside, OF(nvvm_wgmma_fence)},
     {"move out wgmma.commit_group", move_outside, OF(nvvm_wgmma_commit)},
     {"move out wgmma.wait_group", move_outside, OF(nvvm_wgmma_wait)},
-    {"move out st.shared", move_outside, OF(nvvm_st_shared)},
     {"move out branch", move_outside, OF(scf_if)},
 
     {"of another iteration", of_another_iteration, ANY},

@@ -16,7 +16,8 @@ typedef struct mutation {
 static const mutation of_kernel[] = {
     {"nothing", nothing, NULL},
     {"no_wait_for_full", no_wait_for_full,
-     "nvvm.wgmma reads shared memory at byte|nvvm.tma.load writes shared memory at byte"},
+     "nvvm.wgmma reads shared memory at byte|nvvm.tma.load writes shared memory at byte|"
+     "comes from shared memory that was never written"},
     {"no_wait_for_empty", no_wait_for_empty, "nvvm.tma.load writes shared memory at byte"},
     {"no_wait_in_loop", no_wait_in_loop, "that a product may still be reading"},
     {"wait_too_little", wait_too_little, "that a product may still be reading"},

@@ -350,11 +350,7 @@ static bool filler_has_emptied(const site *s)
         return s->op->code == TCC_OP_arith_sub && s->way == 3;
     if (!is_wait_for_empty(s, s->op))
         return moves_freely(s, "filler");
-    return is_kind(s, "drop mbarrier.wait") ||
-           (is_kind(s, "move out mbarrier.wait") &&
-            (s->way == 0 || is_string(s, "variant", "tma"))) ||
-           (is_kind(s, "barrier waited at") &&
-            (s->way == 1 || (s->way == 3 && setting(s, "stages") > 1))) ||
+    return (is_kind(s, "move out mbarrier.wait") && is_string(s, "variant", "tma")) ||
            moves_freely(s, "filler");
 }
 
@@ -384,9 +380,7 @@ static bool inputs_are_not_written(const site *s)
 static bool products_have_ended(const site *s)
 {
     return moves_freely(s, "ended") ||
-           (is_barrier_before_staging(s, s->op) &&
-            (is_kind(s, "drop barrier") ||
-             (is_kind(s, "threads of a barrier doubled") && s->way == 1)));
+           (is_barrier_before_staging(s, s->op) && is_kind(s, "drop barrier"));
 }
 
 static bool other_barrier_is_free(const site *s)

@@ -202,12 +202,19 @@ tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
         return tcc_p_wrong(p, s, warp, in, "no product of n = %lld", (long long)n);
     uint64_t pa = operand_of(p, s, warp, in, a, trans_a, M);
     uint64_t pb = pa ? operand_of(p, s, warp, in, b, trans_b, n) : 0;
+    if (!pb)
+        return TCC_P_FAILED;
+    bool found_a = tcc_p_is_written(p, s, pa), found_b = tcc_p_is_written(p, s, pb);
     const tcc_paccess by = {.warp = warp,
                             .actor = tcc_p_product_actor(p, warp),
                             .clock = w->committed + 1,
-                            .async = true};
-    if (!pb || !tcc_p_access(p, s, in, &by, pa) || !tcc_p_access(p, s, in, &by, pb))
+                            .async = true,
+                            .unwritten = found_a || found_b};
+    if (!tcc_p_access(p, s, in, &by, pa) || !tcc_p_access(p, s, in, &by, pb))
         return TCC_P_FAILED;
+    p->product = in->op;
+    p->found_a |= found_a;
+    p->found_b |= found_b;
     const struct {
         const tcc_op *op;
         int64_t a, b, add;

@@ -361,7 +361,13 @@ tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *d
     p->n_entities = tcc_p_named(p, p->n_named);
     p->stride = 2 * p->n_actors + p->n_warps;
     tcc_p_memory_create(p);
-    return tcc_p_explore(p);
+    tcc_status status = tcc_p_explore(p);
+    if (!status && p->product && !(p->found_a && p->found_b)) {
+        status = TCC_ERR_INTERNAL;
+        tcc_error(diag, status, p->product->loc, "nothing is ever written to the %s of products",
+                  p->found_a ? "B" : "A");
+    }
+    return status;
 }
 
 tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag)

@@ -179,8 +179,9 @@ static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const 
 
 /* Whether anything was ever written there. An instruction may take more than it needs, so that a
  * part may be missing. */
-static bool is_written(const tcc_pstate *s, const struct tcc_pfootprint *f)
+bool tcc_p_is_written(const tcc_protocol *p, const tcc_pstate *s, uint64_t footprint)
 {
+    const struct tcc_pfootprint *f = &p->footprints.data[footprint];
     for (size_t i = 0; i < f->atoms.len; i++)
         if (s->atoms[f->atoms.data[i]].mark != TCC_P_NEVER)
             return true;
@@ -192,7 +193,7 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
 {
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
     uint32_t before = 0, after = 0;
-    if (!by->write && !is_written(s, f))
+    if (!by->write && !by->unwritten && !tcc_p_is_written(p, s, footprint))
         return wrong(p, s, in, by, f->atoms.data[0], "before anything was written there");
     for (size_t i = 0; i < f->atoms.len; i++) {
         tcc_patom *a = &s->atoms[f->atoms.data[i]];

@@ -231,6 +231,10 @@ struct tcc_protocol {
     TCC_VEC(struct tcc_patom_info) atom_infos;
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
+    /* Of products: the last one, and whether any has found something in its A or B. An operand may
+     * be a single row, which only the first warpgroup gets. */
+    const tcc_op *product;
+    bool found_a, found_b;
     /* exploration */
     struct {
         unsigned record;
@@ -333,9 +337,12 @@ typedef struct tcc_paccess {
     unsigned warp, actor;
     uint32_t clock;
     bool async, write;
+    bool unwritten; /* a read that may find nothing there */
     tcc_pmark mark; /* of a write */
 } tcc_paccess;
 
+/* Whether anything was ever written there. */
+bool tcc_p_is_written(const tcc_protocol *p, const tcc_pstate *s, uint64_t footprint);
 /* Checks and records an access; false, reported, when it is not ordered. */
 bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
                   uint64_t footprint);

@@ -118,13 +118,13 @@ static const mutation of_kernel[] = {
     {"phase_never_flips", phase_never_flips, "waits for phase"},
     {"arrive_elsewhere", arrive_elsewhere, "which may have ended together with the next"},
     {"read_elsewhere", read_elsewhere, STILL_READING},
-    {"copy_elsewhere", copy_elsewhere, "before anything was written there"},
+    {"copy_elsewhere", copy_elsewhere, "from byte 8192 on are not in the"},
 };
 
 static const mutation of_generic_variant[] = {
     {"nothing", nothing, NULL},
     {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
-    {"no_wait_for_full", no_wait_for_empty, "before anything was written there"},
+    {"no_wait_for_full", no_wait_for_empty, STILL_READING},
     {"no_wait_in_loop", no_wait_in_loop, "that a product of warps 0-3 may still be reading"},
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},

@@ -364,7 +364,9 @@ bool tcc_lower_func(tcc_lower *l, const tcc_func *func)
         types[i] = param_type(l, func->body->args[i]->type);
         if (!types[i]) {
             tcc_error(l->diag, TCC_ERR_INTERNAL, func->loc,
-                      "parameter %zu of '%s' cannot be passed to a kernel", i + 1, func->name);
+                      "parameter %zu of '%s' cannot be passed to a kernel: code is generated "
+                      "from IR of the target level",
+                      i + 1, func->name);
             return false;
         }
     }

@@ -176,11 +176,10 @@ static void add_definitions(job *j)
         j->ir->last = j->ir->last->next;
 }
 
-static void describe(job *j, bool target_level)
+static void describe(job *j)
 {
     tcc_str manifest = {0}, schedule = {0};
-    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->n_signatures,
-                       target_level);
+    tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->n_signatures);
     for (const tcc_func *f = j->ir->first; f; f = f->next) {
         const char *kernel = tcc_attr_str(&f->attrs, "kernel", "");
         if (!strcmp(kernel, f->name)) /* the first variant is the one that a schedule is for */
@@ -294,7 +293,7 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     }
     if (status)
         return status;
-    describe(j, pipeline_to(j->o->emit) == tcc_pipeline);
+    describe(j);
     if (!j->mod->manifest || !j->mod->schedule)
         return TCC_ERR_MEMORY;
     keep_ir(j, source, size);

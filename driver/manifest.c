@@ -6,6 +6,7 @@
 
 #include <tcc/tcc.h>
 
+#include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/contraction.h"
 
@@ -51,6 +52,8 @@ static void print_attr(tcc_str *out, tcc_attr a)
             print_attr(out, a.list.items[i]);
         }
         tcc_str_puts(out, "]");
+    } else {
+        tcc_str_puts(out, "null");
     }
 }
 
@@ -144,11 +147,25 @@ static const struct {
     {"tensor_map", {"arg", "dims", "strides", "box", "swizzle", "type"}, true},
 };
 
+static bool is_record(tcc_attr a, size_t r)
+{
+    size_t n = 1;
+    while (records[r].format[n - 1])
+        n++;
+    return a.kind == TCC_ATTR_LIST && a.list.n == n && a.list.items[0].kind == TCC_ATTR_STR &&
+           !strcmp(a.list.items[0].s, records[r].kind);
+}
+
+/* What is no record, in IR written by hand, goes out as it is: the manifest's reader refuses it. */
 static void print_record(tcc_str *out, tcc_attr record)
 {
-    size_t r = 0;
-    while (strcmp(records[r].kind, record.list.items[0].s))
+    size_t r = 0, n = sizeof records / sizeof *records;
+    while (r < n && !is_record(record, r))
         r++;
+    if (r == n) {
+        print_attr(out, record);
+        return;
+    }
     tcc_str_puts(out, "{");
     if (records[r].nested)
         tcc_str_printf(out, "\"%s\":{", records[r].kind);
@@ -186,7 +203,7 @@ static void print_variant(tcc_str *out, const tcc_func *f)
 }
 
 void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
-                        const tcc_signature *signatures, size_t n, bool variants)
+                        const tcc_signature *signatures, size_t n)
 {
     tcc_str_printf(out, "{\"tcc\":\"%s\",\"target\":\"%s\",\"file\":", TCC_VERSION_STRING,
                    tcc_target_of(ir)->name);
@@ -197,8 +214,8 @@ void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
         tcc_str_printf(out, "%s{%s,\"variants\":[", i ? "," : "",
                        tcc_str_text(&signatures[i].json));
         const char *sep = "";
-        for (const tcc_func *f = ir->first; variants && f; f = f->next)
-            if (!strcmp(tcc_attr_str(&f->attrs, "kernel", ""), signatures[i].kernel)) {
+        for (const tcc_func *f = ir->first; f; f = f->next)
+            if (tcc_func_is_entry(f) && !strcmp(tcc_func_kernel(f), signatures[i].kernel)) {
                 tcc_str_puts(out, sep);
                 print_variant(out, f);
                 sep = ",";

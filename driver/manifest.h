@@ -18,9 +18,9 @@ typedef struct tcc_signature {
  * tensor-level one that defines the kernel, or NULL. */
 void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *definition);
 
-/* The manifest of a module. `variants`: it is of the target level, and says how to launch. */
+/* The manifest of a module. Its functions of the target level are the variants of their kernels. */
 void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
-                        const tcc_signature *signatures, size_t n, bool variants);
+                        const tcc_signature *signatures, size_t n);
 
 /* The manifest as the leading comments of a PTX text. */
 void tcc_manifest_comment(tcc_str *out, const char *json);

@@ -82,7 +82,7 @@ static tcc_status describe(tcc_module *mod, tcc_diag *diag)
         if (!tcc_func_is_definition(f))
             status = add_function(mod, &k, f, diag);
     tcc_str manifest = {0};
-    tcc_manifest_print(&manifest, mod->ir, diag->file, k.printed, k.n, false);
+    tcc_manifest_print(&manifest, mod->ir, diag->file, k.printed, k.n);
     mod->manifest = tcc_str_take(&manifest);
     for (size_t i = 0; i < k.n; i++)
         tcc_str_free(&k.printed[i].json);

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/tcc-run/session.h"
 #include "tools/tcc-run/tensor.h"
@@ -33,18 +34,27 @@ static tcc_status gpu_load(session *s, const options *o, const char *text, size_
 {
     tcc_module *mod = NULL;
     const void *image = text;
+    const char *manifest = NULL; /* at the head of the PTX */
+    char *ptx = NULL;
     tcc_status status = TCC_OK;
     if (file_kind_of(o->file) == FILE_TILE) {
         status = session_compile(s, o, TCC_EMIT_PTX, text, size, &mod);
         image = status ? NULL : tcc_module_output(mod, &size);
     } else if (file_kind_of(o->file) == FILE_IR) {
-        session_error(s, "%s: IR runs with --on=interp", o->file);
-        status = TCC_ERR_ARGUMENT;
+        status = session_parse(s, o, text, size, &mod);
+        if (!status)
+            status = session_assemble(s, o, text, size, &ptx);
+        if (!status) {
+            image = ptx;
+            size = strlen(ptx);
+            manifest = tcc_module_manifest(mod);
+        }
     }
     if (!status)
         status = gpu_open(s);
     if (!status)
-        status = tcc_program_load(s->rt, image, size, NULL, &out->handle);
+        status = tcc_program_load(s->rt, image, size, manifest, &out->handle);
+    tcc_text_destroy(ptx);
     tcc_module_destroy(mod);
     return status;
 }

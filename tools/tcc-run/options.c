@@ -8,11 +8,11 @@
 #include <string.h>
 
 const char options_usage[] =
-    "usage: tcc-run FILE.tile|FILE.ptx --size M=4096,N=4096,K=4096 [options]\n"
+    "usage: tcc-run FILE.tile|FILE.ptx|FILE.tir --size M=4096,N=4096,K=4096 [options]\n"
     "       tcc-run FILE.tile|FILE.tir --on=interp --size M=256,N=256,K=256 [options]\n"
     "       tcc-run --script FILE [--on=interp] [--table OUT.md]\n"
     "\n"
-    "Compiles (.tile) or loads (.ptx) a kernel and launches it on random standard-normal data. With\n"
+    "Compiles (.tile, .tir) or loads (.ptx) a kernel and launches it on random standard-normal data. With\n"
     "--on=interp no GPU is needed: a model of the machine runs the instructions one by one and\n"
     "reports races, deadlocks and the like at the line of the program (docs/interp.md).\n"
     "\n"

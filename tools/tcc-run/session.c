@@ -140,6 +140,17 @@ tcc_status session_parse(session *s, const options *o, const char *text, size_t 
     return compiler(s) ? tcc_module_parse(s->compiler, text, size, o->file, out) : TCC_ERR_MEMORY;
 }
 
+tcc_status session_assemble(session *s, const options *o, const char *text, size_t size, char **ptx)
+{
+    if (!compiler(s))
+        return TCC_ERR_MEMORY;
+    return tcc_opt(s->compiler, text, size, "",
+                   &(tcc_compile_options){.struct_size = sizeof(tcc_compile_options),
+                                          .file = o->file,
+                                          .emit = TCC_EMIT_PTX},
+                   ptx);
+}
+
 void program_free(program *p)
 {
     tcc_program_destroy(p->handle);

@@ -36,6 +36,9 @@ tcc_status session_compile(session *s, const options *o, tcc_emit emit, const ch
                            size_t size, tcc_module **out);
 tcc_status session_parse(session *s, const options *o, const char *text, size_t size,
                          tcc_module **out);
+/* The PTX of textual target-level IR; tcc_text_destroy. */
+tcc_status session_assemble(session *s, const options *o, const char *text, size_t size,
+                            char **ptx);
 
 /* The program of the options' file, compiled or loaded on first use. */
 tcc_status session_program(session *s, const options *o, const program **out);

@@ -3,12 +3,13 @@
 
 #include <string.h>
 
-static const int64_t MAX_EXTENT = INT32_MAX;
+#include "support/extent.h"
+
 static const int64_t MAX_ELEMS = INT64_C(1) << 46; /* of a tensor: half the address space in f16 */
 
 static bool is_extent(int64_t size)
 {
-    return size >= 1 && size <= MAX_EXTENT;
+    return size >= 1 && size <= TCC_MAX_EXTENT;
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -137,7 +138,7 @@ static void bind_dim(tcc_sema *s, tcc_ast_dim *dim)
     }
     if (!is_extent(dim->size)) {
         tcc_error(s->diag, TCC_ERR_TYPE, dim->name.loc,
-                  "a dimension must be a whole number from 1 to %lld", (long long)MAX_EXTENT);
+                  "a dimension must be a whole number from 1 to %lld", (long long)TCC_MAX_EXTENT);
         dim->invalid = true;
     }
 }
@@ -217,7 +218,7 @@ static void check_defines(tcc_sema *s, bool parsed)
         if (is_dim && !is_extent(define->value))
             tcc_error(s->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
                       "-D %s=%lld: a dimension must be from 1 to %lld", name,
-                      (long long)define->value, (long long)MAX_EXTENT);
+                      (long long)define->value, (long long)TCC_MAX_EXTENT);
         if (is_dim || is_const || !parsed)
             continue;
         tcc_spelling spelling = {.wanted = name};

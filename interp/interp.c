@@ -5,6 +5,7 @@
 
 #include "interp/exec.h"
 #include "ir/signature.h"
+#include "support/extent.h"
 
 static bool is_name(tcc_attr a, const char *name)
 {
@@ -104,10 +105,10 @@ static tcc_status check_dims(const tcc_run *run)
     for (size_t i = 0; i < dims.list.n; i++) {
         if (dims.list.items[i].kind != TCC_ATTR_STR)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'dims' wants names");
-        if (run->options->dims[i] < 0 || run->options->dims[i] > INT32_MAX)
+        if (run->options->dims[i] < 0 || run->options->dims[i] > TCC_MAX_EXTENT)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "%s is %lld, wants 0 to %lld",
                             dims.list.items[i].s, (long long)run->options->dims[i],
-                            (long long)INT32_MAX);
+                            (long long)TCC_MAX_EXTENT);
     }
     return TCC_OK;
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "support/extent.h"
+
 /* Limits of cuTensorMapEncodeTiled. */
 #define MAX_MAP_EXTENT (UINT64_C(1) << 32)
 #define MAX_MAP_STRIDE_BYTES ((INT64_C(1) << 40) - 1)
@@ -151,7 +153,7 @@ static bool try_variant(const tcc_variant *v, const int64_t *dims, const tcc_arg
     size_t n_maps = 0;
     for (size_t i = 0; i < v->n_params; i++) {
         const tcc_param *p = &v->params[i];
-        if (p->kind == TCC_PARAM_DIM && tcc_extent_value(p->extent, dims) > INT32_MAX)
+        if (p->kind == TCC_PARAM_DIM && tcc_extent_value(p->extent, dims) > TCC_MAX_EXTENT)
             return false;
         if (p->kind == TCC_PARAM_TENSOR_MAP &&
             !map_values(p->map, dims, args, &out->maps[n_maps++]))

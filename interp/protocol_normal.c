@@ -51,6 +51,11 @@ static void put_int(writer *w, int64_t v)
     put(w, &v, sizeof v);
 }
 
+static void put_pair(writer *w, uint32_t a, uint32_t b)
+{
+    put_int(w, (int64_t)(a | (uint64_t)b << 32));
+}
+
 static uint16_t rank_of(const column *c, uint32_t clock)
 {
     size_t rank = 0;
@@ -193,8 +198,8 @@ static void put_record(writer *w, unsigned r)
         put_int(w, at < t ? at : t + (at - t) % m);
 }
 
-/* ---- warps
- * -------------------------------------------------------------------------------------------- */
+/* ---- warps ------------------------------------------------------------------------------------
+ */
 
 /* What is left of a loop's index: its remainder, as its slot will hold it in the next trip, whether
  * there was a trip yet, and how far it is from the limit that it has beside its trips. */
@@ -212,7 +217,7 @@ static void put_frame(writer *w, const tcc_pframe *f)
     int64_t iter = f->record < 0 ? f->iter : position(f) - w->base_at[f->record];
     put(w, &f->code, sizeof f->code);
     put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40);
-    put_int(w, f->mask | (int64_t)f->outer << 32);
+    put_pair(w, f->mask, f->outer);
     put_int(w, f->record);
     put_int(w, f->cap);
     put_int(w, f->lo);
@@ -246,7 +251,7 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, warp->depth);
     for (uint32_t d = 0; d < warp->depth; d++)
         put_frame(w, &warp->frames[d]);
-    put_int(w, warp->mask | (int64_t)warp->wrote << 32);
+    put_pair(w, warp->mask, warp->wrote);
     put_clock(w, products, warp->committed);
     put_clock(w, products, warp->waited);
     put_int(w, warp->registers | (int64_t)(warp->waits_at + 1) << 32);
@@ -268,7 +273,7 @@ static void put_barriers(writer *w)
     for (unsigned b = 0; b < w->s->n_barriers; b++) {
         const tcc_pbarrier *bar = &w->s->barriers[b];
         put_int(w, bar->address);
-        put_int(w, bar->expected | (int64_t)bar->pending << 32);
+        put_pair(w, bar->expected, bar->pending);
         put_int(w, bar->bytes);
         put_int(w, bar->issued);
         put_int(w, bar->init_warp | (bar->phase % 2) << 8 | (int64_t)(bar->fence_clock > 0) << 16 |

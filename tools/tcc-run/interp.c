@@ -9,6 +9,7 @@
 
 #include "tools/tcc-run/session.h"
 #include "tools/tcc-run/tensor.h"
+#include "tools/tcc-run/whole_file.h"
 
 /* As cuMemAlloc aligns. */
 enum { ALIGNMENT = 256 };
@@ -169,10 +170,9 @@ static double now_ms(void)
 
 static bool write_text(session *s, const char *path, const char *text)
 {
-    FILE *f = fopen(path, "wb");
+    FILE *f = whole_file_open(path);
     bool ok = f && fputs(text, f) >= 0;
-    if (f && fclose(f))
-        ok = false;
+    ok = f && whole_file_close(f, ok);
     if (!ok)
         session_error(s, "%s: %s", path, strerror(errno));
     return ok;

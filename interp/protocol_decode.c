@@ -473,8 +473,11 @@ static int64_t box_bytes_of(tcc_attr recipe)
     if (!tcc_scalar_find(items[6].s, strlen(items[6].s), &elem))
         return 0;
     int64_t bytes = tcc_scalar_bits(elem) / 8;
-    for (size_t d = 0; d < items[4].list.n; d++)
-        bytes *= items[4].list.items[d].kind == TCC_ATTR_INT ? items[4].list.items[d].i : 0;
+    for (size_t d = 0; d < items[4].list.n; d++) {
+        tcc_attr box = items[4].list.items[d];
+        if (box.kind != TCC_ATTR_INT || box.i < 1 || __builtin_mul_overflow(bytes, box.i, &bytes))
+            return 0;
+    }
     return bytes;
 }
 
@@ -484,7 +487,9 @@ static tcc_status read_attributes(tcc_protocol *p)
     const tcc_target *target = tcc_target_of(f->ir);
     int64_t block = tcc_attr_int(&f->attrs, "block", 0);
     p->smem_bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0);
-    if (block < 1 || block > target->max_threads || block % TCC_WARP_LANES)
+    if (!target)
+        tcc_p_unsupported(p, NULL, "it is for no known target");
+    else if (block < 1 || block > target->max_threads || block % TCC_WARP_LANES)
         tcc_p_unsupported(p, NULL, "'%s' says no block of whole warps", f->name);
     else if (p->smem_bytes < 0 || p->smem_bytes > target->smem_bytes)
         tcc_p_unsupported(p, NULL, "'%s' has %lld bytes of shared memory of at most %lld", f->name,

@@ -1,5 +1,6 @@
-/* fuzz_interp: what the verifier takes, the interpreter runs or refuses with an error, at every
- * level and in any order of events; it neither crashes nor computes what C leaves undefined.
+/* fuzz_interp: what the verifier takes, the interpreter runs and the protocol checker proves, or
+ * refuses with an error, at every level and in any order of events; neither crashes nor computes
+ * what C leaves undefined.
  *
  * An input is a module. Its attributes `extents`, `order`, `seed` and `machine` say how it is run.
  * A function with an attribute `params` is a kernel, and the module's first function its signature;
@@ -13,6 +14,7 @@
 
 #include "interp/interp.h"
 #include "interp/number.h"
+#include "interp/protocol.h"
 #include "interp/timeline.h"
 #include "tests/fuzz/mutate_ir.h"
 
@@ -209,13 +211,30 @@ static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
         free(args[a]);
 }
 
+/* The protocol checker says why it does not prove a kernel, too. */
+static void prove(const tcc_func *f, tcc_diag *diag)
+{
+    jmp_buf oom;
+    tcc_arena *scratch = tcc_arena_create(&oom);
+    diag->n_errors = 0;
+    if (!setjmp(oom)) {
+        bool ok = tcc_protocol_check(f, scratch, diag) == TCC_OK;
+        if (ok != (diag->n_errors == 0))
+            abort();
+    }
+    tcc_arena_destroy(scratch);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tcc_arena *arena = tcc_arena_create(NULL);
     tcc_diag diag;
     tcc_ir *ir = read_valid(arena, (const char *)data, size, &diag);
-    for (const tcc_func *f = ir ? ir->first : NULL; f; f = f->next)
+    for (const tcc_func *f = ir ? ir->first : NULL; f; f = f->next) {
         run(ir, f, &diag);
+        if (tcc_attr_find(&f->attrs, "params"))
+            prove(f, &diag);
+    }
     tcc_arena_destroy(arena);
     return ir ? 0 : -1; /* what is not valid does not enter the corpus */
 }

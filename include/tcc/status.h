@@ -27,9 +27,9 @@ typedef enum tcc_status {
     TCC_ERR_INTERNAL = 6, /* a compiler bug; a reproducer was written where one is possible */
     TCC_ERR_ARGUMENT = 7, /* an argument of the call is out of range or inconsistent */
     TCC_ERR_IO = 8,
-    TCC_ERR_TOOL = 9,       /* an external tool (ptxas) is missing or failed */
-    TCC_ERR_NO_DRIVER = 10, /* no GPU driver or no GPU on this machine */
-    TCC_ERR_DRIVER = 11,    /* the GPU driver reported an error */
+    TCC_ERR_TOOL = 9,        /* an external tool (ptxas) is missing or failed */
+    TCC_ERR_NO_DRIVER = 10,  /* no GPU driver or no GPU on this machine */
+    TCC_ERR_DRIVER = 11,     /* the GPU driver reported an error */
     TCC_ERR_NO_VARIANT = 12, /* no compiled variant is valid for these arguments */
     TCC_ERR_LIMIT = 13       /* it would take more steps or memory than it may */
 } tcc_status;

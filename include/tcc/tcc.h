@@ -124,8 +124,8 @@ TCC_API void tcc_text_destroy(char *text);
 
 /* Makes a module of textual IR of any level, as TCC_EMIT_IR, _TILE, _ASYNC or _TIR and
  * print_after give it or as it is written by hand: docs/ir.md. Its output is the text, and it
- * can be interpreted. Its manifest has a variant for each function of the target level: with the PTX
- * that tcc_opt makes of the same text, tcc_program_load loads these.
+ * can be interpreted. Its manifest has a variant for each function of the target level: with the
+ * PTX that tcc_opt makes of the same text, tcc_program_load loads these.
  *
  * file  for diagnostics; NULL: "<source>"
  * On success *out belongs to the caller: tcc_module_destroy.

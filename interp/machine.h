@@ -30,7 +30,7 @@ enum {
     TCC_WARP_LANES = 32,
     TCC_WARPGROUP_WARPS = 4,
     TCC_MAX_WARPS = 32,
-    TCC_MAX_MBARRIERS = 64,
+    TCC_MAX_MBARRIERS = 160, /* of 80 stages, more than fit */
     TCC_MBARRIER_BYTES = 8,
     TCC_NAMED_BARRIERS = 16,
     TCC_MAX_CLUSTER = 8,

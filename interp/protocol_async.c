@@ -39,6 +39,18 @@ static uint64_t box_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     return *print;
 }
 
+/* Lets each lane of the mask start its copy. */
+static tcc_presult by_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                            tcc_presult (*start)(tcc_protocol *, tcc_pstate *, unsigned,
+                                                 const tcc_pinst *, unsigned))
+{
+    tcc_presult r = TCC_P_NEXT;
+    for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++)
+        if (s->warps[warp].mask >> l & 1)
+            r = start(p, s, warp, in, l);
+    return r;
+}
+
 static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                         unsigned lane)
 {
@@ -74,11 +86,7 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 
 tcc_presult tcc_p_nvvm_tma_load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    tcc_presult r = TCC_P_NEXT;
-    for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++)
-        if (s->warps[warp].mask >> l & 1)
-            r = load(p, s, warp, in, l);
-    return r;
+    return by_lanes(p, s, warp, in, load);
 }
 
 static tcc_presult store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
@@ -104,11 +112,7 @@ static tcc_presult store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
 
 tcc_presult tcc_p_nvvm_tma_store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    tcc_presult r = TCC_P_NEXT;
-    for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++)
-        if (s->warps[warp].mask >> l & 1)
-            r = store(p, s, warp, in, l);
-    return r;
+    return by_lanes(p, s, warp, in, store);
 }
 
 /* Groups belong to a thread: lanes that started no copy have none to close or wait for. */

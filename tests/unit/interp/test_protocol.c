@@ -145,9 +145,7 @@ static void check_mutation(kernel *k, tcc_func *f, const mutation *m)
 START_TEST(a_safeguard_left_out_of_a_kernel)
 {
     kernel k;
-    open_matmul(&k, "tile m 128, n 32, k 16; stages 2; producer warp; epilogue tma;",
-                (extents){128, 32, 96, 1}, tcc_pipeline);
-    check_mutation(&k, k.ir->first, &of_kernel[_i]);
+    check_mutation(&k, open_ring(&k), &of_kernel[_i]);
     kernel_close(&k);
 }
 END_TEST
@@ -155,8 +153,7 @@ END_TEST
 START_TEST(a_safeguard_left_out_of_the_generic_variant)
 {
     kernel k;
-    open_matmul(&k, "", (extents){70, 9, 320, 1}, tcc_pipeline);
-    check_mutation(&k, tcc_func_find(k.ir, "f__generic"), &of_generic_variant[_i]);
+    check_mutation(&k, open_generic(&k), &of_generic_variant[_i]);
     kernel_close(&k);
 }
 END_TEST

@@ -124,7 +124,7 @@ void tcc_pass_check_destroy(tcc_pass_check *c)
 
 static kernel *kernel_of(tcc_pass_check *c, const tcc_func *f)
 {
-    const char *name = tcc_attr_str(&f->attrs, "kernel", f->name);
+    const char *name = tcc_func_kernel(f);
     for (size_t i = 0; i < c->n_kernels; i++) {
         const tcc_func *k = c->kernels[i].f;
         if (!strcmp(tcc_attr_str(&k->attrs, "defines", k->name), name))

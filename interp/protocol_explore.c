@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "interp/protocol_model.h"
+#include "ir/signature.h"
 #include "ir/target.h"
 
 enum { MAX_STATES = 20000, MAX_STEPS = 20000000, REGISTER_UNIT = 8, AT_HEAD = TCC_P_AT_HEAD };
@@ -374,7 +375,7 @@ tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag
 {
     tcc_status status = TCC_OK;
     for (const tcc_func *f = ir->first; f && !status; f = f->next)
-        if (!tcc_attr_find(&f->attrs, "defines")) /* what a kernel computes */
+        if (!tcc_func_is_definition(f))
             status = tcc_protocol_check(f, scratch, diag);
     return status;
 }

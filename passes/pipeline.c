@@ -58,12 +58,6 @@ static void print_after(const tcc_ir *ir, const tcc_pass *pass, bool changed,
     tcc_str_free(&text);
 }
 
-/* The kernel whose variant f is, or f's own name. */
-static const char *kernel_of(const tcc_func *f)
-{
-    return tcc_attr_str(&f->attrs, "kernel", f->name);
-}
-
 /* Runs one pass on every function, also on those that it adds. The first user error of each kernel
  * is reported, once for all its variants, which follow each other; the phase ends after all were
  * seen. */
@@ -77,11 +71,11 @@ static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_optio
     const char *failed = NULL;
     for (tcc_func *f = ir->first; f; f = f->next) {
         bool changed = false;
-        if (tcc_func_is_definition(f) || (failed && !strcmp(failed, kernel_of(f))))
+        if (tcc_func_is_definition(f) || (failed && !strcmp(failed, tcc_func_kernel(f))))
             continue;
         tcc_status s = pass->run(&ctx, f, &changed);
         if (s)
-            failed = kernel_of(f);
+            failed = tcc_func_kernel(f);
         if (!status)
             status = s;
         any |= changed;

@@ -16,6 +16,7 @@
 #include "interp/number.h"
 #include "interp/protocol.h"
 #include "interp/timeline.h"
+#include "ir/signature.h"
 #include "tests/fuzz/mutate_ir.h"
 
 enum {
@@ -181,7 +182,7 @@ static void print(const tcc_timeline *t, void *user)
 
 static void run(const tcc_ir *ir, const tcc_func *f, tcc_diag *diag)
 {
-    bool kernel = tcc_attr_find(&f->attrs, "params");
+    bool kernel = tcc_func_is_entry(f);
     const tcc_func *signature = kernel ? ir->first : f;
     int64_t dims[MAX_DIMS];
     double *args[MAX_ARGS] = {0};
@@ -232,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tcc_ir *ir = read_valid(arena, (const char *)data, size, &diag);
     for (const tcc_func *f = ir ? ir->first : NULL; f; f = f->next) {
         run(ir, f, &diag);
-        if (tcc_attr_find(&f->attrs, "params"))
+        if (tcc_func_is_entry(f))
             prove(f, &diag);
     }
     tcc_arena_destroy(arena);

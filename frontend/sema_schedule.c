@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "frontend/sema.h"
+#include "support/str.h"
 
 typedef enum form { TILE, NUMBER, WORD, BYTES, LATER } form;
 
@@ -85,19 +86,10 @@ static void check_tile(tcc_sema *s, const schedule_key *key, tcc_ast_kernel *ker
     setting->value = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
 }
 
-static bool is_one_of(const char *word, const char *words)
-{
-    size_t n = strlen(word);
-    for (const char *p = words; (p = strstr(p, word)); p += n)
-        if ((p == words || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
-            return true;
-    return false;
-}
-
 static void check_word(tcc_sema *s, const schedule_key *key, tcc_ast_setting *setting)
 {
     const tcc_ast_word *word = setting->words.data;
-    if (setting->words.len != 1 || !is_one_of(word->name.text, key->words)) {
+    if (setting->words.len != 1 || !tcc_has_word(key->words, word->name.text)) {
         tcc_error(s->diag, TCC_ERR_TYPE, word ? word->name.loc : setting->key.loc,
                   "'%s' takes one of: %s", key->name, key->words);
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/rules.h"
+#include "support/str.h"
 
 typedef tcc_verifier verifier;
 
@@ -49,17 +50,6 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_nvvm_st_global, "align", "1 2 4 8 16", 0, 0, 0},
 };
 
-static bool has_word(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *w = words; w; w = strchr(w, ' ')) {
-        w += *w == ' ';
-        if (!strncmp(w, word, n) && (w[n] == ' ' || !w[n]))
-            return true;
-    }
-    return false;
-}
-
 const tcc_attr_rule *tcc_attr_rule_find(tcc_opcode code, const char *attr)
 {
     for (size_t i = 0; i < sizeof attr_rules / sizeof *attr_rules; i++)
@@ -75,7 +65,7 @@ static bool check_attr_value(verifier *v, const tcc_op *op, const tcc_named_attr
                            ? a->value.s
                            : tcc_arena_printf(v->arena, "%lld", (long long)a->value.i);
     if (rule->words) {
-        if (has_word(rule->words, text))
+        if (tcc_has_word(rule->words, text))
             return true;
         ERROR(v, op, "attribute '%s' is %s, wants one of: %s", a->name, text, rule->words);
     } else if (a->value.i < rule->min || a->value.i > rule->max) {

@@ -75,3 +75,14 @@ void tcc_str_free(tcc_str *s)
     free(s->data);
     *s = (tcc_str){0};
 }
+
+bool tcc_has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *w = words; w; w = strchr(w, ' ')) {
+        w += *w == ' ';
+        if (!strncmp(w, word, n) && (w[n] == ' ' || !w[n]))
+            return true;
+    }
+    return false;
+}

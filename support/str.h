@@ -24,4 +24,7 @@ const char *tcc_str_text(const tcc_str *s);
 char *tcc_str_take(tcc_str *s);
 void tcc_str_free(tcc_str *s);
 
+/* Whether `word` is one of the words, which a space separates. */
+bool tcc_has_word(const char *words, const char *word);
+
 #endif

@@ -87,6 +87,18 @@ START_TEST(take_fails_when_even_the_terminator_does)
 }
 END_TEST
 
+START_TEST(a_word_is_found_whole)
+{
+    ck_assert(tcc_has_word("waves wave group", "waves"));
+    ck_assert(tcc_has_word("waves wave group", "wave"));
+    ck_assert(tcc_has_word("waves wave group", "group"));
+    ck_assert(!tcc_has_word("waves group", "wave"));
+    ck_assert(!tcc_has_word("waves group", "aves"));
+    ck_assert(!tcc_has_word("waves group", "groups"));
+    ck_assert(!tcc_has_word("", "wave"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("str");
@@ -98,6 +110,7 @@ int main(void)
     tcase_add_test(tc, take_hands_over_the_text_and_empties);
     tcase_add_test(tc, a_failed_append_sticks_and_keeps_what_was_there);
     tcase_add_test(tc, take_fails_when_even_the_terminator_does);
+    tcase_add_test(tc, a_word_is_found_whole);
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_ENV);

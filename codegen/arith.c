@@ -13,12 +13,6 @@ static bool is_float(tcc_scalar s)
     return tcc_scalar_classify(s) == TCC_CLASS_FLOAT;
 }
 
-/* The IR's integers are signed; these two only differ when they are widened. */
-static bool is_unsigned(tcc_scalar s)
-{
-    return s == TCC_u8 || s == TCC_u4 || s == TCC_i1;
-}
-
 /* A product and a sum may become one rounding. */
 static LLVMValueRef contract(LLVMValueRef v)
 {
@@ -107,9 +101,9 @@ static LLVMValueRef cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tc
     if (is_float(from))
         return LLVMBuildFPToSI(b, x, type, "");
     if (is_float(to))
-        return is_unsigned(from) ? LLVMBuildUIToFP(b, x, type, "")
-                                 : LLVMBuildSIToFP(b, x, type, "");
-    return LLVMBuildIntCast2(b, x, type, !is_unsigned(from), "");
+        return tcc_scalar_is_unsigned(from) ? LLVMBuildUIToFP(b, x, type, "")
+                                            : LLVMBuildSIToFP(b, x, type, "");
+    return LLVMBuildIntCast2(b, x, type, !tcc_scalar_is_unsigned(from), "");
 }
 
 /* The target's maths is for f32; other floats take the way through it. */
@@ -132,8 +126,9 @@ static LLVMValueRef constant(const tcc_lower *l, const tcc_op *op)
     LLVMTypeRef type = l->types[elem];
     if (value && value->value.kind == TCC_ATTR_INT) {
         int64_t i = value->value.i;
-        return is_float(elem) ? LLVMConstReal(type, (double)i)
-                              : LLVMConstInt(type, (unsigned long long)i, !is_unsigned(elem));
+        return is_float(elem)
+                   ? LLVMConstReal(type, (double)i)
+                   : LLVMConstInt(type, (unsigned long long)i, !tcc_scalar_is_unsigned(elem));
     }
     if (value && value->value.kind == TCC_ATTR_FLOAT && is_float(elem))
         return LLVMConstReal(type, value->value.f);

@@ -231,7 +231,7 @@ bool tcc_elementwise(const tcc_elements *e, bool machine)
     const tcc_type *r = e->op->results[0].type;
     if (!is_float(r))
         for (size_t i = 0; i < e->n; i++)
-            e->r[i].i = tcc_wrap_int(e->r[i].i, r->elem);
+            e->r[i].i = tcc_int_wrap(r->elem, e->r[i].i);
     else if (machine)
         for (size_t i = 0; i < e->n; i++)
             e->r[i].f = tcc_round_float(e->r[i].f, r->elem);

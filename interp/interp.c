@@ -71,7 +71,7 @@ tcc_cell tcc_param_load(const tcc_param *p, int64_t at)
 
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v)
 {
-    double stored = !holds_floats(p) ? (double)tcc_wrap_int(v.i, p->type->elem)
+    double stored = !holds_floats(p) ? (double)tcc_int_wrap(p->type->elem, v.i)
                     : run->machine   ? tcc_round_float(v.f, p->type->elem)
                                      : v.f;
     __atomic_store(&p->data[at], &stored, __ATOMIC_RELAXED);

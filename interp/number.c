@@ -51,19 +51,6 @@ int64_t tcc_truncate(double v)
     return isnan(v) ? 0 : v >= limit ? INT64_MAX : v < -limit ? INT64_MIN : (int64_t)v;
 }
 
-int64_t tcc_wrap_int(int64_t v, tcc_scalar elem)
-{
-    switch (elem) {
-    case TCC_i32: return (int32_t)(uint32_t)(uint64_t)v;
-    case TCC_i8: return (int8_t)(uint8_t)(uint64_t)v;
-    case TCC_u8: return (int64_t)((uint64_t)v & 0xff);
-    case TCC_i4: return (int64_t)(((uint64_t)v & 0xf) ^ 8) - 8;
-    case TCC_u4: return (int64_t)((uint64_t)v & 0xf);
-    case TCC_i1: return v & 1;
-    default: return v;
-    }
-}
-
 /* Every type keeps the highest bits of its mantissa, in numbers and in memory. */
 static const uint64_t poison_bits = UINT64_C(0x7ffdead000000000);
 
@@ -121,7 +108,7 @@ uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
 tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
 {
     if (!is_float(elem))
-        return (tcc_cell){.i = tcc_wrap_int((int64_t)bits, elem)};
+        return (tcc_cell){.i = tcc_int_wrap(elem, (int64_t)bits)};
     const format *f = &formats[elem];
     bits >>= f->shift;
     uint64_t mant = bits & ((UINT64_C(1) << f->mant_bits) - 1);

@@ -17,8 +17,6 @@ typedef union tcc_cell {
 double tcc_round_float(double v, tcc_scalar elem);
 /* v without its fraction, the nearest number that there is; 0 for NaN. */
 int64_t tcc_truncate(double v);
-/* The low bits of v as an integer type reads them. */
-int64_t tcc_wrap_int(int64_t v, tcc_scalar elem);
 
 /* The NaN that stands for what nobody has written, and whether a number comes from it: arithmetic
  * and types of 16 bits or more hand it on. */

@@ -123,7 +123,7 @@ void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b,
         for (int64_t x = 0; x < k; x++)
             add_row(r, a[x], b + x * n, n, ints);
         for (int64_t j = 0; ints && j < n; j++)
-            r[j].i = tcc_wrap_int(r[j].i, type->elem);
+            r[j].i = tcc_int_wrap(type->elem, r[j].i);
         for (int64_t j = 0; run->machine && !ints && j < n; j++)
             r[j].f = tcc_round_float(r[j].f, type->elem);
     }

@@ -138,15 +138,12 @@ static void check_const(verifier *v, const tcc_op *op)
 {
     const tcc_type *r = op->results[0].type;
     const tcc_attr *a = &tcc_attr_find(&op->attrs, "value")->value;
-    unsigned bits = tcc_scalar_bits(r->elem);
-    bool is_unsigned = r->elem == TCC_u8 || r->elem == TCC_u4 || r->elem == TCC_i1;
     if (tcc_scalar_classify(r->elem) == TCC_CLASS_FLOAT) {
         if (a->kind != TCC_ATTR_FLOAT)
             ERROR(v, op, "r is %s, wants a float as its value", TEXT(r));
     } else if (a->kind != TCC_ATTR_INT) {
         ERROR(v, op, "r is %s, wants an integer as its value", TEXT(r));
-    } else if (is_unsigned ? a->i < 0 || a->i >> bits
-                           : bits < 64 && (a->i >> (bits - 1)) + (a->i < 0)) {
+    } else if (tcc_int_saturate(r->elem, a->i) != a->i) {
         ERROR(v, op, "value %lld does not fit r, %s", (long long)a->i, TEXT(r));
     }
 }

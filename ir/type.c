@@ -34,6 +34,41 @@ tcc_scalar_class tcc_scalar_classify(tcc_scalar s)
     return scalars[s].class;
 }
 
+bool tcc_scalar_is_unsigned(tcc_scalar s)
+{
+    return s == TCC_u8 || s == TCC_u4 || s == TCC_i1;
+}
+
+tcc_int_range tcc_scalar_range(tcc_scalar s)
+{
+    unsigned bits = tcc_scalar_bits(s);
+    int64_t most = INT64_MAX >> (tcc_scalar_is_unsigned(s) ? 63 - bits : 64 - bits);
+    return (tcc_int_range){tcc_scalar_is_unsigned(s) ? 0 : -most - 1, most};
+}
+
+int64_t tcc_int_wrap(tcc_scalar s, int64_t v)
+{
+    unsigned unused = 64 - tcc_scalar_bits(s);
+    uint64_t top = (uint64_t)v << unused;
+    return tcc_scalar_is_unsigned(s) ? (int64_t)(top >> unused) : (int64_t)top >> unused;
+}
+
+int64_t tcc_int_saturate(tcc_scalar s, int64_t v)
+{
+    tcc_int_range range = tcc_scalar_range(s);
+    return v < range.least ? range.least : v > range.most ? range.most : v;
+}
+
+bool tcc_scalar_widens(tcc_scalar from, tcc_scalar to)
+{
+    if (from == to || tcc_scalar_classify(from) != tcc_scalar_classify(to))
+        return from == to;
+    if (tcc_scalar_classify(from) == TCC_CLASS_FLOAT)
+        return to == TCC_f32;
+    return tcc_scalar_bits(from) < tcc_scalar_bits(to) &&
+           (tcc_scalar_is_unsigned(from) || !tcc_scalar_is_unsigned(to));
+}
+
 bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out)
 {
     for (int i = 0; i < TCC_SCALAR_COUNT; i++)

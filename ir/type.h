@@ -27,6 +27,19 @@ typedef enum tcc_kind {
 const char *tcc_scalar_name(tcc_scalar s);
 unsigned tcc_scalar_bits(tcc_scalar s);
 tcc_scalar_class tcc_scalar_classify(tcc_scalar s);
+/* Whether its bits are a number from 0 on: such integers are widened with zeros. */
+bool tcc_scalar_is_unsigned(tcc_scalar s);
+/* The numbers that an integer type, or i1, can hold. */
+typedef struct tcc_int_range {
+    int64_t least, most;
+} tcc_int_range;
+tcc_int_range tcc_scalar_range(tcc_scalar s);
+/* v modulo the bits of an integer type, in its range; and the number in its range next to v. */
+int64_t tcc_int_wrap(tcc_scalar s, int64_t v);
+int64_t tcc_int_saturate(tcc_scalar s, int64_t v);
+/* Whether a cast to `to`, of the same class, keeps every number of `from`. Of floats f32 alone is
+ * taken to hold the others. */
+bool tcc_scalar_widens(tcc_scalar from, tcc_scalar to);
 /* Finds a scalar by its name; false when there is none. */
 bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out);
 const char *tcc_kind_name(tcc_kind k);

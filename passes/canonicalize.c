@@ -19,19 +19,6 @@
 
 /* ---- integers -------------------------------------------------------------------------- */
 
-static bool is_unsigned(tcc_scalar s)
-{
-    return s == TCC_u8 || s == TCC_u4 || s == TCC_i1;
-}
-
-/* v in the range of s, modulo its bits. */
-static int64_t wrap(tcc_scalar s, uint64_t v)
-{
-    unsigned unused = 64 - tcc_scalar_bits(s);
-    v <<= unused;
-    return is_unsigned(s) ? (int64_t)(v >> unused) : (int64_t)v >> unused;
-}
-
 static bool compare_ints(const char *pred, int64_t a, int64_t b)
 {
     switch (pred[0] << 8 | pred[1]) {
@@ -72,7 +59,7 @@ static bool fold_ints(tcc_opcode code, tcc_scalar s, int64_t a, int64_t b, int64
         break;
     default: return false;
     }
-    *out = wrap(s, r);
+    *out = tcc_int_wrap(s, (int64_t)r);
     return true;
 }
 
@@ -81,7 +68,7 @@ static bool fold_ints(tcc_opcode code, tcc_scalar s, int64_t a, int64_t b, int64
 static tcc_value *int_identity(const tcc_op *op, int64_t b)
 {
     tcc_scalar s = op->results[0].type->elem;
-    int64_t ones = wrap(s, ~0ull);
+    int64_t ones = tcc_int_wrap(s, -1);
     tcc_value *x = op->operands[0], *c = op->operands[1];
     switch (op->code) {
     case TCC_OP_arith_add:
@@ -245,7 +232,7 @@ static tcc_value *simplify_unary(canonicalizer *c, tcc_op *op)
         return inner->operands[0];
     if (tcc_value_is_int(op->operands[0], &i)) {
         if (op->code == TCC_OP_arith_neg || (op->code == TCC_OP_math_abs && i < 0))
-            return int_result(c, op, wrap(type->elem, 0 - (uint64_t)i));
+            return int_result(c, op, tcc_int_wrap(type->elem, (int64_t)(0 - (uint64_t)i)));
         return int_result(c, op, op->code == TCC_OP_math_relu && i < 0 ? 0 : i);
     }
     if (type->elem != TCC_f32 || !tcc_value_is_float(op->operands[0], &x))
@@ -294,7 +281,7 @@ static tcc_value *simplify_cast(canonicalizer *c, tcc_op *op)
     tcc_scalar_class to = tcc_scalar_classify(type->elem);
     if (tcc_value_is_int(op->operands[0], &i)) {
         if (to == TCC_CLASS_INT)
-            return int_result(c, op, wrap(type->elem, (uint64_t)i));
+            return int_result(c, op, tcc_int_wrap(type->elem, i));
         if (type->elem == TCC_f32)
             return tcc_build_float(&c->b, type, (double)(float)i);
     }

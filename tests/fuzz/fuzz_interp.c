@@ -116,7 +116,7 @@ static double value_of(tcc_scalar elem, uint64_t random)
     double v = random % 37 == 0 ? odd[random / 37 % 8] : (double)(random % 9) - 4;
     tcc_cell cell = tcc_scalar_classify(elem) == TCC_CLASS_FLOAT
                         ? (tcc_cell){.f = tcc_round_float(v, elem)}
-                        : (tcc_cell){.i = tcc_wrap_int(tcc_truncate(v), elem)};
+                        : (tcc_cell){.i = tcc_int_wrap(elem, tcc_truncate(v))};
     return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT ? cell.f : (double)cell.i;
 }
 

@@ -97,6 +97,54 @@ START_TEST(scalars_are_found_by_name)
 }
 END_TEST
 
+START_TEST(integers_have_ranges)
+{
+    static const struct {
+        tcc_scalar s;
+        int64_t least, most;
+    } cases[] = {
+        {TCC_i64, INT64_MIN, INT64_MAX},
+        {TCC_i32, INT32_MIN, INT32_MAX},
+        {TCC_i8, -128, 127},
+        {TCC_u8, 0, 255},
+        {TCC_i4, -8, 7},
+        {TCC_u4, 0, 15},
+        {TCC_i1, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tcc_int_range range = tcc_scalar_range(cases[i].s);
+        ck_assert_int_eq(range.least, cases[i].least);
+        ck_assert_int_eq(range.most, cases[i].most);
+        ck_assert_int_eq(tcc_int_saturate(cases[i].s, INT64_MIN), range.least);
+        ck_assert_int_eq(tcc_int_saturate(cases[i].s, INT64_MAX), range.most);
+        ck_assert_int_eq(tcc_int_saturate(cases[i].s, 1), 1);
+    }
+    ck_assert_int_eq(tcc_int_wrap(TCC_i32, INT64_C(0x180000000)), INT32_MIN);
+    ck_assert_int_eq(tcc_int_wrap(TCC_i8, 255), -1);
+    ck_assert_int_eq(tcc_int_wrap(TCC_u8, -1), 255);
+    ck_assert_int_eq(tcc_int_wrap(TCC_i4, 9), -7);
+    ck_assert_int_eq(tcc_int_wrap(TCC_u4, -1), 15);
+    ck_assert_int_eq(tcc_int_wrap(TCC_i64, INT64_MIN), INT64_MIN);
+}
+END_TEST
+
+START_TEST(casts_widen_where_every_number_stays)
+{
+    ck_assert(tcc_scalar_widens(TCC_f16, TCC_f32));
+    ck_assert(tcc_scalar_widens(TCC_e4m3, TCC_f32));
+    ck_assert(tcc_scalar_widens(TCC_f16, TCC_f16));
+    ck_assert(!tcc_scalar_widens(TCC_f32, TCC_f16));
+    ck_assert(!tcc_scalar_widens(TCC_f16, TCC_bf16));
+    ck_assert(tcc_scalar_widens(TCC_u8, TCC_i32));
+    ck_assert(tcc_scalar_widens(TCC_i4, TCC_i8));
+    ck_assert(tcc_scalar_widens(TCC_u4, TCC_u8));
+    ck_assert(!tcc_scalar_widens(TCC_u8, TCC_i8));
+    ck_assert(!tcc_scalar_widens(TCC_i4, TCC_u8));
+    ck_assert(!tcc_scalar_widens(TCC_i32, TCC_i8));
+    ck_assert(!tcc_scalar_widens(TCC_i8, TCC_f32));
+}
+END_TEST
+
 /* ---- ops and attributes ---------------------------------------------------------------- */
 
 START_TEST(rows_agree_with_themselves)
@@ -306,6 +354,8 @@ int main(void)
     tcase_add_test(tc, types_stay_while_the_table_grows);
     tcase_add_test(tc, types_print);
     tcase_add_test(tc, scalars_are_found_by_name);
+    tcase_add_test(tc, integers_have_ranges);
+    tcase_add_test(tc, casts_widen_where_every_number_stays);
     tcase_add_test(tc, rows_agree_with_themselves);
     tcase_add_test(tc, attributes_are_set_replaced_and_removed);
     tcase_add_test(tc, attributes_compare_by_value);

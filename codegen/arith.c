@@ -38,6 +38,7 @@ static LLVMValueRef float_arith(const tcc_lower *l, tcc_opcode code, const LLVMV
     case TCC_OP_arith_max: return call(l, "llvm.maxnum", 2, a);
     case TCC_OP_arith_neg: return LLVMBuildFNeg(b, a[0], "");
     case TCC_OP_math_abs: return call(l, "llvm.fabs", 1, a);
+    case TCC_OP_math_roundeven: return call(l, "llvm.roundeven", 1, a);
     default: return NULL;
     }
 }

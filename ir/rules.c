@@ -118,6 +118,7 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_math_tanh] = "float -> float",
     [TCC_OP_math_erf] = "float -> float",
     [TCC_OP_math_relu] = "number -> number",
+    [TCC_OP_math_roundeven] = "float -> float",
     [TCC_OP_math_sigmoid] = "float -> float",
     [TCC_OP_math_silu] = "float -> float",
     [TCC_OP_math_gelu] = "float -> float",

@@ -86,7 +86,15 @@ static LLVMValueRef cmp(const tcc_lower *l, const tcc_op *op, const LLVMValueRef
     return NULL;
 }
 
-static LLVMValueRef cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tcc_scalar to)
+/* Saturates; NaN gives 0. */
+static LLVMValueRef to_int(const tcc_lower *l, LLVMValueRef x, LLVMTypeRef type, bool is_unsigned)
+{
+    LLVMTypeRef overloads[] = {type, LLVMTypeOf(x)};
+    return tcc_lower_intrinsic_of(l, is_unsigned ? "llvm.fptoui.sat" : "llvm.fptosi.sat", 2,
+                                  overloads, 1, &x);
+}
+
+LLVMValueRef tcc_lower_cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tcc_scalar to)
 {
     LLVMBuilderRef b = l->builder;
     LLVMTypeRef type = l->types[to];
@@ -100,7 +108,7 @@ static LLVMValueRef cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tc
                                    : LLVMBuildFPTrunc(b, x, type, "");
     }
     if (is_float(from))
-        return LLVMBuildFPToSI(b, x, type, "");
+        return to_int(l, x, type, tcc_scalar_is_unsigned(to));
     if (is_float(to))
         return tcc_scalar_is_unsigned(from) ? LLVMBuildUIToFP(b, x, type, "")
                                             : LLVMBuildSIToFP(b, x, type, "");
@@ -115,9 +123,9 @@ static LLVMValueRef math(tcc_lower *l, tcc_opcode code, tcc_scalar elem, unsigne
         return NULL;
     LLVMValueRef wide[MAX_ARGS] = {NULL};
     for (unsigned i = 0; i < n; i++)
-        wide[i] = cast(l, args[i], elem, TCC_f32);
+        wide[i] = tcc_lower_cast(l, args[i], elem, TCC_f32);
     LLVMValueRef r = l->target->math(l, code, wide);
-    return r ? cast(l, r, TCC_f32, elem) : NULL;
+    return r ? tcc_lower_cast(l, r, TCC_f32, elem) : NULL;
 }
 
 static LLVMValueRef constant(const tcc_lower *l, const tcc_op *op)
@@ -145,7 +153,7 @@ static LLVMValueRef lower_elem(tcc_lower *l, const tcc_op *op, const LLVMValueRe
     switch (op->code) {
     case TCC_OP_arith_cmp: return cmp(l, op, args);
     case TCC_OP_arith_select: return LLVMBuildSelect(l->builder, args[0], args[1], args[2], "");
-    case TCC_OP_arith_cast: return cast(l, args[0], elem, op->results[0].type->elem);
+    case TCC_OP_arith_cast: return tcc_lower_cast(l, args[0], elem, op->results[0].type->elem);
     default:
         r = is_float(elem) ? float_arith(l, op->code, args) : int_arith(l, op->code, args);
         return r ? r : math(l, op->code, elem, op->n_operands, args);

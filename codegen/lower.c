@@ -46,15 +46,20 @@ LLVMValueRef tcc_lower_i32(const tcc_lower *l, int64_t v)
     return LLVMConstInt(l->types[TCC_i32], (unsigned long long)v, true);
 }
 
-LLVMValueRef tcc_lower_intrinsic(const tcc_lower *l, const char *name, LLVMTypeRef overload,
-                                 unsigned n, const LLVMValueRef *args)
+LLVMValueRef tcc_lower_intrinsic_of(const tcc_lower *l, const char *name, unsigned n_types,
+                                    LLVMTypeRef *types, unsigned n, const LLVMValueRef *args)
 {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     assert(id);
-    LLVMTypeRef type = LLVMIntrinsicGetType(l->context, id, &overload, overload != NULL);
-    LLVMValueRef callee =
-        LLVMGetIntrinsicDeclaration(l->module, id, &overload, overload != NULL);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->context, id, types, n_types);
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(l->module, id, types, n_types);
     return LLVMBuildCall2(l->builder, type, callee, (LLVMValueRef *)args, n, "");
+}
+
+LLVMValueRef tcc_lower_intrinsic(const tcc_lower *l, const char *name, LLVMTypeRef overload,
+                                 unsigned n, const LLVMValueRef *args)
+{
+    return tcc_lower_intrinsic_of(l, name, overload != NULL, &overload, n, args);
 }
 
 const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from,

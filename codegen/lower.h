@@ -75,11 +75,16 @@ LLVMValueRef tcc_lower_i32(const tcc_lower *l, int64_t v);
 /* Calls an LLVM intrinsic; `overload` is NULL where it has no type parameter. */
 LLVMValueRef tcc_lower_intrinsic(const tcc_lower *l, const char *name, LLVMTypeRef overload,
                                  unsigned n, const LLVMValueRef *args);
+/* The same with several type parameters. */
+LLVMValueRef tcc_lower_intrinsic_of(const tcc_lower *l, const char *name, unsigned n_types,
+                                    LLVMTypeRef *types, unsigned n, const LLVMValueRef *args);
 /* The same bits as elements of another type. n_from * bits of from = n_to * bits of to. */
 const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from,
                                       LLVMTypeRef to, unsigned n_to);
 
 /* An elementwise op (arith.c); false when it has no translation. */
 bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op);
+/* An element in another type. Not for 8-bit floats, whose bits are kept as i8. */
+LLVMValueRef tcc_lower_cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tcc_scalar to);
 
 #endif

@@ -212,7 +212,7 @@ static void map_arith_cast(const tcc_elements *e)
         if (to_float)
             e->r[i].f = tcc_round_float(from_float ? a.f : (double)a.i, to);
         else
-            e->r[i].i = from_float ? tcc_truncate(a.f) : a.i;
+            e->r[i].i = from_float ? tcc_int_saturate(to, tcc_truncate(a.f)) : a.i;
     }
 }
 

@@ -287,8 +287,8 @@ static tcc_value *simplify_cast(canonicalizer *c, tcc_op *op)
     }
     if (tcc_value_is_float(op->operands[0], &x) && op->operands[0]->type->elem == TCC_f32) {
         float f = (float)x;
-        if (type->elem == TCC_i32 && f >= -0x1p31f && f < 0x1p31f)
-            return int_result(c, op, (int64_t)f);
+        if (to == TCC_CLASS_INT && f >= -0x1p63f && f < 0x1p63f)
+            return int_result(c, op, tcc_int_saturate(type->elem, (int64_t)f));
     }
     return NULL;
 }

@@ -358,6 +358,59 @@ START_TEST(integers_of_every_op)
 }
 END_TEST
 
+/* A cast of x, and what comes of it. */
+static const struct {
+    const char *from, *to;
+    double x, want;
+} casts[] = {
+    {"u8", "i32", 200, 200},
+    {"i8", "i32", -56, -56},
+    {"u4", "i32", 15, 15},
+    {"i4", "i32", -8, -8},
+    {"u8", "f32", 255, 255},
+    {"i32", "i8", 200, -56},
+    {"i32", "u8", -1, 255},
+    {"i32", "i4", 9, -7},
+    {"i32", "u4", 31, 15},
+    {"u8", "i8", 200, -56},
+    {"i8", "u8", -1, 255},
+    {"f32", "i32", -2.75, -2},
+    {"f32", "i32", 1e10, INT32_MAX},
+    {"f32", "i32", -1e10, INT32_MIN},
+    {"f32", "i8", 1000, 127},
+    {"f32", "u8", -1, 0},
+    {"f32", "u8", 300, 255},
+    {"f32", "i32", (double)NAN, 0},
+    {"f32", "i32", (double)INFINITY, INT32_MAX},
+    {"i32", "f32", 16777217, 16777216},
+    {"f32", "e4m3", 464, 448},
+    {"f32", "e4m3", 3.1, 3},
+    {"f32", "e5m2", 61439, 57344},
+    {"f32", "e5m2", 61440, (double)INFINITY},
+    {"e5m2", "e4m3", 0x1p-16, 0},
+    {"e4m3", "f16", 0x1p-9, 0x1p-9},
+};
+enum { N_CASTS = sizeof casts / sizeof *casts };
+
+START_TEST(casts_between_all_classes)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "func @f(%%x: tensor<%s[1]>, %%y: tensor<%s[1]>) {\n"
+             "  %%a = tensor.read %%x {map = [i]} : field<%s[i]>\n"
+             "  %%b = arith.cast %%a : field<%s[i]>\n"
+             "  tensor.write %%b, %%y {map = [i]}\n"
+             "  return\n}\n",
+             casts[_i].from, casts[_i].to, casts[_i].from, casts[_i].to);
+    program p;
+    program_load(&p, text);
+    double x = casts[_i].x, y;
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, (double *[]){&x, &y}), TCC_OK);
+    ck_assert_msg(y == casts[_i].want, "%s %g in %s is %g", casts[_i].from, x, casts[_i].to, y);
+    program_free(&p);
+}
+END_TEST
+
 /* -0 is smaller than 0, as IEEE 754-2019 has it, for every order of the operands. */
 START_TEST(the_sign_of_zero)
 {
@@ -424,6 +477,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, extents_must_be_possible);
     tcase_add_test(t, casts_round_and_outputs_do_not);
     tcase_add_loop_test(t, functions_have_their_values, 0, N_FUNCTIONS);
+    tcase_add_loop_test(t, casts_between_all_classes, 0, N_CASTS);
     tcase_add_loop_test(t, comparisons_know_nan, 0, 6);
     tcase_add_test(t, integers_of_every_op);
     tcase_add_test(t, the_sign_of_zero);

@@ -192,22 +192,33 @@ static row *row_of(fields *fs, plan *p, const tcc_value *v)
 static const tcc_op *exact_read(const tcc_value *v)
 {
     const tcc_op *op = v->def;
-    while (op && op->code == TCC_OP_arith_cast && op->results[0].type->elem == TCC_f32)
-        op = TCC_VIEW(arith_cast, op)->a->def;
-    return op && op->code == TCC_OP_tensor_read &&
-                   tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT
-               ? op
-               : NULL;
+    while (op && op->code == TCC_OP_arith_cast) {
+        const tcc_value *a = TCC_VIEW(arith_cast, op)->a;
+        if (!tcc_scalar_widens(a->type->elem, op->results[0].type->elem))
+            return NULL;
+        op = a->def;
+    }
+    return op && op->code == TCC_OP_tensor_read ? op : NULL;
+}
+
+/* Whether sums of a read's products are those of doubles: floats as exact as can be, and small
+ * integers, of which no sum that ends comes near 2^53. */
+static bool has_short_elements(const tcc_op *read)
+{
+    enum { MOST_BITS = 8 };
+    tcc_scalar s = read->results[0].type->elem;
+    return tcc_scalar_classify(s) == TCC_CLASS_FLOAT || tcc_scalar_bits(s) <= MOST_BITS;
 }
 
 static tcc_status plan_product(fields *fs, step *s)
 {
     const tcc_op *mul = TCC_VIEW(tensor_sum, s->op)->a->def;
-    if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over)
+    if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over ||
+        tcc_scalar_bits(mul->results[0].type->elem) < 32) /* which would round products, or wrap */
         return TCC_OK;
     const tcc_op *reads[] = {exact_read(TCC_VIEW(arith_mul, mul)->a),
                              exact_read(TCC_VIEW(arith_mul, mul)->b)};
-    if (!reads[0] || !reads[1])
+    if (!reads[0] || !reads[1] || !has_short_elements(reads[0]) || !has_short_elements(reads[1]))
         return TCC_OK;
     tcc_access *accesses = TCC_NEW_ARRAY(fs->run->scratch, tcc_access, 2);
     for (int i = 0; i < 2; i++) {
@@ -376,35 +387,58 @@ static bool may_run(fields *fs, const tcc_op *op)
     return false;
 }
 
+/* r[i] += term[i] */
+static void add_terms(tcc_cell *r, const row *term, size_t n, bool ints)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ints)
+            r[i].i = (int64_t)((uint64_t)r[i].i + (uint64_t)term->cells[i * term->step].i);
+        else
+            r[i].f += term->cells[i * term->step].f;
+}
+
+/* Gives sums the type that they have: integers wrap, and the machine rounds. */
+static void finish_sums(const fields *fs, tcc_cell *r, size_t n, tcc_scalar elem)
+{
+    if (tcc_scalar_classify(elem) != TCC_CLASS_FLOAT)
+        for (size_t i = 0; i < n; i++)
+            r[i].i = tcc_int_wrap(elem, r[i].i);
+    else if (fs->run->machine)
+        for (size_t i = 0; i < n; i++)
+            r[i].f = tcc_round_float(r[i].f, elem);
+}
+
 static void run_sum(fields *fs, const plan *p, const step *s)
 {
     size_t n = row_length(p, s->result);
-    bool empty = false, ints = tcc_scalar_classify(s->op->results[0].type->elem) != TCC_CLASS_FLOAT;
-    memset(s->sums, 0, n * sizeof *s->sums);
+    tcc_cell *r = s->result->cells;
+    tcc_scalar elem = s->op->results[0].type->elem;
+    bool empty = false, ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT;
+    for (size_t i = 0; i < n; i++)
+        r[i] = tcc_decode(0, elem);
     for (size_t i = 0; i < s->n_over; i++) {
         empty |= s->over[i]->extent == 0;
         s->outer[i] = s->over[i]->at; /* a sum around this one may have an index of that name */
         s->over[i]->at = 0;
     }
     if (s->is_product && !empty) {
+        memset(s->sums, 0, n * sizeof *s->sums);
         do
             tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer);
         while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
+        for (size_t i = 0; i < n; i++)
+            r[i] = ints ? (tcc_cell){.i = (int64_t)s->sums[i]} : (tcc_cell){.f = s->sums[i]};
     } else if (!empty) {
         const row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_sum, s->op)->a);
         do {
             if (!run_plan(fs, s->body))
                 break;
-            for (size_t i = 0; i < n; i++)
-                s->sums[i] +=
-                    ints ? (double)term->cells[i * term->step].i : term->cells[i * term->step].f;
+            add_terms(r, term, n, ints);
         } while (next_value(s->over, s->n_over));
     }
     for (size_t i = 0; i < s->n_over; i++)
         s->over[i]->at = s->outer[i];
-    for (size_t i = 0; i < n; i++)
-        s->result->cells[i] =
-            ints ? (tcc_cell){.i = (int64_t)s->sums[i]} : (tcc_cell){.f = s->sums[i]};
+    finish_sums(fs, r, n, elem);
 }
 
 static void run_step(fields *fs, const plan *p, const step *s)

@@ -184,8 +184,8 @@ static void check_sum(verifier *v, const tcc_op *op)
     const tcc_attr *over = strings(v, op, "over", n);
     if (!over)
         return;
-    if (r->elem != a->elem)
-        ERROR(v, op, "a is %s and r is %s: their elements differ", TEXT(a), TEXT(r));
+    if (tcc_scalar_classify(r->elem) != tcc_scalar_classify(a->elem))
+        ERROR(v, op, "a is %s and r is %s, wants both float or both int", TEXT(a), TEXT(r));
     for (size_t i = 0; i < n; i++)
         if (!has_index(a, over[i].s) || list_has(over, i, over[i].s))
             ERROR(v, op, "over names %s, wants each an index of a, %s, once", over[i].s, TEXT(a));
@@ -376,9 +376,10 @@ static void check_product(verifier *v, const tcc_op *op, const tcc_type *a, cons
 {
     const tcc_type *r = op->results[0].type;
     check_same(v, op, "c", c, "r", r);
-    if (a->elem != b->elem || tcc_scalar_classify(a->elem) != tcc_scalar_classify(c->elem))
-        ERROR(v, op, "a is %s, b is %s, c is %s, wants a and b alike, all float or all int",
-              TEXT(a), TEXT(b), TEXT(c));
+    tcc_scalar_class class = tcc_scalar_classify(c->elem);
+    if (tcc_scalar_classify(a->elem) != class || tcc_scalar_classify(b->elem) != class)
+        ERROR(v, op, "a is %s, b is %s, c is %s, wants all float or all int", TEXT(a), TEXT(b),
+              TEXT(c));
     unsigned stages = a->kind == TCC_KIND_smem;
     if (a->rank != 2 + stages || b->rank != 2 + stages || c->rank != 2) {
         ERROR(v, op, "a is %s, b is %s, c is %s, wants matrices", TEXT(a), TEXT(b), TEXT(c));

@@ -466,6 +466,50 @@ START_TEST(sums_of_any_expression)
 }
 END_TEST
 
+/* A sum over k of a * b, whose elements are given, added in another type. */
+static const struct {
+    const char *a, *b, *product, *sum;
+    double x[4], y[4];
+    double want, rounded; /* by the machine */
+} sums[] = {
+    {"u8", "i8", "i32", "i32", {255, 255, 1, 0}, {-128, -128, 127, 5}, -65153, -65153},
+    {"u4", "i4", "i32", "i32", {15, 15, 1, 0}, {-8, -8, 7, 5}, -233, -233},
+    {"i4", "i4", "i32", "i32", {-8, -8, -8, -8}, {-8, -8, -8, -8}, 256, 256},
+    {"i32", "i32", "i32", "i32", {65536, 65536, 3, 0}, {32767, 32767, 5, 0}, -131057, -131057},
+    {"i32", "i32", "i32", "i32", {65536, 1, 0, 0}, {65536, 7, 0, 0}, 7, 7},
+    {"e4m3", "e5m2", "f32", "f32", {448, 0.5, 0, 1}, {57344, 2, 0, 1}, 25690114, 25690114},
+    {"f16", "f16", "f32", "f16", {2048, 1, 1, 1}, {1, 1, 0, 0}, 2049, 2048},
+    {"bf16", "bf16", "f32", "bf16", {256, 1, 1, 1}, {1, 1, 1, 1}, 259, 260},
+    {"f16", "f16", "f16", "f16", {0x1.00cp0, 1}, {0x1.00cp0, -1}, 0x1.809p-8, 0x1.8p-8},
+};
+enum { N_SUMS = sizeof sums / sizeof *sums };
+
+START_TEST(sums_in_every_type)
+{
+    char text[1024];
+    const char *a = sums[_i].a, *b = sums[_i].b, *in = sums[_i].product, *r = sums[_i].sum;
+    snprintf(text, sizeof text,
+             "func @f(%%x: tensor<%s[1, 4]>, %%y: tensor<%s[4, 1]>, %%z: tensor<%s[1, 1]>) {\n"
+             "  %%a = tensor.read %%x {map = [m, k]} : field<%s[m, k]>\n"
+             "  %%b = tensor.read %%y {map = [k, n]} : field<%s[k, n]>\n"
+             "  %%c = arith.cast %%a : field<%s[m, k]>\n"
+             "  %%d = arith.cast %%b : field<%s[k, n]>\n"
+             "  %%p = arith.mul %%c, %%d : field<%s[m, k, n]>\n"
+             "  %%s = tensor.sum %%p {over = [k]} : field<%s[m, n]>\n"
+             "  tensor.write %%s, %%z {map = [m, n]}\n"
+             "  return\n}\n",
+             a, b, r, a, b, in, in, in, r);
+    program p;
+    program_load(&p, text);
+    double z, *args[] = {(double *)sums[_i].x, (double *)sums[_i].y, &z};
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, args), TCC_OK);
+    ck_assert_double_eq(z, sums[_i].want);
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){.machine = true}, args), TCC_OK);
+    ck_assert_double_eq(z, sums[_i].rounded);
+    program_free(&p);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, products_of_every_order, 0, 8);
@@ -478,6 +522,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, casts_round_and_outputs_do_not);
     tcase_add_loop_test(t, functions_have_their_values, 0, N_FUNCTIONS);
     tcase_add_loop_test(t, casts_between_all_classes, 0, N_CASTS);
+    tcase_add_loop_test(t, sums_in_every_type, 0, N_SUMS);
     tcase_add_loop_test(t, comparisons_know_nan, 0, 6);
     tcase_add_test(t, integers_of_every_op);
     tcase_add_test(t, the_sign_of_zero);

@@ -4,8 +4,25 @@
 #include <assert.h>
 #include <string.h>
 
+/* A multiprocessor is a WGP: four SIMDs, each with so many registers of 32 lanes, and 128 KiB of
+ * LDS, half of which one workgroup may have. Per WGP and cycle RDNA3 computes 1024 dense 16-bit
+ * products and sums, RDNA4 2048 ("AMD RDNA 3" and "RDNA 4" ISA guides, WMMA; the GPUs' data
+ * sheets). */
+#define RDNA(gfx, gfx_family, simd_registers, wgps)                                                \
+    {.name = (gfx),                                                                                \
+     .family = (gfx_family),                                                                       \
+     .smem_bytes = 64 * 1024,                                                                      \
+     .registers = 4 * 32 * (simd_registers),                                                       \
+     .thread_registers = 256,                                                                      \
+     .max_threads = 1024,                                                                          \
+     .sms = (wgps),                                                                                \
+     .flops_per_cycle = (gfx_family) == TCC_FAMILY_GFX12 ? 2048 : 1024,                            \
+     .smem_bytes_per_cycle = 256,                                                                  \
+     .l2_bytes_per_cycle = 128}
+
 static const tcc_target targets[] = {
     {.name = "sm_90a",
+     .family = TCC_FAMILY_SM90,
      .smem_bytes = 227 * 1024,
      .registers = 65536,
      .thread_registers = 255,
@@ -14,6 +31,14 @@ static const tcc_target targets[] = {
      .flops_per_cycle = 4096,
      .smem_bytes_per_cycle = 128,
      .l2_bytes_per_cycle = 56},
+    RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48),
+    RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30),
+    RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16),
+    RDNA("gfx1103", TCC_FAMILY_GFX11, 1024, 6),
+    RDNA("gfx1150", TCC_FAMILY_GFX11, 1024, 8),
+    RDNA("gfx1151", TCC_FAMILY_GFX11, 1536, 20),
+    RDNA("gfx1200", TCC_FAMILY_GFX12, 1536, 16),
+    RDNA("gfx1201", TCC_FAMILY_GFX12, 1536, 32),
 };
 
 static const struct {
@@ -30,6 +55,15 @@ static const struct {
     static_assert((m) * 8 == (lanes) * (per8), #id ": lanes do not hold D exactly once");          \
     static_assert((n_max) % (n_step) == 0, #id ": N");
 #include "ir/mma.def"
+
+static const struct {
+    tcc_family family;
+    tcc_wmma wmma;
+} wmmas[] = {
+#define WMMA(family, k, a, b, acc, name)                                                           \
+    {TCC_FAMILY_##family, {#name, k, TCC_##a, TCC_##b, TCC_##acc}},
+#include "ir/wmma.def"
+};
 
 const tcc_target *tcc_target_at(size_t i)
 {
@@ -55,4 +89,51 @@ const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar 
         if (!strcmp(mmas[i].target, target->name) && mmas[i].mma.in == in && mmas[i].mma.acc == acc)
             return &mmas[i].mma;
     return NULL;
+}
+
+/* wmma.def has one row for both signs. */
+static tcc_scalar signed_of(tcc_scalar s)
+{
+    return s == TCC_u8 ? TCC_i8 : s == TCC_u4 ? TCC_i4 : s;
+}
+
+const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
+                              int64_t k)
+{
+    const tcc_wmma *best = NULL;
+    for (size_t i = 0; i < sizeof wmmas / sizeof *wmmas; i++) {
+        const tcc_wmma *w = &wmmas[i].wmma;
+        if (wmmas[i].family == target->family && w->a == signed_of(a) && w->b == signed_of(b) &&
+            w->acc == acc && (k ? w->k == k : !best || w->k > best->k))
+            best = w;
+    }
+    return best;
+}
+
+/* RDNA3: every 16 lanes hold all of A and of B. RDNA4: all lanes together hold them once. */
+int64_t tcc_wmma_operand_words(const tcc_target *target, int64_t k, unsigned bits, int64_t wave)
+{
+    int64_t lanes = target->family == TCC_FAMILY_GFX11 ? 16 : wave;
+    return (16 * k * bits / lanes + 31) / 32;
+}
+
+int64_t tcc_wmma_result_words(const tcc_target *target, tcc_scalar acc, int64_t wave)
+{
+    bool packed = tcc_scalar_bits(acc) == 16 && target->family == TCC_FAMILY_GFX12;
+    return 256 / wave / (packed ? 2 : 1);
+}
+
+bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)
+{
+    enum {
+        BYTES_AND_MORE = 1u << TCC_f32 | 1u << TCC_f16 | 1u << TCC_bf16 | 1u << TCC_i32 |
+                         1u << TCC_i8 | 1u << TCC_u8,
+        FP8 = 1u << TCC_e4m3 | 1u << TCC_e5m2
+    };
+    static const unsigned elems[] = {
+        [TCC_FAMILY_SM90] = BYTES_AND_MORE,
+        [TCC_FAMILY_GFX11] = BYTES_AND_MORE,
+        [TCC_FAMILY_GFX12] = BYTES_AND_MORE | FP8,
+    };
+    return elems[target->family] >> elem & 1;
 }

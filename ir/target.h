@@ -1,5 +1,5 @@
 /* target: what the passes must know of a GPU. Limits come from the CUDA C++ Programming Guide's
- * "Compute Capabilities" table and the PTX ISA.
+ * "Compute Capabilities" table, the PTX ISA, AMD's RDNA3 and RDNA4 ISA guides and the GPUs' data sheets.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_TARGET_H
@@ -7,8 +7,12 @@
 
 #include "ir/ir.h"
 
+/* GPUs with the same target-level ops. */
+typedef enum tcc_family { TCC_FAMILY_SM90, TCC_FAMILY_GFX11, TCC_FAMILY_GFX12 } tcc_family;
+
 typedef struct tcc_target {
     const char *name;
+    tcc_family family;
     int64_t smem_bytes;       /* dynamic shared memory that one CTA may have */
     int64_t registers;        /* of one SM, 32 bits each */
     int64_t thread_registers; /* of one thread at most */
@@ -37,5 +41,25 @@ typedef struct tcc_mma {
 
 /* The instruction for these element types, or NULL. */
 const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar acc);
+
+/* An instruction of RDNA's, D[16,16] += A[16,k] * B[k,16]: wmma.def. */
+typedef struct tcc_wmma {
+    const char *name; /* "f32_16x16x16_f16" */
+    int64_t k;
+    tcc_scalar a, b, acc; /* i8 and i4 for both signs */
+} tcc_wmma;
+
+/* The instruction for these element types, of those the one with the largest k; or of this k, when
+ * it is not 0. NULL when there is none. */
+const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
+                              int64_t k);
+/* 32-bit registers of one lane that hold A or B (elements of so many bits), and D, for waves of so
+ * many lanes. */
+int64_t tcc_wmma_operand_words(const tcc_target *target, int64_t k, unsigned bits, int64_t wave);
+int64_t tcc_wmma_result_words(const tcc_target *target, tcc_scalar acc, int64_t wave);
+
+/* Whether tensors that are no factors of a sum can have this element: it is converted to f32 or i32
+ * and back, one number a register. */
+bool tcc_target_converts(const tcc_target *target, tcc_scalar elem);
 
 #endif

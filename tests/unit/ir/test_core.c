@@ -342,6 +342,28 @@ START_TEST(targets_and_instructions_are_found)
     /* All lanes together hold all of D: m * 8 elements for each 8 columns. */
     ck_assert_int_eq(mma->m * 8, mma->lanes * mma->acc_per_row8);
     ck_assert_ptr_null(tcc_mma_find(t, TCC_i1, TCC_f32));
+    ck_assert_ptr_null(tcc_wmma_find(t, TCC_f16, TCC_f16, TCC_f32, 0));
+}
+END_TEST
+
+/* RDNA3 holds A and B once in each 16 lanes, RDNA4 once in the wave. */
+START_TEST(registers_of_a_wave_hold_its_matrices)
+{
+    const tcc_target *gfx11 = tcc_target_find("gfx1100"), *gfx12 = tcc_target_find("gfx1200");
+    ck_assert_int_eq(tcc_wmma_find(gfx11, TCC_u4, TCC_i4, TCC_i32, 0)->k, 16);
+    ck_assert_int_eq(tcc_wmma_find(gfx12, TCC_u4, TCC_i4, TCC_i32, 0)->k, 32);
+    ck_assert_int_eq(tcc_wmma_find(gfx12, TCC_u4, TCC_i4, TCC_i32, 16)->k, 16);
+    ck_assert_ptr_null(tcc_wmma_find(gfx11, TCC_e4m3, TCC_e5m2, TCC_f32, 0));
+    ck_assert_str_eq(tcc_wmma_find(gfx12, TCC_e4m3, TCC_e5m2, TCC_f32, 0)->name,
+                     "f32_16x16x16_fp8_bf8");
+    for (int64_t wave = 32; wave <= 64; wave += 32) {
+        ck_assert_int_eq(tcc_wmma_operand_words(gfx11, 16, 16, wave), 8);
+        ck_assert_int_eq(tcc_wmma_operand_words(gfx12, 16, 16, wave), 128 / wave);
+        ck_assert_int_eq(tcc_wmma_operand_words(gfx11, 16, 4, wave), 2);
+        ck_assert_int_eq(tcc_wmma_result_words(gfx11, TCC_f16, wave), 256 / wave);
+        ck_assert_int_eq(tcc_wmma_result_words(gfx12, TCC_f16, wave), 128 / wave);
+        ck_assert_int_eq(tcc_wmma_result_words(gfx12, TCC_i32, wave), 256 / wave);
+    }
 }
 END_TEST
 
@@ -365,6 +387,7 @@ int main(void)
     tcase_add_test(tc, the_walk_is_in_the_order_of_the_text);
     tcase_add_test(tc, a_clone_is_equal_and_independent);
     tcase_add_test(tc, targets_and_instructions_are_found);
+    tcase_add_test(tc, registers_of_a_wave_hold_its_matrices);
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_ENV);

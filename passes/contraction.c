@@ -21,11 +21,15 @@ bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y)
     return !strcmp(last, x) || !strcmp(last, y);
 }
 
-/* The tensor.read behind v, through widening casts. */
+/* The tensor.read behind v, through casts that keep every number. */
 static tcc_op *read_of(const tcc_value *v)
 {
-    while (v->def && v->def->code == TCC_OP_arith_cast)
-        v = TCC_VIEW(arith_cast, v->def)->a;
+    while (v->def && v->def->code == TCC_OP_arith_cast) {
+        const tcc_value *a = TCC_VIEW(arith_cast, v->def)->a;
+        if (!tcc_scalar_widens(a->type->elem, v->type->elem))
+            return NULL;
+        v = a;
+    }
     return v->def && v->def->code == TCC_OP_tensor_read ? v->def : NULL;
 }
 
@@ -101,6 +105,7 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
     if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1)
         return false;
     out->k = over.list.items[0].s;
+    out->products = product->results[0].type->elem;
     out->a = read_of(TCC_VIEW(arith_mul, product)->a);
     out->b = read_of(TCC_VIEW(arith_mul, product)->b);
     if (!out->a || !out->b || tcc_map_position(out->a, out->k) < 0 ||

@@ -14,8 +14,9 @@ enum { TCC_MAX_AXES = 32 };
  * m. Every further free index is an axis of its own that takes one value in a CTA. Where A or B
  * has no index of its own the axis has name "" and extent 1. */
 typedef struct tcc_contraction {
-    tcc_op *sum;
-    tcc_op *a, *b; /* tensor.read */
+    tcc_op *sum;         /* its result's element is that of the accumulators */
+    tcc_op *a, *b;       /* tensor.read; their elements may differ */
+    tcc_scalar products; /* what they are widened to, and multiplied in */
     const char *k;
     tcc_dim k_extent;
     size_t n_axes;

@@ -99,6 +99,26 @@ static tcc_value *build_trips(tcc_builder *b, tcc_dim extent, int64_t step, bool
     return may_be_empty ? TCC_EMIT(b, arith_max, i32, n, tcc_build_i32(b, 1)) : n;
 }
 
+static tcc_scalar elem_of(const tcc_op *read)
+{
+    return TCC_VIEW(tensor_read, read)->tensor->type->elem;
+}
+
+/* What no matrix instruction does, or NULL: they multiply exactly, which f32 and i32 can hold, and
+ * add in one of a few types. */
+static const char *why_not_instructions(tcc_arena *arena, const tcc_contraction *c)
+{
+    bool ints = tcc_scalar_classify(c->products) == TCC_CLASS_INT;
+    tcc_scalar sum = c->sum->results[0].type->elem;
+    if (c->products != (ints ? TCC_i32 : TCC_f32))
+        return tcc_arena_printf(arena, "products in %s; matrix instructions multiply in %s",
+                                tcc_scalar_name(c->products), ints ? "i32" : "f32");
+    if (ints ? sum != TCC_i32 : sum != TCC_f32 && sum != TCC_f16 && sum != TCC_bf16)
+        return tcc_arena_printf(arena, "a sum in %s; matrix instructions add in %s",
+                                tcc_scalar_name(sum), ints ? "i32" : "f32, f16 or bf16");
+    return NULL;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
@@ -106,17 +126,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_schedule s = tcc_schedule_of(f);
     if (!variant || !tcc_schedule_is_valid(&s) || !tcc_contraction_find(f, &c))
         return TCC_OK;
-    tcc_scalar sum = c.sum->results[0].type->elem;
-    if (sum != TCC_f32) {
-        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, c.sum->loc,
-                  "not supported yet: a sum in %s; matrix instructions add in f32",
-                  tcc_scalar_name(sum));
+    const char *why = why_not_instructions(ctx->scratch, &c);
+    if (why) {
+        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, c.sum->loc, "not supported yet: %s", why);
         return TCC_ERR_UNSUPPORTED;
     }
     tcc_ir *ir = ctx->ir;
     const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
-    tcc_scalar in = TCC_VIEW(tensor_read, c.a)->tensor->type->elem;
-    const tcc_type *acc_type = tcc_type_sized(ir, TCC_KIND_tile, TCC_f32, 2, (int64_t[]){s.m, s.n});
+    tcc_scalar sum = c.sum->results[0].type->elem;
+    const tcc_type *acc_type = tcc_type_sized(ir, TCC_KIND_tile, sum, 2, (int64_t[]){s.m, s.n});
 
     tcc_builder b = tcc_builder_before(c.sum);
     tcc_op *grid = build_grid(&b, &c, &s);
@@ -125,7 +143,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_value *trips = build_trips(&g, c.k_extent, s.k, !strcmp(variant, "generic"));
     tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, NULL, NULL};
     operands[2] = tcc_build_i32(&g, 1);
-    operands[3] = tcc_build_float(&g, acc_type, 0);
+    operands[3] =
+        sum == TCC_i32 ? tcc_build_int(&g, acc_type, 0) : tcc_build_float(&g, acc_type, 0);
     tcc_op *loop = tcc_op_create(&g, TCC_OP_scf_for, 4, operands, 1, &acc_type);
     tcc_attr_set_int(ir, &loop->attrs, "at_least_once", 1);
     tcc_op_create(&g, TCC_OP_scf_yield, 1, (tcc_value *[]){&loop->results[0]}, 0, NULL);
@@ -136,12 +155,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     l.loc = c.sum->loc;
     origin o = {&c, grid->regions[0], NULL};
     o.k = TCC_EMIT(&l, arith_mul, i32, trip, tcc_build_i32(&l, s.k));
-    tcc_value *a =
-        load_tile(&l, c.a, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.m, s.k}),
-                  c.axes[0], c.k, origin_of, &o);
-    tcc_value *bt =
-        load_tile(&l, c.b, tcc_type_sized(ir, TCC_KIND_tile, in, 2, (int64_t[]){s.k, s.n}), c.k,
-                  c.axes[1], origin_of, &o);
+    tcc_value *a = load_tile(
+        &l, c.a, tcc_type_sized(ir, TCC_KIND_tile, elem_of(c.a), 2, (int64_t[]){s.m, s.k}),
+        c.axes[0], c.k, origin_of, &o);
+    tcc_value *bt = load_tile(
+        &l, c.b, tcc_type_sized(ir, TCC_KIND_tile, elem_of(c.b), 2, (int64_t[]){s.k, s.n}), c.k,
+        c.axes[1], origin_of, &o);
     l.loc = c.sum->loc;
     tcc_value *r = TCC_EMIT(&l, tile_mma, acc_type, a, bt, acc);
     tcc_op_create(&l, TCC_OP_scf_yield, 1, &r, 0, NULL);

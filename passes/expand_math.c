@@ -169,6 +169,14 @@ static tcc_value *expand_relu(expansion *e, tcc_value *x)
     return max(e, x, number(e, 0));
 }
 
+/* Of functions, integers have relu alone, and f32 cannot hold them all. */
+static tcc_value *expand_integer(tcc_op *op)
+{
+    tcc_builder b = tcc_builder_before(op);
+    const tcc_type *type = op->results[0].type;
+    return TCC_EMIT(&b, arith_max, type, op->operands[0], tcc_build_int(&b, type, 0));
+}
+
 /* 1 / (1 + 2^z) */
 static tcc_value *logistic(expansion *e, tcc_value *z)
 {
@@ -225,10 +233,15 @@ static void expand(tcc_op *op, tcc_value *(*function)(expansion *, tcc_value *))
     expansion e = {.b = tcc_builder_before(op),
                    .type = tcc_type_with_elem(f->ir, type, TCC_f32),
                    .bool_type = tcc_type_with_elem(f->ir, type, TCC_i1)};
-    tcc_value *x = op->operands[0];
-    bool narrow = type != e.type;
-    tcc_value *r = function(&e, narrow ? TCC_EMIT(&e.b, arith_cast, e.type, x) : x);
-    tcc_replace_uses(f, &op->results[0], narrow ? TCC_EMIT(&e.b, arith_cast, type, r) : r);
+    tcc_value *x = op->operands[0], *r;
+    if (tcc_scalar_classify(type->elem) == TCC_CLASS_INT) {
+        r = expand_integer(op);
+    } else {
+        bool narrow = type != e.type;
+        r = function(&e, narrow ? TCC_EMIT(&e.b, arith_cast, e.type, x) : x);
+        r = narrow ? TCC_EMIT(&e.b, arith_cast, type, r) : r;
+    }
+    tcc_replace_uses(f, &op->results[0], r);
     tcc_op_erase(op);
 }
 

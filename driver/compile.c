@@ -247,19 +247,20 @@ static tcc_status generate(job *j)
 }
 
 /* The passes that lead to a kind of output. */
-static const char *pipeline_to(tcc_emit emit)
+static const char *pipeline_to(tcc_emit emit, const tcc_target *target)
 {
     switch (emit) {
     case TCC_EMIT_IR: return "";
     case TCC_EMIT_TILE: return tcc_pipeline_to_tile;
     case TCC_EMIT_ASYNC: return tcc_pipeline_to_async;
-    default: return tcc_pipeline;
+    default: return tcc_pipeline(target);
     }
 }
 
 static bool is_ir(tcc_emit emit)
 {
-    return pipeline_to(emit) != tcc_pipeline || emit == TCC_EMIT_TIR;
+    return emit == TCC_EMIT_IR || emit == TCC_EMIT_TILE || emit == TCC_EMIT_ASYNC ||
+           emit == TCC_EMIT_TIR;
 }
 
 /* What tcc_interpret needs. */
@@ -278,7 +279,8 @@ static tcc_status run_job(job *j, const char *source, size_t size)
                   (int)j->o->emit);
         return TCC_ERR_ARGUMENT;
     }
-    if (!j->o->target || !tcc_target_find(j->o->target)) {
+    const tcc_target *target = j->o->target ? tcc_target_find(j->o->target) : NULL;
+    if (!target) {
         tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'",
                   j->o->target ? j->o->target : "");
         return TCC_ERR_TARGET;
@@ -286,8 +288,9 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     tcc_status status = run_frontend(j, source, size);
     if (!status && j->o->emit != TCC_EMIT_IR) {
         set_definitions_aside(j);
-        status = run_passes(j, pipeline_to(j->o->emit));
-        if (!status && pipeline_to(j->o->emit) == tcc_pipeline && j->o->verify_pipeline != TCC_OFF)
+        const char *pipeline = pipeline_to(j->o->emit, target);
+        status = run_passes(j, pipeline);
+        if (!status && pipeline == tcc_pipeline(target) && j->o->verify_pipeline != TCC_OFF)
             status = verify_pipeline(j);
         add_definitions(j);
     }

@@ -4,6 +4,7 @@
 #ifndef TCC_PASSES_PASSES_H
 #define TCC_PASSES_PASSES_H
 
+#include "ir/target.h"
 #include "passes/pass.h"
 
 /* PASS(id): tcc_pass_id, in its own file, in the order in which the pipeline first runs them.
@@ -44,14 +45,14 @@ typedef struct tcc_pass_options {
 } tcc_pass_options;
 
 /* Runs a comma-separated list of passes over every function of a module; the compiler's own list
- * is tcc_pipeline. An unknown name is TCC_ERR_ARGUMENT. A pass that leaves invalid IR behind,
+ * is tcc_pipeline's. An unknown name is TCC_ERR_ARGUMENT. A pass that leaves invalid IR behind,
  * with verify_each, is TCC_ERR_INTERNAL and is named in a diagnostic. */
 tcc_status tcc_run_passes(tcc_ir *ir, const char *passes, const tcc_pass_options *options,
                           tcc_diag *diag);
 
 /* From tensor-level IR to the target level. */
-extern const char tcc_pipeline[];
-/* Its beginnings, which end at these levels. */
+const char *tcc_pipeline(const tcc_target *target);
+/* Its beginnings, which end at these levels and are the same for all targets. */
 extern const char tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
 
 #endif

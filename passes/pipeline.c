@@ -17,7 +17,16 @@
 
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
-const char tcc_pipeline[] = TO_ASYNC ",lower-to-nvvm,expand-math,canonicalize,cse,licm,dce";
+#define FROM_TARGET ",expand-math,canonicalize,cse,licm,dce"
+#define TO_NVVM TO_ASYNC ",lower-to-nvvm" FROM_TARGET
+
+const char *tcc_pipeline(const tcc_target *target)
+{
+    static const char *const pipelines[] = {[TCC_FAMILY_SM90] = TO_NVVM,
+                                            [TCC_FAMILY_GFX11] = TO_ASYNC,
+                                            [TCC_FAMILY_GFX12] = TO_ASYNC};
+    return pipelines[target->family];
+}
 
 #define PASS(id) &tcc_pass_##id,
 static const tcc_pass *const passes[] = {TCC_PASSES(PASS)};

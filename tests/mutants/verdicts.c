@@ -150,7 +150,7 @@ bench *bench_open(const subject *s)
     b->diag = (tcc_diag){.file = s->name, .fn = listen, .user = b};
     b->kernel = parse(b)->first;
     tcc_ir *ir = parse(b);
-    if (!s->file && tcc_run_passes(ir, tcc_pipeline, NULL, &b->diag))
+    if (!s->file && tcc_run_passes(ir, tcc_pipeline(tcc_target_of(ir)), NULL, &b->diag))
         die(b, "does not compile");
     b->text = text_of(b, ir);
     for (unsigned i = 0; i < MAX_SHAPES && s->shapes[i].m; i++)

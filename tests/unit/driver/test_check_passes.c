@@ -63,7 +63,7 @@ static void open_check(check *c, const char *source)
 static tcc_status run_passes(check *c)
 {
     const tcc_pass_options o = {.verify_each = true, .check = after, .user = c};
-    tcc_status status = tcc_run_passes(c->ir, tcc_pipeline, &o, &c->diag);
+    tcc_status status = tcc_run_passes(c->ir, tcc_pipeline(tcc_target_of(c->ir)), &o, &c->diag);
     return status ? status : tcc_pass_check_finish(c->passes, c->ir);
 }
 

@@ -132,13 +132,13 @@ static inline void open_matmul(kernel *k, const char *schedule, extents e, const
 static inline tcc_func *open_ring(kernel *k)
 {
     open_matmul(k, "tile m 128, n 32, k 16; stages 2; producer warp; epilogue tma;",
-                (extents){128, 32, 96, 1}, tcc_pipeline);
+                (extents){128, 32, 96, 1}, tcc_pipeline(tcc_target_at(0)));
     return k->ir->first;
 }
 
 static inline tcc_func *open_generic(kernel *k)
 {
-    open_matmul(k, "", (extents){70, 9, 320, 1}, tcc_pipeline);
+    open_matmul(k, "", (extents){70, 9, 320, 1}, tcc_pipeline(tcc_target_at(0)));
     return tcc_func_find(k->ir, "f__generic");
 }
 

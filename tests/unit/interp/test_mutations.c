@@ -138,8 +138,9 @@ START_TEST(a_safeguard_left_out_of_a_ring)
 {
     kernel k;
     char passes[512];
-    size_t n = (size_t)(strstr(tcc_pipeline, ",lower-to-nvvm") - tcc_pipeline);
-    snprintf(passes, sizeof passes, "%.*s", (int)n, tcc_pipeline);
+    const char *pipeline = tcc_pipeline(tcc_target_at(0));
+    size_t n = (size_t)(strstr(pipeline, ",lower-to-nvvm") - pipeline);
+    snprintf(passes, sizeof passes, "%.*s", (int)n, pipeline);
     open_matmul(&k, "tile m 64, n 16, k 16; stages 2; producer warp;", (extents){64, 16, 96, 1},
                 passes);
     check_mutation(&k, k.ir->first, &of_ring[_i]);

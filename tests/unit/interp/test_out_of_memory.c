@@ -38,9 +38,9 @@ START_TEST(memory_runs_out_at_any_point)
                 "schedule f for sm_90a { tile m 64, n 16, k 16; stages 2; }\n",
                 (extents){64, 16, 32, 1});
     char passes[512];
-    size_t n = *until[_i] ? (size_t)(strstr(tcc_pipeline, until[_i]) - tcc_pipeline)
-                          : strlen(tcc_pipeline) + 1;
-    snprintf(passes, sizeof passes, "%.*s", (int)n - (n > 0), tcc_pipeline);
+    const char *pipeline = tcc_pipeline(tcc_target_at(0));
+    size_t n = *until[_i] ? (size_t)(strstr(pipeline, until[_i]) - pipeline) : strlen(pipeline) + 1;
+    snprintf(passes, sizeof passes, "%.*s", (int)n - (n > 0), pipeline);
     ck_assert_int_eq(tcc_run_passes(k.ir, passes, NULL, &k.diag), TCC_OK);
     long failures = 0;
     while (!survives(&k, k.ir->first, failures))

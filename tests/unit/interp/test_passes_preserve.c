@@ -6,15 +6,33 @@
 
 #include "tests/unit/interp/kernel.h"
 
-/* Checks the kernel f on one shape; the arguments after the format complete its text and
- * schedule. */
-static void check(extents e, uint64_t seed, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 static tcc_status check_after(const tcc_ir *ir, const char *pass, void *user)
 {
     return tcc_pass_check_after(user, ir, pass);
 }
+
+/* Checks a list of passes on the kernel f of one shape. */
+static void check_passes(const char *list, extents e, uint64_t seed, const char *source)
+{
+    kernel k;
+    kernel_open(&k, source, e);
+    tcc_pass_check *c;
+    const tcc_pass_check_options shape = {seed, k.dims};
+    ck_assert_int_eq(tcc_pass_check_create(k.arena, k.ir, &shape, &k.diag, &c), TCC_OK);
+    const tcc_pass_options o = {.verify_each = true, .check = check_after, .user = c};
+    tcc_status status = tcc_run_passes(k.ir, list, &o, &k.diag);
+    if (!status)
+        status = tcc_pass_check_finish(c, k.ir);
+    ck_assert_msg(!status, "%s\n%s", source, k.said);
+    tcc_pass_check_destroy(c);
+    kernel_close(&k);
+}
+
+/* Checks the whole pipeline; the arguments after the format complete the kernel's text and
+ * schedule.
+ */
+static void check(extents e, uint64_t seed, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void check(extents e, uint64_t seed, const char *format, ...)
 {
@@ -23,18 +41,7 @@ static void check(extents e, uint64_t seed, const char *format, ...)
     va_start(args, format);
     vsnprintf(source, sizeof source, format, args);
     va_end(args);
-    kernel k;
-    kernel_open(&k, source, e);
-    tcc_pass_check *c;
-    const tcc_pass_check_options shape = {seed, k.dims};
-    ck_assert_int_eq(tcc_pass_check_create(k.arena, k.ir, &shape, &k.diag, &c), TCC_OK);
-    const tcc_pass_options o = {.verify_each = true, .check = check_after, .user = c};
-    tcc_status status = tcc_run_passes(k.ir, tcc_pipeline, &o, &k.diag);
-    if (!status)
-        status = tcc_pass_check_finish(c, k.ir);
-    ck_assert_msg(!status, "%s\n%s", source, k.said);
-    tcc_pass_check_destroy(c);
-    kernel_close(&k);
+    check_passes(tcc_pipeline(tcc_target_at(0)), e, seed, source);
 }
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
@@ -98,7 +105,7 @@ START_TEST(every_seed)
     kernel k;
     kernel_open(&k, MATMUL "schedule f for sm_90a { tile m 128, n 16, k 16; stages 3; }",
                 (extents){128, 16, 112, 1});
-    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline, NULL, &k.diag), TCC_OK);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
     for (uint64_t seed = 0; seed < 40; seed++)
         for (const tcc_func *f = k.ir->first; f; f = f->next) {
             ck_assert_int_eq(kernel_run(&k, f, seed), TCC_OK);

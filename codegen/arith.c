@@ -144,6 +144,12 @@ static LLVMValueRef constant(const tcc_lower *l, const tcc_op *op)
     return NULL;
 }
 
+/* Floats that LLVM has no type for. */
+static bool is_bits(const tcc_lower *l, const tcc_type *type)
+{
+    return is_float(type->elem) && LLVMGetTypeKind(l->types[type->elem]) == LLVMIntegerTypeKind;
+}
+
 static LLVMValueRef lower_elem(tcc_lower *l, const tcc_op *op, const LLVMValueRef *args)
 {
     if (op->code == TCC_OP_arith_const)
@@ -164,6 +170,11 @@ bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op)
 {
     const LLVMValueRef *operands[MAX_ARGS];
     assert(op->n_operands <= MAX_ARGS);
+    for (unsigned k = 0; k < op->n_operands; k++)
+        if (is_bits(l, op->operands[k]->type) && op->code != TCC_OP_arith_select)
+            return false;
+    if (is_bits(l, op->results[0].type) && op->code != TCC_OP_arith_select)
+        return false;
     for (unsigned k = 0; k < op->n_operands; k++)
         operands[k] = tcc_lower_elems(l, op->operands[k]);
 

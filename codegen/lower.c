@@ -400,6 +400,7 @@ void tcc_lower_begin(tcc_lower *l, const char *file)
     l->types[TCC_i64] = LLVMInt64TypeInContext(c);
     l->types[TCC_i32] = LLVMInt32TypeInContext(c);
     l->types[TCC_i8] = l->types[TCC_u8] = LLVMInt8TypeInContext(c);
+    l->types[TCC_e4m3] = l->types[TCC_e5m2] = l->types[TCC_i8]; /* their bits */
     l->types[TCC_i1] = LLVMInt1TypeInContext(c);
     if (file)
         begin_lines(l, file);

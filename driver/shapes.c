@@ -11,25 +11,22 @@
 /* An extent: so many tiles, and some elements. */
 typedef struct along {
     enum { TWICE_THE_STAGES = -1 } tiles; /* or that many: every barrier changes phase twice */
-    enum { EIGHTS = 1000, ODD } more;     /* elements, or a random number of them: `extra` */
+    enum { WHOLE = 1000, ODD } more;      /* elements, or a random number of them: `extra` */
 } along;
 
-/* A multiple of eight elements makes rows of a multiple of 16 bytes, as TMA wants them. */
+/* WHOLE makes rows of a multiple of 16 bytes, as TMA wants them. */
 static const struct pattern {
     along m, n, k;
     int batch; /* 0: a random number */
 } patterns[] = {
-    {{1, 0}, {1, 0}, {1, 0}, 1}, /* one whole tile, one trip */
-    {{1, EIGHTS},
-     {0, EIGHTS},
-     {TWICE_THE_STAGES, EIGHTS},
-     1},                                        /* a ragged m, more trips than stages */
-    {{0, EIGHTS}, {1, EIGHTS}, {1, EIGHTS}, 1}, /* a ragged n */
-    {{0, EIGHTS}, {0, EIGHTS}, {0, EIGHTS}, 0}, /* less than a tile */
-    {{0, 1}, {0, 1}, {0, 1}, 0},                /* one of everything */
-    {{0, ODD}, {0, EIGHTS}, {0, EIGHTS}, 1},    /* rows along one index that TMA cannot */
-    {{0, EIGHTS}, {0, ODD}, {0, EIGHTS}, 1},
-    {{0, EIGHTS}, {0, EIGHTS}, {0, ODD}, 1},
+    {{1, 0}, {1, 0}, {1, 0}, 1},                            /* one whole tile, one trip */
+    {{1, WHOLE}, {0, WHOLE}, {TWICE_THE_STAGES, WHOLE}, 1}, /* a ragged m, more trips than stages */
+    {{0, WHOLE}, {1, WHOLE}, {1, WHOLE}, 1},                /* a ragged n */
+    {{0, WHOLE}, {0, WHOLE}, {0, WHOLE}, 0},                /* less than a tile */
+    {{0, 1}, {0, 1}, {0, 1}, 0},                            /* one of everything */
+    {{0, ODD}, {0, WHOLE}, {0, WHOLE}, 1}, /* rows along one index that TMA cannot */
+    {{0, WHOLE}, {0, ODD}, {0, WHOLE}, 1},
+    {{0, WHOLE}, {0, WHOLE}, {0, ODD}, 1},
     {{1, ODD}, {0, ODD}, {1, ODD}, 0},
     {{0, 8}, {0, 8}, {0, 8}, 8}, /* rows along a batch that TMA can */
     {{0, 3}, {0, 9}, {0, 0}, 0}, /* empty sums */
@@ -42,13 +39,29 @@ typedef struct chooser {
     tcc_schedule s;
     tcc_contraction c;
     uint64_t random;
+    int64_t unit; /* elements that are 16 bytes in every tensor, or a multiple of that */
 } chooser;
 
-/* A random part of a tile: a multiple of eight elements, or no even number. */
+/* Eight elements of 16 bits, and more where some tensor has smaller ones. */
+static int64_t unit_of(const tcc_func *f)
+{
+    unsigned bits = 16;
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_type *t = f->body->args[i]->type;
+        if (t->rank && tcc_scalar_bits(t->elem) < bits)
+            bits = tcc_scalar_bits(t->elem);
+    }
+    return 128 / bits;
+}
+
+/* A random part of a tile: whole units, or no even number. */
 static int64_t extra(chooser *ch, int more, int64_t tile)
 {
-    if (more == EIGHTS)
-        return 8 * (1 + (int64_t)tcc_random(&ch->random, (uint64_t)(tile > 15 ? tile / 8 - 1 : 1)));
+    if (more == WHOLE) {
+        int64_t units = tile / ch->unit;
+        return ch->unit *
+               (1 + (int64_t)tcc_random(&ch->random, (uint64_t)(units > 1 ? units - 1 : 1)));
+    }
     if (more == ODD)
         return 1 + 2 * (int64_t)tcc_random(&ch->random, (uint64_t)(tile > 1 ? tile / 2 : 1));
     return more;
@@ -110,7 +123,10 @@ static bool is_new(const tcc_shapes *shapes, const int64_t *dims, size_t n)
 
 tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed)
 {
-    chooser ch = {.f = scheduled, .s = tcc_schedule_of(scheduled), .random = seed};
+    chooser ch = {.f = scheduled,
+                  .s = tcc_schedule_of(scheduled),
+                  .random = seed,
+                  .unit = unit_of(scheduled)};
     tcc_contraction_find(scheduled, &ch.c);
     tcc_attr names = tcc_attr_list(&scheduled->attrs, "dims");
     tcc_shapes shapes = {TCC_NEW_ARRAY(arena, const int64_t *, N_PATTERNS), 0};

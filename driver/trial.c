@@ -93,12 +93,30 @@ int64_t tcc_trial_extent(const tcc_trial *t, tcc_dim d)
     return d.size;
 }
 
-/* No scalar is zero: it would hide what it multiplies. */
-static double draw(uint64_t *random, const tcc_type *type)
+/* The largest number that is drawn: sums of products shall be exact in the type that they are
+ * added in, of which bf16 has 2^8 whole numbers and f16 2^11. */
+static int64_t largest_of(const tcc_func *f)
 {
-    enum { MOST = 4, MOST_SCALAR = 3 };
+    int64_t most = 4;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_sum) {
+            tcc_scalar sum = op->results[0].type->elem;
+            most = sum == TCC_bf16 ? 1 : sum == TCC_f16 ? 2 : most;
+        }
+    return most;
+}
+
+/* No scalar is zero: it would hide what it multiplies. Integers of a byte or less have their whole
+ * range, for they are added modulo 2^32, which is exact. */
+static double draw(uint64_t *random, const tcc_type *type, int64_t most)
+{
+    enum { MOST_SCALAR = 3 };
+    bool is_small =
+        tcc_scalar_classify(type->elem) == TCC_CLASS_INT && tcc_scalar_bits(type->elem) <= 8;
+    tcc_int_range range = is_small ? tcc_scalar_range(type->elem) : (tcc_int_range){-most, most};
     if (type->rank)
-        return (double)tcc_random(random, 2 * MOST + 1) - MOST;
+        return (double)(range.least +
+                        (int64_t)tcc_random(random, (uint64_t)(range.most - range.least) + 1));
     double v = 1 + (double)tcc_random(random, MOST_SCALAR);
     return tcc_random(random, 2) ? v : -v;
 }
@@ -106,6 +124,7 @@ static double draw(uint64_t *random, const tcc_type *type)
 static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
 {
     tcc_attr roles = tcc_attr_list(&t->kernel->attrs, "roles");
+    int64_t most = largest_of(t->kernel);
     for (size_t i = 0; i < t->n_args; i++) {
         tcc_trial_arg *a = &t->args[i];
         const tcc_type *type = a->param->type;
@@ -119,7 +138,7 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
         a->got = TCC_NEW_ARRAY(arena, double, n);
         a->expanded = TCC_NEW_ARRAY(arena, double, n);
         for (int64_t e = 0; e < a->count; e++)
-            a->input[e] = is_output ? tcc_poison() : draw(&seed, type);
+            a->input[e] = is_output ? tcc_poison() : draw(&seed, type, most);
     }
 }
 
@@ -159,12 +178,18 @@ static tcc_status run_machine(tcc_trial *t, const tcc_func *f, uint64_t order, t
     return tcc_trial_run_with(t, f, &o, diag);
 }
 
+/* What a tensor holds of a float; integers are whole already. */
+static double rounded(double v, tcc_scalar elem)
+{
+    return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT ? tcc_round_float(v, elem) : v;
+}
+
 /* How much rounding every step to f32 changes results: a measure of how well conditioned they are
  * where other functions round otherwise. */
 static void measure_noise(tcc_trial_arg *a)
 {
     for (int64_t i = 0; i < a->count; i++) {
-        double exact = tcc_round_float(a->got[i], a->param->type->elem);
+        double exact = rounded(a->got[i], a->param->type->elem);
         double noise = fabs(exact - a->want[i]);
         if (isfinite(noise) && noise > a->noise)
             a->noise = noise;
@@ -211,19 +236,28 @@ static bool is_same(double x, double y)
 
 static double epsilon(tcc_scalar elem)
 {
-    return elem == TCC_f16 ? 0x1p-10 : elem == TCC_bf16 ? 0x1p-7 : 0x1p-17;
+    switch (elem) {
+    case TCC_f16: return 0x1p-10;
+    case TCC_bf16: return 0x1p-7;
+    case TCC_e4m3: return 0x1p-3;
+    case TCC_e5m2: return 0x1p-2;
+    default: return 0x1p-17;
+    }
 }
 
-/* Within what expanding functions may change; at the edge of the type's range also infinity. */
+/* Within what expanding functions may change; at the edge of the type's range also infinity, or
+ * the NaN that stands for it. An integer may be rounded to the next. */
 static bool is_close(const tcc_trial_arg *a, double want, double got)
 {
     enum { NOISE = 16 }; /* the expansions have some roundings each */
     tcc_scalar elem = a->param->type->elem;
-    if (isinf(want) != isinf(got)) {
-        double finite = isinf(want) ? got : want;
-        return (want > 0) == (got > 0) && isinf(tcc_round_float(finite * 1.01, elem));
+    double unit = tcc_scalar_classify(elem) == TCC_CLASS_INT ? 1 : epsilon(elem) * (1 + fabs(want));
+    if (isfinite(want) != isfinite(got) && (elem == TCC_e4m3 || isinf(want) != isinf(got))) {
+        double finite = isfinite(want) ? want : got, other = isfinite(want) ? got : want;
+        double beyond = finite * fmax(1.01, 1 + 2 * epsilon(elem));
+        return (isnan(other) || (want > 0) == (got > 0)) && !isfinite(rounded(beyond, elem));
     }
-    return fabs(want - got) <= epsilon(elem) * (1 + fabs(want)) + NOISE * a->noise;
+    return fabs(want - got) <= unit + NOISE * a->noise;
 }
 
 static bool element_agrees(const tcc_trial *t, const tcc_trial_arg *a, int64_t i, bool expanded,

@@ -212,7 +212,7 @@ static tcc_status check_conditions(tcc_run *run)
     tcc_attr requires = tcc_attr_list(&run->f->attrs, "requires");
     run->base_align = TCC_NEW_ARRAY(run->scratch, int64_t, run->n_params);
     for (size_t i = 0; i < run->n_params; i++)
-        run->base_align[i] = tcc_scalar_bits(run->params[i].type->elem) / 8;
+        run->base_align[i] = (tcc_scalar_bits(run->params[i].type->elem) + 7) / 8;
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < requires.list.n && !status; i++)
         status = check_condition(run, requires.list.items[i]);

@@ -65,7 +65,8 @@ static bool can_store_by_tma(const tcc_op *store, int64_t room)
     const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
     int64_t elem_bytes = tcc_scalar_bits(t->elem) / 8;
     bool has_rows = tcc_attr_list(&store->attrs, "dims").list.items[0].i >= 0;
-    return t->rank <= 5 && has_rows && contiguous_dim(store, t) == 1 &&
+    int64_t box_row_bytes = TCC_VIEW(tile_store, store)->a->type->dims[1].size * elem_bytes;
+    return t->rank <= 5 && has_rows && contiguous_dim(store, t) == 1 && box_row_bytes % 16 == 0 &&
            (t->rank == 1 || last->name || last->size * elem_bytes % 16 == 0) &&
            staged_bytes(store) <= room;
 }

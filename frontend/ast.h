@@ -47,8 +47,10 @@ typedef enum tcc_ast_kind {
 } tcc_ast_kind;
 
 typedef enum tcc_ast_type {
-    TCC_AST_ERROR, /* reported: whatever uses it keeps silent */
-    TCC_AST_FLOAT,
+    TCC_AST_ERROR,   /* reported: whatever uses it keeps silent */
+    TCC_AST_LITERAL, /* numbers alone: it becomes what it stands beside */
+    TCC_AST_FLOAT,   /* an f32 */
+    TCC_AST_INT,     /* an i32 */
     TCC_AST_BOOL
 } tcc_ast_type;
 
@@ -58,6 +60,8 @@ typedef struct tcc_ast_expr {
     size_t first;      /* of the expressions inside it, in its statement */
     double number;
     tcc_ast_indices indices;
+    tcc_ast_name accumulator;     /* of a sum: the type that is written; text NULL: none is */
+    tcc_scalar accumulator_elem;  /* semantic analysis chooses where none is written */
     const tcc_function *function; /* NULL: there is none of this name */
     struct tcc_ast_expr **args;
     size_t n_args;

@@ -58,7 +58,39 @@ static tcc_value *emit_cast(tcc_builder *b, tcc_value *v, tcc_scalar to)
     return TCC_EMIT(b, arith_cast, tcc_type_with_elem(b->func->ir, v->type, to), .a = v);
 }
 
-/* Everything is computed in f32. */
+/* What an expression is computed in. */
+static tcc_scalar elem_of(const tcc_ast_expr *e)
+{
+    return e->type == TCC_AST_INT ? TCC_i32 : e->type == TCC_AST_BOOL ? TCC_i1 : TCC_f32;
+}
+
+static tcc_value *emit_binary(tcc_builder *b, tcc_opcode code, tcc_value *x, tcc_value *y)
+{
+    tcc_value *operands[] = {x, y};
+    return &tcc_op_create(b, code, 2, operands, 1, &x->type)->results[0];
+}
+
+/* An i32, or the nearest number of a narrower type. */
+static tcc_value *emit_clamp(tcc_builder *b, tcc_value *v, tcc_scalar to)
+{
+    tcc_int_range range = tcc_scalar_range(to);
+    if (to == TCC_i32)
+        return v;
+    v = emit_binary(b, TCC_OP_arith_max, v, tcc_build_i32(b, range.least));
+    return emit_binary(b, TCC_OP_arith_min, v, tcc_build_i32(b, range.most));
+}
+
+/* An f32 or i32 rounded to a type, as an f32 or i32 again. */
+static tcc_value *emit_conversion(tcc_builder *b, tcc_value *v, tcc_scalar to)
+{
+    bool from_int = v->type->elem == TCC_i32, to_int = tcc_scalar_classify(to) == TCC_CLASS_INT;
+    if (!to_int)
+        return emit_cast(b, emit_cast(b, emit_cast(b, v, TCC_f32), to), TCC_f32);
+    if (!from_int)
+        v = emit_cast(b, TCC_EMIT(b, math_roundeven, v->type, .a = v), TCC_i32);
+    return emit_clamp(b, v, to);
+}
+
 static tcc_value *emit_read(tcc_builder *b, const tcc_ast_expr *e)
 {
     tcc_ir *ir = b->func->ir;
@@ -69,7 +101,7 @@ static tcc_value *emit_read(tcc_builder *b, const tcc_ast_expr *e)
         v = TCC_EMIT(b, tensor_read, field_type(ir, e->param->elem, &e->indices), .tensor = v);
         set_indices(ir, v->def, "map", &e->indices);
     }
-    return emit_cast(b, v, TCC_f32);
+    return emit_cast(b, v, elem_of(e));
 }
 
 static tcc_value *emit_sum(tcc_builder *b, const tcc_ast_expr *e)
@@ -81,10 +113,15 @@ static tcc_value *emit_sum(tcc_builder *b, const tcc_ast_expr *e)
     for (unsigned d = 0; d < term->rank; d++)
         if (term->dims[d].name != e->indices.data[0].text)
             dims[rank++] = term->dims[d];
-    const tcc_type *type = tcc_type_get(ir, TCC_KIND_field, TCC_f32, rank, dims);
+    const tcc_type *type = tcc_type_get(ir, TCC_KIND_field, e->accumulator_elem, rank, dims);
     tcc_value *v = TCC_EMIT(b, tensor_sum, type, .a = e->args[0]->value);
     set_indices(ir, v->def, "over", &e->indices);
-    return v;
+    return emit_cast(b, v, elem_of(e));
+}
+
+static bool is_conversion(const tcc_function *f, tcc_scalar to)
+{
+    return f->code == TCC_OP_arith_cast && f->to == to;
 }
 
 static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
@@ -92,11 +129,11 @@ static tcc_value *emit_apply(tcc_builder *b, const tcc_ast_expr *e)
     tcc_ir *ir = b->func->ir;
     const tcc_function *f = e->function;
     if (f->code == TCC_OP_arith_cast)
-        return emit_cast(b, emit_cast(b, e->args[0]->value, f->to), TCC_f32);
+        return emit_conversion(b, e->args[0]->value, f->to);
     tcc_value *args[3];
     for (size_t i = 0; i < e->n_args; i++)
         args[i] = e->args[i]->value;
-    const tcc_type *type = joined_type(ir, f->pred ? TCC_i1 : TCC_f32, e->n_args, args);
+    const tcc_type *type = joined_type(ir, elem_of(e), e->n_args, args);
     tcc_op *op = tcc_op_create(b, f->code, e->n_args, args, 1, &type);
     if (f->pred)
         tcc_attr_set_str(ir, &op->attrs, "pred", f->pred);
@@ -107,6 +144,8 @@ static tcc_value *emit_expr(tcc_builder *b, const tcc_ast_expr *e)
 {
     switch (e->kind) {
     case TCC_AST_NUMBER:
+        if (e->type == TCC_AST_INT)
+            return tcc_build_i32(b, (int64_t)e->number);
         return tcc_build_float(b, tcc_type_scalar(b->func->ir, TCC_f32), e->number);
     case TCC_AST_SUM: return emit_sum(b, e);
     case TCC_AST_APPLY: return emit_apply(b, e);
@@ -127,6 +166,11 @@ static void emit_stmt(tcc_builder *b, tcc_ast_stmt *stmt)
     stmt->value = stmt->exprs.data[stmt->exprs.len - 1]->value;
     b->loc = stmt->name.loc;
     if (stmt->output) {
+        const tcc_ast_expr *root = stmt->exprs.data[stmt->exprs.len - 1];
+        tcc_scalar to = stmt->output->elem;
+        bool is_converted = root->kind == TCC_AST_APPLY && is_conversion(root->function, to);
+        if (root->type == TCC_AST_INT && !is_converted)
+            stmt->value = emit_clamp(b, stmt->value, to);
         tcc_op *op = TCC_EMIT_V(b, tensor_write, .a = stmt->value, .tensor = stmt->output->value);
         set_indices(ir, op, "map", &stmt->indices);
     } else if (stmt->value->def && !stmt->value->name) {

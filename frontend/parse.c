@@ -118,27 +118,19 @@ static void parse_body(tcc_parser *p, bool (*item)(tcc_parser *p, void *user), v
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-static tcc_scalar parse_elem(tcc_parser *p, const tcc_ast_name *name)
+tcc_scalar tcc_parse_elem(tcc_parser *p, const tcc_ast_name *name)
 {
-    static const struct {
-        const char *name;
-        tcc_scalar elem;
-        bool supported;
-    } elems[] = {
-        {"f16", TCC_f16, true},    {"bf16", TCC_bf16, true},  {"f32", TCC_f32, true},
-        {"tf32", TCC_tf32, false}, {"e4m3", TCC_e4m3, false}, {"e5m2", TCC_e5m2, false},
-        {"i8", TCC_i8, false},     {"u8", TCC_u8, false},     {"i4", TCC_i4, false},
-        {"u4", TCC_u4, false},     {"i32", TCC_i32, false},
-    };
+    static const tcc_scalar elems[] = {TCC_f16, TCC_bf16, TCC_tf32, TCC_f32, TCC_e4m3, TCC_e5m2,
+                                       TCC_i8,  TCC_u8,   TCC_i4,   TCC_u4,  TCC_i32};
     tcc_spelling spelling = {.wanted = name->text};
     for (size_t i = 0; i < sizeof elems / sizeof *elems; i++) {
-        tcc_spelling_try(&spelling, elems[i].name);
-        if (strcmp(elems[i].name, name->text) != 0)
+        tcc_spelling_try(&spelling, tcc_scalar_name(elems[i]));
+        if (strcmp(tcc_scalar_name(elems[i]), name->text) != 0)
             continue;
-        if (!elems[i].supported)
+        if (elems[i] == TCC_tf32)
             tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name->loc,
                       "not supported yet: element type '%s'", name->text);
-        return elems[i].elem;
+        return elems[i];
     }
     tcc_error(p->diag, TCC_ERR_TYPE, name->loc, "unknown element type '%s'%s", name->text,
               tcc_spelling_hint(p->arena, &spelling));
@@ -187,7 +179,7 @@ static bool parse_param(tcc_parser *p, tcc_ast_role role)
     if (!tcc_parse_name(p, &param->name) || !tcc_parse_expect(p, TCC_TOK_COLON) ||
         !tcc_parse_name(p, &elem))
         return false;
-    param->elem = parse_elem(p, &elem);
+    param->elem = tcc_parse_elem(p, &elem);
     if (tcc_parse_accept(p, TCC_TOK_LBRACKET)) {
         do
             if (!parse_dim(p, param))

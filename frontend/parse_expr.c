@@ -139,14 +139,14 @@ static bool parse_indices(tcc_parser *p, tcc_ast_indices *out, tcc_tile_token_ki
 /* sum [: type] ( indices ) product */
 static tcc_ast_expr *parse_sum(tcc_parser *p)
 {
-    tcc_ast_name name = {"sum", p->tok.loc}, type;
-    bool supported, has_type = false;
+    tcc_ast_name name = {"sum", p->tok.loc}, type = {NULL, p->tok.loc};
+    tcc_scalar elem = TCC_f32;
+    bool supported;
     tcc_parse_advance(p);
     if (tcc_parse_accept(p, TCC_TOK_COLON)) {
         if (!tcc_parse_name(p, &type))
             return NULL;
-        tcc_parse_unsupported(p, type.loc, "a type for the accumulator");
-        has_type = true;
+        elem = tcc_parse_elem(p, &type);
     }
     tcc_ast_indices indices = {0};
     if (!tcc_parse_expect(p, TCC_TOK_LPAREN) ||
@@ -155,10 +155,12 @@ static tcc_ast_expr *parse_sum(tcc_parser *p)
     tcc_ast_expr *term = parse_nested(p, MULTIPLICATIVE);
     if (!term)
         return NULL;
-    tcc_ast_kind kind = supported && !has_type ? TCC_AST_SUM : TCC_AST_BROKEN;
-    tcc_ast_expr *e = new_expr(p, kind, name, 1, &term);
-    if (e)
+    tcc_ast_expr *e = new_expr(p, supported ? TCC_AST_SUM : TCC_AST_BROKEN, name, 1, &term);
+    if (e) {
         e->indices = indices;
+        e->accumulator = type;
+        e->accumulator_elem = elem;
+    }
     return e;
 }
 

@@ -1,6 +1,7 @@
 /* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c
- * statements, sema_expr.c expressions and indices, sema_schedule.c schedules. Every error is
- * reported where it is made, once: what depends on something wrong keeps silent.
+ * statements, sema_expr.c expressions and indices, sema_type.c what is an integer and what a float,
+ * sema_schedule.c schedules. Every error is reported where it is made, once: what depends on
+ * something wrong keeps silent.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_FRONTEND_SEMA_H
@@ -48,6 +49,21 @@ void tcc_sema_body(tcc_sema *s);
 void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt);
 /* Checks every schedule, and attaches those for the target to their kernels. */
 void tcc_sema_schedules(tcc_sema *s);
+
+/* What is computed with an element: INT or FLOAT. */
+tcc_ast_type tcc_sema_type_of(tcc_scalar elem);
+/* Makes an expression of numbers alone INT or FLOAT; others must be that already. */
+bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type);
+/* Gives a function or operator its type, by those of its operands. */
+bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
+/* Why a tensor of this element is no factor of a sum's products, NULL when it can be. */
+const char *tcc_sema_why_no_factor(tcc_scalar elem);
+/* Checks which tensors' product a sum is of, and what it is added in. */
+bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum);
+/* Checks the element of a parameter or output. */
+void tcc_sema_param_type(tcc_sema *s, const tcc_ast_param *param);
+/* Checks that a statement's value can be stored in its output. */
+bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt);
 
 /* Finds or adds the indices of a list, which must be distinct, and gives the set of their bits.
  * `list` says in messages what it is: "on the left-hand side"; NULL: a subscript. */

@@ -78,7 +78,8 @@ static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
     if (root && root->type == TCC_AST_BOOL)
         tcc_error(s->diag, TCC_ERR_TYPE, root->name.loc,
                   "a comparison can only be the condition of 'where'");
-    stmt->valid = defines && valid && root && root->type == TCC_AST_FLOAT && check_free(s, stmt) &&
+    stmt->valid = defines && valid && root && root->type && root->type != TCC_AST_BOOL &&
+                  check_free(s, stmt) && tcc_sema_result_type(s, stmt) &&
                   (!stmt->output || tcc_sema_bind(s, stmt->output, stmt->name.loc, &stmt->indices));
     if (stmt->output)
         stmt->output->written = stmt;

@@ -140,6 +140,7 @@ static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *par
 {
     const char *name = param->name.text;
     e->param = param;
+    e->type = tcc_sema_type_of(param->elem);
     if (param->role == TCC_ROLE_OUT) {
         tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
                   "output '%s' cannot be read; declare it inout or use an intermediate", name);
@@ -189,6 +190,7 @@ static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt)
             return false;
         }
     e->free = stmt->free;
+    e->type = stmt->exprs.data[stmt->exprs.len - 1]->type;
     return true;
 }
 
@@ -219,6 +221,7 @@ static bool check_name(tcc_sema *s, tcc_ast_expr *e)
         return false;
     }
     e->kind = TCC_AST_NUMBER;
+    e->type = TCC_AST_LITERAL;
     e->number = d->constant->number;
     return check_number(s, e->name.loc, e->number);
 }
@@ -242,10 +245,8 @@ static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, uin
         return "an intermediate in a sum";
     if (e->kind != TCC_AST_READ)
         return "a sum of anything but a product of two tensors";
-    bool is_half = e->param->elem == TCC_f16 || e->param->elem == TCC_bf16;
-    if (!is_half && s->kernel->valid) /* else the type may be wrong already */
-        return "f32 tensors in a sum: they must be f16 or bf16";
-    return NULL;
+    return s->kernel->valid ? tcc_sema_why_no_factor(e->param->elem)
+                            : NULL; /* the type may be wrong already */
 }
 
 static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, uint64_t over)
@@ -261,11 +262,6 @@ static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, uint64_t ove
             tcc_sema_unsupported(s, term->args[i]->name.loc, why);
             return false;
         }
-    }
-    const tcc_ast_param *a = term->args[0]->param, *b = term->args[1]->param;
-    if (a->elem != b->elem && s->kernel->valid) {
-        tcc_sema_unsupported(s, term->name.loc, "a product of f16 and bf16");
-        return false;
     }
     return true;
 }
@@ -304,7 +300,8 @@ static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
         return false;
     }
     e->free = e->args[0]->free & ~over;
-    return check_contraction(s, e, over);
+    e->type = e->args[0]->type;
+    return check_contraction(s, e, over) && tcc_sema_sum_type(s, e);
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */
@@ -325,7 +322,7 @@ static void report_unknown_function(tcc_sema *s, const tcc_ast_expr *e)
               tcc_spelling_hint(s->arena, &spelling));
 }
 
-static bool check_apply(tcc_sema *s, tcc_ast_expr *e)
+static bool check_apply(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
     const tcc_function *f = e->function;
     if (!f) {
@@ -343,28 +340,30 @@ static bool check_apply(tcc_sema *s, tcc_ast_expr *e)
         bool condition = f->code == TCC_OP_arith_select && i == 0;
         valid = valid && arg->type != TCC_AST_ERROR;
         e->free |= arg->free;
-        if (arg->type == (condition ? TCC_AST_FLOAT : TCC_AST_BOOL)) {
+        if (arg->type && (arg->type == TCC_AST_BOOL) != condition) {
             tcc_error(s->diag, TCC_ERR_TYPE, arg->name.loc,
                       condition ? "the condition of 'where' must be a comparison"
                                 : "a comparison can only be the condition of 'where'");
             valid = false;
         }
     }
-    return valid;
+    return valid && tcc_sema_apply_type(s, stmt, e);
 }
 
 void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
     bool valid = false;
     switch (e->kind) {
-    case TCC_AST_NUMBER: valid = check_number(s, e->name.loc, e->number); break;
+    case TCC_AST_NUMBER:
+        e->type = TCC_AST_LITERAL;
+        valid = check_number(s, e->name.loc, e->number);
+        break;
     case TCC_AST_NAME:
     case TCC_AST_READ: valid = check_name(s, e); break;
     case TCC_AST_SUM: valid = check_sum(s, e, stmt); break;
-    case TCC_AST_APPLY: valid = check_apply(s, e); break;
+    case TCC_AST_APPLY: valid = check_apply(s, e, stmt); break;
     case TCC_AST_BROKEN: break;
     }
-    bool compares =
-        e->kind == TCC_AST_APPLY && e->function && e->function->code == TCC_OP_arith_cmp;
-    e->type = !valid ? TCC_AST_ERROR : compares ? TCC_AST_BOOL : TCC_AST_FLOAT;
+    if (!valid)
+        e->type = TCC_AST_ERROR;
 }

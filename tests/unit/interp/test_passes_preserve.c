@@ -166,6 +166,10 @@ static const struct {
     {"x: f32", "C: f16[M, N]", "C[m, n] = tanh(acc[m, n] * x / 16);"},
     {"x: f32", "C: f32[M, N]", "C[m, n] = erf(acc[m, n] * x / 16);"},
     {"x: f32", "C: f32[M, N]", "C[m, n] = exp(acc[m, n] / 16) * x + log(abs(acc[m, n]) + 1);"},
+    {"x: f32", "C: i8[M, N]", "C[m, n] = i8(acc[m, n] * x / 3);"},
+    {"x: i32, w: u8[M, N]", "C: i32[M, N], D: u8[N, M]",
+     "t[m, n] = i32(acc[m, n]) * x - w[m, n]; C[m, n] = t[m, n]; D[n, m] = relu(t[m, n]);"},
+    {"w: i8[N]", "C: f16[M, N]", "C[m, n] = where(w[n] > -3, f32(w[n]), acc[m, n]);"},
     {"x: f32", "C: f32[M, N]", "C[m, n] = sqrt(abs(acc[m, n])) + rsqrt(abs(acc[m, n]) + 1) * x;"},
 };
 
@@ -179,6 +183,44 @@ START_TEST(every_epilogue)
           "schedule f for sm_90a { tile m 64, n %d, k 16; stages 2; epilogue %s; }\n",
           tails[i].params, *outputs ? " -> (" : "", outputs, *outputs ? ")" : "", tails[i].body,
           way & 2 ? 24 : 32, epilogues[way & 1]);
+}
+END_TEST
+
+/* ---- types ------------------------------------------------------------------------------- */
+
+/* Products for which this target has no instruction go as far as tiles. */
+static const struct {
+    const char *a, *b, *sum, *output, *value;
+} products[] = {
+    {"i8", "i8", "", "i32", "acc[m, n]"},
+    {"u8", "u8", "", "i32", "acc[m, n] - 7"},
+    {"u8", "i8", ":i32", "f32", "f32(acc[m, n]) * 0.5"},
+    {"i8", "u8", "", "i8", "i8(f32(acc[m, n]) / 512)"},
+    {"i4", "i4", "", "i32", "relu(acc[m, n])"},
+    {"u4", "u4", "", "u8", "acc[m, n]"},
+    {"i4", "u4", "", "f16", "f16(acc[m, n])"},
+    {"u4", "i4", "", "i32", "where(acc[m, n] < 0, -acc[m, n], 3)"},
+    {"e4m3", "e4m3", "", "f32", "acc[m, n]"},
+    {"e5m2", "e5m2", ":f32", "bf16", "acc[m, n]"},
+    {"e4m3", "e5m2", "", "f16", "2 * acc[m, n]"},
+    {"f16", "f16", ":f16", "f16", "acc[m, n] + 1"},
+    {"bf16", "bf16", ":bf16", "bf16", "acc[m, n]"},
+    {"bf16", "bf16", ":f16", "i32", "i32(acc[m, n])"},
+};
+
+START_TEST(every_product_becomes_tiles)
+{
+    static const char passes[] = "canonicalize,cse,choose-variants,choose-schedule,"
+                                 "tile-contraction,dce,fuse-epilogue,dce,canonicalize,expand-math";
+    int i = _i % (int)LEN(products), transposed = _i / (int)LEN(products);
+    char source[1024];
+    snprintf(source, sizeof source,
+             "kernel f(A: %s[M, K], B: %s[%s]) -> (C: %s[M, N])\n"
+             "{\n    acc[m, n] = sum%s(k) A[m, k] * B[%s];\n    C[m, n] = %s;\n}\n"
+             "schedule f for sm_90a { tile m 64, n 16, k 32; stages 1; }\n",
+             products[i].a, products[i].b, transposed ? "N, K" : "K, N", products[i].output,
+             products[i].sum, transposed ? "n, k" : "k, n", products[i].value);
+    check_passes(passes, (extents){67, 19, 45, 1}, (uint64_t)_i, source);
 }
 END_TEST
 
@@ -272,6 +314,7 @@ int main(void)
     tcase_add_loop_test(t, every_width_of_a_tile, 0, 32);
     tcase_add_loop_test(t, several_blocks_of_rows_in_a_warpgroup, 0, 16);
     tcase_add_loop_test(t, every_epilogue, 0, 4 * (int)LEN(tails));
+    tcase_add_loop_test(t, every_product_becomes_tiles, 0, 2 * (int)LEN(products));
     tcase_add_loop_test(t, batches, 0, 14);
     tcase_add_loop_test(t, every_shape_is_right, 0, 24);
     tcase_add_loop_test(t, vectors, 0, 12);

@@ -1,0 +1,216 @@
+/* What numbers expressions are. Everything is computed in f32 or, where all of it is integers, in
+ * i32; a number without a type becomes what stands beside it. Nothing is converted from one to the
+ * other unless the program says so.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
+#include <string.h>
+
+#include "frontend/sema.h"
+#include "ir/rules.h"
+
+tcc_ast_type tcc_sema_type_of(tcc_scalar elem)
+{
+    return tcc_scalar_classify(elem) == TCC_CLASS_INT ? TCC_AST_INT : TCC_AST_FLOAT;
+}
+
+/* How messages call what an expression is: its declared element, or what it is computed in. */
+static const char *type_name(const tcc_ast_expr *e)
+{
+    return e->param ? tcc_scalar_name(e->param->elem) : e->type == TCC_AST_INT ? "i32" : "f32";
+}
+
+/* ---- numbers without a type -------------------------------------------------------------- */
+
+/* The first number in an expression that no i32 is, NULL when there is none. */
+static const tcc_ast_expr *find_no_i32(const tcc_ast_stmt *stmt, const tcc_ast_expr *e)
+{
+    for (size_t i = e->first;; i++) {
+        const tcc_ast_expr *part = stmt->exprs.data[i];
+        if (part->kind == TCC_AST_NUMBER && part->type == TCC_AST_LITERAL &&
+            (part->number != trunc(part->number) || fabs(part->number) > INT32_MAX))
+            return part;
+        if (part == e)
+            return NULL;
+    }
+}
+
+static void resolve(const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type)
+{
+    for (size_t i = e->first;; i++) {
+        tcc_ast_expr *part = stmt->exprs.data[i];
+        if (part->type == TCC_AST_LITERAL)
+            part->type = type;
+        if (part == e)
+            return;
+    }
+}
+
+bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type)
+{
+    if (e->type != TCC_AST_LITERAL)
+        return e->type == type;
+    const tcc_ast_expr *wrong = type == TCC_AST_INT ? find_no_i32(stmt, e) : NULL;
+    if (wrong)
+        tcc_error(s->diag, TCC_ERR_TYPE, wrong->name.loc,
+                  "a number beside an i32 must be whole and at most %d; or convert the i32 with "
+                  "'f32'",
+                  INT32_MAX);
+    else
+        resolve(stmt, e, type);
+    return !wrong;
+}
+
+/* ---- functions and operators --------------------------------------------------------------- */
+
+static bool is_condition(const tcc_ast_expr *e, size_t i)
+{
+    return e->function->code == TCC_OP_arith_select && i == 0;
+}
+
+/* What the operands are together; ERROR, reported, when they are not one. LITERAL: only numbers. */
+static tcc_ast_type join(tcc_sema *s, const tcc_ast_expr *e)
+{
+    const tcc_ast_expr *first = NULL;
+    for (size_t i = 0; i < e->n_args; i++) {
+        const tcc_ast_expr *arg = e->args[i];
+        if (is_condition(e, i) || arg->type == TCC_AST_LITERAL)
+            continue;
+        if (first && first->type != arg->type) {
+            tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
+                      "'%s' of %s and %s: one of them must be converted, as in 'f32(…)'",
+                      e->function->name, type_name(first), type_name(arg));
+            return TCC_AST_ERROR;
+        }
+        first = arg;
+    }
+    return first ? first->type : TCC_AST_LITERAL;
+}
+
+/* Whether an op has no meaning for integers: the verifier's rule for it says so. */
+static bool is_for_floats(tcc_opcode code)
+{
+    const char *rule = tcc_element_rule(code);
+    return rule && !strncmp(rule, "float", 5);
+}
+
+static bool can_take(tcc_sema *s, const tcc_ast_expr *e, tcc_ast_type type)
+{
+    if (type != TCC_AST_INT)
+        return true;
+    if (e->function->code == TCC_OP_arith_div) {
+        tcc_sema_unsupported(s, e->name.loc, "a quotient of integers; convert them with 'f32'");
+        return false;
+    }
+    if (is_for_floats(e->function->code)) {
+        tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
+                  "'%s' takes no integer: convert it, as in '%s(f32(…))'", e->function->name,
+                  e->function->name);
+        return false;
+    }
+    return true;
+}
+
+bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
+{
+    const tcc_function *f = e->function;
+    bool compares = f->code == TCC_OP_arith_cmp;
+    if (f->code == TCC_OP_arith_cast) {
+        e->type = tcc_sema_type_of(f->to);
+        if (e->args[0]->type == TCC_AST_LITERAL)
+            resolve(stmt, e->args[0], find_no_i32(stmt, e->args[0]) ? TCC_AST_FLOAT : e->type);
+        return true;
+    }
+    tcc_ast_type type = join(s, e);
+    if (!type || !can_take(s, e, type))
+        return false;
+    if (type == TCC_AST_LITERAL &&
+        (compares || f->code == TCC_OP_arith_div || is_for_floats(f->code)))
+        type = TCC_AST_FLOAT;
+    for (size_t i = 0; i < e->n_args; i++)
+        if (!is_condition(e, i) && !tcc_sema_resolve(s, stmt, e->args[i], type))
+            return false;
+    e->type = compares ? TCC_AST_BOOL : type;
+    return true;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+/* Factors of one family can be multiplied with each other. */
+static const struct {
+    tcc_scalar elem;
+    int family;
+} factors[] = {
+    {TCC_f16, 1}, {TCC_bf16, 2}, {TCC_e4m3, 3}, {TCC_e5m2, 3},
+    {TCC_i8, 4},  {TCC_u8, 4},   {TCC_i4, 5},   {TCC_u4, 5},
+};
+
+static int family_of(tcc_scalar elem)
+{
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        if (factors[i].elem == elem)
+            return factors[i].family;
+    return 0;
+}
+
+const char *tcc_sema_why_no_factor(tcc_scalar elem)
+{
+    return family_of(elem)   ? NULL
+           : elem == TCC_i32 ? "i32 tensors in a sum: they must be i8, u8, i4 or u4"
+                             : "f32 tensors in a sum: they must be f16, bf16, e4m3 or e5m2";
+}
+
+bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum)
+{
+    const tcc_ast_expr *term = sum->args[0];
+    tcc_scalar a = term->args[0]->param->elem, b = term->args[1]->param->elem;
+    if (family_of(a) != family_of(b)) {
+        tcc_sema_unsupported(s, term->name.loc,
+                             tcc_arena_printf(s->arena, "a product of %s and %s",
+                                              tcc_scalar_name(a), tcc_scalar_name(b)));
+        return false;
+    }
+    bool ints = term->type == TCC_AST_INT;
+    if (!sum->accumulator.text)
+        sum->accumulator_elem = ints ? TCC_i32 : TCC_f32;
+    tcc_scalar elem = sum->accumulator_elem;
+    bool valid = ints ? elem == TCC_i32 : elem == TCC_f32 || elem == TCC_f16 || elem == TCC_bf16;
+    if (!valid && s->kernel->valid) /* else the type may be wrong already */
+        tcc_error(s->diag, TCC_ERR_TYPE, sum->accumulator.loc,
+                  "products of %s and %s are added in %s, not in %s", tcc_scalar_name(a),
+                  tcc_scalar_name(b), ints ? "i32" : "f32, f16 or bf16", tcc_scalar_name(elem));
+    return valid;
+}
+
+/* ---- parameters and results ---------------------------------------------------------------- */
+
+void tcc_sema_param_type(tcc_sema *s, const tcc_ast_param *param)
+{
+    tcc_scalar elem = param->elem;
+    bool written = param->role == TCC_ROLE_OUT || param->role == TCC_ROLE_INOUT;
+    const char *what = NULL;
+    if (written && tcc_scalar_bits(elem) < 8)
+        what = "'%s' as %s, since two results would share a byte";
+    else if (param->role == TCC_ROLE_SCALAR && elem != TCC_f32 && elem != TCC_f16 &&
+             elem != TCC_bf16 && elem != TCC_i32)
+        what = "scalar '%s' as %s; it can be f32, f16, bf16 or i32";
+    if (what)
+        tcc_sema_unsupported(
+            s, param->name.loc,
+            tcc_arena_printf(s->arena, what, param->name.text, tcc_scalar_name(elem)));
+}
+
+bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt)
+{
+    tcc_ast_expr *root = stmt->exprs.data[stmt->exprs.len - 1];
+    tcc_scalar elem = stmt->output ? stmt->output->elem : TCC_f32;
+    tcc_ast_type want = tcc_sema_type_of(elem);
+    if (root->type == TCC_AST_LITERAL)
+        return tcc_sema_resolve(s, stmt, root, want);
+    if (!stmt->output || root->type == want)
+        return true;
+    tcc_error(s->diag, TCC_ERR_TYPE, root->name.loc,
+              "'%s' is %s and this is %s: it must be converted, as in '%s(…)'", stmt->name.text,
+              tcc_scalar_name(elem), type_name(root), tcc_scalar_name(elem));
+    return false;
+}

@@ -84,8 +84,8 @@ static void print_args(tcc_str *out, const tcc_func *f)
     tcc_str_puts(out, "]");
 }
 
-/* One multiply and one add for each term of the sum. */
-static void print_flops(tcc_str *out, const tcc_func *f)
+/* One multiply and one add for each term of the sum, and what it is added in. */
+static void print_sum(tcc_str *out, const tcc_func *f)
 {
     tcc_contraction c;
     if (!tcc_contraction_find(f, &c))
@@ -96,7 +96,7 @@ static void print_flops(tcc_str *out, const tcc_func *f)
         tcc_str_puts(out, ",");
     }
     print_dim(out, c.k_extent);
-    tcc_str_puts(out, "]");
+    tcc_str_printf(out, "],\"sum\":\"%s\"", tcc_scalar_name(c.sum->results[0].type->elem));
 }
 
 /* Makes a JSON string of what was printed from `start` on. */
@@ -123,7 +123,7 @@ void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *de
     print_args(out, f);
     if (!definition)
         return;
-    print_flops(out, definition);
+    print_sum(out, definition);
     tcc_str_puts(out, ",\"reference\":");
     size_t start = out->len;
     tcc_func_print(out, definition, 0);

@@ -8,7 +8,7 @@
 
 #include "ir/ir.h"
 
-/* A kernel as the frontend made it: the JSON of its name, dims, args, flops and reference. */
+/* A kernel as the frontend made it: the JSON of its name, dims, args, sum and reference. */
 typedef struct tcc_signature {
     const char *kernel;
     tcc_str json; /* tcc_str_free */

@@ -419,8 +419,12 @@ static bool read_kernel(reader *r, const char *where, const cJSON *v, tcc_kernel
     if (!read_args(r, in(r, where, "args"), member(v, "args")))
         return false;
     const cJSON *flops = member(v, "flops"); /* only benchmarks need it */
-    if (flops && !read_product(r, in(r, where, "flops"), flops, &out->flops))
+    const cJSON *sum = member(v, "sum");
+    const tcc_elem_type *type;
+    if ((flops && !read_product(r, in(r, where, "flops"), flops, &out->flops)) ||
+        (sum && !read_type(r, in(r, where, "sum"), sum, &type)))
         return false;
+    out->sum = sum ? type->name : NULL;
     READ_ARRAY(r, where, "variants", v, 16, tcc_variant, read_variant, out->variants,
                out->n_variants);
     return true;

@@ -94,6 +94,7 @@ typedef struct tcc_kernel_desc {
     const char *name;
     const char *reference; /* tensor-level IR; NULL when the manifest has none */
     tcc_product flops;     /* of one launch; without factors when the manifest has none */
+    const char *sum;       /* element type that it is added in; NULL when the manifest has none */
     const char *const *dims;
     size_t n_dims;
     const tcc_arg_info *args; /* as the public API shows them */

@@ -219,6 +219,11 @@ double tcc_kernel_flops(const tcc_kernel *k, const int64_t *dims)
     return flops;
 }
 
+const char *tcc_kernel_sum_type(const tcc_kernel *k)
+{
+    return k->desc->sum;
+}
+
 size_t tcc_kernel_arg_count(const tcc_kernel *k)
 {
     return k->desc->n_args;

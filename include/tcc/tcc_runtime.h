@@ -77,6 +77,9 @@ TCC_API const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i);
 /* Floating-point operations of one launch with these extents: two for each term of its sum; 0
  * where the manifest does not say. */
 TCC_API double tcc_kernel_flops(const tcc_kernel *k, const int64_t *dims);
+/* The element type that its sum is added in: "f32", "f16", "bf16" or "i32"; NULL where the manifest
+ * does not say. Borrowed. */
+TCC_API const char *tcc_kernel_sum_type(const tcc_kernel *k);
 /* Arguments: parameters as declared, then outputs. info NULL when out of range. Borrowed. */
 TCC_API size_t tcc_kernel_arg_count(const tcc_kernel *k);
 TCC_API const tcc_arg_info *tcc_kernel_arg(const tcc_kernel *k, size_t i);

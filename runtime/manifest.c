@@ -6,11 +6,12 @@
 #include <string.h>
 
 static const tcc_elem_type elem_types[] = {
-    {"f16", 2, CU_TENSOR_MAP_DATA_TYPE_FLOAT16}, {"bf16", 2, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-    {"f32", 4, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}, {"tf32", 4, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32},
-    {"i32", 4, CU_TENSOR_MAP_DATA_TYPE_INT32},   {"e4m3", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},
-    {"e5m2", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},  {"i8", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},
-    {"u8", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"f16", 16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16}, {"bf16", 16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
+    {"f32", 32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}, {"tf32", 32, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32},
+    {"i32", 32, CU_TENSOR_MAP_DATA_TYPE_INT32},   {"e4m3", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"e5m2", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},   {"i8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"u8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},     {"i4", 4, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"u4", 4, CU_TENSOR_MAP_DATA_TYPE_UINT8},
 };
 
 static const struct {
@@ -214,7 +215,7 @@ static bool read_swizzle(reader *r, const char *where, const cJSON *v, const tcc
     for (size_t i = 0; i < COUNT(swizzles); i++)
         if (swizzles[i].bytes == bytes) {
             *out = swizzles[i].swizzle;
-            int64_t row_bytes = (int64_t)map->box[0] * map->type->bytes;
+            int64_t row_bytes = (int64_t)map->box[0] * (map->type->bits / 8);
             if (row_bytes % 16 || (bytes && row_bytes > bytes))
                 return FAIL(r, where, "a box row of %lld bytes does not fit a swizzle of %lld",
                             (long long)row_bytes, (long long)bytes);
@@ -229,6 +230,7 @@ static bool read_map(reader *r, const char *where, const cJSON *v, tcc_tma_recip
     size_t rank, n;
     if (!read_arg(r, in(r, where, "arg"), member(v, "arg"), false, &out->arg) ||
         !read_type(r, in(r, where, "type"), member(v, "type"), &out->type) ||
+        (out->type->bits % 8 && !FAIL(r, in(r, where, "type"), "no whole bytes")) ||
         !read_count(r, in(r, where, "dims"), dims, 1, TCC_MAX_TMA_RANK, &rank) ||
         !read_extents(r, in(r, where, "dims"), dims, out->dims) ||
         !read_count(r, in(r, where, "strides"), strides, rank - 1, rank - 1, &n) ||

@@ -31,8 +31,8 @@ enum {
 /* An element type as launches see it. */
 typedef struct tcc_elem_type {
     const char *name;
-    unsigned bytes;
-    CUtensorMapDataType map_type;
+    unsigned bits;                /* 4: element 2i is the low half of byte i */
+    CUtensorMapDataType map_type; /* of those with whole bytes */
 } tcc_elem_type;
 
 /* The extent of one dimension: a symbolic one's index, or a number. */
@@ -61,8 +61,8 @@ typedef struct tcc_requirement {
 typedef struct tcc_tma_recipe {
     unsigned arg, rank;
     const tcc_elem_type *type;
-    tcc_extent dims[TCC_MAX_TMA_RANK];          /* innermost first */
-    tcc_product strides[TCC_MAX_TMA_RANK - 1];  /* in elements, of dims 1 and up */
+    tcc_extent dims[TCC_MAX_TMA_RANK];         /* innermost first */
+    tcc_product strides[TCC_MAX_TMA_RANK - 1]; /* in elements, of dims 1 and up */
     uint32_t box[TCC_MAX_TMA_RANK];
     CUtensorMapSwizzle swizzle;
 } tcc_tma_recipe;

@@ -35,7 +35,7 @@ static bool scalar_is_valid(const tcc_arg_info *info, double number)
            (number >= INT32_MIN && number <= INT32_MAX && number == floor(number));
 }
 
-/* Checks argument i; *bytes gets a tensor's size. */
+/* Checks argument i; *bytes gets a tensor's size, or for half bytes the number of elements. */
 static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, tcc_arg arg,
                       tcc_diag *diag, int64_t *bytes)
 {
@@ -49,11 +49,12 @@ static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, t
         return false;
     }
     const char *what = NULL;
-    if (!multiply(k->arg_extents[i], info->rank, type->bytes, dims, bytes))
+    unsigned elem_bytes = (type->bits + 7) / 8;
+    if (!multiply(k->arg_extents[i], info->rank, elem_bytes, dims, bytes))
         what = "is larger than the address space";
     else if (*bytes && !arg.device)
         what = "is at address 0";
-    else if (arg.device % type->bytes)
+    else if (arg.device % elem_bytes)
         what = "is not aligned to its elements";
     if (!what)
         return true;
@@ -132,7 +133,7 @@ static bool map_values(const tcc_tma_recipe *map, const int64_t *dims, const tcc
     for (unsigned i = 0; i + 1 < map->rank; i++) {
         int64_t bytes;
         const tcc_product *stride = &map->strides[i];
-        if (!multiply(stride->factors, stride->n, map->type->bytes, dims, &bytes) ||
+        if (!multiply(stride->factors, stride->n, map->type->bits / 8, dims, &bytes) ||
             bytes > MAX_MAP_STRIDE_BYTES)
             return false;
         out->strides_bytes[i] = (uint64_t)bytes;

@@ -63,7 +63,7 @@ typedef enum tcc_arg_role { TCC_ARG_IN, TCC_ARG_OUT, TCC_ARG_INOUT, TCC_ARG_SCAL
 
 typedef struct tcc_arg_info {
     const char *name;
-    const char *type; /* "f16", "bf16", "f32", … */
+    const char *type; /* "f16", "bf16", "f32", …; of i4 and u4 two lie in a byte, the first below */
     tcc_arg_role role;
     unsigned rank;           /* 0 for scalars */
     const char *const *dims; /* rank names; NULL where the extent is a number */

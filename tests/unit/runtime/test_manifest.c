@@ -165,6 +165,7 @@ static const struct {
     {WITH_MAP("[\"K\",\"M\"]", "[[\"K\"]]", "[128,64]", "128"),
      "a box row of 256 bytes does not fit a swizzle of 128"},
     {WITH_MAP("[\"K\",\"M\"]", "[[\"K\"]]", "[4,64]", "0"), "a box row of 8 bytes does not fit"},
+    {WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"i4\"}}"), "type: no whole bytes"},
 };
 
 START_TEST(a_fault_is_told)

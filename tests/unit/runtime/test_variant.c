@@ -150,6 +150,22 @@ START_TEST(an_input_without_elements_needs_no_address)
 }
 END_TEST
 
+START_TEST(half_bytes_lie_at_any_address)
+{
+    load(SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[\"M\"],\"args\":["
+                       "{\"name\":\"A\",\"role\":\"in\",\"type\":\"i4\",\"dims\":[\"M\"]},"
+                       "{\"name\":\"C\",\"role\":\"out\",\"type\":\"u4\",\"dims\":[\"M\"]}],"
+                       "\"variants\":[{\"entry\":\"k\",\"requires\":[],\"grid\":[],\"block\":32,"
+                       "\"smem_bytes\":0,\"cluster\":1,\"params\":[]}]}"));
+    args[0].device = args[1].device = 1;
+    dims[0] = 1;
+    ck_assert_int_eq(tcc_plan_launch(kernel, dims, 1, args, 2, &diag, &plan), TCC_OK);
+    args[0].device = 0;
+    ck_assert_int_eq(tcc_plan_launch(kernel, dims, 1, args, 2, &diag, &plan), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "kernel 'k': argument 'A' is at address 0");
+}
+END_TEST
+
 START_TEST(an_integer_scalar_must_be_one)
 {
     load(SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[],\"args\":[{\"name\":\"n\",\"role\":\"scalar\","
@@ -269,6 +285,7 @@ int main(void)
     tcase_add_test(tcase, an_empty_output_runs_nothing);
     tcase_add_test(tcase, bad_arguments_are_told);
     tcase_add_test(tcase, an_input_without_elements_needs_no_address);
+    tcase_add_test(tcase, half_bytes_lie_at_any_address);
     tcase_add_test(tcase, an_integer_scalar_must_be_one);
     tcase_add_test(tcase, the_grid_covers_ragged_edges);
     tcase_add_test(tcase, a_grid_that_is_too_large_excludes);

@@ -132,7 +132,7 @@ void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *de
 
 /* ---- variants ----------------------------------------------------------------------------- */
 
-/* The lists that lower-to-nvvm leaves, [kind, field…], each as a JSON object: the fields' names by
+/* The lists that the lowering leaves, [kind, field…], each as a JSON object: the fields' names by
  * kind. A kind whose first field is its own name holds all others in an inner object. */
 static const struct {
     const char *kind, *format[7];
@@ -141,6 +141,7 @@ static const struct {
     {"min", {"dim", "min"}, false},
     {"align", {"arg", "align"}, false},
     {"pitch", {"pitch", "bytes_per_elem", "align"}, false},
+    {"span", {"span", "bytes_per_elem", "most"}, false},
     {"pointer", {"pointer"}, false},
     {"dim", {"dim"}, false},
     {"scalar", {"scalar"}, false},

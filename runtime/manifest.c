@@ -174,6 +174,13 @@ static bool read_requirement(reader *r, const char *where, const cJSON *v, tcc_r
                (!min || read_int(r, in(r, where, "min"), min, 0, max_number, &out->min)) &&
                (!max || read_int(r, in(r, where, "max"), max, 0, max_number, &out->max));
     }
+    if (member(v, "span")) {
+        out->kind = TCC_REQUIRE_SPAN;
+        return read_product(r, in(r, where, "span"), member(v, "span"), &out->pitch) &&
+               read_int(r, in(r, where, "bytes_per_elem"), member(v, "bytes_per_elem"), 1,
+                        max_number, &out->bytes_per_elem) &&
+               read_int(r, in(r, where, "most"), member(v, "most"), 0, max_number, &out->max);
+    }
     if (!read_int(r, in(r, where, "align"), member(v, "align"), 1, max_number, &out->align))
         return false;
     if (member(v, "arg")) {

@@ -48,11 +48,11 @@ typedef struct tcc_product {
 
 /* A condition on a launch. */
 typedef struct tcc_requirement {
-    enum { TCC_REQUIRE_EXTENT, TCC_REQUIRE_ADDRESS, TCC_REQUIRE_PITCH } kind;
-    tcc_extent extent;  /* EXTENT: min <= extent <= max */
-    int64_t min, max;
-    unsigned arg;       /* ADDRESS: the argument's address is a multiple of align */
-    tcc_product pitch;  /* PITCH: pitch * bytes_per_elem is a multiple of align */
+    enum { TCC_REQUIRE_EXTENT, TCC_REQUIRE_ADDRESS, TCC_REQUIRE_PITCH, TCC_REQUIRE_SPAN } kind;
+    tcc_extent extent; /* EXTENT: min <= extent <= max */
+    int64_t min, max;  /* SPAN: pitch * bytes_per_elem <= max */
+    unsigned arg;      /* ADDRESS: the argument's address is a multiple of align */
+    tcc_product pitch; /* PITCH: pitch * bytes_per_elem is a multiple of align */
     int64_t bytes_per_elem;
     int64_t align;
 } tcc_requirement;

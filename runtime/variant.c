@@ -104,6 +104,8 @@ static bool requirement_holds(const tcc_requirement *q, const int64_t *dims, con
     case TCC_REQUIRE_PITCH:
         return multiply(q->pitch.factors, q->pitch.n, q->bytes_per_elem, dims, &n) &&
                n % q->align == 0;
+    case TCC_REQUIRE_SPAN:
+        return multiply(q->pitch.factors, q->pitch.n, q->bytes_per_elem, dims, &n) && n <= q->max;
     }
     return false;
 }

@@ -22,6 +22,7 @@ void reference_free(reference *ref);
 typedef struct check_task {
     const char *manifest, *kernel;
     const int64_t *dims;
+    const char *sum;  /* type that its sum is added in; NULL: not known */
     double macs;      /* multiply-adds of the whole kernel */
     double tolerance; /* 0: by type */
     int64_t rows;     /* 0: by cost */

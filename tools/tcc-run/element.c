@@ -7,11 +7,14 @@
 
 #include "tools/tcc-run/parallel.h"
 
-/* NumPy has no bf16: its files hold the bits, which a.view(ml_dtypes.bfloat16) reads. */
+/* NumPy has neither bf16 nor 8-bit floats: its files hold the bits, which
+ * a.view(ml_dtypes.bfloat16) reads. Those of 4-bit integers hold a byte for each. */
 static const elem_type types[] = {
-    {"f16", 2, 5, 10, "<f2"},
-    {"bf16", 2, 8, 7, "<u2"},
-    {"f32", 4, 8, 23, "<f4"},
+    {"f16", 16, 5, 10, "<f2", false, false}, {"bf16", 16, 8, 7, "<u2", false, false},
+    {"f32", 32, 8, 23, "<f4", false, false}, {"e4m3", 8, 4, 3, "|V1", false, true},
+    {"e5m2", 8, 5, 2, "|V1", false, false},  {"i32", 32, 0, 0, "<i4", false, true},
+    {"i8", 8, 0, 0, "|i1", false, true},     {"u8", 8, 0, 0, "|u1", true, true},
+    {"i4", 4, 0, 0, "|i1", false, true},     {"u4", 4, 0, 0, "|u1", true, true},
 };
 
 enum { GRAIN = 1 << 16 }; /* elements that are worth a thread */
@@ -24,22 +27,62 @@ const elem_type *elem_type_find(const char *name)
     return NULL;
 }
 
+bool elem_is_integer(const elem_type *type)
+{
+    return !type->exponent_bits;
+}
+
+size_t elem_bytes(const elem_type *type, size_t n)
+{
+    return type->bits < 8 ? (n * type->bits + 7) / 8 : n * (type->bits / 8);
+}
+
+/* ---- integers --------------------------------------------------------------------------- */
+
+static double least_of(const elem_type *t)
+{
+    return t->is_unsigned ? 0 : -ldexp(1, (int)t->bits - 1);
+}
+
+static double most_of(const elem_type *t)
+{
+    return ldexp(1, (int)t->bits - !t->is_unsigned) - 1;
+}
+
+static uint32_t encode_integer(const elem_type *t, double x)
+{
+    double whole = isnan(x) ? 0 : fmin(fmax(nearbyint(x), least_of(t)), most_of(t));
+    return (uint32_t)(int64_t)whole & (uint32_t)(UINT64_MAX >> (64 - t->bits));
+}
+
+static double decode_integer(const elem_type *t, uint32_t element)
+{
+    double x = element;
+    return x > most_of(t) ? x - ldexp(1, (int)t->bits) : x;
+}
+
+/* ---- floats ----------------------------------------------------------------------------- */
+
 /* The bits of a type's element for x, to nearest even. A carry out of the mantissa runs into the
  * exponent, which is what rounding up to the next power of two, or to infinity, means. */
 static uint32_t encode(const elem_type *t, double x)
 {
+    if (elem_is_integer(t))
+        return encode_integer(t, x);
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     uint32_t sign = (uint32_t)(bits >> 63) << (t->exponent_bits + t->mantissa_bits);
-    uint32_t infinity = ((1u << t->exponent_bits) - 1) << t->mantissa_bits;
+    uint32_t top = ((1u << t->exponent_bits) - 1) << t->mantissa_bits;
+    uint32_t overflow =
+        t->is_finite ? top | ((1u << t->mantissa_bits) - 1) : top; /* its only NaN */
     int exponent = (int)(bits >> 52 & 0x7ff);
     uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
     if (exponent == 0x7ff)
-        return sign | infinity | (mantissa ? 1u << (t->mantissa_bits - 1) : 0);
+        return sign | overflow | (mantissa ? 1u << (t->mantissa_bits - 1) : 0);
     int biased = exponent - 1023 + (1 << (t->exponent_bits - 1)) - 1;
     int shift = 52 - (int)t->mantissa_bits;
-    if (biased >= (1 << t->exponent_bits) - 1)
-        return sign | infinity;
+    if (biased >= 1 << t->exponent_bits)
+        return sign | overflow;
     if (biased <= 0) { /* subnormal: the leading one is stored, further right */
         mantissa |= (uint64_t)(exponent != 0) << 52;
         shift += 1 - biased;
@@ -48,12 +91,15 @@ static uint32_t encode(const elem_type *t, double x)
             return sign;
     }
     uint64_t half = UINT64_C(1) << (shift - 1), odd = mantissa >> shift & 1;
-    return sign | (((uint32_t)biased << t->mantissa_bits) +
-                   (uint32_t)((mantissa + half - 1 + odd) >> shift));
+    uint32_t magnitude =
+        ((uint32_t)biased << t->mantissa_bits) + (uint32_t)((mantissa + half - 1 + odd) >> shift);
+    return sign | (magnitude < overflow ? magnitude : overflow);
 }
 
 static double decode(const elem_type *t, uint32_t element)
 {
+    if (elem_is_integer(t))
+        return decode_integer(t, element);
     uint64_t sign = (uint64_t)(element >> (t->exponent_bits + t->mantissa_bits)) << 63;
     uint64_t mantissa = element & ((1u << t->mantissa_bits) - 1);
     int exponent = (int)(element >> t->mantissa_bits & ((1u << t->exponent_bits) - 1));
@@ -62,25 +108,42 @@ static double decode(const elem_type *t, uint32_t element)
         double x = ldexp((double)mantissa, 1 - bias - (int)t->mantissa_bits);
         return sign ? -x : x;
     }
-    bool finite = exponent < (1 << t->exponent_bits) - 1;
-    uint64_t wide = finite ? (uint64_t)(exponent - bias + 1023) : 0x7ff;
+    bool last = exponent == (1 << t->exponent_bits) - 1;
+    bool special = last && (!t->is_finite || mantissa + 1 == UINT64_C(1) << t->mantissa_bits);
+    uint64_t wide = special ? 0x7ff : (uint64_t)(exponent - bias + 1023);
     uint64_t bits = sign | wide << 52 | mantissa << (52 - t->mantissa_bits);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
+/* ---- elements --------------------------------------------------------------------------- */
+
 double elem_get(const elem_type *type, const void *data, size_t i)
 {
     uint32_t element = 0; /* hosts are little-endian */
-    memcpy(&element, (const char *)data + i * type->bytes, type->bytes);
+    if (type->bits < 8) {
+        size_t bit = i * type->bits;
+        element = ((const uint8_t *)data)[bit / 8] >> bit % 8 & ((1u << type->bits) - 1);
+    } else {
+        size_t bytes = type->bits / 8;
+        memcpy(&element, (const char *)data + i * bytes, bytes);
+    }
     return decode(type, element);
 }
 
 void elem_set(const elem_type *type, void *data, size_t i, double x)
 {
     uint32_t element = encode(type, x);
-    memcpy((char *)data + i * type->bytes, &element, type->bytes);
+    if (type->bits < 8) {
+        size_t bit = i * type->bits;
+        uint8_t *byte = (uint8_t *)data + bit / 8;
+        uint32_t mask = ((1u << type->bits) - 1) << bit % 8;
+        *byte = (uint8_t)((*byte & ~mask) | element << bit % 8);
+    } else {
+        size_t bytes = type->bits / 8;
+        memcpy((char *)data + i * bytes, &element, bytes);
+    }
 }
 
 double elem_round(const elem_type *type, double x)
@@ -101,27 +164,41 @@ static uint64_t mix(uint64_t x)
 typedef struct fill {
     const elem_type *type;
     void *data;
+    size_t n;
     uint64_t seed;
 } fill;
 
-/* Box-Muller on a counter: elements 2j and 2j + 1 come from the j-th random word. */
-static void fill_piece(size_t begin, size_t end, void *user)
+/* Two numbers of a random word: by Box-Muller, or of the range of an integer type. */
+static void draw(const elem_type *t, uint64_t word, double out[2])
+{
+    double u = ((double)(word >> 32) + 0.5) * 0x1p-32, v = (double)(uint32_t)word * 0x1p-32;
+    if (elem_is_integer(t)) {
+        bool small = t->bits <= 8;
+        double least = small ? least_of(t) : -32768, count = small ? ldexp(1, (int)t->bits) : 65536;
+        out[0] = least + floor(u * count);
+        out[1] = least + floor(v * count);
+        return;
+    }
+    double radius = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
+    out[0] = radius * cos(angle);
+    out[1] = radius * sin(angle);
+}
+
+/* Elements 2j and 2j + 1, which may share a byte, come from the j-th random word. */
+static void fill_pairs(size_t begin, size_t end, void *user)
 {
     const fill *f = user;
-    for (size_t i = begin; i < end;) {
-        uint64_t word = mix(f->seed + (i / 2 + 1) * UINT64_C(0x9e3779b97f4a7c15));
-        double u = ((double)(word >> 32) + 0.5) * 0x1p-32, v = (double)(uint32_t)word * 0x1p-32;
-        double radius = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
-        if (i % 2 == 0)
-            elem_set(f->type, f->data, i++, radius * cos(angle));
-        if (i < end && i % 2)
-            elem_set(f->type, f->data, i++, radius * sin(angle));
+    for (size_t j = begin; j < end; j++) {
+        double pair[2];
+        draw(f->type, mix(f->seed + (j + 1) * UINT64_C(0x9e3779b97f4a7c15)), pair);
+        for (size_t h = 0; h < 2 && 2 * j + h < f->n; h++)
+            elem_set(f->type, f->data, 2 * j + h, pair[h]);
     }
 }
 
-void elem_fill_normal(const elem_type *type, void *data, size_t n, uint64_t seed)
+void elem_fill_random(const elem_type *type, void *data, size_t n, uint64_t seed)
 {
-    parallel_for(n, GRAIN, fill_piece, &(fill){type, data, mix(seed)});
+    parallel_for((n + 1) / 2, GRAIN / 2, fill_pairs, &(fill){type, data, n, mix(seed)});
 }
 
 typedef struct widening {

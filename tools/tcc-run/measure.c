@@ -106,14 +106,14 @@ static tcc_status upload_bias(session *s, theirs *t)
 {
     const tensor *bias = &t->task->tensors[t->product.bias];
     const elem_type *type = t->task->tensors[t->product.d].type;
-    void *host = malloc(bias->n * type->bytes);
+    void *host = malloc(elem_bytes(type, bias->n));
     if (!host)
         return TCC_ERR_MEMORY;
     for (size_t i = 0; i < bias->n; i++)
         elem_set(type, host, i, elem_get(bias->type, bias->host, i));
-    tcc_status status = tcc_device_alloc(s->dev, bias->n * type->bytes, &t->bias);
+    tcc_status status = tcc_device_alloc(s->dev, elem_bytes(type, bias->n), &t->bias);
     if (!status)
-        status = tcc_device_write(s->dev, t->bias, host, bias->n * type->bytes);
+        status = tcc_device_write(s->dev, t->bias, host, elem_bytes(type, bias->n));
     free(host);
     return status;
 }

@@ -16,11 +16,12 @@ static const char magic[] = "\x93NUMPY";
 static const struct {
     const char *descr;
     unsigned bytes;
-    const char *type; /* whose elements these are; NULL: doubles */
+    const char *type;       /* whose elements these are; NULL: doubles; "": of no type of NumPy's */
     const char *written_as; /* another name of the same */
 } formats[] = {
-    {"<f2", 2, "f16", "<f2"}, {"<f4", 4, "f32", "<f4"},  {"<f8", 8, NULL, "<f8"},
-    {"<u2", 2, "bf16", "<u2"}, {"<V2", 2, "bf16", "|V2"},
+    {"<f2", 2, "f16", "<f2"}, {"<f4", 4, "f32", "<f4"}, {"<f8", 8, NULL, "<f8"},
+    {"<u2", 2, "", "<u2"},    {"<V2", 2, "", "|V2"},    {"<V1", 1, "", "|V1"},
+    {"<i4", 4, "i32", "<i4"}, {"<i1", 1, "i8", "|i1"},  {"<u1", 1, "u8", "|u1"},
 };
 
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
@@ -77,7 +78,7 @@ static const char *parse_header(const char *header, npy *out)
         memcpy(name, descr + 1, len);
     int format = find_format(name);
     if (format < 0)
-        return "its elements are none of <f2, <f4, <f8, <u2, <V2";
+        return "its elements are none of <f2, <f4, <f8, <i4, |i1, |u1, <u2, <V2, |V1";
     strcpy(out->descr, formats[format].descr);
     if (strncmp(order, "False", 5))
         return "it is in Fortran order";
@@ -136,22 +137,40 @@ bool npy_read(const char *path, npy *out, char *why, size_t why_size)
     return !wrong;
 }
 
+/* Whether bits without a type can be those of an argument's: a float that NumPy has not. */
+static bool holds_bits(const elem_type *type, unsigned bytes)
+{
+    return type->bits == 8 * bytes && !elem_is_integer(type) && strcmp(type->name, "f16");
+}
+
 bool npy_convert(const npy *array, const elem_type *type, void *out)
 {
     int format = find_format(array->descr);
+    bool untyped = formats[format].type && !*formats[format].type;
     const elem_type *from = formats[format].type ? elem_type_find(formats[format].type) : NULL;
-    if (from == type) {
-        memcpy(out, array->data, array->n * type->bytes);
+    if (untyped && !holds_bits(type, formats[format].bytes))
+        return false; /* only an argument says what they are */
+    if (untyped || from == type) {
+        memcpy(out, array->data, elem_bytes(type, array->n));
         return true;
     }
-    if (from && !strcmp(from->name, "bf16"))
-        return false; /* bits without a type: only a bf16 argument says what they are */
     for (size_t i = 0; i < array->n; i++)
         elem_set(type, out, i, from ? elem_get(from, array->data, i) : ((double *)array->data)[i]);
     return true;
 }
 
 /* ---- writing ---------------------------------------------------------------------------- */
+
+/* Elements as NumPy has them: of those that share a byte each gets its own. */
+static bool write_elements(FILE *f, const elem_type *type, const void *data, size_t n)
+{
+    if (type->bits >= 8)
+        return fwrite(data, type->bits / 8, n, f) == n;
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = fputc((int)elem_get(type, data, i) & 0xff, f) != EOF;
+    return ok;
+}
 
 bool npy_write(const char *path, const elem_type *type, unsigned rank, const int64_t *shape,
                const void *data, char *why, size_t why_size)
@@ -176,8 +195,7 @@ bool npy_write(const char *path, const elem_type *type, unsigned rank, const int
 
     FILE *f = whole_file_open(path);
     bool ok = f && fwrite(head, 1, sizeof head, f) == sizeof head &&
-              fwrite(header, 1, (size_t)len, f) == (size_t)len &&
-              fwrite(data, type->bytes, n, f) == n;
+              fwrite(header, 1, (size_t)len, f) == (size_t)len && write_elements(f, type, data, n);
     ok = f && whole_file_close(f, ok);
     if (!ok)
         snprintf(why, why_size, "%s: %s", path, strerror(errno));

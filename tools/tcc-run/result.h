@@ -14,7 +14,7 @@ typedef struct check_result {
     double max_abs;              /* largest absolute error of any output */
     uint64_t rows, total_rows;   /* compared, of how many */
     uint64_t unwritten;          /* elements left as they were */
-    uint64_t special;            /* wrong infinities and NaNs */
+    uint64_t special;            /* wrong infinities, NaNs and integers */
     uint64_t stray;              /* bytes written outside an output */
 } check_result;
 

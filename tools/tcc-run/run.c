@@ -304,6 +304,7 @@ static bool check(session *s, launch *l, reference *ref, double flops, run_resul
     check_task task = {.manifest = tcc_program_manifest(l->program->handle),
                        .kernel = tcc_kernel_name(l->kernel),
                        .dims = l->dims,
+                       .sum = tcc_kernel_sum_type(l->kernel),
                        .macs = flops / 2,
                        .tolerance = l->o->tolerance,
                        .rows = l->o->rows,

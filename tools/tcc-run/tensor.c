@@ -28,7 +28,7 @@ bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info 
             return false;
         }
     }
-    t->bytes = t->n * t->type->bytes;
+    t->bytes = elem_bytes(t->type, t->n);
     return true;
 }
 
@@ -59,7 +59,7 @@ static bool fill_from_file(session *s, tensor *t, const npy *file)
 
 bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed)
 {
-    t->host = malloc(t->bytes ? t->bytes : 1);
+    t->host = calloc(1, t->bytes ? t->bytes : 1); /* an odd half of a byte is 0 */
     if (!t->host) {
         session_error(s, "'%s': out of memory", t->info->name);
         return false;
@@ -69,14 +69,14 @@ bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed)
     if (t->info->role == TCC_ARG_OUT)
         memset(t->host, GUARD_VALUE, t->bytes);
     else
-        elem_fill_normal(t->type, t->host, t->n, seed);
+        elem_fill_random(t->type, t->host, t->n, seed);
     return true;
 }
 
 /* The allocation: guard, tensor, guard, and one element of room for misalignment. */
 static size_t allocation_bytes(const tensor *t)
 {
-    return t->bytes + 2 * GUARD_BYTES + t->type->bytes;
+    return t->bytes + 2 * GUARD_BYTES + elem_bytes(t->type, 1);
 }
 
 tcc_status tensor_upload(session *s, tensor *t, bool misaligned)
@@ -84,7 +84,7 @@ tcc_status tensor_upload(session *s, tensor *t, bool misaligned)
     tcc_status status = s->on->alloc(s, allocation_bytes(t), &t->base);
     if (status)
         return status;
-    t->address = t->base + GUARD_BYTES + (misaligned ? t->type->bytes : 0);
+    t->address = t->base + GUARD_BYTES + (misaligned ? elem_bytes(t->type, 1) : 0);
     status = s->on->fill(s, t->base, GUARD_VALUE, allocation_bytes(t));
     return status ? status : s->on->write(s, t->address, t->host, t->bytes);
 }

@@ -1,8 +1,9 @@
 /* tensor: a kernel's arguments on the host and on the machine that runs it.
  *
  * Every allocation has a guard of 0xff bytes before and after it, and outputs begin as 0xff bytes:
- * NaN in every floating-point type. A read outside a tensor poisons the result, a write outside
- * one is found, and so is an element that was never written.
+ * NaN in every floating-point type, and -1 or the largest number of an integer type. A read outside
+ * a tensor poisons the result, a write outside one is found, and so is an element that was never
+ * written.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_TENSOR_H
@@ -27,7 +28,7 @@ bool tensor_init(session *s, tensor *t, const tcc_kernel *k, const tcc_arg_info 
                  const int64_t *dims);
 void tensor_free(session *s, tensor *t);
 
-/* Gives the tensor its host data: a file's, or standard-normal from the seed. */
+/* Gives the tensor its host data: a file's, or random from the seed. */
 bool tensor_fill(session *s, tensor *t, const npy *file, uint64_t seed);
 
 /* Allocates on the machine and writes guards and contents; outputs are poisoned. `misaligned`: one

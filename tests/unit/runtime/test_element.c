@@ -27,6 +27,35 @@ START_TEST(every_16_bit_element_survives_a_round_trip)
 }
 END_TEST
 
+START_TEST(every_small_element_survives_a_round_trip)
+{
+    static const char *const names[] = {"e4m3", "e5m2", "i8", "u8", "i4", "u4"};
+    const elem_type *t = elem_type_find(names[_i]);
+    for (unsigned bits = 0; bits < 256; bits++) {
+        uint8_t in = (uint8_t)bits, out = 0;
+        for (size_t i = 0; i < 8 / t->bits; i++)
+            elem_set(t, &out, i, elem_get(t, &in, i));
+        if (isnan(elem_get(t, &in, 0)))
+            ck_assert(isnan(elem_get(t, &out, 0)));
+        else
+            ck_assert_uint_eq(in, out);
+    }
+}
+END_TEST
+
+START_TEST(halves_of_bytes_lie_low_first)
+{
+    const elem_type *i4 = elem_type_find("i4"), *u4 = elem_type_find("u4");
+    uint8_t data[3] = {0xff, 0xff, 0xff};
+    for (size_t i = 0; i < 5; i++)
+        elem_set(i4, data, i, (double)i - 2);
+    ck_assert_mem_eq(data, ((uint8_t[]){0xfe, 0x10, 0xf2}), 3);
+    ck_assert(elem_get(i4, data, 0) == -2 && elem_get(u4, data, 0) == 14);
+    ck_assert_uint_eq(elem_bytes(i4, 5), 3);
+    ck_assert_uint_eq(elem_bytes(elem_type_find("i32"), 5), 20);
+}
+END_TEST
+
 START_TEST(f32_is_what_the_processor_does)
 {
     const elem_type *t = elem_type_find("f32");
@@ -72,6 +101,13 @@ START_TEST(overflow_and_specials)
     ck_assert(isnan(rounded("bf16", NAN)));
     ck_assert(rounded("f32", INFINITY) == INFINITY);
     ck_assert_ptr_null(elem_type_find("f64"));
+    ck_assert(rounded("e4m3", 464) == 448 && isnan(rounded("e4m3", 464.1)));
+    ck_assert(isnan(rounded("e4m3", -INFINITY)) && isnan(rounded("e4m3", NAN)));
+    ck_assert(rounded("e4m3", 0x1p-10) == 0 && rounded("e4m3", 0x1.8p-10) == 0x1p-9);
+    ck_assert(rounded("e5m2", 61439) == 57344 && isinf(rounded("e5m2", 61440)));
+    ck_assert(rounded("i8", 127.5) == 127 && rounded("i8", -1e9) == -128);
+    ck_assert(rounded("u8", -1) == 0 && rounded("u4", 2.5) == 2 && rounded("i4", 3.5) == 4);
+    ck_assert(rounded("i32", 1e10) == INT32_MAX && rounded("i32", NAN) == 0);
 }
 END_TEST
 
@@ -81,7 +117,7 @@ START_TEST(random_numbers_are_standard_normal)
     const elem_type *t = elem_type_find("f32");
     float *x = malloc(N * sizeof *x);
     double sum = 0, sum2 = 0, sum4 = 0, lag = 0;
-    elem_fill_normal(t, x, N, 7);
+    elem_fill_random(t, x, N, 7);
     for (int i = 0; i < N; i++) {
         double v = (double)x[i];
         sum += v;
@@ -97,14 +133,34 @@ START_TEST(random_numbers_are_standard_normal)
 }
 END_TEST
 
+START_TEST(random_integers_have_their_whole_range)
+{
+    enum { N = 300001 };
+    static const char *const names[] = {"i8", "u8", "i4", "u4"};
+    static const double least[] = {-128, 0, -8, 0}, most[] = {127, 255, 7, 15};
+    const elem_type *t = elem_type_find(names[_i]);
+    uint8_t *x = malloc(elem_bytes(t, N));
+    elem_fill_random(t, x, N, 7);
+    size_t counts[256] = {0}, n_values = (size_t)(most[_i] - least[_i]) + 1;
+    for (size_t i = 0; i < N; i++)
+        counts[(size_t)(elem_get(t, x, i) - least[_i])]++;
+    for (size_t i = 0; i < 256; i++)
+        if (i < n_values)
+            ck_assert_double_lt(fabs((double)(counts[i] * n_values) / N - 1), 0.2);
+        else
+            ck_assert_uint_eq(counts[i], 0);
+    free(x);
+}
+END_TEST
+
 START_TEST(random_numbers_depend_on_seed_and_position_alone)
 {
     enum { N = 200000 };
     const elem_type *t = elem_type_find("f16");
     uint16_t *all = malloc(N * sizeof *all), few[5], other[5];
-    elem_fill_normal(t, all, N, 1);
-    elem_fill_normal(t, few, 5, 1);
-    elem_fill_normal(t, other, 5, 2);
+    elem_fill_random(t, all, N, 1);
+    elem_fill_random(t, few, 5, 1);
+    elem_fill_random(t, other, 5, 2);
     ck_assert_mem_eq(all, few, sizeof few);
     ck_assert_mem_ne(few, other, sizeof few);
     free(all);
@@ -117,7 +173,7 @@ START_TEST(widening_covers_every_element)
     const elem_type *t = elem_type_find("bf16");
     uint16_t *x = malloc(N * sizeof *x);
     double *wide = malloc(N * sizeof *wide);
-    elem_fill_normal(t, x, N, 3);
+    elem_fill_random(t, x, N, 3);
     elem_to_doubles(t, x, N, wide);
     for (size_t i = 0; i < N; i++)
         ck_assert(wide[i] == elem_get(t, x, i));
@@ -131,10 +187,13 @@ int main(void)
     Suite *suite = suite_create("element");
     TCase *tcase = tcase_create("element");
     tcase_add_loop_test(tcase, every_16_bit_element_survives_a_round_trip, 0, 2);
+    tcase_add_loop_test(tcase, every_small_element_survives_a_round_trip, 0, 6);
+    tcase_add_test(tcase, halves_of_bytes_lie_low_first);
     tcase_add_test(tcase, f32_is_what_the_processor_does);
     tcase_add_loop_test(tcase, rounding_is_to_nearest_even, 0, 2);
     tcase_add_test(tcase, overflow_and_specials);
     tcase_add_test(tcase, random_numbers_are_standard_normal);
+    tcase_add_loop_test(tcase, random_integers_have_their_whole_range, 0, 4);
     tcase_add_test(tcase, random_numbers_depend_on_seed_and_position_alone);
     tcase_add_test(tcase, widening_covers_every_element);
     suite_add_tcase(suite, tcase);

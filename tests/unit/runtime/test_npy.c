@@ -54,21 +54,22 @@ static const char *read_error(void)
 
 START_TEST(an_array_survives_a_round_trip)
 {
-    static const char *const types[] = {"f16", "bf16", "f32"};
+    static const char *const types[] = {"f16", "bf16", "f32", "e4m3", "e5m2",
+                                        "i32", "i8",   "u8",  "i4",   "u4"};
     static const int64_t shapes[][3] = {{2, 3, 5}, {30, 0, 0}, {5, 6, 0}};
     const elem_type *t = elem_type_find(types[_i]);
     for (unsigned rank = 1; rank <= 3; rank++) {
         const int64_t *shape = shapes[rank == 1 ? 1 : rank == 2 ? 2 : 0];
-        char data[30 * 4], back[30 * 4];
+        char data[30 * 4], back[30 * 4] = {0};
         npy array;
-        elem_fill_normal(t, data, 30, 1);
+        elem_fill_random(t, data, 30, 1);
         ck_assert(npy_write(path, t, rank, shape, data, why, sizeof why));
         ck_assert_msg(npy_read(path, &array, why, sizeof why), "%s", why);
         ck_assert_uint_eq(array.rank, rank);
         ck_assert_mem_eq(array.shape, shape, rank * sizeof *shape);
         ck_assert_uint_eq(array.n, 30);
         ck_assert(npy_convert(&array, t, back));
-        ck_assert_mem_eq(data, back, 30 * t->bytes);
+        ck_assert_mem_eq(data, back, elem_bytes(t, 30));
         free(array.data);
     }
 }
@@ -124,6 +125,36 @@ START_TEST(bf16_is_read_from_its_bits_alone)
         ck_assert(!npy_convert(&array, elem_type_find("f32"), &f32));
         free(array.data);
     }
+}
+END_TEST
+
+START_TEST(integers_of_any_size_are_converted)
+{
+    const int8_t data[] = {-128, -8, -1, 0, 7, 100};
+    uint8_t i4[3] = {0}, u8[6];
+    npy array;
+    put_array("{'descr': '|i1', 'fortran_order': False, 'shape': (6,), }\n", data, sizeof data);
+    ck_assert(npy_read(path, &array, why, sizeof why));
+    ck_assert(npy_convert(&array, elem_type_find("i4"), i4));
+    ck_assert_mem_eq(i4, ((uint8_t[]){0x88, 0x0f, 0x77}), 3);
+    ck_assert(npy_convert(&array, elem_type_find("u8"), u8));
+    ck_assert_mem_eq(u8, ((uint8_t[]){0, 0, 0, 0, 7, 100}), 6);
+    free(array.data);
+}
+END_TEST
+
+START_TEST(eighths_are_read_from_their_bits_alone)
+{
+    const uint8_t one = 0x38;
+    uint8_t e4m3, i8;
+    npy array;
+    put_array("{'descr': '|V1', 'fortran_order': False, 'shape': (), }\n", &one, sizeof one);
+    ck_assert(npy_read(path, &array, why, sizeof why));
+    ck_assert(npy_convert(&array, elem_type_find("e4m3"), &e4m3));
+    ck_assert_uint_eq(e4m3, one);
+    ck_assert(!npy_convert(&array, elem_type_find("i8"), &i8));
+    ck_assert(!npy_convert(&array, elem_type_find("bf16"), &i8));
+    free(array.data);
 }
 END_TEST
 
@@ -194,10 +225,12 @@ int main(void)
     Suite *suite = suite_create("npy");
     TCase *tcase = tcase_create("npy");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, an_array_survives_a_round_trip, 0, 3);
+    tcase_add_loop_test(tcase, an_array_survives_a_round_trip, 0, 10);
     tcase_add_test(tcase, what_is_written_is_what_numpy_writes);
     tcase_add_test(tcase, doubles_are_rounded_on_reading);
     tcase_add_test(tcase, bf16_is_read_from_its_bits_alone);
+    tcase_add_test(tcase, integers_of_any_size_are_converted);
+    tcase_add_test(tcase, eighths_are_read_from_their_bits_alone);
     tcase_add_test(tcase, version_2_is_read);
     tcase_add_loop_test(tcase, a_bad_header_is_told, 0, (int)(sizeof faults / sizeof faults[0]));
     tcase_add_test(tcase, other_files_are_told);

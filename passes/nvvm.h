@@ -9,10 +9,9 @@
 #ifndef TCC_PASSES_NVVM_H
 #define TCC_PASSES_NVVM_H
 
-#include "passes/pass.h"
-#include "passes/schedule.h"
+#include "passes/lowering.h"
 
-enum { TCC_MAX_RANK = 32, TCC_MAX_PARAMS = 64, TCC_MAX_BUFFERS = 8 };
+enum { TCC_MAX_BUFFERS = 8 };
 
 /* Stages of one operand in shared memory. A stage is cut along its contiguous dimension into
  * panels of `width` bytes, each panel holding every row: address of row r, byte x of a row =
@@ -29,20 +28,8 @@ typedef struct tcc_buffer {
 typedef enum tcc_role { TCC_ROLE_CTA, TCC_ROLE_PRODUCER, TCC_ROLE_CONSUMER } tcc_role;
 
 typedef struct tcc_nvvm_lowering {
-    tcc_pass_ctx *ctx;
-    tcc_ir *ir;
-    tcc_func *f;
-    tcc_schedule s;
-    bool aligned;       /* the variant may require alignment of more than the product's operands */
-    tcc_builder b;      /* where the next op goes, in the new body */
-    tcc_block *body;    /* the new body; its arguments are the kernel's parameters */
-    tcc_value_map *map; /* old values to new; tiles of accumulators map to one vec */
-    const tcc_type *i1, *i32, *i64, *f32;
-
-    /* Parameters and launch conditions, as they go into the manifest. */
-    TCC_VEC(tcc_attr) params;
-    TCC_VEC(tcc_attr)
-        requires;
+    tcc_lowering low; /* tiles of accumulators map to one vec */
+    bool aligned;     /* the variant may require alignment of more than the product's operands */
 
     tcc_buffer buffers[TCC_MAX_BUFFERS];
     int n_buffers;
@@ -63,20 +50,6 @@ void tcc_nvvm_op(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
-tcc_value *tcc_nvvm_c32(tcc_nvvm_lowering *l, int64_t v);
-/* Binary ops on equal scalar types; cmp gives an i1. */
-tcc_value *tcc_nvvm_bin(tcc_nvvm_lowering *l, tcc_opcode op, tcc_value *a, tcc_value *b);
-tcc_value *tcc_nvvm_add(tcc_nvvm_lowering *l, tcc_value *a, int64_t b); /* a itself when b is 0 */
-tcc_value *tcc_nvvm_mul(tcc_nvvm_lowering *l, tcc_value *a, int64_t b);
-tcc_value *tcc_nvvm_div(tcc_nvvm_lowering *l, tcc_value *a, int64_t b); /* a >= 0 */
-tcc_value *tcc_nvvm_rem(tcc_nvvm_lowering *l, tcc_value *a, int64_t b); /* a >= 0 */
-tcc_value *tcc_nvvm_cmp(tcc_nvvm_lowering *l, const char *pred, tcc_value *a, tcc_value *b);
-tcc_value *tcc_nvvm_cast(tcc_nvvm_lowering *l, const tcc_type *type, tcc_value *a);
-/* index * stride, as i64 */
-tcc_value *tcc_nvvm_scaled(tcc_nvvm_lowering *l, tcc_value *index, tcc_value *stride);
-/* Opens scf.if: later ops go into its first region until tcc_nvvm_end. */
-tcc_op *tcc_nvvm_if(tcc_nvvm_lowering *l, tcc_value *cond);
-void tcc_nvvm_end(tcc_nvvm_lowering *l, tcc_op *op);
 /* Whether the thread is the first of its warpgroup. */
 tcc_value *tcc_nvvm_leads_warpgroup(tcc_nvvm_lowering *l);
 /* nvvm.barrier `id` of so many threads */
@@ -86,23 +59,10 @@ tcc_value *tcc_nvvm_swizzle(tcc_nvvm_lowering *l, tcc_value *byte, int64_t swizz
 
 /* ---- parameters (lower_to_nvvm.c) ------------------------------------------------------- */
 
-tcc_attr tcc_nvvm_str(tcc_nvvm_lowering *l, const char *s);
-tcc_attr tcc_nvvm_int(int64_t i);
-tcc_attr tcc_nvvm_list(tcc_nvvm_lowering *l, size_t n, const tcc_attr *items);
-tcc_attr tcc_nvvm_dim_attr(tcc_nvvm_lowering *l, tcc_dim d);
-
-/* Extent of a dimension as i32; the address of a tensor. Made on first use, kept. */
-tcc_value *tcc_nvvm_extent(tcc_nvvm_lowering *l, tcc_dim d);
-tcc_value *tcc_nvvm_pointer(tcc_nvvm_lowering *l, const tcc_value *tensor);
 /* A tensor map of `tensor` with this box (innermost first) and swizzle in bytes. It needs an
  * address and row pitch that are multiples of 16 bytes: they join the variant's conditions. */
 tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, const int64_t *box,
                               int64_t swizzle);
-/* Adds the condition that pairs of elements along the last dimension are aligned to their size. */
-void tcc_nvvm_require_pairs(tcc_nvvm_lowering *l, const tcc_value *tensor);
-void tcc_nvvm_require(tcc_nvvm_lowering *l, size_t n, const tcc_attr *items);
-/* Elements from one index of dimension d to the next, as i64; *one when that is always 1. */
-tcc_value *tcc_nvvm_stride(tcc_nvvm_lowering *l, const tcc_type *tensor, int d, bool *one);
 
 /* ---- rings (nvvm_ring.c) ----------------------------------------------------------------- */
 

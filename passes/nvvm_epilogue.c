@@ -64,7 +64,7 @@ typedef struct epilogue {
 
 static tcc_value *add(epilogue *e, tcc_value *a, tcc_value *b)
 {
-    return tcc_nvvm_bin(e->l, TCC_OP_arith_add, a, b);
+    return tcc_low_bin(&e->l->low, TCC_OP_arith_add, a, b);
 }
 
 /* ---- values of a chunk -------------------------------------------------------------------- */
@@ -79,39 +79,13 @@ static int64_t elements(const epilogue *e, bool rows, bool cols)
     return (rows ? 2 : 1) * (cols ? e->chunk / 4 : 1);
 }
 
-static const tcc_type *vec_type(epilogue *e, tcc_scalar elem, int64_t n)
-{
-    return tcc_type_sized(e->l->ir, TCC_KIND_vec, elem, 1, &n);
-}
-
-static tcc_value *slice(epilogue *e, tcc_value *v, int64_t offset, int64_t n)
-{
-    tcc_value *r = TCC_EMIT(&e->l->b, vec_slice, vec_type(e, v->type->elem, n), v);
-    tcc_attr_set_int(e->l->ir, &r->def->attrs, "offset", offset);
-    return r;
-}
-
-static tcc_value *extract(epilogue *e, tcc_value *v, int64_t offset)
-{
-    tcc_value *r = TCC_EMIT(&e->l->b, vec_extract, tcc_type_scalar(e->l->ir, v->type->elem), v);
-    tcc_attr_set_int(e->l->ir, &r->def->attrs, "offset", offset);
-    return r;
-}
-
-static tcc_value *pack(epilogue *e, tcc_scalar elem, tcc_value *const *parts, size_t n_parts,
-                       int64_t n)
-{
-    const tcc_type *type = vec_type(e, elem, n);
-    return &tcc_op_create(&e->l->b, TCC_OP_vec_pack, n_parts, parts, 1, &type)->results[0];
-}
-
 /* What a tile of one constant is in a chunk. */
 static tcc_value *splat_const(epilogue *e, const tcc_value *v)
 {
     const tcc_dim *dims = v->type->dims;
     const tcc_type *type =
-        vec_type(e, v->type->elem, elements(e, dims[0].size != 1, dims[1].size != 1));
-    tcc_op *op = tcc_op_create(&e->l->b, TCC_OP_arith_const, 0, NULL, 1, &type);
+        tcc_low_vec(&e->l->low, v->type->elem, elements(e, dims[0].size != 1, dims[1].size != 1));
+    tcc_op *op = tcc_op_create(&e->l->low.b, TCC_OP_arith_const, 0, NULL, 1, &type);
     op->attrs = v->def->attrs;
     return &op->results[0];
 }
@@ -124,10 +98,11 @@ static tcc_value *value_of(epilogue *e, tcc_value *v)
         return it->value[it->cols ? e->c : 0][it->rows ? e->b : 0];
     if (v->def && v->def->code == TCC_OP_arith_const)
         return splat_const(e, v);
-    tcc_value *acc = tcc_value_map_get(e->l->map, v);
+    tcc_value *acc = tcc_value_map_get(e->l->low.map, v);
     int64_t col = e->c * e->chunk, per_block = e->instr_n / 2;
-    int64_t block = e->b * (e->l->s.n / e->instr_n) + col / e->instr_n;
-    return slice(e, acc, block * per_block + col % e->instr_n / 2, elements(e, true, true));
+    int64_t block = e->b * (e->l->low.s.n / e->instr_n) + col / e->instr_n;
+    return tcc_low_slice(&e->l->low, acc, block * per_block + col % e->instr_n / 2,
+                         elements(e, true, true));
 }
 
 /* Repeats v, which has elements along `rows` and `cols` only, over the whole chunk. */
@@ -144,11 +119,11 @@ static tcc_value *spread(epilogue *e, tcc_value *v, bool rows, bool cols, bool t
     for (int64_t j = 0; j < groups; j++)
         for (int64_t h = 0; h < halves; h++)
             for (int64_t x = 0; x < neighbours; x++)
-                parts[k++] = extract(e, v,
-                                     cols   ? (j * (rows ? 2 : 1) + (rows ? h : 0)) * 2 + x
-                                     : rows ? h
-                                            : 0);
-    return pack(e, v->type->elem, parts, k, n);
+                parts[k++] = tcc_low_extract(&e->l->low, v,
+                                             cols   ? (j * (rows ? 2 : 1) + (rows ? h : 0)) * 2 + x
+                                             : rows ? h
+                                                    : 0);
+    return tcc_low_pack(&e->l->low, v->type->elem, k, parts, n);
 }
 
 /* ---- addresses ------------------------------------------------------------------------------ */
@@ -159,39 +134,39 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
     tcc_nvvm_lowering *l = e->l;
     const tcc_type *t = tensor->type;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    place p = {.base = tcc_nvvm_pointer(l, tensor)};
-    p.origin = tcc_build_int(&l->b, l->i64, 0);
+    place p = {.base = tcc_low_pointer(&l->low, tensor)};
+    p.origin = tcc_build_int(&l->low.b, l->low.i64, 0);
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
-        tcc_value *stride = tcc_nvvm_stride(l, t, (int)d, &one);
-        tcc_value *first = tcc_value_map_get(l->map, at[d]);
-        p.origin = add(e, p.origin, tcc_nvvm_scaled(l, first, stride));
+        tcc_value *stride = tcc_low_stride(&l->low, t, (int)d, &one);
+        tcc_value *first = tcc_value_map_get(l->low.map, at[d]);
+        p.origin = add(e, p.origin, tcc_low_scaled(&l->low, first, stride));
         for (int x = 0; x < 2; x++)
             if (dims.list.items[x].i == (int64_t)d) {
                 p.stride[x] = stride;
-                p.room[x] =
-                    tcc_nvvm_bin(l, TCC_OP_arith_sub, tcc_nvvm_extent(l, t->dims[d]), first);
+                p.room[x] = tcc_low_bin(&l->low, TCC_OP_arith_sub,
+                                        tcc_low_extent(&l->low, t->dims[d]), first);
                 p.contiguous |= x == 1 && one;
             }
     }
     for (int x = 0; x < 2; x++) /* no index along this direction: one element */
         if (!p.room[x])
-            p.room[x] = tcc_nvvm_c32(l, 1);
+            p.room[x] = tcc_low_c32(&l->low, 1);
     /* Count columns from the thread's own. */
-    p.room[1] = tcc_nvvm_bin(l, TCC_OP_arith_sub, p.room[1], e->col);
+    p.room[1] = tcc_low_bin(&l->low, TCC_OP_arith_sub, p.room[1], e->col);
     if (p.stride[1])
-        p.origin = add(e, p.origin, tcc_nvvm_scaled(l, e->col, p.stride[1]));
+        p.origin = add(e, p.origin, tcc_low_scaled(&l->low, e->col, p.stride[1]));
     bool even = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % 2 == 0);
     p.pairs = p.contiguous && l->aligned && even;
     if (p.pairs)
-        tcc_nvvm_require_pairs(l, tensor);
+        tcc_low_require_groups(&l->low, tensor, 2 * (tcc_scalar_bits(t->elem) / 8));
     return p;
 }
 
 /* The thread's row h in the current block. */
 static tcc_value *row_of(epilogue *e, int h)
 {
-    return tcc_nvvm_add(e->l, add(e, e->first_row, e->row), e->b * 64 + h * 8);
+    return tcc_low_add(&e->l->low, add(e, e->first_row, e->row), e->b * 64 + h * 8);
 }
 
 /* Where row half h of the current block begins: once for all chunks. */
@@ -201,13 +176,13 @@ static void plan_row(epilogue *e, place *p, int h, bool rows)
         return;
     tcc_nvvm_lowering *l = e->l;
     p->offset[e->b][h] = p->origin;
-    p->inside[e->b][h] = tcc_build_int(&l->b, l->i1, 1);
+    p->inside[e->b][h] = tcc_build_int(&l->low.b, l->low.i1, 1);
     if (!rows)
         return;
     tcc_value *row = row_of(e, h);
     if (p->stride[0])
-        p->offset[e->b][h] = add(e, p->origin, tcc_nvvm_scaled(e->l, row, p->stride[0]));
-    p->inside[e->b][h] = tcc_nvvm_cmp(l, "lt", row, p->room[0]);
+        p->offset[e->b][h] = add(e, p->origin, tcc_low_scaled(&e->l->low, row, p->stride[0]));
+    p->inside[e->b][h] = tcc_low_cmp(&l->low, "lt", row, p->room[0]);
 }
 
 typedef struct spot {
@@ -227,18 +202,19 @@ static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, b
     if (p->contiguous)
         s.disp = col;
     else if (p->stride[1])
-        s.offset = add(e, s.offset, tcc_nvvm_scaled(l, tcc_nvvm_c32(l, col), p->stride[1]));
-    s.inside = tcc_nvvm_bin(l, TCC_OP_arith_and, s.inside,
-                            tcc_nvvm_cmp(l, "gt", p->room[1], tcc_nvvm_c32(l, col)));
+        s.offset =
+            add(e, s.offset, tcc_low_scaled(&l->low, tcc_low_c32(&l->low, col), p->stride[1]));
+    s.inside = tcc_low_bin(&l->low, TCC_OP_arith_and, s.inside,
+                           tcc_low_cmp(&l->low, "gt", p->room[1], tcc_low_c32(&l->low, col)));
     return s;
 }
 
 static void set_access(epilogue *e, tcc_op *op, const place *p, const spot *s, tcc_scalar elem)
 {
     if (p->pairs)
-        tcc_attr_set_int(e->l->ir, &op->attrs, "align", tcc_scalar_bits(elem) / 4);
+        tcc_attr_set_int(e->l->low.ir, &op->attrs, "align", tcc_scalar_bits(elem) / 4);
     if (s->disp)
-        tcc_attr_set_int(e->l->ir, &op->attrs, "disp", s->disp);
+        tcc_attr_set_int(e->l->low.ir, &op->attrs, "disp", s->disp);
 }
 
 static tcc_value *load_chunk(epilogue *e, item *it)
@@ -253,11 +229,12 @@ static tcc_value *load_chunk(epilogue *e, item *it)
         for (int h = 0; h < halves; h++)
             for (int x = 0; x < neighbours; x++) {
                 spot s = spot_of(e, &it->at, h, j, x, it->rows, it->cols);
-                parts[k] = TCC_EMIT(&e->l->b, nvvm_ld_global, vec_type(e, t->elem, pair ? 2 : 1),
-                                    it->at.base, s.offset, s.inside);
+                parts[k] = TCC_EMIT(&e->l->low.b, nvvm_ld_global,
+                                    tcc_low_vec(&e->l->low, t->elem, pair ? 2 : 1), it->at.base,
+                                    s.offset, s.inside);
                 set_access(e, parts[k++]->def, &it->at, &s, t->elem);
             }
-    return pack(e, t->elem, parts, k, n);
+    return tcc_low_pack(&e->l->low, t->elem, k, parts, n);
 }
 
 /* ---- stores ------------------------------------------------------------------------------------
@@ -274,12 +251,13 @@ static bool is_of_tensor(const epilogue *e, const place *p, int h, int64_t j, in
 static tcc_value *only_first(epilogue *e, const place *p, tcc_value *inside)
 {
     tcc_nvvm_lowering *l = e->l;
-    tcc_value *zero = tcc_nvvm_c32(l, 0);
+    tcc_value *zero = tcc_low_c32(&l->low, 0);
     if (!p->stride[0])
-        inside = tcc_nvvm_bin(l, TCC_OP_arith_and, inside,
-                              tcc_nvvm_cmp(l, "eq", add(e, e->first_row, e->row), zero));
+        inside = tcc_low_bin(&l->low, TCC_OP_arith_and, inside,
+                             tcc_low_cmp(&l->low, "eq", add(e, e->first_row, e->row), zero));
     if (!p->stride[1])
-        inside = tcc_nvvm_bin(l, TCC_OP_arith_and, inside, tcc_nvvm_cmp(l, "eq", e->col, zero));
+        inside = tcc_low_bin(&l->low, TCC_OP_arith_and, inside,
+                             tcc_low_cmp(&l->low, "eq", e->col, zero));
     return inside;
 }
 
@@ -293,9 +271,10 @@ static void store_interleaved(epilogue *e, item *it, tcc_value *v)
                     continue;
                 spot s = spot_of(e, &it->at, h, j, x, true, true);
                 s.inside = only_first(e, &it->at, s.inside);
-                tcc_value *part = slice(e, v, j * 4 + h * 2 + x, it->at.pairs ? 2 : 1);
+                tcc_value *part =
+                    tcc_low_slice(&e->l->low, v, j * 4 + h * 2 + x, it->at.pairs ? 2 : 1);
                 tcc_op *op =
-                    TCC_EMIT_V(&e->l->b, nvvm_st_global, it->at.base, s.offset, s.inside, part);
+                    TCC_EMIT_V(&e->l->low.b, nvvm_st_global, it->at.base, s.offset, s.inside, part);
                 set_access(e, op, &it->at, &s, elem);
             }
 }
@@ -304,13 +283,13 @@ static staging plan_staging(epilogue *e, const tcc_op *store, int64_t offset)
 {
     int64_t eb = tcc_scalar_bits(TCC_VIEW(tile_store, store)->tensor->type->elem) / 8;
     int64_t width = 128; /* a store's box is one panel wide; it must divide the tile */
-    while (e->l->s.n * eb % width)
+    while (e->l->low.s.n * eb % width)
         width /= 2;
     return (staging){.width = width,
                      .swizzle = width > 16 ? width : 0,
                      .elem_bytes = eb,
-                     .panel_bytes = e->l->s.m * width,
-                     .base = tcc_nvvm_add(e->l, e->l->smem, offset)};
+                     .panel_bytes = e->l->low.s.m * width,
+                     .base = tcc_low_add(&e->l->low, e->l->smem, offset)};
 }
 
 /* Remembers the address of `row`, and of the thread's own bytes in it. Swizzling exclusive-ors
@@ -321,15 +300,15 @@ static void plan_staged_row(epilogue *e, staging *s, int h, tcc_value *row, tcc_
     tcc_nvvm_lowering *l = e->l;
     if (s->row[e->b][h])
         return;
-    tcc_value *byte = tcc_nvvm_mul(l, row, s->width);
+    tcc_value *byte = tcc_low_mul(&l->low, row, s->width);
     s->row[e->b][h] = add(e, s->base, byte);
     if (s->own)
         return;
     s->own = own;
     if (s->swizzle) {
         tcc_value *swizzled = tcc_nvvm_swizzle(l, byte, s->swizzle);
-        s->own = tcc_nvvm_bin(l, TCC_OP_arith_xor, own,
-                              tcc_nvvm_bin(l, TCC_OP_arith_xor, swizzled, byte));
+        s->own = tcc_low_bin(&l->low, TCC_OP_arith_xor, own,
+                             tcc_low_bin(&l->low, TCC_OP_arith_xor, swizzled, byte));
     }
 }
 
@@ -337,9 +316,10 @@ static tcc_value *staged_address(epilogue *e, const staging *s, int h, int64_t c
 {
     tcc_nvvm_lowering *l = e->l;
     int64_t byte = col * s->elem_bytes, in_row = byte % s->width;
-    tcc_value *at = tcc_nvvm_add(l, s->row[e->b][h], byte / s->width * s->panel_bytes);
+    tcc_value *at = tcc_low_add(&l->low, s->row[e->b][h], byte / s->width * s->panel_bytes);
     tcc_value *own =
-        in_row ? tcc_nvvm_bin(l, TCC_OP_arith_xor, s->own, tcc_nvvm_c32(l, in_row)) : s->own;
+        in_row ? tcc_low_bin(&l->low, TCC_OP_arith_xor, s->own, tcc_low_c32(&l->low, in_row))
+               : s->own;
     return add(e, at, own);
 }
 
@@ -348,22 +328,23 @@ static tcc_value *staged_address(epilogue *e, const staging *s, int h, int64_t c
 static void stage_matrices(epilogue *e, staging *s, tcc_value *v)
 {
     tcc_nvvm_lowering *l = e->l;
-    tcc_value *row = tcc_nvvm_mul(l, e->warp, 16);
-    row = add(e, row, tcc_nvvm_rem(l, e->lane, 16));
-    row = tcc_nvvm_add(l, add(e, e->first_row, row), e->b * 64);
-    plan_staged_row(e, s, 0, row, tcc_nvvm_mul(l, tcc_nvvm_div(l, e->lane, 16), 16));
-    tcc_value *words = TCC_EMIT(&l->b, vec_bitcast, vec_type(e, TCC_i32, 4), v);
-    TCC_EMIT_V(&l->b, nvvm_stmatrix, staged_address(e, s, 0, e->c * e->chunk), words);
+    tcc_value *row = tcc_low_mul(&l->low, e->warp, 16);
+    row = add(e, row, tcc_low_rem(&l->low, e->lane, 16));
+    row = tcc_low_add(&l->low, add(e, e->first_row, row), e->b * 64);
+    plan_staged_row(e, s, 0, row, tcc_low_mul(&l->low, tcc_low_div(&l->low, e->lane, 16), 16));
+    tcc_value *words = TCC_EMIT(&l->low.b, vec_bitcast, tcc_low_vec(&e->l->low, TCC_i32, 4), v);
+    TCC_EMIT_V(&l->low.b, nvvm_stmatrix, staged_address(e, s, 0, e->c * e->chunk), words);
 }
 
 static void stage_pairs(epilogue *e, staging *s, tcc_value *v)
 {
     for (int h = 0; h < 2; h++) {
         tcc_value *row = row_of(e, h);
-        plan_staged_row(e, s, h, row, tcc_nvvm_mul(e->l, e->col, s->elem_bytes));
+        plan_staged_row(e, s, h, row, tcc_low_mul(&e->l->low, e->col, s->elem_bytes));
         for (int64_t j = 0; j < e->chunk / 8; j++) {
             tcc_value *at = staged_address(e, s, h, e->c * e->chunk + j * 8);
-            TCC_EMIT_V(&e->l->b, nvvm_st_shared, at, slice(e, v, j * 4 + h * 2, 2));
+            TCC_EMIT_V(&e->l->low.b, nvvm_st_shared, at,
+                       tcc_low_slice(&e->l->low, v, j * 4 + h * 2, 2));
         }
     }
 }
@@ -372,7 +353,7 @@ static void lower_store(epilogue *e, item *it)
 {
     tcc_scalar out = TCC_VIEW(tile_store, it->op)->tensor->type->elem;
     tcc_value *v = value_of(e, TCC_VIEW(tile_store, it->op)->a);
-    v = tcc_nvvm_cast(e->l, vec_type(e, out, e->chunk / 2), v);
+    v = tcc_low_cast(&e->l->low, tcc_low_vec(&e->l->low, out, e->chunk / 2), v);
     if (!it->stage.width)
         store_interleaved(e, it, v);
     else if (it->stage.elem_bytes == 2 && e->chunk == 16)
@@ -389,44 +370,44 @@ static void send_staged(epilogue *e, const item *it)
     unsigned rank = tensor->type->rank;
     tcc_attr dims = tcc_attr_list(&it->op->attrs, "dims");
     const staging *s = &it->stage;
-    int64_t rows = l->s.m / l->s.warpgroups, panel_elems = s->width / s->elem_bytes;
+    int64_t rows = l->low.s.m / l->low.s.warpgroups, panel_elems = s->width / s->elem_bytes;
     int64_t box[TCC_MAX_RANK];
     tcc_value *at[TCC_MAX_RANK], *operands[2 + TCC_MAX_RANK];
     for (unsigned d = 0; d < rank; d++) {
         bool is_row = dims.list.items[0].i == (int64_t)d,
              is_col = dims.list.items[1].i == (int64_t)d;
         box[rank - 1 - d] = is_row ? rows : is_col ? panel_elems : 1;
-        at[d] = tcc_value_map_get(l->map, it->op->operands[2 + d]);
+        at[d] = tcc_value_map_get(l->low.map, it->op->operands[2 + d]);
         if (is_row)
             at[d] = add(e, at[d], e->first_row);
     }
     operands[1] = tcc_nvvm_tensormap(l, tensor, box, s->swizzle);
-    tcc_value *from = add(e, s->base, tcc_nvvm_mul(l, e->first_row, s->width));
-    for (int64_t p = 0; p * panel_elems < l->s.n; p++) {
-        operands[0] = tcc_nvvm_add(l, from, p * s->panel_bytes);
+    tcc_value *from = add(e, s->base, tcc_low_mul(&l->low, e->first_row, s->width));
+    for (int64_t p = 0; p * panel_elems < l->low.s.n; p++) {
+        operands[0] = tcc_low_add(&l->low, from, p * s->panel_bytes);
         for (unsigned d = 0; d < rank; d++)
             operands[2 + rank - 1 - d] = dims.list.items[1].i == (int64_t)d
-                                             ? tcc_nvvm_add(l, at[d], p * panel_elems)
+                                             ? tcc_low_add(&l->low, at[d], p * panel_elems)
                                              : at[d];
-        tcc_op_create(&l->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
+        tcc_op_create(&l->low.b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
     }
 }
 
 static void send_all(epilogue *e)
 {
     tcc_nvvm_lowering *l = e->l;
-    TCC_EMIT_V(&l->b, nvvm_fence_proxy_async, NULL);
-    tcc_value *id = tcc_nvvm_add(l, tcc_nvvm_div(l, l->warp, 4), CONSUMER_BARRIER + 1);
-    TCC_EMIT_V(&l->b, nvvm_barrier, id, tcc_nvvm_c32(l, 128));
-    tcc_op *one = tcc_nvvm_if(l, tcc_nvvm_leads_warpgroup(l));
+    TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
+    tcc_value *id = tcc_low_add(&l->low, tcc_low_div(&l->low, l->warp, 4), CONSUMER_BARRIER + 1);
+    TCC_EMIT_V(&l->low.b, nvvm_barrier, id, tcc_low_c32(&l->low, 128));
+    tcc_op *one = tcc_low_if(&l->low, tcc_nvvm_leads_warpgroup(l));
     for (size_t i = 0; i < e->n_items; i++)
         if (e->items[i].stage.width)
             send_staged(e, &e->items[i]);
-    TCC_EMIT_V(&l->b, nvvm_bulk_commit, NULL);
-    tcc_op *wait = TCC_EMIT_V(&l->b, nvvm_bulk_wait, NULL);
-    tcc_attr_set_int(l->ir, &wait->attrs, "pending", 0);
-    tcc_attr_set_int(l->ir, &wait->attrs, "read", 1); /* shared memory outlives the copies */
-    tcc_nvvm_end(l, one);
+    TCC_EMIT_V(&l->low.b, nvvm_bulk_commit, NULL);
+    tcc_op *wait = TCC_EMIT_V(&l->low.b, nvvm_bulk_wait, NULL);
+    tcc_attr_set_int(l->low.ir, &wait->attrs, "pending", 0);
+    tcc_attr_set_int(l->low.ir, &wait->attrs, "read", 1); /* shared memory outlives the copies */
+    tcc_low_end(&l->low, one);
 }
 
 /* ---- the walk ----------------------------------------------------------------------------------
@@ -436,7 +417,7 @@ static void compute(epilogue *e, item *it)
 {
     tcc_nvvm_lowering *l = e->l;
     tcc_op *op = it->op;
-    l->b.loc = op->loc;
+    l->low.b.loc = op->loc;
     tcc_scalar elem = op->results[0].type->elem;
     tcc_value **slot = &it->value[it->cols ? e->c : 0][it->rows ? e->b : 0];
     if (*slot)
@@ -447,8 +428,9 @@ static void compute(epilogue *e, item *it)
         tcc_value *from = TCC_VIEW(tile_broadcast, op)->a;
         const tcc_type *t = from->type;
         if (t->kind == TCC_KIND_scalar)
-            *slot = TCC_EMIT(&l->b, vec_splat, vec_type(e, elem, elements(e, it->rows, it->cols)),
-                             tcc_value_map_get(l->map, from));
+            *slot = TCC_EMIT(&l->low.b, vec_splat,
+                             tcc_low_vec(&e->l->low, elem, elements(e, it->rows, it->cols)),
+                             tcc_value_map_get(l->low.map, from));
         else
             *slot = spread(e, value_of(e, from), t->dims[0].size != 1, t->dims[1].size != 1,
                            it->rows, it->cols);
@@ -456,11 +438,7 @@ static void compute(epilogue *e, item *it)
         tcc_value *operands[3];
         for (unsigned i = 0; i < op->n_operands; i++)
             operands[i] = value_of(e, op->operands[i]);
-        const tcc_type *type = vec_type(e, elem, elements(e, it->rows, it->cols));
-        tcc_op *r = tcc_op_create(&l->b, op->code, op->n_operands, operands, 1, &type);
-        for (size_t a = 0; a < op->attrs.len; a++)
-            TCC_PUSH(l->ir->arena, &r->attrs, op->attrs.data[a]);
-        *slot = &r->results[0];
+        *slot = tcc_low_elementwise(&l->low, op, operands, elements(e, it->rows, it->cols));
     }
 }
 
@@ -473,7 +451,7 @@ static void walk_chunk(epilogue *e, int64_t c, bool loads)
             item *it = &e->items[i];
             if ((it->op->code == TCC_OP_tile_load) != loads)
                 continue;
-            e->l->b.loc = it->op->loc;
+            e->l->low.b.loc = it->op->loc;
             if (it->op->code == TCC_OP_tile_store)
                 lower_store(e, it);
             else
@@ -489,7 +467,7 @@ static void collect(epilogue *e, tcc_op *first)
     size_t n = 0;
     for (tcc_op *op = first; op; op = op->next)
         n++;
-    e->items = TCC_NEW_ARRAY(l->ctx->scratch, item, n);
+    e->items = TCC_NEW_ARRAY(l->low.ctx->scratch, item, n);
     for (tcc_op *op = first; op; op = op->next) {
         bool store = op->code == TCC_OP_tile_store;
         if (!store && (op->n_results != 1 || op->results[0].type->kind != TCC_KIND_tile ||
@@ -505,7 +483,7 @@ static void collect(epilogue *e, tcc_op *first)
         const tcc_type *t = store ? TCC_VIEW(tile_store, op)->a->type : op->results[0].type;
         it->rows = t->dims[0].size != 1;
         it->cols = t->dims[1].size != 1;
-        l->b.loc = op->loc;
+        l->low.b.loc = op->loc;
         if (op->code == TCC_OP_tile_load) {
             it->at = plan_place(e, op, TCC_VIEW(tile_load, op)->tensor, op->operands + 1);
         } else if (store && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
@@ -519,24 +497,24 @@ static void collect(epilogue *e, tcc_op *first)
 
 void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first)
 {
-    epilogue *e = TCC_NEW(l->ctx->scratch, epilogue);
+    epilogue *e = TCC_NEW(l->low.ctx->scratch, epilogue);
     e->l = l;
-    e->by_value = TCC_MAP(l->ctx->scratch);
-    e->instr_n = tcc_schedule_instr_n(&l->s, tcc_target_of(l->ir));
+    e->by_value = TCC_MAP(l->low.ctx->scratch);
+    e->instr_n = tcc_schedule_instr_n(&l->low.s, tcc_target_of(l->low.ir));
     e->chunk = e->instr_n % 16 ? 8 : 16;
-    e->n_chunks = l->s.n / e->chunk;
-    int64_t rows = l->s.m / l->s.warpgroups;
+    e->n_chunks = l->low.s.n / e->chunk;
+    int64_t rows = l->low.s.m / l->low.s.warpgroups;
     e->n_blocks = rows / 64;
-    e->lane = tcc_nvvm_rem(l, l->tid, 32);
-    e->warp = tcc_nvvm_rem(l, l->warp, 4);
-    e->first_row = tcc_nvvm_mul(l, tcc_nvvm_div(l, l->warp, 4), rows);
-    e->row = tcc_nvvm_mul(l, e->warp, 16);
-    e->row = add(e, e->row, tcc_nvvm_div(l, e->lane, 4));
-    e->col = tcc_nvvm_mul(l, tcc_nvvm_rem(l, e->lane, 4), 2);
+    e->lane = tcc_low_rem(&l->low, l->tid, 32);
+    e->warp = tcc_low_rem(&l->low, l->warp, 4);
+    e->first_row = tcc_low_mul(&l->low, tcc_low_div(&l->low, l->warp, 4), rows);
+    e->row = tcc_low_mul(&l->low, e->warp, 16);
+    e->row = add(e, e->row, tcc_low_div(&l->low, e->lane, 4));
+    e->col = tcc_low_mul(&l->low, tcc_low_rem(&l->low, e->lane, 4), 2);
     collect(e, first);
 
     if (l->staged_bytes) /* results go where the stages were: nobody may read those any more */
-        tcc_nvvm_barrier(l, CONSUMER_BARRIER, l->s.warpgroups * 128);
+        tcc_nvvm_barrier(l, CONSUMER_BARRIER, l->low.s.warpgroups * 128);
     for (int64_t c = 0; c < e->n_chunks + LOOKAHEAD; c++) {
         if (c < e->n_chunks)
             walk_chunk(e, c, true);

@@ -57,27 +57,28 @@ void tcc_nvvm_plan_memory(tcc_nvvm_lowering *l, tcc_op *grid)
 /* Threads that copy together where no TMA does it. */
 static int64_t copying_threads(const tcc_nvvm_lowering *l)
 {
-    int64_t producers = tcc_schedule_producer_threads(&l->s);
-    return producers ? producers : l->s.warpgroups * 128;
+    int64_t producers = tcc_schedule_producer_threads(&l->low.s);
+    return producers ? producers : l->low.s.warpgroups * 128;
 }
 
 static void init_barrier(tcc_nvvm_lowering *l, int64_t offset, int64_t arrivals)
 {
-    tcc_value *address = tcc_nvvm_add(l, l->smem, offset);
-    TCC_EMIT_V(&l->b, nvvm_mbarrier_init, address, tcc_nvvm_c32(l, arrivals));
+    tcc_value *address = tcc_low_add(&l->low, l->smem, offset);
+    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_init, address, tcc_low_c32(&l->low, arrivals));
 }
 
 void tcc_nvvm_init_ring(tcc_nvvm_lowering *l)
 {
-    tcc_op *first = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", l->tid, tcc_nvvm_c32(l, 0)));
+    tcc_op *first =
+        tcc_low_if(&l->low, tcc_low_cmp(&l->low, "eq", l->tid, tcc_low_c32(&l->low, 0)));
     l->init = first->regions[0];
     for (int64_t s = 0; s < l->stages; s++) {
         init_barrier(l, l->full + s * TCC_BARRIER_BYTES, l->by_tma ? 1 : copying_threads(l));
-        init_barrier(l, l->empty + s * TCC_BARRIER_BYTES, l->s.warpgroups);
+        init_barrier(l, l->empty + s * TCC_BARRIER_BYTES, l->low.s.warpgroups);
     }
-    TCC_EMIT_V(&l->b, nvvm_fence_mbarrier_init, NULL);
-    tcc_nvvm_end(l, first);
-    tcc_nvvm_barrier(l, 0, tcc_schedule_threads(&l->s));
+    TCC_EMIT_V(&l->low.b, nvvm_fence_mbarrier_init, NULL);
+    tcc_low_end(&l->low, first);
+    tcc_nvvm_barrier(l, 0, tcc_schedule_threads(&l->low.s));
 }
 
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
@@ -85,9 +86,9 @@ void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
     if (!l->init)
         return;
     tcc_builder b = tcc_builder_before(l->init->first);
-    for (size_t i = 0; i < l->body->n_args; i++)
-        if (l->body->args[i]->type->kind == TCC_KIND_tensormap)
-            TCC_EMIT_V(&b, nvvm_prefetch_tensormap, l->body->args[i]);
+    for (size_t i = 0; i < l->low.body->n_args; i++)
+        if (l->low.body->args[i]->type->kind == TCC_KIND_tensormap)
+            TCC_EMIT_V(&b, nvvm_prefetch_tensormap, l->low.body->args[i]);
 }
 
 const tcc_buffer *tcc_nvvm_buffer(const tcc_nvvm_lowering *l, const tcc_value *alloc)
@@ -100,22 +101,23 @@ const tcc_buffer *tcc_nvvm_buffer(const tcc_nvvm_lowering *l, const tcc_value *a
 
 tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_buffer *buf, tcc_value *i)
 {
-    tcc_value *stage = tcc_nvvm_rem(l, i, l->stages);
-    tcc_value *offset = tcc_nvvm_add(l, tcc_nvvm_mul(l, stage, buf->stage_bytes), buf->offset);
-    return tcc_nvvm_bin(l, TCC_OP_arith_add, l->smem, offset);
+    tcc_value *stage = tcc_low_rem(&l->low, i, l->stages);
+    tcc_value *offset =
+        tcc_low_add(&l->low, tcc_low_mul(&l->low, stage, buf->stage_bytes), buf->offset);
+    return tcc_low_bin(&l->low, TCC_OP_arith_add, l->smem, offset);
 }
 
 static tcc_value *barrier_of(tcc_nvvm_lowering *l, int64_t first, tcc_value *i)
 {
-    tcc_value *offset = tcc_nvvm_mul(l, tcc_nvvm_rem(l, i, l->stages), TCC_BARRIER_BYTES);
-    return tcc_nvvm_bin(l, TCC_OP_arith_add, l->smem, tcc_nvvm_add(l, offset, first));
+    tcc_value *offset = tcc_low_mul(&l->low, tcc_low_rem(&l->low, i, l->stages), TCC_BARRIER_BYTES);
+    return tcc_low_bin(&l->low, TCC_OP_arith_add, l->smem, tcc_low_add(&l->low, offset, first));
 }
 
 /* (i / stages) % 2, or its opposite. */
 static tcc_value *parity_of(tcc_nvvm_lowering *l, tcc_value *i, int64_t flip)
 {
-    tcc_value *p = tcc_nvvm_rem(l, tcc_nvvm_div(l, i, l->stages), 2);
-    return flip ? tcc_nvvm_bin(l, TCC_OP_arith_xor, p, tcc_nvvm_c32(l, 1)) : p;
+    tcc_value *p = tcc_low_rem(&l->low, tcc_low_div(&l->low, i, l->stages), 2);
+    return flip ? tcc_low_bin(&l->low, TCC_OP_arith_xor, p, tcc_low_c32(&l->low, 1)) : p;
 }
 
 /* ---- copies --------------------------------------------------------------------------- */
@@ -124,7 +126,7 @@ static tcc_value *parity_of(tcc_nvvm_lowering *l, tcc_value *i, int64_t flip)
 static void coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out)
 {
     for (unsigned d = 0; d < rank; d++)
-        out[d] = tcc_value_map_get(l->map, copy->operands[4 + d]);
+        out[d] = tcc_value_map_get(l->low.map, copy->operands[4 + d]);
 }
 
 /* The tensor dimension along which tile dimension d runs, -1 for none. */
@@ -154,11 +156,11 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_buff
     operands[2] = barrier_of(l, l->full, i);
     tcc_value *stage = tcc_nvvm_stage(l, buf, i);
     for (int64_t p = 0; p * panel_elems < buf->row_elems; p++) {
-        operands[0] = tcc_nvvm_add(l, stage, p * buf->panel_bytes);
+        operands[0] = tcc_low_add(&l->low, stage, p * buf->panel_bytes);
         for (unsigned d = 0; d < rank; d++)
             operands[3 + rank - 1 - d] =
-                (int)d == inner ? tcc_nvvm_add(l, at[d], p * panel_elems) : at[d];
-        tcc_op_create(&l->b, TCC_OP_nvvm_tma_load, 3 + rank, operands, 0, NULL);
+                (int)d == inner ? tcc_low_add(&l->low, at[d], p * panel_elems) : at[d];
+        tcc_op_create(&l->low.b, TCC_OP_nvvm_tma_load, 3 + rank, operands, 0, NULL);
         l->tx_bytes += box_elems * buf->elem_bytes;
     }
 }
@@ -188,10 +190,11 @@ static void plan_threads(tcc_nvvm_lowering *l, element_copy *c)
     c->rounds = (buf->rows + c->rows_at_once - 1) / c->rows_at_once;
     for (c->in_flight = IN_FLIGHT; c->rounds % c->in_flight;)
         c->in_flight--;
-    tcc_value *first = tcc_nvvm_c32(l, l->role == TCC_ROLE_PRODUCER ? l->s.warpgroups * 128 : 0);
-    tcc_value *t = tcc_nvvm_bin(l, TCC_OP_arith_sub, l->tid, first);
-    c->x = tcc_nvvm_rem(l, t, c->lanes);
-    c->row = tcc_nvvm_div(l, t, c->lanes);
+    tcc_value *first =
+        tcc_low_c32(&l->low, l->role == TCC_ROLE_PRODUCER ? l->low.s.warpgroups * 128 : 0);
+    tcc_value *t = tcc_low_bin(&l->low, TCC_OP_arith_sub, l->tid, first);
+    c->x = tcc_low_rem(&l->low, t, c->lanes);
+    c->row = tcc_low_div(&l->low, t, c->lanes);
 }
 
 static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
@@ -199,28 +202,30 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     const tcc_type *t = tensor->type;
-    element_copy c = {.buf = buf, .base = tcc_nvvm_pointer(l, tensor)};
+    element_copy c = {.buf = buf, .base = tcc_low_pointer(&l->low, tensor)};
     c.stage = tcc_nvvm_stage(l, buf, i);
-    c.offset = c.stride = tcc_build_int(&l->b, l->i64, 0);
+    c.offset = c.stride = tcc_build_int(&l->low.b, l->low.i64, 0);
     plan_threads(l, &c);
     tcc_value *at[TCC_MAX_RANK];
     coordinates(l, copy, t->rank, at);
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
-        tcc_value *stride = tcc_nvvm_stride(l, t, (int)d, &one), *index = at[d];
-        tcc_value *room = tcc_nvvm_bin(l, TCC_OP_arith_sub, tcc_nvvm_extent(l, t->dims[d]), at[d]);
+        tcc_value *stride = tcc_low_stride(&l->low, t, (int)d, &one), *index = at[d];
+        tcc_value *room =
+            tcc_low_bin(&l->low, TCC_OP_arith_sub, tcc_low_extent(&l->low, t->dims[d]), at[d]);
         if (tensor_dim(copy, buf->contiguous) == (int)d) {
-            index = tcc_nvvm_bin(l, TCC_OP_arith_add, index, c.x);
-            c.x_inside = tcc_nvvm_cmp(l, "lt", c.x, room);
+            index = tcc_low_bin(&l->low, TCC_OP_arith_add, index, c.x);
+            c.x_inside = tcc_low_cmp(&l->low, "lt", c.x, room);
         } else if (tensor_dim(copy, !buf->contiguous) == (int)d) {
             c.rows_inside = room;
             c.stride = stride;
         }
-        c.offset = tcc_nvvm_bin(l, TCC_OP_arith_add, c.offset, tcc_nvvm_scaled(l, index, stride));
+        c.offset = tcc_low_bin(&l->low, TCC_OP_arith_add, c.offset,
+                               tcc_low_scaled(&l->low, index, stride));
     }
     /* No index along a direction: one element. */
-    tcc_value *one = tcc_nvvm_c32(l, 1);
-    c.x_inside = c.x_inside ? c.x_inside : tcc_nvvm_cmp(l, "lt", c.x, one);
+    tcc_value *one = tcc_low_c32(&l->low, 1);
+    c.x_inside = c.x_inside ? c.x_inside : tcc_low_cmp(&l->low, "lt", c.x, one);
     c.rows_inside = c.rows_inside ? c.rows_inside : one;
     return c;
 }
@@ -230,11 +235,14 @@ static tcc_value *element_address(tcc_nvvm_lowering *l, const element_copy *c, t
 {
     const tcc_buffer *buf = c->buf;
     int64_t panel_elems = buf->width / buf->elem_bytes;
-    tcc_value *byte = tcc_nvvm_mul(l, tcc_nvvm_div(l, c->x, panel_elems), buf->panel_bytes);
-    byte = tcc_nvvm_bin(l, TCC_OP_arith_add, byte, tcc_nvvm_mul(l, row, buf->width));
-    byte = tcc_nvvm_bin(l, TCC_OP_arith_add, byte,
-                        tcc_nvvm_mul(l, tcc_nvvm_rem(l, c->x, panel_elems), buf->elem_bytes));
-    return tcc_nvvm_bin(l, TCC_OP_arith_add, c->stage, tcc_nvvm_swizzle(l, byte, buf->swizzle));
+    tcc_value *byte =
+        tcc_low_mul(&l->low, tcc_low_div(&l->low, c->x, panel_elems), buf->panel_bytes);
+    byte = tcc_low_bin(&l->low, TCC_OP_arith_add, byte, tcc_low_mul(&l->low, row, buf->width));
+    byte =
+        tcc_low_bin(&l->low, TCC_OP_arith_add, byte,
+                    tcc_low_mul(&l->low, tcc_low_rem(&l->low, c->x, panel_elems), buf->elem_bytes));
+    return tcc_low_bin(&l->low, TCC_OP_arith_add, c->stage,
+                       tcc_nvvm_swizzle(l, byte, buf->swizzle));
 }
 
 /* The elements of in_flight rounds from row `row` of the thread on. */
@@ -244,35 +252,38 @@ static void copy_rounds(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *
     const tcc_buffer *buf = c->buf;
     tcc_value *v[IN_FLIGHT], *rows[IN_FLIGHT];
     tcc_value *offset =
-        tcc_nvvm_bin(l, TCC_OP_arith_add, c->offset, tcc_nvvm_scaled(l, row, c->stride));
-    tcc_value *step = tcc_nvvm_scaled(l, tcc_nvvm_c32(l, c->rows_at_once), c->stride);
+        tcc_low_bin(&l->low, TCC_OP_arith_add, c->offset, tcc_low_scaled(&l->low, row, c->stride));
+    tcc_value *step = tcc_low_scaled(&l->low, tcc_low_c32(&l->low, c->rows_at_once), c->stride);
     for (int64_t u = 0; u < c->in_flight; u++) {
-        rows[u] = tcc_nvvm_add(l, row, u * c->rows_at_once);
-        tcc_value *inside = tcc_nvvm_bin(l, TCC_OP_arith_and, c->x_inside,
-                                         tcc_nvvm_cmp(l, "lt", rows[u], c->rows_inside));
-        v[u] = TCC_EMIT(&l->b, nvvm_ld_global, elem, c->base, offset, inside);
-        offset = tcc_nvvm_bin(l, TCC_OP_arith_add, offset, step);
+        rows[u] = tcc_low_add(&l->low, row, u * c->rows_at_once);
+        tcc_value *inside = tcc_low_bin(&l->low, TCC_OP_arith_and, c->x_inside,
+                                        tcc_low_cmp(&l->low, "lt", rows[u], c->rows_inside));
+        v[u] = TCC_EMIT(&l->low.b, nvvm_ld_global, elem, c->base, offset, inside);
+        offset = tcc_low_bin(&l->low, TCC_OP_arith_add, offset, step);
     }
     tcc_op *guard = NULL;
     if (c->lanes != buf->row_elems)
-        guard = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "lt", c->x, tcc_nvvm_c32(l, buf->row_elems)));
+        guard = tcc_low_if(&l->low,
+                           tcc_low_cmp(&l->low, "lt", c->x, tcc_low_c32(&l->low, buf->row_elems)));
     /* Whole swizzle patterns of 8 rows apart, addresses differ by a constant. */
     int64_t bytes = c->rows_at_once * buf->width, period = 1;
     while (period * bytes % (8 * 128))
         period *= 2;
     tcc_value *address[IN_FLIGHT];
     for (int64_t u = 0; u < c->in_flight; u++) {
-        address[u] = u < period ? element_address(l, c, rows[u])
-                                : tcc_nvvm_add(l, address[u % period], u / period * period * bytes);
+        address[u] = u < period
+                         ? element_address(l, c, rows[u])
+                         : tcc_low_add(&l->low, address[u % period], u / period * period * bytes);
         tcc_op *last = NULL;
         if (c->rounds * c->rows_at_once != buf->rows)
-            last = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "lt", rows[u], tcc_nvvm_c32(l, buf->rows)));
-        TCC_EMIT_V(&l->b, nvvm_st_shared, address[u], v[u]);
+            last = tcc_low_if(&l->low,
+                              tcc_low_cmp(&l->low, "lt", rows[u], tcc_low_c32(&l->low, buf->rows)));
+        TCC_EMIT_V(&l->low.b, nvvm_st_shared, address[u], v[u]);
         if (last)
-            tcc_nvvm_end(l, last);
+            tcc_low_end(&l->low, last);
     }
     if (guard)
-        tcc_nvvm_end(l, guard);
+        tcc_low_end(&l->low, guard);
 }
 
 static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_buffer *buf,
@@ -280,32 +291,32 @@ static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_bu
 {
     element_copy c = plan_element_copy(l, copy, buf, i);
     tcc_scalar type = TCC_VIEW(async_copy, copy)->tensor->type->elem;
-    const tcc_type *elem = tcc_type_sized(l->ir, TCC_KIND_vec, type, 1, (int64_t[]){1});
-    tcc_value *bounds[] = {tcc_nvvm_c32(l, 0), NULL, NULL};
-    bounds[1] = tcc_nvvm_c32(l, c.rounds * c.rows_at_once);
-    bounds[2] = tcc_nvvm_c32(l, c.in_flight * c.rows_at_once);
-    tcc_op *loop = tcc_op_create(&l->b, TCC_OP_scf_for, 3, bounds, 0, NULL);
-    tcc_attr_set_int(l->ir, &loop->attrs, "at_least_once", 1);
-    tcc_value *first = tcc_block_add_arg(loop->regions[0], l->i32, "row");
-    tcc_builder outer = l->b;
-    l->b = tcc_builder_at_end(loop->regions[0]);
-    l->b.loc = outer.loc;
-    copy_rounds(l, &c, tcc_nvvm_bin(l, TCC_OP_arith_add, first, c.row), elem);
-    tcc_op_create(&l->b, TCC_OP_scf_yield, 0, NULL, 0, NULL);
-    l->b = outer;
+    const tcc_type *elem = tcc_type_sized(l->low.ir, TCC_KIND_vec, type, 1, (int64_t[]){1});
+    tcc_value *bounds[] = {tcc_low_c32(&l->low, 0), NULL, NULL};
+    bounds[1] = tcc_low_c32(&l->low, c.rounds * c.rows_at_once);
+    bounds[2] = tcc_low_c32(&l->low, c.in_flight * c.rows_at_once);
+    tcc_op *loop = tcc_op_create(&l->low.b, TCC_OP_scf_for, 3, bounds, 0, NULL);
+    tcc_attr_set_int(l->low.ir, &loop->attrs, "at_least_once", 1);
+    tcc_value *first = tcc_block_add_arg(loop->regions[0], l->low.i32, "row");
+    tcc_builder outer = l->low.b;
+    l->low.b = tcc_builder_at_end(loop->regions[0]);
+    l->low.b.loc = outer.loc;
+    copy_rounds(l, &c, tcc_low_bin(&l->low, TCC_OP_arith_add, first, c.row), elem);
+    tcc_op_create(&l->low.b, TCC_OP_scf_yield, 0, NULL, 0, NULL);
+    l->low.b = outer;
 }
 
 /* Waits for iteration i's stage to be filled, or to be empty. */
 static void wait_for(tcc_nvvm_lowering *l, int64_t barriers, tcc_value *i)
 {
     tcc_value *bar = barrier_of(l, barriers, i);
-    TCC_EMIT_V(&l->b, nvvm_mbarrier_wait, bar, parity_of(l, i, barriers == l->empty));
+    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_wait, bar, parity_of(l, i, barriers == l->empty));
 }
 
 static void lower_copy(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    l->b.loc = op->loc;
-    tcc_value *i = tcc_value_map_get(l->map, op->operands[1]);
+    l->low.b.loc = op->loc;
+    tcc_value *i = tcc_value_map_get(l->low.map, op->operands[1]);
     if (op->code == TCC_OP_async_acquire) {
         wait_for(l, l->empty, i);
         l->tx_bytes = 0;
@@ -314,10 +325,11 @@ static void lower_copy(tcc_nvvm_lowering *l, tcc_op *op)
         (l->by_tma ? copy_by_tma : copy_elements)(l, op, buf, i);
     } else if (l->by_tma) { /* async.commit; the phase cannot end before this arrival */
         tcc_value *bar = barrier_of(l, l->full, i);
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive_expect_tx, bar, tcc_nvvm_c32(l, l->tx_bytes));
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_expect_tx, bar,
+                   tcc_low_c32(&l->low, l->tx_bytes));
     } else {
-        TCC_EMIT_V(&l->b, nvvm_fence_proxy_async, NULL);
-        TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive, barrier_of(l, l->full, i));
+        TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, barrier_of(l, l->full, i));
     }
 }
 
@@ -335,28 +347,28 @@ tcc_op *tcc_nvvm_copies(tcc_nvvm_lowering *l, tcc_op *first)
     /* A producer that works by TMA is one thread already. */
     tcc_op *guard = NULL;
     if (l->by_tma && l->role == TCC_ROLE_CONSUMER)
-        guard = tcc_nvvm_if(l, tcc_nvvm_cmp(l, "eq", l->tid, tcc_nvvm_c32(l, 0)));
+        guard = tcc_low_if(&l->low, tcc_low_cmp(&l->low, "eq", l->tid, tcc_low_c32(&l->low, 0)));
     for (tcc_op *op = first; op != last; op = op->next)
         if (is_copy_op(op))
             lower_copy(l, op);
     lower_copy(l, last);
     if (guard)
-        tcc_nvvm_end(l, guard);
+        tcc_low_end(&l->low, guard);
     return last;
 }
 
 void tcc_nvvm_wait(tcc_nvvm_lowering *l, const tcc_op *op)
 {
-    wait_for(l, l->full, tcc_value_map_get(l->map, TCC_VIEW(async_wait, op)->i));
+    wait_for(l, l->full, tcc_value_map_get(l->low.map, TCC_VIEW(async_wait, op)->i));
 }
 
 /* One thread of each warpgroup arrives: a product completes for its four warps together. */
 void tcc_nvvm_release(tcc_nvvm_lowering *l, const tcc_op *op)
 {
-    tcc_value *i = tcc_value_map_get(l->map, TCC_VIEW(async_release, op)->i);
+    tcc_value *i = tcc_value_map_get(l->low.map, TCC_VIEW(async_release, op)->i);
     tcc_value *first = tcc_nvvm_leads_warpgroup(l);
-    tcc_value *valid = tcc_nvvm_cmp(l, "ge", i, tcc_nvvm_c32(l, 0));
-    tcc_op *guard = tcc_nvvm_if(l, tcc_nvvm_bin(l, TCC_OP_arith_and, first, valid));
-    TCC_EMIT_V(&l->b, nvvm_mbarrier_arrive, barrier_of(l, l->empty, i));
-    tcc_nvvm_end(l, guard);
+    tcc_value *valid = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
+    tcc_op *guard = tcc_low_if(&l->low, tcc_low_bin(&l->low, TCC_OP_arith_and, first, valid));
+    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, barrier_of(l, l->empty, i));
+    tcc_low_end(&l->low, guard);
 }

@@ -1,0 +1,366 @@
+/* lowering: see lowering.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/lowering.h"
+
+#include <string.h>
+
+/* ---- arithmetic ------------------------------------------------------------------------ */
+
+tcc_value *tcc_low_c32(tcc_lowering *l, int64_t v)
+{
+    return tcc_build_int(&l->b, l->i32, v);
+}
+
+tcc_value *tcc_low_bin(tcc_lowering *l, tcc_opcode op, tcc_value *a, tcc_value *b)
+{
+    return &tcc_op_create(&l->b, op, 2, (tcc_value *[]){a, b}, 1, &a->type)->results[0];
+}
+
+tcc_value *tcc_low_bin_const(tcc_lowering *l, tcc_opcode op, tcc_value *a, int64_t b)
+{
+    return tcc_low_bin(l, op, a, tcc_build_int(&l->b, a->type, b));
+}
+
+tcc_value *tcc_low_add(tcc_lowering *l, tcc_value *a, int64_t b)
+{
+    return b ? tcc_low_bin_const(l, TCC_OP_arith_add, a, b) : a;
+}
+
+tcc_value *tcc_low_mul(tcc_lowering *l, tcc_value *a, int64_t b)
+{
+    return b == 1 ? a : tcc_low_bin_const(l, TCC_OP_arith_mul, a, b);
+}
+
+static int log2_of(int64_t x)
+{
+    int n = 0;
+    while (x > 1 && x % 2 == 0) {
+        x /= 2;
+        n++;
+    }
+    return x == 1 ? n : -1;
+}
+
+tcc_value *tcc_low_div(tcc_lowering *l, tcc_value *a, int64_t b)
+{
+    int shift = log2_of(b);
+    return shift < 0 ? tcc_low_bin_const(l, TCC_OP_arith_div, a, b)
+           : shift   ? tcc_low_bin_const(l, TCC_OP_arith_shr, a, shift)
+                     : a;
+}
+
+tcc_value *tcc_low_rem(tcc_lowering *l, tcc_value *a, int64_t b)
+{
+    return tcc_low_bin_const(l, log2_of(b) < 0 ? TCC_OP_arith_rem : TCC_OP_arith_and, a,
+                             log2_of(b) < 0 ? b : b - 1);
+}
+
+tcc_value *tcc_low_cmp(tcc_lowering *l, const char *pred, tcc_value *a, tcc_value *b)
+{
+    tcc_value *v = TCC_EMIT(&l->b, arith_cmp, l->i1, a, b);
+    tcc_attr_set_str(l->ir, &v->def->attrs, "pred", pred);
+    return v;
+}
+
+tcc_value *tcc_low_cast(tcc_lowering *l, const tcc_type *type, tcc_value *a)
+{
+    return a->type == type ? a : TCC_EMIT(&l->b, arith_cast, type, a);
+}
+
+tcc_value *tcc_low_scaled(tcc_lowering *l, tcc_value *index, tcc_value *stride)
+{
+    return tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, index), stride);
+}
+
+const tcc_type *tcc_low_vec(tcc_lowering *l, tcc_scalar elem, int64_t n)
+{
+    return tcc_type_sized(l->ir, TCC_KIND_vec, elem, 1, &n);
+}
+
+tcc_value *tcc_low_pack(tcc_lowering *l, tcc_scalar elem, size_t n_parts, tcc_value *const *parts,
+                        int64_t n)
+{
+    const tcc_type *type = tcc_low_vec(l, elem, n);
+    return &tcc_op_create(&l->b, TCC_OP_vec_pack, n_parts, parts, 1, &type)->results[0];
+}
+
+tcc_value *tcc_low_slice(tcc_lowering *l, tcc_value *v, int64_t offset, int64_t n)
+{
+    if (tcc_type_count(v->type) == n)
+        return v;
+    tcc_value *r = TCC_EMIT(&l->b, vec_slice, tcc_low_vec(l, v->type->elem, n), v);
+    tcc_attr_set_int(l->ir, &r->def->attrs, "offset", offset);
+    return r;
+}
+
+tcc_value *tcc_low_extract(tcc_lowering *l, tcc_value *v, int64_t offset)
+{
+    tcc_value *r = TCC_EMIT(&l->b, vec_extract, tcc_type_scalar(l->ir, v->type->elem), v);
+    tcc_attr_set_int(l->ir, &r->def->attrs, "offset", offset);
+    return r;
+}
+
+tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *const *operands,
+                               int64_t n)
+{
+    const tcc_type *type = tcc_low_vec(l, op->results[0].type->elem, n);
+    tcc_op *r = tcc_op_create(&l->b, op->code, op->n_operands, operands, 1, &type);
+    for (size_t a = 0; a < op->attrs.len; a++)
+        TCC_PUSH(l->ir->arena, &r->attrs, op->attrs.data[a]);
+    return &r->results[0];
+}
+
+tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond)
+{
+    tcc_op *op = tcc_op_create(&l->b, TCC_OP_scf_if, 1, &cond, 0, NULL);
+    tcc_loc loc = l->b.loc;
+    l->b = tcc_builder_at_end(op->regions[0]);
+    l->b.loc = loc;
+    return op;
+}
+
+void tcc_low_end(tcc_lowering *l, tcc_op *op)
+{
+    tcc_loc loc = l->b.loc;
+    l->b = tcc_builder_after(op);
+    l->b.loc = loc;
+}
+
+/* ---- parameters and launch conditions --------------------------------------------------- */
+
+tcc_attr tcc_low_str(tcc_lowering *l, const char *s)
+{
+    return (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(l->ir, s)};
+}
+
+tcc_attr tcc_low_int(int64_t i)
+{
+    return (tcc_attr){.kind = TCC_ATTR_INT, .i = i};
+}
+
+tcc_attr tcc_low_list(tcc_lowering *l, size_t n, const tcc_attr *items)
+{
+    tcc_attr *copy = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, n);
+    if (n)
+        memcpy(copy, items, n * sizeof *items);
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {copy, n}};
+}
+
+tcc_attr tcc_low_dim_attr(tcc_lowering *l, tcc_dim d)
+{
+    return d.name ? tcc_low_str(l, d.name) : tcc_low_int(d.size);
+}
+
+/* The parameter that this recipe describes, made on first use. */
+tcc_value *tcc_low_parameter(tcc_lowering *l, tcc_attr recipe, const tcc_type *type,
+                             const char *name)
+{
+    for (size_t i = 0; i < l->params.len; i++)
+        if (tcc_attr_equal(&l->params.data[i], &recipe))
+            return l->body->args[i];
+    TCC_PUSH(l->ir->arena, &l->params, recipe);
+    return tcc_block_add_arg(l->body, type, name);
+}
+
+void tcc_low_require(tcc_lowering *l, size_t n, const tcc_attr *items)
+{
+    tcc_attr condition = tcc_low_list(l, n, items);
+    for (size_t i = 0; i < l->requires.len; i++)
+        if (tcc_attr_equal(&l->requires.data[i], &condition))
+            return;
+    TCC_PUSH(l->ir->arena, &l->requires, condition);
+}
+
+tcc_value *tcc_low_extent(tcc_lowering *l, tcc_dim d)
+{
+    if (!d.name)
+        return tcc_low_c32(l, d.size);
+    return tcc_low_parameter(l, TCC_LOW_LIST(l, tcc_low_str(l, "dim"), tcc_low_str(l, d.name)),
+                             l->i32, d.name);
+}
+
+tcc_value *tcc_low_pointer(tcc_lowering *l, const tcc_value *tensor)
+{
+    return tcc_low_parameter(
+        l, TCC_LOW_LIST(l, tcc_low_str(l, "pointer"), tcc_low_str(l, tensor->name)),
+        tcc_type_get(l->ir, TCC_KIND_ptr, tensor->type->elem, 0, NULL), tensor->name);
+}
+
+/* Elements from one index of dimension d to the next: the product of the later extents. */
+tcc_attr tcc_low_stride_attr(tcc_lowering *l, const tcc_type *t, unsigned d)
+{
+    tcc_attr factors[TCC_MAX_RANK];
+    size_t n = 0;
+    for (unsigned e = d + 1; e < t->rank; e++)
+        factors[n++] = tcc_low_dim_attr(l, t->dims[e]);
+    return tcc_low_list(l, n, factors);
+}
+
+/* The address and the rows of a tensor are multiples of so many bytes. Rows are the last
+ * dimension, so every other stride is one of theirs. Where elements share a byte they are counted
+ * as bytes of which the rows have as many times more. */
+void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes)
+{
+    const tcc_type *t = tensor->type;
+    unsigned bits = tcc_scalar_bits(t->elem), whole_bits = bits < 8 ? 8 : bits;
+    tcc_low_require(
+        l, 3,
+        (tcc_attr[]){tcc_low_str(l, "align"), tcc_low_str(l, tensor->name), tcc_low_int(bytes)});
+    if (t->rank > 1 && t->dims[t->rank - 1].name)
+        tcc_low_require(
+            l, 4,
+            (tcc_attr[]){tcc_low_str(l, "pitch"), tcc_low_stride_attr(l, t, t->rank - 2),
+                         tcc_low_int(whole_bits / 8), tcc_low_int(bytes * whole_bits / bits)});
+}
+
+void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t bytes)
+{
+    const tcc_type *t = tensor->type;
+    tcc_low_require_alignment(l, tensor, bytes);
+    if (t->rank == 1 && t->dims[0].name)
+        tcc_low_require(
+            l, 4,
+            (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->dims[0])),
+                         tcc_low_int(tcc_scalar_bits(t->elem) / 8), tcc_low_int(bytes)});
+}
+
+tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)
+{
+    *one = d == (int)t->rank - 1;
+    tcc_value *stride = tcc_build_int(&l->b, l->i64, 1);
+    for (unsigned e = (unsigned)d + 1; e < t->rank; e++)
+        stride = tcc_low_bin(l, TCC_OP_arith_mul, stride,
+                             tcc_low_cast(l, l->i64, tcc_low_extent(l, t->dims[e])));
+    return stride;
+}
+
+/* ---- the grid ---------------------------------------------------------------------------- */
+
+static tcc_dim dim_of(tcc_attr a)
+{
+    return a.kind == TCC_ATTR_STR ? (tcc_dim){a.s, 0} : (tcc_dim){NULL, a.i};
+}
+
+/* From the CTA's number to the first index of each axis. Tiles of m are taken in groups, down the
+ * group first: CTAs that run at one time then read few rows of A and columns of B. */
+void tcc_low_grid(tcc_lowering *l, tcc_op *grid, tcc_opcode cta)
+{
+    tcc_attr extents = tcc_attr_list(&grid->attrs, "extents");
+    tcc_attr tile = tcc_attr_list(&grid->attrs, "tile");
+    size_t n_axes = extents.list.n;
+    tcc_value *tiles[2], *first[TCC_MAX_RANK];
+    for (int x = 0; x < 2; x++) {
+        int64_t size = tile.list.items[x].i;
+        tcc_value *extent = tcc_low_extent(l, dim_of(extents.list.items[x]));
+        tiles[x] = tcc_low_div(l, tcc_low_add(l, extent, size - 1), size);
+    }
+    tcc_value *id = &tcc_op_create(&l->b, cta, 0, NULL, 1, &l->i32)->results[0];
+    if (n_axes > 2) {
+        tcc_value *plane = tcc_low_bin(l, TCC_OP_arith_mul, tiles[0], tiles[1]);
+        tcc_value *rest = tcc_low_bin(l, TCC_OP_arith_div, id, plane);
+        id = tcc_low_bin(l, TCC_OP_arith_rem, id, plane);
+        for (size_t x = n_axes; x-- > 2;) {
+            tcc_value *extent = tcc_low_extent(l, dim_of(extents.list.items[x]));
+            first[x] = tcc_low_bin(l, TCC_OP_arith_rem, rest, extent);
+            rest = tcc_low_bin(l, TCC_OP_arith_div, rest, extent);
+        }
+    }
+    tcc_value *group = tcc_low_c32(l, tcc_attr_int(&grid->attrs, "group", 1));
+    tcc_value *in_group = tcc_low_bin(l, TCC_OP_arith_mul, group, tiles[1]);
+    tcc_value *g = tcc_low_bin(l, TCC_OP_arith_div, id, in_group);
+    tcc_value *top = tcc_low_bin(l, TCC_OP_arith_mul, g, group);
+    tcc_value *height =
+        tcc_low_bin(l, TCC_OP_arith_min, tcc_low_bin(l, TCC_OP_arith_sub, tiles[0], top), group);
+    tcc_value *r = tcc_low_bin(l, TCC_OP_arith_rem, id, in_group);
+    first[0] = tcc_low_bin(l, TCC_OP_arith_add, top, tcc_low_bin(l, TCC_OP_arith_rem, r, height));
+    first[1] = tcc_low_bin(l, TCC_OP_arith_div, r, height);
+    tcc_attr rule[TCC_MAX_RANK];
+    for (size_t x = 0; x < n_axes; x++) {
+        int64_t size = tile.list.items[x].i;
+        tcc_value_map_set(l->map, grid->regions[0]->args[x], tcc_low_mul(l, first[x], size));
+        rule[x] = TCC_LOW_LIST(l, extents.list.items[x], tcc_low_int(size));
+    }
+    tcc_attr_set(l->ir, &l->f->attrs, "grid", tcc_low_list(l, n_axes, rule), (tcc_loc){0, 0});
+}
+
+/* Scalar parameters: all arrive as f32, or in their own type when that is an integer. */
+void tcc_low_scalar_args(tcc_lowering *l)
+{
+    for (size_t i = 0; i < l->f->body->n_args; i++) {
+        tcc_value *arg = l->f->body->args[i];
+        if (arg->type->kind != TCC_KIND_scalar || !arg->n_uses)
+            continue;
+        bool is_float = tcc_scalar_classify(arg->type->elem) == TCC_CLASS_FLOAT;
+        tcc_value *v = tcc_low_parameter(
+            l, TCC_LOW_LIST(l, tcc_low_str(l, "scalar"), tcc_low_str(l, arg->name)),
+            is_float ? l->f32 : arg->type, arg->name);
+        tcc_value_map_set(l->map, arg, tcc_low_cast(l, arg->type, v));
+    }
+}
+
+/* What callers pass, which the kernel's parameters are made of: args = [[A, f16, [M, K]], …,
+ * [alpha, f32]]. */
+static tcc_attr caller_args(tcc_lowering *l)
+{
+    const tcc_block *body = l->f->body;
+    tcc_attr *args = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, body->n_args);
+    for (size_t i = 0; i < body->n_args; i++) {
+        const tcc_type *t = body->args[i]->type;
+        tcc_attr *dims = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, t->rank);
+        for (unsigned d = 0; d < t->rank; d++)
+            dims[d] = tcc_low_dim_attr(l, t->dims[d]);
+        const tcc_attr record[] = {tcc_low_str(l, body->args[i]->name),
+                                   tcc_low_str(l, tcc_scalar_name(t->elem)),
+                                   tcc_low_list(l, t->rank, dims)};
+        args[i] = tcc_low_list(l, t->kind == TCC_KIND_tensor ? 3 : 2, record);
+    }
+    return tcc_low_list(l, body->n_args, args);
+}
+
+/* The grid, if its work is distributed over roles. */
+tcc_op *tcc_low_find_grid(const tcc_func *f)
+{
+    tcc_op *grid = NULL;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_tile_grid)
+            grid = op;
+        else if (op->code == TCC_OP_async_roles)
+            return grid;
+    return NULL;
+}
+
+void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f)
+{
+    tcc_ir *ir = ctx->ir;
+    *l = (tcc_lowering){
+        .ctx = ctx,
+        .ir = ir,
+        .f = f,
+        .s = tcc_schedule_of(f),
+        .body = tcc_block_create(f, NULL),
+        .map = tcc_value_map_create(ctx->scratch),
+        .i1 = tcc_type_scalar(ir, TCC_i1),
+        .i32 = tcc_type_scalar(ir, TCC_i32),
+        .i64 = tcc_type_scalar(ir, TCC_i64),
+        .f32 = tcc_type_scalar(ir, TCC_f32),
+    };
+    tcc_attr requires = tcc_attr_list(&f->attrs, "requires");
+    for (size_t i = 0; i < requires.list.n; i++)
+        TCC_PUSH(ir->arena, &l->requires, requires.list.items[i]);
+    l->b = tcc_builder_at_end(l->body);
+}
+
+void tcc_low_finish(tcc_lowering *l, int64_t smem_bytes)
+{
+    tcc_ir *ir = l->ir;
+    tcc_func *f = l->f;
+    tcc_attr args = caller_args(l);
+    f->body = l->body;
+    tcc_attr_set_int(ir, &f->attrs, "smem_bytes", smem_bytes);
+    tcc_attr_set(ir, &f->attrs, "args", args, (tcc_loc){0, 0});
+    tcc_attr_set(ir, &f->attrs, "params", tcc_low_list(l, l->params.len, l->params.data),
+                 (tcc_loc){0, 0});
+    tcc_attr_set(ir, &f->attrs, "requires", tcc_low_list(l, l->requires.len, l->requires.data),
+                 (tcc_loc){0, 0});
+}

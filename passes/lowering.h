@@ -1,0 +1,99 @@
+/* lowering: what the lowerings to target ops share: the kernel that is being made, its parameters
+ * and launch conditions, its scalar arithmetic.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_LOWERING_H
+#define TCC_PASSES_LOWERING_H
+
+#include "passes/pass.h"
+#include "passes/schedule.h"
+
+enum { TCC_MAX_RANK = 32, TCC_MAX_PARAMS = 64 };
+
+typedef struct tcc_lowering {
+    tcc_pass_ctx *ctx;
+    tcc_ir *ir;
+    tcc_func *f;
+    tcc_schedule s;
+    tcc_builder b;      /* where the next op goes, in the new body */
+    tcc_block *body;    /* the new body; its arguments are the kernel's parameters */
+    tcc_value_map *map; /* old values to new */
+    const tcc_type *i1, *i32, *i64, *f32;
+
+    /* Parameters and launch conditions, as they go into the manifest. */
+    TCC_VEC(tcc_attr) params;
+    TCC_VEC(tcc_attr)
+    requires;
+} tcc_lowering;
+
+/* Begins a new body for a function. */
+void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f);
+/* Puts it in place of the old one, and how to launch it into the attributes: smem_bytes,
+ * params, requires, args (docs/abi.md, docs/ir.md). */
+void tcc_low_finish(tcc_lowering *l, int64_t smem_bytes);
+
+/* The grid, if its work is distributed over roles. */
+tcc_op *tcc_low_find_grid(const tcc_func *f);
+/* Maps the grid's arguments, from the number of the CTA, which op `cta` gives, and sets the
+ * attribute `grid`. */
+void tcc_low_grid(tcc_lowering *l, tcc_op *grid, tcc_opcode cta);
+/* Maps the function's scalars to parameters. */
+void tcc_low_scalar_args(tcc_lowering *l);
+
+/* ---- arithmetic ------------------------------------------------------------------------ */
+
+tcc_value *tcc_low_c32(tcc_lowering *l, int64_t v);
+/* Binary ops on equal scalar types; cmp gives an i1. */
+tcc_value *tcc_low_bin(tcc_lowering *l, tcc_opcode op, tcc_value *a, tcc_value *b);
+tcc_value *tcc_low_bin_const(tcc_lowering *l, tcc_opcode op, tcc_value *a, int64_t b);
+tcc_value *tcc_low_add(tcc_lowering *l, tcc_value *a, int64_t b); /* a itself when b is 0 */
+tcc_value *tcc_low_mul(tcc_lowering *l, tcc_value *a, int64_t b);
+tcc_value *tcc_low_div(tcc_lowering *l, tcc_value *a, int64_t b); /* a >= 0 */
+tcc_value *tcc_low_rem(tcc_lowering *l, tcc_value *a, int64_t b); /* a >= 0 */
+tcc_value *tcc_low_cmp(tcc_lowering *l, const char *pred, tcc_value *a, tcc_value *b);
+tcc_value *tcc_low_cast(tcc_lowering *l, const tcc_type *type, tcc_value *a);
+/* index * stride, as i64 */
+tcc_value *tcc_low_scaled(tcc_lowering *l, tcc_value *index, tcc_value *stride);
+/* The type of n elements. */
+const tcc_type *tcc_low_vec(tcc_lowering *l, tcc_scalar elem, int64_t n);
+/* n elements, those of the parts one after another. */
+tcc_value *tcc_low_pack(tcc_lowering *l, tcc_scalar elem, size_t n_parts, tcc_value *const *parts,
+                        int64_t n);
+/* n elements from `offset` on; v itself when that is all of them. */
+tcc_value *tcc_low_slice(tcc_lowering *l, tcc_value *v, int64_t offset, int64_t n);
+tcc_value *tcc_low_extract(tcc_lowering *l, tcc_value *v, int64_t offset);
+/* An op on tiles, with its attributes, on n elements of them. */
+tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *const *operands,
+                               int64_t n);
+/* Opens scf.if: later ops go into its first region until tcc_low_end. */
+tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond);
+void tcc_low_end(tcc_lowering *l, tcc_op *op);
+
+/* ---- parameters ------------------------------------------------------------------------ */
+
+tcc_attr tcc_low_str(tcc_lowering *l, const char *s);
+tcc_attr tcc_low_int(int64_t i);
+tcc_attr tcc_low_list(tcc_lowering *l, size_t n, const tcc_attr *items);
+#define TCC_LOW_LIST(l, ...)                                                                       \
+    tcc_low_list(l, sizeof((tcc_attr[]){__VA_ARGS__}) / sizeof(tcc_attr), (tcc_attr[]){__VA_ARGS__})
+tcc_attr tcc_low_dim_attr(tcc_lowering *l, tcc_dim d);
+/* Elements from one index of dimension d to the next, as the extents whose product it is. */
+tcc_attr tcc_low_stride_attr(tcc_lowering *l, const tcc_type *t, unsigned d);
+
+/* The parameter that a recipe describes, made on first use. */
+tcc_value *tcc_low_parameter(tcc_lowering *l, tcc_attr recipe, const tcc_type *type,
+                             const char *name);
+/* Extent of a dimension as i32; the address of a tensor. Made on first use, kept. */
+tcc_value *tcc_low_extent(tcc_lowering *l, tcc_dim d);
+tcc_value *tcc_low_pointer(tcc_lowering *l, const tcc_value *tensor);
+/* Elements from one index of dimension d to the next, as i64; *one when that is always 1. */
+tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *tensor, int d, bool *one);
+
+/* Adds a launch condition. */
+void tcc_low_require(tcc_lowering *l, size_t n, const tcc_attr *items);
+/* The address and the rows of a tensor are multiples of so many bytes. */
+void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
+/* And, where there is one row, its length: no group of so many bytes crosses the end of a row. */
+void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
+
+#endif

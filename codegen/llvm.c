@@ -15,12 +15,6 @@
 #include "codegen/lower.h"
 #include "ir/signature.h"
 
-/* What the lowering leaves to do: constants, common subexpressions, invariants out of loops. More
- * makes it worse: instcombine turns additions of addresses to `or`, which no load can absorb. On
- * a GEMM (tests/codegen/hopper_gemm.tir) these take 0.8 ms and give 296 machine instructions,
- * default<O2> 34 ms and 352. */
-static const char passes[] = "function(early-cse,simplifycfg,loop-mssa(licm),simplifycfg)";
-
 /* ---- LLVM's fatal errors --------------------------------------------------------------- */
 
 typedef struct session {
@@ -123,11 +117,11 @@ static tcc_status build_module(session *s, const tcc_ir *ir, const char *file)
     return TCC_OK;
 }
 
-/* Skips the optional passes of LLVM's code generation. Its strength reductions (SLSR, LSR) take
- * time that grows with the square of the accesses and give every address a register of its own;
- * ptxas does better from the plain sums. On the generic matmul kernel: 1104 machine instructions
- * instead of 1664, 113 registers instead of 182, half the time. Instruction selection and register
- * coalescing, without which ptxas would serialise wgmma, are as before. */
+/* NVPTX: skips the optional passes of LLVM's code generation. Its strength reductions (SLSR, LSR)
+ * take time that grows with the square of the accesses and give every address a register of its
+ * own; ptxas does better from the plain sums. On the generic matmul kernel: 1104 machine
+ * instructions instead of 1664, 113 registers instead of 182, half the time. Instruction selection
+ * and register coalescing, without which ptxas would serialise wgmma, are as before. */
 static void skip_optional_codegen(session *s)
 {
     static const char *const names[] = {"noinline", "optnone"};
@@ -142,11 +136,13 @@ static void skip_optional_codegen(session *s)
 static tcc_status optimize(session *s)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(s->lower.module, passes, s->machine, options);
+    LLVMErrorRef error =
+        LLVMRunPasses(s->lower.module, s->lower.target->passes, s->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (error)
         return fail(s, LLVMGetErrorMessage(error), LLVMDisposeErrorMessage);
-    skip_optional_codegen(s);
+    if (!s->lower.target->optional_codegen)
+        skip_optional_codegen(s);
     return TCC_OK;
 }
 

@@ -94,15 +94,14 @@ const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *fr
 
 /* ---- line tables ----------------------------------------------------------------------- */
 
-/* A fuller kind of line table would make ptxas give up optimising (.target debug). */
 static void begin_lines(tcc_lower *l, const char *file)
 {
-    enum { DIRECTIVES_ONLY = 3 /* llvm::DICompileUnit::DebugDirectivesOnly */ };
     LLVMMetadataRef version = LLVMValueAsMetadata(tcc_lower_i32(l, LLVMDebugMetadataVersion()));
     LLVMAddModuleFlag(l->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, version);
     l->lines = LLVMCreateDIBuilder(l->module);
     l->line_file = LLVMDIBuilderCreateFile(l->lines, file, strlen(file), "", 0);
-    LLVMDWARFEmissionKind kind = (LLVMDWARFEmissionKind)DIRECTIVES_ONLY; /* NOLINT: not in LLVM-C */
+    LLVMDWARFEmissionKind kind =
+        (LLVMDWARFEmissionKind)l->target->lines; /* NOLINT: one is not in LLVM-C */
     LLVMDIBuilderCreateCompileUnit(l->lines, LLVMDWARFSourceLanguageC11, l->line_file, "tcc", 3,
                                    true, "", 0, 0, "", 0, kind, 0, false, false, "", 0, "", 0);
 }
@@ -349,6 +348,20 @@ static bool lower_block(tcc_lower *l, const tcc_block *block)
 }
 
 /* ---- functions and modules ------------------------------------------------------------- */
+
+void tcc_lower_add_string_attribute(tcc_lower *l, int at, const char *name, const char *value)
+{
+    LLVMAddAttributeAtIndex(l->func, (LLVMAttributeIndex)at,
+                            LLVMCreateStringAttribute(l->context, name, (unsigned)strlen(name),
+                                                      value, (unsigned)strlen(value)));
+}
+
+void tcc_lower_add_enum_attribute(tcc_lower *l, int at, const char *name, uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(l->func, (LLVMAttributeIndex)at,
+                            LLVMCreateEnumAttribute(l->context, kind, value));
+}
 
 static LLVMTypeRef param_type(const tcc_lower *l, const tcc_type *t)
 {

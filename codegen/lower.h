@@ -18,6 +18,12 @@ typedef struct tcc_lower tcc_lower;
 /* One row for each target: targets.c. */
 typedef struct tcc_codegen_target {
     const char *name, *triple, *cpu, *features;
+    const char *passes; /* LLVM's, on the IR as it was built */
+    bool vectors;       /* a vec is one LLVM value */
+    /* How much of a line table, an llvm::DICompileUnit::DebugEmissionKind. */
+    enum { TCC_LINES_FULL = 2, TCC_LINES_DIRECTIVES = 3 } lines;
+    /* Whether LLVM's code generation runs the passes that it may leave out: llvm.c. */
+    bool optional_codegen;
     void (*initialize)(void); /* registers LLVM's backend; called once for a process */
     /* Gives an empty function what makes it a kernel, with the threads of a CTA that the function's
      * attributes name. */
@@ -81,6 +87,11 @@ LLVMValueRef tcc_lower_intrinsic_of(const tcc_lower *l, const char *name, unsign
 /* The same bits as elements of another type. n_from * bits of from = n_to * bits of to. */
 const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from,
                                       LLVMTypeRef to, unsigned n_to);
+
+/* Attributes of the function at hand or, `at` from 1 on, of its parameters. */
+enum { TCC_LOWER_FUNC = -1 };
+void tcc_lower_add_string_attribute(tcc_lower *l, int at, const char *name, const char *value);
+void tcc_lower_add_enum_attribute(tcc_lower *l, int at, const char *name, uint64_t value);
 
 /* An elementwise op (arith.c); false when it has no translation. */
 bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op);

@@ -33,56 +33,42 @@ static LLVMValueRef attr_i32(const tcc_lower *l, const tcc_op *op, const char *n
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-static void add_string_attribute(tcc_lower *l, LLVMAttributeIndex at, const char *name,
-                                 const char *value)
-{
-    LLVMAddAttributeAtIndex(l->func, at,
-                            LLVMCreateStringAttribute(l->context, name, (unsigned)strlen(name),
-                                                      value, (unsigned)strlen(value)));
-}
-
-static void add_enum_attribute(tcc_lower *l, LLVMAttributeIndex at, const char *name,
-                               uint64_t value)
-{
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(l->func, at, LLVMCreateEnumAttribute(l->context, kind, value));
-}
-
 static void add_number_attribute(tcc_lower *l, const char *name, int64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    add_string_attribute(l, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name, text);
+    tcc_lower_add_string_attribute(l, TCC_LOWER_FUNC, name, text);
 }
 
 /* A tensor map is read where the launch put it: without grid_constant it would be copied. */
-static void add_tensormap_attributes(tcc_lower *l, LLVMAttributeIndex param)
+static void add_tensormap_attributes(tcc_lower *l, int param)
 {
     LLVMTypeRef bytes = LLVMArrayType2(l->types[TCC_i8], TENSORMAP_BYTES);
     unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
-    LLVMAddAttributeAtIndex(l->func, param, LLVMCreateTypeAttribute(l->context, byval, bytes));
-    add_enum_attribute(l, param, "align", TENSORMAP_ALIGN_BYTES);
-    add_string_attribute(l, param, "nvvm.grid_constant", "");
+    LLVMAddAttributeAtIndex(l->func, (LLVMAttributeIndex)param,
+                            LLVMCreateTypeAttribute(l->context, byval, bytes));
+    tcc_lower_add_enum_attribute(l, param, "align", TENSORMAP_ALIGN_BYTES);
+    tcc_lower_add_string_attribute(l, param, "nvvm.grid_constant", "");
 }
 
 void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
 {
-    const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     LLVMSetFunctionCallConv(l->func, PTX_KERNEL);
-    add_enum_attribute(l, whole, "nounwind", 0);
-    add_enum_attribute(l, whole, "convergent", 0);
+    tcc_lower_add_enum_attribute(l, TCC_LOWER_FUNC, "nounwind", 0);
+    tcc_lower_add_enum_attribute(l, TCC_LOWER_FUNC, "convergent", 0);
     /* ptxas ignores setmaxnreg where the number of threads is not fixed. */
     if (tcc_attr_find(&func->attrs, "block"))
         add_number_attribute(l, "nvvm.reqntid", tcc_attr_int(&func->attrs, "block", 1));
     if (tcc_attr_find(&func->attrs, "min_ctas"))
         add_number_attribute(l, "nvvm.minctasm", tcc_attr_int(&func->attrs, "min_ctas", 1));
     if (tcc_attr_find(&func->attrs, "cluster"))
-        add_string_attribute(l, whole, "nvvm.cluster_dim",
-                             tcc_arena_printf(l->arena, "%lld,1,1",
-                                              (long long)tcc_attr_int(&func->attrs, "cluster", 1)));
+        tcc_lower_add_string_attribute(
+            l, TCC_LOWER_FUNC, "nvvm.cluster_dim",
+            tcc_arena_printf(l->arena, "%lld,1,1",
+                             (long long)tcc_attr_int(&func->attrs, "cluster", 1)));
     for (size_t i = 0; i < func->body->n_args; i++)
         if (func->body->args[i]->type->kind == TCC_KIND_tensormap)
-            add_tensormap_attributes(l, (LLVMAttributeIndex)i + 1);
+            add_tensormap_attributes(l, (int)i + 1);
 }
 
 /* The dynamic shared memory: all of a CTA's. */

@@ -11,10 +11,42 @@ unsigned tcc_lower_count(const tcc_type *type)
     return type->kind == TCC_KIND_vec ? (unsigned)tcc_type_count(type) : 1;
 }
 
+/* A value is set in one form. The other is made where it is first asked for, and serves again in
+ * the same block, all of which comes after it. */
+typedef struct held {
+    const LLVMValueRef *elems;
+    LLVMValueRef vector;
+    LLVMBasicBlockRef elems_in, vector_in; /* NULL: of the form that was set */
+} held;
+
+static held *held_of(const tcc_lower *l, const tcc_value *v)
+{
+    held *h = tcc_map_get(&l->values, v);
+    assert(h);
+    return h;
+}
+
+static LLVMBasicBlockRef here(const tcc_lower *l)
+{
+    return LLVMGetInsertBlock(l->builder);
+}
+
+static bool is_vector(const tcc_lower *l, const tcc_type *type)
+{
+    return l->target->vectors && tcc_lower_count(type) > 1;
+}
+
 const LLVMValueRef *tcc_lower_elems(const tcc_lower *l, const tcc_value *v)
 {
-    const LLVMValueRef *elems = tcc_map_get(&l->values, v);
-    assert(elems);
+    held *h = held_of(l, v);
+    if (h->elems && (!h->elems_in || h->elems_in == here(l)))
+        return h->elems;
+    unsigned n = tcc_lower_count(v->type);
+    LLVMValueRef *elems = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n);
+    for (unsigned i = 0; i < n; i++)
+        elems[i] = LLVMBuildExtractElement(l->builder, h->vector, tcc_lower_i32(l, i), "");
+    h->elems = elems;
+    h->elems_in = here(l);
     return elems;
 }
 
@@ -23,10 +55,33 @@ LLVMValueRef tcc_lower_scalar(const tcc_lower *l, const tcc_value *v)
     return tcc_lower_elems(l, v)[0];
 }
 
+LLVMValueRef tcc_lower_vector(const tcc_lower *l, const tcc_value *v)
+{
+    held *h = held_of(l, v);
+    unsigned n = tcc_lower_count(v->type);
+    if (n == 1)
+        return h->elems[0];
+    if (h->vector && (!h->vector_in || h->vector_in == here(l)))
+        return h->vector;
+    h->vector = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(h->elems[0]), n));
+    for (unsigned i = 0; i < n; i++)
+        h->vector =
+            LLVMBuildInsertElement(l->builder, h->vector, h->elems[i], tcc_lower_i32(l, i), "");
+    h->vector_in = here(l);
+    return h->vector;
+}
+
+static void set(tcc_lower *l, const tcc_value *v, held h)
+{
+    held *copy = TCC_NEW(l->arena, held);
+    *copy = h;
+    *tcc_map_at(&l->values, v) = copy;
+}
+
 void tcc_lower_set(tcc_lower *l, const tcc_value *v, const LLVMValueRef *elems)
 {
     size_t n;
-    *tcc_map_at(&l->values, v) = (void *)elems;
+    set(l, v, (held){.elems = elems});
     if (!v->name || v->type->kind == TCC_KIND_vec || LLVMIsConstant(elems[0]))
         return;
     LLVMGetValueName2(elems[0], &n);
@@ -39,6 +94,18 @@ void tcc_lower_set_scalar(tcc_lower *l, const tcc_value *v, LLVMValueRef x)
     LLVMValueRef *elem = TCC_NEW(l->arena, LLVMValueRef);
     *elem = x;
     tcc_lower_set(l, v, elem);
+}
+
+void tcc_lower_set_vector(tcc_lower *l, const tcc_value *v, LLVMValueRef vector)
+{
+    unsigned n = tcc_lower_count(v->type);
+    LLVMTypeRef elem = l->types[v->type->elem], type = n > 1 ? LLVMVectorType(elem, n) : elem;
+    if (LLVMTypeOf(vector) != type)
+        vector = LLVMBuildBitCast(l->builder, vector, type, "");
+    if (n == 1)
+        tcc_lower_set_scalar(l, v, vector);
+    else
+        set(l, v, (held){.vector = vector});
 }
 
 LLVMValueRef tcc_lower_i32(const tcc_lower *l, int64_t v)
@@ -123,8 +190,8 @@ static void set_loc(tcc_lower *l, tcc_loc loc)
         return;
     l->loc = loc;
     LLVMSetCurrentDebugLocation2(
-        l->builder, LLVMDIBuilderCreateDebugLocation(l->context, loc.line, loc.column,
-                                                     l->line_scope, NULL));
+        l->builder,
+        LLVMDIBuilderCreateDebugLocation(l->context, loc.line, loc.column, l->line_scope, NULL));
 }
 
 /* ---- control flow ---------------------------------------------------------------------- */
@@ -136,30 +203,63 @@ static LLVMBasicBlockRef new_block(const tcc_lower *l, const char *name)
     return LLVMAppendBasicBlockInContext(l->context, l->func, name);
 }
 
-static LLVMBasicBlockRef here(const tcc_lower *l)
+/* The LLVM values that a value of this type goes through phis as. */
+static const LLVMValueRef *parts(const tcc_lower *l, const tcc_value *v, unsigned *n)
 {
-    return LLVMGetInsertBlock(l->builder);
+    *n = is_vector(l, v->type) ? 1 : tcc_lower_count(v->type);
+    if (!is_vector(l, v->type))
+        return tcc_lower_elems(l, v);
+    LLVMValueRef *vector = TCC_NEW(l->arena, LLVMValueRef);
+    *vector = tcc_lower_vector(l, v);
+    return vector;
 }
 
-/* A phi for each element of `like`, which is what comes in from `from`. */
-static LLVMValueRef *build_phis(const tcc_lower *l, const tcc_value *like, LLVMBasicBlockRef from)
+/* Sets a value to the parts that came out of phis. */
+static void set_parts(tcc_lower *l, const tcc_value *v, LLVMValueRef *phis)
 {
-    unsigned n = tcc_lower_count(like->type);
-    const LLVMValueRef *elems = tcc_lower_elems(l, like);
-    LLVMValueRef *phis = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n);
-    for (unsigned i = 0; i < n; i++) {
-        phis[i] = LLVMBuildPhi(l->builder, LLVMTypeOf(elems[i]), "");
-        LLVMAddIncoming(phis[i], (LLVMValueRef *)&elems[i], &from, 1);
-    }
+    if (is_vector(l, v->type))
+        tcc_lower_set_vector(l, v, phis[0]);
+    else
+        tcc_lower_set(l, v, phis);
+}
+
+/* What comes into phis from the block that is being built: it must be asked for there. */
+typedef struct incoming {
+    const LLVMValueRef *parts;
+    unsigned n;
+    LLVMBasicBlockRef from;
+} incoming;
+
+static incoming comes_from_here(const tcc_lower *l, const tcc_value *v)
+{
+    incoming in = {.from = here(l)};
+    in.parts = parts(l, v, &in.n);
+    return in;
+}
+
+static void add_incoming(LLVMValueRef *phis, const incoming *in)
+{
+    for (unsigned i = 0; i < in->n; i++)
+        LLVMAddIncoming(phis[i], (LLVMValueRef *)&in->parts[i], (LLVMBasicBlockRef *)&in->from, 1);
+}
+
+/* A phi for each part of what comes in first. */
+static LLVMValueRef *build_phis(const tcc_lower *l, const incoming *first)
+{
+    LLVMValueRef *phis = TCC_NEW_ARRAY(l->arena, LLVMValueRef, first->n);
+    for (unsigned i = 0; i < first->n; i++)
+        phis[i] = LLVMBuildPhi(l->builder, LLVMTypeOf(first->parts[i]), "");
+    add_incoming(phis, first);
     return phis;
 }
 
-static void add_incoming(const tcc_lower *l, LLVMValueRef *phis, const tcc_value *v,
-                         LLVMBasicBlockRef from)
+/* What comes in of each of n values. */
+static incoming *all_come_from_here(const tcc_lower *l, tcc_value *const *values, unsigned n)
 {
-    const LLVMValueRef *elems = tcc_lower_elems(l, v);
-    for (unsigned i = 0; i < tcc_lower_count(v->type); i++)
-        LLVMAddIncoming(phis[i], (LLVMValueRef *)&elems[i], &from, 1);
+    incoming *in = TCC_NEW_ARRAY(l->arena, incoming, n);
+    for (unsigned i = 0; i < n; i++)
+        in[i] = comes_from_here(l, values[i]);
+    return in;
 }
 
 /* The test comes after the body: no copies of the carried values are needed for a test before
@@ -173,6 +273,7 @@ static bool lower_for(tcc_lower *l, const tcc_op *op)
     LLVMValueRef lo = tcc_lower_scalar(l, op->operands[0]);
     LLVMValueRef hi = tcc_lower_scalar(l, op->operands[1]);
     LLVMValueRef step = tcc_lower_scalar(l, op->operands[2]);
+    const incoming *first = all_come_from_here(l, op->operands + FIRST_CARRIED, op->n_results);
     LLVMBasicBlockRef before = here(l), body = new_block(l, "loop"), exit = new_block(l, "done");
 
     if (at_least_once)
@@ -185,31 +286,33 @@ static bool lower_for(tcc_lower *l, const tcc_op *op)
     LLVMAddIncoming(index, &lo, &before, 1);
     tcc_lower_set_scalar(l, region->args[0], index);
     LLVMValueRef **phis = TCC_NEW_ARRAY(l->arena, LLVMValueRef *, op->n_results);
-    for (unsigned i = 0; i < op->n_results; i++) {
-        phis[i] = build_phis(l, op->operands[FIRST_CARRIED + i], before);
-        tcc_lower_set(l, region->args[1 + i], phis[i]);
-    }
+    for (unsigned i = 0; i < op->n_results; i++)
+        phis[i] = build_phis(l, &first[i]);
+    for (unsigned i = 0; i < op->n_results; i++)
+        set_parts(l, region->args[1 + i], phis[i]);
     if (!lower_block(l, region))
         return false;
 
     tcc_value *const *yields = op->n_results ? region->last->operands : NULL;
+    const incoming *last = all_come_from_here(l, yields, op->n_results);
     LLVMBasicBlockRef latch = here(l);
     LLVMValueRef next = LLVMBuildAdd(b, index, step, "");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, exit);
     LLVMAddIncoming(index, &next, &latch, 1);
     for (unsigned i = 0; i < op->n_results; i++)
-        add_incoming(l, phis[i], yields[i], latch);
+        add_incoming(phis[i], &last[i]);
 
     LLVMPositionBuilderAtEnd(b, exit);
     for (unsigned i = 0; i < op->n_results; i++) {
-        if (at_least_once) {
-            tcc_lower_set(l, &op->results[i], tcc_lower_elems(l, yields[i]));
-            continue;
+        LLVMValueRef *out = (LLVMValueRef *)last[i].parts;
+        if (!at_least_once) {
+            out = build_phis(l, &first[i]);
+            add_incoming(out, &last[i]);
         }
-        LLVMValueRef *out = build_phis(l, op->operands[FIRST_CARRIED + i], before);
-        add_incoming(l, out, yields[i], latch);
-        tcc_lower_set(l, &op->results[i], out);
+        phis[i] = out;
     }
+    for (unsigned i = 0; i < op->n_results; i++) /* after all phis */
+        set_parts(l, &op->results[i], phis[i]);
     return true;
 }
 
@@ -219,19 +322,30 @@ static bool is_empty(const tcc_block *region)
     return !region->first || region->first->code == TCC_OP_scf_yield;
 }
 
+/* What a region of an scf.if that has been lowered gives. */
+static const incoming *yielded(const tcc_lower *l, const tcc_op *op, unsigned r)
+{
+    return op->n_results ? all_come_from_here(l, op->regions[r]->last->operands, op->n_results)
+                         : NULL;
+}
+
 static bool lower_if(tcc_lower *l, const tcc_op *op)
 {
     LLVMBuilderRef b = l->builder;
     LLVMValueRef cond = tcc_lower_scalar(l, op->operands[0]);
-    LLVMBasicBlockRef before = here(l), join = new_block(l, "join"), ends[2] = {before, before};
+    LLVMBasicBlockRef join = new_block(l, "join");
     LLVMBasicBlockRef starts[2] = {join, join};
     static const char *const names[2] = {"then", "else"};
+    const incoming *in[2];
 
     for (unsigned r = 0; r < 2; r++)
         if (!is_empty(op->regions[r]))
             starts[r] = new_block(l, names[r]);
     if (starts[0] == join && starts[1] == join) /* both empty: the phis need two ways in */
         starts[0] = new_block(l, names[0]);
+    for (unsigned r = 0; r < 2; r++)
+        if (starts[r] == join) /* it yields nothing, or what was there before */
+            in[r] = yielded(l, op, r);
     LLVMBuildCondBr(b, cond, starts[0], starts[1]);
     for (unsigned r = 0; r < 2; r++) {
         if (starts[r] == join)
@@ -239,16 +353,18 @@ static bool lower_if(tcc_lower *l, const tcc_op *op)
         LLVMPositionBuilderAtEnd(b, starts[r]);
         if (!lower_block(l, op->regions[r]))
             return false;
-        ends[r] = here(l);
+        in[r] = yielded(l, op, r);
         LLVMBuildBr(b, join);
     }
 
     LLVMPositionBuilderAtEnd(b, join);
+    LLVMValueRef **phis = TCC_NEW_ARRAY(l->arena, LLVMValueRef *, op->n_results);
     for (unsigned i = 0; i < op->n_results; i++) {
-        LLVMValueRef *phis = build_phis(l, op->regions[0]->last->operands[i], ends[0]);
-        add_incoming(l, phis, op->regions[1]->last->operands[i], ends[1]);
-        tcc_lower_set(l, &op->results[i], phis);
+        phis[i] = build_phis(l, &in[0][i]);
+        add_incoming(phis[i], &in[1][i]);
     }
+    for (unsigned i = 0; i < op->n_results; i++) /* after all phis */
+        set_parts(l, &op->results[i], phis[i]);
     return true;
 }
 
@@ -307,8 +423,8 @@ static bool lower_shared(tcc_lower *l, const tcc_op *op)
     case TCC_OP_vec_pack: lower_pack(l, op); return true;
     case TCC_OP_vec_slice:
     case TCC_OP_vec_extract:
-        tcc_lower_set(l, r, tcc_lower_elems(l, op->operands[0]) +
-                                tcc_attr_int(&op->attrs, "offset", 0));
+        tcc_lower_set(l, r,
+                      tcc_lower_elems(l, op->operands[0]) + tcc_attr_int(&op->attrs, "offset", 0));
         return true;
     case TCC_OP_vec_splat: lower_fill(l, op, tcc_lower_scalar(l, op->operands[0])); return true;
     case TCC_OP_vec_undef: lower_fill(l, op, LLVMGetPoison(l->types[r->type->elem])); return true;
@@ -390,6 +506,7 @@ bool tcc_lower_func(tcc_lower *l, const tcc_func *func)
     }
     l->func = LLVMAddFunction(l->module, func->name,
                               LLVMFunctionType(l->void_type, types, (unsigned)n, false));
+    l->lds = NULL;
     l->values = TCC_MAP(l->arena);
     l->loc = (tcc_loc){0, 0};
     for (size_t i = 0; i < n; i++)

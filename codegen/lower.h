@@ -1,7 +1,9 @@
 /* lower: target-level IR -> LLVM IR. What all targets share is in lower.c and arith.c; a target
  * adds its own ops, its maths and what makes a function a kernel (codegen/nvptx/).
  *
- * A vec is kept as its elements: n LLVM values for vec<f32[n]>, of which loops carry n phis.
+ * A vec is kept as its elements, n LLVM values for vec<f32[n]>, of which loops carry n phis; or, on
+ * targets whose registers come in tuples (`vectors`), as one LLVM vector with one phi. Whoever
+ * lowers an op asks for the form that it wants and gets it: tcc_lower_elems, tcc_lower_vector.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CODEGEN_LOWER_H
@@ -55,8 +57,9 @@ struct tcc_lower {
     /* of the function at hand: */
     LLVMValueRef func;
     LLVMMetadataRef line_scope;
-    tcc_loc loc; /* the builder's */
-    tcc_map values; /* IR value -> array of its elements */
+    tcc_loc loc;      /* the builder's */
+    LLVMValueRef lds; /* the CTA's memory, where that is a global of the function's; else NULL */
+    tcc_map values;   /* IR value -> what it is kept as: lower.c */
 };
 
 /* Fills in everything after `builder`, which the caller has set. `file` as in
@@ -73,9 +76,13 @@ unsigned tcc_lower_count(const tcc_type *type);
 /* The elements of a value, and of a value with one. */
 const LLVMValueRef *tcc_lower_elems(const tcc_lower *l, const tcc_value *v);
 LLVMValueRef tcc_lower_scalar(const tcc_lower *l, const tcc_value *v);
+/* A value as one LLVM value: a vector, where it has more elements than one. */
+LLVMValueRef tcc_lower_vector(const tcc_lower *l, const tcc_value *v);
 /* Sets the elements of a value: `elems` lives in l->arena. */
 void tcc_lower_set(tcc_lower *l, const tcc_value *v, const LLVMValueRef *elems);
 void tcc_lower_set_scalar(tcc_lower *l, const tcc_value *v, LLVMValueRef x);
+/* Sets a value to one LLVM value with its elements' bits, which is made to have their type. */
+void tcc_lower_set_vector(tcc_lower *l, const tcc_value *v, LLVMValueRef vector);
 
 LLVMValueRef tcc_lower_i32(const tcc_lower *l, int64_t v);
 /* Calls an LLVM intrinsic; `overload` is NULL where it has no type parameter. */

@@ -1,4 +1,4 @@
-/* codegen: target-level IR -> LLVM IR -> assembly, and assembly -> device object.
+/* codegen: target-level IR -> LLVM IR -> assembly or objects, and these -> what can be loaded.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CODEGEN_CODEGEN_H
@@ -8,13 +8,15 @@
 
 typedef enum tcc_codegen_output {
     TCC_CODEGEN_LLVM, /* LLVM IR as it was built, before LLVM's passes */
-    TCC_CODEGEN_ASM   /* PTX */
+    TCC_CODEGEN_ASM,  /* PTX, or AMD's assembly */
+    TCC_CODEGEN_OBJ   /* AMD: a relocatable ELF object */
 } tcc_codegen_output;
 
 typedef struct tcc_codegen_options {
-    const char *target; /* "sm_90a" */
+    const char *target; /* "sm_90a", "gfx1100", … */
     const char *file;   /* the .tile path that line tables name; NULL: no line tables */
     tcc_codegen_output output;
+    const tcc_func *only; /* translate this function alone; NULL: all */
     /* Told how long each phase took; may be NULL. */
     void (*phase)(const char *name, double milliseconds, void *user);
     void *phase_user;
@@ -22,11 +24,25 @@ typedef struct tcc_codegen_options {
 
 /* Translates every function of a verified target-level module, each to one kernel entry.
  *
- * On success *out is a NUL-terminated text of *size bytes that belongs to the caller: free.
- * Returns TCC_OK, TCC_ERR_TARGET, TCC_ERR_MEMORY or TCC_ERR_INTERNAL, with a diagnostic.
+ * On success *out is a text, or an object, of *size bytes and a NUL that belongs to the caller:
+ * free. Returns TCC_OK, TCC_ERR_TARGET, TCC_ERR_MEMORY or TCC_ERR_INTERNAL, with a diagnostic.
  * Thread-safe. An error that LLVM calls fatal is contained, and leaks what LLVM then held. */
 tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
                        char **out, size_t *size);
+
+typedef struct tcc_bytes {
+    const void *data;
+    size_t size;
+} tcc_bytes;
+
+/* Makes an object for each function of a verified target-level module, with as many threads as
+ * there are CPUs. The output and phases of the options do not count: there is one phase, "llvm".
+ *
+ * On success *objects are *n objects that belong to the caller: tcc_codegen_objects_destroy.
+ * Returns and diagnostics as tcc_codegen. Thread-safe. */
+tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
+                               tcc_bytes **objects, size_t *n);
+void tcc_codegen_objects_destroy(tcc_bytes *objects, size_t n);
 
 typedef struct tcc_ptxas_options {
     const char *target; /* "sm_90a" */

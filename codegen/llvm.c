@@ -102,12 +102,12 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     return TCC_OK;
 }
 
-static tcc_status build_module(session *s, const tcc_ir *ir, const char *file)
+static tcc_status build_module(session *s, const tcc_ir *ir, const tcc_codegen_options *o)
 {
     tcc_lower *l = &s->lower;
-    tcc_lower_begin(l, file);
+    tcc_lower_begin(l, o->file);
     for (const tcc_func *f = ir->first; f; f = f->next)
-        if (!tcc_func_is_definition(f) && !tcc_lower_func(l, f))
+        if (!tcc_func_is_definition(f) && (!o->only || f == o->only) && !tcc_lower_func(l, f))
             return l->diag->status;
     tcc_lower_end(l);
     char *text;
@@ -146,12 +146,12 @@ static tcc_status optimize(session *s)
     return TCC_OK;
 }
 
-static tcc_status emit(session *s)
+static tcc_status emit(session *s, tcc_codegen_output output)
 {
+    LLVMCodeGenFileType kind = output == TCC_CODEGEN_OBJ ? LLVMObjectFile : LLVMAssemblyFile;
     char *text;
     unsigned errors = s->lower.diag->n_errors;
-    if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->lower.module, LLVMAssemblyFile, &text,
-                                            &s->buffer))
+    if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->lower.module, kind, &text, &s->buffer))
         return fail(s, text, LLVMDisposeMessage);
     return s->lower.diag->n_errors > errors ? s->lower.diag->status : TCC_OK;
 }
@@ -173,7 +173,7 @@ static tcc_status run(session *s, const tcc_ir *ir, const tcc_codegen_options *o
     end_phase(s, o, NULL);
     tcc_status status = create_module(s, o);
     if (!status)
-        status = build_module(s, ir, o->file);
+        status = build_module(s, ir, o);
     end_phase(s, o, "llvm-build");
     if (status)
         return status;
@@ -186,11 +186,11 @@ static tcc_status run(session *s, const tcc_ir *ir, const tcc_codegen_options *o
     status = optimize(s);
     end_phase(s, o, "llvm-passes");
     if (!status)
-        status = emit(s);
+        status = emit(s, o->output);
     end_phase(s, o, "llvm-codegen");
-    return status ? status
-                  : copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), out,
-                             size);
+    return status
+               ? status
+               : copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), out, size);
 }
 
 /* ---- sessions -------------------------------------------------------------------------- */

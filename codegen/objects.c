@@ -1,0 +1,122 @@
+/* An object for each function of a module, several at a time: LLVM's code generation is most of a
+ * compilation's time, and functions have nothing to do with each other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "codegen/codegen.h"
+#include "ir/signature.h"
+
+enum { MAX_THREADS = 16 };
+
+/* What the threads share. */
+typedef struct work {
+    const tcc_ir *ir;
+    const tcc_codegen_options *options;
+    const tcc_func **funcs;
+    tcc_status *status; /* of each */
+    tcc_bytes *objects;
+    size_t n;
+    atomic_size_t next;
+} work;
+
+static tcc_status make_object(work *w, size_t i, tcc_diag *diag)
+{
+    tcc_codegen_options o = *w->options;
+    char *object;
+    o.only = w->funcs[i];
+    o.output = TCC_CODEGEN_OBJ;
+    o.phase = NULL;
+    tcc_status status = tcc_codegen(w->ir, &o, diag, &object, &w->objects[i].size);
+    w->objects[i].data = object;
+    return status;
+}
+
+/* Takes the functions that nobody has taken yet. What is wrong is told later. */
+static void *take_functions(void *arg)
+{
+    work *w = arg;
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
+        w->status[i] = make_object(w, i, &(tcc_diag){.file = w->options->file});
+    return NULL;
+}
+
+static void run_threads(work *w)
+{
+    pthread_t threads[MAX_THREADS];
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = 0, wanted = w->n - 1; /* this one works, too */
+    if (wanted > MAX_THREADS)
+        wanted = MAX_THREADS;
+    while (n < wanted && (long)n + 1 < cpus &&
+           !pthread_create(&threads[n], NULL, take_functions, w))
+        n++;
+    take_functions(w);
+    while (n)
+        pthread_join(threads[--n], NULL);
+}
+
+/* Tells what is wrong in the functions' order: it goes wrong again. */
+static tcc_status check(work *w, tcc_diag *diag)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->status[i]) {
+            tcc_status status = make_object(w, i, diag);
+            if (status)
+                return status;
+        }
+    return TCC_OK;
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+void tcc_codegen_objects_destroy(tcc_bytes *objects, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free((void *)objects[i].data);
+    free(objects);
+}
+
+tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
+                               tcc_bytes **objects, size_t *n)
+{
+    double start = now_ms();
+    work w = {.ir = ir, .options = options};
+    for (const tcc_func *f = ir->first; f; f = f->next)
+        w.n += !tcc_func_is_definition(f);
+    *objects = NULL;
+    *n = 0;
+    tcc_status status = TCC_ERR_MEMORY;
+    w.funcs = calloc(w.n + 1, sizeof *w.funcs);
+    w.status = calloc(w.n + 1, sizeof *w.status);
+    w.objects = calloc(w.n + 1, sizeof *w.objects);
+    if (w.funcs && w.status && w.objects) {
+        size_t i = 0;
+        for (const tcc_func *f = ir->first; f; f = f->next)
+            if (!tcc_func_is_definition(f))
+                w.funcs[i++] = f;
+        if (w.n)
+            run_threads(&w);
+        status = check(&w, diag);
+    }
+    if (!status) {
+        *objects = w.objects;
+        *n = w.n;
+    } else if (w.objects) {
+        tcc_codegen_objects_destroy(w.objects, w.n);
+    }
+    free(w.funcs);
+    free(w.status);
+    if (options->phase)
+        options->phase("llvm", now_ms() - start, options->phase_user);
+    return status;
+}

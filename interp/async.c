@@ -232,6 +232,22 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* A tile in registers is there at once. */
+tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
+{
+    int64_t i = tcc_operand_int(t, in, 1);
+    stage *s = owned_stage(t, in, i);
+    if (!s)
+        return TCC_FAILED;
+    if (s->committed)
+        return TCC_WRONG(t->x, in->op, "async.put of iteration %lld after its commit",
+                         (long long)i);
+    const buffer *b = operand_object(t, in, 2);
+    memcpy(b->cells + (size_t)(i % b->n_stages) * b->stage_cells, tcc_cells(t, in->operands[3]),
+           b->stage_cells * sizeof *b->cells);
+    return TCC_NEXT;
+}
+
 /* ---- products -------------------------------------------------------------------------- */
 
 tcc_outcome tcc_eval_async_mma(tcc_thread *t, const tcc_inst *in)

@@ -459,6 +459,16 @@ static void check_copy(verifier *v, const tcc_op *op)
     check_buffer(v, op, o->ring, "buffer", o->buffer);
 }
 
+static void check_put(verifier *v, const tcc_op *op)
+{
+    const tcc_async_put_operands *o = TCC_VIEW(async_put, op);
+    const tcc_type *buffer = o->buffer->type, *a = o->a->type;
+    if (a->rank != 2 || buffer->rank != 3 || buffer->elem != a->elem ||
+        buffer->dims[1].size != a->dims[0].size || buffer->dims[2].size != a->dims[1].size)
+        ERROR(v, op, "a is %s, which is no stage of buffer, %s", TEXT(a), TEXT(buffer));
+    check_buffer(v, op, o->ring, "buffer", o->buffer);
+}
+
 static void check_async_mma(verifier *v, const tcc_op *op)
 {
     const tcc_async_mma_operands *o = TCC_VIEW(async_mma, op);
@@ -629,6 +639,7 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_async_ring] = check_ring,
     [TCC_OP_async_roles] = check_roles,
     [TCC_OP_async_copy] = check_copy,
+    [TCC_OP_async_put] = check_put,
     [TCC_OP_async_mma] = check_async_mma,
     [TCC_OP_async_mma_wait] = check_mma_wait,
     [TCC_OP_vec_pack] = check_pack,

@@ -77,6 +77,65 @@ void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cel
     __atomic_store(&p->data[at], &stored, __ATOMIC_RELAXED);
 }
 
+/* ---- memory ---------------------------------------------------------------------------- */
+
+int64_t tcc_param_bytes(const tcc_param *p)
+{
+    unsigned bits = tcc_scalar_bits(p->type->elem);
+    return bits < 8 ? p->count / 2 + p->count % 2 : p->count * (bits / 8);
+}
+
+/* The bits that begin at a byte: of one element, or of the two in it. */
+static uint64_t load_bits(const tcc_param *p, int64_t byte, unsigned elem_bits)
+{
+    int64_t first = byte * 8 / elem_bits;
+    uint64_t bits = tcc_encode(tcc_param_load(p, first), p->type->elem);
+    if (elem_bits < 8 && first + 1 < p->count)
+        bits |= tcc_encode(tcc_param_load(p, first + 1), p->type->elem) << elem_bits;
+    return bits;
+}
+
+static void store_bits(const tcc_run *run, const tcc_param *p, int64_t byte, unsigned elem_bits,
+                       uint64_t bits)
+{
+    int64_t first = byte * 8 / elem_bits;
+    tcc_param_store(run, p, first, tcc_decode(bits, p->type->elem));
+    if (elem_bits < 8 && first + 1 < p->count)
+        tcc_param_store(run, p, first + 1, tcc_decode(bits >> elem_bits, p->type->elem));
+}
+
+/* Of n bytes from `at` on, those in the unit, of one element or a byte, that `at` is in; *offset
+ * gets where. */
+static int64_t part_of_unit(int64_t at, int64_t n, unsigned elem_bits, int64_t *offset)
+{
+    int64_t unit = elem_bits < 8 ? 1 : elem_bits / 8;
+    *offset = at % unit;
+    return n < unit - *offset ? n : unit - *offset;
+}
+
+void tcc_param_load_bytes(const tcc_param *p, int64_t at, int64_t n, uint8_t *to)
+{
+    unsigned bits = tcc_scalar_bits(p->type->elem);
+    for (int64_t part, offset; n > 0; at += part, to += part, n -= part) {
+        part = part_of_unit(at, n, bits, &offset);
+        uint64_t unit = load_bits(p, at - offset, bits);
+        memcpy(to, (const uint8_t *)&unit + offset, (size_t)part); /* little-endian, as the GPU */
+    }
+}
+
+void tcc_param_store_bytes(const tcc_run *run, const tcc_param *p, int64_t at, int64_t n,
+                           const uint8_t *from)
+{
+    unsigned bits = tcc_scalar_bits(p->type->elem);
+    for (int64_t part, offset; n > 0; at += part, from += part, n -= part) {
+        part = part_of_unit(at, n, bits, &offset);
+        bool whole = part * 8 >= bits;
+        uint64_t unit = whole ? 0 : load_bits(p, at - offset, bits);
+        memcpy((uint8_t *)&unit + offset, from, (size_t)part);
+        store_bits(run, p, at - offset, bits, unit);
+    }
+}
+
 /* ---- limits ---------------------------------------------------------------------------- */
 
 tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n, uint64_t elem_bytes)

@@ -61,6 +61,12 @@ const tcc_param *tcc_run_param(const tcc_run *run, const char *name);
 /* The number as a tensor or scalar parameter holds it, and back. */
 tcc_cell tcc_param_load(const tcc_param *p, int64_t at);
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v);
+/* A tensor as it lies in memory: elements little-endian and, of 4 bits, two to a byte, the even one
+ * in its low half. How many bytes; n of them from byte `at` on, and back. */
+int64_t tcc_param_bytes(const tcc_param *p);
+void tcc_param_load_bytes(const tcc_param *p, int64_t at, int64_t n, uint8_t *to);
+void tcc_param_store_bytes(const tcc_run *run, const tcc_param *p, int64_t at, int64_t n,
+                           const uint8_t *from);
 
 /* Runs the tensor.write ops of a function. */
 tcc_status tcc_run_fields(tcc_run *run);

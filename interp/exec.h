@@ -39,15 +39,18 @@ typedef struct tcc_reg {
     bool undefined;   /* it holds anything */
 } tcc_reg;
 
+/* A bit for each lane of a thread, the lowest for lane 0. */
+typedef uint64_t tcc_lane_mask;
+
 /* A region that a thread is in. */
 typedef struct tcc_frame {
     const tcc_code *code;
     size_t pc;
     const tcc_inst *of; /* the op whose region this is; NULL for the function's body */
     unsigned region;
-    uint32_t mask;  /* lanes that run it */
-    uint32_t outer; /* lanes that came to `of` */
-    int64_t point;  /* of tile.grid: which tile */
+    tcc_lane_mask mask;  /* that run it */
+    tcc_lane_mask outer; /* that came to `of` */
+    int64_t point;       /* of tile.grid: which tile */
 } tcc_frame;
 
 struct tcc_thread {
@@ -58,7 +61,7 @@ struct tcc_thread {
     tcc_frame *frames;
     const tcc_code *code;
     size_t depth; /* 0: finished */
-    uint32_t mask;
+    tcc_lane_mask mask;
     uint64_t steps;
     uint32_t committed, waited; /* product groups: closed; known to have ended */
     struct tcc_warp *warp;      /* at the target level */
@@ -95,16 +98,16 @@ struct tcc_exec {
     struct tcc_clock *clock;     /* in the timed order */
 };
 
-#define TCC_ALL_LANES UINT32_MAX
-
 tcc_status tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes);
 /* Begins the random numbers of a cluster: those of the seed for the first one. */
 void tcc_exec_seed(tcc_exec *x, uint64_t cluster);
+/* All lanes of a thread. */
+tcc_lane_mask tcc_all_lanes(const tcc_exec *x);
 /* A thread at the beginning of a code, its registers clear or (from not NULL) a copy. */
 tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_thread *from);
 /* Back to the beginning, with nothing known of any register. */
 void tcc_thread_restart(tcc_thread *t);
-void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, uint32_t mask);
+void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, tcc_lane_mask mask);
 /* Leaves the region that the thread is in: its op is done. */
 void tcc_thread_leave(tcc_thread *t);
 /* Runs one op. */
@@ -147,7 +150,7 @@ int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operan
 int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane);
 /* Copies n values in parallel, for the lanes of the mask. */
 void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
-                     uint32_t mask);
+                     tcc_lane_mask mask);
 /* What is known of a value that is partly one, partly the other. */
 tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b);
 /* Fails when a product may still access an operand, or when it was never written. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "interp/machine.h"
-#include "ir/target.h"
 
 enum { REGISTER_UNIT = 8 };
 
@@ -91,7 +90,7 @@ static tcc_status count_ctas(const tcc_run *run, int64_t *n)
 
 /* ---- clusters -------------------------------------------------------------------------- */
 
-static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, int64_t smem_bytes)
+static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, const tcc_launch *l)
 {
     tcc_arena *scratch = k->x->run->scratch;
     c->cluster = k;
@@ -105,7 +104,7 @@ static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, int64_t smem_b
         c->warps[w] = (tcc_warp){
             .cta = c, .thread = t, .actor = tcc_actor_warp(c, w), .order = tcc_order_create(k)};
     }
-    tcc_smem_create(c, smem_bytes);
+    tcc_smem_create(c, l->smem_bytes, l->target->family == TCC_FAMILY_SM90 ? 2 : 1);
 }
 
 /* The launch's shape, as its function's attributes give it. */
@@ -117,8 +116,17 @@ static tcc_status check_shape(tcc_run *run, tcc_launch *l)
     int64_t smem_bytes = tcc_attr_int(attrs, "smem_bytes", 0);
     if (!target)
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a kernel for no known target");
-    if (block < 1 || block > target->max_threads || block % TCC_WARP_LANES)
+    bool amd = target->family != TCC_FAMILY_SM90;
+    int64_t lanes = amd ? tcc_attr_int(attrs, "wave", 32) : TCC_WARP_LANES;
+    if (lanes != TCC_WARP_LANES && lanes != TCC_MAX_LANES)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "waves of %lld lanes", (long long)lanes);
+    if (block < 1 || block > target->max_threads || block % lanes)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a block of %lld threads", (long long)block);
+    if (amd && run->options->order == TCC_ORDER_TIMED)
+        return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL,
+                        "the timed order is a model of sm_90a; there is none of %s", target->name);
+    if (amd && size != 1)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "%s has no clusters", target->name);
     if (size < 1 || size > TCC_MAX_CLUSTER)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a cluster of %lld CTAs, of at most %d",
                         (long long)size, TCC_MAX_CLUSTER);
@@ -128,18 +136,34 @@ static tcc_status check_shape(tcc_run *run, tcc_launch *l)
     if (l->n_ctas % size)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a grid of %lld CTAs in clusters of %lld",
                         (long long)l->n_ctas, (long long)size);
+    l->target = target;
     l->cluster = (unsigned)size;
-    l->n_warps = (unsigned)(block / TCC_WARP_LANES);
+    l->n_warps = (unsigned)(block / lanes);
+    l->lanes = (unsigned)lanes;
     l->smem_bytes = smem_bytes;
+    return TCC_OK;
+}
+
+/* No op of another vendor's. */
+static tcc_status check_ops(const tcc_run *run, const tcc_target *target)
+{
+    const char *foreign = target->family == TCC_FAMILY_SM90 ? "amdgcn." : "nvvm.";
+    const tcc_block *body = run->f->body;
+    for (const tcc_op *op = body->first; op; op = tcc_walk_next((tcc_op *)op, body)) {
+        const char *name = tcc_op_info_get(op->code)->name;
+        if (!strncmp(name, foreign, strlen(foreign)))
+            return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, op, "%s is no instruction of %s", name,
+                            target->name);
+    }
     return TCC_OK;
 }
 
 tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **out)
 {
     tcc_exec *x = TCC_NEW(run->scratch, tcc_exec);
-    tcc_status status = tcc_exec_init(x, run, l->program, TCC_WARP_LANES);
+    tcc_status status = tcc_exec_init(x, run, l->program, l->lanes);
     if (!status)
-        status = tcc_run_check_room(run, NULL, l->program->n_cells * TCC_WARP_LANES,
+        status = tcc_run_check_room(run, NULL, l->program->n_cells * l->lanes,
                                     l->cluster * l->n_warps * sizeof(tcc_cell));
     if (status)
         return status;
@@ -148,6 +172,11 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     x->cluster = k;
     k->maps = l->maps;
     k->one_of_many = l->n_ctas > 1;
+    bool amd = l->target->family != TCC_FAMILY_SM90;
+    k->words.warp = amd ? "wave" : "warp";
+    k->words.cta = amd ? "workgroup" : "CTA";
+    k->words.smem = amd ? "LDS" : "shared memory";
+    k->words.address = amd ? "LDS address" : "shared address";
     k->n_ctas = l->cluster;
     k->n_warps = l->n_warps;
     k->n_actors = k->n_ctas * (3 * k->n_warps + TCC_MAX_MBARRIERS);
@@ -156,7 +185,7 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     k->barrier.done = tcc_order_create(k);
     k->end = tcc_order_create(k);
     for (unsigned r = 0; r < k->n_ctas; r++)
-        create_cta(&k->ctas[r], k, r, l->smem_bytes);
+        create_cta(&k->ctas[r], k, r, l);
     return TCC_OK;
 }
 
@@ -164,7 +193,7 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
 static int64_t first_registers(const tcc_cluster *k)
 {
     const tcc_target *target = tcc_target_of(k->x->run->f->ir);
-    int64_t share = target->registers / (k->n_warps * TCC_WARP_LANES);
+    int64_t share = target->registers / (k->n_warps * k->x->lanes);
     if (share > target->thread_registers)
         share = target->thread_registers;
     return share / REGISTER_UNIT * REGISTER_UNIT;
@@ -182,10 +211,11 @@ static void begin_warp(tcc_warp *w, const tcc_cell *params)
                     .actor = w->actor,
                     .order = w->order,
                     .waits_at = -1,
+                    .lds_waited = 1,
                     .registers = first_registers(k)};
     const tcc_code *body = &k->x->program->body;
     for (size_t i = 0; i < body->n_args; i++)
-        for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        for (unsigned l = 0; l < k->x->lanes; l++)
             tcc_cells(t, body->args[i])[l] = params[i];
 }
 
@@ -240,5 +270,7 @@ tcc_status tcc_run_kernel(tcc_run *run)
     status = make_params(run, &l);
     if (!status)
         status = check_shape(run, &l);
+    if (!status)
+        status = check_ops(run, l.target);
     return status ? status : tcc_grid_run(run, &l);
 }

@@ -1,4 +1,5 @@
-/* machine: a cluster of CTAs of an NVIDIA GPU at the target level; most have one.
+/* machine: a cluster of CTAs of a GPU at the target level; most have one. On AMD's a warp is a wave
+ * and a CTA a workgroup, alone in its cluster.
  *
  * Shared memory knows of each place who wrote it and who has read it since, as actor and clock.
  * An access must come after those it conflicts with, in every execution: not because of the
@@ -25,9 +26,11 @@
 #define TCC_INTERP_MACHINE_H
 
 #include "interp/exec.h"
+#include "ir/target.h"
 
 enum {
-    TCC_WARP_LANES = 32,
+    TCC_WARP_LANES = 32, /* of NVIDIA's */
+    TCC_MAX_LANES = 64,
     TCC_WARPGROUP_WARPS = 4,
     TCC_MAX_WARPS = 32,
     TCC_MAX_MBARRIERS = 160, /* of 80 stages, more than fit */
@@ -87,7 +90,7 @@ typedef struct tcc_mark {
     uint32_t write, readers;
 } tcc_mark;
 
-void tcc_smem_create(tcc_cta *c, int64_t size);
+void tcc_smem_create(tcc_cta *c, int64_t size, int64_t mark_bytes);
 void tcc_smem_clear(tcc_cta *c);
 /* Forgets the accesses of all CTAs, whose shared memory is cleared next. */
 void tcc_accesses_clear(tcc_cluster *k);
@@ -192,7 +195,7 @@ struct tcc_warp {
     tcc_thread *thread;
     unsigned actor;
     tcc_order order;
-    uint32_t wrote;            /* lanes that wrote shared memory since their last proxy fence */
+    tcc_lane_mask wrote;       /* shared memory since their last proxy fence */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
     size_t resized;            /* its registers, so often */
@@ -207,7 +210,8 @@ struct tcc_warp {
     int waits_at;                 /* named barrier, -1: none */
     bool released;                /* from it */
     uint32_t cluster_phase;       /* of the cluster's barrier, that it waits for; 0: none */
-    int64_t registers;            /* of each lane */
+    uint32_t lds_waited; /* AMD: its clock up to which accesses to LDS are known to be done */
+    int64_t registers;   /* of each lane */
 };
 
 struct tcc_cta {
@@ -218,6 +222,7 @@ struct tcc_cta {
     tcc_warpgroup *groups;
     uint8_t *smem;
     tcc_mark *marks;
+    int64_t mark_bytes; /* that share a mark */
     int64_t smem_bytes;
     struct {
         const tcc_op *op; /* NULL: none */
@@ -235,9 +240,12 @@ struct tcc_cta {
 struct tcc_cluster {
     tcc_exec *x;
     tcc_cta *ctas;
-    unsigned n_ctas, n_warps;   /* warps of one CTA */
-    unsigned n_actors;          /* of all CTAs */
-    bool one_of_many;           /* CTAs: messages tell them apart */
+    unsigned n_ctas, n_warps; /* warps of one CTA */
+    unsigned n_actors;        /* of all CTAs */
+    bool one_of_many;         /* CTAs: messages tell them apart */
+    struct {
+        const char *warp, *cta, *smem, *address;
+    } words;                    /* that messages use */
     const tcc_tensor_map *maps; /* by parameter */
     TCC_VEC(tcc_smem_access) accesses;
     TCC_VEC(struct tcc_reader) readers;
@@ -255,13 +263,33 @@ const char *tcc_warp_name(const tcc_warp *w);
 tcc_accessor tcc_warp_accessor(const tcc_thread *t);
 /* Fails when some lanes of the warp are elsewhere. */
 bool tcc_converged(tcc_thread *t, const tcc_inst *in);
+/* Fails when an operand is not the same in all lanes that run the op: "the lanes give different …".
+ */
+bool tcc_is_uniform(tcc_thread *t, const tcc_inst *in, unsigned operand, const char *what);
 /* For loops over the lanes that run an op: moves l to the next; false when there is none. What is
  * reported meanwhile is of that lane. */
 bool tcc_next_lane(tcc_thread *t, unsigned *l);
 
+/* The same number for every lane as the result. */
+tcc_outcome tcc_give(tcc_thread *t, const tcc_inst *in, int64_t v);
+
+enum { TCC_MAX_VEC_BYTES = 1024 };
+/* Bytes of a value in one lane; -1, reported, when they are none or too many. */
+int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value);
+/* A lane's elements as they lie in memory, and how many bytes that are; and back. */
+int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes);
+void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes);
+
 /* Stores bytes of a lane, aligned to their number. */
 bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
                     int64_t n);
+/* Loads the result from, or stores operand 1 to, shared memory at operand 0 + offset, lane by lane.
+ */
+tcc_outcome tcc_load_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset);
+tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset);
+
+/* Reports that an element is to become what nobody has written. */
+tcc_outcome tcc_stores_poison(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at);
 
 /* ---- grids (launch.c, grid.c) ---------------------------------------------------------------- */
 
@@ -271,7 +299,8 @@ typedef struct tcc_launch {
     tcc_cell *params;
     tcc_tensor_map *maps; /* by parameter */
     int64_t n_ctas;
-    unsigned cluster, n_warps; /* CTAs of a cluster, warps of a CTA */
+    const tcc_target *target;
+    unsigned cluster, n_warps, lanes; /* CTAs of a cluster, warps of a CTA, lanes of a warp */
     int64_t smem_bytes;
 } tcc_launch;
 

@@ -1,5 +1,5 @@
-/* memory: shared memory, with a mark for every two bytes: the smallest elements that are copied
- * and multiplied here.
+/* memory: shared memory, with a mark for every byte or, where nothing smaller is copied and
+ * multiplied, for two.
  *
  * Who has read a place since its last write is a list that places share: an operand's bytes are
  * read by the same products, so that few lists are made.
@@ -9,7 +9,6 @@
 
 #include "interp/machine.h"
 
-enum { MARK_BYTES = 2 };
 enum { NONE, ORDINARY, ASYNC, MBARRIER };
 
 struct tcc_reader {
@@ -18,13 +17,14 @@ struct tcc_reader {
 
 static size_t mark_count(const tcc_cta *c)
 {
-    return (size_t)(c->smem_bytes + MARK_BYTES - 1) / MARK_BYTES;
+    return (size_t)((c->smem_bytes + c->mark_bytes - 1) / c->mark_bytes);
 }
 
-void tcc_smem_create(tcc_cta *c, int64_t size)
+void tcc_smem_create(tcc_cta *c, int64_t size, int64_t mark_bytes)
 {
     tcc_arena *scratch = c->cluster->x->run->scratch;
     c->smem_bytes = size;
+    c->mark_bytes = mark_bytes;
     c->smem = TCC_NEW_ARRAY(scratch, uint8_t, (size_t)size);
     c->marks = TCC_NEW_ARRAY(scratch, tcc_mark, mark_count(c));
 }
@@ -33,6 +33,11 @@ void tcc_smem_clear(tcc_cta *c)
 {
     memset(c->marks, 0, mark_count(c) * sizeof *c->marks);
     c->unwritten.op = NULL;
+}
+
+static size_t mark_at(const tcc_cta *c, int64_t address)
+{
+    return (size_t)((address - TCC_SMEM_BASE) / c->mark_bytes);
 }
 
 /* Number 0 of both tables stands for none. */
@@ -47,16 +52,16 @@ uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, i
 {
     tcc_exec *x = c->cluster->x;
     int64_t offset = address - TCC_SMEM_BASE, size = c->smem_bytes;
-    const char *name = tcc_op_info_get(op->code)->name;
+    const char *name = tcc_op_info_get(op->code)->name, *smem = c->cluster->words.smem;
     if (address >= TCC_CLUSTER_WINDOW)
         TCC_WRONG(x, op, "%s: the address is one of the cluster's, and it wants one of its own CTA",
                   name);
     else if (address % align)
-        TCC_WRONG(x, op, "%s: shared address %lld is no multiple of %lld", name, (long long)address,
-                  (long long)align);
+        TCC_WRONG(x, op, "%s: %s %lld is no multiple of %lld", name, c->cluster->words.address,
+                  (long long)address, (long long)align);
     else if (offset < 0 || n > size || offset > size - n)
-        TCC_WRONG(x, op, "%s: %lld bytes from byte %lld on are not in the %lld of shared memory",
-                  name, (long long)n, (long long)offset, (long long)size);
+        TCC_WRONG(x, op, "%s: %lld bytes from byte %lld on are not in the %lld of %s", name,
+                  (long long)n, (long long)offset, (long long)size, smem);
     else
         return c->smem + offset;
     return NULL;
@@ -118,8 +123,8 @@ static bool unordered(const tcc_cta *c, const tcc_op *op, const char *verb, size
                       const tcc_smem_access *other, bool other_writes)
 {
     const tcc_cluster *k = c->cluster;
-    TCC_WRONG(k->x, op, "%s %s shared memory at byte %zu that %s may still be %s",
-              tcc_op_info_get(op->code)->name, verb, mark * MARK_BYTES,
+    TCC_WRONG(k->x, op, "%s %s %s at byte %zu that %s may still be %s",
+              tcc_op_info_get(op->code)->name, verb, k->words.smem, mark * (size_t)c->mark_bytes,
               tcc_actor_name(k, other->actor), other_writes ? "writing" : "reading");
     tcc_note_access(k, other, other_writes ? "writes" : "reads");
     return false;
@@ -128,8 +133,8 @@ static bool unordered(const tcc_cta *c, const tcc_op *op, const char *verb, size
 static bool misplaced(const tcc_cta *c, const tcc_op *op, const char *verb, size_t mark,
                       const tcc_smem_access *other, const char *why)
 {
-    TCC_WRONG(c->cluster->x, op, "%s %s shared memory at byte %zu %s",
-              tcc_op_info_get(op->code)->name, verb, mark * MARK_BYTES, why);
+    TCC_WRONG(c->cluster->x, op, "%s %s %s at byte %zu %s", tcc_op_info_get(op->code)->name, verb,
+              c->cluster->words.smem, mark * (size_t)c->mark_bytes, why);
     tcc_note_access(c->cluster, other, other->kind == MBARRIER ? "initialises" : "writes");
     return false;
 }
@@ -158,8 +163,7 @@ static bool after_writer(const tcc_cta *c, const tcc_op *op, const tcc_accessor 
 
 bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address, int64_t n)
 {
-    size_t first = (size_t)(address - TCC_SMEM_BASE) / MARK_BYTES;
-    size_t end = (size_t)(address - TCC_SMEM_BASE + n + MARK_BYTES - 1) / MARK_BYTES;
+    size_t first = mark_at(c, address), end = mark_at(c, address + n + c->mark_bytes - 1);
     uint32_t access = record(c->cluster, op, by, by->async ? ASYNC : ORDINARY);
     tcc_mark before = {0}, later = {0};
     for (size_t i = first; i < end; i++) {
@@ -177,8 +181,9 @@ bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t
 
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n)
 {
-    for (int64_t i = address - TCC_SMEM_BASE; i < address - TCC_SMEM_BASE + n; i += MARK_BYTES)
-        if (!c->marks[i / MARK_BYTES].write)
+    size_t end = mark_at(c, address + n + c->mark_bytes - 1);
+    for (size_t i = mark_at(c, address); i < end; i++)
+        if (!c->marks[i].write)
             return false;
     return true;
 }
@@ -205,8 +210,7 @@ void tcc_note_unwritten(const tcc_cta *c)
 static bool write_marks(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                         int64_t n, uint8_t kind)
 {
-    size_t first = (size_t)(address - TCC_SMEM_BASE) / MARK_BYTES;
-    size_t end = (size_t)(address - TCC_SMEM_BASE + n + MARK_BYTES - 1) / MARK_BYTES;
+    size_t first = mark_at(c, address), end = mark_at(c, address + n + c->mark_bytes - 1);
     tcc_mark before = {0}, later = {.write = record(c->cluster, op, by, kind)};
     for (size_t i = first; i < end; i++) {
         tcc_mark *m = &c->marks[i];
@@ -237,7 +241,7 @@ bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t
 void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address)
 {
     uint32_t access = record(c->cluster, op, by, ORDINARY);
-    size_t first = (size_t)(address - TCC_SMEM_BASE) / MARK_BYTES;
-    for (size_t i = first; i < first + TCC_MBARRIER_BYTES / MARK_BYTES; i++)
+    size_t end = mark_at(c, address + TCC_MBARRIER_BYTES);
+    for (size_t i = mark_at(c, address); i < end; i++)
         c->marks[i] = (tcc_mark){.write = access};
 }

@@ -45,7 +45,7 @@ static tcc_presult by_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                                                  const tcc_pinst *, unsigned))
 {
     tcc_presult r = TCC_P_NEXT;
-    for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++)
+    for (unsigned l = 0; l < p->n_lanes && r == TCC_P_NEXT; l++)
         if (s->warps[warp].mask >> l & 1)
             r = start(p, s, warp, in, l);
     return r;

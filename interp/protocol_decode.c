@@ -13,7 +13,7 @@
 #include "support/map.h"
 
 enum { NOT_NEEDED = 0, NEEDED = 1, EXACT = INT32_MAX, MAX_MODULUS = 1 << 16, MAX_THRESHOLD = 64 };
-enum { MAX_NESTING = 64 };
+enum { MAX_NESTING = 64, GRANULE = 8 };
 
 /* Of a value: what is asked of it, a remainder by `modulus`; constants that it is compared with. */
 typedef struct need {
@@ -75,10 +75,18 @@ static const effect effects[TCC_OP_COUNT] = {
 /* Has no effect that is looked at here, and is not pure. */
 static bool is_ignored(tcc_opcode code)
 {
-    return code == TCC_OP_nvvm_ld_global || code == TCC_OP_nvvm_st_global ||
-           code == TCC_OP_nvvm_prefetch_tensormap || code == TCC_OP_nvvm_elect ||
-           code == TCC_OP_nvvm_shfl || code == TCC_OP_func_return || code == TCC_OP_scf_for ||
-           code == TCC_OP_scf_if || code == TCC_OP_scf_yield;
+    switch (code) {
+    case TCC_OP_nvvm_ld_global:
+    case TCC_OP_nvvm_st_global:
+    case TCC_OP_nvvm_prefetch_tensormap:
+    case TCC_OP_nvvm_elect:
+    case TCC_OP_nvvm_shfl:
+    case TCC_OP_func_return:
+    case TCC_OP_scf_for:
+    case TCC_OP_scf_if:
+    case TCC_OP_scf_yield: return true;
+    default: return false;
+    }
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -485,18 +493,26 @@ static tcc_status read_attributes(tcc_protocol *p)
 {
     const tcc_func *f = p->f;
     const tcc_target *target = tcc_target_of(f->ir);
-    int64_t block = tcc_attr_int(&f->attrs, "block", 0);
+    int64_t block = tcc_attr_int(&f->attrs, "block", 0), lanes = TCC_WARP_LANES;
+    p->amd = target && target->family != TCC_FAMILY_SM90;
+    if (p->amd)
+        lanes = tcc_attr_int(&f->attrs, "wave", TCC_WARP_LANES);
     p->smem_bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0);
     if (!target)
         tcc_p_unsupported(p, NULL, "it is for no known target");
-    else if (block < 1 || block > target->max_threads || block % TCC_WARP_LANES)
-        tcc_p_unsupported(p, NULL, "'%s' says no block of whole warps", f->name);
+    else if (lanes != TCC_WARP_LANES && lanes != TCC_MAX_LANES)
+        tcc_p_unsupported(p, NULL, "'%s' has waves of %lld lanes", f->name, (long long)lanes);
+    else if (block < 1 || block > target->max_threads || block % lanes)
+        tcc_p_unsupported(p, NULL, "'%s' says no block of whole %ss", f->name, tcc_p_warp_word(p));
     else if (p->smem_bytes < 0 || p->smem_bytes > target->smem_bytes)
         tcc_p_unsupported(p, NULL, "'%s' has %lld bytes of shared memory of at most %lld", f->name,
                           (long long)p->smem_bytes, (long long)target->smem_bytes);
     if (p->status)
         return p->status;
-    p->n_warps = (unsigned)(block / TCC_WARP_LANES);
+    p->n_lanes = (unsigned)lanes;
+    p->n_warps = (unsigned)(block / lanes);
+    p->granule = GRANULE;
+    p->stores = p->amd;
     p->n_groups = (p->n_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS;
     tcc_attr params = tcc_attr_list(&f->attrs, "params");
     p->box_bytes = TCC_NEW_ARRAY(p->scratch, int64_t, f->body->n_args + 1);
@@ -526,7 +542,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
         int64_t id = TCC_NAMED_BARRIERS - 1;
         if (code == TCC_OP_nvvm_barrier)
             tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
-        if (code == TCC_OP_nvvm_barrier && id >= p->n_named && id < TCC_NAMED_BARRIERS)
+        if (tcc_p_is_named(code) && id >= p->n_named && id < TCC_NAMED_BARRIERS)
             p->n_named = (unsigned)id + 1;
     }
     if (p->max_barriers > TCC_MAX_MBARRIERS)

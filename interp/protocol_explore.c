@@ -52,7 +52,7 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
 static int32_t first_registers(const tcc_protocol *p)
 {
     const tcc_target *target = tcc_target_of(p->f->ir);
-    int64_t share = target->registers / (p->n_warps * TCC_WARP_LANES);
+    int64_t share = target->registers / (p->n_warps * p->n_lanes);
     if (share > target->thread_registers)
         share = target->thread_registers;
     return (int32_t)(share / REGISTER_UNIT * REGISTER_UNIT);
@@ -64,10 +64,14 @@ static tcc_pstate *first_state(tcc_protocol *p)
     const tcc_block *body = p->f->body;
     s->n_atoms = 1;
     for (unsigned w = 0; w < p->n_warps; w++) {
-        s->warps[w] = (tcc_pwarp){
-            .depth = 1, .mask = TCC_ALL_LANES, .waits_at = -1, .registers = first_registers(p)};
-        s->warps[w].frames[0] = (tcc_pframe){
-            .code = &p->body, .mask = TCC_ALL_LANES, .outer = TCC_ALL_LANES, .record = -1};
+        s->warps[w] = (tcc_pwarp){.depth = 1,
+                                  .mask = tcc_p_all_lanes(p),
+                                  .waits_at = -1,
+                                  .registers = first_registers(p)};
+        s->warps[w].frames[0] = (tcc_pframe){.code = &p->body,
+                                             .mask = tcc_p_all_lanes(p),
+                                             .outer = tcc_p_all_lanes(p),
+                                             .record = -1};
         tcc_p_tick(p, s, w);
         for (size_t i = 0; i < body->n_args; i++)
             if (p->body.args[i] != TCC_P_NO_SLOT)

@@ -9,11 +9,9 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/protocol_model.h"
 
-enum { GRANULE = 8 };
-
 void tcc_p_memory_create(tcc_protocol *p)
 {
-    p->n_granules = (size_t)(p->smem_bytes + GRANULE - 1) / GRANULE;
+    p->n_granules = (size_t)((p->smem_bytes + p->granule - 1) / p->granule);
     p->atom_of = TCC_NEW_ARRAY(p->scratch, uint16_t, p->n_granules + 1);
     p->granule_taken = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);
     p->taken = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);
@@ -58,7 +56,7 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
     uint16_t *part = p->part;
     TCC_VEC(uint16_t) touched = {0};
     for (size_t r = 0; r < n; r++)
-        for (int64_t g = ranges[r].first / GRANULE; g * GRANULE < ranges[r].end; g++) {
+        for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++) {
             uint16_t a = p->atom_of[g];
             if (p->granule_taken[g] == number)
                 continue;
@@ -80,7 +78,7 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
         TCC_PUSH(p->scratch, &p->atom_infos.data[part[a]].footprints, number);
     }
     for (size_t r = 0; r < n; r++)
-        for (int64_t g = ranges[r].first / GRANULE; g * GRANULE < ranges[r].end; g++)
+        for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++)
             p->atom_of[g] = part[p->atom_of[g]];
     *place = number;
     return true;
@@ -127,6 +125,8 @@ static const char *name_of(const tcc_protocol *p, unsigned actor)
     unsigned products = tcc_p_product_actor(p, 0);
     if (actor < p->n_warps)
         return tcc_arena_printf(p->scratch, "warp %u", actor);
+    if (actor < products && p->amd)
+        return tcc_arena_printf(p->scratch, "wave %u", actor - p->n_warps);
     if (actor < products)
         return tcc_arena_printf(p->scratch, "a copy to global memory of warp %u",
                                 actor - p->n_warps);
@@ -143,16 +143,22 @@ static int64_t byte_of(const tcc_protocol *p, uint16_t atom)
     size_t g = 0;
     while (g < p->n_granules && p->atom_of[g] != atom)
         g++;
-    return (int64_t)g * GRANULE;
+    return (int64_t)g * p->granule;
 }
 
 static bool wrong(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
                   uint16_t atom, const char *why)
 {
-    tcc_p_wrong(p, s, by->warp, in, "%s %s shared memory at byte %lld %s",
-                tcc_op_info_get(in->op->code)->name, by->write ? "writes" : "reads",
-                (long long)byte_of(p, atom), why);
+    tcc_p_wrong(p, s, by->warp, in, "%s %s %s at byte %lld %s", tcc_op_info_get(in->op->code)->name,
+                by->write ? "writes" : "reads", tcc_p_smem_word(p), (long long)byte_of(p, atom),
+                why);
     return false;
+}
+
+/* A warp's own accesses are done in order. */
+static bool is_own(const tcc_paccess *by, unsigned actor)
+{
+    return !by->async && actor == by->actor;
 }
 
 static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
@@ -162,7 +168,7 @@ static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const 
     const uint32_t *seen = tcc_p_seen(p, s, by->warp), *fenced = tcc_p_fenced(p, s, by->warp);
     if (a->mark == TCC_P_BARRIER)
         return wrong(p, s, in, by, atom, "where an mbarrier is");
-    if (a->mark != TCC_P_NEVER && seen[a->writer] < a->clock)
+    if (a->mark != TCC_P_NEVER && !is_own(by, a->writer) && seen[a->writer] < a->clock)
         return wrong(
             p, s, in, by, atom,
             tcc_arena_printf(p->scratch, "that %s may still be writing", name_of(p, a->writer)));
@@ -170,7 +176,8 @@ static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const 
         return wrong(p, s, in, by, atom,
                      "after an ordinary write, with no fence.proxy.async between");
     for (uint32_t r = by->write ? a->readers : 0; r; r = p->readers.data[r].next)
-        if (seen[p->readers.data[r].actor] < p->readers.data[r].clock)
+        if (!is_own(by, p->readers.data[r].actor) &&
+            seen[p->readers.data[r].actor] < p->readers.data[r].clock)
             return wrong(p, s, in, by, atom,
                          tcc_arena_printf(p->scratch, "that %s may still be reading",
                                           name_of(p, p->readers.data[r].actor)));
@@ -219,31 +226,34 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
                         const tcc_pvalue *address, int64_t bytes, bool write)
 {
     tcc_pwarp *w = &s->warps[warp];
-    const int64_t key[] = {1, address->kind, address->v, bytes, w->mask};
+    int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0);
+    int64_t align = bytes == 12 ? 16 : bytes; /* three words are aligned as four */
+    const int64_t key[] = {1, address->kind, address->v, bytes, (int64_t)w->mask, offset};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
-    tcc_prange ranges[TCC_WARP_LANES];
+    tcc_prange ranges[TCC_MAX_LANES];
     size_t n = 0;
-    for (unsigned l = 0; !*print && l < TCC_WARP_LANES; l++) {
+    for (unsigned l = 0; !*print && l < p->n_lanes; l++) {
         int64_t at;
         if (!(w->mask >> l & 1))
             continue;
         if (!tcc_p_lane(p, address, l, &at))
             return tcc_p_unsupported(p, in->op, "the address is only known at run time"), false;
-        at -= TCC_SMEM_BASE;
-        if (bytes < 1 || (at & (bytes - 1)) || at < 0 || at > p->smem_bytes - bytes)
-            return tcc_p_wrong(p, s, warp, in,
-                               "%s: %lld bytes at byte %lld are not aligned, or not in the %lld of "
-                               "shared memory",
-                               tcc_op_info_get(in->op->code)->name, (long long)bytes, (long long)at,
-                               (long long)p->smem_bytes),
+        at += offset - TCC_SMEM_BASE;
+        if (bytes < 1 || (at & (align - 1)) || at < 0 || at > p->smem_bytes - bytes)
+            return tcc_p_wrong(
+                       p, s, warp, in,
+                       "%s: %lld bytes at byte %lld are not aligned, or not in the %lld of %s",
+                       tcc_op_info_get(in->op->code)->name, (long long)bytes, (long long)at,
+                       (long long)p->smem_bytes, tcc_p_smem_word(p)),
                    false;
         ranges[n++] = (tcc_prange){at, at + bytes};
     }
     if (!*print && !tcc_p_footprint_set(p, s, print, ranges, n))
         return false;
+    unsigned actor = p->amd ? tcc_p_bulk_actor(p, warp) : warp;
     const tcc_paccess by = {.warp = warp,
-                            .actor = warp,
-                            .clock = tcc_p_seen(p, s, warp)[warp],
+                            .actor = actor,
+                            .clock = tcc_p_seen(p, s, warp)[actor] + p->amd, /* not waited for */
                             .write = write,
                             .mark = TCC_P_ORDINARY};
     if (write)
@@ -253,11 +263,6 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 
 /* ---- hooks
  * ------------------------------------------------------------------------------------------ */
-
-static int64_t bytes_of(const tcc_type *t)
-{
-    return tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
-}
 
 /* What a load gives is nothing that is followed, but for a product that may add to it. */
 static tcc_presult loaded(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
@@ -270,7 +275,7 @@ static tcc_presult loaded(tcc_protocol *p, tcc_pstate *s, unsigned warp, const t
 tcc_presult tcc_p_nvvm_ld_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
-    return tcc_p_access_lanes(p, s, warp, in, at, bytes_of(in->op->results[0].type), false)
+    return tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(in->op->results[0].type), false)
                ? loaded(p, s, warp, in)
                : TCC_P_FAILED;
 }
@@ -278,7 +283,7 @@ tcc_presult tcc_p_nvvm_ld_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 tcc_presult tcc_p_nvvm_st_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
-    return tcc_p_access_lanes(p, s, warp, in, at, bytes_of(in->op->operands[1]->type), true)
+    return tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(in->op->operands[1]->type), true)
                ? TCC_P_NEXT
                : TCC_P_FAILED;
 }
@@ -292,12 +297,12 @@ static tcc_presult move_matrices(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     int64_t lanes = ROWS * tcc_type_count(words);
     if (!tcc_p_converged(p, s, warp, in))
         return TCC_P_FAILED;
-    w->mask = lanes < TCC_WARP_LANES ? (UINT32_C(1) << lanes) - 1 : TCC_ALL_LANES;
+    w->mask = tcc_p_all_lanes(p) >> (p->n_lanes - lanes);
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
     bool done = tcc_p_access_lanes(p, s, warp, in, at, ROW_BYTES, write);
-    w->mask = TCC_ALL_LANES;
+    w->mask = tcc_p_all_lanes(p);
     if (write)
-        w->wrote = TCC_ALL_LANES;
+        w->wrote = tcc_p_all_lanes(p);
     return done ? TCC_P_NEXT : TCC_P_FAILED;
 }
 

@@ -109,7 +109,8 @@ typedef struct tcc_pframe {
     const tcc_pcode *code;
     const tcc_pinst *of; /* NULL: the function's body */
     uint32_t pc, region;
-    uint32_t mask, outer;
+    tcc_lane_mask mask, outer;
+    bool may;       /* of a branch: its lanes are not known, and it is taken by all */
     int32_t record; /* of the number of trips; -1: the trips are known, or no loop */
     bool by_trips;  /* the record counts trips; else it is what the index is compared with */
     int64_t cap;    /* of the index, INT64_MAX for none */
@@ -129,10 +130,10 @@ typedef struct tcc_precord {
 typedef struct tcc_pwarp {
     tcc_pframe frames[TCC_P_DEPTH];
     uint32_t depth; /* 0: finished */
-    uint32_t mask;
+    tcc_lane_mask mask;
     uint32_t progress; /* heads of loops passed */
     uint32_t committed, waited;
-    uint32_t wrote; /* lanes that wrote shared memory since their last proxy fence */
+    tcc_lane_mask wrote; /* shared memory since their last proxy fence */
     uint32_t bulk_groups, bulk_lane;
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
@@ -213,12 +214,15 @@ struct tcc_protocol {
     int64_t
         symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_entities, stride;
-    bool stores; /* there are copies to global memory */
+    unsigned n_lanes;
+    bool amd;        /* waves instead of warps */
+    int64_t granule; /* bytes of shared memory that are taken together */
+    bool stores;     /* there are copies to global memory or, on AMD, accesses to LDS */
     int64_t smem_bytes;
     int64_t *box_bytes; /* by parameter, 0 for others */
     /* values */
     struct {
-        tcc_cell (*data)[TCC_WARP_LANES];
+        tcc_cell (*data)[TCC_MAX_LANES];
         size_t len, cap;
     } lanes;
     TCC_VEC(bool) symbol_varies;
@@ -274,7 +278,9 @@ void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from
 /* What the warp does from here on is not yet known to whom it has told of its past. */
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
-/* Actors: warps, their copies to global memory, warpgroups' products, mbarriers, named barriers. */
+/* Actors: warps, their copies to global memory, warpgroups' products, mbarriers, named barriers.
+ * On AMD a wave's accesses to LDS are the second kind: their clock counts the times that it has
+ * waited for them. */
 static inline unsigned tcc_p_bulk_actor(const tcc_protocol *p, unsigned warp)
 {
     return p->n_warps + warp;
@@ -349,6 +355,25 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
 /* An access of a warp's lanes, each to `bytes` at its address. */
 bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                         const tcc_pvalue *address, int64_t bytes, bool write);
+/* Of a lane's registers. */
+static inline int64_t tcc_p_bytes_of(const tcc_type *t)
+{
+    return tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
+}
+/* All lanes of a warp. */
+static inline tcc_lane_mask tcc_p_all_lanes(const tcc_protocol *p)
+{
+    return UINT64_MAX >> (64 - p->n_lanes);
+}
+/* "warp", "wave"; what they access */
+static inline const char *tcc_p_warp_word(const tcc_protocol *p)
+{
+    return p->amd ? "wave" : "warp";
+}
+static inline const char *tcc_p_smem_word(const tcc_protocol *p)
+{
+    return p->amd ? "LDS" : "shared memory";
+}
 
 /* ---- ops
  * ------------------------------------------------------------------------------------------ */
@@ -390,6 +415,14 @@ bool tcc_p_phase_is_certain(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
 /* Ends b's phase if nothing is missing. */
 bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                      unsigned b);
+/* Brings a warp to a named barrier, and lets all go on when it is the last. */
+tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       int64_t id, int64_t threads);
+/* Whether an op brings warps to a named barrier. */
+static inline bool tcc_p_is_named(tcc_opcode code)
+{
+    return code == TCC_OP_nvvm_barrier;
+}
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);

@@ -216,8 +216,10 @@ static void put_frame(writer *w, const tcc_pframe *f)
 {
     int64_t iter = f->record < 0 ? f->iter : position(f) - w->base_at[f->record];
     put(w, &f->code, sizeof f->code);
-    put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40);
-    put_pair(w, f->mask, f->outer);
+    put_int(w,
+            f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40 | (int64_t)f->may << 41);
+    put_int(w, (int64_t)f->mask);
+    put_int(w, (int64_t)f->outer);
     put_int(w, f->record);
     put_int(w, f->cap);
     put_int(w, f->lo);
@@ -251,7 +253,8 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, warp->depth);
     for (uint32_t d = 0; d < warp->depth; d++)
         put_frame(w, &warp->frames[d]);
-    put_pair(w, warp->mask, warp->wrote);
+    put_int(w, (int64_t)warp->mask);
+    put_int(w, (int64_t)warp->wrote);
     put_clock(w, products, warp->committed);
     put_clock(w, products, warp->waited);
     put_int(w, warp->registers | (int64_t)(warp->waits_at + 1) << 32);

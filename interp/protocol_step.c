@@ -159,23 +159,23 @@ static void resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pva
 
 static tcc_pvalue tid_of(tcc_protocol *p, unsigned warp)
 {
-    int64_t lanes[TCC_WARP_LANES];
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
-        lanes[l] = warp * TCC_WARP_LANES + l;
+    int64_t lanes[TCC_MAX_LANES];
+    for (unsigned l = 0; l < p->n_lanes; l++)
+        lanes[l] = warp * p->n_lanes + l;
     return tcc_p_lanes(p, lanes);
 }
 
 static tcc_pvalue elected(tcc_protocol *p)
 {
-    int64_t lanes[TCC_WARP_LANES] = {0};
+    int64_t lanes[TCC_MAX_LANES] = {0};
     lanes[ELECTED] = 1;
     return tcc_p_lanes(p, lanes);
 }
 
-static tcc_pvalue first_lane(const tcc_protocol *p, tcc_pvalue v)
+static tcc_pvalue first_lane(const tcc_protocol *p, tcc_pvalue v, tcc_lane_mask mask)
 {
     int64_t n;
-    if (v.kind == TCC_P_LANES && tcc_p_lane(p, &v, 0, &n))
+    if (v.kind == TCC_P_LANES && tcc_p_lane(p, &v, (unsigned)__builtin_ctzll(mask), &n))
         return tcc_p_known(n);
     return v;
 }
@@ -201,7 +201,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         *out = tcc_p_symbol(p, tcc_op_info_get(op->code), NULL, 0);
         return TCC_P_NEXT;
     case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE); return TCC_P_NEXT;
-    case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0]); return TCC_P_NEXT;
+    case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0], s->warps[warp].mask); return TCC_P_NEXT;
     case TCC_OP_nvvm_elect:
         *out = elected(p);
         return tcc_p_converged(p, s, warp, in) ? TCC_P_NEXT : TCC_P_FAILED;
@@ -409,7 +409,7 @@ static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
 }
 
 static tcc_presult enter(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, tcc_pframe f,
-                         unsigned region, uint32_t mask)
+                         unsigned region, tcc_lane_mask mask)
 {
     if (w->depth == TCC_P_DEPTH)
         return tcc_p_unsupported(p, in->op, "regions are nested more than %d deep", TCC_P_DEPTH);
@@ -472,56 +472,66 @@ static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
  */
 
 static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                               uint32_t *yes)
+                               tcc_lane_mask *yes, bool *may)
 {
     const tcc_pvalue *c = tcc_p_slot(p, s, warp, in->operands[0]);
     *yes = 0;
+    *may = false;
     if (c->kind == TCC_P_SYMBOL) {
         int record = record_of(p, s, warp, in->op, c->v, true);
         int more = record < 0 ? 0 : is_more(p, s, record, 0);
-        *yes = more > 0 ? TCC_ALL_LANES : 0;
+        *yes = more > 0 ? tcc_p_all_lanes(p) : 0;
         return record < 0 ? TCC_P_FAILED : more < 0 ? TCC_P_CHOICE : TCC_P_NEXT;
     }
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+    for (unsigned l = 0; l < p->n_lanes; l++) {
         int64_t v;
-        if (!tcc_p_lane(p, c, l, &v))
+        bool known = tcc_p_lane(p, c, l, &v);
+        if (!known && p->amd && !in->waits) {
+            *may = true;
+            *yes = tcc_p_all_lanes(p);
+            return TCC_P_NEXT;
+        }
+        if (!known)
             return tcc_p_unsupported(p, in->op,
                                      "a condition that is only known at run time, and may "
                                      "differ from thread to thread, guards synchronization");
-        *yes |= v ? UINT32_C(1) << l : 0;
+        *yes |= v ? UINT64_C(1) << l : 0;
     }
     return TCC_P_NEXT;
 }
 
 static bool enter_branch(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, unsigned region,
-                         uint32_t mask, tcc_presult *r)
+                         tcc_lane_mask mask, bool may, tcc_presult *r)
 {
     if (!mask || !in->regions[region].n)
         return false;
-    *r = enter(p, w, in, (tcc_pframe){.record = -1}, region, mask);
+    *r = enter(p, w, in, (tcc_pframe){.record = -1, .may = may}, region, mask);
     return true;
 }
 
 static tcc_presult branch(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     tcc_pwarp *w = &s->warps[warp];
-    uint32_t yes;
-    tcc_presult r = branch_mask(p, s, warp, in, &yes);
+    tcc_lane_mask yes;
+    bool may;
+    tcc_presult r = branch_mask(p, s, warp, in, &yes, &may);
     if (r != TCC_P_NEXT)
         return r;
     yes &= w->mask;
-    if (enter_branch(p, w, in, 0, yes, &r) || enter_branch(p, w, in, 1, w->mask & ~yes, &r))
+    tcc_lane_mask no = may ? w->mask : w->mask & ~yes;
+    if (enter_branch(p, w, in, 0, yes, may, &r) || enter_branch(p, w, in, 1, no, may, &r))
         return r;
     return TCC_P_NEXT;
 }
 
 /* The lanes of the mask get b, the others keep a. */
-static tcc_pvalue merge(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *b, uint32_t mask)
+static tcc_pvalue merge(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *b,
+                        tcc_lane_mask mask)
 {
-    int64_t lanes[TCC_WARP_LANES];
+    int64_t lanes[TCC_MAX_LANES];
     if (b->kind == TCC_P_REGISTERS)
         return b->v >= a->v ? *b : *a;
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+    for (unsigned l = 0; l < p->n_lanes; l++) {
         const tcc_pvalue *from = mask >> l & 1 ? b : a;
         if (from->kind == TCC_P_NONE)
             lanes[l] = 0;
@@ -539,6 +549,8 @@ static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     for (unsigned i = 0; yield && i < f.of->op->n_results; i++) {
         tcc_pvalue v = read(p, s, warp, yield->operands[i]);
         tcc_pvalue old = read(p, s, warp, f.of->results[i]);
+        if (f.may && v.kind != TCC_P_REGISTERS)
+            v = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         if (f.of->results[i] != TCC_P_NO_SLOT)
             write(p, s, warp, f.of->results[i], f.mask == f.outer ? v : merge(p, &old, &v, f.mask));
     }
@@ -547,7 +559,8 @@ static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     w->depth--;
     w->frames[w->depth] = (tcc_pframe){0};
     tcc_presult r = TCC_P_JUMPED;
-    if (f.region == 1 || !enter_branch(p, w, f.of, 1, f.outer & ~f.mask, &r))
+    tcc_lane_mask no = f.may ? f.outer : f.outer & ~f.mask;
+    if (f.region == 1 || !enter_branch(p, w, f.of, 1, no, f.may, &r))
         w->frames[w->depth - 1].pc++;
     return r;
 }

@@ -31,10 +31,10 @@ void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
 
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    if (s->warps[warp].mask == TCC_ALL_LANES)
+    if (s->warps[warp].mask == tcc_p_all_lanes(p))
         return true;
-    tcc_p_wrong(p, s, warp, in, "%s in %d of a warp's 32 lanes",
-                tcc_op_info_get(in->op->code)->name, __builtin_popcount(s->warps[warp].mask));
+    tcc_p_wrong(p, s, warp, in, "%s in %d of a %s's %u lanes", tcc_op_info_get(in->op->code)->name,
+                __builtin_popcountll(s->warps[warp].mask), tcc_p_warp_word(p), p->n_lanes);
     return false;
 }
 
@@ -209,9 +209,9 @@ static tcc_presult arrive_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, c
     if (in->op->n_operands > 1 && !tcc_p_operand(p, s, warp, in, 1, &bytes))
         return TCC_P_FAILED;
     if (tcc_p_is_exact(at)) {
-        r = arrive(p, s, warp, in, at->v, bytes, (unsigned)__builtin_popcount(w->mask));
+        r = arrive(p, s, warp, in, at->v, bytes, (unsigned)__builtin_popcountll(w->mask));
     } else {
-        for (unsigned l = 0; l < TCC_WARP_LANES && r == TCC_P_NEXT; l++) {
+        for (unsigned l = 0; l < p->n_lanes && r == TCC_P_NEXT; l++) {
             if (!(w->mask >> l & 1))
                 continue;
             if (!tcc_p_lane(p, at, l, &address))
@@ -290,7 +290,7 @@ static bool come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
 {
     if (!tcc_p_converged(p, s, warp, in))
         return false;
-    if (id < 0 || id >= p->n_named || threads < TCC_WARP_LANES || threads % TCC_WARP_LANES)
+    if (id < 0 || id >= p->n_named || threads < p->n_lanes || threads % p->n_lanes)
         return tcc_p_wrong(p, s, warp, in, "barrier %lld of %lld threads", (long long)id,
                            (long long)threads),
                false;
@@ -301,12 +301,12 @@ static bool come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
                false;
     if (tcc_p_seen(p, s, warp)[tcc_p_named_actor(p, (unsigned)id)] != b->phase)
         return tcc_p_wrong(p, s, warp, in,
-                           "warp %u may come to barrier %lld together with other warps than here",
-                           warp, (long long)id),
+                           "%s %u may come to barrier %lld together with other %ss than here",
+                           tcc_p_warp_word(p), warp, (long long)id, tcc_p_warp_word(p)),
                false;
     tcc_p_join(p, s, tcc_p_named(p, (unsigned)id), warp);
     b->threads = threads;
-    b->arrived += TCC_WARP_LANES;
+    b->arrived += p->n_lanes;
     s->warps[warp].waits_at = (int32_t)id;
     s->warps[warp].released = false;
     tcc_p_log(p, s, warp, in, (int)id, threads);
@@ -315,20 +315,27 @@ static bool come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
     return true;
 }
 
-tcc_presult tcc_p_nvvm_barrier(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       int64_t id, int64_t threads)
 {
     tcc_pwarp *w = &s->warps[warp];
-    int64_t id, threads;
-    if (w->waits_at < 0) {
-        if (!tcc_p_operand(p, s, warp, in, 0, &id) || !tcc_p_operand(p, s, warp, in, 1, &threads) ||
-            !come_to(p, s, warp, in, id, threads))
-            return TCC_P_FAILED;
-    }
+    if (w->waits_at < 0 && !come_to(p, s, warp, in, id, threads))
+        return TCC_P_FAILED;
     if (!w->released)
         return TCC_P_BLOCKED;
     w->waits_at = -1;
     w->released = false;
     return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_barrier(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    int64_t id = 0, threads = 0;
+    bool waits = s->warps[warp].waits_at >= 0;
+    if (!waits &&
+        (!tcc_p_operand(p, s, warp, in, 0, &id) || !tcc_p_operand(p, s, warp, in, 1, &threads)))
+        return TCC_P_FAILED;
+    return tcc_p_meet(p, s, warp, in, id, threads);
 }
 
 /* ---- other

@@ -18,7 +18,7 @@ void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pi
                int barrier, int64_t number)
 {
     const tcc_pwarp *w = &s->warps[warp];
-    bool named = in->op->code == TCC_OP_nvvm_barrier;
+    bool named = tcc_p_is_named(in->op->code);
     tcc_pentry e = {.in = in,
                     .warp = warp,
                     .clock = tcc_p_passed(p, s, warp)[warp],
@@ -73,9 +73,10 @@ static void add_step(trace *t, const tcc_pentry *e)
 }
 
 /* "warp 3", "warps 0-3" */
-static void print_warps(char *out, size_t size, uint32_t warps)
+static void print_warps(const tcc_protocol *p, char *out, size_t size, uint32_t warps)
 {
-    size_t n = (size_t)snprintf(out, size, warps & (warps - 1) ? "warps " : "warp ");
+    size_t n =
+        (size_t)snprintf(out, size, "%s%s ", tcc_p_warp_word(p), warps & (warps - 1) ? "s" : "");
     const char *comma = "";
     for (unsigned w = 0; w < TCC_MAX_WARPS && n < size; w++) {
         unsigned end = w;
@@ -104,7 +105,7 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
     bool one = !(l->warps & (l->warps - 1));
     const char *s = one ? "s" : "";
     tcc_opcode code = e->in->op->code;
-    unsigned bar = e->barrier >= 0 && code != TCC_OP_nvvm_barrier ? number_of(t->s, e->barrier) : 0;
+    unsigned bar = e->barrier >= 0 && !tcc_p_is_named(code) ? number_of(t->s, e->barrier) : 0;
     long long n = (long long)e->number;
     switch (code) {
     case TCC_OP_nvvm_mbarrier_wait:
@@ -147,7 +148,7 @@ static void print_line(const trace *t, size_t i)
 {
     const line *l = &t->lines.data[i];
     char warps[MAX_TEXT], what[MAX_TEXT], trip[64] = "";
-    print_warps(warps, sizeof warps, l->warps);
+    print_warps(t->p, warps, sizeof warps, l->warps);
     print_step(t, l, what, sizeof what);
     if (l->first.trip >= 0)
         snprintf(trip, sizeof trip, ", trip %lld", (long long)l->first.trip);
@@ -196,7 +197,7 @@ static void print_trace(tcc_protocol *p, const tcc_pstate *s, int warp, const tc
         if (!before || !is_shown(e->in->op->code))
             continue;
         add_step(&t, e);
-        if (e->barrier >= 0 && e->in->op->code != TCC_OP_nvvm_barrier)
+        if (e->barrier >= 0 && !tcc_p_is_named(e->in->op->code))
             t.barriers |= UINT64_C(1) << e->barrier;
     }
     print_numbers(&t);
@@ -261,7 +262,7 @@ static const tcc_pinst *next_of(const tcc_pstate *s, unsigned warp)
 static int place_of(tcc_protocol *p, const tcc_pstate *s, unsigned warp)
 {
     const tcc_pinst *in = next_of(s, warp);
-    if (in->op->code == TCC_OP_nvvm_barrier)
+    if (tcc_p_is_named(in->op->code))
         return s->warps[warp].waits_at;
     if (in->op->code != TCC_OP_nvvm_mbarrier_wait)
         return -1;
@@ -280,8 +281,8 @@ static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint
     const char *ends = all & (all - 1) ? "" : "s";
     int at = place_of(p, s, warp);
     tcc_loc loc = in->op->loc;
-    print_warps(warps, sizeof warps, all);
-    if (in->op->code == TCC_OP_nvvm_barrier) {
+    print_warps(p, warps, sizeof warps, all);
+    if (tcc_p_is_named(in->op->code)) {
         tcc_note(p->diag, loc, "%s wait%s at barrier %d: %lld of %lld threads have come", warps,
                  ends, at, (long long)s->named[at].arrived, (long long)s->named[at].threads);
     } else if (in->op->code == TCC_OP_nvvm_mbarrier_wait) {

@@ -90,15 +90,15 @@ uint64_t *tcc_ptable_at(tcc_ptable *t, const void *key, size_t bytes)
 tcc_pvalue tcc_p_lanes(tcc_protocol *p, const int64_t *lanes)
 {
     bool uniform = true;
-    for (unsigned l = 1; l < TCC_WARP_LANES; l++)
+    for (unsigned l = 1; l < p->n_lanes; l++)
         uniform &= lanes[l] == lanes[0];
     if (uniform)
         return tcc_p_known(lanes[0]);
-    uint64_t *number = tcc_ptable_at(p->lanes_table, lanes, TCC_WARP_LANES * sizeof *lanes);
+    uint64_t *number = tcc_ptable_at(p->lanes_table, lanes, p->n_lanes * sizeof *lanes);
     if (!*number) {
         p->lanes.data = tcc_arena_grow(p->scratch, p->lanes.data, sizeof *p->lanes.data,
                                        p->lanes.len, &p->lanes.cap);
-        for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        for (unsigned l = 0; l < p->n_lanes; l++)
             p->lanes.data[p->lanes.len][l].i = lanes[l];
         *number = ++p->lanes.len;
     }
@@ -276,8 +276,8 @@ static tcc_pvalue of_lanes(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *
     } box;
     if (*memo)
         return ((const box *)(uintptr_t)*memo)->v;
-    tcc_cell r[TCC_WARP_LANES], a[3];
-    tcc_elements e = {.op = op, .r = r, .n = TCC_WARP_LANES};
+    tcc_cell r[TCC_MAX_LANES], a[3];
+    tcc_elements e = {.op = op, .r = r, .n = p->n_lanes};
     for (unsigned i = 0; i < op->n_operands; i++) {
         a[i].i = args[i].v;
         e.a[i] = args[i].kind == TCC_P_LANES ? p->lanes.data[args[i].v] : &a[i];
@@ -286,8 +286,8 @@ static tcc_pvalue of_lanes(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *
     box *b = TCC_NEW(p->scratch, box);
     b->v = unknown;
     if (tcc_elementwise(&e, true)) {
-        int64_t lanes[TCC_WARP_LANES];
-        for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        int64_t lanes[TCC_MAX_LANES];
+        for (unsigned l = 0; l < p->n_lanes; l++)
             lanes[l] = r[l].i;
         b->v = tcc_p_lanes(p, lanes);
     }

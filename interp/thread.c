@@ -5,9 +5,9 @@
 
 #include "interp/exec.h"
 
-static uint32_t all_lanes(const tcc_exec *x)
+tcc_lane_mask tcc_all_lanes(const tcc_exec *x)
 {
-    return x->lanes == 1 ? 1 : TCC_ALL_LANES;
+    return UINT64_MAX >> (64 - x->lanes);
 }
 
 tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_thread *from)
@@ -31,7 +31,7 @@ tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_threa
 
 void tcc_thread_restart(tcc_thread *t)
 {
-    t->mask = all_lanes(t->x);
+    t->mask = tcc_all_lanes(t->x);
     t->frames[0] = (tcc_frame){.code = t->code, .mask = t->mask, .outer = t->mask};
     t->depth = 1;
     t->steps = 0;
@@ -53,7 +53,7 @@ int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, 
 
 int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operand)
 {
-    return tcc_lane_int(t, in, operand, (unsigned)__builtin_ctz(t->mask));
+    return tcc_lane_int(t, in, operand, (unsigned)__builtin_ctzll(t->mask));
 }
 
 /* What is known of a value that some lanes take from another. */
@@ -67,7 +67,8 @@ tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b)
                      .undefined = a.undefined || b.undefined};
 }
 
-static void copy_lanes(tcc_cell *to, const tcc_cell *from, size_t n, unsigned lanes, uint32_t mask)
+static void copy_lanes(tcc_cell *to, const tcc_cell *from, size_t n, unsigned lanes,
+                       tcc_lane_mask mask)
 {
     for (size_t e = 0; e < n; e++)
         for (unsigned l = 0; l < lanes; l++)
@@ -76,10 +77,10 @@ static void copy_lanes(tcc_cell *to, const tcc_cell *from, size_t n, unsigned la
 }
 
 void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
-                     uint32_t mask)
+                     tcc_lane_mask mask)
 {
     const tcc_exec *x = t->x;
-    bool all = mask == all_lanes(x);
+    bool all = mask == tcc_all_lanes(x);
     tcc_cell *copy = x->copies;
     for (size_t i = 0; n > 1 && i < n; i++) { /* one may be both read and written */
         size_t cells = x->program->values[from[i]].count * x->lanes;
@@ -121,7 +122,7 @@ bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
 
 /* ---- stepping -------------------------------------------------------------------------- */
 
-void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, uint32_t mask)
+void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, tcc_lane_mask mask)
 {
     t->frames[t->depth++] = (tcc_frame){
         .code = &of->regions[region], .of = of, .region = region, .mask = mask, .outer = t->mask};
@@ -184,13 +185,13 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
 /* ---- control flow ---------------------------------------------------------------------- */
 
 /* The lanes in which the loop's index is below its end. */
-static uint32_t lanes_below(const tcc_thread *t, const tcc_inst *in, uint32_t mask)
+static tcc_lane_mask lanes_below(const tcc_thread *t, const tcc_inst *in, tcc_lane_mask mask)
 {
     const tcc_cell *i = tcc_cells(t, in->regions[0].args[0]);
-    uint32_t r = 0;
+    tcc_lane_mask r = 0;
     for (unsigned l = 0; l < t->x->lanes; l++)
         if (mask >> l & 1 && i[l].i < tcc_lane_int(t, in, 1, l))
-            r |= UINT32_C(1) << l;
+            r |= UINT64_C(1) << l;
     return r;
 }
 
@@ -203,7 +204,7 @@ tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
     size_t carried = in->op->n_results;
     tcc_copy_values(t, in->regions[0].args, in->operands, 1, t->mask);
     tcc_copy_values(t, in->regions[0].args + 1, in->operands + 3, carried, t->mask);
-    uint32_t run = lanes_below(t, in, t->mask);
+    tcc_lane_mask run = lanes_below(t, in, t->mask);
     if (run != t->mask && tcc_attr_int(&in->op->attrs, "at_least_once", 0))
         return TCC_WRONG(t->x, in->op, "scf.for promises a trip and makes none");
     if (!run) {
@@ -238,7 +239,7 @@ static tcc_outcome next_trip(tcc_thread *t, const tcc_inst *in, const tcc_inst *
 }
 
 /* Enters the region of scf.if with these lanes, if it has anything to do. */
-static bool enter_branch(tcc_thread *t, const tcc_inst *in, unsigned region, uint32_t mask)
+static bool enter_branch(tcc_thread *t, const tcc_inst *in, unsigned region, tcc_lane_mask mask)
 {
     if (!mask || !in->regions[region].n)
         return false;
@@ -248,10 +249,10 @@ static bool enter_branch(tcc_thread *t, const tcc_inst *in, unsigned region, uin
 
 tcc_outcome tcc_eval_scf_if(tcc_thread *t, const tcc_inst *in)
 {
-    uint32_t yes = 0;
+    tcc_lane_mask yes = 0;
     for (unsigned l = 0; l < t->x->lanes; l++)
         if (tcc_lane_int(t, in, 0, l))
-            yes |= UINT32_C(1) << l;
+            yes |= UINT64_C(1) << l;
     yes &= t->mask;
     if (enter_branch(t, in, 0, yes) || enter_branch(t, in, 1, t->mask & ~yes))
         return TCC_JUMPED;

@@ -5,15 +5,13 @@
 
 #include "interp/machine.h"
 
-enum { MAX_VEC_BYTES = 1024 };
-
 const char *tcc_warp_name(const tcc_warp *w)
 {
     const tcc_cluster *k = w->cta->cluster;
     tcc_arena *scratch = k->x->run->scratch;
-    return k->one_of_many ? tcc_arena_printf(scratch, "warp %u of CTA %lld", w->thread->id,
-                                             (long long)w->cta->id)
-                          : tcc_arena_printf(scratch, "warp %u", w->thread->id);
+    return k->one_of_many ? tcc_arena_printf(scratch, "%s %u of %s %lld", k->words.warp,
+                                             w->thread->id, k->words.cta, (long long)w->cta->id)
+                          : tcc_arena_printf(scratch, "%s %u", k->words.warp, w->thread->id);
 }
 
 const char *tcc_exec_who(const tcc_exec *x)
@@ -32,9 +30,11 @@ const char *tcc_threads_name(const tcc_exec *x, size_t first, size_t n)
     const tcc_warp *w = x->threads.data[first]->warp, *last = x->threads.data[first + n - 1]->warp;
     if (n == 1)
         return tcc_warp_name(w);
-    return w->cta == last->cta ? tcc_arena_printf(x->run->scratch, "warps %u to %s", w->thread->id,
-                                                  tcc_warp_name(last) + strlen("warp "))
-                               : NULL;
+    const char *word = x->cluster->words.warp;
+    return w->cta == last->cta
+               ? tcc_arena_printf(x->run->scratch, "%ss %u to %s", word, w->thread->id,
+                                  tcc_warp_name(last) + strlen(word) + 1)
+               : NULL;
 }
 
 tcc_accessor tcc_warp_accessor(const tcc_thread *t)
@@ -46,18 +46,18 @@ tcc_accessor tcc_warp_accessor(const tcc_thread *t)
 
 bool tcc_next_lane(tcc_thread *t, unsigned *l)
 {
-    while (*l < TCC_WARP_LANES && !(t->mask >> *l & 1))
+    while (*l < t->x->lanes && !(t->mask >> *l & 1))
         ++*l;
-    t->x->lane = *l < TCC_WARP_LANES ? (int)*l : -1;
-    return *l < TCC_WARP_LANES;
+    t->x->lane = *l < t->x->lanes ? (int)*l : -1;
+    return *l < t->x->lanes;
 }
 
 bool tcc_converged(tcc_thread *t, const tcc_inst *in)
 {
-    if (t->mask == TCC_ALL_LANES)
+    if (t->mask == tcc_all_lanes(t->x))
         return true;
-    TCC_WRONG(t->x, in->op, "%s in %d of a warp's 32 lanes", tcc_op_info_get(in->op->code)->name,
-              __builtin_popcount(t->mask));
+    TCC_WRONG(t->x, in->op, "%s in %d of a %s's %u lanes", tcc_op_info_get(in->op->code)->name,
+              __builtin_popcountll(t->mask), t->x->cluster->words.warp, t->x->lanes);
     return false;
 }
 
@@ -67,11 +67,24 @@ static size_t count_of(const tcc_thread *t, uint32_t value)
 }
 
 /* The same number in every lane. */
-static tcc_outcome give(tcc_thread *t, const tcc_inst *in, int64_t v)
+tcc_outcome tcc_give(tcc_thread *t, const tcc_inst *in, int64_t v)
 {
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+    for (unsigned l = 0; l < t->x->lanes; l++)
         tcc_cells(t, in->results[0])[l].i = v;
     return TCC_NEXT;
+}
+
+bool tcc_is_uniform(tcc_thread *t, const tcc_inst *in, unsigned operand, const char *what)
+{
+    const tcc_cell *cells = tcc_cells(t, in->operands[operand]);
+    unsigned first = (unsigned)__builtin_ctzll(t->mask), lanes = t->x->lanes;
+    for (size_t e = 0; e < count_of(t, in->operands[operand]); e++)
+        for (unsigned l = first; l < lanes; l++)
+            if (t->mask >> l & 1 && cells[e * lanes + l].i != cells[e * lanes + first].i) {
+                TCC_WRONG(t->x, in->op, "the lanes give different %s", what);
+                return false;
+            }
+    return true;
 }
 
 /* ---- vec ------------------------------------------------------------------------------- */
@@ -90,7 +103,7 @@ tcc_outcome tcc_eval_vec_pack(tcc_thread *t, const tcc_inst *in)
 {
     tcc_cell *r = tcc_cells(t, in->results[0]);
     for (unsigned i = 0; i < in->op->n_operands; i++) {
-        size_t n = count_of(t, in->operands[i]) * TCC_WARP_LANES;
+        size_t n = count_of(t, in->operands[i]) * t->x->lanes;
         memcpy(r, tcc_cells(t, in->operands[i]), n * sizeof *r);
         r += n;
     }
@@ -100,9 +113,9 @@ tcc_outcome tcc_eval_vec_pack(tcc_thread *t, const tcc_inst *in)
 
 static tcc_outcome slice(tcc_thread *t, const tcc_inst *in)
 {
-    size_t offset = (size_t)tcc_attr_int(&in->op->attrs, "offset", 0) * TCC_WARP_LANES;
+    size_t offset = (size_t)tcc_attr_int(&in->op->attrs, "offset", 0) * t->x->lanes;
     memcpy(tcc_cells(t, in->results[0]), tcc_cells(t, in->operands[0]) + offset,
-           count_of(t, in->results[0]) * TCC_WARP_LANES * sizeof(tcc_cell));
+           count_of(t, in->results[0]) * t->x->lanes * sizeof(tcc_cell));
     return TCC_NEXT;
 }
 
@@ -121,7 +134,7 @@ tcc_outcome tcc_eval_vec_splat(tcc_thread *t, const tcc_inst *in)
 {
     tcc_cell *r = tcc_cells(t, in->results[0]);
     for (size_t e = 0; e < count_of(t, in->results[0]); e++)
-        memcpy(r + e * TCC_WARP_LANES, tcc_cells(t, in->operands[0]), TCC_WARP_LANES * sizeof *r);
+        memcpy(r + e * t->x->lanes, tcc_cells(t, in->operands[0]), t->x->lanes * sizeof *r);
     return TCC_NEXT;
 }
 
@@ -131,35 +144,35 @@ tcc_outcome tcc_eval_vec_undef(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* A lane's elements as they lie in memory. */
-static int64_t to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes)
+int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes)
 {
     tcc_scalar elem = t->x->program->values[value].type->elem;
     size_t size = tcc_scalar_bits(elem) / 8, n = count_of(t, value);
+    const tcc_cell *cells = tcc_cells(t, value) + lane;
     for (size_t e = 0; e < n; e++) {
-        uint64_t bits = tcc_encode(tcc_cells(t, value)[e * TCC_WARP_LANES + lane], elem);
+        uint64_t bits = tcc_encode(cells[e * t->x->lanes], elem);
         memcpy(bytes + e * size, &bits, size); /* little-endian, as the GPU */
     }
     return (int64_t)(n * size);
 }
 
-static void from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes)
+void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes)
 {
     tcc_scalar elem = t->x->program->values[value].type->elem;
     size_t size = tcc_scalar_bits(elem) / 8, n = count_of(t, value);
+    tcc_cell *cells = tcc_cells(t, value) + lane;
     for (size_t e = 0; e < n; e++) {
         uint64_t bits = 0;
         memcpy(&bits, bytes + e * size, size);
-        tcc_cells(t, value)[e * TCC_WARP_LANES + lane] = tcc_decode(bits, elem);
+        cells[e * t->x->lanes] = tcc_decode(bits, elem);
     }
 }
 
-/* Bytes of a value in one lane; -1, reported, when they are none or too many. */
-static int64_t byte_count(tcc_thread *t, const tcc_inst *in, uint32_t value)
+int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value)
 {
     const tcc_type *type = t->x->program->values[value].type;
     int64_t bits = tcc_type_count(type) * tcc_scalar_bits(type->elem);
-    if (tcc_scalar_bits(type->elem) % 8 == 0 && bits / 8 <= MAX_VEC_BYTES)
+    if (tcc_scalar_bits(type->elem) % 8 == 0 && bits / 8 <= TCC_MAX_VEC_BYTES)
         return bits / 8;
     TCC_WRONG(t->x, in->op, "%lld elements of %s are no bytes", (long long)tcc_type_count(type),
               tcc_scalar_name(type->elem));
@@ -168,12 +181,12 @@ static int64_t byte_count(tcc_thread *t, const tcc_inst *in, uint32_t value)
 
 tcc_outcome tcc_eval_vec_bitcast(tcc_thread *t, const tcc_inst *in)
 {
-    uint8_t bytes[MAX_VEC_BYTES];
-    if (byte_count(t, in, in->operands[0]) < 0 || byte_count(t, in, in->results[0]) < 0)
+    uint8_t bytes[TCC_MAX_VEC_BYTES];
+    if (tcc_value_bytes(t, in, in->operands[0]) < 0 || tcc_value_bytes(t, in, in->results[0]) < 0)
         return TCC_FAILED;
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-        to_bytes(t, in->operands[0], l, bytes);
-        from_bytes(t, in->results[0], l, bytes);
+    for (unsigned l = 0; l < t->x->lanes; l++) {
+        tcc_value_to_bytes(t, in->operands[0], l, bytes);
+        tcc_value_from_bytes(t, in->results[0], l, bytes);
     }
     return TCC_NEXT;
 }
@@ -189,17 +202,17 @@ tcc_outcome tcc_eval_nvvm_tid(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_nvvm_ctaid(tcc_thread *t, const tcc_inst *in)
 {
-    return give(t, in, t->warp->cta->id);
+    return tcc_give(t, in, t->warp->cta->id);
 }
 
 tcc_outcome tcc_eval_nvvm_smem_base(tcc_thread *t, const tcc_inst *in)
 {
-    return give(t, in, TCC_SMEM_BASE);
+    return tcc_give(t, in, TCC_SMEM_BASE);
 }
 
 tcc_outcome tcc_eval_nvvm_uniform(tcc_thread *t, const tcc_inst *in)
 {
-    return tcc_converged(t, in) ? give(t, in, tcc_lane_int(t, in, 0, 0)) : TCC_FAILED;
+    return tcc_converged(t, in) ? tcc_give(t, in, tcc_lane_int(t, in, 0, 0)) : TCC_FAILED;
 }
 
 tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
@@ -268,19 +281,25 @@ tcc_outcome tcc_eval_nvvm_fence_proxy_async(tcc_thread *t, const tcc_inst *in)
 
 /* ---- shared memory --------------------------------------------------------------------- */
 
+/* Three words are aligned as four. */
+static int64_t access_align(int64_t n)
+{
+    return n == 12 ? 16 : n;
+}
+
 /* A lane's result is of what was never written; only floats can say so. */
-static bool poison(tcc_thread *t, const tcc_inst *in, unsigned lane)
+static bool poison(tcc_thread *t, const tcc_inst *in, unsigned lane, int64_t address)
 {
     const tcc_type *type = in->op->results[0].type;
     if (tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT) {
-        TCC_WRONG(t->x, in->op,
-                  "nvvm.ld.shared reads shared memory at byte %lld that was never written",
-                  (long long)(tcc_lane_int(t, in, 0, lane) - TCC_SMEM_BASE));
+        TCC_WRONG(t->x, in->op, "%s reads %s at byte %lld that was never written",
+                  tcc_op_info_get(in->op->code)->name, t->x->cluster->words.smem,
+                  (long long)(address - TCC_SMEM_BASE));
         return false;
     }
-    tcc_smem_read_unwritten(t->warp->cta, in->op, t->warp, tcc_lane_int(t, in, 0, lane));
+    tcc_smem_read_unwritten(t->warp->cta, in->op, t->warp, address);
     for (size_t e = 0; e < count_of(t, in->results[0]); e++)
-        tcc_cells(t, in->results[0])[e * TCC_WARP_LANES + lane].f = tcc_poison();
+        tcc_cells(t, in->results[0])[e * t->x->lanes + lane].f = tcc_poison();
     return true;
 }
 
@@ -291,51 +310,61 @@ static bool is_poison(const tcc_thread *t, uint32_t value, unsigned lane)
     if (tcc_scalar_classify(elem) != TCC_CLASS_FLOAT)
         return false;
     for (size_t e = 0; e < count_of(t, value); e++)
-        if (tcc_is_poison(tcc_cells(t, value)[e * TCC_WARP_LANES + lane].f))
+        if (tcc_is_poison(tcc_cells(t, value)[e * t->x->lanes + lane].f))
             return true;
     return false;
 }
 
-tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
+tcc_outcome tcc_load_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
 {
     tcc_accessor by = tcc_warp_accessor(t);
-    int64_t n = byte_count(t, in, in->results[0]);
+    int64_t n = tcc_value_bytes(t, in, in->results[0]);
     tcc_cta *c = t->warp->cta;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
-        int64_t address = tcc_lane_int(t, in, 0, l);
-        const uint8_t *bytes = n < 0 ? NULL : tcc_smem_at(c, in->op, address, n, n);
+        int64_t address = tcc_lane_int(t, in, 0, l) + offset;
+        const uint8_t *bytes = n < 0 ? NULL : tcc_smem_at(c, in->op, address, n, access_align(n));
         if (!bytes || !tcc_smem_read(c, in->op, &by, address, n))
             return TCC_FAILED;
-        from_bytes(t, in->results[0], l, bytes);
-        if (!tcc_smem_is_written(c, address, n) && !poison(t, in, l))
+        tcc_value_from_bytes(t, in->results[0], l, bytes);
+        if (!tcc_smem_is_written(c, address, n) && !poison(t, in, l, address))
             return TCC_FAILED;
     }
     return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
+{
+    return tcc_load_lanes(t, in, 0);
 }
 
 bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
                     int64_t n)
 {
     tcc_accessor by = tcc_warp_accessor(t);
-    uint8_t *to = tcc_smem_at(t->warp->cta, op, address, n, n);
+    uint8_t *to = tcc_smem_at(t->warp->cta, op, address, n, access_align(n));
     if (!to || !tcc_smem_write(t->warp->cta, op, &by, address, n))
         return false;
     memcpy(to, bytes, (size_t)n);
     return true;
 }
 
-tcc_outcome tcc_eval_nvvm_st_shared(tcc_thread *t, const tcc_inst *in)
+tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
 {
-    uint8_t bytes[MAX_VEC_BYTES];
-    if (byte_count(t, in, in->operands[1]) < 0)
+    uint8_t bytes[TCC_MAX_VEC_BYTES];
+    if (tcc_value_bytes(t, in, in->operands[1]) < 0)
         return TCC_FAILED;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
-        int64_t n = to_bytes(t, in->operands[1], l, bytes);
-        if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, l), bytes, n))
+        int64_t n = tcc_value_to_bytes(t, in->operands[1], l, bytes);
+        if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, l) + offset, bytes, n))
             return TCC_FAILED;
     }
-    t->warp->wrote |= t->mask;
     return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_st_shared(tcc_thread *t, const tcc_inst *in)
+{
+    t->warp->wrote |= t->mask;
+    return tcc_store_lanes(t, in, 0);
 }
 
 /* ---- global memory --------------------------------------------------------------------- */
@@ -365,6 +394,15 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, in
     return -1;
 }
 
+tcc_outcome tcc_stores_poison(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at)
+{
+    TCC_WRONG(
+        t->x, in->op, "%s stores to element %lld of '%s' what comes from %s that was never written",
+        tcc_op_info_get(in->op->code)->name, (long long)at, p->name, t->x->cluster->words.smem);
+    tcc_note_unwritten(t->warp->cta);
+    return TCC_FAILED;
+}
+
 tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 0)];
@@ -392,14 +430,8 @@ tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
         int64_t at = global_place(t, in, l, n);
         if (at < 0)
             return TCC_FAILED;
-        if (is_poison(t, in->operands[3], l)) {
-            TCC_WRONG(t->x, in->op,
-                      "nvvm.st.global stores to element %lld of '%s' what "
-                      "comes from shared memory that was never written",
-                      (long long)at, p->name);
-            tcc_note_unwritten(t->warp->cta);
-            return TCC_FAILED;
-        }
+        if (is_poison(t, in->operands[3], l))
+            return tcc_stores_poison(t, in, p, at);
         for (int64_t e = 0; e < n; e++)
             tcc_param_store(t->x->run, p, at + e, a[e * TCC_WARP_LANES + l]);
     }

@@ -81,18 +81,6 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const double *a, const d
 
 /* ---- what goes around a product -------------------------------------------------------- */
 
-/* Whether a value, an address or a predicate, is the same in all lanes. */
-static bool is_uniform(tcc_thread *t, const tcc_inst *in, unsigned operand)
-{
-    for (unsigned l = 1; l < TCC_WARP_LANES; l++)
-        if (tcc_lane_int(t, in, operand, l) != tcc_lane_int(t, in, operand, 0)) {
-            TCC_WRONG(t->x, in->op, "the lanes give different %s",
-                      operand == 3 ? "scale_d" : "descriptors");
-            return false;
-        }
-    return true;
-}
-
 /* The four warps issue the same instruction. */
 static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in, bool a_in_registers)
 {
@@ -164,7 +152,8 @@ static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar 
     if (!tcc_converged(t, in))
         return false;
     for (unsigned o = 1; o < 4; o++)
-        if (!tcc_readable(t, in, o) || (o >= first && !is_uniform(t, in, o)))
+        if (!tcc_readable(t, in, o) ||
+            (o >= first && !tcc_is_uniform(t, in, o, o == 3 ? "scale_d" : "descriptors")))
             return false;
     if (tcc_scalar_find(type, strlen(type), elem))
         return true;

@@ -406,6 +406,7 @@ static bool has_register_form(const tcc_lower *l, const tcc_type *t)
     case TCC_KIND_scalar:
     case TCC_KIND_vec: return l->types[t->elem] != NULL;
     case TCC_KIND_ptr:
+    case TCC_KIND_buffer:
     case TCC_KIND_tensormap: return true;
     default: return false;
     }

@@ -15,11 +15,17 @@
  * way. So every clock exists twice: seen, and seen before a fence. (PTX ISA, "Memory Consistency
  * Model": causality order, proxies, proxy-preserved base causality order.)
  *
+ * AMD: the clock of a wave counts its accesses to LDS, which are done in order. For the wave itself
+ * they all come before what it does next; what it hands on at s_barrier are those that it has
+ * waited for (waitcnt). There are no proxies.
+ *
  * order.c    clocks                          memory.c   shared memory
  * barrier.c  mbarriers and named barriers    tma.c      tensor maps, copies in bulk
  * wgmma.c    warpgroup products              cluster.c  what CTAs of a cluster share, their ends
  * matrix.c   ldmatrix, stmatrix, shuffles    warp.c     everything else
  * launch.c   a kernel's parameters, its CTAs grid.c     its clusters, in several threads
+ * amdgcn.c   LDS, barriers of AMD            buffer.c   buffer descriptors, their loads and stores
+ * wmma.c     products of a wave
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_MACHINE_H

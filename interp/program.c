@@ -13,13 +13,14 @@ typedef struct decoder {
     unsigned levels;
 } decoder;
 
-/* Tensors, rings and the like are one cell, which holds a number. */
+/* Tensors, rings and the like are one cell, which holds a number; a buffer descriptor has three. */
 static size_t cell_count(const tcc_type *t)
 {
     switch (t->kind) {
     case TCC_KIND_field: return 0;
     case TCC_KIND_tile:
     case TCC_KIND_vec: return (size_t)tcc_type_count(t);
+    case TCC_KIND_buffer: return TCC_BUFFER_CELLS;
     default: return 1;
     }
 }

@@ -31,6 +31,10 @@ typedef struct tcc_program {
     size_t depth; /* of nested regions */
 } tcc_program;
 
+/* Cells of a buffer descriptor: the number of the tensor, the offset of its first byte there,
+ * bytes. */
+enum { TCC_BUFFER_TENSOR, TCC_BUFFER_OFFSET, TCC_BUFFER_BYTES, TCC_BUFFER_CELLS };
+
 /* Decodes a function; TCC_ERR_UNSUPPORTED when its regions are nested too deeply, or an op is of
  * none of these levels. */
 tcc_status tcc_program_decode(tcc_run *run, unsigned levels, tcc_program *p);

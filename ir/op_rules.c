@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/rules.h"
+#include "ir/target.h"
 
 typedef tcc_verifier verifier;
 
@@ -620,6 +621,63 @@ static void check_global(verifier *v, const tcc_op *op)
               op->n_results ? "r" : "a", TEXT(t));
 }
 
+/* ---- amdgcn ---------------------------------------------------------------------------- */
+
+/* One access of at most 16 bytes, in whole registers or in part of one. */
+static void check_registers(verifier *v, const tcc_op *op)
+{
+    unsigned last = op->n_operands - 1;
+    const tcc_type *t = op->n_results ? op->results[0].type : op->operands[last]->type;
+    int64_t bits = type_bits(t);
+    if (bits != 8 && bits != 16 && (bits < 32 || bits > 128 || bits % 32))
+        ERROR(v, op, "%s is %s, wants 1, 2, 4, 8, 12 or 16 bytes", op->n_results ? "r" : "a",
+              TEXT(t));
+}
+
+/* Registers for an operand of so many words. */
+static void check_words(verifier *v, const tcc_op *op, const char *name, const tcc_type *t,
+                        int64_t words, int64_t wave)
+{
+    if (tcc_type_count(t) != words)
+        ERROR(v, op, "%s is %s, wants %lld elements in a wave of %lld lanes", name, TEXT(t),
+              (long long)words, (long long)wave);
+}
+
+static void check_wmma(verifier *v, const tcc_op *op)
+{
+    const tcc_amdgcn_wmma_operands *o = TCC_VIEW(amdgcn_wmma, op);
+    const tcc_func *f = op->block->func;
+    const tcc_target *target = tcc_target_of(f->ir);
+    const char *names[3] = {tcc_attr_str(&op->attrs, "a", ""), tcc_attr_str(&op->attrs, "b", ""),
+                            tcc_attr_str(&op->attrs, "acc", "")};
+    tcc_scalar types[3];
+    for (int i = 0; i < 3; i++)
+        if (!tcc_scalar_find(names[i], strlen(names[i]), &types[i]))
+            return;
+    int64_t k = tcc_attr_int(&op->attrs, "k", 16), wave = tcc_attr_int(&f->attrs, "wave", 32);
+    if (wave != 32 && wave != 64) {
+        ERROR(v, op, "a wave of %lld lanes, wants 32 or 64", (long long)wave);
+        return;
+    }
+    if (!tcc_wmma_find(target, types[0], types[1], types[2], k)) {
+        ERROR(v, op, "%s has no instruction for %s = %s * %s with k = %lld", target->name, names[2],
+              names[0], names[1], (long long)k);
+        return;
+    }
+    check_same(v, op, "c", o->c->type, "r", op->results[0].type);
+    tcc_scalar held = types[2] == TCC_f32 ? TCC_f32 : TCC_i32;
+    if (o->c->type->elem != held)
+        ERROR(v, op, "c is %s, wants %s registers for %s", TEXT(o->c->type), tcc_scalar_name(held),
+              names[2]);
+    for (int i = 0; i < 2; i++)
+        check_words(v, op, i ? "b" : "a", op->operands[i]->type,
+                    tcc_wmma_operand_words(target, k, tcc_scalar_bits(types[i]), wave), wave);
+    check_words(v, op, "c", o->c->type, tcc_wmma_result_words(target, types[2], wave), wave);
+    bool halves = tcc_scalar_bits(types[2]) == 16 && target->family == TCC_FAMILY_GFX11;
+    if (tcc_attr_int(&op->attrs, "high", 0) && !halves)
+        ERROR(v, op, "high is set, and there is but one accumulator in a register");
+}
+
 /* ---- the table ------------------------------------------------------------------------- */
 
 static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
@@ -661,6 +719,11 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_nvvm_st_shared] = check_shared,
     [TCC_OP_nvvm_ld_global] = check_global,
     [TCC_OP_nvvm_st_global] = check_global,
+    [TCC_OP_amdgcn_buffer_load] = check_registers,
+    [TCC_OP_amdgcn_buffer_store] = check_registers,
+    [TCC_OP_amdgcn_ds_load] = check_registers,
+    [TCC_OP_amdgcn_ds_store] = check_registers,
+    [TCC_OP_amdgcn_wmma] = check_wmma,
 };
 
 void tcc_verify_op_rule(verifier *v, const tcc_op *op)

@@ -18,6 +18,7 @@ enum {
     VEC = BIT_vec,
     PTR = BIT_ptr,
     TENSORMAP = BIT_tensormap,
+    BUFFER = BIT_buffer,
     ELT = SCALAR | FIELD | TILE | VEC
 };
 

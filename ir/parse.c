@@ -8,7 +8,7 @@
  *   region  = "{" [ "^" "(" params ")" ":" ] { op } "}"
  *   attrs   = "{" [ name "=" attr { "," name "=" attr } ] "}"
  *   attr    = int | float | name | string | "[" [ attr { "," attr } ] "]"
- *   type    = element | "ring" | "tensormap" | kind "<" element [ "[" dims "]" ] ">"
+ *   type    = element | "ring" | "tensormap" | "buffer" | kind "<" element [ "[" dims "]" ] ">"
  *   loc     = "loc" "(" line ":" column ")"
  *
  * Lines matter in one place: the operands of an op begin on its own line, else they are results
@@ -190,7 +190,7 @@ static bool parse_type(parser *p, const tcc_type **out)
         return FAIL(p, t.loc, "unknown type '%.*s'", SHOWN(t));
     tcc_dim dims[MAX_RANK] = {{NULL, 0}};
     unsigned rank = 0;
-    if (kind != TCC_KIND_ring && kind != TCC_KIND_tensormap) {
+    if (tcc_kind_has_elem(kind)) {
         if (!expect(p, '<', "'<'"))
             return false;
         if (p->tok.kind != TOK_IDENT || !tcc_scalar_find(p->tok.text, p->tok.n, &elem))

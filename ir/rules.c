@@ -52,6 +52,23 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_nvvm_wgmma_wait, "pending", NULL, 0, 7, 1},
     {TCC_OP_nvvm_ld_global, "align", "1 2 4 8 16", 0, 0, 0},
     {TCC_OP_nvvm_st_global, "align", "1 2 4 8 16", 0, 0, 0},
+    {TCC_OP_amdgcn_buffer_load, "offset", NULL, 0, 4095, 1},
+    {TCC_OP_amdgcn_buffer_store, "offset", NULL, 0, 4095, 1},
+    {TCC_OP_amdgcn_ds_load, "offset", NULL, 0, 65535, 1},
+    {TCC_OP_amdgcn_ds_store, "offset", NULL, 0, 65535, 1},
+    {TCC_OP_amdgcn_waitcnt, "load", NULL, 0, 63, 1},
+    {TCC_OP_amdgcn_waitcnt, "store", NULL, 0, 63, 1},
+    {TCC_OP_amdgcn_waitcnt, "ds", NULL, 0, 63, 1},
+    {TCC_OP_amdgcn_wmma, "a", "f16 bf16 i8 u8 i4 u4 e4m3 e5m2", 0, 0, 0},
+    {TCC_OP_amdgcn_wmma, "b", "f16 bf16 i8 u8 i4 u4 e4m3 e5m2", 0, 0, 0},
+    {TCC_OP_amdgcn_wmma, "acc", "f32 f16 bf16 i32", 0, 0, 0},
+    {TCC_OP_amdgcn_wmma, "k", "16 32", 0, 0, 0},
+    {TCC_OP_amdgcn_wmma, "high", NULL, 0, 1, 1},
+    {TCC_OP_amdgcn_perm, "sel", NULL, 0, 0x7FFFFFFF, 1},
+    {TCC_OP_amdgcn_sched_barrier, "mask", NULL, 0, 0x7FF, 1},
+    {TCC_OP_amdgcn_sched_group, "mask", NULL, 1, 0x7FF, 1},
+    {TCC_OP_amdgcn_sched_group, "size", NULL, 1, 1024, 1},
+    {TCC_OP_amdgcn_setprio, "priority", NULL, 0, 3, 1},
 };
 
 const tcc_attr_rule *tcc_attr_rule_find(tcc_opcode code, const char *attr)
@@ -167,6 +184,17 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_st_shared] = "i32 _",
     [TCC_OP_nvvm_ld_global] = "_ i64 i1 -> _",
     [TCC_OP_nvvm_st_global] = "_ i64 i1 _",
+    [TCC_OP_amdgcn_tid] = "-> i32",
+    [TCC_OP_amdgcn_wgid] = "-> i32",
+    [TCC_OP_amdgcn_readfirstlane] = "i32 -> i32",
+    [TCC_OP_amdgcn_lds_base] = "-> i32",
+    [TCC_OP_amdgcn_make_buffer] = "_ i64 i32 -> _",
+    [TCC_OP_amdgcn_buffer_load] = "_ i32 i32 -> _",
+    [TCC_OP_amdgcn_buffer_store] = "_ i32 i32 _",
+    [TCC_OP_amdgcn_ds_load] = "i32 -> _",
+    [TCC_OP_amdgcn_ds_store] = "i32 _",
+    [TCC_OP_amdgcn_wmma] = "i32 i32 number -> number",
+    [TCC_OP_amdgcn_perm] = "i32 i32 -> i32",
 };
 
 const char *tcc_element_rule(tcc_opcode code)

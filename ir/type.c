@@ -84,9 +84,14 @@ const char *tcc_kind_name(tcc_kind k)
     return kinds[k];
 }
 
+bool tcc_kind_has_elem(tcc_kind k)
+{
+    return k != TCC_KIND_ring && k != TCC_KIND_tensormap && k != TCC_KIND_buffer;
+}
+
 bool tcc_type_has_elem(const tcc_type *t)
 {
-    return t->kind != TCC_KIND_ring && t->kind != TCC_KIND_tensormap;
+    return tcc_kind_has_elem(t->kind);
 }
 
 static bool matches(const tcc_type *t, tcc_kind kind, tcc_scalar elem, unsigned rank,

@@ -43,6 +43,7 @@ bool tcc_scalar_widens(tcc_scalar from, tcc_scalar to);
 /* Finds a scalar by its name; false when there is none. */
 bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out);
 const char *tcc_kind_name(tcc_kind k);
+bool tcc_kind_has_elem(tcc_kind k); /* false for ring, tensormap, buffer */
 
 /* One dimension: an interned name, or (name NULL) a number. */
 typedef struct tcc_dim {
@@ -52,7 +53,7 @@ typedef struct tcc_dim {
 
 typedef struct tcc_type {
     tcc_kind kind;
-    tcc_scalar elem; /* TCC_f32 and meaningless for ring and tensormap */
+    tcc_scalar elem; /* TCC_f32 and meaningless for ring, tensormap and buffer */
     unsigned rank;
     tcc_dim dims[];
 } tcc_type;
@@ -72,7 +73,7 @@ const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar ele
 /* Product of the extents; 1 for rank 0. Numeric dimensions only. */
 int64_t tcc_type_count(const tcc_type *t);
 bool tcc_type_is_scalar(const tcc_type *t, tcc_scalar elem);
-bool tcc_type_has_elem(const tcc_type *t); /* false for ring and tensormap */
+bool tcc_type_has_elem(const tcc_type *t);
 void tcc_type_print(tcc_str *out, const tcc_type *t);
 
 #endif

@@ -1,4 +1,5 @@
-/* protocol: proves that a kernel's warps, barriers, copies and products go together.
+/* protocol: proves that a kernel's warps, barriers, copies and products go together; on AMD its
+ * waves, barriers and accesses to LDS.
  *
  * It reads target-level IR, as it will be emitted, and nothing else: neither schedule nor sizes.
  * What it says holds for every number of trips of every loop, every order in which warps run and

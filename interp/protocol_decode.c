@@ -70,6 +70,10 @@ static const effect effects[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_stmatrix] = {true, false, 1},
     [TCC_OP_nvvm_ld_shared] = {true, false, 1},
     [TCC_OP_nvvm_st_shared] = {true, false, 1},
+    [TCC_OP_amdgcn_ds_load] = {true, false, 1},
+    [TCC_OP_amdgcn_ds_store] = {true, false, 1},
+    [TCC_OP_amdgcn_waitcnt] = {true, false, 0},
+    [TCC_OP_amdgcn_s_barrier] = {true, true, 0},
 };
 
 /* Has no effect that is looked at here, and is not pure. */
@@ -81,6 +85,12 @@ static bool is_ignored(tcc_opcode code)
     case TCC_OP_nvvm_prefetch_tensormap:
     case TCC_OP_nvvm_elect:
     case TCC_OP_nvvm_shfl:
+    case TCC_OP_amdgcn_buffer_load:
+    case TCC_OP_amdgcn_buffer_store:
+    case TCC_OP_amdgcn_wmma:
+    case TCC_OP_amdgcn_sched_barrier:
+    case TCC_OP_amdgcn_sched_group:
+    case TCC_OP_amdgcn_setprio:
     case TCC_OP_func_return:
     case TCC_OP_scf_for:
     case TCC_OP_scf_if:
@@ -521,6 +531,16 @@ static tcc_status read_attributes(tcc_protocol *p)
     return TCC_OK;
 }
 
+/* LDS in units of the smallest access there: all are aligned to their size. */
+static void find_granule(tcc_protocol *p, const tcc_op *op)
+{
+    if (op->code != TCC_OP_amdgcn_ds_load && op->code != TCC_OP_amdgcn_ds_store)
+        return;
+    int64_t bytes = tcc_p_bytes_of(op->n_results ? op->results[0].type : op->operands[1]->type);
+    while (bytes % p->granule)
+        p->granule /= 2;
+}
+
 tcc_status tcc_p_decode(tcc_protocol *p)
 {
     decoder d = {.p = p, .numbers = TCC_MAP(p->scratch)};
@@ -539,9 +559,12 @@ tcc_status tcc_p_decode(tcc_protocol *p)
         tcc_opcode code = d.sources.data[i].op->code;
         p->max_barriers += code == TCC_OP_nvvm_mbarrier_init;
         p->stores |= code == TCC_OP_nvvm_tma_store;
+        find_granule(p, d.sources.data[i].op);
         int64_t id = TCC_NAMED_BARRIERS - 1;
         if (code == TCC_OP_nvvm_barrier)
             tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
+        if (code == TCC_OP_amdgcn_s_barrier)
+            id = 0;
         if (tcc_p_is_named(code) && id >= p->n_named && id < TCC_NAMED_BARRIERS)
             p->n_named = (unsigned)id + 1;
     }

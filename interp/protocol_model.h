@@ -389,7 +389,8 @@ typedef tcc_presult tcc_phook(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     OP(nvvm_tma_load) OP(nvvm_tma_store) OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma)    \
     OP(nvvm_wgmma_fence) OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait)
 #define TCC_P_ACCESS_OPS(OP)                                                                       \
-    OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)
+    OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                      \
+    OP(amdgcn_ds_load) OP(amdgcn_ds_store) OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
 /* clang-format on */
 #define OP(id) tcc_phook tcc_p_##id;
 TCC_P_SYNC_OPS(OP)
@@ -421,7 +422,7 @@ tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
 /* Whether an op brings warps to a named barrier. */
 static inline bool tcc_p_is_named(tcc_opcode code)
 {
-    return code == TCC_OP_nvvm_barrier;
+    return code == TCC_OP_nvvm_barrier || code == TCC_OP_amdgcn_s_barrier;
 }
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 

@@ -196,11 +196,15 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         *out = tcc_value_is_int(&op->results[0], &c) ? tcc_p_known(c)
                                                      : (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         return TCC_P_NEXT;
+    case TCC_OP_amdgcn_tid:
     case TCC_OP_nvvm_tid: *out = tid_of(p, warp); return TCC_P_NEXT;
+    case TCC_OP_amdgcn_wgid:
     case TCC_OP_nvvm_ctaid:
         *out = tcc_p_symbol(p, tcc_op_info_get(op->code), NULL, 0);
         return TCC_P_NEXT;
+    case TCC_OP_amdgcn_lds_base:
     case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE); return TCC_P_NEXT;
+    case TCC_OP_amdgcn_readfirstlane:
     case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0], s->warps[warp].mask); return TCC_P_NEXT;
     case TCC_OP_nvvm_elect:
         *out = elected(p);

@@ -140,6 +140,8 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
     case TCC_OP_nvvm_barrier:
         snprintf(out, size, "come%s to barrier %d of %lld threads", s, e->barrier, n);
         return;
+    case TCC_OP_amdgcn_s_barrier: snprintf(out, size, "come%s to s_barrier", s); return;
+    case TCC_OP_amdgcn_waitcnt: snprintf(out, size, "wait%s for accesses to LDS", s); return;
     default: snprintf(out, size, "run%s %s", s, tcc_op_info_get(code)->name); return;
     }
 }

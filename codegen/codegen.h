@@ -59,4 +59,18 @@ typedef struct tcc_ptxas_options {
 tcc_status tcc_ptxas(const char *ptx, size_t size, const tcc_ptxas_options *options, tcc_diag *diag,
                      void **cubin, size_t *cubin_size);
 
+/* ELF section and note type that carry the manifest of a code object: owner "tcc", not loaded. */
+#define TCC_NOTE_SECTION ".note.tcc"
+enum { TCC_NOTE_MANIFEST = 1 };
+
+/* Makes a code object that HIP loads of n > 0 objects that tcc_codegen gave for one AMD GPU. No
+ * subprocess: from memory to memory.
+ *
+ * manifest  JSON that goes into the note; NULL: no note
+ * On success *out is *size bytes that belong to the caller: free.
+ * Returns TCC_OK, TCC_ERR_INTERNAL with a diagnostic when an object is not as LLVM makes it, or
+ * TCC_ERR_MEMORY. Whatever the bytes are, nothing outside them is read. Thread-safe. */
+tcc_status tcc_amdgcn_link(const tcc_bytes *objects, size_t n, const char *manifest, tcc_diag *diag,
+                           void **out, size_t *size);
+
 #endif

@@ -10,6 +10,7 @@
 #include "codegen/codegen.h"
 #include "driver/check_passes.h"
 #include "driver/context.h"
+#include "driver/emit.h"
 #include "driver/manifest.h"
 #include "driver/module.h"
 #include "frontend/frontend.h"
@@ -210,40 +211,84 @@ static tcc_status print_ir(job *j)
     return set_output(j, &text);
 }
 
-static tcc_codegen_options codegen_options(job *j)
+static tcc_codegen_options codegen_options(job *j, const char *target)
 {
-    return (tcc_codegen_options){.target = j->o->target,
-                                 .file = j->diag.file,
-                                 .output = j->o->emit == TCC_EMIT_LLVM ? TCC_CODEGEN_LLVM
-                                                                       : TCC_CODEGEN_ASM,
+    static const tcc_codegen_output outputs[TCC_EMIT_COUNT] = {
+        [TCC_EMIT_LLVM] = TCC_CODEGEN_LLVM, [TCC_EMIT_PTX] = TCC_CODEGEN_ASM,
+        [TCC_EMIT_CUBIN] = TCC_CODEGEN_ASM, [TCC_EMIT_ASM] = TCC_CODEGEN_ASM,
+        [TCC_EMIT_OBJ] = TCC_CODEGEN_OBJ,   [TCC_EMIT_HSACO] = TCC_CODEGEN_OBJ};
+    bool has_lines = j->o->line_tables == TCC_DEFAULT ? j->o->emit != TCC_EMIT_HSACO
+                                                      : j->o->line_tables == TCC_ON;
+    return (tcc_codegen_options){.target = target,
+                                 .file = has_lines ? j->diag.file : NULL,
+                                 .output = outputs[j->o->emit],
                                  .phase = add_time,
                                  .phase_user = j};
 }
 
-static tcc_status generate(job *j)
+static tcc_status assemble(job *j, const char *target, const char *ptx, size_t ptx_size, void **out,
+                           size_t *size)
 {
-    tcc_codegen_options o = codegen_options(j);
-    char *text = NULL;
-    size_t size = 0;
-    tcc_status status = tcc_codegen(j->ir, &o, &j->diag, &text, &size);
+    double start = now_ms();
+    tcc_status status =
+        tcc_ptxas(ptx, ptx_size, &(tcc_ptxas_options){target, j->o->ptxas}, &j->diag, out, size);
+    add_time("ptxas", now_ms() - start, j);
+    return status;
+}
+
+static tcc_status make_code_object(job *j, const char *target, const char *manifest, char **out,
+                                   size_t *size)
+{
+    tcc_codegen_options o = codegen_options(j, target);
+    tcc_bytes *objects;
+    size_t n;
+    void *code = NULL;
+    tcc_status status = tcc_codegen_objects(j->ir, &o, &j->diag, &objects, &n);
     if (status)
         return status;
-    tcc_str out = {0};
-    if (j->o->emit == TCC_EMIT_PTX)
-        tcc_manifest_comment(&out, j->mod->manifest);
-    if (j->o->emit == TCC_EMIT_CUBIN) {
-        double start = now_ms();
-        void *cubin = NULL;
-        status = tcc_ptxas(text, size, &(tcc_ptxas_options){j->o->target, j->o->ptxas}, &j->diag,
-                           &cubin, &j->mod->size);
-        add_time("ptxas", now_ms() - start, j);
-        j->mod->output = cubin;
-    } else {
-        tcc_str_append(&out, text, size);
-        status = set_output(j, &out);
-    }
-    free(text);
+    double start = now_ms();
+    status = tcc_amdgcn_link(objects, n, manifest, &j->diag, &code, size);
+    add_time("link", now_ms() - start, j);
+    tcc_codegen_objects_destroy(objects, n);
+    *out = code;
     return status;
+}
+
+/* Makes code of the job's module: *out is malloc'ed. A code object carries the manifest, when it is
+ * not NULL. */
+static tcc_status generate(job *j, const char *target, const char *manifest, char **out,
+                           size_t *size)
+{
+    if (j->o->emit == TCC_EMIT_HSACO)
+        return make_code_object(j, target, manifest, out, size);
+    tcc_codegen_options o = codegen_options(j, target);
+    tcc_status status = tcc_codegen(j->ir, &o, &j->diag, out, size);
+    if (status || j->o->emit != TCC_EMIT_CUBIN)
+        return status;
+    char *ptx = *out;
+    void *cubin = NULL;
+    status = assemble(j, target, ptx, *size, &cubin, size);
+    free(ptx);
+    *out = cubin;
+    return status;
+}
+
+/* Assembly carries the manifest in front. */
+static tcc_status emit_code(job *j)
+{
+    char *code = NULL;
+    size_t size = 0;
+    tcc_status status = generate(j, j->o->target, j->mod->manifest, &code, &size);
+    if (status || (j->o->emit != TCC_EMIT_PTX && j->o->emit != TCC_EMIT_ASM)) {
+        j->mod->output = code;
+        j->mod->size = size;
+        return status;
+    }
+    tcc_str out = {0};
+    tcc_manifest_comment(&out, j->mod->manifest);
+    tcc_str_append(&out, code, size);
+    free(code);
+    return set_output(j, &out);
 }
 
 /* The passes that lead to a kind of output. */
@@ -257,12 +302,6 @@ static const char *pipeline_to(tcc_emit emit, const tcc_target *target)
     }
 }
 
-static bool is_ir(tcc_emit emit)
-{
-    return emit == TCC_EMIT_IR || emit == TCC_EMIT_TILE || emit == TCC_EMIT_ASYNC ||
-           emit == TCC_EMIT_TIR;
-}
-
 /* What tcc_interpret needs. */
 static void keep_ir(job *j, const char *source, size_t size)
 {
@@ -274,18 +313,15 @@ static void keep_ir(job *j, const char *source, size_t size)
 
 static tcc_status run_job(job *j, const char *source, size_t size)
 {
-    if ((unsigned)j->o->emit >= TCC_EMIT_COUNT) {
-        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no kind of output has number %d",
-                  (int)j->o->emit);
-        return TCC_ERR_ARGUMENT;
-    }
     const tcc_target *target = j->o->target ? tcc_target_find(j->o->target) : NULL;
     if (!target) {
         tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'",
                   j->o->target ? j->o->target : "");
         return TCC_ERR_TARGET;
     }
-    tcc_status status = run_frontend(j, source, size);
+    tcc_status status = tcc_emit_check(j->o->emit, target, &j->diag);
+    if (!status)
+        status = run_frontend(j, source, size);
     if (!status && j->o->emit != TCC_EMIT_IR) {
         set_definitions_aside(j);
         const char *pipeline = pipeline_to(j->o->emit, target);
@@ -300,14 +336,14 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     if (!j->mod->manifest || !j->mod->schedule)
         return TCC_ERR_MEMORY;
     keep_ir(j, source, size);
-    if (is_ir(j->o->emit))
+    if (tcc_emit_is_ir(j->o->emit))
         return print_ir(j);
     if (j->o->emit == TCC_EMIT_MANIFEST) {
         tcc_str text = {0};
         tcc_str_printf(&text, "%s\n", j->mod->manifest);
         return set_output(j, &text);
     }
-    return generate(j);
+    return emit_code(j);
 }
 
 /* ---- entry points ------------------------------------------------------------------------- */
@@ -386,11 +422,13 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
 
 tcc_status tcc_compile(tcc_context *ctx, const char *source, const char *target, tcc_module **out)
 {
-    const tcc_compile_options o = {.struct_size = sizeof o, .target = target};
+    const tcc_compile_options o = {
+        .struct_size = sizeof o, .target = target, .emit = tcc_target_emit(target)};
     return tcc_compile_with(ctx, source, strlen(source), &o, out);
 }
 
-static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, char **out)
+static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, char **out,
+                      size_t *out_size)
 {
     jmp_buf oom;
     if (setjmp(oom))
@@ -399,8 +437,9 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
     tcc_status status = tcc_module_read_ir(j->arena, ir, size, &j->diag, &j->ir);
     if (status)
         return status;
-    const char *target = tcc_target_of(j->ir)->name;
-    status = run_passes(j, passes);
+    status = tcc_emit_check(j->o->emit, tcc_target_of(j->ir), &j->diag);
+    if (!status)
+        status = run_passes(j, passes);
     if (status)
         return status;
     if (!tcc_ir_verify(j->ir, TCC_LEVEL_ALL, &j->diag))
@@ -409,14 +448,11 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
         status = verify_pipeline(j);
     if (status)
         return status;
-    if (j->o->emit == TCC_EMIT_LLVM || j->o->emit == TCC_EMIT_PTX) {
-        size_t n;
-        tcc_codegen_options c = codegen_options(j);
-        c.target = target;
-        return tcc_codegen(j->ir, &c, &j->diag, out, &n);
-    }
+    if (!tcc_emit_is_ir(j->o->emit) && j->o->emit != TCC_EMIT_MANIFEST)
+        return generate(j, tcc_target_of(j->ir)->name, NULL, out, out_size);
     tcc_str text = {0};
     print_text(&text, j->ir);
+    *out_size = text.len;
     *out = tcc_str_take(&text);
     return *out ? TCC_OK : TCC_ERR_MEMORY;
 }
@@ -435,7 +471,10 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
         return TCC_ERR_MEMORY;
     }
     *j = (job){.o = &o, .arena = arena, .diag = tcc_context_diag(ctx, o.file, ir, size)};
-    tcc_status status = opt(j, ir, size, passes, out);
+    size_t out_size = 0;
+    tcc_status status = opt(j, ir, size, passes, out, &out_size);
+    if (o.output_size)
+        *o.output_size = out_size;
     print_times(j);
     tcc_str_free(&j->times);
     tcc_pass_check_destroy(j->check);

@@ -53,10 +53,3 @@ const char *tcc_target_name(size_t i)
     const tcc_target *t = tcc_target_at(i);
     return t ? t->name : NULL;
 }
-
-const char *tcc_emit_name(tcc_emit emit)
-{
-    static const char *const names[TCC_EMIT_COUNT] = {"ptx",   "ir",       "tir",  "llvm",
-                                                      "cubin", "manifest", "tile", "async"};
-    return (unsigned)emit < TCC_EMIT_COUNT ? names[emit] : NULL;
-}

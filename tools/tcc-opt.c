@@ -18,8 +18,10 @@ static const char usage[] =
     "input or output.\n"
     "\n"
     "  --passes=A,B,…        run these, in this order; --list-passes shows all (default: none)\n"
-    "  --emit=KIND           ir, or for IR of the target level llvm or ptx (default: ir)\n"
+    "  --emit=KIND           ir; or, of IR of the target level, llvm, ptx, asm, obj or hsaco\n"
+    "                        (default: ir)\n"
     "  -o FILE               write here (default: standard output)\n"
+    "  -g                    line tables in code objects, too\n"
     "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
     "  --verify-each         verify the IR after every pass\n"
     "  --check-passes[=SEED] run what is at the tensor level on small shapes before and after\n"
@@ -61,7 +63,8 @@ static void check_names(const arguments *a)
 
 static tcc_emit parse_emit(const char *name)
 {
-    static const tcc_emit kinds[] = {TCC_EMIT_IR, TCC_EMIT_LLVM, TCC_EMIT_PTX};
+    static const tcc_emit kinds[] = {TCC_EMIT_IR,  TCC_EMIT_LLVM, TCC_EMIT_PTX,
+                                     TCC_EMIT_ASM, TCC_EMIT_OBJ,  TCC_EMIT_HSACO};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(tcc_emit_name(kinds[i]), name))
             return kinds[i];
@@ -101,8 +104,9 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         {"version", no_argument, NULL, VERSION},
         {NULL, 0, NULL, 0},
     };
-    for (int c; (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, "o:gh", options, NULL)) != -1;)
         switch (c) {
+        case 'g': a->options.line_tables = TCC_ON; break;
         case 'o': a->output = optarg; break;
         case PASSES: a->passes = optarg; break;
         case EMIT: a->options.emit = parse_emit(optarg); break;
@@ -136,6 +140,8 @@ int main(int argc, char **argv)
     parse_arguments(&a, argc, argv);
     size_t size;
     char *ir = read_input(a.input, &size), *out = NULL;
+    size_t out_size = 0;
+    a.options.output_size = &out_size;
     tcc_context *ctx = tcc_context_create();
     if (!ctx)
         out_of_memory();
@@ -143,7 +149,7 @@ int main(int argc, char **argv)
     int exit_status = EXIT_PROGRAM;
     tcc_status status = tcc_opt(ctx, ir, size, a.passes, &a.options, &out);
     if (!status)
-        exit_status = write_output(a.output, out, strlen(out)) ? 0 : EXIT_USAGE;
+        exit_status = write_output(a.output, out, out_size) ? 0 : EXIT_USAGE;
     else if (status == TCC_ERR_MEMORY)
         out_of_memory();
     tcc_text_destroy(out);

@@ -18,13 +18,14 @@ static const char usage[] =
     "\n"
     "Compiles a tile program to a GPU kernel. '-' is standard input or output.\n"
     "\n"
-    "  -o FILE               write here; the suffix gives the kind: .ptx .cubin .ll .ir .tir .json\n"
-    "                        (default: FILE with the suffix of the kind)\n"
-    "  --emit=KIND           ptx, cubin, llvm or manifest; or the IR of a level: ir (tensor), tile,\n"
-    "                        async, tir (target)\n"
+    "  -o FILE               write here; the suffix gives the kind: .ptx .cubin .s .o .hsaco\n"
+    "                        .ll .ir .tir .json (default: FILE with the suffix of the kind)\n"
+    "  --emit=KIND           ptx or cubin, for AMD's targets hsaco or obj; asm, llvm or manifest; or\n"
+    "                        the IR of a level: ir (tensor), tile, async, tir (target)\n"
     "  --target=NAME         default sm_90a; --list-targets shows all\n"
     "  -D NAME=NUMBER        bind a dimension, or change a const\n"
     "  --print-schedule      show the schedule in force, in the language's syntax\n"
+    "  -g                    line tables in code objects, too\n"
     "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
     "  --verify-each         verify the IR after every pass\n"
     "  --check-passes[=SEED] run the kernels on small shapes before and after every pass, and\n"
@@ -44,6 +45,9 @@ static const struct {
 } suffixes[] = {
     {".ptx", TCC_EMIT_PTX},
     {".cubin", TCC_EMIT_CUBIN},
+    {".s", TCC_EMIT_ASM},
+    {".o", TCC_EMIT_OBJ},
+    {".hsaco", TCC_EMIT_HSACO},
     {".ll", TCC_EMIT_LLVM},
     {".ir", TCC_EMIT_IR},
     {".tir", TCC_EMIT_TIR},
@@ -130,8 +134,9 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         {"version", no_argument, NULL, VERSION},
         {NULL, 0, NULL, 0},
     };
-    for (int c; (c = getopt_long(argc, argv, "o:D:h", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, "o:D:gh", options, NULL)) != -1;)
         switch (c) {
+        case 'g': a->options.line_tables = TCC_ON; break;
         case 'o': a->output = optarg; break;
         case 'D': parse_define(a, optarg); break;
         case EMIT: parse_emit(a, optarg); break;
@@ -187,6 +192,8 @@ static void choose_output(arguments *a)
         }
     if (a->output && !a->emit_given && strcmp(a->output, "-"))
         bad_usage("-o %s: cannot tell the kind from this suffix; use --emit", a->output);
+    if (!a->emit_given)
+        a->options.emit = tcc_target_emit(a->options.target);
     if (a->output)
         return;
     if (!strcmp(a->input, "-")) {

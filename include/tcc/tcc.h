@@ -48,9 +48,10 @@ TCC_API void tcc_context_on_diagnostic(tcc_context *ctx, tcc_diagnostic_fn fn, v
 
 typedef struct tcc_module tcc_module;
 
-/* Compiles every kernel of a source text for one target, to the target's assembly.
+/* Compiles every kernel of a source text for one target, to what can be loaded and carries its
+ * manifest: tcc_target_emit.
  *
- * source  NUL-terminated UTF-8, borrowed          target  "sm_90a", …: tcc_target_name
+ * source  NUL-terminated UTF-8, borrowed          target  "sm_90a", "gfx1100", …: tcc_target_name
  * On success *out belongs to the caller: tcc_module_destroy.
  * Returns TCC_OK, TCC_ERR_SYNTAX, TCC_ERR_TYPE, TCC_ERR_TARGET, TCC_ERR_UNSUPPORTED,
  * TCC_ERR_MEMORY or TCC_ERR_INTERNAL, with *out NULL; diagnostics go to the context's callback.
@@ -68,12 +69,21 @@ typedef enum tcc_emit {
     TCC_EMIT_MANIFEST, /* JSON: docs/abi.md */
     TCC_EMIT_TILE,     /* tile-level IR, before copies and products become asynchronous */
     TCC_EMIT_ASYNC,    /* async-level IR, before it becomes instructions */
+    TCC_EMIT_ASM,      /* the target's assembly: PTX, or AMD's */
+    TCC_EMIT_OBJ,      /* AMD: a relocatable object; binary */
+    TCC_EMIT_HSACO,    /* AMD: a code object that can be loaded, with its manifest; binary. Its
+                        * entries are made by threads, which end before the call does */
     TCC_EMIT_COUNT
 } tcc_emit;
 
-/* "ptx", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async"; NULL when out of range.
- * Thread-safe. */
+/* "ptx", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async", "asm", "obj", "hsaco"; NULL when
+ * out of range. Thread-safe. */
 TCC_API const char *tcc_emit_name(tcc_emit emit);
+
+/* What is loaded on a target: TCC_EMIT_PTX or TCC_EMIT_HSACO; TCC_EMIT_PTX, too, where the name is
+ * NULL or no target's. PTX and cubins are made for NVIDIA's targets alone, objects and code objects for
+ * AMD's: another kind than a target has is TCC_ERR_TARGET. Thread-safe. */
+TCC_API tcc_emit tcc_target_emit(const char *target);
 
 /* A binding of a symbolic dimension or a `const` to a number. */
 typedef struct tcc_define {
@@ -85,7 +95,7 @@ typedef enum tcc_switch { TCC_DEFAULT = 0, TCC_ON, TCC_OFF } tcc_switch;
 
 typedef struct tcc_compile_options {
     size_t struct_size; /* sizeof(tcc_compile_options): lets the struct grow */
-    const char *target; /* "sm_90a" */
+    const char *target; /* "sm_90a", "gfx1100", …: tcc_target_name */
     const char *file;   /* for diagnostics and line tables; NULL: "<source>" */
     tcc_emit emit;
     const tcc_define *defines;
@@ -106,6 +116,11 @@ typedef struct tcc_compile_options {
      * (docs/protocol-checker.md); by default tcc_compile_with does and tcc_opt does not. What
      * fails is TCC_ERR_INTERNAL, what cannot be followed TCC_ERR_UNSUPPORTED. */
     tcc_switch verify_pipeline;
+    /* tcc_opt: gets the bytes of its output, when not NULL. Binary kinds need it. */
+    size_t *output_size;
+    /* Line tables, which let tools tell what instruction is of what line; by default all have them but
+     * code objects: there they take a tenth of the time of a compilation. */
+    tcc_switch line_tables;
 } tcc_compile_options;
 
 /* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */
@@ -115,9 +130,10 @@ TCC_API tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t
 /* Parses textual IR of any level, runs the named passes on it and prints the result.
  *
  * passes   "canonicalize,dce", or "" to parse, verify and print
- * options  its emit says as what: LLVM IR or PTX, without a manifest, of target-level IR; or, for
- *          every other kind and where options is NULL, as IR
- * On success *out is a NUL-terminated text that belongs to the caller: tcc_text_destroy. */
+ * options  its emit says as what: LLVM IR, PTX, cubin, assembly, object or code object, of target-level
+ *          IR and its target; or, for every other kind and where options is NULL, as IR. PTX and
+ *          assembly are without a manifest
+ * On success *out is the NUL-terminated output and belongs to the caller: tcc_text_destroy. */
 TCC_API tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *passes,
                            const tcc_compile_options *options, char **out);
 TCC_API void tcc_text_destroy(char *text);
@@ -125,7 +141,7 @@ TCC_API void tcc_text_destroy(char *text);
 /* Makes a module of textual IR of any level, as TCC_EMIT_IR, _TILE, _ASYNC or _TIR and
  * print_after give it or as it is written by hand: docs/ir.md. Its output is the text, and it
  * can be interpreted. Its manifest has a variant for each function of the target level: with the
- * PTX that tcc_opt makes of the same text, tcc_program_load loads these.
+ * PTX or code object that tcc_opt makes of the same text, tcc_program_load loads these.
  *
  * file  for diagnostics; NULL: "<source>"
  * On success *out belongs to the caller: tcc_module_destroy.

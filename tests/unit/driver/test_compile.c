@@ -193,6 +193,8 @@ START_TEST(every_failure_has_its_status)
         {unsupported, {0}, TCC_ERR_UNSUPPORTED},
         {product, {.emit = TCC_EMIT_COUNT}, TCC_ERR_ARGUMENT},
         {product, {.emit = (tcc_emit)-1}, TCC_ERR_ARGUMENT},
+        {product, {.emit = TCC_EMIT_HSACO}, TCC_ERR_TARGET},
+        {product, {.target = "gfx1100", .emit = TCC_EMIT_PTX}, TCC_ERR_TARGET},
         {product, {.emit = TCC_EMIT_CUBIN, .ptxas = "/nowhere/ptxas"}, TCC_ERR_TOOL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -384,6 +386,10 @@ START_TEST(names_are_constant_and_end)
     ck_assert_ptr_null(tcc_target_name(1000));
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_PTX), "ptx");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_MANIFEST), "manifest");
+    ck_assert_str_eq(tcc_emit_name(TCC_EMIT_HSACO), "hsaco");
+    ck_assert_int_eq(tcc_target_emit("sm_90a"), TCC_EMIT_PTX);
+    ck_assert_int_eq(tcc_target_emit("gfx1201"), TCC_EMIT_HSACO);
+    ck_assert_int_eq(tcc_target_emit("nonesuch"), TCC_EMIT_PTX);
     ck_assert_ptr_null(tcc_emit_name(TCC_EMIT_COUNT));
     ck_assert_ptr_null(tcc_emit_name((tcc_emit)-1));
     size_t n = 0;

@@ -1,0 +1,25 @@
+/* amdgcn: RDNA's part of the lowering: lower.c ops, kernel.c what makes a function a kernel, math.c
+ * maths, convert.c 8-bit floats; link.c, object.c and symbols.c make code objects.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_CODEGEN_AMDGCN_AMDGCN_H
+#define TCC_CODEGEN_AMDGCN_AMDGCN_H
+
+#include "codegen/lower.h"
+
+/* The functions of a tcc_codegen_target. */
+void tcc_amdgcn_initialize(void);
+void tcc_amdgcn_begin_kernel(tcc_lower *l, const tcc_func *func);
+const tcc_op *tcc_amdgcn_lower_op(tcc_lower *l, const tcc_op *op);
+LLVMValueRef tcc_amdgcn_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
+
+/* Casts from and to 8-bit floats; the latter reports where the target has none, and returns false.
+ */
+bool tcc_amdgcn_is_fp8_cast(const tcc_op *op);
+bool tcc_amdgcn_fp8_cast(tcc_lower *l, const tcc_op *op);
+
+/* Metadata of one string and more, attached to an instruction or a function. */
+void tcc_amdgcn_attach(tcc_lower *l, LLVMValueRef to, const char *kind, size_t n,
+                       LLVMMetadataRef *nodes);
+
+#endif

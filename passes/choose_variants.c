@@ -4,36 +4,70 @@
  *                                        func @f__direct(…) {variant = direct, …}
  *                                        func @f__generic(…) {variant = generic}
  *
- * The first variant copies with the tensor memory accelerator (TMA), which wants 16-byte aligned
- * bases and row pitches. The second wants that of the product's operands only: it reads and writes
- * everything else element by element; it is left out where the operands' rows being aligned means
- * that all are. The last takes anything. The runtime launches the first that is valid for a
- * launch's arguments. Where an operand can never be copied by TMA there is only the generic one.
+ * The first variant copies with the tensor memory accelerator (TMA), or on RDNA 16 bytes at a time
+ * through buffer descriptors: both want 16-byte aligned bases and row pitches. The second wants
+ * that of the product's operands only: it reads and writes everything else element by element; it
+ * is left out where the operands' rows being aligned means that all are. The last takes anything.
+ * The runtime launches the first that is valid for a launch's arguments. Where an operand can never
+ * be copied by TMA there is only the generic one.
  *
  * Requires a contraction. Preserves the body.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/target.h"
 #include "passes/contraction.h"
 #include "passes/passes.h"
 
-/* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
-static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
+/* Why an operand with this index of its own and this summed one can never be copied 16 bytes at a
+ * time; NULL when it can. */
+typedef const char *reason(const tcc_op *read, const char *x, const char *k);
+
+static const char *why_not_aligned(const tcc_op *read, const char *x, const char *k)
 {
     const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
-    if (t->rank > 5)
-        return "it has more than 5 dimensions";
     if (!tcc_read_is_contiguous_in(read, x, k))
         return "its last index is neither the summed one nor its own";
     const tcc_dim *last = &t->dims[t->rank - 1];
-    if (t->rank > 1 && !last->name && last->size * tcc_scalar_bits(t->elem) / 8 % 16)
+    if (t->rank > 1 && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
         return "its rows are not a multiple of 16 bytes";
     return NULL;
 }
 
+/* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
+static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
+{
+    if (TCC_VIEW(tensor_read, read)->tensor->type->rank > 5)
+        return "it has more than 5 dimensions";
+    return why_not_aligned(read, x, k);
+}
+
+/* Operands that are not contiguous along k are transposed in registers, pairs of 16 bits at a time.
+ */
+static const char *why_not_buffer(const tcc_op *read, const char *x, const char *k)
+{
+    const tcc_value *tensor = TCC_VIEW(tensor_read, read)->tensor;
+    if (tcc_scalar_bits(tensor->type->elem) != 16 && !tcc_read_is_contiguous_in(read, k, k))
+        return "its rows run along its own index, and only 16-bit elements are transposed on the way";
+    if (tcc_map_position(read, x) < 0)
+        return "it has no index of its own";
+    return why_not_aligned(read, x, k);
+}
+
+/* How the first variant of a family copies. */
+static const struct {
+    const char *variant, *means;
+    reason *why_not;
+    bool counts_trips; /* the K loop looks for the end after a trip: K is at least 1 */
+} families[] = {
+    [TCC_FAMILY_SM90] = {"tma", "TMA", why_not_tma, true},
+    [TCC_FAMILY_GFX11] = {"buffer", "16-byte accesses", why_not_buffer, false},
+    [TCC_FAMILY_GFX12] = {"buffer", "16-byte accesses", why_not_buffer, false},
+};
+
 static const char *const schedule_keys[] = {"tile",    "stages",   "warpgroups", "producer",
-                                            "swizzle", "epilogue", "group"};
+                                            "swizzle", "epilogue", "group",      "waves"};
 enum { N_KEYS = sizeof schedule_keys / sizeof *schedule_keys };
 
 /* requires = [[min, K, 1]]: docs/abi.md */
@@ -88,32 +122,34 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     *changed = true;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    tcc_family family = tcc_target_of(ctx->ir)->family;
     const char *why = !c.k_extent.name && !c.k_extent.size ? "the sum is empty" : NULL;
     const tcc_op *culprit = c.a;
     for (int i = 0; i < 2 && !why; i++) {
         culprit = i ? c.b : c.a;
-        why = why_not_tma(culprit, c.axes[i], c.k);
+        why = families[family].why_not(culprit, c.axes[i], c.k);
     }
     tcc_func *generic = f;
     if (!why) {
         generic = add_variant(ctx, f, "generic");
-        if (c.k_extent.name) /* the K loop looks for the end after a trip */
+        if (c.k_extent.name && families[family].counts_trips)
             require_at_least_one(ctx->ir, f, c.k_extent.name);
         if (may_be_unaligned(f, &c))
             add_variant(ctx, f, "direct");
-        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", "tma");
+        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", families[family].variant);
     } else {
         tcc_attr_set_str(ctx->ir, &f->attrs, "variant", "generic");
     }
     for (int i = 0; i < N_KEYS; i++) {
         const tcc_named_attr *a = tcc_attr_find(&generic->attrs, schedule_keys[i]);
         if (a && why)
-            tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without TMA because %s",
-                     a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, why);
+            tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without %s because %s",
+                     a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, families[family].means,
+                     why);
         tcc_attr_remove(&generic->attrs, schedule_keys[i]);
     }
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_choose_variants = {
-    "choose-variants", "decide which entries a kernel gets: tma, direct, generic", run};
+    "choose-variants", "decide which entries a kernel gets: tma or buffer, direct, generic", run};

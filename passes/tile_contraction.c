@@ -12,8 +12,8 @@
  *
  * The loop counts trips, not elements, so that later passes find a trip's stage. It makes at least
  * one, so that its test may come last: around a loop that tests first ptxas serialises wgmma
- * (C7514). The TMA variants are only launched with K > 0; the generic one makes a trip on zeros
- * where K is 0.
+ * (C7514). The TMA variants are only launched with K > 0; the others make a trip on zeros where K
+ * is 0.
  *
  * Requires choose-schedule. Leaves the product dead: dce.
  */
@@ -89,7 +89,7 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     return grid;
 }
 
-/* max(1, ceil(extent / step)) for the generic variant, ceil alone where K > 0 is promised. */
+/* max(1, ceil(extent / step)), ceil alone where K > 0 is promised. */
 static tcc_value *build_trips(tcc_builder *b, tcc_dim extent, int64_t step, bool may_be_empty)
 {
     const tcc_type *i32 = tcc_type_scalar(b->func->ir, TCC_i32);
@@ -140,7 +140,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op *grid = build_grid(&b, &c, &s);
     tcc_builder g = tcc_builder_at_end(grid->regions[0]);
     g.loc = c.sum->loc;
-    tcc_value *trips = build_trips(&g, c.k_extent, s.k, !strcmp(variant, "generic"));
+    bool may_be_empty = !strcmp(variant, "generic") || tcc_target_of(ir)->family != TCC_FAMILY_SM90;
+    tcc_value *trips = build_trips(&g, c.k_extent, s.k, may_be_empty);
     tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, NULL, NULL};
     operands[2] = tcc_build_i32(&g, 1);
     operands[3] =

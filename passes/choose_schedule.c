@@ -12,44 +12,29 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "passes/contraction.h"
+#include "passes/choose_schedule.h"
 #include "passes/passes.h"
-#include "passes/schedule.h"
+#include "support/str.h"
 
 enum {
-    DEFAULT_GROUP = 16,
     DEFAULT_STAGES_MAX = 8,
     OTHER_REGISTERS = 40, /* addresses, descriptors, loop counters, epilogue temporaries */
     BOX_MAX = 256         /* of one dimension: cuTensorMapEncodeTiled */
 };
 
-/* A schedule being built: what the user gave, with the places to complain at. */
-typedef struct choice {
-    tcc_pass_ctx *ctx;
-    tcc_func *f;
-    const tcc_target *target;
-    tcc_contraction c;
-    tcc_schedule s;
-    int64_t elem_bytes;
-    bool given_m, given_n, given_k;
-} choice;
-
-static const tcc_named_attr *given(const choice *ch, const char *key)
+const tcc_named_attr *tcc_choice_given(const tcc_choice *ch, const char *key)
 {
     return tcc_attr_find(&ch->f->attrs, key);
 }
 
 /* Where to report a problem with a key: at the user's entry, else at the kernel. */
-static tcc_loc place(const choice *ch, const char *key)
+tcc_loc tcc_choice_place(const tcc_choice *ch, const char *key)
 {
-    const tcc_named_attr *a = given(ch, key);
+    const tcc_named_attr *a = tcc_choice_given(ch, key);
     return a && a->loc.line ? a->loc : ch->f->loc;
 }
 
-#define REFUSE(ch, key, ...)                                                                       \
-    (tcc_error((ch)->ctx->diag, TCC_ERR_TARGET, place(ch, key), __VA_ARGS__), TCC_ERR_TARGET)
-
-static tcc_status read_tile(choice *ch)
+tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps)
 {
     tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
     const struct {
@@ -58,9 +43,11 @@ static tcc_status read_tile(choice *ch)
         bool *given;
         const char *why;
     } dims[] = {
-        {ch->c.axes[0], &ch->s.m, 64, BOX_MAX, &ch->given_m, "the matrix instruction's rows"},
-        {ch->c.axes[1], &ch->s.n, 8, BOX_MAX, &ch->given_n, "the matrix instruction's columns"},
-        {ch->c.k, &ch->s.k, 16, BOX_MAX, &ch->given_k, "the matrix instruction's depth"},
+        {ch->c.axes[0], &ch->s.m, steps->m, steps->max, &ch->given_m,
+         "the matrix instruction's rows"},
+        {ch->c.axes[1], &ch->s.n, steps->n, steps->max, &ch->given_n,
+         "the matrix instruction's columns"},
+        {ch->c.k, &ch->s.k, steps->k, steps->max, &ch->given_k, "the matrix instruction's depth"},
     };
     for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
         const char *name = tile.list.items[i].s;
@@ -69,13 +56,13 @@ static tcc_status read_tile(choice *ch)
         while (d < 3 && strcmp(dims[d].name, name))
             d++;
         if (d == 3) {
-            tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, place(ch, "tile"),
+            tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, tcc_choice_place(ch, "tile"),
                       "not supported yet: tiling index '%s'; every CTA takes one value of it",
                       name);
             return TCC_ERR_UNSUPPORTED;
         }
         if (size < dims[d].step || size % dims[d].step || size > dims[d].max) {
-            tcc_status status = REFUSE(
+            tcc_status status = TCC_CHOICE_REFUSE(
                 ch, "tile", "tile %s %lld: need a multiple of %lld (%s) up to %lld", name,
                 (long long)size, (long long)dims[d].step, dims[d].why, (long long)dims[d].max);
             if (d == 0 && *ch->c.axes[1])
@@ -96,13 +83,13 @@ static int64_t round_up(int64_t x, int64_t multiple)
 }
 
 /* The smallest tile that covers a known extent, else `most`. */
-static int64_t cover(tcc_dim extent, int64_t step, int64_t most)
+int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most)
 {
     int64_t whole = extent.name ? most : round_up(extent.size > 0 ? extent.size : 1, step);
     return whole < most ? whole : most;
 }
 
-static bool registers_fit(const choice *ch, int64_t *need, int64_t *limit)
+static bool registers_fit(const tcc_choice *ch, int64_t *need, int64_t *limit)
 {
     int64_t producer;
     *limit = tcc_schedule_registers(&ch->s, ch->target, &producer);
@@ -112,7 +99,7 @@ static bool registers_fit(const choice *ch, int64_t *need, int64_t *limit)
 
 /* The tile with the least estimated time among those that fit, for extents known in advance. Where
  * m or n is only known at launch it counts as large. */
-static void choose_fastest(choice *ch, bool given_warpgroups)
+static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
 {
     tcc_schedule *s = &ch->s, best = *s;
     double best_time = 0;
@@ -137,21 +124,23 @@ static void choose_fastest(choice *ch, bool given_warpgroups)
     *s = best;
 }
 
-static tcc_status choose_tile(choice *ch)
+static tcc_status choose_tile(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
-    bool given_warpgroups = given(ch, "warpgroups");
+    bool given_warpgroups = tcc_choice_given(ch, "warpgroups");
     s->warpgroups = tcc_attr_int(&ch->f->attrs, "warpgroups", 0);
     if (given_warpgroups && tcc_schedule_threads(s) > ch->target->max_threads)
-        return REFUSE(ch, "warpgroups",
-                      "warpgroups %lld: need %lld threads, with the producer; the limit is %lld",
-                      (long long)s->warpgroups, (long long)tcc_schedule_threads(s),
-                      (long long)ch->target->max_threads);
+        return TCC_CHOICE_REFUSE(
+            ch, "warpgroups",
+            "warpgroups %lld: need %lld threads, with the producer; the limit is %lld",
+            (long long)s->warpgroups, (long long)tcc_schedule_threads(s),
+            (long long)ch->target->max_threads);
     if (given_warpgroups && (s->warpgroups < 1 || s->warpgroups > 3))
-        return REFUSE(ch, "warpgroups", "warpgroups %lld: need 1 to 3 consumer warpgroups",
-                      (long long)s->warpgroups);
+        return TCC_CHOICE_REFUSE(ch, "warpgroups",
+                                 "warpgroups %lld: need 1 to 3 consumer warpgroups",
+                                 (long long)s->warpgroups);
     if (!ch->given_k)
-        s->k = cover(ch->c.k_extent, 16, 64);
+        s->k = tcc_choice_cover(ch->c.k_extent, 16, 64);
     if (!ch->given_m && given_warpgroups) {
         s->m = 64 * s->warpgroups;
         ch->given_m = true;
@@ -161,29 +150,31 @@ static tcc_status choose_tile(choice *ch)
     else if (!given_warpgroups)
         s->warpgroups = s->m == 64 ? 1 : s->m == 192 ? 3 : 2;
     if (s->m % (64 * s->warpgroups))
-        return REFUSE(ch, given_warpgroups ? "warpgroups" : "tile",
-                      "tile %s %lld: need a multiple of %lld, 64 rows for each of %lld warpgroups",
-                      *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m,
-                      (long long)(64 * s->warpgroups), (long long)s->warpgroups);
+        return TCC_CHOICE_REFUSE(
+            ch, given_warpgroups ? "warpgroups" : "tile",
+            "tile %s %lld: need a multiple of %lld, 64 rows for each of %lld warpgroups",
+            *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m, (long long)(64 * s->warpgroups),
+            (long long)s->warpgroups);
     int64_t need, limit;
     if (!registers_fit(ch, &need, &limit))
-        return REFUSE(
-            ch, given(ch, "tile") ? "tile" : "warpgroups",
+        return TCC_CHOICE_REFUSE(
+            ch, tcc_choice_given(ch, "tile") ? "tile" : "warpgroups",
             "a %lld x %lld tile needs %lld registers a thread (%lld of them accumulators) "
             "with %lld warpgroup%s; the limit is %lld",
             (long long)s->m, (long long)s->n, (long long)need,
             (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
             s->warpgroups == 1 ? "" : "s", (long long)limit);
     if (!tcc_schedule_instr_n(s, ch->target))
-        return REFUSE(ch, "tile",
-                      "tile %s %lld: need a multiple of 16 with %lld threads, whose share of "
-                      "registers is too small for one matrix instruction",
-                      *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n,
-                      (long long)tcc_schedule_threads(s));
+        return TCC_CHOICE_REFUSE(
+            ch, "tile",
+            "tile %s %lld: need a multiple of 16 with %lld threads, whose share of "
+            "registers is too small for one matrix instruction",
+            *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n,
+            (long long)tcc_schedule_threads(s));
     return TCC_OK;
 }
 
-static tcc_status choose_stages(choice *ch)
+static tcc_status choose_stages(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     s->stages = 1;
@@ -194,33 +185,35 @@ static tcc_status choose_stages(choice *ch)
                              : fit                    ? fit
                                                       : 1);
     if (s->stages < 1)
-        return REFUSE(ch, "stages", "stages %lld: need at least 1", (long long)s->stages);
+        return TCC_CHOICE_REFUSE(ch, "stages", "stages %lld: need at least 1",
+                                 (long long)s->stages);
     if (s->stages > fit)
-        return REFUSE(ch, given(ch, "stages") ? "stages" : "tile",
-                      "%lld stage%s of %lld bytes need %lld bytes of shared memory; the limit is "
-                      "%lld, which holds %lld",
-                      (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one,
-                      (long long)(one * s->stages), (long long)ch->target->smem_bytes,
-                      (long long)fit);
+        return TCC_CHOICE_REFUSE(
+            ch, tcc_choice_given(ch, "stages") ? "stages" : "tile",
+            "%lld stage%s of %lld bytes need %lld bytes of shared memory; the limit is "
+            "%lld, which holds %lld",
+            (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one,
+            (long long)(one * s->stages), (long long)ch->target->smem_bytes, (long long)fit);
     return TCC_OK;
 }
 
-static tcc_status choose(choice *ch)
+static tcc_status choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     const tcc_attrs *attrs = &ch->f->attrs;
     const char *producer = tcc_attr_str(attrs, "producer", "warpgroup");
     if (!tcc_producer_find(producer, &s->producer))
-        return REFUSE(ch, "producer", "producer %s: need none, warp or warpgroup", producer);
+        return TCC_CHOICE_REFUSE(ch, "producer", "producer %s: need none, warp or warpgroup",
+                                 producer);
     s->swizzle = tcc_attr_int(attrs, "swizzle", 128);
     if (s->swizzle && s->swizzle != 32 && s->swizzle != 64 && s->swizzle != 128)
-        return REFUSE(ch, "swizzle", "swizzle %lld: need 128, 64, 32 or none",
-                      (long long)s->swizzle);
+        return TCC_CHOICE_REFUSE(ch, "swizzle", "swizzle %lld: need 128, 64, 32 or none",
+                                 (long long)s->swizzle);
     s->tma_epilogue = !strcmp(tcc_attr_str(attrs, "epilogue", "tma"), "tma");
-    s->group = tcc_attr_int(attrs, "group", DEFAULT_GROUP);
+    s->group = tcc_attr_int(attrs, "group", TCC_DEFAULT_GROUP);
     if (s->group < 1)
-        return REFUSE(ch, "group", "group %lld: need at least 1", (long long)s->group);
-    tcc_status status = read_tile(ch);
+        return TCC_CHOICE_REFUSE(ch, "group", "group %lld: need at least 1", (long long)s->group);
+    tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX});
     if (!status)
         status = choose_tile(ch);
     return status ? status : choose_stages(ch);
@@ -228,27 +221,59 @@ static tcc_status choose(choice *ch)
 
 /* The generic variant hides the latency of element-wise copies behind other CTAs: its tile and its
  * one stage are small enough for many on an SM. */
-static void choose_generic(choice *ch)
+static void choose_generic(tcc_choice *ch)
 {
     ch->s = (tcc_schedule){.m = 64,
-                           .n = cover(ch->c.extents[1], 8, 64),
-                           .k = cover(ch->c.k_extent, 16, 64),
+                           .n = tcc_choice_cover(ch->c.extents[1], 8, 64),
+                           .k = tcc_choice_cover(ch->c.k_extent, 16, 64),
                            .stages = 1,
                            .warpgroups = 1,
                            .producer = TCC_PRODUCER_NONE,
                            .swizzle = 128,
-                           .group = DEFAULT_GROUP};
+                           .group = TCC_DEFAULT_GROUP};
+}
+
+/* ---- families of targets --------------------------------------------------------------------- */
+
+static const struct {
+    tcc_status (*choose)(tcc_choice *ch);
+    void (*choose_generic)(tcc_choice *ch);
+    const char *keys; /* of the schedule that mean something */
+} families[] = {
+    [TCC_FAMILY_SM90] = {choose, choose_generic,
+                         "tile stages warpgroups producer swizzle epilogue group"},
+    [TCC_FAMILY_GFX11] = {tcc_rdna_choose, tcc_rdna_choose_generic, "tile stages waves wave group"},
+    [TCC_FAMILY_GFX12] = {tcc_rdna_choose, tcc_rdna_choose_generic, "tile stages waves wave group"},
+};
+
+/* Whether every key that was given is one of the family's. */
+static tcc_status check_keys(tcc_choice *ch)
+{
+    static const char *const keys[] = {"warpgroups", "producer", "swizzle",
+                                       "epilogue",   "waves",    "wave"};
+    const char *of_family = families[ch->target->family].keys;
+    tcc_status status = TCC_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const tcc_named_attr *a = tcc_choice_given(ch, keys[i]);
+        if (a && a->loc.line && !tcc_has_word(of_family, keys[i]))
+            status = TCC_CHOICE_REFUSE(ch, keys[i], "'%s' means nothing on %s, whose keys are: %s",
+                                       keys[i], ch->target->name, of_family);
+    }
+    return status;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
+    tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     if (!variant || !tcc_contraction_find(f, &ch.c))
         return TCC_OK;
     ch.elem_bytes = tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
+    tcc_status status = check_keys(&ch);
+    if (status)
+        return status;
     if (!strcmp(variant, "generic")) {
-        choose_generic(&ch);
+        families[ch.target->family].choose_generic(&ch);
     } else if (!strcmp(variant, "direct")) { /* as its kernel's first variant, if that one fits */
         const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
         if (!first || ctx->diag->n_errors)
@@ -256,7 +281,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         ch.s = tcc_schedule_of(first);
         ch.s.tma_epilogue = false;
     } else {
-        tcc_status status = choose(&ch);
+        status = families[ch.target->family].choose(&ch);
         if (status)
             return status;
     }

@@ -240,7 +240,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op *grid = tcc_low_find_grid(f);
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     tcc_schedule s = tcc_schedule_of(f);
-    if (!grid || !variant || !tcc_schedule_is_valid(&s))
+    if (!grid || !variant || s.waves || !tcc_schedule_is_valid(&s))
         return TCC_OK;
     tcc_nvvm_lowering l = {.aligned = !strcmp(variant, "tma")};
     tcc_low_begin(&l.low, ctx, f);

@@ -33,6 +33,8 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
         .swizzle = tcc_attr_int(&f->attrs, "swizzle", 0),
         .tma_epilogue = !strcmp(tcc_attr_str(&f->attrs, "epilogue", ""), "tma"),
         .group = tcc_attr_int(&f->attrs, "group", 1),
+        .waves = tcc_attr_int(&f->attrs, "waves", 0),
+        .wave = tcc_attr_int(&f->attrs, "wave", 0),
     };
     tcc_producer_find(tcc_attr_str(&f->attrs, "producer", "none"), &s.producer);
     return s;
@@ -45,6 +47,10 @@ static bool is_multiple(int64_t x, int64_t step)
 
 bool tcc_schedule_is_valid(const tcc_schedule *s)
 {
+    tcc_rdna_waves waves;
+    if (s->waves)
+        return (s->wave == 32 || s->wave == 64) && is_multiple(s->k, 16) &&
+               tcc_rdna_arrange(s, &waves) && s->stages >= 1 && s->stages <= 2 && s->group >= 1;
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
     return s->warpgroups >= 1 && s->warpgroups <= 3 && is_multiple(s->m, 64 * s->warpgroups) &&
            is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 && s->stages <= 1024 &&
@@ -64,6 +70,12 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
     tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}},
                  (tcc_loc){0, 0});
     tcc_attr_set_int(f->ir, &f->attrs, "stages", s->stages);
+    if (s->waves) {
+        tcc_attr_set_int(f->ir, &f->attrs, "waves", s->waves);
+        tcc_attr_set_int(f->ir, &f->attrs, "wave", s->wave);
+        tcc_attr_set_int(f->ir, &f->attrs, "group", s->group);
+        return;
+    }
     tcc_attr_set_int(f->ir, &f->attrs, "warpgroups", s->warpgroups);
     tcc_attr_set_str(f->ir, &f->attrs, "producer", producers[s->producer]);
     tcc_attr_set_int(f->ir, &f->attrs, "swizzle", s->swizzle);
@@ -79,6 +91,8 @@ int64_t tcc_schedule_producer_threads(const tcc_schedule *s)
 
 int64_t tcc_schedule_threads(const tcc_schedule *s)
 {
+    if (s->waves)
+        return s->waves * s->wave;
     return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
 }
 
@@ -145,6 +159,18 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     return n / 2 + 16 > share ? 0 : n;
 }
 
+/* Rows of A and columns of B that a CTA's matrix instructions read from shared memory for each k.
+ */
+static double rows_read(const tcc_schedule *s)
+{
+    tcc_rdna_waves w;
+    if (!s->waves) /* each warpgroup reads 64 rows of A at a time, and all of B */
+        return (double)s->m / 64 * (double)(64 + s->n);
+    if (!tcc_rdna_arrange(s, &w))
+        return 0;
+    return (double)(w.waves_m * w.waves_n * 16 * (w.blocks_m + w.blocks_n));
+}
+
 double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,
                          size_t n_axes)
 {
@@ -159,9 +185,7 @@ double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_d
     if (known) /* a round that is not full takes as long as one that is */
         rounds = ceil(rounds);
     double flops = 2.0 * (double)(s->m * s->n * DEPTH);
-    /* Each warpgroup reads 64 rows of A at a time, and all of B. */
-    double blocks = (double)s->m / 64;
-    double from_smem = blocks * (double)(64 + s->n) * DEPTH * ELEM_BYTES;
+    double from_smem = rows_read(s) * DEPTH * ELEM_BYTES;
     double from_l2 = (double)(s->m + s->n) * DEPTH * ELEM_BYTES;
     double cycles = flops / t->flops_per_cycle;
     if (cycles < from_smem / t->smem_bytes_per_cycle)
@@ -184,6 +208,14 @@ void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
                            (long long)tile.list.items[i + 1].i);
             sep = ", ";
         }
+    if (s.waves) {
+        tcc_str_printf(out,
+                       ";\n    stages     %lld;\n    waves      %lld;\n    wave       %lld;\n"
+                       "    group      %lld;\n}\n",
+                       (long long)s.stages, (long long)s.waves, (long long)s.wave,
+                       (long long)s.group);
+        return;
+    }
     tcc_str_printf(out, ";\n    stages     %lld;\n    warpgroups %lld;\n    producer   %s;\n",
                    (long long)s.stages, (long long)s.warpgroups, producers[s.producer]);
     if (s.swizzle)

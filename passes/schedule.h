@@ -19,9 +19,10 @@ typedef struct tcc_schedule {
     int64_t stages;
     int64_t warpgroups; /* consumers; each takes m / warpgroups rows */
     tcc_producer producer;
-    int64_t swizzle;   /* bytes at most; 0 for none */
-    bool tma_epilogue; /* else interleaved: stores straight from registers, chunk by chunk */
-    int64_t group;     /* tiles of m taken together */
+    int64_t swizzle;     /* bytes at most; 0 for none */
+    bool tma_epilogue;   /* else interleaved: stores straight from registers, chunk by chunk */
+    int64_t group;       /* tiles of m taken together */
+    int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
 } tcc_schedule;
 
 /* The schedule of a function that choose-schedule has completed. */
@@ -59,6 +60,34 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
  * reads of shared memory and the loads from L2. An extent that is not known counts as large. */
 double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,
                          size_t n_axes);
+
+/* ---- RDNA (schedule_rdna.c) -------------------------------------------------------------- */
+
+/* What a product on RDNA is made of. */
+typedef struct tcc_rdna_product {
+    const tcc_target *target;
+    const tcc_wmma *wmma;
+    unsigned bits;      /* of an element of A and B */
+    bool transposed[2]; /* m's and n's, which is not contiguous along k */
+} tcc_rdna_product;
+
+/* How the waves share a tile, columns and rows of 16 x 16 blocks that one wave computes. */
+typedef struct tcc_rdna_waves {
+    int64_t waves_m, waves_n, blocks_m, blocks_n;
+} tcc_rdna_waves;
+
+/* The arrangement with the least reads of LDS; false when there is none. */
+bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out);
+/* Depth of what a wave reads from LDS at a time, 16 bytes a lane: one or two instructions'. */
+int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave);
+/* Registers that one lane needs, about. */
+int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p);
+/* LDS of the stages; `elements` of the contiguous direction (m or n) of an operand that is not
+ * contiguous along k lie in 8-byte units. */
+int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p);
+/* Bytes between panels of 16 bytes along k, beside the panel's: 8 lanes that write 2 rows and 4
+ * panels, or read 8 rows of one, then meet all 32 banks. */
+enum { TCC_RDNA_PAD_BYTES = 32 };
 
 /* The schedule in the language's syntax, as --print-schedule shows it. */
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel);

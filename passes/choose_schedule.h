@@ -1,0 +1,48 @@
+/* choose_schedule: what the files of choose-schedule share: a schedule that is being completed,
+ * with the places to complain at.
+ *
+ * choose_schedule.c       the pass, the user's tile, sm_90a
+ * choose_schedule_rdna.c  RDNA
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_CHOOSE_SCHEDULE_H
+#define TCC_PASSES_CHOOSE_SCHEDULE_H
+
+#include "passes/contraction.h"
+#include "passes/pass.h"
+#include "passes/schedule.h"
+
+enum { TCC_DEFAULT_GROUP = 16 };
+
+typedef struct tcc_choice {
+    tcc_pass_ctx *ctx;
+    tcc_func *f;
+    const tcc_target *target;
+    tcc_contraction c;
+    tcc_schedule s;
+    int64_t elem_bytes;
+    bool given_m, given_n, given_k;
+} tcc_choice;
+
+const tcc_named_attr *tcc_choice_given(const tcc_choice *ch, const char *key);
+/* Where to report a problem with a key: at the user's entry, else at the kernel. */
+tcc_loc tcc_choice_place(const tcc_choice *ch, const char *key);
+
+#define TCC_CHOICE_REFUSE(ch, key, ...)                                                            \
+    (tcc_error((ch)->ctx->diag, TCC_ERR_TARGET, tcc_choice_place(ch, key), __VA_ARGS__),           \
+     TCC_ERR_TARGET)
+
+/* Of what the sizes of a tile must be multiples, and the largest. */
+typedef struct tcc_tile_steps {
+    int64_t m, n, k, max;
+} tcc_tile_steps;
+
+/* Takes the user's sizes into ch->s, and which they are into given_m, given_n, given_k. */
+tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps);
+/* The smallest tile that covers a known extent, else `most`. */
+int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most);
+
+tcc_status tcc_rdna_choose(tcc_choice *ch);
+void tcc_rdna_choose_generic(tcc_choice *ch);
+
+#endif

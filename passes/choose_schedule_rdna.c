@@ -1,0 +1,216 @@
+/* choose_schedule_rdna: complete a schedule for RDNA.
+ *
+ * A workgroup of up to 8 waves computes a tile, each wave up to 64 x 64 of it: then a step of 16
+ * along k reads 16 bytes from LDS a lane for each matrix instruction, no more, and accumulators and
+ * operands fit 256 registers. What is copied waits in registers for a tile, so two stages do.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/choose_schedule.h"
+
+enum {
+    STEP = 16,
+    TILE_MAX = 256,
+    WAVES_MAX = 8,
+    WAVE_TILE_MAX = 64, /* rows or columns of one wave, unless the user says otherwise */
+    ROW_BYTES = 64,     /* of a stage, along k */
+    STAGES = 2,
+    GENERIC_TILE = 64,
+    GENERIC_WAVES = 4,
+};
+
+/* What reading an operand adds to a product's time beside bandwidth: instructions, latency, power.
+ * A guess: nothing has been measured. */
+static const double READ_COST = 0.2;
+
+static tcc_scalar type_of(const tcc_op *read)
+{
+    return TCC_VIEW(tensor_read, read)->tensor->type->elem;
+}
+
+static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
+{
+    tcc_scalar a = type_of(ch->c.a), b = type_of(ch->c.b);
+    *out = (tcc_rdna_product){.target = ch->target, .bits = tcc_scalar_bits(a)};
+    const tcc_op *reads[] = {ch->c.a, ch->c.b};
+    for (int i = 0; i < 2; i++)
+        out->transposed[i] = !tcc_read_is_contiguous_in(reads[i], ch->c.k, ch->c.k);
+    out->wmma = tcc_wmma_find(ch->target, a, b, ch->c.sum->results[0].type->elem, 0);
+    return out->wmma && tcc_scalar_bits(b) == out->bits;
+}
+
+/* As many elements as ROW_BYTES hold, fewer where the sum is known to be shorter. */
+static int64_t choose_k(const tcc_choice *ch, const tcc_rdna_product *p, int64_t wave)
+{
+    int64_t step = tcc_rdna_round(p, wave), k = ROW_BYTES * 8 / p->bits;
+    while (!ch->c.k_extent.name && k / 2 >= ch->c.k_extent.size && k / 2 >= step)
+        k /= 2;
+    return k > step ? k : step;
+}
+
+static bool is_power_of_two(int64_t x)
+{
+    return x > 0 && !(x & (x - 1));
+}
+
+static bool fits(const tcc_schedule *s, const tcc_rdna_product *p)
+{
+    tcc_rdna_waves w;
+    return tcc_rdna_arrange(s, &w) && tcc_rdna_registers(s, p) <= p->target->thread_registers &&
+           tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
+}
+
+/* Operands that a wave reads for each product, of which it multiplies blocks_m * blocks_n. */
+static double reads(const tcc_rdna_waves *w)
+{
+    return (double)(w->blocks_m + w->blocks_n) / (double)(w->blocks_m * w->blocks_n);
+}
+
+/* How much longer a tile takes because operands are transposed on their way to LDS, about: a word
+ * of two k is one instruction, of which a WGP computes 128 lanes a cycle. */
+static double transposing(const tcc_rdna_product *p, const tcc_schedule *s)
+{
+    double rows = (double)(p->transposed[0] * s->m + p->transposed[1] * s->n);
+    return rows / 2 / 128 / (2.0 * (double)(s->m * s->n) / p->target->flops_per_cycle);
+}
+
+/* Smaller tiles are for extents that are known to be smaller. */
+static int64_t least(tcc_dim extent)
+{
+    int64_t least = WAVE_TILE_MAX;
+    while (!extent.name && least > STEP && least / 2 >= extent.size)
+        least /= 2;
+    return least;
+}
+
+/* The tile with the least estimated time among those that fit. Where `any` is set, any number of
+ * waves with any share of it will do. Returns false when none fits. */
+static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, bool any)
+{
+    static const int64_t waves[] = {4, 8, 2, 1}; /* few waves read less of LDS; one hides nothing */
+    tcc_schedule *s = &ch->s, best = *s;
+    int64_t most = any ? TILE_MAX : WAVE_TILE_MAX;
+    int64_t n_waves =
+        any ? ch->target->max_threads / s->wave : (int64_t)(sizeof waves / sizeof *waves);
+    double best_time = 0;
+    for (int64_t m = ch->given_m ? s->m : TILE_MAX;
+         m >= (ch->given_m ? s->m : least(ch->c.extents[0])); m /= 2)
+        for (int64_t n = ch->given_n ? s->n : TILE_MAX;
+             n >= (ch->given_n ? s->n : least(ch->c.extents[1])); n /= 2)
+            for (int64_t i = 0; i < (given_waves ? 1 : n_waves); i++) {
+                tcc_schedule t = best;
+                tcc_rdna_waves w;
+                t.m = m;
+                t.n = n;
+                t.waves = given_waves ? s->waves : any ? n_waves - i : waves[i];
+                if (!fits(&t, p))
+                    continue;
+                tcc_rdna_arrange(&t, &w);
+                if (w.blocks_m * STEP > most || w.blocks_n * STEP > most)
+                    continue;
+                double time = tcc_schedule_time(&t, ch->target, ch->c.extents, ch->c.n_axes) *
+                              (1 + transposing(p, &t) + READ_COST * reads(&w));
+                if (!best_time || time < best_time * 0.999) {
+                    best = t;
+                    best_time = time;
+                }
+            }
+    *s = best;
+    return best_time > 0;
+}
+
+/* The most waves up to WAVES_MAX that can share the tile: to say what is wrong with it. */
+static int64_t sharing_waves(const tcc_schedule *s)
+{
+    tcc_schedule t = *s;
+    tcc_rdna_waves w;
+    for (t.waves = WAVES_MAX; t.waves > 1 && !tcc_rdna_arrange(&t, &w); t.waves--)
+        continue;
+    return t.waves;
+}
+
+static tcc_status refuse_size(tcc_choice *ch, const tcc_rdna_product *p)
+{
+    const tcc_schedule *s = &ch->s;
+    const char *key = tcc_choice_given(ch, "tile") ? "tile" : "waves";
+    tcc_rdna_waves w;
+    if (!tcc_rdna_arrange(s, &w))
+        return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "waves") ? "waves" : "tile",
+                                 "a %lld x %lld tile cannot be shared by %lld waves in blocks of "
+                                 "16 x 16",
+                                 (long long)s->m, (long long)s->n, (long long)s->waves);
+    if (tcc_rdna_registers(s, p) > p->target->thread_registers)
+        return TCC_CHOICE_REFUSE(ch, key,
+                                 "a %lld x %lld x %lld tile needs about %lld registers a lane with "
+                                 "%lld wave%s of %lld lanes; the limit is %lld",
+                                 (long long)s->m, (long long)s->n, (long long)s->k,
+                                 (long long)tcc_rdna_registers(s, p), (long long)s->waves,
+                                 s->waves == 1 ? "" : "s", (long long)s->wave,
+                                 (long long)p->target->thread_registers);
+    int64_t bytes = tcc_rdna_smem_bytes(s, p);
+    if (bytes > p->target->smem_bytes)
+        return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "stages") ? "stages" : key,
+                                 "%lld stages need %lld bytes of LDS; the limit is %lld",
+                                 (long long)s->stages, (long long)bytes,
+                                 (long long)p->target->smem_bytes);
+    return TCC_OK;
+}
+
+tcc_status tcc_rdna_choose(tcc_choice *ch)
+{
+    tcc_schedule *s = &ch->s;
+    const tcc_attrs *attrs = &ch->f->attrs;
+    tcc_rdna_product p;
+    s->wave = tcc_attr_int(attrs, "wave", 32);
+    s->waves = tcc_attr_int(attrs, "waves", 0);
+    s->stages = tcc_attr_int(attrs, "stages", STAGES);
+    s->group = tcc_attr_int(attrs, "group", TCC_DEFAULT_GROUP);
+    if (!find_product(ch, &p)) /* choose-mma says so */
+        return TCC_OK;
+    if (s->wave != 32 && s->wave != 64)
+        return TCC_CHOICE_REFUSE(ch, "wave", "wave %lld: need 32 or 64 lanes", (long long)s->wave);
+    if (s->stages != STAGES)
+        return TCC_CHOICE_REFUSE(
+            ch, "stages", "stages %lld: need %d on %s, where a third tile waits in registers",
+            (long long)s->stages, STAGES, ch->target->name);
+    bool given_waves = s->waves;
+    if (s->waves < 0 || s->waves * s->wave > ch->target->max_threads)
+        return TCC_CHOICE_REFUSE(
+            ch, "waves", "waves %lld: need 1 to %lld of %lld lanes", (long long)s->waves,
+            (long long)(ch->target->max_threads / s->wave), (long long)s->wave);
+    int64_t step = tcc_rdna_round(&p, s->wave);
+    tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){STEP, STEP, step, TILE_MAX});
+    if (status)
+        return status;
+    if (!ch->given_k)
+        s->k = choose_k(ch, &p, s->wave);
+    if (!is_power_of_two(s->k))
+        return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a power of two on %s", ch->c.k,
+                                 (long long)s->k, ch->target->name);
+    if ((!ch->given_m || !ch->given_n || !given_waves) &&
+        !choose_fastest(ch, &p, given_waves, false))
+        choose_fastest(ch, &p, given_waves, true);
+    if (!s->m)
+        s->m = STEP;
+    if (!s->n)
+        s->n = STEP;
+    if (!s->waves)
+        s->waves = sharing_waves(s);
+    return refuse_size(ch, &p);
+}
+
+/* Element-wise copies hide their latency behind other workgroups: the tile and its one stage are
+ * small enough for many on a WGP. */
+void tcc_rdna_choose_generic(tcc_choice *ch)
+{
+    tcc_rdna_product p;
+    int64_t wave = tcc_attr_int(&ch->f->attrs, "wave", 32);
+    ch->s = (tcc_schedule){.m = GENERIC_TILE,
+                           .n = GENERIC_TILE,
+                           .k = STEP,
+                           .stages = 1,
+                           .waves = GENERIC_WAVES,
+                           .wave = wave,
+                           .group = TCC_DEFAULT_GROUP};
+    if (find_product(ch, &p))
+        ch->s.k = tcc_rdna_round(&p, wave);
+}

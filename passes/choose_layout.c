@@ -47,6 +47,20 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
     tcc_attr_set_int(ctx->ir, &load->attrs, "swizzle", swizzle);
 }
 
+/* RDNA. Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes
+ * along k, or of two 8-byte halves where pairs of rows of 16 bits are interleaved on the way. */
+static void decide_panels(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, bool by_element)
+{
+    int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
+    bool transposed = !by_element && contiguous == !k_dim;
+    tcc_attrs *attrs = &load->attrs;
+    tcc_attr_set_str(ctx->ir, attrs, "copy", by_element ? "predicated" : "buffer");
+    tcc_attr_set_int(ctx->ir, attrs, "contiguous", k_dim);
+    tcc_attr_set_int(ctx->ir, attrs, "swizzle", 0);
+    tcc_attr_set_int(ctx->ir, attrs, "panel", transposed ? 8 : 16);
+    tcc_attr_set_int(ctx->ir, attrs, "pad", transposed ? 0 : TCC_RDNA_PAD_BYTES);
+}
+
 static bool is_load(const tcc_value *v)
 {
     return v->def && v->def->code == TCC_OP_tile_load;
@@ -77,7 +91,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!variant)
         return TCC_OK;
     tcc_schedule s = tcc_schedule_of(f);
-    const char *copy = strcmp(variant, "generic") ? "tma" : "predicated";
+    bool generic = !strcmp(variant, "generic"), rdna = s.waves;
+    const char *copy = generic ? "predicated" : "tma";
     int64_t room = tcc_target_of(ctx->ir)->smem_bytes - tcc_schedule_barrier_bytes(&s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
@@ -85,9 +100,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
             if (instr.list.n != 3 || !is_load(mma->a) || !is_load(mma->b))
                 continue;
+            *changed = true;
+            if (rdna) {
+                decide_panels(ctx, mma->a->def, 1, generic);
+                decide_panels(ctx, mma->b->def, 0, generic);
+                continue;
+            }
             decide_operand(ctx, mma->a->def, 1, instr.list.items[0].i, copy, s.swizzle);
             decide_operand(ctx, mma->b->def, 0, instr.list.items[1].i, copy, s.swizzle);
-            *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
             bool tma = s.tma_epilogue && can_store_by_tma(op, room);
             if (tma)

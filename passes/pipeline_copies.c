@@ -17,6 +17,18 @@
  *          }
  *          async.mma_wait … {pending = 0}
  *
+ * On RDNA nothing copies to LDS but the threads themselves. Where they can do it 16 bytes at a time
+ * they load a tile into registers a trip before they put it into its stage, and put it there a trip
+ * before it is multiplied:
+ *          acquire; async.put 0 (tile.load … 0); commit
+ *          scf.for %i … (%c = 0.0, %a = tile.load … 1, %b = tile.load … 1) {
+ *            acquire; async.put %i + 1, %sa, %a; async.put %i + 1, %sb, %b; commit
+ *            %a2 = tile.load … %i + 2    %b2 = tile.load … %i + 2
+ *            wait; async.mma; mma_wait; release
+ *            scf.yield %r, %a2, %b2
+ *          }
+ * Past the last trip the loads give zeros, which nobody multiplies.
+ *
  * A trip's product may run on while the next trip begins, so it is the stage of the trip before
  * that is released. With one stage that would wait for itself: then nothing is left pending.
  * The copies and the product still follow each other here; specialize-warps takes them apart.
@@ -24,6 +36,8 @@
  * Requires choose-mma and choose-layout.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
 #include "passes/passes.h"
 #include "passes/schedule.h"
 
@@ -54,6 +68,11 @@ static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages
                      tcc_attr_int(&load->attrs, "swizzle", 0));
     tcc_attr_set_int(b->func->ir, &v->def->attrs, "contiguous",
                      tcc_attr_int(&load->attrs, "contiguous", 1));
+    static const char *const rdna[] = {"panel", "pad"};
+    for (int i = 0; i < 2; i++)
+        if (tcc_attr_find(&load->attrs, rdna[i]))
+            tcc_attr_set_int(b->func->ir, &v->def->attrs, rdna[i],
+                             tcc_attr_int(&load->attrs, rdna[i], 0));
     return v;
 }
 
@@ -79,54 +98,177 @@ static void set_pending(tcc_ir *ir, tcc_value *wait, int64_t pending)
     tcc_attr_set_int(ir, &wait->def->attrs, "pending", pending);
 }
 
+/* A product that is to be pipelined. */
+typedef struct pipeline {
+    tcc_func *f;
+    tcc_op *mma, *loop, *loads[2];
+    tcc_value *ring, *buffers[2];
+    tcc_arena *scratch;
+} pipeline;
+
+static tcc_value *sum(tcc_builder *b, tcc_value *i, int64_t n)
+{
+    return n ? TCC_EMIT(b, arith_add, i->type, i, tcc_build_i32(b, n)) : i;
+}
+
+static void build_ring(pipeline *p, int64_t stages)
+{
+    tcc_ir *ir = p->f->ir;
+    tcc_builder b = tcc_builder_before(p->loop);
+    for (int i = 0; i < 2; i++)
+        p->buffers[i] = build_alloc(&b, p->loads[i], stages);
+    b.loc = p->loop->loc;
+    const tcc_type *type = tcc_type_get(ir, TCC_KIND_ring, TCC_f32, 0, NULL);
+    p->ring = &tcc_op_create(&b, TCC_OP_async_ring, 2, p->buffers, 1, &type)->results[0];
+    tcc_attr_set_int(ir, &p->ring->def->attrs, "stages", stages);
+}
+
+/* The product of iteration i, from its stage, waited for until `pending` are unfinished. */
+static tcc_value *build_product(pipeline *p, tcc_builder *b, tcc_value *i, int64_t pending)
+{
+    tcc_op *mma = p->mma;
+    b->loc = mma->loc;
+    TCC_EMIT_V(b, async_wait, p->ring, i);
+    tcc_value *r = TCC_EMIT(b, async_mma, mma->results[0].type, p->ring, i, p->buffers[0],
+                            p->buffers[1], TCC_VIEW(tile_mma, mma)->c);
+    tcc_attr_set(p->f->ir, &r->def->attrs, "instr", tcc_attr_list(&mma->attrs, "instr"),
+                 (tcc_loc){0, 0});
+    tcc_value *w = TCC_EMIT(b, async_mma_wait, r->type, r);
+    set_pending(p->f->ir, w, pending);
+    TCC_EMIT_V(b, async_release, p->ring,
+               pending ? TCC_EMIT(b, arith_sub, i->type, i, tcc_build_i32(b, pending)) : i);
+    return w;
+}
+
+static void erase_loads(pipeline *p)
+{
+    for (int l = 0; l < 2; l++)
+        if (!p->loads[l]->results[0].n_uses)
+            tcc_op_erase(p->loads[l]);
+}
+
+/* By the copy engine, or by threads that need not wait for their loads. */
+static void copy_to_stages(pipeline *p, int64_t pending)
+{
+    tcc_value *i = p->loop->regions[0]->args[0];
+    tcc_builder b = tcc_builder_before(p->mma);
+    TCC_EMIT_V(&b, async_acquire, p->ring, i);
+    for (int l = 0; l < 2; l++)
+        build_copy(&b, p->loads[l], p->ring, i, p->buffers[l]);
+    b.loc = p->mma->loc;
+    TCC_EMIT_V(&b, async_commit, p->ring, i);
+    tcc_value *w = build_product(p, &b, i, pending);
+    tcc_replace_uses(p->f, &p->mma->results[0], w);
+    tcc_op_erase(p->mma);
+    erase_loads(p);
+}
+
+/* ---- through registers ------------------------------------------------------------------ */
+
+static void put_tiles(pipeline *p, tcc_builder *b, tcc_value *i, tcc_value *const *tiles)
+{
+    b->loc = p->mma->loc;
+    TCC_EMIT_V(b, async_acquire, p->ring, i);
+    for (int l = 0; l < 2; l++)
+        TCC_EMIT_V(b, async_put, p->ring, i, p->buffers[l], tiles[l]);
+    TCC_EMIT_V(b, async_commit, p->ring, i);
+}
+
+/* The loads of iteration i, with all that they compute their coordinates from. */
+static void load_tiles(pipeline *p, tcc_builder *b, tcc_value *i, tcc_value **tiles)
+{
+    tcc_value_map *map = tcc_value_map_create(p->scratch);
+    tcc_value_map_set(map, p->loop->regions[0]->args[0], i);
+    const tcc_op *last = p->mma->prev; /* the clones may come after it */
+    for (tcc_op *op = p->loop->regions[0]->first, *next; op; op = next) {
+        next = op == last ? NULL : op->next;
+        if (op == p->loads[0] || op == p->loads[1] ||
+            (op->n_results == 1 && op->results[0].type->kind == TCC_KIND_scalar))
+            tcc_op_clone(b, op, map);
+    }
+    for (int l = 0; l < 2; l++)
+        tiles[l] = tcc_value_map_get(map, &p->loads[l]->results[0]);
+}
+
+/* The loop again, with two more values that it carries. Returns it, its body empty. */
+static tcc_op *carry_tiles(pipeline *p, tcc_value *const *tiles)
+{
+    const tcc_op *old = p->loop;
+    tcc_value *operands[6] = {old->operands[0], old->operands[1], old->operands[2],
+                              old->operands[3], tiles[0],         tiles[1]};
+    const tcc_type *types[3] = {old->results[0].type, tiles[0]->type, tiles[1]->type};
+    tcc_builder b = tcc_builder_before(p->loop);
+    b.loc = old->loc;
+    tcc_op *loop = tcc_op_create(&b, TCC_OP_scf_for, 6, operands, 3, types);
+    for (size_t a = 0; a < old->attrs.len; a++)
+        TCC_PUSH(p->f->ir->arena, &loop->attrs, old->attrs.data[a]);
+    const tcc_block *from = old->regions[0];
+    for (size_t a = 0; a < 2; a++)
+        tcc_replace_uses(
+            p->f, from->args[a],
+            tcc_block_add_arg(loop->regions[0], from->args[a]->type, from->args[a]->name));
+    for (int l = 0; l < 2; l++)
+        tcc_block_add_arg(loop->regions[0], types[1 + l], NULL);
+    return loop;
+}
+
+static void put_into_stages(pipeline *p)
+{
+    tcc_value *tiles[2], *next[2];
+    tcc_builder b = tcc_builder_before(p->loop);
+    b.loc = p->mma->loc;
+    tcc_value *zero = tcc_build_i32(&b, 0);
+    load_tiles(p, &b, zero, tiles);
+    put_tiles(p, &b, zero, tiles);
+    load_tiles(p, &b, tcc_build_i32(&b, 1), tiles);
+
+    tcc_builder in = tcc_builder_before(p->mma);
+    in.loc = p->mma->loc;
+    tcc_value *i = p->loop->regions[0]->args[0];
+    load_tiles(p, &in, sum(&in, i, 2), next);
+    tcc_value *w = build_product(p, &in, i, 0);
+
+    tcc_op *old = p->loop, *loop = carry_tiles(p, tiles);
+    tcc_op_erase(old->regions[0]->last);
+    tcc_op_erase(p->mma);
+    erase_loads(p);
+    tcc_builder body = tcc_builder_at_end(loop->regions[0]);
+    body.loc = old->loc;
+    put_tiles(p, &body, sum(&body, loop->regions[0]->args[0], 1), loop->regions[0]->args + 2);
+    while (old->regions[0]->first)
+        tcc_op_move(&body, old->regions[0]->first);
+    tcc_op_create(&body, TCC_OP_scf_yield, 3, (tcc_value *[]){w, next[0], next[1]}, 0, NULL);
+    tcc_replace_uses(p->f, &old->results[0], &loop->results[0]);
+    tcc_op_erase(old);
+    p->loop = loop;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_op *mma = find_mma(f);
     if (!mma || !mma->block->parent || mma->block->parent->code != TCC_OP_scf_for)
         return TCC_OK;
-    tcc_ir *ir = ctx->ir;
-    tcc_op *loop = mma->block->parent;
     const tcc_tile_mma_operands *m = TCC_VIEW(tile_mma, mma);
-    tcc_op *loads[] = {m->a->def, m->b->def};
-    int64_t stages = tcc_schedule_of(f).stages, pending = stages > 1;
+    pipeline p = {.f = f,
+                  .mma = mma,
+                  .loop = mma->block->parent,
+                  .loads = {m->a->def, m->b->def},
+                  .scratch = ctx->scratch};
+    int64_t stages = tcc_schedule_of(f).stages;
+    bool by_registers = !strcmp(tcc_attr_str(&p.loads[0]->attrs, "copy", ""), "buffer");
+    build_ring(&p, stages);
+    if (by_registers)
+        put_into_stages(&p);
+    else
+        copy_to_stages(&p, stages > 1);
 
-    tcc_builder b = tcc_builder_before(loop);
-    tcc_value *buffers[2];
-    for (int i = 0; i < 2; i++)
-        buffers[i] = build_alloc(&b, loads[i], stages);
-    b.loc = loop->loc;
-    const tcc_type *ring_type = tcc_type_get(ir, TCC_KIND_ring, TCC_f32, 0, NULL);
-    tcc_value *ring = &tcc_op_create(&b, TCC_OP_async_ring, 2, buffers, 1, &ring_type)->results[0];
-    tcc_attr_set_int(ir, &ring->def->attrs, "stages", stages);
-
-    tcc_value *i = loop->regions[0]->args[0];
-    b = tcc_builder_before(mma);
-    TCC_EMIT_V(&b, async_acquire, ring, i);
-    for (int l = 0; l < 2; l++)
-        build_copy(&b, loads[l], ring, i, buffers[l]);
-    b.loc = mma->loc;
-    TCC_EMIT_V(&b, async_commit, ring, i);
-    TCC_EMIT_V(&b, async_wait, ring, i);
-    tcc_value *r =
-        TCC_EMIT(&b, async_mma, mma->results[0].type, ring, i, buffers[0], buffers[1], m->c);
-    tcc_attr_set(ir, &r->def->attrs, "instr", tcc_attr_list(&mma->attrs, "instr"), (tcc_loc){0, 0});
-    tcc_value *w = TCC_EMIT(&b, async_mma_wait, r->type, r);
-    set_pending(ir, w, pending);
-    tcc_value *done = i;
-    if (pending)
-        done = TCC_EMIT(&b, arith_sub, i->type, i, tcc_build_i32(&b, pending));
-    TCC_EMIT_V(&b, async_release, ring, done);
-    tcc_replace_uses(f, &mma->results[0], w);
-    tcc_op_erase(mma);
-    for (int l = 0; l < 2; l++)
-        if (!loads[l]->results[0].n_uses)
-            tcc_op_erase(loads[l]);
-
-    b = tcc_builder_after(loop);
-    tcc_value *last = TCC_EMIT(&b, async_mma_wait, loop->results[0].type, &loop->results[0]);
-    set_pending(ir, last, 0);
-    tcc_replace_uses(f, &loop->results[0], last);
-    tcc_op_set_operand(last->def, 0, &loop->results[0]);
+    tcc_builder b = tcc_builder_after(p.loop);
+    b.loc = p.loop->loc;
+    tcc_value *result = &p.loop->results[0];
+    tcc_value *last = TCC_EMIT(&b, async_mma_wait, result->type, result);
+    set_pending(ctx->ir, last, 0);
+    tcc_replace_uses(f, result, last);
+    tcc_op_set_operand(last->def, 0, result);
     *changed = true;
     return TCC_OK;
 }

@@ -13,7 +13,8 @@
  *
  * Without a producer the consumers run stages - 1 trips ahead with their copies; the stage that
  * is acquired in a trip is the one that the trip has just released. With one stage there is no
- * running ahead: the copies stay in front of their product.
+ * running ahead: the copies stay in front of their product. Tiles that go through registers
+ * (async.put) are ahead already.
  *
  * Requires pipeline-copies.
  */
@@ -84,6 +85,14 @@ static void erase_copies(tcc_op *loop)
     }
 }
 
+static bool has_copies(const tcc_op *loop)
+{
+    for (const tcc_op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->code == TCC_OP_async_copy)
+            return true;
+    return false;
+}
+
 /* Moves the copies of a loop without producer ahead of their products, `ahead` trips. */
 static void skew(tcc_op *loop, int64_t ahead, tcc_arena *scratch)
 {
@@ -125,7 +134,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         p.loc = loop->loc;
         build_copy_loop(&p, loop, TCC_VIEW(scf_for, loop)->hi, true, ctx->scratch);
         erase_copies(loop);
-    } else if (s.stages > 1) {
+    } else if (s.stages > 1 && has_copies(loop)) {
         skew(loop, s.stages - 1, ctx->scratch);
     }
     /* Scalars that both roles may use go in front, the rest is the consumers'. */

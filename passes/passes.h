@@ -22,6 +22,7 @@
     PASS(pipeline_copies)                                                                          \
     PASS(specialize_warps)                                                                         \
     PASS(lower_to_nvvm)                                                                            \
+    PASS(lower_to_amdgcn)                                                                          \
     PASS(expand_math)                                                                              \
     PASS(licm)
 

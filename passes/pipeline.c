@@ -19,12 +19,13 @@ const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
 #define FROM_TARGET ",expand-math,canonicalize,cse,licm,dce"
 #define TO_NVVM TO_ASYNC ",lower-to-nvvm" FROM_TARGET
+#define TO_AMDGCN TO_ASYNC ",lower-to-amdgcn" FROM_TARGET
 
 const char *tcc_pipeline(const tcc_target *target)
 {
     static const char *const pipelines[] = {[TCC_FAMILY_SM90] = TO_NVVM,
-                                            [TCC_FAMILY_GFX11] = TO_ASYNC,
-                                            [TCC_FAMILY_GFX12] = TO_ASYNC};
+                                            [TCC_FAMILY_GFX11] = TO_AMDGCN,
+                                            [TCC_FAMILY_GFX12] = TO_AMDGCN};
     return pipelines[target->family];
 }
 

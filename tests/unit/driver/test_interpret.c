@@ -40,8 +40,11 @@ static void listen(const tcc_diagnostic *d, void *user)
 static tcc_module *compile(const char *text, tcc_emit emit)
 {
     tcc_module *made;
-    const tcc_compile_options o = {
-        .struct_size = sizeof o, .target = "sm_90a", .file = "a.tile", .emit = emit};
+    bool is_amd = emit == TCC_EMIT_OBJ || emit == TCC_EMIT_HSACO;
+    const tcc_compile_options o = {.struct_size = sizeof o,
+                                   .target = is_amd ? "gfx1100" : "sm_90a",
+                                   .file = "a.tile",
+                                   .emit = emit};
     ck_assert_int_eq(tcc_compile_with(ctx, text, strlen(text), &o, &made), TCC_OK);
     return made;
 }
@@ -311,7 +314,7 @@ int main(void)
     TCase *t = tcase_create("interpret");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, modules_of_every_kind_run, TCC_EMIT_IR, TCC_EMIT_CUBIN);
-    tcase_add_loop_test(t, modules_of_every_kind_run, TCC_EMIT_MANIFEST, TCC_EMIT_OBJ);
+    tcase_add_loop_test(t, modules_of_every_kind_run, TCC_EMIT_MANIFEST, TCC_EMIT_COUNT);
     tcase_add_loop_test(t, modules_of_every_kind_run, TCC_EMIT_PTX, TCC_EMIT_PTX + 1);
     tcase_add_loop_test(t, emitted_ir_runs, 0, 4);
     tcase_add_test(t, every_order_gives_the_same);

@@ -21,6 +21,7 @@ typedef struct kernel {
     tcc_arena *arena;
     tcc_diag diag;
     char said[16384];
+    const char *target;
     const tcc_func *signature; /* as the frontend made it */
     tcc_ir *ir;                /* as the passes change it */
     int64_t dims[KERNEL_MAX_DIMS];
@@ -36,7 +37,7 @@ static inline void kernel_listen(const tcc_diagnostic *d, void *user)
 
 static inline tcc_ir *kernel_parse(kernel *k, const char *source)
 {
-    tcc_ir *ir = tcc_frontend(k->arena, source, strlen(source), "sm_90a", NULL, 0, &k->diag);
+    tcc_ir *ir = tcc_frontend(k->arena, source, strlen(source), k->target, NULL, 0, &k->diag);
     if (!ir)
         ck_abort_msg("%s\n%s", source, k->said);
     return ir;
@@ -58,9 +59,9 @@ static inline void kernel_bind(kernel *k, extents e)
                                                     : e.p;
 }
 
-static inline void kernel_open(kernel *k, const char *source, extents e)
+static inline void kernel_open_for(kernel *k, const char *target, const char *source, extents e)
 {
-    *k = (kernel){.arena = tcc_arena_create(NULL)};
+    *k = (kernel){.arena = tcc_arena_create(NULL), .target = target};
     source = tcc_arena_strdup(k->arena, source);
     k->diag = (tcc_diag){.file = "test.tile",
                          .source = source,
@@ -72,6 +73,11 @@ static inline void kernel_open(kernel *k, const char *source, extents e)
     kernel_bind(k, e);
     tcc_status status = tcc_trial_prepare(&k->trial, k->arena, k->signature, k->dims, 0, &k->diag);
     ck_assert_msg(!status, "%s", k->said);
+}
+
+static inline void kernel_open(kernel *k, const char *source, extents e)
+{
+    kernel_open_for(k, "sm_90a", source, e);
 }
 
 static inline void kernel_close(kernel *k)

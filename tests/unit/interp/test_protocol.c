@@ -177,7 +177,7 @@ START_TEST(every_schedule)
 {
     static const char *const sums[] = {"K", "16", "80", "4096"};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
-        kernel k = {.arena = tcc_arena_create(NULL)};
+        kernel k = {.arena = tcc_arena_create(NULL), .target = "sm_90a"};
         char source[512];
         snprintf(source, sizeof source,
                  "kernel f(A: f16[M, %s], B: f16[%s, N]) -> (C: f16[M, N])\n"

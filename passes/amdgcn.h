@@ -1,0 +1,126 @@
+/* amdgcn: what the files of lower-to-amdgcn share: the state of lowering one function.
+ *
+ * lower_to_amdgcn.c  the pass: waves, parameters, the blocks of the workgroup's code
+ * amdgcn_copy.c      operands from memory to registers, and from registers to LDS
+ * amdgcn_loop.c      the loop of the product
+ * amdgcn_epilogue.c  element-wise ops and stores on the accumulators
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_AMDGCN_H
+#define TCC_PASSES_AMDGCN_H
+
+#include "passes/lowering.h"
+
+enum {
+    TCC_BLOCK = 16,             /* rows and columns of a matrix instruction */
+    TCC_UNIT_BYTES = 16,        /* that a lane reads from LDS, or writes there, at a time */
+    TCC_OUTSIDE = INT32_MIN,    /* an offset (unsigned) that lies in no buffer */
+    TCC_BUFFER_MAX = INT32_MAX, /* bytes of a buffer */
+    TCC_MAX_LOADS = 64
+};
+
+/* How an operand goes from memory to LDS. */
+typedef enum tcc_copy_kind {
+    TCC_COPY_ROWS,       /* contiguous along k: 16 bytes a load, as they are */
+    TCC_COPY_TRANSPOSED, /* 16-bit, contiguous along m or n: pairs of rows are interleaved */
+    TCC_COPY_ELEMENTS    /* any strides: element by element */
+} tcc_copy_kind;
+
+/* One operand of the product; its rows run along m or n.
+ *
+ * In LDS a stage is cut along k into panels of `unit` bytes, 16 or 8: k bytes from x on of row r
+ * lie at x / unit * panel_bytes + r * unit. Except for transposed ones, rows of the operand that
+ * is the instruction's A come in the order in which its lanes want them. */
+typedef struct tcc_operand {
+    tcc_loc loc;
+    const tcc_value *tensor, *buffer;
+    tcc_value *const *at; /* the tile's coordinates; along k not the loop's */
+    tcc_copy_kind kind;
+    unsigned bits;
+    int own_dim, k_dim; /* of the tensor; own_dim -1: none */
+    int64_t rows, depth;
+    int64_t unit, panel_bytes, stage_bytes, offset; /* offset of stage 0 in LDS */
+    bool is_a;                                      /* of the matrix instruction */
+
+    /* What a thread copies in a trip: n_units times 16 bytes or more, n_loads loads. */
+    int64_t n_units, n_loads, load_words, cols; /* cols: TRANSPOSED, of a unit */
+    bool last_is_partial;                       /* not all threads have a last unit */
+    tcc_value *descriptor, *k_bytes;            /* k_bytes: from one k to the next, i32 */
+    tcc_value *voffset[TCC_MAX_LOADS], *k_first[TCC_MAX_LOADS]; /* of a load: its first k */
+    tcc_value *write[TCC_MAX_LOADS], *last_inside;              /* of a unit: its address in LDS */
+    int64_t write_offset[TCC_MAX_LOADS];
+    tcc_value *row_inside[TCC_MAX_LOADS]; /* ELEMENTS */
+
+    int64_t blocks;  /* of 16 rows, that a wave multiplies */
+    tcc_value *read; /* the lane's address in LDS */
+} tcc_operand;
+
+typedef struct tcc_amdgcn_lowering {
+    tcc_lowering low;
+    const tcc_target *target;
+    const tcc_wmma *wmma;
+    tcc_rdna_waves waves;
+    bool aligned; /* the variant may require alignment of more than the product's operands */
+    bool failed;
+    tcc_operand operands[2]; /* m's, n's */
+    int64_t lds_bytes;
+    int64_t round;    /* tcc_rdna_round */
+    int64_t k_groups; /* groups of 16 lanes that hold different k of A and B */
+    int64_t per_lane; /* results of a lane in a block: neighbours along n */
+    bool halves;      /* two 16-bit accumulators share a register */
+    tcc_value *lds, *tid, *lane, *row, *group; /* row: lane % 16, group: lane / 16 */
+    tcc_value *wave_first[2];                  /* the wave's first row and column in the tile */
+    int64_t block_step[2];                     /* from one of its blocks to the next */
+    tcc_value **acc; /* a vec for each block, those of one m together; for two along n of halves */
+} tcc_amdgcn_lowering;
+
+/* ---- lower_to_amdgcn.c ----------------------------------------------------------------------- */
+
+void tcc_amdgcn_op(tcc_amdgcn_lowering *l, tcc_op *op);
+tcc_value *tcc_amdgcn_add(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
+tcc_value *tcc_amdgcn_mul(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
+tcc_value *tcc_amdgcn_and(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
+/* offset where `inside` holds, else TCC_OUTSIDE. */
+tcc_value *tcc_amdgcn_offset(tcc_amdgcn_lowering *l, tcc_value *inside, tcc_value *offset);
+/* LLVM's scheduler moves nothing across this place. */
+void tcc_amdgcn_pin(tcc_amdgcn_lowering *l);
+/* Describes a tensor's memory from element `first` (i64) on, to its end or as far as a buffer
+ * reaches. Of 4-bit elements it begins at the byte of the first. */
+tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor, tcc_value *first);
+/* Bytes (of 4-bit elements: elements) from one index of dimension d to the next, as i32, with the
+ * launch condition that a buffer reaches over n of them, or over the whole dimension. d -1: 0. */
+enum { TCC_WHOLE = -1 };
+tcc_value *tcc_amdgcn_stride(tcc_amdgcn_lowering *l, const tcc_value *tensor, int d, int64_t n);
+
+/* Adds the launch condition that an index over k and the next tile's are i32. */
+void tcc_amdgcn_require_trips(tcc_amdgcn_lowering *l, tcc_dim k);
+
+/* ---- amdgcn_copy.c ----------------------------------------------------------------------------
+ */
+
+/* Describes an operand from a tile.load or async.copy of it: `place` 0 is m's, 1 n's; its stages
+ * begin at `offset` in LDS. */
+void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *load,
+                             const tcc_value *buffer, int64_t offset);
+/* Makes what its copies and reads need, in front of the loop. */
+void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o);
+/* Load i of a trip whose first k is `k`. voffset: of that load; soffset: bytes to the first k. */
+tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tcc_value *k,
+                           tcc_value *voffset, tcc_value *soffset);
+/* Writes what the loads gave to the stage of this number. */
+void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *loaded,
+                    int64_t stage);
+
+/* ---- amdgcn_loop.c ----------------------------------------------------------------------------
+ */
+
+/* Lowers the product, from its first load, or its loop, on to its loop, which is returned. */
+tcc_op *tcc_amdgcn_product(tcc_amdgcn_lowering *l, tcc_op *first);
+
+/* ---- amdgcn_epilogue.c ------------------------------------------------------------------------
+ */
+
+/* Lowers the element-wise part, from `first` on to the end of its block. */
+void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first);
+
+#endif

@@ -1,0 +1,376 @@
+/* amdgcn_copy: operands from memory to registers, and from registers to LDS.
+ *
+ * All threads copy, 16 bytes of LDS or more each at a time: a unit. The offsets of a thread's loads
+ * are computed once; along k a tile is soffset bytes in. What lies outside the tensor has an offset
+ * that lies outside every buffer, and so loads as 0.
+ *
+ * A unit of transposed rows is 4 k by 2, 4 or 8 columns, whose pairs of k become words:
+ *     row k:     (k, c) (k, c+1) …     ->  at column c:  (k, c) (k+1, c) (k+2, c) (k+3, c)
+ *     row k+1:   (k+1, c) …
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <assert.h>
+#include <string.h>
+
+#include "passes/amdgcn.h"
+
+enum { QUAD = 4, PERM_LOW = 0x05040100, PERM_HIGH = 0x07060302 };
+
+/* ---- which unit a thread copies ------------------------------------------------------------ */
+
+/* Unit j of a thread: numbered along `fast` first; slow_add is still to be added to `slow`. */
+typedef struct unit {
+    tcc_value *fast, *slow;
+    int64_t slow_add;
+} unit;
+
+static unit unit_of(tcc_amdgcn_lowering *l, int64_t j, int64_t n_fast)
+{
+    tcc_lowering *low = &l->low;
+    int64_t threads = tcc_schedule_threads(&low->s);
+    tcc_value *u = threads % n_fast ? tcc_low_add(low, l->tid, j * threads) : l->tid;
+    tcc_value *fast = tcc_low_rem(low, u, n_fast);
+    return (unit){fast, tcc_low_div(low, u, n_fast), threads % n_fast ? 0 : j * (threads / n_fast)};
+}
+
+/* Lane l of RDNA3's A holds row l, whose results go to lane group l % groups, register l / groups,
+ * groups being wave / 16 (RDNA3 ISA, 7.9). So that a lane's registers are neighbours along n, place
+ * r takes row r % groups * registers + r / groups of its 16. RDNA4's lanes hold neighbours. */
+static tcc_value *row_at(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *place)
+{
+    tcc_lowering *low = &l->low;
+    if (!o->is_a || l->target->family != TCC_FAMILY_GFX11)
+        return place;
+    int64_t groups = l->low.s.wave / TCC_BLOCK, registers = TCC_BLOCK / groups;
+    tcc_value *in_block = tcc_low_rem(low, place, TCC_BLOCK);
+    tcc_value *block = tcc_low_bin(low, TCC_OP_arith_sub, place, in_block);
+    tcc_value *row = tcc_low_mul(low, tcc_low_rem(low, in_block, groups), registers);
+    row = tcc_amdgcn_add(l, row, tcc_low_div(low, in_block, groups));
+    return tcc_amdgcn_add(l, block, row);
+}
+
+/* Whether a row of the tile is in the tensor. */
+static tcc_value *row_inside(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *row)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *room = tcc_low_c32(low, 1);
+    if (o->own_dim >= 0) {
+        tcc_value *first = tcc_value_map_get(low->map, o->at[o->own_dim]);
+        room = tcc_low_bin(low, TCC_OP_arith_sub,
+                           tcc_low_extent(low, o->tensor->type->dims[o->own_dim]), first);
+    }
+    return tcc_low_cmp(low, "lt", row, room);
+}
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *load,
+                             const tcc_value *buffer, int64_t offset)
+{
+    tcc_operand *o = &l->operands[place];
+    int own = place, k = !place; /* dimensions of the tile */
+    tcc_attr dims = tcc_attr_list(&load->attrs, "dims");
+    bool copy = load->code == TCC_OP_async_copy;
+    const tcc_type *stages = buffer->type; /* [stage, tile's dimensions] */
+    const tcc_attrs *layout = &buffer->def->attrs;
+    *o = (tcc_operand){.loc = load->loc,
+                       .tensor = load->operands[copy ? 3 : 0],
+                       .buffer = buffer,
+                       .at = load->operands + (copy ? 4 : 1),
+                       .bits = tcc_scalar_bits(stages->elem),
+                       .own_dim = (int)dims.list.items[own].i,
+                       .k_dim = (int)dims.list.items[k].i,
+                       .rows = stages->dims[1 + own].size,
+                       .depth = stages->dims[1 + k].size,
+                       .unit = tcc_attr_int(layout, "panel", TCC_UNIT_BYTES),
+                       .offset = offset,
+                       .is_a = place == 1};
+    bool by_element = strcmp(tcc_attr_str(&load->attrs, "copy", ""), "buffer");
+    o->kind = by_element ? TCC_COPY_ELEMENTS : o->unit == 8 ? TCC_COPY_TRANSPOSED : TCC_COPY_ROWS;
+    o->panel_bytes = o->rows * o->unit + tcc_attr_int(layout, "pad", 0);
+    o->stage_bytes = o->depth * o->bits / 8 / o->unit * o->panel_bytes;
+    o->blocks = place ? l->waves.blocks_n : l->waves.blocks_m;
+}
+
+/* Elements from the tensor's beginning to the tile's; k's coordinate is left out, it is given. */
+static tcc_value *first_element(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *k)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_type *t = o->tensor->type;
+    tcc_value *first = tcc_build_int(&low->b, low->i64, 0);
+    for (unsigned d = 0; d < t->rank; d++) {
+        bool one;
+        tcc_value *at = (int)d == o->k_dim ? k : tcc_value_map_get(low->map, o->at[d]);
+        if (at)
+            first = tcc_amdgcn_add(l, first,
+                                   tcc_low_scaled(low, at, tcc_low_stride(low, t, (int)d, &one)));
+    }
+    return first;
+}
+
+static void add_unit(tcc_operand *o, tcc_value *write, int64_t write_offset)
+{
+    assert(o->n_units < TCC_MAX_LOADS);
+    o->write[o->n_units] = write;
+    o->write_offset[o->n_units++] = write_offset;
+}
+
+static void add_load(tcc_operand *o, tcc_value *voffset, tcc_value *k_first)
+{
+    assert(o->n_loads < TCC_MAX_LOADS);
+    o->voffset[o->n_loads] = voffset;
+    o->k_first[o->n_loads++] = k_first;
+}
+
+/* Where unit (panel, row) lies in stage 0. */
+static void plan_write(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *panel, int64_t panel_add,
+                       tcc_value *row, int64_t row_add)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *at = tcc_amdgcn_add(l, l->lds, tcc_low_mul(low, panel, o->panel_bytes));
+    add_unit(o, tcc_amdgcn_add(l, at, tcc_low_mul(low, row, o->unit)),
+             o->offset + panel_add * o->panel_bytes + row_add * o->unit);
+}
+
+/* 16 bytes of a row of the tensor become 16 bytes of a row in LDS. */
+static void plan_rows(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
+{
+    tcc_lowering *low = &l->low;
+    int64_t chunks = o->depth * o->bits / 8 / TCC_UNIT_BYTES;
+    unit u = unit_of(l, j, chunks);
+    tcc_value *row = row_at(l, o, tcc_low_add(low, u.slow, u.slow_add));
+    tcc_value *stride = tcc_amdgcn_stride(l, o->tensor, o->own_dim, o->rows);
+    if (o->bits == 4)
+        stride = tcc_low_div(low, stride, 2);
+    tcc_value *offset = tcc_amdgcn_mul(l, row, stride);
+    offset = tcc_amdgcn_add(l, offset, tcc_low_mul(low, u.fast, TCC_UNIT_BYTES));
+    tcc_value *inside = row_inside(l, o, row);
+    if (o->last_inside)
+        inside = tcc_amdgcn_and(l, inside, o->last_inside);
+    offset = tcc_amdgcn_offset(l, inside, offset);
+    add_load(o, offset, tcc_low_mul(low, u.fast, TCC_UNIT_BYTES * 8 / o->bits));
+    plan_write(l, o, u.fast, 0, u.slow, u.slow_add);
+}
+
+/* 4 rows of k by `cols` neighbours. */
+static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
+{
+    tcc_lowering *low = &l->low;
+    unit u = unit_of(l, j, o->rows / o->cols);
+    tcc_value *col = tcc_low_mul(low, u.fast, o->cols);
+    tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), QUAD);
+    tcc_value *inside = row_inside(l, o, col);
+    if (o->last_inside)
+        inside = tcc_amdgcn_and(l, inside, o->last_inside);
+    tcc_value *along = tcc_low_mul(low, col, o->bits / 8);
+    for (int64_t i = 0; i < QUAD; i++) {
+        tcc_value *k_i = tcc_low_add(low, k, i);
+        tcc_value *offset = tcc_amdgcn_add(l, tcc_amdgcn_mul(l, k_i, o->k_bytes), along);
+        add_load(o, tcc_amdgcn_offset(l, inside, offset), k_i);
+    }
+    plan_write(l, o, u.slow, u.slow_add, col, 0);
+}
+
+/* 16 bytes in LDS, whatever their strides; neighbouring lanes take neighbours in memory. */
+static void plan_elements(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
+{
+    tcc_lowering *low = &l->low;
+    int64_t chunks = o->depth * o->bits / 8 / TCC_UNIT_BYTES,
+            per_unit = TCC_UNIT_BYTES * 8 / o->bits;
+    bool k_fast = o->k_dim == (int)o->tensor->type->rank - 1;
+    unit u = unit_of(l, j, k_fast ? chunks : o->rows);
+    tcc_value *slow = tcc_low_add(low, u.slow, u.slow_add);
+    tcc_value *place = k_fast ? slow : u.fast, *chunk = k_fast ? u.fast : slow;
+    tcc_value *row = row_at(l, o, place), *k = tcc_low_mul(low, chunk, per_unit);
+    tcc_value *inside = row_inside(l, o, row);
+    if (o->last_inside)
+        inside = tcc_amdgcn_and(l, inside, o->last_inside);
+    o->row_inside[j] = inside;
+    tcc_value *stride = tcc_amdgcn_stride(l, o->tensor, o->own_dim, o->rows);
+    tcc_value *offset = tcc_amdgcn_mul(l, row, stride);
+    add_load(o, tcc_amdgcn_add(l, offset, tcc_amdgcn_mul(l, k, o->k_bytes)), k);
+    if (k_fast)
+        plan_write(l, o, u.fast, 0, u.slow, u.slow_add);
+    else
+        plan_write(l, o, u.slow, u.slow_add, u.fast, 0);
+}
+
+/* How many columns a thread transposes at a time: as many as its share of the tile has, up to 16
+ * bytes. */
+static int64_t choose_cols(const tcc_amdgcn_lowering *l, const tcc_operand *o)
+{
+    int64_t share = o->rows * o->depth / QUAD / tcc_schedule_threads(&l->low.s), cols = 2;
+    while (cols < 8 && cols * 2 <= share && o->rows % (cols * 2) == 0)
+        cols *= 2;
+    return cols;
+}
+
+static void plan_read(tcc_amdgcn_lowering *l, tcc_operand *o)
+{
+    tcc_lowering *low = &l->low;
+    /* Transposed rows lie in their own order: the lane looks for its own. */
+    tcc_value *row = o->kind == TCC_COPY_TRANSPOSED ? row_at(l, o, l->row) : l->row;
+    row = tcc_amdgcn_add(l, l->wave_first[o->is_a], row);
+    o->read = tcc_amdgcn_add(l, l->lds, tcc_low_mul(low, row, o->unit));
+    if (l->k_groups > 1)
+        o->read = tcc_amdgcn_add(
+            l, o->read, tcc_low_mul(low, l->group, TCC_UNIT_BYTES / o->unit * o->panel_bytes));
+}
+
+static tcc_value *is_below(tcc_amdgcn_lowering *l, tcc_value *a, int64_t b)
+{
+    return tcc_low_cmp(&l->low, "lt", a, tcc_low_c32(&l->low, b));
+}
+
+void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
+{
+    static void (*const plans[])(tcc_amdgcn_lowering *, tcc_operand *, int64_t) = {
+        [TCC_COPY_ROWS] = plan_rows,
+        [TCC_COPY_TRANSPOSED] = plan_transposed,
+        [TCC_COPY_ELEMENTS] = plan_elements,
+    };
+    tcc_lowering *low = &l->low;
+    l->low.b.loc = o->loc;
+    int64_t threads = tcc_schedule_threads(&low->s);
+    int64_t per_unit = TCC_UNIT_BYTES * 8 / o->bits;
+    if (o->kind == TCC_COPY_TRANSPOSED) {
+        o->cols = choose_cols(l, o);
+        per_unit = QUAD * o->cols;
+    }
+    o->load_words = o->kind == TCC_COPY_TRANSPOSED ? o->cols / 2 : TCC_UNIT_BYTES / 4;
+    bool by_element = o->kind == TCC_COPY_ELEMENTS;
+    o->k_bytes = tcc_amdgcn_stride(l, o->tensor, o->k_dim, o->depth);
+    if (!by_element) { /* a tile is in reach, K may be less; and so is every tile */
+        tcc_amdgcn_stride(l, o->tensor, o->k_dim, TCC_WHOLE);
+        tcc_low_require_alignment(low, o->tensor, TCC_UNIT_BYTES);
+        o->descriptor = tcc_amdgcn_descriptor(l, o->tensor, first_element(l, o, NULL));
+    }
+    int64_t units = o->rows * o->depth / per_unit, n = (units + threads - 1) / threads;
+    for (int64_t j = 0; j < n; j++) {
+        o->last_is_partial = (j + 1) * threads > units;
+        if (o->last_is_partial)
+            o->last_inside = is_below(l, tcc_low_add(low, l->tid, j * threads), units);
+        plans[o->kind](l, o, j);
+    }
+    plan_read(l, o);
+}
+
+/* ---- loads --------------------------------------------------------------------------------- */
+
+static tcc_value *buffer_load(tcc_amdgcn_lowering *l, tcc_value *descriptor, tcc_value *voffset,
+                              tcc_value *soffset, const tcc_type *type)
+{
+    return TCC_EMIT(&l->low.b, amdgcn_buffer_load, type, descriptor, voffset, soffset);
+}
+
+/* Eight numbers of 4 bits make a word. rel: elements from the descriptor's byte on. */
+static tcc_value *load_nibbles(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *descriptor,
+                               tcc_value *rel, tcc_value *inside, tcc_value *zero)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *at = tcc_amdgcn_offset(l, inside, tcc_low_div(low, rel, 2));
+    tcc_value *byte = buffer_load(l, descriptor, at, zero, tcc_low_vec(low, TCC_u8, 1));
+    byte = tcc_low_cast(low, low->i32, tcc_low_extract(low, byte, 0));
+    tcc_value *shift = tcc_low_mul(low, tcc_low_rem(low, rel, 2), o->bits);
+    return tcc_low_bin_const(low, TCC_OP_arith_and, tcc_low_bin(low, TCC_OP_arith_shr, byte, shift),
+                             15);
+}
+
+/* 16 bytes, an element at a time. */
+static tcc_value *gather(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tcc_value *k)
+{
+    tcc_lowering *low = &l->low;
+    tcc_scalar elem = o->tensor->type->elem;
+    int64_t n = TCC_UNIT_BYTES * 8 / o->bits;
+    tcc_value *first = first_element(l, o, k), *zero = tcc_low_c32(low, 0);
+    tcc_value *descriptor = tcc_amdgcn_descriptor(l, o->tensor, first);
+    tcc_value *left =
+        tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, o->tensor->type->dims[o->k_dim]), k);
+    left = tcc_low_bin(low, TCC_OP_arith_sub, left, o->k_first[i]);
+    left = TCC_EMIT(&low->b, arith_select, low->i32, o->row_inside[i], left, zero);
+    tcc_value *odd = NULL;
+    if (o->bits == 4)
+        odd = tcc_low_rem(low, tcc_low_cast(low, low->i32, first), 2);
+    tcc_value *parts[TCC_UNIT_BYTES * 2], *at = o->voffset[i];
+    for (int64_t e = 0; e < n; e++) {
+        tcc_value *inside = tcc_low_cmp(low, "gt", left, tcc_low_c32(low, e));
+        if (odd)
+            parts[e] = load_nibbles(l, o, descriptor, tcc_amdgcn_add(l, at, odd), inside, zero);
+        else
+            parts[e] = buffer_load(l, descriptor, tcc_amdgcn_offset(l, inside, at), zero,
+                                   tcc_low_vec(low, elem, 1));
+        at = tcc_amdgcn_add(l, at, o->k_bytes);
+    }
+    const tcc_type *words = tcc_low_vec(low, TCC_i32, TCC_UNIT_BYTES / 4);
+    if (!odd)
+        return TCC_EMIT(&low->b, vec_bitcast, words, tcc_low_pack(low, elem, (size_t)n, parts, n));
+    for (int64_t w = 0; w < TCC_UNIT_BYTES / 4; w++) {
+        tcc_value *word = parts[w * 8];
+        for (int64_t e = 1; e < 8; e++)
+            word = tcc_low_bin(low, TCC_OP_arith_or, word,
+                               tcc_low_bin_const(low, TCC_OP_arith_shl, parts[w * 8 + e], 4 * e));
+        parts[w] = word;
+    }
+    return tcc_low_pack(low, TCC_i32, TCC_UNIT_BYTES / 4, parts, TCC_UNIT_BYTES / 4);
+}
+
+tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tcc_value *k,
+                           tcc_value *voffset, tcc_value *soffset)
+{
+    l->low.b.loc = o->loc;
+    if (o->kind == TCC_COPY_ELEMENTS)
+        return gather(l, o, i, k);
+    return buffer_load(l, o->descriptor, voffset, soffset,
+                       tcc_low_vec(&l->low, TCC_i32, o->load_words));
+}
+
+/* ---- stores to LDS ------------------------------------------------------------------------- */
+
+static void ds_store(tcc_amdgcn_lowering *l, tcc_value *address, int64_t offset, tcc_value *v)
+{
+    tcc_op *op = TCC_EMIT_V(&l->low.b, amdgcn_ds_store, address, v);
+    tcc_attr_set_int(l->low.ir, &op->attrs, "offset", offset);
+}
+
+static tcc_value *perm(tcc_amdgcn_lowering *l, tcc_value *high, tcc_value *low, int64_t sel)
+{
+    tcc_value *r = TCC_EMIT(&l->low.b, amdgcn_perm, l->low.i32, high, low);
+    tcc_attr_set_int(l->low.ir, &r->def->attrs, "sel", sel);
+    return r;
+}
+
+/* Words of 4 rows to `cols` times 4 k, 16 bytes at a time. */
+static void put_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *rows,
+                           tcc_value *address, int64_t offset)
+{
+    tcc_value *words[4];
+    for (int64_t c = 0; c < o->cols; c++) {
+        for (int64_t pair = 0; pair < 2; pair++) {
+            tcc_value *upper = tcc_low_extract(&l->low, rows[2 * pair + 1], c / 2);
+            words[c % 2 * 2 + pair] =
+                perm(l, upper, tcc_low_extract(&l->low, rows[2 * pair], c / 2),
+                     c % 2 ? PERM_HIGH : PERM_LOW);
+        }
+        if (c % 2)
+            ds_store(l, address, offset + (c - 1) * o->unit,
+                     tcc_low_pack(&l->low, TCC_i32, 4, words, 4));
+    }
+}
+
+void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *loaded, int64_t stage)
+{
+    tcc_lowering *low = &l->low;
+    low->b.loc = o->loc;
+    for (int64_t j = 0; j < o->n_units; j++) {
+        tcc_op *guard = NULL;
+        if (o->last_is_partial && j == o->n_units - 1)
+            guard = tcc_low_if(low, o->last_inside);
+        int64_t offset = o->write_offset[j] + stage * o->stage_bytes;
+        if (o->kind == TCC_COPY_TRANSPOSED)
+            put_transposed(l, o, loaded + QUAD * j, o->write[j], offset);
+        else
+            ds_store(l, o->write[j], offset, loaded[j]);
+        if (guard)
+            tcc_low_end(low, guard);
+    }
+}

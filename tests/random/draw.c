@@ -12,9 +12,10 @@ enum { NONE = -1 };
 typedef struct drawing {
     program *p;
     uint64_t random;
-    int output;    /* that an expression is for, or none: -1 */
-    int n_temps;   /* that an expression may use */
-    bool function; /* an expression has one that rounds: no more, or values go everywhere */
+    int output;     /* that an expression is for, or none: -1 */
+    int n_temps;    /* that an expression may use */
+    int n_products; /* that the target has */
+    bool function;  /* an expression has one that rounds: no more, or values go everywhere */
 } drawing;
 
 static int below(drawing *d, int n)
@@ -98,9 +99,9 @@ static void draw_indices(drawing *d)
         draw_dimension(d, i, largest[i]);
     p->swapped = chance(d, 20);
     p->sum_inlined = chance(d, 40);
-    element type = chance(d, 60) ? F16 : BF16;
+    p->product = d->n_products > PRODUCTS_OF_ALL ? below(d, d->n_products) : !chance(d, 60);
     for (int f = 0; f < 2; f++) {
-        p->factors[f] = (tensor){.mask = masks[f], .type = type};
+        p->factors[f] = (tensor){.mask = masks[f]};
         settle(d, &p->factors[f]);
     }
 }
@@ -330,14 +331,51 @@ static void draw_schedule(drawing *d)
         p->set &= ~(1u << WARPGROUPS);
 }
 
-void program_draw(program *p, uint64_t seed)
+bool target_is_amd(const char *target)
 {
-    drawing d = {.p = p, .random = seed * 2654435761u};
+    return !strncmp(target, "gfx", 3);
+}
+
+/* The power of two from `least` on that is at least n, or `most`. */
+static int power_of_two(int n, int least, int most)
+{
+    while (least < n && least < most)
+        least *= 2;
+    return least;
+}
+
+/* Makes a schedule one for AMD: tiles are of blocks of 16 x 16, which a power of two of waves
+ * share, and there are two stages. */
+static void turn_schedule(program *p)
+{
+    enum { BLOCK = 16, WAVE_BLOCKS = 4, MOST_WAVES = 8 };
+    p->values[TILE_M] = power_of_two(p->values[TILE_M] / 2, BLOCK, 128);
+    p->values[TILE_N] = power_of_two(p->values[TILE_N], BLOCK, 128);
+    p->values[TILE_K] = power_of_two(p->values[TILE_K], 2 * BLOCK, 64);
+    p->values[STAGES] = 2;
+    int blocks = p->values[TILE_M] / BLOCK * (p->values[TILE_N] / BLOCK);
+    p->values[WARPGROUPS] = power_of_two(blocks / WAVE_BLOCKS, 1, MOST_WAVES);
+    p->set &= ~(1u << PRODUCER | 1u << EPILOGUE);
+}
+
+static int count_products(const char *target)
+{
+    return !strncmp(target, "gfx11", 5)   ? PRODUCTS_OF_GFX11
+           : !strncmp(target, "gfx12", 5) ? PRODUCTS_OF_GFX12
+                                          : PRODUCTS_OF_ALL;
+}
+
+void program_draw(program *p, uint64_t seed, const char *target)
+{
+    drawing d = {.p = p, .random = seed * 2654435761u, .n_products = count_products(target)};
     memset(p, 0, sizeof *p);
     p->seed = seed;
+    p->target = target;
     draw_indices(&d);
     unsigned free = (1u << p->n_indices) - 2;
     draw_operands(&d, free);
     draw_results(&d, free);
     draw_schedule(&d);
+    if (target_is_amd(target))
+        turn_schedule(p);
 }

@@ -15,7 +15,20 @@ const int n_calls = sizeof calls / sizeof *calls;
 const char *const comparisons[] = {"<", "<=", ">", ">=", "==", "!="};
 const int n_comparisons = sizeof comparisons / sizeof *comparisons;
 
-static const char *const elements[N_ELEMENTS] = {"f16", "bf16", "f32"};
+static const char *const elements[N_ELEMENTS] = {"f16", "bf16", "f32", "i32", "i8", "u8"};
+static const struct {
+    const char *factors[2], *sum;
+    bool is_integer;
+} products[PRODUCTS_OF_GFX12] = {
+    {{"f16", "f16"}, "", false},       {{"bf16", "bf16"}, "", false},
+    {{"f16", "f16"}, ":f16", false},   {{"bf16", "bf16"}, ":bf16", false},
+    {{"i8", "i8"}, "", true},          {{"u8", "i8"}, "", true},
+    {{"i8", "u8"}, ":i32", true},      {{"u8", "u8"}, "", true},
+    {{"i4", "i4"}, "", true},          {{"u4", "i4"}, "", true},
+    {{"i4", "u4"}, "", true},          {{"u4", "u4"}, "", true},
+    {{"e4m3", "e4m3"}, "", false},     {{"e4m3", "e5m2"}, "", false},
+    {{"e5m2", "e4m3"}, ":f32", false}, {{"e5m2", "e5m2"}, "", false},
+};
 static const char *const producers[] = {"none", "warp", "warpgroup"};
 static const char *const swizzles[] = {"none", "32", "64", "128"};
 static const char *const epilogues[] = {"tma", "interleaved"};
@@ -74,10 +87,23 @@ static void print_indices(tcc_str *out, const program *p, const tensor *t, unsig
     tcc_str_puts(out, *sep == ',' ? "]" : "");
 }
 
-static void print_type(tcc_str *out, const program *p, const tensor *t)
+/* What a tensor's elements are; without indices it is a scalar, which bytes cannot be. */
+static element element_of(const program *p, const tensor *t)
+{
+    return !(t->mask & p->live) && t->type > I32 ? I32 : t->type;
+}
+
+/* What is read is an f32: a conversion of integers stands before it. */
+static const char *conversion_of(const program *p, const tensor *t)
+{
+    return element_of(p, t) >= I32 ? "f32(" : "";
+}
+
+/* With dimensions, of the element named. */
+static void print_type(tcc_str *out, const program *p, const tensor *t, const char *elem)
 {
     const char *sep = "[";
-    tcc_str_puts(out, elements[t->type]);
+    tcc_str_puts(out, elem);
     for (int i = 0; i < p->n_indices; i++) {
         if (!(t->mask & p->live & 1u << t->order[i]))
             continue;
@@ -97,12 +123,15 @@ static void print_type(tcc_str *out, const program *p, const tensor *t)
 
 static void print_sum(tcc_str *out, const program *p)
 {
-    tcc_str_printf(out, "sum(%c) ", p->indices[0].name);
+    bool is_integer = products[p->product].is_integer;
+    tcc_str_printf(out, "%ssum%s(%c) ", is_integer ? "f32(" : "", products[p->product].sum,
+                   p->indices[0].name);
     for (int i = 0; i < 2; i++) {
         int factor = p->swapped ? 1 - i : i;
         tcc_str_printf(out, "%s%c", i ? " * " : "", 'A' + factor);
         print_indices(out, p, &p->factors[factor], p->factors[factor].mask);
     }
+    tcc_str_puts(out, is_integer ? ")" : "");
 }
 
 static void print_number(tcc_str *out, const program *p, int e)
@@ -128,8 +157,9 @@ static void print_expr(tcc_str *out, const program *p, int e, int output, bool s
         break;
     case E_OPERAND:
         t = &p->operands[x->which];
-        tcc_str_printf(out, "x%d", x->which);
+        tcc_str_printf(out, "%sx%d", conversion_of(p, t), x->which);
         print_indices(out, p, t, t->mask);
+        tcc_str_puts(out, *conversion_of(p, t) ? ")" : "");
         break;
     case E_TEMP:
         tcc_str_printf(out, "t%d", x->which);
@@ -137,8 +167,10 @@ static void print_expr(tcc_str *out, const program *p, int e, int output, bool s
                       program_indices_of(p, p->temps[x->which].root));
         break;
     case E_INOUT:
-        tcc_str_printf(out, "C%d", output);
-        print_indices(out, p, &p->outputs[output].t, p->outputs[output].t.mask);
+        t = &p->outputs[output].t;
+        tcc_str_printf(out, "%sC%d", conversion_of(p, t), output);
+        print_indices(out, p, t, t->mask);
+        tcc_str_puts(out, *conversion_of(p, t) ? ")" : "");
         break;
     case E_NUMBER: print_number(out, p, e); break;
     case E_CALL:
@@ -179,13 +211,13 @@ static void print_constants(tcc_str *out, const program *p, const uses *u)
 static void print_signature(tcc_str *out, const program *p, const uses *u)
 {
     tcc_str_puts(out, "kernel f(A: ");
-    print_type(out, p, &p->factors[0]);
+    print_type(out, p, &p->factors[0], products[p->product].factors[0]);
     tcc_str_puts(out, ", B: ");
-    print_type(out, p, &p->factors[1]);
+    print_type(out, p, &p->factors[1], products[p->product].factors[1]);
     for (int i = 0; i < p->n_operands; i++)
         if (u->operands[i]) {
             tcc_str_printf(out, ", x%d: ", i);
-            print_type(out, p, &p->operands[i]);
+            print_type(out, p, &p->operands[i], elements[element_of(p, &p->operands[i])]);
         }
     for (int inout = 1; inout >= 0; inout--) {
         const char *sep = inout ? ", " : " -> (";
@@ -193,7 +225,7 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
             if (u->inouts[i] != inout)
                 continue;
             tcc_str_printf(out, "%s%sC%d: ", sep, inout ? "inout " : "", i);
-            print_type(out, p, &p->outputs[i].t);
+            print_type(out, p, &p->outputs[i].t, elements[p->outputs[i].t.type]);
             sep = ", ";
         }
         tcc_str_puts(out, inout || *sep == ',' ? ")" : "");
@@ -223,9 +255,11 @@ static void print_body(tcc_str *out, const program *p, const uses *u)
     for (int i = 0; i < p->n_outputs; i++) {
         tcc_str_printf(out, "    C%d", i);
         print_indices(out, p, &p->outputs[i].t, p->outputs[i].t.mask);
-        tcc_str_puts(out, " = ");
+        bool is_integer = p->outputs[i].t.type >= I32;
+        tcc_str_printf(out, " = %s%s", is_integer ? elements[p->outputs[i].t.type] : "",
+                       is_integer ? "(" : "");
         print_expr(out, p, p->outputs[i].root, i, sum_inlined);
-        tcc_str_puts(out, ";\n");
+        tcc_str_puts(out, is_integer ? ");\n" : ";\n");
     }
     tcc_str_puts(out, "}\n");
 }
@@ -252,12 +286,18 @@ static void print_schedule(tcc_str *out, const program *p)
         [PRODUCER] = {"producer", producers}, [SWIZZLE] = {"swizzle", swizzles},
         [EPILOGUE] = {"epilogue", epilogues}, [GROUP] = {"group", NULL},
     };
-    tcc_str_puts(out, "schedule f for sm_90a\n{\n");
+    static const char *const lanes[] = {"32", "64", "32", "64"};
+    bool amd = target_is_amd(p->target);
+    tcc_str_printf(out, "schedule f for %s\n{\n", p->target);
     print_tile(out, p);
     for (int s = STAGES; s < N_SETTINGS; s++) {
         if (!(p->set & 1u << s))
             continue;
-        if (settings[s].words)
+        if (amd && s == WARPGROUPS)
+            tcc_str_printf(out, "    waves %d;\n", p->values[s]);
+        else if (amd && s == SWIZZLE)
+            tcc_str_printf(out, "    wave %s;\n", lanes[p->values[s]]);
+        else if (settings[s].words)
             tcc_str_printf(out, "    %s %s;\n", settings[s].key, settings[s].words[p->values[s]]);
         else
             tcc_str_printf(out, "    %s %d;\n", settings[s].key, p->values[s]);

@@ -28,7 +28,11 @@ typedef struct index_info {
     int same_as;  /* the index whose dimension it has, or itself */
 } index_info;
 
-typedef enum element { F16, BF16, F32, N_ELEMENTS } element;
+typedef enum element { F16, BF16, F32, I32, I8, U8, N_ELEMENTS } element;
+
+/* Which tensors are multiplied and what their products are added in: a row of print.c, the first
+ * two for every target. */
+enum { PRODUCTS_OF_ALL = 2, PRODUCTS_OF_GFX11 = 12, PRODUCTS_OF_GFX12 = 16 };
 
 /* A tensor has the indices in its mask, in their order in `order`, which has them all. */
 typedef struct tensor {
@@ -69,9 +73,9 @@ typedef enum setting {
     TILE_N,
     TILE_K,
     STAGES,
-    WARPGROUPS,
-    PRODUCER, /* this and the following: number of a word */
-    SWIZZLE,
+    WARPGROUPS, /* on AMD: waves */
+    PRODUCER,   /* this and the following: number of a word */
+    SWIZZLE,    /* on AMD: lanes of a wave */
     EPILOGUE,
     GROUP,
     N_SETTINGS
@@ -79,10 +83,12 @@ typedef enum setting {
 
 typedef struct program {
     uint64_t seed;
+    const char *target;
     int n_indices;
     index_info indices[MAX_INDICES];
-    unsigned live; /* indices that have not been dropped */
-    tensor factors[2];
+    unsigned live;     /* indices that have not been dropped */
+    tensor factors[2]; /* their types are those of the product */
+    int product;
     bool swapped;     /* B * A */
     bool sum_inlined; /* where it is used, if that is one place */
     int n_operands;
@@ -105,8 +111,11 @@ typedef struct program {
     int tiled[2]; /* the indices that TILE_M and TILE_N are of */
 } program;
 
-/* Draws a program; the same for the same seed. */
-void program_draw(program *p, uint64_t seed);
+/* Draws a program for a target; the same for the same seed. */
+void program_draw(program *p, uint64_t seed, const char *target);
+
+/* Whether a target is one of AMD's. */
+bool target_is_amd(const char *target);
 
 /* Appends the text of a file with one kernel. What no output needs is left out. */
 void program_print(tcc_str *out, const program *p);

@@ -22,6 +22,7 @@ static const char usage[] =
     "  --seed=S       the first program's seed; default 1\n"
     "  --count=N      number of programs, with the seeds that follow; default 100\n"
     "  --jobs=N       compile so many at once; default 1\n"
+    "  --target=NAME  compile for it; default sm_90a\n"
     "  --timeout=S    a program that computes for more seconds has failed; default 60\n"
     "  --out=DIR      where failing programs go; default .\n"
     "  --fail-on=TEXT take every program with this text in it for one that fails\n"
@@ -97,8 +98,8 @@ static void leave(const settings *s, const program *p, const verdict *v)
     if (fclose(f))
         printf("%s: %s\n", path, strerror(errno));
     else
-        printf("to see it again: tcc %s --check-passes=%llu -o /dev/null --emit=ptx\n", path,
-               (unsigned long long)p->seed);
+        printf("to see it again: tcc %s --target=%s --check-passes=%llu -o /dev/null --emit=tir\n",
+               path, s->verdict.target, (unsigned long long)p->seed);
 }
 
 static void report_failure(const settings *s, program *p, const verdict *v)
@@ -123,7 +124,7 @@ static void judge(const settings *s, uint64_t seed, compilation *c, tally *t)
     t->refused += v.kind == REFUSED;
     t->failed += v.kind == FAILED;
     t->left_out += v.left_out;
-    program_draw(&p, seed);
+    program_draw(&p, seed, s->verdict.target);
     if (v.kind == FAILED)
         report_failure(s, &p, &v);
     else if (s->verbose && *v.said)
@@ -138,7 +139,7 @@ static void run_all(const settings *s, tally *t)
         bool room = begun < s->count && begun - ended < s->jobs;
         if (room) {
             program p;
-            program_draw(&p, s->seed + begun);
+            program_draw(&p, s->seed + begun, s->verdict.target);
             char *text = text_of(&p);
             verdict_options o = options_for(s, p.seed);
             if (!compilation_begin(&running[begun % MAX_JOBS], text, &o)) {
@@ -158,7 +159,7 @@ static void print_all(const settings *s)
 {
     for (uint64_t i = 0; i < s->count; i++) {
         program p;
-        program_draw(&p, s->seed + i);
+        program_draw(&p, s->seed + i, s->verdict.target);
         char *text = text_of(&p);
         printf("// program %llu\n%s\n", (unsigned long long)p.seed, text);
         free(text);
@@ -182,13 +183,20 @@ static uint64_t parse_number(const char *option, const char *text, uint64_t leas
 
 static settings parse_arguments(int argc, char **argv)
 {
-    settings s = {.seed = 1, .count = 100, .jobs = 1, .out = ".", .verdict = {.seconds = 60}};
+    settings s = {
+        .seed = 1, .count = 100, .jobs = 1, .out = ".", .verdict = {"sm_90a", .seconds = 60}};
     static const struct option options[] = {
-        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'},
-        {"jobs", required_argument, NULL, 'j'}, {"timeout", required_argument, NULL, 't'},
-        {"out", required_argument, NULL, 'o'},  {"fail-on", required_argument, NULL, 'f'},
-        {"print", no_argument, NULL, 'p'},      {"verbose", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, 's'},
+        {"count", required_argument, NULL, 'n'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"timeout", required_argument, NULL, 't'},
+        {"out", required_argument, NULL, 'o'},
+        {"fail-on", required_argument, NULL, 'f'},
+        {"print", no_argument, NULL, 'p'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {"target", required_argument, NULL, 'g'},
+        {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         switch (c) {
@@ -198,6 +206,7 @@ static settings parse_arguments(int argc, char **argv)
         case 't': s.verdict.seconds = (unsigned)parse_number("timeout", optarg, 1, 86400); break;
         case 'o': s.out = optarg; break;
         case 'f': s.verdict.fail_on = optarg; break;
+        case 'g': s.verdict.target = optarg; break;
         case 'p': s.print = true; break;
         case 'v': s.verbose = true; break;
         case 'h': fputs(usage, stdout); exit(0);

@@ -145,15 +145,16 @@ static bool sort_indices(program *p, int i)
     return t;
 }
 
-/* f32 for all but factors, which become f16. */
+/* f32 for all but factors, which become f16 and are added in f32. */
 static bool common_type(program *p, int i)
 {
     tensor *t = tensor_at(p, i + 1);
     if (!t)
         return false;
-    t->type = i == 0 ? F16 : F32;
     if (i == 0)
-        p->factors[0].type = F16;
+        p->product = 0;
+    else
+        t->type = F32;
     return true;
 }
 

@@ -44,7 +44,7 @@ static bool fails(const program *p, void *user)
 static void find(program *p, uint64_t seed, wanted *w)
 {
     do
-        program_draw(p, seed++);
+        program_draw(p, seed++, "sm_90a");
     while (!fails(p, w));
     w->asked = 0;
 }
@@ -53,12 +53,12 @@ START_TEST(a_seed_gives_one_program)
 {
     program a, b;
     tcc_str x = {0}, y = {0};
-    program_draw(&a, (uint64_t)_i);
-    program_draw(&b, (uint64_t)_i);
+    program_draw(&a, (uint64_t)_i, "sm_90a");
+    program_draw(&b, (uint64_t)_i, "sm_90a");
     program_print(&x, &a);
     program_print(&y, &b);
     ck_assert_str_eq(tcc_str_text(&x), tcc_str_text(&y));
-    program_draw(&b, (uint64_t)_i + 1);
+    program_draw(&b, (uint64_t)_i + 1, "sm_90a");
     tcc_str_free(&y);
     program_print(&y, &b);
     ck_assert_str_ne(tcc_str_text(&x), tcc_str_text(&y));
@@ -121,7 +121,7 @@ static bool never(const program *p, void *user)
 START_TEST(shrinking_ends)
 {
     program p;
-    program_draw(&p, (uint64_t)_i);
+    program_draw(&p, (uint64_t)_i, "sm_90a");
     program_shrink(&p, always, NULL);
     ck_assert_uint_le(lines(&p), 6);
 }
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(nothing_is_kept_that_does_not_fail)
 {
     program p, same;
-    program_draw(&p, (uint64_t)_i);
+    program_draw(&p, (uint64_t)_i, "sm_90a");
     same = p;
     ck_assert_uint_gt(program_shrink(&p, never, NULL), 0);
     ck_assert(!memcmp(&p, &same, sizeof p));

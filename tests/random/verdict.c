@@ -48,8 +48,9 @@ static void compile(const char *text, const verdict_options *o, verdict *v)
 {
     heard h = {.v = v};
     const tcc_compile_options options = {.struct_size = sizeof options,
-                                         .target = "sm_90a",
+                                         .target = o->target,
                                          .file = "random.tile",
+                                         .emit = *o->target == 'g' ? TCC_EMIT_HSACO : TCC_EMIT_PTX,
                                          .check_passes = true,
                                          .check_seed = o->check_seed};
     tcc_context *ctx = tcc_context_create();

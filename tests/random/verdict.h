@@ -28,6 +28,7 @@ typedef struct compilation {
 } compilation;
 
 typedef struct verdict_options {
+    const char *target;
     uint64_t check_seed;
     unsigned seconds;    /* of processor time, after which it hangs */
     const char *fail_on; /* a text that has this fails, to try out what then happens; or NULL */

@@ -1,29 +1,9 @@
-/* The device layer: what a program without a CUDA context of its own needs.
+/* The device layer: what a program without a GPU context of its own needs.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdlib.h>
 
 #include "runtime/runtime.h"
-
-struct tcc_device {
-    tcc_runtime *rt;
-    CUdevice device;
-    CUcontext previous; /* current before tcc_device_open */
-    int driver_version;
-    char name[256];
-};
-
-static tcc_status make_current(tcc_device *dev)
-{
-    CUcontext ctx;
-    tcc_status status = TCC_CUDA(dev->rt, cuDevicePrimaryCtxRetain, (&ctx, dev->device));
-    if (status)
-        return status;
-    status = TCC_CUDA(dev->rt, cuCtxSetCurrent, (ctx));
-    if (status)
-        dev->rt->cuda.cuDevicePrimaryCtxRelease(dev->device);
-    return status;
-}
 
 tcc_status tcc_device_open(tcc_runtime *rt, int ordinal, tcc_device **out)
 {
@@ -32,17 +12,15 @@ tcc_status tcc_device_open(tcc_runtime *rt, int ordinal, tcc_device **out)
     if (!dev)
         return TCC_ERR_MEMORY;
     dev->rt = rt;
-    tcc_status status = TCC_CUDA(rt, cuDeviceGet, (&dev->device, ordinal));
-    if (!status)
-        status = TCC_CUDA(rt, cuDeviceGetName, (dev->name, sizeof dev->name - 1, dev->device));
-    if (!status)
-        status = TCC_CUDA(rt, cuDriverGetVersion, (&dev->driver_version));
-    if (!status)
-        status = TCC_CUDA(rt, cuCtxGetCurrent, (&dev->previous));
-    if (!status)
-        status = make_current(dev);
+    dev->ordinal = ordinal;
+    tcc_status status = rt->driver->device_open(dev);
     if (status) {
         free(dev);
+        return status;
+    }
+    status = rt->driver->arch(rt, dev->arch);
+    if (status) {
+        tcc_device_close(dev);
         return status;
     }
     *out = dev;
@@ -53,8 +31,7 @@ void tcc_device_close(tcc_device *dev)
 {
     if (!dev)
         return;
-    dev->rt->cuda.cuCtxSetCurrent(dev->previous);
-    dev->rt->cuda.cuDevicePrimaryCtxRelease(dev->device);
+    dev->rt->driver->device_close(dev);
     free(dev);
 }
 
@@ -71,50 +48,51 @@ int tcc_device_driver_version(const tcc_device *dev)
 tcc_status tcc_device_alloc(tcc_device *dev, size_t bytes, uint64_t *out)
 {
     *out = 0;
-    return TCC_CUDA(dev->rt, cuMemAlloc, (out, bytes ? bytes : 1));
+    return dev->rt->driver->alloc(dev->rt, bytes ? bytes : 1, out);
 }
 
 void tcc_device_free(tcc_device *dev, uint64_t device)
 {
     if (device)
-        dev->rt->cuda.cuMemFree(device);
+        dev->rt->driver->free(dev->rt, device);
 }
 
 tcc_status tcc_device_write(tcc_device *dev, uint64_t device, const void *host, size_t n)
 {
-    return n ? TCC_CUDA(dev->rt, cuMemcpyHtoD, (device, host, n)) : TCC_OK;
+    return n ? dev->rt->driver->write(dev->rt, device, host, n) : TCC_OK;
 }
 
 tcc_status tcc_device_read(tcc_device *dev, void *host, uint64_t device, size_t n)
 {
-    return n ? TCC_CUDA(dev->rt, cuMemcpyDtoH, (host, device, n)) : TCC_OK;
+    return n ? dev->rt->driver->read(dev->rt, host, device, n) : TCC_OK;
 }
 
-/* cuMemsetD8 is asynchronous to the host. */
+/* The driver's fill is asynchronous to the host. */
 tcc_status tcc_device_fill(tcc_device *dev, uint64_t device, uint8_t byte, size_t n)
 {
-    tcc_status status = n ? TCC_CUDA(dev->rt, cuMemsetD8, (device, byte, n)) : TCC_OK;
+    tcc_status status = n ? dev->rt->driver->fill(dev->rt, device, byte, n) : TCC_OK;
     return status ? status : tcc_device_sync(dev);
 }
 
 tcc_status tcc_device_sync(tcc_device *dev)
 {
-    return TCC_CUDA(dev->rt, cuCtxSynchronize, ());
+    return dev->rt->driver->sync(dev->rt);
 }
 
 /* `enqueue` between two events that exist. */
-static tcc_status time_between(tcc_device *dev, CUevent start, CUevent end,
+static tcc_status time_between(const tcc_runtime *rt, void *start, void *end,
                                tcc_status (*enqueue)(void *user), void *user, float *ms)
 {
-    tcc_status status = TCC_CUDA(dev->rt, cuEventRecord, (start, NULL));
+    const tcc_driver *driver = rt->driver;
+    tcc_status status = driver->event_record(rt, start);
     if (!status)
         status = enqueue(user);
     if (!status)
-        status = TCC_CUDA(dev->rt, cuEventRecord, (end, NULL));
+        status = driver->event_record(rt, end);
     if (!status)
-        status = TCC_CUDA(dev->rt, cuEventSynchronize, (end));
+        status = driver->event_sync(rt, end);
     if (!status)
-        status = TCC_CUDA(dev->rt, cuEventElapsedTime, (ms, start, end));
+        status = driver->event_time(rt, start, end, ms);
     return status;
 }
 
@@ -122,15 +100,16 @@ tcc_status tcc_device_time(tcc_device *dev, tcc_status (*enqueue)(void *user), v
                            float *ms)
 {
     *ms = 0;
-    CUevent start, end;
-    tcc_status status = TCC_CUDA(dev->rt, cuEventCreate, (&start, CU_EVENT_DEFAULT));
+    const tcc_runtime *rt = dev->rt;
+    void *start, *end;
+    tcc_status status = rt->driver->event_create(rt, &start);
     if (status)
         return status;
-    status = TCC_CUDA(dev->rt, cuEventCreate, (&end, CU_EVENT_DEFAULT));
+    status = rt->driver->event_create(rt, &end);
     if (!status) {
-        status = time_between(dev, start, end, enqueue, user, ms);
-        dev->rt->cuda.cuEventDestroy(end);
+        status = time_between(rt, start, end, enqueue, user, ms);
+        rt->driver->event_destroy(rt, end);
     }
-    dev->rt->cuda.cuEventDestroy(start);
+    rt->driver->event_destroy(rt, start);
     return status;
 }

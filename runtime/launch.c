@@ -15,7 +15,7 @@ typedef union value {
 typedef struct packed {
     CUtensorMap maps[TCC_MAX_TENSOR_MAPS];
     value values[TCC_MAX_PARAMS];
-    void *params[TCC_MAX_PARAMS]; /* what cuLaunchKernel takes: one pointer for each parameter */
+    void *params[TCC_MAX_PARAMS]; /* what a driver takes: one pointer for each parameter */
 } packed;
 
 static value scalar_value(const tcc_arg_info *info, double number)
@@ -36,11 +36,10 @@ static tcc_status pack(const tcc_kernel *k, const tcc_plan *plan, const int64_t 
         switch (p->kind) {
         case TCC_PARAM_TENSOR_MAP: {
             CUtensorMap *map = &out->maps[n_maps];
-            CUresult error =
-                tcc_tma_get(prog->maps, &prog->rt->cuda, p->map, &plan->maps[n_maps], map);
-            if (error)
-                return tcc_cuda_status(prog->rt, prog->manifest->file, error,
-                                       "cuTensorMapEncodeTiled", k->desc->args[p->map->arg].name);
+            tcc_status status = prog->rt->driver->encode(prog, k->desc->args[p->map->arg].name,
+                                                         p->map, &plan->maps[n_maps], map);
+            if (status)
+                return status;
             out->params[i] = map;
             n_maps++;
             break;
@@ -77,11 +76,8 @@ tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_
     status = pack(k, &plan, dims, args, &p);
     if (status)
         return status;
-    const tcc_variant *v = plan.variant;
-    CUfunction function = k->functions[v - k->desc->variants];
-    CUresult error = prog->rt->cuda.cuLaunchKernel(function, plan.grid, 1, 1, v->block, 1, 1,
-                                                   v->smem_bytes, stream, p.params, NULL);
-    return tcc_cuda_status(prog->rt, prog->manifest->file, error, "cuLaunchKernel", v->entry);
+    void *function = k->functions[plan.variant - k->desc->variants];
+    return prog->rt->driver->launch(prog, plan.variant, function, plan.grid, stream, p.params);
 }
 
 const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,

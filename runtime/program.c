@@ -1,23 +1,20 @@
-/* Programs: an image loaded into the current context, with its manifest.
+/* Programs: an image loaded onto the current GPU, with its manifest.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/code_object.h"
 #include "runtime/runtime.h"
 
-/* Kernels may have this much dynamic shared memory without asking. */
-enum { DEFAULT_SMEM_BYTES = 48 * 1024 };
-
-enum { JIT_LOG_BYTES = 4096 };
-
-static bool is_elf(const void *image, size_t size)
+/* The manifest that an image carries; NULL after reporting. */
+static const char *manifest_in(tcc_program *p, tcc_diag *diag, const void *image, size_t size)
 {
-    return size >= 4 && !memcmp(image, "\177ELF", 4);
+    return tcc_is_elf(image, size) ? tcc_manifest_in_elf(p->arena, diag, image, size)
+                                   : tcc_manifest_in_ptx(p->arena, diag, image, size);
 }
 
-/* Reads the manifest from `json` or from the PTX's head into the program's arena. */
+/* Reads the manifest from `json`, or from the image where that is NULL, into the arena. */
 static tcc_status read_manifest(tcc_program *p, const void *image, size_t size, const char *json)
 {
     tcc_diag diag = tcc_runtime_diag(p->rt, NULL);
@@ -25,70 +22,23 @@ static tcc_status read_manifest(tcc_program *p, const void *image, size_t size, 
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
     tcc_arena_set_oom(p->arena, &oom);
-    p->json =
-        json ? tcc_arena_strdup(p->arena, json) : tcc_manifest_in_ptx(p->arena, &diag, image, size);
+    p->json = json ? tcc_arena_strdup(p->arena, json) : manifest_in(p, &diag, image, size);
     return p->json ? tcc_manifest_read(p->arena, &diag, p->json, &p->manifest) : TCC_ERR_SYNTAX;
 }
 
-/* Refuses a program that the context's GPU cannot run, since the driver would name neither:
- * sm_90 means that GPU or a later one, sm_90a that one alone. */
+/* Refuses a program that the current GPU cannot run, since the driver would name neither. */
 static tcc_status check_target(const tcc_program *p)
 {
-    const tcc_runtime *rt = p->rt;
+    const tcc_driver *driver = p->rt->driver;
     const tcc_manifest *m = p->manifest;
-    CUdevice device;
-    int major, minor, needed, end = 0;
-    tcc_status status = TCC_CUDA(rt, cuCtxGetDevice, (&device));
-    if (!status)
-        status = TCC_CUDA(rt, cuDeviceGetAttribute,
-                          (&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
-    if (!status)
-        status = TCC_CUDA(rt, cuDeviceGetAttribute,
-                          (&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
-    if (status)
+    char arch[TCC_MAX_ARCH];
+    tcc_status status = driver->arch(p->rt, arch);
+    if (status || driver->runs(arch, m->target))
         return status;
-    int has = major * 10 + minor;
-    bool known = sscanf(m->target, "sm_%d%n", &needed, &end) == 1;
-    if (known && (m->target[end] ? has == needed : has >= needed))
-        return TCC_OK;
-    tcc_diag diag = tcc_runtime_diag(rt, m->file);
-    tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, and this GPU is sm_%d",
-              m->target, has);
+    tcc_diag diag = tcc_runtime_diag(p->rt, m->file);
+    tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, and this GPU is %s", m->target,
+              arch);
     return TCC_ERR_TARGET;
-}
-
-static tcc_status load_module(tcc_program *p, const void *image, size_t size)
-{
-    const tcc_runtime *rt = p->rt;
-    char *text = NULL; /* PTX is given to the driver with a terminator */
-    if (!is_elf(image, size)) {
-        text = malloc(size + 1);
-        if (!text)
-            return TCC_ERR_MEMORY;
-        memcpy(text, image, size);
-        text[size] = 0;
-    }
-    char log[JIT_LOG_BYTES] = "";
-    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    CUresult error =
-        rt->cuda.cuModuleLoadDataEx(&p->module, text ? text : image, 2, options, values);
-    free(text);
-    log[sizeof log - 1] = 0;
-    return tcc_cuda_status(rt, p->manifest->file, error, "cuModuleLoadDataEx", log);
-}
-
-static tcc_status find_function(tcc_program *p, const tcc_variant *v, CUfunction *out)
-{
-    const tcc_runtime *rt = p->rt;
-    CUresult error = rt->cuda.cuModuleGetFunction(out, p->module, v->entry);
-    tcc_status status =
-        tcc_cuda_status(rt, p->manifest->file, error, "cuModuleGetFunction", v->entry);
-    if (status || v->smem_bytes <= DEFAULT_SMEM_BYTES)
-        return status;
-    error = rt->cuda.cuFuncSetAttribute(*out, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        (int)v->smem_bytes);
-    return tcc_cuda_status(rt, p->manifest->file, error, "cuFuncSetAttribute", v->entry);
 }
 
 static tcc_status find_kernels(tcc_program *p)
@@ -103,9 +53,9 @@ static tcc_status find_kernels(tcc_program *p)
         struct tcc_kernel *k = &p->kernels[i];
         k->desc = &m->kernels[i];
         k->program = p;
-        k->functions = TCC_NEW_ARRAY(p->arena, CUfunction, k->desc->n_variants);
+        k->functions = TCC_NEW_ARRAY(p->arena, void *, k->desc->n_variants);
         for (size_t j = 0; p->is_loaded && j < k->desc->n_variants; j++) {
-            tcc_status status = find_function(p, &k->desc->variants[j], &k->functions[j]);
+            tcc_status status = p->rt->driver->find(p, &k->desc->variants[j], &k->functions[j]);
             if (status)
                 return status;
         }
@@ -124,14 +74,15 @@ static tcc_status create(tcc_runtime *rt, const void *image, size_t size, const 
     p->rt = rt;
     p->is_loaded = image != NULL;
     p->arena = tcc_arena_create(NULL);
-    p->maps = tcc_tma_cache_create();
-    tcc_status status = p->arena && p->maps ? TCC_OK : TCC_ERR_MEMORY;
+    bool has_maps = image && rt->driver->encode;
+    p->maps = has_maps ? tcc_tma_cache_create() : NULL;
+    tcc_status status = p->arena && (p->maps || !has_maps) ? TCC_OK : TCC_ERR_MEMORY;
     if (!status)
         status = read_manifest(p, image, size, manifest);
     if (!status && image)
         status = check_target(p);
     if (!status && image)
-        status = load_module(p, image, size);
+        status = rt->driver->load(p, image, size);
     if (!status)
         status = find_kernels(p);
     if (status) {
@@ -170,7 +121,8 @@ void tcc_program_destroy(tcc_program *prog)
     if (!prog)
         return;
     if (prog->module)
-        prog->rt->cuda.cuModuleUnload(prog->module);
+        prog->rt->driver->unload(prog);
+    free(prog->image);
     tcc_tma_cache_destroy(prog->maps);
     tcc_arena_destroy(prog->arena);
     if (!prog->is_loaded)

@@ -8,16 +8,15 @@ tcc_diag tcc_runtime_diag(const tcc_runtime *rt, const char *file)
     return (tcc_diag){.file = file ? file : "<runtime>", .fn = rt->fn, .user = rt->user};
 }
 
-tcc_status tcc_cuda_status(const tcc_runtime *rt, const char *file, CUresult error,
-                           const char *call, const char *detail)
+tcc_status tcc_driver_status(const tcc_runtime *rt, const char *file, int error, const char *call,
+                             const char *detail)
 {
     if (!error)
         return TCC_OK;
     const char *name = NULL, *text = NULL;
-    rt->cuda.cuGetErrorName(error, &name);
-    rt->cuda.cuGetErrorString(error, &text);
+    rt->driver->explain(rt, error, &name, &text);
     tcc_diag diag = tcc_runtime_diag(rt, file);
-    tcc_status status = error == CUDA_ERROR_OUT_OF_MEMORY ? TCC_ERR_MEMORY : TCC_ERR_DRIVER;
+    tcc_status status = error == rt->driver->out_of_memory ? TCC_ERR_MEMORY : TCC_ERR_DRIVER;
     tcc_error(&diag, status, (tcc_loc){0}, "%s: %s (%s, %d)%s%s", call, text ? text : "unknown",
               name ? name : "unknown", error, detail && *detail ? ": " : "", detail ? detail : "");
     return status;
@@ -29,18 +28,14 @@ tcc_status tcc_runtime_create(tcc_runtime **out, tcc_diagnostic_fn fn, void *use
     tcc_runtime *rt = calloc(1, sizeof *rt);
     if (!rt)
         return TCC_ERR_MEMORY;
-    rt->fn = fn;
-    rt->user = user;
-    tcc_diag diag = tcc_runtime_diag(rt, NULL);
-    char why[256];
-    int n_devices = 0;
-    if (!tcc_cuda_open(&rt->cuda, why, sizeof why))
-        tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "%s", why);
-    else if (!TCC_CUDA(rt, cuInit, (0)) && !TCC_CUDA(rt, cuDeviceGetCount, (&n_devices))) {
-        if (n_devices) {
-            *out = rt;
-            return TCC_OK;
-        }
+    *rt = (tcc_runtime){.driver = &tcc_driver_cuda, .fn = fn, .user = user};
+    tcc_status status = rt->driver->open(rt, &rt->n_devices);
+    if (!status && rt->n_devices > 0) {
+        *out = rt;
+        return TCC_OK;
+    }
+    if (!status) {
+        tcc_diag diag = tcc_runtime_diag(rt, NULL);
         tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "the driver finds no GPU");
     }
     tcc_runtime_destroy(rt);
@@ -51,6 +46,6 @@ void tcc_runtime_destroy(tcc_runtime *rt)
 {
     if (!rt)
         return;
-    tcc_cuda_close(&rt->cuda);
+    rt->driver->close(rt);
     free(rt);
 }

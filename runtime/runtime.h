@@ -5,28 +5,44 @@
 #define TCC_RUNTIME_RUNTIME_H
 
 #include "runtime/cuda_driver.h"
+#include "runtime/driver.h"
 #include "runtime/tensor_map.h"
 
 struct tcc_runtime {
+    const tcc_driver *driver; /* NULL: for programs that are only described */
     tcc_cuda cuda;
+    int n_devices;
     tcc_diagnostic_fn fn;
     void *user;
+};
+
+struct tcc_device {
+    tcc_runtime *rt;
+    int ordinal;
+    int device; /* CUdevice */
+    struct {    /* current before tcc_device_open */
+        CUcontext context;
+    } previous;
+    int driver_version;
+    char name[256], arch[TCC_MAX_ARCH];
 };
 
 struct tcc_kernel {
     const tcc_kernel_desc *desc;
     const struct tcc_program *program;
-    CUfunction *functions; /* one for each variant */
+    void **functions; /* one for each variant */
 };
 
 struct tcc_program {
     tcc_runtime *rt;
-    bool is_loaded; /* else only described, and the runtime, which has no driver, is its own */
-    tcc_arena *arena; /* of everything below but the cache */
+    bool is_loaded;   /* else only described, and the runtime, which has no driver, is its own */
+    tcc_arena *arena; /* of everything below but the cache and the image */
     const char *json;
     const tcc_manifest *manifest;
     struct tcc_kernel *kernels; /* manifest->n_kernels of them */
-    CUmodule module;
+    void *module;
+    void *image; /* a copy that lives with the module, where the driver wants one; else NULL */
+    size_t image_size;
     tcc_tma_cache *maps;
 };
 
@@ -35,11 +51,7 @@ tcc_diag tcc_runtime_diag(const tcc_runtime *rt, const char *file);
 
 /* Reports what a driver call returned, with `detail` (or NULL) after it. Returns TCC_OK for
  * success, TCC_ERR_MEMORY when the device is out of memory, else TCC_ERR_DRIVER. */
-tcc_status tcc_cuda_status(const tcc_runtime *rt, const char *file, CUresult error,
-                           const char *call, const char *detail);
-
-/* Calls an entry point and reports what it returned: TCC_CUDA(rt, cuMemFree, (address)). */
-#define TCC_CUDA(rt, entry, arguments)                                                             \
-    tcc_cuda_status(rt, NULL, (rt)->cuda.entry arguments, #entry, NULL)
+tcc_status tcc_driver_status(const tcc_runtime *rt, const char *file, int error, const char *call,
+                             const char *detail);
 
 #endif

@@ -1,0 +1,242 @@
+/* The CUDA driver as the runtime's driver.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/code_object.h"
+#include "runtime/runtime.h"
+
+/* Kernels may have this much dynamic shared memory without asking. */
+enum { DEFAULT_SMEM_BYTES = 48 * 1024 };
+
+enum { JIT_LOG_BYTES = 4096 };
+
+/* Calls an entry point and reports what it returned: CUDA(rt, cuMemFree, (address)). */
+#define CUDA(rt, entry, arguments)                                                                 \
+    tcc_driver_status(rt, NULL, (rt)->cuda.entry arguments, #entry, NULL)
+
+static void explain(const tcc_runtime *rt, int error, const char **name, const char **text)
+{
+    rt->cuda.cuGetErrorName(error, name);
+    rt->cuda.cuGetErrorString(error, text);
+}
+
+static tcc_status open(tcc_runtime *rt, int *n_devices)
+{
+    char why[256];
+    if (!tcc_cuda_open(&rt->cuda, why, sizeof why)) {
+        tcc_diag diag = tcc_runtime_diag(rt, NULL);
+        tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "%s", why);
+        return TCC_ERR_NO_DRIVER;
+    }
+    tcc_status status = CUDA(rt, cuInit, (0));
+    return status ? status : CUDA(rt, cuDeviceGetCount, (n_devices));
+}
+
+static void close(tcc_runtime *rt)
+{
+    tcc_cuda_close(&rt->cuda);
+}
+
+/* ---- devices ---------------------------------------------------------------------------- */
+
+static tcc_status make_current(tcc_device *dev)
+{
+    CUcontext ctx;
+    tcc_status status = CUDA(dev->rt, cuDevicePrimaryCtxRetain, (&ctx, dev->device));
+    if (status)
+        return status;
+    status = CUDA(dev->rt, cuCtxSetCurrent, (ctx));
+    if (status)
+        dev->rt->cuda.cuDevicePrimaryCtxRelease(dev->device);
+    return status;
+}
+
+static tcc_status device_open(tcc_device *dev)
+{
+    const tcc_runtime *rt = dev->rt;
+    tcc_status status = CUDA(rt, cuDeviceGet, (&dev->device, dev->ordinal));
+    if (!status)
+        status = CUDA(rt, cuDeviceGetName, (dev->name, sizeof dev->name - 1, dev->device));
+    if (!status)
+        status = CUDA(rt, cuDriverGetVersion, (&dev->driver_version));
+    if (!status)
+        status = CUDA(rt, cuCtxGetCurrent, (&dev->previous.context));
+    return status ? status : make_current(dev);
+}
+
+static void device_close(tcc_device *dev)
+{
+    dev->rt->cuda.cuCtxSetCurrent(dev->previous.context);
+    dev->rt->cuda.cuDevicePrimaryCtxRelease(dev->device);
+}
+
+static tcc_status sync(const tcc_runtime *rt)
+{
+    return CUDA(rt, cuCtxSynchronize, ());
+}
+
+static tcc_status arch(const tcc_runtime *rt, char out[TCC_MAX_ARCH])
+{
+    CUdevice device;
+    int major, minor;
+    tcc_status status = CUDA(rt, cuCtxGetDevice, (&device));
+    if (!status)
+        status = CUDA(rt, cuDeviceGetAttribute,
+                      (&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+    if (!status)
+        status = CUDA(rt, cuDeviceGetAttribute,
+                      (&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+    if (!status)
+        snprintf(out, TCC_MAX_ARCH, "sm_%d", major * 10 + minor);
+    return status;
+}
+
+/* sm_90 means that GPU or a later one, sm_90a that one alone. */
+static bool runs(const char *arch, const char *target)
+{
+    int has, needed, end = 0;
+    return sscanf(arch, "sm_%d", &has) == 1 && sscanf(target, "sm_%d%n", &needed, &end) == 1 &&
+           (target[end] ? has == needed : has >= needed);
+}
+
+/* ---- programs --------------------------------------------------------------------------- */
+
+static tcc_status load(tcc_program *p, const void *image, size_t size)
+{
+    const tcc_runtime *rt = p->rt;
+    char *text = NULL; /* PTX is given to the driver with a terminator */
+    if (!tcc_is_elf(image, size)) {
+        text = malloc(size + 1);
+        if (!text)
+            return TCC_ERR_MEMORY;
+        memcpy(text, image, size);
+        text[size] = 0;
+    }
+    char log[JIT_LOG_BYTES] = "";
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    CUmodule module = NULL;
+    CUresult error = rt->cuda.cuModuleLoadDataEx(&module, text ? text : image, 2, options, values);
+    free(text);
+    p->module = module;
+    log[sizeof log - 1] = 0;
+    return tcc_driver_status(rt, p->manifest->file, error, "cuModuleLoadDataEx", log);
+}
+
+static void unload(tcc_program *p)
+{
+    p->rt->cuda.cuModuleUnload(p->module);
+}
+
+static tcc_status find(const tcc_program *p, const tcc_variant *v, void **out)
+{
+    const tcc_runtime *rt = p->rt;
+    CUfunction function = NULL;
+    CUresult error = rt->cuda.cuModuleGetFunction(&function, p->module, v->entry);
+    *out = function;
+    if (error || v->smem_bytes <= DEFAULT_SMEM_BYTES)
+        return tcc_driver_status(rt, p->manifest->file, error, "cuModuleGetFunction", v->entry);
+    error = rt->cuda.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                        (int)v->smem_bytes);
+    return tcc_driver_status(rt, p->manifest->file, error, "cuFuncSetAttribute", v->entry);
+}
+
+static tcc_status encode(const tcc_program *p, const char *name, const tcc_tma_recipe *recipe,
+                         const tcc_tma_values *values, CUtensorMap *out)
+{
+    CUresult error = tcc_tma_get(p->maps, &p->rt->cuda, recipe, values, out);
+    return tcc_driver_status(p->rt, p->manifest->file, error, "cuTensorMapEncodeTiled", name);
+}
+
+static tcc_status launch(const tcc_program *p, const tcc_variant *v, void *function, unsigned grid,
+                         void *stream, void **params)
+{
+    CUresult error = p->rt->cuda.cuLaunchKernel(function, grid, 1, 1, v->block, 1, 1, v->smem_bytes,
+                                                stream, params, NULL);
+    return tcc_driver_status(p->rt, p->manifest->file, error, "cuLaunchKernel", v->entry);
+}
+
+/* ---- memory and events ------------------------------------------------------------------ */
+
+static tcc_status alloc(const tcc_runtime *rt, size_t bytes, uint64_t *out)
+{
+    return CUDA(rt, cuMemAlloc, (out, bytes));
+}
+
+static void free_memory(const tcc_runtime *rt, uint64_t address)
+{
+    rt->cuda.cuMemFree(address);
+}
+
+static tcc_status write(const tcc_runtime *rt, uint64_t to, const void *from, size_t bytes)
+{
+    return CUDA(rt, cuMemcpyHtoD, (to, from, bytes));
+}
+
+static tcc_status read(const tcc_runtime *rt, void *to, uint64_t from, size_t bytes)
+{
+    return CUDA(rt, cuMemcpyDtoH, (to, from, bytes));
+}
+
+static tcc_status fill(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n)
+{
+    return CUDA(rt, cuMemsetD8, (to, byte, n));
+}
+
+static tcc_status event_create(const tcc_runtime *rt, void **out)
+{
+    CUevent event = NULL;
+    tcc_status status = CUDA(rt, cuEventCreate, (&event, CU_EVENT_DEFAULT));
+    *out = event;
+    return status;
+}
+
+static void event_destroy(const tcc_runtime *rt, void *event)
+{
+    rt->cuda.cuEventDestroy(event);
+}
+
+static tcc_status event_record(const tcc_runtime *rt, void *event)
+{
+    return CUDA(rt, cuEventRecord, (event, NULL));
+}
+
+static tcc_status event_sync(const tcc_runtime *rt, void *event)
+{
+    return CUDA(rt, cuEventSynchronize, (event));
+}
+
+static tcc_status event_time(const tcc_runtime *rt, void *start, void *end, float *ms)
+{
+    return CUDA(rt, cuEventElapsedTime, (ms, start, end));
+}
+
+const tcc_driver tcc_driver_cuda = {
+    .out_of_memory = CUDA_ERROR_OUT_OF_MEMORY,
+    .explain = explain,
+    .open = open,
+    .close = close,
+    .device_open = device_open,
+    .device_close = device_close,
+    .sync = sync,
+    .arch = arch,
+    .runs = runs,
+    .load = load,
+    .unload = unload,
+    .find = find,
+    .encode = encode,
+    .launch = launch,
+    .alloc = alloc,
+    .free = free_memory,
+    .write = write,
+    .read = read,
+    .fill = fill,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_sync = event_sync,
+    .event_time = event_time,
+};

@@ -1,0 +1,62 @@
+/* driver: what the runtime needs of a GPU's driver, as a table of functions for each vendor. The
+ * rest of the runtime is the same for all and calls nothing else of them.
+ *
+ * Every function that returns a tcc_status reports what fails, with the driver's own words. Device
+ * addresses are numbers; functions, modules and events are the vendor's handles, as void *.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_RUNTIME_DRIVER_H
+#define TCC_RUNTIME_DRIVER_H
+
+#include <tcc/tcc_runtime.h>
+
+#include "runtime/tensor_map.h"
+
+/* Room for the name of an architecture. */
+enum { TCC_MAX_ARCH = 256 };
+
+typedef struct tcc_driver {
+    int out_of_memory; /* the error that is TCC_ERR_MEMORY */
+    void (*explain)(const tcc_runtime *rt, int error, const char **name, const char **text);
+
+    /* Finds the driver and makes it ready. *n_devices is left alone where that fails. */
+    tcc_status (*open)(tcc_runtime *rt, int *n_devices);
+    void (*close)(tcc_runtime *rt);
+
+    /* Makes the GPU of the device's ordinal current, and notes what was current before, with the
+     * GPU's name and the driver's version. */
+    tcc_status (*device_open)(tcc_device *dev);
+    void (*device_close)(tcc_device *dev);
+    tcc_status (*sync)(const tcc_runtime *rt);
+
+    /* The architecture of the current GPU, "sm_90" or "gfx1100". */
+    tcc_status (*arch)(const tcc_runtime *rt, char arch[TCC_MAX_ARCH]);
+    /* Whether a GPU of this architecture runs code for `target`. */
+    bool (*runs)(const char *arch, const char *target);
+
+    tcc_status (*load)(tcc_program *prog, const void *image, size_t size);
+    void (*unload)(tcc_program *prog);
+    tcc_status (*find)(const tcc_program *prog, const tcc_variant *v, void **function);
+    /* Encodes a tensor map of the argument `name`; NULL where there are none. */
+    tcc_status (*encode)(const tcc_program *prog, const char *name, const tcc_tma_recipe *recipe,
+                         const tcc_tma_values *values, CUtensorMap *out);
+    tcc_status (*launch)(const tcc_program *prog, const tcc_variant *v, void *function,
+                         unsigned grid, void *stream, void **params);
+
+    tcc_status (*alloc)(const tcc_runtime *rt, size_t bytes, uint64_t *out);
+    void (*free)(const tcc_runtime *rt, uint64_t address);
+    tcc_status (*write)(const tcc_runtime *rt, uint64_t to, const void *from, size_t bytes);
+    tcc_status (*read)(const tcc_runtime *rt, void *to, uint64_t from, size_t bytes);
+    tcc_status (*fill)(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n);
+
+    tcc_status (*event_create)(const tcc_runtime *rt, void **event);
+    void (*event_destroy)(const tcc_runtime *rt, void *event);
+    /* Of the default stream. */
+    tcc_status (*event_record)(const tcc_runtime *rt, void *event);
+    tcc_status (*event_sync)(const tcc_runtime *rt, void *event);
+    tcc_status (*event_time)(const tcc_runtime *rt, void *start, void *end, float *ms);
+} tcc_driver;
+
+extern const tcc_driver tcc_driver_cuda;
+
+#endif

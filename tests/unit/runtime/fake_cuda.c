@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "runtime/cuda_driver.h"
-#include "tools/tcc-run/element.h"
+#include "tests/unit/runtime/fake_product.h"
 #include "tests/unit/runtime/json.h"
 
 enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218 };
@@ -273,12 +272,6 @@ ENTRY(cuTensorMapEncodeTiled, (CUtensorMap * map, CUtensorMapDataType type, uint
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
-/* A launch of fake_product: its parameters, found by the manifest's names. */
-typedef struct call {
-    void *a, *b, *c, *bias;
-    int m, n, k;
-} call;
-
 static const char *find_params(const char *manifest, const char *entry)
 {
     const char *kernel, *variant, *kernels = json_member(manifest, "kernels");
@@ -289,73 +282,42 @@ static const char *find_params(const char *manifest, const char *entry)
     return NULL;
 }
 
-/* Every kind of parameter begins with what is wanted: an address or an extent. */
-static call read_call(const char *params, void **values)
+static bool name_of(const char *value, char *name, size_t size)
 {
-    call c = {0};
-    const struct {
-        const char *name;
-        void **out;
-    } pointers[] = {{"A", &c.a}, {"B", &c.b}, {"C", &c.c}, {"bias", &c.bias}};
-    const struct {
-        const char *name;
-        int *out;
-    } extents[] = {{"M", &c.m}, {"N", &c.n}, {"K", &c.k}};
+    size_t len = value ? strcspn(value + 1, "\"") : 0;
+    snprintf(name, size, "%.*s", (int)len, value ? value + 1 : "");
+    return value && *value == '"';
+}
+
+/* Every kind of parameter begins with what is wanted: an address or an extent. */
+static fake_product read_params(const char *params, void **values)
+{
+    fake_product p = {0};
     const char *param;
     for (size_t i = 0; (param = json_element(params, i)); i++) {
+        char name[64];
         const char *map = json_member(json_member(param, "tensor_map"), "arg");
-        const char *pointer = map ? map : json_member(param, "pointer");
-        for (size_t j = 0; j < 4; j++)
-            if (json_is_string(pointer, pointers[j].name))
-                memcpy(pointers[j].out, values[i], sizeof(void *));
-        for (size_t j = 0; j < 3; j++)
-            if (json_is_string(json_member(param, "dim"), extents[j].name))
-                memcpy(extents[j].out, values[i], sizeof(int));
+        void **pointer = name_of(map ? map : json_member(param, "pointer"), name, sizeof name)
+                             ? fake_product_pointer(&p, name)
+                             : NULL;
+        if (pointer)
+            memcpy(pointer, values[i], sizeof *pointer);
+        int *extent = name_of(json_member(param, "dim"), name, sizeof name)
+                          ? fake_product_extent(&p, name)
+                          : NULL;
+        if (extent)
+            memcpy(extent, values[i], sizeof *extent);
     }
-    return c;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
-static void product(const call *c, const char *kernel)
-{
-    const elem_type *f16 = elem_type_find("f16"), *f32 = elem_type_find("f32");
-    size_t m = (size_t)c->m, n = (size_t)c->n, k = (size_t)c->k;
-    bool even = n_launches % 2 == 0;
-    bool wrong = ends_with(kernel, "_wrong") || (even && ends_with(kernel, "_flaky"));
-    for (size_t i = 0; i < m && !ends_with(kernel, "_skip"); i++)
-        for (size_t j = 0; j < n; j++) {
-            double sum = wrong ? 0.5 : 0;
-            for (size_t l = 0; l < k; l++)
-                sum += elem_get(f16, c->a, i * k + l) * elem_get(f16, c->b, l * n + j);
-            sum += c->bias ? elem_get(f32, c->bias, j) : 0;
-            elem_set(f16, c->c, i * n + j, c->bias && sum < 0 ? 0 : sum);
-        }
-    if (ends_with(kernel, "_stray"))
-        elem_set(f16, c->c, m * n, 1);
+    return p;
 }
 
 static void run(CUfunction function, void **params)
 {
-    char kernel[64];
-    snprintf(kernel, sizeof kernel, "%s", function->entry);
-    if (ends_with(kernel, "__generic"))
-        *strstr(kernel, "__generic") = 0;
-    if (strncmp(kernel, "fake_product", 12))
+    if (!fake_product_is(function->entry))
         return;
-    if (ends_with(kernel, "_crash"))
-        abort();
-    while (ends_with(kernel, "_hang"))
-        pause();
-    lost = ends_with(kernel, "_lost");
     const char *list = find_params(function->module->manifest, function->entry);
-    call c = read_call(list, params);
-    if (!lost)
-        product(&c, kernel);
+    fake_product p = read_params(list, params);
+    lost = !fake_product_run(&p, function->entry, n_launches);
 }
 
 ENTRY(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

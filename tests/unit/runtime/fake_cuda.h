@@ -1,15 +1,6 @@
 /* fake_cuda: a libcuda.so.1 without a GPU. Device memory is host memory, calls are recorded and can
- * be made to fail, and kernels whose names begin with fake_product are computed on the CPU:
- *
- *     kernel fake_product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])
- *     {
- *         C[m, n] = sum(k) A[m, k] * B[k, n];
- *     }
- *
- * with + bias[n] and relu where there is a bias: f32[N]. Which parameter is what is read from the
- * manifest in the PTX. Endings of the name choose a fault: _skip writes nothing, _wrong adds to the
- * sum, _flaky does so at every other launch, _stray writes past the end, _lost makes every later
- * call fail, _hang never returns, _crash ends the process.
+ * be made to fail, and the kernels of fake_product.h are computed on the CPU; which parameter is what
+ * is read from the manifest in the PTX.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_RUNTIME_FAKE_CUDA_H

@@ -40,6 +40,11 @@ const char *tcc_device_name(const tcc_device *dev)
     return dev->name;
 }
 
+const char *tcc_device_arch(const tcc_device *dev)
+{
+    return dev->arch;
+}
+
 int tcc_device_driver_version(const tcc_device *dev)
 {
     return dev->driver_version;

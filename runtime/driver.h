@@ -1,5 +1,5 @@
 /* driver: what the runtime needs of a GPU's driver, as a table of functions for each vendor. The
- * rest of the runtime is the same for all and calls nothing else of them.
+ * rest of the runtime is the same for both and calls nothing else of them.
  *
  * Every function that returns a tcc_status reports what fails, with the driver's own words. Device
  * addresses are numbers; functions, modules and events are the vendor's handles, as void *.
@@ -57,6 +57,6 @@ typedef struct tcc_driver {
     tcc_status (*event_time)(const tcc_runtime *rt, void *start, void *end, float *ms);
 } tcc_driver;
 
-extern const tcc_driver tcc_driver_cuda;
+extern const tcc_driver tcc_driver_cuda, tcc_driver_hip;
 
 #endif

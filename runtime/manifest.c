@@ -34,6 +34,7 @@ typedef struct reader {
     tcc_arena *arena;
     tcc_diag *diag;
     tcc_kernel_desc *kernel; /* being read: names resolve against it */
+    bool amd;                /* the target is one of AMD's */
 } reader;
 
 /* Every reading function returns false after reporting; `where` is the place for messages. */
@@ -323,8 +324,14 @@ static bool read_variant(reader *r, const char *where, const cJSON *v, tcc_varia
     size_t n_maps = 0;
     for (size_t i = 0; i < out->n_params; i++)
         n_maps += out->params[i].kind == TCC_PARAM_TENSOR_MAP;
-    if (n_maps > TCC_MAX_TENSOR_MAPS)
-        return FAIL(r, where, "%zu tensor maps, at most %d", n_maps, TCC_MAX_TENSOR_MAPS);
+    size_t max_maps = r->amd ? 0 : TCC_MAX_TENSOR_MAPS;
+    if (n_maps > max_maps)
+        return FAIL(r, where, "%zu tensor maps, at most %zu", n_maps, max_maps);
+    if (r->amd && out->cluster > 1)
+        return FAIL(r, where, "a cluster of %u, at most 1", out->cluster);
+    out->max_grid = INT32_MAX;
+    if (r->amd && out->block > 1) /* HIP counts all threads of a grid in 32 bits */
+        out->max_grid = UINT32_MAX / out->block;
     return true;
 }
 
@@ -448,6 +455,7 @@ static bool read_manifest(reader *r, const cJSON *json, tcc_manifest *out)
         !read_string(r, "$.target", member(json, "target"), &out->target) ||
         !read_string(r, "$.file", member(json, "file"), &out->file))
         return false;
+    r->amd = !strncmp(out->target, "gfx", 3);
     READ_ARRAY(r, "$", "kernels", json, 4096, tcc_kernel_desc, read_kernel, out->kernels,
                out->n_kernels);
     for (size_t i = 0; i < out->n_kernels; i++)

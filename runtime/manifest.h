@@ -86,6 +86,7 @@ typedef struct tcc_variant {
     const tcc_grid_factor *grid;
     size_t n_grid;
     unsigned block, smem_bytes, cluster;
+    int64_t max_grid; /* blocks that a launch may have on the target */
     const tcc_param *params;
     size_t n_params;
 } tcc_variant;

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+static const tcc_driver *const drivers[] = {[TCC_VENDOR_NVIDIA] = &tcc_driver_cuda,
+                                            [TCC_VENDOR_AMD] = &tcc_driver_hip};
+
 tcc_diag tcc_runtime_diag(const tcc_runtime *rt, const char *file)
 {
     return (tcc_diag){.file = file ? file : "<runtime>", .fn = rt->fn, .user = rt->user};
@@ -22,13 +25,16 @@ tcc_status tcc_driver_status(const tcc_runtime *rt, const char *file, int error,
     return status;
 }
 
-tcc_status tcc_runtime_create(tcc_runtime **out, tcc_diagnostic_fn fn, void *user)
+tcc_status tcc_runtime_create_for(tcc_vendor vendor, tcc_runtime **out, tcc_diagnostic_fn fn,
+                                  void *user)
 {
     *out = NULL;
+    if ((unsigned)vendor >= sizeof drivers / sizeof drivers[0])
+        return TCC_ERR_ARGUMENT;
     tcc_runtime *rt = calloc(1, sizeof *rt);
     if (!rt)
         return TCC_ERR_MEMORY;
-    *rt = (tcc_runtime){.driver = &tcc_driver_cuda, .fn = fn, .user = user};
+    *rt = (tcc_runtime){.driver = drivers[vendor], .fn = fn, .user = user};
     tcc_status status = rt->driver->open(rt, &rt->n_devices);
     if (!status && rt->n_devices > 0) {
         *out = rt;
@@ -42,10 +48,20 @@ tcc_status tcc_runtime_create(tcc_runtime **out, tcc_diagnostic_fn fn, void *use
     return TCC_ERR_NO_DRIVER;
 }
 
+tcc_status tcc_runtime_create(tcc_runtime **out, tcc_diagnostic_fn fn, void *user)
+{
+    return tcc_runtime_create_for(TCC_VENDOR_NVIDIA, out, fn, user);
+}
+
 void tcc_runtime_destroy(tcc_runtime *rt)
 {
     if (!rt)
         return;
     rt->driver->close(rt);
     free(rt);
+}
+
+int tcc_runtime_device_count(const tcc_runtime *rt)
+{
+    return rt->n_devices;
 }

@@ -6,11 +6,15 @@
 
 #include "runtime/cuda_driver.h"
 #include "runtime/driver.h"
+#include "runtime/hip_driver.h"
 #include "runtime/tensor_map.h"
 
 struct tcc_runtime {
     const tcc_driver *driver; /* NULL: for programs that are only described */
-    tcc_cuda cuda;
+    union {
+        tcc_cuda cuda;
+        tcc_hip hip;
+    };
     int n_devices;
     tcc_diagnostic_fn fn;
     void *user;
@@ -20,8 +24,9 @@ struct tcc_device {
     tcc_runtime *rt;
     int ordinal;
     int device; /* CUdevice */
-    struct {    /* current before tcc_device_open */
+    union {     /* current before tcc_device_open */
         CUcontext context;
+        int device;
     } previous;
     int driver_version;
     char name[256], arch[TCC_MAX_ARCH];

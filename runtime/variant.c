@@ -119,7 +119,7 @@ static bool grid_size(const tcc_variant *v, const int64_t *dims, unsigned *out)
             return false;
     }
     *out = (unsigned)grid;
-    return grid >= 1 && grid <= INT32_MAX && grid % v->cluster == 0;
+    return grid >= 1 && grid <= v->max_grid && grid % v->cluster == 0;
 }
 
 /* False where the driver could not encode the map. */

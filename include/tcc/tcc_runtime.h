@@ -1,11 +1,13 @@
 /* libtcc's runtime: load compiled kernels and launch them, with nothing but the GPU's driver.
  *
- * The CUDA driver is found with dlopen; neither cuda.h nor the toolkit is needed. Everything
- * happens in the caller's current CUDA context and on the caller's stream; the runtime creates a
- * context only through tcc_device_open, for programs that have none.
+ * The CUDA driver, or HIP for AMD's GPUs, is found with dlopen; neither headers nor toolkits are
+ * needed, and from tcc_runtime_create_for on every call is the same for both. Everything happens on
+ * the caller's stream, and on the GPU that is current: with CUDA the one of the calling thread's
+ * current context, with HIP the calling thread's current device (hipSetDevice). The runtime makes
+ * one current only through tcc_device_open, for programs that do not do so themselves.
  *
  *     tcc_runtime *rt;            tcc_runtime_create(&rt, on_diagnostic, NULL);
- *     tcc_program *prog;          tcc_program_load(rt, ptx, size, &prog);
+ *     tcc_program *prog;          tcc_program_load(rt, ptx, size, NULL, &prog);
  *     const tcc_kernel *k = tcc_program_kernel(prog, "matmul");
  *     int64_t dims[] = {4096, 4096, 4096};
  *     tcc_arg args[] = {{.device = a}, {.device = b}, {.device = bias}, {.device = c}};
@@ -28,17 +30,31 @@ typedef struct tcc_runtime tcc_runtime;
 typedef struct tcc_program tcc_program;
 typedef struct tcc_kernel tcc_kernel;
 
-/* Finds the driver (libcuda.so.1). Errors of later calls on this runtime go to `fn`, which may be
- * NULL. Returns TCC_OK, TCC_ERR_NO_DRIVER (no driver or no GPU) or TCC_ERR_MEMORY.
- * On success *out belongs to the caller: tcc_runtime_destroy, after its programs. */
+/* Whose GPUs a runtime drives. The numbers never change. */
+typedef enum tcc_vendor {
+    TCC_VENDOR_NVIDIA = 0, /* the CUDA driver: libcuda.so.1 of CUDA 12.0 or later */
+    TCC_VENDOR_AMD = 1     /* HIP: libamdhip64.so, else .so.7, .so.6 or .so.5 */
+} tcc_vendor;
+
+/* Finds the vendor's driver. Errors of later calls on this runtime go to `fn`, which may be NULL.
+ * Returns TCC_OK, TCC_ERR_NO_DRIVER (no driver or no GPU), TCC_ERR_ARGUMENT (no such vendor) or
+ * TCC_ERR_MEMORY. Runtimes of both vendors may exist at once.
+ * On success *out belongs to the caller: tcc_runtime_destroy, after its programs and devices. */
+TCC_API tcc_status tcc_runtime_create_for(tcc_vendor vendor, tcc_runtime **out,
+                                          tcc_diagnostic_fn fn, void *user);
+/* The same for TCC_VENDOR_NVIDIA. */
 TCC_API tcc_status tcc_runtime_create(tcc_runtime **out, tcc_diagnostic_fn fn, void *user);
 TCC_API void tcc_runtime_destroy(tcc_runtime *rt);
 
-/* Loads a PTX text that tcc wrote, or a cubin with the manifest of its module, into the current
- * CUDA context. `image` is borrowed; PTX needs no terminator. The driver compiles PTX for the GPU
- * at hand (about 0.1 to 0.2 s for each large kernel). `manifest` NULL: read from the PTX's head.
- * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest), TCC_ERR_TARGET (not for the GPU of the
- * current context), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
+/* GPUs that the driver finds, at least 1: tcc_device_open takes ordinals below. */
+TCC_API int tcc_runtime_device_count(const tcc_runtime *rt);
+
+/* Loads a PTX text, cubin or code object (hsaco) that tcc wrote onto the current GPU. `image` is
+ * borrowed; PTX needs no terminator. A driver compiles PTX for the GPU at hand (about 0.1 to 0.2 s
+ * for each large kernel); a code object is for one architecture. `manifest` NULL: read from the
+ * image, where PTX has it at the head and ELF files in a note; a cubin has none.
+ * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest, or not the image's; a damaged code object),
+ * TCC_ERR_TARGET (not for the current GPU), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
  * On success *out belongs to the caller: tcc_program_destroy. */
 TCC_API tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size,
                                     const char *manifest, tcc_program **out);
@@ -88,11 +104,12 @@ TCC_API const tcc_arg_info *tcc_kernel_arg(const tcc_kernel *k, size_t i);
 
 /* One argument: a device address for tensors, a number for scalars. */
 typedef union tcc_arg {
-    uint64_t device; /* CUdeviceptr; tensors are row-major and contiguous */
+    uint64_t device; /* CUdeviceptr or hipDeviceptr_t; tensors are row-major and contiguous */
     double number;
 } tcc_arg;
 
-/* Enqueues one kernel on `stream` (a CUstream; NULL is the default stream) in the current context.
+/* Enqueues one kernel on `stream` (a CUstream or hipStream_t; NULL is the default stream) on the
+ * current GPU, which is to be the one that the program was loaded onto.
  *
  * dims  n_dims extents in elements, tcc_kernel_dim_name's order; 0 is allowed: nothing is
  *       launched when an output is empty, and an empty sum is 0
@@ -113,11 +130,15 @@ TCC_API const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims,
 
 typedef struct tcc_device tcc_device;
 
-/* Retains the primary context of GPU `ordinal` and makes it current. tcc_device_close undoes it. */
+/* Makes GPU `ordinal` current for the calling thread; with CUDA it retains the GPU's primary
+ * context for that. tcc_device_close, on the same thread, undoes it. Returns TCC_OK, TCC_ERR_DRIVER
+ * (no GPU of this ordinal, for one) or TCC_ERR_MEMORY. */
 TCC_API tcc_status tcc_device_open(tcc_runtime *rt, int ordinal, tcc_device **out);
 TCC_API void tcc_device_close(tcc_device *dev);
-/* "NVIDIA H200", and the driver's version as 1000 * major + 10 * minor (13000). */
+/* "NVIDIA H200"; "sm_90" or "gfx1100", which as a target of tcc_compile is what AMD's GPUs run; and
+ * the version of the driver's CUDA or of HIP as 1000 * major + 10 * minor (13000). */
 TCC_API const char *tcc_device_name(const tcc_device *dev);
+TCC_API const char *tcc_device_arch(const tcc_device *dev);
 TCC_API int tcc_device_driver_version(const tcc_device *dev);
 
 /* Device memory in bytes, 256-byte aligned; copies and fills are synchronous. */
@@ -126,7 +147,7 @@ TCC_API void tcc_device_free(tcc_device *dev, uint64_t device);
 TCC_API tcc_status tcc_device_write(tcc_device *dev, uint64_t device, const void *host, size_t n);
 TCC_API tcc_status tcc_device_read(tcc_device *dev, void *host, uint64_t device, size_t n);
 TCC_API tcc_status tcc_device_fill(tcc_device *dev, uint64_t device, uint8_t byte, size_t n);
-/* Waits for everything enqueued in the context; reports errors of earlier launches. */
+/* Waits for everything enqueued on the GPU; reports errors of earlier launches. */
 TCC_API tcc_status tcc_device_sync(tcc_device *dev);
 
 /* Calls `enqueue` once between two events on the default stream; *ms gets the time between them. */

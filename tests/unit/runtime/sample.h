@@ -35,11 +35,12 @@
     "{\"name\":\"matmul\",\"dims\":[\"B\",\"M\",\"K\",\"N\"],\"args\":" args ","                   \
     "\"flops\":[2,\"B\",\"M\",\"N\",\"K\"],\"reference\":\"\",\"variants\":[" variants "]}"
 
-#define SAMPLE_MODULE(kernels)                                                                     \
-    "{\"tcc\":\"0.1.0\",\"target\":\"sm_90a\",\"file\":\"matmul.tile\",\"kernels\":[" kernels "]}"
+#define SAMPLE_MODULE_FOR(target, kernels)                                                         \
+    "{\"tcc\":\"0.1.0\",\"target\":\"" target "\",\"file\":\"matmul.tile\",\"kernels\":[" kernels  \
+    "]}"
+#define SAMPLE_MODULE(kernels) SAMPLE_MODULE_FOR("sm_90a", kernels)
 
-#define SAMPLE_MANIFEST                                                                            \
-    SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, SAMPLE_TMA "," SAMPLE_GENERIC))
+#define SAMPLE_MANIFEST SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, SAMPLE_TMA "," SAMPLE_GENERIC))
 
 /* A module with one broken part. */
 #define SAMPLE_WITH_ARGS(args) SAMPLE_MODULE(SAMPLE_KERNEL(args, SAMPLE_GENERIC))

@@ -166,6 +166,11 @@ static const struct {
      "a box row of 256 bytes does not fit a swizzle of 128"},
     {WITH_MAP("[\"K\",\"M\"]", "[[\"K\"]]", "[4,64]", "0"), "a box row of 8 bytes does not fit"},
     {WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"i4\"}}"), "type: no whole bytes"},
+#define FOR_AMD(variant) SAMPLE_MODULE_FOR("gfx1100", SAMPLE_KERNEL(SAMPLE_ARGS, variant))
+    {FOR_AMD(SAMPLE_TMA), "2 tensor maps, at most 0"},
+    {FOR_AMD("{\"entry\":\"e\",\"block\":128,\"smem_bytes\":0,\"cluster\":2,\"requires\":[],"
+             "\"grid\":[],\"params\":[]}"),
+     "a cluster of 2, at most 1"},
 };
 
 START_TEST(a_fault_is_told)

@@ -47,6 +47,17 @@ def has_gpu():
     return cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
 
 
+def has_hip():
+    """Whether there is a HIP library, with a GPU or without."""
+    for name in ("", ".7", ".6", ".5"):
+        try:
+            ctypes.CDLL("libamdhip64.so" + name)
+            return True
+        except OSError:
+            continue
+    return False
+
+
 ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
@@ -56,6 +67,8 @@ if ptxas:
     config.environment.update(TCC_PTXAS=ptxas, TCC_BIN=build + "/bin")
 if has_gpu():
     config.available_features.add("gpu")
+if has_hip():
+    config.available_features.add("hip")
 if getattr(config, "sanitizer", ""):
     config.available_features.add("sanitizer")
 if shutil.which("shellcheck"):

@@ -1,62 +1,155 @@
-/* The GPU as a machine: the runtime, and what it shows of the device.
+/* GPUs as machines: the runtime, and what it shows of the device.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/tcc-run/session.h"
 #include "tools/tcc-run/tensor.h"
 
-static tcc_status gpu_open(session *s)
+static tcc_status open_device(session *s, const options *o, struct gpu *gpu)
 {
-    if (s->dev)
-        return TCC_OK;
-    bool quiet = s->quiet;
-    s->quiet = true; /* no driver is told in the caller's one line */
-    tcc_status status = tcc_runtime_create(&s->rt, session_on_diagnostic, s);
-    s->quiet = quiet;
-    return status ? status : tcc_device_open(s->rt, 0, &s->dev);
+    int n = tcc_runtime_device_count(gpu->rt);
+    if (o->device < n)
+        return tcc_device_open(gpu->rt, (int)o->device, &gpu->dev);
+    session_error(s, "there is no GPU %" PRId64 ": the last one is %d", o->device, n - 1);
+    return TCC_ERR_ARGUMENT;
 }
 
-static void gpu_describe(const session *s, const options *o, char *name, size_t size,
-                         int *driver_version)
+static tcc_status gpu_open(session *s, const options *o)
+{
+    struct gpu *gpu = &s->gpus[s->on->vendor];
+    tcc_status status = TCC_OK;
+    bool quiet = s->quiet;
+    s->quiet = true; /* no driver is told in the caller's one line */
+    if (!gpu->rt)
+        status = tcc_runtime_create_for(s->on->vendor, &gpu->rt, session_on_diagnostic, s);
+    s->quiet = quiet;
+    if (!status && !gpu->dev)
+        status = open_device(s, o, gpu);
+    s->dev = gpu->dev;
+    return status;
+}
+
+static void cuda_describe(const session *s, const options *o, char *text, size_t size)
 {
     (void)o;
-    if (!s->dev)
-        return;
-    snprintf(name, size, "%s", tcc_device_name(s->dev));
-    *driver_version = tcc_device_driver_version(s->dev);
+    int version = s->dev ? tcc_device_driver_version(s->dev) : 0;
+    if (s->dev)
+        snprintf(text, size, "%s, driver %d.%d", tcc_device_name(s->dev), version / 1000,
+                 version % 1000 / 10);
+}
+
+static void hip_describe(const session *s, const options *o, char *text, size_t size)
+{
+    (void)o;
+    int version = s->dev ? tcc_device_driver_version(s->dev) : 0;
+    if (s->dev)
+        snprintf(text, size, "%s (%s), HIP %d.%d", tcc_device_name(s->dev), tcc_device_arch(s->dev),
+                 version / 1000, version % 1000 / 10);
+}
+
+/* ---- loading ---------------------------------------------------------------------------- */
+
+/* What the driver is given. */
+typedef struct image {
+    const void *bytes;
+    size_t size;
+    const char *manifest; /* NULL: it is in there */
+    /* Which of these holds them. */
+    tcc_module *module;
+    char *text, *manifest_text;
+} image;
+
+static void image_free(image *i)
+{
+    tcc_module_destroy(i->module);
+    tcc_text_destroy(i->text);
+    free(i->manifest_text);
+}
+
+static tcc_status image_compile(session *s, const options *o, const char *target, tcc_emit emit,
+                                const char *text, size_t size, image *out)
+{
+    tcc_status status = session_compile(s, o, target, emit, text, size, &out->module);
+    if (!status)
+        out->bytes = tcc_module_output(out->module, &out->size);
+    return status;
+}
+
+static tcc_status image_assemble(session *s, const options *o, tcc_emit emit, const char *text,
+                                 size_t size, image *out)
+{
+    tcc_status status = session_parse(s, o, text, size, &out->module);
+    if (!status)
+        status = session_assemble(s, o, emit, text, size, &out->text, &out->size);
+    if (status)
+        return status;
+    out->bytes = out->text;
+    out->manifest = tcc_module_manifest(out->module);
+    return TCC_OK;
+}
+
+/* An image that is in the file itself, with the manifest that the options name. */
+static tcc_status image_of_file(session *s, const options *o, const char *text, size_t size,
+                                image *out)
+{
+    size_t ignored;
+    out->bytes = text;
+    out->size = size;
+    if (!o->manifest)
+        return TCC_OK;
+    out->manifest = out->manifest_text = session_read_file(s, o->manifest, &ignored);
+    return out->manifest ? TCC_OK : TCC_ERR_IO;
 }
 
 /* A bad program is reported before a missing GPU. */
-static tcc_status gpu_load(session *s, const options *o, const char *text, size_t size,
+static tcc_status load(session *s, const options *o, tcc_status status, image *i, program *out)
+{
+    if (!status)
+        status = gpu_open(s, o);
+    if (!status)
+        status = tcc_program_load(s->gpus[s->on->vendor].rt, i->bytes, i->size, i->manifest,
+                                  &out->handle);
+    image_free(i);
+    return status;
+}
+
+static tcc_status cuda_load(session *s, const options *o, const char *text, size_t size,
+                            program *out)
+{
+    image i = {.size = 0};
+    tcc_status status;
+    switch (file_kind_of(o->file)) {
+    case FILE_TILE: status = image_compile(s, o, "sm_90a", TCC_EMIT_PTX, text, size, &i); break;
+    case FILE_IR: status = image_assemble(s, o, TCC_EMIT_PTX, text, size, &i); break;
+    default: status = image_of_file(s, o, text, size, &i);
+    }
+    return load(s, o, status, &i, out);
+}
+
+/* Without --target a program is compiled for the GPU that is there. */
+static tcc_status compile_for_gpu(session *s, const options *o, const char *text, size_t size,
+                                  image *out)
+{
+    tcc_status status = o->target ? TCC_OK : gpu_open(s, o);
+    const char *target = status || o->target ? o->target : tcc_device_arch(s->dev);
+    return status ? status : image_compile(s, o, target, TCC_EMIT_HSACO, text, size, out);
+}
+
+static tcc_status hip_load(session *s, const options *o, const char *text, size_t size,
                            program *out)
 {
-    tcc_module *mod = NULL;
-    const void *image = text;
-    const char *manifest = NULL; /* at the head of the PTX */
-    char *ptx = NULL;
-    tcc_status status = TCC_OK;
-    if (file_kind_of(o->file) == FILE_TILE) {
-        status = session_compile(s, o, TCC_EMIT_PTX, text, size, &mod);
-        image = status ? NULL : tcc_module_output(mod, &size);
-    } else if (file_kind_of(o->file) == FILE_IR) {
-        status = session_parse(s, o, text, size, &mod);
-        if (!status)
-            status = session_assemble(s, o, text, size, &ptx);
-        if (!status) {
-            image = ptx;
-            size = strlen(ptx);
-            manifest = tcc_module_manifest(mod);
-        }
+    image i = {.size = 0};
+    tcc_status status;
+    switch (file_kind_of(o->file)) {
+    case FILE_TILE: status = compile_for_gpu(s, o, text, size, &i); break;
+    case FILE_IR: status = image_assemble(s, o, TCC_EMIT_HSACO, text, size, &i); break;
+    default: status = image_of_file(s, o, text, size, &i);
     }
-    if (!status)
-        status = gpu_open(s);
-    if (!status)
-        status = tcc_program_load(s->rt, image, size, manifest, &out->handle);
-    tcc_text_destroy(ptx);
-    tcc_module_destroy(mod);
-    return status;
+    return load(s, o, status, &i, out);
 }
 
 /* ---- memory ----------------------------------------------------------------------------- */
@@ -114,6 +207,30 @@ static bool gpu_is_lost(session *s)
     return s->dev && tcc_device_sync(s->dev);
 }
 
-const machine machine_gpu = {gpu_open,       gpu_describe, gpu_load,   gpu_alloc,
-                             gpu_free,       gpu_write,    gpu_read,   gpu_fill,
-                             gpu_host_bytes, gpu_run,      gpu_is_lost};
+const machine machine_cuda = {.is_gpu = true,
+                              .vendor = TCC_VENDOR_NVIDIA,
+                              .open = gpu_open,
+                              .describe = cuda_describe,
+                              .load = cuda_load,
+                              .alloc = gpu_alloc,
+                              .free = gpu_free,
+                              .write = gpu_write,
+                              .read = gpu_read,
+                              .fill = gpu_fill,
+                              .host_bytes = gpu_host_bytes,
+                              .run = gpu_run,
+                              .is_lost = gpu_is_lost};
+
+const machine machine_hip = {.is_gpu = true,
+                             .vendor = TCC_VENDOR_AMD,
+                             .open = gpu_open,
+                             .describe = hip_describe,
+                             .load = hip_load,
+                             .alloc = gpu_alloc,
+                             .free = gpu_free,
+                             .write = gpu_write,
+                             .read = gpu_read,
+                             .fill = gpu_fill,
+                             .host_bytes = gpu_host_bytes,
+                             .run = gpu_run,
+                             .is_lost = gpu_is_lost};

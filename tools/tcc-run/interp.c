@@ -14,26 +14,24 @@
 /* As cuMemAlloc aligns. */
 enum { ALIGNMENT = 256 };
 
-static tcc_status interp_open(session *s)
+static tcc_status interp_open(session *s, const options *o)
 {
-    (void)s;
+    (void)s, (void)o;
     return TCC_OK;
 }
 
-static void interp_describe(const session *s, const options *o, char *name, size_t size,
-                            int *driver_version)
+static void interp_describe(const session *s, const options *o, char *text, size_t size)
 {
     static const char *const orders[] = {[TCC_INTERPRET_RANDOM] = "random",
                                          [TCC_INTERPRET_EARLY] = "early",
                                          [TCC_INTERPRET_LATE] = "late",
                                          [TCC_INTERPRET_TIMED] = "timed"};
     (void)s;
-    *driver_version = 0;
     if (o->order.kind == TCC_INTERPRET_RANDOM && !o->timeline)
-        snprintf(name, size, "the interpreter, order random:%llu",
+        snprintf(text, size, "the interpreter, order random:%llu",
                  (unsigned long long)o->order.seed);
     else
-        snprintf(name, size, "the interpreter, order %s",
+        snprintf(text, size, "the interpreter, order %s",
                  orders[o->timeline ? TCC_INTERPRET_TIMED : o->order.kind]);
 }
 
@@ -43,8 +41,8 @@ static tcc_status interp_load(session *s, const options *o, const char *text, si
     tcc_status status;
     switch (file_kind_of(o->file)) {
     case FILE_TILE:
-        status =
-            session_compile(s, o, o->level ? o->level : TCC_EMIT_TIR, text, size, &out->module);
+        status = session_compile(s, o, "sm_90a", o->level ? o->level : TCC_EMIT_TIR, text, size,
+                                 &out->module);
         break;
     case FILE_IR: status = session_parse(s, o, text, size, &out->module); break;
     default:
@@ -228,6 +226,14 @@ static bool interp_is_lost(session *s)
     return false;
 }
 
-const machine machine_interp = {interp_open,       interp_describe, interp_load,   interp_alloc,
-                                interp_free,       interp_write,    interp_read,   interp_fill,
-                                interp_host_bytes, interp_run,      interp_is_lost};
+const machine machine_interp = {.open = interp_open,
+                                .describe = interp_describe,
+                                .load = interp_load,
+                                .alloc = interp_alloc,
+                                .free = interp_free,
+                                .write = interp_write,
+                                .read = interp_read,
+                                .fill = interp_fill,
+                                .host_bytes = interp_host_bytes,
+                                .run = interp_run,
+                                .is_lost = interp_is_lost};

@@ -1,5 +1,5 @@
-/* machine: what kernels run on: the GPU, or the interpreter on the CPU. Both have memory with
- * addresses of its own, load programs and launch their kernels.
+/* machine: what kernels run on: a GPU through CUDA or HIP, or the interpreter on the CPU. All have
+ * memory with addresses of its own, load programs and launch their kernels.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_MACHINE_H
@@ -36,11 +36,12 @@ typedef struct launch_task {
 } launch_task;
 
 typedef struct machine {
+    bool is_gpu; /* and its times mean something */
+    tcc_vendor vendor;
     /* Makes the machine ready. TCC_ERR_NO_DRIVER leaves the reason in the session's message. */
-    tcc_status (*open)(struct session *s);
-    /* Its name in `name`, and the driver's version, 0 for none. */
-    void (*describe)(const struct session *s, const options *o, char *name, size_t size,
-                     int *driver_version);
+    tcc_status (*open)(struct session *s, const options *o);
+    /* Writes "NVIDIA H200, driver 13.0", or nothing where there is none to describe. */
+    void (*describe)(const struct session *s, const options *o, char *text, size_t size);
     /* Makes a program of the options' file, whose text is given. */
     tcc_status (*load)(struct session *s, const options *o, const char *text, size_t size,
                        program *out);
@@ -57,7 +58,7 @@ typedef struct machine {
     bool (*is_lost)(struct session *s);
 } machine;
 
-extern const machine machine_gpu, machine_interp;
+extern const machine machine_cuda, machine_hip, machine_interp;
 
 /* The machine that the options ask for. */
 const machine *machine_of(const options *o);

@@ -3,18 +3,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char options_usage[] =
     "usage: tcc-run FILE.tile|FILE.ptx|FILE.tir --size M=4096,N=4096,K=4096 [options]\n"
+    "       tcc-run FILE.tile|FILE.hsaco|FILE.tir --on=hip --size M=4096,N=4096,K=4096 [options]\n"
     "       tcc-run FILE.tile|FILE.tir --on=interp --size M=256,N=256,K=256 [options]\n"
-    "       tcc-run --script FILE [--on=interp] [--table OUT.md]\n"
+    "       tcc-run --script FILE [--on=hip|interp] [--table OUT.md]\n"
     "\n"
-    "Compiles (.tile, .tir) or loads (.ptx) a kernel and launches it on random standard-normal\n"
-    "data. With --on=interp no GPU is needed: a model of the machine runs the instructions one by\n"
-    "one and reports races, deadlocks and the like at the line of the program (docs/interp.md).\n"
+    "Compiles (.tile, .tir) or loads (.ptx, .cubin, .hsaco) a kernel and launches it on random\n"
+    "data: standard-normal floats, integers of their type's whole range. With --on=interp no GPU is\n"
+    "needed: a model of the machine runs the instructions one by one and reports races, deadlocks\n"
+    "and the like at the line of the program (docs/interp.md).\n"
     "\n"
     "  --size NAME=N,...      extents of symbolic dimensions; those of inputs may be left out\n"
     "  --kernel NAME          the kernel; needed when the file has several\n"
@@ -34,9 +37,12 @@ const char options_usage[] =
     "  --misalign NAME,...    put these tensors one element off their alignment\n"
     "  --variant ENTRY        fail unless this variant runs; the interpreter is told to run it\n"
     "  --seed N               of the random data (1)\n"
-    "  --target NAME          of .tile files (sm_90a)\n"
+    "  --target NAME          of .tile files (sm_90a; with --on=hip what the GPU is)\n"
+    "  --manifest FILE.json   of a cubin or code object that carries none\n"
     "  -D NAME=N              bind a dimension or constant of a .tile file\n"
-    "  --on=gpu|interp        run on the GPU (default), or interpret on the CPU\n"
+    "  --on=gpu|hip|interp    run on the GPU through CUDA (default) or, on AMD's GPUs, HIP; or\n"
+    "                         interpret on the CPU\n"
+    "  --device N             which of the GPUs (0)\n"
     "  --order ORDER          of the interpreter's warps and asynchronous operations, which complete\n"
     "                         early, late, as random:SEED says or timed by a model (random:1)\n"
     "  --level LEVEL          interpret a .tile file as it is at this level: tensor, tile, async or\n"
@@ -50,7 +56,8 @@ const char options_usage[] =
     "  --timeout S            seconds a line of a script may take (120)\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0 success, 1 bad program or failed check, 2 bad usage, 3 no GPU or driver.\n";
+    "Exit status: 0 success, 1 bad program or failed check, 2 bad usage, 3 no GPU, or no driver\n"
+    "or HIP library for it.\n";
 
 /* ---- values ----------------------------------------------------------------------------- */
 
@@ -196,8 +203,26 @@ static bool set_against(options *o, const option_row *option, const char *value)
 static bool set_on(options *o, const option_row *option, const char *value)
 {
     (void)option;
-    o->on = !strcmp(value, "interp") ? ON_INTERP : ON_GPU;
-    return o->on == ON_INTERP || !strcmp(value, "gpu");
+    static const struct {
+        const char *name;
+        run_on on;
+    } machines[] = {{"gpu", ON_GPU}, {"hip", ON_HIP}, {"interp", ON_INTERP}};
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++)
+        if (!strcmp(machines[i].name, value)) {
+            o->on = machines[i].on;
+            return true;
+        }
+    return false;
+}
+
+static bool set_device(options *o, const option_row *option, const char *value)
+{
+    option_pair device = {.extent = 0};
+    (void)option;
+    bool ok = parse_size(value, &device) && device.extent <= INT_MAX;
+    o->device = device.extent;
+    o->device_given = true;
+    return ok;
 }
 
 static bool set_order(options *o, const option_row *option, const char *value)
@@ -251,6 +276,7 @@ static const option_row table[] = {
     {"-D", NEEDS_VALUE, set_pair, FIELD(defines), parse_extent},
     {"--kernel", NEEDS_VALUE, set_text, FIELD(kernel), NULL},
     {"--target", NEEDS_VALUE, set_text, FIELD(target), NULL},
+    {"--manifest", NEEDS_VALUE, set_text, FIELD(manifest), NULL},
     {"--variant", NEEDS_VALUE, set_text, FIELD(variant), NULL},
     {"--script", NEEDS_VALUE, set_text, FIELD(script), NULL},
     {"--table", NEEDS_VALUE, set_text, FIELD(table), NULL},
@@ -262,6 +288,7 @@ static const option_row table[] = {
     {"--timeout", NEEDS_VALUE, set_number, FIELD(timeout_s), NULL},
     {"--threads", NEEDS_VALUE, set_number, FIELD(threads), NULL},
     {"--on", NEEDS_VALUE, set_on, 0, NULL},
+    {"--device", NEEDS_VALUE, set_device, 0, NULL},
     {"--order", NEEDS_VALUE, set_order, 0, NULL},
     {"--level", NEEDS_VALUE, set_level, 0, NULL},
     {"--check", MAY_HAVE_VALUE, set_check, 0, NULL},
@@ -314,10 +341,10 @@ file_kind file_kind_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
     if (!dot)
-        return FILE_PTX;
+        return FILE_IMAGE;
     return !strcmp(dot, ".tile")                         ? FILE_TILE
            : !strcmp(dot, ".tir") || !strcmp(dot, ".ir") ? FILE_IR
-                                                         : FILE_PTX;
+                                                         : FILE_IMAGE;
 }
 
 /* What does not go together; NULL: nothing. A script may say what is for its lines. */
@@ -331,8 +358,14 @@ static const char *contradiction(const options *o)
     if (o->bench && interp)
         return o->against ? "--against needs a GPU: the interpreter's time means nothing"
                           : "--bench needs a GPU: the interpreter's time means nothing";
-    if (interp && o->file && file_kind_of(o->file) == FILE_PTX)
+    if (interp && o->file && file_kind_of(o->file) == FILE_IMAGE)
         return "--on=interp runs .tile and .tir files";
+    if (interp && o->device_given)
+        return "--device is for GPUs";
+    if (o->on == ON_HIP && o->against)
+        return "--against needs CUDA: it is cuBLASLt's product";
+    if (o->manifest && o->file && file_kind_of(o->file) != FILE_IMAGE)
+        return "--manifest is for files that are compiled already";
     if (o->level && o->file && file_kind_of(o->file) != FILE_TILE)
         return "--level is for .tile files: other IR is of one level";
     if (o->timeline && o->script)
@@ -354,6 +387,7 @@ static const char *contradiction(const options *o)
 
 static void inherit(options *line, const options *script)
 {
+    line->device = script->device;
     if (!line->on)
         line->on = script->on;
     if (line->on != script->on)
@@ -369,8 +403,7 @@ static void inherit(options *line, const options *script)
 bool options_parse(int argc, char **argv, const options *script, options *out, char *why,
                    size_t why_size)
 {
-    *out = (options){.target = "sm_90a",
-                     .repeat = 1,
+    *out = (options){.repeat = 1,
                      .seed = 1,
                      .order = {.kind = TCC_INTERPRET_RANDOM, .seed = 1},
                      .timeout_s = 120};
@@ -387,9 +420,13 @@ bool options_parse(int argc, char **argv, const options *script, options *out, c
     }
     if (out->help || out->version)
         return true;
+    const char *wrong = NULL;
+    if (script && out->device_given)
+        wrong = "--device is for the command line of the script";
     if (script)
         inherit(out, script);
-    const char *wrong = contradiction(out);
+    if (!wrong)
+        wrong = contradiction(out);
     if (wrong)
         snprintf(why, why_size, "%s", wrong);
     return !wrong;

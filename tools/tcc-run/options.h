@@ -31,7 +31,7 @@ typedef struct option_list {
 
 typedef enum against { AGAINST_NOTHING, AGAINST_PRODUCT, AGAINST_RELU_BIAS } against;
 
-typedef enum run_on { ON_DEFAULT, ON_GPU, ON_INTERP } run_on;
+typedef enum run_on { ON_DEFAULT, ON_GPU, ON_HIP, ON_INTERP } run_on;
 
 /* --order: in which order the interpreter's warps run and its asynchronous operations complete. */
 typedef struct order {
@@ -41,7 +41,9 @@ typedef struct order {
 } order;
 
 typedef struct options {
-    const char *file, *kernel, *target, *variant;
+    const char *file, *kernel, *variant;
+    const char *target;   /* of .tile files; NULL: what the machine takes */
+    const char *manifest; /* of an image; NULL: in the image */
     option_list sizes, defines, scalars, inputs, outputs, misaligned;
     bool check, bench, help, version;
     double tolerance; /* of --check; 0: by the output's type */
@@ -49,7 +51,9 @@ typedef struct options {
     int64_t repeat;   /* launches */
     against against;
     int64_t seed;
-    run_on on; /* ON_DEFAULT: the GPU */
+    run_on on; /* ON_DEFAULT: the GPU, through CUDA, as ON_GPU */
+    int64_t device; /* of the GPUs that there are */
+    bool device_given;
     order order;
     int64_t threads;      /* of the interpreter; 0: one for each CPU */
     tcc_emit level;       /* of a .tile file's IR that is interpreted; TCC_EMIT_PTX: not given */
@@ -65,9 +69,9 @@ typedef struct options {
 bool options_parse(int argc, char **argv, const options *script, options *out, char *why,
                    size_t why_size);
 
-typedef enum file_kind { FILE_TILE, FILE_IR, FILE_PTX } file_kind;
+typedef enum file_kind { FILE_TILE, FILE_IR, FILE_IMAGE } file_kind;
 
-/* By its suffix: .tile; .tir or .ir; anything else. */
+/* By its suffix: .tile; .tir or .ir; anything else is PTX or a binary. */
 file_kind file_kind_of(const char *path);
 
 /* The pair of this name, or NULL. */

@@ -39,25 +39,16 @@ static void print_bench(FILE *out, const bench_result *b)
         fprintf(out, "; relative difference %.2e\n", b->lt_difference);
 }
 
-/* "NVIDIA H200, driver 13.0" */
-static void print_device(FILE *out, const run_result *r)
-{
-    fputs(r->device, out);
-    if (r->driver_version)
-        fprintf(out, ", driver %d.%d", r->driver_version / 1000, r->driver_version % 1000 / 10);
-}
-
 void result_print(FILE *out, const run_result *r)
 {
     if (r->kernel[0]) {
-        fprintf(out, "kernel   %s on ", r->kernel);
-        print_device(out, r);
-        fprintf(out, "\ndims     %s\n", r->dims);
+        fprintf(out, "kernel   %s on %s\n", r->kernel, r->device);
+        fprintf(out, "dims     %s\n", r->dims);
     }
     if (r->variant[0])
         fprintf(out, "variant  %s\n", r->variant);
     if (r->ms > 0)
-        fprintf(out, r->driver_version ? "launch   %.3f ms, cold\n" : "launch   %.0f ms\n", r->ms);
+        fprintf(out, r->is_gpu ? "launch   %.3f ms, cold\n" : "launch   %.0f ms\n", r->ms);
     if (r->timeline[0])
         fprintf(out, "timeline %s\n", r->timeline);
     if (r->check.done)
@@ -95,9 +86,7 @@ void result_print_table_head(FILE *out, const run_result *device)
     struct tm utc;
     if (gmtime_r(&now, &utc))
         strftime(date, sizeof date, "%Y-%m-%d", &utc);
-    fprintf(out, "%s, ", date);
-    print_device(out, device);
-    fputs("\n\n", out);
+    fprintf(out, "%s, %s\n\n", date, device->device);
     fputs("| file | kernel | sizes | variant | relative error | time | TFLOP/s "
           "| cuBLASLt default / best | ratio | result |\n",
           out);

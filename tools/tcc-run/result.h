@@ -30,10 +30,10 @@ typedef struct bench_result {
 
 typedef struct run_result {
     int status;          /* an exit status: options.h */
-    bool driver_failed;  /* the CUDA context may be unusable */
+    bool driver_failed;  /* the GPU may be unusable */
     char kernel[64], dims[160], variant[96];
-    char device[96];
-    int driver_version;
+    char device[160];    /* with its driver's version */
+    bool is_gpu;
     char message[512];   /* what is wrong, "" when nothing is */
     double ms;           /* of the one launch that was checked */
     char timeline[256];  /* about the timeline, "" when there is none */

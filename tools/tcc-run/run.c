@@ -378,7 +378,8 @@ static int run_launch(session *s, launch *l, run_result *out)
 
 static void describe_device(const session *s, const options *o, run_result *out)
 {
-    s->on->describe(s, o, out->device, sizeof out->device, &out->driver_version);
+    s->on->describe(s, o, out->device, sizeof out->device);
+    out->is_gpu = s->on->is_gpu;
 }
 
 static void keep_message(const session *s, run_result *out)
@@ -389,13 +390,17 @@ static void keep_message(const session *s, run_result *out)
 
 const machine *machine_of(const options *o)
 {
-    return o->on == ON_INTERP ? &machine_interp : &machine_gpu;
+    switch (o->on) {
+    case ON_INTERP: return &machine_interp;
+    case ON_HIP: return &machine_hip;
+    default: return &machine_cuda;
+    }
 }
 
 void run_nothing(session *s, const options *o, run_result *out)
 {
     s->on = machine_of(o);
-    *out = (run_result){.status = exit_status(s->on->open(s))};
+    *out = (run_result){.status = exit_status(s->on->open(s, o))};
     describe_device(s, o, out);
     keep_message(s, out);
 }
@@ -404,6 +409,7 @@ void run_case(session *s, const options *o, run_result *out)
 {
     *out = (run_result){0};
     s->on = machine_of(o);
+    s->dev = s->on->is_gpu ? s->gpus[s->on->vendor].dev : NULL;
     s->message[0] = 0;
     launch *l = calloc(1, sizeof *l);
     if (l) {

@@ -50,8 +50,10 @@ void session_close(session *s)
         free(p->key);
         free(p);
     }
-    tcc_device_close(s->dev);
-    tcc_runtime_destroy(s->rt);
+    for (size_t i = 0; i < sizeof s->gpus / sizeof s->gpus[0]; i++) {
+        tcc_device_close(s->gpus[i].dev);
+        tcc_runtime_destroy(s->gpus[i].rt);
+    }
     if (s->compiler)
         tcc_context_destroy(s->compiler);
     *s = (session){0};
@@ -95,7 +97,7 @@ static char *read_stream(FILE *f, size_t *size)
     return text;
 }
 
-static char *read_file(session *s, const char *path, size_t *size)
+char *session_read_file(session *s, const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");
     char *text = f ? read_stream(f, size) : NULL;
@@ -116,8 +118,8 @@ static tcc_context *compiler(session *s)
     return s->compiler;
 }
 
-tcc_status session_compile(session *s, const options *o, tcc_emit emit, const char *text,
-                           size_t size, tcc_module **out)
+tcc_status session_compile(session *s, const options *o, const char *target, tcc_emit emit,
+                           const char *text, size_t size, tcc_module **out)
 {
     tcc_define defines[MAX_PAIRS];
     for (size_t i = 0; i < o->defines.n; i++)
@@ -126,7 +128,7 @@ tcc_status session_compile(session *s, const options *o, tcc_emit emit, const ch
         return TCC_ERR_MEMORY;
     return tcc_compile_with(s->compiler, text, size,
                             &(tcc_compile_options){.struct_size = sizeof(tcc_compile_options),
-                                                   .target = o->target,
+                                                   .target = o->target ? o->target : target,
                                                    .file = o->file,
                                                    .emit = emit,
                                                    .defines = defines,
@@ -140,15 +142,17 @@ tcc_status session_parse(session *s, const options *o, const char *text, size_t 
     return compiler(s) ? tcc_module_parse(s->compiler, text, size, o->file, out) : TCC_ERR_MEMORY;
 }
 
-tcc_status session_assemble(session *s, const options *o, const char *text, size_t size, char **ptx)
+tcc_status session_assemble(session *s, const options *o, tcc_emit emit, const char *text,
+                            size_t size, char **out, size_t *out_size)
 {
     if (!compiler(s))
         return TCC_ERR_MEMORY;
     return tcc_opt(s->compiler, text, size, "",
                    &(tcc_compile_options){.struct_size = sizeof(tcc_compile_options),
                                           .file = o->file,
-                                          .emit = TCC_EMIT_PTX},
-                   ptx);
+                                          .emit = emit,
+                                          .output_size = out_size},
+                   out);
 }
 
 void program_free(program *p)
@@ -161,7 +165,7 @@ void program_free(program *p)
 static tcc_status load(session *s, const options *o, program *out)
 {
     size_t size;
-    char *text = read_file(s, o->file, &size);
+    char *text = session_read_file(s, o->file, &size);
     if (!text)
         return TCC_ERR_IO;
     tcc_status status = s->on->load(s, o, text, size, out);
@@ -173,7 +177,8 @@ static tcc_status load(session *s, const options *o, program *out)
 
 static bool make_key(const options *o, char *key, size_t size)
 {
-    int n = snprintf(key, size, "%d %d\n%s\n%s", (int)o->on, (int)o->level, o->file, o->target);
+    int n = snprintf(key, size, "%d %d\n%s\n%s\n%s", (int)o->on, (int)o->level, o->file,
+                     o->target ? o->target : "", o->manifest ? o->manifest : "");
     for (size_t i = 0; i < o->defines.n && (size_t)n < size; i++)
         n += snprintf(key + n, size - (size_t)n, "\n%s=%" PRId64, o->defines.pairs[i].name,
                       o->defines.pairs[i].extent);

@@ -1,4 +1,4 @@
-/* session: one process's compiler context, GPU and loaded programs.
+/* session: one process's compiler context, GPUs and loaded programs.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_SESSION_H
@@ -14,8 +14,11 @@ enum { MAX_MESSAGE = 512 };
 typedef struct session {
     const machine *on; /* what the current case runs on */
     tcc_context *compiler;
-    tcc_runtime *rt; /* NULL until a GPU is needed */
-    tcc_device *dev;
+    struct gpu {
+        tcc_runtime *rt; /* NULL until a GPU is needed */
+        tcc_device *dev;
+    } gpus[2];                 /* by tcc_vendor */
+    tcc_device *dev;           /* of the current case; NULL where it is none of them */
     struct loaded *programs;   /* newest first: a script runs a file many times */
     cublaslt *lt;              /* NULL until asked for */
     bool quiet;                /* diagnostics are kept, not shown */
@@ -31,14 +34,17 @@ void session_error(session *s, const char *format, ...) __attribute__((format(pr
 /* Where the library's diagnostics go; `user` is the session. */
 void session_on_diagnostic(const tcc_diagnostic *d, void *user);
 
-/* A module of a .tile text, or of textual IR. */
-tcc_status session_compile(session *s, const options *o, tcc_emit emit, const char *text,
-                           size_t size, tcc_module **out);
+/* A module of a .tile text, for `target` where the options say nothing of it, or of textual IR. */
+tcc_status session_compile(session *s, const options *o, const char *target, tcc_emit emit,
+                           const char *text, size_t size, tcc_module **out);
 tcc_status session_parse(session *s, const options *o, const char *text, size_t size,
                          tcc_module **out);
-/* The PTX of textual target-level IR; tcc_text_destroy. */
-tcc_status session_assemble(session *s, const options *o, const char *text, size_t size,
-                            char **ptx);
+/* The PTX or code object of textual target-level IR; tcc_text_destroy. */
+tcc_status session_assemble(session *s, const options *o, tcc_emit emit, const char *text,
+                            size_t size, char **out, size_t *out_size);
+
+/* A whole file with a terminator, to be freed; NULL after reporting. */
+char *session_read_file(session *s, const char *path, size_t *size);
 
 /* The program of the options' file, compiled or loaded on first use. */
 tcc_status session_program(session *s, const options *o, const program **out);

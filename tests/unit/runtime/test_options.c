@@ -37,7 +37,7 @@ START_TEST(values_follow_or_are_joined)
     ck_assert_uint_eq(o.seed, 9);
     ck_assert_int_eq(option_find(&o.defines, "X")->extent, -3);
     ck_assert_int_eq(option_find(&o.defines, "Y")->extent, 4);
-    ck_assert_str_eq(o.target, "sm_90a");
+    ck_assert_ptr_null(o.target);
 }
 END_TEST
 
@@ -87,6 +87,14 @@ START_TEST(what_runs_the_kernel)
     ck_assert(parse("a.tile --on interp --order=random:12 --level async"));
     ck_assert(o.order.kind == TCC_INTERPRET_RANDOM && o.order.seed == 12);
     ck_assert(o.level == TCC_EMIT_ASYNC);
+    ck_assert(parse("a.hsaco --on=hip --manifest a.json --target gfx1100"));
+    ck_assert(o.on == ON_HIP);
+    ck_assert_str_eq(o.manifest, "a.json");
+    ck_assert_str_eq(o.target, "gfx1100");
+    ck_assert(parse("--script b --on=hip --device 2"));
+    const options script = o;
+    ck_assert(parse_line("a.tile", &script));
+    ck_assert(o.on == ON_HIP && o.device == 2);
 }
 END_TEST
 
@@ -101,6 +109,8 @@ START_TEST(lines_inherit_what_their_script_says)
     ck_assert(o.on == ON_INTERP && o.order.kind == TCC_INTERPRET_EARLY && !o.level);
     ck_assert(parse_line("a.tile --on=gpu --bench", &script));
     ck_assert(o.on == ON_GPU && !o.order.given && !o.level && !o.threads);
+    ck_assert(!parse_line("a.tile --on=hip --device=1", &script));
+    ck_assert_str_eq(why, "--device is for the command line of the script");
     ck_assert(!parse_line("a.tile --bench", &script));
     ck_assert_str_eq(why, "--bench needs a GPU: the interpreter's time means nothing");
 }
@@ -146,6 +156,11 @@ static const struct {
     {"a.tir --on=interp --level=tile", "--level is for .tile files: other IR is of one level"},
     {"a.ptx --on=interp", "--on=interp runs .tile and .tir files"},
     {"a.tile --on=interp --bench", "--bench needs a GPU: the interpreter's time means nothing"},
+    {"a.tile --device=-1", "bad value of --device: '-1'"},
+    {"a.tile --on=interp --device 1", "--device is for GPUs"},
+    {"a.tile --on=hip --against=cublas", "--against needs CUDA: it is cuBLASLt's product"},
+    {"a.tile --on=hip --order=early", "--order belongs to --on=interp"},
+    {"a.tile --on=hip --manifest=a.json", "--manifest is for files that are compiled already"},
     {"a.tile --on=interp --against=cublas",
      "--against needs a GPU: the interpreter's time means nothing"},
 };

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Runs the GPU tests with the tcc-run of BIN_DIR, on a machine that needs no more than a driver.
 #
-#     run.sh [BIN_DIR [TABLE.md]]
+#     run.sh [--on=hip] [BIN_DIR [TABLE.md]]
 #
+# --on=hip  through HIP, on one of AMD's GPUs: without what is NVIDIA's alone, IR of that target and
+#           the names of the variants
 # BIN_DIR   where tcc-run is; without it ../../bin (an installed tree) or ../../build/bin
 # TABLE.md  gets the results as a Markdown table
 #
@@ -12,6 +14,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -eu
 
+on=
+case ${1-} in
+--on=*)
+    on=$1
+    shift
+    ;;
+esac
 case ${2-} in
 '' | /*) table=${2-} ;;
 *) table=$PWD/$2 ;;
@@ -33,6 +42,7 @@ done
 all=$(mktemp)
 trap 'rm -f "$all"' EXIT
 cat ./*.script >"$all"
+[ "$on" != --on=hip ] || sed -e '/^[^ ]*\.tir /d' -e 's/ --variant [^ ]*//' ./*.script >"$all"
 status=0
-"$bin/tcc-run" --script "$all" ${table:+--table "$table"} || status=$?
+"$bin/tcc-run" ${on:+"$on"} --script "$all" ${table:+--table "$table"} || status=$?
 exit "$status"

@@ -52,10 +52,9 @@ static bool is_power_of_two(int64_t x)
     return x > 0 && !(x & (x - 1));
 }
 
-static bool fits(const tcc_schedule *s, const tcc_rdna_product *p)
+static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_rdna_waves *w)
 {
-    tcc_rdna_waves w;
-    return tcc_rdna_arrange(s, &w) && tcc_rdna_registers(s, p) <= p->target->thread_registers &&
+    return tcc_rdna_arrange(s, w) && tcc_rdna_registers(s, p) <= p->target->thread_registers &&
            tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
 }
 
@@ -82,40 +81,51 @@ static int64_t least(tcc_dim extent)
     return least;
 }
 
+/* The schedule with the least estimated time so far; time 0: none. */
+typedef struct search {
+    const tcc_choice *ch;
+    const tcc_rdna_product *p;
+    int64_t wave_tile_max;
+    tcc_schedule best;
+    double time;
+} search;
+
+static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
+{
+    tcc_schedule s = q->ch->s;
+    tcc_rdna_waves w;
+    s.m = m;
+    s.n = n;
+    s.waves = n_waves;
+    if (!fits(&s, q->p, &w) || w.blocks_m * STEP > q->wave_tile_max ||
+        w.blocks_n * STEP > q->wave_tile_max)
+        return;
+    double time = tcc_schedule_time(&s, q->p->target, q->ch->c.extents, q->ch->c.n_axes) *
+                  (1 + transposing(q->p, &s) + READ_COST * reads(&w));
+    if (!q->time || time < q->time * 0.999) {
+        q->best = s;
+        q->time = time;
+    }
+}
+
 /* The tile with the least estimated time among those that fit. Where `any` is set, any number of
  * waves with any share of it will do. Returns false when none fits. */
 static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, bool any)
 {
     static const int64_t waves[] = {4, 8, 2, 1}; /* few waves read less of LDS; one hides nothing */
-    tcc_schedule *s = &ch->s, best = *s;
-    int64_t most = any ? TILE_MAX : WAVE_TILE_MAX;
+    const tcc_schedule s = ch->s;
+    search q = {.ch = ch, .p = p, .wave_tile_max = any ? TILE_MAX : WAVE_TILE_MAX};
     int64_t n_waves =
-        any ? ch->target->max_threads / s->wave : (int64_t)(sizeof waves / sizeof *waves);
-    double best_time = 0;
-    for (int64_t m = ch->given_m ? s->m : TILE_MAX;
-         m >= (ch->given_m ? s->m : least(ch->c.extents[0])); m /= 2)
-        for (int64_t n = ch->given_n ? s->n : TILE_MAX;
-             n >= (ch->given_n ? s->n : least(ch->c.extents[1])); n /= 2)
-            for (int64_t i = 0; i < (given_waves ? 1 : n_waves); i++) {
-                tcc_schedule t = best;
-                tcc_rdna_waves w;
-                t.m = m;
-                t.n = n;
-                t.waves = given_waves ? s->waves : any ? n_waves - i : waves[i];
-                if (!fits(&t, p))
-                    continue;
-                tcc_rdna_arrange(&t, &w);
-                if (w.blocks_m * STEP > most || w.blocks_n * STEP > most)
-                    continue;
-                double time = tcc_schedule_time(&t, ch->target, ch->c.extents, ch->c.n_axes) *
-                              (1 + transposing(p, &t) + READ_COST * reads(&w));
-                if (!best_time || time < best_time * 0.999) {
-                    best = t;
-                    best_time = time;
-                }
-            }
-    *s = best;
-    return best_time > 0;
+        any ? ch->target->max_threads / s.wave : (int64_t)(sizeof waves / sizeof *waves);
+    int64_t m_least = ch->given_m ? s.m : least(ch->c.extents[0]);
+    int64_t n_least = ch->given_n ? s.n : least(ch->c.extents[1]);
+    for (int64_t m = ch->given_m ? s.m : TILE_MAX; m >= m_least; m /= 2)
+        for (int64_t n = ch->given_n ? s.n : TILE_MAX; n >= n_least; n /= 2)
+            for (int64_t i = 0; i < (given_waves ? 1 : n_waves); i++)
+                try_size(&q, m, n, given_waves ? s.waves : any ? n_waves - i : waves[i]);
+    if (q.time > 0)
+        ch->s = q.best;
+    return q.time > 0;
 }
 
 /* The most waves up to WAVES_MAX that can share the tile: to say what is wrong with it. */

@@ -82,8 +82,7 @@ bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out);
 int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave);
 /* Registers that one lane needs, about. */
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p);
-/* LDS of the stages; `elements` of the contiguous direction (m or n) of an operand that is not
- * contiguous along k lie in 8-byte units. */
+/* LDS of the stages. */
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p);
 /* Bytes between panels of 16 bytes along k, beside the panel's: 8 lanes that write 2 rows and 4
  * panels, or read 8 rows of one, then meet all 32 banks. */

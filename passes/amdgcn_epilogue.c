@@ -254,20 +254,17 @@ static void collect(epilogue *e, tcc_op *first)
         n++;
     e->items = TCC_NEW_ARRAY(l->low.ctx->scratch, item, n);
     for (tcc_op *op = first; op && !l->failed; op = op->next) {
+        item *it = &e->items[e->n_items];
         bool store = op->code == TCC_OP_tile_store;
-        if (!store && (op->n_results != 1 || op->results[0].type->kind != TCC_KIND_tile ||
-                       op->code == TCC_OP_arith_const)) {
+        if (!tcc_low_is_piecewise(op, &it->rows, &it->cols)) {
             if (op->code != TCC_OP_func_return)
                 tcc_amdgcn_op(l, op);
             continue;
         }
-        item *it = &e->items[e->n_items++];
+        e->n_items++;
         it->op = op;
         if (!store)
             *tcc_map_at(&e->by_value, &op->results[0]) = it;
-        const tcc_type *t = store ? TCC_VIEW(tile_store, op)->a->type : op->results[0].type;
-        it->rows = t->dims[0].size != 1;
-        it->cols = t->dims[1].size != 1;
         l->low.b.loc = op->loc;
         if (op->code == TCC_OP_tile_load)
             plan_place(e, &it->at, op, TCC_VIEW(tile_load, op)->tensor, op->operands + 1);

@@ -111,6 +111,18 @@ tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *con
     return &r->results[0];
 }
 
+bool tcc_low_is_piecewise(const tcc_op *op, bool *rows, bool *cols)
+{
+    const tcc_type *t = op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op)->a->type
+                        : op->n_results == 1          ? op->results[0].type
+                                                      : NULL;
+    if (!t || t->kind != TCC_KIND_tile || op->code == TCC_OP_arith_const)
+        return false;
+    *rows = t->dims[0].size != 1;
+    *cols = t->dims[1].size != 1;
+    return true;
+}
+
 tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond)
 {
     tcc_op *op = tcc_op_create(&l->b, TCC_OP_scf_if, 1, &cond, 0, NULL);
@@ -318,7 +330,6 @@ static tcc_attr caller_args(tcc_lowering *l)
     return tcc_low_list(l, body->n_args, args);
 }
 
-/* The grid, if its work is distributed over roles. */
 tcc_op *tcc_low_find_grid(const tcc_func *f)
 {
     tcc_op *grid = NULL;

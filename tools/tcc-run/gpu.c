@@ -33,22 +33,28 @@ static tcc_status gpu_open(session *s, const options *o)
     return status;
 }
 
+static const char *version_of(const session *s, char text[32])
+{
+    int version = tcc_device_driver_version(s->dev);
+    snprintf(text, 32, "%d.%d", version / 1000, version % 1000 / 10);
+    return text;
+}
+
 static void cuda_describe(const session *s, const options *o, char *text, size_t size)
 {
+    char version[32];
     (void)o;
-    int version = s->dev ? tcc_device_driver_version(s->dev) : 0;
     if (s->dev)
-        snprintf(text, size, "%s, driver %d.%d", tcc_device_name(s->dev), version / 1000,
-                 version % 1000 / 10);
+        snprintf(text, size, "%s, driver %s", tcc_device_name(s->dev), version_of(s, version));
 }
 
 static void hip_describe(const session *s, const options *o, char *text, size_t size)
 {
+    char version[32];
     (void)o;
-    int version = s->dev ? tcc_device_driver_version(s->dev) : 0;
     if (s->dev)
-        snprintf(text, size, "%s (%s), HIP %d.%d", tcc_device_name(s->dev), tcc_device_arch(s->dev),
-                 version / 1000, version % 1000 / 10);
+        snprintf(text, size, "%s (%s), HIP %s", tcc_device_name(s->dev), tcc_device_arch(s->dev),
+                 version_of(s, version));
 }
 
 /* ---- loading ---------------------------------------------------------------------------- */
@@ -207,30 +213,13 @@ static bool gpu_is_lost(session *s)
     return s->dev && tcc_device_sync(s->dev);
 }
 
-const machine machine_cuda = {.is_gpu = true,
-                              .vendor = TCC_VENDOR_NVIDIA,
-                              .open = gpu_open,
-                              .describe = cuda_describe,
-                              .load = cuda_load,
-                              .alloc = gpu_alloc,
-                              .free = gpu_free,
-                              .write = gpu_write,
-                              .read = gpu_read,
-                              .fill = gpu_fill,
-                              .host_bytes = gpu_host_bytes,
-                              .run = gpu_run,
-                              .is_lost = gpu_is_lost};
+#define GPU                                                                                        \
+    .is_gpu = true, .open = gpu_open, .alloc = gpu_alloc, .free = gpu_free, .write = gpu_write,    \
+    .read = gpu_read, .fill = gpu_fill, .host_bytes = gpu_host_bytes, .run = gpu_run,              \
+    .is_lost = gpu_is_lost
 
-const machine machine_hip = {.is_gpu = true,
-                             .vendor = TCC_VENDOR_AMD,
-                             .open = gpu_open,
-                             .describe = hip_describe,
-                             .load = hip_load,
-                             .alloc = gpu_alloc,
-                             .free = gpu_free,
-                             .write = gpu_write,
-                             .read = gpu_read,
-                             .fill = gpu_fill,
-                             .host_bytes = gpu_host_bytes,
-                             .run = gpu_run,
-                             .is_lost = gpu_is_lost};
+const machine machine_cuda = {GPU, .vendor = TCC_VENDOR_NVIDIA, .describe = cuda_describe,
+                              .load = cuda_load};
+
+const machine machine_hip = {GPU, .vendor = TCC_VENDOR_AMD, .describe = hip_describe,
+                             .load = hip_load};

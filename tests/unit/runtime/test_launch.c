@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/unit/oom.h"
 #include "tests/unit/runtime/fake_cuda.h"
+#include "tests/unit/runtime/gpu.h"
 #include "tests/unit/runtime/sample.h"
 
 #define ENTRIES ".version 8.0\n.visible .entry matmul()\n.visible .entry matmul__generic()\n"
@@ -20,19 +20,10 @@ static const fake_cuda_control *fake;
 static tcc_runtime *rt;
 static tcc_device *dev;
 static tcc_program *prog;
-static char message[512];
-static char text[1024];
 
 /* B M K N and A W bias alpha C, as the sample takes them. */
 static int64_t dims[4];
 static tcc_arg args[5];
-
-static void on_diagnostic(const tcc_diagnostic *d, void *user)
-{
-    (void)user;
-    snprintf(message, sizeof message, "%s", d->message);
-    snprintf(text, sizeof text, "%s", d->text);
-}
 
 static void setup(void)
 {
@@ -267,16 +258,7 @@ END_TEST
 
 START_TEST(loading_survives_every_allocation_that_fails)
 {
-    tcc_status status = TCC_ERR_MEMORY;
-    for (long n = 0; status == TCC_ERR_MEMORY; n++) {
-        tcc_program *p;
-        oom_fail_after(n);
-        status = tcc_program_load(rt, PTX, sizeof PTX - 1, NULL, &p);
-        oom_fail_after(-1);
-        ck_assert_int_lt(n, 100);
-        tcc_program_destroy(p);
-    }
-    ck_assert_int_eq(status, TCC_OK);
+    check_loading_without_memory(rt, PTX, sizeof PTX - 1);
 }
 END_TEST
 
@@ -315,19 +297,7 @@ END_TEST
 
 START_TEST(device_memory_is_written_filled_and_read)
 {
-    uint64_t p;
-    char got[8] = "";
-    ck_assert_int_eq(tcc_device_alloc(dev, 8, &p), TCC_OK);
-    ck_assert_uint_eq(p % 256, 0);
-    ck_assert_int_eq(tcc_device_fill(dev, p, 'x', 8), TCC_OK);
-    ck_assert_int_eq(tcc_device_write(dev, p + 2, "abc", 3), TCC_OK);
-    ck_assert_int_eq(tcc_device_read(dev, got, p, 7), TCC_OK);
-    ck_assert_str_eq(got, "xxabcxx");
-    tcc_device_free(dev, p);
-    ck_assert_int_eq(tcc_device_alloc(dev, 0, &p), TCC_OK);
-    ck_assert_uint_ne(p, 0);
-    tcc_device_free(dev, p);
-    tcc_device_free(dev, 0);
+    check_memory(dev);
     ck_assert_str_eq(tcc_device_name(dev), "fake GPU 0");
     ck_assert_int_eq(tcc_device_driver_version(dev), 13000);
 }
@@ -347,26 +317,11 @@ START_TEST(a_device_that_does_not_open_is_told)
 }
 END_TEST
 
-static tcc_status enqueue(void *user)
-{
-    return *(tcc_status *)user;
-}
-
 START_TEST(timing_returns_what_fails)
 {
     static const char *const symbols[] = {"cuEventCreate", "cuEventRecord", "cuEventSynchronize",
                                           "cuEventElapsedTime"};
-    tcc_status inner = TCC_OK;
-    float ms = -1;
-    ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_OK);
-    ck_assert(ms >= 0);
-    inner = TCC_ERR_NO_VARIANT;
-    ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_ERR_NO_VARIANT);
-    inner = TCC_OK;
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        fake->make_fail(symbols[i], 700);
-        ck_assert_int_eq(tcc_device_time(dev, enqueue, &inner, &ms), TCC_ERR_DRIVER);
-    }
+    check_timing(dev, symbols, sizeof symbols / sizeof symbols[0], fake->make_fail);
 }
 END_TEST
 

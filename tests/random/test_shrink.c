@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/random/program.h"
+#include "tests/unit/suite.h"
 
 static bool has(const program *p, const char *text)
 {
@@ -146,9 +147,5 @@ int main(void)
     tcase_add_loop_test(t, shrinking_ends, 0, 20);
     tcase_add_loop_test(t, nothing_is_kept_that_does_not_fail, 0, 5);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -9,6 +9,7 @@
 
 #include "support/str.h"
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static const char program[] = "func @f(%out: ptr<f32>, %x: f32) {block = 128} {\n"
                               "  %o = arith.const {value = 0} : i64\n"
@@ -209,9 +210,5 @@ int main(void)
     tcase_add_test(tc, memory_may_run_out_anywhere);
     tcase_add_test(tc, threads_generate_the_same_at_once);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -10,6 +10,7 @@
 
 #include "support/str.h"
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static const char program[] = "module {target = gfx1100}\n"
                               "func @f(%out: ptr<f32>, %bytes: i32) {block = 64} {\n"
@@ -386,9 +387,5 @@ int main(void)
     tcase_add_test(c, a_function_that_cannot_be_translated_is_reported_once);
     tcase_add_test(c, memory_may_run_out);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

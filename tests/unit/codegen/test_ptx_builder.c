@@ -5,6 +5,8 @@
 #include <llvm-c/Analysis.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 static tcc_arena *arena;
 static LLVMContextRef context;
 static LLVMModuleRef module;
@@ -363,9 +365,5 @@ int main(void)
     tcase_add_test(tc, volatile_alone_clobbers_no_memory);
     tcase_add_loop_test(tc, every_row_is_consistent, 0, TCC_PTX_COUNT);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -13,6 +13,7 @@
 
 #include "support/str.h"
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static const char ptx[] = ".version 8.0\n"             /* 1 */
                           ".visible .entry first(\n"   /* 2 */
@@ -317,9 +318,5 @@ int main(void)
     tcase_add_test(tc, a_missing_temporary_folder_is_an_error);
     tcase_add_test(tc, running_out_of_memory_is_reported_and_leaves_nothing_behind);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

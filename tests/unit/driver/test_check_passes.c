@@ -12,6 +12,7 @@
 #include "driver/shapes.h"
 #include "frontend/frontend.h"
 #include "passes/passes.h"
+#include "tests/unit/suite.h"
 
 static const char matmul[] =
     "kernel f(A: f16[M, K], B: f16[K, N], bias: f32[N]) -> (C: f16[M, N])\n"
@@ -246,9 +247,5 @@ int main(void)
     tcase_add_loop_test(t, shapes_reach_the_corners_of_a_schedule, 0, 10);
     tcase_add_test(t, shapes_are_different);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

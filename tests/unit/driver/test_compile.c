@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 static const char product[] =
     "kernel product(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
     "{\n"
@@ -443,9 +445,5 @@ int main(void)
     tcase_add_test(t, every_status_has_a_name_of_its_own);
     tcase_add_test(t, nothing_may_be_destroyed);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

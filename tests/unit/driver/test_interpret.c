@@ -5,10 +5,10 @@
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static const char source[] =
     "kernel layer(A: f16[M, K], B: f16[K, N], bias: f32[N], alpha: f32) -> (C: f32[M, N])\n"
@@ -327,9 +327,5 @@ int main(void)
     tcase_add_test(t, parsing_survives_every_allocation_that_fails);
     tcase_add_test(t, interpreting_survives_every_allocation_that_fails);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

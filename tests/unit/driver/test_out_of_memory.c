@@ -5,10 +5,10 @@
 #include <tcc/tcc.h>
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static const char program[] =
     "const TILE = 128;\n"
@@ -137,9 +137,5 @@ int main(void)
     tcase_add_test(t, to_a_type_error);
     tcase_add_test(t, to_a_schedule_error);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -6,8 +6,9 @@
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/unit/suite.h"
 
 static const char source[] =
     "kernel layer(X: f16[B, M, K], W: f16[K, N], bias: f32[N], alpha: f32) -> (Y: f32[B, M, N])\n"
@@ -212,9 +213,5 @@ int main(void)
     tcase_add_test(t, the_reference_has_the_parameters_of_its_kernel);
     tcase_add_test(t, the_head_of_ptx_will_do);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

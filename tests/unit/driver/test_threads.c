@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 enum { THREADS = 4, ROUNDS = 24 };
 
 static const char *const programs[] = {
@@ -232,9 +234,5 @@ int main(void)
     tcase_add_loop_test(t, threads_interpret_as_one_does, 0, 3);
     tcase_add_loop_test(t, threads_report_what_one_does, 0, 3);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static const char gemm[] = "kernel gemm(A: f16[M, K], B: f16[K, N], alpha: f32) -> (C: f16[M, N])\n"
                            "{\n"
@@ -199,9 +200,5 @@ int main(void)
     tcase_add_test(tc, the_source_needs_no_terminator);
     tcase_add_test(tc, every_allocation_may_fail);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "support/intern.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 
@@ -77,9 +78,5 @@ int main(void)
     tcase_add_test(tc, the_nearest_spelling_is_meant);
     tcase_add_test(tc, nothing_near_is_no_hint);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

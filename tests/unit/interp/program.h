@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "interp/interp.h"
+#include "tests/unit/suite.h"
 
 typedef struct program {
     tcc_arena *arena;
@@ -53,11 +54,7 @@ static inline int run_suite(const char *name, void (*add)(TCase *))
     TCase *t = tcase_create(name);
     add(t);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "driver/trial.h"
 #include "support/str.h"
+#include "tests/unit/suite.h"
 
 enum { SEEDS = 15 }; /* of which a fifth end what is asynchronous at once, and a fifth last */
 
@@ -318,9 +319,5 @@ int main(void)
     tcase_add_loop_test(t, every_order_gives_the_result, 0, LEN(kernels));
     tcase_add_loop_test(t, a_wrong_line_is_reported, 0, LEN(mistakes));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "tests/unit/interp/mutations.h"
+#include "tests/unit/suite.h"
 
 enum { SEEDS = 10 };
 
@@ -158,9 +159,5 @@ int main(void)
     tcase_add_loop_test(t, a_safeguard_left_out_of_the_generic_variant, 0, LEN(of_generic_variant));
     tcase_add_loop_test(t, a_safeguard_left_out_of_a_ring, 0, LEN(of_ring));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/protocol.h"
 #include "tests/unit/interp/mutations.h"
+#include "tests/unit/suite.h"
 
 enum { SEEDS = 6 };
 
@@ -220,9 +221,5 @@ int main(void)
     tcase_add_loop_test(t, every_wait_before_a_barrier_is_needed, 0, SUBJECTS);
     tcase_add_loop_test(t, mistakes_are_noticed, 0, SUBJECTS * MISTAKES);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -4,6 +4,8 @@
 #include <check.h>
 #include <math.h>
 
+#include "tests/unit/suite.h"
+
 static const tcc_scalar small_floats[] = {TCC_f16, TCC_bf16, TCC_e4m3, TCC_e5m2};
 enum { N_SMALL = sizeof small_floats / sizeof *small_floats };
 
@@ -112,9 +114,5 @@ int main(void)
     tcase_add_test(t, integers_survive_encoding);
     tcase_add_test(t, poison_goes_through_arithmetic_and_memory);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -5,6 +5,7 @@
 
 #include "tests/unit/interp/kernel.h"
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 /* Runs f while the n-th allocation fails; false when it ran out of memory. */
 static bool survives(const kernel *k, const tcc_func *f, long n)
@@ -56,9 +57,5 @@ int main(void)
     TCase *t = tcase_create("interp_out_of_memory");
     tcase_add_loop_test(t, memory_runs_out_at_any_point, 0, 4);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "tests/unit/interp/kernel.h"
+#include "tests/unit/suite.h"
 
 static tcc_status check_after(const tcc_ir *ir, const char *pass, void *user)
 {
@@ -320,9 +321,5 @@ int main(void)
     tcase_add_loop_test(t, vectors, 0, 12);
     tcase_add_loop_test(t, chosen_schedules, 0, 4);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -6,6 +6,7 @@
 
 #include "ir/ir.h"
 #include "ir/target.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 static tcc_ir *ir;
@@ -389,9 +390,5 @@ int main(void)
     tcase_add_test(tc, targets_and_instructions_are_found);
     tcase_add_test(tc, registers_of_a_wave_hold_its_matrices);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

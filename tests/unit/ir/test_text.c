@@ -8,6 +8,7 @@
 
 #include "ir/ir.h"
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 static tcc_str messages;
@@ -329,9 +330,5 @@ int main(void)
     tcase_add_test(tc, ten_megabytes_take_linear_time);
     tcase_add_test(tc, ten_megabytes_of_errors_are_counted);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

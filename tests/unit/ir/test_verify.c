@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 static tcc_ir *ir;
@@ -159,9 +160,5 @@ int main(void)
     tcase_add_test(tc, a_value_is_used_after_its_definition);
     tcase_add_test(tc, a_hundred_errors_are_shown);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

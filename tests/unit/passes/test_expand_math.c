@@ -8,6 +8,7 @@
 
 #include "passes/passes.h"
 #include "support/map.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 static tcc_ir *ir;
@@ -251,9 +252,5 @@ int main(void)
     tcase_add_test(tc, other_ops_are_left_alone);
     Suite *s = suite_create("expand_math");
     suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_exit_status(s);
 }

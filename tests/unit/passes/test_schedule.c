@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 static const tcc_target *target;
 
 static void setup(void)
@@ -188,9 +190,5 @@ int main(void)
     tcase_add_test(t, attributes_may_be_nonsense);
     tcase_add_test(t, time_counts_rounds_and_loads);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 /* A file of a header, notes and the section that they are. */
 static struct file {
     Elf64_Ehdr head;
@@ -156,9 +158,5 @@ int main(void)
     tcase_add_test(tcase, sizes_that_lie_are_refused);
     tcase_add_test(tcase, other_files_are_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

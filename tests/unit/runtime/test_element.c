@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 static double rounded(const char *type, double x)
 {
     return elem_round(elem_type_find(type), x);
@@ -197,9 +199,5 @@ int main(void)
     tcase_add_test(tcase, random_numbers_depend_on_seed_and_position_alone);
     tcase_add_test(tcase, widening_covers_every_element);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

@@ -14,6 +14,7 @@
 #include "runtime/code_object.h"
 #include "tests/unit/runtime/fake_hip.h"
 #include "tests/unit/runtime/gpu.h"
+#include "tests/unit/suite.h"
 
 enum { M = 300, K = 128, N = 200, IMAGE_BYTES = 1 << 16 };
 
@@ -606,11 +607,7 @@ static int run_tests(void)
     tcase_add_test(tcase, the_fake_refuses_wrong_orders);
     tcase_add_test(tcase, the_fake_refuses_wrong_sizes);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }
 
 /* Runs this program again for every version of HIP, since the loader looks where it was told to

@@ -3,6 +3,8 @@
 
 #include <check.h>
 
+#include "tests/unit/suite.h"
+
 static const char text[] = " { \"a\" : [ 1, -2.5e1, \"x,]}\\\"\" , {\"b\":[[],{}]}, null ] ,\n"
                            "\"n\":3,\"s\":\"M\",\"deep\":{\"a\":{\"a\":4}},\"last\":true}";
 static const char *const root = text + 1;
@@ -64,9 +66,5 @@ int main(void)
     tcase_add_test(tcase, elements_are_counted_over_any_value);
     tcase_add_test(tcase, values_have_kinds);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

@@ -12,6 +12,7 @@
 #include "tests/unit/runtime/fake_cuda.h"
 #include "tests/unit/runtime/gpu.h"
 #include "tests/unit/runtime/sample.h"
+#include "tests/unit/suite.h"
 
 #define ENTRIES ".version 8.0\n.visible .entry matmul()\n.visible .entry matmul__generic()\n"
 #define PTX "// tcc-manifest 1\n//! " SAMPLE_MANIFEST "\n" ENTRIES
@@ -357,9 +358,5 @@ int main(void)
     tcase_add_test(tcase, a_device_that_does_not_open_is_told);
     tcase_add_test(tcase, timing_returns_what_fails);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

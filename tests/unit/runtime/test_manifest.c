@@ -8,6 +8,7 @@
 
 #include "tests/unit/oom.h"
 #include "tests/unit/runtime/sample.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 static char message[512];
@@ -269,9 +270,5 @@ int main(void)
     tcase_add_test(tcase, other_ptx_is_refused);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/unit/suite.h"
+
 static char path[] = "/tmp/test_npy_XXXXXX";
 static char why[256];
 
@@ -235,9 +237,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_bad_header_is_told, 0, (int)(sizeof faults / sizeof faults[0]));
     tcase_add_test(tcase, other_files_are_told);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

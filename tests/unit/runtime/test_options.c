@@ -4,6 +4,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 static options o;
 static char why[256];
 
@@ -196,9 +198,5 @@ int main(void)
     tcase_add_test(tcase, lines_inherit_what_their_script_says);
     tcase_add_test(tcase, too_many_pairs_are_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

@@ -6,6 +6,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 enum { MAX_TENSORS = 4, MAX_ELEMS = 4096 };
 
 static const char letters[] = "bmnk";
@@ -216,9 +218,5 @@ int main(void)
     tcase_add_test(tcase, bound_dimensions_go_by_extent);
     tcase_add_test(tcase, other_arguments_are_told);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

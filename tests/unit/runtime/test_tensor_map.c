@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static atomic_int n_encoded;
 static CUresult encode_result;
@@ -167,9 +168,5 @@ int main(void)
     tcase_add_test(tcase, threads_may_share_a_cache);
     tcase_add_test(tcase, a_cache_without_memory_is_null);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

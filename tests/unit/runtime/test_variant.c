@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/unit/runtime/sample.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 static const tcc_kernel_desc *kernel;
@@ -294,9 +295,5 @@ int main(void)
     tcase_add_test(tcase, a_stride_that_tma_cannot_have_excludes);
     tcase_add_test(tcase, scalars_are_rounded_to_their_type);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_exit_status(suite);
 }

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/suite.h"
+
 static char folder[] = "/tmp/test_whole_file_XXXXXX";
 static char path[64];
 
@@ -184,9 +186,5 @@ int main(void)
     tcase_add_test(t, links_and_pipes_stay_what_they_are);
     tcase_add_test(t, what_cannot_be_opened_says_why);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_exit_status(s);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 
@@ -182,9 +183,5 @@ int main(void)
     tcase_add_test(tc, sizes_that_overflow_jump_to_the_handler);
     tcase_add_test_raise_signal(tc, without_a_handler_it_aborts, SIGABRT);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 /* What the callback saw last, and how often it was called. */
 static char text[2048], message[512], source_line[512];
@@ -182,9 +183,5 @@ int main(void)
     tcase_add_test(tc, without_a_callback_errors_are_counted);
     tcase_add_test(tc, an_error_is_counted_whatever_allocation_fails);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 static tcc_arena *arena;
 static tcc_intern *names;
@@ -100,9 +101,5 @@ int main(void)
     tcase_add_test(tc, pointers_stay_while_the_table_grows);
     tcase_add_test(tc, every_failing_allocation_reaches_the_handler);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 START_TEST(an_empty_map_has_nothing)
 {
@@ -74,9 +75,5 @@ int main(void)
     tcase_add_test(tc, values_stay_while_the_map_grows);
     tcase_add_test(tc, every_failing_allocation_reaches_the_handler);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 static bool parses(const char *text, double *out)
 {
     return tcc_double_parse(text, strlen(text), out);
@@ -134,9 +136,5 @@ int main(void)
     tcase_add_test(tc, both_bases_are_read);
     tcase_add_test(tc, the_locale_does_not_matter);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/unit/oom.h"
+#include "tests/unit/suite.h"
 
 START_TEST(an_empty_buffer_reads_as_an_empty_string)
 {
@@ -112,9 +113,5 @@ int main(void)
     tcase_add_test(tc, take_fails_when_even_the_terminator_does);
     tcase_add_test(tc, a_word_is_found_whole);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return suite_exit_status(s);
 }

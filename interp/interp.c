@@ -263,8 +263,9 @@ static tcc_status check_condition(tcc_run *run, tcc_attr condition)
     } else if (tcc_attr_is_record(condition, "span", "lii")) {
         int64_t bytes = tcc_run_product(run, a[1], a[2].i);
         if (bytes > a[3].i)
-            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "a span of %lld bytes, wants at most %lld",
-                            (long long)bytes, (long long)a[3].i);
+            return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL,
+                            "a span of %lld bytes, wants at most %lld", (long long)bytes,
+                            (long long)a[3].i);
     } else {
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "unknown condition in 'requires'");
     }

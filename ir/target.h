@@ -1,5 +1,6 @@
 /* target: what the passes must know of a GPU. Limits come from the CUDA C++ Programming Guide's
- * "Compute Capabilities" table, the PTX ISA, AMD's RDNA3 and RDNA4 ISA guides and the GPUs' data sheets.
+ * "Compute Capabilities" table, the PTX ISA, AMD's RDNA3 and RDNA4 ISA guides and the GPUs' data
+ * sheets.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_TARGET_H

@@ -76,13 +76,13 @@ typedef enum tcc_emit {
     TCC_EMIT_COUNT
 } tcc_emit;
 
-/* "ptx", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async", "asm", "obj", "hsaco"; NULL when
- * out of range. Thread-safe. */
+/* "ptx", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async", "asm", "obj", "hsaco"; NULL
+ * when out of range. Thread-safe. */
 TCC_API const char *tcc_emit_name(tcc_emit emit);
 
 /* What is loaded on a target: TCC_EMIT_PTX or TCC_EMIT_HSACO; TCC_EMIT_PTX, too, where the name is
- * NULL or no target's. PTX and cubins are made for NVIDIA's targets alone, objects and code objects for
- * AMD's: another kind than a target has is TCC_ERR_TARGET. Thread-safe. */
+ * NULL or no target's. PTX and cubins are made for NVIDIA's targets alone, objects and code objects
+ * for AMD's: another kind than a target has is TCC_ERR_TARGET. Thread-safe. */
 TCC_API tcc_emit tcc_target_emit(const char *target);
 
 /* A binding of a symbolic dimension or a `const` to a number. */
@@ -118,8 +118,8 @@ typedef struct tcc_compile_options {
     tcc_switch verify_pipeline;
     /* tcc_opt: gets the bytes of its output, when not NULL. Binary kinds need it. */
     size_t *output_size;
-    /* Line tables, which let tools tell what instruction is of what line; by default all have them but
-     * code objects: there they take a tenth of the time of a compilation. */
+    /* Line tables, which let tools tell what instruction is of what line; by default all have them
+     * but code objects: there they take a tenth of the time of a compilation. */
     tcc_switch line_tables;
 } tcc_compile_options;
 
@@ -130,9 +130,9 @@ TCC_API tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t
 /* Parses textual IR of any level, runs the named passes on it and prints the result.
  *
  * passes   "canonicalize,dce", or "" to parse, verify and print
- * options  its emit says as what: LLVM IR, PTX, cubin, assembly, object or code object, of target-level
- *          IR and its target; or, for every other kind and where options is NULL, as IR. PTX and
- *          assembly are without a manifest
+ * options  its emit says as what: LLVM IR, PTX, cubin, assembly, object or code object, of
+ *          target-level IR and its target; or, for every other kind and where options is NULL, as
+ *          IR. PTX and assembly are without a manifest
  * On success *out is the NUL-terminated output and belongs to the caller: tcc_text_destroy. */
 TCC_API tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *passes,
                            const tcc_compile_options *options, char **out);

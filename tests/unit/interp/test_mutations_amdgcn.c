@@ -29,7 +29,8 @@ static tcc_func *open_product(kernel *k, int subject, const char *acc)
              "schedule f for %s { %s }\n",
              acc, subjects[subject].target, subjects[subject].schedule);
     kernel_open_for(k, subjects[subject].target, source, (extents){80, 72, 128, 1});
-    ck_assert_msg(!tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), "%s", k->said);
+    ck_assert_msg(!tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), "%s",
+                  k->said);
     return k->ir->first;
 }
 

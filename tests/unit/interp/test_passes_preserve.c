@@ -106,7 +106,8 @@ START_TEST(every_seed)
     kernel k;
     kernel_open(&k, MATMUL "schedule f for sm_90a { tile m 128, n 16, k 16; stages 3; }",
                 (extents){128, 16, 112, 1});
-    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag),
+                     TCC_OK);
     for (uint64_t seed = 0; seed < 40; seed++)
         for (const tcc_func *f = k.ir->first; f; f = f->next) {
             ck_assert_int_eq(kernel_run(&k, f, seed), TCC_OK);

@@ -189,7 +189,8 @@ START_TEST(every_schedule)
                  schedules[_i].warpgroups, schedules[_i].producer, schedules[_i].epilogue);
         k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
         k.ir = kernel_parse(&k, source);
-        ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
+        ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag),
+                         TCC_OK);
         unsigned n = 0;
         for (const tcc_func *f = k.ir->first; f; f = f->next, n++)
             ck_assert_msg(!check(&k, f), "%s\n%s", source, k.said);

@@ -35,7 +35,8 @@ static void time_product(wanted *w)
              "schedule f for sm_90a { %s }\n",
              w->schedule);
     kernel_open(&k, source, w->e);
-    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag),
+                     TCC_OK);
     tcc_interp_options o = {.dims = k.dims,
                             .signature = k.signature,
                             .order = TCC_ORDER_TIMED,

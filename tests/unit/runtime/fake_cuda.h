@@ -1,6 +1,6 @@
 /* fake_cuda: a libcuda.so.1 without a GPU. Device memory is host memory, calls are recorded and can
- * be made to fail, and the kernels of fake_product.h are computed on the CPU; which parameter is what
- * is read from the manifest in the PTX.
+ * be made to fail, and the kernels of fake_product.h are computed on the CPU; which parameter is
+ * what is read from the manifest in the PTX.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_RUNTIME_FAKE_CUDA_H

@@ -22,7 +22,7 @@ enum {
 /* How an operand goes from memory to LDS. */
 typedef enum tcc_copy_kind {
     TCC_COPY_ROWS,       /* contiguous along k: 16 bytes a load, as they are */
-    TCC_COPY_TRANSPOSED, /* 16-bit, contiguous along m or n: pairs of rows are interleaved */
+    TCC_COPY_TRANSPOSED, /* contiguous along m or n: rows of k are interleaved on the way */
     TCC_COPY_ELEMENTS    /* any strides: element by element */
 } tcc_copy_kind;
 
@@ -43,9 +43,10 @@ typedef struct tcc_operand {
     bool is_a;                                      /* of the matrix instruction */
 
     /* What a thread copies in a trip: n_units times 16 bytes or more, n_loads loads. */
-    int64_t n_units, n_loads, load_words, cols; /* cols: TRANSPOSED, of a unit */
-    bool last_is_partial;                       /* not all threads have a last unit */
-    tcc_value *descriptor, *k_bytes;            /* k_bytes: from one k to the next, i32 */
+    int64_t n_units, n_loads, load_words;
+    int64_t unit_depth, cols;                    /* TRANSPOSED: k and columns of a unit */
+    bool last_is_partial;                        /* not all threads have a last unit */
+    tcc_value *descriptor, *k_bytes;             /* k_bytes: from one k to the next, i32 */
     tcc_value *voffset[TCC_MAX_LOADS], *k_first[TCC_MAX_LOADS]; /* of a load: its first k */
     tcc_value *write[TCC_MAX_LOADS], *last_inside;              /* of a unit: its address in LDS */
     int64_t write_offset[TCC_MAX_LOADS];

@@ -4,8 +4,8 @@
  * are computed once; along k a tile is soffset bytes in. What lies outside the tensor has an offset
  * that lies outside every buffer, and so loads as 0.
  *
- * A unit of transposed rows is 4 k by 2, 4 or 8 columns, whose pairs of k become words:
- *     row k:     (k, c) (k, c+1) …     ->  at column c:  (k, c) (k+1, c) (k+2, c) (k+3, c)
+ * A unit of transposed rows is 8 bytes of k, 4 numbers or 8, by 4 to 16 bytes of neighbours:
+ *     row k:     (k, c) (k, c+1) …     ->  at column c:  (k, c) (k+1, c) (k+2, c) (k+3, c) …
  *     row k+1:   (k+1, c) …
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -14,7 +14,14 @@
 
 #include "passes/amdgcn.h"
 
-enum { QUAD = 4, PERM_LOW = 0x05040100, PERM_HIGH = 0x07060302 };
+/* Of two words: their low halves, their high ones; the bytes of their low halves, of their high
+ * ones, in turn. */
+enum {
+    PERM_LOW = 0x05040100,
+    PERM_HIGH = 0x07060302,
+    PERM_LOW_BYTES = 0x05010400,
+    PERM_HIGH_BYTES = 0x07030602
+};
 
 /* ---- which unit a thread copies ------------------------------------------------------------ */
 
@@ -152,18 +159,18 @@ static void plan_rows(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
     plan_write(l, o, u.fast, 0, u.slow, u.slow_add);
 }
 
-/* 4 rows of k by `cols` neighbours. */
+/* unit_depth rows of k by `cols` neighbours. */
 static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
 {
     tcc_lowering *low = &l->low;
     unit u = unit_of(l, j, o->rows / o->cols);
     tcc_value *col = tcc_low_mul(low, u.fast, o->cols);
-    tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), QUAD);
+    tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), o->unit_depth);
     tcc_value *inside = row_inside(l, o, col);
     if (o->last_inside)
         inside = tcc_amdgcn_and(l, inside, o->last_inside);
     tcc_value *along = tcc_low_mul(low, col, o->bits / 8);
-    for (int64_t i = 0; i < QUAD; i++) {
+    for (int64_t i = 0; i < o->unit_depth; i++) {
         tcc_value *k_i = tcc_low_add(low, k, i);
         tcc_value *offset = tcc_amdgcn_add(l, tcc_amdgcn_mul(l, k_i, o->k_bytes), along);
         add_load(o, tcc_amdgcn_offset(l, inside, offset), k_i);
@@ -195,12 +202,13 @@ static void plan_elements(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
         plan_write(l, o, u.slow, u.slow_add, u.fast, 0);
 }
 
-/* How many columns a thread transposes at a time: as many as its share of the tile has, up to 16
+/* How many columns a thread transposes at a time: as many as its share of the tile has, 4 to 16
  * bytes. */
 static int64_t choose_cols(const tcc_amdgcn_lowering *l, const tcc_operand *o)
 {
-    int64_t share = o->rows * o->depth / QUAD / tcc_schedule_threads(&l->low.s), cols = 2;
-    while (cols < 8 && cols * 2 <= share && o->rows % (cols * 2) == 0)
+    int64_t share = o->rows * o->depth / o->unit_depth / tcc_schedule_threads(&l->low.s);
+    int64_t cols = 32 / o->bits, most = TCC_UNIT_BYTES * 8 / o->bits;
+    while (cols < most && cols * 2 <= share && o->rows % (cols * 2) == 0)
         cols *= 2;
     return cols;
 }
@@ -234,10 +242,11 @@ void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
     int64_t threads = tcc_schedule_threads(&low->s);
     int64_t per_unit = TCC_UNIT_BYTES * 8 / o->bits;
     if (o->kind == TCC_COPY_TRANSPOSED) {
+        o->unit_depth = o->unit * 8 / o->bits;
         o->cols = choose_cols(l, o);
-        per_unit = QUAD * o->cols;
+        per_unit = o->unit_depth * o->cols;
     }
-    o->load_words = o->kind == TCC_COPY_TRANSPOSED ? o->cols / 2 : TCC_UNIT_BYTES / 4;
+    o->load_words = o->kind == TCC_COPY_TRANSPOSED ? o->cols * o->bits / 32 : TCC_UNIT_BYTES / 4;
     bool by_element = o->kind == TCC_COPY_ELEMENTS;
     o->k_bytes = tcc_amdgcn_stride(l, o->tensor, o->k_dim, o->depth);
     if (!by_element) { /* a tile is in reach, K may be less; and so is every tile */
@@ -339,21 +348,42 @@ static tcc_value *perm(tcc_amdgcn_lowering *l, tcc_value *high, tcc_value *low, 
     return r;
 }
 
-/* Words of 4 rows to `cols` times 4 k, 16 bytes at a time. */
+/* Words of 2 rows of k, 16 bits each, to words of 2 k. */
+static void interleave_halves(tcc_amdgcn_lowering *l, tcc_value *const *rows, tcc_value **cols)
+{
+    cols[0] = perm(l, rows[1], rows[0], PERM_LOW);
+    cols[1] = perm(l, rows[1], rows[0], PERM_HIGH);
+}
+
+/* Words of 4 rows of k, 8 bits each, to words of 4 k. */
+static void interleave_bytes(tcc_amdgcn_lowering *l, tcc_value *const *rows, tcc_value **cols)
+{
+    for (int half = 0; half < 2; half++) {
+        int64_t sel = half ? PERM_HIGH_BYTES : PERM_LOW_BYTES;
+        tcc_value *pairs[2] = {perm(l, rows[1], rows[0], sel), NULL};
+        pairs[1] = perm(l, rows[3], rows[2], sel);
+        interleave_halves(l, pairs, cols + 2 * half);
+    }
+}
+
+/* Rows of k to `cols` times 8 bytes of k, 16 bytes at a time. */
 static void put_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *rows,
                            tcc_value *address, int64_t offset)
 {
-    tcc_value *words[4];
-    for (int64_t c = 0; c < o->cols; c++) {
-        for (int64_t pair = 0; pair < 2; pair++) {
-            tcc_value *upper = tcc_low_extract(&l->low, rows[2 * pair + 1], c / 2);
-            words[c % 2 * 2 + pair] =
-                perm(l, upper, tcc_low_extract(&l->low, rows[2 * pair], c / 2),
-                     c % 2 ? PERM_HIGH : PERM_LOW);
+    int64_t per_word = 32 / o->bits; /* rows of k, and columns, that are interleaved */
+    for (int64_t w = 0; w < o->cols / per_word; w++) {
+        tcc_value *words[2][4]; /* [half of the 8 bytes][column] */
+        for (int64_t half = 0; half < 2; half++) {
+            tcc_value *in[4];
+            for (int64_t i = 0; i < per_word; i++)
+                in[i] = tcc_low_extract(&l->low, rows[half * per_word + i], w);
+            (o->bits == 16 ? interleave_halves : interleave_bytes)(l, in, words[half]);
         }
-        if (c % 2)
-            ds_store(l, address, offset + (c - 1) * o->unit,
-                     tcc_low_pack(&l->low, TCC_i32, 4, words, 4));
+        for (int64_t c = 0; c < per_word; c += 2) {
+            tcc_value *two[4] = {words[0][c], words[1][c], words[0][c + 1], words[1][c + 1]};
+            ds_store(l, address, offset + (w * per_word + c) * o->unit,
+                     tcc_low_pack(&l->low, TCC_i32, 4, two, 4));
+        }
     }
 }
 
@@ -367,7 +397,7 @@ void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *lo
             guard = tcc_low_if(low, o->last_inside);
         int64_t offset = o->write_offset[j] + stage * o->stage_bytes;
         if (o->kind == TCC_COPY_TRANSPOSED)
-            put_transposed(l, o, loaded + QUAD * j, o->write[j], offset);
+            put_transposed(l, o, loaded + o->unit_depth * j, o->write[j], offset);
         else
             ds_store(l, o->write[j], offset, loaded[j]);
         if (guard)

@@ -48,7 +48,7 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
 }
 
 /* RDNA. Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes
- * along k, or of two 8-byte halves where pairs of rows of 16 bits are interleaved on the way. */
+ * along k, or of two 8-byte halves where rows are interleaved on the way. */
 static void decide_panels(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, bool by_element)
 {
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);

@@ -58,6 +58,17 @@ static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_rdna_wave
            tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
 }
 
+/* Whether every thread has something to transpose, 8 bytes of k by 4 of neighbours: what only some
+ * of them copy is a branch in the loop. */
+static bool all_transpose(const tcc_schedule *s, const tcc_rdna_product *p)
+{
+    const int64_t rows[] = {s->m, s->n}, unit = 8 * 8 / p->bits * (4 * 8 / p->bits);
+    for (int x = 0; x < 2; x++)
+        if (p->transposed[x] && rows[x] * s->k < unit * tcc_schedule_threads(s))
+            return false;
+    return true;
+}
+
 /* Operands that a wave reads for each product, of which it multiplies blocks_m * blocks_n. */
 static double reads(const tcc_rdna_waves *w)
 {
@@ -85,7 +96,7 @@ static int64_t least(tcc_dim extent)
 typedef struct search {
     const tcc_choice *ch;
     const tcc_rdna_product *p;
-    int64_t wave_tile_max;
+    bool any; /* number of waves, with any share of the tile */
     tcc_schedule best;
     double time;
 } search;
@@ -97,8 +108,10 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
     s.m = m;
     s.n = n;
     s.waves = n_waves;
-    if (!fits(&s, q->p, &w) || w.blocks_m * STEP > q->wave_tile_max ||
-        w.blocks_n * STEP > q->wave_tile_max)
+    if (!fits(&s, q->p, &w))
+        return;
+    if (!q->any && (w.blocks_m * STEP > WAVE_TILE_MAX || w.blocks_n * STEP > WAVE_TILE_MAX ||
+                    !all_transpose(&s, q->p)))
         return;
     double time = tcc_schedule_time(&s, q->p->target, q->ch->c.extents, q->ch->c.n_axes) *
                   (1 + transposing(q->p, &s) + READ_COST * reads(&w));
@@ -108,13 +121,12 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
     }
 }
 
-/* The tile with the least estimated time among those that fit. Where `any` is set, any number of
- * waves with any share of it will do. Returns false when none fits. */
+/* The tile with the least estimated time among those that fit; false when none does. */
 static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, bool any)
 {
     static const int64_t waves[] = {4, 8, 2, 1}; /* few waves read less of LDS; one hides nothing */
     const tcc_schedule s = ch->s;
-    search q = {.ch = ch, .p = p, .wave_tile_max = any ? TILE_MAX : WAVE_TILE_MAX};
+    search q = {.ch = ch, .p = p, .any = any};
     int64_t n_waves =
         any ? ch->target->max_threads / s.wave : (int64_t)(sizeof waves / sizeof *waves);
     int64_t m_least = ch->given_m ? s.m : least(ch->c.extents[0]);

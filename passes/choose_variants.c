@@ -43,13 +43,13 @@ static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
     return why_not_aligned(read, x, k);
 }
 
-/* Operands that are not contiguous along k are transposed in registers, pairs of 16 bits at a time.
- */
+/* Operands that are not contiguous along k are transposed in registers, by instructions that move
+ * bytes. */
 static const char *why_not_buffer(const tcc_op *read, const char *x, const char *k)
 {
     const tcc_value *tensor = TCC_VIEW(tensor_read, read)->tensor;
-    if (tcc_scalar_bits(tensor->type->elem) != 16 && !tcc_read_is_contiguous_in(read, k, k))
-        return "its rows run along its own index, and only 16-bit elements are transposed on the way";
+    if (tcc_scalar_bits(tensor->type->elem) < 8 && !tcc_read_is_contiguous_in(read, k, k))
+        return "its rows run along its own index, and halves of bytes are not transposed on the way";
     if (tcc_map_position(read, x) < 0)
         return "it has no index of its own";
     return why_not_aligned(read, x, k);

@@ -4,10 +4,11 @@
 #include "passes/schedule.h"
 
 enum {
-    BLOCK = 16,                /* rows and columns of a matrix instruction */
-    READ_BYTES = 16,           /* that a lane reads from LDS at a time */
-    OTHER_REGISTERS = 24,      /* addresses, offsets, epilogue temporaries */
-    TRANSPOSED_REGISTERS = 12, /* more offsets and addresses */
+    BLOCK = 16,               /* rows and columns of a matrix instruction */
+    READ_BYTES = 16,          /* that a lane reads from LDS at a time */
+    TRANSPOSED_BYTES = 8,     /* of k, that a lane transposes at a time */
+    OTHER_REGISTERS = 24,     /* addresses, offsets, epilogue temporaries */
+    TRANSPOSED_REGISTERS = 4, /* more addresses, beside an offset and a word for each row of k */
 };
 
 bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out)
@@ -45,8 +46,9 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     int64_t steps = tcc_rdna_round(p, s->wave) / p->wmma->k;
     int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;
     int64_t staged = (s->m + s->n) * s->k * p->bits / 32 / tcc_schedule_threads(s);
+    int64_t transposing = TRANSPOSED_REGISTERS + 2 * (TRANSPOSED_BYTES * 8 / p->bits);
     return w.blocks_m * blocks_n * words + (w.blocks_m + w.blocks_n) * operand + staged +
-           OTHER_REGISTERS + (p->transposed[0] + p->transposed[1]) * TRANSPOSED_REGISTERS;
+           OTHER_REGISTERS + (p->transposed[0] + p->transposed[1]) * transposing;
 }
 
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p)

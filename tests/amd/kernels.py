@@ -80,7 +80,7 @@ def main(folder, *examples):
     for target, all_types, depths in TARGETS:
         for types in all_types:
             for wave in (32, 64):
-                for transposed in (False, True)[: 1 + (bits(types[0]) == 16)]:
+                for transposed in (False, True)[: 1 + (bits(types[0]) >= 8)]:
                     said = check_product(folder, target, wave, types, transposed, depths)
                     wrong += [(target, wave, *types, transposed, said)] if said else []
         for example in examples:

@@ -43,7 +43,7 @@ typedef struct tcc_operand {
     bool is_a;                                      /* of the matrix instruction */
 
     /* What a thread copies in a trip: n_units times 16 bytes or more, n_loads loads. */
-    int64_t n_units, n_loads, load_words;
+    int64_t units, n_units, n_loads, load_words; /* units: of the tile */
     int64_t unit_depth, cols;                    /* TRANSPOSED: k and columns of a unit */
     bool last_is_partial;                        /* not all threads have a last unit */
     tcc_value *descriptor, *k_bytes;             /* k_bytes: from one k to the next, i32 */

@@ -31,11 +31,24 @@ typedef struct unit {
     int64_t slow_add;
 } unit;
 
-static unit unit_of(tcc_amdgcn_lowering *l, int64_t j, int64_t n_fast)
+/* Units of each wave, where there are fewer units than threads and each wave can have as many: then
+ * lanes that have the same one write the same to LDS, which costs less than a branch in the loop.
+ * Else 0. */
+static int64_t units_of_wave(const tcc_amdgcn_lowering *l, int64_t units)
+{
+    bool shared = units < tcc_schedule_threads(&l->low.s) && units % l->low.s.waves == 0;
+    return shared ? units / l->low.s.waves : 0;
+}
+
+static unit unit_of(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t j, int64_t n_fast)
 {
     tcc_lowering *low = &l->low;
-    int64_t threads = tcc_schedule_threads(&low->s);
+    int64_t threads = tcc_schedule_threads(&low->s), of_wave = units_of_wave(l, o->units);
     tcc_value *u = threads % n_fast ? tcc_low_add(low, l->tid, j * threads) : l->tid;
+    if (of_wave) {
+        u = tcc_low_mul(low, tcc_low_div(low, l->tid, low->s.wave), of_wave);
+        u = tcc_amdgcn_add(l, u, tcc_low_rem(low, l->lane, of_wave));
+    }
     tcc_value *fast = tcc_low_rem(low, u, n_fast);
     return (unit){fast, tcc_low_div(low, u, n_fast), threads % n_fast ? 0 : j * (threads / n_fast)};
 }
@@ -144,7 +157,7 @@ static void plan_rows(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
 {
     tcc_lowering *low = &l->low;
     int64_t chunks = o->depth * o->bits / 8 / TCC_UNIT_BYTES;
-    unit u = unit_of(l, j, chunks);
+    unit u = unit_of(l, o, j, chunks);
     tcc_value *row = row_at(l, o, tcc_low_add(low, u.slow, u.slow_add));
     tcc_value *stride = tcc_amdgcn_stride(l, o->tensor, o->own_dim, o->rows);
     if (o->bits == 4)
@@ -163,7 +176,7 @@ static void plan_rows(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
 static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
 {
     tcc_lowering *low = &l->low;
-    unit u = unit_of(l, j, o->rows / o->cols);
+    unit u = unit_of(l, o, j, o->rows / o->cols);
     tcc_value *col = tcc_low_mul(low, u.fast, o->cols);
     tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), o->unit_depth);
     tcc_value *inside = row_inside(l, o, col);
@@ -185,7 +198,7 @@ static void plan_elements(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
     int64_t chunks = o->depth * o->bits / 8 / TCC_UNIT_BYTES,
             per_unit = TCC_UNIT_BYTES * 8 / o->bits;
     bool k_fast = o->k_dim == (int)o->tensor->type->rank - 1;
-    unit u = unit_of(l, j, k_fast ? chunks : o->rows);
+    unit u = unit_of(l, o, j, k_fast ? chunks : o->rows);
     tcc_value *slow = tcc_low_add(low, u.slow, u.slow_add);
     tcc_value *place = k_fast ? slow : u.fast, *chunk = k_fast ? u.fast : slow;
     tcc_value *row = row_at(l, o, place), *k = tcc_low_mul(low, chunk, per_unit);
@@ -254,11 +267,11 @@ void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
         tcc_low_require_alignment(low, o->tensor, TCC_UNIT_BYTES);
         o->descriptor = tcc_amdgcn_descriptor(l, o->tensor, first_element(l, o, NULL));
     }
-    int64_t units = o->rows * o->depth / per_unit, n = (units + threads - 1) / threads;
-    for (int64_t j = 0; j < n; j++) {
-        o->last_is_partial = (j + 1) * threads > units;
+    o->units = o->rows * o->depth / per_unit;
+    for (int64_t j = 0; j * threads < o->units; j++) {
+        o->last_is_partial = (j + 1) * threads > o->units && !units_of_wave(l, o->units);
         if (o->last_is_partial)
-            o->last_inside = is_below(l, tcc_low_add(low, l->tid, j * threads), units);
+            o->last_inside = is_below(l, tcc_low_add(low, l->tid, j * threads), o->units);
         plans[o->kind](l, o, j);
     }
     plan_read(l, o);

@@ -18,6 +18,10 @@ void tcc_verify_error(tcc_verifier *v, const tcc_op *op, const char *format, ...
 /* A type for a message. */
 const char *tcc_verify_text(tcc_verifier *v, const tcc_type *type);
 
+/* Reports two types that differ, with what they are called. */
+void tcc_verify_same(tcc_verifier *v, const tcc_op *op, const char *a_name, const tcc_type *a,
+                     const char *b_name, const tcc_type *b);
+
 /* The terminator that gives a block's values to its op; NULL when it gives none. */
 const tcc_op *tcc_block_yield(const tcc_block *block);
 
@@ -40,7 +44,8 @@ const char *tcc_element_rule(tcc_opcode code);
 /* Checks an op whose operands, results, regions and attributes are those of its row: the values
  * of attributes, the element types, then its own rule. */
 void tcc_verify_rules(tcc_verifier *v, const tcc_op *op);
-/* The last of these: the shapes of elementwise ops, and op_rules.c. */
+/* The last of these: the shapes of elementwise ops, and op_rules.c; then target_rules.c. */
 void tcc_verify_op_rule(tcc_verifier *v, const tcc_op *op);
+void tcc_verify_target_rule(tcc_verifier *v, const tcc_op *op);
 
 #endif

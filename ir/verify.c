@@ -1,5 +1,5 @@
 /* verify: what holds for every op: its row of ops.def, SSA form, terminators, use counts. What
- * holds for single ops is in rules.c and op_rules.c.
+ * holds for single ops is in rules.c, op_rules.c and target_rules.c.
  *
  *  1. An op has the operands, results, regions and attributes of its row, of the kinds and at the
  *     levels given there.
@@ -58,6 +58,14 @@ const char *tcc_verify_text(tcc_verifier *v, const tcc_type *type)
     const char *text = tcc_arena_strdup(v->arena, tcc_str_text(&s));
     tcc_str_free(&s);
     return text;
+}
+
+void tcc_verify_same(tcc_verifier *v, const tcc_op *op, const char *a_name, const tcc_type *a,
+                     const char *b_name, const tcc_type *b)
+{
+    if (a != b)
+        tcc_verify_error(v, op, "%s is %s and %s is %s, wants them equal", a_name,
+                         tcc_verify_text(v, a), b_name, tcc_verify_text(v, b));
 }
 
 static void func_error(verifier *v, const char *what)

@@ -9,11 +9,11 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "codegen/codegen.h"
 #include "codegen/lower.h"
 #include "ir/signature.h"
+#include "support/clock.h"
 
 /* ---- LLVM's fatal errors --------------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ typedef struct session {
     tcc_lower lower;
     LLVMTargetMachineRef machine;
     LLVMMemoryBufferRef buffer;
-    struct timespec phase_start;
+    double phase_start; /* ms */
     jmp_buf out_of_memory, fatal;
     char reason[256]; /* of the fatal error */
 } session;
@@ -57,13 +57,9 @@ static void initialize(void)
 
 static void end_phase(session *s, const tcc_codegen_options *o, const char *name)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    double now = tcc_now_ms();
     if (o->phase && name)
-        o->phase(name,
-                 (double)(now.tv_sec - s->phase_start.tv_sec) * 1e3 +
-                     (double)(now.tv_nsec - s->phase_start.tv_nsec) * 1e-6,
-                 o->phase_user);
+        o->phase(name, now - s->phase_start, o->phase_user);
     s->phase_start = now;
 }
 

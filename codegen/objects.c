@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "codegen/codegen.h"
 #include "ir/signature.h"
+#include "support/clock.h"
 
 enum { MAX_THREADS = 16 };
 
@@ -72,13 +72,6 @@ static tcc_status check(work *w, tcc_diag *diag)
     return TCC_OK;
 }
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 void tcc_codegen_objects_destroy(tcc_bytes *objects, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -89,7 +82,7 @@ void tcc_codegen_objects_destroy(tcc_bytes *objects, size_t n)
 tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
                                tcc_bytes **objects, size_t *n)
 {
-    double start = now_ms();
+    double start = tcc_now_ms();
     work w = {.ir = ir, .options = options};
     for (const tcc_func *f = ir->first; f; f = f->next)
         w.n += !tcc_func_is_definition(f);
@@ -117,6 +110,6 @@ tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *opti
     free(w.funcs);
     free(w.status);
     if (options->phase)
-        options->phase("llvm", now_ms() - start, options->phase_user);
+        options->phase("llvm", tcc_now_ms() - start, options->phase_user);
     return status;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "codegen/codegen.h"
 #include "driver/check_passes.h"
@@ -19,6 +18,7 @@
 #include "ir/target.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
+#include "support/clock.h"
 
 /* One compilation on its way. */
 typedef struct job {
@@ -35,13 +35,6 @@ typedef struct job {
     tcc_str times;
     double total_ms;
 } job;
-
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static void add_time(const char *phase, double ms, void *user)
 {
@@ -61,9 +54,9 @@ static void forward_print(const char *text, void *user)
 static tcc_status check_after(const tcc_ir *ir, const char *pass, void *user)
 {
     job *j = user;
-    double start = now_ms();
+    double start = tcc_now_ms();
     tcc_status status = tcc_pass_check_after(j->check, ir, pass);
-    j->check_ms += now_ms() - start;
+    j->check_ms += tcc_now_ms() - start;
     return status;
 }
 
@@ -77,20 +70,20 @@ static tcc_status run_passes(job *j, const char *passes)
                                 .time = add_time,
                                 .check = j->o->check_passes ? check_after : NULL,
                                 .user = j};
-    double start = now_ms();
+    double start = tcc_now_ms();
     tcc_status status = TCC_OK;
     if (j->o->check_passes)
         status = tcc_pass_check_create(j->arena, j->ir,
                                        &(tcc_pass_check_options){.seed = j->o->check_seed},
                                        &j->diag, &j->check);
-    j->check_ms = now_ms() - start;
+    j->check_ms = tcc_now_ms() - start;
     if (!status)
         status = tcc_run_passes(j->ir, passes, &o, &j->diag);
-    start = now_ms();
+    start = tcc_now_ms();
     if (j->check && !status)
         status = tcc_pass_check_finish(j->check, j->ir);
     if (j->check)
-        add_time("check-passes", j->check_ms + now_ms() - start, j);
+        add_time("check-passes", j->check_ms + tcc_now_ms() - start, j);
     return status;
 }
 
@@ -106,12 +99,12 @@ static void print_times(job *j)
 
 static tcc_status run_frontend(job *j, const char *source, size_t size)
 {
-    double start = now_ms();
+    double start = tcc_now_ms();
     tcc_frontend_define *defines = TCC_NEW_ARRAY(j->arena, tcc_frontend_define, j->o->n_defines);
     for (size_t i = 0; i < j->o->n_defines; i++)
         defines[i] = (tcc_frontend_define){j->o->defines[i].name, j->o->defines[i].value};
     j->ir = tcc_frontend(j->arena, source, size, j->o->target, defines, j->o->n_defines, &j->diag);
-    add_time("frontend", now_ms() - start, j);
+    add_time("frontend", tcc_now_ms() - start, j);
     if (!j->ir)
         return j->diag.status ? j->diag.status : TCC_ERR_INTERNAL;
     tcc_attr_set_str(j->ir, &j->ir->attrs, "target", j->o->target);
@@ -132,7 +125,7 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
 /* Proves what is about to be emitted. It takes memory of its own, more than the IR does. */
 static tcc_status verify_pipeline(job *j)
 {
-    double start = now_ms();
+    double start = tcc_now_ms();
     jmp_buf oom;
     tcc_arena *scratch = tcc_arena_create(NULL);
     if (!scratch)
@@ -144,7 +137,7 @@ static tcc_status verify_pipeline(job *j)
     tcc_arena_set_oom(scratch, &oom);
     tcc_status status = tcc_protocol_check_all(j->ir, scratch, &j->diag);
     tcc_arena_destroy(scratch);
-    add_time("verify-pipeline", now_ms() - start, j);
+    add_time("verify-pipeline", tcc_now_ms() - start, j);
     return status;
 }
 
@@ -229,10 +222,10 @@ static tcc_codegen_options codegen_options(job *j, const char *target)
 static tcc_status assemble(job *j, const char *target, const char *ptx, size_t ptx_size, void **out,
                            size_t *size)
 {
-    double start = now_ms();
+    double start = tcc_now_ms();
     tcc_status status =
         tcc_ptxas(ptx, ptx_size, &(tcc_ptxas_options){target, j->o->ptxas}, &j->diag, out, size);
-    add_time("ptxas", now_ms() - start, j);
+    add_time("ptxas", tcc_now_ms() - start, j);
     return status;
 }
 
@@ -246,9 +239,9 @@ static tcc_status make_code_object(job *j, const char *target, const char *manif
     tcc_status status = tcc_codegen_objects(j->ir, &o, &j->diag, &objects, &n);
     if (status)
         return status;
-    double start = now_ms();
+    double start = tcc_now_ms();
     status = tcc_amdgcn_link(objects, n, manifest, &j->diag, &code, size);
-    add_time("link", now_ms() - start, j);
+    add_time("link", tcc_now_ms() - start, j);
     tcc_codegen_objects_destroy(objects, n);
     *out = code;
     return status;

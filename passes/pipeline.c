@@ -2,10 +2,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
-#include <time.h>
 
 #include "ir/signature.h"
 #include "passes/passes.h"
+#include "support/clock.h"
 
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
 #define TO_TILE                                                                                    \
@@ -46,13 +46,6 @@ const tcc_pass *tcc_pass_find(const char *name, size_t n)
     return NULL;
 }
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static void print_after(const tcc_ir *ir, const tcc_pass *pass, bool changed,
                         const tcc_pass_options *o)
 {
@@ -74,7 +67,7 @@ static void print_after(const tcc_ir *ir, const tcc_pass *pass, bool changed,
 static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_options *o,
                           tcc_diag *diag)
 {
-    double start = now_ms();
+    double start = tcc_now_ms();
     tcc_pass_ctx ctx = {.ir = ir, .diag = diag, .scratch = ir->arena};
     tcc_status status = TCC_OK;
     bool any = false;
@@ -91,7 +84,7 @@ static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_optio
         any |= changed;
     }
     if (o->time)
-        o->time(pass->name, now_ms() - start, o->user);
+        o->time(pass->name, tcc_now_ms() - start, o->user);
     print_after(ir, pass, any, o);
     if (!status && o->verify_each && !tcc_ir_verify(ir, TCC_LEVEL_ALL, diag)) {
         tcc_error(diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "pass %s left invalid IR behind",

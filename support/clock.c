@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "support/clock.h"
+
+#include <time.h>
+
+double tcc_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}

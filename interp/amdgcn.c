@@ -94,11 +94,8 @@ static void arrive(tcc_cluster *k, tcc_warp *w)
     tcc_order_join(k, &k->barrier.arrivals, &w->order);
     w->order.seen[w->actor] = begun;
     w->cluster_phase = k->barrier.phase + 1;
-    if (++k->barrier.arrived < k->n_warps)
-        return;
-    tcc_order_join(k, &k->barrier.done, &k->barrier.arrivals);
-    k->barrier.arrived = 0;
-    k->barrier.phase++;
+    if (++k->barrier.arrived == k->n_warps)
+        tcc_cluster_end_phase(k);
 }
 
 /* The hardware does not wait for waves that have ended (RDNA3 ISA, 5.5 "Work-groups and

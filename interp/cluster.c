@@ -54,15 +54,20 @@ static unsigned running_warps(const tcc_cluster *k)
     return n;
 }
 
+void tcc_cluster_end_phase(tcc_cluster *k)
+{
+    tcc_order_join(k, &k->barrier.done, &k->barrier.arrivals);
+    k->barrier.arrived = 0;
+    k->barrier.phase++;
+}
+
 /* Warps that have ended are not waited for: they cannot have arrived in this phase and not waited.
  */
 static void end_phase(tcc_cluster *k)
 {
     if (!k->barrier.arrived || k->barrier.arrived < running_warps(k))
         return;
-    tcc_order_join(k, &k->barrier.done, &k->barrier.arrivals);
-    k->barrier.arrived = 0;
-    k->barrier.phase++;
+    tcc_cluster_end_phase(k);
 }
 
 tcc_outcome tcc_eval_nvvm_cluster_arrive(tcc_thread *t, const tcc_inst *in)

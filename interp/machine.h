@@ -327,6 +327,9 @@ tcc_cta *tcc_cluster_find(tcc_thread *t, const tcc_op *op, int64_t *address);
 bool tcc_reach(tcc_thread *t, const tcc_cta *c, const tcc_op *op);
 /* A thread has arrived at a barrier of CTA c, which may not end before it knows. */
 void tcc_remember_arrival(tcc_thread *t, tcc_cta *c, const tcc_op *op);
+/* All have come to the cluster's barrier, or on AMD the workgroup's: what they handed on is
+ * everybody's from now on. */
+void tcc_cluster_end_phase(tcc_cluster *k);
 /* What must not be left undone at the CTAs' end. */
 tcc_status tcc_cluster_check_end(tcc_cluster *k);
 

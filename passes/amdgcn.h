@@ -45,7 +45,6 @@ typedef struct tcc_operand {
     /* What a thread copies in a trip: n_units times 16 bytes or more, n_loads loads. */
     int64_t units, n_units, n_loads, load_words; /* units: of the tile */
     int64_t unit_depth, cols;                    /* TRANSPOSED: k and columns of a unit */
-    bool last_is_partial;                        /* not all threads have a last unit */
     tcc_value *descriptor, *k_bytes;             /* k_bytes: from one k to the next, i32 */
     tcc_value *voffset[TCC_MAX_LOADS], *k_first[TCC_MAX_LOADS]; /* of a load: its first k */
     tcc_value *write[TCC_MAX_LOADS], *last_inside;              /* of a unit: its address in LDS */

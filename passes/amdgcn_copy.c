@@ -34,16 +34,16 @@ typedef struct unit {
 /* Units of each wave, where there are fewer units than threads and each wave can have as many: then
  * lanes that have the same one write the same to LDS, which costs less than a branch in the loop.
  * Else 0. */
-static int64_t units_of_wave(const tcc_amdgcn_lowering *l, int64_t units)
+static int64_t units_of_wave(const tcc_amdgcn_lowering *l, const tcc_operand *o)
 {
-    bool shared = units < tcc_schedule_threads(&l->low.s) && units % l->low.s.waves == 0;
-    return shared ? units / l->low.s.waves : 0;
+    bool shared = o->units < tcc_schedule_threads(&l->low.s) && o->units % l->low.s.waves == 0;
+    return shared ? o->units / l->low.s.waves : 0;
 }
 
 static unit unit_of(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t j, int64_t n_fast)
 {
     tcc_lowering *low = &l->low;
-    int64_t threads = tcc_schedule_threads(&low->s), of_wave = units_of_wave(l, o->units);
+    int64_t threads = tcc_schedule_threads(&low->s), of_wave = units_of_wave(l, o);
     tcc_value *u = threads % n_fast ? tcc_low_add(low, l->tid, j * threads) : l->tid;
     if (of_wave) {
         u = tcc_low_mul(low, tcc_low_div(low, l->tid, low->s.wave), of_wave);
@@ -69,7 +69,7 @@ static tcc_value *row_at(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value
     return tcc_amdgcn_add(l, block, row);
 }
 
-/* Whether a row of the tile is in the tensor. */
+/* Whether a row of the tile is in the tensor, and this thread copies it. */
 static tcc_value *row_inside(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *row)
 {
     tcc_lowering *low = &l->low;
@@ -79,7 +79,8 @@ static tcc_value *row_inside(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_v
         room = tcc_low_bin(low, TCC_OP_arith_sub,
                            tcc_low_extent(low, o->tensor->type->dims[o->own_dim]), first);
     }
-    return tcc_low_cmp(low, "lt", row, room);
+    tcc_value *inside = tcc_low_cmp(low, "lt", row, room);
+    return o->last_inside ? tcc_amdgcn_and(l, inside, o->last_inside) : inside;
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -165,8 +166,6 @@ static void plan_rows(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
     tcc_value *offset = tcc_amdgcn_mul(l, row, stride);
     offset = tcc_amdgcn_add(l, offset, tcc_low_mul(low, u.fast, TCC_UNIT_BYTES));
     tcc_value *inside = row_inside(l, o, row);
-    if (o->last_inside)
-        inside = tcc_amdgcn_and(l, inside, o->last_inside);
     offset = tcc_amdgcn_offset(l, inside, offset);
     add_load(o, offset, tcc_low_mul(low, u.fast, TCC_UNIT_BYTES * 8 / o->bits));
     plan_write(l, o, u.fast, 0, u.slow, u.slow_add);
@@ -180,8 +179,6 @@ static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
     tcc_value *col = tcc_low_mul(low, u.fast, o->cols);
     tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), o->unit_depth);
     tcc_value *inside = row_inside(l, o, col);
-    if (o->last_inside)
-        inside = tcc_amdgcn_and(l, inside, o->last_inside);
     tcc_value *along = tcc_low_mul(low, col, o->bits / 8);
     for (int64_t i = 0; i < o->unit_depth; i++) {
         tcc_value *k_i = tcc_low_add(low, k, i);
@@ -203,8 +200,6 @@ static void plan_elements(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
     tcc_value *place = k_fast ? slow : u.fast, *chunk = k_fast ? u.fast : slow;
     tcc_value *row = row_at(l, o, place), *k = tcc_low_mul(low, chunk, per_unit);
     tcc_value *inside = row_inside(l, o, row);
-    if (o->last_inside)
-        inside = tcc_amdgcn_and(l, inside, o->last_inside);
     o->row_inside[j] = inside;
     tcc_value *stride = tcc_amdgcn_stride(l, o->tensor, o->own_dim, o->rows);
     tcc_value *offset = tcc_amdgcn_mul(l, row, stride);
@@ -269,8 +264,7 @@ void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
     }
     o->units = o->rows * o->depth / per_unit;
     for (int64_t j = 0; j * threads < o->units; j++) {
-        o->last_is_partial = (j + 1) * threads > o->units && !units_of_wave(l, o->units);
-        if (o->last_is_partial)
+        if ((j + 1) * threads > o->units && !units_of_wave(l, o))
             o->last_inside = is_below(l, tcc_low_add(low, l->tid, j * threads), o->units);
         plans[o->kind](l, o, j);
     }
@@ -406,7 +400,7 @@ void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *lo
     low->b.loc = o->loc;
     for (int64_t j = 0; j < o->n_units; j++) {
         tcc_op *guard = NULL;
-        if (o->last_is_partial && j == o->n_units - 1)
+        if (o->last_inside && j == o->n_units - 1)
             guard = tcc_low_if(low, o->last_inside);
         int64_t offset = o->write_offset[j] + stage * o->stage_bytes;
         if (o->kind == TCC_COPY_TRANSPOSED)

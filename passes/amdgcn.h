@@ -77,6 +77,8 @@ typedef struct tcc_amdgcn_lowering {
 /* ---- lower_to_amdgcn.c ----------------------------------------------------------------------- */
 
 void tcc_amdgcn_op(tcc_amdgcn_lowering *l, tcc_op *op);
+/* The place in `acc` of block (m, n) of a wave; (blocks_m, 0): how many there are. */
+int64_t tcc_amdgcn_acc_at(const tcc_amdgcn_lowering *l, int64_t m, int64_t n);
 tcc_value *tcc_amdgcn_add(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
 tcc_value *tcc_amdgcn_mul(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
 tcc_value *tcc_amdgcn_and(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);

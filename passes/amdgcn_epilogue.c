@@ -58,8 +58,7 @@ static tcc_value *splat_const(epilogue *e, const tcc_value *v)
 static tcc_value *accumulators(epilogue *e)
 {
     tcc_amdgcn_lowering *l = e->l;
-    int64_t blocks_n = l->waves.blocks_n, per_m = l->halves ? (blocks_n + 1) / 2 : blocks_n;
-    tcc_value *acc = l->acc[e->m * per_m + (l->halves ? e->n / 2 : e->n)];
+    tcc_value *acc = l->acc[tcc_amdgcn_acc_at(l, e->m, e->n)];
     tcc_scalar type = l->wmma->acc;
     if (tcc_scalar_bits(type) == 32)
         return acc;
@@ -254,15 +253,17 @@ static void collect(epilogue *e, tcc_op *first)
         n++;
     e->items = TCC_NEW_ARRAY(l->low.ctx->scratch, item, n);
     for (tcc_op *op = first; op && !l->failed; op = op->next) {
-        item *it = &e->items[e->n_items];
         bool store = op->code == TCC_OP_tile_store;
-        if (!tcc_low_is_piecewise(op, &it->rows, &it->cols)) {
+        const tcc_type *t = tcc_low_tile_of(op);
+        if (!t) {
             if (op->code != TCC_OP_func_return)
                 tcc_amdgcn_op(l, op);
             continue;
         }
-        e->n_items++;
+        item *it = &e->items[e->n_items++];
         it->op = op;
+        it->rows = t->dims[0].size != 1;
+        it->cols = t->dims[1].size != 1;
         if (!store)
             *tcc_map_at(&e->by_value, &op->results[0]) = it;
         l->low.b.loc = op->loc;

@@ -168,8 +168,7 @@ static void multiply(loop *p, int64_t m, int64_t n, int64_t step)
     tcc_amdgcn_lowering *l = p->l;
     tcc_operand *of_m = &l->operands[0], *of_n = &l->operands[1];
     int64_t words = tcc_wmma_operand_words(l->target, l->wmma->k, of_m->bits, l->low.s.wave);
-    int64_t per_m = l->halves ? (of_n->blocks + 1) / 2 : of_n->blocks;
-    tcc_value **acc = &p->v.acc[m * per_m + (l->halves ? n / 2 : n)];
+    tcc_value **acc = &p->v.acc[tcc_amdgcn_acc_at(l, m, n)];
     tcc_value *a = tcc_low_slice(&l->low, p->v.parts[1][n], step * words, words);
     tcc_value *b = tcc_low_slice(&l->low, p->v.parts[0][m], step * words, words);
     *acc = TCC_EMIT(&l->low.b, amdgcn_wmma, (*acc)->type, a, b, *acc);
@@ -363,7 +362,7 @@ tcc_op *tcc_amdgcn_product(tcc_amdgcn_lowering *l, tcc_op *first)
     loop *p = TCC_NEW(l->low.ctx->scratch, loop);
     p->l = l;
     tcc_operand *o = l->operands;
-    p->n_acc = o[0].blocks * (l->halves ? (o[1].blocks + 1) / 2 : o[1].blocks);
+    p->n_acc = tcc_amdgcn_acc_at(l, o[0].blocks, 0);
     p->ahead = o[0].kind != TCC_COPY_ELEMENTS;
     p->rounds = o[0].depth / l->round;
     p->steps = l->round / l->wmma->k;

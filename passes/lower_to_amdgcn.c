@@ -40,6 +40,12 @@ tcc_value *tcc_amdgcn_offset(tcc_amdgcn_lowering *l, tcc_value *inside, tcc_valu
                     tcc_low_c32(&l->low, TCC_OUTSIDE));
 }
 
+int64_t tcc_amdgcn_acc_at(const tcc_amdgcn_lowering *l, int64_t m, int64_t n)
+{
+    int64_t in_one = l->halves ? 2 : 1, blocks_n = l->waves.blocks_n;
+    return m * ((blocks_n + in_one - 1) / in_one) + n / in_one;
+}
+
 void tcc_amdgcn_pin(tcc_amdgcn_lowering *l)
 {
     const tcc_op *last = l->low.b.block->last;
@@ -127,12 +133,9 @@ static bool is_operand_load(const tcc_op *op)
 static void lower_block(tcc_amdgcn_lowering *l, tcc_block *block)
 {
     for (tcc_op *op = block->first; op; op = op->next) {
-        bool of_tiles = op->code == TCC_OP_tile_store ||
-                        (op->n_results == 1 && op->results[0].type->kind == TCC_KIND_tile &&
-                         op->code != TCC_OP_async_mma_wait && op->code != TCC_OP_arith_const);
         if (is_operand_load(op) || op->code == TCC_OP_scf_for) {
             op = tcc_amdgcn_product(l, op);
-        } else if (of_tiles) {
+        } else if (tcc_low_tile_of(op)) {
             tcc_amdgcn_epilogue(l, op);
             return;
         } else {

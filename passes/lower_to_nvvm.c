@@ -67,11 +67,7 @@ tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, con
 static void lower_block(tcc_nvvm_lowering *l, tcc_block *block)
 {
     for (tcc_op *op = block->first; op; op = op->next) {
-        bool of_tiles = op->code == TCC_OP_tile_store ||
-                        (op->n_results == 1 && op->results[0].type->kind == TCC_KIND_tile &&
-                         op->code != TCC_OP_async_mma && op->code != TCC_OP_async_mma_wait &&
-                         op->code != TCC_OP_scf_for && op->code != TCC_OP_arith_const);
-        if (of_tiles) {
+        if (tcc_low_tile_of(op)) {
             tcc_nvvm_epilogue(l, op);
             return;
         }

@@ -111,16 +111,18 @@ tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *con
     return &r->results[0];
 }
 
-bool tcc_low_is_piecewise(const tcc_op *op, bool *rows, bool *cols)
+const tcc_type *tcc_low_tile_of(const tcc_op *op)
 {
-    const tcc_type *t = op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op)->a->type
-                        : op->n_results == 1          ? op->results[0].type
-                                                      : NULL;
-    if (!t || t->kind != TCC_KIND_tile || op->code == TCC_OP_arith_const)
-        return false;
-    *rows = t->dims[0].size != 1;
-    *cols = t->dims[1].size != 1;
-    return true;
+    switch (op->code) {
+    case TCC_OP_tile_store: return TCC_VIEW(tile_store, op)->a->type;
+    case TCC_OP_arith_const:
+    case TCC_OP_scf_for:
+    case TCC_OP_async_mma:
+    case TCC_OP_async_mma_wait: return NULL;
+    default: break;
+    }
+    bool is_tile = op->n_results == 1 && op->results[0].type->kind == TCC_KIND_tile;
+    return is_tile ? op->results[0].type : NULL;
 }
 
 tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond)

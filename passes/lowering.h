@@ -65,9 +65,9 @@ tcc_value *tcc_low_extract(tcc_lowering *l, tcc_value *v, int64_t offset);
 /* An op on tiles, with its attributes, on n elements of them. */
 tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *const *operands,
                                int64_t n);
-/* Whether an op behind the product is done piece by piece: it stores a tile, or computes one that is
- * no constant. *rows and *cols get whether that tile's extents are other than 1. */
-bool tcc_low_is_piecewise(const tcc_op *op, bool *rows, bool *cols);
+/* The tile that an op behind the product stores or computes, piece by piece; NULL for other ops, and
+ * for constants. */
+const tcc_type *tcc_low_tile_of(const tcc_op *op);
 /* Opens scf.if: later ops go into its first region until tcc_low_end. */
 tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond);
 void tcc_low_end(tcc_lowering *l, tcc_op *op);

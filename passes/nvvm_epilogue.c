@@ -469,15 +469,17 @@ static void collect(epilogue *e, tcc_op *first)
         n++;
     e->items = TCC_NEW_ARRAY(l->low.ctx->scratch, item, n);
     for (tcc_op *op = first; op; op = op->next) {
-        item *it = &e->items[e->n_items];
         bool store = op->code == TCC_OP_tile_store;
-        if (!tcc_low_is_piecewise(op, &it->rows, &it->cols)) {
+        const tcc_type *t = tcc_low_tile_of(op);
+        if (!t) {
             if (op->code != TCC_OP_func_return)
                 tcc_nvvm_op(l, op);
             continue;
         }
-        e->n_items++;
+        item *it = &e->items[e->n_items++];
         it->op = op;
+        it->rows = t->dims[0].size != 1;
+        it->cols = t->dims[1].size != 1;
         if (!store)
             *tcc_map_at(&e->by_value, &op->results[0]) = it;
         l->low.b.loc = op->loc;
@@ -485,8 +487,7 @@ static void collect(epilogue *e, tcc_op *first)
             it->at = plan_place(e, op, TCC_VIEW(tile_load, op)->tensor, op->operands + 1);
         } else if (store && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
             it->stage = plan_staging(e, op, staged);
-            int64_t count = tcc_type_count(TCC_VIEW(tile_store, op)->a->type);
-            staged += tcc_stage_bytes(count * it->stage.elem_bytes);
+            staged += tcc_stage_bytes(tcc_type_count(t) * it->stage.elem_bytes);
         } else if (store) {
             it->at = plan_place(e, op, TCC_VIEW(tile_store, op)->tensor, op->operands + 2);
         }

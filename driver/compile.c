@@ -356,7 +356,8 @@ static void write_reproducer(job *j, const char *source, size_t size)
     for (size_t i = 0; i < j->o->n_defines; i++)
         fprintf(f, "// -D %s=%lld\n", j->o->defines[i].name, (long long)j->o->defines[i].value);
     fwrite(source, 1, size, f);
-    if (fclose(f) == 0)
+    bool written = !ferror(f);
+    if (!fclose(f) && written)
         tcc_error(&j->diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0},
                   "this is a bug in tcc: the program was written to %s", j->o->reproducer);
 }

@@ -31,7 +31,7 @@ static const char usage[] =
     "  --list-passes         list the passes\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0, 1 for bad IR, 2 for bad usage.\n";
+    "Exit status: 0, 1 for bad IR, 2 for bad usage and files that cannot be read or written.\n";
 
 typedef struct arguments {
     tcc_compile_options options;
@@ -118,10 +118,10 @@ static void parse_arguments(arguments *a, int argc, char **argv)
             break;
         case VERIFY_PIPELINE: a->options.verify_pipeline = TCC_ON; break;
         case TIME_PASSES: a->options.time_passes = true; break;
-        case LIST_PASSES: list_passes(); exit(0);
+        case LIST_PASSES: list_passes(); exit(finish_output(0));
         case 'h':
-        case HELP: fputs(usage, stdout); exit(0);
-        case VERSION: printf("tcc-opt %s\n", tcc_version()); exit(0);
+        case HELP: fputs(usage, stdout); exit(finish_output(0));
+        case VERSION: printf("tcc-opt %s\n", tcc_version()); exit(finish_output(0));
         default: fputs("Try 'tcc-opt --help'.\n", stderr); exit(EXIT_USAGE);
         }
     if (optind != argc - 1)
@@ -137,6 +137,7 @@ int main(int argc, char **argv)
         .options = {.struct_size = sizeof a.options, .emit = TCC_EMIT_IR, .print = print_text},
         .output = "-",
         .passes = ""};
+    prepare_output();
     parse_arguments(&a, argc, argv);
     size_t size;
     char *ir = read_input(a.input, &size), *out = NULL;
@@ -146,7 +147,7 @@ int main(int argc, char **argv)
     if (!ctx)
         out_of_memory();
     tcc_context_on_diagnostic(ctx, print_diagnostic, NULL);
-    int exit_status = EXIT_PROGRAM;
+    int exit_status = EXIT_FAILED;
     tcc_status status = tcc_opt(ctx, ir, size, a.passes, &a.options, &out);
     if (!status)
         exit_status = write_output(a.output, out, out_size) ? 0 : EXIT_USAGE;
@@ -155,5 +156,5 @@ int main(int argc, char **argv)
     tcc_text_destroy(out);
     tcc_context_destroy(ctx);
     free(ir);
-    return exit_status;
+    return finish_output(exit_status);
 }

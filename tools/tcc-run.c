@@ -7,6 +7,8 @@
 #include "tools/tcc-run/run.h"
 #include "tools/tcc-run/script.h"
 
+const char program_name[] = "tcc-run";
+
 static int run_file(const options *o)
 {
     session s = {0};
@@ -24,6 +26,8 @@ int main(int argc, char **argv)
 {
     options o;
     char why[256];
+    int status = EXIT_OK;
+    prepare_output();
     if (!options_parse(argc, argv, NULL, &o, why, sizeof why)) {
         fprintf(stderr, "tcc-run: %s\ntry tcc-run --help\n", why);
         return EXIT_USAGE;
@@ -33,6 +37,6 @@ int main(int argc, char **argv)
     else if (o.version)
         printf("tcc-run %s\n", tcc_version());
     else
-        return o.script ? script_run(&o) : run_file(&o);
-    return EXIT_OK;
+        status = o.script ? script_run(&o) : run_file(&o);
+    return finish_output(status);
 }

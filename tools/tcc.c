@@ -37,7 +37,7 @@ static const char usage[] =
     "  --list-targets        list the targets\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0, 1 for a bad program, 2 for bad usage.\n";
+    "Exit status: 0, 1 for a bad program, 2 for bad usage and files that cannot be read or written.\n";
 
 static const struct {
     const char *suffix;
@@ -98,7 +98,7 @@ static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(si
             printf("%-20s %s\n", name(i), summary(i));
         else
             puts(name(i));
-    exit(0);
+    exit(finish_output(0));
 }
 
 static void parse_arguments(arguments *a, int argc, char **argv)
@@ -154,8 +154,8 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         case LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
         case LIST_TARGETS: list_and_exit(tcc_target_name, NULL); break;
         case 'h':
-        case HELP: fputs(usage, stdout); exit(0);
-        case VERSION: printf("tcc %s\n", tcc_version()); exit(0);
+        case HELP: fputs(usage, stdout); exit(finish_output(0));
+        case VERSION: printf("tcc %s\n", tcc_version()); exit(finish_output(0));
         default: fputs("Try 'tcc --help'.\n", stderr); exit(EXIT_USAGE);
         }
     if (optind != argc - 1)
@@ -231,6 +231,7 @@ int main(int argc, char **argv)
                                       .target = "sm_90a",
                                       .print = print_text,
                                       .reproducer = "tcc-reproducer.tile"}};
+    prepare_output();
     parse_arguments(&a, argc, argv);
     check_names(&a);
     choose_output(&a);
@@ -244,7 +245,7 @@ int main(int argc, char **argv)
         out_of_memory();
     tcc_context_on_diagnostic(ctx, print_diagnostic, NULL);
     tcc_module *mod;
-    int exit_status = EXIT_PROGRAM;
+    int exit_status = EXIT_FAILED;
     tcc_status status = tcc_compile_with(ctx, source, size, &a.options, &mod);
     if (!status) {
         if (a.print_schedule)
@@ -258,5 +259,5 @@ int main(int argc, char **argv)
     tcc_module_destroy(mod);
     tcc_context_destroy(ctx);
     free(source);
-    return exit_status;
+    return finish_output(exit_status);
 }

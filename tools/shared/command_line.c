@@ -2,10 +2,13 @@
 #include "tools/shared/command_line.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tools/shared/whole_file.h"
 
 void print_diagnostic(const tcc_diagnostic *d, void *user)
 {
@@ -33,34 +36,12 @@ void bad_usage(const char *format, ...)
 void out_of_memory(void)
 {
     fprintf(stderr, "%s: out of memory\n", program_name);
-    exit(EXIT_PROGRAM);
+    exit(EXIT_FAILED);
 }
 
 static void file_error(const char *name)
 {
     fprintf(stderr, "%s: %s: %s\n", program_name, name, strerror(errno));
-}
-
-static char *read_all(FILE *f, size_t *size)
-{
-    char *data = NULL;
-    size_t len = 0, cap = 0;
-    for (;;) {
-        if (len == cap) {
-            char *grown = realloc(data, cap = cap ? cap * 2 : 65536);
-            if (!grown) {
-                free(data);
-                return NULL;
-            }
-            data = grown;
-        }
-        size_t n = fread(data + len, 1, cap - len, f);
-        if (!n)
-            break;
-        len += n;
-    }
-    *size = len;
-    return data;
 }
 
 uint64_t parse_check_seed(const char *text)
@@ -76,10 +57,9 @@ uint64_t parse_check_seed(const char *text)
 char *read_input(const char *name, size_t *size)
 {
     FILE *f = strcmp(name, "-") ? fopen(name, "rb") : stdin;
-    char *data = f ? read_all(f, size) : NULL;
-    if (!data || ferror(f)) {
+    char *data = f ? whole_file_read(f, size) : NULL;
+    if (!data) {
         file_error(name);
-        free(data);
         exit(EXIT_USAGE);
     }
     if (f != stdin)
@@ -89,10 +69,29 @@ char *read_input(const char *name, size_t *size)
 
 bool write_output(const char *name, const void *data, size_t size)
 {
-    FILE *f = strcmp(name, "-") ? fopen(name, "wb") : stdout;
+    bool to_stdout = !strcmp(name, "-");
+    FILE *f = to_stdout ? stdout : whole_file_open(name);
     bool ok = f && fwrite(data, 1, size, f) == size;
-    ok &= f && (f == stdout ? fflush(f) : fclose(f)) == 0;
+    if (to_stdout)
+        return true; /* finish_output looks */
+    ok = f && whole_file_close(f, ok);
     if (!ok)
         file_error(name);
     return ok;
+}
+
+void prepare_output(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+int finish_output(int status)
+{
+    bool ok = !ferror(stdout);
+    if (fflush(stdout) || !ok) {
+        fprintf(stderr, "%s: standard output: %s\n", program_name, strerror(errno));
+        ok = false;
+    }
+    ok = ok && !ferror(stderr);
+    return ok || status ? status : EXIT_USAGE;
 }

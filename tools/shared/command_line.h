@@ -9,7 +9,9 @@
 
 #include <tcc/tcc.h>
 
-enum { EXIT_PROGRAM = 1, EXIT_USAGE = 2 };
+/* Exit statuses: of a bad program or a failed check, of bad usage and of output that got lost, and
+ * where there is nothing to run on. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DRIVER = 3 };
 
 /* The program's name in messages; each program defines it. */
 extern const char program_name[];
@@ -20,7 +22,7 @@ void print_text(const char *text, void *user);
 
 /* Says what is wrong with the command line and exits with EXIT_USAGE. */
 void bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-void out_of_memory(void) __attribute__((noreturn)); /* exits with EXIT_PROGRAM */
+void out_of_memory(void) __attribute__((noreturn)); /* exits with EXIT_FAILED */
 
 /* The argument of --check-passes; 0 for NULL, which is none. */
 uint64_t parse_check_seed(const char *text);
@@ -28,8 +30,15 @@ uint64_t parse_check_seed(const char *text);
 /* A whole file, "-" for standard input; the caller frees it. Exits with EXIT_USAGE where it cannot
  * be read. */
 char *read_input(const char *name, size_t *size);
-/* Writes a file, "-" for standard output. Says what went wrong and returns false where it cannot.
- */
+/* Writes a file, whole or not at all. Says what went wrong and returns false where it cannot. "-" is
+ * standard output, of which finish_output says it. */
 bool write_output(const char *name, const void *data, size_t size);
+
+/* First in main: a limit to the size of files is then an error of what writes, not a signal. */
+void prepare_output(void);
+
+/* Last in main, and before every other end with a status of 0: the exit status, which is not 0
+ * where something that was printed got lost. */
+int finish_output(int status);
 
 #endif

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/shared/whole_file.h"
 #include "tools/tcc-run/session.h"
 #include "tools/tcc-run/tensor.h"
-#include "tools/tcc-run/whole_file.h"
 
 /* As cuMemAlloc aligns. */
 enum { ALIGNMENT = 256 };

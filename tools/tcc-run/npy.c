@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tcc-run/whole_file.h"
+#include "tools/shared/whole_file.h"
 
 enum { MAX_HEADER_BYTES = 64 * 1024 };
 

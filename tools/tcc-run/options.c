@@ -56,8 +56,8 @@ const char options_usage[] =
     "  --timeout S            seconds a line of a script may take (120)\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0 success, 1 bad program or failed check, 2 bad usage, 3 no GPU, or no driver\n"
-    "or HIP library for it.\n";
+    "Exit status: 0 success, 1 bad program or failed check, 2 bad usage or standard output that\n"
+    "cannot be written, 3 no GPU, or no driver or HIP library for it.\n";
 
 /* ---- values ----------------------------------------------------------------------------- */
 

@@ -7,10 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tcc/tcc.h>
-
-/* Exit statuses. */
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DRIVER = 3 };
+#include "tools/shared/command_line.h"
 
 enum { MAX_PAIRS = 64, MAX_NAME = 64, MAX_ARGS = 64 };
 

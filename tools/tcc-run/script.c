@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/shared/whole_file.h"
 #include "tools/tcc-run/run.h"
 
 enum { MAX_WORDS = 64, MAX_TIMEOUT_S = 1000000 /* longer: no limit */ };
@@ -74,14 +75,13 @@ static bool read_script(const options *o, script *out)
     const char *path = o->script;
     *out = (script){.path = path, .o = o};
     FILE *f = fopen(path, "r");
-    size_t cap = 0;
-    bool ok = f && (getdelim(&out->text, &cap, 0, f) >= 0 || feof(f));
+    size_t size = 0;
+    out->text = f ? whole_file_read(f, &size) : NULL;
+    if (!out->text)
+        fprintf(stderr, "tcc-run: %s: %s\n", path, strerror(errno));
     if (f)
         fclose(f);
-    if (!ok) {
-        fprintf(stderr, "tcc-run: %s: %s\n", path, strerror(errno));
-        return false;
-    }
+    bool ok = out->text != NULL;
     int number = 1;
     for (char *p = out->text, *next; ok && p; p = next, number++) {
         next = strchr(p, '\n');
@@ -257,13 +257,13 @@ int script_run(const options *o)
     FILE *table = NULL;
     int status = EXIT_FAILED;
     bool ok = read_script(o, &sc);
-    if (ok && o->table && !(table = fopen(o->table, "w"))) {
+    if (ok && o->table && !(table = whole_file_open(o->table))) {
         fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
         ok = false;
     }
     if (ok)
         status = run_script(&sc, o, table);
-    if (table && fclose(table)) {
+    if (table && !whole_file_close(table, !ferror(table))) {
         fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
         status = EXIT_FAILED;
     }

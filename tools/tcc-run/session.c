@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/shared/whole_file.h"
+
 typedef struct loaded {
     struct loaded *next;
     char *key; /* machine, file, target and definitions */
@@ -69,38 +71,10 @@ cublaslt *session_cublaslt(session *s)
 
 /* ---- programs --------------------------------------------------------------------------- */
 
-/* The rest of a stream with a terminator; NULL with errno set on failure. */
-static char *read_stream(FILE *f, size_t *size)
-{
-    enum { MIN_ROOM = 65536 };
-    size_t n = 0, cap = 0, got;
-    char *text = NULL;
-    do {
-        if (cap - n < MIN_ROOM) {
-            cap = 2 * cap + MIN_ROOM;
-            char *grown = realloc(text, cap);
-            if (!grown) {
-                free(text);
-                return NULL;
-            }
-            text = grown;
-        }
-        got = fread(text + n, 1, cap - n - 1, f);
-        n += got;
-    } while (got);
-    if (ferror(f)) {
-        free(text);
-        return NULL;
-    }
-    text[n] = 0;
-    *size = n;
-    return text;
-}
-
 char *session_read_file(session *s, const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");
-    char *text = f ? read_stream(f, size) : NULL;
+    char *text = f ? whole_file_read(f, size) : NULL;
     if (!text)
         session_error(s, "%s: %s", path, strerror(errno));
     if (f)

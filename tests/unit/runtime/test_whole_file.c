@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "tools/tcc-run/whole_file.h"
+#include "tools/shared/whole_file.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -164,6 +164,106 @@ START_TEST(links_and_pipes_stay_what_they_are)
 }
 END_TEST
 
+/* A link to a file that is not there yet makes it, where the link says. */
+START_TEST(a_dangling_link_stays_one)
+{
+    char link[80];
+    struct stat st;
+    snprintf(link, sizeof link, "%s/link", folder);
+    ck_assert_int_eq(symlink("file", link), 0);
+    FILE *f = whole_file_open(link);
+    ck_assert_ptr_nonnull(f);
+    fputs("new", f);
+    ck_assert(whole_file_close(f, true));
+    ck_assert_int_eq(lstat(link, &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    ck_assert_str_eq(content(), "new");
+    unlink(link);
+    ck_assert_int_eq(symlink("link", link), 0);
+    ck_assert_ptr_null(whole_file_open(link));
+    ck_assert_int_eq(errno, ELOOP);
+    unlink(link);
+}
+END_TEST
+
+START_TEST(a_file_keeps_its_mode)
+{
+    struct stat st;
+    put("old");
+    ck_assert_int_eq(chmod(path, 0751), 0);
+    put("new");
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0751);
+}
+END_TEST
+
+/* Standard output may be a file that holds something already. */
+START_TEST(what_is_open_is_not_replaced)
+{
+    char open_file[32];
+    struct stat before, after;
+    put("old");
+    FILE *held = fopen(path, "r+");
+    ck_assert_ptr_nonnull(held);
+    ck_assert_int_eq(fstat(fileno(held), &before), 0);
+    snprintf(open_file, sizeof open_file, "/dev/fd/%d", fileno(held));
+    FILE *f = whole_file_open(open_file);
+    fputs("new", f);
+    ck_assert(whole_file_close(f, true));
+    fclose(held);
+    ck_assert_int_eq(stat(path, &after), 0);
+    ck_assert_int_eq(before.st_ino, after.st_ino);
+    ck_assert_str_eq(content(), "new");
+}
+END_TEST
+
+/* As a script's table is while its lines write what they compute. */
+START_TEST(several_are_written_at_once)
+{
+    char other[80];
+    snprintf(other, sizeof other, "%s/other", folder);
+    FILE *a = whole_file_open(path), *b = whole_file_open(other);
+    fputs("a", a);
+    fputs("b", b);
+    ck_assert(whole_file_close(b, true));
+    ck_assert_int_ne(access(path, F_OK), 0);
+    pid_t child = fork(); /* which does not remove what its parent writes */
+    if (!child) {
+        raise(SIGTERM);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert(whole_file_close(a, true));
+    ck_assert_str_eq(content(), "a");
+    unlink(other);
+    FILE *many[8];
+    int n = 0;
+    while (n < 8 && (many[n] = whole_file_open(path)))
+        n++;
+    ck_assert_int_eq(errno, EMFILE);
+    while (n--)
+        whole_file_close(many[n], false);
+    ck_assert_int_eq(count_files(), 1);
+}
+END_TEST
+
+START_TEST(a_file_is_read_with_a_terminator)
+{
+    size_t size;
+    put("");
+    FILE *f = fopen(path, "r");
+    char *text = whole_file_read(f, &size);
+    ck_assert_uint_eq(size, 0);
+    ck_assert_str_eq(text, "");
+    free(text);
+    fclose(f);
+    f = fopen(folder, "r");
+    ck_assert_ptr_null(whole_file_read(f, &size));
+    ck_assert_int_eq(errno, EISDIR);
+    fclose(f);
+}
+END_TEST
+
 START_TEST(what_cannot_be_opened_says_why)
 {
     char other[80];
@@ -184,6 +284,11 @@ int main(void)
     tcase_add_loop_test(t, a_signal_leaves_nothing, 0, 3);
     tcase_add_test(t, signals_are_as_before_behind_it);
     tcase_add_test(t, links_and_pipes_stay_what_they_are);
+    tcase_add_test(t, a_dangling_link_stays_one);
+    tcase_add_test(t, a_file_keeps_its_mode);
+    tcase_add_test(t, what_is_open_is_not_replaced);
+    tcase_add_test(t, several_are_written_at_once);
+    tcase_add_test(t, a_file_is_read_with_a_terminator);
     tcase_add_test(t, what_cannot_be_opened_says_why);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

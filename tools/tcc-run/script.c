@@ -70,6 +70,19 @@ static bool add_line(script *s, char *text, int number)
     return true;
 }
 
+/* Whether the text is one: a 0 byte would end it early. */
+static bool check_text(const char *path, const char *text, size_t size)
+{
+    const char *zero = memchr(text, 0, size);
+    int number = 1;
+    if (!zero)
+        return true;
+    for (const char *p = text; p < zero; p++)
+        number += *p == '\n';
+    fprintf(stderr, "tcc-run: %s:%d: this is not text: it has a 0 byte\n", path, number);
+    return false;
+}
+
 static bool read_script(const options *o, script *out)
 {
     const char *path = o->script;
@@ -81,7 +94,7 @@ static bool read_script(const options *o, script *out)
         fprintf(stderr, "tcc-run: %s: %s\n", path, strerror(errno));
     if (f)
         fclose(f);
-    bool ok = out->text != NULL;
+    bool ok = out->text && check_text(path, out->text, size);
     int number = 1;
     for (char *p = out->text, *next; ok && p; p = next, number++) {
         next = strchr(p, '\n');

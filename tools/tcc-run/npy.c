@@ -36,53 +36,119 @@ static int find_format(const char *descr)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* What follows a key of the header, a Python dict literal such as
- * {'descr': '<f2', 'fortran_order': False, 'shape': (3, 4), } */
-static const char *find_key(const char *header, const char *key)
-{
-    const char *p = strstr(header, key);
-    if (!p)
-        return NULL;
-    p += strlen(key);
-    p += strspn(p, " ");
-    return *p == ':' ? p + 1 + strspn(p + 1, " ") : NULL;
-}
+/* A header is a Python dict literal such as {'descr': '<f2', 'fortran_order': False, 'shape': (3, 4), },
+ * which has these three keys and no other. Each function takes what it is named after from *p. */
 
-static bool parse_shape(const char *p, npy *out)
+static bool take(const char **p, char c)
 {
-    if (!p || *p++ != '(')
+    *p += strspn(*p, " \t\r\n\f");
+    if (**p != c)
         return false;
-    out->n = 1;
-    while (p += strspn(p, " ,"), *p && *p != ')') {
-        char *end;
-        errno = 0;
-        intmax_t extent = strtoimax(p, &end, 10);
-        if (end == p || errno || extent < 0 || out->rank == NPY_MAX_RANK ||
-            __builtin_mul_overflow(out->n, (size_t)extent, &out->n))
-            return false;
-        out->shape[out->rank++] = extent;
-        p = end;
-    }
-    return *p == ')' && out->n <= PTRDIFF_MAX / 8;
+    ++*p;
+    return true;
 }
 
-/* Parses the header; returns what is wrong, or NULL. */
-static const char *parse_header(const char *header, npy *out)
+/* A string, "" where there is no room for it. */
+static bool take_string(const char **p, char *out, size_t room)
 {
-    const char *descr = find_key(header, "'descr'"), *order = find_key(header, "'fortran_order'");
-    if (!descr || !order || *descr != '\'')
-        return "its header is no array's";
-    size_t len = strcspn(descr + 1, "'");
-    char name[8] = "";
-    if (len < sizeof name)
-        memcpy(name, descr + 1, len);
-    int format = find_format(name);
+    char quote = take(p, '\'') ? '\'' : take(p, '"') ? '"' : 0;
+    const char *end = quote ? strchr(*p, quote) : NULL;
+    if (!end)
+        return false;
+    size_t len = (size_t)(end - *p);
+    memcpy(out, *p, len < room ? len : 0);
+    out[len < room ? len : 0] = 0;
+    *p = end + 1;
+    return true;
+}
+
+static bool take_extent(const char **p, npy *out)
+{
+    char *end;
+    *p += strspn(*p, " \t\r\n\f");
+    errno = 0;
+    intmax_t extent = strtoimax(*p, &end, 10);
+    if (**p < '0' || **p > '9' || errno || out->rank == NPY_MAX_RANK ||
+        __builtin_mul_overflow(out->n, (size_t)extent, &out->n))
+        return false;
+    out->shape[out->rank++] = extent;
+    *p = end;
+    return true;
+}
+
+/* A tuple: one of one number ends in a comma, others may. */
+static bool take_shape(const char **p, npy *out)
+{
+    bool comma = true;
+    out->n = 1;
+    if (!take(p, '('))
+        return false;
+    while (!take(p, ')')) {
+        if (!comma || !take_extent(p, out))
+            return false;
+        comma = take(p, ',');
+    }
+    return (out->rank != 1 || comma) && out->n <= PTRDIFF_MAX / 8;
+}
+
+static const char *parse_descr(const char **p, npy *out)
+{
+    char name[8];
+    int format = take_string(p, name, sizeof name) ? find_format(name) : -1;
     if (format < 0)
         return "its elements are none of <f2, <f4, <f8, <i4, |i1, |u1, <u2, <V2, |V1";
     strcpy(out->descr, formats[format].descr);
-    if (strncmp(order, "False", 5))
+    return NULL;
+}
+
+static const char *parse_order(const char **p, npy *out)
+{
+    static const char no[] = "False", yes[] = "True";
+    (void)out;
+    *p += strspn(*p, " \t\r\n\f");
+    if (!strncmp(*p, yes, sizeof yes - 1))
         return "it is in Fortran order";
-    return parse_shape(find_key(header, "'shape'"), out) ? NULL : "its shape cannot be read";
+    if (strncmp(*p, no, sizeof no - 1))
+        return "its header is not an array's";
+    *p += sizeof no - 1;
+    return NULL;
+}
+
+static const char *parse_shape(const char **p, npy *out)
+{
+    return take_shape(p, out) ? NULL : "its shape cannot be read";
+}
+
+static const struct {
+    const char *name;
+    const char *(*parse)(const char **p, npy *out);
+} keys[] = {{"descr", parse_descr}, {"fortran_order", parse_order}, {"shape", parse_shape}};
+enum { N_KEYS = sizeof keys / sizeof keys[0] };
+
+/* Parses the header; returns what is wrong, or NULL. */
+static const char *parse_header(const char *p, npy *out)
+{
+    static const char odd[] = "its header is not an array's";
+    unsigned seen = 0;
+    bool comma = true;
+    if (!take(&p, '{'))
+        return odd;
+    while (!take(&p, '}')) {
+        char name[16];
+        int k = 0;
+        if (!comma || !take_string(&p, name, sizeof name) || !take(&p, ':'))
+            return odd;
+        while (k < N_KEYS && strcmp(keys[k].name, name))
+            k++;
+        if (k == N_KEYS || seen & 1u << k)
+            return odd;
+        seen |= 1u << k;
+        const char *wrong = keys[k].parse(&p, out);
+        if (wrong)
+            return wrong;
+        comma = take(&p, ',');
+    }
+    return seen + 1 == 1u << N_KEYS && take(&p, 0) ? NULL : odd;
 }
 
 /* Reads magic, version and header; returns what is wrong, or NULL. */
@@ -90,7 +156,7 @@ static const char *read_header(FILE *f, npy *out)
 {
     unsigned char head[12];
     if (fread(head, 1, 10, f) != 10 || memcmp(head, magic, 6))
-        return "this is no .npy file";
+        return "this is not a .npy file";
     size_t size = head[8] | (size_t)head[9] << 8;
     if (head[6] == 2) {
         if (fread(head + 10, 1, 2, f) != 2)
@@ -104,8 +170,9 @@ static const char *read_header(FILE *f, npy *out)
     char *header = calloc(1, size + 1);
     if (!header)
         return "out of memory";
-    const char *wrong = fread(header, 1, size, f) == size ? parse_header(header, out)
-                                                          : "it is cut short";
+    const char *wrong = fread(header, 1, size, f) != size ? "it is cut short"
+                        : strlen(header) != size          ? "its header has a 0 byte"
+                                                          : parse_header(header, out);
     free(header);
     return wrong;
 }
@@ -119,7 +186,9 @@ static const char *read_file(FILE *f, npy *out)
     out->data = malloc(out->n ? out->n * bytes : 1);
     if (!out->data)
         return "out of memory";
-    return fread(out->data, bytes, out->n, f) == out->n ? NULL : "it is cut short";
+    if (fread(out->data, bytes, out->n, f) != out->n)
+        return "it is cut short";
+    return fgetc(f) == EOF ? NULL : "more follows its elements";
 }
 
 bool npy_read(const char *path, npy *out, char *why, size_t why_size)

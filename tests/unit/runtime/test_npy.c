@@ -160,6 +160,31 @@ START_TEST(eighths_are_read_from_their_bits_alone)
 }
 END_TEST
 
+/* As Python reads them, and other programs write them. */
+START_TEST(a_header_is_a_python_literal)
+{
+    static const char *const headers[] = {
+        "{\"shape\":(2,1),\"fortran_order\":False,\"descr\":\"<f4\"}",
+        " { 'descr' : '<f4' ,\n\t'fortran_order' : False , 'shape' : ( 1 , 2 , ) , } \n\n"};
+    for (size_t i = 0; i < 2; i++) {
+        npy array;
+        put_array(headers[i], (float[]){1, 2}, 8);
+        ck_assert_msg(npy_read(path, &array, why, sizeof why), "%s", why);
+        ck_assert_uint_eq(array.rank, 2);
+        ck_assert_uint_eq(array.n, 2);
+        free(array.data);
+    }
+}
+END_TEST
+
+START_TEST(a_zero_byte_does_not_end_a_header)
+{
+    put("\x93NUMPY\x01\x00\x40\x00"
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\0     \n\0\0\0\0", 78);
+    ck_assert_str_eq(read_error(), "its header has a 0 byte");
+}
+END_TEST
+
 START_TEST(version_2_is_read)
 {
     npy array;
@@ -172,6 +197,8 @@ START_TEST(version_2_is_read)
     free(array.data);
 }
 END_TEST
+
+#define ODD "its header is not an array's"
 
 static const struct {
     const char *header, *message;
@@ -190,9 +217,24 @@ static const struct {
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
      "its shape cannot be read"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", "it is cut short"},
-    {"{'descr': '<f4', 'fortran_order': False}", "its shape cannot be read"},
-    {"{}", "its header is no array's"},
-    {"", "its header is no array's"},
+    {"{'descr': '<f4', 'fortran_order': False}", ODD},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (1), }", "its shape cannot be read"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (1 1), }", "its shape cannot be read"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (,), }", "its shape cannot be read"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (+1,), }", "its shape cannot be read"},
+    {"{'descr': '<f4', 'fortran_order': Falsehood, 'shape': (2,), }", ODD},
+    {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2,), }", ODD},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", ODD},
+    {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", ODD},
+    {"{'descr': '<f4' 'fortran_order': False, 'shape': (2,)}", ODD},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", ODD},
+    {"x {'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", ODD},
+    {"{'x': \"'descr': '<f4', 'fortran_order': False, 'shape': (2,)\"}", ODD},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", ODD},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "more follows its elements"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2)}", "more follows its elements"},
+    {"{}", ODD},
+    {"", ODD},
 };
 
 START_TEST(a_bad_header_is_told)
@@ -206,9 +248,9 @@ END_TEST
 START_TEST(other_files_are_told)
 {
     put("", 0);
-    ck_assert_str_eq(read_error(), "this is no .npy file");
+    ck_assert_str_eq(read_error(), "this is not a .npy file");
     put("PK\x03\x04 something else", 20);
-    ck_assert_str_eq(read_error(), "this is no .npy file");
+    ck_assert_str_eq(read_error(), "this is not a .npy file");
     put("\x93NUMPY\x04\x00\x10\x00", 10);
     ck_assert_str_eq(read_error(), "its version is neither 1 nor 2");
     put("\x93NUMPY\x02\x00\xff\xff\xff\x7f", 12);
@@ -233,6 +275,8 @@ int main(void)
     tcase_add_test(tcase, bf16_is_read_from_its_bits_alone);
     tcase_add_test(tcase, integers_of_any_size_are_converted);
     tcase_add_test(tcase, eighths_are_read_from_their_bits_alone);
+    tcase_add_test(tcase, a_header_is_a_python_literal);
+    tcase_add_test(tcase, a_zero_byte_does_not_end_a_header);
     tcase_add_test(tcase, version_2_is_read);
     tcase_add_loop_test(tcase, a_bad_header_is_told, 0, (int)(sizeof faults / sizeof faults[0]));
     tcase_add_test(tcase, other_files_are_told);

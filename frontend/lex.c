@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/number.h"
+#include "support/text.h"
 
 static const char *const kind_names[] = {
 #define TOKEN(id, text) text,
@@ -37,23 +38,6 @@ const char *tcc_tile_token_kind_name(tcc_tile_token_kind kind)
 
 /* ---- bytes ----------------------------------------------------------------------------- */
 
-/* Length of the UTF-8 sequence at p, 0 when there is none (RFC 3629, section 4). */
-static size_t utf8_length(const char *text, size_t n)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    unsigned char c = p[0];
-    size_t len = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    if (len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (c == 0xe0 && p[1] < 0xa0) || (c == 0xf0 && p[1] < 0x90);
-    bool surrogate = c == 0xed && p[1] >= 0xa0;
-    bool past_end = c == 0xf4 && p[1] >= 0x90;
-    return overlong || surrogate || past_end ? 0 : len;
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -64,7 +48,7 @@ bool tcc_tile_check_bytes(const char *source, size_t size, tcc_diag *diag)
     tcc_loc loc = {1, 1};
     for (size_t i = 0; i < size;) {
         unsigned char c = (unsigned char)source[i];
-        size_t len = utf8_length(source + i, size - i);
+        size_t len = tcc_utf8_length(source + i, size - i);
         if (!len) {
             tcc_error(diag, TCC_ERR_SYNTAX, loc, "byte 0x%02x is not UTF-8", c);
             return false;
@@ -73,10 +57,11 @@ bool tcc_tile_check_bytes(const char *source, size_t size, tcc_diag *diag)
             tcc_error(diag, TCC_ERR_SYNTAX, loc, "stray control character 0x%02x", c);
             return false;
         }
+        size_t eol = tcc_line_end(source + i, size - i);
         loc.column += (uint32_t)len;
-        if (c == '\n')
+        if (eol)
             loc = (tcc_loc){loc.line + 1, 1};
-        i += len;
+        i += eol ? eol : len;
     }
     return true;
 }
@@ -119,7 +104,9 @@ static tcc_loc here(const tcc_tile_lexer *lx)
 
 static void advance(tcc_tile_lexer *lx)
 {
-    if (*lx->next++ == '\n') {
+    size_t eol = tcc_line_end(lx->next, (size_t)(lx->end - lx->next));
+    lx->next += eol ? eol : 1;
+    if (eol) {
         lx->line++;
         lx->line_start = lx->next;
     }
@@ -132,8 +119,7 @@ static bool skip_blank(tcc_tile_lexer *lx)
         if (is_space(*lx->next)) {
             advance(lx);
         } else if (peek(lx, 0) == '/' && peek(lx, 1) == '/') {
-            while (lx->next < lx->end && *lx->next != '\n')
-                lx->next++;
+            lx->next = tcc_line_rest(lx->next, lx->end);
         } else if (peek(lx, 0) == '/' && peek(lx, 1) == '*') {
             tcc_loc start = here(lx);
             lx->next += 2;
@@ -247,7 +233,7 @@ tcc_tile_token tcc_tile_lex(tcc_tile_lexer *lx)
             return t;
         }
     }
-    t.len = utf8_length(lx->next, (size_t)(lx->end - lx->next));
+    t.len = tcc_utf8_length(lx->next, (size_t)(lx->end - lx->next));
     lx->next += t.len;
     tcc_error(lx->diag, TCC_ERR_SYNTAX, t.loc, "unexpected character '%.*s'", (int)t.len, t.text);
     return bad(t);

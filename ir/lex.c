@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "support/text.h"
+
 /* ASCII only, in every locale. */
 static bool is_digit(char c)
 {
@@ -56,19 +58,18 @@ static char peek(const tcc_lexer *l, size_t i)
 
 static void skip_space(tcc_lexer *l)
 {
-    while (l->p < l->end) {
-        if (*l->p == '\n') {
+    for (size_t eol; l->p < l->end;) {
+        if ((eol = tcc_line_end(l->p, (size_t)(l->end - l->p)))) {
             l->line++;
-            l->line_start = l->p + 1;
+            l->line_start = l->p += eol;
             l->fresh_line = true;
         } else if (*l->p == '/' && peek(l, 1) == '/') {
-            const char *eol = memchr(l->p, '\n', (size_t)(l->end - l->p));
-            l->p = eol ? eol : l->end;
-            continue;
-        } else if (*l->p != ' ' && *l->p != '\t' && *l->p != '\r') {
+            l->p = tcc_line_rest(l->p, l->end);
+        } else if (*l->p == ' ' || *l->p == '\t') {
+            l->p++;
+        } else {
             return;
         }
-        l->p++;
     }
 }
 
@@ -102,12 +103,12 @@ static int number(const tcc_lexer *l, size_t *n)
 static size_t string_length(const tcc_lexer *l, bool *closed)
 {
     size_t n = 1;
-    for (char c; (size_t)(l->end - l->p) > n && (c = l->p[n]) != '\n'; n++) {
-        if (c == '"') {
+    for (size_t line = (size_t)(tcc_line_rest(l->p, l->end) - l->p); n < line; n++) {
+        if (l->p[n] == '"') {
             *closed = true;
             return n + 1;
         }
-        if (c == '\\' && (size_t)(l->end - l->p) > n + 1 && l->p[n + 1] != '\n')
+        if (l->p[n] == '\\' && n + 1 < line)
             n++;
     }
     *closed = false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/str.h"
+#include "support/text.h"
 
 enum { MAX_SHOWN_LINE = 200 }; /* longer source lines are cut around the column */
 
@@ -30,6 +31,12 @@ const char *tcc_status_name(tcc_status status)
     return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown status";
 }
 
+/* Whether a byte goes on with a character of UTF-8. */
+static bool is_tail(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 static const char *const severity_name[] = {"note", "warning", "error"};
 
 /* The source line of loc, and its length. Lines are found by scanning: errors are rare. */
@@ -39,20 +46,51 @@ static const char *find_line(const tcc_diag *d, tcc_loc loc, size_t *len)
         return NULL;
     const char *p = d->source, *end = d->source + d->size;
     for (uint32_t line = 1; line < loc.line; line++) {
-        p = memchr(p, '\n', (size_t)(end - p));
-        if (!p)
+        p = tcc_line_rest(p, end);
+        if (p == end)
             return NULL;
-        p++;
+        p += tcc_line_end(p, (size_t)(end - p));
     }
-    const char *eol = memchr(p, '\n', (size_t)(end - p));
-    *len = (size_t)((eol ? eol : end) - p);
-    if (*len && p[*len - 1] == '\r')
-        --*len;
+    *len = (size_t)(tcc_line_rest(p, end) - p);
     return p;
 }
 
-/* Header, source line and caret. Tabs are kept before the caret so that it lines up; bytes that
- * are not printable ASCII or UTF-8 tails print as '?' so that a terminal is never garbled. */
+/* The part of a line around a column that is shown, cut between characters. */
+static void cut_line(const char **line, size_t *len, size_t *column)
+{
+    size_t from = *column > MAX_SHOWN_LINE / 2 ? *column - MAX_SHOWN_LINE / 2 : 0, to = *len;
+    if (*len <= MAX_SHOWN_LINE || from > *len)
+        return;
+    while (from < *len && is_tail((*line)[from]))
+        from++;
+    if (to - from > MAX_SHOWN_LINE)
+        for (to = from + MAX_SHOWN_LINE; to > from && is_tail((*line)[to]);)
+            to--;
+    *line += from;
+    *len = to - from;
+    *column -= from;
+}
+
+/* Appends the character at p to a line and as much white space to `space`. Tabs stay tabs, so that
+ * the caret lines up; what is not UTF-8 and what could garble a terminal is a '?'. */
+static size_t show_char(const char *p, size_t n, tcc_str *line, tcc_str *space)
+{
+    static const uint32_t byte_order_mark = 0xfeff;
+    size_t len = tcc_utf8_length(p, n);
+    uint32_t c = len ? tcc_utf8_decode(p, len) : 0;
+    int width = tcc_char_width(c), columns = width < 0 ? 1 : width;
+    if (c == byte_order_mark)
+        return len;
+    if (c != '\t' && width < 0)
+        tcc_str_puts(line, "?");
+    else
+        tcc_str_append(line, p, len);
+    for (int i = 0; i < columns; i++)
+        tcc_str_puts(space, c == '\t' ? "\t" : " ");
+    return len ? len : 1;
+}
+
+/* Header, source line and caret. */
 static void render(tcc_str *out, const tcc_diag *d, tcc_severity sev, tcc_loc loc, const char *msg,
                    tcc_str *line_text)
 {
@@ -61,25 +99,19 @@ static void render(tcc_str *out, const tcc_diag *d, tcc_severity sev, tcc_loc lo
     else if (d->file)
         tcc_str_printf(out, "%s: ", d->file);
     tcc_str_printf(out, "%s: %s\n", severity_name[sev], msg);
-    size_t len = 0;
+    size_t len = 0, column = loc.column ? loc.column - 1 : 0;
     const char *line = find_line(d, loc, &len);
     if (!line)
         return;
-    size_t col = loc.column ? loc.column - 1 : 0, from = 0;
-    if (len > MAX_SHOWN_LINE) {
-        from = col > MAX_SHOWN_LINE / 2 ? col - MAX_SHOWN_LINE / 2 : 0;
-        len = len - from > MAX_SHOWN_LINE ? MAX_SHOWN_LINE : len - from;
-        line += from;
-    }
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)line[i];
-        char shown = (c < 32 && c != '\t') || c >= 127 ? '?' : (char)c;
-        tcc_str_append(line_text, &shown, 1);
-    }
-    tcc_str_printf(out, "%s\n", tcc_str_text(line_text));
-    for (size_t i = from; i < col; i++)
-        tcc_str_puts(out, i - from < len && line[i - from] == '\t' ? "\t" : " ");
-    tcc_str_puts(out, "^\n");
+    tcc_str before = {0}, rest = {0};
+    cut_line(&line, &len, &column);
+    for (size_t i = 0; i < len;)
+        i += show_char(line + i, len - i, line_text, i < column ? &before : &rest);
+    for (size_t i = len; i < column; i++)
+        tcc_str_puts(&before, " ");
+    tcc_str_printf(out, "%s\n%s^\n", tcc_str_text(line_text), tcc_str_text(&before));
+    tcc_str_free(&before);
+    tcc_str_free(&rest);
 }
 
 static void report(tcc_diag *d, tcc_severity sev, tcc_loc loc, const char *format, va_list args)

@@ -44,8 +44,8 @@ static bool split(char *text, script_line *out)
     out->words[0] = tool;
     out->n_words = 1;
     char *state = NULL;
-    for (char *word = strtok_r(text, " \t\r", &state); word;
-         word = strtok_r(NULL, " \t\r", &state)) {
+    for (char *word = strtok_r(text, " \t", &state); word;
+         word = strtok_r(NULL, " \t", &state)) {
         if (out->n_words == MAX_WORDS)
             return false;
         out->words[out->n_words++] = word;
@@ -70,6 +70,14 @@ static bool add_line(script *s, char *text, int number)
     return true;
 }
 
+/* What follows the line at p, which ends in a line feed, a carriage return or both; NULL behind the
+ * last one. */
+static char *next_line(char *p)
+{
+    p += strcspn(p, "\r\n");
+    return !*p ? NULL : p + (p[0] == '\r' && p[1] == '\n' ? 2 : 1);
+}
+
 /* Whether the text is one: a 0 byte would end it early. */
 static bool check_text(const char *path, const char *text, size_t size)
 {
@@ -77,8 +85,8 @@ static bool check_text(const char *path, const char *text, size_t size)
     int number = 1;
     if (!zero)
         return true;
-    for (const char *p = text; p < zero; p++)
-        number += *p == '\n';
+    for (char *p = (char *)text; (p = next_line(p)) && p <= zero;)
+        number++;
     fprintf(stderr, "tcc-run: %s:%d: this is not text: it has a 0 byte\n", path, number);
     return false;
 }
@@ -97,9 +105,8 @@ static bool read_script(const options *o, script *out)
     bool ok = out->text && check_text(path, out->text, size);
     int number = 1;
     for (char *p = out->text, *next; ok && p; p = next, number++) {
-        next = strchr(p, '\n');
-        if (next)
-            *next++ = 0;
+        next = next_line(p);
+        p[strcspn(p, "\r\n")] = 0;
         ok = add_line(out, p, number);
     }
     return ok;
@@ -111,12 +118,13 @@ static void run_line(session *s, const script *sc, const script_line *line, run_
 {
     options o;
     char why[256];
-    if (options_parse(line->n_words, (char **)line->words, sc->o, &o, why, sizeof why) && o.file) {
+    bool ok = options_parse(line->n_words, (char **)line->words, sc->o, &o, why, sizeof why);
+    if (ok && o.file) {
         run_case(s, &o, out);
         return;
     }
     *out = (run_result){.status = EXIT_USAGE};
-    snprintf(out->message, sizeof out->message, "%s", o.file ? why : "a file is needed");
+    snprintf(out->message, sizeof out->message, "%s", ok ? "a file is needed" : why);
 }
 
 static bool send_result(int pipe_end, const run_result *r)

@@ -108,11 +108,54 @@ START_TEST(tabs_before_the_caret_are_kept)
 }
 END_TEST
 
-START_TEST(control_and_non_ascii_bytes_show_as_question_marks)
+START_TEST(what_could_garble_a_terminal_shows_as_question_marks)
 {
-    tcc_diag d = diag_of("a\033[1m\377\xc3\xa9z");
-    tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){1, 1}, "x");
-    ck_assert_str_eq(source_line, "a?[1m???z");
+    tcc_diag d = diag_of("a\033[1m\377\xc3z\x7f\xc2\x9b\xe2\x80\xae-\xe2\x80\x8b");
+    tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){1, 10}, "x");
+    ck_assert_str_eq(source_line, "a?[1m?\?z?\?\?-?");
+    ck_assert_str_eq(text, "a.tile:1:10: error: x\na?[1m?\?z?\?\?-?\n         ^\n");
+}
+END_TEST
+
+/* The column counts bytes, the caret stands below the character. */
+START_TEST(utf8_is_shown_as_it_is)
+{
+    tcc_diag d = diag_of("\xc3\xa9\xe2\x82\xac x");
+    tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){1, 7}, "x");
+    ck_assert_str_eq(text, "a.tile:1:7: error: x\n\xc3\xa9\xe2\x82\xac x\n   ^\n");
+    d = diag_of("\xe6\x97\xa5\xf0\x9f\x98\x80""e\xcc\x81 x"); /* wide, wide, combined */
+    tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){1, 12}, "x");
+    ck_assert_str_eq(strchr(strchr(text, '\n') + 1, '\n') + 1, "      ^\n");
+    d = diag_of("\xef\xbb\xbfx y");
+    tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){1, 6}, "x");
+    ck_assert_str_eq(text, "a.tile:1:6: error: x\nx y\n  ^\n");
+}
+END_TEST
+
+START_TEST(a_long_line_is_cut_between_characters)
+{
+    char source[4001];
+    for (int i = 0; i < 4000; i += 2)
+        memcpy(source + i, "\xc3\xa9", 2);
+    source[4000] = 0;
+    for (uint32_t column = 1; column <= 4001; column += 25) {
+        tcc_diag d = diag_of(source);
+        tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){1, column}, "x");
+        ck_assert_ptr_null(strchr(source_line, '?'));
+        ck_assert_uint_le(strlen(source_line), 200);
+    }
+}
+END_TEST
+
+START_TEST(a_carriage_return_ends_a_line)
+{
+    tcc_diag d = diag_of("one\rtwo\r\nthree\n\rfive\r\rseven");
+    for (uint32_t line = 1; line <= 7; line++) {
+        static const char *const lines[] = {"one",  "two",    "three", "(none)",
+                                            "five", "(none)", "seven"};
+        tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){line, 1}, "x");
+        ck_assert_str_eq(source_line, lines[line - 1]);
+    }
 }
 END_TEST
 
@@ -177,7 +220,10 @@ int main(void)
     tcase_add_test(tc, the_last_line_needs_no_newline);
     tcase_add_test(tc, carriage_returns_are_dropped);
     tcase_add_test(tc, tabs_before_the_caret_are_kept);
-    tcase_add_test(tc, control_and_non_ascii_bytes_show_as_question_marks);
+    tcase_add_test(tc, what_could_garble_a_terminal_shows_as_question_marks);
+    tcase_add_test(tc, utf8_is_shown_as_it_is);
+    tcase_add_test(tc, a_long_line_is_cut_between_characters);
+    tcase_add_test(tc, a_carriage_return_ends_a_line);
     tcase_add_test(tc, a_long_line_is_cut_around_the_column);
     tcase_add_test(tc, errors_beyond_the_limit_are_counted_only);
     tcase_add_test(tc, without_a_callback_errors_are_counted);

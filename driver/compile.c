@@ -304,6 +304,19 @@ static void keep_ir(job *j, const char *source, size_t size)
     j->mod->source_size = size;
 }
 
+/* Whether the options go with each other and with the target. */
+static tcc_status check_options(job *j, const tcc_target *target)
+{
+    const char *after = j->o->print_after;
+    bool known = !after || !strcmp(after, "all") || !strcmp(after, "changed");
+    for (size_t i = 0; !known && tcc_pass_name(i); i++)
+        known = !strcmp(after, tcc_pass_name(i));
+    if (known)
+        return tcc_emit_check(j->o->emit, target, &j->diag);
+    tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no pass is named '%s'", after);
+    return TCC_ERR_ARGUMENT;
+}
+
 static tcc_status run_job(job *j, const char *source, size_t size)
 {
     const tcc_target *target = j->o->target ? tcc_target_find(j->o->target) : NULL;
@@ -312,7 +325,7 @@ static tcc_status run_job(job *j, const char *source, size_t size)
                   j->o->target ? j->o->target : "");
         return TCC_ERR_TARGET;
     }
-    tcc_status status = tcc_emit_check(j->o->emit, target, &j->diag);
+    tcc_status status = check_options(j, target);
     if (!status)
         status = run_frontend(j, source, size);
     if (!status && j->o->emit != TCC_EMIT_IR) {
@@ -431,7 +444,7 @@ static tcc_status opt(job *j, const char *ir, size_t size, const char *passes, c
     tcc_status status = tcc_module_read_ir(j->arena, ir, size, &j->diag, &j->ir);
     if (status)
         return status;
-    status = tcc_emit_check(j->o->emit, tcc_target_of(j->ir), &j->diag);
+    status = check_options(j, tcc_target_of(j->ir));
     if (!status)
         status = run_passes(j, passes);
     if (status)

@@ -49,7 +49,7 @@ tcc_status tcc_emit_check(tcc_emit emit, const tcc_target *target, tcc_diag *dia
     int vendor = vendor_of(target);
     if (kinds[emit].vendors & vendor)
         return TCC_OK;
-    tcc_error(diag, TCC_ERR_TARGET, nowhere, "no %s is made for %s: it has %s", kinds[emit].name,
+    tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "no %s is made for %s: it has %s", kinds[emit].name,
               target->name, vendor == AMD ? "asm, obj and hsaco" : "ptx, cubin and asm");
-    return TCC_ERR_TARGET;
+    return TCC_ERR_ARGUMENT;
 }

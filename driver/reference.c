@@ -51,6 +51,36 @@ static bool same_signature(const tcc_kernel_desc *k, const tcc_func *f)
     return same;
 }
 
+/* Rows of an output: all free indices but the last. */
+static int64_t count_rows(const request *r, const tcc_kernel_desc *k, size_t arg)
+{
+    int64_t n = 1;
+    for (unsigned d = 0; d + 1 < k->args[arg].rank; d++) {
+        tcc_extent e = k->arg_extents[arg][d];
+        if (__builtin_mul_overflow(n, e.dim < 0 ? e.number : r->dims[e.dim], &n))
+            return INT64_MAX;
+    }
+    return n;
+}
+
+/* Whether every output has every row that is asked for. */
+static bool check_rows(const request *r, const tcc_kernel_desc *k, tcc_diag *diag)
+{
+    for (size_t a = 0; r->rows && a < k->n_args; a++) {
+        if (k->args[a].role != TCC_ARG_OUT && k->args[a].role != TCC_ARG_INOUT)
+            continue;
+        int64_t n = count_rows(r, k, a);
+        for (size_t i = 0; i < r->n_rows; i++)
+            if (r->rows[i] < 0 || r->rows[i] >= n) {
+                tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
+                          "kernel '%s': row %lld, and '%s' has %lld", k->name,
+                          (long long)r->rows[i], k->args[a].name, (long long)n);
+                return false;
+            }
+    }
+    return true;
+}
+
 static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_arena *arena)
 {
     const char *text = k->reference;
@@ -86,6 +116,8 @@ static tcc_status run(const request *r, tcc_arena *arena)
                   "the manifest has no reference for a kernel '%s'", r->kernel);
         return TCC_ERR_ARGUMENT;
     }
+    if (!check_rows(r, k, &diag))
+        return TCC_ERR_ARGUMENT;
     jmp_buf oom;
     if (setjmp(oom))
         return TCC_ERR_MEMORY;

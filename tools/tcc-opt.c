@@ -153,6 +153,8 @@ int main(int argc, char **argv)
         exit_status = write_output(a.output, out, out_size) ? 0 : EXIT_USAGE;
     else if (status == TCC_ERR_MEMORY)
         out_of_memory();
+    else if (status == TCC_ERR_ARGUMENT)
+        exit_status = EXIT_USAGE;
     tcc_text_destroy(out);
     tcc_context_destroy(ctx);
     free(ir);

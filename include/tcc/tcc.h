@@ -82,7 +82,7 @@ TCC_API const char *tcc_emit_name(tcc_emit emit);
 
 /* What is loaded on a target: TCC_EMIT_PTX or TCC_EMIT_HSACO; TCC_EMIT_PTX, too, where the name is
  * NULL or no target's. PTX and cubins are made for NVIDIA's targets alone, objects and code objects
- * for AMD's: another kind than a target has is TCC_ERR_TARGET. Thread-safe. */
+ * for AMD's: another kind than a target has is TCC_ERR_ARGUMENT. Thread-safe. */
 TCC_API tcc_emit tcc_target_emit(const char *target);
 
 /* A binding of a symbolic dimension or a `const` to a number. */
@@ -100,7 +100,7 @@ typedef struct tcc_compile_options {
     tcc_emit emit;
     const tcc_define *defines;
     size_t n_defines;
-    const char *print_after; /* "all", "changed", a pass name, or NULL */
+    const char *print_after; /* "all", "changed", a pass name, or NULL; else TCC_ERR_ARGUMENT */
     bool verify_each;        /* verify the IR after every pass */
     bool time_passes;
     const char *ptxas;      /* path of ptxas; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
@@ -185,7 +185,8 @@ TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);
  *           inputs and inout read and outputs and inout written; scalars are one double.
  *           Inputs are taken as already rounded to their type; outputs are not rounded
  * rows      when not NULL, only these n_rows flat indices over all free indices but the last of
- *           each output are computed (a sample); the rest of the output is left as it was
+ *           each output are computed (a sample); the rest of the output is left as it was.
+ *           TCC_ERR_ARGUMENT where an output has fewer
  * Returns TCC_OK, TCC_ERR_ARGUMENT, TCC_ERR_UNSUPPORTED or TCC_ERR_MEMORY. */
 TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *kernel,
                                  const int64_t *dims, double *const *args, const int64_t *rows,

@@ -195,8 +195,9 @@ START_TEST(every_failure_has_its_status)
         {unsupported, {0}, TCC_ERR_UNSUPPORTED},
         {product, {.emit = TCC_EMIT_COUNT}, TCC_ERR_ARGUMENT},
         {product, {.emit = (tcc_emit)-1}, TCC_ERR_ARGUMENT},
-        {product, {.emit = TCC_EMIT_HSACO}, TCC_ERR_TARGET},
-        {product, {.target = "gfx1100", .emit = TCC_EMIT_PTX}, TCC_ERR_TARGET},
+        {product, {.emit = TCC_EMIT_HSACO}, TCC_ERR_ARGUMENT},
+        {product, {.target = "gfx1100", .emit = TCC_EMIT_PTX}, TCC_ERR_ARGUMENT},
+        {product, {.print_after = "magic"}, TCC_ERR_ARGUMENT},
         {product, {.emit = TCC_EMIT_CUBIN, .ptxas = "/nowhere/ptxas"}, TCC_ERR_TOOL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -99,6 +99,11 @@ START_TEST(some_rows_only)
     double *args[] = {&x[0][0][0], &w[0][0], bias, &alpha, &y[0][0][0]};
     fill_layer();
     ck_assert_int_eq(tcc_reference(ctx, manifest, "layer", dims, args, rows, 2), TCC_OK);
+    for (int i = 0; i < 3; i++) {
+        const int64_t wrong[] = {0, (int64_t[]){100, B * M, -1}[i]};
+        ck_assert_int_eq(tcc_reference(ctx, manifest, "layer", dims, args, wrong, 2),
+                         TCC_ERR_ARGUMENT);
+    }
     for (int b = 0; b < B; b++)
         for (int m = 0; m < M; m++)
             for (int n = 0; n < N; n++) {

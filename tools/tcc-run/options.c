@@ -121,7 +121,7 @@ static bool add_pairs(option_list *list, const char *text, value_parser *parse)
 
 const option_pair *option_find(const option_list *list, const char *name)
 {
-    for (size_t i = list->n; i--;) /* the last one counts */
+    for (size_t i = 0; i < list->n; i++)
         if (!strcmp(list->pairs[i].name, name))
             return &list->pairs[i];
     return NULL;
@@ -347,6 +347,21 @@ file_kind file_kind_of(const char *path)
                                                          : FILE_IMAGE;
 }
 
+/* A name that a list has twice, NULL when there is none; *option gets which list. */
+static const char *given_twice(options *o, const char **option)
+{
+    for (int i = 0; i < N_OPTIONS; i++) {
+        if (table[i].set != set_pairs && table[i].set != set_pair)
+            continue;
+        const option_list *list = field(o, &table[i]);
+        *option = table[i].name;
+        for (size_t j = 0; j < list->n; j++)
+            if (option_find(list, list->pairs[j].name) != &list->pairs[j])
+                return list->pairs[j].name;
+    }
+    return NULL;
+}
+
 /* What does not go together; NULL: nothing. A script may say what is for its lines. */
 static const char *contradiction(const options *o)
 {
@@ -366,6 +381,11 @@ static const char *contradiction(const options *o)
         return "--against needs CUDA: it is cuBLASLt's product";
     if (o->manifest && o->file && file_kind_of(o->file) != FILE_IMAGE)
         return "--manifest is for files that are compiled already";
+    if (o->file && file_kind_of(o->file) != FILE_TILE && (o->defines.n || o->target))
+        return o->target ? "--target is for .tile files: others are for one target"
+                         : "-D is for .tile files";
+    if (o->rows && !o->check)
+        return "--rows belongs to --check";
     if (o->level && o->file && file_kind_of(o->file) != FILE_TILE)
         return "--level is for .tile files: other IR is of one level";
     if (o->timeline && o->script)
@@ -420,7 +440,11 @@ bool options_parse(int argc, char **argv, const options *script, options *out, c
     }
     if (out->help || out->version)
         return true;
-    const char *wrong = NULL;
+    const char *wrong = NULL, *option, *twice = given_twice(out, &option);
+    if (twice) {
+        snprintf(why, why_size, "%s: '%s' is given twice", option, twice);
+        return false;
+    }
     if (script && out->device_given)
         wrong = "--device is for the command line of the script";
     if (script)

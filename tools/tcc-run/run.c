@@ -45,14 +45,13 @@ static bool find_kernel(session *s, launch *l)
     return true;
 }
 
-/* Whether an argument of this name and kind exists. */
-static bool has_arg(const launch *l, const char *name, bool scalar, bool output)
+/* Whether an argument of this name has one of these roles, a set of bits. */
+static bool has_arg(const launch *l, const char *name, unsigned roles)
 {
     for (size_t i = 0; i < l->n_args; i++) {
         const tcc_arg_info *info = tcc_kernel_arg(l->kernel, i);
         if (!strcmp(info->name, name))
-            return scalar == (info->role == TCC_ARG_SCALAR) &&
-                   (!output || info->role != TCC_ARG_IN);
+            return roles >> info->role & 1;
     }
     return false;
 }
@@ -65,29 +64,62 @@ static bool has_dim(const launch *l, const char *name)
     return false;
 }
 
-/* Every name on the command line is one of the kernel's. */
-static bool check_names(session *s, const launch *l)
+/* Every name on the command line is that of an argument which the option is for. */
+static bool check_args(session *s, const launch *l)
 {
+    enum {
+        IN = 1 << TCC_ARG_IN,
+        OUT = 1 << TCC_ARG_OUT,
+        INOUT = 1 << TCC_ARG_INOUT,
+        SCALAR = 1 << TCC_ARG_SCALAR
+    };
     const options *o = l->o;
     const struct {
         const option_list *list;
         const char *what;
-        bool dim, scalar, output;
-    } kinds[] = {{&o->sizes, "dimension", true, false, false},
-                 {&o->scalars, "scalar", false, true, false},
-                 {&o->inputs, "tensor", false, false, false},
-                 {&o->misaligned, "tensor", false, false, false},
-                 {&o->outputs, "output", false, false, true}};
+        unsigned roles;
+    } kinds[] = {{&o->scalars, "scalar", SCALAR},
+                 {&o->inputs, "input", IN | INOUT},
+                 {&o->misaligned, "tensor", IN | OUT | INOUT},
+                 {&o->outputs, "output", OUT | INOUT}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         for (size_t j = 0; j < kinds[i].list->n; j++) {
             const char *name = kinds[i].list->pairs[j].name;
-            if (kinds[i].dim ? has_dim(l, name)
-                             : has_arg(l, name, kinds[i].scalar, kinds[i].output))
+            if (has_arg(l, name, kinds[i].roles))
                 continue;
             session_error(s, "kernel '%s' has no %s '%s'", tcc_kernel_name(l->kernel),
                           kinds[i].what, name);
             return false;
         }
+    return true;
+}
+
+static void print_dims(const launch *l, char *text, size_t size)
+{
+    size_t n = (size_t)snprintf(text, size, "%s", l->n_dims ? "" : "none is symbolic");
+    for (size_t i = 0; i < l->n_dims && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "",
+                              tcc_kernel_dim_name(l->kernel, i));
+}
+
+/* Every size is of a symbolic dimension, or says again what -D does. */
+static bool check_sizes(session *s, const launch *l)
+{
+    for (size_t i = 0; i < l->o->sizes.n; i++) {
+        const option_pair *size = &l->o->sizes.pairs[i];
+        const option_pair *bound = option_find(&l->o->defines, size->name);
+        char dims[160];
+        if (bound ? bound->extent == size->extent : has_dim(l, size->name))
+            continue;
+        print_dims(l, dims, sizeof dims);
+        if (bound)
+            session_error(s, "--size %s=%" PRId64 ", but -D %s=%" PRId64, size->name, size->extent,
+                          size->name, bound->extent);
+        else
+            session_error(s, "kernel '%s' has no dimension '%s': %s", tcc_kernel_name(l->kernel),
+                          size->name, dims);
+        return false;
+    }
     return true;
 }
 
@@ -343,6 +375,7 @@ static int exit_status(tcc_status status)
     switch (status) {
     case TCC_OK: return EXIT_OK;
     case TCC_ERR_NO_DRIVER: return EXIT_NO_DRIVER;
+    case TCC_ERR_ARGUMENT: return EXIT_USAGE;
     default: return EXIT_FAILED;
     }
 }
@@ -350,7 +383,7 @@ static int exit_status(tcc_status status)
 /* Everything from a program that is there. */
 static int run_launch(session *s, launch *l, run_result *out)
 {
-    if (!find_kernel(s, l) || !check_names(s, l))
+    if (!find_kernel(s, l) || !check_args(s, l) || !check_sizes(s, l))
         return EXIT_USAGE;
     snprintf(out->kernel, sizeof out->kernel, "%s", tcc_kernel_name(l->kernel));
     if (!read_files(s, l))

@@ -2,6 +2,7 @@
 #include "tools/tcc-run/options.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/suite.h"
@@ -43,11 +44,29 @@ START_TEST(values_follow_or_are_joined)
 }
 END_TEST
 
-START_TEST(the_last_of_a_name_counts)
+START_TEST(lists_may_be_given_in_parts)
 {
-    ck_assert(parse("a.ptx --set a=0.5,b=1e-3 --set a=2"));
-    ck_assert(option_find(&o.scalars, "a")->number == 2);
+    ck_assert(parse("a.ptx --set a=0.5,b=1e-3 --set c=2"));
     ck_assert(option_find(&o.scalars, "b")->number == 1e-3);
+    ck_assert(option_find(&o.scalars, "c")->number == 2);
+}
+END_TEST
+
+START_TEST(a_name_is_given_once)
+{
+    static const struct {
+        const char *line, *why;
+    } lines[] = {{"a.ptx --set a=0.5,b=1 --set a=2", "--set: 'a' is given twice"},
+                 {"a.ptx --size M=1,N=1,M=1", "--size: 'M' is given twice"},
+                 {"a.ptx --input A=x --input A=x", "--input: 'A' is given twice"},
+                 {"a.ptx --output C=x --output C=y", "--output: 'C' is given twice"},
+                 {"a.ptx --misalign A,A", "--misalign: 'A' is given twice"},
+                 {"a.tile -D M=1 -DM=1", "-D: 'M' is given twice"}};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        ck_assert(!parse(lines[i].line));
+        ck_assert_str_eq(why, lines[i].why);
+    }
+    ck_assert(parse("a.tile -D M=1 --size M=1")); /* what that means the program says */
 }
 END_TEST
 
@@ -89,9 +108,10 @@ START_TEST(what_runs_the_kernel)
     ck_assert(parse("a.tile --on interp --order=random:12 --level async"));
     ck_assert(o.order.kind == TCC_INTERPRET_RANDOM && o.order.seed == 12);
     ck_assert(o.level == TCC_EMIT_ASYNC);
-    ck_assert(parse("a.hsaco --on=hip --manifest a.json --target gfx1100"));
+    ck_assert(parse("a.hsaco --on=hip --manifest a.json"));
     ck_assert(o.on == ON_HIP);
     ck_assert_str_eq(o.manifest, "a.json");
+    ck_assert(parse("a.tile --on=hip --target gfx1100"));
     ck_assert_str_eq(o.target, "gfx1100");
     ck_assert(parse("--script b --on=hip --device 2"));
     const options script = o;
@@ -158,6 +178,9 @@ static const struct {
     {"a.tir --on=interp --level=tile", "--level is for .tile files: other IR is of one level"},
     {"a.ptx --on=interp", "--on=interp runs .tile and .tir files"},
     {"a.tile --on=interp --bench", "--bench needs a GPU: the interpreter's time means nothing"},
+    {"a.ir --on=interp -D M=1", "-D is for .tile files"},
+    {"a.ptx --target=sm_90a", "--target is for .tile files: others are for one target"},
+    {"a.tile --rows 3", "--rows belongs to --check"},
     {"a.tile --device=-1", "bad value of --device: '-1'"},
     {"a.tile --on=interp --device 1", "--device is for GPUs"},
     {"a.tile --on=hip --against=cublas", "--against needs CUDA: it is cuBLASLt's product"},
@@ -176,9 +199,9 @@ END_TEST
 
 START_TEST(too_many_pairs_are_refused)
 {
-    char line[2048] = "a.ptx --size a=1";
+    char line[2048] = "a.ptx --size a0=1";
     for (int i = 1; i < MAX_PAIRS; i++)
-        strcat(line, ",a=1");
+        sprintf(strchr(line, 0), ",a%d=1", i);
     ck_assert(parse(line));
     strcat(line, ",a=1");
     ck_assert(!parse(line));
@@ -190,7 +213,8 @@ int main(void)
     Suite *suite = suite_create("options");
     TCase *tcase = tcase_create("options");
     tcase_add_test(tcase, values_follow_or_are_joined);
-    tcase_add_test(tcase, the_last_of_a_name_counts);
+    tcase_add_test(tcase, lists_may_be_given_in_parts);
+    tcase_add_test(tcase, a_name_is_given_once);
     tcase_add_test(tcase, files_may_have_any_name);
     tcase_add_test(tcase, checking_and_timing);
     tcase_add_loop_test(tcase, bad_usage_is_told, 0, (int)(sizeof faults / sizeof faults[0]));

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <float.h>
 #include <string.h>
 
 #include "frontend/sema.h"
@@ -128,8 +127,9 @@ static void report_undefined(tcc_sema *s, tcc_ast_name name)
 
 static bool check_number(tcc_sema *s, tcc_loc loc, double number)
 {
+    const double rounds_to_infinity = 0x1.ffffffp127; /* half a unit above the largest f32 */
     double magnitude = number < 0 ? -number : number;
-    if (magnitude > (double)FLT_MAX || (magnitude > 0 && (float)magnitude == 0)) {
+    if (magnitude >= rounds_to_infinity || (magnitude > 0 && (float)magnitude == 0)) {
         tcc_error(s->diag, TCC_ERR_TYPE, loc, "number out of the range of f32");
         return false;
     }

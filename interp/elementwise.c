@@ -161,8 +161,9 @@ FLOAT_UNARY(math_gelu_tanh, tanh_gelu(a))
 static void map_arith_const(const tcc_elements *e)
 {
     const tcc_attr *value = &tcc_attr_find(&e->op->attrs, "value")->value;
-    tcc_cell v =
-        value->kind == TCC_ATTR_FLOAT ? (tcc_cell){.f = value->f} : (tcc_cell){.i = value->i};
+    tcc_scalar elem = e->op->results[0].type->elem;
+    tcc_cell v = value->kind == TCC_ATTR_FLOAT ? (tcc_cell){.f = tcc_round_float(value->f, elem)}
+                                               : (tcc_cell){.i = value->i};
     for (size_t i = 0; i < e->n; i++)
         e->r[i] = v;
 }
@@ -224,6 +225,21 @@ static void (*const maps[TCC_OP_COUNT])(const tcc_elements *) = {
 #undef MAP
 };
 
+/* What depends on poison is poison, also where a function would leave a NaN out. */
+static void keep_poison(const tcc_elements *e)
+{
+    if (e->op->code == TCC_OP_arith_select) /* takes one operand as it is */
+        return;
+    for (unsigned k = 0; k < e->op->n_operands; k++) {
+        bool any_nan = false;
+        for (size_t i = 0; is_float(e->op->operands[k]->type) && i < e->n; i++)
+            any_nan |= isnan(operand(e, (int)k, i).f);
+        for (size_t i = 0; any_nan && i < e->n; i++)
+            if (tcc_is_poison(operand(e, (int)k, i).f))
+                e->r[i].f = tcc_poison();
+    }
+}
+
 bool tcc_elementwise(const tcc_elements *e, bool machine)
 {
     if (!maps[e->op->code])
@@ -233,8 +249,9 @@ bool tcc_elementwise(const tcc_elements *e, bool machine)
     if (!is_float(r))
         for (size_t i = 0; i < e->n; i++)
             e->r[i].i = tcc_int_wrap(r->elem, e->r[i].i);
-    else if (machine)
-        for (size_t i = 0; i < e->n; i++)
-            e->r[i].f = tcc_round_float(e->r[i].f, r->elem);
+    else
+        keep_poison(e);
+    for (size_t i = 0; is_float(r) && machine && i < e->n; i++)
+        e->r[i].f = tcc_round_float(e->r[i].f, r->elem);
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/interp.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "interp/exec.h"
@@ -62,11 +63,14 @@ static bool holds_floats(const tcc_param *p)
     return tcc_scalar_classify(p->type->elem) == TCC_CLASS_FLOAT;
 }
 
+/* Of NaNs only one comes in: another may have the bits of poison, or be a signalling one. */
 tcc_cell tcc_param_load(const tcc_param *p, int64_t at)
 {
     double v;
     __atomic_load(&p->data[at], &v, __ATOMIC_RELAXED); /* CTAs share it */
-    return holds_floats(p) ? (tcc_cell){.f = v} : (tcc_cell){.i = tcc_truncate(v)};
+    if (!holds_floats(p))
+        return (tcc_cell){.i = tcc_truncate(v)};
+    return (tcc_cell){.f = isnan(v) ? (double)NAN : v};
 }
 
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v)

@@ -4,6 +4,7 @@
 #include <tcc/tcc.h>
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -153,6 +154,59 @@ START_TEST(an_older_caller_gets_defaults)
     o.struct_size = offsetof(tcc_interpret_options, variant);
     ck_assert_int_eq(interpret(&o), TCC_OK);
     check_result();
+}
+END_TEST
+
+/* Whatever bits a NaN has: signalling, or those that the interpreter gives to what nobody wrote. */
+static const uint32_t nans[] = {0x7fef0000, 0x7fefffff, 0xffef0001, 0x7f800001,
+                                0xff800001, 0x7fc00000, 0xffffffff};
+
+static double nan_of(uint32_t bits)
+{
+    const uint64_t wide =
+        (uint64_t)(bits >> 31) << 63 | UINT64_C(0x7ff) << 52 | (uint64_t)(bits & 0x7fffff) << 29;
+    double v;
+    memcpy(&v, &wide, sizeof v);
+    return v;
+}
+
+/* It is a NaN like any other, and min, max and relu give the other number. */
+START_TEST(every_nan_is_an_ordinary_one)
+{
+    static const char text[] = "kernel nans(A: f16[M, K], B: f16[K, N], x: f32[N], y: f16[N])\n"
+                               "    -> (C: f32[M, N], D: f32[M, N], E: f16[M, N])\n"
+                               "{\n"
+                               "    acc[m, n] = sum(k) A[m, k] * B[k, n];\n"
+                               "    C[m, n] = acc[m, n] + x[n];\n"
+                               "    D[m, n] = acc[m, n] + relu(x[n]) + max(min(x[n], 1), y[n]);\n"
+                               "    E[m, n] = y[n] * acc[m, n];\n"
+                               "}\n"
+                               "schedule nans for sm_90a { tile m 64, n 8, k 16; stages 2; }\n";
+    static const struct {
+        const char *target;
+        tcc_emit emit;
+    } levels[] = {{"sm_90a", TCC_EMIT_IR},  {"sm_90a", TCC_EMIT_TILE}, {"sm_90a", TCC_EMIT_ASYNC},
+                  {"sm_90a", TCC_EMIT_TIR}, {"gfx1100", TCC_EMIT_TIR}, {"gfx1200", TCC_EMIT_TIR}};
+    double x[N], y[N], d[M][N], e[M][N];
+    tcc_module *made;
+    const tcc_compile_options o = {
+        .struct_size = sizeof o, .target = levels[_i].target, .emit = levels[_i].emit};
+    ck_assert_int_eq(tcc_compile_with(ctx, text, sizeof text - 1, &o, &made), TCC_OK);
+    for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
+        for (int n = 0; n < N; n++) {
+            x[n] = nan_of(nans[i]);
+            y[n] = nan_of((nans[i] & 0xffffe000) | 0x2000); /* an f16 has 10 bits of it */
+        }
+        ck_assert_msg(!tcc_interpret(ctx, made, NULL, dims,
+                                     (double *[]){a[0], b[0], x, y, c[0], d[0], e[0]}, NULL),
+                      "%s", said);
+        for (int m = 0; m < M; m++)
+            for (int n = 0; n < N; n++) {
+                ck_assert(isnan(c[m][n]) && isnan(e[m][n]));
+                ck_assert_double_eq(d[m][n], (expected(m, n) - bias[n]) / alpha + 1);
+            }
+    }
+    tcc_module_destroy(made);
 }
 END_TEST
 
@@ -319,6 +373,7 @@ int main(void)
     tcase_add_loop_test(t, emitted_ir_runs, 0, 4);
     tcase_add_test(t, every_order_gives_the_same);
     tcase_add_test(t, an_older_caller_gets_defaults);
+    tcase_add_loop_test(t, every_nan_is_an_ordinary_one, 0, 6);
     tcase_add_test(t, the_first_valid_variant_runs);
     tcase_add_test(t, no_valid_variant_says_why);
     tcase_add_test(t, bad_arguments_are_refused);

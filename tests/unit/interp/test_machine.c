@@ -413,6 +413,14 @@ static const struct {
     {"  %v = nvvm.ld.shared %mine : vec<f32[1]>\n  %r = arith.add %v, %v : vec<f32[1]>\n" STORE,
      "nvvm.st.global stores to element 0 of 'Y' what comes from shared memory that was never "
      "written"},
+    {"  %v = nvvm.ld.shared %mine : vec<f32[1]>\n  %z = arith.const {value = 0.0} : vec<f32[1]>\n"
+     "  %r = arith.max %v, %z : vec<f32[1]>\n" STORE,
+     "nvvm.st.global stores to element 0 of 'Y' what comes from shared memory that was never "
+     "written"},
+    {"  %v = nvvm.ld.shared %mine : vec<f32[1]>\n  %n = arith.const {value = nan} : vec<f32[1]>\n"
+     "  %r = arith.add %n, %v : vec<f32[1]>\n" STORE,
+     "nvvm.st.global stores to element 0 of 'Y' what comes from shared memory that was never "
+     "written"},
     {"  %v = vec.undef : vec<f32[1]>\n  %r = arith.add %v, %v : vec<f32[1]>\n",
      "arith.add reads registers that were never written"},
     {LOAD "  nvvm.st.shared %smem, %v\n", "nvvm.st.shared writes shared memory at byte 0"},

@@ -34,6 +34,8 @@ typedef struct tcc_reg {
     uint64_t defined; /* the thread's step that computed it */
     uint32_t product; /* number of the product group that may still access it; 0: none */
     uint32_t issue;   /* target level: number of the product in its warpgroup */
+    uint64_t taken;   /* the step at which a product or a loop last took it as it was computed */
+    int32_t shape;    /* n of the product that wrote it last, -1: of several */
     bool by_product;  /* a product wrote it last */
     bool is_a;        /* a product takes its A from it */
     bool undefined;   /* it holds anything */
@@ -64,6 +66,7 @@ struct tcc_thread {
     tcc_lane_mask mask;
     uint64_t steps;
     uint32_t committed, waited; /* product groups: closed; known to have ended */
+    uint64_t *touched;          /* of registers of products: the last step that was no product's */
     struct tcc_warp *warp;      /* at the target level */
     struct tcc_role *role;      /* at the async level */
 };
@@ -151,6 +154,10 @@ int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, 
 /* Copies n values in parallel, for the lanes of the mask. */
 void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
                      tcc_lane_mask mask);
+/* A product, or a loop, takes an operand over into registers of products. What was taken before is
+ * copied there, which may be done as soon as it was. Fails when a product may still write what
+ * would have to be copied. */
+bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers);
 /* What is known of a value that is partly one, partly the other. */
 tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b);
 /* Fails when a product may still access an operand, or when it was never written. */

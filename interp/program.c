@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/program.h"
 
+#include "interp/registers.h"
 #include "support/map.h"
 
 enum { MAX_DEPTH = 64 };
@@ -11,6 +12,7 @@ typedef struct decoder {
     tcc_map numbers; /* value -> its number + 1 */
     size_t cap_values;
     unsigned levels;
+    tcc_registers *registers; /* at the target level */
 } decoder;
 
 /* Tensors, rings and the like are one cell, which holds a number; a buffer descriptor has three. */
@@ -35,6 +37,7 @@ static uint32_t number_of(decoder *d, const tcc_value *v)
         p->values[p->n_values].type = v->type;
         p->values[p->n_values].count = cell_count(v->type);
         p->values[p->n_values].offset = p->n_cells;
+        p->values[p->n_values].registers = d->registers ? tcc_registers_of(d->registers, v) : 0;
         p->n_cells += p->values[p->n_values].count;
         *place = (void *)(uintptr_t)++p->n_values;
     }
@@ -58,6 +61,8 @@ static tcc_status decode_op(decoder *d, const tcc_op *op, tcc_inst *in, size_t d
         in->operands[i] = number_of(d, op->operands[i]);
     for (unsigned i = 0; i < op->n_results; i++)
         in->results[i] = number_of(d, &op->results[i]);
+    if (d->registers)
+        in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
     tcc_status status = TCC_OK;
     for (unsigned i = 0; i < op->n_regions && !status; i++)
         status = decode_block(d, op->regions[i], &in->regions[i], depth + 1);
@@ -90,5 +95,9 @@ tcc_status tcc_program_decode(tcc_run *run, unsigned levels, tcc_program *p)
 {
     decoder d = {.run = run, .p = p, .numbers = TCC_MAP(run->scratch), .levels = levels};
     *p = (tcc_program){0};
+    if (levels & TCC_LEVEL_TARGET) {
+        d.registers = tcc_registers_find(run->f, run->scratch);
+        p->n_registers = tcc_registers_count(d.registers);
+    }
     return decode_block(&d, run->f->body, &p->body, 1);
 }

@@ -11,6 +11,7 @@ typedef struct tcc_inst {
     const tcc_op *op;
     uint32_t *operands, *results; /* numbers of values */
     struct tcc_code *regions;
+    uint32_t wanted_twice; /* target level: operands that tcc_registers_wanted_twice gives */
 } tcc_inst;
 
 typedef struct tcc_code {
@@ -22,12 +23,15 @@ typedef struct tcc_code {
 
 typedef struct tcc_program {
     tcc_code body;
-    /* Of each value: its type, how many cells it has and where they begin. Fields have none. */
+    /* Of each value: its type, how many cells it has and where they begin. Fields have none. At the
+     * target level which registers of products it is in, 0: none. */
     struct {
         const tcc_type *type;
         size_t count, offset;
-    } *values;
+        unsigned registers;
+    } * values;
     size_t n_values, n_cells;
+    unsigned n_registers;
     size_t depth; /* of nested regions */
 } tcc_program;
 

@@ -177,16 +177,25 @@ static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
     return tcc_p_footprint_set(p, s, print, ranges, n) ? *print : 0;
 }
 
-/* Accumulators that anything but a product wrote must have been fenced since. */
-static bool registers_fenced(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                             bool add)
+/* Accumulators that anything but a product wrote, or read, must have been fenced since; and so must
+ * those of a product of another shape, which was waited for. */
+static bool accumulators_ready(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                               int64_t n, bool add)
 {
     const tcc_pvalue *acc = tcc_p_slot(p, s, warp, in->operands[0]);
     bool product = acc->delta & TCC_P_BY_PRODUCT, undefined = acc->delta & TCC_P_UNDEFINED;
+    bool fenced = acc->delta & TCC_P_FENCED, other_shape = product && acc->offset != n;
+    if (!tcc_p_take(p, s, warp, in, 0, in->registers))
+        return false;
     if (add && undefined)
         tcc_p_wrong(p, s, warp, in, "nvvm.wgmma adds to registers that were never written");
-    else if (!s->warps[warp].any_fence || (!product && !undefined && !(acc->delta & TCC_P_FENCED)))
+    else if (!s->warps[warp].any_fence || (!product && !undefined && !fenced))
         tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the accumulators were written");
+    else if (s->warps[warp].touched & in->registers)
+        tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the accumulators were last accessed");
+    else if (other_shape && (acc->v || !fenced))
+        tcc_p_wrong(p, s, warp, in, "%s since a product of another shape wrote the accumulators",
+                    acc->v ? "no wgmma.wait_group" : "no wgmma.fence");
     else
         return true;
     return false;
@@ -200,7 +209,7 @@ tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     bool trans_a = tcc_attr_int(attrs, "trans_a", 0), trans_b = tcc_attr_int(attrs, "trans_b", 0);
     if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 1, &a) ||
         !tcc_p_operand(p, s, warp, in, 2, &b) || !tcc_p_operand(p, s, warp, in, 3, &add) ||
-        !registers_fenced(p, s, warp, in, add))
+        !accumulators_ready(p, s, warp, in, n, add))
         return TCC_P_FAILED;
     if (n < 8 || n > MAX_N)
         return tcc_p_wrong(p, s, warp, in, "no product of n = %lld", (long long)n);
@@ -226,8 +235,10 @@ tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     } issued = {in->op, a, b, add, w->products};
     w->products = tcc_p_hash(&issued, sizeof issued);
     w->open_group = true;
-    *tcc_p_slot(p, s, warp, in->results[0]) =
-        (tcc_pvalue){.kind = TCC_P_REGISTERS, .v = w->committed + 1, .delta = TCC_P_BY_PRODUCT};
+    *tcc_p_slot(p, s, warp, in->results[0]) = (tcc_pvalue){.kind = TCC_P_REGISTERS,
+                                                           .v = w->committed + 1,
+                                                           .offset = (int32_t)n,
+                                                           .delta = TCC_P_BY_PRODUCT};
     tcc_p_log(p, s, warp, in, -1, w->committed + 1);
     return TCC_P_NEXT;
 }
@@ -238,10 +249,11 @@ tcc_presult tcc_p_nvvm_wgmma_fence(tcc_protocol *p, tcc_pstate *s, unsigned warp
     if (!tcc_p_converged(p, s, warp, in))
         return TCC_P_FAILED;
     s->warps[warp].any_fence = true;
+    s->warps[warp].touched = 0;
     for (uint32_t i = 0; i < p->n_slots; i++) {
         tcc_pvalue *v = tcc_p_slot(p, s, warp, i);
         if (v->kind == TCC_P_REGISTERS)
-            v->delta |= TCC_P_FENCED;
+            v->delta = (v->delta | TCC_P_FENCED) & ~(int64_t)TCC_P_TAKEN;
     }
     return TCC_P_NEXT;
 }

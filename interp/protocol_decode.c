@@ -30,6 +30,7 @@ typedef struct source {
     uint32_t results;        /* number of the first */
     uint32_t *args;          /* of each region, number of the first argument */
     uint32_t parent, region; /* source + 1, 0: the body; which of its regions */
+    uint64_t touches;        /* registers of products, a bit each */
     bool matters, waits;
 } source;
 
@@ -39,6 +40,7 @@ typedef struct decoder {
     TCC_VEC(need) needs;
     TCC_VEC(source) sources;
     tcc_pinst *insts;
+    tcc_registers *registers;
     bool changed;
 } decoder;
 
@@ -375,6 +377,33 @@ static bool touches_registers(const decoder *d, const source *s)
     return false;
 }
 
+/* A bit for the registers of products that a value is in; more than there are bits share the last.
+ */
+static uint64_t registers_of(const decoder *d, const tcc_value *v)
+{
+    unsigned n =
+        d->registers && v->type->kind == TCC_KIND_vec ? tcc_registers_of(d->registers, v) : 0;
+    return n ? UINT64_C(1) << (n < 64 ? n - 1 : 63) : 0;
+}
+
+/* The first op of a block that reads registers of products after a fence. */
+static void find_touches(decoder *d)
+{
+    const source *before = NULL;
+    uint64_t seen = 0;
+    for (size_t i = 0; d->registers && i < d->sources.len; before = &d->sources.data[i++]) {
+        source *s = &d->sources.data[i];
+        bool goes_on = before && s->parent == before->parent && s->region == before->region;
+        if (!goes_on || before->op->code == TCC_OP_nvvm_wgmma_fence)
+            seen = 0;
+        for (unsigned o = 0; !tcc_registers_pass(s->op->code) && o < s->op->n_operands; o++)
+            s->touches |= registers_of(d, s->op->operands[o]);
+        s->touches &= ~seen;
+        s->matters |= s->touches != 0;
+        seen |= s->touches;
+    }
+}
+
 static void find_registers(decoder *d)
 {
     do {
@@ -386,6 +415,9 @@ static void find_registers(decoder *d)
     } while (d->changed);
     for (size_t i = 0; i < d->sources.len; i++)
         d->sources.data[i].matters = touches_registers(d, &d->sources.data[i]);
+    if (!d->p->amd)
+        d->registers = tcc_registers_find(d->p->f, d->p->scratch);
+    find_touches(d);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -418,9 +450,17 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     size_t next = i + 1;
     for (unsigned r = 0; r < op->n_regions; r++) {
         in->regions[r].n_args = op->regions[r]->n_args;
+        in->regions[r].registers = TCC_NEW_ARRAY(scratch, uint64_t, op->regions[r]->n_args + 1);
+        for (size_t a = 0; a < op->regions[r]->n_args; a++)
+            in->regions[r].registers[a] = registers_of(d, op->regions[r]->args[a]);
         next = write_block(d, next, (uint32_t)i + 1, r, s->args[r], &in->regions[r]);
         in->loops |= in->regions[r].n && in->regions[r].loops;
     }
+    in->touches = s->touches;
+    if (d->registers)
+        in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
+    if (op->code == TCC_OP_nvvm_wgmma)
+        in->registers = registers_of(d, &op->results[0]);
     in->waits = s->waits;
     in->loops |= op->code == TCC_OP_scf_for && s->waits;
     if (op->code == TCC_OP_scf_for) {

@@ -18,6 +18,7 @@
 
 #include "interp/machine.h"
 #include "interp/protocol.h"
+#include "interp/registers.h"
 
 typedef struct tcc_protocol tcc_protocol;
 typedef struct tcc_pstate tcc_pstate;
@@ -43,7 +44,10 @@ typedef enum tcc_pkind {
     TCC_P_REGISTERS, /* accumulators: v is the product group that writes them, 0 none */
 } tcc_pkind;
 
-enum { TCC_P_UNDEFINED = 1, TCC_P_BY_PRODUCT = 2, TCC_P_FENCED = 4 }; /* delta of registers */
+/* Of registers: delta. Taken: by a product or a loop since the last fence; and offset is n of the
+ * product that wrote them last, MIXED of several. */
+enum { TCC_P_UNDEFINED = 1, TCC_P_BY_PRODUCT = 2, TCC_P_FENCED = 4, TCC_P_TAKEN = 8 };
+enum { TCC_P_MIXED = -1 };
 
 typedef struct tcc_pvalue {
     uint8_t kind;
@@ -84,16 +88,19 @@ typedef struct tcc_pinst {
     const tcc_op *op;
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
-    bool waits;       /* it, or something in it, synchronizes */
-    bool loops;       /* it is such a loop, or has one in it */
-    bool loops_later; /* one follows in this block */
+    uint64_t touches, registers; /* of products, a bit each: read by it; of its result */
+    uint32_t wanted_twice;       /* operands that tcc_registers_wanted_twice gives */
+    bool waits;                  /* it, or something in it, synchronizes */
+    bool loops;                  /* it is such a loop, or has one in it */
+    bool loops_later;            /* one follows in this block */
 } tcc_pinst;
 
 typedef struct tcc_pcode {
     tcc_pinst *insts;
     size_t n;
     uint32_t *args;
-    int64_t *moduli; /* of each argument: 0, or what is asked of it is its remainder by this */
+    int64_t *moduli;     /* of each argument: 0, or what is asked of it is its remainder by this */
+    uint64_t *registers; /* of each argument, a bit */
     size_t n_args;
     uint32_t first_slot, end_slot; /* of everything defined inside */
     bool loops;                    /* has one that synchronizes in it */
@@ -139,6 +146,7 @@ typedef struct tcc_pwarp {
     int32_t waits_at; /* named barrier, -1 none */
     bool open_group, open_bulk, any_fence, released, blocked;
     uint64_t products; /* what was issued since the last commit, as a hash */
+    uint64_t touched;  /* registers of products that other ops read since the last wgmma.fence */
 } tcc_pwarp;
 
 typedef struct tcc_pbarrier {
@@ -425,6 +433,10 @@ static inline bool tcc_p_is_named(tcc_opcode code)
     return code == TCC_OP_nvvm_barrier || code == TCC_OP_amdgcn_s_barrier;
 }
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
+
+/* A product or a loop takes an operand into `registers`, a bit (thread.c, tcc_registers_take). */
+bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                unsigned operand, uint64_t registers);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 

@@ -261,6 +261,7 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, warp->open_group | warp->open_bulk << 1 | warp->any_fence << 2 |
                    warp->released << 3 | (int64_t)warp->bulk_lane << 8);
     put_int(w, (int64_t)warp->products);
+    put_int(w, (int64_t)warp->touched);
     if (p->stores)
         put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->bulk_groups);
     if (warp->depth)

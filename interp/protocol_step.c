@@ -238,11 +238,35 @@ static tcc_pvalue inherited(const tcc_protocol *p, const tcc_pstate *s, unsigned
         if (in->operands[i] == TCC_P_NO_SLOT)
             continue;
         const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
+        r.offset = i == 0 || r.offset == v->offset ? v->offset : TCC_P_MIXED;
         r.v = v->v > r.v ? v->v : r.v;
         r.delta &= v->delta | TCC_P_UNDEFINED;
         r.delta |= v->delta & TCC_P_UNDEFINED;
     }
     return r;
+}
+
+bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                unsigned operand, uint64_t registers)
+{
+    tcc_pvalue *v = in->operands[operand] == TCC_P_NO_SLOT
+                        ? NULL
+                        : tcc_p_slot(p, s, warp, in->operands[operand]);
+    if (!v || v->kind != TCC_P_REGISTERS)
+        return true;
+    if (v->v && in->wanted_twice >> operand & 1) {
+        tcc_p_wrong(
+            p, s, warp, in,
+            "%s takes registers that a product may still be writing and another op wants, too",
+            tcc_op_info_get(in->op->code)->name);
+        return false;
+    }
+    if (v->delta & (TCC_P_BY_PRODUCT | TCC_P_UNDEFINED))
+        return true;
+    if (v->delta & TCC_P_TAKEN)
+        s->warps[warp].touched |= registers;
+    v->delta |= TCC_P_TAKEN;
+    return true;
 }
 
 static bool may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
@@ -433,7 +457,12 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     if (!plan_trips(p, s, warp, in, &f))
         return TCC_P_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {
+        if (in->regions[0].registers[1 + i] &&
+            !tcc_p_take(p, s, warp, in, 3 + i, in->regions[0].registers[1 + i]))
+            return TCC_P_FAILED;
         tcc_pvalue v = read(p, s, warp, in->operands[3 + i]);
+        if (v.kind == TCC_P_REGISTERS)
+            v.delta &= ~(int64_t)TCC_P_TAKEN;
         if (f.record >= 0)
             v = tcc_p_forget(p, v, in->regions[0].moduli[1 + i]);
         write(p, s, warp, in->regions[0].args[1 + i], v);
@@ -608,6 +637,7 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     bool accesses = in->op->code == TCC_OP_nvvm_st_shared || in->op->code == TCC_OP_nvvm_stmatrix;
     if (accesses && !may_read(p, s, warp, in))
         return TCC_P_FAILED;
+    w->touched |= in->touches;
     tcc_presult r = (hook ? hook : compute)(p, s, warp, in);
     if (r == TCC_P_NEXT)
         w->frames[w->depth - 1].pc++;

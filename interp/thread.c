@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interp/exec.h"
+#include "interp/registers.h"
 
 tcc_lane_mask tcc_all_lanes(const tcc_exec *x)
 {
@@ -21,6 +22,7 @@ tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_threa
     t->cells = TCC_NEW_ARRAY(scratch, tcc_cell, n_cells);
     t->regs = TCC_NEW_ARRAY(scratch, tcc_reg, p->n_values);
     t->frames = TCC_NEW_ARRAY(scratch, tcc_frame, p->depth + 1);
+    t->touched = TCC_NEW_ARRAY(scratch, uint64_t, p->n_registers + 1);
     t->code = code;
     tcc_thread_restart(t);
     if (from && n_cells)
@@ -37,6 +39,7 @@ void tcc_thread_restart(tcc_thread *t)
     t->steps = 0;
     t->committed = t->waited = 0;
     memset(t->regs, 0, t->x->program->n_values * sizeof *t->regs);
+    memset(t->touched, 0, (t->x->program->n_registers + 1) * sizeof *t->touched);
 }
 
 /* ---- registers ------------------------------------------------------------------------- */
@@ -62,6 +65,8 @@ tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b)
     return (tcc_reg){.defined = a.defined > b.defined ? a.defined : b.defined,
                      .product = a.product > b.product ? a.product : b.product,
                      .issue = a.issue > b.issue ? a.issue : b.issue,
+                     .taken = a.taken > b.taken ? a.taken : b.taken,
+                     .shape = a.shape == b.shape ? a.shape : -1,
                      .by_product = a.by_product && b.by_product,
                      .is_a = a.is_a || b.is_a,
                      .undefined = a.undefined || b.undefined};
@@ -120,6 +125,25 @@ bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
     return false;
 }
 
+bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers)
+{
+    tcc_reg *from = &t->regs[in->operands[operand]];
+    if (from->product && in->wanted_twice >> operand & 1) {
+        TCC_WRONG(
+            t->x, in->op,
+            "%s takes registers that a product may still be writing and another op wants, too",
+            tcc_op_info_get(in->op->code)->name);
+        tcc_note_product(t, from);
+        return false;
+    }
+    if (from->by_product || from->undefined)
+        return true;
+    if (from->taken > t->touched[registers])
+        t->touched[registers] = from->taken;
+    from->taken = t->steps;
+    return true;
+}
+
 /* ---- stepping -------------------------------------------------------------------------- */
 
 void tcc_thread_enter(tcc_thread *t, const tcc_inst *of, unsigned region, tcc_lane_mask mask)
@@ -134,23 +158,6 @@ void tcc_thread_leave(tcc_thread *t)
     t->mask = t->frames[--t->depth].outer;
     if (t->depth)
         t->frames[t->depth - 1].pc++;
-}
-
-/* Ops that hand registers on without looking into them. */
-static bool passes_through(tcc_opcode code)
-{
-    switch (code) {
-    case TCC_OP_scf_for:
-    case TCC_OP_scf_yield:
-    case TCC_OP_vec_pack:
-    case TCC_OP_vec_slice:
-    case TCC_OP_nvvm_wgmma:
-    case TCC_OP_nvvm_wgmma_a:
-    case TCC_OP_nvvm_wgmma_wait:
-    case TCC_OP_async_mma:
-    case TCC_OP_async_mma_wait: return true;
-    default: return false;
-    }
 }
 
 static tcc_outcome runs_too_long(tcc_thread *t)
@@ -171,9 +178,11 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
     t->steps++;
     t->x->current = t;
     t->x->lane = -1;
-    for (unsigned i = 0; !passes_through(in->op->code) && i < in->op->n_operands; i++)
+    for (unsigned i = 0; !tcc_registers_pass(in->op->code) && i < in->op->n_operands; i++) {
         if (!tcc_readable(t, in, i))
             return TCC_FAILED;
+        t->touched[t->x->program->values[in->operands[i]].registers] = t->steps;
+    }
     for (unsigned i = 0; i < in->op->n_results; i++)
         t->regs[in->results[i]] = (tcc_reg){.defined = t->steps};
     tcc_outcome outcome = tcc_hook_of(in->op->code)(t, in);
@@ -195,6 +204,13 @@ static tcc_lane_mask lanes_below(const tcc_thread *t, const tcc_inst *in, tcc_la
     return r;
 }
 
+/* A loop takes a value into the registers that it carries. */
+static bool take(tcc_thread *t, const tcc_inst *in, unsigned operand, uint32_t arg)
+{
+    unsigned registers = t->x->program->values[arg].registers;
+    return !registers || tcc_registers_take(t, in, operand, registers);
+}
+
 tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
 {
     for (unsigned l = 0; l < t->x->lanes; l++)
@@ -202,8 +218,13 @@ tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
             return TCC_WRONG(t->x, in->op, "scf.for steps by %lld",
                              (long long)tcc_lane_int(t, in, 2, l));
     size_t carried = in->op->n_results;
+    for (unsigned i = 0; i < carried; i++)
+        if (!take(t, in, 3 + i, in->regions[0].args[1 + i]))
+            return TCC_FAILED;
     tcc_copy_values(t, in->regions[0].args, in->operands, 1, t->mask);
     tcc_copy_values(t, in->regions[0].args + 1, in->operands + 3, carried, t->mask);
+    for (unsigned i = 0; i < carried; i++)
+        t->regs[in->regions[0].args[1 + i]].taken = 0;
     tcc_lane_mask run = lanes_below(t, in, t->mask);
     if (run != t->mask && tcc_attr_int(&in->op->attrs, "at_least_once", 0))
         return TCC_WRONG(t->x, in->op, "scf.for promises a trip and makes none");

@@ -101,26 +101,46 @@ static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in, bool a_in_regis
     return false;
 }
 
-/* Registers that anything but a product wrote must have been fenced since. */
-static bool fenced(tcc_thread *t, const tcc_inst *in, unsigned operand, const char *what)
+/* Registers that anything but a product has written or read must have been fenced since. */
+static bool fenced(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers,
+                   const char *what)
 {
     const tcc_reg *r = &t->regs[in->operands[operand]];
     uint64_t fence = t->warp->fenced_registers;
-    if (fence && (r->by_product || r->undefined || r->defined <= fence))
+    if (!fence || !(r->by_product || r->undefined || r->defined <= fence))
+        TCC_WRONG(t->x, in->op, "no wgmma.fence since the %s were written", what);
+    else if (t->touched[registers] > fence)
+        TCC_WRONG(t->x, in->op, "no wgmma.fence since the %s were last accessed", what);
+    else
         return true;
-    TCC_WRONG(t->x, in->op, "no wgmma.fence since the %s were written", what);
+    return false;
+}
+
+/* Products of one shape are done in order; those of another are to be waited for and fenced. */
+static bool is_of_shape(tcc_thread *t, const tcc_inst *in, int64_t n)
+{
+    const tcc_reg *r = &t->regs[in->operands[0]];
+    if (!r->by_product || r->shape == n)
+        return true;
+    if (!r->product && r->defined <= t->warp->fenced_registers)
+        return true;
+    TCC_WRONG(t->x, in->op, "%s since a product of another shape wrote the accumulators",
+              r->product ? "no wgmma.wait_group" : "no wgmma.fence");
+    tcc_note_product(t, r);
     return false;
 }
 
 /* What only a product may take over from another that runs. */
-static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, bool add)
+static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n, bool add)
 {
+    unsigned registers = t->x->program->values[in->results[0]].registers;
     if (add && t->regs[in->operands[0]].undefined) {
         TCC_WRONG(t->x, in->op, "%s adds to registers that were never written",
                   tcc_op_info_get(in->op->code)->name);
         return false;
     }
-    return fenced(t, in, 0, "accumulators");
+    return tcc_registers_take(t, in, 0, registers) && fenced(t, in, 0, registers, "accumulators") &&
+           is_of_shape(t, in, n);
 }
 
 /* Issues what both forms of a product have in common: A is in a, of this warp's rows. */
@@ -134,13 +154,14 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, con
     if (n > MAX_N)
         return TCC_WRONG(t->x, in->op, "no product with n = %lld", (long long)n);
     if (!decode(t->x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
-        !accumulators_ready(t, in, add) || !read_operand(t, in, &db, 0, n, elem, b))
+        !accumulators_ready(t, in, n, add) || !read_operand(t, in, &db, 0, n, elem, b))
         return TCC_FAILED;
     multiply(t, in, a, b, n, add);
     t->warp->open_group = true;
     t->regs[in->results[0]] = (tcc_reg){.defined = t->steps,
                                         .product = t->committed + 1,
                                         .issue = (uint32_t)t->warp->issued,
+                                        .shape = (int32_t)n,
                                         .by_product = true};
     return TCC_NEXT;
 }
@@ -195,7 +216,8 @@ tcc_outcome tcc_eval_nvvm_wgmma_a(tcc_thread *t, const tcc_inst *in)
 {
     tcc_scalar elem;
     double a[WARP_ROWS * K];
-    if (!begin(t, in, 2, &elem) || !fenced(t, in, 1, "registers of A") ||
+    unsigned registers = t->x->program->values[in->operands[1]].registers;
+    if (!begin(t, in, 2, &elem) || !fenced(t, in, 1, registers, "registers of A") ||
         !same_in_all_warps(t, in, true))
         return TCC_FAILED;
     unpack_a(t, in, elem, a);

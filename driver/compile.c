@@ -319,12 +319,9 @@ static tcc_status check_options(job *j, const tcc_target *target)
 
 static tcc_status run_job(job *j, const char *source, size_t size)
 {
-    const tcc_target *target = j->o->target ? tcc_target_find(j->o->target) : NULL;
-    if (!target) {
-        tcc_error(&j->diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'",
-                  j->o->target ? j->o->target : "");
+    const tcc_target *target = tcc_target_named(j->o->target, &j->diag);
+    if (!target)
         return TCC_ERR_TARGET;
-    }
     tcc_status status = check_options(j, target);
     if (!status)
         status = run_frontend(j, source, size);
@@ -379,8 +376,9 @@ static void write_reproducer(job *j, const char *source, size_t size)
 static tcc_compile_options known_options(const tcc_compile_options *given)
 {
     tcc_compile_options o = {0};
-    size_t n = given->struct_size;
-    memcpy(&o, given, n && n < sizeof o ? n : sizeof o);
+    size_t n = given ? given->struct_size : 0;
+    if (given)
+        memcpy(&o, given, n && n < sizeof o ? n : sizeof o);
     return o;
 }
 
@@ -398,7 +396,9 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
                             const tcc_compile_options *options, tcc_module **out)
 {
     *out = NULL;
-    const tcc_compile_options o = known_options(options);
+    tcc_compile_options o = known_options(options);
+    if (o.emit == TCC_EMIT_DEFAULT)
+        o.emit = tcc_target_emit(o.target);
     job *j = calloc(1, sizeof *j);
     tcc_module *mod = calloc(1, sizeof *mod);
     tcc_arena *arena = tcc_arena_create(NULL);
@@ -429,8 +429,7 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
 
 tcc_status tcc_compile(tcc_context *ctx, const char *source, const char *target, tcc_module **out)
 {
-    const tcc_compile_options o = {
-        .struct_size = sizeof o, .target = target, .emit = tcc_target_emit(target)};
+    const tcc_compile_options o = {.struct_size = sizeof o, .target = target};
     return tcc_compile_with(ctx, source, strlen(source), &o, out);
 }
 
@@ -468,8 +467,9 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
                    const tcc_compile_options *options, char **out)
 {
     *out = NULL;
-    const tcc_compile_options o =
-        options ? known_options(options) : (tcc_compile_options){.emit = TCC_EMIT_TIR};
+    tcc_compile_options o = known_options(options);
+    if (o.emit == TCC_EMIT_DEFAULT)
+        o.emit = TCC_EMIT_TIR;
     job *j = calloc(1, sizeof *j);
     tcc_arena *arena = tcc_arena_create(NULL);
     if (!j || !arena) {

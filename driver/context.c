@@ -23,6 +23,8 @@ void tcc_context_destroy(tcc_context *ctx)
 
 void tcc_context_on_diagnostic(tcc_context *ctx, tcc_diagnostic_fn fn, void *user)
 {
+    if (!ctx)
+        return;
     ctx->fn = fn;
     ctx->user = user;
 }
@@ -32,8 +34,8 @@ tcc_diag tcc_context_diag(const tcc_context *ctx, const char *file, const char *
     return (tcc_diag){.file = file ? file : "<source>",
                       .source = source,
                       .size = size,
-                      .fn = ctx->fn,
-                      .user = ctx->user};
+                      .fn = ctx ? ctx->fn : NULL,
+                      .user = ctx ? ctx->user : NULL};
 }
 
 const char *tcc_pass_name(size_t i)

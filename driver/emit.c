@@ -10,12 +10,12 @@ static const struct {
     int vendors;
     bool is_ir;
 } kinds[TCC_EMIT_COUNT] = {
-    [TCC_EMIT_PTX] = {"ptx", NVIDIA, false},     [TCC_EMIT_IR] = {"ir", ANY, true},
+    [TCC_EMIT_DEFAULT] = {"default", ANY, false}, [TCC_EMIT_IR] = {"ir", ANY, true},
     [TCC_EMIT_TIR] = {"tir", ANY, true},         [TCC_EMIT_LLVM] = {"llvm", ANY, false},
     [TCC_EMIT_CUBIN] = {"cubin", NVIDIA, false}, [TCC_EMIT_MANIFEST] = {"manifest", ANY, false},
     [TCC_EMIT_TILE] = {"tile", ANY, true},       [TCC_EMIT_ASYNC] = {"async", ANY, true},
     [TCC_EMIT_ASM] = {"asm", ANY, false},        [TCC_EMIT_OBJ] = {"obj", AMD, false},
-    [TCC_EMIT_HSACO] = {"hsaco", AMD, false},
+    [TCC_EMIT_HSACO] = {"hsaco", AMD, false},     [TCC_EMIT_PTX] = {"ptx", NVIDIA, false},
 };
 
 const char *tcc_emit_name(tcc_emit emit)

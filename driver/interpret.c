@@ -36,15 +36,22 @@ static tcc_status find_kernel(request *r)
     const tcc_module *mod = r->mod;
     if (!r->kernel && mod->n_kernels == 1)
         r->kernel = mod->kernels[0];
-    for (size_t i = 0; r->kernel && i < mod->n_kernels; i++)
-        if (!strcmp(mod->kernels[i], r->kernel))
+    tcc_str names = {0};
+    for (size_t i = 0; i < mod->n_kernels; i++) {
+        if (r->kernel && !strcmp(mod->kernels[i], r->kernel)) {
+            tcc_str_free(&names);
             return TCC_OK;
+        }
+        tcc_str_printf(&names, "%s'%s'", i ? ", " : "", mod->kernels[i]);
+    }
+    const char *has = names.len ? tcc_str_text(&names) : "none";
     if (r->kernel)
-        return bad_argument(r, "the module has no kernel", r->kernel);
-    tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
-              "the module has %zu kernels, and none "
-              "is named",
-              mod->n_kernels);
+        tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
+                  "the module has no kernel '%s'; it has %s", r->kernel, has);
+    else
+        tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
+                  "the kernel to run is not named; the module has %s", has);
+    tcc_str_free(&names);
     return TCC_ERR_ARGUMENT;
 }
 
@@ -207,6 +214,8 @@ tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const char *ke
                          const int64_t *dims, double *const *args,
                          const tcc_interpret_options *options)
 {
+    if (!mod)
+        return TCC_ERR_ARGUMENT;
     const tcc_interpret_options o = known_options(options);
     request r = {.mod = mod,
                  .kernel = kernel,

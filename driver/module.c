@@ -18,10 +18,8 @@ tcc_status tcc_module_read_ir(tcc_arena *arena, const char *text, size_t size, t
     if (!ir)
         return diag->status ? diag->status : TCC_ERR_SYNTAX;
     const char *target = tcc_attr_str(&ir->attrs, "target", "sm_90a");
-    if (!tcc_target_find(target)) {
-        tcc_error(diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'", target);
+    if (!tcc_target_named(target, diag))
         return TCC_ERR_TARGET;
-    }
     const char *file = tcc_attr_str(&ir->attrs, "file", NULL);
     if (file) {
         diag->file = file;
@@ -149,26 +147,26 @@ void tcc_module_destroy(tcc_module *mod)
 const void *tcc_module_output(const tcc_module *mod, size_t *size)
 {
     if (size)
-        *size = mod->size;
-    return mod->output;
+        *size = mod ? mod->size : 0;
+    return mod ? mod->output : NULL;
 }
 
 const char *tcc_module_manifest(const tcc_module *mod)
 {
-    return mod->manifest ? mod->manifest : "";
+    return mod && mod->manifest ? mod->manifest : "";
 }
 
 const char *tcc_module_schedule(const tcc_module *mod)
 {
-    return mod->schedule ? mod->schedule : "";
+    return mod && mod->schedule ? mod->schedule : "";
 }
 
 size_t tcc_module_kernel_count(const tcc_module *mod)
 {
-    return mod->n_kernels;
+    return mod ? mod->n_kernels : 0;
 }
 
 const char *tcc_module_kernel_name(const tcc_module *mod, size_t i)
 {
-    return i < mod->n_kernels ? mod->kernels[i] : NULL;
+    return mod && i < mod->n_kernels ? mod->kernels[i] : NULL;
 }

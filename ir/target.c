@@ -78,6 +78,20 @@ const tcc_target *tcc_target_find(const char *name)
     return NULL;
 }
 
+const tcc_target *tcc_target_named(const char *name, tcc_diag *diag)
+{
+    const tcc_target *target = name ? tcc_target_find(name) : NULL;
+    tcc_str names = {0};
+    if (target)
+        return target;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        tcc_str_printf(&names, "%s%s", i ? ", " : "", targets[i].name);
+    tcc_error(diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "no target is named '%s'; there are %s",
+              name ? name : "", tcc_str_text(&names));
+    tcc_str_free(&names);
+    return NULL;
+}
+
 const tcc_target *tcc_target_of(const tcc_ir *ir)
 {
     return tcc_target_find(tcc_attr_str(&ir->attrs, "target", targets[0].name));

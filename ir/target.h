@@ -26,6 +26,8 @@ typedef struct tcc_target {
 
 /* The target of this name, or NULL. */
 const tcc_target *tcc_target_find(const char *name);
+/* The same; where there is none, reports that and which there are. NULL is no name. */
+const tcc_target *tcc_target_named(const char *name, tcc_diag *diag);
 /* The i-th target, NULL past the last. */
 const tcc_target *tcc_target_at(size_t i);
 /* The target that a module's attribute names; its existence was checked when it was set. */

@@ -37,17 +37,17 @@ void tcc_device_close(tcc_device *dev)
 
 const char *tcc_device_name(const tcc_device *dev)
 {
-    return dev->name;
+    return dev ? dev->name : NULL;
 }
 
 const char *tcc_device_arch(const tcc_device *dev)
 {
-    return dev->arch;
+    return dev ? dev->arch : NULL;
 }
 
 int tcc_device_driver_version(const tcc_device *dev)
 {
-    return dev->driver_version;
+    return dev ? dev->driver_version : 0;
 }
 
 tcc_status tcc_device_alloc(tcc_device *dev, size_t bytes, uint64_t *out)

@@ -61,6 +61,8 @@ static tcc_status pack(const tcc_kernel *k, const tcc_plan *plan, const int64_t 
 tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                              const tcc_arg *args, size_t n_args, void *stream)
 {
+    if (!k)
+        return TCC_ERR_ARGUMENT;
     const tcc_program *prog = k->program;
     tcc_diag diag = tcc_runtime_diag(prog->rt, prog->manifest->file);
     tcc_plan plan;
@@ -85,7 +87,7 @@ const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t 
 {
     tcc_diag silent = {0};
     tcc_plan plan;
-    if (tcc_plan_launch(k->desc, dims, n_dims, args, n_args, &silent, &plan) || !plan.variant)
+    if (!k || tcc_plan_launch(k->desc, dims, n_dims, args, n_args, &silent, &plan) || !plan.variant)
         return NULL;
     return plan.variant->entry;
 }

@@ -132,12 +132,12 @@ void tcc_program_destroy(tcc_program *prog)
 
 const char *tcc_program_manifest(const tcc_program *prog)
 {
-    return prog->json;
+    return prog ? prog->json : NULL;
 }
 
 const tcc_kernel *tcc_program_kernel(const tcc_program *prog, const char *name)
 {
-    size_t n = prog->manifest->n_kernels;
+    size_t n = tcc_program_kernel_count(prog);
     if (!name)
         return n == 1 ? &prog->kernels[0] : NULL;
     for (size_t i = 0; i < n; i++)
@@ -146,42 +146,53 @@ const tcc_kernel *tcc_program_kernel(const tcc_program *prog, const char *name)
     return NULL;
 }
 
+size_t tcc_program_kernel_count(const tcc_program *prog)
+{
+    return prog ? prog->manifest->n_kernels : 0;
+}
+
+const tcc_kernel *tcc_program_kernel_at(const tcc_program *prog, size_t i)
+{
+    return i < tcc_program_kernel_count(prog) ? &prog->kernels[i] : NULL;
+}
+
 /* ---- what a kernel takes ---------------------------------------------------------------- */
 
 const char *tcc_kernel_name(const tcc_kernel *k)
 {
-    return k->desc->name;
+    return k ? k->desc->name : NULL;
 }
 
 size_t tcc_kernel_dim_count(const tcc_kernel *k)
 {
-    return k->desc->n_dims;
+    return k ? k->desc->n_dims : 0;
 }
 
 const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i)
 {
-    return i < k->desc->n_dims ? k->desc->dims[i] : NULL;
+    return k && i < k->desc->n_dims ? k->desc->dims[i] : NULL;
 }
 
 double tcc_kernel_flops(const tcc_kernel *k, const int64_t *dims)
 {
-    double flops = k->desc->flops.n ? 1 : 0;
-    for (size_t i = 0; i < k->desc->flops.n; i++)
+    size_t n = k ? k->desc->flops.n : 0;
+    double flops = n ? 1 : 0;
+    for (size_t i = 0; i < n; i++)
         flops *= (double)tcc_extent_value(k->desc->flops.factors[i], dims);
     return flops;
 }
 
 const char *tcc_kernel_sum_type(const tcc_kernel *k)
 {
-    return k->desc->sum;
+    return k ? k->desc->sum : NULL;
 }
 
 size_t tcc_kernel_arg_count(const tcc_kernel *k)
 {
-    return k->desc->n_args;
+    return k ? k->desc->n_args : 0;
 }
 
 const tcc_arg_info *tcc_kernel_arg(const tcc_kernel *k, size_t i)
 {
-    return i < k->desc->n_args ? &k->desc->args[i] : NULL;
+    return k && i < k->desc->n_args ? &k->desc->args[i] : NULL;
 }

@@ -63,5 +63,5 @@ void tcc_runtime_destroy(tcc_runtime *rt)
 
 int tcc_runtime_device_count(const tcc_runtime *rt)
 {
-    return rt->n_devices;
+    return rt ? rt->n_devices : 0;
 }

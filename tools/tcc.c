@@ -171,11 +171,20 @@ static bool is_known(const char *(*name)(size_t), const char *what)
     return false;
 }
 
+static void unknown_target(const char *given)
+{
+    char names[1024] = "";
+    for (size_t i = 0, n = 0; tcc_target_name(i) && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+                              tcc_target_name(i));
+    bad_usage("--target=%s: no such target; there are %s", given, names);
+}
+
 static void check_names(const arguments *a)
 {
     const char *after = a->options.print_after;
     if (!is_known(tcc_target_name, a->options.target))
-        bad_usage("--target=%s: no such target; see --list-targets", a->options.target);
+        unknown_target(a->options.target);
     if (after && strcmp(after, "all") && strcmp(after, "changed") &&
         !is_known(tcc_pass_name, after))
         bad_usage("--print-after=%s: no such pass; see --list-passes", after);
@@ -192,7 +201,7 @@ static void choose_output(arguments *a)
         }
     if (a->output && !a->emit_given && strcmp(a->output, "-"))
         bad_usage("-o %s: cannot tell the kind from this suffix; use --emit", a->output);
-    if (!a->emit_given)
+    if (a->options.emit == TCC_EMIT_DEFAULT)
         a->options.emit = tcc_target_emit(a->options.target);
     if (a->output)
         return;

@@ -6,7 +6,8 @@
  *     if (tcc_compile(ctx, source, "sm_90a", &mod) == TCC_OK)
  *         puts(tcc_module_output(mod, NULL));                  -- PTX, with its manifest
  *
- * `create` gives ownership and `destroy` takes it; every other pointer is borrowed. There is no
+ * `create` gives ownership and `destroy` takes it; every other pointer is borrowed. What asks a
+ * handle for something takes NULL, too, which has nothing: it gives NULL, 0 or "". There is no
  * global mutable state: distinct contexts may be used from distinct threads at once, one context
  * from one thread at a time. The library never prints and never exits.
  *
@@ -61,23 +62,24 @@ TCC_API tcc_status tcc_compile(tcc_context *ctx, const char *source, const char 
 
 /* What a compilation stops at. The names are those of `tcc --emit=`: tcc_emit_name. */
 typedef enum tcc_emit {
-    TCC_EMIT_PTX = 0,
-    TCC_EMIT_IR,       /* tensor-level IR, as the frontend made it */
-    TCC_EMIT_TIR,      /* target-level IR, as the passes left it */
-    TCC_EMIT_LLVM,     /* LLVM IR text */
-    TCC_EMIT_CUBIN,    /* device object from ptxas (PATH, CUDA_HOME); binary */
-    TCC_EMIT_MANIFEST, /* JSON: docs/abi.md */
-    TCC_EMIT_TILE,     /* tile-level IR, before copies and products become asynchronous */
-    TCC_EMIT_ASYNC,    /* async-level IR, before it becomes instructions */
-    TCC_EMIT_ASM,      /* the target's assembly: PTX, or AMD's */
-    TCC_EMIT_OBJ,      /* AMD: a relocatable object; binary */
-    TCC_EMIT_HSACO,    /* AMD: a code object that can be loaded, with its manifest; binary. Its
-                        * entries are made by threads, which end before the call does */
+    TCC_EMIT_DEFAULT = 0, /* what can be loaded on the target: tcc_target_emit; tcc_opt: IR */
+    TCC_EMIT_IR,          /* tensor-level IR, as the frontend made it */
+    TCC_EMIT_TIR,         /* target-level IR, as the passes left it */
+    TCC_EMIT_LLVM,        /* LLVM IR text */
+    TCC_EMIT_CUBIN,       /* device object from ptxas (PATH, CUDA_HOME); binary */
+    TCC_EMIT_MANIFEST,    /* JSON: docs/abi.md */
+    TCC_EMIT_TILE,        /* tile-level IR, before copies and products become asynchronous */
+    TCC_EMIT_ASYNC,       /* async-level IR, before it becomes instructions */
+    TCC_EMIT_ASM,         /* the target's assembly: PTX, or AMD's */
+    TCC_EMIT_OBJ,         /* AMD: a relocatable object; binary */
+    TCC_EMIT_HSACO,       /* AMD: a code object that can be loaded, with its manifest; binary. Its
+                           * entries are made by threads, which end before the call does */
+    TCC_EMIT_PTX,         /* NVIDIA: assembly that drivers load, with its manifest */
     TCC_EMIT_COUNT
 } tcc_emit;
 
-/* "ptx", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async", "asm", "obj", "hsaco"; NULL
- * when out of range. Thread-safe. */
+/* "default", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async", "asm", "obj", "hsaco",
+ * "ptx"; NULL when out of range. Thread-safe. */
 TCC_API const char *tcc_emit_name(tcc_emit emit);
 
 /* What is loaded on a target: TCC_EMIT_PTX or TCC_EMIT_HSACO; TCC_EMIT_PTX, too, where the name is

@@ -13,6 +13,9 @@
  *     tcc_arg args[] = {{.device = a}, {.device = b}, {.device = bias}, {.device = c}};
  *     tcc_kernel_launch(k, dims, 3, args, 4, stream);
  *
+ * What asks a handle for something takes NULL, too, which has nothing: it gives NULL or 0. So a name
+ * that is no kernel's ends in the launch, with TCC_ERR_ARGUMENT.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TCC_RUNTIME_H
 #define TCC_TCC_RUNTIME_H
@@ -72,6 +75,9 @@ TCC_API const char *tcc_program_manifest(const tcc_program *prog);
 
 /* The kernel of this name, or the only one for NULL; NULL when there is none. Borrowed. */
 TCC_API const tcc_kernel *tcc_program_kernel(const tcc_program *prog, const char *name);
+/* Number of kernels, and the i-th in the manifest's order; NULL past the last. Borrowed. */
+TCC_API size_t tcc_program_kernel_count(const tcc_program *prog);
+TCC_API const tcc_kernel *tcc_program_kernel_at(const tcc_program *prog, size_t i);
 
 /* ---- what a kernel takes --------------------------------------------------------------- */
 

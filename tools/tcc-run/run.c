@@ -27,15 +27,28 @@ typedef struct launch {
 
 /* ---- the kernel and its arguments ------------------------------------------------------- */
 
+/* Says which kernels there are to choose from. */
+static void which_kernel(session *s, const launch *l)
+{
+    const tcc_program *p = l->program->handle;
+    char names[1024] = "none";
+    for (size_t i = 0, n = 0; i < tcc_program_kernel_count(p) && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+                              tcc_kernel_name(tcc_program_kernel_at(p, i)));
+    if (l->o->kernel)
+        session_error(s, "%s has no kernel '%s'; it has %s", l->o->file, l->o->kernel, names);
+    else
+        session_error(s, "%s does not have one kernel: give --kernel NAME; it has %s", l->o->file,
+                      names);
+}
+
 static bool find_kernel(session *s, launch *l)
 {
     l->kernel = tcc_program_kernel(l->program->handle, l->o->kernel);
-    if (!l->kernel && l->o->kernel)
-        session_error(s, "%s has no kernel '%s'", l->o->file, l->o->kernel);
-    else if (!l->kernel)
-        session_error(s, "%s does not have one kernel: give --kernel NAME", l->o->file);
-    if (!l->kernel)
+    if (!l->kernel) {
+        which_kernel(s, l);
         return false;
+    }
     l->n_dims = tcc_kernel_dim_count(l->kernel);
     l->n_args = tcc_kernel_arg_count(l->kernel);
     if (l->n_dims > MAX_DIMS || l->n_args > MAX_ARGS) {

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <tcc/tcc.h>
+#include <tcc/tcc_runtime.h>
 
 #include <check.h>
 #include <stdio.h>
@@ -209,6 +210,31 @@ START_TEST(every_failure_has_its_status)
 }
 END_TEST
 
+/* Options that are zero but for the target give what tcc_compile does. */
+START_TEST(a_target_has_a_default_kind)
+{
+    static const char *const targets[] = {"sm_90a", "gfx1100"};
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        const tcc_compile_options o = {.struct_size = sizeof o, .target = targets[i]};
+        tcc_module *zero, *simple;
+        size_t n_zero, n_simple;
+        ck_assert_int_eq(tcc_compile_with(ctx, product, strlen(product), &o, &zero), TCC_OK);
+        ck_assert_int_eq(tcc_compile(ctx, product, targets[i], &simple), TCC_OK);
+        const void *a = tcc_module_output(zero, &n_zero), *b = tcc_module_output(simple, &n_simple);
+        ck_assert_uint_eq(n_zero, n_simple);
+        ck_assert_mem_eq(a, b, n_zero);
+        tcc_module_destroy(zero);
+        tcc_module_destroy(simple);
+    }
+    char *text;
+    const tcc_compile_options none = {.struct_size = sizeof none};
+    static const char ir[] = "func @f(%x: i32) {\n  return\n}\n";
+    ck_assert_int_eq(tcc_opt(ctx, ir, sizeof ir - 1, "", &none, &text), TCC_OK);
+    ck_assert_int_eq(strncmp(text, "func @f", 7), 0);
+    tcc_text_destroy(text);
+}
+END_TEST
+
 START_TEST(a_target_is_needed)
 {
     tcc_module *mod;
@@ -241,7 +267,8 @@ START_TEST(a_diagnostic_may_have_no_place)
     ck_assert_str_eq(first.file, "<source>");
     ck_assert_uint_eq(first.line, 0);
     ck_assert(!first.has_source_line);
-    ck_assert_str_eq(first.text, "<source>: error: no target is named 'sm_1'\n");
+    ck_assert_str_eq(first.text, "<source>: error: no target is named 'sm_1'; there are sm_90a, "
+                     "gfx1100, gfx1101, gfx1102, gfx1103, gfx1150, gfx1151, gfx1200, gfx1201\n");
 }
 END_TEST
 
@@ -387,6 +414,7 @@ START_TEST(names_are_constant_and_end)
     ck_assert_str_eq(version, TCC_VERSION_STRING);
     ck_assert_str_eq(tcc_target_name(0), "sm_90a");
     ck_assert_ptr_null(tcc_target_name(1000));
+    ck_assert_str_eq(tcc_emit_name(TCC_EMIT_DEFAULT), "default");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_PTX), "ptx");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_MANIFEST), "manifest");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_HSACO), "hsaco");
@@ -413,10 +441,60 @@ START_TEST(every_status_has_a_name_of_its_own)
 }
 END_TEST
 
+/* ---- NULL ---------------------------------------------------------------------------------- */
+
 START_TEST(nothing_may_be_destroyed)
 {
     tcc_module_destroy(NULL);
     tcc_context_destroy(NULL);
+    tcc_text_destroy(NULL);
+    tcc_program_destroy(NULL);
+    tcc_runtime_destroy(NULL);
+    tcc_device_close(NULL);
+}
+END_TEST
+
+START_TEST(nothing_may_be_asked)
+{
+    size_t size = 1;
+    ck_assert_ptr_null(tcc_module_output(NULL, &size));
+    ck_assert_uint_eq(size, 0);
+    ck_assert_ptr_null(tcc_module_output(NULL, NULL));
+    ck_assert_str_eq(tcc_module_manifest(NULL), "");
+    ck_assert_str_eq(tcc_module_schedule(NULL), "");
+    ck_assert_uint_eq(tcc_module_kernel_count(NULL), 0);
+    ck_assert_ptr_null(tcc_module_kernel_name(NULL, 0));
+    ck_assert_ptr_null(tcc_program_manifest(NULL));
+    ck_assert_ptr_null(tcc_program_kernel(NULL, "f"));
+    ck_assert_ptr_null(tcc_program_kernel(NULL, NULL));
+    ck_assert_uint_eq(tcc_program_kernel_count(NULL), 0);
+    ck_assert_ptr_null(tcc_program_kernel_at(NULL, 0));
+    ck_assert_ptr_null(tcc_kernel_name(NULL));
+    ck_assert_uint_eq(tcc_kernel_dim_count(NULL), 0);
+    ck_assert_ptr_null(tcc_kernel_dim_name(NULL, 0));
+    ck_assert(tcc_kernel_flops(NULL, NULL) == 0);
+    ck_assert_ptr_null(tcc_kernel_sum_type(NULL));
+    ck_assert_uint_eq(tcc_kernel_arg_count(NULL), 0);
+    ck_assert_ptr_null(tcc_kernel_arg(NULL, 0));
+    ck_assert_ptr_null(tcc_kernel_variant(NULL, NULL, 0, NULL, 0));
+    ck_assert_int_eq(tcc_kernel_launch(NULL, NULL, 0, NULL, 0, NULL), TCC_ERR_ARGUMENT);
+    ck_assert_int_eq(tcc_runtime_device_count(NULL), 0);
+    ck_assert_ptr_null(tcc_device_name(NULL));
+    ck_assert_ptr_null(tcc_device_arch(NULL));
+    ck_assert_int_eq(tcc_device_driver_version(NULL), 0);
+}
+END_TEST
+
+START_TEST(diagnostics_without_a_context_are_dropped)
+{
+    tcc_module *mod;
+    char *out;
+    tcc_context_on_diagnostic(NULL, listen, &first);
+    ck_assert_int_eq(tcc_compile(NULL, unused, "sm_90a", &mod), TCC_ERR_TYPE);
+    ck_assert_int_eq(tcc_compile_with(NULL, product, strlen(product), NULL, &mod), TCC_ERR_TARGET);
+    ck_assert_int_eq(tcc_opt(NULL, "", 0, "", NULL, &out), TCC_OK);
+    tcc_text_destroy(out);
+    ck_assert_uint_eq(first.n, 0);
 }
 END_TEST
 
@@ -432,6 +510,7 @@ int main(void)
     tcase_add_test(t, a_source_needs_no_terminator);
     tcase_add_test(t, input_may_be_large);
     tcase_add_test(t, every_failure_has_its_status);
+    tcase_add_test(t, a_target_has_a_default_kind);
     tcase_add_test(t, a_target_is_needed);
     tcase_add_test(t, a_diagnostic_has_a_place);
     tcase_add_test(t, a_diagnostic_may_have_no_place);
@@ -445,6 +524,8 @@ int main(void)
     tcase_add_test(t, names_are_constant_and_end);
     tcase_add_test(t, every_status_has_a_name_of_its_own);
     tcase_add_test(t, nothing_may_be_destroyed);
+    tcase_add_test(t, nothing_may_be_asked);
+    tcase_add_test(t, diagnostics_without_a_context_are_dropped);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

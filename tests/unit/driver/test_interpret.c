@@ -264,7 +264,7 @@ START_TEST(bad_arguments_are_refused)
     ck_assert_int_eq(tcc_interpret(ctx, mod, "none", dims, args, NULL), TCC_ERR_ARGUMENT);
     ck_assert_int_eq(interpret(&variant), TCC_ERR_ARGUMENT);
     ck_assert_int_eq(interpret(&order), TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(said, "a.tile: error: the module has no kernel 'none'\n"
+    ck_assert_str_eq(said, "a.tile: error: the module has no kernel 'none'; it has 'layer'\n"
                            "a.tile: error: the kernel has no variant 'other'\n"
                            "a.tile: error: no order has number 7\n");
     *said = 0;
@@ -286,7 +286,7 @@ START_TEST(one_of_several_kernels_is_named)
     ck_assert_int_eq(interpret(NULL), TCC_OK);
     check_result();
     ck_assert_int_eq(tcc_interpret(ctx, mod, NULL, dims, args, NULL), TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(said, "a.tile: error: the module has 2 kernels, and none is named\n");
+    ck_assert_str_eq(said, "a.tile: error: the kernel to run is not named; the module has 'layer', 'other'\n");
 }
 END_TEST
 

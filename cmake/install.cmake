@@ -17,13 +17,9 @@ file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tcc.pc.in tcc.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tcc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# A libtcc.so with LLVM inside brings along what else is not on every machine, and the licences of
-# all that it holds.
+# A libtcc.so with LLVM inside brings along the licences of all that it holds.
 if(TCC_STATIC_LLVM)
-  get_target_property(cjson_file cjson IMPORTED_LOCATION_NONE)
-  get_target_property(cjson_soname cjson IMPORTED_SONAME_NONE)
-  install(FILES ${cjson_file} DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME ${cjson_soname})
-  foreach(package llvm-22-dev libstdc++-12-dev zlib1g-dev libzstd-dev libcjson-dev)
+  foreach(package llvm-22-dev libstdc++-12-dev zlib1g-dev libzstd-dev)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION
             ${CMAKE_INSTALL_DOCDIR}/licenses RENAME ${package})
   endforeach()

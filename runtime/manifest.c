@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "runtime/manifest.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
+
+#include "support/json.h"
 
 static const tcc_elem_type elem_types[] = {
     {"f16", 16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16}, {"bf16", 16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
@@ -48,25 +49,30 @@ static bool fail(reader *r, const char *where, const char *what)
 
 /* ---- JSON values ------------------------------------------------------------------------ */
 
-static const cJSON *member(const cJSON *object, const char *name)
+static const tcc_json *member(const tcc_json *object, const char *name)
 {
-    return cJSON_GetObjectItemCaseSensitive(object, name);
+    return tcc_json_member(object, name);
 }
 
-static bool read_string(reader *r, const char *where, const cJSON *v, const char **out)
+static bool is(const tcc_json *v, tcc_json_kind kind)
 {
-    if (!cJSON_IsString(v))
+    return v && v->kind == kind;
+}
+
+static bool read_string(reader *r, const char *where, const tcc_json *v, const char **out)
+{
+    if (!is(v, TCC_JSON_STRING))
         return fail(r, where, v ? "a string is expected" : "missing");
-    *out = tcc_arena_strdup(r->arena, v->valuestring);
+    *out = tcc_arena_strdup(r->arena, v->string);
     return true;
 }
 
-static bool read_int(reader *r, const char *where, const cJSON *v, int64_t min, int64_t max,
+static bool read_int(reader *r, const char *where, const tcc_json *v, int64_t min, int64_t max,
                      int64_t *out)
 {
-    if (!cJSON_IsNumber(v))
+    if (!is(v, TCC_JSON_NUMBER))
         return fail(r, where, v ? "a number is expected" : "missing");
-    double x = v->valuedouble;
+    double x = v->number;
     if (!(x >= (double)min && x <= (double)max) || x != floor(x))
         return FAIL(r, where, "%g is no integer from %lld to %lld", x, (long long)min,
                     (long long)max);
@@ -77,7 +83,7 @@ static bool read_int(reader *r, const char *where, const cJSON *v, int64_t min, 
 /* JSON numbers are doubles, exact up to here. */
 static const int64_t max_number = (int64_t)1 << 53;
 
-static bool read_unsigned(reader *r, const char *where, const cJSON *v, unsigned min, unsigned max,
+static bool read_unsigned(reader *r, const char *where, const tcc_json *v, unsigned min, unsigned max,
                           unsigned *out)
 {
     int64_t n;
@@ -88,12 +94,12 @@ static bool read_unsigned(reader *r, const char *where, const cJSON *v, unsigned
 }
 
 /* An array's length within bounds. */
-static bool read_count(reader *r, const char *where, const cJSON *v, size_t min, size_t max,
+static bool read_count(reader *r, const char *where, const tcc_json *v, size_t min, size_t max,
                        size_t *out)
 {
-    if (!cJSON_IsArray(v))
+    if (!is(v, TCC_JSON_ARRAY))
         return fail(r, where, v ? "an array is expected" : "missing");
-    *out = (size_t)cJSON_GetArraySize(v);
+    *out = v->n;
     if (*out < min || *out > max)
         return FAIL(r, where, "%zu elements, must be %zu to %zu", *out, min, max);
     return true;
@@ -111,7 +117,7 @@ static const char *at(reader *r, const char *where, size_t i)
 
 /* ---- names and extents ------------------------------------------------------------------ */
 
-static bool read_arg(reader *r, const char *where, const cJSON *v, bool scalar, unsigned *out)
+static bool read_arg(reader *r, const char *where, const tcc_json *v, bool scalar, unsigned *out)
 {
     const char *name;
     if (!read_string(r, where, v, &name))
@@ -126,24 +132,24 @@ static bool read_arg(reader *r, const char *where, const cJSON *v, bool scalar, 
     return FAIL(r, where, "unknown argument '%s'", name);
 }
 
-static bool read_extent(reader *r, const char *where, const cJSON *v, tcc_extent *out)
+static bool read_extent(reader *r, const char *where, const tcc_json *v, tcc_extent *out)
 {
     *out = (tcc_extent){.dim = -1};
-    if (!cJSON_IsString(v))
+    if (!is(v, TCC_JSON_STRING))
         return read_int(r, where, v, 0, max_number, &out->number);
     for (size_t i = 0; i < r->kernel->n_dims; i++)
-        if (!strcmp(r->kernel->dims[i], v->valuestring)) {
+        if (!strcmp(r->kernel->dims[i], v->string)) {
             out->dim = (int)i;
             return true;
         }
-    return FAIL(r, where, "unknown dimension '%s'", v->valuestring);
+    return FAIL(r, where, "unknown dimension '%s'", v->string);
 }
 
-static bool read_extents(reader *r, const char *where, const cJSON *v, tcc_extent *out)
+static bool read_extents(reader *r, const char *where, const tcc_json *v, tcc_extent *out)
 {
     size_t i = 0;
-    const cJSON *e;
-    cJSON_ArrayForEach(e, v) {
+    const tcc_json *e;
+    for (e = v->first; e; e = e->next) {
         if (!read_extent(r, at(r, where, i), e, &out[i]))
             return false;
         i++;
@@ -151,7 +157,7 @@ static bool read_extents(reader *r, const char *where, const cJSON *v, tcc_exten
     return true;
 }
 
-static bool read_product(reader *r, const char *where, const cJSON *v, tcc_product *out)
+static bool read_product(reader *r, const char *where, const tcc_json *v, tcc_product *out)
 {
     if (!read_count(r, where, v, 0, TCC_MAX_DIMS, &out->n))
         return false;
@@ -162,13 +168,13 @@ static bool read_product(reader *r, const char *where, const cJSON *v, tcc_produ
 
 /* ---- variants --------------------------------------------------------------------------- */
 
-static bool read_requirement(reader *r, const char *where, const cJSON *v, tcc_requirement *out)
+static bool read_requirement(reader *r, const char *where, const tcc_json *v, tcc_requirement *out)
 {
     if (member(v, "dim")) {
         out->kind = TCC_REQUIRE_EXTENT;
         out->min = 0;
         out->max = INT64_MAX;
-        const cJSON *min = member(v, "min"), *max = member(v, "max");
+        const tcc_json *min = member(v, "min"), *max = member(v, "max");
         if (!min && !max)
             return fail(r, where, "neither min nor max");
         return read_extent(r, in(r, where, "dim"), member(v, "dim"), &out->extent) &&
@@ -205,7 +211,7 @@ static const tcc_elem_type *find_type(const char *name)
     return NULL;
 }
 
-static bool read_type(reader *r, const char *where, const cJSON *v, const tcc_elem_type **out)
+static bool read_type(reader *r, const char *where, const tcc_json *v, const tcc_elem_type **out)
 {
     const char *name;
     if (!read_string(r, where, v, &name))
@@ -214,7 +220,7 @@ static bool read_type(reader *r, const char *where, const cJSON *v, const tcc_el
     return *out || FAIL(r, where, "unknown type '%s'", name);
 }
 
-static bool read_swizzle(reader *r, const char *where, const cJSON *v, const tcc_tma_recipe *map,
+static bool read_swizzle(reader *r, const char *where, const tcc_json *v, const tcc_tma_recipe *map,
                          CUtensorMapSwizzle *out)
 {
     int64_t bytes;
@@ -232,9 +238,9 @@ static bool read_swizzle(reader *r, const char *where, const cJSON *v, const tcc
     return FAIL(r, where, "%lld is none of 0, 32, 64, 128", (long long)bytes);
 }
 
-static bool read_map(reader *r, const char *where, const cJSON *v, tcc_tma_recipe *out)
+static bool read_map(reader *r, const char *where, const tcc_json *v, tcc_tma_recipe *out)
 {
-    const cJSON *dims = member(v, "dims"), *strides = member(v, "strides"), *box = member(v, "box");
+    const tcc_json *dims = member(v, "dims"), *strides = member(v, "strides"), *box = member(v, "box");
     size_t rank, n;
     if (!read_arg(r, in(r, where, "arg"), member(v, "arg"), false, &out->arg) ||
         !read_type(r, in(r, where, "type"), member(v, "type"), &out->type) ||
@@ -247,16 +253,16 @@ static bool read_map(reader *r, const char *where, const cJSON *v, tcc_tma_recip
     out->rank = (unsigned)rank;
     for (size_t i = 0; i < rank; i++) {
         if (i && !read_product(r, at(r, in(r, where, "strides"), i - 1),
-                               cJSON_GetArrayItem(strides, (int)i - 1), &out->strides[i - 1]))
+                               tcc_json_element(strides, i - 1), &out->strides[i - 1]))
             return false;
-        if (!read_unsigned(r, at(r, in(r, where, "box"), i), cJSON_GetArrayItem(box, (int)i), 1,
+        if (!read_unsigned(r, at(r, in(r, where, "box"), i), tcc_json_element(box, i), 1,
                            TCC_MAX_BOX, &out->box[i]))
             return false;
     }
     return read_swizzle(r, in(r, where, "swizzle"), member(v, "swizzle"), out, &out->swizzle);
 }
 
-static bool read_param(reader *r, const char *where, const cJSON *v, tcc_param *out)
+static bool read_param(reader *r, const char *where, const tcc_json *v, tcc_param *out)
 {
     if (member(v, "tensor_map")) {
         out->kind = TCC_PARAM_TENSOR_MAP;
@@ -279,33 +285,33 @@ static bool read_param(reader *r, const char *where, const cJSON *v, tcc_param *
     return fail(r, where, "no parameter of a known kind");
 }
 
-static bool read_grid_factor(reader *r, const char *where, const cJSON *v, tcc_grid_factor *out)
+static bool read_grid_factor(reader *r, const char *where, const tcc_json *v, tcc_grid_factor *out)
 {
     size_t n;
     return read_count(r, where, v, 2, 2, &n) &&
-           read_extent(r, at(r, where, 0), cJSON_GetArrayItem(v, 0), &out->extent) &&
-           read_int(r, at(r, where, 1), cJSON_GetArrayItem(v, 1), 1, max_number, &out->tile);
+           read_extent(r, at(r, where, 0), tcc_json_element(v, 0), &out->extent) &&
+           read_int(r, at(r, where, 1), tcc_json_element(v, 1), 1, max_number, &out->tile);
 }
 
 /* Reads an array of `type` elements with `read_elem` into the fields `out` and `n_out`. */
 #define READ_ARRAY(r, where, name, object, max, type, read_elem, out, n_out)                       \
     do {                                                                                           \
-        const cJSON *array_ = member(object, name);                                                \
+        const tcc_json *array_ = member(object, name);                                                \
         const char *where_ = in(r, where, name);                                                   \
         if (!read_count(r, where_, array_, 0, max, &(n_out)))                                      \
             return false;                                                                          \
         type *elems_ = TCC_NEW_ARRAY((r)->arena, type, n_out);                                     \
         (out) = elems_;                                                                            \
         size_t i_ = 0;                                                                             \
-        const cJSON *elem_;                                                                        \
-        cJSON_ArrayForEach(elem_, array_) {                                                        \
+        const tcc_json *elem_;                                                                        \
+        for (elem_ = array_->first; elem_; elem_ = elem_->next) {                                                        \
             if (!read_elem(r, at(r, where_, i_), elem_, &elems_[i_]))                              \
                 return false;                                                                      \
             i_++;                                                                                  \
         }                                                                                          \
     } while (0)
 
-static bool read_variant(reader *r, const char *where, const cJSON *v, tcc_variant *out)
+static bool read_variant(reader *r, const char *where, const tcc_json *v, tcc_variant *out)
 {
     if (!read_string(r, in(r, where, "entry"), member(v, "entry"), &out->entry) ||
         !read_unsigned(r, in(r, where, "block"), member(v, "block"), 1, TCC_MAX_BLOCK,
@@ -337,7 +343,7 @@ static bool read_variant(reader *r, const char *where, const cJSON *v, tcc_varia
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
-static bool read_dim_name(reader *r, const char *where, const cJSON *v, const char **out)
+static bool read_dim_name(reader *r, const char *where, const tcc_json *v, const char **out)
 {
     if (!read_string(r, where, v, out))
         return false;
@@ -347,7 +353,7 @@ static bool read_dim_name(reader *r, const char *where, const cJSON *v, const ch
     return true;
 }
 
-static bool read_role(reader *r, const char *where, const cJSON *v, tcc_arg_role *out)
+static bool read_role(reader *r, const char *where, const tcc_json *v, tcc_arg_role *out)
 {
     const char *name;
     if (!read_string(r, where, v, &name))
@@ -367,7 +373,7 @@ static bool is_scalar_type(const tcc_elem_type *type)
            !strcmp(type->name, "bf16") || !strcmp(type->name, "i32");
 }
 
-static bool read_arg_info(reader *r, const char *where, const cJSON *v, tcc_arg_info *out,
+static bool read_arg_info(reader *r, const char *where, const tcc_json *v, tcc_arg_info *out,
                           const tcc_elem_type **type, const tcc_extent **extents_out)
 {
     if (!read_string(r, in(r, where, "name"), member(v, "name"), &out->name) ||
@@ -377,7 +383,7 @@ static bool read_arg_info(reader *r, const char *where, const cJSON *v, tcc_arg_
     out->type = (*type)->name;
     if (out->role == TCC_ARG_SCALAR)
         return is_scalar_type(*type) || FAIL(r, where, "a scalar cannot be %s", out->type);
-    const cJSON *dims = member(v, "dims");
+    const tcc_json *dims = member(v, "dims");
     size_t rank;
     if (!read_count(r, in(r, where, "dims"), dims, 0, TCC_MAX_RANK, &rank))
         return false;
@@ -398,7 +404,7 @@ static bool read_arg_info(reader *r, const char *where, const cJSON *v, tcc_arg_
     return true;
 }
 
-static bool read_args(reader *r, const char *where, const cJSON *v)
+static bool read_args(reader *r, const char *where, const tcc_json *v)
 {
     tcc_kernel_desc *k = r->kernel;
     size_t n;
@@ -410,8 +416,8 @@ static bool read_args(reader *r, const char *where, const cJSON *v)
     k->args = args;
     k->arg_types = types;
     k->arg_extents = extents;
-    const cJSON *e;
-    cJSON_ArrayForEach(e, v) {
+    const tcc_json *e;
+    for (e = v->first; e; e = e->next) {
         size_t i = k->n_args;
         if (!read_arg_info(r, at(r, where, i), e, &args[i], &types[i], &extents[i]))
             return false;
@@ -423,10 +429,10 @@ static bool read_args(reader *r, const char *where, const cJSON *v)
     return true;
 }
 
-static bool read_kernel(reader *r, const char *where, const cJSON *v, tcc_kernel_desc *out)
+static bool read_kernel(reader *r, const char *where, const tcc_json *v, tcc_kernel_desc *out)
 {
     r->kernel = out;
-    const cJSON *reference = member(v, "reference"); /* only the CPU reference needs it */
+    const tcc_json *reference = member(v, "reference"); /* only the CPU reference needs it */
     if (!read_string(r, in(r, where, "name"), member(v, "name"), &out->name) ||
         (reference && !read_string(r, in(r, where, "reference"), reference, &out->reference)))
         return false;
@@ -434,8 +440,8 @@ static bool read_kernel(reader *r, const char *where, const cJSON *v, tcc_kernel
                out->n_dims);
     if (!read_args(r, in(r, where, "args"), member(v, "args")))
         return false;
-    const cJSON *flops = member(v, "flops"); /* only benchmarks need it */
-    const cJSON *sum = member(v, "sum");
+    const tcc_json *flops = member(v, "flops"); /* only benchmarks need it */
+    const tcc_json *sum = member(v, "sum");
     const tcc_elem_type *type;
     if ((flops && !read_product(r, in(r, where, "flops"), flops, &out->flops)) ||
         (sum && !read_type(r, in(r, where, "sum"), sum, &type)))
@@ -446,10 +452,10 @@ static bool read_kernel(reader *r, const char *where, const cJSON *v, tcc_kernel
     return true;
 }
 
-static bool read_manifest(reader *r, const cJSON *json, tcc_manifest *out)
+static bool read_manifest(reader *r, const tcc_json *json, tcc_manifest *out)
 {
     const char *version;
-    if (!cJSON_IsObject(json))
+    if (!is(json, TCC_JSON_OBJECT))
         return fail(r, "$", "an object is expected");
     if (!read_string(r, "$.tcc", member(json, "tcc"), &version) ||
         !read_string(r, "$.target", member(json, "target"), &out->target) ||
@@ -468,21 +474,19 @@ static bool read_manifest(reader *r, const cJSON *json, tcc_manifest *out)
 tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json,
                              const tcc_manifest **out)
 {
-    const char *end = NULL;
-    cJSON *root = cJSON_ParseWithLengthOpts(json, strlen(json) + 1, &end, true);
     jmp_buf oom;
     if (setjmp(oom)) {
         tcc_arena_set_oom(arena, NULL);
-        cJSON_Delete(root);
         return TCC_ERR_MEMORY;
     }
     tcc_arena_set_oom(arena, &oom);
     reader r = {.arena = arena, .diag = diag};
     tcc_manifest *manifest = TCC_NEW(arena, tcc_manifest);
+    size_t bad;
+    const tcc_json *root = tcc_json_parse(arena, json, strlen(json), &bad);
     bool ok = root ? read_manifest(&r, root, manifest)
-                   : FAIL(&r, "$", "no valid JSON at byte %zu", end ? (size_t)(end - json) : 0);
+                   : FAIL(&r, "$", "no valid JSON at byte %zu", bad);
     tcc_arena_set_oom(arena, NULL);
-    cJSON_Delete(root);
     *out = manifest;
     return ok ? TCC_OK : TCC_ERR_SYNTAX;
 }

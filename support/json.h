@@ -1,0 +1,36 @@
+/* json: a JSON text (RFC 8259) as a tree in an arena.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_SUPPORT_JSON_H
+#define TCC_SUPPORT_JSON_H
+
+#include "support/arena.h"
+
+typedef enum tcc_json_kind {
+    TCC_JSON_NULL,
+    TCC_JSON_BOOL,
+    TCC_JSON_NUMBER,
+    TCC_JSON_STRING,
+    TCC_JSON_ARRAY,
+    TCC_JSON_OBJECT
+} tcc_json_kind;
+
+typedef struct tcc_json {
+    tcc_json_kind kind;
+    const char *name; /* of an object's member; else NULL */
+    double number;    /* BOOL: 0 or 1 */
+    const char *string;
+    size_t n; /* elements of an array or members of an object */
+    const struct tcc_json *first, *next;
+} tcc_json;
+
+/* The value that a text of so many bytes is. NULL when it is none, is nested deeper than 64 or has
+ * a string with a NUL in it: *bad then gets the byte at which that shows. Bytes above 127 are taken
+ * as they are. Memory that runs out goes the arena's way. */
+const tcc_json *tcc_json_parse(tcc_arena *arena, const char *text, size_t size, size_t *bad);
+
+/* The first member of this name, or the i-th element; NULL where there is none, and of NULL. */
+const tcc_json *tcc_json_member(const tcc_json *object, const char *name);
+const tcc_json *tcc_json_element(const tcc_json *array, size_t i);
+
+#endif

@@ -36,5 +36,5 @@ if(TCC_STATIC_LLVM)
   target_link_libraries(llvm_c INTERFACE ${llvm_libs}
     -Wl,-Bstatic stdc++ z zstd -Wl,-Bdynamic)
 else()
-  target_link_libraries(llvm_c INTERFACE LLVM-22)
+  target_link_libraries(llvm_c INTERFACE LLVM-22 stdc++)
 endif()

@@ -9,7 +9,8 @@
 typedef enum tcc_codegen_output {
     TCC_CODEGEN_LLVM, /* LLVM IR as it was built, before LLVM's passes */
     TCC_CODEGEN_ASM,  /* PTX, or AMD's assembly */
-    TCC_CODEGEN_OBJ   /* AMD: a relocatable ELF object */
+    TCC_CODEGEN_OBJ,  /* AMD: a relocatable ELF object */
+    TCC_CODEGEN_OUTPUTS
 } tcc_codegen_output;
 
 typedef struct tcc_codegen_options {
@@ -26,7 +27,8 @@ typedef struct tcc_codegen_options {
  *
  * On success *out is a text, or an object, of *size bytes and a NUL that belongs to the caller:
  * free. Returns TCC_OK, TCC_ERR_TARGET, TCC_ERR_MEMORY or TCC_ERR_INTERNAL, with a diagnostic.
- * Thread-safe. An error that LLVM calls fatal is contained, and leaks what LLVM then held. */
+ * Thread-safe. An error that LLVM calls fatal, and memory that runs out in LLVM, is contained, and
+ * leaks what LLVM then held. */
 tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
                        char **out, size_t *size);
 

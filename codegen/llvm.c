@@ -1,41 +1,32 @@
-/* From a target-level module to text: LLVM set up, its errors contained, its passes run.
+/* From a target-level module to text: LLVM set up, its passes run.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <llvm-c/Analysis.h>
-#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "codegen/codegen.h"
+#include "codegen/contain.h"
 #include "codegen/lower.h"
 #include "ir/signature.h"
 #include "support/clock.h"
 
-/* ---- LLVM's fatal errors --------------------------------------------------------------- */
-
 typedef struct session {
+    const tcc_ir *ir;
+    const tcc_codegen_options *options;
+    char **out;
+    size_t *size;
     tcc_lower lower;
     LLVMTargetMachineRef machine;
     LLVMMemoryBufferRef buffer;
     double phase_start; /* ms */
-    jmp_buf out_of_memory, fatal;
-    char reason[256]; /* of the fatal error */
+    jmp_buf out_of_memory;
 } session;
-
-/* The session that runs on this thread: LLVM's handler is of the process and has no argument. */
-static _Thread_local session *running;
-
-static void on_fatal_error(const char *reason)
-{
-    if (!running) /* another user of LLVM in this process: LLVM exits */
-        return;
-    strncpy(running->reason, reason, sizeof running->reason - 1);
-    longjmp(running->fatal, 1);
-}
 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
 {
@@ -43,14 +34,8 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
     if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
         return;
     char *text = LLVMGetDiagInfoDescription(info);
-    tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", text);
+    tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", text ? text : "");
     LLVMDisposeMessage(text);
-}
-
-static void initialize(void)
-{
-    tcc_codegen_targets_initialize();
-    LLVMInstallFatalErrorHandler(on_fatal_error);
 }
 
 /* ---- phases ---------------------------------------------------------------------------- */
@@ -63,9 +48,11 @@ static void end_phase(session *s, const tcc_codegen_options *o, const char *name
     s->phase_start = now;
 }
 
-/* Reports an error text of LLVM's, which `dispose` takes. */
+/* Reports an error text of LLVM's, which `dispose` takes; NULL: there was no memory for it. */
 static tcc_status fail(session *s, char *text, void (*dispose)(char *))
 {
+    if (!text)
+        return TCC_ERR_MEMORY;
     tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", text);
     dispose(text);
     return TCC_ERR_INTERNAL;
@@ -163,19 +150,19 @@ static tcc_status copy_out(const char *text, size_t n, char **out, size_t *size)
     return TCC_OK;
 }
 
-static tcc_status run(session *s, const tcc_ir *ir, const tcc_codegen_options *o, char **out,
-                      size_t *size)
+static tcc_status run(session *s)
 {
+    const tcc_codegen_options *o = s->options;
     end_phase(s, o, NULL);
     tcc_status status = create_module(s, o);
     if (!status)
-        status = build_module(s, ir, o);
+        status = build_module(s, s->ir, o);
     end_phase(s, o, "llvm-build");
     if (status)
         return status;
     if (o->output == TCC_CODEGEN_LLVM) {
         char *text = LLVMPrintModuleToString(s->lower.module);
-        status = copy_out(text, strlen(text), out, size);
+        status = text ? copy_out(text, strlen(text), s->out, s->size) : TCC_ERR_MEMORY;
         LLVMDisposeMessage(text);
         return status;
     }
@@ -184,9 +171,9 @@ static tcc_status run(session *s, const tcc_ir *ir, const tcc_codegen_options *o
     if (!status)
         status = emit(s, o->output);
     end_phase(s, o, "llvm-codegen");
-    return status
-               ? status
-               : copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), out, size);
+    return status ? status
+                  : copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), s->out,
+                             s->size);
 }
 
 /* ---- sessions -------------------------------------------------------------------------- */
@@ -207,31 +194,49 @@ static void destroy(session *s)
         LLVMDisposeTargetMachine(s->machine);
 }
 
-/* Runs a session whose target is set. A fatal error leaves LLVM in the middle of things, so what
- * it then holds is not destroyed. */
-static tcc_status run_contained(session *s, const tcc_ir *ir, const tcc_codegen_options *o,
-                                char **out, size_t *size)
+/* What tcc_contain runs. Where it does not return, LLVM is in the middle of things, and what it
+ * then holds is not destroyed. */
+static tcc_status run_session(void *user)
 {
-    tcc_status status;
-    if (setjmp(s->fatal)) {
-        running = NULL;
-        tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", s->reason);
-        return TCC_ERR_INTERNAL;
-    }
-    running = s;
-    if (setjmp(s->out_of_memory))
-        status = TCC_ERR_MEMORY;
-    else
-        status = run(s, ir, o, out, size);
-    running = NULL;
+    session *s = user;
+    tcc_status status = setjmp(s->out_of_memory) ? TCC_ERR_MEMORY : run(s);
     destroy(s);
+    return status;
+}
+
+/* What LLVM makes once for a process, it makes in its first session for a target and a kind of
+ * output; when memory runs out there, some of that may stay half made, and locked. So there is to
+ * be room before such a session begins, and where that was not enough there is no second one. */
+enum { FIRST_SESSION_BYTES = 48 << 20 };
+
+static bool has_room(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p != MAP_FAILED && !munmap(p, n);
+}
+
+static tcc_status run_contained(session *s)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    atomic_int *use = &s->lower.target->use[s->options->output];
+    int before = *use, unused = TCC_UNUSED;
+    if (before == TCC_UNUSABLE || (before == TCC_UNUSED && !has_room(FIRST_SESSION_BYTES)))
+        return TCC_ERR_MEMORY;
+    pthread_once(&once, tcc_codegen_targets_initialize);
+    tcc_contained contained = {.status = TCC_OK};
+    tcc_status status = tcc_contain(&contained, run_session, s);
+    if (contained.status == TCC_ERR_INTERNAL)
+        tcc_error(s->lower.diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "LLVM: %s", contained.reason);
+    if (contained.status == TCC_ERR_MEMORY && before == TCC_UNUSED)
+        *use = TCC_UNUSABLE;
+    else if (!status)
+        atomic_compare_exchange_strong(use, &unused, TCC_USED);
     return status;
 }
 
 tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
                        char **out, size_t *size)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out = NULL;
     *size = 0;
     const tcc_codegen_target *target = tcc_codegen_target_find(options->target);
@@ -243,11 +248,9 @@ tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc
     tcc_arena *arena = s ? tcc_arena_create(&s->out_of_memory) : NULL;
     tcc_status status = TCC_ERR_MEMORY;
     if (arena) {
-        pthread_once(&once, initialize);
-        s->lower.target = target;
-        s->lower.diag = diag;
-        s->lower.arena = arena;
-        status = run_contained(s, ir, options, out, size);
+        *s = (session){.ir = ir, .options = options, .out = out, .size = size};
+        s->lower = (tcc_lower){.target = target, .diag = diag, .arena = arena};
+        status = run_contained(s);
     }
     tcc_arena_destroy(arena);
     free(s);

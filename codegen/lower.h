@@ -11,11 +11,15 @@
 
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
+#include <stdatomic.h>
 
 #include "ir/ir.h"
 #include "support/map.h"
 
 typedef struct tcc_lower tcc_lower;
+
+/* How far LLVM has been used for a target's vendor and a kind of output: llvm.c. */
+enum { TCC_UNUSED, TCC_USED, TCC_UNUSABLE };
 
 /* One row for each target: targets.c. */
 typedef struct tcc_codegen_target {
@@ -26,6 +30,7 @@ typedef struct tcc_codegen_target {
     enum { TCC_LINES_FULL = 2, TCC_LINES_DIRECTIVES = 3 } lines;
     /* Whether LLVM's code generation runs the passes that it may leave out: llvm.c. */
     bool optional_codegen;
+    atomic_int *use;          /* TCC_UNUSED and so on, by kind of output */
     void (*initialize)(void); /* registers LLVM's backend; called once for a process */
     /* Gives an empty function what makes it a kernel, with the threads of a CTA that the function's
      * attributes name. */

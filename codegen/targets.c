@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "codegen/amdgcn/amdgcn.h"
+#include "codegen/codegen.h"
 #include "codegen/lower.h"
 #include "codegen/nvptx/nvptx.h"
+
+static atomic_int nvptx_use[TCC_CODEGEN_OUTPUTS], amdgcn_use[TCC_CODEGEN_OUTPUTS];
 
 /* What the lowering leaves to do: constants, common subexpressions, invariants out of loops. More
  * makes it worse on NVPTX: instcombine turns additions of addresses to `or`, which no load can
@@ -27,6 +30,7 @@
      .lines = TCC_LINES_FULL,                                                                      \
      .vectors = true,                                                                              \
      .optional_codegen = true,                                                                     \
+     .use = amdgcn_use,                                                                            \
      .initialize = tcc_amdgcn_initialize,                                                          \
      .begin_kernel = tcc_amdgcn_begin_kernel,                                                      \
      .lower_op = tcc_amdgcn_lower_op,                                                              \
@@ -39,6 +43,7 @@ static const tcc_codegen_target targets[] = {
      .features = "+ptx80",
      .passes = PASSES,
      .lines = TCC_LINES_DIRECTIVES, /* with more ptxas gives up optimising (.target debug) */
+     .use = nvptx_use,
      .initialize = tcc_nvptx_initialize,
      .begin_kernel = tcc_nvptx_begin_kernel,
      .lower_op = tcc_nvptx_lower_op,

@@ -53,7 +53,7 @@ typedef struct options {
     bool device_given;
     order order;
     int64_t threads;      /* of the interpreter; 0: one for each CPU */
-    tcc_emit level;       /* of a .tile file's IR that is interpreted; TCC_EMIT_PTX: not given */
+    tcc_emit level;       /* of a .tile file's IR that is interpreted; TCC_EMIT_DEFAULT: not given */
     const char *timeline; /* where the interpreter's timeline goes */
     int64_t timeline_cta;
     const char *script, *table;

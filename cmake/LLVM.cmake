@@ -1,5 +1,6 @@
-# LLVM::C: LLVM 22 through its C interface. Normally the shared library; with TCC_STATIC_LLVM the
-# NVPTX and AMDGPU parts of the archives, so that libtcc.so needs libc and libm alone.
+# LLVM::C: LLVM 22 through its C interface. With TCC_STATIC_LLVM the NVPTX and AMDGPU parts of the
+# archives, so that libtcc.so needs libc and libm alone and shares neither handlers nor options with
+# another LLVM of the process; else the shared library.
 #
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
@@ -25,6 +26,10 @@ add_library(LLVM::C ALIAS llvm_c)
 target_include_directories(llvm_c SYSTEM INTERFACE ${llvm_includedir})
 target_link_directories(llvm_c INTERFACE ${llvm_libdir})
 if(TCC_STATIC_LLVM)
+  if(NOT EXISTS ${TCC_LLVM_TOOLS_DIR}/ld.lld)
+    message(FATAL_ERROR "LLVM is linked into libtcc.so by lld-22, which is not in "
+            "${TCC_LLVM_TOOLS_DIR}; -DTCC_STATIC_LLVM=OFF takes the shared library")
+  endif()
   llvm_config(llvm_libs --link-static --libs nvptx amdgpu passes)
   separate_arguments(llvm_libs)
   target_link_options(llvm_c INTERFACE -fuse-ld=lld -B${TCC_LLVM_TOOLS_DIR} -static-libgcc
@@ -36,5 +41,5 @@ if(TCC_STATIC_LLVM)
   target_link_libraries(llvm_c INTERFACE ${llvm_libs}
     -Wl,-Bstatic stdc++ z zstd -Wl,-Bdynamic)
 else()
-  target_link_libraries(llvm_c INTERFACE LLVM-22 stdc++)
+  target_link_libraries(llvm_c INTERFACE LLVM-22 stdc++) # std::set_new_handler
 endif()

@@ -11,6 +11,11 @@
  * global mutable state: distinct contexts may be used from distinct threads at once, one context
  * from one thread at a time. The library never prints and never exits.
  *
+ * Memory that runs out is TCC_ERR_MEMORY, also where that happens in LLVM, which then keeps what it
+ * held. The first compilation of a process for a vendor's targets and a kind of output begins if
+ * there is room for 48 MB; if memory runs out in it all the same, no later one of these begins.
+ * This is about allocations that fail: a process that the kernel kills for its memory is not asked.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TCC_H
 #define TCC_TCC_H

@@ -160,7 +160,7 @@ static tcc_status check_warp(const tcc_warp *w)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, op, "%s ends before its products", tcc_warp_name(w));
     }
     if (w->resized < g->resizes.len)
-        return TCC_FAIL(run, TCC_ERR_INTERNAL, g->resizes.data[w->resized],
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, g->resizes.data[w->resized].op,
                         "%s ends without this, which others of its warpgroup ran",
                         tcc_warp_name(w));
     if (w->bulk.open || w->order.seen[tcc_actor_copies(w->cta, id)] < w->bulk.groups.len)
@@ -168,6 +168,17 @@ static tcc_status check_warp(const tcc_warp *w)
                         "%s ends while its copies may still be reading shared memory",
                         tcc_warp_name(w));
     return TCC_OK;
+}
+
+/* The last warpgroup may be of fewer than four warps, and then runs no setmaxnreg. */
+static tcc_status check_last_warpgroup(const tcc_cta *c)
+{
+    const tcc_warp *last = &c->warps[c->cluster->n_warps - 1];
+    const tcc_warpgroup *g = &c->groups[last->thread->id / TCC_WARPGROUP_WARPS];
+    if (!last->resized || c->cluster->n_warps % TCC_WARPGROUP_WARPS == 0)
+        return TCC_OK;
+    return TCC_FAIL(c->cluster->x->run, TCC_ERR_INTERNAL, g->resizes.data[0].op,
+                    "%s is of a warpgroup that is not whole", tcc_warp_name(last));
 }
 
 /* `seen` is what the threads of the CTA have seen at their end. */
@@ -199,6 +210,7 @@ static tcc_status check_cta(const tcc_cta *c, tcc_order *end)
         status = check_warp(&c->warps[w]);
         tcc_order_join(k, end, &c->warps[w].order);
     }
+    status = status ? status : check_last_warpgroup(c);
     for (size_t i = 0; i < c->n_mbarriers && !status; i++)
         status = check_barrier(c, &c->mbarriers[i], end->seen);
     for (size_t i = 0; i < c->remote.len && !status; i++) {

@@ -191,9 +191,15 @@ typedef struct tcc_a_in_flight {
     uint32_t group;
 } tcc_a_in_flight;
 
+/* A setmaxnreg, which all four warps must run, too. */
+typedef struct tcc_resize {
+    const tcc_op *op;
+    uint32_t clocks[TCC_WARPGROUP_WARPS]; /* of each warp, when it ran it; 0: not yet */
+} tcc_resize;
+
 typedef struct tcc_warpgroup {
     TCC_VEC(tcc_product_record) products;
-    TCC_VEC(const tcc_op *) resizes; /* setmaxnreg, which all four warps must run, too */
+    TCC_VEC(tcc_resize) resizes;
 } tcc_warpgroup;
 
 struct tcc_warp {

@@ -24,6 +24,7 @@ static tcc_pstate *create_state(const tcc_protocol *p)
     s->warps = TCC_NEW_ARRAY(p->scratch, tcc_pwarp, p->n_warps);
     s->barriers = TCC_NEW_ARRAY(p->scratch, tcc_pbarrier, p->max_barriers + 1);
     s->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup, p->n_groups * TCC_P_GROUPS);
+    s->resizes = TCC_NEW_ARRAY(p->scratch, tcc_presize, p->n_groups);
     s->slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_slots + 1);
     s->clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, (size_t)p->n_entities * p->stride);
     s->atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, TCC_P_MAX_ATOMS);
@@ -37,12 +38,14 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     to->warps = kept.warps;
     to->barriers = kept.barriers;
     to->groups = kept.groups;
+    to->resizes = kept.resizes;
     to->slots = kept.slots;
     to->clocks = kept.clocks;
     to->atoms = kept.atoms;
     memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
     memcpy(to->barriers, from->barriers, p->max_barriers * sizeof *to->barriers);
     memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
+    memcpy(to->resizes, from->resizes, p->n_groups * sizeof *to->resizes);
     memcpy(to->slots, from->slots, (size_t)p->n_warps * p->n_slots * sizeof *to->slots);
     memcpy(to->clocks, from->clocks, (size_t)p->n_entities * p->stride * sizeof *to->clocks);
     memcpy(to->atoms, from->atoms, from->n_atoms * sizeof *to->atoms);
@@ -106,9 +109,32 @@ static bool check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     return false;
 }
 
+/* Whether all warps of a warpgroup have run its last setmaxnreg, and they are four. */
+static bool check_resizes(tcc_protocol *p, tcc_pstate *s, unsigned group)
+{
+    const tcc_presize *r = &s->resizes[group];
+    tcc_pinst at = {.op = r->op};
+    for (unsigned i = 0; r->op && i < TCC_WARPGROUP_WARPS; i++) {
+        unsigned warp = group * TCC_WARPGROUP_WARPS + i;
+        if (warp >= p->n_warps)
+            tcc_p_wrong(p, s, warp - 1, &at, "warp %u is of a warpgroup that is not whole",
+                        warp - 1);
+        else if (!r->clocks[i])
+            tcc_p_wrong(p, s, warp, &at,
+                        "warp %u ends without this, which others of its warpgroup ran", warp);
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
 static bool check_end(tcc_protocol *p, tcc_pstate *s)
 {
     tcc_pinst end = at_return(p);
+    for (unsigned g = 0; g < p->n_groups; g++)
+        if (!check_resizes(p, s, g))
+            return false;
     for (unsigned b = 0; b < s->n_barriers; b++) {
         uint32_t known = 0;
         for (unsigned w = 0; w < p->n_warps; w++) {

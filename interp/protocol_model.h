@@ -171,6 +171,12 @@ typedef struct tcc_pgroup {
     uint32_t clocks[TCC_MAX_WARPS]; /* the steps of warps that come before */
 } tcc_pgroup;
 
+/* The last setmaxnreg of a warpgroup. */
+typedef struct tcc_presize {
+    const tcc_op *op;
+    uint32_t clocks[TCC_WARPGROUP_WARPS]; /* of each warp, when it ran it; 0: not yet */
+} tcc_presize;
+
 typedef enum tcc_pmark { TCC_P_NEVER, TCC_P_ORDINARY, TCC_P_ASYNC, TCC_P_BARRIER } tcc_pmark;
 
 typedef struct tcc_patom {
@@ -183,6 +189,7 @@ struct tcc_pstate {
     tcc_pwarp *warps;
     tcc_pbarrier *barriers;
     tcc_pgroup *groups; /* TCC_P_GROUPS for each warpgroup */
+    tcc_presize *resizes;
     tcc_pvalue *slots;  /* of each warp */
     uint32_t *clocks;
     tcc_patom *atoms;

@@ -131,6 +131,11 @@ static bool is_current_wait(const tcc_pbarrier *b, unsigned warp)
     return b->waits[warp] && b->waited_phase[warp] == b->phase;
 }
 
+static uint32_t resize_clock(const tcc_pstate *s, unsigned warp)
+{
+    return s->resizes[warp / TCC_WARPGROUP_WARPS].clocks[warp % TCC_WARPGROUP_WARPS];
+}
+
 static void find_clocks(writer *w)
 {
     const tcc_protocol *p = w->p;
@@ -152,6 +157,8 @@ static void find_clocks(writer *w)
             if (is_current_wait(bar, i))
                 remember(w, p->n_actors + i, bar->waits[i]);
     }
+    for (unsigned i = 0; i < p->n_warps; i++)
+        remember(w, p->n_actors + i, resize_clock(s, i));
     for (unsigned i = 0; i < p->n_warps; i++) {
         remember(w, i, tcc_p_seen(p, s, i)[i]);
         remember(w, p->n_actors + i, tcc_p_passed(p, s, i)[i]);
@@ -298,6 +305,11 @@ static void put_groups(writer *w)
 {
     const tcc_protocol *p = w->p;
     uint32_t most;
+    for (unsigned i = 0; i < p->n_warps; i++) {
+        put_int(w, (int64_t)(intptr_t)w->s->resizes[i / TCC_WARPGROUP_WARPS].op);
+        put_int(w, resize_clock(w->s, i) > 0);
+        put_clock(w, &w->columns[p->n_actors + i], resize_clock(w->s, i));
+    }
     for (unsigned g = 0; g < p->n_groups; g++) {
         uint32_t from = least_waited(p, w->s, g, &most);
         for (uint32_t n = from + 1; n <= most; n++) {

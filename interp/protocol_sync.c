@@ -359,6 +359,29 @@ tcc_presult tcc_p_nvvm_fence_proxy_async(tcc_protocol *p, tcc_pstate *s, unsigne
     return TCC_P_NEXT;
 }
 
+/* The four warps of a warpgroup run the same setmaxnreg, after they have met since the one before
+ * (PTX ISA, "setmaxnreg"). */
+static bool resizes_as_others(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    unsigned group = warp / TCC_WARPGROUP_WARPS, first = group * TCC_WARPGROUP_WARPS;
+    unsigned end =
+        first + TCC_WARPGROUP_WARPS < p->n_warps ? first + TCC_WARPGROUP_WARPS : p->n_warps;
+    tcc_presize *r = &s->resizes[group];
+    const uint32_t *passed = tcc_p_passed(p, s, warp);
+    bool is_next = !r->op || r->clocks[warp - first];
+    for (unsigned w = first; r->op && is_next && w < end; w++)
+        if (!r->clocks[w - first] || passed[w] < r->clocks[w - first])
+            return tcc_p_wrong(
+                       p, s, warp, in,
+                       "nvvm.setmaxnreg that may come before warp %u has run the one before", w),
+                   false;
+    if (is_next)
+        *r = (tcc_presize){.op = in->op};
+    if (r->op != in->op)
+        return tcc_p_wrong(p, s, warp, in, "nvvm.setmaxnreg that is not its warpgroup's"), false;
+    return true;
+}
+
 tcc_presult tcc_p_nvvm_setmaxnreg(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                                   const tcc_pinst *in)
 {
@@ -371,9 +394,13 @@ tcc_presult tcc_p_nvvm_setmaxnreg(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     if (more ? need < 0 : need > 0)
         return tcc_p_wrong(p, s, warp, in, "setmaxnreg.%s to %lld from %d registers",
                            more ? "inc" : "dec", (long long)count, w->registers);
+    if (!resizes_as_others(p, s, warp, in))
+        return TCC_P_FAILED;
     if (need > s->free_registers)
         return TCC_P_BLOCKED;
     s->free_registers -= need;
     w->registers = (int32_t)count;
+    s->resizes[warp / TCC_WARPGROUP_WARPS].clocks[warp % TCC_WARPGROUP_WARPS] =
+        tcc_p_passed(p, s, warp)[warp];
     return TCC_P_NEXT;
 }

@@ -225,18 +225,34 @@ tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* The four warps of a warpgroup run the same setmaxnreg. */
-static bool resizes_as_others(tcc_thread *t, const tcc_op *op)
+/* The four warps of a warpgroup run the same setmaxnreg, after they have met since the one before
+ * (PTX ISA, "setmaxnreg"). NULL, reported, when they do not. */
+static tcc_resize *resize_of(tcc_thread *t, const tcc_op *op)
 {
-    tcc_warpgroup *g = &t->warp->cta->groups[t->id / TCC_WARPGROUP_WARPS];
-    if (t->warp->resized == g->resizes.len)
-        TCC_PUSH(t->x->run->scratch, &g->resizes, op);
-    const tcc_op *other = g->resizes.data[t->warp->resized];
-    if (other == op)
-        return true;
-    TCC_WRONG(t->x, op, "nvvm.setmaxnreg that is not its warpgroup's");
-    tcc_note(t->x->run->diag, other->loc, "that of the first warp to run one");
-    return false;
+    const tcc_warp *w = t->warp;
+    tcc_warpgroup *g = &w->cta->groups[t->id / TCC_WARPGROUP_WARPS];
+    unsigned first = t->id / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
+    if (w->resized == g->resizes.len)
+        TCC_PUSH(t->x->run->scratch, &g->resizes, (tcc_resize){.op = op});
+    tcc_resize *r = &g->resizes.data[w->resized];
+    if (r->op != op) {
+        TCC_WRONG(t->x, op, "nvvm.setmaxnreg that is not its warpgroup's");
+        tcc_note(t->x->run->diag, r->op->loc, "that of the first warp to run one");
+        return NULL;
+    }
+    for (unsigned i = 0; w->resized && i < TCC_WARPGROUP_WARPS; i++) {
+        const tcc_resize *before = r - 1;
+        unsigned other = first + i;
+        if (other >= w->cta->cluster->n_warps ||
+            (before->clocks[i] &&
+             w->order.seen[tcc_actor_warp(w->cta, other)] >= before->clocks[i]))
+            continue;
+        TCC_WRONG(t->x, op, "nvvm.setmaxnreg that may come before %s has run the one before",
+                  tcc_warp_name(&w->cta->warps[other]));
+        tcc_note(t->x->run->diag, before->op->loc, "the one before");
+        return NULL;
+    }
+    return r;
 }
 
 tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
@@ -246,7 +262,8 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
     int64_t count = tcc_attr_int(&in->op->attrs, "count", 0);
     bool more = !strcmp(tcc_attr_str(&in->op->attrs, "action", ""), "inc");
     int64_t need = (count - w->registers) * TCC_WARP_LANES;
-    if (!tcc_converged(t, in) || !resizes_as_others(t, in->op))
+    tcc_resize *resize = tcc_converged(t, in) ? resize_of(t, in->op) : NULL;
+    if (!resize)
         return TCC_FAILED;
     if (more ? need < 0 : need > 0)
         return TCC_WRONG(t->x, in->op, "setmaxnreg.%s to %lld from %lld registers",
@@ -257,6 +274,7 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
     c->free_registers -= need;
     w->registers = count;
     w->resized++;
+    resize->clocks[t->id % TCC_WARPGROUP_WARPS] = w->order.seen[w->actor];
     return TCC_NEXT;
 }
 

@@ -48,9 +48,10 @@ tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64
 }
 
 /* The same for what is not of this CTA's own threads: the copy engine and other CTAs. */
-static bool is_fenced(tcc_exec *x, const tcc_op *op, const tcc_mbarrier *b, const char *by)
+static bool is_fenced(const tcc_thread *t, const tcc_op *op, const tcc_mbarrier *b, const char *by)
 {
-    if (b->fenced)
+    tcc_exec *x = t->x;
+    if (b->fence_clock && t->warp->order.seen[b->init.actor] >= b->fence_clock)
         return true;
     TCC_WRONG(x, op,
               "the mbarrier at byte %lld is used by %s with no fence.mbarrier_init since it was "
@@ -146,8 +147,8 @@ tcc_outcome tcc_eval_nvvm_fence_mbarrier_init(tcc_thread *t, const tcc_inst *in)
     (void)in;
     tcc_cta *c = t->warp->cta;
     for (size_t i = 0; i < c->n_mbarriers; i++)
-        if (c->mbarriers[i].init.warp == t->warp)
-            c->mbarriers[i].fenced = true;
+        if (c->mbarriers[i].init.warp == t->warp && !c->mbarriers[i].fence_clock)
+            c->mbarriers[i].fence_clock = t->warp->order.seen[t->warp->actor];
     return TCC_NEXT;
 }
 
@@ -229,7 +230,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_arrive_cluster(tcc_thread *t, const tcc_inst 
         int64_t address = tcc_lane_int(t, in, 0, l);
         tcc_cta *c = tcc_cluster_find(t, in->op, &address);
         tcc_mbarrier *b = c ? tcc_mbarrier_at(t, c, in->op, address) : NULL;
-        if (!b || !is_fenced(t->x, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) ||
+        if (!b || !is_fenced(t, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) ||
             arrive(t, c, in->op, b, 0) == TCC_FAILED)
             return TCC_FAILED;
         tcc_remember_arrival(t, c, in->op);
@@ -241,7 +242,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_arrive_cluster(tcc_thread *t, const tcc_inst 
 tcc_mbarrier *tcc_mbarrier_of_copy(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)
 {
     tcc_mbarrier *b = tcc_mbarrier_at(t, c, op, address);
-    return b && is_fenced(t->x, op, b, "the copy engine") ? b : NULL;
+    return b && is_fenced(t, op, b, "the copy engine") ? b : NULL;
 }
 
 tcc_outcome tcc_mbarrier_complete(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b, int64_t n)
@@ -292,6 +293,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
 static void release_all(tcc_cta *c, int id)
 {
     tcc_named_barrier *b = &c->named[id];
+    b->arrivals.seen[tcc_actor_named(c, id)] = ++b->phase;
     for (unsigned i = 0; i < c->cluster->n_warps; i++) {
         tcc_warp *w = &c->warps[i];
         if (w->waits_at == id) {
@@ -320,6 +322,10 @@ tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
         if (b->threads && b->threads != threads)
             return TCC_WRONG(t->x, in->op, "barrier %lld is of %lld threads and of %lld",
                              (long long)id, (long long)b->threads, (long long)threads);
+        if (w->order.seen[tcc_actor_named(c, id)] != b->phase)
+            return TCC_WRONG(t->x, in->op,
+                             "%s may come to barrier %lld together with other warps than here",
+                             tcc_warp_name(w), (long long)id);
         if (!b->arrivals.seen)
             b->arrivals = tcc_order_create(c->cluster);
         tcc_order_join(c->cluster, &b->arrivals, &w->order);

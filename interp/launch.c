@@ -179,7 +179,7 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     k->words.address = amd ? "LDS address" : "shared address";
     k->n_ctas = l->cluster;
     k->n_warps = l->n_warps;
-    k->n_actors = k->n_ctas * (3 * k->n_warps + TCC_MAX_MBARRIERS);
+    k->n_actors = k->n_ctas * (3 * k->n_warps + TCC_MAX_MBARRIERS + TCC_NAMED_BARRIERS);
     k->ctas = TCC_NEW_ARRAY(run->scratch, tcc_cta, k->n_ctas);
     k->barrier.arrivals = tcc_order_create(k);
     k->barrier.done = tcc_order_create(k);
@@ -230,7 +230,7 @@ static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
     c->elected = (unsigned)tcc_exec_random(c->cluster->x, TCC_WARP_LANES);
     tcc_smem_clear(c);
     for (int i = 0; i < TCC_NAMED_BARRIERS; i++)
-        c->named[i].threads = c->named[i].arrived = 0;
+        c->named[i].threads = c->named[i].arrived = c->named[i].phase = 0;
     for (unsigned w = 0; w < c->cluster->n_warps; w++) {
         c->groups[w].products.len = c->groups[w].resizes.len = 0;
         begin_warp(&c->warps[w], params);

@@ -7,8 +7,8 @@
  * actors up to which it comes after them, and hands them on where it arrives at a barrier.
  *
  * Actors are, of each CTA, the warps; the products of each warpgroup, whose clock counts committed
- * groups; each warp's copies to global memory, likewise; and each mbarrier, standing for the copies
- * that complete on it, whose clock counts its phases.
+ * groups; each warp's copies to global memory, likewise; each mbarrier, standing for the copies
+ * that complete on it, whose clock counts its phases; and each named barrier, likewise.
  *
  * Ordinary accesses and those of wgmma and the copy engine use different proxies: between an
  * ordinary write and an access through the other proxy there must be a fence.proxy.async on the
@@ -67,6 +67,7 @@ unsigned tcc_actor_warp(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_products(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_copies(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier);
+unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier);
 /* "warp 3", "a product", "a copy": to be followed by "may still …". */
 const char *tcc_actor_name(const tcc_cluster *k, unsigned actor);
 
@@ -133,13 +134,14 @@ typedef struct tcc_mbarrier {
     tcc_smem_access copy;          /* the last that completes on it; its clock is the phase */
     const tcc_op *arrived;         /* the last arrival */
     uint32_t users[TCC_MAX_WARPS]; /* when each warp of its CTA used it last */
-    bool fenced;                   /* the copy engine and the cluster may use it */
+    uint32_t fence_clock;          /* of the warp that initialised it, at its fence; 0: none */
     tcc_order arrivals;            /* of all arrivals so far */
     tcc_order done[2];             /* at the end of the last phase of each parity */
 } tcc_mbarrier;
 
 typedef struct tcc_named_barrier {
     int64_t threads, arrived; /* 0 threads: nobody waits */
+    uint32_t phase;           /* phases completed */
     tcc_order arrivals;
 } tcc_named_barrier;
 

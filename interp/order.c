@@ -26,7 +26,7 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o)
     memset(o->fenced, 0, k->n_actors * sizeof *o->fenced);
 }
 
-/* Of each CTA: warps, their copies, their warpgroups' products, mbarriers. */
+/* Of each CTA: warps, their copies, their warpgroups' products, mbarriers, named barriers. */
 static unsigned first_of(const tcc_cta *c)
 {
     return c->rank * (c->cluster->n_actors / c->cluster->n_ctas);
@@ -50,6 +50,11 @@ unsigned tcc_actor_products(const tcc_cta *c, unsigned warp)
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier)
 {
     return first_of(c) + 3 * c->cluster->n_warps + (unsigned)barrier;
+}
+
+unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier)
+{
+    return tcc_actor_mbarrier(c, TCC_MAX_MBARRIERS) + (unsigned)barrier;
 }
 
 const char *tcc_actor_name(const tcc_cluster *k, unsigned actor)

@@ -527,6 +527,40 @@ START_TEST(the_order_of_warps_does_not_hide_a_race)
 }
 END_TEST
 
+#define PAIRS                                                                                      \
+    "  %two = arith.const {value = 2} : i32\n"                                                     \
+    "  %early = arith.cmp %warp, %two {pred = lt} : i1\n"                                          \
+    "  %pair = arith.div %warp, %two : i32\n"                                                      \
+    "  %c128 = arith.const {value = 128} : i32\n"
+
+/* Four warps come to a barrier of two: which of them meet is chance, whatever they do there. */
+START_TEST(the_order_of_warps_does_not_hide_who_meets)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        result r = run_block(128, 1, PAIRS "  nvvm.barrier %c1, %c64\n", seed);
+        ck_assert_int_eq(r.status, TCC_ERR_INTERNAL);
+        ck_assert_msg(strstr(r.said, "may come to barrier 1 together with other warps than here"),
+                      "%s", r.said);
+    }
+}
+END_TEST
+
+START_TEST(a_named_barrier_may_be_handed_on)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        result each = run_block(128, 1, PAIRS "  nvvm.barrier %pair, %c64\n", seed);
+        ck_assert_msg(!each.status, "%s", each.said);
+        result r = run_block(128, 1,
+                             PAIRS "  scf.if %early {\n    nvvm.barrier %c1, %c64\n  }\n"
+                                   "  nvvm.barrier %c0, %c128\n"
+                                   "  scf.if %early {\n"
+                                   "  } {\n    nvvm.barrier %c1, %c64\n  }\n",
+                             seed);
+        ck_assert_msg(!r.status, "%s", r.said);
+    }
+}
+END_TEST
+
 /* ---- launches ----------------------------------------------------------------------------- */
 
 static void check_launch(const char *attrs, tcc_status status, const char *says)
@@ -615,6 +649,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, an_mbarrier_ends_and_begins_again);
     tcase_add_loop_test(t, mistakes_are_reported, 0, sizeof mistakes / sizeof *mistakes);
     tcase_add_test(t, the_order_of_warps_does_not_hide_a_race);
+    tcase_add_test(t, the_order_of_warps_does_not_hide_who_meets);
+    tcase_add_test(t, a_named_barrier_may_be_handed_on);
     tcase_add_test(t, launches_are_checked);
 }
 

@@ -136,7 +136,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_inval(tcc_thread *t, const tcc_inst *in)
                          offset_of(b), tcc_warp_name(t->warp), b->phase - 1);
     tcc_accessor by = tcc_warp_accessor(t);
     tcc_smem_give_back(c, in->op, &by, b->address);
-    t->warp->wrote |= t->mask;
+    t->warp->accessed |= t->mask;
     b->before += b->phase;
     b->address = NO_ADDRESS;
     return TCC_NEXT;

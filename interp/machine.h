@@ -10,10 +10,12 @@
  * groups; each warp's copies to global memory, likewise; each mbarrier, standing for the copies
  * that complete on it, whose clock counts its phases; and each named barrier, likewise.
  *
- * Ordinary accesses and those of wgmma and the copy engine use different proxies: between an
- * ordinary write and an access through the other proxy there must be a fence.proxy.async on the
- * way. So every clock exists twice: seen, and seen before a fence. (PTX ISA, "Memory Consistency
- * Model": causality order, proxies, proxy-preserved base causality order.)
+ * Ordinary accesses and those of wgmma and the copy engine use different proxies: whoever makes an
+ * ordinary write, or a read of what a copy overwrites later, must run a fence.proxy.async before
+ * others hear of it. So every clock exists twice: seen, and seen with such a fence behind it. (PTX
+ * ISA, "Memory Consistency Model": causality order, proxies, proxy-preserved base causality order.
+ * That wants a fence somewhere on the way; what the fence of another thread does for accesses that
+ * are not its own is nowhere said, and nobody relies on it.)
  *
  * AMD: the clock of a wave counts its accesses to LDS, which are done in order. For the wave itself
  * they all come before what it does next; what it hands on at s_barrier are those that it has
@@ -49,7 +51,8 @@ enum {
 
 /* ---- order (order.c) --------------------------------------------------------------------- */
 
-/* For each actor the clock up to which it comes before: at all, and with a proxy fence between. */
+/* For each actor the clock up to which it comes before: at all, and with a proxy fence of its own
+ * behind it. */
 typedef struct tcc_order {
     uint32_t *seen, *fenced;
 } tcc_order;
@@ -209,7 +212,7 @@ struct tcc_warp {
     tcc_thread *thread;
     unsigned actor;
     tcc_order order;
-    tcc_lane_mask wrote;       /* shared memory since their last proxy fence */
+    tcc_lane_mask accessed;   /* shared memory since their last proxy fence */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
     size_t resized;            /* its registers, so often */

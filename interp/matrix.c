@@ -44,7 +44,7 @@ tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
                 return TCC_FAILED;
         }
     }
-    t->warp->wrote |= t->mask;
+    t->warp->accessed |= t->mask;
     return TCC_NEXT;
 }
 
@@ -75,6 +75,7 @@ tcc_outcome tcc_eval_nvvm_ldmatrix(tcc_thread *t, const tcc_inst *in)
     bool trans = tcc_attr_int(&in->op->attrs, "trans", 0);
     tcc_cell *words = tcc_cells(t, in->results[0]);
     size_t n = t->x->program->values[in->results[0]].count;
+    t->warp->accessed |= t->mask;
     for (unsigned i = 0; i < n; i++) {
         matrix m;
         for (unsigned r = 0; r < ROWS; r++)

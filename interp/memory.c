@@ -103,10 +103,20 @@ static uint32_t add_reader(tcc_cluster *k, uint32_t list, uint32_t access)
 
 /* A reader in the list that does not come before; NULL when all do. */
 static const tcc_smem_access *unordered_reader(const tcc_cluster *k, uint32_t list,
-                                               const tcc_order *after)
+                                               const uint32_t *after)
 {
     for (uint32_t r = list; r; r = k->readers.data[r].next)
-        if (after->seen[reader(k, r)->actor] < reader(k, r)->clock)
+        if (after[reader(k, r)->actor] < reader(k, r)->clock)
+            return reader(k, r);
+    return NULL;
+}
+
+/* One that read with no proxy fence behind it. */
+static const tcc_smem_access *unfenced_reader(const tcc_cluster *k, uint32_t list,
+                                              const uint32_t *fenced)
+{
+    for (uint32_t r = list; r; r = k->readers.data[r].next)
+        if (reader(k, r)->kind == ORDINARY && fenced[reader(k, r)->actor] < reader(k, r)->clock)
             return reader(k, r);
     return NULL;
 }
@@ -139,6 +149,19 @@ static bool misplaced(const tcc_cta *c, const tcc_op *op, const char *verb, size
     return false;
 }
 
+/* An ordinary access behind which its warp ran no fence. */
+static bool unfenced(const tcc_cta *c, const tcc_op *op, const char *verb, size_t mark,
+                     const tcc_smem_access *other, bool other_writes)
+{
+    const tcc_cluster *k = c->cluster;
+    TCC_WRONG(k->x, op,
+              "%s %s %s at byte %zu after an ordinary %s, with no fence.proxy.async by %s between",
+              tcc_op_info_get(op->code)->name, verb, k->words.smem, mark * (size_t)c->mark_bytes,
+              other_writes ? "write" : "read", tcc_warp_name(other->warp));
+    tcc_note_access(k, other, other_writes ? "writes" : "reads");
+    return false;
+}
+
 /* ---- checks ---------------------------------------------------------------------------- */
 
 static bool same_mark(tcc_mark a, tcc_mark b)
@@ -156,8 +179,7 @@ static bool after_writer(const tcc_cta *c, const tcc_op *op, const tcc_accessor 
     if (w->kind != NONE && by->after->seen[w->actor] < w->clock)
         return unordered(c, op, verb, i, w, true);
     if (w->kind == ORDINARY && by->async && by->after->fenced[w->actor] < w->clock)
-        return misplaced(c, op, verb, i, w,
-                         "after an ordinary write, with no fence.proxy.async between");
+        return unfenced(c, op, verb, i, w, true);
     return true;
 }
 
@@ -217,9 +239,12 @@ static bool write_marks(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, in
         if (i == first || !same_mark(*m, before)) {
             if (!after_writer(c, op, by, i, "writes"))
                 return false;
-            const tcc_smem_access *r = unordered_reader(c->cluster, m->readers, by->after);
+            const tcc_smem_access *r = unordered_reader(c->cluster, m->readers, by->after->seen);
             if (r)
                 return unordered(c, op, "writes", i, r, false);
+            r = by->async ? unfenced_reader(c->cluster, m->readers, by->after->fenced) : NULL;
+            if (r)
+                return unfenced(c, op, "writes", i, r, false);
             before = *m;
         }
         *m = later;

@@ -155,6 +155,17 @@ static bool wrong(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     return false;
 }
 
+/* A warp's ordinary access behind which it ran no proxy fence. */
+static bool unfenced(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
+                     uint16_t atom, const char *access, unsigned warp)
+{
+    return wrong(p, s, in, by, atom,
+                 tcc_arena_printf(p->scratch,
+                                  "after an ordinary %s, with no fence.proxy.async by warp %u "
+                                  "between",
+                                  access, warp));
+}
+
 /* A warp's own accesses are done in order. */
 static bool is_own(const tcc_paccess *by, unsigned actor)
 {
@@ -173,14 +184,16 @@ static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const 
             p, s, in, by, atom,
             tcc_arena_printf(p->scratch, "that %s may still be writing", name_of(p, a->writer)));
     if (a->mark == TCC_P_ORDINARY && by->async && fenced[a->writer] < a->clock)
-        return wrong(p, s, in, by, atom,
-                     "after an ordinary write, with no fence.proxy.async between");
-    for (uint32_t r = by->write ? a->readers : 0; r; r = p->readers.data[r].next)
-        if (!is_own(by, p->readers.data[r].actor) &&
-            seen[p->readers.data[r].actor] < p->readers.data[r].clock)
+        return unfenced(p, s, in, by, atom, "write", a->writer);
+    for (uint32_t r = by->write ? a->readers : 0; r; r = p->readers.data[r].next) {
+        const struct tcc_preader *reader = &p->readers.data[r];
+        if (!is_own(by, reader->actor) && seen[reader->actor] < reader->clock)
             return wrong(p, s, in, by, atom,
                          tcc_arena_printf(p->scratch, "that %s may still be reading",
-                                          name_of(p, p->readers.data[r].actor)));
+                                          name_of(p, reader->actor)));
+        if (by->async && reader->actor < p->n_warps && fenced[reader->actor] < reader->clock)
+            return unfenced(p, s, in, by, atom, "read", reader->actor);
+    }
     return true;
 }
 
@@ -256,8 +269,7 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
                             .clock = tcc_p_seen(p, s, warp)[actor] + p->amd, /* not waited for */
                             .write = write,
                             .mark = TCC_P_ORDINARY};
-    if (write)
-        w->wrote |= w->mask;
+    w->accessed |= w->mask;
     return tcc_p_access(p, s, in, &by, *print);
 }
 
@@ -301,8 +313,7 @@ static tcc_presult move_matrices(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
     bool done = tcc_p_access_lanes(p, s, warp, in, at, ROW_BYTES, write);
     w->mask = tcc_p_all_lanes(p);
-    if (write)
-        w->wrote = tcc_p_all_lanes(p);
+    w->accessed = tcc_p_all_lanes(p);
     return done ? TCC_P_NEXT : TCC_P_FAILED;
 }
 

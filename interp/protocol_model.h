@@ -140,7 +140,7 @@ typedef struct tcc_pwarp {
     tcc_lane_mask mask;
     uint32_t progress; /* heads of loops passed */
     uint32_t committed, waited;
-    tcc_lane_mask wrote; /* shared memory since their last proxy fence */
+    tcc_lane_mask accessed;/* shared memory since their last proxy fence */
     uint32_t bulk_groups, bulk_lane;
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */

@@ -261,7 +261,7 @@ static void put_warp(writer *w, unsigned i)
     for (uint32_t d = 0; d < warp->depth; d++)
         put_frame(w, &warp->frames[d]);
     put_int(w, (int64_t)warp->mask);
-    put_int(w, (int64_t)warp->wrote);
+    put_int(w, (int64_t)warp->accessed);
     put_clock(w, products, warp->committed);
     put_clock(w, products, warp->waited);
     put_int(w, warp->registers | (int64_t)(warp->waits_at + 1) << 32);

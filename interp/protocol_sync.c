@@ -345,17 +345,12 @@ tcc_presult tcc_p_nvvm_fence_proxy_async(tcc_protocol *p, tcc_pstate *s, unsigne
                                          const tcc_pinst *in)
 {
     tcc_pwarp *w = &s->warps[warp];
-    uint32_t *seen = tcc_p_seen(p, s, warp), *fenced = tcc_p_fenced(p, s, warp);
-    uint32_t own = fenced[warp];
-    bool complete = !(w->wrote & ~w->mask);
-    memcpy(fenced, seen, p->n_actors * sizeof *seen);
     tcc_p_log(p, s, warp, in, -1, 0);
-    if (complete) {
-        w->wrote = 0;
-        tcc_p_tick(p, s, warp);
-    } else {
-        fenced[warp] = own;
-    }
+    if (w->accessed & ~w->mask)
+        return TCC_P_NEXT;
+    w->accessed = 0;
+    tcc_p_fenced(p, s, warp)[warp] = tcc_p_seen(p, s, warp)[warp];
+    tcc_p_tick(p, s, warp);
     return TCC_P_NEXT;
 }
 

@@ -278,22 +278,17 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* What the warp has done and seen up to here, the async proxy sees. Lanes that wrote and do not
- * take part leave the warp's own writes out. */
+/* The warp's own accesses up to here come before what the async proxy does later: those of others
+ * need fences of theirs. Lanes that made some and do not take part leave them out. */
 tcc_outcome tcc_eval_nvvm_fence_proxy_async(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
     tcc_warp *w = t->warp;
     tcc_order *o = &w->order;
-    uint32_t own = o->fenced[w->actor];
-    bool complete = !(w->wrote & ~t->mask);
-    memcpy(o->fenced, o->seen, t->x->cluster->n_actors * sizeof *o->seen);
-    if (complete) {
-        w->wrote = 0;
-        o->seen[w->actor]++; /* what comes later is not fenced */
-    } else {
-        o->fenced[w->actor] = own;
-    }
+    if (w->accessed & ~t->mask)
+        return TCC_NEXT;
+    w->accessed = 0;
+    o->fenced[w->actor] = o->seen[w->actor]++; /* what comes later is not fenced */
     return TCC_NEXT;
 }
 
@@ -352,6 +347,7 @@ tcc_outcome tcc_load_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
 
 tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
 {
+    t->warp->accessed |= t->mask;
     return tcc_load_lanes(t, in, 0);
 }
 
@@ -381,7 +377,7 @@ tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
 
 tcc_outcome tcc_eval_nvvm_st_shared(tcc_thread *t, const tcc_inst *in)
 {
-    t->warp->wrote |= t->mask;
+    t->warp->accessed |= t->mask;
     return tcc_store_lanes(t, in, 0);
 }
 

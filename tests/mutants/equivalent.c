@@ -168,8 +168,6 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
     if (filler_releases(s) &&
         ((is_release(a) && is_of_products(b)) || (is_release(b) && is_of_products(a))))
         return "filler";
-    if (are(a, b, TCC_OP_nvvm_barrier, TCC_OP_nvvm_fence_proxy_async))
-        return "proxy";
     return NULL;
 }
 
@@ -209,11 +207,6 @@ static bool other_places(const site *s)
 static bool one_phase(const site *s)
 {
     return moves_freely(s, "phase");
-}
-
-static bool fence_on_the_way(const site *s)
-{
-    return moves_freely(s, "proxy");
 }
 
 static bool registers_first_written_by_products(const site *s)
@@ -554,7 +547,6 @@ const reason reasons[] = {
     {"a prefetch has no effect that a program can see", prefetches},
     {"the two ops access different places", other_places},
     {"bytes and arrivals of one phase come in any order", one_phase},
-    {"a proxy fence may be anywhere between the write and the copy", fence_on_the_way},
     {"only products write the accumulators, from the first on",
      registers_first_written_by_products},
     {"how many registers a warp has is a matter of speed while there are enough", fewer_registers},

@@ -26,7 +26,7 @@ static const mutation of_kernel[] = {
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},
     {"no_commit", no_commit, "that a product may still be reading"},
-    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
     {"no_init_fence", no_init_fence, "no fence.mbarrier_init"},
     {"no_barrier_after_init", no_barrier_after_init,
      "there is no mbarrier|may still be initialising"},
@@ -54,7 +54,7 @@ static const mutation of_kernel[] = {
 
 static const mutation of_generic_variant[] = {
     {"nothing", nothing, NULL},
-    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
     {"no_wait_for_full", no_wait_for_empty,
      "may still be writing|that a product may still be reading"},
     {"no_wait_in_loop", no_wait_in_loop, "that a product may still be reading"},

@@ -92,7 +92,7 @@ static const mutation of_kernel[] = {
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},
     {"no_commit", no_commit, STILL_READING},
-    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
     {"no_init_fence", no_init_fence, "no fence.mbarrier_init"},
     {"no_barrier_after_init", no_barrier_after_init, "may still be initialising|no mbarrier yet"},
     {"no_barrier_before_staging", no_barrier_before_staging, STILL_READING "|may still be writing"},
@@ -124,7 +124,7 @@ static const mutation of_kernel[] = {
 
 static const mutation of_generic_variant[] = {
     {"nothing", nothing, NULL},
-    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async between"},
+    {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
     {"no_wait_for_full", no_wait_for_empty, STILL_READING},
     {"no_wait_in_loop", no_wait_in_loop, "that a product of warps 0-3 may still be reading"},
     {"no_release", no_release, "deadlock"},

@@ -212,7 +212,7 @@ struct tcc_warp {
     tcc_thread *thread;
     unsigned actor;
     tcc_order order;
-    tcc_lane_mask accessed;   /* shared memory since their last proxy fence */
+    tcc_lane_mask accessed;    /* shared memory since their last proxy fence */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
     size_t resized;            /* its registers, so often */

@@ -177,6 +177,65 @@ static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
     return tcc_p_footprint_set(p, s, print, ranges, n) ? *print : 0;
 }
 
+/* How much of an operand was ever written. */
+typedef enum found {
+    FOUND_NOTHING,
+    FOUND_ONE_ROW, /* the first, along m or n */
+    FOUND_PART,
+    FOUND_ALL,
+} found;
+
+/* Whether the 16 bytes of a row at which k begins, or the 8 rows that they are of, were written. */
+static bool is_chunk_written(const tcc_protocol *p, const tcc_pstate *s, const tcc_descriptor *d,
+                             int64_t row, int64_t chunk)
+{
+    int64_t byte = tcc_descriptor_chunk(d, row, chunk) - TCC_SMEM_BASE;
+    for (int64_t at = byte; at < byte + TCC_CHUNK_BYTES; at += p->granule)
+        if (s->atoms[p->atom_of[at / p->granule]].mark == TCC_P_NEVER)
+            return false;
+    return true;
+}
+
+/* Results in a row depend on all of k, and so does whether a row was written. */
+static found find_rows(const tcc_protocol *p, const tcc_pstate *s, uint64_t print, int64_t bits,
+                       bool mn_major, int64_t rows)
+{
+    tcc_descriptor d;
+    if (tcc_p_is_all_written(p, s, print) || tcc_descriptor_decode(bits, mn_major, &d))
+        return FOUND_ALL;
+    int64_t n_rows = mn_major ? rows / PER_CHUNK : rows, steps = mn_major ? K : K / PER_CHUNK;
+    int64_t whole = 0;
+    bool first = false;
+    for (int64_t r = 0; r < n_rows; r++) {
+        int64_t n = 0;
+        for (int64_t k = 0; k < steps; k++)
+            n += is_chunk_written(p, s, &d, mn_major ? k : r, mn_major ? r : k);
+        if (n && n < steps)
+            return FOUND_PART;
+        whole += n == steps;
+        first |= n && !r;
+    }
+    return !whole ? FOUND_NOTHING : whole == 1 && first && !mn_major ? FOUND_ONE_ROW : FOUND_PART;
+}
+
+/* Notes how much of an operand a product finds; false, reported, when it is a part. A tensor may
+ * have but one row, which only the first warpgroup gets: then there is no result in the others. */
+static bool note_found(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       tcc_pfound *f, found what, uint64_t print)
+{
+    if (what == FOUND_PART)
+        return tcc_p_wrong(p, s, warp, in,
+                           "nvvm.wgmma reads shared memory of which a part was never written, at "
+                           "byte %lld",
+                           (long long)tcc_p_unwritten_byte(p, s, print)),
+               false;
+    f->any |= what != FOUND_NOTHING;
+    f->all |= what == FOUND_ALL;
+    if (what == FOUND_NOTHING && !f->nothing)
+        f->nothing = in->op;
+    return true;
+}
+
 /* Accumulators that anything but a product wrote, or read, must have been fenced since; and so must
  * those of a product of another shape, which was waited for. */
 static bool accumulators_ready(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
@@ -217,17 +276,18 @@ tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     uint64_t pb = pa ? operand_of(p, s, warp, in, b, trans_b, n) : 0;
     if (!pb)
         return TCC_P_FAILED;
-    bool found_a = tcc_p_is_written(p, s, pa), found_b = tcc_p_is_written(p, s, pb);
+    found found_a = find_rows(p, s, pa, a, trans_a, M);
+    found found_b = find_rows(p, s, pb, b, trans_b, n);
     const tcc_paccess by = {.warp = warp,
                             .actor = tcc_p_product_actor(p, warp),
                             .clock = w->committed + 1,
                             .async = true,
                             .unwritten = found_a || found_b};
-    if (!tcc_p_access(p, s, in, &by, pa) || !tcc_p_access(p, s, in, &by, pb))
+    if (!tcc_p_access(p, s, in, &by, pa) || !tcc_p_access(p, s, in, &by, pb) ||
+        !note_found(p, s, warp, in, &p->found[0], found_a, pa) ||
+        !note_found(p, s, warp, in, &p->found[1], found_b, pb))
         return TCC_P_FAILED;
     p->product = in->op;
-    p->found_a |= found_a;
-    p->found_b |= found_b;
     const struct {
         const tcc_op *op;
         int64_t a, b, add;

@@ -375,6 +375,22 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     return TCC_OK;
 }
 
+/* Of an operand that is a tensor's only row, some warpgroups find nothing; of others all do. */
+static tcc_status check_found(tcc_protocol *p)
+{
+    for (int i = 0; p->product && i < 2; i++) {
+        const tcc_pfound *f = &p->found[i];
+        const tcc_op *op = !f->any ? p->product : f->all ? f->nothing : NULL;
+        if (op) {
+            tcc_error(p->diag, TCC_ERR_INTERNAL, op->loc,
+                      "nothing is ever written to the %c of %s products", "AB"[i],
+                      f -> any ? "these" : "all");
+            return TCC_ERR_INTERNAL;
+        }
+    }
+    return TCC_OK;
+}
+
 /* ---- entry points
  * ------------------------------------------------------------------------------------ */
 
@@ -393,12 +409,7 @@ tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *d
     p->stride = 2 * p->n_actors + p->n_warps;
     tcc_p_memory_create(p);
     tcc_status status = tcc_p_explore(p);
-    if (!status && p->product && !(p->found_a && p->found_b)) {
-        status = TCC_ERR_INTERNAL;
-        tcc_error(diag, status, p->product->loc, "nothing is ever written to the %s of products",
-                  p->found_a ? "B" : "A");
-    }
-    return status;
+    return status ? status : check_found(p);
 }
 
 tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag)

@@ -208,6 +208,27 @@ bool tcc_p_is_written(const tcc_protocol *p, const tcc_pstate *s, uint64_t footp
     return false;
 }
 
+static const uint16_t *unwritten_atom(const tcc_protocol *p, const tcc_pstate *s,
+                                      uint64_t footprint)
+{
+    const struct tcc_pfootprint *f = &p->footprints.data[footprint];
+    for (size_t i = 0; i < f->atoms.len; i++)
+        if (s->atoms[f->atoms.data[i]].mark == TCC_P_NEVER)
+            return &f->atoms.data[i];
+    return NULL;
+}
+
+bool tcc_p_is_all_written(const tcc_protocol *p, const tcc_pstate *s, uint64_t footprint)
+{
+    return !unwritten_atom(p, s, footprint);
+}
+
+int64_t tcc_p_unwritten_byte(const tcc_protocol *p, const tcc_pstate *s, uint64_t footprint)
+{
+    const uint16_t *atom = unwritten_atom(p, s, footprint);
+    return atom ? byte_of(p, *atom) : -1;
+}
+
 bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
                   uint64_t footprint)
 {

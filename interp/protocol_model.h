@@ -140,7 +140,7 @@ typedef struct tcc_pwarp {
     tcc_lane_mask mask;
     uint32_t progress; /* heads of loops passed */
     uint32_t committed, waited;
-    tcc_lane_mask accessed;/* shared memory since their last proxy fence */
+    tcc_lane_mask accessed; /* shared memory since their last proxy fence */
     uint32_t bulk_groups, bulk_lane;
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
@@ -217,6 +217,12 @@ typedef enum tcc_presult {
     TCC_P_FAILED
 } tcc_presult;
 
+/* What products have found in an operand. */
+typedef struct tcc_pfound {
+    bool any, all;         /* of them found something there; all of it */
+    const tcc_op *nothing; /* one that found nothing; NULL: none */
+} tcc_pfound;
+
 /* Protocol: all that does not change from state to state. */
 struct tcc_protocol {
     const tcc_func *f;
@@ -250,10 +256,8 @@ struct tcc_protocol {
     TCC_VEC(struct tcc_patom_info) atom_infos;
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
-    /* Of products: the last one, and whether any has found something in its A or B. An operand may
-     * be a single row, which only the first warpgroup gets. */
-    const tcc_op *product;
-    bool found_a, found_b;
+    const tcc_op *product; /* the last one */
+    tcc_pfound found[2];   /* of A and B */
     /* exploration */
     struct {
         unsigned record;
@@ -362,7 +366,10 @@ typedef struct tcc_paccess {
     tcc_pmark mark; /* of a write */
 } tcc_paccess;
 
-/* Whether anything was ever written there. */
+/* Whether anything, or everything, was ever written there; the first byte that was not, -1: none.
+ */
+bool tcc_p_is_all_written(const tcc_protocol *p, const tcc_pstate *s, uint64_t footprint);
+int64_t tcc_p_unwritten_byte(const tcc_protocol *p, const tcc_pstate *s, uint64_t footprint);
 bool tcc_p_is_written(const tcc_protocol *p, const tcc_pstate *s, uint64_t footprint);
 /* Checks and records an access; false, reported, when it is not ordered. */
 bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,

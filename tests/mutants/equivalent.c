@@ -220,8 +220,7 @@ static bool fewer_registers(const site *s)
         return moves_freely(s, "registers");
     bool more = !strcmp(tcc_attr_str(&s->op->attrs, "action", ""), "inc");
     return moves_freely(s, "registers") || (is_kind(s, "drop setmaxnreg") && more) ||
-           (is_kind(s, "registers") && s->way == 1) ||
-           (is_kind(s, "move out setmaxnreg") && s->way == 0 && !more);
+           (is_kind(s, "registers") && s->way == 1);
 }
 
 static bool waits_again(const site *s)

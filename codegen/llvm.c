@@ -14,6 +14,7 @@
 #include "codegen/contain.h"
 #include "codegen/lower.h"
 #include "ir/signature.h"
+#include "ir/target.h"
 #include "support/clock.h"
 
 typedef struct session {
@@ -240,10 +241,11 @@ tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc
     *out = NULL;
     *size = 0;
     const tcc_codegen_target *target = tcc_codegen_target_find(options->target);
-    if (!target) {
-        tcc_error(diag, TCC_ERR_TARGET, (tcc_loc){0, 0}, "unknown target '%s'", options->target);
+    if (!target && tcc_target_named(options->target, diag))
+        return tcc_target_lacks(tcc_target_find(options->target), "codegen/targets.c", diag,
+                                (tcc_loc){0, 0});
+    if (!target)
         return TCC_ERR_TARGET;
-    }
     session *s = calloc(1, sizeof *s);
     tcc_arena *arena = s ? tcc_arena_create(&s->out_of_memory) : NULL;
     tcc_status status = TCC_ERR_MEMORY;

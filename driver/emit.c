@@ -30,7 +30,9 @@ bool tcc_emit_is_ir(tcc_emit emit)
 
 static int vendor_of(const tcc_target *target)
 {
-    return target->family == TCC_FAMILY_SM90 ? NVIDIA : AMD;
+    static const int vendors[TCC_FAMILY_COUNT] = {
+        [TCC_FAMILY_SM90] = NVIDIA, [TCC_FAMILY_GFX11] = AMD, [TCC_FAMILY_GFX12] = AMD};
+    return vendors[target->family];
 }
 
 tcc_emit tcc_target_emit(const char *target)
@@ -47,8 +49,10 @@ tcc_status tcc_emit_check(tcc_emit emit, const tcc_target *target, tcc_diag *dia
         return TCC_ERR_ARGUMENT;
     }
     int vendor = vendor_of(target);
-    if (kinds[emit].vendors & vendor)
+    if (kinds[emit].vendors == ANY || (kinds[emit].vendors & vendor))
         return TCC_OK;
+    if (!vendor)
+        return tcc_target_lacks(target, "driver/emit.c", diag, nowhere);
     tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "no %s is made for %s: it has %s", kinds[emit].name,
               target->name, vendor == AMD ? "asm, obj and hsaco" : "ptx, cubin and asm");
     return TCC_ERR_ARGUMENT;

@@ -92,6 +92,14 @@ const tcc_target *tcc_target_named(const char *name, tcc_diag *diag)
     return NULL;
 }
 
+tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_diag *diag,
+                            tcc_loc loc)
+{
+    tcc_error(diag, TCC_ERR_UNSUPPORTED, loc, "not supported yet: kernels for %s, which has no row in %s",
+              target->name, where);
+    return TCC_ERR_UNSUPPORTED;
+}
+
 const tcc_target *tcc_target_of(const tcc_ir *ir)
 {
     return tcc_target_find(tcc_attr_str(&ir->attrs, "target", targets[0].name));
@@ -144,7 +152,7 @@ bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)
                          1u << TCC_i8 | 1u << TCC_u8,
         FP8 = 1u << TCC_e4m3 | 1u << TCC_e5m2
     };
-    static const unsigned elems[] = {
+    static const unsigned elems[TCC_FAMILY_COUNT] = {
         [TCC_FAMILY_SM90] = BYTES_AND_MORE,
         [TCC_FAMILY_GFX11] = BYTES_AND_MORE,
         [TCC_FAMILY_GFX12] = BYTES_AND_MORE | FP8,

@@ -9,7 +9,12 @@
 #include "ir/ir.h"
 
 /* GPUs with the same target-level ops. */
-typedef enum tcc_family { TCC_FAMILY_SM90, TCC_FAMILY_GFX11, TCC_FAMILY_GFX12 } tcc_family;
+typedef enum tcc_family {
+    TCC_FAMILY_SM90,
+    TCC_FAMILY_GFX11,
+    TCC_FAMILY_GFX12,
+    TCC_FAMILY_COUNT /* tables by family have so many rows; those not written yet are zero */
+} tcc_family;
 
 typedef struct tcc_target {
     const char *name;
@@ -30,6 +35,10 @@ const tcc_target *tcc_target_find(const char *name);
 const tcc_target *tcc_target_named(const char *name, tcc_diag *diag);
 /* The i-th target, NULL past the last. */
 const tcc_target *tcc_target_at(size_t i);
+/* Reports that a table, which `where` names, has no row for this target yet, or for its family:
+ * docs/add-a-target.md. Returns TCC_ERR_UNSUPPORTED. */
+tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_diag *diag,
+                            tcc_loc loc);
 /* The target that a module's attribute names; its existence was checked when it was set. */
 const tcc_target *tcc_target_of(const tcc_ir *ir);
 

@@ -239,7 +239,7 @@ static const struct {
     tcc_status (*choose)(tcc_choice *ch);
     void (*choose_generic)(tcc_choice *ch);
     const char *keys; /* of the schedule that mean something */
-} families[] = {
+} families[TCC_FAMILY_COUNT] = {
     [TCC_FAMILY_SM90] = {choose, choose_generic,
                          "tile stages warpgroups producer swizzle epilogue group"},
     [TCC_FAMILY_GFX11] = {tcc_rdna_choose, tcc_rdna_choose_generic, "tile stages waves wave group"},
@@ -268,6 +268,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     if (!variant || !tcc_contraction_find(f, &ch.c))
         return TCC_OK;
+    if (!families[ch.target->family].choose)
+        return tcc_target_lacks(ch.target, "passes/choose_schedule.c", ctx->diag, f->loc);
     ch.elem_bytes = tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
     tcc_status status = check_keys(&ch);
     if (status)

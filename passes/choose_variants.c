@@ -60,7 +60,7 @@ static const struct {
     const char *variant, *means;
     reason *why_not;
     bool counts_trips; /* the K loop looks for the end after a trip: K is at least 1 */
-} families[] = {
+} families[TCC_FAMILY_COUNT] = {
     [TCC_FAMILY_SM90] = {"tma", "TMA", why_not_tma, true},
     [TCC_FAMILY_GFX11] = {"buffer", "16-byte accesses", why_not_buffer, false},
     [TCC_FAMILY_GFX12] = {"buffer", "16-byte accesses", why_not_buffer, false},
@@ -120,9 +120,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_contraction c;
     if (tcc_attr_find(&f->attrs, "variant") || !tcc_contraction_find(f, &c))
         return TCC_OK;
+    const tcc_target *target = tcc_target_of(ctx->ir);
+    tcc_family family = target->family;
+    if (!families[family].variant)
+        return tcc_target_lacks(target, "passes/choose_variants.c", ctx->diag, f->loc);
     *changed = true;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
-    tcc_family family = tcc_target_of(ctx->ir)->family;
     const char *why = !c.k_extent.name && !c.k_extent.size ? "the sum is empty" : NULL;
     const tcc_op *culprit = c.a;
     for (int i = 0; i < 2 && !why; i++) {

@@ -23,9 +23,9 @@ const char tcc_pipeline_to_async[] = TO_ASYNC;
 
 const char *tcc_pipeline(const tcc_target *target)
 {
-    static const char *const pipelines[] = {[TCC_FAMILY_SM90] = TO_NVVM,
-                                            [TCC_FAMILY_GFX11] = TO_AMDGCN,
-                                            [TCC_FAMILY_GFX12] = TO_AMDGCN};
+    static const char *const pipelines[TCC_FAMILY_COUNT] = {[TCC_FAMILY_SM90] = TO_NVVM,
+                                                            [TCC_FAMILY_GFX11] = TO_AMDGCN,
+                                                            [TCC_FAMILY_GFX12] = TO_AMDGCN};
     return pipelines[target->family];
 }
 

@@ -27,7 +27,7 @@ for name in ("CUDA_HOME", "CK_FORK"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
-config.substitutions += [("%root", root), ("%build", build)]
+config.substitutions += [("%root", root), ("%build", build), ("%llvm", os.path.dirname(llvm))]
 
 
 def find_ptxas():

@@ -111,7 +111,7 @@ START_TEST(an_unknown_target_is_an_error)
 {
     one.options.target = "sm_1";
     ck_assert_int_eq(generate(&one), TCC_ERR_TARGET);
-    ck_assert_str_eq(tcc_str_text(&one.said), "a.tir: error: unknown target 'sm_1'\n");
+    ck_assert_ptr_nonnull(strstr(tcc_str_text(&one.said), "a.tir: error: no target is named 'sm_1'"));
     ck_assert_ptr_null(one.out);
 }
 END_TEST

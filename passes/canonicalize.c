@@ -185,6 +185,12 @@ static void commute(canonicalizer *c, tcc_op *op)
     c->changed = true;
 }
 
+/* At the tensor level what depends on a sum stays so: a kernel without one cannot be computed. */
+static bool keeps_sum(const tcc_op *op)
+{
+    return op->operands[0]->type->kind == TCC_KIND_field;
+}
+
 static tcc_value *simplify_binary(canonicalizer *c, tcc_op *op)
 {
     tcc_scalar s = op->results[0].type->elem;
@@ -208,7 +214,7 @@ static tcc_value *simplify_binary(canonicalizer *c, tcc_op *op)
                        : NULL;
         return is_float_identity(op->code, y) ? op->operands[0] : NULL;
     }
-    if (op->operands[0] != op->operands[1])
+    if (op->operands[0] != op->operands[1] || keeps_sum(op))
         return NULL;
     bool is_float = tcc_scalar_classify(s) == TCC_CLASS_FLOAT;
     switch (op->code) {
@@ -255,7 +261,7 @@ static tcc_value *simplify_cmp(canonicalizer *c, tcc_op *op)
     double x, y;
     if (tcc_value_is_int(a, &i) && tcc_value_is_int(b, &j))
         return int_result(c, op, compare_ints(pred, i, j));
-    if (a == b && tcc_scalar_classify(a->type->elem) != TCC_CLASS_FLOAT)
+    if (a == b && tcc_scalar_classify(a->type->elem) != TCC_CLASS_FLOAT && !keeps_sum(op))
         return int_result(c, op, compare_ints(pred, 0, 0));
     if (a->type->elem == TCC_f32 && tcc_value_is_float(a, &x) && tcc_value_is_float(b, &y))
         return int_result(c, op, compare_floats(pred, (float)x, (float)y));

@@ -595,8 +595,11 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     p->body.n_args = p->f->body->n_args;
     write_block(&d, 0, 0, 0, 0, &p->body);
     p->threshold = p->threshold < 1 ? 1 : p->threshold;
+    unsigned n_carried = 0;
     for (size_t i = 0; i < d.sources.len; i++) {
         tcc_opcode code = d.sources.data[i].op->code;
+        if (code == TCC_OP_scf_for && d.sources.data[i].op->n_results > n_carried)
+            n_carried = d.sources.data[i].op->n_results;
         p->max_barriers += code == TCC_OP_nvvm_mbarrier_init;
         p->stores |= code == TCC_OP_nvvm_tma_store;
         find_granule(p, d.sources.data[i].op);
@@ -608,6 +611,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
         if (tcc_p_is_named(code) && id >= p->n_named && id < TCC_NAMED_BARRIERS)
             p->n_named = (unsigned)id + 1;
     }
+    p->carried = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, n_carried + 1);
     if (p->max_barriers > TCC_MAX_MBARRIERS)
         tcc_p_unsupported(p, NULL, "more than %d mbarriers", TCC_MAX_MBARRIERS);
     return p->status;

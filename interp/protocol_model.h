@@ -242,6 +242,7 @@ struct tcc_protocol {
     int64_t smem_bytes;
     int64_t *box_bytes; /* by parameter, 0 for others */
     /* values */
+    tcc_pvalue *carried; /* as many as a loop carries */
     struct {
         tcc_cell (*data)[TCC_MAX_LANES];
         size_t len, cap;

@@ -473,13 +473,10 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
 /* From the end of a trip to the head of the next. */
 static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *yield)
 {
-    enum { MAX_CARRIED = 64 };
     tcc_pwarp *w = &s->warps[warp];
     tcc_pframe *f = &w->frames[w->depth - 1];
-    tcc_pvalue carried[MAX_CARRIED];
+    tcc_pvalue *carried = p->carried;
     unsigned n = f->of->op->n_results;
-    if (n > MAX_CARRIED)
-        return tcc_p_unsupported(p, f->of->op, "a loop carries more than %d values", MAX_CARRIED);
     for (unsigned i = 0; i < n; i++) {
         carried[i] =
             yield ? read(p, s, warp, yield->operands[i]) : read(p, s, warp, f->code->args[1 + i]);

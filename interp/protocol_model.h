@@ -14,6 +14,7 @@
 #ifndef TCC_INTERP_PROTOCOL_MODEL_H
 #define TCC_INTERP_PROTOCOL_MODEL_H
 
+#include <assert.h>
 #include <string.h>
 
 #include "interp/machine.h"
@@ -51,10 +52,14 @@ enum { TCC_P_MIXED = -1 };
 
 typedef struct tcc_pvalue {
     uint8_t kind;
-    uint8_t loop; /* KNOWN: 1 + the frame of the loop whose index it is, plus offset; 0: none */
+    uint8_t loop;   /* KNOWN: 1 + the frame of the loop whose index it is, plus offset; 0: none */
+    uint16_t wraps; /* KNOWN, with a delta, which divides 2^bits: all of it modulo 2^bits */
     int32_t offset;
     int64_t v, delta;
 } tcc_pvalue;
+
+/* States and tables are compared byte by byte. */
+static_assert(sizeof(tcc_pvalue) == 24, "a value has no padding");
 
 static inline tcc_pvalue tcc_p_known(int64_t v)
 {
@@ -79,6 +84,8 @@ tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue 
 bool tcc_p_symbol_varies(const tcc_protocol *p, int64_t symbol);
 /* A number of which only the remainder by m is asked: from the threshold on, all that have it. */
 tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
+/* A set of numbers of a type that may have wrapped. */
+tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem);
 /* An elementwise op. Comparisons of a loop's index with its bound are protocol_step.c's. */
 tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args);
 

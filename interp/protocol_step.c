@@ -9,6 +9,7 @@
 #include "interp/protocol_model.h"
 
 enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_TRIPS = 32, LEAST_TRIPS = 16 };
+enum { MAX_GROWTH = 256 }; /* of a counter in a trip, so that it does not overflow */
 
 /* ---- numbers that are not known yet ------------------------------------------------------------
  */
@@ -470,6 +471,17 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     return enter(p, &s->warps[warp], in, f, 0, s->warps[warp].mask);
 }
 
+/* What is carried into the next trip, being `old` in this one. */
+static tcc_pvalue carry(const tcc_protocol *p, const tcc_pframe *f, unsigned i, tcc_pvalue old,
+                        tcc_pvalue v)
+{
+    if (f->record < 0)
+        return v;
+    bool grows = old.kind != TCC_P_KNOWN || v.v > old.v + MAX_GROWTH || v.v < old.v - MAX_GROWTH;
+    v = tcc_p_forget(p, v, f->code->moduli[1 + i]);
+    return grows ? tcc_p_wrapped(v, f->of->op->results[i].type->elem) : v;
+}
+
 /* From the end of a trip to the head of the next. */
 static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *yield)
 {
@@ -486,8 +498,7 @@ static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
             carried[i].offset = 0;
         if (carried[i].kind == TCC_P_SYMBOL && tcc_p_symbol_varies(p, carried[i].v))
             carried[i] = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
-        if (f->record >= 0)
-            carried[i] = tcc_p_forget(p, carried[i], f->code->moduli[1 + i]);
+        carried[i] = carry(p, f, i, read(p, s, warp, f->code->args[1 + i]), carried[i]);
     }
     clear(p, s, warp, f->code);
     for (unsigned i = 0; i < n; i++)

@@ -5,6 +5,10 @@
  * an index is known as {v + n * m for n >= 0}: arithmetic on such sets is exact or says that the
  * result is unknown, and never looks at a member. So what is computed holds for all of them.
  *
+ * Numbers wrap. An index is less than its loop's bound and does not; neither do a counter that
+ * grows by little in a trip, and either of them plus or minus a small constant. Of other sets, such
+ * as multiples, and numbers in narrow types, what is known is their remainder by a power of two.
+ *
  * Lists of one number a lane are kept once each and computed once for each op and operands.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -12,6 +16,8 @@
 
 #include "interp/elementwise.h"
 #include "interp/protocol_model.h"
+
+enum { INDEX_BITS = 32, MAX_SHIFT = 1 << 16 };
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
@@ -173,8 +179,10 @@ static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue
     symbol_key key;
     memset(&key, 0, sizeof key);
     const char *pred = tcc_attr_str(&op->attrs, "pred", NULL);
+    uint64_t types =
+        (uint64_t)op->results[0].type->elem << 8 | (uint64_t)op->operands[0]->type->elem;
     key.op = pred;
-    key.extra = UINT64_C(2) << 32 | (uint64_t)op->code;
+    key.extra = UINT64_C(2) << 32 | types << 16 | (uint64_t)op->code;
     bool varies = false;
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_pvalue *v = &args[i];
@@ -214,13 +222,78 @@ static bool compares_alike(const char *pred, int64_t v, int64_t c)
     return below ? v >= c : v > c;
 }
 
+static unsigned bits_of(const tcc_op *op)
+{
+    return tcc_scalar_bits(op->results[0].type->elem);
+}
+
+static bool widens(const tcc_op *op)
+{
+    return op->code == TCC_OP_arith_cast &&
+           tcc_scalar_widens(op->operands[0]->type->elem, op->results[0].type->elem);
+}
+
+/* A constant that may be added to an index without a thought of overflow. */
+static bool is_small(int64_t c)
+{
+    return c <= MAX_SHIFT && c >= -MAX_SHIFT;
+}
+
+tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem)
+{
+    unsigned bits = tcc_scalar_bits(elem);
+    if (v.kind != TCC_P_KNOWN || !v.delta)
+        return v;
+    v.delta &= -v.delta; /* the power of two in it */
+    if (bits < 64 && v.delta >> bits)
+        return tcc_p_known(tcc_int_wrap(elem, v.v));
+    v.v &= v.delta - 1;
+    v.wraps = true;
+    v.loop = 0;
+    v.offset = 0;
+    return v;
+}
+
+/* The same of a set modulo 2^bits. */
+static tcc_pvalue of_wrapped(const tcc_op *op, const tcc_pvalue *a, int64_t c, tcc_pvalue r)
+{
+    tcc_scalar elem = op->results[0].type->elem;
+    r.delta = a->delta;
+    switch (op->code) {
+    case TCC_OP_arith_cast: return widens(op) ? unknown : tcc_p_wrapped(r, elem);
+    case TCC_OP_arith_add:
+    case TCC_OP_arith_sub: return tcc_p_wrapped(r, elem);
+    case TCC_OP_arith_mul:
+        r.delta = c > 0 && c <= MAX_SHIFT && a->delta <= INT64_MAX / c ? a->delta * c : 0;
+        return r.delta ? tcc_p_wrapped(r, elem) : unknown;
+    case TCC_OP_arith_xor: return c >= 0 && c < a->delta ? tcc_p_wrapped(r, elem) : unknown;
+    case TCC_OP_arith_and: return c >= 0 && c < a->delta ? tcc_p_known(a->v & c) : unknown;
+    default: return unknown;
+    }
+}
+
+static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args);
+
+/* Of numbers and sets of them. */
+static tcc_pvalue of_known(const tcc_op *op, const tcc_pvalue *args)
+{
+    bool sets = false;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        sets |= args[i].delta != 0;
+    return sets ? of_set(op, args) : exact(op, args);
+}
+
 /* a is a set that grows, b one number or such a set, too. */
 static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
 {
     const tcc_pvalue *a = &args[0], *b = &args[1];
+    tcc_scalar elem = op->results[0].type->elem, from = op->operands[0]->type->elem;
     tcc_pvalue r = exact(op, args);
     if (r.kind != TCC_P_KNOWN)
         return unknown;
+    bool narrow = tcc_scalar_bits(from) < INDEX_BITS;
+    if (narrow && ((a->delta && !a->wraps) || (op->n_operands == 2 && b->delta && !b->wraps)))
+        return of_known(op, (tcc_pvalue[]){tcc_p_wrapped(*a, from), tcc_p_wrapped(*b, from)});
     if (op->n_operands == 2 && !a->delta && op->code == TCC_OP_arith_add)
         return of_set(op, (tcc_pvalue[]){*b, *a});
     if (op->n_operands == 2 && !a->delta && op->code == TCC_OP_arith_mul)
@@ -229,14 +302,20 @@ static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
         return unknown;
     bool one = op->n_operands == 1 || !b->delta;
     int64_t c = op->n_operands == 2 ? b->v : 0, d = a->delta;
+    if (a->wraps || (op->n_operands == 2 && b->wraps))
+        return one ? of_wrapped(op, a, c, r) : unknown;
     r.delta = d;
     switch (op->code) {
-    case TCC_OP_arith_cast: return r;
-    case TCC_OP_arith_add: r.delta = gcd(d, b->delta); return r;
-    case TCC_OP_arith_sub: return one ? r : unknown;
+    case TCC_OP_arith_cast: return widens(op) ? r : tcc_p_wrapped(r, elem);
+    case TCC_OP_arith_add:
+        r.delta = gcd(d, b->delta);
+        return one && is_small(c) ? r : tcc_p_wrapped(r, elem);
+    case TCC_OP_arith_sub: return !one ? unknown : is_small(c) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_mul:
+        if (!one || c < 1 || c > INT64_MAX / d)
+            return c == 0 && one ? tcc_p_known(0) : unknown;
         r.delta = d * c;
-        return one && c > 0 ? r : c == 0 && one ? tcc_p_known(0) : unknown;
+        return c == 1 ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_and:
         r.delta = 0;
         return one && c >= 0 && (c & (c + 1)) == 0 && d % (c + 1) == 0 ? r : unknown;
@@ -303,7 +382,10 @@ static bool shift(const tcc_op *op, const tcc_pvalue *args, tcc_pvalue *r)
     if ((!minus && op->code != TCC_OP_arith_add) || (minus && other))
         return false;
     const tcc_pvalue *of = &args[other], *by = &args[!other];
-    if (!tcc_p_is_exact(by) || by->loop || by->v > INT32_MAX / 4 || by->v < INT32_MIN / 4)
+    if (!tcc_p_is_exact(by) || by->loop || !is_small(by->v) || bits_of(op) < 32)
+        return false;
+    int64_t offset = of->offset + (minus ? -by->v : by->v);
+    if (!is_small(offset))
         return false;
     if (of->kind == TCC_P_SYMBOL)
         *r = *of;
@@ -311,7 +393,7 @@ static bool shift(const tcc_op *op, const tcc_pvalue *args, tcc_pvalue *r)
         r->loop = of->loop;
     else
         return false;
-    r->offset = of->offset + (int32_t)(minus ? -by->v : by->v);
+    r->offset = (int32_t)offset;
     return true;
 }
 
@@ -336,19 +418,20 @@ tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *ar
     if (symbols) {
         tcc_pvalue r;
         unsigned other = args[0].kind != TCC_P_SYMBOL;
-        if (op->code == TCC_OP_arith_cast)
+        if (widens(op))
             return args[0];
         if (shift(op, args, &r))
             return r;
-        if (op->code == TCC_OP_arith_min && tcc_p_is_exact(&args[!other]) && !args[other].offset) {
+        if (op->code == TCC_OP_arith_min && tcc_p_is_exact(&args[!other]) && !args[other].offset &&
+            bits_of(op) >= 32) {
             r = args[other];
             r.delta = args[!other].v < r.delta ? args[!other].v : r.delta;
             return r;
         }
         return of_symbols(p, op, args);
     }
-    tcc_pvalue r = sets ? of_set(op, args) : exact(op, args);
-    if (r.kind != TCC_P_KNOWN || shift(op, args, &r) || op->code != TCC_OP_arith_cast)
+    tcc_pvalue r = of_known(op, args);
+    if (r.kind != TCC_P_KNOWN || shift(op, args, &r) || !widens(op))
         return r;
     r.loop = args[0].loop;
     r.offset = args[0].offset;

@@ -310,8 +310,8 @@ tcc_presult tcc_p_nvvm_wgmma_fence(tcc_protocol *p, tcc_pstate *s, unsigned warp
         return TCC_P_FAILED;
     s->warps[warp].any_fence = true;
     s->warps[warp].touched = 0;
-    for (uint32_t i = 0; i < p->n_slots; i++) {
-        tcc_pvalue *v = tcc_p_slot(p, s, warp, i);
+    for (size_t i = 0; i < p->registers.len; i++) {
+        tcc_pvalue *v = tcc_p_slot(p, s, warp, p->registers.data[i]);
         if (v->kind == TCC_P_REGISTERS)
             v->delta = (v->delta | TCC_P_FENCED) & ~(int64_t)TCC_P_TAKEN;
     }

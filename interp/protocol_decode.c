@@ -425,8 +425,11 @@ static void find_registers(decoder *d)
 static uint32_t slot_of(decoder *d, uint32_t number)
 {
     need *n = &d->needs.data[number];
-    if (n->slot == TCC_P_NO_SLOT && (n->modulus || is_tracked(n)))
+    if (n->slot == TCC_P_NO_SLOT && (n->modulus || is_tracked(n))) {
         n->slot = d->p->n_slots++;
+        if (is_tracked(n))
+            TCC_PUSH(d->p->scratch, &d->p->registers, n->slot);
+    }
     return n->slot;
 }
 

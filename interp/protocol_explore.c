@@ -27,8 +27,21 @@ static tcc_pstate *create_state(const tcc_protocol *p)
     s->resizes = TCC_NEW_ARRAY(p->scratch, tcc_presize, p->n_groups);
     s->slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_slots + 1);
     s->clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, (size_t)p->n_entities * p->stride);
+    s->versions = TCC_NEW_ARRAY(p->scratch, uint64_t, p->n_entities);
     s->atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, TCC_P_MAX_ATOMS);
     return s;
+}
+
+/* There are many clocks, few of which differ from state to state. */
+static void copy_clocks(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
+{
+    for (unsigned e = 0; e < p->n_entities; e++) {
+        size_t at = (size_t)e * p->stride;
+        if (to->versions[e] == from->versions[e])
+            continue;
+        memcpy(to->clocks + at, from->clocks + at, p->stride * sizeof *to->clocks);
+        to->versions[e] = from->versions[e];
+    }
 }
 
 static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
@@ -41,13 +54,14 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     to->resizes = kept.resizes;
     to->slots = kept.slots;
     to->clocks = kept.clocks;
+    to->versions = kept.versions;
     to->atoms = kept.atoms;
     memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
-    memcpy(to->barriers, from->barriers, p->max_barriers * sizeof *to->barriers);
+    memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
     memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
     memcpy(to->resizes, from->resizes, p->n_groups * sizeof *to->resizes);
+    copy_clocks(p, to, from);
     memcpy(to->slots, from->slots, (size_t)p->n_warps * p->n_slots * sizeof *to->slots);
-    memcpy(to->clocks, from->clocks, (size_t)p->n_entities * p->stride * sizeof *to->clocks);
     memcpy(to->atoms, from->atoms, from->n_atoms * sizeof *to->atoms);
 }
 
@@ -406,7 +420,9 @@ tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *d
         return p->status;
     p->n_actors = tcc_p_named_actor(p, p->n_named);
     p->n_entities = tcc_p_named(p, p->n_named);
-    p->stride = 2 * p->n_actors + p->n_warps;
+    p->stride = (2 * p->n_actors + p->n_warps + TCC_P_BLOCK - 1) / TCC_P_BLOCK * TCC_P_BLOCK;
+    p->version = TCC_NEW(scratch, uint64_t);
+    tcc_p_normal_create(p);
     tcc_p_memory_create(p);
     tcc_status status = tcc_p_explore(p);
     return status ? status : check_found(p);

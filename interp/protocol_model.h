@@ -29,6 +29,7 @@ enum {
     TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
     TCC_P_GROUPS = 12,  /* products of a warpgroup of which something is remembered */
     TCC_P_MAX_ATOMS = 8192,
+    TCC_P_BLOCK = 8,           /* clocks that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
 };
 
@@ -199,6 +200,7 @@ struct tcc_pstate {
     tcc_presize *resizes;
     tcc_pvalue *slots;  /* of each warp */
     uint32_t *clocks;
+    uint64_t *versions; /* of the clocks of each entity: equal ones are of equal clocks */
     tcc_patom *atoms;
     tcc_pnamed named[TCC_NAMED_BARRIERS];
     tcc_precord records[TCC_P_RECORDS];
@@ -238,6 +240,7 @@ struct tcc_protocol {
     tcc_status status;
     tcc_pcode body;
     uint32_t n_slots;
+    TCC_VEC(uint32_t) registers; /* slots of what products write */
     int64_t threshold; /* indices that are less are told apart */
     int64_t
         symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */
@@ -273,6 +276,10 @@ struct tcc_protocol {
     } choice;
     TCC_VEC(tcc_pentry) log;
     size_t steps, n_states;
+    uint64_t *version;           /* the last one of any clocks */
+    struct tcc_pcolumn *columns; /* of clocks: protocol_normal.c */
+    uint32_t *zeros;             /* clocks of nobody */
+    tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
 };
 
 /* ---- a table from a few words to a number ---------------------------------------------------- */
@@ -291,6 +298,7 @@ uint64_t tcc_p_hash(const void *bytes, size_t n);
  * alone tells of, not of memory. */
 static inline uint32_t *tcc_p_seen(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 {
+    s->versions[entity] = ++*p->version; /* it may be written */
     return s->clocks + (size_t)entity * p->stride;
 }
 static inline uint32_t *tcc_p_fenced(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
@@ -466,6 +474,7 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
  * ------------------------------------------------------------------------------------ */
 
 tcc_status tcc_p_explore(tcc_protocol *p);
+void tcc_p_normal_create(tcc_protocol *p);
 /* Writes s so that states whose futures are equal are equal; gives the bytes. */
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap);
 /* Whether warp w may yet come to ask for record r, being in no loop of it. */

@@ -9,14 +9,13 @@
  * to the same.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <stddef.h>
-
 #include "interp/protocol_model.h"
 
-typedef struct column {
+struct tcc_pcolumn {
     TCC_VEC(uint32_t) known; /* clocks that something remembers, sorted */
     uint32_t base;           /* from here on by distance; UINT32_MAX: nothing */
-} column;
+};
+typedef struct tcc_pcolumn column;
 
 typedef struct writer {
     const tcc_protocol *p;
@@ -109,8 +108,10 @@ static void find_bases(writer *w)
     const tcc_protocol *p = w->p;
     const tcc_pstate *s = w->s;
     uint32_t most;
-    for (unsigned i = 0; i < p->n_actors + p->n_warps; i++)
+    for (unsigned i = 0; i < p->n_actors + p->n_warps; i++) {
         w->columns[i].base = UINT32_MAX;
+        w->columns[i].known.len = 0;
+    }
     for (unsigned g = 0; g < p->n_groups; g++)
         w->columns[tcc_p_product_actor(p, g * TCC_WARPGROUP_WARPS)].base =
             least_waited(p, s, g, &most);
@@ -237,19 +238,31 @@ static void put_frame(writer *w, const tcc_pframe *f)
         put_index(w, f);
 }
 
+/* A warp's values, those that are not the same as the last warp's. */
 static void put_slots(writer *w, unsigned warp)
 {
+    const tcc_protocol *p = w->p;
     const tcc_pwarp *of = &w->s->warps[warp];
-    const tcc_pvalue *slots = tcc_p_slot(w->p, w->s, warp, 0);
-    reserve(w, w->p->n_slots * sizeof *slots);
+    tcc_pvalue *row = p->rows[warp % 2], *last = p->rows[!(warp % 2)];
+    memcpy(row, tcc_p_slot(p, w->s, warp, 0), p->n_slots * sizeof *row);
+    for (size_t r = 0; r < p->registers.len; r++) {
+        tcc_pvalue *v = &row[p->registers.data[r]];
+        if (v->kind == TCC_P_REGISTERS && v->v)
+            v->v = v->v <= of->waited ? INT64_MAX : of->committed + 1 - v->v;
+    }
+    if (!warp)
+        memset(last, 0, p->n_slots * sizeof *last);
+    reserve(w, p->n_slots * (sizeof *row + sizeof(uint32_t)) + sizeof(uint32_t));
     uint8_t *out = w->data + w->len;
-    memcpy(out, slots, w->p->n_slots * sizeof *slots);
-    for (uint32_t i = 0; i < w->p->n_slots; i++)
-        if (slots[i].kind == TCC_P_REGISTERS && slots[i].v) {
-            int64_t v = slots[i].v <= of->waited ? INT64_MAX : of->committed + 1 - slots[i].v;
-            memcpy(out + i * sizeof *slots + offsetof(tcc_pvalue, v), &v, sizeof v);
-        }
-    w->len += w->p->n_slots * sizeof *slots;
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        if (!memcmp(&row[i], &last[i], sizeof *row))
+            continue;
+        memcpy(out, &i, sizeof i);
+        memcpy(out + sizeof i, &row[i], sizeof *row);
+        out += sizeof i + sizeof *row;
+    }
+    memcpy(out, &p->n_slots, sizeof p->n_slots);
+    w->len = (size_t)(out - w->data) + sizeof p->n_slots;
 }
 
 static void put_warp(writer *w, unsigned i)
@@ -271,8 +284,7 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, (int64_t)warp->touched);
     if (p->stores)
         put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->bulk_groups);
-    if (warp->depth)
-        put_slots(w, i);
+    put_slots(w, i);
 }
 
 /* ---- everything else
@@ -339,22 +351,52 @@ static void put_atoms(writer *w)
     }
 }
 
+/* The ranks of an entity's clocks, those that are not the same as the last entity's. */
+static void put_row(writer *w, const uint32_t *row, const uint32_t *last)
+{
+    const tcc_protocol *p = w->p;
+    const uint16_t end = UINT16_MAX;
+    reserve(w, (2 * (size_t)p->stride + 1) * sizeof end);
+    uint16_t *out = (uint16_t *)(void *)(w->data + w->len), *first = out;
+    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK) {
+        if (!memcmp(row + at, last + at, TCC_P_BLOCK * sizeof *row))
+            continue;
+        for (unsigned i = at; i < at + TCC_P_BLOCK; i++) {
+            if (row[i] == last[i])
+                continue;
+            const column *c = &w->columns[i < p->n_actors ? i : i - p->n_actors];
+            uint16_t rank = rank_of(c, row[i]);
+            if (rank == rank_of(c, last[i]))
+                continue;
+            *out++ = (uint16_t)i;
+            *out++ = rank;
+        }
+    }
+    *out++ = end;
+    w->len += (size_t)(out - first) * sizeof *out;
+}
+
+/* Most entities, barriers, know nearly the same as the one before. */
 static void put_clocks(writer *w)
 {
     const tcc_protocol *p = w->p;
-    uint16_t *ranks = TCC_NEW_ARRAY(p->scratch, uint16_t, p->stride);
-    for (unsigned e = 0; e < p->n_entities; e++) {
-        const uint32_t *seen = tcc_p_seen(p, w->s, e);
-        for (unsigned i = 0; i < p->stride; i++)
-            ranks[i] = rank_of(&w->columns[i < p->n_actors ? i : i - p->n_actors], seen[i]);
-        put(w, ranks, p->stride * sizeof *ranks);
-    }
+    const uint32_t *clocks = w->s->clocks;
+    put_row(w, clocks, p->zeros);
+    for (unsigned e = 1; e < p->n_entities; e++)
+        put_row(w, clocks + (size_t)e * p->stride, clocks + (size_t)(e - 1) * p->stride);
+}
+
+void tcc_p_normal_create(tcc_protocol *p)
+{
+    p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_warps);
+    p->zeros = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
+    for (unsigned i = 0; i < 2; i++)
+        p->rows[i] = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, p->n_slots + 1);
 }
 
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap)
 {
-    writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap};
-    w.columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_warps);
+    writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap, .columns = p->columns};
     find_clocks(&w);
     for (unsigned r = 0; r < s->n_records; r++)
         find_trips(&w, r);

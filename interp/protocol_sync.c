@@ -47,6 +47,10 @@ static int64_t offset_of(const tcc_pbarrier *b)
 
 static int find(const tcc_pstate *s, int64_t address)
 {
+    /* Most often they are initialised in the order of their addresses. */
+    int64_t first = (address - s->barriers[0].address) / BARRIER_BYTES;
+    if (first >= 0 && first < s->n_barriers && s->barriers[first].address == address)
+        return (int)first;
     for (unsigned i = 0; i < s->n_barriers; i++)
         if (s->barriers[i].address == address)
             return (int)i;

@@ -6,7 +6,7 @@
  * result is unknown, and never looks at a member. So what is computed holds for all of them.
  *
  * Numbers wrap. An index is less than its loop's bound and does not; neither do a counter that
- * grows by little in a trip, and either of them plus or minus a small constant. Of other sets, such
+ * grows by little or an index in a trip, and either plus or minus a small constant. Of other sets, such
  * as multiples, and numbers in narrow types, what is known is their remainder by a power of two.
  *
  * Lists of one number a lane are kept once each and computed once for each op and operands.
@@ -309,7 +309,7 @@ static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
     case TCC_OP_arith_cast: return widens(op) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_add:
         r.delta = gcd(d, b->delta);
-        return one && is_small(c) ? r : tcc_p_wrapped(r, elem);
+        return !one || is_small(c) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_sub: return !one ? unknown : is_small(c) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_mul:
         if (!one || c < 1 || c > INT64_MAX / d)

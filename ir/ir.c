@@ -119,6 +119,26 @@ static void unlink_op(tcc_op *op)
     op->prev = op->next = NULL;
 }
 
+static void add_use(tcc_op *op, size_t i, tcc_value *v)
+{
+    tcc_use *use = &op->uses[i];
+    op->operands[i] = v;
+    *use = (tcc_use){.op = op, .next = v->uses, .link = &v->uses};
+    if (use->next)
+        use->next->link = &use->next;
+    v->uses = use;
+    v->n_uses++;
+}
+
+static void remove_use(tcc_op *op, size_t i)
+{
+    tcc_use *use = &op->uses[i];
+    *use->link = use->next;
+    if (use->next)
+        use->next->link = use->link;
+    op->operands[i]->n_uses--;
+}
+
 tcc_op *tcc_op_create(tcc_builder *b, tcc_opcode code, size_t n_operands,
                       tcc_value *const *operands, size_t n_results, const tcc_type *const *types)
 {
@@ -128,10 +148,10 @@ tcc_op *tcc_op_create(tcc_builder *b, tcc_opcode code, size_t n_operands,
     op->loc = b->loc;
     op->n_operands = (unsigned)n_operands;
     op->operands = TCC_NEW_ARRAY(arena, tcc_value *, n_operands);
+    op->uses = TCC_NEW_ARRAY(arena, tcc_use, n_operands);
     for (size_t i = 0; i < n_operands; i++) {
         assert(operands[i]);
-        op->operands[i] = operands[i];
-        operands[i]->n_uses++;
+        add_use(op, i, operands[i]);
     }
     op->n_results = (unsigned)n_results;
     op->results = TCC_NEW_ARRAY(arena, tcc_value, n_results);
@@ -195,32 +215,28 @@ bool tcc_value_is_float(const tcc_value *v, double *out)
 
 void tcc_op_set_operand(tcc_op *op, size_t i, tcc_value *v)
 {
-    op->operands[i]->n_uses--;
-    op->operands[i] = v;
-    v->n_uses++;
+    remove_use(op, i);
+    add_use(op, i, v);
 }
 
-void tcc_replace_uses(tcc_func *f, tcc_value *from, tcc_value *to)
+void tcc_op_truncate_operands(tcc_op *op, unsigned n)
 {
-    for (tcc_op *op = f->body->first; op && from->n_uses; op = tcc_walk_next(op, f->body))
-        for (unsigned i = 0; i < op->n_operands; i++)
-            if (op->operands[i] == from)
-                tcc_op_set_operand(op, i, to);
+    while (op->n_operands > n)
+        remove_use(op, --op->n_operands);
 }
 
-static void drop_uses(tcc_op *op)
+void tcc_replace_uses(tcc_value *from, tcc_value *to)
 {
-    for (unsigned i = 0; i < op->n_operands; i++)
-        op->operands[i]->n_uses--;
-    op->n_operands = 0;
+    while (from != to && from->uses)
+        tcc_op_set_operand(from->uses->op, (size_t)(from->uses - from->uses->op->uses), to);
 }
 
 void tcc_op_erase(tcc_op *op)
 {
     for (unsigned r = 0; r < op->n_regions; r++)
         for (tcc_op *in = op->regions[r]->first; in; in = tcc_walk_next(in, op->regions[r]))
-            drop_uses(in);
-    drop_uses(op);
+            tcc_op_truncate_operands(in, 0);
+    tcc_op_truncate_operands(op, 0);
     unlink_op(op);
 }
 

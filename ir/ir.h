@@ -135,12 +135,19 @@ bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b);
 
 /* ---- values, ops, blocks, functions ---------------------------------------------------- */
 
+/* One operand of an op, in the list of all that use the same value. */
+typedef struct tcc_use {
+    tcc_op *op;
+    struct tcc_use *next, **link; /* what points here */
+} tcc_use;
+
 struct tcc_value {
     const tcc_type *type;
     tcc_op *def;      /* NULL for block arguments */
     tcc_block *block; /* of which it is an argument; NULL for results */
     uint32_t index;   /* among the results or arguments */
     uint32_t n_uses;
+    tcc_use *uses;    /* in no particular order */
     const char *name; /* printed as %name when set and unique, else %number */
 };
 
@@ -149,6 +156,7 @@ struct tcc_op {
     tcc_loc loc;
     unsigned n_operands, n_results, n_regions;
     tcc_value **operands; /* change through tcc_op_set_operand */
+    tcc_use *uses;        /* of each operand: uses[i].op is this op */
     tcc_value *results;   /* an array of values */
     tcc_block **regions;
     tcc_attrs attrs;
@@ -238,8 +246,10 @@ bool tcc_value_is_float(const tcc_value *v, double *out);
 /* ---- changing -------------------------------------------------------------------------- */
 
 void tcc_op_set_operand(tcc_op *op, size_t i, tcc_value *v);
-/* Makes every user of `from` in f use `to`. */
-void tcc_replace_uses(tcc_func *f, tcc_value *from, tcc_value *to);
+/* Leaves the first n operands. */
+void tcc_op_truncate_operands(tcc_op *op, unsigned n);
+/* Makes every user of `from` use `to`. */
+void tcc_replace_uses(tcc_value *from, tcc_value *to);
 /* Unlinks op and drops its uses, and those of its regions. Its results must be unused. */
 void tcc_op_erase(tcc_op *op);
 /* Moves op to the builder's place. */

@@ -348,7 +348,10 @@ static void check_block(verifier *v, const tcc_block *block)
 
 static bool count_is_right(const verifier *v, const tcc_value *value)
 {
-    return (uintptr_t)tcc_map_get(&v->seen, value) >> 1 == value->n_uses;
+    uint32_t n = 0;
+    for (const tcc_use *use = value->uses; use && n <= value->n_uses; use = use->next)
+        n += use->op->operands[use - use->op->uses] == value;
+    return (uintptr_t)tcc_map_get(&v->seen, value) >> 1 == value->n_uses && n == value->n_uses;
 }
 
 static void check_use_counts(verifier *v)

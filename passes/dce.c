@@ -113,13 +113,10 @@ static void mark_all(dce *d)
 static void drop_operands(const dce *d, tcc_op *op, unsigned first, const tcc_op *carrier)
 {
     unsigned n = first;
-    for (unsigned i = first; i < op->n_operands; i++) {
+    for (unsigned i = first; i < op->n_operands; i++)
         if (is_live(d, &carrier->results[i - first]))
-            op->operands[n++] = op->operands[i];
-        else
-            op->operands[i]->n_uses--;
-    }
-    op->n_operands = n;
+            tcc_op_set_operand(op, n++, op->operands[i]);
+    tcc_op_truncate_operands(op, n);
 }
 
 static void drop_args(const dce *d, tcc_block *body, const tcc_op *carrier)
@@ -173,7 +170,7 @@ static tcc_op *without_dead_results(dce *d, tcc_op *op)
         if (is_live(d, &op->results[i])) {
             slim->results[n].name = op->results[i].name;
             mark(d, &slim->results[n]);
-            tcc_replace_uses(d->func, &op->results[i], &slim->results[n++]);
+            tcc_replace_uses(&op->results[i], &slim->results[n++]);
         }
     mark(d, slim);
     tcc_op_erase(op);

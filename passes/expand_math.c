@@ -241,7 +241,7 @@ static void expand(tcc_op *op, tcc_value *(*function)(expansion *, tcc_value *))
         r = function(&e, narrow ? TCC_EMIT(&e.b, arith_cast, e.type, x) : x);
         r = narrow ? TCC_EMIT(&e.b, arith_cast, type, r) : r;
     }
-    tcc_replace_uses(f, &op->results[0], r);
+    tcc_replace_uses(&op->results[0], r);
     tcc_op_erase(op);
 }
 

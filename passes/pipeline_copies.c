@@ -158,7 +158,7 @@ static void copy_to_stages(pipeline *p, int64_t pending)
     b.loc = p->mma->loc;
     TCC_EMIT_V(&b, async_commit, p->ring, i);
     tcc_value *w = build_product(p, &b, i, pending);
-    tcc_replace_uses(p->f, &p->mma->results[0], w);
+    tcc_replace_uses(&p->mma->results[0], w);
     tcc_op_erase(p->mma);
     erase_loads(p);
 }
@@ -204,9 +204,8 @@ static tcc_op *carry_tiles(pipeline *p, tcc_value *const *tiles)
         TCC_PUSH(p->f->ir->arena, &loop->attrs, old->attrs.data[a]);
     const tcc_block *from = old->regions[0];
     for (size_t a = 0; a < 2; a++)
-        tcc_replace_uses(
-            p->f, from->args[a],
-            tcc_block_add_arg(loop->regions[0], from->args[a]->type, from->args[a]->name));
+        tcc_replace_uses(from->args[a], tcc_block_add_arg(loop->regions[0], from->args[a]->type,
+                                                          from->args[a]->name));
     for (int l = 0; l < 2; l++)
         tcc_block_add_arg(loop->regions[0], types[1 + l], NULL);
     return loop;
@@ -238,7 +237,7 @@ static void put_into_stages(pipeline *p)
     while (old->regions[0]->first)
         tcc_op_move(&body, old->regions[0]->first);
     tcc_op_create(&body, TCC_OP_scf_yield, 3, (tcc_value *[]){w, next[0], next[1]}, 0, NULL);
-    tcc_replace_uses(p->f, &old->results[0], &loop->results[0]);
+    tcc_replace_uses(&old->results[0], &loop->results[0]);
     tcc_op_erase(old);
     p->loop = loop;
 }
@@ -267,7 +266,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_value *result = &p.loop->results[0];
     tcc_value *last = TCC_EMIT(&b, async_mma_wait, result->type, result);
     set_pending(ctx->ir, last, 0);
-    tcc_replace_uses(f, result, last);
+    tcc_replace_uses(result, last);
     tcc_op_set_operand(last->def, 0, result);
     *changed = true;
     return TCC_OK;

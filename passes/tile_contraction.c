@@ -167,7 +167,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op_create(&l, TCC_OP_scf_yield, 1, &r, 0, NULL);
 
     grid->results[0].name = c.sum->results[0].name;
-    tcc_replace_uses(f, &c.sum->results[0], &grid->results[0]);
+    tcc_replace_uses(&c.sum->results[0], &grid->results[0]);
     tcc_op_erase(c.sum);
     *changed = true;
     return TCC_OK;

@@ -331,7 +331,7 @@ static void delete_op(mutator *m)
         if (op->results[r].n_uses && !v)
             return;
         if (v)
-            tcc_replace_uses(op->block->func, &op->results[r], v);
+            tcc_replace_uses(&op->results[r], v);
     }
     tcc_op_erase(op);
 }

@@ -18,10 +18,11 @@ static tcc_value *stand_in(tcc_op *op, unsigned result)
 
 static attempt drop(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
 {
+    (void)f;
     if (op->code != k->code || way)
         return NO_MORE;
     for (unsigned i = 0; i < op->n_results; i++)
-        tcc_replace_uses(f, &op->results[i], stand_in(op, i));
+        tcc_replace_uses(&op->results[i], stand_in(op, i));
     tcc_op_erase(op);
     return MUTATED;
 }
@@ -34,7 +35,7 @@ static attempt repeat(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     tcc_builder b = tcc_builder_after(op);
     tcc_op *second = tcc_op_clone(&b, op, tcc_value_map_create(f->ir->arena));
     for (unsigned i = 0; i < op->n_results; i++) {
-        tcc_replace_uses(f, &op->results[i], &second->results[i]);
+        tcc_replace_uses(&op->results[i], &second->results[i]);
         tcc_op_set_operand(second, i, &op->results[i]);
     }
     return MUTATED;

@@ -104,7 +104,7 @@ static void scale_otherwise(tcc_func *f)
 static void forget_the_bias(tcc_func *f)
 {
     tcc_op *op = find(f, TCC_OP_arith_add);
-    tcc_replace_uses(f, &op->results[0], op->operands[0]);
+    tcc_replace_uses(&op->results[0], op->operands[0]);
 }
 
 static void another_function(tcc_func *f)
@@ -112,7 +112,7 @@ static void another_function(tcc_func *f)
     tcc_op *op = find(f, TCC_OP_math_gelu);
     tcc_builder b = tcc_builder_before(op);
     tcc_value *r = TCC_EMIT(&b, math_gelu_tanh, op->results[0].type, op->operands[0]);
-    tcc_replace_uses(f, &op->results[0], r);
+    tcc_replace_uses(&op->results[0], r);
 }
 
 static void forget_to_store(tcc_func *f)

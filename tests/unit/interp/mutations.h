@@ -68,7 +68,7 @@ static inline void wait_too_little(tcc_func *f)
 static inline void read_before_wait(tcc_func *f)
 {
     tcc_op *wait = LAST(nvvm_wgmma_wait);
-    tcc_replace_uses(f, &wait->results[0], wait->operands[0]);
+    tcc_replace_uses(&wait->results[0], wait->operands[0]);
     tcc_op_set_operand(wait, 0, wait->operands[0]);
 }
 static inline void expect_too_few(tcc_func *f)

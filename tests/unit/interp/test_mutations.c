@@ -112,7 +112,7 @@ static void release_too_early(tcc_func *f)
 static void no_last_wait(tcc_func *f)
 {
     tcc_op *wait = LAST(async_mma_wait);
-    tcc_replace_uses(f, &wait->results[0], wait->operands[0]);
+    tcc_replace_uses(&wait->results[0], wait->operands[0]);
     tcc_op_erase(wait);
 }
 static void no_async_copy(tcc_func *f) { tcc_op_erase(NTH(async_copy, 0)); }

@@ -162,7 +162,7 @@ static void larger_buffer(tcc_func *f)
 static void no_product(tcc_func *f)
 {
     tcc_op *op = find(f, TCC_OP_amdgcn_wmma, 1);
-    tcc_replace_uses(f, &op->results[0], op->operands[2]);
+    tcc_replace_uses(&op->results[0], op->operands[2]);
     tcc_op_erase(op);
 }
 

@@ -238,11 +238,16 @@ START_TEST(uses_are_replaced_and_counted)
     tcc_op *branch = tcc_op_create(&b, TCC_OP_scf_if, 1, &p, 0, NULL);
     tcc_builder in = tcc_builder_at_end(branch->regions[1]);
     tcc_value *sum = TCC_EMIT(&in, arith_add, i32, x, x);
-    tcc_replace_uses(f, x, y);
+    tcc_replace_uses(x, y);
     ck_assert_uint_eq(x->n_uses, 0);
     ck_assert_uint_eq(y->n_uses, 2);
     ck_assert_ptr_eq(sum->def->operands[1], y);
+    ck_assert_ptr_null(x->uses);
+    ck_assert_ptr_eq(y->uses->op, sum->def);
+    tcc_replace_uses(y, y);
+    ck_assert_uint_eq(y->n_uses, 2);
     tcc_op_set_operand(sum->def, 0, x);
+    ck_assert_ptr_eq(x->uses, &sum->def->uses[0]);
     ck_assert_uint_eq(x->n_uses, 1);
     ck_assert_uint_eq(y->n_uses, 1);
     tcc_op_erase(branch);

@@ -286,6 +286,70 @@ static tcc_value *first_column(epilogue *e)
     return tcc_amdgcn_add(l, eight, tcc_low_mul(low, tcc_low_div(low, l->group, 2), l->per_lane));
 }
 
+static void walk_block(epilogue *e)
+{
+    for (size_t i = 0; i < e->n_items; i++) {
+        item *it = &e->items[i];
+        e->l->low.b.loc = it->op->loc;
+        if (it->op->code == TCC_OP_tile_store)
+            store_block(e, it);
+        else
+            compute(e, it);
+    }
+}
+
+/* Neighbours along n that share registers. */
+static int64_t blocks_together(const tcc_amdgcn_lowering *l)
+{
+    return l->halves ? 2 : 1;
+}
+
+/* Registers have no run-time index: the accumulators of an iteration's block come first, and go to
+ * the end for the next one. Its rows and columns are counted from the block on. */
+static void loop_over_blocks(epilogue *e)
+{
+    tcc_amdgcn_lowering *l = e->l;
+    tcc_lowering *low = &l->low;
+    size_t n = (size_t)tcc_amdgcn_acc_at(l, l->waves.blocks_m, 0);
+    tcc_value **operands = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, 3 + n);
+    const tcc_type **types = TCC_NEW_ARRAY(low->ctx->scratch, const tcc_type *, n);
+    operands[0] = e->zero;
+    operands[1] = tcc_low_c32(low, (int64_t)n);
+    operands[2] = tcc_low_c32(low, 1);
+    for (size_t i = 0; i < n; i++) {
+        operands[3 + i] = l->acc[i];
+        types[i] = l->acc[i]->type;
+    }
+    tcc_op *loop = tcc_op_create(&low->b, TCC_OP_scf_for, 3 + n, operands, n, types);
+    tcc_attr_set_int(low->ir, &loop->attrs, "at_least_once", 1);
+    low->b = tcc_builder_at_end(loop->regions[0]);
+    tcc_value *block = tcc_block_add_arg(loop->regions[0], low->i32, "block");
+    for (size_t i = 0; i < n; i++)
+        l->acc[i] = tcc_block_add_arg(loop->regions[0], types[i], NULL);
+
+    int64_t together = blocks_together(l), in_row = l->waves.blocks_n / together;
+    tcc_value *m = tcc_low_div(low, block, in_row), *along_n = tcc_low_rem(low, block, in_row);
+    e->row = tcc_amdgcn_add(l, e->row, tcc_low_mul(low, m, l->block_step[0]));
+    e->col = tcc_amdgcn_add(l, e->col, tcc_low_mul(low, along_n, together * l->block_step[1]));
+    for (e->n = 0; e->n < together; e->n++)
+        walk_block(e);
+    tcc_amdgcn_pin(l);
+    for (size_t i = 0; i < n; i++)
+        operands[i] = l->acc[(i + 1) % n];
+    tcc_op_create(&low->b, TCC_OP_scf_yield, n, operands, 0, NULL);
+    tcc_low_end(low, loop);
+}
+
+static void unroll_blocks(epilogue *e)
+{
+    const tcc_rdna_waves *waves = &e->l->waves;
+    for (e->m = 0; e->m < waves->blocks_m; e->m++) {
+        for (e->n = 0; e->n < waves->blocks_n; e->n++)
+            walk_block(e);
+        tcc_amdgcn_pin(e->l); /* or loads of all rows move up, into more registers than there are */
+    }
+}
+
 void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first)
 {
     tcc_lowering *low = &l->low;
@@ -297,16 +361,12 @@ void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first)
     e->row = tcc_amdgcn_add(l, l->wave_first[0], l->row);
     e->col = tcc_amdgcn_add(l, l->wave_first[1], first_column(e));
     collect(e, first);
-    for (e->m = 0; e->m < l->waves.blocks_m && !l->failed; e->m++) {
-        for (e->n = 0; e->n < l->waves.blocks_n; e->n++)
-            for (size_t i = 0; i < e->n_items; i++) {
-                item *it = &e->items[i];
-                low->b.loc = it->op->loc;
-                if (it->op->code == TCC_OP_tile_store)
-                    store_block(e, it);
-                else
-                    compute(e, it);
-            }
-        tcc_amdgcn_pin(l); /* or loads of all rows move up, into more registers than there are */
-    }
+    if (l->failed)
+        return;
+    int64_t blocks = l->waves.blocks_m * l->waves.blocks_n;
+    if (l->waves.blocks_n % blocks_together(l) == 0 && /* or a pair has but one */
+        tcc_low_should_loop(first, blocks * l->per_lane))
+        loop_over_blocks(e);
+    else
+        unroll_blocks(e);
 }

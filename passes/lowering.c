@@ -125,6 +125,19 @@ const tcc_type *tcc_low_tile_of(const tcc_op *op)
     return is_tile ? op->results[0].type : NULL;
 }
 
+bool tcc_low_should_loop(const tcc_op *first, int64_t elements)
+{
+    /* About so many instructions an element. LLVM's time grows with the square of a block's. */
+    enum { FUNCTION = 16, ACCESS = 3, OTHER = 1, MOST = 4096 };
+    int64_t work = 0;
+    for (const tcc_op *op = first; op; op = op->next)
+        if (op->code == TCC_OP_tile_load || op->code == TCC_OP_tile_store)
+            work += ACCESS;
+        else if (tcc_low_tile_of(op))
+            work += !strncmp(tcc_op_info_get(op->code)->name, "math.", 5) ? FUNCTION : OTHER;
+    return work * elements > MOST;
+}
+
 tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond)
 {
     tcc_op *op = tcc_op_create(&l->b, TCC_OP_scf_if, 1, &cond, 0, NULL);

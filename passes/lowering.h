@@ -68,6 +68,9 @@ tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *con
 /* The tile that an op behind the product stores or computes, piece by piece; NULL for other ops, and
  * for constants. */
 const tcc_type *tcc_low_tile_of(const tcc_op *op);
+/* Whether the ops on tiles from `first` on, done for so many elements by each lane, are too many
+ * instructions to be written one after another: then they go into a loop. */
+bool tcc_low_should_loop(const tcc_op *first, int64_t elements);
 /* Opens scf.if: later ops go into its first region until tcc_low_end. */
 tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond);
 void tcc_low_end(tcc_lowering *l, tcc_op *op);

@@ -60,6 +60,9 @@ typedef struct epilogue {
     tcc_value *row, *col; /* of the thread in a block of 64 rows and in 8 columns */
     tcc_value *lane, *warp;
     int64_t c, b; /* current chunk and block */
+    /* In a loop over chunks, c is 0 and this is what the chunk begins with; else both are NULL. */
+    tcc_value *first_col;
+    tcc_value *acc; /* accumulators, turned so that the chunk's come first in each block */
 } epilogue;
 
 static tcc_value *add(epilogue *e, tcc_value *a, tcc_value *b)
@@ -98,7 +101,7 @@ static tcc_value *value_of(epilogue *e, tcc_value *v)
         return it->value[it->cols ? e->c : 0][it->rows ? e->b : 0];
     if (v->def && v->def->code == TCC_OP_arith_const)
         return splat_const(e, v);
-    tcc_value *acc = tcc_value_map_get(e->l->low.map, v);
+    tcc_value *acc = e->acc ? e->acc : tcc_value_map_get(e->l->low.map, v);
     int64_t col = e->c * e->chunk, per_block = e->instr_n / 2;
     int64_t block = e->b * (e->l->low.s.n / e->instr_n) + col / e->instr_n;
     return tcc_low_slice(&e->l->low, acc, block * per_block + col % e->instr_n / 2,
@@ -163,6 +166,13 @@ static place plan_place(epilogue *e, const tcc_op *op, const tcc_value *tensor,
     return p;
 }
 
+/* Column `col` of the current chunk, in the tile. */
+static tcc_value *column(epilogue *e, int64_t col)
+{
+    return e->first_col ? tcc_low_add(&e->l->low, e->first_col, col)
+                        : tcc_low_c32(&e->l->low, e->c * e->chunk + col);
+}
+
 /* The thread's row h in the current block. */
 static tcc_value *row_of(epilogue *e, int h)
 {
@@ -198,14 +208,18 @@ static spot spot_of(epilogue *e, place *p, int h, int64_t j, int x, bool rows, b
     spot s = {p->offset[e->b][h], p->inside[e->b][h], 0};
     if (!cols)
         return s;
-    int64_t col = e->c * e->chunk + j * 8 + x;
-    if (p->contiguous)
-        s.disp = col;
-    else if (p->stride[1])
-        s.offset =
-            add(e, s.offset, tcc_low_scaled(&l->low, tcc_low_c32(&l->low, col), p->stride[1]));
+    int64_t in_chunk = j * 8 + x;
+    tcc_value *col = column(e, in_chunk);
+    if (!p->contiguous && p->stride[1]) {
+        s.offset = add(e, s.offset, tcc_low_scaled(&l->low, col, p->stride[1]));
+    } else if (p->contiguous && e->first_col) {
+        s.offset = add(e, s.offset, tcc_low_cast(&l->low, l->low.i64, e->first_col));
+        s.disp = in_chunk;
+    } else if (p->contiguous) {
+        s.disp = e->c * e->chunk + in_chunk;
+    }
     s.inside = tcc_low_bin(&l->low, TCC_OP_arith_and, s.inside,
-                           tcc_low_cmp(&l->low, "gt", p->room[1], tcc_low_c32(&l->low, col)));
+                           tcc_low_cmp(&l->low, "gt", p->room[1], col));
     return s;
 }
 
@@ -257,7 +271,7 @@ static tcc_value *only_first(epilogue *e, const place *p, tcc_value *inside)
                              tcc_low_cmp(&l->low, "eq", add(e, e->first_row, e->row), zero));
     if (!p->stride[1])
         inside = tcc_low_bin(&l->low, TCC_OP_arith_and, inside,
-                             tcc_low_cmp(&l->low, "eq", e->col, zero));
+                             tcc_low_cmp(&l->low, "eq", add(e, e->col, column(e, 0)), zero));
     return inside;
 }
 
@@ -312,15 +326,14 @@ static void plan_staged_row(epilogue *e, staging *s, int h, tcc_value *row, tcc_
     }
 }
 
+/* Of column `col` of the current chunk. */
 static tcc_value *staged_address(epilogue *e, const staging *s, int h, int64_t col)
 {
-    tcc_nvvm_lowering *l = e->l;
-    int64_t byte = col * s->elem_bytes, in_row = byte % s->width;
-    tcc_value *at = tcc_low_add(&l->low, s->row[e->b][h], byte / s->width * s->panel_bytes);
-    tcc_value *own =
-        in_row ? tcc_low_bin(&l->low, TCC_OP_arith_xor, s->own, tcc_low_c32(&l->low, in_row))
-               : s->own;
-    return add(e, at, own);
+    tcc_lowering *low = &e->l->low;
+    tcc_value *byte = tcc_low_mul(low, column(e, col), s->elem_bytes);
+    tcc_value *panel = tcc_low_mul(low, tcc_low_div(low, byte, s->width), s->panel_bytes);
+    tcc_value *in_row = tcc_low_bin(low, TCC_OP_arith_xor, s->own, tcc_low_rem(low, byte, s->width));
+    return add(e, add(e, s->row[e->b][h], panel), in_row);
 }
 
 /* 16-bit results of 16 columns go as four 8 x 8 matrices: lane q gives the address of row q % 16,
@@ -333,7 +346,7 @@ static void stage_matrices(epilogue *e, staging *s, tcc_value *v)
     row = tcc_low_add(&l->low, add(e, e->first_row, row), e->b * 64);
     plan_staged_row(e, s, 0, row, tcc_low_mul(&l->low, tcc_low_div(&l->low, e->lane, 16), 16));
     tcc_value *words = TCC_EMIT(&l->low.b, vec_bitcast, tcc_low_vec(&e->l->low, TCC_i32, 4), v);
-    TCC_EMIT_V(&l->low.b, nvvm_stmatrix, staged_address(e, s, 0, e->c * e->chunk), words);
+    TCC_EMIT_V(&l->low.b, nvvm_stmatrix, staged_address(e, s, 0, 0), words);
 }
 
 static void stage_pairs(epilogue *e, staging *s, tcc_value *v)
@@ -342,7 +355,7 @@ static void stage_pairs(epilogue *e, staging *s, tcc_value *v)
         tcc_value *row = row_of(e, h);
         plan_staged_row(e, s, h, row, tcc_low_mul(&e->l->low, e->col, s->elem_bytes));
         for (int64_t j = 0; j < e->chunk / 8; j++) {
-            tcc_value *at = staged_address(e, s, h, e->c * e->chunk + j * 8);
+            tcc_value *at = staged_address(e, s, h, j * 8);
             TCC_EMIT_V(&e->l->low.b, nvvm_st_shared, at,
                        tcc_low_slice(&e->l->low, v, j * 4 + h * 2, 2));
         }
@@ -442,14 +455,16 @@ static void compute(epilogue *e, item *it)
     }
 }
 
-/* Loads of chunk c, or everything but loads. */
-static void walk_chunk(epilogue *e, int64_t c, bool loads)
+enum { LOADS = 1, OTHERS = 2 };
+
+/* What `which` says of chunk c, block after block. */
+static void walk_chunk(epilogue *e, int64_t c, unsigned which)
 {
     e->c = c;
     for (e->b = 0; e->b < e->n_blocks; e->b++)
         for (size_t i = 0; i < e->n_items; i++) {
             item *it = &e->items[i];
-            if ((it->op->code == TCC_OP_tile_load) != loads)
+            if (!(which & (it->op->code == TCC_OP_tile_load ? LOADS : OTHERS)))
                 continue;
             e->l->low.b.loc = it->op->loc;
             if (it->op->code == TCC_OP_tile_store)
@@ -457,6 +472,63 @@ static void walk_chunk(epilogue *e, int64_t c, bool loads)
             else
                 compute(e, it);
         }
+}
+
+/* What the ops take that none of them computes. */
+static tcc_value *find_accumulators(const epilogue *e)
+{
+    for (size_t i = 0; i < e->n_items; i++)
+        for (unsigned o = 0; o < e->items[i].op->n_operands; o++) {
+            tcc_value *v = e->items[i].op->operands[o];
+            if (v->type->kind == TCC_KIND_tile && !find_item(e, v) &&
+                !(v->def && v->def->code == TCC_OP_arith_const))
+                return v;
+        }
+    return NULL;
+}
+
+/* All accumulators of a block, turned by one chunk: what comes first in it then comes last. */
+static tcc_value *turn(epilogue *e)
+{
+    int64_t chunk = elements(e, true, true), block = e->n_chunks * chunk;
+    tcc_value *parts[2 * MAX_BLOCKS];
+    size_t k = 0;
+    for (int64_t b = 0; b < e->n_blocks; b++) {
+        parts[k++] = tcc_low_slice(&e->l->low, e->acc, b * block + chunk, block - chunk);
+        parts[k++] = tcc_low_slice(&e->l->low, e->acc, b * block, chunk);
+    }
+    return tcc_low_pack(&e->l->low, e->acc->type->elem, k, parts, e->n_blocks * block);
+}
+
+/* Registers have no run-time index: each iteration finds its accumulators in the same place. */
+static void loop_over_chunks(epilogue *e, tcc_value *acc)
+{
+    tcc_lowering *low = &e->l->low;
+    tcc_value *operands[4] = {tcc_low_c32(low, 0)};
+    operands[1] = tcc_low_c32(low, e->n_chunks);
+    operands[2] = tcc_low_c32(low, 1);
+    operands[3] = acc;
+    tcc_op *loop = tcc_op_create(&low->b, TCC_OP_scf_for, 4, operands, 1, &acc->type);
+    tcc_attr_set_int(low->ir, &loop->attrs, "at_least_once", 1);
+    low->b = tcc_builder_at_end(loop->regions[0]);
+    tcc_value *chunk = tcc_block_add_arg(loop->regions[0], low->i32, "chunk");
+    e->first_col = tcc_low_mul(low, chunk, e->chunk);
+    e->acc = tcc_block_add_arg(loop->regions[0], acc->type, "acc");
+    walk_chunk(e, 0, LOADS | OTHERS);
+    tcc_value *turned = turn(e);
+    tcc_op_create(&low->b, TCC_OP_scf_yield, 1, &turned, 0, NULL);
+    tcc_low_end(low, loop);
+}
+
+/* With loads a few chunks ahead. */
+static void unroll_chunks(epilogue *e)
+{
+    for (int64_t c = 0; c < e->n_chunks + LOOKAHEAD; c++) {
+        if (c < e->n_chunks)
+            walk_chunk(e, c, LOADS);
+        if (c >= LOOKAHEAD)
+            walk_chunk(e, c - LOOKAHEAD, OTHERS);
+    }
 }
 
 /* Takes the ops of the consumer's block from `first` on; scalars among them are lowered at once. */
@@ -514,12 +586,12 @@ void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first)
 
     if (l->staged_bytes) /* results go where the stages were: nobody may read those any more */
         tcc_nvvm_barrier(l, CONSUMER_BARRIER, l->low.s.warpgroups * 128);
-    for (int64_t c = 0; c < e->n_chunks + LOOKAHEAD; c++) {
-        if (c < e->n_chunks)
-            walk_chunk(e, c, true);
-        if (c >= LOOKAHEAD)
-            walk_chunk(e, c - LOOKAHEAD, false);
-    }
+    tcc_value *acc = find_accumulators(e);
+    if (acc && e->n_chunks > 1 &&
+        tcc_low_should_loop(first, e->n_blocks * e->n_chunks * elements(e, true, true)))
+        loop_over_chunks(e, tcc_value_map_get(l->low.map, acc));
+    else
+        unroll_chunks(e);
     if (l->staged_bytes)
         send_all(e);
 }

@@ -171,6 +171,7 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     k->x = x;
     x->cluster = k;
     k->maps = l->maps;
+    k->params = l->params;
     k->one_of_many = l->n_ctas > 1;
     bool amd = l->target->family != TCC_FAMILY_SM90;
     k->words.warp = amd ? "wave" : "warp";
@@ -179,14 +180,14 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     k->words.address = amd ? "LDS address" : "shared address";
     k->n_ctas = l->cluster;
     k->n_warps = l->n_warps;
-    k->n_actors = k->n_ctas * (3 * k->n_warps + TCC_MAX_MBARRIERS + TCC_NAMED_BARRIERS);
+    k->n_actors = k->n_ctas * (4 * k->n_warps + TCC_MAX_MBARRIERS + TCC_NAMED_BARRIERS);
     k->ctas = TCC_NEW_ARRAY(run->scratch, tcc_cta, k->n_ctas);
     k->barrier.arrivals = tcc_order_create(k);
     k->barrier.done = tcc_order_create(k);
     k->end = tcc_order_create(k);
     for (unsigned r = 0; r < k->n_ctas; r++)
         create_cta(&k->ctas[r], k, r, l);
-    return TCC_OK;
+    return tcc_global_create(k);
 }
 
 /* Registers that a thread has at first: its share, as much as an instruction can name. */
@@ -242,6 +243,7 @@ static void begin_cluster(tcc_cluster *k, int64_t first_id, const tcc_cell *para
 {
     k->x->steps = 0;
     tcc_accesses_clear(k);
+    tcc_global_clear(k);
     k->barrier.arrived = k->barrier.phase = 0;
     tcc_order_clear(k, &k->barrier.arrivals);
     tcc_order_clear(k, &k->barrier.done);

@@ -7,7 +7,8 @@
  * actors up to which it comes after them, and hands them on where it arrives at a barrier.
  *
  * Actors are, of each CTA, the warps; the products of each warpgroup, whose clock counts committed
- * groups; each warp's copies to global memory, likewise; each mbarrier, standing for the copies
+ * groups; each warp's copies to global memory, likewise, and what they write there, which is done
+ * later than what they read; each mbarrier, standing for the copies
  * that complete on it, whose clock counts its phases; and each named barrier, likewise.
  *
  * Ordinary accesses and those of wgmma and the copy engine use different proxies: whoever makes an
@@ -69,6 +70,7 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o);
 unsigned tcc_actor_warp(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_products(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_copies(const tcc_cta *c, unsigned warp);
+unsigned tcc_actor_writes(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier);
 unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier);
 /* "warp 3", "a product", "a copy": to be followed by "may still …". */
@@ -121,6 +123,22 @@ void tcc_note_unwritten(const tcc_cta *c);
 /* Makes 8 bytes an mbarrier's, which nothing may access any more; and gives them back. */
 bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
 void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
+/* ---- global memory (memory.c) --------------------------------------------------------------
+ *
+ * Of tensors that a kernel reads and writes, in bulk or one of both: the accesses of a cluster to
+ * each element. Clusters may run in any order, and are not compared. */
+
+typedef struct tcc_global {
+    tcc_mark *marks;    /* by element; NULL: the tensor is only read, or only written */
+    int64_t first, end; /* that may have a mark */
+} tcc_global;
+
+tcc_status tcc_global_create(tcc_cluster *k);
+void tcc_global_clear(tcc_cluster *k);
+bool tcc_global_is_tracked(const tcc_cluster *k, const tcc_param *p);
+/* Checks and records an access to an element. */
+bool tcc_global_access(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by, const tcc_param *p,
+                       int64_t at, bool write);
 /* A note on the error before: where the other access is. */
 void tcc_note_access(const tcc_cluster *k, const tcc_smem_access *other, const char *verb);
 
@@ -264,6 +282,8 @@ struct tcc_cluster {
         const char *warp, *cta, *smem, *address;
     } words;                    /* that messages use */
     const tcc_tensor_map *maps; /* by parameter */
+    const tcc_cell *params;     /* likewise */
+    tcc_global *globals;        /* by tensor */
     TCC_VEC(tcc_smem_access) accesses;
     TCC_VEC(struct tcc_reader) readers;
     struct {

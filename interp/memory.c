@@ -1,5 +1,6 @@
 /* memory: shared memory, with a mark for every byte or, where nothing smaller is copied and
- * multiplied, for two.
+ * multiplied, for two; and tensors in global memory that copies both read and write, with a mark
+ * for every element.
  *
  * Who has read a place since its last write is a list that places share: an operand's bytes are
  * read by the same products, so that few lists are made.
@@ -269,4 +270,123 @@ void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, in
     size_t end = mark_at(c, address + TCC_MBARRIER_BYTES);
     for (size_t i = mark_at(c, address); i < end; i++)
         c->marks[i] = (tcc_mark){.write = access};
+}
+
+/* ---- global memory --------------------------------------------------------------------- */
+
+/* How an op accesses a tensor, and which of its operands that is. */
+typedef struct tensor_use {
+    bool writes, async;
+    unsigned operand;
+    bool any;
+} tensor_use;
+
+static tensor_use use_of(const tcc_op *op)
+{
+    switch (op->code) {
+    case TCC_OP_nvvm_ld_global: return (tensor_use){false, false, 0, true};
+    case TCC_OP_nvvm_st_global: return (tensor_use){true, false, 0, true};
+    case TCC_OP_nvvm_tma_load:
+    case TCC_OP_nvvm_tma_load_multicast: return (tensor_use){false, true, 1, true};
+    case TCC_OP_nvvm_tma_store: return (tensor_use){true, true, 1, true};
+    default: return (tensor_use){.any = false};
+    }
+}
+
+/* The number of the tensor that an op accesses; -1: none that is known. */
+static int64_t tensor_of(const tcc_cluster *k, const tcc_op *op, const tensor_use *use)
+{
+    const tcc_run *run = k->x->run;
+    const tcc_block *body = run->f->body;
+    for (size_t i = 0; use->any && i < body->n_args; i++)
+        if (body->args[i] == op->operands[use->operand])
+            return use->async ? k->maps[i].tensor - run->params : k->params[i].i;
+    return -1;
+}
+
+tcc_status tcc_global_create(tcc_cluster *k)
+{
+    enum { READ = 1, WRITTEN = 2, IN_BULK = 4, TRACKED = READ | WRITTEN | IN_BULK };
+    const tcc_run *run = k->x->run;
+    const tcc_block *body = run->f->body;
+    uint8_t *uses = TCC_NEW_ARRAY(run->scratch, uint8_t, run->n_params + 1);
+    k->globals = TCC_NEW_ARRAY(run->scratch, tcc_global, run->n_params + 1);
+    for (const tcc_op *op = body->first; op; op = tcc_walk_next((tcc_op *)op, body)) {
+        tensor_use use = use_of(op);
+        int64_t i = tensor_of(k, op, &use);
+        if (i >= 0)
+            uses[i] |= (use.writes ? WRITTEN : READ) | (use.async ? IN_BULK : 0);
+    }
+    for (size_t i = 0; i < run->n_params; i++) {
+        int64_t n = run->params[i].count;
+        if (uses[i] != TRACKED)
+            continue;
+        tcc_status status = tcc_run_check_room(k->x->run, NULL, (uint64_t)n, sizeof(tcc_mark));
+        if (status)
+            return status;
+        k->globals[i].marks = TCC_NEW_ARRAY(run->scratch, tcc_mark, (size_t)n + 1);
+    }
+    return TCC_OK;
+}
+
+void tcc_global_clear(tcc_cluster *k)
+{
+    for (size_t i = 0; i < k->x->run->n_params; i++) {
+        tcc_global *g = &k->globals[i];
+        if (g->end > g->first)
+            memset(g->marks + g->first, 0, (size_t)(g->end - g->first) * sizeof *g->marks);
+        g->first = g->end = 0;
+    }
+}
+
+bool tcc_global_is_tracked(const tcc_cluster *k, const tcc_param *p)
+{
+    return k->globals[p - k->x->run->params].marks;
+}
+
+static bool unordered_global(tcc_cluster *k, const tcc_op *op, const char *verb, const tcc_param *p,
+                             int64_t at, const tcc_smem_access *other, bool other_writes)
+{
+    TCC_WRONG(k->x, op, "%s %s element %lld of '%s' that %s may still be %s",
+              tcc_op_info_get(op->code)->name, verb, (long long)at, p->name,
+              tcc_actor_name(k, other->actor), other_writes ? "writing" : "reading");
+    tcc_note_access(k, other, other_writes ? "writes" : "reads");
+    return false;
+}
+
+/* Only where a copy takes part: what threads do among themselves may be idle, as where several read
+ * what but one of them replaces. */
+bool tcc_global_access(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by, const tcc_param *p,
+                       int64_t at, bool write)
+{
+    tcc_global *g = &k->globals[p - k->x->run->params];
+    tcc_mark *m = &g->marks[at];
+    const char *verb = write ? "writes" : "reads";
+    uint32_t access = record(k, op, by, by->async ? ASYNC : ORDINARY);
+    const tcc_smem_access *w = &k->accesses.data[m->write];
+    bool either = w->kind == ASYNC || (w->kind == ORDINARY && by->async);
+    if (either && by->after->seen[w->actor] < w->clock)
+        return unordered_global(k, op, verb, p, at, w, true);
+    if (w->kind == ORDINARY && by->async) {
+        TCC_WRONG(
+            k->x, op,
+            "%s %s element %lld of '%s' after an ordinary write: no fence here is between the "
+            "proxies of global memory",
+            tcc_op_info_get(op->code)->name, verb, (long long)at, p->name);
+        tcc_note_access(k, w, "writes");
+        return false;
+    }
+    for (uint32_t r = write ? m->readers : 0; r; r = k->readers.data[r].next)
+        if ((by->async || reader(k, r)->kind == ASYNC) &&
+            by->after->seen[reader(k, r)->actor] < reader(k, r)->clock)
+            return unordered_global(k, op, verb, p, at, reader(k, r), false);
+    if (write)
+        *m = (tcc_mark){.write = access};
+    else
+        m->readers = add_reader(k, m->readers, access);
+    if (g->end == g->first)
+        g->first = g->end = at;
+    g->first = at < g->first ? at : g->first;
+    g->end = at >= g->end ? at + 1 : g->end;
+    return true;
 }

@@ -26,7 +26,8 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o)
     memset(o->fenced, 0, k->n_actors * sizeof *o->fenced);
 }
 
-/* Of each CTA: warps, their copies, their warpgroups' products, mbarriers, named barriers. */
+/* Of each CTA: warps, their copies' reads, their warpgroups' products, the copies' writes,
+ * mbarriers, named barriers. */
 static unsigned first_of(const tcc_cta *c)
 {
     return c->rank * (c->cluster->n_actors / c->cluster->n_ctas);
@@ -47,9 +48,14 @@ unsigned tcc_actor_products(const tcc_cta *c, unsigned warp)
     return first_of(c) + 2 * c->cluster->n_warps + warp / TCC_WARPGROUP_WARPS;
 }
 
+unsigned tcc_actor_writes(const tcc_cta *c, unsigned warp)
+{
+    return first_of(c) + 3 * c->cluster->n_warps + warp;
+}
+
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier)
 {
-    return first_of(c) + 3 * c->cluster->n_warps + (unsigned)barrier;
+    return first_of(c) + 4 * c->cluster->n_warps + (unsigned)barrier;
 }
 
 unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier)
@@ -62,7 +68,7 @@ const char *tcc_actor_name(const tcc_cluster *k, unsigned actor)
     unsigned per_cta = k->n_actors / k->n_ctas, kind = actor % per_cta / k->n_warps;
     if (kind == 0)
         return tcc_warp_name(&k->ctas[actor / per_cta].warps[actor % per_cta]);
-    return kind == 1   ? "a copy to global memory"
-           : kind == 2 ? "a product"
-                       : "a copy from global memory";
+    return kind == 1 || kind == 3 ? "a copy to global memory"
+           : kind == 2            ? "a product"
+                                  : "a copy from global memory";
 }

@@ -95,19 +95,34 @@ tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *
 
 /* ---- one copy -------------------------------------------------------------------------- */
 
+/* Where in the tensor an element of the box is; -1: outside. */
+static int64_t place_of(const tcc_bulk_copy *c, const int64_t *in_box)
+{
+    const tcc_tensor_map *m = c->map;
+    int64_t at = 0;
+    for (int d = 0; d < m->rank; d++) {
+        int64_t p = c->at[d] + in_box[d];
+        if (p < 0 || p >= m->extents[d])
+            return -1;
+        at += p * m->strides[d];
+    }
+    return at;
+}
+
+static void step(const tcc_tensor_map *m, int64_t *in_box)
+{
+    for (int d = 0; d < m->rank && ++in_box[d] == m->box[d]; d++)
+        in_box[d] = 0;
+}
+
 /* Moves the box's elements one by one. */
 static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, bool to_shared)
 {
     const tcc_tensor_map *m = c->map;
     int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
-    for (int64_t e = 0; e < n; e++) {
-        int64_t at = 0, address = c->address + e * m->elem_bytes;
-        bool inside = true;
-        for (int d = 0; d < m->rank; d++) {
-            int64_t p = c->at[d] + i[d];
-            inside &= p >= 0 && p < m->extents[d];
-            at += inside ? p * m->strides[d] : 0;
-        }
+    for (int64_t e = 0; e < n; e++, step(m, i)) {
+        int64_t at = place_of(c, i), address = c->address + e * m->elem_bytes;
+        bool inside = at >= 0;
         if (m->swizzle)
             address ^= address >> 3 & (m->swizzle - 16);
         if (inside && at >= m->tensor->count)
@@ -135,10 +150,25 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, b
             }
             tcc_param_store(x->run, m->tensor, at, v);
         }
-        for (int d = 0; d < m->rank && ++i[d] == m->box[d]; d++)
-            i[d] = 0;
     }
     return TCC_NEXT;
+}
+
+/* Checks and records what a copy does to its tensor. */
+static bool access_tensor(tcc_exec *x, const tcc_op *op, const tcc_accessor *by,
+                          const tcc_bulk_copy *c, bool write)
+{
+    const tcc_tensor_map *m = c->map;
+    int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
+    bool ok = true;
+    if (!tcc_global_is_tracked(x->cluster, m->tensor))
+        return true;
+    for (int64_t e = 0; e < n && ok; e++, step(m, i)) {
+        int64_t at = place_of(c, i);
+        ok = at < 0 || at >= m->tensor->count ||
+             tcc_global_access(x->cluster, op, by, m->tensor, at, write);
+    }
+    return ok;
 }
 
 /* The copy that a lane starts, to or from the shared memory of CTA `cta`; its coordinates follow
@@ -192,7 +222,8 @@ static tcc_outcome start_load(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, u
                        .clock = b->before + b->phase + 1,
                        .after = &t->warp->order,
                        .async = true};
-    if (!tcc_smem_write(cta, in->op, &by, c->address, c->map->box_bytes))
+    if (!tcc_smem_write(cta, in->op, &by, c->address, c->map->box_bytes) ||
+        !access_tensor(t->x, in->op, &by, c, false))
         return TCC_FAILED;
     b->copy = (tcc_smem_access){
         .op = in->op, .warp = t->warp, .actor = (uint16_t)by.actor, .clock = by.clock};
@@ -258,6 +289,9 @@ static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
                        .async = true};
     if (!tcc_smem_read(w->cta, in->op, &by, c->address, c->map->box_bytes))
         return TCC_FAILED;
+    by.actor = tcc_actor_writes(w->cta, t->id);
+    if (!access_tensor(x, in->op, &by, c, true))
+        return TCC_FAILED;
     c->left = w->bulk.open;
     ++*c->left;
     push_event(t, in, c, end_store);
@@ -294,9 +328,11 @@ tcc_outcome tcc_eval_nvvm_bulk_wait(tcc_thread *t, const tcc_inst *in)
     for (size_t i = 0; i < n; i++)
         if (*w->bulk.groups.data[i])
             return TCC_WAIT(t, NULL, "for its copies to global memory");
-    unsigned actor = tcc_actor_copies(w->cta, t->id);
-    if (w->order.seen[actor] < n)
-        w->order.seen[actor] = w->order.fenced[actor] = (uint32_t)n;
+    unsigned reads = tcc_actor_copies(w->cta, t->id), writes = tcc_actor_writes(w->cta, t->id);
+    if (w->order.seen[reads] < n)
+        w->order.seen[reads] = w->order.fenced[reads] = (uint32_t)n;
+    if (!tcc_attr_int(&in->op->attrs, "read", 0) && w->order.seen[writes] < n)
+        w->order.seen[writes] = (uint32_t)n;
     return TCC_NEXT;
 }
 

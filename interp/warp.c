@@ -408,6 +408,19 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, in
     return -1;
 }
 
+static bool touch_global(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at,
+                         int64_t n, bool write)
+{
+    tcc_cluster *k = t->x->cluster;
+    if (!tcc_global_is_tracked(k, p))
+        return true;
+    tcc_accessor by = tcc_warp_accessor(t);
+    for (int64_t e = 0; e < n; e++)
+        if (!tcc_global_access(k, in->op, &by, p, at + e, write))
+            return false;
+    return true;
+}
+
 tcc_outcome tcc_stores_poison(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at)
 {
     TCC_WRONG(
@@ -424,7 +437,7 @@ tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
     int64_t n = (int64_t)count_of(t, in->results[0]);
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t at = tcc_lane_int(t, in, 2, l) ? global_place(t, in, l, n) : 0;
-        if (at < 0)
+        if (at < 0 || (tcc_lane_int(t, in, 2, l) && !touch_global(t, in, p, at, n, false)))
             return TCC_FAILED;
         for (int64_t e = 0; e < n; e++)
             r[e * TCC_WARP_LANES + l] = tcc_lane_int(t, in, 2, l) ? tcc_param_load(p, at + e)
@@ -442,7 +455,7 @@ tcc_outcome tcc_eval_nvvm_st_global(tcc_thread *t, const tcc_inst *in)
         if (!tcc_lane_int(t, in, 2, l))
             continue;
         int64_t at = global_place(t, in, l, n);
-        if (at < 0)
+        if (at < 0 || !touch_global(t, in, p, at, n, true))
             return TCC_FAILED;
         if (is_poison(t, in->operands[3], l))
             return tcc_stores_poison(t, in, p, at);

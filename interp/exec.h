@@ -30,6 +30,9 @@ typedef enum tcc_outcome {
 } tcc_outcome;
 
 /* What is known of a value beside its cells. */
+/* A bit for each lane of a thread, the lowest for lane 0. */
+typedef uint64_t tcc_lane_mask;
+
 typedef struct tcc_reg {
     uint64_t defined; /* the thread's step that computed it */
     uint32_t product; /* number of the product group that may still access it; 0: none */
@@ -39,10 +42,9 @@ typedef struct tcc_reg {
     bool by_product;  /* a product wrote it last */
     bool is_a;        /* a product takes its A from it */
     bool undefined;   /* it holds anything */
+    /* Lanes in which it is as loaded from a tensor, and those that are outside: zeros. */
+    tcc_lane_mask of_tensor, outside;
 } tcc_reg;
-
-/* A bit for each lane of a thread, the lowest for lane 0. */
-typedef uint64_t tcc_lane_mask;
 
 /* A region that a thread is in. */
 typedef struct tcc_frame {

@@ -78,13 +78,18 @@ const char *tcc_actor_name(const tcc_cluster *k, unsigned actor);
 
 /* ---- shared memory (memory.c) ------------------------------------------------------------- */
 
+/* What bytes are that were written. Products multiply zeros that stand for what is outside of a
+ * tensor with each other: times what is inside, which may be infinite, they give a NaN. */
+enum { TCC_COMPUTED, TCC_OF_TENSOR, TCC_OUTSIDE };
+
 /* Who accesses, with the stamp that it leaves, and what the access comes after. */
 typedef struct tcc_accessor {
     const tcc_warp *warp; /* that runs the op */
     unsigned actor;
     uint32_t clock;
     const tcc_order *after;
-    bool async; /* through the async proxy */
+    bool async;     /* through the async proxy */
+    uint8_t origin; /* of a write: what it writes */
 } tcc_accessor;
 
 /* What a mark is of. An op that accesses many places leaves one of these. */
@@ -93,7 +98,8 @@ typedef struct tcc_smem_access {
     const tcc_warp *warp;
     uint32_t clock;
     uint16_t actor;
-    uint8_t kind; /* none, ordinary, async, an mbarrier's */
+    uint8_t kind;   /* none, ordinary, async, an mbarrier's */
+    uint8_t origin; /* of a write */
 } tcc_smem_access;
 
 /* Of a place: its last access that wrote, 0 for none, and the list of those that have read since.
@@ -117,9 +123,17 @@ bool tcc_smem_write(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_
 /* Whether bytes have been written. To read others is no error, since an instruction may take more
  * than it needs; they are poison, and to store that to global memory is one. */
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n);
+/* What bytes are; and says of some of a write that they are outside of its tensor. */
+uint8_t tcc_smem_origin(const tcc_cta *c, int64_t address);
+void tcc_smem_set_outside(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
+                          int64_t n);
 /* Keeps the first read of a byte that was not, and adds a note about it to the error before. */
 void tcc_smem_read_unwritten(tcc_cta *c, const tcc_op *op, const tcc_warp *by, int64_t address);
 void tcc_note_unwritten(const tcc_cta *c);
+/* The same of a product of what is outside of a tensor with what is inside of one; and which of
+ * both was first, as what a value comes from. */
+void tcc_multiplies_outside(tcc_cta *c, const tcc_op *op, const tcc_warp *by);
+const char *tcc_source_of_poison(const tcc_cta *c);
 /* Makes 8 bytes an mbarrier's, which nothing may access any more; and gives them back. */
 bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
 void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
@@ -263,7 +277,8 @@ struct tcc_cta {
         const tcc_op *op; /* NULL: none */
         const tcc_warp *by;
         int64_t offset;
-    } unwritten; /* the first read of what was never written */
+        bool outside; /* or the first product of what is outside of a tensor */
+    } unwritten;      /* the first read of what was never written */
     tcc_mbarrier mbarriers[TCC_MAX_MBARRIERS];
     size_t n_mbarriers;
     tcc_named_barrier named[TCC_NAMED_BARRIERS];
@@ -286,6 +301,7 @@ struct tcc_cluster {
     tcc_global *globals;        /* by tensor */
     TCC_VEC(tcc_smem_access) accesses;
     TCC_VEC(struct tcc_reader) readers;
+    bool any_outside; /* something was written that is outside of a tensor */
     struct {
         unsigned arrived; /* warps */
         uint32_t phase;   /* phases completed */
@@ -317,9 +333,9 @@ int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value);
 int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes);
 void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes);
 
-/* Stores bytes of a lane, aligned to their number. */
+/* Stores bytes of a lane, aligned to their number, that are of an origin. */
 bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
-                    int64_t n);
+                    int64_t n, uint8_t origin);
 /* Loads the result from, or stores operand 1 to, shared memory at operand 0 + offset, lane by lane.
  */
 tcc_outcome tcc_load_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset);

@@ -45,6 +45,7 @@ static size_t mark_at(const tcc_cta *c, int64_t address)
 void tcc_accesses_clear(tcc_cluster *k)
 {
     k->readers.len = k->accesses.len = 0;
+    k->any_outside = false;
     TCC_PUSH(k->x->run->scratch, &k->readers, (struct tcc_reader){0, 0});
     TCC_PUSH(k->x->run->scratch, &k->accesses, (tcc_smem_access){.kind = NONE});
 }
@@ -74,14 +75,16 @@ uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, i
 static uint32_t record(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by, uint8_t kind)
 {
     const tcc_smem_access *last = &k->accesses.data[k->accesses.len - 1];
+    k->any_outside |= by->origin == TCC_OUTSIDE;
     if (last->op != op || last->warp != by->warp || last->clock != by->clock ||
-        last->actor != by->actor || last->kind != kind)
+        last->actor != by->actor || last->kind != kind || last->origin != by->origin)
         TCC_PUSH(k->x->run->scratch, &k->accesses,
                  (tcc_smem_access){.op = op,
                                    .warp = by->warp,
                                    .clock = by->clock,
                                    .actor = (uint16_t)by->actor,
-                                   .kind = kind});
+                                   .kind = kind,
+                                   .origin = by->origin});
     return (uint32_t)k->accesses.len - 1;
 }
 
@@ -211,6 +214,21 @@ bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n)
     return true;
 }
 
+uint8_t tcc_smem_origin(const tcc_cta *c, int64_t address)
+{
+    return c->cluster->accesses.data[c->marks[mark_at(c, address)].write].origin;
+}
+
+void tcc_smem_set_outside(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
+                          int64_t n)
+{
+    tcc_accessor outside = *by;
+    outside.origin = TCC_OUTSIDE;
+    uint32_t access = record(c->cluster, op, &outside, by->async ? ASYNC : ORDINARY);
+    for (int64_t at = address; at + c->mark_bytes <= address + n; at += c->mark_bytes)
+        c->marks[mark_at(c, at)].write = access;
+}
+
 void tcc_smem_read_unwritten(tcc_cta *c, const tcc_op *op, const tcc_warp *by, int64_t address)
 {
     if (c->unwritten.op)
@@ -218,12 +236,35 @@ void tcc_smem_read_unwritten(tcc_cta *c, const tcc_op *op, const tcc_warp *by, i
     c->unwritten.op = op;
     c->unwritten.by = by;
     c->unwritten.offset = address - TCC_SMEM_BASE;
+    c->unwritten.outside = false;
+}
+
+void tcc_multiplies_outside(tcc_cta *c, const tcc_op *op, const tcc_warp *by)
+{
+    if (c->unwritten.op)
+        return;
+    c->unwritten.op = op;
+    c->unwritten.by = by;
+    c->unwritten.outside = true;
+}
+
+const char *tcc_source_of_poison(const tcc_cta *c)
+{
+    return c->unwritten.op && c->unwritten.outside
+               ? "a product of zeros for what is outside of a tensor with what is inside of one"
+               : tcc_arena_printf(c->cluster->x->run->scratch, "%s that was never written",
+                                  c->cluster->words.smem);
 }
 
 void tcc_note_unwritten(const tcc_cta *c)
 {
     const tcc_op *op = c->unwritten.op;
-    if (op)
+    if (op && c->unwritten.outside)
+        tcc_note(c->cluster->x->run->diag, op->loc,
+                 "%s of %s was the first to multiply so: what is inside may be infinite, and zero "
+                 "times that is no number",
+                 tcc_op_info_get(op->code)->name, tcc_warp_name(c->unwritten.by));
+    else if (op)
         tcc_note(c->cluster->x->run->diag, op->loc,
                  "%s of %s was the first to read such a byte, %lld",
                  tcc_op_info_get(op->code)->name, tcc_warp_name(c->unwritten.by),

@@ -69,7 +69,9 @@ tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b)
                      .shape = a.shape == b.shape ? a.shape : -1,
                      .by_product = a.by_product && b.by_product,
                      .is_a = a.is_a || b.is_a,
-                     .undefined = a.undefined || b.undefined};
+                     .undefined = a.undefined || b.undefined,
+                     .of_tensor = a.of_tensor & b.of_tensor,
+                     .outside = a.outside & b.outside};
 }
 
 static void copy_lanes(tcc_cell *to, const tcc_cell *from, size_t n, unsigned lanes,

@@ -115,16 +115,21 @@ static void step(const tcc_tensor_map *m, int64_t *in_box)
         in_box[d] = 0;
 }
 
+/* Where in shared memory the e-th is. */
+static int64_t address_of(const tcc_bulk_copy *c, int64_t e)
+{
+    int64_t address = c->address + e * c->map->elem_bytes;
+    return c->map->swizzle ? address ^ (address >> 3 & (c->map->swizzle - 16)) : address;
+}
+
 /* Moves the box's elements one by one. */
 static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, bool to_shared)
 {
     const tcc_tensor_map *m = c->map;
     int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
     for (int64_t e = 0; e < n; e++, step(m, i)) {
-        int64_t at = place_of(c, i), address = c->address + e * m->elem_bytes;
+        int64_t at = place_of(c, i), address = address_of(c, e);
         bool inside = at >= 0;
-        if (m->swizzle)
-            address ^= address >> 3 & (m->swizzle - 16);
         if (inside && at >= m->tensor->count)
             return TCC_WRONG(x, op, "element %lld is not in '%s'", (long long)at, m->tensor->name);
         uint8_t *byte = c->cta->smem + (address - TCC_SMEM_BASE);
@@ -139,11 +144,10 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, b
             bool floats = tcc_scalar_classify(m->elem) == TCC_CLASS_FLOAT;
             bool written = tcc_smem_is_written(c->cta, address, m->elem_bytes);
             if (!written || (floats && tcc_is_poison(v.f))) {
-                TCC_WRONG(
-                    x, op,
-                    "nvvm.tma.store sends what %s never written, at byte %lld of shared memory",
-                    written ? "comes from shared memory that was" : "was",
-                    (long long)(address - TCC_SMEM_BASE));
+                TCC_WRONG(x, op, "nvvm.tma.store sends what %s%s, at byte %lld of shared memory",
+                          written ? "comes from " : "was never written",
+                          written ? tcc_source_of_poison(c->cta) : "",
+                          (long long)(address - TCC_SMEM_BASE));
                 if (written)
                     tcc_note_unwritten(c->cta);
                 return TCC_FAILED;
@@ -152,6 +156,19 @@ static tcc_outcome move(tcc_exec *x, const tcc_op *op, const tcc_bulk_copy *c, b
         }
     }
     return TCC_NEXT;
+}
+
+/* Says of the elements of a load that are outside of its tensor that they are. */
+static void mark_outside(const tcc_op *op, const tcc_accessor *by, const tcc_bulk_copy *c)
+{
+    const tcc_tensor_map *m = c->map;
+    int64_t i[TCC_MAP_RANK] = {0}, n = m->box_bytes / m->elem_bytes;
+    bool inside = true;
+    for (int d = 0; d < m->rank; d++)
+        inside &= c->at[d] >= 0 && c->at[d] + m->box[d] <= m->extents[d];
+    for (int64_t e = 0; e < n && !inside; e++, step(m, i))
+        if (place_of(c, i) < 0)
+            tcc_smem_set_outside(c->cta, op, by, address_of(c, e), m->elem_bytes);
 }
 
 /* Checks and records what a copy does to its tensor. */
@@ -221,10 +238,12 @@ static tcc_outcome start_load(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, u
                        .actor = tcc_actor_mbarrier(cta, (size_t)(b - cta->mbarriers)),
                        .clock = b->before + b->phase + 1,
                        .after = &t->warp->order,
-                       .async = true};
+                       .async = true,
+                       .origin = TCC_OF_TENSOR};
     if (!tcc_smem_write(cta, in->op, &by, c->address, c->map->box_bytes) ||
         !access_tensor(t->x, in->op, &by, c, false))
         return TCC_FAILED;
+    mark_outside(in->op, &by, c);
     b->copy = (tcc_smem_access){
         .op = in->op, .warp = t->warp, .actor = (uint16_t)by.actor, .clock = by.clock};
     b->in_flight++;

@@ -352,9 +352,10 @@ tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
 }
 
 bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
-                    int64_t n)
+                    int64_t n, uint8_t origin)
 {
     tcc_accessor by = tcc_warp_accessor(t);
+    by.origin = origin;
     uint8_t *to = tcc_smem_at(t->warp->cta, op, address, n, access_align(n));
     if (!to || !tcc_smem_write(t->warp->cta, op, &by, address, n))
         return false;
@@ -365,11 +366,15 @@ bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint
 tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
 {
     uint8_t bytes[TCC_MAX_VEC_BYTES];
+    const tcc_reg *from = &t->regs[in->operands[1]];
     if (tcc_value_bytes(t, in, in->operands[1]) < 0)
         return TCC_FAILED;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t n = tcc_value_to_bytes(t, in->operands[1], l, bytes);
-        if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, l) + offset, bytes, n))
+        uint8_t origin = from->outside >> l & 1     ? TCC_OUTSIDE
+                         : from->of_tensor >> l & 1 ? TCC_OF_TENSOR
+                                                    : TCC_COMPUTED;
+        if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, l) + offset, bytes, n, origin))
             return TCC_FAILED;
     }
     return TCC_NEXT;
@@ -423,9 +428,9 @@ static bool touch_global(tcc_thread *t, const tcc_inst *in, const tcc_param *p, 
 
 tcc_outcome tcc_stores_poison(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at)
 {
-    TCC_WRONG(
-        t->x, in->op, "%s stores to element %lld of '%s' what comes from %s that was never written",
-        tcc_op_info_get(in->op->code)->name, (long long)at, p->name, t->x->cluster->words.smem);
+    TCC_WRONG(t->x, in->op, "%s stores to element %lld of '%s' what comes from %s",
+              tcc_op_info_get(in->op->code)->name, (long long)at, p->name,
+              tcc_source_of_poison(t->warp->cta));
     tcc_note_unwritten(t->warp->cta);
     return TCC_FAILED;
 }
@@ -442,6 +447,8 @@ tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
         for (int64_t e = 0; e < n; e++)
             r[e * TCC_WARP_LANES + l] = tcc_lane_int(t, in, 2, l) ? tcc_param_load(p, at + e)
                                                                   : tcc_decode(0, p->type->elem);
+        tcc_reg *reg = &t->regs[in->results[0]];
+        *(tcc_lane_int(t, in, 2, l) ? &reg->of_tensor : &reg->outside) |= UINT64_C(1) << l;
     }
     return TCC_NEXT;
 }

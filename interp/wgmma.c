@@ -22,9 +22,24 @@ static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, t
     return !why;
 }
 
-/* Reads rows `first` … `first + n` along m or n and all K of an operand into out[row * K + k]. */
+/* An operand, [row * K + k]; and of each row a bit for each k: is it of a tensor and not zero, or
+ * zero for what is outside of one? */
+typedef struct matrix {
+    double *v;
+    uint16_t *of_tensor, *outside;
+} matrix;
+
+static void note_origin(matrix *o, int64_t mn, int64_t k, uint8_t origin)
+{
+    if (origin == TCC_OUTSIDE)
+        o->outside[mn] |= (uint16_t)(1 << k);
+    else if (origin == TCC_OF_TENSOR && o->v[mn * K + k] != 0)
+        o->of_tensor[mn] |= (uint16_t)(1 << k);
+}
+
+/* Reads rows `first` … `first + n` along m or n and all K of an operand. */
 static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor *d, int64_t first,
-                         int64_t n, tcc_scalar elem, double *out)
+                         int64_t n, tcc_scalar elem, matrix *out)
 {
     tcc_cta *cta = t->warp->cta;
     const tcc_accessor by = {.warp = t->warp,
@@ -47,9 +62,11 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
                 int64_t mn = d->mn_major ? c * PER_CHUNK + e : r;
                 int64_t k = d->mn_major ? r : c * PER_CHUNK + e;
                 bool written = tcc_smem_is_written(cta, address + e * ELEM_BYTES, ELEM_BYTES);
-                out[mn * K + k] = written ? tcc_decode(bits, elem).f : tcc_poison();
+                out->v[mn * K + k] = written ? tcc_decode(bits, elem).f : tcc_poison();
                 if (!written)
                     tcc_smem_read_unwritten(cta, in->op, t->warp, address + e * ELEM_BYTES);
+                if (cta->cluster->any_outside)
+                    note_origin(out, mn, k, tcc_smem_origin(cta, address + e * ELEM_BYTES));
             }
         }
     return true;
@@ -65,7 +82,7 @@ static double dot(const double *a, const double *b)
 
 /* Lane l holds, for each 8 columns j, half h and neighbour e, row l / 4 + 8 h, column 8 j +
  * l % 4 * 2 + e in element j * 4 + h * 2 + e (PTX ISA, "Register Fragments for wgmma"). */
-static void multiply(tcc_thread *t, const tcc_inst *in, const double *a, const double *b, int64_t n,
+static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const matrix *b, int64_t n,
                      bool add)
 {
     const tcc_cell *acc = tcc_cells(t, in->operands[0]);
@@ -74,8 +91,12 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const double *a, const d
         for (int l = 0; l < TCC_WARP_LANES; l++) {
             int64_t row = l / 4 + 8 * (e / 2 % 2), col = e / 4 * 8 + l % 4 * 2 + e % 2;
             size_t i = (size_t)(e * TCC_WARP_LANES + l);
-            double sum = dot(a + row * K, b + col * K) + (add ? acc[i].f : 0);
-            r[i].f = tcc_round_float(sum, TCC_f32);
+            double sum = dot(a->v + row * K, b->v + col * K) + (add ? acc[i].f : 0);
+            bool outside =
+                (a->outside[row] & b->of_tensor[col]) || (b->outside[col] & a->of_tensor[row]);
+            r[i].f = outside ? tcc_poison() : tcc_round_float(sum, TCC_f32);
+            if (outside)
+                tcc_multiplies_outside(t->warp->cta, in->op, t->warp);
         }
 }
 
@@ -144,19 +165,21 @@ static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n, boo
 }
 
 /* Issues what both forms of a product have in common: A is in a, of this warp's rows. */
-static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, const double *a)
+static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, const matrix *a)
 {
     const tcc_attrs *attrs = &in->op->attrs;
     int64_t n = tcc_attr_int(attrs, "n", 8);
     bool add = tcc_lane_int(t, in, 3, 0);
     tcc_descriptor db;
-    double b[MAX_N * K];
+    double v[MAX_N * K];
+    uint16_t of_tensor[MAX_N] = {0}, outside[MAX_N] = {0};
+    matrix b = {v, of_tensor, outside};
     if (n > MAX_N)
         return TCC_WRONG(t->x, in->op, "no product with n = %lld", (long long)n);
     if (!decode(t->x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
-        !accumulators_ready(t, in, n, add) || !read_operand(t, in, &db, 0, n, elem, b))
+        !accumulators_ready(t, in, n, add) || !read_operand(t, in, &db, 0, n, elem, &b))
         return TCC_FAILED;
-    multiply(t, in, a, b, n, add);
+    multiply(t, in, a, &b, n, add);
     t->warp->open_group = true;
     t->regs[in->results[0]] = (tcc_reg){.defined = t->steps,
                                         .product = t->committed + 1,
@@ -186,15 +209,17 @@ tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
 {
     tcc_scalar elem;
     tcc_descriptor da;
-    double a[WARP_ROWS * K];
+    double v[WARP_ROWS * K];
+    uint16_t of_tensor[WARP_ROWS] = {0}, outside[WARP_ROWS] = {0};
+    matrix a = {v, of_tensor, outside};
     int64_t first_row = t->id % TCC_WARPGROUP_WARPS * WARP_ROWS;
     if (!begin(t, in, 1, &elem) ||
         !decode(t->x, in->op, tcc_lane_int(t, in, 1, 0), tcc_attr_int(&in->op->attrs, "trans_a", 0),
                 &da) ||
         !same_in_all_warps(t, in, false) ||
-        !read_operand(t, in, &da, first_row, WARP_ROWS, elem, a))
+        !read_operand(t, in, &da, first_row, WARP_ROWS, elem, &a))
         return TCC_FAILED;
-    return issue(t, in, elem, a);
+    return issue(t, in, elem, &a);
 }
 
 /* ---- A in registers -------------------------------------------------------------------- */
@@ -215,13 +240,15 @@ static void unpack_a(const tcc_thread *t, const tcc_inst *in, tcc_scalar elem, d
 tcc_outcome tcc_eval_nvvm_wgmma_a(tcc_thread *t, const tcc_inst *in)
 {
     tcc_scalar elem;
-    double a[WARP_ROWS * K];
+    double v[WARP_ROWS * K];
+    uint16_t none[WARP_ROWS] = {0};
+    const matrix a = {v, none, none};
     unsigned registers = t->x->program->values[in->operands[1]].registers;
     if (!begin(t, in, 2, &elem) || !fenced(t, in, 1, registers, "registers of A") ||
         !same_in_all_warps(t, in, true))
         return TCC_FAILED;
-    unpack_a(t, in, elem, a);
-    tcc_outcome outcome = issue(t, in, elem, a);
+    unpack_a(t, in, elem, v);
+    tcc_outcome outcome = issue(t, in, elem, &a);
     tcc_reg *r = &t->regs[in->operands[1]];
     r->product = t->committed + 1;
     r->issue = (uint32_t)t->warp->issued;

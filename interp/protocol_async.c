@@ -115,12 +115,13 @@ tcc_presult tcc_p_nvvm_tma_store(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     return by_lanes(p, s, warp, in, store);
 }
 
-/* Groups belong to a thread: lanes that started no copy have none to close or wait for. */
+/* Groups belong to a thread: lanes that started no copy have none to wait for. A group may be empty,
+ * and counts, too. */
 tcc_presult tcc_p_nvvm_bulk_commit(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                                    const tcc_pinst *in)
 {
     tcc_pwarp *w = &s->warps[warp];
-    if (w->open_bulk && w->mask >> w->bulk_lane & 1) {
+    if ((w->open_bulk || w->bulk_groups) && w->mask >> w->bulk_lane & 1) {
         w->open_bulk = false;
         w->bulk_groups++;
         tcc_p_log(p, s, warp, in, -1, w->bulk_groups);

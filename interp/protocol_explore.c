@@ -75,6 +75,13 @@ static int32_t first_registers(const tcc_protocol *p)
     return (int32_t)(share / REGISTER_UNIT * REGISTER_UNIT);
 }
 
+/* Whether a parameter is a dimension of tensors: [dim, NAME]. */
+static bool is_dim(const tcc_protocol *p, size_t i)
+{
+    tcc_attr params = tcc_attr_list(&p->f->attrs, "params");
+    return i < params.list.n && tcc_attr_is_record(params.list.items[i], "dim", "s");
+}
+
 static tcc_pstate *first_state(tcc_protocol *p)
 {
     tcc_pstate *s = create_state(p);
@@ -93,9 +100,9 @@ static tcc_pstate *first_state(tcc_protocol *p)
         for (size_t i = 0; i < body->n_args; i++)
             if (p->body.args[i] != TCC_P_NO_SLOT)
                 *tcc_p_slot(p, s, w, p->body.args[i]) =
-                    body->args[i]->type->kind == TCC_KIND_tensormap
-                        ? tcc_p_known((int64_t)i)
-                        : tcc_p_symbol(p, body->args[i], NULL, 0);
+                    body->args[i]->type->kind == TCC_KIND_tensormap ? tcc_p_known((int64_t)i)
+                    : is_dim(p, i) ? tcc_p_count_symbol(p, body->args[i])
+                                   : tcc_p_symbol(p, body->args[i], NULL, 0);
     }
     return s;
 }
@@ -318,7 +325,8 @@ static void drop_records(tcc_protocol *p, tcc_pstate *s)
 typedef struct pending {
     tcc_pstate *state;
     unsigned record;
-    int64_t next, at; /* the number is `next`, … `at`, or more than that */
+    int64_t at; /* is the number more than this? */
+    bool last;  /* that it is not has been tried */
 } pending;
 
 typedef struct search {
@@ -338,8 +346,7 @@ static bool is_new(tcc_protocol *p, search *q, const tcc_pstate *s)
 
 static void push_choices(tcc_protocol *p, search *q, tcc_pstate *s)
 {
-    const tcc_precord *r = &s->records[p->choice.record];
-    pending c = {.record = p->choice.record, .next = r->least, .at = p->choice.at};
+    pending c = {.record = p->choice.record, .at = p->choice.at};
     s->log_len = p->log.len;
     c.state = q->free.len ? q->free.data[--q->free.len] : create_state(p);
     copy_state(p, c.state, s);
@@ -356,13 +363,14 @@ static bool pop_choice(tcc_protocol *p, search *q, tcc_pstate *s)
     p->log.len = s->log_len;
     tcc_p_memory_update(p, s);
     tcc_precord *r = &s->records[c->record];
-    bool last = c->next > c->at;
-    r->least = c->next++;
-    r->exact = !last || r->truth;
-    if (last) {
-        TCC_PUSH(p->scratch, &q->free, c->state);
-        q->stack.len--;
+    if (!c->last) {
+        r->most = c->at;
+        c->last = true;
+        return true;
     }
+    r->least = c->at + 1;
+    TCC_PUSH(p->scratch, &q->free, c->state);
+    q->stack.len--;
     return true;
 }
 

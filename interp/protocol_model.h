@@ -82,7 +82,22 @@ bool tcc_p_lane(const tcc_protocol *p, const tcc_pvalue *v, unsigned lane, int64
 tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args, unsigned n);
 tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue *lo,
                               const tcc_pvalue *step);
-bool tcc_p_symbol_varies(const tcc_protocol *p, int64_t symbol);
+
+/* What stands behind a symbol: (of + add) / by, rounded down, where `of` is no such quotient. */
+typedef struct tcc_psymbol {
+    uint32_t of;
+    int64_t add, by;
+    bool varies; /* from trip to trip */
+    bool counts; /* is not negative */
+} tcc_psymbol;
+const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol);
+/* A symbol is more than x when what it is of is more than this. */
+static inline int64_t tcc_p_symbol_least(const tcc_psymbol *s, int64_t x)
+{
+    return s->by * (x + 1) - s->add - 1;
+}
+/* What is not negative, such as a dimension. */
+tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of);
 /* A number of which only the remainder by m is asked: from the threshold on, all that have it. */
 tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
 /* A set of numbers of a type that may have wrapped. */
@@ -126,21 +141,33 @@ typedef struct tcc_pframe {
     uint32_t pc, region;
     tcc_lane_mask mask, outer;
     bool may;       /* of a branch: its lanes are not known, and it is taken by all */
-    int32_t record; /* of the number of trips; -1: the trips are known, or no loop */
-    bool by_trips;  /* the record counts trips; else it is what the index is compared with */
+    int32_t record; /* of what the number of trips depends on; -1: they are known, or no loop */
+    bool by_trips;  /* nothing is known of the index */
+    bool known;     /* the trips are known, but the record is a parent of others */
     int64_t cap;    /* of the index, INT64_MAX for none */
     int64_t lo, step, hi, iter;
+    int64_t from, scale; /* there is another trip when the record's number is more than */
+                         /* from + iter * scale */
+    int64_t bound, by;   /* the symbol of the bound; what it is divided by */
 } tcc_pframe;
 
-/* A number that is only known at run time: at least `least`, or exactly that. */
+/* A number that is only known at run time: from `least` to `most`. */
 typedef struct tcc_precord {
     uint32_t symbol;
     int32_t parent; /* it is of trip `parent_iter` of that loop; -1: of the whole kernel */
     int64_t parent_iter;
-    int64_t least;
-    bool exact, truth; /* truth: a condition, 0 or 1 */
-    const tcc_op *op;  /* that asked first */
+    int64_t least, most;
+    int64_t scale;     /* a multiple of those of all loops that asked */
+    bool truth, known; /* truth: a condition, 0 or 1; known: that of a loop of known trips */
+    const tcc_op *op;  /* that asked first, */
+    uint32_t asked;    /* for this symbol */
 } tcc_precord;
+
+/* Where a loop is, in the units of its record. */
+static inline int64_t tcc_p_position(const tcc_pframe *f)
+{
+    return f->from + f->iter * f->scale;
+}
 
 typedef struct tcc_pwarp {
     tcc_pframe frames[TCC_P_DEPTH];
@@ -257,7 +284,7 @@ struct tcc_protocol {
         tcc_cell (*data)[TCC_MAX_LANES];
         size_t len, cap;
     } lanes;
-    TCC_VEC(bool) symbol_varies;
+    TCC_VEC(tcc_psymbol) symbols;
     struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *states;
     /* memory */
     uint16_t *atom_of;               /* by granule */

@@ -169,25 +169,20 @@ static void find_clocks(writer *w)
 /* ---- trips
  * ---------------------------------------------------------------------------------------- */
 
-static int64_t position(const tcc_pframe *f)
-{
-    return f->by_trips ? f->iter : f->lo + f->iter * f->step;
-}
-
 static void find_trips(writer *w, unsigned r)
 {
     const tcc_pstate *s = w->s;
     int64_t iter = INT64_MAX, at = INT64_MAX;
     for (unsigned i = 0; i < w->p->n_warps; i++) {
         const tcc_pwarp *warp = &s->warps[i];
-        if (warp->depth && tcc_p_may_enter(s, i, (int)r))
+        if (s->records[r].known || (warp->depth && tcc_p_may_enter(s, i, (int)r)))
             iter = at = 0;
         for (uint32_t d = 0; d < warp->depth; d++) {
             const tcc_pframe *f = &warp->frames[d];
             if (f->record != (int)r)
                 continue;
             iter = f->iter < iter ? f->iter : iter;
-            at = position(f) < at ? position(f) : at;
+            at = tcc_p_position(f) < at ? tcc_p_position(f) : at;
         }
     }
     w->base_iter[r] = iter == INT64_MAX ? 0 : iter;
@@ -197,11 +192,14 @@ static void find_trips(writer *w, unsigned r)
 static void put_record(writer *w, unsigned r)
 {
     const tcc_precord *record = &w->s->records[r];
-    int64_t m = w->p->symbol_data, at = w->base_at[r], t = w->p->threshold;
-    put_int(w, record->symbol | (int64_t)record->exact << 32 | (int64_t)record->truth << 33);
+    int64_t m = w->p->symbol_data * record->scale, at = w->base_at[r], t = w->p->threshold;
+    t = (t + 1) * record->scale;
+    put_int(w, record->symbol | (int64_t)record->truth << 32 | (int64_t)record->known << 33);
+    put_int(w, record->scale);
     put_int(w, record->parent);
     put_int(w, record->parent < 0 ? 0 : record->parent_iter - w->base_iter[record->parent]);
     put_int(w, record->least - at);
+    put_int(w, record->most == INT64_MAX ? INT64_MAX : record->most - at);
     if (m)
         put_int(w, at < t ? at : t + (at - t) % m);
 }
@@ -213,7 +211,7 @@ static void put_record(writer *w, unsigned r)
  * there was a trip yet, and how far it is from the limit that it has beside its trips. */
 static void put_index(writer *w, const tcc_pframe *f)
 {
-    int64_t at = position(f);
+    int64_t at = f->lo + f->iter * f->step;
     put_int(w, f->by_trips ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
     put_int(w, f->iter > 0);
     if (!f->by_trips && f->code->args[0] != TCC_P_NO_SLOT)
@@ -222,7 +220,7 @@ static void put_index(writer *w, const tcc_pframe *f)
 
 static void put_frame(writer *w, const tcc_pframe *f)
 {
-    int64_t iter = f->record < 0 ? f->iter : position(f) - w->base_at[f->record];
+    int64_t iter = f->record < 0 ? f->iter : tcc_p_position(f) - w->base_at[f->record];
     put(w, &f->code, sizeof f->code);
     put_int(w,
             f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40 | (int64_t)f->may << 41);
@@ -233,8 +231,13 @@ static void put_frame(writer *w, const tcc_pframe *f)
     put_int(w, f->lo);
     put_int(w, f->step);
     put_int(w, f->hi);
+    put_int(w, f->from);
+    put_int(w, f->scale);
+    put_int(w, f->bound);
+    put_int(w, f->by);
     put_int(w, iter);
-    if (f->record >= 0)
+    put_int(w, f->record < 0 ? 0 : f->iter - w->base_iter[f->record]);
+    if (f->record >= 0 && !f->known)
         put_index(w, f);
 }
 

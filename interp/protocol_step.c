@@ -28,8 +28,15 @@ static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op
                      int64_t symbol, bool truth)
 {
     const tcc_pwarp *w = &s->warps[warp];
-    int in = truth && !tcc_p_symbol_varies(p, symbol) ? -1 : inner_loop(w);
-    tcc_precord r = {.symbol = (uint32_t)symbol, .parent = -1, .truth = truth, .op = op};
+    const tcc_psymbol *of = tcc_p_symbol_get(p, symbol);
+    int in = truth && !of->varies ? -1 : inner_loop(w);
+    tcc_precord r = {.symbol = truth ? (uint32_t)symbol : of->of,
+                     .parent = -1,
+                     .most = truth ? 1 : INT64_MAX,
+                     .scale = 1,
+                     .truth = truth,
+                     .op = op,
+                     .asked = (uint32_t)symbol};
     if (in >= 0) {
         r.parent = w->frames[in].record;
         r.parent_iter = w->frames[in].iter;
@@ -52,7 +59,7 @@ static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op
 static int is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x)
 {
     const tcc_precord *r = &s->records[record];
-    if (r->exact || r->least > x)
+    if (r->least > x || r->most <= x)
         return r->least > x;
     p->choice.record = (unsigned)record;
     p->choice.at = x;
@@ -65,17 +72,19 @@ static int is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x)
 /* The record of the loop whose index x is, when y is what the index is compared with; -1 when it is
  * not. Other comparisons with a number of trips are conditions of their own: how far a loop has
  * come is forgotten, except for how far it has to go. */
-static int compared_record(const tcc_pstate *s, const tcc_pwarp *w, const tcc_pvalue *x,
-                           const tcc_pvalue *y)
+static int compared_record(const tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w,
+                           const tcc_pvalue *x, const tcc_pvalue *y)
 {
     if (x->kind != TCC_P_KNOWN || !x->loop)
         return -1;
     const tcc_pframe *f = &w->frames[x->loop - 1];
-    if (f->record < 0 || f->by_trips)
+    if (f->record < 0 || f->by_trips || f->known)
         return -1;
-    bool is_bound = y->kind == TCC_P_SYMBOL
-                        ? s->records[f->record].symbol == (uint32_t)y->v && y->delta == INT64_MAX
-                        : tcc_p_is_exact(y) && !y->loop && y->v == f->hi;
+    if (y->kind != TCC_P_SYMBOL)
+        return tcc_p_is_exact(y) && !y->loop && y->v == f->hi ? f->record : -1;
+    const tcc_psymbol *of = tcc_p_symbol_get(p, y->v);
+    bool is_bound =
+        of->of == s->records[f->record].symbol && of->by == f->by && y->delta == INT64_MAX;
     return is_bound ? f->record : -1;
 }
 
@@ -88,9 +97,11 @@ static int compare(tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w, con
     int64_t at = f->lo + f->iter * f->step + x->offset - y->offset;
     if (!strcmp(pred, "le") || !strcmp(pred, "gt"))
         at--; /* x <= y is x - 1 < y */
+    static const tcc_psymbol itself = {.by = 1};
+    const tcc_psymbol *of = y->kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, y->v) : &itself;
     bool equality = !strcmp(pred, "eq") || !strcmp(pred, "ne");
-    int not_more = equality ? is_more(p, s, record, at - 1) : 1;
-    int less = not_more < 1 ? not_more : is_more(p, s, record, at);
+    int not_more = equality ? is_more(p, s, record, tcc_p_symbol_least(of, at - 1)) : 1;
+    int less = not_more < 1 ? not_more : is_more(p, s, record, tcc_p_symbol_least(of, at));
     if (not_more < 0 || less < 0)
         return -1;
     if (equality)
@@ -114,8 +125,8 @@ static tcc_presult compare_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 {
     const tcc_pwarp *w = &s->warps[warp];
     const char *pred = tcc_attr_str(&in->op->attrs, "pred", "");
-    unsigned index = compared_record(s, w, &args[0], &args[1]) < 0;
-    int record = compared_record(s, w, &args[index], &args[!index]);
+    unsigned index = compared_record(p, s, w, &args[0], &args[1]) < 0;
+    int record = compared_record(p, s, w, &args[index], &args[!index]);
     *done = record >= 0;
     if (!*done)
         return TCC_P_NEXT;
@@ -146,15 +157,20 @@ static void resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pva
     if (!p->symbol_data || v->kind != TCC_P_SYMBOL)
         return;
     int in = inner_loop(&s->warps[warp]);
+    const tcc_psymbol *of = tcc_p_symbol_get(p, v->v);
     for (unsigned i = 0; i < s->n_records; i++) {
         const tcc_precord *r = &s->records[i];
         bool here = r->parent < 0 || (in >= 0 && r->parent == s->warps[warp].frames[in].record &&
                                       r->parent_iter == s->warps[warp].frames[in].iter);
-        if (r->symbol == (uint32_t)v->v && !r->truth && r->exact && here) {
-            int64_t n = r->least < v->delta ? r->least : v->delta;
-            *v = tcc_p_forget(p, tcc_p_known(n + v->offset), p->symbol_data);
+        if (r->symbol != of->of || r->truth || r->known || !here)
+            continue;
+        int64_t n = (r->least + of->add) / of->by;
+        bool exact = r->most != INT64_MAX && n == (r->most + of->add) / of->by;
+        if (!exact || r->scale % of->by)
             return;
-        }
+        n = n < v->delta ? n : v->delta;
+        *v = tcc_p_forget(p, tcc_p_known(n + v->offset), p->symbol_data);
+        return;
     }
 }
 
@@ -331,6 +347,26 @@ static void write(const tcc_protocol *p, tcc_pstate *s, unsigned warp, uint32_t 
         *tcc_p_slot(p, s, warp, slot) = v;
 }
 
+static int64_t gcd(int64_t a, int64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+/* A loop of known trips around others is like one that turned out to make as many: what is asked
+ * for inside is of its trips. */
+static bool keep_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       const tcc_pvalue *bounds, tcc_pframe *f)
+{
+    int64_t trips = f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
+    f->record = record_of(p, s, warp, in->op, tcc_p_symbol(p, "known", bounds, 3).v, false);
+    if (f->record < 0)
+        return false;
+    f->known = true;
+    s->records[f->record].known = true;
+    s->records[f->record].least = s->records[f->record].most = trips;
+    return true;
+}
+
 /* Decides what tells when the loop ends. */
 static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                        tcc_pframe *f)
@@ -349,10 +385,14 @@ static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     f->lo = b[0].v;
     f->hi = b[1].v;
     f->step = b[2].v;
+    f->scale = f->by = 1;
     if (known && (!in->waits || f->hi - f->lo <= MAX_KNOWN_TRIPS * f->step))
-        return true;
+        return !in->regions[0].loops || keep_trips(p, s, warp, in, b, f);
+    const tcc_psymbol *of =
+        b[1].kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, b[1].v) : &(tcc_psymbol){.by = 1};
     bool by_index = tcc_p_is_exact(&b[0]) && tcc_p_is_exact(&b[2]) &&
-                    (known || (b[1].kind == TCC_P_SYMBOL && !b[1].offset));
+                    (known || (b[1].kind == TCC_P_SYMBOL &&
+                               (of->counts || (f->lo >= 0 && f->lo >= b[1].offset))));
     if (!in->waits || !(by_index || fixed))
         return tcc_p_unsupported(p, in->op,
                                  "how often this loop runs is only known at run time, and "
@@ -361,24 +401,28 @@ static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                                            : "it accesses shared memory with no barrier"),
                false;
     f->by_trips = !by_index;
-    int64_t symbol = known      ? tcc_p_symbol(p, "bound", &b[1], 1).v
-                     : by_index ? b[1].v
-                                : tcc_p_symbol(p, "trips", b, 3).v;
-    if (by_index && !known) {
-        f->cap = b[1].delta;
-        f->hi = INT64_MAX;
+    f->bound = known      ? tcc_p_symbol(p, "bound", &b[1], 1).v
+               : by_index ? b[1].v
+                          : tcc_p_symbol(p, "trips", b, 3).v;
+    if (by_index && !known && b[1].delta != INT64_MAX)
+        f->cap = b[1].delta + b[1].offset;
+    if (by_index) {
+        f->by = of->by;
+        f->scale = of->by * f->step;
+        f->from = tcc_p_symbol_least(of, f->lo - b[1].offset);
     }
-    f->record = record_of(p, s, warp, in->op, symbol, false);
+    if (by_index && !known)
+        f->hi = INT64_MAX;
+    f->record = record_of(p, s, warp, in->op, f->bound, false);
     if (f->record < 0)
         return false;
     tcc_precord *r = &s->records[f->record];
+    r->scale = r->scale / gcd(r->scale, f->scale) * f->scale;
     int64_t least = known ? f->lo + LEAST_TRIPS * f->step
-                    : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? (by_index ? f->lo : 0) + 1
+                    : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? f->from + 1
                                                                        : 0;
-    if (!r->exact && r->least < least)
+    if (r->most >= least && r->least < least)
         r->least = least;
-    if (f->by_trips)
-        f->hi = r->symbol;
     return true;
 }
 
@@ -390,8 +434,8 @@ static void set_index(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_p
     tcc_pvalue v = tcc_p_known(f->lo + f->iter * f->step);
     if (f->by_trips) {
         tcc_pvalue lo = read(p, s, warp, in->operands[0]), step = read(p, s, warp, in->operands[2]);
-        v = tcc_p_index_symbol(p, (uint32_t)f->hi, &lo, &step);
-    } else if (f->record >= 0) {
+        v = tcc_p_index_symbol(p, (uint32_t)f->bound, &lo, &step);
+    } else if (f->record >= 0 && !f->known) {
         v = tcc_p_forget(p, v, f->code->moduli[0]);
         v.loop = (uint8_t)w->depth;
     }
@@ -422,9 +466,8 @@ static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     tcc_pframe *f = &w->frames[w->depth - 1];
     int64_t index = f->lo + f->iter * f->step;
     int more = f->record < 0     ? index < f->hi
-               : f->by_trips     ? is_more(p, s, f->record, f->iter)
                : index >= f->cap ? 0
-                                 : is_more(p, s, f->record, index);
+                                 : is_more(p, s, f->record, tcc_p_position(f));
     if (more < 0)
         return TCC_P_CHOICE;
     if (!more && !f->iter && tcc_attr_int(&f->of->op->attrs, "at_least_once", 0))
@@ -464,7 +507,7 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
         tcc_pvalue v = read(p, s, warp, in->operands[3 + i]);
         if (v.kind == TCC_P_REGISTERS)
             v.delta &= ~(int64_t)TCC_P_TAKEN;
-        if (f.record >= 0)
+        if (f.record >= 0 && !f.known)
             v = tcc_p_forget(p, v, in->regions[0].moduli[1 + i]);
         write(p, s, warp, in->regions[0].args[1 + i], v);
     }
@@ -475,7 +518,7 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
 static tcc_pvalue carry(const tcc_protocol *p, const tcc_pframe *f, unsigned i, tcc_pvalue old,
                         tcc_pvalue v)
 {
-    if (f->record < 0)
+    if (f->record < 0 || f->known)
         return v;
     bool grows = old.kind != TCC_P_KNOWN || v.v > old.v + MAX_GROWTH || v.v < old.v - MAX_GROWTH;
     v = tcc_p_forget(p, v, f->code->moduli[1 + i]);
@@ -496,7 +539,7 @@ static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
             carried[i].loop = 0;
         if (!carried[i].loop && carried[i].kind == TCC_P_KNOWN)
             carried[i].offset = 0;
-        if (carried[i].kind == TCC_P_SYMBOL && tcc_p_symbol_varies(p, carried[i].v))
+        if (carried[i].kind == TCC_P_SYMBOL && tcc_p_symbol_get(p, carried[i].v)->varies)
             carried[i] = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         carried[i] = carry(p, f, i, read(p, s, warp, f->code->args[1 + i]), carried[i]);
     }

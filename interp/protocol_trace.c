@@ -165,10 +165,17 @@ static void print_numbers(const trace *t)
 {
     for (unsigned r = 0; r < t->s->n_records; r++) {
         const tcc_precord *record = &t->s->records[r];
+        const tcc_psymbol *of = tcc_p_symbol_get(t->p, record->asked);
+        long long least = (long long)((record->least + of->add) / of->by);
+        bool most = record->most != INT64_MAX && record->most + of->add >= (least + 1) * of->by;
+        bool exact = record->most != INT64_MAX && !most;
         const char *what = record->truth ? "this condition is" : "this loop's bound is";
-        if (record->op && (record->exact || record->least > 0))
-            tcc_note(t->p->diag, record->op->loc, "%s %s%lld%s", what,
-                     record->exact ? "" : "at least ", (long long)record->least,
+        if (record->op && !record->known && (exact || most || least > 0))
+            tcc_note(t->p->diag, record->op->loc, "%s %s%lld%s%s", what, exact ? "" : "at least ",
+                     least,
+                     most ? tcc_arena_printf(t->p->scratch, " and at most %lld",
+                                             (long long)((record->most + of->add) / of->by))
+                          : "",
                      record->parent >= 0 ? ", in one trip of the loop around it" : "");
     }
 }

@@ -130,8 +130,9 @@ static tcc_pvalue find_symbol(tcc_protocol *p, const symbol_key *key, bool varie
 {
     uint64_t *number = tcc_ptable_at(p->symbol_table, key, sizeof *key);
     if (!*number) {
-        TCC_PUSH(p->scratch, &p->symbol_varies, varies);
-        *number = p->symbol_varies.len;
+        TCC_PUSH(p->scratch, &p->symbols,
+                 (tcc_psymbol){.of = (uint32_t)p->symbols.len, .by = 1, .varies = varies});
+        *number = p->symbols.len;
     }
     return (tcc_pvalue){.kind = TCC_P_SYMBOL, .v = (int64_t)*number - 1, .delta = INT64_MAX};
 }
@@ -144,9 +145,14 @@ static void key_value(int64_t words[4], const tcc_pvalue *v)
     words[3] = v->delta;
 }
 
-bool tcc_p_symbol_varies(const tcc_protocol *p, int64_t symbol)
+const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol)
 {
-    return p->symbol_varies.data[symbol];
+    return &p->symbols.data[symbol];
+}
+
+static bool varies_with(const tcc_protocol *p, const tcc_pvalue *v)
+{
+    return v->kind == TCC_P_SYMBOL && tcc_p_symbol_get(p, v->v)->varies;
 }
 
 tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args, unsigned n)
@@ -157,7 +163,7 @@ tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args,
     bool varies = false;
     for (unsigned i = 0; i < n; i++) {
         key_value(key.words[i], &args[i]);
-        varies |= args[i].kind == TCC_P_SYMBOL && tcc_p_symbol_varies(p, args[i].v);
+        varies |= varies_with(p, &args[i]);
     }
     return find_symbol(p, &key, varies);
 }
@@ -173,6 +179,39 @@ tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue 
     return find_symbol(p, &key, true);
 }
 
+tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of)
+{
+    tcc_pvalue v = tcc_p_symbol(p, of, NULL, 0);
+    p->symbols.data[v.v].counts = true;
+    return v;
+}
+
+/* A count, plus an offset that keeps it one, divided by a constant: how many trips there are by so
+ * much. NONE when it is not that. */
+static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
+{
+    enum { MAX_DIVISOR = 1 << 20 };
+    const tcc_pvalue *a = &args[0], *b = &args[1];
+    bool shifts = op->code == TCC_OP_arith_shr;
+    if ((!shifts && op->code != TCC_OP_arith_div) || a->kind != TCC_P_SYMBOL || a->offset < 0 ||
+        a->delta != INT64_MAX || !tcc_p_is_exact(b) || b->v < !shifts || b->v > MAX_DIVISOR ||
+        (shifts && b->v > 20))
+        return (tcc_pvalue){0};
+    const tcc_psymbol *of = tcc_p_symbol_get(p, a->v);
+    int64_t by = shifts ? INT64_C(1) << b->v : b->v;
+    if (!of->counts || of->by * by > MAX_DIVISOR)
+        return (tcc_pvalue){0};
+    tcc_psymbol r = {of->of, of->add + of->by * a->offset, of->by * by, of->varies, true};
+    symbol_key key;
+    memset(&key, 0, sizeof key);
+    key.extra = UINT64_C(3) << 32 | r.of;
+    key.words[0][0] = r.add;
+    key.words[0][1] = r.by;
+    tcc_pvalue v = find_symbol(p, &key, r.varies);
+    p->symbols.data[v.v] = r;
+    return v;
+}
+
 /* An op on symbols: equal ops on equal symbols give equal numbers, wherever they stand. */
 static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
 {
@@ -184,12 +223,15 @@ static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue
     key.op = pred;
     key.extra = UINT64_C(2) << 32 | types << 16 | (uint64_t)op->code;
     bool varies = false;
+    tcc_pvalue q = quotient(p, op, args);
+    if (q.kind == TCC_P_SYMBOL)
+        return q;
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_pvalue *v = &args[i];
         if (v->kind != TCC_P_SYMBOL && !(tcc_p_is_exact(v) && !v->loop))
             return (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         key_value(key.words[i], v);
-        varies |= v->kind == TCC_P_SYMBOL && tcc_p_symbol_varies(p, v->v);
+        varies |= varies_with(p, v);
     }
     return find_symbol(p, &key, varies);
 }

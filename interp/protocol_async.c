@@ -115,8 +115,8 @@ tcc_presult tcc_p_nvvm_tma_store(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     return by_lanes(p, s, warp, in, store);
 }
 
-/* Groups belong to a thread: lanes that started no copy have none to wait for. A group may be empty,
- * and counts, too. */
+/* Groups belong to a thread: lanes that started no copy have none to wait for. A group may be
+ * empty, and counts, too. */
 tcc_presult tcc_p_nvvm_bulk_commit(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                                    const tcc_pinst *in)
 {

@@ -380,7 +380,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     tcc_pstate *s = first_state(p);
     do {
         tcc_presult r = run(p, s);
-        if (r == TCC_P_FAILED)
+        if (p->status)
             return p->status;
         if (r != TCC_P_CHOICE)
             continue;
@@ -394,7 +394,12 @@ tcc_status tcc_p_explore(tcc_protocol *p)
         }
         push_choices(p, &q, s);
     } while (pop_choice(p, &q, s));
-    return TCC_OK;
+    if (p->doubt.what)
+        tcc_p_unsupported(p, p->doubt.op,
+                          "how numbers that depend on each other do so is not known; if they did "
+                          "not, %s",
+                          p->doubt.what);
+    return p->status;
 }
 
 /* Of an operand that is a tensor's only row, some warpgroups find nothing; of others all do. */

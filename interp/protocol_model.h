@@ -87,8 +87,9 @@ tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue 
 typedef struct tcc_psymbol {
     uint32_t of;
     int64_t add, by;
-    bool varies; /* from trip to trip */
-    bool counts; /* is not negative */
+    uint64_t roots; /* parameters and the like that it depends on, a bit each */
+    bool varies;    /* from trip to trip */
+    bool counts;    /* is not negative */
 } tcc_psymbol;
 const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol);
 /* A symbol is more than x when what it is of is more than this. */
@@ -231,6 +232,8 @@ struct tcc_pstate {
     tcc_patom *atoms;
     tcc_pnamed named[TCC_NAMED_BARRIERS];
     tcc_precord records[TCC_P_RECORDS];
+    uint32_t asked[64]; /* 1 + the number of each root that was asked for */
+    bool doubtful;      /* of one root two were: this execution may be none */
     unsigned n_records, n_barriers, n_atoms;
     int64_t free_registers;
     size_t log_len;
@@ -303,6 +306,10 @@ struct tcc_protocol {
     } choice;
     TCC_VEC(tcc_pentry) log;
     size_t steps, n_states;
+    struct {
+        const tcc_op *op;
+        const char *what;        /* NULL: nothing */
+    } doubt;                     /* what is wrong in an execution that may be none */
     uint64_t *version;           /* the last one of any clocks */
     struct tcc_pcolumn *columns; /* of clocks: protocol_normal.c */
     uint32_t *zeros;             /* clocks of nobody */

@@ -23,6 +23,18 @@ static int inner_loop(const tcc_pwarp *w)
     return -1;
 }
 
+/* Numbers are chosen one by one. Where two depend on the same parameter, not all that is chosen may
+ * go together. */
+static void find_doubt(const tcc_protocol *p, tcc_pstate *s, uint32_t symbol)
+{
+    uint64_t roots = tcc_p_symbol_get(p, symbol)->roots;
+    for (; roots; roots &= roots - 1) {
+        uint32_t *asked = &s->asked[__builtin_ctzll(roots)];
+        s->doubtful |= *asked && *asked != symbol + 1;
+        *asked = symbol + 1;
+    }
+}
+
 /* The record of a symbol for the warp's current trip; -1, reported, when there are too many. */
 static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op,
                      int64_t symbol, bool truth)
@@ -51,6 +63,7 @@ static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op
         return tcc_p_unsupported(p, op, "more than %d numbers are only known at run time",
                                  TCC_P_RECORDS),
                -1;
+    find_doubt(p, s, r.symbol);
     s->records[s->n_records] = r;
     return (int)s->n_records++;
 }
@@ -151,11 +164,12 @@ bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tc
     return false;
 }
 
-/* Numbers of trips as data, once they are chosen. */
-static void resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
+/* Numbers of trips as data, once it is known that they are not more than so much; false when which
+ * of them is to be chosen. */
+static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
 {
     if (!p->symbol_data || v->kind != TCC_P_SYMBOL)
-        return;
+        return true;
     int in = inner_loop(&s->warps[warp]);
     const tcc_psymbol *of = tcc_p_symbol_get(p, v->v);
     for (unsigned i = 0; i < s->n_records; i++) {
@@ -165,13 +179,18 @@ static void resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pva
         if (r->symbol != of->of || r->truth || r->known || !here)
             continue;
         int64_t n = (r->least + of->add) / of->by;
-        bool exact = r->most != INT64_MAX && n == (r->most + of->add) / of->by;
-        if (!exact || r->scale % of->by)
-            return;
+        if (r->most == INT64_MAX || r->scale % of->by)
+            return true;
+        if (n != (r->most + of->add) / of->by) {
+            p->choice.record = i;
+            p->choice.at = tcc_p_symbol_least(of, n);
+            return false;
+        }
         n = n < v->delta ? n : v->delta;
         *v = tcc_p_forget(p, tcc_p_known(n + v->offset), p->symbol_data);
-        return;
+        return true;
     }
+    return true;
 }
 
 static tcc_pvalue tid_of(tcc_protocol *p, unsigned warp)
@@ -238,7 +257,8 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     if (op->n_operands < 1 || op->n_operands > 3 || op->n_results != 1)
         return TCC_P_NEXT;
     for (unsigned i = 0; i < op->n_operands; i++)
-        resolve(p, s, warp, &args[i]);
+        if (!resolve(p, s, warp, &args[i]))
+            return TCC_P_CHOICE;
     *out = tcc_p_compute(p, op, args);
     return TCC_P_NEXT;
 }
@@ -358,7 +378,8 @@ static bool keep_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                        const tcc_pvalue *bounds, tcc_pframe *f)
 {
     int64_t trips = f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
-    f->record = record_of(p, s, warp, in->op, tcc_p_symbol(p, "known", bounds, 3).v, false);
+    int64_t known = tcc_p_symbol(p, "known", bounds, 3).v;
+    f->record = record_of(p, s, warp, in->op, known, false);
     if (f->record < 0)
         return false;
     f->known = true;

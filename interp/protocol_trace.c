@@ -232,16 +232,42 @@ static const char *format_text(tcc_arena *arena, const char *format, va_list arg
     return text;
 }
 
+/* Whether the two trips of an outer loop in which a number is asked for have other numbers, though
+ * it is the same in all. */
+static bool contradicts(const tcc_protocol *p, const tcc_precord *a, const tcc_precord *b)
+{
+    return a->symbol == b->symbol && a->truth == b->truth &&
+           !tcc_p_symbol_get(p, a->symbol)->varies && (a->least > b->most || b->least > a->most);
+}
+
+/* Keeps what is wrong in an execution that may be none until there is one that is wrong for
+ * certain. */
+static bool doubts(tcc_protocol *p, const tcc_pstate *s, const tcc_op *op, const char *what)
+{
+    bool doubtful = s->doubtful;
+    for (unsigned i = 0; i < s->n_records; i++)
+        for (unsigned j = 0; j < i; j++)
+            doubtful |= contradicts(p, &s->records[i], &s->records[j]);
+    if (doubtful && !p->doubt.what) {
+        p->doubt.op = op;
+        p->doubt.what = what;
+    }
+    return doubtful;
+}
+
 tcc_presult tcc_p_wrong(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                         const char *format, ...)
 {
     if (p->status)
         return TCC_P_FAILED;
-    p->status = TCC_ERR_INTERNAL;
     va_list args;
     va_start(args, format);
-    tcc_error(p->diag, TCC_ERR_INTERNAL, in->op->loc, "%s", format_text(p->scratch, format, args));
+    const char *what = format_text(p->scratch, format, args);
     va_end(args);
+    if (doubts(p, s, in->op, what))
+        return TCC_P_FAILED;
+    p->status = TCC_ERR_INTERNAL;
+    tcc_error(p->diag, TCC_ERR_INTERNAL, in->op->loc, "%s", what);
     print_trace(p, s, (int)warp, in->op);
     return TCC_P_FAILED;
 }
@@ -328,11 +354,13 @@ static void print_waits(tcc_protocol *p, const tcc_pstate *s)
 
 void tcc_p_deadlock(tcc_protocol *p, const tcc_pstate *s)
 {
-    p->status = TCC_ERR_INTERNAL;
     unsigned first = 0;
     while (!s->warps[first].depth)
         first++;
     const tcc_op *op = next_of(s, first)->op;
+    if (doubts(p, s, op, "no warp can go on"))
+        return;
+    p->status = TCC_ERR_INTERNAL;
     tcc_error(p->diag, TCC_ERR_INTERNAL, op->loc, "deadlock in '%s'", p->f->name);
     print_waits(p, s);
     print_trace(p, s, -1, op);

@@ -126,12 +126,14 @@ typedef struct symbol_key {
     int64_t words[3][4];
 } symbol_key;
 
-static tcc_pvalue find_symbol(tcc_protocol *p, const symbol_key *key, bool varies)
+/* roots: 0 for what depends on nothing but itself. */
+static tcc_pvalue find_symbol(tcc_protocol *p, const symbol_key *key, bool varies, uint64_t roots)
 {
     uint64_t *number = tcc_ptable_at(p->symbol_table, key, sizeof *key);
     if (!*number) {
-        TCC_PUSH(p->scratch, &p->symbols,
-                 (tcc_psymbol){.of = (uint32_t)p->symbols.len, .by = 1, .varies = varies});
+        tcc_psymbol s = {.of = (uint32_t)p->symbols.len, .by = 1, .varies = varies};
+        s.roots = roots ? roots : UINT64_C(1) << s.of % 64;
+        TCC_PUSH(p->scratch, &p->symbols, s);
         *number = p->symbols.len;
     }
     return (tcc_pvalue){.kind = TCC_P_SYMBOL, .v = (int64_t)*number - 1, .delta = INT64_MAX};
@@ -155,17 +157,24 @@ static bool varies_with(const tcc_protocol *p, const tcc_pvalue *v)
     return v->kind == TCC_P_SYMBOL && tcc_p_symbol_get(p, v->v)->varies;
 }
 
+static uint64_t roots_of(const tcc_protocol *p, const tcc_pvalue *v)
+{
+    return v->kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, v->v)->roots : 0;
+}
+
 tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args, unsigned n)
 {
     symbol_key key;
     memset(&key, 0, sizeof key);
     key.op = op;
     bool varies = false;
+    uint64_t roots = 0;
     for (unsigned i = 0; i < n; i++) {
         key_value(key.words[i], &args[i]);
         varies |= varies_with(p, &args[i]);
+        roots |= roots_of(p, &args[i]);
     }
-    return find_symbol(p, &key, varies);
+    return find_symbol(p, &key, varies, roots);
 }
 
 tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue *lo,
@@ -176,7 +185,8 @@ tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue 
     key.extra = UINT64_C(1) << 32 | trips;
     key_value(key.words[0], lo);
     key_value(key.words[1], step);
-    return find_symbol(p, &key, true);
+    uint64_t roots = tcc_p_symbol_get(p, trips)->roots | roots_of(p, lo) | roots_of(p, step);
+    return find_symbol(p, &key, true, roots);
 }
 
 tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of)
@@ -201,13 +211,15 @@ static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *
     int64_t by = shifts ? INT64_C(1) << b->v : b->v;
     if (!of->counts || of->by * by > MAX_DIVISOR)
         return (tcc_pvalue){0};
-    tcc_psymbol r = {of->of, of->add + of->by * a->offset, of->by * by, of->varies, true};
+    tcc_psymbol r = *of;
+    r.add += of->by * a->offset;
+    r.by *= by;
     symbol_key key;
     memset(&key, 0, sizeof key);
     key.extra = UINT64_C(3) << 32 | r.of;
     key.words[0][0] = r.add;
     key.words[0][1] = r.by;
-    tcc_pvalue v = find_symbol(p, &key, r.varies);
+    tcc_pvalue v = find_symbol(p, &key, r.varies, r.roots);
     p->symbols.data[v.v] = r;
     return v;
 }
@@ -223,6 +235,7 @@ static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue
     key.op = pred;
     key.extra = UINT64_C(2) << 32 | types << 16 | (uint64_t)op->code;
     bool varies = false;
+    uint64_t roots = 0;
     tcc_pvalue q = quotient(p, op, args);
     if (q.kind == TCC_P_SYMBOL)
         return q;
@@ -232,8 +245,9 @@ static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue
             return (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         key_value(key.words[i], v);
         varies |= varies_with(p, v);
+        roots |= roots_of(p, v);
     }
-    return find_symbol(p, &key, varies);
+    return find_symbol(p, &key, varies, roots);
 }
 
 /* ---- arithmetic ---------------------------------------------------------------------------------

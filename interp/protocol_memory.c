@@ -19,7 +19,7 @@ void tcc_p_memory_create(tcc_protocol *p)
     TCC_PUSH(p->scratch, &p->atom_infos,
              (struct tcc_patom_info){.granules = (uint32_t)p->n_granules});
     TCC_PUSH(p->scratch, &p->footprints, (struct tcc_pfootprint){0});
-    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){0, 0, 0});
+    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){0});
 }
 
 /* ---- footprints -------------------------------------------------------------------------- */
@@ -92,7 +92,8 @@ void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s)
 
 /* ---- readers --------------------------------------------------------------------------------- */
 
-static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint32_t clock)
+static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint32_t clock,
+                           const tcc_op *by)
 {
     uint32_t rest = 0;
     for (uint32_t r = list; r; r = p->readers.data[r].next)
@@ -112,7 +113,7 @@ static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint3
                 rest = (uint32_t)(p->readers.len - 1);
             }
     }
-    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){actor, clock, rest});
+    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){actor, clock, rest, by});
     return (uint32_t)(p->readers.len - 1);
 }
 
@@ -172,6 +173,41 @@ static bool is_own(const tcc_paccess *by, unsigned actor)
     return !by->async && actor == by->actor;
 }
 
+/* "stage 1 of 'A'": what a copy from global memory brought or, as `op` does, brings; NULL when none
+ * does. Stages have their mbarriers in order, and are filled so at first. */
+static const char *stage_of(const tcc_protocol *p, const tcc_pstate *s, const tcc_op *op,
+                            unsigned actor)
+{
+    unsigned first = tcc_p_barrier_actor(p, 0), stage = 0;
+    if (!op || op->code != TCC_OP_nvvm_tma_load || actor < first ||
+        actor >= first + s->n_barriers || op->operands[1]->def)
+        return NULL;
+    const tcc_pbarrier *own = &s->barriers[actor - first];
+    for (unsigned b = 0; b < s->n_barriers; b++)
+        stage += s->barriers[b].last_copy && s->barriers[b].address < own->address;
+    tcc_attr params = tcc_attr_list(&p->f->attrs, "params");
+    size_t i = 0;
+    while (i < p->f->body->n_args && p->f->body->args[i] != op->operands[1])
+        i++;
+    if (i >= params.list.n || params.list.items[i].list.n < 2)
+        return NULL;
+    return tcc_arena_printf(p->scratch, "stage %u of '%s'", stage,
+                            params.list.items[i].list.items[1].s);
+}
+
+/* Keeps what the report is to say of the access that was there before. */
+static void keep_other(tcc_protocol *p, const tcc_pstate *s, const tcc_pinst *in,
+                       const tcc_paccess *by, const tcc_patom *a, const tcc_op *other, bool wrote)
+{
+    const char *there = stage_of(p, s, a->by, a->writer);
+    const char *brings = stage_of(p, s, in->op, by->actor);
+    p->other.op = other;
+    p->other.what =
+        tcc_arena_printf(p->scratch, "%s %s it here%s%s%s%s", tcc_op_info_get(other->code)->name,
+                         wrote ? "writes" : "reads", there ? ": it is " : "", there ? there : "",
+                         brings ? ", to be overwritten with " : "", brings ? brings : "");
+}
+
 static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
                      uint16_t atom)
 {
@@ -179,20 +215,28 @@ static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const 
     const uint32_t *seen = tcc_p_seen(p, s, by->warp), *fenced = tcc_p_fenced(p, s, by->warp);
     if (a->mark == TCC_P_BARRIER)
         return wrong(p, s, in, by, atom, "where an mbarrier is");
-    if (a->mark != TCC_P_NEVER && !is_own(by, a->writer) && seen[a->writer] < a->clock)
+    if (a->mark != TCC_P_NEVER && !is_own(by, a->writer) && seen[a->writer] < a->clock) {
+        keep_other(p, s, in, by, a, a->by, true);
         return wrong(
             p, s, in, by, atom,
             tcc_arena_printf(p->scratch, "that %s may still be writing", name_of(p, a->writer)));
-    if (a->mark == TCC_P_ORDINARY && by->async && fenced[a->writer] < a->clock)
+    }
+    if (a->mark == TCC_P_ORDINARY && by->async && fenced[a->writer] < a->clock) {
+        keep_other(p, s, in, by, a, a->by, true);
         return unfenced(p, s, in, by, atom, "write", a->writer);
+    }
     for (uint32_t r = by->write ? a->readers : 0; r; r = p->readers.data[r].next) {
         const struct tcc_preader *reader = &p->readers.data[r];
-        if (!is_own(by, reader->actor) && seen[reader->actor] < reader->clock)
+        if (!is_own(by, reader->actor) && seen[reader->actor] < reader->clock) {
+            keep_other(p, s, in, by, a, reader->by, false);
             return wrong(p, s, in, by, atom,
                          tcc_arena_printf(p->scratch, "that %s may still be reading",
                                           name_of(p, reader->actor)));
-        if (by->async && reader->actor < p->n_warps && fenced[reader->actor] < reader->clock)
+        }
+        if (by->async && reader->actor < p->n_warps && fenced[reader->actor] < reader->clock) {
+            keep_other(p, s, in, by, a, reader->by, false);
             return unfenced(p, s, in, by, atom, "read", reader->actor);
+        }
     }
     return true;
 }
@@ -243,12 +287,14 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
         if (!plain && !in_order(p, s, in, by, f->atoms.data[i]))
             return false;
         if (by->write) {
-            *a = (tcc_patom){
-                .writer = (uint16_t)by->actor, .clock = by->clock, .mark = (uint8_t)by->mark};
+            *a = (tcc_patom){.writer = (uint16_t)by->actor,
+                             .clock = by->clock,
+                             .mark = (uint8_t)by->mark,
+                             .by = in->op};
         } else {
             if (!after || a->readers != before) {
                 before = a->readers;
-                after = add_reader(p, before, by->actor, by->clock);
+                after = add_reader(p, before, by->actor, by->clock, in->op);
             }
             a->readers = after;
         }

@@ -219,6 +219,7 @@ typedef struct tcc_patom {
     uint32_t clock, readers;
     uint16_t writer;
     uint8_t mark;
+    const tcc_op *by; /* that wrote it last */
 } tcc_patom;
 
 struct tcc_pstate {
@@ -306,6 +307,10 @@ struct tcc_protocol {
     } choice;
     TCC_VEC(tcc_pentry) log;
     size_t steps, n_states;
+    struct {
+        const tcc_op *op;
+        const char *what; /* NULL: nothing */
+    } other;              /* the access that another one conflicts with */
     struct {
         const tcc_op *op;
         const char *what;        /* NULL: nothing */
@@ -398,6 +403,7 @@ struct tcc_patom_info {
 };
 struct tcc_preader {
     uint32_t actor, clock, next;
+    const tcc_op *by;
 };
 
 void tcc_p_memory_create(tcc_protocol *p);

@@ -264,10 +264,14 @@ tcc_presult tcc_p_wrong(tcc_protocol *p, const tcc_pstate *s, unsigned warp, con
     va_start(args, format);
     const char *what = format_text(p->scratch, format, args);
     va_end(args);
-    if (doubts(p, s, in->op, what))
+    if (doubts(p, s, in->op, what)) {
+        p->other.what = NULL;
         return TCC_P_FAILED;
+    }
     p->status = TCC_ERR_INTERNAL;
     tcc_error(p->diag, TCC_ERR_INTERNAL, in->op->loc, "%s", what);
+    if (p->other.what)
+        tcc_note(p->diag, p->other.op->loc, "%s", p->other.what);
     print_trace(p, s, (int)warp, in->op);
     return TCC_P_FAILED;
 }

@@ -59,7 +59,25 @@ static void print_attr(tcc_str *out, tcc_attr a)
 
 /* ---- signatures -------------------------------------------------------------------------- */
 
-static void print_args(tcc_str *out, const tcc_func *f)
+/* The indices that run along an argument's dimensions; an empty list where accesses differ. */
+static tcc_attr indices_of(const tcc_func *definition, size_t arg)
+{
+    tcc_attr found = {.kind = TCC_ATTR_LIST};
+    for (const tcc_op *op = definition->body->first; op; op = op->next) {
+        const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? op->operands[0]
+                                  : op->code == TCC_OP_tensor_write ? op->operands[1]
+                                                                    : NULL;
+        if (!tensor || tensor != definition->body->args[arg])
+            continue;
+        tcc_attr map = tcc_attr_list(&op->attrs, "map");
+        if (found.list.n && !tcc_attr_equal(&found, &map))
+            return (tcc_attr){.kind = TCC_ATTR_LIST};
+        found = map;
+    }
+    return found;
+}
+
+static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definition)
 {
     tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
     tcc_str_puts(out, ",\"args\":[");
@@ -78,6 +96,13 @@ static void print_args(tcc_str *out, const tcc_func *f)
                 print_dim(out, arg->type->dims[d]);
             }
             tcc_str_puts(out, "]");
+        }
+        tcc_attr indices = {0};
+        if (definition)
+            indices = indices_of(definition, i);
+        if (indices.list.n) {
+            tcc_str_puts(out, ",\"indices\":");
+            print_attr(out, indices);
         }
         tcc_str_puts(out, "}");
     }
@@ -120,7 +145,7 @@ void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *de
     print_string(out, f->name);
     tcc_str_puts(out, ",\"dims\":");
     print_attr(out, tcc_attr_list(&f->attrs, "dims"));
-    print_args(out, f);
+    print_args(out, f, definition);
     if (!definition)
         return;
     print_sum(out, definition);

@@ -373,6 +373,23 @@ static bool is_scalar_type(const tcc_elem_type *type)
            !strcmp(type->name, "bf16") || !strcmp(type->name, "i32");
 }
 
+/* A name for each dimension. */
+static bool read_indices(reader *r, const char *where, const tcc_json *v, size_t rank,
+                         const char *const **out)
+{
+    size_t n, i = 0;
+    if (!read_count(r, where, v, rank, rank, &n))
+        return false;
+    const char **names = TCC_NEW_ARRAY(r->arena, const char *, n);
+    for (const tcc_json *e = v->first; e; e = e->next) {
+        if (!read_string(r, at(r, where, i), e, &names[i]))
+            return false;
+        i++;
+    }
+    *out = names;
+    return true;
+}
+
 static bool read_arg_info(reader *r, const char *where, const tcc_json *v, tcc_arg_info *out,
                           const tcc_elem_type **type, const tcc_extent **extents_out)
 {
@@ -397,6 +414,9 @@ static bool read_arg_info(reader *r, const char *where, const tcc_json *v, tcc_a
         names[i] = symbolic ? r->kernel->dims[extents[i].dim] : NULL;
         numbers[i] = symbolic ? -1 : extents[i].number;
     }
+    const tcc_json *indices = member(v, "indices"); /* only comparisons need it */
+    if (indices && !read_indices(r, in(r, where, "indices"), indices, rank, &out->indices))
+        return false;
     out->rank = (unsigned)rank;
     out->dims = names;
     out->extents = numbers;

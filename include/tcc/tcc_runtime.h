@@ -90,6 +90,9 @@ typedef struct tcc_arg_info {
     unsigned rank;           /* 0 for scalars */
     const char *const *dims; /* rank names; NULL where the extent is a number */
     const int64_t *extents;  /* rank numbers; -1 where the extent is a name */
+    /* rank names: the index of the source that runs along each dimension; NULL where several do, and
+     * where the manifest does not say */
+    const char *const *indices;
 } tcc_arg_info;
 
 TCC_API const char *tcc_kernel_name(const tcc_kernel *k);

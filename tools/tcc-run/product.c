@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether dimension i of a and dimension j of b are one index: by name, or by extent where they
- * are numbers. */
+/* Whether dimension i of a and dimension j of b are one index: by its name, where that is known; by the
+ * dimension's name, or by extent where they are numbers. */
 static bool same_index(const tensor *a, unsigned i, const tensor *b, unsigned j)
 {
+    if (a->info->indices && b->info->indices)
+        return !strcmp(a->info->indices[i], b->info->indices[j]);
     const char *x = a->info->dims[i], *y = b->info->dims[j];
     return x && y ? !strcmp(x, y) : !x && !y && a->extents[i] == b->extents[j];
 }
@@ -106,8 +108,7 @@ bool product_find(const tensor *args, size_t n, bool relu_bias, product *out, ch
     if (!wrong && out->d == n)
         wrong = "there is no output";
     if (!wrong && !find_problem(&args[0], &args[1], &args[out->d], out))
-        wrong = "the index order of its arguments is no product that cuBLASLt has; leave "
-                "dimensions symbolic so that indices can be told apart";
+        wrong = "what it computes of its first two arguments is not a product that cuBLASLt has";
     if (!wrong && relu_bias) {
         const tensor *d = &args[out->d];
         for (size_t i = 2; i < n && out->bias < 0; i++)

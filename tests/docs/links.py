@@ -1,4 +1,6 @@
-"""Checks that relative links in Markdown files lead somewhere: links.py ROOT
+"""Checks that relative links in Markdown files lead somewhere: links.py [--cut] ROOT
+
+With --cut those that do not become plain text.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -37,8 +39,20 @@ def problem(document, target):
     return None
 
 
-def main(root):
+def cut(document):
+    with open(document, encoding="utf-8") as file:
+        parts = re.split(r"(^```.*?^```$)", file.read(), flags=re.M | re.S)
+    for i in range(0, len(parts), 2):  # the others are code
+        parts[i] = re.sub(r"\[([^\[\]]*)\]\(([^)\s]+)\)",
+                          lambda m: m[1] if problem(document, m[2]) else m[0], parts[i])
+    with open(document, "w", encoding="utf-8") as file:
+        file.write("".join(parts))
+
+
+def main(root, cuts):
     failed = False
+    for document in sorted(documents(root)) if cuts else []:
+        cut(document)
     for document in sorted(documents(root)):
         for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(document))):
             wrong = problem(document, target)
@@ -48,4 +62,4 @@ def main(root):
     return failed
 
 
-sys.exit(main(sys.argv[1]))
+sys.exit(main(sys.argv[-1], "--cut" in sys.argv))

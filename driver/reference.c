@@ -14,6 +14,7 @@ typedef struct request {
     const char *manifest, *kernel;
     const int64_t *dims;
     double *const *args;
+    double *const *low, *const *high; /* NULL: no intervals */
     const int64_t *rows;
     size_t n_rows;
 } request;
@@ -99,7 +100,8 @@ static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_aren
         return TCC_ERR_TYPE;
     }
     const tcc_interp_options o = {
-        .signature = signature, .dims = r->dims, .rows = r->rows, .n_rows = r->n_rows};
+        .signature = signature, .dims = r->dims, .rows = r->rows, .n_rows = r->n_rows,
+        .low = r->low, .high = r->high};
     return tcc_interp_run(ir->first, &o, r->args, arena, &diag);
 }
 
@@ -129,10 +131,17 @@ tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *ker
                          const int64_t *dims, double *const *args, const int64_t *rows,
                          size_t n_rows)
 {
+    return tcc_reference_intervals(ctx, manifest, kernel, dims, args, NULL, NULL, rows, n_rows);
+}
+
+tcc_status tcc_reference_intervals(tcc_context *ctx, const char *manifest, const char *kernel,
+                                   const int64_t *dims, double *const *args, double *const *low,
+                                   double *const *high, const int64_t *rows, size_t n_rows)
+{
     tcc_arena *arena = tcc_arena_create(NULL);
     if (!arena)
         return TCC_ERR_MEMORY;
-    const request r = {ctx, manifest, kernel, dims, args, rows, n_rows};
+    const request r = {ctx, manifest, kernel, dims, args, low, high, rows, n_rows};
     tcc_status status = run(&r, arena);
     tcc_arena_destroy(arena);
     return status;

@@ -6,9 +6,11 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/field.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "interp/elementwise.h"
+#include "interp/interval.h"
 #include "support/map.h"
 
 enum { MAX_NESTED_SUMS = 8 };
@@ -16,6 +18,7 @@ enum { MAX_NESTED_SUMS = 8 };
 /* A field in the current row of the output: numbers `step` apart, 0 if it is one number. */
 typedef struct row {
     tcc_cell *cells;
+    tcc_cell *low, *high; /* the numbers' intervals, where they are wanted; cells: exact ones */
     size_t step;
 } row;
 
@@ -33,6 +36,7 @@ typedef struct step {
     bool is_product; /* a fast path fits: */
     tcc_product product;
     double *sums, *buffer;
+    double *lows, *highs, *magnitudes; /* of sums with intervals */
 } step;
 
 struct plan {
@@ -47,6 +51,7 @@ typedef struct fields {
     tcc_index *indices;
     size_t n_indices;
     const double **originals; /* of each parameter: inputs as they were before any write */
+    bool intervals; /* are wanted */
     int depth;
     uint64_t steps; /* ops run, each for one row */
     tcc_status status;
@@ -174,6 +179,13 @@ static bool has_index(const tcc_type *t, const tcc_index *index)
     return false;
 }
 
+/* Whether an op's results may be inexact: they are not read, or known. */
+static bool is_computed(const tcc_op *op)
+{
+    return op->code != TCC_OP_tensor_read && op->code != TCC_OP_tile_grid &&
+           op->code != TCC_OP_tensor_dim;
+}
+
 static row *row_of(fields *fs, plan *p, const tcc_value *v)
 {
     void **place = tcc_map_at(&p->rows, v);
@@ -183,6 +195,12 @@ static row *row_of(fields *fs, plan *p, const tcc_value *v)
     *place = r;
     r->step = has_index(v->type, p->row);
     r->cells = TCC_NEW_ARRAY(fs->run->scratch, tcc_cell, r->step ? (size_t)p->row->extent : 1);
+    r->low = r->high = r->cells;
+    if (fs->intervals && v->def && is_computed(v->def)) {
+        size_t n = r->step ? (size_t)p->row->extent : 1;
+        r->low = TCC_NEW_ARRAY(fs->run->scratch, tcc_cell, n);
+        r->high = TCC_NEW_ARRAY(fs->run->scratch, tcc_cell, n);
+    }
     if (!v->def) /* a scalar parameter */
         r->cells[0] = tcc_param_load(&fs->run->params[v->index], 0);
     return r;
@@ -254,7 +272,13 @@ static tcc_status plan_sum(fields *fs, plan *outer, step *s)
         if (s->over[i] == outer->row) /* another index of the same name */
             s->body->row = NULL;
     }
-    s->sums = TCC_NEW_ARRAY(scratch, double, s->result->step ? (size_t)outer->row->extent : 1);
+    size_t n = s->result->step ? (size_t)outer->row->extent : 1;
+    s->sums = TCC_NEW_ARRAY(scratch, double, n);
+    if (fs->intervals) {
+        s->lows = TCC_NEW_ARRAY(scratch, double, n);
+        s->highs = TCC_NEW_ARRAY(scratch, double, n);
+        s->magnitudes = TCC_NEW_ARRAY(scratch, double, n);
+    }
     tcc_status status = plan_product(fs, s);
     if (status || s->is_product)
         return status;
@@ -321,6 +345,7 @@ static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal)
     p->rows = TCC_MAP(scratch);
     size_t n = mark_needed(fs, &needed, goal);
     uint64_t row_bytes = (p->row ? (uint64_t)p->row->extent : 1) * sizeof(tcc_cell);
+    row_bytes *= fs->intervals ? 3 : 1;
     tcc_status status = tcc_run_check_room(fs->run, goal->def, n + 1, sizeof(step) + row_bytes);
     if (status)
         return status;
@@ -408,6 +433,56 @@ static void finish_sums(const fields *fs, tcc_cell *r, size_t n, tcc_scalar elem
             r[i].f = tcc_round_float(r[i].f, elem);
 }
 
+/* Adds the intervals of terms, and the most that each may be. */
+static void add_intervals(const step *s, const row *term, size_t n, bool ints)
+{
+    for (size_t i = 0; i < n; i++) {
+        tcc_cell low = term->low[i * term->step], high = term->high[i * term->step];
+        bool exact = ints ? low.i == high.i : isfinite(low.f) && isfinite(high.f);
+        s->lows[i] += ints || !exact ? 0 : low.f;
+        s->highs[i] += ints || !exact ? 0 : high.f;
+        s->magnitudes[i] += !exact ? (double)INFINITY : ints ? 0 : fmax(fabs(low.f), fabs(high.f));
+    }
+}
+
+static double count_terms(const step *s)
+{
+    double n = 1;
+    for (size_t i = 0; i < s->n_over; i++)
+        n *= (double)s->over[i]->extent;
+    return n;
+}
+
+/* The intervals of sums that are there. Integers are exact where every term is. */
+static void finish_intervals(const step *s, size_t n, tcc_scalar elem)
+{
+    const row *r = s->result;
+    bool ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT;
+    for (size_t i = 0; i < n; i++) {
+        if (ints) {
+            bool exact = s->magnitudes[i] == 0;
+            r->low[i].i = exact ? r->cells[i].i : tcc_int_saturate(elem, INT64_MIN);
+            r->high[i].i = exact ? r->cells[i].i : tcc_int_saturate(elem, INT64_MAX);
+        } else {
+            r->low[i].f = s->lows[i];
+            r->high[i].f = s->highs[i];
+            tcc_interval_of_sum(elem, count_terms(s), s->magnitudes[i], &r->low[i].f,
+                                &r->high[i].f);
+        }
+    }
+}
+
+/* The magnitudes of a product's terms; the sums are exact so far. */
+static void run_magnitudes(fields *fs, const plan *p, const step *s, size_t n)
+{
+    memcpy(s->lows, s->sums, n * sizeof *s->lows);
+    memcpy(s->highs, s->sums, n * sizeof *s->highs);
+    do
+        tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->magnitudes, s->buffer,
+                        true);
+    while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
+}
+
 static void run_sum(fields *fs, const plan *p, const step *s)
 {
     size_t n = row_length(p, s->result);
@@ -416,6 +491,11 @@ static void run_sum(fields *fs, const plan *p, const step *s)
     bool empty = false, ints = tcc_scalar_classify(elem) != TCC_CLASS_FLOAT;
     for (size_t i = 0; i < n; i++)
         r[i] = tcc_decode(0, elem);
+    if (fs->intervals) {
+        memset(s->lows, 0, n * sizeof *s->lows);
+        memset(s->highs, 0, n * sizeof *s->highs);
+        memset(s->magnitudes, 0, n * sizeof *s->magnitudes);
+    }
     for (size_t i = 0; i < s->n_over; i++) {
         empty |= s->over[i]->extent == 0;
         s->outer[i] = s->over[i]->at; /* a sum around this one may have an index of that name */
@@ -424,21 +504,39 @@ static void run_sum(fields *fs, const plan *p, const step *s)
     if (s->is_product && !empty) {
         memset(s->sums, 0, n * sizeof *s->sums);
         do
-            tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer);
+            tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer, false);
         while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
         for (size_t i = 0; i < n; i++)
             r[i] = ints ? (tcc_cell){.i = (int64_t)s->sums[i]} : (tcc_cell){.f = s->sums[i]};
+        if (fs->intervals && !ints)
+            run_magnitudes(fs, p, s, n);
     } else if (!empty) {
         const row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_sum, s->op)->a);
         do {
             if (!run_plan(fs, s->body))
                 break;
             add_terms(r, term, n, ints);
+            if (fs->intervals)
+                add_intervals(s, term, n, ints);
         } while (next_value(s->over, s->n_over));
     }
     for (size_t i = 0; i < s->n_over; i++)
         s->over[i]->at = s->outer[i];
     finish_sums(fs, r, n, elem);
+    if (fs->intervals)
+        finish_intervals(s, n, elem);
+}
+
+static void run_intervals(const step *s, const tcc_elements *e)
+{
+    tcc_interval_row r = {
+        .op = e->op, .r = e->r, .low = s->result->low, .high = s->result->high, .n = e->n};
+    for (unsigned i = 0; i < e->op->n_operands; i++) {
+        r.a_low[i] = s->operands[i]->low;
+        r.a_high[i] = s->operands[i]->high;
+        r.step[i] = e->step[i];
+    }
+    tcc_intervals(&r);
 }
 
 static void run_step(fields *fs, const plan *p, const step *s)
@@ -455,6 +553,8 @@ static void run_step(fields *fs, const plan *p, const step *s)
             e.step[i] = s->operands[i]->step;
         }
         tcc_elementwise(&e, fs->run->machine);
+        if (fs->intervals)
+            run_intervals(s, &e);
     }
 }
 
@@ -477,6 +577,19 @@ static void enter_row(const tcc_access *to, int64_t flat)
     }
 }
 
+static void store_intervals(const fields *fs, const tcc_access *to, int64_t base, int64_t stride,
+                            const row *r, size_t n)
+{
+    size_t arg = (size_t)(to->param - fs->run->params);
+    double *low = fs->run->options->low[arg] + base, *high = fs->run->options->high[arg] + base;
+    bool floats = tcc_scalar_classify(to->param->type->elem) == TCC_CLASS_FLOAT;
+    for (size_t i = 0; i < n; i++) {
+        tcc_cell l = r->low[i * r->step], h = r->high[i * r->step];
+        low[(int64_t)i * stride] = floats ? l.f : (double)l.i;
+        high[(int64_t)i * stride] = floats ? h.f : (double)h.i;
+    }
+}
+
 static bool run_row(fields *fs, const plan *p, const tcc_access *to, const row *r)
 {
     if (!run_plan(fs, p))
@@ -485,6 +598,8 @@ static bool run_row(fields *fs, const plan *p, const tcc_access *to, const row *
     int64_t stride = tcc_access_stride(to, p->row);
     for (int64_t i = 0; i < n; i++)
         tcc_param_store(fs->run, to->param, base + i * stride, r->cells[(size_t)i * r->step]);
+    if (fs->intervals)
+        store_intervals(fs, to, base, stride, r, (size_t)n);
     return true;
 }
 
@@ -521,7 +636,7 @@ static tcc_status run_write(fields *fs, const tcc_op *op)
 
 tcc_status tcc_run_fields(tcc_run *run)
 {
-    fields fs = {.run = run};
+    fields fs = {.run = run, .intervals = run->options->low != NULL};
     tcc_status status = collect_indices(&fs);
     if (!status)
         status = keep_originals(&fs);

@@ -38,7 +38,8 @@ typedef struct tcc_product {
 } tcc_product;
 
 /* r[x] += sum over k for each value x of index `row`; NULL: for one element. `buffer` has room
- * for k's extent. */
-void tcc_product_row(const tcc_product *p, const tcc_index *row, double *r, double *buffer);
+ * for k's extent. `magnitudes`: the sum of |a * b|. */
+void tcc_product_row(const tcc_product *p, const tcc_index *row, double *r, double *buffer,
+                     bool magnitudes);
 
 #endif

@@ -40,6 +40,10 @@ typedef struct tcc_interp_options {
     /* Round every result to its type, and outputs to theirs, as the machine does. Without it
      * floats are doubles, which arith.cast alone rounds. The target level always rounds. */
     bool machine;
+    /* When not NULL, of each output as many elements as args has, which get the interval that the
+     * machine's result is in before it is rounded to the output's type: interval.h. Tensor level
+     * only, without `machine`. */
+    double *const *low, *const *high;
     /* Chooses among the orders in which warps run and, where `order` leaves it open,
      * asynchronous operations end. */
     uint64_t seed;

@@ -199,6 +199,16 @@ TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const c
                                  const int64_t *dims, double *const *args, const int64_t *rows,
                                  size_t n_rows);
 
+/* tcc_reference, and where a kernel that computes right may end up, however it rounds, contracts and
+ * orders its sums: low[i] and high[i] have, for each output i, as many elements as args[i], and get
+ * the interval that a result is in before it is rounded to the output's type. It ends at two NaNs
+ * where the result is NaN, and at -inf and inf where it may be anything, NaN included. Those of other
+ * arguments are not looked at. */
+TCC_API tcc_status tcc_reference_intervals(tcc_context *ctx, const char *manifest,
+                                           const char *kernel, const int64_t *dims,
+                                           double *const *args, double *const *low,
+                                           double *const *high, const int64_t *rows, size_t n_rows);
+
 /* ---- running without a GPU ------------------------------------------------------------- */
 
 /* In which order warps run and asynchronous operations complete, where the program leaves it open.

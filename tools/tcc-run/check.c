@@ -41,9 +41,9 @@ static double rounding_of_sum(const char *sum, double k)
     return ulp * sqrt(k) / 2;
 }
 
-/* Integers are exact, but where they come of floats that lie nearly halfway between two: with a
- * relative error e of floats of size s that is 2 e s of them, and off by one each they add up to
- * sqrt(2 e s) / s in the norm. What is computed of them afterwards may make it a few times more. */
+/* Floats that are nearly halfway between two integers may become either: with a relative error e of
+ * floats of size s that is 2 e s of them, and off by one each they add up to sqrt(2 e s) / s in the
+ * norm. What is computed of them afterwards may make it a few times more. */
 static double rounding_to_integers(double e, double s)
 {
     return s > 0 ? e + 4 * sqrt(2 * e / s) : 1;
@@ -51,18 +51,30 @@ static double rounding_to_integers(double e, double s)
 
 /* ---- reference -------------------------------------------------------------------------- */
 
+static bool is_output(const tensor *t)
+{
+    return t->type && t->info->role != TCC_ARG_IN;
+}
+
 bool reference_prepare(session *s, const tensor *args, const double *scalars, size_t n,
                        reference *out)
 {
-    *out = (reference){calloc(n, sizeof *out->args), n};
-    bool ok = out->args != NULL;
+    *out = (reference){calloc(n, sizeof *out->args), calloc(n, sizeof *out->low),
+                       calloc(n, sizeof *out->high), n};
+    bool ok = out->args && out->low && out->high;
     for (size_t i = 0; ok && i < n; i++) {
-        out->args[i] = malloc((args[i].n ? args[i].n : 1) * sizeof(double));
-        ok = out->args[i] != NULL;
+        size_t bytes = (args[i].n ? args[i].n : 1) * sizeof(double);
+        ok = (out->args[i] = malloc(bytes)) != NULL;
+        if (ok && is_output(&args[i]))
+            ok = (out->low[i] = malloc(bytes)) && (out->high[i] = malloc(bytes));
         if (ok && args[i].type)
             elem_to_doubles(args[i].type, args[i].host, args[i].n, out->args[i]);
         else if (ok)
             out->args[i][0] = scalars[i];
+        if (ok && is_output(&args[i])) { /* an inout that nothing writes stays as it is */
+            memcpy(out->low[i], out->args[i], bytes);
+            memcpy(out->high[i], out->args[i], bytes);
+        }
     }
     if (!ok) {
         session_error(s, "out of memory for the reference");
@@ -73,15 +85,20 @@ bool reference_prepare(session *s, const tensor *args, const double *scalars, si
 
 void reference_free(reference *ref)
 {
-    for (size_t i = 0; ref->args && i < ref->n_args; i++)
-        free(ref->args[i]);
+    for (size_t i = 0; i < ref->n_args; i++) {
+        free(ref->args ? ref->args[i] : NULL);
+        free(ref->low ? ref->low[i] : NULL);
+        free(ref->high ? ref->high[i] : NULL);
+    }
     free(ref->args);
+    free(ref->low);
+    free(ref->high);
     *ref = (reference){0};
 }
 
 typedef struct reference_run {
     const check_task *task;
-    double *const *args;
+    const reference *reference;
     const int64_t *rows; /* NULL: all of each output */
     pthread_mutex_t mutex;
     tcc_status status; /* of the first piece that failed */
@@ -102,9 +119,11 @@ static void run_rows(size_t begin, size_t end, void *user)
     if (ctx)
         tcc_context_on_diagnostic(ctx, keep_message, why);
     if (ctx)
-        status = tcc_reference(ctx, run->task->manifest, run->task->kernel, run->task->dims,
-                               run->args, run->rows ? run->rows + begin : NULL,
-                               run->rows ? end - begin : 0);
+        status = tcc_reference_intervals(ctx, run->task->manifest, run->task->kernel,
+                                         run->task->dims, run->reference->args,
+                                         run->reference->low, run->reference->high,
+                                         run->rows ? run->rows + begin : NULL,
+                                         run->rows ? end - begin : 0);
     if (ctx)
         tcc_context_destroy(ctx);
     pthread_mutex_lock(&run->mutex);
@@ -133,15 +152,22 @@ static void sample_rows(int64_t *rows, size_t n, size_t total, uint64_t seed)
 
 /* ---- comparison ------------------------------------------------------------------------- */
 
+/* An element that is too far off: by how much more than it may be. */
+typedef struct check_far {
+    size_t at;
+    double by, got, low, high;
+} check_far;
+
 typedef struct comparison {
     const tensor *t;
-    const double *expected;
+    const double *expected, *low, *high;
     const int64_t *rows; /* NULL: all */
     size_t row_elems;
-    bool is_exact; /* integers that come of no float */
+    bool loose; /* the norm alone decides of floats */
     pthread_mutex_t mutex;
     double error2, norm2, max_abs;
-    uint64_t unwritten, special;
+    check_far worst;
+    uint64_t unwritten, special, far;
 } comparison;
 
 static bool is_poison(const tensor *t, size_t i)
@@ -151,20 +177,42 @@ static bool is_poison(const tensor *t, size_t i)
     return !memcmp((const char *)t->host + i * bytes, poison, bytes);
 }
 
+/* Counts an element that is further off than rounding may take it, and keeps the one for which that
+ * is most, of equal ones the first. */
+static void count_far(comparison *c, size_t i, double got, double low, double high)
+{
+    double by = got < low ? low - got : got - high;
+    by = isnan(by) ? (double)INFINITY : by;
+    if (!c->far++ || by > c->worst.by)
+        c->worst = (check_far){i, by, got, low, high};
+}
+
 static void compare_element(comparison *c, size_t i)
 {
-    double expected = c->expected[i], got = elem_get(c->t->type, c->t->host, i);
-    double rounded = elem_round(c->t->type, expected);
+    const elem_type *type = c->t->type;
+    double expected = c->expected[i], got = elem_get(type, c->t->host, i);
+    double low = elem_round(type, c->low[i]), high = elem_round(type, c->high[i]);
     bool unwritten = is_poison(c->t, i) && c->t->info->role == TCC_ARG_OUT;
-    if (isnan(expected)) {
+    bool exact = c->low[i] == c->high[i], inside = got >= low && got <= high;
+    /* What is too large for a type without infinity is NaN; where NaN is possible, anything is. */
+    bool is_nan = isnan(low) && isnan(high) && (c->low[i] > 0) == (c->high[i] > 0);
+    bool anything =
+        !is_nan && (isnan(low) || isnan(high) || (isinf(low) && isinf(high) && low < high));
+    if (is_nan) {
         c->special += !isnan(got);
-    } else if (unwritten && !(elem_is_integer(c->t->type) && fabs(got - rounded) <= 1)) {
+        return;
+    }
+    if (unwritten && !(elem_is_integer(type) ? inside : anything && type->bits == 8)) {
         c->unwritten++;
-    } else if (!isfinite(rounded) || !isfinite(got)) {
-        c->special += got != rounded && !(isnan(got) && isnan(rounded));
-    } else if (c->is_exact && got != expected) {
+        return;
+    }
+    if (anything)
+        return;
+    if (!inside && (exact || !isfinite(got)))
         c->special++;
-    } else {
+    else if (!inside && !c->loose)
+        count_far(c, i, got, low, high);
+    if (isfinite(got) && isfinite(expected)) {
         double error = fabs(got - expected);
         c->error2 += error * error;
         c->norm2 += expected * expected;
@@ -176,7 +224,7 @@ static void compare_rows(size_t begin, size_t end, void *user)
 {
     comparison *shared = user, mine = *shared;
     mine.error2 = mine.norm2 = mine.max_abs = 0;
-    mine.unwritten = mine.special = 0;
+    mine.unwritten = mine.special = mine.far = 0;
     for (size_t r = begin; r < end; r++) {
         size_t row = shared->rows ? (size_t)shared->rows[r] : r;
         for (size_t i = 0; i < shared->row_elems; i++)
@@ -186,24 +234,46 @@ static void compare_rows(size_t begin, size_t end, void *user)
     shared->error2 += mine.error2;
     shared->norm2 += mine.norm2;
     shared->max_abs = mine.max_abs > shared->max_abs ? mine.max_abs : shared->max_abs;
+    if (mine.far && (!shared->far || mine.worst.by > shared->worst.by ||
+                     (mine.worst.by == shared->worst.by && mine.worst.at < shared->worst.at)))
+        shared->worst = mine.worst;
     shared->unwritten += mine.unwritten;
     shared->special += mine.special;
+    shared->far += mine.far;
     pthread_mutex_unlock(&shared->mutex);
 }
 
+/* Says where the worst of the elements is that are too far off. */
+static void report_far(session *s, const tensor *t, const comparison *c)
+{
+    char place[256] = "";
+    size_t at = c->worst.at, len = sizeof place - 1;
+    for (unsigned d = t->info->rank; d-- > 0;) { /* from the right */
+        char index[32];
+        int n = snprintf(index, sizeof index, "%s%lld", d ? ", " : "",
+                         (long long)(at % (size_t)t->extents[d]));
+        at /= (size_t)t->extents[d];
+        memcpy(place + (len -= (size_t)n), index, (size_t)n);
+    }
+    session_error(s, "%llu elements of '%s' are further off than rounding takes them; [%s] is %.9g, "
+                  "must be from %.9g to %.9g", (unsigned long long)c->far, t->info->name,
+                  place + len, c->worst.got, c->worst.low, c->worst.high);
+}
+
 /* Compares one output and merges what it shows. */
-static void compare_output(const check_task *task, const tensor *t, const double *expected,
-                           const int64_t *rows, size_t n_rows, check_result *out)
+static void compare_output(session *s, const check_task *task, const tensor *t,
+                           const reference *ref, size_t arg, const int64_t *rows, size_t n_rows,
+                           check_result *out)
 {
     size_t total = tensor_rows(t);
     double k = t->n ? task->macs / (double)t->n : 0;
-    bool is_integer = elem_is_integer(t->type); /* which math.roundeven alone makes of floats */
-    bool is_exact = is_integer && !strstr(task->manifest, "math.roundeven");
     comparison c = {.t = t,
-                    .expected = expected,
+                    .expected = ref->args[arg],
+                    .low = ref->low[arg],
+                    .high = ref->high[arg],
                     .rows = rows,
                     .row_elems = total ? t->n / total : 0,
-                    .is_exact = is_exact};
+                    .loose = task->tolerance > 0};
     pthread_mutex_init(&c.mutex, NULL);
     parallel_for(rows ? n_rows : total, 1, compare_rows, &c);
     pthread_mutex_destroy(&c.mutex);
@@ -212,7 +282,7 @@ static void compare_output(const check_task *task, const tensor *t, const double
     double tolerance = rounding_of(t->type, k) + rounding_of_sum(task->sum, k);
     if (task->tolerance > 0)
         tolerance = task->tolerance;
-    else if (is_integer && !is_exact)
+    else if (elem_is_integer(t->type))
         tolerance = rounding_to_integers(tolerance, size);
     if (!out->tolerance || error / tolerance > out->error / out->tolerance) {
         out->error = error;
@@ -221,11 +291,9 @@ static void compare_output(const check_task *task, const tensor *t, const double
     out->max_abs = c.max_abs > out->max_abs ? c.max_abs : out->max_abs;
     out->unwritten += c.unwritten;
     out->special += c.special;
-}
-
-static bool is_output(const tensor *t)
-{
-    return t->type && t->info->role != TCC_ARG_IN;
+    out->far += c.far;
+    if (c.far)
+        report_far(s, t, &c);
 }
 
 /* Whether the outputs have equal numbers of rows; *total gets the smallest. */
@@ -264,7 +332,7 @@ bool check_outputs(session *s, const check_task *task, const tensor *args, refer
         }
         sample_rows(rows, n_rows, total, task->seed);
     }
-    reference_run run = {.task = task, .args = ref->args, .rows = rows};
+    reference_run run = {.task = task, .reference = ref, .rows = rows};
     pthread_mutex_init(&run.mutex, NULL);
     if (total) /* outputs without elements need no reference */
         parallel_for(rows ? n_rows : 1, 1, run_rows, &run);
@@ -277,7 +345,7 @@ bool check_outputs(session *s, const check_task *task, const tensor *args, refer
     out->total_rows = total;
     for (size_t i = 0; out->done && i < ref->n_args; i++)
         if (is_output(&args[i]))
-            compare_output(task, &args[i], ref->args[i], rows, n_rows, out);
+            compare_output(s, task, &args[i], ref, i, rows, n_rows, out);
     free(rows);
     if (out->done && !(out->error <= out->tolerance))
         session_error(s, "relative error %.2e exceeds %.2e", out->error, out->tolerance);
@@ -286,5 +354,6 @@ bool check_outputs(session *s, const check_task *task, const tensor *args, refer
     if (out->special)
         session_error(s, "%llu infinities, NaNs or integers are wrong",
                       (unsigned long long)out->special);
-    return out->done && out->error <= out->tolerance && !out->unwritten && !out->special;
+    return out->done && out->error <= out->tolerance && !out->unwritten && !out->special &&
+           !out->far;
 }

@@ -1,4 +1,6 @@
-/* check: compares outputs with tcc_reference, which computes in double precision.
+/* check: compares outputs with tcc_reference_intervals, which computes in double precision and says how
+ * far rounding may take each element. Random errors, which add up as roots do, are far smaller than that:
+ * so the relative error norm is bounded, too.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_CHECK_H
@@ -9,7 +11,8 @@
 
 /* What the reference starts from: every argument as doubles, before the launch. */
 typedef struct reference {
-    double **args; /* as tcc_reference takes them */
+    double **args; /* as tcc_reference_intervals takes them */
+    double **low, **high;
     size_t n_args;
 } reference;
 

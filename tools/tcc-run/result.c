@@ -17,6 +17,8 @@ static void print_check(FILE *out, const check_result *c)
         fprintf(out, ", %" PRIu64 " elements unwritten", c->unwritten);
     if (c->special)
         fprintf(out, ", %" PRIu64 " wrong infinities or NaNs", c->special);
+    if (c->far)
+        fprintf(out, ", %" PRIu64 " elements too far off", c->far);
     if (c->stray)
         fprintf(out, ", %" PRIu64 " bytes written outside", c->stray);
     fputc('\n', out);

@@ -15,6 +15,7 @@ typedef struct check_result {
     uint64_t rows, total_rows;   /* compared, of how many */
     uint64_t unwritten;          /* elements left as they were */
     uint64_t special;            /* wrong infinities, NaNs and integers */
+    uint64_t far;                /* elements further off than rounding takes them */
     uint64_t stray;              /* bytes written outside an output */
 } check_result;
 

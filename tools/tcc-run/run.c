@@ -202,6 +202,11 @@ static bool init_args(session *s, launch *l)
     return true;
 }
 
+static bool is_output(const tensor *t)
+{
+    return t->type && t->info->role != TCC_ARG_IN;
+}
+
 /* Whether the host has room for the tensors: as they are, in the machine where that is here, and
  * as the reference takes them. */
 static bool check_memory(session *s, const launch *l)
@@ -210,8 +215,8 @@ static bool check_memory(session *s, const launch *l)
     for (size_t i = 0; i < l->n_args; i++) {
         const tensor *t = &l->tensors[i];
         need += (double)t->bytes + (double)s->on->host_bytes(t);
-        if (l->o->check)
-            need += (double)t->n * sizeof(double);
+        if (l->o->check) /* an output's intervals, too */
+            need += (double)t->n * (is_output(t) ? 3 : 1) * sizeof(double);
     }
     uint64_t limit = memory_available();
     if (need <= (double)limit)
@@ -254,11 +259,6 @@ static void launch_free(session *s, launch *l)
 }
 
 /* ---- running ---------------------------------------------------------------------------- */
-
-static bool is_output(const tensor *t)
-{
-    return t->type && t->info->role != TCC_ARG_IN;
-}
 
 /* timeline: where the line about it goes, NULL for none. */
 static tcc_status launch_kernel(session *s, const launch *l, int64_t number, double *ms,

@@ -55,6 +55,8 @@ static void compute(const fake_product *p, const char *kernel, int number)
             for (size_t l = 0; l < k; l++)
                 sum += elem_get(f16, p->a, i * k + l) * elem_get(f16, p->b, l * n + j);
             sum += p->bias ? elem_get(f32, p->bias, j) : 0;
+            if (ends_with(kernel, "_off") && i + 2 >= m && j == n / 2)
+                sum += 0.25;
             elem_set(f16, p->c, i * n + j, p->bias && sum < 0 ? 0 : sum);
         }
     if (ends_with(kernel, "_stray"))

@@ -6,7 +6,8 @@
  *     }
  *
  * with + bias[n] and relu where there is a bias: f32[N]. Endings of the name choose a fault: _skip
- * writes nothing, _wrong adds to the sum, _flaky does so at every other launch, _stray writes past
+ * writes nothing, _wrong adds to the sum, _flaky does so at every other launch, _off adds to that of
+ * two elements, which no norm shows, _stray writes past
  * the end, _lost makes every later call of the driver fail, _hang never returns, _crash ends the
  * process.
  *

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/interval.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "interp/elementwise.h"
+
+/* A float's interval, or an integer's as doubles, which hold every i32. */
+typedef struct interval {
+    double low, high;
+} interval;
+
+static const interval anything = {-(double)INFINITY, (double)INFINITY};
+static const interval not_a_number = {(double)NAN, (double)NAN};
+
+static bool is_float(const tcc_type *t)
+{
+    return tcc_scalar_classify(t->elem) == TCC_CLASS_FLOAT;
+}
+
+static bool is_nan(interval x)
+{
+    return isnan(x.low);
+}
+
+static bool is_anything(interval x)
+{
+    return x.low == -(double)INFINITY && x.high == (double)INFINITY;
+}
+
+/* Both or either: what may be NaN and may be a number may be anything. */
+static interval hull(interval x, interval y)
+{
+    if (is_nan(x) || is_nan(y))
+        return is_nan(x) && is_nan(y) ? x : anything;
+    return (interval){fmin(x.low, y.low), fmax(x.high, y.high)};
+}
+
+/* ---- rounding --------------------------------------------------------------------------- */
+
+/* Results of f32 arithmetic are off by half an ulp, or not, where it is contracted; quotients,
+ * roots and functions by what the target's instructions and expansions make of them (docs/language.md
+ * has the errors; these are many times as large). Denormals may be lost. */
+#define ROUNDING 0x1p-23
+#define FUNCTION_ROUNDING 0x1p-15
+#define FUNCTION_FLOOR 0x1p-19
+#define SMALLEST 0x1p-126
+#define LARGEST 0x1.fffffep127
+
+/* Beyond the largest f32 the machine has infinity, or what a wider intermediate keeps. */
+static interval widen(interval x, double relative, double absolute)
+{
+    if (is_nan(x))
+        return x;
+    double low = x.low - fabs(x.low) * relative - absolute;
+    double high = x.high + fabs(x.high) * relative + absolute;
+    if (isnan(low) || isnan(high)) /* an infinity on the wrong side */
+        return x.low == x.high ? x : anything;
+    return (interval){low < -LARGEST ? -(double)INFINITY : low,
+                      high > LARGEST ? (double)INFINITY : high};
+}
+
+static interval rounded(interval x)
+{
+    return x.low == x.high && isinf(x.low) ? x : widen(x, ROUNDING, SMALLEST);
+}
+
+/* ---- arithmetic ------------------------------------------------------------------------- */
+
+/* Smallest and largest of four; NaN among them makes it anything. */
+static interval of_corners(double a, double b, double c, double d)
+{
+    if (isnan(a) || isnan(b) || isnan(c) || isnan(d))
+        return anything;
+    return (interval){fmin(fmin(a, b), fmin(c, d)), fmax(fmax(a, b), fmax(c, d))};
+}
+
+/* Where every operand is one number the result is op's, which may be NaN. */
+static interval binary(interval x, interval y, interval result, double exact)
+{
+    bool points = x.low == x.high && y.low == y.high;
+    if (is_nan(x) || is_nan(y) || (points && isnan(exact)))
+        return not_a_number;
+    if (is_anything(x) || is_anything(y) || isnan(result.low) || isnan(result.high))
+        return anything;
+    return rounded(result);
+}
+
+static interval add(interval x, interval y)
+{
+    return binary(x, y, (interval){x.low + y.low, x.high + y.high}, x.low + y.low);
+}
+
+static interval negate(interval x)
+{
+    return (interval){-x.high, -x.low};
+}
+
+static interval subtract(interval x, interval y)
+{
+    return add(x, negate(y));
+}
+
+static interval multiply(interval x, interval y)
+{
+    return binary(x, y,
+                  of_corners(x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high),
+                  x.low * y.low);
+}
+
+static interval divide(interval x, interval y)
+{
+    if (!is_nan(x) && !is_nan(y) && y.low <= SMALLEST && y.high >= -SMALLEST)
+        return anything;
+    interval r = binary(x, y,
+                        of_corners(x.low / y.low, x.low / y.high, x.high / y.low, x.high / y.high),
+                        x.low / y.low);
+    return widen(r, FUNCTION_ROUNDING, SMALLEST);
+}
+
+/* The number, if the other one is NaN. */
+static interval smaller(interval x, interval y)
+{
+    return (interval){fmin(x.low, y.low), fmin(x.high, y.high)};
+}
+
+static interval larger(interval x, interval y)
+{
+    return (interval){fmax(x.low, y.low), fmax(x.high, y.high)};
+}
+
+static interval magnitude(interval x)
+{
+    double least = x.low <= 0 && x.high >= 0 ? 0 : fmin(fabs(x.low), fabs(x.high));
+    if (is_nan(x) || is_anything(x))
+        return x;
+    return (interval){least, fmax(fabs(x.low), fabs(x.high))};
+}
+
+/* ---- functions -------------------------------------------------------------------------- */
+
+static double rsqrt_of(double x)
+{
+    return 1 / sqrt(x);
+}
+
+static double sigmoid_of(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double silu_of(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+static double gelu_of(double x)
+{
+    return x * (1 + erf(x / sqrt(2))) / 2;
+}
+
+static double gelu_tanh_of(double x)
+{
+    const double pi = 3.14159265358979323846;
+    return x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))) / 2;
+}
+
+/* A function that rises, or falls, from `from` on and is NaN below; or that falls to one minimum and
+ * rises behind it. */
+typedef struct curve {
+    double (*f)(double x);
+    double from;
+    bool falls, is_positive;
+    double floor, slope; /* absolute errors: this, and so much times the argument */
+    double at, minimum;  /* where it has one */
+    bool has_minimum;
+} curve;
+
+static const curve curves[TCC_OP_COUNT] = {
+    [TCC_OP_math_exp] = {exp, -(double)INFINITY, .is_positive = true, .floor = SMALLEST},
+    [TCC_OP_math_exp2] = {exp2, -(double)INFINITY, .is_positive = true, .floor = SMALLEST},
+    [TCC_OP_math_log] = {log, 0, .floor = FUNCTION_FLOOR},
+    [TCC_OP_math_log2] = {log2, 0, .floor = FUNCTION_FLOOR},
+    [TCC_OP_math_sqrt] = {sqrt, 0, .is_positive = true, .floor = SMALLEST},
+    [TCC_OP_math_rsqrt] = {rsqrt_of, 0, .falls = true, .is_positive = true,
+                           .floor = SMALLEST},
+    [TCC_OP_math_tanh] = {tanh, -(double)INFINITY, .floor = FUNCTION_FLOOR},
+    [TCC_OP_math_erf] = {erf, -(double)INFINITY, .floor = FUNCTION_FLOOR},
+    [TCC_OP_math_sigmoid] = {sigmoid_of, -(double)INFINITY, .is_positive = true,
+                             .floor = FUNCTION_FLOOR},
+    [TCC_OP_math_silu] = {silu_of, -(double)INFINITY, .floor = SMALLEST, .slope = FUNCTION_FLOOR,
+                          .at = -1.2784645427610738, .minimum = -0.27846454276107379,
+                          .has_minimum = true},
+    [TCC_OP_math_gelu] = {gelu_of, -(double)INFINITY, .floor = SMALLEST, .slope = FUNCTION_FLOOR,
+                          .at = -0.75179152, .minimum = -0.16997121, .has_minimum = true},
+    [TCC_OP_math_gelu_tanh] = {gelu_tanh_of, -(double)INFINITY, .floor = SMALLEST,
+                               .slope = FUNCTION_FLOOR, .at = -0.7524614, .minimum = -0.17004075,
+                               .has_minimum = true},
+};
+
+static interval apply(const curve *c, interval x)
+{
+    if (is_nan(x) || x.high < c->from)
+        return not_a_number;
+    if (is_anything(x) || x.low < c->from || (c->falls && x.low == 0)) /* of either sign */
+        return anything;
+    if (c->has_minimum && isinf(x.low) && x.low < 0) /* times a sigmoid of 0 */
+        return anything;
+    interval r = {c->f(c->falls ? x.high : x.low), c->f(c->falls ? x.low : x.high)};
+    if (c->has_minimum)
+        r = (interval){x.low <= c->at && x.high >= c->at ? c->minimum : fmin(r.low, r.high),
+                       fmax(r.low, r.high)};
+    double size = fmax(fabs(x.low), fabs(x.high));
+    double slope = isfinite(size) ? size * c->slope : c->slope;
+    r = widen(r, FUNCTION_ROUNDING, c->floor + slope);
+    return c->is_positive ? larger(r, (interval){0, 0}) : r;
+}
+
+/* ---- choices and conversions ------------------------------------------------------------ */
+
+/* Whether each of less, equal and greater may be, of floats and of what is NaN. */
+static interval compare(const char *pred, interval x, interval y)
+{
+    static const struct {
+        const char *name;
+        bool less, equal, greater, unordered;
+    } predicates[] = {
+        {"eq", false, true, false, false}, {"ne", true, false, true, true},
+        {"lt", true, false, false, false}, {"le", true, true, false, false},
+        {"gt", false, false, true, false}, {"ge", false, true, true, false},
+    };
+    size_t p = 0;
+    while (strcmp(predicates[p].name, pred))
+        p++;
+    bool nan = is_nan(x) || is_nan(y), any = is_anything(x) || is_anything(y);
+    bool less = !nan && x.low < y.high, greater = !nan && x.high > y.low;
+    bool equal = !nan && x.low <= y.high && x.high >= y.low;
+    bool yes = (less && predicates[p].less) || (equal && predicates[p].equal) ||
+               (greater && predicates[p].greater) || (nan && predicates[p].unordered);
+    bool no = (less && !predicates[p].less) || (equal && !predicates[p].equal) ||
+              (greater && !predicates[p].greater) || (nan && !predicates[p].unordered);
+    return (interval){any || no ? 0 : 1, any || yes};
+}
+
+static interval select(interval condition, interval x, interval y)
+{
+    return condition.low == 1 ? x : condition.high == 0 ? y : hull(x, y);
+}
+
+static interval of_type(tcc_scalar elem)
+{
+    return (interval){(double)tcc_int_saturate(elem, INT64_MIN),
+                      (double)tcc_int_saturate(elem, INT64_MAX)};
+}
+
+static interval cast(tcc_scalar from, tcc_scalar to, interval x)
+{
+    bool from_float = tcc_scalar_classify(from) == TCC_CLASS_FLOAT;
+    if (tcc_scalar_classify(to) == TCC_CLASS_FLOAT) {
+        if (tcc_scalar_widens(from, to) || is_nan(x) || is_anything(x))
+            return x;
+        interval r = {tcc_round_float(x.low, to), tcc_round_float(x.high, to)};
+        bool overflows = isnan(r.low) || isnan(r.high); /* of a type without infinity, to NaN */
+        if (overflows)
+            return isnan(r.low) && isnan(r.high) && (x.low > 0) == (x.high > 0) ? r : anything;
+        return r;
+    }
+    if (!from_float)
+        return x.low == x.high ? (interval){(double)tcc_int_wrap(to, (int64_t)x.low),
+                                            (double)tcc_int_wrap(to, (int64_t)x.low)}
+                               : of_type(to);
+    return (interval){(double)tcc_int_saturate(to, tcc_truncate(x.low)),
+                      (double)tcc_int_saturate(to, tcc_truncate(x.high))};
+}
+
+/* ---- by opcode -------------------------------------------------------------------------- */
+
+static interval evaluate(const tcc_op *op, const interval *x)
+{
+    switch (op->code) {
+    case TCC_OP_arith_add: return add(x[0], x[1]);
+    case TCC_OP_arith_sub: return subtract(x[0], x[1]);
+    case TCC_OP_arith_mul: return multiply(x[0], x[1]);
+    case TCC_OP_arith_div: return is_float(op->results[0].type) ? divide(x[0], x[1]) : anything;
+    case TCC_OP_arith_min: return smaller(x[0], x[1]);
+    case TCC_OP_arith_max: return larger(x[0], x[1]);
+    case TCC_OP_arith_neg: return negate(x[0]);
+    case TCC_OP_math_abs: return magnitude(x[0]);
+    case TCC_OP_math_relu: return larger(x[0], (interval){0, 0});
+    case TCC_OP_math_roundeven: return (interval){nearbyint(x[0].low), nearbyint(x[0].high)};
+    case TCC_OP_arith_cmp: return compare(tcc_attr_str(&op->attrs, "pred", ""), x[0], x[1]);
+    case TCC_OP_arith_select: return select(x[0], x[1], x[2]);
+    case TCC_OP_arith_cast:
+        return cast(op->operands[0]->type->elem, op->results[0].type->elem, x[0]);
+    default: return curves[op->code].f ? apply(&curves[op->code], x[0]) : anything;
+    }
+}
+
+/* Of integers, without a wrap: what leaves the type may be any of its numbers. */
+static interval keep_in_type(tcc_scalar elem, interval x)
+{
+    interval all = of_type(elem);
+    return x.low < all.low || x.high > all.high || isnan(x.low) ? all : x;
+}
+
+static interval operand(const tcc_interval_row *row, unsigned which, size_t i)
+{
+    tcc_cell low = row->a_low[which][i * row->step[which]];
+    tcc_cell high = row->a_high[which][i * row->step[which]];
+    return is_float(row->op->operands[which]->type) ? (interval){low.f, high.f}
+                                                    : (interval){(double)low.i, (double)high.i};
+}
+
+/* Whether the result is as exact as its value: a constant's, and an integer's of exact integers. */
+static bool is_exact(const tcc_interval_row *row, const interval *x)
+{
+    const tcc_op *op = row->op;
+    bool exact = op->code == TCC_OP_arith_const || !is_float(op->results[0].type) ||
+                 op->code == TCC_OP_arith_cast;
+    for (unsigned i = 0; exact && i < op->n_operands; i++)
+        exact = x[i].low == x[i].high;
+    return exact;
+}
+
+void tcc_intervals(const tcc_interval_row *row)
+{
+    const tcc_type *type = row->op->results[0].type;
+    for (size_t i = 0; i < row->n; i++) {
+        interval x[3];
+        for (unsigned o = 0; o < row->op->n_operands; o++)
+            x[o] = operand(row, o, i);
+        if (is_exact(row, x)) {
+            row->low[i] = row->high[i] = row->r[i];
+        } else if (is_float(type)) {
+            interval r = evaluate(row->op, x);
+            row->low[i].f = r.low;
+            row->high[i].f = r.high;
+        } else {
+            interval r = keep_in_type(type->elem, evaluate(row->op, x));
+            row->low[i].i = tcc_truncate(nearbyint(r.low)); /* `rounded` has widened it a little */
+            row->high[i].i = tcc_truncate(nearbyint(r.high));
+        }
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------- */
+
+/* Each addition rounds, or cuts off, a partial sum whose magnitude is at most that of all terms:
+ * gamma = 2 n u, with u half an ulp of the type, and twice that for what is cut off. */
+void tcc_interval_of_sum(tcc_scalar elem, double n_terms, double magnitudes, double *low,
+                         double *high)
+{
+    static const double units[TCC_SCALAR_COUNT] = {
+        [TCC_f32] = 0x1p-24, [TCC_f16] = 0x1p-11, [TCC_bf16] = 0x1p-8};
+    static const double largest[TCC_SCALAR_COUNT] = {
+        [TCC_f32] = LARGEST, [TCC_f16] = 65504, [TCC_bf16] = 0x1.fep127};
+    enum { FEW = 16 }; /* terms that an instruction adds beside the sum */
+    double gamma = 2 * units[elem] * (n_terms + FEW);
+    double error = n_terms > 0 ? gamma * magnitudes + n_terms * SMALLEST : 0;
+    bool infinite = isinf(*low) && *low == *high; /* one of its terms is */
+    if (isnan(*low) || infinite)
+        return;
+    bool overflows = !(magnitudes + error <= largest[elem]);
+    *low = overflows ? anything.low : *low - error;
+    *high = overflows ? anything.high : *high + error;
+}

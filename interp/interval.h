@@ -1,0 +1,35 @@
+/* interval: where the results of arith and math ops end up on a machine that rounds.
+ *
+ * A reference in doubles does not say how far from it a kernel may be that computes right: where
+ * terms cancel, or behind an exponential, that is a matter of the data. Each number therefore has an
+ * interval as well, in which the machine's is whatever it rounds, contracts or adds in another order.
+ *
+ * Floats: both ends are NaN where the machine's number must be, and they are -inf and inf where it
+ * may be anything, NaN included. Integers: the ends are equal where the number is exact.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_INTERVAL_H
+#define TCC_INTERP_INTERVAL_H
+
+#include "interp/number.h"
+#include "ir/ir.h"
+
+/* low[i], high[i] of op(a[0][i * step[0]], …) for i < n, whose value is r[i]. A step of 0 repeats one
+ * element. */
+typedef struct tcc_interval_row {
+    const tcc_op *op;
+    const tcc_cell *a_low[3], *a_high[3];
+    size_t step[3];
+    const tcc_cell *r;
+    tcc_cell *low, *high;
+    size_t n;
+} tcc_interval_row;
+
+void tcc_intervals(const tcc_interval_row *row);
+
+/* The interval of a sum of `n_terms`, in the type `elem`, whose exact value is in [*low, *high] and
+ * whose terms' magnitudes add up to `magnitudes`. */
+void tcc_interval_of_sum(tcc_scalar elem, double n_terms, double magnitudes, double *low,
+                         double *high);
+
+#endif

@@ -1,0 +1,262 @@
+/* What a machine that rounds computes of any numbers in intervals is in the interval of the result.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interp/interval.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interp/elementwise.h"
+#include "support/random.h"
+#include "tests/unit/suite.h"
+
+enum { DRAWS = 3000, N_VALUES = 64 };
+
+static const char text[] = "func @f(%a: f32, %b: f32) {\n"
+                           "  %add = arith.add %a, %b : f32\n"
+                           "  %sub = arith.sub %a, %b : f32\n"
+                           "  %mul = arith.mul %a, %b : f32\n"
+                           "  %div = arith.div %a, %b : f32\n"
+                           "  %min = arith.min %a, %b : f32\n"
+                           "  %max = arith.max %a, %b : f32\n"
+                           "  %neg = arith.neg %a : f32\n"
+                           "  %abs = math.abs %a : f32\n"
+                           "  %exp = math.exp %a : f32\n"
+                           "  %exp2 = math.exp2 %a : f32\n"
+                           "  %log = math.log %a : f32\n"
+                           "  %log2 = math.log2 %a : f32\n"
+                           "  %sqrt = math.sqrt %a : f32\n"
+                           "  %rsqrt = math.rsqrt %a : f32\n"
+                           "  %tanh = math.tanh %a : f32\n"
+                           "  %erf = math.erf %a : f32\n"
+                           "  %relu = math.relu %a : f32\n"
+                           "  %even = math.roundeven %a : f32\n"
+                           "  %sigmoid = math.sigmoid %a : f32\n"
+                           "  %silu = math.silu %a : f32\n"
+                           "  %gelu = math.gelu %a : f32\n"
+                           "  %gelu_tanh = math.gelu_tanh %a : f32\n"
+                           "  %f16 = arith.cast %a : f16\n"
+                           "  %bf16 = arith.cast %a : bf16\n"
+                           "  %e4m3 = arith.cast %a : e4m3\n"
+                           "  %e5m2 = arith.cast %a : e5m2\n"
+                           "  %wide = arith.cast %f16 : f32\n"
+                           "  %i32 = arith.cast %even : i32\n"
+                           "  %i8 = arith.cast %even : i8\n"
+                           "  %seven = arith.const {value = 7} : i32\n"
+                           "  %iadd = arith.add %i32, %seven : i32\n"
+                           "  %imul = arith.mul %i32, %seven : i32\n"
+                           "  %imax = arith.max %iadd, %imul : i32\n"
+                           "  %irem = arith.rem %imax, %seven : i32\n"
+                           "  %float = arith.cast %imax : f32\n"
+                           "  %lt = arith.cmp %a, %b {pred = lt} : i1\n"
+                           "  %ge = arith.cmp %a, %b {pred = ge} : i1\n"
+                           "  %eq = arith.cmp %a, %b {pred = eq} : i1\n"
+                           "  %ne = arith.cmp %imax, %irem {pred = ne} : i1\n"
+                           "  %select = arith.select %lt, %tanh, %mul : f32\n"
+                           "  %again = arith.sub %mul, %select : f32\n"
+                           "  return\n"
+                           "}\n";
+
+static tcc_arena *arena;
+static const tcc_func *f;
+static uint64_t state;
+
+/* A value as the machine has it, as the reference has it, and its interval. */
+static struct value {
+    const tcc_value *v;
+    tcc_cell machine, exact, low, high;
+} values[N_VALUES];
+static size_t n_values;
+
+static void setup(void)
+{
+    tcc_diag diag = {.file = "f"};
+    arena = tcc_arena_create(NULL);
+    tcc_ir *ir = tcc_ir_parse(arena, text, strlen(text), &diag);
+    ck_assert_ptr_nonnull(ir);
+    f = ir->first;
+}
+
+static void teardown(void)
+{
+    tcc_arena_destroy(arena);
+}
+
+static struct value *value_of(const tcc_value *v)
+{
+    for (size_t i = 0; i < n_values; i++)
+        if (values[i].v == v)
+            return &values[i];
+    return NULL;
+}
+
+static double unit(void)
+{
+    return (double)tcc_random(&state, 1 << 30) * 0x1p-30;
+}
+
+/* A number of f32, mostly of a size for which functions do something. */
+static double draw(void)
+{
+    static const double special[] = {0, -0.0, INFINITY, -INFINITY, 0x1p-149, 0x1.fffffep127, 1, -1};
+    double exponent = tcc_random(&state, 4) ? unit() * 14 - 9 : unit() * 280 - 145;
+    if (!tcc_random(&state, 40))
+        return special[tcc_random(&state, 8)];
+    return (float)ldexp(tcc_random(&state, 2) ? 1 + unit() : -1 - unit(), (int)exponent);
+}
+
+static void set(const tcc_value *v)
+{
+    double x = draw(), e = tcc_random(&state, 2) ? 0 : fabs(draw()) * unit();
+    double low = isfinite(x) ? x - e : x, high = isfinite(x) ? x + e * unit() : x;
+    double machine = (float)(x - (e > 0 && isfinite(x) ? e * unit() : 0));
+    machine = machine < low || machine > high || isnan(machine) ? x : machine;
+    values[n_values++] = (struct value){v, {.f = machine}, {.f = x}, {.f = low}, {.f = high}};
+}
+
+/* Computes an op three times: as the machine does, exactly, and as an interval. */
+static void run(const tcc_op *op)
+{
+    struct value *r = &values[n_values++];
+    tcc_elements machine = {.op = op, .r = &r->machine, .n = 1}, exact = machine;
+    tcc_interval_row row = {.op = op, .r = &r->exact, .low = &r->low, .high = &r->high, .n = 1};
+    r->v = &op->results[0];
+    exact.r = &r->exact;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const struct value *a = value_of(op->operands[i]);
+        machine.a[i] = &a->machine;
+        exact.a[i] = &a->exact;
+        row.a_low[i] = &a->low;
+        row.a_high[i] = &a->high;
+    }
+    tcc_elementwise(&machine, true);
+    tcc_elementwise(&exact, false);
+    tcc_intervals(&row);
+}
+
+static bool is_inside(const struct value *r)
+{
+    if (tcc_scalar_classify(r->v->type->elem) != TCC_CLASS_FLOAT)
+        return r->machine.i >= r->low.i && r->machine.i <= r->high.i;
+    bool anything = isinf(r->low.f) && isinf(r->high.f) && r->low.f < r->high.f;
+    return anything || (isnan(r->low.f) ? isnan(r->high.f) && isnan(r->machine.f)
+                                        : r->machine.f >= r->low.f && r->machine.f <= r->high.f);
+}
+
+static void run_all(void)
+{
+    n_values = 0;
+    set(f->body->args[0]);
+    set(f->body->args[1]);
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->n_results)
+            run(op);
+}
+
+START_TEST(the_machines_results_are_inside)
+{
+    state = (uint64_t)_i;
+    for (int i = 0; i < DRAWS; i++) {
+        run_all();
+        for (size_t v = 0; v < n_values; v++)
+            if (!is_inside(&values[v])) /* an assertion takes too long for each */
+                ck_abort_msg("%s of %a in [%a, %a] and %a in [%a, %a] is %a (%lld), "
+                             "not in [%a, %a]", values[v].v->name ? values[v].v->name : "?",
+                             values[0].machine.f, values[0].low.f, values[0].high.f,
+                             values[1].machine.f, values[1].low.f, values[1].high.f,
+                             values[v].machine.f, (long long)values[v].machine.i,
+                             values[v].low.f, values[v].high.f);
+    }
+}
+END_TEST
+
+/* What is in an interval of a few ulp is far from what is off by a thousandth. */
+START_TEST(exact_operands_give_small_intervals)
+{
+    size_t n = 0, small = 0;
+    state = 1;
+    for (int i = 0; i < DRAWS; i++) {
+        run_all();
+        if (values[0].low.f != values[0].high.f || values[1].low.f != values[1].high.f)
+            continue;
+        for (size_t v = 2; v < n_values; v++) {
+            if (values[v].v->type->elem != TCC_f32 || !isnormal((float)values[v].exact.f))
+                continue;
+            double width = values[v].high.f - values[v].low.f;
+            n++;
+            small += width <= 1e-3 * fabs(values[v].exact.f);
+        }
+    }
+    ck_assert_uint_gt(n, 1000);
+    ck_assert_uint_gt(small, n * 9 / 10);
+}
+END_TEST
+
+/* A sum in f32, in any order, cut off or contracted. */
+START_TEST(sums_are_inside)
+{
+    enum { MAX_TERMS = 3000 };
+    static float a[MAX_TERMS], b[MAX_TERMS];
+    state = (uint64_t)_i;
+    size_t n = 1 + tcc_random(&state, MAX_TERMS);
+    double exact = 0, magnitudes = 0, shrink = unit() < 0.5 ? 1 : 1e-3;
+    for (size_t i = 0; i < n; i++) {
+        a[i] = (float)(unit() * 2 - shrink); /* sums that cancel, and some that do not */
+        b[i] = (float)(unit() * 2 - 1) + (i % 2 ? (float)shrink : 0);
+        a[i] = (float)tcc_round_float(a[i], TCC_f16);
+        b[i] = (float)tcc_round_float(b[i], TCC_f16);
+        exact += (double)a[i] * (double)b[i];
+        magnitudes += fabs((double)a[i] * (double)b[i]);
+    }
+    float forth = 0, back = 0, cut = 0;
+    for (size_t i = 0; i < n; i++) {
+        forth = fmaf(a[i], b[i], forth);
+        back += a[n - 1 - i] * b[n - 1 - i];
+        double sum = (double)cut + (double)a[i] * (double)b[i];
+        cut = (float)sum;
+        if (fabs((double)cut) > fabs(sum))
+            cut = nextafterf(cut, 0);
+    }
+    double low = exact, high = exact;
+    tcc_interval_of_sum(TCC_f32, (double)n, magnitudes, &low, &high);
+    ck_assert((double)forth >= low && (double)forth <= high);
+    ck_assert((double)back >= low && (double)back <= high);
+    ck_assert((double)cut >= low && (double)cut <= high);
+    ck_assert_double_le(high - low, 1e-6 * (double)(n + 20) * magnitudes);
+}
+END_TEST
+
+START_TEST(sums_that_may_overflow_may_be_anything)
+{
+    double low = 3, high = 3;
+    tcc_interval_of_sum(TCC_f16, 4, 70000, &low, &high);
+    ck_assert(isinf(low) && isinf(high) && low < high);
+    low = high = 3;
+    tcc_interval_of_sum(TCC_f32, 4, 70000, &low, &high);
+    ck_assert(low < 3 && high > 3 && high < 3.2);
+    low = high = (double)INFINITY;
+    tcc_interval_of_sum(TCC_f32, 4, (double)INFINITY, &low, &high);
+    ck_assert(isinf(low) && low > 0);
+    low = high = (double)NAN;
+    tcc_interval_of_sum(TCC_f32, 4, (double)NAN, &low, &high);
+    ck_assert(isnan(low) && isnan(high));
+    low = high = 0;
+    tcc_interval_of_sum(TCC_f32, 0, 0, &low, &high);
+    ck_assert(low == 0 && high == 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("interval");
+    TCase *t = tcase_create("interval");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_loop_test(t, the_machines_results_are_inside, 0, 8);
+    tcase_add_test(t, exact_operands_give_small_intervals);
+    tcase_add_loop_test(t, sums_are_inside, 0, 40);
+    tcase_add_test(t, sums_that_may_overflow_may_be_anything);
+    suite_add_tcase(s, t);
+    return suite_exit_status(s);
+}

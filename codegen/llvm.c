@@ -172,9 +172,13 @@ static tcc_status run(session *s)
     if (!status)
         status = emit(s, o->output);
     end_phase(s, o, "llvm-codegen");
-    return status ? status
-                  : copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), s->out,
-                             s->size);
+    if (!status)
+        status = copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), s->out,
+                          s->size);
+    if (!status && s->lower.target->warn_of_spills)
+        s->lower.target->warn_of_spills(s->ir, o->output, *s->out, *s->size, s->lower.arena,
+                                        s->lower.diag);
+    return status;
 }
 
 /* ---- sessions -------------------------------------------------------------------------- */
@@ -195,12 +199,19 @@ static void destroy(session *s)
         LLVMDisposeTargetMachine(s->machine);
 }
 
+static tcc_status drop_output(const session *s)
+{
+    free(*s->out);
+    *s->out = NULL;
+    return TCC_ERR_MEMORY;
+}
+
 /* What tcc_contain runs. Where it does not return, LLVM is in the middle of things, and what it
  * then holds is not destroyed. */
 static tcc_status run_session(void *user)
 {
     session *s = user;
-    tcc_status status = setjmp(s->out_of_memory) ? TCC_ERR_MEMORY : run(s);
+    tcc_status status = setjmp(s->out_of_memory) ? drop_output(s) : run(s);
     destroy(s);
     return status;
 }

@@ -13,7 +13,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <stdatomic.h>
 
-#include "ir/ir.h"
+#include "codegen/codegen.h"
 #include "support/map.h"
 
 typedef struct tcc_lower tcc_lower;
@@ -40,6 +40,9 @@ typedef struct tcc_codegen_target {
     const tcc_op *(*lower_op)(tcc_lower *l, const tcc_op *op);
     /* arith.div, math.exp2, log2, sqrt or rsqrt of f32 values; NULL for another op. */
     LLVMValueRef (*math)(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
+    /* Warns of kernels that spill registers, as far as assembly or an object tells; may be NULL. */
+    void (*warn_of_spills)(const tcc_ir *ir, tcc_codegen_output output, const char *data,
+                           size_t size, tcc_arena *arena, tcc_diag *diag);
 } tcc_codegen_target;
 
 /* The target of this name, or NULL. */

@@ -3,11 +3,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "codegen/codegen.h"
+#include "codegen/lower.h"
 #include "ir/signature.h"
 #include "support/clock.h"
 
@@ -72,6 +74,24 @@ static tcc_status check(work *w, tcc_diag *diag)
     return TCC_OK;
 }
 
+/* The threads' own warnings went nowhere. */
+static tcc_status warn_of_spills(const work *w, tcc_diag *diag)
+{
+    jmp_buf out_of_memory;
+    const tcc_codegen_target *target = tcc_codegen_target_find(w->options->target);
+    if (!target->warn_of_spills)
+        return TCC_OK;
+    tcc_arena *volatile arena = tcc_arena_create(&out_of_memory);
+    volatile tcc_status status = arena ? TCC_OK : TCC_ERR_MEMORY;
+    if (arena && setjmp(out_of_memory))
+        status = TCC_ERR_MEMORY;
+    for (size_t i = 0; !status && i < w->n; i++)
+        target->warn_of_spills(w->ir, TCC_CODEGEN_OBJ, w->objects[i].data, w->objects[i].size,
+                               arena, diag);
+    tcc_arena_destroy(arena);
+    return status;
+}
+
 void tcc_codegen_objects_destroy(tcc_bytes *objects, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -100,6 +120,8 @@ tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *opti
         if (w.n)
             run_threads(&w);
         status = check(&w, diag);
+        if (!status)
+            status = warn_of_spills(&w, diag);
     }
     if (!status) {
         *objects = w.objects;

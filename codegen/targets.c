@@ -34,7 +34,8 @@ static atomic_int nvptx_use[TCC_CODEGEN_OUTPUTS], amdgcn_use[TCC_CODEGEN_OUTPUTS
      .initialize = tcc_amdgcn_initialize,                                                          \
      .begin_kernel = tcc_amdgcn_begin_kernel,                                                      \
      .lower_op = tcc_amdgcn_lower_op,                                                              \
-     .math = tcc_amdgcn_math}
+     .math = tcc_amdgcn_math,                                                                      \
+     .warn_of_spills = tcc_amdgcn_warn_of_spills}
 
 static const tcc_codegen_target targets[] = {
     {.name = "sm_90a",

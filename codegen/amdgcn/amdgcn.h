@@ -1,5 +1,6 @@
 /* amdgcn: RDNA's part of the lowering: lower.c ops, kernel.c what makes a function a kernel, math.c
- * maths, convert.c 8-bit floats; link.c, object.c and symbols.c make code objects.
+ * maths, convert.c 8-bit floats; spills.c warns of what came out; link.c, object.c and symbols.c make
+ * code objects.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CODEGEN_AMDGCN_AMDGCN_H
@@ -12,6 +13,8 @@ void tcc_amdgcn_initialize(void);
 void tcc_amdgcn_begin_kernel(tcc_lower *l, const tcc_func *func);
 const tcc_op *tcc_amdgcn_lower_op(tcc_lower *l, const tcc_op *op);
 LLVMValueRef tcc_amdgcn_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
+void tcc_amdgcn_warn_of_spills(const tcc_ir *ir, tcc_codegen_output output, const char *data,
+                               size_t size, tcc_arena *arena, tcc_diag *diag);
 
 /* Casts from and to 8-bit floats; the latter reports where the target has none, and returns false.
  */

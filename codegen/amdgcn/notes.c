@@ -1,4 +1,5 @@
-/* The metadata of kernels, for code objects that are linked of several objects: LLVM's "User Guide
+/* The metadata of kernels: what they say of spills, and all of them in one note for code objects that
+ * are linked of several objects. LLVM's "User Guide
  * for AMDGPU Backend", Code Object V5 Metadata. The note is a map in MessagePack's encoding (its
  * specification names the bytes), of which the key amdhsa.kernels is a list: that of the output is
  * all of them, the other keys are the first object's.
@@ -16,10 +17,10 @@ typedef struct bytes {
     const uint8_t *at, *end;
 } bytes;
 
-/* One thing of MessagePack's: how many further things it consists of, and how many bytes follow
- * that are none. */
+/* One thing of MessagePack's: its first byte, how many further things it consists of, and how many
+ * bytes follow that are none. */
 typedef struct item {
-    uint64_t items, skip;
+    uint64_t head, items, skip;
 } item;
 
 /* A number of n bytes, the highest first; false when they are not there. */
@@ -54,9 +55,10 @@ static const struct {
 static bool read_item(bytes *b, item *out)
 {
     uint64_t head, length = 0;
-    *out = (item){0, 0};
+    *out = (item){0};
     if (!read_number(b, 1, &head))
         return false;
+    out->head = head;
     if (head >= 0x80 && head < 0x90)
         out->items = 2 * (head & 0x0f);
     else if (head >= 0x90 && head < 0xa0)
@@ -136,6 +138,86 @@ static bool find_metadata(const tcc_object *o, bytes *out)
         return true;
     }
     return false;
+}
+
+/* The bytes of a string, or none. */
+static bool read_text(bytes *b, bytes *out)
+{
+    item i;
+    if (!read_item(b, &i) || i.items)
+        return false;
+    *out = (bytes){b->at, b->at + i.skip};
+    b->at += i.skip;
+    return true;
+}
+
+/* A whole number; of something else no matter what. */
+static bool read_whole(bytes *b, uint64_t *out)
+{
+    enum { UINT8 = 0xcc, UINT64 = 0xcf };
+    bytes value = *b;
+    item i;
+    if (!skip_item(b) || !read_item(&value, &i))
+        return false;
+    *out = i.head;
+    return i.head < UINT8 || i.head > UINT64 || read_number(&value, (unsigned)i.skip, out);
+}
+
+static bool is_key(bytes key, const char *text)
+{
+    size_t n = (size_t)(key.end - key.at);
+    return n == strlen(text) && !memcmp(key.at, text, n);
+}
+
+/* Reads one kernel's map. */
+static bool read_usage(bytes *b, tcc_kernel_usage *out)
+{
+    *out = (tcc_kernel_usage){0};
+    const struct {
+        const char *key;
+        uint64_t *value;
+    } numbers[] = {{".vgpr_spill_count", &out->spilled_vgprs},
+                   {".private_segment_fixed_size", &out->scratch_bytes}};
+    item map;
+    bytes key, name = {0};
+    if (!read_item(b, &map))
+        return false;
+    for (uint64_t i = 0; i < map.items / 2; i++) {
+        size_t n = 0;
+        if (!read_text(b, &key))
+            return false;
+        while (n < 2 && !is_key(key, numbers[n].key))
+            n++;
+        bool read;
+        if (n < 2) {
+            read = read_whole(b, numbers[n].value);
+        } else if (is_key(key, ".name")) {
+            read = read_text(b, &name);
+            out->name = (const char *)name.at;
+            out->name_size = (size_t)(name.end - name.at);
+        } else {
+            read = skip_item(b);
+        }
+        if (!read)
+            return false;
+    }
+    return out->name;
+}
+
+bool tcc_object_usages(const tcc_object *o, tcc_arena *arena, tcc_kernel_usage **out, size_t *n)
+{
+    bytes note;
+    kernel_list kernels;
+    if (!find_metadata(o, &note) || !find_kernels(note, &kernels) ||
+        kernels.n > (size_t)(kernels.end - kernels.first)) /* a byte each at least */
+        return false;
+    bytes b = {kernels.first, kernels.end};
+    *n = (size_t)kernels.n;
+    *out = TCC_NEW_ARRAY(arena, tcc_kernel_usage, *n);
+    for (size_t i = 0; i < *n; i++)
+        if (!read_usage(&b, &(*out)[i]))
+            return false;
+    return true;
 }
 
 static uint8_t *append(uint8_t *to, const uint8_t *from, const uint8_t *end)

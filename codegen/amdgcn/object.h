@@ -43,6 +43,16 @@ typedef struct tcc_object {
 bool tcc_object_read(tcc_object *o, tcc_arena *arena, const void *data, size_t size,
                      tcc_diag *diag);
 
+/* What an object's metadata says of a kernel. */
+typedef struct tcc_kernel_usage {
+    const char *name; /* not terminated */
+    size_t name_size;
+    uint64_t spilled_vgprs, scratch_bytes; /* of a lane */
+} tcc_kernel_usage;
+
+/* The kernels of an object; false when its metadata is not as LLVM writes it. notes.c */
+bool tcc_object_usages(const tcc_object *o, tcc_arena *arena, tcc_kernel_usage **out, size_t *n);
+
 /* Reports what is wrong with an object: TCC_ERR_INTERNAL, since LLVM made it. Returns false. */
 bool tcc_object_error(tcc_diag *diag, const char *what, const char *name);
 

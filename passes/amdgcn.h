@@ -42,9 +42,9 @@ typedef struct tcc_operand {
     int64_t unit, panel_bytes, stage_bytes, offset; /* offset of stage 0 in LDS */
     bool is_a;                                      /* of the matrix instruction */
 
-    /* What a thread copies in a trip: n_units times 16 bytes or more, n_loads loads. */
-    int64_t units, n_units, n_loads, load_words; /* units: of the tile */
-    int64_t unit_depth, cols;                    /* TRANSPOSED: k and columns of a unit */
+    /* What a thread copies in a trip. */
+    tcc_rdna_unit of;
+    int64_t n_units, n_loads;
     tcc_value *descriptor, *k_bytes;             /* k_bytes: from one k to the next, i32 */
     tcc_value *voffset[TCC_MAX_LOADS], *k_first[TCC_MAX_LOADS]; /* of a load: its first k */
     tcc_value *write[TCC_MAX_LOADS], *last_inside;              /* of a unit: its address in LDS */
@@ -68,7 +68,7 @@ typedef struct tcc_amdgcn_lowering {
     int64_t k_groups; /* groups of 16 lanes that hold different k of A and B */
     int64_t per_lane; /* results of a lane in a block: neighbours along n */
     bool halves;      /* two 16-bit accumulators share a register */
-    tcc_value *lds, *tid, *lane, *row, *group; /* row: lane % 16, group: lane / 16 */
+    tcc_value *lds, *tid, *wave, *lane, *row, *group; /* row: lane % 16, group: lane / 16 */
     tcc_value *wave_first[2];                  /* the wave's first row and column in the tile */
     int64_t block_step[2];                     /* from one of its blocks to the next */
     tcc_value **acc; /* a vec for each block, those of one m together; for two along n of halves */

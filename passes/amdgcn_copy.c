@@ -31,26 +31,43 @@ typedef struct unit {
     int64_t slow_add;
 } unit;
 
-/* Units of each wave, where there are fewer units than threads and each wave can have as many: then
- * lanes that have the same one write the same to LDS, which costs less than a branch in the loop.
- * Else 0. */
-static int64_t units_of_wave(const tcc_amdgcn_lowering *l, const tcc_operand *o)
+/* Units that are left for the threads' unit j. */
+static int64_t units_left(const tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t j)
 {
-    bool shared = o->units < tcc_schedule_threads(&l->low.s) && o->units % l->low.s.waves == 0;
-    return shared ? o->units / l->low.s.waves : 0;
+    return o->of.n - j * tcc_schedule_threads(&l->low.s);
+}
+
+/* Whether some threads have no unit j: fewer are left than there are waves. Else, where fewer are
+ * left than there are threads, lanes of one wave have the same one and write the same to LDS: that
+ * costs less than a branch in the loop, around which LLVM moves registers and spills them. */
+static bool is_guarded(const tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t j)
+{
+    return units_left(l, o, j) < l->low.s.waves;
+}
+
+/* The number among those left of a lane's unit: waves have about as many, each has its own. */
+static tcc_value *shared_unit(tcc_amdgcn_lowering *l, int64_t left)
+{
+    tcc_lowering *low = &l->low;
+    int64_t waves = low->s.waves, by = left % waves ? waves : 1; /* to divide by */
+    tcc_value *all = tcc_low_mul(low, l->wave, by * left / waves);
+    tcc_value *first = tcc_low_div(low, all, by);
+    tcc_value *next = tcc_low_div(low, tcc_low_add(low, all, by * left / waves), by);
+    tcc_value *own = tcc_amdgcn_add(l, first, l->lane);
+    return tcc_low_bin(low, TCC_OP_arith_min, own, tcc_low_add(low, next, -1));
 }
 
 static unit unit_of(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t j, int64_t n_fast)
 {
     tcc_lowering *low = &l->low;
-    int64_t threads = tcc_schedule_threads(&low->s), of_wave = units_of_wave(l, o);
-    tcc_value *u = threads % n_fast ? tcc_low_add(low, l->tid, j * threads) : l->tid;
-    if (of_wave) {
-        u = tcc_low_mul(low, tcc_low_div(low, l->tid, low->s.wave), of_wave);
-        u = tcc_amdgcn_add(l, u, tcc_low_rem(low, l->lane, of_wave));
-    }
+    int64_t threads = tcc_schedule_threads(&low->s), left = units_left(l, o, j);
+    int64_t first = j * threads;
+    bool shared = left < threads && !is_guarded(l, o, j);
+    tcc_value *u = shared ? shared_unit(l, left) : l->tid;
+    if (first % n_fast)
+        u = tcc_low_add(low, u, first);
     tcc_value *fast = tcc_low_rem(low, u, n_fast);
-    return (unit){fast, tcc_low_div(low, u, n_fast), threads % n_fast ? 0 : j * (threads / n_fast)};
+    return (unit){fast, tcc_low_div(low, u, n_fast), first % n_fast ? 0 : first / n_fast};
 }
 
 /* Lane l of RDNA3's A holds row l, whose results go to lane group l % groups, register l / groups,
@@ -175,12 +192,12 @@ static void plan_rows(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
 static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
 {
     tcc_lowering *low = &l->low;
-    unit u = unit_of(l, o, j, o->rows / o->cols);
-    tcc_value *col = tcc_low_mul(low, u.fast, o->cols);
-    tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), o->unit_depth);
+    unit u = unit_of(l, o, j, o->rows / o->of.cols);
+    tcc_value *col = tcc_low_mul(low, u.fast, o->of.cols);
+    tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), o->of.depth);
     tcc_value *inside = row_inside(l, o, col);
     tcc_value *along = tcc_low_mul(low, col, o->bits / 8);
-    for (int64_t i = 0; i < o->unit_depth; i++) {
+    for (int64_t i = 0; i < o->of.depth; i++) {
         tcc_value *k_i = tcc_low_add(low, k, i);
         tcc_value *offset = tcc_amdgcn_add(l, tcc_amdgcn_mul(l, k_i, o->k_bytes), along);
         add_load(o, tcc_amdgcn_offset(l, inside, offset), k_i);
@@ -210,17 +227,6 @@ static void plan_elements(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
         plan_write(l, o, u.slow, u.slow_add, u.fast, 0);
 }
 
-/* How many columns a thread transposes at a time: as many as its share of the tile has, 4 to 16
- * bytes. */
-static int64_t choose_cols(const tcc_amdgcn_lowering *l, const tcc_operand *o)
-{
-    int64_t share = o->rows * o->depth / o->unit_depth / tcc_schedule_threads(&l->low.s);
-    int64_t cols = 32 / o->bits, most = TCC_UNIT_BYTES * 8 / o->bits;
-    while (cols < most && cols * 2 <= share && o->rows % (cols * 2) == 0)
-        cols *= 2;
-    return cols;
-}
-
 static void plan_read(tcc_amdgcn_lowering *l, tcc_operand *o)
 {
     tcc_lowering *low = &l->low;
@@ -247,14 +253,7 @@ void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
     };
     tcc_lowering *low = &l->low;
     l->low.b.loc = o->loc;
-    int64_t threads = tcc_schedule_threads(&low->s);
-    int64_t per_unit = TCC_UNIT_BYTES * 8 / o->bits;
-    if (o->kind == TCC_COPY_TRANSPOSED) {
-        o->unit_depth = o->unit * 8 / o->bits;
-        o->cols = choose_cols(l, o);
-        per_unit = o->unit_depth * o->cols;
-    }
-    o->load_words = o->kind == TCC_COPY_TRANSPOSED ? o->cols * o->bits / 32 : TCC_UNIT_BYTES / 4;
+    o->of = tcc_rdna_unit_of(&low->s, o->rows, o->bits, o->kind == TCC_COPY_TRANSPOSED);
     bool by_element = o->kind == TCC_COPY_ELEMENTS;
     o->k_bytes = tcc_amdgcn_stride(l, o->tensor, o->k_dim, o->depth);
     if (!by_element) { /* a tile is in reach, K may be less; and so is every tile */
@@ -262,10 +261,9 @@ void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
         tcc_low_require_alignment(low, o->tensor, TCC_UNIT_BYTES);
         o->descriptor = tcc_amdgcn_descriptor(l, o->tensor, first_element(l, o, NULL));
     }
-    o->units = o->rows * o->depth / per_unit;
-    for (int64_t j = 0; j * threads < o->units; j++) {
-        if ((j + 1) * threads > o->units && !units_of_wave(l, o))
-            o->last_inside = is_below(l, tcc_low_add(low, l->tid, j * threads), o->units);
+    for (int64_t j = 0; j < o->of.n_lane; j++) {
+        if (is_guarded(l, o, j))
+            o->last_inside = is_below(l, l->tid, units_left(l, o, j));
         plans[o->kind](l, o, j);
     }
     plan_read(l, o);
@@ -337,7 +335,7 @@ tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tc
     if (o->kind == TCC_COPY_ELEMENTS)
         return gather(l, o, i, k);
     return buffer_load(l, o->descriptor, voffset, soffset,
-                       tcc_low_vec(&l->low, TCC_i32, o->load_words));
+                       tcc_low_vec(&l->low, TCC_i32, o->of.words));
 }
 
 /* ---- stores to LDS ------------------------------------------------------------------------- */
@@ -378,7 +376,7 @@ static void put_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *co
                            tcc_value *address, int64_t offset)
 {
     int64_t per_word = 32 / o->bits; /* rows of k, and columns, that are interleaved */
-    for (int64_t w = 0; w < o->cols / per_word; w++) {
+    for (int64_t w = 0; w < o->of.cols / per_word; w++) {
         tcc_value *words[2][4]; /* [half of the 8 bytes][column] */
         for (int64_t half = 0; half < 2; half++) {
             tcc_value *in[4];
@@ -403,9 +401,11 @@ void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *lo
         if (o->last_inside && j == o->n_units - 1)
             guard = tcc_low_if(low, o->last_inside);
         int64_t offset = o->write_offset[j] + stage * o->stage_bytes;
-        if (o->kind == TCC_COPY_TRANSPOSED)
-            put_transposed(l, o, loaded + o->unit_depth * j, o->write[j], offset);
-        else
+        if (o->kind == TCC_COPY_TRANSPOSED) {
+            put_transposed(l, o, loaded + o->of.depth * j, o->write[j], offset);
+            if (j + 1 < o->n_units)
+                tcc_amdgcn_pin(l); /* or all units are interleaved first, into more registers */
+        } else
             ds_store(l, o->write[j], offset, loaded[j]);
         if (guard)
             tcc_low_end(low, guard);

@@ -343,11 +343,12 @@ static void loop_over_blocks(epilogue *e)
 static void unroll_blocks(epilogue *e)
 {
     const tcc_rdna_waves *waves = &e->l->waves;
-    for (e->m = 0; e->m < waves->blocks_m; e->m++) {
-        for (e->n = 0; e->n < waves->blocks_n; e->n++)
+    /* Along m first: what is the same for all rows then lives for 16 columns. */
+    for (e->n = 0; e->n < waves->blocks_n; e->n++)
+        for (e->m = 0; e->m < waves->blocks_m; e->m++) {
             walk_block(e);
-        tcc_amdgcn_pin(e->l); /* or loads of all rows move up, into more registers than there are */
-    }
+            tcc_amdgcn_pin(e->l); /* or loads of all blocks move up, into too many registers */
+        }
 }
 
 void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first)

@@ -100,6 +100,7 @@ static void load_first(loop *p, int64_t tiles)
             tcc_value *inside = tcc_low_cmp(low, "ge", tcc_amdgcn_add(l, o->k_first[i], k), zero);
             inside = tcc_amdgcn_and(l, inside, tcc_low_cmp(low, "ge", at, zero));
             at = tcc_amdgcn_offset(l, inside, tcc_amdgcn_add(l, at, bytes));
+            pin(p);
             p->v.loaded[x][i] = tcc_amdgcn_load(l, o, i, k, at, zero);
         }
     }

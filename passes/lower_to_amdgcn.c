@@ -155,15 +155,14 @@ static void place_wave(tcc_amdgcn_lowering *l)
     l->lane = tcc_low_rem(low, l->tid, lanes);
     l->row = tcc_low_rem(low, l->lane, TCC_BLOCK);
     l->group = tcc_low_div(low, l->lane, TCC_BLOCK);
-    tcc_value *wave =
-        TCC_EMIT(&low->b, amdgcn_readfirstlane, low->i32, tcc_low_div(low, l->tid, lanes));
+    l->wave = TCC_EMIT(&low->b, amdgcn_readfirstlane, low->i32, tcc_low_div(low, l->tid, lanes));
     /* Along m the waves take blocks in turn: then those of transposed rows lie whole 512 bytes
      * apart, which one address reaches. Along n a wave's are neighbours, for its stores. */
     l->block_step[0] = w->waves_m * TCC_BLOCK;
     l->block_step[1] = TCC_BLOCK;
-    l->wave_first[0] = tcc_low_mul(low, tcc_low_rem(low, wave, w->waves_m), TCC_BLOCK);
+    l->wave_first[0] = tcc_low_mul(low, tcc_low_rem(low, l->wave, w->waves_m), TCC_BLOCK);
     l->wave_first[1] =
-        tcc_low_mul(low, tcc_low_div(low, wave, w->waves_m), w->blocks_n * TCC_BLOCK);
+        tcc_low_mul(low, tcc_low_div(low, l->wave, w->waves_m), w->blocks_n * TCC_BLOCK);
 }
 
 static void lower_grid(tcc_amdgcn_lowering *l, tcc_op *op)

@@ -80,8 +80,17 @@ typedef struct tcc_rdna_waves {
 bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out);
 /* Depth of what a wave reads from LDS at a time, 16 bytes a lane: one or two instructions'. */
 int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave);
-/* Registers that one lane needs, about. */
+/* What a lane copies to LDS at a time: 16 bytes of a row as they are or, transposed, `depth` times
+ * `cols` neighbours. */
+typedef struct tcc_rdna_unit {
+    int64_t depth, cols;  /* k, and rows of the operand */
+    int64_t loads, words; /* that bring it to registers, and registers of each */
+    int64_t n, n_lane;    /* in a tile; that a lane copies, at most */
+} tcc_rdna_unit;
+tcc_rdna_unit tcc_rdna_unit_of(const tcc_schedule *s, int64_t rows, unsigned bits, bool transposed);
+/* Registers that one lane needs, about, and that it may have: a workgroup's waves run together. */
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p);
+int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t);
 /* LDS of the stages. */
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p);
 /* Bytes between panels of 16 bytes along k, beside the panel's: 8 lanes that write 2 rows and 4

@@ -4,11 +4,13 @@
 #include "passes/schedule.h"
 
 enum {
-    BLOCK = 16,               /* rows and columns of a matrix instruction */
-    READ_BYTES = 16,          /* that a lane reads from LDS at a time */
-    TRANSPOSED_BYTES = 8,     /* of k, that a lane transposes at a time */
-    OTHER_REGISTERS = 24,     /* addresses, offsets, epilogue temporaries */
-    TRANSPOSED_REGISTERS = 4, /* more addresses, beside an offset and a word for each row of k */
+    BLOCK = 16,           /* rows and columns of a matrix instruction */
+    READ_BYTES = 16,      /* that a lane reads from LDS at a time */
+    TRANSPOSED_BYTES = 8, /* of k, that a lane transposes at a time */
+    WORD_BITS = 32,
+    SIMDS = 4,
+    OTHER_REGISTERS = 22,    /* the lane's place, what is on its way to LDS, gaps between tuples */
+    TRANSPOSED_REGISTERS = 4 /* more that are on their way */
 };
 
 bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out)
@@ -35,6 +37,42 @@ int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave)
     return read > p->wmma->k ? read : p->wmma->k;
 }
 
+/* As many neighbours as a lane's share of the tile has, 4 to 16 bytes. */
+static int64_t choose_cols(const tcc_schedule *s, int64_t rows, unsigned bits, int64_t depth)
+{
+    int64_t share = rows * s->k / depth / tcc_schedule_threads(s);
+    int64_t cols = WORD_BITS / bits, most = READ_BYTES * 8 / bits;
+    while (cols < most && cols * 2 <= share && rows % (cols * 2) == 0)
+        cols *= 2;
+    return cols;
+}
+
+tcc_rdna_unit tcc_rdna_unit_of(const tcc_schedule *s, int64_t rows, unsigned bits, bool transposed)
+{
+    int64_t threads = tcc_schedule_threads(s);
+    tcc_rdna_unit u = {
+        .depth = READ_BYTES * 8 / bits, .cols = 1, .loads = 1, .words = READ_BYTES * 8 / WORD_BITS};
+    if (transposed) {
+        u.loads = u.depth = TRANSPOSED_BYTES * 8 / bits;
+        u.cols = choose_cols(s, rows, bits, u.depth);
+        u.words = u.cols * bits / WORD_BITS;
+    }
+    u.n = rows * s->k / (u.depth * u.cols);
+    u.n_lane = (u.n + threads - 1) / threads;
+    return u;
+}
+
+/* Registers of an operand's copies: what was loaded, an offset for each load, an address in LDS for
+ * each unit that is not a constant from the one before. */
+static int64_t copy_registers(const tcc_schedule *s, int64_t rows, unsigned bits, bool transposed)
+{
+    tcc_rdna_unit u = tcc_rdna_unit_of(s, rows, bits, transposed);
+    int64_t threads = tcc_schedule_threads(s), fast = transposed ? rows / u.cols : s->k / u.depth;
+    bool own = threads % fast || u.n_lane == 1;
+    int64_t addresses = own ? u.n_lane : 1 + (u.n % threads != 0);
+    return u.n_lane * u.loads * (u.words + 1) + addresses;
+}
+
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     tcc_rdna_waves w;
@@ -45,10 +83,24 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     int64_t blocks_n = halves ? (w.blocks_n + 1) / 2 : w.blocks_n;
     int64_t steps = tcc_rdna_round(p, s->wave) / p->wmma->k;
     int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;
-    int64_t staged = (s->m + s->n) * s->k * p->bits / 32 / tcc_schedule_threads(s);
-    int64_t transposing = TRANSPOSED_REGISTERS + 2 * (TRANSPOSED_BYTES * 8 / p->bits);
-    return w.blocks_m * blocks_n * words + (w.blocks_m + w.blocks_n) * operand + staged +
-           OTHER_REGISTERS + (p->transposed[0] + p->transposed[1]) * transposing;
+    int64_t need = w.blocks_m * blocks_n * words + OTHER_REGISTERS;
+    if (halves && w.blocks_n % 2) /* LLVM needs one block more then: counted, not understood */
+        need += words;
+    const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n};
+    for (int x = 0; x < 2; x++) {
+        need += blocks[x] * operand + copy_registers(s, rows[x], p->bits, p->transposed[x]);
+        if (p->transposed[x]) /* an address reaches one block of it */
+            need += blocks[x] + TRANSPOSED_REGISTERS;
+    }
+    return need;
+}
+
+int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t)
+{
+    int64_t of_simd = t->registers / SIMDS / s->wave, piece = of_simd / 64;
+    int64_t waves = (s->waves + SIMDS - 1) / SIMDS; /* of the workgroup, on a SIMD */
+    int64_t share = of_simd / waves / piece * piece;
+    return share < t->thread_registers ? share : t->thread_registers;
 }
 
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p)

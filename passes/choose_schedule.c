@@ -34,6 +34,8 @@ tcc_loc tcc_choice_place(const tcc_choice *ch, const char *key)
     return a && a->loc.line ? a->loc : ch->f->loc;
 }
 
+const char tcc_depth_of_instruction[] = "the matrix instruction's depth";
+
 tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps)
 {
     tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
@@ -47,7 +49,7 @@ tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps)
          "the matrix instruction's rows"},
         {ch->c.axes[1], &ch->s.n, steps->n, steps->max, &ch->given_n,
          "the matrix instruction's columns"},
-        {ch->c.k, &ch->s.k, steps->k, steps->max, &ch->given_k, "the matrix instruction's depth"},
+        {ch->c.k, &ch->s.k, steps->k, steps->max, &ch->given_k, steps->why_k},
     };
     for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
         const char *name = tile.list.items[i].s;
@@ -213,7 +215,7 @@ static tcc_status choose(tcc_choice *ch)
     s->group = tcc_attr_int(attrs, "group", TCC_DEFAULT_GROUP);
     if (s->group < 1)
         return TCC_CHOICE_REFUSE(ch, "group", "group %lld: need at least 1", (long long)s->group);
-    tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX});
+    tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
     return status ? status : choose_stages(ch);

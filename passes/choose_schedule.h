@@ -32,10 +32,12 @@ tcc_loc tcc_choice_place(const tcc_choice *ch, const char *key);
     (tcc_error((ch)->ctx->diag, TCC_ERR_TARGET, tcc_choice_place(ch, key), __VA_ARGS__),           \
      TCC_ERR_TARGET)
 
-/* Of what the sizes of a tile must be multiples, and the largest. */
+/* Of what the sizes of a tile must be multiples, k's because of what, and the largest. */
 typedef struct tcc_tile_steps {
     int64_t m, n, k, max;
+    const char *why_k;
 } tcc_tile_steps;
+extern const char tcc_depth_of_instruction[];
 
 /* Takes the user's sizes into ch->s, and which they are into given_m, given_n, given_k. */
 tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps);

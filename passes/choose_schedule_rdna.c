@@ -54,12 +54,12 @@ static bool is_power_of_two(int64_t x)
 
 static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_rdna_waves *w)
 {
-    return tcc_rdna_arrange(s, w) && tcc_rdna_registers(s, p) <= p->target->thread_registers &&
+    return tcc_rdna_arrange(s, w) && tcc_rdna_registers(s, p) <= tcc_rdna_register_limit(s, p->target) &&
            tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
 }
 
-/* Whether every thread has something to transpose, 8 bytes of k by 4 of neighbours: what only some
- * of them copy is a branch in the loop. */
+/* Whether every thread has something to transpose, 8 bytes of k by 4 of neighbours: else some
+ * transpose the same. */
 static bool all_transpose(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     const int64_t rows[] = {s->m, s->n}, unit = 8 * 8 / p->bits * (4 * 8 / p->bits);
@@ -121,6 +121,26 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
     }
 }
 
+/* The sizes that are tried for m or n, largest first: powers of two and, where the number of waves is
+ * given and is not one, its odd part times them. A given size alone. Returns how many. */
+static size_t list_sizes(int64_t given, int64_t least, int64_t waves, int64_t *sizes)
+{
+    size_t n = 0;
+    int64_t odd = waves;
+    while (odd && odd % 2 == 0)
+        odd /= 2;
+    if (given) {
+        sizes[n++] = given;
+        return n;
+    }
+    for (int64_t size = TILE_MAX; size >= STEP; size -= STEP) {
+        bool shared = odd > 1 && size % (STEP * odd) == 0 && is_power_of_two(size / STEP / odd);
+        if (size >= least && (is_power_of_two(size) || shared))
+            sizes[n++] = size;
+    }
+    return n;
+}
+
 /* The tile with the least estimated time among those that fit; false when none does. */
 static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, bool any)
 {
@@ -129,12 +149,13 @@ static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given
     search q = {.ch = ch, .p = p, .any = any};
     int64_t n_waves =
         any ? ch->target->max_threads / s.wave : (int64_t)(sizeof waves / sizeof *waves);
-    int64_t m_least = ch->given_m ? s.m : least(ch->c.extents[0]);
-    int64_t n_least = ch->given_n ? s.n : least(ch->c.extents[1]);
-    for (int64_t m = ch->given_m ? s.m : TILE_MAX; m >= m_least; m /= 2)
-        for (int64_t n = ch->given_n ? s.n : TILE_MAX; n >= n_least; n /= 2)
+    int64_t ms[TILE_MAX / STEP], ns[TILE_MAX / STEP], shared_by = given_waves ? s.waves : 0;
+    size_t n_ms = list_sizes(ch->given_m ? s.m : 0, least(ch->c.extents[0]), shared_by, ms);
+    size_t n_ns = list_sizes(ch->given_n ? s.n : 0, least(ch->c.extents[1]), shared_by, ns);
+    for (size_t m = 0; m < n_ms; m++)
+        for (size_t n = 0; n < n_ns; n++)
             for (int64_t i = 0; i < (given_waves ? 1 : n_waves); i++)
-                try_size(&q, m, n, given_waves ? s.waves : any ? n_waves - i : waves[i]);
+                try_size(&q, ms[m], ns[n], given_waves ? s.waves : any ? n_waves - i : waves[i]);
     if (q.time > 0)
         ch->s = q.best;
     return q.time > 0;
@@ -150,24 +171,44 @@ static int64_t sharing_waves(const tcc_schedule *s)
     return t.waves;
 }
 
+/* Of the sizes only those that the user wrote are named. */
+static tcc_status refuse_waves(tcc_choice *ch)
+{
+    const tcc_schedule *s = &ch->s;
+    bool m = ch->given_m;
+    const char *key = tcc_choice_given(ch, "waves") ? "waves" : "tile";
+    if (m && ch->given_n)
+        return TCC_CHOICE_REFUSE(ch, key,
+                                 "a %lld x %lld tile cannot be shared by %lld waves in blocks of "
+                                 "16 x 16",
+                                 (long long)s->m, (long long)s->n, (long long)s->waves);
+    if (m || ch->given_n)
+        return TCC_CHOICE_REFUSE(ch, key,
+                                 "no tile with %s %lld can be shared by %lld waves in blocks of "
+                                 "16 x 16",
+                                 ch->c.axes[!m], (long long)(m ? s->m : s->n),
+                                 (long long)s->waves);
+    return TCC_CHOICE_REFUSE(ch, key,
+                             "no tile up to %d x %d can be shared by %lld waves in blocks of "
+                             "16 x 16",
+                             TILE_MAX, TILE_MAX, (long long)s->waves);
+}
+
 static tcc_status refuse_size(tcc_choice *ch, const tcc_rdna_product *p)
 {
     const tcc_schedule *s = &ch->s;
     const char *key = tcc_choice_given(ch, "tile") ? "tile" : "waves";
     tcc_rdna_waves w;
     if (!tcc_rdna_arrange(s, &w))
-        return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "waves") ? "waves" : "tile",
-                                 "a %lld x %lld tile cannot be shared by %lld waves in blocks of "
-                                 "16 x 16",
-                                 (long long)s->m, (long long)s->n, (long long)s->waves);
-    if (tcc_rdna_registers(s, p) > p->target->thread_registers)
+        return refuse_waves(ch);
+    int64_t need = tcc_rdna_registers(s, p), limit = tcc_rdna_register_limit(s, p->target);
+    if (need > limit)
         return TCC_CHOICE_REFUSE(ch, key,
                                  "a %lld x %lld x %lld tile needs about %lld registers a lane with "
                                  "%lld wave%s of %lld lanes; the limit is %lld",
                                  (long long)s->m, (long long)s->n, (long long)s->k,
-                                 (long long)tcc_rdna_registers(s, p), (long long)s->waves,
-                                 s->waves == 1 ? "" : "s", (long long)s->wave,
-                                 (long long)p->target->thread_registers);
+                                 (long long)need, (long long)s->waves, s->waves == 1 ? "" : "s",
+                                 (long long)s->wave, (long long)limit);
     int64_t bytes = tcc_rdna_smem_bytes(s, p);
     if (bytes > p->target->smem_bytes)
         return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "stages") ? "stages" : key,
@@ -200,7 +241,10 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
             ch, "waves", "waves %lld: need 1 to %lld of %lld lanes", (long long)s->waves,
             (long long)(ch->target->max_threads / s->wave), (long long)s->wave);
     int64_t step = tcc_rdna_round(&p, s->wave);
-    tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){STEP, STEP, step, TILE_MAX});
+    const char *why = step > p.wmma->k ? "what lanes read from LDS at a time, 16 bytes each"
+                                       : tcc_depth_of_instruction;
+    tcc_status status =
+        tcc_choice_read_tile(ch, &(tcc_tile_steps){STEP, STEP, step, TILE_MAX, why});
     if (status)
         return status;
     if (!ch->given_k)

@@ -56,7 +56,7 @@ tcc_ast_type tcc_sema_type_of(tcc_scalar elem);
 bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type);
 /* Gives a function or operator its type, by those of its operands. */
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
-/* Why a tensor of this element is no factor of a sum's products, NULL when it can be. */
+/* Why a tensor of this element is not an operand of a sum's products, NULL when it can be. */
 const char *tcc_sema_why_no_factor(tcc_scalar elem);
 /* Checks which tensors' product a sum is of, and what it is added in. */
 bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum);

@@ -237,10 +237,10 @@ static bool is_product(const tcc_ast_expr *e)
 static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, uint64_t over)
 {
     if (is_product(e))
-        return "a product of more than two tensors in a sum; move factors that do not depend on "
+        return "a product of more than two tensors in a sum; move operands that do not depend on "
                "the summed index in front of 'sum'";
     if (!(e->free & over))
-        return "a factor that does not depend on the summed index; move it in front of 'sum'";
+        return "an operand that does not depend on the summed index; move it in front of 'sum'";
     if (e->stmt)
         return "an intermediate in a sum";
     if (e->kind != TCC_AST_READ)

@@ -177,7 +177,7 @@ bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum)
     bool valid = ints ? elem == TCC_i32 : elem == TCC_f32 || elem == TCC_f16 || elem == TCC_bf16;
     if (!valid && s->kernel->valid) /* else the type may be wrong already */
         tcc_error(s->diag, TCC_ERR_TYPE, sum->accumulator.loc,
-                  "products of %s and %s are added in %s, not in %s", tcc_scalar_name(a),
+                  "products of %s and %s are accumulated in %s, not in %s", tcc_scalar_name(a),
                   tcc_scalar_name(b), ints ? "i32" : "f32, f16 or bf16", tcc_scalar_name(elem));
     return valid;
 }

@@ -47,7 +47,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = o->c->type->elem;
         if (!decide(target, &s, op, changed)) {
             tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
-                      "not supported yet: products of %s and %s added in %s on %s",
+                      "not supported yet: MMA of %s and %s accumulated in %s on %s",
                       tcc_scalar_name(a), tcc_scalar_name(b), tcc_scalar_name(acc), target->name);
             return TCC_ERR_UNSUPPORTED;
         }

@@ -144,7 +144,7 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-/* Runs f on the inputs; what it writes comes to lie in `got`. Memory that runs out ends here. */
+/* Runs f on the inputs; what it writes ends up in `got`. Memory that runs out ends here. */
 static tcc_status run_guarded(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
                               tcc_arena *scratch, tcc_diag *diag)
 {

@@ -59,7 +59,7 @@ uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, i
         TCC_WRONG(x, op, "%s: the address is one of the cluster's, and it wants one of its own CTA",
                   name);
     else if (address % align)
-        TCC_WRONG(x, op, "%s: %s %lld is no multiple of %lld", name, c->cluster->words.address,
+        TCC_WRONG(x, op, "%s: %s %lld is not a multiple of %lld", name, c->cluster->words.address,
                   (long long)address, (long long)align);
     else if (offset < 0 || n > size || offset > size - n)
         TCC_WRONG(x, op, "%s: %lld bytes from byte %lld on are not in the %lld of %s", name,

@@ -22,7 +22,7 @@ static uint64_t box_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
         return tcc_p_unsupported(p, in->op, "the address is only known at run time"), 0;
     int64_t bytes = p->box_bytes[map->v], byte = address - TCC_SMEM_BASE;
     if (address % SMEM_ALIGN)
-        return tcc_p_wrong(p, s, warp, in, "shared address %lld is no multiple of %d",
+        return tcc_p_wrong(p, s, warp, in, "shared address %lld is not a multiple of %d",
                            (long long)address, SMEM_ALIGN),
                0;
     if (byte < 0 || byte > p->smem_bytes - bytes)
@@ -143,8 +143,7 @@ tcc_presult tcc_p_nvvm_bulk_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     return TCC_P_NEXT;
 }
 
-/* ---- products ---------------------------------------------------------------------------------
- */
+/* ---- products -------------------------------------------------------------------------- */
 
 /* The footprint of an operand of `rows` along m or n; 0, reported, when it is wrong. */
 static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,

@@ -182,8 +182,7 @@ static void multiply(loop *p, int64_t m, int64_t n, int64_t step)
         tcc_attr_set_int(l->low.ir, attrs, "high", 1);
 }
 
-/* ---- a tile
- * --------------------------------------------------------------------------------------- */
+/* ---- a tile ---------------------------------------------------------------------------- */
 
 /* Puts tile t + 1 and begins to load tile t + 2. */
 static void copy_ahead(loop *p, int64_t number)
@@ -269,7 +268,7 @@ static void clear_accumulators(loop *p)
             floats ? tcc_build_float(&l->low.b, type, 0) : tcc_build_int(&l->low.b, type, 0);
 }
 
-/* Trips are whole: where the extent is no multiple of what a trip takes, k begins as much before 0,
+/* Trips are whole: where the extent is not a multiple of what a trip takes, k begins as much before 0,
  * in the first two tiles, which are loaded ahead of the loop. In it nothing has to be looked at.
  * Without loads ahead k begins at 0. */
 static void plan_k(loop *p)

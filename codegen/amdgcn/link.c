@@ -247,7 +247,7 @@ static bool relocate(tcc_link *k, const tcc_link_input *input, const tcc_object_
     int64_t value =
         (int64_t)(tcc_link_address(k, input, &symbol->sym, &section) + (uint64_t)r->addend);
     if (section == TCC_LINK_NONE && symbol->sym.st_shndx != SHN_ABS)
-        return fail(k, "a relocation of what is left out, symbol", symbol->name);
+        return fail(k, "a relocation of something left out, symbol", symbol->name);
     if (!kind || (out->is_loaded && !kind->is_relative && symbol->sym.st_shndx != SHN_ABS))
         return fail(k, "a relocation that only loading could apply, of symbol", symbol->name);
     if (r->place + kind->bytes > input->object.sections[r->section].header.sh_size)

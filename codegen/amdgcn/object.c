@@ -100,7 +100,7 @@ static bool name_sections(reader *r)
 static bool count_elems(const reader *r, const tcc_object_section *s, size_t elem, size_t *n)
 {
     if (s->header.sh_entsize != elem || s->header.sh_size % elem)
-        return fail(r, "a section's size is no multiple of its elements'");
+        return fail(r, "a section's size is not a multiple of its elements'");
     *n = s->header.sh_size / elem;
     return true;
 }

@@ -119,7 +119,7 @@ typedef struct tcc_compile_options {
      * is TCC_ERR_INTERNAL. It costs seconds. check_seed decides shapes, data and orders. */
     bool check_passes;
     uint64_t check_seed;
-    /* Prove, of what is emitted, that barriers, copies and products go together, for all sizes
+    /* Prove that the barriers, copies and MMAs of the emitted code fit together, for all sizes
      * (docs/protocol-checker.md); by default tcc_compile_with does and tcc_opt does not. What
      * fails is TCC_ERR_INTERNAL, what cannot be followed TCC_ERR_UNSUPPORTED. */
     tcc_switch verify_pipeline;

@@ -90,8 +90,7 @@ static result run(unsigned wave, const char *body)
     "  %shown = vec.splat " value " : vec<i32[1]>\n"                                               \
     "  amdgcn.buffer.store %z, %t4, %c0, %shown\n"
 
-/* ---- registers ---------------------------------------------------------------------------------
- */
+/* ---- registers ------------------------------------------------------------------------- */
 
 START_TEST(threads_and_workgroups_have_numbers)
 {
@@ -389,7 +388,7 @@ START_TEST(orders_in_lds)
         {"  %o = arith.const {value = 2045} : i32\n  %e = arith.add %lds, %o : i32\n" PUT("e"),
          "LDS address"},
         {"  %w = vec.pack %v, %v, %v : vec<i32[3]>\n  amdgcn.ds.store %lds, %w {offset = 4}\n",
-         "is no multiple of 16"},
+         "is not a multiple of 16"},
         {"  amdgcn.ds.store %lds, %v {offset = 2048}\n",
          "4 bytes from byte 2048 on are not in the 2048 of LDS"},
     };
@@ -407,8 +406,7 @@ START_TEST(orders_in_lds)
 }
 END_TEST
 
-/* ---- what a wave must do as a whole ------------------------------------------------------------
- */
+/* ---- what a wave must do as a whole ---------------------------------------------------- */
 
 START_TEST(products_want_all_lanes)
 {

@@ -407,7 +407,7 @@ static const struct {
     {LOAD "  %far = arith.const {value = 8192} : i32\n  nvvm.st.shared %far, %v\n",
      "4 bytes from byte 7168 on are not in the 4096 of shared memory"},
     {LOAD "  %odd = arith.add %mine, %c1 : i32\n  nvvm.st.shared %odd, %v\n",
-     "shared address 1025 is no multiple of 4"},
+     "shared address 1025 is not a multiple of 4"},
     {"  %v = nvvm.ld.shared %mine : vec<i32[1]>\n",
      "nvvm.ld.shared reads shared memory at byte 0 that was never written"},
     {"  %v = nvvm.ld.shared %mine : vec<f32[1]>\n  %r = arith.add %v, %v : vec<f32[1]>\n" STORE,

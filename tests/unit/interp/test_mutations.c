@@ -47,7 +47,7 @@ static const mutation of_kernel[] = {
     {"reserved_bits", reserved_bits, "has reserved bits"},
     {"base_offset", base_offset, "has a base offset"},
     {"other_stage", other_stage, "nvvm.tma.load writes shared memory at byte"},
-    {"unaligned_stage", unaligned_stage, "1088 is no multiple of 128"},
+    {"unaligned_stage", unaligned_stage, "1088 is not a multiple of 128"},
     {"outside", outside, "are not in the"},
     {"wrong_barrier", wrong_barrier, "there is no mbarrier at byte 0"},
 };

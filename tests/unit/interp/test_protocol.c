@@ -111,7 +111,7 @@ static const mutation of_kernel[] = {
     {"reserved_bits", reserved_bits, "has reserved bits"},
     {"base_offset", base_offset, "has a base offset"},
     {"other_stage", other_stage, "nvvm.tma.load writes shared memory at byte"},
-    {"unaligned_stage", unaligned_stage, "1088 is no multiple of 128"},
+    {"unaligned_stage", unaligned_stage, "1088 is not a multiple of 128"},
     {"outside", outside, "are not in the"},
     {"wrong_barrier", wrong_barrier, "no mbarrier yet at byte 0"},
     {"wrong_phase_of_full", wrong_phase_of_full, "before anything was written there"},
@@ -159,8 +159,7 @@ START_TEST(a_safeguard_left_out_of_the_generic_variant)
 }
 END_TEST
 
-/* ---- what is right ----------------------------------------------------------------------------
- */
+/* ---- what is right --------------------------------------------------------------------- */
 
 static const struct {
     const char *producer;

@@ -7,10 +7,15 @@
  * thread.c       stepping; control flow; registers
  * eval.c         the table of hooks; elementwise ops
  * schedule.c     which thread goes on, which asynchronous operation ends
- * clock.c        the timed order; cost.c, record.c, timeline.c: what things cost, what happened
- * when tile.c         tile level            async.c   async level launch.c       target level: a
- * kernel's parameters, its CTAs grid.c, warp.c, matrix.c, barrier.c, cluster.c, memory.c, order.c,
- * tma.c, wgmma.c: machine.h
+ * clock.c        the timed order
+ * cost.c         what things cost
+ * record.c       what happened when
+ * timeline.c     the same, as a trace
+ * tile.c         tile level
+ * async.c        async level
+ * launch.c       target level: a kernel's parameters, its CTAs
+ *
+ * grid.c, warp.c, matrix.c, barrier.c, cluster.c, memory.c, order.c, tma.c, wgmma.c: see machine.h
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_EXEC_H

@@ -312,8 +312,7 @@ static void walk_back(decoder *d, source *s)
         parent->waits = true;
 }
 
-/* ---- registers of products ---------------------------------------------------------------------
- */
+/* ---- registers of products ------------------------------------------------------------- */
 
 static bool set_flag(decoder *d, bool *flag, bool value)
 {
@@ -521,8 +520,7 @@ static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region
     return end;
 }
 
-/* ---- the function's attributes
- * -------------------------------------------------------------------- */
+/* ---- the function's attributes --------------------------------------------------------- */
 
 /* Bytes of a tensor map's box: [tensor_map, NAME, dims, strides, box, swizzle, elem]. */
 static int64_t box_bytes_of(tcc_attr recipe)

@@ -234,8 +234,7 @@ static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
     }
 }
 
-/* ---- choices ------------------------------------------------------------------------------------
- */
+/* ---- choices --------------------------------------------------------------------------- */
 
 /* Whether a loop may yet begin in the block that the warp is in at depth d, from where it is. */
 static bool has_loops_ahead(const tcc_pwarp *w, uint32_t d)
@@ -418,8 +417,7 @@ static tcc_status check_found(tcc_protocol *p)
     return TCC_OK;
 }
 
-/* ---- entry points
- * ------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------- */
 
 tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
 {

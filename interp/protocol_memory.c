@@ -117,8 +117,7 @@ static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint3
     return (uint32_t)(p->readers.len - 1);
 }
 
-/* ---- accesses ----------------------------------------------------------------------------------
- */
+/* ---- accesses -------------------------------------------------------------------------- */
 
 /* "warp 3", "a product of warps 4-7", … */
 static const char *name_of(const tcc_protocol *p, unsigned actor)
@@ -340,8 +339,7 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     return tcc_p_access(p, s, in, &by, *print);
 }
 
-/* ---- hooks
- * ------------------------------------------------------------------------------------------ */
+/* ---- hooks ----------------------------------------------------------------------------- */
 
 /* What a load gives is nothing that is followed, but for a product that may add to it. */
 static tcc_presult loaded(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)

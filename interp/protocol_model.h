@@ -329,8 +329,7 @@ tcc_ptable *tcc_ptable_create(tcc_arena *arena);
 uint64_t *tcc_ptable_at(tcc_ptable *t, const void *key, size_t bytes);
 uint64_t tcc_p_hash(const void *bytes, size_t n);
 
-/* ---- order: clocks, as in machine.h -----------------------------------------------------------
- */
+/* ---- order: clocks, as in machine.h ---------------------------------------------------- */
 
 /* Of each entity (a warp; a barrier's arrivals; its last phase; a named barrier): what it comes
  * after. Two clocks for each actor, then one for each warp: its steps, which order of control
@@ -385,8 +384,7 @@ static inline unsigned tcc_p_named(const tcc_protocol *p, unsigned id)
     return p->n_warps + 2 * p->max_barriers + id;
 }
 
-/* ---- memory (protocol_memory.c) ----------------------------------------------------------------
- */
+/* ---- memory (protocol_memory.c) -------------------------------------------------------- */
 
 /* A set of bytes. */
 typedef struct tcc_prange {
@@ -453,8 +451,7 @@ static inline const char *tcc_p_smem_word(const tcc_protocol *p)
     return p->amd ? "LDS" : "shared memory";
 }
 
-/* ---- ops
- * ------------------------------------------------------------------------------------------ */
+/* ---- ops ------------------------------------------------------------------------------- */
 
 typedef tcc_presult tcc_phook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
@@ -510,8 +507,7 @@ bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
-/* ---- executions
- * ------------------------------------------------------------------------------------ */
+/* ---- executions ------------------------------------------------------------------------ */
 
 tcc_status tcc_p_explore(tcc_protocol *p);
 void tcc_p_normal_create(tcc_protocol *p);
@@ -520,8 +516,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
 /* Whether warp w may yet come to ask for record r, being in no loop of it. */
 bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r);
 
-/* ---- reports (protocol_trace.c)
- * ---------------------------------------------------------------------- */
+/* ---- reports (protocol_trace.c) -------------------------------------------------------- */
 
 void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                int barrier, int64_t number);

@@ -166,8 +166,7 @@ static void find_clocks(writer *w)
     }
 }
 
-/* ---- trips
- * ---------------------------------------------------------------------------------------- */
+/* ---- trips ----------------------------------------------------------------------------- */
 
 static void find_trips(writer *w, unsigned r)
 {
@@ -204,8 +203,7 @@ static void put_record(writer *w, unsigned r)
         put_int(w, at < t ? at : t + (at - t) % m);
 }
 
-/* ---- warps ------------------------------------------------------------------------------------
- */
+/* ---- warps ----------------------------------------------------------------------------- */
 
 /* What is left of a loop's index: its remainder, as its slot will hold it in the next trip, whether
  * there was a trip yet, and how far it is from the limit that it has beside its trips. */
@@ -290,8 +288,7 @@ static void put_warp(writer *w, unsigned i)
     put_slots(w, i);
 }
 
-/* ---- everything else
- * ------------------------------------------------------------------------------------ */
+/* ---- everything else ------------------------------------------------------------------- */
 
 static void put_barriers(writer *w)
 {

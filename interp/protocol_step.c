@@ -11,8 +11,7 @@
 enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_TRIPS = 32, LEAST_TRIPS = 16 };
 enum { MAX_GROWTH = 256 }; /* of a counter in a trip, so that it does not overflow */
 
-/* ---- numbers that are not known yet ------------------------------------------------------------
- */
+/* ---- numbers that are not known yet ---------------------------------------------------- */
 
 /* The innermost loop of unknown trips that the warp is in; -1 for none. */
 static int inner_loop(const tcc_pwarp *w)
@@ -79,8 +78,7 @@ static int is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x)
     return -1;
 }
 
-/* ---- comparisons
- * --------------------------------------------------------------------------------- */
+/* ---- comparisons ----------------------------------------------------------------------- */
 
 /* The record of the loop whose index x is, when y is what the index is compared with; -1 when it is
  * not. Other comparisons with a number of trips are conditions of their own: how far a loop has
@@ -148,8 +146,7 @@ static tcc_presult compare_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     return r < 0 ? TCC_P_CHOICE : TCC_P_NEXT;
 }
 
-/* ---- scalars
- * ------------------------------------------------------------------------------------------ */
+/* ---- scalars --------------------------------------------------------------------------- */
 
 bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                    unsigned i, int64_t *out)
@@ -263,8 +260,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     return TCC_P_NEXT;
 }
 
-/* ---- registers
- * ------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------- */
 
 /* A part of what a product may still write is so too. */
 static tcc_pvalue inherited(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
@@ -346,9 +342,7 @@ static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
     return TCC_P_NEXT;
 }
 
-/* ---- loops
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- loops ----------------------------------------------------------------------------- */
 
 static void clear(const tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pcode *code)
 {
@@ -572,9 +566,7 @@ static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     return TCC_P_JUMPED;
 }
 
-/* ---- branches
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- branches -------------------------------------------------------------------------- */
 
 static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                                tcc_lane_mask *yes, bool *may)
@@ -670,9 +662,7 @@ static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     return r;
 }
 
-/* ---- one op
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- one op ---------------------------------------------------------------------------- */
 
 static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *yield)
 {

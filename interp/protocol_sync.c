@@ -270,8 +270,7 @@ tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned wa
     return TCC_P_NEXT;
 }
 
-/* ---- named barriers ----------------------------------------------------------------------------
- */
+/* ---- named barriers -------------------------------------------------------------------- */
 
 static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
 {
@@ -342,8 +341,7 @@ tcc_presult tcc_p_nvvm_barrier(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
     return tcc_p_meet(p, s, warp, in, id, threads);
 }
 
-/* ---- other
- * ------------------------------------------------------------------------------------------ */
+/* ---- other ----------------------------------------------------------------------------- */
 
 tcc_presult tcc_p_nvvm_fence_proxy_async(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                                          const tcc_pinst *in)

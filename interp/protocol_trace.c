@@ -157,8 +157,7 @@ static void print_line(const trace *t, size_t i)
     tcc_note(t->p->diag, l->first.in->op->loc, "step %zu%s: %s %s", i + 1, trip, warps, what);
 }
 
-/* ---- what stands at the end
- * -------------------------------------------------------------------------- */
+/* ---- what stands at the end ------------------------------------------------------------ */
 
 /* The numbers that the execution goes with. */
 static void print_numbers(const trace *t)
@@ -218,8 +217,7 @@ static void print_trace(tcc_protocol *p, const tcc_pstate *s, int warp, const tc
     print_barriers(&t, op);
 }
 
-/* ---- errors
- * --------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------- */
 
 static const char *format_text(tcc_arena *arena, const char *format, va_list args)
 {

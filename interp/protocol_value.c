@@ -250,8 +250,7 @@ static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue
     return find_symbol(p, &key, varies, roots);
 }
 
-/* ---- arithmetic ---------------------------------------------------------------------------------
- */
+/* ---- arithmetic ------------------------------------------------------------------------ */
 
 static int64_t gcd(int64_t a, int64_t b)
 {

@@ -97,8 +97,7 @@ tcc_value *tcc_amdgcn_stride(tcc_amdgcn_lowering *l, const tcc_value *tensor, in
 /* Adds the launch condition that an index over k and the next tile's are i32. */
 void tcc_amdgcn_require_trips(tcc_amdgcn_lowering *l, tcc_dim k);
 
-/* ---- amdgcn_copy.c ----------------------------------------------------------------------------
- */
+/* ---- amdgcn_copy.c --------------------------------------------------------------------- */
 
 /* Describes an operand from a tile.load or async.copy of it: `place` 0 is m's, 1 n's; its stages
  * begin at `offset` in LDS. */
@@ -113,14 +112,12 @@ tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tc
 void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *loaded,
                     int64_t stage);
 
-/* ---- amdgcn_loop.c ----------------------------------------------------------------------------
- */
+/* ---- amdgcn_loop.c --------------------------------------------------------------------- */
 
 /* Lowers the product, from its first load, or its loop, on to its loop, which is returned. */
 tcc_op *tcc_amdgcn_product(tcc_amdgcn_lowering *l, tcc_op *first);
 
-/* ---- amdgcn_epilogue.c ------------------------------------------------------------------------
- */
+/* ---- amdgcn_epilogue.c ----------------------------------------------------------------- */
 
 /* Lowers the element-wise part, from `first` on to the end of its block. */
 void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first);

@@ -251,8 +251,7 @@ static tcc_value *load_chunk(epilogue *e, item *it)
     return tcc_low_pack(&e->l->low, t->elem, k, parts, n);
 }
 
-/* ---- stores ------------------------------------------------------------------------------------
- */
+/* ---- stores ---------------------------------------------------------------------------- */
 
 /* Where the tensor has no index along the tile's rows or columns, all of them have one place in it:
  * the first one's number goes there, the others may be anything. */
@@ -423,8 +422,7 @@ static void send_all(epilogue *e)
     tcc_low_end(&l->low, one);
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------
- */
+/* ---- the walk -------------------------------------------------------------------------- */
 
 static void compute(epilogue *e, item *it)
 {

@@ -118,8 +118,7 @@ START_TEST(every_wait_before_a_barrier_is_needed)
 }
 END_TEST
 
-/* ---- places mistaken ---------------------------------------------------------------------------
- */
+/* ---- places mistaken ------------------------------------------------------------------- */
 
 static void add_to_offset(tcc_func *f, tcc_op *op, int64_t bytes)
 {

@@ -134,8 +134,7 @@ START_TEST(single_places)
 }
 END_TEST
 
-/* ---- products ----------------------------------------------------------------------------------
- */
+/* ---- products -------------------------------------------------------------------------- */
 
 /* Matrices as numbers, and what the registers of all lanes hold, as doubles of i32. */
 typedef struct product {

@@ -47,5 +47,7 @@ void tcc_verify_rules(tcc_verifier *v, const tcc_op *op);
 /* The last of these: the shapes of elementwise ops, and op_rules.c; then target_rules.c. */
 void tcc_verify_op_rule(tcc_verifier *v, const tcc_op *op);
 void tcc_verify_target_rule(tcc_verifier *v, const tcc_op *op);
+/* Checks where the accumulators of f's products come from; f is right in all else. */
+void tcc_verify_accumulators(tcc_verifier *v, const tcc_func *f);
 
 #endif

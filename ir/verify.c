@@ -7,6 +7,7 @@
  *  3. A function ends in return. A region ends in scf.yield, or in nothing: it yields nothing.
  *  4. Tiles, stages and registers have positive numeric extents; fields have distinct names.
  *  5. Links and use counts agree with the text of the IR.
+ *  6. No product's accumulators come from vec.undef (accumulators.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdarg.h>
@@ -385,6 +386,8 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
     check_use_counts(&v);
     if (!f->body->last || f->body->last->code != TCC_OP_func_return)
         func_error(&v, "does not end in 'return'");
+    if (v.base.ok)
+        tcc_verify_accumulators(&v.base, f);
     return v.base.ok;
 }
 

@@ -78,12 +78,15 @@ static void lower_block(tcc_nvvm_lowering *l, tcc_block *block)
     }
 }
 
-/* The first value of a loop-carried tile. The first product ignores it, so any will do. */
+/* The first value of a loop-carried tile: a constant, each accumulator of which is defined in front
+ * of the loop. Without a definition there ptxas up to CUDA 12.8 serialises the products (C7515). */
 static tcc_value *lower_carried(tcc_nvvm_lowering *l, tcc_value *v)
 {
-    if (v->type->kind != TCC_KIND_tile)
+    if (v->type->kind != TCC_KIND_tile || !v->def || v->def->code != TCC_OP_arith_const)
         return tcc_value_map_get(l->low.map, v);
-    return TCC_EMIT(&l->low.b, vec_undef, tcc_nvvm_accumulator_type(l), NULL);
+    tcc_value *zeros = TCC_EMIT(&l->low.b, arith_const, tcc_nvvm_accumulator_type(l), NULL);
+    zeros->def->attrs = v->def->attrs;
+    return zeros;
 }
 
 static void lower_for(tcc_nvvm_lowering *l, tcc_op *op)

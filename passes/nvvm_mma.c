@@ -106,7 +106,6 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, const tcc_op *op)
         l->low.s.warpgroups > 1 ? tcc_low_mul(&l->low, wg, offset_of(a, rows, 0)) : NULL;
     tcc_value *desc_a = descriptor(l, a, tcc_nvvm_stage(l, a.buf, i), skip);
     tcc_value *desc_b = descriptor(l, b, tcc_nvvm_stage(l, b.buf, i), NULL);
-    tcc_value *first = tcc_low_cmp(&l->low, "ne", i, tcc_low_c32(&l->low, 0));
     tcc_value *always = tcc_build_int(&l->low.b, l->low.i1, 1);
 
     /* Everything that wgmma reads comes first, so that the instructions stand together and
@@ -128,7 +127,7 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, const tcc_op *op)
     for (int64_t s = 0; s < steps; s++)
         for (int64_t x = 0; x < mi * ni; x++) {
             tcc_value *r = TCC_EMIT(&l->low.b, nvvm_wgmma, block_type, blocks[x], da[x / ni][s],
-                                    db[x % ni][s], s ? always : first);
+                                    db[x % ni][s], always);
             tcc_attrs *attrs = &r->def->attrs;
             tcc_attr_set_int(l->low.ir, attrs, "n", n);
             tcc_attr_set_str(l->low.ir, attrs, "type", tcc_scalar_name(mma->a->type->elem));

@@ -127,7 +127,7 @@ END_TEST
 
 #define WGMMA_READS                                                                                \
     "nvvm.wgmma reads shared memory at byte *that a copy from global memory may still be "         \
-    "writing\n    %next = nvvm.wgmma %acc, %a, %b, %adds \nnote: nvvm.tma.load of warp 4 "
+    "writing\n    %next = nvvm.wgmma %acc, %a, %b, %yes \nnote: nvvm.tma.load of warp 4 "
 
 static const struct {
     const char *file;

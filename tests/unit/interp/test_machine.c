@@ -485,22 +485,18 @@ static const struct {
     {"  nvvm.setmaxnreg {count = 40, action = inc}\n", "setmaxnreg.inc to 40 from 248 registers"},
     {"  nvvm.setmaxnreg {count = 256, action = inc}\n", "deadlock"},
     {"  %d = arith.const {value = 64} : i64\n  %w64 = arith.cast %warp : i64\n"
-     "  %a = arith.add %d, %w64 : i64\n  %u = vec.undef : vec<f32[4]>\n  nvvm.wgmma.fence\n"
+     "  %a = arith.add %d, %w64 : i64\n  %u = arith.const {value = 0.0} : vec<f32[4]>\n  nvvm.wgmma.fence\n"
      "  %p = nvvm.wgmma %u, %a, %d, %first {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
      "vec<f32[4]>\n",
      "give different scale_d"},
     {"  %no = arith.const {value = 0} : i1\n  %d = arith.const {value = 64} : i64\n"
      "  %w64 = arith.cast %warp : i64\n  %a = arith.add %d, %w64 : i64\n"
-     "  %u = vec.undef : vec<f32[4]>\n  nvvm.wgmma.fence\n"
+     "  %u = arith.const {value = 0.0} : vec<f32[4]>\n  nvvm.wgmma.fence\n"
      "  %p = nvvm.wgmma %u, %a, %d, %no {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
      "vec<f32[4]>\n",
      "issues another product than its warpgroup"},
-    {"  %d = arith.const {value = 64} : i64\n  %u = vec.undef : vec<f32[4]>\n  nvvm.wgmma.fence\n"
-     "  %p = nvvm.wgmma %u, %d, %d, %yes {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
-     "vec<f32[4]>\n",
-     "nvvm.wgmma adds to registers that were never written"},
     {"  %no = arith.const {value = 0} : i1\n  %d = arith.const {value = 64} : i64\n"
-     "  %u = vec.undef : vec<f32[4]>\n  nvvm.wgmma.fence\n"
+     "  %u = arith.const {value = 0.0} : vec<f32[4]>\n  nvvm.wgmma.fence\n"
      "  %p = nvvm.wgmma %u, %d, %d, %no {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
      "vec<f32[4]>\n  nvvm.wgmma.commit_group\n",
      "ends before its products"},

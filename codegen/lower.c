@@ -493,6 +493,13 @@ static LLVMTypeRef param_type(const tcc_lower *l, const tcc_type *t)
 
 bool tcc_lower_func(tcc_lower *l, const tcc_func *func)
 {
+    const char *reserved = l->target->reserved;
+    if (reserved && tcc_has_word(reserved, func->name)) {
+        tcc_error(l->diag, TCC_ERR_TARGET, func->loc,
+                  "a kernel for %s cannot have the name '%s', which its assembler reserves",
+                  l->target->name, func->name);
+        return false;
+    }
     size_t n = func->body->n_args;
     LLVMTypeRef *types = TCC_NEW_ARRAY(l->arena, LLVMTypeRef, n);
     for (size_t i = 0; i < n; i++) {

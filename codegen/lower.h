@@ -24,7 +24,8 @@ enum { TCC_UNUSED, TCC_USED, TCC_UNUSABLE };
 /* One row for each target: targets.c. */
 typedef struct tcc_codegen_target {
     const char *name, *triple, *cpu, *features;
-    const char *passes; /* LLVM's, on the IR as it was built */
+    const char *passes;   /* LLVM's, on the IR as it was built */
+    const char *reserved; /* words that cannot name a kernel, or NULL */
     bool vectors;       /* a vec is one LLVM value */
     /* How much of a line table, an llvm::DICompileUnit::DebugEmissionKind. */
     enum { TCC_LINES_FULL = 2, TCC_LINES_DIRECTIVES = 3 } lines;

@@ -43,6 +43,7 @@ static const tcc_codegen_target targets[] = {
      .cpu = "sm_90a",
      .features = "+ptx80",
      .passes = PASSES,
+     .reserved = "_ WARP_SZ", /* PTX ISA, "Identifiers" and "Predefined Identifiers" */
      .lines = TCC_LINES_DIRECTIVES, /* with more ptxas gives up optimising (.target debug) */
      .use = nvptx_use,
      .initialize = tcc_nvptx_initialize,

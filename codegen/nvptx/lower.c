@@ -71,13 +71,14 @@ void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
             add_tensormap_attributes(l, (int)i + 1);
 }
 
-/* The dynamic shared memory: all of a CTA's. */
+/* The dynamic shared memory: all of a CTA's. No kernel has a name with a $. */
 static LLVMValueRef smem_base(tcc_lower *l)
 {
-    LLVMValueRef smem = LLVMGetNamedGlobal(l->module, "tcc_smem");
+    static const char name[] = "tcc_smem$";
+    LLVMValueRef smem = LLVMGetNamedGlobal(l->module, name);
     if (!smem) {
-        smem = LLVMAddGlobalInAddressSpace(l->module, LLVMArrayType2(l->types[TCC_i8], 0),
-                                           "tcc_smem", ADDRSPACE_SHARED);
+        smem = LLVMAddGlobalInAddressSpace(l->module, LLVMArrayType2(l->types[TCC_i8], 0), name,
+                                           ADDRSPACE_SHARED);
         LLVMSetAlignment(smem, SMEM_ALIGN_BYTES);
     }
     return LLVMConstPtrToInt(smem, l->types[TCC_i32]);

@@ -152,11 +152,11 @@ int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
 {
     /* ptxas gives every warpgroup the registers of an even share before setmaxnreg, and refuses
-     * an instruction whose accumulators do not fit into them (C7602). */
-    int64_t share = even_share(s, t), n = s->n;
-    while (n / 2 + 16 > share && n % 16 == 0)
+     * an instruction whose accumulators do not fit into them (C7602): of 128, n = 200 does. */
+    int64_t room = even_share(s, t) - TCC_INSTR_REGISTERS, n = s->n;
+    while (n / 2 > room && n % 16 == 0)
         n /= 2;
-    return n / 2 + 16 > share ? 0 : n;
+    return n / 2 > room ? 0 : n;
 }
 
 /* Rows of A and columns of B that a CTA's matrix instructions read from shared memory for each k.

@@ -52,6 +52,8 @@ int64_t tcc_schedule_accumulators(const tcc_schedule *s);
  * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
  * else every thread gets its share at launch (*producer 0). */
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer);
+/* What ptxas keeps of a warpgroup's even share beside the accumulators of an instruction. */
+enum { TCC_INSTR_REGISTERS = 28 };
 /* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 

@@ -16,7 +16,7 @@ llvm = getattr(config, "llvm_tools_dir", "/usr/lib/llvm-22/bin")
 config.name = "tcc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".tile", ".tir", ".test"]
-config.excludes = ["checked", "fuzz", "gpu", "unit"]
+config.excludes = ["checked", "fuzz", "gpu", "ptxas", "unit"]
 config.test_source_root = here
 config.test_exec_root = build + "/tests"
 
@@ -65,6 +65,8 @@ if ptxas:
     # Every PTX that a test makes is assembled as well.
     config.environment["PATH"] = os.pathsep.join([here + "/checked", config.environment["PATH"]])
     config.environment.update(TCC_PTXAS=ptxas, TCC_BIN=build + "/bin")
+    if os.path.isdir(build + "/ptxas/ptx"):
+        config.environment["TCC_PTX_KEEP"] = build + "/ptxas/ptx"
 if has_gpu():
     config.available_features.add("gpu")
 if has_hip():

@@ -1,0 +1,204 @@
+"""Assembles what the tests compile with the ptxas of several CUDA versions.
+
+usage: matrix.py BUILD [--jobs N] [--versions V,V]
+
+The versions are in the wheels nvidia-cuda-nvcc-cu12 and nvidia-cuda-nvcc. pip, as it is set up here,
+brings each once into BUILD/ptxas; one that it cannot bring is skipped, and the output says why.
+
+Every version assembles the PTX of the examples and the GPU tests; the oldest and the newest also the
+hand-written kernels and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). None may be
+refused, none may get a warning (C75xx: products serialised or registers short), and none may spill
+more than SPILLS says. What passed once is not assembled again.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import argparse
+import collections
+import concurrent.futures
+import glob
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Oldest to newest. The driver's JIT is the ptxas of its CUDA version: R525 has 12.0, R550 12.4, R570
+# 12.8. "" is the newest that there is.
+VERSIONS = collections.OrderedDict(
+    [
+        ("12.0", "nvidia-cuda-nvcc-cu12==12.0.*"),
+        ("12.4", "nvidia-cuda-nvcc-cu12==12.4.*"),
+        ("12.8", "nvidia-cuda-nvcc-cu12==12.8.*"),
+        ("13.0", "nvidia-cuda-nvcc==13.0.*"),
+        ("newest", "nvidia-cuda-nvcc"),
+    ]
+)
+PLATFORMS = ["manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64"]
+PLATFORMS += ["manylinux_2_%d_x86_64" % minor for minor in (12, 17, 27, 28, 34)]
+
+# Bytes of stores that an entry may spill, whatever the version. All stand near 232 registers of 128
+# accumulators, and ptxas brings loads of later pieces of the epilogue forward.
+SPILLS = {
+    "any": 16,  # of alignment.tile, with 12.4 and 12.8
+    "residual_t": 48,  # 16 scattered elements of D for each piece, each with an address
+    "residual_t__direct": 96,
+    "contractions": 256,  # four results of f32, in every place a multiply-add can have
+    "contractions__direct": 48,
+    "words": 112,  # four integer tensors
+    "words__direct": 128,
+}
+
+
+# Hand-written kernels that are to get this warning.
+WARNINGS = {
+    "tests/interp/shapes.tir": "C7511"  # products of two shapes in turn on the same accumulators
+}
+
+
+def fetch(folder, version, package):
+    """The path of ptxas, and why there is none."""
+    path = os.path.join(folder, version, "ptxas")
+    if os.access(path, os.X_OK):
+        return path, None
+    with tempfile.TemporaryDirectory() as wheels:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command += ["--only-binary=:all:", "--dest", wheels]
+        for platform in PLATFORMS:
+            command += ["--platform", platform]
+        pip = subprocess.run(
+            command + [package], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        wheel = glob.glob(wheels + "/*.whl")
+        if pip.returncode or not wheel:
+            said = pip.stderr.strip().splitlines()
+            return None, "pip cannot download %s: %s" % (package, said[-1] if said else "no wheel")
+        with zipfile.ZipFile(wheel[0]) as archive:
+            member = [n for n in archive.namelist() if n.endswith("/bin/ptxas")]
+            if not member:
+                return None, "no ptxas in " + os.path.basename(wheel[0])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path + ".new", "wb") as out:
+                out.write(archive.read(member[0]))
+    os.chmod(path + ".new", 0o755)
+    os.replace(path + ".new", path)
+    return path, None
+
+
+def compile_all(build, tool, sources, folder):
+    """[(name, path of PTX)]; what this build refuses is missed as a failure."""
+    os.makedirs(folder, exist_ok=True)
+    made = []
+    for source in sources:
+        name = os.path.relpath(source, root)
+        out = os.path.join(folder, name.replace("/", "_") + ".ptx")
+        run = subprocess.run(
+            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        made.append((name, out if run.returncode == 0 else None))
+    return made
+
+
+def judge(name, log, kernels_spilled):
+    """What is wrong in what ptxas -v says, or ''."""
+    wrong = [line for line in log.splitlines() if re.search(r"\(C7\d\d\d\)|error|fatal", line)]
+    wrong = [line for line in wrong if "(%s)" % WARNINGS.get(name) not in line]
+    for entry, stores in re.findall(
+        r"Function properties for (\S+)\n.* (\d+) bytes spill stores", log
+    ):
+        if int(stores) > SPILLS.get(entry, 0):
+            wrong.append("%s spills %s bytes" % (entry, stores))
+        if int(stores):
+            kernels_spilled.add(entry)
+    return "\n".join(wrong)
+
+
+def assemble(ptxas, version, name, ptx, passed):
+    """(version, name, what is wrong, entries that spill)"""
+    with open(ptx, "rb") as f:
+        text = f.read()
+    with open(ptxas, "rb") as f:
+        size = str(os.fstat(f.fileno()).st_size)
+    key = hashlib.sha256(text + size.encode() + repr(sorted(SPILLS.items())).encode()).hexdigest()
+    stamp = os.path.join(passed, key)
+    spilled = set()
+    if os.path.exists(stamp):
+        with open(stamp, encoding="utf-8") as f:
+            return version, name, "", set(f.read().split())
+    run = subprocess.run(
+        [ptxas, "-arch=sm_90a", "-v", "-o", os.devnull, ptx],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wrong = judge(name, run.stdout + run.stderr, spilled)
+    if run.returncode and not wrong:
+        wrong = "ptxas ended with %d: %s" % (run.returncode, run.stderr.strip())
+    if not wrong:
+        with open(stamp, "w", encoding="utf-8") as f:
+            f.write(" ".join(sorted(spilled)))
+    return version, name, wrong, spilled
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--versions", default=",".join(VERSIONS))
+    args = parser.parse_args()
+    home = os.path.join(os.path.abspath(args.build), "ptxas")
+    passed_folder = os.path.join(home, "passed")
+    os.makedirs(passed_folder, exist_ok=True)
+
+    versions, skipped = [], 0
+    for version in args.versions.split(","):
+        path, why = fetch(home, version, VERSIONS[version])
+        if path:
+            versions.append((version, path))
+        else:
+            skipped += 1
+            print("skipped: ptxas %s: %s" % (version, why))
+
+    def files(*patterns):
+        return sorted(f for p in patterns for f in glob.glob(os.path.join(root, p)))
+
+    tiles = files("examples/*.tile", "tests/gpu/*.tile")
+    by_hand = [f for f in files("tests/interp/*.tir", "tests/codegen/hopper_gemm.tir") if "gfx" not in f]
+    always = compile_all(args.build, "tcc", tiles, home + "/made") if versions else []
+    ends = compile_all(args.build, "tcc-opt", by_hand, home + "/made") if versions else []
+    ends += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
+    failed = [name for name, path in always + ends if not path]
+    for name in failed:
+        print("FAIL: %s does not compile" % name)
+
+    work = []
+    for version, ptxas in versions:
+        either_end = ptxas in (versions[0][1], versions[-1][1])
+        for name, path in always + (ends if either_end else []):
+            if path:
+                work.append((ptxas, version, name, path, passed_folder))
+    n_passed, n_failed, spilled = 0, len(failed), set()
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for version, name, wrong, entries in pool.map(lambda w: assemble(*w), work):
+            spilled |= entries
+            if wrong:
+                n_failed += 1
+                print("FAIL: ptxas %s, %s:\n%s" % (version, name, wrong))
+            else:
+                n_passed += 1
+    for entry in sorted(set(SPILLS) - spilled) if len(versions) == len(VERSIONS) else []:
+        n_failed += 1
+        print("FAIL: %s no longer spills; SPILLS need not list it" % entry)
+    print("ptxas: %d passed, %d failed, %d skipped" % (n_passed, n_failed, skipped))
+    return n_failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

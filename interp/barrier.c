@@ -31,6 +31,7 @@ tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64
 {
     tcc_exec *x = t->x;
     tcc_mbarrier *b = find(c, address);
+    const tcc_accessor by = tcc_warp_accessor(t, tcc_acting_lanes(t));
     const char *name = tcc_op_info_get(op->code)->name;
     if (!b && address >= TCC_CLUSTER_WINDOW)
         TCC_WRONG(x, op, "%s: the address is one of the cluster's, and it wants one of its own CTA",
@@ -38,7 +39,7 @@ tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64
     else if (!b)
         TCC_WRONG(x, op, "%s: there is no mbarrier at byte %lld of shared memory", name,
                   (long long)(address - TCC_SMEM_BASE));
-    else if (t->warp->order.seen[b->init.actor] < b->init.clock) {
+    else if (!tcc_comes_after(&by, b->init.actor, b->init.clock, b->init.lanes)) {
         TCC_WRONG(x, op, "%s: %s may still be initialising the mbarrier at byte %lld", name,
                   tcc_warp_name(b->init.warp), offset_of(b));
         tcc_note_access(c->cluster, &b->init, "initialises");
@@ -51,7 +52,8 @@ tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64
 static bool is_fenced(const tcc_thread *t, const tcc_op *op, const tcc_mbarrier *b, const char *by)
 {
     tcc_exec *x = t->x;
-    if (b->fence_clock && t->warp->order.seen[b->init.actor] >= b->fence_clock)
+    tcc_accessor lanes = tcc_warp_accessor(t, tcc_acting_lanes(t));
+    if (b->fence_clock && tcc_comes_after(&lanes, b->init.actor, b->fence_clock, b->init.lanes))
         return true;
     TCC_WRONG(x, op,
               "the mbarrier at byte %lld is used by %s with no fence.mbarrier_init since it was "
@@ -90,20 +92,24 @@ tcc_outcome tcc_eval_nvvm_mbarrier_init(tcc_thread *t, const tcc_inst *in)
     tcc_mbarrier *b = find(c, NO_ADDRESS);
     if (!b && c->n_mbarriers == TCC_MAX_MBARRIERS)
         return TCC_WRONG(x, in->op, "more than %d mbarriers", TCC_MAX_MBARRIERS);
-    tcc_accessor by = tcc_warp_accessor(t);
+    tcc_accessor by = tcc_warp_accessor(t, t->mask);
+    t->warp->unsynced |= t->mask;
     if (!tcc_smem_at(c, in->op, address, TCC_MBARRIER_BYTES, TCC_MBARRIER_BYTES) ||
         !tcc_smem_take(c, in->op, &by, address))
         return TCC_FAILED;
     if (!b)
         b = &c->mbarriers[c->n_mbarriers++];
-    *b = (tcc_mbarrier){
-        .address = address,
-        .expected = (uint32_t)count,
-        .pending = (uint32_t)count,
-        .init = {.op = in->op, .warp = t->warp, .actor = (uint16_t)by.actor, .clock = by.clock},
-        .before = b->before,
-        .arrivals = b->arrivals,
-        .done = {b->done[0], b->done[1]}};
+    *b = (tcc_mbarrier){.address = address,
+                        .expected = (uint32_t)count,
+                        .pending = (uint32_t)count,
+                        .init = {.op = in->op,
+                                 .warp = t->warp,
+                                 .lanes = t->mask,
+                                 .actor = (uint16_t)by.actor,
+                                 .clock = by.clock},
+                        .before = b->before,
+                        .arrivals = b->arrivals,
+                        .done = {b->done[0], b->done[1]}};
     clear_orders(c->cluster, b);
     return TCC_NEXT;
 }
@@ -123,19 +129,20 @@ tcc_outcome tcc_eval_nvvm_mbarrier_inval(tcc_thread *t, const tcc_inst *in)
                          "the mbarrier at byte %lld is invalidated in the middle of phase %u: %u "
                          "arrivals and %lld bytes are missing",
                          offset_of(b), b->phase, b->pending, (long long)b->tx);
+    tcc_accessor by = tcc_warp_accessor(t, t->mask);
     for (unsigned w = 0; w < c->cluster->n_warps; w++)
-        if (t->warp->order.seen[tcc_actor_warp(c, w)] < b->users[w])
+        if (!tcc_comes_after(&by, tcc_actor_warp(c, w), b->users[w], t->warp->used))
             return TCC_WRONG(t->x, in->op,
                              "the mbarrier at byte %lld is invalidated while %s may still be using "
                              "it",
                              offset_of(b), tcc_warp_name(&c->warps[w]));
-    if (t->warp->order.seen[actor] < b->before + b->phase)
+    if (by.after->seen[actor] < b->before + b->phase)
         return TCC_WRONG(t->x, in->op,
                          "the mbarrier at byte %lld is invalidated and %s has not waited for phase "
                          "%u",
                          offset_of(b), tcc_warp_name(t->warp), b->phase - 1);
-    tcc_accessor by = tcc_warp_accessor(t);
     tcc_smem_give_back(c, in->op, &by, b->address);
+    t->warp->unsynced |= t->mask;
     t->warp->accessed |= t->mask;
     b->before += b->phase;
     b->address = NO_ADDRESS;
@@ -147,7 +154,8 @@ tcc_outcome tcc_eval_nvvm_fence_mbarrier_init(tcc_thread *t, const tcc_inst *in)
     (void)in;
     tcc_cta *c = t->warp->cta;
     for (size_t i = 0; i < c->n_mbarriers; i++)
-        if (c->mbarriers[i].init.warp == t->warp && !c->mbarriers[i].fence_clock)
+        if (c->mbarriers[i].init.warp == t->warp && !c->mbarriers[i].fence_clock &&
+            !(c->mbarriers[i].init.lanes & ~t->mask))
             c->mbarriers[i].fence_clock = t->warp->order.seen[t->warp->actor];
     return TCC_NEXT;
 }
@@ -173,9 +181,20 @@ static tcc_outcome end_phase(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b)
     return TCC_NEXT;
 }
 
-static tcc_outcome arrive(tcc_thread *t, tcc_cta *c, const tcc_op *op, tcc_mbarrier *b,
-                          int64_t bytes)
+/* The lanes that arrive by the same instruction where lane l does. */
+static tcc_lane_mask arriving_with(const tcc_thread *t, const tcc_inst *in, unsigned l)
 {
+    tcc_lane_mask lanes = 0;
+    for (unsigned i = 0; i < t->x->lanes; i++)
+        if (t->mask >> i & 1 && tcc_lane_int(t, in, 0, i) == tcc_lane_int(t, in, 0, l))
+            lanes |= UINT64_C(1) << i;
+    return lanes;
+}
+
+static tcc_outcome arrive(tcc_thread *t, tcc_cta *c, const tcc_inst *in, tcc_mbarrier *b,
+                          int64_t bytes, unsigned lane)
+{
+    const tcc_op *op = in->op;
     if (!b->pending)
         return TCC_WRONG(t->x, op,
                          "the mbarrier at byte %lld gets more than %u arrivals in a phase",
@@ -186,7 +205,7 @@ static tcc_outcome arrive(tcc_thread *t, tcc_cta *c, const tcc_op *op, tcc_mbarr
                          (long long)b->tx);
     b->pending--;
     b->arrived = op;
-    tcc_order_join(c->cluster, &b->arrivals, &t->warp->order);
+    tcc_lanes_tell(t->warp, arriving_with(t, in, lane), &b->arrivals);
     return end_phase(c, op, b);
 }
 
@@ -206,10 +225,11 @@ static tcc_outcome arrive_lanes(tcc_thread *t, const tcc_inst *in)
                              "lanes of one instruction arrive at the mbarrier at byte %lld in "
                              "several phases, of %u arrivals each",
                              offset_of(b), b->expected);
-        if (!b || arrive(t, c, in->op, b, bytes) == TCC_FAILED)
+        if (!b || arrive(t, c, in, b, bytes, l) == TCC_FAILED)
             return TCC_FAILED;
-        b->users[t->id] = t->warp->order.seen[t->warp->actor];
+        b->users[t->id] = TCC_IN_USE;
     }
+    t->warp->used |= t->mask;
     t->warp->order.seen[t->warp->actor]++;
     return TCC_NEXT;
 }
@@ -231,7 +251,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_arrive_cluster(tcc_thread *t, const tcc_inst 
         tcc_cta *c = tcc_cluster_find(t, in->op, &address);
         tcc_mbarrier *b = c ? tcc_mbarrier_at(t, c, in->op, address) : NULL;
         if (!b || !is_fenced(t, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) ||
-            arrive(t, c, in->op, b, 0) == TCC_FAILED)
+            arrive(t, c, in, b, 0, l) == TCC_FAILED)
             return TCC_FAILED;
         tcc_remember_arrival(t, c, in->op);
     }
@@ -282,8 +302,9 @@ tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
         if (b->phase % 2 == (uint32_t)parity)
             return wait_for_phase(t, b, parity);
         if (b->phase)
-            tcc_order_join(c->cluster, &t->warp->order, &b->done[parity]);
-        b->users[t->id] = t->warp->order.seen[t->warp->actor];
+            tcc_lanes_learn(t->warp, t->mask, &b->done[parity]);
+        b->users[t->id] = TCC_IN_USE;
+        t->warp->used |= t->mask;
     }
     return TCC_NEXT;
 }
@@ -322,6 +343,7 @@ tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
         if (b->threads && b->threads != threads)
             return TCC_WRONG(t->x, in->op, "barrier %lld is of %lld threads and of %lld",
                              (long long)id, (long long)b->threads, (long long)threads);
+        tcc_lanes_sync(w);
         if (w->order.seen[tcc_actor_named(c, id)] != b->phase)
             return TCC_WRONG(t->x, in->op,
                              "%s may come to barrier %lld together with other warps than here",

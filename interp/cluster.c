@@ -81,7 +81,7 @@ tcc_outcome tcc_eval_nvvm_cluster_arrive(tcc_thread *t, const tcc_inst *in)
             t->x, in->op,
             "nvvm.cluster.arrive for the second time, with no nvvm.cluster.wait between");
     if (!tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
-        tcc_order_join(k, &k->barrier.arrivals, &w->order);
+        tcc_lanes_tell(w, t->mask, &k->barrier.arrivals);
         w->order.seen[w->actor]++;
     }
     w->cluster_phase = k->barrier.phase + 1;
@@ -102,7 +102,7 @@ tcc_outcome tcc_eval_nvvm_cluster_wait(tcc_thread *t, const tcc_inst *in)
     if (k->barrier.phase < w->cluster_phase)
         return TCC_WAIT(t, NULL, "at the cluster's barrier: %u of %u warps have come",
                         k->barrier.arrived, running_warps(k));
-    tcc_order_join(k, &w->order, &k->barrier.done);
+    tcc_lanes_learn(w, t->mask, &k->barrier.done);
     w->cluster_phase = 0;
     return TCC_NEXT;
 }
@@ -228,6 +228,9 @@ static tcc_status check_cta(const tcc_cta *c, tcc_order *end)
 tcc_status tcc_cluster_check_end(tcc_cluster *k)
 {
     tcc_status status = TCC_OK;
+    for (unsigned r = 0; r < k->n_ctas; r++)
+        for (unsigned w = 0; w < k->n_warps; w++)
+            tcc_lanes_sync(&k->ctas[r].warps[w]);
     for (unsigned r = 0; r < k->n_ctas && !status; r++)
         status = check_cta(&k->ctas[r], &k->end);
     return status;

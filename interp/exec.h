@@ -1,6 +1,6 @@
 /* exec: threads of execution over a program, and the hooks that run its ops.
  *
- * A thread is a warp at the target level, whose lanes run in lockstep under a mask; elsewhere it
+ * A thread is a warp at the target level, whose lanes run each op together, under a mask; elsewhere it
  * is a role of a CTA, or the whole CTA, with one lane. It has a stack of the regions that it is
  * in, so that it can stop at any op and let others run.
  *

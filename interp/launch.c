@@ -211,6 +211,8 @@ static void begin_warp(tcc_warp *w, const tcc_cell *params)
                     .thread = t,
                     .actor = w->actor,
                     .order = w->order,
+                    .in_step = tcc_target_of(k->x->run->f->ir)->family != TCC_FAMILY_SM90,
+                    .parts = w->parts,
                     .waits_at = -1,
                     .lds_waited = 1,
                     .registers = first_registers(k)};

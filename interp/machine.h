@@ -22,7 +22,10 @@
  * they all come before what it does next; what it hands on at s_barrier are those that it has
  * waited for (waitcnt). There are no proxies.
  *
+ * Lanes of a warp run at their own pace: lanes.c has what some of them know and others do not.
+ *
  * order.c    clocks                          memory.c   shared memory
+ * lanes.c    lanes of a warp
  * barrier.c  mbarriers and named barriers    tma.c      tensor maps, copies in bulk
  * wgmma.c    warpgroup products              cluster.c  what CTAs of a cluster share, their ends
  * matrix.c   ldmatrix, stmatrix, shuffles    warp.c     everything else
@@ -85,8 +88,10 @@ enum { TCC_COMPUTED, TCC_OF_TENSOR, TCC_OUTSIDE };
 /* Who accesses, with the stamp that it leaves, and what the access comes after. */
 typedef struct tcc_accessor {
     const tcc_warp *warp; /* that runs the op */
+    tcc_lane_mask lanes;  /* of it: one, or those that do it together */
     unsigned actor;
     uint32_t clock;
+    uint32_t synced; /* the warp's clock up to which these lanes come after the others */
     const tcc_order *after;
     bool async;     /* through the async proxy */
     uint8_t origin; /* of a write: what it writes */
@@ -96,16 +101,18 @@ typedef struct tcc_accessor {
 typedef struct tcc_smem_access {
     const tcc_op *op;
     const tcc_warp *warp;
+    uint64_t step; /* of the warp */
     uint32_t clock;
     uint16_t actor;
-    uint8_t kind;   /* none, ordinary, async, an mbarrier's */
-    uint8_t origin; /* of a write */
+    uint8_t kind;        /* none, ordinary, async, an mbarrier's */
+    uint8_t origin;      /* of a write */
+    tcc_lane_mask lanes; /* of an mbarrier's initialisation */
 } tcc_smem_access;
 
-/* Of a place: its last access that wrote, 0 for none, and the list of those that have read since.
- */
+/* Of a place: its last access that wrote, 0 for none, and by which lanes; and the list of those
+ * that have read since. */
 typedef struct tcc_mark {
-    uint32_t write, readers;
+    uint32_t write, readers, lanes;
 } tcc_mark;
 
 void tcc_smem_create(tcc_cta *c, int64_t size, int64_t mark_bytes);
@@ -156,6 +163,38 @@ bool tcc_global_access(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by,
 /* A note on the error before: where the other access is. */
 void tcc_note_access(const tcc_cluster *k, const tcc_smem_access *other, const char *verb);
 
+/* ---- lanes (lanes.c) --------------------------------------------------------------------------
+ */
+
+/* Of lanes that know more than all of the warp do. */
+typedef struct tcc_lanes_part {
+    tcc_lane_mask lanes;
+    uint32_t synced;
+    tcc_order order;
+} tcc_lanes_part;
+
+#define TCC_IN_USE UINT32_MAX /* of a barrier, by lanes of which not all others know */
+
+/* The lane of which the op is looked at, or all that run it. */
+tcc_lane_mask tcc_acting_lanes(const tcc_thread *t);
+/* Accesses of lanes of a warp, through the generic proxy. */
+tcc_accessor tcc_warp_accessor(const tcc_thread *t, tcc_lane_mask lanes);
+/* Whether an access comes after another one. */
+bool tcc_comes_after(const tcc_accessor *by, unsigned actor, uint32_t clock, tcc_lane_mask lanes);
+
+/* Changes what lanes know. */
+typedef void tcc_order_change(const tcc_warp *w, tcc_order *order, uint32_t *synced,
+                              const void *data);
+void tcc_lanes_change(tcc_warp *w, tcc_lane_mask lanes, tcc_order_change *change, const void *data);
+/* Lanes have waited for what comes after `from`; for an actor up to a clock. */
+void tcc_lanes_learn(tcc_warp *w, tcc_lane_mask lanes, const tcc_order *from);
+void tcc_lanes_learn_end(tcc_warp *w, tcc_lane_mask lanes, unsigned actor, uint32_t clock);
+/* Lanes hand on what they know: of the warp's own accesses theirs, when none are of other lanes, or
+ * those up to which they know of the others. */
+void tcc_lanes_tell(tcc_warp *w, tcc_lane_mask lanes, tcc_order *to);
+/* All lanes come after all that each has done and known. */
+void tcc_lanes_sync(tcc_warp *w);
+
 /* ---- barriers (barrier.c) ------------------------------------------------------------------ */
 
 typedef struct tcc_mbarrier {
@@ -168,7 +207,7 @@ typedef struct tcc_mbarrier {
     tcc_smem_access init;
     tcc_smem_access copy;          /* the last that completes on it; its clock is the phase */
     const tcc_op *arrived;         /* the last arrival */
-    uint32_t users[TCC_MAX_WARPS]; /* when each warp of its CTA used it last */
+    uint32_t users[TCC_MAX_WARPS]; /* when each warp of its CTA used it last, or TCC_IN_USE */
     uint32_t fence_clock;          /* of the warp that initialised it, at its fence; 0: none */
     tcc_order arrivals;            /* of all arrivals so far */
     tcc_order done[2];             /* at the end of the last phase of each parity */
@@ -244,6 +283,12 @@ struct tcc_warp {
     tcc_thread *thread;
     unsigned actor;
     tcc_order order;
+    uint32_t synced;               /* its clock up to which its lanes know of each other */
+    bool in_step;                  /* AMD: its lanes always do */
+    tcc_lane_mask unsynced;        /* that have accessed shared memory since then */
+    tcc_lane_mask used;            /* and mbarriers */
+    TCC_VEC(tcc_lanes_part) parts; /* with room for more than there are: */
+    size_t n_parts;
     tcc_lane_mask accessed;    /* shared memory since their last proxy fence */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
@@ -312,8 +357,6 @@ struct tcc_cluster {
 
 /* "warp 3", "warp 3 of CTA 1". */
 const char *tcc_warp_name(const tcc_warp *w);
-/* Accesses of a warp's own lanes, through the generic proxy. */
-tcc_accessor tcc_warp_accessor(const tcc_thread *t);
 /* Fails when some lanes of the warp are elsewhere. */
 bool tcc_converged(tcc_thread *t, const tcc_inst *in);
 /* Fails when an operand is not the same in all lanes that run the op: "the lanes give different …".
@@ -333,9 +376,10 @@ int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value);
 int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes);
 void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes);
 
-/* Stores bytes of a lane, aligned to their number, that are of an origin. */
-bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
-                    int64_t n, uint8_t origin);
+/* Stores bytes, aligned to their number, that are of an origin, for a lane or several that do so
+ * together. */
+bool tcc_smem_store(tcc_thread *t, const tcc_op *op, tcc_lane_mask lanes, int64_t address,
+                    const uint8_t *bytes, int64_t n, uint8_t origin);
 /* Loads the result from, or stores operand 1 to, shared memory at operand 0 + offset, lane by lane.
  */
 tcc_outcome tcc_load_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset);

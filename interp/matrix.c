@@ -40,8 +40,8 @@ tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
             uint8_t row[ROW_BYTES];
             memcpy(row, m.at[r], ROW_BYTES); /* little-endian, as the GPU */
             t->x->lane = (int)(i * ROWS + r);
-            if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, i * ROWS + r), row, ROW_BYTES,
-                                TCC_COMPUTED))
+            if (!tcc_smem_store(t, in->op, t->mask, tcc_lane_int(t, in, 0, i * ROWS + r), row,
+                                ROW_BYTES, TCC_COMPUTED))
                 return TCC_FAILED;
         }
     }
@@ -53,7 +53,8 @@ tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
 static bool load_row(tcc_thread *t, const tcc_inst *in, unsigned lane, uint16_t *row)
 {
     tcc_cta *c = t->warp->cta;
-    tcc_accessor by = tcc_warp_accessor(t);
+    tcc_accessor by = tcc_warp_accessor(t, t->mask);
+    t->warp->unsynced |= t->mask;
     int64_t address = tcc_lane_int(t, in, 0, lane);
     t->x->lane = (int)lane;
     const uint8_t *bytes = tcc_smem_at(c, in->op, address, ROW_BYTES, ROW_BYTES);

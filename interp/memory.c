@@ -14,6 +14,7 @@ enum { NONE, ORDINARY, ASYNC, MBARRIER };
 
 struct tcc_reader {
     uint32_t access, next; /* of the list, 0: the end */
+    tcc_lane_mask lanes;
 };
 
 static size_t mark_count(const tcc_cta *c)
@@ -46,7 +47,7 @@ void tcc_accesses_clear(tcc_cluster *k)
 {
     k->readers.len = k->accesses.len = 0;
     k->any_outside = false;
-    TCC_PUSH(k->x->run->scratch, &k->readers, (struct tcc_reader){0, 0});
+    TCC_PUSH(k->x->run->scratch, &k->readers, (struct tcc_reader){0});
     TCC_PUSH(k->x->run->scratch, &k->accesses, (tcc_smem_access){.kind = NONE});
 }
 
@@ -75,12 +76,15 @@ uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, i
 static uint32_t record(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by, uint8_t kind)
 {
     const tcc_smem_access *last = &k->accesses.data[k->accesses.len - 1];
+    uint64_t step = by->warp->thread->steps;
     k->any_outside |= by->origin == TCC_OUTSIDE;
     if (last->op != op || last->warp != by->warp || last->clock != by->clock ||
-        last->actor != by->actor || last->kind != kind || last->origin != by->origin)
+        last->actor != by->actor || last->kind != kind || last->origin != by->origin ||
+        last->step != step)
         TCC_PUSH(k->x->run->scratch, &k->accesses,
                  (tcc_smem_access){.op = op,
                                    .warp = by->warp,
+                                   .step = step,
                                    .clock = by->clock,
                                    .actor = (uint16_t)by->actor,
                                    .kind = kind,
@@ -93,34 +97,47 @@ static const tcc_smem_access *reader(const tcc_cluster *k, uint32_t r)
     return &k->accesses.data[k->readers.data[r].access];
 }
 
-static uint32_t add_reader(tcc_cluster *k, uint32_t list, uint32_t access)
+static uint32_t add_reader(tcc_cluster *k, const tcc_accessor *by, uint32_t list, uint32_t access)
 {
     const tcc_smem_access *a = &k->accesses.data[access];
+    tcc_lane_mask lanes = by->lanes;
     for (uint32_t r = list; r; r = k->readers.data[r].next)
-        if (reader(k, r)->actor == a->actor && reader(k, r)->clock >= a->clock)
+        if (reader(k, r)->actor == a->actor && reader(k, r)->clock >= a->clock &&
+            !(lanes & ~k->readers.data[r].lanes))
             return list;
-    if (list && reader(k, list)->actor == a->actor) /* replace */
+    if (list && reader(k, list)->actor == a->actor) { /* replace */
+        if (!tcc_comes_after(by, a->actor, reader(k, list)->clock, 0))
+            lanes |= k->readers.data[list].lanes;
         list = k->readers.data[list].next;
-    TCC_PUSH(k->x->run->scratch, &k->readers, (struct tcc_reader){access, list});
+    }
+    TCC_PUSH(k->x->run->scratch, &k->readers, (struct tcc_reader){access, list, lanes});
     return (uint32_t)(k->readers.len - 1);
 }
 
 /* A reader in the list that does not come before; NULL when all do. */
 static const tcc_smem_access *unordered_reader(const tcc_cluster *k, uint32_t list,
-                                               const uint32_t *after)
+                                               const tcc_accessor *by)
 {
     for (uint32_t r = list; r; r = k->readers.data[r].next)
-        if (after[reader(k, r)->actor] < reader(k, r)->clock)
+        if (!tcc_comes_after(by, reader(k, r)->actor, reader(k, r)->clock,
+                             k->readers.data[r].lanes))
             return reader(k, r);
     return NULL;
 }
 
+/* Up to which clock of an actor accesses have a proxy fence behind them. */
+static uint32_t fenced(const tcc_accessor *by, unsigned actor)
+{
+    const tcc_order *o = actor == by->warp->actor ? &by->warp->order : by->after;
+    return o->fenced[actor];
+}
+
 /* One that read with no proxy fence behind it. */
 static const tcc_smem_access *unfenced_reader(const tcc_cluster *k, uint32_t list,
-                                              const uint32_t *fenced)
+                                              const tcc_accessor *by)
 {
     for (uint32_t r = list; r; r = k->readers.data[r].next)
-        if (reader(k, r)->kind == ORDINARY && fenced[reader(k, r)->actor] < reader(k, r)->clock)
+        if (reader(k, r)->kind == ORDINARY && fenced(by, reader(k, r)->actor) < reader(k, r)->clock)
             return reader(k, r);
     return NULL;
 }
@@ -133,13 +150,15 @@ void tcc_note_access(const tcc_cluster *k, const tcc_smem_access *other, const c
              tcc_op_info_get(other->op->code)->name, tcc_warp_name(other->warp), verb);
 }
 
-static bool unordered(const tcc_cta *c, const tcc_op *op, const char *verb, size_t mark,
-                      const tcc_smem_access *other, bool other_writes)
+static bool unordered(const tcc_cta *c, const tcc_op *op, const tcc_accessor *by, const char *verb,
+                      size_t mark, const tcc_smem_access *other, bool other_writes)
 {
     const tcc_cluster *k = c->cluster;
+    const char *who =
+        other->actor == by->warp->actor ? "another lane of it" : tcc_actor_name(k, other->actor);
     TCC_WRONG(k->x, op, "%s %s %s at byte %zu that %s may still be %s",
               tcc_op_info_get(op->code)->name, verb, k->words.smem, mark * (size_t)c->mark_bytes,
-              tcc_actor_name(k, other->actor), other_writes ? "writing" : "reading");
+              who, other_writes ? "writing" : "reading");
     tcc_note_access(k, other, other_writes ? "writes" : "reads");
     return false;
 }
@@ -170,19 +189,22 @@ static bool unfenced(const tcc_cta *c, const tcc_op *op, const char *verb, size_
 
 static bool same_mark(tcc_mark a, tcc_mark b)
 {
-    return a.write == b.write && a.readers == b.readers;
+    return a.write == b.write && a.readers == b.readers && a.lanes == b.lanes;
 }
 
-/* Whether the last write comes before, through a fence where the proxies differ. */
+/* Whether the last write comes before, through a fence where the proxies differ. Of the lanes of
+ * one instruction that write the same place one is the last. */
 static bool after_writer(const tcc_cta *c, const tcc_op *op, const tcc_accessor *by, size_t i,
-                         const char *verb)
+                         const char *verb, uint32_t access)
 {
     const tcc_smem_access *w = &c->cluster->accesses.data[c->marks[i].write];
     if (w->kind == MBARRIER)
         return misplaced(c, op, verb, i, w, "where an mbarrier is");
-    if (w->kind != NONE && by->after->seen[w->actor] < w->clock)
-        return unordered(c, op, verb, i, w, true);
-    if (w->kind == ORDINARY && by->async && by->after->fenced[w->actor] < w->clock)
+    bool same = w->warp == by->warp && w->step == c->cluster->accesses.data[access].step &&
+                w->kind == ORDINARY && !by->async;
+    if (w->kind != NONE && !same && !tcc_comes_after(by, w->actor, w->clock, c->marks[i].lanes))
+        return unordered(c, op, by, verb, i, w, true);
+    if (w->kind == ORDINARY && by->async && fenced(by, w->actor) < w->clock)
         return unfenced(c, op, verb, i, w, true);
     return true;
 }
@@ -195,10 +217,10 @@ bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t
     for (size_t i = first; i < end; i++) {
         tcc_mark *m = &c->marks[i];
         if (i == first || !same_mark(*m, before)) {
-            if (!after_writer(c, op, by, i, "reads"))
+            if (!after_writer(c, op, by, i, "reads", access))
                 return false;
             before = later = *m;
-            later.readers = add_reader(c->cluster, m->readers, access);
+            later.readers = add_reader(c->cluster, by, m->readers, access);
         }
         *m = later;
     }
@@ -279,15 +301,18 @@ static bool write_marks(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, in
     for (size_t i = first; i < end; i++) {
         tcc_mark *m = &c->marks[i];
         if (i == first || !same_mark(*m, before)) {
-            if (!after_writer(c, op, by, i, "writes"))
+            if (!after_writer(c, op, by, i, "writes", later.write))
                 return false;
-            const tcc_smem_access *r = unordered_reader(c->cluster, m->readers, by->after->seen);
+            const tcc_smem_access *r = unordered_reader(c->cluster, m->readers, by);
             if (r)
-                return unordered(c, op, "writes", i, r, false);
-            r = by->async ? unfenced_reader(c->cluster, m->readers, by->after->fenced) : NULL;
+                return unordered(c, op, by, "writes", i, r, false);
+            r = by->async ? unfenced_reader(c->cluster, m->readers, by) : NULL;
             if (r)
                 return unfenced(c, op, "writes", i, r, false);
             before = *m;
+            bool same = c->cluster->accesses.data[m->write].step == by->warp->thread->steps &&
+                        c->cluster->accesses.data[m->write].warp == by->warp;
+            later.lanes = (uint32_t)by->lanes | (same ? m->lanes : 0);
         }
         *m = later;
     }
@@ -310,7 +335,7 @@ void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, in
     uint32_t access = record(c->cluster, op, by, ORDINARY);
     size_t end = mark_at(c, address + TCC_MBARRIER_BYTES);
     for (size_t i = mark_at(c, address); i < end; i++)
-        c->marks[i] = (tcc_mark){.write = access};
+        c->marks[i] = (tcc_mark){.write = access, .lanes = (uint32_t)by->lanes};
 }
 
 /* ---- global memory --------------------------------------------------------------------- */
@@ -406,7 +431,7 @@ bool tcc_global_access(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by,
     uint32_t access = record(k, op, by, by->async ? ASYNC : ORDINARY);
     const tcc_smem_access *w = &k->accesses.data[m->write];
     bool either = w->kind == ASYNC || (w->kind == ORDINARY && by->async);
-    if (either && by->after->seen[w->actor] < w->clock)
+    if (either && !tcc_comes_after(by, w->actor, w->clock, m->lanes))
         return unordered_global(k, op, verb, p, at, w, true);
     if (w->kind == ORDINARY && by->async) {
         TCC_WRONG(
@@ -419,12 +444,13 @@ bool tcc_global_access(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by,
     }
     for (uint32_t r = write ? m->readers : 0; r; r = k->readers.data[r].next)
         if ((by->async || reader(k, r)->kind == ASYNC) &&
-            by->after->seen[reader(k, r)->actor] < reader(k, r)->clock)
+            !tcc_comes_after(by, reader(k, r)->actor, reader(k, r)->clock,
+                             k->readers.data[r].lanes))
             return unordered_global(k, op, verb, p, at, reader(k, r), false);
     if (write)
-        *m = (tcc_mark){.write = access};
+        *m = (tcc_mark){.write = access, .lanes = (uint32_t)by->lanes};
     else
-        m->readers = add_reader(k, m->readers, access);
+        m->readers = add_reader(k, by, m->readers, access);
     if (g->end == g->first)
         g->first = g->end = at;
     g->first = at < g->first ? at : g->first;

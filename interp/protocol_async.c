@@ -64,7 +64,8 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     if (b < 0)
         return TCC_P_FAILED;
     tcc_pbarrier *bar = &s->barriers[b];
-    if (!bar->fence_clock || tcc_p_seen(p, s, warp)[bar->init_warp] < bar->fence_clock)
+    if (!bar->fence_clock || !tcc_p_knows(p, s, warp, UINT64_C(1) << lane, bar->init_warp,
+                                          bar->init_lane, bar->fence_clock))
         return tcc_p_wrong(p, s, warp, in,
                            "the mbarrier at byte %lld is used by the copy engine with no "
                            "fence.mbarrier_init since it was initialised",
@@ -72,6 +73,7 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     int64_t bytes = p->box_bytes[tcc_p_slot(p, s, warp, in->operands[1])->v];
     const tcc_paccess by = {.warp = warp,
                             .actor = tcc_p_barrier_actor(p, (unsigned)b),
+                            .lanes = UINT64_C(1) << lane,
                             .clock = bar->phase + 1,
                             .async = true,
                             .write = true,
@@ -102,6 +104,7 @@ static tcc_presult store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
     w->bulk_lane = lane;
     const tcc_paccess by = {.warp = warp,
                             .actor = tcc_p_bulk_actor(p, warp),
+                            .lanes = UINT64_C(1) << lane,
                             .clock = w->bulk_groups + 1,
                             .async = true};
     if (!tcc_p_access(p, s, in, &by, box))
@@ -136,9 +139,9 @@ tcc_presult tcc_p_nvvm_bulk_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     uint32_t n = w->bulk_groups > pending ? w->bulk_groups - pending : 0;
     if (!p->stores || !(w->mask >> w->bulk_lane & 1))
         return TCC_P_NEXT;
-    unsigned actor = tcc_p_bulk_actor(p, warp);
-    if (tcc_p_seen(p, s, warp)[actor] < n)
-        tcc_p_seen(p, s, warp)[actor] = tcc_p_fenced(p, s, warp)[actor] = n;
+    if (n && !tcc_p_learn_end(p, s, warp, in->op, UINT64_C(1) << w->bulk_lane,
+                              tcc_p_bulk_actor(p, warp), n))
+        return TCC_P_FAILED;
     tcc_p_log(p, s, warp, in, -1, n);
     return TCC_P_NEXT;
 }
@@ -280,6 +283,7 @@ tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     found found_b = find_rows(p, s, pb, b, trans_b, n);
     const tcc_paccess by = {.warp = warp,
                             .actor = tcc_p_product_actor(p, warp),
+                            .lanes = w->mask,
                             .clock = w->committed + 1,
                             .async = true,
                             .unwritten = found_a || found_b};
@@ -363,11 +367,12 @@ tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     uint32_t *passed = tcc_p_passed(p, s, warp);
     for (unsigned i = 0; ended && g->number == ended && i < p->n_warps; i++)
         passed[i] = g->clocks[i] > passed[i] ? g->clocks[i] : passed[i];
-    unsigned actor = tcc_p_product_actor(p, warp);
     if (w->waited < ended)
         w->waited = ended;
-    if (tcc_p_seen(p, s, warp)[actor] < w->waited)
-        tcc_p_seen(p, s, warp)[actor] = tcc_p_fenced(p, s, warp)[actor] = w->waited;
+    if (s->n_parts)
+        tcc_p_step_together(p, s, warp);
+    if (!tcc_p_learn_end(p, s, warp, in->op, w->mask, tcc_p_product_actor(p, warp), w->waited))
+        return TCC_P_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {
         if (in->results[i] == TCC_P_NO_SLOT)
             continue;

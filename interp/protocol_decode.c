@@ -53,6 +53,9 @@ typedef struct effect {
 
 static const effect effects[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_barrier] = {true, true, 3},
+    [TCC_OP_nvvm_elect] = {true, false, 0},
+    [TCC_OP_nvvm_shfl] = {true, false, 0},
+    [TCC_OP_nvvm_warp_sync] = {true, true, 0},
     [TCC_OP_nvvm_setmaxnreg] = {true, true, 0},
     [TCC_OP_nvvm_mbarrier_init] = {true, true, 3},
     [TCC_OP_nvvm_mbarrier_arrive] = {true, true, 1},
@@ -85,8 +88,6 @@ static bool is_ignored(tcc_opcode code)
     case TCC_OP_nvvm_ld_global:
     case TCC_OP_nvvm_st_global:
     case TCC_OP_nvvm_prefetch_tensormap:
-    case TCC_OP_nvvm_elect:
-    case TCC_OP_nvvm_shfl:
     case TCC_OP_amdgcn_buffer_load:
     case TCC_OP_amdgcn_buffer_store:
     case TCC_OP_amdgcn_wmma:

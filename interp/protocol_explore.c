@@ -26,8 +26,10 @@ static tcc_pstate *create_state(const tcc_protocol *p)
     s->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup, p->n_groups * TCC_P_GROUPS);
     s->resizes = TCC_NEW_ARRAY(p->scratch, tcc_presize, p->n_groups);
     s->slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_slots + 1);
-    s->clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, (size_t)p->n_entities * p->stride);
-    s->versions = TCC_NEW_ARRAY(p->scratch, uint64_t, p->n_entities);
+    size_t n_entities = p->n_entities + tcc_p_max_parts(p);
+    s->clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, n_entities * p->stride);
+    s->versions = TCC_NEW_ARRAY(p->scratch, uint64_t, n_entities);
+    s->parts = TCC_NEW_ARRAY(p->scratch, tcc_ppart, tcc_p_max_parts(p) + 1);
     s->atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, TCC_P_MAX_ATOMS);
     return s;
 }
@@ -35,7 +37,7 @@ static tcc_pstate *create_state(const tcc_protocol *p)
 /* There are many clocks, few of which differ from state to state. */
 static void copy_clocks(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
 {
-    for (unsigned e = 0; e < p->n_entities; e++) {
+    for (unsigned e = 0; e < p->n_entities + from->n_parts; e++) {
         size_t at = (size_t)e * p->stride;
         if (to->versions[e] == from->versions[e])
             continue;
@@ -56,12 +58,14 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     to->clocks = kept.clocks;
     to->versions = kept.versions;
     to->atoms = kept.atoms;
+    to->parts = kept.parts;
     memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
     memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
     memcpy(to->resizes, from->resizes, p->n_groups * sizeof *to->resizes);
     copy_clocks(p, to, from);
     memcpy(to->slots, from->slots, (size_t)p->n_warps * p->n_slots * sizeof *to->slots);
+    memcpy(to->parts, from->parts, from->n_parts * sizeof *to->parts);
     memcpy(to->atoms, from->atoms, from->n_atoms * sizeof *to->atoms);
 }
 
@@ -122,7 +126,11 @@ static bool check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (w->open_group || w->waited < w->committed)
         tcc_p_wrong(p, s, warp, &end, "warp %u ends before its products", warp);
     else if (w->open_bulk ||
-             (p->stores && tcc_p_seen(p, s, warp)[tcc_p_bulk_actor(p, warp)] < w->bulk_groups))
+             (p->stores &&
+              tcc_p_seen(p, s,
+                         tcc_p_entity(p, s, warp,
+                                      UINT64_C(1) << w->bulk_lane))[tcc_p_bulk_actor(p, warp)] <
+                  w->bulk_groups))
         tcc_p_wrong(p, s, warp, &end,
                     "warp %u ends while its copies may still be reading shared memory", warp);
     else
@@ -158,8 +166,9 @@ static bool check_end(tcc_protocol *p, tcc_pstate *s)
             return false;
     for (unsigned b = 0; b < s->n_barriers; b++) {
         uint32_t known = 0;
-        for (unsigned w = 0; w < p->n_warps; w++) {
-            uint32_t k = tcc_p_seen(p, s, w)[tcc_p_barrier_actor(p, b)];
+        for (unsigned i = 0; i < p->n_warps + s->n_parts; i++) {
+            unsigned entity = i < p->n_warps ? i : p->n_entities + i - p->n_warps;
+            uint32_t k = tcc_p_seen(p, s, entity)[tcc_p_barrier_actor(p, b)];
             known = k > known ? k : known;
         }
         if (s->barriers[b].last_copy > known) {

@@ -11,7 +11,7 @@ static tcc_presult access_lds(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
                               const tcc_type *type, bool write)
 {
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
-    if (!tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(type), write))
+    if (!tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(type), write, false))
         return TCC_P_FAILED;
     if (!write && in->results[0] != TCC_P_NO_SLOT)
         *tcc_p_slot(p, s, warp, in->results[0]) = (tcc_pvalue){.kind = TCC_P_UNKNOWN};

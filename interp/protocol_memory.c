@@ -90,30 +90,68 @@ void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s)
         s->atoms[s->n_atoms] = s->atoms[p->atom_infos.data[s->n_atoms].parent];
 }
 
+bool tcc_p_footprint_of_lanes(tcc_protocol *p, tcc_pstate *s, uint64_t *place,
+                              const tcc_plane *lanes, size_t n)
+{
+    tcc_prange ranges[TCC_MAX_LANES];
+    tcc_plane *kept = TCC_NEW_ARRAY(p->scratch, tcc_plane, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        kept[i] = lanes[i];
+        ranges[i] = lanes[i].range;
+    }
+    if (!tcc_p_footprint_set(p, s, place, ranges, n))
+        return false;
+    struct tcc_pfootprint *f = &p->footprints.data[*place];
+    f->lanes = kept;
+    f->n_lanes = n;
+    return true;
+}
+
+/* Whether no lane takes of one footprint what another takes of the other. */
+static bool are_of_same_lanes(tcc_protocol *p, uint32_t a, uint32_t b)
+{
+    const struct tcc_pfootprint *x = &p->footprints.data[a], *y = &p->footprints.data[b];
+    const uint64_t key[] = {5, a, b};
+    if (!x->lanes || !y->lanes)
+        return false;
+    uint64_t *known = tcc_ptable_at(p->memo, key, sizeof key);
+    if (*known)
+        return *known == 1;
+    bool same = true;
+    for (size_t i = 0; i < x->n_lanes && same; i++)
+        for (size_t k = 0; k < y->n_lanes && same; k++)
+            same = x->lanes[i].lane == y->lanes[k].lane ||
+                   x->lanes[i].range.first >= y->lanes[k].range.end ||
+                   y->lanes[k].range.first >= x->lanes[i].range.end;
+    *known = same ? 1 : 2;
+    return same;
+}
+
 /* ---- readers --------------------------------------------------------------------------------- */
 
 static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint32_t clock,
-                           const tcc_op *by)
+                           const tcc_op *by, uint32_t print)
 {
     uint32_t rest = 0;
     for (uint32_t r = list; r; r = p->readers.data[r].next)
-        if (p->readers.data[r].actor == actor && p->readers.data[r].clock >= clock)
+        if (p->readers.data[r].actor == actor && p->readers.data[r].print == print &&
+            p->readers.data[r].clock >= clock)
             return list;
     bool found = false;
     for (uint32_t r = list; r; r = p->readers.data[r].next)
-        found |= p->readers.data[r].actor == actor;
+        found |= p->readers.data[r].actor == actor && p->readers.data[r].print == print;
     if (!found) {
         rest = list;
     } else {
         for (uint32_t r = list; r; r = p->readers.data[r].next)
-            if (p->readers.data[r].actor != actor) {
+            if (p->readers.data[r].actor != actor || p->readers.data[r].print != print) {
                 struct tcc_preader kept = p->readers.data[r];
                 kept.next = rest;
                 TCC_PUSH(p->scratch, &p->readers, kept);
                 rest = (uint32_t)(p->readers.len - 1);
             }
     }
-    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){actor, clock, rest, by});
+    TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){actor, clock, rest, print, by});
     return (uint32_t)(p->readers.len - 1);
 }
 
@@ -166,10 +204,28 @@ static bool unfenced(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const 
                                   access, warp));
 }
 
-/* A warp's own accesses are done in order. */
-static bool is_own(const tcc_paccess *by, unsigned actor)
+/* Whether an access comes after another. A lane's own are done in order; on AMD a wave's. */
+static bool comes_after(tcc_protocol *p, const tcc_pstate *s, const tcc_paccess *by, uint32_t print,
+                        unsigned actor, uint32_t clock, uint32_t other)
 {
-    return !by->async && actor == by->actor;
+    if (p->amd && !by->async && actor == by->actor)
+        return true;
+    if (actor != by->warp || p->amd)
+        return tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[actor] >= clock;
+    return tcc_p_synced(s, by->warp, by->lanes) >= clock || are_of_same_lanes(p, print, other);
+}
+
+/* Up to which clock of an actor accesses have a proxy fence behind them. */
+static uint32_t fenced_of(const tcc_protocol *p, const tcc_pstate *s, const tcc_paccess *by,
+                          unsigned actor)
+{
+    unsigned self = actor == by->warp ? by->warp : tcc_p_entity(p, s, by->warp, by->lanes);
+    return tcc_p_fenced(p, s, self)[actor];
+}
+
+static const char *other_name(const tcc_protocol *p, const tcc_paccess *by, unsigned actor)
+{
+    return actor == by->warp && !p->amd ? "another lane of it" : name_of(p, actor);
 }
 
 /* "stage 1 of 'A'": what a copy from global memory brought or, as `op` does, brings; NULL when none
@@ -208,33 +264,33 @@ static void keep_other(tcc_protocol *p, const tcc_pstate *s, const tcc_pinst *in
 }
 
 static bool in_order(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
-                     uint16_t atom)
+                     uint32_t print, uint16_t atom)
 {
     const tcc_patom *a = &s->atoms[atom];
-    const uint32_t *seen = tcc_p_seen(p, s, by->warp), *fenced = tcc_p_fenced(p, s, by->warp);
     if (a->mark == TCC_P_BARRIER)
         return wrong(p, s, in, by, atom, "where an mbarrier is");
-    if (a->mark != TCC_P_NEVER && !is_own(by, a->writer) && seen[a->writer] < a->clock) {
+    if (a->mark != TCC_P_NEVER && !comes_after(p, s, by, print, a->writer, a->clock, a->print)) {
         keep_other(p, s, in, by, a, a->by, true);
-        return wrong(
-            p, s, in, by, atom,
-            tcc_arena_printf(p->scratch, "that %s may still be writing", name_of(p, a->writer)));
+        return wrong(p, s, in, by, atom,
+                     tcc_arena_printf(p->scratch, "that %s may still be writing",
+                                      other_name(p, by, a->writer)));
     }
-    if (a->mark == TCC_P_ORDINARY && by->async && fenced[a->writer] < a->clock) {
+    if (a->mark == TCC_P_ORDINARY && by->async && fenced_of(p, s, by, a->writer) < a->clock) {
         keep_other(p, s, in, by, a, a->by, true);
         return unfenced(p, s, in, by, atom, "write", a->writer);
     }
     for (uint32_t r = by->write ? a->readers : 0; r; r = p->readers.data[r].next) {
-        const struct tcc_preader *reader = &p->readers.data[r];
-        if (!is_own(by, reader->actor) && seen[reader->actor] < reader->clock) {
-            keep_other(p, s, in, by, a, reader->by, false);
+        const struct tcc_preader reader = p->readers.data[r];
+        if (!comes_after(p, s, by, print, reader.actor, reader.clock, reader.print)) {
+            keep_other(p, s, in, by, a, reader.by, false);
             return wrong(p, s, in, by, atom,
                          tcc_arena_printf(p->scratch, "that %s may still be reading",
-                                          name_of(p, reader->actor)));
+                                          other_name(p, by, reader.actor)));
         }
-        if (by->async && reader->actor < p->n_warps && fenced[reader->actor] < reader->clock) {
-            keep_other(p, s, in, by, a, reader->by, false);
-            return unfenced(p, s, in, by, atom, "read", reader->actor);
+        if (by->async && reader.actor < p->n_warps &&
+            fenced_of(p, s, by, reader.actor) < reader.clock) {
+            keep_other(p, s, in, by, a, reader.by, false);
+            return unfenced(p, s, in, by, atom, "read", reader.actor);
         }
     }
     return true;
@@ -276,24 +332,25 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
                   uint64_t footprint)
 {
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
-    uint32_t before = 0, after = 0;
+    const uint32_t *seen = tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
+    uint32_t before = 0, after = 0, print = by->actor == by->warp ? (uint32_t)footprint : 0;
     if (!by->write && !by->unwritten && !tcc_p_is_written(p, s, footprint))
         return wrong(p, s, in, by, f->atoms.data[0], "before anything was written there");
     for (size_t i = 0; i < f->atoms.len; i++) {
         tcc_patom *a = &s->atoms[f->atoms.data[i]];
-        const uint32_t *seen = tcc_p_seen(p, s, by->warp);
         bool plain = a->mark == TCC_P_ASYNC && !a->readers && seen[a->writer] >= a->clock;
-        if (!plain && !in_order(p, s, in, by, f->atoms.data[i]))
+        if (!plain && !in_order(p, s, in, by, print, f->atoms.data[i]))
             return false;
         if (by->write) {
             *a = (tcc_patom){.writer = (uint16_t)by->actor,
                              .clock = by->clock,
+                             .print = print,
                              .mark = (uint8_t)by->mark,
                              .by = in->op};
         } else {
             if (!after || a->readers != before) {
                 before = a->readers;
-                after = add_reader(p, before, by->actor, by->clock, in->op);
+                after = add_reader(p, before, by->actor, by->clock, in->op, print);
             }
             a->readers = after;
         }
@@ -302,14 +359,15 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
 }
 
 bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                        const tcc_pvalue *address, int64_t bytes, bool write)
+                        const tcc_pvalue *address, int64_t bytes, bool write, bool together)
 {
     tcc_pwarp *w = &s->warps[warp];
     int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0);
     int64_t align = bytes == 12 ? 16 : bytes; /* three words are aligned as four */
-    const int64_t key[] = {1, address->kind, address->v, bytes, (int64_t)w->mask, offset};
+    const int64_t key[] = {together ? 6 : 1, address->kind, address->v, bytes,
+                           (int64_t)w->mask, offset};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
-    tcc_prange ranges[TCC_MAX_LANES];
+    tcc_plane lanes[TCC_MAX_LANES];
     size_t n = 0;
     for (unsigned l = 0; !*print && l < p->n_lanes; l++) {
         int64_t at;
@@ -325,17 +383,21 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
                        tcc_op_info_get(in->op->code)->name, (long long)bytes, (long long)at,
                        (long long)p->smem_bytes, tcc_p_smem_word(p)),
                    false;
-        ranges[n++] = (tcc_prange){at, at + bytes};
+        lanes[n++] = (tcc_plane){l, {at, at + bytes}};
     }
-    if (!*print && !tcc_p_footprint_set(p, s, print, ranges, n))
+    if (!*print && !tcc_p_footprint_of_lanes(p, s, print, lanes, n))
         return false;
+    if (together)
+        p->footprints.data[*print].lanes = NULL;
     unsigned actor = p->amd ? tcc_p_bulk_actor(p, warp) : warp;
     const tcc_paccess by = {.warp = warp,
                             .actor = actor,
+                            .lanes = together ? tcc_p_all_lanes(p) : w->mask,
                             .clock = tcc_p_seen(p, s, warp)[actor] + p->amd, /* not waited for */
                             .write = write,
                             .mark = TCC_P_ORDINARY};
     w->accessed |= w->mask;
+    w->unsynced |= by.lanes;
     return tcc_p_access(p, s, in, &by, *print);
 }
 
@@ -352,7 +414,8 @@ static tcc_presult loaded(tcc_protocol *p, tcc_pstate *s, unsigned warp, const t
 tcc_presult tcc_p_nvvm_ld_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
-    return tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(in->op->results[0].type), false)
+    return tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(in->op->results[0].type), false,
+                              false)
                ? loaded(p, s, warp, in)
                : TCC_P_FAILED;
 }
@@ -360,7 +423,8 @@ tcc_presult tcc_p_nvvm_ld_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 tcc_presult tcc_p_nvvm_st_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
-    return tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(in->op->operands[1]->type), true)
+    return tcc_p_access_lanes(p, s, warp, in, at, tcc_p_bytes_of(in->op->operands[1]->type), true,
+                              false)
                ? TCC_P_NEXT
                : TCC_P_FAILED;
 }
@@ -376,7 +440,7 @@ static tcc_presult move_matrices(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
         return TCC_P_FAILED;
     w->mask = tcc_p_all_lanes(p) >> (p->n_lanes - lanes);
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
-    bool done = tcc_p_access_lanes(p, s, warp, in, at, ROW_BYTES, write);
+    bool done = tcc_p_access_lanes(p, s, warp, in, at, ROW_BYTES, write, true);
     w->mask = tcc_p_all_lanes(p);
     w->accessed = tcc_p_all_lanes(p);
     return done ? TCC_P_NEXT : TCC_P_FAILED;

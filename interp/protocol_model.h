@@ -3,6 +3,7 @@
  * protocol_decode.c   the ops that matter: synchronization, accesses, and the scalars they need
  * protocol_value.c    numbers that are known, known up to a period, or only known to be equal
  * protocol_memory.c   shared memory in parts that are accessed alike, and who has accessed them
+ * protocol_lanes.c    what lanes of a warp know apart from the others
  * protocol_sync.c     barriers and fences
  * protocol_async.c    copies and products
  * protocol_step.c     one warp's next op; control flow
@@ -177,6 +178,9 @@ typedef struct tcc_pwarp {
     uint32_t progress; /* heads of loops passed */
     uint32_t committed, waited;
     tcc_lane_mask accessed; /* shared memory since their last proxy fence */
+    uint32_t synced;        /* its clock up to which its lanes come after each other's accesses */
+    uint32_t in_step;       /* and after each other's waits, when some are apart */
+    tcc_lane_mask unsynced, apart; /* that have accessed memory, and waited, since then */
     uint32_t bulk_groups, bulk_lane;
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
@@ -190,9 +194,10 @@ typedef struct tcc_pbarrier {
     uint32_t expected, pending, phase;
     int64_t bytes, issued; /* of this phase: expected, and of copies on their way */
     uint32_t init_warp, init_clock, fence_clock; /* 0: not fenced */
-    uint32_t last_copy;                          /* phase + 1 of the last copy; 0 none */
-    uint32_t waits[TCC_MAX_WARPS];               /* clock of a warp's last wait that passed */
-    uint32_t waited_phase[TCC_MAX_WARPS];        /* and for which phase + 1, 0 for the one before */
+    tcc_lane_mask init_lane;
+    uint32_t last_copy;                   /* phase + 1 of the last copy; 0 none */
+    uint32_t waits[TCC_MAX_WARPS];        /* clock of a warp's last wait that passed */
+    uint32_t waited_phase[TCC_MAX_WARPS]; /* and for which phase + 1, 0 for the one before */
 } tcc_pbarrier;
 
 typedef struct tcc_pnamed {
@@ -215,8 +220,15 @@ typedef struct tcc_presize {
 
 typedef enum tcc_pmark { TCC_P_NEVER, TCC_P_ORDINARY, TCC_P_ASYNC, TCC_P_BARRIER } tcc_pmark;
 
+/* Lanes that know more than all of their warp do. */
+typedef struct tcc_ppart {
+    unsigned warp;
+    tcc_lane_mask lanes;
+    uint32_t synced;
+} tcc_ppart;
+
 typedef struct tcc_patom {
-    uint32_t clock, readers;
+    uint32_t clock, readers, print;
     uint16_t writer;
     uint8_t mark;
     const tcc_op *by; /* that wrote it last */
@@ -227,15 +239,16 @@ struct tcc_pstate {
     tcc_pbarrier *barriers;
     tcc_pgroup *groups; /* TCC_P_GROUPS for each warpgroup */
     tcc_presize *resizes;
-    tcc_pvalue *slots;  /* of each warp */
+    tcc_pvalue *slots; /* of each warp */
     uint32_t *clocks;
     uint64_t *versions; /* of the clocks of each entity: equal ones are of equal clocks */
     tcc_patom *atoms;
+    tcc_ppart *parts; /* their clocks come after those of all other entities */
     tcc_pnamed named[TCC_NAMED_BARRIERS];
     tcc_precord records[TCC_P_RECORDS];
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
     bool doubtful;      /* of one root two were: this execution may be none */
-    unsigned n_records, n_barriers, n_atoms;
+    unsigned n_records, n_barriers, n_atoms, n_parts;
     int64_t free_registers;
     size_t log_len;
 };
@@ -384,6 +397,32 @@ static inline unsigned tcc_p_named(const tcc_protocol *p, unsigned id)
     return p->n_warps + 2 * p->max_barriers + id;
 }
 
+/* ---- lanes (protocol_lanes.c) ---------------------------------------------------------- */
+
+unsigned tcc_p_max_parts(const tcc_protocol *p);
+/* The entity that says what lanes of a warp know: theirs, or that of all lanes. */
+unsigned tcc_p_entity(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
+                      tcc_lane_mask lanes);
+/* The warp's clock up to which lanes come after the others. */
+uint32_t tcc_p_synced(const tcc_pstate *s, unsigned warp, tcc_lane_mask lanes);
+/* Whether lanes of a warp come after what lanes of another, or this one, did at a clock. */
+bool tcc_p_knows(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_lane_mask lanes,
+                 unsigned of, tcc_lane_mask of_lanes, uint32_t clock);
+
+/* Changes what lanes know; false, reported, when there are too many parts. */
+typedef void tcc_p_change(tcc_protocol *p, tcc_pstate *s, unsigned warp, unsigned entity,
+                          uint32_t *synced, const void *data);
+bool tcc_p_lanes_change(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op,
+                        tcc_lane_mask lanes, tcc_p_change *change, const void *data);
+/* The lanes that run op have waited for what an entity comes after; for an actor up to a clock. */
+bool tcc_p_learn(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op, unsigned from);
+bool tcc_p_learn_end(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op,
+                     tcc_lane_mask lanes, unsigned actor, uint32_t clock);
+void tcc_p_tell(tcc_protocol *p, tcc_pstate *s, unsigned warp, tcc_lane_mask lanes, unsigned to);
+/* All lanes come after each other's steps; and after each other's accesses. */
+void tcc_p_step_together(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+void tcc_p_sync_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+
 /* ---- memory (protocol_memory.c) -------------------------------------------------------- */
 
 /* A set of bytes. */
@@ -391,8 +430,16 @@ typedef struct tcc_prange {
     int64_t first, end;
 } tcc_prange;
 
+/* What a lane takes. */
+typedef struct tcc_plane {
+    unsigned lane;
+    tcc_prange range;
+} tcc_plane;
+
 struct tcc_pfootprint {
     TCC_VEC(uint16_t) atoms;
+    const tcc_plane *lanes; /* what each of them takes; NULL when they do so together */
+    size_t n_lanes;
 };
 struct tcc_patom_info {
     uint32_t granules;
@@ -400,7 +447,7 @@ struct tcc_patom_info {
     TCC_VEC(uint32_t) footprints;
 };
 struct tcc_preader {
-    uint32_t actor, clock, next;
+    uint32_t actor, clock, next, print;
     const tcc_op *by;
 };
 
@@ -409,11 +456,15 @@ void tcc_p_memory_create(tcc_protocol *p);
 uint64_t *tcc_p_footprint(tcc_protocol *p, const void *key, size_t bytes);
 bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges,
                          size_t n);
+/* The same of a footprint that lanes take apart. */
+bool tcc_p_footprint_of_lanes(tcc_protocol *p, tcc_pstate *s, uint64_t *place,
+                              const tcc_plane *lanes, size_t n);
 /* Atoms that were split after the state was saved. */
 void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s);
 
 typedef struct tcc_paccess {
     unsigned warp, actor;
+    tcc_lane_mask lanes;
     uint32_t clock;
     bool async, write;
     bool unwritten; /* a read that may find nothing there */
@@ -428,9 +479,9 @@ bool tcc_p_is_written(const tcc_protocol *p, const tcc_pstate *s, uint64_t footp
 /* Checks and records an access; false, reported, when it is not ordered. */
 bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
                   uint64_t footprint);
-/* An access of a warp's lanes, each to `bytes` at its address. */
+/* An access of a warp's lanes, each to `bytes` at its address, or of all together there. */
 bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                        const tcc_pvalue *address, int64_t bytes, bool write);
+                        const tcc_pvalue *address, int64_t bytes, bool write, bool together);
 /* Of a lane's registers. */
 static inline int64_t tcc_p_bytes_of(const tcc_type *t)
 {
@@ -459,7 +510,7 @@ typedef tcc_presult tcc_phook(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
 #define TCC_P_SYNC_OPS(OP)                                                                         \
     OP(nvvm_mbarrier_init) OP(nvvm_mbarrier_arrive) OP(nvvm_mbarrier_arrive_expect_tx)             \
     OP(nvvm_mbarrier_wait) OP(nvvm_fence_mbarrier_init) OP(nvvm_fence_proxy_async)                 \
-    OP(nvvm_barrier) OP(nvvm_setmaxnreg)
+    OP(nvvm_barrier) OP(nvvm_warp_sync) OP(nvvm_setmaxnreg)
 #define TCC_P_ASYNC_OPS(OP)                                                                        \
     OP(nvvm_tma_load) OP(nvvm_tma_store) OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma)    \
     OP(nvvm_wgmma_fence) OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait)

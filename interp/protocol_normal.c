@@ -117,7 +117,8 @@ static void find_bases(writer *w)
             least_waited(p, s, g, &most);
     for (unsigned i = 0; p->stores && i < p->n_warps; i++) {
         unsigned actor = tcc_p_bulk_actor(p, i);
-        w->columns[actor].base = tcc_p_seen(p, s, i)[actor];
+        unsigned entity = tcc_p_entity(p, s, i, UINT64_C(1) << s->warps[i].bulk_lane);
+        w->columns[actor].base = tcc_p_seen(p, s, entity)[actor];
     }
     for (unsigned b = 0; b < s->n_barriers; b++)
         w->columns[tcc_p_barrier_actor(p, b)].base =
@@ -276,6 +277,9 @@ static void put_warp(writer *w, unsigned i)
         put_frame(w, &warp->frames[d]);
     put_int(w, (int64_t)warp->mask);
     put_int(w, (int64_t)warp->accessed);
+    put_int(w, (int64_t)(warp->unsynced | warp->apart << 32));
+    put_clock(w, &w->columns[i], warp->synced);
+    put_clock(w, &w->columns[p->n_actors + i], warp->apart ? warp->in_step : 0);
     put_clock(w, products, warp->committed);
     put_clock(w, products, warp->waited);
     put_int(w, warp->registers | (int64_t)(warp->waits_at + 1) << 32);
@@ -296,6 +300,7 @@ static void put_barriers(writer *w)
     for (unsigned b = 0; b < w->s->n_barriers; b++) {
         const tcc_pbarrier *bar = &w->s->barriers[b];
         put_int(w, bar->address);
+        put_int(w, (int64_t)bar->init_lane);
         put_pair(w, bar->expected, bar->pending);
         put_int(w, bar->bytes);
         put_int(w, bar->issued);
@@ -333,6 +338,13 @@ static void put_groups(writer *w)
     }
 }
 
+/* Which lanes accessed a place matters as long as not all of their warp know of it. */
+static uint32_t print_of(const writer *w, unsigned actor, uint32_t clock, uint32_t print)
+{
+    bool own = actor < w->p->n_warps && !w->p->amd;
+    return own && w->s->warps[actor].synced < clock ? print : 0;
+}
+
 static void put_atoms(writer *w)
 {
     for (unsigned i = 0; i < w->s->n_atoms; i++) {
@@ -340,12 +352,18 @@ static void put_atoms(writer *w)
         const uint16_t head[2] = {a->mark, a->writer};
         const uint16_t end = UINT16_MAX;
         put(w, head, sizeof head);
-        if (a->mark != TCC_P_NEVER)
+        if (a->mark != TCC_P_NEVER) {
+            uint32_t print = print_of(w, a->writer, a->clock, a->print);
             put_clock(w, &w->columns[a->writer], a->clock);
+            put(w, &print, sizeof print);
+        }
         for (uint32_t r = a->readers; r; r = w->p->readers.data[r].next) {
             uint16_t actor = (uint16_t)w->p->readers.data[r].actor;
             put(w, &actor, sizeof actor);
             put_clock(w, &w->columns[actor], w->p->readers.data[r].clock);
+            uint32_t print =
+                print_of(w, actor, w->p->readers.data[r].clock, w->p->readers.data[r].print);
+            put(w, &print, sizeof print);
         }
         put(w, &end, sizeof end);
     }
@@ -376,6 +394,25 @@ static void put_row(writer *w, const uint32_t *row, const uint32_t *last)
     w->len += (size_t)(out - first) * sizeof *out;
 }
 
+/* Parts by warp and lanes, in whatever order they came to be. */
+static void put_parts(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    const tcc_pstate *s = w->s;
+    put_int(w, s->n_parts);
+    for (unsigned warp = 0; s->n_parts && warp < p->n_warps; warp++)
+        for (unsigned lane = 0; lane < p->n_lanes; lane++)
+            for (unsigned i = 0; i < s->n_parts; i++) {
+                const tcc_ppart *part = &s->parts[i];
+                if (part->warp != warp || (unsigned)__builtin_ctzll(part->lanes) != lane)
+                    continue;
+                put_pair(w, warp, (uint32_t)part->lanes);
+                put_clock(w, &w->columns[warp], part->synced);
+                put_row(w, s->clocks + (size_t)(p->n_entities + i) * p->stride,
+                        s->clocks + (size_t)warp * p->stride);
+            }
+}
+
 /* Most entities, barriers, know nearly the same as the one before. */
 static void put_clocks(writer *w)
 {
@@ -384,6 +421,7 @@ static void put_clocks(writer *w)
     put_row(w, clocks, p->zeros);
     for (unsigned e = 1; e < p->n_entities; e++)
         put_row(w, clocks + (size_t)e * p->stride, clocks + (size_t)(e - 1) * p->stride);
+    put_parts(w);
 }
 
 void tcc_p_normal_create(tcc_protocol *p)

@@ -239,9 +239,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE); return TCC_P_NEXT;
     case TCC_OP_amdgcn_readfirstlane:
     case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0], s->warps[warp].mask); return TCC_P_NEXT;
-    case TCC_OP_nvvm_elect:
-        *out = elected(p);
-        return tcc_p_converged(p, s, warp, in) ? TCC_P_NEXT : TCC_P_FAILED;
+    case TCC_OP_nvvm_elect: *out = elected(p); return TCC_P_NEXT;
     case TCC_OP_arith_cmp: {
         tcc_presult r = compare_trips(p, s, warp, in, args, out, &done);
         if (r != TCC_P_NEXT || done)
@@ -322,6 +320,9 @@ static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
 {
     tcc_opcode code = in->op->code;
     bool parts = code == TCC_OP_vec_pack || code == TCC_OP_vec_slice;
+    bool together = code == TCC_OP_nvvm_elect || code == TCC_OP_nvvm_shfl;
+    if (together && !tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
     if (!parts && !may_read(p, s, warp, in))
         return TCC_P_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {

@@ -31,8 +31,11 @@ void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
 
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    if (s->warps[warp].mask == tcc_p_all_lanes(p))
+    if (s->warps[warp].mask == tcc_p_all_lanes(p)) {
+        if (!p->amd)
+            tcc_p_step_together(p, s, warp);
         return true;
+    }
     tcc_p_wrong(p, s, warp, in, "%s in %d of a %s's %u lanes", tcc_op_info_get(in->op->code)->name,
                 __builtin_popcountll(s->warps[warp].mask), tcc_p_warp_word(p), p->n_lanes);
     return false;
@@ -66,7 +69,8 @@ int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
         tcc_p_wrong(p, s, warp, in,
                     "%s: there may be no mbarrier yet at byte %lld of shared memory", name,
                     (long long)(address - TCC_SMEM_BASE));
-    } else if (tcc_p_seen(p, s, warp)[s->barriers[b].init_warp] < s->barriers[b].init_clock) {
+    } else if (!tcc_p_knows(p, s, warp, s->warps[warp].mask, s->barriers[b].init_warp,
+                            s->barriers[b].init_lane, s->barriers[b].init_clock)) {
         tcc_p_wrong(p, s, warp, in,
                     "%s: warp %u may still be initialising the mbarrier at byte %lld", name,
                     s->barriers[b].init_warp, (long long)offset_of(&s->barriers[b]));
@@ -78,7 +82,7 @@ int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 tcc_presult tcc_p_nvvm_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                                      const tcc_pinst *in)
 {
-    const tcc_pwarp *w = &s->warps[warp];
+    tcc_pwarp *w = &s->warps[warp];
     int64_t address, count;
     if (!tcc_p_operand(p, s, warp, in, 0, &address) || !tcc_p_operand(p, s, warp, in, 1, &count))
         return TCC_P_FAILED;
@@ -97,18 +101,24 @@ tcc_presult tcc_p_nvvm_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned wa
                            (long long)p->smem_bytes);
     const int64_t key[] = {2, address};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
-    const tcc_prange range = {byte, byte + BARRIER_BYTES};
-    if (!*print && !tcc_p_footprint_set(p, s, print, &range, 1))
+    const tcc_plane lane = {(unsigned)__builtin_ctzll(w->mask), {byte, byte + BARRIER_BYTES}};
+    if (!*print && !tcc_p_footprint_of_lanes(p, s, print, &lane, 1))
         return TCC_P_FAILED;
     uint32_t clock = tcc_p_seen(p, s, warp)[warp];
-    const tcc_paccess by = {
-        .warp = warp, .actor = warp, .clock = clock, .write = true, .mark = TCC_P_BARRIER};
+    const tcc_paccess by = {.warp = warp,
+                            .actor = warp,
+                            .lanes = w->mask,
+                            .clock = clock,
+                            .write = true,
+                            .mark = TCC_P_BARRIER};
+    w->unsynced |= w->mask;
     if (!tcc_p_access(p, s, in, &by, *print))
         return TCC_P_FAILED;
     s->barriers[s->n_barriers++] = (tcc_pbarrier){.address = address,
                                                   .expected = (uint32_t)count,
                                                   .pending = (uint32_t)count,
                                                   .init_warp = warp,
+                                                  .init_lane = w->mask,
                                                   .init_clock = clock};
     tcc_p_log(p, s, warp, in, (int)s->n_barriers - 1, count);
     return TCC_P_NEXT;
@@ -119,7 +129,8 @@ tcc_presult tcc_p_nvvm_fence_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsig
 {
     (void)in;
     for (unsigned b = 0; b < s->n_barriers; b++)
-        if (s->barriers[b].init_warp == warp && !s->barriers[b].fence_clock)
+        if (s->barriers[b].init_warp == warp && !s->barriers[b].fence_clock &&
+            !(s->barriers[b].init_lane & ~s->warps[warp].mask))
             s->barriers[b].fence_clock = tcc_p_seen(p, s, warp)[warp];
     return TCC_P_NEXT;
 }
@@ -127,7 +138,8 @@ tcc_presult tcc_p_nvvm_fence_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsig
 bool tcc_p_phase_is_certain(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                             unsigned b)
 {
-    uint32_t known = tcc_p_seen(p, s, warp)[tcc_p_barrier_actor(p, b)];
+    unsigned self = tcc_p_entity(p, s, warp, s->warps[warp].mask);
+    uint32_t known = tcc_p_seen(p, s, self)[tcc_p_barrier_actor(p, b)];
     if (known == s->barriers[b].phase)
         return true;
     tcc_p_wrong(p, s, warp, in,
@@ -183,7 +195,7 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 }
 
 static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                          int64_t address, int64_t bytes, unsigned times)
+                          int64_t address, int64_t bytes, unsigned times, tcc_lane_mask lanes)
 {
     int b = tcc_p_barrier_at(p, s, warp, in, address);
     if (b < 0 || !tcc_p_phase_is_certain(p, s, warp, in, (unsigned)b))
@@ -198,9 +210,21 @@ static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const t
         return tcc_p_wrong(p, s, warp, in, "the mbarrier at byte %lld expects %lld bytes",
                            (long long)offset_of(bar), (long long)bar->bytes);
     bar->pending -= times;
-    tcc_p_join(p, s, tcc_p_arrivals(p, (unsigned)b), warp);
+    tcc_p_tell(p, s, warp, lanes, tcc_p_arrivals(p, (unsigned)b));
     tcc_p_log(p, s, warp, in, b, bytes);
     return tcc_p_end_phase(p, s, warp, in, (unsigned)b) ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+/* The lanes that arrive by the same instruction where lane l does. */
+static tcc_lane_mask arriving_with(const tcc_protocol *p, const tcc_pvalue *at, tcc_lane_mask mask,
+                                   int64_t address)
+{
+    tcc_lane_mask lanes = 0;
+    int64_t other;
+    for (unsigned l = 0; l < p->n_lanes; l++)
+        if (mask >> l & 1 && tcc_p_lane(p, at, l, &other) && other == address)
+            lanes |= UINT64_C(1) << l;
+    return lanes;
 }
 
 /* Every lane arrives by itself. */
@@ -213,14 +237,14 @@ static tcc_presult arrive_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, c
     if (in->op->n_operands > 1 && !tcc_p_operand(p, s, warp, in, 1, &bytes))
         return TCC_P_FAILED;
     if (tcc_p_is_exact(at)) {
-        r = arrive(p, s, warp, in, at->v, bytes, (unsigned)__builtin_popcountll(w->mask));
+        r = arrive(p, s, warp, in, at->v, bytes, (unsigned)__builtin_popcountll(w->mask), w->mask);
     } else {
         for (unsigned l = 0; l < p->n_lanes && r == TCC_P_NEXT; l++) {
             if (!(w->mask >> l & 1))
                 continue;
             if (!tcc_p_lane(p, at, l, &address))
                 return tcc_p_unsupported(p, in->op, "the mbarrier is only known at run time");
-            r = arrive(p, s, warp, in, address, bytes, 1);
+            r = arrive(p, s, warp, in, address, bytes, 1, arriving_with(p, at, w->mask, address));
         }
     }
     tcc_p_tick(p, s, warp);
@@ -251,7 +275,8 @@ tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned wa
     if (parity != 0 && parity != 1)
         return tcc_p_wrong(p, s, warp, in, "waits for parity %lld", (long long)parity);
     tcc_pbarrier *bar = &s->barriers[number];
-    uint32_t known = tcc_p_seen(p, s, warp)[tcc_p_barrier_actor(p, (unsigned)number)];
+    unsigned self = tcc_p_entity(p, s, warp, s->warps[warp].mask);
+    uint32_t known = tcc_p_seen(p, s, self)[tcc_p_barrier_actor(p, (unsigned)number)];
     /* Phases that must have ended: `known` of them have for certain. */
     uint32_t wanted = known % 2 == (uint32_t)parity ? known + 1 : known;
     if (bar->phase > wanted)
@@ -262,8 +287,12 @@ tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned wa
             warp, (int)wanted - 1, (long long)offset_of(bar));
     if (bar->phase < wanted)
         return TCC_P_BLOCKED;
-    if (bar->phase)
-        tcc_p_join(p, s, warp, tcc_p_done(p, (unsigned)number));
+    if (bar->phase && !tcc_p_learn(p, s, warp, in->op, tcc_p_done(p, (unsigned)number)))
+        return TCC_P_FAILED;
+    if (!s->warps[warp].apart)
+        s->warps[warp].in_step = tcc_p_passed(p, s, warp)[warp];
+    tcc_p_tick(p, s, warp);
+    s->warps[warp].apart |= s->warps[warp].mask;
     bar->waits[warp] = tcc_p_passed(p, s, warp)[warp];
     bar->waited_phase[warp] = wanted;
     tcc_p_log(p, s, warp, in, number, (int64_t)wanted - 1);
@@ -307,6 +336,8 @@ static bool come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
                            "%s %u may come to barrier %lld together with other %ss than here",
                            tcc_p_warp_word(p), warp, (long long)id, tcc_p_warp_word(p)),
                false;
+    if (!p->amd)
+        tcc_p_sync_lanes(p, s, warp);
     tcc_p_join(p, s, tcc_p_named(p, (unsigned)id), warp);
     b->threads = threads;
     b->arrived += p->n_lanes;

@@ -199,9 +199,11 @@ static void print_barriers(const trace *t, const tcc_op *op)
 static void print_trace(tcc_protocol *p, const tcc_pstate *s, int warp, const tcc_op *op)
 {
     trace t = {.p = p, .s = s};
+    unsigned self = warp < 0 ? 0 : tcc_p_entity(p, s, (unsigned)warp, s->warps[warp].mask);
     for (size_t i = 0; i < p->log.len; i++) {
         const tcc_pentry *e = &p->log.data[i];
-        bool before = warp < 0 || tcc_p_passed(p, s, (unsigned)warp)[e->warp] >= e->clock;
+        bool before =
+            warp < 0 || (unsigned)warp == e->warp || tcc_p_passed(p, s, self)[e->warp] >= e->clock;
         if (!before || !is_shown(e->in->op->code))
             continue;
         add_step(&t, e);

@@ -234,12 +234,11 @@ static tcc_outcome start_load(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, u
     if (!b)
         return TCC_FAILED;
     c->barrier = b;
-    tcc_accessor by = {.warp = t->warp,
-                       .actor = tcc_actor_mbarrier(cta, (size_t)(b - cta->mbarriers)),
-                       .clock = b->before + b->phase + 1,
-                       .after = &t->warp->order,
-                       .async = true,
-                       .origin = TCC_OF_TENSOR};
+    tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
+    by.actor = tcc_actor_mbarrier(cta, (size_t)(b - cta->mbarriers));
+    by.clock = b->before + b->phase + 1;
+    by.async = true;
+    by.origin = TCC_OF_TENSOR;
     if (!tcc_smem_write(cta, in->op, &by, c->address, c->map->box_bytes) ||
         !access_tensor(t->x, in->op, &by, c, false))
         return TCC_FAILED;
@@ -301,11 +300,10 @@ static tcc_outcome start_store(tcc_thread *t, const tcc_inst *in, unsigned lane)
         w->bulk.open = TCC_NEW(x->run->scratch, size_t);
     w->bulk.lane = lane;
     w->bulk.op = in->op;
-    tcc_accessor by = {.warp = w,
-                       .actor = tcc_actor_copies(w->cta, t->id),
-                       .clock = (uint32_t)w->bulk.groups.len + 1,
-                       .after = &w->order,
-                       .async = true};
+    tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
+    by.actor = tcc_actor_copies(w->cta, t->id);
+    by.clock = (uint32_t)w->bulk.groups.len + 1;
+    by.async = true;
     if (!tcc_smem_read(w->cta, in->op, &by, c->address, c->map->box_bytes))
         return TCC_FAILED;
     by.actor = tcc_actor_writes(w->cta, t->id);
@@ -347,11 +345,11 @@ tcc_outcome tcc_eval_nvvm_bulk_wait(tcc_thread *t, const tcc_inst *in)
     for (size_t i = 0; i < n; i++)
         if (*w->bulk.groups.data[i])
             return TCC_WAIT(t, NULL, "for its copies to global memory");
-    unsigned reads = tcc_actor_copies(w->cta, t->id), writes = tcc_actor_writes(w->cta, t->id);
-    if (w->order.seen[reads] < n)
-        w->order.seen[reads] = w->order.fenced[reads] = (uint32_t)n;
-    if (!tcc_attr_int(&in->op->attrs, "read", 0) && w->order.seen[writes] < n)
-        w->order.seen[writes] = (uint32_t)n;
+    tcc_lane_mask lane = UINT64_C(1) << w->bulk.lane;
+    if (n)
+        tcc_lanes_learn_end(w, lane, tcc_actor_copies(w->cta, t->id), (uint32_t)n);
+    if (n && !tcc_attr_int(&in->op->attrs, "read", 0))
+        tcc_lanes_learn_end(w, lane, tcc_actor_writes(w->cta, t->id), (uint32_t)n);
     return TCC_NEXT;
 }
 

@@ -37,13 +37,6 @@ const char *tcc_threads_name(const tcc_exec *x, size_t first, size_t n)
                : NULL;
 }
 
-tcc_accessor tcc_warp_accessor(const tcc_thread *t)
-{
-    const tcc_warp *w = t->warp;
-    return (tcc_accessor){
-        .warp = w, .actor = w->actor, .clock = w->order.seen[w->actor], .after = &w->order};
-}
-
 bool tcc_next_lane(tcc_thread *t, unsigned *l)
 {
     while (*l < t->x->lanes && !(t->mask >> *l & 1))
@@ -330,10 +323,11 @@ static bool is_poison(const tcc_thread *t, uint32_t value, unsigned lane)
 
 tcc_outcome tcc_load_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
 {
-    tcc_accessor by = tcc_warp_accessor(t);
     int64_t n = tcc_value_bytes(t, in, in->results[0]);
     tcc_cta *c = t->warp->cta;
+    t->warp->unsynced |= t->mask;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
+        tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << l);
         int64_t address = tcc_lane_int(t, in, 0, l) + offset;
         const uint8_t *bytes = n < 0 ? NULL : tcc_smem_at(c, in->op, address, n, access_align(n));
         if (!bytes || !tcc_smem_read(c, in->op, &by, address, n))
@@ -351,11 +345,12 @@ tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
     return tcc_load_lanes(t, in, 0);
 }
 
-bool tcc_smem_store(tcc_thread *t, const tcc_op *op, int64_t address, const uint8_t *bytes,
-                    int64_t n, uint8_t origin)
+bool tcc_smem_store(tcc_thread *t, const tcc_op *op, tcc_lane_mask lanes, int64_t address,
+                    const uint8_t *bytes, int64_t n, uint8_t origin)
 {
-    tcc_accessor by = tcc_warp_accessor(t);
+    tcc_accessor by = tcc_warp_accessor(t, lanes);
     by.origin = origin;
+    t->warp->unsynced |= lanes;
     uint8_t *to = tcc_smem_at(t->warp->cta, op, address, n, access_align(n));
     if (!to || !tcc_smem_write(t->warp->cta, op, &by, address, n))
         return false;
@@ -374,7 +369,8 @@ tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
         uint8_t origin = from->outside >> l & 1     ? TCC_OUTSIDE
                          : from->of_tensor >> l & 1 ? TCC_OF_TENSOR
                                                     : TCC_COMPUTED;
-        if (!tcc_smem_store(t, in->op, tcc_lane_int(t, in, 0, l) + offset, bytes, n, origin))
+        if (!tcc_smem_store(t, in->op, UINT64_C(1) << l, tcc_lane_int(t, in, 0, l) + offset, bytes,
+                            n, origin))
             return TCC_FAILED;
     }
     return TCC_NEXT;
@@ -419,7 +415,7 @@ static bool touch_global(tcc_thread *t, const tcc_inst *in, const tcc_param *p, 
     tcc_cluster *k = t->x->cluster;
     if (!tcc_global_is_tracked(k, p))
         return true;
-    tcc_accessor by = tcc_warp_accessor(t);
+    tcc_accessor by = tcc_warp_accessor(t, tcc_acting_lanes(t));
     for (int64_t e = 0; e < n; e++)
         if (!tcc_global_access(k, in->op, &by, p, at + e, write))
             return false;

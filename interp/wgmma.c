@@ -42,11 +42,10 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
                          int64_t n, tcc_scalar elem, matrix *out)
 {
     tcc_cta *cta = t->warp->cta;
-    const tcc_accessor by = {.warp = t->warp,
-                             .actor = tcc_actor_products(cta, t->id),
-                             .clock = t->committed + 1,
-                             .after = &t->warp->order,
-                             .async = true};
+    tcc_accessor by = tcc_warp_accessor(t, t->mask);
+    by.actor = tcc_actor_products(cta, t->id);
+    by.clock = t->committed + 1;
+    by.async = true;
     int64_t rows = d->mn_major ? K : n, chunks = (d->mn_major ? n : K) / PER_CHUNK;
     int64_t first_row = d->mn_major ? 0 : first, first_chunk = d->mn_major ? first / PER_CHUNK : 0;
     for (int64_t r = 0; r < rows; r++)
@@ -318,11 +317,9 @@ tcc_outcome tcc_eval_nvvm_wgmma_wait(tcc_thread *t, const tcc_inst *in)
             return TCC_WAIT(t, NULL, "for products that warp %u has not issued", w);
     if (warp->a_in_flight.len && !keeps_a(t, in, ended))
         return TCC_FAILED;
-    unsigned actor = tcc_actor_products(c, t->id);
     if (t->waited < ended)
         t->waited = ended;
-    if (warp->order.seen[actor] < t->waited)
-        warp->order.seen[actor] = warp->order.fenced[actor] = t->waited;
+    tcc_lanes_learn_end(warp, t->mask, tcc_actor_products(c, t->id), t->waited);
     tcc_copy_values(t, in->results, in->operands, in->op->n_results, t->mask);
     for (unsigned i = 0; i < in->op->n_results; i++) {
         tcc_reg *r = &t->regs[in->results[i]];

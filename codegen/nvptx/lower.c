@@ -473,6 +473,7 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, co
     case TCC_OP_nvvm_mbarrier_wait:
         TCC_PTX_ADD(p, mbarrier_wait, .bar = {.in = x[0]}, .parity = {.in = x[1]});
         return true;
+    case TCC_OP_nvvm_warp_sync: TCC_PTX_ADD(p, warp_sync); return true;
     case TCC_OP_nvvm_fence_mbarrier_init: TCC_PTX_ADD(p, fence_mbarrier_init); return true;
     case TCC_OP_nvvm_fence_proxy_async: TCC_PTX_ADD(p, fence_proxy_async); return true;
     case TCC_OP_nvvm_prefetch_tensormap:

@@ -246,7 +246,7 @@ static const struct {
      {64, 40, 16},
      "    nvvm.barrier %c1, %c128\n",
      "",
-     "nvvm.tma.load writes shared memory at byte *that warp *may still be reading*note: "
+     "nvvm.tma.load writes shared memory at byte *may still be reading*note: "
      "nvvm.ldmatrix of warp *reads it here\n    %a = nvvm.ldmatrix %a_rows"},
     {"registers_a.tir",
      {64, 40, 16},
@@ -254,8 +254,8 @@ static const struct {
      "",
      "nvvm.ldmatrix reads shared memory at byte *that was never written|nvvm.ldmatrix reads "
      "shared memory at byte *that a copy from global memory may still be writing*note: "
-     "nvvm.tma.load of warp 0 writes it here|nvvm.tma.load writes shared memory at byte *that "
-     "warp *may still be reading"},
+     "nvvm.tma.load of warp 0 writes it here|nvvm.tma.load writes shared memory at byte *may "
+     "still be reading"},
     {"registers_a.tir",
      {64, 40, 16},
      "  scf.if %first {\n    nvvm.mbarrier.inval %full",

@@ -220,6 +220,7 @@ static const char handover[] = "  scf.if %first {\n"
                                "  scf.if %of_first {\n"
                                "    %v = nvvm.ld.global %x, %o, %yes : vec<f32[1]>\n"
                                "    nvvm.st.shared %mine, %v\n"
+                               "    nvvm.warp.sync\n"
                                "    scf.if %first {\n"
                                "      nvvm.mbarrier.arrive %bar\n"
                                "    }\n"
@@ -300,6 +301,7 @@ END_TEST
     "  %at = arith.add %smem, %row : i32\n"                                                        \
     "  scf.if %of_first {\n"                                                                       \
     "    nvvm.stmatrix %at, %w" store "\n"                                                         \
+    "    nvvm.warp.sync\n"                                                                         \
     "    %x1 = nvvm.ldmatrix %at" load " : vec<i32[1]>\n"                                          \
     "    %g = vec.bitcast %x1 : vec<f16[2]>\n"                                                     \
     "    %r = arith.cast %g : vec<f32[2]>\n"                                                       \
@@ -464,7 +466,8 @@ static const struct {
      "    nvvm.mbarrier.inval %smem\n  }\n",
      "warp 0: the mbarrier at byte 0 is invalidated and warp 0 has not waited for phase 0"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n  }\n  nvvm.barrier %c0, %c64\n"
-     "  nvvm.mbarrier.wait %smem, %c1\n  scf.if %first {\n    nvvm.mbarrier.inval %smem\n  }\n",
+     "  nvvm.mbarrier.wait %smem, %c1\n  nvvm.warp.sync\n"
+     "  scf.if %first {\n    nvvm.mbarrier.inval %smem\n  }\n",
      "is invalidated while warp 1 may still be using it|there is no mbarrier at byte 0"},
     {"  scf.if %first {\n    %a = nvvm.shfl %t, %c1 {kind = idx} : i32\n  }\n",
      "nvvm.shfl in 1 of a warp's 32 lanes"},
@@ -506,10 +509,10 @@ START_TEST(mistakes_are_reported)
 {
     result r = run(mistakes[_i].body);
     ck_assert_msg(r.status == TCC_ERR_INTERNAL, "status %d for:\n%s", r.status, mistakes[_i].body);
-    const char *or = strchr(mistakes[_i].says, '|');
+    const char * or = strchr(mistakes[_i].says, '|');
     char says[128];
     snprintf(says, sizeof says, "%.*s", (int)strcspn(mistakes[_i].says, "|"), mistakes[_i].says);
-    ck_assert_msg(strstr(r.said, says) || (or && strstr(r.said, or + 1)), "%s\nfor:\n%s", r.said,
+    ck_assert_msg(strstr(r.said, says) || (or &&strstr(r.said, or +1)), "%s\nfor:\n%s", r.said,
                   mistakes[_i].body);
 }
 END_TEST

@@ -125,7 +125,7 @@ static const mutation of_kernel[] = {
 static const mutation of_generic_variant[] = {
     {"nothing", nothing, NULL},
     {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
-    {"no_wait_for_full", no_wait_for_empty, "of which a part was never written"},
+    {"no_wait_for_full", no_wait_for_empty, "of which a part was never written|another lane of it"},
     {"no_wait_in_loop", no_wait_in_loop, "that a product of warps 0-3 may still be reading"},
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},

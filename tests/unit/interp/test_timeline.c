@@ -304,6 +304,7 @@ START_TEST(a_deadlock_is_reported)
                      "  scf.if %lane {\n"
                      "    nvvm.mbarrier.init %bar, %one\n"
                      "  }\n"
+                     "  nvvm.warp.sync\n"
                      "  nvvm.mbarrier.wait %bar, %zero\n"
                      "  return\n"
                      "}\n");
@@ -313,7 +314,7 @@ START_TEST(a_deadlock_is_reported)
         .signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = {0, look, &w}};
     ck_assert_int_eq(tcc_interp_run(p.ir->last, &o, (double *[]){x}, p.arena, &p.diag),
                      TCC_ERR_INTERNAL);
-    ck_assert_str_eq(p.said, "13:3: deadlock: every thread waits");
+    ck_assert_str_eq(p.said, "14:3: deadlock: every thread waits");
     ck_assert_uint_eq(w.looks, 0);
     program_free(&p);
 }

@@ -13,14 +13,6 @@ static bool is_float(tcc_scalar s)
     return tcc_scalar_classify(s) == TCC_CLASS_FLOAT;
 }
 
-/* A product and a sum may become one rounding. */
-static LLVMValueRef contract(LLVMValueRef v)
-{
-    if (LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
-        LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
-    return v;
-}
-
 static LLVMValueRef call(const tcc_lower *l, const char *intrinsic, unsigned n,
                          const LLVMValueRef *args)
 {
@@ -31,9 +23,10 @@ static LLVMValueRef float_arith(const tcc_lower *l, tcc_opcode code, const LLVMV
 {
     LLVMBuilderRef b = l->builder;
     switch (code) {
-    case TCC_OP_arith_add: return contract(LLVMBuildFAdd(b, a[0], a[1], ""));
-    case TCC_OP_arith_sub: return contract(LLVMBuildFSub(b, a[0], a[1], ""));
-    case TCC_OP_arith_mul: return contract(LLVMBuildFMul(b, a[0], a[1], ""));
+    case TCC_OP_arith_add: return LLVMBuildFAdd(b, a[0], a[1], "");
+    case TCC_OP_arith_sub: return LLVMBuildFSub(b, a[0], a[1], "");
+    case TCC_OP_arith_mul: return LLVMBuildFMul(b, a[0], a[1], "");
+    case TCC_OP_arith_fma: return call(l, "llvm.fma", 3, a);
     case TCC_OP_arith_min: return call(l, "llvm.minnum", 2, a);
     case TCC_OP_arith_max: return call(l, "llvm.maxnum", 2, a);
     case TCC_OP_arith_neg: return LLVMBuildFNeg(b, a[0], "");

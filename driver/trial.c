@@ -6,12 +6,18 @@
 #include <string.h>
 
 #include "interp/number.h"
+#include "passes/passes.h"
 #include "support/map.h"
 #include "support/random.h"
 #include "support/str.h"
 
 /* How an output depends on functions that round. */
-enum { EXACT, ROUNDED, JUMPS /* and a rounded number decides, or is near a pole */ };
+enum {
+    EXACT,
+    PRODUCT, /* exact, too, but in a sum it may be rounded together with that */
+    ROUNDED,
+    JUMPS /* and a rounded number decides, or is near a pole */
+};
 
 /* ---- what rounds ------------------------------------------------------------------------ */
 
@@ -41,12 +47,23 @@ static bool is_edge(tcc_opcode code, unsigned i)
     }
 }
 
-static bool has_function(const tcc_func *f)
+/* How far a form is: no pass but one that goes from one to the next rounds otherwise. */
+enum {
+    HAS_FUNCTIONS, /* until expand-math */
+    HAS_PRODUCTS,  /* as operands of sums, until form-fma */
+    HAS_INSTRUCTIONS
+};
+
+static int phase_of(const tcc_func *f)
 {
-    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body))
+    int phase = HAS_INSTRUCTIONS;
+    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body)) {
         if (is_function(op->code))
-            return true;
-    return false;
+            return HAS_FUNCTIONS;
+        if (tcc_op_is_contractible(op))
+            phase = HAS_PRODUCTS;
+    }
+    return phase;
 }
 
 static tcc_trial_arg *arg_of(tcc_trial *t, const tcc_value *param)
@@ -57,13 +74,32 @@ static tcc_trial_arg *arg_of(tcc_trial *t, const tcc_value *param)
     return NULL;
 }
 
+/* What an op makes of the exactness of its operands. */
+static int exactness_of(const tcc_op *op, int worst)
+{
+    bool is_float =
+        op->n_results && tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT;
+    if (worst > PRODUCT)
+        return worst;
+    if (is_function(op->code))
+        return ROUNDED;
+    switch (op->code) {
+    case TCC_OP_arith_mul: return is_float ? PRODUCT : EXACT;
+    case TCC_OP_arith_add:
+    case TCC_OP_arith_sub: return worst == PRODUCT ? ROUNDED : EXACT;
+    case TCC_OP_tensor_sum: return EXACT; /* products in it are exact */
+    default: return worst;
+    }
+}
+
 /* Exactness goes from operands to results; tensor-level functions have one block. */
 static void find_exactness(tcc_trial *t, tcc_arena *arena)
 {
-    static const int levels[] = {EXACT, ROUNDED, JUMPS};
+    static const int levels[] = {EXACT, PRODUCT, ROUNDED, JUMPS};
     tcc_map known = TCC_MAP(arena);
+    bool has_function = false;
     for (tcc_op *op = t->kernel->body->first; op; op = op->next) {
-        int worst = is_function(op->code) ? ROUNDED : EXACT;
+        int worst = EXACT;
         for (unsigned i = 0; i < op->n_operands; i++) {
             const int *of = tcc_map_get(&known, op->operands[i]);
             int here = of ? *of : EXACT;
@@ -72,14 +108,17 @@ static void find_exactness(tcc_trial *t, tcc_arena *arena)
             if (here > worst)
                 worst = here;
         }
+        worst = exactness_of(op, worst);
+        has_function |= is_function(op->code);
         for (unsigned i = 0; i < op->n_results; i++)
             *tcc_map_at(&known, &op->results[i]) = (void *)&levels[worst];
         tcc_trial_arg *to =
             op->code == TCC_OP_tensor_write ? arg_of(t, TCC_VIEW(tensor_write, op)->tensor) : NULL;
         if (to)
             to->exactness = worst;
-        t->rounds |= worst != EXACT;
+        t->rounds |= worst >= ROUNDED;
     }
+    t->phase = !t->rounds ? HAS_INSTRUCTIONS : has_function ? HAS_FUNCTIONS : HAS_PRODUCTS;
 }
 
 /* ---- data ------------------------------------------------------------------------------- */
@@ -136,7 +175,8 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
         a->input = TCC_NEW_ARRAY(arena, double, n);
         a->want = TCC_NEW_ARRAY(arena, double, n);
         a->got = TCC_NEW_ARRAY(arena, double, n);
-        a->expanded = TCC_NEW_ARRAY(arena, double, n);
+        for (int p = 0; p < TCC_TRIAL_PHASES; p++)
+            a->of_phase[p] = p == t->phase ? a->want : TCC_NEW_ARRAY(arena, double, n);
         for (int64_t e = 0; e < a->count; e++)
             a->input[e] = is_output ? tcc_poison() : draw(&seed, type, most);
     }
@@ -204,6 +244,7 @@ tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *ker
     for (size_t i = 0; i < t->n_args; i++)
         t->args[i].param = kernel->body->args[i];
     find_exactness(t, arena);
+    t->has_run[t->phase] = true;
     fill(t, arena, seed);
     tcc_status status = run_machine(t, kernel, 0, diag);
     for (size_t i = 0; i < t->n_args && !status; i++)
@@ -260,34 +301,38 @@ static bool is_close(const tcc_trial_arg *a, double want, double got)
     return fabs(want - got) <= unit + NOISE * a->noise;
 }
 
-static bool element_agrees(const tcc_trial *t, const tcc_trial_arg *a, int64_t i, bool expanded,
-                           double *want)
+/* `first`: nothing of this phase has run. */
+static bool element_agrees(const tcc_trial_arg *a, int64_t i, int phase, bool first, double *want)
 {
     double got = a->got[i];
-    *want = expanded && t->expanded ? a->expanded[i] : a->want[i];
+    *want = first ? a->want[i] : a->of_phase[phase][i];
     if (is_same(*want, got))
         return !tcc_is_poison(got);
-    if (!expanded || t->expanded || a->exactness == EXACT || tcc_is_poison(got))
+    if (!first || a->exactness < ROUNDED || tcc_is_poison(got))
         return false;
     return a->exactness == JUMPS || is_close(a, *want, got);
 }
 
 bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
 {
-    bool expanded = t->rounds && !has_function(f);
+    int phase = phase_of(f);
+    if (phase < t->phase) /* before the kernel's own there is none */
+        phase = t->phase;
+    bool first = !t->has_run[phase];
     for (size_t n = 0; n < t->n_args; n++) {
         const tcc_trial_arg *a = &t->args[n];
         for (int64_t i = 0; i < a->count; i++) {
             double want;
-            if (!element_agrees(t, a, i, expanded, &want)) {
+            if (!element_agrees(a, i, phase, first, &want)) {
                 *out = (tcc_difference){a, i, want, a->got[i]};
                 return false;
             }
         }
     }
-    for (size_t n = 0; n < t->n_args && expanded && !t->expanded; n++)
-        memcpy(t->args[n].expanded, t->args[n].got, (size_t)t->args[n].count * sizeof(double));
-    t->expanded |= expanded;
+    for (size_t n = 0; n < t->n_args && first; n++)
+        memcpy(t->args[n].of_phase[phase], t->args[n].got,
+               (size_t)t->args[n].count * sizeof(double));
+    t->has_run[phase] = true;
     return true;
 }
 

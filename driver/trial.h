@@ -2,11 +2,11 @@
  * form of the kernel makes the same.
  *
  * Tensors hold small whole numbers, so that sums are exact in every order and results must agree
- * to the last bit. Only what expand-math does may change them: where a form without math.exp and
- * its like stands for a kernel with them, the first one is compared within a tolerance, and those
- * that come after it with that one, to the bit again. The tolerance of a result is one unit of its
- * type's last place, 2^-17 for f32, and what rounding in f32 alone changes, 16 times; no tolerance
- * is wide enough where a comparison, a quotient or a root of such a result decides.
+ * to the last bit. Only what expand-math and form-fma do may change them: the first form after each
+ * of them is compared within a tolerance, and those that come later with that one, to the bit
+ * again. The tolerance of a result is one unit of its type's last place, 2^-17 for f32, and what
+ * rounding in f32 alone changes, 16 times; no tolerance is wide enough where a comparison, a
+ * quotient or a root of such a result decides.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_DRIVER_TRIAL_H
@@ -14,15 +14,17 @@
 
 #include "interp/interp.h"
 
+enum { TCC_TRIAL_PHASES = 3 };
+
 typedef struct tcc_trial_arg {
     const tcc_value *param;
-    int64_t count;    /* of elements */
-    double *input;    /* outputs begin as poison */
-    double *want;     /* what the tensor level gives */
-    double *expanded; /* what the first form without functions gave */
-    double *got;      /* what the last form gave */
-    double noise;     /* of results that a function rounds, by rounding in f32 alone */
-    int exactness;    /* of an output */
+    int64_t count;                      /* of elements */
+    double *input;                      /* outputs begin as poison */
+    double *want;                       /* what the tensor level gives */
+    double *got;                        /* what the last form gave */
+    double *of_phase[TCC_TRIAL_PHASES]; /* what the first form of each gave */
+    double noise;  /* of results that a function rounds, by rounding in f32 alone */
+    int exactness; /* of an output */
 } tcc_trial_arg;
 
 typedef struct tcc_trial {
@@ -30,8 +32,9 @@ typedef struct tcc_trial {
     const int64_t *dims;    /* extents in the order of its attribute `dims` */
     tcc_trial_arg *args;
     size_t n_args;
-    bool rounds;   /* some output comes of functions that expand-math expands */
-    bool expanded; /* a form without them has run */
+    bool rounds; /* some output comes of what expand-math or form-fma may round otherwise */
+    int phase;   /* the kernel's: with functions, without, without products to contract */
+    bool has_run[TCC_TRIAL_PHASES];
 } tcc_trial;
 
 /* Where a form differs from the kernel. */

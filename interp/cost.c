@@ -23,6 +23,7 @@ static const kind kinds[TCC_OP_COUNT] = {
     [TCC_OP_math_exp] = SPECIAL,
     [TCC_OP_math_log] = SPECIAL,
     [TCC_OP_math_exp2] = SPECIAL,
+    [TCC_OP_math_rcp] = SPECIAL,
     [TCC_OP_math_log2] = SPECIAL,
     [TCC_OP_math_sqrt] = SPECIAL,
     [TCC_OP_math_rsqrt] = SPECIAL,

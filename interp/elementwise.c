@@ -27,6 +27,25 @@ static double max_float(double a, double b)
     return a == b ? (signbit(a) ? b : a) : fmax(a, b);
 }
 
+/* Zero for a subnormal f32, with its sign. */
+static double flush(double a)
+{
+    return fabs(a) < 0x1p-126 ? copysign(0, a) : a;
+}
+
+/* a * b + c of f32 numbers, so that rounding it to f32 gives the nearest: the product is exact in
+ * double, and a sum that is not gets an odd last bit, which no midpoint of two f32 has. */
+static double fma_f32(double a, double b, double c)
+{
+    double p = a * b, s = p + c, rest = s - p;
+    double error = (p - (s - rest)) + (c - rest);
+    uint64_t bits;
+    memcpy(&bits, &s, sizeof bits);
+    if (!isfinite(s) || error == 0 || bits & 1)
+        return s;
+    return nextafter(s, error > 0 ? (double)INFINITY : -(double)INFINITY);
+}
+
 static double erf_gelu(double a)
 {
     return a * (1 + erf(a / sqrt(2))) / 2;
@@ -145,10 +164,11 @@ UNARY(math_abs, fabs(a), a < 0 ? sub_int(0, a) : a)
 UNARY(math_relu, max_float(a, 0), a > 0 ? a : 0)
 FLOAT_UNARY(math_exp, exp(a))
 FLOAT_UNARY(math_log, log(a))
-FLOAT_UNARY(math_exp2, exp2(a))
+FLOAT_UNARY(math_exp2, flush(exp2(a)))
 FLOAT_UNARY(math_log2, log2(a))
 FLOAT_UNARY(math_sqrt, sqrt(a))
 FLOAT_UNARY(math_rsqrt, 1 / sqrt(a))
+FLOAT_UNARY(math_rcp, flush(1 / flush(a)))
 FLOAT_UNARY(math_tanh, tanh(a))
 FLOAT_UNARY(math_erf, erf(a))
 FLOAT_UNARY(math_roundeven, nearbyint(a))
@@ -166,6 +186,12 @@ static void map_arith_const(const tcc_elements *e)
                                                : (tcc_cell){.i = value->i};
     for (size_t i = 0; i < e->n; i++)
         e->r[i] = v;
+}
+
+static void map_arith_fma(const tcc_elements *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        e->r[i].f = fma_f32(operand(e, 0, i).f, operand(e, 1, i).f, operand(e, 2, i).f);
 }
 
 /* Which of less, equal, greater a predicate holds for; with a NaN it is none of them. */

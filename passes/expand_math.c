@@ -1,15 +1,15 @@
 /* expand-math: compute functions that no target has an instruction for from those that one has:
- * exp2, log2, sqrt, rsqrt and division.
+ * exp2, log2, rcp and fma.
  *
  * Before:  %r = math.sigmoid %a       After:  %0 = arith.mul %a, -1.4426…
  *                                             %1 = math.exp2 %0
  *                                             %2 = arith.add %1, 1.0
- *                                             %r = arith.div 1.0, %2
+ *                                             %r = math.rcp %2
  *
- * Everything is computed in f32, at any level. With exp2, log2 and division good to 2^-22 the
- * relative error is at most 7 * 2^-23. For x < 0 the rounding of an exponent adds |x| 2^-23 to
- * sigmoid and silu, x^2 2^-23 to gelu and 2 (|x| + x^2) 2^-23 to gelu_tanh. Results below 2^-126
- * may be zero. The polynomials are the best of their degree: fit_math.py derives them.
+ * Everything is computed in f32, at any level. docs/language.md has the errors that come of the
+ * instructions, as wrong as the PTX ISA allows, and of rounding: for x < 0 that of an exponent adds
+ * |x| ulps to sigmoid and silu, x^2 to gelu. The polynomials are the best of their degree:
+ * fit_math.py derives them.
  *
  * Requires nothing. Preserves control flow.
  *
@@ -24,6 +24,7 @@ typedef struct expansion {
 
 #define LOG2_E 1.4426950408889634
 #define LN_2 0.6931471805599453
+#define LN_2_HIGH 0x1.62e43p-1 /* as an f32 */
 
 /* ---- building -------------------------------------------------------------------------- */
 
@@ -47,11 +48,11 @@ BINARY(sub, arith_sub)
 BINARY(mul, arith_mul)
 BINARY(min, arith_min)
 BINARY(max, arith_max)
-BINARY(divide, arith_div)
 UNARY(negate, arith_neg)
 UNARY(magnitude, math_abs)
 UNARY(exp2_of, math_exp2)
 UNARY(log2_of, math_log2)
+UNARY(reciprocal, math_rcp)
 #undef BINARY
 #undef UNARY
 
@@ -65,14 +66,16 @@ static tcc_value *plus(expansion *e, tcc_value *a, double b)
     return add(e, a, number(e, b));
 }
 
-static tcc_value *one_minus(expansion *e, tcc_value *a)
+static tcc_value *fma_of(expansion *e, tcc_value *a, tcc_value *b, tcc_value *c)
 {
-    return sub(e, number(e, 1), a);
+    return TCC_EMIT(&e->b, arith_fma, e->type, a, b, c);
 }
 
-static tcc_value *reciprocal(expansion *e, tcc_value *a)
+/* a * factor + b */
+static tcc_value *line(expansion *e, tcc_value *a, double factor, double b)
 {
-    return divide(e, number(e, 1), a);
+    tcc_value *f = number(e, factor);
+    return fma_of(e, a, f, number(e, b));
 }
 
 /* a < limit ? x : y */
@@ -88,38 +91,39 @@ static tcc_value *polynomial(expansion *e, tcc_value *x, size_t n, const double 
 {
     tcc_value *r = number(e, p[--n]);
     while (n)
-        r = plus(e, mul(e, r, x), p[--n]);
+        r = fma_of(e, r, x, number(e, p[--n]));
     return r;
 }
 #define POLYNOMIAL(e, x, p) polynomial(e, x, sizeof(p) / sizeof *(p), p)
 
 /* ---- functions ------------------------------------------------------------------------- */
 
-/* 2^n e^r, with n the integer next to x / log 2 and r = x - n log 2. Adding and subtracting
- * 1.5 * 2^23 rounds to an integer; log 2 is split so that its product with n is exact. */
+/* z = x / log 2 is rounded. What that leaves of x, t, is small: e^x = 2^z e^t = 2^z (1 + t). The
+ * product of z and the upper part of log 2 is subtracted exactly. 2^z stays finite, so that t alone
+ * makes a result infinite, or a NaN. */
 static tcc_value *expand_exp(expansion *e, tcc_value *x)
 {
-    const double round = 12582912, ln_2_high = 0.693359375, ln_2_low = LN_2 - ln_2_high;
-    tcc_value *n = plus(e, scale(e, x, LOG2_E), round);
-    n = sub(e, n, number(e, round));
-    n = max(e, n, number(e, -150));
-    n = min(e, n, number(e, 127)); /* 2^n is finite */
-    tcc_value *r = sub(e, x, scale(e, n, ln_2_high));
-    r = sub(e, r, scale(e, n, ln_2_low));
-    tcc_value *power = exp2_of(e, n);
-    return mul(e, power, exp2_of(e, scale(e, r, LOG2_E)));
+    const double most = 127.99999, least = -150;
+    tcc_value *z = scale(e, x, LOG2_E);
+    tcc_value *bounded = min(e, z, number(e, most));
+    tcc_value *t = fma_of(e, bounded, number(e, -LN_2_HIGH), x);
+    t = fma_of(e, bounded, number(e, -(LN_2 - LN_2_HIGH)), t);
+    tcc_value *power = exp2_of(e, bounded);
+    tcc_value *r = fma_of(e, power, t, power);
+    return where_less(e, z, least, number(e, 0), r);
 }
 
 /* Near 1, where the error of log2 is not relative, a polynomial. */
 static tcc_value *expand_log(expansion *e, tcc_value *x)
 {
-    static const double p[] = {-0.499999881, 0.333340347, -0.250023127, 0.199588224,
-                               -0.165535033, 0.149370074, -0.14449057,  0.0886084437};
+    static const double p[] = {-0.50000006,   0.333331972, -0.249992967, 0.200067952,
+                               -0.166935891,  0.141905978, -0.120887987, 0.114282563,
+                               -0.125481725,  0.107828379, -0.0422024094};
     tcc_value *f = sub(e, x, number(e, 1));
     tcc_value *square = mul(e, f, f);
-    tcc_value *near = add(e, f, mul(e, square, POLYNOMIAL(e, f, p)));
+    tcc_value *near = fma_of(e, square, POLYNOMIAL(e, f, p), f);
     tcc_value *far = scale(e, log2_of(e, x), LN_2);
-    return where_less(e, magnitude(e, sub(e, x, number(e, 1.06))), 0.36, near, far);
+    return where_less(e, magnitude(e, sub(e, x, number(e, 1.127))), 0.521, near, far);
 }
 
 /* With the sign of x, a function that is odd. */
@@ -131,14 +135,12 @@ static tcc_value *odd(expansion *e, tcc_value *x, tcc_value *of_magnitude)
 /* Near 0 a polynomial, else 1 - 2 / (e^2|x| + 1). */
 static tcc_value *expand_tanh(expansion *e, tcc_value *x)
 {
-    static const double p[] = {-0.333332598, 0.133308306, -0.0536880232, 0.0204694197,
-                               -0.00551516423};
+    static const double p[] = {1,             -0.333332598, 0.133308306,
+                               -0.0536880232, 0.0204694197, -0.00551516423};
     tcc_value *a = magnitude(e, x), *u = mul(e, x, x);
-    tcc_value *cube = mul(e, x, u);
-    tcc_value *near = add(e, x, mul(e, cube, POLYNOMIAL(e, u, p)));
+    tcc_value *near = mul(e, x, POLYNOMIAL(e, u, p)); /* -0 stays what it is */
     tcc_value *power = exp2_of(e, scale(e, a, 2 * LOG2_E));
-    tcc_value *half_rest = reciprocal(e, plus(e, power, 1));
-    tcc_value *far = one_minus(e, scale(e, half_rest, 2));
+    tcc_value *far = line(e, reciprocal(e, plus(e, power, 1)), -2, 1);
     return where_less(e, a, 0.65, near, odd(e, x, far));
 }
 
@@ -148,7 +150,7 @@ static tcc_value *normal_tail(expansion *e, tcc_value *a, double root)
 {
     static const double p[] = {0.139621407, 0.139861867,  0.119832881, 0.105507962,  -0.0231097341,
                                0.15917401,  -0.255714118, 0.143971637, -0.0291459169};
-    tcc_value *t = reciprocal(e, plus(e, scale(e, a, 0.35 * root), 1));
+    tcc_value *t = reciprocal(e, line(e, a, 0.35 * root, 1));
     tcc_value *power = exp2_of(e, mul(e, scale(e, a, -LOG2_E / 2 * root * root), a));
     return mul(e, power, mul(e, t, POLYNOMIAL(e, t, p)));
 }
@@ -160,7 +162,7 @@ static tcc_value *expand_erf(expansion *e, tcc_value *x)
                                -0.0267856698, 0.00502030458, -0.000612774689};
     tcc_value *a = magnitude(e, x);
     tcc_value *near = mul(e, x, POLYNOMIAL(e, mul(e, x, x), p));
-    tcc_value *far = one_minus(e, scale(e, normal_tail(e, a, 1.4142135623730951), 2));
+    tcc_value *far = line(e, normal_tail(e, a, 1.4142135623730951), -2, 1);
     return where_less(e, a, 0.9, near, odd(e, x, far));
 }
 
@@ -197,7 +199,7 @@ static tcc_value *expand_silu(expansion *e, tcc_value *x)
 static tcc_value *expand_gelu(expansion *e, tcc_value *x)
 {
     tcc_value *tail = normal_tail(e, magnitude(e, x), 1);
-    return mul(e, x, where_less(e, x, 0, tail, one_minus(e, tail)));
+    return mul(e, x, where_less(e, x, 0, tail, sub(e, number(e, 1), tail)));
 }
 
 /* (1 + tanh z) / 2 is the logistic function of 2 z. */
@@ -205,7 +207,7 @@ static tcc_value *expand_gelu_tanh(expansion *e, tcc_value *x)
 {
     const double outer = -2 * LOG2_E * 0.7978845608028654; /* sqrt(2 / pi) */
     tcc_value *square = mul(e, x, x);
-    tcc_value *factor = plus(e, scale(e, square, outer * 0.044715), outer);
+    tcc_value *factor = line(e, square, outer * 0.044715, outer);
     return mul(e, x, logistic(e, mul(e, x, factor)));
 }
 

@@ -101,5 +101,5 @@ if __name__ == "__main__":
     show("tanh", "x + x u p(u), u = x^2, |x| < 0.65", odd(math.tanh, 1, 0.65, 4))
     show("erf", "x (2 / sqrt(pi) + u p(u)), u = x^2, |x| < 0.9",
          odd(math.erf, 2 / math.sqrt(math.pi), 0.9, 4))
-    show("log", "f + f^2 p(f), f = x - 1, 0.7 < x < 1.42", log_near_one(-0.3, 0.42, 7))
+    show("log", "f + f^2 p(f), f = x - 1, 0.606 < x < 1.648", log_near_one(-0.3945, 0.6497, 10))
     show("normal tail", "exp(-y^2 / 2) t p(t), t = 1 / (1 + 0.35 y)", normal_tail(0.35, 8))

@@ -24,6 +24,7 @@
     PASS(lower_to_nvvm)                                                                            \
     PASS(lower_to_amdgcn)                                                                          \
     PASS(expand_math)                                                                              \
+    PASS(form_fma)                                                                                 \
     PASS(licm)
 
 #define PASS(id) extern const tcc_pass tcc_pass_##id;
@@ -33,6 +34,9 @@ TCC_PASSES(PASS)
 /* The i-th pass, NULL past the last. */
 const tcc_pass *tcc_pass_at(size_t i);
 const tcc_pass *tcc_pass_find(const char *name, size_t n);
+
+/* Whether form-fma makes one instruction of op and a product that it adds or subtracts. */
+bool tcc_op_is_contractible(const tcc_op *op);
 
 typedef struct tcc_pass_options {
     const char *print_after; /* "all", "changed", a pass name, or NULL */

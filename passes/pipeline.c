@@ -17,7 +17,7 @@
 
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
-#define FROM_TARGET ",expand-math,canonicalize,cse,licm,dce"
+#define FROM_TARGET ",expand-math,canonicalize,form-fma,cse,licm,dce"
 #define TO_NVVM TO_ASYNC ",lower-to-nvvm" FROM_TARGET
 #define TO_AMDGCN TO_ASYNC ",lower-to-amdgcn" FROM_TARGET
 

@@ -1,16 +1,9 @@
 /* The maths that RDNA has instructions for, f32: "RDNA3" and "RDNA4" ISA guides, VOP1. They have an
  * error of 1 ulp and take and give subnormals as 0. LLVM scales the operand and the result where
- * that would make a difference, except of exp2 and reciprocals, whose results may be 0 below
- * 2^-126.
+ * that would make a difference; exp2 and rcp are the instructions alone.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/amdgcn/amdgcn.h"
-
-static bool is_one(LLVMValueRef v)
-{
-    LLVMBool inexact;
-    return LLVMIsAConstantFP(v) && LLVMConstRealGetDouble(v, &inexact) == 1.0;
-}
 
 /* Allows LLVM an error of 2.5 ulp: it then takes the instruction, of 1 ulp, instead of a sequence
  * of its own that rounds correctly. Its quotient has 1.5 ulp. */
@@ -38,10 +31,9 @@ LLVMValueRef tcc_amdgcn_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *
 {
     LLVMTypeRef f32 = l->types[TCC_f32];
     switch (code) {
-    case TCC_OP_arith_div:
-        if (is_one(args[0])) /* 1 ulp; takes and gives subnormals as 0 */
-            return tcc_lower_intrinsic(l, "llvm.amdgcn.rcp", f32, 1, &args[1]);
-        return quotient(l, args[0], args[1]);
+    case TCC_OP_arith_div: return quotient(l, args[0], args[1]);
+    case TCC_OP_math_rcp: /* 1 ulp; takes and gives subnormals as 0 */
+        return tcc_lower_intrinsic(l, "llvm.amdgcn.rcp", f32, 1, args);
     case TCC_OP_math_exp2: /* 1 ulp; takes and gives subnormals as 0 */
         return tcc_lower_intrinsic(l, "llvm.amdgcn.exp2", f32, 1, args);
     case TCC_OP_math_log2: /* 1 ulp, scaled for subnormals */

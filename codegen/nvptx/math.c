@@ -4,19 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/nvptx/nvptx.h"
 
-static bool is_one(LLVMValueRef v)
-{
-    LLVMBool inexact;
-    return LLVMIsAConstantFP(v) && LLVMConstRealGetDouble(v, &inexact) == 1.0;
-}
-
 LLVMValueRef tcc_nvptx_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args)
 {
     switch (code) {
-    case TCC_OP_arith_div:
-        if (is_one(args[0])) /* 2^-23; takes and gives subnormals as 0 */
-            return tcc_lower_intrinsic(l, "llvm.nvvm.rcp.approx.ftz.f", NULL, 1, &args[1]);
-        return tcc_lower_intrinsic(l, "llvm.nvvm.div.full", NULL, 2, args); /* 2 ulp */
+    case TCC_OP_arith_div: /* 2 ulp */
+        return tcc_lower_intrinsic(l, "llvm.nvvm.div.full", NULL, 2, args);
+    case TCC_OP_math_rcp: /* 2^-23; takes and gives subnormals as 0 */
+        return tcc_lower_intrinsic(l, "llvm.nvvm.rcp.approx.ftz.f", NULL, 1, args);
     case TCC_OP_math_exp2: /* 2^-22.5; takes and gives subnormals as 0 */
         return tcc_lower_intrinsic(l, "llvm.nvvm.ex2.approx.ftz", l->types[TCC_f32], 1, args);
     case TCC_OP_math_log2: /* 2^-22.6, absolute between 1/2 and 2 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "tests/unit/interp/program.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { M = 5, N = 9, K = 13, B = 2 };
@@ -440,6 +441,77 @@ START_TEST(the_sign_of_zero)
 END_TEST
 
 /* Sums of anything, sums of sums, and over several indices at once. */
+/* One rounding, of what lies next to a midpoint of two f32, too: in double that is lost. */
+START_TEST(multiply_adds_are_rounded_once)
+{
+    static const float x[][3] = {
+        {0x1.000002p0f, 0x1.000002p0f, -0x1.000004p0f}, {0x1.fffffep0f, 0x1.fffffep0f, 0x1p-60f},
+        {0x1.000002p0f, 0x1p-24f, 1},                   {0x1p-24f, 1 + 0x1p-23f, 0x1.000002p0f},
+        {0x1.8p0f, 0x1p-25f, 0x1.000002p0f},            {3, 0x1p-149f, -0x1p-149f},
+        {FLT_MAX, 2, -FLT_MAX},                         {FLT_MAX, FLT_MAX, 1},
+        {1, 0x1.000002p-24f, 1},                        {-1, 0x1.fffffep-25f, 0x1.000002p0f},
+    };
+    enum { N_CASES = sizeof x / sizeof *x, N_RANDOM = 20000, N_ALL = N_CASES + N_RANDOM };
+    static double a[N_ALL], b[N_ALL], c[N_ALL], r[N_ALL];
+    uint64_t seed = 7;
+    for (int i = 0; i < N_ALL; i++) {
+        float v[3];
+        for (int k = 0; k < 3; k++) {
+            seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            int e = (int)(seed >> 58) - 32, near = k == 2 ? 24 : 0;
+            v[k] = ldexpf((float)(int32_t)(seed >> 26 & 0xffffff) - 0x1p23f, e / 2 - near / 2);
+        }
+        a[i] = i < N_CASES ? x[i][0] : v[0];
+        b[i] = i < N_CASES ? x[i][1] : v[1];
+        c[i] = i < N_CASES ? x[i][2] : v[2];
+    }
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[N]>, %y: tensor<f32[N]>, %z: tensor<f32[N]>, "
+                     "%r: tensor<f32[N]>) {dims = [N]} {\n"
+                     "  %a = tensor.read %x {map = [i]} : field<f32[i]>\n"
+                     "  %b = tensor.read %y {map = [i]} : field<f32[i]>\n"
+                     "  %c = tensor.read %z {map = [i]} : field<f32[i]>\n"
+                     "  %d = arith.fma %a, %b, %c : field<f32[i]>\n"
+                     "  tensor.write %d, %r {map = [i]}\n"
+                     "  return\n}\n");
+    const tcc_interp_options o = {.dims = (int64_t[]){N_ALL}, .machine = true};
+    ck_assert_int_eq(program_run(&p, &o, (double *[]){a, b, c, r}), TCC_OK);
+    for (int i = 0; i < N_ALL; i++) {
+        float want = fmaf((float)a[i], (float)b[i], (float)c[i]);
+        ck_assert_msg(r[i] == (double)want, "%a * %a + %a is %a, not %a", a[i], b[i], c[i], r[i],
+                      (double)want);
+    }
+    program_free(&p);
+}
+END_TEST
+
+/* The instructions that functions are made of have no denormals. */
+START_TEST(exp2_and_rcp_flush)
+{
+    static const double x[] = {-126, -126.5, 0x1p126, 0x1p127, 0x1p-127, -0x1p-149, -0x1p127};
+    static const double want[][7] = {
+        {0x1p-126, 0, (double)INFINITY, (double)INFINITY, 1, 1, 0},
+        {-1.0 / 126, -1.0 / 126.5, 0x1p-126, 0, (double)INFINITY, -(double)INFINITY, -0.0}};
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[7]>, %y: tensor<f32[7]>, %z: tensor<f32[7]>) {\n"
+                     "  %a = tensor.read %x {map = [i]} : field<f32[i]>\n"
+                     "  %b = math.exp2 %a : field<f32[i]>\n"
+                     "  tensor.write %b, %y {map = [i]}\n"
+                     "  %c = math.rcp %a : field<f32[i]>\n"
+                     "  tensor.write %c, %z {map = [i]}\n"
+                     "  return\n}\n");
+    double got[2][7];
+    ck_assert_int_eq(
+        program_run(&p, &(tcc_interp_options){0}, (double *[]){(double *)x, got[0], got[1]}),
+        TCC_OK);
+    for (int f = 0; f < 2; f++)
+        for (int i = 0; i < 7; i++)
+            ck_assert_msg(got[f][i] == want[f][i] && !signbit(got[f][i]) == !signbit(want[f][i]),
+                          "function %d of %a is %a", f, x[i], got[f][i]);
+    program_free(&p);
+}
+END_TEST
+
 START_TEST(sums_of_any_expression)
 {
     program p;
@@ -526,6 +598,8 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, comparisons_know_nan, 0, 6);
     tcase_add_test(t, integers_of_every_op);
     tcase_add_test(t, the_sign_of_zero);
+    tcase_add_test(t, multiply_adds_are_rounded_once);
+    tcase_add_test(t, exp2_and_rcp_flush);
     tcase_add_test(t, sums_of_any_expression);
 }
 

@@ -128,7 +128,7 @@ const tcc_type *tcc_low_tile_of(const tcc_op *op)
 bool tcc_low_should_loop(const tcc_op *first, int64_t elements)
 {
     /* About so many instructions an element. LLVM's time grows with the square of a block's. */
-    enum { FUNCTION = 16, ACCESS = 3, OTHER = 1, MOST = 4096 };
+    enum { FUNCTION = 16, ACCESS = 3, OTHER = 1, MOST = 8192 };
     int64_t work = 0;
     for (const tcc_op *op = first; op; op = op->next)
         if (op->code == TCC_OP_tile_load || op->code == TCC_OP_tile_store)

@@ -194,32 +194,32 @@ static void map_arith_fma(const tcc_elements *e)
         e->r[i].f = fma_f32(operand(e, 0, i).f, operand(e, 1, i).f, operand(e, 2, i).f);
 }
 
-/* Which of less, equal, greater a predicate holds for; with a NaN it is none of them. */
-static const struct {
-    const char *name;
-    bool less, equal, greater, unordered;
-} predicates[] = {
-    {"eq", false, true, false, false}, {"ne", true, false, true, true},
-    {"lt", true, false, false, false}, {"le", true, true, false, false},
-    {"gt", false, false, true, false}, {"ge", false, true, true, false},
-};
-
-static void map_arith_cmp(const tcc_elements *e)
+const tcc_predicate *tcc_predicate_get(const char *name)
 {
-    const char *name = tcc_attr_str(&e->op->attrs, "pred", "");
+    static const tcc_predicate predicates[] = {
+        {"eq", false, true, false, false}, {"ne", true, false, true, true},
+        {"lt", true, false, false, false}, {"le", true, true, false, false},
+        {"gt", false, false, true, false}, {"ge", false, true, true, false},
+    };
     size_t p = 0;
     while (strcmp(predicates[p].name, name))
         p++;
+    return &predicates[p];
+}
+
+static void map_arith_cmp(const tcc_elements *e)
+{
+    const tcc_predicate *p = tcc_predicate_get(tcc_attr_str(&e->op->attrs, "pred", ""));
     bool floats = is_float(e->op->operands[0]->type);
     for (size_t i = 0; i < e->n; i++) {
         tcc_cell a = operand(e, 0, i), b = operand(e, 1, i);
         bool less = floats ? a.f < b.f : a.i < b.i;
         bool greater = floats ? a.f > b.f : a.i > b.i;
         bool equal = floats ? a.f == b.f : a.i == b.i;
-        e->r[i].i = less      ? predicates[p].less
-                    : greater ? predicates[p].greater
-                    : equal   ? predicates[p].equal
-                              : predicates[p].unordered;
+        e->r[i].i = less      ? p->less
+                    : greater ? p->greater
+                    : equal   ? p->equal
+                              : p->unordered;
     }
 }
 

@@ -31,4 +31,12 @@ typedef struct tcc_elements {
  * these. `machine`: float results are rounded to their type. */
 bool tcc_elementwise(const tcc_elements *e, bool machine);
 
+/* Which of less, equal, greater a predicate of arith.cmp holds for; with a NaN it is none of them. */
+typedef struct tcc_predicate {
+    const char *name;
+    bool less, equal, greater, unordered;
+} tcc_predicate;
+
+const tcc_predicate *tcc_predicate_get(const char *name);
+
 #endif

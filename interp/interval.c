@@ -222,24 +222,14 @@ static interval apply(const curve *c, interval x)
 /* Whether each of less, equal and greater may be, of floats and of what is NaN. */
 static interval compare(const char *pred, interval x, interval y)
 {
-    static const struct {
-        const char *name;
-        bool less, equal, greater, unordered;
-    } predicates[] = {
-        {"eq", false, true, false, false}, {"ne", true, false, true, true},
-        {"lt", true, false, false, false}, {"le", true, true, false, false},
-        {"gt", false, false, true, false}, {"ge", false, true, true, false},
-    };
-    size_t p = 0;
-    while (strcmp(predicates[p].name, pred))
-        p++;
+    const tcc_predicate *p = tcc_predicate_get(pred);
     bool nan = is_nan(x) || is_nan(y), any = is_anything(x) || is_anything(y);
     bool less = !nan && x.low < y.high, greater = !nan && x.high > y.low;
     bool equal = !nan && x.low <= y.high && x.high >= y.low;
-    bool yes = (less && predicates[p].less) || (equal && predicates[p].equal) ||
-               (greater && predicates[p].greater) || (nan && predicates[p].unordered);
-    bool no = (less && !predicates[p].less) || (equal && !predicates[p].equal) ||
-              (greater && !predicates[p].greater) || (nan && !predicates[p].unordered);
+    bool yes = (less && p->less) || (equal && p->equal) || (greater && p->greater) ||
+               (nan && p->unordered);
+    bool no = (less && !p->less) || (equal && !p->equal) || (greater && !p->greater) ||
+              (nan && !p->unordered);
     return (interval){any || no ? 0 : 1, any || yes};
 }
 

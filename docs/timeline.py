@@ -15,8 +15,8 @@ ROW, GAP, AXIS, LEGEND = 24, 6, 28, 34
 COLOURS = {
     "transfer": "#4e79a7",
     "fill": "#a0cbe8",
-    "product": "#59a14f",
-    "other product": "#8cd17d",
+    "mma": "#59a14f",
+    "other mma": "#8cd17d",
     "use": "#59a14f",
     "prologue": "#f1ce63",
     "main loop": "#e6e6e6",
@@ -27,8 +27,8 @@ COLOURS = {
 LEGENDS = [
     ("transfer", "transfer"),
     ("fill", "stage being filled"),
-    ("product", "product, stage in use"),
-    ("other product", "of another warpgroup"),
+    ("mma", "MMA, stage in use"),
+    ("other mma", "of another warpgroup"),
     ("wait for a stage", "wait for a stage"),
     ("wait", "another wait"),
     ("prologue", "prologue"),
@@ -65,8 +65,8 @@ def colour_of(event):
     kind = event["cat"]
     if kind == "part":
         return COLOURS[event["name"]]
-    if kind == "product" and not event["name"].startswith("warpgroup 0"):
-        return COLOURS["other product"]
+    if kind == "mma" and not event["name"].startswith("warpgroup 0"):
+        return COLOURS["other mma"]
     if kind == "wait" and "stage" in event["args"]:
         return COLOURS["wait for a stage"]
     return COLOURS[kind]

@@ -157,7 +157,7 @@ static void print_products(printer *p)
         const tcc_timed_product *q = &p->t->products.data[i];
         char what[NAME], name[NAME];
         snprintf(what, sizeof what, "warpgroup %u: m64n%" PRId64 "k16", q->group, q->n);
-        print_slice(p, TENSOR_CORES, "product", in_stage(p, name, what, q->use), q->begin, q->end,
+        print_slice(p, TENSOR_CORES, "mma", in_stage(p, name, what, q->use), q->begin, q->end,
                     (details){q->loc, q->use, "issued", q->issue});
     }
 }
@@ -199,7 +199,7 @@ static void print_use(printer *p, tcc_stage_use use)
         }
     snprintf(name, sizeof name, "use %u", iteration_of(p, use));
     if (n)
-        print_slice(p, track, "use", name, begin, end, (details){loc, use, "products", n});
+        print_slice(p, track, "use", name, begin, end, (details){loc, use, "MMAs", n});
 }
 
 static void print_stages(printer *p)
@@ -223,7 +223,7 @@ static details describe_wait(const printer *p, const tcc_timed_wait *w, char *na
 {
     static const char *const kinds[TCC_WAIT_KINDS] = {
         [TCC_WAIT_MBARRIER] = "an mbarrier", [TCC_WAIT_BARRIER] = "a barrier",
-        [TCC_WAIT_PRODUCTS] = "products",    [TCC_WAIT_STORES] = "stores",
+        [TCC_WAIT_PRODUCTS] = "MMAs",    [TCC_WAIT_STORES] = "stores",
         [TCC_WAIT_REGISTERS] = "registers",  [TCC_WAIT_OPERANDS] = "a load's result",
     };
     details d = {w->loc, {-1, 0}, NULL, 0};
@@ -339,7 +339,7 @@ void tcc_timeline_summarize(tcc_str *out, const tcc_timeline *t)
                    t->cycles, busy);
     if (t->products.len)
         tcc_str_printf(
-            out, "; consumers wait %.1f %% for stages, %.1f %% for products, %.1f %% for others",
+            out, "; consumers wait %.1f %% for stages, %.1f %% for MMAs, %.1f %% for others",
             share_of_waits(t, true, stages), share_of_waits(t, true, products),
             share_of_waits(t, true, ~(stages | products)));
     if (producers >= 0)

@@ -273,4 +273,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_pipeline_copies = {
-    "pipeline-copies", "put the operands of a product through a ring of shared-memory stages", run};
+    "pipeline-copies", "put the operands of an MMA through a ring of shared-memory stages", run};

@@ -1,4 +1,4 @@
-/* specialize-warps: give copies and products to warps of their own, or interleave them.
+/* specialize-warps: give copies and MMAs to warps of their own, or interleave them.
  *
  * Before:  scf.for %i { acquire; copy…; commit; wait; mma; mma_wait; release }    (epilogue)
  * After, with a producer:
@@ -149,4 +149,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_specialize_warps = {
-    "specialize-warps", "give copies and products to warps of their own, or interleave them", run};
+    "specialize-warps", "give copies and MMAs to warps of their own, or interleave them", run};

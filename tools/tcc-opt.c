@@ -26,7 +26,7 @@ static const char usage[] =
     "  --verify-each         verify the IR after every pass\n"
     "  --check-passes[=SEED] run what is at the tensor level on small shapes before and after\n"
     "                        every pass, and compare\n"
-    "  --verify-pipeline     prove that barriers, copies and products go together, for all sizes\n"
+    "  --verify-pipeline     prove that barriers, copies and MMAs go together, for all sizes\n"
     "  --time-passes         show where the time goes\n"
     "  --list-passes         list the passes\n"
     "  --help, --version\n"

@@ -30,7 +30,7 @@ static const char usage[] =
     "  --verify-each         verify the IR after every pass\n"
     "  --check-passes[=SEED] run the kernels on small shapes before and after every pass, and\n"
     "                        compare; takes seconds\n"
-    "  --no-verify-pipeline  emit without the proof that barriers, copies and products go together\n"
+    "  --no-verify-pipeline  emit without the proof that barriers, copies and MMAs go together\n"
     "  --time-passes         show where the time goes\n"
     "  --ptxas=PATH          assemble with this ptxas\n"
     "  --list-passes         list the passes\n"

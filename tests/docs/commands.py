@@ -1,14 +1,18 @@
 """Runs the commands of Markdown files and compares what they print:
-commands.py [--gpu] [--prefix=PREFIX] FILE... DIR
+commands.py [--gpu] [--tree=ROOT] [--prefix=PREFIX] FILE... DIR
 
 A block marked with a language and a path becomes the file of that name in DIR. In a block marked
 `console` a line `$ command` is run by sh in DIR, and the lines up to the next one are its output,
 errors included; what it exports is there for those that follow in the file. Blocks marked
 `console gpu` are run with --gpu only. With --prefix commands have PREFIX where they say /opt/tcc.
 
+With --tree the lines of blocks marked `sh` are run instead, and have to succeed: ./dev and CMake in the
+source tree ROOT, the others in DIR, which gets links to what ROOT has and to its examples.
+
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import os
+import re
 import subprocess
 import sys
 
@@ -40,21 +44,50 @@ def run(block, prefix, environment):
     return None
 
 
+def run_in_tree(block, root, prefix):
+    """Runs a block's lines; None, or (line of the block, what is wrong)."""
+    for i, line in enumerate(block.lines):
+        command = line.partition("  # ")[0].strip().replace("/opt/tcc", prefix)
+        if not command or command == "./dev test":  # which runs this
+            continue
+        command = re.sub(r"--count=\d+", "--count=2", command)
+        print("$", command, flush=True)
+        there = root if command.startswith(("./dev ", "cmake ")) else "."
+        if subprocess.run(["sh", "-c", command], cwd=there, stdin=subprocess.DEVNULL,
+                          check=False).returncode:
+            return i, command
+    return None
+
+
+def link_tree(root):
+    """Links to all that a source tree has, and to its examples."""
+    for folder in (root, os.path.join(root, "examples")):
+        for name in os.listdir(folder):
+            if not os.path.lexists(name):
+                os.symlink(os.path.join(folder, name), name)
+
+
 def main(arguments):
+    tree = next((os.path.abspath(a[7:]) for a in arguments if a.startswith("--tree=")), None)
     kinds = ["console"] + ["console gpu"] * ("--gpu" in arguments)
     prefix = next((a[9:] for a in arguments if a.startswith("--prefix=")), "/opt/tcc")
     *documents, folder = [os.path.abspath(a) for a in arguments if not a.startswith("--")]
     os.chdir(folder)
+    if tree:
+        link_tree(tree)
     failed = False
     for document in documents:
         environment = dict(os.environ)
         for block in snippets.blocks(document):
-            if block.info not in kinds:
-                write_file(block)
-                continue
-            wrong = run(block, prefix, environment)
+            if tree:
+                wrong = run_in_tree(block, tree, prefix) if block.info == "sh" else None
+            elif block.info in kinds:
+                wrong = run(block, prefix, environment)
+            else:
+                wrong = write_file(block)
             if wrong:
-                print(f"{document}:{block.line + wrong[0]}: error: not what is printed\n{wrong[1]}")
+                what = "fails" if tree else "not what is printed"
+                print(f"{document}:{block.line + wrong[0]}: error: {what}\n{wrong[1]}")
                 failed = True
     return failed
 

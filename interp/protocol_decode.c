@@ -436,6 +436,31 @@ static uint32_t slot_of(decoder *d, uint32_t number)
 static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region,
                           uint32_t first_arg, tcc_pcode *code);
 
+/* Whether what an op gives depends on its operands alone. */
+static bool is_function(const tcc_pinst *in)
+{
+    const tcc_op *op = in->op;
+    bool computes = tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
+    if ((!computes && op->code != TCC_OP_arith_const) || op->n_results != 1 || op->n_operands > 2 || in->results[0] == TCC_P_NO_SLOT ||
+        op->results[0].type->kind != TCC_KIND_scalar)
+        return false;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if (in->operands[i] == TCC_P_NO_SLOT)
+            return false;
+    return true;
+}
+
+/* After how many trips of a loop what is asked of its index repeats itself. */
+static void find_period(tcc_protocol *p, const tcc_pinst *loop)
+{
+    int64_t modulus = loop->regions[0].moduli[0], step;
+    if (!tcc_value_is_int(loop->op->operands[2], &step) || step < 1 || modulus < 1)
+        return;
+    int64_t period = modulus / gcd(modulus, step);
+    if (period > p->period)
+        p->period = period;
+}
+
 /* Writes the i-th source; gives the one after its regions. */
 static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
 {
@@ -460,6 +485,8 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         in->loops |= in->regions[r].n && in->regions[r].loops;
     }
     in->touches = s->touches;
+    if (is_function(in))
+        in->given = TCC_NEW_ARRAY(scratch, tcc_pgiven, TCC_P_GIVEN);
     if (d->registers)
         in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
     if (op->code == TCC_OP_nvvm_wgmma)
@@ -471,6 +498,8 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         if (hi->modulus > NEEDED && hi->modulus != EXACT && s->waits &&
             hi->modulus > d->p->symbol_data)
             d->p->symbol_data = hi->modulus;
+        if (s->waits)
+            find_period(d->p, in);
     }
     return next;
 }
@@ -484,7 +513,7 @@ static void write_args(decoder *d, uint32_t first, tcc_pcode *code)
         bool exact = arg->modulus == EXACT;
         code->args[a] = slot_of(d, (uint32_t)(first + a));
         code->moduli[a] = exact ? 0 : arg->modulus;
-        if (!exact && arg->threshold > d->p->threshold)
+        if (!exact && code != &d->p->body && arg->threshold > d->p->threshold)
             d->p->threshold = arg->threshold;
     }
 }

@@ -15,6 +15,7 @@
 #include "ir/target.h"
 
 enum { MAX_STATES = 20000, MAX_STEPS = 20000000, REGISTER_UNIT = 8, AT_HEAD = TCC_P_AT_HEAD };
+enum { LOOKED_UP = 8 }; /* states of a loop's period, at least */
 
 /* ---- states ------------------------------------------------------------------------------- */
 
@@ -91,6 +92,7 @@ static tcc_pstate *first_state(tcc_protocol *p)
     tcc_pstate *s = create_state(p);
     const tcc_block *body = p->f->body;
     s->n_atoms = 1;
+    s->chosen = -1;
     for (unsigned w = 0; w < p->n_warps; w++) {
         s->warps[w] = (tcc_pwarp){.depth = 1,
                                   .mask = tcc_p_all_lanes(p),
@@ -326,15 +328,15 @@ static void drop_records(tcc_protocol *p, tcc_pstate *s)
             for (uint32_t d = 0; d < s->warps[w].depth; d++)
                 s->warps[w].frames[d].record -= s->warps[w].frames[d].record > r;
         p->choice.record -= p->choice.record > (unsigned)r;
+        s->chosen = s->chosen == r ? -1 : s->chosen - (s->chosen > r);
     }
 }
 
-/* A state in which something was asked, and the answers that are still to be tried. */
+/* A state in which something was asked, in which it is still to be tried that the number is more. */
 typedef struct pending {
     tcc_pstate *state;
     unsigned record;
-    int64_t at; /* is the number more than this? */
-    bool last;  /* that it is not has been tried */
+    int64_t at; /* than this */
 } pending;
 
 typedef struct search {
@@ -344,6 +346,18 @@ typedef struct search {
     size_t cap;
 } search;
 
+/* Whether to look for the state among those seen before. Not to is never wrong, but two ways to one
+ * state are then followed both. While one number is asked for again and again there is but one way:
+ * any other answer says what the number is. So of a loop's states a few are enough, the same ones in
+ * each period. */
+static bool is_looked_up(const tcc_protocol *p, const tcc_pstate *s)
+{
+    const tcc_precord *r = &s->records[p->choice.record];
+    int64_t every = p->period / LOOKED_UP;
+    bool again = s->chosen == (int)p->choice.record && !r->truth;
+    return !again || every < 2 || p->choice.at / r->scale % p->period % every == 0;
+}
+
 /* Whether the state is new. */
 static bool is_new(tcc_protocol *p, search *q, const tcc_pstate *s)
 {
@@ -352,56 +366,54 @@ static bool is_new(tcc_protocol *p, search *q, const tcc_pstate *s)
     return !(*seen)++;
 }
 
-static void push_choices(tcc_protocol *p, search *q, tcc_pstate *s)
+/* Goes on with the number not being more; that it is is kept for later. */
+static void choose(tcc_protocol *p, search *q, tcc_pstate *s)
 {
     pending c = {.record = p->choice.record, .at = p->choice.at};
     s->log_len = p->log.len;
+    s->chosen = (int)p->choice.record;
     c.state = q->free.len ? q->free.data[--q->free.len] : create_state(p);
     copy_state(p, c.state, s);
     TCC_PUSH(p->scratch, &q->stack, c);
+    s->records[c.record].most = c.at;
 }
 
-/* Goes back to the last state with an answer to be tried; false when there is none. */
-static bool pop_choice(tcc_protocol *p, search *q, tcc_pstate *s)
+/* The last state in which an answer is still to be tried, with that answer; NULL when there is none.
+ */
+static tcc_pstate *next_choice(tcc_protocol *p, search *q, tcc_pstate *done)
 {
     if (!q->stack.len)
-        return false;
-    pending *c = &q->stack.data[q->stack.len - 1];
-    copy_state(p, s, c->state);
-    p->log.len = s->log_len;
-    tcc_p_memory_update(p, s);
-    tcc_precord *r = &s->records[c->record];
-    if (!c->last) {
-        r->most = c->at;
-        c->last = true;
-        return true;
-    }
-    r->least = c->at + 1;
-    TCC_PUSH(p->scratch, &q->free, c->state);
-    q->stack.len--;
-    return true;
+        return NULL;
+    pending c = q->stack.data[--q->stack.len];
+    TCC_PUSH(p->scratch, &q->free, done);
+    p->log.len = c.state->log_len;
+    tcc_p_memory_update(p, c.state);
+    c.state->records[c.record].least = c.at + 1;
+    return c.state;
 }
 
 tcc_status tcc_p_explore(tcc_protocol *p)
 {
     search q = {0};
     tcc_pstate *s = first_state(p);
-    do {
+    while (s) {
         tcc_presult r = run(p, s);
         if (p->status)
             return p->status;
-        if (r != TCC_P_CHOICE)
+        if (r == TCC_P_CHOICE) {
+            unblock(p, s);
+            drop_records(p, s);
+        }
+        if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !is_new(p, &q, s))) {
+            s = next_choice(p, &q, s);
             continue;
-        unblock(p, s);
-        drop_records(p, s);
-        if (!is_new(p, &q, s))
-            continue;
+        }
         if (++p->n_states > MAX_STATES) {
             tcc_p_unsupported(p, NULL, "it has more than %d states", MAX_STATES);
             return p->status;
         }
-        push_choices(p, &q, s);
-    } while (pop_choice(p, &q, s));
+        choose(p, &q, s);
+    }
     if (p->doubt.what)
         tcc_p_unsupported(p, p->doubt.op,
                           "how numbers that depend on each other do so is not known; if they did "
@@ -440,7 +452,7 @@ tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *d
         return p->status;
     p->n_actors = tcc_p_named_actor(p, p->n_named);
     p->n_entities = tcc_p_named(p, p->n_named);
-    p->stride = (2 * p->n_actors + p->n_warps + TCC_P_BLOCK - 1) / TCC_P_BLOCK * TCC_P_BLOCK;
+    p->stride = (p->n_actors + 2 * p->n_warps + TCC_P_BLOCK - 1) / TCC_P_BLOCK * TCC_P_BLOCK;
     p->version = TCC_NEW(scratch, uint64_t);
     tcc_p_normal_create(p);
     tcc_p_memory_create(p);

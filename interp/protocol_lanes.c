@@ -160,7 +160,7 @@ static void end_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, unsigned entit
     const knowledge *k = data;
     (void)warp, (void)synced;
     if (tcc_p_seen(p, s, entity)[k->actor] < k->clock)
-        tcc_p_seen(p, s, entity)[k->actor] = tcc_p_fenced(p, s, entity)[k->actor] = k->clock;
+        tcc_p_seen(p, s, entity)[k->actor] = k->clock;
 }
 
 bool tcc_p_learn_end(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op,

@@ -109,8 +109,16 @@ tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *ar
 
 /* ---- the program (protocol_decode.c) -------------------------------------------------------- */
 
+/* What an op gave last. */
+typedef struct tcc_pgiven {
+    tcc_pvalue args[2], result; /* NONE: nothing yet */
+} tcc_pgiven;
+
+enum { TCC_P_GIVEN = 4 };
+
 typedef struct tcc_pinst {
     const tcc_op *op;
+    tcc_pgiven *given; /* TCC_P_GIVEN; NULL: its result depends on more than its operands */
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of products, a bit each: read by it; of its result */
@@ -249,6 +257,7 @@ struct tcc_pstate {
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
     bool doubtful;      /* of one root two were: this execution may be none */
     unsigned n_records, n_barriers, n_atoms, n_parts;
+    int chosen; /* the record of the last choice; -1: it is no longer needed */
     int64_t free_registers;
     size_t log_len;
 };
@@ -286,6 +295,7 @@ struct tcc_protocol {
     uint32_t n_slots;
     TCC_VEC(uint32_t) registers; /* slots of what products write */
     int64_t threshold; /* indices that are less are told apart */
+    int64_t period;    /* in trips, of the loop whose index repeats itself last */
     int64_t
         symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_entities, stride;
@@ -345,8 +355,8 @@ uint64_t tcc_p_hash(const void *bytes, size_t n);
 /* ---- order: clocks, as in machine.h ---------------------------------------------------- */
 
 /* Of each entity (a warp; a barrier's arrivals; its last phase; a named barrier): what it comes
- * after. Two clocks for each actor, then one for each warp: its steps, which order of control
- * alone tells of, not of memory. */
+ * after. A clock for each actor; one for each warp, up to which it has run a proxy fence; and one for
+ * each warp: its steps, which order of control alone tells of, not of memory. */
 static inline uint32_t *tcc_p_seen(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 {
     s->versions[entity] = ++*p->version; /* it may be written */
@@ -358,7 +368,7 @@ static inline uint32_t *tcc_p_fenced(const tcc_protocol *p, const tcc_pstate *s,
 }
 static inline uint32_t *tcc_p_passed(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 {
-    return tcc_p_seen(p, s, entity) + (size_t)2 * p->n_actors;
+    return tcc_p_seen(p, s, entity) + p->n_actors + p->n_warps;
 }
 void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from);
 /* What the warp does from here on is not yet known to whom it has told of its past. */

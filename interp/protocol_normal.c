@@ -369,6 +369,13 @@ static void put_atoms(writer *w)
     }
 }
 
+/* The column of the i-th clock of an entity. */
+static const column *column_of(const writer *w, unsigned i)
+{
+    unsigned fenced = w->p->n_actors, passed = fenced + w->p->n_warps;
+    return &w->columns[i < fenced ? i : i < passed ? i - fenced : i - w->p->n_warps];
+}
+
 /* The ranks of an entity's clocks, those that are not the same as the last entity's. */
 static void put_row(writer *w, const uint32_t *row, const uint32_t *last)
 {
@@ -382,7 +389,7 @@ static void put_row(writer *w, const uint32_t *row, const uint32_t *last)
         for (unsigned i = at; i < at + TCC_P_BLOCK; i++) {
             if (row[i] == last[i])
                 continue;
-            const column *c = &w->columns[i < p->n_actors ? i : i - p->n_actors];
+            const column *c = column_of(w, i);
             uint16_t rank = rank_of(c, row[i]);
             if (rank == rank_of(c, last[i]))
                 continue;

@@ -316,7 +316,26 @@ static bool may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
     return true;
 }
 
-static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+/* Where what an op gives for its operands is kept, and the operands; NULL when it depends on more.
+ * Warps compute the same, and so do executions that part. */
+static tcc_pgiven *given_for(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
+                             const tcc_pinst *in, tcc_pvalue *args)
+{
+    uint64_t hash = 0;
+    if (!in->given)
+        return NULL;
+    for (unsigned i = 0; i < in->op->n_operands; i++) {
+        args[i] = *tcc_p_slot(p, s, warp, in->operands[i]);
+        if ((args[i].kind != TCC_P_KNOWN && args[i].kind != TCC_P_LANES) ||
+            (args[i].loop && in->op->code == TCC_OP_arith_cmp))
+            return NULL;
+        hash = hash * 7 + (uint64_t)args[i].v;
+    }
+    hash *= UINT64_C(0x9e3779b97f4a7c15);
+    return &in->given[hash >> 32 & (TCC_P_GIVEN - 1)];
+}
+
+static tcc_presult evaluate(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     tcc_opcode code = in->op->code;
     bool parts = code == TCC_OP_vec_pack || code == TCC_OP_vec_slice;
@@ -341,6 +360,22 @@ static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
         *tcc_p_slot(p, s, warp, in->results[i]) = v;
     }
     return TCC_P_NEXT;
+}
+
+static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pvalue args[2] = {0};
+    tcc_pgiven *g = given_for(p, s, warp, in, args);
+    if (g && g->result.kind != TCC_P_NONE && !memcmp(g->args, args, sizeof args)) {
+        *tcc_p_slot(p, s, warp, in->results[0]) = g->result;
+        return TCC_P_NEXT;
+    }
+    tcc_presult r = evaluate(p, s, warp, in);
+    if (g && r == TCC_P_NEXT) {
+        memcpy(g->args, args, sizeof args);
+        g->result = *tcc_p_slot(p, s, warp, in->results[0]);
+    }
+    return r;
 }
 
 /* ---- loops ----------------------------------------------------------------------------- */

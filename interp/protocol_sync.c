@@ -19,8 +19,9 @@ void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from
 {
     uint32_t *a = tcc_p_seen(p, s, to);
     const uint32_t *b = tcc_p_seen(p, s, from);
-    for (unsigned i = 0; i < p->stride; i++)
-        a[i] = a[i] > b[i] ? a[i] : b[i];
+    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK)
+        for (unsigned i = at; i < at + TCC_P_BLOCK; i++)
+            a[i] = (int32_t)a[i] > (int32_t)b[i] ? a[i] : b[i]; /* signed ones can be vectors */
 }
 
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
@@ -188,7 +189,7 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
     bar->phase++;
     bar->pending = bar->expected;
     bar->bytes = bar->issued = 0;
-    tcc_p_seen(p, s, arrivals)[actor] = tcc_p_fenced(p, s, arrivals)[actor] = bar->phase;
+    tcc_p_seen(p, s, arrivals)[actor] = bar->phase;
     memcpy(tcc_p_seen(p, s, tcc_p_done(p, b)), tcc_p_seen(p, s, arrivals),
            p->stride * sizeof(uint32_t));
     return true;

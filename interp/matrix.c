@@ -1,14 +1,13 @@
 /* matrix: 8 x 8 matrices of 16-bit numbers between shared memory and the lanes of a warp, and words
  * from lane to lane.
  *
- * PTX ISA, "ldmatrix", "stmatrix": lane l holds elements l % 4 * 2 and the next of row l / 4 of
- * each matrix, and with .trans of column l / 4. Lane l gives the address of row l % 8 of matrix l
- * / 8. "shfl.sync": the segment is the whole warp; a lane whose source is outside keeps its own.
+ * PTX ISA, "ldmatrix", "stmatrix": lane l gives the address of row l % 8 of matrix l / 8. "shfl.sync": the segment is the whole warp; a lane whose source is outside keeps its own.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
 #include "interp/machine.h"
+#include "ir/fragment.h"
 
 enum { ROWS = 8, ROW_BYTES = 16 };
 
@@ -19,8 +18,8 @@ typedef struct matrix {
 /* The element of a matrix that is half h of lane l. */
 static uint16_t *element(matrix *m, unsigned lane, unsigned h, bool trans)
 {
-    unsigned major = lane / 4, minor = lane % 4 * 2 + h;
-    return trans ? &m->at[minor][major] : &m->at[major][minor];
+    tcc_place p = tcc_fragment_place(&tcc_fragments[TCC_FRAGMENT_ldmatrix], h, lane, 0);
+    return trans ? &m->at[p.col][p.row] : &m->at[p.row][p.col];
 }
 
 tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)

@@ -10,6 +10,7 @@
 
 #include "interp/descriptor.h"
 #include "interp/machine.h"
+#include "ir/fragment.h"
 
 enum { WARP_ROWS = 16, K = 16, MAX_N = 256, ELEM_BYTES = 2 };
 enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES };
@@ -79,16 +80,17 @@ static double dot(const double *a, const double *b)
     return sum;
 }
 
-/* Lane l holds, for each 8 columns j, half h and neighbour e, row l / 4 + 8 h, column 8 j +
- * l % 4 * 2 + e in element j * 4 + h * 2 + e (PTX ISA, "Register Fragments for wgmma"). */
+/* Of the rows of one warp. */
 static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const matrix *b, int64_t n,
                      bool add)
 {
     const tcc_cell *acc = tcc_cells(t, in->operands[0]);
     tcc_cell *r = tcc_cells(t, in->results[0]);
+    const tcc_fragment *d = &tcc_fragments[TCC_FRAGMENT_wgmma_d];
     for (int64_t e = 0; e < n / 2; e++)
         for (int l = 0; l < TCC_WARP_LANES; l++) {
-            int64_t row = l / 4 + 8 * (e / 2 % 2), col = e / 4 * 8 + l % 4 * 2 + e % 2;
+            tcc_place at = tcc_fragment_place(d, (unsigned)e, (unsigned)l, 0);
+            unsigned row = at.row, col = at.col;
             size_t i = (size_t)(e * TCC_WARP_LANES + l);
             double sum = dot(a->v + row * K, b->v + col * K) + (add ? acc[i].f : 0);
             bool outside =
@@ -223,16 +225,15 @@ tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
 
 /* ---- A in registers -------------------------------------------------------------------- */
 
-/* Lane l holds, in half e % 2 of word e / 2, row l / 4 + 8 * (e / 2 % 2), column l % 4 * 2 + e % 2
- * + 8 * (e / 4) (PTX ISA, "Register Fragments for wgmma": matrix A). */
 static void unpack_a(const tcc_thread *t, const tcc_inst *in, tcc_scalar elem, double *a)
 {
     const tcc_cell *words = tcc_cells(t, in->operands[1]);
-    for (int l = 0; l < TCC_WARP_LANES; l++)
-        for (int e = 0; e < 8; e++) {
+    const tcc_fragment *f = &tcc_fragments[TCC_FRAGMENT_wgmma_a];
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
             uint64_t word = (uint64_t)words[e / 2 * TCC_WARP_LANES + l].i;
-            int row = l / 4 + 8 * (e / 2 % 2), col = l % 4 * 2 + e % 2 + 8 * (e / 4);
-            a[row * K + col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, elem).f;
+            tcc_place at = tcc_fragment_place(f, e, l, 0);
+            a[at.row * K + at.col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, elem).f;
         }
 }
 

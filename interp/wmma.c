@@ -15,90 +15,12 @@
  * Integers wrap (CLAMP is 0).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/wmma.h"
-
 #include <string.h>
 
 #include "interp/machine.h"
+#include "ir/fragment.h"
 
 enum { SIDE = 16, MAX_K = 32, WORD_BITS = 32 };
-
-/* ---- places ---------------------------------------------------------------------------- */
-
-/* With g = lane / 16, a lane holds of row or column lane % 16
- *     k = e % run + e / run * jump + g % 2 * odd + g / 2 * upper. */
-typedef struct operand_layout {
-    tcc_family family;
-    unsigned bits, wave, elements, run, jump, odd, upper, lanes;
-    int64_t k;
-} operand_layout;
-
-static const operand_layout operand_layouts[] = {
-    /* family, bits, wave, elements, run, jump, odd, upper, lanes that are read, k */
-    {TCC_FAMILY_GFX11, 16, 32, 16, 16, 0, 0, 0, 32, 16},
-    {TCC_FAMILY_GFX11, 16, 64, 16, 16, 0, 0, 0, 64, 16},
-    {TCC_FAMILY_GFX11, 8, 32, 16, 16, 0, 0, 0, 32, 16},
-    {TCC_FAMILY_GFX11, 8, 64, 16, 16, 0, 0, 0, 64, 16},
-    {TCC_FAMILY_GFX11, 4, 32, 16, 16, 0, 0, 0, 32, 16},
-    {TCC_FAMILY_GFX11, 4, 64, 16, 16, 0, 0, 0, 64, 16},
-    {TCC_FAMILY_GFX12, 16, 32, 8, 4, 8, 4, 0, 32, 16},
-    {TCC_FAMILY_GFX12, 16, 64, 4, 4, 0, 4, 8, 64, 16},
-    {TCC_FAMILY_GFX12, 8, 32, 8, 8, 0, 8, 0, 32, 16},
-    {TCC_FAMILY_GFX12, 8, 64, 4, 4, 0, 8, 4, 64, 16},
-    {TCC_FAMILY_GFX12, 4, 32, 8, 8, 0, 8, 0, 32, 16},
-    {TCC_FAMILY_GFX12, 4, 64, 8, 8, 0, 8, 0, 32, 16},
-    {TCC_FAMILY_GFX12, 4, 32, 16, 16, 0, 16, 0, 32, 32},
-    {TCC_FAMILY_GFX12, 4, 64, 8, 8, 0, 16, 8, 64, 32},
-};
-
-/* Row e * step + g % 2 * odd + g / 2 * upper. */
-static const struct {
-    tcc_family family;
-    unsigned wave, step, odd, upper;
-} result_layouts[] = {
-    {TCC_FAMILY_GFX11, 32, 2, 1, 0},
-    {TCC_FAMILY_GFX11, 64, 4, 1, 2},
-    {TCC_FAMILY_GFX12, 32, 1, 8, 0},
-    {TCC_FAMILY_GFX12, 64, 1, 8, 4},
-};
-
-static const operand_layout *operand_layout_of(tcc_family family, unsigned bits, int64_t k,
-                                               unsigned wave)
-{
-    const operand_layout *l = operand_layouts;
-    while (l->family != family || l->bits != bits || l->k != k || l->wave != wave)
-        l++;
-    return l;
-}
-
-unsigned tcc_wmma_elements(tcc_family family, unsigned bits, int64_t k, unsigned wave,
-                           unsigned lane)
-{
-    const operand_layout *l = operand_layout_of(family, bits, k, wave);
-    return lane < l->lanes ? l->elements : 0;
-}
-
-static tcc_wmma_place place_in(const operand_layout *l, unsigned lane, unsigned e)
-{
-    unsigned g = lane / SIDE, k = e % l->run + e / l->run * l->jump;
-    return (tcc_wmma_place){lane % SIDE, k + g % 2 * l->odd + g / 2 * l->upper};
-}
-
-tcc_wmma_place tcc_wmma_operand_place(tcc_family family, unsigned bits, int64_t k, unsigned wave,
-                                      unsigned lane, unsigned e)
-{
-    return place_in(operand_layout_of(family, bits, k, wave), lane, e);
-}
-
-unsigned tcc_wmma_result_row(tcc_family family, unsigned wave, unsigned lane, unsigned e)
-{
-    size_t i = 0;
-    while (result_layouts[i].family != family || result_layouts[i].wave != wave)
-        i++;
-    unsigned g = lane / SIDE;
-    return e * result_layouts[i].step + g % 2 * result_layouts[i].odd +
-           g / 2 * result_layouts[i].upper;
-}
 
 /* ---- an instruction -------------------------------------------------------------------- */
 
@@ -150,20 +72,21 @@ static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned opera
     uint32_t v = in->operands[operand];
     tcc_scalar elem = p->types[operand];
     unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits;
-    const operand_layout *layout = operand_layout_of(p->family, bits, p->k, p->wave);
-    unsigned lanes = p->family == TCC_FAMILY_GFX11 ? SIDE : layout->lanes;
+    const tcc_fragment *f = tcc_wmma_operand(p->family, bits, p->k, p->wave);
+    unsigned lanes = p->family == TCC_FAMILY_GFX11 ? SIDE : p->wave;
     for (unsigned l = 0; l < lanes; l++)
-        for (unsigned e = 0; e < layout->elements; e++) {
-            tcc_wmma_place at = place_in(layout, l, e);
+        for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
+            tcc_place at = tcc_fragment_place(f, e, l, 0);
             uint32_t word = word_of(t, v, l, e / per_word) >> e % per_word * bits;
-            p->a[operand][at.major][at.k] = tcc_decode(word & (((uint32_t)1 << bits) - 1), elem);
+            p->a[operand][at.row][at.col] = tcc_decode(word & (((uint32_t)1 << bits) - 1), elem);
         }
 }
 
-/* One number of D. */
-static tcc_cell sum(const product *p, unsigned m, unsigned n, tcc_cell c)
+/* One number of D, a lane's element e. */
+static tcc_cell sum(const product *p, unsigned lane, unsigned e, tcc_cell c)
 {
-    const tcc_cell *a = p->a[0][m], *b = p->a[1][n];
+    tcc_place at = tcc_fragment_place(tcc_wmma_result(p->family, p->wave), e, lane, 0);
+    const tcc_cell *a = p->a[0][at.row], *b = p->a[1][at.col];
     if (p->acc == TCC_i32) {
         for (int64_t k = 0; k < p->k; k++)
             c.i += a[k].i * b[k].i;
@@ -183,8 +106,7 @@ static void multiply_wide(const tcc_thread *t, const tcc_inst *in, const product
     unsigned n = SIDE * SIDE / p->wave;
     for (unsigned e = 0; e < n; e++)
         for (unsigned l = 0; l < p->wave; l++)
-            r[e * p->wave + l] =
-                sum(p, tcc_wmma_result_row(p->family, p->wave, l, e), l % SIDE, c[e * p->wave + l]);
+            r[e * p->wave + l] = sum(p, l, e, c[e * p->wave + l]);
 }
 
 /* Of 16 bits: two a word on RDNA4, one on RDNA3, beside which the other half stays. */
@@ -198,7 +120,7 @@ static void multiply_halves(const tcc_thread *t, const tcc_inst *in, const produ
             uint32_t word = e % per_word ? (uint32_t)(uint64_t)r[w * p->wave + l].i
                                          : word_of(t, in->operands[2], l, w);
             tcc_cell c = tcc_decode(word >> shift & 0xffff, p->acc);
-            c = sum(p, tcc_wmma_result_row(p->family, p->wave, l, e), l % SIDE, c);
+            c = sum(p, l, e, c);
             word = (word & ~((uint32_t)0xffff << shift)) | (uint32_t)tcc_encode(c, p->acc) << shift;
             r[w * p->wave + l] = tcc_decode(word, TCC_i32);
         }

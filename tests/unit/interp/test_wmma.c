@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/number.h"
-#include "interp/wmma.h"
+#include "ir/fragment.h"
 #include "ir/ir.h"
 #include "support/random.h"
 #include "support/str.h"
@@ -78,14 +78,15 @@ START_TEST(lanes_hold_every_number_as_often_as_they_should)
     unsigned bits = tcc_scalar_bits(_i % 2 ? in->b : in->a), times[SIDE][MAX_K] = {{0}};
     int64_t words = tcc_wmma_operand_words(target_of(in), in->k, bits, wave);
     for (unsigned l = 0; l < wave; l++) {
-        unsigned n = tcc_wmma_elements(in->family, bits, in->k, wave, l);
+        const tcc_fragment *f = tcc_wmma_operand(in->family, bits, in->k, wave);
+        unsigned n = tcc_fragment_elements(f, l);
         ck_assert_uint_le(n * bits, (unsigned)words * 32);
         for (unsigned e = 0; e < n; e++) {
-            tcc_wmma_place p = tcc_wmma_operand_place(in->family, bits, in->k, wave, l, e);
-            ck_assert_uint_lt(p.major, SIDE);
-            ck_assert_uint_lt(p.k, in->k);
-            times[p.major][p.k]++;
-            spot s = operand_spot(in, bits, wave, p.major, p.k);
+            tcc_place p = tcc_fragment_place(f, e, l, 0);
+            ck_assert_uint_lt(p.row, SIDE);
+            ck_assert_uint_lt(p.col, in->k);
+            times[p.row][p.col]++;
+            spot s = operand_spot(in, bits, wave, p.row, p.col);
             bool first = in->family == TCC_FAMILY_GFX12 || l < 16;
             ck_assert_uint_eq(s.lane, first ? l : l % 16);
             ck_assert_uint_eq(s.word * 32 + s.bit, e * bits);
@@ -103,10 +104,10 @@ START_TEST(lanes_hold_every_result_once)
     unsigned wave = _i % 2 ? 64 : 32, times[SIDE][SIDE] = {{0}};
     for (unsigned l = 0; l < wave; l++)
         for (unsigned e = 0; e < 256 / wave; e++) {
-            unsigned m = tcc_wmma_result_row(in->family, wave, l, e);
-            ck_assert_uint_lt(m, SIDE);
-            times[m][l % 16]++;
-            spot s = result_spot(in, wave, m, l % 16);
+            tcc_place p = tcc_fragment_place(tcc_wmma_result(in->family, wave), e, l, 0);
+            ck_assert_uint_lt(p.row, SIDE);
+            times[p.row][p.col]++;
+            spot s = result_spot(in, wave, p.row, p.col);
             ck_assert_uint_eq(s.lane, l);
             ck_assert_uint_eq(s.word, e);
         }
@@ -115,22 +116,33 @@ START_TEST(lanes_hold_every_result_once)
 }
 END_TEST
 
+static tcc_place operand_at(tcc_family family, unsigned bits, int64_t k, unsigned wave, unsigned lane,
+                            unsigned e)
+{
+    return tcc_fragment_place(tcc_wmma_operand(family, bits, k, wave), e, lane, 0);
+}
+
+static tcc_place result_at(tcc_family family, unsigned wave, unsigned lane, unsigned e)
+{
+    return tcc_fragment_place(tcc_wmma_result(family, wave), e, lane, 0);
+}
+
 /* Single places, read off the figures of RDNA3 ISA, 7.9 and RDNA4 ISA, 7.12. */
 START_TEST(single_places)
 {
-    ck_assert_uint_eq(tcc_wmma_result_row(TCC_FAMILY_GFX11, 32, 16, 0), 1);
-    ck_assert_uint_eq(tcc_wmma_result_row(TCC_FAMILY_GFX11, 32, 0, 7), 14);
-    ck_assert_uint_eq(tcc_wmma_result_row(TCC_FAMILY_GFX11, 64, 48, 1), 7);
-    ck_assert_uint_eq(tcc_wmma_result_row(TCC_FAMILY_GFX12, 32, 31, 2), 10);
-    ck_assert_uint_eq(tcc_wmma_result_row(TCC_FAMILY_GFX12, 64, 32, 2), 6);
-    ck_assert_uint_eq(tcc_wmma_result_row(TCC_FAMILY_GFX12, 64, 16, 0), 8);
-    ck_assert_uint_eq(tcc_wmma_operand_place(TCC_FAMILY_GFX12, 16, 16, 32, 17, 5).k, 13);
-    ck_assert_uint_eq(tcc_wmma_operand_place(TCC_FAMILY_GFX12, 16, 16, 32, 17, 5).major, 1);
-    ck_assert_uint_eq(tcc_wmma_operand_place(TCC_FAMILY_GFX12, 8, 16, 64, 32, 0).k, 4);
-    ck_assert_uint_eq(tcc_wmma_operand_place(TCC_FAMILY_GFX12, 8, 16, 64, 16, 0).k, 8);
-    ck_assert_uint_eq(tcc_wmma_operand_place(TCC_FAMILY_GFX12, 4, 32, 32, 16, 9).k, 25);
-    ck_assert_uint_eq(tcc_wmma_elements(TCC_FAMILY_GFX12, 4, 16, 64, 31), 8);
-    ck_assert_uint_eq(tcc_wmma_elements(TCC_FAMILY_GFX12, 4, 16, 64, 32), 0);
+    ck_assert_uint_eq(result_at(TCC_FAMILY_GFX11, 32, 16, 0).row, 1);
+    ck_assert_uint_eq(result_at(TCC_FAMILY_GFX11, 32, 0, 7).row, 14);
+    ck_assert_uint_eq(result_at(TCC_FAMILY_GFX11, 64, 48, 1).row, 7);
+    ck_assert_uint_eq(result_at(TCC_FAMILY_GFX12, 32, 31, 2).row, 10);
+    ck_assert_uint_eq(result_at(TCC_FAMILY_GFX12, 64, 32, 2).row, 6);
+    ck_assert_uint_eq(result_at(TCC_FAMILY_GFX12, 64, 16, 0).row, 8);
+    ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 16, 16, 32, 17, 5).col, 13);
+    ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 16, 16, 32, 17, 5).row, 1);
+    ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 8, 16, 64, 32, 0).col, 4);
+    ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 8, 16, 64, 16, 0).col, 8);
+    ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 4, 32, 32, 16, 9).col, 25);
+    ck_assert_uint_eq(tcc_fragment_elements(tcc_wmma_operand(TCC_FAMILY_GFX12, 4, 16, 64), 31), 8);
+    ck_assert_uint_eq(tcc_fragment_elements(tcc_wmma_operand(TCC_FAMILY_GFX12, 4, 16, 64), 32), 0);
 }
 END_TEST
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/fragment.h"
+
+/* clang-format off */
+#define R(n) {n, 0}
+#define C(n) {0, n}
+#define SAME {0, 0}
+#define COUNT_OF(...) (sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2)
+#define BITS(...) {COUNT_OF(__VA_ARGS__), {__VA_ARGS__}}
+#define NONE {0, {{0, 0}}}
+/* clang-format on */
+
+const tcc_fragment tcc_fragments[TCC_FRAGMENT_COUNT] = {
+#define FRAGMENT(id, rows, cols, registers, lanes, warps)                                          \
+    {#id, rows, cols, registers, lanes, warps},
+#include "ir/fragments.def"
+};
+
+unsigned tcc_fragment_elements(const tcc_fragment *f, unsigned lane)
+{
+    return lane >> f->lanes.n ? 0 : 1u << f->elements.n;
+}
+
+static void add(tcc_place *p, const tcc_fragment_bits *bits, unsigned number)
+{
+    for (unsigned i = 0; i < bits->n; i++)
+        if (number >> i & 1) {
+            p->row += bits->adds[i].row;
+            p->col += bits->adds[i].col;
+        }
+}
+
+tcc_place tcc_fragment_place(const tcc_fragment *f, unsigned element, unsigned lane, unsigned warp)
+{
+    tcc_place p = {0, (element >> f->elements.n) * f->cols};
+    add(&p, &f->elements, element);
+    add(&p, &f->lanes, lane);
+    add(&p, &f->warps, warp);
+    return p;
+}
+
+/* ---- RDNA's -------------------------------------------------------------------------------- */
+
+/* bits 0: of any. */
+static const struct {
+    tcc_family family;
+    unsigned bits, wave;
+    int64_t k;
+    tcc_fragment_id id;
+} operands[] = {
+    {TCC_FAMILY_GFX11, 0, 32, 16, TCC_FRAGMENT_gfx11_operand_32},
+    {TCC_FAMILY_GFX11, 0, 64, 16, TCC_FRAGMENT_gfx11_operand_64},
+    {TCC_FAMILY_GFX12, 16, 32, 16, TCC_FRAGMENT_gfx12_operand16_32},
+    {TCC_FAMILY_GFX12, 16, 64, 16, TCC_FRAGMENT_gfx12_operand16_64},
+    {TCC_FAMILY_GFX12, 8, 32, 16, TCC_FRAGMENT_gfx12_operand8_32},
+    {TCC_FAMILY_GFX12, 8, 64, 16, TCC_FRAGMENT_gfx12_operand8_64},
+    {TCC_FAMILY_GFX12, 4, 32, 16, TCC_FRAGMENT_gfx12_operand8_32},
+    {TCC_FAMILY_GFX12, 4, 64, 16, TCC_FRAGMENT_gfx12_operand8_32}, /* lanes 32 to 63 hold nothing */
+    {TCC_FAMILY_GFX12, 4, 32, 32, TCC_FRAGMENT_gfx12_operand4_k32_32},
+    {TCC_FAMILY_GFX12, 4, 64, 32, TCC_FRAGMENT_gfx12_operand4_k32_64},
+};
+
+static const struct {
+    tcc_family family;
+    unsigned wave;
+    tcc_fragment_id id;
+} results[] = {
+    {TCC_FAMILY_GFX11, 32, TCC_FRAGMENT_gfx11_d_32},
+    {TCC_FAMILY_GFX11, 64, TCC_FRAGMENT_gfx11_d_64},
+    {TCC_FAMILY_GFX12, 32, TCC_FRAGMENT_gfx12_d_32},
+    {TCC_FAMILY_GFX12, 64, TCC_FRAGMENT_gfx12_d_64},
+};
+
+const tcc_fragment *tcc_wmma_operand(tcc_family family, unsigned bits, int64_t k, unsigned wave)
+{
+    size_t i = 0;
+    while (operands[i].family != family || (operands[i].bits && operands[i].bits != bits) ||
+           operands[i].k != k || operands[i].wave != wave)
+        i++;
+    return &tcc_fragments[operands[i].id];
+}
+
+const tcc_fragment *tcc_wmma_result(tcc_family family, unsigned wave)
+{
+    size_t i = 0;
+    while (results[i].family != family || results[i].wave != wave)
+        i++;
+    return &tcc_fragments[results[i].id];
+}

@@ -1,0 +1,54 @@
+/* fragment: matrices that the lanes of a warp or a wave, or the warps of a warpgroup, hold
+ * together.
+ *
+ * The place of an element is a linear map over GF(2) of three numbers: which of its lane's elements
+ * it is, which lane, which warp. Each bit that is set in them adds its own rows or columns, and no
+ * two bits add the same (K. Zhou et al., "Linear Layouts", 2025). ir/fragments.def has the maps.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_FRAGMENT_H
+#define TCC_IR_FRAGMENT_H
+
+#include "ir/target.h"
+
+enum { TCC_FRAGMENT_BITS = 6 };
+
+typedef struct tcc_place {
+    unsigned row, col;
+} tcc_place;
+
+/* What the bits of a number add, the lowest first. */
+typedef struct tcc_fragment_bits {
+    unsigned n;
+    struct {
+        uint8_t row, col;
+    } adds[TCC_FRAGMENT_BITS];
+} tcc_fragment_bits;
+
+typedef struct tcc_fragment {
+    const char *name;
+    unsigned rows, cols;
+    tcc_fragment_bits elements, lanes, warps;
+} tcc_fragment;
+
+typedef enum tcc_fragment_id {
+#define FRAGMENT(id, rows, cols, registers, lanes, warps) TCC_FRAGMENT_##id,
+#include "ir/fragments.def"
+    TCC_FRAGMENT_COUNT
+} tcc_fragment_id;
+
+extern const tcc_fragment tcc_fragments[TCC_FRAGMENT_COUNT];
+
+/* How many elements of one matrix a lane holds; 0 for a lane that holds none. */
+unsigned tcc_fragment_elements(const tcc_fragment *f, unsigned lane);
+
+/* Where an element of a lane of a warp is. Elements that a lane has beyond those of one matrix are
+ * in a second one to the right of it, and so on. */
+tcc_place tcc_fragment_place(const tcc_fragment *f, unsigned element, unsigned lane, unsigned warp);
+
+/* What a wave of 32 or 64 lanes holds for an instruction of ir/wmma.def: A, elements of so many
+ * bits, as [m][k], or B as [n][k]; and D, as C. */
+const tcc_fragment *tcc_wmma_operand(tcc_family family, unsigned bits, int64_t k, unsigned wave);
+const tcc_fragment *tcc_wmma_result(tcc_family family, unsigned wave);
+
+#endif

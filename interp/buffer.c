@@ -64,7 +64,7 @@ typedef struct access {
     const tcc_param *p;
     size_t index;                        /* of p */
     int64_t base, bytes, scalar, offset; /* of the buffer; added by the op */
-    int64_t n;                           /* bytes of a lane */
+    int64_t n, align;                    /* bytes of a lane; what its address is a multiple of */
 } access;
 
 static bool begin_access(tcc_thread *t, const tcc_inst *in, uint32_t value, access *a)
@@ -79,6 +79,7 @@ static bool begin_access(tcc_thread *t, const tcc_inst *in, uint32_t value, acce
     a->scalar = (uint32_t)tcc_operand_int(t, in, 2);
     a->offset = tcc_attr_int(&in->op->attrs, "offset", 0);
     a->n = tcc_value_bytes(t, in, value);
+    a->align = tcc_attr_int(&in->op->attrs, "align", a->n < WORD_BYTES ? a->n : WORD_BYTES);
     return a->n >= 0;
 }
 
@@ -95,7 +96,7 @@ static bool wrong(tcc_thread *t, const tcc_inst *in, const access *a, int64_t at
 static bool place(tcc_thread *t, const tcc_inst *in, const access *a, unsigned lane, int64_t *out)
 {
     int64_t checked = (int64_t)(uint32_t)tcc_lane_int(t, in, 1, lane) + a->offset;
-    int64_t at = checked + a->scalar, align = a->n < WORD_BYTES ? a->n : WORD_BYTES;
+    int64_t at = checked + a->scalar;
     *out = -1;
     if (checked + a->n - 1 > UINT32_MAX)
         return wrong(t, in, a, checked, "the offset has more than 32 bits");
@@ -105,7 +106,7 @@ static bool place(tcc_thread *t, const tcc_inst *in, const access *a, unsigned l
         return wrong(t, in, a, checked, "it ends outside");
     if (at + a->n > a->bytes)
         return wrong(t, in, a, at, "the scalar offset, which is not checked, leads outside");
-    if ((a->base + at) % align || t->x->run->base_align[a->index] % align)
+    if ((a->base + at) % a->align || t->x->run->base_align[a->index] % a->align)
         return wrong(t, in, a, at, "the address is not aligned");
     *out = a->base + at;
     return true;

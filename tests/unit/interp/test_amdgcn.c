@@ -285,6 +285,9 @@ START_TEST(buffers_are_checked)
          "the offset has more than 32 bits"},
         {"i32", 64, "  %v = amdgcn.buffer.load %x, %c2, %c0 : vec<i32[1]>\n",
          "at bytes 2 to 5 of a buffer of 64 in 'X': the address is not aligned"},
+        {"i32", 64, "  %v = amdgcn.buffer.load %x, %c2, %c0 {align = 2} : vec<i32[4]>\n", NULL},
+        {"i32", 64, "  %v = amdgcn.buffer.load %x, %c1, %c0 {align = 2} : vec<i32[4]>\n",
+         "at bytes 1 to 16 of a buffer of 64 in 'X': the address is not aligned"},
         {"i32", 64, "  %v = amdgcn.buffer.load %x, %c1, %c0 : vec<u8[1]>\n", NULL},
         {"i32", 64,
          "  %v = amdgcn.buffer.load %x, %c0, %c0 : vec<u8[1]>\n"

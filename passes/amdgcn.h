@@ -2,6 +2,7 @@
  *
  * lower_to_amdgcn.c  the pass: waves, parameters, the blocks of the workgroup's code
  * amdgcn_copy.c      operands from memory to registers, and from registers to LDS
+ * amdgcn_ragged.c    the tiles ahead of the loop, which may begin before the tensor
  * amdgcn_loop.c      the loop of the product
  * amdgcn_epilogue.c  element-wise ops and stores on the accumulators
  *
@@ -41,11 +42,14 @@ typedef struct tcc_operand {
     int64_t rows, depth;
     int64_t unit, panel_bytes, stage_bytes, offset; /* offset of stage 0 in LDS */
     bool is_a;                                      /* of the matrix instruction */
+    bool aligned;                                   /* its rows are multiples of 16 bytes */
 
     /* What a thread copies in a trip. */
     tcc_rdna_unit of;
     int64_t n_units, n_loads;
     tcc_value *descriptor, *k_bytes;             /* k_bytes: from one k to the next, i32 */
+    tcc_value *descriptor_ahead;      /* for the tiles ahead of the loop, where those are others */
+    tcc_value *beyond[TCC_MAX_LOADS]; /* of a unit: bytes of it behind the row; or NULL: never */
     tcc_value *voffset[TCC_MAX_LOADS], *k_first[TCC_MAX_LOADS]; /* of a load: its first k */
     tcc_value *write[TCC_MAX_LOADS], *last_inside;              /* of a unit: its address in LDS */
     int64_t write_offset[TCC_MAX_LOADS];
@@ -54,6 +58,16 @@ typedef struct tcc_operand {
     int64_t blocks;  /* of 16 rows, that a wave multiplies */
     tcc_value *read; /* the lane's address in LDS */
 } tcc_operand;
+
+/* How the sum is cut where K may be any number. A chunk is the numbers of k in 16 bytes. The loop
+ * takes whole chunks from k = 0 on, `main` numbers; the `rest`, 1 to a chunk, lie at the end of the
+ * chunk in front of them: k = -1 is K - 1. NULL where rows are aligned: then a chunk is whole, or
+ * outside. */
+typedef struct tcc_ragged {
+    tcc_value *extent, *main, *rest;
+    int64_t chunk;
+    tcc_value *mask[4]; /* of the words of that chunk */
+} tcc_ragged;
 
 typedef struct tcc_amdgcn_lowering {
     tcc_lowering low;
@@ -65,6 +79,7 @@ typedef struct tcc_amdgcn_lowering {
     tcc_operand operands[2]; /* m's, n's */
     int64_t lds_bytes;
     int64_t round;    /* tcc_rdna_round */
+    tcc_ragged ragged;
     int64_t k_groups; /* groups of 16 lanes that hold different k of A and B */
     int64_t per_lane; /* results of a lane in a block: neighbours along n */
     bool halves;      /* two 16-bit accumulators share a register */
@@ -87,8 +102,10 @@ tcc_value *tcc_amdgcn_offset(tcc_amdgcn_lowering *l, tcc_value *inside, tcc_valu
 /* LLVM's scheduler moves nothing across this place. */
 void tcc_amdgcn_pin(tcc_amdgcn_lowering *l);
 /* Describes a tensor's memory from element `first` (i64) on, to its end or as far as a buffer
- * reaches. Of 4-bit elements it begins at the byte of the first. */
-tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor, tcc_value *first);
+ * reaches; nothing of it unless `when`, an i1 or NULL. Of 4-bit elements it begins at the byte of
+ * the first. */
+tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor, tcc_value *first,
+                                 tcc_value *when);
 /* Bytes (of 4-bit elements: elements) from one index of dimension d to the next, as i32, with the
  * launch condition that a buffer reaches over n of them, or over the whole dimension. d -1: 0. */
 enum { TCC_WHOLE = -1 };
@@ -105,12 +122,27 @@ void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *lo
                              const tcc_value *buffer, int64_t offset);
 /* Makes what its copies and reads need, in front of the loop. */
 void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o);
-/* Load i of a trip whose first k is `k`. voffset: of that load; soffset: bytes to the first k. */
-tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tcc_value *k,
+/* From k = 0 to this k, which may be negative. */
+tcc_value *tcc_amdgcn_bytes_to(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *k);
+/* Loads what a lane copies at a time. */
+tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *descriptor,
                            tcc_value *voffset, tcc_value *soffset);
+/* Load i element by element; the tile's first k is `k`. */
+tcc_value *tcc_amdgcn_gather(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t i, tcc_value *k);
 /* Writes what the loads gave to the stage of this number. */
 void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *loaded,
                     int64_t stage);
+
+/* ---- amdgcn_ragged.c ------------------------------------------------------------------- */
+
+/* Cuts K, where an operand is not aligned. */
+void tcc_amdgcn_cut(tcc_amdgcn_lowering *l);
+/* Load i of a tile ahead of the loop, whose first k is `k`, maybe negative. */
+tcc_value *tcc_amdgcn_load_ahead(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t i,
+                                 tcc_value *k);
+/* What it is to be, of what it gave: without numbers that are not there. */
+tcc_value *tcc_amdgcn_mend(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t i, tcc_value *k,
+                           tcc_value *loaded);
 
 /* ---- amdgcn_loop.c --------------------------------------------------------------------- */
 

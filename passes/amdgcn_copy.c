@@ -123,7 +123,9 @@ void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *lo
                        .unit = tcc_attr_int(layout, "panel", TCC_UNIT_BYTES),
                        .offset = offset,
                        .is_a = place == 1};
-    bool by_element = strcmp(tcc_attr_str(&load->attrs, "copy", ""), "buffer");
+    const char *how = tcc_attr_str(&load->attrs, "copy", "");
+    bool by_element = !tcc_has_word("buffer unaligned", how);
+    o->aligned = !strcmp(how, "buffer");
     o->kind = by_element ? TCC_COPY_ELEMENTS : o->unit == 8 ? TCC_COPY_TRANSPOSED : TCC_COPY_ROWS;
     o->panel_bytes = o->rows * o->unit + tcc_attr_int(layout, "pad", 0);
     o->stage_bytes = o->depth * o->bits / 8 / o->unit * o->panel_bytes;
@@ -188,6 +190,21 @@ static void plan_rows(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
     plan_write(l, o, u.fast, 0, u.slow, u.slow_add);
 }
 
+/* How many bytes of the `cols` neighbours from col on lie behind the row, 0 or more; NULL where it
+ * is always 0. */
+static tcc_value *bytes_beyond(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *col)
+{
+    tcc_lowering *low = &l->low;
+    tcc_dim dim = o->tensor->type->dims[o->own_dim];
+    if (!dim.name && dim.size % o->of.cols == 0)
+        return NULL;
+    tcc_value *first = tcc_value_map_get(low->map, o->at[o->own_dim]);
+    tcc_value *room = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, dim), first);
+    tcc_value *end = tcc_low_add(low, col, o->of.cols);
+    tcc_value *n = tcc_low_bin(low, TCC_OP_arith_sub, end, room);
+    return tcc_low_mul(low, tcc_low_bin_const(low, TCC_OP_arith_max, n, 0), o->bits / 8);
+}
+
 /* unit_depth rows of k by `cols` neighbours. */
 static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
 {
@@ -197,6 +214,8 @@ static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
     tcc_value *k = tcc_low_mul(low, tcc_low_add(low, u.slow, u.slow_add), o->of.depth);
     tcc_value *inside = row_inside(l, o, col);
     tcc_value *along = tcc_low_mul(low, col, o->bits / 8);
+    if (!o->aligned)
+        o->beyond[j] = bytes_beyond(l, o, col);
     for (int64_t i = 0; i < o->of.depth; i++) {
         tcc_value *k_i = tcc_low_add(low, k, i);
         tcc_value *offset = tcc_amdgcn_add(l, tcc_amdgcn_mul(l, k_i, o->k_bytes), along);
@@ -244,6 +263,23 @@ static tcc_value *is_below(tcc_amdgcn_lowering *l, tcc_value *a, int64_t b)
     return tcc_low_cmp(&l->low, "lt", a, tcc_low_c32(&l->low, b));
 }
 
+/* The loop's loads also reach past the last tile, to the last one again, or to the first one where
+ * there is but a part of it: a load that is not aligned would end behind the tensor there. */
+static void describe(tcc_amdgcn_lowering *l, tcc_operand *o)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *first = first_element(l, o, NULL), *whole = NULL;
+    o->descriptor_ahead = tcc_amdgcn_descriptor(l, o->tensor, first, NULL);
+    if (l->ragged.main)
+        whole = tcc_low_cmp(low, "ge", l->ragged.main, tcc_low_c32(low, o->depth));
+    o->descriptor = tcc_amdgcn_descriptor(l, o->tensor, first, whole);
+    tcc_dim own = o->tensor->type->dims[o->own_dim];
+    if (!o->aligned && own.name && o->kind == TCC_COPY_TRANSPOSED)
+        tcc_low_require(low, 3,
+                        (tcc_attr[]){tcc_low_str(low, "min"), tcc_low_dim_attr(low, own),
+                                     tcc_low_int(o->of.cols)});
+}
+
 void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
 {
     static void (*const plans[])(tcc_amdgcn_lowering *, tcc_operand *, int64_t) = {
@@ -258,8 +294,8 @@ void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)
     o->k_bytes = tcc_amdgcn_stride(l, o->tensor, o->k_dim, o->depth);
     if (!by_element) { /* a tile is in reach, K may be less; and so is every tile */
         tcc_amdgcn_stride(l, o->tensor, o->k_dim, TCC_WHOLE);
-        tcc_low_require_alignment(low, o->tensor, TCC_UNIT_BYTES);
-        o->descriptor = tcc_amdgcn_descriptor(l, o->tensor, first_element(l, o, NULL));
+        tcc_low_require_alignment(low, o->tensor, o->aligned ? TCC_UNIT_BYTES : 1);
+        describe(l, o);
     }
     for (int64_t j = 0; j < o->of.n_lane; j++) {
         if (is_guarded(l, o, j))
@@ -277,8 +313,19 @@ static tcc_value *buffer_load(tcc_amdgcn_lowering *l, tcc_value *descriptor, tcc
     return TCC_EMIT(&l->low.b, amdgcn_buffer_load, type, descriptor, voffset, soffset);
 }
 
+tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *descriptor,
+                           tcc_value *voffset, tcc_value *soffset)
+{
+    l->low.b.loc = o->loc;
+    tcc_value *r =
+        buffer_load(l, descriptor, voffset, soffset, tcc_low_vec(&l->low, TCC_i32, o->of.words));
+    if (!o->aligned)
+        tcc_attr_set_int(l->low.ir, &r->def->attrs, "align", o->bits < 8 ? 1 : o->bits / 8);
+    return r;
+}
+
 /* Eight numbers of 4 bits make a word. rel: elements from the descriptor's byte on. */
-static tcc_value *load_nibbles(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *descriptor,
+static tcc_value *load_nibbles(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *descriptor,
                                tcc_value *rel, tcc_value *inside, tcc_value *zero)
 {
     tcc_lowering *low = &l->low;
@@ -290,14 +337,14 @@ static tcc_value *load_nibbles(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value
                              15);
 }
 
-/* 16 bytes, an element at a time. */
-static tcc_value *gather(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tcc_value *k)
+tcc_value *tcc_amdgcn_gather(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t i, tcc_value *k)
 {
     tcc_lowering *low = &l->low;
+    l->low.b.loc = o->loc;
     tcc_scalar elem = o->tensor->type->elem;
     int64_t n = TCC_UNIT_BYTES * 8 / o->bits;
     tcc_value *first = first_element(l, o, k), *zero = tcc_low_c32(low, 0);
-    tcc_value *descriptor = tcc_amdgcn_descriptor(l, o->tensor, first);
+    tcc_value *descriptor = tcc_amdgcn_descriptor(l, o->tensor, first, NULL);
     tcc_value *left =
         tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, o->tensor->type->dims[o->k_dim]), k);
     left = tcc_low_bin(low, TCC_OP_arith_sub, left, o->k_first[i]);
@@ -328,14 +375,11 @@ static tcc_value *gather(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tcc_
     return tcc_low_pack(low, TCC_i32, TCC_UNIT_BYTES / 4, parts, TCC_UNIT_BYTES / 4);
 }
 
-tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t i, tcc_value *k,
-                           tcc_value *voffset, tcc_value *soffset)
+tcc_value *tcc_amdgcn_bytes_to(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *k)
 {
-    l->low.b.loc = o->loc;
-    if (o->kind == TCC_COPY_ELEMENTS)
-        return gather(l, o, i, k);
-    return buffer_load(l, o->descriptor, voffset, soffset,
-                       tcc_low_vec(&l->low, TCC_i32, o->of.words));
+    tcc_value *bytes = tcc_amdgcn_mul(l, k, o->k_bytes);
+    /* k may be negative, and is even: no shift. */
+    return o->bits == 4 ? tcc_low_bin_const(&l->low, TCC_OP_arith_div, bytes, 2) : bytes;
 }
 
 /* ---- stores to LDS ------------------------------------------------------------------------- */

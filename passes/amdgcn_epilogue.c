@@ -137,7 +137,7 @@ static void plan_place(epilogue *e, place *p, const tcc_op *op, const tcc_value 
                 neighbours |= x == 1 && one;
             }
     }
-    p->descriptor = tcc_amdgcn_descriptor(l, tensor, first);
+    p->descriptor = tcc_amdgcn_descriptor(l, tensor, first, NULL);
     p->step = 1;
     if (neighbours && l->aligned && rows_are_whole(t)) {
         p->step = ACCESS_BYTES * 8 / tcc_scalar_bits(t->elem);

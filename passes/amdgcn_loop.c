@@ -67,14 +67,6 @@ static tcc_value *k_at(loop *p, int64_t tiles)
     return tcc_low_add(&p->l->low, p->k, tiles * p->l->low.s.k);
 }
 
-/* From k = 0 on. */
-static tcc_value *bytes_to(loop *p, const tcc_operand *o, tcc_value *k)
-{
-    tcc_value *bytes = tcc_amdgcn_mul(p->l, k, o->k_bytes);
-    /* k may be negative, and is even: no shift. */
-    return o->bits == 4 ? tcc_low_bin_const(&p->l->low, TCC_OP_arith_div, bytes, 2) : bytes;
-}
-
 static void begin_loads(loop *p, int64_t tiles)
 {
     tcc_lowering *low = &p->l->low;
@@ -83,27 +75,24 @@ static void begin_loads(loop *p, int64_t tiles)
     /* Past the last tile that one again, which nobody multiplies: soffset is not checked. */
     tcc_value *k = tcc_low_bin(low, TCC_OP_arith_min, p->load_k, p->last_k);
     for (int x = 0; x < 2; x++)
-        p->soffset[x] = bytes_to(p, &p->l->operands[x], k);
+        p->soffset[x] = tcc_amdgcn_bytes_to(p->l, &p->l->operands[x], k);
 }
 
-/* Loads tile 0 or 1. Those are where k begins before the tensor, so k is part of the offset. */
-static void load_first(loop *p, int64_t tiles)
+/* Loads tile 0 or 1. */
+static void load_ahead(loop *p, int64_t tiles)
 {
-    tcc_amdgcn_lowering *l = p->l;
-    tcc_lowering *low = &l->low;
-    tcc_value *zero = tcc_low_c32(low, 0), *k = k_at(p, tiles);
-    for (int x = 0; x < 2; x++) {
-        tcc_operand *o = &l->operands[x];
-        tcc_value *bytes = bytes_to(p, o, k);
-        for (int64_t i = 0; i < o->n_loads; i++) {
-            tcc_value *at = o->voffset[i];
-            tcc_value *inside = tcc_low_cmp(low, "ge", tcc_amdgcn_add(l, o->k_first[i], k), zero);
-            inside = tcc_amdgcn_and(l, inside, tcc_low_cmp(low, "ge", at, zero));
-            at = tcc_amdgcn_offset(l, inside, tcc_amdgcn_add(l, at, bytes));
-            pin(p);
-            p->v.loaded[x][i] = tcc_amdgcn_load(l, o, i, k, at, zero);
-        }
-    }
+    tcc_value *k = k_at(p, tiles);
+    for (int x = 0; x < 2; x++)
+        for (int64_t i = 0; i < p->l->operands[x].n_loads; i++)
+            p->v.loaded[x][i] = tcc_amdgcn_load_ahead(p->l, &p->l->operands[x], i, k);
+}
+
+static void mend(loop *p, int64_t tiles)
+{
+    tcc_value *k = k_at(p, tiles);
+    for (int x = 0; x < 2; x++)
+        for (int64_t i = 0; i < p->l->operands[x].n_loads; i++)
+            p->v.loaded[x][i] = tcc_amdgcn_mend(p->l, &p->l->operands[x], i, k, p->v.loaded[x][i]);
 }
 
 /* One more load of the tile on its way, the operands in turn; false when there is none left. */
@@ -117,7 +106,7 @@ static bool load_next(loop *p)
     int x = left[1] > left[0];
     int64_t i = p->next_load[x]++;
     tcc_operand *o = &l->operands[x];
-    p->v.loaded[x][i] = tcc_amdgcn_load(l, o, i, p->load_k, o->voffset[i], p->soffset[x]);
+    p->v.loaded[x][i] = tcc_amdgcn_load(l, o, o->descriptor, o->voffset[i], p->soffset[x]);
     return true;
 }
 
@@ -268,23 +257,25 @@ static void clear_accumulators(loop *p)
             floats ? tcc_build_float(&l->low.b, type, 0) : tcc_build_int(&l->low.b, type, 0);
 }
 
-/* Trips are whole: where the extent is not a multiple of what a trip takes, k begins as much before 0,
- * in the first two tiles, which are loaded ahead of the loop. In it nothing has to be looked at.
- * Without loads ahead k begins at 0. */
+/* Trips are whole: where the extent is not a multiple of what a trip takes, k begins as much before
+ * 0, in the first two tiles, which are loaded ahead of the loop. In it nothing has to be looked at.
+ * A part of a chunk lies before 0, too (tcc_ragged). Without loads ahead k begins at 0. */
 static void plan_k(loop *p)
 {
     tcc_lowering *low = &p->l->low;
+    const tcc_ragged *ragged = &p->l->ragged;
     int64_t tile = low->s.k, trip = low->s.stages * tile;
     p->first_k = tcc_low_c32(low, 0);
     if (!p->ahead) {
         p->end_k = tcc_low_bin_const(low, TCC_OP_arith_max, p->extent, 1); /* a trip where K is 0 */
         return;
     }
-    tcc_value *trips = tcc_low_div(low, tcc_low_add(low, p->extent, trip - 1), trip);
+    p->end_k = ragged->main ? ragged->main : p->extent;
+    tcc_value *all = tcc_low_add(low, p->end_k, ragged->chunk);
+    tcc_value *trips = tcc_low_div(low, tcc_low_add(low, all, trip - 1), trip);
     trips = tcc_low_bin_const(low, TCC_OP_arith_max, trips, 1);
-    p->end_k = p->extent;
-    p->first_k = tcc_low_bin(low, TCC_OP_arith_sub, p->extent, tcc_low_mul(low, trips, trip));
-    p->last_k = tcc_low_bin_const(low, TCC_OP_arith_max, tcc_low_add(low, p->extent, -tile), 0);
+    p->first_k = tcc_low_bin(low, TCC_OP_arith_sub, p->end_k, tcc_low_mul(low, trips, trip));
+    p->last_k = tcc_low_bin_const(low, TCC_OP_arith_max, tcc_low_add(low, p->end_k, -tile), 0);
 }
 
 /* A trip that copies its tile element by element and then multiplies it, all in one stage. */
@@ -293,8 +284,7 @@ static void copy_and_multiply(loop *p)
     tcc_amdgcn_lowering *l = p->l;
     for (int x = 0; x < 2; x++)
         for (int64_t i = 0; i < l->operands[x].n_loads; i++)
-            p->v.loaded[x][i] =
-                tcc_amdgcn_load(l, &l->operands[x], i, p->k, l->operands[x].voffset[i], NULL);
+            p->v.loaded[x][i] = tcc_amdgcn_gather(l, &l->operands[x], i, p->k);
     wait_for_all_waves(p); /* none reads the tile before any more */
     put(p, 0);
     wait_for_all_waves(p);
@@ -313,11 +303,13 @@ static void copy_and_multiply(loop *p)
 static void start(loop *p)
 {
     p->k = p->first_k;
-    load_first(p, 0);
+    load_ahead(p, 0);
+    mend(p, 0);
     put(p, 0);
-    load_first(p, 1);
+    load_ahead(p, 1);
     wait_for_all_waves(p);
     read_all(p, 0);
+    mend(p, 1);
 }
 
 static void build_loop(loop *p)
@@ -366,6 +358,8 @@ tcc_op *tcc_amdgcn_product(tcc_amdgcn_lowering *l, tcc_op *first)
     p->ahead = o[0].kind != TCC_COPY_ELEMENTS;
     p->rounds = o[0].depth / l->round;
     p->steps = l->round / l->wmma->k;
+    l->low.b.loc = last->loc;
+    tcc_amdgcn_cut(l);
     for (int x = 0; x < 2; x++)
         tcc_amdgcn_plan_copies(l, &o[x]);
     l->low.b.loc = last->loc;

@@ -49,12 +49,12 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
 
 /* RDNA. Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes
  * along k, or of two 8-byte halves where rows are interleaved on the way. */
-static void decide_panels(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, bool by_element)
+static void decide_panels(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, const char *copy)
 {
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
-    bool transposed = !by_element && contiguous == !k_dim;
+    bool transposed = strcmp(copy, "predicated") && contiguous == !k_dim;
     tcc_attrs *attrs = &load->attrs;
-    tcc_attr_set_str(ctx->ir, attrs, "copy", by_element ? "predicated" : "buffer");
+    tcc_attr_set_str(ctx->ir, attrs, "copy", copy);
     tcc_attr_set_int(ctx->ir, attrs, "contiguous", k_dim);
     tcc_attr_set_int(ctx->ir, attrs, "swizzle", 0);
     tcc_attr_set_int(ctx->ir, attrs, "panel", transposed ? 8 : 16);
@@ -91,8 +91,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!variant)
         return TCC_OK;
     tcc_schedule s = tcc_schedule_of(f);
-    bool generic = !strcmp(variant, "generic"), rdna = s.waves;
-    const char *copy = generic ? "predicated" : "tma";
+    bool generic = !strcmp(variant, "generic"), direct = !strcmp(variant, "direct");
+    bool rdna = s.waves;
+    const char *copy = generic ? "predicated" : !rdna ? "tma" : direct ? "unaligned" : "buffer";
     int64_t room = tcc_target_of(ctx->ir)->smem_bytes - tcc_schedule_barrier_bytes(&s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
@@ -102,8 +103,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                 continue;
             *changed = true;
             if (rdna) {
-                decide_panels(ctx, mma->a->def, 1, generic);
-                decide_panels(ctx, mma->b->def, 0, generic);
+                decide_panels(ctx, mma->a->def, 1, copy);
+                decide_panels(ctx, mma->b->def, 0, copy);
                 continue;
             }
             decide_operand(ctx, mma->a->def, 1, instr.list.items[0].i, copy, s.swizzle);

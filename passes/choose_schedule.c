@@ -276,10 +276,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_status status = check_keys(&ch);
     if (status)
         return status;
+    const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
     if (!strcmp(variant, "generic")) {
         families[ch.target->family].choose_generic(&ch);
-    } else if (!strcmp(variant, "direct")) { /* as its kernel's first variant, if that one fits */
-        const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
+    } else if (!strcmp(variant, "direct") && f != first) { /* as the first one, if that fits */
         if (!first || ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);

@@ -5,11 +5,12 @@
  *                                        func @f__generic(…) {variant = generic}
  *
  * The first variant copies with the tensor memory accelerator (TMA), or on RDNA 16 bytes at a time
- * through buffer descriptors: both want 16-byte aligned bases and row pitches. The second wants
- * that of the product's operands only: it reads and writes everything else element by element; it
- * is left out where the operands' rows being aligned means that all are. The last takes anything.
- * The runtime launches the first that is valid for a launch's arguments. Where an operand can never
- * be copied by TMA there is only the generic one.
+ * through buffer descriptors, and wants 16-byte aligned bases and row pitches. The second wants
+ * less and reads and writes element by element what is no operand of the product. TMA still wants
+ * the operands aligned: the variant is left out where that means that everything is. On RDNA it
+ * copies operands of any pitch, 16 bytes at a time. The last variant takes anything. The runtime
+ * launches the first that is valid for a launch's arguments. Variants that can never be valid are
+ * left out.
  *
  * Requires a contraction. Preserves the body.
  */
@@ -20,19 +21,37 @@
 #include "passes/contraction.h"
 #include "passes/passes.h"
 
+enum { ACCESS_BITS = 16 * 8 };
+
 /* Why an operand with this index of its own and this summed one can never be copied 16 bytes at a
  * time; NULL when it can. */
 typedef const char *reason(const tcc_op *read, const char *x, const char *k);
 
+/* The bits of a tensor along dimension d, 0 when they are not known. */
+static int64_t bits_along(const tcc_type *t, int d)
+{
+    return t->dims[d].name ? 0 : t->dims[d].size * tcc_scalar_bits(t->elem);
+}
+
+static int64_t row_bits(const tcc_type *t)
+{
+    return bits_along(t, (int)t->rank - 1);
+}
+
+static const char *why_not_contiguous(const tcc_op *read, const char *x, const char *k)
+{
+    return tcc_read_is_contiguous_in(read, x, k)
+               ? NULL
+               : "its last index is neither the summed one nor its own";
+}
+
 static const char *why_not_aligned(const tcc_op *read, const char *x, const char *k)
 {
     const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
-    if (!tcc_read_is_contiguous_in(read, x, k))
-        return "its last index is neither the summed one nor its own";
-    const tcc_dim *last = &t->dims[t->rank - 1];
-    if (t->rank > 1 && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
+    const char *why = why_not_contiguous(read, x, k);
+    if (!why && t->rank > 1 && row_bits(t) % ACCESS_BITS)
         return "its rows are not a multiple of 16 bytes";
-    return NULL;
+    return why;
 }
 
 /* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
@@ -45,25 +64,46 @@ static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
 
 /* Operands that are not contiguous along k are transposed in registers, by instructions that move
  * bytes. */
-static const char *why_not_buffer(const tcc_op *read, const char *x, const char *k)
+static const char *why_not_through_registers(const tcc_op *read, const char *x, const char *k)
 {
     const tcc_value *tensor = TCC_VIEW(tensor_read, read)->tensor;
     if (tcc_scalar_bits(tensor->type->elem) < 8 && !tcc_read_is_contiguous_in(read, k, k))
         return "its rows run along its own index, and halves of bytes are not transposed on the way";
     if (tcc_map_position(read, x) < 0)
         return "it has no index of its own";
-    return why_not_aligned(read, x, k);
+    return NULL;
 }
 
-/* How the first variant of a family copies. */
+static const char *why_not_buffer(const tcc_op *read, const char *x, const char *k)
+{
+    const char *why = why_not_through_registers(read, x, k);
+    return why ? why : why_not_aligned(read, x, k);
+}
+
+/* Rows begin at any byte, but not within one, and hold what a lane loads at a time. */
+static const char *why_not_unaligned(const tcc_op *read, const char *x, const char *k)
+{
+    const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
+    const char *why = why_not_through_registers(read, x, k);
+    why = why ? why : why_not_contiguous(read, x, k);
+    if (why)
+        return why;
+    int64_t bits = row_bits(t), along_k = bits_along(t, tcc_map_position(read, k));
+    if ((bits && bits < ACCESS_BITS) || (along_k && along_k < ACCESS_BITS))
+        return "it has less than 16 bytes along a row or along the sum";
+    return bits % 8 ? "its rows are not whole bytes" : NULL;
+}
+
+/* How the variants of a family copy operands. */
 static const struct {
-    const char *variant, *means;
-    reason *why_not;
-    bool counts_trips; /* the K loop looks for the end after a trip: K is at least 1 */
+    const char *first, *means;
+    reason *why_not;        /* as the first variant does */
+    reason *why_not_direct; /* as the direct one does; NULL: as the first */
+    bool counts_trips;      /* the K loop looks for the end after a trip: K is at least 1 */
 } families[TCC_FAMILY_COUNT] = {
-    [TCC_FAMILY_SM90] = {"tma", "TMA", why_not_tma, true},
-    [TCC_FAMILY_GFX11] = {"buffer", "16-byte accesses", why_not_buffer, false},
-    [TCC_FAMILY_GFX12] = {"buffer", "16-byte accesses", why_not_buffer, false},
+    [TCC_FAMILY_SM90] = {"tma", "TMA", why_not_tma, NULL, true},
+    [TCC_FAMILY_GFX11] = {"buffer", "16-byte accesses", why_not_buffer, why_not_unaligned, false},
+    [TCC_FAMILY_GFX12] = {"buffer", "16-byte accesses", why_not_buffer, why_not_unaligned, false},
 };
 
 static const char *const schedule_keys[] = {"tile",    "stages",   "warpgroups", "producer",
@@ -90,12 +130,15 @@ static const char *pitch_of(const tcc_value *tensor)
     return t->rank ? t->dims[t->rank - 1].name : NULL;
 }
 
-/* True when something besides the product's operands has rows that may be unaligned although
- * the operands' are not. */
-static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c)
+/* True when rows may be unaligned where the first variant wants them aligned and the direct one
+ * does not: of the product's operands; of something else although the operands' are aligned. */
+static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
+                             bool direct_wants_operands)
 {
     const char *a = pitch_of(TCC_VIEW(tensor_read, c->a)->tensor);
     const char *b = pitch_of(TCC_VIEW(tensor_read, c->b)->tensor);
+    if (!direct_wants_operands && (a || b))
+        return true;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         const tcc_value *tensor = op->code == TCC_OP_tensor_read ? TCC_VIEW(tensor_read, op)->tensor
                                   : op->code == TCC_OP_tensor_write
@@ -115,6 +158,19 @@ static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *variant
     return clone;
 }
 
+/* Why not both operands can be copied so, and which cannot; NULL when they can. */
+static const char *why_not_both(const tcc_contraction *c, reason *why_not, const tcc_op **culprit)
+{
+    *culprit = c->a;
+    if (!c->k_extent.name && !c->k_extent.size)
+        return "the sum is empty";
+    const char *why = why_not(c->a, c->axes[0], c->k);
+    if (why)
+        return why;
+    *culprit = c->b;
+    return why_not(c->b, c->axes[1], c->k);
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
@@ -122,30 +178,30 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     const tcc_target *target = tcc_target_of(ctx->ir);
     tcc_family family = target->family;
-    if (!families[family].variant)
+    if (!families[family].first)
         return tcc_target_lacks(target, "passes/choose_variants.c", ctx->diag, f->loc);
     *changed = true;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
-    const char *why = !c.k_extent.name && !c.k_extent.size ? "the sum is empty" : NULL;
-    const tcc_op *culprit = c.a;
-    for (int i = 0; i < 2 && !why; i++) {
-        culprit = i ? c.b : c.a;
-        why = families[family].why_not(culprit, c.axes[i], c.k);
-    }
+    const tcc_op *culprit;
+    reason *of_direct = families[family].why_not_direct;
+    const char *why_not_first = why_not_both(&c, families[family].why_not, &culprit);
+    const char *why = of_direct ? why_not_both(&c, of_direct, &culprit) : why_not_first;
+    bool direct = !why && (why_not_first || may_be_unaligned(f, &c, !of_direct));
     tcc_func *generic = f;
-    if (!why) {
+    if (!why || !why_not_first) {
         generic = add_variant(ctx, f, "generic");
         if (c.k_extent.name && families[family].counts_trips)
             require_at_least_one(ctx->ir, f, c.k_extent.name);
-        if (may_be_unaligned(f, &c))
+        if (direct && !why_not_first)
             add_variant(ctx, f, "direct");
-        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", families[family].variant);
-    } else {
-        tcc_attr_set_str(ctx->ir, &f->attrs, "variant", "generic");
     }
+    tcc_attr_set_str(ctx->ir, &f->attrs, "variant",
+                     !why_not_first ? families[family].first
+                     : direct       ? "direct"
+                                    : "generic");
     for (int i = 0; i < N_KEYS; i++) {
         const tcc_named_attr *a = tcc_attr_find(&generic->attrs, schedule_keys[i]);
-        if (a && why)
+        if (a && generic == f)
             tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without %s because %s",
                      a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, families[family].means,
                      why);

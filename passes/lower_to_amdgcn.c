@@ -61,7 +61,8 @@ static tcc_value *bytes_of(tcc_lowering *low, tcc_value *elements, unsigned bits
     return bits < 8 ? tcc_low_div(low, elements, 8 / bits) : tcc_low_mul(low, elements, bits / 8);
 }
 
-tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor, tcc_value *first)
+tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor, tcc_value *first,
+                                 tcc_value *when)
 {
     tcc_lowering *low = &l->low;
     const tcc_type *t = tensor->type;
@@ -78,6 +79,8 @@ tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor
     left = tcc_low_bin_const(low, TCC_OP_arith_max, left, 0);
     const tcc_type *type = tcc_type_get(low->ir, TCC_KIND_buffer, TCC_f32, 0, NULL);
     left = tcc_low_cast(low, low->i32, left);
+    if (when)
+        left = TCC_EMIT(&low->b, arith_select, low->i32, when, left, tcc_low_c32(low, 0));
     return TCC_EMIT(&low->b, amdgcn_make_buffer, type, tcc_low_pointer(low, tensor), offset, left);
 }
 

@@ -231,10 +231,11 @@ void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t
 {
     const tcc_type *t = tensor->type;
     unsigned bits = tcc_scalar_bits(t->elem), whole_bits = bits < 8 ? 8 : bits;
-    tcc_low_require(
-        l, 3,
-        (tcc_attr[]){tcc_low_str(l, "align"), tcc_low_str(l, tensor->name), tcc_low_int(bytes)});
-    if (t->rank > 1 && t->dims[t->rank - 1].name)
+    if (bytes * 8 > whole_bits)
+        tcc_low_require(l, 3,
+                        (tcc_attr[]){tcc_low_str(l, "align"), tcc_low_str(l, tensor->name),
+                                     tcc_low_int(bytes)});
+    if (bytes * 8 > bits && t->rank > 1 && t->dims[t->rank - 1].name)
         tcc_low_require(
             l, 4,
             (tcc_attr[]){tcc_low_str(l, "pitch"), tcc_low_stride_attr(l, t, t->rank - 2),

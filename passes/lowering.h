@@ -97,7 +97,8 @@ tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *tensor, int d, bool *
 
 /* Adds a launch condition. */
 void tcc_low_require(tcc_lowering *l, size_t n, const tcc_attr *items);
-/* The address and the rows of a tensor are multiples of so many bytes. */
+/* The address and the rows of a tensor are multiples of so many bytes: conditions where elements do
+ * not say so. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
 /* And, where there is one row, its length: no group of so many bytes crosses the end of a row. */
 void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);

@@ -254,7 +254,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                   .loads = {m->a->def, m->b->def},
                   .scratch = ctx->scratch};
     int64_t stages = tcc_schedule_of(f).stages;
-    bool by_registers = !strcmp(tcc_attr_str(&p.loads[0]->attrs, "copy", ""), "buffer");
+    bool by_registers =
+        tcc_has_word("buffer unaligned", tcc_attr_str(&p.loads[0]->attrs, "copy", ""));
     build_ring(&p, stages);
     if (by_registers)
         put_into_stages(&p);

@@ -26,8 +26,10 @@ enum {
 static bool is_function(tcc_opcode code)
 {
     static const tcc_opcode functions[] = {
-        TCC_OP_math_exp,  TCC_OP_math_log,     TCC_OP_math_tanh, TCC_OP_math_erf,
-        TCC_OP_math_silu, TCC_OP_math_sigmoid, TCC_OP_math_gelu, TCC_OP_math_gelu_tanh};
+#define MATH(name, ...) TCC_OP_math_##name,
+#define MATH_NATIVE(...)
+#include "ir/math.def"
+    };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (functions[i] == code)
             return true;

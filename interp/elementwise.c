@@ -46,17 +46,6 @@ static double fma_f32(double a, double b, double c)
     return nextafter(s, error > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
-static double erf_gelu(double a)
-{
-    return a * (1 + erf(a / sqrt(2))) / 2;
-}
-
-static double tanh_gelu(double a)
-{
-    const double pi = 3.14159265358979323846;
-    return a * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 * a * a * a))) / 2;
-}
-
 /* Signed integers wrap; unsigned arithmetic says so to the C compiler. */
 static int64_t add_int(int64_t a, int64_t b)
 {
@@ -162,20 +151,12 @@ INT_BINARY(arith_shr, shr_int(a, b, e->op->results[0].type->elem))
 UNARY(arith_neg, -a, sub_int(0, a))
 UNARY(math_abs, fabs(a), a < 0 ? sub_int(0, a) : a)
 UNARY(math_relu, max_float(a, 0), a > 0 ? a : 0)
-FLOAT_UNARY(math_exp, exp(a))
-FLOAT_UNARY(math_log, log(a))
 FLOAT_UNARY(math_exp2, flush(exp2(a)))
 FLOAT_UNARY(math_log2, log2(a))
-FLOAT_UNARY(math_sqrt, sqrt(a))
-FLOAT_UNARY(math_rsqrt, 1 / sqrt(a))
 FLOAT_UNARY(math_rcp, flush(1 / flush(a)))
-FLOAT_UNARY(math_tanh, tanh(a))
-FLOAT_UNARY(math_erf, erf(a))
 FLOAT_UNARY(math_roundeven, nearbyint(a))
-FLOAT_UNARY(math_sigmoid, 1 / (1 + exp(-a)))
-FLOAT_UNARY(math_silu, a / (1 + exp(-a)))
-FLOAT_UNARY(math_gelu, erf_gelu(a))
-FLOAT_UNARY(math_gelu_tanh, tanh_gelu(a))
+#define MATH(name, doc, value, ...) FLOAT_UNARY(math_##name, value)
+#include "ir/math.def"
 /* clang-format on */
 
 static void map_arith_const(const tcc_elements *e)
@@ -248,6 +229,8 @@ static void map_arith_cast(const tcc_elements *e)
 static void (*const maps[TCC_OP_COUNT])(const tcc_elements *) = {
 #define MAP(id) [TCC_OP_##id] = map_##id,
     TCC_ELEMENTWISE_OPS(MAP)
+#define MATH(name, ...) MAP(math_##name)
+#include "ir/math.def"
 #undef MAP
 };
 

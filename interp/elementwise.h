@@ -8,14 +8,12 @@
 #include "ir/ir.h"
 
 /* clang-format off */
-/* Every op that is elementwise. */
+/* Every op that is elementwise and not in ir/math.def. */
 #define TCC_ELEMENTWISE_OPS(OP)                                                                    \
     OP(arith_const) OP(arith_add) OP(arith_sub) OP(arith_mul) OP(arith_div) OP(arith_rem)          \
     OP(arith_min) OP(arith_max) OP(arith_and) OP(arith_or) OP(arith_xor) OP(arith_shl)             \
     OP(arith_shr) OP(arith_fma) OP(arith_cmp) OP(arith_select) OP(arith_cast) OP(arith_neg) OP(math_abs)         \
-    OP(math_exp) OP(math_log) OP(math_exp2) OP(math_log2) OP(math_sqrt) OP(math_rsqrt)             \
-    OP(math_rcp) OP(math_tanh) OP(math_erf) OP(math_relu) OP(math_roundeven) OP(math_sigmoid)      \
-    OP(math_silu) OP(math_gelu) OP(math_gelu_tanh)
+    OP(math_exp2) OP(math_log2) OP(math_rcp) OP(math_relu) OP(math_roundeven)
 /* clang-format on */
 
 /* r[i] = op(a[0][i * step[0]], …) for i < n. A step of 0 repeats one element. */

@@ -53,6 +53,8 @@ static tcc_outcome elementwise(tcc_thread *t, const tcc_inst *in)
         return elementwise(t, in);                                                                 \
     }
 TCC_ELEMENTWISE_OPS(HOOK)
+#define MATH(name, ...) HOOK(math_##name)
+#include "ir/math.def"
 
 /* ---- tensor: field.c runs these -------------------------------------------------------- */
 

@@ -44,7 +44,6 @@ static interval hull(interval x, interval y)
  * has the errors; these are many times as large). Denormals may be lost. */
 #define ROUNDING 0x1p-23
 #define FUNCTION_ROUNDING 0x1p-15
-#define FUNCTION_FLOOR 0x1p-19
 #define SMALLEST 0x1p-126
 #define LARGEST 0x1.fffffep127
 
@@ -140,63 +139,36 @@ static interval magnitude(interval x)
 
 /* ---- functions -------------------------------------------------------------------------- */
 
-static double rsqrt_of(double x)
-{
-    return 1 / sqrt(x);
-}
-
-static double sigmoid_of(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-static double silu_of(double x)
-{
-    return x / (1 + exp(-x));
-}
-
-static double gelu_of(double x)
-{
-    return x * (1 + erf(x / sqrt(2))) / 2;
-}
-
-static double gelu_tanh_of(double x)
-{
-    const double pi = 3.14159265358979323846;
-    return x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))) / 2;
-}
+#define MATH(name, doc, value, ...)                                                                \
+    static double name##_of(double a)                                                              \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+#include "ir/math.def"
 
 /* A function that rises, or falls, from `from` on and is NaN below; or that falls to one minimum and
  * rises behind it. */
 typedef struct curve {
     double (*f)(double x);
+    double least; /* the exponent: smaller ones may be 0 */
     double from;
-    bool falls, is_positive;
-    double floor, slope; /* absolute errors: this, and so much times the argument */
-    double at, minimum;  /* where it has one */
-    bool has_minimum;
+    bool falls, is_positive, has_minimum;
+    double at, minimum; /* where it has one */
 } curve;
 
+#define EVERYWHERE .from = -(double)INFINITY
+#define RISES EVERYWHERE
+#define RISES_ABOVE_0 EVERYWHERE, .is_positive = true
+#define RISES_FROM_0 .from = 0
+#define FALLS_FROM_0 .from = 0, .falls = true, .is_positive = true
+#define DIPS(place, value) EVERYWHERE, .has_minimum = true, .at = place, .minimum = value
+
 static const curve curves[TCC_OP_COUNT] = {
-    [TCC_OP_math_exp] = {exp, -(double)INFINITY, .is_positive = true, .floor = SMALLEST},
-    [TCC_OP_math_exp2] = {exp2, -(double)INFINITY, .is_positive = true, .floor = SMALLEST},
-    [TCC_OP_math_log] = {log, 0, .floor = FUNCTION_FLOOR},
-    [TCC_OP_math_log2] = {log2, 0, .floor = FUNCTION_FLOOR},
-    [TCC_OP_math_sqrt] = {sqrt, 0, .is_positive = true, .floor = SMALLEST},
-    [TCC_OP_math_rsqrt] = {rsqrt_of, 0, .falls = true, .is_positive = true,
-                           .floor = SMALLEST},
-    [TCC_OP_math_tanh] = {tanh, -(double)INFINITY, .floor = FUNCTION_FLOOR},
-    [TCC_OP_math_erf] = {erf, -(double)INFINITY, .floor = FUNCTION_FLOOR},
-    [TCC_OP_math_sigmoid] = {sigmoid_of, -(double)INFINITY, .is_positive = true,
-                             .floor = FUNCTION_FLOOR},
-    [TCC_OP_math_silu] = {silu_of, -(double)INFINITY, .floor = SMALLEST, .slope = FUNCTION_FLOOR,
-                          .at = -1.2784645427610738, .minimum = -0.27846454276107379,
-                          .has_minimum = true},
-    [TCC_OP_math_gelu] = {gelu_of, -(double)INFINITY, .floor = SMALLEST, .slope = FUNCTION_FLOOR,
-                          .at = -0.75179152, .minimum = -0.16997121, .has_minimum = true},
-    [TCC_OP_math_gelu_tanh] = {gelu_tanh_of, -(double)INFINITY, .floor = SMALLEST,
-                               .slope = FUNCTION_FLOOR, .at = -0.7524614, .minimum = -0.17004075,
-                               .has_minimum = true},
+    [TCC_OP_math_exp2] = {exp2, -126, RISES_ABOVE_0},
+    [TCC_OP_math_log2] = {log2, -126, RISES_FROM_0},
+#define MATH(name, doc, value, shape, ulps, below, slope, square, least)                           \
+    [TCC_OP_math_##name] = {name##_of, least, shape},
+#include "ir/math.def"
 };
 
 static interval apply(const curve *c, interval x)
@@ -211,9 +183,7 @@ static interval apply(const curve *c, interval x)
     if (c->has_minimum)
         r = (interval){x.low <= c->at && x.high >= c->at ? c->minimum : fmin(r.low, r.high),
                        fmax(r.low, r.high)};
-    double size = fmax(fabs(x.low), fabs(x.high));
-    double slope = isfinite(size) ? size * c->slope : c->slope;
-    r = widen(r, FUNCTION_ROUNDING, c->floor + slope);
+    r = widen(r, FUNCTION_ROUNDING, fmax(SMALLEST, exp2(c->least)));
     return c->is_positive ? larger(r, (interval){0, 0}) : r;
 }
 

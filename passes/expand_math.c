@@ -217,15 +217,10 @@ static const struct {
     tcc_opcode code;
     tcc_value *(*expand)(expansion *e, tcc_value *x);
 } expansions[] = {
-    {TCC_OP_math_exp, expand_exp},
-    {TCC_OP_math_log, expand_log},
-    {TCC_OP_math_tanh, expand_tanh},
-    {TCC_OP_math_erf, expand_erf},
     {TCC_OP_math_relu, expand_relu},
-    {TCC_OP_math_sigmoid, expand_sigmoid},
-    {TCC_OP_math_silu, expand_silu},
-    {TCC_OP_math_gelu, expand_gelu},
-    {TCC_OP_math_gelu_tanh, expand_gelu_tanh},
+#define MATH(name, ...) {TCC_OP_math_##name, expand_##name},
+#define MATH_NATIVE(...)
+#include "ir/math.def"
 };
 
 static void expand(tcc_op *op, tcc_value *(*function)(expansion *, tcc_value *))

@@ -52,6 +52,7 @@ def main(paths):
         local = set(RETURNS_OP.findall(code)) | set(re.findall(r"^[A-Z]+\((\w+), \w+\)$", code, re.M))
         local |= set(re.findall(r"#define (\w+)\(", code))
         names = (makers | local | {"tcc_build_i32", "tcc_build_int", "tcc_build_float"}) - MAKES_NONE
+        code = re.sub(r"^ *#(?:.*\\\n)*.*", lambda m: re.sub(r"[^\n]", " ", m[0]), code, flags=re.M)
         for bracket in re.finditer(r"(?<=\w)\(|(?<==) \{|(?<=\))\{", code):
             emitting = [a for a in arguments(code, bracket.end() - 1)
                         if not names.isdisjoint(re.findall(r"\b(\w+)\(", a))]

@@ -26,6 +26,10 @@
  * `scratch` holds what is needed meanwhile. */
 tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag);
 
+/* The same, and how many steps of warps that took: what a proof costs, alike in every run. */
+tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag,
+                                size_t *steps);
+
 /* The same for every function of a module, up to the first that is wrong. */
 tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag);
 

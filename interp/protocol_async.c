@@ -342,7 +342,7 @@ tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned war
                            warp);
     }
     const uint32_t *passed = tcc_p_passed(p, s, warp);
-    for (unsigned i = 0; g->number == w->committed && i < p->n_warps; i++)
+    for (unsigned i = 0; g->number == w->committed && i < p->n_steps; i++)
         g->clocks[i] = passed[i] > g->clocks[i] ? passed[i] : g->clocks[i];
     tcc_p_log(p, s, warp, in, -1, w->committed);
     w->open_group = false;
@@ -365,7 +365,7 @@ tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
             return TCC_P_BLOCKED;
     const tcc_pgroup *g = group_of(s, warp, ended);
     uint32_t *passed = tcc_p_passed(p, s, warp);
-    for (unsigned i = 0; ended && g->number == ended && i < p->n_warps; i++)
+    for (unsigned i = 0; ended && g->number == ended && i < p->n_steps; i++)
         passed[i] = g->clocks[i] > passed[i] ? g->clocks[i] : passed[i];
     if (w->waited < ended)
         w->waited = ended;

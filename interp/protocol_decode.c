@@ -441,8 +441,8 @@ static bool is_function(const tcc_pinst *in)
 {
     const tcc_op *op = in->op;
     bool computes = tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
-    if ((!computes && op->code != TCC_OP_arith_const) || op->n_results != 1 || op->n_operands > 2 || in->results[0] == TCC_P_NO_SLOT ||
-        op->results[0].type->kind != TCC_KIND_scalar)
+    if ((!computes && op->code != TCC_OP_arith_const) || op->n_results != 1 || op->n_operands > 2 ||
+        in->results[0] == TCC_P_NO_SLOT || op->results[0].type->kind != TCC_KIND_scalar)
         return false;
     for (unsigned i = 0; i < op->n_operands; i++)
         if (in->operands[i] == TCC_P_NO_SLOT)

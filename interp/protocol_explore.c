@@ -74,7 +74,8 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
 static int32_t first_registers(const tcc_protocol *p)
 {
     const tcc_target *target = tcc_target_of(p->f->ir);
-    int64_t share = target->registers / (p->n_warps * p->n_lanes);
+    unsigned n_warps = p->n_warps - (p->aside != TCC_P_NO_WARP);
+    int64_t share = target->registers / (n_warps * p->n_lanes);
     if (share > target->thread_registers)
         share = target->thread_registers;
     return (int32_t)(share / REGISTER_UNIT * REGISTER_UNIT);
@@ -103,6 +104,8 @@ static tcc_pstate *first_state(tcc_protocol *p)
                                              .outer = tcc_p_all_lanes(p),
                                              .record = -1};
         tcc_p_tick(p, s, w);
+        if (w == p->aside)
+            s->warps[w].depth = 0; /* it begins later */
         for (size_t i = 0; i < body->n_args; i++)
             if (p->body.args[i] != TCC_P_NO_SLOT)
                 *tcc_p_slot(p, s, w, p->body.args[i]) =
@@ -125,6 +128,8 @@ static bool check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
     const tcc_pwarp *w = &s->warps[warp];
     tcc_pinst end = at_return(p);
+    if (warp == p->aside)
+        return tcc_p_aside_is_in_order(p, s);
     if (w->open_group || w->waited < w->committed)
         tcc_p_wrong(p, s, warp, &end, "warp %u ends before its products", warp);
     else if (w->open_bulk ||
@@ -189,7 +194,7 @@ static int next_warp(const tcc_protocol *p, const tcc_pstate *s)
     int best = -1;
     for (unsigned w = 0; w < p->n_warps; w++)
         if (s->warps[w].depth && !s->warps[w].blocked &&
-            (best < 0 || s->warps[w].progress < s->warps[best].progress))
+            (best < 0 || (w != p->aside && s->warps[w].progress < s->warps[best].progress)))
             best = (int)w;
     return best;
 }
@@ -332,7 +337,8 @@ static void drop_records(tcc_protocol *p, tcc_pstate *s)
     }
 }
 
-/* A state in which something was asked, in which it is still to be tried that the number is more. */
+/* A state in which something was asked, in which it is still to be tried that the number is more.
+ */
 typedef struct pending {
     tcc_pstate *state;
     unsigned record;
@@ -348,8 +354,8 @@ typedef struct search {
 
 /* Whether to look for the state among those seen before. Not to is never wrong, but two ways to one
  * state are then followed both. While one number is asked for again and again there is but one way:
- * any other answer says what the number is. So of a loop's states a few are enough, the same ones in
- * each period. */
+ * any other answer says what the number is. So of a loop's states a few are enough, the same ones
+ * in each period. */
 static bool is_looked_up(const tcc_protocol *p, const tcc_pstate *s)
 {
     const tcc_precord *r = &s->records[p->choice.record];
@@ -378,7 +384,8 @@ static void choose(tcc_protocol *p, search *q, tcc_pstate *s)
     s->records[c.record].most = c.at;
 }
 
-/* The last state in which an answer is still to be tried, with that answer; NULL when there is none.
+/* The last state in which an answer is still to be tried, with that answer; NULL when there is
+ * none.
  */
 static tcc_pstate *next_choice(tcc_protocol *p, search *q, tcc_pstate *done)
 {
@@ -440,24 +447,54 @@ static tcc_status check_found(tcc_protocol *p)
 
 /* ---- entry points ---------------------------------------------------------------------- */
 
-tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
+static tcc_protocol *decode(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
 {
     tcc_protocol *p = TCC_NEW(scratch, tcc_protocol);
-    *p = (tcc_protocol){.f = f, .scratch = scratch, .diag = diag};
+    *p = (tcc_protocol){.f = f, .scratch = scratch, .diag = diag, .aside = TCC_P_NO_WARP};
     tcc_ptable **tables[] = {&p->lanes_table, &p->symbol_table, &p->memo, &p->prints_table,
                              &p->states};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         *tables[i] = tcc_ptable_create(scratch);
-    if (tcc_p_decode(p))
-        return p->status;
+    tcc_p_decode(p);
+    p->n_steps = p->n_warps;
+    return p;
+}
+
+static tcc_status prove(tcc_protocol *p)
+{
     p->n_actors = tcc_p_named_actor(p, p->n_named);
     p->n_entities = tcc_p_named(p, p->n_named);
-    p->stride = (p->n_actors + 2 * p->n_warps + TCC_P_BLOCK - 1) / TCC_P_BLOCK * TCC_P_BLOCK;
-    p->version = TCC_NEW(scratch, uint64_t);
+    p->stride =
+        (p->n_actors + p->n_warps + p->n_steps + TCC_P_BLOCK - 1) / TCC_P_BLOCK * TCC_P_BLOCK;
+    p->version = TCC_NEW(p->scratch, uint64_t);
     tcc_p_normal_create(p);
     tcc_p_memory_create(p);
     tcc_status status = tcc_p_explore(p);
     return status ? status : check_found(p);
+}
+
+tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag,
+                                size_t *steps)
+{
+    tcc_diag silent = {0};
+    tcc_protocol *p = decode(f, scratch, &silent);
+    bool aside = !p->status && tcc_p_aside_find(p);
+    tcc_status status = aside ? prove(p) : TCC_ERR_UNSUPPORTED;
+    *steps = p->steps;
+    if (!status)
+        return TCC_OK;
+    if (aside || p->status)
+        p = decode(f, scratch, diag);
+    p->diag = diag;
+    status = p->status ? p->status : prove(p);
+    *steps += p->steps;
+    return status;
+}
+
+tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
+{
+    size_t steps;
+    return tcc_protocol_measure(f, scratch, diag, &steps);
 }
 
 tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag)

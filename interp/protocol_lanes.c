@@ -204,13 +204,13 @@ void tcc_p_step_together(tcc_protocol *p, tcc_pstate *s, unsigned warp)
         return;
     uint32_t *passed = tcc_p_passed(p, s, warp), own = passed[warp];
     for (unsigned i = 0; i < s->n_parts; i++)
-        for (unsigned v = 0; s->parts[i].warp == warp && v < p->n_warps; v++) {
+        for (unsigned v = 0; s->parts[i].warp == warp && v < p->n_steps; v++) {
             uint32_t of_part = tcc_p_passed(p, s, entity_of(p, i))[v];
             passed[v] = of_part > passed[v] ? of_part : passed[v];
         }
     for (unsigned i = 0; i < s->n_parts; i++)
         if (s->parts[i].warp == warp)
-            memcpy(tcc_p_passed(p, s, entity_of(p, i)), passed, p->n_warps * sizeof *passed);
+            memcpy(tcc_p_passed(p, s, entity_of(p, i)), passed, p->n_steps * sizeof *passed);
     passed[warp] = own;
     w->apart = 0;
 }

@@ -7,6 +7,7 @@
  * protocol_sync.c     barriers and fences
  * protocol_async.c    copies and products
  * protocol_step.c     one warp's next op; control flow
+ * protocol_aside.c    a thread that fills stages, followed as a warp of its own
  * protocol_explore.c  all executions: which warp goes on, numbers of trips, states seen before
  * protocol_normal.c   when two states are the same
  * protocol_trace.c    errors, and the steps that led there
@@ -30,11 +31,13 @@ enum {
     TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
     TCC_P_GROUPS = 12,  /* products of a warpgroup of which something is remembered */
     TCC_P_MAX_ATOMS = 8192,
+    TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
     TCC_P_BLOCK = 8,           /* clocks that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
 };
 
 #define TCC_P_NO_SLOT UINT32_MAX
+#define TCC_P_NO_WARP UINT32_MAX
 
 /* ---- values (protocol_value.c) ------------------------------------------------------------- */
 
@@ -123,6 +126,9 @@ typedef struct tcc_pinst {
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of products, a bit each: read by it; of its result */
     uint32_t wanted_twice;       /* operands that tcc_registers_wanted_twice gives */
+    bool aside;                  /* it is left to the warp that fills stages; */
+    bool alone, others;          /* needed by that warp, by the others; */
+    uint32_t by;                 /* what is left to it is done where this holds */
     bool waits;                  /* it, or something in it, synchronizes */
     bool loops;                  /* it is such a loop, or has one in it */
     bool loops_later;            /* one follows in this block */
@@ -217,7 +223,7 @@ typedef struct tcc_pnamed {
 typedef struct tcc_pgroup {
     uint32_t number;
     uint64_t products;
-    uint32_t clocks[TCC_MAX_WARPS]; /* the steps of warps that come before */
+    uint32_t clocks[TCC_P_MAX_STEPS]; /* the steps that come before */
 } tcc_pgroup;
 
 /* The last setmaxnreg of a warpgroup. */
@@ -257,7 +263,9 @@ struct tcc_pstate {
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
     bool doubtful;      /* of one root two were: this execution may be none */
     unsigned n_records, n_barriers, n_atoms, n_parts;
-    int chosen; /* the record of the last choice; -1: it is no longer needed */
+    bool has_begun;         /* the warp that fills stages */
+    uint32_t passed, begun; /* protocol_aside.c */
+    int chosen;             /* the record of the last choice; -1: it is no longer needed */
     int64_t free_registers;
     size_t log_len;
 };
@@ -294,11 +302,12 @@ struct tcc_protocol {
     tcc_pcode body;
     uint32_t n_slots;
     TCC_VEC(uint32_t) registers; /* slots of what products write */
-    int64_t threshold; /* indices that are less are told apart */
-    int64_t period;    /* in trips, of the loop whose index repeats itself last */
+    int64_t threshold;           /* indices that are less are told apart */
+    int64_t period;              /* in trips, of the loop whose index repeats itself last */
     int64_t
         symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */
-    unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_entities, stride;
+    unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
+    unsigned aside; /* the last warp, when it is that of protocol_aside.c; else TCC_P_NO_WARP */
     unsigned n_lanes;
     bool amd;        /* waves instead of warps */
     int64_t granule; /* bytes of shared memory that are taken together */
@@ -355,8 +364,9 @@ uint64_t tcc_p_hash(const void *bytes, size_t n);
 /* ---- order: clocks, as in machine.h ---------------------------------------------------- */
 
 /* Of each entity (a warp; a barrier's arrivals; its last phase; a named barrier): what it comes
- * after. A clock for each actor; one for each warp, up to which it has run a proxy fence; and one for
- * each warp: its steps, which order of control alone tells of, not of memory. */
+ * after. A clock for each actor; one for each warp, up to which it has run a proxy fence; and one
+ * for each warp: its steps, which order of control alone tells of, not of memory. With them are the
+ * counts of protocol_aside.c. */
 static inline uint32_t *tcc_p_seen(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 {
     s->versions[entity] = ++*p->version; /* it may be written */
@@ -432,6 +442,16 @@ void tcc_p_tell(tcc_protocol *p, tcc_pstate *s, unsigned warp, tcc_lane_mask lan
 /* All lanes come after each other's steps; and after each other's accesses. */
 void tcc_p_step_together(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 void tcc_p_sync_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+
+/* ---- a thread that fills stages (protocol_aside.c) -------------------------------------- */
+
+/* Adds a warp for it; false when there is none. */
+bool tcc_p_aside_find(tcc_protocol *p);
+/* Goes on to the next op that a warp needs. */
+void tcc_p_aside_skip(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
+/* It begins what is left to it; false when that comes after what is later. */
+bool tcc_p_aside_begin(tcc_protocol *p, tcc_pstate *s);
+bool tcc_p_aside_is_in_order(tcc_protocol *p, const tcc_pstate *s);
 
 /* ---- memory (protocol_memory.c) -------------------------------------------------------- */
 
@@ -565,6 +585,9 @@ bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 /* A product or a loop takes an operand into `registers`, a bit (thread.c, tcc_registers_take). */
 bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                 unsigned operand, uint64_t registers);
+
+/* What a warp does instead of an op, when there is one that fills stages; NULL: the op. */
+tcc_phook *tcc_p_aside_hook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 

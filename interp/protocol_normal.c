@@ -108,7 +108,7 @@ static void find_bases(writer *w)
     const tcc_protocol *p = w->p;
     const tcc_pstate *s = w->s;
     uint32_t most;
-    for (unsigned i = 0; i < p->n_actors + p->n_warps; i++) {
+    for (unsigned i = 0; i < p->n_actors + p->n_steps; i++) {
         w->columns[i].base = UINT32_MAX;
         w->columns[i].known.len = 0;
     }
@@ -126,6 +126,8 @@ static void find_bases(writer *w)
     for (unsigned n = 0; n < p->n_named; n++)
         w->columns[tcc_p_named_actor(p, n)].base =
             s->named[n].phase > 0 ? s->named[n].phase - 1 : 0;
+    for (unsigned i = p->n_warps; i < p->n_steps; i++)
+        w->columns[p->n_actors + i].base = s->passed < s->begun ? s->passed : s->begun;
 }
 
 static bool is_current_wait(const tcc_pbarrier *b, unsigned warp)
@@ -332,7 +334,7 @@ static void put_groups(writer *w)
         for (uint32_t n = from + 1; n <= most; n++) {
             const tcc_pgroup *group = &w->s->groups[g * TCC_P_GROUPS + n % TCC_P_GROUPS];
             put_int(w, group->number == n ? (int64_t)group->products : -1);
-            for (unsigned i = 0; group->number == n && i < p->n_warps; i++)
+            for (unsigned i = 0; group->number == n && i < p->n_steps; i++)
                 put_clock(w, &w->columns[p->n_actors + i], group->clocks[i]);
         }
     }
@@ -433,7 +435,7 @@ static void put_clocks(writer *w)
 
 void tcc_p_normal_create(tcc_protocol *p)
 {
-    p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_warps);
+    p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_steps);
     p->zeros = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
     for (unsigned i = 0; i < 2; i++)
         p->rows[i] = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, p->n_slots + 1);
@@ -447,6 +449,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
         find_trips(&w, r);
     put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)s->n_atoms << 32);
     put_int(&w, s->free_registers);
+    put_pair(&w, s->passed - s->begun, s->has_begun);
     for (unsigned r = 0; r < s->n_records; r++)
         put_record(&w, r);
     for (unsigned i = 0; i < p->n_warps; i++)

@@ -194,7 +194,7 @@ static tcc_pvalue tid_of(tcc_protocol *p, unsigned warp)
 {
     int64_t lanes[TCC_MAX_LANES];
     for (unsigned l = 0; l < p->n_lanes; l++)
-        lanes[l] = warp * p->n_lanes + l;
+        lanes[l] = (warp == p->aside ? 0 : warp) * p->n_lanes + l;
     return tcc_p_lanes(p, lanes);
 }
 
@@ -552,7 +552,7 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     if (!plan_trips(p, s, warp, in, &f))
         return TCC_P_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {
-        if (in->regions[0].registers[1 + i] &&
+        if (in->regions[0].registers[1 + i] && warp != p->aside &&
             !tcc_p_take(p, s, warp, in, 3 + i, in->regions[0].registers[1 + i]))
             return TCC_P_FAILED;
         tcc_pvalue v = read(p, s, warp, in->operands[3 + i]);
@@ -728,15 +728,21 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     p->steps++;
     if (f->pc == AT_HEAD)
         return at_head(p, s, warp);
+    if (p->aside != TCC_P_NO_WARP)
+        tcc_p_aside_skip(p, s, warp);
     if (f->pc == f->code->n)
         return end_region(p, s, warp, NULL);
     const tcc_pinst *in = &f->code->insts[f->pc];
-    tcc_phook *hook = hooks[in->op->code];
+    tcc_phook *aside = p->aside == TCC_P_NO_WARP ? NULL : tcc_p_aside_hook(p, s, warp, in);
+    tcc_phook *hook = aside ? aside : hooks[in->op->code];
     bool accesses = in->op->code == TCC_OP_nvvm_st_shared || in->op->code == TCC_OP_nvvm_stmatrix;
     if (accesses && !may_read(p, s, warp, in))
         return TCC_P_FAILED;
     w->touched |= in->touches;
     tcc_presult r = (hook ? hook : compute)(p, s, warp, in);
+    bool begins = in->aside && warp == p->aside && (r == TCC_P_NEXT || r == TCC_P_JUMPED);
+    if (begins && !tcc_p_aside_begin(p, s))
+        return TCC_P_FAILED;
     if (r == TCC_P_NEXT)
         w->frames[w->depth - 1].pc++;
     return r;

@@ -6,8 +6,9 @@
  * result is unknown, and never looks at a member. So what is computed holds for all of them.
  *
  * Numbers wrap. An index is less than its loop's bound and does not; neither do a counter that
- * grows by little or an index in a trip, and either plus or minus a small constant. Of other sets, such
- * as multiples, and numbers in narrow types, what is known is their remainder by a power of two.
+ * grows by little or an index in a trip, and either plus or minus a small constant. Of other sets,
+ * such as multiples, and numbers in narrow types, what is known is their remainder by a power of
+ * two.
  *
  * Lists of one number a lane are kept once each and computed once for each op and operands.
  *

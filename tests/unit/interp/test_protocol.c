@@ -199,6 +199,47 @@ START_TEST(every_schedule)
 }
 END_TEST
 
+/* ---- what it costs --------------------------------------------------------------------- */
+
+static const struct {
+    const char *producer;
+    int stages;
+    size_t steps; /* at most, in both variants together */
+} costs[] = {
+    {"warp", 1, 8000},   {"warp", 2, 10000},   {"warp", 3, 11500}, {"warp", 4, 13000},
+    {"warp", 8, 18500},  {"warp", 64, 100000}, {"none", 1, 8000},  {"none", 2, 9700},
+    {"none", 3, 11000},  {"none", 4, 12500},   {"none", 8, 18700}, {"none", 64, 152000},
+};
+
+/* Steps grow as the stages do, whoever fills them. */
+START_TEST(steps_of_many_stages)
+{
+    kernel k = {.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+    char source[512];
+    size_t all = 0;
+    snprintf(source, sizeof source,
+             "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
+             "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+             "schedule f for sm_90a { tile m 64, n 8, k 16; stages %d; producer %s; }\n",
+             costs[_i].stages, costs[_i].producer);
+    k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
+    k.ir = kernel_parse(&k, source);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag),
+                     TCC_OK);
+    for (const tcc_func *f = k.ir->first; f; f = f->next) {
+        size_t steps;
+        tcc_arena *scratch = tcc_arena_create(NULL);
+        ck_assert_int_eq(tcc_protocol_measure(f, scratch, &k.diag, &steps), TCC_OK);
+        tcc_arena_destroy(scratch);
+        all += steps;
+    }
+    ck_assert_uint_gt(all, 0);
+    ck_assert_msg(all <= costs[_i].steps, "%d stages, producer %s: %zu steps", costs[_i].stages,
+                  costs[_i].producer, all);
+    tcc_arena_destroy(k.arena);
+}
+END_TEST
+
 #define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
 
 int main(void)
@@ -208,6 +249,7 @@ int main(void)
     tcase_add_loop_test(t, a_safeguard_left_out_of_a_kernel, 0, LEN(of_kernel));
     tcase_add_loop_test(t, a_safeguard_left_out_of_the_generic_variant, 0, LEN(of_generic_variant));
     tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
+    tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

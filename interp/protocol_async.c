@@ -242,16 +242,14 @@ static bool note_found(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
 /* Accumulators that anything but a product wrote, or read, must have been fenced since; and so must
  * those of a product of another shape, which was waited for. */
 static bool accumulators_ready(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                               int64_t n, bool add)
+                               int64_t n)
 {
     const tcc_pvalue *acc = tcc_p_slot(p, s, warp, in->operands[0]);
-    bool product = acc->delta & TCC_P_BY_PRODUCT, undefined = acc->delta & TCC_P_UNDEFINED;
+    bool product = acc->delta & TCC_P_BY_PRODUCT;
     bool fenced = acc->delta & TCC_P_FENCED, other_shape = product && acc->offset != n;
     if (!tcc_p_take(p, s, warp, in, 0, in->registers))
         return false;
-    if (add && undefined)
-        tcc_p_wrong(p, s, warp, in, "nvvm.wgmma adds to registers that were never written");
-    else if (!s->warps[warp].any_fence || (!product && !undefined && !fenced))
+    if (!s->warps[warp].any_fence || (!product && !fenced))
         tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the accumulators were written");
     else if (s->warps[warp].touched & in->registers)
         tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the accumulators were last accessed");
@@ -271,7 +269,7 @@ tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     bool trans_a = tcc_attr_int(attrs, "trans_a", 0), trans_b = tcc_attr_int(attrs, "trans_b", 0);
     if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 1, &a) ||
         !tcc_p_operand(p, s, warp, in, 2, &b) || !tcc_p_operand(p, s, warp, in, 3, &add) ||
-        !accumulators_ready(p, s, warp, in, n, add))
+        !accumulators_ready(p, s, warp, in, n))
         return TCC_P_FAILED;
     if (n < 8 || n > MAX_N)
         return tcc_p_wrong(p, s, warp, in, "no product of n = %lld", (long long)n);

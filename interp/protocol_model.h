@@ -52,7 +52,7 @@ typedef enum tcc_pkind {
 
 /* Of registers: delta. Taken: by a product or a loop since the last fence; and offset is n of the
  * product that wrote them last, MIXED of several. */
-enum { TCC_P_UNDEFINED = 1, TCC_P_BY_PRODUCT = 2, TCC_P_FENCED = 4, TCC_P_TAKEN = 8 };
+enum { TCC_P_BY_PRODUCT = 1, TCC_P_FENCED = 2, TCC_P_TAKEN = 4 };
 enum { TCC_P_MIXED = -1 };
 
 typedef struct tcc_pvalue {

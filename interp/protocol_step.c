@@ -271,8 +271,7 @@ static tcc_pvalue inherited(const tcc_protocol *p, const tcc_pstate *s, unsigned
         const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
         r.offset = i == 0 || r.offset == v->offset ? v->offset : TCC_P_MIXED;
         r.v = v->v > r.v ? v->v : r.v;
-        r.delta &= v->delta | TCC_P_UNDEFINED;
-        r.delta |= v->delta & TCC_P_UNDEFINED;
+        r.delta &= v->delta;
     }
     return r;
 }
@@ -292,7 +291,7 @@ bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *
             tcc_op_info_get(in->op->code)->name);
         return false;
     }
-    if (v->delta & (TCC_P_BY_PRODUCT | TCC_P_UNDEFINED))
+    if (v->delta & TCC_P_BY_PRODUCT)
         return true;
     if (v->delta & TCC_P_TAKEN)
         s->warps[warp].touched |= registers;
@@ -354,8 +353,6 @@ static tcc_presult evaluate(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                 return r;
         } else if (parts) {
             v = inherited(p, s, warp, in);
-        } else if (code == TCC_OP_vec_undef) {
-            v.delta = TCC_P_UNDEFINED;
         }
         *tcc_p_slot(p, s, warp, in->results[i]) = v;
     }

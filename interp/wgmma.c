@@ -153,14 +153,9 @@ static bool is_of_shape(tcc_thread *t, const tcc_inst *in, int64_t n)
 }
 
 /* What only a product may take over from another that runs. */
-static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n, bool add)
+static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n)
 {
     unsigned registers = t->x->program->values[in->results[0]].registers;
-    if (add && t->regs[in->operands[0]].undefined) {
-        TCC_WRONG(t->x, in->op, "%s adds to registers that were never written",
-                  tcc_op_info_get(in->op->code)->name);
-        return false;
-    }
     return tcc_registers_take(t, in, 0, registers) && fenced(t, in, 0, registers, "accumulators") &&
            is_of_shape(t, in, n);
 }
@@ -178,7 +173,7 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, con
     if (n > MAX_N)
         return TCC_WRONG(t->x, in->op, "no product with n = %lld", (long long)n);
     if (!decode(t->x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
-        !accumulators_ready(t, in, n, add) || !read_operand(t, in, &db, 0, n, elem, &b))
+        !accumulators_ready(t, in, n) || !read_operand(t, in, &db, 0, n, elem, &b))
         return TCC_FAILED;
     multiply(t, in, a, &b, n, add);
     t->warp->open_group = true;

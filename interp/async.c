@@ -184,7 +184,7 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
     for (size_t p = t->waited; t->role && p < t->role->products.len; p++)
         if (t->role->products.data[p].ring == r && t->role->products.data[p].i == i)
             return TCC_WRONG(t->x, in->op,
-                             "async.release of iteration %lld, whose stage a product may still be "
+                             "async.release of iteration %lld, whose stage an MMA may still be "
                              "reading",
                              (long long)i);
     if (!s->waited)
@@ -310,7 +310,7 @@ static tcc_outcome check_end(tcc_thread *t, const tcc_inst *in)
     const struct tcc_async *a = t->x->async;
     for (unsigned r = 0; r < 2; r++)
         if (a->roles[r] && a->roles[r]->waited < a->roles[r]->committed)
-            return TCC_WRONG(t->x, in->op, "a role ends before its products");
+            return TCC_WRONG(t->x, in->op, "a role ends before its MMAs");
     if (t->x->events.len)
         return TCC_WRONG(t->x, t->x->events.data[0].op, "this copy is never waited for");
     return TCC_NEXT;

@@ -69,6 +69,6 @@ const char *tcc_actor_name(const tcc_cluster *k, unsigned actor)
     if (kind == 0)
         return tcc_warp_name(&k->ctas[actor / per_cta].warps[actor % per_cta]);
     return kind == 1 || kind == 3 ? "a copy to global memory"
-           : kind == 2            ? "a product"
+           : kind == 2            ? "an MMA"
                                   : "a copy from global memory";
 }

@@ -254,7 +254,7 @@ static bool accumulators_ready(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
     else if (s->warps[warp].touched & in->registers)
         tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the accumulators were last accessed");
     else if (other_shape && (acc->v || !fenced))
-        tcc_p_wrong(p, s, warp, in, "%s since a product of another shape wrote the accumulators",
+        tcc_p_wrong(p, s, warp, in, "%s since an MMA of another shape wrote the accumulators",
                     acc->v ? "no wgmma.wait_group" : "no wgmma.fence");
     else
         return true;
@@ -272,7 +272,7 @@ tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
         !accumulators_ready(p, s, warp, in, n))
         return TCC_P_FAILED;
     if (n < 8 || n > MAX_N)
-        return tcc_p_wrong(p, s, warp, in, "no product of n = %lld", (long long)n);
+        return tcc_p_wrong(p, s, warp, in, "no MMA of n = %lld", (long long)n);
     uint64_t pa = operand_of(p, s, warp, in, a, trans_a, M);
     uint64_t pb = pa ? operand_of(p, s, warp, in, b, trans_b, n) : 0;
     if (!pb)
@@ -336,8 +336,7 @@ tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned war
     if (g->number < w->committed) {
         *g = (tcc_pgroup){.number = w->committed, .products = w->products};
     } else if (g->number == w->committed && g->products != w->products) {
-        return tcc_p_wrong(p, s, warp, in, "warp %u issues other products than its warpgroup",
-                           warp);
+        return tcc_p_wrong(p, s, warp, in, "warp %u issues other MMAs than its warpgroup", warp);
     }
     const uint32_t *passed = tcc_p_passed(p, s, warp);
     for (unsigned i = 0; g->number == w->committed && i < p->n_steps; i++)

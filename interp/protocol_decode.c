@@ -19,7 +19,7 @@ enum { MAX_NESTING = 64, GRANULE = 8 };
 typedef struct need {
     const tcc_value *value;
     int64_t modulus, threshold;
-    bool in_flight;   /* a product may still write it */
+    bool in_flight;   /* an MMA may still write it */
     bool accumulates; /* a product adds to it */
     uint32_t slot;
 } need;

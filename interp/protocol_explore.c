@@ -131,7 +131,7 @@ static bool check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (warp == p->aside)
         return tcc_p_aside_is_in_order(p, s);
     if (w->open_group || w->waited < w->committed)
-        tcc_p_wrong(p, s, warp, &end, "warp %u ends before its products", warp);
+        tcc_p_wrong(p, s, warp, &end, "warp %u ends before its MMAs", warp);
     else if (w->open_bulk ||
              (p->stores &&
               tcc_p_seen(p, s,
@@ -437,7 +437,7 @@ static tcc_status check_found(tcc_protocol *p)
         const tcc_op *op = !f->any ? p->product : f->all ? f->nothing : NULL;
         if (op) {
             tcc_error(p->diag, TCC_ERR_INTERNAL, op->loc,
-                      "nothing is ever written to the %c of %s products", "AB"[i],
+                      "nothing is ever written to the %c of %s MMAs", "AB"[i],
                       f -> any ? "these" : "all");
             return TCC_ERR_INTERNAL;
         }

@@ -157,7 +157,7 @@ static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint3
 
 /* ---- accesses -------------------------------------------------------------------------- */
 
-/* "warp 3", "a product of warps 4-7", … */
+/* "warp 3", "an MMA of warps 4-7", … */
 static const char *name_of(const tcc_protocol *p, unsigned actor)
 {
     unsigned products = tcc_p_product_actor(p, 0);
@@ -170,7 +170,7 @@ static const char *name_of(const tcc_protocol *p, unsigned actor)
                                 actor - p->n_warps);
     unsigned first = (actor - products) * TCC_WARPGROUP_WARPS;
     if (actor < products + p->n_groups)
-        return tcc_arena_printf(p->scratch, "a product of warps %u-%u", first,
+        return tcc_arena_printf(p->scratch, "an MMA of warps %u-%u", first,
                                 first + TCC_WARPGROUP_WARPS - 1);
     return "a copy from global memory";
 }

@@ -260,7 +260,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 
 /* ---- registers ------------------------------------------------------------------------- */
 
-/* A part of what a product may still write is so too. */
+/* A part of what an MMA may still write is so too. */
 static tcc_pvalue inherited(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
                             const tcc_pinst *in)
 {
@@ -285,10 +285,9 @@ bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *
     if (!v || v->kind != TCC_P_REGISTERS)
         return true;
     if (v->v && in->wanted_twice >> operand & 1) {
-        tcc_p_wrong(
-            p, s, warp, in,
-            "%s takes registers that a product may still be writing and another op wants, too",
-            tcc_op_info_get(in->op->code)->name);
+        tcc_p_wrong(p, s, warp, in,
+                    "%s takes registers that an MMA may still be writing and another op wants, too",
+                    tcc_op_info_get(in->op->code)->name);
         return false;
     }
     if (v->delta & TCC_P_BY_PRODUCT)
@@ -307,7 +306,7 @@ static bool may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
             continue;
         const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
         if (v->kind == TCC_P_REGISTERS && v->v) {
-            tcc_p_wrong(p, s, warp, in, "%s reads registers that a product may still be writing",
+            tcc_p_wrong(p, s, warp, in, "%s reads registers that an MMA may still be writing",
                         name);
             return false;
         }
@@ -519,7 +518,7 @@ static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (more < 0)
         return TCC_P_CHOICE;
     if (!more && !f->iter && tcc_attr_int(&f->of->op->attrs, "at_least_once", 0))
-        return tcc_p_wrong(p, s, warp, f->of, "scf.for promises a trip and makes none");
+        return tcc_p_wrong(p, s, warp, f->of, "scf.for promises an iteration and makes none");
     if (!more)
         return leave_loop(p, s, warp);
     f->pc = 0;

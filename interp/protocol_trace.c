@@ -132,10 +132,9 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
         return;
     case TCC_OP_nvvm_bulk_commit: snprintf(out, size, "close%s copy group %lld", s, n); return;
     case TCC_OP_nvvm_bulk_wait: snprintf(out, size, "wait%s for copy group %lld", s, n); return;
-    case TCC_OP_nvvm_wgmma_commit: snprintf(out, size, "start%s product group %lld", s, n); return;
+    case TCC_OP_nvvm_wgmma_commit: snprintf(out, size, "start%s MMA group %lld", s, n); return;
     case TCC_OP_nvvm_wgmma_wait:
-        snprintf(out, size, n ? "wait%s for product group %lld" : "wait%s for no product yet", s,
-                 n);
+        snprintf(out, size, n ? "wait%s for MMA group %lld" : "wait%s for no MMA yet", s, n);
         return;
     case TCC_OP_nvvm_barrier:
         snprintf(out, size, "come%s to barrier %d of %lld threads", s, e->barrier, n);
@@ -153,7 +152,7 @@ static void print_line(const trace *t, size_t i)
     print_warps(t->p, warps, sizeof warps, l->warps);
     print_step(t, l, what, sizeof what);
     if (l->first.trip >= 0)
-        snprintf(trip, sizeof trip, ", trip %lld", (long long)l->first.trip);
+        snprintf(trip, sizeof trip, ", iteration %lld", (long long)l->first.trip);
     tcc_note(t->p->diag, l->first.in->op->loc, "step %zu%s: %s %s", i + 1, trip, warps, what);
 }
 
@@ -175,7 +174,7 @@ static void print_numbers(const trace *t)
                      most ? tcc_arena_printf(t->p->scratch, " and at most %lld",
                                              (long long)((record->most + of->add) / of->by))
                           : "",
-                     record->parent >= 0 ? ", in one trip of the loop around it" : "");
+                     record->parent >= 0 ? ", in one iteration of the loop around it" : "");
     }
 }
 
@@ -335,8 +334,7 @@ static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint
         tcc_note(p->diag, loc, "%s wait%s for registers, %lld are free", warps, ends,
                  (long long)s->free_registers);
     } else {
-        tcc_note(p->diag, loc, "%s wait%s for products that other warps have not started", warps,
-                 ends);
+        tcc_note(p->diag, loc, "%s wait%s for MMAs that other warps have not started", warps, ends);
     }
 }
 

@@ -115,10 +115,9 @@ bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
     const tcc_reg *r = &t->regs[in->operands[operand]];
     const char *name = tcc_op_info_get(in->op->code)->name;
     if (r->product && r->is_a)
-        TCC_WRONG(t->x, in->op, "%s reads registers that a product may still take its A from",
-                  name);
+        TCC_WRONG(t->x, in->op, "%s reads registers that an MMA may still take its A from", name);
     else if (r->product)
-        TCC_WRONG(t->x, in->op, "%s reads registers that a product may still be writing", name);
+        TCC_WRONG(t->x, in->op, "%s reads registers that an MMA may still be writing", name);
     else if (r->undefined)
         TCC_WRONG(t->x, in->op, "%s reads registers that were never written", name);
     else
@@ -131,10 +130,9 @@ bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, uns
 {
     tcc_reg *from = &t->regs[in->operands[operand]];
     if (from->product && in->wanted_twice >> operand & 1) {
-        TCC_WRONG(
-            t->x, in->op,
-            "%s takes registers that a product may still be writing and another op wants, too",
-            tcc_op_info_get(in->op->code)->name);
+        TCC_WRONG(t->x, in->op,
+                  "%s takes registers that an MMA may still be writing and another op wants, too",
+                  tcc_op_info_get(in->op->code)->name);
         tcc_note_product(t, from);
         return false;
     }
@@ -229,7 +227,7 @@ tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
         t->regs[in->regions[0].args[1 + i]].taken = 0;
     tcc_lane_mask run = lanes_below(t, in, t->mask);
     if (run != t->mask && tcc_attr_int(&in->op->attrs, "at_least_once", 0))
-        return TCC_WRONG(t->x, in->op, "scf.for promises a trip and makes none");
+        return TCC_WRONG(t->x, in->op, "scf.for promises an iteration and makes none");
     if (!run) {
         tcc_copy_values(t, in->results, in->operands + 3, carried, t->mask);
         return TCC_NEXT;

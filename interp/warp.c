@@ -82,7 +82,7 @@ bool tcc_is_uniform(tcc_thread *t, const tcc_inst *in, unsigned operand, const c
 
 /* ---- vec ------------------------------------------------------------------------------- */
 
-/* A part of what a product may still write is so too. */
+/* A part of what an MMA may still write is so too. */
 static void inherit(tcc_thread *t, const tcc_inst *in)
 {
     tcc_reg *r = &t->regs[in->results[0]];

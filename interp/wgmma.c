@@ -118,8 +118,8 @@ static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in, bool a_in_regis
     if (other->op == mine.op && other->a == mine.a && other->b == mine.b &&
         other->scale_d == mine.scale_d)
         return true;
-    TCC_WRONG(t->x, in->op, "issues another product than its warpgroup");
-    tcc_note(t->x->run->diag, other->op->loc, "the product of the first warp to issue one");
+    TCC_WRONG(t->x, in->op, "issues another MMA than its warpgroup");
+    tcc_note(t->x->run->diag, other->op->loc, "the MMA of the first warp to issue one");
     return false;
 }
 
@@ -146,7 +146,7 @@ static bool is_of_shape(tcc_thread *t, const tcc_inst *in, int64_t n)
         return true;
     if (!r->product && r->defined <= t->warp->fenced_registers)
         return true;
-    TCC_WRONG(t->x, in->op, "%s since a product of another shape wrote the accumulators",
+    TCC_WRONG(t->x, in->op, "%s since an MMA of another shape wrote the accumulators",
               r->product ? "no wgmma.wait_group" : "no wgmma.fence");
     tcc_note_product(t, r);
     return false;
@@ -171,7 +171,7 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, con
     uint16_t of_tensor[MAX_N] = {0}, outside[MAX_N] = {0};
     matrix b = {v, of_tensor, outside};
     if (n > MAX_N)
-        return TCC_WRONG(t->x, in->op, "no product with n = %lld", (long long)n);
+        return TCC_WRONG(t->x, in->op, "no MMA with n = %lld", (long long)n);
     if (!decode(t->x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
         !accumulators_ready(t, in, n) || !read_operand(t, in, &db, 0, n, elem, &b))
         return TCC_FAILED;
@@ -197,7 +197,7 @@ static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar 
             return false;
     if (tcc_scalar_find(type, strlen(type), elem))
         return true;
-    TCC_WRONG(t->x, in->op, "no product of %s", type);
+    TCC_WRONG(t->x, in->op, "no MMA of %s", type);
     return false;
 }
 
@@ -271,9 +271,9 @@ static bool keeps_a(tcc_thread *t, const tcc_inst *in, uint32_t ended)
         if (kept)
             continue;
         TCC_WRONG(t->x, in->op,
-                  "nvvm.wgmma.wait_group ends a product and does not pass its registers of A "
+                  "nvvm.wgmma.wait_group ends an MMA and does not pass its registers of A "
                   "through: others may have taken their place while it read them");
-        tcc_note(t->x->run->diag, a.op->loc, "the product");
+        tcc_note(t->x->run->diag, a.op->loc, "the MMA");
         return false;
     }
     w->a_in_flight.len = left;
@@ -310,7 +310,7 @@ tcc_outcome tcc_eval_nvvm_wgmma_wait(tcc_thread *t, const tcc_inst *in)
     unsigned first = t->id / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
     for (unsigned w = first; w < first + TCC_WARPGROUP_WARPS && w < c->cluster->n_warps; w++)
         if (c->warps[w].thread->committed < ended)
-            return TCC_WAIT(t, NULL, "for products that warp %u has not issued", w);
+            return TCC_WAIT(t, NULL, "for MMAs that warp %u has not issued", w);
     if (warp->a_in_flight.len && !keeps_a(t, in, ended))
         return TCC_FAILED;
     if (t->waited < ended)

@@ -222,21 +222,21 @@ static const struct {
      {64, 40, 16},
      "pending = 0} : vec<f32[8]>, vec<i32[4]>",
      "pending = 1} : vec<f32[8]>, vec<i32[4]>",
-     "writes shared memory at byte *that a product may still be reading*note: nvvm.wgmma.a of "
+     "writes shared memory at byte *that an MMA may still be reading*note: nvvm.wgmma.a of "
      "warp "},
     {"registers_a.tir",
      {64, 40, 16},
      "nvvm.wgmma.commit_group\n",
      "nvvm.wgmma.commit_group\n nvvm.stmatrix %mine, %a\n",
-     "nvvm.stmatrix reads registers that a product may still take its A from\n    nvvm.stmatrix "
+     "nvvm.stmatrix reads registers that an MMA may still take its A from\n    nvvm.stmatrix "
      "%mine, %a\nnote: nvvm.wgmma.a of warp *, group 1: nothing has waited for it\n    %next = "
      "nvvm.wgmma.a "},
     {"registers_a.tir",
      {64, 40, 16},
      "%sum, %kept = nvvm.wgmma.wait_group %next, %a {pending = 0} : vec<f32[8]>, vec<i32[4]>",
      "%sum = nvvm.wgmma.wait_group %next {pending = 0} : vec<f32[8]>",
-     "nvvm.wgmma.wait_group ends a product and does not pass its registers of A through*note: "
-     "the product\n    %next = nvvm.wgmma.a "},
+     "nvvm.wgmma.wait_group ends an MMA and does not pass its registers of A through*note: "
+     "the MMA\n    %next = nvvm.wgmma.a "},
     {"registers_a.tir",
      {64, 40, 16},
      "    nvvm.wgmma.fence\n",

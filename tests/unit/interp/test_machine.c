@@ -396,7 +396,7 @@ static const struct {
     {"  %z = arith.sub %t, %t : i32\n  scf.for %c0, %c4, %z {\n  ^(%i: i32):\n    scf.yield\n  }\n",
      "scf.for steps by 0"},
     {"  scf.for %c4, %c4, %c1 {at_least_once = 1} {\n  ^(%i: i32):\n    scf.yield\n  }\n",
-     "scf.for promises a trip and makes none"},
+     "scf.for promises an iteration and makes none"},
     {"  %v = nvvm.ld.global %x, %o, %yes {disp = 200} : vec<f32[1]>\n",
      "elements 256 to 256 are not in 'X', which has 256"},
     {"  %v = nvvm.ld.global %x, %o, %yes {disp = -1} : vec<f32[1]>\n",
@@ -497,12 +497,12 @@ static const struct {
      "  %u = arith.const {value = 0.0} : vec<f32[4]>\n  nvvm.wgmma.fence\n"
      "  %p = nvvm.wgmma %u, %a, %d, %no {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
      "vec<f32[4]>\n",
-     "issues another product than its warpgroup"},
+     "issues another MMA than its warpgroup"},
     {"  %no = arith.const {value = 0} : i1\n  %d = arith.const {value = 64} : i64\n"
      "  %u = arith.const {value = 0.0} : vec<f32[4]>\n  nvvm.wgmma.fence\n"
      "  %p = nvvm.wgmma %u, %d, %d, %no {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
      "vec<f32[4]>\n  nvvm.wgmma.commit_group\n",
-     "ends before its products"},
+     "ends before its MMAs"},
 };
 
 START_TEST(mistakes_are_reported)

@@ -78,7 +78,7 @@ typedef struct mutation {
     const char *says; /* one of these, between '|'; NULL: nothing is wrong */
 } mutation;
 
-#define STILL_READING "that a product of warps 0-3 may still be reading|that a product of warps 4-7"
+#define STILL_READING "that an MMA of warps 0-3 may still be reading|that an MMA of warps 4-7"
 
 static const mutation of_kernel[] = {
     {"nothing", nothing, NULL},
@@ -88,7 +88,7 @@ static const mutation of_kernel[] = {
     {"no_wait_in_loop", no_wait_in_loop, STILL_READING},
     {"wait_too_little", wait_too_little, STILL_READING},
     {"release_too_early", release_too_early, STILL_READING},
-    {"read_before_wait", read_before_wait, "reads registers that a product may still be writing"},
+    {"read_before_wait", read_before_wait, "reads registers that an MMA may still be writing"},
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},
     {"no_commit", no_commit, STILL_READING},
@@ -126,7 +126,7 @@ static const mutation of_generic_variant[] = {
     {"nothing", nothing, NULL},
     {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
     {"no_wait_for_full", no_wait_for_empty, "of which a part was never written|another lane of it"},
-    {"no_wait_in_loop", no_wait_in_loop, "that a product of warps 0-3 may still be reading"},
+    {"no_wait_in_loop", no_wait_in_loop, "that an MMA of warps 0-3 may still be reading"},
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},
 };
@@ -206,9 +206,9 @@ static const struct {
     int stages;
     size_t steps; /* at most, in both variants together */
 } costs[] = {
-    {"warp", 1, 8000},   {"warp", 2, 10000},   {"warp", 3, 11500}, {"warp", 4, 13000},
-    {"warp", 8, 18500},  {"warp", 64, 100000}, {"none", 1, 8000},  {"none", 2, 9700},
-    {"none", 3, 11000},  {"none", 4, 12500},   {"none", 8, 18700}, {"none", 64, 152000},
+    {"warp", 1, 8000},  {"warp", 2, 10000},   {"warp", 3, 11500}, {"warp", 4, 13000},
+    {"warp", 8, 18500}, {"warp", 64, 100000}, {"none", 1, 8000},  {"none", 2, 9700},
+    {"none", 3, 11000}, {"none", 4, 12500},   {"none", 8, 18700}, {"none", 64, 152000},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

@@ -53,6 +53,11 @@ bool tcc_comes_after(const tcc_accessor *by, unsigned actor, uint32_t clock, tcc
     return by->warp->in_step || by->synced >= clock || (one && lanes == by->lanes);
 }
 
+uint32_t tcc_own_fence(const tcc_warp *w, tcc_lane_mask lanes)
+{
+    return w->fencing & ~lanes ? w->fenced : w->order.fenced[w->actor];
+}
+
 /* ---- parts ----------------------------------------------------------------------------- */
 
 static void copy_order(const tcc_cluster *k, tcc_order *to, const tcc_order *from)
@@ -164,10 +169,12 @@ static void settle_uses(tcc_warp *w)
     w->used = 0;
 }
 
-static void tell(const tcc_warp *w, const tcc_order *order, uint32_t clock, tcc_order *to)
+static void tell(const tcc_warp *w, tcc_lane_mask lanes, const tcc_order *order, uint32_t clock,
+                 tcc_order *to)
 {
     uint32_t seen = to->seen[w->actor], fenced = to->fenced[w->actor];
-    uint32_t own = w->order.fenced[w->actor] < clock ? w->order.fenced[w->actor] : clock;
+    uint32_t own = tcc_own_fence(w, lanes);
+    own = own < clock ? own : clock;
     tcc_order_join(w->cta->cluster, to, order);
     to->seen[w->actor] = clock > seen ? clock : seen;
     to->fenced[w->actor] = own > fenced ? own : fenced;
@@ -181,11 +188,11 @@ void tcc_lanes_tell(tcc_warp *w, tcc_lane_mask lanes, tcc_order *to)
     for (size_t i = 0; i < w->n_parts; i++) {
         const tcc_lanes_part *p = &w->parts.data[i];
         if (p->lanes & lanes)
-            tell(w, &p->order, all ? clock : p->synced, to);
+            tell(w, lanes, &p->order, all ? clock : p->synced, to);
         rest &= ~p->lanes;
     }
     if (rest)
-        tell(w, &w->order, all ? clock : w->synced, to);
+        tell(w, lanes, &w->order, all ? clock : w->synced, to);
     if (!(w->used & ~lanes))
         settle_uses(w);
 }
@@ -197,7 +204,8 @@ void tcc_lanes_sync(tcc_warp *w)
         tcc_order_join(w->cta->cluster, &w->order, &w->parts.data[i].order);
     w->n_parts = 0;
     settle_uses(w);
-    w->unsynced = 0;
+    w->unsynced = w->fencing = 0;
+    w->fenced = w->order.fenced[w->actor];
     w->synced = *clock = before;
     ++*clock;
 }

@@ -180,6 +180,8 @@ tcc_lane_mask tcc_acting_lanes(const tcc_thread *t);
 /* Accesses of lanes of a warp, through the generic proxy. */
 tcc_accessor tcc_warp_accessor(const tcc_thread *t, tcc_lane_mask lanes);
 /* Whether an access comes after another one. */
+/* Up to which clock of their warp's accesses lanes know of a proxy fence behind them. */
+uint32_t tcc_own_fence(const tcc_warp *w, tcc_lane_mask lanes);
 bool tcc_comes_after(const tcc_accessor *by, unsigned actor, uint32_t clock, tcc_lane_mask lanes);
 
 /* Changes what lanes know. */
@@ -290,6 +292,8 @@ struct tcc_warp {
     TCC_VEC(tcc_lanes_part) parts; /* with room for more than there are: */
     size_t n_parts;
     tcc_lane_mask accessed;    /* shared memory since their last proxy fence */
+    tcc_lane_mask fencing;     /* that ran fences, for what they accessed, since they met; */
+    uint32_t fenced;           /* up to which clock others had done so when they met */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
     size_t issued;             /* products so far */
     size_t resized;            /* its registers, so often */

@@ -128,8 +128,7 @@ static const tcc_smem_access *unordered_reader(const tcc_cluster *k, uint32_t li
 /* Up to which clock of an actor accesses have a proxy fence behind them. */
 static uint32_t fenced(const tcc_accessor *by, unsigned actor)
 {
-    const tcc_order *o = actor == by->warp->actor ? &by->warp->order : by->after;
-    return o->fenced[actor];
+    return actor == by->warp->actor ? tcc_own_fence(by->warp, by->lanes) : by->after->fenced[actor];
 }
 
 /* One that read with no proxy fence behind it. */

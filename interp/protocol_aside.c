@@ -252,7 +252,7 @@ static void begin(tcc_protocol *p, tcc_pstate *s)
     uint32_t own = tcc_p_seen(p, s, p->aside)[p->aside];
     *w = *of;
     w->registers = 0;
-    w->unsynced = w->apart = w->accessed = 0;
+    w->unsynced = w->apart = w->accessed = w->fencing = 0;
     w->synced = w->in_step = own;
     memcpy(tcc_p_slot(p, s, p->aside, 0), tcc_p_slot(p, s, WARP, 0),
            p->n_slots * sizeof(tcc_pvalue));

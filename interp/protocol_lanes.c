@@ -56,6 +56,13 @@ bool tcc_p_knows(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_
     return lanes == of_lanes || tcc_p_synced(s, warp, lanes) >= clock;
 }
 
+uint32_t tcc_p_own_fence(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
+                         tcc_lane_mask lanes)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    return w->fencing & ~lanes ? w->fenced : tcc_p_fenced(p, s, warp)[warp];
+}
+
 /* ---- parts ----------------------------------------------------------------------------- */
 
 static size_t clock_bytes(const tcc_protocol *p)
@@ -190,7 +197,7 @@ void tcc_p_tell(tcc_protocol *p, tcc_pstate *s, unsigned warp, tcc_lane_mask lan
     }
     if (!(w->unsynced & ~lanes))
         clock = tcc_p_seen(p, s, warp)[warp];
-    uint32_t fenced = tcc_p_fenced(p, s, warp)[warp];
+    uint32_t fenced = tcc_p_own_fence(p, s, warp, lanes);
     uint32_t tells[] = {clock, fenced < clock ? fenced : clock,
                         w->apart & ~lanes ? w->in_step : tcc_p_passed(p, s, warp)[warp]};
     for (int i = 0; i < 3; i++)
@@ -225,7 +232,8 @@ void tcc_p_sync_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp)
             drop_part(p, s, i);
         }
     tcc_p_seen(p, s, warp)[warp] = w->synced = clock;
-    w->unsynced = 0;
+    w->unsynced = w->fencing = 0;
+    w->fenced = tcc_p_fenced(p, s, warp)[warp];
     tcc_p_step_together(p, s, warp);
     tcc_p_tick(p, s, warp);
 }

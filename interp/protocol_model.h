@@ -192,6 +192,8 @@ typedef struct tcc_pwarp {
     uint32_t progress; /* heads of loops passed */
     uint32_t committed, waited;
     tcc_lane_mask accessed; /* shared memory since their last proxy fence */
+    tcc_lane_mask fencing;  /* that ran fences, for what they accessed, since they met; */
+    uint32_t fenced;        /* up to which clock others had done so when they met */
     uint32_t synced;        /* its clock up to which its lanes come after each other's accesses */
     uint32_t in_step;       /* and after each other's waits, when some are apart */
     tcc_lane_mask unsynced, apart; /* that have accessed memory, and waited, since then */
@@ -428,6 +430,10 @@ uint32_t tcc_p_synced(const tcc_pstate *s, unsigned warp, tcc_lane_mask lanes);
 /* Whether lanes of a warp come after what lanes of another, or this one, did at a clock. */
 bool tcc_p_knows(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_lane_mask lanes,
                  unsigned of, tcc_lane_mask of_lanes, uint32_t clock);
+
+/* Up to which clock of their warp's accesses lanes know of a proxy fence behind them. */
+uint32_t tcc_p_own_fence(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
+                         tcc_lane_mask lanes);
 
 /* Changes what lanes know; false, reported, when there are too many parts. */
 typedef void tcc_p_change(tcc_protocol *p, tcc_pstate *s, unsigned warp, unsigned entity,

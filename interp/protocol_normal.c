@@ -279,6 +279,8 @@ static void put_warp(writer *w, unsigned i)
         put_frame(w, &warp->frames[d]);
     put_int(w, (int64_t)warp->mask);
     put_int(w, (int64_t)warp->accessed);
+    put_int(w, (int64_t)warp->fencing);
+    put_clock(w, &w->columns[i], warp->fencing ? warp->fenced : 0);
     put_int(w, (int64_t)(warp->unsynced | warp->apart << 32));
     put_clock(w, &w->columns[i], warp->synced);
     put_clock(w, &w->columns[p->n_actors + i], warp->apart ? warp->in_step : 0);

@@ -382,6 +382,7 @@ tcc_presult tcc_p_nvvm_fence_proxy_async(tcc_protocol *p, tcc_pstate *s, unsigne
     tcc_p_log(p, s, warp, in, -1, 0);
     if (w->accessed & ~w->mask)
         return TCC_P_NEXT;
+    w->fencing |= w->accessed;
     w->accessed = 0;
     tcc_p_fenced(p, s, warp)[warp] = tcc_p_seen(p, s, warp)[warp];
     tcc_p_tick(p, s, warp);

@@ -280,6 +280,7 @@ tcc_outcome tcc_eval_nvvm_fence_proxy_async(tcc_thread *t, const tcc_inst *in)
     tcc_order *o = &w->order;
     if (w->accessed & ~t->mask)
         return TCC_NEXT;
+    w->fencing |= w->accessed;
     w->accessed = 0;
     o->fenced[w->actor] = o->seen[w->actor]++; /* what comes later is not fenced */
     return TCC_NEXT;

@@ -226,7 +226,8 @@ static bool fewer_registers(const site *s)
 static bool waits_again(const site *s)
 {
     return is_kind(s, "repeat mbarrier.wait") || is_kind(s, "repeat barrier") ||
-           is_kind(s, "repeat wgmma.commit_group") || is_kind(s, "repeat bulk.commit_group");
+           is_kind(s, "repeat warp.sync") || is_kind(s, "repeat wgmma.commit_group") ||
+           is_kind(s, "repeat bulk.commit_group");
 }
 
 static bool stores_again(const site *s)

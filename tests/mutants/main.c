@@ -90,6 +90,12 @@ static void show(const worker *w)
     exit(0);
 }
 
+/* Whether a subject is there for this op. */
+static bool is_broken(const subject *s, const tcc_op *op)
+{
+    return !s->only || !strcmp(tcc_op_info_get(op->code)->name, s->only);
+}
+
 /* Every way of a kind at an op. */
 static void break_op(worker *w, const subject *s, const kind *k, unsigned op)
 {
@@ -131,7 +137,8 @@ static void break_subject(worker *w, const subject *s)
         if ((!w->options->kind || !strcmp(k->name, w->options->kind)) &&
             !(s->without_guards && k->of_guards))
             for (unsigned op = 0; op < w->n_ops; op++)
-                break_op(w, s, k, op);
+                if (is_broken(s, w->ops[op]))
+                    break_op(w, s, k, op);
     tcc_arena_destroy(w->arena);
     tcc_arena_destroy(w->kept);
     w->arena = NULL;

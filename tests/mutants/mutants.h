@@ -65,6 +65,7 @@ typedef struct subject {
     const char *source;         /* a kernel and its schedule */
     const char *file;           /* instead, one of IR, whose first function is the kernel */
     const char *function;       /* that is broken */
+    const char *only;           /* ops of this name are broken; NULL: all */
     bool without_guards;        /* kinds that change guards of single elements are left out */
     extents shapes[MAX_SHAPES]; /* up to the first without m */
 } subject;

@@ -106,5 +106,15 @@ const subject subjects[] = {
                 {64, 20, 16, 0},
                 {64, 16, 20, 0},
                 {64, 16, 0, 0}}},
+    {.name = "lanes",
+     .file = "../interp/lanes.tir",
+     .function = "lanes",
+     .only = "nvvm.warp.sync",
+     .shapes = {{192, 32, 40, 0},
+                {64, 16, 16, 0},
+                {136, 40, 64, 0},
+                {256, 64, 16, 0},
+                {64, 20, 16, 0},
+                {64, 16, 0, 0}}},
 };
 const unsigned n_subjects = sizeof subjects / sizeof *subjects;

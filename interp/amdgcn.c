@@ -18,6 +18,13 @@ tcc_outcome tcc_eval_amdgcn_tid(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+tcc_outcome tcc_eval_amdgcn_lane(tcc_thread *t, const tcc_inst *in)
+{
+    for (unsigned l = 0; l < t->x->lanes; l++)
+        tcc_cells(t, in->results[0])[l].i = l;
+    return TCC_NEXT;
+}
+
 tcc_outcome tcc_eval_amdgcn_wgid(tcc_thread *t, const tcc_inst *in)
 {
     return tcc_give(t, in, t->warp->cta->id);

@@ -180,6 +180,7 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_ld_global] = "_ i64 i1 -> _",
     [TCC_OP_nvvm_st_global] = "_ i64 i1 _",
     [TCC_OP_amdgcn_tid] = "-> i32",
+    [TCC_OP_amdgcn_lane] = "-> i32",
     [TCC_OP_amdgcn_wgid] = "-> i32",
     [TCC_OP_amdgcn_readfirstlane] = "i32 -> i32",
     [TCC_OP_amdgcn_lds_base] = "-> i32",

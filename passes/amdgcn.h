@@ -92,6 +92,9 @@ typedef struct tcc_amdgcn_lowering {
 /* ---- lower_to_amdgcn.c ----------------------------------------------------------------------- */
 
 void tcc_amdgcn_op(tcc_amdgcn_lowering *l, tcc_op *op);
+/* Says which lane of the wave this is: once ahead of the loop and, lest registers keep it through
+ * the loop, once behind it. */
+void tcc_amdgcn_place_lane(tcc_amdgcn_lowering *l, tcc_value *lane);
 /* The place in `acc` of block (m, n) of a wave; (blocks_m, 0): how many there are. */
 int64_t tcc_amdgcn_acc_at(const tcc_amdgcn_lowering *l, int64_t m, int64_t n);
 tcc_value *tcc_amdgcn_add(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);

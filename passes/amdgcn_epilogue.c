@@ -359,6 +359,7 @@ void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first)
     e->by_value = TCC_MAP(low->ctx->scratch);
     low->b.loc = first->loc;
     e->zero = tcc_low_c32(low, 0);
+    tcc_amdgcn_place_lane(l, TCC_EMIT(&low->b, amdgcn_lane, low->i32, NULL));
     e->row = tcc_amdgcn_add(l, l->wave_first[0], l->row);
     e->col = tcc_amdgcn_add(l, l->wave_first[1], first_column(e));
     collect(e, first);

@@ -147,6 +147,13 @@ static void lower_block(tcc_amdgcn_lowering *l, tcc_block *block)
     }
 }
 
+void tcc_amdgcn_place_lane(tcc_amdgcn_lowering *l, tcc_value *lane)
+{
+    l->lane = lane;
+    l->row = tcc_low_rem(&l->low, lane, TCC_BLOCK);
+    l->group = tcc_low_div(&l->low, lane, TCC_BLOCK);
+}
+
 /* Where the lanes of the wave are in the tile. */
 static void place_wave(tcc_amdgcn_lowering *l)
 {
@@ -155,9 +162,7 @@ static void place_wave(tcc_amdgcn_lowering *l)
     const tcc_rdna_waves *w = &l->waves;
     l->lds = TCC_EMIT(&low->b, amdgcn_lds_base, low->i32, NULL);
     l->tid = TCC_EMIT(&low->b, amdgcn_tid, low->i32, NULL);
-    l->lane = tcc_low_rem(low, l->tid, lanes);
-    l->row = tcc_low_rem(low, l->lane, TCC_BLOCK);
-    l->group = tcc_low_div(low, l->lane, TCC_BLOCK);
+    tcc_amdgcn_place_lane(l, tcc_low_rem(low, l->tid, lanes));
     l->wave = TCC_EMIT(&low->b, amdgcn_readfirstlane, low->i32, tcc_low_div(low, l->tid, lanes));
     /* Along m the waves take blocks in turn: then those of transposed rows lie whole 512 bytes
      * apart, which one address reaches. Along n a wave's are neighbours, for its stores. */

@@ -275,6 +275,18 @@ static void lower_wmma(tcc_lower *l, const tcc_op *op)
 
 /* ---- single instructions --------------------------------------------------------------- */
 
+/* How many lanes are below this one, of the first 32 and of the others, of which a wave of 32 has
+ * none. LLVM would make a remainder of the thread's number of the intrinsics, and keep that in a
+ * register. */
+static LLVMValueRef lane(const tcc_lower *l)
+{
+    static const char text[] = "v_mbcnt_lo_u32_b32 $0, -1, 0\n\tv_mbcnt_hi_u32_b32 $0, -1, $0";
+    LLVMTypeRef type = LLVMFunctionType(l->types[TCC_i32], NULL, 0, false);
+    LLVMValueRef code = LLVMGetInlineAsm(type, text, sizeof text - 1, "=v", 2, false, false,
+                                         LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(l->builder, type, code, NULL, 0, "");
+}
+
 /* The result of an op with one, a scalar; NULL when it is none of these. */
 static LLVMValueRef scalar_result(tcc_lower *l, const tcc_op *op)
 {
@@ -286,6 +298,7 @@ static LLVMValueRef scalar_result(tcc_lower *l, const tcc_op *op)
     switch (op->code) {
     case TCC_OP_amdgcn_tid:
         return tcc_lower_intrinsic(l, "llvm.amdgcn.workitem.id.x", NULL, 0, NULL);
+    case TCC_OP_amdgcn_lane: return lane(l);
     case TCC_OP_amdgcn_wgid:
         return tcc_lower_intrinsic(l, "llvm.amdgcn.workgroup.id.x", NULL, 0, NULL);
     case TCC_OP_amdgcn_readfirstlane:

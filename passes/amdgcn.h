@@ -17,7 +17,8 @@ enum {
     TCC_UNIT_BYTES = 16,        /* that a lane reads from LDS, or writes there, at a time */
     TCC_OUTSIDE = INT32_MIN,    /* an offset (unsigned) that lies in no buffer */
     TCC_BUFFER_MAX = INT32_MAX, /* bytes of a buffer */
-    TCC_MAX_LOADS = 64
+    TCC_MAX_LOADS = 64,
+    TCC_PLACES = 8 /* of 16 bytes, in a block of transposed rows */
 };
 
 /* How an operand goes from memory to LDS. */
@@ -31,7 +32,11 @@ typedef enum tcc_copy_kind {
  *
  * In LDS a stage is cut along k into panels of `unit` bytes, 16 or 8: k bytes from x on of row r
  * lie at x / unit * panel_bytes + r * unit. Except for transposed ones, rows of the operand that
- * is the instruction's A come in the order in which its lanes want them. */
+ * is the instruction's A come in the order in which its lanes want them.
+ *
+ * A block of 16 transposed rows is 8 places of 16 bytes, two rows each. Lanes that store at a time
+ * have every `places`-th of several blocks, which would be in the same banks: place p of block b
+ * lies at p ^ b % places instead. */
 typedef struct tcc_operand {
     tcc_loc loc;
     const tcc_value *tensor, *buffer;
@@ -51,12 +56,14 @@ typedef struct tcc_operand {
     tcc_value *descriptor_ahead;      /* for the tiles ahead of the loop, where those are others */
     tcc_value *beyond[TCC_MAX_LOADS]; /* of a unit: bytes of it behind the row; or NULL: never */
     tcc_value *voffset[TCC_MAX_LOADS], *k_first[TCC_MAX_LOADS]; /* of a load: its first k */
-    tcc_value *write[TCC_MAX_LOADS], *last_inside;              /* of a unit: its address in LDS */
+    tcc_value *write[TCC_MAX_LOADS][TCC_PLACES]; /* of a unit and its places: the address in LDS */
+    tcc_value *last_inside;
     int64_t write_offset[TCC_MAX_LOADS];
     tcc_value *row_inside[TCC_MAX_LOADS]; /* ELEMENTS */
 
-    int64_t blocks;  /* of 16 rows, that a wave multiplies */
-    tcc_value *read; /* the lane's address in LDS */
+    int64_t blocks, places;      /* of 16 rows, that a wave multiplies; 1: none change place */
+    int64_t n_reads;             /* after so many blocks places are the same again */
+    tcc_value *read[TCC_PLACES]; /* of those blocks: the lane's address in LDS */
 } tcc_operand;
 
 /* How the sum is cut where K may be any number. A chunk is the numbers of k in 16 bytes. The loop

@@ -121,6 +121,7 @@ void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *lo
                        .rows = stages->dims[1 + own].size,
                        .depth = stages->dims[1 + k].size,
                        .unit = tcc_attr_int(layout, "panel", TCC_UNIT_BYTES),
+                       .places = tcc_attr_int(layout, "swizzle", 0) / TCC_UNIT_BYTES,
                        .offset = offset,
                        .is_a = place == 1};
     const char *how = tcc_attr_str(&load->attrs, "copy", "");
@@ -148,11 +149,12 @@ static tcc_value *first_element(tcc_amdgcn_lowering *l, const tcc_operand *o, tc
     return first;
 }
 
-static void add_unit(tcc_operand *o, tcc_value *write, int64_t write_offset)
+/* Room for one more unit's addresses. */
+static tcc_value **add_unit(tcc_operand *o, int64_t write_offset)
 {
     assert(o->n_units < TCC_MAX_LOADS);
-    o->write[o->n_units] = write;
-    o->write_offset[o->n_units++] = write_offset;
+    o->write_offset[o->n_units] = write_offset;
+    return o->write[o->n_units++];
 }
 
 static void add_load(tcc_operand *o, tcc_value *voffset, tcc_value *k_first)
@@ -162,14 +164,44 @@ static void add_load(tcc_operand *o, tcc_value *voffset, tcc_value *k_first)
     o->k_first[o->n_loads++] = k_first;
 }
 
+static tcc_value *panel_at(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *panel)
+{
+    return tcc_amdgcn_add(l, l->lds, tcc_low_mul(&l->low, panel, o->panel_bytes));
+}
+
 /* Where unit (panel, row) lies in stage 0. */
 static void plan_write(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *panel, int64_t panel_add,
                        tcc_value *row, int64_t row_add)
 {
+    tcc_value *at = panel_at(l, o, panel);
+    *add_unit(o, o->offset + panel_add * o->panel_bytes + row_add * o->unit) =
+        tcc_amdgcn_add(l, at, tcc_low_mul(&l->low, row, o->unit));
+}
+
+/* Bytes from a block's beginning to a row of it (row 0 to 15), and `places` places further. */
+static tcc_value *in_block(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *block,
+                           tcc_value *row, int64_t places)
+{
     tcc_lowering *low = &l->low;
-    tcc_value *at = tcc_amdgcn_add(l, l->lds, tcc_low_mul(low, panel, o->panel_bytes));
-    add_unit(o, tcc_amdgcn_add(l, at, tcc_low_mul(low, row, o->unit)),
-             o->offset + panel_add * o->panel_bytes + row_add * o->unit);
+    if (o->places < 2)
+        return tcc_low_add(low, tcc_low_mul(low, row, o->unit), places * TCC_UNIT_BYTES);
+    int64_t rows = TCC_UNIT_BYTES / o->unit; /* of a place */
+    tcc_value *place = tcc_low_add(low, tcc_low_div(low, row, rows), places);
+    place = tcc_low_bin(low, TCC_OP_arith_xor, place, tcc_low_rem(low, block, o->places));
+    tcc_value *in_place = tcc_low_mul(low, tcc_low_rem(low, row, rows), o->unit);
+    return tcc_amdgcn_add(l, tcc_low_mul(low, place, TCC_UNIT_BYTES), in_place);
+}
+
+/* A unit's columns are in one block, for it has no more than 16 of them. */
+static void plan_write_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, unit u, tcc_value *col)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *block = tcc_low_div(low, col, TCC_BLOCK), *row = tcc_low_rem(low, col, TCC_BLOCK);
+    tcc_value *first = tcc_low_mul(low, block, TCC_BLOCK * o->unit);
+    tcc_value *at = tcc_amdgcn_add(l, panel_at(l, o, u.slow), first);
+    tcc_value **write = add_unit(o, o->offset + u.slow_add * o->panel_bytes);
+    for (int64_t p = 0; p < o->of.cols * o->unit / TCC_UNIT_BYTES; p++)
+        write[p] = tcc_amdgcn_add(l, at, in_block(l, o, block, row, p));
 }
 
 /* 16 bytes of a row of the tensor become 16 bytes of a row in LDS. */
@@ -221,7 +253,7 @@ static void plan_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, int64_t j)
         tcc_value *offset = tcc_amdgcn_add(l, tcc_amdgcn_mul(l, k_i, o->k_bytes), along);
         add_load(o, tcc_amdgcn_offset(l, inside, offset), k_i);
     }
-    plan_write(l, o, u.slow, u.slow_add, col, 0);
+    plan_write_transposed(l, o, u, col);
 }
 
 /* 16 bytes in LDS, whatever their strides; neighbouring lanes take neighbours in memory. */
@@ -251,11 +283,18 @@ static void plan_read(tcc_amdgcn_lowering *l, tcc_operand *o)
     tcc_lowering *low = &l->low;
     /* Transposed rows lie in their own order: the lane looks for its own. */
     tcc_value *row = o->kind == TCC_COPY_TRANSPOSED ? row_at(l, o, l->row) : l->row;
-    row = tcc_amdgcn_add(l, l->wave_first[o->is_a], row);
-    o->read = tcc_amdgcn_add(l, l->lds, tcc_low_mul(low, row, o->unit));
+    tcc_value *first = l->wave_first[o->is_a], *block = tcc_low_div(low, first, TCC_BLOCK);
+    tcc_value *at = tcc_amdgcn_add(l, l->lds, tcc_low_mul(low, first, o->unit));
     if (l->k_groups > 1)
-        o->read = tcc_amdgcn_add(
-            l, o->read, tcc_low_mul(low, l->group, TCC_UNIT_BYTES / o->unit * o->panel_bytes));
+        at = tcc_amdgcn_add(l, at,
+                            tcc_low_mul(low, l->group, TCC_UNIT_BYTES / o->unit * o->panel_bytes));
+    int64_t step = l->block_step[o->is_a] / TCC_BLOCK;
+    for (o->n_reads = 1; o->n_reads * step % (o->places ? o->places : 1);)
+        o->n_reads++;
+    for (int64_t j = 0; j < o->n_reads && j < o->blocks; j++) {
+        tcc_value *own = in_block(l, o, tcc_low_add(low, block, j * step), row, 0);
+        o->read[j] = tcc_amdgcn_add(l, at, own);
+    }
 }
 
 static tcc_value *is_below(tcc_amdgcn_lowering *l, tcc_value *a, int64_t b)
@@ -417,7 +456,7 @@ static void interleave_bytes(tcc_amdgcn_lowering *l, tcc_value *const *rows, tcc
 
 /* Rows of k to `cols` times 8 bytes of k, 16 bytes at a time. */
 static void put_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *rows,
-                           tcc_value *address, int64_t offset)
+                           tcc_value *const *addresses, int64_t offset)
 {
     int64_t per_word = 32 / o->bits; /* rows of k, and columns, that are interleaved */
     for (int64_t w = 0; w < o->of.cols / per_word; w++) {
@@ -430,8 +469,7 @@ static void put_transposed(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *co
         }
         for (int64_t c = 0; c < per_word; c += 2) {
             tcc_value *two[4] = {words[0][c], words[1][c], words[0][c + 1], words[1][c + 1]};
-            ds_store(l, address, offset + (w * per_word + c) * o->unit,
-                     tcc_low_pack(&l->low, TCC_i32, 4, two, 4));
+            ds_store(l, *addresses++, offset, tcc_low_pack(&l->low, TCC_i32, 4, two, 4));
         }
     }
 }
@@ -450,7 +488,7 @@ void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_operand *o, tcc_value *const *lo
             if (j + 1 < o->n_units)
                 tcc_amdgcn_pin(l); /* or all units are interleaved first, into more registers */
         } else
-            ds_store(l, o->write[j], offset, loaded[j]);
+            ds_store(l, o->write[j][0], offset, loaded[j]);
         if (guard)
             tcc_low_end(low, guard);
     }

@@ -118,11 +118,11 @@ static void put(loop *p, int64_t stage)
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-static tcc_value *ds_load(loop *p, const tcc_operand *o, int64_t offset, int64_t words)
+static tcc_value *ds_load(loop *p, tcc_value *address, int64_t offset, int64_t words)
 {
     tcc_amdgcn_lowering *l = p->l;
     tcc_value *r =
-        TCC_EMIT(&l->low.b, amdgcn_ds_load, tcc_low_vec(&l->low, TCC_i32, words), o->read);
+        TCC_EMIT(&l->low.b, amdgcn_ds_load, tcc_low_vec(&l->low, TCC_i32, words), address);
     tcc_attr_set_int(l->low.ir, &r->def->attrs, "offset", offset);
     return r;
 }
@@ -140,8 +140,8 @@ static void read_part(loop *p, int x, int64_t j, int64_t stage, int64_t round)
     size_t n = 0;
     for (int64_t u = 0; u < units; u++)
         for (int64_t h = 0; h < pieces; h++)
-            parts[n++] =
-                ds_load(p, o, at + u * p->l->k_groups * unit + h * o->panel_bytes, o->unit / 4);
+            parts[n++] = ds_load(p, o->read[j % o->n_reads],
+                                 at + u * p->l->k_groups * unit + h * o->panel_bytes, o->unit / 4);
     p->v.parts[x][j] =
         n == 1 ? parts[0] : tcc_low_pack(&p->l->low, TCC_i32, n, parts, units * TCC_UNIT_BYTES / 4);
 }
@@ -308,8 +308,8 @@ static void start(loop *p)
     put(p, 0);
     load_ahead(p, 1);
     wait_for_all_waves(p);
-    read_all(p, 0);
     mend(p, 1);
+    read_all(p, 0);
 }
 
 static void build_loop(loop *p)

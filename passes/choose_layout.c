@@ -48,16 +48,24 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
 }
 
 /* RDNA. Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes
- * along k, or of two 8-byte halves where rows are interleaved on the way. */
-static void decide_panels(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, const char *copy)
+ * along k, or of two 8-byte halves where rows are interleaved on the way. There a lane stores 16
+ * bytes after another, which lie in the banks of others': as many of them change place with each
+ * other. */
+static void decide_panels(tcc_pass_ctx *ctx, const tcc_schedule *s, tcc_op *load, int k_dim,
+                          const char *copy)
 {
+    const tcc_type *tile = load->results[0].type;
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
     bool transposed = strcmp(copy, "predicated") && contiguous == !k_dim;
     tcc_attrs *attrs = &load->attrs;
     tcc_attr_set_str(ctx->ir, attrs, "copy", copy);
     tcc_attr_set_int(ctx->ir, attrs, "contiguous", k_dim);
-    tcc_attr_set_int(ctx->ir, attrs, "swizzle", 0);
-    tcc_attr_set_int(ctx->ir, attrs, "panel", transposed ? 8 : 16);
+    int64_t panel = transposed ? 8 : 16;
+    tcc_rdna_unit unit =
+        tcc_rdna_unit_of(s, tile->dims[!k_dim].size, tcc_scalar_bits(tile->elem), transposed);
+    int64_t stored = unit.cols * panel;
+    tcc_attr_set_int(ctx->ir, attrs, "swizzle", transposed && stored > 16 ? stored : 0);
+    tcc_attr_set_int(ctx->ir, attrs, "panel", panel);
     tcc_attr_set_int(ctx->ir, attrs, "pad", transposed ? 0 : TCC_RDNA_PAD_BYTES);
 }
 
@@ -103,8 +111,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                 continue;
             *changed = true;
             if (rdna) {
-                decide_panels(ctx, mma->a->def, 1, copy);
-                decide_panels(ctx, mma->b->def, 0, copy);
+                decide_panels(ctx, &s, mma->a->def, 1, copy);
+                decide_panels(ctx, &s, mma->b->def, 0, copy);
                 continue;
             }
             decide_operand(ctx, mma->a->def, 1, instr.list.items[0].i, copy, s.swizzle);

@@ -9,7 +9,7 @@ enum {
     TRANSPOSED_BYTES = 8, /* of k, that a lane transposes at a time */
     WORD_BITS = 32,
     SIMDS = 4,
-    OTHER_REGISTERS = 22,    /* the lane's place, what is on its way to LDS, gaps between tuples */
+    OTHER_REGISTERS = 20,    /* the lane's place, what is on its way to LDS, gaps between tuples */
     TRANSPOSED_REGISTERS = 4 /* more that are on their way */
 };
 
@@ -70,7 +70,8 @@ static int64_t copy_registers(const tcc_schedule *s, int64_t rows, unsigned bits
     int64_t threads = tcc_schedule_threads(s), fast = transposed ? rows / u.cols : s->k / u.depth;
     bool own = threads % fast || u.n_lane == 1;
     int64_t addresses = own ? u.n_lane : 1 + (u.n % threads != 0);
-    return u.n_lane * u.loads * (u.words + 1) + addresses;
+    int64_t stores = transposed ? u.cols * TRANSPOSED_BYTES / READ_BYTES : 1; /* each to a place */
+    return u.n_lane * u.loads * (u.words + 1) + addresses * stores;
 }
 
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)

@@ -53,9 +53,14 @@ SPILLS = {
 }
 
 
-# Hand-written kernels that are to get this warning.
+# The warning that a hand-written kernel is to get, or an entry may get.
 WARNINGS = {
-    "tests/interp/shapes.tir": "C7511"  # products of two shapes in turn on the same accumulators
+    "tests/interp/shapes.tir": "C7511",  # products of two shapes in turn on the same accumulators
+    # K is a number of one trip. ptxas up to 12.4 sees that, peels the loop, and takes the epilogue behind
+    # the wait for what reads accumulators in flight. Nothing is lost: a single trip has nothing to
+    # overlap with. It is silent when it cannot know the number of trips.
+    "fake_product": "C7514",
+    "fake_product__generic": "C7514",
 }
 
 
@@ -105,10 +110,16 @@ def compile_all(build, tool, sources, folder):
     return made
 
 
+def is_expected(name, line):
+    entry = re.search(r"in the function '(\S+)'", line)
+    codes = [WARNINGS.get(name), entry and WARNINGS.get(entry[1])]
+    return any(code and "(%s)" % code in line for code in codes)
+
+
 def judge(name, log, kernels_spilled):
     """What is wrong in what ptxas -v says, or ''."""
     wrong = [line for line in log.splitlines() if re.search(r"\(C7\d\d\d\)|error|fatal", line)]
-    wrong = [line for line in wrong if "(%s)" % WARNINGS.get(name) not in line]
+    wrong = [line for line in wrong if not is_expected(name, line)]
     for entry, stores in re.findall(
         r"Function properties for (\S+)\n.* (\d+) bytes spill stores", log
     ):

@@ -17,6 +17,7 @@
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/passes.h"
+#include "passes/pressure.h"
 #include "passes/schedule.h"
 #include "support/clock.h"
 
@@ -256,6 +257,8 @@ static tcc_status generate(job *j, const char *target, const char *manifest, cha
         return make_code_object(j, target, manifest, out, size);
     tcc_codegen_options o = codegen_options(j, target);
     tcc_status status = tcc_codegen(j->ir, &o, &j->diag, out, size);
+    if (!status && j->o->emit == TCC_EMIT_PTX) /* else ptxas says what spills */
+        tcc_pressure_warn(j->ir, &j->diag);
     if (status || j->o->emit != TCC_EMIT_CUBIN)
         return status;
     char *ptx = *out;

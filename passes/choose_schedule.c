@@ -4,8 +4,8 @@
  * After:   func @f(…) {tile = [m, 128, n, 128, k, 64], stages = 7, warpgroups = 2, …}
  *
  * What the user wrote is kept or refused, never changed. What is missing is chosen: the tile
- * with the least estimated time (schedule.h) of those whose accumulators fit the registers, then
- * as many stages as fit shared memory, up to 8.
+ * with the least estimated time (schedule.h) of those that fit the registers (pressure.h), then as many
+ * stages as fit shared memory, up to 8. Where registers are short, the function becomes `separate`.
  *
  * Requires choose-variants. Preserves the body.
  */
@@ -18,8 +18,7 @@
 
 enum {
     DEFAULT_STAGES_MAX = 8,
-    OTHER_REGISTERS = 40, /* addresses, descriptors, loop counters, epilogue temporaries */
-    BOX_MAX = 256         /* of one dimension: cuTensorMapEncodeTiled */
+    BOX_MAX = 256 /* of one dimension: cuTensorMapEncodeTiled */
 };
 
 const tcc_named_attr *tcc_choice_given(const tcc_choice *ch, const char *key)
@@ -91,12 +90,17 @@ int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most)
     return whole < most ? whole : most;
 }
 
-static bool registers_fit(const tcc_choice *ch, int64_t *need, int64_t *limit)
+/* What the schedule means for registers, in the variant that is aligned or the one that is not. */
+static tcc_pressure pressure(const tcc_choice *ch, bool aligned)
 {
-    int64_t producer;
-    *limit = tcc_schedule_registers(&ch->s, ch->target, &producer);
-    *need = tcc_schedule_accumulators(&ch->s) + OTHER_REGISTERS;
-    return *need <= *limit;
+    return tcc_pressure_of(ch->epilogue, &ch->s, ch->target, aligned);
+}
+
+/* Whether no variant may spill. */
+static bool registers_suffice(const tcc_choice *ch)
+{
+    tcc_pressure a = pressure(ch, true), b = pressure(ch, false);
+    return a.least <= a.limit && a.separate <= a.limit && b.separate <= b.limit;
 }
 
 /* The tile with the least estimated time among those that fit, for extents known in advance. Where
@@ -105,7 +109,6 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
 {
     tcc_schedule *s = &ch->s, best = *s;
     double best_time = 0;
-    int64_t need, limit;
     for (int64_t m = ch->given_m ? s->m : 64; m <= (ch->given_m ? s->m : 128); m += 64)
         for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : 8); n -= 8) {
             tcc_schedule t = best;
@@ -114,8 +117,8 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
             if (!given_warpgroups)
                 t.warpgroups = m == 64 ? 1 : m == 192 ? 3 : 2;
             ch->s = t;
-            if (m % (64 * t.warpgroups) || !registers_fit(ch, &need, &limit) ||
-                !tcc_schedule_instr_n(&t, ch->target))
+            if (m % (64 * t.warpgroups) || !tcc_schedule_instr_n(&t, ch->target) ||
+                !registers_suffice(ch))
                 continue;
             double time = tcc_schedule_time(&t, ch->target, ch->c.extents, ch->c.n_axes);
             if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
@@ -157,15 +160,15 @@ static tcc_status choose_tile(tcc_choice *ch)
             "tile %s %lld: need a multiple of %lld, 64 rows for each of %lld warpgroups",
             *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m, (long long)(64 * s->warpgroups),
             (long long)s->warpgroups);
-    int64_t need, limit;
-    if (!registers_fit(ch, &need, &limit))
+    tcc_pressure p = pressure(ch, true);
+    if (p.least > p.limit)
         return TCC_CHOICE_REFUSE(
             ch, tcc_choice_given(ch, "tile") ? "tile" : "warpgroups",
             "a %lld x %lld tile needs %lld registers a thread (%lld of them accumulators) "
             "with %lld warpgroup%s; the limit is %lld",
-            (long long)s->m, (long long)s->n, (long long)need,
+            (long long)s->m, (long long)s->n, (long long)p.least,
             (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
-            s->warpgroups == 1 ? "" : "s", (long long)limit);
+            s->warpgroups == 1 ? "" : "s", (long long)p.limit);
     if (!tcc_schedule_instr_n(s, ch->target))
         return TCC_CHOICE_REFUSE(
             ch, "tile",
@@ -272,6 +275,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     if (!families[ch.target->family].choose)
         return tcc_target_lacks(ch.target, "passes/choose_schedule.c", ctx->diag, f->loc);
+    if (ch.target->family == TCC_FAMILY_SM90)
+        ch.epilogue = tcc_epilogue_of(f, &ch.c, ctx->scratch);
     ch.elem_bytes = tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
     tcc_status status = check_keys(&ch);
     if (status)
@@ -288,6 +293,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         status = families[ch.target->family].choose(&ch);
         if (status)
             return status;
+    }
+    if (ch.epilogue) {
+        tcc_pressure p = pressure(&ch, !strcmp(variant, "tma"));
+        tcc_pressure_set(f, &p, tcc_choice_place(&ch, "tile"));
     }
     tcc_schedule_set(f, &ch.s, ch.c.axes[0], ch.c.axes[1], ch.c.k);
     *changed = true;

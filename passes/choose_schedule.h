@@ -10,6 +10,7 @@
 
 #include "passes/contraction.h"
 #include "passes/pass.h"
+#include "passes/pressure.h"
 #include "passes/schedule.h"
 
 enum { TCC_DEFAULT_GROUP = 16 };
@@ -20,6 +21,7 @@ typedef struct tcc_choice {
     const tcc_target *target;
     tcc_contraction c;
     tcc_schedule s;
+    const tcc_epilogue *epilogue; /* of sm_90a */
     int64_t elem_bytes;
     bool given_m, given_n, given_k;
 } tcc_choice;

@@ -2,7 +2,8 @@
  *
  * The tile is walked in chunks of 16 columns (8 where the instruction's width is not a multiple of
  * 16), each chunk for every block of 64 rows: its loads, its arithmetic, its stores. So few values
- * live beside the accumulators. Loads run LOOKAHEAD chunks ahead of their use.
+ * live beside the accumulators. Loads run TCC_LOOKAHEAD chunks ahead of their use, unless the
+ * function is `separate`: then nothing of a chunk's comes before the former one is stored.
  *
  * In a chunk a thread holds, for each 8 columns j, row half h and neighbour e, element
  * j * 4 + h * 2 + e (nvvm_mma.c). A tile of extent 1 along n has one element for each h, along m
@@ -13,12 +14,12 @@
 
 #include <string.h>
 
+#include "passes/pressure.h"
 #include "support/map.h"
 
 enum {
     MAX_CHUNKS = 32,
     MAX_BLOCKS = 4, /* of 64 rows in a warpgroup */
-    LOOKAHEAD = 4,
     CONSUMER_BARRIER = 1, /* of all consumers; then one for each warpgroup */
 };
 
@@ -60,9 +61,9 @@ typedef struct epilogue {
     tcc_value *row, *col; /* of the thread in a block of 64 rows and in 8 columns */
     tcc_value *lane, *warp;
     int64_t c, b; /* current chunk and block */
-    /* In a loop over chunks, c is 0 and this is what the chunk begins with; else both are NULL. */
-    tcc_value *first_col;
-    tcc_value *acc; /* accumulators, turned so that the chunk's come first in each block */
+    tcc_value *first_col; /* of the chunk where ptxas is not to know it; else NULL */
+    tcc_value *acc; /* in a loop over chunks, where c is 0: turned so that the chunk's come first in
+                       each block; else NULL */
 } epilogue;
 
 static tcc_value *add(epilogue *e, tcc_value *a, tcc_value *b)
@@ -455,21 +456,27 @@ static void compute(epilogue *e, item *it)
 
 enum { LOADS = 1, OTHERS = 2 };
 
-/* What `which` says of chunk c, block after block. */
-static void walk_chunk(epilogue *e, int64_t c, unsigned which)
+/* What `which` says of block b of chunk c. */
+static void walk_block(epilogue *e, int64_t c, int64_t b, unsigned which)
 {
     e->c = c;
-    for (e->b = 0; e->b < e->n_blocks; e->b++)
-        for (size_t i = 0; i < e->n_items; i++) {
-            item *it = &e->items[i];
-            if (!(which & (it->op->code == TCC_OP_tile_load ? LOADS : OTHERS)))
-                continue;
-            e->l->low.b.loc = it->op->loc;
-            if (it->op->code == TCC_OP_tile_store)
-                lower_store(e, it);
-            else
-                compute(e, it);
-        }
+    e->b = b;
+    for (size_t i = 0; i < e->n_items; i++) {
+        item *it = &e->items[i];
+        if (!(which & (it->op->code == TCC_OP_tile_load ? LOADS : OTHERS)))
+            continue;
+        e->l->low.b.loc = it->op->loc;
+        if (it->op->code == TCC_OP_tile_store)
+            lower_store(e, it);
+        else
+            compute(e, it);
+    }
+}
+
+static void walk_chunk(epilogue *e, int64_t c, unsigned which)
+{
+    for (int64_t b = 0; b < e->n_blocks; b++)
+        walk_block(e, c, b, which);
 }
 
 /* What the ops take that none of them computes. */
@@ -521,12 +528,28 @@ static void loop_over_chunks(epilogue *e, tcc_value *acc)
 /* With loads a few chunks ahead. */
 static void unroll_chunks(epilogue *e)
 {
-    for (int64_t c = 0; c < e->n_chunks + LOOKAHEAD; c++) {
+    for (int64_t c = 0; c < e->n_chunks + TCC_LOOKAHEAD; c++) {
         if (c < e->n_chunks)
             walk_chunk(e, c, LOADS);
-        if (c >= LOOKAHEAD)
-            walk_chunk(e, c - LOOKAHEAD, OTHERS);
+        if (c >= TCC_LOOKAHEAD)
+            walk_chunk(e, c - TCC_LOOKAHEAD, OTHERS);
     }
+}
+
+/* One block of one chunk after the other, where registers are short. ptxas would take up loads and
+ * addresses of all of them at once, and spill: it moves no access across the barrier, and no address
+ * across the shuffle that hides the column. */
+static void separate_chunks(epilogue *e)
+{
+    tcc_lowering *low = &e->l->low;
+    for (int64_t c = 0; c < e->n_chunks; c++)
+        for (int64_t b = 0; b < e->n_blocks; b++) {
+            tcc_value *col = tcc_low_c32(low, c * e->chunk);
+            e->first_col = TCC_EMIT(&low->b, nvvm_uniform, low->i32, col);
+            walk_block(e, c, b, LOADS);
+            walk_block(e, c, b, OTHERS);
+            TCC_EMIT_V(&low->b, nvvm_warp_sync, NULL);
+        }
 }
 
 /* Takes the ops of the consumer's block from `first` on; scalars among them are lowered at once. */
@@ -588,6 +611,8 @@ void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first)
     if (acc && e->n_chunks > 1 &&
         tcc_low_should_loop(first, e->n_blocks * e->n_chunks * elements(e, true, true)))
         loop_over_chunks(e, tcc_value_map_get(l->low.map, acc));
+    else if (tcc_attr_int(&l->low.f->attrs, "separate", 0))
+        separate_chunks(e);
     else
         unroll_chunks(e);
     if (l->staged_bytes)

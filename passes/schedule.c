@@ -132,6 +132,34 @@ static int64_t even_share(const tcc_schedule *s, const tcc_target *t)
     return t->registers / (warpgroups * 128);
 }
 
+/* Panels of an operand's stage, of rows of so many bytes, of which an instruction takes `unit`. */
+static int64_t panels(const tcc_schedule *s, int64_t bytes, int64_t unit)
+{
+    int64_t width = s->swizzle;
+    while (width && unit % width)
+        width = width > 32 ? width / 2 : 0;
+    return bytes / (width ? width : 16);
+}
+
+int64_t tcc_schedule_copies(const tcc_schedule *s, const tcc_target *t, bool a_along_k,
+                            bool b_along_k)
+{
+    int64_t along_k = panels(s, 2 * s->k, 2 * s->k);
+    return (a_along_k ? along_k : panels(s, 2 * s->m, 2 * 64)) +
+           (b_along_k ? along_k : panels(s, 2 * s->n, 2 * tcc_schedule_instr_n(s, t)));
+}
+
+/* Whichever way the operands lie in memory. */
+static int64_t most_copies(const tcc_schedule *s, const tcc_target *t)
+{
+    int64_t most = 0;
+    for (int layout = 0; layout < 4; layout++) {
+        int64_t n = tcc_schedule_copies(s, t, layout & 1, layout & 2);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer)
 {
     const int64_t unit = 8; /* registers are given out, and set by setmaxnreg, in eights */
@@ -141,9 +169,11 @@ int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64
         return t->thread_registers;
     if (s->producer != TCC_PRODUCER_WARPGROUP || s->warpgroups < 2)
         return share;
-    /* One elected thread of the producer works, with few live values. */
-    *producer = s->warpgroups == 2 ? 40 : 32;
-    int64_t left = (t->registers - 128 * *producer) / (128 * s->warpgroups);
+    /* One elected thread of the producer works, with few live values, but ptxas has the coordinates
+     * of all copies of a stage ready. */
+    *producer = (s->warpgroups == 2 ? 40 : 32) + (most_copies(s, t) > TCC_FEW_COPIES ? unit : 0);
+    int64_t launched = share * tcc_schedule_threads(s); /* what all have together from then on */
+    int64_t left = (launched - 128 * *producer) / (128 * s->warpgroups);
     int64_t most = round_down(t->thread_registers, unit) - unit; /* 240 */
     left = round_down(left, unit);
     return left < most ? left : most;

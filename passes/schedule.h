@@ -52,6 +52,11 @@ int64_t tcc_schedule_accumulators(const tcc_schedule *s);
  * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
  * else every thread gets its share at launch (*producer 0). */
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer);
+/* TMA copies that fill a stage with 16-bit operands, which lie along k or along m and n. */
+int64_t tcc_schedule_copies(const tcc_schedule *s, const tcc_target *t, bool a_along_k,
+                            bool b_along_k);
+/* Of so many ptxas can have all coordinates ready in few registers. */
+enum { TCC_FEW_COPIES = 20 };
 /* What ptxas keeps of a warpgroup's even share beside the accumulators of an instruction. */
 enum { TCC_INSTR_REGISTERS = 28 };
 /* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */

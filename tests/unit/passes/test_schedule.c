@@ -64,24 +64,40 @@ START_TEST(stages_are_whole_swizzle_patterns)
 }
 END_TEST
 
-/* setmaxnreg takes multiples of 8 from 24 to 256; all warpgroups together have 65536. */
+/* setmaxnreg takes multiples of 8 from 24 to 256, out of what all warpgroups got at the launch. */
 START_TEST(registers_are_given_and_taken)
 {
     for (int64_t wg = 1; wg <= 3; wg++)
-        for (int p = TCC_PRODUCER_NONE; p <= TCC_PRODUCER_WARPGROUP; p++) {
-            const tcc_schedule s = {.m = 64 * wg, .n = 8, .warpgroups = wg, .producer = (tcc_producer)p};
-            int64_t producer, consumer = tcc_schedule_registers(&s, target, &producer);
-            int64_t share = even_share(&s);
-            ck_assert_int_le(consumer, 255);
-            if (!producer) {
-                ck_assert_int_le(consumer, share);
-                continue;
+        for (int p = TCC_PRODUCER_NONE; p <= TCC_PRODUCER_WARPGROUP; p++)
+            for (int64_t n = 8; n <= 256; n += 8) {
+                const tcc_schedule s = {.m = 64 * wg, .n = n, .k = 64, .swizzle = 128, .warpgroups = wg,
+                                        .producer = (tcc_producer)p};
+                int64_t producer, consumer = tcc_schedule_registers(&s, target, &producer);
+                int64_t share = even_share(&s);
+                ck_assert_int_le(consumer, 255);
+                if (!producer) {
+                    ck_assert_int_le(consumer, share);
+                    continue;
+                }
+                ck_assert_int_eq(p, TCC_PRODUCER_WARPGROUP);
+                ck_assert_int_le(128 * producer + wg * 128 * consumer,
+                                 share / 8 * 8 * tcc_schedule_threads(&s));
+                ck_assert(producer % 8 == 0 && producer >= 24 && producer < share);
+                ck_assert(consumer % 8 == 0 && consumer <= 256 && consumer > share);
             }
-            ck_assert_int_eq(p, TCC_PRODUCER_WARPGROUP);
-            ck_assert_int_le(128 * producer + wg * 128 * consumer, 65536);
-            ck_assert(producer % 8 == 0 && producer >= 24 && producer < share);
-            ck_assert(consumer % 8 == 0 && consumer <= 256 && consumer > share);
-        }
+}
+END_TEST
+
+/* TMA copies whole panels: narrow ones where the widest swizzle does not divide what an instruction
+ * takes. */
+START_TEST(copies_of_a_stage)
+{
+    const tcc_schedule wide = {.m = 128, .n = 256, .k = 64, .swizzle = 128, .warpgroups = 2};
+    const tcc_schedule odd = {.m = 128, .n = 248, .k = 48, .swizzle = 128, .warpgroups = 2};
+    ck_assert_int_eq(tcc_schedule_copies(&wide, target, true, true), 2);
+    ck_assert_int_eq(tcc_schedule_copies(&wide, target, false, false), 2 + 4);
+    ck_assert_int_eq(tcc_schedule_copies(&odd, target, true, true), 3 + 3);
+    ck_assert_int_eq(tcc_schedule_copies(&odd, target, false, false), 2 + 31);
 }
 END_TEST
 
@@ -186,6 +202,7 @@ int main(void)
     tcase_add_test(t, accumulators_of_a_thread);
     tcase_add_test(t, stages_are_whole_swizzle_patterns);
     tcase_add_test(t, registers_are_given_and_taken);
+    tcase_add_test(t, copies_of_a_stage);
     tcase_add_test(t, an_instruction_fits_an_even_share);
     tcase_add_test(t, a_schedule_is_attributes);
     tcase_add_test(t, attributes_may_be_nonsense);

@@ -1,0 +1,247 @@
+/* pressure: see pressure.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/pressure.h"
+
+#include <string.h>
+
+#include "support/map.h"
+
+enum {
+    /* Beside the accumulators, at least: descriptors, loop counters, and what ptxas keeps away from
+     * accumulators. */
+    LEAST = 32,
+    /* Of these, while the epilogue runs; and what keeps one chunk from the next. */
+    OTHERS = 28,
+    SEPARATE = 4,
+};
+
+/* A value of the epilogue: a chunk holds it from op `first` on to op `last`, whose result takes its
+ * place. */
+typedef struct value {
+    size_t first, last;
+    bool rows, cols; /* varies along m, n */
+} value;
+
+typedef struct access {
+    const tcc_type *tensor;
+    int row, col; /* dimensions along which m and n run, or -1 */
+    bool store;
+} access;
+
+struct tcc_epilogue {
+    bool a_along_k, b_along_k; /* the operands in memory */
+    size_t n_ops, n_values, n_accesses;
+    value *values;
+    access *accesses;
+    tcc_arena *arena;
+};
+
+/* ---- what a kernel computes of its sum ---------------------------------------------------- */
+
+static bool has_index(const tcc_type *field, const char *name)
+{
+    for (unsigned i = 0; i < field->rank; i++)
+        if (!strcmp(field->dims[i].name, name))
+            return true;
+    return false;
+}
+
+/* Whether registers hold it after the sum: fields along k are its operands, predicates have
+ * registers of their own. */
+static bool is_of_epilogue(const tcc_value *v, const tcc_contraction *c)
+{
+    return v->type->kind == TCC_KIND_field && v->type->elem != TCC_i1 && !has_index(v->type, c->k);
+}
+
+static size_t number_of(const tcc_map *numbers, const tcc_op *op)
+{
+    return (size_t)(uintptr_t)tcc_map_get(numbers, op);
+}
+
+static size_t last_use(const tcc_value *v, const tcc_map *numbers)
+{
+    size_t last = 0;
+    for (const tcc_use *use = v->uses; use; use = use->next) {
+        size_t at = number_of(numbers, use->op);
+        last = at > last ? at : last;
+    }
+    return last;
+}
+
+static void add_access(tcc_epilogue *e, const tcc_op *op, const tcc_value *tensor,
+                       const tcc_contraction *c)
+{
+    e->accesses[e->n_accesses++] = (access){.tensor = tensor->type,
+                                            .row = tcc_map_position(op, c->axes[0]),
+                                            .col = tcc_map_position(op, c->axes[1]),
+                                            .store = op->code == TCC_OP_tensor_write};
+}
+
+/* Loads come first in a chunk, and the accumulators are there. Where an axis has no name the sum
+ * runs along it all the same. */
+static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *c,
+                      const tcc_map *numbers)
+{
+    const tcc_value *v = &op->results[0];
+    bool is_load = op->code == TCC_OP_tensor_read;
+    e->values[e->n_values++] = (value){
+        .first = is_load || op == c->sum ? 0 : number_of(numbers, op),
+        .last = last_use(v, numbers),
+        .rows = has_index(v->type, c->axes[0]) || (!is_load && !*c->axes[0]),
+        .cols = has_index(v->type, c->axes[1]) || (!is_load && !*c->axes[1]),
+    };
+}
+
+tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_arena *arena)
+{
+    tcc_epilogue *e = TCC_NEW(arena, tcc_epilogue);
+    tcc_map numbers = TCC_MAP(arena);
+    e->arena = arena;
+    e->a_along_k = tcc_read_is_contiguous_in(c->a, c->k, c->k);
+    e->b_along_k = tcc_read_is_contiguous_in(c->b, c->k, c->k);
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        *tcc_map_at(&numbers, op) = (void *)(uintptr_t)++e->n_ops;
+    e->values = TCC_NEW_ARRAY(arena, value, e->n_ops);
+    e->accesses = TCC_NEW_ARRAY(arena, access, e->n_ops);
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        if (op->code == TCC_OP_tensor_write)
+            add_access(e, op, TCC_VIEW(tensor_write, op)->tensor, c);
+        if (op->n_results != 1 || !is_of_epilogue(&op->results[0], c))
+            continue;
+        if (op->code == TCC_OP_tensor_read)
+            add_access(e, op, TCC_VIEW(tensor_read, op)->tensor, c);
+        add_value(e, op, c, &numbers);
+    }
+    return e;
+}
+
+/* ---- registers ------------------------------------------------------------------------------- */
+
+/* Of a thread, in a chunk of a block of 64 rows. */
+static int64_t elements(bool rows, bool cols, int64_t chunk)
+{
+    return (rows ? 2 : 1) * (cols ? chunk / 4 : 1);
+}
+
+/* The most that the values of a chunk take at a time. */
+static int64_t peak(const tcc_epilogue *e, int64_t chunk)
+{
+    int64_t *change = TCC_NEW_ARRAY(e->arena, int64_t, e->n_ops + 1), now = 0, most = 0;
+    for (size_t i = 0; i < e->n_values; i++) {
+        const value *v = &e->values[i];
+        if (v->last <= v->first)
+            continue;
+        change[v->first] += elements(v->rows, v->cols, chunk);
+        change[v->last] -= elements(v->rows, v->cols, chunk);
+    }
+    for (size_t i = 0; i <= e->n_ops; i++) {
+        now += change[i];
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+static bool is_contiguous(const access *a)
+{
+    return a->col >= 0 && a->col == (int)a->tensor->rank - 1;
+}
+
+/* Whether a store goes through shared memory, as choose-layout decides while there is room. */
+static bool is_staged(const access *a, const tcc_schedule *s, bool aligned)
+{
+    return a->store && aligned && s->tma_epilogue && a->row >= 0 && is_contiguous(a) &&
+           a->tensor->rank <= 5 && s->n * tcc_scalar_bits(a->tensor->elem) / 8 % 16 == 0;
+}
+
+/* Whether a former access has the same offsets from its tensor's address. */
+static bool shares_offsets(const tcc_epilogue *e, size_t i)
+{
+    const access *a = &e->accesses[i];
+    for (size_t j = 0; j < i; j++) {
+        const access *b = &e->accesses[j];
+        bool same = a->tensor->rank == b->tensor->rank && a->row == b->row && a->col == b->col &&
+                    tcc_scalar_bits(a->tensor->elem) == tcc_scalar_bits(b->tensor->elem);
+        for (unsigned d = 1; same && d < a->tensor->rank; d++)
+            same = a->tensor->dims[d].name == b->tensor->dims[d].name &&
+                   a->tensor->dims[d].size == b->tensor->dims[d].size;
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const tcc_target *t,
+                             bool aligned)
+{
+    int64_t producer, accumulators = tcc_schedule_accumulators(s);
+    int64_t chunk = tcc_schedule_instr_n(s, t) % 16 ? 8 : 16, blocks = s->m / s->warpgroups / 64;
+    int64_t step = peak(e, chunk) - elements(true, true, chunk); /* beside its accumulators */
+    step = step > 0 ? step : 0;
+    int64_t held = 0, loads = 0, results = 0, addresses = 0;
+    bool barrier = false; /* nothing is computed ahead of a stmatrix: ptx.def */
+    for (size_t i = 0; i < e->n_accesses; i++) {
+        const access *a = &e->accesses[i];
+        bool rows = a->row >= 0, cols = a->col >= 0;
+        unsigned bits = tcc_scalar_bits(a->tensor->elem);
+        int64_t n = elements(rows, cols, chunk), in_blocks = rows ? blocks : 1;
+        results += a->store ? n * in_blocks : 0;
+        if (is_staged(a, s, aligned)) { /* an address in shared memory for each row */
+            bool matrices = chunk == 16 && bits == 16;
+            barrier |= matrices;
+            held += blocks * (matrices ? 1 : 2) + 1;
+            continue;
+        }
+        if (!shares_offsets(e, i)) /* 64 bits for each row */
+            held += 2 * (rows ? 2 * blocks : 1);
+        if (cols && !is_contiguous(a) && addresses < n * in_blocks)
+            addresses = n * in_blocks;
+        if (a->store)
+            continue;
+        if (cols)
+            loads += in_blocks * (aligned && is_contiguous(a) && bits <= 16 ? n / 2 : n);
+        else /* for all columns */
+            held += n * in_blocks;
+    }
+    /* What is loaded may be computed, too: results take the place of accumulators and loads. */
+    int64_t ahead = results - blocks * elements(true, true, chunk);
+    ahead = barrier || !loads || ahead < loads ? loads : ahead;
+    int64_t one = accumulators + held + step + OTHERS;
+    int64_t loop = accumulators + LEAST; /* coordinates of copies, where consumers start them */
+    if (s->producer == TCC_PRODUCER_NONE)
+        loop += tcc_schedule_copies(s, t, e->a_along_k, e->b_along_k);
+    return (tcc_pressure){
+        .least = accumulators + LEAST,
+        .separate = one + SEPARATE > loop ? one + SEPARATE : loop,
+        .together = one + TCC_LOOKAHEAD * ahead + s->n / chunk * addresses,
+        .limit = tcc_schedule_registers(s, t, &producer),
+    };
+}
+
+/* ---- warnings -------------------------------------------------------------------------------- */
+
+void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
+{
+    if (p->together > p->limit)
+        tcc_attr_set_int(f->ir, &f->attrs, "separate", 1);
+    if (p->separate > p->limit)
+        tcc_attr_set(f->ir, &f->attrs, "may_spill",
+                     (tcc_attr){.kind = TCC_ATTR_INT, .i = p->separate}, place);
+}
+
+void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag)
+{
+    const tcc_target *t = tcc_target_of(ir);
+    for (const tcc_func *f = ir->first; f; f = f->next) {
+        const tcc_named_attr *a = tcc_attr_find(&f->attrs, "may_spill");
+        tcc_schedule s = tcc_schedule_of(f);
+        int64_t producer;
+        if (a)
+            tcc_warn(diag, a->loc.line ? a->loc : f->loc,
+                     "kernel '%s' may spill registers: a thread needs about %lld, %lld of them "
+                     "accumulators; the limit is %lld",
+                     f->name, (long long)tcc_attr_int(&f->attrs, "may_spill", 0),
+                     (long long)tcc_schedule_accumulators(&s),
+                     (long long)tcc_schedule_registers(&s, t, &producer));
+    }
+}

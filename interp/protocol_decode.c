@@ -513,7 +513,9 @@ static void write_args(decoder *d, uint32_t first, tcc_pcode *code)
         bool exact = arg->modulus == EXACT;
         code->args[a] = slot_of(d, (uint32_t)(first + a));
         code->moduli[a] = exact ? 0 : arg->modulus;
-        if (!exact && code != &d->p->body && arg->threshold > d->p->threshold)
+        if (!exact && arg->threshold > d->p->data_threshold)
+            d->p->data_threshold = arg->threshold;
+        if (!exact && arg->threshold > d->p->threshold && code != &d->p->body)
             d->p->threshold = arg->threshold;
     }
 }
@@ -626,6 +628,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     p->body.n_args = p->f->body->n_args;
     write_block(&d, 0, 0, 0, 0, &p->body);
     p->threshold = p->threshold < 1 ? 1 : p->threshold;
+    p->data_threshold = p->data_threshold < 1 ? 1 : p->data_threshold;
     unsigned n_carried = 0;
     for (size_t i = 0; i < d.sources.len; i++) {
         tcc_opcode code = d.sources.data[i].op->code;

@@ -105,6 +105,7 @@ static inline int64_t tcc_p_symbol_least(const tcc_psymbol *s, int64_t x)
 tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of);
 /* A number of which only the remainder by m is asked: from the threshold on, all that have it. */
 tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
+tcc_pvalue tcc_p_forget_from(tcc_pvalue v, int64_t threshold, int64_t m);
 /* A set of numbers of a type that may have wrapped. */
 tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem);
 /* An elementwise op. Comparisons of a loop's index with its bound are protocol_step.c's. */
@@ -305,6 +306,7 @@ struct tcc_protocol {
     uint32_t n_slots;
     TCC_VEC(uint32_t) registers; /* slots of what products write */
     int64_t threshold;           /* indices that are less are told apart */
+    int64_t data_threshold;      /* trip counts as data that are less are, too */
     int64_t period;              /* in trips, of the loop whose index repeats itself last */
     int64_t
         symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */

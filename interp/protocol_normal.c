@@ -194,7 +194,7 @@ static void find_trips(writer *w, unsigned r)
 static void put_record(writer *w, unsigned r)
 {
     const tcc_precord *record = &w->s->records[r];
-    int64_t m = w->p->symbol_data * record->scale, at = w->base_at[r], t = w->p->threshold;
+    int64_t m = w->p->symbol_data * record->scale, at = w->base_at[r], t = w->p->data_threshold;
     t = (t + 1) * record->scale;
     put_int(w, record->symbol | (int64_t)record->truth << 32 | (int64_t)record->known << 33);
     put_int(w, record->scale);

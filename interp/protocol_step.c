@@ -184,7 +184,7 @@ static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pva
             return false;
         }
         n = n < v->delta ? n : v->delta;
-        *v = tcc_p_forget(p, tcc_p_known(n + v->offset), p->symbol_data);
+        *v = tcc_p_forget_from(tcc_p_known(n + v->offset), p->data_threshold, p->symbol_data);
         return true;
     }
     return true;

@@ -496,9 +496,14 @@ tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *ar
 
 tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m)
 {
-    if (v.kind != TCC_P_KNOWN || m < 1 || v.v < p->threshold || (v.delta && v.delta % m))
+    return tcc_p_forget_from(v, p->threshold, m);
+}
+
+tcc_pvalue tcc_p_forget_from(tcc_pvalue v, int64_t threshold, int64_t m)
+{
+    if (v.kind != TCC_P_KNOWN || m < 1 || v.v < threshold || (v.delta && v.delta % m))
         return v;
-    v.v = p->threshold + (v.v - p->threshold) % m;
+    v.v = threshold + (v.v - threshold) % m;
     v.delta = m;
     return v;
 }

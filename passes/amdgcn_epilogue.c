@@ -304,17 +304,18 @@ static int64_t blocks_together(const tcc_amdgcn_lowering *l)
     return l->halves ? 2 : 1;
 }
 
-/* Registers have no run-time index: the accumulators of an iteration's block come first, and go to
- * the end for the next one. Its rows and columns are counted from the block on. */
-static void loop_over_blocks(epilogue *e)
+/* Registers have no run-time index: the accumulators of an iteration's blocks, some neighbours along
+ * n, come first, and go to the end for the next ones. Rows and columns are counted from there on. */
+static void loop_over_blocks(epilogue *e, int64_t together)
 {
     tcc_amdgcn_lowering *l = e->l;
     tcc_lowering *low = &l->low;
     size_t n = (size_t)tcc_amdgcn_acc_at(l, l->waves.blocks_m, 0);
+    size_t turned = (size_t)tcc_amdgcn_acc_at(l, 0, together);
     tcc_value **operands = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, 3 + n);
     const tcc_type **types = TCC_NEW_ARRAY(low->ctx->scratch, const tcc_type *, n);
     operands[0] = e->zero;
-    operands[1] = tcc_low_c32(low, (int64_t)n);
+    operands[1] = tcc_low_c32(low, (int64_t)(n / turned));
     operands[2] = tcc_low_c32(low, 1);
     for (size_t i = 0; i < n; i++) {
         operands[3 + i] = l->acc[i];
@@ -327,15 +328,16 @@ static void loop_over_blocks(epilogue *e)
     for (size_t i = 0; i < n; i++)
         l->acc[i] = tcc_block_add_arg(loop->regions[0], types[i], NULL);
 
-    int64_t together = blocks_together(l), in_row = l->waves.blocks_n / together;
+    int64_t in_row = l->waves.blocks_n / together;
     tcc_value *m = tcc_low_div(low, block, in_row), *along_n = tcc_low_rem(low, block, in_row);
     e->row = tcc_amdgcn_add(l, e->row, tcc_low_mul(low, m, l->block_step[0]));
     e->col = tcc_amdgcn_add(l, e->col, tcc_low_mul(low, along_n, together * l->block_step[1]));
-    for (e->n = 0; e->n < together; e->n++)
+    for (e->n = 0; e->n < together; e->n++) {
         walk_block(e);
-    tcc_amdgcn_pin(l);
+        tcc_amdgcn_pin(l);
+    }
     for (size_t i = 0; i < n; i++)
-        operands[i] = l->acc[(i + 1) % n];
+        operands[i] = l->acc[(i + turned) % n];
     tcc_op_create(&low->b, TCC_OP_scf_yield, n, operands, 0, NULL);
     tcc_low_end(low, loop);
 }
@@ -365,10 +367,12 @@ void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first)
     collect(e, first);
     if (l->failed)
         return;
-    int64_t blocks = l->waves.blocks_m * l->waves.blocks_n;
-    if (l->waves.blocks_n % blocks_together(l) == 0 && /* or a pair has but one */
-        tcc_low_should_loop(first, blocks * l->per_lane))
-        loop_over_blocks(e);
+    const tcc_rdna_waves *w = &l->waves;
+    bool whole = w->blocks_n % blocks_together(l) == 0; /* no pair has but one */
+    if (whole && tcc_low_should_loop(first, w->blocks_m * w->blocks_n * l->per_lane))
+        loop_over_blocks(e, blocks_together(l));
+    else if (whole && !l->aligned && w->blocks_m > 1) /* each element is an access of its own */
+        loop_over_blocks(e, w->blocks_n);
     else
         unroll_blocks(e);
 }

@@ -404,7 +404,9 @@ static void check_tile_mma(verifier *v, const tcc_op *op)
 static void check_alloc(verifier *v, const tcc_op *op)
 {
     const tcc_type *r = op->results[0].type;
-    int64_t swizzle = tcc_attr_int(&op->attrs, "swizzle", 0), panel = swizzle ? swizzle : 16;
+    int64_t swizzle = tcc_attr_int(&op->attrs, "swizzle", 0);
+    /* As wide as the swizzle, unless it says: then it is rows of panels that are swizzled. */
+    int64_t panel = tcc_attr_int(&op->attrs, "panel", swizzle ? swizzle : 16);
     int64_t contiguous = tcc_attr_int(&op->attrs, "contiguous", 0) ? 1 : 0;
     int64_t bits = r->dims[1 + contiguous].size * tcc_scalar_bits(r->elem);
     if (bits % (panel * 8))

@@ -13,7 +13,7 @@
 #include "driver/manifest.h"
 #include "driver/module.h"
 #include "frontend/frontend.h"
-#include "interp/protocol.h"
+#include "checker/checker.h"
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/passes.h"

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <string.h>
 
-#include "interp/number.h"
+#include "ir/number.h"
 #include "passes/passes.h"
 #include "support/map.h"
 #include "support/random.h"

@@ -1,7 +1,7 @@
 /* eval: the table of hooks, and those of elementwise ops.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/elementwise.h"
+#include "ir/elementwise.h"
 #include "interp/exec.h"
 
 static tcc_hook *const hooks[TCC_OP_COUNT] = {

@@ -22,6 +22,7 @@
 #define TCC_INTERP_EXEC_H
 
 #include "interp/program.h"
+#include "ir/machine.h"
 
 typedef struct tcc_thread tcc_thread;
 typedef struct tcc_exec tcc_exec;
@@ -35,9 +36,6 @@ typedef enum tcc_outcome {
 } tcc_outcome;
 
 /* What is known of a value beside its cells. */
-/* A bit for each lane of a thread, the lowest for lane 0. */
-typedef uint64_t tcc_lane_mask;
-
 typedef struct tcc_reg {
     uint64_t defined; /* the thread's step that computed it */
     uint32_t product; /* number of the product group that may still access it; 0: none */

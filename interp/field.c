@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "interp/elementwise.h"
+#include "ir/elementwise.h"
 #include "interp/interval.h"
 #include "support/map.h"
 

@@ -31,25 +31,6 @@ int64_t tcc_run_dim(const tcc_run *run, tcc_attr a)
                                     : -1;
 }
 
-static bool is_of_kind(tcc_attr a, char kind)
-{
-    switch (kind) {
-    case 's': return a.kind == TCC_ATTR_STR;
-    case 'i': return a.kind == TCC_ATTR_INT;
-    case 'l': return a.kind == TCC_ATTR_LIST;
-    default: return a.kind == TCC_ATTR_STR || a.kind == TCC_ATTR_INT;
-    }
-}
-
-bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds)
-{
-    bool is =
-        a.kind == TCC_ATTR_LIST && a.list.n == 1 + strlen(kinds) && is_name(a.list.items[0], word);
-    for (size_t i = 0; is && kinds[i]; i++)
-        is = is_of_kind(a.list.items[1 + i], kinds[i]);
-    return is;
-}
-
 const tcc_param *tcc_run_param(const tcc_run *run, const char *name)
 {
     for (size_t i = 0; i < run->n_params; i++)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "interp/elementwise.h"
+#include "ir/elementwise.h"
 
 /* A float's interval, or an integer's as doubles, which hold every i32. */
 typedef struct interval {

@@ -11,7 +11,7 @@
 #ifndef TCC_INTERP_INTERVAL_H
 #define TCC_INTERP_INTERVAL_H
 
-#include "interp/number.h"
+#include "ir/number.h"
 #include "ir/ir.h"
 
 /* low[i], high[i] of op(a[0][i * step[0]], …) for i < n, whose value is r[i]. A step of 0 repeats one

@@ -40,19 +40,6 @@
 #include "interp/exec.h"
 #include "ir/target.h"
 
-enum {
-    TCC_WARP_LANES = 32, /* of NVIDIA's */
-    TCC_MAX_LANES = 64,
-    TCC_WARPGROUP_WARPS = 4,
-    TCC_MAX_WARPS = 32,
-    TCC_MAX_MBARRIERS = 160, /* of 80 stages, more than fit */
-    TCC_MBARRIER_BYTES = 8,
-    TCC_NAMED_BARRIERS = 16,
-    TCC_MAX_CLUSTER = 8,
-    TCC_SMEM_BASE = 1024,         /* address of the dynamic shared memory */
-    TCC_CLUSTER_WINDOW = 1 << 24, /* rank r's is r + 1 such windows further for the cluster */
-};
-
 /* ---- order (order.c) --------------------------------------------------------------------- */
 
 /* For each actor the clock up to which it comes before: at all, and with a proxy fence of its own

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/program.h"
 
-#include "interp/registers.h"
+#include "ir/registers.h"
 #include "support/map.h"
 
 enum { MAX_DEPTH = 64 };

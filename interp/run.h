@@ -10,7 +10,7 @@
 #define TCC_INTERP_RUN_H
 
 #include "interp/interp.h"
-#include "interp/number.h"
+#include "ir/number.h"
 #include "support/map.h"
 
 /* A parameter of the signature: a tensor, or a scalar, which has rank 0. */
@@ -53,9 +53,6 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
 /* n times the dimensions in a list; negative when that is too large or one of them is none. */
 int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n);
-/* Whether a is a list of `word` and items of these kinds: s a name, i an integer, l a list, d a
- * dimension: a name or an integer. */
-bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds);
 /* The parameter of this name; NULL when there is none. */
 const tcc_param *tcc_run_param(const tcc_run *run, const char *name);
 /* The number as a tensor or scalar parameter holds it, and back. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "interp/exec.h"
-#include "interp/registers.h"
+#include "ir/registers.h"
 
 tcc_lane_mask tcc_all_lanes(const tcc_exec *x)
 {

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "interp/descriptor.h"
+#include "ir/descriptor.h"
 #include "interp/machine.h"
 #include "ir/fragment.h"
 

@@ -100,3 +100,23 @@ bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b)
             return false;
     return true;
 }
+
+static bool is_of_kind(tcc_attr a, char kind)
+{
+    switch (kind) {
+    case 's': return a.kind == TCC_ATTR_STR;
+    case 'i': return a.kind == TCC_ATTR_INT;
+    case 'l': return a.kind == TCC_ATTR_LIST;
+    default: return a.kind == TCC_ATTR_STR || a.kind == TCC_ATTR_INT;
+    }
+}
+
+bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds)
+{
+    bool is =
+        a.kind == TCC_ATTR_LIST && a.list.n == 1 + strlen(kinds) && is_of_kind(a.list.items[0], 's') &&
+        !strcmp(a.list.items[0].s, word);
+    for (size_t i = 0; is && kinds[i]; i++)
+        is = is_of_kind(a.list.items[1 + i], kinds[i]);
+    return is;
+}

@@ -13,6 +13,6 @@ ln -sf "$root/examples" .
 for tool in tcc tcc-opt; do
     gcc -std=c17 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
         -I. -I"$root" -I"$root/include" single_trip.c passes/pipeline.c "$root/tools/$tool.c" \
-        -L"$build/lib" -ltools_shared -ldriver -lruntime -linterp -lpasses -lcodegen -lfrontend \
+        -L"$build/lib" -ltools_shared -ldriver -lruntime -linterp -lchecker -lpasses -lcodegen -lfrontend \
         -lir -lsupport -L"$llvm/lib" -lLLVM-22 -lstdc++ -lm -lpthread -o "bin/$tool"
 done

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "interp/interp.h"
-#include "interp/number.h"
-#include "interp/protocol.h"
+#include "ir/number.h"
+#include "checker/checker.h"
 #include "interp/timeline.h"
 #include "ir/signature.h"
 #include "tests/fuzz/mutate_ir.h"

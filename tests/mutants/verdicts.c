@@ -7,7 +7,7 @@
 
 #include "driver/trial.h"
 #include "frontend/frontend.h"
-#include "interp/protocol.h"
+#include "checker/checker.h"
 #include "passes/passes.h"
 #include "support/str.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interp/elementwise.h"
+#include "ir/elementwise.h"
 #include "support/random.h"
 #include "tests/unit/suite.h"
 

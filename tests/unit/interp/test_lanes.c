@@ -2,7 +2,7 @@
  * what another does. The interpreter and the checker say the same.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol.h"
+#include "checker/checker.h"
 #include "tests/unit/interp/program.h"
 
 enum { N = 64 };

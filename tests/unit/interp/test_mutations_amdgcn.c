@@ -3,7 +3,7 @@
  * does, too, whatever the sizes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol.h"
+#include "checker/checker.h"
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 

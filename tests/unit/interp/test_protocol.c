@@ -2,7 +2,7 @@
  * it does not: each is reported, and for the right reason.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol.h"
+#include "checker/checker.h"
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 

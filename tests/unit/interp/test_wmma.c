@@ -2,7 +2,7 @@
  * ir/wmma.def computes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/number.h"
+#include "ir/number.h"
 #include "ir/fragment.h"
 #include "ir/ir.h"
 #include "support/random.h"

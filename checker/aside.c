@@ -1,4 +1,4 @@
-/* protocol_aside: a thread that fills stages between a warp's other work, followed as a warp of its
+/* aside: a thread that fills stages between a warp's other work, followed as a warp of its
  * own.
  *
  * Before:                               After, a warp:            and another:
@@ -18,7 +18,7 @@
  * after what is later than it in the warp's own order (docs/protocol-checker.md).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 
 enum { WARP = 0 }; /* that the thread is of */
 

@@ -1,11 +1,11 @@
-/* protocol_lds: LDS of AMD's workgroups, as amdgcn.c has it.
+/* lds: LDS of AMD's workgroups, as interp/amdgcn.c has it.
  *
  * A wave's accesses are an actor whose clock is the number of times that the wave has waited for
  * all of them. An access has the number of the next wait: at a barrier the wave hands on only what
  * it has waited for. A wait that leaves some unfinished is taken for none.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 
 static tcc_presult access_lds(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                               const tcc_type *type, bool write)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/registers.h"
+#include "ir/registers.h"
 
 #include "support/map.h"
 

@@ -1,27 +1,28 @@
-/* protocol_model: what the files of the protocol checker share.
+/* model: what the files of the protocol checker share.
  *
- * protocol_decode.c   the ops that matter: synchronization, accesses, and the scalars they need
- * protocol_value.c    numbers that are known, known up to a period, or only known to be equal
- * protocol_memory.c   shared memory in parts that are accessed alike, and who has accessed them
- * protocol_lanes.c    what lanes of a warp know apart from the others
- * protocol_sync.c     barriers and fences
- * protocol_async.c    copies and products
- * protocol_step.c     one warp's next op; control flow
- * protocol_aside.c    a thread that fills stages, followed as a warp of its own
- * protocol_explore.c  all executions: which warp goes on, numbers of trips, states seen before
- * protocol_normal.c   when two states are the same
- * protocol_trace.c    errors, and the steps that led there
+ * decode.c   the ops that matter: synchronization, accesses, and the scalars they need
+ * value.c    numbers that are known, known up to a period, or only known to be equal
+ * memory.c   shared memory in parts that are accessed alike, and who has accessed them
+ * lanes.c    what lanes of a warp know apart from the others
+ * sync.c     barriers and fences
+ * async.c    copies and products
+ * step.c     one warp's next op; control flow
+ * aside.c    a thread that fills stages, followed as a warp of its own
+ * explore.c  all executions: which warp goes on, numbers of trips, states seen before
+ * normal.c   when two states are the same
+ * trace.c    errors, and the steps that led there
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#ifndef TCC_INTERP_PROTOCOL_MODEL_H
-#define TCC_INTERP_PROTOCOL_MODEL_H
+#ifndef TCC_CHECKER_MODEL_H
+#define TCC_CHECKER_MODEL_H
 
 #include <assert.h>
 #include <string.h>
 
-#include "interp/machine.h"
-#include "interp/protocol.h"
-#include "interp/registers.h"
+#include "checker/checker.h"
+#include "ir/machine.h"
+#include "ir/number.h"
+#include "ir/registers.h"
 
 typedef struct tcc_protocol tcc_protocol;
 typedef struct tcc_pstate tcc_pstate;
@@ -39,7 +40,7 @@ enum {
 #define TCC_P_NO_SLOT UINT32_MAX
 #define TCC_P_NO_WARP UINT32_MAX
 
-/* ---- values (protocol_value.c) ------------------------------------------------------------- */
+/* ---- values (value.c) ------------------------------------------------------------- */
 
 typedef enum tcc_pkind {
     TCC_P_NONE,    /* not yet computed */
@@ -108,10 +109,10 @@ tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
 tcc_pvalue tcc_p_forget_from(tcc_pvalue v, int64_t threshold, int64_t m);
 /* A set of numbers of a type that may have wrapped. */
 tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem);
-/* An elementwise op. Comparisons of a loop's index with its bound are protocol_step.c's. */
+/* An elementwise op. Comparisons of a loop's index with its bound are step.c's. */
 tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args);
 
-/* ---- the program (protocol_decode.c) -------------------------------------------------------- */
+/* ---- the program (decode.c) -------------------------------------------------------- */
 
 /* What an op gave last. */
 typedef struct tcc_pgiven {
@@ -267,7 +268,7 @@ struct tcc_pstate {
     bool doubtful;      /* of one root two were: this execution may be none */
     unsigned n_records, n_barriers, n_atoms, n_parts;
     bool has_begun;         /* the warp that fills stages */
-    uint32_t passed, begun; /* protocol_aside.c */
+    uint32_t passed, begun; /* aside.c */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
     int64_t free_registers;
     size_t log_len;
@@ -311,7 +312,7 @@ struct tcc_protocol {
     int64_t
         symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
-    unsigned aside; /* the last warp, when it is that of protocol_aside.c; else TCC_P_NO_WARP */
+    unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP */
     unsigned n_lanes;
     bool amd;        /* waves instead of warps */
     int64_t granule; /* bytes of shared memory that are taken together */
@@ -352,7 +353,7 @@ struct tcc_protocol {
         const char *what;        /* NULL: nothing */
     } doubt;                     /* what is wrong in an execution that may be none */
     uint64_t *version;           /* the last one of any clocks */
-    struct tcc_pcolumn *columns; /* of clocks: protocol_normal.c */
+    struct tcc_pcolumn *columns; /* of clocks: normal.c */
     uint32_t *zeros;             /* clocks of nobody */
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
 };
@@ -370,7 +371,7 @@ uint64_t tcc_p_hash(const void *bytes, size_t n);
 /* Of each entity (a warp; a barrier's arrivals; its last phase; a named barrier): what it comes
  * after. A clock for each actor; one for each warp, up to which it has run a proxy fence; and one
  * for each warp: its steps, which order of control alone tells of, not of memory. With them are the
- * counts of protocol_aside.c. */
+ * counts of aside.c. */
 static inline uint32_t *tcc_p_seen(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 {
     s->versions[entity] = ++*p->version; /* it may be written */
@@ -421,7 +422,7 @@ static inline unsigned tcc_p_named(const tcc_protocol *p, unsigned id)
     return p->n_warps + 2 * p->max_barriers + id;
 }
 
-/* ---- lanes (protocol_lanes.c) ---------------------------------------------------------- */
+/* ---- lanes (lanes.c) ---------------------------------------------------------- */
 
 unsigned tcc_p_max_parts(const tcc_protocol *p);
 /* The entity that says what lanes of a warp know: theirs, or that of all lanes. */
@@ -451,7 +452,7 @@ void tcc_p_tell(tcc_protocol *p, tcc_pstate *s, unsigned warp, tcc_lane_mask lan
 void tcc_p_step_together(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 void tcc_p_sync_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
-/* ---- a thread that fills stages (protocol_aside.c) -------------------------------------- */
+/* ---- a thread that fills stages (aside.c) -------------------------------------- */
 
 /* Adds a warp for it; false when there is none. */
 bool tcc_p_aside_find(tcc_protocol *p);
@@ -461,7 +462,7 @@ void tcc_p_aside_skip(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 bool tcc_p_aside_begin(tcc_protocol *p, tcc_pstate *s);
 bool tcc_p_aside_is_in_order(tcc_protocol *p, const tcc_pstate *s);
 
-/* ---- memory (protocol_memory.c) -------------------------------------------------------- */
+/* ---- memory (memory.c) -------------------------------------------------------- */
 
 /* A set of bytes. */
 typedef struct tcc_prange {
@@ -590,7 +591,7 @@ static inline bool tcc_p_is_named(tcc_opcode code)
 }
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
-/* A product or a loop takes an operand into `registers`, a bit (thread.c, tcc_registers_take). */
+/* A product or a loop takes an operand into `registers`, a bit (interp/thread.c, tcc_registers_take). */
 bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                 unsigned operand, uint64_t registers);
 
@@ -608,7 +609,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
 /* Whether warp w may yet come to ask for record r, being in no loop of it. */
 bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r);
 
-/* ---- reports (protocol_trace.c) -------------------------------------------------------- */
+/* ---- reports (trace.c) -------------------------------------------------------- */
 
 void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                int barrier, int64_t number);

@@ -1,8 +1,8 @@
 /* number: the float formats of the IR as doubles and as bits.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#ifndef TCC_INTERP_NUMBER_H
-#define TCC_INTERP_NUMBER_H
+#ifndef TCC_IR_NUMBER_H
+#define TCC_IR_NUMBER_H
 
 #include "ir/type.h"
 

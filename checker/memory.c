@@ -1,4 +1,4 @@
-/* protocol_memory: shared memory, in atoms: sets of bytes that every access takes all or none of.
+/* memory: shared memory, in atoms: sets of bytes that every access takes all or none of.
  *
  * There are few: a stage is written by some boxes and read in some slices. They are found on the
  * way; an access that takes a part of an atom splits it. An atom knows who wrote it last and who
@@ -7,7 +7,7 @@
  * Who has read is a list that states share: a list never changes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 
 void tcc_p_memory_create(tcc_protocol *p)
 {

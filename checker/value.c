@@ -1,7 +1,7 @@
-/* protocol_value: numbers of which not everything is known.
+/* value: numbers of which not everything is known.
  *
  * A loop of unknown trips makes its index, and what it carries, grow for ever. From the trip
- * on from which nothing tells indices apart but their remainder by m (protocol_decode.c finds m),
+ * on from which nothing tells indices apart but their remainder by m (decode.c finds m),
  * an index is known as {v + n * m for n >= 0}: arithmetic on such sets is exact or says that the
  * result is unknown, and never looks at a member. So what is computed holds for all of them.
  *
@@ -15,8 +15,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdlib.h>
 
-#include "interp/elementwise.h"
-#include "interp/protocol_model.h"
+#include "ir/elementwise.h"
+#include "checker/model.h"
 
 enum { INDEX_BITS = 32, MAX_SHIFT = 1 << 16 };
 

@@ -1,4 +1,4 @@
-/* protocol_trace: errors, and the steps that led there.
+/* trace: errors, and the steps that led there.
  *
  * Of an execution only those steps are shown that come before the wrong one in every order: what
  * the warp has done, and what it has waited for, directly or through others. What others do
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 
 enum { MAX_LINES = 24, MAX_TEXT = 512 };
 

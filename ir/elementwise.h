@@ -1,10 +1,10 @@
 /* elementwise: what arith and math ops do to one row of elements, the same at every level.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#ifndef TCC_INTERP_ELEMENTWISE_H
-#define TCC_INTERP_ELEMENTWISE_H
+#ifndef TCC_IR_ELEMENTWISE_H
+#define TCC_IR_ELEMENTWISE_H
 
-#include "interp/number.h"
+#include "ir/number.h"
 #include "ir/ir.h"
 
 /* clang-format off */

@@ -1,10 +1,10 @@
-/* protocol_lanes: what lanes of a warp know apart from the others, as lanes.c has it.
+/* lanes: what lanes of a warp know apart from the others, as interp/lanes.c has it.
  *
  * A part of a warp is an entity of its own. What it knows of its own warp is not in its clocks:
  * `synced` of the part and of the warp, of accesses; `in_step` of the warp, of its steps.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 
 enum { PARTS_OF_A_WARP = 4 };
 

@@ -1,4 +1,4 @@
-/* protocol_normal: a state as bytes that are equal for states with equal futures.
+/* normal: a state as bytes that are equal for states with equal futures.
  *
  * Numbers that only grow are written as far as they matter:
  *   trips       by how much a warp is ahead of the last one in loops of the same number of trips;
@@ -9,7 +9,7 @@
  * to the same.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 
 struct tcc_pcolumn {
     TCC_VEC(uint32_t) known; /* clocks that something remembers, sorted */

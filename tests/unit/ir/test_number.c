@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/number.h"
+#include "ir/number.h"
 
 #include <check.h>
 #include <math.h>

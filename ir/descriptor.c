@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/descriptor.h"
+#include "ir/descriptor.h"
 
 #include <stddef.h>
 

@@ -1,14 +1,14 @@
-/* protocol_decode: of a function's ops those that matter, with a slot for each value that they
+/* decode: of a function's ops those that matter, with a slot for each value that they
  * need.
  *
  * What matters is synchronization and access to shared memory; scalars are needed where those, or
  * the control flow around them, ask for them. Most of a kernel, its arithmetic and its accesses to
  * global memory, is left out. Walking backwards from what asks also tells how much of a number is
  * asked: of the index of a ring's loop only its remainder by twice the number of stages, which is
- * what makes the states finite (protocol_value.c).
+ * what makes the states finite (value.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 #include "ir/target.h"
 #include "support/map.h"
 

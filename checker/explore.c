@@ -1,8 +1,8 @@
-/* protocol_explore: all executions.
+/* explore: all executions.
  *
  * Warps run one at a time, the one that has come least far first, each to its next wait or the
  * next head of a loop. That one order stands for all others, because on the way it is checked that
- * nothing depends on it (protocol_sync.c; docs/protocol-checker.md has the argument). What remains
+ * nothing depends on it (sync.c; docs/protocol-checker.md has the argument). What remains
  * to be explored is what the kernel's parameters decide: how often loops run, and which way
  * branches go. Where that is first asked for, the state is written in its normal form; if it was
  * seen before, everything that can follow was, too; if not, every answer is tried.
@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdlib.h>
 
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 #include "ir/signature.h"
 #include "ir/target.h"
 

@@ -1,4 +1,4 @@
-/* protocol_sync: barriers and fences, as barrier.c and warp.c have them, and what makes one order
+/* sync: barriers and fences, as interp/barrier.c and warp.c have them, and what makes one order
  * of events stand for all.
  *
  * A wait names a phase by its parity alone, and an arrival goes to whatever phase is current. Of
@@ -8,7 +8,7 @@
  * docs/protocol-checker.md).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/protocol_model.h"
+#include "checker/model.h"
 
 enum { BARRIER_BYTES = 8, MAX_ARRIVALS = (1 << 20) - 1, MAX_TX = (1 << 20) - 1 };
 enum { REGISTER_UNIT = 8 };

@@ -6,8 +6,8 @@
  * or a loop takes it.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#ifndef TCC_INTERP_REGISTERS_H
-#define TCC_INTERP_REGISTERS_H
+#ifndef TCC_IR_REGISTERS_H
+#define TCC_IR_REGISTERS_H
 
 #include "ir/ir.h"
 

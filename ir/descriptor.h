@@ -10,8 +10,8 @@
  * from the start address; then bits 4… of the address are exclusive-ored with bits 7….
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#ifndef TCC_INTERP_DESCRIPTOR_H
-#define TCC_INTERP_DESCRIPTOR_H
+#ifndef TCC_IR_DESCRIPTOR_H
+#define TCC_IR_DESCRIPTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  * How, and why that is enough: docs/protocol-checker.md.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#ifndef TCC_INTERP_PROTOCOL_H
-#define TCC_INTERP_PROTOCOL_H
+#ifndef TCC_CHECKER_CHECKER_H
+#define TCC_CHECKER_CHECKER_H
 
 #include "ir/ir.h"
 

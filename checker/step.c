@@ -1,12 +1,12 @@
-/* protocol_step: one warp's next op, and control flow.
+/* step: one warp's next op, and control flow.
  *
  * A comparison with a number of trips, or a condition, that is not known yet is a choice: the
  * explorer decides it both ways, and every warp that asks for the same number later gets the same
  * answer (tcc_precord).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/elementwise.h"
-#include "interp/protocol_model.h"
+#include "ir/elementwise.h"
+#include "checker/model.h"
 
 enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_TRIPS = 32, LEAST_TRIPS = 16 };
 enum { MAX_GROWTH = 256 }; /* of a counter in a trip, so that it does not overflow */

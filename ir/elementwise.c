@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/elementwise.h"
+#include "ir/elementwise.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* protocol_async: copies and products. They go on after the op that starts them, up to the moment
+/* async: copies and products. They go on after the op that starts them, up to the moment
  * that somebody waits for; nothing else ends them for certain.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interp/descriptor.h"
-#include "interp/protocol_model.h"
+#include "ir/descriptor.h"
+#include "checker/model.h"
 
 enum { SMEM_ALIGN = 128, K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
 enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES, MAX_CHUNKS = MAX_N * K / PER_CHUNK };

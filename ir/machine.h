@@ -1,0 +1,26 @@
+/* machine: what the interpreter and the checker know of the GPUs alike: the sizes of warps, and where
+ * they let shared memory be.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_MACHINE_H
+#define TCC_IR_MACHINE_H
+
+#include <stdint.h>
+
+enum {
+    TCC_WARP_LANES = 32, /* of NVIDIA's */
+    TCC_MAX_LANES = 64,
+    TCC_WARPGROUP_WARPS = 4,
+    TCC_MAX_WARPS = 32,
+    TCC_MAX_MBARRIERS = 160, /* of 80 stages, more than fit */
+    TCC_MBARRIER_BYTES = 8,
+    TCC_NAMED_BARRIERS = 16,
+    TCC_MAX_CLUSTER = 8,
+    TCC_SMEM_BASE = 1024,         /* address of the dynamic shared memory */
+    TCC_CLUSTER_WINDOW = 1 << 24, /* rank r's is r + 1 such windows further for the cluster */
+};
+
+/* A bit for each lane of a warp, the lowest for lane 0. */
+typedef uint64_t tcc_lane_mask;
+
+#endif

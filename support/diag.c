@@ -61,7 +61,7 @@ static void cut_line(const char **line, size_t *len, size_t *column)
     size_t from = *column > MAX_SHOWN_LINE / 2 ? *column - MAX_SHOWN_LINE / 2 : 0, to = *len;
     if (*len <= MAX_SHOWN_LINE || from > *len)
         return;
-    while (from < *len && is_tail((*line)[from]))
+    while (from < *len && from < *column && is_tail((*line)[from])) /* there may be no head at all */
         from++;
     if (to - from > MAX_SHOWN_LINE)
         for (to = from + MAX_SHOWN_LINE; to > from && is_tail((*line)[to]);)

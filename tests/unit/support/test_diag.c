@@ -147,6 +147,21 @@ START_TEST(a_long_line_is_cut_between_characters)
 }
 END_TEST
 
+/* None of whose bytes begins a character. */
+START_TEST(a_long_line_of_tails_is_cut_at_the_column)
+{
+    char source[1000];
+    memset(source, 0x80, sizeof source - 1);
+    source[sizeof source - 1] = 0;
+    tcc_diag d = diag_of(source);
+    tcc_error(&d, TCC_ERR_SYNTAX, (tcc_loc){1, 600}, "x");
+    ck_assert_int_eq(calls, 1);
+    const char *caret = strstr(text, "^");
+    ck_assert_ptr_nonnull(caret);
+    ck_assert_ptr_eq(strstr(text, "\n^\n"), caret - 1);
+}
+END_TEST
+
 START_TEST(a_carriage_return_ends_a_line)
 {
     tcc_diag d = diag_of("one\rtwo\r\nthree\n\rfive\r\rseven");
@@ -223,6 +238,7 @@ int main(void)
     tcase_add_test(tc, what_could_garble_a_terminal_shows_as_question_marks);
     tcase_add_test(tc, utf8_is_shown_as_it_is);
     tcase_add_test(tc, a_long_line_is_cut_between_characters);
+    tcase_add_test(tc, a_long_line_of_tails_is_cut_at_the_column);
     tcase_add_test(tc, a_carriage_return_ends_a_line);
     tcase_add_test(tc, a_long_line_is_cut_around_the_column);
     tcase_add_test(tc, errors_beyond_the_limit_are_counted_only);

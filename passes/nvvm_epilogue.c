@@ -3,7 +3,7 @@
  * The tile is walked in chunks of 16 columns (8 where the instruction's width is not a multiple of
  * 16), each chunk for every block of 64 rows: its loads, its arithmetic, its stores. So few values
  * live beside the accumulators. Loads run TCC_LOOKAHEAD chunks ahead of their use, unless the
- * function is `separate`: then nothing of a chunk's comes before the former one is stored.
+ * function is `separate`: then they are loaded, computed and stored in groups of so many.
  *
  * In a chunk a thread holds, for each 8 columns j, row half h and neighbour e, element
  * j * 4 + h * 2 + e (nvvm_mma.c). A tile of extent 1 along n has one element for each h, along m
@@ -536,20 +536,30 @@ static void unroll_chunks(epilogue *e)
     }
 }
 
-/* One block of one chunk after the other, where registers are short. ptxas would take up loads and
+/* Blocks of chunks in groups of so many, where registers are short. ptxas would take up loads and
  * addresses of all of them at once, and spill: it moves no access across the barrier, and no address
  * across the shuffle that hides the column. */
-static void separate_chunks(epilogue *e)
+static void separate_groups(epilogue *e, int64_t group)
 {
     tcc_lowering *low = &e->l->low;
-    for (int64_t c = 0; c < e->n_chunks; c++)
-        for (int64_t b = 0; b < e->n_blocks; b++) {
+    int64_t n = e->n_chunks * e->n_blocks;
+    tcc_value *cols[MAX_CHUNKS];
+    for (int64_t begin = 0; begin < n; begin += group) {
+        int64_t end = begin + group < n ? begin + group : n;
+        for (int64_t i = begin; i < end; i++) {
+            int64_t c = i / e->n_blocks;
             tcc_value *col = tcc_low_c32(low, c * e->chunk);
-            e->first_col = TCC_EMIT(&low->b, nvvm_uniform, low->i32, col);
-            walk_block(e, c, b, LOADS);
-            walk_block(e, c, b, OTHERS);
-            TCC_EMIT_V(&low->b, nvvm_warp_sync, NULL);
+            if (i == begin || i % e->n_blocks == 0)
+                cols[c] = TCC_EMIT(&low->b, nvvm_uniform, low->i32, col);
+            e->first_col = cols[c];
+            walk_block(e, c, i % e->n_blocks, LOADS);
         }
+        for (int64_t i = begin; i < end; i++) {
+            e->first_col = cols[i / e->n_blocks];
+            walk_block(e, i / e->n_blocks, i % e->n_blocks, OTHERS);
+        }
+        TCC_EMIT_V(&low->b, nvvm_warp_sync, NULL);
+    }
 }
 
 /* Takes the ops of the consumer's block from `first` on; scalars among them are lowered at once. */
@@ -611,8 +621,8 @@ void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first)
     if (acc && e->n_chunks > 1 &&
         tcc_low_should_loop(first, e->n_blocks * e->n_chunks * elements(e, true, true)))
         loop_over_chunks(e, tcc_value_map_get(l->low.map, acc));
-    else if (tcc_attr_int(&l->low.f->attrs, "separate", 0))
-        separate_chunks(e);
+    else if (tcc_attr_int(&l->low.f->attrs, "separate", 0) > 0)
+        separate_groups(e, tcc_attr_int(&l->low.f->attrs, "separate", 0));
     else
         unroll_chunks(e);
     if (l->staged_bytes)

@@ -203,18 +203,25 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
         else /* for all columns */
             held += n * in_blocks;
     }
-    /* What is loaded may be computed, too: results take the place of accumulators and loads. */
+    /* What is loaded may be computed, too, and then of all chunks: results take the place of
+     * accumulators and loads. */
     int64_t ahead = results - blocks * elements(true, true, chunk);
-    ahead = barrier || !loads || ahead < loads ? loads : ahead;
-    int64_t one = accumulators + held + step + OTHERS;
+    bool is_one = ahead <= 0; /* of several results ptxas keeps more than is counted here */
+    bool computes = !barrier && loads && ahead >= loads;
+    ahead = computes ? ahead : loads;
+    int64_t one = accumulators + held + step + OTHERS + SEPARATE;
+    int64_t another = (ahead + addresses) / blocks + step; /* block of a chunk */
     int64_t loop = accumulators + LEAST; /* coordinates of copies, where consumers start them */
     if (s->producer == TCC_PRODUCER_NONE)
         loop += tcc_schedule_copies(s, t, e->a_along_k, e->b_along_k);
+    int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     return (tcc_pressure){
         .least = accumulators + LEAST,
-        .separate = one + SEPARATE > loop ? one + SEPARATE : loop,
-        .together = one + TCC_LOOKAHEAD * ahead + s->n / chunk * addresses,
-        .limit = tcc_schedule_registers(s, t, &producer),
+        .separate = one > loop ? one : loop,
+        .together = one - SEPARATE + (computes ? s->n / chunk : TCC_LOOKAHEAD) * ahead +
+                    s->n / chunk * addresses,
+        .limit = limit,
+        .group = 1 + (free > 0 && another && is_one ? free / another : 0),
     };
 }
 
@@ -223,7 +230,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
 {
     if (p->together > p->limit)
-        tcc_attr_set_int(f->ir, &f->attrs, "separate", 1);
+        tcc_attr_set_int(f->ir, &f->attrs, "separate", p->group);
     if (p->separate > p->limit)
         tcc_attr_set(f->ir, &f->attrs, "may_spill",
                      (tcc_attr){.kind = TCC_ATTR_INT, .i = p->separate}, place);

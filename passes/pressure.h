@@ -24,14 +24,15 @@ typedef struct tcc_pressure {
     int64_t separate; /* with one chunk after the other */
     int64_t together; /* with all that ptxas may take up at once */
     int64_t limit;    /* of the thread */
+    int64_t group;    /* chunks of a block that can be taken up at once */
 } tcc_pressure;
 
 /* aligned: the variant stores by TMA, and loads pairs of neighbours at once. */
 tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const tcc_target *t,
                              bool aligned);
 
-/* Says in a function's attributes what its pressure means: `separate` makes the epilogue handle one
- * chunk after the other; `may_spill`, which is at `place`, is the need where even that is in doubt. */
+/* Says in a function's attributes what its pressure means: `separate` makes the epilogue handle
+ * groups of so many chunks one after the other; `may_spill`, which is at `place`, is the need where even that is in doubt. */
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place);
 /* Warns of the functions that may spill. */
 void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag);

@@ -2,8 +2,8 @@
  * that somebody waits for; nothing else ends them for certain.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/descriptor.h"
 #include "checker/model.h"
+#include "ir/descriptor.h"
 
 enum { SMEM_ALIGN = 128, K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
 enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES, MAX_CHUNKS = MAX_N * K / PER_CHUNK };

@@ -52,33 +52,11 @@ typedef struct effect {
 } effect;
 
 static const effect effects[TCC_OP_COUNT] = {
-    [TCC_OP_nvvm_barrier] = {true, true, 3},
+#define OP(id, waits, operands) [TCC_OP_##id] = {true, waits, operands},
+    TCC_P_OPS(OP)
+#undef OP
     [TCC_OP_nvvm_elect] = {true, false, 0},
     [TCC_OP_nvvm_shfl] = {true, false, 0},
-    [TCC_OP_nvvm_warp_sync] = {true, true, 0},
-    [TCC_OP_nvvm_setmaxnreg] = {true, true, 0},
-    [TCC_OP_nvvm_mbarrier_init] = {true, true, 3},
-    [TCC_OP_nvvm_mbarrier_arrive] = {true, true, 1},
-    [TCC_OP_nvvm_mbarrier_arrive_expect_tx] = {true, true, 3},
-    [TCC_OP_nvvm_mbarrier_wait] = {true, true, 3},
-    [TCC_OP_nvvm_fence_mbarrier_init] = {true, false, 0},
-    [TCC_OP_nvvm_fence_proxy_async] = {true, false, 0},
-    [TCC_OP_nvvm_tma_load] = {true, true, 7},
-    [TCC_OP_nvvm_tma_store] = {true, true, 3},
-    [TCC_OP_nvvm_bulk_commit] = {true, true, 0},
-    [TCC_OP_nvvm_bulk_wait] = {true, true, 0},
-    [TCC_OP_nvvm_wgmma] = {true, true, 14},
-    [TCC_OP_nvvm_wgmma_fence] = {true, false, 0},
-    [TCC_OP_nvvm_wgmma_commit] = {true, true, 0},
-    [TCC_OP_nvvm_wgmma_wait] = {true, true, 0},
-    [TCC_OP_nvvm_ldmatrix] = {true, false, 1},
-    [TCC_OP_nvvm_stmatrix] = {true, false, 1},
-    [TCC_OP_nvvm_ld_shared] = {true, false, 1},
-    [TCC_OP_nvvm_st_shared] = {true, false, 1},
-    [TCC_OP_amdgcn_ds_load] = {true, false, 1},
-    [TCC_OP_amdgcn_ds_store] = {true, false, 1},
-    [TCC_OP_amdgcn_waitcnt] = {true, false, 0},
-    [TCC_OP_amdgcn_s_barrier] = {true, true, 0},
 };
 
 /* Has no effect that is looked at here, and is not pure. */

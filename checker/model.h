@@ -545,22 +545,38 @@ static inline const char *tcc_p_smem_word(const tcc_protocol *p)
 
 typedef tcc_presult tcc_phook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
+/* What is done apart from arithmetic: whether it concerns other warps, and which operands must be
+ * known, a bit each. */
 /* clang-format off */
-#define TCC_P_SYNC_OPS(OP)                                                                         \
-    OP(nvvm_mbarrier_init) OP(nvvm_mbarrier_arrive) OP(nvvm_mbarrier_arrive_expect_tx)             \
-    OP(nvvm_mbarrier_wait) OP(nvvm_fence_mbarrier_init) OP(nvvm_fence_proxy_async)                 \
-    OP(nvvm_barrier) OP(nvvm_warp_sync) OP(nvvm_setmaxnreg)
-#define TCC_P_ASYNC_OPS(OP)                                                                        \
-    OP(nvvm_tma_load) OP(nvvm_tma_store) OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma)    \
-    OP(nvvm_wgmma_fence) OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait)
-#define TCC_P_ACCESS_OPS(OP)                                                                       \
-    OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                      \
-    OP(amdgcn_ds_load) OP(amdgcn_ds_store) OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
+#define TCC_P_OPS(OP)                                                                              \
+    OP(nvvm_barrier, true, 3)                                                                      \
+    OP(nvvm_warp_sync, true, 0)                                                                    \
+    OP(nvvm_setmaxnreg, true, 0)                                                                   \
+    OP(nvvm_mbarrier_init, true, 3)                                                                \
+    OP(nvvm_mbarrier_arrive, true, 1)                                                              \
+    OP(nvvm_mbarrier_arrive_expect_tx, true, 3)                                                    \
+    OP(nvvm_mbarrier_wait, true, 3)                                                                \
+    OP(nvvm_fence_mbarrier_init, false, 0)                                                         \
+    OP(nvvm_fence_proxy_async, false, 0)                                                           \
+    OP(nvvm_tma_load, true, 7)                                                                     \
+    OP(nvvm_tma_store, true, 3)                                                                    \
+    OP(nvvm_bulk_commit, true, 0)                                                                  \
+    OP(nvvm_bulk_wait, true, 0)                                                                    \
+    OP(nvvm_wgmma, true, 14)                                                                       \
+    OP(nvvm_wgmma_fence, false, 0)                                                                 \
+    OP(nvvm_wgmma_commit, true, 0)                                                                 \
+    OP(nvvm_wgmma_wait, true, 0)                                                                   \
+    OP(nvvm_ldmatrix, false, 1)                                                                    \
+    OP(nvvm_stmatrix, false, 1)                                                                    \
+    OP(nvvm_ld_shared, false, 1)                                                                   \
+    OP(nvvm_st_shared, false, 1)                                                                   \
+    OP(amdgcn_ds_load, false, 1)                                                                   \
+    OP(amdgcn_ds_store, false, 1)                                                                  \
+    OP(amdgcn_waitcnt, false, 0)                                                                   \
+    OP(amdgcn_s_barrier, true, 0)
 /* clang-format on */
-#define OP(id) tcc_phook tcc_p_##id;
-TCC_P_SYNC_OPS(OP)
-TCC_P_ASYNC_OPS(OP)
-TCC_P_ACCESS_OPS(OP)
+#define OP(id, ...) tcc_phook tcc_p_##id;
+TCC_P_OPS(OP)
 #undef OP
 
 /* What the warp's slot holds; NONE when there is none. */

@@ -5,8 +5,8 @@
  * answer (tcc_precord).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/elementwise.h"
 #include "checker/model.h"
+#include "ir/elementwise.h"
 
 enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_TRIPS = 32, LEAST_TRIPS = 16 };
 enum { MAX_GROWTH = 256 }; /* of a counter in a trip, so that it does not overflow */
@@ -713,10 +713,10 @@ static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
     static tcc_phook *const hooks[TCC_OP_COUNT] = {
-#define OP(id) [TCC_OP_##id] = tcc_p_##id,
-        TCC_P_SYNC_OPS(OP) TCC_P_ASYNC_OPS(OP) TCC_P_ACCESS_OPS(OP)
+#define OP(id, ...) [TCC_OP_##id] = tcc_p_##id,
+        TCC_P_OPS(OP)
 #undef OP
-            [TCC_OP_scf_for] = enter_loop,
+        [TCC_OP_scf_for] = enter_loop,
         [TCC_OP_scf_if] = branch,
         [TCC_OP_scf_yield] = end_region,
     };

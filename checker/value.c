@@ -15,8 +15,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdlib.h>
 
-#include "ir/elementwise.h"
 #include "checker/model.h"
+#include "ir/elementwise.h"
 
 enum { INDEX_BITS = 32, MAX_SHIFT = 1 << 16 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checker/checker.h"
 #include "codegen/codegen.h"
 #include "driver/check_passes.h"
 #include "driver/context.h"
@@ -13,7 +14,6 @@
 #include "driver/manifest.h"
 #include "driver/module.h"
 #include "frontend/frontend.h"
-#include "checker/checker.h"
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/passes.h"

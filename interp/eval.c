@@ -1,8 +1,8 @@
 /* eval: the table of hooks, and those of elementwise ops.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/elementwise.h"
 #include "interp/exec.h"
+#include "ir/elementwise.h"
 
 static tcc_hook *const hooks[TCC_OP_COUNT] = {
 #define TCC_OP(id, ...) tcc_eval_##id,

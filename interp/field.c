@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/elementwise.h"
 #include "interp/interval.h"
+#include "ir/elementwise.h"
 #include "support/map.h"
 
 enum { MAX_NESTED_SUMS = 8 };

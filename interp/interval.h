@@ -11,8 +11,8 @@
 #ifndef TCC_INTERP_INTERVAL_H
 #define TCC_INTERP_INTERVAL_H
 
-#include "ir/number.h"
 #include "ir/ir.h"
+#include "ir/number.h"
 
 /* low[i], high[i] of op(a[0][i * step[0]], …) for i < n, whose value is r[i]. A step of 0 repeats one
  * element. */

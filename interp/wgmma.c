@@ -8,8 +8,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "ir/descriptor.h"
 #include "interp/machine.h"
+#include "ir/descriptor.h"
 #include "ir/fragment.h"
 
 enum { WARP_ROWS = 16, K = 16, MAX_N = 256, ELEM_BYTES = 2 };

@@ -4,8 +4,8 @@
 #ifndef TCC_IR_ELEMENTWISE_H
 #define TCC_IR_ELEMENTWISE_H
 
-#include "ir/number.h"
 #include "ir/ir.h"
+#include "ir/number.h"
 
 /* clang-format off */
 /* Every op that is elementwise and not in ir/math.def. */

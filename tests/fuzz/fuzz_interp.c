@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interp/interp.h"
-#include "ir/number.h"
 #include "checker/checker.h"
+#include "interp/interp.h"
 #include "interp/timeline.h"
+#include "ir/number.h"
 #include "ir/signature.h"
 #include "tests/fuzz/mutate_ir.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checker/checker.h"
 #include "driver/trial.h"
 #include "frontend/frontend.h"
-#include "checker/checker.h"
 #include "passes/passes.h"
 #include "support/str.h"
 

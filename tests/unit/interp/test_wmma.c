@@ -2,9 +2,9 @@
  * ir/wmma.def computes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/number.h"
 #include "ir/fragment.h"
 #include "ir/ir.h"
+#include "ir/number.h"
 #include "support/random.h"
 #include "support/str.h"
 #include "tests/unit/interp/program.h"

@@ -8,6 +8,7 @@
 #include "interp/interp.h"
 #include "ir/signature.h"
 #include "runtime/manifest.h"
+#include "support/str.h"
 
 typedef struct request {
     const tcc_context *ctx;
@@ -19,11 +20,29 @@ typedef struct request {
     size_t n_rows;
 } request;
 
-static const tcc_kernel_desc *find_kernel(const tcc_manifest *m, const char *kernel)
+/* The kernel of this name, or the only one for NULL; NULL, reported, when there is none that has a
+ * reference. */
+static const tcc_kernel_desc *find_kernel(const tcc_manifest *m, const char *kernel, tcc_diag *diag)
 {
-    for (size_t i = 0; i < m->n_kernels; i++)
-        if (!strcmp(m->kernels[i].name, kernel))
-            return &m->kernels[i];
+    tcc_str names = {0};
+    for (size_t i = 0; i < m->n_kernels; i++) {
+        const tcc_kernel_desc *k = &m->kernels[i];
+        bool is_it = kernel ? !strcmp(k->name, kernel) : m->n_kernels == 1;
+        if (is_it && k->reference) {
+            tcc_str_free(&names);
+            return k;
+        }
+        if (k->reference)
+            tcc_str_printf(&names, "%s'%s'", names.len ? ", " : "", k->name);
+    }
+    const char *has = names.len ? tcc_str_text(&names) : "none";
+    if (kernel)
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
+                  "the manifest has no reference for a kernel '%s'; it has %s", kernel, has);
+    else
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
+                  "the kernel to compute is not named; the manifest has %s", has);
+    tcc_str_free(&names);
     return NULL;
 }
 
@@ -96,7 +115,7 @@ static tcc_status interpret(const request *r, const tcc_kernel_desc *k, tcc_aren
         return TCC_ERR_TYPE;
     if (!same_signature(k, signature)) {
         tcc_error(&diag, TCC_ERR_TYPE, ir->first->loc,
-                  "the reference has other parameters than kernel '%s'", r->kernel);
+                  "the reference has other parameters than kernel '%s'", k->name);
         return TCC_ERR_TYPE;
     }
     const tcc_interp_options o = {
@@ -112,13 +131,8 @@ static tcc_status run(const request *r, tcc_arena *arena)
     tcc_status status = tcc_manifest_read(arena, &diag, r->manifest, &m);
     if (status)
         return status;
-    const tcc_kernel_desc *k = find_kernel(m, r->kernel);
-    if (!k || !k->reference) {
-        tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
-                  "the manifest has no reference for a kernel '%s'", r->kernel);
-        return TCC_ERR_ARGUMENT;
-    }
-    if (!check_rows(r, k, &diag))
+    const tcc_kernel_desc *k = find_kernel(m, r->kernel, &diag);
+    if (!k || !check_rows(r, k, &diag))
         return TCC_ERR_ARGUMENT;
     jmp_buf oom;
     if (setjmp(oom))

@@ -503,7 +503,8 @@ tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json,
     reader r = {.arena = arena, .diag = diag};
     tcc_manifest *manifest = TCC_NEW(arena, tcc_manifest);
     size_t bad;
-    const tcc_json *root = tcc_json_parse(arena, json, strlen(json), &bad);
+    const char *text = json ? json : "";
+    const tcc_json *root = tcc_json_parse(arena, text, strlen(text), &bad);
     bool ok = root ? read_manifest(&r, root, manifest)
                    : FAIL(&r, "$", "no valid JSON at byte %zu", bad);
     tcc_arena_set_oom(arena, NULL);

@@ -187,6 +187,7 @@ TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);
  * reference that GPU results are compared with. It costs one multiply-add a term, on one core.
  *
  * manifest  what tcc_module_manifest or the head of a PTX file gives
+ * kernel    NULL: the only one
  * dims      one extent for each entry of the manifest's "dims", in that order
  * args      one pointer for each entry of "args": tensors are arrays of double, row-major, with
  *           inputs and inout read and outputs and inout written; scalars are one double.

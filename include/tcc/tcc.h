@@ -13,7 +13,8 @@
  *
  * Memory that runs out is TCC_ERR_MEMORY, also where that happens in LLVM, which then keeps what it
  * held. The first compilation of a process for a vendor's targets and a kind of output begins if
- * there is room for 48 MB; if memory runs out in it all the same, no later one of these begins.
+ * there is room for 48 MB; if memory runs out in it all the same, no later one of these begins,
+ * and LLVM aborts the process if that happens while it registers its backends.
  * This is about allocations that fail: a process that the kernel kills for its memory is not asked.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

@@ -2,16 +2,13 @@
  * after it. So it is with a libtcc that has LLVM inside.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
-#include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tcc/tcc.h>
+
+#include "provoke.h"
 
 static jmp_buf back;
 
@@ -19,30 +16,6 @@ static void on_fatal_error(const char *reason)
 {
     printf("the host heard: %s\n", reason);
     longjmp(back, 1);
-}
-
-/* An intrinsic of another target's cannot be selected, which is fatal. */
-static void provoke(void)
-{
-    static const char ir[] = "declare i32 @llvm.amdgcn.workitem.id.x()\n"
-                             "define void @f(ptr %p) {\n"
-                             "  %x = call i32 @llvm.amdgcn.workitem.id.x()\n"
-                             "  store i32 %x, ptr %p\n"
-                             "  ret void\n"
-                             "}\n";
-    LLVMContextRef c = LLVMContextCreate();
-    LLVMModuleRef m;
-    LLVMTargetRef t;
-    LLVMMemoryBufferRef out;
-    char *text;
-    LLVMMemoryBufferRef in = LLVMCreateMemoryBufferWithMemoryRangeCopy(ir, sizeof ir - 1, "f");
-    if (LLVMParseIRInContext(c, in, &m, &text) ||
-        LLVMGetTargetFromTriple("nvptx64-nvidia-cuda", &t, &text))
-        return;
-    LLVMTargetMachineRef machine =
-        LLVMCreateTargetMachine(t, "nvptx64-nvidia-cuda", "sm_90a", "", LLVMCodeGenLevelDefault,
-                                LLVMRelocDefault, LLVMCodeModelDefault);
-    LLVMTargetMachineEmitToMemoryBuffer(machine, m, LLVMAssemblyFile, &text, &out);
 }
 
 int main(void)
@@ -60,6 +33,6 @@ int main(void)
     tcc_module_destroy(mod);
     if (setjmp(back))
         return 0;
-    provoke();
+    provoke_llvm();
     return 1;
 }

@@ -5,10 +5,7 @@
 #include <tcc/tcc.h>
 
 #include <check.h>
-#include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
-#include <llvm-c/IRReader.h>
-#include <llvm-c/TargetMachine.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/install/provoke.h"
 #include "tests/unit/suite.h"
 
 static const char product[] =
@@ -205,31 +203,6 @@ START_TEST(the_new_handler_is_restored)
 }
 END_TEST
 
-/* LLVM cannot select this on NVPTX, which is fatal. */
-static void provoke(void)
-{
-    static const char ir[] = "declare i32 @llvm.amdgcn.workitem.id.x()\n"
-                             "define void @f(ptr %p) {\n"
-                             "  %x = call i32 @llvm.amdgcn.workitem.id.x()\n"
-                             "  store i32 %x, ptr %p\n"
-                             "  ret void\n"
-                             "}\n";
-    LLVMContextRef c = LLVMContextCreate();
-    LLVMModuleRef m;
-    LLVMTargetRef t;
-    LLVMMemoryBufferRef out;
-    char *text;
-    LLVMMemoryBufferRef in =
-        LLVMCreateMemoryBufferWithMemoryRangeCopy(ir, sizeof ir - 1, "f");
-    if (LLVMParseIRInContext(c, in, &m, &text) ||
-        LLVMGetTargetFromTriple("nvptx64-nvidia-cuda", &t, &text))
-        return;
-    LLVMTargetMachineRef machine =
-        LLVMCreateTargetMachine(t, "nvptx64-nvidia-cuda", "sm_90a", "", LLVMCodeGenLevelDefault,
-                                LLVMRelocDefault, LLVMCodeModelDefault);
-    LLVMTargetMachineEmitToMemoryBuffer(machine, m, LLVMAssemblyFile, &text, &out);
-}
-
 static jmp_buf host;
 static char host_heard[256];
 
@@ -247,7 +220,7 @@ START_TEST(a_handler_hears_its_own_errors)
     tcc_module_destroy(mod);
     LLVMInstallFatalErrorHandler(on_fatal_error);
     if (!setjmp(host)) {
-        provoke();
+        provoke_llvm();
         ck_abort_msg("no fatal error");
     }
     ck_assert_ptr_nonnull(strstr(host_heard, "Cannot select"));
@@ -264,7 +237,7 @@ START_TEST(without_a_handler_llvm_speaks)
     pid_t child = fork();
     if (!child) {
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-        provoke();
+        provoke_llvm();
         _exit(0);
     }
     int status;

@@ -313,10 +313,8 @@ static void describe(tcc_amdgcn_lowering *l, tcc_operand *o)
         whole = tcc_low_cmp(low, "ge", l->ragged.main, tcc_low_c32(low, o->depth));
     o->descriptor = tcc_amdgcn_descriptor(l, o->tensor, first, whole);
     tcc_dim own = o->tensor->type->dims[o->own_dim];
-    if (!o->aligned && own.name && o->kind == TCC_COPY_TRANSPOSED)
-        tcc_low_require(low, 3,
-                        (tcc_attr[]){tcc_low_str(low, "min"), tcc_low_dim_attr(low, own),
-                                     tcc_low_int(o->of.cols)});
+    if (!o->aligned && o->kind == TCC_COPY_TRANSPOSED)
+        tcc_low_require_min(low, own, o->of.cols);
 }
 
 void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o)

@@ -52,10 +52,7 @@ void tcc_amdgcn_cut(tcc_amdgcn_lowering *l)
     if (o->aligned || o->kind == TCC_COPY_ELEMENTS)
         return;
     int64_t chunk = TCC_UNIT_BYTES * 8 / o->bits;
-    if (k.name)
-        tcc_low_require(
-            low, 3,
-            (tcc_attr[]){tcc_low_str(low, "min"), tcc_low_dim_attr(low, k), tcc_low_int(chunk)});
+    tcc_low_require_min(low, k, chunk);
     tcc_value *extent = tcc_low_extent(low, k);
     tcc_value *rest = tcc_low_rem(low, tcc_low_add(low, extent, -1), chunk);
     *r = (tcc_ragged){.extent = extent, .rest = tcc_low_add(low, rest, 1), .chunk = chunk};

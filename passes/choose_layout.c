@@ -39,12 +39,9 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
         contiguous = k_dim; /* element-wise copies may lay it out as they like */
     int64_t elems = contiguous == k_dim ? tile->dims[k_dim].size : instr;
     int64_t bytes = elems * tcc_scalar_bits(tile->elem) / 8;
-    int64_t swizzle = widest;
-    while (swizzle && bytes % swizzle)
-        swizzle = swizzle > 32 ? swizzle / 2 : 0;
     tcc_attr_set_str(ctx->ir, &load->attrs, "copy", copy);
     tcc_attr_set_int(ctx->ir, &load->attrs, "contiguous", contiguous);
-    tcc_attr_set_int(ctx->ir, &load->attrs, "swizzle", swizzle);
+    tcc_attr_set_int(ctx->ir, &load->attrs, "swizzle", tcc_swizzle_of(bytes, widest));
 }
 
 /* RDNA. Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes
@@ -83,13 +80,10 @@ static int64_t staged_bytes(const tcc_op *store)
 /* room: shared memory that is left for staged results */
 static bool can_store_by_tma(const tcc_op *store, int64_t room)
 {
-    const tcc_type *t = TCC_VIEW(tile_store, store)->tensor->type;
-    const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
-    int64_t elem_bytes = tcc_scalar_bits(t->elem) / 8;
-    bool has_rows = tcc_attr_list(&store->attrs, "dims").list.items[0].i >= 0;
-    int64_t box_row_bytes = TCC_VIEW(tile_store, store)->a->type->dims[1].size * elem_bytes;
-    return t->rank <= 5 && has_rows && contiguous_dim(store, t) == 1 && box_row_bytes % 16 == 0 &&
-           (t->rank == 1 || last->name || last->size * elem_bytes % 16 == 0) &&
+    tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
+    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
+    return tcc_can_store_by_tma(o->tensor->type, (int)dims.list.items[0].i,
+                                (int)dims.list.items[1].i, o->a->type->dims[1].size) &&
            staged_bytes(store) <= room;
 }
 

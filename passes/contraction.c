@@ -12,6 +12,14 @@ int tcc_map_position(const tcc_op *access, const char *name)
     return -1;
 }
 
+bool tcc_field_has_index(const tcc_type *field, const char *name)
+{
+    for (unsigned i = 0; i < field->rank; i++)
+        if (!strcmp(field->dims[i].name, name))
+            return true;
+    return false;
+}
+
 bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y)
 {
     tcc_attr map = tcc_attr_list(&read->attrs, "map");

@@ -31,6 +31,9 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
 /* Position of index `name` in a read's or write's map, -1 when it is not there. */
 int tcc_map_position(const tcc_op *access, const char *name);
 
+/* Whether a field varies along index `name`. */
+bool tcc_field_has_index(const tcc_type *field, const char *name);
+
 /* True when the last dimension of the tensor that `read` reads runs along index x or y. */
 bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y);
 

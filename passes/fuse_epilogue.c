@@ -33,21 +33,13 @@ typedef struct fusion {
     tcc_builder b; /* at the end of the grid's region */
 } fusion;
 
-static bool has_index(const tcc_type *field, const char *name)
-{
-    for (unsigned i = 0; i < field->rank; i++)
-        if (!strcmp(field->dims[i].name, name))
-            return true;
-    return false;
-}
-
 /* Where an operand of the product has no index of its own, its axis is a name that no field has;
  * the sum's tile runs along it all the same, and so does what is computed. */
 static const tcc_type *tile_type(const fusion *fu, const tcc_type *field, bool is_read)
 {
     int64_t sizes[] = {fu->m, fu->n};
     for (int x = 0; x < 2; x++)
-        if (!has_index(field, fu->axes[x]) && (is_read || *fu->axes[x]))
+        if (!tcc_field_has_index(field, fu->axes[x]) && (is_read || *fu->axes[x]))
             sizes[x] = 1;
     return tcc_type_sized(fu->ir, TCC_KIND_tile, field->elem, 2, sizes);
 }

@@ -224,6 +224,13 @@ tcc_attr tcc_low_stride_attr(tcc_lowering *l, const tcc_type *t, unsigned d)
     return tcc_low_list(l, n, factors);
 }
 
+void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least)
+{
+    if (d.name)
+        tcc_low_require(
+            l, 3, (tcc_attr[]){tcc_low_str(l, "min"), tcc_low_dim_attr(l, d), tcc_low_int(least)});
+}
+
 /* The address and the rows of a tensor are multiples of so many bytes. Rows are the last
  * dimension, so every other stride is one of theirs. Where elements share a byte they are counted
  * as bytes of which the rows have as many times more. */

@@ -97,6 +97,8 @@ tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *tensor, int d, bool *
 
 /* Adds a launch condition. */
 void tcc_low_require(tcc_lowering *l, size_t n, const tcc_attr *items);
+/* A dimension that is known at launch alone is at least so long. */
+void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least);
 /* The address and the rows of a tensor are multiples of so many bytes: conditions where elements do
  * not say so. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);

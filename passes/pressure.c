@@ -39,19 +39,11 @@ struct tcc_epilogue {
 
 /* ---- what a kernel computes of its sum ---------------------------------------------------- */
 
-static bool has_index(const tcc_type *field, const char *name)
-{
-    for (unsigned i = 0; i < field->rank; i++)
-        if (!strcmp(field->dims[i].name, name))
-            return true;
-    return false;
-}
-
 /* Whether registers hold it after the sum: fields along k are its operands, predicates have
  * registers of their own. */
 static bool is_of_epilogue(const tcc_value *v, const tcc_contraction *c)
 {
-    return v->type->kind == TCC_KIND_field && v->type->elem != TCC_i1 && !has_index(v->type, c->k);
+    return v->type->kind == TCC_KIND_field && v->type->elem != TCC_i1 && !tcc_field_has_index(v->type, c->k);
 }
 
 static size_t number_of(const tcc_map *numbers, const tcc_op *op)
@@ -88,8 +80,8 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
     e->values[e->n_values++] = (value){
         .first = is_load || op == c->sum ? 0 : number_of(numbers, op),
         .last = last_use(v, numbers),
-        .rows = has_index(v->type, c->axes[0]) || (!is_load && !*c->axes[0]),
-        .cols = has_index(v->type, c->axes[1]) || (!is_load && !*c->axes[1]),
+        .rows = tcc_field_has_index(v->type, c->axes[0]) || (!is_load && !*c->axes[0]),
+        .cols = tcc_field_has_index(v->type, c->axes[1]) || (!is_load && !*c->axes[1]),
     };
 }
 
@@ -150,8 +142,8 @@ static bool is_contiguous(const access *a)
 /* Whether a store goes through shared memory, as choose-layout decides while there is room. */
 static bool is_staged(const access *a, const tcc_schedule *s, bool aligned)
 {
-    return a->store && aligned && s->tma_epilogue && a->row >= 0 && is_contiguous(a) &&
-           a->tensor->rank <= 5 && s->n * tcc_scalar_bits(a->tensor->elem) / 8 % 16 == 0;
+    return a->store && aligned && s->tma_epilogue &&
+           tcc_can_store_by_tma(a->tensor, a->row, a->col, s->n);
 }
 
 /* Whether a former access has the same offsets from its tensor's address. */
@@ -241,14 +233,14 @@ void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag)
     const tcc_target *t = tcc_target_of(ir);
     for (const tcc_func *f = ir->first; f; f = f->next) {
         const tcc_named_attr *a = tcc_attr_find(&f->attrs, "may_spill");
+        if (!a)
+            continue;
         tcc_schedule s = tcc_schedule_of(f);
         int64_t producer;
-        if (a)
-            tcc_warn(diag, a->loc.line ? a->loc : f->loc,
-                     "kernel '%s' may spill registers: a thread needs about %lld, %lld of them "
-                     "accumulators; the limit is %lld",
-                     f->name, (long long)tcc_attr_int(&f->attrs, "may_spill", 0),
-                     (long long)tcc_schedule_accumulators(&s),
-                     (long long)tcc_schedule_registers(&s, t, &producer));
+        tcc_warn(diag, a->loc.line ? a->loc : f->loc,
+                 "kernel '%s' may spill registers: a thread needs about %lld, %lld of them "
+                 "accumulators; the limit is %lld",
+                 f->name, (long long)a->value.i, (long long)tcc_schedule_accumulators(&s),
+                 (long long)tcc_schedule_registers(&s, t, &producer));
     }
 }

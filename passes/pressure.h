@@ -32,7 +32,8 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
                              bool aligned);
 
 /* Says in a function's attributes what its pressure means: `separate` makes the epilogue handle
- * groups of so many chunks one after the other; `may_spill`, which is at `place`, is the need where even that is in doubt. */
+ * groups of so many chunks one after the other; `may_spill`, which is at `place`, is the need where
+ * even that is in doubt. */
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place);
 /* Warns of the functions that may spill. */
 void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag);

@@ -114,6 +114,23 @@ int64_t tcc_stage_bytes(int64_t bytes)
     return (bytes + unit - 1) / unit * unit;
 }
 
+int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)
+{
+    while (widest && bytes % widest)
+        widest = widest > 32 ? widest / 2 : 0;
+    return widest;
+}
+
+bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
+{
+    if (tensor->rank < 1 || tensor->rank > 5)
+        return false;
+    const tcc_dim *last = &tensor->dims[tensor->rank - 1];
+    int64_t elem_bytes = tcc_scalar_bits(tensor->elem) / 8;
+    return row >= 0 && col == (int)tensor->rank - 1 && n * elem_bytes % 16 == 0 &&
+           (tensor->rank == 1 || last->name || last->size * elem_bytes % 16 == 0);
+}
+
 int64_t tcc_schedule_accumulators(const tcc_schedule *s)
 {
     return s->m / s->warpgroups / 64 * (s->n / 2);
@@ -135,9 +152,7 @@ static int64_t even_share(const tcc_schedule *s, const tcc_target *t)
 /* Panels of an operand's stage, of rows of so many bytes, of which an instruction takes `unit`. */
 static int64_t panels(const tcc_schedule *s, int64_t bytes, int64_t unit)
 {
-    int64_t width = s->swizzle;
-    while (width && unit % width)
-        width = width > 32 ? width / 2 : 0;
+    int64_t width = tcc_swizzle_of(unit, s->swizzle);
     return bytes / (width ? width : 16);
 }
 

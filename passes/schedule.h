@@ -46,6 +46,11 @@ enum { TCC_BARRIER_BYTES = 8 };
 int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s);
 /* Shared memory that an operand's stage or a staged result of so many bytes takes. */
 int64_t tcc_stage_bytes(int64_t bytes);
+/* The swizzle, of at most so many bytes, with which panels divide a row of `bytes`; 0 for none. */
+int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
+/* Whether TMA can store a tile of n columns that lies along dimensions row and col of a tensor, -1
+ * for none, where there is room to stage it. */
+bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);
 /* Accumulators that one consumer thread holds. */
 int64_t tcc_schedule_accumulators(const tcc_schedule *s);
 /* Registers a consumer thread may have, and in *producer those that a producer thread keeps:

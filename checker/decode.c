@@ -555,7 +555,7 @@ static tcc_status read_attributes(tcc_protocol *p)
     const tcc_func *f = p->f;
     const tcc_target *target = tcc_target_of(f->ir);
     int64_t block = tcc_attr_int(&f->attrs, "block", 0), lanes = TCC_WARP_LANES;
-    p->amd = target && target->family != TCC_FAMILY_SM90;
+    p->amd = target && tcc_target_vendor(target) == TCC_VENDOR_AMD;
     if (p->amd)
         lanes = tcc_attr_int(&f->attrs, "wave", TCC_WARP_LANES);
     p->smem_bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0);

@@ -332,7 +332,7 @@ static tcc_status run_job(job *j, const char *source, size_t size)
         set_definitions_aside(j);
         const char *pipeline = pipeline_to(j->o->emit, target);
         if (!pipeline)
-            return tcc_target_lacks(target, "passes/pipeline.c", &j->diag, (tcc_loc){0, 0});
+            return tcc_target_lacks(target, "passes/families.c", &j->diag, (tcc_loc){0, 0});
         status = run_passes(j, pipeline);
         if (!status && pipeline == tcc_pipeline(target) && j->o->verify_pipeline != TCC_OFF)
             status = verify_pipeline(j);

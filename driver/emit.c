@@ -3,11 +3,11 @@
 
 #include "support/str.h"
 
-enum { NVIDIA = 1, AMD = 2, ANY = NVIDIA | AMD };
+enum { NVIDIA = 1 << TCC_VENDOR_NVIDIA, AMD = 1 << TCC_VENDOR_AMD, ANY = ~0 };
 
 static const struct {
     const char *name;
-    int vendors;
+    int vendors; /* a bit for each */
     bool is_ir;
 } kinds[TCC_EMIT_COUNT] = {
     [TCC_EMIT_DEFAULT] = {"default", ANY, false}, [TCC_EMIT_IR] = {"ir", ANY, true},
@@ -28,17 +28,28 @@ bool tcc_emit_is_ir(tcc_emit emit)
     return kinds[emit].is_ir;
 }
 
-static int vendor_of(const tcc_target *target)
+/* A vendor's default, and all that it has. */
+typedef struct outputs {
+    tcc_emit otherwise;
+    const char *kinds;
+} outputs;
+static const outputs outputs_NVIDIA = {TCC_EMIT_PTX, "ptx, cubin and asm"};
+static const outputs outputs_AMD = {TCC_EMIT_HSACO, "asm, obj and hsaco"};
+
+static const outputs *outputs_of(const tcc_target *target)
 {
-    static const int vendors[TCC_FAMILY_COUNT] = {
-        [TCC_FAMILY_SM90] = NVIDIA, [TCC_FAMILY_GFX11] = AMD, [TCC_FAMILY_GFX12] = AMD};
-    return vendors[target->family];
+    static const outputs *const of_vendors[] = {
+#define VENDOR(id) &outputs_##id,
+        TCC_VENDORS(VENDOR)
+#undef VENDOR
+    };
+    return of_vendors[tcc_target_vendor(target)];
 }
 
 tcc_emit tcc_target_emit(const char *target)
 {
     const tcc_target *t = target ? tcc_target_find(target) : NULL;
-    return t && vendor_of(t) == AMD ? TCC_EMIT_HSACO : TCC_EMIT_PTX;
+    return t ? outputs_of(t)->otherwise : TCC_EMIT_PTX;
 }
 
 tcc_status tcc_emit_check(tcc_emit emit, const tcc_target *target, tcc_diag *diag)
@@ -48,12 +59,9 @@ tcc_status tcc_emit_check(tcc_emit emit, const tcc_target *target, tcc_diag *dia
         tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "no kind of output has number %d", (int)emit);
         return TCC_ERR_ARGUMENT;
     }
-    int vendor = vendor_of(target);
-    if (kinds[emit].vendors == ANY || (kinds[emit].vendors & vendor))
+    if (kinds[emit].vendors >> tcc_target_vendor(target) & 1)
         return TCC_OK;
-    if (!vendor)
-        return tcc_target_lacks(target, "driver/emit.c", diag, nowhere);
     tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "no %s is made for %s: it has %s", kinds[emit].name,
-              target->name, vendor == AMD ? "asm, obj and hsaco" : "ptx, cubin and asm");
+              target->name, outputs_of(target)->kinds);
     return TCC_ERR_ARGUMENT;
 }

@@ -7,6 +7,27 @@
 
 enum { REGISTER_UNIT = 8 };
 
+/* What is modelled of a vendor's machine, and in which words it is spoken of. */
+typedef struct machine {
+    const char *ops; /* how names of its instructions begin */
+    const char *warp, *cta, *smem, *address;
+    bool sets_lanes; /* a kernel says how many lanes a warp has */
+    bool in_step;    /* the lanes of a warp never part */
+} machine;
+static const machine machine_NVIDIA = {"nvvm.", "warp", "CTA", "shared memory", "shared address", false, false};
+static const machine machine_AMD = {"amdgcn.", "wave", "workgroup", "LDS", "LDS address", true, true};
+
+static const machine *const machines[TCC_VENDOR_COUNT] = {
+#define VENDOR(id) &machine_##id,
+    TCC_VENDORS(VENDOR)
+#undef VENDOR
+};
+
+static const machine *machine_of(const tcc_target *target)
+{
+    return machines[tcc_target_vendor(target)];
+}
+
 /* ---- parameters ------------------------------------------------------------------------ */
 
 static bool is_class(const tcc_type *t, tcc_scalar_class class)
@@ -104,7 +125,7 @@ static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, const tcc_laun
         c->warps[w] = (tcc_warp){
             .cta = c, .thread = t, .actor = tcc_actor_warp(c, w), .order = tcc_order_create(k)};
     }
-    tcc_smem_create(c, l->smem_bytes, l->target->family == TCC_FAMILY_SM90 ? 2 : 1);
+    tcc_smem_create(c, l->smem_bytes, tcc_target_can(l->target, TCC_CAN_tma) ? 2 : 1);
 }
 
 /* The launch's shape, as its function's attributes give it. */
@@ -116,16 +137,15 @@ static tcc_status check_shape(tcc_run *run, tcc_launch *l)
     int64_t smem_bytes = tcc_attr_int(attrs, "smem_bytes", 0);
     if (!target)
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a kernel for no known target");
-    bool amd = target->family != TCC_FAMILY_SM90;
-    int64_t lanes = amd ? tcc_attr_int(attrs, "wave", 32) : TCC_WARP_LANES;
+    int64_t lanes = machine_of(target)->sets_lanes ? tcc_attr_int(attrs, "wave", 32) : TCC_WARP_LANES;
     if (lanes != TCC_WARP_LANES && lanes != TCC_MAX_LANES)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "waves of %lld lanes", (long long)lanes);
     if (block < 1 || block > target->max_threads || block % lanes)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a block of %lld threads", (long long)block);
-    if (amd && run->options->order == TCC_ORDER_TIMED)
+    if (!tcc_target_can(target, TCC_CAN_wgmma) && run->options->order == TCC_ORDER_TIMED)
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL,
                         "the timed order is a model of sm_90a; there is none of %s", target->name);
-    if (amd && size != 1)
+    if (!tcc_target_can(target, TCC_CAN_cluster) && size != 1)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "%s has no clusters", target->name);
     if (size < 1 || size > TCC_MAX_CLUSTER)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a cluster of %lld CTAs, of at most %d",
@@ -144,16 +164,21 @@ static tcc_status check_shape(tcc_run *run, tcc_launch *l)
     return TCC_OK;
 }
 
+static bool is_op_of(const machine *m, const char *name)
+{
+    return !strncmp(name, m->ops, strlen(m->ops));
+}
+
 /* No op of another vendor's. */
 static tcc_status check_ops(const tcc_run *run, const tcc_target *target)
 {
-    const char *foreign = target->family == TCC_FAMILY_SM90 ? "amdgcn." : "nvvm.";
     const tcc_block *body = run->f->body;
     for (const tcc_op *op = body->first; op; op = tcc_walk_next((tcc_op *)op, body)) {
         const char *name = tcc_op_info_get(op->code)->name;
-        if (!strncmp(name, foreign, strlen(foreign)))
-            return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, op, "%s is no instruction of %s", name,
-                            target->name);
+        for (int v = 0; v < TCC_VENDOR_COUNT; v++)
+            if (machines[v] != machine_of(target) && is_op_of(machines[v], name))
+                return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, op, "%s is no instruction of %s", name,
+                                target->name);
     }
     return TCC_OK;
 }
@@ -173,11 +198,11 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     k->maps = l->maps;
     k->params = l->params;
     k->one_of_many = l->n_ctas > 1;
-    bool amd = l->target->family != TCC_FAMILY_SM90;
-    k->words.warp = amd ? "wave" : "warp";
-    k->words.cta = amd ? "workgroup" : "CTA";
-    k->words.smem = amd ? "LDS" : "shared memory";
-    k->words.address = amd ? "LDS address" : "shared address";
+    const machine *m = machine_of(l->target);
+    k->words.warp = m->warp;
+    k->words.cta = m->cta;
+    k->words.smem = m->smem;
+    k->words.address = m->address;
     k->n_ctas = l->cluster;
     k->n_warps = l->n_warps;
     k->n_actors = k->n_ctas * (4 * k->n_warps + TCC_MAX_MBARRIERS + TCC_NAMED_BARRIERS);
@@ -211,7 +236,7 @@ static void begin_warp(tcc_warp *w, const tcc_cell *params)
                     .thread = t,
                     .actor = w->actor,
                     .order = w->order,
-                    .in_step = tcc_target_of(k->x->run->f->ir)->family != TCC_FAMILY_SM90,
+                    .in_step = machine_of(tcc_target_of(k->x->run->f->ir))->in_step,
                     .parts = w->parts,
                     .waits_at = -1,
                     .lds_waited = 1,

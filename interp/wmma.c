@@ -26,10 +26,11 @@ enum { SIDE = 16, MAX_K = 32, WORD_BITS = 32 };
 
 /* Operands as matrices: a[m][k], b[n][k]. */
 typedef struct product {
-    tcc_family family;
+    const tcc_target *target;
     unsigned wave;
     int64_t k;
     tcc_scalar types[2], acc; /* of A and B */
+    unsigned acc_bits;        /* of a register, for an accumulator */
     bool high;                /* the accumulators are in the high halves */
     tcc_cell a[2][SIDE][MAX_K];
 } product;
@@ -47,45 +48,48 @@ static uint32_t word_of(const tcc_thread *t, uint32_t value, unsigned lane, unsi
     return (uint32_t)(uint64_t)tcc_cells(t, value)[word * t->x->lanes + lane].i;
 }
 
-/* Every 16 lanes hold the same. */
-static bool is_replicated(tcc_thread *t, const tcc_inst *in, unsigned operand)
+/* What lanes hold several times is the same in all of them. */
+static bool is_replicated(tcc_thread *t, const tcc_inst *in, unsigned operand,
+                          const tcc_fragment *f)
 {
     uint32_t v = in->operands[operand];
     unsigned words = (unsigned)t->x->program->values[v].count;
-    for (unsigned l = SIDE; l < t->x->lanes; l++)
+    unsigned own = t->x->lanes / tcc_fragment_copies(f); /* those behind hold copies */
+    for (unsigned l = own; l < t->x->lanes; l++)
         for (unsigned w = 0; w < words; w++)
-            if (word_of(t, v, l, w) != word_of(t, v, l % SIDE, w)) {
+            if (word_of(t, v, l, w) != word_of(t, v, l % own, w)) {
                 TCC_WRONG(
                     t->x, in->op,
                     "%s: register %u of %c is 0x%x in lane %u and 0x%x in lane %u; RDNA3 wants "
                     "all of the matrix in every 16 lanes",
                     tcc_op_info_get(in->op->code)->name, w, 'A' + (int)operand,
-                    word_of(t, v, l % SIDE, w), l % SIDE, word_of(t, v, l, w), l);
+                    word_of(t, v, l % own, w), l % own, word_of(t, v, l, w), l);
                 return false;
             }
     return true;
 }
 
-/* What RDNA3 holds several times, and is the same, is read once. */
-static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned operand, product *p)
+static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, product *p)
 {
     uint32_t v = in->operands[operand];
     tcc_scalar elem = p->types[operand];
     unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits;
-    const tcc_fragment *f = tcc_wmma_operand(p->family, bits, p->k, p->wave);
-    unsigned lanes = p->family == TCC_FAMILY_GFX11 ? SIDE : p->wave;
-    for (unsigned l = 0; l < lanes; l++)
+    const tcc_fragment *f = tcc_wmma_operand(p->target, bits, p->k, p->wave);
+    if (!is_replicated(t, in, operand, f))
+        return false;
+    for (unsigned l = 0; l < p->wave / tcc_fragment_copies(f); l++)
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
             tcc_place at = tcc_fragment_place(f, e, l, 0);
             uint32_t word = word_of(t, v, l, e / per_word) >> e % per_word * bits;
             p->a[operand][at.row][at.col] = tcc_decode(word & (((uint32_t)1 << bits) - 1), elem);
         }
+    return true;
 }
 
 /* One number of D, a lane's element e. */
 static tcc_cell sum(const product *p, unsigned lane, unsigned e, tcc_cell c)
 {
-    tcc_place at = tcc_fragment_place(tcc_wmma_result(p->family, p->wave), e, lane, 0);
+    tcc_place at = tcc_fragment_place(tcc_wmma_result(p->target, p->wave), e, lane, 0);
     const tcc_cell *a = p->a[0][at.row], *b = p->a[1][at.col];
     if (p->acc == TCC_i32) {
         for (int64_t k = 0; k < p->k; k++)
@@ -109,11 +113,11 @@ static void multiply_wide(const tcc_thread *t, const tcc_inst *in, const product
             r[e * p->wave + l] = sum(p, l, e, c[e * p->wave + l]);
 }
 
-/* Of 16 bits: two a word on RDNA4, one on RDNA3, beside which the other half stays. */
+/* Of 16 bits: two a word, or one, beside which the other half stays. */
 static void multiply_halves(const tcc_thread *t, const tcc_inst *in, const product *p)
 {
     tcc_cell *r = tcc_cells(t, in->results[0]);
-    unsigned n = SIDE * SIDE / p->wave, per_word = p->family == TCC_FAMILY_GFX11 ? 1 : 2;
+    unsigned n = SIDE * SIDE / p->wave, per_word = WORD_BITS / p->acc_bits;
     for (unsigned l = 0; l < p->wave; l++)
         for (unsigned e = 0; e < n; e++) {
             unsigned w = e / per_word, shift = (e % per_word + p->high) * 16;
@@ -129,7 +133,7 @@ static void multiply_halves(const tcc_thread *t, const tcc_inst *in, const produ
 tcc_outcome tcc_eval_amdgcn_wmma(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_attrs *attrs = &in->op->attrs;
-    product p = {.family = tcc_target_of(t->x->run->f->ir)->family,
+    product p = {.target = tcc_target_of(t->x->run->f->ir),
                  .wave = t->x->lanes,
                  .k = tcc_attr_int(attrs, "k", 16),
                  .types = {type_named(in->op, "a"), type_named(in->op, "b")},
@@ -137,11 +141,10 @@ tcc_outcome tcc_eval_amdgcn_wmma(tcc_thread *t, const tcc_inst *in)
                  .high = tcc_attr_int(attrs, "high", 0)};
     if (!tcc_converged(t, in))
         return TCC_FAILED;
-    for (unsigned o = 0; o < 2; o++) {
-        if (p.family == TCC_FAMILY_GFX11 && !is_replicated(t, in, o))
+    p.acc_bits = tcc_wmma_find(p.target, p.types[0], p.types[1], p.acc, p.k)->acc_bits; /* verified */
+    for (unsigned o = 0; o < 2; o++)
+        if (!read_operand(t, in, o, &p))
             return TCC_FAILED;
-        read_operand(t, in, o, &p);
-    }
     if (tcc_scalar_bits(p.acc) == 16)
         multiply_halves(t, in, &p);
     else

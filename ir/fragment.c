@@ -21,6 +21,19 @@ unsigned tcc_fragment_elements(const tcc_fragment *f, unsigned lane)
     return lane >> f->lanes.n ? 0 : 1u << f->elements.n;
 }
 
+unsigned tcc_fragment_copies(const tcc_fragment *f)
+{
+    unsigned copies = 1;
+    for (unsigned i = 0; i < f->lanes.n; i++)
+        copies *= f->lanes.adds[i].row || f->lanes.adds[i].col ? 1 : 2;
+    return copies;
+}
+
+bool tcc_fragment_has_neighbours(const tcc_fragment *f)
+{
+    return f->elements.adds[0].row + f->elements.adds[0].col == 1;
+}
+
 static void add(tcc_place *p, const tcc_fragment_bits *bits, unsigned number)
 {
     for (unsigned i = 0; i < bits->n; i++)
@@ -71,19 +84,32 @@ static const struct {
     {TCC_FAMILY_GFX12, 64, TCC_FRAGMENT_gfx12_d_64},
 };
 
-const tcc_fragment *tcc_wmma_operand(tcc_family family, unsigned bits, int64_t k, unsigned wave)
+const tcc_fragment *tcc_wmma_operand(const tcc_target *target, unsigned bits, int64_t k,
+                                     unsigned wave)
 {
     size_t i = 0;
-    while (operands[i].family != family || (operands[i].bits && operands[i].bits != bits) ||
+    while (operands[i].family != target->family || (operands[i].bits && operands[i].bits != bits) ||
            operands[i].k != k || operands[i].wave != wave)
         i++;
     return &tcc_fragments[operands[i].id];
 }
 
-const tcc_fragment *tcc_wmma_result(tcc_family family, unsigned wave)
+const tcc_fragment *tcc_wmma_result(const tcc_target *target, unsigned wave)
 {
     size_t i = 0;
-    while (results[i].family != family || results[i].wave != wave)
+    while (results[i].family != target->family || results[i].wave != wave)
         i++;
     return &tcc_fragments[results[i].id];
+}
+
+int64_t tcc_wmma_operand_words(const tcc_target *target, int64_t k, unsigned bits, int64_t wave)
+{
+    const tcc_fragment *f = tcc_wmma_operand(target, bits, k, (unsigned)wave);
+    return (tcc_fragment_elements(f, 0) * bits + 31) / 32;
+}
+
+int64_t tcc_wmma_k_groups(const tcc_target *target, int64_t k, unsigned bits, int64_t wave)
+{
+    const tcc_fragment *f = tcc_wmma_operand(target, bits, k, (unsigned)wave);
+    return wave / TCC_WMMA_SIDE / tcc_fragment_copies(f);
 }

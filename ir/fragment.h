@@ -46,9 +46,19 @@ unsigned tcc_fragment_elements(const tcc_fragment *f, unsigned lane);
  * in a second one to the right of it, and so on. */
 tcc_place tcc_fragment_place(const tcc_fragment *f, unsigned element, unsigned lane, unsigned warp);
 
+/* How many times the lanes hold each element. */
+unsigned tcc_fragment_copies(const tcc_fragment *f);
+/* Whether the elements of a lane are neighbours, in a row or in a column. */
+bool tcc_fragment_has_neighbours(const tcc_fragment *f);
+
 /* What a wave of 32 or 64 lanes holds for an instruction of ir/wmma.def: A, elements of so many
  * bits, as [m][k], or B as [n][k]; and D, as C. */
-const tcc_fragment *tcc_wmma_operand(tcc_family family, unsigned bits, int64_t k, unsigned wave);
-const tcc_fragment *tcc_wmma_result(tcc_family family, unsigned wave);
+const tcc_fragment *tcc_wmma_operand(const tcc_target *target, unsigned bits, int64_t k,
+                                     unsigned wave);
+const tcc_fragment *tcc_wmma_result(const tcc_target *target, unsigned wave);
+/* 32-bit registers of one lane that hold A or B. */
+int64_t tcc_wmma_operand_words(const tcc_target *target, int64_t k, unsigned bits, int64_t wave);
+/* Groups of 16 lanes that hold different k of A and B. */
+int64_t tcc_wmma_k_groups(const tcc_target *target, int64_t k, unsigned bits, int64_t wave);
 
 #endif

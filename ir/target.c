@@ -8,7 +8,7 @@
  * LDS, half of which one workgroup may have. Per WGP and cycle RDNA3 computes 1024 dense 16-bit
  * products and sums, RDNA4 2048 ("AMD RDNA 3" and "RDNA 4" ISA guides, WMMA; the GPUs' data
  * sheets). */
-#define RDNA(gfx, gfx_family, simd_registers, wgps)                                                \
+#define RDNA(gfx, gfx_family, simd_registers, wgps, flops)                                                \
     {.name = (gfx),                                                                                \
      .family = (gfx_family),                                                                       \
      .smem_bytes = 64 * 1024,                                                                      \
@@ -16,7 +16,7 @@
      .thread_registers = 256,                                                                      \
      .max_threads = 1024,                                                                          \
      .sms = (wgps),                                                                                \
-     .flops_per_cycle = (gfx_family) == TCC_FAMILY_GFX12 ? 2048 : 1024,                            \
+     .flops_per_cycle = (flops),                                                                   \
      .smem_bytes_per_cycle = 256,                                                                  \
      .l2_bytes_per_cycle = 128}
 
@@ -31,15 +31,25 @@ static const tcc_target targets[] = {
      .flops_per_cycle = 4096,
      .smem_bytes_per_cycle = 128,
      .l2_bytes_per_cycle = 56},
-    RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48),
-    RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30),
-    RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16),
-    RDNA("gfx1103", TCC_FAMILY_GFX11, 1024, 6),
-    RDNA("gfx1150", TCC_FAMILY_GFX11, 1024, 8),
-    RDNA("gfx1151", TCC_FAMILY_GFX11, 1536, 20),
-    RDNA("gfx1200", TCC_FAMILY_GFX12, 1536, 16),
-    RDNA("gfx1201", TCC_FAMILY_GFX12, 1536, 32),
+    RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
+    RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
+    RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),
+    RDNA("gfx1103", TCC_FAMILY_GFX11, 1024, 6, 1024),
+    RDNA("gfx1150", TCC_FAMILY_GFX11, 1024, 8, 1024),
+    RDNA("gfx1151", TCC_FAMILY_GFX11, 1536, 20, 1024),
+    RDNA("gfx1200", TCC_FAMILY_GFX12, 1536, 16, 2048),
+    RDNA("gfx1201", TCC_FAMILY_GFX12, 1536, 32, 2048),
 };
+
+#define CAN(id) (1u << TCC_CAN_##id)
+static const struct {
+    tcc_vendor vendor;
+    unsigned can; /* a bit for each capability */
+} families[] = {
+#define FAMILY(id, vendor, passes, capabilities) {TCC_VENDOR_##vendor, capabilities},
+#include "ir/families.def"
+};
+static_assert(TCC_CAPABILITY_COUNT <= 32, "capabilities are bits of an unsigned");
 
 static const struct {
     const char *target;
@@ -60,8 +70,8 @@ static const struct {
     tcc_family family;
     tcc_wmma wmma;
 } wmmas[] = {
-#define WMMA(family, k, a, b, acc, name)                                                           \
-    {TCC_FAMILY_##family, {#name, k, TCC_##a, TCC_##b, TCC_##acc}},
+#define WMMA(family, k, a, b, acc, acc_bits, name)                                                 \
+    {TCC_FAMILY_##family, {#name, k, TCC_##a, TCC_##b, TCC_##acc, acc_bits}},
 #include "ir/wmma.def"
 };
 
@@ -90,6 +100,16 @@ const tcc_target *tcc_target_named(const char *name, tcc_diag *diag)
               name ? name : "", tcc_str_text(&names));
     tcc_str_free(&names);
     return NULL;
+}
+
+tcc_vendor tcc_target_vendor(const tcc_target *target)
+{
+    return families[target->family].vendor;
+}
+
+bool tcc_target_can(const tcc_target *target, tcc_capability capability)
+{
+    return families[target->family].can >> capability & 1;
 }
 
 tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_diag *diag,
@@ -132,17 +152,26 @@ const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar
     return best;
 }
 
-/* RDNA3: every 16 lanes hold all of A and of B. RDNA4: all lanes together hold them once. */
-int64_t tcc_wmma_operand_words(const tcc_target *target, int64_t k, unsigned bits, int64_t wave)
+bool tcc_wmma_is_in_halves(const tcc_wmma *w)
 {
-    int64_t lanes = target->family == TCC_FAMILY_GFX11 ? 16 : wave;
-    return (16 * k * bits / lanes + 31) / 32;
+    return tcc_scalar_bits(w->acc) < w->acc_bits;
 }
 
-int64_t tcc_wmma_result_words(const tcc_target *target, tcc_scalar acc, int64_t wave)
+int64_t tcc_wmma_result_words(const tcc_wmma *w, int64_t wave)
 {
-    bool packed = tcc_scalar_bits(acc) == 16 && target->family == TCC_FAMILY_GFX12;
-    return 256 / wave / (packed ? 2 : 1);
+    return TCC_WMMA_SIDE * TCC_WMMA_SIDE / wave * w->acc_bits / 32;
+}
+
+bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
+                        tcc_mma_shape *out)
+{
+    const tcc_mma *mma = a == b ? tcc_mma_find(target, a, acc) : NULL;
+    const tcc_wmma *wmma = mma ? NULL : tcc_wmma_find(target, a, b, acc, 0);
+    if (mma)
+        *out = (tcc_mma_shape){mma->m, mma->k, mma->n_step, mma->n_max};
+    else if (wmma)
+        *out = (tcc_mma_shape){TCC_WMMA_SIDE, wmma->k, TCC_WMMA_SIDE, TCC_WMMA_SIDE};
+    return mma || wmma;
 }
 
 bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)
@@ -152,10 +181,6 @@ bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)
                          1u << TCC_i8 | 1u << TCC_u8,
         FP8 = 1u << TCC_e4m3 | 1u << TCC_e5m2
     };
-    static const unsigned elems[TCC_FAMILY_COUNT] = {
-        [TCC_FAMILY_SM90] = BYTES_AND_MORE,
-        [TCC_FAMILY_GFX11] = BYTES_AND_MORE,
-        [TCC_FAMILY_GFX12] = BYTES_AND_MORE | FP8,
-    };
-    return elems[target->family] >> elem & 1;
+    unsigned elems = BYTES_AND_MORE | (tcc_target_can(target, TCC_CAN_fp8) ? FP8 : 0);
+    return elems >> elem & 1;
 }

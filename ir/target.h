@@ -8,12 +8,26 @@
 
 #include "ir/ir.h"
 
-/* GPUs with the same target-level ops. */
+#define TCC_VENDORS(VENDOR) VENDOR(NVIDIA) VENDOR(AMD)
+
+typedef enum tcc_vendor {
+#define VENDOR(id) TCC_VENDOR_##id,
+    TCC_VENDORS(VENDOR)
+#undef VENDOR
+    TCC_VENDOR_COUNT
+} tcc_vendor;
+
+typedef enum tcc_capability {
+#define CAPABILITY(id, doc) TCC_CAN_##id,
+#include "ir/capabilities.def"
+    TCC_CAPABILITY_COUNT
+} tcc_capability;
+
+/* Keys of the tables in ir/ and of passes/families.c. Other code asks for a vendor or a capability. */
 typedef enum tcc_family {
-    TCC_FAMILY_SM90,
-    TCC_FAMILY_GFX11,
-    TCC_FAMILY_GFX12,
-    TCC_FAMILY_COUNT /* tables by family have so many rows; those not written yet are zero */
+#define FAMILY(id, vendor, passes, capabilities) TCC_FAMILY_##id,
+#include "ir/families.def"
+    TCC_FAMILY_COUNT
 } tcc_family;
 
 typedef struct tcc_target {
@@ -35,6 +49,8 @@ const tcc_target *tcc_target_find(const char *name);
 const tcc_target *tcc_target_named(const char *name, tcc_diag *diag);
 /* The i-th target, NULL past the last. */
 const tcc_target *tcc_target_at(size_t i);
+tcc_vendor tcc_target_vendor(const tcc_target *target);
+bool tcc_target_can(const tcc_target *target, tcc_capability capability);
 /* Reports that a table, which `where` names, has no row for this target yet, or for its family:
  * docs/add-a-target.md. Returns TCC_ERR_UNSUPPORTED. */
 tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_diag *diag,
@@ -54,21 +70,33 @@ typedef struct tcc_mma {
 /* The instruction for these element types, or NULL. */
 const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar acc);
 
+enum { TCC_WMMA_SIDE = 16 };
+
 /* An instruction of RDNA's, D[16,16] += A[16,k] * B[k,16]: wmma.def. */
 typedef struct tcc_wmma {
     const char *name; /* "f32_16x16x16_f16" */
     int64_t k;
     tcc_scalar a, b, acc; /* i8 and i4 for both signs */
+    unsigned acc_bits;    /* of a register that one accumulator takes */
 } tcc_wmma;
 
 /* The instruction for these element types, of those the one with the largest k; or of this k, when
  * it is not 0. NULL when there is none. */
 const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
                               int64_t k);
-/* 32-bit registers of one lane that hold A or B (elements of so many bits), and D, for waves of so
- * many lanes. */
-int64_t tcc_wmma_operand_words(const tcc_target *target, int64_t k, unsigned bits, int64_t wave);
-int64_t tcc_wmma_result_words(const tcc_target *target, tcc_scalar acc, int64_t wave);
+/* Whether an accumulator has half of a register, low or high, for itself. */
+bool tcc_wmma_is_in_halves(const tcc_wmma *w);
+/* 32-bit registers of one lane that hold D, for waves of so many lanes; tcc_wmma_operand_words
+ * (ir/fragment.h): A or B. */
+int64_t tcc_wmma_result_words(const tcc_wmma *w, int64_t wave);
+
+/* The shape of the matrix instruction for these element types: D[m,n] += A[m,k] * B[k,n]. */
+typedef struct tcc_mma_shape {
+    int64_t m, k, n_step, n_max; /* n is any multiple of n_step up to n_max */
+} tcc_mma_shape;
+/* False when the target has none. */
+bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
+                        tcc_mma_shape *out);
 
 /* Whether tensors that are no factors of a sum can have this element: it is converted to f32 or i32
  * and back, one number a register. */

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/fragment.h"
 #include "ir/rules.h"
-#include "ir/target.h"
 
 typedef tcc_verifier verifier;
 
@@ -188,7 +188,8 @@ static void check_wmma(verifier *v, const tcc_op *op)
         ERROR(v, op, "a wave of %lld lanes, wants 32 or 64", (long long)wave);
         return;
     }
-    if (!tcc_wmma_find(target, types[0], types[1], types[2], k)) {
+    const tcc_wmma *wmma = tcc_wmma_find(target, types[0], types[1], types[2], k);
+    if (!wmma) {
         ERROR(v, op, "%s has no instruction for %s = %s * %s with k = %lld", target->name, names[2],
               names[0], names[1], (long long)k);
         return;
@@ -201,9 +202,8 @@ static void check_wmma(verifier *v, const tcc_op *op)
     for (int i = 0; i < 2; i++)
         check_words(v, op, i ? "b" : "a", op->operands[i]->type,
                     tcc_wmma_operand_words(target, k, tcc_scalar_bits(types[i]), wave), wave);
-    check_words(v, op, "c", o->c->type, tcc_wmma_result_words(target, types[2], wave), wave);
-    bool halves = tcc_scalar_bits(types[2]) == 16 && target->family == TCC_FAMILY_GFX11;
-    if (tcc_attr_int(&op->attrs, "high", 0) && !halves)
+    check_words(v, op, "c", o->c->type, tcc_wmma_result_words(wmma, wave), wave);
+    if (tcc_attr_int(&op->attrs, "high", 0) && !tcc_wmma_is_in_halves(wmma))
         ERROR(v, op, "high is set, and there is but one accumulator in a register");
 }
 

@@ -10,6 +10,7 @@
 #ifndef TCC_PASSES_AMDGCN_H
 #define TCC_PASSES_AMDGCN_H
 
+#include "ir/fragment.h"
 #include "passes/lowering.h"
 
 enum {
@@ -80,6 +81,7 @@ typedef struct tcc_amdgcn_lowering {
     tcc_lowering low;
     const tcc_target *target;
     const tcc_wmma *wmma;
+    const tcc_fragment *result; /* of wmma */
     tcc_rdna_waves waves;
     bool aligned; /* the variant may require alignment of more than the product's operands */
     bool failed;

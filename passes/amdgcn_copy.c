@@ -70,13 +70,14 @@ static unit unit_of(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t j, int
     return (unit){fast, tcc_low_div(low, u, n_fast), first % n_fast ? 0 : first / n_fast};
 }
 
-/* Lane l of RDNA3's A holds row l, whose results go to lane group l % groups, register l / groups,
- * groups being wave / 16 (RDNA3 ISA, 7.9). So that a lane's registers are neighbours along n, place
- * r takes row r % groups * registers + r / groups of its 16. RDNA4's lanes hold neighbours. */
+/* Where a lane's results are not neighbours, as on RDNA3, lane l of A holds row l, whose results go to
+ * lane group l % groups, register l / groups, groups being wave / 16 (RDNA3 ISA, 7.9). So that a
+ * lane's registers are neighbours along n, place r takes row r % groups * registers + r / groups of
+ * its 16. */
 static tcc_value *row_at(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_value *place)
 {
     tcc_lowering *low = &l->low;
-    if (!o->is_a || l->target->family != TCC_FAMILY_GFX11)
+    if (!o->is_a || tcc_fragment_has_neighbours(l->result))
         return place;
     int64_t groups = l->low.s.wave / TCC_BLOCK, registers = TCC_BLOCK / groups;
     tcc_value *in_block = tcc_low_rem(low, place, TCC_BLOCK);

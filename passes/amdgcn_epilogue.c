@@ -274,16 +274,29 @@ static void collect(epilogue *e, tcc_op *first)
     }
 }
 
-/* Of the lane in a block. RDNA4's waves of 64 deal each 8 to lanes 16 g and 16 g + 32 (RDNA4 ISA,
- * 7.12). */
+/* Of the lane in a block. Where its results are not neighbours in the instruction, row_at has made
+ * them so, lane group after lane group. Else the bits of the group add what the fragment says: RDNA4's
+ * waves of 64 deal each 8 to lanes 16 g and 16 g + 32 (RDNA4 ISA, 7.12). */
 static tcc_value *first_column(epilogue *e)
 {
+    enum { GROUP_BIT = 4 }; /* of the lane's number: 16 lanes are a group */
     tcc_amdgcn_lowering *l = e->l;
     tcc_lowering *low = &l->low;
-    if (l->target->family != TCC_FAMILY_GFX12 || low->s.wave != 64)
+    const tcc_fragment_bits *lanes = &l->result->lanes;
+    bool in_turn = true;
+    for (unsigned i = GROUP_BIT; i < lanes->n; i++)
+        in_turn &= lanes->adds[i].row == l->per_lane << (i - GROUP_BIT);
+    if (in_turn || !tcc_fragment_has_neighbours(l->result))
         return tcc_low_mul(low, l->group, l->per_lane);
-    tcc_value *eight = tcc_low_mul(low, tcc_low_rem(low, l->group, 2), 8);
-    return tcc_amdgcn_add(l, eight, tcc_low_mul(low, tcc_low_div(low, l->group, 2), l->per_lane));
+    tcc_value *column = NULL;
+    for (unsigned i = GROUP_BIT; i < lanes->n; i++) {
+        tcc_value *bit = i == GROUP_BIT ? l->group : tcc_low_div(low, l->group, 1 << (i - GROUP_BIT));
+        if (i + 1 < lanes->n)
+            bit = tcc_low_rem(low, bit, 2);
+        tcc_value *adds = tcc_low_mul(low, bit, lanes->adds[i].row);
+        column = column ? tcc_amdgcn_add(l, column, adds) : adds;
+    }
+    return column;
 }
 
 static void walk_block(epilogue *e)

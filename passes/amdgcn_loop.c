@@ -249,7 +249,7 @@ static size_t list(loop *p, tcc_value ***slots)
 static void clear_accumulators(loop *p)
 {
     tcc_amdgcn_lowering *l = p->l;
-    int64_t words = tcc_wmma_result_words(l->target, l->wmma->acc, l->low.s.wave);
+    int64_t words = tcc_wmma_result_words(l->wmma, l->low.s.wave);
     bool floats = l->wmma->acc == TCC_f32;
     const tcc_type *type = tcc_low_vec(&l->low, floats ? TCC_f32 : TCC_i32, words);
     for (int64_t i = 0; i < p->n_acc; i++)

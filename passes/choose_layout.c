@@ -15,8 +15,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "passes/families.h"
 #include "passes/passes.h"
-#include "passes/schedule.h"
 
 /* The tile dimension that runs along the tensor's last dimension, or -1. */
 static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
@@ -28,10 +28,10 @@ static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
     return -1;
 }
 
-/* instr: how many elements one matrix instruction takes along m or n. Its operand must begin at a
- * panel, so a panel along m or n may not be wider; along k an instruction may begin inside one. */
-static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t instr,
-                           const char *copy, int64_t widest)
+/* An instruction's operand must begin at a panel, so a panel along m or n may not be wider than what it
+ * takes; along k an instruction may begin inside one. */
+void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
+                          const char *copy)
 {
     const tcc_type *tile = load->results[0].type;
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
@@ -39,31 +39,31 @@ static void decide_operand(tcc_pass_ctx *ctx, tcc_op *load, int k_dim, int64_t i
         contiguous = k_dim; /* element-wise copies may lay it out as they like */
     int64_t elems = contiguous == k_dim ? tile->dims[k_dim].size : instr;
     int64_t bytes = elems * tcc_scalar_bits(tile->elem) / 8;
-    tcc_attr_set_str(ctx->ir, &load->attrs, "copy", copy);
-    tcc_attr_set_int(ctx->ir, &load->attrs, "contiguous", contiguous);
-    tcc_attr_set_int(ctx->ir, &load->attrs, "swizzle", tcc_swizzle_of(bytes, widest));
+    tcc_attr_set_str(ir, &load->attrs, "copy", copy);
+    tcc_attr_set_int(ir, &load->attrs, "contiguous", contiguous);
+    tcc_attr_set_int(ir, &load->attrs, "swizzle", tcc_swizzle_of(bytes, s->swizzle));
 }
 
-/* RDNA. Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes
- * along k, or of two 8-byte halves where rows are interleaved on the way. There a lane stores 16
- * bytes after another, which lie in the banks of others': as many of them change place with each
- * other. */
-static void decide_panels(tcc_pass_ctx *ctx, const tcc_schedule *s, tcc_op *load, int k_dim,
-                          const char *copy)
+/* Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes along
+ * k, or of two 8-byte halves where rows are interleaved on the way. There a lane stores 16 bytes after
+ * another, which lie in the banks of others': as many of them change place with each other. */
+void tcc_lay_out_in_panels(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
+                           const char *copy)
 {
+    (void)instr;
     const tcc_type *tile = load->results[0].type;
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
     bool transposed = strcmp(copy, "predicated") && contiguous == !k_dim;
     tcc_attrs *attrs = &load->attrs;
-    tcc_attr_set_str(ctx->ir, attrs, "copy", copy);
-    tcc_attr_set_int(ctx->ir, attrs, "contiguous", k_dim);
+    tcc_attr_set_str(ir, attrs, "copy", copy);
+    tcc_attr_set_int(ir, attrs, "contiguous", k_dim);
     int64_t panel = transposed ? 8 : 16;
     tcc_rdna_unit unit =
         tcc_rdna_unit_of(s, tile->dims[!k_dim].size, tcc_scalar_bits(tile->elem), transposed);
     int64_t stored = unit.cols * panel;
-    tcc_attr_set_int(ctx->ir, attrs, "swizzle", transposed && stored > 16 ? stored : 0);
-    tcc_attr_set_int(ctx->ir, attrs, "panel", panel);
-    tcc_attr_set_int(ctx->ir, attrs, "pad", transposed ? 0 : TCC_RDNA_PAD_BYTES);
+    tcc_attr_set_int(ir, attrs, "swizzle", transposed && stored > 16 ? stored : 0);
+    tcc_attr_set_int(ir, attrs, "panel", panel);
+    tcc_attr_set_int(ir, attrs, "pad", transposed ? 0 : TCC_RDNA_PAD_BYTES);
 }
 
 static bool is_load(const tcc_value *v)
@@ -92,11 +92,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     if (!variant)
         return TCC_OK;
+    const tcc_target *target = tcc_target_of(ctx->ir);
+    const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);
+    if (!passes)
+        return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
-    bool generic = !strcmp(variant, "generic"), direct = !strcmp(variant, "direct");
-    bool rdna = s.waves;
-    const char *copy = generic ? "predicated" : !rdna ? "tma" : direct ? "unaligned" : "buffer";
-    int64_t room = tcc_target_of(ctx->ir)->smem_bytes - tcc_schedule_barrier_bytes(&s);
+    const char *copy = !strcmp(variant, "generic")  ? "predicated"
+                       : !strcmp(variant, "direct") ? passes->copying->direct
+                                                    : passes->copying->first;
+    int64_t room = target->smem_bytes - tcc_schedule_barrier_bytes(&s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
             const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
@@ -104,13 +108,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             if (instr.list.n != 3 || !is_load(mma->a) || !is_load(mma->b))
                 continue;
             *changed = true;
-            if (rdna) {
-                decide_panels(ctx, &s, mma->a->def, 1, copy);
-                decide_panels(ctx, &s, mma->b->def, 0, copy);
-                continue;
-            }
-            decide_operand(ctx, mma->a->def, 1, instr.list.items[0].i, copy, s.swizzle);
-            decide_operand(ctx, mma->b->def, 0, instr.list.items[1].i, copy, s.swizzle);
+            passes->lay_out(ctx->ir, &s, mma->a->def, 1, instr.list.items[0].i, copy);
+            passes->lay_out(ctx->ir, &s, mma->b->def, 0, instr.list.items[1].i, copy);
         } else if (op->code == TCC_OP_tile_store) {
             bool tma = s.tma_epilogue && can_store_by_tma(op, room);
             if (tma)

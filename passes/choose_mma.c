@@ -8,34 +8,6 @@
 #include "passes/passes.h"
 #include "passes/schedule.h"
 
-/* Sets the shape for the product's types; false when the target has no such instruction. */
-static bool decide(const tcc_target *target, const tcc_schedule *s, tcc_op *op, bool *changed)
-{
-    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
-    tcc_ir *ir = op->block->func->ir;
-    tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = op->results[0].type->elem;
-    bool valid = tcc_schedule_is_valid(s);
-    int64_t shape[3] = {16, 16, 0};
-    if (target->family == TCC_FAMILY_SM90) {
-        const tcc_mma *mma = a == b ? tcc_mma_find(target, a, acc) : NULL;
-        if (!mma)
-            return false;
-        shape[0] = mma->m;
-        shape[1] = valid ? tcc_schedule_instr_n(s, target) : 0;
-        shape[2] = mma->k;
-    } else {
-        const tcc_wmma *wmma = tcc_wmma_find(target, a, b, acc, 0);
-        if (!wmma)
-            return false;
-        shape[2] = wmma->k;
-    }
-    if (valid && shape[1]) {
-        tcc_attr_set_ints(ir, &op->attrs, "instr", 3, shape);
-        *changed = true;
-    }
-    return true;
-}
-
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     const tcc_target *target = tcc_target_of(ctx->ir);
@@ -45,11 +17,19 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             continue;
         const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
         tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = o->c->type->elem;
-        if (!decide(target, &s, op, changed)) {
+        tcc_mma_shape shape;
+        if (!tcc_mma_shape_find(target, a, b, acc, &shape)) {
             tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
                       "not supported yet: MMA of %s and %s accumulated in %s on %s",
                       tcc_scalar_name(a), tcc_scalar_name(b), tcc_scalar_name(acc), target->name);
             return TCC_ERR_UNSUPPORTED;
+        }
+        int64_t n = !tcc_schedule_is_valid(&s)       ? 0
+                    : shape.n_max == shape.n_step ? shape.n_max
+                                                  : tcc_schedule_instr_n(&s, target);
+        if (n) {
+            tcc_attr_set_ints(ctx->ir, &op->attrs, "instr", 3, (int64_t[]){shape.m, n, shape.k});
+            *changed = true;
         }
     }
     return TCC_OK;

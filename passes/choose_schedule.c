@@ -12,7 +12,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "passes/choose_schedule.h"
+#include "passes/families.h"
 #include "passes/passes.h"
 #include "support/str.h"
 
@@ -202,7 +202,7 @@ static tcc_status choose_stages(tcc_choice *ch)
     return TCC_OK;
 }
 
-static tcc_status choose(tcc_choice *ch)
+tcc_status tcc_sm90_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     const tcc_attrs *attrs = &ch->f->attrs;
@@ -226,9 +226,10 @@ static tcc_status choose(tcc_choice *ch)
 
 /* The generic variant hides the latency of element-wise copies behind other CTAs: its tile and its
  * one stage are small enough for many on an SM. */
-static void choose_generic(tcc_choice *ch)
+void tcc_sm90_choose_generic(tcc_choice *ch)
 {
-    ch->s = (tcc_schedule){.m = 64,
+    ch->s = (tcc_schedule){.target = ch->target,
+                           .m = 64,
                            .n = tcc_choice_cover(ch->c.extents[1], 8, 64),
                            .k = tcc_choice_cover(ch->c.k_extent, 16, 64),
                            .stages = 1,
@@ -238,25 +239,22 @@ static void choose_generic(tcc_choice *ch)
                            .group = TCC_DEFAULT_GROUP};
 }
 
-/* ---- families of targets --------------------------------------------------------------------- */
+/* ---- the pass ------------------------------------------------------------------------------- */
 
-static const struct {
-    tcc_status (*choose)(tcc_choice *ch);
-    void (*choose_generic)(tcc_choice *ch);
-    const char *keys; /* of the schedule that mean something */
-} families[TCC_FAMILY_COUNT] = {
-    [TCC_FAMILY_SM90] = {choose, choose_generic,
-                         "tile stages warpgroups producer swizzle epilogue group"},
-    [TCC_FAMILY_GFX11] = {tcc_rdna_choose, tcc_rdna_choose_generic, "tile stages waves wave group"},
-    [TCC_FAMILY_GFX12] = {tcc_rdna_choose, tcc_rdna_choose_generic, "tile stages waves wave group"},
-};
+/* The keys of the schedule that mean something. */
+static const char *keys_of(const tcc_target *target)
+{
+    return tcc_target_can(target, TCC_CAN_wmma)
+               ? "tile stages waves wave group"
+               : "tile stages warpgroups producer swizzle epilogue group";
+}
 
 /* Whether every key that was given is one of the family's. */
 static tcc_status check_keys(tcc_choice *ch)
 {
     static const char *const keys[] = {"warpgroups", "producer", "swizzle",
                                        "epilogue",   "waves",    "wave"};
-    const char *of_family = families[ch->target->family].keys;
+    const char *of_family = keys_of(ch->target);
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const tcc_named_attr *a = tcc_choice_given(ch, keys[i]);
@@ -273,9 +271,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     if (!variant || !tcc_contraction_find(f, &ch.c))
         return TCC_OK;
-    if (!families[ch.target->family].choose)
-        return tcc_target_lacks(ch.target, "passes/choose_schedule.c", ctx->diag, f->loc);
-    if (ch.target->family == TCC_FAMILY_SM90)
+    const tcc_family_passes *passes = tcc_family_passes_wanted(ch.target, ctx->diag, f->loc);
+    if (!passes)
+        return TCC_ERR_UNSUPPORTED;
+    ch.s.target = ch.target;
+    if (passes->counts_pressure)
         ch.epilogue = tcc_epilogue_of(f, &ch.c, ctx->scratch);
     ch.elem_bytes = tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
     tcc_status status = check_keys(&ch);
@@ -283,14 +283,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return status;
     const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
     if (!strcmp(variant, "generic")) {
-        families[ch.target->family].choose_generic(&ch);
+        passes->choose_generic(&ch);
     } else if (!strcmp(variant, "direct") && f != first) { /* as the first one, if that fits */
         if (!first || ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);
         ch.s.tma_epilogue = false;
     } else {
-        status = families[ch.target->family].choose(&ch);
+        status = passes->choose(&ch);
         if (status)
             return status;
     }

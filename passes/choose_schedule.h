@@ -21,7 +21,7 @@ typedef struct tcc_choice {
     const tcc_target *target;
     tcc_contraction c;
     tcc_schedule s;
-    const tcc_epilogue *epilogue; /* of sm_90a */
+    const tcc_epilogue *epilogue; /* where pressure is counted, else NULL */
     int64_t elem_bytes;
     bool given_m, given_n, given_k;
 } tcc_choice;
@@ -46,6 +46,8 @@ tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps);
 /* The smallest tile that covers a known extent, else `most`. */
 int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most);
 
+tcc_status tcc_sm90_choose(tcc_choice *ch);
+void tcc_sm90_choose_generic(tcc_choice *ch);
 tcc_status tcc_rdna_choose(tcc_choice *ch);
 void tcc_rdna_choose_generic(tcc_choice *ch);
 

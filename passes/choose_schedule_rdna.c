@@ -270,13 +270,14 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
 {
     tcc_rdna_product p;
     int64_t wave = tcc_attr_int(&ch->f->attrs, "wave", 32);
-    ch->s = (tcc_schedule){.m = GENERIC_TILE,
+    ch->s = (tcc_schedule){.target = ch->target,
+                           .m = GENERIC_TILE,
                            .n = GENERIC_TILE,
                            .k = STEP,
                            .stages = 1,
                            .waves = GENERIC_WAVES,
                            .wave = wave,
                            .group = TCC_DEFAULT_GROUP};
-    if (find_product(ch, &p))
+    if ((wave == 32 || wave == 64) && find_product(ch, &p))
         ch->s.k = tcc_rdna_round(&p, wave);
 }

@@ -17,15 +17,11 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "ir/target.h"
 #include "passes/contraction.h"
+#include "passes/families.h"
 #include "passes/passes.h"
 
 enum { ACCESS_BITS = 16 * 8 };
-
-/* Why an operand with this index of its own and this summed one can never be copied 16 bytes at a
- * time; NULL when it can. */
-typedef const char *reason(const tcc_op *read, const char *x, const char *k);
 
 /* The bits of a tensor along dimension d, 0 when they are not known. */
 static int64_t bits_along(const tcc_type *t, int d)
@@ -94,17 +90,16 @@ static const char *why_not_unaligned(const tcc_op *read, const char *x, const ch
     return bits % 8 ? "its rows are not whole bytes" : NULL;
 }
 
-/* How the variants of a family copy operands. */
-static const struct {
-    const char *first, *means;
-    reason *why_not;        /* as the first variant does */
-    reason *why_not_direct; /* as the direct one does; NULL: as the first */
-    bool counts_trips;      /* the K loop looks for the end after a trip: K is at least 1 */
-} families[TCC_FAMILY_COUNT] = {
-    [TCC_FAMILY_SM90] = {"tma", "TMA", why_not_tma, NULL, true},
-    [TCC_FAMILY_GFX11] = {"buffer", "16-byte accesses", why_not_buffer, why_not_unaligned, false},
-    [TCC_FAMILY_GFX12] = {"buffer", "16-byte accesses", why_not_buffer, why_not_unaligned, false},
-};
+const tcc_copying tcc_copying_by_tma = {.first = "tma",
+                                        .means = "TMA",
+                                        .why_not = why_not_tma,
+                                        .direct = "tma",
+                                        .counts_trips = true};
+const tcc_copying tcc_copying_by_buffer = {.first = "buffer",
+                                           .means = "16-byte accesses",
+                                           .why_not = why_not_buffer,
+                                           .direct = "unaligned",
+                                           .why_not_direct = why_not_unaligned};
 
 static const char *const schedule_keys[] = {"tile",    "stages",   "warpgroups", "producer",
                                             "swizzle", "epilogue", "group",      "waves"};
@@ -159,7 +154,7 @@ static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *variant
 }
 
 /* Why not both operands can be copied so, and which cannot; NULL when they can. */
-static const char *why_not_both(const tcc_contraction *c, reason *why_not, const tcc_op **culprit)
+static const char *why_not_both(const tcc_contraction *c, tcc_why_not *why_not, const tcc_op **culprit)
 {
     *culprit = c->a;
     if (!c->k_extent.name && !c->k_extent.size)
@@ -177,33 +172,34 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (tcc_attr_find(&f->attrs, "variant") || !tcc_contraction_find(f, &c))
         return TCC_OK;
     const tcc_target *target = tcc_target_of(ctx->ir);
-    tcc_family family = target->family;
-    if (!families[family].first)
-        return tcc_target_lacks(target, "passes/choose_variants.c", ctx->diag, f->loc);
+    const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);
+    if (!passes)
+        return TCC_ERR_UNSUPPORTED;
+    const tcc_copying *how = passes->copying;
     *changed = true;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
     const tcc_op *culprit;
-    reason *of_direct = families[family].why_not_direct;
-    const char *why_not_first = why_not_both(&c, families[family].why_not, &culprit);
+    tcc_why_not *of_direct = how->why_not_direct;
+    const char *why_not_first = why_not_both(&c, how->why_not, &culprit);
     const char *why = of_direct ? why_not_both(&c, of_direct, &culprit) : why_not_first;
     bool direct = !why && (why_not_first || may_be_unaligned(f, &c, !of_direct));
     tcc_func *generic = f;
     if (!why || !why_not_first) {
         generic = add_variant(ctx, f, "generic");
-        if (c.k_extent.name && families[family].counts_trips)
+        if (c.k_extent.name && how->counts_trips)
             require_at_least_one(ctx->ir, f, c.k_extent.name);
         if (direct && !why_not_first)
             add_variant(ctx, f, "direct");
     }
     tcc_attr_set_str(ctx->ir, &f->attrs, "variant",
-                     !why_not_first ? families[family].first
+                     !why_not_first ? how->first
                      : direct       ? "direct"
                                     : "generic");
     for (int i = 0; i < N_KEYS; i++) {
         const tcc_named_attr *a = tcc_attr_find(&generic->attrs, schedule_keys[i]);
         if (a && generic == f)
             tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without %s because %s",
-                     a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, families[family].means,
+                     a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, how->means,
                      why);
         tcc_attr_remove(&generic->attrs, schedule_keys[i]);
     }

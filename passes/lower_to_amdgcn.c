@@ -236,9 +236,9 @@ static bool find_product(tcc_amdgcn_lowering *l, tcc_op *grid)
     if (!l->wmma)
         return false;
     int64_t wave = l->low.s.wave;
-    bool replicated = l->target->family == TCC_FAMILY_GFX11;
-    l->halves = replicated && tcc_scalar_bits(l->wmma->acc) == 16;
-    l->k_groups = replicated ? 1 : wave / TCC_BLOCK;
+    l->result = tcc_wmma_result(l->target, (unsigned)wave);
+    l->halves = tcc_wmma_is_in_halves(l->wmma);
+    l->k_groups = tcc_wmma_k_groups(l->target, l->wmma->k, tcc_scalar_bits(m_type), wave);
     l->per_lane = TCC_BLOCK * TCC_BLOCK / wave;
     const tcc_rdna_product product = {
         .target = l->target, .wmma = l->wmma, .bits = tcc_scalar_bits(m_type)};
@@ -255,13 +255,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op *grid = tcc_low_find_grid(f);
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     tcc_schedule s = tcc_schedule_of(f);
-    if (!grid || !variant || !s.waves || !tcc_schedule_is_valid(&s))
+    bool has_wmma = tcc_target_can(tcc_target_of(ctx->ir), TCC_CAN_wmma);
+    if (!grid || !variant || !has_wmma || !tcc_schedule_is_valid(&s))
         return TCC_OK;
     tcc_amdgcn_lowering l = {.target = tcc_target_of(ctx->ir),
                              .aligned = !strcmp(variant, "buffer")};
     tcc_low_begin(&l.low, ctx, f);
     tcc_rdna_arrange(&s, &l.waves);
-    if (l.target->family == TCC_FAMILY_SM90 || !find_product(&l, grid))
+    if (!find_product(&l, grid))
         return TCC_OK;
     l.low.b.loc = grid->loc;
     tcc_low_scalar_args(&l.low);

@@ -55,8 +55,9 @@ typedef struct tcc_pass_options {
 tcc_status tcc_run_passes(tcc_ir *ir, const char *passes, const tcc_pass_options *options,
                           tcc_diag *diag);
 
-/* From tensor-level IR to the target level. */
+/* From tensor-level IR to the target level; NULL when the target's family has no passes yet. */
 const char *tcc_pipeline(const tcc_target *target);
+extern const char tcc_pipeline_to_nvvm[], tcc_pipeline_to_amdgcn[];
 /* Its beginnings, which end at these levels and are the same for all targets. */
 extern const char tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
 

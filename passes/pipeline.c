@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/signature.h"
+#include "passes/families.h"
 #include "passes/passes.h"
 #include "support/clock.h"
 
@@ -18,15 +19,13 @@
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
 #define FROM_TARGET ",expand-math,canonicalize,form-fma,cse,licm,dce"
-#define TO_NVVM TO_ASYNC ",lower-to-nvvm" FROM_TARGET
-#define TO_AMDGCN TO_ASYNC ",lower-to-amdgcn" FROM_TARGET
+const char tcc_pipeline_to_nvvm[] = TO_ASYNC ",lower-to-nvvm" FROM_TARGET;
+const char tcc_pipeline_to_amdgcn[] = TO_ASYNC ",lower-to-amdgcn" FROM_TARGET;
 
 const char *tcc_pipeline(const tcc_target *target)
 {
-    static const char *const pipelines[TCC_FAMILY_COUNT] = {[TCC_FAMILY_SM90] = TO_NVVM,
-                                                            [TCC_FAMILY_GFX11] = TO_AMDGCN,
-                                                            [TCC_FAMILY_GFX12] = TO_AMDGCN};
-    return pipelines[target->family];
+    const tcc_family_passes *passes = tcc_family_passes_of(target);
+    return passes ? passes->pipeline : NULL;
 }
 
 #define PASS(id) &tcc_pass_##id,

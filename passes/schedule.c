@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "passes/families.h"
+
 static const char *const producers[] = {"none", "warp", "warpgroup"};
 
 const char *tcc_producer_name(tcc_producer p)
@@ -25,6 +27,7 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
 {
     tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
     tcc_schedule s = {
+        .target = tcc_target_of(f->ir),
         .m = tile.list.n == 6 ? tile.list.items[1].i : 0,
         .n = tile.list.n == 6 ? tile.list.items[3].i : 0,
         .k = tile.list.n == 6 ? tile.list.items[5].i : 0,
@@ -45,16 +48,32 @@ static bool is_multiple(int64_t x, int64_t step)
     return x >= step && x <= 256 && x % step == 0;
 }
 
-bool tcc_schedule_is_valid(const tcc_schedule *s)
+static bool is_valid_for_warpgroups(const tcc_schedule *s)
 {
-    tcc_rdna_waves waves;
-    if (s->waves)
-        return (s->wave == 32 || s->wave == 64) && is_multiple(s->k, 16) &&
-               tcc_rdna_arrange(s, &waves) && s->stages >= 1 && s->stages <= 2 && s->group >= 1;
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
     return s->warpgroups >= 1 && s->warpgroups <= 3 && is_multiple(s->m, 64 * s->warpgroups) &&
            is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 && s->stages <= 1024 &&
            s->group >= 1 && swizzle;
+}
+
+static int64_t threads_of_warpgroups(const tcc_schedule *s)
+{
+    return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
+}
+
+/* Each warpgroup reads 64 rows of A at a time, and all of B. */
+static double read_by_warpgroups(const tcc_schedule *s)
+{
+    return (double)s->m / 64 * (double)(64 + s->n);
+}
+
+const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups,
+                                                       read_by_warpgroups};
+
+bool tcc_schedule_is_valid(const tcc_schedule *s)
+{
+    const tcc_family_passes *passes = tcc_family_passes_of(s->target);
+    return passes && passes->schedule->is_valid(s);
 }
 
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
@@ -70,7 +89,7 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
     tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}},
                  (tcc_loc){0, 0});
     tcc_attr_set_int(f->ir, &f->attrs, "stages", s->stages);
-    if (s->waves) {
+    if (tcc_target_can(tcc_target_of(f->ir), TCC_CAN_wmma)) {
         tcc_attr_set_int(f->ir, &f->attrs, "waves", s->waves);
         tcc_attr_set_int(f->ir, &f->attrs, "wave", s->wave);
         tcc_attr_set_int(f->ir, &f->attrs, "group", s->group);
@@ -91,9 +110,7 @@ int64_t tcc_schedule_producer_threads(const tcc_schedule *s)
 
 int64_t tcc_schedule_threads(const tcc_schedule *s)
 {
-    if (s->waves)
-        return s->waves * s->wave;
-    return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
+    return tcc_family_passes_of(s->target)->schedule->threads(s);
 }
 
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
@@ -204,18 +221,6 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     return n / 2 > room ? 0 : n;
 }
 
-/* Rows of A and columns of B that a CTA's matrix instructions read from shared memory for each k.
- */
-static double rows_read(const tcc_schedule *s)
-{
-    tcc_rdna_waves w;
-    if (!s->waves) /* each warpgroup reads 64 rows of A at a time, and all of B */
-        return (double)s->m / 64 * (double)(64 + s->n);
-    if (!tcc_rdna_arrange(s, &w))
-        return 0;
-    return (double)(w.waves_m * w.waves_n * 16 * (w.blocks_m + w.blocks_n));
-}
-
 double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,
                          size_t n_axes)
 {
@@ -230,7 +235,7 @@ double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_d
     if (known) /* a round that is not full takes as long as one that is */
         rounds = ceil(rounds);
     double flops = 2.0 * (double)(s->m * s->n * DEPTH);
-    double from_smem = rows_read(s) * DEPTH * ELEM_BYTES;
+    double from_smem = tcc_family_passes_of(t)->schedule->rows_read(s) * DEPTH * ELEM_BYTES;
     double from_l2 = (double)(s->m + s->n) * DEPTH * ELEM_BYTES;
     double cycles = flops / t->flops_per_cycle;
     if (cycles < from_smem / t->smem_bytes_per_cycle)
@@ -253,7 +258,7 @@ void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
                            (long long)tile.list.items[i + 1].i);
             sep = ", ";
         }
-    if (s.waves) {
+    if (tcc_target_can(s.target, TCC_CAN_wmma)) {
         tcc_str_printf(out,
                        ";\n    stages     %lld;\n    waves      %lld;\n    wave       %lld;\n"
                        "    group      %lld;\n}\n",

@@ -15,6 +15,7 @@ typedef enum tcc_producer {
 } tcc_producer;
 
 typedef struct tcc_schedule {
+    const tcc_target *target;
     int64_t m, n, k; /* tile of one CTA, in elements */
     int64_t stages;
     int64_t warpgroups; /* consumers; each takes m / warpgroups rows */

@@ -1,7 +1,8 @@
 /* schedule_rdna: how a tile is shared by waves, and what it costs, on RDNA.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "passes/schedule.h"
+#include "ir/fragment.h"
+#include "passes/families.h"
 
 enum {
     BLOCK = 16,           /* rows and columns of a matrix instruction */
@@ -29,10 +30,32 @@ bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out)
     return out->waves_m != 0;
 }
 
-/* RDNA3: every 16 lanes read all of k. RDNA4: each 16 lanes read a part of it. */
+static bool is_valid(const tcc_schedule *s)
+{
+    tcc_rdna_waves w;
+    return (s->wave == 32 || s->wave == 64) && s->k >= BLOCK && s->k <= 256 && s->k % BLOCK == 0 &&
+           tcc_rdna_arrange(s, &w) && s->stages >= 1 && s->stages <= 2 && s->group >= 1;
+}
+
+static int64_t threads_of(const tcc_schedule *s)
+{
+    return s->waves * s->wave;
+}
+
+static double rows_read(const tcc_schedule *s)
+{
+    tcc_rdna_waves w;
+    if (!tcc_rdna_arrange(s, &w))
+        return 0;
+    return (double)(w.waves_m * w.waves_n * BLOCK * (w.blocks_m + w.blocks_n));
+}
+
+const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, rows_read};
+
+/* Each group of 16 lanes reads a part of k, or all of it where all hold the same. */
 int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave)
 {
-    int64_t parts = p->target->family == TCC_FAMILY_GFX11 ? 1 : wave / BLOCK;
+    int64_t parts = tcc_wmma_k_groups(p->target, p->wmma->k, p->bits, wave);
     int64_t read = parts * READ_BYTES * 8 / p->bits;
     return read > p->wmma->k ? read : p->wmma->k;
 }
@@ -79,8 +102,8 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     tcc_rdna_waves w;
     if (!tcc_rdna_arrange(s, &w))
         return INT64_MAX;
-    int64_t words = tcc_wmma_result_words(p->target, p->wmma->acc, s->wave);
-    bool halves = p->target->family == TCC_FAMILY_GFX11 && tcc_scalar_bits(p->wmma->acc) == 16;
+    int64_t words = tcc_wmma_result_words(p->wmma, s->wave);
+    bool halves = tcc_wmma_is_in_halves(p->wmma);
     int64_t blocks_n = halves ? (w.blocks_n + 1) / 2 : w.blocks_n;
     int64_t steps = tcc_rdna_round(p, s->wave) / p->wmma->k;
     int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;

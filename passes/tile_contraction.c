@@ -21,8 +21,8 @@
 #include <string.h>
 
 #include "passes/contraction.h"
+#include "passes/families.h"
 #include "passes/passes.h"
-#include "passes/schedule.h"
 
 /* A dimension as an i32. */
 static tcc_value *extent_of(tcc_builder *b, tcc_dim d)
@@ -124,7 +124,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_contraction c;
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     tcc_schedule s = tcc_schedule_of(f);
-    if (!variant || !tcc_schedule_is_valid(&s) || !tcc_contraction_find(f, &c))
+    const tcc_family_passes *passes = tcc_family_passes_of(s.target);
+    if (!variant || !passes || !tcc_schedule_is_valid(&s) || !tcc_contraction_find(f, &c))
         return TCC_OK;
     const char *why = why_not_instructions(ctx->scratch, &c);
     if (why) {
@@ -140,7 +141,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op *grid = build_grid(&b, &c, &s);
     tcc_builder g = tcc_builder_at_end(grid->regions[0]);
     g.loc = c.sum->loc;
-    bool may_be_empty = !strcmp(variant, "generic") || tcc_target_of(ir)->family != TCC_FAMILY_SM90;
+    bool may_be_empty = !strcmp(variant, "generic") || !passes->copying->counts_trips;
     tcc_value *trips = build_trips(&g, c.k_extent, s.k, may_be_empty);
     tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, NULL, NULL};
     operands[2] = tcc_build_i32(&g, 1);

@@ -25,11 +25,6 @@ static LLVMValueRef const_i1(const tcc_lower *l, bool v)
     return LLVMConstInt(l->types[TCC_i1], v, false);
 }
 
-static bool is_gfx12(const tcc_lower *l)
-{
-    return tcc_target_find(l->target->name)->family == TCC_FAMILY_GFX12;
-}
-
 /* a + constant, which does not wrap around: the instruction adds it. */
 static LLVMValueRef plus(const tcc_lower *l, LLVMValueRef a, int64_t constant)
 {
@@ -150,7 +145,7 @@ static bool ds_store(tcc_lower *l, const tcc_op *op)
 
 /* "RDNA3" ISA guide, S_WAITCNT: it has a field for each counter, the largest number of which does
  * not wait. Stores count in one of their own. */
-static void wait_gfx11(tcc_lower *l, const tcc_op *op)
+static void wait_packed(tcc_lower *l, const tcc_op *op)
 {
     enum { NO_EXP = 7, LGKM_SHIFT = 4, VM_SHIFT = 10, NO_WAIT = 63 };
     int64_t load = tcc_attr_int(&op->attrs, "load", NO_WAIT);
@@ -170,7 +165,7 @@ static void wait_gfx11(tcc_lower *l, const tcc_op *op)
 }
 
 /* "RDNA4" ISA guide, S_WAIT_LOADCNT and its kin: an instruction for each counter. */
-static void wait_gfx12(tcc_lower *l, const tcc_op *op)
+static void wait_split(tcc_lower *l, const tcc_op *op)
 {
     static const char *const counters[][2] = {{"load", "llvm.amdgcn.s.wait.loadcnt"},
                                               {"store", "llvm.amdgcn.s.wait.storecnt"},
@@ -181,6 +176,12 @@ static void wait_gfx12(tcc_lower *l, const tcc_op *op)
         if (tcc_attr_find(&op->attrs, counters[i][0]))
             tcc_lower_intrinsic(l, counters[i][1], NULL, 1, &n);
     }
+}
+
+static void wait(tcc_lower *l, const tcc_op *op)
+{
+    bool split = tcc_target_can(tcc_target_find(l->target->name), TCC_CAN_split_counters);
+    (split ? wait_split : wait_packed)(l, op);
 }
 
 /* Orders this wave's accesses to LDS alone: loads from memory stay in flight. */
@@ -229,13 +230,12 @@ static bool is_signed_int(tcc_scalar s)
     return s == TCC_i8 || s == TCC_i4;
 }
 
-/* The intrinsic's name from the instruction's. RDNA3 has 16-bit accumulators in one half of the
- * registers; of its two intrinsics only the tied one keeps the other half. */
+/* The intrinsic's name from the instruction's. Where accumulators are in one half of the registers
+ * there are two intrinsics, of which only the tied one keeps the other half. */
 static const char *wmma_intrinsic(const tcc_lower *l, const tcc_wmma *wmma)
 {
-    bool halves = tcc_scalar_bits(wmma->acc) == 16 && !is_gfx12(l);
-    char *name =
-        tcc_arena_printf(l->arena, "llvm.amdgcn.wmma.%s%s", wmma->name, halves ? ".tied" : "");
+    char *name = tcc_arena_printf(l->arena, "llvm.amdgcn.wmma.%s%s", wmma->name,
+                                  tcc_wmma_is_in_halves(wmma) ? ".tied" : "");
     for (char *c = name; *c; c++)
         if (*c == '_')
             *c = '.';
@@ -346,7 +346,7 @@ const tcc_op *tcc_amdgcn_lower_op(tcc_lower *l, const tcc_op *op)
     case TCC_OP_amdgcn_buffer_store: buffer_store(l, op); return op;
     case TCC_OP_amdgcn_ds_load: return ds_load(l, op) ? op : NULL;
     case TCC_OP_amdgcn_ds_store: return ds_store(l, op) ? op : NULL;
-    case TCC_OP_amdgcn_waitcnt: (is_gfx12(l) ? wait_gfx12 : wait_gfx11)(l, op); return op;
+    case TCC_OP_amdgcn_waitcnt: wait(l, op); return op;
     case TCC_OP_amdgcn_s_barrier: barrier(l); return op;
     case TCC_OP_amdgcn_wmma: lower_wmma(l, op); return op;
     default: return schedules(l, op) ? op : NULL;

@@ -21,16 +21,21 @@ typedef struct instruction {
 } instruction;
 
 static const instruction instructions[] = {
-#define WMMA(family, k, a, b, acc, name)                                                           \
+#define WMMA(family, k, a, b, acc, acc_bits, name)                                                 \
     {TCC_FAMILY_##family, k, TCC_##a, TCC_##b, TCC_##acc, #name},
 #include "ir/wmma.def"
 };
 
 enum { INSTRUCTIONS = sizeof instructions / sizeof *instructions };
 
+static const tcc_target *target_of_family(tcc_family family)
+{
+    return tcc_target_find(family == TCC_FAMILY_GFX11 ? "gfx1100" : "gfx1200");
+}
+
 static const tcc_target *target_of(const instruction *in)
 {
-    return tcc_target_find(in->family == TCC_FAMILY_GFX11 ? "gfx1100" : "gfx1200");
+    return target_of_family(in->family);
 }
 
 /* ---- places, as the guides' figures have them ------------------------------------------------ */
@@ -78,7 +83,7 @@ START_TEST(lanes_hold_every_number_as_often_as_they_should)
     unsigned bits = tcc_scalar_bits(_i % 2 ? in->b : in->a), times[SIDE][MAX_K] = {{0}};
     int64_t words = tcc_wmma_operand_words(target_of(in), in->k, bits, wave);
     for (unsigned l = 0; l < wave; l++) {
-        const tcc_fragment *f = tcc_wmma_operand(in->family, bits, in->k, wave);
+        const tcc_fragment *f = tcc_wmma_operand(target_of(in), bits, in->k, wave);
         unsigned n = tcc_fragment_elements(f, l);
         ck_assert_uint_le(n * bits, (unsigned)words * 32);
         for (unsigned e = 0; e < n; e++) {
@@ -104,7 +109,7 @@ START_TEST(lanes_hold_every_result_once)
     unsigned wave = _i % 2 ? 64 : 32, times[SIDE][SIDE] = {{0}};
     for (unsigned l = 0; l < wave; l++)
         for (unsigned e = 0; e < 256 / wave; e++) {
-            tcc_place p = tcc_fragment_place(tcc_wmma_result(in->family, wave), e, l, 0);
+            tcc_place p = tcc_fragment_place(tcc_wmma_result(target_of(in), wave), e, l, 0);
             ck_assert_uint_lt(p.row, SIDE);
             times[p.row][p.col]++;
             spot s = result_spot(in, wave, p.row, p.col);
@@ -119,17 +124,18 @@ END_TEST
 static tcc_place operand_at(tcc_family family, unsigned bits, int64_t k, unsigned wave, unsigned lane,
                             unsigned e)
 {
-    return tcc_fragment_place(tcc_wmma_operand(family, bits, k, wave), e, lane, 0);
+    return tcc_fragment_place(tcc_wmma_operand(target_of_family(family), bits, k, wave), e, lane, 0);
 }
 
 static tcc_place result_at(tcc_family family, unsigned wave, unsigned lane, unsigned e)
 {
-    return tcc_fragment_place(tcc_wmma_result(family, wave), e, lane, 0);
+    return tcc_fragment_place(tcc_wmma_result(target_of_family(family), wave), e, lane, 0);
 }
 
 /* Single places, read off the figures of RDNA3 ISA, 7.9 and RDNA4 ISA, 7.12. */
 START_TEST(single_places)
 {
+    const tcc_fragment *four_bits = tcc_wmma_operand(tcc_target_find("gfx1200"), 4, 16, 64);
     ck_assert_uint_eq(result_at(TCC_FAMILY_GFX11, 32, 16, 0).row, 1);
     ck_assert_uint_eq(result_at(TCC_FAMILY_GFX11, 32, 0, 7).row, 14);
     ck_assert_uint_eq(result_at(TCC_FAMILY_GFX11, 64, 48, 1).row, 7);
@@ -141,8 +147,8 @@ START_TEST(single_places)
     ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 8, 16, 64, 32, 0).col, 4);
     ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 8, 16, 64, 16, 0).col, 8);
     ck_assert_uint_eq(operand_at(TCC_FAMILY_GFX12, 4, 32, 32, 16, 9).col, 25);
-    ck_assert_uint_eq(tcc_fragment_elements(tcc_wmma_operand(TCC_FAMILY_GFX12, 4, 16, 64), 31), 8);
-    ck_assert_uint_eq(tcc_fragment_elements(tcc_wmma_operand(TCC_FAMILY_GFX12, 4, 16, 64), 32), 0);
+    ck_assert_uint_eq(tcc_fragment_elements(four_bits, 31), 8);
+    ck_assert_uint_eq(tcc_fragment_elements(four_bits, 32), 0);
 }
 END_TEST
 
@@ -292,7 +298,7 @@ static void prepare(product *p, const instruction *in, unsigned wave, uint64_t s
     *p = (product){.in = in, .a_type = in->a, .b_type = in->b, .wave = wave, .random = seed};
     p->n[0] = (size_t)tcc_wmma_operand_words(t, in->k, tcc_scalar_bits(in->a), wave);
     p->n[1] = (size_t)tcc_wmma_operand_words(t, in->k, tcc_scalar_bits(in->b), wave);
-    p->n[2] = (size_t)tcc_wmma_result_words(t, in->acc, wave);
+    p->n[2] = (size_t)tcc_wmma_result_words(tcc_wmma_find(t, in->a, in->b, in->acc, in->k), wave);
 }
 
 static void fill(product *p)

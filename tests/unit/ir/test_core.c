@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
-#include "ir/target.h"
+#include "ir/fragment.h"
 #include "tests/unit/suite.h"
 
 static tcc_arena *arena;
@@ -366,9 +366,14 @@ START_TEST(registers_of_a_wave_hold_its_matrices)
         ck_assert_int_eq(tcc_wmma_operand_words(gfx11, 16, 16, wave), 8);
         ck_assert_int_eq(tcc_wmma_operand_words(gfx12, 16, 16, wave), 128 / wave);
         ck_assert_int_eq(tcc_wmma_operand_words(gfx11, 16, 4, wave), 2);
-        ck_assert_int_eq(tcc_wmma_result_words(gfx11, TCC_f16, wave), 256 / wave);
-        ck_assert_int_eq(tcc_wmma_result_words(gfx12, TCC_f16, wave), 128 / wave);
-        ck_assert_int_eq(tcc_wmma_result_words(gfx12, TCC_i32, wave), 256 / wave);
+        const tcc_wmma *f16 = tcc_wmma_find(gfx11, TCC_f16, TCC_f16, TCC_f16, 0);
+        ck_assert_int_eq(tcc_wmma_result_words(f16, wave), 256 / wave);
+        f16 = tcc_wmma_find(gfx12, TCC_f16, TCC_f16, TCC_f16, 0);
+        ck_assert_int_eq(tcc_wmma_result_words(f16, wave), 128 / wave);
+        const tcc_wmma *i8 = tcc_wmma_find(gfx12, TCC_i8, TCC_i8, TCC_i32, 0);
+        ck_assert_int_eq(tcc_wmma_result_words(i8, wave), 256 / wave);
+        ck_assert_int_eq(tcc_wmma_k_groups(gfx11, 16, 16, wave), 1);
+        ck_assert_int_eq(tcc_wmma_k_groups(gfx12, 16, 16, wave), wave / 16);
     }
 }
 END_TEST

@@ -34,7 +34,7 @@ START_TEST(threads_of_every_producer)
                  {TCC_PRODUCER_WARPGROUP, "warpgroup", 128, 384}};
     for (size_t i = 0; i < 3; i++) {
         tcc_producer p;
-        const tcc_schedule s = {.warpgroups = 2, .producer = cases[i].producer};
+        const tcc_schedule s = {.target = target, .warpgroups = 2, .producer = cases[i].producer};
         ck_assert_str_eq(tcc_producer_name(cases[i].producer), cases[i].name);
         ck_assert(tcc_producer_find(cases[i].name, &p) && p == cases[i].producer);
         ck_assert_int_eq(tcc_schedule_producer_threads(&s), cases[i].own);
@@ -48,8 +48,8 @@ END_TEST
 START_TEST(accumulators_of_a_thread)
 {
     /* 64 rows of a warpgroup and 8 columns are 4 numbers for each of its threads. */
-    const tcc_schedule a = {.m = 128, .n = 256, .warpgroups = 2};
-    const tcc_schedule b = {.m = 256, .n = 104, .warpgroups = 1};
+    const tcc_schedule a = {.target = target, .m = 128, .n = 256, .warpgroups = 2};
+    const tcc_schedule b = {.target = target, .m = 256, .n = 104, .warpgroups = 1};
     ck_assert_int_eq(tcc_schedule_accumulators(&a), 128);
     ck_assert_int_eq(tcc_schedule_accumulators(&b), 208);
 }
@@ -57,8 +57,8 @@ END_TEST
 
 START_TEST(stages_are_whole_swizzle_patterns)
 {
-    const tcc_schedule a = {.m = 128, .n = 256, .k = 64, .stages = 4};
-    const tcc_schedule b = {.m = 64, .n = 8, .k = 16, .stages = 3};
+    const tcc_schedule a = {.target = target, .m = 128, .n = 256, .k = 64, .stages = 4};
+    const tcc_schedule b = {.target = target, .m = 64, .n = 8, .k = 16, .stages = 3};
     ck_assert_int_eq(tcc_schedule_smem_bytes(&a, 2), 4 * (128 * 64 * 2 + 256 * 64 * 2 + 16));
     ck_assert_int_eq(tcc_schedule_smem_bytes(&b, 2), 3 * (2048 + 1024 + 16));
 }
@@ -70,7 +70,7 @@ START_TEST(registers_are_given_and_taken)
     for (int64_t wg = 1; wg <= 3; wg++)
         for (int p = TCC_PRODUCER_NONE; p <= TCC_PRODUCER_WARPGROUP; p++)
             for (int64_t n = 8; n <= 256; n += 8) {
-                const tcc_schedule s = {.m = 64 * wg, .n = n, .k = 64, .swizzle = 128, .warpgroups = wg,
+                const tcc_schedule s = {.target = target, .m = 64 * wg, .n = n, .k = 64, .swizzle = 128, .warpgroups = wg,
                                         .producer = (tcc_producer)p};
                 int64_t producer, consumer = tcc_schedule_registers(&s, target, &producer);
                 int64_t share = even_share(&s);
@@ -92,8 +92,8 @@ END_TEST
  * takes. */
 START_TEST(copies_of_a_stage)
 {
-    const tcc_schedule wide = {.m = 128, .n = 256, .k = 64, .swizzle = 128, .warpgroups = 2};
-    const tcc_schedule odd = {.m = 128, .n = 248, .k = 48, .swizzle = 128, .warpgroups = 2};
+    const tcc_schedule wide = {.target = target, .m = 128, .n = 256, .k = 64, .swizzle = 128, .warpgroups = 2};
+    const tcc_schedule odd = {.target = target, .m = 128, .n = 248, .k = 48, .swizzle = 128, .warpgroups = 2};
     ck_assert_int_eq(tcc_schedule_copies(&wide, target, true, true), 2);
     ck_assert_int_eq(tcc_schedule_copies(&wide, target, false, false), 2 + 4);
     ck_assert_int_eq(tcc_schedule_copies(&odd, target, true, true), 3 + 3);
@@ -108,7 +108,7 @@ START_TEST(an_instruction_fits_an_even_share)
     for (int64_t wg = 1; wg <= 3; wg++)
         for (int p = TCC_PRODUCER_NONE; p <= TCC_PRODUCER_WARPGROUP; p++)
             for (int64_t n = 8; n <= 256; n += 8) {
-                const tcc_schedule s = {.m = 64 * wg, .n = n, .warpgroups = wg,
+                const tcc_schedule s = {.target = target, .m = 64 * wg, .n = n, .warpgroups = wg,
                                         .producer = (tcc_producer)p};
                 int64_t instr = tcc_schedule_instr_n(&s, target);
                 refused += !instr;
@@ -129,7 +129,7 @@ START_TEST(a_schedule_is_attributes)
     tcc_arena *arena = tcc_arena_create(NULL);
     tcc_ir *ir = tcc_ir_create(arena);
     tcc_func *f = tcc_func_create(ir, "f", (tcc_loc){1, 1});
-    const tcc_schedule s = {.m = 64, .n = 24, .k = 32, .stages = 3, .warpgroups = 1,
+    const tcc_schedule s = {.target = target, .m = 64, .n = 24, .k = 32, .stages = 3, .warpgroups = 1,
                             .producer = TCC_PRODUCER_WARP, .swizzle = 0, .group = 5};
     tcc_schedule_set(f, &s, "i", "j", "k");
     const tcc_schedule r = tcc_schedule_of(f);
@@ -154,7 +154,7 @@ END_TEST
 
 START_TEST(attributes_may_be_nonsense)
 {
-    const tcc_schedule good = {.m = 128, .n = 24, .k = 32, .stages = 1, .warpgroups = 2, .group = 1};
+    const tcc_schedule good = {.target = target, .m = 128, .n = 24, .k = 32, .stages = 1, .warpgroups = 2, .group = 1};
     ck_assert(tcc_schedule_is_valid(&good));
     static const int64_t bad[] = {INT64_MIN, -64, 0, 1, 65, 257, 320, INT64_MAX};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -181,8 +181,8 @@ END_TEST
 START_TEST(time_counts_rounds_and_loads)
 {
     const tcc_dim large[] = {{"M", 0}, {"N", 0}}, one_round[] = {{NULL, 64 * 132}, {NULL, 8}};
-    const tcc_schedule wide = {.m = 128, .n = 256}, narrow = {.m = 64, .n = 64};
-    const tcc_schedule tall = {.m = 128, .n = 8}, flat = {.m = 64, .n = 8};
+    const tcc_schedule wide = {.target = target, .m = 128, .n = 256}, narrow = {.target = target, .m = 64, .n = 64};
+    const tcc_schedule tall = {.target = target, .m = 128, .n = 8}, flat = {.target = target, .m = 64, .n = 8};
     ck_assert(tcc_schedule_time(&wide, target, large, 2) <
               tcc_schedule_time(&narrow, target, large, 2));
     ck_assert(tcc_schedule_time(&flat, target, one_round, 2) <

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/families.h"
+
+#include <assert.h>
+
+#include "passes/passes.h"
+
+/* What a family is given, all of it: what is forgotten here does not compile. */
+#define PASSES(id, pipeline, copying, schedule, choose, choose_generic, counts_pressure, lay_out)  \
+    static const tcc_family_passes passes_##id = {                                                 \
+        pipeline, copying, schedule, choose, choose_generic, counts_pressure, lay_out};
+
+PASSES(sm90, tcc_pipeline_to_nvvm, &tcc_copying_by_tma, &tcc_schedule_of_warpgroups,
+       tcc_sm90_choose, tcc_sm90_choose_generic, true, tcc_lay_out_swizzled)
+PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_waves,
+       tcc_rdna_choose, tcc_rdna_choose_generic, false, tcc_lay_out_in_panels)
+
+/* What those passes use. */
+#define CAN(id) (1u << TCC_CAN_##id)
+enum {
+    NEEDED_BY_sm90 = CAN(tma) | CAN(mbarrier) | CAN(wgmma) | CAN(setmaxnreg) | CAN(ldmatrix) |
+                     CAN(stmatrix),
+    NEEDED_BY_rdna = CAN(wmma) | CAN(buffer),
+    NEEDED_BY_none = 0
+};
+#define FAMILY(id, vendor, passes, capabilities)                                                   \
+    static_assert((NEEDED_BY_##passes & ~(capabilities)) == 0,                                     \
+                  #id " cannot do all that the passes of " #passes " use");
+#include "ir/families.def"
+
+#define passes_none (*(const tcc_family_passes *)0)
+static const tcc_family_passes *const families[] = {
+#define FAMILY(id, vendor, passes, capabilities) &passes_##passes,
+#include "ir/families.def"
+};
+
+const tcc_family_passes *tcc_family_passes_of(const tcc_target *target)
+{
+    return target ? families[target->family] : NULL;
+}
+
+const tcc_family_passes *tcc_family_passes_wanted(const tcc_target *target, tcc_diag *diag,
+                                                  tcc_loc loc)
+{
+    const tcc_family_passes *passes = tcc_family_passes_of(target);
+    if (!passes)
+        tcc_target_lacks(target, "passes/families.c", diag, loc);
+    return passes;
+}

@@ -1,0 +1,57 @@
+/* families: what the passes do for one family of targets and not for another. A row each, in
+ * families.c; ir/families.def says which family has which.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_FAMILIES_H
+#define TCC_PASSES_FAMILIES_H
+
+#include "passes/choose_schedule.h"
+#include "passes/schedule.h"
+
+/* Why an operand with index x of its own and the summed one, k, can never be copied so; NULL when it
+ * can. */
+typedef const char *tcc_why_not(const tcc_op *read, const char *x, const char *k);
+
+/* How the variants of a kernel copy the operands of its product. */
+typedef struct tcc_copying {
+    const char *first, *means;   /* the first variant and how it copies; the same in words */
+    tcc_why_not *why_not;        /* as the first variant does */
+    const char *direct;          /* how the direct one copies */
+    tcc_why_not *why_not_direct; /* NULL: as the first */
+    bool counts_trips;           /* the K loop looks for the end after a trip: K is at least 1 */
+} tcc_copying;
+extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_buffer;
+
+/* Arithmetic of a schedule. */
+typedef struct tcc_schedule_rules {
+    bool (*is_valid)(const tcc_schedule *s);
+    int64_t (*threads)(const tcc_schedule *s);
+    /* Rows of A and columns of B that a CTA's matrix instructions read from shared memory for each
+     * k. */
+    double (*rows_read)(const tcc_schedule *s);
+} tcc_schedule_rules;
+extern const tcc_schedule_rules tcc_schedule_of_warpgroups, tcc_schedule_of_waves;
+
+/* Decides how an operand of a product lies in shared memory. k_dim: its dimension that is summed;
+ * instr: how many elements of the other one an instruction takes. */
+typedef void tcc_lay_out(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
+                         const char *copy);
+tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_in_panels;
+
+typedef struct tcc_family_passes {
+    const char *pipeline;                      /* to the target level */
+    const tcc_copying *copying;                /* choose-variants */
+    const tcc_schedule_rules *schedule;
+    tcc_status (*choose)(tcc_choice *ch);      /* choose-schedule: completes what the user gave */
+    void (*choose_generic)(tcc_choice *ch);    /* for the generic variant */
+    bool counts_pressure;                      /* what the epilogue holds is estimated: pressure.h */
+    tcc_lay_out *lay_out;                      /* choose-layout */
+} tcc_family_passes;
+
+/* NULL when the family has none. */
+const tcc_family_passes *tcc_family_passes_of(const tcc_target *target);
+/* The same; reports, at loc, that there are none. */
+const tcc_family_passes *tcc_family_passes_wanted(const tcc_target *target, tcc_diag *diag,
+                                                  tcc_loc loc);
+
+#endif

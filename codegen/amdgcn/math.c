@@ -6,7 +6,7 @@
 #include "codegen/amdgcn/amdgcn.h"
 
 /* Allows LLVM an error of 2.5 ulp: it then takes the instruction, of 1 ulp, instead of a sequence
- * of its own that rounds correctly. Its quotient has 1.5 ulp. */
+ * of its own that rounds correctly. Its quotient has at most 2.5, too. */
 static LLVMValueRef allow_error(tcc_lower *l, LLVMValueRef v)
 {
     LLVMMetadataRef ulps = LLVMValueAsMetadata(LLVMConstReal(l->types[TCC_f32], 2.5));

@@ -11,6 +11,8 @@ def rows_of_def(path):
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
     rows = re.findall(r"^MATH(?:_NATIVE)?\((\w+),(.*?)\)$", text, flags=re.DOTALL | re.MULTILINE)
+    quotients = re.findall(r"^MATH_QUOTIENT\((.*)\)$", text, flags=re.MULTILINE)
+    rows += [("x / y", f"{ulps}, {ulps}, 0, 0, -150") for ulps in quotients]
     return {name: tuple(float(x) for x in row.split(",")[-5:]) for name, row in rows}
 
 
@@ -29,7 +31,7 @@ def rows_of_table(path):
         table = file.read().partition("| function | error in ulps")[2].partition("\n\n")[0]
     for line in table.splitlines()[2:]:
         names, ulps, below, least = (cell.strip() for cell in line.split("|")[1:-1])
-        for name in re.findall(r"`(\w+)`", names):
+        for name in re.findall(r"`(\w+|x / y)`", names):
             smallest = float(least.removeprefix("2^")) if least else -150.0
             rows[name] = (float(ulps), *below_zero(below, float(ulps)), smallest)
     return rows

@@ -255,6 +255,64 @@ START_TEST(errors_are_small)
 }
 END_TEST
 
+/* ---- quotients --------------------------------------------------------------------------- */
+
+#define MATH(...)
+#define MATH_QUOTIENT(ulps) static const double quotient_ulps = ulps;
+#include "ir/math.def"
+
+/* PTX ISA, div.full: 2 ulp. */
+static float quotient_ptx(float x, float y, int side)
+{
+    double q = (double)x / (double)y;
+    return off(q, side, 2 * ulp((long double)q));
+}
+
+/* RDNA, as amdgcn_math.tir shows it: the quotient of the fractions, through a reciprocal that may be
+ * off by 1 ulp, which is then scaled. */
+static float quotient_rdna(float x, float y, int side)
+{
+    int x_exponent, y_exponent;
+    float numerator = frexpf(x, &x_exponent);
+    double r = 1 / (double)frexpf(y, &y_exponent);
+    float reciprocal = off(r, side, ulp((long double)r));
+    return ldexpf(numerator * reciprocal, x_exponent - y_exponent);
+}
+
+static void check_quotient(float x, float y)
+{
+    float (*const quotients[])(float, float, int) = {quotient_ptx, quotient_rdna};
+    long double want = (long double)x / (long double)y;
+    for (size_t k = 0; k < 2; k++)
+        for (int side = -1; side <= 1; side++) {
+            float got = quotients[k](x, y, side);
+            double error = (double)(fabsl((long double)got - want) / (long double)ulp(want));
+            bool large = fabsl(want) + quotient_ulps * ulp(want) > (long double)FLT_MAX;
+            ck_assert_msg(error <= quotient_ulps || (isinf(got) && large),
+                          "%a / %a is %a, should be %La: error %g ulp", (double)x, (double)y,
+                          (double)got, want, error);
+        }
+}
+
+/* Numbers of all magnitudes; the errors are largest where the reciprocal's fraction is small and the
+ * quotient's is large. */
+START_TEST(quotients_are_near)
+{
+    uint64_t seed = 1;
+    for (int e = -149; e < 128; e++)
+        for (int k = 0; k < 2000; k++) {
+            float v[2];
+            for (int i = 0; i < 2; i++) {
+                seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                double fraction = (double)(seed >> 40) * 0x1p-24;
+                v[i] = (float)(k % 2 ? 2 - 0x1p-5 * fraction : 1 + fraction);
+            }
+            int of_y = (int)(seed >> 20 & 255) % 277 - 149;
+            check_quotient(ldexpf(v[0], e), ldexpf(-v[1], of_y));
+        }
+}
+END_TEST
+
 START_TEST(infinities_and_nan)
 {
     static const struct {
@@ -303,6 +361,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, errors_are_small, 0, N_FUNCTIONS);
+    tcase_add_test(tc, quotients_are_near);
     tcase_add_loop_test(tc, infinities_and_nan, 0, 8);
     tcase_add_test(tc, exp_overflows_where_it_should);
     tcase_add_test(tc, narrow_elements_are_computed_in_f32);

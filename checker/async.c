@@ -78,7 +78,10 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
                             .async = true,
                             .write = true,
                             .mark = TCC_P_ASYNC};
-    if (!tcc_p_access(p, s, in, &by, box) || !tcc_p_phase_is_certain(p, s, warp, in, (unsigned)b))
+    tcc_paccess reads = by;
+    reads.write = false;
+    if (!tcc_p_access(p, s, in, &by, box) || !tcc_p_global_copy(p, s, in, &reads) ||
+        !tcc_p_phase_is_certain(p, s, warp, in, (unsigned)b))
         return TCC_P_FAILED;
     bar->issued += bytes;
     bar->last_copy = bar->phase + 1;
@@ -107,7 +110,10 @@ static tcc_presult store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
                             .lanes = UINT64_C(1) << lane,
                             .clock = w->bulk_groups + 1,
                             .async = true};
-    if (!tcc_p_access(p, s, in, &by, box))
+    tcc_paccess writes = by;
+    writes.actor = tcc_p_writes_actor(p, warp);
+    writes.write = true;
+    if (!tcc_p_access(p, s, in, &by, box) || !tcc_p_global_copy(p, s, in, &writes))
         return TCC_P_FAILED;
     tcc_p_log(p, s, warp, in, -1, p->box_bytes[tcc_p_slot(p, s, warp, in->operands[1])->v]);
     return TCC_P_NEXT;
@@ -139,8 +145,11 @@ tcc_presult tcc_p_nvvm_bulk_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     uint32_t n = w->bulk_groups > pending ? w->bulk_groups - pending : 0;
     if (!p->stores || !(w->mask >> w->bulk_lane & 1))
         return TCC_P_NEXT;
-    if (n && !tcc_p_learn_end(p, s, warp, in->op, UINT64_C(1) << w->bulk_lane,
-                              tcc_p_bulk_actor(p, warp), n))
+    tcc_lane_mask lane = UINT64_C(1) << w->bulk_lane;
+    if (n && !tcc_p_learn_end(p, s, warp, in->op, lane, tcc_p_bulk_actor(p, warp), n))
+        return TCC_P_FAILED;
+    if (n && p->writes && !tcc_attr_int(&in->op->attrs, "read", 0) &&
+        !tcc_p_learn_end(p, s, warp, in->op, lane, tcc_p_writes_actor(p, warp), n))
         return TCC_P_FAILED;
     tcc_p_log(p, s, warp, in, -1, n);
     return TCC_P_NEXT;

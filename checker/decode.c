@@ -1,11 +1,12 @@
 /* decode: of a function's ops those that matter, with a slot for each value that they
  * need.
  *
- * What matters is synchronization and access to shared memory; scalars are needed where those, or
- * the control flow around them, ask for them. Most of a kernel, its arithmetic and its accesses to
- * global memory, is left out. Walking backwards from what asks also tells how much of a number is
- * asked: of the index of a ring's loop only its remainder by twice the number of stages, which is
- * what makes the states finite (value.c).
+ * What matters is synchronization and access to shared memory, or to tensors that copies both read
+ * and write; scalars are needed where those, or the control flow around them, ask for them. Most
+ * of a kernel, its arithmetic and its other accesses to global memory, is left out. Walking
+ * backwards from what asks also tells how much of a number is asked: of the index of a ring's loop
+ * only its remainder by twice the number of stages, which is what makes the states finite
+ * (value.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
@@ -31,6 +32,8 @@ typedef struct source {
     uint32_t *args;          /* of each region, number of the first argument */
     uint32_t parent, region; /* source + 1, 0: the body; which of its regions */
     uint64_t touches;        /* registers of products, a bit each */
+    uint32_t tensor;         /* that is followed, */
+    tcc_pplace *place;       /* and where in it */
     bool matters, waits;
 } source;
 
@@ -260,11 +263,22 @@ static void ask_for_yield(decoder *d, const source *s, const source *parent)
     }
 }
 
+static void ask_for_place(decoder *d, source *s)
+{
+    enum { TOLD_APART = 2 }; /* trips, at first */
+    mark(d, s);
+    for (unsigned i = 0; i < s->place->n_terms; i++)
+        ask(d, number_of(d, s->place->terms[i].value), s->place->terms[i].modulus,
+            TOLD_APART);
+}
+
 /* One source, those behind it having been seen. */
 static void walk_back(decoder *d, source *s)
 {
     const effect *e = &effects[s->op->code];
     source *parent = s->parent ? &d->sources.data[s->parent - 1] : NULL;
+    if (s->tensor)
+        ask_for_place(d, s);
     if (e->is_one) {
         mark(d, s);
         s->waits |= e->waits;
@@ -428,6 +442,17 @@ static bool is_function(const tcc_pinst *in)
     return true;
 }
 
+/* Whether an op that matters accesses no memory but tensors, nor do those in it. */
+static bool is_harmless(const tcc_pinst *in)
+{
+    bool harmless = !effects[in->op->code].is_one && !in->touches &&
+                    !(in->op->n_regions && in->op->n_results);
+    for (unsigned r = 0; harmless && r < in->op->n_regions; r++)
+        for (size_t i = 0; harmless && i < in->regions[r].n; i++)
+            harmless = in->regions[r].insts[i].harmless;
+    return harmless;
+}
+
 /* After how many trips of a loop what is asked of its index repeats itself. */
 static void find_period(tcc_protocol *p, const tcc_pinst *loop)
 {
@@ -463,6 +488,11 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         in->loops |= in->regions[r].n && in->regions[r].loops;
     }
     in->touches = s->touches;
+    in->tensor = s->tensor;
+    in->place = s->place;
+    for (unsigned t = 0; in->tensor && t < in->place->n_terms; t++)
+        in->place->terms[t].slot = slot_of(d, number_of(d, in->place->terms[t].value));
+    in->harmless = is_harmless(in);
     if (is_function(in))
         in->given = TCC_NEW_ARRAY(scratch, tcc_pgiven, TCC_P_GIVEN);
     if (d->registers)
@@ -577,6 +607,7 @@ static tcc_status read_attributes(tcc_protocol *p)
     p->n_groups = (p->n_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS;
     tcc_attr params = tcc_attr_list(&f->attrs, "params");
     p->box_bytes = TCC_NEW_ARRAY(p->scratch, int64_t, f->body->n_args + 1);
+    p->tensor_uses = TCC_NEW_ARRAY(p->scratch, uint8_t, f->body->n_args + 1);
     for (size_t i = 0; i < f->body->n_args && i < params.list.n; i++)
         p->box_bytes[i] = box_bytes_of(params.list.items[i]);
     return TCC_OK;
@@ -592,12 +623,62 @@ static void find_granule(tcc_protocol *p, const tcc_op *op)
         p->granule /= 2;
 }
 
+/* What threads access in a block with no synchronization between is done by the last of those whose
+ * places differ by constants alone. */
+static void join_accesses(decoder *d)
+{
+    enum { OPEN = 8 };
+    source *open[OPEN] = {NULL};
+    const source *before = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < d->sources.len; before = &d->sources.data[i++]) {
+        source *s = &d->sources.data[i];
+        bool goes_on = before && s->parent == before->parent && s->region == before->region;
+        if (!goes_on || s->op->n_regions || effects[s->op->code].waits)
+            n = 0;
+        if (!s->tensor || effects[s->op->code].is_one)
+            continue;
+        size_t k = 0;
+        while (k < n && (open[k]->op->code != s->op->code ||
+                         !tcc_p_place_join(s->place, open[k]->place)))
+            k++;
+        if (k < n)
+            open[k]->tensor = 0;
+        if (k < n || n < OPEN)
+            open[k] = s;
+        n += k == n && n < OPEN;
+    }
+}
+
+/* Which tensors are followed. */
+static void find_tensors(decoder *d)
+{
+    for (size_t i = 0; i < d->sources.len; i++)
+        tcc_p_global_note(d->p, d->sources.data[i].op);
+    for (size_t i = 0; i < d->sources.len; i++) {
+        source *s = &d->sources.data[i];
+        s->tensor = tcc_p_global_tensor(d->p, s->op);
+        s->place = s->tensor ? tcc_p_place_find(d->p, s->op, s->tensor) : NULL;
+        d->p->follows |= s->tensor != 0;
+        d->p->writes |= s->tensor && s->op->code == TCC_OP_nvvm_tma_store;
+    }
+    join_accesses(d);
+}
+
+static void note_pending(tcc_protocol *p, const tcc_op *wait)
+{
+    int64_t pending = tcc_attr_int(&wait->attrs, "pending", 0);
+    if (pending > p->most_pending)
+        p->most_pending = (uint32_t)pending;
+}
+
 tcc_status tcc_p_decode(tcc_protocol *p)
 {
     decoder d = {.p = p, .numbers = TCC_MAP(p->scratch)};
     if (read_attributes(p) || !read_block(&d, p->f->body, 0, 0, 1))
         return p->status;
     find_registers(&d);
+    find_tensors(&d);
     do {
         d.changed = false;
         for (size_t i = d.sources.len; i-- > 0;)
@@ -614,6 +695,8 @@ tcc_status tcc_p_decode(tcc_protocol *p)
             n_carried = d.sources.data[i].op->n_results;
         p->max_barriers += code == TCC_OP_nvvm_mbarrier_init;
         p->stores |= code == TCC_OP_nvvm_tma_store;
+        if (code == TCC_OP_nvvm_bulk_wait)
+            note_pending(p, d.sources.data[i].op);
         find_granule(p, d.sources.data[i].op);
         int64_t id = TCC_NAMED_BARRIERS - 1;
         if (code == TCC_OP_nvvm_barrier)

@@ -32,6 +32,7 @@ static tcc_pstate *create_state(const tcc_protocol *p)
     s->versions = TCC_NEW_ARRAY(p->scratch, uint64_t, n_entities);
     s->parts = TCC_NEW_ARRAY(p->scratch, tcc_ppart, tcc_p_max_parts(p) + 1);
     s->atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, TCC_P_MAX_ATOMS);
+    s->globals = TCC_NEW_ARRAY(p->scratch, tcc_pglobal, p->follows ? TCC_P_GLOBALS : 1);
     return s;
 }
 
@@ -60,6 +61,7 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     to->versions = kept.versions;
     to->atoms = kept.atoms;
     to->parts = kept.parts;
+    to->globals = kept.globals;
     memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
     memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
@@ -68,6 +70,7 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     memcpy(to->slots, from->slots, (size_t)p->n_warps * p->n_slots * sizeof *to->slots);
     memcpy(to->parts, from->parts, from->n_parts * sizeof *to->parts);
     memcpy(to->atoms, from->atoms, from->n_atoms * sizeof *to->atoms);
+    memcpy(to->globals, from->globals, from->n_globals * sizeof *to->globals);
 }
 
 /* Registers that a thread has at first: its share, as much as an instruction can name. */

@@ -157,8 +157,7 @@ static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint3
 
 /* ---- accesses -------------------------------------------------------------------------- */
 
-/* "warp 3", "an MMA of warps 4-7", … */
-static const char *name_of(const tcc_protocol *p, unsigned actor)
+const char *tcc_p_actor_name(const tcc_protocol *p, unsigned actor)
 {
     unsigned products = tcc_p_product_actor(p, 0);
     if (actor < p->n_warps)
@@ -167,7 +166,7 @@ static const char *name_of(const tcc_protocol *p, unsigned actor)
         return tcc_arena_printf(p->scratch, "wave %u", actor - p->n_warps);
     if (actor < products)
         return tcc_arena_printf(p->scratch, "a copy to global memory of warp %u",
-                                actor - p->n_warps);
+                                actor % p->n_warps);
     unsigned first = (actor - products) * TCC_WARPGROUP_WARPS;
     if (actor < products + p->n_groups)
         return tcc_arena_printf(p->scratch, "an MMA of warps %u-%u", first,
@@ -225,7 +224,7 @@ static uint32_t fenced_of(const tcc_protocol *p, const tcc_pstate *s, const tcc_
 
 static const char *other_name(const tcc_protocol *p, const tcc_paccess *by, unsigned actor)
 {
-    return actor == by->warp && !p->amd ? "another lane of it" : name_of(p, actor);
+    return actor == by->warp && !p->amd ? "another lane of it" : tcc_p_actor_name(p, actor);
 }
 
 /* "stage 1 of 'A'": what a copy from global memory brought or, as `op` does, brings; NULL when none

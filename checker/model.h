@@ -3,6 +3,8 @@
  * decode.c   the ops that matter: synchronization, accesses, and the scalars they need
  * value.c    numbers that are known, known up to a period, or only known to be equal
  * memory.c   shared memory in parts that are accessed alike, and who has accessed them
+ * global.c   tensors that copies both read and write
+ * place.c    where in them an access is
  * lanes.c    what lanes of a warp know apart from the others
  * sync.c     barriers and fences
  * async.c    copies and products
@@ -32,6 +34,9 @@ enum {
     TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
     TCC_P_GROUPS = 12,  /* products of a warpgroup of which something is remembered */
     TCC_P_MAX_ATOMS = 8192,
+    TCC_P_RANK = 5,     /* of tensor maps */
+    TCC_P_TERMS = 16,   /* of the index of an element */
+    TCC_P_GLOBALS = 64, /* accesses to tensors that are not waited for */
     TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
     TCC_P_BLOCK = 8,           /* clocks that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
@@ -131,6 +136,9 @@ typedef struct tcc_pinst {
     bool aside;                  /* it is left to the warp that fills stages; */
     bool alone, others;          /* needed by that warp, by the others; */
     uint32_t by;                 /* what is left to it is done where this holds */
+    uint32_t tensor;             /* that it accesses, and that is followed; 0: none */
+    struct tcc_pplace *place;    /* where */
+    bool harmless;               /* it accesses nothing else, nor does anything in it */
     bool waits;                  /* it, or something in it, synchronizes */
     bool loops;                  /* it is such a loop, or has one in it */
     bool loops_later;            /* one follows in this block */
@@ -252,6 +260,23 @@ typedef struct tcc_patom {
     const tcc_op *by; /* that wrote it last */
 } tcc_patom;
 
+/* Numbers along a dimension: from + least, up to from + end. */
+typedef struct tcc_prange_of {
+    tcc_pvalue from;
+    int64_t least, end;
+} tcc_prange_of;
+
+/* An access to a tensor. */
+typedef struct tcc_pglobal {
+    const tcc_op *by;
+    uint32_t tensor, map; /* the parameters: of the tensor, 1 +; of a copy */
+    uint32_t warp, actor, clock;
+    tcc_lane_mask lanes;
+    bool write, async, passed; /* passed: it was in another trip of a loop */
+    uint32_t rank;             /* 0: it may be anywhere */
+    tcc_prange_of at[TCC_P_RANK];
+} tcc_pglobal;
+
 struct tcc_pstate {
     tcc_pwarp *warps;
     tcc_pbarrier *barriers;
@@ -262,11 +287,12 @@ struct tcc_pstate {
     uint64_t *versions; /* of the clocks of each entity: equal ones are of equal clocks */
     tcc_patom *atoms;
     tcc_ppart *parts; /* their clocks come after those of all other entities */
+    tcc_pglobal *globals;
     tcc_pnamed named[TCC_NAMED_BARRIERS];
     tcc_precord records[TCC_P_RECORDS];
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
     bool doubtful;      /* of one root two were: this execution may be none */
-    unsigned n_records, n_barriers, n_atoms, n_parts;
+    unsigned n_records, n_barriers, n_atoms, n_parts, n_globals;
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
@@ -317,6 +343,10 @@ struct tcc_protocol {
     bool amd;        /* waves instead of warps */
     int64_t granule; /* bytes of shared memory that are taken together */
     bool stores;     /* there are copies to global memory or, on AMD, accesses to LDS */
+    bool follows;    /* accesses to tensors, */
+    bool writes;     /* among them copies that write */
+    uint8_t *tensor_uses;  /* by 1 + the number of a parameter */
+    uint32_t most_pending; /* copies to global memory, in a wait */
     int64_t smem_bytes;
     int64_t *box_bytes; /* by parameter, 0 for others */
     /* values */
@@ -389,20 +419,24 @@ void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from
 /* What the warp does from here on is not yet known to whom it has told of its past. */
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
-/* Actors: warps, their copies to global memory, warpgroups' products, mbarriers, named barriers.
- * On AMD a wave's accesses to LDS are the second kind: their clock counts the times that it has
- * waited for them. */
+/* Actors: warps, their copies to global memory, what these write there, which is done later than
+ * what they read, warpgroups' products, mbarriers, named barriers. On AMD a wave's accesses to LDS
+ * are the second kind: their clock counts the times that it has waited for them. */
 static inline unsigned tcc_p_bulk_actor(const tcc_protocol *p, unsigned warp)
 {
     return p->n_warps + warp;
 }
+static inline unsigned tcc_p_writes_actor(const tcc_protocol *p, unsigned warp)
+{
+    return 2 * p->n_warps + warp;
+}
 static inline unsigned tcc_p_product_actor(const tcc_protocol *p, unsigned warp)
 {
-    return (p->stores ? 2 : 1) * p->n_warps + warp / TCC_WARPGROUP_WARPS;
+    return (1u + p->stores + p->writes) * p->n_warps + warp / TCC_WARPGROUP_WARPS;
 }
 static inline unsigned tcc_p_barrier_actor(const tcc_protocol *p, unsigned barrier)
 {
-    return (p->stores ? 2 : 1) * p->n_warps + p->n_groups + barrier;
+    return tcc_p_product_actor(p, 0) + p->n_groups + barrier;
 }
 static inline unsigned tcc_p_named_actor(const tcc_protocol *p, unsigned id)
 {
@@ -526,6 +560,8 @@ static inline int64_t tcc_p_bytes_of(const tcc_type *t)
 {
     return tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
 }
+/* "warp 3", "an MMA of warps 4-7", … */
+const char *tcc_p_actor_name(const tcc_protocol *p, unsigned actor);
 /* All lanes of a warp. */
 static inline tcc_lane_mask tcc_p_all_lanes(const tcc_protocol *p)
 {
@@ -540,6 +576,47 @@ static inline const char *tcc_p_smem_word(const tcc_protocol *p)
 {
     return p->amd ? "LDS" : "shared memory";
 }
+
+/* ---- global memory (global.c) -------------------------------------------------- */
+
+/* What is done to a tensor: with all of this it is followed. */
+enum { TCC_P_READ = 1, TCC_P_WRITTEN = 2, TCC_P_COPIED = 4 };
+
+/* Notes what an op does to a tensor; then the tensor that it accesses, if that is followed. */
+void tcc_p_global_note(tcc_protocol *p, const tcc_op *op);
+uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op);
+/* Checks and keeps what a copy, or an op of threads, does to the tensor that is followed; false,
+ * reported, when it is not ordered. */
+bool tcc_p_global_copy(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by);
+bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
+/* The warp begins another trip of a loop. */
+void tcc_p_global_next_trip(tcc_pstate *s, unsigned warp);
+
+/* ---- places (place.c) ---------------------------------------------------------- */
+
+/* A number that is added along a dimension. */
+typedef struct tcc_pterm {
+    const tcc_value *value;
+    uint32_t slot, dim;
+    int64_t modulus; /* its remainder by this is asked for */
+} tcc_pterm;
+
+typedef struct tcc_pplace {
+    uint32_t map, rank, n_terms; /* rank 0: nothing is known */
+    int64_t from, length[TCC_P_RANK];
+    tcc_pterm terms[TCC_P_TERMS];
+} tcc_pplace;
+
+typedef enum tcc_prelation { TCC_P_APART, TCC_P_TOGETHER, TCC_P_NOT_KNOWN } tcc_prelation;
+
+tcc_pplace *tcc_p_place_find(tcc_protocol *p, const tcc_op *op, uint32_t tensor);
+/* Adds another place, from which it differs by constants alone; false when it does not. */
+bool tcc_p_place_join(tcc_pplace *place, const tcc_pplace *other);
+/* What lanes access, range by range; false when it is not known. */
+bool tcc_p_place_at(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_lane_mask lanes,
+                    const tcc_pplace *place, tcc_prange_of *at);
+tcc_prelation tcc_p_place_compare(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *x,
+                                  const tcc_pglobal *y);
 
 /* ---- ops ------------------------------------------------------------------------------- */
 

@@ -120,6 +120,13 @@ static void find_bases(writer *w)
         unsigned entity = tcc_p_entity(p, s, i, UINT64_C(1) << s->warps[i].bulk_lane);
         w->columns[actor].base = tcc_p_seen(p, s, entity)[actor];
     }
+    for (unsigned i = 0; p->writes && i < p->n_warps; i++) {
+        unsigned actor = tcc_p_writes_actor(p, i);
+        unsigned entity = tcc_p_entity(p, s, i, UINT64_C(1) << s->warps[i].bulk_lane);
+        uint32_t seen = tcc_p_seen(p, s, entity)[actor], n = s->warps[i].bulk_groups;
+        bool more = n > p->most_pending && n - p->most_pending > seen;
+        w->columns[actor].base = more ? n - p->most_pending : seen;
+    }
     for (unsigned b = 0; b < s->n_barriers; b++)
         w->columns[tcc_p_barrier_actor(p, b)].base =
             s->barriers[b].phase > 0 ? s->barriers[b].phase - 1 : 0;
@@ -152,6 +159,8 @@ static void find_clocks(writer *w)
         for (uint32_t r = a->readers; r; r = p->readers.data[r].next)
             remember(w, p->readers.data[r].actor, p->readers.data[r].clock);
     }
+    for (unsigned i = 0; i < s->n_globals; i++)
+        remember(w, s->globals[i].actor, s->globals[i].clock);
     for (unsigned b = 0; b < s->n_barriers; b++) {
         const tcc_pbarrier *bar = &s->barriers[b];
         remember(w, bar->init_warp, bar->init_clock);
@@ -293,6 +302,8 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, (int64_t)warp->touched);
     if (p->stores)
         put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->bulk_groups);
+    if (p->writes)
+        put_clock(w, &w->columns[tcc_p_writes_actor(p, i)], warp->bulk_groups);
     put_slots(w, i);
 }
 
@@ -370,6 +381,20 @@ static void put_atoms(writer *w)
             put(w, &print, sizeof print);
         }
         put(w, &end, sizeof end);
+    }
+}
+
+static void put_globals(writer *w)
+{
+    put_int(w, w->s->n_globals);
+    for (unsigned i = 0; i < w->s->n_globals; i++) {
+        const tcc_pglobal *g = &w->s->globals[i];
+        put(w, &g->by, sizeof g->by);
+        put_pair(w, g->actor, g->warp);
+        put_pair(w, g->rank, g->passed);
+        put_int(w, (int64_t)g->lanes);
+        put_clock(w, &w->columns[g->actor], g->clock);
+        put(w, g->at, g->rank * sizeof *g->at);
     }
 }
 
@@ -459,6 +484,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
     put_barriers(&w);
     put_groups(&w);
     put_atoms(&w);
+    put_globals(&w);
     put_clocks(&w);
     *buffer = w.data;
     *cap = w.cap;

@@ -592,6 +592,7 @@ static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
         carried[i] = carry(p, f, i, read(p, s, warp, f->code->args[1 + i]), carried[i]);
     }
     clear(p, s, warp, f->code);
+    tcc_p_global_next_trip(s, warp);
     for (unsigned i = 0; i < n; i++)
         write(p, s, warp, f->code->args[1 + i], carried[i]);
     f->iter++;
@@ -616,7 +617,7 @@ static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
     for (unsigned l = 0; l < p->n_lanes; l++) {
         int64_t v;
         bool known = tcc_p_lane(p, c, l, &v);
-        if (!known && p->amd && !in->waits) {
+        if (!known && (p->amd ? !in->waits : in->harmless)) {
             *may = true;
             *yes = tcc_p_all_lanes(p);
             return TCC_P_NEXT;
@@ -734,6 +735,8 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     tcc_phook *hook = aside ? aside : hooks[in->op->code];
     bool accesses = in->op->code == TCC_OP_nvvm_st_shared || in->op->code == TCC_OP_nvvm_stmatrix;
     if (accesses && !may_read(p, s, warp, in))
+        return TCC_P_FAILED;
+    if (in->tensor && in->harmless && !tcc_p_global_ordinary(p, s, warp, in))
         return TCC_P_FAILED;
     w->touched |= in->touches;
     tcc_presult r = (hook ? hook : compute)(p, s, warp, in);

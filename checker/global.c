@@ -1,0 +1,240 @@
+/* global: tensors that a kernel both reads and writes, and where the copy engine takes part.
+ *
+ * Of each access is kept by whom and when, as of shared memory, and where: the coordinates of a
+ * copy's box, of which some are symbols; of what threads access by themselves only the tensor. Two
+ * accesses that are not ordered must be of different elements, which their coordinates tell: along
+ * some dimension they are further apart than the boxes are long. That they are of the same elements
+ * is an error. Where neither is known the kernel is refused as one that cannot be followed.
+ *
+ * What threads do among themselves is left out, as in the machine model.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/model.h"
+
+/* ---- order --------------------------------------------------------------------------------- */
+
+static bool comes_after(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *g,
+                        const tcc_paccess *by)
+{
+    if (g->actor != by->warp)
+        return tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[g->actor] >= g->clock;
+    bool one = g->lanes == by->lanes && !(by->lanes & (by->lanes - 1));
+    return one || tcc_p_synced(s, by->warp, by->lanes) >= g->clock;
+}
+
+/* Whether whatever comes later comes after it. */
+static bool is_past(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *g)
+{
+    if (g->write && !g->async) /* it is never for the copy engine */
+        return false;
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        bool own = g->actor == w;
+        uint32_t until = own ? s->warps[w].synced : tcc_p_seen(p, s, w)[g->actor];
+        if ((s->warps[w].depth || w == p->aside) && until < g->clock)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the list ------------------------------------------------------------------------------ */
+
+/* Whether one can stand for both: a copy for one from the same place, what threads access for what
+ * else they access nearby. */
+static bool can_unite(const tcc_pglobal *x, const tcc_pglobal *y)
+{
+    bool like = x->actor == y->actor && x->tensor == y->tensor && x->map == y->map &&
+                x->lanes == y->lanes && x->write == y->write && x->async == y->async &&
+                x->passed == y->passed && x->rank == y->rank && (x->by == y->by || !x->async);
+    for (unsigned d = 0; like && d < x->rank; d++)
+        like = !memcmp(&x->at[d], &y->at[d], x->async ? sizeof *x->at : sizeof x->at->from);
+    return like;
+}
+
+static void unite_with(tcc_pglobal *x, const tcc_pglobal *y)
+{
+    x->clock = x->clock > y->clock ? x->clock : y->clock;
+    for (unsigned d = 0; d < x->rank; d++) {
+        tcc_prange_of *r = &x->at[d];
+        r->least = r->least < y->at[d].least ? r->least : y->at[d].least;
+        r->end = r->end > y->at[d].end ? r->end : y->at[d].end;
+    }
+}
+
+static void unite(tcc_pstate *s)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < s->n_globals; i++) {
+        unsigned k = 0;
+        while (k < n && !can_unite(&s->globals[k], &s->globals[i]))
+            k++;
+        if (k == n)
+            s->globals[n++] = s->globals[i];
+        else
+            unite_with(&s->globals[k], &s->globals[i]);
+    }
+    s->n_globals = n;
+}
+
+static void drop_past(const tcc_protocol *p, tcc_pstate *s)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < s->n_globals; i++)
+        if (!is_past(p, s, &s->globals[i]))
+            s->globals[n++] = s->globals[i];
+    s->n_globals = n;
+}
+
+void tcc_p_global_next_trip(tcc_pstate *s, unsigned warp)
+{
+    for (unsigned i = 0; i < s->n_globals; i++)
+        s->globals[i].passed |= s->globals[i].warp == warp;
+    unite(s);
+}
+
+static bool keep(tcc_protocol *p, tcc_pstate *s, const tcc_pglobal *g)
+{
+    drop_past(p, s);
+    if (s->n_globals == TCC_P_GLOBALS)
+        return tcc_p_unsupported(p, g->by, "more than %d accesses to tensors are not waited for",
+                                 TCC_P_GLOBALS),
+               false;
+    s->globals[s->n_globals++] = *g;
+    unite(s);
+    return true;
+}
+
+/* ---- accesses ------------------------------------------------------------------------------ */
+
+static const char *tensor_name(const tcc_protocol *p, const tcc_pinst *in)
+{
+    return tcc_attr_list(&p->f->attrs, "params").list.items[in->tensor - 1].list.items[1].s;
+}
+
+static bool conflicts(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
+                      const tcc_pglobal *old, tcc_prelation where)
+{
+    const char *name = tcc_op_info_get(in->op->code)->name;
+    const char *verb = by->write ? "writes" : "reads", *tensor = tensor_name(p, in);
+    bool ordered = comes_after(p, s, old, by);
+    const char *what =
+        ordered ? "after an ordinary write: no fence here is between the proxies of global memory"
+                : tcc_arena_printf(p->scratch, "that %s may still be %s",
+                                   old->actor == by->warp ? "another lane of it"
+                                                          : tcc_p_actor_name(p, old->actor),
+                                   old->write ? "writing" : "reading");
+    if (where == TCC_P_NOT_KNOWN)
+        return tcc_p_unsupported(p, in->op,
+                                 "%s %s elements of '%s' that may be among those %s", name, verb,
+                                 tensor, what),
+               true;
+    p->other.op = old->by;
+    p->other.what =
+        tcc_arena_printf(p->scratch, "%s %s them here", tcc_op_info_get(old->by->code)->name,
+                         old->write ? "writes" : "reads");
+    tcc_p_wrong(p, s, by->warp, in, "%s %s elements of '%s' %s", name, verb, tensor, what);
+    return true;
+}
+
+/* Checks and keeps an access to a tensor. */
+static bool access_tensor(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in,
+                          const tcc_paccess *by)
+{
+    tcc_pglobal g = {.by = in->op,
+                     .tensor = in->tensor,
+                     .map = in->place->map,
+                     .warp = by->warp,
+                     .actor = by->actor,
+                     .clock = by->clock,
+                     .lanes = by->lanes,
+                     .write = by->write,
+                     .async = by->async};
+    if (tcc_p_place_at(p, s, by->warp, by->lanes, in->place, g.at))
+        g.rank = in->place->rank;
+    for (unsigned i = 0; i < s->n_globals; i++) {
+        const tcc_pglobal *old = &s->globals[i];
+        if (old->tensor != g.tensor || (!old->write && !g.write) || (!old->async && !g.async))
+            continue;
+        bool fenced = old->async || !old->write; /* or there is nothing to fence */
+        if (fenced && comes_after(p, s, old, by))
+            continue;
+        tcc_prelation where = tcc_p_place_compare(p, s, old, &g);
+        if (where != TCC_P_APART && conflicts(p, s, in, by, old, where))
+            return false;
+    }
+    return keep(p, s, &g);
+}
+
+bool tcc_p_global_copy(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by)
+{
+    return !in->tensor || access_tensor(p, s, in, by);
+}
+
+bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    const tcc_paccess by = {.warp = warp,
+                            .actor = warp,
+                            .lanes = w->mask,
+                            .clock = tcc_p_seen(p, s, warp)[warp],
+                            .write = in->op->code == TCC_OP_nvvm_st_global};
+    w->unsynced |= w->mask;
+    return access_tensor(p, s, in, &by);
+}
+
+/* ---- which tensors are followed ------------------------------------------------------------ */
+
+/* How an op accesses a tensor, and which of its operands that is. */
+typedef struct use {
+    bool any, writes, async;
+    unsigned operand;
+} use;
+
+static use use_of(tcc_opcode code)
+{
+    switch (code) {
+    case TCC_OP_nvvm_ld_global: return (use){true, false, false, 0};
+    case TCC_OP_nvvm_st_global: return (use){true, true, false, 0};
+    case TCC_OP_nvvm_tma_load: return (use){true, false, true, 1};
+    case TCC_OP_nvvm_tma_store: return (use){true, true, true, 1};
+    default: return (use){0};
+    }
+}
+
+/* Whether a parameter is a tensor, or a map of one: the second item is its name. */
+static bool is_tensor(const tcc_protocol *p, size_t i)
+{
+    tcc_attr params = tcc_attr_list(&p->f->attrs, "params");
+    return i < params.list.n &&
+           (p->box_bytes[i] || tcc_attr_is_record(params.list.items[i], "pointer", "s"));
+}
+
+/* 1 + the number of the first parameter for the tensor of an op; 0: none that is known. */
+static uint32_t tensor_of(const tcc_protocol *p, const tcc_op *op)
+{
+    const tcc_attr *params = tcc_attr_list(&p->f->attrs, "params").list.items;
+    const use u = use_of(op->code);
+    uint32_t i = 0, first = 0, n = (uint32_t)p->f->body->n_args;
+    while (u.any && i < n && p->f->body->args[i] != op->operands[u.operand])
+        i++;
+    if (!u.any || i == n || !is_tensor(p, i))
+        return 0;
+    while (!is_tensor(p, first) ||
+           strcmp(params[first].list.items[1].s, params[i].list.items[1].s) != 0)
+        first++;
+    return first + 1;
+}
+
+void tcc_p_global_note(tcc_protocol *p, const tcc_op *op)
+{
+    const use u = use_of(op->code);
+    uint32_t tensor = u.any && !p->amd ? tensor_of(p, op) : 0;
+    if (tensor)
+        p->tensor_uses[tensor] |=
+            (uint8_t)((u.writes ? TCC_P_WRITTEN : TCC_P_READ) | (u.async ? TCC_P_COPIED : 0));
+}
+
+uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op)
+{
+    uint32_t tensor = use_of(op->code).any && !p->amd ? tensor_of(p, op) : 0;
+    return p->tensor_uses[tensor] == (TCC_P_READ | TCC_P_WRITTEN | TCC_P_COPIED) ? tensor : 0;
+}

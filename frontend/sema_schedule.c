@@ -2,21 +2,8 @@
 #include <string.h>
 
 #include "frontend/sema.h"
+#include "ir/schedule_key.h"
 #include "support/str.h"
-
-typedef enum form { TILE, NUMBER, WORD, BYTES, LATER } form;
-
-typedef struct schedule_key {
-    const char *name;
-    form form;
-    int64_t min, max;
-    const char *words; /* separated by spaces */
-} schedule_key;
-
-static const schedule_key keys[] = {
-#define KEY(name, form, min, max, words, doc) {#name, form, min, max, words},
-#include "frontend/schedule_keys.def"
-};
 
 static const char *const archs[] = {
 #define ARCH(name) #name,
@@ -28,7 +15,7 @@ static const char *const archs[] = {
 /* ---- values ---------------------------------------------------------------------------- */
 
 /* A number, or the name of a constant, in the key's range. */
-static bool check_number(tcc_sema *s, const schedule_key *key, const tcc_ast_word *word,
+static bool check_number(tcc_sema *s, const tcc_schedule_key *key, const tcc_ast_word *word,
                          int64_t *out)
 {
     const tcc_decl *d = word->is_number ? NULL : tcc_names_get(&s->consts, word->name.text);
@@ -55,7 +42,7 @@ static void check_tile_index(tcc_sema *s, const tcc_ast_kernel *kernel, const tc
 }
 
 /* index number, index number, … */
-static void check_tile(tcc_sema *s, const schedule_key *key, tcc_ast_kernel *kernel,
+static void check_tile(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_kernel *kernel,
                        tcc_ast_setting *setting)
 {
     size_t n = setting->words.len;
@@ -86,27 +73,38 @@ static void check_tile(tcc_sema *s, const schedule_key *key, tcc_ast_kernel *ker
     setting->value = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
 }
 
-static void check_word(tcc_sema *s, const schedule_key *key, tcc_ast_setting *setting)
+static bool has_word(const tcc_schedule_key *key, const char *text)
+{
+    const char *word = NULL;
+    for (int64_t i = 0; (word = tcc_schedule_key_word(key, i)) && strcmp(word, text); i++)
+        ;
+    return word;
+}
+
+static void check_word(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_setting *setting)
 {
     const tcc_ast_word *word = setting->words.data;
-    if (setting->words.len != 1 || !tcc_has_word(key->words, word->name.text)) {
-        tcc_error(s->diag, TCC_ERR_TYPE, word ? word->name.loc : setting->key.loc,
-                  "'%s' takes one of: %s", key->name, key->words);
+    if (setting->words.len != 1 || !has_word(key, word->name.text)) {
+        tcc_str choices = {0};
+        tcc_schedule_key_print_choices(&choices, key);
+        tcc_error(s->diag, TCC_ERR_TYPE, word ? word->name.loc : setting->key.loc, "'%s' takes %s",
+                  key->name, tcc_str_text(&choices));
+        tcc_str_free(&choices);
         return;
     }
-    setting->value = key->form == WORD ? (tcc_attr){.kind = TCC_ATTR_STR, .s = word->name.text}
+    setting->value = key->form == TCC_KEY_FORM_WORD ? (tcc_attr){.kind = TCC_ATTR_STR, .s = word->name.text}
                                        : (tcc_attr){.kind = TCC_ATTR_INT, .i = word->integer};
 }
 
 /* ---- settings and schedules ------------------------------------------------------------ */
 
-static const schedule_key *find_key(tcc_sema *s, tcc_ast_name name)
+static const tcc_schedule_key *find_key(tcc_sema *s, tcc_ast_name name)
 {
     tcc_spelling spelling = {.wanted = name.text};
-    for (size_t i = 0; i < LEN(keys); i++) {
-        if (!strcmp(keys[i].name, name.text))
-            return &keys[i];
-        tcc_spelling_try(&spelling, keys[i].name);
+    for (size_t i = 0; i < TCC_KEY_COUNT; i++) {
+        if (!strcmp(tcc_schedule_keys[i].name, name.text))
+            return &tcc_schedule_keys[i];
+        tcc_spelling_try(&spelling, tcc_schedule_keys[i].name);
     }
     tcc_error(s->diag, TCC_ERR_TYPE, name.loc, "unknown schedule key '%s'%s", name.text,
               tcc_spelling_hint(s->arena, &spelling));
@@ -115,12 +113,12 @@ static const schedule_key *find_key(tcc_sema *s, tcc_ast_name name)
 
 static void check_setting(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_setting *setting)
 {
-    const schedule_key *key = find_key(s, setting->key);
+    const tcc_schedule_key *key = find_key(s, setting->key);
     if (!key)
         return;
     switch (key->form) {
-    case TILE: check_tile(s, key, kernel, setting); break;
-    case NUMBER:
+    case TCC_KEY_FORM_TILE: check_tile(s, key, kernel, setting); break;
+    case TCC_KEY_FORM_NUMBER:
         if (setting->words.len == 1) {
             setting->value.kind = TCC_ATTR_INT;
             check_number(s, key, setting->words.data, &setting->value.i);
@@ -130,9 +128,9 @@ static void check_setting(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_setting *
                       (long long)key->max);
         }
         break;
-    case WORD:
-    case BYTES: check_word(s, key, setting); break;
-    case LATER:
+    case TCC_KEY_FORM_WORD:
+    case TCC_KEY_FORM_BYTES: check_word(s, key, setting); break;
+    case TCC_KEY_FORM_LATER:
         tcc_error(s->diag, TCC_ERR_UNSUPPORTED, setting->key.loc,
                   "not supported yet: '%s' in a schedule", key->name);
         break;

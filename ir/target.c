@@ -41,7 +41,7 @@ static const tcc_target targets[] = {
     RDNA("gfx1201", TCC_FAMILY_GFX12, 1536, 32, 2048),
 };
 
-#define CAN(id) (1u << TCC_CAN_##id)
+#define CAN TCC_CAN
 static const struct {
     tcc_vendor vendor;
     unsigned can; /* a bit for each capability */
@@ -110,6 +110,11 @@ tcc_vendor tcc_target_vendor(const tcc_target *target)
 bool tcc_target_can(const tcc_target *target, tcc_capability capability)
 {
     return families[target->family].can >> capability & 1;
+}
+
+unsigned tcc_target_cannot(const tcc_target *target, unsigned capabilities)
+{
+    return capabilities & ~families[target->family].can;
 }
 
 tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_diag *diag,

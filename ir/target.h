@@ -22,6 +22,8 @@ typedef enum tcc_capability {
 #include "ir/capabilities.def"
     TCC_CAPABILITY_COUNT
 } tcc_capability;
+/* Its bit in a set of them: TCC_CAN(wgmma). Tables say CAN. */
+#define TCC_CAN(id) (1u << TCC_CAN_##id)
 
 /* Keys of the tables in ir/ and of passes/families.c. Other code asks for a vendor or a capability. */
 typedef enum tcc_family {
@@ -51,6 +53,8 @@ const tcc_target *tcc_target_named(const char *name, tcc_diag *diag);
 const tcc_target *tcc_target_at(size_t i);
 tcc_vendor tcc_target_vendor(const tcc_target *target);
 bool tcc_target_can(const tcc_target *target, tcc_capability capability);
+/* Which of a set of capabilities it does not have. */
+unsigned tcc_target_cannot(const tcc_target *target, unsigned capabilities);
 /* Reports that a table, which `where` names, has no row for this target yet, or for its family:
  * docs/add-a-target.md. Returns TCC_ERR_UNSUPPORTED. */
 tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_diag *diag,

@@ -111,7 +111,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             passes->lay_out(ctx->ir, &s, mma->a->def, 1, instr.list.items[0].i, copy);
             passes->lay_out(ctx->ir, &s, mma->b->def, 0, instr.list.items[1].i, copy);
         } else if (op->code == TCC_OP_tile_store) {
-            bool tma = s.tma_epilogue && can_store_by_tma(op, room);
+            bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(op, room);
             if (tma)
                 room -= staged_bytes(op);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");

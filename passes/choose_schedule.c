@@ -12,6 +12,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/schedule_key.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "support/str.h"
@@ -133,17 +134,7 @@ static tcc_status choose_tile(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     bool given_warpgroups = tcc_choice_given(ch, "warpgroups");
-    s->warpgroups = tcc_attr_int(&ch->f->attrs, "warpgroups", 0);
-    if (given_warpgroups && tcc_schedule_threads(s) > ch->target->max_threads)
-        return TCC_CHOICE_REFUSE(
-            ch, "warpgroups",
-            "warpgroups %lld: need %lld threads, with the producer; the limit is %lld",
-            (long long)s->warpgroups, (long long)tcc_schedule_threads(s),
-            (long long)ch->target->max_threads);
-    if (given_warpgroups && (s->warpgroups < 1 || s->warpgroups > 3))
-        return TCC_CHOICE_REFUSE(ch, "warpgroups",
-                                 "warpgroups %lld: need 1 to 3 consumer warpgroups",
-                                 (long long)s->warpgroups);
+    s->warpgroups = tcc_schedule_key_of(ch->f, TCC_KEY_warpgroups, 0);
     if (!ch->given_k)
         s->k = tcc_choice_cover(ch->c.k_extent, 16, 64);
     if (!ch->given_m && given_warpgroups) {
@@ -185,13 +176,8 @@ static tcc_status choose_stages(tcc_choice *ch)
     s->stages = 1;
     int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes);
     int64_t fit = ch->target->smem_bytes / one;
-    s->stages = tcc_attr_int(&ch->f->attrs, "stages",
-                             fit > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX
-                             : fit                    ? fit
-                                                      : 1);
-    if (s->stages < 1)
-        return TCC_CHOICE_REFUSE(ch, "stages", "stages %lld: need at least 1",
-                                 (long long)s->stages);
+    int64_t most = fit > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : fit ? fit : 1;
+    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, most);
     if (s->stages > fit)
         return TCC_CHOICE_REFUSE(
             ch, tcc_choice_given(ch, "stages") ? "stages" : "tile",
@@ -205,19 +191,10 @@ static tcc_status choose_stages(tcc_choice *ch)
 tcc_status tcc_sm90_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
-    const tcc_attrs *attrs = &ch->f->attrs;
-    const char *producer = tcc_attr_str(attrs, "producer", "warpgroup");
-    if (!tcc_producer_find(producer, &s->producer))
-        return TCC_CHOICE_REFUSE(ch, "producer", "producer %s: need none, warp or warpgroup",
-                                 producer);
-    s->swizzle = tcc_attr_int(attrs, "swizzle", 128);
-    if (s->swizzle && s->swizzle != 32 && s->swizzle != 64 && s->swizzle != 128)
-        return TCC_CHOICE_REFUSE(ch, "swizzle", "swizzle %lld: need 128, 64, 32 or none",
-                                 (long long)s->swizzle);
-    s->tma_epilogue = !strcmp(tcc_attr_str(attrs, "epilogue", "tma"), "tma");
-    s->group = tcc_attr_int(attrs, "group", TCC_DEFAULT_GROUP);
-    if (s->group < 1)
-        return TCC_CHOICE_REFUSE(ch, "group", "group %lld: need at least 1", (long long)s->group);
+    s->producer = (tcc_producer)tcc_schedule_key_of(ch->f, TCC_KEY_producer, TCC_PRODUCER_WARPGROUP);
+    s->swizzle = tcc_schedule_key_of(ch->f, TCC_KEY_swizzle, 128);
+    s->epilogue = (tcc_storing)tcc_schedule_key_of(ch->f, TCC_KEY_epilogue, TCC_STORING_TMA);
+    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
@@ -241,26 +218,47 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
 
 /* ---- the pass ------------------------------------------------------------------------------- */
 
-/* The keys of the schedule that mean something. */
-static const char *keys_of(const tcc_target *target)
+static tcc_status refuse_foreign(tcc_choice *ch, const char *key)
 {
-    return tcc_target_can(target, TCC_CAN_wmma)
-               ? "tile stages waves wave group"
-               : "tile stages warpgroups producer swizzle epilogue group";
+    tcc_str keys = {0};
+    for (int i = 0; i < TCC_KEY_COUNT; i++)
+        if (tcc_schedule_key_is_for(&tcc_schedule_keys[i], ch->target))
+            tcc_str_printf(&keys, " %s", tcc_schedule_keys[i].name);
+    tcc_status status = TCC_CHOICE_REFUSE(ch, key, "'%s' means nothing on %s, whose keys are:%s", key,
+                                          ch->target->name, tcc_str_text(&keys));
+    tcc_str_free(&keys);
+    return status;
 }
 
-/* Whether every key that was given is one of the family's. */
+/* As only attributes that are written by hand can have it. */
+static tcc_status refuse_value(tcc_choice *ch, const tcc_schedule_key *key, const tcc_attr *value)
+{
+    tcc_str text = {0};
+    tcc_str_printf(&text, "%s ", key->name);
+    if (value->kind == TCC_ATTR_INT)
+        tcc_str_printf(&text, "%lld", (long long)value->i);
+    else
+        tcc_str_puts(&text, value->kind == TCC_ATTR_STR ? value->s : "of another kind");
+    tcc_str_puts(&text, ": need ");
+    tcc_schedule_key_print_choices(&text, key);
+    tcc_status status = TCC_CHOICE_REFUSE(ch, key->name, "%s", tcc_str_text(&text));
+    tcc_str_free(&text);
+    return status;
+}
+
+/* Whether every key that was given is one of the target's, with a value that it takes. */
 static tcc_status check_keys(tcc_choice *ch)
 {
-    static const char *const keys[] = {"warpgroups", "producer", "swizzle",
-                                       "epilogue",   "waves",    "wave"};
-    const char *of_family = keys_of(ch->target);
     tcc_status status = TCC_OK;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const tcc_named_attr *a = tcc_choice_given(ch, keys[i]);
-        if (a && a->loc.line && !tcc_has_word(of_family, keys[i]))
-            status = TCC_CHOICE_REFUSE(ch, keys[i], "'%s' means nothing on %s, whose keys are: %s",
-                                       keys[i], ch->target->name, of_family);
+    int64_t value;
+    for (int i = 0; i < TCC_KEY_COUNT; i++) {
+        const tcc_schedule_key *key = &tcc_schedule_keys[i];
+        const tcc_named_attr *a = tcc_choice_given(ch, key->name);
+        if (a && a->loc.line && !tcc_schedule_key_is_for(key, ch->target))
+            status = refuse_foreign(ch, key->name);
+        else if (a && key->form != TCC_KEY_FORM_TILE && key->form != TCC_KEY_FORM_LATER &&
+                 !tcc_schedule_key_read(key, &a->value, &value))
+            status = refuse_value(ch, key, &a->value);
     }
     return status;
 }
@@ -288,7 +286,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (!first || ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);
-        ch.s.tma_epilogue = false;
+        ch.s.epilogue = TCC_STORING_INTERLEAVED;
     } else {
         status = passes->choose(&ch);
         if (status)

@@ -5,6 +5,7 @@
  * operands fit 256 registers. What is copied waits in registers for a tile, so two stages do.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/schedule_key.h"
 #include "passes/choose_schedule.h"
 
 enum {
@@ -221,22 +222,19 @@ static tcc_status refuse_size(tcc_choice *ch, const tcc_rdna_product *p)
 tcc_status tcc_rdna_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
-    const tcc_attrs *attrs = &ch->f->attrs;
     tcc_rdna_product p;
-    s->wave = tcc_attr_int(attrs, "wave", 32);
-    s->waves = tcc_attr_int(attrs, "waves", 0);
-    s->stages = tcc_attr_int(attrs, "stages", STAGES);
-    s->group = tcc_attr_int(attrs, "group", TCC_DEFAULT_GROUP);
+    s->wave = tcc_schedule_key_of(ch->f, TCC_KEY_wave, 32);
+    s->waves = tcc_schedule_key_of(ch->f, TCC_KEY_waves, 0);
+    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, STAGES);
+    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     if (!find_product(ch, &p)) /* choose-mma says so */
         return TCC_OK;
-    if (s->wave != 32 && s->wave != 64)
-        return TCC_CHOICE_REFUSE(ch, "wave", "wave %lld: need 32 or 64 lanes", (long long)s->wave);
     if (s->stages != STAGES)
         return TCC_CHOICE_REFUSE(
             ch, "stages", "stages %lld: need %d on %s, where a third tile waits in registers",
             (long long)s->stages, STAGES, ch->target->name);
     bool given_waves = s->waves;
-    if (s->waves < 0 || s->waves * s->wave > ch->target->max_threads)
+    if (s->waves * s->wave > ch->target->max_threads)
         return TCC_CHOICE_REFUSE(
             ch, "waves", "waves %lld: need 1 to %lld of %lld lanes", (long long)s->waves,
             (long long)(ch->target->max_threads / s->wave), (long long)s->wave);
@@ -269,7 +267,7 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
 void tcc_rdna_choose_generic(tcc_choice *ch)
 {
     tcc_rdna_product p;
-    int64_t wave = tcc_attr_int(&ch->f->attrs, "wave", 32);
+    int64_t wave = tcc_schedule_key_of(ch->f, TCC_KEY_wave, 32);
     ch->s = (tcc_schedule){.target = ch->target,
                            .m = GENERIC_TILE,
                            .n = GENERIC_TILE,
@@ -278,6 +276,6 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
                            .waves = GENERIC_WAVES,
                            .wave = wave,
                            .group = TCC_DEFAULT_GROUP};
-    if ((wave == 32 || wave == 64) && find_product(ch, &p))
+    if (find_product(ch, &p))
         ch->s.k = tcc_rdna_round(&p, wave);
 }

@@ -17,6 +17,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/schedule_key.h"
 #include "passes/contraction.h"
 #include "passes/families.h"
 #include "passes/passes.h"
@@ -100,10 +101,6 @@ const tcc_copying tcc_copying_by_buffer = {.first = "buffer",
                                            .why_not = why_not_buffer,
                                            .direct = "unaligned",
                                            .why_not_direct = why_not_unaligned};
-
-static const char *const schedule_keys[] = {"tile",    "stages",   "warpgroups", "producer",
-                                            "swizzle", "epilogue", "group",      "waves"};
-enum { N_KEYS = sizeof schedule_keys / sizeof *schedule_keys };
 
 /* requires = [[min, K, 1]]: docs/abi.md */
 static void require_at_least_one(tcc_ir *ir, tcc_func *f, const char *dim)
@@ -195,13 +192,16 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                      !why_not_first ? how->first
                      : direct       ? "direct"
                                     : "generic");
-    for (int i = 0; i < N_KEYS; i++) {
-        const tcc_named_attr *a = tcc_attr_find(&generic->attrs, schedule_keys[i]);
+    for (int i = 0; i < TCC_KEY_COUNT; i++) {
+        const tcc_schedule_key *key = &tcc_schedule_keys[i];
+        const tcc_named_attr *a = tcc_attr_find(&generic->attrs, key->name);
+        if (key->of_every_variant)
+            continue;
         if (a && generic == f)
             tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without %s because %s",
                      a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, how->means,
                      why);
-        tcc_attr_remove(&generic->attrs, schedule_keys[i]);
+        tcc_attr_remove(&generic->attrs, key->name);
     }
     return TCC_OK;
 }

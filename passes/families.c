@@ -16,7 +16,7 @@ PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_wa
        tcc_rdna_choose, tcc_rdna_choose_generic, false, tcc_lay_out_in_panels)
 
 /* What those passes use. */
-#define CAN(id) (1u << TCC_CAN_##id)
+#define CAN TCC_CAN
 enum {
     NEEDED_BY_sm90 = CAN(tma) | CAN(mbarrier) | CAN(wgmma) | CAN(setmaxnreg) | CAN(ldmatrix) |
                      CAN(stmatrix),

@@ -142,7 +142,7 @@ static bool is_contiguous(const access *a)
 /* Whether a store goes through shared memory, as choose-layout decides while there is room. */
 static bool is_staged(const access *a, const tcc_schedule *s, bool aligned)
 {
-    return a->store && aligned && s->tma_epilogue &&
+    return a->store && aligned && s->epilogue == TCC_STORING_TMA &&
            tcc_can_store_by_tma(a->tensor, a->row, a->col, s->n);
 }
 

@@ -4,23 +4,49 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/schedule_key.h"
 #include "passes/families.h"
 
-static const char *const producers[] = {"none", "warp", "warpgroup"};
+/* ---- keys -------------------------------------------------------------------------------- */
+
+/* Each key's field, as a number. */
+static int64_t get(const tcc_schedule *s, tcc_schedule_key_id id)
+{
+    switch (id) {
+#define GET_TILE(name)
+#define GET_LATER(name)
+#define GET_NUMBER(name) case TCC_KEY_##name: return (int64_t)s->name;
+#define GET_WORD GET_NUMBER
+#define GET_BYTES GET_NUMBER
+#define KEY(name, form, ...) GET_##form(name)
+#include "ir/schedule_keys.def"
+    default: return 0;
+    }
+}
+
+static void put(tcc_schedule *s, tcc_schedule_key_id id, int64_t value)
+{
+    switch (id) {
+#define PUT_TILE(name)
+#define PUT_LATER(name)
+#define PUT_NUMBER(name) case TCC_KEY_##name: s->name = value; break;
+#define PUT_WORD(name) case TCC_KEY_##name: s->name = (unsigned)value; break;
+#define PUT_BYTES PUT_NUMBER
+#define KEY(name, form, ...) PUT_##form(name)
+#include "ir/schedule_keys.def"
+    default: break;
+    }
+}
+
+static bool has(const tcc_target *target, int id)
+{
+    const tcc_schedule_key *key = &tcc_schedule_keys[id];
+    return key->form != TCC_KEY_FORM_TILE && tcc_schedule_key_is_for(key, target);
+}
 
 const char *tcc_producer_name(tcc_producer p)
 {
-    return producers[p];
-}
-
-bool tcc_producer_find(const char *name, tcc_producer *out)
-{
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(producers[i], name)) {
-            *out = (tcc_producer)i;
-            return true;
-        }
-    return false;
+    return tcc_schedule_key_word(&tcc_schedule_keys[TCC_KEY_producer], p);
 }
 
 tcc_schedule tcc_schedule_of(const tcc_func *f)
@@ -31,15 +57,20 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
         .m = tile.list.n == 6 ? tile.list.items[1].i : 0,
         .n = tile.list.n == 6 ? tile.list.items[3].i : 0,
         .k = tile.list.n == 6 ? tile.list.items[5].i : 0,
-        .stages = tcc_attr_int(&f->attrs, "stages", 1),
-        .warpgroups = tcc_attr_int(&f->attrs, "warpgroups", 1),
-        .swizzle = tcc_attr_int(&f->attrs, "swizzle", 0),
-        .tma_epilogue = !strcmp(tcc_attr_str(&f->attrs, "epilogue", ""), "tma"),
-        .group = tcc_attr_int(&f->attrs, "group", 1),
-        .waves = tcc_attr_int(&f->attrs, "waves", 0),
-        .wave = tcc_attr_int(&f->attrs, "wave", 0),
+        .warpgroups = 1, /* waves count as one */
     };
-    tcc_producer_find(tcc_attr_str(&f->attrs, "producer", "none"), &s.producer);
+    for (int id = 0; id < TCC_KEY_COUNT; id++) {
+        const tcc_schedule_key *key = &tcc_schedule_keys[id];
+        const tcc_named_attr *a = tcc_attr_find(&f->attrs, key->name);
+        int64_t value = key->min; /* the least, where nothing is said */
+        if (!has(s.target, id))
+            continue;
+        if (a && !tcc_schedule_key_read(key, &a->value, &value)) {
+            s.m = 0; /* written by hand, and no schedule */
+            value = key->min;
+        }
+        put(&s, id, value);
+    }
     return s;
 }
 
@@ -88,18 +119,9 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
     }
     tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}},
                  (tcc_loc){0, 0});
-    tcc_attr_set_int(f->ir, &f->attrs, "stages", s->stages);
-    if (tcc_target_can(tcc_target_of(f->ir), TCC_CAN_wmma)) {
-        tcc_attr_set_int(f->ir, &f->attrs, "waves", s->waves);
-        tcc_attr_set_int(f->ir, &f->attrs, "wave", s->wave);
-        tcc_attr_set_int(f->ir, &f->attrs, "group", s->group);
-        return;
-    }
-    tcc_attr_set_int(f->ir, &f->attrs, "warpgroups", s->warpgroups);
-    tcc_attr_set_str(f->ir, &f->attrs, "producer", producers[s->producer]);
-    tcc_attr_set_int(f->ir, &f->attrs, "swizzle", s->swizzle);
-    tcc_attr_set_str(f->ir, &f->attrs, "epilogue", s->tma_epilogue ? "tma" : "interleaved");
-    tcc_attr_set_int(f->ir, &f->attrs, "group", s->group);
+    for (int id = 0; id < TCC_KEY_COUNT; id++)
+        if (has(tcc_target_of(f->ir), id))
+            tcc_schedule_key_set(f, id, get(s, id));
 }
 
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s)
@@ -258,20 +280,12 @@ void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
                            (long long)tile.list.items[i + 1].i);
             sep = ", ";
         }
-    if (tcc_target_can(s.target, TCC_CAN_wmma)) {
-        tcc_str_printf(out,
-                       ";\n    stages     %lld;\n    waves      %lld;\n    wave       %lld;\n"
-                       "    group      %lld;\n}\n",
-                       (long long)s.stages, (long long)s.waves, (long long)s.wave,
-                       (long long)s.group);
-        return;
-    }
-    tcc_str_printf(out, ";\n    stages     %lld;\n    warpgroups %lld;\n    producer   %s;\n",
-                   (long long)s.stages, (long long)s.warpgroups, producers[s.producer]);
-    if (s.swizzle)
-        tcc_str_printf(out, "    swizzle    %lld;\n", (long long)s.swizzle);
-    else
-        tcc_str_puts(out, "    swizzle    none;\n");
-    tcc_str_printf(out, "    epilogue   %s;\n    group      %lld;\n}\n",
-                   s.tma_epilogue ? "tma" : "interleaved", (long long)s.group);
+    tcc_str_puts(out, ";\n");
+    for (int id = 0; id < TCC_KEY_COUNT; id++)
+        if (has(s.target, id)) {
+            tcc_str_printf(out, "    %-10s ", tcc_schedule_keys[id].name);
+            tcc_schedule_key_print(out, &tcc_schedule_keys[id], get(&s, id));
+            tcc_str_puts(out, ";\n");
+        }
+    tcc_str_puts(out, "}\n");
 }

@@ -1,5 +1,6 @@
 /* schedule: how a kernel is computed. A function carries it as attributes, so that a user, a pass
- * or a test sets it in the same way; choose-schedule completes and checks it.
+ * or a test sets it in the same way; choose-schedule completes and checks it. ir/schedule_keys.def
+ * has the keys; every key but `tile` is a field here.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_SCHEDULE_H
@@ -8,11 +9,16 @@
 #include "ir/ir.h"
 #include "ir/target.h"
 
+/* Words of the keys `producer` and `epilogue`, in their order. */
 typedef enum tcc_producer {
     TCC_PRODUCER_NONE,     /* the consumers copy as well */
     TCC_PRODUCER_WARP,     /* one warp behind the consumers */
     TCC_PRODUCER_WARPGROUP /* one warpgroup, which gives its registers to the consumers */
 } tcc_producer;
+typedef enum tcc_storing {
+    TCC_STORING_INTERLEAVED, /* straight from registers, chunk by chunk */
+    TCC_STORING_TMA
+} tcc_storing;
 
 typedef struct tcc_schedule {
     const tcc_target *target;
@@ -21,12 +27,13 @@ typedef struct tcc_schedule {
     int64_t warpgroups; /* consumers; each takes m / warpgroups rows */
     tcc_producer producer;
     int64_t swizzle;     /* bytes at most; 0 for none */
-    bool tma_epilogue;   /* else interleaved: stores straight from registers, chunk by chunk */
+    tcc_storing epilogue; /* of results */
     int64_t group;       /* tiles of m taken together */
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
 } tcc_schedule;
 
-/* The schedule of a function that choose-schedule has completed. */
+/* The schedule of a function that choose-schedule has completed, keys that mean nothing on the target
+ * left out. */
 tcc_schedule tcc_schedule_of(const tcc_func *f);
 /* Whether it is one that choose-schedule lets through, as far as shapes go: attributes can be
  * written by hand. */
@@ -36,7 +43,6 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
                       const char *k);
 
 const char *tcc_producer_name(tcc_producer p);
-bool tcc_producer_find(const char *name, tcc_producer *out);
 
 int64_t tcc_schedule_threads(const tcc_schedule *s);
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s);

@@ -24,17 +24,15 @@ enum { WARP = 0 }; /* that the thread is of */
 
 /* ---- what can be set aside ------------------------------------------------------------- */
 
-static const bool synchronizes[TCC_OP_COUNT] = {
-#define OP(id, ...) [TCC_OP_##id] = true,
-    TCC_P_OPS(OP)
-#undef OP
-};
+static bool synchronizes(tcc_opcode code)
+{
+    return tcc_p_does(code, TCC_P_FOLLOWED & ~TCC_LANES);
+}
 
 /* What filling a stage takes. */
 static bool fills(tcc_opcode code)
 {
-    return code == TCC_OP_nvvm_mbarrier_wait || code == TCC_OP_nvvm_tma_load ||
-           code == TCC_OP_nvvm_mbarrier_arrive || code == TCC_OP_nvvm_mbarrier_arrive_expect_tx;
+    return tcc_p_does(code, TCC_BY_MBARRIER);
 }
 
 typedef struct contents {
@@ -46,7 +44,7 @@ typedef struct contents {
 static void find_contents(const tcc_pinst *in, uint32_t by, contents *c)
 {
     tcc_opcode code = in->op->code;
-    if (synchronizes[code]) {
+    if (synchronizes(code)) {
         c->other |= !fills(code) || by == TCC_P_NO_SLOT || (c->by != TCC_P_NO_SLOT && c->by != by);
         c->waits |= code == TCC_OP_nvvm_mbarrier_wait;
         c->copies |= code == TCC_OP_nvvm_tma_load;
@@ -147,7 +145,7 @@ static bool find_needed(wanting *w, const tcc_pinst *of, tcc_pcode *code, bool i
             continue;
         }
         for (unsigned i = 0; i < in->op->n_results; i++)
-            needed |= is_wanted(w, in->results[i]) && !synchronizes[in->op->code];
+            needed |= is_wanted(w, in->results[i]) && !synchronizes(in->op->code);
         for (unsigned r = 0; r < in->op->n_regions; r++)
             if (in->regions[r].n)
                 needed |= find_needed(w, in, &in->regions[r], inside || in->aside);

@@ -49,38 +49,26 @@ typedef struct decoder {
 
 /* ---- which operands an op asks for -------------------------------------------------------- */
 
-typedef struct effect {
-    bool is_one, waits;
-    uint8_t operands; /* that are asked for, a bit each */
-} effect;
-
-static const effect effects[TCC_OP_COUNT] = {
-#define OP(id, waits, operands) [TCC_OP_##id] = {true, waits, operands},
+static const bool is_known[TCC_OP_COUNT] = {
+#define OP(id) [TCC_OP_##id] = true,
     TCC_P_OPS(OP)
 #undef OP
-    [TCC_OP_nvvm_elect] = {true, false, 0},
-    [TCC_OP_nvvm_shfl] = {true, false, 0},
+    [TCC_OP_nvvm_elect] = true,
+    [TCC_OP_nvvm_shfl] = true,
 };
 
-/* Has no effect that is looked at here, and is not pure. */
-static bool is_ignored(tcc_opcode code)
+static bool is_followed(const tcc_op *op)
 {
-    switch (code) {
-    case TCC_OP_nvvm_ld_global:
-    case TCC_OP_nvvm_st_global:
-    case TCC_OP_nvvm_prefetch_tensormap:
-    case TCC_OP_amdgcn_buffer_load:
-    case TCC_OP_amdgcn_buffer_store:
-    case TCC_OP_amdgcn_wmma:
-    case TCC_OP_amdgcn_sched_barrier:
-    case TCC_OP_amdgcn_sched_group:
-    case TCC_OP_amdgcn_setprio:
-    case TCC_OP_func_return:
-    case TCC_OP_scf_for:
-    case TCC_OP_scf_if:
-    case TCC_OP_scf_yield: return true;
-    default: return false;
-    }
+    return tcc_p_does(op->code, TCC_P_FOLLOWED);
+}
+
+/* Whether operand i of an op that is followed must be known: addresses, numbers of barriers and
+ * threads, not what registers hold. */
+static bool must_be_known(const tcc_op *op, unsigned i)
+{
+    const tcc_op_info *info = tcc_op_info_get(op->code);
+    return i < info->n_operands && !(info->operands[i].kinds >> TCC_KIND_vec & 1) &&
+           !(info->effects & TCC_LANES);
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -104,7 +92,7 @@ static bool read_op(decoder *d, const tcc_op *op, uint32_t parent, uint32_t regi
     const tcc_op_info *info = tcc_op_info_get(op->code);
     if (!(info->levels & TCC_LEVEL_TARGET))
         return tcc_p_unsupported(d->p, op, "%s is not of the target level", info->name), false;
-    if (!(info->flags & TCC_PURE) && !effects[op->code].is_one && !is_ignored(op->code))
+    if (is_followed(op) && !is_known[op->code])
         return tcc_p_unsupported(d->p, op, "nothing is known of %s", info->name), false;
     source s = {.op = op, .parent = parent, .region = region};
     s.operands = TCC_NEW_ARRAY(scratch, uint32_t, op->n_operands + 1);
@@ -275,15 +263,14 @@ static void ask_for_place(decoder *d, source *s)
 /* One source, those behind it having been seen. */
 static void walk_back(decoder *d, source *s)
 {
-    const effect *e = &effects[s->op->code];
     source *parent = s->parent ? &d->sources.data[s->parent - 1] : NULL;
     if (s->tensor)
         ask_for_place(d, s);
-    if (e->is_one) {
+    if (is_followed(s->op)) {
         mark(d, s);
-        s->waits |= e->waits;
-        for (unsigned i = 0; i < s->op->n_operands && i < 8; i++)
-            if (e->operands >> i & 1)
+        s->waits |= tcc_p_does(s->op->code, TCC_P_SYNC);
+        for (unsigned i = 0; i < s->op->n_operands; i++)
+            if (must_be_known(s->op, i))
                 ask(d, s->operands[i], EXACT, 0);
     } else if (s->op->code == TCC_OP_scf_yield && parent) {
         if (parent->matters) {
@@ -445,7 +432,7 @@ static bool is_function(const tcc_pinst *in)
 /* Whether an op that matters accesses no memory but tensors, nor do those in it. */
 static bool is_harmless(const tcc_pinst *in)
 {
-    bool harmless = !effects[in->op->code].is_one && !in->touches &&
+    bool harmless = !is_followed(in->op) && !in->touches &&
                     !(in->op->n_regions && in->op->n_results);
     for (unsigned r = 0; harmless && r < in->op->n_regions; r++)
         for (size_t i = 0; harmless && i < in->regions[r].n; i++)
@@ -634,9 +621,9 @@ static void join_accesses(decoder *d)
     for (size_t i = 0; i < d->sources.len; before = &d->sources.data[i++]) {
         source *s = &d->sources.data[i];
         bool goes_on = before && s->parent == before->parent && s->region == before->region;
-        if (!goes_on || s->op->n_regions || effects[s->op->code].waits)
+        if (!goes_on || s->op->n_regions || tcc_p_does(s->op->code, TCC_P_SYNC))
             n = 0;
-        if (!s->tensor || effects[s->op->code].is_one)
+        if (!s->tensor || is_followed(s->op))
             continue;
         size_t k = 0;
         while (k < n && (open[k]->op->code != s->op->code ||

@@ -622,37 +622,32 @@ tcc_prelation tcc_p_place_compare(const tcc_protocol *p, const tcc_pstate *s, co
 
 typedef tcc_presult tcc_phook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
-/* What is done apart from arithmetic: whether it concerns other warps, and which operands must be
- * known, a bit each. */
+/* Effects that are followed (ir/effects.def); those among them that concern other warps, or their
+ * own later. */
+enum {
+    TCC_P_FOLLOWED = TCC_READS_SHARED | TCC_WRITES_SHARED | TCC_LANES | TCC_REGISTERS | TCC_BARRIER |
+                     TCC_FENCE | TCC_COMPLETES,
+    TCC_P_SYNC = TCC_REGISTERS | TCC_BARRIER | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP |
+                 TCC_BY_MMA_GROUP
+};
+static inline bool tcc_p_does(tcc_opcode code, unsigned effects)
+{
+    return tcc_op_info_get(code)->effects & effects;
+}
+
+/* Ops with such effects, whose meaning is a function here; step.c evaluates those that give what
+ * other lanes have. */
 /* clang-format off */
 #define TCC_P_OPS(OP)                                                                              \
-    OP(nvvm_barrier, true, 3)                                                                      \
-    OP(nvvm_warp_sync, true, 0)                                                                    \
-    OP(nvvm_setmaxnreg, true, 0)                                                                   \
-    OP(nvvm_mbarrier_init, true, 3)                                                                \
-    OP(nvvm_mbarrier_arrive, true, 1)                                                              \
-    OP(nvvm_mbarrier_arrive_expect_tx, true, 3)                                                    \
-    OP(nvvm_mbarrier_wait, true, 3)                                                                \
-    OP(nvvm_fence_mbarrier_init, false, 0)                                                         \
-    OP(nvvm_fence_proxy_async, false, 0)                                                           \
-    OP(nvvm_tma_load, true, 7)                                                                     \
-    OP(nvvm_tma_store, true, 3)                                                                    \
-    OP(nvvm_bulk_commit, true, 0)                                                                  \
-    OP(nvvm_bulk_wait, true, 0)                                                                    \
-    OP(nvvm_wgmma, true, 14)                                                                       \
-    OP(nvvm_wgmma_fence, false, 0)                                                                 \
-    OP(nvvm_wgmma_commit, true, 0)                                                                 \
-    OP(nvvm_wgmma_wait, true, 0)                                                                   \
-    OP(nvvm_ldmatrix, false, 1)                                                                    \
-    OP(nvvm_stmatrix, false, 1)                                                                    \
-    OP(nvvm_ld_shared, false, 1)                                                                   \
-    OP(nvvm_st_shared, false, 1)                                                                   \
-    OP(amdgcn_ds_load, false, 1)                                                                   \
-    OP(amdgcn_ds_store, false, 1)                                                                  \
-    OP(amdgcn_waitcnt, false, 0)                                                                   \
-    OP(amdgcn_s_barrier, true, 0)
+    OP(nvvm_barrier) OP(nvvm_warp_sync) OP(nvvm_setmaxnreg) OP(nvvm_mbarrier_init)                 \
+    OP(nvvm_mbarrier_arrive) OP(nvvm_mbarrier_arrive_expect_tx) OP(nvvm_mbarrier_wait)             \
+    OP(nvvm_fence_mbarrier_init) OP(nvvm_fence_proxy_async) OP(nvvm_tma_load) OP(nvvm_tma_store)   \
+    OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_fence)                    \
+    OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
+    OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load) OP(amdgcn_ds_store)                   \
+    OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
 /* clang-format on */
-#define OP(id, ...) tcc_phook tcc_p_##id;
+#define OP(id) tcc_phook tcc_p_##id;
 TCC_P_OPS(OP)
 #undef OP
 

@@ -338,8 +338,7 @@ static tcc_presult evaluate(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
 {
     tcc_opcode code = in->op->code;
     bool parts = code == TCC_OP_vec_pack || code == TCC_OP_vec_slice;
-    bool together = code == TCC_OP_nvvm_elect || code == TCC_OP_nvvm_shfl;
-    if (together && !tcc_p_converged(p, s, warp, in))
+    if (tcc_p_does(code, TCC_LANES) && !tcc_p_converged(p, s, warp, in))
         return TCC_P_FAILED;
     if (!parts && !may_read(p, s, warp, in))
         return TCC_P_FAILED;
@@ -714,7 +713,7 @@ static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
     static tcc_phook *const hooks[TCC_OP_COUNT] = {
-#define OP(id, ...) [TCC_OP_##id] = tcc_p_##id,
+#define OP(id) [TCC_OP_##id] = tcc_p_##id,
         TCC_P_OPS(OP)
 #undef OP
         [TCC_OP_scf_for] = enter_loop,

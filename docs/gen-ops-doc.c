@@ -127,6 +127,22 @@ static void print_synopsis(const tcc_op_info *info)
     puts("\n");
 }
 
+static void print_effects(unsigned effects)
+{
+    static const char *const docs[] = {
+#define EFFECT(id, doc) doc,
+#include "ir/effects.def"
+    };
+    const char *separator = "- ";
+    for (int i = 0; i < TCC_EFFECT_COUNT; i++)
+        if (effects >> i & 1) {
+            printf("%s%s", separator, docs[i]);
+            separator = "; ";
+        }
+    if (effects)
+        puts("");
+}
+
 static void print_op(tcc_opcode code)
 {
     const tcc_op_info *info = tcc_op_info_get(code);
@@ -153,6 +169,7 @@ static void print_op(tcc_opcode code)
             separator = ", ";
         }
     puts(info->flags & TCC_PURE ? "; pure" : "");
+    print_effects(info->effects);
 }
 
 int main(void)

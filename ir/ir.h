@@ -40,12 +40,23 @@ typedef enum tcc_opcode {
 #undef NO_OPERANDS
 
 enum tcc_op_flags {
-    TCC_PURE = 1,         /* no effect but its results: may be removed, merged, moved */
+    TCC_PURE = 1,         /* by its effects: may be removed, merged, moved; rows do not say it */
     TCC_TERMINATOR = 2,   /* ends its block */
     TCC_VARIADIC = 4,     /* more operands may follow the named ones */
     TCC_COMMUTES = 8,     /* the first two operands may be exchanged */
     TCC_ELEMENTWISE = 16, /* operands and result have one shape */
     TCC_RESULTS_ANY = 32  /* any number of results: scf.for, scf.if, … */
+};
+
+/* What an op does besides giving results. */
+enum tcc_effect_bit {
+#define EFFECT(id, doc) TCC_EFFECT_BIT_##id,
+#include "ir/effects.def"
+    TCC_EFFECT_COUNT
+};
+enum tcc_effects {
+#define EFFECT(id, doc) TCC_##id = 1 << TCC_EFFECT_BIT_##id,
+#include "ir/effects.def"
 };
 
 /* Levels at which an op may appear; a function's level is the last that all its ops share. */
@@ -82,7 +93,7 @@ typedef struct tcc_op_info {
     const tcc_operand_info *results;
     const tcc_attr_info *attrs;
     unsigned n_operands, n_results, n_regions;
-    unsigned flags, levels;
+    unsigned flags, effects, levels;
     const char *doc;
 } tcc_op_info;
 

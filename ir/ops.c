@@ -33,7 +33,7 @@ enum {
 #define NO_RESULTS {{NULL, 0}}
 #define NO_ATTRS {{NULL, TCC_ATTR_ANY, false}}
 
-#define TCC_OP(id, name, operands, results, n_regions, attrs, flags, levels, doc)                  \
+#define TCC_OP(id, name, operands, results, n_regions, attrs, flags, effects, levels, doc)         \
     static const tcc_operand_info operands_##id[] = operands;                                      \
     static const tcc_operand_info results_##id[] = results;                                        \
     static const tcc_attr_info attrs_##id[] = attrs;
@@ -41,7 +41,7 @@ enum {
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
 static const tcc_op_info infos[] = {
-#define TCC_OP(id, name, operands, results, n_regions, attrs, flags, levels, doc)                  \
+#define TCC_OP(id, name, operands, results, n_regions, attrs, flags, effects, levels, doc)         \
     {name,                                                                                         \
      operands_##id,                                                                                \
      results_##id,                                                                                 \
@@ -49,7 +49,8 @@ static const tcc_op_info infos[] = {
      LEN(operands_##id) - 1,                                                                       \
      LEN(results_##id) - 1,                                                                        \
      n_regions,                                                                                    \
-     flags,                                                                                        \
+     (flags) | ((effects) & ~TCC_READS_TENSOR ? 0 : TCC_PURE),                                     \
+     effects,                                                                                      \
      levels,                                                                                       \
      doc},
 #include "ir/ops.def"

@@ -4,12 +4,11 @@
 tcc_map tcc_written_tensors(const tcc_func *f, tcc_arena *scratch)
 {
     tcc_map written = TCC_MAP(scratch);
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
-        if (op->code == TCC_OP_tensor_write)
-            *tcc_map_at(&written, TCC_VIEW(tensor_write, op)->tensor) = op;
-        else if (op->code == TCC_OP_tile_store)
-            *tcc_map_at(&written, TCC_VIEW(tile_store, op)->tensor) = op;
-    }
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        for (unsigned i = 0; i < op->n_operands; i++)
+            if (tcc_op_info_get(op->code)->effects & TCC_WRITES_TENSOR &&
+                op->operands[i]->type->kind == TCC_KIND_tensor)
+                *tcc_map_at(&written, op->operands[i]) = op;
     return written;
 }
 

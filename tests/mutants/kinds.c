@@ -96,8 +96,8 @@ static attempt of_another_iteration(tcc_func *f, tcc_op *op, const kind *k, unsi
 {
     enum { MORE, LESS, FIRST, TO };
     (void)f, (void)k;
-    if (!has_effect(op) || op->code == TCC_OP_scf_for || op->code == TCC_OP_nvvm_ld_global ||
-        !op->n_operands)
+    if (!has_effect(op) || op->code == TCC_OP_scf_for || !op->n_operands ||
+        tcc_op_info_get(op->code)->effects == TCC_READS_GLOBAL)
         return NO_MORE;
     unsigned to = way % TO, operand = way / TO % op->n_operands;
     tcc_value *arg = loop_argument(op, way / TO / op->n_operands), *otherwise;
@@ -383,3 +383,11 @@ const kind kinds[] = {
      .of_guards = true},
 };
 const unsigned n_kinds = sizeof kinds / sizeof *kinds;
+
+bool is_left_out(tcc_opcode code)
+{
+    for (const kind *k = kinds; k < kinds + n_kinds; k++)
+        if (k->mutate == drop && k->code == code)
+            return true;
+    return false;
+}

@@ -125,10 +125,24 @@ static void break_op(worker *w, const subject *s, const kind *k, unsigned op)
     }
 }
 
+/* What does more than read must be missed when it is left out. */
+static void check_drops(const worker *w)
+{
+    enum { READS = TCC_READS_GLOBAL | TCC_READS_SHARED | TCC_CONTROL };
+    for (unsigned i = 0; i < w->n_ops; i++) {
+        const tcc_op_info *info = tcc_op_info_get(w->ops[i]->code);
+        if (info->effects & ~READS && !is_left_out(w->ops[i]->code)) {
+            fprintf(stderr, "mutants: no kind leaves out %s\n", info->name);
+            exit(2);
+        }
+    }
+}
+
 static void break_subject(worker *w, const subject *s)
 {
     w->bench = bench_open(s);
     fresh_copy(w);
+    check_drops(w);
     w->kept = w->arena;
     memcpy(w->originals, w->ops, sizeof w->ops);
     w->arena = NULL;

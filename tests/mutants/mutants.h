@@ -43,6 +43,8 @@ struct kind {
 
 extern const kind kinds[];
 extern const unsigned n_kinds;
+/* Whether a kind leaves out ops of this code. */
+bool is_left_out(tcc_opcode code);
 
 /* Instead of a number among the ways. */
 enum { NEGATED = 1000, TOGGLED };

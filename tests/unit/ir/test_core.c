@@ -167,6 +167,50 @@ START_TEST(rows_agree_with_themselves)
 }
 END_TEST
 
+/* Whether an op takes or gives something of one of these kinds. */
+static bool has_kind(const tcc_operand_info *list, unsigned kinds)
+{
+    for (; list->name; list++)
+        if (list->kinds & kinds)
+            return true;
+    return false;
+}
+
+/* The column `effects` of ops.def agrees with itself and with what the ops take and give. */
+START_TEST(effects_go_together)
+{
+    enum {
+        TENSORS = TCC_READS_TENSOR | TCC_WRITES_TENSOR,
+        GLOBAL = TCC_READS_GLOBAL | TCC_WRITES_GLOBAL,
+        SHARED = TCC_READS_SHARED | TCC_WRITES_SHARED,
+        BY = TCC_BY_RING | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP | TCC_BY_MMA_GROUP | TCC_BY_COUNTER,
+    };
+    unsigned started = 0, completed = 0;
+    for (int i = 0; i < TCC_OP_COUNT; i++) {
+        const tcc_op_info *info = tcc_op_info_get((tcc_opcode)i);
+        unsigned e = info->effects, by = e & BY;
+        *(e & TCC_COMPLETES ? &completed : &started) |= by;
+        ck_assert_msg(!(by & (by - 1)), "%s is completed by two things", info->name);
+        ck_assert_msg(!by || e & (TENSORS | GLOBAL | SHARED | TCC_COMPLETES), "%s starts nothing",
+                      info->name);
+        ck_assert_msg(!(e & TCC_COMPLETES) || by, "%s completes nothing", info->name);
+        ck_assert_msg(!(e & TCC_ASYNC_PROXY) || (e & SHARED && by), "%s: async proxy", info->name);
+        ck_assert_msg(!(e & TCC_CONTROL) == !(info->n_regions || info->flags & TCC_TERMINATOR),
+                      "%s: control", info->name);
+        ck_assert_msg(!(e & TENSORS) == !has_kind(info->operands, 1 << TCC_KIND_tensor),
+                      "%s: tensors", info->name);
+        bool global = has_kind(info->operands, 1 << TCC_KIND_ptr | 1 << TCC_KIND_tensormap |
+                                                   1 << TCC_KIND_buffer);
+        bool describes = e & TCC_HINT || has_kind(info->results, 1 << TCC_KIND_buffer);
+        ck_assert_msg(!(e & GLOBAL) == !(global && !describes), "%s: global memory", info->name);
+        bool useless = !e && !info->n_results && !(info->flags & TCC_RESULTS_ANY);
+        ck_assert_msg(!useless, "%s does nothing", info->name);
+    }
+    ck_assert_uint_eq(started, BY);
+    ck_assert_uint_eq(completed, BY);
+}
+END_TEST
+
 START_TEST(attributes_are_set_replaced_and_removed)
 {
     tcc_attrs a = {0};
@@ -390,6 +434,7 @@ int main(void)
     tcase_add_test(tc, integers_have_ranges);
     tcase_add_test(tc, casts_widen_where_every_number_stays);
     tcase_add_test(tc, rows_agree_with_themselves);
+    tcase_add_test(tc, effects_go_together);
     tcase_add_test(tc, attributes_are_set_replaced_and_removed);
     tcase_add_test(tc, attributes_compare_by_value);
     tcase_add_test(tc, builders_put_ops_where_they_stand);

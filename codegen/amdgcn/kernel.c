@@ -100,9 +100,11 @@ void tcc_amdgcn_begin_kernel(tcc_lower *l, const tcc_func *func)
         tcc_lower_add_string_attribute(
             l, TCC_LOWER_FUNC, "target-features",
             tcc_arena_printf(l->arena, "%s,+wavefrontsize64", l->target->features));
-    for (size_t i = 0; i < func->body->n_args; i++)
+    for (size_t i = 0; i < func->body->n_args; i++) {
+        tcc_lower_add_enum_attribute(l, (int)i + 1, "noundef", 0);
         if (func->body->args[i]->type->kind == TCC_KIND_ptr)
             tcc_lower_add_enum_attribute(l, (int)i + 1, "noalias", 0);
+    }
     set_argument_names(l, func);
     if (lds_bytes)
         create_lds(l, func, lds_bytes);

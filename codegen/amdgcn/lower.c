@@ -275,6 +275,16 @@ static void lower_wmma(tcc_lower *l, const tcc_op *op)
 
 /* ---- single instructions --------------------------------------------------------------- */
 
+/* Says of a call that what it gives is a number. Else LLVM asks for each pair of sums of addresses
+ * whether they may be none, all the way back to where they come from. */
+static LLVMValueRef defined(const tcc_lower *l, LLVMValueRef call)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("noundef", strlen("noundef"));
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeReturnIndex,
+                             LLVMCreateEnumAttribute(l->context, kind, 0));
+    return call;
+}
+
 /* How many lanes are below this one, of the first 32 and of the others, of which a wave of 32 has
  * none. LLVM would make a remainder of the thread's number of the intrinsics, and keep that in a
  * register. */
@@ -284,7 +294,7 @@ static LLVMValueRef lane(const tcc_lower *l)
     LLVMTypeRef type = LLVMFunctionType(l->types[TCC_i32], NULL, 0, false);
     LLVMValueRef code = LLVMGetInlineAsm(type, text, sizeof text - 1, "=v", 2, false, false,
                                          LLVMInlineAsmDialectATT, false);
-    return LLVMBuildCall2(l->builder, type, code, NULL, 0, "");
+    return defined(l, LLVMBuildCall2(l->builder, type, code, NULL, 0, ""));
 }
 
 /* The result of an op with one, a scalar; NULL when it is none of these. */
@@ -297,12 +307,12 @@ static LLVMValueRef scalar_result(tcc_lower *l, const tcc_op *op)
             x[i] = tcc_lower_scalar(l, op->operands[i]);
     switch (op->code) {
     case TCC_OP_amdgcn_tid:
-        return tcc_lower_intrinsic(l, "llvm.amdgcn.workitem.id.x", NULL, 0, NULL);
+        return defined(l, tcc_lower_intrinsic(l, "llvm.amdgcn.workitem.id.x", NULL, 0, NULL));
     case TCC_OP_amdgcn_lane: return lane(l);
     case TCC_OP_amdgcn_wgid:
-        return tcc_lower_intrinsic(l, "llvm.amdgcn.workgroup.id.x", NULL, 0, NULL);
+        return defined(l, tcc_lower_intrinsic(l, "llvm.amdgcn.workgroup.id.x", NULL, 0, NULL));
     case TCC_OP_amdgcn_readfirstlane:
-        return tcc_lower_intrinsic(l, "llvm.amdgcn.readfirstlane", i32, 1, x);
+        return defined(l, tcc_lower_intrinsic(l, "llvm.amdgcn.readfirstlane", i32, 1, x));
     case TCC_OP_amdgcn_lds_base: return tcc_lower_i32(l, 0);
     case TCC_OP_amdgcn_make_buffer: return make_buffer(l, op);
     case TCC_OP_amdgcn_perm:

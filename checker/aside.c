@@ -160,6 +160,86 @@ static bool find_needed(wanting *w, const tcc_pinst *of, tcc_pcode *code, bool i
     return any;
 }
 
+/* ---- where it ends --------------------------------------------------------------------- */
+
+static bool is_inside(const tcc_pcode *body, uint32_t slot)
+{
+    return slot >= body->first_slot && slot < body->end_slot;
+}
+
+static const tcc_pinst *definition_in(const tcc_pcode *body, uint32_t slot)
+{
+    for (size_t i = 0; i < body->n; i++)
+        for (unsigned r = 0; r < body->insts[i].op->n_results; r++)
+            if (body->insts[i].results[r] == slot)
+                return &body->insts[i];
+    return NULL;
+}
+
+/* Whether a number grows with the loop's index: that, or its sum with what does not change. */
+static bool grows(const tcc_pcode *body, uint32_t slot)
+{
+    if (slot == TCC_P_NO_SLOT || slot == body->args[0])
+        return slot != TCC_P_NO_SLOT;
+    const tcc_pinst *in = definition_in(body, slot);
+    return in && in->op->code == TCC_OP_arith_add && in->operands[1] != TCC_P_NO_SLOT &&
+           !is_inside(body, in->operands[1]) && grows(body, in->operands[0]);
+}
+
+/* Whether a condition that does not hold in a trip holds in none that follows. */
+static bool stays_false(const tcc_pcode *body, uint32_t slot)
+{
+    if (slot == TCC_P_NO_SLOT || !is_inside(body, slot))
+        return slot != TCC_P_NO_SLOT;
+    const tcc_pinst *in = definition_in(body, slot);
+    if (in && in->op->code == TCC_OP_arith_and)
+        return stays_false(body, in->operands[0]) && stays_false(body, in->operands[1]);
+    return in && in->op->code == TCC_OP_arith_cmp &&
+           !strcmp(tcc_attr_str(&in->op->attrs, "pred", ""), "lt") &&
+           grows(body, in->operands[0]) && in->operands[1] != TCC_P_NO_SLOT &&
+           !is_inside(body, in->operands[1]);
+}
+
+/* Whether the thread does nothing in a loop after a trip in which it did nothing: all that it does
+ * is behind conditions that stay false, and hands nothing on. */
+static bool runs_out(const wanting *w, const tcc_pinst *loop)
+{
+    const tcc_pcode *body = &loop->regions[0];
+    for (unsigned i = 0; i < loop->op->n_results; i++)
+        if (is_wanted(w, body->args[1 + i]))
+            return false;
+    for (size_t i = 0; i < body->n; i++) {
+        const tcc_pinst *in = &body->insts[i];
+        tcc_opcode code = in->op->code;
+        bool branch = code == TCC_OP_scf_if && !in->regions[1].n;
+        if (in->alone && code != TCC_OP_scf_yield &&
+            !(branch ? stays_false(body, in->operands[0]) : in->given != NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool has_aside(const tcc_pinst *in)
+{
+    bool any = in->aside;
+    for (unsigned r = 0; r < in->op->n_regions; r++)
+        for (size_t i = 0; i < in->regions[r].n; i++)
+            any |= has_aside(&in->regions[r].insts[i]);
+    return any;
+}
+
+/* The last op of the kernel that fills stages, where it is such a loop: what is not begun in it is
+ * not missed in the counts below. */
+static void find_end(const wanting *w, tcc_pcode *body)
+{
+    size_t i = body->n;
+    while (i && !has_aside(&body->insts[i - 1]))
+        i--;
+    tcc_pinst *last = i ? &body->insts[i - 1] : NULL;
+    if (last && !last->aside && last->op->code == TCC_OP_scf_for)
+        last->runs_out = runs_out(w, last);
+}
+
 static bool changes_registers(const tcc_pcode *code)
 {
     bool any = false;
@@ -183,6 +263,8 @@ bool tcc_p_aside_find(tcc_protocol *p)
             w.changed = false;
             find_needed(&w, NULL, &p->body, false);
         } while (w.changed);
+        if (alone)
+            find_end(&w, &p->body);
     }
     p->aside = p->n_warps++;
     p->n_steps = p->n_warps + 2;

@@ -135,6 +135,7 @@ typedef struct tcc_pinst {
     uint32_t wanted_twice;       /* operands that tcc_registers_wanted_twice gives */
     bool aside;                  /* it is left to the warp that fills stages; */
     bool alone, others;          /* needed by that warp, by the others; */
+    bool runs_out;               /* a loop: after a trip in which that warp does nothing none does */
     uint32_t by;                 /* what is left to it is done where this holds */
     uint32_t tensor;             /* that it accesses, and that is followed; 0: none */
     struct tcc_pplace *place;    /* where */
@@ -167,6 +168,7 @@ typedef struct tcc_pframe {
     uint32_t pc, region;
     tcc_lane_mask mask, outer;
     bool may;       /* of a branch: its lanes are not known, and it is taken by all */
+    bool busy;      /* of a loop: a branch was taken in this trip */
     int32_t record; /* of what the number of trips depends on; -1: they are known, or no loop */
     bool by_trips;  /* nothing is known of the index */
     bool known;     /* the trips are known, but the record is a parent of others */

@@ -232,8 +232,8 @@ static void put_frame(writer *w, const tcc_pframe *f)
 {
     int64_t iter = f->record < 0 ? f->iter : tcc_p_position(f) - w->base_at[f->record];
     put(w, &f->code, sizeof f->code);
-    put_int(w,
-            f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40 | (int64_t)f->may << 41);
+    put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40 |
+                   (int64_t)f->may << 41 | (int64_t)f->busy << 42);
     put_int(w, (int64_t)f->mask);
     put_int(w, (int64_t)f->outer);
     put_int(w, f->record);

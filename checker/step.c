@@ -522,6 +522,7 @@ static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (!more)
         return leave_loop(p, s, warp);
     f->pc = 0;
+    f->busy = false;
     set_index(p, s, warp, f->of);
     w->progress += f->record >= 0;
     return f->record >= 0 ? TCC_P_HEAD : TCC_P_JUMPED;
@@ -537,6 +538,7 @@ static tcc_presult enter(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, tcc
     f.region = region;
     f.mask = mask;
     f.outer = w->mask;
+    w->frames[w->depth - 1].busy = true;
     w->frames[w->depth++] = f;
     w->mask = mask;
     return TCC_P_JUMPED;
@@ -579,6 +581,8 @@ static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     tcc_pframe *f = &w->frames[w->depth - 1];
     tcc_pvalue *carried = p->carried;
     unsigned n = f->of->op->n_results;
+    if (warp == p->aside && f->of->runs_out && !f->busy)
+        return leave_loop(p, s, warp);
     for (unsigned i = 0; i < n; i++) {
         carried[i] =
             yield ? read(p, s, warp, yield->operands[i]) : read(p, s, warp, f->code->args[1 + i]);

@@ -207,8 +207,8 @@ static const struct {
     size_t steps; /* at most, in both variants together */
 } costs[] = {
     {"warp", 1, 8000},  {"warp", 2, 10000},   {"warp", 3, 11500}, {"warp", 4, 13000},
-    {"warp", 8, 18500}, {"warp", 64, 100000}, {"none", 1, 8000},  {"none", 2, 9700},
-    {"none", 3, 11000}, {"none", 4, 12500},   {"none", 8, 18700}, {"none", 64, 152000},
+    {"warp", 8, 18000}, {"warp", 64, 98000}, {"none", 1, 8000},  {"none", 2, 9500},
+    {"none", 3, 10800}, {"none", 4, 12200},   {"none", 8, 17800}, {"none", 64, 97000},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

@@ -14,6 +14,10 @@ enum {
     /* Of these, while the epilogue runs; and what keeps one chunk from the next. */
     OTHERS = 28,
     SEPARATE = 4,
+    /* What ptxas does without there, computing it anew, before it spills. */
+    SPARE = 16,
+    /* Numbers that a function computed by polynomials has beside its result. */
+    BY_POLYNOMIALS = 2,
 };
 
 /* A value of the epilogue: a chunk holds it from op `first` on to op `last`, whose result takes its
@@ -31,6 +35,7 @@ typedef struct access {
 
 struct tcc_epilogue {
     bool a_along_k, b_along_k; /* the operands in memory */
+    bool polynomials;          /* a function is computed by them */
     size_t n_ops, n_values, n_accesses;
     value *values;
     access *accesses;
@@ -83,6 +88,7 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
         .rows = tcc_field_has_index(v->type, c->axes[0]) || (!is_load && !*c->axes[0]),
         .cols = tcc_field_has_index(v->type, c->axes[1]) || (!is_load && !*c->axes[1]),
     };
+    e->polynomials |= op->code == TCC_OP_math_erf || op->code == TCC_OP_math_gelu;
 }
 
 tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_arena *arena)
@@ -163,57 +169,74 @@ static bool shares_offsets(const tcc_epilogue *e, size_t i)
     return false;
 }
 
-tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const tcc_target *t,
-                             bool aligned)
+/* What the accesses of a chunk take, in all blocks of a thread. */
+typedef struct cost {
+    int64_t held;      /* from the first chunk to the last */
+    int64_t loads, results;
+    int64_t addresses; /* of elements that do not lie beside each other */
+    bool barrier;      /* nothing is computed ahead of a stmatrix: ptx.def */
+} cost;
+
+static cost cost_of(const tcc_epilogue *e, const tcc_schedule *s, int64_t chunk, bool aligned)
 {
-    int64_t producer, accumulators = tcc_schedule_accumulators(s);
-    int64_t chunk = tcc_schedule_instr_n(s, t) % 16 ? 8 : 16, blocks = s->m / s->warpgroups / 64;
-    int64_t step = peak(e, chunk) - elements(true, true, chunk); /* beside its accumulators */
-    step = step > 0 ? step : 0;
-    int64_t held = 0, loads = 0, results = 0, addresses = 0;
-    bool barrier = false; /* nothing is computed ahead of a stmatrix: ptx.def */
+    int64_t blocks = s->m / s->warpgroups / 64;
+    cost c = {0};
     for (size_t i = 0; i < e->n_accesses; i++) {
         const access *a = &e->accesses[i];
         bool rows = a->row >= 0, cols = a->col >= 0;
         unsigned bits = tcc_scalar_bits(a->tensor->elem);
-        int64_t n = elements(rows, cols, chunk), in_blocks = rows ? blocks : 1;
-        results += a->store ? n * in_blocks : 0;
+        int64_t per_block = elements(rows, cols, chunk), n = per_block * (rows ? blocks : 1);
+        c.results += a->store ? n : 0;
         if (is_staged(a, s, aligned)) { /* an address in shared memory for each row */
             bool matrices = chunk == 16 && bits == 16;
-            barrier |= matrices;
-            held += blocks * (matrices ? 1 : 2) + 1;
+            c.barrier |= matrices;
+            c.held += blocks * (matrices ? 1 : 2) + 1;
             continue;
         }
         if (!shares_offsets(e, i)) /* 64 bits for each row */
-            held += 2 * (rows ? 2 * blocks : 1);
-        if (cols && !is_contiguous(a) && addresses < n * in_blocks)
-            addresses = n * in_blocks;
+            c.held += 2 * (rows ? 2 * blocks : 1);
+        if (cols && !is_contiguous(a) && c.addresses < n)
+            c.addresses = n;
         if (a->store)
             continue;
         if (cols)
-            loads += in_blocks * (aligned && is_contiguous(a) && bits <= 16 ? n / 2 : n);
+            c.loads += aligned && is_contiguous(a) && bits <= 16 ? n / 2 : n;
         else /* for all columns */
-            held += n * in_blocks;
+            c.held += n;
     }
-    /* What is loaded may be computed, too, and then of all chunks: results take the place of
-     * accumulators and loads. */
-    int64_t ahead = results - blocks * elements(true, true, chunk);
-    bool is_one = ahead <= 0; /* of several results ptxas keeps more than is counted here */
-    bool computes = !barrier && loads && ahead >= loads;
-    ahead = computes ? ahead : loads;
-    int64_t one = accumulators + held + step + OTHERS + SEPARATE;
-    int64_t another = (ahead + addresses) / blocks + step; /* block of a chunk */
+    return c;
+}
+
+tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const tcc_target *t,
+                             bool aligned)
+{
+    int64_t producer, accumulators = tcc_schedule_accumulators(s);
+    int64_t chunk = tcc_schedule_instr_n(s, t) % 16 ? 8 : 16, n_chunks = s->n / chunk;
+    int64_t blocks = s->m / s->warpgroups / 64, own = elements(true, true, chunk);
+    int64_t step = peak(e, chunk) - own; /* beside its accumulators */
+    step = step > 0 ? step : 0;
+    cost c = cost_of(e, s, chunk, aligned);
+    /* Results take the place of accumulators. Those that are more than these, and than what is
+     * loaded, may be computed ahead of their stores, and then of all chunks. */
+    int64_t more = c.results - blocks * own;
+    bool computes = !c.barrier && c.loads && more >= c.loads;
+    int64_t ahead = computes ? n_chunks * more : TCC_LOOKAHEAD * c.loads;
+    int64_t one = accumulators + c.held + step + OTHERS + SEPARATE;
+    int64_t scarce = one - SPARE + (e->polynomials ? BY_POLYNOMIALS * own : 0);
     int64_t loop = accumulators + LEAST; /* coordinates of copies, where consumers start them */
     if (s->producer == TCC_PRODUCER_NONE)
         loop += tcc_schedule_copies(s, t, e->a_along_k, e->b_along_k);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
+    int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
+    /* Of several results ptxas keeps more than is counted here. */
+    bool groups = more <= 0 && another && free > 0;
     return (tcc_pressure){
         .least = accumulators + LEAST,
         .separate = one > loop ? one : loop,
-        .together = one - SEPARATE + (computes ? s->n / chunk : TCC_LOOKAHEAD) * ahead +
-                    s->n / chunk * addresses,
+        .scarce = scarce > loop ? scarce : loop,
+        .together = one - SEPARATE + ahead + n_chunks * c.addresses,
         .limit = limit,
-        .group = 1 + (free > 0 && another && is_one ? free / another : 0),
+        .group = 1 + (groups ? free / another : 0),
     };
 }
 
@@ -223,9 +246,9 @@ void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place)
 {
     if (p->together > p->limit)
         tcc_attr_set_int(f->ir, &f->attrs, "separate", p->group);
-    if (p->separate > p->limit)
+    if (p->scarce > p->limit)
         tcc_attr_set(f->ir, &f->attrs, "may_spill",
-                     (tcc_attr){.kind = TCC_ATTR_INT, .i = p->separate}, place);
+                     (tcc_attr){.kind = TCC_ATTR_INT, .i = p->scarce}, place);
 }
 
 void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag)

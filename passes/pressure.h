@@ -22,6 +22,7 @@ tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_a
 typedef struct tcc_pressure {
     int64_t least;    /* accumulators and what every kernel has beside them */
     int64_t separate; /* with one chunk after the other */
+    int64_t scarce;   /* with one, and with what ptxas can do without computed anew */
     int64_t together; /* with all that ptxas may take up at once */
     int64_t limit;    /* of the thread */
     int64_t group;    /* chunks of a block that can be taken up at once */

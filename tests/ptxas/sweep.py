@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-UNNECESSARY = 0.9  # of the warnings
+UNNECESSARY = 0.4  # of the warnings
 SILENT = 0.03  # of the variants
 CLOSE = 12  # registers too many with which a kernel may be refused although it fits
 SILENT_BYTES = 40  # stored and loaded again, of one of them

@@ -223,10 +223,13 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t ahead = computes ? n_chunks * more : TCC_LOOKAHEAD * c.loads;
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE;
     int64_t scarce = one - SPARE + (e->polynomials ? BY_POLYNOMIALS * own : 0);
-    int64_t loop = accumulators + LEAST; /* coordinates of copies, where consumers start them */
-    if (s->producer == TCC_PRODUCER_NONE)
-        loop += tcc_schedule_copies(s, t, e->a_along_k, e->b_along_k);
-    int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
+    /* Where consumers start the copies, ptxas has their coordinates ready in the loop, and keeps them
+     * for an epilogue in which it finds the same columns. */
+    int64_t copies = s->producer == TCC_PRODUCER_NONE
+                         ? tcc_schedule_copies(s, t, e->a_along_k, e->b_along_k)
+                         : 0;
+    int64_t loop = accumulators + LEAST + copies;
+    int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one - copies;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
     /* Of several results ptxas keeps more than is counted here. */
     bool groups = more <= 0 && another && free > 0;
@@ -234,7 +237,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
         .least = accumulators + LEAST,
         .separate = one > loop ? one : loop,
         .scarce = scarce > loop ? scarce : loop,
-        .together = one - SEPARATE + ahead + n_chunks * c.addresses,
+        .together = one - SEPARATE + copies + ahead + n_chunks * c.addresses,
         .limit = limit,
         .group = 1 + (groups ? free / another : 0),
     };

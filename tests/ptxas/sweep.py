@@ -21,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 
-UNNECESSARY = 0.4  # of the warnings
+UNNECESSARY = 0.4  # of the warnings,
+FEW = 3  # which a few more may be: of sixty kernels two to eight variants are warned of
 SILENT = 0.03  # of the variants
 CLOSE = 12  # registers too many with which a kernel may be refused although it fits
 SILENT_BYTES = 40  # stored and loaded again, of one of them
@@ -203,7 +204,7 @@ def sweep(build, assemblers, seed, count, jobs, verbose):
         % (count, refused, sum(n.values()), n[True, True] + n[False, True], warned, n[True, False], n[False, True])
     )
     too_many = [
-        (n[True, False] > UNNECESSARY * warned, "warnings of variants that do not spill"),
+        (n[True, False] > UNNECESSARY * warned + FEW, "warnings of variants that do not spill"),
         (n[False, True] > SILENT * sum(n.values()), "variants that spill in silence"),
     ]
     for is_so, what in too_many:

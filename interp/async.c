@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "interp/tile.h"
+#include "ir/shared.h"
 
 typedef struct stage {
     int64_t owner;    /* iteration that acquired it last, -1: none */
     int64_t released; /* iteration that gave it back last, -1: none */
     size_t started, landed;
+    int64_t bytes, landed_bytes; /* awaited, and there; bytes 0: they are not counted */
     bool committed, waited;
 } stage;
 
@@ -25,22 +27,30 @@ typedef struct buffer {
     tcc_cell *cells;
     size_t stage_cells;
     int64_t n_stages;
+    int64_t offset, stage_bytes; /* in shared memory; offset -1: it has no place yet */
+    bool floats;
+    bool unpublished; /* something was written and may not be sent yet */
+    size_t sends;     /* on their way */
+    uint64_t used;    /* the step of its role at which an MMA last began to read it */
 } buffer;
 
 /* A product, by number: what it reads. */
 typedef struct product {
     const ring *ring;
     int64_t i;
+    const buffer *operands[2];
 } product;
 
 struct tcc_role {
     TCC_VEC(product) products;
+    uint64_t met; /* the step at which all warps of the role last met */
 };
 
 struct tcc_async {
     void **objects; /* ring or buffer of each value */
-    tcc_thread *roles[2];
-    bool running;
+    TCC_VEC(buffer *) buffers;
+    tcc_map roles;  /* async.role -> its thread */
+    size_t running; /* roles of those that run together which have begun */
 };
 
 static struct tcc_async *state_of(tcc_exec *x)
@@ -48,6 +58,7 @@ static struct tcc_async *state_of(tcc_exec *x)
     if (!x->async) {
         x->async = TCC_NEW(x->run->scratch, struct tcc_async);
         x->async->objects = TCC_NEW_ARRAY(x->run->scratch, void *, x->program->n_values);
+        x->async->roles = TCC_MAP(x->run->scratch);
     }
     return x->async;
 }
@@ -70,16 +81,29 @@ static void *operand_object(tcc_thread *t, const tcc_inst *in, unsigned operand)
     return t->x->async->objects[tcc_operand_int(t, in, operand)];
 }
 
-static void poison(buffer *b, int64_t stage_index, bool floats)
+static void poison(buffer *b, int64_t stage_index)
 {
     tcc_cell *cells = b->cells + (size_t)stage_index * b->stage_cells;
     for (size_t i = 0; i < b->stage_cells; i++)
-        cells[i] = floats ? (tcc_cell){.f = (double)NAN} : (tcc_cell){.i = INT32_MIN};
+        cells[i] = b->floats ? (tcc_cell){.f = (double)NAN} : (tcc_cell){.i = INT32_MIN};
 }
 
-static bool holds_floats(const tcc_type *t)
+static bool overlap(const buffer *a, int64_t i, const buffer *b, int64_t j)
 {
-    return tcc_scalar_classify(t->elem) == TCC_CLASS_FLOAT;
+    int64_t from = a->offset + i * a->stage_bytes, other = b->offset + j * b->stage_bytes;
+    return a->offset >= 0 && b->offset >= 0 && from < other + b->stage_bytes &&
+           other < from + a->stage_bytes;
+}
+
+/* Writing to a stage destroys what lies in the same place. */
+static void clobber(const struct tcc_async *async, const buffer *b, int64_t i)
+{
+    for (size_t o = 0; o < async->buffers.len; o++) {
+        buffer *other = async->buffers.data[o];
+        for (int64_t s = 0; other != b && s < other->n_stages; s++)
+            if (overlap(b, i, other, s))
+                poison(other, s);
+    }
 }
 
 tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
@@ -91,10 +115,18 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
     if (!b->cells &&
         !tcc_exec_has_room(t->x, in->op, (uint64_t)tcc_type_count(type), sizeof(tcc_cell)))
         return TCC_FAILED;
-    if (!b->cells)
+    if (!b->cells) {
         b->cells = TCC_NEW_ARRAY(t->x->run->scratch, tcc_cell, (size_t)tcc_type_count(type));
+        TCC_PUSH(t->x->run->scratch, &t->x->async->buffers, b);
+    }
+    b->offset = tcc_attr_int(&in->op->attrs, "offset", -1);
+    b->stage_bytes = tcc_panels_of(in->op).stage_bytes;
+    b->floats = tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
+    b->unpublished = false;
+    b->sends = 0;
+    b->used = 0;
     for (int64_t s = 0; s < b->n_stages; s++)
-        poison(b, s, holds_floats(type));
+        poison(b, s);
     return TCC_NEXT;
 }
 
@@ -130,7 +162,7 @@ static stage *owned_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
 
 static bool is_full(const stage *s)
 {
-    return s->committed && s->landed == s->started;
+    return s->committed && (s->bytes ? s->landed_bytes == s->bytes : s->landed == s->started);
 }
 
 tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
@@ -152,10 +184,15 @@ tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_async_commit(tcc_thread *t, const tcc_inst *in)
 {
-    stage *s = owned_stage(t, in, tcc_operand_int(t, in, 1));
+    int64_t i = tcc_operand_int(t, in, 1);
+    stage *s = owned_stage(t, in, i);
     if (!s)
         return TCC_FAILED;
+    if (s->committed)
+        return TCC_WRONG(t->x, in->op, "async.commit of iteration %lld for the second time",
+                         (long long)i);
     s->committed = true;
+    s->bytes = tcc_attr_int(&in->op->attrs, "bytes", 0);
     return TCC_NEXT;
 }
 
@@ -200,14 +237,20 @@ typedef struct copy {
     tcc_window from;
     tcc_cell *to;
     stage *stage;
+    int64_t bytes;
 } copy;
 
 static tcc_outcome land(tcc_exec *x, tcc_event *e)
 {
-    (void)x;
     const copy *c = e->data;
+    stage *s = c->stage;
     tcc_window_load(&c->from, c->to);
-    c->stage->landed++;
+    s->landed++;
+    s->landed_bytes += c->bytes;
+    if (s->bytes && s->landed_bytes > s->bytes)
+        return TCC_WRONG(x, e->op, "%lld bytes have landed in the stage of iteration %lld, of which "
+                         "async.commit says %lld",
+                         (long long)s->landed_bytes, (long long)s->owner, (long long)s->bytes);
     return TCC_NEXT;
 }
 
@@ -222,11 +265,15 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
                          (long long)i);
     const tcc_type *type = in->op->operands[2]->type;
     buffer *b = operand_object(t, in, 2);
-    poison(b, i % b->n_stages, holds_floats(type));
+    poison(b, i % b->n_stages);
+    clobber(t->x->async, b, i % b->n_stages);
     copy *c = TCC_NEW(t->x->run->scratch, copy);
     *c = (copy){.from = tcc_window_of(t, in, 3, 4, type, 1),
                 .to = b->cells + (size_t)(i % b->n_stages) * b->stage_cells,
-                .stage = s};
+                .stage = s,
+                .bytes = (int64_t)b->stage_cells * tcc_scalar_bits(type->elem) / 8};
+    if (!tcc_window_is_valid(t, in, &c->from))
+        return TCC_FAILED;
     s->started++;
     TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){land, in->op, c, t});
     return TCC_NEXT;
@@ -243,9 +290,17 @@ tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "async.put of iteration %lld after its commit",
                          (long long)i);
     const buffer *b = operand_object(t, in, 2);
+    clobber(t->x->async, b, i % b->n_stages);
     memcpy(b->cells + (size_t)(i % b->n_stages) * b->stage_cells, tcc_cells(t, in->operands[3]),
            b->stage_cells * sizeof *b->cells);
     return TCC_NEXT;
+}
+
+static struct tcc_role *role_of(tcc_thread *t)
+{
+    if (!t->role)
+        t->role = TCC_NEW(t->x->run->scratch, struct tcc_role);
+    return t->role;
 }
 
 /* ---- products -------------------------------------------------------------------------- */
@@ -261,16 +316,16 @@ tcc_outcome tcc_eval_async_mma(tcc_thread *t, const tcc_inst *in)
                          "async.mma reads the stage of iteration %lld without "
                          "waiting until it is full",
                          (long long)i);
-    const buffer *a = operand_object(t, in, 2), *b = operand_object(t, in, 3);
+    buffer *a = operand_object(t, in, 2), *b = operand_object(t, in, 3);
     const tcc_type *r = in->op->results[0].type;
     const int64_t mnk[] = {r->dims[0].size, r->dims[1].size,
                            in->op->operands[2]->type->dims[2].size};
     tcc_tile_multiply(t->x->run, a->cells + (size_t)(i % a->n_stages) * a->stage_cells,
                       b->cells + (size_t)(i % b->n_stages) * b->stage_cells,
-                      tcc_cells(t, in->operands[4]), tcc_cells(t, in->results[0]), mnk, i != 0, r);
-    if (!t->role)
-        t->role = TCC_NEW(t->x->run->scratch, struct tcc_role);
-    TCC_PUSH(t->x->run->scratch, &t->role->products, (product){operand_object(t, in, 0), i});
+                      tcc_cells(t, in->operands[4]), tcc_cells(t, in->results[0]), mnk, r);
+    a->used = b->used = t->steps;
+    TCC_PUSH(t->x->run->scratch, &role_of(t)->products,
+             (product){operand_object(t, in, 0), i, {a, b}});
     t->regs[in->results[0]].product = ++t->committed;
     return TCC_NEXT;
 }
@@ -287,46 +342,186 @@ tcc_outcome tcc_eval_async_mma_wait(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* ---- results --------------------------------------------------------------------------- */
+
+tcc_outcome tcc_eval_async_barrier(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    role_of(t)->met = t->steps;
+    return TCC_NEXT;
+}
+
+/* Whether a warp may still read what lies where b does. */
+static tcc_outcome check_free(tcc_thread *t, const tcc_inst *in, const buffer *b)
+{
+    const struct tcc_async *async = t->x->async;
+    struct tcc_role *role = role_of(t);
+    for (size_t i = 0; i < async->buffers.len; i++) {
+        const buffer *other = async->buffers.data[i];
+        bool over = false;
+        for (int64_t s = 0; s < other->n_stages; s++)
+            over |= other != b && overlap(b, 0, other, s);
+        if (over && other->used && other->used > role->met)
+            return TCC_WRONG(t->x, in->op, "%s writes where stages are without async.barrier behind "
+                             "the last MMA that reads them",
+                             tcc_op_info_get(in->op->code)->name);
+        for (size_t p = t->waited; over && p < role->products.len; p++)
+            if (role->products.data[p].operands[0] == other ||
+                role->products.data[p].operands[1] == other)
+                return TCC_WRONG(t->x, in->op, "%s writes where an MMA may still be reading",
+                                 tcc_op_info_get(in->op->code)->name);
+    }
+    return TCC_NEXT;
+}
+
+/* A number as an element of this type. */
+static tcc_cell stored(const tcc_run *run, tcc_cell v, tcc_scalar elem)
+{
+    if (tcc_scalar_classify(elem) != TCC_CLASS_FLOAT)
+        v.i = tcc_int_wrap(elem, v.i);
+    else if (run->machine)
+        v.f = tcc_round_float(v.f, elem);
+    return v;
+}
+
+tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_type *to = in->op->operands[0]->type, *tile = in->op->operands[3]->type;
+    buffer *b = operand_object(t, in, 0);
+    int64_t row = tcc_operand_int(t, in, 1), col = tcc_operand_int(t, in, 2);
+    int64_t rows = tile->dims[0].size, cols = tile->dims[1].size, width = to->dims[2].size;
+    if (row < 0 || col < 0 || row + rows > to->dims[1].size || col + cols > width)
+        return TCC_WRONG(t->x, in->op, "async.write at row %lld, column %lld, outside the buffer",
+                         (long long)row, (long long)col);
+    if (b->sends)
+        return TCC_WRONG(t->x, in->op, "async.write to a buffer that is being sent");
+    if (check_free(t, in, b) != TCC_NEXT)
+        return TCC_FAILED;
+    clobber(t->x->async, b, 0);
+    const tcc_cell *from = tcc_cells(t, in->operands[3]);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            b->cells[(row + i) * width + col + j] = stored(t->x->run, *from++, to->elem);
+    b->unpublished = true;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_publish(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    for (size_t i = 0; i < t->x->async->buffers.len; i++)
+        t->x->async->buffers.data[i]->unpublished = false;
+    return TCC_NEXT;
+}
+
+typedef struct sending {
+    tcc_window to;
+    buffer *from;
+} sending;
+
+static tcc_outcome arrive(tcc_exec *x, tcc_event *e)
+{
+    const sending *s = e->data;
+    tcc_window_store(x->run, &s->to, s->from->cells);
+    s->from->sends--;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_send(tcc_thread *t, const tcc_inst *in)
+{
+    buffer *b = operand_object(t, in, 0);
+    if (b->unpublished)
+        return TCC_WRONG(t->x, in->op, "async.send of what was not published");
+    sending *s = TCC_NEW(t->x->run->scratch, sending);
+    *s = (sending){.to = tcc_window_of(t, in, 1, 2, in->op->operands[0]->type, 1), .from = b};
+    if (!tcc_window_is_valid(t, in, &s->to))
+        return TCC_FAILED;
+    b->sends++;
+    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){arrive, in->op, s, t});
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_send_wait(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    for (size_t i = 0; i < t->x->async->buffers.len; i++)
+        if (t->x->async->buffers.data[i]->sends)
+            return TCC_WAIT(t, NULL, "until what it has sent is read");
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_opaque(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_copy_values(t, in->results, in->operands, 1, t->mask);
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_pin(tcc_thread *t, const tcc_inst *in)
+{
+    (void)t, (void)in;
+    return TCC_NEXT;
+}
+
 /* ---- roles ----------------------------------------------------------------------------- */
 
-static void start_role(tcc_thread *t, const tcc_inst *in, unsigned r)
+static void start_role(tcc_thread *t, const tcc_inst *in)
 {
-    struct tcc_async *a = state_of(t->x);
-    if (!a->roles[r]) {
-        a->roles[r] = tcc_thread_create(t->x, &in->regions[r], t);
+    void **slot = tcc_map_at(&state_of(t->x)->roles, in->op);
+    if (!*slot) {
+        *slot = tcc_thread_create(t->x, &in->regions[0], t);
         return;
     }
-    tcc_thread *role = a->roles[r];
-    role->code = &in->regions[r];
+    tcc_thread *role = *slot;
     tcc_thread_restart(role);
     memcpy(role->cells, t->cells, t->x->program->n_cells * sizeof *t->cells);
-    if (role->role)
+    if (role->role) {
         role->role->products.len = 0;
+        role->role->met = 0;
+    }
 }
 
 /* Nothing may be on its way when the roles have ended. */
-static tcc_outcome check_end(tcc_thread *t, const tcc_inst *in)
+static tcc_outcome check_end(tcc_thread *t, const tcc_thread *role, const tcc_op *op)
 {
-    const struct tcc_async *a = t->x->async;
-    for (unsigned r = 0; r < 2; r++)
-        if (a->roles[r] && a->roles[r]->waited < a->roles[r]->committed)
-            return TCC_WRONG(t->x, in->op, "a role ends before its MMAs");
+    if (role->waited < role->committed)
+        return TCC_WRONG(t->x, op, "a role ends before its MMAs");
     if (t->x->events.len)
         return TCC_WRONG(t->x, t->x->events.data[0].op, "this copy is never waited for");
     return TCC_NEXT;
 }
 
-tcc_outcome tcc_eval_async_roles(tcc_thread *t, const tcc_inst *in)
+static bool is_role(const tcc_op *op)
+{
+    return op && op->code == TCC_OP_async_role;
+}
+
+/* Roles are begun one after the other; the last one's op waits for all of them. */
+tcc_outcome tcc_eval_async_role(tcc_thread *t, const tcc_inst *in)
 {
     struct tcc_async *a = state_of(t->x);
-    if (!a->running) {
-        for (unsigned r = 0; r < 2; r++)
-            start_role(t, in, r);
-        a->running = true;
-        return TCC_JUMPED; /* back to this op */
+    const tcc_op *first = in->op;
+    for (; is_role(first->prev); first = first->prev)
+        continue;
+    size_t number = 0;
+    for (const tcc_op *op = first; op != in->op; op = op->next)
+        number++;
+    if (a->running == number) {
+        start_role(t, in);
+        a->running++;
+        return is_role(in->op->next) ? TCC_NEXT : TCC_JUMPED; /* back to this op */
     }
-    if (a->roles[0]->depth || a->roles[1]->depth)
-        return TCC_WAIT(t, NULL, "for the roles to end");
-    a->running = false;
-    return check_end(t, in);
+    for (const tcc_op *op = first; is_role(op); op = op->next)
+        if (((const tcc_thread *)tcc_map_get(&a->roles, op))->depth)
+            return TCC_WAIT(t, NULL, "for the roles to end");
+    a->running = 0;
+    for (const tcc_op *op = first; is_role(op); op = op->next)
+        if (check_end(t, tcc_map_get(&a->roles, op), op) != TCC_NEXT)
+            return TCC_FAILED;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_one(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_thread_enter(t, in, 0, t->mask);
+    return TCC_JUMPED;
 }

@@ -318,7 +318,7 @@ tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, 
         return status;
     if (tcc_func_is_entry(f))
         return tcc_run_kernel(&run);
-    if (has_op(f, TCC_OP_tile_grid))
+    if (has_op(f, TCC_OP_tile_grid) || has_op(f, TCC_OP_tile_ctas))
         status = tcc_run_tiles(&run);
     return status ? status : tcc_run_fields(&run);
 }

@@ -24,6 +24,17 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
     return w;
 }
 
+bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w)
+{
+    for (unsigned d = 0; d < w->tensor->type->rank; d++)
+        if (w->at[d] < 0) {
+            TCC_WRONG(t->x, in->op, "%s at coordinate %lld", tcc_op_info_get(in->op->code)->name,
+                      (long long)w->at[d]);
+            return false;
+        }
+    return true;
+}
+
 /* The tensor's element under the tile's element at `index`, -1 outside. */
 static int64_t place_of(const tcc_window *w, const int64_t *index)
 {
@@ -65,21 +76,29 @@ void tcc_window_load(const tcc_window *w, tcc_cell *to)
 tcc_outcome tcc_eval_tile_load(tcc_thread *t, const tcc_inst *in)
 {
     tcc_window w = tcc_window_of(t, in, 0, 1, in->op->results[0].type, 0);
+    if (!tcc_window_is_valid(t, in, &w))
+        return TCC_FAILED;
     tcc_window_load(&w, tcc_cells(t, in->results[0]));
     return TCC_NEXT;
+}
+
+void tcc_window_store(const tcc_run *run, const tcc_window *w, const tcc_cell *from)
+{
+    int64_t index[TCC_WINDOW_RANK] = {0};
+    do {
+        int64_t place = place_of(w, index);
+        if (place >= 0)
+            tcc_param_store(run, w->tensor, place, *from);
+        from++;
+    } while (next_index(index, w->extent, w->rank));
 }
 
 tcc_outcome tcc_eval_tile_store(tcc_thread *t, const tcc_inst *in)
 {
     tcc_window w = tcc_window_of(t, in, 1, 2, in->op->operands[0]->type, 0);
-    const tcc_cell *from = tcc_cells(t, in->operands[0]);
-    int64_t index[TCC_WINDOW_RANK] = {0};
-    do {
-        int64_t place = place_of(&w, index);
-        if (place >= 0)
-            tcc_param_store(t->x->run, w.tensor, place, *from);
-        from++;
-    } while (next_index(index, w.extent, w.rank));
+    if (!tcc_window_is_valid(t, in, &w))
+        return TCC_FAILED;
+    tcc_window_store(t->x->run, &w, tcc_cells(t, in->operands[0]));
     return TCC_NEXT;
 }
 
@@ -102,6 +121,30 @@ tcc_outcome tcc_eval_tile_broadcast(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* r[i,j] = a[i + at[0], j + at[1]], modulo a's extents. */
+static void take_part(tcc_thread *t, const tcc_inst *in, const char *attr)
+{
+    const tcc_dim *from = in->op->operands[0]->type->dims, *to = in->op->results[0].type->dims;
+    const tcc_attr *at = tcc_attr_list(&in->op->attrs, attr).list.items;
+    const tcc_cell *a = tcc_cells(t, in->operands[0]);
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (int64_t i = 0; i < to[0].size; i++)
+        for (int64_t j = 0; j < to[1].size; j++)
+            *r++ = a[(i + at[0].i) % from[0].size * from[1].size + (j + at[1].i) % from[1].size];
+}
+
+tcc_outcome tcc_eval_tile_slice(tcc_thread *t, const tcc_inst *in)
+{
+    take_part(t, in, "at");
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_tile_rotate(tcc_thread *t, const tcc_inst *in)
+{
+    take_part(t, in, "by");
+    return TCC_NEXT;
+}
+
 static void add_row(tcc_cell *r, tcc_cell a, const tcc_cell *b, int64_t n, bool ints)
 {
     if (ints)
@@ -113,13 +156,13 @@ static void add_row(tcc_cell *r, tcc_cell a, const tcc_cell *b, int64_t n, bool 
 }
 
 void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
-                       tcc_cell *r, const int64_t mnk[3], bool add, const tcc_type *type)
+                       tcc_cell *r, const int64_t mnk[3], const tcc_type *type)
 {
     int64_t m = mnk[0], n = mnk[1], k = mnk[2];
     bool ints = tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT;
     for (int64_t i = 0; i < m; i++, a += k, c += n, r += n) {
         for (int64_t j = 0; j < n; j++)
-            r[j] = add ? c[j] : tcc_decode(0, type->elem);
+            r[j] = c[j];
         for (int64_t x = 0; x < k; x++)
             add_row(r, a[x], b + x * n, n, ints);
         for (int64_t j = 0; ints && j < n; j++)
@@ -134,43 +177,70 @@ tcc_outcome tcc_eval_tile_mma(tcc_thread *t, const tcc_inst *in)
     const tcc_type *a = in->op->operands[0]->type, *r = in->op->results[0].type;
     const int64_t mnk[] = {r->dims[0].size, r->dims[1].size, a->dims[1].size};
     tcc_tile_multiply(t->x->run, tcc_cells(t, in->operands[0]), tcc_cells(t, in->operands[1]),
-                      tcc_cells(t, in->operands[2]), tcc_cells(t, in->results[0]), mnk, true, r);
+                      tcc_cells(t, in->operands[2]), tcc_cells(t, in->results[0]), mnk, r);
     return TCC_NEXT;
 }
 
 /* ---- grids ----------------------------------------------------------------------------- */
 
-static int64_t extent_of(const tcc_run *run, const tcc_inst *grid, size_t axis)
+/* An axis of tile.grid or tile.ctas: its extent, and how many of it a CTA takes. */
+typedef struct grid_axis {
+    tcc_attr extent;
+    int64_t size;
+} grid_axis;
+
+static size_t count_axes(const tcc_inst *grid)
 {
-    return tcc_run_dim(run, tcc_attr_list(&grid->op->attrs, "extents").list.items[axis]);
+    bool ctas = grid->op->code == TCC_OP_tile_ctas;
+    return tcc_attr_list(&grid->op->attrs, ctas ? "grid" : "axes").list.n;
 }
 
-static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t axis)
+static grid_axis axis_at(const tcc_inst *grid, size_t i)
 {
-    int64_t tile = tcc_attr_list(&grid->op->attrs, "tile").list.items[axis].i;
-    return (extent_of(run, grid, axis) + tile - 1) / tile;
+    const tcc_attrs *attrs = &grid->op->attrs;
+    if (grid->op->code == TCC_OP_tile_ctas) {
+        const tcc_attr *items = tcc_attr_list(attrs, "grid").list.items[i].list.items;
+        return (grid_axis){items[0], items[1].i};
+    }
+    return (grid_axis){tcc_attr_list(attrs, "extents").list.items[i],
+                  tcc_attr_list(attrs, "tile").list.items[i].i};
+}
+
+static int64_t extent_of(const tcc_run *run, const tcc_inst *grid, size_t i)
+{
+    return tcc_run_dim(run, axis_at(grid, i).extent);
+}
+
+static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t i)
+{
+    int64_t size = axis_at(grid, i).size;
+    return (extent_of(run, grid, i) + size - 1) / size;
 }
 
 static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
 {
     int64_t n = 1;
-    for (size_t axis = 0; axis < grid->regions[0].n_args; axis++)
-        if (__builtin_mul_overflow(n, tiles_along(run, grid, axis), &n))
+    for (size_t i = 0; i < count_axes(grid); i++)
+        if (__builtin_mul_overflow(n, tiles_along(run, grid, i), &n))
             n = INT64_MAX; /* more than can be run, unless another axis is empty */
     return n;
 }
 
-/* Gives the region's arguments the first indices of a tile. The order of tiles is free: an odd
- * seed takes the last first. */
+/* Gives the region's arguments the first indices of a tile, or the number of a CTA. The order of
+ * tiles is free: an odd seed takes the last first. */
 static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
 {
     const tcc_run *run = t->x->run;
-    tcc_attr tile = tcc_attr_list(&grid->op->attrs, "tile");
+    const uint32_t *args = grid->regions[0].args;
     if (run->options->seed % 2)
         point = count_points(run, grid) - 1 - point;
-    for (size_t axis = grid->regions[0].n_args; axis-- > 0;) {
-        int64_t n = tiles_along(run, grid, axis);
-        tcc_cells(t, grid->regions[0].args[axis])[0].i = point % n * tile.list.items[axis].i;
+    if (grid->op->code == TCC_OP_tile_ctas) {
+        tcc_cells(t, args[0])[0].i = point;
+        return;
+    }
+    for (size_t i = count_axes(grid); i-- > 0;) {
+        int64_t n = tiles_along(run, grid, i);
+        tcc_cells(t, args[i])[0].i = point % n * axis_at(grid, i).size;
         point /= n;
     }
 }
@@ -246,9 +316,9 @@ static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field
 tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
 {
     tcc_run *run = t->x->run;
-    for (size_t axis = 0; axis < in->regions[0].n_args; axis++)
-        if (extent_of(run, in, axis) < 0)
-            return TCC_WRONG(t->x, in->op, "extent %zu is none of the function's dims", axis);
+    for (size_t i = 0; i < count_axes(in); i++)
+        if (extent_of(run, in, i) < 0)
+            return TCC_WRONG(t->x, in->op, "extent %zu is none of the function's dims", i);
     for (unsigned i = 0; i < in->op->n_results; i++) {
         tcc_param *field = create_field(t->x, in, &in->op->results[i]);
         if (!field)
@@ -260,6 +330,11 @@ tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
     tcc_thread_enter(t, in, 0, t->mask);
     enter_point(t, in, 0);
     return TCC_JUMPED;
+}
+
+tcc_outcome tcc_eval_tile_ctas(tcc_thread *t, const tcc_inst *in)
+{
+    return tcc_eval_tile_grid(t, in);
 }
 
 tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
@@ -285,7 +360,7 @@ tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
 
 tcc_status tcc_run_tiles(tcc_run *run)
 {
-    enum { THREADS = 3 }; /* of a CTA and of its roles */
+    enum { THREADS = 3 }; /* of a CTA and, mostly, of its roles */
     tcc_program program;
     tcc_exec x;
     tcc_status status =

@@ -22,10 +22,14 @@ typedef struct tcc_window {
  * `skip` dimensions of `type` are not the tile's. */
 tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, unsigned first,
                          const tcc_type *type, unsigned skip);
+/* Reports coordinates that are negative. */
+bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w);
 void tcc_window_load(const tcc_window *w, tcc_cell *to);
+/* Writes what lies inside the tensor, in its element. */
+void tcc_window_store(const tcc_run *run, const tcc_window *w, const tcc_cell *from);
 
-/* r = (add ? c : 0) + a * b, m x k and k x n; r may be c. */
+/* r = c + a * b, m x k and k x n; r may be c. */
 void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
-                       tcc_cell *r, const int64_t mnk[3], bool add, const tcc_type *type);
+                       tcc_cell *r, const int64_t mnk[3], const tcc_type *type);
 
 #endif

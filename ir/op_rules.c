@@ -241,6 +241,12 @@ static void check_for(verifier *v, const tcc_op *op)
     int64_t step;
     tcc_verify_same(v, op, "lo", i, "hi", op->operands[1]->type);
     tcc_verify_same(v, op, "lo", i, "step", op->operands[2]->type);
+    if (tcc_attr_find(&op->attrs, "warps"))
+        ints(v, op, "warps", 2, 0, 64);
+    const tcc_attr *registers =
+        tcc_attr_find(&op->attrs, "registers") ? ints(v, op, "registers", 2, 24, 256) : NULL;
+    if (registers && (registers[0].i % 8 || registers[1].i % 8))
+        ERROR(v, op, "attribute 'registers' wants multiples of 8");
     if (tcc_value_is_int(op->operands[2], &step) && step < 1)
         ERROR(v, op, "step is %lld, wants a positive one", (long long)step);
     if (op->n_results != carried || body->n_args != carried + 1) {
@@ -267,6 +273,12 @@ static void check_if(verifier *v, const tcc_op *op)
 
 /* ---- tile ------------------------------------------------------------------------------ */
 
+static bool is_extent(const tcc_attr *a)
+{
+    return a->kind == TCC_ATTR_STR ||
+           (a->kind == TCC_ATTR_INT && a->i >= 0 && a->i <= INT32_MAX);
+}
+
 static void check_grid(verifier *v, const tcc_op *op)
 {
     size_t n = tcc_attr_list(&op->attrs, "axes").list.n;
@@ -278,9 +290,7 @@ static void check_grid(verifier *v, const tcc_op *op)
         ERROR(v, op, "is inside another op");
     bool ok = extents.list.n == n;
     for (size_t i = 0; ok && i < n; i++)
-        ok = extents.list.items[i].kind == TCC_ATTR_STR ||
-             (extents.list.items[i].kind == TCC_ATTR_INT && extents.list.items[i].i >= 0 &&
-              extents.list.items[i].i <= INT32_MAX);
+        ok = is_extent(&extents.list.items[i]);
     if (!ok)
         ERROR(v, op, "attribute 'extents' wants %zu dimensions", n);
     ok = body->n_args == n;
@@ -303,6 +313,26 @@ static void check_grid(verifier *v, const tcc_op *op)
                   "its tile",
                   r, TEXT(field), TEXT(t));
     }
+}
+
+static void check_ctas(verifier *v, const tcc_op *op)
+{
+    tcc_attr grid = tcc_attr_list(&op->attrs, "grid");
+    bool ok = grid.list.n > 0;
+    for (size_t i = 0; ok && i < grid.list.n; i++) {
+        const tcc_attr *axis = &grid.list.items[i];
+        ok = axis->kind == TCC_ATTR_LIST && axis->list.n == 2 &&
+             is_extent(&axis->list.items[0]) && axis->list.items[1].kind == TCC_ATTR_INT &&
+             axis->list.items[1].i >= 1 && axis->list.items[1].i <= INT32_MAX;
+    }
+    if (!ok)
+        ERROR(v, op, "attribute 'grid' wants a dimension and how many of it a CTA takes, for each axis");
+    if (op->block->parent)
+        ERROR(v, op, "is inside another op");
+    const tcc_block *body = op->regions[0];
+    if (body->n_args != 1 || !tcc_type_is_scalar(body->args[0]->type, TCC_i32))
+        ERROR(v, op, "wants one argument of type i32 in its region, the number of the CTA");
+    check_yields(v, op, 0);
 }
 
 /* Coordinates for each dimension of the tensor, and where the tile's dimensions from `skip` on
@@ -361,6 +391,38 @@ static void check_broadcast(verifier *v, const tcc_op *op)
     if (dims && !ok)
         ERROR(v, op, "a is %s and r is %s, wants one element, dims in order, extents equal or 1",
               TEXT(a), TEXT(r));
+}
+
+/* A matrix. */
+static bool check_matrix(verifier *v, const tcc_op *op, const tcc_type *t)
+{
+    if (t->rank == 2)
+        return true;
+    ERROR(v, op, "a is %s, wants a matrix", TEXT(t));
+    return false;
+}
+
+static void check_tile_slice(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    const tcc_attr *at = ints(v, op, "at", 2, 0, INT32_MAX);
+    if (a->elem != r->elem)
+        ERROR(v, op, "a is %s and r is %s: their elements differ", TEXT(a), TEXT(r));
+    if (!at || !check_matrix(v, op, a))
+        return;
+    for (unsigned d = 0; d < 2; d++)
+        if (r->rank != 2 || at[d].i + r->dims[d].size > a->dims[d].size) {
+            ERROR(v, op, "r, %s, is not within a, %s, from [%lld, %lld] on", TEXT(r), TEXT(a),
+                  (long long)at[0].i, (long long)at[1].i);
+            return;
+        }
+}
+
+static void check_rotate(verifier *v, const tcc_op *op)
+{
+    ints(v, op, "by", 2, 0, INT32_MAX);
+    tcc_verify_same(v, op, "a", op->operands[0]->type, "r", op->results[0].type);
+    check_matrix(v, op, op->operands[0]->type);
 }
 
 /* [m,k] * [k,n] + [m,n], of which a and b may have a dimension of stages in front. */
@@ -425,24 +487,39 @@ static void check_ring(verifier *v, const tcc_op *op)
     }
 }
 
-static void check_roles(verifier *v, const tcc_op *op)
+/* async.role, async.one. */
+static void check_region(verifier *v, const tcc_op *op)
 {
     check_no_args(v, op);
     check_yields(v, op, 0);
-    check_yields(v, op, 1);
-    if (!strcmp(tcc_attr_str(&op->attrs, "producer", ""), "none") && op->regions[0]->first)
-        ERROR(v, op, "has no producer and yet ops for it");
+    for (const tcc_block *b = op->block; b->parent; b = b->parent->block)
+        if (b->parent->code == op->code)
+            ERROR(v, op, "is inside another");
+}
+
+static const tcc_op *def_of(const tcc_value *v, tcc_opcode code)
+{
+    return v->def && v->def->code == code ? v->def : NULL;
+}
+
+static void check_commit(verifier *v, const tcc_op *op)
+{
+    const tcc_op *ring = def_of(TCC_VIEW(async_commit, op)->ring, TCC_OP_async_ring);
+    bool bytes = ring && !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "bytes");
+    if (ring && bytes != (tcc_attr_find(&op->attrs, "bytes") != NULL))
+        ERROR(v, op, bytes ? "its ring counts bytes: wants 'bytes'" : "its ring counts no bytes");
 }
 
 /* A buffer is one of its ring's. */
 static void check_buffer(verifier *v, const tcc_op *op, const tcc_value *ring, const char *name,
                          const tcc_value *buffer)
 {
-    if (!ring->def || ring->def->code != TCC_OP_async_ring)
-        return;
-    for (unsigned i = 0; i < ring->def->n_operands; i++)
-        if (ring->def->operands[i] == buffer)
+    const tcc_op *def = def_of(ring, TCC_OP_async_ring);
+    for (unsigned i = 0; def && i < def->n_operands; i++)
+        if (def->operands[i] == buffer)
             return;
+    if (!def)
+        return;
     ERROR(v, op, "%s, %s, is no buffer of its ring", name, TEXT(buffer->type));
 }
 
@@ -462,6 +539,43 @@ static void check_put(verifier *v, const tcc_op *op)
         buffer->dims[1].size != a->dims[0].size || buffer->dims[2].size != a->dims[1].size)
         ERROR(v, op, "a is %s, which is no stage of buffer, %s", TEXT(a), TEXT(buffer));
     check_buffer(v, op, o->ring, "buffer", o->buffer);
+}
+
+/* A buffer that is no ring's: of one stage. */
+static bool check_single(verifier *v, const tcc_op *op, const tcc_type *buffer)
+{
+    bool ok = buffer->rank == 3 && buffer->dims[0].size == 1;
+    if (!ok)
+        ERROR(v, op, "buffer is %s, wants one stage of a matrix", TEXT(buffer));
+    return ok;
+}
+
+static void check_async_write(verifier *v, const tcc_op *op)
+{
+    const tcc_type *buffer = op->operands[0]->type, *a = op->operands[3]->type;
+    if (!check_single(v, op, buffer) || !check_matrix(v, op, a))
+        return;
+    if (tcc_scalar_classify(a->elem) != tcc_scalar_classify(buffer->elem))
+        ERROR(v, op, "a is %s and buffer is %s, wants both float or both int", TEXT(a),
+              TEXT(buffer));
+    for (unsigned d = 0; d < 2; d++)
+        if (a->dims[d].size > buffer->dims[1 + d].size)
+            ERROR(v, op, "a, %s, is larger than buffer, %s", TEXT(a), TEXT(buffer));
+}
+
+static void check_send(verifier *v, const tcc_op *op)
+{
+    const tcc_type *buffer = op->operands[0]->type, *tensor = op->operands[1]->type;
+    if (check_single(v, op, buffer))
+        check_access(v, op, tensor, buffer, 1);
+    check_copied(v, op, tensor, "buffer", buffer);
+}
+
+static void check_opaque(verifier *v, const tcc_op *op)
+{
+    tcc_verify_same(v, op, "a", op->operands[0]->type, "r", op->results[0].type);
+    if (op->results[0].type->elem != TCC_i32)
+        ERROR(v, op, "a is %s, wants an i32", TEXT(op->operands[0]->type));
 }
 
 static void check_async_mma(verifier *v, const tcc_op *op)
@@ -488,13 +602,21 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_scf_for] = check_for,
     [TCC_OP_scf_if] = check_if,
     [TCC_OP_tile_grid] = check_grid,
+    [TCC_OP_tile_ctas] = check_ctas,
     [TCC_OP_tile_load] = check_load,
     [TCC_OP_tile_store] = check_store,
     [TCC_OP_tile_broadcast] = check_broadcast,
     [TCC_OP_tile_mma] = check_tile_mma,
+    [TCC_OP_tile_slice] = check_tile_slice,
+    [TCC_OP_tile_rotate] = check_rotate,
+    [TCC_OP_async_write] = check_async_write,
+    [TCC_OP_async_send] = check_send,
+    [TCC_OP_async_opaque] = check_opaque,
     [TCC_OP_async_alloc] = check_alloc,
     [TCC_OP_async_ring] = check_ring,
-    [TCC_OP_async_roles] = check_roles,
+    [TCC_OP_async_role] = check_region,
+    [TCC_OP_async_one] = check_region,
+    [TCC_OP_async_commit] = check_commit,
     [TCC_OP_async_copy] = check_copy,
     [TCC_OP_async_put] = check_put,
     [TCC_OP_async_mma] = check_async_mma,

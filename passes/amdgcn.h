@@ -11,6 +11,7 @@
 #define TCC_PASSES_AMDGCN_H
 
 #include "ir/fragment.h"
+#include "ir/shared.h"
 #include "passes/lowering.h"
 
 enum {
@@ -84,9 +85,7 @@ typedef struct tcc_amdgcn_lowering {
     const tcc_fragment *result; /* of wmma */
     tcc_rdna_waves waves;
     bool aligned; /* the variant may require alignment of more than the product's operands */
-    bool failed;
     tcc_operand operands[2]; /* m's, n's */
-    int64_t lds_bytes;
     int64_t round;    /* tcc_rdna_round */
     tcc_ragged ragged;
     int64_t k_groups; /* groups of 16 lanes that hold different k of A and B */
@@ -128,10 +127,9 @@ void tcc_amdgcn_require_trips(tcc_amdgcn_lowering *l, tcc_dim k);
 
 /* ---- amdgcn_copy.c --------------------------------------------------------------------- */
 
-/* Describes an operand from a tile.load or async.copy of it: `place` 0 is m's, 1 n's; its stages
- * begin at `offset` in LDS. */
+/* Describes an operand from a tile.load or async.copy of it: `place` 0 is m's, 1 n's. */
 void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *load,
-                             const tcc_value *buffer, int64_t offset);
+                             const tcc_value *buffer);
 /* Makes what its copies and reads need, in front of the loop. */
 void tcc_amdgcn_plan_copies(tcc_amdgcn_lowering *l, tcc_operand *o);
 /* From k = 0 to this k, which may be negative. */

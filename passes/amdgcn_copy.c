@@ -104,7 +104,7 @@ static tcc_value *row_inside(tcc_amdgcn_lowering *l, const tcc_operand *o, tcc_v
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *load,
-                             const tcc_value *buffer, int64_t offset)
+                             const tcc_value *buffer)
 {
     tcc_operand *o = &l->operands[place];
     int own = place, k = !place; /* dimensions of the tile */
@@ -112,6 +112,7 @@ void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *lo
     bool copy = load->code == TCC_OP_async_copy;
     const tcc_type *stages = buffer->type; /* [stage, tile's dimensions] */
     const tcc_attrs *layout = &buffer->def->attrs;
+    tcc_panels panels = tcc_panels_of(buffer->def);
     *o = (tcc_operand){.loc = load->loc,
                        .tensor = load->operands[copy ? 3 : 0],
                        .buffer = buffer,
@@ -121,16 +122,16 @@ void tcc_amdgcn_plan_operand(tcc_amdgcn_lowering *l, int place, const tcc_op *lo
                        .k_dim = (int)dims.list.items[k].i,
                        .rows = stages->dims[1 + own].size,
                        .depth = stages->dims[1 + k].size,
-                       .unit = tcc_attr_int(layout, "panel", TCC_UNIT_BYTES),
+                       .unit = panels.width,
+                       .panel_bytes = panels.panel_bytes,
+                       .stage_bytes = panels.stage_bytes,
                        .places = tcc_attr_int(layout, "swizzle", 0) / TCC_UNIT_BYTES,
-                       .offset = offset,
+                       .offset = tcc_attr_int(layout, "offset", 0),
                        .is_a = place == 1};
     const char *how = tcc_attr_str(&load->attrs, "copy", "");
     bool by_element = !tcc_has_word("buffer unaligned", how);
     o->aligned = !strcmp(how, "buffer");
     o->kind = by_element ? TCC_COPY_ELEMENTS : o->unit == 8 ? TCC_COPY_TRANSPOSED : TCC_COPY_ROWS;
-    o->panel_bytes = o->rows * o->unit + tcc_attr_int(layout, "pad", 0);
-    o->stage_bytes = o->depth * o->bits / 8 / o->unit * o->panel_bytes;
     o->blocks = place ? l->waves.blocks_n : l->waves.blocks_m;
 }
 

@@ -112,10 +112,8 @@ static void plan_place(epilogue *e, place *p, const tcc_op *op, const tcc_value 
     tcc_value *first = tcc_build_int(&low->b, low->i64, 0);
     bool neighbours = false;
     if (tcc_scalar_bits(t->elem) < 8) {
-        tcc_error(low->ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
-                  "not supported yet: '%s', of %s, outside the product", tensor->name,
-                  tcc_scalar_name(t->elem));
-        l->failed = true;
+        TCC_LOW_REFUSE(low, op, "'%s', of %s, outside the product", tensor->name,
+                       tcc_scalar_name(t->elem));
         return;
     }
     const int64_t extents[2] = {low->s.m, low->s.n};
@@ -252,7 +250,7 @@ static void collect(epilogue *e, tcc_op *first)
     for (tcc_op *op = first; op; op = op->next)
         n++;
     e->items = TCC_NEW_ARRAY(l->low.ctx->scratch, item, n);
-    for (tcc_op *op = first; op && !l->failed; op = op->next) {
+    for (tcc_op *op = first; op && !l->low.failed; op = op->next) {
         bool store = op->code == TCC_OP_tile_store;
         const tcc_type *t = tcc_low_tile_of(op);
         if (!t) {
@@ -378,7 +376,7 @@ void tcc_amdgcn_epilogue(tcc_amdgcn_lowering *l, tcc_op *first)
     e->row = tcc_amdgcn_add(l, l->wave_first[0], l->row);
     e->col = tcc_amdgcn_add(l, l->wave_first[1], first_column(e));
     collect(e, first);
-    if (l->failed)
+    if (l->low.failed)
         return;
     const tcc_rdna_waves *w = &l->waves;
     bool whole = w->blocks_n % blocks_together(l) == 0; /* no pair has but one */

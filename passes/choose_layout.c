@@ -71,6 +71,14 @@ static bool is_load(const tcc_value *v)
     return v->def && v->def->code == TCC_OP_tile_load;
 }
 
+static bool feeds_mma(const tcc_op *load)
+{
+    for (const tcc_use *u = load->results[0].uses; u; u = u->next)
+        if (u->op->code == TCC_OP_tile_mma)
+            return true;
+    return false;
+}
+
 static int64_t staged_bytes(const tcc_op *store)
 {
     const tcc_tile_store_operands *s = TCC_VIEW(tile_store, store);
@@ -101,6 +109,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                        : !strcmp(variant, "direct") ? passes->copying->direct
                                                     : passes->copying->first;
     int64_t room = target->smem_bytes - tcc_schedule_barrier_bytes(&s);
+    bool aligned = !strcmp(variant, "tma");
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
             const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
@@ -110,11 +119,16 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             *changed = true;
             passes->lay_out(ctx->ir, &s, mma->a->def, 1, instr.list.items[0].i, copy);
             passes->lay_out(ctx->ir, &s, mma->b->def, 0, instr.list.items[1].i, copy);
+        } else if (op->code == TCC_OP_tile_load && aligned && !feeds_mma(op)) {
+            tcc_attr_set_int(ctx->ir, &op->attrs, "pairs", 1);
+            *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
             bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(op, room);
             if (tma)
                 room -= staged_bytes(op);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");
+            if (aligned && !tma)
+                tcc_attr_set_int(ctx->ir, &op->attrs, "pairs", 1);
             *changed = true;
         }
     }

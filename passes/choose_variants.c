@@ -54,7 +54,8 @@ static const char *why_not_aligned(const tcc_op *read, const char *x, const char
 /* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
 static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
 {
-    if (TCC_VIEW(tensor_read, read)->tensor->type->rank > 5)
+    unsigned rank = TCC_VIEW(tensor_read, read)->tensor->type->rank;
+    if (rank + (tcc_map_position(read, x) < 0) > 5) /* one for the rows that it does not have */
         return "it has more than 5 dimensions";
     return why_not_aligned(read, x, k);
 }

@@ -1,6 +1,6 @@
 /* lower-to-amdgcn: from tiles in registers and stages of LDS to one op an instruction.
  *
- * Before:  tile.grid { … async.roles {} {…} }     (docs/amd.md shows a whole one)
+ * Before:  tile.ctas { … async.roles {} {…} }     (docs/amd.md shows a whole one)
  * After:   the function is one kernel entry. Its arguments are the kernel's parameters: addresses,
  *          extents, scalars; its attributes say how to launch it: grid, block, wave, smem_bytes,
  *          params, requires (docs/abi.md), args (docs/ir.md).
@@ -9,7 +9,7 @@
  * matrix instruction computes the transposed product: its A is the operand of n and its B that of
  * m, so that what a lane holds of D are neighbours along n, as results are stored.
  *
- * Requires specialize-warps. Afterwards only target ops are left.
+ * Requires specialize-warps and distribute-grid. Afterwards only target ops are left.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -173,22 +173,21 @@ static void place_wave(tcc_amdgcn_lowering *l)
         tcc_low_mul(low, tcc_low_div(low, l->wave, w->waves_m), w->blocks_n * TCC_BLOCK);
 }
 
-static void lower_grid(tcc_amdgcn_lowering *l, tcc_op *op)
+static void lower_ctas(tcc_amdgcn_lowering *l, tcc_op *op)
 {
     place_wave(l);
-    tcc_low_grid(&l->low, op, TCC_OP_amdgcn_wgid);
+    tcc_low_ctas(&l->low, op, TCC_OP_amdgcn_wgid);
     lower_block(l, op->regions[0]);
 }
 
-static void lower_roles(tcc_amdgcn_lowering *l, tcc_op *op)
+static void lower_role(tcc_amdgcn_lowering *l, tcc_op *op)
 {
-    lower_block(l, op->regions[1]);
+    lower_block(l, op->regions[0]);
 }
 
 static void lower_dim(tcc_amdgcn_lowering *l, tcc_op *op)
 {
-    tcc_dim dim = {tcc_attr_str(&op->attrs, "name", ""), 0};
-    tcc_value_map_set(l->low.map, &op->results[0], tcc_low_extent(&l->low, dim));
+    tcc_low_dim(&l->low, op);
 }
 
 /* Ops that stay what they are, their operands mapped. */
@@ -205,9 +204,9 @@ static void lower_nothing(tcc_amdgcn_lowering *l, tcc_op *op)
 void tcc_amdgcn_op(tcc_amdgcn_lowering *l, tcc_op *op)
 {
     static void (*const lowerings[TCC_OP_COUNT])(tcc_amdgcn_lowering *, tcc_op *) = {
-        [TCC_OP_tile_grid] = lower_grid,      [TCC_OP_tensor_dim] = lower_dim,
+        [TCC_OP_tile_ctas] = lower_ctas,      [TCC_OP_tensor_dim] = lower_dim,
         [TCC_OP_async_alloc] = lower_nothing, [TCC_OP_async_ring] = lower_nothing,
-        [TCC_OP_async_roles] = lower_roles,   [TCC_OP_async_mma_wait] = lower_nothing,
+        [TCC_OP_async_role] = lower_role,     [TCC_OP_async_mma_wait] = lower_nothing,
     };
     l->low.b.loc = op->loc;
     bool is_tile_const =
@@ -244,15 +243,14 @@ static bool find_product(tcc_amdgcn_lowering *l, tcc_op *grid)
         .target = l->target, .wmma = l->wmma, .bits = tcc_scalar_bits(m_type)};
     l->round = tcc_rdna_round(&product, wave);
     for (int place = 0; place < 2; place++) {
-        tcc_amdgcn_plan_operand(l, place, loads[place], place ? o->b : o->a, l->lds_bytes);
-        l->lds_bytes += l->low.s.stages * l->operands[place].stage_bytes;
+        tcc_amdgcn_plan_operand(l, place, loads[place], place ? o->b : o->a);
     }
     return l->operands[0].depth % l->round == 0;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    tcc_op *grid = tcc_low_find_grid(f);
+    tcc_op *grid = tcc_low_find_ctas(f);
     const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     tcc_schedule s = tcc_schedule_of(f);
     bool has_wmma = tcc_target_can(tcc_target_of(ctx->ir), TCC_CAN_wmma);
@@ -267,10 +265,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     l.low.b.loc = grid->loc;
     tcc_low_scalar_args(&l.low);
     lower_block(&l, f->body);
-    if (l.failed)
+    if (l.low.failed)
         return ctx->diag->status;
     tcc_attr_set_int(ctx->ir, &f->attrs, "block", tcc_schedule_threads(&s));
-    tcc_low_finish(&l.low, l.lds_bytes);
+    tcc_low_finish(&l.low, tcc_shared_end(f));
     *changed = true;
     return TCC_OK;
 }

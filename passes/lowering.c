@@ -7,67 +7,6 @@
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
-tcc_value *tcc_low_c32(tcc_lowering *l, int64_t v)
-{
-    return tcc_build_int(&l->b, l->i32, v);
-}
-
-tcc_value *tcc_low_bin(tcc_lowering *l, tcc_opcode op, tcc_value *a, tcc_value *b)
-{
-    return &tcc_op_create(&l->b, op, 2, (tcc_value *[]){a, b}, 1, &a->type)->results[0];
-}
-
-tcc_value *tcc_low_bin_const(tcc_lowering *l, tcc_opcode op, tcc_value *a, int64_t b)
-{
-    return tcc_low_bin(l, op, a, tcc_build_int(&l->b, a->type, b));
-}
-
-tcc_value *tcc_low_add(tcc_lowering *l, tcc_value *a, int64_t b)
-{
-    return b ? tcc_low_bin_const(l, TCC_OP_arith_add, a, b) : a;
-}
-
-tcc_value *tcc_low_mul(tcc_lowering *l, tcc_value *a, int64_t b)
-{
-    return b == 1 ? a : tcc_low_bin_const(l, TCC_OP_arith_mul, a, b);
-}
-
-static int log2_of(int64_t x)
-{
-    int n = 0;
-    while (x > 1 && x % 2 == 0) {
-        x /= 2;
-        n++;
-    }
-    return x == 1 ? n : -1;
-}
-
-tcc_value *tcc_low_div(tcc_lowering *l, tcc_value *a, int64_t b)
-{
-    int shift = log2_of(b);
-    return shift < 0 ? tcc_low_bin_const(l, TCC_OP_arith_div, a, b)
-           : shift   ? tcc_low_bin_const(l, TCC_OP_arith_shr, a, shift)
-                     : a;
-}
-
-tcc_value *tcc_low_rem(tcc_lowering *l, tcc_value *a, int64_t b)
-{
-    return tcc_low_bin_const(l, log2_of(b) < 0 ? TCC_OP_arith_rem : TCC_OP_arith_and, a,
-                             log2_of(b) < 0 ? b : b - 1);
-}
-
-tcc_value *tcc_low_cmp(tcc_lowering *l, const char *pred, tcc_value *a, tcc_value *b)
-{
-    tcc_value *v = TCC_EMIT(&l->b, arith_cmp, l->i1, a, b);
-    tcc_attr_set_str(l->ir, &v->def->attrs, "pred", pred);
-    return v;
-}
-
-tcc_value *tcc_low_cast(tcc_lowering *l, const tcc_type *type, tcc_value *a)
-{
-    return a->type == type ? a : TCC_EMIT(&l->b, arith_cast, type, a);
-}
-
 tcc_value *tcc_low_scaled(tcc_lowering *l, tcc_value *index, tcc_value *stride)
 {
     return tcc_low_bin(l, TCC_OP_arith_mul, tcc_low_cast(l, l->i64, index), stride);
@@ -136,22 +75,6 @@ bool tcc_low_should_loop(const tcc_op *first, int64_t elements)
         else if (tcc_low_tile_of(op))
             work += !strncmp(tcc_op_info_get(op->code)->name, "math.", 5) ? FUNCTION : OTHER;
     return work * elements > MOST;
-}
-
-tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond)
-{
-    tcc_op *op = tcc_op_create(&l->b, TCC_OP_scf_if, 1, &cond, 0, NULL);
-    tcc_loc loc = l->b.loc;
-    l->b = tcc_builder_at_end(op->regions[0]);
-    l->b.loc = loc;
-    return op;
-}
-
-void tcc_low_end(tcc_lowering *l, tcc_op *op)
-{
-    tcc_loc loc = l->b.loc;
-    l->b = tcc_builder_after(op);
-    l->b.loc = loc;
 }
 
 /* ---- parameters and launch conditions --------------------------------------------------- */
@@ -272,52 +195,20 @@ tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)
 
 /* ---- the grid ---------------------------------------------------------------------------- */
 
-static tcc_dim dim_of(tcc_attr a)
+void tcc_low_ctas(tcc_lowering *l, const tcc_op *ctas, tcc_opcode id)
 {
-    return a.kind == TCC_ATTR_STR ? (tcc_dim){a.s, 0} : (tcc_dim){NULL, a.i};
+    tcc_attr_set(l->ir, &l->f->attrs, "grid", tcc_attr_list(&ctas->attrs, "grid"), (tcc_loc){0, 0});
+    tcc_value *number = &tcc_op_create(&l->b, id, 0, NULL, 1, &l->i32)->results[0];
+    tcc_value_map_set(l->map, ctas->regions[0]->args[0], number);
 }
 
-/* From the CTA's number to the first index of each axis. Tiles of m are taken in groups, down the
- * group first: CTAs that run at one time then read few rows of A and columns of B. */
-void tcc_low_grid(tcc_lowering *l, tcc_op *grid, tcc_opcode cta)
+void tcc_low_dim(tcc_lowering *l, const tcc_op *dim)
 {
-    tcc_attr extents = tcc_attr_list(&grid->attrs, "extents");
-    tcc_attr tile = tcc_attr_list(&grid->attrs, "tile");
-    size_t n_axes = extents.list.n;
-    tcc_value *tiles[2], *first[TCC_MAX_RANK];
-    for (int x = 0; x < 2; x++) {
-        int64_t size = tile.list.items[x].i;
-        tcc_value *extent = tcc_low_extent(l, dim_of(extents.list.items[x]));
-        tiles[x] = tcc_low_div(l, tcc_low_add(l, extent, size - 1), size);
-    }
-    tcc_value *id = &tcc_op_create(&l->b, cta, 0, NULL, 1, &l->i32)->results[0];
-    if (n_axes > 2) {
-        tcc_value *plane = tcc_low_bin(l, TCC_OP_arith_mul, tiles[0], tiles[1]);
-        tcc_value *rest = tcc_low_bin(l, TCC_OP_arith_div, id, plane);
-        id = tcc_low_bin(l, TCC_OP_arith_rem, id, plane);
-        for (size_t x = n_axes; x-- > 2;) {
-            tcc_value *extent = tcc_low_extent(l, dim_of(extents.list.items[x]));
-            first[x] = tcc_low_bin(l, TCC_OP_arith_rem, rest, extent);
-            rest = tcc_low_bin(l, TCC_OP_arith_div, rest, extent);
-        }
-    }
-    tcc_value *group = tcc_low_c32(l, tcc_attr_int(&grid->attrs, "group", 1));
-    tcc_value *in_group = tcc_low_bin(l, TCC_OP_arith_mul, group, tiles[1]);
-    tcc_value *g = tcc_low_bin(l, TCC_OP_arith_div, id, in_group);
-    tcc_value *top = tcc_low_bin(l, TCC_OP_arith_mul, g, group);
-    tcc_value *height =
-        tcc_low_bin(l, TCC_OP_arith_min, tcc_low_bin(l, TCC_OP_arith_sub, tiles[0], top), group);
-    tcc_value *r = tcc_low_bin(l, TCC_OP_arith_rem, id, in_group);
-    first[0] = tcc_low_bin(l, TCC_OP_arith_add, top, tcc_low_bin(l, TCC_OP_arith_rem, r, height));
-    first[1] = tcc_low_bin(l, TCC_OP_arith_div, r, height);
-    tcc_attr rule[TCC_MAX_RANK];
-    for (size_t x = 0; x < n_axes; x++) {
-        int64_t size = tile.list.items[x].i;
-        tcc_value_map_set(l->map, grid->regions[0]->args[x], tcc_low_mul(l, first[x], size));
-        rule[x] = TCC_LOW_LIST(l, extents.list.items[x], tcc_low_int(size));
-    }
-    tcc_attr_set(l->ir, &l->f->attrs, "grid", tcc_low_list(l, n_axes, rule), (tcc_loc){0, 0});
+    const char *name = tcc_attr_str(&dim->attrs, "name", "");
+    tcc_value_map_set(l->map, &dim->results[0], tcc_low_extent(l, (tcc_dim){name, 0}));
 }
+
+/* ---- scalar arguments --------------------------------------------------------------------- */
 
 /* Scalar parameters: all arrive as f32, or in their own type when that is an integer. */
 void tcc_low_scalar_args(tcc_lowering *l)
@@ -353,15 +244,19 @@ static tcc_attr caller_args(tcc_lowering *l)
     return tcc_low_list(l, body->n_args, args);
 }
 
-tcc_op *tcc_low_find_grid(const tcc_func *f)
+void tcc_low_refuse(tcc_lowering *l, const tcc_op *op, const char *what)
 {
-    tcc_op *grid = NULL;
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_tile_grid)
-            grid = op;
-        else if (op->code == TCC_OP_async_roles)
-            return grid;
-    return NULL;
+    if (!l->failed)
+        tcc_error(l->ctx->diag, TCC_ERR_UNSUPPORTED, op->loc, "not supported yet: %s", what);
+    l->failed = true;
+}
+
+tcc_op *tcc_low_find_ctas(const tcc_func *f)
+{
+    tcc_op *op = f->body->first;
+    while (op && op->code != TCC_OP_tile_ctas)
+        op = op->next;
+    return op;
 }
 
 void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f)

@@ -5,6 +5,7 @@
 #ifndef TCC_PASSES_LOWERING_H
 #define TCC_PASSES_LOWERING_H
 
+#include "passes/arith.h"
 #include "passes/pass.h"
 #include "passes/schedule.h"
 
@@ -19,6 +20,7 @@ typedef struct tcc_lowering {
     tcc_block *body;    /* the new body; its arguments are the kernel's parameters */
     tcc_value_map *map; /* old values to new */
     const tcc_type *i1, *i32, *i64, *f32;
+    bool failed; /* something was refused */
 
     /* Parameters and launch conditions, as they go into the manifest. */
     TCC_VEC(tcc_attr) params;
@@ -32,26 +34,66 @@ void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f);
  * params, requires, args (docs/abi.md, docs/ir.md). */
 void tcc_low_finish(tcc_lowering *l, int64_t smem_bytes);
 
-/* The grid, if its work is distributed over roles. */
-tcc_op *tcc_low_find_grid(const tcc_func *f);
-/* Maps the grid's arguments, from the number of the CTA, which op `cta` gives, and sets the
- * attribute `grid`. */
-void tcc_low_grid(tcc_lowering *l, tcc_op *grid, tcc_opcode cta);
+/* TCC_LOW_REFUSE(l, op, format, …) reports that something about an op is "not supported yet: …" and
+ * ends the lowering. */
+#define TCC_LOW_REFUSE(l, op, ...)                                                                 \
+    tcc_low_refuse((l), (op), tcc_arena_printf((l)->ctx->scratch, __VA_ARGS__))
+void tcc_low_refuse(tcc_lowering *l, const tcc_op *op, const char *what);
+/* The function's tile.ctas, or NULL. */
+tcc_op *tcc_low_find_ctas(const tcc_func *f);
+/* Maps its argument to the number of the CTA, which op `id` gives, and sets the attribute `grid`. */
+void tcc_low_ctas(tcc_lowering *l, const tcc_op *ctas, tcc_opcode id);
+/* Maps what tensor.dim gives to its parameter. */
+void tcc_low_dim(tcc_lowering *l, const tcc_op *dim);
 /* Maps the function's scalars to parameters. */
 void tcc_low_scalar_args(tcc_lowering *l);
 
-/* ---- arithmetic ------------------------------------------------------------------------ */
+/* ---- arithmetic: passes/arith.h, at the place of b --------------------------------------- */
 
-tcc_value *tcc_low_c32(tcc_lowering *l, int64_t v);
-/* Binary ops on equal scalar types; cmp gives an i1. */
-tcc_value *tcc_low_bin(tcc_lowering *l, tcc_opcode op, tcc_value *a, tcc_value *b);
-tcc_value *tcc_low_bin_const(tcc_lowering *l, tcc_opcode op, tcc_value *a, int64_t b);
-tcc_value *tcc_low_add(tcc_lowering *l, tcc_value *a, int64_t b); /* a itself when b is 0 */
-tcc_value *tcc_low_mul(tcc_lowering *l, tcc_value *a, int64_t b);
-tcc_value *tcc_low_div(tcc_lowering *l, tcc_value *a, int64_t b); /* a >= 0 */
-tcc_value *tcc_low_rem(tcc_lowering *l, tcc_value *a, int64_t b); /* a >= 0 */
-tcc_value *tcc_low_cmp(tcc_lowering *l, const char *pred, tcc_value *a, tcc_value *b);
-tcc_value *tcc_low_cast(tcc_lowering *l, const tcc_type *type, tcc_value *a);
+static inline tcc_value *tcc_low_c32(tcc_lowering *l, int64_t v)
+{
+    return tcc_build_int(&l->b, l->i32, v);
+}
+static inline tcc_value *tcc_low_bin(tcc_lowering *l, tcc_opcode op, tcc_value *x, tcc_value *y)
+{
+    return tcc_arith_bin(&l->b, op, x, y);
+}
+static inline tcc_value *tcc_low_bin_const(tcc_lowering *l, tcc_opcode op, tcc_value *x, int64_t y)
+{
+    return tcc_arith_bin_const(&l->b, op, x, y);
+}
+static inline tcc_value *tcc_low_add(tcc_lowering *l, tcc_value *x, int64_t y)
+{
+    return tcc_arith_add(&l->b, x, y);
+}
+static inline tcc_value *tcc_low_mul(tcc_lowering *l, tcc_value *x, int64_t y)
+{
+    return tcc_arith_mul(&l->b, x, y);
+}
+static inline tcc_value *tcc_low_div(tcc_lowering *l, tcc_value *x, int64_t y)
+{
+    return tcc_arith_div(&l->b, x, y);
+}
+static inline tcc_value *tcc_low_rem(tcc_lowering *l, tcc_value *x, int64_t y)
+{
+    return tcc_arith_rem(&l->b, x, y);
+}
+static inline tcc_value *tcc_low_cmp(tcc_lowering *l, const char *pred, tcc_value *x, tcc_value *y)
+{
+    return tcc_arith_cmp(&l->b, pred, x, y);
+}
+static inline tcc_value *tcc_low_cast(tcc_lowering *l, const tcc_type *type, tcc_value *x)
+{
+    return tcc_arith_cast(&l->b, type, x);
+}
+static inline tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond)
+{
+    return tcc_begin_if(&l->b, cond);
+}
+static inline void tcc_low_end(tcc_lowering *l, tcc_op *op)
+{
+    tcc_end_if(&l->b, op);
+}
 /* index * stride, as i64 */
 tcc_value *tcc_low_scaled(tcc_lowering *l, tcc_value *index, tcc_value *stride);
 /* The type of n elements. */
@@ -71,9 +113,6 @@ const tcc_type *tcc_low_tile_of(const tcc_op *op);
 /* Whether the ops on tiles from `first` on, done for so many elements by each lane, are too many
  * instructions to be written one after another: then they go into a loop. */
 bool tcc_low_should_loop(const tcc_op *first, int64_t elements);
-/* Opens scf.if: later ops go into its first region until tcc_low_end. */
-tcc_op *tcc_low_if(tcc_lowering *l, tcc_value *cond);
-void tcc_low_end(tcc_lowering *l, tcc_op *op);
 
 /* ---- parameters ------------------------------------------------------------------------ */
 

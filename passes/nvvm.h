@@ -1,93 +1,116 @@
 /* nvvm: what the files of lower-to-nvvm share: the state of lowering one function.
  *
- * lower_to_nvvm.c the pass: grid, parameters, roles, loops
+ * lower_to_nvvm.c the pass: the table of ops, control flow, roles
  * nvvm_ring.c     stages, barriers and copies into shared memory
  * nvvm_mma.c      descriptors and wgmma
- * nvvm_epilogue.c element-wise ops and stores on accumulator fragments
+ * nvvm_tile.c     tiles in registers: parts of them, loads, stores, elementwise ops
+ * nvvm_send.c     results on their way through shared memory
+ *
+ * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
+ * lowered is refused (TCC_LOW_REFUSE).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_NVVM_H
 #define TCC_PASSES_NVVM_H
 
+#include "ir/shared.h"
 #include "passes/lowering.h"
 
-enum { TCC_MAX_BUFFERS = 8 };
-
-/* Stages of one operand in shared memory. A stage is cut along its contiguous dimension into
- * panels of `width` bytes, each panel holding every row: address of row r, byte x of a row =
- * x / width * panel_bytes + r * width + x % width, then swizzled (tcc_swizzle). */
-typedef struct tcc_buffer {
-    const tcc_value *alloc;
-    int64_t offset; /* of stage 0 */
-    int64_t stage_bytes, panel_bytes, width, swizzle;
-    int contiguous; /* tile dimension */
-    int64_t rows, row_elems, elem_bytes;
-} tcc_buffer;
-
 /* Who runs the code that is being lowered. */
-typedef enum tcc_role { TCC_ROLE_CTA, TCC_ROLE_PRODUCER, TCC_ROLE_CONSUMER } tcc_role;
+typedef struct tcc_role {
+    const tcc_op *op; /* async.role; NULL: the whole CTA, before there are roles */
+    int64_t first_warp, warps;
+    int64_t barrier; /* named barrier of all its warps; those of its warpgroups follow */
+    bool one;        /* one thread of them */
+} tcc_role;
+
+/* Where a thread of wgmma's fragments is (ir/fragments.def, wgmma_d), made once in a block. */
+typedef struct tcc_lane {
+    const tcc_block *block;
+    tcc_value *warpgroup, *row, *col; /* row: of 64 of each warpgroup; col: of 8 */
+    tcc_value *lane, *warp;           /* in its warp; in its warpgroup */
+} tcc_lane;
 
 typedef struct tcc_nvvm_lowering {
-    tcc_lowering low; /* tiles of accumulators map to one vec */
-    bool aligned;     /* the variant may require alignment of more than the product's operands */
-
-    tcc_buffer buffers[TCC_MAX_BUFFERS];
-    int n_buffers;
-    int64_t stages, ring_bytes, staged_bytes; /* staged results lie where the stages were */
-    int64_t full, empty;                      /* offsets of the barriers */
-    int64_t smem_bytes;
-    int64_t tx_bytes; /* of the copies since the last commit */
-    bool by_tma;      /* the ring is filled by TMA, by one thread; else by many */
-
-    /* Computed once, in front. */
-    tcc_value *smem, *tid, *warp;
-    tcc_block *init; /* what thread 0 does before all others begin */
+    tcc_lowering low; /* a tile maps to one vec */
+    tcc_value *smem, *tid, *warp; /* made once, in front */
+    tcc_block *init;              /* what thread 0 does before all others begin */
+    int64_t threads;              /* of the CTA */
     tcc_role role;
+    tcc_lane at;
 } tcc_nvvm_lowering;
 
-/* Lowers one op that is the same for every thread: scalars, control flow, rings, products. */
+/* Lowers one op. */
 void tcc_nvvm_op(tcc_nvvm_lowering *l, tcc_op *op);
-
-/* ---- arithmetic ------------------------------------------------------------------------ */
 
 /* Whether the thread is the first of its warpgroup. */
 tcc_value *tcc_nvvm_leads_warpgroup(tcc_nvvm_lowering *l);
 /* nvvm.barrier `id` of so many threads */
-void tcc_nvvm_barrier(tcc_nvvm_lowering *l, int64_t id, int64_t threads);
+void tcc_nvvm_barrier(tcc_nvvm_lowering *l, tcc_value *id, int64_t threads);
 /* The place in swizzled memory of a byte: bits 4.. are exclusive-ored with bits 7.. */
 tcc_value *tcc_nvvm_swizzle(tcc_nvvm_lowering *l, tcc_value *byte, int64_t swizzle);
-
-/* ---- parameters (lower_to_nvvm.c) ------------------------------------------------------- */
-
-/* A tensor map of `tensor` with this box (innermost first) and swizzle in bytes. It needs an
- * address and row pitch that are multiples of 16 bytes: they join the variant's conditions. */
-tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, const int64_t *box,
-                              int64_t swizzle);
+/* A tensor map of `tensor` with this box (innermost first, as many as rank; the tensor's further
+ * dimensions have one element) and swizzle in bytes. It needs an address and row pitch that are multiples
+ * of 16 bytes: they join the conditions of launch. */
+tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, unsigned rank,
+                              const int64_t *box, int64_t swizzle);
 
 /* ---- rings (nvvm_ring.c) ----------------------------------------------------------------- */
 
-void tcc_nvvm_plan_memory(tcc_nvvm_lowering *l, tcc_op *grid);
-void tcc_nvvm_init_ring(tcc_nvvm_lowering *l);
-/* Adds prefetches of every tensor map to what tcc_nvvm_init_ring made; call it last. */
-void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
-const tcc_buffer *tcc_nvvm_buffer(const tcc_nvvm_lowering *l, const tcc_value *alloc);
+/* The op that made a buffer, if it has a place and rows that are wholes of bytes; NULL, refused, when
+ * it has none. */
+const tcc_op *tcc_nvvm_buffer(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_value *buffer);
 /* Address of iteration i's stage. */
-tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_buffer *buf, tcc_value *i);
-/* async.acquire, copy and commit, from `first` to the commit, which is returned. */
-tcc_op *tcc_nvvm_copies(tcc_nvvm_lowering *l, tcc_op *first);
-void tcc_nvvm_wait(tcc_nvvm_lowering *l, const tcc_op *op);
-void tcc_nvvm_release(tcc_nvvm_lowering *l, const tcc_op *op);
+tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_op *alloc, tcc_value *i);
+void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_acquire(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op);
+/* What thread 0 has made is there for all: before the first role. */
+void tcc_nvvm_end_init(tcc_nvvm_lowering *l);
+/* Adds prefetches of every tensor map to what thread 0 does; call it last. */
+void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
 
-/* ---- products (nvvm_mma.c) ---------------------------------------------------------------- */
+/* ---- MMAs (nvvm_mma.c) ------------------------------------------------------------------- */
 
-/* Registers of one consumer thread that hold a tile of accumulators. */
-const tcc_type *tcc_nvvm_accumulator_type(tcc_nvvm_lowering *l);
-void tcc_nvvm_mma(tcc_nvvm_lowering *l, const tcc_op *op);
-void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, const tcc_op *op);
+void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op);
 
-/* ---- epilogue (nvvm_epilogue.c) ------------------------------------------------------------ */
+/* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 
-/* Lowers the element-wise part of a consumer, from `first` on to the end of its block. */
-void tcc_nvvm_epilogue(tcc_nvvm_lowering *l, tcc_op *first);
+/* A tile in the registers of the role's threads, as wgmma leaves accumulators: row blocks of 64 rows
+ * of each warpgroup, in turn; in each, groups of 8 columns; of each the rows r and r + 8 and two
+ * neighbours. What a tile of extent 1 has in every row or column is there once. */
+typedef struct tcc_held {
+    int64_t blocks, groups;    /* 1 where the extent is */
+    int64_t halves, neighbours; /* 2, or 1 where the extent is 1 */
+    int64_t n;                 /* elements of a thread */
+} tcc_held;
+
+/* False, refused, when no threads of this role hold it so. */
+bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *h);
+/* The number of an element of a thread. */
+int64_t tcc_held_at(const tcc_held *h, int64_t block, int64_t group, int64_t half, int64_t x);
+/* The vec that holds it; NULL, refused. */
+const tcc_type *tcc_nvvm_held_type(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile);
+/* Where the thread is, in the current block. */
+const tcc_lane *tcc_nvvm_lane(tcc_nvvm_lowering *l);
+/* The thread's row of row block `block`, half h, in the tile. */
+tcc_value *tcc_nvvm_row(tcc_nvvm_lowering *l, int64_t block, int h);
+void tcc_nvvm_tile_op(tcc_nvvm_lowering *l, tcc_op *op); /* constants and elementwise ops */
+void tcc_nvvm_slice(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_rotate(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_broadcast(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_store(tcc_nvvm_lowering *l, tcc_op *op);
+
+/* ---- sending (nvvm_send.c) --------------------------------------------------------------- */
+
+void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_publish(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_send_wait(tcc_nvvm_lowering *l, tcc_op *op);
 
 #endif

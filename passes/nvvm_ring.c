@@ -7,78 +7,107 @@
  * mbarrier.try_wait), which lets the first round through.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/machine.h"
 #include "passes/nvvm.h"
 
-#include <assert.h>
 #include <string.h>
 
-enum { CORE_ROW_BYTES = 16 };
+/* ---- buffers and barriers ------------------------------------------------------------------ */
 
-static void add_buffer(tcc_nvvm_lowering *l, const tcc_op *alloc)
+const tcc_op *tcc_nvvm_buffer(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_value *buffer)
 {
-    const tcc_type *t = alloc->results[0].type;
-    assert(l->n_buffers < TCC_MAX_BUFFERS);
-    tcc_buffer *buf = &l->buffers[l->n_buffers++];
-    buf->alloc = &alloc->results[0];
-    buf->contiguous = (int)tcc_attr_int(&alloc->attrs, "contiguous", 1);
-    buf->swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0);
-    buf->width = buf->swizzle ? buf->swizzle : CORE_ROW_BYTES;
-    buf->elem_bytes = tcc_scalar_bits(t->elem) / 8;
-    buf->rows = t->dims[1 + !buf->contiguous].size;
-    buf->row_elems = t->dims[1 + buf->contiguous].size;
-    buf->panel_bytes = buf->rows * buf->width;
-    buf->stage_bytes = tcc_stage_bytes(buf->rows * buf->row_elems * buf->elem_bytes);
-    buf->offset = l->ring_bytes;
-    l->stages = t->dims[0].size;
-    l->ring_bytes += l->stages * buf->stage_bytes;
+    const tcc_op *alloc = buffer->def;
+    if (!tcc_attr_find(&alloc->attrs, "offset"))
+        TCC_LOW_REFUSE(&l->low, user, "a buffer without a place in shared memory");
+    else if (tcc_scalar_bits(buffer->type->elem) < 8 || tcc_attr_find(&alloc->attrs, "panel"))
+        TCC_LOW_REFUSE(&l->low, user, "a buffer of such elements or panels");
+    else
+        return alloc;
+    return NULL;
 }
 
-void tcc_nvvm_plan_memory(tcc_nvvm_lowering *l, tcc_op *grid)
+tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_op *alloc, tcc_value *i)
 {
-    tcc_block *region = grid->regions[0];
-    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
-        if (op->code == TCC_OP_async_alloc) {
-            add_buffer(l, op);
-        } else if (op->code == TCC_OP_async_copy) {
-            l->by_tma = !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
-        } else if (op->code == TCC_OP_tile_store &&
-                   !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
-            const tcc_type *tile = TCC_VIEW(tile_store, op)->a->type;
-            const tcc_type *out = TCC_VIEW(tile_store, op)->tensor->type;
-            l->staged_bytes +=
-                tcc_stage_bytes(tcc_type_count(tile) * tcc_scalar_bits(out->elem) / 8);
-        }
-    int64_t region_bytes = l->ring_bytes > l->staged_bytes ? l->ring_bytes : l->staged_bytes;
-    l->full = region_bytes;
-    l->empty = l->full + l->stages * TCC_BARRIER_BYTES;
-    l->smem_bytes = l->empty + l->stages * TCC_BARRIER_BYTES;
+    tcc_value *stage = tcc_low_rem(&l->low, i, alloc->results[0].type->dims[0].size);
+    tcc_value *bytes = tcc_low_mul(&l->low, stage, tcc_panels_of(alloc).stage_bytes);
+    return tcc_low_bin(&l->low, TCC_OP_arith_add, l->smem,
+                       tcc_low_add(&l->low, bytes, tcc_attr_int(&alloc->attrs, "offset", 0)));
 }
 
-/* Threads that copy together where no TMA does it. */
-static int64_t copying_threads(const tcc_nvvm_lowering *l)
+typedef enum which { FULL, EMPTY } which;
+
+static int64_t stages_of(const tcc_op *ring)
 {
-    int64_t producers = tcc_schedule_producer_threads(&l->low.s);
-    return producers ? producers : l->low.s.warpgroups * 128;
+    return tcc_attr_int(&ring->attrs, "stages", 1);
 }
 
-static void init_barrier(tcc_nvvm_lowering *l, int64_t offset, int64_t arrivals)
+/* Of stage 0, in shared memory. */
+static int64_t first_barrier(const tcc_op *ring, which w)
 {
+    return tcc_attr_int(&ring->attrs, "offset", 0) +
+           (w == EMPTY ? stages_of(ring) * TCC_MBARRIER_BYTES : 0);
+}
+
+static tcc_value *barrier_of(tcc_nvvm_lowering *l, const tcc_op *ring, which w, tcc_value *i)
+{
+    tcc_value *offset =
+        tcc_low_mul(&l->low, tcc_low_rem(&l->low, i, stages_of(ring)), TCC_MBARRIER_BYTES);
+    return tcc_low_bin(&l->low, TCC_OP_arith_add, l->smem,
+                       tcc_low_add(&l->low, offset, first_barrier(ring, w)));
+}
+
+/* (i / stages) % 2, or its opposite. */
+static tcc_value *parity_of(tcc_nvvm_lowering *l, const tcc_op *ring, which w, tcc_value *i)
+{
+    tcc_value *p = tcc_low_rem(&l->low, tcc_low_div(&l->low, i, stages_of(ring)), 2);
+    return w == EMPTY ? tcc_low_bin(&l->low, TCC_OP_arith_xor, p, tcc_low_c32(&l->low, 1)) : p;
+}
+
+static void init_barriers(tcc_nvvm_lowering *l, const tcc_op *ring, which w, int64_t s,
+                          int64_t arrivals)
+{
+    int64_t offset = first_barrier(ring, w) + s * TCC_MBARRIER_BYTES;
     tcc_value *address = tcc_low_add(&l->low, l->smem, offset);
     TCC_EMIT_V(&l->low.b, nvvm_mbarrier_init, address, tcc_low_c32(&l->low, arrivals));
 }
 
-void tcc_nvvm_init_ring(tcc_nvvm_lowering *l)
+void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    tcc_op *first =
-        tcc_low_if(&l->low, tcc_low_cmp(&l->low, "eq", l->tid, tcc_low_c32(&l->low, 0)));
-    l->init = first->regions[0];
-    for (int64_t s = 0; s < l->stages; s++) {
-        init_barrier(l, l->full + s * TCC_BARRIER_BYTES, l->by_tma ? 1 : copying_threads(l));
-        init_barrier(l, l->empty + s * TCC_BARRIER_BYTES, l->low.s.warpgroups);
+    int64_t commits = tcc_attr_int(&op->attrs, "commits", 0);
+    int64_t releases = tcc_attr_int(&op->attrs, "releases", 0);
+    if (!commits || !releases || !tcc_attr_find(&op->attrs, "offset")) {
+        TCC_LOW_REFUSE(&l->low, op, "a ring whose commits and releases are not counted, or which has "
+                                    "no place in shared memory");
+        return;
     }
-    TCC_EMIT_V(&l->low.b, nvvm_fence_mbarrier_init, NULL);
-    tcc_low_end(&l->low, first);
-    tcc_nvvm_barrier(l, 0, tcc_schedule_threads(&l->low.s));
+    if (l->role.first_warp || l->role.op || op->block->parent->code != TCC_OP_tile_ctas) {
+        TCC_LOW_REFUSE(&l->low, op, "a ring that is not made in tile.ctas, in front of the roles");
+        return;
+    }
+    if (!l->init) {
+        tcc_value *first = tcc_low_cmp(&l->low, "eq", l->tid, tcc_low_c32(&l->low, 0));
+        tcc_op *test = tcc_low_if(&l->low, first);
+        l->init = test->regions[0];
+        tcc_low_end(&l->low, test);
+    }
+    tcc_builder outer = l->low.b;
+    l->low.b = tcc_builder_at_end(l->init);
+    l->low.b.loc = op->loc;
+    for (int64_t s = 0; s < stages_of(op); s++) {
+        init_barriers(l, op, FULL, s, commits);
+        init_barriers(l, op, EMPTY, s, releases);
+    }
+    l->low.b = outer;
+}
+
+void tcc_nvvm_end_init(tcc_nvvm_lowering *l)
+{
+    if (!l->init)
+        return;
+    tcc_builder b = tcc_builder_at_end(l->init);
+    b.loc = l->low.b.loc;
+    TCC_EMIT_V(&b, nvvm_fence_mbarrier_init, NULL);
+    tcc_nvvm_barrier(l, tcc_low_c32(&l->low, 0), l->threads);
 }
 
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
@@ -91,36 +120,33 @@ void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
             TCC_EMIT_V(&b, nvvm_prefetch_tensormap, l->low.body->args[i]);
 }
 
-const tcc_buffer *tcc_nvvm_buffer(const tcc_nvvm_lowering *l, const tcc_value *alloc)
-{
-    const tcc_buffer *buf = l->buffers;
-    while (buf->alloc != alloc)
-        buf++;
-    return buf;
-}
-
-tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_buffer *buf, tcc_value *i)
-{
-    tcc_value *stage = tcc_low_rem(&l->low, i, l->stages);
-    tcc_value *offset =
-        tcc_low_add(&l->low, tcc_low_mul(&l->low, stage, buf->stage_bytes), buf->offset);
-    return tcc_low_bin(&l->low, TCC_OP_arith_add, l->smem, offset);
-}
-
-static tcc_value *barrier_of(tcc_nvvm_lowering *l, int64_t first, tcc_value *i)
-{
-    tcc_value *offset = tcc_low_mul(&l->low, tcc_low_rem(&l->low, i, l->stages), TCC_BARRIER_BYTES);
-    return tcc_low_bin(&l->low, TCC_OP_arith_add, l->smem, tcc_low_add(&l->low, offset, first));
-}
-
-/* (i / stages) % 2, or its opposite. */
-static tcc_value *parity_of(tcc_nvvm_lowering *l, tcc_value *i, int64_t flip)
-{
-    tcc_value *p = tcc_low_rem(&l->low, tcc_low_div(&l->low, i, l->stages), 2);
-    return flip ? tcc_low_bin(&l->low, TCC_OP_arith_xor, p, tcc_low_c32(&l->low, 1)) : p;
-}
-
 /* ---- copies --------------------------------------------------------------------------- */
+
+static int64_t role_threads(const tcc_nvvm_lowering *l)
+{
+    return l->role.warps * TCC_WARP_LANES;
+}
+
+static bool counts_bytes(const tcc_op *ring)
+{
+    return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "bytes");
+}
+
+/* The ring, if those who run the op fill it as it wants: one thread a ring that counts bytes, all of a
+ * role another; NULL, refused. */
+static const tcc_op *filled_ring(tcc_nvvm_lowering *l, const tcc_op *op)
+{
+    const tcc_op *ring = op->operands[0]->def;
+    if (l->role.op && l->role.one == counts_bytes(ring))
+        return ring;
+    TCC_LOW_REFUSE(&l->low, op, "%s by %s, of a ring that counts %s",
+                   tcc_op_info_get(op->code)->name,
+                   l->role.one  ? "one thread"
+                   : l->role.op ? "all threads of a role"
+                                : "the whole CTA",
+                   counts_bytes(ring) ? "bytes" : "arrivals");
+    return NULL;
+}
 
 /* The coordinates of an async.copy, in the new function. */
 static void coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out)
@@ -129,39 +155,65 @@ static void coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank,
         out[d] = tcc_value_map_get(l->low.map, copy->operands[4 + d]);
 }
 
+/* The tile dimension that is contiguous in a buffer. */
+static int contiguous_of(const tcc_op *alloc)
+{
+    return tcc_attr_int(&alloc->attrs, "contiguous", 1) ? 1 : 0;
+}
+
 /* The tensor dimension along which tile dimension d runs, -1 for none. */
 static int tensor_dim(const tcc_op *copy, int d)
 {
     return (int)tcc_attr_list(&copy->attrs, "dims").list.items[d].i;
 }
 
+/* Why the copy engine does not copy such a tile; NULL when it does. */
+static const char *why_not_tma(const tcc_op *copy, const tcc_op *alloc, int inner, unsigned rank)
+{
+    const tcc_type *t = TCC_VIEW(async_copy, copy)->tensor->type;
+    const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
+    if (rank > 5)
+        return "a tensor of more than 5 dimensions";
+    if (!last || inner != (int)t->rank - 1)
+        return "a tile whose rows are not the tensor's";
+    if (t->rank > 1 && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
+        return "rows that are not a multiple of 16 bytes";
+    return tcc_panels_of(alloc).rows > 256 ? "a tile of more than 256 rows" : NULL;
+}
+
 /* One TMA load for each panel. TMA always writes, and counts, the whole box: what lies outside
- * the tensor is zero. */
-static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_buffer *buf,
+ * the tensor is zero. A tensor without a dimension along the tile's rows gets one of one row. */
+static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc,
                         tcc_value *i)
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
-    unsigned rank = tensor->type->rank;
-    int inner = tensor_dim(copy, buf->contiguous), outer = tensor_dim(copy, !buf->contiguous);
-    int64_t panel_elems = buf->width / buf->elem_bytes, box_elems = 1;
-    int64_t box[TCC_MAX_RANK];
-    for (unsigned d = 0; d < rank; d++) {
-        bool is_inner = (int)d == inner, is_outer = (int)d == outer;
-        box[rank - 1 - d] = is_inner ? panel_elems : is_outer ? buf->rows : 1;
-        box_elems *= box[rank - 1 - d];
+    int contiguous = contiguous_of(alloc);
+    int inner = tensor_dim(copy, contiguous), outer = tensor_dim(copy, !contiguous);
+    unsigned own = tensor->type->rank, rank = own + (outer < 0);
+    const char *why = why_not_tma(copy, alloc, inner, rank);
+    if (why) {
+        TCC_LOW_REFUSE(&l->low, copy, "async.copy by the copy engine of %s", why);
+        return;
     }
+    tcc_panels p = tcc_panels_of(alloc);
+    int64_t panel_elems = p.width * 8 / tcc_scalar_bits(tensor->type->elem);
+    int64_t box[TCC_MAX_RANK];
+    for (unsigned d = 0; d < own; d++)
+        box[own - 1 - d] = (int)d == inner ? panel_elems : (int)d == outer ? p.rows : 1;
+    box[rank - 1] = outer < 0 ? p.rows : box[rank - 1];
     tcc_value *operands[3 + TCC_MAX_RANK], *at[TCC_MAX_RANK];
-    coordinates(l, copy, rank, at);
-    operands[1] = tcc_nvvm_tensormap(l, tensor, box, buf->swizzle);
-    operands[2] = barrier_of(l, l->full, i);
-    tcc_value *stage = tcc_nvvm_stage(l, buf, i);
-    for (int64_t p = 0; p * panel_elems < buf->row_elems; p++) {
-        operands[0] = tcc_low_add(&l->low, stage, p * buf->panel_bytes);
-        for (unsigned d = 0; d < rank; d++)
-            operands[3 + rank - 1 - d] =
-                (int)d == inner ? tcc_low_add(&l->low, at[d], p * panel_elems) : at[d];
+    coordinates(l, copy, own, at);
+    operands[1] =
+        tcc_nvvm_tensormap(l, tensor, rank, box, tcc_attr_int(&alloc->attrs, "swizzle", 0));
+    operands[2 + rank] = tcc_low_c32(&l->low, 0);
+    operands[2] = barrier_of(l, copy->operands[0]->def, FULL, i);
+    tcc_value *stage = tcc_nvvm_stage(l, alloc, i);
+    for (int64_t x = 0; x < p.n; x++) {
+        operands[0] = tcc_low_add(&l->low, stage, x * p.panel_bytes);
+        for (unsigned d = 0; d < own; d++)
+            operands[3 + own - 1 - d] =
+                (int)d == inner ? tcc_low_add(&l->low, at[d], x * panel_elems) : at[d];
         tcc_op_create(&l->low.b, TCC_OP_nvvm_tma_load, 3 + rank, operands, 0, NULL);
-        l->tx_bytes += box_elems * buf->elem_bytes;
     }
 }
 
@@ -171,7 +223,8 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_buff
 enum { IN_FLIGHT = 8 };
 
 typedef struct element_copy {
-    const tcc_buffer *buf;
+    tcc_panels panels;
+    int64_t swizzle, row_elems, elem_bytes;
     int64_t lanes, rows_at_once, rounds, in_flight;
     tcc_value *x, *row;      /* of the thread: its element in a row, its first row */
     tcc_value *base, *stage; /* address of the tensor, of the stage */
@@ -183,27 +236,30 @@ typedef struct element_copy {
 
 static void plan_threads(tcc_nvvm_lowering *l, element_copy *c)
 {
-    const tcc_buffer *buf = c->buf;
-    for (c->lanes = 1; c->lanes < buf->row_elems;)
-        c->lanes *= 2;
-    c->rows_at_once = copying_threads(l) / c->lanes;
-    c->rounds = (buf->rows + c->rows_at_once - 1) / c->rows_at_once;
+    int64_t rows = c->panels.rows;
+    c->rows_at_once = role_threads(l) / c->lanes;
+    c->rounds = (rows + c->rows_at_once - 1) / c->rows_at_once;
     for (c->in_flight = IN_FLIGHT; c->rounds % c->in_flight;)
         c->in_flight--;
-    tcc_value *first =
-        tcc_low_c32(&l->low, l->role == TCC_ROLE_PRODUCER ? l->low.s.warpgroups * 128 : 0);
+    tcc_value *first = tcc_low_c32(&l->low, l->role.first_warp * TCC_WARP_LANES);
     tcc_value *t = tcc_low_bin(&l->low, TCC_OP_arith_sub, l->tid, first);
     c->x = tcc_low_rem(&l->low, t, c->lanes);
     c->row = tcc_low_div(&l->low, t, c->lanes);
 }
 
 static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
-                                      const tcc_buffer *buf, tcc_value *i)
+                                      const tcc_op *alloc, int64_t lanes, tcc_value *i)
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     const tcc_type *t = tensor->type;
-    element_copy c = {.buf = buf, .base = tcc_low_pointer(&l->low, tensor)};
-    c.stage = tcc_nvvm_stage(l, buf, i);
+    int contiguous = contiguous_of(alloc);
+    element_copy c = {.panels = tcc_panels_of(alloc),
+                      .swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0),
+                      .row_elems = alloc->results[0].type->dims[1 + contiguous].size,
+                      .elem_bytes = tcc_scalar_bits(t->elem) / 8,
+                      .lanes = lanes,
+                      .base = tcc_low_pointer(&l->low, tensor)};
+    c.stage = tcc_nvvm_stage(l, alloc, i);
     c.offset = c.stride = tcc_build_int(&l->low.b, l->low.i64, 0);
     plan_threads(l, &c);
     tcc_value *at[TCC_MAX_RANK];
@@ -213,10 +269,10 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
         tcc_value *stride = tcc_low_stride(&l->low, t, (int)d, &one), *index = at[d];
         tcc_value *room =
             tcc_low_bin(&l->low, TCC_OP_arith_sub, tcc_low_extent(&l->low, t->dims[d]), at[d]);
-        if (tensor_dim(copy, buf->contiguous) == (int)d) {
+        if (tensor_dim(copy, contiguous) == (int)d) {
             index = tcc_low_bin(&l->low, TCC_OP_arith_add, index, c.x);
             c.x_inside = tcc_low_cmp(&l->low, "lt", c.x, room);
-        } else if (tensor_dim(copy, !buf->contiguous) == (int)d) {
+        } else if (tensor_dim(copy, !contiguous) == (int)d) {
             c.rows_inside = room;
             c.stride = stride;
         }
@@ -233,23 +289,19 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
 /* Where the thread's element of a row lies in the stage. */
 static tcc_value *element_address(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *row)
 {
-    const tcc_buffer *buf = c->buf;
-    int64_t panel_elems = buf->width / buf->elem_bytes;
-    tcc_value *byte =
-        tcc_low_mul(&l->low, tcc_low_div(&l->low, c->x, panel_elems), buf->panel_bytes);
-    byte = tcc_low_bin(&l->low, TCC_OP_arith_add, byte, tcc_low_mul(&l->low, row, buf->width));
-    byte =
-        tcc_low_bin(&l->low, TCC_OP_arith_add, byte,
-                    tcc_low_mul(&l->low, tcc_low_rem(&l->low, c->x, panel_elems), buf->elem_bytes));
-    return tcc_low_bin(&l->low, TCC_OP_arith_add, c->stage,
-                       tcc_nvvm_swizzle(l, byte, buf->swizzle));
+    tcc_lowering *low = &l->low;
+    int64_t panel_elems = c->panels.width / c->elem_bytes;
+    tcc_value *byte = tcc_low_mul(low, tcc_low_div(low, c->x, panel_elems), c->panels.panel_bytes);
+    byte = tcc_low_bin(low, TCC_OP_arith_add, byte, tcc_low_mul(low, row, c->panels.width));
+    byte = tcc_low_bin(low, TCC_OP_arith_add, byte,
+                       tcc_low_mul(low, tcc_low_rem(low, c->x, panel_elems), c->elem_bytes));
+    return tcc_low_bin(low, TCC_OP_arith_add, c->stage, tcc_nvvm_swizzle(l, byte, c->swizzle));
 }
 
 /* The elements of in_flight rounds from row `row` of the thread on. */
 static void copy_rounds(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *row,
                         const tcc_type *elem)
 {
-    const tcc_buffer *buf = c->buf;
     tcc_value *v[IN_FLIGHT], *rows[IN_FLIGHT];
     tcc_value *offset =
         tcc_low_bin(&l->low, TCC_OP_arith_add, c->offset, tcc_low_scaled(&l->low, row, c->stride));
@@ -262,11 +314,11 @@ static void copy_rounds(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *
         offset = tcc_low_bin(&l->low, TCC_OP_arith_add, offset, step);
     }
     tcc_op *guard = NULL;
-    if (c->lanes != buf->row_elems)
+    if (c->lanes != c->row_elems)
         guard = tcc_low_if(&l->low,
-                           tcc_low_cmp(&l->low, "lt", c->x, tcc_low_c32(&l->low, buf->row_elems)));
+                           tcc_low_cmp(&l->low, "lt", c->x, tcc_low_c32(&l->low, c->row_elems)));
     /* Whole swizzle patterns of 8 rows apart, addresses differ by a constant. */
-    int64_t bytes = c->rows_at_once * buf->width, period = 1;
+    int64_t bytes = c->rows_at_once * c->panels.width, period = 1;
     while (period * bytes % (8 * 128))
         period *= 2;
     tcc_value *address[IN_FLIGHT];
@@ -275,9 +327,10 @@ static void copy_rounds(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *
                          ? element_address(l, c, rows[u])
                          : tcc_low_add(&l->low, address[u % period], u / period * period * bytes);
         tcc_op *last = NULL;
-        if (c->rounds * c->rows_at_once != buf->rows)
-            last = tcc_low_if(&l->low,
-                              tcc_low_cmp(&l->low, "lt", rows[u], tcc_low_c32(&l->low, buf->rows)));
+        if (c->rounds * c->rows_at_once != c->panels.rows)
+            last = tcc_low_if(
+                &l->low,
+                tcc_low_cmp(&l->low, "lt", rows[u], tcc_low_c32(&l->low, c->panels.rows)));
         TCC_EMIT_V(&l->low.b, nvvm_st_shared, address[u], v[u]);
         if (last)
             tcc_low_end(&l->low, last);
@@ -286,10 +339,17 @@ static void copy_rounds(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *
         tcc_low_end(&l->low, guard);
 }
 
-static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_buffer *buf,
+static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc,
                           tcc_value *i)
 {
-    element_copy c = plan_element_copy(l, copy, buf, i);
+    int64_t lanes = 1;
+    while (lanes < alloc->results[0].type->dims[1 + contiguous_of(alloc)].size)
+        lanes *= 2;
+    if (lanes > role_threads(l)) {
+        TCC_LOW_REFUSE(&l->low, copy, "async.copy of rows longer than there are threads");
+        return;
+    }
+    element_copy c = plan_element_copy(l, copy, alloc, lanes, i);
     tcc_scalar type = TCC_VIEW(async_copy, copy)->tensor->type->elem;
     const tcc_type *elem = tcc_type_sized(l->low.ir, TCC_KIND_vec, type, 1, (int64_t[]){1});
     tcc_value *bounds[] = {tcc_low_c32(&l->low, 0), NULL, NULL};
@@ -306,69 +366,84 @@ static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_bu
     l->low.b = outer;
 }
 
-/* Waits for iteration i's stage to be filled, or to be empty. */
-static void wait_for(tcc_nvvm_lowering *l, int64_t barriers, tcc_value *i)
+/* ---- the ring's ops ------------------------------------------------------------------------ */
+
+static void wait_for(tcc_nvvm_lowering *l, const tcc_op *ring, which w, tcc_value *i)
 {
-    tcc_value *bar = barrier_of(l, barriers, i);
-    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_wait, bar, parity_of(l, i, barriers == l->empty));
+    tcc_value *bar = barrier_of(l, ring, w, i);
+    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_wait, bar, parity_of(l, ring, w, i));
 }
 
-static void lower_copy(tcc_nvvm_lowering *l, tcc_op *op)
+/* The iteration number, which operand 1 is. */
+static tcc_value *iteration(tcc_nvvm_lowering *l, const tcc_op *op)
 {
-    l->low.b.loc = op->loc;
-    tcc_value *i = tcc_value_map_get(l->low.map, op->operands[1]);
-    if (op->code == TCC_OP_async_acquire) {
-        wait_for(l, l->empty, i);
-        l->tx_bytes = 0;
-    } else if (op->code == TCC_OP_async_copy) {
-        const tcc_buffer *buf = tcc_nvvm_buffer(l, TCC_VIEW(async_copy, op)->buffer);
-        (l->by_tma ? copy_by_tma : copy_elements)(l, op, buf, i);
-    } else if (l->by_tma) { /* async.commit; the phase cannot end before this arrival */
-        tcc_value *bar = barrier_of(l, l->full, i);
+    return tcc_value_map_get(l->low.map, op->operands[1]);
+}
+
+void tcc_nvvm_acquire(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    const tcc_op *ring = filled_ring(l, op);
+    if (ring)
+        wait_for(l, ring, EMPTY, iteration(l, op));
+}
+
+void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    const tcc_op *ring = filled_ring(l, op);
+    const tcc_op *alloc = ring ? tcc_nvvm_buffer(l, op, TCC_VIEW(async_copy, op)->buffer) : NULL;
+    if (!alloc)
+        return;
+    bool tma = !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
+    if (tma != counts_bytes(ring))
+        TCC_LOW_REFUSE(&l->low, op, "this kind of async.copy into a ring that counts %s",
+                       tma ? "arrivals" : "bytes");
+    else
+        (tma ? copy_by_tma : copy_elements)(l, op, alloc, iteration(l, op));
+}
+
+static bool check_count(tcc_nvvm_lowering *l, const tcc_op *op, const char *attr, int64_t n)
+{
+    int64_t want = tcc_attr_int(&op->operands[0]->def->attrs, attr, 0);
+    if (n != want)
+        TCC_LOW_REFUSE(&l->low, op, "%s by %lld, and its ring counts on %lld",
+                       tcc_op_info_get(op->code)->name, (long long)n, (long long)want);
+    return n == want;
+}
+
+void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    const tcc_op *ring = filled_ring(l, op);
+    if (!ring || !check_count(l, op, "commits", l->role.one ? 1 : role_threads(l)))
+        return;
+    tcc_value *bar;
+    if (l->role.one) { /* the phase cannot end before this arrival */
+        bar = barrier_of(l, ring, FULL, iteration(l, op));
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_expect_tx, bar,
-                   tcc_low_c32(&l->low, l->tx_bytes));
-    } else {
-        TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
-        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, barrier_of(l, l->full, i));
+                   tcc_low_c32(&l->low, tcc_attr_int(&op->attrs, "bytes", 0)));
+        return;
     }
+    TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
+    bar = barrier_of(l, ring, FULL, iteration(l, op));
+    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
 }
 
-static bool is_copy_op(const tcc_op *op)
+void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    return op->code == TCC_OP_async_acquire || op->code == TCC_OP_async_copy;
+    wait_for(l, op->operands[0]->def, FULL, iteration(l, op));
 }
 
-tcc_op *tcc_nvvm_copies(tcc_nvvm_lowering *l, tcc_op *first)
+/* One thread of each warpgroup arrives: an MMA completes for its four warps together. */
+void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    tcc_op *last = first;
-    for (; last->code != TCC_OP_async_commit; last = last->next)
-        if (!is_copy_op(last))
-            tcc_nvvm_op(l, last);
-    /* A producer that works by TMA is one thread already. */
-    tcc_op *guard = NULL;
-    if (l->by_tma && l->role == TCC_ROLE_CONSUMER)
-        guard = tcc_low_if(&l->low, tcc_low_cmp(&l->low, "eq", l->tid, tcc_low_c32(&l->low, 0)));
-    for (tcc_op *op = first; op != last; op = op->next)
-        if (is_copy_op(op))
-            lower_copy(l, op);
-    lower_copy(l, last);
-    if (guard)
+    if (l->role.warps % TCC_WARPGROUP_WARPS)
+        TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
+    else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS)) {
+        tcc_value *i = iteration(l, op);
+        tcc_value *first = tcc_nvvm_leads_warpgroup(l);
+        tcc_value *valid = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
+        tcc_op *guard = tcc_low_if(&l->low, tcc_low_bin(&l->low, TCC_OP_arith_and, first, valid));
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive,
+                   barrier_of(l, op->operands[0]->def, EMPTY, i));
         tcc_low_end(&l->low, guard);
-    return last;
-}
-
-void tcc_nvvm_wait(tcc_nvvm_lowering *l, const tcc_op *op)
-{
-    wait_for(l, l->full, tcc_value_map_get(l->low.map, TCC_VIEW(async_wait, op)->i));
-}
-
-/* One thread of each warpgroup arrives: a product completes for its four warps together. */
-void tcc_nvvm_release(tcc_nvvm_lowering *l, const tcc_op *op)
-{
-    tcc_value *i = tcc_value_map_get(l->low.map, TCC_VIEW(async_release, op)->i);
-    tcc_value *first = tcc_nvvm_leads_warpgroup(l);
-    tcc_value *valid = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
-    tcc_op *guard = tcc_low_if(&l->low, tcc_low_bin(&l->low, TCC_OP_arith_and, first, valid));
-    TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, barrier_of(l, l->empty, i));
-    tcc_low_end(&l->low, guard);
+    }
 }

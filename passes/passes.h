@@ -19,8 +19,12 @@
     PASS(fuse_epilogue)                                                                            \
     PASS(choose_mma)                                                                               \
     PASS(choose_layout)                                                                            \
+    PASS(choose_pipeline)                                                                          \
     PASS(pipeline_copies)                                                                          \
     PASS(specialize_warps)                                                                         \
+    PASS(distribute_grid)                                                                          \
+    PASS(chunk_epilogue)                                                                           \
+    PASS(allocate_shared)                                                                          \
     PASS(lower_to_nvvm)                                                                            \
     PASS(lower_to_amdgcn)                                                                          \
     PASS(expand_math)                                                                              \

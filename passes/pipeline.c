@@ -13,8 +13,9 @@
     "canonicalize,cse,"                                                                            \
     "choose-variants,choose-schedule," /* which entries, how each is computed */                   \
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
-    "choose-mma,choose-layout"
-#define TO_ASYNC TO_TILE ",pipeline-copies,specialize-warps"
+    "choose-mma,choose-layout,choose-pipeline"
+#define TO_ASYNC TO_TILE ",pipeline-copies,specialize-warps,distribute-grid," \
+                         "chunk-epilogue,allocate-shared"
 
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;

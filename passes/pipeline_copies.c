@@ -4,11 +4,11 @@
  *            %a = tile.load %A …    %b = tile.load %B …
  *            scf.yield (tile.mma %a, %b, %c)
  *          }
- * After:   %sa = async.alloc …    %sb = async.alloc …    %ring = async.ring %sa, %sb
+ * After:   %sa = async.alloc …    %sb = async.alloc …    %ring = async.ring %sa, %sb {completion = bytes}
  *          scf.for %i … (%c = 0.0) {
  *            async.acquire %ring, %i
  *            async.copy %ring, %i, %sa, %A …    async.copy %ring, %i, %sb, %B …
- *            async.commit %ring, %i
+ *            async.commit %ring, %i {bytes = …}
  *            async.wait %ring, %i
  *            %r = async.mma %ring, %i, %sa, %sb, %c
  *            %w = async.mma_wait %r {pending = 1}
@@ -29,17 +29,19 @@
  *          }
  * Past the last trip the loads give zeros, which nobody multiplies.
  *
- * A trip's product may run on while the next trip begins, so it is the stage of the trip before
- * that is released. With one stage that would wait for itself: then nothing is left pending.
+ * A trip's product may run on while the next trip begins, if nothing but that reads it, so it is the
+ * stage of the trip before that is released. With one stage that would wait for itself: then nothing is
+ * left pending.
  * The copies and the product still follow each other here; specialize-warps takes them apart.
  *
- * Requires choose-mma and choose-layout.
+ * Requires choose-mma, choose-layout and choose-pipeline.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/target.h"
+#include "passes/arith.h"
 #include "passes/passes.h"
-#include "passes/schedule.h"
 
 /* Whether v is a load of which choose-layout has decided. */
 static bool is_decided(const tcc_value *v)
@@ -103,6 +105,7 @@ typedef struct pipeline {
     tcc_func *f;
     tcc_op *mma, *loop, *loads[2];
     tcc_value *ring, *buffers[2];
+    const char *completion; /* of the ring */
     tcc_arena *scratch;
 } pipeline;
 
@@ -121,6 +124,20 @@ static void build_ring(pipeline *p, int64_t stages)
     const tcc_type *type = tcc_type_get(ir, TCC_KIND_ring, TCC_f32, 0, NULL);
     p->ring = &tcc_op_create(&b, TCC_OP_async_ring, 2, p->buffers, 1, &type)->results[0];
     tcc_attr_set_int(ir, &p->ring->def->attrs, "stages", stages);
+    tcc_attr_set_str(ir, &p->ring->def->attrs, "completion", p->completion);
+}
+
+static void build_commit(pipeline *p, tcc_builder *b, tcc_value *i)
+{
+    tcc_op *commit = TCC_EMIT_V(b, async_commit, p->ring, i);
+    if (strcmp(p->completion, "bytes"))
+        return;
+    int64_t bytes = 0;
+    for (int l = 0; l < 2; l++) {
+        const tcc_type *t = p->loads[l]->results[0].type;
+        bytes += tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
+    }
+    tcc_attr_set_int(p->f->ir, &commit->attrs, "bytes", bytes);
 }
 
 /* The product of iteration i, from its stage, waited for until `pending` are unfinished. */
@@ -147,16 +164,26 @@ static void erase_loads(pipeline *p)
             tcc_op_erase(p->loads[l]);
 }
 
+/* How many iterations there were before this one. */
+static tcc_value *iteration(tcc_builder *b, const tcc_op *loop)
+{
+    tcc_value *i = loop->regions[0]->args[0];
+    if (tcc_counts_iterations(loop))
+        return i;
+    tcc_value *from_first = TCC_EMIT(b, arith_sub, i->type, i, TCC_VIEW(scf_for, loop)->lo);
+    return TCC_EMIT(b, arith_div, i->type, from_first, TCC_VIEW(scf_for, loop)->step);
+}
+
 /* By the copy engine, or by threads that need not wait for their loads. */
 static void copy_to_stages(pipeline *p, int64_t pending)
 {
-    tcc_value *i = p->loop->regions[0]->args[0];
     tcc_builder b = tcc_builder_before(p->mma);
+    tcc_value *i = iteration(&b, p->loop);
     TCC_EMIT_V(&b, async_acquire, p->ring, i);
     for (int l = 0; l < 2; l++)
         build_copy(&b, p->loads[l], p->ring, i, p->buffers[l]);
     b.loc = p->mma->loc;
-    TCC_EMIT_V(&b, async_commit, p->ring, i);
+    build_commit(p, &b, i);
     tcc_value *w = build_product(p, &b, i, pending);
     tcc_replace_uses(&p->mma->results[0], w);
     tcc_op_erase(p->mma);
@@ -171,7 +198,7 @@ static void put_tiles(pipeline *p, tcc_builder *b, tcc_value *i, tcc_value *cons
     TCC_EMIT_V(b, async_acquire, p->ring, i);
     for (int l = 0; l < 2; l++)
         TCC_EMIT_V(b, async_put, p->ring, i, p->buffers[l], tiles[l]);
-    TCC_EMIT_V(b, async_commit, p->ring, i);
+    build_commit(p, b, i);
 }
 
 /* The loads of iteration i, with all that they compute their coordinates from. */
@@ -242,10 +269,46 @@ static void put_into_stages(pipeline *p)
     p->loop = loop;
 }
 
+/* How stages of what is copied in this way become full. */
+static const char *completion_of(const tcc_target *target, const char *copy)
+{
+    if (!tcc_target_can(target, TCC_CAN_mbarrier))
+        return "barrier";
+    return !strcmp(copy, "tma") ? "bytes" : "arrivals";
+}
+
+/* Which of the values that its loop carries the MMA's result is, if that is all there is of it and what
+ * it adds to is what the loop carried there: then it may run on into the next iteration. -1: it may not. */
+static int carried_at(const tcc_op *mma)
+{
+    const tcc_block *body = mma->block;
+    const tcc_value *r = &mma->results[0];
+    if (r->n_uses != 1 || r->uses->op != body->last)
+        return -1;
+    for (unsigned i = 0; i < body->last->n_operands; i++)
+        if (body->last->operands[i] == r)
+            return body->args[1 + i] == TCC_VIEW(tile_mma, mma)->c ? (int)i : -1;
+    return -1;
+}
+
+/* What the loop gives may be read when the MMAs have ended. */
+static void wait_behind(tcc_value *result)
+{
+    tcc_builder b = tcc_builder_after(result->def);
+    b.loc = result->def->loc;
+    tcc_value *last = TCC_EMIT(&b, async_mma_wait, result->type, result);
+    set_pending(b.func->ir, last, 0);
+    tcc_replace_uses(result, last);
+    tcc_op_set_operand(last->def, 0, result);
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_op *mma = find_mma(f);
     if (!mma || !mma->block->parent || mma->block->parent->code != TCC_OP_scf_for)
+        return TCC_OK;
+    int64_t stages = tcc_attr_int(&mma->block->parent->attrs, "stages", 0);
+    if (!stages)
         return TCC_OK;
     const tcc_tile_mma_operands *m = TCC_VIEW(tile_mma, mma);
     pipeline p = {.f = f,
@@ -253,22 +316,20 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                   .loop = mma->block->parent,
                   .loads = {m->a->def, m->b->def},
                   .scratch = ctx->scratch};
-    int64_t stages = tcc_schedule_of(f).stages;
-    bool by_registers =
-        tcc_has_word("buffer unaligned", tcc_attr_str(&p.loads[0]->attrs, "copy", ""));
+    const char *copy = tcc_attr_str(&p.loads[0]->attrs, "copy", "");
+    bool by_registers = tcc_has_word("buffer unaligned", copy);
+    if (by_registers && (!tcc_counts_iterations(p.loop) || carried_at(mma) != 0))
+        return TCC_OK;
+    p.completion = completion_of(tcc_target_of(ctx->ir), copy);
+    tcc_attr_remove(&p.loop->attrs, "stages");
     build_ring(&p, stages);
+    int carried = carried_at(mma);
     if (by_registers)
         put_into_stages(&p);
     else
-        copy_to_stages(&p, stages > 1);
-
-    tcc_builder b = tcc_builder_after(p.loop);
-    b.loc = p.loop->loc;
-    tcc_value *result = &p.loop->results[0];
-    tcc_value *last = TCC_EMIT(&b, async_mma_wait, result->type, result);
-    set_pending(ctx->ir, last, 0);
-    tcc_replace_uses(result, last);
-    tcc_op_set_operand(last->def, 0, result);
+        copy_to_stages(&p, carried >= 0 && stages > 1);
+    if (carried >= 0)
+        wait_behind(&p.loop->results[carried]);
     *changed = true;
     return TCC_OK;
 }

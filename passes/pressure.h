@@ -11,7 +11,7 @@
 #include "passes/contraction.h"
 #include "passes/schedule.h"
 
-/* Chunks by which the epilogue's loads run ahead of their use (nvvm_epilogue.c). */
+/* Chunks by which the epilogue's loads run ahead of their use (chunk_epilogue.c). */
 enum { TCC_LOOKAHEAD = 4 };
 
 /* What a kernel computes of its sum. */

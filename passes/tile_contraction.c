@@ -20,19 +20,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "passes/arith.h"
 #include "passes/contraction.h"
 #include "passes/families.h"
 #include "passes/passes.h"
-
-/* A dimension as an i32. */
-static tcc_value *extent_of(tcc_builder *b, tcc_dim d)
-{
-    if (!d.name)
-        return tcc_build_i32(b, d.size);
-    tcc_value *v = TCC_EMIT(b, tensor_dim, tcc_type_scalar(b->func->ir, TCC_i32), NULL);
-    tcc_attr_set_str(b->func->ir, &v->def->attrs, "name", d.name);
-    return v;
-}
 
 /* tile.load of what a tensor.read reads, for the tile in which index x runs along dimension 0 and
  * y along dimension 1; `at` gives each index's first value. */
@@ -93,7 +84,7 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
 static tcc_value *build_trips(tcc_builder *b, tcc_dim extent, int64_t step, bool may_be_empty)
 {
     const tcc_type *i32 = tcc_type_scalar(b->func->ir, TCC_i32);
-    tcc_value *n = extent_of(b, extent);
+    tcc_value *n = tcc_build_extent(b, extent);
     n = TCC_EMIT(b, arith_add, i32, n, tcc_build_i32(b, step - 1));
     n = TCC_EMIT(b, arith_div, i32, n, tcc_build_i32(b, step));
     return may_be_empty ? TCC_EMIT(b, arith_max, i32, n, tcc_build_i32(b, 1)) : n;

@@ -61,7 +61,7 @@ static const struct {
     {"func @f(%X: tensor<f32[8]>) {\n"
      "  tile.grid {axes = [i], extents = [8], tile = [1]} {\n"
      "  ^(%i: i32):\n"
-     "    %r = async.ring {stages = 2147483647} : ring\n"
+     "    %r = async.ring {stages = 2147483647, completion = bytes} : ring\n"
      "  }\n"
      "  return\n"
      "}\n",

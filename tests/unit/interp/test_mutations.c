@@ -131,7 +131,7 @@ static const mutation of_ring[] = {
     {"no_release", no_async_release, "waits until iteration 0 releases its stage"},
     {"release_too_early", release_too_early, "whose stage an MMA may still be reading"},
     {"no_last_wait", no_last_wait, "reads registers that an MMA may still be writing"},
-    {"no_copy", no_async_copy, ""},
+    {"no_copy", no_async_copy, "waits until the stage of iteration 0 is full"},
     {"commit_first", commit_first, "after its commit"},
 };
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/shared.h"
+
+#include <string.h>
+
+#include "ir/machine.h"
+
+enum {
+    ROW_BYTES = 16, /* of a panel that is not swizzled */
+    UNIT = 1024     /* in which TMA and matrix instructions see a 128-byte swizzle */
+};
+
+tcc_panels tcc_panels_of(const tcc_op *alloc)
+{
+    const tcc_type *t = alloc->results[0].type;
+    const tcc_attrs *attrs = &alloc->attrs;
+    unsigned contiguous = tcc_attr_int(attrs, "contiguous", 1) ? 1 : 0;
+    int64_t swizzle = tcc_attr_int(attrs, "swizzle", 0);
+    tcc_panels p = {.rows = t->dims[1 + !contiguous].size};
+    p.width = tcc_attr_int(attrs, "panel", swizzle ? swizzle : ROW_BYTES);
+    p.panel_bytes = p.rows * p.width + tcc_attr_int(attrs, "pad", 0);
+    p.n = t->dims[1 + contiguous].size * tcc_scalar_bits(t->elem) / 8 / p.width;
+    p.stage_bytes = p.n * p.panel_bytes;
+    if (!tcc_attr_find(attrs, "panel"))
+        p.stage_bytes = (p.stage_bytes + UNIT - 1) / UNIT * UNIT;
+    return p;
+}
+
+int64_t tcc_shared_bytes(const tcc_op *op)
+{
+    if (op->code == TCC_OP_async_alloc)
+        return op->results[0].type->dims[0].size * tcc_panels_of(op).stage_bytes;
+    if (op->code == TCC_OP_async_ring &&
+        strcmp(tcc_attr_str(&op->attrs, "completion", ""), "barrier"))
+        return tcc_attr_int(&op->attrs, "stages", 0) * 2 * TCC_MBARRIER_BYTES;
+    return 0;
+}
+
+int64_t tcc_shared_end(const tcc_func *f)
+{
+    int64_t end = 0;
+    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body)) {
+        int64_t last = tcc_shared_bytes(op) + tcc_attr_int(&op->attrs, "offset", 0);
+        if (tcc_shared_bytes(op) && last > end)
+            end = last;
+    }
+    return end;
+}

@@ -1,0 +1,24 @@
+/* shared: how much shared memory the stages of a buffer and the barriers of a ring take, and where.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_SHARED_H
+#define TCC_IR_SHARED_H
+
+#include "ir/ir.h"
+
+/* Bytes of a panel that holds every row; `width` of a row are contiguous. */
+typedef struct tcc_panels {
+    int64_t width, rows, panel_bytes, n;
+    int64_t stage_bytes; /* from one stage to the next */
+} tcc_panels;
+
+/* How a buffer is cut, from its type and attributes alone. */
+tcc_panels tcc_panels_of(const tcc_op *alloc);
+
+/* What async.alloc or async.ring takes, in bytes, from its attribute `offset` on; 0 for other ops.
+ * For async.ring that is a full and an empty barrier for each stage, if it has any. */
+int64_t tcc_shared_bytes(const tcc_op *op);
+/* Where the last of f's ends. */
+int64_t tcc_shared_end(const tcc_func *f);
+
+#endif

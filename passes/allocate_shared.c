@@ -1,0 +1,148 @@
+/* allocate-shared: give buffers and barriers their places in shared memory.
+ *
+ * Before:  %a = async.alloc …                  After:  %a = async.alloc … {offset = 0}
+ *          %b = async.alloc …                          %b = async.alloc … {offset = 65536}
+ *          %r = async.ring %a, %b …                    %r = async.ring %a, %b … {offset = 196608}
+ *          %c = async.alloc …                          %c = async.alloc … {offset = 0}
+ *          async.role { (loop of %r)                   async.role { (loop of %r)  async.barrier
+ *                       async.write %c … }                          async.write %c … }
+ *
+ * What no ring fills, results on their way out, lies where stages were if nobody uses those any more:
+ * then all warps of the role meet before the first write.
+ *
+ * Requires specialize-warps and chunk-epilogue. Preserves all else.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/shared.h"
+#include "passes/passes.h"
+
+enum { ALIGN = 1024 };
+
+static bool is_of_ring(const tcc_value *buffer)
+{
+    for (const tcc_use *u = buffer->uses; u; u = u->next)
+        if (u->op->code == TCC_OP_async_ring)
+            return true;
+    return false;
+}
+
+/* The op of block, or around op in it, NULL when op is elsewhere. */
+static const tcc_op *ancestor_in(const tcc_op *op, const tcc_block *block)
+{
+    while (op && op->block != block)
+        op = op->block->parent;
+    return op;
+}
+
+static bool is_before(const tcc_op *a, const tcc_op *b)
+{
+    while (a && a != b)
+        a = a->next;
+    return a != NULL;
+}
+
+/* The first op of a block of a role that uses a buffer, if all uses are in that block. */
+static tcc_op *first_use(const tcc_value *buffer)
+{
+    tcc_op *first = NULL;
+    for (const tcc_use *u = buffer->uses; u; u = u->next) {
+        const tcc_op *parent = u->op->block->parent;
+        tcc_block *block = first ? first->block : u->op->block;
+        while (!first && parent && parent->code != TCC_OP_async_role) {
+            block = parent->block;
+            parent = block->parent;
+        }
+        const tcc_op *op = ancestor_in(u->op, block);
+        if (!op || !block->parent || block->parent->code != TCC_OP_async_role)
+            return NULL;
+        if (!first || is_before(op, first))
+            first = (tcc_op *)op;
+    }
+    return first;
+}
+
+/* Whether nobody uses a buffer from `op` on, in a role which waits for all that was copied to it: ops
+ * of others that fill it end before. */
+static bool is_free_at(const tcc_value *buffer, const tcc_op *op)
+{
+    bool used = false;
+    for (const tcc_use *u = buffer->uses; u; u = u->next) {
+        if (u->op->code != TCC_OP_async_mma)
+            continue;
+        const tcc_op *in = ancestor_in(u->op, op->block);
+        if (!in || !is_before(in, op))
+            return false;
+        used = true;
+    }
+    return used;
+}
+
+static bool is_alloc(const tcc_op *op)
+{
+    return op->code == TCC_OP_async_alloc;
+}
+
+/* Whether those that rings fill are free where this one is first used. */
+static bool can_take_stages(const tcc_func *f, const tcc_op *alloc)
+{
+    const tcc_op *first = first_use(&alloc->results[0]);
+    for (tcc_op *op = f->body->first; first && op; op = tcc_walk_next(op, f->body))
+        if (is_alloc(op) && is_of_ring(&op->results[0]) && !is_free_at(&op->results[0], first))
+            return false;
+    return first;
+}
+
+static int64_t place(tcc_op *op, int64_t at)
+{
+    tcc_attr_set_int(op->block->func->ir, &op->attrs, "offset", at);
+    return at + tcc_shared_bytes(op);
+}
+
+/* All warps of the role meet in front of op. */
+static void meet(tcc_op *op)
+{
+    if (op->prev && op->prev->code == TCC_OP_async_barrier)
+        return;
+    tcc_builder b = tcc_builder_before(op);
+    b.loc = op->loc;
+    TCC_EMIT_V(&b, async_barrier, NULL);
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    (void)ctx;
+    int64_t stages = 0, over = 0, end;
+    bool found = false;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        if ((is_alloc(op) || op->code == TCC_OP_async_ring) && tcc_attr_find(&op->attrs, "offset"))
+            return TCC_OK; /* they have been given theirs */
+        if (is_alloc(op) && is_of_ring(&op->results[0]))
+            stages = place(op, stages);
+        found |= is_alloc(op);
+    }
+    if (!found)
+        return TCC_OK;
+    tcc_op *meeting = NULL; /* the first op that uses what lies over stages */
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        if (!is_alloc(op) || is_of_ring(&op->results[0]) || !can_take_stages(f, op))
+            continue;
+        over = place(op, over);
+        tcc_op *first = first_use(&op->results[0]);
+        if (!meeting || is_before(first, meeting))
+            meeting = first;
+    }
+    if (meeting)
+        meet(meeting);
+    end = stages > over ? stages : over;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (is_alloc(op) && !tcc_attr_find(&op->attrs, "offset"))
+            end = place(op, (end + ALIGN - 1) / ALIGN * ALIGN);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_async_ring)
+            end = place(op, (end + 7) / 8 * 8);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_allocate_shared = {
+    "allocate-shared", "give buffers and barriers their places in shared memory", run};

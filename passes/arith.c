@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/arith.h"
+
+tcc_value *tcc_arith_bin(tcc_builder *b, tcc_opcode op, tcc_value *x, tcc_value *y)
+{
+    return &tcc_op_create(b, op, 2, (tcc_value *[]){x, y}, 1, &x->type)->results[0];
+}
+
+tcc_value *tcc_arith_bin_const(tcc_builder *b, tcc_opcode op, tcc_value *x, int64_t y)
+{
+    return tcc_arith_bin(b, op, x, tcc_build_int(b, x->type, y));
+}
+
+tcc_value *tcc_arith_add(tcc_builder *b, tcc_value *x, int64_t y)
+{
+    return y ? tcc_arith_bin_const(b, TCC_OP_arith_add, x, y) : x;
+}
+
+tcc_value *tcc_arith_mul(tcc_builder *b, tcc_value *x, int64_t y)
+{
+    return y == 1 ? x : tcc_arith_bin_const(b, TCC_OP_arith_mul, x, y);
+}
+
+static int log2_of(int64_t x)
+{
+    int n = 0;
+    while (x > 1 && x % 2 == 0) {
+        x /= 2;
+        n++;
+    }
+    return x == 1 ? n : -1;
+}
+
+tcc_value *tcc_arith_div(tcc_builder *b, tcc_value *x, int64_t y)
+{
+    int shift = log2_of(y);
+    return shift < 0 ? tcc_arith_bin_const(b, TCC_OP_arith_div, x, y)
+           : shift   ? tcc_arith_bin_const(b, TCC_OP_arith_shr, x, shift)
+                     : x;
+}
+
+tcc_value *tcc_arith_rem(tcc_builder *b, tcc_value *x, int64_t y)
+{
+    bool whole = log2_of(y) >= 0;
+    return tcc_arith_bin_const(b, whole ? TCC_OP_arith_and : TCC_OP_arith_rem, x, y - whole);
+}
+
+tcc_value *tcc_arith_cmp(tcc_builder *b, const char *pred, tcc_value *x, tcc_value *y)
+{
+    tcc_ir *ir = b->func->ir;
+    tcc_value *v = TCC_EMIT(b, arith_cmp, tcc_type_scalar(ir, TCC_i1), x, y);
+    tcc_attr_set_str(ir, &v->def->attrs, "pred", pred);
+    return v;
+}
+
+tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x)
+{
+    return x->type == type ? x : TCC_EMIT(b, arith_cast, type, x);
+}
+
+tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d)
+{
+    if (!d.name)
+        return tcc_build_i32(b, d.size);
+    tcc_value *v = TCC_EMIT(b, tensor_dim, tcc_type_scalar(b->func->ir, TCC_i32), NULL);
+    tcc_attr_set_str(b->func->ir, &v->def->attrs, "name", d.name);
+    return v;
+}
+
+tcc_op *tcc_begin_if(tcc_builder *b, tcc_value *cond)
+{
+    tcc_op *op = tcc_op_create(b, TCC_OP_scf_if, 1, &cond, 0, NULL);
+    tcc_loc loc = b->loc;
+    *b = tcc_builder_at_end(op->regions[0]);
+    b->loc = loc;
+    return op;
+}
+
+void tcc_end_if(tcc_builder *b, tcc_op *op)
+{
+    tcc_loc loc = b->loc;
+    *b = tcc_builder_after(op);
+    b->loc = loc;
+}
+
+bool tcc_counts_iterations(const tcc_op *loop)
+{
+    int64_t lo, step;
+    return tcc_value_is_int(TCC_VIEW(scf_for, loop)->lo, &lo) && lo == 0 &&
+           tcc_value_is_int(TCC_VIEW(scf_for, loop)->step, &step) && step == 1;
+}

@@ -1,0 +1,29 @@
+/* arith: scalar arithmetic and conditions at a builder's place.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_ARITH_H
+#define TCC_PASSES_ARITH_H
+
+#include "ir/ir.h"
+
+/* Binary ops on equal types; cmp gives an i1. */
+tcc_value *tcc_arith_bin(tcc_builder *b, tcc_opcode op, tcc_value *x, tcc_value *y);
+tcc_value *tcc_arith_bin_const(tcc_builder *b, tcc_opcode op, tcc_value *x, int64_t y);
+tcc_value *tcc_arith_add(tcc_builder *b, tcc_value *x, int64_t y); /* x itself when y is 0 */
+tcc_value *tcc_arith_mul(tcc_builder *b, tcc_value *x, int64_t y);
+tcc_value *tcc_arith_div(tcc_builder *b, tcc_value *x, int64_t y); /* x >= 0 */
+tcc_value *tcc_arith_rem(tcc_builder *b, tcc_value *x, int64_t y); /* x >= 0 */
+tcc_value *tcc_arith_cmp(tcc_builder *b, const char *pred, tcc_value *x, tcc_value *y);
+tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x);
+
+/* Extent of a dimension as an i32: tensor.dim or a constant. */
+tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d);
+
+/* Whether scf.for counts from 0 on, one by one: its argument is the number of the iteration. */
+bool tcc_counts_iterations(const tcc_op *loop);
+
+/* Opens scf.if: later ops go into its first region until tcc_end_if. */
+tcc_op *tcc_begin_if(tcc_builder *b, tcc_value *cond);
+void tcc_end_if(tcc_builder *b, tcc_op *op);
+
+#endif

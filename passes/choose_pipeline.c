@@ -1,0 +1,52 @@
+/* choose-pipeline: decide how the copies of a loop with an MMA are pipelined, and by whom.
+ *
+ * Before:  scf.for %i …          After:  scf.for %i … {stages = 4, warps = [8, 4],
+ *                                                      registers = [240, 40]}
+ *
+ * Here ends the function's schedule: what comes after reads what stands on the ops, and its keys are
+ * there to be printed.
+ *
+ * Requires choose-schedule and tile-contraction. Preserves everything but the attributes.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/machine.h"
+#include "passes/passes.h"
+#include "passes/schedule.h"
+
+static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
+{
+    tcc_ir *ir = f->ir;
+    const tcc_target *target = tcc_target_of(ir);
+    int64_t lanes = s->wave ? s->wave : TCC_WARP_LANES;
+    int64_t give = 0, producers = tcc_schedule_producer_threads(s) / lanes;
+    tcc_attr_set_int(ir, loop, "stages", s->stages);
+    tcc_attr_set_ints(ir, loop, "warps", 2,
+                      (int64_t[]){tcc_schedule_threads(s) / lanes - producers, producers});
+    int64_t take = tcc_target_can(target, TCC_CAN_setmaxnreg)
+                       ? tcc_schedule_registers(s, target, &give)
+                       : 0;
+    if (give)
+        tcc_attr_set_ints(ir, loop, "registers", 2, (int64_t[]){take, give});
+    int64_t separate = tcc_attr_int(&f->attrs, "separate", 0);
+    if (separate)
+        tcc_attr_set_int(ir, loop, "separate", separate);
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    (void)ctx;
+    tcc_schedule s = tcc_schedule_of(f);
+    if (!tcc_schedule_is_valid(&s))
+        return TCC_OK;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        tcc_op *loop = op->code == TCC_OP_tile_mma ? op->block->parent : NULL;
+        if (!loop || loop->code != TCC_OP_scf_for || tcc_attr_find(&loop->attrs, "stages"))
+            continue;
+        decide(f, &s, &loop->attrs);
+        *changed = true;
+    }
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_choose_pipeline = {
+    "choose-pipeline", "decide how the copies of a loop are pipelined, and by whom", run};

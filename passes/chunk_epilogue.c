@@ -1,0 +1,492 @@
+/* chunk-epilogue: compute what follows an MMA loop in chunks that registers hold.
+ *
+ * Before:  %b = tile.load %bias, %n … : tile<f32[1, 256]>
+ *          %bb = tile.broadcast %b …
+ *          %r = arith.add %acc, %bb : tile<f32[128, 256]>
+ *          tile.store %r, %C, %m, %n {copy = tma, …}
+ * After:   for each 16 columns from x on
+ *          %b = tile.load %bias, %n + x … : tile<f32[1, 16]>
+ *          %a = tile.slice %acc {at = [0, x]} : tile<f32[128, 16]>
+ *          %bb = tile.broadcast %b …
+ *          %r = arith.add %a, %bb : tile<f32[128, 16]>
+ *          async.write %c, 0, x, %r
+ *          and then
+ *          async.publish   async.send %c, %C, %m, %n …   async.send_wait
+ *
+ * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup: so
+ * few values live beside the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead of their use,
+ * unless the role is `separate`: then chunks are loaded, computed and stored in groups of so many. Where
+ * that would be too long a program, a loop over the columns computes the same chunk each time, its
+ * accumulators turned by one chunk: registers have no run-time index.
+ *
+ * Requires specialize-warps. Preserves what comes before the first op on tiles.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "passes/lowering.h"
+#include "passes/passes.h"
+#include "passes/pressure.h"
+#include "support/map.h"
+
+enum {
+    WARPGROUP = 4, /* warps */
+    BLOCK_ROWS = 64,
+    MAX_COLUMNS = 32,
+    MAX_BLOCKS = 8, /* of rows */
+    MAX_CARRIED = 8,
+};
+
+typedef struct item {
+    tcc_op *op;
+    bool rows, cols;   /* extent of the result along m and n is not 1 */
+    tcc_value *buffer; /* of a store by TMA */
+    tcc_value *value[MAX_COLUMNS][MAX_BLOCKS];
+} item;
+
+typedef struct epilogue {
+    tcc_ir *ir;
+    tcc_op *role;
+    item *items;
+    size_t n_items;
+    tcc_map by_value; /* results to their items */
+    int64_t m, n;     /* of the tile */
+    int64_t rows, cols, n_blocks, n_columns;
+    bool staged;
+    tcc_value *carried[MAX_CARRIED]; /* tiles from before, and in a loop what is carried of them */
+    tcc_value *turned[MAX_CARRIED];
+    size_t n_carried;
+    tcc_builder b;
+    int64_t column, block; /* the current chunk; in a loop column is 0 */
+    tcc_value *first_col;  /* of the chunk where it is not a constant; else NULL */
+} epilogue;
+
+/* ---- values of a chunk -------------------------------------------------------------------- */
+
+static const tcc_type *chunk_type(const epilogue *e, const tcc_type *tile)
+{
+    int64_t sizes[] = {tile->dims[0].size == 1 ? 1 : e->rows, tile->dims[1].size == 1 ? 1 : e->cols};
+    return tcc_type_sized(e->ir, TCC_KIND_tile, tile->elem, 2, sizes);
+}
+
+static size_t find_carried(const epilogue *e, const tcc_value *v)
+{
+    size_t i = 0;
+    while (i < e->n_carried && e->carried[i] != v)
+        i++;
+    return i;
+}
+
+static bool is_constant(const tcc_value *v)
+{
+    return v->def && v->def->code == TCC_OP_arith_const;
+}
+
+/* The current chunk of a tile: computed here, a constant, or from before. */
+static tcc_value *value_of(epilogue *e, tcc_value *v)
+{
+    const item *it = tcc_map_get(&e->by_value, v);
+    if (it)
+        return it->value[it->cols ? e->column : 0][it->rows ? e->block : 0];
+    if (v->type->kind != TCC_KIND_tile)
+        return v;
+    const tcc_type *type = chunk_type(e, v->type);
+    if (type == v->type)
+        return v;
+    if (is_constant(v)) {
+        tcc_op *op = tcc_op_create(&e->b, TCC_OP_arith_const, 0, NULL, 1, &type);
+        op->attrs = v->def->attrs;
+        return &op->results[0];
+    }
+    tcc_value *r = TCC_EMIT(&e->b, tile_slice, type, e->turned[find_carried(e, v)]);
+    tcc_attr_set_ints(e->ir, &r->def->attrs, "at", 2,
+                      (int64_t[]){v->type->dims[0].size == 1 ? 0 : e->block * e->rows,
+                                  v->type->dims[1].size == 1 ? 0 : e->column * e->cols});
+    return r;
+}
+
+/* A coordinate of the tile, and so many rows or columns further. */
+static tcc_value *moved(epilogue *e, tcc_value *at, unsigned dim)
+{
+    if (dim == 1 && e->first_col)
+        return tcc_arith_bin(&e->b, TCC_OP_arith_add, at, e->first_col);
+    return tcc_arith_add(&e->b, at, dim ? e->column * e->cols : e->block * e->rows);
+}
+
+/* tile.load or tile.store of the current chunk, its coordinates behind operand `first`. */
+static tcc_op *access(epilogue *e, const tcc_op *op, unsigned first, const tcc_value *moving,
+                      tcc_value *a, const tcc_type *result)
+{
+    tcc_value **operands = TCC_NEW_ARRAY(e->ir->arena, tcc_value *, op->n_operands);
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    memcpy(operands, op->operands, op->n_operands * sizeof *operands);
+    for (unsigned x = 0; x < 2; x++) {
+        int64_t d = dims.list.items[x].i;
+        if (d >= 0 && moving->type->dims[x].size != 1)
+            operands[first + d] = moved(e, operands[first + d], x);
+    }
+    if (a)
+        operands[0] = a;
+    tcc_op *r = tcc_op_create(&e->b, op->code, op->n_operands, operands, result != NULL, &result);
+    for (size_t i = 0; i < op->attrs.len; i++)
+        TCC_PUSH(e->ir->arena, &r->attrs, op->attrs.data[i]);
+    return r;
+}
+
+/* Whether the chunk is the first along every direction in which the tensor has no index and the tile
+ * more than one element: only the first is in the tensor there. */
+static bool is_in_tensor(const epilogue *e, const tcc_op *op, const tcc_type *tile)
+{
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    const int64_t at[] = {e->block, e->column};
+    for (int x = 0; x < 2; x++)
+        if (dims.list.items[x].i < 0 && at[x] && tile->dims[x].size != 1)
+            return false;
+    return true;
+}
+
+static void store(epilogue *e, const item *it)
+{
+    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, it->op);
+    if (!is_in_tensor(e, it->op, o->a->type))
+        return;
+    tcc_value *v = value_of(e, o->a);
+    if (!it->buffer) {
+        access(e, it->op, 2, o->a, v, NULL);
+        return;
+    }
+    tcc_value *row = tcc_build_i32(&e->b, e->block * e->rows);
+    tcc_value *col = e->first_col ? e->first_col : tcc_build_i32(&e->b, e->column * e->cols);
+    TCC_EMIT_V(&e->b, async_write, it->buffer, row, col, v);
+}
+
+static void compute(epilogue *e, item *it)
+{
+    const tcc_op *op = it->op;
+    tcc_value **slot = &it->value[it->cols ? e->column : 0][it->rows ? e->block : 0];
+    if (*slot)
+        return; /* of another chunk: the same */
+    const tcc_type *type = chunk_type(e, op->results[0].type);
+    if (op->code == TCC_OP_tile_load && !is_in_tensor(e, op, op->results[0].type)) {
+        bool floats = tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
+        *slot = floats ? tcc_build_float(&e->b, type, 0) : tcc_build_int(&e->b, type, 0);
+        return;
+    }
+    if (op->code == TCC_OP_tile_load) {
+        *slot = &access(e, op, 1, &op->results[0], NULL, type)->results[0];
+        return;
+    }
+    tcc_value *operands[3];
+    for (unsigned i = 0; i < op->n_operands; i++)
+        operands[i] = value_of(e, op->operands[i]);
+    if (op->code == TCC_OP_tile_broadcast && operands[0]->type == type) {
+        *slot = operands[0];
+        return;
+    }
+    tcc_op *r = tcc_op_create(&e->b, op->code, op->n_operands, operands, 1, &type);
+    for (size_t i = 0; i < op->attrs.len; i++)
+        TCC_PUSH(e->ir->arena, &r->attrs, op->attrs.data[i]);
+    *slot = &r->results[0];
+}
+
+/* ---- the walk -------------------------------------------------------------------------- */
+
+enum { LOADS = 1, OTHERS = 2 };
+
+/* What `which` says of a chunk. */
+static void walk_chunk(epilogue *e, int64_t column, int64_t block, unsigned which)
+{
+    e->column = column;
+    e->block = block;
+    for (size_t i = 0; i < e->n_items; i++) {
+        item *it = &e->items[i];
+        if (!(which & (it->op->code == TCC_OP_tile_load ? LOADS : OTHERS)))
+            continue;
+        e->b.loc = it->op->loc;
+        if (it->op->code == TCC_OP_tile_store)
+            store(e, it);
+        else
+            compute(e, it);
+    }
+}
+
+static void walk_column(epilogue *e, int64_t column, unsigned which)
+{
+    for (int64_t b = 0; b < e->n_blocks; b++)
+        walk_chunk(e, column, b, which);
+}
+
+/* With loads a few columns ahead. */
+static void unroll(epilogue *e)
+{
+    for (int64_t c = 0; c < e->n_columns + TCC_LOOKAHEAD; c++) {
+        if (c < e->n_columns)
+            walk_column(e, c, LOADS);
+        if (c >= TCC_LOOKAHEAD)
+            walk_column(e, c - TCC_LOOKAHEAD, OTHERS);
+    }
+}
+
+/* Chunks in groups of so many, where registers are short. ptxas would take up loads and addresses of
+ * all of them at once, and spill: it moves no access across the pin, and no address across the op that
+ * hides the column. */
+static void separate_groups(epilogue *e, int64_t group)
+{
+    int64_t n = e->n_columns * e->n_blocks;
+    tcc_value *cols[MAX_COLUMNS];
+    for (int64_t begin = 0; begin < n; begin += group) {
+        int64_t end = begin + group < n ? begin + group : n;
+        for (int64_t i = begin; i < end; i++) {
+            int64_t c = i / e->n_blocks;
+            if (i == begin || i % e->n_blocks == 0)
+                cols[c] = TCC_EMIT(&e->b, async_opaque, tcc_type_scalar(e->ir, TCC_i32),
+                                   tcc_build_i32(&e->b, c * e->cols));
+            e->first_col = cols[c];
+            walk_chunk(e, c, i % e->n_blocks, LOADS);
+        }
+        for (int64_t i = begin; i < end; i++) {
+            e->first_col = cols[i / e->n_blocks];
+            walk_chunk(e, i / e->n_blocks, i % e->n_blocks, OTHERS);
+        }
+        TCC_EMIT_V(&e->b, async_pin, NULL);
+    }
+}
+
+static void loop_over_columns(epilogue *e)
+{
+    tcc_value *operands[3 + MAX_CARRIED] = {tcc_build_i32(&e->b, 0)};
+    const tcc_type *types[MAX_CARRIED];
+    operands[1] = tcc_build_i32(&e->b, e->n_columns);
+    operands[2] = tcc_build_i32(&e->b, 1);
+    for (size_t i = 0; i < e->n_carried; i++) {
+        operands[3 + i] = e->carried[i];
+        types[i] = e->carried[i]->type;
+    }
+    tcc_op *loop =
+        tcc_op_create(&e->b, TCC_OP_scf_for, 3 + e->n_carried, operands, e->n_carried, types);
+    tcc_attr_set_int(e->ir, &loop->attrs, "at_least_once", 1);
+    tcc_builder outer = e->b;
+    e->b = tcc_builder_at_end(loop->regions[0]);
+    e->b.loc = outer.loc;
+    tcc_value *i =
+        tcc_block_add_arg(loop->regions[0], tcc_type_scalar(e->ir, TCC_i32), "chunk");
+    for (size_t c = 0; c < e->n_carried; c++)
+        e->turned[c] = tcc_block_add_arg(loop->regions[0], types[c], "acc");
+    e->first_col = tcc_arith_mul(&e->b, i, e->cols);
+    walk_column(e, 0, LOADS | OTHERS);
+    for (size_t c = 0; c < e->n_carried; c++) {
+        bool turns = types[c]->dims[1].size != 1;
+        operands[c] = turns ? TCC_EMIT(&e->b, tile_rotate, types[c], e->turned[c]) : e->turned[c];
+        if (turns)
+            tcc_attr_set_ints(e->ir, &operands[c]->def->attrs, "by", 2, (int64_t[]){0, e->cols});
+    }
+    tcc_op_create(&e->b, TCC_OP_scf_yield, e->n_carried, operands, 0, NULL);
+    e->b = outer;
+}
+
+/* Results in shared memory go to their tensors when all of them are there. */
+static void send(epilogue *e)
+{
+    TCC_EMIT_V(&e->b, async_publish, NULL);
+    for (size_t i = 0; i < e->n_items; i++) {
+        const tcc_op *op = e->items[i].op;
+        if (!e->items[i].buffer)
+            continue;
+        tcc_value **operands = TCC_NEW_ARRAY(e->ir->arena, tcc_value *, op->n_operands);
+        memcpy(operands, op->operands, op->n_operands * sizeof *operands);
+        operands[0] = e->items[i].buffer;
+        e->b.loc = op->loc;
+        tcc_op *r = tcc_op_create(&e->b, TCC_OP_async_send, op->n_operands, operands, 0, NULL);
+        tcc_attr_set(e->ir, &r->attrs, "dims", tcc_attr_list(&op->attrs, "dims"), (tcc_loc){0, 0});
+    }
+    TCC_EMIT_V(&e->b, async_send_wait, NULL);
+}
+
+/* ---- what is to be done ---------------------------------------------------------------- */
+
+/* The tile on its way through shared memory, in panels as TMA takes them. */
+static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
+{
+    tcc_scalar elem = TCC_VIEW(tile_store, store)->tensor->type->elem;
+    int64_t width = 128, bytes = e->n * tcc_scalar_bits(elem) / 8;
+    while (bytes % width)
+        width /= 2;
+    const tcc_type *type =
+        tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, e->m, e->n});
+    tcc_op *front = e->role; /* of all roles */
+    while (front->prev && front->prev->code == TCC_OP_async_role)
+        front = front->prev;
+    tcc_builder b = tcc_builder_before(front);
+    b.loc = store->loc;
+    tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
+    tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle", width > 16 ? width : 0);
+    tcc_attr_set_int(e->ir, &v->def->attrs, "contiguous", 1);
+    return v;
+}
+
+static bool is_staged(const tcc_op *op)
+{
+    return op->code == TCC_OP_tile_store && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
+}
+
+static bool fits(const epilogue *e, const tcc_type *t)
+{
+    return t->rank == 2 && (t->dims[0].size == 1 || t->dims[0].size == e->m) &&
+           (t->dims[1].size == 1 || t->dims[1].size == e->n);
+}
+
+/* The first op of the role whose result, or what it stores, is a tile. */
+static tcc_op *find_first(const tcc_op *role)
+{
+    tcc_op *op = role->regions[0]->first;
+    while (op && !tcc_low_tile_of(op))
+        op = op->next;
+    return op;
+}
+
+static const tcc_value *tensor_of(const tcc_op *op)
+{
+    return op->code == TCC_OP_tile_load    ? TCC_VIEW(tile_load, op)->tensor
+           : op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op)->tensor
+                                           : NULL;
+}
+
+/* Whether an access can be done chunk by chunk beside those before it: of a tensor that is written
+ * there is at most a load of the same elements before the store. */
+static bool is_independent(const epilogue *e, const tcc_op *op)
+{
+    bool stores = op->code == TCC_OP_tile_store;
+    for (size_t i = 0; tensor_of(op) && i < e->n_items; i++) {
+        const tcc_op *before = e->items[i].op;
+        bool stored = before->code == TCC_OP_tile_store;
+        if (tensor_of(before) != tensor_of(op) || (!stores && !stored))
+            continue;
+        tcc_attr a = tcc_attr_list(&op->attrs, "dims"), b = tcc_attr_list(&before->attrs, "dims");
+        bool same = stores && !stored && tcc_attr_equal(&a, &b);
+        for (unsigned x = 2; same && x < op->n_operands; x++)
+            same = op->operands[x] == before->operands[x - 1];
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+/* Every op from `first` on is on scalars, or on tiles of one size; false when it is not so simple. */
+static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
+{
+    size_t n = 0;
+    for (tcc_op *op = first; op; op = op->next)
+        n++;
+    e->items = TCC_NEW_ARRAY(scratch, item, n);
+    for (tcc_op *op = first; op; op = op->next) {
+        const tcc_type *t = tcc_low_tile_of(op);
+        bool pure = tcc_op_info_get(op->code)->flags & TCC_PURE;
+        if (!t && !op->n_regions && pure)
+            continue;
+        if (!t || !fits(e, t) || !is_independent(e, op))
+            return false;
+        item *it = &e->items[e->n_items++];
+        *it = (item){.op = op, .rows = t->dims[0].size != 1, .cols = t->dims[1].size != 1};
+        if (op->code != TCC_OP_tile_store)
+            *tcc_map_at(&e->by_value, &op->results[0]) = it;
+        for (unsigned i = 0; i < op->n_operands; i++) {
+            tcc_value *v = op->operands[i];
+            if (v->type->kind != TCC_KIND_tile || tcc_map_get(&e->by_value, v) || is_constant(v))
+                continue;
+            size_t c = find_carried(e, v);
+            if (c == MAX_CARRIED || !fits(e, v->type))
+                return false;
+            e->carried[c] = e->turned[c] = v;
+            e->n_carried += c == e->n_carried;
+        }
+    }
+    return true;
+}
+
+/* The tile, and its chunks: of the first store. */
+static bool measure(epilogue *e, const tcc_op *first)
+{
+    while (first && first->code != TCC_OP_tile_store)
+        first = first->next;
+    if (!first || TCC_VIEW(tile_store, first)->a->type->rank != 2)
+        return false;
+    const tcc_dim *dims = TCC_VIEW(tile_store, first)->a->type->dims;
+    e->m = dims[0].size;
+    e->n = dims[1].size;
+    e->rows = tcc_attr_int(&e->role->attrs, "warps", 0) / WARPGROUP * BLOCK_ROWS;
+    e->cols = e->n % 16 ? 8 : 16;
+    if (!e->rows || e->m % e->rows || e->n % e->cols)
+        return false;
+    e->n_blocks = e->m / e->rows;
+    e->n_columns = e->n / e->cols;
+    return e->n_blocks <= MAX_BLOCKS && e->n_columns <= MAX_COLUMNS;
+}
+
+static bool can_loop(const epilogue *e)
+{
+    for (size_t i = 0; i < e->n_items; i++) /* of a tensor the first column of all alone */
+        if (tensor_of(e->items[i].op) && e->items[i].cols &&
+            tcc_attr_list(&e->items[i].op->attrs, "dims").list.items[1].i < 0)
+            return false;
+    return e->n_columns > 1 && e->n_carried;
+}
+
+static void erase(epilogue *e)
+{
+    while (e->n_items)
+        tcc_op_erase(e->items[--e->n_items].op);
+}
+
+/* Whether wgmma computes tiles in this role: 64 rows of each warpgroup. */
+static bool has_wgmma(const tcc_op *role)
+{
+    tcc_block *region = role->regions[0];
+    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
+        if (op->code == TCC_OP_async_mma)
+            return tcc_attr_list(&op->attrs, "instr").list.items[0].i == BLOCK_ROWS;
+    return false;
+}
+
+static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
+{
+    epilogue *e = TCC_NEW(ctx->scratch, epilogue);
+    e->ir = ctx->ir;
+    e->role = role;
+    e->by_value = TCC_MAP(ctx->scratch);
+    tcc_op *first = has_wgmma(role) ? find_first(role) : NULL;
+    if (!first || !measure(e, first) || !collect(e, first, ctx->scratch))
+        return false;
+    int64_t chunks = e->n_blocks * e->n_columns, of_thread = BLOCK_ROWS * e->cols / 128;
+    for (size_t i = 0; i < e->n_items; i++)
+        e->staged |= is_staged(e->items[i].op);
+    if (chunks == 1 && !e->staged)
+        return false;
+    for (size_t i = 0; i < e->n_items; i++)
+        if (is_staged(e->items[i].op))
+            e->items[i].buffer = build_buffer(e, e->items[i].op);
+    e->b = tcc_builder_at_end(role->regions[0]);
+    e->b.loc = first->loc;
+    int64_t group = tcc_attr_int(&role->attrs, "separate", 0);
+    tcc_attr_remove(&role->attrs, "separate");
+    if (can_loop(e) && tcc_low_should_loop(first, chunks * of_thread))
+        loop_over_columns(e);
+    else if (group)
+        separate_groups(e, group);
+    else
+        unroll(e);
+    if (e->staged)
+        send(e);
+    erase(e);
+    return true;
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_async_role)
+            *changed |= chunk(ctx, op);
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_chunk_epilogue = {
+    "chunk-epilogue", "compute what follows an MMA loop in chunks that registers hold", run};

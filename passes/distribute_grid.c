@@ -1,0 +1,122 @@
+/* distribute-grid: say which tile each CTA computes.
+ *
+ * Before:  tile.grid {axes = [m, n], extents = [M, N], tile = [128, 256], group = 16} {
+ *          ^(%m: i32, %n: i32): … }
+ * After:   tile.ctas {grid = [[M, 128], [N, 256]]} {
+ *          ^(%cta: i32):
+ *            %m, %n from %cta …
+ *          }
+ *
+ * Tiles of the first axis are taken in groups, down the group first: CTAs that run at one time then
+ * read few rows of A and columns of B. All further axes are outside, the last of them fastest.
+ *
+ * Requires fuse-epilogue. Preserves the grid's body.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/arith.h"
+#include "passes/passes.h"
+
+enum { MAX_AXES = 32 };
+
+static tcc_dim dim_of(tcc_attr a)
+{
+    return a.kind == TCC_ATTR_STR ? (tcc_dim){a.s, 0} : (tcc_dim){NULL, a.i};
+}
+
+static int64_t size_of(const tcc_op *grid, size_t axis)
+{
+    return tcc_attr_list(&grid->attrs, "tile").list.items[axis].i;
+}
+
+/* The tiles along an axis. */
+static tcc_value *count_tiles(tcc_builder *b, const tcc_op *grid, size_t axis)
+{
+    int64_t size = size_of(grid, axis);
+    tcc_dim extent = dim_of(tcc_attr_list(&grid->attrs, "extents").list.items[axis]);
+    return tcc_arith_div(b, tcc_arith_add(b, tcc_build_extent(b, extent), size - 1), size);
+}
+
+/* The tile of the first two axes, from its number among them. */
+static void order_plane(tcc_builder *b, const tcc_op *grid, tcc_value *number,
+                        tcc_value *const *tiles, tcc_value **at)
+{
+    tcc_value *group = tcc_build_i32(b, tcc_attr_int(&grid->attrs, "group", 1));
+    tcc_value *in_group = tcc_arith_bin(b, TCC_OP_arith_mul, group, tiles[1]);
+    tcc_value *g = tcc_arith_bin(b, TCC_OP_arith_div, number, in_group);
+    tcc_value *top = tcc_arith_bin(b, TCC_OP_arith_mul, g, group);
+    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tiles[0], top);
+    tcc_value *height = tcc_arith_bin(b, TCC_OP_arith_min, left, group);
+    tcc_value *rest = tcc_arith_bin(b, TCC_OP_arith_rem, number, in_group);
+    tcc_value *down = tcc_arith_bin(b, TCC_OP_arith_rem, rest, height);
+    at[0] = tcc_arith_bin(b, TCC_OP_arith_add, top, down);
+    at[1] = tcc_arith_bin(b, TCC_OP_arith_div, rest, height);
+}
+
+/* The first index of each axis of the CTA's tile. */
+static void distribute(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *number)
+{
+    tcc_value *tiles[MAX_AXES], *at[MAX_AXES];
+    for (size_t x = 0; x < n; x++)
+        tiles[x] = count_tiles(b, grid, x);
+    if (n > 2) {
+        tcc_value *plane = tcc_arith_bin(b, TCC_OP_arith_mul, tiles[0], tiles[1]);
+        tcc_value *rest = tcc_arith_bin(b, TCC_OP_arith_div, number, plane);
+        number = tcc_arith_bin(b, TCC_OP_arith_rem, number, plane);
+        for (size_t x = n; x-- > 2;) {
+            at[x] = tcc_arith_bin(b, TCC_OP_arith_rem, rest, tiles[x]);
+            rest = tcc_arith_bin(b, TCC_OP_arith_div, rest, tiles[x]);
+        }
+    }
+    if (n > 1)
+        order_plane(b, grid, number, tiles, at);
+    else
+        at[0] = number;
+    for (size_t x = 0; x < n; x++)
+        tcc_replace_uses(grid->regions[0]->args[x], tcc_arith_mul(b, at[x], size_of(grid, x)));
+}
+
+/* [[extent, size], …] */
+static tcc_attr launched(tcc_ir *ir, const tcc_op *grid, size_t n)
+{
+    tcc_attr *axes = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);
+    tcc_attr extents = tcc_attr_list(&grid->attrs, "extents");
+    for (size_t x = 0; x < n; x++) {
+        tcc_attr *axis = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
+        axis[0] = extents.list.items[x];
+        axis[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = size_of(grid, x)};
+        axes[x] = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axis, 2}};
+    }
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axes, n}};
+}
+
+static tcc_op *find_grid(const tcc_func *f)
+{
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tile_grid && !op->n_results)
+            return op;
+    return NULL;
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_op *grid = find_grid(f);
+    size_t n = grid ? tcc_attr_list(&grid->attrs, "axes").list.n : 0;
+    if (n < 1 || n > MAX_AXES)
+        return TCC_OK;
+    tcc_builder b = tcc_builder_before(grid);
+    tcc_op *ctas = tcc_op_create(&b, TCC_OP_tile_ctas, 0, NULL, 0, NULL);
+    tcc_attr_set(ctx->ir, &ctas->attrs, "grid", launched(ctx->ir, grid, n), (tcc_loc){0, 0});
+    tcc_value *number =
+        tcc_block_add_arg(ctas->regions[0], tcc_type_scalar(ctx->ir, TCC_i32), "cta");
+    tcc_builder in = tcc_builder_at_end(ctas->regions[0]);
+    in.loc = grid->loc;
+    distribute(&in, grid, n, number);
+    while (grid->regions[0]->first)
+        tcc_op_move(&in, grid->regions[0]->first);
+    tcc_op_erase(grid);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_distribute_grid = {"distribute-grid", "say which tile each CTA computes",
+                                           run};

@@ -1,0 +1,204 @@
+/* nvvm_send: results on their way through shared memory.
+ *
+ * A buffer lies in panels that hold every row of the tile, swizzled as TMA does it. Each warpgroup sends
+ * the rows that its threads hold, panel by panel.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/machine.h"
+#include "passes/nvvm.h"
+
+enum { BLOCK_ROWS = 64, GROUP_COLS = 8, MATRIX_COLS = 16 };
+
+/* A buffer of results. */
+typedef struct staging {
+    tcc_panels panels;
+    int64_t swizzle, elem_bytes, rows, cols;
+    tcc_value *base;
+} staging;
+
+static bool plan_staging(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value *buffer,
+                         staging *s)
+{
+    const tcc_op *alloc = tcc_nvvm_buffer(l, op, buffer);
+    if (!alloc)
+        return false;
+    const tcc_dim *dims = buffer->type->dims;
+    *s = (staging){.panels = tcc_panels_of(alloc),
+                   .swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0),
+                   .elem_bytes = tcc_scalar_bits(buffer->type->elem) / 8,
+                   .rows = dims[1].size,
+                   .cols = dims[2].size};
+    if (!tcc_attr_int(&alloc->attrs, "contiguous", 1)) {
+        TCC_LOW_REFUSE(&l->low, op, "%s of a buffer with contiguous columns",
+                       tcc_op_info_get(op->code)->name);
+        return false;
+    }
+    s->base = tcc_low_add(&l->low, l->smem, tcc_attr_int(&alloc->attrs, "offset", 0));
+    return true;
+}
+
+/* Whether v is a multiple of 8, as far as its ops say. */
+static bool is_multiple_of_8(const tcc_value *v)
+{
+    int64_t number;
+    if (tcc_value_is_int(v, &number))
+        return number % 8 == 0;
+    if (!v->def)
+        return false;
+    tcc_value *const *o = v->def->operands;
+    switch (v->def->code) {
+    case TCC_OP_arith_mul: return is_multiple_of_8(o[0]) || is_multiple_of_8(o[1]);
+    case TCC_OP_arith_add: return is_multiple_of_8(o[0]) && is_multiple_of_8(o[1]);
+    case TCC_OP_async_opaque: return is_multiple_of_8(o[0]);
+    default: return false;
+    }
+}
+
+/* Address of byte `own` of a thread's columns from `col` on, in `row`. Swizzling exclusive-ors 16-byte
+ * chunks with row % 8, which is the same in all rows of a thread, and a column that is a multiple of 8
+ * has no bit in common with the thread's own: so it is exclusive-ored too. */
+static tcc_value *address(tcc_nvvm_lowering *l, const staging *s, tcc_value *row, tcc_value *own,
+                          tcc_value *col)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_panels *p = &s->panels;
+    tcc_value *in_panel = tcc_low_mul(low, row, p->width);
+    if (s->swizzle) {
+        tcc_value *swizzled = tcc_nvvm_swizzle(l, in_panel, s->swizzle);
+        own = tcc_low_bin(low, TCC_OP_arith_xor, own,
+                          tcc_low_bin(low, TCC_OP_arith_xor, swizzled, in_panel));
+    }
+    tcc_value *byte = tcc_low_mul(low, col, s->elem_bytes);
+    tcc_value *panel = tcc_low_mul(low, tcc_low_div(low, byte, p->width), p->panel_bytes);
+    tcc_value *in_row = tcc_low_bin(low, TCC_OP_arith_xor, own, tcc_low_rem(low, byte, p->width));
+    tcc_value *at = tcc_low_bin(low, TCC_OP_arith_add, s->base, in_panel);
+    return tcc_low_bin(low, TCC_OP_arith_add,
+                       tcc_low_bin(low, TCC_OP_arith_add, at, panel), in_row);
+}
+
+/* What async.write says. */
+typedef struct writing {
+    staging to;
+    tcc_held held;
+    tcc_value *row, *col, *v;
+} writing;
+
+/* 16-bit results of 16 columns go as four 8 x 8 matrices: lane q gives the address of row q % 16,
+ * columns q / 16 * 8 on. */
+static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t block, int64_t group)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_lane *at = tcc_nvvm_lane(l);
+    int64_t rows = l->role.warps / TCC_WARPGROUP_WARPS * BLOCK_ROWS;
+    tcc_value *row = tcc_low_mul(low, at->warp, 16);
+    row = tcc_low_bin(low, TCC_OP_arith_add, row, tcc_low_rem(low, at->lane, 16));
+    row = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_mul(low, at->warpgroup, BLOCK_ROWS), row);
+    row = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_add(low, row, block * rows), w->row);
+    tcc_value *own = tcc_low_mul(low, tcc_low_div(low, at->lane, 16), 16);
+    tcc_value *part = tcc_low_slice(low, w->v, tcc_held_at(&w->held, block, group, 0, 0), 8);
+    tcc_value *words = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, 4), part);
+    tcc_value *col = tcc_low_add(low, w->col, group * GROUP_COLS);
+    TCC_EMIT_V(&low->b, nvvm_stmatrix, address(l, &w->to, row, own, col), words);
+}
+
+static void write_pairs(tcc_nvvm_lowering *l, const writing *w, int64_t block, int64_t group)
+{
+    tcc_lowering *low = &l->low;
+    for (int h = 0; h < 2; h++) {
+        tcc_value *row =
+            tcc_low_bin(low, TCC_OP_arith_add, tcc_nvvm_row(l, block, h), w->row);
+        tcc_value *own = tcc_low_mul(low, tcc_nvvm_lane(l)->col, w->to.elem_bytes);
+        tcc_value *col = tcc_low_add(low, w->col, group * GROUP_COLS);
+        tcc_value *part = tcc_low_slice(low, w->v, tcc_held_at(&w->held, block, group, h, 0), 2);
+        TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, &w->to, row, own, col), part);
+    }
+}
+
+void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_async_write_operands *o = TCC_VIEW(async_write, op);
+    writing w;
+    if (!plan_staging(l, op, o->buffer, &w.to) || !tcc_nvvm_held(l, op, o->a->type, &w.held))
+        return;
+    bool whole = w.held.halves > 1 && w.held.neighbours > 1;
+    if (!whole || !is_multiple_of_8(o->row) || !is_multiple_of_8(o->col)) {
+        TCC_LOW_REFUSE(low, op, "async.write to a row or column that is not a multiple of 8");
+        return;
+    }
+    w.row = tcc_value_map_get(low->map, o->row);
+    w.col = tcc_value_map_get(low->map, o->col);
+    w.v = tcc_low_cast(low, tcc_low_vec(low, o->buffer->type->elem, w.held.n),
+                       tcc_value_map_get(low->map, o->a));
+    bool matrices = w.to.elem_bytes == 2 && w.held.groups * GROUP_COLS % MATRIX_COLS == 0;
+    for (int64_t b = 0; b < w.held.blocks; b++)
+        for (int64_t j = 0; j < w.held.groups; j += matrices ? MATRIX_COLS / GROUP_COLS : 1)
+            (matrices ? write_matrices : write_pairs)(l, &w, b, j);
+}
+
+void tcc_nvvm_publish(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    (void)op;
+    TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
+    tcc_value *id = tcc_low_add(&l->low, tcc_nvvm_lane(l)->warpgroup, l->role.barrier + 1);
+    tcc_nvvm_barrier(l, id, TCC_WARPGROUP_WARPS * TCC_WARP_LANES);
+}
+
+/* One thread of each warpgroup sends its rows, panel by panel. */
+void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_value *tensor = TCC_VIEW(async_send, op)->tensor;
+    unsigned rank = tensor->type->rank;
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    staging s;
+    if (!plan_staging(l, op, TCC_VIEW(async_send, op)->buffer, &s))
+        return;
+    int64_t warpgroups = l->role.warps / TCC_WARPGROUP_WARPS, together = warpgroups * BLOCK_ROWS;
+    const tcc_dim *last = rank ? &tensor->type->dims[rank - 1] : NULL;
+    bool rows = rank > 1 && (last->name || last->size * s.elem_bytes % 16 == 0);
+    if (rank > 5 || dims.list.items[0].i < 0 || dims.list.items[1].i != (int64_t)rank - 1 ||
+        !(rows || rank == 1) || !together || l->role.warps % TCC_WARPGROUP_WARPS ||
+        s.rows % together || s.rows > 256) {
+        TCC_LOW_REFUSE(low, op, "async.send of a tile whose rows are not the tensor's");
+        return;
+    }
+    int64_t box_rows = warpgroups == 1 ? s.rows : BLOCK_ROWS;
+    int64_t panel_elems = s.panels.width / s.elem_bytes;
+    tcc_value *first_row = tcc_low_mul(low, tcc_nvvm_lane(l)->warpgroup, BLOCK_ROWS);
+    int64_t box[TCC_MAX_RANK];
+    tcc_value *at[TCC_MAX_RANK], *operands[2 + TCC_MAX_RANK];
+    for (unsigned d = 0; d < rank; d++) {
+        bool is_row = dims.list.items[0].i == (int64_t)d, is_col = d == rank - 1;
+        box[rank - 1 - d] = is_row ? box_rows : is_col ? panel_elems : 1;
+        at[d] = tcc_value_map_get(low->map, op->operands[2 + d]);
+        if (is_row)
+            at[d] = tcc_low_bin(low, TCC_OP_arith_add, at[d], first_row);
+    }
+    operands[1] = tcc_nvvm_tensormap(l, tensor, rank, box, s.swizzle);
+    tcc_value *from = tcc_low_bin(low, TCC_OP_arith_add, s.base,
+                                  tcc_low_mul(low, first_row, s.panels.width));
+    tcc_op *one = tcc_low_if(low, tcc_nvvm_leads_warpgroup(l));
+    for (int64_t row = 0; row < s.rows; row += warpgroups == 1 ? s.rows : together)
+        for (int64_t p = 0; p < s.panels.n; p++) {
+            operands[0] = tcc_low_add(low, from, p * s.panels.panel_bytes + row * s.panels.width);
+            for (unsigned d = 0; d < rank; d++)
+                operands[2 + rank - 1 - d] =
+                    d == rank - 1 ? tcc_low_add(low, at[d], p * panel_elems)
+                    : dims.list.items[0].i == (int64_t)d ? tcc_low_add(low, at[d], row)
+                                                         : at[d];
+            tcc_op_create(&low->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
+        }
+    TCC_EMIT_V(&low->b, nvvm_bulk_commit, NULL);
+    tcc_low_end(low, one);
+}
+
+void tcc_nvvm_send_wait(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    (void)op;
+    tcc_op *one = tcc_low_if(&l->low, tcc_nvvm_leads_warpgroup(l));
+    tcc_op *wait = TCC_EMIT_V(&l->low.b, nvvm_bulk_wait, NULL);
+    tcc_attr_set_int(l->low.ir, &wait->attrs, "pending", 0);
+    tcc_attr_set_int(l->low.ir, &wait->attrs, "read", 1); /* shared memory outlives the copies */
+    tcc_low_end(&l->low, one);
+}

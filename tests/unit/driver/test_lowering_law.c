@@ -1,0 +1,422 @@
+/* What lowers is what is written: every attribute, operand and op of tile-level and async-level IR is changed
+ * in turn, and what the passes from there on make of it computes what the interpreter says that the changed IR means, or is
+ * refused: by the verifier, by the lowering or by the checker. Where the changed IR means nothing, as the
+ * interpreter reports, anything may come of it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "checker/checker.h"
+#include "driver/trial.h"
+#include "frontend/frontend.h"
+#include "ir/number.h"
+#include "ir/rules.h"
+#include "passes/passes.h"
+#include "tests/unit/suite.h"
+
+enum { MAX_OPS = 512, MAX_STEPS = 1 << 18, MAX_TARGET_STEPS = 1 << 23, MAX_TEXT = 400 };
+
+#ifdef TCC_SANITIZED /* slow: some of them */
+enum { EACH = 9 };
+#else
+enum { EACH = 1 };
+#endif
+
+static const struct {
+    const char *source;
+    int64_t dims[3]; /* M, K, N or as the kernel has them */
+} subjects[] = {
+    {"kernel f(A: f16[M, K], B: f16[K, N], bias: f32[N]) -> (C: f16[M, N])\n"
+     "{\n    acc[m, n] = sum(k) A[m, k] * B[k, n];\n    C[m, n] = relu(acc[m, n] + bias[n]);\n}\n"
+     "schedule f for sm_90a { tile m 64, n 32, k 16; stages 2; producer warp; epilogue tma; }\n",
+     {72, 48, 40}},
+    {"kernel f(A: f16[K, M], B: f16[N, K], X: f32[M, N]) -> (C: f32[M, N])\n"
+     "{\n    C[m, n] = sum(k) A[k, m] * B[n, k] + X[m, n];\n}\n"
+     "schedule f for sm_90a { tile m 128, n 16, k 32; stages 3; warpgroups 2; producer warpgroup; "
+     "epilogue interleaved; }\n",
+     {64, 136, 24}},
+    {"kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
+     "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+     "schedule f for sm_90a { tile m 64, n 16, k 16; stages 2; producer none; epilogue tma; }\n",
+     {64, 48, 24}},
+    {"kernel f(A: f16[M, K], B: f16[K, 7]) -> (C: f16[M, 7])\n"
+     "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n",
+     {70, 130, 0}},
+};
+
+/* The passes that are held to it begin with these. */
+static const char *const levels[] = {"pipeline-copies", "lower-to-"};
+
+enum { N_SUBJECTS = sizeof subjects / sizeof *subjects, N_LEVELS = 2 };
+
+typedef struct law {
+    tcc_arena *arena, *own; /* of all; of one change */
+    tcc_diag diag;
+    tcc_trial trial;
+    const char *text; /* IR to change */
+    const char *from; /* the first pass */
+    tcc_ir *ir;       /* a copy to change */
+    tcc_op *ops[MAX_OPS];
+    unsigned n_ops;
+    char said[MAX_TEXT], change[MAX_TEXT];
+    double *meant[8]; /* what the changed IR computes */
+    unsigned n_same, n_refused, n_meaningless;
+} law;
+
+static void listen(const tcc_diagnostic *d, void *user)
+{
+    law *w = user;
+    if (!*w->said && d->severity == TCC_SEV_ERROR)
+        snprintf(w->said, sizeof w->said, "%s", d->message);
+}
+
+static void hear(law *w)
+{
+    *w->said = 0;
+    w->diag.n_errors = 0;
+    w->diag.status = TCC_OK;
+}
+
+static void fresh_copy(law *w)
+{
+    if (w->own)
+        tcc_arena_destroy(w->own);
+    w->own = tcc_arena_create(NULL);
+    hear(w);
+    w->ir = tcc_ir_parse(w->own, w->text, strlen(w->text), &w->diag);
+    ck_assert_msg(w->ir != NULL, "%s", w->said);
+    tcc_block *body = w->ir->first->body;
+    w->n_ops = 0;
+    for (tcc_op *op = body->first; op && w->n_ops < MAX_OPS; op = tcc_walk_next(op, body))
+        w->ops[w->n_ops++] = op;
+}
+
+/* ---- changes ------------------------------------------------------------------------------- */
+
+static tcc_attr copy_list(tcc_ir *ir, tcc_attr a)
+{
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, a.list.n);
+    for (size_t i = 0; i < a.list.n; i++)
+        items[i] = a.list.items[i].kind == TCC_ATTR_LIST ? copy_list(ir, a.list.items[i])
+                                                         : a.list.items[i];
+    a.list.items = items;
+    return a;
+}
+
+/* The way-th number of a list, counted through the lists in it. */
+static int64_t *number_in(tcc_attr *a, unsigned *way)
+{
+    for (size_t i = 0; i < a->list.n; i++) {
+        tcc_attr *item = (tcc_attr *)&a->list.items[i];
+        if (item->kind == TCC_ATTR_LIST) {
+            int64_t *found = number_in(item, way);
+            if (found)
+                return found;
+        } else if (item->kind == TCC_ATTR_INT && !(*way)--) {
+            return &item->i;
+        }
+    }
+    return NULL;
+}
+
+/* The way-th word of those that an attribute may be. */
+static const char *word_at(tcc_ir *ir, const char *words, unsigned way)
+{
+    while (words && way-- && (words = strchr(words, ' ')))
+        words++;
+    if (!words)
+        return NULL;
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(words, " "), words);
+    return tcc_ir_name(ir, word);
+}
+
+/* Changes an attribute in one way; false when there are no more. */
+static bool change_attr(law *w, tcc_op *op, tcc_named_attr *a, unsigned way)
+{
+    static const int64_t added[] = {1, -1, 8, -8};
+    if (way == 0) {
+        tcc_attr_remove(&op->attrs, a->name);
+        return true;
+    }
+    way--;
+    const tcc_attr_rule *rule = tcc_attr_rule_find(op->code, a->name);
+    switch (a->value.kind) {
+    case TCC_ATTR_INT:
+        if (way < 4)
+            a->value.i += added[way];
+        else if (way < 6)
+            a->value.i = way == 4 ? a->value.i * 2 : a->value.i / 2;
+        return way < 6;
+    case TCC_ATTR_LIST: {
+        a->value = copy_list(w->ir, a->value);
+        unsigned which = way / 4;
+        int64_t *number = number_in(&a->value, &which);
+        if (number)
+            *number += added[way % 4];
+        return number;
+    }
+    case TCC_ATTR_STR: {
+        const char *word = word_at(w->ir, rule ? rule->words : NULL, way);
+        if (word)
+            a->value.s = word;
+        return word;
+    }
+    case TCC_ATTR_FLOAT:
+        a->value.f += 1;
+        return way == 0;
+    default: return false;
+    }
+}
+
+/* Another value of v's type that may stand for it, the n-th before the op. */
+static tcc_value *other_value(law *w, const tcc_op *op, const tcc_value *v, unsigned n)
+{
+    for (unsigned i = 0; w->ops[i] != op; i++)
+        for (unsigned r = 0; r < w->ops[i]->n_results; r++) {
+            tcc_value *other = &w->ops[i]->results[r];
+            if (other != v && other->type == v->type && !n--)
+                return other;
+        }
+    return NULL;
+}
+
+static bool is_number(const tcc_value *v)
+{
+    return v->type->kind == TCC_KIND_scalar && v->type->elem == TCC_i32;
+}
+
+/* Changes an operand in one way; false when there are no more. */
+static bool change_operand(law *w, tcc_op *op, unsigned i, unsigned way)
+{
+    static const int64_t added[] = {1, -1, 8, 64};
+    tcc_value *v = op->operands[i];
+    tcc_builder b = tcc_builder_before(op);
+    if (!is_number(v)) {
+        tcc_value *other = way < 3 ? other_value(w, op, v, way) : NULL;
+        if (other)
+            tcc_op_set_operand(op, i, other);
+        return other;
+    }
+    if (way < 4)
+        tcc_op_set_operand(
+            op, i, TCC_EMIT(&b, arith_add, v->type, v, tcc_build_i32(&b, added[way])));
+    else if (way == 4)
+        tcc_op_set_operand(op, i, tcc_build_i32(&b, 0));
+    return way < 5;
+}
+
+/* Leaves the op out, does it twice, or exchanges it with the next; false when there are no more. */
+static bool change_op(law *w, tcc_op *op, unsigned way)
+{
+    tcc_builder b = tcc_builder_after(op);
+    bool ends = tcc_op_info_get(op->code)->flags & TCC_TERMINATOR;
+    if (way == 0) {
+        for (unsigned r = 0; r < op->n_results; r++) {
+            tcc_value *other = other_value(w, op, &op->results[r], 0);
+            for (unsigned i = 0; i < op->n_operands && !other; i++)
+                if (op->operands[i]->type == op->results[r].type)
+                    other = op->operands[i];
+            if (!other)
+                return true; /* as it was */
+            tcc_replace_uses(&op->results[r], other);
+        }
+        if (!ends)
+            tcc_op_erase(op);
+    } else if (way == 1 && !ends) {
+        tcc_op_clone(&b, op, tcc_value_map_create(w->own));
+    } else if (way == 2 && op->next && !(tcc_op_info_get(op->next->code)->flags & TCC_TERMINATOR)) {
+        b = tcc_builder_after(op->next);
+        tcc_op_move(&b, op);
+    }
+    return way < 3;
+}
+
+/* The change of this number at an op, of those that there are; false when there are fewer. */
+static bool change(law *w, tcc_op *op, unsigned number)
+{
+    for (unsigned way = 0; way < 3; way++)
+        if (!number--)
+            return change_op(w, op, way);
+    for (size_t a = 0; a < op->attrs.len; a++)
+        for (unsigned way = 0; way < 12; way++)
+            if (!number--) {
+                snprintf(w->change, sizeof w->change, "'%s', way %u", op->attrs.data[a].name, way);
+                change_attr(w, op, &op->attrs.data[a], way);
+                return true;
+            }
+    for (unsigned i = 0; i < op->n_operands; i++)
+        for (unsigned way = 0; way < 5; way++)
+            if (!number--) {
+                snprintf(w->change, sizeof w->change, "operand %u, way %u", i, way);
+                change_operand(w, op, i, way);
+                return true;
+            }
+    return false;
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+static tcc_status run(law *w, uint64_t seed, uint64_t max_steps)
+{
+    const tcc_interp_options o = {.dims = w->trial.dims,
+                                  .signature = w->trial.kernel,
+                                  .machine = true,
+                                  .seed = seed,
+                                  .max_steps = max_steps};
+    hear(w);
+    return tcc_trial_run_with(&w->trial, w->ir->first, &o, &w->diag);
+}
+
+/* Whether the changed IR means something: the same in several orders. */
+static bool means_something(law *w)
+{
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        if (run(w, seed, MAX_STEPS))
+            return false;
+        for (size_t n = 0; n < w->trial.n_args; n++) {
+            const tcc_trial_arg *a = &w->trial.args[n];
+            size_t bytes = (size_t)a->count * sizeof(double);
+            if (seed && memcmp(w->meant[n], a->got, bytes))
+                return false;
+            memcpy(w->meant[n], a->got, bytes);
+        }
+    }
+    return true;
+}
+
+static bool lowers(law *w)
+{
+    const char *pipeline = tcc_pipeline(tcc_target_of(w->ir));
+    hear(w);
+    if (tcc_run_passes(w->ir, strstr(pipeline, w->from), NULL, &w->diag))
+        return false;
+    if (!tcc_ir_verify(w->ir, TCC_LEVEL_ALL, &w->diag))
+        ck_abort_msg("%s: left invalid IR: %s", w->change, w->said);
+    if (!tcc_ir_verify(w->ir, TCC_LEVEL_TARGET, &w->diag))
+        return false; /* there was nothing to lower, as the pass saw it */
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    tcc_status status = tcc_protocol_check(w->ir->first, scratch, &w->diag);
+    tcc_arena_destroy(scratch);
+    return !status;
+}
+
+/* Where what was lowered does not compute what was meant; NULL when it does. */
+static const char *difference(law *w)
+{
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        tcc_status status = run(w, seed, MAX_TARGET_STEPS);
+        if (status == TCC_ERR_NO_VARIANT)
+            return NULL; /* not launched */
+        /* Products of zeros with numbers: the same, unless those are not finite. */
+        if (status && strstr(w->said, "zeros for what is outside"))
+            return NULL;
+        if (status)
+            return w->said;
+        for (size_t n = 0; n < w->trial.n_args; n++) {
+            const tcc_trial_arg *a = &w->trial.args[n];
+            for (int64_t i = 0; i < a->count; i++) {
+                double meant = w->meant[n][i], got = a->got[i];
+                bool anything = isnan(meant) && !tcc_is_poison(meant);
+                if (anything || meant == got || (tcc_is_poison(meant) && tcc_is_poison(got)))
+                    continue;
+                snprintf(w->said, sizeof w->said, "element %lld of '%s' is %g, not %g",
+                         (long long)i, a->param->name, got, meant);
+                return w->said;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Whether the law holds for the change that was made. */
+static const char *judge(law *w)
+{
+    hear(w);
+    if (!tcc_ir_verify(w->ir, TCC_LEVEL_ALL, &w->diag)) {
+        w->n_refused++;
+        return NULL;
+    }
+    if (!means_something(w)) {
+        w->n_meaningless++;
+        return NULL;
+    }
+    if (!lowers(w)) {
+        w->n_refused++;
+        return NULL;
+    }
+    w->n_same++;
+    return difference(w);
+}
+
+static void open_law(law *w, int subject, const char *from)
+{
+    *w = (law){.arena = tcc_arena_create(NULL), .from = from};
+    const char *source = subjects[subject].source;
+    w->diag = (tcc_diag){.file = "law.tile", .fn = listen, .user = w};
+    tcc_ir *ir = tcc_frontend(w->arena, source, strlen(source), "sm_90a", NULL, 0, &w->diag);
+    ck_assert_msg(ir != NULL, "%s", w->said);
+    tcc_func *kernel = tcc_func_clone(ir->first, "kernel");
+    tcc_func_remove(kernel);
+    const char *pipeline = tcc_pipeline(tcc_target_of(ir));
+    char passes[512];
+    snprintf(passes, sizeof passes, "%.*s", (int)(strstr(pipeline, from) - pipeline) - 1,
+             pipeline);
+    ck_assert_msg(!tcc_run_passes(ir, passes, NULL, &w->diag), "%s", w->said);
+    while (ir->first->next)
+        tcc_func_remove(ir->first->next);
+    tcc_str text = {0};
+    tcc_ir_print(&text, ir, 0);
+    w->text = tcc_arena_strdup(w->arena, tcc_str_text(&text));
+    tcc_str_free(&text);
+    ck_assert_msg(!tcc_trial_prepare(&w->trial, w->arena, kernel, subjects[subject].dims, 0, &w->diag),
+                  "%s", w->said);
+    for (size_t n = 0; n < w->trial.n_args; n++)
+        w->meant[n] = TCC_NEW_ARRAY(w->arena, double, (size_t)w->trial.args[n].count);
+}
+
+START_TEST(what_lowers_is_what_is_written)
+{
+    law w;
+    unsigned broken = 0, tried = 0;
+    open_law(&w, _i % N_SUBJECTS, levels[_i / N_SUBJECTS]);
+    fresh_copy(&w);
+    unsigned n_ops = w.n_ops;
+    const char *as_it_is = judge(&w);
+    ck_assert_msg(!as_it_is && w.n_same == 1, "%s%s", as_it_is ? as_it_is : "", w.said);
+    for (unsigned o = 0; o < n_ops; o++)
+        for (unsigned number = 0;; number++) {
+            fresh_copy(&w);
+            tcc_str text = {0};
+            tcc_op_print(&text, w.ops[o], 0);
+            snprintf(w.change, sizeof w.change, "op, way %u", number);
+            if (!change(&w, w.ops[o], number)) {
+                tcc_str_free(&text);
+                break;
+            }
+            const char *wrong = tried++ % EACH ? NULL : judge(&w);
+            if (wrong && broken++ < 40)
+                fprintf(stderr, "%.100s: %s: %s\n", tcc_str_text(&text), w.change, wrong);
+            tcc_str_free(&text);
+        }
+    if (getenv("LAW_COUNT"))
+        fprintf(stderr, "%d: %u as meant, %u refused, %u meaningless, %u broken\n", _i, w.n_same,
+                w.n_refused, w.n_meaningless, broken);
+    ck_assert_uint_eq(broken, 0);
+    ck_assert_uint_gt(w.n_same, 250 / EACH); /* it is not all refused */
+    tcc_arena_destroy(w.own);
+    tcc_arena_destroy(w.arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lowering_law");
+    TCase *t = tcase_create("lowering_law");
+    tcase_set_timeout(t, 600);
+    tcase_add_loop_test(t, what_lowers_is_what_is_written, 0, N_SUBJECTS * N_LEVELS);
+    suite_add_tcase(s, t);
+    return suite_exit_status(s);
+}

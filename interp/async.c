@@ -409,8 +409,9 @@ tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_async_publish(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
-    for (size_t i = 0; i < t->x->async->buffers.len; i++)
-        t->x->async->buffers.data[i]->unpublished = false;
+    const struct tcc_async *async = state_of(t->x);
+    for (size_t i = 0; i < async->buffers.len; i++)
+        async->buffers.data[i]->unpublished = false;
     return TCC_NEXT;
 }
 
@@ -444,8 +445,9 @@ tcc_outcome tcc_eval_async_send(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_async_send_wait(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
-    for (size_t i = 0; i < t->x->async->buffers.len; i++)
-        if (t->x->async->buffers.data[i]->sends)
+    const struct tcc_async *async = state_of(t->x);
+    for (size_t i = 0; i < async->buffers.len; i++)
+        if (async->buffers.data[i]->sends)
             return TCC_WAIT(t, NULL, "until what it has sent is read");
     return TCC_NEXT;
 }

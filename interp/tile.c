@@ -360,7 +360,7 @@ tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
 
 tcc_status tcc_run_tiles(tcc_run *run)
 {
-    enum { THREADS = 3 }; /* of a CTA and, mostly, of its roles */
+    size_t threads = 1; /* of a CTA, and of its roles */
     tcc_program program;
     tcc_exec x;
     tcc_status status =
@@ -374,9 +374,11 @@ tcc_status tcc_run_tiles(tcc_run *run)
             return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a tile of more than %d dimensions",
                             TCC_WINDOW_RANK);
     }
+    for (tcc_op *op = run->f->body->first; op; op = tcc_walk_next(op, run->f->body))
+        threads += op->code == TCC_OP_async_role;
     status = tcc_exec_init(&x, run, &program, 1);
     if (!status)
-        status = tcc_run_check_room(run, NULL, program.n_cells, THREADS * sizeof(tcc_cell));
+        status = tcc_run_check_room(run, NULL, program.n_cells, threads * sizeof(tcc_cell));
     if (status)
         return status;
     tcc_thread *t = tcc_thread_create(&x, &program.body, NULL);

@@ -1,5 +1,5 @@
-/* machine: what the interpreter and the checker know of the GPUs alike: the sizes of warps, and where
- * they let shared memory be.
+/* machine: what passes, interpreter and checker know of the GPUs alike: the sizes of warps, and
+ * where the latter two let shared memory be.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_MACHINE_H
@@ -11,6 +11,7 @@ enum {
     TCC_WARP_LANES = 32, /* of NVIDIA's */
     TCC_MAX_LANES = 64,
     TCC_WARPGROUP_WARPS = 4,
+    TCC_WGMMA_ROWS = 64, /* that a warpgroup computes at a time */
     TCC_MAX_WARPS = 32,
     TCC_MAX_MBARRIERS = 160, /* of 80 stages, more than fit */
     TCC_MBARRIER_BYTES = 8,

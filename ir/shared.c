@@ -10,6 +10,11 @@ enum {
     UNIT = 1024     /* in which TMA and matrix instructions see a 128-byte swizzle */
 };
 
+int64_t tcc_stage_bytes(int64_t bytes)
+{
+    return (bytes + UNIT - 1) / UNIT * UNIT;
+}
+
 tcc_panels tcc_panels_of(const tcc_op *alloc)
 {
     const tcc_type *t = alloc->results[0].type;
@@ -22,7 +27,7 @@ tcc_panels tcc_panels_of(const tcc_op *alloc)
     p.n = t->dims[1 + contiguous].size * tcc_scalar_bits(t->elem) / 8 / p.width;
     p.stage_bytes = p.n * p.panel_bytes;
     if (!tcc_attr_find(attrs, "panel"))
-        p.stage_bytes = (p.stage_bytes + UNIT - 1) / UNIT * UNIT;
+        p.stage_bytes = tcc_stage_bytes(p.stage_bytes);
     return p;
 }
 

@@ -15,6 +15,8 @@ typedef struct tcc_panels {
 /* How a buffer is cut, from its type and attributes alone. */
 tcc_panels tcc_panels_of(const tcc_op *alloc);
 
+/* Shared memory that a stage of an operand or a staged result of so many bytes takes. */
+int64_t tcc_stage_bytes(int64_t bytes);
 /* What async.alloc or async.ring takes, in bytes, from its attribute `offset` on; 0 for other ops.
  * For async.ring that is a full and an empty barrier for each stage, if it has any. */
 int64_t tcc_shared_bytes(const tcc_op *op);

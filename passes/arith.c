@@ -58,6 +58,23 @@ tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x)
     return x->type == type ? x : TCC_EMIT(b, arith_cast, type, x);
 }
 
+bool tcc_is_multiple(const tcc_value *v, int64_t of)
+{
+    int64_t number;
+    if (tcc_value_is_int(v, &number))
+        return number % of == 0;
+    if (!v->def)
+        return false;
+    tcc_value *const *o = v->def->operands;
+    switch (v->def->code) {
+    case TCC_OP_arith_mul: return tcc_is_multiple(o[0], of) || tcc_is_multiple(o[1], of);
+    case TCC_OP_arith_add:
+    case TCC_OP_arith_sub: return tcc_is_multiple(o[0], of) && tcc_is_multiple(o[1], of);
+    case TCC_OP_async_opaque: return tcc_is_multiple(o[0], of);
+    default: return false;
+    }
+}
+
 tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d)
 {
     if (!d.name)

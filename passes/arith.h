@@ -16,6 +16,9 @@ tcc_value *tcc_arith_rem(tcc_builder *b, tcc_value *x, int64_t y); /* x >= 0 */
 tcc_value *tcc_arith_cmp(tcc_builder *b, const char *pred, tcc_value *x, tcc_value *y);
 tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x);
 
+/* Whether an integer is a multiple of `of`, a power of two, as far as its ops say. */
+bool tcc_is_multiple(const tcc_value *v, int64_t of);
+
 /* Extent of a dimension as an i32: tensor.dim or a constant. */
 tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d);
 

@@ -24,14 +24,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/machine.h"
 #include "passes/lowering.h"
 #include "passes/passes.h"
 #include "passes/pressure.h"
 #include "support/map.h"
 
 enum {
-    WARPGROUP = 4, /* warps */
-    BLOCK_ROWS = 64,
     MAX_COLUMNS = 32,
     MAX_BLOCKS = 8, /* of rows */
     MAX_CARRIED = 8,
@@ -308,9 +307,6 @@ static void send(epilogue *e)
 static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
 {
     tcc_scalar elem = TCC_VIEW(tile_store, store)->tensor->type->elem;
-    int64_t width = 128, bytes = e->n * tcc_scalar_bits(elem) / 8;
-    while (bytes % width)
-        width /= 2;
     const tcc_type *type =
         tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, e->m, e->n});
     tcc_op *front = e->role; /* of all roles */
@@ -319,7 +315,7 @@ static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
     tcc_builder b = tcc_builder_before(front);
     b.loc = store->loc;
     tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
-    tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle", width > 16 ? width : 0);
+    tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle", tcc_swizzle_of(e->n * tcc_scalar_bits(elem) / 8, 128));
     tcc_attr_set_int(e->ir, &v->def->attrs, "contiguous", 1);
     return v;
 }
@@ -413,7 +409,7 @@ static bool measure(epilogue *e, const tcc_op *first)
     const tcc_dim *dims = TCC_VIEW(tile_store, first)->a->type->dims;
     e->m = dims[0].size;
     e->n = dims[1].size;
-    e->rows = tcc_attr_int(&e->role->attrs, "warps", 0) / WARPGROUP * BLOCK_ROWS;
+    e->rows = tcc_attr_int(&e->role->attrs, "warps", 0) / TCC_WARPGROUP_WARPS * TCC_WGMMA_ROWS;
     e->cols = e->n % 16 ? 8 : 16;
     if (!e->rows || e->m % e->rows || e->n % e->cols)
         return false;
@@ -443,7 +439,7 @@ static bool has_wgmma(const tcc_op *role)
     tcc_block *region = role->regions[0];
     for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
         if (op->code == TCC_OP_async_mma)
-            return tcc_attr_list(&op->attrs, "instr").list.items[0].i == BLOCK_ROWS;
+            return tcc_attr_list(&op->attrs, "instr").list.items[0].i == TCC_WGMMA_ROWS;
     return false;
 }
 
@@ -456,7 +452,7 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
     tcc_op *first = has_wgmma(role) ? find_first(role) : NULL;
     if (!first || !measure(e, first) || !collect(e, first, ctx->scratch))
         return false;
-    int64_t chunks = e->n_blocks * e->n_columns, of_thread = BLOCK_ROWS * e->cols / 128;
+    int64_t chunks = e->n_blocks * e->n_columns, of_thread = TCC_WGMMA_ROWS * e->cols / (TCC_WARPGROUP_WARPS * TCC_WARP_LANES);
     for (size_t i = 0; i < e->n_items; i++)
         e->staged |= is_staged(e->items[i].op);
     if (chunks == 1 && !e->staged)

@@ -8,12 +8,9 @@
  * Requires distribute-grid and allocate-shared. Afterwards only target ops are left.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/machine.h"
 #include "ir/target.h"
 #include "passes/nvvm.h"
 #include "passes/passes.h"
-
-enum { WARPGROUP = 4 /* warps */, NAMED_BARRIERS = 16 };
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
@@ -173,23 +170,15 @@ static bool is_role(const tcc_op *op)
     return op && op->code == TCC_OP_async_role;
 }
 
-/* Registers of a thread at launch: warps are dealt to the four quarters of an SM, each with a quarter
- * of the registers, in eights. */
-static int64_t launched_registers(const tcc_nvvm_lowering *l)
-{
-    int64_t warpgroups = (l->threads + 127) / 128;
-    return tcc_target_of(l->low.ir)->registers / (warpgroups * 128) / 8 * 8;
-}
-
 /* Whether the roles from `first` on have no more registers together than they begin with; what
  * changes them are whole warpgroups. */
 static bool check_registers(tcc_nvvm_lowering *l, const tcc_op *first)
 {
-    int64_t launched = launched_registers(l), all = 0;
+    int64_t launched = tcc_launched_registers(tcc_target_of(l->low.ir), l->threads), all = 0;
     for (const tcc_op *op = first; is_role(op); op = op->next) {
         int64_t registers = tcc_attr_int(&op->attrs, "registers", launched);
         all += registers * warps_of(op) * TCC_WARP_LANES;
-        if (registers != launched && warps_of(op) % WARPGROUP) {
+        if (registers != launched && warps_of(op) % TCC_WARPGROUP_WARPS) {
             TCC_LOW_REFUSE(&l->low, op, "registers of a role that is no whole warpgroups");
             return false;
         }
@@ -203,7 +192,7 @@ static bool check_registers(tcc_nvvm_lowering *l, const tcc_op *first)
 
 static void set_registers(tcc_nvvm_lowering *l, const tcc_op *role)
 {
-    int64_t launched = launched_registers(l);
+    int64_t launched = tcc_launched_registers(tcc_target_of(l->low.ir), l->threads);
     int64_t registers = tcc_attr_int(&role->attrs, "registers", launched);
     if (registers == launched)
         return;
@@ -220,7 +209,7 @@ static void lower_role(tcc_nvvm_lowering *l, const tcc_op *op)
     set_registers(l, op);
     lower_block(l, op->regions[0]);
     l->role.first_warp += l->role.warps;
-    l->role.barrier += 1 + l->role.warps / WARPGROUP;
+    l->role.barrier += 1 + l->role.warps / TCC_WARPGROUP_WARPS;
 }
 
 /* The roles from `first` on, which run together; returns the last. */
@@ -230,13 +219,13 @@ static tcc_op *lower_roles(tcc_nvvm_lowering *l, tcc_op *first)
     int64_t barriers = 1;
     for (tcc_op *op = first; is_role(op); op = op->next) {
         last = op;
-        barriers += 1 + warps_of(op) / WARPGROUP;
+        barriers += 1 + warps_of(op) / TCC_WARPGROUP_WARPS;
     }
     l->low.b.loc = first->loc;
     if (l->role.first_warp || !first->block->parent ||
         first->block->parent->code != TCC_OP_tile_ctas)
         TCC_LOW_REFUSE(&l->low, first, "roles that are not in tile.ctas, once");
-    else if (barriers > NAMED_BARRIERS)
+    else if (barriers > TCC_NAMED_BARRIERS)
         TCC_LOW_REFUSE(&l->low, first, "roles that need %lld named barriers", (long long)barriers);
     else
         check_registers(l, first);

@@ -13,6 +13,7 @@
 #ifndef TCC_PASSES_NVVM_H
 #define TCC_PASSES_NVVM_H
 
+#include "ir/machine.h"
 #include "ir/shared.h"
 #include "passes/lowering.h"
 
@@ -43,6 +44,13 @@ typedef struct tcc_nvvm_lowering {
 /* Lowers one op. */
 void tcc_nvvm_op(tcc_nvvm_lowering *l, tcc_op *op);
 
+/* Rows of a tile that the warpgroups of the role hold at a time. */
+static inline int64_t tcc_nvvm_block_rows(const tcc_nvvm_lowering *l)
+{
+    return l->role.warps / TCC_WARPGROUP_WARPS * TCC_WGMMA_ROWS;
+}
+/* The number of the thread's warpgroup in its role. */
+tcc_value *tcc_nvvm_warpgroup(tcc_nvvm_lowering *l);
 /* Whether the thread is the first of its warpgroup. */
 tcc_value *tcc_nvvm_leads_warpgroup(tcc_nvvm_lowering *l);
 /* nvvm.barrier `id` of so many threads */

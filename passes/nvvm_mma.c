@@ -10,12 +10,10 @@
  * trade places.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/machine.h"
 #include "ir/target.h"
 #include "passes/nvvm.h"
 
 enum {
-    INSTR_M = 64,
     UNIT_ROWS = 8,
     ADDRESS_BITS = 0x3FFFF, /* of shared memory */
     ADDRESS_SHIFT = 4,      /* descriptors hold 16-byte units */
@@ -132,18 +130,16 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     }
     const tcc_attr *instr = tcc_attr_list(&op->attrs, "instr").list.items;
-    int64_t n = instr[1].i, k = instr[2].i, rows = l->role.warps / TCC_WARPGROUP_WARPS * INSTR_M;
+    int64_t n = instr[1].i, k = instr[2].i, rows = tcc_nvvm_block_rows(l);
     int64_t mi = held.blocks, ni = mma->c->type->dims[1].size / n;
     int64_t steps = mma->a->type->dims[2].size / k, blocks = mi * ni;
     tcc_value *i = tcc_value_map_get(low->map, mma->i);
     tcc_value *acc = tcc_value_map_get(low->map, mma->c);
 
     /* The warpgroup's first row. Rows are cut at whole units and panels, so skipping is adding. */
-    tcc_value *wg = tcc_low_div(low, l->warp, TCC_WARPGROUP_WARPS);
-    if (l->role.first_warp)
-        wg = tcc_low_add(low, wg, -l->role.first_warp / TCC_WARPGROUP_WARPS);
+    tcc_value *wg = tcc_nvvm_warpgroup(l);
     tcc_value *skip = l->role.warps > TCC_WARPGROUP_WARPS
-                          ? tcc_low_mul(low, wg, offset_of(&a, INSTR_M, 0))
+                          ? tcc_low_mul(low, wg, offset_of(&a, TCC_WGMMA_ROWS, 0))
                           : NULL;
     tcc_value *desc_a = descriptor(l, &a, tcc_nvvm_stage(l, a.alloc, i), skip);
     tcc_value *desc_b = descriptor(l, &b, tcc_nvvm_stage(l, b.alloc, i), NULL);

@@ -7,7 +7,6 @@
  * mbarrier.try_wait), which lets the first round through.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/machine.h"
 #include "passes/nvvm.h"
 
 #include <string.h>

@@ -4,10 +4,9 @@
  * the rows that its threads hold, panel by panel.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/machine.h"
 #include "passes/nvvm.h"
 
-enum { BLOCK_ROWS = 64, GROUP_COLS = 8, MATRIX_COLS = 16 };
+enum { GROUP_COLS = 8, MATRIX_COLS = 16 };
 
 /* A buffer of results. */
 typedef struct staging {
@@ -35,23 +34,6 @@ static bool plan_staging(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value
     }
     s->base = tcc_low_add(&l->low, l->smem, tcc_attr_int(&alloc->attrs, "offset", 0));
     return true;
-}
-
-/* Whether v is a multiple of 8, as far as its ops say. */
-static bool is_multiple_of_8(const tcc_value *v)
-{
-    int64_t number;
-    if (tcc_value_is_int(v, &number))
-        return number % 8 == 0;
-    if (!v->def)
-        return false;
-    tcc_value *const *o = v->def->operands;
-    switch (v->def->code) {
-    case TCC_OP_arith_mul: return is_multiple_of_8(o[0]) || is_multiple_of_8(o[1]);
-    case TCC_OP_arith_add: return is_multiple_of_8(o[0]) && is_multiple_of_8(o[1]);
-    case TCC_OP_async_opaque: return is_multiple_of_8(o[0]);
-    default: return false;
-    }
 }
 
 /* Address of byte `own` of a thread's columns from `col` on, in `row`. Swizzling exclusive-ors 16-byte
@@ -89,10 +71,10 @@ static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t block
 {
     tcc_lowering *low = &l->low;
     const tcc_lane *at = tcc_nvvm_lane(l);
-    int64_t rows = l->role.warps / TCC_WARPGROUP_WARPS * BLOCK_ROWS;
+    int64_t rows = tcc_nvvm_block_rows(l);
     tcc_value *row = tcc_low_mul(low, at->warp, 16);
     row = tcc_low_bin(low, TCC_OP_arith_add, row, tcc_low_rem(low, at->lane, 16));
-    row = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_mul(low, at->warpgroup, BLOCK_ROWS), row);
+    row = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_mul(low, at->warpgroup, TCC_WGMMA_ROWS), row);
     row = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_add(low, row, block * rows), w->row);
     tcc_value *own = tcc_low_mul(low, tcc_low_div(low, at->lane, 16), 16);
     tcc_value *part = tcc_low_slice(low, w->v, tcc_held_at(&w->held, block, group, 0, 0), 8);
@@ -122,7 +104,7 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
     if (!plan_staging(l, op, o->buffer, &w.to) || !tcc_nvvm_held(l, op, o->a->type, &w.held))
         return;
     bool whole = w.held.halves > 1 && w.held.neighbours > 1;
-    if (!whole || !is_multiple_of_8(o->row) || !is_multiple_of_8(o->col)) {
+    if (!whole || !tcc_is_multiple(o->row, 8) || !tcc_is_multiple(o->col, 8)) {
         TCC_LOW_REFUSE(low, op, "async.write to a row or column that is not a multiple of 8");
         return;
     }
@@ -154,18 +136,17 @@ void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
     staging s;
     if (!plan_staging(l, op, TCC_VIEW(async_send, op)->buffer, &s))
         return;
-    int64_t warpgroups = l->role.warps / TCC_WARPGROUP_WARPS, together = warpgroups * BLOCK_ROWS;
-    const tcc_dim *last = rank ? &tensor->type->dims[rank - 1] : NULL;
-    bool rows = rank > 1 && (last->name || last->size * s.elem_bytes % 16 == 0);
-    if (rank > 5 || dims.list.items[0].i < 0 || dims.list.items[1].i != (int64_t)rank - 1 ||
-        !(rows || rank == 1) || !together || l->role.warps % TCC_WARPGROUP_WARPS ||
-        s.rows % together || s.rows > 256) {
+    int64_t together = tcc_nvvm_block_rows(l), warpgroups = together / TCC_WGMMA_ROWS;
+    bool can = tcc_can_store_by_tma(tensor->type, (int)dims.list.items[0].i,
+                                    (int)dims.list.items[1].i, s.cols);
+    if (!can || !together || l->role.warps % TCC_WARPGROUP_WARPS || s.rows % together ||
+        s.rows > 256) {
         TCC_LOW_REFUSE(low, op, "async.send of a tile whose rows are not the tensor's");
         return;
     }
-    int64_t box_rows = warpgroups == 1 ? s.rows : BLOCK_ROWS;
+    int64_t box_rows = warpgroups == 1 ? s.rows : TCC_WGMMA_ROWS;
     int64_t panel_elems = s.panels.width / s.elem_bytes;
-    tcc_value *first_row = tcc_low_mul(low, tcc_nvvm_lane(l)->warpgroup, BLOCK_ROWS);
+    tcc_value *first_row = tcc_low_mul(low, tcc_nvvm_lane(l)->warpgroup, TCC_WGMMA_ROWS);
     int64_t box[TCC_MAX_RANK];
     tcc_value *at[TCC_MAX_RANK], *operands[2 + TCC_MAX_RANK];
     for (unsigned d = 0; d < rank; d++) {

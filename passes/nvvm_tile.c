@@ -4,18 +4,17 @@
  * one vec, and every op works on them in order.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/machine.h"
 #include "passes/nvvm.h"
 
 #include <string.h>
 
-enum { BLOCK_ROWS = 64, GROUP_COLS = 8, HALF_ROWS = 8 };
+enum { GROUP_COLS = 8, HALF_ROWS = 8 };
 
 /* ---- what a thread holds ------------------------------------------------------------------- */
 
 bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *h)
 {
-    int64_t rows = l->role.warps / TCC_WARPGROUP_WARPS * BLOCK_ROWS;
+    int64_t rows = tcc_nvvm_block_rows(l);
     int64_t m = tile->rank == 2 ? tile->dims[0].size : 0;
     int64_t n = tile->rank == 2 ? tile->dims[1].size : 0;
     bool whole = l->role.warps % TCC_WARPGROUP_WARPS == 0 &&
@@ -47,6 +46,13 @@ const tcc_type *tcc_nvvm_held_type(tcc_nvvm_lowering *l, const tcc_op *user, con
     return tcc_nvvm_held(l, user, tile, &h) ? tcc_low_vec(&l->low, tile->elem, h.n) : NULL;
 }
 
+tcc_value *tcc_nvvm_warpgroup(tcc_nvvm_lowering *l)
+{
+    tcc_value *number = tcc_low_div(&l->low, l->warp, TCC_WARPGROUP_WARPS);
+    int64_t first = l->role.first_warp / TCC_WARPGROUP_WARPS;
+    return first ? tcc_low_add(&l->low, number, -first) : number;
+}
+
 const tcc_lane *tcc_nvvm_lane(tcc_nvvm_lowering *l)
 {
     tcc_lowering *low = &l->low;
@@ -56,11 +62,8 @@ const tcc_lane *tcc_nvvm_lane(tcc_nvvm_lowering *l)
     at->block = low->b.block;
     at->lane = tcc_low_rem(low, l->tid, TCC_WARP_LANES);
     at->warp = tcc_low_rem(low, l->warp, TCC_WARPGROUP_WARPS);
-    at->warpgroup = tcc_low_div(low, l->warp, TCC_WARPGROUP_WARPS);
-    if (l->role.first_warp)
-        at->warpgroup =
-            tcc_low_add(low, at->warpgroup, -l->role.first_warp / TCC_WARPGROUP_WARPS);
-    at->row = tcc_low_mul(low, at->warpgroup, BLOCK_ROWS);
+    at->warpgroup = tcc_nvvm_warpgroup(l);
+    at->row = tcc_low_mul(low, at->warpgroup, TCC_WGMMA_ROWS);
     at->row = tcc_low_bin(low, TCC_OP_arith_add, at->row, tcc_low_mul(low, at->warp, 16));
     at->row = tcc_low_bin(low, TCC_OP_arith_add, at->row, tcc_low_div(low, at->lane, 4));
     at->col = tcc_low_mul(low, tcc_low_rem(low, at->lane, 4), 2);
@@ -69,8 +72,8 @@ const tcc_lane *tcc_nvvm_lane(tcc_nvvm_lowering *l)
 
 tcc_value *tcc_nvvm_row(tcc_nvvm_lowering *l, int64_t block, int h)
 {
-    int64_t rows = l->role.warps / TCC_WARPGROUP_WARPS * BLOCK_ROWS;
-    return tcc_low_add(&l->low, tcc_nvvm_lane(l)->row, block * rows + h * HALF_ROWS);
+    return tcc_low_add(&l->low, tcc_nvvm_lane(l)->row,
+                       block * tcc_nvvm_block_rows(l) + h * HALF_ROWS);
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -120,7 +123,7 @@ void tcc_nvvm_slice(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_attr *at = tcc_attr_list(&op->attrs, "at").list.items;
     const tcc_dim *a = op->operands[0]->type->dims, *r = op->results[0].type->dims;
-    int64_t rows = l->role.warps / TCC_WARPGROUP_WARPS * BLOCK_ROWS;
+    int64_t rows = tcc_nvvm_block_rows(l);
     bool thin = (a[0].size == 1) != (r[0].size == 1) || (a[1].size == 1) != (r[1].size == 1);
     if (thin || !rows || at[0].i % rows || at[1].i % GROUP_COLS)
         TCC_LOW_REFUSE(&l->low, op, "tile.slice of registers of several threads");
@@ -195,24 +198,6 @@ static tcc_value *split(tcc_value *v, int64_t *constant)
     return v;
 }
 
-/* Whether v is even, as far as its ops say. */
-static bool is_even(const tcc_value *v)
-{
-    int64_t number;
-    if (tcc_value_is_int(v, &number))
-        return number % 2 == 0;
-    if (!v->def)
-        return false;
-    tcc_value *const *o = v->def->operands;
-    switch (v->def->code) {
-    case TCC_OP_arith_mul: return is_even(o[0]) || is_even(o[1]);
-    case TCC_OP_arith_add:
-    case TCC_OP_arith_sub: return is_even(o[0]) && is_even(o[1]);
-    case TCC_OP_async_opaque: return is_even(o[0]);
-    default: return false;
-    }
-}
-
 /* Whether a coordinate is known to be below a dimension's extent: it is what is left of a division by
  * it, or both are numbers. */
 static bool is_below(const tcc_value *at, tcc_dim d)
@@ -250,7 +235,7 @@ static place plan_place(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value 
                 p.room[x] = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, t->dims[d]),
                                         first);
                 p.contiguous |= x == 1 && one;
-                even &= x != 1 || is_even(at[d]);
+                even &= x != 1 || tcc_is_multiple(at[d], 2);
             }
         p.origin = tcc_low_bin(low, TCC_OP_arith_add, p.origin, tcc_low_scaled(low, first, stride));
         if (!known)
@@ -267,7 +252,8 @@ static place plan_place(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value 
             p.origin = tcc_low_bin(low, TCC_OP_arith_add, p.origin,
                                    tcc_low_scaled(low, col, p.stride[1]));
     }
-    p.pairs = p.contiguous && even && tcc_attr_int(&op->attrs, "pairs", 0);
+    p.pairs = p.contiguous && even && held->neighbours > 1 &&
+              tcc_attr_int(&op->attrs, "pairs", 0);
     if (p.pairs)
         tcc_low_require_groups(low, tensor, 2 * (tcc_scalar_bits(t->elem) / 8));
     return p;
@@ -327,16 +313,14 @@ void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     place p = plan_place(l, op, o->tensor, op->operands + 1, &held);
     tcc_scalar elem = op->results[0].type->elem;
-    bool pairs = p.pairs && held.neighbours > 1;
-    p.pairs = pairs;
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)held.n);
     size_t n = 0;
     for (int64_t b = 0; b < held.blocks; b++)
         for (int64_t j = 0; j < held.groups; j++)
             for (int h = 0; h < held.halves; h++)
-                for (int x = 0; x < (pairs ? 1 : held.neighbours); x++) {
+                for (int x = 0; x < (p.pairs ? 1 : held.neighbours); x++) {
                     spot s = spot_of(l, &p, &held, b, h, j, x);
-                    parts[n] = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, 1 + pairs),
+                    parts[n] = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, 1 + p.pairs),
                                         p.base, s.offset, s.inside);
                     set_access(l, parts[n++]->def, &p, &s, elem);
                 }
@@ -373,7 +357,6 @@ void tcc_nvvm_store(tcc_nvvm_lowering *l, tcc_op *op)
     place p = plan_place(l, op, o->tensor, op->operands + 2, &held);
     tcc_scalar elem = o->tensor->type->elem;
     tcc_value *v = tcc_low_cast(low, tcc_low_vec(low, elem, held.n), lowered(l, o->a));
-    p.pairs = p.pairs && held.neighbours > 1;
     for (int64_t b = 0; b < (p.stride[0] ? held.blocks : 1); b++)
         for (int64_t j = 0; j < (p.stride[1] ? held.groups : 1); j++)
             for (int h = 0; h < (p.stride[0] ? held.halves : 1); h++)

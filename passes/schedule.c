@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/machine.h"
 #include "ir/schedule_key.h"
 #include "passes/families.h"
 
@@ -144,13 +145,7 @@ int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 
 int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s)
 {
-    return s->stages * 2 * TCC_BARRIER_BYTES;
-}
-
-int64_t tcc_stage_bytes(int64_t bytes)
-{
-    const int64_t unit = 1024; /* in which TMA and matrix instructions see a 128-byte swizzle */
-    return (bytes + unit - 1) / unit * unit;
+    return s->stages * 2 * TCC_MBARRIER_BYTES;
 }
 
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)
@@ -180,12 +175,19 @@ static int64_t round_down(int64_t x, int64_t multiple)
     return x / multiple * multiple;
 }
 
+enum { REGISTERS = 8 }; /* that are given out together, and set by setmaxnreg */
+
 /* Registers of one thread when all have the same. Warps are dealt to the four quarters of an SM,
  * each with a quarter of the registers: an odd warp costs as much as a warpgroup. */
-static int64_t even_share(const tcc_schedule *s, const tcc_target *t)
+static int64_t even_share(const tcc_target *t, int64_t threads)
 {
-    int64_t warpgroups = (tcc_schedule_threads(s) + 127) / 128;
+    int64_t warpgroups = (threads + 127) / 128;
     return t->registers / (warpgroups * 128);
+}
+
+int64_t tcc_launched_registers(const tcc_target *t, int64_t threads)
+{
+    return round_down(even_share(t, threads), REGISTERS);
 }
 
 /* Panels of an operand's stage, of rows of so many bytes, of which an instruction takes `unit`. */
@@ -216,8 +218,7 @@ static int64_t most_copies(const tcc_schedule *s, const tcc_target *t)
 
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer)
 {
-    const int64_t unit = 8; /* registers are given out, and set by setmaxnreg, in eights */
-    int64_t share = round_down(even_share(s, t), unit);
+    int64_t share = tcc_launched_registers(t, tcc_schedule_threads(s));
     *producer = 0;
     if (share >= t->thread_registers)
         return t->thread_registers;
@@ -225,11 +226,11 @@ int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64
         return share;
     /* One elected thread of the producer works, with few live values, but ptxas has the coordinates
      * of all copies of a stage ready. */
-    *producer = (s->warpgroups == 2 ? 40 : 32) + (most_copies(s, t) > TCC_FEW_COPIES ? unit : 0);
+    *producer = (s->warpgroups == 2 ? 40 : 32) + (most_copies(s, t) > TCC_FEW_COPIES ? REGISTERS : 0);
     int64_t launched = share * tcc_schedule_threads(s); /* what all have together from then on */
     int64_t left = (launched - 128 * *producer) / (128 * s->warpgroups);
-    int64_t most = round_down(t->thread_registers, unit) - unit; /* 240 */
-    left = round_down(left, unit);
+    int64_t most = round_down(t->thread_registers, REGISTERS) - REGISTERS; /* 240 */
+    left = round_down(left, REGISTERS);
     return left < most ? left : most;
 }
 
@@ -237,7 +238,7 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
 {
     /* ptxas gives every warpgroup the registers of an even share before setmaxnreg, and refuses
      * an instruction whose accumulators do not fit into them (C7602): of 128, n = 200 does. */
-    int64_t room = even_share(s, t) - TCC_INSTR_REGISTERS, n = s->n;
+    int64_t room = even_share(t, tcc_schedule_threads(s)) - TCC_INSTR_REGISTERS, n = s->n;
     while (n / 2 > room && n % 16 == 0)
         n /= 2;
     return n / 2 > room ? 0 : n;

@@ -7,6 +7,7 @@
 #define TCC_PASSES_SCHEDULE_H
 
 #include "ir/ir.h"
+#include "ir/shared.h"
 #include "ir/target.h"
 
 /* Words of the keys `producer` and `epilogue`, in their order. */
@@ -49,10 +50,7 @@ int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 /* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
 /* Shared memory of the barriers alone: full and empty of each stage. */
-enum { TCC_BARRIER_BYTES = 8 };
 int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s);
-/* Shared memory that an operand's stage or a staged result of so many bytes takes. */
-int64_t tcc_stage_bytes(int64_t bytes);
 /* The swizzle, of at most so many bytes, with which panels divide a row of `bytes`; 0 for none. */
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 /* Whether TMA can store a tile of n columns that lies along dimensions row and col of a tensor, -1
@@ -60,6 +58,8 @@ int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);
 /* Accumulators that one consumer thread holds. */
 int64_t tcc_schedule_accumulators(const tcc_schedule *s);
+/* Registers that each of so many threads is launched with. */
+int64_t tcc_launched_registers(const tcc_target *t, int64_t threads);
 /* Registers a consumer thread may have, and in *producer those that a producer thread keeps:
  * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
  * else every thread gets its share at launch (*producer 0). */

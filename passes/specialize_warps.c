@@ -27,10 +27,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/machine.h"
 #include "passes/arith.h"
 #include "passes/passes.h"
-
-enum { WARP = 32, WARPGROUP = 4 /* warps */ };
 
 /* A loop whose copies are to be done by others, or ahead. */
 typedef struct split {
@@ -193,8 +192,8 @@ static void count(const split *s, tcc_ir *ir)
     if (!strcmp(tcc_attr_str(attrs, "completion", ""), "barrier"))
         return;
     int64_t warps = s->producers ? s->producers : s->consumers;
-    tcc_attr_set_int(ir, attrs, "commits", s->by_one ? 1 : warps * WARP);
-    tcc_attr_set_int(ir, attrs, "releases", s->consumers / WARPGROUP);
+    tcc_attr_set_int(ir, attrs, "commits", s->by_one ? 1 : warps * TCC_WARP_LANES);
+    tcc_attr_set_int(ir, attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS);
 }
 
 static bool find_split(tcc_pass_ctx *ctx, const tcc_func *f, split *s)

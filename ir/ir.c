@@ -323,6 +323,13 @@ tcc_func *tcc_func_clone(tcc_func *f, const char *name)
 
 /* ---- walking --------------------------------------------------------------------------- */
 
+tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block)
+{
+    while (op && op->block != block)
+        op = op->block->parent;
+    return op;
+}
+
 tcc_op *tcc_walk_next(tcc_op *op, const tcc_block *top)
 {
     for (unsigned r = 0; r < op->n_regions; r++)

@@ -284,6 +284,9 @@ tcc_op *tcc_op_clone(tcc_builder *b, tcc_op *op, tcc_value_map *map);
  * for (tcc_op *op = top->first; op; op = tcc_walk_next(op, top)). */
 tcc_op *tcc_walk_next(tcc_op *op, const tcc_block *top);
 
+/* The op of a block that is `op` or has it in its regions; NULL when op is elsewhere. */
+tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block);
+
 /* ---- text ------------------------------------------------------------------------------ */
 
 enum tcc_print_flags { TCC_PRINT_LOCS = 1 }; /* add loc(line:column) to every op that has one */

@@ -26,14 +26,6 @@ static bool is_of_ring(const tcc_value *buffer)
     return false;
 }
 
-/* The op of block, or around op in it, NULL when op is elsewhere. */
-static const tcc_op *ancestor_in(const tcc_op *op, const tcc_block *block)
-{
-    while (op && op->block != block)
-        op = op->block->parent;
-    return op;
-}
-
 static bool is_before(const tcc_op *a, const tcc_op *b)
 {
     while (a && a != b)
@@ -52,11 +44,11 @@ static tcc_op *first_use(const tcc_value *buffer)
             block = parent->block;
             parent = block->parent;
         }
-        const tcc_op *op = ancestor_in(u->op, block);
+        tcc_op *op = tcc_ancestor_in(u->op, block);
         if (!op || !block->parent || block->parent->code != TCC_OP_async_role)
             return NULL;
         if (!first || is_before(op, first))
-            first = (tcc_op *)op;
+            first = op;
     }
     return first;
 }
@@ -69,7 +61,7 @@ static bool is_free_at(const tcc_value *buffer, const tcc_op *op)
     for (const tcc_use *u = buffer->uses; u; u = u->next) {
         if (u->op->code != TCC_OP_async_mma)
             continue;
-        const tcc_op *in = ancestor_in(u->op, op->block);
+        const tcc_op *in = tcc_ancestor_in(u->op, op->block);
         if (!in || !is_before(in, op))
             return false;
         used = true;

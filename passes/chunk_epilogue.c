@@ -315,7 +315,8 @@ static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
     tcc_builder b = tcc_builder_before(front);
     b.loc = store->loc;
     tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
-    tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle", tcc_swizzle_of(e->n * tcc_scalar_bits(elem) / 8, 128));
+    tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle",
+                     tcc_swizzle_of(e->n * tcc_scalar_bits(elem) / 8, 128));
     tcc_attr_set_int(e->ir, &v->def->attrs, "contiguous", 1);
     return v;
 }
@@ -331,13 +332,24 @@ static bool fits(const epilogue *e, const tcc_type *t)
            (t->dims[1].size == 1 || t->dims[1].size == e->n);
 }
 
-/* The first op of the role whose result, or what it stores, is a tile. */
+/* Whether an op is computed chunk by chunk, or the same for all of them. */
+static bool is_of_chunks(const tcc_op *op)
+{
+    const tcc_op_info *info = tcc_op_info_get(op->code);
+    bool tile = tcc_low_tile_of(op), number = !tile && !op->n_regions && info->flags & TCC_PURE;
+    return number || info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_tile_load ||
+           op->code == TCC_OP_tile_store || op->code == TCC_OP_tile_broadcast;
+}
+
+/* The first op on tiles of those that nothing but chunks follows. */
 static tcc_op *find_first(const tcc_op *role)
 {
-    tcc_op *op = role->regions[0]->first;
-    while (op && !tcc_low_tile_of(op))
-        op = op->next;
-    return op;
+    tcc_op *first = NULL;
+    for (tcc_op *op = role->regions[0]->first; op; op = op->next)
+        first = !is_of_chunks(op)                  ? NULL
+                : !first && tcc_low_tile_of(op) ? op
+                                                   : first;
+    return first;
 }
 
 static const tcc_value *tensor_of(const tcc_op *op)
@@ -452,7 +464,7 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
     tcc_op *first = has_wgmma(role) ? find_first(role) : NULL;
     if (!first || !measure(e, first) || !collect(e, first, ctx->scratch))
         return false;
-    int64_t chunks = e->n_blocks * e->n_columns, of_thread = TCC_WGMMA_ROWS * e->cols / (TCC_WARPGROUP_WARPS * TCC_WARP_LANES);
+    int64_t chunks = e->n_blocks * e->n_columns, of_thread = TCC_WGMMA_ROWS * e->cols / 128;
     for (size_t i = 0; i < e->n_items; i++)
         e->staged |= is_staged(e->items[i].op);
     if (chunks == 1 && !e->staged)

@@ -1,4 +1,4 @@
-/* pipeline-copies: put the operands of a tiled product through a ring of shared-memory stages.
+/* pipeline-copies: put the operands of MMAs through rings of shared-memory stages.
  *
  * Before:  scf.for %i … (%c = 0.0) {
  *            %a = tile.load %A …    %b = tile.load %B …
@@ -17,6 +17,14 @@
  *          }
  *          async.mma_wait … {pending = 0}
  *
+ * Loads of one block that the same MMAs read share a ring: a tile that several MMAs read is copied once, and
+ * operands of different MMAs become full, and are released, each by itself. What is loaded outside loops has
+ * a ring of one stage. The first operand of an MMA may be a tile that was computed: it stays in registers.
+ *
+ * MMAs whose results a loop only carries on run into its next iteration, so it is the stage of the iteration
+ * before that is released. With one stage that would wait for itself: then nothing is left pending. Other
+ * MMAs are waited for where their result is first used, and those after them run on.
+ *
  * On RDNA nothing copies to LDS but the threads themselves. Where they can do it 16 bytes at a time
  * they load a tile into registers a trip before they put it into its stage, and put it there a trip
  * before it is multiplied:
@@ -29,10 +37,7 @@
  *          }
  * Past the last trip the loads give zeros, which nobody multiplies.
  *
- * A trip's product may run on while the next trip begins, if nothing but that reads it, so it is the
- * stage of the trip before that is released. With one stage that would wait for itself: then nothing is
- * left pending.
- * The copies and the product still follow each other here; specialize-warps takes them apart.
+ * The copies and the MMAs still follow each other here; specialize-warps takes them apart.
  *
  * Requires choose-mma, choose-layout and choose-pipeline.
  */
@@ -43,20 +48,128 @@
 #include "passes/arith.h"
 #include "passes/passes.h"
 
+/* Loads of one block that share a ring, and the MMAs that read them. */
+typedef struct group {
+    tcc_block *block;
+    TCC_VEC(tcc_op *) loads;
+    TCC_VEC(tcc_value *) buffers;
+    TCC_VEC(tcc_op *) mmas; /* in order */
+    tcc_value *ring, *i;    /* the number of the iteration */
+    int64_t stages;
+    const char *completion; /* of the ring */
+} group;
+
+typedef struct pipeline {
+    tcc_func *f;
+    tcc_arena *scratch;
+    TCC_VEC(tcc_op *) mmas; /* to be pipelined, in order */
+    TCC_VEC(group *) groups;
+} pipeline;
+
+static bool is_loop(const tcc_op *op)
+{
+    return op && op->code == TCC_OP_scf_for;
+}
+
+/* Whether v is the same in every iteration of a loop. */
+static bool is_invariant(const tcc_value *v, const tcc_op *loop)
+{
+    const tcc_block *body = loop->regions[0];
+    return v->def ? !tcc_ancestor_in(v->def, body) : v->block != body;
+}
+
+/* Whether what a block does can be numbered: it runs in loops alone, which make as many iterations each
+ * time. */
+static bool has_number(const tcc_block *block)
+{
+    const tcc_op *op = block->parent;
+    for (; is_loop(op) && is_loop(op->block->parent); op = op->block->parent)
+        for (unsigned i = 0; i < 3; i++)
+            if (!is_invariant(op->operands[i], op->block->parent))
+                return false;
+    return !op || op->code != TCC_OP_scf_if;
+}
+
 /* Whether v is a load of which choose-layout has decided. */
 static bool is_decided(const tcc_value *v)
 {
-    return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "copy");
+    return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "copy") &&
+           has_number(v->def->block);
 }
 
-static tcc_op *find_mma(const tcc_func *f)
+/* Whether an MMA reads a decided load, and nothing that would first have to be put into shared memory. */
+static bool can_pipeline(const tcc_op *op)
 {
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_tile_mma && tcc_attr_find(&op->attrs, "instr") &&
-            is_decided(TCC_VIEW(tile_mma, op)->a) && is_decided(TCC_VIEW(tile_mma, op)->b))
-            return op;
+    if (op->code != TCC_OP_tile_mma || !tcc_attr_find(&op->attrs, "instr"))
+        return false;
+    const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
+    const tcc_op *a = mma->a->def, *loop = op->block->parent;
+    bool computed = a && a->code != TCC_OP_tile_load && a->code != TCC_OP_arith_const;
+    return is_decided(mma->b) && (is_decided(mma->a) || computed) &&
+           (!is_loop(loop) || tcc_attr_find(&loop->attrs, "stages"));
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+static group *group_of(const pipeline *p, const tcc_value *load)
+{
+    for (size_t g = 0; g < p->groups.len; g++)
+        for (size_t l = 0; l < p->groups.data[g]->loads.len; l++)
+            if (p->groups.data[g]->loads.data[l] == load->def)
+                return p->groups.data[g];
     return NULL;
 }
+
+/* `from`'s loads come to those of `to`. */
+static void merge(pipeline *p, group *to, group *from)
+{
+    for (size_t l = 0; l < from->loads.len; l++)
+        TCC_PUSH(p->scratch, &to->loads, from->loads.data[l]);
+    from->loads.len = 0;
+}
+
+static group *add_load(pipeline *p, const tcc_value *v)
+{
+    group *g = group_of(p, v);
+    if (g)
+        return g;
+    g = TCC_NEW(p->scratch, group);
+    g->block = v->def->block;
+    TCC_PUSH(p->scratch, &g->loads, v->def);
+    TCC_PUSH(p->scratch, &p->groups, g);
+    return g;
+}
+
+static void group_loads(pipeline *p)
+{
+    for (size_t m = 0; m < p->mmas.len; m++) {
+        const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, p->mmas.data[m]);
+        group *a = is_decided(mma->a) ? add_load(p, mma->a) : NULL, *b = add_load(p, mma->b);
+        if (a && a != b && a->block == b->block)
+            merge(p, a, b);
+    }
+    size_t n = 0;
+    for (size_t g = 0; g < p->groups.len; g++)
+        if (p->groups.data[g]->loads.len)
+            p->groups.data[n++] = p->groups.data[g];
+    p->groups.len = n;
+    for (size_t m = 0; m < p->mmas.len; m++)
+        for (unsigned o = 0; o < 2; o++) {
+            group *g = group_of(p, p->mmas.data[m]->operands[o]);
+            if (g && (!g->mmas.len || g->mmas.data[g->mmas.len - 1] != p->mmas.data[m]))
+                TCC_PUSH(p->scratch, &g->mmas, p->mmas.data[m]);
+        }
+}
+
+/* How stages of what is copied in this way become full. */
+static const char *completion_of(const tcc_target *target, const char *copy)
+{
+    if (!tcc_target_can(target, TCC_CAN_mbarrier))
+        return "barrier";
+    return !strcmp(copy, "tma") ? "bytes" : "arrivals";
+}
+
+/* ---- rings --------------------------------------------------------------------------------- */
 
 /* The stages that a load goes through. */
 static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages)
@@ -78,6 +191,45 @@ static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages
     return v;
 }
 
+/* The op around `op` that runs once in a CTA. */
+static tcc_op *outermost(tcc_op *op)
+{
+    for (tcc_op *parent; (parent = op->block->parent) && parent->code != TCC_OP_tile_grid &&
+                         parent->code != TCC_OP_tile_ctas;)
+        op = parent;
+    return op;
+}
+
+/* Where the copies of a group go: in front of what reads them first. */
+static tcc_op *front_of(const group *g)
+{
+    return tcc_ancestor_in(g->mmas.data[0], g->block);
+}
+
+static void build_ring(pipeline *p, group *g, tcc_op *before)
+{
+    tcc_ir *ir = p->f->ir;
+    tcc_builder b = tcc_builder_before(before);
+    for (size_t l = 0; l < g->loads.len; l++)
+        TCC_PUSH(p->scratch, &g->buffers, build_alloc(&b, g->loads.data[l], g->stages));
+    b.loc = front_of(g)->loc;
+    if (is_loop(g->block->parent))
+        b.loc = g->block->parent->loc;
+    const tcc_type *type = tcc_type_get(ir, TCC_KIND_ring, TCC_f32, 0, NULL);
+    g->ring =
+        &tcc_op_create(&b, TCC_OP_async_ring, g->buffers.len, g->buffers.data, 1, &type)->results[0];
+    tcc_attr_set_int(ir, &g->ring->def->attrs, "stages", g->stages);
+    tcc_attr_set_str(ir, &g->ring->def->attrs, "completion", g->completion);
+}
+
+static tcc_value *buffer_of(const group *g, const tcc_value *load)
+{
+    size_t l = 0;
+    while (g->loads.data[l] != load->def)
+        l++;
+    return g->buffers.data[l];
+}
+
 static void build_copy(tcc_builder *b, const tcc_op *load, tcc_value *ring, tcc_value *i,
                        tcc_value *buffer)
 {
@@ -95,130 +247,289 @@ static void build_copy(tcc_builder *b, const tcc_op *load, tcc_value *ring, tcc_
     tcc_attr_set_str(ir, &copy->attrs, "copy", tcc_attr_str(&load->attrs, "copy", "predicated"));
 }
 
-static void set_pending(tcc_ir *ir, tcc_value *wait, int64_t pending)
+static void build_commit(const group *g, tcc_builder *b, tcc_value *i)
 {
-    tcc_attr_set_int(ir, &wait->def->attrs, "pending", pending);
+    tcc_op *commit = TCC_EMIT_V(b, async_commit, g->ring, i);
+    if (strcmp(g->completion, "bytes"))
+        return;
+    int64_t bytes = 0;
+    for (size_t l = 0; l < g->loads.len; l++) {
+        const tcc_type *t = g->loads.data[l]->results[0].type;
+        bytes += tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
+    }
+    tcc_attr_set_int(b->func->ir, &commit->attrs, "bytes", bytes);
 }
 
-/* A product that is to be pipelined. */
-typedef struct pipeline {
-    tcc_func *f;
-    tcc_op *mma, *loop, *loads[2];
-    tcc_value *ring, *buffers[2];
-    const char *completion; /* of the ring */
+static void erase_loads(const group *g)
+{
+    for (size_t l = 0; l < g->loads.len; l++)
+        if (!g->loads.data[l]->results[0].n_uses)
+            tcc_op_erase(g->loads.data[l]);
+}
+
+/* How many iterations there were of a loop, and of those around it, before this one; 0 outside loops. */
+static tcc_value *iteration(tcc_builder *b, const tcc_op *loop)
+{
+    if (!is_loop(loop))
+        return tcc_build_i32(b, 0);
+    const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
+    tcc_value *i = loop->regions[0]->args[0];
+    if (!tcc_counts_iterations(loop)) {
+        tcc_value *from_first = TCC_EMIT(b, arith_sub, i->type, i, of->lo);
+        i = TCC_EMIT(b, arith_div, i->type, from_first, of->step);
+    }
+    if (!is_loop(loop->block->parent))
+        return i;
+    tcc_value *n = TCC_EMIT(b, arith_sub, i->type, of->hi, of->lo);
+    n = tcc_arith_add(b, TCC_EMIT(b, arith_add, i->type, n, of->step), -1);
+    n = TCC_EMIT(b, arith_div, i->type, n, of->step);
+    n = TCC_EMIT(b, arith_max, i->type, n, tcc_build_i32(b, 0));
+    tcc_value *before = TCC_EMIT(b, arith_mul, i->type, iteration(b, loop->block->parent), n);
+    return TCC_EMIT(b, arith_add, i->type, before, i);
+}
+
+/* ---- MMAs ---------------------------------------------------------------------------------- */
+
+/* Which of the values that its loop carries the MMA's result is, if that is all there is of it and what
+ * it adds to is what the loop carried there: then it may run on into the next iteration. -1: it may not. */
+static int carried_at(const tcc_op *mma)
+{
+    const tcc_block *body = mma->block;
+    const tcc_value *r = &mma->results[0];
+    const tcc_value *c = mma->operands[mma->code == TCC_OP_tile_mma ? 2 : 4];
+    if (!is_loop(body->parent) || r->n_uses != 1 || r->uses->op != body->last || c->n_uses != 1)
+        return -1;
+    for (unsigned i = 0; i < body->last->n_operands; i++)
+        if (body->last->operands[i] == r)
+            return body->args[1 + i] == c ? (int)i : -1;
+    return -1;
+}
+
+/* The async.mma in front of the tile.mma, whose uses it gets. */
+static tcc_op *build_mma(tcc_builder *b, const tcc_op *mma, const group *ga, const group *gb)
+{
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
+    tcc_value *operands[] = {gb->ring,
+                             gb->i,
+                             ga ? buffer_of(ga, o->a) : o->a,
+                             buffer_of(gb, o->b),
+                             o->c,
+                             ga ? ga->ring : NULL,
+                             ga ? ga->i : NULL};
+    unsigned n = ga && ga != gb ? 7 : 5;
+    b->loc = mma->loc;
+    tcc_op *r = tcc_op_create(b, TCC_OP_async_mma, n, operands, 1, &mma->results[0].type);
+    tcc_attr_set(b->func->ir, &r->attrs, "instr", tcc_attr_list(&mma->attrs, "instr"),
+                 (tcc_loc){0, 0});
+    return r;
+}
+
+static tcc_value *build_wait(tcc_builder *b, tcc_value *r, int64_t pending)
+{
+    tcc_value *w = TCC_EMIT(b, async_mma_wait, r->type, r);
+    tcc_attr_set_int(b->func->ir, &w->def->attrs, "pending", pending);
+    return w;
+}
+
+/* r may be read when the MMAs have ended: its users get what the wait gives. */
+static tcc_op *wait_for(tcc_builder *b, tcc_value *r, int64_t pending)
+{
+    tcc_value *w = build_wait(b, r, pending);
+    tcc_replace_uses(r, w);
+    tcc_op_set_operand(w->def, 0, r);
+    return w->def;
+}
+
+/* Gives the stage of the group's iteration back, or of so many before. */
+static void build_release(const group *g, tcc_builder *b, int64_t before)
+{
+    tcc_value *i = g->i;
+    if (before)
+        i = TCC_EMIT(b, arith_sub, i->type, i, tcc_build_i32(b, before));
+    TCC_EMIT_V(b, async_release, g->ring, i);
+}
+
+/* The op of mma's block that uses its result first; the one behind the mma when none does. */
+static tcc_op *first_use(const tcc_op *mma)
+{
+    const tcc_value *r = &mma->results[0];
+    for (tcc_op *op = r->n_uses ? mma->next : NULL; op; op = op->next)
+        for (const tcc_use *u = r->uses; u; u = u->next)
+            if (tcc_ancestor_in(u->op, mma->block) == op)
+                return op;
+    return mma->next;
+}
+
+/* MMAs of mma's block that are started between it and `end`. */
+static int64_t count_between(const tcc_op *mma, const tcc_op *end)
+{
+    int64_t n = 0;
+    for (const tcc_op *op = mma->next; op != end; op = op->next)
+        n += op->code == TCC_OP_async_mma;
+    return n;
+}
+
+/* Whether all MMAs of a loop, and those that read what its groups hold, run on into the next iteration. */
+static bool can_run_on(const pipeline *p, const tcc_block *block)
+{
+    for (size_t m = 0; m < p->mmas.len; m++)
+        if (tcc_ancestor_in(p->mmas.data[m], block) &&
+            (p->mmas.data[m]->block != block || carried_at(p->mmas.data[m]) < 0))
+            return false;
+    for (size_t g = 0; g < p->groups.len; g++)
+        if (p->groups.data[g]->block == block && p->groups.data[g]->stages < 2)
+            return false;
+    return is_loop(block->parent);
+}
+
+static void release_groups(const pipeline *p, const tcc_op *last, tcc_builder *b, int64_t before)
+{
+    for (size_t g = 0; g < p->groups.len; g++) {
+        const group *of = p->groups.data[g];
+        if (of->block == last->block && of->mmas.data[of->mmas.len - 1] == last)
+            build_release(of, b, before);
+    }
+}
+
+/* Behind the loop that an MMA runs on in, where it was the last of a group that the loop does not load. */
+static void release_behind(const pipeline *p)
+{
+    for (size_t g = 0; g < p->groups.len; g++) {
+        const group *of = p->groups.data[g];
+        tcc_op *last = of->mmas.data[of->mmas.len - 1];
+        if (last->block == of->block)
+            continue;
+        last = tcc_ancestor_in(last, of->block);
+        while (last->next->code == TCC_OP_async_mma_wait)
+            last = last->next;
+        tcc_builder b = tcc_builder_after(last);
+        b.loc = last->loc;
+        build_release(of, &b, 0);
+    }
+}
+
+/* Waits for the MMAs of one block, the first of which is p->mmas.data[first], and releases what they
+ * have read. */
+static void wait_in_block(pipeline *p, size_t first)
+{
+    tcc_block *block = p->mmas.data[first]->block;
+    bool run_on = can_run_on(p, block);
+    int64_t n = 0;
+    tcc_op *last = NULL;
+    for (size_t m = first; m < p->mmas.len; m++) {
+        tcc_op *mma = p->mmas.data[m];
+        if (mma->block != block)
+            continue;
+        int carried = carried_at(mma);
+        n++;
+        last = mma;
+        if (!run_on) {
+            tcc_op *at = first_use(mma);
+            tcc_builder b = tcc_builder_before(at);
+            b.loc = mma->loc;
+            wait_for(&b, &mma->results[0], count_between(mma, at));
+            release_groups(p, mma, &b, 0);
+        }
+        if (carried >= 0) { /* what the loop gives may be read when they have ended */
+            tcc_value *r = &block->parent->results[carried];
+            tcc_builder b = tcc_builder_after(block->parent);
+            b.loc = block->parent->loc;
+            wait_for(&b, r, 0);
+        }
+    }
+    if (!run_on)
+        return;
+    tcc_builder b = tcc_builder_after(last);
+    b.loc = last->loc;
+    wait_for(&b, &last->results[0], n);
+    for (size_t m = first; m < p->mmas.len; m++)
+        if (p->mmas.data[m]->block == block)
+            release_groups(p, p->mmas.data[m], &b, 1);
+}
+
+/* By the copy engine, or by threads that need not wait for their loads. */
+static void copy_to_stages(pipeline *p)
+{
+    for (size_t g = 0; g < p->groups.len; g++) {
+        group *of = p->groups.data[g];
+        tcc_builder b = tcc_builder_before(front_of(of));
+        b.loc = of->mmas.data[0]->loc;
+        of->i = iteration(&b, of->block->parent);
+        TCC_EMIT_V(&b, async_acquire, of->ring, of->i);
+        for (size_t l = 0; l < of->loads.len; l++)
+            build_copy(&b, of->loads.data[l], of->ring, of->i, of->buffers.data[l]);
+        b.loc = of->mmas.data[0]->loc;
+        build_commit(of, &b, of->i);
+        TCC_EMIT_V(&b, async_wait, of->ring, of->i);
+    }
+    for (size_t m = 0; m < p->mmas.len; m++) {
+        tcc_op *old = p->mmas.data[m];
+        tcc_builder b = tcc_builder_before(old);
+        group *ga = group_of(p, old->operands[0]), *gb = group_of(p, old->operands[1]);
+        tcc_op *mma = p->mmas.data[m] = build_mma(&b, old, ga, gb);
+        for (int x = 0; x < 2; x++) {
+            group *g = x ? gb : ga;
+            for (size_t i = 0; g && i < g->mmas.len; i++)
+                if (g->mmas.data[i] == old)
+                    g->mmas.data[i] = mma;
+        }
+        tcc_replace_uses(&old->results[0], &mma->results[0]);
+        tcc_op_erase(old);
+    }
+    for (size_t g = 0; g < p->groups.len; g++)
+        erase_loads(p->groups.data[g]);
+    for (size_t m = 0; m < p->mmas.len; m++) {
+        bool first = true;
+        for (size_t other = 0; other < m; other++)
+            first &= p->mmas.data[other]->block != p->mmas.data[m]->block;
+        if (first)
+            wait_in_block(p, m);
+    }
+    release_behind(p);
+}
+
+/* ---- through registers ------------------------------------------------------------------ */
+
+/* One MMA of two loads. */
+typedef struct by_registers {
+    group *g;
+    tcc_op *mma, *loop;
     tcc_arena *scratch;
-} pipeline;
+} by_registers;
 
 static tcc_value *sum(tcc_builder *b, tcc_value *i, int64_t n)
 {
     return n ? TCC_EMIT(b, arith_add, i->type, i, tcc_build_i32(b, n)) : i;
 }
 
-static void build_ring(pipeline *p, int64_t stages)
-{
-    tcc_ir *ir = p->f->ir;
-    tcc_builder b = tcc_builder_before(p->loop);
-    for (int i = 0; i < 2; i++)
-        p->buffers[i] = build_alloc(&b, p->loads[i], stages);
-    b.loc = p->loop->loc;
-    const tcc_type *type = tcc_type_get(ir, TCC_KIND_ring, TCC_f32, 0, NULL);
-    p->ring = &tcc_op_create(&b, TCC_OP_async_ring, 2, p->buffers, 1, &type)->results[0];
-    tcc_attr_set_int(ir, &p->ring->def->attrs, "stages", stages);
-    tcc_attr_set_str(ir, &p->ring->def->attrs, "completion", p->completion);
-}
-
-static void build_commit(pipeline *p, tcc_builder *b, tcc_value *i)
-{
-    tcc_op *commit = TCC_EMIT_V(b, async_commit, p->ring, i);
-    if (strcmp(p->completion, "bytes"))
-        return;
-    int64_t bytes = 0;
-    for (int l = 0; l < 2; l++) {
-        const tcc_type *t = p->loads[l]->results[0].type;
-        bytes += tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
-    }
-    tcc_attr_set_int(p->f->ir, &commit->attrs, "bytes", bytes);
-}
-
-/* The product of iteration i, from its stage, waited for until `pending` are unfinished. */
-static tcc_value *build_product(pipeline *p, tcc_builder *b, tcc_value *i, int64_t pending)
-{
-    tcc_op *mma = p->mma;
-    b->loc = mma->loc;
-    TCC_EMIT_V(b, async_wait, p->ring, i);
-    tcc_value *r = TCC_EMIT(b, async_mma, mma->results[0].type, p->ring, i, p->buffers[0],
-                            p->buffers[1], TCC_VIEW(tile_mma, mma)->c);
-    tcc_attr_set(p->f->ir, &r->def->attrs, "instr", tcc_attr_list(&mma->attrs, "instr"),
-                 (tcc_loc){0, 0});
-    tcc_value *w = TCC_EMIT(b, async_mma_wait, r->type, r);
-    set_pending(p->f->ir, w, pending);
-    TCC_EMIT_V(b, async_release, p->ring,
-               pending ? TCC_EMIT(b, arith_sub, i->type, i, tcc_build_i32(b, pending)) : i);
-    return w;
-}
-
-static void erase_loads(pipeline *p)
-{
-    for (int l = 0; l < 2; l++)
-        if (!p->loads[l]->results[0].n_uses)
-            tcc_op_erase(p->loads[l]);
-}
-
-/* How many iterations there were before this one. */
-static tcc_value *iteration(tcc_builder *b, const tcc_op *loop)
-{
-    tcc_value *i = loop->regions[0]->args[0];
-    if (tcc_counts_iterations(loop))
-        return i;
-    tcc_value *from_first = TCC_EMIT(b, arith_sub, i->type, i, TCC_VIEW(scf_for, loop)->lo);
-    return TCC_EMIT(b, arith_div, i->type, from_first, TCC_VIEW(scf_for, loop)->step);
-}
-
-/* By the copy engine, or by threads that need not wait for their loads. */
-static void copy_to_stages(pipeline *p, int64_t pending)
-{
-    tcc_builder b = tcc_builder_before(p->mma);
-    tcc_value *i = iteration(&b, p->loop);
-    TCC_EMIT_V(&b, async_acquire, p->ring, i);
-    for (int l = 0; l < 2; l++)
-        build_copy(&b, p->loads[l], p->ring, i, p->buffers[l]);
-    b.loc = p->mma->loc;
-    build_commit(p, &b, i);
-    tcc_value *w = build_product(p, &b, i, pending);
-    tcc_replace_uses(&p->mma->results[0], w);
-    tcc_op_erase(p->mma);
-    erase_loads(p);
-}
-
-/* ---- through registers ------------------------------------------------------------------ */
-
-static void put_tiles(pipeline *p, tcc_builder *b, tcc_value *i, tcc_value *const *tiles)
+static void put_tiles(by_registers *p, tcc_builder *b, tcc_value *i, tcc_value *const *tiles)
 {
     b->loc = p->mma->loc;
-    TCC_EMIT_V(b, async_acquire, p->ring, i);
+    TCC_EMIT_V(b, async_acquire, p->g->ring, i);
     for (int l = 0; l < 2; l++)
-        TCC_EMIT_V(b, async_put, p->ring, i, p->buffers[l], tiles[l]);
-    build_commit(p, b, i);
+        TCC_EMIT_V(b, async_put, p->g->ring, i, p->g->buffers.data[l], tiles[l]);
+    build_commit(p->g, b, i);
 }
 
 /* The loads of iteration i, with all that they compute their coordinates from. */
-static void load_tiles(pipeline *p, tcc_builder *b, tcc_value *i, tcc_value **tiles)
+static void load_tiles(by_registers *p, tcc_builder *b, tcc_value *i, tcc_value **tiles)
 {
+    tcc_op *const *loads = p->g->loads.data;
     tcc_value_map *map = tcc_value_map_create(p->scratch);
     tcc_value_map_set(map, p->loop->regions[0]->args[0], i);
     const tcc_op *last = p->mma->prev; /* the clones may come after it */
     for (tcc_op *op = p->loop->regions[0]->first, *next; op; op = next) {
         next = op == last ? NULL : op->next;
-        if (op == p->loads[0] || op == p->loads[1] ||
+        if (op == loads[0] || op == loads[1] ||
             (op->n_results == 1 && op->results[0].type->kind == TCC_KIND_scalar))
             tcc_op_clone(b, op, map);
     }
     for (int l = 0; l < 2; l++)
-        tiles[l] = tcc_value_map_get(map, &p->loads[l]->results[0]);
+        tiles[l] = tcc_value_map_get(map, &loads[l]->results[0]);
 }
 
 /* The loop again, with two more values that it carries. Returns it, its body empty. */
-static tcc_op *carry_tiles(pipeline *p, tcc_value *const *tiles)
+static tcc_op *carry_tiles(by_registers *p, tcc_value *const *tiles)
 {
     const tcc_op *old = p->loop;
     tcc_value *operands[6] = {old->operands[0], old->operands[1], old->operands[2],
@@ -228,7 +539,7 @@ static tcc_op *carry_tiles(pipeline *p, tcc_value *const *tiles)
     b.loc = old->loc;
     tcc_op *loop = tcc_op_create(&b, TCC_OP_scf_for, 6, operands, 3, types);
     for (size_t a = 0; a < old->attrs.len; a++)
-        TCC_PUSH(p->f->ir->arena, &loop->attrs, old->attrs.data[a]);
+        TCC_PUSH(b.func->ir->arena, &loop->attrs, old->attrs.data[a]);
     const tcc_block *from = old->regions[0];
     for (size_t a = 0; a < 2; a++)
         tcc_replace_uses(from->args[a], tcc_block_add_arg(loop->regions[0], from->args[a]->type,
@@ -238,7 +549,7 @@ static tcc_op *carry_tiles(pipeline *p, tcc_value *const *tiles)
     return loop;
 }
 
-static void put_into_stages(pipeline *p)
+static void put_into_stages(by_registers *p)
 {
     tcc_value *tiles[2], *next[2];
     tcc_builder b = tcc_builder_before(p->loop);
@@ -250,14 +561,16 @@ static void put_into_stages(pipeline *p)
 
     tcc_builder in = tcc_builder_before(p->mma);
     in.loc = p->mma->loc;
-    tcc_value *i = p->loop->regions[0]->args[0];
-    load_tiles(p, &in, sum(&in, i, 2), next);
-    tcc_value *w = build_product(p, &in, i, 0);
+    p->g->i = p->loop->regions[0]->args[0];
+    load_tiles(p, &in, sum(&in, p->g->i, 2), next);
+    TCC_EMIT_V(&in, async_wait, p->g->ring, p->g->i);
+    tcc_value *w = build_wait(&in, &build_mma(&in, p->mma, p->g, p->g)->results[0], 0);
+    build_release(p->g, &in, 0);
 
     tcc_op *old = p->loop, *loop = carry_tiles(p, tiles);
     tcc_op_erase(old->regions[0]->last);
     tcc_op_erase(p->mma);
-    erase_loads(p);
+    erase_loads(p->g);
     tcc_builder body = tcc_builder_at_end(loop->regions[0]);
     body.loc = old->loc;
     put_tiles(p, &body, sum(&body, loop->regions[0]->args[0], 1), loop->regions[0]->args + 2);
@@ -266,73 +579,62 @@ static void put_into_stages(pipeline *p)
     tcc_op_create(&body, TCC_OP_scf_yield, 3, (tcc_value *[]){w, next[0], next[1]}, 0, NULL);
     tcc_replace_uses(&old->results[0], &loop->results[0]);
     tcc_op_erase(old);
-    p->loop = loop;
+    b = tcc_builder_after(loop);
+    b.loc = loop->loc;
+    wait_for(&b, &loop->results[0], 0);
 }
 
-/* How stages of what is copied in this way become full. */
-static const char *completion_of(const tcc_target *target, const char *copy)
+/* ---- the pass ------------------------------------------------------------------------------ */
+
+static bool goes_by_registers(const group *g)
 {
-    if (!tcc_target_can(target, TCC_CAN_mbarrier))
-        return "barrier";
-    return !strcmp(copy, "tma") ? "bytes" : "arrivals";
+    return tcc_has_word("buffer unaligned", tcc_attr_str(&g->loads.data[0]->attrs, "copy", ""));
 }
 
-/* Which of the values that its loop carries the MMA's result is, if that is all there is of it and what
- * it adds to is what the loop carried there: then it may run on into the next iteration. -1: it may not. */
-static int carried_at(const tcc_op *mma)
+/* One product, in a loop that carries its sum alone. */
+static bool can_put(const pipeline *p)
 {
-    const tcc_block *body = mma->block;
-    const tcc_value *r = &mma->results[0];
-    if (r->n_uses != 1 || r->uses->op != body->last)
-        return -1;
-    for (unsigned i = 0; i < body->last->n_operands; i++)
-        if (body->last->operands[i] == r)
-            return body->args[1 + i] == TCC_VIEW(tile_mma, mma)->c ? (int)i : -1;
-    return -1;
-}
-
-/* What the loop gives may be read when the MMAs have ended. */
-static void wait_behind(tcc_value *result)
-{
-    tcc_builder b = tcc_builder_after(result->def);
-    b.loc = result->def->loc;
-    tcc_value *last = TCC_EMIT(&b, async_mma_wait, result->type, result);
-    set_pending(b.func->ir, last, 0);
-    tcc_replace_uses(result, last);
-    tcc_op_set_operand(last->def, 0, result);
+    const tcc_op *mma = p->mmas.data[0], *loop = mma->block->parent;
+    return p->mmas.len == 1 && p->groups.len == 1 && p->groups.data[0]->loads.len == 2 &&
+           is_loop(loop) && tcc_counts_iterations(loop) && carried_at(mma) == 0;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    tcc_op *mma = find_mma(f);
-    if (!mma || !mma->block->parent || mma->block->parent->code != TCC_OP_scf_for)
+    pipeline p = {.f = f, .scratch = ctx->scratch};
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (can_pipeline(op))
+            TCC_PUSH(p.scratch, &p.mmas, op);
+    group_loads(&p);
+    bool by_threads = false;
+    for (size_t g = 0; g < p.groups.len; g++)
+        by_threads |= goes_by_registers(p.groups.data[g]);
+    if (!p.mmas.len || (by_threads && !can_put(&p)))
         return TCC_OK;
-    int64_t stages = tcc_attr_int(&mma->block->parent->attrs, "stages", 0);
-    if (!stages)
-        return TCC_OK;
-    const tcc_tile_mma_operands *m = TCC_VIEW(tile_mma, mma);
-    pipeline p = {.f = f,
-                  .mma = mma,
-                  .loop = mma->block->parent,
-                  .loads = {m->a->def, m->b->def},
-                  .scratch = ctx->scratch};
-    const char *copy = tcc_attr_str(&p.loads[0]->attrs, "copy", "");
-    bool by_registers = tcc_has_word("buffer unaligned", copy);
-    if (by_registers && (!tcc_counts_iterations(p.loop) || carried_at(mma) != 0))
-        return TCC_OK;
-    p.completion = completion_of(tcc_target_of(ctx->ir), copy);
-    tcc_attr_remove(&p.loop->attrs, "stages");
-    build_ring(&p, stages);
-    int carried = carried_at(mma);
-    if (by_registers)
-        put_into_stages(&p);
+    tcc_op *first = outermost(front_of(p.groups.data[0]));
+    for (size_t g = 0; g < p.groups.len; g++) {
+        group *of = p.groups.data[g];
+        const tcc_op *loop = of->block->parent;
+        of->stages = is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
+        of->completion = completion_of(tcc_target_of(ctx->ir),
+                                       tcc_attr_str(&of->loads.data[0]->attrs, "copy", ""));
+        for (tcc_op *op = outermost(front_of(of)); op; op = op->next)
+            if (op == first) /* it comes before */
+                first = outermost(front_of(of));
+    }
+    for (size_t g = 0; g < p.groups.len; g++)
+        build_ring(&p, p.groups.data[g], first);
+    for (size_t m = 0; m < p.mmas.len; m++)
+        if (is_loop(p.mmas.data[m]->block->parent))
+            tcc_attr_remove(&p.mmas.data[m]->block->parent->attrs, "stages");
+    if (by_threads)
+        put_into_stages(&(by_registers){p.groups.data[0], p.mmas.data[0],
+                                        p.mmas.data[0]->block->parent, p.scratch});
     else
-        copy_to_stages(&p, carried >= 0 && stages > 1);
-    if (carried >= 0)
-        wait_behind(&p.loop->results[carried]);
+        copy_to_stages(&p);
     *changed = true;
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_pipeline_copies = {
-    "pipeline-copies", "put the operands of an MMA through a ring of shared-memory stages", run};
+    "pipeline-copies", "put the operands of MMAs through rings of shared-memory stages", run};

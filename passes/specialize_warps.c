@@ -31,35 +31,39 @@
 #include "passes/arith.h"
 #include "passes/passes.h"
 
-/* A loop whose copies are to be done by others, or ahead. */
+/* What is to be shared out: the body of a grid. */
 typedef struct split {
-    tcc_op *ring, *loop;
-    bool by_one; /* thread */
+    tcc_block *body;
+    tcc_op *loop; /* the first that choose-pipeline has decided of */
+    bool by_one;  /* thread */
     int64_t consumers, producers; /* warps */
     int64_t registers[2];         /* 0: as launched */
     tcc_arena *scratch;
 } split;
 
-static tcc_op *find_ring(const tcc_func *f)
-{
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_async_ring)
-            return op;
-    return NULL;
-}
+static const char *const decided[] = {"warps", "registers", "separate"};
+enum { N_DECIDED = sizeof decided / sizeof *decided };
 
-static tcc_op *ring_loop(const tcc_op *ring)
+static bool is_loop(const tcc_op *op)
 {
-    for (tcc_op *op = ring->next; op; op = op->next)
-        if (op->code == TCC_OP_scf_for && tcc_attr_find(&op->attrs, "warps"))
-            return op;
-    return NULL;
+    return op && op->code == TCC_OP_scf_for;
 }
 
 static bool is_copy_side(const tcc_op *op)
 {
     return op->code == TCC_OP_async_acquire || op->code == TCC_OP_async_copy ||
            op->code == TCC_OP_async_commit;
+}
+
+/* Whether op, or one in it, is of the copies. */
+static bool has_copies(const tcc_op *op)
+{
+    bool found = is_copy_side(op);
+    for (unsigned r = 0; r < op->n_regions && !found; r++)
+        for (tcc_op *in = op->regions[r]->first; in && !found;
+             in = tcc_walk_next(in, op->regions[r]))
+            found = is_copy_side(in);
+    return found;
 }
 
 static bool is_pure(const tcc_op *op)
@@ -84,12 +88,15 @@ static tcc_builder begin_copies(const split *s, tcc_builder *b)
     return in;
 }
 
-/* Clones the copy side of the loop's body for iteration i. Numbers that only others need stay unused:
+static void build_copy_loop(const split *s, tcc_builder *b, const tcc_op *loop, tcc_value *hi,
+                            bool begin, tcc_value_map *map);
+
+/* Clones the copy side of a loop's body for iteration i. Numbers that only others need stay unused:
  * dce. */
-static void clone_copies(const split *s, tcc_builder *b, tcc_value *i, bool begin)
+static void clone_copies(const split *s, tcc_builder *b, const tcc_op *loop, tcc_value *i,
+                         bool begin, tcc_value_map *map)
 {
-    tcc_value_map *map = tcc_value_map_create(s->scratch);
-    const tcc_block *body = s->loop->regions[0];
+    const tcc_block *body = loop->regions[0];
     tcc_value_map_set(map, body->args[0], i);
     for (tcc_op *op = body->first; op; op = op->next)
         if (is_number(op))
@@ -98,69 +105,81 @@ static void clone_copies(const split *s, tcc_builder *b, tcc_value *i, bool begi
     for (tcc_op *op = body->first; op; op = op->next)
         if (is_copy_side(op))
             tcc_op_clone(&in, op, map);
+        else if (is_loop(op) && has_copies(op))
+            build_copy_loop(s, &in, op, TCC_VIEW(scf_for, op)->hi, false, map);
 }
 
-/* The copies of the loop's iterations up to hi, which `begin` puts into async.one each. */
-static void build_copy_loop(const split *s, tcc_builder *b, tcc_value *hi, bool begin)
+/* The copies of a loop's iterations up to hi, which `begin` puts into async.one each. */
+static void build_copy_loop(const split *s, tcc_builder *b, const tcc_op *loop, tcc_value *hi,
+                            bool begin, tcc_value_map *map)
 {
-    const tcc_scf_for_operands *of = TCC_VIEW(scf_for, s->loop);
-    tcc_value *bounds[] = {of->lo, hi, of->step};
+    const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
+    tcc_value *bounds[] = {tcc_value_map_get(map, of->lo), tcc_value_map_get(map, hi),
+                           tcc_value_map_get(map, of->step)};
     tcc_op *copies = tcc_op_create(b, TCC_OP_scf_for, 3, bounds, 0, NULL);
-    if (tcc_attr_int(&s->loop->attrs, "at_least_once", 0))
+    if (tcc_attr_int(&loop->attrs, "at_least_once", 0))
         tcc_attr_set_int(b->func->ir, &copies->attrs, "at_least_once", 1);
     tcc_value *i = tcc_block_add_arg(copies->regions[0], bounds[0]->type, "trip");
     tcc_builder in = tcc_builder_at_end(copies->regions[0]);
     in.loc = b->loc;
-    clone_copies(s, &in, i, begin);
+    clone_copies(s, &in, loop, i, begin, map);
     tcc_op_create(&in, TCC_OP_scf_yield, 0, NULL, 0, NULL);
 }
 
-static void erase_copies(const split *s)
+static void erase_copies(tcc_block *block)
 {
-    for (tcc_op *op = s->loop->regions[0]->first, *next; op; op = next) {
+    for (tcc_op *op = block->first, *next; op; op = next) {
         next = op->next;
         if (is_copy_side(op))
             tcc_op_erase(op);
+        else if (is_loop(op))
+            erase_copies(op->regions[0]);
     }
 }
 
-static bool has_copies(const tcc_op *loop)
+/* How many iterations ahead the copies of a loop's body can be done: as many as its rings have stages, but
+ * one. */
+static int64_t most_ahead(const tcc_op *loop)
 {
+    int64_t stages = 1;
     for (const tcc_op *op = loop->regions[0]->first; op; op = op->next)
         if (op->code == TCC_OP_async_copy)
-            return true;
-    return false;
+            stages = tcc_attr_int(&TCC_VIEW(async_copy, op)->ring->def->attrs, "stages", 1);
+        else if (!is_copy_side(op) && has_copies(op))
+            return 0;
+    return tcc_counts_iterations(loop) ? stages - 1 : 0;
 }
 
 /* Moves the copies of a loop without producer ahead of their MMAs, `ahead` iterations. */
-static void skew(const split *s, int64_t ahead)
+static void skew(const split *s, tcc_op *loop, int64_t ahead)
 {
-    tcc_op *loop = s->loop;
     tcc_value *trips = TCC_VIEW(scf_for, loop)->hi;
     tcc_builder b = tcc_builder_before(loop);
-    build_copy_loop(s, &b, tcc_arith_bin_const(&b, TCC_OP_arith_min, trips, ahead), true);
+    build_copy_loop(s, &b, loop, tcc_arith_bin_const(&b, TCC_OP_arith_min, trips, ahead), true,
+                    tcc_value_map_create(s->scratch));
 
     b = tcc_builder_before(loop->regions[0]->last);
     tcc_value *i = tcc_arith_add(&b, loop->regions[0]->args[0], ahead);
     tcc_op *then = tcc_begin_if(&b, tcc_arith_cmp(&b, "lt", i, trips));
-    clone_copies(s, &b, i, true);
+    clone_copies(s, &b, loop, i, true, tcc_value_map_create(s->scratch));
     tcc_end_if(&b, then);
-    /* The clones are in the loop now: erase only those that stand in its own block. */
-    erase_copies(s);
+    erase_copies(loop->regions[0]); /* the clones are in scf.if */
 }
 
 /* Puts the copies, which stay where they are, into async.one. */
-static void enclose(const split *s)
+static void enclose(const split *s, tcc_block *block)
 {
-    tcc_op *op = s->loop->regions[0]->first;
-    while (!is_copy_side(op))
-        op = op->next;
-    tcc_builder b = tcc_builder_before(op);
-    tcc_builder in = begin_copies(s, &b);
-    for (tcc_op *next; op; op = next) {
+    for (tcc_op *op = block->first, *next; op; op = next) {
         next = op->next;
-        if (is_copy_side(op))
+        if (is_loop(op))
+            enclose(s, op->regions[0]);
+        if (!is_copy_side(op))
+            continue;
+        tcc_builder b = tcc_builder_before(op), in = begin_copies(s, &b);
+        for (; op && is_copy_side(op); op = next) {
+            next = op->next;
             tcc_op_move(&in, op);
+        }
     }
 }
 
@@ -179,39 +198,116 @@ static void build_producer(const split *s, tcc_builder *b)
 {
     tcc_op *role = build_role(b, "producer", s->producers, s->registers[1]);
     tcc_builder in = tcc_builder_at_end(role->regions[0]);
+    tcc_value_map *map = tcc_value_map_create(s->scratch);
     in.loc = s->loop->loc;
     in = begin_copies(s, &in);
-    build_copy_loop(s, &in, TCC_VIEW(scf_for, s->loop)->hi, false);
-    erase_copies(s);
+    for (tcc_op *op = s->body->first; op; op = op->next)
+        if (is_copy_side(op))
+            tcc_op_clone(&in, op, map);
+        else if (is_loop(op) && has_copies(op))
+            build_copy_loop(s, &in, op, TCC_VIEW(scf_for, op)->hi, false, map);
+    erase_copies(s->body);
 }
 
-/* How many fill a stage, and empty it. */
-static void count(const split *s, tcc_ir *ir)
+/* The consumers do the copies as well: ahead, where they can. */
+static void interleave(const split *s)
 {
-    tcc_attrs *attrs = &s->ring->attrs;
-    if (!strcmp(tcc_attr_str(attrs, "completion", ""), "barrier"))
+    for (tcc_op *op = s->body->first; op; op = op->next)
+        if (is_loop(op) && most_ahead(op))
+            skew(s, op, most_ahead(op));
+    if (s->by_one)
+        enclose(s, s->body);
+}
+
+/* How many fill the stages of a ring, and empty them. */
+static void count(const split *s, tcc_op *ring)
+{
+    tcc_ir *ir = ring->block->func->ir;
+    if (!strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "barrier"))
         return;
     int64_t warps = s->producers ? s->producers : s->consumers;
-    tcc_attr_set_int(ir, attrs, "commits", s->by_one ? 1 : warps * TCC_WARP_LANES);
-    tcc_attr_set_int(ir, attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS);
+    tcc_attr_set_int(ir, &ring->attrs, "commits", s->by_one ? 1 : warps * TCC_WARP_LANES);
+    tcc_attr_set_int(ir, &ring->attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS);
 }
 
-static bool find_split(tcc_pass_ctx *ctx, const tcc_func *f, split *s)
+/* Whether copies depend on nothing but numbers: loops around them carry tiles alone. */
+static bool can_take_apart(const tcc_op *op)
 {
-    *s = (split){.ring = find_ring(f), .scratch = ctx->scratch};
-    s->loop = s->ring ? ring_loop(s->ring) : NULL;
-    const tcc_op *grid = s->loop ? s->loop->block->parent : NULL;
-    if (!grid || grid->n_results ||
+    if (is_copy_side(op) || !has_copies(op))
+        return true;
+    if (!is_loop(op))
+        return false;
+    for (unsigned i = 0; i < op->n_results; i++)
+        if (op->results[i].type->kind == TCC_KIND_scalar)
+            return false;
+    for (const tcc_op *in = op->regions[0]->first; in; in = in->next)
+        if (!can_take_apart(in))
+            return false;
+    return true;
+}
+
+static bool same_decisions(const tcc_op *a, const tcc_op *b)
+{
+    for (int i = 0; i < N_DECIDED; i++) {
+        const tcc_named_attr *x = tcc_attr_find(&a->attrs, decided[i]);
+        const tcc_named_attr *y = tcc_attr_find(&b->attrs, decided[i]);
+        if (!x != !y || (x && !tcc_attr_equal(&x->value, &y->value)))
+            return false;
+    }
+    return true;
+}
+
+static bool find_split(tcc_pass_ctx *ctx, tcc_func *f, split *s)
+{
+    *s = (split){.scratch = ctx->scratch};
+    const tcc_op *ring = NULL;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        const char *completion = tcc_attr_str(&op->attrs, "completion", "");
+        if (op->code == TCC_OP_async_role)
+            return false;
+        if (op->code == TCC_OP_async_ring) {
+            if (ring && (op->block != ring->block ||
+                         strcmp(completion, tcc_attr_str(&ring->attrs, "completion", ""))))
+                return false;
+            ring = op;
+            s->by_one = !strcmp(completion, "bytes");
+        } else if (is_loop(op) && tcc_attr_find(&op->attrs, "warps")) {
+            if (s->loop && !same_decisions(op, s->loop))
+                return false;
+            s->loop = s->loop ? s->loop : op;
+        }
+    }
+    const tcc_op *grid = ring ? ring->block->parent : NULL;
+    if (!s->loop || !grid || grid->n_results ||
         (grid->code != TCC_OP_tile_grid && grid->code != TCC_OP_tile_ctas))
         return false;
+    s->body = ring->block;
+    for (const tcc_op *op = s->body->first; op; op = op->next)
+        if (!can_take_apart(op))
+            return false;
     tcc_attr warps = tcc_attr_list(&s->loop->attrs, "warps");
     tcc_attr registers = tcc_attr_list(&s->loop->attrs, "registers");
     s->consumers = warps.list.items[0].i;
     s->producers = warps.list.items[1].i;
     for (int i = 0; i < 2 && registers.list.n == 2; i++)
         s->registers[i] = registers.list.items[i].i;
-    s->by_one = !strcmp(tcc_attr_str(&s->ring->attrs, "completion", ""), "bytes");
     return s->consumers > 0;
+}
+
+static bool is_object(const tcc_op *op)
+{
+    return op->code == TCC_OP_async_ring || op->code == TCC_OP_async_alloc;
+}
+
+/* Whether an op may stand in front of the roles: it is a number, of such. */
+static bool can_go_in_front(const tcc_op *op, const tcc_op *consumer)
+{
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        tcc_op *def = op->operands[i]->def;
+        if (def && tcc_ancestor_in(def, consumer->regions[0]))
+            return false;
+    }
+    return is_number(op);
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -219,38 +315,35 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     split s;
     if (!find_split(ctx, f, &s))
         return TCC_OK;
-    count(&s, ctx->ir);
-    tcc_attrs *of_loop = &s.loop->attrs;
-    int64_t separate = tcc_attr_int(of_loop, "separate", 0);
-    tcc_builder b = tcc_builder_after(s.ring);
+    tcc_op *ring = NULL; /* the last */
+    for (tcc_op *op = s.body->first; op; op = op->next)
+        if (op->code == TCC_OP_async_ring)
+            count(&s, ring = op);
+    int64_t separate = tcc_attr_int(&s.loop->attrs, "separate", 0);
+    for (tcc_op *op = s.body->first; op; op = tcc_walk_next(op, s.body))
+        for (int i = 0; is_loop(op) && i < N_DECIDED; i++)
+            tcc_attr_remove(&op->attrs, decided[i]);
+    tcc_builder b = tcc_builder_after(ring);
     tcc_op *consumer = build_role(&b, "consumer", s.consumers, s.registers[0]), *last = consumer;
     if (separate)
         tcc_attr_set_int(ctx->ir, &consumer->attrs, "separate", separate);
-    const char *const decided[] = {"warps", "registers", "separate"};
-    for (int i = 0; i < 3; i++)
-        tcc_attr_remove(of_loop, decided[i]);
-
-    int64_t stages = tcc_attr_int(&s.ring->attrs, "stages", 1);
     if (s.producers) {
         build_producer(&s, &b);
         last = consumer->next;
-    } else if (has_copies(s.loop)) {
-        if (stages > 1 && tcc_counts_iterations(s.loop))
-            skew(&s, stages - 1);
-        else if (s.by_one)
-            enclose(&s);
+    } else {
+        interleave(&s);
     }
-    /* Scalars that both roles may use go in front, tiles and the rest are the consumers'. */
+    /* Numbers that both roles may use go in front, tiles and the rest are the consumers'. */
     tcc_builder front = tcc_builder_before(consumer);
     tcc_builder inside = tcc_builder_at_end(consumer->regions[0]);
-    for (tcc_op *op = s.ring->block->first, *next; op != s.ring; op = next) {
+    for (tcc_op *op = s.body->first, *next; op != consumer; op = next) {
         next = op->next;
-        if (is_pure(op) && op->n_results == 1 && op->results[0].type->kind == TCC_KIND_tile)
+        if (!is_object(op) && !can_go_in_front(op, consumer))
             tcc_op_move(&inside, op);
     }
     for (tcc_op *op = last->next, *next; op; op = next) {
         next = op->next;
-        tcc_op_move(is_number(op) ? &front : &inside, op);
+        tcc_op_move(can_go_in_front(op, consumer) ? &front : &inside, op);
     }
     *changed = true;
     return TCC_OK;

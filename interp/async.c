@@ -34,12 +34,22 @@ typedef struct buffer {
     uint64_t used;    /* the step of its role at which an MMA last began to read it */
 } buffer;
 
-/* A product, by number: what it reads. */
+/* A product, by number: the stages that its operands are in; a ring that is NULL: in none. */
 typedef struct product {
-    const ring *ring;
-    int64_t i;
-    const buffer *operands[2];
+    struct {
+        const ring *ring;
+        int64_t i;
+        const buffer *buffer;
+    } operands[2];
 } product;
+
+static bool reads(const product *p, const ring *r, int64_t i)
+{
+    for (int x = 0; x < 2; x++)
+        if (p->operands[x].ring == r && p->operands[x].i == i)
+            return true;
+    return false;
+}
 
 struct tcc_role {
     TCC_VEC(product) products;
@@ -145,10 +155,9 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
 
 /* ---- rings ----------------------------------------------------------------------------- */
 
-/* The stage of an iteration; NULL, reported, when it is not the iteration's. */
-static stage *owned_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
+/* The stage of an iteration of a ring; NULL, reported, when it is not the iteration's. */
+static stage *stage_of(tcc_thread *t, const tcc_inst *in, const ring *r, int64_t i)
 {
-    ring *r = operand_object(t, in, 0);
     const char *name = tcc_op_info_get(in->op->code)->name;
     stage *s = i < 0 ? NULL : &r->stages[i % r->n_stages];
     if (s && s->owner == i && s->released != i)
@@ -158,6 +167,11 @@ static stage *owned_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
               : s && s->owner == i ? "released"
                                    : "not acquired");
     return NULL;
+}
+
+static stage *owned_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
+{
+    return stage_of(t, in, operand_object(t, in, 0), i);
 }
 
 static bool is_full(const stage *s)
@@ -219,7 +233,7 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
         return TCC_FAILED;
     const ring *r = operand_object(t, in, 0);
     for (size_t p = t->waited; t->role && p < t->role->products.len; p++)
-        if (t->role->products.data[p].ring == r && t->role->products.data[p].i == i)
+        if (reads(&t->role->products.data[p], r, i))
             return TCC_WRONG(t->x, in->op,
                              "async.release of iteration %lld, whose stage an MMA may still be "
                              "reading",
@@ -305,27 +319,40 @@ static struct tcc_role *role_of(tcc_thread *t)
 
 /* ---- products -------------------------------------------------------------------------- */
 
+/* Cells of operand x, a or b; NULL, reported, when they are not there to be read. */
+static const tcc_cell *multiplied(tcc_thread *t, const tcc_inst *in, unsigned x, product *p)
+{
+    if (in->op->operands[2 + x]->type->kind == TCC_KIND_tile)
+        return tcc_readable(t, in, 2 + x) ? tcc_cells(t, in->operands[2 + x]) : NULL;
+    unsigned first = x == 0 && in->op->n_operands == 7 ? 5 : 0; /* its ring */
+    const ring *r = operand_object(t, in, first);
+    int64_t i = tcc_operand_int(t, in, first + 1);
+    const stage *s = stage_of(t, in, r, i);
+    if (s && !s->waited)
+        TCC_WRONG(t->x, in->op,
+                  "async.mma reads the stage of iteration %lld without waiting until it is full",
+                  (long long)i);
+    if (!s || !s->waited)
+        return NULL;
+    buffer *b = operand_object(t, in, 2 + x);
+    b->used = t->steps;
+    p->operands[x].ring = r;
+    p->operands[x].i = i;
+    p->operands[x].buffer = b;
+    return b->cells + (size_t)(i % b->n_stages) * b->stage_cells;
+}
+
 tcc_outcome tcc_eval_async_mma(tcc_thread *t, const tcc_inst *in)
 {
-    int64_t i = tcc_operand_int(t, in, 1);
-    stage *s = owned_stage(t, in, i);
-    if (!s)
+    const tcc_type *r = in->op->results[0].type, *b = in->op->operands[3]->type;
+    const int64_t mnk[] = {r->dims[0].size, r->dims[1].size, b->dims[1].size};
+    product p = {0};
+    const tcc_cell *x = multiplied(t, in, 0, &p), *y = x ? multiplied(t, in, 1, &p) : NULL;
+    if (!y)
         return TCC_FAILED;
-    if (!s->waited)
-        return TCC_WRONG(t->x, in->op,
-                         "async.mma reads the stage of iteration %lld without "
-                         "waiting until it is full",
-                         (long long)i);
-    buffer *a = operand_object(t, in, 2), *b = operand_object(t, in, 3);
-    const tcc_type *r = in->op->results[0].type;
-    const int64_t mnk[] = {r->dims[0].size, r->dims[1].size,
-                           in->op->operands[2]->type->dims[2].size};
-    tcc_tile_multiply(t->x->run, a->cells + (size_t)(i % a->n_stages) * a->stage_cells,
-                      b->cells + (size_t)(i % b->n_stages) * b->stage_cells,
-                      tcc_cells(t, in->operands[4]), tcc_cells(t, in->results[0]), mnk, r);
-    a->used = b->used = t->steps;
-    TCC_PUSH(t->x->run->scratch, &role_of(t)->products,
-             (product){operand_object(t, in, 0), i, {a, b}});
+    tcc_tile_multiply(t->x->run, x, y, tcc_cells(t, in->operands[4]), tcc_cells(t, in->results[0]),
+                      mnk, r);
+    TCC_PUSH(t->x->run->scratch, &role_of(t)->products, p);
     t->regs[in->results[0]].product = ++t->committed;
     return TCC_NEXT;
 }
@@ -366,8 +393,8 @@ static tcc_outcome check_free(tcc_thread *t, const tcc_inst *in, const buffer *b
                              "the last MMA that reads them",
                              tcc_op_info_get(in->op->code)->name);
         for (size_t p = t->waited; over && p < role->products.len; p++)
-            if (role->products.data[p].operands[0] == other ||
-                role->products.data[p].operands[1] == other)
+            if (role->products.data[p].operands[0].buffer == other ||
+                role->products.data[p].operands[1].buffer == other)
                 return TCC_WRONG(t->x, in->op, "%s writes where an MMA may still be reading",
                                  tcc_op_info_get(in->op->code)->name);
     }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/tile.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- windows --------------------------------------------------------------------------- */
@@ -142,6 +143,42 @@ tcc_outcome tcc_eval_tile_slice(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_tile_rotate(tcc_thread *t, const tcc_inst *in)
 {
     take_part(t, in, "by");
+    return TCC_NEXT;
+}
+
+/* r and a in one, as arith.add, min and max. */
+static tcc_cell combine(const char *kind, tcc_cell r, tcc_cell a, bool ints)
+{
+    bool min = !strcmp(kind, "min");
+    if (!strcmp(kind, "sum"))
+        return ints ? (tcc_cell){.i = (int64_t)((uint64_t)r.i + (uint64_t)a.i)}
+                    : (tcc_cell){.f = r.f + a.f};
+    if (ints)
+        return (min ? a.i < r.i : a.i > r.i) ? a : r;
+    return (tcc_cell){.f = min ? fmin(r.f, a.f) : fmax(r.f, a.f)};
+}
+
+tcc_outcome tcc_eval_tile_reduce(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_type *type = in->op->operands[0]->type;
+    const char *kind = tcc_attr_str(&in->op->attrs, "kind", "");
+    bool rows = tcc_attr_int(&in->op->attrs, "dim", 0) == 0; /* are reduced to one */
+    bool ints = tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT;
+    int64_t n = type->dims[!rows].size, others = type->dims[rows].size;
+    int64_t step = rows ? others : 1, next = rows ? 1 : n;
+    const tcc_cell *a = tcc_cells(t, in->operands[0]);
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    if (!tcc_readable(t, in, 0))
+        return TCC_FAILED;
+    for (int64_t i = 0; i < others; i++, r++) {
+        *r = a[i * next];
+        for (int64_t j = 1; j < n; j++)
+            *r = combine(kind, *r, a[i * next + j * step], ints);
+        if (ints)
+            r->i = tcc_int_wrap(type->elem, r->i);
+        else if (t->x->run->machine)
+            r->f = tcc_round_float(r->f, type->elem);
+    }
     return TCC_NEXT;
 }
 

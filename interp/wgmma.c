@@ -191,10 +191,12 @@ static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar 
     const char *type = tcc_attr_str(&in->op->attrs, "type", "f16");
     if (!tcc_converged(t, in))
         return false;
-    for (unsigned o = 1; o < 4; o++)
-        if (!tcc_readable(t, in, o) ||
+    for (unsigned o = 1; o < 4; o++) {
+        bool shared = o < first && t->regs[in->operands[o]].is_a; /* another takes its A from it */
+        if ((!shared && !tcc_readable(t, in, o)) ||
             (o >= first && !tcc_is_uniform(t, in, o, o == 3 ? "scale_d" : "descriptors")))
             return false;
+    }
     if (tcc_scalar_find(type, strlen(type), elem))
         return true;
     TCC_WRONG(t->x, in->op, "no MMA of %s", type);

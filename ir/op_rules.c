@@ -425,6 +425,20 @@ static void check_rotate(verifier *v, const tcc_op *op)
     check_matrix(v, op, op->operands[0]->type);
 }
 
+static void check_reduce(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    int64_t dim = tcc_attr_int(&op->attrs, "dim", 0);
+    if (!check_matrix(v, op, a))
+        return;
+    bool ok = r->rank == 2 && a->elem == r->elem;
+    for (unsigned d = 0; ok && d < 2; d++)
+        ok = r->dims[d].size == (d == dim ? 1 : a->dims[d].size);
+    if (!ok)
+        ERROR(v, op, "a is %s and r is %s, wants the same but for extent 1 in dimension %lld",
+              TEXT(a), TEXT(r), (long long)dim);
+}
+
 /* [m,k] * [k,n] + [m,n], of which a and b may have a dimension of stages in front. */
 static void check_product(verifier *v, const tcc_op *op, const tcc_type *a, const tcc_type *b,
                           const tcc_type *c)
@@ -435,12 +449,12 @@ static void check_product(verifier *v, const tcc_op *op, const tcc_type *a, cons
     if (tcc_scalar_classify(a->elem) != class || tcc_scalar_classify(b->elem) != class)
         ERROR(v, op, "a is %s, b is %s, c is %s, wants all float or all int", TEXT(a), TEXT(b),
               TEXT(c));
-    unsigned stages = a->kind == TCC_KIND_smem;
-    if (a->rank != 2 + stages || b->rank != 2 + stages || c->rank != 2) {
+    unsigned of_a = a->kind == TCC_KIND_smem, of_b = b->kind == TCC_KIND_smem;
+    if (a->rank != 2 + of_a || b->rank != 2 + of_b || c->rank != 2) {
         ERROR(v, op, "a is %s, b is %s, c is %s, wants matrices", TEXT(a), TEXT(b), TEXT(c));
         return;
     }
-    const tcc_dim *x = a->dims + stages, *y = b->dims + stages, *z = c->dims;
+    const tcc_dim *x = a->dims + of_a, *y = b->dims + of_b, *z = c->dims;
     if (x[0].size != z[0].size || x[1].size != y[0].size || y[1].size != z[1].size) {
         ERROR(v, op, "a is %s, b is %s, c is %s, wants [m, k], [k, n], [m, n]", TEXT(a), TEXT(b),
               TEXT(c));
@@ -582,8 +596,15 @@ static void check_async_mma(verifier *v, const tcc_op *op)
 {
     const tcc_async_mma_operands *o = TCC_VIEW(async_mma, op);
     check_product(v, op, o->a->type, o->b->type, o->c->type);
-    check_buffer(v, op, o->ring, "a", o->a);
     check_buffer(v, op, o->ring, "b", o->b);
+    unsigned n = op->n_operands;
+    bool other = n == 7 && op->operands[5]->type->kind == TCC_KIND_ring &&
+                 tcc_type_is_scalar(op->operands[6]->type, TCC_i32);
+    if (o->a->type->kind == TCC_KIND_tile ? n != 5 : n != 5 && !other)
+        ERROR(v, op, "a is %s, wants behind c %s", TEXT(o->a->type),
+              o->a->type->kind == TCC_KIND_tile ? "nothing" : "nothing, or its ring and an i32");
+    else if (o->a->type->kind == TCC_KIND_smem)
+        check_buffer(v, op, other ? op->operands[5] : o->ring, "a", o->a);
 }
 
 static void check_mma_wait(verifier *v, const tcc_op *op)
@@ -608,6 +629,7 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_tile_broadcast] = check_broadcast,
     [TCC_OP_tile_mma] = check_tile_mma,
     [TCC_OP_tile_slice] = check_tile_slice,
+    [TCC_OP_tile_reduce] = check_reduce,
     [TCC_OP_tile_rotate] = check_rotate,
     [TCC_OP_async_write] = check_async_write,
     [TCC_OP_async_send] = check_send,

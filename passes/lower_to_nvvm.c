@@ -75,6 +75,7 @@ static void lower_block(tcc_nvvm_lowering *l, tcc_block *block)
             op = lower_roles(l, op);
         else
             tcc_nvvm_op(l, op);
+    tcc_nvvm_end_block(l);
 }
 
 /* What a value of this type becomes; NULL, refused. */
@@ -317,6 +318,7 @@ static const struct {
     [TCC_OP_tile_store] = {tcc_nvvm_store, ALL},
     [TCC_OP_tile_slice] = {tcc_nvvm_slice, ALL},
     [TCC_OP_tile_rotate] = {tcc_nvvm_rotate, ALL},
+    [TCC_OP_tile_reduce] = {tcc_nvvm_reduce, ALL},
     [TCC_OP_tile_broadcast] = {tcc_nvvm_broadcast, ALL},
     [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},
     [TCC_OP_async_ring] = {tcc_nvvm_ring, ANYBODY},

@@ -32,6 +32,14 @@ typedef struct tcc_lane {
     tcc_value *lane, *warp;           /* in its warp; in its warpgroup */
 } tcc_lane;
 
+/* An MMA that was started: what its result was and, in the block where it was, A's registers. */
+typedef struct tcc_started {
+    const tcc_value *result;
+    const tcc_block *block; /* of the new body */
+    size_t n_words;
+    tcc_value **words;
+} tcc_started;
+
 typedef struct tcc_nvvm_lowering {
     tcc_lowering low; /* a tile maps to one vec */
     tcc_value *smem, *tid, *warp; /* made once, in front */
@@ -39,6 +47,7 @@ typedef struct tcc_nvvm_lowering {
     int64_t threads;              /* of the CTA */
     tcc_role role;
     tcc_lane at;
+    TCC_VEC(tcc_started) started; /* not known to have ended */
 } tcc_nvvm_lowering;
 
 /* Lowers one op. */
@@ -85,6 +94,8 @@ void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
 
 void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op);
+/* The current block ends: what reads registers of A has been waited for in it. */
+void tcc_nvvm_end_block(tcc_nvvm_lowering *l);
 
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 
@@ -111,6 +122,7 @@ void tcc_nvvm_tile_op(tcc_nvvm_lowering *l, tcc_op *op); /* constants and elemen
 void tcc_nvvm_slice(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_rotate(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_broadcast(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_store(tcc_nvvm_lowering *l, tcc_op *op);
 

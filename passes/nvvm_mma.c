@@ -110,85 +110,174 @@ static const char *why_not_wgmma(tcc_nvvm_lowering *l, const tcc_op *op, const o
     if (instr[0].i != row->m || instr[2].i != row->k || instr[1].i > row->n_max ||
         instr[1].i % row->n_step)
         return "by an instruction of this shape";
-    if (!can_address(a, row->m, row->k) || !can_address(b, instr[1].i, row->k))
+    if ((a->alloc && !can_address(a, row->m, row->k)) || !can_address(b, instr[1].i, row->k))
         return "of operands that lie so in shared memory";
     return NULL;
+}
+
+/* What the instructions of an MMA read and write: of row blocks mi, column blocks ni, steps of k. */
+typedef struct multiplication {
+    const tcc_op *op;
+    operand a, b; /* a.alloc NULL: in registers */
+    int64_t n, k, mi, ni, steps;
+    tcc_value **acc;      /* of each block */
+    tcc_value **da, **db; /* descriptors, or registers of A, of each step */
+    tcc_value *always;    /* it adds */
+} multiplication;
+
+/* Where A is: the rows of the warpgroup's blocks. Rows are cut at whole units and panels, so skipping is
+ * adding. */
+static void describe_a(tcc_nvvm_lowering *l, multiplication *m, tcc_value *i)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *wg = tcc_nvvm_warpgroup(l);
+    tcc_value *skip = l->role.warps > TCC_WARPGROUP_WARPS
+                          ? tcc_low_mul(low, wg, offset_of(&m->a, TCC_WGMMA_ROWS, 0))
+                          : NULL;
+    m->da[0] = descriptor(l, &m->a, tcc_nvvm_stage(l, m->a.alloc, i), skip);
+}
+
+/* What a thread holds of 16 columns of an accumulator are the registers of A, packed in pairs. */
+static void take_a(tcc_nvvm_lowering *l, multiplication *m, const tcc_held *held)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *a = tcc_value_map_get(low->map, m->op->operands[2]);
+    const int64_t groups = m->k / 8;
+    for (int64_t s = 0; s < m->steps; s++)
+        for (int64_t x = 0; x < m->mi; x++) {
+            tcc_value *part = tcc_low_slice(low, a, tcc_held_at(held, x, s * groups, 0, 0), 8);
+            m->da[s * m->mi + x] =
+                TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, 4), part);
+        }
+}
+
+/* Starts them all, one after the other: then they become one inline assembly. */
+static void start(tcc_nvvm_lowering *l, const multiplication *m)
+{
+    tcc_lowering *low = &l->low;
+    const char *type = tcc_scalar_name(m->op->operands[2]->type->elem);
+    TCC_EMIT_V(&low->b, nvvm_wgmma_fence, NULL);
+    for (int64_t s = 0; s < m->steps; s++)
+        for (int64_t x = 0; x < m->mi * m->ni; x++) {
+            tcc_value *operands[] = {m->acc[x], m->da[s * m->mi + x / m->ni],
+                                     m->db[s * m->ni + x % m->ni], m->always};
+            tcc_op *op = tcc_op_create(&low->b, m->a.alloc ? TCC_OP_nvvm_wgmma : TCC_OP_nvvm_wgmma_a,
+                                       4, operands, 1, &m->acc[x]->type);
+            tcc_attr_set_int(low->ir, &op->attrs, "n", m->n);
+            tcc_attr_set_str(low->ir, &op->attrs, "type", type);
+            if (m->a.alloc)
+                tcc_attr_set_int(low->ir, &op->attrs, "trans_a", !m->a.k_contiguous);
+            tcc_attr_set_int(low->ir, &op->attrs, "trans_b", !m->b.k_contiguous);
+            m->acc[x] = &op->results[0];
+        }
+    TCC_EMIT_V(&low->b, nvvm_wgmma_commit, NULL);
 }
 
 void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_async_mma_operands *mma = TCC_VIEW(async_mma, op);
     tcc_lowering *low = &l->low;
-    operand a, b;
-    tcc_held held;
-    if (!find_operand(l, op, mma->a, 1, &a) || !find_operand(l, op, mma->b, 0, &b) ||
-        !tcc_nvvm_held(l, op, mma->c->type, &held))
+    multiplication m = {.op = op};
+    bool in_registers = mma->a->type->kind == TCC_KIND_tile;
+    tcc_held held, of_a;
+    if ((in_registers ? !tcc_nvvm_held(l, op, mma->a->type, &of_a)
+                      : !find_operand(l, op, mma->a, 1, &m.a)) ||
+        !find_operand(l, op, mma->b, 0, &m.b) || !tcc_nvvm_held(l, op, mma->c->type, &held))
         return;
-    const char *why = why_not_wgmma(l, op, &a, &b);
+    const char *why = why_not_wgmma(l, op, &m.a, &m.b);
     if (why) {
         TCC_LOW_REFUSE(low, op, "async.mma %s", why);
         return;
     }
     const tcc_attr *instr = tcc_attr_list(&op->attrs, "instr").list.items;
-    int64_t n = instr[1].i, k = instr[2].i, rows = tcc_nvvm_block_rows(l);
-    int64_t mi = held.blocks, ni = mma->c->type->dims[1].size / n;
-    int64_t steps = mma->a->type->dims[2].size / k, blocks = mi * ni;
+    m.n = instr[1].i;
+    m.k = instr[2].i;
+    m.mi = held.blocks;
+    m.ni = mma->c->type->dims[1].size / m.n;
+    m.steps = mma->b->type->dims[1].size / m.k;
+    int64_t blocks = m.mi * m.ni, rows = tcc_nvvm_block_rows(l);
+    tcc_arena *scratch = low->ctx->scratch;
+    m.acc = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)blocks);
+    m.da = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(m.mi * m.steps));
+    m.db = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(m.ni * m.steps));
     tcc_value *i = tcc_value_map_get(low->map, mma->i);
+    tcc_value *i_of_a = op->n_operands > 5 ? tcc_value_map_get(low->map, op->operands[6]) : i;
     tcc_value *acc = tcc_value_map_get(low->map, mma->c);
 
-    /* The warpgroup's first row. Rows are cut at whole units and panels, so skipping is adding. */
-    tcc_value *wg = tcc_nvvm_warpgroup(l);
-    tcc_value *skip = l->role.warps > TCC_WARPGROUP_WARPS
-                          ? tcc_low_mul(low, wg, offset_of(&a, TCC_WGMMA_ROWS, 0))
-                          : NULL;
-    tcc_value *desc_a = descriptor(l, &a, tcc_nvvm_stage(l, a.alloc, i), skip);
-    tcc_value *desc_b = descriptor(l, &b, tcc_nvvm_stage(l, b.alloc, i), NULL);
-    tcc_value *always = tcc_build_int(&low->b, low->i1, 1);
-
-    /* Everything that wgmma reads comes first, so that the instructions stand together and
-     * become one inline assembly. */
-    const tcc_type *block_type = tcc_low_vec(low, acc->type->elem, n / 2);
-    tcc_arena *scratch = low->ctx->scratch;
-    tcc_value **part = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)blocks);
-    tcc_value **da = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(mi * steps));
-    tcc_value **db = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(ni * steps));
+    /* Everything that wgmma reads comes first. */
+    if (!in_registers)
+        describe_a(l, &m, i_of_a);
+    tcc_value *desc_a = m.da[0];
+    tcc_value *desc_b = descriptor(l, &m.b, tcc_nvvm_stage(l, m.b.alloc, i), NULL);
+    m.always = tcc_build_int(&low->b, low->i1, 1);
+    const tcc_type *block_type = tcc_low_vec(low, acc->type->elem, m.n / 2);
     for (int64_t x = 0; x < blocks; x++) {
-        part[x] = TCC_EMIT(&low->b, vec_slice, block_type, acc);
-        tcc_attr_set_int(low->ir, &part[x]->def->attrs, "offset", x * n / 2);
+        m.acc[x] = TCC_EMIT(&low->b, vec_slice, block_type, acc);
+        tcc_attr_set_int(low->ir, &m.acc[x]->def->attrs, "offset", x * m.n / 2);
     }
-    for (int64_t s = 0; s < steps; s++) {
-        for (int64_t x = 0; x < mi; x++)
-            da[s * mi + x] = advance(l, desc_a, offset_of(&a, x * rows, s * k));
-        for (int64_t x = 0; x < ni; x++)
-            db[s * ni + x] = advance(l, desc_b, offset_of(&b, x * n, s * k));
+    if (in_registers)
+        take_a(l, &m, &of_a);
+    for (int64_t s = 0; s < m.steps; s++) {
+        for (int64_t x = 0; x < m.mi && !in_registers; x++)
+            m.da[s * m.mi + x] = advance(l, desc_a, offset_of(&m.a, x * rows, s * m.k));
+        for (int64_t x = 0; x < m.ni; x++)
+            m.db[s * m.ni + x] = advance(l, desc_b, offset_of(&m.b, x * m.n, s * m.k));
     }
-    TCC_EMIT_V(&low->b, nvvm_wgmma_fence, NULL);
-    for (int64_t s = 0; s < steps; s++)
-        for (int64_t x = 0; x < blocks; x++) {
-            part[x] = TCC_EMIT(&low->b, nvvm_wgmma, block_type, part[x], da[s * mi + x / ni],
-                               db[s * ni + x % ni], always);
-            tcc_attrs *attrs = &part[x]->def->attrs;
-            tcc_attr_set_int(low->ir, attrs, "n", n);
-            tcc_attr_set_str(low->ir, attrs, "type", tcc_scalar_name(mma->a->type->elem));
-            tcc_attr_set_int(low->ir, attrs, "trans_a", !a.k_contiguous);
-            tcc_attr_set_int(low->ir, attrs, "trans_b", !b.k_contiguous);
-        }
-    TCC_EMIT_V(&low->b, nvvm_wgmma_commit, NULL);
-    tcc_value *r = tcc_low_pack(low, acc->type->elem, (size_t)blocks, part, held.n);
+    start(l, &m);
+    tcc_value *r = tcc_low_pack(low, acc->type->elem, (size_t)blocks, m.acc, held.n);
     tcc_value_map_set(low->map, &op->results[0], r);
+    TCC_PUSH(scratch, &l->started,
+             ((tcc_started){.result = &op->results[0],
+                            .block = low->b.block,
+                            .n_words = in_registers ? (size_t)(m.mi * m.steps) : 0,
+                            .words = m.da}));
 }
 
+/* Those that end pass their accumulators through, if c is of them, and the registers of A: nothing reads
+ * the former before, nor takes the place of the latter. */
 void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const int64_t most = 7; /* that wgmma.wait_group takes */
+    tcc_lowering *low = &l->low;
+    const tcc_value *c = TCC_VIEW(async_mma_wait, op)->c;
     int64_t pending = tcc_attr_int(&op->attrs, "pending", 0);
     if (pending > most) {
-        TCC_LOW_REFUSE(&l->low, op, "async.mma_wait for more than %lld MMAs", (long long)most);
+        TCC_LOW_REFUSE(low, op, "async.mma_wait for more than %lld MMAs", (long long)most);
         return;
     }
-    tcc_value *acc = tcc_value_map_get(l->low.map, TCC_VIEW(async_mma_wait, op)->c);
-    bool read = pending == 0; /* then nothing may read the accumulators before this */
-    tcc_op *wait = tcc_op_create(&l->low.b, TCC_OP_nvvm_wgmma_wait, read, &acc, read, &acc->type);
-    tcc_attr_set_int(l->low.ir, &wait->attrs, "pending", pending);
-    tcc_value_map_set(l->low.map, &op->results[0], read ? &wait->results[0] : acc);
+    tcc_value *acc = tcc_value_map_get(low->map, (tcc_value *)c);
+    TCC_VEC(tcc_value *) passed = {0};
+    size_t n = l->started.len, left = n < (size_t)pending ? n : (size_t)pending;
+    bool ends = pending == 0;
+    for (size_t i = 0; i < n - left; i++)
+        ends |= l->started.data[i].result == c;
+    if (ends)
+        TCC_PUSH(low->ctx->scratch, &passed, acc);
+    for (size_t i = 0; i < n - left; i++)
+        for (size_t w = 0; w < l->started.data[i].n_words; w++)
+            TCC_PUSH(low->ctx->scratch, &passed, l->started.data[i].words[w]);
+    for (size_t i = 0; i < left; i++)
+        l->started.data[i] = l->started.data[n - left + i];
+    l->started.len = left;
+    const tcc_type **types = TCC_NEW_ARRAY(low->ir->arena, const tcc_type *, passed.len);
+    for (size_t i = 0; i < passed.len; i++)
+        types[i] = passed.data[i]->type;
+    tcc_op *wait =
+        tcc_op_create(&low->b, TCC_OP_nvvm_wgmma_wait, passed.len, passed.data, passed.len, types);
+    tcc_attr_set_int(low->ir, &wait->attrs, "pending", pending);
+    tcc_value_map_set(low->map, &op->results[0], ends ? &wait->results[0] : acc);
+}
+
+void tcc_nvvm_end_block(tcc_nvvm_lowering *l)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < l->started.len; i++) {
+        tcc_started s = l->started.data[i];
+        if (s.block != l->low.b.block)
+            l->started.data[left++] = s;
+        else if (s.n_words)
+            TCC_LOW_REFUSE(&l->low, s.result->def,
+                           "an MMA with A in registers that runs on behind its block");
+    }
+    l->started.len = left;
 }

@@ -175,6 +175,49 @@ void tcc_nvvm_broadcast(tcc_nvvm_lowering *l, tcc_op *op)
                       a.n == r.n ? v : tcc_low_pack(low, v->type->elem, n, parts, r.n));
 }
 
+/* Four lanes share a row: what each has of it is combined in its registers, then by two shuffles. */
+void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_type *type = op->operands[0]->type;
+    const char *kind = tcc_attr_str(&op->attrs, "kind", "");
+    tcc_opcode code = !strcmp(kind, "sum")   ? TCC_OP_arith_add
+                      : !strcmp(kind, "min") ? TCC_OP_arith_min
+                                             : TCC_OP_arith_max;
+    tcc_held a, r;
+    if (!tcc_nvvm_held(l, op, type, &a) || !tcc_nvvm_held(l, op, op->results[0].type, &r))
+        return;
+    tcc_value *v = lowered(l, op->operands[0]);
+    if (a.n == r.n) {
+        tcc_value_map_set(low->map, &op->results[0], v);
+        return;
+    }
+    if (tcc_attr_int(&op->attrs, "dim", 0) != 1 || tcc_scalar_bits(type->elem) != 32) {
+        TCC_LOW_REFUSE(low, op, "tile.reduce of columns, or of other than 32 bits");
+        return;
+    }
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.n);
+    int64_t each = a.halves * a.neighbours, n = 0;
+    for (int64_t b = 0; b < a.blocks; b++) {
+        tcc_value *sum = tcc_low_slice(low, v, tcc_held_at(&a, b, 0, 0, 0), each);
+        for (int64_t j = 1; j < a.groups; j++)
+            sum = tcc_low_bin(low, code, sum,
+                              tcc_low_slice(low, v, tcc_held_at(&a, b, j, 0, 0), each));
+        for (int64_t h = 0; h < a.halves; h++) {
+            tcc_value *x = tcc_low_bin(low, code, tcc_low_extract(low, sum, h * a.neighbours),
+                                       tcc_low_extract(low, sum, h * a.neighbours + 1));
+            for (int64_t lanes = 1; lanes < 4; lanes *= 2) {
+                tcc_value *other = TCC_EMIT(&low->b, nvvm_shfl, x->type, x, tcc_low_c32(low, lanes));
+                tcc_attr_set_str(low->ir, &other->def->attrs, "kind", "bfly");
+                x = tcc_low_bin(low, code, x, other);
+            }
+            parts[n++] = x;
+        }
+    }
+    tcc_value_map_set(low->map, &op->results[0],
+                      tcc_low_pack(low, type->elem, (size_t)n, parts, r.n));
+}
+
 /* ---- places in memory --------------------------------------------------------------------- */
 
 /* Where an access goes: element (r, c) of the tile is at base + origin + (r + add[0]) * stride[0] +

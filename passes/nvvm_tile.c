@@ -204,8 +204,8 @@ void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op)
             sum = tcc_low_bin(low, code, sum,
                               tcc_low_slice(low, v, tcc_held_at(&a, b, j, 0, 0), each));
         for (int64_t h = 0; h < a.halves; h++) {
-            tcc_value *x = tcc_low_bin(low, code, tcc_low_extract(low, sum, h * a.neighbours),
-                                       tcc_low_extract(low, sum, h * a.neighbours + 1));
+            tcc_value *x = tcc_low_extract(low, sum, h * a.neighbours);
+            x = tcc_low_bin(low, code, x, tcc_low_extract(low, sum, h * a.neighbours + 1));
             for (int64_t lanes = 1; lanes < 4; lanes *= 2) {
                 tcc_value *other = TCC_EMIT(&low->b, nvvm_shfl, x->type, x, tcc_low_c32(low, lanes));
                 tcc_attr_set_str(low->ir, &other->def->attrs, "kind", "bfly");

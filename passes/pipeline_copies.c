@@ -104,7 +104,7 @@ static bool can_pipeline(const tcc_op *op)
         return false;
     const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
     const tcc_op *a = mma->a->def, *loop = op->block->parent;
-    bool computed = a && a->code != TCC_OP_tile_load && a->code != TCC_OP_arith_const;
+    bool computed = !a || (a->code != TCC_OP_tile_load && a->code != TCC_OP_arith_const);
     return is_decided(mma->b) && (is_decided(mma->a) || computed) &&
            (!is_loop(loop) || tcc_attr_find(&loop->attrs, "stages"));
 }
@@ -309,13 +309,8 @@ static int carried_at(const tcc_op *mma)
 static tcc_op *build_mma(tcc_builder *b, const tcc_op *mma, const group *ga, const group *gb)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
-    tcc_value *operands[] = {gb->ring,
-                             gb->i,
-                             ga ? buffer_of(ga, o->a) : o->a,
-                             buffer_of(gb, o->b),
-                             o->c,
-                             ga ? ga->ring : NULL,
-                             ga ? ga->i : NULL};
+    tcc_value *a = ga ? buffer_of(ga, o->a) : o->a, *buffer = buffer_of(gb, o->b);
+    tcc_value *operands[] = {gb->ring, gb->i, a, buffer, o->c, ga ? ga->ring : NULL, ga ? ga->i : NULL};
     unsigned n = ga && ga != gb ? 7 : 5;
     b->loc = mma->loc;
     tcc_op *r = tcc_op_create(b, TCC_OP_async_mma, n, operands, 1, &mma->results[0].type);
@@ -369,12 +364,14 @@ static int64_t count_between(const tcc_op *mma, const tcc_op *end)
     return n;
 }
 
-/* Whether all MMAs of a loop, and those that read what its groups hold, run on into the next iteration. */
+/* Whether all MMAs in a loop run on into its next iteration. Registers of A would have to stay what they are
+ * until then. */
 static bool can_run_on(const pipeline *p, const tcc_block *block)
 {
     for (size_t m = 0; m < p->mmas.len; m++)
         if (tcc_ancestor_in(p->mmas.data[m], block) &&
-            (p->mmas.data[m]->block != block || carried_at(p->mmas.data[m]) < 0))
+            (p->mmas.data[m]->block != block || carried_at(p->mmas.data[m]) < 0 ||
+             p->mmas.data[m]->operands[2]->type->kind == TCC_KIND_tile))
             return false;
     for (size_t g = 0; g < p->groups.len; g++)
         if (p->groups.data[g]->block == block && p->groups.data[g]->stages < 2)

@@ -4,7 +4,6 @@
  * is taken to be reading its stage and writing its result until async.mma_wait says otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <math.h>
 #include <string.h>
 
 #include "interp/tile.h"
@@ -28,7 +27,8 @@ typedef struct buffer {
     size_t stage_cells;
     int64_t n_stages;
     int64_t offset, stage_bytes; /* in shared memory; offset -1: it has no place yet */
-    bool floats;
+    tcc_scalar elem;
+    uint64_t *put, *read; /* of each stage: the step of its role at which it last was, from or to registers */
     bool unpublished; /* something was written and may not be sent yet */
     size_t sends;     /* on their way */
     uint64_t used;    /* the step of its role at which an MMA last began to read it */
@@ -95,7 +95,7 @@ static void poison(buffer *b, int64_t stage_index)
 {
     tcc_cell *cells = b->cells + (size_t)stage_index * b->stage_cells;
     for (size_t i = 0; i < b->stage_cells; i++)
-        cells[i] = b->floats ? (tcc_cell){.f = (double)NAN} : (tcc_cell){.i = INT32_MIN};
+        cells[i] = tcc_undefined_cell(b->elem);
 }
 
 static bool overlap(const buffer *a, int64_t i, const buffer *b, int64_t j)
@@ -127,16 +127,20 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
         return TCC_FAILED;
     if (!b->cells) {
         b->cells = TCC_NEW_ARRAY(t->x->run->scratch, tcc_cell, (size_t)tcc_type_count(type));
+        b->put = TCC_NEW_ARRAY(t->x->run->scratch, uint64_t, (size_t)b->n_stages * 2);
+        b->read = b->put + b->n_stages;
         TCC_PUSH(t->x->run->scratch, &t->x->async->buffers, b);
     }
     b->offset = tcc_attr_int(&in->op->attrs, "offset", -1);
     b->stage_bytes = tcc_panels_of(in->op).stage_bytes;
-    b->floats = tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
+    b->elem = type->elem;
     b->unpublished = false;
     b->sends = 0;
     b->used = 0;
-    for (int64_t s = 0; s < b->n_stages; s++)
+    for (int64_t s = 0; s < b->n_stages; s++) {
         poison(b, s);
+        b->put[s] = b->read[s] = 0;
+    }
     return TCC_NEXT;
 }
 
@@ -293,6 +297,23 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+static struct tcc_role *role_of(tcc_thread *t)
+{
+    if (!t->role)
+        t->role = TCC_NEW(t->x->run->scratch, struct tcc_role);
+    return t->role;
+}
+
+/* All warps of the role met behind the step at which a stage last was put or read. */
+static bool have_met_since(tcc_thread *t, const tcc_inst *in, uint64_t step, const char *what)
+{
+    if (!step || role_of(t)->met > step)
+        return true;
+    TCC_WRONG(t->x, in->op, "%s without async.barrier since the stage was %s",
+              tcc_op_info_get(in->op->code)->name, what);
+    return false;
+}
+
 /* A tile in registers is there at once. */
 tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
 {
@@ -304,17 +325,39 @@ tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "async.put of iteration %lld after its commit",
                          (long long)i);
     const buffer *b = operand_object(t, in, 2);
-    clobber(t->x->async, b, i % b->n_stages);
-    memcpy(b->cells + (size_t)(i % b->n_stages) * b->stage_cells, tcc_cells(t, in->operands[3]),
+    int64_t number = i % b->n_stages;
+    if (!have_met_since(t, in, b->read[number], "read"))
+        return TCC_FAILED;
+    b->put[number] = t->steps;
+    clobber(t->x->async, b, number);
+    memcpy(b->cells + (size_t)number * b->stage_cells, tcc_cells(t, in->operands[3]),
            b->stage_cells * sizeof *b->cells);
     return TCC_NEXT;
 }
 
-static struct tcc_role *role_of(tcc_thread *t)
+tcc_outcome tcc_eval_async_read(tcc_thread *t, const tcc_inst *in)
 {
-    if (!t->role)
-        t->role = TCC_NEW(t->x->run->scratch, struct tcc_role);
-    return t->role;
+    int64_t i = tcc_operand_int(t, in, 1);
+    const stage *s = owned_stage(t, in, i);
+    if (!s)
+        return TCC_FAILED;
+    if (!s->waited)
+        return TCC_WRONG(t->x, in->op,
+                         "async.read of the stage of iteration %lld without waiting until it is full",
+                         (long long)i);
+    const buffer *b = operand_object(t, in, 2);
+    int64_t number = i % b->n_stages;
+    if (!have_met_since(t, in, b->put[number], "put"))
+        return TCC_FAILED;
+    b->read[number] = t->steps;
+    const tcc_attr *at = tcc_attr_list(&in->op->attrs, "at").list.items;
+    const tcc_dim *to = in->op->results[0].type->dims;
+    int64_t width = in->op->operands[2]->type->dims[2].size;
+    const tcc_cell *from = b->cells + (size_t)number * b->stage_cells + at[0].i * width + at[1].i;
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (int64_t row = 0; row < to[0].size; row++, from += width, r += to[1].size)
+        memcpy(r, from, (size_t)to[1].size * sizeof *r);
+    return TCC_NEXT;
 }
 
 /* ---- products -------------------------------------------------------------------------- */

@@ -15,7 +15,12 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
     tcc_attr dims = tcc_attr_list(&in->op->attrs, "dims");
     tcc_window w = {.tensor = &t->x->run->params[tcc_operand_int(t, in, tensor)],
                     .extent = type->dims + skip,
-                    .rank = type->rank - skip};
+                    .rank = type->rank - skip,
+                    .begins = (int)tcc_attr_int(&in->op->attrs, "early", -1),
+                    .chunk = tcc_attr_int(&in->op->attrs, "chunk", 0)};
+    int64_t inside = tcc_attr_int(&in->op->attrs, "inside", -1);
+    for (int x = 0; x < 2; x++)
+        w.undefined[x] = x == w.begins || x == inside;
     w.dims = TCC_NEW_ARRAY(scratch, int64_t, w.rank);
     w.at = TCC_NEW_ARRAY(scratch, int64_t, w.tensor->type->rank);
     for (size_t d = 0; d < w.rank; d++)
@@ -28,7 +33,7 @@ tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, uns
 bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w)
 {
     for (unsigned d = 0; d < w->tensor->type->rank; d++)
-        if (w->at[d] < 0) {
+        if (w->at[d] < 0 && (w->begins < 0 || w->dims[w->begins] != (int64_t)d)) {
             TCC_WRONG(t->x, in->op, "%s at coordinate %lld", tcc_op_info_get(in->op->code)->name,
                       (long long)w->at[d]);
             return false;
@@ -36,22 +41,65 @@ bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w)
     return true;
 }
 
-/* The tensor's element under the tile's element at `index`, -1 outside. */
+enum { OUTSIDE = -1, UNDEFINED = -2 };
+
+/* The index that element `at` stands for along the dimension on which the tile begins early, where
+ * there are `extent`: the last chunk, or what there is of it, comes first. */
+static int64_t begin_early(const tcc_window *w, int64_t at, int64_t extent)
+{
+    if (!w->chunk)
+        return at;
+    int64_t rest = ((extent - 1) % w->chunk + w->chunk) % w->chunk + 1;
+    if (at < 0)
+        return at >= -rest ? extent + at : at;
+    return at >= extent - rest ? extent : at;
+}
+
+/* Where the tile is to end at last along dimension x, INT64_MAX: anywhere. */
+static int64_t last_end(const tcc_window *w, int x)
+{
+    int64_t d = w->dims[x], extent = d < 0 ? 1 : w->tensor->extents[d];
+    if (x == w->begins && w->chunk)
+        extent -= ((extent - 1) % w->chunk + w->chunk) % w->chunk + 1;
+    bool bound = x == w->begins || (w->undefined[x] && d >= 0 && w->at[d] > 0);
+    return !bound ? INT64_MAX : extent > 0 ? extent : 0;
+}
+
+/* Reports a tile that is not where it promises to be. */
+static bool keeps_promises(tcc_thread *t, const tcc_inst *in, const tcc_window *w)
+{
+    for (int x = 0; x < 2 && (size_t)x < w->rank; x++) {
+        int64_t d = w->dims[x], end = (d < 0 ? 0 : w->at[d]) + w->extent[x].size;
+        if (end <= last_end(w, x))
+            continue;
+        TCC_WRONG(t->x, in->op, "tile.load up to %lld, which is not inside the tensor", (long long)end);
+        return false;
+    }
+    return true;
+}
+
+/* The tensor's element under the tile's element at `index`; OUTSIDE, or UNDEFINED. */
 static int64_t place_of(const tcc_window *w, const int64_t *index)
 {
     int64_t place = 0;
+    bool undefined = false;
     for (size_t x = 0; x < w->rank; x++)
         if (w->dims[x] < 0 && index[x]) /* where the tensor has no dimension, it ends */
-            return -1;
+            return OUTSIDE;
     for (unsigned d = 0; d < w->tensor->type->rank; d++) {
-        int64_t at = w->at[d];
+        int64_t at = w->at[d], extent = w->tensor->extents[d];
         for (size_t x = 0; x < w->rank; x++)
-            at += w->dims[x] == (int64_t)d ? index[x] : 0;
-        if (at < 0 || at >= w->tensor->extents[d])
-            return -1;
+            if (w->dims[x] == (int64_t)d) {
+                at += index[x];
+                if ((int)x == w->begins)
+                    at = begin_early(w, at, extent);
+                undefined |= x < 2 && w->undefined[x] && at >= extent;
+            }
+        if (!undefined && (at < 0 || at >= extent))
+            return OUTSIDE;
         place += at * w->tensor->strides[d];
     }
-    return place;
+    return undefined ? UNDEFINED : place;
 }
 
 /* Steps an index through extents, the last dimension fastest; false at the end. */
@@ -65,19 +113,27 @@ static bool next_index(int64_t *index, const tcc_dim *extent, size_t rank)
     return false;
 }
 
+tcc_cell tcc_undefined_cell(tcc_scalar elem)
+{
+    bool floats = tcc_scalar_classify(elem) == TCC_CLASS_FLOAT;
+    return floats ? (tcc_cell){.f = (double)NAN} : (tcc_cell){.i = INT32_MIN};
+}
+
 void tcc_window_load(const tcc_window *w, tcc_cell *to)
 {
     int64_t index[TCC_WINDOW_RANK] = {0};
     do {
         int64_t place = place_of(w, index);
-        *to++ = place < 0 ? tcc_decode(0, w->tensor->type->elem) : tcc_param_load(w->tensor, place);
+        *to++ = place == UNDEFINED ? tcc_undefined_cell(w->tensor->type->elem)
+                : place < 0        ? tcc_decode(0, w->tensor->type->elem)
+                                   : tcc_param_load(w->tensor, place);
     } while (next_index(index, w->extent, w->rank));
 }
 
 tcc_outcome tcc_eval_tile_load(tcc_thread *t, const tcc_inst *in)
 {
     tcc_window w = tcc_window_of(t, in, 0, 1, in->op->results[0].type, 0);
-    if (!tcc_window_is_valid(t, in, &w))
+    if (!tcc_window_is_valid(t, in, &w) || !keeps_promises(t, in, &w))
         return TCC_FAILED;
     tcc_window_load(&w, tcc_cells(t, in->results[0]));
     return TCC_NEXT;
@@ -179,6 +235,12 @@ tcc_outcome tcc_eval_tile_reduce(tcc_thread *t, const tcc_inst *in)
         else if (t->x->run->machine)
             r->f = tcc_round_float(r->f, type->elem);
     }
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_tile_convert(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_copy_values(t, in->results, in->operands, 1, t->mask);
     return TCC_NEXT;
 }
 

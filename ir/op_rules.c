@@ -13,7 +13,7 @@ typedef tcc_verifier verifier;
 
 /* ---- shapes of elementwise ops --------------------------------------------------------- */
 
-static bool same_shape(const tcc_type *a, const tcc_type *b)
+static bool same_extents(const tcc_type *a, const tcc_type *b)
 {
     if (a->kind != b->kind || a->rank != b->rank)
         return false;
@@ -21,6 +21,11 @@ static bool same_shape(const tcc_type *a, const tcc_type *b)
         if (a->dims[i].name != b->dims[i].name || a->dims[i].size != b->dims[i].size)
             return false;
     return true;
+}
+
+static bool same_shape(const tcc_type *a, const tcc_type *b)
+{
+    return same_extents(a, b) && a->layout == b->layout;
 }
 
 static bool has_index(const tcc_type *field, const char *name)
@@ -363,6 +368,11 @@ static void check_load(verifier *v, const tcc_op *op)
     const tcc_type *tensor = op->operands[0]->type, *r = op->results[0].type;
     check_access(v, op, tensor, r, 0);
     check_copied(v, op, tensor, "r", r);
+    bool early = tcc_attr_find(&op->attrs, "early");
+    if (early && tcc_attr_find(&op->attrs, "inside"))
+        ERROR(v, op, "is early, or inside: not both");
+    if (!early && tcc_attr_find(&op->attrs, "chunk"))
+        ERROR(v, op, "has a 'chunk', which only what is early has");
 }
 
 static void check_store(verifier *v, const tcc_op *op)
@@ -416,6 +426,13 @@ static void check_tile_slice(verifier *v, const tcc_op *op)
                   (long long)at[0].i, (long long)at[1].i);
             return;
         }
+}
+
+static void check_convert(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    if (a->elem != r->elem || !same_extents(a, r))
+        ERROR(v, op, "a is %s and r is %s, wants them to differ in their layout alone", TEXT(a), TEXT(r));
 }
 
 static void check_rotate(verifier *v, const tcc_op *op)
@@ -511,6 +528,19 @@ static void check_region(verifier *v, const tcc_op *op)
             ERROR(v, op, "is inside another");
 }
 
+/* waves = [rows, columns] of so many warps. */
+static void check_role(verifier *v, const tcc_op *op)
+{
+    check_region(v, op);
+    int64_t warps = tcc_attr_int(&op->attrs, "warps", 0);
+    if (tcc_attr_find(&op->attrs, "waves")) {
+        const tcc_attr *waves = ints(v, op, "waves", 2, 1, warps);
+        if (waves && waves[0].i * waves[1].i != warps)
+            ERROR(v, op, "waves is [%lld, %lld], wants %lld together", (long long)waves[0].i,
+                  (long long)waves[1].i, (long long)warps);
+    }
+}
+
 static const tcc_op *def_of(const tcc_value *v, tcc_opcode code)
 {
     return v->def && v->def->code == code ? v->def : NULL;
@@ -553,6 +583,19 @@ static void check_put(verifier *v, const tcc_op *op)
         buffer->dims[1].size != a->dims[0].size || buffer->dims[2].size != a->dims[1].size)
         ERROR(v, op, "a is %s, which is no stage of buffer, %s", TEXT(a), TEXT(buffer));
     check_buffer(v, op, o->ring, "buffer", o->buffer);
+}
+
+static void check_async_read(verifier *v, const tcc_op *op)
+{
+    const tcc_async_read_operands *o = TCC_VIEW(async_read, op);
+    const tcc_type *buffer = o->buffer->type, *r = op->results[0].type;
+    const tcc_attr *at = ints(v, op, "at", 2, 0, INT32_MAX);
+    check_buffer(v, op, o->ring, "buffer", o->buffer);
+    bool ok = at && r->rank == 2 && buffer->rank == 3 && r->elem == buffer->elem;
+    for (unsigned d = 0; ok && d < 2; d++)
+        ok = at[d].i + r->dims[d].size <= buffer->dims[1 + d].size;
+    if (at && !ok)
+        ERROR(v, op, "r, %s, is no part of a stage of buffer, %s", TEXT(r), TEXT(buffer));
 }
 
 /* A buffer that is no ring's: of one stage. */
@@ -631,12 +674,14 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_tile_slice] = check_tile_slice,
     [TCC_OP_tile_reduce] = check_reduce,
     [TCC_OP_tile_rotate] = check_rotate,
+    [TCC_OP_tile_convert] = check_convert,
+    [TCC_OP_async_read] = check_async_read,
     [TCC_OP_async_write] = check_async_write,
     [TCC_OP_async_send] = check_send,
     [TCC_OP_async_opaque] = check_opaque,
     [TCC_OP_async_alloc] = check_alloc,
     [TCC_OP_async_ring] = check_ring,
-    [TCC_OP_async_role] = check_region,
+    [TCC_OP_async_role] = check_role,
     [TCC_OP_async_one] = check_region,
     [TCC_OP_async_commit] = check_commit,
     [TCC_OP_async_copy] = check_copy,

@@ -179,6 +179,7 @@ static bool parse_type(parser *p, const tcc_type **out)
     tcc_token t = p->tok;
     tcc_kind kind;
     tcc_scalar elem = TCC_f32;
+    tcc_layout layout = TCC_LAYOUT_none;
     if (t.kind != TOK_IDENT)
         return expected(p, "a type");
     next(p);
@@ -198,10 +199,17 @@ static bool parse_type(parser *p, const tcc_type **out)
         next(p);
         if (accept(p, '[') && !parse_dims(p, dims, &rank))
             return false;
+        if (kind == TCC_KIND_tile && accept(p, ',')) {
+            if (p->tok.kind != TOK_IDENT || !tcc_layout_find(p->tok.text, p->tok.n, &layout))
+                return expected(p, "a layout");
+            next(p);
+        }
         if (!expect(p, '>', "'>'"))
             return false;
     }
     *out = tcc_type_get(p->ir, kind, elem, rank, dims);
+    if (layout)
+        *out = tcc_type_with_layout(p->ir, *out, layout);
     return true;
 }
 

@@ -14,6 +14,11 @@ static const struct {
 #include "ir/types.def"
 };
 
+static const char *const layouts[] = {
+#define TCC_LAYOUT(id, doc) #id,
+#include "ir/layouts.def"
+};
+
 static const char *const kinds[] = {
 #define TCC_KIND(id, doc) #id,
 #include "ir/types.def"
@@ -79,6 +84,21 @@ bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out)
     return false;
 }
 
+const char *tcc_layout_name(tcc_layout l)
+{
+    return layouts[l];
+}
+
+bool tcc_layout_find(const char *name, size_t n, tcc_layout *out)
+{
+    for (int i = 0; i < TCC_LAYOUT_COUNT; i++)
+        if (strlen(layouts[i]) == n && !memcmp(layouts[i], name, n)) {
+            *out = (tcc_layout)i;
+            return true;
+        }
+    return false;
+}
+
 const char *tcc_kind_name(tcc_kind k)
 {
     return kinds[k];
@@ -94,12 +114,12 @@ bool tcc_type_has_elem(const tcc_type *t)
     return tcc_kind_has_elem(t->kind);
 }
 
-static bool matches(const tcc_type *t, tcc_kind kind, tcc_scalar elem, unsigned rank,
-                    const tcc_dim *dims)
+static bool matches(const tcc_type *t, const tcc_type *key, const tcc_dim *dims)
 {
-    if (t->kind != kind || t->elem != elem || t->rank != rank)
+    if (t->kind != key->kind || t->elem != key->elem || t->rank != key->rank ||
+        t->layout != key->layout)
         return false;
-    for (unsigned i = 0; i < rank; i++)
+    for (unsigned i = 0; i < key->rank; i++)
         if (t->dims[i].name != dims[i].name || t->dims[i].size != dims[i].size)
             return false;
     return true;
@@ -111,20 +131,19 @@ static uint64_t mix(uint64_t h, uint64_t x)
     return h ^ h >> 32;
 }
 
-static size_t hash(tcc_kind kind, tcc_scalar elem, unsigned rank, const tcc_dim *dims)
+static size_t hash(const tcc_type *key, const tcc_dim *dims)
 {
-    uint64_t h = mix((uint64_t)kind, (uint64_t)elem);
-    for (unsigned i = 0; i < rank; i++)
+    uint64_t h = mix(mix((uint64_t)key->kind, (uint64_t)key->elem), (uint64_t)key->layout);
+    for (unsigned i = 0; i < key->rank; i++)
         h = mix(mix(h, (uintptr_t)dims[i].name), (uint64_t)dims[i].size);
     return (size_t)h;
 }
 
 /* The slot of a type in the open-addressing table, or the free one where it belongs. */
-static const tcc_type **slot_of(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigned rank,
-                                const tcc_dim *dims)
+static const tcc_type **slot_of(tcc_ir *ir, const tcc_type *key, const tcc_dim *dims)
 {
-    size_t i = hash(kind, elem, rank, dims) & (ir->cap_types - 1);
-    while (ir->types[i] && !matches(ir->types[i], kind, elem, rank, dims))
+    size_t i = hash(key, dims) & (ir->cap_types - 1);
+    while (ir->types[i] && !matches(ir->types[i], key, dims))
         i = (i + 1) & (ir->cap_types - 1);
     return &ir->types[i];
 }
@@ -137,7 +156,24 @@ static void grow(tcc_ir *ir)
     ir->types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, ir->cap_types);
     for (size_t i = 0; i < n; i++)
         if (old[i])
-            *slot_of(ir, old[i]->kind, old[i]->elem, old[i]->rank, old[i]->dims) = old[i];
+            *slot_of(ir, old[i], old[i]->dims) = old[i];
+}
+
+/* The type like `key` with these dims, whose names are interned. */
+static const tcc_type *find_or_add(tcc_ir *ir, const tcc_type *key, const tcc_dim *dims)
+{
+    if (ir->n_types * 2 >= ir->cap_types)
+        grow(ir);
+    const tcc_type **slot = slot_of(ir, key, dims);
+    if (*slot)
+        return *slot;
+    tcc_type *t = tcc_arena_alloc(ir->arena, sizeof *t + key->rank * sizeof *dims);
+    *t = *key;
+    if (key->rank)
+        memcpy(t->dims, dims, key->rank * sizeof *dims);
+    *slot = t;
+    ir->n_types++;
+    return t;
 }
 
 const tcc_type *tcc_type_get(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigned rank,
@@ -150,20 +186,7 @@ const tcc_type *tcc_type_get(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigne
         else
             interned[i].size = dims[i].size;
     }
-    if (ir->n_types * 2 >= ir->cap_types)
-        grow(ir);
-    const tcc_type **slot = slot_of(ir, kind, elem, rank, interned);
-    if (*slot)
-        return *slot;
-    tcc_type *t = tcc_arena_alloc(ir->arena, sizeof *t + rank * sizeof *dims);
-    t->kind = kind;
-    t->elem = elem;
-    t->rank = rank;
-    if (rank)
-        memcpy(t->dims, interned, rank * sizeof *dims);
-    *slot = t;
-    ir->n_types++;
-    return t;
+    return find_or_add(ir, &(tcc_type){.kind = kind, .elem = elem, .rank = rank}, interned);
 }
 
 const tcc_type *tcc_type_scalar(tcc_ir *ir, tcc_scalar elem)
@@ -182,7 +205,14 @@ const tcc_type *tcc_type_sized(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsig
 
 const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar elem)
 {
-    return tcc_type_get(ir, t->kind, elem, t->rank, t->dims);
+    tcc_type key = {.kind = t->kind, .elem = elem, .layout = t->layout, .rank = t->rank};
+    return find_or_add(ir, &key, t->dims);
+}
+
+const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout)
+{
+    tcc_type key = {.kind = t->kind, .elem = t->elem, .layout = layout, .rank = t->rank};
+    return find_or_add(ir, &key, t->dims);
 }
 
 int64_t tcc_type_count(const tcc_type *t)
@@ -215,5 +245,8 @@ void tcc_type_print(tcc_str *out, const tcc_type *t)
         else
             tcc_str_printf(out, "%lld", (long long)t->dims[i].size);
     }
-    tcc_str_puts(out, t->rank ? "]>" : ">");
+    tcc_str_puts(out, t->rank ? "]" : "");
+    if (t->layout)
+        tcc_str_printf(out, ", %s", tcc_layout_name(t->layout));
+    tcc_str_puts(out, ">");
 }

@@ -24,6 +24,15 @@ typedef enum tcc_kind {
     TCC_KIND_COUNT
 } tcc_kind;
 
+typedef enum tcc_layout {
+#define TCC_LAYOUT(id, doc) TCC_LAYOUT_##id,
+#include "ir/layouts.def"
+    TCC_LAYOUT_COUNT
+} tcc_layout;
+
+const char *tcc_layout_name(tcc_layout l);
+/* Finds a layout by its name; false when there is none. */
+bool tcc_layout_find(const char *name, size_t n, tcc_layout *out);
 const char *tcc_scalar_name(tcc_scalar s);
 unsigned tcc_scalar_bits(tcc_scalar s);
 tcc_scalar_class tcc_scalar_classify(tcc_scalar s);
@@ -53,7 +62,8 @@ typedef struct tcc_dim {
 
 typedef struct tcc_type {
     tcc_kind kind;
-    tcc_scalar elem; /* TCC_f32 and meaningless for ring, tensormap and buffer */
+    tcc_scalar elem;   /* TCC_f32 and meaningless for ring, tensormap and buffer */
+    tcc_layout layout; /* of a tile; else none */
     unsigned rank;
     tcc_dim dims[];
 } tcc_type;
@@ -67,8 +77,10 @@ const tcc_type *tcc_type_scalar(tcc_ir *ir, tcc_scalar elem);
 /* tile, smem or vec with numeric extents: TCC_SIZES(4, 128, 64). */
 const tcc_type *tcc_type_sized(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsigned rank,
                                const int64_t *sizes);
-/* The same kind and dims with another element. */
+/* The same kind, dims and layout with another element. */
 const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar elem);
+/* The same tile in another layout. */
+const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout);
 
 /* Product of the extents; 1 for rank 0. Numeric dimensions only. */
 int64_t tcc_type_count(const tcc_type *t);

@@ -19,7 +19,7 @@ bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *til
     int64_t n = tile->rank == 2 ? tile->dims[1].size : 0;
     bool whole = l->role.warps % TCC_WARPGROUP_WARPS == 0 &&
                  l->role.first_warp % TCC_WARPGROUP_WARPS == 0 && rows && m && n;
-    if (!whole || (m != 1 && m % rows) || (n != 1 && n % GROUP_COLS)) {
+    if (!whole || tile->layout || (m != 1 && m % rows) || (n != 1 && n % GROUP_COLS)) {
         tcc_str text = {0};
         tcc_type_print(&text, tile);
         TCC_LOW_REFUSE(&l->low, user, "%s in the registers of %lld warps", tcc_str_text(&text),
@@ -241,22 +241,6 @@ static tcc_value *split(tcc_value *v, int64_t *constant)
     return v;
 }
 
-/* Whether a coordinate is known to be below a dimension's extent: it is what is left of a division by
- * it, or both are numbers. */
-static bool is_below(const tcc_value *at, tcc_dim d)
-{
-    int64_t number;
-    if (tcc_value_is_int(at, &number))
-        return !d.name && number < d.size;
-    if (!at->def || at->def->code != TCC_OP_arith_rem)
-        return false;
-    const tcc_value *by = at->def->operands[1];
-    if (tcc_value_is_int(by, &number))
-        return !d.name && number <= d.size;
-    return d.name && by->def && by->def->code == TCC_OP_tensor_dim &&
-           !strcmp(tcc_attr_str(&by->def->attrs, "name", ""), d.name);
-}
-
 static place plan_place(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value *tensor,
                         tcc_value *const *at, const tcc_held *held)
 {
@@ -268,7 +252,7 @@ static place plan_place(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value 
     p.origin = tcc_build_int(&low->b, low->i64, 0);
     p.inside = tcc_build_int(&low->b, low->i1, 1);
     for (unsigned d = 0; d < t->rank; d++) {
-        bool one, known = is_below(at[d], t->dims[d]);
+        bool one, known = tcc_is_below(at[d], t->dims[d]);
         tcc_value *stride = tcc_low_stride(low, t, (int)d, &one), *first = lowered(l, at[d]);
         for (int x = 0; x < 2; x++)
             if (dims.list.items[x].i == (int64_t)d) {
@@ -278,7 +262,7 @@ static place plan_place(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value 
                 p.room[x] = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, t->dims[d]),
                                         first);
                 p.contiguous |= x == 1 && one;
-                even &= x != 1 || tcc_is_multiple(at[d], 2);
+                even &= x != 1 || tcc_is_multiple(at[d], 2, NULL);
             }
         p.origin = tcc_low_bin(low, TCC_OP_arith_add, p.origin, tcc_low_scaled(low, first, stride));
         if (!known)
@@ -352,6 +336,10 @@ void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_lowering *low = &l->low;
     const tcc_tile_load_operands *o = TCC_VIEW(tile_load, op);
     tcc_held held;
+    if (tcc_attr_find(&op->attrs, "early")) {
+        TCC_LOW_REFUSE(low, op, "tile.load from before the tensor");
+        return;
+    }
     if (!tcc_nvvm_held(l, op, op->results[0].type, &held))
         return;
     place p = plan_place(l, op, o->tensor, op->operands + 1, &held);

@@ -1,11 +1,10 @@
-/* amdgcn_ragged: the two tiles ahead of the loop.
+/* amdgcn_ragged: tiles that begin before the tensor.
  *
- * They may begin before the tensor, where K is not a multiple of what an iteration takes: what lies
- * at negative k is loaded as 0. Where rows are not aligned, the last chunk of K may be a part of
- * one. It lies in front of the others then, as k = -chunk … -1 (tcc_ragged), so that the loop has
- * whole chunks alone and never loads the last row of k:
+ * What lies at negative k is loaded as 0. Where rows are not aligned, the last chunk of K may be a part of
+ * one. It lies in front of the others then, as k = -chunk … -1, so that what follows has whole chunks alone
+ * and never loads the last row of k:
  *   - Along k a lane loads the last chunk that is whole, from K - chunk on, which is within its
- * row, and masks what the loop takes as well. Both operands are masked: 0 times infinity is NaN.
+ *     row, and masks what comes again later. Both operands are masked: 0 times infinity is NaN.
  *   - Across k the neighbours of the last columns run into the next row, and what is behind the
  *     row is multiplied into columns that nobody stores. The last row has no next one: there a lane
  *     loads the last neighbours that are whole, and shifts them down.
@@ -43,50 +42,42 @@ static tcc_value *mask_of(tcc_amdgcn_lowering *l, tcc_value *n_bits)
     return bin(l, TCC_OP_arith_shl, all, bin(l, TCC_OP_arith_sub, n, first));
 }
 
-void tcc_amdgcn_cut(tcc_amdgcn_lowering *l)
+/* How many numbers of k the last chunk has: 1 to all of it. */
+static tcc_value *rest_of(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t chunk)
 {
     tcc_lowering *low = &l->low;
-    const tcc_operand *o = l->operands;
-    tcc_ragged *r = &l->ragged;
-    tcc_dim k = o->tensor->type->dims[o->k_dim];
-    if (o->aligned || o->kind == TCC_COPY_ELEMENTS)
-        return;
-    int64_t chunk = TCC_UNIT_BYTES * 8 / o->bits;
-    tcc_low_require_min(low, k, chunk);
-    tcc_value *extent = tcc_low_extent(low, k);
-    tcc_value *rest = tcc_low_rem(low, tcc_low_add(low, extent, -1), chunk);
-    *r = (tcc_ragged){.extent = extent, .rest = tcc_low_add(low, rest, 1), .chunk = chunk};
-    r->main = bin(l, TCC_OP_arith_sub, extent, r->rest);
-    if (!k.name && k.size % chunk == 0)
-        return;
-    tcc_value *missing = bin(l, TCC_OP_arith_sub, tcc_low_c32(low, chunk), r->rest);
-    tcc_value *n_bits = tcc_low_mul(low, missing, o->bits);
-    for (int64_t w = 0; w < TCC_UNIT_BYTES / WORD_BYTES; w++)
-        r->mask[w] = mask_of(l, tcc_low_add(low, n_bits, -w * WORD_BITS));
+    tcc_value *k = tcc_low_extent(low, s->tensor->type->dims[s->along_k]);
+    return tcc_low_add(low, tcc_low_rem(low, tcc_low_add(low, k, -1), chunk), 1);
 }
 
-tcc_value *tcc_amdgcn_load_ahead(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t i,
-                                 tcc_value *k)
+static int64_t chunk_of(const tcc_source *s)
+{
+    return TCC_UNIT_BYTES * 8 / s->units.bits;
+}
+
+tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
+                                 tcc_value *descriptor, const tcc_piece *piece)
 {
     tcc_lowering *low = &l->low;
-    tcc_value *at = o->voffset[i], *from = tcc_amdgcn_add(l, o->k_first[i], k);
+    tcc_value *at = piece->offset, *from = tcc_amdgcn_add(l, piece->k, s->k);
     tcc_value *least = tcc_low_c32(low, 0);
     tcc_value *in_row = is_at(l, "ge", at, 0);
-    at = tcc_amdgcn_add(l, at, tcc_amdgcn_bytes_to(l, o, k));
-    if (!o->aligned) {
-        tcc_value *whole = tcc_amdgcn_bytes_to(l, o, l->ragged.extent);
+    at = tcc_amdgcn_add(l, at, tcc_amdgcn_bytes_to(l, s, s->k));
+    if (!s->aligned) {
+        tcc_value *extent = tcc_low_extent(low, s->tensor->type->dims[s->along_k]);
+        tcc_value *whole = tcc_amdgcn_bytes_to(l, s, extent);
         at = tcc_amdgcn_add(l, at, only_where(l, is_at(l, "lt", from, 0), whole, 0));
-        least = o->kind == TCC_COPY_ROWS ? tcc_low_c32(low, -l->ragged.chunk)
-                                         : bin(l, TCC_OP_arith_sub, least, l->ragged.rest);
+        least = s->units.transposed
+                    ? bin(l, TCC_OP_arith_sub, least, rest_of(l, s, chunk_of(s)))
+                    : tcc_low_c32(low, -chunk_of(s));
     }
-    tcc_value *beyond = o->kind == TCC_COPY_ROWS ? NULL : o->beyond[i / o->of.depth];
-    if (beyond)
-        at = bin(l, TCC_OP_arith_sub, at, only_where(l, is_at(l, "eq", from, -1), beyond, 0));
+    if (piece->beyond)
+        at = bin(l, TCC_OP_arith_sub, at, only_where(l, is_at(l, "eq", from, -1), piece->beyond, 0));
     tcc_value *inside = tcc_amdgcn_and(l, in_row, tcc_low_cmp(low, "ge", from, least));
     at = tcc_amdgcn_offset(l, inside, at);
     tcc_value *zero = tcc_low_c32(low, 0);
     tcc_amdgcn_pin(l);
-    return tcc_amdgcn_load(l, o, o->descriptor_ahead, at, zero);
+    return tcc_amdgcn_load(l, s, descriptor, at, zero);
 }
 
 /* Words shifted down by a number of bytes, less than there are; what comes in from above is no
@@ -113,27 +104,69 @@ static void shift_down(tcc_amdgcn_lowering *l, tcc_value **words, int64_t n, tcc
     }
 }
 
-tcc_value *tcc_amdgcn_mend(tcc_amdgcn_lowering *l, const tcc_operand *o, int64_t i, tcc_value *k,
-                           tcc_value *loaded)
+/* What is left to do with pieces of `words` words: shift them down, those at k = -1, by `beyond` bytes, or
+ * mask those at k = -chunk. */
+struct tcc_mending {
+    tcc_loc loc;
+    int64_t words, chunk;
+    tcc_value *mask[TCC_UNIT_BYTES / WORD_BYTES]; /* of a row's words; NULL: they are shifted */
+    tcc_value *k;
+    const tcc_piece *pieces;
+};
+
+const struct tcc_mending *tcc_amdgcn_mending(tcc_amdgcn_lowering *l, const tcc_source *s, size_t n,
+                                             const tcc_piece *pieces)
 {
     tcc_lowering *low = &l->low;
-    bool rows = o->kind == TCC_COPY_ROWS;
-    tcc_value *beyond = rows ? NULL : o->beyond[i / o->of.depth];
-    if (rows ? !l->ragged.mask[0] : !beyond)
-        return loaded;
-    low->b.loc = o->loc;
-    tcc_value *from = tcc_amdgcn_add(l, o->k_first[i], k);
+    const tcc_dim *k = &s->tensor->type->dims[s->along_k];
+    int64_t chunk = chunk_of(s);
+    bool needed = false;
+    for (size_t i = 0; i < n; i++)
+        needed |= pieces[i].beyond != NULL;
+    if (!s->units.transposed)
+        needed = !s->aligned && (k->name || k->size % chunk);
+    if (!needed)
+        return NULL;
+    struct tcc_mending *m = TCC_NEW(low->ctx->scratch, struct tcc_mending);
+    *m = (struct tcc_mending){
+        .loc = s->op->loc, .words = s->units.of.words, .chunk = chunk, .k = s->k, .pieces = pieces};
+    if (s->units.transposed)
+        return m;
+    tcc_value *whole = tcc_low_c32(low, chunk);
+    tcc_value *missing = bin(l, TCC_OP_arith_sub, whole, rest_of(l, s, chunk));
+    tcc_value *n_bits = tcc_low_mul(low, missing, s->units.bits);
+    for (int64_t w = 0; w < TCC_UNIT_BYTES / WORD_BYTES; w++)
+        m->mask[w] = mask_of(l, tcc_low_add(low, n_bits, -w * WORD_BITS));
+    return m;
+}
+
+static tcc_value *mend(tcc_amdgcn_lowering *l, const struct tcc_mending *m, const tcc_piece *piece,
+                       tcc_value *loaded)
+{
+    tcc_lowering *low = &l->low;
     tcc_value *words[TCC_UNIT_BYTES / WORD_BYTES];
-    int64_t n = o->of.words;
-    for (int64_t w = 0; w < n; w++)
+    if (!m->mask[0] && !piece->beyond)
+        return loaded;
+    tcc_value *from = tcc_amdgcn_add(l, piece->k, m->k);
+    for (int64_t w = 0; w < m->words; w++)
         words[w] = tcc_low_extract(low, loaded, w);
-    if (rows) {
-        tcc_value *is_last = is_at(l, "eq", from, -l->ragged.chunk);
-        for (int64_t w = 0; w < n; w++)
-            words[w] =
-                tcc_amdgcn_and(l, words[w], only_where(l, is_last, l->ragged.mask[w], ALL_BITS));
+    if (m->mask[0]) {
+        tcc_value *is_last = is_at(l, "eq", from, -m->chunk);
+        for (int64_t w = 0; w < m->words; w++)
+            words[w] = tcc_amdgcn_and(l, words[w], only_where(l, is_last, m->mask[w], ALL_BITS));
     } else {
-        shift_down(l, words, n, only_where(l, is_at(l, "eq", from, -1), beyond, 0));
+        shift_down(l, words, m->words, only_where(l, is_at(l, "eq", from, -1), piece->beyond, 0));
     }
-    return tcc_low_pack(low, TCC_i32, (size_t)n, words, n);
+    return tcc_low_pack(low, TCC_i32, (size_t)m->words, words, m->words);
+}
+
+void tcc_amdgcn_mend(tcc_amdgcn_lowering *l, tcc_parts *parts)
+{
+    const struct tcc_mending *m = parts->mending;
+    tcc_loc loc = l->low.b.loc;
+    l->low.b.loc = m->loc;
+    for (size_t i = 0; i < parts->n; i++)
+        parts->values[i] = mend(l, m, &m->pieces[i], parts->values[i]);
+    l->low.b.loc = loc;
+    parts->mending = NULL;
 }

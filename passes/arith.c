@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/arith.h"
 
+#include <string.h>
+
 tcc_value *tcc_arith_bin(tcc_builder *b, tcc_opcode op, tcc_value *x, tcc_value *y)
 {
     return &tcc_op_create(b, op, 2, (tcc_value *[]){x, y}, 1, &x->type)->results[0];
@@ -58,21 +60,100 @@ tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x)
     return x->type == type ? x : TCC_EMIT(b, arith_cast, type, x);
 }
 
-bool tcc_is_multiple(const tcc_value *v, int64_t of)
+static tcc_value *operand_of(const tcc_value *v, tcc_opcode code, unsigned i)
+{
+    return v && v->def && v->def->code == code ? v->def->operands[i] : NULL;
+}
+
+static bool has_right(const tcc_value *v, tcc_opcode code, int64_t number)
+{
+    int64_t right;
+    const tcc_value *o = operand_of(v, code, 1);
+    return o && tcc_value_is_int(o, &right) && right == number;
+}
+
+/* Whether v is (x - 1) % by + 1: what a last part of x has. */
+static bool is_rest(const tcc_value *v, const tcc_value *x, int64_t by)
+{
+    const tcc_value *below = operand_of(operand_of(v, TCC_OP_arith_add, 0), TCC_OP_arith_and, 0);
+    return has_right(v, TCC_OP_arith_add, 1) &&
+           has_right(operand_of(v, TCC_OP_arith_add, 0), TCC_OP_arith_and, by - 1) &&
+           has_right(below, TCC_OP_arith_add, -1) && operand_of(below, TCC_OP_arith_add, 0) == x;
+}
+
+bool tcc_is_multiple(const tcc_value *v, int64_t by, const tcc_dim *known)
 {
     int64_t number;
     if (tcc_value_is_int(v, &number))
-        return number % of == 0;
+        return number % by == 0;
     if (!v->def)
         return false;
     tcc_value *const *o = v->def->operands;
     switch (v->def->code) {
-    case TCC_OP_arith_mul: return tcc_is_multiple(o[0], of) || tcc_is_multiple(o[1], of);
+    case TCC_OP_tensor_dim:
+        return known && known->name &&
+               !strcmp(tcc_attr_str(&v->def->attrs, "name", ""), known->name);
+    case TCC_OP_arith_mul: return tcc_is_multiple(o[0], by, known) || tcc_is_multiple(o[1], by, known);
+    case TCC_OP_arith_sub:
+        if (is_rest(o[1], o[0], by))
+            return true;
+        /* fall through */
     case TCC_OP_arith_add:
-    case TCC_OP_arith_sub: return tcc_is_multiple(o[0], of) && tcc_is_multiple(o[1], of);
-    case TCC_OP_async_opaque: return tcc_is_multiple(o[0], of);
+    case TCC_OP_arith_min:
+    case TCC_OP_arith_max: return tcc_is_multiple(o[0], by, known) && tcc_is_multiple(o[1], by, known);
+    case TCC_OP_async_opaque: return tcc_is_multiple(o[0], by, known);
     default: return false;
     }
+}
+
+int64_t tcc_known_remainder(const tcc_value *v, int64_t by)
+{
+    int64_t number;
+    if (tcc_value_is_int(v, &number))
+        return number < 0 ? -1 : number % by;
+    const tcc_value *rest = operand_of(v, TCC_OP_arith_add, 0);
+    if (rest && tcc_value_is_int(v->def->operands[1], &number) && number >= 0) {
+        int64_t of_rest = tcc_known_remainder(rest, by);
+        return of_rest < 0 ? -1 : (of_rest + number) % by;
+    }
+    const tcc_value *factor = operand_of(v, TCC_OP_arith_mul, 1);
+    return factor && tcc_value_is_int(factor, &number) && number % by == 0 ? 0 : by == 1 ? 0 : -1;
+}
+
+bool tcc_is_not_negative(const tcc_value *v)
+{
+    int64_t number;
+    if (tcc_value_is_int(v, &number))
+        return number >= 0;
+    if (!v->def)
+        return true;
+    tcc_value *const *o = v->def->operands;
+    switch (v->def->code) {
+    case TCC_OP_tensor_dim: return true;
+    case TCC_OP_arith_div: /* by a number above 0 */
+    case TCC_OP_arith_rem:
+    case TCC_OP_arith_and:
+    case TCC_OP_arith_shr: return tcc_is_not_negative(o[0]);
+    case TCC_OP_arith_mul:
+    case TCC_OP_arith_add:
+    case TCC_OP_arith_min: return tcc_is_not_negative(o[0]) && tcc_is_not_negative(o[1]);
+    case TCC_OP_arith_max: return tcc_is_not_negative(o[0]) || tcc_is_not_negative(o[1]);
+    default: return false;
+    }
+}
+
+bool tcc_is_below(const tcc_value *at, tcc_dim d)
+{
+    int64_t number;
+    if (tcc_value_is_int(at, &number))
+        return !d.name && number < d.size;
+    if (!at->def || at->def->code != TCC_OP_arith_rem)
+        return false;
+    const tcc_value *by = at->def->operands[1];
+    if (tcc_value_is_int(by, &number))
+        return !d.name && number <= d.size;
+    return d.name && by->def && by->def->code == TCC_OP_tensor_dim &&
+           !strcmp(tcc_attr_str(&by->def->attrs, "name", ""), d.name);
 }
 
 tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d)

@@ -16,8 +16,18 @@ tcc_value *tcc_arith_rem(tcc_builder *b, tcc_value *x, int64_t y); /* x >= 0 */
 tcc_value *tcc_arith_cmp(tcc_builder *b, const char *pred, tcc_value *x, tcc_value *y);
 tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x);
 
-/* Whether an integer is a multiple of `of`, a power of two, as far as its ops say. */
-bool tcc_is_multiple(const tcc_value *v, int64_t of);
+/* Whether v is a multiple of `by`, a power of two, as far as its ops say; `known`, or NULL, is a dimension
+ * that is one. */
+bool tcc_is_multiple(const tcc_value *v, int64_t by, const tcc_dim *known);
+/* v modulo `by`, if its ops say it; else -1. */
+int64_t tcc_known_remainder(const tcc_value *v, int64_t by);
+
+/* Whether an index is known to be 0 or more, as far as its ops say: dimensions, and what regions begin with,
+ * are. */
+bool tcc_is_not_negative(const tcc_value *v);
+/* Whether an index is known to be below a dimension's extent: it is what is left of a division by it, or
+ * both are numbers. */
+bool tcc_is_below(const tcc_value *at, tcc_dim d);
 
 /* Extent of a dimension as an i32: tensor.dim or a constant. */
 tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d);

@@ -18,6 +18,8 @@
 #include "passes/families.h"
 #include "passes/passes.h"
 
+enum { WIDE = 16 /* bytes of the longest access of a lane */ };
+
 /* The tile dimension that runs along the tensor's last dimension, or -1. */
 static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
 {
@@ -59,7 +61,8 @@ void tcc_lay_out_in_panels(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int 
     tcc_attr_set_int(ir, attrs, "contiguous", k_dim);
     int64_t panel = transposed ? 8 : 16;
     tcc_rdna_unit unit =
-        tcc_rdna_unit_of(s, tile->dims[!k_dim].size, tcc_scalar_bits(tile->elem), transposed);
+        tcc_rdna_unit_of(tcc_schedule_threads(s), tile->dims[!k_dim].size, tile->dims[k_dim].size,
+                         tcc_scalar_bits(tile->elem), transposed);
     int64_t stored = unit.cols * panel;
     tcc_attr_set_int(ir, attrs, "swizzle", transposed && stored > 16 ? stored : 0);
     tcc_attr_set_int(ir, attrs, "panel", panel);
@@ -109,7 +112,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                        : !strcmp(variant, "direct") ? passes->copying->direct
                                                     : passes->copying->first;
     int64_t room = target->smem_bytes - tcc_schedule_barrier_bytes(&s);
-    bool aligned = !strcmp(variant, "tma");
+    bool aligned = !strcmp(variant, "tma"), wide = !strcmp(variant, "buffer");
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
             const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
@@ -119,8 +122,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             *changed = true;
             passes->lay_out(ctx->ir, &s, mma->a->def, 1, instr.list.items[0].i, copy);
             passes->lay_out(ctx->ir, &s, mma->b->def, 0, instr.list.items[1].i, copy);
-        } else if (op->code == TCC_OP_tile_load && aligned && !feeds_mma(op)) {
-            tcc_attr_set_int(ctx->ir, &op->attrs, "pairs", 1);
+        } else if (op->code == TCC_OP_tile_load && (aligned || wide) && !feeds_mma(op)) {
+            tcc_attr_set_int(ctx->ir, &op->attrs, aligned ? "pairs" : "wide", aligned ? 1 : WIDE);
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
             bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(op, room);
@@ -129,6 +132,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");
             if (aligned && !tma)
                 tcc_attr_set_int(ctx->ir, &op->attrs, "pairs", 1);
+            if (wide)
+                tcc_attr_set_int(ctx->ir, &op->attrs, "wide", WIDE);
             *changed = true;
         }
     }

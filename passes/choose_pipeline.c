@@ -27,6 +27,11 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
                        : 0;
     if (give)
         tcc_attr_set_ints(ir, loop, "registers", 2, (int64_t[]){take, give});
+    tcc_rdna_waves w;
+    if (s->wave && tcc_rdna_arrange(s, &w)) {
+        tcc_attr_set_ints(ir, loop, "waves", 2, (int64_t[]){w.waves_m, w.waves_n});
+        tcc_attr_set_int(ir, loop, "lanes", s->wave);
+    }
     int64_t separate = tcc_attr_int(&f->attrs, "separate", 0);
     if (separate)
         tcc_attr_set_int(ir, loop, "separate", separate);

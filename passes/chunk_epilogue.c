@@ -32,7 +32,7 @@
 
 enum {
     MAX_COLUMNS = 32,
-    MAX_BLOCKS = 8, /* of rows */
+    MAX_BLOCKS = 16, /* of rows */
     MAX_CARRIED = 8,
 };
 
@@ -52,12 +52,15 @@ typedef struct epilogue {
     int64_t m, n;     /* of the tile */
     int64_t rows, cols, n_blocks, n_columns;
     bool staged;
+    bool by_block;     /* the smallest chunk there is, one after the other */
+    bool halved;       /* of accumulators that share registers with others: they cannot take turns */
+    int64_t of_thread; /* elements of a chunk */
     tcc_value *carried[MAX_CARRIED]; /* tiles from before, and in a loop what is carried of them */
     tcc_value *turned[MAX_CARRIED];
     size_t n_carried;
     tcc_builder b;
     int64_t column, block; /* the current chunk; in a loop column is 0 */
-    tcc_value *first_col;  /* of the chunk where it is not a constant; else NULL */
+    tcc_value *first[2];   /* row and column of the chunk where they are not constants; else NULL */
 } epilogue;
 
 /* ---- values of a chunk -------------------------------------------------------------------- */
@@ -107,8 +110,8 @@ static tcc_value *value_of(epilogue *e, tcc_value *v)
 /* A coordinate of the tile, and so many rows or columns further. */
 static tcc_value *moved(epilogue *e, tcc_value *at, unsigned dim)
 {
-    if (dim == 1 && e->first_col)
-        return tcc_arith_bin(&e->b, TCC_OP_arith_add, at, e->first_col);
+    if (e->first[dim])
+        return tcc_arith_bin(&e->b, TCC_OP_arith_add, at, e->first[dim]);
     return tcc_arith_add(&e->b, at, dim ? e->column * e->cols : e->block * e->rows);
 }
 
@@ -154,9 +157,12 @@ static void store(epilogue *e, const item *it)
         access(e, it->op, 2, o->a, v, NULL);
         return;
     }
-    tcc_value *row = tcc_build_i32(&e->b, e->block * e->rows);
-    tcc_value *col = e->first_col ? e->first_col : tcc_build_i32(&e->b, e->column * e->cols);
-    TCC_EMIT_V(&e->b, async_write, it->buffer, row, col, v);
+    tcc_value *at[] = {e->first[0], e->first[1]};
+    if (!at[0])
+        at[0] = tcc_build_i32(&e->b, e->block * e->rows);
+    if (!at[1])
+        at[1] = tcc_build_i32(&e->b, e->column * e->cols);
+    TCC_EMIT_V(&e->b, async_write, it->buffer, at[0], at[1], v);
 }
 
 static void compute(epilogue *e, item *it)
@@ -178,7 +184,8 @@ static void compute(epilogue *e, item *it)
     tcc_value *operands[3];
     for (unsigned i = 0; i < op->n_operands; i++)
         operands[i] = value_of(e, op->operands[i]);
-    if (op->code == TCC_OP_tile_broadcast && operands[0]->type == type) {
+    bool same = op->code == TCC_OP_tile_broadcast || op->code == TCC_OP_tile_convert;
+    if (same && operands[0]->type == type) {
         *slot = operands[0];
         return;
     }
@@ -209,21 +216,33 @@ static void walk_chunk(epilogue *e, int64_t column, int64_t block, unsigned whic
     }
 }
 
-static void walk_column(epilogue *e, int64_t column, unsigned which)
+/* So many chunks of a column, one after the other where they are blocks: or loads of all of them move up,
+ * into too many registers. */
+static void walk_column(epilogue *e, int64_t column, int64_t n)
 {
-    for (int64_t b = 0; b < e->n_blocks; b++)
-        walk_chunk(e, column, b, which);
+    for (int64_t b = 0; b < n; b++) {
+        walk_chunk(e, column, b, LOADS | OTHERS);
+        if (e->by_block)
+            TCC_EMIT_V(&e->b, async_pin, NULL);
+    }
 }
 
 /* With loads a few columns ahead. */
 static void unroll(epilogue *e)
 {
     for (int64_t c = 0; c < e->n_columns + TCC_LOOKAHEAD; c++) {
-        if (c < e->n_columns)
-            walk_column(e, c, LOADS);
-        if (c >= TCC_LOOKAHEAD)
-            walk_column(e, c - TCC_LOOKAHEAD, OTHERS);
+        for (int64_t b = 0; c < e->n_columns && b < e->n_blocks; b++)
+            walk_chunk(e, c, b, LOADS);
+        for (int64_t b = 0; c >= TCC_LOOKAHEAD && b < e->n_blocks; b++)
+            walk_chunk(e, c - TCC_LOOKAHEAD, b, OTHERS);
     }
+}
+
+/* Along m first: what is the same for all rows then lives for a column. */
+static void do_blocks(epilogue *e)
+{
+    for (int64_t c = 0; c < e->n_columns; c++)
+        walk_column(e, c, e->n_blocks);
 }
 
 /* Chunks in groups of so many, where registers are short. ptxas would take up loads and addresses of
@@ -240,26 +259,29 @@ static void separate_groups(epilogue *e, int64_t group)
             if (i == begin || i % e->n_blocks == 0)
                 cols[c] = TCC_EMIT(&e->b, async_opaque, tcc_type_scalar(e->ir, TCC_i32),
                                    tcc_build_i32(&e->b, c * e->cols));
-            e->first_col = cols[c];
+            e->first[1] = cols[c];
             walk_chunk(e, c, i % e->n_blocks, LOADS);
         }
         for (int64_t i = begin; i < end; i++) {
-            e->first_col = cols[i / e->n_blocks];
+            e->first[1] = cols[i / e->n_blocks];
             walk_chunk(e, i / e->n_blocks, i % e->n_blocks, OTHERS);
         }
         TCC_EMIT_V(&e->b, async_pin, NULL);
     }
 }
 
-static void loop_over_columns(epilogue *e)
+/* What a loop over columns or rows does with what is the first chunk there. */
+static void loop_over(epilogue *e, int dim, bool nested)
 {
     tcc_value *operands[3 + MAX_CARRIED] = {tcc_build_i32(&e->b, 0)};
     const tcc_type *types[MAX_CARRIED];
-    operands[1] = tcc_build_i32(&e->b, e->n_columns);
+    int64_t step[2] = {0, 0};
+    step[dim] = dim ? e->cols : e->rows;
+    operands[1] = tcc_build_i32(&e->b, dim ? e->n_columns : e->n_blocks);
     operands[2] = tcc_build_i32(&e->b, 1);
     for (size_t i = 0; i < e->n_carried; i++) {
-        operands[3 + i] = e->carried[i];
-        types[i] = e->carried[i]->type;
+        operands[3 + i] = e->turned[i];
+        types[i] = e->turned[i]->type;
     }
     tcc_op *loop =
         tcc_op_create(&e->b, TCC_OP_scf_for, 3 + e->n_carried, operands, e->n_carried, types);
@@ -271,16 +293,21 @@ static void loop_over_columns(epilogue *e)
         tcc_block_add_arg(loop->regions[0], tcc_type_scalar(e->ir, TCC_i32), "chunk");
     for (size_t c = 0; c < e->n_carried; c++)
         e->turned[c] = tcc_block_add_arg(loop->regions[0], types[c], "acc");
-    e->first_col = tcc_arith_mul(&e->b, i, e->cols);
-    walk_column(e, 0, LOADS | OTHERS);
+    e->first[dim] = tcc_arith_mul(&e->b, i, step[dim]);
+    if (nested)
+        loop_over(e, 0, false);
+    else
+        walk_column(e, 0, dim ? e->n_blocks : 1);
     for (size_t c = 0; c < e->n_carried; c++) {
-        bool turns = types[c]->dims[1].size != 1;
+        bool turns = types[c]->dims[dim].size != 1;
         operands[c] = turns ? TCC_EMIT(&e->b, tile_rotate, types[c], e->turned[c]) : e->turned[c];
         if (turns)
-            tcc_attr_set_ints(e->ir, &operands[c]->def->attrs, "by", 2, (int64_t[]){0, e->cols});
+            tcc_attr_set_ints(e->ir, &operands[c]->def->attrs, "by", 2, step);
     }
     tcc_op_create(&e->b, TCC_OP_scf_yield, e->n_carried, operands, 0, NULL);
     e->b = outer;
+    for (size_t c = 0; c < e->n_carried; c++)
+        e->turned[c] = &loop->results[c];
 }
 
 /* Results in shared memory go to their tensors when all of them are there. */
@@ -338,7 +365,8 @@ static bool is_of_chunks(const tcc_op *op)
     const tcc_op_info *info = tcc_op_info_get(op->code);
     bool tile = tcc_low_tile_of(op), number = !tile && !op->n_regions && info->flags & TCC_PURE;
     return number || info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_tile_load ||
-           op->code == TCC_OP_tile_store || op->code == TCC_OP_tile_broadcast;
+           op->code == TCC_OP_tile_store || op->code == TCC_OP_tile_broadcast ||
+           op->code == TCC_OP_tile_convert;
 }
 
 /* The first op on tiles of those that nothing but chunks follows. */
@@ -411,6 +439,45 @@ static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
     return true;
 }
 
+/* Neighbours along n whose accumulators share registers. */
+static int64_t together(const tcc_target *target, const tcc_op *mma)
+{
+    tcc_scalar acc = mma->results[0].type->elem;
+    const tcc_wmma *w = tcc_wmma_find(target, acc, acc, acc, 0);
+    return w && tcc_wmma_is_in_halves(w) ? 2 : 1;
+}
+
+/* How large chunks are, by the MMA that computes tiles in this role: 64 rows of each warpgroup, or a block
+ * of each wave. */
+static bool size_chunks(epilogue *e)
+{
+    tcc_block *region = e->role->regions[0];
+    const tcc_op *mma = NULL;
+    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
+        if (op->code == TCC_OP_async_mma || op->code == TCC_OP_tile_mma)
+            mma = op;
+    tcc_attr instr = mma ? tcc_attr_list(&mma->attrs, "instr") : (tcc_attr){.list = {NULL, 0}};
+    tcc_attr waves = tcc_attr_list(&e->role->attrs, "waves");
+    if (instr.list.n != 3)
+        return false;
+    e->rows = instr.list.items[0].i;
+    if (waves.list.n == 2) {
+        e->rows *= waves.list.items[0].i;
+        e->cols = instr.list.items[1].i * waves.list.items[1].i;
+        int64_t in_one = together(tcc_target_of(e->ir), mma);
+        e->halved = e->cols > 0 && e->n % (e->cols * in_one);
+        e->cols *= e->halved ? 1 : in_one;
+        e->by_block = true;
+        e->of_thread = e->rows * e->cols / tcc_attr_int(&e->role->attrs, "warps", 1) /
+                       tcc_attr_int(&e->role->attrs, "lanes", 32);
+    } else {
+        e->rows *= tcc_attr_int(&e->role->attrs, "warps", 0) / TCC_WARPGROUP_WARPS;
+        e->cols = e->n % 16 ? 8 : 16;
+        e->of_thread = TCC_WGMMA_ROWS * e->cols / (TCC_WARPGROUP_WARPS * TCC_WARP_LANES);
+    }
+    return e->rows > 0 && e->cols > 0 && e->m % e->rows == 0 && e->n % e->cols == 0;
+}
+
 /* The tile, and its chunks: of the first store. */
 static bool measure(epilogue *e, const tcc_op *first)
 {
@@ -421,22 +488,41 @@ static bool measure(epilogue *e, const tcc_op *first)
     const tcc_dim *dims = TCC_VIEW(tile_store, first)->a->type->dims;
     e->m = dims[0].size;
     e->n = dims[1].size;
-    e->rows = tcc_attr_int(&e->role->attrs, "warps", 0) / TCC_WARPGROUP_WARPS * TCC_WGMMA_ROWS;
-    e->cols = e->n % 16 ? 8 : 16;
-    if (!e->rows || e->m % e->rows || e->n % e->cols)
+    if (!size_chunks(e))
         return false;
     e->n_blocks = e->m / e->rows;
     e->n_columns = e->n / e->cols;
     return e->n_blocks <= MAX_BLOCKS && e->n_columns <= MAX_COLUMNS;
 }
 
+/* Whether no tensor has but the first row or column of all. */
+static bool have_index(const epilogue *e, int dim)
+{
+    bool all = true;
+    for (size_t i = 0; i < e->n_items; i++)
+        if (tensor_of(e->items[i].op) && (dim ? e->items[i].cols : e->items[i].rows))
+            all &= tcc_attr_list(&e->items[i].op->attrs, "dims").list.items[dim].i >= 0;
+    return all;
+}
+
 static bool can_loop(const epilogue *e)
 {
-    for (size_t i = 0; i < e->n_items; i++) /* of a tensor the first column of all alone */
-        if (tensor_of(e->items[i].op) && e->items[i].cols &&
-            tcc_attr_list(&e->items[i].op->attrs, "dims").list.items[1].i < 0)
-            return false;
-    return e->n_columns > 1 && e->n_carried;
+    return e->n_columns > 1 && e->n_carried && !e->halved && have_index(e, 1);
+}
+
+static bool can_nest(const epilogue *e)
+{
+    return e->n_blocks > 1 && have_index(e, 0);
+}
+
+/* Else each element is an access of its own. */
+static bool has_wide_stores(const epilogue *e)
+{
+    bool all = true;
+    for (size_t i = 0; i < e->n_items; i++)
+        all &= e->items[i].op->code != TCC_OP_tile_store ||
+               tcc_attr_find(&e->items[i].op->attrs, "wide");
+    return all;
 }
 
 static void erase(epilogue *e)
@@ -445,29 +531,19 @@ static void erase(epilogue *e)
         tcc_op_erase(e->items[--e->n_items].op);
 }
 
-/* Whether wgmma computes tiles in this role: 64 rows of each warpgroup. */
-static bool has_wgmma(const tcc_op *role)
-{
-    tcc_block *region = role->regions[0];
-    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
-        if (op->code == TCC_OP_async_mma)
-            return tcc_attr_list(&op->attrs, "instr").list.items[0].i == TCC_WGMMA_ROWS;
-    return false;
-}
-
 static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
 {
     epilogue *e = TCC_NEW(ctx->scratch, epilogue);
     e->ir = ctx->ir;
     e->role = role;
     e->by_value = TCC_MAP(ctx->scratch);
-    tcc_op *first = has_wgmma(role) ? find_first(role) : NULL;
+    tcc_op *first = find_first(role);
     if (!first || !measure(e, first) || !collect(e, first, ctx->scratch))
         return false;
-    int64_t chunks = e->n_blocks * e->n_columns, of_thread = TCC_WGMMA_ROWS * e->cols / 128;
+    int64_t chunks = e->n_blocks * e->n_columns;
     for (size_t i = 0; i < e->n_items; i++)
         e->staged |= is_staged(e->items[i].op);
-    if (chunks == 1 && !e->staged)
+    if (chunks == 1 && !e->staged && !e->by_block)
         return false;
     for (size_t i = 0; i < e->n_items; i++)
         if (is_staged(e->items[i].op))
@@ -476,8 +552,11 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
     e->b.loc = first->loc;
     int64_t group = tcc_attr_int(&role->attrs, "separate", 0);
     tcc_attr_remove(&role->attrs, "separate");
-    if (can_loop(e) && tcc_low_should_loop(first, chunks * of_thread))
-        loop_over_columns(e);
+    bool is_long = tcc_low_should_loop(first, chunks * e->of_thread);
+    if (can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))))
+        loop_over(e, 1, is_long && e->by_block && can_nest(e));
+    else if (e->by_block)
+        do_blocks(e);
     else if (group)
         separate_groups(e, group);
     else

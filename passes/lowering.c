@@ -266,7 +266,6 @@ void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f)
         .ctx = ctx,
         .ir = ir,
         .f = f,
-        .s = tcc_schedule_of(f),
         .body = tcc_block_create(f, NULL),
         .map = tcc_value_map_create(ctx->scratch),
         .i1 = tcc_type_scalar(ir, TCC_i1),

@@ -15,7 +15,6 @@ typedef struct tcc_lowering {
     tcc_pass_ctx *ctx;
     tcc_ir *ir;
     tcc_func *f;
-    tcc_schedule s;
     tcc_builder b;      /* where the next op goes, in the new body */
     tcc_block *body;    /* the new body; its arguments are the kernel's parameters */
     tcc_value_map *map; /* old values to new */

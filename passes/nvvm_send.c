@@ -104,7 +104,7 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
     if (!plan_staging(l, op, o->buffer, &w.to) || !tcc_nvvm_held(l, op, o->a->type, &w.held))
         return;
     bool whole = w.held.halves > 1 && w.held.neighbours > 1;
-    if (!whole || !tcc_is_multiple(o->row, 8) || !tcc_is_multiple(o->col, 8)) {
+    if (!whole || !tcc_is_multiple(o->row, 8, NULL) || !tcc_is_multiple(o->col, 8, NULL)) {
         TCC_LOW_REFUSE(low, op, "async.write to a row or column that is not a multiple of 8");
         return;
     }

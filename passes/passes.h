@@ -21,6 +21,7 @@
     PASS(choose_layout)                                                                            \
     PASS(choose_pipeline)                                                                          \
     PASS(pipeline_copies)                                                                          \
+    PASS(pipeline_registers)                                                                       \
     PASS(specialize_warps)                                                                         \
     PASS(distribute_grid)                                                                          \
     PASS(chunk_epilogue)                                                                           \
@@ -29,7 +30,8 @@
     PASS(lower_to_amdgcn)                                                                          \
     PASS(expand_math)                                                                              \
     PASS(form_fma)                                                                                 \
-    PASS(licm)
+    PASS(licm)                                                                                     \
+    PASS(interleave)
 
 #define PASS(id) extern const tcc_pass tcc_pass_##id;
 TCC_PASSES(PASS)

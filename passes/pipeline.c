@@ -14,14 +14,14 @@
     "choose-variants,choose-schedule," /* which entries, how each is computed */                   \
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
     "choose-mma,choose-layout,choose-pipeline"
-#define TO_ASYNC TO_TILE ",pipeline-copies,specialize-warps,distribute-grid," \
-                         "chunk-epilogue,allocate-shared"
+#define TO_ASYNC TO_TILE ",pipeline-copies,pipeline-registers,specialize-warps," \
+                         "distribute-grid,chunk-epilogue,allocate-shared"
 
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
 #define FROM_TARGET ",expand-math,canonicalize,form-fma,cse,licm,dce"
 const char tcc_pipeline_to_nvvm[] = TO_ASYNC ",lower-to-nvvm" FROM_TARGET;
-const char tcc_pipeline_to_amdgcn[] = TO_ASYNC ",lower-to-amdgcn" FROM_TARGET;
+const char tcc_pipeline_to_amdgcn[] = TO_ASYNC ",lower-to-amdgcn" FROM_TARGET ",interleave";
 
 const char *tcc_pipeline(const tcc_target *target)
 {

@@ -25,18 +25,6 @@
  * before that is released. With one stage that would wait for itself: then nothing is left pending. Other
  * MMAs are waited for where their result is first used, and those after them run on.
  *
- * On RDNA nothing copies to LDS but the threads themselves. Where they can do it 16 bytes at a time
- * they load a tile into registers a trip before they put it into its stage, and put it there a trip
- * before it is multiplied:
- *          acquire; async.put 0 (tile.load … 0); commit
- *          scf.for %i … (%c = 0.0, %a = tile.load … 1, %b = tile.load … 1) {
- *            acquire; async.put %i + 1, %sa, %a; async.put %i + 1, %sb, %b; commit
- *            %a2 = tile.load … %i + 2    %b2 = tile.load … %i + 2
- *            wait; async.mma; mma_wait; release
- *            scf.yield %r, %a2, %b2
- *          }
- * Past the last trip the loads give zeros, which nobody multiplies.
- *
  * The copies and the MMAs still follow each other here; specialize-warps takes them apart.
  *
  * Requires choose-mma, choose-layout and choose-pipeline.
@@ -90,11 +78,11 @@ static bool has_number(const tcc_block *block)
     return !op || op->code != TCC_OP_scf_if;
 }
 
-/* Whether v is a load of which choose-layout has decided. */
+/* Whether v is a load of which choose-layout has decided that it goes straight into shared memory. */
 static bool is_decided(const tcc_value *v)
 {
     return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "copy") &&
-           has_number(v->def->block);
+           !tcc_attr_find(&v->def->attrs, "panel") && has_number(v->def->block);
 }
 
 /* Whether an MMA reads a decided load, and nothing that would first have to be put into shared memory. */
@@ -161,14 +149,6 @@ static void group_loads(pipeline *p)
         }
 }
 
-/* How stages of what is copied in this way become full. */
-static const char *completion_of(const tcc_target *target, const char *copy)
-{
-    if (!tcc_target_can(target, TCC_CAN_mbarrier))
-        return "barrier";
-    return !strcmp(copy, "tma") ? "bytes" : "arrivals";
-}
-
 /* ---- rings --------------------------------------------------------------------------------- */
 
 /* The stages that a load goes through. */
@@ -183,11 +163,6 @@ static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages
                      tcc_attr_int(&load->attrs, "swizzle", 0));
     tcc_attr_set_int(b->func->ir, &v->def->attrs, "contiguous",
                      tcc_attr_int(&load->attrs, "contiguous", 1));
-    static const char *const rdna[] = {"panel", "pad"};
-    for (int i = 0; i < 2; i++)
-        if (tcc_attr_find(&load->attrs, rdna[i]))
-            tcc_attr_set_int(b->func->ir, &v->def->attrs, rdna[i],
-                             tcc_attr_int(&load->attrs, rdna[i], 0));
     return v;
 }
 
@@ -485,116 +460,7 @@ static void copy_to_stages(pipeline *p)
     release_behind(p);
 }
 
-/* ---- through registers ------------------------------------------------------------------ */
-
-/* One MMA of two loads. */
-typedef struct by_registers {
-    group *g;
-    tcc_op *mma, *loop;
-    tcc_arena *scratch;
-} by_registers;
-
-static tcc_value *sum(tcc_builder *b, tcc_value *i, int64_t n)
-{
-    return n ? TCC_EMIT(b, arith_add, i->type, i, tcc_build_i32(b, n)) : i;
-}
-
-static void put_tiles(by_registers *p, tcc_builder *b, tcc_value *i, tcc_value *const *tiles)
-{
-    b->loc = p->mma->loc;
-    TCC_EMIT_V(b, async_acquire, p->g->ring, i);
-    for (int l = 0; l < 2; l++)
-        TCC_EMIT_V(b, async_put, p->g->ring, i, p->g->buffers.data[l], tiles[l]);
-    build_commit(p->g, b, i);
-}
-
-/* The loads of iteration i, with all that they compute their coordinates from. */
-static void load_tiles(by_registers *p, tcc_builder *b, tcc_value *i, tcc_value **tiles)
-{
-    tcc_op *const *loads = p->g->loads.data;
-    tcc_value_map *map = tcc_value_map_create(p->scratch);
-    tcc_value_map_set(map, p->loop->regions[0]->args[0], i);
-    const tcc_op *last = p->mma->prev; /* the clones may come after it */
-    for (tcc_op *op = p->loop->regions[0]->first, *next; op; op = next) {
-        next = op == last ? NULL : op->next;
-        if (op == loads[0] || op == loads[1] ||
-            (op->n_results == 1 && op->results[0].type->kind == TCC_KIND_scalar))
-            tcc_op_clone(b, op, map);
-    }
-    for (int l = 0; l < 2; l++)
-        tiles[l] = tcc_value_map_get(map, &loads[l]->results[0]);
-}
-
-/* The loop again, with two more values that it carries. Returns it, its body empty. */
-static tcc_op *carry_tiles(by_registers *p, tcc_value *const *tiles)
-{
-    const tcc_op *old = p->loop;
-    tcc_value *operands[6] = {old->operands[0], old->operands[1], old->operands[2],
-                              old->operands[3], tiles[0],         tiles[1]};
-    const tcc_type *types[3] = {old->results[0].type, tiles[0]->type, tiles[1]->type};
-    tcc_builder b = tcc_builder_before(p->loop);
-    b.loc = old->loc;
-    tcc_op *loop = tcc_op_create(&b, TCC_OP_scf_for, 6, operands, 3, types);
-    for (size_t a = 0; a < old->attrs.len; a++)
-        TCC_PUSH(b.func->ir->arena, &loop->attrs, old->attrs.data[a]);
-    const tcc_block *from = old->regions[0];
-    for (size_t a = 0; a < 2; a++)
-        tcc_replace_uses(from->args[a], tcc_block_add_arg(loop->regions[0], from->args[a]->type,
-                                                          from->args[a]->name));
-    for (int l = 0; l < 2; l++)
-        tcc_block_add_arg(loop->regions[0], types[1 + l], NULL);
-    return loop;
-}
-
-static void put_into_stages(by_registers *p)
-{
-    tcc_value *tiles[2], *next[2];
-    tcc_builder b = tcc_builder_before(p->loop);
-    b.loc = p->mma->loc;
-    tcc_value *zero = tcc_build_i32(&b, 0);
-    load_tiles(p, &b, zero, tiles);
-    put_tiles(p, &b, zero, tiles);
-    load_tiles(p, &b, tcc_build_i32(&b, 1), tiles);
-
-    tcc_builder in = tcc_builder_before(p->mma);
-    in.loc = p->mma->loc;
-    p->g->i = p->loop->regions[0]->args[0];
-    load_tiles(p, &in, sum(&in, p->g->i, 2), next);
-    TCC_EMIT_V(&in, async_wait, p->g->ring, p->g->i);
-    tcc_value *w = build_wait(&in, &build_mma(&in, p->mma, p->g, p->g)->results[0], 0);
-    build_release(p->g, &in, 0);
-
-    tcc_op *old = p->loop, *loop = carry_tiles(p, tiles);
-    tcc_op_erase(old->regions[0]->last);
-    tcc_op_erase(p->mma);
-    erase_loads(p->g);
-    tcc_builder body = tcc_builder_at_end(loop->regions[0]);
-    body.loc = old->loc;
-    put_tiles(p, &body, sum(&body, loop->regions[0]->args[0], 1), loop->regions[0]->args + 2);
-    while (old->regions[0]->first)
-        tcc_op_move(&body, old->regions[0]->first);
-    tcc_op_create(&body, TCC_OP_scf_yield, 3, (tcc_value *[]){w, next[0], next[1]}, 0, NULL);
-    tcc_replace_uses(&old->results[0], &loop->results[0]);
-    tcc_op_erase(old);
-    b = tcc_builder_after(loop);
-    b.loc = loop->loc;
-    wait_for(&b, &loop->results[0], 0);
-}
-
 /* ---- the pass ------------------------------------------------------------------------------ */
-
-static bool goes_by_registers(const group *g)
-{
-    return tcc_has_word("buffer unaligned", tcc_attr_str(&g->loads.data[0]->attrs, "copy", ""));
-}
-
-/* One product, in a loop that carries its sum alone. */
-static bool can_put(const pipeline *p)
-{
-    const tcc_op *mma = p->mmas.data[0], *loop = mma->block->parent;
-    return p->mmas.len == 1 && p->groups.len == 1 && p->groups.data[0]->loads.len == 2 &&
-           is_loop(loop) && tcc_counts_iterations(loop) && carried_at(mma) == 0;
-}
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
@@ -603,18 +469,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (can_pipeline(op))
             TCC_PUSH(p.scratch, &p.mmas, op);
     group_loads(&p);
-    bool by_threads = false;
-    for (size_t g = 0; g < p.groups.len; g++)
-        by_threads |= goes_by_registers(p.groups.data[g]);
-    if (!p.mmas.len || (by_threads && !can_put(&p)))
+    if (!p.mmas.len)
         return TCC_OK;
     tcc_op *first = outermost(front_of(p.groups.data[0]));
     for (size_t g = 0; g < p.groups.len; g++) {
         group *of = p.groups.data[g];
         const tcc_op *loop = of->block->parent;
         of->stages = is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
-        of->completion = completion_of(tcc_target_of(ctx->ir),
-                                       tcc_attr_str(&of->loads.data[0]->attrs, "copy", ""));
+        bool tma = !strcmp(tcc_attr_str(&of->loads.data[0]->attrs, "copy", ""), "tma");
+        of->completion = tma ? "bytes" : "arrivals";
         for (tcc_op *op = outermost(front_of(of)); op; op = op->next)
             if (op == first) /* it comes before */
                 first = outermost(front_of(of));
@@ -624,11 +487,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (size_t m = 0; m < p.mmas.len; m++)
         if (is_loop(p.mmas.data[m]->block->parent))
             tcc_attr_remove(&p.mmas.data[m]->block->parent->attrs, "stages");
-    if (by_threads)
-        put_into_stages(&(by_registers){p.groups.data[0], p.mmas.data[0],
-                                        p.mmas.data[0]->block->parent, p.scratch});
-    else
-        copy_to_stages(&p);
+    copy_to_stages(&p);
     *changed = true;
     return TCC_OK;
 }

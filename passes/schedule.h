@@ -106,7 +106,8 @@ typedef struct tcc_rdna_unit {
     int64_t loads, words; /* that bring it to registers, and registers of each */
     int64_t n, n_lane;    /* in a tile; that a lane copies, at most */
 } tcc_rdna_unit;
-tcc_rdna_unit tcc_rdna_unit_of(const tcc_schedule *s, int64_t rows, unsigned bits, bool transposed);
+tcc_rdna_unit tcc_rdna_unit_of(int64_t threads, int64_t rows, int64_t depth, unsigned bits,
+                               bool transposed);
 /* Registers that one lane needs, about, and that it may have: a workgroup's waves run together. */
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p);
 int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t);

@@ -61,26 +61,26 @@ int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave)
 }
 
 /* As many neighbours as a lane's share of the tile has, 4 to 16 bytes. */
-static int64_t choose_cols(const tcc_schedule *s, int64_t rows, unsigned bits, int64_t depth)
+static int64_t choose_cols(int64_t threads, int64_t rows, int64_t units, unsigned bits)
 {
-    int64_t share = rows * s->k / depth / tcc_schedule_threads(s);
+    int64_t share = rows * units / threads;
     int64_t cols = WORD_BITS / bits, most = READ_BYTES * 8 / bits;
     while (cols < most && cols * 2 <= share && rows % (cols * 2) == 0)
         cols *= 2;
     return cols;
 }
 
-tcc_rdna_unit tcc_rdna_unit_of(const tcc_schedule *s, int64_t rows, unsigned bits, bool transposed)
+tcc_rdna_unit tcc_rdna_unit_of(int64_t threads, int64_t rows, int64_t depth, unsigned bits,
+                               bool transposed)
 {
-    int64_t threads = tcc_schedule_threads(s);
     tcc_rdna_unit u = {
         .depth = READ_BYTES * 8 / bits, .cols = 1, .loads = 1, .words = READ_BYTES * 8 / WORD_BITS};
     if (transposed) {
         u.loads = u.depth = TRANSPOSED_BYTES * 8 / bits;
-        u.cols = choose_cols(s, rows, bits, u.depth);
+        u.cols = choose_cols(threads, rows, depth / u.depth, bits);
         u.words = u.cols * bits / WORD_BITS;
     }
-    u.n = rows * s->k / (u.depth * u.cols);
+    u.n = rows * depth / (u.depth * u.cols);
     u.n_lane = (u.n + threads - 1) / threads;
     return u;
 }
@@ -89,8 +89,9 @@ tcc_rdna_unit tcc_rdna_unit_of(const tcc_schedule *s, int64_t rows, unsigned bit
  * each unit that is not a constant from the one before. */
 static int64_t copy_registers(const tcc_schedule *s, int64_t rows, unsigned bits, bool transposed)
 {
-    tcc_rdna_unit u = tcc_rdna_unit_of(s, rows, bits, transposed);
-    int64_t threads = tcc_schedule_threads(s), fast = transposed ? rows / u.cols : s->k / u.depth;
+    int64_t threads = tcc_schedule_threads(s);
+    tcc_rdna_unit u = tcc_rdna_unit_of(threads, rows, s->k, bits, transposed);
+    int64_t fast = transposed ? rows / u.cols : s->k / u.depth;
     bool own = threads % fast || u.n_lane == 1;
     int64_t addresses = own ? u.n_lane : 1 + (u.n % threads != 0);
     int64_t stores = transposed ? u.cols * TRANSPOSED_BYTES / READ_BYTES : 1; /* each to a place */

@@ -41,8 +41,9 @@ typedef struct split {
     tcc_arena *scratch;
 } split;
 
-static const char *const decided[] = {"warps", "registers", "separate"};
-enum { N_DECIDED = sizeof decided / sizeof *decided };
+/* What choose-pipeline has decided; from OF_ROLE on it is the consumers'. */
+static const char *const decided[] = {"warps", "registers", "separate", "waves", "lanes"};
+enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 2 };
 
 static bool is_loop(const tcc_op *op)
 {
@@ -319,14 +320,16 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (tcc_op *op = s.body->first; op; op = op->next)
         if (op->code == TCC_OP_async_ring)
             count(&s, ring = op);
-    int64_t separate = tcc_attr_int(&s.loop->attrs, "separate", 0);
+    tcc_builder b = tcc_builder_after(ring);
+    tcc_op *consumer = build_role(&b, "consumer", s.consumers, s.registers[0]), *last = consumer;
+    for (int i = OF_ROLE; i < N_DECIDED; i++) {
+        const tcc_named_attr *a = tcc_attr_find(&s.loop->attrs, decided[i]);
+        if (a)
+            tcc_attr_set(ctx->ir, &consumer->attrs, decided[i], a->value, (tcc_loc){0, 0});
+    }
     for (tcc_op *op = s.body->first; op; op = tcc_walk_next(op, s.body))
         for (int i = 0; is_loop(op) && i < N_DECIDED; i++)
             tcc_attr_remove(&op->attrs, decided[i]);
-    tcc_builder b = tcc_builder_after(ring);
-    tcc_op *consumer = build_role(&b, "consumer", s.consumers, s.registers[0]), *last = consumer;
-    if (separate)
-        tcc_attr_set_int(ctx->ir, &consumer->attrs, "separate", separate);
     if (s.producers) {
         build_producer(&s, &b);
         last = consumer->next;

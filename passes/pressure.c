@@ -34,7 +34,6 @@ typedef struct access {
 } access;
 
 struct tcc_epilogue {
-    bool a_along_k, b_along_k; /* the operands in memory */
     bool polynomials;          /* a function is computed by them */
     size_t n_ops, n_values, n_accesses;
     value *values;
@@ -96,8 +95,6 @@ tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_a
     tcc_epilogue *e = TCC_NEW(arena, tcc_epilogue);
     tcc_map numbers = TCC_MAP(arena);
     e->arena = arena;
-    e->a_along_k = tcc_read_is_contiguous_in(c->a, c->k, c->k);
-    e->b_along_k = tcc_read_is_contiguous_in(c->b, c->k, c->k);
     for (const tcc_op *op = f->body->first; op; op = op->next)
         *tcc_map_at(&numbers, op) = (void *)(uintptr_t)++e->n_ops;
     e->values = TCC_NEW_ARRAY(arena, value, e->n_ops);
@@ -223,21 +220,16 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t ahead = computes ? n_chunks * more : TCC_LOOKAHEAD * c.loads;
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE;
     int64_t scarce = one - SPARE + (e->polynomials ? BY_POLYNOMIALS * own : 0);
-    /* Where consumers start the copies, ptxas has their coordinates ready in the loop, and keeps them
-     * for an epilogue in which it finds the same columns. */
-    int64_t copies = s->producer == TCC_PRODUCER_NONE
-                         ? tcc_schedule_copies(s, t, e->a_along_k, e->b_along_k)
-                         : 0;
-    int64_t loop = accumulators + LEAST + copies;
-    int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one - copies;
+    int64_t loop = accumulators + LEAST;
+    int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
     /* Of several results ptxas keeps more than is counted here. */
     bool groups = more <= 0 && another && free > 0;
     return (tcc_pressure){
-        .least = accumulators + LEAST,
+        .least = loop,
         .separate = one > loop ? one : loop,
         .scarce = scarce > loop ? scarce : loop,
-        .together = one - SEPARATE + copies + ahead + n_chunks * c.addresses,
+        .together = one - SEPARATE + ahead + n_chunks * c.addresses,
         .limit = limit,
         .group = 1 + (groups ? free / another : 0),
     };

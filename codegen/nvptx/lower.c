@@ -521,13 +521,39 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, co
     }
 }
 
+/* Where the coordinates of a copy to shared memory begin; of other ops none do. */
+static unsigned first_coordinate(tcc_opcode code)
+{
+    return code == TCC_OP_nvvm_tma_load             ? 3
+           : code == TCC_OP_nvvm_tma_load_multicast ? 4
+                                                    : MAX_OPERANDS;
+}
+
+/* A coordinate. A sum with a constant is computed where it is wanted: LLVM would hoist those of a
+ * loop's copies, and ptxas keep each in a register, through the epilogue, too. */
+static LLVMValueRef coordinate(tcc_lower *l, const tcc_value *v)
+{
+    const tcc_op *sum = v->def;
+    bool adds = sum && sum->code == TCC_OP_arith_add && sum->operands[1]->def &&
+                sum->operands[1]->def->code == TCC_OP_arith_const;
+    LLVMValueRef a = adds ? tcc_lower_scalar(l, sum->operands[0]) : NULL;
+    if (!a || LLVMIsAConstant(a))
+        return tcc_lower_scalar(l, v);
+    tcc_ptx p;
+    tcc_ptx_begin(&p, l->context, l->builder, l->arena);
+    TCC_PTX_ADD(&p, add_in_place, .a = {.in = a},
+                .b = {.in = tcc_lower_scalar(l, sum->operands[1])});
+    return tcc_ptx_end(&p)[0];
+}
+
 static bool lower_instruction(tcc_lower *l, const tcc_op *op)
 {
     LLVMValueRef x[MAX_OPERANDS] = {NULL};
     if (op->n_operands > MAX_OPERANDS)
         return false;
     for (unsigned i = 0; i < op->n_operands; i++)
-        x[i] = tcc_lower_scalar(l, op->operands[i]);
+        x[i] = i < first_coordinate(op->code) ? tcc_lower_scalar(l, op->operands[i])
+                                              : coordinate(l, op->operands[i]);
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);
     if (!add_instruction(&p, l, op, x))

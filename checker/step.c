@@ -240,6 +240,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE); return TCC_P_NEXT;
     case TCC_OP_amdgcn_readfirstlane:
     case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0], s->warps[warp].mask); return TCC_P_NEXT;
+    case TCC_OP_nvvm_opaque: *out = args[0]; return TCC_P_NEXT;
     case TCC_OP_nvvm_elect: *out = elected(p); return TCC_P_NEXT;
     case TCC_OP_arith_cmp: {
         tcc_presult r = compare_trips(p, s, warp, in, args, out, &done);

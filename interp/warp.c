@@ -208,6 +208,12 @@ tcc_outcome tcc_eval_nvvm_uniform(tcc_thread *t, const tcc_inst *in)
     return tcc_converged(t, in) ? tcc_give(t, in, tcc_lane_int(t, in, 0, 0)) : TCC_FAILED;
 }
 
+tcc_outcome tcc_eval_nvvm_opaque(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_copy_values(t, in->results, in->operands, 1, t->mask);
+    return TCC_NEXT;
+}
+
 tcc_outcome tcc_eval_nvvm_elect(tcc_thread *t, const tcc_inst *in)
 {
     unsigned lane = t->warp->cta->elected;

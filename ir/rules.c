@@ -179,6 +179,7 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_tid] = "-> i32",
     [TCC_OP_nvvm_ctaid] = "-> i32",
     [TCC_OP_nvvm_uniform] = "i32 -> i32",
+    [TCC_OP_nvvm_opaque] = "i32 -> i32",
     [TCC_OP_nvvm_shfl] = "number i32 -> number",
     [TCC_OP_nvvm_cluster_ctarank] = "-> i32",
     [TCC_OP_nvvm_mapa] = "i32 i32 -> i32",

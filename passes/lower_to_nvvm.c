@@ -285,13 +285,11 @@ static void lower_barrier(tcc_nvvm_lowering *l, tcc_op *op)
         tcc_nvvm_barrier(l, tcc_low_c32(&l->low, l->role.barrier), l->role.warps * TCC_WARP_LANES);
 }
 
-/* Lane 0's number and a, of lane 0: ptxas knows what a shuffle makes of a constant. */
 static void lower_opaque(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_value *a = tcc_value_map_get(l->low.map, TCC_VIEW(async_opaque, op)->a);
-    a = tcc_low_bin(&l->low, TCC_OP_arith_add, tcc_nvvm_lane(l)->lane, a);
     tcc_value_map_set(l->low.map, &op->results[0],
-                      TCC_EMIT(&l->low.b, nvvm_uniform, l->low.i32, a));
+                      TCC_EMIT(&l->low.b, nvvm_opaque, l->low.i32, a));
 }
 
 static void lower_pin(tcc_nvvm_lowering *l, tcc_op *op)

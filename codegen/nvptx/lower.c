@@ -436,6 +436,7 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, co
 {
     switch (op->code) {
     case TCC_OP_nvvm_uniform: add_shfl(p, l, "idx", x[0], tcc_lower_i32(l, 0)); return true;
+    case TCC_OP_nvvm_opaque: TCC_PTX_ADD(p, opaque, .a = {.in = x[0]}); return true;
     case TCC_OP_nvvm_shfl:
         add_shfl(p, l, tcc_attr_str(&op->attrs, "kind", ""), x[0], x[1]);
         return true;

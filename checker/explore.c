@@ -24,6 +24,7 @@ static tcc_pstate *create_state(const tcc_protocol *p)
     tcc_pstate *s = TCC_NEW(p->scratch, tcc_pstate);
     s->warps = TCC_NEW_ARRAY(p->scratch, tcc_pwarp, p->n_warps);
     s->barriers = TCC_NEW_ARRAY(p->scratch, tcc_pbarrier, p->max_barriers + 1);
+    s->waits = TCC_NEW_ARRAY(p->scratch, tcc_pwait, (p->max_barriers + 1) * p->n_warps);
     s->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup, p->n_groups * TCC_P_GROUPS);
     s->resizes = TCC_NEW_ARRAY(p->scratch, tcc_presize, p->n_groups);
     s->slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_slots + 1);
@@ -54,6 +55,7 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     *to = *from;
     to->warps = kept.warps;
     to->barriers = kept.barriers;
+    to->waits = kept.waits;
     to->groups = kept.groups;
     to->resizes = kept.resizes;
     to->slots = kept.slots;
@@ -64,6 +66,7 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     to->globals = kept.globals;
     memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
+    memcpy(to->waits, from->waits, (size_t)from->n_barriers * p->n_warps * sizeof *to->waits);
     memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
     memcpy(to->resizes, from->resizes, p->n_groups * sizeof *to->resizes);
     copy_clocks(p, to, from);

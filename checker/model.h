@@ -223,10 +223,14 @@ typedef struct tcc_pbarrier {
     int64_t bytes, issued; /* of this phase: expected, and of copies on their way */
     uint32_t init_warp, init_clock, fence_clock; /* 0: not fenced */
     tcc_lane_mask init_lane;
-    uint32_t last_copy;                   /* phase + 1 of the last copy; 0 none */
-    uint32_t waits[TCC_MAX_WARPS];        /* clock of a warp's last wait that passed */
-    uint32_t waited_phase[TCC_MAX_WARPS]; /* and for which phase + 1, 0 for the one before */
+    uint32_t last_copy; /* phase + 1 of the last copy; 0 none */
 } tcc_pbarrier;
+
+/* A warp's last wait for an mbarrier that passed. */
+typedef struct tcc_pwait {
+    uint32_t clock; /* 0: there was none */
+    uint32_t phase; /* for which phase + 1, 0 for the one before */
+} tcc_pwait;
 
 typedef struct tcc_pnamed {
     int64_t threads, arrived;
@@ -282,6 +286,7 @@ typedef struct tcc_pglobal {
 struct tcc_pstate {
     tcc_pwarp *warps;
     tcc_pbarrier *barriers;
+    tcc_pwait *waits;   /* of each barrier and warp */
     tcc_pgroup *groups; /* TCC_P_GROUPS for each warpgroup */
     tcc_presize *resizes;
     tcc_pvalue *slots; /* of each warp */
@@ -658,6 +663,12 @@ static inline tcc_pvalue *tcc_p_slot(const tcc_protocol *p, const tcc_pstate *s,
                                      uint32_t slot)
 {
     return &s->slots[(size_t)warp * p->n_slots + slot];
+}
+/* The last wait of a warp for barrier b. */
+static inline tcc_pwait *tcc_p_wait(const tcc_protocol *p, const tcc_pstate *s, unsigned b,
+                                    unsigned warp)
+{
+    return &s->waits[(size_t)b * p->n_warps + warp];
 }
 /* Reads operand i, which must be exactly known; false, reported, when it is not. */
 bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,

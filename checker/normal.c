@@ -137,9 +137,11 @@ static void find_bases(writer *w)
         w->columns[p->n_actors + i].base = s->passed < s->begun ? s->passed : s->begun;
 }
 
-static bool is_current_wait(const tcc_pbarrier *b, unsigned warp)
+/* The clock of a warp's wait for the phase that a barrier is in; 0: there was none. */
+static uint32_t current_wait(const writer *w, unsigned b, unsigned warp)
 {
-    return b->waits[warp] && b->waited_phase[warp] == b->phase;
+    const tcc_pwait *wait = tcc_p_wait(w->p, w->s, b, warp);
+    return wait->phase == w->s->barriers[b].phase ? wait->clock : 0;
 }
 
 static uint32_t resize_clock(const tcc_pstate *s, unsigned warp)
@@ -167,8 +169,8 @@ static void find_clocks(writer *w)
         remember(w, bar->init_warp, bar->fence_clock);
         remember(w, tcc_p_barrier_actor(p, b), bar->last_copy);
         for (unsigned i = 0; i < p->n_warps; i++)
-            if (is_current_wait(bar, i))
-                remember(w, p->n_actors + i, bar->waits[i]);
+            if (current_wait(w, b, i))
+                remember(w, p->n_actors + i, current_wait(w, b, i));
     }
     for (unsigned i = 0; i < p->n_warps; i++)
         remember(w, p->n_actors + i, resize_clock(s, i));
@@ -325,7 +327,7 @@ static void put_barriers(writer *w)
         put_clock(w, &w->columns[bar->init_warp], bar->fence_clock);
         put_clock(w, &w->columns[tcc_p_barrier_actor(p, b)], bar->last_copy);
         for (unsigned i = 0; i < p->n_warps; i++)
-            put_clock(w, &w->columns[p->n_actors + i], is_current_wait(bar, i) ? bar->waits[i] : 0);
+            put_clock(w, &w->columns[p->n_actors + i], current_wait(w, b, i));
     }
     for (unsigned n = 0; n < p->n_named; n++) {
         put_int(w, w->s->named[n].threads);

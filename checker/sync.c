@@ -115,6 +115,7 @@ tcc_presult tcc_p_nvvm_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned wa
     w->unsynced |= w->mask;
     if (!tcc_p_access(p, s, in, &by, *print))
         return TCC_P_FAILED;
+    memset(tcc_p_wait(p, s, s->n_barriers, 0), 0, p->n_warps * sizeof *s->waits);
     s->barriers[s->n_barriers++] = (tcc_pbarrier){.address = address,
                                                   .expected = (uint32_t)count,
                                                   .pending = (uint32_t)count,
@@ -158,14 +159,16 @@ static bool all_passed(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
 {
     const tcc_pbarrier *bar = &s->barriers[b];
     const uint32_t *passed = tcc_p_passed(p, s, tcc_p_arrivals(p, b));
-    for (unsigned w = 0; w < p->n_warps; w++)
-        if (bar->waits[w] && bar->waited_phase[w] == bar->phase && passed[w] < bar->waits[w]) {
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        const tcc_pwait *wait = tcc_p_wait(p, s, b, w);
+        if (wait->clock && wait->phase == bar->phase && passed[w] < wait->clock) {
             tcc_p_wrong(p, s, warp, in,
                         "phase %u of the mbarrier at byte %lld may end while warp %u still waits "
                         "for the one before: it would then wait for the next",
                         bar->phase, (long long)offset_of(bar), w);
             return false;
         }
+    }
     return true;
 }
 
@@ -294,8 +297,8 @@ tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned wa
         s->warps[warp].in_step = tcc_p_passed(p, s, warp)[warp];
     tcc_p_tick(p, s, warp);
     s->warps[warp].apart |= s->warps[warp].mask;
-    bar->waits[warp] = tcc_p_passed(p, s, warp)[warp];
-    bar->waited_phase[warp] = wanted;
+    *tcc_p_wait(p, s, (unsigned)number, warp) =
+        (tcc_pwait){.clock = tcc_p_passed(p, s, warp)[warp], .phase = wanted};
     tcc_p_log(p, s, warp, in, number, (int64_t)wanted - 1);
     return TCC_P_NEXT;
 }

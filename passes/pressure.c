@@ -14,8 +14,10 @@ enum {
     /* Of these, while the epilogue runs; and what keeps one chunk from the next. */
     OTHERS = 28,
     SEPARATE = 4,
-    /* What ptxas does without there, computing it anew, before it spills. */
+    /* What ptxas does without there, computing it anew, before it spills; but not where a thread has
+     * several results of more blocks than so many. */
     SPARE = 16,
+    SPARE_BLOCKS = 2,
     /* Numbers that a function computed by polynomials has beside its result. */
     BY_POLYNOMIALS = 2,
 };
@@ -213,13 +215,14 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t step = peak(e, chunk) - own; /* beside its accumulators */
     step = step > 0 ? step : 0;
     cost c = cost_of(e, s, chunk, aligned);
-    /* Results take the place of accumulators. Those that are more than these, and than what is
-     * loaded, may be computed ahead of their stores, and then of all chunks. */
+    /* Results take the place of accumulators. Where there are more than these, they may be computed
+     * ahead of their stores, and then of all chunks. */
     int64_t more = c.results - blocks * own;
-    bool computes = !c.barrier && c.loads && more >= c.loads;
-    int64_t ahead = computes ? n_chunks * more : TCC_LOOKAHEAD * c.loads;
+    bool computes = !c.barrier && c.loads && more > 0;
+    int64_t ahead = TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0);
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE;
-    int64_t scarce = one - SPARE + (e->polynomials ? BY_POLYNOMIALS * own : 0);
+    int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
+    int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * own : 0);
     int64_t loop = accumulators + LEAST;
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
@@ -229,7 +232,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
         .least = loop,
         .separate = one > loop ? one : loop,
         .scarce = scarce > loop ? scarce : loop,
-        .together = one - SEPARATE + ahead + n_chunks * c.addresses,
+        .together = one - SEPARATE + ahead + 2 * n_chunks * c.addresses,
         .limit = limit,
         .group = 1 + (groups ? free / another : 0),
     };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "passes/contraction.h"
+#include "passes/families.h"
 #include "passes/schedule.h"
 #include "support/random.h"
 
@@ -170,7 +171,9 @@ double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
         ctas *= extent_of(scheduled, dims, c.extents[i]);
     double depth = tiles_of(extent_of(scheduled, dims, c.k_extent), s.k) * (double)s.k;
     double work = (double)(s.m * s.n) * (depth + EPILOGUE);
-    if (!strcmp(tcc_attr_str(&scheduled->attrs, "variant", ""), "generic"))
+    const tcc_family_passes *passes = tcc_family_passes_of(s.target);
+    if (passes && !tcc_copying_of(passes->copying, scheduled, TCC_VIEW(tensor_read, c.a)->tensor,
+                                  TCC_VIEW(tensor_read, c.b)->tensor))
         work += COPY * (double)(s.m + s.n) * depth;
     return ctas * work;
 }

@@ -212,7 +212,8 @@ int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n)
     return n;
 }
 
-/* Addresses are taken to be as aligned as the function asks, and no more. */
+/* What is assumed of alignment means something in target-level code alone, which says what it
+ * requires of it. Addresses are taken to be as aligned as the function asks, and no more. */
 static tcc_status check_alignment(tcc_run *run, const char *name, int64_t bytes)
 {
     const tcc_param *p = tcc_run_param(run, name);
@@ -266,6 +267,12 @@ static tcc_status check_conditions(tcc_run *run)
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < requires.list.n && !status; i++)
         status = check_condition(run, requires.list.items[i]);
+    tcc_attr assumes = tcc_attr_list(&run->f->attrs, "assumes");
+    if (tcc_func_is_entry(run->f))
+        return status;
+    for (size_t i = 0; i < assumes.list.n && !status; i++)
+        if (tcc_attr_is_record(assumes.list.items[i], "min", "si"))
+            status = check_condition(run, assumes.list.items[i]);
     return status;
 }
 

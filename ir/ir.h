@@ -143,6 +143,7 @@ const char *tcc_attr_str(const tcc_attrs *attrs, const char *name, const char *o
 /* The list, empty when absent. */
 tcc_attr tcc_attr_list(const tcc_attrs *attrs, const char *name);
 bool tcc_attr_equal(const tcc_attr *a, const tcc_attr *b);
+void tcc_attr_print(tcc_str *out, const tcc_attr *a);
 /* Whether a is a list of `word` and items of these kinds: s a name, i an integer, l a list, d a
  * dimension: a name or an integer. */
 bool tcc_attr_is_record(tcc_attr a, const char *word, const char *kinds);

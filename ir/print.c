@@ -84,7 +84,7 @@ static void print_string(tcc_str *out, const char *s)
     tcc_str_puts(out, "\"");
 }
 
-static void print_attr(tcc_str *out, const tcc_attr *a)
+void tcc_attr_print(tcc_str *out, const tcc_attr *a)
 {
     switch (a->kind) {
     case TCC_ATTR_INT: tcc_str_printf(out, "%lld", (long long)a->i); break;
@@ -94,7 +94,7 @@ static void print_attr(tcc_str *out, const tcc_attr *a)
         tcc_str_puts(out, "[");
         for (size_t i = 0; i < a->list.n; i++) {
             tcc_str_puts(out, i ? ", " : "");
-            print_attr(out, &a->list.items[i]);
+            tcc_attr_print(out, &a->list.items[i]);
         }
         tcc_str_puts(out, "]");
     }
@@ -104,7 +104,7 @@ static void print_attrs(tcc_str *out, const tcc_attrs *attrs)
 {
     for (size_t i = 0; i < attrs->len; i++) {
         tcc_str_printf(out, "%s%s = ", i ? ", " : " {", attrs->data[i].name);
-        print_attr(out, &attrs->data[i].value);
+        tcc_attr_print(out, &attrs->data[i].value);
     }
     if (attrs->len)
         tcc_str_puts(out, "}");

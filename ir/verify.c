@@ -8,12 +8,14 @@
  *  4. Tiles, stages and registers have positive numeric extents; fields have distinct names.
  *  5. Links and use counts agree with the text of the IR.
  *  6. No product's accumulators come from vec.undef (accumulators.c).
+ *  7. What a function assumes can hold, and implies what it requires (assume.h).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/assume.h"
 #include "ir/ir.h"
 #include "ir/rules.h"
 #include "support/map.h"
@@ -382,6 +384,9 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
                   .func = f,
                   .levels = levels,
                   .seen = TCC_MAP(f->ir->arena)};
+    const char *wrong = tcc_assume_wrong(f, v.base.arena);
+    if (wrong)
+        func_error(&v, tcc_arena_printf(v.base.arena, "has an attribute 'assumes' that %s", wrong));
     check_block(&v, f->body);
     check_use_counts(&v);
     if (!f->body->last || f->body->last->code != TCC_OP_func_return)

@@ -15,10 +15,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/assume.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 
-enum { WIDE = 16 /* bytes of the longest access of a lane */ };
+enum {
+    TMA_BYTES = 16, /* of which addresses and strides are multiples */
+    WIDE = 16       /* bytes of the longest access of a lane */
+};
 
 /* The tile dimension that runs along the tensor's last dimension, or -1. */
 static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
@@ -69,6 +73,11 @@ void tcc_lay_out_in_panels(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int 
     tcc_attr_set_int(ir, attrs, "pad", transposed ? 0 : TCC_RDNA_PAD_BYTES);
 }
 
+static const tcc_value *tensor_of(const tcc_op *load)
+{
+    return TCC_VIEW(tile_load, load)->tensor;
+}
+
 static bool is_load(const tcc_value *v)
 {
     return v->def && v->def->code == TCC_OP_tile_load;
@@ -82,6 +91,23 @@ static bool feeds_mma(const tcc_op *load)
     return false;
 }
 
+/* Whether two neighbours of a row are one access. */
+static bool is_aligned(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
+{
+    return tcc_assumes_align(f, tensor, bytes) && tcc_assumes_pitch(f, tensor, bytes);
+}
+
+/* Lets an access of registers take several neighbours at a time, where they can be aligned. */
+static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_value *tensor)
+{
+    if (tcc_target_can(target, TCC_CAN_wmma)) {
+        if (is_aligned(f, tensor, WIDE))
+            tcc_attr_set_int(f->ir, &op->attrs, "wide", WIDE);
+    } else if (is_aligned(f, tensor, 2 * tcc_scalar_bits(tensor->type->elem) / 8)) {
+        tcc_attr_set_int(f->ir, &op->attrs, "pairs", 1);
+    }
+}
+
 static int64_t staged_bytes(const tcc_op *store)
 {
     const tcc_tile_store_operands *s = TCC_VIEW(tile_store, store);
@@ -89,30 +115,28 @@ static int64_t staged_bytes(const tcc_op *store)
 }
 
 /* room: shared memory that is left for staged results */
-static bool can_store_by_tma(const tcc_op *store, int64_t room)
+static bool can_store_by_tma(const tcc_func *f, const tcc_op *store, int64_t room)
 {
     tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
     const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
-    return tcc_can_store_by_tma(o->tensor->type, (int)dims.list.items[0].i,
-                                (int)dims.list.items[1].i, o->a->type->dims[1].size) &&
+    const tcc_type *t = o->tensor->type;
+    return tcc_assumes_align(f, o->tensor, TMA_BYTES) &&
+           (t->rank == 1 || tcc_assumes_pitch(f, o->tensor, TMA_BYTES)) &&
+           tcc_can_store_by_tma(t, (int)dims.list.items[0].i, (int)dims.list.items[1].i,
+                                o->a->type->dims[1].size) &&
            staged_bytes(store) <= room;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
-    if (!variant)
+    if (!tcc_func_is_variant(f))
         return TCC_OK;
     const tcc_target *target = tcc_target_of(ctx->ir);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
-    const char *copy = !strcmp(variant, "generic")  ? "predicated"
-                       : !strcmp(variant, "direct") ? passes->copying->direct
-                                                    : passes->copying->first;
     int64_t room = target->smem_bytes - tcc_schedule_barrier_bytes(&s);
-    bool aligned = !strcmp(variant, "tma"), wide = !strcmp(variant, "buffer");
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
             const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
@@ -120,20 +144,21 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             if (instr.list.n != 3 || !is_load(mma->a) || !is_load(mma->b))
                 continue;
             *changed = true;
+            const tcc_value *a = tensor_of(mma->a->def), *b = tensor_of(mma->b->def);
+            const char *copy = tcc_copying_of(passes->copying, f, a, b);
+            copy = copy ? copy : "predicated";
             passes->lay_out(ctx->ir, &s, mma->a->def, 1, instr.list.items[0].i, copy);
             passes->lay_out(ctx->ir, &s, mma->b->def, 0, instr.list.items[1].i, copy);
-        } else if (op->code == TCC_OP_tile_load && (aligned || wide) && !feeds_mma(op)) {
-            tcc_attr_set_int(ctx->ir, &op->attrs, aligned ? "pairs" : "wide", aligned ? 1 : WIDE);
+        } else if (op->code == TCC_OP_tile_load && !feeds_mma(op)) {
+            widen(f, target, op, tensor_of(op));
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
-            bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(op, room);
+            bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, room);
             if (tma)
                 room -= staged_bytes(op);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");
-            if (aligned && !tma)
-                tcc_attr_set_int(ctx->ir, &op->attrs, "pairs", 1);
-            if (wide)
-                tcc_attr_set_int(ctx->ir, &op->attrs, "wide", WIDE);
+            if (!tma)
+                widen(f, target, op, TCC_VIEW(tile_store, op)->tensor);
             *changed = true;
         }
     }

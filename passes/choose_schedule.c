@@ -12,6 +12,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/assume.h"
 #include "ir/schedule_key.h"
 #include "passes/families.h"
 #include "passes/passes.h"
@@ -19,6 +20,7 @@
 
 enum {
     DEFAULT_STAGES_MAX = 8,
+    ACCESS_BYTES = 16,
     BOX_MAX = 256 /* of one dimension: cuTensorMapEncodeTiled */
 };
 
@@ -266,8 +268,7 @@ static tcc_status check_keys(tcc_choice *ch)
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
-    const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
-    if (!variant || !tcc_contraction_find(f, &ch.c))
+    if (!tcc_func_is_variant(f) || !tcc_contraction_find(f, &ch.c))
         return TCC_OK;
     const tcc_family_passes *passes = tcc_family_passes_wanted(ch.target, ctx->diag, f->loc);
     if (!passes)
@@ -275,14 +276,17 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     ch.s.target = ch.target;
     if (passes->counts_pressure)
         ch.epilogue = tcc_epilogue_of(f, &ch.c, ctx->scratch);
-    ch.elem_bytes = tcc_scalar_bits(TCC_VIEW(tensor_read, ch.c.a)->tensor->type->elem) / 8;
     tcc_status status = check_keys(&ch);
     if (status)
         return status;
     const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
-    if (!strcmp(variant, "generic")) {
+    const tcc_value *a = TCC_VIEW(tensor_read, ch.c.a)->tensor;
+    const tcc_value *b = TCC_VIEW(tensor_read, ch.c.b)->tensor;
+    ch.elem_bytes = tcc_scalar_bits(a->type->elem) / 8;
+    bool aligned = tcc_assumes_all_aligned(f, ACCESS_BYTES);
+    if (!tcc_copying_of(passes->copying, f, a, b)) {
         passes->choose_generic(&ch);
-    } else if (!strcmp(variant, "direct") && f != first) { /* as the first one, if that fits */
+    } else if (!aligned && f != first) { /* as the first one, if that fits */
         if (!first || ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);
@@ -293,7 +297,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             return status;
     }
     if (ch.epilogue) {
-        tcc_pressure p = pressure(&ch, !strcmp(variant, "tma"));
+        tcc_pressure p = pressure(&ch, aligned);
         tcc_pressure_set(f, &p, tcc_choice_place(&ch, "tile"));
     }
     tcc_schedule_set(f, &ch.s, ch.c.axes[0], ch.c.axes[1], ch.c.k);

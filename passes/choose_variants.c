@@ -1,15 +1,15 @@
-/* choose-variants: decide which entries a kernel gets.
+/* choose-variants: decide which entries a kernel gets, and what each may count on.
  *
- * Before:  func @f(…) {…}        After:  func @f(…) {variant = tma, …}
- *                                        func @f__direct(…) {variant = direct, …}
- *                                        func @f__generic(…) {variant = generic}
+ * Before:  func @f(…) {…}   After:  func @f(…) {assumes = [[align, A, 16], …, [min, K, 1]], …}
+ *                                   func @f__direct(…) {assumes = [[align, A, 16], …], …}
+ *                                   func @f__generic(…) {assumes = []}
  *
- * The first variant copies with the tensor memory accelerator (TMA), or on RDNA 16 bytes at a time
- * through buffer descriptors, and wants 16-byte aligned bases and row pitches. The second wants
- * less and reads and writes element by element what is no operand of the product. TMA still wants
- * the operands aligned: the variant is left out where that means that everything is. On RDNA it
- * copies operands of any pitch, 16 bytes at a time. The last variant takes anything. The runtime
- * launches the first that is valid for a launch's arguments. Variants that can never be valid are
+ * A variant is its assumptions (ir/assume.h); suffixes of names are for people. The first one copies
+ * with the tensor memory accelerator (TMA), or on RDNA 16 bytes at a time through buffer
+ * descriptors, and wants 16-byte aligned bases and row pitches. The second wants less and reads and
+ * writes element by element what is no operand of the product. TMA still wants the operands aligned:
+ * the variant is left out where that means that everything is. On RDNA it copies operands of any
+ * pitch, 16 bytes at a time. The last variant assumes nothing. Variants that can never be valid are
  * left out.
  *
  * Requires a contraction. Preserves the body.
@@ -17,12 +17,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/assume.h"
 #include "ir/schedule_key.h"
 #include "passes/contraction.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 
-enum { ACCESS_BITS = 16 * 8 };
+enum { ACCESS_BYTES = 16, ACCESS_BITS = 8 * ACCESS_BYTES };
 
 /* The bits of a tensor along dimension d, 0 when they are not known. */
 static int64_t bits_along(const tcc_type *t, int d)
@@ -92,28 +93,14 @@ static const char *why_not_unaligned(const tcc_op *read, const char *x, const ch
     return bits % 8 ? "its rows are not whole bytes" : NULL;
 }
 
-const tcc_copying tcc_copying_by_tma = {.first = "tma",
-                                        .means = "TMA",
-                                        .why_not = why_not_tma,
-                                        .direct = "tma",
-                                        .counts_trips = true};
-const tcc_copying tcc_copying_by_buffer = {.first = "buffer",
-                                           .means = "16-byte accesses",
-                                           .why_not = why_not_buffer,
-                                           .direct = "unaligned",
-                                           .why_not_direct = why_not_unaligned};
-
-/* requires = [[min, K, 1]]: docs/abi.md */
-static void require_at_least_one(tcc_ir *ir, tcc_func *f, const char *dim)
+static bool is_aligned(const tcc_func *f, const tcc_value *tensor)
 {
-    tcc_attr *condition = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
-    condition[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, "min")};
-    condition[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = dim};
-    condition[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = 1};
-    tcc_attr *list = TCC_NEW(ir->arena, tcc_attr);
-    *list = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {condition, 3}};
-    tcc_attr_set(ir, &f->attrs, "requires", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {list, 1}},
-                 (tcc_loc){0, 0});
+    return tcc_assumes_align(f, tensor, ACCESS_BYTES) && tcc_assumes_pitch(f, tensor, ACCESS_BYTES);
+}
+
+static bool is_long(const tcc_func *f, const tcc_value *tensor)
+{
+    return tcc_assumes_length(f, tensor, ACCESS_BYTES);
 }
 
 /* The last dimension's name where rows of the tensor may be unaligned, else NULL. */
@@ -123,17 +110,52 @@ static const char *pitch_of(const tcc_value *tensor)
     return t->rank ? t->dims[t->rank - 1].name : NULL;
 }
 
+static void assume_aligned(tcc_func *f, const tcc_value *tensor)
+{
+    tcc_assume(f, "align", tensor->name, ACCESS_BYTES);
+    if (pitch_of(tensor))
+        tcc_assume(f, "pitch", tensor->name, ACCESS_BYTES);
+}
+
+static void assume_long(tcc_func *f, const tcc_value *tensor)
+{
+    tcc_assume(f, "length", tensor->name, ACCESS_BYTES);
+}
+
+static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1},
+                     by_buffer = {"buffer",       "16-byte accesses", is_aligned,
+                                  assume_aligned, why_not_buffer,     0},
+                     unaligned = {"unaligned", "16-byte accesses", is_long,
+                                  assume_long, why_not_unaligned,  ACCESS_BITS};
+const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma};
+const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned};
+
+const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f, const tcc_value *a,
+                           const tcc_value *b)
+{
+    const tcc_way *const ways[] = {how->first, how->direct};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i]->is_assumed(f, a) && ways[i]->is_assumed(f, b))
+            return ways[i]->copy;
+    return NULL;
+}
+
+/* The operands' tensors; clones of a function have the same parameters. */
+static const tcc_value *tensor_of(const tcc_op *read)
+{
+    return TCC_VIEW(tensor_read, read)->tensor;
+}
+
 /* True when rows may be unaligned where the first variant wants them aligned and the direct one
  * does not: of the product's operands; of something else although the operands' are aligned. */
 static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
                              bool direct_wants_operands)
 {
-    const char *a = pitch_of(TCC_VIEW(tensor_read, c->a)->tensor);
-    const char *b = pitch_of(TCC_VIEW(tensor_read, c->b)->tensor);
+    const char *a = pitch_of(tensor_of(c->a)), *b = pitch_of(tensor_of(c->b));
     if (!direct_wants_operands && (a || b))
         return true;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
-        const tcc_value *tensor = op->code == TCC_OP_tensor_read ? TCC_VIEW(tensor_read, op)->tensor
+        const tcc_value *tensor = op->code == TCC_OP_tensor_read ? tensor_of(op)
                                   : op->code == TCC_OP_tensor_write
                                       ? TCC_VIEW(tensor_write, op)->tensor
                                       : NULL;
@@ -144,11 +166,32 @@ static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
     return false;
 }
 
-static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *variant)
+/* What a way of copying both operands counts on. */
+static void assume_operands(tcc_func *f, const tcc_contraction *c, const tcc_way *way)
 {
-    tcc_func *clone = tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", f->name, variant));
-    tcc_attr_set_str(ctx->ir, &clone->attrs, "variant", variant);
-    return clone;
+    const tcc_value *a = tensor_of(c->a), *b = tensor_of(c->b);
+    way->assume(f, a);
+    if (b != a)
+        way->assume(f, b);
+    int64_t bits = tcc_scalar_bits(a->type->elem), least = (way->least_k_bits + bits - 1) / bits;
+    if (c->k_extent.name && least)
+        tcc_assume(f, "min", c->k_extent.name, least);
+}
+
+/* That everything else is aligned as well. */
+static void assume_others(tcc_func *f, const tcc_contraction *c)
+{
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_value *arg = f->body->args[i];
+        if (arg->type->kind == TCC_KIND_tensor && arg != tensor_of(c->a) && arg != tensor_of(c->b))
+            assume_aligned(f, arg);
+    }
+}
+
+/* suffix: of its name, for people */
+static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *suffix)
+{
+    return tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", f->name, suffix));
 }
 
 /* Why not both operands can be copied so, and which cannot; NULL when they can. */
@@ -167,32 +210,31 @@ static const char *why_not_both(const tcc_contraction *c, tcc_why_not *why_not, 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
-    if (tcc_attr_find(&f->attrs, "variant") || !tcc_contraction_find(f, &c))
+    if (tcc_func_is_variant(f) || !tcc_contraction_find(f, &c))
         return TCC_OK;
     const tcc_target *target = tcc_target_of(ctx->ir);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
     const tcc_copying *how = passes->copying;
+    bool same = how->direct == how->first;
     *changed = true;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
     const tcc_op *culprit;
-    tcc_why_not *of_direct = how->why_not_direct;
-    const char *why_not_first = why_not_both(&c, how->why_not, &culprit);
-    const char *why = of_direct ? why_not_both(&c, of_direct, &culprit) : why_not_first;
-    bool direct = !why && (why_not_first || may_be_unaligned(f, &c, !of_direct));
-    tcc_func *generic = f;
-    if (!why || !why_not_first) {
+    const char *why_not_first = why_not_both(&c, how->first->why_not, &culprit);
+    const char *why = same ? why_not_first : why_not_both(&c, how->direct->why_not, &culprit);
+    tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
+    if (!why || first)
         generic = add_variant(ctx, f, "generic");
-        if (c.k_extent.name && how->counts_trips)
-            require_at_least_one(ctx->ir, f, c.k_extent.name);
-        if (direct && !why_not_first)
-            add_variant(ctx, f, "direct");
+    if (!why && (!first || may_be_unaligned(f, &c, same)))
+        direct = first ? add_variant(ctx, f, "direct") : f;
+    tcc_assume(generic, NULL, NULL, 0);
+    if (direct)
+        assume_operands(direct, &c, how->direct);
+    if (first) {
+        assume_operands(first, &c, how->first);
+        assume_others(first, &c);
     }
-    tcc_attr_set_str(ctx->ir, &f->attrs, "variant",
-                     !why_not_first ? how->first
-                     : direct       ? "direct"
-                                    : "generic");
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[i];
         const tcc_named_attr *a = tcc_attr_find(&generic->attrs, key->name);
@@ -200,12 +242,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             continue;
         if (a && generic == f)
             tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without %s because %s",
-                     a->name, TCC_VIEW(tensor_read, culprit)->tensor->name, how->means,
-                     why);
+                     a->name, tensor_of(culprit)->name, how->first->means, why);
         tcc_attr_remove(&generic->attrs, key->name);
     }
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_choose_variants = {
-    "choose-variants", "decide which entries a kernel gets: tma or buffer, direct, generic", run};
+    "choose-variants", "decide which entries a kernel gets, and what each assumes", run};

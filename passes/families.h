@@ -12,14 +12,25 @@
  * can. */
 typedef const char *tcc_why_not(const tcc_op *read, const char *x, const char *k);
 
-/* How the variants of a kernel copy the operands of its product. */
+/* A way to copy the operands of a product. */
+typedef struct tcc_way {
+    const char *copy, *means; /* as the attribute `copy` says it; in words */
+    /* Whether a variant assumes of a tensor what the way needs; assumes it. */
+    bool (*is_assumed)(const tcc_func *f, const tcc_value *tensor);
+    void (*assume)(tcc_func *f, const tcc_value *tensor);
+    tcc_why_not *why_not;
+    int64_t least_k_bits; /* that the summed dimension has; 0: it may be empty */
+} tcc_way;
+
+/* How the variants of a kernel copy: the first one, for which everything else is aligned, too; and
+ * the direct one, which may do it in the same way. */
 typedef struct tcc_copying {
-    const char *first, *means;   /* the first variant and how it copies; the same in words */
-    tcc_why_not *why_not;        /* as the first variant does */
-    const char *direct;          /* how the direct one copies */
-    tcc_why_not *why_not_direct; /* NULL: as the first */
-    bool counts_trips;           /* the K loop looks for the end after a trip: K is at least 1 */
+    const tcc_way *first, *direct;
 } tcc_copying;
+/* The attribute `copy` for operands with these tensors, by what the function assumes of them; NULL
+ * when they can only be copied element by element. */
+const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f, const tcc_value *a,
+                           const tcc_value *b);
 extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_buffer;
 
 /* Arithmetic of a schedule. */

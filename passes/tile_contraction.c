@@ -12,14 +12,14 @@
  *
  * The loop counts trips, not elements, so that later passes find a trip's stage. It makes at least
  * one, so that its test may come last: around a loop that tests first ptxas serialises wgmma
- * (C7514). The TMA variants are only launched with K > 0; the others make a trip on zeros where K
- * is 0.
+ * (C7514). Where K > 0 is not assumed, it makes an iteration on zeros when K is 0.
  *
  * Requires choose-schedule. Leaves the product dead: dce.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/assume.h"
 #include "passes/arith.h"
 #include "passes/contraction.h"
 #include "passes/families.h"
@@ -113,10 +113,10 @@ static const char *why_not_instructions(tcc_arena *arena, const tcc_contraction 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
-    const char *variant = tcc_attr_str(&f->attrs, "variant", NULL);
     tcc_schedule s = tcc_schedule_of(f);
     const tcc_family_passes *passes = tcc_family_passes_of(s.target);
-    if (!variant || !passes || !tcc_schedule_is_valid(&s) || !tcc_contraction_find(f, &c))
+    if (!tcc_func_is_variant(f) || !passes || !tcc_schedule_is_valid(&s) ||
+        !tcc_contraction_find(f, &c))
         return TCC_OK;
     const char *why = why_not_instructions(ctx->scratch, &c);
     if (why) {
@@ -132,7 +132,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op *grid = build_grid(&b, &c, &s);
     tcc_builder g = tcc_builder_at_end(grid->regions[0]);
     g.loc = c.sum->loc;
-    bool may_be_empty = !strcmp(variant, "generic") || !passes->copying->counts_trips;
+    bool may_be_empty = !tcc_assumes_min(f, c.k_extent, 1);
     tcc_value *trips = build_trips(&g, c.k_extent, s.k, may_be_empty);
     tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, NULL, NULL};
     operands[2] = tcc_build_i32(&g, 1);

@@ -90,7 +90,7 @@ def limit_of(s):
 
 
 def compile_refused(s, path):
-    """Assembly of the buffer variant, by the passes that come after choose-schedule."""
+    """Assembly of the first variant, by the passes that come after choose-schedule."""
     bare = path + ".bare.tile"
     with open(bare, "w", encoding="utf-8") as file:
         file.write(text(s).split("schedule ")[0])
@@ -105,9 +105,9 @@ def compile_refused(s, path):
     attributes = f"tile = [m, {s.m}, n, {s.n}, k, {s.k}], stages = 2, waves = {s.waves}, " \
                  f"wave = {s.wave}, group = 16"
     functions = re.split(r"(?m)^(?=func )", variants)
-    kept = [f for f in functions if "variant = buffer" in f or not f.startswith("func ")]
+    kept = [f for f in functions if "assumes = [[align, " in f or not f.startswith("func ")]
     with open(path + ".tir", "w", encoding="utf-8") as file:
-        file.write("".join(kept).replace("variant = buffer", "variant = buffer, " + attributes))
+        file.write("".join(kept).replace("assumes = [[align, ", attributes + ", assumes = [[align, "))
     return run("tcc-opt", path + ".tir", "--passes=" + ",".join(passes[at + 1:]), "--emit=asm",
                "-o", path + ".s")
 

@@ -23,6 +23,17 @@ static bool is_string(const site *s, const char *name, const char *value)
     return !strcmp(tcc_attr_str(&s->f->attrs, name, ""), value);
 }
 
+/* Whether the result, C, may be stored by TMA. */
+static bool assumes_aligned_result(const site *s)
+{
+    tcc_attr list = tcc_attr_list(&s->f->attrs, "assumes");
+    for (size_t i = 0; i < list.list.n; i++)
+        if (tcc_attr_is_record(list.list.items[i], "align", "si") &&
+            !strcmp(list.list.items[i].list.items[1].s, "C"))
+            return true;
+    return false;
+}
+
 /* ---- barriers ---------------------------------------------------------------------------- */
 
 /* Where in shared memory an address is, in the first stage: the constants that are added up. */
@@ -343,7 +354,7 @@ static bool filler_has_emptied(const site *s)
         return s->op->code == TCC_OP_arith_sub && s->way == 3;
     if (!is_wait_for_empty(s, s->op))
         return moves_freely(s, "filler");
-    return (is_kind(s, "move out mbarrier.wait") && is_string(s, "variant", "tma")) ||
+    return (is_kind(s, "move out mbarrier.wait") && assumes_aligned_result(s)) ||
            moves_freely(s, "filler");
 }
 

@@ -140,14 +140,14 @@ def compile_refused(build, c, path):
     at = passes.index("choose-schedule")
     _, variants = run(opt, path + ".ir", "--passes=" + ",".join(passes[:at]))
     attributes = (
-        f"variant = tma, tile = [m, {c.m}, n, {c.n}, k, {c.k}], stages = {c.stages or 1}, warpgroups = "
+        f"tile = [m, {c.m}, n, {c.n}, k, {c.k}], stages = {c.stages or 1}, warpgroups = "
         f"{c.warpgroups}, producer = {c.producer}, swizzle = 128, epilogue = {c.epilogue}, group = 16, "
         "separate = 1"
     )
     functions = re.split(r"(?m)^(?=func )", variants)
-    kept = [f for f in functions if "variant = tma" in f or not f.startswith("func ")]
+    kept = [f for f in functions if not re.match(r"func @\w+__", f)]
     with open(path + ".tir", "w", encoding="utf-8") as f:
-        f.write("".join(kept).replace("variant = tma", attributes))
+        f.write("".join(kept).replace("assumes = ", attributes + ", assumes = "))
     failed, _ = run(
         opt, path + ".tir", "--passes=" + ",".join(passes[at + 1 :]), "--emit=ptx", "-o", path + ".ptx"
     )

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/assume.h"
+
+#include <string.h>
+
+#include "ir/signature.h"
+
+bool tcc_func_is_variant(const tcc_func *f)
+{
+    return tcc_attr_find(&f->attrs, "assumes") != NULL;
+}
+
+void tcc_assume(tcc_func *f, const char *word, const char *name, int64_t n)
+{
+    tcc_ir *ir = f->ir;
+    tcc_attr old = tcc_attr_list(&f->attrs, "assumes");
+    size_t len = old.list.n + (name != NULL);
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, len);
+    if (old.list.n)
+        memcpy(items, old.list.items, old.list.n * sizeof *items);
+    if (name) {
+        tcc_attr *record = TCC_NEW_ARRAY(ir->arena, tcc_attr, 3);
+        record[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, word)};
+        record[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, name)};
+        record[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = n};
+        items[len - 1] = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {record, 3}};
+    }
+    tcc_attr_set(ir, &f->attrs, "assumes", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, len}},
+                 (tcc_loc){0, 0});
+}
+
+/* The largest number that an assumption of this word gives for a name, 0 when there is none. */
+static int64_t assumed(const tcc_func *f, const char *word, const char *name)
+{
+    tcc_attr list = tcc_attr_list(&f->attrs, "assumes");
+    int64_t most = 0;
+    for (size_t i = 0; i < list.list.n; i++) {
+        const tcc_attr *a = list.list.items[i].list.items;
+        if (tcc_attr_is_record(list.list.items[i], word, "si") && !strcmp(a[1].s, name) &&
+            a[2].i > most)
+            most = a[2].i;
+    }
+    return most;
+}
+
+static bool is_multiple(int64_t n, int64_t of)
+{
+    return n && n % of == 0;
+}
+
+/* The bits of a row; 0 when they are not known. One number is a row of its own. */
+static int64_t row_bits(const tcc_type *t)
+{
+    if (!t->rank)
+        return tcc_scalar_bits(t->elem);
+    tcc_dim d = t->dims[t->rank - 1];
+    return d.name ? 0 : d.size * tcc_scalar_bits(t->elem);
+}
+
+bool tcc_assumes_align(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
+{
+    return is_multiple(assumed(f, "align", tensor->name), bytes);
+}
+
+bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
+{
+    int64_t known = row_bits(tensor->type);
+    return known ? known % (bytes * 8) == 0 : is_multiple(assumed(f, "pitch", tensor->name), bytes);
+}
+
+bool tcc_assumes_length(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
+{
+    return assumed(f, "length", tensor->name) >= bytes;
+}
+
+bool tcc_assumes_min(const tcc_func *f, tcc_dim dim, int64_t n)
+{
+    return (dim.name ? assumed(f, "min", dim.name) : dim.size) >= n;
+}
+
+bool tcc_assumes_all_aligned(const tcc_func *f, int64_t bytes)
+{
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_value *arg = f->body->args[i];
+        if (arg->type->kind != TCC_KIND_tensor)
+            continue;
+        bool can_be = row_bits(arg->type) % (bytes * 8) == 0;
+        if (!tcc_assumes_align(f, arg, bytes) || (can_be && !tcc_assumes_pitch(f, arg, bytes)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- verification ------------------------------------------------------------------------ */
+
+static const tcc_type *type_of_argument(const tcc_func *s, const char *name)
+{
+    for (size_t i = 0; i < s->body->n_args; i++)
+        if (!strcmp(s->body->args[i]->name, name))
+            return s->body->args[i]->type;
+    return NULL;
+}
+
+static bool has_dim(const tcc_func *s, const char *name)
+{
+    tcc_attr dims = tcc_attr_list(&s->attrs, "dims");
+    for (size_t i = 0; i < dims.list.n; i++)
+        if (!strcmp(dims.list.items[i].s, name))
+            return true;
+    return false;
+}
+
+static const char *wrong_record(const tcc_func *s, tcc_attr record, tcc_arena *arena)
+{
+    const tcc_attr *a = record.list.items;
+    bool align = tcc_attr_is_record(record, "align", "si");
+    bool pitch = tcc_attr_is_record(record, "pitch", "si");
+    bool length = tcc_attr_is_record(record, "length", "si");
+    if (!align && !pitch && !length && !tcc_attr_is_record(record, "min", "si"))
+        return "wants [align, TENSOR, BYTES], [pitch, …], [length, …] or [min, DIM, N]";
+    if (a[2].i < 1)
+        return tcc_arena_printf(arena, "says '%s' %s %lld, wants a positive number", a[0].s, a[1].s,
+                                (long long)a[2].i);
+    if (!align && !pitch && !length)
+        return has_dim(s, a[1].s) ? NULL
+                                  : tcc_arena_printf(arena, "names no dimension '%s'", a[1].s);
+    const tcc_type *t = type_of_argument(s, a[1].s);
+    if (!t || t->kind != TCC_KIND_tensor)
+        return tcc_arena_printf(arena, "names no tensor '%s'", a[1].s);
+    int64_t known = row_bits(t);
+    bool holds =
+        align || !known || (pitch && known % (a[2].i * 8) == 0) || (length && known >= a[2].i * 8);
+    return holds ? NULL
+                 : tcc_arena_printf(arena, "says '%s' %lld of '%s', whose rows have %lld bits",
+                                    a[0].s, (long long)a[2].i, a[1].s, (long long)known);
+}
+
+/* Whether rows of some tensor that run along `dim` have n elements by their assumed length. */
+static bool length_implies(const tcc_func *f, const tcc_func *s, const char *dim, int64_t n)
+{
+    for (size_t i = 0; i < s->body->n_args; i++) {
+        const tcc_value *arg = s->body->args[i];
+        const tcc_type *t = arg->type;
+        const char *last = t->rank ? t->dims[t->rank - 1].name : NULL;
+        if (last && !strcmp(last, dim) &&
+            assumed(f, "length", arg->name) * 8 >= n * (int64_t)tcc_scalar_bits(t->elem))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the product of `factors` elements is one of assumed rows, and those are multiples: its
+ * last factor runs along the row. */
+static bool pitch_implies(const tcc_func *f, const tcc_func *s, tcc_attr factors,
+                          int64_t elem_bytes, int64_t bytes)
+{
+    for (size_t i = 0; i < s->body->n_args; i++) {
+        const tcc_value *arg = s->body->args[i];
+        const tcc_type *t = arg->type;
+        int64_t bits = tcc_scalar_bits(t->elem), scale = bits < 8 ? 8 / bits : 1;
+        if (!t->rank || (bits < 8 ? 1 : bits / 8) != elem_bytes || !factors.list.n)
+            continue;
+        tcc_dim row = t->dims[t->rank - 1];
+        const tcc_attr *last = &factors.list.items[factors.list.n - 1];
+        if (row.name && last->kind == TCC_ATTR_STR && !strcmp(row.name, last->s) &&
+            is_multiple(assumed(f, "pitch", arg->name) * scale, bytes))
+            return true;
+    }
+    return false;
+}
+
+static bool is_implied(const tcc_func *f, const tcc_func *s, tcc_attr condition)
+{
+    const tcc_attr *a = condition.list.items;
+    if (tcc_attr_is_record(condition, "align", "si"))
+        return is_multiple(assumed(f, "align", a[1].s), a[2].i);
+    if (tcc_attr_is_record(condition, "pitch", "lii"))
+        return pitch_implies(f, s, a[1], a[2].i, a[3].i);
+    if (tcc_attr_is_record(condition, "min", "si"))
+        return assumed(f, "min", a[1].s) >= a[2].i || length_implies(f, s, a[1].s, a[2].i);
+    return true; /* what the code can address, which no pass decides by */
+}
+
+const char *tcc_assume_wrong(const tcc_func *f, tcc_arena *arena)
+{
+    const tcc_named_attr *a = tcc_attr_find(&f->attrs, "assumes");
+    tcc_diag silent = {0};
+    const tcc_func *s = a ? tcc_func_signature(f, arena, &silent) : NULL;
+    if (!s)
+        return NULL;
+    if (a->value.kind != TCC_ATTR_LIST)
+        return "wants a list";
+    const char *wrong = NULL;
+    for (size_t i = 0; i < a->value.list.n && !wrong; i++)
+        wrong = wrong_record(s, a->value.list.items[i], arena);
+    tcc_attr requires = tcc_attr_list(&f->attrs, "requires");
+    for (size_t i = 0; i < requires.list.n && !wrong; i++) {
+        const tcc_attr *condition = &requires.list.items[i];
+        tcc_str text = {0};
+        if (is_implied(f, s, *condition))
+            continue;
+        tcc_attr_print(&text, condition);
+        wrong = tcc_arena_printf(arena, "does not imply what the function requires: %s",
+                                 tcc_str_text(&text));
+        tcc_str_free(&text);
+    }
+    return wrong;
+}

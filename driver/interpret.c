@@ -8,7 +8,9 @@
 
 #include "driver/module.h"
 #include "interp/timeline.h"
+#include "ir/plan.h"
 #include "ir/signature.h"
+#include "ir/target.h"
 
 enum { MAX_THREADS = 64 };
 
@@ -79,30 +81,50 @@ static tcc_status try(request *r, const tcc_func *f, reason *why)
     return tcc_interp_check(f, &r->interp, r->arena, &diag);
 }
 
-/* The first function that is valid, as a launch chooses; NULL, reported, when none is. */
-static const tcc_func *choose(request *r, tcc_status *status)
+static int64_t cost_of(const request *r, const tcc_func *f)
 {
-    for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
-        reason why = {""};
-        if (!belongs(r, f))
-            continue;
-        *status = try(r, f, &why);
-        if (!*status)
-            return f;
-        if (*status != TCC_ERR_NO_VARIANT) {
-            tcc_error(&r->diag, *status, f->loc, "%s", why.text);
-            return NULL;
-        }
-    }
-    *status = TCC_ERR_NO_VARIANT;
-    tcc_error(&r->diag, *status, (tcc_loc){0, 0},
+    tcc_diag silent = {0};
+    const tcc_func *s = tcc_func_signature(f, r->arena, &silent);
+    const tcc_device_attrs device = {{[TCC_DEVICE_sms] = tcc_target_of(f->ir)->sms}};
+    return tcc_func_cost(f, s, r->interp.dims, &device, r->arena);
+}
+
+static void refuse_all(request *r)
+{
+    tcc_error(&r->diag, TCC_ERR_NO_VARIANT, (tcc_loc){0, 0},
               "kernel '%s': no variant is valid for these extents and alignments", r->kernel);
     for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
         reason why = {""};
         if (belongs(r, f) && try(r, f, &why))
             tcc_note(&r->diag, f->loc, "%s: %s", f->name, why.text);
     }
-    return NULL;
+}
+
+/* The cheapest function that is valid, of equals the first, as a launch chooses; NULL, reported,
+ * when none is. */
+static const tcc_func *choose(request *r, tcc_status *status)
+{
+    const tcc_func *best = NULL;
+    int64_t best_cost = 0;
+    for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
+        reason why = {""};
+        if (!belongs(r, f))
+            continue;
+        *status = try(r, f, &why);
+        if (*status && *status != TCC_ERR_NO_VARIANT) {
+            tcc_error(&r->diag, *status, f->loc, "%s", why.text);
+            return NULL;
+        }
+        int64_t cost = *status ? 0 : cost_of(r, f);
+        if (*status || (best && cost >= best_cost))
+            continue;
+        best = f;
+        best_cost = cost;
+    }
+    *status = best ? TCC_OK : TCC_ERR_NO_VARIANT;
+    if (!best)
+        refuse_all(r);
+    return best;
 }
 
 static const tcc_func *find_function(request *r, tcc_status *status)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "driver/manifest.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/contraction.h"
+#include "support/expr.h"
+#include "support/manifest.h"
 
 enum { COMMENT_WIDTH = 100 };
 
@@ -59,22 +62,39 @@ static void print_attr(tcc_str *out, tcc_attr a)
 
 /* ---- signatures -------------------------------------------------------------------------- */
 
-/* The indices that run along an argument's dimensions; an empty list where accesses differ. */
-static tcc_attr indices_of(const tcc_func *definition, size_t arg)
+/* The tensor that an op reads or writes, or NULL. */
+static const tcc_value *tensor_of(const tcc_op *op)
 {
-    tcc_attr found = {.kind = TCC_ATTR_LIST};
-    for (const tcc_op *op = definition->body->first; op; op = op->next) {
-        const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? op->operands[0]
-                                  : op->code == TCC_OP_tensor_write ? op->operands[1]
-                                                                    : NULL;
-        if (!tensor || tensor != definition->body->args[arg])
-            continue;
-        tcc_attr map = tcc_attr_list(&op->attrs, "map");
-        if (found.list.n && !tcc_attr_equal(&found, &map))
-            return (tcc_attr){.kind = TCC_ATTR_LIST};
-        found = map;
+    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
+           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
+                                             : NULL;
+}
+
+/* Whether an earlier op indexes the tensor in the same way. */
+static bool is_repeated(const tcc_func *definition, const tcc_op *access)
+{
+    tcc_attr map = tcc_attr_list(&access->attrs, "map");
+    for (const tcc_op *op = definition->body->first; op != access; op = op->next) {
+        tcc_attr earlier = tcc_attr_list(&op->attrs, "map");
+        if (tensor_of(op) == tensor_of(access) && tcc_attr_equal(&earlier, &map))
+            return true;
     }
-    return found;
+    return false;
+}
+
+/* All the ways in which the kernel indexes an argument. */
+static void print_indices(tcc_str *out, const tcc_func *definition, const tcc_value *arg)
+{
+    const char *sep = "";
+    tcc_str_puts(out, ",\"indices\":[");
+    for (const tcc_op *op = definition->body->first; op; op = op->next) {
+        if (tensor_of(op) != arg || is_repeated(definition, op))
+            continue;
+        tcc_str_puts(out, sep);
+        print_attr(out, tcc_attr_list(&op->attrs, "map"));
+        sep = ",";
+    }
+    tcc_str_puts(out, "]");
 }
 
 static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definition)
@@ -96,13 +116,8 @@ static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definiti
                 print_dim(out, arg->type->dims[d]);
             }
             tcc_str_puts(out, "]");
-        }
-        tcc_attr indices = {0};
-        if (definition)
-            indices = indices_of(definition, i);
-        if (indices.list.n) {
-            tcc_str_puts(out, ",\"indices\":");
-            print_attr(out, indices);
+            if (definition)
+                print_indices(out, definition, definition->body->args[i]);
         }
         tcc_str_puts(out, "}");
     }
@@ -213,27 +228,89 @@ static void print_records(tcc_str *out, const char *name, tcc_attr list)
     tcc_str_puts(out, "]");
 }
 
+/* An expression of ir/plan.h. */
+static void print_expr(tcc_str *out, tcc_attr a)
+{
+    if (a.kind != TCC_ATTR_LIST) {
+        print_attr(out, a);
+    } else if (tcc_attr_is_record(a, "device", "s")) {
+        tcc_str_puts(out, "{\"device\":");
+        print_attr(out, a.list.items[1]);
+        tcc_str_puts(out, "}");
+    } else {
+        for (size_t i = 0; i < a.list.n; i++) {
+            tcc_str_puts(out, i ? "," : "[");
+            print_expr(out, a.list.items[i]);
+        }
+        tcc_str_puts(out, "]");
+    }
+}
+
+/* The product of the tiles along each extent of grid = [[M, 128], …]. */
+static void print_grid(tcc_str *out, tcc_attr grid)
+{
+    bool many = grid.list.n > 1;
+    tcc_str_puts(out, many ? "[\"mul\"" : grid.list.n ? "" : "1");
+    for (size_t i = 0; i < grid.list.n; i++) {
+        tcc_attr pair = grid.list.items[i];
+        tcc_str_puts(out, many ? "," : "");
+        if (pair.kind != TCC_ATTR_LIST || pair.list.n != 2) { /* the reader refuses it */
+            print_attr(out, pair);
+            continue;
+        }
+        bool whole = pair.list.items[1].kind == TCC_ATTR_INT && pair.list.items[1].i == 1;
+        tcc_str_puts(out, whole ? "" : "[\"ceildiv\",");
+        print_attr(out, pair.list.items[0]);
+        if (whole)
+            continue;
+        tcc_str_puts(out, ",");
+        print_attr(out, pair.list.items[1]);
+        tcc_str_puts(out, "]");
+    }
+    tcc_str_puts(out, many ? "]" : "");
+}
+
+/* One step: the launch of the function. */
 static void print_variant(tcc_str *out, const tcc_func *f)
 {
-    tcc_str_puts(out, "{\"entry\":");
+    const tcc_named_attr *cost = tcc_attr_find(&f->attrs, "cost");
+    tcc_str_puts(out, "{\"name\":");
     print_string(out, f->name);
     print_records(out, "requires", tcc_attr_list(&f->attrs, "requires"));
+    tcc_str_puts(out, ",\"cost\":");
+    print_expr(out, cost ? cost->value : (tcc_attr){.kind = TCC_ATTR_INT});
+    tcc_str_puts(out, ",\"workspace_bytes\":0,\"steps\":[{\"launch\":");
+    print_string(out, f->name);
     tcc_str_puts(out, ",\"grid\":");
-    print_attr(out, tcc_attr_list(&f->attrs, "grid"));
+    print_grid(out, tcc_attr_list(&f->attrs, "grid"));
     tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld",
                    (long long)tcc_attr_int(&f->attrs, "block", 0),
                    (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0),
                    (long long)tcc_attr_int(&f->attrs, "cluster", 1));
     print_records(out, "params", tcc_attr_list(&f->attrs, "params"));
+    tcc_str_puts(out, "}]}");
+}
+
+/* What the device's attributes are taken to be where there is no device. */
+static void print_device(tcc_str *out, const tcc_target *target)
+{
+    const int64_t values[] = {[TCC_DEVICE_sms] = target->sms};
+    static_assert(sizeof values / sizeof *values == TCC_DEVICE_ATTR_COUNT, "one for each");
+    tcc_str_puts(out, ",\"device\":{");
+    for (int i = 0; i < TCC_DEVICE_ATTR_COUNT; i++)
+        tcc_str_printf(out, "%s\"%s\":%lld", i ? "," : "", tcc_device_attr_name((tcc_device_attr)i),
+                       (long long)values[i]);
     tcc_str_puts(out, "}");
 }
 
 void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
                         const tcc_signature *signatures, size_t n)
 {
-    tcc_str_printf(out, "{\"tcc\":\"%s\",\"target\":\"%s\",\"file\":", TCC_VERSION_STRING,
-                   tcc_target_of(ir)->name);
+    const tcc_target *target = tcc_target_of(ir);
+    tcc_str_printf(out, "{\"tcc\":\"%s\",\"manifest\":%d,\"target\":\"%s\",\"file\":",
+                   TCC_VERSION_STRING, TCC_MANIFEST_VERSION, target->name);
     print_string(out, file);
+    print_device(out, target);
     tcc_str_puts(out, ",\"kernels\":[");
     for (size_t i = 0; i < n; i++) {
         out->failed |= signatures[i].json.failed;
@@ -253,7 +330,7 @@ void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
 
 void tcc_manifest_comment(tcc_str *out, const char *json)
 {
-    tcc_str_puts(out, "// tcc-manifest 1\n");
+    tcc_str_printf(out, "// tcc-manifest %d\n", TCC_MANIFEST_VERSION);
     for (size_t n = strlen(json); n;) {
         size_t part = n < COMMENT_WIDTH ? n : COMMENT_WIDTH;
         tcc_str_puts(out, "//! ");

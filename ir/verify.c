@@ -9,6 +9,7 @@
  *  5. Links and use counts agree with the text of the IR.
  *  6. No product's accumulators come from vec.undef (accumulators.c).
  *  7. What a function assumes can hold, and implies what it requires (assume.h).
+ *  8. Its cost is an expression of its dimensions (plan.h).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdarg.h>
@@ -17,7 +18,9 @@
 
 #include "ir/assume.h"
 #include "ir/ir.h"
+#include "ir/plan.h"
 #include "ir/rules.h"
+#include "ir/signature.h"
 #include "support/map.h"
 
 enum { MAX_ELEMENTS = 1 << 24 }; /* of a tile, of all stages of one, of a thread's vec */
@@ -376,6 +379,20 @@ static void check_use_counts(verifier *v)
     }
 }
 
+/* ---- attributes of functions ------------------------------------------------------------- */
+
+static void check_cost(verifier *v)
+{
+    tcc_expr e;
+    tcc_diag silent = {0};
+    const tcc_named_attr *cost = tcc_attr_find(&v->func->attrs, "cost");
+    const tcc_func *s = cost ? tcc_func_signature(v->func, v->base.arena, &silent) : NULL;
+    const char *wrong =
+        s ? tcc_expr_read(v->base.arena, cost->value, tcc_attr_list(&s->attrs, "dims"), &e) : NULL;
+    if (wrong)
+        func_error(v, tcc_arena_printf(v->base.arena, "has an attribute 'cost' that %s", wrong));
+}
+
 /* ---- entry points ---------------------------------------------------------------------- */
 
 bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
@@ -387,6 +404,7 @@ bool tcc_func_verify(const tcc_func *f, unsigned levels, tcc_diag *diag)
     const char *wrong = tcc_assume_wrong(f, v.base.arena);
     if (wrong)
         func_error(&v, tcc_arena_printf(v.base.arena, "has an attribute 'assumes' that %s", wrong));
+    check_cost(&v);
     check_block(&v, f->body);
     check_use_counts(&v);
     if (!f->body->last || f->body->last->code != TCC_OP_func_return)

@@ -91,7 +91,6 @@ static bool feeds_mma(const tcc_op *load)
     return false;
 }
 
-/* Whether two neighbours of a row are one access. */
 static bool is_aligned(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
 {
     return tcc_assumes_align(f, tensor, bytes) && tcc_assumes_pitch(f, tensor, bytes);

@@ -19,6 +19,7 @@
     PASS(fuse_epilogue)                                                                            \
     PASS(choose_mma)                                                                               \
     PASS(choose_layout)                                                                            \
+    PASS(estimate_cost)                                                                            \
     PASS(choose_pipeline)                                                                          \
     PASS(pipeline_copies)                                                                          \
     PASS(pipeline_registers)                                                                       \

@@ -13,7 +13,7 @@
     "canonicalize,cse,"                                                                            \
     "choose-variants,choose-schedule," /* which entries, how each is computed */                   \
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
-    "choose-mma,choose-layout,choose-pipeline"
+    "choose-mma,choose-layout,estimate-cost,choose-pipeline"
 #define TO_ASYNC TO_TILE ",pipeline-copies,pipeline-registers,specialize-warps," \
                          "distribute-grid,chunk-epilogue,allocate-shared"
 

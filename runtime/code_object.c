@@ -202,44 +202,50 @@ static bool find_symbol(const elf *e, const char *name, Elf64_Sym *out)
     return false;
 }
 
+static bool is_address(const tcc_param *p)
+{
+    return p->kind == TCC_PARAM_POINTER || p->kind == TCC_PARAM_WORKSPACE;
+}
+
 /* Bytes of the parameters, each at a multiple of its size, in words: what LLVM gives as the size of
  * a kernel's arguments. */
-static uint32_t parameter_bytes(const tcc_variant *v)
+static uint32_t parameter_bytes(const tcc_entry *entry)
 {
     uint32_t bytes = 0;
-    for (size_t i = 0; i < v->n_params; i++) {
-        uint32_t n = v->params[i].kind == TCC_PARAM_POINTER ? 8 : 4;
+    for (size_t i = 0; i < entry->n_params; i++) {
+        uint32_t n = is_address(&entry->params[i]) ? 8 : 4;
         bytes = (bytes + n - 1) / n * n + n;
     }
     return bytes;
 }
 
 tcc_status tcc_code_object_check_entry(tcc_diag *diag, const void *image, size_t size,
-                                       const tcc_variant *v)
+                                       const tcc_entry *entry)
 {
     char name[512];
     elf e;
     Elf64_Sym symbol;
     uint64_t offset;
     kernel_descriptor d;
-    int n = snprintf(name, sizeof name, "%s.kd", v->entry);
+    int n = snprintf(name, sizeof name, "%s.kd", entry->name);
     if (open_elf(&e, image, size) || n < 0 || (size_t)n >= sizeof name ||
         !find_symbol(&e, name, &symbol) || !find_loaded(&e, symbol.st_value, sizeof d, &offset) ||
         !read_at(&e, offset, &d, sizeof d)) {
         tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0},
                   "bad code object: no descriptor of kernel "
                   "'%s'",
-                  v->entry);
+                  entry->name);
         return TCC_ERR_SYNTAX;
     }
-    uint32_t params = parameter_bytes(v);
-    if (d.kernarg_size == params && d.group_segment_fixed_size == v->smem_bytes)
+    uint32_t params = parameter_bytes(entry);
+    if (d.kernarg_size == params && d.group_segment_fixed_size == entry->smem_bytes)
         return TCC_OK;
     bool other_params = d.kernarg_size != params;
     tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0},
               "the manifest is not this code object's: '%s' has "
               "%u bytes of %s, and %u in the manifest",
-              v->entry, other_params ? d.kernarg_size : d.group_segment_fixed_size,
-              other_params ? "parameters" : "shared memory", other_params ? params : v->smem_bytes);
+              entry->name, other_params ? d.kernarg_size : d.group_segment_fixed_size,
+              other_params ? "parameters" : "shared memory",
+              other_params ? params : entry->smem_bytes);
     return TCC_ERR_SYNTAX;
 }

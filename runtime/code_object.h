@@ -25,9 +25,9 @@ const char *tcc_manifest_in_elf(tcc_arena *arena, tcc_diag *diag, const void *im
  * says that anything of it lies outside the image. */
 tcc_status tcc_code_object_check(tcc_diag *diag, const void *image, size_t size);
 
-/* Refuses a variant that cannot belong to a code object that tcc_code_object_check took: where the
+/* Refuses an entry that cannot belong to a code object that tcc_code_object_check took: where the
  * kernel's descriptor has other bytes of parameters or of shared memory than the manifest says. */
 tcc_status tcc_code_object_check_entry(tcc_diag *diag, const void *image, size_t size,
-                                       const tcc_variant *v);
+                                       const tcc_entry *entry);
 
 #endif

@@ -94,6 +94,18 @@ static tcc_status arch(const tcc_runtime *rt, char out[TCC_MAX_ARCH])
     return status;
 }
 
+static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
+{
+    CUdevice device;
+    int sms = 0;
+    tcc_status status = CUDA(rt, cuCtxGetDevice, (&device));
+    if (!status)
+        status = CUDA(rt, cuDeviceGetAttribute,
+                      (&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+    out->value[TCC_DEVICE_sms] = sms;
+    return status;
+}
+
 /* sm_90 means that GPU or a later one, sm_90a that one alone. */
 static bool runs(const char *arch, const char *target)
 {
@@ -131,17 +143,17 @@ static void unload(tcc_program *p)
     p->rt->cuda.cuModuleUnload(p->module);
 }
 
-static tcc_status find(const tcc_program *p, const tcc_variant *v, void **out)
+static tcc_status find(const tcc_program *p, const tcc_entry *entry, void **out)
 {
     const tcc_runtime *rt = p->rt;
     CUfunction function = NULL;
-    CUresult error = rt->cuda.cuModuleGetFunction(&function, p->module, v->entry);
+    CUresult error = rt->cuda.cuModuleGetFunction(&function, p->module, entry->name);
     *out = function;
-    if (error || v->smem_bytes <= DEFAULT_SMEM_BYTES)
-        return tcc_driver_status(rt, p->manifest->file, error, "cuModuleGetFunction", v->entry);
+    if (error || entry->smem_bytes <= DEFAULT_SMEM_BYTES)
+        return tcc_driver_status(rt, p->manifest->file, error, "cuModuleGetFunction", entry->name);
     error = rt->cuda.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        (int)v->smem_bytes);
-    return tcc_driver_status(rt, p->manifest->file, error, "cuFuncSetAttribute", v->entry);
+                                        (int)entry->smem_bytes);
+    return tcc_driver_status(rt, p->manifest->file, error, "cuFuncSetAttribute", entry->name);
 }
 
 static tcc_status encode(const tcc_program *p, const char *name, const tcc_tma_recipe *recipe,
@@ -151,12 +163,12 @@ static tcc_status encode(const tcc_program *p, const char *name, const tcc_tma_r
     return tcc_driver_status(p->rt, p->manifest->file, error, "cuTensorMapEncodeTiled", name);
 }
 
-static tcc_status launch(const tcc_program *p, const tcc_variant *v, void *function, unsigned grid,
-                         void *stream, void **params)
+static tcc_status launch(const tcc_program *p, const tcc_entry *entry, void *function,
+                         unsigned grid, void *stream, void **params)
 {
-    CUresult error = p->rt->cuda.cuLaunchKernel(function, grid, 1, 1, v->block, 1, 1, v->smem_bytes,
-                                                stream, params, NULL);
-    return tcc_driver_status(p->rt, p->manifest->file, error, "cuLaunchKernel", v->entry);
+    CUresult error = p->rt->cuda.cuLaunchKernel(function, grid, 1, 1, entry->block, 1, 1,
+                                                entry->smem_bytes, stream, params, NULL);
+    return tcc_driver_status(p->rt, p->manifest->file, error, "cuLaunchKernel", entry->name);
 }
 
 /* ---- memory and events ------------------------------------------------------------------ */
@@ -184,6 +196,22 @@ static tcc_status read(const tcc_runtime *rt, void *to, uint64_t from, size_t by
 static tcc_status fill(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n)
 {
     return CUDA(rt, cuMemsetD8, (to, byte, n));
+}
+
+static tcc_status alloc_async(const tcc_runtime *rt, size_t bytes, void *stream, uint64_t *out)
+{
+    return CUDA(rt, cuMemAllocAsync, (out, bytes, stream));
+}
+
+static tcc_status free_async(const tcc_runtime *rt, uint64_t address, void *stream)
+{
+    return CUDA(rt, cuMemFreeAsync, (address, stream));
+}
+
+static tcc_status fill_async(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n,
+                             void *stream)
+{
+    return CUDA(rt, cuMemsetD8Async, (to, byte, n, stream));
 }
 
 static tcc_status event_create(const tcc_runtime *rt, void **out)
@@ -224,6 +252,7 @@ const tcc_driver tcc_driver_cuda = {
     .sync = sync,
     .arch = arch,
     .runs = runs,
+    .attributes = attributes,
     .load = load,
     .unload = unload,
     .find = find,
@@ -234,6 +263,9 @@ const tcc_driver tcc_driver_cuda = {
     .write = write,
     .read = read,
     .fill = fill,
+    .alloc_async = alloc_async,
+    .free_async = free_async,
+    .fill_async = fill_async,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

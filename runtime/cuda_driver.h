@@ -31,6 +31,7 @@ enum { CU_EVENT_DEFAULT = 0 };
 enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
 };
 enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
@@ -98,6 +99,10 @@ enum {
     X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void *from, size_t bytes))           \
     X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, CUdeviceptr from, size_t bytes))                 \
     X(cuMemsetD8, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char byte, size_t n))                 \
+    X(cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr * address, size_t bytes, CUstream stream))  \
+    X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr address, CUstream stream))                    \
+    X(cuMemsetD8Async, "cuMemsetD8Async",                                                          \
+      (CUdeviceptr to, unsigned char byte, size_t n, CUstream stream))                             \
     X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                           \
     X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                        \
     X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                            \

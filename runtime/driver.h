@@ -36,11 +36,13 @@ typedef struct tcc_driver {
 
     tcc_status (*load)(tcc_program *prog, const void *image, size_t size);
     void (*unload)(tcc_program *prog);
-    tcc_status (*find)(const tcc_program *prog, const tcc_variant *v, void **function);
+    /* The attributes of the current GPU that launch plans may ask. */
+    tcc_status (*attributes)(const tcc_runtime *rt, tcc_device_attrs *out);
+    tcc_status (*find)(const tcc_program *prog, const tcc_entry *entry, void **function);
     /* Encodes a tensor map of the argument `name`; NULL where there are none. */
     tcc_status (*encode)(const tcc_program *prog, const char *name, const tcc_tma_recipe *recipe,
                          const tcc_tma_values *values, CUtensorMap *out);
-    tcc_status (*launch)(const tcc_program *prog, const tcc_variant *v, void *function,
+    tcc_status (*launch)(const tcc_program *prog, const tcc_entry *entry, void *function,
                          unsigned grid, void *stream, void **params);
 
     tcc_status (*alloc)(const tcc_runtime *rt, size_t bytes, uint64_t *out);
@@ -48,6 +50,12 @@ typedef struct tcc_driver {
     tcc_status (*write)(const tcc_runtime *rt, uint64_t to, const void *from, size_t bytes);
     tcc_status (*read)(const tcc_runtime *rt, void *to, uint64_t from, size_t bytes);
     tcc_status (*fill)(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n);
+
+    /* In a stream's order; free_async gives back what alloc_async gave. */
+    tcc_status (*alloc_async)(const tcc_runtime *rt, size_t bytes, void *stream, uint64_t *out);
+    tcc_status (*free_async)(const tcc_runtime *rt, uint64_t address, void *stream);
+    tcc_status (*fill_async)(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n,
+                             void *stream);
 
     tcc_status (*event_create)(const tcc_runtime *rt, void **event);
     void (*event_destroy)(const tcc_runtime *rt, void *event);

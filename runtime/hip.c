@@ -66,6 +66,17 @@ static tcc_status arch(const tcc_runtime *rt, char out[TCC_MAX_ARCH])
     return status ? status : arch_of(rt, device, out);
 }
 
+static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
+{
+    int device, sms = 0;
+    tcc_status status = HIP(rt, hipGetDevice, (&device));
+    if (!status)
+        status =
+            HIP(rt, hipDeviceGetAttribute, (&sms, hipDeviceAttributeMultiprocessorCount, device));
+    out->value[TCC_DEVICE_sms] = sms;
+    return status;
+}
+
 static tcc_status device_open(tcc_device *dev)
 {
     const tcc_runtime *rt = dev->rt;
@@ -124,24 +135,25 @@ static void unload(tcc_program *p)
     p->rt->hip.hipModuleUnload(p->module);
 }
 
-static tcc_status find(const tcc_program *p, const tcc_variant *v, void **out)
+static tcc_status find(const tcc_program *p, const tcc_entry *entry, void **out)
 {
     tcc_diag diag = tcc_runtime_diag(p->rt, p->manifest->file);
     hipFunction_t function = NULL;
-    hipError_t error = p->rt->hip.hipModuleGetFunction(&function, p->module, v->entry);
+    hipError_t error = p->rt->hip.hipModuleGetFunction(&function, p->module, entry->name);
     *out = function;
     if (error)
-        return tcc_driver_status(p->rt, p->manifest->file, error, "hipModuleGetFunction", v->entry);
-    return tcc_code_object_check_entry(&diag, p->image, p->image_size, v);
+        return tcc_driver_status(p->rt, p->manifest->file, error, "hipModuleGetFunction",
+                                 entry->name);
+    return tcc_code_object_check_entry(&diag, p->image, p->image_size, entry);
 }
 
 /* The kernel's shared memory is static: the code object says how much. */
-static tcc_status launch(const tcc_program *p, const tcc_variant *v, void *function, unsigned grid,
-                         void *stream, void **params)
+static tcc_status launch(const tcc_program *p, const tcc_entry *entry, void *function,
+                         unsigned grid, void *stream, void **params)
 {
-    hipError_t error = p->rt->hip.hipModuleLaunchKernel(function, grid, 1, 1, v->block, 1, 1, 0,
+    hipError_t error = p->rt->hip.hipModuleLaunchKernel(function, grid, 1, 1, entry->block, 1, 1, 0,
                                                         stream, params, NULL);
-    return tcc_driver_status(p->rt, p->manifest->file, error, "hipModuleLaunchKernel", v->entry);
+    return tcc_driver_status(p->rt, p->manifest->file, error, "hipModuleLaunchKernel", entry->name);
 }
 
 /* ---- memory and events ------------------------------------------------------------------ */
@@ -172,6 +184,33 @@ static tcc_status read(const tcc_runtime *rt, void *to, uint64_t from, size_t by
 static tcc_status fill(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n)
 {
     return HIP(rt, hipMemsetD8, (pointer(to), byte, n));
+}
+
+static tcc_status alloc_async(const tcc_runtime *rt, size_t bytes, void *stream, uint64_t *out)
+{
+    void *address = NULL;
+    if (!rt->hip.hipMallocAsync || !rt->hip.hipFreeAsync) {
+        tcc_diag diag = tcc_runtime_diag(rt, NULL);
+        tcc_error(&diag, TCC_ERR_DRIVER, (tcc_loc){0},
+                  "a kernel wants memory for its steps, and %s lacks hipMallocAsync: HIP 5.2 or "
+                  "later is needed",
+                  rt->hip.name);
+        return TCC_ERR_DRIVER;
+    }
+    tcc_status status = HIP(rt, hipMallocAsync, (&address, bytes, stream));
+    *out = (uint64_t)(uintptr_t)address;
+    return status;
+}
+
+static tcc_status free_async(const tcc_runtime *rt, uint64_t address, void *stream)
+{
+    return HIP(rt, hipFreeAsync, (pointer(address), stream));
+}
+
+static tcc_status fill_async(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n,
+                             void *stream)
+{
+    return HIP(rt, hipMemsetD8Async, (pointer(to), byte, n, stream));
 }
 
 static tcc_status event_create(const tcc_runtime *rt, void **out)
@@ -212,6 +251,7 @@ const tcc_driver tcc_driver_hip = {
     .sync = sync,
     .arch = arch,
     .runs = runs,
+    .attributes = attributes,
     .load = load,
     .unload = unload,
     .find = find,
@@ -222,6 +262,9 @@ const tcc_driver tcc_driver_hip = {
     .write = write,
     .read = read,
     .fill = fill,
+    .alloc_async = alloc_async,
+    .free_async = free_async,
+    .fill_async = fill_async,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

@@ -11,9 +11,11 @@ static const char *const libraries[] = {"libamdhip64.so", "libamdhip64.so.7", "l
 static const struct {
     const char *symbol;
     size_t offset; /* of the function pointer in tcc_hip */
-} entry_points[] = {
+} entry_points[] =
+    {
 #define ROW(member, result, params) {#member, offsetof(tcc_hip, member)},
-    TCC_HIP_ENTRY_POINTS(ROW)
+        TCC_HIP_ENTRY_POINTS(ROW)},
+  later_entry_points[] = {TCC_HIP_LATER_ENTRY_POINTS(ROW)
 #undef ROW
 };
 
@@ -79,6 +81,8 @@ static const char *find_entry_points(tcc_hip *hip)
     for (size_t i = 0; i < COUNT(entry_points); i++)
         if (!find(hip, entry_points[i].symbol, (char *)hip + entry_points[i].offset))
             return entry_points[i].symbol;
+    for (size_t i = 0; i < COUNT(later_entry_points); i++)
+        find(hip, later_entry_points[i].symbol, (char *)hip + later_entry_points[i].offset);
     return find_properties(hip) ? NULL : hip->get_properties_name;
 }
 

@@ -48,6 +48,8 @@ enum {
 
 enum { hipEventDefault = 0 };
 
+enum { hipDeviceAttributeMultiprocessorCount = 63 };
+
 /* hipRuntimeGetVersion's number is major * 10000000 + minor * 100000 + patch (hip_version.h). */
 enum { HIP_VERSION_MAJOR_UNIT = 10000000, HIP_VERSION_MINOR_UNIT = 100000 };
 
@@ -70,6 +72,7 @@ typedef union hip_properties {
     X(hipRuntimeGetVersion, hipError_t, (int *version))                                            \
     X(hipGetDeviceCount, hipError_t, (int *count))                                                 \
     X(hipDeviceGetName, hipError_t, (char *name, int size, hipDevice_t device))                    \
+    X(hipDeviceGetAttribute, hipError_t, (int *value, int attribute, hipDevice_t device))          \
     X(hipGetDevice, hipError_t, (int *device))                                                     \
     X(hipSetDevice, hipError_t, (int device))                                                      \
     X(hipDeviceSynchronize, hipError_t, (void))                                                    \
@@ -86,11 +89,18 @@ typedef union hip_properties {
     X(hipMemcpyHtoD, hipError_t, (hipDeviceptr_t to, const void *from, size_t bytes))              \
     X(hipMemcpyDtoH, hipError_t, (void *to, hipDeviceptr_t from, size_t bytes))                    \
     X(hipMemsetD8, hipError_t, (hipDeviceptr_t to, unsigned char byte, size_t n))                  \
+    X(hipMemsetD8Async, hipError_t,                                                                \
+      (hipDeviceptr_t to, unsigned char byte, size_t n, hipStream_t stream))                       \
     X(hipEventCreateWithFlags, hipError_t, (hipEvent_t * event, unsigned flags))                   \
     X(hipEventDestroy, hipError_t, (hipEvent_t event))                                             \
     X(hipEventRecord, hipError_t, (hipEvent_t event, hipStream_t stream))                          \
     X(hipEventSynchronize, hipError_t, (hipEvent_t event))                                         \
     X(hipEventElapsedTime, hipError_t, (float *ms, hipEvent_t start, hipEvent_t end))
+
+/* What older versions lack: NULL there. */
+#define TCC_HIP_LATER_ENTRY_POINTS(X)                                                              \
+    X(hipMallocAsync, hipError_t, (void **address, size_t bytes, hipStream_t stream))              \
+    X(hipFreeAsync, hipError_t, (void *address, hipStream_t stream))
 
 /* The loaded library: hip.hipMalloc(&address, 256). */
 typedef struct tcc_hip {
@@ -98,6 +108,7 @@ typedef struct tcc_hip {
     const char *name; /* by which it was found: "libamdhip64.so.6" */
 #define DECLARE(member, result, params) result(*member) params;
     TCC_HIP_ENTRY_POINTS(DECLARE)
+    TCC_HIP_LATER_ENTRY_POINTS(DECLARE)
 #undef DECLARE
     hipError_t (*get_properties)(hip_properties *properties, int device);
     const char *get_properties_name;

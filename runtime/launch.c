@@ -1,4 +1,4 @@
-/* Launching: plan, pack the parameters, enqueue.
+/* Launching: plan, then for every step pack the parameters and enqueue.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -25,37 +25,89 @@ static value scalar_value(const tcc_arg_info *info, double number)
     return (value){.f32 = tcc_scalar_value(info->type, number)};
 }
 
-static tcc_status pack(const tcc_kernel *k, const tcc_plan *plan, const int64_t *dims,
-                       const tcc_arg *args, packed *out)
+/* One launch, which is being done. */
+typedef struct launch {
+    const tcc_kernel *kernel;
+    const int64_t *dims;
+    const tcc_arg *args;
+    void *stream;
+    tcc_plan plan;
+    uint64_t workspace; /* its address */
+    size_t n_maps;      /* that were encoded */
+} launch;
+
+static tcc_status pack(launch *l, const tcc_entry *entry, packed *out)
 {
-    const tcc_program *prog = k->program;
+    const tcc_program *prog = l->kernel->program;
+    const tcc_arg_info *infos = l->kernel->desc->args;
     size_t n_maps = 0;
-    for (size_t i = 0; i < plan->variant->n_params; i++) {
-        const tcc_param *p = &plan->variant->params[i];
+    for (size_t i = 0; i < entry->n_params; i++) {
+        const tcc_param *p = &entry->params[i];
         out->params[i] = &out->values[i];
         switch (p->kind) {
         case TCC_PARAM_TENSOR_MAP: {
-            CUtensorMap *map = &out->maps[n_maps];
-            tcc_status status = prog->rt->driver->encode(prog, k->desc->args[p->map->arg].name,
-                                                         p->map, &plan->maps[n_maps], map);
+            CUtensorMap *map = &out->maps[n_maps++];
+            tcc_status status = prog->rt->driver->encode(prog, infos[p->map->arg].name, p->map,
+                                                         &l->plan.maps[l->n_maps++], map);
             if (status)
                 return status;
             out->params[i] = map;
-            n_maps++;
             break;
         }
-        case TCC_PARAM_POINTER:
-            out->values[i].pointer = args[p->arg].device;
+        case TCC_PARAM_POINTER: out->values[i].pointer = l->args[p->arg].device; break;
+        case TCC_PARAM_WORKSPACE:
+            out->values[i].pointer =
+                l->workspace + (uint64_t)tcc_plan_offset(&p->offset, &prog->device, l->dims);
             break;
         case TCC_PARAM_DIM:
-            out->values[i].i32 = (int32_t)tcc_extent_value(p->extent, dims);
+            out->values[i].i32 = (int32_t)tcc_extent_value(p->extent, l->dims);
             break;
         case TCC_PARAM_SCALAR:
-            out->values[i] = scalar_value(&k->desc->args[p->arg], args[p->arg].number);
+            out->values[i] = scalar_value(&infos[p->arg], l->args[p->arg].number);
             break;
         }
     }
     return TCC_OK;
+}
+
+static tcc_status run_entry(launch *l, const tcc_entry *entry, size_t i)
+{
+    const tcc_kernel *k = l->kernel;
+    packed p;
+    tcc_status status = pack(l, entry, &p);
+    if (status)
+        return status;
+    void *function = k->functions[l->plan.variant - k->desc->variants][i];
+    return k->program->rt->driver->launch(k->program, entry, function, l->plan.steps[i].grid,
+                                          l->stream, p.params);
+}
+
+static tcc_status run_fill(launch *l, const tcc_fill *f, size_t i)
+{
+    const tcc_step_plan *plan = &l->plan.steps[i];
+    const tcc_runtime *rt = l->kernel->program->rt;
+    uint64_t to = (f->arg < 0 ? l->workspace : 0) + (uint64_t)plan->to;
+    return plan->n_bytes ? rt->driver->fill_async(rt, to, f->byte, (size_t)plan->n_bytes, l->stream)
+                         : TCC_OK;
+}
+
+/* All steps, in a workspace that is theirs alone: it is taken and given back in the stream's order.
+ */
+static tcc_status run_steps(launch *l)
+{
+    const tcc_variant *v = l->plan.variant;
+    const tcc_runtime *rt = l->kernel->program->rt;
+    tcc_status status = TCC_OK;
+    if (l->plan.workspace_bytes)
+        status =
+            rt->driver->alloc_async(rt, (size_t)l->plan.workspace_bytes, l->stream, &l->workspace);
+    for (size_t i = 0; i < v->n_steps && !status; i++)
+        status = v->steps[i].kind == TCC_STEP_LAUNCH ? run_entry(l, &v->steps[i].entry, i)
+                                                     : run_fill(l, &v->steps[i].fill, i);
+    if (!l->workspace)
+        return status;
+    tcc_status freed = rt->driver->free_async(rt, l->workspace, l->stream);
+    return status ? status : freed;
 }
 
 tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
@@ -65,21 +117,21 @@ tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_
         return TCC_ERR_ARGUMENT;
     const tcc_program *prog = k->program;
     tcc_diag diag = tcc_runtime_diag(prog->rt, prog->manifest->file);
-    tcc_plan plan;
     if (!prog->is_loaded) {
         tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "kernel '%s' was described and not loaded",
                   k->desc->name);
         return TCC_ERR_NO_DRIVER;
     }
-    tcc_status status = tcc_plan_launch(k->desc, dims, n_dims, args, n_args, &diag, &plan);
-    if (status || !plan.variant)
-        return status;
-    packed p;
-    status = pack(k, &plan, dims, args, &p);
-    if (status)
-        return status;
-    void *function = k->functions[plan.variant - k->desc->variants];
-    return prog->rt->driver->launch(prog, plan.variant, function, plan.grid, stream, p.params);
+    launch l;
+    l.kernel = k;
+    l.dims = dims;
+    l.args = args;
+    l.stream = stream;
+    l.workspace = 0;
+    l.n_maps = 0;
+    tcc_status status =
+        tcc_plan_launch(k->desc, &prog->device, dims, n_dims, args, n_args, &diag, &l.plan);
+    return status || !l.plan.variant ? status : run_steps(&l);
 }
 
 const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
@@ -87,7 +139,9 @@ const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t 
 {
     tcc_diag silent = {0};
     tcc_plan plan;
-    if (!k || tcc_plan_launch(k->desc, dims, n_dims, args, n_args, &silent, &plan) || !plan.variant)
+    if (!k ||
+        tcc_plan_launch(k->desc, &k->program->device, dims, n_dims, args, n_args, &silent, &plan) ||
+        !plan.variant)
         return NULL;
-    return plan.variant->entry;
+    return plan.variant->name;
 }

@@ -166,6 +166,73 @@ static bool read_product(reader *r, const char *where, const tcc_json *v, tcc_pr
     return read_extents(r, where, v, factors);
 }
 
+/* ---- expressions ------------------------------------------------------------------------ */
+
+static bool push(reader *r, const char *where, tcc_expr *e, tcc_expr_code code, int64_t number)
+{
+    return tcc_expr_push(r->arena, e, code, number) ||
+           FAIL(r, where, "an expression that is too long");
+}
+
+static bool append_expr(reader *r, const char *where, const tcc_json *v, int nesting, tcc_expr *e);
+
+/* [OP, A, B, …] */
+static bool append_operation(reader *r, const char *where, const tcc_json *v, int nesting,
+                             tcc_expr *e)
+{
+    const char *name;
+    tcc_expr_code op;
+    if (nesting == TCC_EXPR_MAX_DEPTH)
+        return fail(r, where, "an expression that is too deep");
+    if (!read_string(r, at(r, where, 0), v->first, &name))
+        return false;
+    if (!tcc_expr_find_op(name, &op))
+        return FAIL(r, at(r, where, 0), "unknown operation '%s'", name);
+    if (v->n < 3 || (v->n > 3 && !tcc_expr_is_variadic(op)))
+        return FAIL(r, where, "%zu operands of '%s'", v->n - 1, name);
+    size_t i = 1;
+    for (const tcc_json *x = v->first->next; x; x = x->next) {
+        if (!append_expr(r, at(r, where, i), x, nesting + 1, e) ||
+            (i > 1 && !push(r, where, e, op, 0)))
+            return false;
+        i++;
+    }
+    return true;
+}
+
+static bool append_expr(reader *r, const char *where, const tcc_json *v, int nesting, tcc_expr *e)
+{
+    tcc_extent extent;
+    const char *name;
+    tcc_device_attr attr;
+    if (is(v, TCC_JSON_ARRAY) && v->n)
+        return append_operation(r, where, v, nesting, e);
+    if (is(v, TCC_JSON_OBJECT)) {
+        if (!read_string(r, in(r, where, "device"), member(v, "device"), &name))
+            return false;
+        return tcc_device_attr_find(name, &attr)
+                   ? push(r, where, e, TCC_EXPR_device, attr)
+                   : FAIL(r, where, "unknown attribute '%s' of devices", name);
+    }
+    if (!read_extent(r, where, v, &extent))
+        return false;
+    return extent.dim >= 0 ? push(r, where, e, TCC_EXPR_dim, extent.dim)
+                           : push(r, where, e, TCC_EXPR_number, extent.number);
+}
+
+static bool read_expr(reader *r, const char *where, const tcc_json *v, tcc_expr *out)
+{
+    *out = (tcc_expr){0};
+    return append_expr(r, where, v, 0, out);
+}
+
+/* One that may be missing: 0. */
+static bool read_optional_expr(reader *r, const char *where, const tcc_json *v, tcc_expr *out)
+{
+    *out = (tcc_expr){0};
+    return !v || read_expr(r, where, v, out);
+}
+
 /* ---- variants --------------------------------------------------------------------------- */
 
 static bool read_requirement(reader *r, const char *where, const tcc_json *v, tcc_requirement *out)
@@ -274,6 +341,10 @@ static bool read_param(reader *r, const char *where, const tcc_json *v, tcc_para
         out->kind = TCC_PARAM_POINTER;
         return read_arg(r, in(r, where, "pointer"), member(v, "pointer"), false, &out->arg);
     }
+    if (member(v, "workspace")) {
+        out->kind = TCC_PARAM_WORKSPACE;
+        return read_expr(r, in(r, where, "workspace"), member(v, "workspace"), &out->offset);
+    }
     if (member(v, "dim")) {
         out->kind = TCC_PARAM_DIM;
         return read_extent(r, in(r, where, "dim"), member(v, "dim"), &out->extent);
@@ -283,14 +354,6 @@ static bool read_param(reader *r, const char *where, const tcc_json *v, tcc_para
         return read_arg(r, in(r, where, "scalar"), member(v, "scalar"), true, &out->arg);
     }
     return fail(r, where, "no parameter of a known kind");
-}
-
-static bool read_grid_factor(reader *r, const char *where, const tcc_json *v, tcc_grid_factor *out)
-{
-    size_t n;
-    return read_count(r, where, v, 2, 2, &n) &&
-           read_extent(r, at(r, where, 0), tcc_json_element(v, 0), &out->extent) &&
-           read_int(r, at(r, where, 1), tcc_json_element(v, 1), 1, max_number, &out->tile);
 }
 
 /* Reads an array of `type` elements with `read_elem` into the fields `out` and `n_out`. */
@@ -311,9 +374,10 @@ static bool read_grid_factor(reader *r, const char *where, const tcc_json *v, tc
         }                                                                                          \
     } while (0)
 
-static bool read_variant(reader *r, const char *where, const tcc_json *v, tcc_variant *out)
+static bool read_entry(reader *r, const char *where, const tcc_json *v, tcc_entry *out)
 {
-    if (!read_string(r, in(r, where, "entry"), member(v, "entry"), &out->entry) ||
+    if (!read_string(r, in(r, where, "launch"), member(v, "launch"), &out->name) ||
+        !read_expr(r, in(r, where, "grid"), member(v, "grid"), &out->grid) ||
         !read_unsigned(r, in(r, where, "block"), member(v, "block"), 1, TCC_MAX_BLOCK,
                        &out->block) ||
         !read_unsigned(r, in(r, where, "smem_bytes"), member(v, "smem_bytes"), 0,
@@ -321,24 +385,69 @@ static bool read_variant(reader *r, const char *where, const tcc_json *v, tcc_va
         !read_unsigned(r, in(r, where, "cluster"), member(v, "cluster"), 1, TCC_MAX_CLUSTER,
                        &out->cluster))
         return false;
-    READ_ARRAY(r, where, "requires", v, TCC_MAX_PARAMS, tcc_requirement, read_requirement,
-               out->requirements, out->n_requirements);
-    READ_ARRAY(r, where, "grid", v, TCC_MAX_RANK, tcc_grid_factor, read_grid_factor, out->grid,
-               out->n_grid);
     READ_ARRAY(r, where, "params", v, TCC_MAX_PARAMS, tcc_param, read_param, out->params,
                out->n_params);
-    size_t n_maps = 0;
-    for (size_t i = 0; i < out->n_params; i++)
-        n_maps += out->params[i].kind == TCC_PARAM_TENSOR_MAP;
-    size_t max_maps = r->amd ? 0 : TCC_MAX_TENSOR_MAPS;
-    if (n_maps > max_maps)
-        return FAIL(r, where, "%zu tensor maps, at most %zu", n_maps, max_maps);
     if (r->amd && out->cluster > 1)
         return FAIL(r, where, "a cluster of %u, at most 1", out->cluster);
     out->max_grid = INT32_MAX;
     if (r->amd && out->block > 1) /* HIP counts all threads of a grid in 32 bits */
         out->max_grid = UINT32_MAX / out->block;
     return true;
+}
+
+/* {"memset": {"pointer": ARG} or {"workspace": OFFSET}, "bytes": …, "byte": …} */
+static bool read_fill(reader *r, const char *where, const tcc_json *v, tcc_fill *out)
+{
+    const char *there = in(r, where, "memset");
+    const tcc_json *to = member(v, "memset");
+    unsigned byte, arg;
+    out->arg = -1;
+    if (member(to, "pointer")) {
+        if (!read_arg(r, in(r, there, "pointer"), member(to, "pointer"), false, &arg))
+            return false;
+        if (r->kernel->args[arg].role == TCC_ARG_IN)
+            return FAIL(r, there, "'%s' is an input", r->kernel->args[arg].name);
+        out->arg = (int)arg;
+    } else if (!read_expr(r, in(r, there, "workspace"), member(to, "workspace"), &out->offset)) {
+        return false;
+    }
+    if (!read_expr(r, in(r, where, "bytes"), member(v, "bytes"), &out->bytes) ||
+        !read_unsigned(r, in(r, where, "byte"), member(v, "byte"), 0, 255, &byte))
+        return false;
+    out->byte = (uint8_t)byte;
+    return true;
+}
+
+static bool read_step(reader *r, const char *where, const tcc_json *v, tcc_step *out)
+{
+    if (member(v, "launch")) {
+        out->kind = TCC_STEP_LAUNCH;
+        return read_entry(r, where, v, &out->entry);
+    }
+    if (member(v, "memset")) {
+        out->kind = TCC_STEP_MEMSET;
+        return read_fill(r, where, v, &out->fill);
+    }
+    return fail(r, where, "no step of a known kind");
+}
+
+static bool read_variant(reader *r, const char *where, const tcc_json *v, tcc_variant *out)
+{
+    if (!read_string(r, in(r, where, "name"), member(v, "name"), &out->name) ||
+        !read_optional_expr(r, in(r, where, "cost"), member(v, "cost"), &out->cost) ||
+        !read_optional_expr(r, in(r, where, "workspace_bytes"), member(v, "workspace_bytes"),
+                            &out->workspace_bytes))
+        return false;
+    READ_ARRAY(r, where, "requires", v, TCC_MAX_PARAMS, tcc_requirement, read_requirement,
+               out->requirements, out->n_requirements);
+    READ_ARRAY(r, where, "steps", v, TCC_MAX_STEPS, tcc_step, read_step, out->steps, out->n_steps);
+    if (!out->n_steps)
+        return fail(r, where, "no steps");
+    size_t n_maps = 0, max_maps = r->amd ? 0 : TCC_MAX_TENSOR_MAPS;
+    for (size_t i = 0; i < out->n_steps; i++)
+        for (size_t j = 0; j < out->steps[i].entry.n_params; j++)
+            n_maps += out->steps[i].entry.params[j].kind == TCC_PARAM_TENSOR_MAP;
+    return n_maps <= max_maps || FAIL(r, where, "%zu tensor maps, at most %zu", n_maps, max_maps);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------- */
@@ -373,20 +482,39 @@ static bool is_scalar_type(const tcc_elem_type *type)
            !strcmp(type->name, "bf16") || !strcmp(type->name, "i32");
 }
 
-/* A name for each dimension. */
-static bool read_indices(reader *r, const char *where, const tcc_json *v, size_t rank,
-                         const char *const **out)
+/* One way in which an argument is indexed: a name for each dimension. */
+typedef struct indexing {
+    size_t rank;
+    const char *const *names;
+} indexing;
+
+static bool read_indexing(reader *r, const char *where, const tcc_json *v, indexing *out)
 {
-    size_t n, i = 0;
-    if (!read_count(r, where, v, rank, rank, &n))
+    size_t i = 0;
+    if (!read_count(r, where, v, 0, TCC_MAX_RANK, &out->rank))
         return false;
-    const char **names = TCC_NEW_ARRAY(r->arena, const char *, n);
+    const char **names = TCC_NEW_ARRAY(r->arena, const char *, out->rank);
     for (const tcc_json *e = v->first; e; e = e->next) {
         if (!read_string(r, at(r, where, i), e, &names[i]))
             return false;
         i++;
     }
-    *out = names;
+    out->names = names;
+    return true;
+}
+
+/* All ways; *out is the only one, or NULL. */
+static bool read_indices(reader *r, const char *where, const tcc_json *arg, size_t rank,
+                         const char *const **out)
+{
+    const indexing *ways;
+    size_t n;
+    READ_ARRAY(r, where, "indices", arg, TCC_MAX_DIMS, indexing, read_indexing, ways, n);
+    for (size_t i = 0; i < n; i++)
+        if (ways[i].rank != rank)
+            return FAIL(r, in(r, where, "indices"), "%zu indices of %zu dimensions", ways[i].rank,
+                        rank);
+    *out = n == 1 ? ways[0].names : NULL;
     return true;
 }
 
@@ -414,8 +542,8 @@ static bool read_arg_info(reader *r, const char *where, const tcc_json *v, tcc_a
         names[i] = symbolic ? r->kernel->dims[extents[i].dim] : NULL;
         numbers[i] = symbolic ? -1 : extents[i].number;
     }
-    const tcc_json *indices = member(v, "indices"); /* only comparisons need it */
-    if (indices && !read_indices(r, in(r, where, "indices"), indices, rank, &out->indices))
+    if (member(v, "indices") && /* only comparisons need it */
+        !read_indices(r, where, v, rank, &out->indices))
         return false;
     out->rank = (unsigned)rank;
     out->dims = names;
@@ -467,8 +595,29 @@ static bool read_kernel(reader *r, const char *where, const tcc_json *v, tcc_ker
         (sum && !read_type(r, in(r, where, "sum"), sum, &type)))
         return false;
     out->sum = sum ? type->name : NULL;
-    READ_ARRAY(r, where, "variants", v, 16, tcc_variant, read_variant, out->variants,
+    READ_ARRAY(r, where, "variants", v, TCC_MAX_VARIANTS, tcc_variant, read_variant, out->variants,
                out->n_variants);
+    return true;
+}
+
+/* What was written before manifests had a field for it is of version 1. */
+static bool check_version(reader *r, const tcc_json *json)
+{
+    int64_t version = 1;
+    if (member(json, "manifest") &&
+        !read_int(r, "$.manifest", member(json, "manifest"), 1, max_number, &version))
+        return false;
+    return version == TCC_MANIFEST_VERSION || FAIL(r, "$", "it is of version %lld, known is %d",
+                                                   (long long)version, TCC_MANIFEST_VERSION);
+}
+
+static bool read_device(reader *r, const char *where, const tcc_json *v, tcc_device_attrs *out)
+{
+    for (int i = 0; i < TCC_DEVICE_ATTR_COUNT; i++) {
+        const char *name = tcc_device_attr_name((tcc_device_attr)i);
+        if (!read_int(r, in(r, where, name), member(v, name), 1, INT32_MAX, &out->value[i]))
+            return false;
+    }
     return true;
 }
 
@@ -477,9 +626,12 @@ static bool read_manifest(reader *r, const tcc_json *json, tcc_manifest *out)
     const char *version;
     if (!is(json, TCC_JSON_OBJECT))
         return fail(r, "$", "an object is expected");
+    if (!check_version(r, json))
+        return false;
     if (!read_string(r, "$.tcc", member(json, "tcc"), &version) ||
         !read_string(r, "$.target", member(json, "target"), &out->target) ||
-        !read_string(r, "$.file", member(json, "file"), &out->file))
+        !read_string(r, "$.file", member(json, "file"), &out->file) ||
+        !read_device(r, "$.device", member(json, "device"), &out->device))
         return false;
     r->amd = !strncmp(out->target, "gfx", 3);
     READ_ARRAY(r, "$", "kernels", json, 4096, tcc_kernel_desc, read_kernel, out->kernels,
@@ -514,7 +666,10 @@ tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json,
 
 /* ---- PTX -------------------------------------------------------------------------------- */
 
-static const char head[] = "// tcc-manifest ", version[] = "1", prefix[] = "//! ";
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+static const char head[] = "// tcc-manifest ", version[] = TEXT_OF(TCC_MANIFEST_VERSION),
+                  prefix[] = "//! ";
 
 /* Takes the next line off the text, without its end. False at the end of the text. */
 static bool next_line(const char **p, const char *end, const char **line, size_t *len)

@@ -14,12 +14,16 @@
 #include "runtime/cuda_driver.h"
 #include "support/arena.h"
 #include "support/diag.h"
+#include "support/expr.h"
+#include "support/manifest.h"
 
 enum {
     TCC_MAX_DIMS = 1024,
     TCC_MAX_ARGS = 64,
     TCC_MAX_PARAMS = 256,     /* of a kernel */
-    TCC_MAX_TENSOR_MAPS = 16, /* among them: 2 KB of the 4 KB that parameters may take */
+    TCC_MAX_TENSOR_MAPS = 16, /* of a variant: 2 KB of the 4 KB that parameters may take */
+    TCC_MAX_VARIANTS = 16,
+    TCC_MAX_STEPS = 8, /* of a variant */
     TCC_MAX_RANK = 16,
     TCC_MAX_TMA_RANK = 5,
     TCC_MAX_BLOCK = 1024,
@@ -68,27 +72,51 @@ typedef struct tcc_tma_recipe {
 } tcc_tma_recipe;
 
 typedef struct tcc_param {
-    enum { TCC_PARAM_TENSOR_MAP, TCC_PARAM_POINTER, TCC_PARAM_DIM, TCC_PARAM_SCALAR } kind;
+    enum {
+        TCC_PARAM_TENSOR_MAP,
+        TCC_PARAM_POINTER,
+        TCC_PARAM_WORKSPACE,
+        TCC_PARAM_DIM,
+        TCC_PARAM_SCALAR
+    } kind;
     unsigned arg;              /* POINTER, SCALAR */
+    tcc_expr offset;           /* WORKSPACE: bytes from its beginning */
     tcc_extent extent;         /* DIM */
     const tcc_tma_recipe *map; /* TENSOR_MAP */
 } tcc_param;
 
-typedef struct tcc_grid_factor {
-    tcc_extent extent;
-    int64_t tile;
-} tcc_grid_factor;
-
-typedef struct tcc_variant {
-    const char *entry;
-    const tcc_requirement *requirements;
-    size_t n_requirements;
-    const tcc_grid_factor *grid;
-    size_t n_grid;
+/* The launch of one entry. */
+typedef struct tcc_entry {
+    const char *name;
+    tcc_expr grid;
     unsigned block, smem_bytes, cluster;
     int64_t max_grid; /* blocks that a launch may have on the target */
     const tcc_param *params;
     size_t n_params;
+} tcc_entry;
+
+/* Bytes that are set before the next step. */
+typedef struct tcc_fill {
+    int arg;         /* -1: in the workspace */
+    tcc_expr offset; /* in the workspace, bytes */
+    tcc_expr bytes;
+    uint8_t byte;
+} tcc_fill;
+
+typedef struct tcc_step {
+    enum { TCC_STEP_LAUNCH, TCC_STEP_MEMSET } kind;
+    tcc_entry entry; /* LAUNCH */
+    tcc_fill fill;   /* MEMSET */
+} tcc_step;
+
+/* A way to compute a kernel: what must hold, what it costs, what is done. */
+typedef struct tcc_variant {
+    const char *name;
+    const tcc_requirement *requirements;
+    size_t n_requirements;
+    tcc_expr cost, workspace_bytes;
+    const tcc_step *steps;
+    size_t n_steps;
 } tcc_variant;
 
 typedef struct tcc_kernel_desc {
@@ -109,6 +137,7 @@ typedef struct tcc_kernel_desc {
 typedef struct tcc_manifest {
     const char *target;
     const char *file; /* the .tile source, for messages */
+    tcc_device_attrs device; /* the GPU that is meant where there is none */
     const tcc_kernel_desc *kernels;
     size_t n_kernels;
 } tcc_manifest;

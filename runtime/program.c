@@ -41,6 +41,17 @@ static tcc_status check_target(const tcc_program *p)
     return TCC_ERR_TARGET;
 }
 
+static tcc_status find_functions(tcc_program *p, const tcc_variant *v, void ***out)
+{
+    void **functions = TCC_NEW_ARRAY(p->arena, void *, v->n_steps);
+    *out = functions;
+    tcc_status status = TCC_OK;
+    for (size_t i = 0; i < v->n_steps && !status; i++)
+        if (v->steps[i].kind == TCC_STEP_LAUNCH)
+            status = p->rt->driver->find(p, &v->steps[i].entry, &functions[i]);
+    return status;
+}
+
 static tcc_status find_kernels(tcc_program *p)
 {
     jmp_buf oom;
@@ -53,9 +64,9 @@ static tcc_status find_kernels(tcc_program *p)
         struct tcc_kernel *k = &p->kernels[i];
         k->desc = &m->kernels[i];
         k->program = p;
-        k->functions = TCC_NEW_ARRAY(p->arena, void *, k->desc->n_variants);
+        k->functions = TCC_NEW_ARRAY(p->arena, void **, k->desc->n_variants);
         for (size_t j = 0; p->is_loaded && j < k->desc->n_variants; j++) {
-            tcc_status status = p->rt->driver->find(p, &k->desc->variants[j], &k->functions[j]);
+            tcc_status status = find_functions(p, &k->desc->variants[j], &k->functions[j]);
             if (status)
                 return status;
         }
@@ -81,6 +92,10 @@ static tcc_status create(tcc_runtime *rt, const void *image, size_t size, const 
         status = read_manifest(p, image, size, manifest);
     if (!status && image)
         status = check_target(p);
+    if (!status)
+        p->device = p->manifest->device;
+    if (!status && image)
+        status = rt->driver->attributes(rt, &p->device);
     if (!status && image)
         status = rt->driver->load(p, image, size);
     if (!status)

@@ -35,7 +35,7 @@ struct tcc_device {
 struct tcc_kernel {
     const tcc_kernel_desc *desc;
     const struct tcc_program *program;
-    void **functions; /* one for each variant */
+    void ***functions; /* one for each step of each variant; NULL: no launch */
 };
 
 struct tcc_program {
@@ -44,6 +44,7 @@ struct tcc_program {
     tcc_arena *arena; /* of everything below but the cache and the image */
     const char *json;
     const tcc_manifest *manifest;
+    tcc_device_attrs device;    /* what plans are made for */
     struct tcc_kernel *kernels; /* manifest->n_kernels of them */
     void *module;
     void *image; /* a copy that lives with the module, where the driver wants one; else NULL */

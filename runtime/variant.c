@@ -110,16 +110,20 @@ static bool requirement_holds(const tcc_requirement *q, const int64_t *dims, con
     return false;
 }
 
-static bool grid_size(const tcc_variant *v, const int64_t *dims, unsigned *out)
+/* The extents and arguments of a launch, and what of it is planned. */
+typedef struct planner {
+    const tcc_kernel_desc *kernel;
+    const tcc_device_attrs *device;
+    const int64_t *dims;
+    const tcc_arg *args;
+    tcc_plan *plan;
+    size_t n_maps;
+} planner;
+
+/* A number of bytes; false where it is none. */
+static bool byte_count(const planner *p, const tcc_expr *e, int64_t *out)
 {
-    int64_t grid = 1;
-    for (size_t i = 0; i < v->n_grid; i++) {
-        int64_t extent = tcc_extent_value(v->grid[i].extent, dims), tile = v->grid[i].tile;
-        if (__builtin_mul_overflow(grid, extent / tile + (extent % tile != 0), &grid))
-            return false;
-    }
-    *out = (unsigned)grid;
-    return grid >= 1 && grid <= v->max_grid && grid % v->cluster == 0;
+    return tcc_expr_value(e, p->dims, p->device, out) && *out >= 0;
 }
 
 /* False where the driver could not encode the map. */
@@ -143,42 +147,113 @@ static bool map_values(const tcc_tma_recipe *map, const int64_t *dims, const tcc
     return true;
 }
 
-/* Whether `v` can run; fills the plan as far as it goes. */
-static bool try_variant(const tcc_variant *v, const int64_t *dims, const tcc_arg *args,
-                        tcc_plan *out)
+static bool plan_param(planner *p, const tcc_param *param)
 {
-    out->variant = v;
-    for (size_t i = 0; i < v->n_requirements; i++)
-        if (!requirement_holds(&v->requirements[i], dims, args))
-            return false;
-    if (!grid_size(v, dims, &out->grid))
+    int64_t offset;
+    switch (param->kind) {
+    case TCC_PARAM_DIM: return tcc_extent_value(param->extent, p->dims) <= TCC_MAX_EXTENT;
+    case TCC_PARAM_TENSOR_MAP:
+        return map_values(param->map, p->dims, p->args, &p->plan->maps[p->n_maps++]);
+    case TCC_PARAM_WORKSPACE:
+        return byte_count(p, &param->offset, &offset) && offset <= p->plan->workspace_bytes;
+    case TCC_PARAM_POINTER:
+    case TCC_PARAM_SCALAR: return true;
+    }
+    return false;
+}
+
+static bool plan_entry(planner *p, const tcc_entry *e, tcc_step_plan *out)
+{
+    int64_t grid;
+    if (!tcc_expr_value(&e->grid, p->dims, p->device, &grid) || grid < 1 || grid > e->max_grid ||
+        grid % e->cluster)
         return false;
-    size_t n_maps = 0;
-    for (size_t i = 0; i < v->n_params; i++) {
-        const tcc_param *p = &v->params[i];
-        if (p->kind == TCC_PARAM_DIM && tcc_extent_value(p->extent, dims) > TCC_MAX_EXTENT)
+    out->grid = (unsigned)grid;
+    for (size_t i = 0; i < e->n_params; i++)
+        if (!plan_param(p, &e->params[i]))
             return false;
-        if (p->kind == TCC_PARAM_TENSOR_MAP &&
-            !map_values(p->map, dims, args, &out->maps[n_maps++]))
+    return true;
+}
+
+/* Nothing is set outside an argument or the workspace. */
+static bool plan_fill(const planner *p, const tcc_fill *f, tcc_step_plan *out)
+{
+    int64_t n = out->n_bytes, room = p->plan->workspace_bytes;
+    if (!byte_count(p, &f->bytes, &n))
+        return false;
+    out->n_bytes = n;
+    if (f->arg < 0)
+        return byte_count(p, &f->offset, &out->to) && out->to <= room && n <= room - out->to;
+    const tcc_kernel_desc *k = p->kernel;
+    int64_t bits = k->arg_types[f->arg]->bits;
+    out->to = (int64_t)p->args[f->arg].device;
+    return multiply(k->arg_extents[f->arg], k->args[f->arg].rank, bits < 8 ? 1 : bits / 8, p->dims,
+                    &room) &&
+           n <= (bits < 8 ? room / 2 + room % 2 : room);
+}
+
+/* Whether `v` can run; fills the plan as far as it goes. */
+static bool try_variant(planner *p, const tcc_variant *v)
+{
+    p->plan->variant = v;
+    p->n_maps = 0;
+    for (size_t i = 0; i < v->n_requirements; i++)
+        if (!requirement_holds(&v->requirements[i], p->dims, p->args))
+            return false;
+    if (!byte_count(p, &v->workspace_bytes, &p->plan->workspace_bytes))
+        return false;
+    for (size_t i = 0; i < v->n_steps; i++) {
+        const tcc_step *s = &v->steps[i];
+        tcc_step_plan *out = &p->plan->steps[i];
+        *out = (tcc_step_plan){0};
+        if (!(s->kind == TCC_STEP_LAUNCH ? plan_entry(p, &s->entry, out)
+                                         : plan_fill(p, &s->fill, out)))
             return false;
     }
     return true;
 }
 
-tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
-                           const tcc_arg *args, size_t n_args, tcc_diag *diag, tcc_plan *out)
+/* Tries the cheapest of the variants that are left until one is valid. A cost that leaves 64 bits
+ * is the highest. */
+static bool choose_variant(planner *p)
+{
+    const tcc_kernel_desc *k = p->kernel;
+    int64_t costs[TCC_MAX_VARIANTS];
+    bool tried[TCC_MAX_VARIANTS] = {false};
+    for (size_t i = 0; i < k->n_variants; i++)
+        if (!tcc_expr_value(&k->variants[i].cost, p->dims, p->device, &costs[i]))
+            costs[i] = INT64_MAX;
+    for (size_t n = 0; n < k->n_variants; n++) {
+        size_t best = k->n_variants;
+        for (size_t i = 0; i < k->n_variants; i++)
+            if (!tried[i] && (best == k->n_variants || costs[i] < costs[best]))
+                best = i;
+        tried[best] = true;
+        if (try_variant(p, &k->variants[best]))
+            return true;
+    }
+    return false;
+}
+
+int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device, const int64_t *dims)
+{
+    int64_t value = 0;
+    return tcc_expr_value(offset, dims, device, &value) ? value : 0;
+}
+
+tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
+                           const int64_t *dims, size_t n_dims, const tcc_arg *args, size_t n_args,
+                           tcc_diag *diag, tcc_plan *out)
 {
     bool empty;
     if (!check_launch(k, dims, n_dims, args, n_args, diag, &empty))
         return TCC_ERR_ARGUMENT;
     out->variant = NULL;
-    if (empty)
+    planner p = {.kernel = k, .device = device, .dims = dims, .args = args, .plan = out};
+    if (empty || choose_variant(&p))
         return TCC_OK;
-    for (size_t i = 0; i < k->n_variants; i++)
-        if (try_variant(&k->variants[i], dims, args, out))
-            return TCC_OK;
-    tcc_error(diag, TCC_ERR_NO_VARIANT, (tcc_loc){0}, "kernel '%s': no variant is valid for these "
-              "extents and addresses", k->name);
+    tcc_error(diag, TCC_ERR_NO_VARIANT, (tcc_loc){0},
+              "kernel '%s': no variant is valid for these extents and addresses", k->name);
     return TCC_ERR_NO_VARIANT;
 }
 

@@ -15,17 +15,30 @@ typedef struct tcc_tma_values {
     uint64_t strides_bytes[TCC_MAX_TMA_RANK - 1];
 } tcc_tma_values;
 
+/* What a step needs to know of the launch. */
+typedef struct tcc_step_plan {
+    unsigned grid;       /* of a launch */
+    int64_t to, n_bytes; /* of a memset: an address, or an offset in the workspace */
+} tcc_step_plan;
+
 /* What to launch. */
 typedef struct tcc_plan {
     const tcc_variant *variant; /* NULL: nothing, because an output is empty */
-    unsigned grid;
-    tcc_tma_values maps[TCC_MAX_TENSOR_MAPS]; /* in the order of the variant's parameters */
+    int64_t workspace_bytes;
+    tcc_step_plan steps[TCC_MAX_STEPS];
+    tcc_tma_values maps[TCC_MAX_TENSOR_MAPS]; /* in the order of the steps' parameters */
 } tcc_plan;
 
-/* Checks a launch's arguments against the kernel and picks the first variant that is valid for
- * them. Returns TCC_OK, TCC_ERR_ARGUMENT or TCC_ERR_NO_VARIANT, the last two reported. */
-tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
-                           const tcc_arg *args, size_t n_args, tcc_diag *diag, tcc_plan *out);
+/* Checks a launch's arguments against the kernel and picks the cheapest variant that is valid for
+ * them, of equals the first. Returns TCC_OK, TCC_ERR_ARGUMENT or TCC_ERR_NO_VARIANT, the last two
+ * reported. */
+tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
+                           const int64_t *dims, size_t n_dims, const tcc_arg *args, size_t n_args,
+                           tcc_diag *diag, tcc_plan *out);
+
+/* The value of an offset that was planned with. */
+int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device,
+                        const int64_t *dims);
 
 /* The value of an extent. */
 int64_t tcc_extent_value(tcc_extent e, const int64_t *dims);

@@ -224,7 +224,7 @@ typedef enum tcc_interpret_order {
 
 typedef struct tcc_interpret_options {
     size_t struct_size;  /* sizeof(tcc_interpret_options): lets the struct grow */
-    const char *variant; /* entry to run; NULL: the first that is valid, as a launch does */
+    const char *variant; /* to run; NULL: the cheapest that is valid, as a launch does */
     tcc_interpret_order order;
     uint64_t seed;
     unsigned threads; /* that run CTAs; 0: one for each CPU. Results do not depend on it */

@@ -123,7 +123,7 @@ typedef union tcc_arg {
  * dims  n_dims extents in elements, tcc_kernel_dim_name's order; 0 is allowed: nothing is
  *       launched when an output is empty, and an empty sum is 0
  * args  n_args of them, tcc_kernel_arg's order
- * Of the kernel's variants the first that is valid for these extents and addresses runs. Tensor
+ * Of the kernel's variants the cheapest that is valid for these extents and addresses runs. Tensor
  * maps are encoded once for each set of arguments and kept. Asynchronous; inputs and outputs must
  * stay allocated until the stream has passed it. Outputs may not overlap inputs.
  * Returns TCC_OK, TCC_ERR_ARGUMENT, TCC_ERR_NO_VARIANT, TCC_ERR_DRIVER or TCC_ERR_MEMORY.
@@ -131,7 +131,7 @@ typedef union tcc_arg {
 TCC_API tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                      const tcc_arg *args, size_t n_args, void *stream);
 
-/* The entry name of the variant that such a launch would run; NULL when none is valid. */
+/* The name of the variant that such a launch would run; NULL when none is valid. */
 TCC_API const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                        const tcc_arg *args, size_t n_args);
 

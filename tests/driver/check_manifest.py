@@ -3,6 +3,8 @@ check_manifest.py FILE.ptx FILE.json
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
+import functools
+import itertools
 import json
 import re
 import sys
@@ -13,7 +15,7 @@ SMEM_LIMIT = 232448
 
 def comments(ptx):
     lines = ptx.split("\n")
-    assert lines[0] == "// tcc-manifest 1", lines[0]
+    assert lines[0] == "// tcc-manifest 2", lines[0]
     text = ""
     for line in lines[1:]:
         if not line.startswith("//! "):
@@ -48,8 +50,27 @@ def check_map(recipe, kernel):
     assert row == recipe["swizzle"] or (recipe["swizzle"] == 0 and row == 16), recipe
 
 
-def check_variant(v, kernel, ptx_entries):
-    types, threads = ptx_entries.pop(v["entry"])
+OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+              "div": lambda a, b: a // b, "ceildiv": lambda a, b: -(-a // b), "min": min, "max": max}
+
+
+def value(expr, dims):
+    if isinstance(expr, list):
+        operands = [value(e, dims) for e in expr[1:]]
+        return functools.reduce(OPERATIONS[expr[0]], operands)
+    return dims[expr] if isinstance(expr, str) else expr
+
+
+def check_order(variants, dims):
+    """Whatever the extents, of the variants that are valid the first is the cheapest."""
+    for sizes in itertools.product((1, 8, 64, 200, 4096), repeat=min(len(dims), 4)):
+        extents = dict.fromkeys(dims, 8) | dict(zip(dims, sizes))
+        costs = [value(v["cost"], extents) for v in variants]
+        assert costs == sorted(costs), (extents, costs)
+
+
+def check_entry(v, requires, kernel, ptx_entries):
+    types, threads = ptx_entries.pop(v["launch"])
     names = {a["name"]: a for a in kernel["args"]}
     dims = set(kernel["dims"])
     assert v["block"] == threads and threads % 32 == 0 and threads <= 1024
@@ -67,9 +88,8 @@ def check_variant(v, kernel, ptx_entries):
         else:
             assert kind == "scalar" and names[param[kind]]["role"] == "scalar"
             assert ptx_type in ("f32", "b32")
-    for extent, tile in v["grid"]:
-        assert tile >= 1 and (extent in dims or extent >= 1)
-    for r in v["requires"]:
+    assert value(v["grid"], dict.fromkeys(dims, 1)) >= 1
+    for r in requires:
         if "arg" in r:
             assert r["arg"] in names
         elif "dim" in r:
@@ -77,7 +97,7 @@ def check_variant(v, kernel, ptx_entries):
         else:
             assert r["bytes_per_elem"] in (2, 4) and all(d in dims or d >= 1 for d in r["pitch"])
     # What TMA copies is aligned.
-    aligned = {r["arg"] for r in v["requires"] if r.get("align", 0) >= 16 and "arg" in r}
+    aligned = {r["arg"] for r in requires if r.get("align", 0) >= 16 and "arg" in r}
     assert {p["tensor_map"]["arg"] for p in v["params"] if "tensor_map" in p} <= aligned
 
 
@@ -94,10 +114,16 @@ def main(ptx_file, json_file):
         assert {a["role"] for a in kernel["args"]} <= {"in", "out", "inout", "scalar"}
         assert kernel["reference"].startswith(f"func @{kernel['name']}(")
         variants = kernel["variants"]
-        assert variants[0]["entry"] == kernel["name"]
+        assert variants[0]["name"] == kernel["name"]
+        check_order(variants, kernel["dims"])
         assert variants[-1]["requires"] == [], "the last variant takes anything"
         for v in variants:
-            check_variant(v, kernel, left)
+            assert v["workspace_bytes"] == 0 and [s["launch"] for s in v["steps"]] == [v["name"]]
+            for step in v["steps"]:
+                check_entry(step, v["requires"], kernel, left)
+        for arg in kernel["args"]:
+            for indices in arg.get("indices", []):
+                assert len(indices) == len(arg["dims"]), arg
     assert not left, f"entries without a variant: {left}"
 
 

@@ -147,6 +147,10 @@ ENTRY(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))
 {
     (void)device;
     FAIL_ON_DEMAND("cuDeviceGetAttribute");
+    if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) {
+        *value = FAKE_SMS;
+        return CUDA_SUCCESS;
+    }
     *value = capability[attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
     return CUDA_SUCCESS;
 }
@@ -274,11 +278,12 @@ ENTRY(cuTensorMapEncodeTiled, (CUtensorMap * map, CUtensorMapDataType type, uint
 
 static const char *find_params(const char *manifest, const char *entry)
 {
-    const char *kernel, *variant, *kernels = json_member(manifest, "kernels");
+    const char *kernel, *variant, *step, *kernels = json_member(manifest, "kernels");
     for (size_t i = 0; (kernel = json_element(kernels, i)); i++)
         for (size_t j = 0; (variant = json_element(json_member(kernel, "variants"), j)); j++)
-            if (json_is_string(json_member(variant, "entry"), entry))
-                return json_member(variant, "params");
+            for (size_t n = 0; (step = json_element(json_member(variant, "steps"), n)); n++)
+                if (json_is_string(json_member(step, "launch"), entry))
+                    return json_member(step, "params");
     return NULL;
 }
 
@@ -377,6 +382,31 @@ ENTRY(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))
 ENTRY(cuMemsetD8_v2, (CUdeviceptr to, unsigned char byte, size_t n))
 {
     FAIL_ON_DEMAND("cuMemsetD8_v2");
+    memset((void *)(uintptr_t)to, byte, n);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemAllocAsync, (CUdeviceptr * address, size_t bytes, CUstream stream))
+{
+    (void)stream;
+    FAIL_ON_DEMAND("cuMemAllocAsync");
+    return cuMemAlloc_v2(address, bytes);
+}
+
+ENTRY(cuMemFreeAsync, (CUdeviceptr address, CUstream stream))
+{
+    (void)stream;
+    FAIL_ON_DEMAND("cuMemFreeAsync");
+    return cuMemFree_v2(address);
+}
+
+/* Recorded as a launch: of "memset", with what it is given as parameters. */
+ENTRY(cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t n, CUstream stream))
+{
+    FAIL_ON_DEMAND("cuMemsetD8Async");
+    if (n_launches < MAX_LAUNCHES)
+        launches[n_launches++] =
+            (fake_launch){.entry = "memset", .stream = stream, .params = {to, byte, n}};
     memset((void *)(uintptr_t)to, byte, n);
     return CUDA_SUCCESS;
 }

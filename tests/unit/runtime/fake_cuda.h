@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FAKE_MAX_PARAMS = 16 };
+enum { FAKE_MAX_PARAMS = 16, FAKE_SMS = 114 };
 
 typedef struct fake_launch {
     char entry[64];
@@ -23,7 +23,7 @@ typedef struct fake_launch {
 typedef struct fake_cuda_control {
     /* Forgets launches and failures; later launches record n_params parameters. */
     void (*reset)(int n_params);
-    /* The launches since, at most 16. */
+    /* The launches and memsets since, at most 16. */
     const fake_launch *(*launches)(int *n);
     /* Later calls of this entry point, cuMemAlloc_v2 say, return `error`. */
     void (*make_fail)(const char *symbol, int error);

@@ -256,6 +256,17 @@ ENTRY(hipGetDevice, (int *device), (device), "%s", "")
     return hipSuccess;
 }
 
+ENTRY(hipDeviceGetAttribute, (int *value, int attribute, hipDevice_t device),
+      (value, attribute, device), "attribute=%d device=%d", attribute, device)
+{
+    if (!is_device(device))
+        return hipErrorInvalidDevice;
+    if (attribute != hipDeviceAttributeMultiprocessorCount)
+        return hipErrorInvalidValue;
+    *value = 48;
+    return hipSuccess;
+}
+
 ENTRY(hipSetDevice, (int device), (device), "device=%d", device)
 {
     if (!is_device(device))
@@ -346,7 +357,7 @@ static uint64_t number_of(const void *pointer)
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
-ENTRY(hipMalloc, (void **address, size_t bytes), (address, bytes), "bytes=%zu", bytes)
+static hipError_t allocate(void **address, size_t bytes)
 {
     char *host = bytes ? malloc(bytes) : NULL;
     object *o = host ? create(MEMORY) : NULL;
@@ -362,7 +373,7 @@ ENTRY(hipMalloc, (void **address, size_t bytes), (address, bytes), "bytes=%zu", 
     return hipSuccess;
 }
 
-ENTRY(hipFree, (void *address), (address), "address=%p", address)
+static hipError_t release(const void *address)
 {
     for (size_t i = 0; i < n_objects; i++)
         if (objects[i].kind == MEMORY && !objects[i].gone &&
@@ -371,6 +382,25 @@ ENTRY(hipFree, (void *address), (address), "address=%p", address)
             return hipSuccess;
         }
     return address ? hipErrorInvalidValue : hipSuccess;
+}
+
+static hipError_t fill(hipDeviceptr_t to, unsigned char byte, size_t n)
+{
+    char *host = memory_at(number_of(to), n);
+    if (!n || !host)
+        return hipErrorInvalidValue;
+    memset(host, byte, n);
+    return hipSuccess;
+}
+
+ENTRY(hipMalloc, (void **address, size_t bytes), (address, bytes), "bytes=%zu", bytes)
+{
+    return allocate(address, bytes);
+}
+
+ENTRY(hipFree, (void *address), (address), "address=%p", address)
+{
+    return release(address);
 }
 
 ENTRY(hipMemcpyHtoD, (hipDeviceptr_t to, const void *from, size_t n), (to, from, n),
@@ -396,12 +426,32 @@ ENTRY(hipMemcpyDtoH, (void *to, hipDeviceptr_t from, size_t n), (to, from, n), "
 ENTRY(hipMemsetD8, (hipDeviceptr_t to, unsigned char byte, size_t n), (to, byte, n),
       "to=%p byte=%d n=%zu", to, byte, n)
 {
-    char *host = memory_at(number_of(to), n);
-    if (!n || !host)
-        return hipErrorInvalidValue;
-    memset(host, byte, n);
-    return hipSuccess;
+    return fill(to, byte, n);
 }
+
+static bool is_stream(hipStream_t s)
+{
+    return !s || (char *)s == &a_stream;
+}
+
+ENTRY(hipMemsetD8Async, (hipDeviceptr_t to, unsigned char byte, size_t n, hipStream_t stream_),
+      (to, byte, n, stream_), "to=%p byte=%d n=%zu", to, byte, n)
+{
+    return is_stream(stream_) ? fill(to, byte, n) : hipErrorInvalidValue;
+}
+
+#if FAKE_HIP_MAJOR >= 6
+ENTRY(hipMallocAsync, (void **address, size_t bytes, hipStream_t stream_),
+      (address, bytes, stream_), "bytes=%zu", bytes)
+{
+    return is_stream(stream_) ? allocate(address, bytes) : hipErrorInvalidValue;
+}
+
+ENTRY(hipFreeAsync, (void *address, hipStream_t stream_), (address, stream_), "address=%p", address)
+{
+    return is_stream(stream_) ? release(address) : hipErrorInvalidValue;
+}
+#endif
 
 /* ---- modules ---------------------------------------------------------------------------- */
 

@@ -49,42 +49,43 @@ def arguments(params):
     result, offset = [], 0
     for param in params:
         (kind, name), = param.items()
-        size = 8 if kind == "pointer" else 4
+        size = 8 if kind in ("pointer", "workspace") else 4
         offset += -offset % size
         result.append({".name": str(name), ".offset": offset, ".size": size,
-                       ".value_kind": "global_buffer" if kind == "pointer" else "by_value"})
+                       ".value_kind": "global_buffer" if size == 8 else "by_value"})
         offset += size
     return result, offset
 
 
-def metadata(arch, variants):
+def metadata(arch, entries):
     kernels = []
-    for variant in variants:
-        args, size = arguments(variant["params"])
-        kernels.append({".name": variant["entry"], ".symbol": variant["entry"] + ".kd",
+    for entry in entries:
+        args, size = arguments(entry["params"])
+        kernels.append({".name": entry["launch"], ".symbol": entry["launch"] + ".kd",
                         ".args": args, ".kernarg_segment_size": size,
                         ".kernarg_segment_align": 8, ".private_segment_fixed_size": 0,
-                        ".group_segment_fixed_size": variant["smem_bytes"],
+                        ".group_segment_fixed_size": entry["smem_bytes"],
                         ".wavefront_size": 32, ".sgpr_count": 32, ".vgpr_count": 128,
-                        ".max_flat_workgroup_size": variant["block"],
-                        ".reqd_workgroup_size": [variant["block"], 1, 1]})
+                        ".max_flat_workgroup_size": entry["block"],
+                        ".reqd_workgroup_size": [entry["block"], 1, 1]})
     return {"amdhsa.version": [1, 2], "amdhsa.target": "amdgcn-amd-amdhsa--" + arch,
             "amdhsa.kernels": kernels}
 
 
 def code_object(manifest, text, options):
     arch = options.get("arch", manifest["target"])
-    variants = [v for kernel in manifest["kernels"] for v in kernel["variants"]]
+    entries = [s for kernel in manifest["kernels"] for v in kernel["variants"] for s in v["steps"]
+               if "launch" in s]
     names, symbols, descriptors = b"\0", bytes(24), b""
     sections = [("", 0, b"", 0, 0)]  # name, type, data, link, entry size
     base = 64 + 2 * 56
-    for variant in variants:
-        size = int(options.get("kernarg", arguments(variant["params"])[1]))
+    for entry in entries:
+        size = int(options.get("kernarg", arguments(entry["params"])[1]))
         symbols += struct.pack("<IBBHQQ", len(names), 0x11, 3, 1, base + len(descriptors), 64)
-        names += variant["entry"].encode() + b".kd\0"
-        descriptors += struct.pack("<3I", variant["smem_bytes"], 0, size) + bytes(52)
+        names += entry["launch"].encode() + b".kd\0"
+        descriptors += struct.pack("<3I", entry["smem_bytes"], 0, size) + bytes(52)
     sections.append((".rodata", 1, descriptors, 0, 0))
-    sections.append((".note", 7, note("AMDGPU", 32, pack(metadata(arch, variants))), 0, 0))
+    sections.append((".note", 7, note("AMDGPU", 32, pack(metadata(arch, entries))), 0, 0))
     sections.append((".dynstr", 3, names, 0, 0))
     sections.append((".dynsym", 11, symbols, 3, 24))
     if options.get("note", "1") != "0":
@@ -122,7 +123,8 @@ def main(source, out, *changes):
         manifest["target"] = options["target"]
         for kernel in manifest["kernels"]:
             kernel["variants"] = [v for v in kernel["variants"]
-                                  if not any("tensor_map" in param for param in v["params"])]
+                                  if not any("tensor_map" in param for step in v["steps"]
+                                             for param in step.get("params", []))]
         text = json.dumps(manifest).encode()
     if "json" in options:
         with open(options["json"], "wb") as file:

@@ -13,31 +13,39 @@
     "{\"name\":\"C\",\"role\":\"out\",\"type\":\"f16\",\"dims\":[\"B\",\"M\",\"N\"]}]"
 
 #define SAMPLE_TMA                                                                                 \
-    "{\"entry\":\"matmul\","                                                                       \
+    "{\"name\":\"matmul\",\"cost\":[\"mul\",\"B\",\"M\",\"N\"],"                                   \
     "\"requires\":[{\"dim\":\"K\",\"min\":1},{\"arg\":\"A\",\"align\":16},"                        \
     "{\"arg\":\"W\",\"align\":16},{\"pitch\":[\"K\"],\"bytes_per_elem\":2,\"align\":16},"          \
     "{\"pitch\":[\"N\"],\"bytes_per_elem\":2,\"align\":16}],"                                      \
-    "\"grid\":[[\"M\",128],[\"N\",256],[\"B\",1]],"                                                \
+    "\"steps\":[{\"launch\":\"matmul\",\"grid\":[\"mul\",[\"ceildiv\",\"M\",128],"                 \
+    "[\"ceildiv\",\"N\",256],\"B\"],"                                                              \
     "\"block\":384,\"smem_bytes\":197632,\"cluster\":1,"                                           \
     "\"params\":[{\"tensor_map\":{\"arg\":\"A\",\"type\":\"f16\",\"dims\":[\"K\",\"M\",\"B\"],"    \
     "\"strides\":[[\"K\"],[\"M\",\"K\"]],\"box\":[64,128,1],\"swizzle\":128}},"                    \
     "{\"tensor_map\":{\"arg\":\"W\",\"type\":\"f16\",\"dims\":[\"N\",\"K\"],"                      \
     "\"strides\":[[\"N\"]],\"box\":[32,64],\"swizzle\":64}},"                                      \
-    "{\"pointer\":\"C\"},{\"dim\":\"M\"},{\"dim\":7},{\"scalar\":\"alpha\"}]}"
+    "{\"pointer\":\"C\"},{\"dim\":\"M\"},{\"dim\":7},{\"scalar\":\"alpha\"}]}]}"
+
+/* A variant with one launch: what it is called and requires, costs, and does. */
+#define SAMPLE_LAUNCH(name, requires, cost, grid, rest)                                            \
+    "{\"name\":\"" name                                                                            \
+    "\",\"requires\":[" requires "],\"cost\":" cost ",\"steps\":[{\"launch\":\"" name              \
+                                 "\",\"grid\":" grid ",\"cluster\":1," rest "}]}"
 
 #define SAMPLE_GENERIC                                                                             \
-    "{\"entry\":\"matmul__generic\",\"requires\":[{\"dim\":\"B\",\"max\":65535}],"                 \
-    "\"grid\":[[\"M\",64],[\"N\",64],[\"B\",1]],\"block\":128,\"smem_bytes\":1024,"                \
-    "\"cluster\":1,\"params\":[{\"pointer\":\"A\"},{\"pointer\":\"W\"},{\"pointer\":\"C\"},"       \
-    "{\"dim\":\"K\"}]}"
+    SAMPLE_LAUNCH("matmul__generic", "{\"dim\":\"B\",\"max\":65535}",                              \
+                  "[\"mul\",2,\"B\",\"M\",\"N\"]",                                                 \
+                  "[\"mul\",[\"ceildiv\",\"M\",64],[\"ceildiv\",\"N\",64],\"B\"]",                 \
+                  "\"block\":128,\"smem_bytes\":1024,\"params\":[{\"pointer\":\"A\"},"             \
+                  "{\"pointer\":\"W\"},{\"pointer\":\"C\"},{\"dim\":\"K\"}]")
 
 #define SAMPLE_KERNEL(args, variants)                                                              \
     "{\"name\":\"matmul\",\"dims\":[\"B\",\"M\",\"K\",\"N\"],\"args\":" args ","                   \
     "\"flops\":[2,\"B\",\"M\",\"N\",\"K\"],\"reference\":\"\",\"variants\":[" variants "]}"
 
 #define SAMPLE_MODULE_FOR(target, kernels)                                                         \
-    "{\"tcc\":\"0.1.0\",\"target\":\"" target "\",\"file\":\"matmul.tile\",\"kernels\":[" kernels  \
-    "]}"
+    "{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"" target "\",\"file\":\"matmul.tile\","        \
+    "\"device\":{\"sms\":132},\"kernels\":[" kernels "]}"
 #define SAMPLE_MODULE(kernels) SAMPLE_MODULE_FOR("sm_90a", kernels)
 
 #define SAMPLE_MANIFEST SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, SAMPLE_TMA "," SAMPLE_GENERIC))

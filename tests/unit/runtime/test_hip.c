@@ -260,7 +260,8 @@ START_TEST(a_manifest_of_another_code_object_is_refused)
     ck_assert_str_eq(message, "the manifest is not this code object's: 'matmul' has 48 bytes of "
                               "parameters, and 40 in the manifest");
     ck_assert_int_eq(load(with("{\"dim\":    \"N\"}", "{\"pointer\":\"C\"}")), TCC_OK);
-    ck_assert_int_eq(load(with("matmul__generic", "matmul__another")), TCC_ERR_DRIVER);
+    ck_assert_int_eq(load(with("\"launch\":\"matmul__generic", "\"launch\":\"matmul__another")),
+                     TCC_ERR_DRIVER);
     ck_assert_str_eq(message,
                      "hipModuleGetFunction: named symbol not found (hipErrorNotFound, 500): "
                      "matmul__another");
@@ -377,6 +378,32 @@ START_TEST(the_first_valid_variant_is_launched)
     ck_assert_uint_eq(launched()->grid[0], 20);
     ck_assert_uint_eq(launched()->block[0], 128);
     ck_assert_int_eq(tcc_device_sync(dev), TCC_OK);
+}
+END_TEST
+
+/* Memory for steps is taken and given back in the stream's order, which old versions cannot. */
+START_TEST(a_workspace_lasts_for_one_launch)
+{
+    tcc_program *p;
+    with("\"workspace_bytes\":0", "\"workspace_bytes\":8");
+    ck_assert_int_eq(tcc_program_load(rt, image, image_size, manifest, &p), TCC_OK);
+    tcc_status status =
+        tcc_kernel_launch(tcc_program_kernel(p, NULL), dims, 3, args, 4, fake->stream());
+    if (hip_major < 6) {
+        char expected[160];
+        snprintf(
+            expected, sizeof expected,
+            "a kernel wants memory for its steps, and %s lacks hipMallocAsync: HIP 5.2 or later "
+            "is needed",
+            rt->hip.name);
+        ck_assert_int_eq(status, TCC_ERR_DRIVER);
+        ck_assert_str_eq(message, expected);
+    } else {
+        ck_assert_int_eq(status, TCC_OK);
+        ck_assert_ptr_nonnull(
+            strstr(fake->log(), "hipMallocAsync hipModuleLaunchKernel hipFreeAsync "));
+    }
+    tcc_program_destroy(p);
 }
 END_TEST
 
@@ -537,7 +564,7 @@ END_TEST
 START_TEST(the_fake_refuses_wrong_sizes)
 {
     const tcc_hip *hip = &rt->hip;
-    hipFunction_t f = tcc_program_kernel(prog, NULL)->functions[0];
+    hipFunction_t f = tcc_program_kernel(prog, NULL)->functions[0][0];
     void *params[7] = {0};
     const struct {
         unsigned grid, grid_y, block, block_y, smem;
@@ -580,6 +607,7 @@ static int run_tests(void)
     snprintf(name, sizeof name, "hip%d", hip_major);
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
+    tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, every_version_is_found_and_read);
     tcase_add_test(tcase, no_driver_is_told);
@@ -597,6 +625,7 @@ static int run_tests(void)
     tcase_add_test(tcase, loading_survives_every_allocation_that_fails);
     tcase_add_test(tcase, a_launch_gets_grid_block_and_parameters);
     tcase_add_test(tcase, the_first_valid_variant_is_launched);
+    tcase_add_test(tcase, a_workspace_lasts_for_one_launch);
     tcase_add_test(tcase, more_threads_than_hip_counts_are_no_valid_launch);
     tcase_add_test(tcase, a_kernel_works_on_device_memory);
     tcase_add_test(tcase, an_empty_output_launches_nothing);

@@ -15,7 +15,7 @@
 #include "tests/unit/suite.h"
 
 #define ENTRIES ".version 8.0\n.visible .entry matmul()\n.visible .entry matmul__generic()\n"
-#define PTX "// tcc-manifest 1\n//! " SAMPLE_MANIFEST "\n" ENTRIES
+#define PTX "// tcc-manifest 2\n//! " SAMPLE_MANIFEST "\n" ENTRIES
 
 static const fake_cuda_control *fake;
 static tcc_runtime *rt;
@@ -171,6 +171,114 @@ START_TEST(threads_may_share_a_program)
 }
 END_TEST
 
+/* ---- steps ------------------------------------------------------------------------------ */
+
+#define STEP(entry, grid, params)                                                                  \
+    "{\"launch\":\"" entry "\",\"grid\":" grid                                                     \
+    ",\"block\":64,\"smem_bytes\":0,\"cluster\":1,\"params\":[" params "]}"
+
+/* Split along k: parts into a workspace that was set to zero, and a second kernel to add them. */
+#define SPLIT                                                                                                    \
+    SAMPLE_MODULE(SAMPLE_KERNEL(                                                                                 \
+        SAMPLE_ARGS,                                                                                             \
+        "{\"name\":\"split\",\"requires\":[],\"cost\":1,"                                                        \
+        "\"workspace_bytes\":[\"add\",256,[\"mul\",\"M\",4]],\"steps\":["                                        \
+        "{\"memset\":{\"pointer\":\"C\"},\"bytes\":6,\"byte\":255},"                                             \
+        "{\"memset\":{\"workspace\":256},\"bytes\":[\"mul\",\"M\",4],\"byte\":0}," STEP(                         \
+            "matmul", "[\"min\",[\"mul\",\"B\",\"M\"],{\"device\":\"sms\"}]",                                    \
+            "{\"pointer\":\"A\"},{\"workspace\":[\"add\",128,128]},{\"dim\":\"K\"}") "," STEP("matmul__generic", \
+                                                                                              "\"B\"",           \
+                                                                                              "{\"workspace\":0},{\"pointer\":\"C\"},{\"dim\":\"N\"}") "]}"))
+
+static tcc_status launch_split(void *stream)
+{
+    static uint16_t c[3];
+    tcc_program *p;
+    memset(c, 0, sizeof c);
+    args[4].device = (uintptr_t)c;
+    memcpy(dims, (int64_t[]){1, 3, 8, 1}, sizeof dims);
+    ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1, SPLIT, &p), TCC_OK);
+    const tcc_kernel *k = tcc_program_kernel(p, NULL);
+    tcc_status status = tcc_kernel_launch(k, dims, 4, args, 5, stream);
+    if (!status) {
+        ck_assert_str_eq(tcc_kernel_variant(k, dims, 4, args, 5), "split");
+        for (int i = 0; i < 3; i++)
+            ck_assert_uint_eq(c[i], 0xffff);
+    }
+    tcc_program_destroy(p);
+    return status;
+}
+
+START_TEST(steps_run_one_after_another)
+{
+    int stream, n;
+    fake->reset(3);
+    ck_assert_int_eq(launch_split(&stream), TCC_OK);
+    const fake_launch *l = fake->launches(&n);
+    ck_assert_int_eq(n, 4);
+    for (int i = 0; i < n; i++)
+        ck_assert_ptr_eq(l[i].stream, &stream);
+    ck_assert_str_eq(l[0].entry, "memset");
+    ck_assert_uint_eq(l[0].params[0], args[4].device);
+    ck_assert_uint_eq(l[0].params[1], 255);
+    ck_assert_uint_eq(l[0].params[2], 6);
+    uint64_t workspace = l[1].params[0] - 256;
+    ck_assert_str_eq(l[1].entry, "memset");
+    ck_assert_uint_eq(workspace % 256, 0);
+    ck_assert_uint_eq(l[1].params[2], 12);
+    ck_assert_str_eq(l[2].entry, "matmul");
+    ck_assert_uint_eq(l[2].grid[0], 3);
+    ck_assert_uint_eq(l[2].params[1], workspace + 256);
+    ck_assert_int_eq((int32_t)l[2].params[2], 8);
+    ck_assert_str_eq(l[3].entry, "matmul__generic");
+    ck_assert_uint_eq(l[3].grid[0], 1);
+    ck_assert_uint_eq(l[3].params[0], workspace);
+    ck_assert_uint_eq(l[3].params[1], args[4].device);
+}
+END_TEST
+
+START_TEST(a_grid_knows_the_gpu)
+{
+    int n;
+    fake->reset(3);
+    dims[1] = 3000;
+    tcc_program *p;
+    ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1,
+                                      SAMPLE_WITH_VARIANT(SAMPLE_LAUNCH(
+                                          "matmul", "", "1", "[\"min\",\"M\",{\"device\":\"sms\"}]",
+                                          "\"block\":64,\"smem_bytes\":0,\"params\":[]")),
+                                      &p),
+                     TCC_OK);
+    fake->reset(0);
+    ck_assert_int_eq(tcc_kernel_launch(tcc_program_kernel(p, NULL), dims, 4, args, 5, NULL),
+                     TCC_OK);
+    const fake_launch *l = fake->launches(&n);
+    ck_assert_int_eq(n, 1);
+    ck_assert_uint_eq(l->grid[0], FAKE_SMS);
+    tcc_program_destroy(p);
+}
+END_TEST
+
+START_TEST(a_step_that_fails_ends_the_launch)
+{
+    static const struct {
+        const char *symbol;
+        int launched;
+    } calls[] = {{"cuMemAllocAsync", 0}, {"cuMemsetD8Async", 0}, {"cuLaunchKernel", 2}};
+    int n;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        fake->reset(3);
+        fake->make_fail(calls[i].symbol, 700);
+        ck_assert_int_eq(launch_split(NULL), TCC_ERR_DRIVER);
+        fake->launches(&n);
+        ck_assert_int_eq(n, calls[i].launched);
+    }
+    fake->reset(3);
+    fake->make_fail("cuMemAllocAsync", 2);
+    ck_assert_int_eq(launch_split(NULL), TCC_ERR_MEMORY);
+} /* nothing is left: teardown */
+END_TEST
+
 /* ---- errors of the driver --------------------------------------------------------------- */
 
 START_TEST(a_failed_call_is_told_with_the_drivers_words)
@@ -213,7 +321,8 @@ START_TEST(bad_images_are_refused)
 END_TEST
 
 #define FOR_TARGET(target)                                                                         \
-    "{\"tcc\":\"0.1.0\",\"target\":\"" target "\",\"file\":\"f\",\"kernels\":[]}"
+    "{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"" target                                       \
+    "\",\"file\":\"f\",\"device\":{\"sms\":132},\"kernels\":[]}"
 
 START_TEST(programs_for_other_gpus_are_refused)
 {
@@ -342,6 +451,9 @@ int main(void)
     tcase_add_test(tcase, parameters_are_packed_in_order);
     tcase_add_test(tcase, small_shared_memory_is_not_asked_for);
     tcase_add_test(tcase, tensor_maps_are_encoded_once_for_equal_arguments);
+    tcase_add_test(tcase, steps_run_one_after_another);
+    tcase_add_test(tcase, a_grid_knows_the_gpu);
+    tcase_add_test(tcase, a_step_that_fails_ends_the_launch);
     tcase_add_test(tcase, an_empty_output_launches_nothing);
     tcase_add_test(tcase, the_variant_is_told_without_launching);
     tcase_add_test(tcase, bad_arguments_launch_nothing);

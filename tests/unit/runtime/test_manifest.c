@@ -52,18 +52,24 @@ START_TEST(a_good_manifest_is_read)
     ck_assert_str_eq(k->args[0].dims[1], "M");
     ck_assert_int_eq(k->args[0].extents[1], -1);
     ck_assert_uint_eq(k->n_variants, 2);
+    ck_assert_int_eq(m->device.value[TCC_DEVICE_sms], 132);
     const tcc_variant *v = &k->variants[0];
-    ck_assert_uint_eq(v->block, 384);
-    ck_assert_uint_eq(v->smem_bytes, 197632);
+    ck_assert_str_eq(v->name, "matmul");
     ck_assert_uint_eq(v->n_requirements, 5);
-    ck_assert_uint_eq(v->n_params, 6);
-    const tcc_tma_recipe *map = v->params[0].map;
+    ck_assert_uint_eq(v->workspace_bytes.n, 0);
+    ck_assert_uint_eq(v->n_steps, 1);
+    ck_assert_int_eq(v->steps[0].kind, TCC_STEP_LAUNCH);
+    const tcc_entry *e = &v->steps[0].entry;
+    ck_assert_uint_eq(e->block, 384);
+    ck_assert_uint_eq(e->smem_bytes, 197632);
+    ck_assert_uint_eq(e->n_params, 6);
+    const tcc_tma_recipe *map = e->params[0].map;
     ck_assert_uint_eq(map->rank, 3);
     ck_assert_int_eq(map->swizzle, CU_TENSOR_MAP_SWIZZLE_128B);
     ck_assert_int_eq(map->type->map_type, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
     ck_assert_uint_eq(map->strides[1].n, 2);
-    ck_assert_int_eq(v->params[4].extent.dim, -1);
-    ck_assert_int_eq(v->params[4].extent.number, 7);
+    ck_assert_int_eq(e->params[4].extent.dim, -1);
+    ck_assert_int_eq(e->params[4].extent.number, 7);
 }
 END_TEST
 
@@ -74,13 +80,28 @@ START_TEST(numbers_stand_for_bound_dimensions)
         tcc_manifest_read(arena, &diag,
                           SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[],\"args\":[{\"name\":\"C\","
                                         "\"role\":\"out\",\"type\":\"bf16\",\"dims\":[3,5]}],"
-                                        "\"variants\":[{\"entry\":\"k\",\"requires\":[],"
-                                        "\"grid\":[[3,128]],\"block\":32,\"smem_bytes\":0,"
-                                        "\"cluster\":1,\"params\":[]}]}"),
+                                        "\"variants\":[" SAMPLE_LAUNCH(
+                                            "k", "", "0", "[\"ceildiv\",3,128]",
+                                            "\"block\":32,\"smem_bytes\":0,\"params\":[]") "]}"),
                           &m),
         TCC_OK);
     ck_assert_ptr_null(m->kernels[0].args[0].dims[1]);
     ck_assert_int_eq(m->kernels[0].args[0].extents[1], 5);
+}
+END_TEST
+
+#define WITH_INDICES(indices)                                                                      \
+    SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[],\"args\":[{\"name\":\"C\",\"role\":\"out\","        \
+                  "\"type\":\"bf16\",\"dims\":[3,5],\"indices\":" indices "}],\"variants\":[]}")
+
+START_TEST(an_argument_that_is_indexed_in_one_way_has_indices)
+{
+    const tcc_manifest *m;
+    ck_assert_int_eq(tcc_manifest_read(arena, &diag, WITH_INDICES("[[\"i\",\"j\"]]"), &m), TCC_OK);
+    ck_assert_str_eq(m->kernels[0].args[0].indices[1], "j");
+    ck_assert_int_eq(
+        tcc_manifest_read(arena, &diag, WITH_INDICES("[[\"i\",\"j\"],[\"j\",\"i\"]]"), &m), TCC_OK);
+    ck_assert_ptr_null(m->kernels[0].args[0].indices);
 }
 END_TEST
 
@@ -92,15 +113,17 @@ static const struct {
     {"{\"tcc\":\"0.1.0\",", "no valid JSON"},
     {SAMPLE_MANIFEST "x", "no valid JSON"},
     {"[]", "an object is expected"},
-    {"{\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":[]}", "$.tcc: missing"},
-    {"{\"tcc\":\"0.1.0\",\"target\":3,\"file\":\"f\",\"kernels\":[]}",
+    {"{\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":[]}", "$.tcc: missing"},
+    {"{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":3,\"file\":\"f\",\"kernels\":[]}",
      "$.target: a string is expected"},
-    {"{\"tcc\":\"0.1.0\",\"target\":\"sm_90a\",\"file\":\"f\"}", "$.kernels: missing"},
-    {"{\"tcc\":\"0.1.0\",\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":{}}",
+    {"{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\",\"device\":{\"sms\":1}}",
+     "$.kernels: missing"},
+    {"{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\","
+     "\"device\":{\"sms\":1},\"kernels\":{}}",
      "$.kernels: an array is expected"},
     {SAMPLE_MODULE("7"), "$.kernels[0].name: missing"},
-    {SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, SAMPLE_GENERIC) "," SAMPLE_KERNEL(SAMPLE_ARGS,
-                                                                               SAMPLE_GENERIC)),
+    {SAMPLE_MODULE(
+         SAMPLE_KERNEL(SAMPLE_ARGS, SAMPLE_GENERIC) "," SAMPLE_KERNEL(SAMPLE_ARGS, SAMPLE_GENERIC)),
      "kernel 'matmul' twice"},
     {SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[\"M\",\"M\"]}"), "dimension 'M' twice"},
     {SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[4]}"), "dims[0]: a string is expected"},
@@ -124,16 +147,58 @@ static const struct {
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[]},"
                       "{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[]}]"),
      "argument 'A' twice"},
+    {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"M\"],"
+                      "\"indices\":[\"m\"]}]"),
+     "indices[0]: an array is expected"},
+    {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"M\"],"
+                      "\"indices\":[[\"m\"],[\"m\",\"k\"]]}]"),
+     "2 indices of 1 dimensions"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"a\",\"role\":\"scalar\",\"type\":\"e4m3\"}]"),
      "a scalar cannot be e4m3"},
-    {SAMPLE_WITH_VARIANT("{\"entry\":\"e\",\"block\":2048}"), "2048 is no integer from 1 to 1024"},
-    {SAMPLE_WITH_VARIANT("{\"entry\":\"e\",\"block\":128,\"smem_bytes\":99999999}"),
+    {SAMPLE_WITH_VARIANT("{\"entry\":\"e\"}"), "name: missing"},
+#define WITH_STEPS(steps)                                                                          \
+    SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"requires\":[],\"steps\":[" steps "]}")
+    {WITH_STEPS(""), "no steps"},
+    {WITH_STEPS("{}"), "steps[0]: no step of a known kind"},
+    {WITH_STEPS("{\"sleep\":3}"), "no step of a known kind"},
+    {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":2048}"),
+     "2048 is no integer from 1 to 1024"},
+    {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":99999999}"),
      "smem_bytes: 1e+08 is no integer"},
-    {SAMPLE_WITH_VARIANT("{\"entry\":\"e\",\"block\":128,\"smem_bytes\":0,\"cluster\":0}"),
+    {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":0}"),
      "cluster: 0 is no integer"},
-#define HEAD "{\"entry\":\"e\",\"block\":128,\"smem_bytes\":0,\"cluster\":1,"
-#define WITH_REQUIREMENT(r) SAMPLE_WITH_VARIANT(HEAD "\"requires\":[" r "]}")
-    {SAMPLE_WITH_VARIANT(HEAD "\"params\":[]}"), "requires: missing"},
+    {WITH_STEPS("{\"launch\":\"e\"}"), "grid: missing"},
+    {WITH_STEPS("{\"memset\":3,\"bytes\":1,\"byte\":0}"), "memset.workspace: missing"},
+    {WITH_STEPS("{\"memset\":{\"pointer\":\"Q\"},\"bytes\":1,\"byte\":0}"), "unknown argument 'Q'"},
+    {WITH_STEPS("{\"memset\":{\"pointer\":\"alpha\"},\"bytes\":1,\"byte\":0}"),
+     "'alpha' is a scalar"},
+    {WITH_STEPS("{\"memset\":{\"pointer\":\"A\"},\"bytes\":1,\"byte\":0}"), "'A' is an input"},
+    {WITH_STEPS("{\"memset\":{\"pointer\":\"C\"},\"byte\":0}"), "bytes: missing"},
+    {WITH_STEPS("{\"memset\":{\"pointer\":\"C\"},\"bytes\":1,\"byte\":256}"),
+     "256 is no integer from 0 to 255"},
+#define WITH_COST(cost) SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"cost\":" cost "}")
+    {WITH_COST("-1"), "-1 is no integer from 0"},
+    {WITH_COST("\"Q\""), "cost: unknown dimension 'Q'"},
+    {WITH_COST("[]"), "cost: a number is expected"},
+    {WITH_COST("[3,1,2]"), "cost[0]: a string is expected"},
+    {WITH_COST("[\"pow\",1,2]"), "cost[0]: unknown operation 'pow'"},
+    {WITH_COST("[\"add\",1]"), "1 operands of 'add'"},
+    {WITH_COST("[\"sub\",3,2,1]"), "3 operands of 'sub'"},
+    {WITH_COST("[\"add\",1,[\"mul\",\"M\",\"Q\"]]"), "cost[2][2]: unknown dimension 'Q'"},
+    {WITH_COST("{}"), "cost.device: missing"},
+    {WITH_COST("{\"device\":\"fans\"}"), "unknown attribute 'fans' of devices"},
+#define NEST(x) "[\"add\"," x ",1]"
+#define NEST4(x) NEST(NEST(NEST(NEST(x))))
+    {WITH_COST(NEST(NEST4(NEST4(NEST4(NEST4("1")))))), "an expression that is too deep"},
+    {SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"workspace_bytes\":\"Q\"}"),
+     "workspace_bytes: unknown dimension 'Q'"},
+    {"{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":[]}",
+     "$.device.sms: missing"},
+    {"{\"tcc\":\"0.1.0\",\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":[]}",
+     "it is of version 1, known is 2"},
+    {"{\"manifest\":3}", "it is of version 3, known is 2"},
+#define WITH_REQUIREMENT(r) SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"requires\":[" r "]}")
+    {SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"steps\":[]}"), "requires: missing"},
     {WITH_REQUIREMENT("{\"dim\":\"M\"}"), "neither min nor max"},
     {WITH_REQUIREMENT("{\"dim\":\"Q\",\"min\":1}"), "unknown dimension 'Q'"},
     {WITH_REQUIREMENT("{\"arg\":\"A\"}"), "align: missing"},
@@ -143,16 +208,15 @@ static const struct {
     {WITH_REQUIREMENT("{\"pitch\":\"K\",\"align\":16}"), "an array is expected"},
     {WITH_REQUIREMENT("{\"moon\":\"full\",\"align\":16}"), "no requirement of a known kind"},
     {WITH_REQUIREMENT("{}"), "align: missing"},
-#define WITH_GRID(g) SAMPLE_WITH_VARIANT(HEAD "\"requires\":[],\"grid\":[" g "],\"params\":[]}")
-    {WITH_GRID("[\"M\"]"), "1 elements, must be 2 to 2"},
-    {WITH_GRID("[\"M\",0]"), "0 is no integer from 1"},
-    {WITH_GRID("[\"Q\",1]"), "unknown dimension 'Q'"},
-#define WITH_PARAM(p) SAMPLE_WITH_VARIANT(HEAD "\"requires\":[],\"grid\":[],\"params\":[" p "]}")
+#define WITH_PARAM(p)                                                                              \
+    WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":1,"        \
+               "\"params\":[" p "]}")
     {WITH_PARAM("{\"register\":\"A\"}"), "no parameter of a known kind"},
     {WITH_PARAM("3"), "no parameter of a known kind"},
     {WITH_PARAM("{\"pointer\":\"alpha\"}"), "'alpha' is a scalar"},
     {WITH_PARAM("{\"scalar\":\"A\"}"), "'A' is no scalar"},
     {WITH_PARAM("{\"dim\":\"Q\"}"), "unknown dimension 'Q'"},
+    {WITH_PARAM("{\"workspace\":\"Q\"}"), "unknown dimension 'Q'"},
 #define WITH_MAP(dims, strides, box, swizzle)                                                      \
     WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"f16\",\"dims\":" dims                    \
                ",\"strides\":" strides ",\"box\":" box ",\"swizzle\":" swizzle "}}")
@@ -169,8 +233,8 @@ static const struct {
     {WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"i4\"}}"), "type: no whole bytes"},
 #define FOR_AMD(variant) SAMPLE_MODULE_FOR("gfx1100", SAMPLE_KERNEL(SAMPLE_ARGS, variant))
     {FOR_AMD(SAMPLE_TMA), "2 tensor maps, at most 0"},
-    {FOR_AMD("{\"entry\":\"e\",\"block\":128,\"smem_bytes\":0,\"cluster\":2,\"requires\":[],"
-             "\"grid\":[],\"params\":[]}"),
+    {FOR_AMD("{\"name\":\"e\",\"requires\":[],\"steps\":[{\"launch\":\"e\",\"grid\":1,"
+             "\"block\":128,\"smem_bytes\":0,\"cluster\":2,\"params\":[]}]}"),
      "a cluster of 2, at most 1"},
 };
 
@@ -240,11 +304,11 @@ static const char *in_ptx(const char *ptx)
 
 START_TEST(ptx_carries_a_manifest_in_its_first_lines)
 {
-    ck_assert_str_eq(in_ptx("// tcc-manifest 1\n//! {\"a\":\n//! 1}\n//\n.version 8.0\n//! no\n"),
+    ck_assert_str_eq(in_ptx("// tcc-manifest 2\n//! {\"a\":\n//! 1}\n//\n.version 8.0\n//! no\n"),
                      "{\"a\":1}");
-    ck_assert_str_eq(in_ptx("// tcc-manifest 1\r\n//! {}\r\n.version 8.0\r\n"), "{}");
-    ck_assert_str_eq(in_ptx("// tcc-manifest 1\n//! {}"), "{}");
-    ck_assert_str_eq(in_ptx("// tcc-manifest 1"), "");
+    ck_assert_str_eq(in_ptx("// tcc-manifest 2\r\n//! {}\r\n.version 8.0\r\n"), "{}");
+    ck_assert_str_eq(in_ptx("// tcc-manifest 2\n//! {}"), "{}");
+    ck_assert_str_eq(in_ptx("// tcc-manifest 2"), "");
 }
 END_TEST
 
@@ -253,8 +317,8 @@ START_TEST(other_ptx_is_refused)
     ck_assert_ptr_null(in_ptx(".version 8.0\n"));
     ck_assert_str_eq(message, "no manifest at the head of this PTX: it was not written by tcc");
     ck_assert_ptr_null(in_ptx(""));
-    ck_assert_ptr_null(in_ptx("// tcc-manifest 2\n//! {}\n"));
-    ck_assert_str_eq(message, "this PTX has a manifest of version 2, known is 1");
+    ck_assert_ptr_null(in_ptx("// tcc-manifest 1\n//! {}\n"));
+    ck_assert_str_eq(message, "this PTX has a manifest of version 1, known is 2");
 }
 END_TEST
 
@@ -265,6 +329,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_good_manifest_is_read);
     tcase_add_test(tcase, numbers_stand_for_bound_dimensions);
+    tcase_add_test(tcase, an_argument_that_is_indexed_in_one_way_has_indices);
     tcase_add_loop_test(tcase, a_fault_is_told, 0, (int)(sizeof faults / sizeof faults[0]));
     tcase_add_test(tcase, every_truncation_is_an_error);
     tcase_add_test(tcase, no_change_of_a_byte_crashes);

@@ -18,6 +18,7 @@ static tcc_plan plan;
 
 /* B M K N and A W bias alpha C, as the sample takes them. */
 static int64_t dims[4];
+static const tcc_device_attrs device = {{[TCC_DEVICE_sms] = 7}};
 static tcc_arg args[5];
 
 static void on_diagnostic(const tcc_diagnostic *d, void *user)
@@ -52,14 +53,16 @@ static void teardown(void)
 
 static tcc_status plan_launch(void)
 {
-    return tcc_plan_launch(kernel, dims, 4, args, 5, &diag, &plan);
+    return tcc_plan_launch(kernel, &device, dims, 4, args, 5, &diag, &plan);
 }
 
 static const char *chosen(void)
 {
     ck_assert_int_eq(plan_launch(), TCC_OK);
-    return plan.variant ? plan.variant->entry : "nothing";
+    return plan.variant ? plan.variant->name : "nothing";
 }
+
+#define NOTHING "\"block\":32,\"smem_bytes\":0,\"params\":[]"
 
 /* ---- which variant ---------------------------------------------------------------------- */
 
@@ -100,6 +103,117 @@ START_TEST(a_misaligned_address_excludes)
 }
 END_TEST
 
+#define COSTING(name, cost) SAMPLE_LAUNCH(name, "", cost, "1", NOTHING)
+#define REQUIRING(name, requires, cost) SAMPLE_LAUNCH(name, requires, cost, "1", NOTHING)
+
+static void load_variants(const char *variants)
+{
+    char *json = tcc_arena_printf(arena, SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, "%s")), variants);
+    load(json);
+}
+
+START_TEST(the_cheapest_valid_variant_runs)
+{
+    load_variants(COSTING("a", "[\"mul\",\"M\",\"N\"]") "," COSTING(
+        "b", "[\"mul\",\"M\",500]") "," COSTING("c", "[\"mul\",\"N\",\"M\"]"));
+    ck_assert_str_eq(chosen(), "b"); /* N is 520 */
+    dims[3] = 500;
+    ck_assert_str_eq(chosen(), "a"); /* of equals the first */
+    load_variants(REQUIRING("a", "{\"dim\":\"M\",\"max\":300}", "1") "," COSTING("b", "2"));
+    ck_assert_str_eq(chosen(), "a");
+    dims[1]++;
+    ck_assert_str_eq(chosen(), "b");
+}
+END_TEST
+
+START_TEST(a_cost_that_overflows_is_the_highest)
+{
+    load_variants(
+        COSTING("a", "[\"mul\",\"M\",\"M\",\"M\",\"M\",\"M\",\"M\",\"M\",\"M\"]") "," COSTING(
+            "b", "[\"mul\",9007199254740992,1000]"));
+    ck_assert_str_eq(chosen(), "b");
+    dims[1] = 2;
+    ck_assert_str_eq(chosen(), "a");
+}
+END_TEST
+
+/* One GPU's 7 SMs, at B M K N = 2 300 128 520. */
+static const struct {
+    const char *expr;
+    int64_t value; /* -1: there is none */
+} values[] = {
+    {"3", 3},
+    {"\"K\"", 128},
+    {"{\"device\":\"sms\"}", 7},
+    {"[\"add\",\"B\",\"M\",1]", 303},
+    {"[\"sub\",\"M\",\"B\"]", 298},
+    {"[\"mul\",\"B\",\"M\",2]", 1200},
+    {"[\"div\",\"M\",128]", 2},
+    {"[\"ceildiv\",\"M\",128]", 3},
+    {"[\"ceildiv\",256,128]", 2},
+    {"[\"min\",\"M\",{\"device\":\"sms\"},9]", 7},
+    {"[\"max\",3,\"B\",1]", 3},
+    {"[\"div\",1,[\"sub\",\"B\",2]]", -1},
+    {"[\"ceildiv\",1,0]", -1},
+    {"[\"div\",[\"sub\",\"B\",3],2]", -1},
+    {"[\"mul\",9007199254740992,1024]", -1},
+    {"[\"sub\",[\"sub\",0,[\"mul\",9007199254740992,1023]],[\"mul\",9007199254740992,2]]", -1},
+    {"[\"add\",[\"mul\",9007199254740992,1023],9007199254740992]", -1},
+};
+
+START_TEST(expressions_have_values)
+{
+    int64_t value;
+    load_variants(COSTING("a", "0"));
+    load_variants(
+        tcc_arena_printf(arena, SAMPLE_LAUNCH("a", "", "%s", "1", NOTHING), values[_i].expr));
+    bool ok = tcc_expr_value(&kernel->variants[0].cost, dims, &device, &value);
+    ck_assert_int_eq(ok, values[_i].value >= 0);
+    if (ok)
+        ck_assert_int_eq(value, values[_i].value);
+}
+END_TEST
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+#define WITH_STEPS(workspace, steps)                                                               \
+    "{\"name\":\"a\",\"requires\":[],\"workspace_bytes\":" workspace ",\"steps\":[" steps "]}"
+#define SET(where, bytes) "{\"memset\":" where ",\"bytes\":" bytes ",\"byte\":0}"
+#define IN_C "{\"pointer\":\"C\"}"
+#define AT(offset) "{\"workspace\":" offset "}"
+
+/* C has 2 * 300 * 520 elements of 2 bytes. */
+static const struct {
+    const char *variant;
+    bool is_valid;
+} steps[] = {
+    {WITH_STEPS("0", SET(IN_C, "[\"mul\",\"B\",\"M\",\"N\",2]")), true},
+    {WITH_STEPS("0", SET(IN_C, "[\"add\",[\"mul\",\"B\",\"M\",\"N\",2],1]")), false},
+    {WITH_STEPS("0", SET(IN_C, "[\"sub\",\"B\",3]")), false},
+    {WITH_STEPS("\"M\"", SET(AT("0"), "300")), true},
+    {WITH_STEPS("\"M\"", SET(AT("1"), "300")), false},
+    {WITH_STEPS("\"M\"", SET(AT("300"), "0")), true},
+    {WITH_STEPS("\"M\"", SET(AT("301"), "0")), false},
+    {WITH_STEPS("0", SET(AT("0"), "1")), false},
+    {WITH_STEPS("[\"sub\",\"B\",\"M\"]", SET(AT("0"), "0")), false},
+#define LAUNCH(grid, params)                                                                       \
+    "{\"launch\":\"a\",\"grid\":" grid                                                             \
+    ",\"block\":32,\"smem_bytes\":0,\"cluster\":2,\"params\":[" params "]}"
+    {WITH_STEPS("8", LAUNCH("2", "{\"workspace\":8}")), true},
+    {WITH_STEPS("8", LAUNCH("2", "{\"workspace\":9}")), false},
+    {WITH_STEPS("0", LAUNCH("3", "")), false}, /* no multiple of the cluster */
+    {WITH_STEPS("0", LAUNCH("0", "")), false},
+    {WITH_STEPS("0", LAUNCH("2147483648", "")), false},
+    {WITH_STEPS("0", SET(IN_C, "1") "," LAUNCH("2", "") "," LAUNCH("3", "")), false},
+};
+
+START_TEST(steps_stay_within_what_there_is)
+{
+    load_variants(steps[_i].variant);
+    ck_assert_int_eq(plan_launch(), steps[_i].is_valid ? TCC_OK : TCC_ERR_NO_VARIANT);
+}
+END_TEST
+
 START_TEST(no_valid_variant_is_an_error)
 {
     dims[0] = 65536; /* above the generic variant's maximum */
@@ -125,7 +239,8 @@ END_TEST
 
 START_TEST(bad_arguments_are_told)
 {
-    ck_assert_int_eq(tcc_plan_launch(kernel, dims, 3, args, 5, &diag, &plan), TCC_ERR_ARGUMENT);
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, dims, 3, args, 5, &diag, &plan),
+                     TCC_ERR_ARGUMENT);
     ck_assert_str_eq(message, "kernel 'matmul' takes 4 extents and 5 arguments, given are 3 and 5");
     dims[1] = -1;
     ck_assert_int_eq(plan_launch(), TCC_ERR_ARGUMENT);
@@ -156,22 +271,22 @@ START_TEST(half_bytes_lie_at_any_address)
     load(SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[\"M\"],\"args\":["
                        "{\"name\":\"A\",\"role\":\"in\",\"type\":\"i4\",\"dims\":[\"M\"]},"
                        "{\"name\":\"C\",\"role\":\"out\",\"type\":\"u4\",\"dims\":[\"M\"]}],"
-                       "\"variants\":[{\"entry\":\"k\",\"requires\":[],\"grid\":[],\"block\":32,"
-                       "\"smem_bytes\":0,\"cluster\":1,\"params\":[]}]}"));
+                       "\"variants\":[" SAMPLE_LAUNCH("k", "", "0", "1", NOTHING) "]}"));
     args[0].device = args[1].device = 1;
     dims[0] = 1;
-    ck_assert_int_eq(tcc_plan_launch(kernel, dims, 1, args, 2, &diag, &plan), TCC_OK);
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, dims, 1, args, 2, &diag, &plan), TCC_OK);
     args[0].device = 0;
-    ck_assert_int_eq(tcc_plan_launch(kernel, dims, 1, args, 2, &diag, &plan), TCC_ERR_ARGUMENT);
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, dims, 1, args, 2, &diag, &plan),
+                     TCC_ERR_ARGUMENT);
     ck_assert_str_eq(message, "kernel 'k': argument 'A' is at address 0");
 }
 END_TEST
 
 START_TEST(an_integer_scalar_must_be_one)
 {
-    load(SAMPLE_MODULE("{\"name\":\"k\",\"dims\":[],\"args\":[{\"name\":\"n\",\"role\":\"scalar\","
-                       "\"type\":\"i32\"}],\"variants\":[{\"entry\":\"k\",\"requires\":[],"
-                       "\"grid\":[],\"block\":32,\"smem_bytes\":0,\"cluster\":1,\"params\":[]}]}"));
+    load(SAMPLE_MODULE(
+        "{\"name\":\"k\",\"dims\":[],\"args\":[{\"name\":\"n\",\"role\":\"scalar\","
+        "\"type\":\"i32\"}],\"variants\":[" SAMPLE_LAUNCH("k", "", "0", "1", NOTHING) "]}"));
     static const struct {
         double number;
         tcc_status status;
@@ -182,7 +297,8 @@ START_TEST(an_integer_scalar_must_be_one)
                  {NAN, TCC_ERR_ARGUMENT}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tcc_arg arg = {.number = cases[i].number};
-        ck_assert_int_eq(tcc_plan_launch(kernel, NULL, 0, &arg, 1, &diag, &plan), cases[i].status);
+        ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, 0, &arg, 1, &diag, &plan),
+                         cases[i].status);
     }
 }
 END_TEST
@@ -192,12 +308,12 @@ END_TEST
 START_TEST(the_grid_covers_ragged_edges)
 {
     chosen();
-    ck_assert_uint_eq(plan.grid, 3 * 3 * 2); /* ceil(300 / 128) * ceil(520 / 256) * 2 */
+    ck_assert_uint_eq(plan.steps[0].grid, 3 * 3 * 2); /* ceil(300 / 128) * ceil(520 / 256) * 2 */
     dims[1] = 128;
     dims[3] = 256;
     dims[0] = 1;
     chosen();
-    ck_assert_uint_eq(plan.grid, 1);
+    ck_assert_uint_eq(plan.steps[0].grid, 1);
 }
 END_TEST
 
@@ -282,6 +398,11 @@ int main(void)
     tcase_add_test(tcase, an_extent_below_its_minimum_excludes);
     tcase_add_test(tcase, an_odd_pitch_excludes);
     tcase_add_test(tcase, a_misaligned_address_excludes);
+    tcase_add_test(tcase, the_cheapest_valid_variant_runs);
+    tcase_add_test(tcase, a_cost_that_overflows_is_the_highest);
+    tcase_add_loop_test(tcase, expressions_have_values, 0, (int)(sizeof values / sizeof *values));
+    tcase_add_loop_test(tcase, steps_stay_within_what_there_is, 0,
+                        (int)(sizeof steps / sizeof *steps));
     tcase_add_test(tcase, no_valid_variant_is_an_error);
     tcase_add_test(tcase, an_empty_output_runs_nothing);
     tcase_add_test(tcase, bad_arguments_are_told);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/plan.h"
+
+#include <string.h>
+
+typedef struct expr_reader {
+    tcc_arena *arena;
+    tcc_attr dims;
+    tcc_expr *out;
+} expr_reader;
+
+static const char too_long[] = "is too long";
+
+static const char *push(expr_reader *r, tcc_expr_code code, int64_t number)
+{
+    return tcc_expr_push(r->arena, r->out, code, number) ? NULL : too_long;
+}
+
+static const char *append(expr_reader *r, tcc_attr a, int nesting);
+
+static const char *append_dim(expr_reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->dims.list.n; i++)
+        if (!strcmp(r->dims.list.items[i].s, name))
+            return push(r, TCC_EXPR_dim, (int64_t)i);
+    return tcc_arena_printf(r->arena, "names no dimension '%s'", name);
+}
+
+static const char *append_operation(expr_reader *r, tcc_attr a, int nesting)
+{
+    tcc_expr_code op;
+    tcc_device_attr device;
+    if (tcc_attr_is_record(a, "device", "s"))
+        return tcc_device_attr_find(a.list.items[1].s, &device)
+                   ? push(r, TCC_EXPR_device, device)
+                   : tcc_arena_printf(r->arena, "asks devices for '%s'", a.list.items[1].s);
+    if (!a.list.n || a.list.items[0].kind != TCC_ATTR_STR ||
+        !tcc_expr_find_op(a.list.items[0].s, &op))
+        return "wants [add, A, B], or sub, mul, div, ceildiv, min, max or [device, ATTRIBUTE]";
+    if (a.list.n < 3 || (a.list.n > 3 && !tcc_expr_is_variadic(op)))
+        return tcc_arena_printf(r->arena, "has %zu operands of '%s'", a.list.n - 1,
+                                a.list.items[0].s);
+    if (nesting == TCC_EXPR_MAX_DEPTH)
+        return "is too deep";
+    for (size_t i = 1; i < a.list.n; i++) {
+        const char *wrong = append(r, a.list.items[i], nesting + 1);
+        if (!wrong && i > 1)
+            wrong = push(r, op, 0);
+        if (wrong)
+            return wrong;
+    }
+    return NULL;
+}
+
+static const char *append(expr_reader *r, tcc_attr a, int nesting)
+{
+    if (a.kind == TCC_ATTR_INT)
+        return a.i < 0 ? "has a negative number" : push(r, TCC_EXPR_number, a.i);
+    if (a.kind == TCC_ATTR_STR)
+        return append_dim(r, a.s);
+    return a.kind == TCC_ATTR_LIST ? append_operation(r, a, nesting) : "has a float";
+}
+
+const char *tcc_expr_read(tcc_arena *arena, tcc_attr a, tcc_attr dims, tcc_expr *out)
+{
+    *out = (tcc_expr){0};
+    expr_reader r = {arena, dims, out};
+    return append(&r, a, 0);
+}
+
+int64_t tcc_func_cost(const tcc_func *f, const tcc_func *s, const int64_t *dims,
+                      const tcc_device_attrs *device, tcc_arena *arena)
+{
+    tcc_expr e;
+    int64_t cost;
+    const tcc_named_attr *a = tcc_attr_find(&f->attrs, "cost");
+    if (!a || tcc_expr_read(arena, a->value, tcc_attr_list(&s->attrs, "dims"), &e))
+        return 0;
+    return tcc_expr_value(&e, dims, device, &cost) ? cost : INT64_MAX;
+}
+
+tcc_attr tcc_expr_attr(tcc_ir *ir, tcc_expr_code op, size_t n, const tcc_attr *items, int64_t none)
+{
+    if (!n)
+        return (tcc_attr){.kind = TCC_ATTR_INT, .i = none};
+    if (n == 1)
+        return items[0];
+    tcc_attr *list = TCC_NEW_ARRAY(ir->arena, tcc_attr, n + 1);
+    list[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, tcc_expr_op_name(op))};
+    memcpy(list + 1, items, n * sizeof *items);
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {list, n + 1}};
+}

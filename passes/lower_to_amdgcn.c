@@ -427,9 +427,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_ERR_UNSUPPORTED;
     tcc_attr_set_int(ctx->ir, &f->attrs, "block", l.by.warps * l.by.lanes);
     tcc_attr_set_int(ctx->ir, &f->attrs, "wave", l.by.lanes);
-    tcc_low_finish(&l.low, tcc_shared_end(f));
     *changed = true;
-    return TCC_OK;
+    return tcc_low_finish(&l.low, tcc_shared_end(f));
 }
 
 const tcc_pass tcc_pass_lower_to_amdgcn = {

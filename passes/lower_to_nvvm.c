@@ -403,9 +403,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_attr_set_int(ctx->ir, &f->attrs, "block", threads);
     tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas",
                      1); /* setmaxnreg needs a register cap: C7508 */
-    tcc_low_finish(&l.low, tcc_shared_end(f));
     *changed = true;
-    return TCC_OK;
+    return tcc_low_finish(&l.low, tcc_shared_end(f));
 }
 
 const tcc_pass tcc_pass_lower_to_nvvm = {"lower-to-nvvm",

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "ir/assume.h"
+
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
 tcc_value *tcc_low_scaled(tcc_lowering *l, tcc_value *index, tcc_value *stride)
@@ -283,10 +285,11 @@ void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f)
     l->b = tcc_builder_at_end(l->body);
 }
 
-void tcc_low_finish(tcc_lowering *l, int64_t smem_bytes)
+tcc_status tcc_low_finish(tcc_lowering *l, int64_t smem_bytes)
 {
     tcc_ir *ir = l->ir;
     tcc_func *f = l->f;
+    const tcc_op *ctas = tcc_low_find_ctas(f);
     tcc_attr args = caller_args(l);
     f->body = l->body;
     tcc_attr_set_int(ir, &f->attrs, "smem_bytes", smem_bytes);
@@ -295,4 +298,8 @@ void tcc_low_finish(tcc_lowering *l, int64_t smem_bytes)
                  (tcc_loc){0, 0});
     tcc_attr_set(ir, &f->attrs, "requires", tcc_low_list(l, l->requires.len, l->requires.data),
                  (tcc_loc){0, 0});
+    const char *wrong = tcc_assume_wrong(f, l->ctx->scratch);
+    if (wrong)
+        TCC_LOW_REFUSE(l, ctas, "a variant whose 'assumes' %s", wrong);
+    return l->failed ? TCC_ERR_UNSUPPORTED : TCC_OK;
 }

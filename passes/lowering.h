@@ -30,8 +30,9 @@ typedef struct tcc_lowering {
 /* Begins a new body for a function. */
 void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f);
 /* Puts it in place of the old one, and how to launch it into the attributes: smem_bytes,
- * params, requires, args (docs/abi.md, docs/ir.md). */
-void tcc_low_finish(tcc_lowering *l, int64_t smem_bytes);
+ * params, requires, args (docs/abi.md, docs/ir.md). Refused where it requires more than the function
+ * assumes. */
+tcc_status tcc_low_finish(tcc_lowering *l, int64_t smem_bytes);
 
 /* TCC_LOW_REFUSE(l, op, format, …) reports that something about an op is "not supported yet: …" and
  * ends the lowering. */

@@ -100,7 +100,8 @@ static bool is_aligned(const tcc_func *f, const tcc_value *tensor)
 
 static bool is_long(const tcc_func *f, const tcc_value *tensor)
 {
-    return tcc_assumes_length(f, tensor, ACCESS_BYTES);
+    return tcc_assumes_length(f, tensor, ACCESS_BYTES) &&
+           (tcc_scalar_bits(tensor->type->elem) >= 8 || tcc_assumes_pitch(f, tensor, 1));
 }
 
 /* The last dimension's name where rows of the tensor may be unaligned, else NULL. */
@@ -120,6 +121,8 @@ static void assume_aligned(tcc_func *f, const tcc_value *tensor)
 static void assume_long(tcc_func *f, const tcc_value *tensor)
 {
     tcc_assume(f, "length", tensor->name, ACCESS_BYTES);
+    if (tcc_scalar_bits(tensor->type->elem) < 8 && pitch_of(tensor)) /* rows are whole bytes */
+        tcc_assume(f, "pitch", tensor->name, 1);
 }
 
 static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1},

@@ -162,6 +162,12 @@ bool tcc_wmma_is_in_halves(const tcc_wmma *w)
     return tcc_scalar_bits(w->acc) < w->acc_bits;
 }
 
+bool tcc_wmma_sums_in_halves(const tcc_target *target, tcc_scalar acc)
+{
+    const tcc_wmma *w = tcc_wmma_find(target, acc, acc, acc, 0);
+    return w && tcc_wmma_is_in_halves(w);
+}
+
 int64_t tcc_wmma_result_words(const tcc_wmma *w, int64_t wave)
 {
     return TCC_WMMA_SIDE * TCC_WMMA_SIDE / wave * w->acc_bits / 32;

@@ -90,6 +90,8 @@ const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar
                               int64_t k);
 /* Whether an accumulator has half of a register, low or high, for itself. */
 bool tcc_wmma_is_in_halves(const tcc_wmma *w);
+/* Whether sums of this type, of products of such numbers, are. */
+bool tcc_wmma_sums_in_halves(const tcc_target *target, tcc_scalar acc);
 /* 32-bit registers of one lane that hold D, for waves of so many lanes; tcc_wmma_operand_words
  * (ir/fragment.h): A or B. */
 int64_t tcc_wmma_result_words(const tcc_wmma *w, int64_t wave);

@@ -131,6 +131,9 @@ typedef struct tcc_source {
     tcc_value *k, *k_bytes; /* first k of the tile; from one k to the next, i32 */
 } tcc_source;
 
+/* Numbers of k in 16 bytes, and how many the last such chunk of the tensor has. */
+int64_t tcc_amdgcn_chunk(const tcc_source *s);
+tcc_value *tcc_amdgcn_rest(tcc_amdgcn_lowering *l, const tcc_source *s);
 /* From k = 0 to this k, which may be negative, in bytes. */
 tcc_value *tcc_amdgcn_bytes_to(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_value *k);
 /* A load of one of a unit's pieces: its offset in the tile (TCC_OUTSIDE: none), its k, and how many

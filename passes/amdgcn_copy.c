@@ -92,6 +92,17 @@ tcc_value *tcc_amdgcn_row_at(tcc_amdgcn_lowering *l, int k, tcc_value *place)
 
 /* ---- places in memory -------------------------------------------------------------------- */
 
+int64_t tcc_amdgcn_chunk(const tcc_source *s)
+{
+    return TCC_UNIT_BYTES * 8 / s->units.bits;
+}
+
+tcc_value *tcc_amdgcn_rest(tcc_amdgcn_lowering *l, const tcc_source *s)
+{
+    tcc_value *k = tcc_low_extent(&l->low, s->tensor->type->dims[s->along_k]);
+    return tcc_arith_rest(&l->low.b, k, tcc_amdgcn_chunk(s));
+}
+
 static tcc_value *coordinate(tcc_amdgcn_lowering *l, const tcc_source *s, int d)
 {
     return tcc_amdgcn_scalar(l, s->op->operands[1 + d]);
@@ -159,7 +170,7 @@ static void plan_row(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t j, tcc
     offset = tcc_amdgcn_add(l, offset, tcc_low_mul(low, u.k, TCC_UNIT_BYTES));
     tcc_value *inside = row_inside(l, s, row, tcc_amdgcn_has_unit(l, &s->units, j));
     piece->offset = tcc_amdgcn_offset(l, inside, offset);
-    piece->k = tcc_low_mul(low, u.k, TCC_UNIT_BYTES * 8 / s->units.bits);
+    piece->k = tcc_low_mul(low, u.k, tcc_amdgcn_chunk(s));
     piece->beyond = NULL;
 }
 
@@ -284,10 +295,8 @@ static tcc_value *has_whole_tile(tcc_amdgcn_lowering *l, const tcc_source *s)
     tcc_lowering *low = &l->low;
     if (s->aligned)
         return NULL;
-    int64_t chunk = TCC_UNIT_BYTES * 8 / s->units.bits;
     tcc_value *k = tcc_low_extent(low, s->tensor->type->dims[s->along_k]);
-    tcc_value *rest = tcc_low_add(low, tcc_low_rem(low, tcc_low_add(low, k, -1), chunk), 1);
-    k = tcc_low_bin(low, TCC_OP_arith_sub, k, rest);
+    k = tcc_low_bin(low, TCC_OP_arith_sub, k, tcc_amdgcn_rest(l, s));
     return tcc_low_cmp(low, "ge", k, tcc_low_c32(low, s->units.depth));
 }
 
@@ -305,7 +314,7 @@ static void copy_pieces(tcc_amdgcn_lowering *l, const tcc_source *s)
     tcc_low_require_alignment(low, s->tensor, s->aligned ? TCC_UNIT_BYTES : 1);
     tcc_amdgcn_require_iterations(l, k);
     if (!s->aligned) {
-        tcc_low_require_min(low, k, TCC_UNIT_BYTES * 8 / u->bits);
+        tcc_low_require_min(low, k, tcc_amdgcn_chunk(s));
         if (u->transposed)
             tcc_low_require_min(low, s->tensor->type->dims[s->own], u->of.cols);
     }
@@ -340,7 +349,7 @@ static const char *why_not_in_pieces(const tcc_source *s)
     const tcc_units *u = &s->units;
     const tcc_attrs *attrs = &s->op->attrs;
     bool early = tcc_attr_int(attrs, "early", -1) == u->k;
-    int64_t chunk = TCC_UNIT_BYTES * 8 / u->bits;
+    int64_t chunk = tcc_amdgcn_chunk(s);
     const tcc_type *t = s->tensor->type;
     const tcc_dim *rows = &t->dims[t->rank - 1];
     if (!early && tcc_attr_int(attrs, "inside", -1) != u->k)

@@ -42,19 +42,6 @@ static tcc_value *mask_of(tcc_amdgcn_lowering *l, tcc_value *n_bits)
     return bin(l, TCC_OP_arith_shl, all, bin(l, TCC_OP_arith_sub, n, first));
 }
 
-/* How many numbers of k the last chunk has: 1 to all of it. */
-static tcc_value *rest_of(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t chunk)
-{
-    tcc_lowering *low = &l->low;
-    tcc_value *k = tcc_low_extent(low, s->tensor->type->dims[s->along_k]);
-    return tcc_low_add(low, tcc_low_rem(low, tcc_low_add(low, k, -1), chunk), 1);
-}
-
-static int64_t chunk_of(const tcc_source *s)
-{
-    return TCC_UNIT_BYTES * 8 / s->units.bits;
-}
-
 tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
                                  tcc_value *descriptor, const tcc_piece *piece)
 {
@@ -68,8 +55,8 @@ tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
         tcc_value *whole = tcc_amdgcn_bytes_to(l, s, extent);
         at = tcc_amdgcn_add(l, at, only_where(l, is_at(l, "lt", from, 0), whole, 0));
         least = s->units.transposed
-                    ? bin(l, TCC_OP_arith_sub, least, rest_of(l, s, chunk_of(s)))
-                    : tcc_low_c32(low, -chunk_of(s));
+                    ? bin(l, TCC_OP_arith_sub, least, tcc_amdgcn_rest(l, s))
+                    : tcc_low_c32(low, -tcc_amdgcn_chunk(s));
     }
     if (piece->beyond)
         at = bin(l, TCC_OP_arith_sub, at, only_where(l, is_at(l, "eq", from, -1), piece->beyond, 0));
@@ -119,7 +106,7 @@ const struct tcc_mending *tcc_amdgcn_mending(tcc_amdgcn_lowering *l, const tcc_s
 {
     tcc_lowering *low = &l->low;
     const tcc_dim *k = &s->tensor->type->dims[s->along_k];
-    int64_t chunk = chunk_of(s);
+    int64_t chunk = tcc_amdgcn_chunk(s);
     bool needed = false;
     for (size_t i = 0; i < n; i++)
         needed |= pieces[i].beyond != NULL;
@@ -133,7 +120,7 @@ const struct tcc_mending *tcc_amdgcn_mending(tcc_amdgcn_lowering *l, const tcc_s
     if (s->units.transposed)
         return m;
     tcc_value *whole = tcc_low_c32(low, chunk);
-    tcc_value *missing = bin(l, TCC_OP_arith_sub, whole, rest_of(l, s, chunk));
+    tcc_value *missing = bin(l, TCC_OP_arith_sub, whole, tcc_amdgcn_rest(l, s));
     tcc_value *n_bits = tcc_low_mul(low, missing, s->units.bits);
     for (int64_t w = 0; w < TCC_UNIT_BYTES / WORD_BYTES; w++)
         m->mask[w] = mask_of(l, tcc_low_add(low, n_bits, -w * WORD_BITS));

@@ -38,8 +38,7 @@ static const tcc_wmma *instruction(const tcc_amdgcn_lowering *l, tcc_scalar elem
 /* Whether two blocks along n share their registers, each in its half. */
 static bool in_halves(const tcc_amdgcn_lowering *l, const tcc_type *t)
 {
-    const tcc_wmma *w = is_packed(t) ? instruction(l, t->elem, t->elem) : NULL;
-    return w && tcc_wmma_is_in_halves(w);
+    return is_packed(t) && tcc_wmma_sums_in_halves(l->target, t->elem);
 }
 
 /* The number of the value that has block (m, n). */

@@ -72,7 +72,12 @@ static bool has_right(const tcc_value *v, tcc_opcode code, int64_t number)
     return o && tcc_value_is_int(o, &right) && right == number;
 }
 
-/* Whether v is (x - 1) % by + 1: what a last part of x has. */
+tcc_value *tcc_arith_rest(tcc_builder *b, tcc_value *x, int64_t by)
+{
+    return tcc_arith_add(b, tcc_arith_rem(b, tcc_arith_add(b, x, -1), by), 1);
+}
+
+/* Whether v is what tcc_arith_rest makes of x. */
 static bool is_rest(const tcc_value *v, const tcc_value *x, int64_t by)
 {
     const tcc_value *below = operand_of(operand_of(v, TCC_OP_arith_add, 0), TCC_OP_arith_and, 0);
@@ -186,4 +191,29 @@ bool tcc_counts_iterations(const tcc_op *loop)
     int64_t lo, step;
     return tcc_value_is_int(TCC_VIEW(scf_for, loop)->lo, &lo) && lo == 0 &&
            tcc_value_is_int(TCC_VIEW(scf_for, loop)->step, &step) && step == 1;
+}
+
+bool tcc_is_loop(const tcc_op *op)
+{
+    return op && op->code == TCC_OP_scf_for;
+}
+
+tcc_value *tcc_iteration_number(tcc_builder *b, const tcc_op *loop)
+{
+    if (!tcc_is_loop(loop))
+        return tcc_build_i32(b, 0);
+    const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
+    tcc_value *i = loop->regions[0]->args[0];
+    if (!tcc_counts_iterations(loop)) {
+        tcc_value *from_first = TCC_EMIT(b, arith_sub, i->type, i, of->lo);
+        i = TCC_EMIT(b, arith_div, i->type, from_first, of->step);
+    }
+    if (!tcc_is_loop(loop->block->parent))
+        return i;
+    tcc_value *n = TCC_EMIT(b, arith_sub, i->type, of->hi, of->lo);
+    n = tcc_arith_add(b, TCC_EMIT(b, arith_add, i->type, n, of->step), -1);
+    n = TCC_EMIT(b, arith_div, i->type, n, of->step);
+    n = TCC_EMIT(b, arith_max, i->type, n, tcc_build_i32(b, 0));
+    tcc_value *before = TCC_EMIT(b, arith_mul, i->type, tcc_iteration_number(b, loop->block->parent), n);
+    return TCC_EMIT(b, arith_add, i->type, before, i);
 }

@@ -16,6 +16,8 @@ tcc_value *tcc_arith_rem(tcc_builder *b, tcc_value *x, int64_t y); /* x >= 0 */
 tcc_value *tcc_arith_cmp(tcc_builder *b, const char *pred, tcc_value *x, tcc_value *y);
 tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x);
 
+/* (x - 1) % by + 1: how much of x is in its last part of `by`, a power of two, 1 to all of it. */
+tcc_value *tcc_arith_rest(tcc_builder *b, tcc_value *x, int64_t by);
 /* Whether v is a multiple of `by`, a power of two, as far as its ops say; `known`, or NULL, is a dimension
  * that is one. */
 bool tcc_is_multiple(const tcc_value *v, int64_t by, const tcc_dim *known);
@@ -34,6 +36,11 @@ tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d);
 
 /* Whether scf.for counts from 0 on, one by one: its argument is the number of the iteration. */
 bool tcc_counts_iterations(const tcc_op *loop);
+
+/* Whether op, or NULL, is scf.for. */
+bool tcc_is_loop(const tcc_op *op);
+/* How many iterations there were of a loop, and of those around it, before this one; 0 outside loops. */
+tcc_value *tcc_iteration_number(tcc_builder *b, const tcc_op *loop);
 
 /* Opens scf.if: later ops go into its first region until tcc_end_if. */
 tcc_op *tcc_begin_if(tcc_builder *b, tcc_value *cond);

@@ -13,8 +13,9 @@
  *          and then
  *          async.publish   async.send %c, %C, %m, %n …   async.send_wait
  *
- * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup: so
- * few values live beside the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead of their use,
+ * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup, or where
+ * waves multiply registers a block of each of them, one after the other: so few values live beside the
+ * accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead of their use,
  * unless the role is `separate`: then chunks are loaded, computed and stored in groups of so many. Where
  * that would be too long a program, a loop over the columns computes the same chunk each time, its
  * accumulators turned by one chunk: registers have no run-time index.
@@ -439,14 +440,6 @@ static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
     return true;
 }
 
-/* Neighbours along n whose accumulators share registers. */
-static int64_t together(const tcc_target *target, const tcc_op *mma)
-{
-    tcc_scalar acc = mma->results[0].type->elem;
-    const tcc_wmma *w = tcc_wmma_find(target, acc, acc, acc, 0);
-    return w && tcc_wmma_is_in_halves(w) ? 2 : 1;
-}
-
 /* How large chunks are, by the MMA that computes tiles in this role: 64 rows of each warpgroup, or a block
  * of each wave. */
 static bool size_chunks(epilogue *e)
@@ -464,7 +457,9 @@ static bool size_chunks(epilogue *e)
     if (waves.list.n == 2) {
         e->rows *= waves.list.items[0].i;
         e->cols = instr.list.items[1].i * waves.list.items[1].i;
-        int64_t in_one = together(tcc_target_of(e->ir), mma);
+        /* neighbours along n whose accumulators share registers */
+        bool halves = tcc_wmma_sums_in_halves(tcc_target_of(e->ir), mma->results[0].type->elem);
+        int64_t in_one = halves ? 2 : 1;
         e->halved = e->cols > 0 && e->n % (e->cols * in_one);
         e->cols *= e->halved ? 1 : in_one;
         e->by_block = true;

@@ -13,7 +13,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "ir/assume.h"
 #include "passes/amdgcn.h"
 #include "passes/passes.h"
 

@@ -54,11 +54,6 @@ typedef struct pipeline {
     TCC_VEC(group *) groups;
 } pipeline;
 
-static bool is_loop(const tcc_op *op)
-{
-    return op && op->code == TCC_OP_scf_for;
-}
-
 /* Whether v is the same in every iteration of a loop. */
 static bool is_invariant(const tcc_value *v, const tcc_op *loop)
 {
@@ -71,7 +66,7 @@ static bool is_invariant(const tcc_value *v, const tcc_op *loop)
 static bool has_number(const tcc_block *block)
 {
     const tcc_op *op = block->parent;
-    for (; is_loop(op) && is_loop(op->block->parent); op = op->block->parent)
+    for (; tcc_is_loop(op) && tcc_is_loop(op->block->parent); op = op->block->parent)
         for (unsigned i = 0; i < 3; i++)
             if (!is_invariant(op->operands[i], op->block->parent))
                 return false;
@@ -94,7 +89,7 @@ static bool can_pipeline(const tcc_op *op)
     const tcc_op *a = mma->a->def, *loop = op->block->parent;
     bool computed = !a || (a->code != TCC_OP_tile_load && a->code != TCC_OP_arith_const);
     return is_decided(mma->b) && (is_decided(mma->a) || computed) &&
-           (!is_loop(loop) || tcc_attr_find(&loop->attrs, "stages"));
+           (!tcc_is_loop(loop) || tcc_attr_find(&loop->attrs, "stages"));
 }
 
 /* ---- groups -------------------------------------------------------------------------------- */
@@ -188,7 +183,7 @@ static void build_ring(pipeline *p, group *g, tcc_op *before)
     for (size_t l = 0; l < g->loads.len; l++)
         TCC_PUSH(p->scratch, &g->buffers, build_alloc(&b, g->loads.data[l], g->stages));
     b.loc = front_of(g)->loc;
-    if (is_loop(g->block->parent))
+    if (tcc_is_loop(g->block->parent))
         b.loc = g->block->parent->loc;
     const tcc_type *type = tcc_type_get(ir, TCC_KIND_ring, TCC_f32, 0, NULL);
     g->ring =
@@ -242,27 +237,6 @@ static void erase_loads(const group *g)
             tcc_op_erase(g->loads.data[l]);
 }
 
-/* How many iterations there were of a loop, and of those around it, before this one; 0 outside loops. */
-static tcc_value *iteration(tcc_builder *b, const tcc_op *loop)
-{
-    if (!is_loop(loop))
-        return tcc_build_i32(b, 0);
-    const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
-    tcc_value *i = loop->regions[0]->args[0];
-    if (!tcc_counts_iterations(loop)) {
-        tcc_value *from_first = TCC_EMIT(b, arith_sub, i->type, i, of->lo);
-        i = TCC_EMIT(b, arith_div, i->type, from_first, of->step);
-    }
-    if (!is_loop(loop->block->parent))
-        return i;
-    tcc_value *n = TCC_EMIT(b, arith_sub, i->type, of->hi, of->lo);
-    n = tcc_arith_add(b, TCC_EMIT(b, arith_add, i->type, n, of->step), -1);
-    n = TCC_EMIT(b, arith_div, i->type, n, of->step);
-    n = TCC_EMIT(b, arith_max, i->type, n, tcc_build_i32(b, 0));
-    tcc_value *before = TCC_EMIT(b, arith_mul, i->type, iteration(b, loop->block->parent), n);
-    return TCC_EMIT(b, arith_add, i->type, before, i);
-}
-
 /* ---- MMAs ---------------------------------------------------------------------------------- */
 
 /* Which of the values that its loop carries the MMA's result is, if that is all there is of it and what
@@ -272,7 +246,7 @@ static int carried_at(const tcc_op *mma)
     const tcc_block *body = mma->block;
     const tcc_value *r = &mma->results[0];
     const tcc_value *c = mma->operands[mma->code == TCC_OP_tile_mma ? 2 : 4];
-    if (!is_loop(body->parent) || r->n_uses != 1 || r->uses->op != body->last || c->n_uses != 1)
+    if (!tcc_is_loop(body->parent) || r->n_uses != 1 || r->uses->op != body->last || c->n_uses != 1)
         return -1;
     for (unsigned i = 0; i < body->last->n_operands; i++)
         if (body->last->operands[i] == r)
@@ -351,7 +325,7 @@ static bool can_run_on(const pipeline *p, const tcc_block *block)
     for (size_t g = 0; g < p->groups.len; g++)
         if (p->groups.data[g]->block == block && p->groups.data[g]->stages < 2)
             return false;
-    return is_loop(block->parent);
+    return tcc_is_loop(block->parent);
 }
 
 static void release_groups(const pipeline *p, const tcc_op *last, tcc_builder *b, int64_t before)
@@ -426,7 +400,7 @@ static void copy_to_stages(pipeline *p)
         group *of = p->groups.data[g];
         tcc_builder b = tcc_builder_before(front_of(of));
         b.loc = of->mmas.data[0]->loc;
-        of->i = iteration(&b, of->block->parent);
+        of->i = tcc_iteration_number(&b, of->block->parent);
         TCC_EMIT_V(&b, async_acquire, of->ring, of->i);
         for (size_t l = 0; l < of->loads.len; l++)
             build_copy(&b, of->loads.data[l], of->ring, of->i, of->buffers.data[l]);
@@ -475,7 +449,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (size_t g = 0; g < p.groups.len; g++) {
         group *of = p.groups.data[g];
         const tcc_op *loop = of->block->parent;
-        of->stages = is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
+        of->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
         bool tma = !strcmp(tcc_attr_str(&of->loads.data[0]->attrs, "copy", ""), "tma");
         of->completion = tma ? "bytes" : "arrivals";
         for (tcc_op *op = outermost(front_of(of)); op; op = op->next)
@@ -485,7 +459,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (size_t g = 0; g < p.groups.len; g++)
         build_ring(&p, p.groups.data[g], first);
     for (size_t m = 0; m < p.mmas.len; m++)
-        if (is_loop(p.mmas.data[m]->block->parent))
+        if (tcc_is_loop(p.mmas.data[m]->block->parent))
             tcc_attr_remove(&p.mmas.data[m]->block->parent->attrs, "stages");
     copy_to_stages(&p);
     *changed = true;

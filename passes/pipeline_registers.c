@@ -178,16 +178,6 @@ static tcc_value *convert(tcc_builder *b, tcc_value *v, tcc_layout layout)
 
 /* ---- one after the other --------------------------------------------------------------- */
 
-/* How many iterations there were before this one. */
-static tcc_value *iteration(tcc_builder *b, const tcc_op *loop)
-{
-    tcc_value *i = loop->regions[0]->args[0];
-    if (tcc_counts_iterations(loop))
-        return i;
-    tcc_value *from_first = bin(b, TCC_OP_arith_sub, i, TCC_VIEW(scf_for, loop)->lo);
-    return bin(b, TCC_OP_arith_div, from_first, TCC_VIEW(scf_for, loop)->step);
-}
-
 /* Nobody reads the tile before any more when this one is put. */
 static bool copy_in_place(pipeline *p)
 {
@@ -200,7 +190,7 @@ static bool copy_in_place(pipeline *p)
     tcc_attr_remove(&p->loop->attrs, "stages");
     build_ring(p, &front);
     b.loc = p->mma->loc;
-    tcc_value *tiles[2], *parts[2], *i = iteration(&b, p->loop);
+    tcc_value *tiles[2], *parts[2], *i = tcc_iteration_number(&b, p->loop);
     for (int x = 0; x < 2; x++) {
         tiles[x] = &p->loads[x]->results[0];
         tiles[x]->type = tcc_type_with_layout(p->ir, tiles[x]->type, TCC_LAYOUT_units);
@@ -299,8 +289,7 @@ static span plan_span(const pipeline *p, tcc_builder *b, tcc_dim k)
         if (strcmp(tcc_attr_str(&p->loads[x]->attrs, "copy", ""), "buffer"))
             s.chunk = UNIT_BITS / bits_of(p, x);
     if (s.chunk) { /* the last one comes first */
-        tcc_value *rest = tcc_arith_rem(b, tcc_arith_add(b, end, -1), s.chunk);
-        end = bin(b, TCC_OP_arith_sub, end, tcc_arith_add(b, rest, 1));
+        end = bin(b, TCC_OP_arith_sub, end, tcc_arith_rest(b, end, s.chunk));
         end = tcc_arith_bin_const(b, TCC_OP_arith_max, end, 0);
         length = tcc_arith_add(b, end, s.chunk);
     }

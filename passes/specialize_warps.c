@@ -45,11 +45,6 @@ typedef struct split {
 static const char *const decided[] = {"warps", "registers", "separate", "waves", "lanes"};
 enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 2 };
 
-static bool is_loop(const tcc_op *op)
-{
-    return op && op->code == TCC_OP_scf_for;
-}
-
 static bool is_copy_side(const tcc_op *op)
 {
     return op->code == TCC_OP_async_acquire || op->code == TCC_OP_async_copy ||
@@ -106,7 +101,7 @@ static void clone_copies(const split *s, tcc_builder *b, const tcc_op *loop, tcc
     for (tcc_op *op = body->first; op; op = op->next)
         if (is_copy_side(op))
             tcc_op_clone(&in, op, map);
-        else if (is_loop(op) && has_copies(op))
+        else if (tcc_is_loop(op) && has_copies(op))
             build_copy_loop(s, &in, op, TCC_VIEW(scf_for, op)->hi, false, map);
 }
 
@@ -133,7 +128,7 @@ static void erase_copies(tcc_block *block)
         next = op->next;
         if (is_copy_side(op))
             tcc_op_erase(op);
-        else if (is_loop(op))
+        else if (tcc_is_loop(op))
             erase_copies(op->regions[0]);
     }
 }
@@ -172,7 +167,7 @@ static void enclose(const split *s, tcc_block *block)
 {
     for (tcc_op *op = block->first, *next; op; op = next) {
         next = op->next;
-        if (is_loop(op))
+        if (tcc_is_loop(op))
             enclose(s, op->regions[0]);
         if (!is_copy_side(op))
             continue;
@@ -205,7 +200,7 @@ static void build_producer(const split *s, tcc_builder *b)
     for (tcc_op *op = s->body->first; op; op = op->next)
         if (is_copy_side(op))
             tcc_op_clone(&in, op, map);
-        else if (is_loop(op) && has_copies(op))
+        else if (tcc_is_loop(op) && has_copies(op))
             build_copy_loop(s, &in, op, TCC_VIEW(scf_for, op)->hi, false, map);
     erase_copies(s->body);
 }
@@ -214,7 +209,7 @@ static void build_producer(const split *s, tcc_builder *b)
 static void interleave(const split *s)
 {
     for (tcc_op *op = s->body->first; op; op = op->next)
-        if (is_loop(op) && most_ahead(op))
+        if (tcc_is_loop(op) && most_ahead(op))
             skew(s, op, most_ahead(op));
     if (s->by_one)
         enclose(s, s->body);
@@ -236,7 +231,7 @@ static bool can_take_apart(const tcc_op *op)
 {
     if (is_copy_side(op) || !has_copies(op))
         return true;
-    if (!is_loop(op))
+    if (!tcc_is_loop(op))
         return false;
     for (unsigned i = 0; i < op->n_results; i++)
         if (op->results[i].type->kind == TCC_KIND_scalar)
@@ -272,7 +267,7 @@ static bool find_split(tcc_pass_ctx *ctx, tcc_func *f, split *s)
                 return false;
             ring = op;
             s->by_one = !strcmp(completion, "bytes");
-        } else if (is_loop(op) && tcc_attr_find(&op->attrs, "warps")) {
+        } else if (tcc_is_loop(op) && tcc_attr_find(&op->attrs, "warps")) {
             if (s->loop && !same_decisions(op, s->loop))
                 return false;
             s->loop = s->loop ? s->loop : op;
@@ -328,7 +323,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_attr_set(ctx->ir, &consumer->attrs, decided[i], a->value, (tcc_loc){0, 0});
     }
     for (tcc_op *op = s.body->first; op; op = tcc_walk_next(op, s.body))
-        for (int i = 0; is_loop(op) && i < N_DECIDED; i++)
+        for (int i = 0; tcc_is_loop(op) && i < N_DECIDED; i++)
             tcc_attr_remove(&op->attrs, decided[i]);
     if (s.producers) {
         build_producer(&s, &b);

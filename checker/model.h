@@ -64,7 +64,8 @@ enum { TCC_P_MIXED = -1 };
 typedef struct tcc_pvalue {
     uint8_t kind;
     uint8_t loop;   /* KNOWN: 1 + the frame of the loop whose index it is, plus offset; 0: none */
-    uint16_t wraps; /* KNOWN, with a delta, which divides 2^bits: all of it modulo 2^bits */
+    uint8_t wraps;  /* KNOWN, with a delta, which divides 2^bits: all of it modulo 2^bits */
+    uint8_t room;   /* KNOWN, with a delta: of the bits of its type so many are 0 at the top */
     int32_t offset;
     int64_t v, delta;
 } tcc_pvalue;

@@ -6,9 +6,9 @@
  * result is unknown, and never looks at a member. So what is computed holds for all of them.
  *
  * Numbers wrap. An index is less than its loop's bound and does not; neither do a counter that
- * grows by little or an index in a trip, and either plus or minus a small constant. Of other sets,
- * such as multiples, and numbers in narrow types, what is known is their remainder by a power of
- * two.
+ * grows by little or an index in a trip, and either plus or minus a small constant; nor what was
+ * divided, multiplied by no more than that. Of other sets, such as multiples, and numbers in narrow
+ * types, what is known is their remainder by a power of two.
  *
  * Lists of one number a lane are kept once each and computed once for each op and operands.
  *
@@ -18,7 +18,7 @@
 #include "checker/model.h"
 #include "ir/elementwise.h"
 
-enum { INDEX_BITS = 32, MAX_SHIFT = 1 << 16 };
+enum { INDEX_BITS = 32, MAX_SHIFT = 1 << 16, MAX_ROOM = 15 };
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
@@ -305,9 +305,28 @@ tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem)
         return tcc_p_known(tcc_int_wrap(elem, v.v));
     v.v &= v.delta - 1;
     v.wraps = true;
+    v.room = 0;
     v.loop = 0;
     v.offset = 0;
     return v;
+}
+
+/* The bits of 0 … n. */
+static unsigned bits_up_to(int64_t n)
+{
+    return n > 0 ? 64 - (unsigned)__builtin_clzll((uint64_t)n) : 0;
+}
+
+/* How much smaller a set is after a division by c; and how much it must be, to be multiplied. */
+static uint8_t room_after(const tcc_pvalue *a, int64_t c)
+{
+    unsigned room = a->room + bits_up_to(c) - 1;
+    return (uint8_t)(room < MAX_ROOM ? room : MAX_ROOM);
+}
+
+static unsigned room_to_multiply(int64_t c)
+{
+    return bits_up_to(c - 1);
 }
 
 /* The same of a set modulo 2^bits. */
@@ -324,6 +343,9 @@ static tcc_pvalue of_wrapped(const tcc_op *op, const tcc_pvalue *a, int64_t c, t
         return r.delta ? tcc_p_wrapped(r, elem) : unknown;
     case TCC_OP_arith_xor: return c >= 0 && c < a->delta ? tcc_p_wrapped(r, elem) : unknown;
     case TCC_OP_arith_and: return c >= 0 && c < a->delta ? tcc_p_known(a->v & c) : unknown;
+    case TCC_OP_arith_shr:
+        r.delta = c >= 0 && c < 32 ? a->delta >> c : 0;
+        return r.delta ? tcc_p_wrapped(r, elem) : unknown;
     default: return unknown;
     }
 }
@@ -365,22 +387,33 @@ static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
     case TCC_OP_arith_cast: return widens(op) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_add:
         r.delta = gcd(d, b->delta);
+        r.room = one || b->room >= a->room ? a->room : b->room;
+        r.room -= r.room > 0;
         return !one || is_small(c) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_sub: return !one ? unknown : is_small(c) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_mul:
         if (!one || c < 1 || c > INT64_MAX / d)
             return c == 0 && one ? tcc_p_known(0) : unknown;
         r.delta = d * c;
-        return c == 1 ? r : tcc_p_wrapped(r, elem);
+        if (a->room < room_to_multiply(c))
+            return tcc_p_wrapped(r, elem);
+        r.room = (uint8_t)(a->room - room_to_multiply(c));
+        return r;
     case TCC_OP_arith_and:
         r.delta = 0;
         return one && c >= 0 && (c & (c + 1)) == 0 && d % (c + 1) == 0 ? r : unknown;
     case TCC_OP_arith_rem: r.delta = 0; return one && c > 0 && d % c == 0 ? r : unknown;
-    case TCC_OP_arith_div: r.delta = c ? d / c : 0; return one && c > 0 && d % c == 0 ? r : unknown;
+    case TCC_OP_arith_div:
+        if (!one || c < 1 || d % c)
+            return unknown;
+        r.delta = d / c;
+        r.room = room_after(a, c);
+        return r;
     case TCC_OP_arith_shr:
         if (!one || c < 0 || c > 31 || d % (INT64_C(1) << c))
             return unknown;
         r.delta = d >> c;
+        r.room = room_after(a, INT64_C(1) << c);
         return r;
     case TCC_OP_arith_xor:
         for (int64_t bit = 1; one && c >= 0 && bit <= d && d % bit == 0; bit *= 2)

@@ -20,8 +20,8 @@ enum { MAX_NESTING = 64, GRANULE = 8 };
 typedef struct need {
     const tcc_value *value;
     int64_t modulus, threshold;
-    bool in_flight;   /* an MMA may still write it */
-    bool accumulates; /* a product adds to it */
+    bool in_flight; /* an MMA may still access it */
+    bool taken;     /* a product adds to it, or takes its A from it */
     uint32_t slot;
 } need;
 
@@ -34,7 +34,7 @@ typedef struct source {
     uint64_t touches;        /* registers of products, a bit each */
     uint32_t tensor;         /* that is followed, */
     tcc_pplace *place;       /* and where in it */
-    bool matters, waits;
+    bool matters, waits, open;
 } source;
 
 typedef struct decoder {
@@ -307,41 +307,44 @@ static void trace_registers(decoder *d, const source *s)
     const tcc_op *op = s->op;
     need *n = d->needs.data;
     const source *parent = s->parent ? &d->sources.data[s->parent - 1] : NULL;
-    if (op->code == TCC_OP_nvvm_wgmma) {
+    if (tcc_p_starts_mma(op->code)) {
+        bool a = op->operands[1]->type->kind == TCC_KIND_vec;
         set_flag(d, &n[s->results].in_flight, true);
-        set_flag(d, &n[s->operands[0]].accumulates, true);
+        set_flag(d, &n[s->operands[0]].taken, true);
+        set_flag(d, &n[s->operands[1]].in_flight, a);
+        set_flag(d, &n[s->operands[1]].taken, a);
     } else if (op->code == TCC_OP_nvvm_wgmma_wait) {
-        bool pending = tcc_attr_int(&op->attrs, "pending", 0) > 0;
+        bool left = s->open || tcc_attr_int(&op->attrs, "pending", 0) > 0;
         for (unsigned i = 0; i < op->n_results; i++) {
-            set_flag(d, &n[s->results + i].in_flight, pending && n[s->operands[i]].in_flight);
-            set_flag(d, &n[s->operands[i]].accumulates, n[s->results + i].accumulates);
+            set_flag(d, &n[s->results + i].in_flight, left && n[s->operands[i]].in_flight);
+            set_flag(d, &n[s->operands[i]].taken, n[s->results + i].taken);
         }
     } else if (op->code == TCC_OP_vec_pack || op->code == TCC_OP_vec_slice) {
         for (unsigned i = 0; i < op->n_operands; i++) {
             set_flag(d, &n[s->results].in_flight, n[s->operands[i]].in_flight);
-            set_flag(d, &n[s->operands[i]].accumulates, n[s->results].accumulates);
+            set_flag(d, &n[s->operands[i]].taken, n[s->results].taken);
         }
     } else if (op->code == TCC_OP_scf_for) {
         for (unsigned i = 0; i < op->n_results; i++) {
             need *arg = &n[s->args[0] + 1 + i], *init = &n[s->operands[3 + i]];
             set_flag(d, &arg->in_flight, init->in_flight);
             set_flag(d, &n[s->results + i].in_flight, arg->in_flight);
-            set_flag(d, &arg->accumulates, n[s->results + i].accumulates);
-            set_flag(d, &init->accumulates, arg->accumulates);
+            set_flag(d, &arg->taken, n[s->results + i].taken);
+            set_flag(d, &init->taken, arg->taken);
         }
     } else if (op->code == TCC_OP_scf_yield && parent) {
         bool loop = parent->op->code == TCC_OP_scf_for;
         for (unsigned i = 0; i < op->n_operands && i < parent->op->n_results; i++) {
             need *to = &n[loop ? parent->args[0] + 1 + i : parent->results + i];
             set_flag(d, &to->in_flight, n[s->operands[i]].in_flight);
-            set_flag(d, &n[s->operands[i]].accumulates, to->accumulates);
+            set_flag(d, &n[s->operands[i]].taken, to->taken);
         }
     }
 }
 
 static bool is_tracked(const need *n)
 {
-    return n->in_flight || n->accumulates;
+    return n->in_flight || n->taken;
 }
 
 /* An op that is looked at because of the registers that it reads or writes. */
@@ -383,8 +386,20 @@ static void find_touches(decoder *d)
     }
 }
 
+/* Waits with products in front that no commit follows: of those they do not wait for. */
+static void find_open(decoder *d)
+{
+    bool open = false;
+    for (size_t i = 0; i < d->sources.len; i++) {
+        tcc_opcode code = d->sources.data[i].op->code;
+        open = tcc_p_starts_mma(code) || (open && code != TCC_OP_nvvm_wgmma_commit);
+        d->sources.data[i].open = open;
+    }
+}
+
 static void find_registers(decoder *d)
 {
+    find_open(d);
     do {
         d->changed = false;
         for (size_t i = 0; i < d->sources.len; i++)
@@ -474,6 +489,7 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         next = write_block(d, next, (uint32_t)i + 1, r, s->args[r], &in->regions[r]);
         in->loops |= in->regions[r].n && in->regions[r].loops;
     }
+    in->open = s->open;
     in->touches = s->touches;
     in->tensor = s->tensor;
     in->place = s->place;
@@ -484,8 +500,10 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         in->given = TCC_NEW_ARRAY(scratch, tcc_pgiven, TCC_P_GIVEN);
     if (d->registers)
         in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
-    if (op->code == TCC_OP_nvvm_wgmma)
+    if (tcc_p_starts_mma(op->code)) {
         in->registers = registers_of(d, &op->results[0]);
+        in->a_registers = registers_of(d, op->operands[1]);
+    }
     in->waits = s->waits;
     in->loops |= op->code == TCC_OP_scf_for && s->waits;
     if (op->code == TCC_OP_scf_for) {

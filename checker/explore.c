@@ -438,9 +438,9 @@ tcc_status tcc_p_explore(tcc_protocol *p)
 /* Of an operand that is a tensor's only row, some warpgroups find nothing; of others all do. */
 static tcc_status check_found(tcc_protocol *p)
 {
-    for (int i = 0; p->product && i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         const tcc_pfound *f = &p->found[i];
-        const tcc_op *op = !f->any ? p->product : f->all ? f->nothing : NULL;
+        const tcc_op *op = !f->any ? f->last : f->all ? f->nothing : NULL;
         if (op) {
             tcc_error(p->diag, TCC_ERR_INTERNAL, op->loc,
                       "nothing is ever written to the %c of %s MMAs", "AB"[i],

@@ -7,7 +7,8 @@
  * place.c    where in them an access is
  * lanes.c    what lanes of a warp know apart from the others
  * sync.c     barriers and fences
- * async.c    copies and products
+ * async.c    copies
+ * mma.c      products
  * step.c     one warp's next op; control flow
  * aside.c    a thread that fills stages, followed as a warp of its own
  * explore.c  all executions: which warp goes on, numbers of trips, states seen before
@@ -37,6 +38,7 @@ enum {
     TCC_P_RANK = 5,     /* of tensor maps */
     TCC_P_TERMS = 16,   /* of the index of an element */
     TCC_P_GLOBALS = 64, /* accesses to tensors that are not waited for */
+    TCC_P_A = 64,       /* operands in registers that are not waited for */
     TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
     TCC_P_BLOCK = 8,           /* clocks that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
@@ -53,12 +55,13 @@ typedef enum tcc_pkind {
     TCC_P_SYMBOL,  /* min(x, delta) + offset, x being unknown, the same for whoever has symbol v */
     TCC_P_KNOWN,   /* v + n * delta for some n >= 0, the same in all lanes */
     TCC_P_LANES,   /* a number for each lane: v numbers the list */
-    TCC_P_REGISTERS, /* accumulators: v is the product group that writes them, 0 none */
+    TCC_P_REGISTERS, /* of products: v is the last group that accesses them, 0 none */
 } tcc_pkind;
 
-/* Of registers: delta. Taken: by a product or a loop since the last fence; and offset is n of the
- * product that wrote them last, MIXED of several. */
-enum { TCC_P_BY_PRODUCT = 1, TCC_P_FENCED = 2, TCC_P_TAKEN = 4 };
+/* Of registers: delta. Taken: by a product or a loop since the last fence; A: products take their A
+ * from them, and offset is its number in the warp. Else offset is n of the product that wrote them
+ * last, MIXED of several. */
+enum { TCC_P_BY_PRODUCT = 1, TCC_P_FENCED = 2, TCC_P_TAKEN = 4, TCC_P_IS_A = 8 };
 enum { TCC_P_MIXED = -1 };
 
 typedef struct tcc_pvalue {
@@ -133,7 +136,9 @@ typedef struct tcc_pinst {
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of products, a bit each: read by it; of its result */
+    uint64_t a_registers;        /* of its A */
     uint32_t wanted_twice;       /* operands that tcc_registers_wanted_twice gives */
+    bool open;                   /* products in front of it are not committed */
     bool aside;                  /* it is left to the warp that fills stages; */
     bool alone, others;          /* needed by that warp, by the others; */
     bool runs_out;               /* a loop: after a trip in which that warp does nothing none does */
@@ -198,6 +203,13 @@ static inline int64_t tcc_p_position(const tcc_pframe *f)
     return f->from + f->iter * f->scale;
 }
 
+/* Registers that products read A from. */
+typedef struct tcc_pa {
+    const tcc_op *op; /* the last of them, */
+    uint32_t group;   /* its group */
+    int32_t number;
+} tcc_pa;
+
 typedef struct tcc_pwarp {
     tcc_pframe frames[TCC_P_DEPTH];
     uint32_t depth; /* 0: finished */
@@ -216,6 +228,9 @@ typedef struct tcc_pwarp {
     bool open_group, open_bulk, any_fence, released, blocked;
     uint64_t products; /* what was issued since the last commit, as a hash */
     uint64_t touched;  /* registers of products that other ops read since the last wgmma.fence */
+    tcc_pa a[TCC_P_A]; /* operands in registers that are not waited for */
+    unsigned n_a;
+    int32_t last_a; /* number of the last that there was */
 } tcc_pwarp;
 
 typedef struct tcc_pbarrier {
@@ -329,6 +344,7 @@ typedef enum tcc_presult {
 typedef struct tcc_pfound {
     bool any, all;         /* of them found something there; all of it */
     const tcc_op *nothing; /* one that found nothing; NULL: none */
+    const tcc_op *last;    /* of those that read it in shared memory; NULL: none */
 } tcc_pfound;
 
 /* Protocol: all that does not change from state to state. */
@@ -373,8 +389,7 @@ struct tcc_protocol {
     TCC_VEC(struct tcc_patom_info) atom_infos;
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
-    const tcc_op *product; /* the last one */
-    tcc_pfound found[2];   /* of A and B */
+    tcc_pfound found[2]; /* of A and B */
     /* exploration */
     struct {
         unsigned record;
@@ -643,6 +658,11 @@ static inline bool tcc_p_does(tcc_opcode code, unsigned effects)
     return tcc_op_info_get(code)->effects & effects;
 }
 
+static inline bool tcc_p_starts_mma(tcc_opcode code)
+{
+    return tcc_p_does(code, TCC_BY_MMA_GROUP) && !tcc_p_does(code, TCC_COMPLETES);
+}
+
 /* Ops with such effects, whose meaning is a function here; step.c evaluates those that give what
  * other lanes have. */
 /* clang-format off */
@@ -650,7 +670,7 @@ static inline bool tcc_p_does(tcc_opcode code, unsigned effects)
     OP(nvvm_barrier) OP(nvvm_warp_sync) OP(nvvm_setmaxnreg) OP(nvvm_mbarrier_init)                 \
     OP(nvvm_mbarrier_arrive) OP(nvvm_mbarrier_arrive_expect_tx) OP(nvvm_mbarrier_wait)             \
     OP(nvvm_fence_mbarrier_init) OP(nvvm_fence_proxy_async) OP(nvvm_tma_load) OP(nvvm_tma_store)   \
-    OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_fence)                    \
+    OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_a) OP(nvvm_wgmma_fence)   \
     OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
     OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load) OP(amdgcn_ds_store)                   \
     OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
@@ -696,6 +716,8 @@ bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 /* A product or a loop takes an operand into `registers`, a bit (interp/thread.c, tcc_registers_take). */
 bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                 unsigned operand, uint64_t registers);
+/* Whether an op may read operand i: no product in flight accesses it. */
+bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i);
 
 /* What a warp does instead of an op, when there is one that fills stages; NULL: the op. */
 tcc_phook *tcc_p_aside_hook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);

@@ -253,6 +253,16 @@ static void put_frame(writer *w, const tcc_pframe *f)
         put_index(w, f);
 }
 
+/* Where registers of A are among those that are not waited for, from 1 on; 0: nowhere. They get
+ * another number when a product takes them again. */
+static int32_t place_of_a(const tcc_pwarp *w, int32_t number)
+{
+    unsigned i = 0;
+    while (i < w->n_a && w->a[i].number != number)
+        i++;
+    return i < w->n_a ? (int32_t)i + 1 : 0;
+}
+
 /* A warp's values, those that are not the same as the last warp's. */
 static void put_slots(writer *w, unsigned warp)
 {
@@ -262,6 +272,8 @@ static void put_slots(writer *w, unsigned warp)
     memcpy(row, tcc_p_slot(p, w->s, warp, 0), p->n_slots * sizeof *row);
     for (size_t r = 0; r < p->registers.len; r++) {
         tcc_pvalue *v = &row[p->registers.data[r]];
+        if (v->kind == TCC_P_REGISTERS && v->delta & TCC_P_IS_A)
+            v->offset = place_of_a(of, v->offset);
         if (v->kind == TCC_P_REGISTERS && v->v)
             v->v = v->v <= of->waited ? INT64_MAX : of->committed + 1 - v->v;
     }
@@ -302,6 +314,11 @@ static void put_warp(writer *w, unsigned i)
                    warp->released << 3 | (int64_t)warp->bulk_lane << 8);
     put_int(w, (int64_t)warp->products);
     put_int(w, (int64_t)warp->touched);
+    put_int(w, warp->n_a);
+    for (unsigned k = 0; k < warp->n_a; k++) {
+        put(w, &warp->a[k].op, sizeof warp->a[k].op);
+        put_clock(w, products, warp->a[k].group);
+    }
     if (p->stores)
         put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->bulk_groups);
     if (p->writes)

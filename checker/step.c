@@ -262,19 +262,28 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 
 /* ---- registers ------------------------------------------------------------------------- */
 
-/* A part of what an MMA may still write is so too. */
+/* What is known of registers that are a's and b's. */
+static tcc_pvalue joined(tcc_pvalue a, const tcc_pvalue *b)
+{
+    enum { OF_BOTH = TCC_P_BY_PRODUCT | TCC_P_FENCED, OF_ANY = TCC_P_TAKEN | TCC_P_IS_A };
+    a.offset = a.offset == b->offset ? a.offset : TCC_P_MIXED;
+    a.v = b->v > a.v ? b->v : a.v;
+    a.delta = (a.delta & b->delta & OF_BOTH) | ((a.delta | b->delta) & OF_ANY);
+    return a;
+}
+
+/* A part of what an MMA may still access is so too. */
 static tcc_pvalue inherited(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
                             const tcc_pinst *in)
 {
-    tcc_pvalue r = {.kind = TCC_P_REGISTERS, .delta = TCC_P_BY_PRODUCT | TCC_P_FENCED};
+    tcc_pvalue r = {0};
     for (unsigned i = 0; i < in->op->n_operands; i++) {
         if (in->operands[i] == TCC_P_NO_SLOT)
             continue;
         const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
-        r.offset = i == 0 || r.offset == v->offset ? v->offset : TCC_P_MIXED;
-        r.v = v->v > r.v ? v->v : r.v;
-        r.delta &= v->delta;
+        r = r.kind ? joined(r, v) : *v;
     }
+    r.kind = TCC_P_REGISTERS;
     return r;
 }
 
@@ -300,20 +309,24 @@ bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *
     return true;
 }
 
+bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i)
+{
+    const tcc_pvalue *v =
+        in->operands[i] == TCC_P_NO_SLOT ? NULL : tcc_p_slot(p, s, warp, in->operands[i]);
+    if (!v || v->kind != TCC_P_REGISTERS || !v->v)
+        return true;
+    tcc_p_wrong(p, s, warp, in, "%s reads registers that an MMA may still %s",
+                tcc_op_info_get(in->op->code)->name,
+                v->delta & TCC_P_IS_A ? "take its A from" : "be writing");
+    return false;
+}
+
 static bool may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    const char *name = tcc_op_info_get(in->op->code)->name;
-    for (unsigned i = 0; i < in->op->n_operands; i++) {
-        if (in->operands[i] == TCC_P_NO_SLOT)
-            continue;
-        const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[i]);
-        if (v->kind == TCC_P_REGISTERS && v->v) {
-            tcc_p_wrong(p, s, warp, in, "%s reads registers that an MMA may still be writing",
-                        name);
-            return false;
-        }
-    }
-    return true;
+    bool may = true;
+    for (unsigned i = 0; may && i < in->op->n_operands; i++)
+        may = tcc_p_may_read(p, s, warp, in, i);
+    return may;
 }
 
 /* Where what an op gives for its operands is kept, and the operands; NULL when it depends on more.
@@ -665,7 +678,7 @@ static tcc_pvalue merge(tcc_protocol *p, const tcc_pvalue *a, const tcc_pvalue *
 {
     int64_t lanes[TCC_MAX_LANES];
     if (b->kind == TCC_P_REGISTERS)
-        return b->v >= a->v ? *b : *a;
+        return joined(*b, a);
     for (unsigned l = 0; l < p->n_lanes; l++) {
         const tcc_pvalue *from = mask >> l & 1 ? b : a;
         if (from->kind == TCC_P_NONE)

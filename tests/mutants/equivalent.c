@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/machine.h"
 #include "tests/mutants/mutants.h"
 
 static bool is_kind(const site *s, const char *name)
@@ -116,6 +117,11 @@ static bool are(const tcc_op *a, const tcc_op *b, tcc_opcode x, tcc_opcode y)
     return (a->code == x && b->code == y) || (a->code == y && b->code == x);
 }
 
+static bool is_product(const tcc_op *op)
+{
+    return op->code == TCC_OP_nvvm_wgmma || op->code == TCC_OP_nvvm_wgmma_a;
+}
+
 static bool contains(const tcc_op *op, tcc_opcode code)
 {
     for (unsigned r = 0; r < op->n_regions; r++)
@@ -139,9 +145,19 @@ static bool is_release(const tcc_op *op)
 /* Of one of them: waits, products and what goes with them. */
 static bool is_of_products(const tcc_op *op)
 {
-    return op->code == TCC_OP_nvvm_wgmma_wait || op->code == TCC_OP_nvvm_wgmma ||
+    return op->code == TCC_OP_nvvm_wgmma_wait || is_product(op) ||
            op->code == TCC_OP_nvvm_wgmma_commit || op->code == TCC_OP_nvvm_wgmma_fence ||
            op->code == TCC_OP_nvvm_mbarrier_wait;
+}
+
+static bool contains_product(const tcc_op *op)
+{
+    return contains(op, TCC_OP_nvvm_wgmma) || contains(op, TCC_OP_nvvm_wgmma_a);
+}
+
+static bool is_one_warpgroup(const site *s)
+{
+    return tcc_attr_int(&s->f->attrs, "block", 0) == TCC_WARPGROUP_WARPS * TCC_WARP_LANES;
 }
 
 /* Why two ops may change places, NULL: they may not. */
@@ -163,8 +179,10 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
     if (is_either(a, b, TCC_OP_nvvm_ld_global))
         return contains(a, TCC_OP_nvvm_st_global) || contains(b, TCC_OP_nvvm_st_global) ? NULL
                                                                                         : "input";
-    if (is_either(a, b, TCC_OP_nvvm_wgmma_fence) && !is_either(a, b, TCC_OP_nvvm_wgmma) &&
-        !contains(a, TCC_OP_nvvm_wgmma) && !contains(b, TCC_OP_nvvm_wgmma))
+    if (are(a, b, TCC_OP_nvvm_barrier, TCC_OP_nvvm_wgmma_wait) && is_one_warpgroup(s))
+        return "ended";
+    if (is_either(a, b, TCC_OP_nvvm_wgmma_fence) && !is_either(a, b, TCC_OP_nvvm_ldmatrix) &&
+        !is_product(a) && !is_product(b) && !contains_product(a) && !contains_product(b))
         return "fence";
     if (are_both(a, b, TCC_OP_scf_for) && contains(a, TCC_OP_nvvm_st_shared) &&
         contains(b, TCC_OP_nvvm_st_shared))
@@ -222,7 +240,8 @@ static bool one_phase(const site *s)
 
 static bool registers_first_written_by_products(const site *s)
 {
-    return moves_freely(s, "fence") || (is_kind(s, "move out wgmma.fence") && s->way == 0);
+    return moves_freely(s, "fence") || (is_kind(s, "move out wgmma.fence") && s->way == 0 &&
+                                        !contains(s->op->block->parent, TCC_OP_nvvm_wgmma_a));
 }
 
 static bool fewer_registers(const site *s)
@@ -401,6 +420,14 @@ static bool waited_in_the_loop(const site *s)
            before->code == TCC_OP_scf_for && setting(s, "stages") == 1;
 }
 
+/* A loop begins with what it ended with: once more, in front of the first iteration. */
+static bool meets_at_the_beginning(const site *s)
+{
+    return is_kind(s, "move to the beginning") && s->op->code == TCC_OP_nvvm_barrier &&
+           !next_effect(s->op) && s->op->block->parent &&
+           s->op->block->parent->code == TCC_OP_scf_for;
+}
+
 static bool asks_whose_it_is(const site *s)
 {
     const tcc_op *role = s->op->block->parent;
@@ -418,8 +445,8 @@ static bool adds_zeros(const site *s)
     if (is_kind(s, "constant of a released stage")) /* all loops along k have the same end */
         return leads_to(s->f, &s->op->results[0], TCC_OP_scf_for, 1) &&
                (s->op->code == TCC_OP_arith_add || s->way == 3);
-    return is_kind(s, "end of a loop") && s->way == 0 && contains(s->op, TCC_OP_nvvm_wgmma) &&
-           setting(s, "stages") == 1;
+    return is_kind(s, "end of a loop") && s->way == 0 && contains_product(s->op) &&
+           (setting(s, "stages") == 1 || contains(s->op, TCC_OP_nvvm_wgmma_a));
 }
 
 static bool as_many_trips(const site *s)
@@ -458,12 +485,13 @@ static int64_t count_ctas(const tcc_func *f, const extents *e)
     return n;
 }
 
-/* Three axes, or tiles in groups as high as the tensor: then numbers of CTAs past the end are
- * those of tiles past the end. */
+/* Three axes, or tiles one after the other, or in groups as high as the tensor: then numbers of
+ * CTAs past the end are those of tiles past the end. */
 static bool outside_of_the_tensors(const site *s)
 {
     if (!is_kind(s, "grid") ||
-        (tcc_attr_list(&s->f->attrs, "grid").list.n < 3 && setting(s, "group") < 4))
+        (s->subject->source && tcc_attr_list(&s->f->attrs, "grid").list.n < 3 &&
+         setting(s, "group") < 4))
         return false;
     for (const extents *e = s->subject->shapes; e->m; e++)
         if (count_ctas(s->mutant, e) < count_ctas(s->f, e))
@@ -585,6 +613,7 @@ const reason reasons[] = {
     {"the warpgroup's products have ended in all of its warps", products_have_ended},
     {"no other threads use the barrier of this number", other_barrier_is_free},
     {"the products were waited for in the loop", waited_in_the_loop},
+    {"the end of an iteration is the beginning of the next", meets_at_the_beginning},
     {"the branch finds out by itself whose it is", asks_whose_it_is},
     {"one more iteration adds zeros", adds_zeros},
     {"the loop makes as many trips", as_many_trips},

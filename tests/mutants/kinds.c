@@ -236,6 +236,7 @@ const kind kinds[] = {
     {"drop bulk.commit_group", drop, OF(nvvm_bulk_commit)},
     {"drop bulk.wait_group", drop, OF(nvvm_bulk_wait)},
     {"drop wgmma", drop, OF(nvvm_wgmma)},
+    {"drop wgmma.a", drop, OF(nvvm_wgmma_a)},
     {"drop wgmma.fence", drop, OF(nvvm_wgmma_fence)},
     {"drop wgmma.commit_group", drop, OF(nvvm_wgmma_commit)},
     {"drop wgmma.wait_group", drop, OF(nvvm_wgmma_wait)},
@@ -253,6 +254,7 @@ const kind kinds[] = {
     {"repeat tma.store", repeat, OF(nvvm_tma_store)},
     {"repeat bulk.commit_group", repeat, OF(nvvm_bulk_commit)},
     {"repeat wgmma", repeat, OF(nvvm_wgmma)},
+    {"repeat wgmma.a", repeat, OF(nvvm_wgmma_a)},
     {"repeat wgmma.commit_group", repeat, OF(nvvm_wgmma_commit)},
 
     {"exchange neighbours", swap, ANY},

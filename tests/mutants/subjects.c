@@ -116,5 +116,14 @@ const subject subjects[] = {
                 {256, 64, 16, 0},
                 {64, 20, 16, 0},
                 {64, 16, 0, 0}}},
+    {.name = "registers",
+     .file = "../interp/registers_a.tir",
+     .function = "registers_a",
+     .shapes = {{192, 32, 40, 0},
+                {64, 16, 16, 0},
+                {136, 40, 64, 0},
+                {64, 20, 16, 0},
+                {64, 16, 20, 0},
+                {64, 16, 0, 0}}},
 };
 const unsigned n_subjects = sizeof subjects / sizeof *subjects;

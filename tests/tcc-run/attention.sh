@@ -13,4 +13,5 @@ for ir in $name.tir $name.async.ir $name.target.ir; do
     tcc-run $ir --on=interp --input Q=Q.npy --input K=K.npy --input V=V.npy --output O=$ir.npy
     cmp $name.tir.npy $ir.npy
 done
+tcc-opt $name.target.ir --verify-pipeline -o /dev/null
 python3 $dir/softmax_rows.py $3 $4 Q.npy K.npy V.npy $name.target.ir.npy

@@ -91,7 +91,7 @@ static const mutation of_kernel[] = {
     {"read_before_wait", read_before_wait, "reads registers that an MMA may still be writing"},
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},
-    {"no_commit", no_commit, STILL_READING},
+    {"no_commit", no_commit, STILL_READING "|may still be writing"},
     {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
     {"no_init_fence", no_init_fence, "no fence.mbarrier_init"},
     {"no_barrier_after_init", no_barrier_after_init, "may still be initialising|no mbarrier yet"},

@@ -1,0 +1,355 @@
+/* mma: products of warpgroups, as interp/wgmma.c has them: what they read in shared memory and in
+ * registers, and the registers that they write, belong to their group until that is waited for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/model.h"
+#include "ir/descriptor.h"
+
+enum { K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
+enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES, MAX_CHUNKS = MAX_N * K / PER_CHUNK };
+
+/* ---- operands in shared memory --------------------------------------------------------- */
+
+/* The footprint of an operand of `rows` along m or n; 0, reported, when it is wrong. */
+static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                           int64_t bits, bool mn_major, int64_t rows)
+{
+    const int64_t key[] = {4, bits, mn_major, rows};
+    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
+    if (*print)
+        return *print;
+    tcc_descriptor d;
+    const char *why = tcc_descriptor_decode(bits, mn_major, &d);
+    if (why)
+        return tcc_p_wrong(p, s, warp, in, "matrix descriptor %#llx %s", (unsigned long long)bits,
+                           why),
+               0;
+    tcc_prange ranges[MAX_CHUNKS];
+    int64_t n_rows = mn_major ? K : rows, n_chunks = (mn_major ? rows : K) / PER_CHUNK;
+    size_t n = 0;
+    for (int64_t r = 0; r < n_rows; r++)
+        for (int64_t c = 0; c < n_chunks; c++) {
+            int64_t byte = tcc_descriptor_chunk(&d, r, c) - TCC_SMEM_BASE;
+            if (byte < 0 || byte > p->smem_bytes - TCC_CHUNK_BYTES)
+                return tcc_p_wrong(p, s, warp, in,
+                                   "%s: 16 bytes from byte %lld on are not in the "
+                                   "%lld of shared memory",
+                                   tcc_op_info_get(in->op->code)->name, (long long)byte,
+                                   (long long)p->smem_bytes),
+                       0;
+            ranges[n++] = (tcc_prange){byte, byte + TCC_CHUNK_BYTES};
+        }
+    return tcc_p_footprint_set(p, s, print, ranges, n) ? *print : 0;
+}
+
+/* How much of an operand was ever written. */
+typedef enum found {
+    FOUND_NOTHING,
+    FOUND_ONE_ROW, /* the first, along m or n */
+    FOUND_PART,
+    FOUND_ALL,
+} found;
+
+/* Whether the 16 bytes of a row at which k begins, or the 8 rows that they are of, were written. */
+static bool is_chunk_written(const tcc_protocol *p, const tcc_pstate *s, const tcc_descriptor *d,
+                             int64_t row, int64_t chunk)
+{
+    int64_t byte = tcc_descriptor_chunk(d, row, chunk) - TCC_SMEM_BASE;
+    for (int64_t at = byte; at < byte + TCC_CHUNK_BYTES; at += p->granule)
+        if (s->atoms[p->atom_of[at / p->granule]].mark == TCC_P_NEVER)
+            return false;
+    return true;
+}
+
+/* Results in a row depend on all of k, and so does whether a row was written. */
+static found find_rows(const tcc_protocol *p, const tcc_pstate *s, uint64_t print, int64_t bits,
+                       bool mn_major, int64_t rows)
+{
+    tcc_descriptor d;
+    if (tcc_p_is_all_written(p, s, print) || tcc_descriptor_decode(bits, mn_major, &d))
+        return FOUND_ALL;
+    int64_t n_rows = mn_major ? rows / PER_CHUNK : rows, steps = mn_major ? K : K / PER_CHUNK;
+    int64_t whole = 0;
+    bool first = false;
+    for (int64_t r = 0; r < n_rows; r++) {
+        int64_t n = 0;
+        for (int64_t k = 0; k < steps; k++)
+            n += is_chunk_written(p, s, &d, mn_major ? k : r, mn_major ? r : k);
+        if (n && n < steps)
+            return FOUND_PART;
+        whole += n == steps;
+        first |= n && !r;
+    }
+    return !whole ? FOUND_NOTHING : whole == 1 && first && !mn_major ? FOUND_ONE_ROW : FOUND_PART;
+}
+
+/* Notes how much of an operand a product finds; false, reported, when it is a part. A tensor may
+ * have but one row, which only the first warpgroup gets: then there is no result in the others. */
+static bool note_found(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       tcc_pfound *f, found what, uint64_t print)
+{
+    if (what == FOUND_PART)
+        return tcc_p_wrong(p, s, warp, in,
+                           "nvvm.wgmma reads shared memory of which a part was never written, at "
+                           "byte %lld",
+                           (long long)tcc_p_unwritten_byte(p, s, print)),
+               false;
+    f->last = in->op;
+    f->any |= what != FOUND_NOTHING;
+    f->all |= what == FOUND_ALL;
+    if (what == FOUND_NOTHING && !f->nothing)
+        f->nothing = in->op;
+    return true;
+}
+
+/* ---- registers ------------------------------------------------------------------------- */
+
+/* What anything but a product wrote into registers, or read there, must have been fenced since. */
+static bool is_fenced(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                      unsigned operand, uint64_t registers, const char *what)
+{
+    const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[operand]);
+    if (!s->warps[warp].any_fence || !(v->delta & (TCC_P_BY_PRODUCT | TCC_P_FENCED)))
+        tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the %s were written", what);
+    else if (s->warps[warp].touched & registers)
+        tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the %s were last accessed", what);
+    else
+        return true;
+    return false;
+}
+
+/* What a product of another shape wrote was waited for, and fenced. */
+static bool accumulators_ready(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                               int64_t n)
+{
+    const tcc_pvalue *acc = tcc_p_slot(p, s, warp, in->operands[0]);
+    bool other_shape = acc->delta & TCC_P_BY_PRODUCT && acc->offset != n;
+    if (!tcc_p_take(p, s, warp, in, 0, in->registers) ||
+        !is_fenced(p, s, warp, in, 0, in->registers, "accumulators"))
+        return false;
+    if (!other_shape || (!acc->v && acc->delta & TCC_P_FENCED))
+        return true;
+    tcc_p_wrong(p, s, warp, in, "%s since an MMA of another shape wrote the accumulators",
+                acc->v ? "no wgmma.wait_group" : "no wgmma.fence");
+    return false;
+}
+
+/* A in registers is read until its group ends, and several products may read it. It is numbered
+ * when the first takes it: the wait must name the same. */
+static bool take_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[1]);
+    bool is_a = v->delta & TCC_P_IS_A;
+    if ((!is_a && !tcc_p_may_read(p, s, warp, in, 1)) ||
+        !is_fenced(p, s, warp, in, 1, in->a_registers, "registers of A"))
+        return false;
+    unsigned i = 0;
+    while (i < w->n_a && !(is_a && w->a[i].number == v->offset))
+        i++;
+    if (i == TCC_P_A)
+        return tcc_p_unsupported(p, in->op, "more than %d operands in registers are not waited for",
+                                 TCC_P_A),
+               false;
+    if (i == w->n_a)
+        w->a[w->n_a++].number = v->offset = ++w->last_a;
+    w->a[i].op = in->op;
+    w->a[i].group = w->committed + 1;
+    v->v = w->committed + 1;
+    v->delta |= TCC_P_IS_A;
+    return true;
+}
+
+/* Registers that nothing names after the products are free for others while A is still read from
+ * them: a wait that ends products names them. */
+static bool keeps_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                    uint32_t ended)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    unsigned left = 0;
+    for (unsigned i = 0; i < w->n_a; i++) {
+        bool kept = w->a[i].group > ended;
+        if (kept)
+            w->a[left++] = w->a[i];
+        for (unsigned o = 0; o < in->op->n_operands && !kept; o++) {
+            const tcc_pvalue *v =
+                in->operands[o] == TCC_P_NO_SLOT ? NULL : tcc_p_slot(p, s, warp, in->operands[o]);
+            kept = v && v->delta & TCC_P_IS_A && v->offset == w->a[i].number;
+        }
+        if (kept)
+            continue;
+        p->other.op = w->a[i].op;
+        p->other.what = "the MMA";
+        tcc_p_wrong(p, s, warp, in,
+                    "nvvm.wgmma.wait_group ends an MMA and does not pass its registers of A "
+                    "through: others may have taken their place while it read them");
+        return false;
+    }
+    memset(&w->a[left], 0, (w->n_a - left) * sizeof *w->a);
+    w->n_a = left;
+    return true;
+}
+
+/* ---- products -------------------------------------------------------------------------- */
+
+/* An operand in shared memory; print 0: it is in registers, and whole. */
+typedef struct operand {
+    int64_t bits, rows;
+    bool mn_major;
+    uint64_t print;
+    found found;
+} operand;
+
+static bool find_operand(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                         unsigned i, const char *order, operand *o)
+{
+    o->mn_major = tcc_attr_int(&in->op->attrs, order, 0);
+    if (!tcc_p_operand(p, s, warp, in, i, &o->bits))
+        return false;
+    o->print = operand_of(p, s, warp, in, o->bits, o->mn_major, o->rows);
+    if (o->print)
+        o->found = find_rows(p, s, o->print, o->bits, o->mn_major, o->rows);
+    return o->print;
+}
+
+static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                         bool a_in_registers)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    int64_t n = tcc_attr_int(&in->op->attrs, "n", 8), add;
+    operand of[2] = {{.rows = M, .found = FOUND_ALL}, {.rows = n}};
+    if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 3, &add))
+        return TCC_P_FAILED;
+    if (n < 8 || n > MAX_N)
+        return tcc_p_wrong(p, s, warp, in, "no MMA of n = %lld", (long long)n);
+    if ((a_in_registers ? !take_a(p, s, warp, in)
+                        : !find_operand(p, s, warp, in, 1, "trans_a", &of[0])) ||
+        !accumulators_ready(p, s, warp, in, n) ||
+        !find_operand(p, s, warp, in, 2, "trans_b", &of[1]))
+        return TCC_P_FAILED;
+    const tcc_paccess by = {.warp = warp,
+                            .actor = tcc_p_product_actor(p, warp),
+                            .lanes = w->mask,
+                            .clock = w->committed + 1,
+                            .async = true,
+                            .unwritten = of[0].found || of[1].found};
+    for (int i = 0; i < 2; i++)
+        if (of[i].print && !tcc_p_access(p, s, in, &by, of[i].print))
+            return TCC_P_FAILED;
+    for (int i = 0; i < 2; i++)
+        if (of[i].print && !note_found(p, s, warp, in, &p->found[i], of[i].found, of[i].print))
+            return TCC_P_FAILED;
+    const struct {
+        const tcc_op *op;
+        int64_t a, b, add;
+        uint64_t before;
+    } issued = {in->op, of[0].bits, of[1].bits, add, w->products};
+    w->products = tcc_p_hash(&issued, sizeof issued);
+    w->open_group = true;
+    *tcc_p_slot(p, s, warp, in->results[0]) = (tcc_pvalue){.kind = TCC_P_REGISTERS,
+                                                           .v = w->committed + 1,
+                                                           .offset = (int32_t)n,
+                                                           .delta = TCC_P_BY_PRODUCT};
+    tcc_p_log(p, s, warp, in, -1, w->committed + 1);
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    return issue(p, s, warp, in, false);
+}
+
+tcc_presult tcc_p_nvvm_wgmma_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    return issue(p, s, warp, in, true);
+}
+
+/* ---- groups ---------------------------------------------------------------------------- */
+
+tcc_presult tcc_p_nvvm_wgmma_fence(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                   const tcc_pinst *in)
+{
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    s->warps[warp].any_fence = true;
+    s->warps[warp].touched = 0;
+    for (size_t i = 0; i < p->registers.len; i++) {
+        tcc_pvalue *v = tcc_p_slot(p, s, warp, p->registers.data[i]);
+        if (v->kind == TCC_P_REGISTERS)
+            v->delta = (v->delta | TCC_P_FENCED) & ~(int64_t)TCC_P_TAKEN;
+    }
+    return TCC_P_NEXT;
+}
+
+static tcc_pgroup *group_of(const tcc_pstate *s, unsigned warp, uint32_t number)
+{
+    return &s->groups[warp / TCC_WARPGROUP_WARPS * TCC_P_GROUPS + number % TCC_P_GROUPS];
+}
+
+tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                    const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    w->committed++;
+    tcc_pgroup *g = group_of(s, warp, w->committed);
+    if (g->number < w->committed) {
+        *g = (tcc_pgroup){.number = w->committed, .products = w->products};
+    } else if (g->number == w->committed && g->products != w->products) {
+        return tcc_p_wrong(p, s, warp, in, "warp %u issues other MMAs than its warpgroup", warp);
+    }
+    const uint32_t *passed = tcc_p_passed(p, s, warp);
+    for (unsigned i = 0; g->number == w->committed && i < p->n_steps; i++)
+        g->clocks[i] = passed[i] > g->clocks[i] ? passed[i] : g->clocks[i];
+    tcc_p_log(p, s, warp, in, -1, w->committed);
+    w->open_group = false;
+    w->products = 0;
+    tcc_p_tick(p, s, warp);
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                  const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    uint32_t pending = (uint32_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    uint32_t ended = w->committed > pending ? w->committed - pending : 0;
+    unsigned first = warp / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
+    for (unsigned i = first; i < first + TCC_WARPGROUP_WARPS && i < p->n_warps; i++)
+        if (s->warps[i].committed < ended)
+            return TCC_P_BLOCKED;
+    const tcc_pgroup *g = group_of(s, warp, ended);
+    uint32_t *passed = tcc_p_passed(p, s, warp);
+    for (unsigned i = 0; ended && g->number == ended && i < p->n_steps; i++)
+        passed[i] = g->clocks[i] > passed[i] ? g->clocks[i] : passed[i];
+    if (!keeps_a(p, s, warp, in, ended))
+        return TCC_P_FAILED;
+    if (w->waited < ended)
+        w->waited = ended;
+    if (s->n_parts)
+        tcc_p_step_together(p, s, warp);
+    if (!tcc_p_learn_end(p, s, warp, in->op, w->mask, tcc_p_product_actor(p, warp), w->waited))
+        return TCC_P_FAILED;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        if (in->results[i] == TCC_P_NO_SLOT)
+            continue;
+        tcc_pvalue *r = tcc_p_slot(p, s, warp, in->results[i]);
+        *r = in->operands[i] == TCC_P_NO_SLOT ? (tcc_pvalue){.kind = TCC_P_REGISTERS}
+                                              : *tcc_p_slot(p, s, warp, in->operands[i]);
+        if (r->v > w->waited && !pending && !in->open)
+            return tcc_p_unsupported(
+                p, in->op, "it passes registers through of which an MMA is not committed");
+        if (r->v > w->waited)
+            continue;
+        r->v = 0;
+        if (r->delta & TCC_P_IS_A) {
+            r->delta &= TCC_P_FENCED;
+            r->offset = 0;
+        }
+    }
+    tcc_p_log(p, s, warp, in, -1, ended);
+    return TCC_P_NEXT;
+}

@@ -55,6 +55,7 @@ static const bool is_known[TCC_OP_COUNT] = {
 #undef OP
     [TCC_OP_nvvm_elect] = true,
     [TCC_OP_nvvm_shfl] = true,
+    [TCC_OP_amdgcn_lane_xor] = true,
 };
 
 static bool is_followed(const tcc_op *op)

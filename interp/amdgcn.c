@@ -61,6 +61,20 @@ tcc_outcome tcc_eval_amdgcn_perm(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* What lanes that do not run hold is nothing that others may count on. */
+tcc_outcome tcc_eval_amdgcn_lane_xor(tcc_thread *t, const tcc_inst *in)
+{
+    unsigned mask = (unsigned)tcc_attr_int(&in->op->attrs, "mask", 0);
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    if (mask >= t->x->lanes)
+        return TCC_WRONG(t->x, in->op, "%s with lane xor %u in a wave of %u lanes",
+                         tcc_op_info_get(in->op->code)->name, mask, t->x->lanes);
+    for (unsigned l = 0; l < t->x->lanes; l++)
+        tcc_cells(t, in->results[0])[l] = tcc_cells(t, in->operands[0])[l ^ mask];
+    return TCC_NEXT;
+}
+
 /* ---- LDS ------------------------------------------------------------------------------- */
 
 /* An access is the next tick of the wave's clock. */

@@ -87,6 +87,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_amdgcn_wmma, "k", "16 32", 0, 0, 0},
     {TCC_OP_amdgcn_wmma, "high", NULL, 0, 1, 1},
     {TCC_OP_amdgcn_perm, "sel", NULL, 0, 0x7FFFFFFF, 1},
+    {TCC_OP_amdgcn_lane_xor, "mask", "1 2 4 8 16 32", 0, 0, 0},
     {TCC_OP_amdgcn_sched_barrier, "mask", NULL, 0, 0x7FF, 1},
     {TCC_OP_amdgcn_sched_group, "mask", NULL, 1, 0x7FF, 1},
     {TCC_OP_amdgcn_sched_group, "size", NULL, 1, 1024, 1},
@@ -215,6 +216,7 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_amdgcn_ds_store] = "i32 _",
     [TCC_OP_amdgcn_wmma] = "i32 i32 number -> number",
     [TCC_OP_amdgcn_perm] = "i32 i32 -> i32",
+    [TCC_OP_amdgcn_lane_xor] = "number -> number",
 };
 
 const char *tcc_element_rule(tcc_opcode code)

@@ -234,6 +234,7 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_amdgcn_ds_load] = check_registers,
     [TCC_OP_amdgcn_ds_store] = check_registers,
     [TCC_OP_amdgcn_wmma] = check_wmma,
+    [TCC_OP_amdgcn_lane_xor] = check_shfl,
 };
 
 void tcc_verify_target_rule(verifier *v, const tcc_op *op)

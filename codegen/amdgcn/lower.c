@@ -297,6 +297,30 @@ static LLVMValueRef lane(const tcc_lower *l)
     return defined(l, LLVMBuildCall2(l->builder, type, code, NULL, 0, ""));
 }
 
+/* a of lane xor mask: within 16 lanes by DPP's row_xmask, from the other 16 of 32, from the other 32.
+ * "RDNA3" ISA guide, 3.3.4 "DPP" and V_PERMLANEX16_B32, whose selectors name lane 0 to 15 of each. */
+static LLVMValueRef lane_xor(const tcc_lower *l, const tcc_op *op)
+{
+    enum { ROW_XMASK = 0x160, ALL = 15, ROW = 16, LOW_LANES = 0x76543210, HIGH_LANES = ~0x01234567 };
+    const tcc_type *type = op->operands[0]->type;
+    int64_t mask = attr(op, "mask");
+    LLVMTypeRef i32 = l->types[TCC_i32];
+    LLVMValueRef a = tcc_lower_scalar(l, op->operands[0]), r, no = const_i1(l, false);
+    a = LLVMBuildBitCast(l->builder, a, i32, "");
+    if (mask < ROW) {
+        LLVMValueRef args[] = {a, a, tcc_lower_i32(l, ROW_XMASK + mask), tcc_lower_i32(l, ALL),
+                               tcc_lower_i32(l, ALL), const_i1(l, true)};
+        r = tcc_lower_intrinsic(l, "llvm.amdgcn.update.dpp", i32, 6, args);
+    } else if (mask == ROW) {
+        LLVMValueRef args[] = {a,  a, tcc_lower_i32(l, LOW_LANES), tcc_lower_i32(l, HIGH_LANES),
+                               no, no};
+        r = tcc_lower_intrinsic(l, "llvm.amdgcn.permlanex16", i32, 6, args);
+    } else {
+        r = tcc_lower_intrinsic(l, "llvm.amdgcn.permlane64", i32, 1, &a);
+    }
+    return LLVMBuildBitCast(l->builder, r, l->types[type->elem], "");
+}
+
 /* The result of an op with one, a scalar; NULL when it is none of these. */
 static LLVMValueRef scalar_result(tcc_lower *l, const tcc_op *op)
 {
@@ -318,6 +342,7 @@ static LLVMValueRef scalar_result(tcc_lower *l, const tcc_op *op)
     case TCC_OP_amdgcn_perm:
         x[2] = attr_i32(l, op, "sel");
         return tcc_lower_intrinsic(l, "llvm.amdgcn.perm", NULL, 3, x);
+    case TCC_OP_amdgcn_lane_xor: return lane_xor(l, op);
     default: return NULL;
     }
 }

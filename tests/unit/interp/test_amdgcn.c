@@ -150,6 +150,24 @@ START_TEST(bytes_are_permuted)
 }
 END_TEST
 
+START_TEST(lanes_exchange)
+{
+    for (int mask = 1; mask <= 32; mask *= 2) {
+        char text[512];
+        snprintf(text, sizeof text, "  %%v = amdgcn.lane_xor %%t {mask = %d} : i32\n%s", mask,
+                 SHOW("%v"));
+        result r = run(_i, text);
+        if (mask == _i)
+            ck_assert_ptr_nonnull(strstr(r.said, "lane xor 32 in a wave of 32 lanes"));
+        for (int i = 0; i < 2 * _i && mask < _i; i++)
+            ck_assert_double_eq(r.z[i], i ^ mask);
+    }
+    result r = run(_i, "  %few = arith.cmp %lane, %c4 {pred = lt} : i1\n"
+                       "  scf.if %few {\n    %v = amdgcn.lane_xor %t {mask = 1} : i32\n  }\n");
+    ck_assert_ptr_nonnull(strstr(r.said, "amdgcn.lane_xor in 4 of a w"));
+}
+END_TEST
+
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 START_TEST(what_is_outside_reads_as_zero_and_is_not_written)
@@ -476,6 +494,8 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, bytes_are_permuted);
+    tcase_add_loop_test(t, lanes_exchange, 32, 33);
+    tcase_add_loop_test(t, lanes_exchange, 64, 65);
     tcase_add_test(t, accesses_have_one_to_sixteen_bytes);
     tcase_add_test(t, words_are_parts_of_any_tensor);
     tcase_add_test(t, small_elements_lie_two_a_byte);

@@ -170,6 +170,7 @@ void tcc_amdgcn_convert(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_slice(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_rotate(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_broadcast(tcc_amdgcn_lowering *l, tcc_op *op);
+void tcc_amdgcn_reduce(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_tile_store(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_tile_op(tcc_amdgcn_lowering *l, tcc_op *op); /* constants and elementwise ops */

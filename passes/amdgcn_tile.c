@@ -332,6 +332,47 @@ void tcc_amdgcn_broadcast(tcc_amdgcn_lowering *l, tcc_op *op)
     tcc_amdgcn_set(l, &op->results[0], n, parts);
 }
 
+/* Lanes 16 apart have columns of the same row, neighbouring lanes columns of different rows: what each has of
+ * what is combined is done in its registers, then from lane to lane. */
+void tcc_amdgcn_reduce(tcc_amdgcn_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_value *a = TCC_VIEW(tile_reduce, op)->a;
+    const tcc_type *t = a->type, *type = op->results[0].type, *each, *from;
+    int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
+    tcc_opcode code = tcc_low_reduction(op);
+    size_t n = tcc_amdgcn_held(l, op, type, &each);
+    if (!n || !tcc_amdgcn_held(l, op, t, &from))
+        return;
+    bool shared = t->dims[dim].size > 1 && l->by.waves[dim] > 1;
+    if (shared || type->layout || t->layout > TCC_LAYOUT_accumulator || tcc_scalar_bits(t->elem) != 32) {
+        TCC_LOW_REFUSE(low, op, "tile.reduce of %s",
+                       shared ? "what several waves have" : "other than 32 bits");
+        return;
+    }
+    tcc_value **parts = room(l, n);
+    int64_t first = dim ? TCC_BLOCK : 1, end = dim ? l->by.lanes : TCC_BLOCK;
+    for (int64_t i = 0; i < blocks_of(l, t, !dim); i++) {
+        tcc_value *sum = block_of(l, a, dim ? i : 0, dim ? 0 : i), *lane[MAX_PER_LANE];
+        for (int64_t j = 1; j < blocks_of(l, t, dim); j++)
+            sum = tcc_low_bin(low, code, sum, block_of(l, a, dim ? i : j, dim ? j : i));
+        int64_t n_lane = tcc_type_count(sum->type);
+        for (int64_t e = 0; e < n_lane; e++)
+            lane[e] = tcc_low_extract(low, sum, e);
+        for (; dim && n_lane > 1; n_lane--)
+            lane[0] = tcc_low_bin(low, code, lane[0], lane[n_lane - 1]);
+        for (int64_t e = 0; e < n_lane && t->dims[dim].size > 1; e++)
+            for (int64_t mask = first; mask < end; mask *= 2) {
+                tcc_value *other = TCC_EMIT(&low->b, amdgcn_lane_xor, lane[e]->type, lane[e]);
+                tcc_attr_set_int(low->ir, &other->def->attrs, "mask", mask);
+                lane[e] = tcc_low_bin(low, code, lane[e], other);
+            }
+        parts[value_at(l, type, dim ? i : 0, dim ? 0 : i)] =
+            tcc_low_pack(low, t->elem, (size_t)n_lane, lane, n_lane);
+    }
+    tcc_amdgcn_set(l, &op->results[0], n, parts);
+}
+
 /* ---- places in memory -------------------------------------------------------------------- */
 
 /* Of the lane in a block. Where its results are not neighbours in the instruction, row_at has made

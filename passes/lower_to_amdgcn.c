@@ -376,6 +376,7 @@ static const struct {
     [TCC_OP_tile_slice] = {tcc_amdgcn_slice, ROLE},
     [TCC_OP_tile_rotate] = {tcc_amdgcn_rotate, ROLE},
     [TCC_OP_tile_broadcast] = {tcc_amdgcn_broadcast, ROLE},
+    [TCC_OP_tile_reduce] = {tcc_amdgcn_reduce, ROLE},
     [TCC_OP_tile_convert] = {tcc_amdgcn_convert, ROLE},
     [TCC_OP_tile_mma] = {tcc_amdgcn_mma, ROLE},
     [TCC_OP_async_role] = {lower_role, ANYBODY},

@@ -52,6 +52,14 @@ tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *con
     return &r->results[0];
 }
 
+tcc_opcode tcc_low_reduction(const tcc_op *reduce)
+{
+    const char *kind = tcc_attr_str(&reduce->attrs, "kind", "");
+    return !strcmp(kind, "sum")   ? TCC_OP_arith_add
+           : !strcmp(kind, "min") ? TCC_OP_arith_min
+                                  : TCC_OP_arith_max;
+}
+
 const tcc_type *tcc_low_tile_of(const tcc_op *op)
 {
     switch (op->code) {

@@ -107,6 +107,8 @@ tcc_value *tcc_low_extract(tcc_lowering *l, tcc_value *v, int64_t offset);
 /* An op on tiles, with its attributes, on n elements of them. */
 tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *const *operands,
                                int64_t n);
+/* What combines two elements of a tile.reduce. */
+tcc_opcode tcc_low_reduction(const tcc_op *reduce);
 /* The tile that an op behind the product stores or computes, piece by piece; NULL for other ops, and
  * for constants. */
 const tcc_type *tcc_low_tile_of(const tcc_op *op);

@@ -180,10 +180,7 @@ void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
     const tcc_type *type = op->operands[0]->type;
-    const char *kind = tcc_attr_str(&op->attrs, "kind", "");
-    tcc_opcode code = !strcmp(kind, "sum")   ? TCC_OP_arith_add
-                      : !strcmp(kind, "min") ? TCC_OP_arith_min
-                                             : TCC_OP_arith_max;
+    tcc_opcode code = tcc_low_reduction(op);
     tcc_held a, r;
     if (!tcc_nvvm_held(l, op, type, &a) || !tcc_nvvm_held(l, op, op->results[0].type, &r))
         return;

@@ -71,7 +71,7 @@ typedef struct tcc_amdgcn_lowering {
     tcc_value *lds, *tid, *wave; /* made once, in front */
     tcc_waves by;
     tcc_spot spot;
-    TCC_VEC(const tcc_op *) stores; /* tile.store, so far */
+    TCC_VEC(const tcc_op *) accesses; /* tile.load and tile.store by elements, so far */
 } tcc_amdgcn_lowering;
 
 /* ---- lower_to_amdgcn.c ----------------------------------------------------------------------- */

@@ -433,54 +433,123 @@ static const tcc_value *split(const tcc_value *v, int64_t *constant)
     return v;
 }
 
-/* Of an access, as far as others of the tensor want to know: where it begins and how long it is. */
+/* Of an access, as far as others of the tensor want to know: where it begins, at base + factor * varying +
+ * first, and how long it is. */
 typedef struct extent {
-    const tcc_value *rest;
-    int64_t first, size;
+    const tcc_value *base, *varying;
+    int64_t factor, first, size;
 } extent;
+
+static bool is_store(const tcc_op *op)
+{
+    return op->code == TCC_OP_tile_store;
+}
 
 static extent extent_along(const tcc_op *op, unsigned d)
 {
-    bool store = op->code == TCC_OP_tile_store;
-    const tcc_dim *tile = (store ? op->operands[0] : &op->results[0])->type->dims;
+    const tcc_dim *tile = (is_store(op) ? op->operands[0] : &op->results[0])->type->dims;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    extent e = {.size = 1};
-    e.rest = split(op->operands[1 + store + d], &e.first);
+    extent e = {.factor = 1, .size = 1};
+    e.varying = split(op->operands[1 + is_store(op) + d], &e.first);
+    if (e.varying->def && e.varying->def->code == TCC_OP_arith_add) {
+        e.base = e.varying->def->operands[0];
+        e.varying = e.varying->def->operands[1];
+    }
+    if (e.varying->def && e.varying->def->code == TCC_OP_arith_mul &&
+        tcc_value_is_int(e.varying->def->operands[1], &e.factor))
+        e.varying = e.varying->def->operands[0];
     for (int x = 0; x < 2; x++)
         if (dims.list.items[x].i == (int64_t)d)
             e.size = tile[x].size;
     return e;
 }
 
-/* Whether two accesses of a tensor have no element in common, or each lane has the same. */
+static bool begin_alike(const extent *x, const extent *y)
+{
+    return x->base == y->base && x->varying == y->varying && x->factor == y->factor;
+}
+
+static bool are_apart(const extent *x, const extent *y)
+{
+    return x->first + x->size <= y->first || y->first + y->size <= x->first;
+}
+
+/* Whether two accesses of a tensor have no element in common, or each lane has the same. Of a row or column
+ * that all waves load one stores. */
 static bool keep_apart(const tcc_op *a, const tcc_op *b, unsigned rank)
 {
+    const tcc_dim *tile = (is_store(a) ? a->operands[0] : &a->results[0])->type->dims;
     tcc_attr of_a = tcc_attr_list(&a->attrs, "dims"), of_b = tcc_attr_list(&b->attrs, "dims");
-    bool same = tcc_attr_equal(&of_a, &of_b);
+    bool one = tile[0].size == 1 || tile[1].size == 1;
+    bool same = tcc_attr_equal(&of_a, &of_b) && (!one || is_store(a) == is_store(b));
     for (unsigned d = 0; d < rank; d++) {
         extent x = extent_along(a, d), y = extent_along(b, d);
-        bool from_one = x.rest == y.rest;
-        if (from_one && (x.first + x.size <= y.first || y.first + y.size <= x.first))
+        bool alike = begin_alike(&x, &y);
+        if (alike && are_apart(&x, &y))
             return true;
-        same &= from_one && x.first == y.first && x.size == y.size;
+        same &= alike && x.first == y.first && x.size == y.size;
     }
     return same;
 }
 
-/* Waves are at different places: what one has stored another may store or load before. False, refused, where
- * they could. */
+static bool stays(const extent *x, const tcc_op *loop)
+{
+    return (!x->base || tcc_is_invariant(x->base, loop)) && tcc_is_invariant(x->varying, loop);
+}
+
+/* How far an access moves from one iteration of a loop to the next; 0: that is not known. */
+static int64_t moves(const extent *x, const tcc_op *loop)
+{
+    int64_t step;
+    bool known = x->varying == loop->regions[0]->args[0] && x->factor > 0 &&
+                 (!x->base || tcc_is_invariant(x->base, loop)) &&
+                 tcc_value_is_int(loop->operands[2], &step);
+    return known ? x->factor * step : 0;
+}
+
+/* The same of accesses in different iterations of a loop around both. */
+static bool keep_apart_in(const tcc_op *loop, const tcc_op *a, const tcc_op *b, unsigned rank)
+{
+    bool stay = true;
+    for (unsigned d = 0; d < rank; d++) {
+        extent x = extent_along(a, d), y = extent_along(b, d);
+        int64_t first = x.first < y.first ? x.first : y.first;
+        int64_t end = x.first + x.size > y.first + y.size ? x.first + x.size : y.first + y.size;
+        bool alike = begin_alike(&x, &y), still = stays(&x, loop) && stays(&y, loop);
+        if (alike && (still ? are_apart(&x, &y) : end - first <= moves(&x, loop)))
+            return true;
+        stay &= still;
+    }
+    return stay && keep_apart(a, b, rank);
+}
+
+/* Waves are at different places: what one stores another may store, load or have loaded. Whether two
+ * accesses, one of which is a store, have nothing to do with that. */
+static bool are_ordered(const tcc_op *a, const tcc_op *b, unsigned rank)
+{
+    if (!keep_apart(a, b, rank))
+        return false;
+    for (const tcc_op *loop = a->block->parent; loop; loop = loop->block->parent)
+        if (tcc_is_loop(loop) && tcc_ancestor_in((tcc_op *)b, loop->regions[0]) &&
+            !keep_apart_in(loop, a, b, rank))
+            return false;
+    return true;
+}
+
+/* False, refused, where what others access is not ordered. */
 static bool is_ordered(tcc_amdgcn_lowering *l, const tcc_op *op, const tcc_value *tensor)
 {
-    for (size_t i = 0; i < l->stores.len; i++) {
-        const tcc_op *before = l->stores.data[i];
-        if (before->operands[1] != tensor || keep_apart(before, op, tensor->type->rank))
+    TCC_PUSH(l->low.ctx->scratch, &l->accesses, op);
+    for (size_t i = 0; i < l->accesses.len; i++) {
+        const tcc_op *before = l->accesses.data[i];
+        bool stored = is_store(before);
+        if (before->operands[stored] != tensor || !(is_store(op) || stored) ||
+            are_ordered(before, op, tensor->type->rank))
             continue;
-        TCC_LOW_REFUSE(&l->low, op, "an access of elements of '%s' that may have been stored before",
-                       tensor->name);
+        TCC_LOW_REFUSE(&l->low, op, "an access of elements of '%s' that may have been %s before",
+                       tensor->name, stored ? "stored" : "loaded");
         return false;
     }
-    if (op->code == TCC_OP_tile_store)
-        TCC_PUSH(l->low.ctx->scratch, &l->stores, op);
     return true;
 }
 

@@ -86,13 +86,23 @@ static bool is_rest(const tcc_value *v, const tcc_value *x, int64_t by)
            has_right(below, TCC_OP_arith_add, -1) && operand_of(below, TCC_OP_arith_add, 0) == x;
 }
 
+/* The loop whose index v is, or NULL. */
+static const tcc_op *loop_of_index(const tcc_value *v)
+{
+    const tcc_op *loop = v->block ? v->block->parent : NULL;
+    return tcc_is_loop(loop) && v->block->args[0] == v ? loop : NULL;
+}
+
 bool tcc_is_multiple(const tcc_value *v, int64_t by, const tcc_dim *known)
 {
     int64_t number;
     if (tcc_value_is_int(v, &number))
         return number % by == 0;
-    if (!v->def)
-        return false;
+    if (!v->def) {
+        const tcc_op *loop = loop_of_index(v);
+        return loop && tcc_is_multiple(TCC_VIEW(scf_for, loop)->lo, by, known) &&
+               tcc_is_multiple(TCC_VIEW(scf_for, loop)->step, by, known);
+    }
     tcc_value *const *o = v->def->operands;
     switch (v->def->code) {
     case TCC_OP_tensor_dim:
@@ -130,8 +140,11 @@ bool tcc_is_not_negative(const tcc_value *v)
     int64_t number;
     if (tcc_value_is_int(v, &number))
         return number >= 0;
-    if (!v->def)
-        return true;
+    if (!v->def) { /* steps are positive */
+        const tcc_op *parent = v->block->parent, *loop = loop_of_index(v);
+        return loop ? tcc_is_not_negative(TCC_VIEW(scf_for, loop)->lo)
+                    : parent && !tcc_is_loop(parent);
+    }
     tcc_value *const *o = v->def->operands;
     switch (v->def->code) {
     case TCC_OP_tensor_dim: return true;
@@ -196,6 +209,30 @@ bool tcc_counts_iterations(const tcc_op *loop)
 bool tcc_is_loop(const tcc_op *op)
 {
     return op && op->code == TCC_OP_scf_for;
+}
+
+bool tcc_is_invariant(const tcc_value *v, const tcc_op *loop)
+{
+    const tcc_block *body = loop->regions[0];
+    return v->def ? !tcc_ancestor_in(v->def, body) : v->block != body;
+}
+
+bool tcc_has_iteration_number(const tcc_block *block)
+{
+    const tcc_op *op = block->parent;
+    for (; tcc_is_loop(op) && tcc_is_loop(op->block->parent); op = op->block->parent)
+        for (unsigned i = 0; i < 3; i++)
+            if (!tcc_is_invariant(op->operands[i], op->block->parent))
+                return false;
+    return !op || op->code != TCC_OP_scf_if;
+}
+
+tcc_op *tcc_outermost(tcc_op *op)
+{
+    for (tcc_op *parent; (parent = op->block->parent) && parent->code != TCC_OP_tile_grid &&
+                         parent->code != TCC_OP_tile_ctas;)
+        op = parent;
+    return op;
 }
 
 tcc_value *tcc_iteration_number(tcc_builder *b, const tcc_op *loop)

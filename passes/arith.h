@@ -24,8 +24,8 @@ bool tcc_is_multiple(const tcc_value *v, int64_t by, const tcc_dim *known);
 /* v modulo `by`, if its ops say it; else -1. */
 int64_t tcc_known_remainder(const tcc_value *v, int64_t by);
 
-/* Whether an index is known to be 0 or more, as far as its ops say: dimensions, and what regions begin with,
- * are. */
+/* Whether an index is known to be 0 or more, as far as its ops say: dimensions, CTAs, and indices of loops
+ * that begin there, are. */
 bool tcc_is_not_negative(const tcc_value *v);
 /* Whether an index is known to be below a dimension's extent: it is what is left of a division by it, or
  * both are numbers. */
@@ -39,6 +39,13 @@ bool tcc_counts_iterations(const tcc_op *loop);
 
 /* Whether op, or NULL, is scf.for. */
 bool tcc_is_loop(const tcc_op *op);
+/* Whether v is the same in every iteration of a loop. */
+bool tcc_is_invariant(const tcc_value *v, const tcc_op *loop);
+/* The op around `op` that runs once in a CTA. */
+tcc_op *tcc_outermost(tcc_op *op);
+/* Whether what a block does can be numbered: it runs in loops alone, which make as many iterations each
+ * time. */
+bool tcc_has_iteration_number(const tcc_block *block);
 /* How many iterations there were of a loop, and of those around it, before this one; 0 outside loops. */
 tcc_value *tcc_iteration_number(tcc_builder *b, const tcc_op *loop);
 

@@ -198,7 +198,7 @@ static size_t bind(tcc_amdgcn_lowering *l, const tcc_value *v, const tcc_value *
 /* Whether what a region yields is what its loop carries. */
 static bool yields_alike(tcc_amdgcn_lowering *l, const tcc_op *loop, const tcc_op *yield)
 {
-    for (unsigned i = 0; i < yield->n_operands; i++) {
+    for (unsigned i = 0; i < loop->n_results; i++) {
         const tcc_value *a = loop->operands[3 + i], *b = yield->operands[i];
         if (!is_tile(a))
             continue;

@@ -54,30 +54,11 @@ typedef struct pipeline {
     TCC_VEC(group *) groups;
 } pipeline;
 
-/* Whether v is the same in every iteration of a loop. */
-static bool is_invariant(const tcc_value *v, const tcc_op *loop)
-{
-    const tcc_block *body = loop->regions[0];
-    return v->def ? !tcc_ancestor_in(v->def, body) : v->block != body;
-}
-
-/* Whether what a block does can be numbered: it runs in loops alone, which make as many iterations each
- * time. */
-static bool has_number(const tcc_block *block)
-{
-    const tcc_op *op = block->parent;
-    for (; tcc_is_loop(op) && tcc_is_loop(op->block->parent); op = op->block->parent)
-        for (unsigned i = 0; i < 3; i++)
-            if (!is_invariant(op->operands[i], op->block->parent))
-                return false;
-    return !op || op->code != TCC_OP_scf_if;
-}
-
 /* Whether v is a load of which choose-layout has decided that it goes straight into shared memory. */
 static bool is_decided(const tcc_value *v)
 {
     return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "copy") &&
-           !tcc_attr_find(&v->def->attrs, "panel") && has_number(v->def->block);
+           !tcc_attr_find(&v->def->attrs, "panel") && tcc_has_iteration_number(v->def->block);
 }
 
 /* Whether an MMA reads a decided load, and nothing that would first have to be put into shared memory. */
@@ -159,15 +140,6 @@ static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages
     tcc_attr_set_int(b->func->ir, &v->def->attrs, "contiguous",
                      tcc_attr_int(&load->attrs, "contiguous", 1));
     return v;
-}
-
-/* The op around `op` that runs once in a CTA. */
-static tcc_op *outermost(tcc_op *op)
-{
-    for (tcc_op *parent; (parent = op->block->parent) && parent->code != TCC_OP_tile_grid &&
-                         parent->code != TCC_OP_tile_ctas;)
-        op = parent;
-    return op;
 }
 
 /* Where the copies of a group go: in front of what reads them first. */
@@ -445,16 +417,16 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     group_loads(&p);
     if (!p.mmas.len)
         return TCC_OK;
-    tcc_op *first = outermost(front_of(p.groups.data[0]));
+    tcc_op *first = tcc_outermost(front_of(p.groups.data[0]));
     for (size_t g = 0; g < p.groups.len; g++) {
         group *of = p.groups.data[g];
         const tcc_op *loop = of->block->parent;
         of->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
         bool tma = !strcmp(tcc_attr_str(&of->loads.data[0]->attrs, "copy", ""), "tma");
         of->completion = tma ? "bytes" : "arrivals";
-        for (tcc_op *op = outermost(front_of(of)); op; op = op->next)
+        for (tcc_op *op = tcc_outermost(front_of(of)); op; op = op->next)
             if (op == first) /* it comes before */
-                first = outermost(front_of(of));
+                first = tcc_outermost(front_of(of));
     }
     for (size_t g = 0; g < p.groups.len; g++)
         build_ring(&p, p.groups.data[g], first);

@@ -147,7 +147,9 @@ tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_valu
 
 /* ---- amdgcn_ragged.c ------------------------------------------------------------------- */
 
-/* Loads a piece of a tile that begins early. */
+/* Loads a piece of a tile that may end behind the tensor, or one of a tile that begins early. */
+tcc_value *tcc_amdgcn_load_checked(tcc_amdgcn_lowering *l, const tcc_source *s,
+                                   tcc_value *descriptor, const tcc_piece *piece);
 tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
                                  tcc_value *descriptor, const tcc_piece *piece);
 /* What has to be done to the pieces before they are used; NULL: nothing. */

@@ -300,12 +300,22 @@ static tcc_value *has_whole_tile(tcc_amdgcn_lowering *l, const tcc_source *s)
     return tcc_low_cmp(low, "ge", k, tcc_low_c32(low, s->units.depth));
 }
 
+/* How a tile lies to the tensor along k: all of it inside; some of it before; some of it behind. */
+typedef enum lies { INSIDE, EARLY, ANYWHERE } lies;
+
+static lies how_it_lies(const tcc_op *load)
+{
+    return tcc_attr_find(&load->attrs, "early")    ? EARLY
+           : tcc_attr_find(&load->attrs, "inside") ? INSIDE
+                                                   : ANYWHERE;
+}
+
 /* Loads 16 bytes at a time; a tile that lies inside the tensor is soffset bytes in. */
 static void copy_pieces(tcc_amdgcn_lowering *l, const tcc_source *s)
 {
     tcc_lowering *low = &l->low;
     const tcc_units *u = &s->units;
-    bool early = tcc_attr_find(&s->op->attrs, "early");
+    lies how = how_it_lies(s->op);
     size_t n = (size_t)(u->of.n_lane * u->of.loads);
     tcc_piece *pieces = TCC_NEW_ARRAY(low->ctx->scratch, tcc_piece, n);
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, n);
@@ -318,17 +328,18 @@ static void copy_pieces(tcc_amdgcn_lowering *l, const tcc_source *s)
         if (u->transposed)
             tcc_low_require_min(low, s->tensor->type->dims[s->own], u->of.cols);
     }
-    tcc_value *first = first_element(l, s, NULL), *whole = early ? NULL : has_whole_tile(l, s);
+    tcc_value *first = first_element(l, s, NULL), *whole = how == INSIDE ? has_whole_tile(l, s) : NULL;
     tcc_value *descriptor = tcc_amdgcn_descriptor(l, s->tensor, first, whole);
     for (int64_t j = 0; j < u->of.n_lane; j++)
         (u->transposed ? plan_transposed : plan_row)(l, s, j, pieces + j * u->of.loads);
-    tcc_value *soffset = early ? NULL : tcc_amdgcn_bytes_to(l, s, s->k);
+    tcc_value *soffset = how == INSIDE ? tcc_amdgcn_bytes_to(l, s, s->k) : NULL;
     for (size_t i = 0; i < n; i++)
-        parts[i] = early ? tcc_amdgcn_load_early(l, s, descriptor, &pieces[i])
-                         : tcc_amdgcn_load(l, s, descriptor, pieces[i].offset, soffset);
+        parts[i] = how == INSIDE  ? tcc_amdgcn_load(l, s, descriptor, pieces[i].offset, soffset)
+                   : how == EARLY ? tcc_amdgcn_load_early(l, s, descriptor, &pieces[i])
+                                  : tcc_amdgcn_load_checked(l, s, descriptor, &pieces[i]);
     tcc_parts *r = tcc_amdgcn_set(l, &s->op->results[0], n, parts);
     r->units = *u;
-    r->mending = early ? tcc_amdgcn_mending(l, s, n, pieces) : NULL;
+    r->mending = how == EARLY ? tcc_amdgcn_mending(l, s, n, pieces) : NULL;
 }
 
 static bool are_whole(const tcc_units *u)
@@ -348,13 +359,15 @@ static const char *why_not_in_pieces(const tcc_source *s)
 {
     const tcc_units *u = &s->units;
     const tcc_attrs *attrs = &s->op->attrs;
-    bool early = tcc_attr_int(attrs, "early", -1) == u->k;
+    lies how = how_it_lies(s->op);
     int64_t chunk = tcc_amdgcn_chunk(s);
     const tcc_type *t = s->tensor->type;
     const tcc_dim *rows = &t->dims[t->rank - 1];
-    if (!early && tcc_attr_int(attrs, "inside", -1) != u->k)
-        return "behind the end of the sum";
-    if (early && tcc_attr_int(attrs, "chunk", 0) != (s->aligned ? 0 : chunk))
+    if (how != ANYWHERE && tcc_attr_int(attrs, how == EARLY ? "early" : "inside", -1) != u->k)
+        return "another direction is the one of the sum";
+    if (how == ANYWHERE && !s->aligned)
+        return "rows of any length behind the end of the sum";
+    if (how == EARLY && tcc_attr_int(attrs, "chunk", 0) != (s->aligned ? 0 : chunk))
         return "a last chunk of another size";
     if ((u->transposed ? s->own : s->along_k) != (int)t->rank - 1)
         return "another direction is contiguous";

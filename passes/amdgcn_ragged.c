@@ -42,6 +42,20 @@ static tcc_value *mask_of(tcc_amdgcn_lowering *l, tcc_value *n_bits)
     return bin(l, TCC_OP_arith_shl, all, bin(l, TCC_OP_arith_sub, n, first));
 }
 
+tcc_value *tcc_amdgcn_load_checked(tcc_amdgcn_lowering *l, const tcc_source *s,
+                                   tcc_value *descriptor, const tcc_piece *piece)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *from = tcc_amdgcn_add(l, piece->k, s->k), *inside = is_at(l, "ge", piece->offset, 0);
+    tcc_value *end = tcc_low_extent(low, s->tensor->type->dims[s->along_k]);
+    if (!tcc_is_not_negative(s->op->operands[1 + s->along_k]))
+        inside = tcc_amdgcn_and(l, inside, is_at(l, "ge", from, 0));
+    inside = tcc_amdgcn_and(l, inside, tcc_low_cmp(low, "lt", from, end));
+    tcc_value *at = tcc_amdgcn_add(l, piece->offset, tcc_amdgcn_bytes_to(l, s, s->k));
+    tcc_value *zero = tcc_low_c32(low, 0);
+    return tcc_amdgcn_load(l, s, descriptor, tcc_amdgcn_offset(l, inside, at), zero);
+}
+
 tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
                                  tcc_value *descriptor, const tcc_piece *piece)
 {

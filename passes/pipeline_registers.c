@@ -1,4 +1,4 @@
-/* pipeline-registers: put the operands of an MMA through registers into shared memory, and back.
+/* pipeline-registers: put the operands of MMAs through registers into shared memory, and back.
  *
  * For matrix instructions that multiply registers, where nothing copies to shared memory but threads.
  * Before:  scf.for %i = 0 … ceil(K / 32) (%c = 0.0) {
@@ -24,149 +24,102 @@
  * 1, not behind its end: in the loop nothing has to be looked at. Past the last tile that one is loaded
  * again, which nobody multiplies.
  *
- * Tiles that can only be copied element by element are loaded, put and read one after the other, where
- * their MMA stands, in whatever loop.
+ * MMAs of one block that share an operand share the ring, and what was read of it. In other loops tile
+ * i + 1 is loaded while tile i, which the iteration before has loaded, is put and multiplied; tiles that can
+ * only be copied element by element, or of which the next place is not known, are loaded, put and read one
+ * after the other, where their MMA stands.
  *
  * Requires choose-mma, choose-layout and choose-pipeline.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
-#include "passes/arith.h"
 #include "passes/passes.h"
+#include "passes/pipeline_registers.h"
 #include "passes/schedule.h"
-
-enum {
-    UNIT_BITS = 128, /* that a thread copies at a time */
-    STAGES = 2       /* of a loop ahead of itself: a third tile waits in registers */
-};
-
-/* An MMA and its operands: a, m x k, and b, k x n. */
-typedef struct pipeline {
-    tcc_ir *ir;
-    tcc_op *mma, *loop, *loads[2];
-    tcc_value *ring, *buffers[2];
-    int64_t stages, depth; /* k of a tile */
-    int64_t round;         /* k that is read at a time */
-} pipeline;
-
-/* What is on its way: the sum; tiles from memory; parts of a stage. */
-typedef struct carried {
-    tcc_value *acc, *tiles[2], *parts[2];
-} carried;
-
-static tcc_value *bin(tcc_builder *b, tcc_opcode op, tcc_value *x, tcc_value *y)
-{
-    return tcc_arith_bin(b, op, x, y);
-}
-
-static void meet(tcc_builder *b)
-{
-    TCC_EMIT_V(b, async_barrier, NULL);
-}
+#include "support/map.h"
 
 /* ---- pieces ---------------------------------------------------------------------------- */
 
-static int64_t bits_of(const pipeline *p, int x)
+static tcc_value *build_buffer(const tcc_group *g, tcc_builder *b, const tcc_op *load)
 {
-    return tcc_scalar_bits(p->loads[x]->results[0].type->elem);
-}
-
-/* The operand of load x along k, and which of its tensor's dimensions that is. */
-static unsigned k_operand(const pipeline *p, int x, tcc_dim *dim)
-{
-    int64_t d = tcc_attr_list(&p->loads[x]->attrs, "dims").list.items[!x].i;
-    if (dim && d >= 0)
-        *dim = TCC_VIEW(tile_load, p->loads[x])->tensor->type->dims[d];
-    return d < 0 ? 0 : 1 + (unsigned)d;
-}
-
-static tcc_value *build_buffer(const pipeline *p, tcc_builder *b, int x)
-{
-    const tcc_type *tile = p->loads[x]->results[0].type;
-    b->loc = p->loads[x]->loc;
+    const tcc_type *tile = load->results[0].type;
+    b->loc = load->loc;
     const tcc_type *type =
-        tcc_type_sized(p->ir, TCC_KIND_smem, tile->elem, 3,
-                       (int64_t[]){p->stages, tile->dims[0].size, tile->dims[1].size});
+        tcc_type_sized(g->ir, TCC_KIND_smem, tile->elem, 3,
+                       (int64_t[]){g->stages, tile->dims[0].size, tile->dims[1].size});
     tcc_value *v = TCC_EMIT(b, async_alloc, type, NULL);
     static const char *const names[] = {"swizzle", "contiguous", "panel", "pad"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        tcc_attr_set_int(p->ir, &v->def->attrs, names[i],
-                         tcc_attr_int(&p->loads[x]->attrs, names[i], 0));
+        tcc_attr_set_int(g->ir, &v->def->attrs, names[i], tcc_attr_int(&load->attrs, names[i], 0));
     return v;
 }
 
-static void build_ring(pipeline *p, tcc_builder *b)
+void tcc_group_ring(tcc_group *g, tcc_builder *b)
 {
-    for (int x = 0; x < 2; x++)
-        p->buffers[x] = build_buffer(p, b, x);
-    b->loc = p->mma->loc;
-    const tcc_type *type = tcc_type_get(p->ir, TCC_KIND_ring, TCC_f32, 0, NULL);
-    p->ring = &tcc_op_create(b, TCC_OP_async_ring, 2, p->buffers, 1, &type)->results[0];
-    tcc_attr_set_int(p->ir, &p->ring->def->attrs, "stages", p->stages);
-    tcc_attr_set_str(p->ir, &p->ring->def->attrs, "completion", "barrier");
+    tcc_value *buffers[TCC_MAX_LOADS];
+    for (size_t s = 0; s < g->n_sources; s++)
+        buffers[s] = g->sources[s].buffer = build_buffer(g, b, g->sources[s].load);
+    b->loc = tcc_group_loc(g);
+    const tcc_type *type = tcc_type_get(g->ir, TCC_KIND_ring, TCC_f32, 0, NULL);
+    g->ring = &tcc_op_create(b, TCC_OP_async_ring, g->n_sources, buffers, 1, &type)->results[0];
+    tcc_attr_set_int(g->ir, &g->ring->def->attrs, "stages", g->stages);
+    tcc_attr_set_str(g->ir, &g->ring->def->attrs, "completion", "barrier");
 }
 
-/* Both tiles from k on, at each place as `how` says: an attribute of tile.load. */
-static void load_tiles(const pipeline *p, tcc_builder *b, tcc_value *k, const char *how,
-                       int64_t chunk, tcc_value **tiles)
+tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, const tcc_value_map *map)
 {
-    for (int x = 0; x < 2; x++) {
-        const tcc_op *load = p->loads[x];
-        tcc_value **operands = TCC_NEW_ARRAY(p->ir->arena, tcc_value *, load->n_operands);
-        memcpy(operands, load->operands, load->n_operands * sizeof *operands);
-        operands[k_operand(p, x, NULL)] = k;
-        const tcc_type *type =
-            tcc_type_with_layout(p->ir, load->results[0].type, TCC_LAYOUT_units);
-        b->loc = load->loc;
-        tcc_op *op = tcc_op_create(b, TCC_OP_tile_load, load->n_operands, operands, 1, &type);
-        for (size_t a = 0; a < load->attrs.len; a++)
-            TCC_PUSH(p->ir->arena, &op->attrs, load->attrs.data[a]);
-        tcc_attr_set_int(p->ir, &op->attrs, how, !x);
-        if (chunk)
-            tcc_attr_set_int(p->ir, &op->attrs, "chunk", chunk);
-        tiles[x] = &op->results[0];
-    }
-    b->loc = p->mma->loc;
+    tcc_value **operands = TCC_NEW_ARRAY(g->ir->arena, tcc_value *, load->n_operands);
+    for (unsigned i = 0; i < load->n_operands; i++)
+        operands[i] = tcc_value_map_get(map, load->operands[i]);
+    const tcc_type *type = tcc_type_with_layout(g->ir, load->results[0].type, TCC_LAYOUT_units);
+    tcc_loc loc = b->loc;
+    b->loc = load->loc;
+    tcc_op *op = tcc_op_create(b, TCC_OP_tile_load, load->n_operands, operands, 1, &type);
+    b->loc = loc;
+    for (size_t a = 0; a < load->attrs.len; a++)
+        TCC_PUSH(g->ir->arena, &op->attrs, load->attrs.data[a]);
+    return op;
 }
 
-static void put_tiles(const pipeline *p, tcc_builder *b, tcc_value *i, tcc_value *const *tiles)
+void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles)
 {
-    TCC_EMIT_V(b, async_acquire, p->ring, i);
-    for (int x = 0; x < 2; x++)
-        TCC_EMIT_V(b, async_put, p->ring, i, p->buffers[x], tiles[x]);
-    TCC_EMIT_V(b, async_commit, p->ring, i);
+    TCC_EMIT_V(b, async_acquire, g->ring, i);
+    for (size_t s = 0; s < g->n_sources; s++)
+        TCC_EMIT_V(b, async_put, g->ring, i, g->sources[s].buffer, tiles[s]);
+    TCC_EMIT_V(b, async_commit, g->ring, i);
 }
 
-/* What a round of iteration i multiplies. */
-static void read_parts(const pipeline *p, tcc_builder *b, tcc_value *i, int64_t round,
-                       tcc_value **parts)
+void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts)
 {
     static const tcc_layout layouts[] = {TCC_LAYOUT_operand_a, TCC_LAYOUT_operand_b};
-    for (int x = 1; x >= 0; x--) { /* a register of b is free when its column is multiplied */
-        const tcc_type *tile = p->loads[x]->results[0].type;
+    for (size_t s = g->n_sources; s--;) { /* a register of b is free when its column is multiplied */
+        const tcc_operand *of = &g->sources[s];
+        const tcc_type *tile = of->load->results[0].type;
         int64_t sizes[] = {tile->dims[0].size, tile->dims[1].size}, at[] = {0, 0};
-        sizes[!x] = p->round;
-        at[!x] = round * p->round;
-        const tcc_type *type = tcc_type_sized(p->ir, TCC_KIND_tile, tile->elem, 2, sizes);
-        type = tcc_type_with_layout(p->ir, type, layouts[x]);
-        b->loc = p->loads[x]->loc;
-        parts[x] = TCC_EMIT(b, async_read, type, p->ring, i, p->buffers[x]);
-        tcc_attr_set_ints(p->ir, &parts[x]->def->attrs, "at", 2, at);
+        sizes[!of->x] = g->round;
+        at[!of->x] = round * g->round;
+        const tcc_type *type = tcc_type_sized(g->ir, TCC_KIND_tile, tile->elem, 2, sizes);
+        type = tcc_type_with_layout(g->ir, type, layouts[of->x]);
+        b->loc = of->load->loc;
+        parts[s] = TCC_EMIT(b, async_read, type, g->ring, i, of->buffer);
+        tcc_attr_set_ints(g->ir, &parts[s]->def->attrs, "at", 2, at);
     }
-    b->loc = p->mma->loc;
+    b->loc = tcc_group_loc(g);
 }
 
-static tcc_value *multiply(const pipeline *p, tcc_builder *b, tcc_value *const *parts, tcc_value *acc)
+void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *parts, tcc_value **acc)
 {
-    tcc_value *r = TCC_EMIT(b, tile_mma, acc->type, parts[0], parts[1], acc);
-    tcc_attr_set(p->ir, &r->def->attrs, "instr", tcc_attr_list(&p->mma->attrs, "instr"),
-                 (tcc_loc){0, 0});
-    return r;
+    for (size_t m = 0; m < g->n_mmas; m++) {
+        b->loc = g->mmas[m]->loc;
+        acc[m] = TCC_EMIT(b, tile_mma, acc[m]->type, parts[g->of[m][0]], parts[g->of[m][1]], acc[m]);
+        tcc_attr_set(g->ir, &acc[m]->def->attrs, "instr", tcc_attr_list(&g->mmas[m]->attrs, "instr"),
+                     (tcc_loc){0, 0});
+    }
+    b->loc = tcc_group_loc(g);
 }
 
-/* v in another layout; a constant is made anew. */
-static tcc_value *convert(tcc_builder *b, tcc_value *v, tcc_layout layout)
+tcc_value *tcc_in_layout(tcc_builder *b, tcc_value *v, tcc_layout layout)
 {
     const tcc_type *type = tcc_type_with_layout(b->func->ir, v->type, layout);
     if (!v->def || v->def->code != TCC_OP_arith_const)
@@ -176,257 +129,348 @@ static tcc_value *convert(tcc_builder *b, tcc_value *v, tcc_layout layout)
     return &op->results[0];
 }
 
-/* ---- one after the other --------------------------------------------------------------- */
+/* ---- any loop, or none ----------------------------------------------------------------- */
 
-/* Nobody reads the tile before any more when this one is put. */
-static bool copy_in_place(pipeline *p)
+/* Multiplies the tiles of iteration i, which were put. */
+static void multiply_stage(const tcc_group *g, tcc_builder *b, tcc_value *i)
 {
-    for (int x = 0; x < 2; x++)
-        for (const tcc_use *u = p->loads[x]->results[0].uses; u; u = u->next)
-            if (u->op->code != TCC_OP_tile_mma)
-                return false;
-    p->stages = 1;
-    tcc_builder front = tcc_builder_before(p->loop), b = tcc_builder_before(p->mma);
-    tcc_attr_remove(&p->loop->attrs, "stages");
-    build_ring(p, &front);
-    b.loc = p->mma->loc;
-    tcc_value *tiles[2], *parts[2], *i = tcc_iteration_number(&b, p->loop);
-    for (int x = 0; x < 2; x++) {
-        tiles[x] = &p->loads[x]->results[0];
-        tiles[x]->type = tcc_type_with_layout(p->ir, tiles[x]->type, TCC_LAYOUT_units);
+    tcc_value *acc[TCC_MAX_MMAS], *parts[TCC_MAX_LOADS];
+    tcc_meet(b);
+    TCC_EMIT_V(b, async_wait, g->ring, i);
+    for (size_t m = 0; m < g->n_mmas; m++)
+        acc[m] = tcc_in_layout(b, TCC_VIEW(tile_mma, g->mmas[m])->c, TCC_LAYOUT_accumulator);
+    for (int64_t r = 0; r < g->depth / g->round; r++) {
+        tcc_group_read(g, b, i, r, parts);
+        tcc_group_multiply(g, b, parts, acc);
     }
-    meet(&b);
-    put_tiles(p, &b, i, tiles);
-    meet(&b);
-    TCC_EMIT_V(&b, async_wait, p->ring, i);
-    tcc_value *acc = convert(&b, TCC_VIEW(tile_mma, p->mma)->c, TCC_LAYOUT_accumulator);
-    for (int64_t r = 0; r < p->depth / p->round; r++) {
-        read_parts(p, &b, i, r, parts);
-        acc = multiply(p, &b, parts, acc);
+    TCC_EMIT_V(b, async_release, g->ring, i);
+    for (size_t m = 0; m < g->n_mmas; m++)
+        tcc_replace_uses(&g->mmas[m]->results[0], tcc_in_layout(b, acc[m], TCC_LAYOUT_none));
+}
+
+static void erase(tcc_group *g)
+{
+    for (size_t m = 0; m < g->n_mmas; m++)
+        tcc_op_erase(g->mmas[m]);
+    for (size_t s = 0; s < g->n_sources; s++)
+        if (!g->sources[s].load->results[0].n_uses)
+            tcc_op_erase(g->sources[s].load);
+}
+
+/* Nobody reads the tiles before any more when these are put. */
+static void copy_in_place(tcc_group *g)
+{
+    tcc_value *tiles[TCC_MAX_LOADS];
+    tcc_builder b = tcc_builder_before(tcc_outermost(g->mmas[0]));
+    tcc_value_map *same = tcc_value_map_create(g->ir->arena);
+    g->stages = 1;
+    tcc_group_ring(g, &b);
+    for (size_t s = 0; s < g->n_sources; s++) {
+        tcc_op *load = g->sources[s].load;
+        b = tcc_builder_before(load);
+        tiles[s] = &tcc_group_load(g, &b, load, same)->results[0];
+        tiles[s]->name = load->results[0].name;
     }
-    TCC_EMIT_V(&b, async_release, p->ring, i);
-    tcc_replace_uses(&p->mma->results[0], convert(&b, acc, TCC_LAYOUT_none));
-    tcc_op_erase(p->mma);
-    return true;
+    b = tcc_builder_before(g->mmas[0]);
+    b.loc = tcc_group_loc(g);
+    tcc_value *i = tcc_iteration_number(&b, tcc_group_loop(g));
+    tcc_meet(&b);
+    tcc_group_put(g, &b, i, tiles);
+    multiply_stage(g, &b, i);
+    erase(g);
 }
 
-/* ---- a loop ahead of itself ------------------------------------------------------------ */
-
-static bool is_binary_with(const tcc_value *v, tcc_opcode code, int64_t right)
-{
-    int64_t number;
-    return v->def && v->def->code == code && tcc_value_is_int(v->def->operands[1], &number) &&
-           number == right;
-}
-
-/* Whether v is max(ceil(d / by), 1) as it is written, or without the max. */
-static bool is_trips(const tcc_value *v, tcc_dim d, int64_t by)
-{
-    int64_t number;
-    if (is_binary_with(v, TCC_OP_arith_max, 1))
-        v = v->def->operands[0];
-    if (!d.name && tcc_value_is_int(v, &number))
-        return number == (d.size + by - 1) / by;
-    if (!is_binary_with(v, TCC_OP_arith_div, by))
-        return false;
-    v = v->def->operands[0];
-    if (!is_binary_with(v, TCC_OP_arith_add, by - 1))
-        return false;
-    v = v->def->operands[0];
-    if (!d.name)
-        return tcc_value_is_int(v, &number) && number == d.size;
-    return v->def && v->def->code == TCC_OP_tensor_dim &&
-           !strcmp(tcc_attr_str(&v->def->attrs, "name", ""), d.name);
-}
+/* ---- loads an iteration ahead ---------------------------------------------------------- */
 
 static bool is_inside(const tcc_value *v, const tcc_op *loop)
 {
     return (v->block ? v->block : v->def->block) == loop->regions[0];
 }
 
-/* Whether the loop does nothing but to add all tiles along k. */
-static bool is_sum_over_tiles(const pipeline *p, tcc_dim *k)
+static bool is_number(const tcc_op *op)
 {
-    const tcc_op *loop = p->loop;
-    const tcc_block *body = loop->regions[0];
-    tcc_dim dims[2] = {{NULL, 0}};
-    if (p->stages != STAGES || !tcc_counts_iterations(loop) || loop->n_results != 1 ||
-        body->last->operands[0] != &p->mma->results[0] ||
-        TCC_VIEW(tile_mma, p->mma)->c != body->args[1] || body->args[1]->n_uses != 1 ||
-        p->mma->results[0].n_uses != 1)
-        return false;
-    for (int x = 0; x < 2; x++) {
-        unsigned along = k_operand(p, x, &dims[x]);
-        const tcc_value *at = along ? p->loads[x]->operands[along] : NULL;
-        if (!at || !is_binary_with(at, TCC_OP_arith_mul, p->depth) ||
-            at->def->operands[0] != body->args[0] || p->loads[x]->results[0].n_uses != 1)
+    return tcc_op_info_get(op->code)->flags & TCC_PURE && !op->n_regions && op->n_results == 1 &&
+           op->results[0].type->kind == TCC_KIND_scalar;
+}
+
+/* Whether op can be done for an iteration that there is not. */
+static bool can_speculate(const tcc_op *op)
+{
+    int64_t by;
+    bool divides = op->code == TCC_OP_arith_div || op->code == TCC_OP_arith_rem;
+    return !divides || (tcc_value_is_int(op->operands[1], &by) && by);
+}
+
+/* A value of the loop's body that its index alone says has a place in the map. */
+static bool is_known(const tcc_map *of_index, const tcc_value *v, const tcc_op *loop)
+{
+    return !is_inside(v, loop) || tcc_map_get(of_index, v);
+}
+
+static bool are_known(const tcc_map *of_index, const tcc_op *op, const tcc_op *loop)
+{
+    bool all = true;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        all &= is_known(of_index, op->operands[i], loop);
+    return all;
+}
+
+static tcc_map find_numbers(tcc_arena *scratch, const tcc_op *loop)
+{
+    tcc_map of_index = TCC_MAP(scratch);
+    tcc_block *body = loop->regions[0];
+    *tcc_map_at(&of_index, body->args[0]) = body->args[0];
+    for (tcc_op *op = body->first; op; op = op->next)
+        if (is_number(op) && can_speculate(op) && are_known(&of_index, op, loop))
+            *tcc_map_at(&of_index, &op->results[0]) = op;
+    return of_index;
+}
+
+static bool is_stored_in(const tcc_value *tensor, const tcc_op *loop)
+{
+    for (tcc_op *op = loop->regions[0]->first; op; op = tcc_walk_next(op, loop->regions[0]))
+        if (op->code == TCC_OP_tile_store && TCC_VIEW(tile_store, op)->tensor == tensor)
+            return true;
+    return false;
+}
+
+/* Whether the tiles of the next iteration can be loaded in this one. */
+static bool can_load_ahead(const tcc_group *g, const tcc_map *of_index)
+{
+    const tcc_op *loop = tcc_group_loop(g);
+    for (size_t s = 0; s < g->n_sources; s++) {
+        const tcc_op *load = g->sources[s].load;
+        if (!are_known(of_index, load, loop) || is_stored_in(load->operands[0], loop))
             return false;
-        for (unsigned o = 1; o < p->loads[x]->n_operands; o++)
-            if (o != along && is_inside(p->loads[x]->operands[o], loop))
-                return false;
     }
-    for (const tcc_op *op = body->first; op != body->last; op = op->next)
-        if (op != p->mma && op != p->loads[0] && op != p->loads[1] &&
-            (op->n_results != 1 || op->results[0].type->kind != TCC_KIND_scalar))
-            return false;
-    *k = dims[0];
-    return dims[0].name == dims[1].name && dims[0].size == dims[1].size &&
-           is_trips(TCC_VIEW(scf_for, loop)->hi, *k, p->depth);
+    return true;
 }
 
-/* Where the loop's tiles begin along k, and how often it runs. */
-typedef struct span {
-    tcc_value *first, *last, *iterations; /* last: of the last whole tile, 0 where there is none */
-    int64_t chunk;
-} span;
-
-static span plan_span(const pipeline *p, tcc_builder *b, tcc_dim k)
+/* The tiles of the iteration with this index. */
+static void load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *index,
+                           tcc_value **tiles)
 {
-    span s = {.chunk = 0};
-    int64_t all = p->stages * p->depth;
-    tcc_value *end = tcc_build_extent(b, k), *length = end;
-    for (int x = 0; x < 2; x++)
-        if (strcmp(tcc_attr_str(&p->loads[x]->attrs, "copy", ""), "buffer"))
-            s.chunk = UNIT_BITS / bits_of(p, x);
-    if (s.chunk) { /* the last one comes first */
-        end = bin(b, TCC_OP_arith_sub, end, tcc_arith_rest(b, end, s.chunk));
-        end = tcc_arith_bin_const(b, TCC_OP_arith_max, end, 0);
-        length = tcc_arith_add(b, end, s.chunk);
-    }
-    s.iterations = tcc_arith_div(b, tcc_arith_add(b, length, all - 1), all);
-    s.iterations = tcc_arith_bin_const(b, TCC_OP_arith_max, s.iterations, 1);
-    s.first = bin(b, TCC_OP_arith_sub, end, tcc_arith_mul(b, s.iterations, all));
-    s.last = tcc_arith_bin_const(b, TCC_OP_arith_max, tcc_arith_add(b, end, -p->depth), 0);
-    return s;
+    tcc_value_map *map = tcc_value_map_create(g->ir->arena);
+    tcc_block *body = g->mmas[0]->block;
+    tcc_value_map_set(map, body->args[0], index);
+    for (tcc_op *op = body->first; op; op = op->next)
+        if (op->n_results == 1 && tcc_map_get(of_index, &op->results[0]) == op)
+            tcc_op_clone(b, op, map);
+    for (size_t s = 0; s < g->n_sources; s++)
+        tiles[s] = &tcc_group_load(g, b, g->sources[s].load, map)->results[0];
 }
 
-/* Tile `number` of an iteration, i of all, whose first round is ready. */
-static void do_tile(const pipeline *p, tcc_builder *b, tcc_value *k, const span *s, int64_t number,
-                    tcc_value *i, carried *v)
+/* The loop, carrying n values more, which are `values` at first and become its new arguments. */
+static tcc_op *carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values)
 {
-    int64_t rounds = p->depth / p->round;
-    tcc_value *next = tcc_arith_add(b, i, 1);
-    for (int64_t r = 0; r < rounds; r++) {
-        bool last = r == rounds - 1;
-        if (r == 0 && !last)
-            v->acc = multiply(p, b, v->parts, v->acc);
-        if (r == 0) {
-            put_tiles(p, b, next, v->tiles);
-            tcc_value *to = tcc_arith_add(b, k, (number + 2) * p->depth);
-            load_tiles(p, b, bin(b, TCC_OP_arith_min, to, s->last), "inside", 0, v->tiles);
-        }
-        if (last) {
-            TCC_EMIT_V(b, async_release, p->ring, i);
-            meet(b);
-            TCC_EMIT_V(b, async_wait, p->ring, next);
-        }
-        if (r || last)
-            v->acc = multiply(p, b, v->parts, v->acc);
-        read_parts(p, b, last ? next : i, last ? 0 : r + 1, v->parts);
+    size_t n_old = old->n_results, all = n_old + n;
+    tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 3 + all);
+    const tcc_type **types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, all);
+    memcpy(operands, old->operands, (3 + n_old) * sizeof *operands);
+    memcpy(operands + 3 + n_old, values, n * sizeof *operands);
+    for (size_t i = 0; i < all; i++)
+        types[i] = operands[3 + i]->type;
+    tcc_builder b = tcc_builder_before(old);
+    b.loc = old->loc;
+    tcc_op *loop = tcc_op_create(&b, TCC_OP_scf_for, 3 + all, operands, all, types);
+    loop->attrs = old->attrs;
+    tcc_block *from = old->regions[0], *to = loop->regions[0];
+    for (unsigned i = 0; i < from->n_args; i++)
+        tcc_replace_uses(from->args[i], tcc_block_add_arg(to, from->args[i]->type, from->args[i]->name));
+    for (size_t i = 0; i < n; i++)
+        values[i] = tcc_block_add_arg(to, types[n_old + i], NULL);
+    tcc_builder in = tcc_builder_at_end(to);
+    while (from->first)
+        tcc_op_move(&in, from->first);
+    for (size_t i = 0; i < n_old; i++) {
+        tcc_replace_uses(&old->results[i], &loop->results[i]);
+        loop->results[i].name = old->results[i].name;
     }
-}
-
-static void run_ahead(pipeline *p, tcc_dim k)
-{
-    enum { N = 5 };
-    tcc_builder b = tcc_builder_before(p->loop);
-    build_ring(p, &b);
-    span s = plan_span(p, &b, k);
-    tcc_value *zero = tcc_build_i32(&b, 0), *one = tcc_build_i32(&b, 1);
-    carried v = {.acc = convert(&b, p->loop->operands[3], TCC_LAYOUT_accumulator)};
-    load_tiles(p, &b, s.first, "early", s.chunk, v.tiles);
-    put_tiles(p, &b, zero, v.tiles);
-    load_tiles(p, &b, tcc_arith_add(&b, s.first, p->depth), "early", s.chunk, v.tiles);
-    meet(&b);
-    TCC_EMIT_V(&b, async_wait, p->ring, zero);
-    read_parts(p, &b, zero, 0, v.parts);
-
-    tcc_value **slots[N] = {&v.acc, &v.tiles[0], &v.tiles[1], &v.parts[0], &v.parts[1]};
-    tcc_value *operands[3 + N] = {zero, s.iterations, one};
-    const tcc_type *types[N];
-    for (int i = 0; i < N; i++) {
-        operands[3 + i] = *slots[i];
-        types[i] = (*slots[i])->type;
-    }
-    tcc_op *old = p->loop, *loop = tcc_op_create(&b, TCC_OP_scf_for, 3 + N, operands, N, types);
-    for (size_t a = 0; a < old->attrs.len; a++)
-        TCC_PUSH(p->ir->arena, &loop->attrs, old->attrs.data[a]);
-    tcc_attr_remove(&loop->attrs, "stages");
-    tcc_attr_set_int(p->ir, &loop->attrs, "at_least_once", 1);
-    tcc_builder in = tcc_builder_at_end(loop->regions[0]);
-    in.loc = p->mma->loc;
-    tcc_value *t = tcc_block_add_arg(loop->regions[0], zero->type, "i");
-    for (int i = 0; i < N; i++)
-        *slots[i] = tcc_block_add_arg(loop->regions[0], types[i], i ? NULL : "acc");
-    tcc_value *at = bin(&in, TCC_OP_arith_add, tcc_arith_mul(&in, t, p->stages * p->depth), s.first);
-    tcc_value *first = tcc_arith_mul(&in, t, p->stages);
-    for (int64_t number = 0; number < p->stages; number++)
-        do_tile(p, &in, at, &s, number, tcc_arith_add(&in, first, number), &v);
-    for (int i = 0; i < N; i++)
-        operands[i] = *slots[i];
-    tcc_op_create(&in, TCC_OP_scf_yield, N, operands, 0, NULL);
-    tcc_replace_uses(&old->results[0], convert(&b, &loop->results[0], TCC_LAYOUT_none));
     tcc_op_erase(old);
+    return loop;
 }
 
-/* ---- the pass -------------------------------------------------------------------------- */
+/* The loop yields n values more. */
+static void yield_more(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *values)
+{
+    tcc_op *yield = body->last && body->last->code == TCC_OP_scf_yield ? body->last : NULL;
+    size_t n_old = yield ? yield->n_operands : 0;
+    tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, n_old + n);
+    for (size_t i = 0; i < n_old; i++)
+        operands[i] = yield->operands[i];
+    memcpy(operands + n_old, values, n * sizeof *operands);
+    tcc_builder b = tcc_builder_at_end(body);
+    b.loc = values[0]->def->loc;
+    if (yield)
+        tcc_op_erase(yield);
+    tcc_op_create(&b, TCC_OP_scf_yield, n_old + n, operands, 0, NULL);
+}
+
+/* The only barrier of an iteration says that its stage was put, and that nobody reads the one before any
+ * more. */
+static void load_ahead(tcc_group *g, const tcc_map *of_index)
+{
+    tcc_value *tiles[TCC_MAX_LOADS], *next[TCC_MAX_LOADS];
+    tcc_op *loop = tcc_group_loop(g);
+    tcc_builder b = tcc_builder_before(tcc_outermost(loop));
+    tcc_group_ring(g, &b);
+    b = tcc_builder_before(loop);
+    b.loc = tcc_group_loc(g);
+    load_iteration(g, &b, of_index, TCC_VIEW(scf_for, loop)->lo, tiles);
+    loop = carry(g->ir, loop, g->n_sources, tiles);
+    b = tcc_builder_before(g->mmas[0]);
+    b.loc = tcc_group_loc(g);
+    tcc_value *i = tcc_iteration_number(&b, loop);
+    tcc_group_put(g, &b, i, tiles);
+    tcc_value *step = TCC_VIEW(scf_for, loop)->step;
+    load_iteration(g, &b, of_index,
+                   tcc_arith_bin(&b, TCC_OP_arith_add, loop->regions[0]->args[0], step), next);
+    multiply_stage(g, &b, i);
+    yield_more(g->ir, loop->regions[0], g->n_sources, next);
+    erase(g);
+}
+
+/* ---- what there is --------------------------------------------------------------------- */
 
 static bool is_decided(const tcc_value *v)
 {
     return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "panel");
 }
 
-/* False when the MMA stays as it is. */
-static bool find_pipeline(tcc_ir *ir, tcc_op *mma, pipeline *p)
+/* The lanes of a wave of those that choose-pipeline has given the MMAs to; 0: of nobody. */
+static int64_t lanes_of(const tcc_func *f)
 {
-    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
-    const tcc_target *target = tcc_target_of(ir);
-    tcc_attr instr = tcc_attr_list(&mma->attrs, "instr");
-    tcc_op *loop = mma->block->parent;
-    if (!is_decided(o->a) || !is_decided(o->b) || instr.list.n != 3 || !loop ||
-        loop->code != TCC_OP_scf_for || !tcc_attr_find(&loop->attrs, "lanes"))
-        return false;
-    *p = (pipeline){.ir = ir,
-                    .mma = mma,
-                    .loop = loop,
-                    .loads = {o->a->def, o->b->def},
-                    .stages = tcc_attr_int(&loop->attrs, "stages", 1),
-                    .depth = o->a->type->dims[1].size};
-    tcc_rdna_product product = {.target = target, .bits = (unsigned)bits_of(p, 0)};
-    product.wmma = tcc_wmma_find(target, o->b->type->elem, o->a->type->elem, o->c->type->elem,
-                                 instr.list.items[2].i);
-    p->round = product.wmma ? tcc_rdna_round(&product, tcc_attr_int(&loop->attrs, "lanes", 0)) : 0;
-    return p->round && p->depth % p->round == 0;
+    int64_t lanes = 0;
+    for (tcc_op *op = f->body->first; op && !lanes; op = tcc_walk_next(op, f->body))
+        if (tcc_is_loop(op))
+            lanes = tcc_attr_int(&op->attrs, "lanes", 0);
+    return lanes;
 }
 
-static bool by_element(const pipeline *p)
+/* k that is read at a time for an MMA; 0: it stays as it is. */
+static int64_t round_of(const tcc_op *mma, int64_t lanes)
 {
-    for (int x = 0; x < 2; x++)
-        if (!tcc_has_word("buffer unaligned", tcc_attr_str(&p->loads[x]->attrs, "copy", "")))
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
+    const tcc_op *loop = mma->block->parent;
+    tcc_attr instr = tcc_attr_list(&mma->attrs, "instr");
+    tcc_rdna_product product = {.target = tcc_target_of(mma->block->func->ir)};
+    if (!lanes || !is_decided(o->a) || !is_decided(o->b) || o->a == o->b || instr.list.n != 3 ||
+        !tcc_has_iteration_number(mma->block) ||
+        (tcc_is_loop(loop) && !tcc_attr_find(&loop->attrs, "stages")))
+        return 0;
+    product.bits = tcc_scalar_bits(o->a->type->elem);
+    product.wmma = tcc_wmma_find(product.target, o->b->type->elem, o->a->type->elem, o->c->type->elem,
+                                 instr.list.items[2].i);
+    int64_t round = product.wmma ? tcc_rdna_round(&product, lanes) : 0;
+    return round && o->a->type->dims[1].size % round == 0 ? round : 0;
+}
+
+static size_t find_source(const tcc_group *g, const tcc_value *tile)
+{
+    size_t s = 0;
+    while (s < g->n_sources && g->sources[s].load != tile->def)
+        s++;
+    return s;
+}
+
+/* Whether a value that the group's block can use is there before its first MMA. */
+static bool is_there(const tcc_group *g, const tcc_value *v)
+{
+    for (const tcc_op *op = g->mmas[0]; op; op = op->next)
+        if (v->def == op)
+            return false;
+    return true;
+}
+
+static bool can_join(const tcc_group *g, const tcc_op *mma, int64_t round)
+{
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
+    tcc_value *const tiles[] = {o->a, o->b};
+    bool shares = false, there = is_there(g, o->c);
+    size_t n = g->n_sources;
+    for (int x = 0; x < 2; x++) {
+        size_t s = find_source(g, tiles[x]);
+        bool found = s < g->n_sources;
+        there &= is_there(g, tiles[x]) && (!found || g->sources[s].x == x);
+        shares |= found;
+        n += !found;
+    }
+    return mma->block == g->mmas[0]->block && shares && there && round == g->round &&
+           o->a->type->dims[1].size == g->depth && n <= TCC_MAX_LOADS && g->n_mmas < TCC_MAX_MMAS;
+}
+
+static void join(tcc_group *g, tcc_op *mma)
+{
+    for (int x = 0; x < 2; x++) {
+        size_t s = g->of[g->n_mmas][x] = find_source(g, mma->operands[x]);
+        if (s == g->n_sources)
+            g->sources[g->n_sources++] = (tcc_operand){.load = mma->operands[x]->def, .x = x};
+    }
+    g->mmas[g->n_mmas++] = mma;
+}
+
+typedef TCC_VEC(tcc_group *) groups;
+
+static void add_mma(tcc_arena *scratch, groups *all, tcc_op *mma, int64_t round)
+{
+    tcc_group *g = NULL;
+    for (size_t i = 0; i < all->len && !g; i++)
+        if (can_join(all->data[i], mma, round))
+            g = all->data[i];
+    if (!g) {
+        const tcc_op *loop = mma->block->parent;
+        g = TCC_NEW(scratch, tcc_group);
+        g->ir = mma->block->func->ir;
+        g->round = round;
+        g->depth = TCC_VIEW(tile_mma, mma)->a->type->dims[1].size;
+        g->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
+        TCC_PUSH(scratch, all, g);
+    }
+    join(g, mma);
+}
+
+/* ---- the pass -------------------------------------------------------------------------- */
+
+static bool by_element(const tcc_group *g)
+{
+    for (size_t s = 0; s < g->n_sources; s++)
+        if (!tcc_has_word("buffer unaligned",
+                          tcc_attr_str(&g->sources[s].load->attrs, "copy", "")))
             return true;
     return false;
 }
 
+static void put_through_registers(tcc_arena *scratch, tcc_group *g)
+{
+    tcc_dim k;
+    tcc_op *loop = tcc_is_loop(tcc_group_loop(g)) ? tcc_group_loop(g) : NULL;
+    if (loop)
+        tcc_attr_remove(&loop->attrs, "stages");
+    if (!by_element(g) && tcc_is_sum_over_tiles(g, &k)) {
+        tcc_run_ahead(g, k);
+        return;
+    }
+    tcc_map of_index = loop ? find_numbers(scratch, loop) : TCC_MAP(scratch);
+    if (loop && g->stages >= TCC_STAGES && !by_element(g) && can_load_ahead(g, &of_index))
+        load_ahead(g, &of_index);
+    else
+        copy_in_place(g);
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    TCC_VEC(tcc_op *) mmas = {0};
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_tile_mma)
-            TCC_PUSH(ctx->scratch, &mmas, op);
-    for (size_t i = 0; i < mmas.len; i++) {
-        pipeline p;
-        tcc_dim k;
-        if (!find_pipeline(ctx->ir, mmas.data[i], &p))
-            continue;
-        if (by_element(&p)) {
-            *changed |= copy_in_place(&p);
-        } else if (is_sum_over_tiles(&p, &k)) {
-            run_ahead(&p, k);
-            *changed = true;
-        }
+    groups all = {0};
+    int64_t lanes = lanes_of(f);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        int64_t round = op->code == TCC_OP_tile_mma ? round_of(op, lanes) : 0;
+        if (round)
+            add_mma(ctx->scratch, &all, op, round);
     }
+    for (size_t i = 0; i < all.len; i++)
+        put_through_registers(ctx->scratch, all.data[i]);
+    *changed |= all.len != 0;
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_pipeline_registers = {
-    "pipeline-registers", "put the operands of an MMA through registers into shared memory", run};
+    "pipeline-registers", "put the operands of MMAs through registers into shared memory", run};

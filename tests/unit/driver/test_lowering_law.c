@@ -60,6 +60,70 @@ static const char gated[] =
     "  return\n"
     "}\n";
 
+/* The same for waves. */
+static const char gated_by_waves[] =
+    "module {target = gfx1100}\n"
+    "func @f(%A: tensor<f16[M, K]>, %W: tensor<f16[K, N]>, %V: tensor<f16[K, N]>, %C: tensor<f32[M, N]>) {roles = [in, in, in, out], dims = [M, K, N], assumes = [[align, A, 16], [pitch, A, 16], [align, W, 16], [pitch, W, 16], [align, V, 16], [pitch, V, 16]]} {\n"
+    "  tile.grid {axes = [m, n], extents = [M, N], tile = [32, 32]} {\n"
+    "  ^(%m: i32, %n: i32):\n"
+    "    %lo = arith.const {value = 0} : i32\n"
+    "    %hi = arith.const {value = 3} : i32\n"
+    "    %one = arith.const {value = 1} : i32\n"
+    "    %depth = arith.const {value = 16} : i32\n"
+    "    %start = arith.const {value = 0.0} : tile<f32[32, 32]>\n"
+    "    %gate, %up = scf.for %lo, %hi, %one, %start, %start {at_least_once = 1, stages = 2, warps = [2, 0], waves = [2, 1], lanes = 32} : tile<f32[32, 32]>, tile<f32[32, 32]> {\n"
+    "    ^(%i: i32, %g: tile<f32[32, 32]>, %u: tile<f32[32, 32]>):\n"
+    "      %k = arith.mul %i, %depth : i32\n"
+    "      %a = tile.load %A, %m, %k {dims = [0, 1], copy = buffer, contiguous = 1, swizzle = 0, panel = 16, pad = 32} : tile<f16[32, 16]>\n"
+    "      %w = tile.load %W, %k, %n {dims = [0, 1], copy = buffer, contiguous = 0, swizzle = 32, panel = 8, pad = 0} : tile<f16[16, 32]>\n"
+    "      %v = tile.load %V, %k, %n {dims = [0, 1], copy = buffer, contiguous = 0, swizzle = 32, panel = 8, pad = 0} : tile<f16[16, 32]>\n"
+    "      %gn = tile.mma %a, %w, %g {instr = [16, 16, 16]} : tile<f32[32, 32]>\n"
+    "      %un = tile.mma %a, %v, %u {instr = [16, 16, 16]} : tile<f32[32, 32]>\n"
+    "      scf.yield %gn, %un\n"
+    "    }\n"
+    "    %s = math.relu %gate : tile<f32[32, 32]>\n"
+    "    %r = arith.mul %s, %up : tile<f32[32, 32]>\n"
+    "    %sum = tile.reduce %r {dim = 1, kind = sum} : tile<f32[32, 1]>\n"
+    "    %sums = tile.broadcast %sum {dims = [0, 1]} : tile<f32[32, 32]>\n"
+    "    %c = arith.sub %sums, %r : tile<f32[32, 32]>\n"
+    "    tile.store %c, %C, %m, %n {dims = [0, 1], copy = interleaved}\n"
+    "  }\n"
+    "  return\n"
+    "}\n";
+
+/* A sum in a loop over columns that stores. */
+static const char nested[] =
+    "module {target = gfx1200}\n"
+    "func @f(%A: tensor<f16[M, K]>, %B: tensor<f16[K, N]>, %C: tensor<f32[M, N]>) {roles = [in, in, out], dims = [M, K, N], assumes = [[align, A, 16], [pitch, A, 16], [align, B, 16], [pitch, B, 16]]} {\n"
+    "  tile.grid {axes = [m], extents = [M], tile = [16]} {\n"
+    "  ^(%m: i32):\n"
+    "    %lo = arith.const {value = 0} : i32\n"
+    "    %hi = arith.const {value = 2} : i32\n"
+    "    %one = arith.const {value = 1} : i32\n"
+    "    %depth = arith.const {value = 16} : i32\n"
+    "    %width = arith.const {value = 32} : i32\n"
+    "    %n = tensor.dim {name = N} : i32\n"
+    "    %start = arith.const {value = 0.0} : tile<f32[16, 32]>\n"
+    "    scf.for %lo, %n, %width {at_least_once = 1, stages = 2, warps = [2, 0], waves = [1, 2], lanes = 32} {\n"
+    "    ^(%col: i32):\n"
+    "      %last = arith.const {value = 32} : i32\n"
+    "      %x = tile.load %A, %m, %last {dims = [0, 1], copy = buffer, contiguous = 1, swizzle = 0, panel = 16, pad = 32} : tile<f16[16, 16]>\n"
+    "      %y = tile.load %B, %last, %col {dims = [0, 1], copy = buffer, contiguous = 0, swizzle = 32, panel = 8, pad = 0} : tile<f16[16, 32]>\n"
+    "      %first = tile.mma %x, %y, %start {instr = [16, 16, 16]} : tile<f32[16, 32]>\n"
+    "      %sum = scf.for %lo, %hi, %one, %first {at_least_once = 1, stages = 2, warps = [2, 0], waves = [1, 2], lanes = 32} : tile<f32[16, 32]> {\n"
+    "      ^(%i: i32, %acc: tile<f32[16, 32]>):\n"
+    "        %k = arith.mul %i, %depth : i32\n"
+    "        %a = tile.load %A, %m, %k {dims = [0, 1], copy = buffer, contiguous = 1, swizzle = 0, panel = 16, pad = 32} : tile<f16[16, 16]>\n"
+    "        %b = tile.load %B, %k, %col {dims = [0, 1], copy = buffer, contiguous = 0, swizzle = 32, panel = 8, pad = 0} : tile<f16[16, 32]>\n"
+    "        %r = tile.mma %a, %b, %acc {instr = [16, 16, 16]} : tile<f32[16, 32]>\n"
+    "        scf.yield %r\n"
+    "      }\n"
+    "      tile.store %sum, %C, %m, %col {dims = [0, 1], copy = interleaved}\n"
+    "    }\n"
+    "  }\n"
+    "  return\n"
+    "}\n";
+
 static const struct {
     const char *target, *source; /* of the language, or IR of the tile level */
     int64_t dims[3];             /* M, K, N or as the kernel has them */
@@ -99,6 +163,8 @@ static const struct {
      "kernel f(A: bf16[M, K], B: bf16[K, 7]) -> (C: f32[M, 7])\n"
      "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n",
      {20, 40, 0}},
+    {"gfx1100", gated_by_waves, {40, 48, 24}},
+    {"gfx1200", nested, {24, 40, 40}},
 };
 
 /* The passes that are held to it begin with these. */

@@ -1,0 +1,72 @@
+/* pipeline_registers: what the files of pipeline-registers share: MMAs that share a ring.
+ *
+ * pipeline_registers.c the pass: which MMAs share a ring, loops of any kind
+ * pipeline_sum.c       loops that do nothing but to add all tiles along k
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_PIPELINE_REGISTERS_H
+#define TCC_PASSES_PIPELINE_REGISTERS_H
+
+#include "passes/arith.h"
+
+enum {
+    TCC_STAGES = 2,    /* of a loop ahead of itself: a third tile waits in registers */
+    TCC_MAX_LOADS = 6, /* of a group */
+    TCC_MAX_MMAS = TCC_MAX_LOADS - 1
+};
+
+/* An operand of MMAs: x is 0 for a, m x k, 1 for b, k x n. */
+typedef struct tcc_operand {
+    tcc_op *load;
+    int x;
+    tcc_value *buffer;
+} tcc_operand;
+
+/* MMAs of one block that share operands, and their ring. */
+typedef struct tcc_group {
+    tcc_ir *ir;
+    tcc_operand sources[TCC_MAX_LOADS];
+    tcc_op *mmas[TCC_MAX_MMAS]; /* in order */
+    size_t of[TCC_MAX_MMAS][2]; /* their operands, of the sources */
+    size_t n_sources, n_mmas;
+    tcc_value *ring;
+    int64_t stages, depth; /* k of a tile */
+    int64_t round;         /* k that is read at a time */
+} tcc_group;
+
+static inline tcc_loc tcc_group_loc(const tcc_group *g)
+{
+    return g->mmas[0]->loc;
+}
+
+/* The op in which they are. */
+static inline tcc_op *tcc_group_loop(const tcc_group *g)
+{
+    return g->mmas[0]->block->parent;
+}
+
+static inline void tcc_meet(tcc_builder *b)
+{
+    TCC_EMIT_V(b, async_barrier, NULL);
+}
+
+/* Stages for what its MMAs multiply, and their ring. */
+void tcc_group_ring(tcc_group *g, tcc_builder *b);
+/* A load's tile in units, its coordinates mapped. */
+tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, const tcc_value_map *map);
+/* Puts tiles, one of each source, into the stage of iteration i. */
+void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles);
+/* What a round of iteration i multiplies. */
+void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts);
+/* Adds the products of such parts to the sums. */
+void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *parts, tcc_value **acc);
+/* v in another layout; a constant is made anew. */
+tcc_value *tcc_in_layout(tcc_builder *b, tcc_value *v, tcc_layout layout);
+
+/* ---- pipeline_sum.c ---------------------------------------------------------------------- */
+
+/* Whether a loop does nothing but to add all tiles along dimension *k. */
+bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_dim *k);
+void tcc_run_ahead(tcc_group *g, tcc_dim k);
+
+#endif

@@ -124,19 +124,19 @@ static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definiti
     tcc_str_puts(out, "]");
 }
 
-/* One multiply and one add for each term of the sum, and what it is added in. */
+/* One multiply and one add for each term of the sums, and what they are added in. */
 static void print_sum(tcc_str *out, const tcc_func *f)
 {
     tcc_contraction c;
     if (!tcc_contraction_find(f, &c))
         return;
-    tcc_str_puts(out, ",\"flops\":[2,");
+    tcc_str_printf(out, ",\"flops\":[%zu,", 2 * c.n_sums);
     for (size_t i = 0; i < c.n_axes; i++) {
         print_dim(out, c.extents[i]);
         tcc_str_puts(out, ",");
     }
     print_dim(out, c.k_extent);
-    tcc_str_printf(out, "],\"sum\":\"%s\"", tcc_scalar_name(c.sum->results[0].type->elem));
+    tcc_str_printf(out, "],\"sum\":\"%s\"", tcc_scalar_name(c.sums[0].op->results[0].type->elem));
 }
 
 /* Makes a JSON string of what was printed from `start` on. */

@@ -170,10 +170,10 @@ double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
     for (size_t i = 2; i < c.n_axes; i++)
         ctas *= extent_of(scheduled, dims, c.extents[i]);
     double depth = tiles_of(extent_of(scheduled, dims, c.k_extent), s.k) * (double)s.k;
-    double work = (double)(s.m * s.n) * (depth + EPILOGUE);
+    double work = (double)(s.m * s.n) * ((double)c.n_sums * depth + EPILOGUE);
     const tcc_family_passes *passes = tcc_family_passes_of(s.target);
-    if (passes && !tcc_copying_of(passes->copying, scheduled, TCC_VIEW(tensor_read, c.a)->tensor,
-                                  TCC_VIEW(tensor_read, c.b)->tensor))
-        work += COPY * (double)(s.m + s.n) * depth;
+    if (passes && !tcc_copying_of_operands(passes->copying, scheduled, &c))
+        for (size_t i = 0; i < c.n_operands; i++)
+            work += COPY * (double)(c.operands[i].axis ? s.n : s.m) * depth;
     return ctas * work;
 }

@@ -31,19 +31,24 @@ static bool check_target(tcc_sema *s, tcc_ast_stmt *stmt)
     return false;
 }
 
-/* The first use of an index outside the sum over it. */
-static tcc_loc find_use(const tcc_ast_kernel *kernel, const tcc_ast_stmt *stmt, const char *index)
+/* Whether the i-th expression of a statement is in a sum over an index, or that sum. */
+static bool is_summed(const tcc_ast_stmt *stmt, size_t i, const char *index)
 {
-    size_t from = 1, to = 0; /* expressions of the sum: none */
-    for (size_t i = 0; i < stmt->exprs.len; i++)
-        if (stmt->exprs.data[i] == kernel->sum && kernel->sum->indices.data[0].text == index) {
-            from = kernel->sum->first;
-            to = i;
-        }
+    for (size_t s = i; s < stmt->exprs.len; s++) {
+        const tcc_ast_expr *sum = stmt->exprs.data[s];
+        if (sum->kind == TCC_AST_SUM && sum->first <= i && sum->indices.data[0].text == index)
+            return true;
+    }
+    return false;
+}
+
+/* The first use of an index outside the sums over it. */
+static tcc_loc find_use(const tcc_ast_stmt *stmt, const char *index)
+{
     for (size_t i = 0; i < stmt->exprs.len; i++) {
         const tcc_ast_indices *indices = &stmt->exprs.data[i]->indices;
-        for (size_t j = 0; (i < from || i > to) && j < indices->len; j++)
-            if (indices->data[j].text == index)
+        for (size_t j = 0; j < indices->len; j++)
+            if (indices->data[j].text == index && !is_summed(stmt, i, index))
                 return indices->data[j].loc;
     }
     return stmt->name.loc;
@@ -56,7 +61,7 @@ static bool check_free(tcc_sema *s, const tcc_ast_stmt *stmt)
     for (size_t i = 0; i < s->kernel->n_indices; i++) {
         const tcc_ast_index *index = &s->kernel->indices[i];
         if (on_right & ~stmt->free & index->bit)
-            tcc_error(s->diag, TCC_ERR_TYPE, find_use(s->kernel, stmt, index->name),
+            tcc_error(s->diag, TCC_ERR_TYPE, find_use(stmt, index->name),
                       "index '%s' is neither summed nor an index of '%s'", index->name,
                       stmt->name.text);
     }
@@ -107,10 +112,10 @@ static void check_inout(tcc_sema *s, const tcc_ast_param *param)
     }
 }
 
-/* The sum's free indices are the index space of the kernel: every output covers it. */
+/* The sums' free indices are the index space of the kernel: every output covers it. */
 static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
 {
-    uint64_t space = s->kernel->sum->free;
+    uint64_t space = s->kernel->sums.data[0]->free;
     for (size_t i = 0; i < s->kernel->n_indices; i++) {
         const tcc_ast_index *index = &s->kernel->indices[i];
         if (!((space ^ stmt->free) & index->bit))
@@ -127,7 +132,7 @@ static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
 static void check_results(tcc_sema *s)
 {
     tcc_ast_kernel *kernel = s->kernel;
-    if (!kernel->sum)
+    if (!kernel->sums.len)
         tcc_sema_unsupported(s, kernel->name.loc, "a kernel without a sum");
     for (size_t i = 0; i < kernel->params.len; i++) {
         const tcc_ast_param *param = kernel->params.data[i];
@@ -145,7 +150,7 @@ static void check_results(tcc_sema *s)
         const tcc_ast_stmt *stmt = kernel->stmts.data[i];
         if (!stmt->output && !stmt->used)
             tcc_error(s->diag, TCC_ERR_TYPE, stmt->name.loc, "'%s' is never used", stmt->name.text);
-        else if (stmt->output && kernel->sum)
+        else if (stmt->output && kernel->sums.len)
             check_index_space(s, stmt);
     }
 }

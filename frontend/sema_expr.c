@@ -266,12 +266,31 @@ static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, uint64_t ove
     return true;
 }
 
+/* Whether a sum is over the same index space as the kernel's first one, so that one loop computes
+ * both. */
+static bool check_further_sum(tcc_sema *s, const tcc_ast_expr *e)
+{
+    const tcc_ast_expr *first = s->kernel->sums.data[0];
+    const char *why = NULL;
+    if (e == first || !first->type) /* reported already */
+        return true;
+    const tcc_ast_dim *extent = e->indices.data[0].index->extent;
+    const tcc_ast_dim *extent_of_first = first->indices.data[0].index->extent;
+    if (e->free != first->free)
+        why = "sums with different free indices in a kernel";
+    else if (extent && extent_of_first && !dims_agree(extent, extent_of_first))
+        why = "sums over different dimensions in a kernel";
+    if (!why)
+        return true;
+    tcc_sema_unsupported(s, e->name.loc, why);
+    tcc_note(s->diag, first->name.loc, "the first sum is here");
+    return false;
+}
+
 static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
-    const tcc_ast_expr *first = s->kernel->sum;
     uint64_t over;
-    if (!first)
-        s->kernel->sum = e;
+    TCC_PUSH(s->arena, &s->kernel->sums, e);
     if (e->args[0]->type == TCC_AST_ERROR || !tcc_sema_indices(s, &e->indices, "in a sum", &over))
         return false;
     for (size_t i = 0; i < e->indices.len; i++) {
@@ -290,18 +309,13 @@ static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
             return false;
         }
     }
-    if (first) {
-        tcc_sema_unsupported(s, e->name.loc, "more than one sum in a kernel");
-        tcc_note(s->diag, first->name.loc, "the first one is here");
-        return false;
-    }
     if (e->indices.len > 1) {
         tcc_sema_unsupported(s, e->indices.data[1].loc, "a sum over several indices");
         return false;
     }
     e->free = e->args[0]->free & ~over;
     e->type = e->args[0]->type;
-    return check_contraction(s, e, over) && tcc_sema_sum_type(s, e);
+    return check_contraction(s, e, over) && tcc_sema_sum_type(s, e) && check_further_sum(s, e);
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */

@@ -304,7 +304,7 @@ static size_t mark_needed(fields *fs, tcc_map *needed, const tcc_value *goal)
         if (*mark)
             continue;
         *mark = needed;
-        n++;
+        n += op->n_results;
         for (unsigned i = 0; op->code != TCC_OP_tensor_sum && i < op->n_operands; i++)
             if (op->operands[i]->def)
                 TCC_PUSH(fs->run->scratch, &work, op->operands[i]->def);
@@ -313,9 +313,8 @@ static size_t mark_needed(fields *fs, tcc_map *needed, const tcc_value *goal)
 }
 
 /* A field that tile.grid has put together is read like a tensor. */
-static tcc_status plan_grid(fields *fs, step *s, const tcc_op *op)
+static tcc_status plan_grid(fields *fs, step *s, const tcc_op *op, const tcc_value *v)
 {
-    const tcc_value *v = &op->results[0];
     const tcc_param *p = tcc_map_get(&fs->run->fields, v);
     s->access = (tcc_access){.param = p, .data = p->data, .n = v->type->rank};
     s->access.terms = tcc_arena_alloc(fs->run->scratch, s->access.n * sizeof *s->access.terms);
@@ -353,14 +352,18 @@ static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal)
     for (const tcc_op *op = fs->run->f->body->first; op && !status; op = op->next) {
         if (!tcc_map_get(&needed, op))
             continue;
-        step *s = &p->steps[p->n_steps++];
-        s->op = op;
-        s->result = row_of(fs, p, &op->results[0]);
+        step *s = &p->steps[p->n_steps];
+        p->n_steps += op->n_results;
+        for (unsigned r = 0; r < op->n_results; r++) {
+            s[r].op = op;
+            s[r].result = row_of(fs, p, &op->results[r]);
+        }
         if (op->code == TCC_OP_tensor_read) {
             s->access = plan_access(fs, op);
             s->access.data = fs->originals[accessed(op)->index];
         } else if (op->code == TCC_OP_tile_grid) {
-            status = plan_grid(fs, s, op);
+            for (unsigned r = 0; r < op->n_results && !status; r++)
+                status = plan_grid(fs, &s[r], op, &op->results[r]);
         } else if (op->code == TCC_OP_tensor_sum) {
             status = plan_sum(fs, p, s);
         } else if (op->code == TCC_OP_tensor_dim) {

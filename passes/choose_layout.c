@@ -83,6 +83,18 @@ static bool is_load(const tcc_value *v)
     return v->def && v->def->code == TCC_OP_tile_load;
 }
 
+/* How the operands of a function's MMAs are copied: all in one way. */
+static const char *copy_of_operands(const tcc_func *f, const tcc_copying *how)
+{
+    TCC_VEC(const tcc_value *) tensors = {0};
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        for (unsigned i = 0; op->code == TCC_OP_tile_mma && i < 2; i++)
+            if (is_load(op->operands[i]))
+                TCC_PUSH(f->ir->arena, &tensors, tensor_of(op->operands[i]->def));
+    const char *copy = tcc_copying_of(how, f, tensors.data, tensors.len);
+    return copy ? copy : "predicated";
+}
+
 static bool feeds_mma(const tcc_op *load)
 {
     for (const tcc_use *u = load->results[0].uses; u; u = u->next)
@@ -136,6 +148,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
     int64_t room = target->smem_bytes - tcc_schedule_barrier_bytes(&s);
+    const char *copy = copy_of_operands(f, passes->copying);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {
             const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
@@ -143,9 +156,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             if (instr.list.n != 3 || !is_load(mma->a) || !is_load(mma->b))
                 continue;
             *changed = true;
-            const tcc_value *a = tensor_of(mma->a->def), *b = tensor_of(mma->b->def);
-            const char *copy = tcc_copying_of(passes->copying, f, a, b);
-            copy = copy ? copy : "predicated";
             passes->lay_out(ctx->ir, &s, mma->a->def, 1, instr.list.items[0].i, copy);
             passes->lay_out(ctx->ir, &s, mma->b->def, 0, instr.list.items[1].i, copy);
         } else if (op->code == TCC_OP_tile_load && !feeds_mma(op)) {

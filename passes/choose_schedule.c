@@ -103,25 +103,37 @@ static tcc_pressure pressure(const tcc_choice *ch, bool aligned)
 static bool registers_suffice(const tcc_choice *ch)
 {
     tcc_pressure a = pressure(ch, true), b = pressure(ch, false);
-    return a.least <= a.limit && a.separate <= a.limit && b.separate <= b.limit;
+    return a.least <= a.limit && a.separate <= a.limit && a.scarce <= a.limit &&
+           b.separate <= b.limit && b.scarce <= b.limit;
 }
 
-/* The tile with the least estimated time among those that fit, for extents known in advance. Where
- * m or n is only known at launch it counts as large. */
+static int64_t warpgroups_for(int64_t m)
+{
+    return m == 64 ? 1 : m == 192 ? 3 : 2;
+}
+
+/* The tile with the least estimated time among those that fit, for extents known in advance; the
+ * smallest where none does. Where m or n is only known at launch it counts as large. */
 static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
 {
     tcc_schedule *s = &ch->s, best = *s;
     double best_time = 0;
+    best.stages = 1;
+    best.m = ch->given_m ? s->m : 64;
+    best.n = ch->given_n ? s->n : 8;
+    if (!given_warpgroups)
+        best.warpgroups = warpgroups_for(best.m);
     for (int64_t m = ch->given_m ? s->m : 64; m <= (ch->given_m ? s->m : 128); m += 64)
         for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : 8); n -= 8) {
             tcc_schedule t = best;
             t.m = m;
             t.n = n;
             if (!given_warpgroups)
-                t.warpgroups = m == 64 ? 1 : m == 192 ? 3 : 2;
+                t.warpgroups = warpgroups_for(m);
             ch->s = t;
             if (m % (64 * t.warpgroups) || !tcc_schedule_instr_n(&t, ch->target) ||
-                !registers_suffice(ch))
+                !registers_suffice(ch) ||
+                tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
                 continue;
             double time = tcc_schedule_time(&t, ch->target, ch->c.extents, ch->c.n_axes);
             if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
@@ -146,7 +158,7 @@ static tcc_status choose_tile(tcc_choice *ch)
     if (!ch->given_m || !ch->given_n)
         choose_fastest(ch, given_warpgroups);
     else if (!given_warpgroups)
-        s->warpgroups = s->m == 64 ? 1 : s->m == 192 ? 3 : 2;
+        s->warpgroups = warpgroups_for(s->m);
     if (s->m % (64 * s->warpgroups))
         return TCC_CHOICE_REFUSE(
             ch, given_warpgroups ? "warpgroups" : "tile",
@@ -207,15 +219,16 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
  * one stage are small enough for many on an SM. */
 void tcc_sm90_choose_generic(tcc_choice *ch)
 {
-    ch->s = (tcc_schedule){.target = ch->target,
-                           .m = 64,
-                           .n = tcc_choice_cover(ch->c.extents[1], 8, 64),
-                           .k = tcc_choice_cover(ch->c.k_extent, 16, 64),
-                           .stages = 1,
-                           .warpgroups = 1,
-                           .producer = TCC_PRODUCER_NONE,
-                           .swizzle = 128,
-                           .group = TCC_DEFAULT_GROUP};
+    tcc_schedule *s = &ch->s;
+    s->m = 64;
+    s->n = tcc_choice_cover(ch->c.extents[1], 8, 64);
+    s->k = tcc_choice_cover(ch->c.k_extent, 16, 64);
+    s->stages = s->warpgroups = 1;
+    s->producer = TCC_PRODUCER_NONE;
+    s->swizzle = 128;
+    s->group = TCC_DEFAULT_GROUP;
+    for (tcc_pressure p; s->n > 8 && (p = pressure(ch, false), p.least > p.limit);)
+        s->n = round_up(s->n / 2, 8);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -265,6 +278,27 @@ static tcc_status check_keys(tcc_choice *ch)
     return status;
 }
 
+/* Sums of one kernel share tiles, instructions' shapes and the layout of accumulators, so they are
+ * of equally wide elements and added in one type. */
+static tcc_status check_sums(const tcc_choice *ch)
+{
+    const tcc_sum *first = &ch->c.sums[0];
+    tcc_scalar added = first->op->results[0].type->elem, a = tcc_sum_operand_elem(first->a);
+    for (size_t i = 1; i < ch->c.n_sums; i++) {
+        const tcc_sum *sum = &ch->c.sums[i];
+        tcc_scalar other = sum->op->results[0].type->elem, b = tcc_sum_operand_elem(sum->a);
+        if (other == added && tcc_scalar_bits(a) == tcc_scalar_bits(b))
+            continue;
+        tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, sum->op->loc,
+                  "not supported yet: a sum of %s added in %s beside a sum of %s added in %s",
+                  tcc_scalar_name(b), tcc_scalar_name(other), tcc_scalar_name(a),
+                  tcc_scalar_name(added));
+        tcc_note(ch->ctx->diag, first->op->loc, "the first sum is here");
+        return TCC_ERR_UNSUPPORTED;
+    }
+    return TCC_OK;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
@@ -274,17 +308,20 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
     ch.s.target = ch.target;
+    ch.s.more_sums = (int64_t)ch.c.n_sums - 1;
+    ch.s.more_a = ch.s.more_b = -1;
+    for (size_t i = 0; i < ch.c.n_operands; i++)
+        (*(ch.c.operands[i].axis ? &ch.s.more_b : &ch.s.more_a))++;
     if (passes->counts_pressure)
         ch.epilogue = tcc_epilogue_of(f, &ch.c, ctx->scratch);
     tcc_status status = check_keys(&ch);
+    status = status ? status : check_sums(&ch);
     if (status)
         return status;
     const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
-    const tcc_value *a = TCC_VIEW(tensor_read, ch.c.a)->tensor;
-    const tcc_value *b = TCC_VIEW(tensor_read, ch.c.b)->tensor;
-    ch.elem_bytes = tcc_scalar_bits(a->type->elem) / 8;
+    ch.elem_bytes = tcc_scalar_bits(tcc_sum_operand_elem(&ch.c.operands[0])) / 8;
     bool aligned = tcc_assumes_all_aligned(f, ACCESS_BYTES);
-    if (!tcc_copying_of(passes->copying, f, a, b)) {
+    if (!tcc_copying_of_operands(passes->copying, f, &ch.c)) {
         passes->choose_generic(&ch);
     } else if (!aligned && f != first) { /* as the first one, if that fits */
         if (!first || ctx->diag->n_errors)

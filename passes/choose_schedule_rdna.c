@@ -23,19 +23,17 @@ enum {
  * A guess: nothing has been measured. */
 static const double READ_COST = 0.2;
 
-static tcc_scalar type_of(const tcc_op *read)
-{
-    return TCC_VIEW(tensor_read, read)->tensor->type->elem;
-}
-
+/* All sums' instructions have the same shape, since their types are as wide: those of the first. */
 static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
 {
-    tcc_scalar a = type_of(ch->c.a), b = type_of(ch->c.b);
+    const tcc_sum *first = &ch->c.sums[0];
+    tcc_scalar a = tcc_sum_operand_elem(first->a), b = tcc_sum_operand_elem(first->b);
     *out = (tcc_rdna_product){.target = ch->target, .bits = tcc_scalar_bits(a)};
-    const tcc_op *reads[] = {ch->c.a, ch->c.b};
-    for (int i = 0; i < 2; i++)
-        out->transposed[i] = !tcc_read_is_contiguous_in(reads[i], ch->c.k, ch->c.k);
-    out->wmma = tcc_wmma_find(ch->target, a, b, ch->c.sum->results[0].type->elem, 0);
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        out->operands[o->axis][!tcc_read_is_contiguous_in(o->read, o->k, o->k)]++;
+    }
+    out->wmma = tcc_wmma_find(ch->target, a, b, first->op->results[0].type->elem, 0);
     return out->wmma && tcc_scalar_bits(b) == out->bits;
 }
 
@@ -65,7 +63,7 @@ static bool all_transpose(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     const int64_t rows[] = {s->m, s->n}, unit = 8 * 8 / p->bits * (4 * 8 / p->bits);
     for (int x = 0; x < 2; x++)
-        if (p->transposed[x] && rows[x] * s->k < unit * tcc_schedule_threads(s))
+        if (p->operands[x][true] && rows[x] * s->k < unit * tcc_schedule_threads(s))
             return false;
     return true;
 }
@@ -80,8 +78,9 @@ static double reads(const tcc_rdna_waves *w)
  * of two k is one instruction, of which a WGP computes 128 lanes a cycle. */
 static double transposing(const tcc_rdna_product *p, const tcc_schedule *s)
 {
-    double rows = (double)(p->transposed[0] * s->m + p->transposed[1] * s->n);
-    return rows / 2 / 128 / (2.0 * (double)(s->m * s->n) / p->target->flops_per_cycle);
+    double rows = (double)(p->operands[0][true] * s->m + p->operands[1][true] * s->n);
+    double flops = 2.0 * (double)((1 + s->more_sums) * s->m * s->n);
+    return rows / 2 / 128 / (flops / p->target->flops_per_cycle);
 }
 
 /* Smaller tiles are for extents that are known to be smaller. */
@@ -268,14 +267,13 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
 {
     tcc_rdna_product p;
     int64_t wave = tcc_schedule_key_of(ch->f, TCC_KEY_wave, 32);
-    ch->s = (tcc_schedule){.target = ch->target,
-                           .m = GENERIC_TILE,
-                           .n = GENERIC_TILE,
-                           .k = STEP,
-                           .stages = 1,
-                           .waves = GENERIC_WAVES,
-                           .wave = wave,
-                           .group = TCC_DEFAULT_GROUP};
+    tcc_schedule *s = &ch->s;
+    s->m = s->n = GENERIC_TILE;
+    s->k = STEP;
+    s->stages = 1;
+    s->waves = GENERIC_WAVES;
+    s->wave = wave;
+    s->group = TCC_DEFAULT_GROUP;
     if (find_product(ch, &p))
-        ch->s.k = tcc_rdna_round(&p, wave);
+        s->k = tcc_rdna_round(&p, wave);
 }

@@ -133,13 +133,17 @@ static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not
 const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma};
 const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned};
 
-const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f, const tcc_value *a,
-                           const tcc_value *b)
+const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
+                           const tcc_value *const *tensors, size_t n)
 {
     const tcc_way *const ways[] = {how->first, how->direct};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (ways[i]->is_assumed(f, a) && ways[i]->is_assumed(f, b))
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        bool all = true;
+        for (size_t t = 0; t < n && all; t++)
+            all = ways[i]->is_assumed(f, tensors[t]);
+        if (all)
             return ways[i]->copy;
+    }
     return NULL;
 }
 
@@ -149,13 +153,41 @@ static const tcc_value *tensor_of(const tcc_op *read)
     return TCC_VIEW(tensor_read, read)->tensor;
 }
 
+const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
+                                    const tcc_contraction *c)
+{
+    const tcc_value **tensors = TCC_NEW_ARRAY(f->ir->arena, const tcc_value *, c->n_operands);
+    for (size_t i = 0; i < c->n_operands; i++)
+        tensors[i] = tensor_of(c->operands[i].read);
+    return tcc_copying_of(how, f, tensors, c->n_operands);
+}
+
+/* Whether a tensor is read as an operand of a sum. */
+static bool is_operand(const tcc_contraction *c, const tcc_value *tensor)
+{
+    for (size_t i = 0; i < c->n_operands; i++)
+        if (tensor_of(c->operands[i].read) == tensor)
+            return true;
+    return false;
+}
+
+/* Whether rows of an operand have a pitch of this name, or of any: NULL. */
+static bool is_pitch_of_operands(const tcc_contraction *c, const char *pitch)
+{
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const char *of = pitch_of(tensor_of(c->operands[i].read));
+        if (of && (!pitch || of == pitch))
+            return true;
+    }
+    return false;
+}
+
 /* True when rows may be unaligned where the first variant wants them aligned and the direct one
- * does not: of the product's operands; of something else although the operands' are aligned. */
+ * does not: of the sums' operands; of something else although the operands' are aligned. */
 static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
                              bool direct_wants_operands)
 {
-    const char *a = pitch_of(tensor_of(c->a)), *b = pitch_of(tensor_of(c->b));
-    if (!direct_wants_operands && (a || b))
+    if (!direct_wants_operands && is_pitch_of_operands(c, NULL))
         return true;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         const tcc_value *tensor = op->code == TCC_OP_tensor_read ? tensor_of(op)
@@ -163,20 +195,27 @@ static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
                                       ? TCC_VIEW(tensor_write, op)->tensor
                                       : NULL;
         const char *pitch = tensor ? pitch_of(tensor) : NULL;
-        if (pitch && pitch != a && pitch != b)
+        if (pitch && !is_pitch_of_operands(c, pitch))
             return true;
     }
     return false;
 }
 
-/* What a way of copying both operands counts on. */
+/* What a way of copying all operands counts on. */
 static void assume_operands(tcc_func *f, const tcc_contraction *c, const tcc_way *way)
 {
-    const tcc_value *a = tensor_of(c->a), *b = tensor_of(c->b);
-    way->assume(f, a);
-    if (b != a)
-        way->assume(f, b);
-    int64_t bits = tcc_scalar_bits(a->type->elem), least = (way->least_k_bits + bits - 1) / bits;
+    int64_t least = 0;
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const tcc_value *tensor = tensor_of(c->operands[i].read);
+        int64_t bits = tcc_scalar_bits(tensor->type->elem);
+        int64_t needed = (way->least_k_bits + bits - 1) / bits;
+        least = needed > least ? needed : least;
+        bool is_new = true;
+        for (size_t j = 0; j < i; j++)
+            is_new &= tensor_of(c->operands[j].read) != tensor;
+        if (is_new)
+            way->assume(f, tensor);
+    }
     if (c->k_extent.name && least)
         tcc_assume(f, "min", c->k_extent.name, least);
 }
@@ -186,7 +225,7 @@ static void assume_others(tcc_func *f, const tcc_contraction *c)
 {
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
-        if (arg->type->kind == TCC_KIND_tensor && arg != tensor_of(c->a) && arg != tensor_of(c->b))
+        if (arg->type->kind == TCC_KIND_tensor && !is_operand(c, arg))
             assume_aligned(f, arg);
     }
 }
@@ -197,17 +236,17 @@ static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *suffix)
     return tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", f->name, suffix));
 }
 
-/* Why not both operands can be copied so, and which cannot; NULL when they can. */
-static const char *why_not_both(const tcc_contraction *c, tcc_why_not *why_not, const tcc_op **culprit)
+/* Why not all operands can be copied so, and which cannot; NULL when they can. */
+static const char *why_not_all(const tcc_contraction *c, tcc_why_not *why_not, const tcc_op **culprit)
 {
-    *culprit = c->a;
-    if (!c->k_extent.name && !c->k_extent.size)
-        return "the sum is empty";
-    const char *why = why_not(c->a, c->axes[0], c->k);
-    if (why)
-        return why;
-    *culprit = c->b;
-    return why_not(c->b, c->axes[1], c->k);
+    const char *why = !c->k_extent.name && !c->k_extent.size ? "the sum is empty" : NULL;
+    *culprit = c->operands[0].read;
+    for (size_t i = 0; i < c->n_operands && !why; i++) {
+        const tcc_sum_operand *o = &c->operands[i];
+        *culprit = o->read;
+        why = why_not(o->read, c->axes[o->axis], o->k);
+    }
+    return why;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -224,8 +263,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     *changed = true;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
     const tcc_op *culprit;
-    const char *why_not_first = why_not_both(&c, how->first->why_not, &culprit);
-    const char *why = same ? why_not_first : why_not_both(&c, how->direct->why_not, &culprit);
+    const char *why_not_first = why_not_all(&c, how->first->why_not, &culprit);
+    const char *why = same ? why_not_first : why_not_all(&c, how->direct->why_not, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
     if (!why || first)
         generic = add_variant(ctx, f, "generic");

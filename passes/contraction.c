@@ -46,21 +46,20 @@ static tcc_dim extent_in(const tcc_op *read, const char *index)
     return TCC_VIEW(tensor_read, read)->tensor->type->dims[tcc_map_position(read, index)];
 }
 
-/* The indices of the sum in the order in which an output stores them: of the first write that
+/* The indices of the sums in the order in which an output stores them: of the first write that
  * has all of them, else of the sum itself. */
-static tcc_attr output_order(const tcc_func *f, const tcc_op *sum)
+static tcc_attr output_order(const tcc_func *f, const tcc_type *sum)
 {
     for (const tcc_op *op = f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_write) {
             tcc_attr map = tcc_attr_list(&op->attrs, "map");
-            if (map.list.n == sum->results[0].type->rank)
+            if (map.list.n == sum->rank)
                 return map;
         }
-    const tcc_type *t = sum->results[0].type;
-    tcc_attr *items = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, t->rank);
-    for (unsigned i = 0; i < t->rank; i++)
-        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = t->dims[i].name};
-    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, t->rank}};
+    tcc_attr *items = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, sum->rank);
+    for (unsigned i = 0; i < sum->rank; i++)
+        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = sum->dims[i].name};
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, sum->rank}};
 }
 
 /* Whether the schedule names a tile size for this index. */
@@ -73,19 +72,71 @@ static bool is_tiled(const tcc_func *f, const char *index)
     return false;
 }
 
-/* The innermost output index that `own` has and `other` has not; one that the schedule tiles comes
- * before all others. NULL when there is none. */
-static const char *own_index(const tcc_func *f, tcc_attr order, const tcc_op *own,
-                             const tcc_op *other)
+/* The factors of a sum while it is not yet decided which is A. */
+typedef struct factors {
+    tcc_op *sum, *a, *b;
+    const char *k;
+    tcc_scalar products;
+} factors;
+
+static bool find_factors(tcc_op *sum, factors *out)
+{
+    const tcc_op *product = TCC_VIEW(tensor_sum, sum)->a->def;
+    tcc_attr over = tcc_attr_list(&sum->attrs, "over");
+    if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1)
+        return false;
+    *out = (factors){
+        .sum = sum, .k = over.list.items[0].s, .products = product->results[0].type->elem};
+    out->a = read_of(TCC_VIEW(arith_mul, product)->a);
+    out->b = read_of(TCC_VIEW(arith_mul, product)->b);
+    return out->a && out->b && tcc_map_position(out->a, out->k) >= 0 &&
+           tcc_map_position(out->b, out->k) >= 0;
+}
+
+static bool same_dim(tcc_dim a, tcc_dim b)
+{
+    return a.name && b.name ? !strcmp(a.name, b.name) : !a.name && !b.name && a.size == b.size;
+}
+
+/* Whether one loop over k, in tiles of the same axes, computes both sums. */
+static bool same_space(const factors *x, const factors *y)
+{
+    const tcc_type *a = x->sum->results[0].type, *b = y->sum->results[0].type;
+    for (unsigned d = 0; d < a->rank; d++)
+        if (!tcc_field_has_index(b, a->dims[d].name))
+            return false;
+    return a->rank == b->rank && same_dim(extent_in(x->a, x->k), extent_in(y->a, y->k));
+}
+
+static bool is_own(const factors *p, const char *x, bool of_b)
+{
+    const tcc_op *own = of_b ? p->b : p->a, *other = of_b ? p->a : p->b;
+    return tcc_map_position(own, x) >= 0 && tcc_map_position(other, x) < 0;
+}
+
+/* The innermost output index that in every sum only B has, or only A; one that the schedule tiles
+ * comes before all others. NULL when there is none. either: any factor but the first sum's may be the
+ * one that has it. */
+static const char *own_index(const tcc_func *f, tcc_attr order, const factors *p, size_t n, bool of_b,
+                             bool either)
 {
     const char *found = NULL;
     for (size_t i = 0; i < order.list.n; i++) {
         const char *x = order.list.items[i].s;
-        if (tcc_map_position(own, x) >= 0 && tcc_map_position(other, x) < 0 &&
-            !(found && is_tiled(f, found) && !is_tiled(f, x)))
+        bool own = !(found && is_tiled(f, found) && !is_tiled(f, x));
+        for (size_t s = 0; s < n; s++)
+            own &= is_own(&p[s], x, of_b) || (either && s && is_own(&p[s], x, !of_b));
+        if (own)
             found = x;
     }
     return found;
+}
+
+static void exchange(factors *p)
+{
+    tcc_op *a = p->a;
+    p->a = p->b;
+    p->b = a;
 }
 
 /* Place of an index in the output, -1 for no index. */
@@ -97,54 +148,111 @@ static int place_in(tcc_attr order, const char *x)
     return -1;
 }
 
-bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
+/* Decides m and n, and with them which factor of each sum is A. */
+static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
+                   const char **n)
 {
-    *out = (tcc_contraction){0};
-    for (tcc_op *op = f->body->first; op; op = op->next)
-        if (op->code == TCC_OP_tensor_sum) {
-            if (out->sum)
-                return false;
-            out->sum = op;
-        }
-    if (!out->sum)
-        return false;
-    const tcc_op *product = TCC_VIEW(tensor_sum, out->sum)->a->def;
-    tcc_attr over = tcc_attr_list(&out->sum->attrs, "over");
-    if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1)
-        return false;
-    out->k = over.list.items[0].s;
-    out->products = product->results[0].type->elem;
-    out->a = read_of(TCC_VIEW(arith_mul, product)->a);
-    out->b = read_of(TCC_VIEW(arith_mul, product)->b);
-    if (!out->a || !out->b || tcc_map_position(out->a, out->k) < 0 ||
-        tcc_map_position(out->b, out->k) < 0)
-        return false;
-    out->k_extent = extent_in(out->a, out->k);
+    *m = own_index(f, order, p, n_sums, false, true);
+    *n = *m ? NULL : own_index(f, order, p, n_sums, true, true);
+    for (size_t s = 1; s < n_sums; s++)
+        if ((*m && !is_own(&p[s], *m, false)) || (*n && !is_own(&p[s], *n, true)))
+            exchange(&p[s]);
+    if (*m)
+        *n = own_index(f, order, p, n_sums, true, false);
+    if (place_in(order, *m) <= place_in(order, *n))
+        return;
+    const char *x = *m; /* n lies inside m, and B has it */
+    *m = *n;
+    *n = x;
+    for (size_t s = 0; s < n_sums; s++)
+        exchange(&p[s]);
+}
 
-    tcc_attr order = output_order(f, out->sum);
-    const char *m = own_index(f, order, out->a, out->b), *n = own_index(f, order, out->b, out->a);
-    if (place_in(order, m) > place_in(order, n)) { /* n lies inside m, and B has it */
-        tcc_op *a = out->a;
-        const char *x = m;
-        out->a = out->b;
-        out->b = a;
-        m = n;
-        n = x;
+/* Whether two reads are of the same elements, for each k. */
+static bool reads_alike(const tcc_sum_operand *o, const tcc_op *read, const char *k)
+{
+    tcc_attr x = tcc_attr_list(&o->read->attrs, "map"), y = tcc_attr_list(&read->attrs, "map");
+    bool alike = TCC_VIEW(tensor_read, o->read)->tensor == TCC_VIEW(tensor_read, read)->tensor &&
+                 x.list.n == y.list.n;
+    for (size_t i = 0; alike && i < x.list.n; i++) {
+        bool along_k = !strcmp(y.list.items[i].s, k);
+        alike = !strcmp(x.list.items[i].s, along_k ? o->k : y.list.items[i].s);
     }
-    out->axes[0] = m ? m : "";
-    out->extents[0] = m ? extent_in(out->a, m) : (tcc_dim){NULL, 1};
-    out->axes[1] = n ? n : "";
-    out->extents[1] = n ? extent_in(out->b, n) : (tcc_dim){NULL, 1};
-    out->n_axes = 2;
+    return alike;
+}
+
+static const tcc_sum_operand *add_operand(tcc_contraction *c, tcc_op *read, int axis, const char *k)
+{
+    for (size_t i = 0; i < c->n_operands; i++)
+        if (c->operands[i].axis == axis && reads_alike(&c->operands[i], read, k))
+            return &c->operands[i];
+    c->operands[c->n_operands] = (tcc_sum_operand){read, axis, k};
+    return &c->operands[c->n_operands++];
+}
+
+/* m, n, then every other free index. */
+static bool add_axes(tcc_contraction *c, tcc_attr order, const factors *p, const char *m, const char *n)
+{
+    c->axes[0] = m ? m : "";
+    c->extents[0] = m ? extent_in(p->a, m) : (tcc_dim){NULL, 1};
+    c->axes[1] = n ? n : "";
+    c->extents[1] = n ? extent_in(p->b, n) : (tcc_dim){NULL, 1};
+    c->n_axes = 2;
     for (size_t i = 0; i < order.list.n; i++) {
         const char *x = order.list.items[i].s;
-        if ((m && !strcmp(x, m)) || (n && !strcmp(x, n)))
+        if (!strcmp(x, c->axes[0]) || !strcmp(x, c->axes[1]))
             continue;
-        if (out->n_axes == TCC_MAX_AXES)
+        if (c->n_axes == TCC_MAX_AXES)
             return false;
-        out->axes[out->n_axes] = x;
-        out->extents[out->n_axes++] =
-            extent_in(tcc_map_position(out->a, x) >= 0 ? out->a : out->b, x);
+        c->axes[c->n_axes] = x;
+        c->extents[c->n_axes++] = extent_in(tcc_map_position(p->a, x) >= 0 ? p->a : p->b, x);
     }
     return true;
+}
+
+bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
+{
+    TCC_VEC(factors) p = {0};
+    tcc_arena *arena = f->ir->arena;
+    *out = (tcc_contraction){0};
+    for (tcc_op *op = f->body->first; op; op = op->next) {
+        factors found;
+        if (op->code != TCC_OP_tensor_sum)
+            continue;
+        if (!find_factors(op, &found) || (p.len && !same_space(&p.data[0], &found)))
+            return false;
+        TCC_PUSH(arena, &p, found);
+    }
+    if (!p.len)
+        return false;
+    tcc_attr order = output_order(f, p.data[0].sum->results[0].type);
+    const char *m, *n;
+    orient(f, order, p.data, p.len, &m, &n);
+    out->k = p.data[0].k;
+    out->k_extent = extent_in(p.data[0].a, out->k);
+    out->sums = TCC_NEW_ARRAY(arena, tcc_sum, p.len);
+    out->operands = TCC_NEW_ARRAY(arena, tcc_sum_operand, 2 * p.len);
+    for (size_t i = 0; i < p.len; i++) {
+        const factors *of = &p.data[i];
+        tcc_sum *sum = &out->sums[out->n_sums++];
+        sum->op = of->sum;
+        sum->k = of->k;
+        sum->products = of->products;
+        sum->a = add_operand(out, of->a, 0, of->k);
+        sum->b = add_operand(out, of->b, 1, of->k);
+    }
+    return add_axes(out, order, &p.data[0], m, n);
+}
+
+tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o)
+{
+    return TCC_VIEW(tensor_read, o->read)->tensor->type->elem;
+}
+
+bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field)
+{
+    for (size_t i = 0; i < c->n_sums; i++)
+        if (tcc_field_has_index(field, c->sums[i].k))
+            return true;
+    return false;
 }

@@ -1,4 +1,4 @@
-/* contraction: the sum of products in a tensor-level function, and what its indices are.
+/* contraction: the sums of products in a tensor-level function, and what their indices are.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_CONTRACTION_H
@@ -8,25 +8,45 @@
 
 enum { TCC_MAX_AXES = 32 };
 
-/* C[axes] = sum over k of A[…] * B[…]. Index names are interned, extents are the dimensions of
- * the tensors. Axis 0 is m, which only A has, and axis 1 is n, which only B has: of each operand's
- * own indices the one that lies innermost in the output, or that the schedule tiles, with n inside
- * m. Every further free index is an axis of its own that takes one value in a CTA. Where A or B
- * has no index of its own the axis has name "" and extent 1. */
+/* A factor of products. */
+typedef struct tcc_sum_operand {
+    tcc_op *read;  /* tensor.read */
+    int axis;      /* that it has: 0 for an A, 1 for a B */
+    const char *k; /* what the read calls the summed index */
+} tcc_sum_operand;
+
+typedef struct tcc_sum {
+    tcc_op *op;               /* its result's element is that of the accumulators */
+    const char *k;            /* what it calls the summed index */
+    const tcc_sum_operand *a, *b; /* their elements may differ */
+    tcc_scalar products;      /* what they are widened to, and multiplied in */
+} tcc_sum;
+
+/* C[axes] = sum over k of A[…] * B[…], any number of sums over the same axes and as many k. Index
+ * names are interned, extents are the dimensions of the tensors. Axis 0 is m, which only A has, and
+ * axis 1 is n, which only B has, in every sum: of each operand's own indices the one that lies
+ * innermost in the output, or that the schedule tiles, with n inside m. Every further free index is
+ * an axis of its own that takes one value in a CTA. Where A or B has no index of its own in all sums
+ * the axis has name "" and extent 1. */
 typedef struct tcc_contraction {
-    tcc_op *sum;         /* its result's element is that of the accumulators */
-    tcc_op *a, *b;       /* tensor.read; their elements may differ */
-    tcc_scalar products; /* what they are widened to, and multiplied in */
-    const char *k;
+    size_t n_sums, n_operands;
+    tcc_sum *sums;         /* in the function's order */
+    tcc_sum_operand *operands; /* of all sums; what several sums read alike is one */
+    const char *k;         /* of the first sum */
     tcc_dim k_extent;
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
 } tcc_contraction;
 
-/* Finds the only tensor.sum of a function; false when there is none, or when it is not of this
- * form. */
+/* Finds the sums of a function; false when there is none, or when they are not of this form. */
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
+
+/* The element of the tensor that is read. */
+tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o);
+
+/* Whether a field varies along an index that one of the sums is over. */
+bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field);
 
 /* Position of index `name` in a read's or write's map, -1 when it is not there. */
 int tcc_map_position(const tcc_op *access, const char *name);

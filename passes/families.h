@@ -28,9 +28,12 @@ typedef struct tcc_copying {
     const tcc_way *first, *direct;
 } tcc_copying;
 /* The attribute `copy` for operands with these tensors, by what the function assumes of them; NULL
- * when they can only be copied element by element. */
-const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f, const tcc_value *a,
-                           const tcc_value *b);
+ * when some can only be copied element by element: then all are. */
+const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
+                           const tcc_value *const *tensors, size_t n);
+/* The same for the operands of a contraction. */
+const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
+                                    const tcc_contraction *c);
 extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_buffer;
 
 /* Arithmetic of a schedule. */

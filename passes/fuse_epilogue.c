@@ -1,4 +1,4 @@
-/* fuse-epilogue: move everything after a tiled sum into its tiles.
+/* fuse-epilogue: move everything after tiled sums into their tiles.
  *
  * Before:  %s = tile.grid … { … scf.yield %acc }
  *          %b = tensor.read %bias {map = [n]} : field<f32[n]>
@@ -33,7 +33,7 @@ typedef struct fusion {
     tcc_builder b; /* at the end of the grid's region */
 } fusion;
 
-/* Where an operand of the product has no index of its own, its axis is a name that no field has;
+/* Where an operand of the products has no index of its own, its axis is a name that no field has;
  * the sum's tile runs along it all the same, and so does what is computed. */
 static const tcc_type *tile_type(const fusion *fu, const tcc_type *field, bool is_read)
 {
@@ -149,13 +149,13 @@ static bool check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
 static tcc_op *find_grid(const tcc_func *f)
 {
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (op->code == TCC_OP_tile_grid && op->n_results == 1)
+        if (op->code == TCC_OP_tile_grid && op->n_results)
             return op;
     return NULL;
 }
 
-/* The grid without its result: region and attributes move over. */
-static void drop_result(tcc_op *grid)
+/* The grid without its results: region and attributes move over. */
+static void drop_results(tcc_op *grid)
 {
     tcc_builder b = tcc_builder_before(grid);
     tcc_op *bare = tcc_op_create(&b, TCC_OP_tile_grid, 0, NULL, 0, NULL);
@@ -189,7 +189,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     fu.n = tile.list.items[1].i;
     fu.map = tcc_value_map_create(ctx->scratch);
     tcc_op *yield = region->last;
-    tcc_value_map_set(fu.map, &fu.grid->results[0], yield->operands[0]);
+    for (unsigned i = 0; i < fu.grid->n_results; i++)
+        tcc_value_map_set(fu.map, &fu.grid->results[i], yield->operands[i]);
     tcc_op_erase(yield);
     fu.b = tcc_builder_at_end(region);
 
@@ -211,10 +212,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_op_move(&before, op);
         }
     }
-    drop_result(fu.grid);
+    drop_results(fu.grid);
     *changed = true;
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_fuse_epilogue = {"fuse-epilogue",
-                                         "move everything after a tiled sum into its tiles", run};
+                                         "move everything after tiled sums into their tiles", run};

@@ -24,10 +24,10 @@
  * 1, not behind its end: in the loop nothing has to be looked at. Past the last tile that one is loaded
  * again, which nobody multiplies.
  *
- * MMAs of one block that share an operand share the ring, and what was read of it. In other loops tile
- * i + 1 is loaded while tile i, which the iteration before has loaded, is put and multiplied; tiles that can
- * only be copied element by element, or of which the next place is not known, are loaded, put and read one
- * after the other, where their MMA stands.
+ * MMAs of one block that share an operand, and sums of one loop, share the ring and what was read of it.
+ * In other loops tile i + 1 is loaded while tile i, which the iteration before has loaded, is put and
+ * multiplied; tiles that can only be copied element by element, or of which the next place is not known,
+ * are loaded, put and read one after the other, where their MMA stands.
  *
  * Requires choose-mma, choose-layout and choose-pipeline.
  */
@@ -382,20 +382,27 @@ static bool is_there(const tcc_group *g, const tcc_value *v)
     return true;
 }
 
+/* Whether an MMA adds to what a loop carries. */
+static bool is_carried(const tcc_op *mma)
+{
+    return TCC_VIEW(tile_mma, mma)->c->block == mma->block;
+}
+
+/* MMAs that share an operand, or that are sums of one loop. */
 static bool can_join(const tcc_group *g, const tcc_op *mma, int64_t round)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     tcc_value *const tiles[] = {o->a, o->b};
-    bool shares = false, there = is_there(g, o->c);
+    bool together = is_carried(mma) && is_carried(g->mmas[0]), there = is_there(g, o->c);
     size_t n = g->n_sources;
     for (int x = 0; x < 2; x++) {
         size_t s = find_source(g, tiles[x]);
         bool found = s < g->n_sources;
         there &= is_there(g, tiles[x]) && (!found || g->sources[s].x == x);
-        shares |= found;
+        together |= found;
         n += !found;
     }
-    return mma->block == g->mmas[0]->block && shares && there && round == g->round &&
+    return mma->block == g->mmas[0]->block && together && there && round == g->round &&
            o->a->type->dims[1].size == g->depth && n <= TCC_MAX_LOADS && g->n_mmas < TCC_MAX_MMAS;
 }
 

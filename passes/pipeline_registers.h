@@ -22,7 +22,7 @@ typedef struct tcc_operand {
     tcc_value *buffer;
 } tcc_operand;
 
-/* MMAs of one block that share operands, and their ring. */
+/* MMAs of one block that share operands or are sums of one loop, and their ring. */
 typedef struct tcc_group {
     tcc_ir *ir;
     tcc_operand sources[TCC_MAX_LOADS];

@@ -49,7 +49,8 @@ struct tcc_epilogue {
  * registers of their own. */
 static bool is_of_epilogue(const tcc_value *v, const tcc_contraction *c)
 {
-    return v->type->kind == TCC_KIND_field && v->type->elem != TCC_i1 && !tcc_field_has_index(v->type, c->k);
+    return v->type->kind == TCC_KIND_field && v->type->elem != TCC_i1 &&
+           !tcc_contraction_sums_along(c, v->type);
 }
 
 static size_t number_of(const tcc_map *numbers, const tcc_op *op)
@@ -82,9 +83,9 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
                       const tcc_map *numbers)
 {
     const tcc_value *v = &op->results[0];
-    bool is_load = op->code == TCC_OP_tensor_read;
+    bool is_load = op->code == TCC_OP_tensor_read, is_sum = op->code == TCC_OP_tensor_sum;
     e->values[e->n_values++] = (value){
-        .first = is_load || op == c->sum ? 0 : number_of(numbers, op),
+        .first = is_load || is_sum ? 0 : number_of(numbers, op),
         .last = last_use(v, numbers),
         .rows = tcc_field_has_index(v->type, c->axes[0]) || (!is_load && !*c->axes[0]),
         .cols = tcc_field_has_index(v->type, c->axes[1]) || (!is_load && !*c->axes[1]),
@@ -211,7 +212,8 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
 {
     int64_t producer, accumulators = tcc_schedule_accumulators(s);
     int64_t chunk = tcc_schedule_instr_n(s, t) % 16 ? 8 : 16, n_chunks = s->n / chunk;
-    int64_t blocks = s->m / s->warpgroups / 64, own = elements(true, true, chunk);
+    int64_t blocks = s->m / s->warpgroups / 64;
+    int64_t results = elements(true, true, chunk), own = (1 + s->more_sums) * results;
     int64_t step = peak(e, chunk) - own; /* beside its accumulators */
     step = step > 0 ? step : 0;
     cost c = cost_of(e, s, chunk, aligned);
@@ -222,7 +224,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t ahead = TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0);
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE;
     int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
-    int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * own : 0);
+    int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * results : 0);
     int64_t loop = accumulators + LEAST;
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */

@@ -60,6 +60,12 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
         .k = tile.list.n == 6 ? tile.list.items[5].i : 0,
         .warpgroups = 1, /* waves count as one */
     };
+    tcc_attr more = tcc_attr_list(&f->attrs, "more");
+    if (more.list.n == 3) {
+        s.more_sums = more.list.items[0].i;
+        s.more_a = more.list.items[1].i;
+        s.more_b = more.list.items[2].i;
+    }
     for (int id = 0; id < TCC_KEY_COUNT; id++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[id];
         const tcc_named_attr *a = tcc_attr_find(&f->attrs, key->name);
@@ -93,10 +99,10 @@ static int64_t threads_of_warpgroups(const tcc_schedule *s)
     return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
 }
 
-/* Each warpgroup reads 64 rows of A at a time, and all of B. */
+/* Each warpgroup reads 64 rows of A at a time, and all of B, for each MMA. */
 static double read_by_warpgroups(const tcc_schedule *s)
 {
-    return (double)s->m / 64 * (double)(64 + s->n);
+    return (double)(1 + s->more_sums) * (double)s->m / 64 * (double)(64 + s->n);
 }
 
 const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups,
@@ -123,6 +129,9 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
     for (int id = 0; id < TCC_KEY_COUNT; id++)
         if (has(tcc_target_of(f->ir), id))
             tcc_schedule_key_set(f, id, get(s, id));
+    if (s->more_sums)
+        tcc_attr_set_ints(f->ir, &f->attrs, "more", 3,
+                          (int64_t[]){s->more_sums, s->more_a, s->more_b});
 }
 
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s)
@@ -140,7 +149,7 @@ int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 {
     int64_t a = tcc_stage_bytes(s->m * s->k * elem_bytes);
     int64_t b = tcc_stage_bytes(s->n * s->k * elem_bytes);
-    return s->stages * (a + b) + tcc_schedule_barrier_bytes(s);
+    return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_schedule_barrier_bytes(s);
 }
 
 int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s)
@@ -167,7 +176,7 @@ bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
 
 int64_t tcc_schedule_accumulators(const tcc_schedule *s)
 {
-    return s->m / s->warpgroups / 64 * (s->n / 2);
+    return (1 + s->more_sums) * (s->m / s->warpgroups / 64) * (s->n / 2);
 }
 
 static int64_t round_down(int64_t x, int64_t multiple)
@@ -201,8 +210,9 @@ int64_t tcc_schedule_copies(const tcc_schedule *s, const tcc_target *t, bool a_a
                             bool b_along_k)
 {
     int64_t along_k = panels(s, 2 * s->k, 2 * s->k);
-    return (a_along_k ? along_k : panels(s, 2 * s->m, 2 * 64)) +
-           (b_along_k ? along_k : panels(s, 2 * s->n, 2 * tcc_schedule_instr_n(s, t)));
+    int64_t a = a_along_k ? along_k : panels(s, 2 * s->m, 2 * 64);
+    int64_t b = b_along_k ? along_k : panels(s, 2 * s->n, 2 * tcc_schedule_instr_n(s, t));
+    return (1 + s->more_a) * a + (1 + s->more_b) * b;
 }
 
 /* Whichever way the operands lie in memory. */
@@ -257,9 +267,10 @@ double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_d
     }
     if (known) /* a round that is not full takes as long as one that is */
         rounds = ceil(rounds);
-    double flops = 2.0 * (double)(s->m * s->n * DEPTH);
+    double flops = 2.0 * (double)((1 + s->more_sums) * s->m * s->n * DEPTH);
     double from_smem = tcc_family_passes_of(t)->schedule->rows_read(s) * DEPTH * ELEM_BYTES;
-    double from_l2 = (double)(s->m + s->n) * DEPTH * ELEM_BYTES;
+    double from_l2 =
+        (double)((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * DEPTH * ELEM_BYTES;
     double cycles = flops / t->flops_per_cycle;
     if (cycles < from_smem / t->smem_bytes_per_cycle)
         cycles = from_smem / t->smem_bytes_per_cycle;

@@ -31,6 +31,8 @@ typedef struct tcc_schedule {
     tcc_storing epilogue; /* of results */
     int64_t group;       /* tiles of m taken together */
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
+    /* Of a kernel with several sums, beside those of one: MMAs of an iteration, tiles of A, of B. */
+    int64_t more_sums, more_a, more_b;
 } tcc_schedule;
 
 /* The schedule of a function that choose-schedule has completed, keys that mean nothing on the target
@@ -56,7 +58,7 @@ int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 /* Whether TMA can store a tile of n columns that lies along dimensions row and col of a tensor, -1
  * for none, where there is room to stage it. */
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);
-/* Accumulators that one consumer thread holds. */
+/* Accumulators that one consumer thread holds, of all sums. */
 int64_t tcc_schedule_accumulators(const tcc_schedule *s);
 /* Registers that each of so many threads is launched with. */
 int64_t tcc_launched_registers(const tcc_target *t, int64_t threads);
@@ -87,7 +89,7 @@ typedef struct tcc_rdna_product {
     const tcc_target *target;
     const tcc_wmma *wmma;
     unsigned bits;      /* of an element of A and B */
-    bool transposed[2]; /* m's and n's, which is not contiguous along k */
+    int64_t operands[2][2]; /* of m and of n: how many are contiguous along k, how many are not */
 } tcc_rdna_product;
 
 /* How the waves share a tile, columns and rows of 16 x 16 blocks that one wave computes. */

@@ -47,7 +47,7 @@ static double rows_read(const tcc_schedule *s)
     tcc_rdna_waves w;
     if (!tcc_rdna_arrange(s, &w))
         return 0;
-    return (double)(w.waves_m * w.waves_n * BLOCK * (w.blocks_m + w.blocks_n));
+    return (double)((1 + s->more_sums) * w.waves_m * w.waves_n * BLOCK * (w.blocks_m + w.blocks_n));
 }
 
 const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, rows_read};
@@ -108,15 +108,18 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     int64_t blocks_n = halves ? (w.blocks_n + 1) / 2 : w.blocks_n;
     int64_t steps = tcc_rdna_round(p, s->wave) / p->wmma->k;
     int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;
-    int64_t need = w.blocks_m * blocks_n * words + OTHER_REGISTERS;
+    int64_t sum = w.blocks_m * blocks_n * words;
     if (halves && w.blocks_n % 2) /* LLVM needs one block more then: counted, not understood */
-        need += words;
+        sum += words;
+    int64_t need = (1 + s->more_sums) * sum + OTHER_REGISTERS;
     const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n};
-    for (int x = 0; x < 2; x++) {
-        need += blocks[x] * operand + copy_registers(s, rows[x], p->bits, p->transposed[x]);
-        if (p->transposed[x]) /* an address reaches one block of it */
-            need += blocks[x] + TRANSPOSED_REGISTERS;
-    }
+    for (int x = 0; x < 2; x++)
+        for (int transposed = 0; transposed < 2; transposed++) {
+            int64_t one = blocks[x] * operand + copy_registers(s, rows[x], p->bits, transposed);
+            if (transposed) /* an address reaches one block of it */
+                one += blocks[x] + TRANSPOSED_REGISTERS;
+            need += p->operands[x][transposed] * one;
+        }
     return need;
 }
 
@@ -131,5 +134,7 @@ int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t)
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     int64_t row = s->k * p->bits / 8, panels = row / READ_BYTES;
-    return s->stages * ((s->m + s->n) * row + 2 * panels * TCC_RDNA_PAD_BYTES);
+    int64_t rows = (1 + s->more_a) * s->m + (1 + s->more_b) * s->n;
+    int64_t operands = 2 + s->more_a + s->more_b;
+    return s->stages * (rows * row + operands * panels * TCC_RDNA_PAD_BYTES);
 }

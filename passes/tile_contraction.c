@@ -1,4 +1,4 @@
-/* tile-contraction: compute a sum of products tile by tile.
+/* tile-contraction: compute sums of products tile by tile.
  *
  * Before:  %p = arith.mul %a, %b : field<f32[m, k, n]>
  *          %s = tensor.sum %p {over = [k]} : field<f32[m, n]>
@@ -9,6 +9,8 @@
  *            }
  *            scf.yield %r
  *          }
+ *
+ * Several sums are carried by one loop, which loads once what several of them read.
  *
  * The loop counts trips, not elements, so that later passes find a trip's stage. It makes at least
  * one, so that its test may come last: around a loop that tests first ptxas serialises wgmma
@@ -60,7 +62,10 @@ static tcc_value *origin_of(void *user, const char *index)
 static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_schedule *s)
 {
     tcc_ir *ir = b->func->ir;
-    tcc_op *grid = tcc_op_create(b, TCC_OP_tile_grid, 0, NULL, 1, &c->sum->results[0].type);
+    const tcc_type **types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, c->n_sums);
+    for (size_t i = 0; i < c->n_sums; i++)
+        types[i] = c->sums[i].op->results[0].type;
+    tcc_op *grid = tcc_op_create(b, TCC_OP_tile_grid, 0, NULL, c->n_sums, types);
     tcc_attr extents[TCC_MAX_AXES];
     int64_t tile[TCC_MAX_AXES];
     for (size_t i = 0; i < c->n_axes; i++) {
@@ -90,24 +95,100 @@ static tcc_value *build_trips(tcc_builder *b, tcc_dim extent, int64_t step, bool
     return may_be_empty ? TCC_EMIT(b, arith_max, i32, n, tcc_build_i32(b, 1)) : n;
 }
 
-static tcc_scalar elem_of(const tcc_op *read)
-{
-    return TCC_VIEW(tensor_read, read)->tensor->type->elem;
-}
-
 /* What no matrix instruction does, or NULL: they multiply exactly, which f32 and i32 can hold, and
  * add in one of a few types. */
-static const char *why_not_instructions(tcc_arena *arena, const tcc_contraction *c)
+static const char *why_not_instructions(tcc_arena *arena, const tcc_sum *s)
 {
-    bool ints = tcc_scalar_classify(c->products) == TCC_CLASS_INT;
-    tcc_scalar sum = c->sum->results[0].type->elem;
-    if (c->products != (ints ? TCC_i32 : TCC_f32))
+    bool ints = tcc_scalar_classify(s->products) == TCC_CLASS_INT;
+    tcc_scalar sum = s->op->results[0].type->elem;
+    if (s->products != (ints ? TCC_i32 : TCC_f32))
         return tcc_arena_printf(arena, "products in %s; matrix instructions multiply in %s",
-                                tcc_scalar_name(c->products), ints ? "i32" : "f32");
+                                tcc_scalar_name(s->products), ints ? "i32" : "f32");
     if (ints ? sum != TCC_i32 : sum != TCC_f32 && sum != TCC_f16 && sum != TCC_bf16)
         return tcc_arena_printf(arena, "a sum in %s; matrix instructions add in %s",
                                 tcc_scalar_name(sum), ints ? "i32" : "f32, f16 or bf16");
     return NULL;
+}
+
+static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_contraction *c)
+{
+    for (size_t i = 0; i < c->n_sums; i++) {
+        const char *why = why_not_instructions(ctx->scratch, &c->sums[i]);
+        if (why) {
+            tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, c->sums[i].op->loc, "not supported yet: %s",
+                      why);
+            return TCC_ERR_UNSUPPORTED;
+        }
+    }
+    return TCC_OK;
+}
+
+/* The loop over k, which carries an accumulator for each sum. */
+static tcc_op *build_loop(tcc_builder *g, const tcc_contraction *c, const tcc_schedule *s,
+                          tcc_value *trips)
+{
+    tcc_ir *ir = g->func->ir;
+    const tcc_type **types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, c->n_sums);
+    tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 3 + c->n_sums);
+    operands[0] = tcc_build_i32(g, 0);
+    operands[1] = trips;
+    operands[2] = tcc_build_i32(g, 1);
+    for (size_t i = 0; i < c->n_sums; i++) {
+        tcc_scalar sum = c->sums[i].op->results[0].type->elem;
+        types[i] = tcc_type_sized(ir, TCC_KIND_tile, sum, 2, (int64_t[]){s->m, s->n});
+        g->loc = c->sums[i].op->loc;
+        operands[3 + i] =
+            sum == TCC_i32 ? tcc_build_int(g, types[i], 0) : tcc_build_float(g, types[i], 0);
+    }
+    tcc_op *loop = tcc_op_create(g, TCC_OP_scf_for, 3 + c->n_sums, operands, c->n_sums, types);
+    tcc_attr_set_int(ir, &loop->attrs, "at_least_once", 1);
+    return loop;
+}
+
+static tcc_value *load_operand(tcc_builder *l, const tcc_contraction *c, const tcc_schedule *s,
+                               const tcc_sum_operand *operand, origin *o)
+{
+    const char *own = c->axes[operand->axis];
+    bool is_b = operand->axis;
+    const tcc_type *type = tcc_type_sized(l->func->ir, TCC_KIND_tile, tcc_sum_operand_elem(operand), 2,
+                                          (int64_t[]){is_b ? s->k : s->m, is_b ? s->n : s->k});
+    return load_tile(l, operand->read, type, is_b ? operand->k : own, is_b ? own : operand->k,
+                     origin_of, o);
+}
+
+/* The body: what is multiplied, then the MMAs. */
+static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, const tcc_schedule *s)
+{
+    tcc_ir *ir = loop->block->func->ir;
+    tcc_builder l = tcc_builder_at_end(loop->regions[0]);
+    l.loc = c->sums[0].op->loc;
+    const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
+    tcc_value *trip = tcc_block_add_arg(loop->regions[0], i32, "trip");
+    tcc_value **loaded = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_operands);
+    tcc_value **sums = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_sums);
+    for (size_t i = 0; i < c->n_sums; i++)
+        sums[i] = tcc_block_add_arg(loop->regions[0], loop->results[i].type, "acc");
+    origin o = {c, grid->regions[0], NULL};
+    o.k = TCC_EMIT(&l, arith_mul, i32, trip, tcc_build_i32(&l, s->k));
+    for (size_t i = 0; i < c->n_operands; i++)
+        loaded[i] = load_operand(&l, c, s, &c->operands[i], &o);
+    for (size_t i = 0; i < c->n_sums; i++) {
+        const tcc_sum *sum = &c->sums[i];
+        tcc_value *a = loaded[sum->a - c->operands], *b = loaded[sum->b - c->operands];
+        l.loc = sum->op->loc;
+        sums[i] = TCC_EMIT(&l, tile_mma, sums[i]->type, a, b, sums[i]);
+    }
+    tcc_op_create(&l, TCC_OP_scf_yield, c->n_sums, sums, 0, NULL);
+}
+
+static void replace_sums(const tcc_contraction *c, tcc_op *grid)
+{
+    for (size_t i = 0; i < c->n_sums; i++) {
+        tcc_value *sum = &c->sums[i].op->results[0];
+        grid->results[i].name = sum->name;
+        tcc_replace_uses(sum, &grid->results[i]);
+        tcc_op_erase(c->sums[i].op);
+    }
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -118,52 +199,24 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!tcc_func_is_variant(f) || !passes || !tcc_schedule_is_valid(&s) ||
         !tcc_contraction_find(f, &c))
         return TCC_OK;
-    const char *why = why_not_instructions(ctx->scratch, &c);
-    if (why) {
-        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, c.sum->loc, "not supported yet: %s", why);
-        return TCC_ERR_UNSUPPORTED;
-    }
-    tcc_ir *ir = ctx->ir;
-    const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
-    tcc_scalar sum = c.sum->results[0].type->elem;
-    const tcc_type *acc_type = tcc_type_sized(ir, TCC_KIND_tile, sum, 2, (int64_t[]){s.m, s.n});
-
-    tcc_builder b = tcc_builder_before(c.sum);
+    tcc_status status = check_instructions(ctx, &c);
+    if (status)
+        return status;
+    tcc_builder b = tcc_builder_before(c.sums[0].op);
     tcc_op *grid = build_grid(&b, &c, &s);
     tcc_builder g = tcc_builder_at_end(grid->regions[0]);
-    g.loc = c.sum->loc;
+    g.loc = c.sums[0].op->loc;
     bool may_be_empty = !tcc_assumes_min(f, c.k_extent, 1);
-    tcc_value *trips = build_trips(&g, c.k_extent, s.k, may_be_empty);
-    tcc_value *operands[] = {tcc_build_i32(&g, 0), trips, NULL, NULL};
-    operands[2] = tcc_build_i32(&g, 1);
-    operands[3] =
-        sum == TCC_i32 ? tcc_build_int(&g, acc_type, 0) : tcc_build_float(&g, acc_type, 0);
-    tcc_op *loop = tcc_op_create(&g, TCC_OP_scf_for, 4, operands, 1, &acc_type);
-    tcc_attr_set_int(ir, &loop->attrs, "at_least_once", 1);
-    tcc_op_create(&g, TCC_OP_scf_yield, 1, (tcc_value *[]){&loop->results[0]}, 0, NULL);
-
-    tcc_value *trip = tcc_block_add_arg(loop->regions[0], i32, "trip");
-    tcc_value *acc = tcc_block_add_arg(loop->regions[0], acc_type, "acc");
-    tcc_builder l = tcc_builder_at_end(loop->regions[0]);
-    l.loc = c.sum->loc;
-    origin o = {&c, grid->regions[0], NULL};
-    o.k = TCC_EMIT(&l, arith_mul, i32, trip, tcc_build_i32(&l, s.k));
-    tcc_value *a = load_tile(
-        &l, c.a, tcc_type_sized(ir, TCC_KIND_tile, elem_of(c.a), 2, (int64_t[]){s.m, s.k}),
-        c.axes[0], c.k, origin_of, &o);
-    tcc_value *bt = load_tile(
-        &l, c.b, tcc_type_sized(ir, TCC_KIND_tile, elem_of(c.b), 2, (int64_t[]){s.k, s.n}), c.k,
-        c.axes[1], origin_of, &o);
-    l.loc = c.sum->loc;
-    tcc_value *r = TCC_EMIT(&l, tile_mma, acc_type, a, bt, acc);
-    tcc_op_create(&l, TCC_OP_scf_yield, 1, &r, 0, NULL);
-
-    grid->results[0].name = c.sum->results[0].name;
-    tcc_replace_uses(&c.sum->results[0], &grid->results[0]);
-    tcc_op_erase(c.sum);
+    tcc_op *loop = build_loop(&g, &c, &s, build_trips(&g, c.k_extent, s.k, may_be_empty));
+    fill_loop(loop, grid, &c, &s);
+    tcc_value **results = TCC_NEW_ARRAY(ctx->ir->arena, tcc_value *, c.n_sums);
+    for (size_t i = 0; i < c.n_sums; i++)
+        results[i] = &loop->results[i];
+    tcc_op_create(&g, TCC_OP_scf_yield, c.n_sums, results, 0, NULL);
+    replace_sums(&c, grid);
     *changed = true;
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_tile_contraction = {"tile-contraction",
-                                            "compute a sum of products tile by tile", run};
+                                            "compute sums of products tile by tile", run};

@@ -48,6 +48,9 @@ START_TEST(accumulators_of_a_thread)
     const tcc_schedule b = {.target = target, .m = 256, .n = 104, .warpgroups = 1};
     ck_assert_int_eq(tcc_schedule_accumulators(&a), 128);
     ck_assert_int_eq(tcc_schedule_accumulators(&b), 208);
+    const tcc_schedule gated = {
+        .target = target, .m = 128, .n = 192, .warpgroups = 2, .more_sums = 1, .more_b = 1};
+    ck_assert_int_eq(tcc_schedule_accumulators(&gated), 2 * 96);
 }
 END_TEST
 
@@ -57,6 +60,9 @@ START_TEST(stages_are_whole_swizzle_patterns)
     const tcc_schedule b = {.target = target, .m = 64, .n = 8, .k = 16, .stages = 3};
     ck_assert_int_eq(tcc_schedule_smem_bytes(&a, 2), 4 * (128 * 64 * 2 + 256 * 64 * 2 + 16));
     ck_assert_int_eq(tcc_schedule_smem_bytes(&b, 2), 3 * (2048 + 1024 + 16));
+    const tcc_schedule gated = {.target = target, .m = 128, .n = 192, .k = 64, .stages = 3, .more_sums = 1,
+                                .more_b = 1};
+    ck_assert_int_eq(tcc_schedule_smem_bytes(&gated, 2), 3 * (128 * 128 + 2 * 192 * 128 + 16));
 }
 END_TEST
 
@@ -94,6 +100,9 @@ START_TEST(copies_of_a_stage)
     ck_assert_int_eq(tcc_schedule_copies(&wide, target, false, false), 2 + 4);
     ck_assert_int_eq(tcc_schedule_copies(&odd, target, true, true), 3 + 3);
     ck_assert_int_eq(tcc_schedule_copies(&odd, target, false, false), 2 + 31);
+    tcc_schedule three = wide;
+    three.more_sums = three.more_b = 2;
+    ck_assert_int_eq(tcc_schedule_copies(&three, target, true, false), 1 + 3 * 4);
 }
 END_TEST
 

@@ -266,6 +266,24 @@ static void draw_results(drawing *d, unsigned free)
     }
 }
 
+/* Some programs get a second sum, which takes the place of the first in some expressions; drawn after
+ * everything else, so that the others are what they would be without. */
+static void draw_second_sum(drawing *d)
+{
+    program *p = d->p;
+    p->n_sums = chance(d, 30) ? 2 : 1;
+    if (p->n_sums == 1)
+        return;
+    p->shared = (unsigned)below(d, 3); /* one of them, or none */
+    for (int f = 0; f < 2; f++) {
+        p->more[f] = (tensor){.mask = p->factors[f].mask};
+        settle(d, &p->more[f]);
+    }
+    for (int e = 0; e < p->n_exprs; e++)
+        if (p->exprs[e].kind == E_SUM)
+            p->exprs[e].which = chance(d, 50);
+}
+
 /* ---- schedules --------------------------------------------------------------------------- */
 
 static int place(const tensor *t, int index)
@@ -378,4 +396,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_schedule(&d);
     if (target_is_amd(target))
         turn_schedule(p);
+    draw_second_sum(&d);
 }

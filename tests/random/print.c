@@ -29,6 +29,7 @@ static const struct {
     {{"e4m3", "e4m3"}, "", false},     {{"e4m3", "e5m2"}, "", false},
     {{"e5m2", "e4m3"}, ":f32", false}, {{"e5m2", "e5m2"}, "", false},
 };
+static const char *const accumulators[2] = {"acc", "acc2"};
 static const char *const producers[] = {"none", "warp", "warpgroup"};
 static const char *const swizzles[] = {"none", "32", "64", "128"};
 static const char *const epilogues[] = {"tma", "interleaved"};
@@ -36,7 +37,7 @@ static const char *const epilogues[] = {"tma", "interleaved"};
 /* ---- what is used ------------------------------------------------------------------------ */
 
 typedef struct uses {
-    int sum; /* how often */
+    int sums[2]; /* how often */
     bool operands[MAX_OPERANDS], temps[MAX_TEMPS], inouts[MAX_OUTPUTS], constants[MAX_EXPRS];
 } uses;
 
@@ -44,7 +45,7 @@ static void use(const program *p, int e, int output, uses *u)
 {
     const expr *x = &p->exprs[e];
     if (x->kind == E_SUM)
-        u->sum++;
+        u->sums[x->which]++;
     else if (x->kind == E_OPERAND)
         u->operands[x->which] = true;
     else if (x->kind == E_INOUT)
@@ -121,15 +122,25 @@ static void print_type(tcc_str *out, const program *p, const tensor *t, const ch
 
 /* ---- expressions ------------------------------------------------------------------------- */
 
-static void print_sum(tcc_str *out, const program *p)
+/* Factor f of a sum, and its letter. */
+static const tensor *factor_of(const program *p, int sum, int f, char *letter)
+{
+    bool own = sum && !(p->shared & 1u << f);
+    *letter = (char)((own ? 'D' : 'A') + f);
+    return own ? &p->more[f] : &p->factors[f];
+}
+
+static void print_sum(tcc_str *out, const program *p, int sum)
 {
     bool is_integer = products[p->product].is_integer;
     tcc_str_printf(out, "%ssum%s(%c) ", is_integer ? "f32(" : "", products[p->product].sum,
                    p->indices[0].name);
     for (int i = 0; i < 2; i++) {
         int factor = p->swapped ? 1 - i : i;
-        tcc_str_printf(out, "%s%c", i ? " * " : "", 'A' + factor);
-        print_indices(out, p, &p->factors[factor], p->factors[factor].mask);
+        char letter;
+        const tensor *t = factor_of(p, sum, factor, &letter);
+        tcc_str_printf(out, "%s%c", i ? " * " : "", letter);
+        print_indices(out, p, t, t->mask);
     }
     tcc_str_puts(out, is_integer ? ")" : "");
 }
@@ -142,18 +153,19 @@ static void print_number(tcc_str *out, const program *p, int e)
         tcc_str_printf(out, "%.9g", p->exprs[e].number);
 }
 
-static void print_expr(tcc_str *out, const program *p, int e, int output, bool sum_inlined)
+/* inlined: which sums are */
+static void print_expr(tcc_str *out, const program *p, int e, int output, const bool *inlined)
 {
     const expr *x = &p->exprs[e];
     const tensor *t = NULL;
     switch (x->kind) {
     case E_SUM:
-        tcc_str_puts(out, sum_inlined ? "(" : "acc");
-        if (sum_inlined)
-            print_sum(out, p);
+        tcc_str_puts(out, inlined[x->which] ? "(" : accumulators[x->which]);
+        if (inlined[x->which])
+            print_sum(out, p, x->which);
         else
             print_indices(out, p, &p->outputs[0].t, p->outputs[0].t.mask);
-        tcc_str_puts(out, sum_inlined ? ")" : "");
+        tcc_str_puts(out, inlined[x->which] ? ")" : "");
         break;
     case E_OPERAND:
         t = &p->operands[x->which];
@@ -187,7 +199,7 @@ static void print_expr(tcc_str *out, const program *p, int e, int output, bool s
             if (i)
                 tcc_str_printf(out, "%s%s ", infix || (where && i == 1) ? " " : "",
                                where && i == 1 ? comparisons[x->which] : between);
-            print_expr(out, p, x->child[i], output, sum_inlined);
+            print_expr(out, p, x->child[i], output, inlined);
         }
         tcc_str_puts(out, ")");
         break;
@@ -210,10 +222,19 @@ static void print_constants(tcc_str *out, const program *p, const uses *u)
 
 static void print_signature(tcc_str *out, const program *p, const uses *u)
 {
-    tcc_str_puts(out, "kernel f(A: ");
-    print_type(out, p, &p->factors[0], products[p->product].factors[0]);
-    tcc_str_puts(out, ", B: ");
-    print_type(out, p, &p->factors[1], products[p->product].factors[1]);
+    const char *between = "";
+    tcc_str_puts(out, "kernel f(");
+    for (int s = 0; s < 2; s++)
+        for (int f = 0; f < 2; f++) {
+            char letter;
+            const tensor *t = factor_of(p, s, f, &letter);
+            bool printed = s && p->shared & 1u << f && u->sums[0];
+            if (!u->sums[s] || printed)
+                continue;
+            tcc_str_printf(out, "%s%c: ", between, letter);
+            print_type(out, p, t, products[p->product].factors[f]);
+            between = ", ";
+        }
     for (int i = 0; i < p->n_operands; i++)
         if (u->operands[i]) {
             tcc_str_printf(out, ", x%d: ", i);
@@ -235,13 +256,16 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
 
 static void print_body(tcc_str *out, const program *p, const uses *u)
 {
-    bool sum_inlined = p->sum_inlined && u->sum == 1;
+    bool inlined[2];
     tcc_str_puts(out, "{\n");
-    if (!sum_inlined) {
-        tcc_str_puts(out, "    acc");
+    for (int s = 0; s < 2; s++) {
+        inlined[s] = p->sum_inlined && u->sums[s] == 1;
+        if (inlined[s] || !u->sums[s])
+            continue;
+        tcc_str_printf(out, "    %s", accumulators[s]);
         print_indices(out, p, &p->outputs[0].t, p->outputs[0].t.mask);
         tcc_str_puts(out, " = ");
-        print_sum(out, p);
+        print_sum(out, p, s);
         tcc_str_puts(out, ";\n");
     }
     for (int i = 0; i < p->n_temps; i++)
@@ -249,7 +273,7 @@ static void print_body(tcc_str *out, const program *p, const uses *u)
             tcc_str_printf(out, "    t%d", i);
             print_indices(out, p, &p->temps[i].shape, program_indices_of(p, p->temps[i].root));
             tcc_str_puts(out, " = ");
-            print_expr(out, p, p->temps[i].root, 0, sum_inlined);
+            print_expr(out, p, p->temps[i].root, 0, inlined);
             tcc_str_puts(out, ";\n");
         }
     for (int i = 0; i < p->n_outputs; i++) {
@@ -258,7 +282,7 @@ static void print_body(tcc_str *out, const program *p, const uses *u)
         bool is_integer = p->outputs[i].t.type >= I32;
         tcc_str_printf(out, " = %s%s", is_integer ? elements[p->outputs[i].t.type] : "",
                        is_integer ? "(" : "");
-        print_expr(out, p, p->outputs[i].root, i, sum_inlined);
+        print_expr(out, p, p->outputs[i].root, i, inlined);
         tcc_str_puts(out, is_integer ? ");\n" : ";\n");
     }
     tcc_str_puts(out, "}\n");

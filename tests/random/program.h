@@ -42,7 +42,7 @@ typedef struct tensor {
 } tensor;
 
 typedef enum expr_kind {
-    E_SUM,     /* the sum of products */
+    E_SUM,     /* sum of products number `which` */
     E_OPERAND, /* number `which` */
     E_TEMP,
     E_INOUT,  /* what was in the output that the expression is for */
@@ -88,9 +88,12 @@ typedef struct program {
     index_info indices[MAX_INDICES];
     unsigned live;     /* indices that have not been dropped */
     tensor factors[2]; /* their types are those of the product */
+    int n_sums;        /* 1 or 2 */
+    tensor more[2];    /* factors of the second sum, where it has its own; their types are the same */
+    unsigned shared;   /* bits of the factors that the second sum has in common with the first */
     int product;
     bool swapped;     /* B * A */
-    bool sum_inlined; /* where it is used, if that is one place */
+    bool sum_inlined; /* where one is used, if that is one place */
     int n_operands;
     tensor operands[MAX_OPERANDS]; /* without indices: scalars */
     int n_temps;

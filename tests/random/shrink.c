@@ -134,6 +134,7 @@ static tensor *tensor_at(program *p, int i)
     return i < 2                                  ? &p->factors[i]
            : i < 2 + p->n_outputs                 ? &p->outputs[i - 2].t
            : i < 2 + p->n_outputs + p->n_operands ? &p->operands[i - 2 - p->n_outputs]
+           : i < 4 + p->n_outputs + p->n_operands ? &p->more[i - 2 - p->n_outputs - p->n_operands]
                                                   : NULL;
 }
 

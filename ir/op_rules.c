@@ -25,7 +25,7 @@ static bool same_extents(const tcc_type *a, const tcc_type *b)
 
 static bool same_shape(const tcc_type *a, const tcc_type *b)
 {
-    return same_extents(a, b) && a->layout == b->layout;
+    return same_extents(a, b) && tcc_type_same_layout(a, b);
 }
 
 static bool has_index(const tcc_type *field, const char *name)

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "ir/layout.h"
 #include "ir/lex.h"
 #include "support/map.h"
 #include "support/number.h"
@@ -162,6 +163,44 @@ static bool parse_dims(parser *p, tcc_dim dims[MAX_RANK], unsigned *rank)
     return expect(p, ']', "',' or ']'");
 }
 
+static bool accept_word(parser *p, const char *word)
+{
+    if (p->tok.kind != TOK_IDENT || strlen(word) != p->tok.n || memcmp(word, p->tok.text, p->tok.n))
+        return false;
+    next(p);
+    return true;
+}
+
+/* Of a tile that is `*out` so far. */
+static bool parse_layout(parser *p, const tcc_type **out)
+{
+    tcc_layout layout;
+    tcc_repeat repeats[TCC_MAX_REPEATS];
+    unsigned n = 0;
+    tcc_loc loc = p->tok.loc;
+    if (p->tok.kind != TOK_IDENT || !tcc_layout_find(p->tok.text, p->tok.n, &layout))
+        return expected(p, "a layout");
+    next(p);
+    for (bool more = accept(p, '('); more; more = accept(p, ',')) {
+        if (n == TCC_MAX_REPEATS)
+            return FAIL(p, p->tok.loc, "more than %d repeats", TCC_MAX_REPEATS);
+        tcc_repeat *r = &repeats[n++];
+        r->warps = accept_word(p, "warps");
+        r->dim = accept_word(p, "cols");
+        if (!r->dim && !accept_word(p, "rows"))
+            return expected(p, r->warps ? "'rows' or 'cols'" : "'rows', 'cols' or 'warps'");
+        if (p->tok.kind != TOK_INT)
+            return expected(p, "how many times");
+        if (!read_int(p, &r->n))
+            return false;
+    }
+    if (n && !expect(p, ')', "',' or ')'"))
+        return false;
+    *out = tcc_type_with_repeats(p->ir, *out, layout, n, repeats);
+    const char *wrong = tcc_layout_wrong(*out);
+    return !wrong || FAIL(p, loc, "the layout %s", wrong);
+}
+
 static bool find_kind(tcc_token t, tcc_kind *out)
 {
     for (int k = 0; k < TCC_KIND_COUNT; k++) {
@@ -179,7 +218,6 @@ static bool parse_type(parser *p, const tcc_type **out)
     tcc_token t = p->tok;
     tcc_kind kind;
     tcc_scalar elem = TCC_f32;
-    tcc_layout layout = TCC_LAYOUT_none;
     if (t.kind != TOK_IDENT)
         return expected(p, "a type");
     next(p);
@@ -199,17 +237,12 @@ static bool parse_type(parser *p, const tcc_type **out)
         next(p);
         if (accept(p, '[') && !parse_dims(p, dims, &rank))
             return false;
-        if (kind == TCC_KIND_tile && accept(p, ',')) {
-            if (p->tok.kind != TOK_IDENT || !tcc_layout_find(p->tok.text, p->tok.n, &layout))
-                return expected(p, "a layout");
-            next(p);
-        }
-        if (!expect(p, '>', "'>'"))
+        *out = tcc_type_get(p->ir, kind, elem, rank, dims);
+        if (kind == TCC_KIND_tile && accept(p, ',') && !parse_layout(p, out))
             return false;
+        return expect(p, '>', "'>'");
     }
     *out = tcc_type_get(p->ir, kind, elem, rank, dims);
-    if (layout)
-        *out = tcc_type_with_layout(p->ir, *out, layout);
     return true;
 }
 

@@ -17,6 +17,8 @@ static const struct {
 static const char *const layouts[] = {
 #define TCC_LAYOUT(id, doc) #id,
 #include "ir/layouts.def"
+#define FRAGMENT(id, rows, cols, registers, lanes, warps) #id,
+#include "ir/fragments.def"
 };
 
 static const char *const kinds[] = {
@@ -114,10 +116,19 @@ bool tcc_type_has_elem(const tcc_type *t)
     return tcc_kind_has_elem(t->kind);
 }
 
+bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b)
+{
+    bool same = a->layout == b->layout && a->n_repeats == b->n_repeats;
+    for (unsigned i = 0; same && i < a->n_repeats; i++)
+        same = a->repeats[i].dim == b->repeats[i].dim && a->repeats[i].n == b->repeats[i].n &&
+               a->repeats[i].warps == b->repeats[i].warps;
+    return same;
+}
+
 static bool matches(const tcc_type *t, const tcc_type *key, const tcc_dim *dims)
 {
     if (t->kind != key->kind || t->elem != key->elem || t->rank != key->rank ||
-        t->layout != key->layout)
+        !tcc_type_same_layout(t, key))
         return false;
     for (unsigned i = 0; i < key->rank; i++)
         if (t->dims[i].name != dims[i].name || t->dims[i].size != dims[i].size)
@@ -136,6 +147,8 @@ static size_t hash(const tcc_type *key, const tcc_dim *dims)
     uint64_t h = mix(mix((uint64_t)key->kind, (uint64_t)key->elem), (uint64_t)key->layout);
     for (unsigned i = 0; i < key->rank; i++)
         h = mix(mix(h, (uintptr_t)dims[i].name), (uint64_t)dims[i].size);
+    for (unsigned i = 0; i < key->n_repeats; i++)
+        h = mix(h, (uint64_t)key->repeats[i].n);
     return (size_t)h;
 }
 
@@ -205,13 +218,26 @@ const tcc_type *tcc_type_sized(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsig
 
 const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar elem)
 {
-    tcc_type key = {.kind = t->kind, .elem = elem, .layout = t->layout, .rank = t->rank};
+    tcc_type key = *t;
+    key.elem = elem;
     return find_or_add(ir, &key, t->dims);
 }
 
 const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout)
 {
-    tcc_type key = {.kind = t->kind, .elem = t->elem, .layout = layout, .rank = t->rank};
+    return tcc_type_with_repeats(ir, t, layout, 0, NULL);
+}
+
+const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
+                                      const tcc_repeat *repeats)
+{
+    tcc_repeat *own = TCC_NEW_ARRAY(ir->arena, tcc_repeat, n);
+    if (n)
+        memcpy(own, repeats, n * sizeof *own);
+    tcc_type key = *t;
+    key.layout = layout;
+    key.n_repeats = n;
+    key.repeats = own;
     return find_or_add(ir, &key, t->dims);
 }
 
@@ -248,5 +274,9 @@ void tcc_type_print(tcc_str *out, const tcc_type *t)
     tcc_str_puts(out, t->rank ? "]" : "");
     if (t->layout)
         tcc_str_printf(out, ", %s", tcc_layout_name(t->layout));
+    for (unsigned i = 0; i < t->n_repeats; i++)
+        tcc_str_printf(out, "%s%s%s %lld", i ? ", " : "(", t->repeats[i].warps ? "warps " : "",
+                       t->repeats[i].dim ? "cols" : "rows", (long long)t->repeats[i].n);
+    tcc_str_puts(out, t->n_repeats ? ")" : "");
     tcc_str_puts(out, ">");
 }

@@ -27,8 +27,17 @@ typedef enum tcc_kind {
 typedef enum tcc_layout {
 #define TCC_LAYOUT(id, doc) TCC_LAYOUT_##id,
 #include "ir/layouts.def"
+#define FRAGMENT(id, rows, cols, registers, lanes, warps) TCC_LAYOUT_##id,
+#include "ir/fragments.def"
     TCC_LAYOUT_COUNT
 } tcc_layout;
+
+/* A fragment repeated n times along a dimension of a tile, in further registers or further warps. */
+typedef struct tcc_repeat {
+    unsigned dim;
+    bool warps;
+    int64_t n;
+} tcc_repeat;
 
 const char *tcc_layout_name(tcc_layout l);
 /* Finds a layout by its name; false when there is none. */
@@ -64,6 +73,8 @@ typedef struct tcc_type {
     tcc_kind kind;
     tcc_scalar elem;   /* TCC_f32 and meaningless for ring, tensormap and buffer */
     tcc_layout layout; /* of a tile; else none */
+    unsigned n_repeats; /* of the layout's fragment, from the inside out: layout.h */
+    const tcc_repeat *repeats;
     unsigned rank;
     tcc_dim dims[];
 } tcc_type;
@@ -81,6 +92,9 @@ const tcc_type *tcc_type_sized(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsig
 const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar elem);
 /* The same tile in another layout. */
 const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout);
+const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
+                                      const tcc_repeat *repeats);
+bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b);
 
 /* Product of the extents; 1 for rank 0. Numeric dimensions only. */
 int64_t tcc_type_count(const tcc_type *t);

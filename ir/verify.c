@@ -18,6 +18,7 @@
 
 #include "ir/assume.h"
 #include "ir/ir.h"
+#include "ir/layout.h"
 #include "ir/plan.h"
 #include "ir/rules.h"
 #include "ir/signature.h"
@@ -142,7 +143,7 @@ static const char *wrong_type(const tcc_type *t)
 {
     switch (t->kind) {
     case TCC_KIND_field: return wrong_indices(t);
-    case TCC_KIND_tile: return wrong_extents(t);
+    case TCC_KIND_tile: return wrong_extents(t) ? wrong_extents(t) : tcc_layout_wrong(t);
     case TCC_KIND_vec: return t->rank == 1 ? wrong_extents(t) : "has one extent";
     case TCC_KIND_smem: return t->rank == 3 ? wrong_extents(t) : "has stages and two extents";
     default: return NULL;

@@ -68,8 +68,8 @@ typedef struct epilogue {
 
 static const tcc_type *chunk_type(const epilogue *e, const tcc_type *tile)
 {
-    int64_t sizes[] = {tile->dims[0].size == 1 ? 1 : e->rows, tile->dims[1].size == 1 ? 1 : e->cols};
-    return tcc_type_sized(e->ir, TCC_KIND_tile, tile->elem, 2, sizes);
+    return tcc_layout_part(e->ir, tile, tile->dims[0].size == 1 ? 1 : e->rows,
+                           tile->dims[1].size == 1 ? 1 : e->cols);
 }
 
 static size_t find_carried(const epilogue *e, const tcc_value *v)
@@ -357,7 +357,7 @@ static bool is_staged(const tcc_op *op)
 static bool fits(const epilogue *e, const tcc_type *t)
 {
     return t->rank == 2 && (t->dims[0].size == 1 || t->dims[0].size == e->m) &&
-           (t->dims[1].size == 1 || t->dims[1].size == e->n);
+           (t->dims[1].size == 1 || t->dims[1].size == e->n) && chunk_type(e, t);
 }
 
 /* Whether an op is computed chunk by chunk, or the same for all of them. */

@@ -316,6 +316,7 @@ static const struct {
     [TCC_OP_tile_store] = {tcc_nvvm_store, ALL},
     [TCC_OP_tile_slice] = {tcc_nvvm_slice, ALL},
     [TCC_OP_tile_rotate] = {tcc_nvvm_rotate, ALL},
+    [TCC_OP_tile_convert] = {tcc_nvvm_convert, ALL},
     [TCC_OP_tile_reduce] = {tcc_nvvm_reduce, ALL},
     [TCC_OP_tile_broadcast] = {tcc_nvvm_broadcast, ALL},
     [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},

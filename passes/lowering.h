@@ -5,6 +5,7 @@
 #ifndef TCC_PASSES_LOWERING_H
 #define TCC_PASSES_LOWERING_H
 
+#include "ir/layout.h"
 #include "passes/arith.h"
 #include "passes/pass.h"
 #include "passes/schedule.h"
@@ -109,6 +110,18 @@ tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *con
                                int64_t n);
 /* What combines two elements of a tile.reduce. */
 tcc_opcode tcc_low_reduction(const tcc_op *reduce);
+/* Tiles in registers (ir/layout.h), of which a thread's are one vec: `to` is `from` from row at[0] and column
+ * at[1] on, behind the last ones the first; what has extent 1 is the same everywhere. NULL when a
+ * thread does not have what it needs. */
+tcc_value *tcc_low_regroup(tcc_lowering *l, const tcc_spread *from, tcc_value *v,
+                           const tcc_spread *to, const int64_t at[2]);
+/* What a thread has along dimension dim at `place` of the other one, combined by a binary op. */
+tcc_value *tcc_low_reduce_own(tcc_lowering *l, tcc_opcode op, const tcc_spread *s, tcc_value *v,
+                              int dim, int64_t place);
+/* What the digits of a lane's or a warp's number add along a dimension. */
+tcc_value *tcc_low_digits(tcc_lowering *l, const tcc_digits *digits, tcc_value *number, int dim);
+/* Whether those that add nothing are 0: of all that hold the same, it is the first. */
+tcc_value *tcc_low_is_first(tcc_lowering *l, const tcc_digits *digits, tcc_value *number);
 /* The tile that an op behind the product stores or computes, piece by piece; NULL for other ops, and
  * for constants. */
 const tcc_type *tcc_low_tile_of(const tcc_op *op);

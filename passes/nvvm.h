@@ -13,8 +13,10 @@
 #ifndef TCC_PASSES_NVVM_H
 #define TCC_PASSES_NVVM_H
 
+#include "ir/layout.h"
 #include "ir/machine.h"
 #include "ir/shared.h"
+#include "passes/families.h"
 #include "passes/lowering.h"
 
 /* Who runs the code that is being lowered. */
@@ -24,13 +26,6 @@ typedef struct tcc_role {
     int64_t barrier; /* named barrier of all its warps; those of its warpgroups follow */
     bool one;        /* one thread of them */
 } tcc_role;
-
-/* Where a thread of wgmma's fragments is (ir/fragments.def, wgmma_d), made once in a block. */
-typedef struct tcc_lane {
-    const tcc_block *block;
-    tcc_value *warpgroup, *row, *col; /* row: of 64 of each warpgroup; col: of 8 */
-    tcc_value *lane, *warp;           /* in its warp; in its warpgroup */
-} tcc_lane;
 
 /* An MMA that was started: what its result was and, in the block where it was, A's registers. */
 typedef struct tcc_started {
@@ -46,18 +41,12 @@ typedef struct tcc_nvvm_lowering {
     tcc_block *init;              /* what thread 0 does before all others begin */
     int64_t threads;              /* of the CTA */
     tcc_role role;
-    tcc_lane at;
     TCC_VEC(tcc_started) started; /* not known to have ended */
 } tcc_nvvm_lowering;
 
 /* Lowers one op. */
 void tcc_nvvm_op(tcc_nvvm_lowering *l, tcc_op *op);
 
-/* Rows of a tile that the warpgroups of the role hold at a time. */
-static inline int64_t tcc_nvvm_block_rows(const tcc_nvvm_lowering *l)
-{
-    return l->role.warps / TCC_WARPGROUP_WARPS * TCC_WGMMA_ROWS;
-}
 /* The number of the thread's warpgroup in its role. */
 tcc_value *tcc_nvvm_warpgroup(tcc_nvvm_lowering *l);
 /* Whether the thread is the first of its warpgroup. */
@@ -99,28 +88,19 @@ void tcc_nvvm_end_block(tcc_nvvm_lowering *l);
 
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 
-/* A tile in the registers of the role's threads, as wgmma leaves accumulators: row blocks of 64 rows
- * of each warpgroup, in turn; in each, groups of 8 columns; of each the rows r and r + 8 and two
- * neighbours. What a tile of extent 1 has in every row or column is there once. */
-typedef struct tcc_held {
-    int64_t blocks, groups;    /* 1 where the extent is */
-    int64_t halves, neighbours; /* 2, or 1 where the extent is 1 */
-    int64_t n;                 /* elements of a thread */
-} tcc_held;
-
-/* False, refused, when no threads of this role hold it so. */
-bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *h);
-/* The number of an element of a thread. */
-int64_t tcc_held_at(const tcc_held *h, int64_t block, int64_t group, int64_t half, int64_t x);
-/* The vec that holds it; NULL, refused. */
+/* How the role's warps hold a tile. False, refused, when it has no layout, or one for other warps. */
+bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_spread *s);
+/* The vec that holds what a thread has of it; NULL, refused. */
 const tcc_type *tcc_nvvm_held_type(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile);
-/* Where the thread is, in the current block. */
-const tcc_lane *tcc_nvvm_lane(tcc_nvvm_lowering *l);
-/* The thread's row of row block `block`, half h, in the tile. */
-tcc_value *tcc_nvvm_row(tcc_nvvm_lowering *l, int64_t block, int h);
+/* The thread's warp in the role, and its lane. */
+tcc_value *tcc_nvvm_warp(tcc_nvvm_lowering *l);
+tcc_value *tcc_nvvm_lane(tcc_nvvm_lowering *l);
+/* The row (dim 0) or column of the thread's first element. */
+tcc_value *tcc_nvvm_own(tcc_nvvm_lowering *l, const tcc_spread *s, int dim);
 void tcc_nvvm_tile_op(tcc_nvvm_lowering *l, tcc_op *op); /* constants and elementwise ops */
 void tcc_nvvm_slice(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_rotate(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_convert(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_broadcast(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op);

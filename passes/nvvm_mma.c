@@ -1,7 +1,7 @@
 /* nvvm_mma: matrix descriptors and wgmma.
  *
  * The warpgroups of a role take blocks of 64 rows of the tile in turn, and of each blocks of instr-n
- * columns. What a thread holds: nvvm.h, tcc_held.
+ * columns.
  *
  * Descriptors: PTX ISA, "Matrix Descriptor Format" and "Strides". In a panel (ir/shared.h), 8 rows of
  * the stage make a unit. The stride offset leads from unit to unit. The leading offset leads from
@@ -137,15 +137,14 @@ static void describe_a(tcc_nvvm_lowering *l, multiplication *m, tcc_value *i)
     m->da[0] = descriptor(l, &m->a, tcc_nvvm_stage(l, m->a.alloc, i), skip);
 }
 
-/* What a thread holds of 16 columns of an accumulator are the registers of A, packed in pairs. */
-static void take_a(tcc_nvvm_lowering *l, multiplication *m, const tcc_held *held)
+/* The registers of A, packed in pairs. */
+static void take_a(tcc_nvvm_lowering *l, multiplication *m)
 {
     tcc_lowering *low = &l->low;
     tcc_value *a = tcc_value_map_get(low->map, m->op->operands[2]);
-    const int64_t groups = m->k / 8;
     for (int64_t s = 0; s < m->steps; s++)
         for (int64_t x = 0; x < m->mi; x++) {
-            tcc_value *part = tcc_low_slice(low, a, tcc_held_at(held, x, s * groups, 0, 0), 8);
+            tcc_value *part = tcc_low_slice(low, a, (x * m->steps + s) * 8, 8);
             m->da[s * m->mi + x] =
                 TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, 4), part);
         }
@@ -179,11 +178,17 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_lowering *low = &l->low;
     multiplication m = {.op = op};
     bool in_registers = mma->a->type->kind == TCC_KIND_tile;
-    tcc_held held, of_a;
+    tcc_spread held, of_a;
     if ((in_registers ? !tcc_nvvm_held(l, op, mma->a->type, &of_a)
                       : !find_operand(l, op, mma->a, 1, &m.a)) ||
         !find_operand(l, op, mma->b, 0, &m.b) || !tcc_nvvm_held(l, op, mma->c->type, &held))
         return;
+    if (mma->c->type != tcc_hold_by_warpgroups(low->ir, mma->c->type, l->role.op, false) ||
+        (in_registers &&
+         mma->a->type != tcc_hold_by_warpgroups(low->ir, mma->a->type, l->role.op, true))) {
+        TCC_LOW_REFUSE(low, op, "async.mma of tiles that are not held as wgmma wants them");
+        return;
+    }
     const char *why = why_not_wgmma(l, op, &m.a, &m.b);
     if (why) {
         TCC_LOW_REFUSE(low, op, "async.mma %s", why);
@@ -192,10 +197,11 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
     const tcc_attr *instr = tcc_attr_list(&op->attrs, "instr").list.items;
     m.n = instr[1].i;
     m.k = instr[2].i;
-    m.mi = held.blocks;
+    int64_t rows = l->role.warps / TCC_WARPGROUP_WARPS * TCC_WGMMA_ROWS;
+    m.mi = mma->c->type->dims[0].size / rows;
     m.ni = mma->c->type->dims[1].size / m.n;
     m.steps = mma->b->type->dims[1].size / m.k;
-    int64_t blocks = m.mi * m.ni, rows = tcc_nvvm_block_rows(l);
+    int64_t blocks = m.mi * m.ni;
     tcc_arena *scratch = low->ctx->scratch;
     m.acc = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)blocks);
     m.da = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(m.mi * m.steps));
@@ -216,7 +222,7 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
         tcc_attr_set_int(low->ir, &m.acc[x]->def->attrs, "offset", x * m.n / 2);
     }
     if (in_registers)
-        take_a(l, &m, &of_a);
+        take_a(l, &m);
     for (int64_t s = 0; s < m.steps; s++) {
         for (int64_t x = 0; x < m.mi && !in_registers; x++)
             m.da[s * m.mi + x] = advance(l, desc_a, offset_of(&m.a, x * rows, s * m.k));
@@ -224,7 +230,7 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
             m.db[s * m.ni + x] = advance(l, desc_b, offset_of(&m.b, x * m.n, s * m.k));
     }
     start(l, &m);
-    tcc_value *r = tcc_low_pack(low, acc->type->elem, (size_t)blocks, m.acc, held.n);
+    tcc_value *r = tcc_low_pack(low, acc->type->elem, (size_t)blocks, m.acc, held.n_registers);
     tcc_value_map_set(low->map, &op->results[0], r);
     TCC_PUSH(scratch, &l->started,
              ((tcc_started){.result = &op->results[0],

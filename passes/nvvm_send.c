@@ -6,8 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
-enum { GROUP_COLS = 8, MATRIX_COLS = 16 };
-
 /* A buffer of results. */
 typedef struct staging {
     tcc_panels panels;
@@ -61,39 +59,42 @@ static tcc_value *address(tcc_nvvm_lowering *l, const staging *s, tcc_value *row
 /* What async.write says. */
 typedef struct writing {
     staging to;
-    tcc_held held;
+    tcc_spread held;
     tcc_value *row, *col, *v;
 } writing;
 
+/* `at` and what a register adds. */
+static tcc_value *moved(tcc_nvvm_lowering *l, const writing *w, tcc_value *at, int64_t number, int dim)
+{
+    return tcc_low_add(&l->low, at, tcc_digits_place(&w->held.registers, number, dim));
+}
+
 /* 16-bit results of 16 columns go as four 8 x 8 matrices: lane q gives the address of row q % 16,
  * columns q / 16 * 8 on. */
-static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t block, int64_t group)
+static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t number)
 {
+    enum { REGISTERS = 8, ROWS = 16, CHUNK = 16 };
     tcc_lowering *low = &l->low;
-    const tcc_lane *at = tcc_nvvm_lane(l);
-    int64_t rows = tcc_nvvm_block_rows(l);
-    tcc_value *row = tcc_low_mul(low, at->warp, 16);
-    row = tcc_low_bin(low, TCC_OP_arith_add, row, tcc_low_rem(low, at->lane, 16));
-    row = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_mul(low, at->warpgroup, TCC_WGMMA_ROWS), row);
-    row = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_add(low, row, block * rows), w->row);
-    tcc_value *own = tcc_low_mul(low, tcc_low_div(low, at->lane, 16), 16);
-    tcc_value *part = tcc_low_slice(low, w->v, tcc_held_at(&w->held, block, group, 0, 0), 8);
-    tcc_value *words = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, 4), part);
-    tcc_value *col = tcc_low_add(low, w->col, group * GROUP_COLS);
+    tcc_value *lane = tcc_nvvm_lane(l);
+    tcc_value *row = tcc_low_digits(low, &w->held.warps, tcc_nvvm_warp(l), 0);
+    row = tcc_low_bin(low, TCC_OP_arith_add, row, tcc_low_rem(low, lane, ROWS));
+    row = tcc_low_bin(low, TCC_OP_arith_add, moved(l, w, row, number, 0), w->row);
+    tcc_value *own = tcc_low_mul(low, tcc_low_div(low, lane, ROWS), CHUNK);
+    tcc_value *part = tcc_low_slice(low, w->v, number, REGISTERS);
+    tcc_value *words = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, REGISTERS / 2), part);
+    tcc_value *col = moved(l, w, w->col, number, 1);
     TCC_EMIT_V(&low->b, nvvm_stmatrix, address(l, &w->to, row, own, col), words);
 }
 
-static void write_pairs(tcc_nvvm_lowering *l, const writing *w, int64_t block, int64_t group)
+static void write_pair(tcc_nvvm_lowering *l, const writing *w, int64_t number)
 {
     tcc_lowering *low = &l->low;
-    for (int h = 0; h < 2; h++) {
-        tcc_value *row =
-            tcc_low_bin(low, TCC_OP_arith_add, tcc_nvvm_row(l, block, h), w->row);
-        tcc_value *own = tcc_low_mul(low, tcc_nvvm_lane(l)->col, w->to.elem_bytes);
-        tcc_value *col = tcc_low_add(low, w->col, group * GROUP_COLS);
-        tcc_value *part = tcc_low_slice(low, w->v, tcc_held_at(&w->held, block, group, h, 0), 2);
-        TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, &w->to, row, own, col), part);
-    }
+    tcc_value *row = moved(l, w, tcc_nvvm_own(l, &w->held, 0), number, 0);
+    row = tcc_low_bin(low, TCC_OP_arith_add, row, w->row);
+    tcc_value *own = tcc_low_mul(low, tcc_nvvm_own(l, &w->held, 1), w->to.elem_bytes);
+    tcc_value *col = moved(l, w, w->col, number, 1);
+    tcc_value *part = tcc_low_slice(low, w->v, number, 2);
+    TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, &w->to, row, own, col), part);
 }
 
 void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
@@ -103,26 +104,27 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
     writing w;
     if (!plan_staging(l, op, o->buffer, &w.to) || !tcc_nvvm_held(l, op, o->a->type, &w.held))
         return;
-    bool whole = w.held.halves > 1 && w.held.neighbours > 1;
+    /* async.send takes the rows of each warpgroup */
+    bool whole = w.held.extent[0] > 1 && w.held.extent[1] > 1 &&
+                 o->a->type == tcc_hold_by_warpgroups(low->ir, o->a->type, l->role.op, false);
     if (!whole || !tcc_is_multiple(o->row, 8, NULL) || !tcc_is_multiple(o->col, 8, NULL)) {
         TCC_LOW_REFUSE(low, op, "async.write to a row or column that is not a multiple of 8");
         return;
     }
     w.row = tcc_value_map_get(low->map, o->row);
     w.col = tcc_value_map_get(low->map, o->col);
-    w.v = tcc_low_cast(low, tcc_low_vec(low, o->buffer->type->elem, w.held.n),
+    w.v = tcc_low_cast(low, tcc_low_vec(low, o->buffer->type->elem, w.held.n_registers),
                        tcc_value_map_get(low->map, o->a));
-    bool matrices = w.to.elem_bytes == 2 && w.held.groups * GROUP_COLS % MATRIX_COLS == 0;
-    for (int64_t b = 0; b < w.held.blocks; b++)
-        for (int64_t j = 0; j < w.held.groups; j += matrices ? MATRIX_COLS / GROUP_COLS : 1)
-            (matrices ? write_matrices : write_pairs)(l, &w, b, j);
+    bool matrices = w.to.elem_bytes == 2 && w.held.extent[1] % 16 == 0;
+    for (int64_t i = 0; i < w.held.n_registers; i += matrices ? 8 : 2)
+        (matrices ? write_matrices : write_pair)(l, &w, i);
 }
 
 void tcc_nvvm_publish(tcc_nvvm_lowering *l, tcc_op *op)
 {
     (void)op;
     TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
-    tcc_value *id = tcc_low_add(&l->low, tcc_nvvm_lane(l)->warpgroup, l->role.barrier + 1);
+    tcc_value *id = tcc_low_add(&l->low, tcc_nvvm_warpgroup(l), l->role.barrier + 1);
     tcc_nvvm_barrier(l, id, TCC_WARPGROUP_WARPS * TCC_WARP_LANES);
 }
 
@@ -136,7 +138,7 @@ void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
     staging s;
     if (!plan_staging(l, op, TCC_VIEW(async_send, op)->buffer, &s))
         return;
-    int64_t together = tcc_nvvm_block_rows(l), warpgroups = together / TCC_WGMMA_ROWS;
+    int64_t warpgroups = l->role.warps / TCC_WARPGROUP_WARPS, together = warpgroups * TCC_WGMMA_ROWS;
     bool can = tcc_can_store_by_tma(tensor->type, (int)dims.list.items[0].i,
                                     (int)dims.list.items[1].i, s.cols);
     if (!can || !together || l->role.warps % TCC_WARPGROUP_WARPS || s.rows % together ||
@@ -146,7 +148,7 @@ void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
     }
     int64_t box_rows = warpgroups == 1 ? s.rows : TCC_WGMMA_ROWS;
     int64_t panel_elems = s.panels.width / s.elem_bytes;
-    tcc_value *first_row = tcc_low_mul(low, tcc_nvvm_lane(l)->warpgroup, TCC_WGMMA_ROWS);
+    tcc_value *first_row = tcc_low_mul(low, tcc_nvvm_warpgroup(l), TCC_WGMMA_ROWS);
     int64_t box[TCC_MAX_RANK];
     tcc_value *at[TCC_MAX_RANK], *operands[2 + TCC_MAX_RANK];
     for (unsigned d = 0; d < rank; d++) {

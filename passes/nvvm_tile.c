@@ -1,79 +1,76 @@
 /* nvvm_tile: tiles in registers: parts of them, elementwise ops, loads and stores.
  *
- * A thread holds of a tile what wgmma leaves it of accumulators (nvvm.h, tcc_held); its registers are
- * one vec, and every op works on them in order.
+ * What a thread holds of a tile its layout says (ir/layout.h); its registers are one vec, and every op
+ * works on them in order.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
 #include <string.h>
 
-enum { GROUP_COLS = 8, HALF_ROWS = 8 };
-
 /* ---- what a thread holds ------------------------------------------------------------------- */
 
-bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *h)
+const tcc_type *tcc_hold_by_warpgroups(tcc_ir *ir, const tcc_type *t, const tcc_op *role,
+                                       bool as_operand)
 {
-    int64_t rows = tcc_nvvm_block_rows(l);
-    int64_t m = tile->rank == 2 ? tile->dims[0].size : 0;
-    int64_t n = tile->rank == 2 ? tile->dims[1].size : 0;
-    bool whole = l->role.warps % TCC_WARPGROUP_WARPS == 0 &&
-                 l->role.first_warp % TCC_WARPGROUP_WARPS == 0 && rows && m && n;
-    if (!whole || tile->layout || (m != 1 && m % rows) || (n != 1 && n % GROUP_COLS)) {
-        tcc_str text = {0};
-        tcc_type_print(&text, tile);
-        TCC_LOW_REFUSE(&l->low, user, "%s in the registers of %lld warps", tcc_str_text(&text),
-                       (long long)l->role.warps);
-        tcc_str_free(&text);
-        return false;
-    }
-    *h = (tcc_held){.blocks = m == 1 ? 1 : m / rows,
-                    .groups = n == 1 ? 1 : n / GROUP_COLS,
-                    .halves = m == 1 ? 1 : 2,
-                    .neighbours = n == 1 ? 1 : 2};
-    h->n = h->blocks * h->groups * h->halves * h->neighbours;
-    return true;
+    const tcc_fragment_id fragment = as_operand ? TCC_FRAGMENT_wgmma_a : TCC_FRAGMENT_wgmma_d;
+    const tcc_fragment *f = &tcc_fragments[fragment];
+    int64_t warps = tcc_attr_int(&role->attrs, "warps", 0);
+    int64_t warpgroups = warps / TCC_WARPGROUP_WARPS, rows = f->rows * warpgroups;
+    if (t->rank != 2 || !warpgroups || warps % TCC_WARPGROUP_WARPS)
+        return NULL;
+    int64_t m = t->dims[0].size, n = t->dims[1].size;
+    if ((m != 1 && m % rows) || (n != 1 && n % f->cols))
+        return NULL;
+    const tcc_repeat all[] = {{1, false, n / f->cols}, {0, true, warpgroups}, {0, false, m / rows}};
+    tcc_repeat repeats[3];
+    unsigned count = 0;
+    for (int i = 0; i < 3; i++)
+        if (all[i].n > 1)
+            repeats[count++] = all[i];
+    return tcc_type_with_repeats(ir, t, tcc_layout_of_fragment(fragment), count, repeats);
 }
 
-int64_t tcc_held_at(const tcc_held *h, int64_t block, int64_t group, int64_t half, int64_t x)
+bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_spread *s)
 {
-    return ((block * h->groups + group) * h->halves + half) * h->neighbours + x;
+    bool whole = l->role.first_warp % TCC_WARPGROUP_WARPS == 0;
+    if (whole && tcc_layout_spread(tile, s) && s->n_warps == l->role.warps)
+        return true;
+    tcc_str text = {0};
+    tcc_type_print(&text, tile);
+    TCC_LOW_REFUSE(&l->low, user, "%s in the registers of %lld warps", tcc_str_text(&text),
+                   (long long)l->role.warps);
+    tcc_str_free(&text);
+    return false;
 }
 
 const tcc_type *tcc_nvvm_held_type(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile)
 {
-    tcc_held h;
-    return tcc_nvvm_held(l, user, tile, &h) ? tcc_low_vec(&l->low, tile->elem, h.n) : NULL;
+    tcc_spread s;
+    return tcc_nvvm_held(l, user, tile, &s) ? tcc_low_vec(&l->low, tile->elem, s.n_registers) : NULL;
 }
 
 tcc_value *tcc_nvvm_warpgroup(tcc_nvvm_lowering *l)
 {
     tcc_value *number = tcc_low_div(&l->low, l->warp, TCC_WARPGROUP_WARPS);
-    int64_t first = l->role.first_warp / TCC_WARPGROUP_WARPS;
-    return first ? tcc_low_add(&l->low, number, -first) : number;
+    return tcc_low_add(&l->low, number, -(l->role.first_warp / TCC_WARPGROUP_WARPS));
 }
 
-const tcc_lane *tcc_nvvm_lane(tcc_nvvm_lowering *l)
+tcc_value *tcc_nvvm_warp(tcc_nvvm_lowering *l)
 {
-    tcc_lowering *low = &l->low;
-    tcc_lane *at = &l->at;
-    if (at->block == low->b.block)
-        return at;
-    at->block = low->b.block;
-    at->lane = tcc_low_rem(low, l->tid, TCC_WARP_LANES);
-    at->warp = tcc_low_rem(low, l->warp, TCC_WARPGROUP_WARPS);
-    at->warpgroup = tcc_nvvm_warpgroup(l);
-    at->row = tcc_low_mul(low, at->warpgroup, TCC_WGMMA_ROWS);
-    at->row = tcc_low_bin(low, TCC_OP_arith_add, at->row, tcc_low_mul(low, at->warp, 16));
-    at->row = tcc_low_bin(low, TCC_OP_arith_add, at->row, tcc_low_div(low, at->lane, 4));
-    at->col = tcc_low_mul(low, tcc_low_rem(low, at->lane, 4), 2);
-    return at;
+    return tcc_low_add(&l->low, l->warp, -l->role.first_warp);
 }
 
-tcc_value *tcc_nvvm_row(tcc_nvvm_lowering *l, int64_t block, int h)
+tcc_value *tcc_nvvm_lane(tcc_nvvm_lowering *l)
 {
-    return tcc_low_add(&l->low, tcc_nvvm_lane(l)->row,
-                       block * tcc_nvvm_block_rows(l) + h * HALF_ROWS);
+    return tcc_low_rem(&l->low, l->tid, TCC_WARP_LANES);
+}
+
+tcc_value *tcc_nvvm_own(tcc_nvvm_lowering *l, const tcc_spread *s, int dim)
+{
+    tcc_value *of_warp = tcc_low_digits(&l->low, &s->warps, tcc_nvvm_warp(l), dim);
+    return tcc_low_bin(&l->low, TCC_OP_arith_add, of_warp,
+                       tcc_low_digits(&l->low, &s->lanes, tcc_nvvm_lane(l), dim));
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -95,50 +92,35 @@ void tcc_nvvm_tile_op(tcc_nvvm_lowering *l, tcc_op *op)
                       tcc_low_elementwise(&l->low, op, operands, tcc_type_count(type)));
 }
 
-/* `op`'s result is r, so many groups of each of its row blocks, which are at `group` of a, from row
- * block `block` on; past the last group the first ones follow. */
-static void take_groups(tcc_nvvm_lowering *l, const tcc_op *op, int64_t block, int64_t group)
+/* op's result is its operand from row at[0] and column at[1] on. */
+static void regroup(tcc_nvvm_lowering *l, tcc_op *op, const int64_t at[2])
 {
-    tcc_lowering *low = &l->low;
-    tcc_held from, to;
+    tcc_spread from, to;
     if (!tcc_nvvm_held(l, op, op->operands[0]->type, &from) ||
         !tcc_nvvm_held(l, op, op->results[0].type, &to))
         return;
-    tcc_value *a = lowered(l, op->operands[0]);
-    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)(2 * to.blocks));
-    int64_t each = to.halves * to.neighbours, n_parts = 0;
-    for (int64_t b = 0; b < to.blocks; b++)
-        for (int64_t done = 0, n; done < to.groups; done += n) {
-            int64_t at = (group + done) % from.groups;
-            n = to.groups - done < from.groups - at ? to.groups - done : from.groups - at;
-            parts[n_parts++] =
-                tcc_low_slice(low, a, tcc_held_at(&from, block + b, at, 0, 0), n * each);
-        }
-    tcc_value_map_set(low->map, (tcc_value *)&op->results[0],
-                      n_parts == 1 ? parts[0]
-                                   : tcc_low_pack(low, a->type->elem, (size_t)n_parts, parts, to.n));
+    tcc_value *r = tcc_low_regroup(&l->low, &from, lowered(l, op->operands[0]), &to, at);
+    if (r)
+        tcc_value_map_set(l->low.map, &op->results[0], r);
+    else
+        TCC_LOW_REFUSE(&l->low, op, "%s from thread to thread", tcc_op_info_get(op->code)->name);
 }
 
 void tcc_nvvm_slice(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_attr *at = tcc_attr_list(&op->attrs, "at").list.items;
-    const tcc_dim *a = op->operands[0]->type->dims, *r = op->results[0].type->dims;
-    int64_t rows = tcc_nvvm_block_rows(l);
-    bool thin = (a[0].size == 1) != (r[0].size == 1) || (a[1].size == 1) != (r[1].size == 1);
-    if (thin || !rows || at[0].i % rows || at[1].i % GROUP_COLS)
-        TCC_LOW_REFUSE(&l->low, op, "tile.slice of registers of several threads");
-    else
-        take_groups(l, op, at[0].i / rows, at[1].i / GROUP_COLS);
+    regroup(l, op, (int64_t[]){at[0].i, at[1].i});
 }
 
 void tcc_nvvm_rotate(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_attr *by = tcc_attr_list(&op->attrs, "by").list.items;
-    const tcc_dim *a = op->operands[0]->type->dims;
-    if (by[0].i % a[0].size || by[1].i % a[1].size % GROUP_COLS)
-        TCC_LOW_REFUSE(&l->low, op, "tile.rotate from thread to thread");
-    else
-        take_groups(l, op, 0, by[1].i % a[1].size / GROUP_COLS);
+    regroup(l, op, (int64_t[]){by[0].i, by[1].i});
+}
+
+void tcc_nvvm_convert(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    regroup(l, op, (int64_t[]){0, 0});
 }
 
 void tcc_nvvm_broadcast(tcc_nvvm_lowering *l, tcc_op *op)
@@ -146,73 +128,57 @@ void tcc_nvvm_broadcast(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_lowering *low = &l->low;
     const tcc_value *from = TCC_VIEW(tile_broadcast, op)->a;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    tcc_held a, r;
-    if (!tcc_nvvm_held(l, op, op->results[0].type, &r))
-        return;
-    tcc_value *v = lowered(l, from);
     if (from->type->kind == TCC_KIND_scalar) {
-        const tcc_type *type = tcc_low_vec(low, v->type->elem, r.n);
-        tcc_value_map_set(low->map, &op->results[0], TCC_EMIT(&low->b, vec_splat, type, v));
-        return;
-    }
-    if (dims.list.n != 2 || dims.list.items[0].i != 0 || dims.list.items[1].i != 1) {
+        const tcc_type *type = tcc_nvvm_held_type(l, op, op->results[0].type);
+        if (type)
+            tcc_value_map_set(low->map, &op->results[0],
+                              TCC_EMIT(&low->b, vec_splat, type, lowered(l, from)));
+    } else if (dims.list.n != 2 || dims.list.items[0].i != 0 || dims.list.items[1].i != 1) {
         TCC_LOW_REFUSE(low, op, "tile.broadcast that moves dimensions");
-        return;
+    } else {
+        regroup(l, op, (int64_t[]){0, 0});
     }
-    if (!tcc_nvvm_held(l, op, from->type, &a))
-        return;
-    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.n);
-    size_t n = 0;
-    for (int64_t b = 0; b < r.blocks; b++)
-        for (int64_t j = 0; j < r.groups; j++)
-            for (int64_t h = 0; h < r.halves; h++)
-                for (int64_t x = 0; x < r.neighbours; x++)
-                    parts[n++] = tcc_low_extract(
-                        low, v,
-                        tcc_held_at(&a, a.halves > 1 ? b : 0, a.neighbours > 1 ? j : 0,
-                                    a.halves > 1 ? h : 0, a.neighbours > 1 ? x : 0));
-    tcc_value_map_set(low->map, &op->results[0],
-                      a.n == r.n ? v : tcc_low_pack(low, v->type->elem, n, parts, r.n));
 }
 
-/* Four lanes share a row: what each has of it is combined in its registers, then by two shuffles. */
+/* What a thread has of a row or column is combined in its registers, then by shuffles with the lanes that
+ * have more of it. */
 void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
     const tcc_type *type = op->operands[0]->type;
+    int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
     tcc_opcode code = tcc_low_reduction(op);
-    tcc_held a, r;
+    tcc_spread a, r;
     if (!tcc_nvvm_held(l, op, type, &a) || !tcc_nvvm_held(l, op, op->results[0].type, &r))
         return;
     tcc_value *v = lowered(l, op->operands[0]);
-    if (a.n == r.n) {
+    if (op->operands[0]->type == op->results[0].type) {
         tcc_value_map_set(low->map, &op->results[0], v);
         return;
     }
-    if (tcc_attr_int(&op->attrs, "dim", 0) != 1 || tcc_scalar_bits(type->elem) != 32) {
-        TCC_LOW_REFUSE(low, op, "tile.reduce of columns, or of other than 32 bits");
+    bool one_warp = true;
+    for (int64_t w = 0; w < a.n_warps; w++)
+        one_warp &= tcc_digits_place(&a.warps, w, dim) == 0;
+    if (!one_warp || !tcc_layout_same_threads(&a, &r, !dim) || tcc_scalar_bits(type->elem) != 32) {
+        TCC_LOW_REFUSE(low, op, "tile.reduce over several warps, or of other than 32 bits");
         return;
     }
-    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.n);
-    int64_t each = a.halves * a.neighbours, n = 0;
-    for (int64_t b = 0; b < a.blocks; b++) {
-        tcc_value *sum = tcc_low_slice(low, v, tcc_held_at(&a, b, 0, 0, 0), each);
-        for (int64_t j = 1; j < a.groups; j++)
-            sum = tcc_low_bin(low, code, sum,
-                              tcc_low_slice(low, v, tcc_held_at(&a, b, j, 0, 0), each));
-        for (int64_t h = 0; h < a.halves; h++) {
-            tcc_value *x = tcc_low_extract(low, sum, h * a.neighbours);
-            x = tcc_low_bin(low, code, x, tcc_low_extract(low, sum, h * a.neighbours + 1));
-            for (int64_t lanes = 1; lanes < 4; lanes *= 2) {
-                tcc_value *other = TCC_EMIT(&low->b, nvvm_shfl, x->type, x, tcc_low_c32(low, lanes));
-                tcc_attr_set_str(low->ir, &other->def->attrs, "kind", "bfly");
-                x = tcc_low_bin(low, code, x, other);
-            }
-            parts[n++] = x;
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.n_registers);
+    for (int64_t i = 0; i < r.n_registers; i++) {
+        tcc_value *x = tcc_low_reduce_own(low, code, &a, v, dim,
+                                          tcc_digits_place(&r.registers, i, !dim));
+        for (int64_t lane = 1; lane < TCC_WARP_LANES; lane *= 2) {
+            if (!tcc_digits_place(&a.lanes, lane, dim))
+                continue;
+            tcc_value *other = TCC_EMIT(&low->b, nvvm_shfl, x->type, x, tcc_low_c32(low, lane));
+            tcc_attr_set_str(low->ir, &other->def->attrs, "kind", "bfly");
+            x = tcc_low_bin(low, code, x, other);
         }
+        parts[i] = x;
     }
-    tcc_value_map_set(low->map, &op->results[0],
-                      tcc_low_pack(low, type->elem, (size_t)n, parts, r.n));
+    tcc_value_map_set(
+        low->map, &op->results[0],
+        tcc_low_pack(low, type->elem, (size_t)r.n_registers, parts, r.n_registers));
 }
 
 /* ---- places in memory --------------------------------------------------------------------- */
@@ -221,6 +187,8 @@ void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op)
  * (c + add[1]) * stride[1], and is inside the tensor while r + add[0] < room[0] and
  * c + add[1] < room[1]. The thread's own column is in origin and room already. */
 typedef struct place {
+    tcc_spread held;
+    tcc_value *own[2]; /* the thread's first row and column */
     tcc_value *base, *origin, *stride[2], *room[2];
     tcc_value *inside; /* as far as the tile's coordinates alone say */
     int64_t add[2];  /* what the coordinates add, as constants, to what is shared by many accesses */
@@ -239,12 +207,14 @@ static tcc_value *split(tcc_value *v, int64_t *constant)
 }
 
 static place plan_place(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value *tensor,
-                        tcc_value *const *at, const tcc_held *held)
+                        tcc_value *const *at, const tcc_spread *held)
 {
     tcc_lowering *low = &l->low;
     const tcc_type *t = tensor->type;
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
-    place p = {.base = tcc_low_pointer(low, tensor)};
+    place p = {.held = *held, .base = tcc_low_pointer(low, tensor)};
+    p.own[0] = tcc_nvvm_own(l, held, 0);
+    p.own[1] = tcc_nvvm_own(l, held, 1);
     bool even = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % 2 == 0);
     p.origin = tcc_build_int(&low->b, low->i64, 0);
     p.inside = tcc_build_int(&low->b, low->i1, 1);
@@ -269,14 +239,13 @@ static place plan_place(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value 
     for (int x = 0; x < 2; x++) /* no index along this direction: one element */
         if (!p.room[x])
             p.room[x] = tcc_low_c32(low, 1);
-    if (held->neighbours > 1) { /* count columns from the thread's own */
-        tcc_value *col = tcc_nvvm_lane(l)->col;
-        p.room[1] = tcc_low_bin(low, TCC_OP_arith_sub, p.room[1], col);
+    if (held->extent[1] > 1) { /* count columns from the thread's own */
+        p.room[1] = tcc_low_bin(low, TCC_OP_arith_sub, p.room[1], p.own[1]);
         if (p.stride[1])
             p.origin = tcc_low_bin(low, TCC_OP_arith_add, p.origin,
-                                   tcc_low_scaled(low, col, p.stride[1]));
+                                   tcc_low_scaled(low, p.own[1], p.stride[1]));
     }
-    p.pairs = p.contiguous && even && held->neighbours > 1 &&
+    p.pairs = p.contiguous && even && tcc_layout_register(held, 0, 1) == 1 &&
               tcc_attr_int(&op->attrs, "pairs", 0);
     if (p.pairs)
         tcc_low_require_groups(low, tensor, 2 * (tcc_scalar_bits(t->elem) / 8));
@@ -288,23 +257,22 @@ typedef struct spot {
     int64_t disp;
 } spot;
 
-/* Row half h of a row block, neighbour x of a column group. */
-static spot spot_of(tcc_nvvm_lowering *l, const place *p, const tcc_held *held, int64_t block, int h,
-                    int64_t group, int x)
+/* Of a register. */
+static spot spot_of(tcc_nvvm_lowering *l, const place *p, int64_t number)
 {
     tcc_lowering *low = &l->low;
     spot s = {p->origin, p->inside, 0};
-    if (held->halves > 1 || p->stride[0]) {
-        tcc_value *row = held->halves > 1 ? tcc_low_add(low, tcc_nvvm_row(l, block, h), p->add[0])
-                                          : tcc_low_c32(low, p->add[0]);
+    if (p->held.extent[0] > 1 || p->stride[0]) {
+        tcc_value *row = tcc_low_add(low, p->own[0], p->add[0] + tcc_digits_place(&p->held.registers,
+                                                                                  number, 0));
         if (p->stride[0])
             s.offset = tcc_low_bin(low, TCC_OP_arith_add, s.offset,
                                    tcc_low_scaled(low, row, p->stride[0]));
         s.inside = tcc_low_bin(low, TCC_OP_arith_and, s.inside,
                                tcc_low_cmp(low, "lt", row, p->room[0]));
     }
-    if (held->neighbours > 1 || p->stride[1]) {
-        int64_t col = p->add[1] + group * GROUP_COLS + x;
+    if (p->held.extent[1] > 1 || p->stride[1]) {
+        int64_t col = p->add[1] + tcc_digits_place(&p->held.registers, number, 1);
         tcc_value *c = tcc_low_c32(low, col);
         if (!p->contiguous && p->stride[1])
             s.offset = tcc_low_bin(low, TCC_OP_arith_add, s.offset,
@@ -332,7 +300,7 @@ void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
     const tcc_tile_load_operands *o = TCC_VIEW(tile_load, op);
-    tcc_held held;
+    tcc_spread held;
     if (tcc_attr_find(&op->attrs, "early")) {
         TCC_LOW_REFUSE(low, op, "tile.load from before the tensor");
         return;
@@ -341,41 +309,38 @@ void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     place p = plan_place(l, op, o->tensor, op->operands + 1, &held);
     tcc_scalar elem = op->results[0].type->elem;
-    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)held.n);
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)held.n_registers);
     size_t n = 0;
-    for (int64_t b = 0; b < held.blocks; b++)
-        for (int64_t j = 0; j < held.groups; j++)
-            for (int h = 0; h < held.halves; h++)
-                for (int x = 0; x < (p.pairs ? 1 : held.neighbours); x++) {
-                    spot s = spot_of(l, &p, &held, b, h, j, x);
-                    parts[n] = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, 1 + p.pairs),
-                                        p.base, s.offset, s.inside);
-                    set_access(l, parts[n++]->def, &p, &s, elem);
-                }
-    tcc_value_map_set(low->map, &op->results[0], tcc_low_pack(low, elem, n, parts, held.n));
+    for (int64_t i = 0; i < held.n_registers; i += 1 + p.pairs) {
+        spot s = spot_of(l, &p, i);
+        parts[n] = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, 1 + p.pairs), p.base,
+                            s.offset, s.inside);
+        set_access(l, parts[n++]->def, &p, &s, elem);
+    }
+    tcc_value_map_set(low->map, &op->results[0],
+                      tcc_low_pack(low, elem, n, parts, held.n_registers));
 }
 
-/* Where the tensor has no index along the tile's rows or columns, only the tile's first element in that
- * direction is in it: this thread's, if it has that. */
-static tcc_value *only_first(tcc_nvvm_lowering *l, const place *p, const tcc_held *held,
-                             tcc_value *inside)
+/* Of the threads that hold the same one stores it; and where the tensor has no index along the tile's rows
+ * or columns, only the tile's first element in that direction is in it. */
+static tcc_value *who_stores(tcc_nvvm_lowering *l, const place *p)
 {
     tcc_lowering *low = &l->low;
-    tcc_value *zero = tcc_low_c32(low, 0);
-    tcc_value *const at[2] = {tcc_nvvm_lane(l)->row, tcc_nvvm_lane(l)->col};
-    const bool first[2] = {!p->stride[0] || held->halves == 1, !p->stride[1] || held->neighbours == 1};
+    tcc_value *warp = tcc_low_is_first(low, &p->held.warps, tcc_nvvm_warp(l));
+    tcc_value *lane = tcc_low_is_first(low, &p->held.lanes, tcc_nvvm_lane(l));
+    tcc_value *who = tcc_low_bin(low, TCC_OP_arith_and, warp, lane);
     for (int x = 0; x < 2; x++)
-        if (first[x])
-            inside = tcc_low_bin(low, TCC_OP_arith_and, inside,
-                                 tcc_low_cmp(low, "eq", at[x], zero));
-    return inside;
+        if (!p->stride[x] && p->held.extent[x] > 1)
+            who = tcc_low_bin(low, TCC_OP_arith_and, who,
+                              tcc_low_cmp(low, "eq", p->own[x], tcc_low_c32(low, 0)));
+    return who;
 }
 
 void tcc_nvvm_store(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
     const tcc_tile_store_operands *o = TCC_VIEW(tile_store, op);
-    tcc_held held;
+    tcc_spread held;
     if (!strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
         TCC_LOW_REFUSE(low, op, "tile.store by the copy engine from registers");
         return;
@@ -383,18 +348,18 @@ void tcc_nvvm_store(tcc_nvvm_lowering *l, tcc_op *op)
     if (!tcc_nvvm_held(l, op, o->a->type, &held))
         return;
     place p = plan_place(l, op, o->tensor, op->operands + 2, &held);
+    p.inside = tcc_low_bin(low, TCC_OP_arith_and, p.inside, who_stores(l, &p));
     tcc_scalar elem = o->tensor->type->elem;
-    tcc_value *v = tcc_low_cast(low, tcc_low_vec(low, elem, held.n), lowered(l, o->a));
-    for (int64_t b = 0; b < (p.stride[0] ? held.blocks : 1); b++)
-        for (int64_t j = 0; j < (p.stride[1] ? held.groups : 1); j++)
-            for (int h = 0; h < (p.stride[0] ? held.halves : 1); h++)
-                for (int x = 0; x < (p.pairs || !p.stride[1] ? 1 : held.neighbours); x++) {
-                    spot s = spot_of(l, &p, &held, b, h, j, x);
-                    s.inside = only_first(l, &p, &held, s.inside);
-                    tcc_value *part =
-                        tcc_low_slice(low, v, tcc_held_at(&held, b, j, h, x), 1 + p.pairs);
-                    tcc_op *st =
-                        TCC_EMIT_V(&low->b, nvvm_st_global, p.base, s.offset, s.inside, part);
-                    set_access(l, st, &p, &s, elem);
-                }
+    tcc_value *v = tcc_low_cast(low, tcc_low_vec(low, elem, held.n_registers), lowered(l, o->a));
+    for (int64_t i = 0; i < held.n_registers; i += 1 + p.pairs) {
+        bool is_in = true;
+        for (int x = 0; x < 2; x++)
+            is_in &= p.stride[x] || tcc_digits_place(&held.registers, i, x) == 0;
+        if (!is_in)
+            continue;
+        spot s = spot_of(l, &p, i);
+        tcc_op *st = TCC_EMIT_V(&low->b, nvvm_st_global, p.base, s.offset, s.inside,
+                                tcc_low_slice(low, v, i, 1 + p.pairs));
+        set_access(l, st, &p, &s, elem);
+    }
 }

@@ -25,6 +25,7 @@
     PASS(pipeline_registers)                                                                       \
     PASS(specialize_warps)                                                                         \
     PASS(distribute_grid)                                                                          \
+    PASS(assign_layouts)                                                                           \
     PASS(chunk_epilogue)                                                                           \
     PASS(allocate_shared)                                                                          \
     PASS(lower_to_nvvm)                                                                            \

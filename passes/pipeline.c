@@ -15,7 +15,7 @@
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
     "choose-mma,choose-layout,estimate-cost,choose-pipeline"
 #define TO_ASYNC TO_TILE ",pipeline-copies,pipeline-registers,specialize-warps," \
-                         "distribute-grid,chunk-epilogue,allocate-shared"
+                         "distribute-grid,assign-layouts,chunk-epilogue,allocate-shared"
 
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;

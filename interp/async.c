@@ -367,7 +367,7 @@ static const tcc_cell *multiplied(tcc_thread *t, const tcc_inst *in, unsigned x,
 {
     if (in->op->operands[2 + x]->type->kind == TCC_KIND_tile)
         return tcc_readable(t, in, 2 + x) ? tcc_cells(t, in->operands[2 + x]) : NULL;
-    unsigned first = x == 0 && in->op->n_operands == 7 ? 5 : 0; /* its ring */
+    unsigned first = x == 0 && in->op->n_operands >= 7 ? 5 : 0; /* its ring */
     const ring *r = operand_object(t, in, first);
     int64_t i = tcc_operand_int(t, in, first + 1);
     const stage *s = stage_of(t, in, r, i);
@@ -393,8 +393,7 @@ tcc_outcome tcc_eval_async_mma(tcc_thread *t, const tcc_inst *in)
     const tcc_cell *x = multiplied(t, in, 0, &p), *y = x ? multiplied(t, in, 1, &p) : NULL;
     if (!y)
         return TCC_FAILED;
-    tcc_tile_multiply(t->x->run, x, y, tcc_cells(t, in->operands[4]), tcc_cells(t, in->results[0]),
-                      mnk, r);
+    tcc_tile_multiply(t->x->run, x, y, tcc_mma_sums(t, in, 4), tcc_cells(t, in->results[0]), mnk, r);
     TCC_PUSH(t->x->run->scratch, &role_of(t)->products, p);
     t->regs[in->results[0]].product = ++t->committed;
     return TCC_NEXT;

@@ -259,9 +259,9 @@ void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b,
 {
     int64_t m = mnk[0], n = mnk[1], k = mnk[2];
     bool ints = tcc_scalar_classify(type->elem) != TCC_CLASS_FLOAT;
-    for (int64_t i = 0; i < m; i++, a += k, c += n, r += n) {
+    for (int64_t i = 0; i < m; i++, a += k, r += n) {
         for (int64_t j = 0; j < n; j++)
-            r[j] = c[j];
+            r[j] = c ? c[i * n + j] : (tcc_cell){0};
         for (int64_t x = 0; x < k; x++)
             add_row(r, a[x], b + x * n, n, ints);
         for (int64_t j = 0; ints && j < n; j++)
@@ -271,12 +271,18 @@ void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b,
     }
 }
 
+const tcc_cell *tcc_mma_sums(tcc_thread *t, const tcc_inst *in, unsigned c)
+{
+    bool adds = !tcc_mma_accumulate(in->op) || tcc_operand_int(t, in, in->op->n_operands - 1);
+    return adds ? tcc_cells(t, in->operands[c]) : NULL;
+}
+
 tcc_outcome tcc_eval_tile_mma(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_type *a = in->op->operands[0]->type, *r = in->op->results[0].type;
     const int64_t mnk[] = {r->dims[0].size, r->dims[1].size, a->dims[1].size};
     tcc_tile_multiply(t->x->run, tcc_cells(t, in->operands[0]), tcc_cells(t, in->operands[1]),
-                      tcc_cells(t, in->operands[2]), tcc_cells(t, in->results[0]), mnk, r);
+                      tcc_mma_sums(t, in, 2), tcc_cells(t, in->results[0]), mnk, r);
     return TCC_NEXT;
 }
 

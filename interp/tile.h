@@ -33,7 +33,9 @@ void tcc_window_load(const tcc_window *w, tcc_cell *to);
 /* Writes what lies inside the tensor, in its element. */
 void tcc_window_store(const tcc_run *run, const tcc_window *w, const tcc_cell *from);
 
-/* r = c + a * b, m x k and k x n; r may be c. */
+/* What tile.mma or async.mma adds to, its operand c; NULL: to 0. */
+const tcc_cell *tcc_mma_sums(tcc_thread *t, const tcc_inst *in, unsigned c);
+/* r = c + a * b, m x k and k x n; r may be c, c may be NULL: 0. */
 void tcc_tile_multiply(const tcc_run *run, const tcc_cell *a, const tcc_cell *b, const tcc_cell *c,
                        tcc_cell *r, const int64_t mnk[3], const tcc_type *type);
 

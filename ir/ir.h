@@ -246,6 +246,9 @@ tcc_op *tcc_op_create(tcc_builder *b, tcc_opcode code, size_t n_operands,
 #define TCC_EMIT_V(b, id, ...)                                                                     \
     tcc_op_create((b), TCC_OP_##id, tcc_op_info_get(TCC_OP_##id)->n_operands,                      \
                   (tcc_value **)&(tcc_##id##_operands){__VA_ARGS__}, 0, NULL)
+/* The i1 that says whether tile.mma or async.mma adds to c; NULL: it always does. */
+tcc_value *tcc_mma_accumulate(const tcc_op *op);
+
 /* TCC_VIEW(tile_mma, op)->a */
 #define TCC_VIEW(id, op) ((const tcc_##id##_operands *)(op)->operands)
 

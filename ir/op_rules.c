@@ -490,6 +490,8 @@ static void check_tile_mma(verifier *v, const tcc_op *op)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
     check_product(v, op, o->a->type, o->b->type, o->c->type);
+    if (op->n_operands != (tcc_mma_accumulate(op) ? 4 : 3))
+        ERROR(v, op, "has %u operands, wants behind c nothing, or an i1", op->n_operands);
 }
 
 /* ---- async ----------------------------------------------------------------------------- */
@@ -640,12 +642,13 @@ static void check_async_mma(verifier *v, const tcc_op *op)
     const tcc_async_mma_operands *o = TCC_VIEW(async_mma, op);
     check_product(v, op, o->a->type, o->b->type, o->c->type);
     check_buffer(v, op, o->ring, "b", o->b);
-    unsigned n = op->n_operands;
+    unsigned n = op->n_operands - (tcc_mma_accumulate(op) != NULL);
     bool other = n == 7 && op->operands[5]->type->kind == TCC_KIND_ring &&
                  tcc_type_is_scalar(op->operands[6]->type, TCC_i32);
     if (o->a->type->kind == TCC_KIND_tile ? n != 5 : n != 5 && !other)
         ERROR(v, op, "a is %s, wants behind c %s", TEXT(o->a->type),
-              o->a->type->kind == TCC_KIND_tile ? "nothing" : "nothing, or its ring and an i32");
+              o->a->type->kind == TCC_KIND_tile ? "nothing, or an i1"
+                                                : "nothing, its ring and an i32, an i1, or all of them");
     else if (o->a->type->kind == TCC_KIND_smem)
         check_buffer(v, op, other ? op->operands[5] : o->ring, "a", o->a);
 }

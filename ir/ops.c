@@ -68,3 +68,9 @@ tcc_opcode tcc_opcode_find(const char *name, size_t n)
             return (tcc_opcode)i;
     return TCC_OP_COUNT;
 }
+
+tcc_value *tcc_mma_accumulate(const tcc_op *op)
+{
+    tcc_value *last = op->operands[op->n_operands - 1];
+    return tcc_type_is_scalar(last->type, TCC_i1) ? last : NULL;
+}

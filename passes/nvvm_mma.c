@@ -122,7 +122,7 @@ typedef struct multiplication {
     int64_t n, k, mi, ni, steps;
     tcc_value **acc;      /* of each block */
     tcc_value **da, **db; /* descriptors, or registers of A, of each step */
-    tcc_value *always;    /* it adds */
+    tcc_value *adds, *always; /* whether the first step adds to acc; all others do */
 } multiplication;
 
 /* Where A is: the rows of the warpgroup's blocks. Rows are cut at whole units and panels, so skipping is
@@ -159,7 +159,7 @@ static void start(tcc_nvvm_lowering *l, const multiplication *m)
     for (int64_t s = 0; s < m->steps; s++)
         for (int64_t x = 0; x < m->mi * m->ni; x++) {
             tcc_value *operands[] = {m->acc[x], m->da[s * m->mi + x / m->ni],
-                                     m->db[s * m->ni + x % m->ni], m->always};
+                                     m->db[s * m->ni + x % m->ni], s ? m->always : m->adds};
             tcc_op *op = tcc_op_create(&low->b, m->a.alloc ? TCC_OP_nvvm_wgmma : TCC_OP_nvvm_wgmma_a,
                                        4, operands, 1, &m->acc[x]->type);
             tcc_attr_set_int(low->ir, &op->attrs, "n", m->n);
@@ -207,7 +207,7 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
     m.da = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(m.mi * m.steps));
     m.db = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(m.ni * m.steps));
     tcc_value *i = tcc_value_map_get(low->map, mma->i);
-    tcc_value *i_of_a = op->n_operands > 5 ? tcc_value_map_get(low->map, op->operands[6]) : i;
+    tcc_value *i_of_a = op->n_operands >= 7 ? tcc_value_map_get(low->map, op->operands[6]) : i;
     tcc_value *acc = tcc_value_map_get(low->map, mma->c);
 
     /* Everything that wgmma reads comes first. */
@@ -215,7 +215,9 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
         describe_a(l, &m, i_of_a);
     tcc_value *desc_a = m.da[0];
     tcc_value *desc_b = descriptor(l, &m.b, tcc_nvvm_stage(l, m.b.alloc, i), NULL);
+    tcc_value *adds = tcc_mma_accumulate(op);
     m.always = tcc_build_int(&low->b, low->i1, 1);
+    m.adds = adds ? tcc_value_map_get(low->map, adds) : m.always;
     const tcc_type *block_type = tcc_low_vec(low, acc->type->elem, m.n / 2);
     for (int64_t x = 0; x < blocks; x++) {
         m.acc[x] = TCC_EMIT(&low->b, vec_slice, block_type, acc);

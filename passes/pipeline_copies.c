@@ -231,8 +231,14 @@ static tcc_op *build_mma(tcc_builder *b, const tcc_op *mma, const group *ga, con
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     tcc_value *a = ga ? buffer_of(ga, o->a) : o->a, *buffer = buffer_of(gb, o->b);
-    tcc_value *operands[] = {gb->ring, gb->i, a, buffer, o->c, ga ? ga->ring : NULL, ga ? ga->i : NULL};
-    unsigned n = ga && ga != gb ? 7 : 5;
+    tcc_value *operands[8] = {gb->ring, gb->i, a, buffer, o->c}, *adds = tcc_mma_accumulate(mma);
+    unsigned n = 5;
+    if (ga && ga != gb) {
+        operands[n++] = ga->ring;
+        operands[n++] = ga->i;
+    }
+    if (adds)
+        operands[n++] = adds;
     b->loc = mma->loc;
     tcc_op *r = tcc_op_create(b, TCC_OP_async_mma, n, operands, 1, &mma->results[0].type);
     tcc_attr_set(b->func->ir, &r->attrs, "instr", tcc_attr_list(&mma->attrs, "instr"),

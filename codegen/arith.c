@@ -117,7 +117,7 @@ static LLVMValueRef math(tcc_lower *l, tcc_opcode code, tcc_scalar elem, unsigne
     LLVMValueRef wide[MAX_ARGS] = {NULL};
     for (unsigned i = 0; i < n; i++)
         wide[i] = tcc_lower_cast(l, args[i], elem, TCC_f32);
-    LLVMValueRef r = l->target->math(l, code, wide);
+    LLVMValueRef r = l->backend->math(l, code, wide);
     return r ? tcc_lower_cast(l, r, TCC_f32, elem) : NULL;
 }
 

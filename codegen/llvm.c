@@ -64,14 +64,14 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     tcc_lower *l = &s->lower;
     LLVMTargetRef target;
     char *text;
-    if (LLVMGetTargetFromTriple(l->target->triple, &target, &text))
+    if (LLVMGetTargetFromTriple(l->backend->triple, &target, &text))
         return fail(s, text, LLVMDisposeMessage);
     LLVMTargetMachineOptionsRef machine = LLVMCreateTargetMachineOptions();
-    LLVMTargetMachineOptionsSetCPU(machine, l->target->cpu);
-    LLVMTargetMachineOptionsSetFeatures(machine, l->target->features);
+    LLVMTargetMachineOptionsSetCPU(machine, l->target->name);
+    LLVMTargetMachineOptionsSetFeatures(machine, l->backend->features);
     /* At O0 ptxas would serialise the warpgroup products. */
     LLVMTargetMachineOptionsSetCodeGenOptLevel(machine, LLVMCodeGenLevelDefault);
-    s->machine = LLVMCreateTargetMachineWithOptions(target, l->target->triple, machine);
+    s->machine = LLVMCreateTargetMachineWithOptions(target, l->backend->triple, machine);
     LLVMDisposeTargetMachineOptions(machine);
 
     l->context = LLVMContextCreate();
@@ -79,7 +79,7 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     LLVMContextSetDiscardValueNames(l->context, o->output != TCC_CODEGEN_LLVM);
     l->builder = LLVMCreateBuilderInContext(l->context);
     l->module = LLVMModuleCreateWithNameInContext(o->file ? o->file : "tcc", l->context);
-    LLVMSetTarget(l->module, l->target->triple);
+    LLVMSetTarget(l->module, l->backend->triple);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
     LLVMSetModuleDataLayout(l->module, layout);
     LLVMDisposeTargetData(layout);
@@ -121,11 +121,11 @@ static tcc_status optimize(session *s)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error =
-        LLVMRunPasses(s->lower.module, s->lower.target->passes, s->machine, options);
+        LLVMRunPasses(s->lower.module, s->lower.backend->passes, s->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (error)
         return fail(s, LLVMGetErrorMessage(error), LLVMDisposeErrorMessage);
-    if (!s->lower.target->optional_codegen)
+    if (!s->lower.backend->optional_codegen)
         skip_optional_codegen(s);
     return TCC_OK;
 }
@@ -175,8 +175,8 @@ static tcc_status run(session *s)
     if (!status)
         status = copy_out(LLVMGetBufferStart(s->buffer), LLVMGetBufferSize(s->buffer), s->out,
                           s->size);
-    if (!status && s->lower.target->warn_of_spills)
-        s->lower.target->warn_of_spills(s->ir, o->output, *s->out, *s->size, s->lower.arena,
+    if (!status && s->lower.backend->warn_of_spills)
+        s->lower.backend->warn_of_spills(s->ir, o->output, *s->out, *s->size, s->lower.arena,
                                         s->lower.diag);
     return status;
 }
@@ -230,11 +230,11 @@ static bool has_room(size_t n)
 static tcc_status run_contained(session *s)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    atomic_int *use = &s->lower.target->use[s->options->output];
+    atomic_int *use = &s->lower.backend->use[s->options->output];
     int before = *use, unused = TCC_UNUSED;
     if (before == TCC_UNUSABLE || (before == TCC_UNUSED && !has_room(FIRST_SESSION_BYTES)))
         return TCC_ERR_MEMORY;
-    pthread_once(&once, tcc_codegen_targets_initialize);
+    pthread_once(&once, tcc_backends_initialize);
     tcc_contained contained = {.status = TCC_OK};
     tcc_status status = tcc_contain(&contained, run_session, s);
     if (contained.status == TCC_ERR_INTERNAL)
@@ -251,10 +251,7 @@ tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc
 {
     *out = NULL;
     *size = 0;
-    const tcc_codegen_target *target = tcc_codegen_target_find(options->target);
-    if (!target && tcc_target_named(options->target, diag))
-        return tcc_target_lacks(tcc_target_find(options->target), "codegen/targets.c", diag,
-                                (tcc_loc){0, 0});
+    const tcc_target *target = tcc_target_named(options->target, diag);
     if (!target)
         return TCC_ERR_TARGET;
     session *s = calloc(1, sizeof *s);
@@ -262,7 +259,7 @@ tcc_status tcc_codegen(const tcc_ir *ir, const tcc_codegen_options *options, tcc
     tcc_status status = TCC_ERR_MEMORY;
     if (arena) {
         *s = (session){.ir = ir, .options = options, .out = out, .size = size};
-        s->lower = (tcc_lower){.target = target, .diag = diag, .arena = arena};
+        s->lower = (tcc_lower){.target = target, .backend = tcc_backend_of(target), .diag = diag, .arena = arena};
         status = run_contained(s);
     }
     tcc_arena_destroy(arena);

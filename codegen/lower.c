@@ -33,7 +33,7 @@ static LLVMBasicBlockRef here(const tcc_lower *l)
 
 static bool is_vector(const tcc_lower *l, const tcc_type *type)
 {
-    return l->target->vectors && tcc_lower_count(type) > 1;
+    return l->backend->vectors && tcc_lower_count(type) > 1;
 }
 
 const LLVMValueRef *tcc_lower_elems(const tcc_lower *l, const tcc_value *v)
@@ -168,7 +168,7 @@ static void begin_lines(tcc_lower *l, const char *file)
     l->lines = LLVMCreateDIBuilder(l->module);
     l->line_file = LLVMDIBuilderCreateFile(l->lines, file, strlen(file), "", 0);
     LLVMDWARFEmissionKind kind =
-        (LLVMDWARFEmissionKind)l->target->lines; /* NOLINT: one is not in LLVM-C */
+        (LLVMDWARFEmissionKind)l->backend->lines; /* NOLINT: one is not in LLVM-C */
     LLVMDIBuilderCreateCompileUnit(l->lines, LLVMDWARFSourceLanguageC11, l->line_file, "tcc", 3,
                                    true, "", 0, 0, "", 0, kind, 0, false, false, "", 0, "", 0);
 }
@@ -446,7 +446,7 @@ static const tcc_op *lower_op(tcc_lower *l, const tcc_op *op)
     for (unsigned i = 0; i < op->n_results; i++)
         ok = ok && has_register_form(l, op->results[i].type);
     if (ok)
-        last = lower_shared(l, op) ? op : l->target->lower_op(l, op);
+        last = lower_shared(l, op) ? op : l->backend->lower_op(l, op);
     if (!last && l->diag->n_errors == errors)
         tcc_error(l->diag, TCC_ERR_INTERNAL, op->loc, "'%s' has no translation to LLVM IR",
                   tcc_op_info_get(op->code)->name);
@@ -493,7 +493,7 @@ static LLVMTypeRef param_type(const tcc_lower *l, const tcc_type *t)
 
 bool tcc_lower_func(tcc_lower *l, const tcc_func *func)
 {
-    const char *reserved = l->target->reserved;
+    const char *reserved = l->backend->reserved;
     if (reserved && tcc_has_word(reserved, func->name)) {
         tcc_error(l->diag, TCC_ERR_TARGET, func->loc,
                   "a kernel for %s cannot have the name '%s', which its assembler reserves",
@@ -519,7 +519,7 @@ bool tcc_lower_func(tcc_lower *l, const tcc_func *func)
     l->loc = (tcc_loc){0, 0};
     for (size_t i = 0; i < n; i++)
         tcc_lower_set_scalar(l, func->body->args[i], LLVMGetParam(l->func, (unsigned)i));
-    l->target->begin_kernel(l, func);
+    l->backend->begin_kernel(l, func);
     LLVMPositionBuilderAtEnd(l->builder, new_block(l, "entry"));
     LLVMSetCurrentDebugLocation2(l->builder, NULL);
     if (l->lines)

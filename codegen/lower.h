@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "codegen/codegen.h"
+#include "ir/target.h"
 #include "support/map.h"
 
 typedef struct tcc_lower tcc_lower;
@@ -21,9 +22,9 @@ typedef struct tcc_lower tcc_lower;
 /* How far LLVM has been used for a target's vendor and a kind of output: llvm.c. */
 enum { TCC_UNUSED, TCC_USED, TCC_UNUSABLE };
 
-/* One row for each target: targets.c. */
-typedef struct tcc_codegen_target {
-    const char *name, *triple, *cpu, *features;
+/* One for each vendor: backends.c. LLVM's names of CPUs are ours of targets. */
+typedef struct tcc_backend {
+    const char *triple, *features;
     const char *passes;   /* LLVM's, on the IR as it was built */
     const char *reserved; /* words that cannot name a kernel, or NULL */
     bool vectors;       /* a vec is one LLVM value */
@@ -44,15 +45,15 @@ typedef struct tcc_codegen_target {
     /* Warns of kernels that spill registers, as far as assembly or an object tells; may be NULL. */
     void (*warn_of_spills)(const tcc_ir *ir, tcc_codegen_output output, const char *data,
                            size_t size, tcc_arena *arena, tcc_diag *diag);
-} tcc_codegen_target;
+} tcc_backend;
 
-/* The target of this name, or NULL. */
-const tcc_codegen_target *tcc_codegen_target_find(const char *name);
-/* Calls every target's `initialize`. */
-void tcc_codegen_targets_initialize(void);
+const tcc_backend *tcc_backend_of(const tcc_target *target);
+/* Calls every `initialize`. */
+void tcc_backends_initialize(void);
 
 struct tcc_lower {
-    const tcc_codegen_target *target;
+    const tcc_target *target;
+    const tcc_backend *backend; /* of its vendor */
     tcc_arena *arena;
     tcc_diag *diag;
     LLVMContextRef context;

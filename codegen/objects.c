@@ -78,16 +78,16 @@ static tcc_status check(work *w, tcc_diag *diag)
 static tcc_status warn_of_spills(const work *w, tcc_diag *diag)
 {
     jmp_buf out_of_memory;
-    const tcc_codegen_target *target = tcc_codegen_target_find(w->options->target);
-    if (!target->warn_of_spills)
+    const tcc_backend *backend = tcc_backend_of(tcc_target_find(w->options->target));
+    if (!backend->warn_of_spills)
         return TCC_OK;
     tcc_arena *volatile arena = tcc_arena_create(&out_of_memory);
     volatile tcc_status status = arena ? TCC_OK : TCC_ERR_MEMORY;
     if (arena && setjmp(out_of_memory))
         status = TCC_ERR_MEMORY;
     for (size_t i = 0; !status && i < w->n; i++)
-        target->warn_of_spills(w->ir, TCC_CODEGEN_OBJ, w->objects[i].data, w->objects[i].size,
-                               arena, diag);
+        backend->warn_of_spills(w->ir, TCC_CODEGEN_OBJ, w->objects[i].data, w->objects[i].size,
+                                arena, diag);
     tcc_arena_destroy(arena);
     return status;
 }

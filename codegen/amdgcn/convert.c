@@ -77,7 +77,7 @@ bool tcc_amdgcn_fp8_cast(tcc_lower *l, const tcc_op *op)
     tcc_scalar from = op->operands[0]->type->elem, to = op->results[0].type->elem;
     unsigned n = tcc_lower_count(op->results[0].type), n_words = (n + PER_WORD - 1) / PER_WORD;
     unsigned n_padded = n_words * PER_WORD;
-    if (!tcc_target_can(tcc_target_find(l->target->name), TCC_CAN_fp8)) {
+    if (!tcc_target_can(l->target, TCC_CAN_fp8)) {
         tcc_error(l->diag, TCC_ERR_TARGET, op->loc, "'arith.cast': %s has no conversions of %s",
                   l->target->name, tcc_scalar_name(is_fp8(from) ? from : to));
         return false;

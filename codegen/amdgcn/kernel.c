@@ -99,7 +99,7 @@ void tcc_amdgcn_begin_kernel(tcc_lower *l, const tcc_func *func)
     if (tcc_attr_int(&func->attrs, "wave", 32) == 64)
         tcc_lower_add_string_attribute(
             l, TCC_LOWER_FUNC, "target-features",
-            tcc_arena_printf(l->arena, "%s,+wavefrontsize64", l->target->features));
+            tcc_arena_printf(l->arena, "%s,+wavefrontsize64", l->backend->features));
     for (size_t i = 0; i < func->body->n_args; i++) {
         tcc_lower_add_enum_attribute(l, (int)i + 1, "noundef", 0);
         if (func->body->args[i]->type->kind == TCC_KIND_ptr)

@@ -180,7 +180,7 @@ static void wait_split(tcc_lower *l, const tcc_op *op)
 
 static void wait(tcc_lower *l, const tcc_op *op)
 {
-    bool split = tcc_target_can(tcc_target_find(l->target->name), TCC_CAN_split_counters);
+    bool split = tcc_target_can(l->target, TCC_CAN_split_counters);
     (split ? wait_split : wait_packed)(l, op);
 }
 
@@ -248,7 +248,7 @@ static void lower_wmma(tcc_lower *l, const tcc_op *op)
     tcc_scalar a_elem = attr_scalar(op, "a"), b_elem = attr_scalar(op, "b");
     tcc_scalar acc = attr_scalar(op, "acc");
     const tcc_wmma *wmma =
-        tcc_wmma_find(tcc_target_find(l->target->name), a_elem, b_elem, acc, attr(op, "k"));
+        tcc_wmma_find(l->target, a_elem, b_elem, acc, attr(op, "k"));
     LLVMValueRef a = wmma_operand(l, o->a, a_elem), b = wmma_operand(l, o->b, b_elem);
     LLVMValueRef c = wmma_operand(l, o->c, acc);
     LLVMTypeRef types[] = {LLVMTypeOf(c), LLVMTypeOf(a), LLVMTypeOf(b)};

@@ -6,7 +6,7 @@
 
 #include "codegen/lower.h"
 
-/* The functions of a tcc_codegen_target. */
+/* The functions of a tcc_backend. */
 void tcc_nvptx_initialize(void);
 void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func);
 const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op);

@@ -31,13 +31,18 @@ tcc_panels tcc_panels_of(const tcc_op *alloc)
     return p;
 }
 
+int64_t tcc_ring_bytes(int64_t stages)
+{
+    return stages * 2 * TCC_MBARRIER_BYTES; /* full and empty */
+}
+
 int64_t tcc_shared_bytes(const tcc_op *op)
 {
     if (op->code == TCC_OP_async_alloc)
         return op->results[0].type->dims[0].size * tcc_panels_of(op).stage_bytes;
     if (op->code == TCC_OP_async_ring &&
         strcmp(tcc_attr_str(&op->attrs, "completion", ""), "barrier"))
-        return tcc_attr_int(&op->attrs, "stages", 0) * 2 * TCC_MBARRIER_BYTES;
+        return tcc_ring_bytes(tcc_attr_int(&op->attrs, "stages", 0));
     return 0;
 }
 

@@ -147,7 +147,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
-    int64_t room = target->smem_bytes - tcc_schedule_barrier_bytes(&s);
+    int64_t room = target->smem_bytes - tcc_ring_bytes(s.stages);
     const char *copy = copy_of_operands(f, passes->copying);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_mma) {

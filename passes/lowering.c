@@ -306,6 +306,10 @@ tcc_status tcc_low_finish(tcc_lowering *l, int64_t smem_bytes)
                  (tcc_loc){0, 0});
     tcc_attr_set(ir, &f->attrs, "requires", tcc_low_list(l, l->requires.len, l->requires.data),
                  (tcc_loc){0, 0});
+    const tcc_target *target = tcc_target_of(ir);
+    if (smem_bytes > target->smem_bytes)
+        TCC_LOW_REFUSE(l, ctas, "a kernel with %lld bytes of shared memory; a CTA of %s has %lld",
+                       (long long)smem_bytes, target->name, (long long)target->smem_bytes);
     const char *wrong = tcc_assume_wrong(f, l->ctx->scratch);
     if (wrong)
         TCC_LOW_REFUSE(l, ctas, "a variant whose 'assumes' %s", wrong);

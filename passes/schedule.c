@@ -149,12 +149,7 @@ int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 {
     int64_t a = tcc_stage_bytes(s->m * s->k * elem_bytes);
     int64_t b = tcc_stage_bytes(s->n * s->k * elem_bytes);
-    return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_schedule_barrier_bytes(s);
-}
-
-int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s)
-{
-    return s->stages * 2 * TCC_MBARRIER_BYTES;
+    return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_ring_bytes(s->stages);
 }
 
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)

@@ -51,8 +51,6 @@ int64_t tcc_schedule_threads(const tcc_schedule *s);
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 /* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
-/* Shared memory of the barriers alone: full and empty of each stage. */
-int64_t tcc_schedule_barrier_bytes(const tcc_schedule *s);
 /* The swizzle, of at most so many bytes, with which panels divide a row of `bytes`; 0 for none. */
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 /* Whether TMA can store a tile of n columns that lies along dimensions row and col of a tensor, -1

@@ -79,6 +79,8 @@ int64_t tcc_layout_register(const tcc_spread *s, int64_t row, int64_t col)
 {
     const tcc_digits *d = &s->registers;
     int64_t rest[] = {row, col}, number = 0;
+    if (row < 0 || col < 0)
+        return -1;
     for (int dim = 0; dim < 2; dim++)
         for (int64_t below = INT64_MAX; rest[dim] && below;) {
             int64_t weight = 1, best = 0, of_best = 0, n = 1;

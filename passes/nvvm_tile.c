@@ -92,6 +92,101 @@ void tcc_nvvm_tile_op(tcc_nvvm_lowering *l, tcc_op *op)
                       tcc_low_elementwise(&l->low, op, operands, tcc_type_count(type)));
 }
 
+/* Where each lane has what it needs for one register: in which lane, in which register there. */
+typedef struct sources {
+    int64_t lane[TCC_WARP_LANES], number[TCC_WARP_LANES];
+} sources;
+
+static bool find_sources(const tcc_spread *from, const tcc_spread *to, int64_t number, sources *s)
+{
+    for (int64_t lane = 0; lane < TCC_WARP_LANES; lane++) {
+        int64_t place[2], at = -1;
+        for (int d = 0; d < 2; d++)
+            place[d] = tcc_digits_place(&to->registers, number, d) +
+                       tcc_digits_place(&to->lanes, lane, d);
+        for (int64_t i = 0; i < TCC_WARP_LANES && at < 0; i++) {
+            int64_t other = lane ^ i; /* of those that hold the same, so that they follow from bits */
+            at = tcc_layout_register(from, place[0] - tcc_digits_place(&from->lanes, other, 0),
+                                     place[1] - tcc_digits_place(&from->lanes, other, 1));
+            s->lane[lane] = other;
+        }
+        s->number[lane] = at;
+        if (at < 0)
+            return false;
+    }
+    return true;
+}
+
+/* The lane from which each takes it, exclusive-ored of what the bits of its own number stand for; NULL where it
+ * is not so simple. */
+static tcc_value *source_lane(tcc_nvvm_lowering *l, const sources *s)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *r = tcc_low_c32(low, s->lane[0]);
+    for (int64_t lane = 0; lane < TCC_WARP_LANES; lane++) {
+        int64_t sum = s->lane[0];
+        for (int64_t bit = 1; bit < TCC_WARP_LANES; bit *= 2)
+            sum ^= lane & bit ? s->lane[bit] ^ s->lane[0] : 0;
+        if (sum != s->lane[lane])
+            return NULL;
+    }
+    for (unsigned b = 0; 1 << b < TCC_WARP_LANES; b++)
+        if (s->lane[1 << b] != s->lane[0]) {
+            tcc_value *bit = tcc_low_rem(low, tcc_low_div(low, tcc_nvvm_lane(l), 1 << b), 2);
+            tcc_value *adds = tcc_low_mul(low, bit, s->lane[1 << b] ^ s->lane[0]);
+            r = tcc_low_bin(low, TCC_OP_arith_xor, r, adds);
+        }
+    return r;
+}
+
+/* Each register that some lane takes is sent by itself; then every lane chooses its own. */
+static tcc_value *exchange(tcc_nvvm_lowering *l, tcc_value *v, const sources *s, tcc_value *lane)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *r = NULL;
+    uint32_t done = 0;
+    for (int64_t i = 0; i < TCC_WARP_LANES; i++) {
+        uint32_t takers = 0;
+        for (int64_t k = 0; k < TCC_WARP_LANES; k++)
+            takers |= s->number[k] == s->number[i] ? 1u << k : 0;
+        if (done & takers)
+            continue;
+        done |= takers;
+        tcc_value *own = tcc_low_extract(low, v, s->number[i]);
+        tcc_value *sent = TCC_EMIT(&low->b, nvvm_shfl, own->type, own, lane);
+        tcc_attr_set_str(low->ir, &sent->def->attrs, "kind", "idx");
+        if (!r) {
+            r = sent;
+            continue;
+        }
+        tcc_value *mask = tcc_low_c32(low, (int32_t)takers);
+        tcc_value *bit = tcc_low_bin(low, TCC_OP_arith_shr, mask, tcc_nvvm_lane(l));
+        bit = tcc_low_bin_const(low, TCC_OP_arith_and, bit, 1);
+        tcc_value *takes = tcc_low_cmp(low, "ne", bit, tcc_low_c32(low, 0));
+        r = TCC_EMIT(&low->b, arith_select, r->type, takes, sent, r);
+    }
+    return r;
+}
+
+/* Every lane takes what it needs from one of its warp; NULL where that does not do. */
+static tcc_value *shuffle(tcc_nvvm_lowering *l, const tcc_spread *from, tcc_value *v,
+                          const tcc_spread *to)
+{
+    tcc_value **parts = TCC_NEW_ARRAY(l->low.ctx->scratch, tcc_value *, (size_t)to->n_registers);
+    for (int d = 0; d < 2; d++)
+        for (int64_t w = 0; w < to->n_warps; w++)
+            if (tcc_digits_place(&from->warps, w, d) != tcc_digits_place(&to->warps, w, d))
+                return NULL;
+    for (int64_t i = 0; i < to->n_registers; i++) {
+        sources s;
+        tcc_value *lane = find_sources(from, to, i, &s) ? source_lane(l, &s) : NULL;
+        if (!lane)
+            return NULL;
+        parts[i] = exchange(l, v, &s, lane);
+    }
+    return tcc_low_pack(&l->low, v->type->elem, (size_t)to->n_registers, parts, to->n_registers);
+}
+
 /* op's result is its operand from row at[0] and column at[1] on. */
 static void regroup(tcc_nvvm_lowering *l, tcc_op *op, const int64_t at[2])
 {
@@ -99,7 +194,10 @@ static void regroup(tcc_nvvm_lowering *l, tcc_op *op, const int64_t at[2])
     if (!tcc_nvvm_held(l, op, op->operands[0]->type, &from) ||
         !tcc_nvvm_held(l, op, op->results[0].type, &to))
         return;
-    tcc_value *r = tcc_low_regroup(&l->low, &from, lowered(l, op->operands[0]), &to, at);
+    tcc_value *v = lowered(l, op->operands[0]);
+    tcc_value *r = tcc_low_regroup(&l->low, &from, v, &to, at);
+    if (!r && op->code == TCC_OP_tile_convert && tcc_scalar_bits(v->type->elem) == 32)
+        r = shuffle(l, &from, v, &to);
     if (r)
         tcc_value_map_set(l->low.map, &op->results[0], r);
     else

@@ -1,6 +1,6 @@
-"""Writes a .npy file of small whole numbers as f16: whole_numbers.py FILE SEED EXTENT... [--bf16] [--most N] [--share X]
+"""Writes a .npy file of small whole numbers as f16: whole_numbers.py FILE SEED EXTENT... [--bf16 | --f32] [--most N] [--share X]
 
---bf16   as bf16        --most   up to so much, 4
+--bf16, --f32   as such        --most   up to so much, 4
 --share  of numbers that are drawn, all; others are 0
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,12 +15,13 @@ parser.add_argument("path")
 parser.add_argument("seed", type=int)
 parser.add_argument("shape", type=int, nargs="+")
 parser.add_argument("--bf16", action="store_true")
+parser.add_argument("--f32", action="store_true")
 parser.add_argument("--most", type=int, default=4)
 parser.add_argument("--share", type=float, default=1)
 args = parser.parse_args()
 
 rng = random.Random(args.seed)
-descr = "<V2" if args.bf16 else "<f2"
+descr = "<V2" if args.bf16 else "<f4" if args.f32 else "<f2"
 header = str({"descr": descr, "fortran_order": False, "shape": tuple(args.shape)})
 header += " " * (-(len(header) + 11) % 64) + "\n"
 n = math.prod(args.shape)
@@ -32,4 +33,4 @@ with open(args.path, "wb") as file:
     if args.bf16:
         file.write(b"".join(struct.pack("<f", x)[2:] for x in data))
     else:
-        file.write(struct.pack(f"<{n}e", *data))
+        file.write(struct.pack(f"<{n}{'f' if args.f32 else 'e'}", *data))

@@ -120,6 +120,10 @@ void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op)
     int64_t k = instr.list.n == 3 ? instr.list.items[2].i : 0;
     unsigned bits = tcc_scalar_bits(a->elem);
     const tcc_wmma *w = tcc_wmma_find(l->target, b->elem, a->elem, c->elem, k);
+    if (tcc_mma_accumulate(op)) {
+        TCC_LOW_REFUSE(&l->low, op, "tile.mma that may not add");
+        return;
+    }
     if (a->layout != TCC_LAYOUT_operand_a || b->layout != TCC_LAYOUT_operand_b ||
         c->layout != TCC_LAYOUT_accumulator) {
         TCC_LOW_REFUSE(&l->low, op, "tile.mma of tiles that are not held as the instruction wants them");

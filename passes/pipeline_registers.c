@@ -355,7 +355,7 @@ static int64_t round_of(const tcc_op *mma, int64_t lanes)
     tcc_attr instr = tcc_attr_list(&mma->attrs, "instr");
     tcc_rdna_product product = {.target = tcc_target_of(mma->block->func->ir)};
     if (!lanes || !is_decided(o->a) || !is_decided(o->b) || o->a == o->b || instr.list.n != 3 ||
-        !tcc_has_iteration_number(mma->block) ||
+        !tcc_has_iteration_number(mma->block) || tcc_mma_accumulate(mma) ||
         (tcc_is_loop(loop) && !tcc_attr_find(&loop->attrs, "stages")))
         return 0;
     product.bits = tcc_scalar_bits(o->a->type->elem);

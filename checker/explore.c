@@ -1,11 +1,12 @@
 /* explore: all executions.
  *
  * Warps run one at a time, the one that has come least far first, each to its next wait or the
- * next head of a loop. That one order stands for all others, because on the way it is checked that
- * nothing depends on it (sync.c; docs/protocol-checker.md has the argument). What remains
- * to be explored is what the kernel's parameters decide: how often loops run, and which way
- * branches go. Where that is first asked for, the state is written in its normal form; if it was
- * seen before, everything that can follow was, too; if not, every answer is tried.
+ * next head of a loop; and one that asks for what is to be chosen when no other can go on, so that
+ * what they do is done once, not for each answer. That one order stands for all others, because on
+ * the way it is checked that nothing depends on it (sync.c; docs/protocol-checker.md has the
+ * argument). What remains to be explored is what the kernel's parameters decide: how often loops
+ * run, and which way branches go. Where that is first asked for, the state is written in its normal
+ * form; if it was seen before, everything that can follow was, too; if not, every answer is tried.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdlib.h>
@@ -195,11 +196,12 @@ static bool check_end(tcc_protocol *p, tcc_pstate *s)
 
 /* ---- one execution --------------------------------------------------------------------------- */
 
-static int next_warp(const tcc_protocol *p, const tcc_pstate *s)
+/* The warp that goes on: of those that can, or of those that ask for what is to be chosen. */
+static int next_warp(const tcc_protocol *p, const tcc_pstate *s, bool asks)
 {
     int best = -1;
     for (unsigned w = 0; w < p->n_warps; w++)
-        if (s->warps[w].depth && !s->warps[w].blocked &&
+        if (s->warps[w].depth && !s->warps[w].blocked && s->warps[w].asks == asks &&
             (best < 0 || (w != p->aside && s->warps[w].progress < s->warps[best].progress)))
             best = (int)w;
     return best;
@@ -219,6 +221,12 @@ static void unblock(const tcc_protocol *p, tcc_pstate *s)
         s->warps[w].blocked = false;
 }
 
+static void unask(const tcc_protocol *p, tcc_pstate *s)
+{
+    for (unsigned w = 0; w < p->n_warps; w++)
+        s->warps[w].asks = false;
+}
+
 /* Runs a warp to its next wait or head. */
 static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
 {
@@ -230,8 +238,8 @@ static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
     } while ((r == TCC_P_NEXT || r == TCC_P_JUMPED) && s->warps[w].depth);
     if (moved)
         unblock(p, s);
-    if (r == TCC_P_BLOCKED)
-        s->warps[w].blocked = true;
+    s->warps[w].blocked = r == TCC_P_BLOCKED;
+    s->warps[w].asks = r == TCC_P_CHOICE;
     if (!s->warps[w].depth && !check_end_of_warp(p, s, w))
         return TCC_P_FAILED;
     return r;
@@ -241,7 +249,9 @@ static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
 static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
 {
     for (;;) {
-        int w = next_warp(p, s);
+        int w = next_warp(p, s, false);
+        if (w < 0 && (w = next_warp(p, s, true)) >= 0)
+            return tcc_p_step(p, s, (unsigned)w);
         if (w < 0 && all_finished(p, s))
             return check_end(p, s) ? TCC_P_NEXT : TCC_P_FAILED;
         if (w < 0) {
@@ -249,7 +259,7 @@ static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
             return TCC_P_FAILED;
         }
         tcc_presult r = run_warp(p, s, (unsigned)w);
-        if (r == TCC_P_FAILED || r == TCC_P_CHOICE)
+        if (r == TCC_P_FAILED)
             return r;
         if (p->steps > MAX_STEPS)
             return tcc_p_unsupported(p, NULL, "it does not come to repeat itself");
@@ -415,6 +425,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
             return p->status;
         if (r == TCC_P_CHOICE) {
             unblock(p, s);
+            unask(p, s);
             drop_records(p, s);
         }
         if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !is_new(p, &q, s))) {

@@ -225,7 +225,7 @@ typedef struct tcc_pwarp {
     uint32_t bulk_groups, bulk_lane;
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
-    bool open_group, open_bulk, any_fence, released, blocked;
+    bool open_group, open_bulk, any_fence, released, blocked, asks;
     uint64_t products; /* what was issued since the last commit, as a hash */
     uint64_t touched;  /* registers of products that other ops read since the last wgmma.fence */
     tcc_pa a[TCC_P_A]; /* operands in registers that are not waited for */

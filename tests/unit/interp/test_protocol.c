@@ -206,9 +206,9 @@ static const struct {
     int stages;
     size_t steps; /* at most, in both variants together */
 } costs[] = {
-    {"warp", 1, 8000},  {"warp", 2, 10200},   {"warp", 3, 11500}, {"warp", 4, 13000},
-    {"warp", 8, 18300}, {"warp", 64, 101000}, {"none", 1, 8000},  {"none", 2, 9600},
-    {"none", 3, 10900}, {"none", 4, 12300},   {"none", 8, 18100}, {"none", 64, 99500},
+    {"warp", 1, 6200},  {"warp", 2, 7600},   {"warp", 3, 8600},  {"warp", 4, 9700},
+    {"warp", 8, 14200}, {"warp", 64, 77500}, {"none", 1, 6200},  {"none", 2, 7600},
+    {"none", 3, 8600},  {"none", 4, 9800},   {"none", 8, 14400}, {"none", 64, 79900},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

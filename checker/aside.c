@@ -186,7 +186,7 @@ static bool grows(const tcc_pcode *body, uint32_t slot)
            !is_inside(body, in->operands[1]) && grows(body, in->operands[0]);
 }
 
-/* Whether a condition that does not hold in a trip holds in none that follows. */
+/* Whether a condition that does not hold in an iteration holds in none that follows. */
 static bool stays_false(const tcc_pcode *body, uint32_t slot)
 {
     if (slot == TCC_P_NO_SLOT || !is_inside(body, slot))
@@ -200,8 +200,8 @@ static bool stays_false(const tcc_pcode *body, uint32_t slot)
            !is_inside(body, in->operands[1]);
 }
 
-/* Whether the thread does nothing in a loop after a trip in which it did nothing: all that it does
- * is behind conditions that stay false, and hands nothing on. */
+/* Whether the thread does nothing in a loop after an iteration in which it did nothing: all that it
+ * does is behind conditions that stay false, and hands nothing on. */
 static bool runs_out(const wanting *w, const tcc_pinst *loop)
 {
     const tcc_pcode *body = &loop->regions[0];

@@ -2,7 +2,7 @@
  * waves, barriers and accesses to LDS.
  *
  * It reads target-level IR, as it will be emitted, and nothing else: neither schedule nor sizes.
- * What it says holds for every trip count of every loop, every order in which warps run and
+ * What it says holds for every iteration count of every loop, every order in which warps run and
  * every moment at which copies and products end: there is no deadlock; nobody reads shared memory
  * before it is filled or overwrites it while it is in use; every phase of a barrier gets the
  * arrivals and the bytes that it expects, and every wait is for the phase that it means; fences

@@ -254,7 +254,7 @@ static void ask_for_yield(decoder *d, const source *s, const source *parent)
 
 static void ask_for_place(decoder *d, source *s)
 {
-    enum { TOLD_APART = 2 }; /* trips, at first */
+    enum { TOLD_APART = 2 }; /* iterations, at first */
     mark(d, s);
     for (unsigned i = 0; i < s->place->n_terms; i++)
         ask(d, number_of(d, s->place->terms[i].value), s->place->terms[i].modulus,
@@ -456,7 +456,7 @@ static bool is_harmless(const tcc_pinst *in)
     return harmless;
 }
 
-/* After how many trips of a loop what is asked of its index repeats itself. */
+/* After how many iterations of a loop what is asked of its index repeats itself. */
 static void find_period(tcc_protocol *p, const tcc_pinst *loop)
 {
     int64_t modulus = loop->regions[0].moduli[0], step;

@@ -299,7 +299,7 @@ bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r)
     for (uint32_t d = from; d < warp->depth; d++) {
         const tcc_pframe *f = &warp->frames[d];
         if (d > from && f->record >= 0)
-            return false; /* what is asked for inside is of its trips */
+            return false; /* what is asked for inside is of its iterations */
         bool again = f->of && f->of->op->code == TCC_OP_scf_for && f->record < 0 && f->code->loops;
         if (again || (f->pc == AT_HEAD && f->code->loops))
             return true;

@@ -84,7 +84,7 @@ static void drop_past(const tcc_protocol *p, tcc_pstate *s)
     s->n_globals = n;
 }
 
-void tcc_p_global_next_trip(tcc_pstate *s, unsigned warp)
+void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp)
 {
     for (unsigned i = 0; i < s->n_globals; i++)
         s->globals[i].passed |= s->globals[i].warp == warp;

@@ -11,7 +11,7 @@
  * mma.c      products
  * step.c     one warp's next op; control flow
  * aside.c    a thread that fills stages, followed as a warp of its own
- * explore.c  all executions: which warp goes on, numbers of trips, states seen before
+ * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
  * normal.c   when two states are the same
  * trace.c    errors, and the steps that led there
  *
@@ -92,9 +92,9 @@ tcc_pvalue tcc_p_lanes(tcc_protocol *p, const int64_t *lanes);
 /* The number of a lane; false when it is not exactly known. */
 bool tcc_p_lane(const tcc_protocol *p, const tcc_pvalue *v, unsigned lane, int64_t *out);
 /* The symbol that stands for op applied to these, some of them symbols. `varies`: the symbol is
- * another one from trip to trip. */
+ * another one from iteration to iteration. */
 tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args, unsigned n);
-tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue *lo,
+tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t iterations, const tcc_pvalue *lo,
                               const tcc_pvalue *step);
 
 /* What stands behind a symbol: (of + add) / by, rounded down, where `of` is no such quotient. */
@@ -102,7 +102,7 @@ typedef struct tcc_psymbol {
     uint32_t of;
     int64_t add, by;
     uint64_t roots; /* parameters and the like that it depends on, a bit each */
-    bool varies;    /* from trip to trip */
+    bool varies;    /* from iteration to iteration */
     bool counts;    /* is not negative */
 } tcc_psymbol;
 const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol);
@@ -141,7 +141,7 @@ typedef struct tcc_pinst {
     bool open;                   /* products in front of it are not committed */
     bool aside;                  /* it is left to the warp that fills stages; */
     bool alone, others;          /* needed by that warp, by the others; */
-    bool runs_out;               /* a loop: after a trip in which that warp does nothing none does */
+    bool runs_out; /* a loop: after an iteration in which that warp does nothing none does */
     uint32_t by;                 /* what is left to it is done where this holds */
     uint32_t tensor;             /* that it accesses, and that is followed; 0: none */
     struct tcc_pplace *place;    /* where */
@@ -174,13 +174,13 @@ typedef struct tcc_pframe {
     uint32_t pc, region;
     tcc_lane_mask mask, outer;
     bool may;       /* of a branch: its lanes are not known, and it is taken by all */
-    bool busy;      /* of a loop: a branch was taken in this trip */
-    int32_t record; /* of what the number of trips depends on; -1: they are known, or no loop */
-    bool by_trips;  /* nothing is known of the index */
-    bool known;     /* the trips are known, but the record is a parent of others */
+    bool busy;      /* of a loop: a branch was taken in this iteration */
+    int32_t record;     /* of what the iterations depend on; -1: they are known, or no loop */
+    bool by_iterations; /* nothing is known of the index */
+    bool known;         /* the iterations are known, but the record is a parent of others */
     int64_t cap;    /* of the index, INT64_MAX for none */
     int64_t lo, step, hi, iter;
-    int64_t from, scale; /* there is another trip when the record's number is more than */
+    int64_t from, scale; /* there is another iteration when the record's number is more than */
                          /* from + iter * scale */
     int64_t bound, by;   /* the symbol of the bound; what it is divided by */
 } tcc_pframe;
@@ -188,11 +188,11 @@ typedef struct tcc_pframe {
 /* A number that is only known at run time: from `least` to `most`. */
 typedef struct tcc_precord {
     uint32_t symbol;
-    int32_t parent; /* it is of trip `parent_iter` of that loop; -1: of the whole kernel */
+    int32_t parent; /* it is of iteration `parent_iter` of that loop; -1: of the whole kernel */
     int64_t parent_iter;
     int64_t least, most;
     int64_t scale;     /* a multiple of those of all loops that asked */
-    bool truth, known; /* truth: a condition, 0 or 1; known: that of a loop of known trips */
+    bool truth, known; /* truth: a condition, 0 or 1; known: that of a loop of known iterations */
     const tcc_op *op;  /* that asked first, */
     uint32_t asked;    /* for this symbol */
 } tcc_precord;
@@ -294,7 +294,7 @@ typedef struct tcc_pglobal {
     uint32_t tensor, map; /* the parameters: of the tensor, 1 +; of a copy */
     uint32_t warp, actor, clock;
     tcc_lane_mask lanes;
-    bool write, async, passed; /* passed: it was in another trip of a loop */
+    bool write, async, passed; /* passed: it was in another iteration of a loop */
     uint32_t rank;             /* 0: it may be anywhere */
     tcc_prange_of at[TCC_P_RANK];
 } tcc_pglobal;
@@ -328,13 +328,14 @@ typedef struct tcc_pentry {
     uint32_t warp, clock;
     int32_t barrier; /* of the named or shared-memory ones; -1 none */
     uint32_t phase;
-    int64_t number, trip; /* trip: of the innermost loop of unknown trips; -1: in none */
+    int64_t number;
+    int64_t iteration; /* of the innermost loop of unknown iterations; -1: in none */
 } tcc_pentry;
 
 typedef enum tcc_presult {
     TCC_P_NEXT,
     TCC_P_JUMPED,
-    TCC_P_HEAD, /* jumped to the head of a loop of unknown trips */
+    TCC_P_HEAD, /* jumped to the head of a loop of unknown iterations */
     TCC_P_BLOCKED,
     TCC_P_CHOICE, /* p->choice must be decided first; then again */
     TCC_P_FAILED
@@ -357,10 +358,9 @@ struct tcc_protocol {
     uint32_t n_slots;
     TCC_VEC(uint32_t) registers; /* slots of what products write */
     int64_t threshold;           /* indices that are less are told apart */
-    int64_t data_threshold;      /* trip counts as data that are less are, too */
-    int64_t period;              /* in trips, of the loop whose index repeats itself last */
-    int64_t
-        symbol_data; /* what is asked of numbers of trips: their remainder by this; 0: nothing */
+    int64_t data_threshold;      /* iteration counts as data that are less are, too */
+    int64_t period;              /* in iterations, of the loop whose index repeats itself last */
+    int64_t symbol_data; /* of numbers of iterations their remainder by this is asked; 0: nothing */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
     unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP */
     unsigned n_lanes;
@@ -612,8 +612,8 @@ uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op);
  * reported, when it is not ordered. */
 bool tcc_p_global_copy(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by);
 bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
-/* The warp begins another trip of a loop. */
-void tcc_p_global_next_trip(tcc_pstate *s, unsigned warp);
+/* The warp begins another iteration of a loop. */
+void tcc_p_global_next_iteration(tcc_pstate *s, unsigned warp);
 
 /* ---- places (place.c) ---------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* normal: a state as bytes that are equal for states with equal futures.
  *
  * Numbers that only grow are written as far as they matter:
- *   trips       by how much a warp is ahead of the last one in loops of the same number of trips;
+ *   iterations  by how much a warp is ahead of the last one in loops of as many of them;
  *   clocks      by their order among the clocks that something remembers: later ones are greater
  *               than all of them, and nothing but order is ever asked;
  *   counters    (phases, groups) by their distance from the oldest that can still be asked for.
@@ -180,9 +180,9 @@ static void find_clocks(writer *w)
     }
 }
 
-/* ---- trips ----------------------------------------------------------------------------- */
+/* ---- iterations ----------------------------------------------------------------------------- */
 
-static void find_trips(writer *w, unsigned r)
+static void find_iterations(writer *w, unsigned r)
 {
     const tcc_pstate *s = w->s;
     int64_t iter = INT64_MAX, at = INT64_MAX;
@@ -219,14 +219,15 @@ static void put_record(writer *w, unsigned r)
 
 /* ---- warps ----------------------------------------------------------------------------- */
 
-/* What is left of a loop's index: its remainder, as its slot will hold it in the next trip, whether
- * there was a trip yet, and how far it is from the limit that it has beside its trips. */
+/* What is left of a loop's index: its remainder, as its slot will hold it in the next iteration,
+ * whether there was an iteration yet, and how far it is from the limit that it has beside its
+ * iterations. */
 static void put_index(writer *w, const tcc_pframe *f)
 {
     int64_t at = f->lo + f->iter * f->step;
-    put_int(w, f->by_trips ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
+    put_int(w, f->by_iterations ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
     put_int(w, f->iter > 0);
-    if (!f->by_trips && f->code->args[0] != TCC_P_NO_SLOT)
+    if (!f->by_iterations && f->code->args[0] != TCC_P_NO_SLOT)
         put_int(w, tcc_p_forget(w->p, tcc_p_known(at), f->code->moduli[0]).v);
 }
 
@@ -234,7 +235,7 @@ static void put_frame(writer *w, const tcc_pframe *f)
 {
     int64_t iter = f->record < 0 ? f->iter : tcc_p_position(f) - w->base_at[f->record];
     put(w, &f->code, sizeof f->code);
-    put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_trips << 40 |
+    put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_iterations << 40 |
                    (int64_t)f->may << 41 | (int64_t)f->busy << 42);
     put_int(w, (int64_t)f->mask);
     put_int(w, (int64_t)f->outer);
@@ -492,7 +493,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
     writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap, .columns = p->columns};
     find_clocks(&w);
     for (unsigned r = 0; r < s->n_records; r++)
-        find_trips(&w, r);
+        find_iterations(&w, r);
     put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)s->n_atoms << 32);
     put_int(&w, s->free_registers);
     put_pair(&w, s->passed - s->begun, s->has_begun);

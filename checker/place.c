@@ -272,7 +272,7 @@ static bool are_equal(tcc_attr a, tcc_attr b)
     return equal;
 }
 
-/* The innermost loop of unknown trips; NULL for none. */
+/* The innermost loop of unknown iterations; NULL for none. */
 static const tcc_pframe *inner_loop(const tcc_pwarp *w)
 {
     for (uint32_t d = w->depth; d-- > 0;)
@@ -281,8 +281,8 @@ static const tcc_pframe *inner_loop(const tcc_pwarp *w)
     return NULL;
 }
 
-/* Whether an earlier access was made in the trips in which its warp and another are. */
-static bool is_of_this_trip(const tcc_pstate *s, const tcc_pglobal *g, unsigned warp)
+/* Whether an earlier access was made in the iterations in which its warp and another are. */
+static bool is_of_this_iteration(const tcc_pstate *s, const tcc_pglobal *g, unsigned warp)
 {
     const tcc_pframe *x = inner_loop(&s->warps[g->warp]), *y = inner_loop(&s->warps[warp]);
     return !g->passed && (g->warp == warp ||
@@ -296,7 +296,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* y - x, plus any multiple of *modulo, which may be 0; false when nothing is known of it. */
 static bool distance(const tcc_protocol *p, const tcc_pvalue *x, const tcc_pvalue *y,
-                     bool same_warp, bool same_trip, int64_t *r, int64_t *modulo)
+                     bool same_warp, bool same_iteration, int64_t *r, int64_t *modulo)
 {
     *modulo = 0;
     *r = y->v - x->v;
@@ -305,11 +305,11 @@ static bool distance(const tcc_protocol *p, const tcc_pvalue *x, const tcc_pvalu
     if (x->kind == TCC_P_SYMBOL) {
         *r = (int64_t)y->offset - x->offset;
         return x->v == y->v && x->delta == y->delta &&
-               (same_trip || !tcc_p_symbol_get(p, x->v)->varies);
+               (same_iteration || !tcc_p_symbol_get(p, x->v)->varies);
     }
     if (x->kind != TCC_P_KNOWN)
         return false;
-    if (same_warp && same_trip && x->loop && x->loop == y->loop && x->delta && y->delta)
+    if (same_warp && same_iteration && x->loop && x->loop == y->loop && x->delta && y->delta)
         *r = (int64_t)y->offset - x->offset;
     else
         *modulo = gcd(x->delta, y->delta);
@@ -332,14 +332,14 @@ tcc_prelation tcc_p_place_compare(const tcc_protocol *p, const tcc_pstate *s, co
     if (!x->rank || !y->rank)
         return TCC_P_NOT_KNOWN;
     const tcc_attr *of_x = recipe_of(p, x->map), *of_y = recipe_of(p, y->map);
-    bool trip = is_of_this_trip(s, x, y->warp);
+    bool iteration = is_of_this_iteration(s, x, y->warp);
     tcc_prelation all = x->async && y->async ? TCC_P_TOGETHER : TCC_P_NOT_KNOWN;
     if (!are_equal(of_x[2], of_y[2]) || !are_equal(of_x[3], of_y[3]))
         return TCC_P_NOT_KNOWN; /* the tensor is taken for one of another shape */
     for (unsigned d = 0; d < x->rank; d++) {
         int64_t r, modulo;
         tcc_prelation along = TCC_P_NOT_KNOWN;
-        if (distance(p, &x->at[d].from, &y->at[d].from, x->warp == y->warp, trip, &r, &modulo))
+        if (distance(p, &x->at[d].from, &y->at[d].from, x->warp == y->warp, iteration, &r, &modulo))
             along = relate(&x->at[d], &y->at[d], r, modulo);
         if (along == TCC_P_APART)
             return TCC_P_APART;

@@ -1,6 +1,6 @@
 /* step: one warp's next op, and control flow.
  *
- * A comparison with a number of trips, or a condition, that is not known yet is a choice: the
+ * A comparison with a number of iterations, or a condition, that is not known yet is a choice: the
  * explorer decides it both ways, and every warp that asks for the same number later gets the same
  * answer (tcc_precord).
  *
@@ -8,12 +8,12 @@
 #include "checker/model.h"
 #include "ir/elementwise.h"
 
-enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_TRIPS = 32, LEAST_TRIPS = 16 };
-enum { MAX_GROWTH = 256 }; /* of a counter in a trip, so that it does not overflow */
+enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_ITERATIONS = 32, LEAST_ITERATIONS = 16 };
+enum { MAX_GROWTH = 256 }; /* of a counter in an iteration, so that it does not overflow */
 
 /* ---- numbers that are not known yet ---------------------------------------------------- */
 
-/* The innermost loop of unknown trips that the warp is in; -1 for none. */
+/* The innermost loop of unknown iterations that the warp is in; -1 for none. */
 static int inner_loop(const tcc_pwarp *w)
 {
     for (uint32_t d = w->depth; d-- > 0;)
@@ -34,7 +34,7 @@ static void find_doubt(const tcc_protocol *p, tcc_pstate *s, uint32_t symbol)
     }
 }
 
-/* The record of a symbol for the warp's current trip; -1, reported, when there are too many. */
+/* The record of a symbol for the warp's iteration; -1, reported, when there are too many. */
 static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op,
                      int64_t symbol, bool truth)
 {
@@ -81,15 +81,15 @@ static int is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x)
 /* ---- comparisons ----------------------------------------------------------------------- */
 
 /* The record of the loop whose index x is, when y is what the index is compared with; -1 when it is
- * not. Other comparisons with a number of trips are conditions of their own: how far a loop has
- * come is forgotten, except for how far it has to go. */
+ * not. Other comparisons with a number of iterations are conditions of their own: how far a loop
+ * has come is forgotten, except for how far it has to go. */
 static int compared_record(const tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w,
                            const tcc_pvalue *x, const tcc_pvalue *y)
 {
     if (x->kind != TCC_P_KNOWN || !x->loop)
         return -1;
     const tcc_pframe *f = &w->frames[x->loop - 1];
-    if (f->record < 0 || f->by_trips || f->known)
+    if (f->record < 0 || f->by_iterations || f->known)
         return -1;
     if (y->kind != TCC_P_SYMBOL)
         return tcc_p_is_exact(y) && !y->loop && y->v == f->hi ? f->record : -1;
@@ -131,8 +131,9 @@ static const char *mirrored(const char *pred)
 }
 
 /* A comparison of a loop's index with its bound. *done when it was one. */
-static tcc_presult compare_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                                 const tcc_pvalue *args, tcc_pvalue *out, bool *done)
+static tcc_presult compare_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                      const tcc_pinst *in, const tcc_pvalue *args, tcc_pvalue *out,
+                                      bool *done)
 {
     const tcc_pwarp *w = &s->warps[warp];
     const char *pred = tcc_attr_str(&in->op->attrs, "pred", "");
@@ -161,8 +162,8 @@ bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tc
     return false;
 }
 
-/* Numbers of trips as data, once it is known that they are not more than so much; false when which
- * of them is to be chosen. */
+/* Numbers of iterations as data, once it is known that they are not more than so much; false when
+ * which of them is to be chosen. */
 static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
 {
     if (!p->symbol_data || v->kind != TCC_P_SYMBOL)
@@ -243,7 +244,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     case TCC_OP_nvvm_opaque: *out = args[0]; return TCC_P_NEXT;
     case TCC_OP_nvvm_elect: *out = elected(p); return TCC_P_NEXT;
     case TCC_OP_arith_cmp: {
-        tcc_presult r = compare_trips(p, s, warp, in, args, out, &done);
+        tcc_presult r = compare_iterations(p, s, warp, in, args, out, &done);
         if (r != TCC_P_NEXT || done)
             return r;
         break;
@@ -412,25 +413,25 @@ static int64_t gcd(int64_t a, int64_t b)
     return b ? gcd(b, a % b) : a;
 }
 
-/* A loop of known trips around others is like one that turned out to make as many: what is asked
- * for inside is of its trips. */
-static bool keep_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                       const tcc_pvalue *bounds, tcc_pframe *f)
+/* A loop of known iterations around others is like one that turned out to make as many: what is
+ * asked for inside is of its iterations. */
+static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                            const tcc_pvalue *bounds, tcc_pframe *f)
 {
-    int64_t trips = f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
+    int64_t iterations = f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
     int64_t known = tcc_p_symbol(p, "known", bounds, 3).v;
     f->record = record_of(p, s, warp, in->op, known, false);
     if (f->record < 0)
         return false;
     f->known = true;
     s->records[f->record].known = true;
-    s->records[f->record].least = s->records[f->record].most = trips;
+    s->records[f->record].least = s->records[f->record].most = iterations;
     return true;
 }
 
 /* Decides what tells when the loop ends. */
-static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                       tcc_pframe *f)
+static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                            tcc_pframe *f)
 {
     tcc_pvalue b[3];
     bool known = true, fixed = true;
@@ -447,8 +448,8 @@ static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     f->hi = b[1].v;
     f->step = b[2].v;
     f->scale = f->by = 1;
-    if (known && (!in->waits || f->hi - f->lo <= MAX_KNOWN_TRIPS * f->step))
-        return !in->regions[0].loops || keep_trips(p, s, warp, in, b, f);
+    if (known && (!in->waits || f->hi - f->lo <= MAX_KNOWN_ITERATIONS * f->step))
+        return !in->regions[0].loops || keep_iterations(p, s, warp, in, b, f);
     const tcc_psymbol *of =
         b[1].kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, b[1].v) : &(tcc_psymbol){.by = 1};
     bool by_index = tcc_p_is_exact(&b[0]) && tcc_p_is_exact(&b[2]) &&
@@ -461,10 +462,10 @@ static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                                  in->waits ? "may differ from warp to warp"
                                            : "it accesses shared memory with no barrier"),
                false;
-    f->by_trips = !by_index;
+    f->by_iterations = !by_index;
     f->bound = known      ? tcc_p_symbol(p, "bound", &b[1], 1).v
                : by_index ? b[1].v
-                          : tcc_p_symbol(p, "trips", b, 3).v;
+                          : tcc_p_symbol(p, "iterations", b, 3).v;
     if (by_index && !known && b[1].delta != INT64_MAX)
         f->cap = b[1].delta + b[1].offset;
     if (by_index) {
@@ -479,7 +480,7 @@ static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
         return false;
     tcc_precord *r = &s->records[f->record];
     r->scale = r->scale / gcd(r->scale, f->scale) * f->scale;
-    int64_t least = known ? f->lo + LEAST_TRIPS * f->step
+    int64_t least = known ? f->lo + LEAST_ITERATIONS * f->step
                     : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? f->from + 1
                                                                        : 0;
     if (r->most >= least && r->least < least)
@@ -487,13 +488,13 @@ static bool plan_trips(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     return true;
 }
 
-/* Gives the index its value for the trip that begins. */
+/* Gives the index its value for the iteration that begins. */
 static void set_index(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     tcc_pwarp *w = &s->warps[warp];
     tcc_pframe *f = &w->frames[w->depth - 1];
     tcc_pvalue v = tcc_p_known(f->lo + f->iter * f->step);
-    if (f->by_trips) {
+    if (f->by_iterations) {
         tcc_pvalue lo = read(p, s, warp, in->operands[0]), step = read(p, s, warp, in->operands[2]);
         v = tcc_p_index_symbol(p, (uint32_t)f->bound, &lo, &step);
     } else if (f->record >= 0 && !f->known) {
@@ -520,7 +521,7 @@ static tcc_presult leave_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     return synchronizes ? TCC_P_HEAD : TCC_P_JUMPED;
 }
 
-/* Is there another trip? */
+/* Is there another iteration? */
 static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
     tcc_pwarp *w = &s->warps[warp];
@@ -561,7 +562,7 @@ static tcc_presult enter(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, tcc
 static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     tcc_pframe f = {.pc = AT_HEAD};
-    if (!plan_trips(p, s, warp, in, &f))
+    if (!plan_iterations(p, s, warp, in, &f))
         return TCC_P_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {
         if (in->regions[0].registers[1 + i] && warp != p->aside &&
@@ -577,7 +578,7 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     return enter(p, &s->warps[warp], in, f, 0, s->warps[warp].mask);
 }
 
-/* What is carried into the next trip, being `old` in this one. */
+/* What is carried into the next iteration, being `old` in this one. */
 static tcc_pvalue carry(const tcc_protocol *p, const tcc_pframe *f, unsigned i, tcc_pvalue old,
                         tcc_pvalue v)
 {
@@ -588,8 +589,9 @@ static tcc_pvalue carry(const tcc_protocol *p, const tcc_pframe *f, unsigned i, 
     return grows ? tcc_p_wrapped(v, f->of->op->results[i].type->elem) : v;
 }
 
-/* From the end of a trip to the head of the next. */
-static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *yield)
+/* From the end of an iteration to the head of the next. */
+static tcc_presult next_iteration(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                  const tcc_pinst *yield)
 {
     tcc_pwarp *w = &s->warps[warp];
     tcc_pframe *f = &w->frames[w->depth - 1];
@@ -609,7 +611,7 @@ static tcc_presult next_trip(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
         carried[i] = carry(p, f, i, read(p, s, warp, f->code->args[1 + i]), carried[i]);
     }
     clear(p, s, warp, f->code);
-    tcc_p_global_next_trip(s, warp);
+    tcc_p_global_next_iteration(s, warp);
     for (unsigned i = 0; i < n; i++)
         write(p, s, warp, f->code->args[1 + i], carried[i]);
     f->iter++;
@@ -724,7 +726,7 @@ static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
         w->frames[0] = (tcc_pframe){0};
         return TCC_P_JUMPED;
     }
-    return of->op->code == TCC_OP_scf_for ? next_trip(p, s, warp, yield)
+    return of->op->code == TCC_OP_scf_for ? next_iteration(p, s, warp, yield)
                                           : leave_branch(p, s, warp, yield);
 }
 

@@ -27,10 +27,10 @@ void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pi
                              : named     ? s->named[barrier].phase
                                          : s->barriers[barrier].phase,
                     .number = number,
-                    .trip = -1};
-    for (uint32_t d = w->depth; d-- > 0 && e.trip < 0;)
+                    .iteration = -1};
+    for (uint32_t d = w->depth; d-- > 0 && e.iteration < 0;)
         if (w->frames[d].record >= 0)
-            e.trip = w->frames[d].iter;
+            e.iteration = w->frames[d].iter;
     TCC_PUSH(p->scratch, &p->log, e);
 }
 
@@ -57,7 +57,7 @@ static bool is_shown(tcc_opcode code)
 static bool is_same_step(const tcc_pentry *a, const tcc_pentry *b)
 {
     return a->in == b->in && a->barrier == b->barrier && a->phase == b->phase &&
-           a->number == b->number && a->trip == b->trip;
+           a->number == b->number && a->iteration == b->iteration;
 }
 
 static void add_step(trace *t, const tcc_pentry *e)
@@ -148,12 +148,12 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
 static void print_line(const trace *t, size_t i)
 {
     const line *l = &t->lines.data[i];
-    char warps[MAX_TEXT], what[MAX_TEXT], trip[64] = "";
+    char warps[MAX_TEXT], what[MAX_TEXT], iteration[64] = "";
     print_warps(t->p, warps, sizeof warps, l->warps);
     print_step(t, l, what, sizeof what);
-    if (l->first.trip >= 0)
-        snprintf(trip, sizeof trip, ", iteration %lld", (long long)l->first.trip);
-    tcc_note(t->p->diag, l->first.in->op->loc, "step %zu%s: %s %s", i + 1, trip, warps, what);
+    if (l->first.iteration >= 0)
+        snprintf(iteration, sizeof iteration, ", iteration %lld", (long long)l->first.iteration);
+    tcc_note(t->p->diag, l->first.in->op->loc, "step %zu%s: %s %s", i + 1, iteration, warps, what);
 }
 
 /* ---- what stands at the end ------------------------------------------------------------ */
@@ -231,8 +231,8 @@ static const char *format_text(tcc_arena *arena, const char *format, va_list arg
     return text;
 }
 
-/* Whether the two trips of an outer loop in which a number is asked for have other numbers, though
- * it is the same in all. */
+/* Whether the two iterations of an outer loop in which a number is asked for have other numbers,
+ * though it is the same in all. */
 static bool contradicts(const tcc_protocol *p, const tcc_precord *a, const tcc_precord *b)
 {
     return a->symbol == b->symbol && a->truth == b->truth &&

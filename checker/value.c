@@ -1,14 +1,14 @@
 /* value: numbers of which not everything is known.
  *
- * A loop of unknown trips makes its index, and what it carries, grow for ever. From the trip
- * on from which nothing tells indices apart but their remainder by m (decode.c finds m),
+ * A loop of unknown iterations makes its index, and what it carries, grow for ever. From the
+ * iteration on from which nothing tells indices apart but their remainder by m (decode.c finds m),
  * an index is known as {v + n * m for n >= 0}: arithmetic on such sets is exact or says that the
  * result is unknown, and never looks at a member. So what is computed holds for all of them.
  *
  * Numbers wrap. An index is less than its loop's bound and does not; neither do a counter that
- * grows by little or an index in a trip, and either plus or minus a small constant; nor what was
- * divided, multiplied by no more than that. Of other sets, such as multiples, and numbers in narrow
- * types, what is known is their remainder by a power of two.
+ * grows by little or an index in an iteration, and either plus or minus a small constant; nor what
+ * was divided, multiplied by no more than that. Of other sets, such as multiples, and numbers in
+ * narrow types, what is known is their remainder by a power of two.
  *
  * Lists of one number a lane are kept once each and computed once for each op and operands.
  *
@@ -178,15 +178,15 @@ tcc_pvalue tcc_p_symbol(tcc_protocol *p, const void *op, const tcc_pvalue *args,
     return find_symbol(p, &key, varies, roots);
 }
 
-tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t trips, const tcc_pvalue *lo,
+tcc_pvalue tcc_p_index_symbol(tcc_protocol *p, uint32_t iterations, const tcc_pvalue *lo,
                               const tcc_pvalue *step)
 {
     symbol_key key;
     memset(&key, 0, sizeof key);
-    key.extra = UINT64_C(1) << 32 | trips;
+    key.extra = UINT64_C(1) << 32 | iterations;
     key_value(key.words[0], lo);
     key_value(key.words[1], step);
-    uint64_t roots = tcc_p_symbol_get(p, trips)->roots | roots_of(p, lo) | roots_of(p, step);
+    uint64_t roots = tcc_p_symbol_get(p, iterations)->roots | roots_of(p, lo) | roots_of(p, step);
     return find_symbol(p, &key, true, roots);
 }
 
@@ -197,8 +197,8 @@ tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of)
     return v;
 }
 
-/* A count, plus an offset that keeps it one, divided by a constant: how many trips there are by so
- * much. NONE when it is not that. */
+/* A count, plus an offset that keeps it one, divided by a constant: how many iterations there are
+ * by so much. NONE when it is not that. */
 static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
 {
     enum { MAX_DIVISOR = 1 << 20 };

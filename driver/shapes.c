@@ -20,8 +20,8 @@ static const struct pattern {
     along m, n, k;
     int batch; /* 0: a random number */
 } patterns[] = {
-    {{1, 0}, {1, 0}, {1, 0}, 1},                            /* one whole tile, one trip */
-    {{1, WHOLE}, {0, WHOLE}, {TWICE_THE_STAGES, WHOLE}, 1}, /* a ragged m, more trips than stages */
+    {{1, 0}, {1, 0}, {1, 0}, 1},                            /* one whole tile, one iteration */
+    {{1, WHOLE}, {0, WHOLE}, {TWICE_THE_STAGES, WHOLE}, 1}, /* a ragged m, more of k than stages */
     {{0, WHOLE}, {1, WHOLE}, {1, WHOLE}, 1},                /* a ragged n */
     {{0, WHOLE}, {0, WHOLE}, {0, WHOLE}, 0},                /* less than a tile */
     {{0, 1}, {0, 1}, {0, 1}, 0},                            /* one of everything */
@@ -157,7 +157,8 @@ static double tiles_of(double extent, int64_t tile)
     return ceil(extent / (double)(tile > 0 ? tile : 1));
 }
 
-/* For each CTA its products, trip by trip, its epilogue, and copies where threads make them. */
+/* For each CTA its products, iteration by iteration, its epilogue, and copies where threads make
+ * them. */
 double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
 {
     enum { EPILOGUE = 128, COPY = 32 }; /* multiply-adds that an element costs as much as */

@@ -256,7 +256,7 @@ static uint64_t load_issued(warp_clock *w, uint64_t now)
     return w->first_load + ++w->n_loads;
 }
 
-/* Across what waits for others, and from trip to trip, no load is moved. */
+/* Across what waits for others, and from iteration to iteration, no load is moved. */
 static bool bounds_loads(tcc_opcode code)
 {
     switch (code) {

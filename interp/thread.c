@@ -236,8 +236,8 @@ tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
     return TCC_JUMPED;
 }
 
-/* Lanes that have made their trips keep what they carried last. */
-static tcc_outcome next_trip(tcc_thread *t, const tcc_inst *in, const tcc_inst *yield)
+/* Lanes that have made their iterations keep what they carried last. */
+static tcc_outcome next_iteration(tcc_thread *t, const tcc_inst *in, const tcc_inst *yield)
 {
     tcc_frame *f = &t->frames[t->depth - 1];
     size_t carried = in->op->n_results;
@@ -302,7 +302,7 @@ tcc_outcome tcc_eval_scf_yield(tcc_thread *t, const tcc_inst *in)
         return TCC_JUMPED;
     }
     switch (of->op->code) {
-    case TCC_OP_scf_for: return next_trip(t, of, in);
+    case TCC_OP_scf_for: return next_iteration(t, of, in);
     case TCC_OP_scf_if: return next_branch(t, of, in);
     case TCC_OP_tile_grid:
     case TCC_OP_tile_ctas: return tcc_grid_next(t, in);

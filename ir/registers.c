@@ -188,7 +188,7 @@ static bool exclude_each_other(const tcc_op *a, const tcc_op *b)
 }
 
 /* Whether an op in a loop takes what is from before it. */
-static bool is_of_every_trip(const tcc_op *op, const tcc_value *v)
+static bool is_of_every_iteration(const tcc_op *op, const tcc_value *v)
 {
     const tcc_block *from = v->def ? v->def->block : v->block;
     for (const tcc_block *b = op->block; b != from && b->parent; b = b->parent->block)
@@ -244,7 +244,7 @@ static bool is_wanted_twice(const tcc_registers *r, const tcc_op *op, unsigned o
     if (!order)
         return false;
     for (;;) {
-        if (is_wanted(r, op, order, v, p, slice) || is_of_every_trip(op, v))
+        if (is_wanted(r, op, order, v, p, slice) || is_of_every_iteration(op, v))
             return true;
         if (!v->def || v->def->code != TCC_OP_vec_slice)
             return false;

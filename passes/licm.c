@@ -7,7 +7,7 @@
  *          }                                        }
  *
  * Only ops that stand in the loop's own block: what a branch in the loop guards stays guarded.
- * A loop of no trips must not divide by zero because of it.
+ * A loop of no iterations must not divide by zero because of it.
  *
  * Requires nothing. Preserves control flow.
  */

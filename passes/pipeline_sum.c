@@ -36,7 +36,7 @@ static bool is_binary_with(const tcc_value *v, tcc_opcode code, int64_t right)
 }
 
 /* Whether v is max(ceil(d / by), 1) as it is written, or without the max. */
-static bool is_trips(const tcc_value *v, tcc_dim d, int64_t by)
+static bool is_iteration_count(const tcc_value *v, tcc_dim d, int64_t by)
 {
     int64_t number;
     if (is_binary_with(v, TCC_OP_arith_max, 1))
@@ -105,7 +105,7 @@ bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_dim *k)
         if (tiles && !others--)
             return false;
     }
-    return is_trips(TCC_VIEW(scf_for, loop)->hi, *k, g->depth);
+    return is_iteration_count(TCC_VIEW(scf_for, loop)->hi, *k, g->depth);
 }
 
 /* ---- ahead of itself -------------------------------------------------------------------- */

@@ -8,9 +8,9 @@
  *          async.role {name = producer, warps = 1} { async.one { scf.for %i { acquire; copy…; commit } } }
  * After, with warps = [8, 0]:
  *          async.role {name = consumer, warps = 8}
- *              { scf.for %i = 0 … min(stages - 1, trips) { async.one { acquire; copy…; commit } }
+ *              { scf.for %i = 0 … min(stages - 1, iterations) { async.one { acquire; copy…; commit } }
  *                scf.for %i { wait; mma; mma_wait; release
- *                             scf.if %i + stages - 1 < trips
+ *                             scf.if %i + stages - 1 < iterations
  *                               { async.one { acquire; copy…; commit } }  of %i + stages - 1 }
  *                (epilogue) }
  *
@@ -115,7 +115,7 @@ static void build_copy_loop(const split *s, tcc_builder *b, const tcc_op *loop, 
     tcc_op *copies = tcc_op_create(b, TCC_OP_scf_for, 3, bounds, 0, NULL);
     if (tcc_attr_int(&loop->attrs, "at_least_once", 0))
         tcc_attr_set_int(b->func->ir, &copies->attrs, "at_least_once", 1);
-    tcc_value *i = tcc_block_add_arg(copies->regions[0], bounds[0]->type, "trip");
+    tcc_value *i = tcc_block_add_arg(copies->regions[0], bounds[0]->type, "iteration");
     tcc_builder in = tcc_builder_at_end(copies->regions[0]);
     in.loc = b->loc;
     clone_copies(s, &in, loop, i, begin, map);
@@ -149,14 +149,14 @@ static int64_t most_ahead(const tcc_op *loop)
 /* Moves the copies of a loop without producer ahead of their MMAs, `ahead` iterations. */
 static void skew(const split *s, tcc_op *loop, int64_t ahead)
 {
-    tcc_value *trips = TCC_VIEW(scf_for, loop)->hi;
+    tcc_value *iterations = TCC_VIEW(scf_for, loop)->hi;
     tcc_builder b = tcc_builder_before(loop);
-    build_copy_loop(s, &b, loop, tcc_arith_bin_const(&b, TCC_OP_arith_min, trips, ahead), true,
+    build_copy_loop(s, &b, loop, tcc_arith_bin_const(&b, TCC_OP_arith_min, iterations, ahead), true,
                     tcc_value_map_create(s->scratch));
 
     b = tcc_builder_before(loop->regions[0]->last);
     tcc_value *i = tcc_arith_add(&b, loop->regions[0]->args[0], ahead);
-    tcc_op *then = tcc_begin_if(&b, tcc_arith_cmp(&b, "lt", i, trips));
+    tcc_op *then = tcc_begin_if(&b, tcc_arith_cmp(&b, "lt", i, iterations));
     clone_copies(s, &b, loop, i, true, tcc_value_map_create(s->scratch));
     tcc_end_if(&b, then);
     erase_copies(loop->regions[0]); /* the clones are in scf.if */

@@ -4,7 +4,7 @@
  *          %s = tensor.sum %p {over = [k]} : field<f32[m, n]>
  * After:   %s = tile.grid {axes = [m, n], …} : field<f32[m, n]> {
  *          ^(%m: i32, %n: i32):
- *            %r = scf.for %k = 0 … trips, %c = 0.0 {
+ *            %r = scf.for %k = 0 … iterations, %c = 0.0 {
  *              tile.mma (tile.load A), (tile.load B), %c
  *            }
  *            scf.yield %r
@@ -12,9 +12,9 @@
  *
  * Several sums are carried by one loop, which loads once what several of them read.
  *
- * The loop counts trips, not elements, so that later passes find a trip's stage. It makes at least
- * one, so that its test may come last: around a loop that tests first ptxas serialises wgmma
- * (C7514). Where K > 0 is not assumed, it makes an iteration on zeros when K is 0.
+ * The loop counts iterations, not elements, so that later passes find an iteration's stage. It
+ * makes at least one, so that its test may come last: around a loop that tests first ptxas
+ * serialises wgmma (C7514). Where K > 0 is not assumed, it makes an iteration on zeros when K is 0.
  *
  * Requires choose-schedule. Leaves the product dead: dce.
  */
@@ -86,7 +86,8 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
 }
 
 /* max(1, ceil(extent / step)), ceil alone where K > 0 is promised. */
-static tcc_value *build_trips(tcc_builder *b, tcc_dim extent, int64_t step, bool may_be_empty)
+static tcc_value *build_iteration_count(tcc_builder *b, tcc_dim extent, int64_t step,
+                                        bool may_be_empty)
 {
     const tcc_type *i32 = tcc_type_scalar(b->func->ir, TCC_i32);
     tcc_value *n = tcc_build_extent(b, extent);
@@ -125,13 +126,13 @@ static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_contraction *c
 
 /* The loop over k, which carries an accumulator for each sum. */
 static tcc_op *build_loop(tcc_builder *g, const tcc_contraction *c, const tcc_schedule *s,
-                          tcc_value *trips)
+                          tcc_value *iterations)
 {
     tcc_ir *ir = g->func->ir;
     const tcc_type **types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, c->n_sums);
     tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 3 + c->n_sums);
     operands[0] = tcc_build_i32(g, 0);
-    operands[1] = trips;
+    operands[1] = iterations;
     operands[2] = tcc_build_i32(g, 1);
     for (size_t i = 0; i < c->n_sums; i++) {
         tcc_scalar sum = c->sums[i].op->results[0].type->elem;
@@ -163,13 +164,13 @@ static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, cons
     tcc_builder l = tcc_builder_at_end(loop->regions[0]);
     l.loc = c->sums[0].op->loc;
     const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
-    tcc_value *trip = tcc_block_add_arg(loop->regions[0], i32, "trip");
+    tcc_value *iteration = tcc_block_add_arg(loop->regions[0], i32, "iteration");
     tcc_value **loaded = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_operands);
     tcc_value **sums = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_sums);
     for (size_t i = 0; i < c->n_sums; i++)
         sums[i] = tcc_block_add_arg(loop->regions[0], loop->results[i].type, "acc");
     origin o = {c, grid->regions[0], NULL};
-    o.k = TCC_EMIT(&l, arith_mul, i32, trip, tcc_build_i32(&l, s->k));
+    o.k = TCC_EMIT(&l, arith_mul, i32, iteration, tcc_build_i32(&l, s->k));
     for (size_t i = 0; i < c->n_operands; i++)
         loaded[i] = load_operand(&l, c, s, &c->operands[i], &o);
     for (size_t i = 0; i < c->n_sums; i++) {
@@ -207,7 +208,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder g = tcc_builder_at_end(grid->regions[0]);
     g.loc = c.sums[0].op->loc;
     bool may_be_empty = !tcc_assumes_min(f, c.k_extent, 1);
-    tcc_op *loop = build_loop(&g, &c, &s, build_trips(&g, c.k_extent, s.k, may_be_empty));
+    tcc_op *loop = build_loop(&g, &c, &s, build_iteration_count(&g, c.k_extent, s.k, may_be_empty));
     fill_loop(loop, grid, &c, &s);
     tcc_value **results = TCC_NEW_ARRAY(ctx->ir->arena, tcc_value *, c.n_sums);
     for (size_t i = 0; i < c.n_sums; i++)

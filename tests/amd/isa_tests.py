@@ -60,7 +60,7 @@ def problems(target, body, **values):
     return [text for _, text in waits.check(kernel(target, body, **values))]
 
 
-# A tile goes from global memory through registers and LDS into a product, one trip ahead.
+# A tile goes from global memory through registers and LDS into a product, one iteration ahead.
 GFX11 = """\
 	s_load_b128 s[4:7], s[0:1], 0x0
 	s_load_b32 s2, s[0:1], 0x10

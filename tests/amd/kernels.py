@@ -3,7 +3,7 @@ targets: kernels.py DIR EXAMPLE.tile…
 
 No spills, no scratch memory, no waterfall loops, all waits in place, and as many v_wmma in the inner
 loop of the former as the schedule in force says: those of one wave's blocks, for the two tiles of a
-trip.
+iteration.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """

@@ -61,12 +61,12 @@ def main(trace_path, cost_path, document):
     check_in_flight(events)
     value = {name: value for name, value, *_ in costs}
     products = tracks["tensor cores"]
-    trips, groups, depth, n = 512 // 64, 2, 64 // 16, 256
-    assert len(products) == trips * groups * depth
+    iterations, groups, depth, n = 512 // 64, 2, 64 // 16, 256
+    assert len(products) == iterations * groups * depth
     assert sum(e["dur"] for e in products) == len(products) * 64 * n * 16 // value["tensor_fmas"]
     stages = [track for track in tracks if re.fullmatch(r"stage \d", track)]
     assert len(stages) == 4
-    assert sum(len(tracks[stage]) for stage in stages) == 2 * trips
+    assert sum(len(tracks[stage]) for stage in stages) == 2 * iterations
     assert {e["name"] for e in tracks["warp 0: consumer"]} >= {"prologue", "main loop", "epilogue"}
     assert all("line" in e["args"] for track in stages for e in tracks[track])
 

@@ -15,6 +15,7 @@ PHRASES = [
     (r"what it is about", "name it"),
     (r"not let through", "rejected"),
     (r"factors?", "operand"),
+    (r"(?<!round )(?<!round-)(?<!single-)trips?", "iteration"),
 ]
 PATTERN = re.compile(r"\b(?:" + "|".join(f"({p})" for p, _ in PHRASES) + r")\b", re.IGNORECASE)
 

@@ -203,7 +203,7 @@ tcc_value *constant_like(tcc_op *op, const tcc_value *v, int64_t i)
     return tcc_build_int(&b, v->type, i);
 }
 
-/* An argument's value in the last trip, or what the loop left. */
+/* An argument's value in the last iteration, or what the loop left. */
 static tcc_value *last_value(tcc_builder *b, tcc_value *arg)
 {
     tcc_op *loop = arg->block->parent;

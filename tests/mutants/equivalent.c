@@ -449,7 +449,7 @@ static bool adds_zeros(const site *s)
            (setting(s, "stages") == 1 || contains(s->op, TCC_OP_nvvm_wgmma_a));
 }
 
-static bool as_many_trips(const site *s)
+static bool as_many_iterations(const site *s)
 {
     int64_t lo, hi, step;
     if (s->op->code != TCC_OP_scf_for || !tcc_value_is_int(s->op->operands[0], &lo) ||
@@ -616,7 +616,7 @@ const reason reasons[] = {
     {"the end of an iteration is the beginning of the next", meets_at_the_beginning},
     {"the branch finds out by itself whose it is", asks_whose_it_is},
     {"one more iteration adds zeros", adds_zeros},
-    {"the loop makes as many trips", as_many_trips},
+    {"the loop makes as many iterations", as_many_iterations},
     {"more CTAs than tiles compute what lies outside of the tensors", outside_of_the_tensors},
     {"every thread computes the same numbers in another way", gives_same_numbers},
 };

@@ -92,7 +92,7 @@ typedef struct reason {
 } reason;
 
 /* Whether the mutant differs in nothing but how numbers are computed, and every thread gets the
- * same ones in each of the first trips of loops: same.c. */
+ * same ones in each of the first iterations of loops: same.c. */
 bool gives_same_numbers(const site *s);
 
 extern const reason reasons[];

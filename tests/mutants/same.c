@@ -1,8 +1,8 @@
 /* same: whether a mutant computes the numbers that it should, in another way.
  *
  * Addresses, phases and conditions are computed from the thread's number, the indices of loops, and
- * the extents. All threads and trips are gone through, each with several extents: the arithmetic of
- * stages and phases repeats within far fewer trips than these.
+ * the extents. All threads and iterations are gone through, each with several extents: the
+ * arithmetic of stages and phases repeats within far fewer iterations than these.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "tests/mutants/mutants.h"
 
 enum {
-    MAX_TRIPS = 40,
+    MAX_ITERATIONS = 40,
     MAX_LOOPS = 3,
     MAX_ARGS = 256,
     DRAWS = 8,
@@ -22,7 +22,7 @@ enum {
 
 /* ---- evaluation -------------------------------------------------------------------------- */
 
-/* A thread in some trip of the loops that it is in. Parameters and the CTA's number are any. */
+/* A thread in some iteration of the loops that it is in. Parameters and the CTA number are any. */
 typedef struct place {
     int64_t tid;
     uint64_t any;                      /* which ones; 0: they are not known */
@@ -118,17 +118,17 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
 /* ---- everywhere -------------------------------------------------------------------------- */
 
 /* How often a loop runs at most, as far as it is known. */
-static int64_t most_trips(const tcc_op *loop)
+static int64_t most_iterations(const tcc_op *loop)
 {
     int64_t lo, hi, step;
     const tcc_value *end = loop->operands[1];
     if (!tcc_value_is_int(loop->operands[0], &lo) || !tcc_value_is_int(loop->operands[2], &step))
-        return MAX_TRIPS;
+        return MAX_ITERATIONS;
     bool known = tcc_value_is_int(end, &hi);
     for (unsigned i = 0; !known && end->def && end->def->code == TCC_OP_arith_min && i < 2; i++)
         known = tcc_value_is_int(end->def->operands[i], &hi);
-    int64_t trips = known && step > 0 ? (hi - lo + step - 1) / step : MAX_TRIPS;
-    return trips < MAX_TRIPS ? trips : MAX_TRIPS;
+    int64_t iterations = known && step > 0 ? (hi - lo + step - 1) / step : MAX_ITERATIONS;
+    return iterations < MAX_ITERATIONS ? iterations : MAX_ITERATIONS;
 }
 
 /* Whether a thread may come to an op: the branches around it, as far as they are known. */
@@ -157,7 +157,7 @@ static bool same_at(const tcc_op *op, const tcc_value *a, const tcc_value *b, co
     return true;
 }
 
-/* Goes through the trips of the loops from the outermost on. */
+/* Goes through the iterations of the loops from the outermost on. */
 static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value *b, place *p,
                           unsigned depth)
 {
@@ -169,8 +169,8 @@ static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value 
         tcc_value_is_int(loop->operands[0], &lo) && tcc_value_is_int(loop->operands[2], &step);
     if (!p->known[depth])
         return same_in_loops(op, a, b, p, depth + 1);
-    int64_t trips = most_trips(loop);
-    for (int64_t t = 0; t < trips; t++) {
+    int64_t iterations = most_iterations(loop);
+    for (int64_t t = 0; t < iterations; t++) {
         p->index[depth] = lo + t * step;
         if (!same_in_loops(op, a, b, p, depth + 1))
             return false;
@@ -178,7 +178,8 @@ static bool same_in_loops(const tcc_op *op, const tcc_value *a, const tcc_value 
     return true;
 }
 
-/* Whether an operand of op, a before and b in the mutant, is the same in all threads and trips. */
+/* Whether an operand of op, a before and b in the mutant, is the same in all threads and
+ * iterations. */
 static bool same_everywhere(const tcc_func *f, const tcc_op *op, const tcc_value *a,
                             const tcc_value *b)
 {

@@ -51,9 +51,9 @@ SPILLS = {
 # The warning that a hand-written kernel is to get, or an entry may get.
 WARNINGS = {
     "tests/interp/shapes.tir": "C7511",  # products of two shapes in turn on the same accumulators
-    # K is a number of one trip. ptxas up to 12.4 sees that, peels the loop, and takes the epilogue behind
-    # the wait for what reads accumulators in flight. Nothing is lost: a single trip has nothing to
-    # overlap with. It is silent when it cannot know the number of trips.
+    # K is a number of one iteration. ptxas up to 12.4 sees that, peels the loop, and takes the epilogue behind
+    # the wait for what reads accumulators in flight. Nothing is lost: a single iteration has nothing to
+    # overlap with. It is silent when it cannot know the number of iterations.
     "fake_product": "C7514",
     "fake_product__generic": "C7514",
 }

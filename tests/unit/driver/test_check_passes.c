@@ -188,7 +188,7 @@ END_TEST
 
 /* ---- shapes ------------------------------------------------------------------------------- */
 
-static int64_t trips(int64_t extent, int64_t tile)
+static int64_t iterations(int64_t extent, int64_t tile)
 {
     return (extent + tile - 1) / tile;
 }
@@ -210,8 +210,8 @@ START_TEST(shapes_reach_the_corners_of_a_schedule)
         reached[WHOLE] |= m == 64 && n == 16 && k % 16 == 0;
         reached[RAGGED_M] |= m > 64 && m % 64;
         reached[RAGGED_N] |= n > 16 && n % 16;
-        reached[WRAPS] |= trips(k, 16) > 4;
-        reached[FEW] |= trips(k, 16) == 1;
+        reached[WRAPS] |= iterations(k, 16) > 4;
+        reached[FEW] |= iterations(k, 16) == 1;
         reached[ODD] |= k % 2 && n % 2;
         double work = tcc_shape_work(c.ir->first, d);
         ck_assert(work >= 0 && work < 3e6);

@@ -125,8 +125,8 @@ END_TEST
 
 START_TEST(loops_run_under_a_mask)
 {
-    result r = run(_i, "  %trips = arith.add %lane, %c1 : i32\n"
-                       "  %v = scf.for %c0, %trips, %c1, %c0 : i32 {\n"
+    result r = run(_i, "  %iterations = arith.add %lane, %c1 : i32\n"
+                       "  %v = scf.for %c0, %iterations, %c1, %c0 : i32 {\n"
                        "  ^(%i: i32, %sum: i32):\n"
                        "    %next = arith.add %sum, %i : i32\n"
                        "    scf.yield %next\n"

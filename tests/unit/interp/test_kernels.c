@@ -103,9 +103,9 @@ static const struct {
     const char *file;
     int64_t dims[3];
 } kernels[] = {
-    {"persistent.tir", {64, 16, 16}},   /* one tile, one trip: the second CTA has none */
-    {"persistent.tir", {200, 48, 40}},  /* 4 x 3 tiles of 3 trips: 6 each */
-    {"persistent.tir", {129, 104, 96}}, /* 3 x 6 tiles of 7 trips: 9 each */
+    {"persistent.tir", {64, 16, 16}},   /* one tile, one iteration: the second CTA has none */
+    {"persistent.tir", {200, 48, 40}},  /* 4 x 3 tiles of 3 iterations: 6 each */
+    {"persistent.tir", {129, 104, 96}}, /* 3 x 6 tiles of 7 iterations: 9 each */
     {"multicast.tir", {100, 24, 72}},   {"multicast.tir", {200, 16, 16}},
     {"registers_a.tir", {100, 24, 72}}, {"registers_a.tir", {64, 16, 8}},
 };

@@ -126,7 +126,7 @@ START_TEST(branches_run_under_a_mask)
 }
 END_TEST
 
-/* Each lane makes as many trips as its number says, none in lane 0. */
+/* Each lane makes as many iterations as its number says, none in lane 0. */
 START_TEST(loops_end_lane_by_lane)
 {
     result r = run(LOAD "  %r = scf.for %c0, %lane, %c1, %v : vec<f32[1]> {\n"

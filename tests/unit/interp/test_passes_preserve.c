@@ -88,12 +88,12 @@ END_TEST
 
 /* ---- the pipeline ------------------------------------------------------------------------ */
 
-/* Fewer trips than stages, as many, more; every role and number of consumers. */
+/* Fewer iterations than stages, as many, more; every role and number of consumers. */
 START_TEST(every_pipeline)
 {
     int stages = 1 + _i % 4, warpgroups = 1 + _i / 4 % 3, producer = _i / 12 % 3;
-    int trips = _i / 36 * 2 + 1;
-    check((extents){64 * warpgroups, 16, 16 * trips, 1}, (uint64_t)_i,
+    int iterations = _i / 36 * 2 + 1;
+    check((extents){64 * warpgroups, 16, 16 * iterations, 1}, (uint64_t)_i,
           MATMUL "schedule f for sm_90a { tile m %d, n 16, k 16; stages %d; warpgroups %d; "
                  "producer %s; epilogue %s; }\n",
           64 * warpgroups, stages, warpgroups, producers[producer], epilogues[_i % 2]);

@@ -21,7 +21,8 @@ tcc_value *tcc_low_regroup(tcc_lowering *l, const tcc_spread *from, tcc_value *v
         if (i < to->n_registers && (source = tcc_layout_register(from, place[0], place[1])) < 0)
             return NULL;
         if (run && source != first + run) {
-            parts[n++] = tcc_low_slice(l, v, first, run);
+            bool one = run == 1 && to->n_registers > 1;
+            parts[n++] = one ? tcc_low_extract(l, v, first) : tcc_low_slice(l, v, first, run);
             run = 0;
         }
         first = run ? first : source;

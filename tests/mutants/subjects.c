@@ -67,14 +67,14 @@ const subject subjects[] = {
                 {192, 32, 20, 0},
                 {192, 32, 0, 0}}},
     {.name = "batch",
-     .source = "kernel f(A: bf16[P, M, K], B: bf16[P, N, K], bias: f32[N]) -> (C: f32[P, M, N])\n"
+     .source = "kernel f(A: bf16[P, M, K], B: bf16[P, N, K], bias: f32[N], s: f32[M]) -> (C: f32[P, M, N])\n"
                "{\n    acc[p, m, n] = sum(k) A[p, m, k] * B[p, n, k];\n"
-               "    C[p, m, n] = acc[p, m, n] + bias[n];\n}\n" SCHEDULE(
+               "    C[p, m, n] = acc[p, m, n] * s[m] + bias[n];\n}\n" SCHEDULE(
                    "tile m 64, n 24, k 64; stages 2; producer warp; swizzle 128; epilogue tma; "
                    "group 1;"),
      .function = "f",
      .shapes = {{72, 28, 328, 2},
-                {64, 32, 64, 1},
+                {68, 32, 64, 1},
                 {64, 40, 64, 1},
                 {64, 26, 64, 1},
                 {64, 24, 68, 1},

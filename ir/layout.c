@@ -59,6 +59,7 @@ bool tcc_layout_spread(const tcc_type *tile, tcc_spread *s)
     for (int d = 0; d < 2; d++)
         s->extent[d] = tile->dims[d].size == 1 ? 1 : s->extent[d];
     s->n_registers = count(&s->registers);
+    s->n_lanes = count(&s->lanes);
     s->n_warps = count(&s->warps);
     return true;
 }

@@ -32,7 +32,7 @@ typedef struct tcc_digits {
 
 typedef struct tcc_spread {
     tcc_digits registers, lanes, warps;
-    int64_t n_registers, n_warps;
+    int64_t n_registers, n_lanes, n_warps;
     int64_t extent[2]; /* of what is covered; 1 where the tile's is */
 } tcc_spread;
 

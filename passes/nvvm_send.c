@@ -107,7 +107,11 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
     /* async.send takes the rows of each warpgroup */
     bool whole = w.held.extent[0] > 1 && w.held.extent[1] > 1 &&
                  o->a->type == tcc_hold_by_warpgroups(low->ir, o->a->type, l->role.op, false);
-    if (!whole || !tcc_is_multiple(o->row, 8, NULL) || !tcc_is_multiple(o->col, 8, NULL)) {
+    if (!whole) {
+        TCC_LOW_REFUSE(low, op, "async.write of a tile that is not held by the rows of warpgroups");
+        return;
+    }
+    if (!tcc_is_multiple(o->row, 8, NULL) || !tcc_is_multiple(o->col, 8, NULL)) {
         TCC_LOW_REFUSE(low, op, "async.write to a row or column that is not a multiple of 8");
         return;
     }

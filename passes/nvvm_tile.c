@@ -34,7 +34,8 @@ const tcc_type *tcc_hold_by_warpgroups(tcc_ir *ir, const tcc_type *t, const tcc_
 bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_spread *s)
 {
     bool whole = l->role.first_warp % TCC_WARPGROUP_WARPS == 0;
-    if (whole && tcc_layout_spread(tile, s) && s->n_warps == l->role.warps)
+    if (whole && tcc_layout_spread(tile, s) && s->n_lanes == TCC_WARP_LANES &&
+        s->n_warps == l->role.warps)
         return true;
     tcc_str text = {0};
     tcc_type_print(&text, tile);

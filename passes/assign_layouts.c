@@ -46,6 +46,7 @@ static void convert_operand(assigning *a, tcc_op *op)
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     tcc_op_set_operand(op, 2, TCC_EMIT(&b, tile_convert, type, v));
+    a->changed = true;
 }
 
 static void assign_role(assigning *a)

@@ -165,10 +165,10 @@ static bool parse_dims(parser *p, tcc_dim dims[MAX_RANK], unsigned *rank)
 
 static bool accept_word(parser *p, const char *word)
 {
-    if (p->tok.kind != TOK_IDENT || strlen(word) != p->tok.n || memcmp(word, p->tok.text, p->tok.n))
-        return false;
-    next(p);
-    return true;
+    bool found = is_word(p, word);
+    if (found)
+        next(p);
+    return found;
 }
 
 /* Of a tile that is `*out` so far. */

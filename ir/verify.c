@@ -138,12 +138,18 @@ static const char *wrong_indices(const tcc_type *t)
     return NULL;
 }
 
+static const char *wrong_tile(const tcc_type *t)
+{
+    const char *wrong = wrong_extents(t);
+    return wrong ? wrong : tcc_layout_wrong(t);
+}
+
 /* What is wrong with a type itself, or NULL. */
 static const char *wrong_type(const tcc_type *t)
 {
     switch (t->kind) {
     case TCC_KIND_field: return wrong_indices(t);
-    case TCC_KIND_tile: return wrong_extents(t) ? wrong_extents(t) : tcc_layout_wrong(t);
+    case TCC_KIND_tile: return wrong_tile(t);
     case TCC_KIND_vec: return t->rank == 1 ? wrong_extents(t) : "has one extent";
     case TCC_KIND_smem: return t->rank == 3 ? wrong_extents(t) : "has stages and two extents";
     default: return NULL;

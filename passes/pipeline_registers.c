@@ -182,11 +182,6 @@ static void copy_in_place(tcc_group *g)
 
 /* ---- loads an iteration ahead ---------------------------------------------------------- */
 
-static bool is_inside(const tcc_value *v, const tcc_op *loop)
-{
-    return (v->block ? v->block : v->def->block) == loop->regions[0];
-}
-
 static bool is_number(const tcc_op *op)
 {
     return tcc_op_info_get(op->code)->flags & TCC_PURE && !op->n_regions && op->n_results == 1 &&
@@ -204,7 +199,7 @@ static bool can_speculate(const tcc_op *op)
 /* A value of the loop's body that its index alone says has a place in the map. */
 static bool is_known(const tcc_map *of_index, const tcc_value *v, const tcc_op *loop)
 {
-    return !is_inside(v, loop) || tcc_map_get(of_index, v);
+    return tcc_is_invariant(v, loop) || tcc_map_get(of_index, v);
 }
 
 static bool are_known(const tcc_map *of_index, const tcc_op *op, const tcc_op *loop)

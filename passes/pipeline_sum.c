@@ -14,11 +14,6 @@ static tcc_value *bin(tcc_builder *b, tcc_opcode op, tcc_value *x, tcc_value *y)
 
 /* ---- what is one ------------------------------------------------------------------------ */
 
-static bool is_inside(const tcc_value *v, const tcc_op *loop)
-{
-    return (v->block ? v->block : v->def->block) == loop->regions[0];
-}
-
 /* The operand of a load along k, and which of its tensor's dimensions that is. */
 static unsigned k_operand(const tcc_operand *s, tcc_dim *dim)
 {
@@ -94,7 +89,7 @@ bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_dim *k)
             at->def->operands[0] != body->args[0] || !is_multiplied_alone(&of->load->results[0]))
             return false;
         for (unsigned o = 1; o < of->load->n_operands; o++)
-            if (o != along && is_inside(of->load->operands[o], loop))
+            if (o != along && !tcc_is_invariant(of->load->operands[o], loop))
                 return false;
         if (s && (dim.name != k->name || dim.size != k->size))
             return false;

@@ -26,13 +26,13 @@ enum { WARP = 0 }; /* that the thread is of */
 
 static bool synchronizes(tcc_opcode code)
 {
-    return tcc_p_does(code, TCC_P_FOLLOWED & ~TCC_LANES);
+    return tcc_op_does(code, TCC_P_FOLLOWED & ~TCC_LANES);
 }
 
 /* What filling a stage takes. */
 static bool fills(tcc_opcode code)
 {
-    return tcc_p_does(code, TCC_BY_MBARRIER);
+    return tcc_op_does(code, TCC_BY_MBARRIER);
 }
 
 typedef struct contents {
@@ -46,8 +46,8 @@ static void find_contents(const tcc_pinst *in, uint32_t by, contents *c)
     tcc_opcode code = in->op->code;
     if (synchronizes(code)) {
         c->other |= !fills(code) || by == TCC_P_NO_SLOT || (c->by != TCC_P_NO_SLOT && c->by != by);
-        c->waits |= code == TCC_OP_nvvm_mbarrier_wait;
-        c->copies |= code == TCC_OP_nvvm_tma_load;
+        c->waits |= tcc_op_does(code, TCC_WAITS);
+        c->copies |= tcc_op_does(code, TCC_WRITES_SHARED);
         c->by = by;
     }
     c->other |= in->touches || (in->op->n_results && in->op->n_regions);
@@ -245,7 +245,7 @@ static bool changes_registers(const tcc_pcode *code)
     bool any = false;
     for (size_t i = 0; i < code->n; i++) {
         const tcc_pinst *in = &code->insts[i];
-        any |= in->op->code == TCC_OP_nvvm_setmaxnreg;
+        any |= tcc_op_does(in->op->code, TCC_REGISTERS);
         for (unsigned r = 0; r < in->op->n_regions; r++)
             any |= changes_registers(&in->regions[r]);
     }

@@ -49,18 +49,9 @@ typedef struct decoder {
 
 /* ---- which operands an op asks for -------------------------------------------------------- */
 
-static const bool is_known[TCC_OP_COUNT] = {
-#define OP(id) [TCC_OP_##id] = true,
-    TCC_P_OPS(OP)
-#undef OP
-    [TCC_OP_nvvm_elect] = true,
-    [TCC_OP_nvvm_shfl] = true,
-    [TCC_OP_amdgcn_lane_xor] = true,
-};
-
 static bool is_followed(const tcc_op *op)
 {
-    return tcc_p_does(op->code, TCC_P_FOLLOWED);
+    return tcc_op_does(op->code, TCC_P_FOLLOWED);
 }
 
 /* Whether operand i of an op that is followed must be known: addresses, numbers of barriers and
@@ -93,7 +84,7 @@ static bool read_op(decoder *d, const tcc_op *op, uint32_t parent, uint32_t regi
     const tcc_op_info *info = tcc_op_info_get(op->code);
     if (!(info->levels & TCC_LEVEL_TARGET))
         return tcc_p_unsupported(d->p, op, "%s is not of the target level", info->name), false;
-    if (is_followed(op) && !is_known[op->code])
+    if (!tcc_p_is_known(op->code))
         return tcc_p_unsupported(d->p, op, "nothing is known of %s", info->name), false;
     source s = {.op = op, .parent = parent, .region = region};
     s.operands = TCC_NEW_ARRAY(scratch, uint32_t, op->n_operands + 1);
@@ -269,7 +260,7 @@ static void walk_back(decoder *d, source *s)
         ask_for_place(d, s);
     if (is_followed(s->op)) {
         mark(d, s);
-        s->waits |= tcc_p_does(s->op->code, TCC_P_SYNC);
+        s->waits |= tcc_op_does(s->op->code, TCC_P_SYNC);
         for (unsigned i = 0; i < s->op->n_operands; i++)
             if (must_be_known(s->op, i))
                 ask(d, s->operands[i], EXACT, 0);
@@ -308,19 +299,19 @@ static void trace_registers(decoder *d, const source *s)
     const tcc_op *op = s->op;
     need *n = d->needs.data;
     const source *parent = s->parent ? &d->sources.data[s->parent - 1] : NULL;
-    if (tcc_p_starts_mma(op->code)) {
+    if (tcc_op_starts(op->code, TCC_BY_MMA_GROUP)) {
         bool a = op->operands[1]->type->kind == TCC_KIND_vec;
         set_flag(d, &n[s->results].in_flight, true);
         set_flag(d, &n[s->operands[0]].taken, true);
         set_flag(d, &n[s->operands[1]].in_flight, a);
         set_flag(d, &n[s->operands[1]].taken, a);
-    } else if (op->code == TCC_OP_nvvm_wgmma_wait) {
+    } else if (tcc_op_waits(op->code, TCC_BY_MMA_GROUP)) {
         bool left = s->open || tcc_attr_int(&op->attrs, "pending", 0) > 0;
         for (unsigned i = 0; i < op->n_results; i++) {
             set_flag(d, &n[s->results + i].in_flight, left && n[s->operands[i]].in_flight);
             set_flag(d, &n[s->operands[i]].taken, n[s->results + i].taken);
         }
-    } else if (op->code == TCC_OP_vec_pack || op->code == TCC_OP_vec_slice) {
+    } else if (tcc_registers_pass(op->code) && op->n_results == 1 && !op->n_regions) {
         for (unsigned i = 0; i < op->n_operands; i++) {
             set_flag(d, &n[s->results].in_flight, n[s->operands[i]].in_flight);
             set_flag(d, &n[s->operands[i]].taken, n[s->results].taken);
@@ -369,6 +360,11 @@ static uint64_t registers_of(const decoder *d, const tcc_value *v)
     return n ? UINT64_C(1) << (n < 64 ? n - 1 : 63) : 0;
 }
 
+static bool is_mma_fence(tcc_opcode code)
+{
+    return tcc_op_does(code, TCC_FENCE) && tcc_op_does(code, TCC_MMA);
+}
+
 /* The first op of a block that reads registers of products after a fence. */
 static void find_touches(decoder *d)
 {
@@ -377,7 +373,7 @@ static void find_touches(decoder *d)
     for (size_t i = 0; d->registers && i < d->sources.len; before = &d->sources.data[i++]) {
         source *s = &d->sources.data[i];
         bool goes_on = before && s->parent == before->parent && s->region == before->region;
-        if (!goes_on || before->op->code == TCC_OP_nvvm_wgmma_fence)
+        if (!goes_on || is_mma_fence(before->op->code))
             seen = 0;
         for (unsigned o = 0; !tcc_registers_pass(s->op->code) && o < s->op->n_operands; o++)
             s->touches |= registers_of(d, s->op->operands[o]);
@@ -387,13 +383,18 @@ static void find_touches(decoder *d)
     }
 }
 
+static bool closes_group(tcc_opcode code)
+{
+    return tcc_op_does(code, TCC_BY_MMA_GROUP) && tcc_op_does(code, TCC_COUNTS);
+}
+
 /* Waits with products in front that no commit follows: of those they do not wait for. */
 static void find_open(decoder *d)
 {
     bool open = false;
     for (size_t i = 0; i < d->sources.len; i++) {
         tcc_opcode code = d->sources.data[i].op->code;
-        open = tcc_p_starts_mma(code) || (open && code != TCC_OP_nvvm_wgmma_commit);
+        open = tcc_op_starts(code, TCC_BY_MMA_GROUP) || (open && !closes_group(code));
         d->sources.data[i].open = open;
     }
 }
@@ -501,7 +502,7 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         in->given = TCC_NEW_ARRAY(scratch, tcc_pgiven, TCC_P_GIVEN);
     if (d->registers)
         in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
-    if (tcc_p_starts_mma(op->code)) {
+    if (tcc_op_starts(op->code, TCC_BY_MMA_GROUP)) {
         in->registers = registers_of(d, &op->results[0]);
         in->a_registers = registers_of(d, op->operands[1]);
     }
@@ -622,9 +623,9 @@ static tcc_status read_attributes(tcc_protocol *p)
 /* LDS in units of the smallest access there: all are aligned to their size. */
 static void find_granule(tcc_protocol *p, const tcc_op *op)
 {
-    if (op->code != TCC_OP_amdgcn_ds_load && op->code != TCC_OP_amdgcn_ds_store)
+    if (!p->amd || !tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
         return;
-    int64_t bytes = tcc_p_bytes_of(op->n_results ? op->results[0].type : op->operands[1]->type);
+    int64_t bytes = tcc_p_bytes_of(tcc_op_moves(op));
     while (bytes % p->granule)
         p->granule /= 2;
 }
@@ -640,7 +641,7 @@ static void join_accesses(decoder *d)
     for (size_t i = 0; i < d->sources.len; before = &d->sources.data[i++]) {
         source *s = &d->sources.data[i];
         bool goes_on = before && s->parent == before->parent && s->region == before->region;
-        if (!goes_on || s->op->n_regions || tcc_p_does(s->op->code, TCC_P_SYNC))
+        if (!goes_on || s->op->n_regions || tcc_op_does(s->op->code, TCC_P_SYNC))
             n = 0;
         if (!s->tensor || is_followed(s->op))
             continue;
@@ -666,7 +667,7 @@ static void find_tensors(decoder *d)
         s->tensor = tcc_p_global_tensor(d->p, s->op);
         s->place = s->tensor ? tcc_p_place_find(d->p, s->op, s->tensor) : NULL;
         d->p->follows |= s->tensor != 0;
-        d->p->writes |= s->tensor && s->op->code == TCC_OP_nvvm_tma_store;
+        d->p->writes |= s->tensor && tcc_op_starts(s->op->code, TCC_BY_BULK_GROUP);
     }
     join_accesses(d);
 }
@@ -699,17 +700,17 @@ tcc_status tcc_p_decode(tcc_protocol *p)
         tcc_opcode code = d.sources.data[i].op->code;
         if (code == TCC_OP_scf_for && d.sources.data[i].op->n_results > n_carried)
             n_carried = d.sources.data[i].op->n_results;
-        p->max_barriers += code == TCC_OP_nvvm_mbarrier_init;
-        p->stores |= code == TCC_OP_nvvm_tma_store;
-        if (code == TCC_OP_nvvm_bulk_wait)
+        p->max_barriers += tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES);
+        p->stores |= tcc_op_starts(code, TCC_BY_BULK_GROUP);
+        if (tcc_op_waits(code, TCC_BY_BULK_GROUP))
             note_pending(p, d.sources.data[i].op);
         find_granule(p, d.sources.data[i].op);
         int64_t id = TCC_NAMED_BARRIERS - 1;
-        if (code == TCC_OP_nvvm_barrier)
-            tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
-        if (code == TCC_OP_amdgcn_s_barrier)
+        if (!d.sources.data[i].op->n_operands)
             id = 0;
-        if (tcc_p_is_named(code) && id >= p->n_named && id < TCC_NAMED_BARRIERS)
+        else
+            tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
+        if (tcc_op_waits(code, TCC_BY_WARPS) && id >= p->n_named && id < TCC_NAMED_BARRIERS)
             p->n_named = (unsigned)id + 1;
     }
     p->carried = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, n_carried + 1);

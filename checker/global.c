@@ -176,29 +176,12 @@ bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
                             .actor = warp,
                             .lanes = w->mask,
                             .clock = tcc_p_seen(p, s, warp)[warp],
-                            .write = in->op->code == TCC_OP_nvvm_st_global};
+                            .write = tcc_op_does(in->op->code, TCC_WRITES_GLOBAL)};
     w->unsynced |= w->mask;
     return access_tensor(p, s, in, &by);
 }
 
 /* ---- which tensors are followed ------------------------------------------------------------ */
-
-/* How an op accesses a tensor, and which of its operands that is. */
-typedef struct use {
-    bool any, writes, async;
-    unsigned operand;
-} use;
-
-static use use_of(tcc_opcode code)
-{
-    switch (code) {
-    case TCC_OP_nvvm_ld_global: return (use){true, false, false, 0};
-    case TCC_OP_nvvm_st_global: return (use){true, true, false, 0};
-    case TCC_OP_nvvm_tma_load: return (use){true, false, true, 1};
-    case TCC_OP_nvvm_tma_store: return (use){true, true, true, 1};
-    default: return (use){0};
-    }
-}
 
 /* Whether a parameter is a tensor, or a map of one: the second item is its name. */
 static bool is_tensor(const tcc_protocol *p, size_t i)
@@ -212,7 +195,7 @@ static bool is_tensor(const tcc_protocol *p, size_t i)
 static uint32_t tensor_of(const tcc_protocol *p, const tcc_op *op)
 {
     const tcc_attr *params = tcc_attr_list(&p->f->attrs, "params").list.items;
-    const use u = use_of(op->code);
+    const tcc_global_use u = tcc_op_global_use(op->code);
     uint32_t i = 0, first = 0, n = (uint32_t)p->f->body->n_args;
     while (u.any && i < n && p->f->body->args[i] != op->operands[u.operand])
         i++;
@@ -226,7 +209,7 @@ static uint32_t tensor_of(const tcc_protocol *p, const tcc_op *op)
 
 void tcc_p_global_note(tcc_protocol *p, const tcc_op *op)
 {
-    const use u = use_of(op->code);
+    const tcc_global_use u = tcc_op_global_use(op->code);
     uint32_t tensor = u.any && !p->amd ? tensor_of(p, op) : 0;
     if (tensor)
         p->tensor_uses[tensor] |=
@@ -235,6 +218,6 @@ void tcc_p_global_note(tcc_protocol *p, const tcc_op *op)
 
 uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op)
 {
-    uint32_t tensor = use_of(op->code).any && !p->amd ? tensor_of(p, op) : 0;
+    uint32_t tensor = !p->amd ? tensor_of(p, op) : 0;
     return p->tensor_uses[tensor] == (TCC_P_READ | TCC_P_WRITTEN | TCC_P_COPIED) ? tensor : 0;
 }

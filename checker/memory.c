@@ -233,7 +233,7 @@ static const char *stage_of(const tcc_protocol *p, const tcc_pstate *s, const tc
                             unsigned actor)
 {
     unsigned first = tcc_p_barrier_actor(p, 0), stage = 0;
-    if (!op || op->code != TCC_OP_nvvm_tma_load || actor < first ||
+    if (!op || !tcc_op_starts(op->code, TCC_BY_MBARRIER) || actor < first ||
         actor >= first + s->n_barriers || op->operands[1]->def)
         return NULL;
     const tcc_pbarrier *own = &s->barriers[actor - first];

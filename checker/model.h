@@ -653,18 +653,8 @@ enum {
     TCC_P_SYNC = TCC_REGISTERS | TCC_BARRIER | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP |
                  TCC_BY_MMA_GROUP
 };
-static inline bool tcc_p_does(tcc_opcode code, unsigned effects)
-{
-    return tcc_op_info_get(code)->effects & effects;
-}
-
-static inline bool tcc_p_starts_mma(tcc_opcode code)
-{
-    return tcc_p_does(code, TCC_BY_MMA_GROUP) && !tcc_p_does(code, TCC_COMPLETES);
-}
-
-/* Ops with such effects, whose meaning is a function here; step.c evaluates those that give what
- * other lanes have. */
+/* Ops with such effects, whose meaning is a function here; what other lanes have is unknown, and
+ * needs none. A test names those that have none. */
 /* clang-format off */
 #define TCC_P_OPS(OP)                                                                              \
     OP(nvvm_barrier) OP(nvvm_warp_sync) OP(nvvm_setmaxnreg) OP(nvvm_mbarrier_init)                 \
@@ -678,6 +668,8 @@ static inline bool tcc_p_starts_mma(tcc_opcode code)
 #define OP(id) tcc_phook tcc_p_##id;
 TCC_P_OPS(OP)
 #undef OP
+/* Whether an op has such a function, or needs none. */
+bool tcc_p_is_known(tcc_opcode code);
 
 /* What the warp's slot holds; NONE when there is none. */
 static inline tcc_pvalue *tcc_p_slot(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
@@ -706,11 +698,6 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 /* Brings a warp to a named barrier, and lets all go on when it is the last. */
 tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                        int64_t id, int64_t threads);
-/* Whether an op brings warps to a named barrier. */
-static inline bool tcc_p_is_named(tcc_opcode code)
-{
-    return code == TCC_OP_nvvm_barrier || code == TCC_OP_amdgcn_s_barrier;
-}
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 /* A product or a loop takes an operand into `registers`, a bit (interp/thread.c, tcc_registers_take). */

@@ -156,7 +156,6 @@ static void find_elements(tcc_protocol *p, const tcc_attr *recipe, const tcc_op 
                           tcc_pplace *place)
 {
     finder d = {.p = p, .place = place, .strides = recipe[3].list.items};
-    const tcc_type *type = op->n_results ? op->results[0].type : op->operands[3]->type;
     place->rank = (uint32_t)recipe[4].list.n;
     if (!find_terms(&d, op->operands[1], (factors){.constant = 1}, 0)) {
         place->rank = 0;
@@ -166,7 +165,7 @@ static void find_elements(tcc_protocol *p, const tcc_attr *recipe, const tcc_op 
     for (unsigned i = 0; i < place->n_terms; i++)
         place->terms[i].modulus = 1;
     for (unsigned i = 0; i < place->rank; i++)
-        place->length[i] = i ? 1 : tcc_type_count(type);
+        place->length[i] = i ? 1 : tcc_type_count(tcc_op_moves(op));
     place->from = tcc_attr_int(&op->attrs, "disp", 0);
 }
 
@@ -183,15 +182,15 @@ static uint32_t map_of(const tcc_protocol *p, uint32_t tensor)
 tcc_pplace *tcc_p_place_find(tcc_protocol *p, const tcc_op *op, uint32_t tensor)
 {
     tcc_pplace *place = TCC_NEW(p->scratch, tcc_pplace);
-    bool loads = op->code == TCC_OP_nvvm_tma_load, stores = op->code == TCC_OP_nvvm_tma_store;
-    unsigned first = loads ? 3 : stores ? 2 : 0;
+    const tcc_global_use use = tcc_op_global_use(op->code);
+    unsigned first = tcc_op_info_get(op->code)->n_operands; /* coordinate of a box */
     place->map = map_of(p, tensor);
-    for (uint32_t i = 0; first && i < p->f->body->n_args; i++)
-        if (p->f->body->args[i] == op->operands[1])
+    for (uint32_t i = 0; use.async && i < p->f->body->n_args; i++)
+        if (p->f->body->args[i] == op->operands[use.operand])
             place->map = is_map(p, i) ? i : (uint32_t)p->f->body->n_args;
     if (place->map == p->f->body->n_args)
         return place;
-    if (first)
+    if (use.async)
         find_box(recipe_of(p, place->map), op, first, place);
     else
         find_elements(p, recipe_of(p, place->map), op, place);

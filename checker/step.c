@@ -352,8 +352,8 @@ static tcc_pgiven *given_for(const tcc_protocol *p, const tcc_pstate *s, unsigne
 static tcc_presult evaluate(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     tcc_opcode code = in->op->code;
-    bool parts = code == TCC_OP_vec_pack || code == TCC_OP_vec_slice;
-    if (tcc_p_does(code, TCC_LANES) && !tcc_p_converged(p, s, warp, in))
+    bool parts = tcc_registers_pass(code);
+    if (tcc_op_does(code, TCC_LANES) && !tcc_p_converged(p, s, warp, in))
         return TCC_P_FAILED;
     if (!parts && !may_read(p, s, warp, in))
         return TCC_P_FAILED;
@@ -730,16 +730,22 @@ static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
                                           : leave_branch(p, s, warp, yield);
 }
 
+static tcc_phook *const hooks[TCC_OP_COUNT] = {
+#define OP(id) [TCC_OP_##id] = tcc_p_##id,
+    TCC_P_OPS(OP)
+#undef OP
+    [TCC_OP_scf_for] = enter_loop,
+    [TCC_OP_scf_if] = branch,
+    [TCC_OP_scf_yield] = end_region,
+};
+
+bool tcc_p_is_known(tcc_opcode code)
+{
+    return hooks[code] || !tcc_op_does(code, TCC_P_FOLLOWED & ~TCC_LANES);
+}
+
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
-    static tcc_phook *const hooks[TCC_OP_COUNT] = {
-#define OP(id) [TCC_OP_##id] = tcc_p_##id,
-        TCC_P_OPS(OP)
-#undef OP
-        [TCC_OP_scf_for] = enter_loop,
-        [TCC_OP_scf_if] = branch,
-        [TCC_OP_scf_yield] = end_region,
-    };
     tcc_pwarp *w = &s->warps[warp];
     tcc_pframe *f = &w->frames[w->depth - 1];
     p->steps++;
@@ -752,8 +758,7 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     const tcc_pinst *in = &f->code->insts[f->pc];
     tcc_phook *aside = p->aside == TCC_P_NO_WARP ? NULL : tcc_p_aside_hook(p, s, warp, in);
     tcc_phook *hook = aside ? aside : hooks[in->op->code];
-    bool accesses = in->op->code == TCC_OP_nvvm_st_shared || in->op->code == TCC_OP_nvvm_stmatrix;
-    if (accesses && !may_read(p, s, warp, in))
+    if (tcc_op_does(in->op->code, TCC_WRITES_SHARED) && !may_read(p, s, warp, in))
         return TCC_P_FAILED;
     if (in->tensor && in->harmless && !tcc_p_global_ordinary(p, s, warp, in))
         return TCC_P_FAILED;

@@ -18,7 +18,7 @@ void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pi
                int barrier, int64_t number)
 {
     const tcc_pwarp *w = &s->warps[warp];
-    bool named = tcc_p_is_named(in->op->code);
+    bool named = tcc_op_waits(in->op->code, TCC_BY_WARPS);
     tcc_pentry e = {.in = in,
                     .warp = warp,
                     .clock = tcc_p_passed(p, s, warp)[warp],
@@ -51,7 +51,7 @@ typedef struct trace {
 
 static bool is_shown(tcc_opcode code)
 {
-    return code != TCC_OP_nvvm_mbarrier_init && code != TCC_OP_nvvm_wgmma;
+    return !tcc_op_does(code, TCC_ALLOCATES) && !tcc_op_starts(code, TCC_BY_MMA_GROUP);
 }
 
 static bool is_same_step(const tcc_pentry *a, const tcc_pentry *b)
@@ -105,7 +105,8 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
     bool one = !(l->warps & (l->warps - 1));
     const char *s = one ? "s" : "";
     tcc_opcode code = e->in->op->code;
-    unsigned bar = e->barrier >= 0 && !tcc_p_is_named(code) ? number_of(t->s, e->barrier) : 0;
+    bool named = tcc_op_waits(code, TCC_BY_WARPS);
+    unsigned bar = e->barrier >= 0 && !named ? number_of(t->s, e->barrier) : 0;
     long long n = (long long)e->number;
     switch (code) {
     case TCC_OP_nvvm_mbarrier_wait:
@@ -206,7 +207,7 @@ static void print_trace(tcc_protocol *p, const tcc_pstate *s, int warp, const tc
         if (!before || !is_shown(e->in->op->code))
             continue;
         add_step(&t, e);
-        if (e->barrier >= 0 && !tcc_p_is_named(e->in->op->code))
+        if (e->barrier >= 0 && !tcc_op_waits(e->in->op->code, TCC_BY_WARPS))
             t.barriers |= UINT64_C(1) << e->barrier;
     }
     print_numbers(&t);
@@ -300,9 +301,9 @@ static const tcc_pinst *next_of(const tcc_pstate *s, unsigned warp)
 static int place_of(tcc_protocol *p, const tcc_pstate *s, unsigned warp)
 {
     const tcc_pinst *in = next_of(s, warp);
-    if (tcc_p_is_named(in->op->code))
+    if (tcc_op_waits(in->op->code, TCC_BY_WARPS))
         return s->warps[warp].waits_at;
-    if (in->op->code != TCC_OP_nvvm_mbarrier_wait)
+    if (!tcc_op_waits(in->op->code, TCC_BY_MBARRIER))
         return -1;
     int64_t address = tcc_p_slot(p, s, warp, in->operands[0])->v;
     unsigned b = 0;
@@ -320,17 +321,17 @@ static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint
     int at = place_of(p, s, warp);
     tcc_loc loc = in->op->loc;
     print_warps(p, warps, sizeof warps, all);
-    if (tcc_p_is_named(in->op->code)) {
+    if (tcc_op_waits(in->op->code, TCC_BY_WARPS)) {
         tcc_note(p->diag, loc, "%s wait%s at barrier %d: %lld of %lld threads have come", warps,
                  ends, at, (long long)s->named[at].arrived, (long long)s->named[at].threads);
-    } else if (in->op->code == TCC_OP_nvvm_mbarrier_wait) {
+    } else if (tcc_op_waits(in->op->code, TCC_BY_MBARRIER)) {
         const tcc_pbarrier *b = &s->barriers[at];
         tcc_note(p->diag, loc,
                  "%s wait%s for phase %u of mbarrier %u, at byte %lld: %u arrivals and %lld bytes "
                  "are missing",
                  warps, ends, b->phase, number_of(s, at), (long long)(b->address - TCC_SMEM_BASE),
                  b->pending, (long long)(b->bytes - b->issued));
-    } else if (in->op->code == TCC_OP_nvvm_setmaxnreg) {
+    } else if (tcc_op_does(in->op->code, TCC_REGISTERS)) {
         tcc_note(p->diag, loc, "%s wait%s for registers, %lld are free", warps, ends,
                  (long long)s->free_registers);
     } else {

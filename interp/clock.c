@@ -167,7 +167,7 @@ static void time_copies(clock *c, const tcc_thread *t, const tcc_inst *in)
     uint64_t transferred = 0, begin = 0;
     for (bool first = true; c->ends.len < c->x->events.len; first = false) {
         const tcc_bulk_copy *copy = c->x->events.data[c->ends.len].data;
-        if (first || in->op->code != TCC_OP_nvvm_tma_load_multicast) {
+        if (first || !tcc_op_does(in->op->code, TCC_CLUSTER)) {
             begin = max(c->now, s->copies);
             transferred = begin + div_up((uint64_t)copy->map->box_bytes, TCC_COST_copy_bytes);
             s->copies = transferred;
@@ -259,15 +259,13 @@ static uint64_t load_issued(warp_clock *w, uint64_t now)
 /* Across what waits for others, and from iteration to iteration, no load is moved. */
 static bool bounds_loads(tcc_opcode code)
 {
-    switch (code) {
-    case TCC_OP_scf_yield:
-    case TCC_OP_nvvm_barrier:
-    case TCC_OP_nvvm_cluster_wait:
-    case TCC_OP_nvvm_mbarrier_wait:
-    case TCC_OP_nvvm_wgmma_wait:
-    case TCC_OP_nvvm_bulk_wait: return true;
-    default: return false;
-    }
+    return tcc_op_does(code, TCC_WAITS) || tcc_op_info_get(code)->flags & TCC_TERMINATOR;
+}
+
+/* Whether threads load from these spaces. */
+static bool is_load(tcc_opcode code, unsigned spaces)
+{
+    return tcc_op_does(code, spaces) && !tcc_op_does(code, TCC_ASYNC_PROXY);
 }
 
 /* NULL: the end of a region. */
@@ -286,7 +284,7 @@ static void take_time(clock *c, const tcc_thread *t, const tcc_inst *in)
         w->n_loads = 0;
     if (!in)
         return;
-    if (in->op->code == TCC_OP_nvvm_ld_global)
+    if (is_load(in->op->code, TCC_READS_GLOBAL))
         done = load_issued(w, c->now);
     for (unsigned i = 0; i < in->op->n_results; i++) {
         w->ready[in->results[i]] = done + k.latency;
@@ -307,16 +305,16 @@ static void account(clock *c, const tcc_thread *t, const tcc_inst *in)
     if (!in)
         return;
     uint64_t since = w->waits ? w->since : c->now, at_once = w->time;
-    switch (in->op->code) {
-    case TCC_OP_nvvm_tma_load:
-    case TCC_OP_nvvm_tma_load_multicast:
-    case TCC_OP_nvvm_tma_store: time_copies(c, t, in); break;
-    case TCC_OP_nvvm_wgmma:
-    case TCC_OP_nvvm_wgmma_a: issue_product(c, t, in); break;
-    case TCC_OP_nvvm_wgmma_commit: TCC_PUSH(c->scratch, &w->groups, w->issued); break;
-    case TCC_OP_nvvm_wgmma_wait: w->time = max(w->time, products_end(c, t, in)); break;
-    default: break;
-    }
+    tcc_opcode code = in->op->code;
+    tcc_global_use global = tcc_op_global_use(code);
+    if (global.any && global.async)
+        time_copies(c, t, in);
+    else if (tcc_op_starts(code, TCC_BY_MMA_GROUP))
+        issue_product(c, t, in);
+    else if (tcc_op_waits(code, TCC_BY_MMA_GROUP))
+        w->time = max(w->time, products_end(c, t, in));
+    else if (tcc_op_does(code, TCC_BY_MMA_GROUP))
+        TCC_PUSH(c->scratch, &w->groups, w->issued);
     tcc_recorder *r = sm_of(c, t)->recorder;
     if (r) {
         bool waited = w->waits || w->time > at_once;
@@ -337,8 +335,8 @@ static void record_stall(clock *c, const tcc_thread *t, const tcc_inst *in)
     tcc_recorder *r = sm_of(c, t)->recorder;
     if (!r || w->waits || ready <= w->time)
         return;
-    uint32_t from = w->from[in->operands[last]];
-    if (from == TCC_OP_nvvm_ld_global || from == TCC_OP_nvvm_ld_shared)
+    tcc_opcode from = (tcc_opcode)w->from[in->operands[last]];
+    if (is_load(from, TCC_READS_GLOBAL | TCC_READS_SHARED))
         tcc_record_wait(r, t, in, TCC_WAIT_OPERANDS, w->time, ready);
 }
 

@@ -339,27 +339,8 @@ void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, in
 
 /* ---- global memory --------------------------------------------------------------------- */
 
-/* How an op accesses a tensor, and which of its operands that is. */
-typedef struct tensor_use {
-    bool writes, async;
-    unsigned operand;
-    bool any;
-} tensor_use;
-
-static tensor_use use_of(const tcc_op *op)
-{
-    switch (op->code) {
-    case TCC_OP_nvvm_ld_global: return (tensor_use){false, false, 0, true};
-    case TCC_OP_nvvm_st_global: return (tensor_use){true, false, 0, true};
-    case TCC_OP_nvvm_tma_load:
-    case TCC_OP_nvvm_tma_load_multicast: return (tensor_use){false, true, 1, true};
-    case TCC_OP_nvvm_tma_store: return (tensor_use){true, true, 1, true};
-    default: return (tensor_use){.any = false};
-    }
-}
-
 /* The number of the tensor that an op accesses; -1: none that is known. */
-static int64_t tensor_of(const tcc_cluster *k, const tcc_op *op, const tensor_use *use)
+static int64_t tensor_of(const tcc_cluster *k, const tcc_op *op, const tcc_global_use *use)
 {
     const tcc_run *run = k->x->run;
     const tcc_block *body = run->f->body;
@@ -377,7 +358,7 @@ tcc_status tcc_global_create(tcc_cluster *k)
     uint8_t *uses = TCC_NEW_ARRAY(run->scratch, uint8_t, run->n_params + 1);
     k->globals = TCC_NEW_ARRAY(run->scratch, tcc_global, run->n_params + 1);
     for (const tcc_op *op = body->first; op; op = tcc_walk_next((tcc_op *)op, body)) {
-        tensor_use use = use_of(op);
+        tcc_global_use use = tcc_op_global_use(op->code);
         int64_t i = tensor_of(k, op, &use);
         if (i >= 0)
             uses[i] |= (use.writes ? WRITTEN : READ) | (use.async ? IN_BULK : 0);

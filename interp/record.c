@@ -145,50 +145,46 @@ static void record_products_wait(tcc_recorder *r, const tcc_thread *t, const tcc
 static void choose_part(tcc_recorder *r, const tcc_thread *t, tcc_opcode code, uint64_t since)
 {
     warp_record *w = &r->warps[t->id];
-    switch (code) {
-    case TCC_OP_nvvm_wgmma:
-    case TCC_OP_nvvm_wgmma_a: w->multiplies = true; /* fallthrough */
-    case TCC_OP_nvvm_tma_load:
-    case TCC_OP_nvvm_tma_load_multicast:
-    case TCC_OP_nvvm_mbarrier_wait:
-    case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
+    bool multiplies = tcc_op_starts(code, TCC_BY_MMA_GROUP);
+    bool stages = tcc_op_does(code, TCC_WRITES_SHARED) && tcc_op_does(code, TCC_MMA);
+    w->multiplies |= multiplies;
+    if (multiplies || tcc_op_does(code, TCC_BY_MBARRIER)) {
         if (w->part != TCC_MAIN_LOOP)
             begin_part(r, t->id, TCC_MAIN_LOOP, since);
-        break;
-    case TCC_OP_nvvm_st_global:
-    case TCC_OP_nvvm_tma_store:
-    case TCC_OP_nvvm_stmatrix:
-        if (w->part == TCC_MAIN_LOOP && w->multiplies && w->products_done >= w->part_begin)
-            begin_part(r, t->id, TCC_EPILOGUE, w->products_done);
-        break;
-    default: break;
+    } else if ((stages || tcc_op_does(code, TCC_WRITES_GLOBAL)) && w->part == TCC_MAIN_LOOP &&
+               w->multiplies && w->products_done >= w->part_begin) {
+        begin_part(r, t->id, TCC_EPILOGUE, w->products_done);
     }
 }
+
+/* What a warp waits for by an op with such effects. */
+static const struct {
+    unsigned effects;
+    tcc_wait_kind kind;
+} waits_for[] = {
+    {TCC_BY_WARPS | TCC_BY_CLUSTER, TCC_WAIT_BARRIER},
+    {TCC_BY_BULK_GROUP, TCC_WAIT_STORES},
+    {TCC_REGISTERS, TCC_WAIT_REGISTERS},
+};
 
 void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uint64_t since,
                    uint64_t until)
 {
+    tcc_opcode code = in->op->code;
     r->warps[t->id].end = until;
-    choose_part(r, t, in->op->code, since);
-    switch (in->op->code) {
-    case TCC_OP_nvvm_mbarrier_wait: record_mbarrier_wait(r, t, in, since, until); break;
-    case TCC_OP_nvvm_wgmma_wait: record_products_wait(r, t, in, since, until); break;
-    case TCC_OP_nvvm_barrier:
-        push_wait(r, t, in,
-                  (tcc_timed_wait){.kind = TCC_WAIT_BARRIER,
-                                   .begin = since,
-                                   .end = until,
-                                   .which = (int)tcc_operand_int(t, in, 0)});
-        break;
-    case TCC_OP_nvvm_cluster_wait:
-        push_wait(
-            r, t, in,
-            (tcc_timed_wait){.kind = TCC_WAIT_BARRIER, .begin = since, .end = until, .which = -1});
-        break;
-    case TCC_OP_nvvm_bulk_wait: tcc_record_wait(r, t, in, TCC_WAIT_STORES, since, until); break;
-    case TCC_OP_nvvm_setmaxnreg: tcc_record_wait(r, t, in, TCC_WAIT_REGISTERS, since, until); break;
-    default: break;
-    }
+    choose_part(r, t, code, since);
+    if (tcc_op_waits(code, TCC_BY_MBARRIER))
+        record_mbarrier_wait(r, t, in, since, until);
+    if (tcc_op_waits(code, TCC_BY_MMA_GROUP))
+        record_products_wait(r, t, in, since, until);
+    for (size_t i = 0; i < sizeof waits_for / sizeof *waits_for; i++)
+        if (tcc_op_does(code, waits_for[i].effects) && tcc_op_does(code, TCC_WAITS | TCC_REGISTERS))
+            push_wait(r, t, in,
+                      (tcc_timed_wait){
+                          .kind = waits_for[i].kind,
+                          .begin = since,
+                          .end = until,
+                          .which = in->op->n_operands ? (int)tcc_operand_int(t, in, 0) : -1});
 }
 
 /* ---- barriers, and the end ------------------------------------------------------------- */

@@ -45,7 +45,9 @@ enum tcc_op_flags {
     TCC_VARIADIC = 4,     /* more operands may follow the named ones */
     TCC_COMMUTES = 8,     /* the first two operands may be exchanged */
     TCC_ELEMENTWISE = 16, /* operands and result have one shape */
-    TCC_RESULTS_ANY = 32  /* any number of results: scf.for, scf.if, … */
+    TCC_RESULTS_ANY = 32, /* any number of results: scf.for, scf.if, … */
+    TCC_FREE = 64,        /* no instruction: registers get other names */
+    TCC_SPECIAL = 128     /* of floats by the units for special functions, of integers many instructions */
 };
 
 /* What an op does besides giving results. */
@@ -57,6 +59,7 @@ enum tcc_effect_bit {
 enum tcc_effects {
 #define EFFECT(id, doc) TCC_##id = 1 << TCC_EFFECT_BIT_##id,
 #include "ir/effects.def"
+    TCC_COMPLETES = TCC_COUNTS | TCC_WAITS
 };
 
 /* Levels at which an op may appear; a function's level is the last that all its ops share. */
@@ -98,6 +101,25 @@ typedef struct tcc_op_info {
 } tcc_op_info;
 
 const tcc_op_info *tcc_op_info_get(tcc_opcode code);
+/* Whether an op has any of these effects; waits for what is completed by any of these; starts that. */
+static inline bool tcc_op_does(tcc_opcode code, unsigned effects)
+{
+    return tcc_op_info_get(code)->effects & effects;
+}
+static inline bool tcc_op_waits(tcc_opcode code, unsigned by)
+{
+    return tcc_op_does(code, TCC_WAITS) && tcc_op_does(code, by);
+}
+static inline bool tcc_op_starts(tcc_opcode code, unsigned by)
+{
+    return tcc_op_does(code, by) && !tcc_op_does(code, TCC_COMPLETES);
+}
+/* How an op accesses global memory, and which operand says where: a pointer, a tensor map or a buffer. */
+typedef struct tcc_global_use {
+    bool any, writes, async;
+    unsigned operand;
+} tcc_global_use;
+tcc_global_use tcc_op_global_use(tcc_opcode code);
 /* Finds an opcode by its name; TCC_OP_COUNT when there is none. */
 tcc_opcode tcc_opcode_find(const char *name, size_t n);
 
@@ -246,6 +268,8 @@ tcc_op *tcc_op_create(tcc_builder *b, tcc_opcode code, size_t n_operands,
 #define TCC_EMIT_V(b, id, ...)                                                                     \
     tcc_op_create((b), TCC_OP_##id, tcc_op_info_get(TCC_OP_##id)->n_operands,                      \
                   (tcc_value **)&(tcc_##id##_operands){__VA_ARGS__}, 0, NULL)
+/* The type of the registers that a thread's load or store moves. */
+const tcc_type *tcc_op_moves(const tcc_op *op);
 /* The i1 that says whether tile.mma or async.mma adds to c; NULL: it always does. */
 tcc_value *tcc_mma_accumulate(const tcc_op *op);
 

@@ -69,6 +69,23 @@ tcc_opcode tcc_opcode_find(const char *name, size_t n)
     return TCC_OP_COUNT;
 }
 
+tcc_global_use tcc_op_global_use(tcc_opcode code)
+{
+    enum { WHERE = PTR | TENSORMAP | BUFFER };
+    const tcc_op_info *info = &infos[code];
+    tcc_global_use use = {.any = info->effects & (TCC_READS_GLOBAL | TCC_WRITES_GLOBAL),
+                          .writes = info->effects & TCC_WRITES_GLOBAL,
+                          .async = info->effects & TCC_ASYNC_PROXY};
+    while (use.any && !(info->operands[use.operand].kinds & WHERE))
+        use.operand++;
+    return use;
+}
+
+const tcc_type *tcc_op_moves(const tcc_op *op)
+{
+    return op->n_results ? op->results[0].type : op->operands[infos[op->code].n_operands - 1]->type;
+}
+
 tcc_value *tcc_mma_accumulate(const tcc_op *op)
 {
     tcc_value *last = op->operands[op->n_operands - 1];

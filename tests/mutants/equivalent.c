@@ -119,7 +119,7 @@ static bool are(const tcc_op *a, const tcc_op *b, tcc_opcode x, tcc_opcode y)
 
 static bool is_product(const tcc_op *op)
 {
-    return op->code == TCC_OP_nvvm_wgmma || op->code == TCC_OP_nvvm_wgmma_a;
+    return tcc_op_starts(op->code, TCC_BY_MMA_GROUP);
 }
 
 static bool contains(const tcc_op *op, tcc_opcode code)
@@ -145,9 +145,9 @@ static bool is_release(const tcc_op *op)
 /* Of one of them: waits, products and what goes with them. */
 static bool is_of_products(const tcc_op *op)
 {
-    return op->code == TCC_OP_nvvm_wgmma_wait || is_product(op) ||
-           op->code == TCC_OP_nvvm_wgmma_commit || op->code == TCC_OP_nvvm_wgmma_fence ||
-           op->code == TCC_OP_nvvm_mbarrier_wait;
+    bool fence = tcc_op_does(op->code, TCC_FENCE) && tcc_op_does(op->code, TCC_MMA);
+    return fence || tcc_op_does(op->code, TCC_BY_MMA_GROUP) ||
+           tcc_op_waits(op->code, TCC_BY_MBARRIER);
 }
 
 static bool contains_product(const tcc_op *op)

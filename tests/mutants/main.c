@@ -128,7 +128,7 @@ static void break_op(worker *w, const subject *s, const kind *k, unsigned op)
 /* What does more than read must be missed when it is left out. */
 static void check_drops(const worker *w)
 {
-    enum { READS = TCC_READS_GLOBAL | TCC_READS_SHARED | TCC_CONTROL };
+    enum { READS = TCC_READS_GLOBAL | TCC_READS_SHARED | TCC_MMA | TCC_CONTROL };
     for (unsigned i = 0; i < w->n_ops; i++) {
         const tcc_op_info *info = tcc_op_info_get(w->ops[i]->code);
         if (info->effects & ~READS && !is_left_out(w->ops[i]->code)) {

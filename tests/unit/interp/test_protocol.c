@@ -2,7 +2,7 @@
  * it does not: each is reported, and for the right reason.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "checker/checker.h"
+#include "checker/model.h"
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 
@@ -240,6 +240,21 @@ START_TEST(steps_of_many_stages)
 }
 END_TEST
 
+/* ---- what is known of ops -------------------------------------------------------------- */
+
+/* Of every op of the target level whose effects are followed, but those of clusters. */
+START_TEST(no_op_is_missing)
+{
+    for (int i = 0; i < TCC_OP_COUNT; i++) {
+        const tcc_op_info *info = tcc_op_info_get((tcc_opcode)i);
+        bool left_out = i == TCC_OP_nvvm_mbarrier_inval || info->effects & TCC_CLUSTER;
+        if (info->levels & TCC_LEVEL_TARGET)
+            ck_assert_msg(tcc_p_is_known((tcc_opcode)i) == !left_out,
+                          "the checker does not know what %s does: TCC_P_OPS", info->name);
+    }
+}
+END_TEST
+
 #define LEN(a) ((int)(sizeof(a) / sizeof *(a)))
 
 int main(void)
@@ -250,6 +265,7 @@ int main(void)
     tcase_add_loop_test(t, a_safeguard_left_out_of_the_generic_variant, 0, LEN(of_generic_variant));
     tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
+    tcase_add_test(t, no_op_is_missing);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

@@ -183,7 +183,9 @@ START_TEST(effects_go_together)
         TENSORS = TCC_READS_TENSOR | TCC_WRITES_TENSOR,
         GLOBAL = TCC_READS_GLOBAL | TCC_WRITES_GLOBAL,
         SHARED = TCC_READS_SHARED | TCC_WRITES_SHARED,
-        BY = TCC_BY_RING | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP | TCC_BY_MMA_GROUP | TCC_BY_COUNTER,
+        STARTED = TCC_BY_RING | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP | TCC_BY_MMA_GROUP |
+                  TCC_BY_COUNTER,
+        BY = STARTED | TCC_BY_WARPS | TCC_BY_CLUSTER,
     };
     unsigned started = 0, completed = 0;
     for (int i = 0; i < TCC_OP_COUNT; i++) {
@@ -194,7 +196,7 @@ START_TEST(effects_go_together)
         ck_assert_msg(!by || e & (TENSORS | GLOBAL | SHARED | TCC_COMPLETES), "%s starts nothing",
                       info->name);
         ck_assert_msg(!(e & TCC_COMPLETES) || by, "%s completes nothing", info->name);
-        ck_assert_msg(!(e & TCC_ASYNC_PROXY) || (e & SHARED && by), "%s: async proxy", info->name);
+        ck_assert_msg(!(e & TCC_ASYNC_PROXY) || (e & SHARED && by) || e & TCC_FENCE, "%s: async proxy", info->name);
         ck_assert_msg(!(e & TCC_CONTROL) == !(info->n_regions || info->flags & TCC_TERMINATOR),
                       "%s: control", info->name);
         ck_assert_msg(!(e & TENSORS) == !has_kind(info->operands, 1 << TCC_KIND_tensor),
@@ -203,10 +205,17 @@ START_TEST(effects_go_together)
                                                    1 << TCC_KIND_buffer);
         bool describes = e & TCC_HINT || has_kind(info->results, 1 << TCC_KIND_buffer);
         ck_assert_msg(!(e & GLOBAL) == !(global && !describes), "%s: global memory", info->name);
+        tcc_global_use use = tcc_op_global_use((tcc_opcode)i);
+        ck_assert_msg(!use.any || use.operand < info->n_operands, "%s: where in memory", info->name);
+        bool moves = e & (GLOBAL | SHARED) && info->levels == TCC_LEVEL_TARGET &&
+                     !(e & (TCC_ASYNC_PROXY | TCC_CONTROL));
+        const tcc_operand_info *last = info->n_results ? info->results
+                                                       : info->operands + info->n_operands - 1;
+        ck_assert_msg(!moves || last->kinds == 1 << TCC_KIND_vec, "%s: what it moves", info->name);
         bool useless = !e && !info->n_results && !(info->flags & TCC_RESULTS_ANY);
         ck_assert_msg(!useless, "%s does nothing", info->name);
     }
-    ck_assert_uint_eq(started, BY);
+    ck_assert_uint_eq(started, STARTED);
     ck_assert_uint_eq(completed, BY);
 }
 END_TEST

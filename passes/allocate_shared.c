@@ -137,4 +137,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_allocate_shared = {
-    "allocate-shared", "give buffers and barriers their places in shared memory", run};
+    "allocate-shared", "give buffers and barriers their places in shared memory", .run = run,
+    .requires = TCC_UP_TO(roles),
+    .leaves = TCC_STATE(places)};

@@ -87,4 +87,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_assign_layouts = {
-    "assign-layouts", "say which register of which lane of which warp holds an element of a tile", run};
+    "assign-layouts",
+    "say which register of which lane of which warp holds an element of a tile", .run = run,
+    .requires = TCC_UP_TO(roles),
+    .leaves = TCC_STATE(layouts)};

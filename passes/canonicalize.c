@@ -413,4 +413,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_canonicalize = {
-    "canonicalize", "compute what is constant, and write equal things one way", run};
+    "canonicalize", "compute what is constant, and write equal things one way", .run = run};

@@ -175,4 +175,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_choose_layout = {
-    "choose-layout", "decide shared-memory layouts and how tiles are copied", run};
+    "choose-layout", "decide shared-memory layouts and how tiles are copied", .run = run,
+    .requires = TCC_UP_TO(instructions),
+    .leaves = TCC_STATE(copies)};

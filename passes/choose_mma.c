@@ -35,5 +35,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_choose_mma = {"choose-mma",
-                                      "decide the matrix instruction of every tile.mma", run};
+const tcc_pass tcc_pass_choose_mma = {
+    "choose-mma", "decide the matrix instruction of every tile.mma", .run = run,
+    .requires = TCC_UP_TO(fused),
+    .leaves = TCC_STATE(instructions)};

@@ -343,4 +343,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_choose_schedule = {
-    "choose-schedule", "complete the schedule and check that it fits the target", run};
+    "choose-schedule", "complete the schedule and check that it fits the target", .run = run,
+    .requires = TCC_UP_TO(variants),
+    .leaves = TCC_STATE(schedule)};

@@ -291,4 +291,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_choose_variants = {
-    "choose-variants", "decide which entries a kernel gets, and what each assumes", run};
+    "choose-variants", "decide which entries a kernel gets, and what each assumes", .run = run,
+    .leaves = TCC_STATE(variants)};

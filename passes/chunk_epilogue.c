@@ -571,4 +571,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_chunk_epilogue = {
-    "chunk-epilogue", "compute what follows an MMA loop in chunks that registers hold", run};
+    "chunk-epilogue", "compute what follows an MMA loop in chunks that registers hold", .run = run,
+    .requires = TCC_UP_TO(roles),
+    .undoes = TCC_STATE(places)};

@@ -139,4 +139,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_cse = {"cse", "compute equal values once", run};
+const tcc_pass tcc_pass_cse = {"cse", "compute equal values once", .run = run};

@@ -209,4 +209,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_dce = {"dce", "delete ops that nothing needs", run};
+const tcc_pass tcc_pass_dce = {
+    "dce", "delete ops that nothing needs", .run = run,
+    .leaves = TCC_STATE(swept)};

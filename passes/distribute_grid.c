@@ -118,5 +118,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_distribute_grid = {"distribute-grid", "say which tile each CTA computes",
-                                           run};
+const tcc_pass tcc_pass_distribute_grid = {
+    "distribute-grid", "say which tile each CTA computes", .run = run,
+    .requires = TCC_UP_TO(fused),
+    .leaves = TCC_STATE(ctas),
+    .undoes = TCC_STATE(grid)};

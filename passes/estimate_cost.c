@@ -161,4 +161,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_estimate_cost = {"estimate-cost", "say what a variant costs a launch", run};
+const tcc_pass tcc_pass_estimate_cost = {
+    "estimate-cost", "say what a variant costs a launch", .run = run,
+    .requires = TCC_UP_TO(copies) | TCC_STATE(grid)};

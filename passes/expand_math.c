@@ -258,4 +258,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_expand_math = {
-    "expand-math", "compute exp, log, tanh, erf and activations from instructions", run};
+    "expand-math", "compute exp, log, tanh, erf and activations from instructions", .run = run};

@@ -75,4 +75,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_form_fma = {
-    "form-fma", "make a product and the sum that it is an operand of one instruction", run};
+    "form-fma", "make a product and the sum that it is an operand of one instruction", .run = run};

@@ -217,5 +217,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_fuse_epilogue = {"fuse-epilogue",
-                                         "move everything after tiled sums into their tiles", run};
+const tcc_pass tcc_pass_fuse_epilogue = {
+    "fuse-epilogue", "move everything after tiled sums into their tiles", .run = run,
+    .requires = TCC_UP_TO(swept),
+    .leaves = TCC_STATE(fused)};

@@ -314,4 +314,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_interleave = {
-    "interleave", "spread a loop's accesses to memory among its matrix instructions", run};
+    "interleave", "spread a loop's accesses to memory among its matrix instructions", .run = run};

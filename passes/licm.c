@@ -70,4 +70,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_licm = {"licm", "move out of loops what is the same in every iteration", run};
+const tcc_pass tcc_pass_licm = {"licm", "move out of loops what is the same in every iteration", .run = run};

@@ -408,5 +408,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return tcc_low_finish(&l.low, tcc_shared_end(f));
 }
 
-const tcc_pass tcc_pass_lower_to_nvvm = {"lower-to-nvvm",
-                                         "from stages and roles to one op an instruction", run};
+const tcc_pass tcc_pass_lower_to_nvvm = {
+    "lower-to-nvvm", "from stages and roles to one op an instruction", .run = run,
+    .requires = TCC_UP_TO(places)};

@@ -12,12 +12,23 @@ typedef struct tcc_pass_ctx {
     tcc_arena *scratch; /* for what only the pass itself needs */
 } tcc_pass_ctx;
 
+/* What passes make of a function, step by step. */
+typedef enum tcc_state {
+#define STATE(id, lacks, what) TCC_STATE_##id,
+#include "passes/states.def"
+    TCC_STATE_COUNT
+} tcc_state;
+#define TCC_STATE(id) (1u << TCC_STATE_##id)
+/* It and all before it. */
+#define TCC_UP_TO(id) (2 * TCC_STATE(id) - 1)
+
 /* One pass: `run` changes one function, says whether it did, and reports user errors to
  * ctx->diag, returning their status. Passes must leave functions that they do not apply to as
- * they are. */
+ * they are. States, a bit each, that it requires of a function, leaves it in, and undoes. */
 typedef struct tcc_pass {
     const char *name, *summary;
     tcc_status (*run)(tcc_pass_ctx *ctx, tcc_func *func, bool *changed);
+    unsigned requires, leaves, undoes;
 } tcc_pass;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "ir/signature.h"
 #include "passes/families.h"
+#include "passes/order.h"
 #include "passes/passes.h"
 #include "support/clock.h"
 
@@ -65,7 +66,7 @@ static void print_after(const tcc_ir *ir, const tcc_pass *pass, bool changed,
  * is reported, once for all its variants, which follow each other; the phase ends after all were
  * seen. */
 static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_options *o,
-                          tcc_diag *diag)
+                          unsigned brought, tcc_diag *diag)
 {
     double start = tcc_now_ms();
     tcc_pass_ctx ctx = {.ir = ir, .diag = diag, .scratch = ir->arena};
@@ -76,7 +77,11 @@ static tcc_status run_one(tcc_ir *ir, const tcc_pass *pass, const tcc_pass_optio
         bool changed = false;
         if (tcc_func_is_definition(f) || (failed && !strcmp(failed, tcc_func_kernel(f))))
             continue;
-        tcc_status s = pass->run(&ctx, f, &changed);
+        tcc_status s = tcc_order_check(&ctx, pass, f, brought);
+        if (!s)
+            s = pass->run(&ctx, f, &changed);
+        if (!s && changed)
+            s = tcc_order_check_left(&ctx, pass, f);
         if (s)
             failed = tcc_func_kernel(f);
         if (!status)
@@ -98,6 +103,7 @@ tcc_status tcc_run_passes(tcc_ir *ir, const char *list, const tcc_pass_options *
                           tcc_diag *diag)
 {
     const tcc_pass_options none = {0};
+    unsigned brought = 0; /* states, that passes so far have found or left */
     for (const char *p = list; *p;) {
         size_t n = strcspn(p, ",");
         const tcc_pass *pass = tcc_pass_find(p, n);
@@ -106,9 +112,10 @@ tcc_status tcc_run_passes(tcc_ir *ir, const char *list, const tcc_pass_options *
                       p);
             return TCC_ERR_ARGUMENT;
         }
-        tcc_status status = run_one(ir, pass, options ? options : &none, diag);
+        tcc_status status = run_one(ir, pass, options ? options : &none, brought, diag);
         if (status)
             return status;
+        brought = (brought | pass->requires | pass->leaves) & ~pass->undoes;
         p += n + (p[n] == ',');
     }
     return TCC_OK;

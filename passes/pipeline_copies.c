@@ -445,4 +445,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_pipeline_copies = {
-    "pipeline-copies", "put the operands of MMAs through rings of shared-memory stages", run};
+    "pipeline-copies", "put the operands of MMAs through rings of shared-memory stages", .run = run,
+    .requires = TCC_UP_TO(stages),
+    .leaves = TCC_STATE(rings)};

@@ -475,4 +475,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_pipeline_registers = {
-    "pipeline-registers", "put the operands of MMAs through registers into shared memory", run};
+    "pipeline-registers", "put the operands of MMAs through registers into shared memory", .run = run,
+    .requires = TCC_UP_TO(stages),
+    .leaves = TCC_STATE(rings)};

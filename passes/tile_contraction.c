@@ -219,5 +219,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_tile_contraction = {"tile-contraction",
-                                            "compute sums of products tile by tile", run};
+const tcc_pass tcc_pass_tile_contraction = {
+    "tile-contraction", "compute sums of products tile by tile", .run = run,
+    .requires = TCC_UP_TO(schedule),
+    .leaves = TCC_STATE(tiles),
+    .undoes = TCC_STATE(swept)};

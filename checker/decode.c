@@ -468,6 +468,15 @@ static void find_period(tcc_protocol *p, const tcc_pinst *loop)
         p->period = period;
 }
 
+/* Whether a loop's iterations are counted one by one: it asks for no number. */
+static bool makes_few_iterations(const tcc_op *loop)
+{
+    int64_t lo, hi, step;
+    return tcc_value_is_int(loop->operands[0], &lo) && tcc_value_is_int(loop->operands[1], &hi) &&
+           tcc_value_is_int(loop->operands[2], &step) && step > 0 && step <= INT32_MAX &&
+           hi - lo <= TCC_P_KNOWN_ITERATIONS * step;
+}
+
 /* Writes the i-th source; gives the one after its regions. */
 static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
 {
@@ -507,7 +516,7 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
         in->a_registers = registers_of(d, op->operands[1]);
     }
     in->waits = s->waits;
-    in->loops |= op->code == TCC_OP_scf_for && s->waits;
+    in->loops |= op->code == TCC_OP_scf_for && s->waits && !makes_few_iterations(op);
     if (op->code == TCC_OP_scf_for) {
         const need *hi = &d->needs.data[s->operands[1]];
         if (hi->modulus > NEEDED && hi->modulus != EXACT && s->waits &&

@@ -36,6 +36,7 @@ enum {
     TCC_P_GROUPS = 12,  /* products of a warpgroup of which something is remembered */
     TCC_P_MAX_ATOMS = 8192,
     TCC_P_RANK = 5,     /* of tensor maps */
+    TCC_P_KNOWN_ITERATIONS = 32, /* at most: they are counted one by one */
     TCC_P_TERMS = 16,   /* of the index of an element */
     TCC_P_GLOBALS = 64, /* accesses to tensors that are not waited for */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
@@ -147,7 +148,7 @@ typedef struct tcc_pinst {
     struct tcc_pplace *place;    /* where */
     bool harmless;               /* it accesses nothing else, nor does anything in it */
     bool waits;                  /* it, or something in it, synchronizes */
-    bool loops;                  /* it is such a loop, or has one in it */
+    bool loops;                  /* it is such a loop, of more than a few iterations, or has one in it */
     bool loops_later;            /* one follows in this block */
 } tcc_pinst;
 
@@ -159,7 +160,7 @@ typedef struct tcc_pcode {
     uint64_t *registers; /* of each argument, a bit */
     size_t n_args;
     uint32_t first_slot, end_slot; /* of everything defined inside */
-    bool loops;                    /* has one that synchronizes in it */
+    bool loops;                    /* has such a loop in it */
 } tcc_pcode;
 
 /* Fills p->body and what else is known from reading alone; TCC_ERR_UNSUPPORTED, reported, when

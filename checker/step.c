@@ -8,7 +8,7 @@
 #include "checker/model.h"
 #include "ir/elementwise.h"
 
-enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, MAX_KNOWN_ITERATIONS = 32, LEAST_ITERATIONS = 16 };
+enum { AT_HEAD = TCC_P_AT_HEAD, ELECTED = 31, LEAST_ITERATIONS = 16 };
 enum { MAX_GROWTH = 256 }; /* of a counter in an iteration, so that it does not overflow */
 
 /* ---- numbers that are not known yet ---------------------------------------------------- */
@@ -448,7 +448,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     f->hi = b[1].v;
     f->step = b[2].v;
     f->scale = f->by = 1;
-    if (known && (!in->waits || f->hi - f->lo <= MAX_KNOWN_ITERATIONS * f->step))
+    if (known && (!in->waits || f->hi - f->lo <= TCC_P_KNOWN_ITERATIONS * f->step))
         return !in->regions[0].loops || keep_iterations(p, s, warp, in, b, f);
     const tcc_psymbol *of =
         b[1].kind == TCC_P_SYMBOL ? tcc_p_symbol_get(p, b[1].v) : &(tcc_psymbol){.by = 1};

@@ -21,7 +21,7 @@ typedef struct need {
     const tcc_value *value;
     int64_t modulus, threshold;
     bool in_flight; /* an MMA may still access it */
-    bool taken;     /* a product adds to it, or takes its A from it */
+    bool taken;     /* an MMA adds to it, or takes its A from it */
     uint32_t slot;
 } need;
 
@@ -31,7 +31,7 @@ typedef struct source {
     uint32_t results;        /* number of the first */
     uint32_t *args;          /* of each region, number of the first argument */
     uint32_t parent, region; /* source + 1, 0: the body; which of its regions */
-    uint64_t touches;        /* registers of products, a bit each */
+    uint64_t touches;        /* registers of MMAs, a bit each */
     uint32_t tensor;         /* that is followed, */
     tcc_pplace *place;       /* and where in it */
     bool matters, waits, open;
@@ -284,7 +284,7 @@ static void walk_back(decoder *d, source *s)
         parent->waits = true;
 }
 
-/* ---- registers of products ------------------------------------------------------------- */
+/* ---- registers of MMAs ----------------------------------------------------------------- */
 
 static bool set_flag(decoder *d, bool *flag, bool value)
 {
@@ -351,7 +351,7 @@ static bool touches_registers(const decoder *d, const source *s)
     return false;
 }
 
-/* A bit for the registers of products that a value is in; more than there are bits share the last.
+/* A bit for the registers of MMAs that a value is in; more than there are bits share the last.
  */
 static uint64_t registers_of(const decoder *d, const tcc_value *v)
 {
@@ -365,7 +365,7 @@ static bool is_mma_fence(tcc_opcode code)
     return tcc_op_does(code, TCC_FENCE) && tcc_op_does(code, TCC_MMA);
 }
 
-/* The first op of a block that reads registers of products after a fence. */
+/* The first op of a block that reads registers of MMAs after a fence. */
 static void find_touches(decoder *d)
 {
     const source *before = NULL;
@@ -388,7 +388,7 @@ static bool closes_group(tcc_opcode code)
     return tcc_op_does(code, TCC_BY_MMA_GROUP) && tcc_op_does(code, TCC_COUNTS);
 }
 
-/* Waits with products in front that no commit follows: of those they do not wait for. */
+/* Waits with MMAs in front that no commit follows: of those they do not wait for. */
 static void find_open(decoder *d)
 {
     bool open = false;

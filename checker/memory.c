@@ -159,16 +159,16 @@ static uint32_t add_reader(tcc_protocol *p, uint32_t list, uint32_t actor, uint3
 
 const char *tcc_p_actor_name(const tcc_protocol *p, unsigned actor)
 {
-    unsigned products = tcc_p_product_actor(p, 0);
+    unsigned mmas = tcc_p_mma_actor(p, 0);
     if (actor < p->n_warps)
         return tcc_arena_printf(p->scratch, "warp %u", actor);
-    if (actor < products && p->amd)
+    if (actor < mmas && p->amd)
         return tcc_arena_printf(p->scratch, "wave %u", actor - p->n_warps);
-    if (actor < products)
+    if (actor < mmas)
         return tcc_arena_printf(p->scratch, "a copy to global memory of warp %u",
                                 actor % p->n_warps);
-    unsigned first = (actor - products) * TCC_WARPGROUP_WARPS;
-    if (actor < products + p->n_groups)
+    unsigned first = (actor - mmas) * TCC_WARPGROUP_WARPS;
+    if (actor < mmas + p->n_groups)
         return tcc_arena_printf(p->scratch, "an MMA of warps %u-%u", first,
                                 first + TCC_WARPGROUP_WARPS - 1);
     return "a copy from global memory";
@@ -402,7 +402,7 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 
 /* ---- hooks ----------------------------------------------------------------------------- */
 
-/* What a load gives is nothing that is followed, but for a product that may add to it. */
+/* What a load gives is nothing that is followed, but for an MMA that may add to it. */
 static tcc_presult loaded(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     if (in->results[0] != TCC_P_NO_SLOT)

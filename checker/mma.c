@@ -1,4 +1,4 @@
-/* mma: products of warpgroups, as interp/wgmma.c has them: what they read in shared memory and in
+/* mma: MMAs of warpgroups, as interp/wgmma.c has them: what they read in shared memory and in
  * registers, and the registers that they write, belong to their group until that is waited for.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -83,7 +83,7 @@ static found find_rows(const tcc_protocol *p, const tcc_pstate *s, uint64_t prin
     return !whole ? FOUND_NOTHING : whole == 1 && first && !mn_major ? FOUND_ONE_ROW : FOUND_PART;
 }
 
-/* Notes how much of an operand a product finds; false, reported, when it is a part. A tensor may
+/* Notes how much of an operand an MMA finds; false, reported, when it is a part. A tensor may
  * have but one row, which only the first warpgroup gets: then there is no result in the others. */
 static bool note_found(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                        tcc_pfound *f, found what, uint64_t print)
@@ -104,12 +104,12 @@ static bool note_found(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
 
 /* ---- registers ------------------------------------------------------------------------- */
 
-/* What anything but a product wrote into registers, or read there, must have been fenced since. */
+/* What anything but an MMA wrote into registers, or read there, must have been fenced since. */
 static bool is_fenced(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                       unsigned operand, uint64_t registers, const char *what)
 {
     const tcc_pvalue *v = tcc_p_slot(p, s, warp, in->operands[operand]);
-    if (!s->warps[warp].any_fence || !(v->delta & (TCC_P_BY_PRODUCT | TCC_P_FENCED)))
+    if (!s->warps[warp].any_fence || !(v->delta & (TCC_P_BY_MMA | TCC_P_FENCED)))
         tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the %s were written", what);
     else if (s->warps[warp].touched & registers)
         tcc_p_wrong(p, s, warp, in, "no wgmma.fence since the %s were last accessed", what);
@@ -118,12 +118,12 @@ static bool is_fenced(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_p
     return false;
 }
 
-/* What a product of another shape wrote was waited for, and fenced. */
+/* What an MMA of another shape wrote was waited for, and fenced. */
 static bool accumulators_ready(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                                int64_t n)
 {
     const tcc_pvalue *acc = tcc_p_slot(p, s, warp, in->operands[0]);
-    bool other_shape = acc->delta & TCC_P_BY_PRODUCT && acc->offset != n;
+    bool other_shape = acc->delta & TCC_P_BY_MMA && acc->offset != n;
     if (!tcc_p_take(p, s, warp, in, 0, in->registers) ||
         !is_fenced(p, s, warp, in, 0, in->registers, "accumulators"))
         return false;
@@ -134,7 +134,7 @@ static bool accumulators_ready(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
     return false;
 }
 
-/* A in registers is read until its group ends, and several products may read it. It is numbered
+/* A in registers is read until its group ends, and several MMAs may read it. It is numbered
  * when the first takes it: the wait must name the same. */
 static bool take_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
@@ -160,8 +160,8 @@ static bool take_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pins
     return true;
 }
 
-/* Registers that nothing names after the products are free for others while A is still read from
- * them: a wait that ends products names them. */
+/* Registers that nothing names after the MMAs are free for others while A is still read from
+ * them: a wait that ends MMAs names them. */
 static bool keeps_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                     uint32_t ended)
 {
@@ -190,7 +190,7 @@ static bool keeps_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
     return true;
 }
 
-/* ---- products -------------------------------------------------------------------------- */
+/* ---- MMAs ------------------------------------------------------------------------------ */
 
 /* An operand in shared memory; print 0: it is in registers, and whole. */
 typedef struct operand {
@@ -228,7 +228,7 @@ static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
         !find_operand(p, s, warp, in, 2, "trans_b", &of[1]))
         return TCC_P_FAILED;
     const tcc_paccess by = {.warp = warp,
-                            .actor = tcc_p_product_actor(p, warp),
+                            .actor = tcc_p_mma_actor(p, warp),
                             .lanes = w->mask,
                             .clock = w->committed + 1,
                             .async = true,
@@ -243,13 +243,13 @@ static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
         const tcc_op *op;
         int64_t a, b, add;
         uint64_t before;
-    } issued = {in->op, of[0].bits, of[1].bits, add, w->products};
-    w->products = tcc_p_hash(&issued, sizeof issued);
+    } issued = {in->op, of[0].bits, of[1].bits, add, w->mmas};
+    w->mmas = tcc_p_hash(&issued, sizeof issued);
     w->open_group = true;
     *tcc_p_slot(p, s, warp, in->results[0]) = (tcc_pvalue){.kind = TCC_P_REGISTERS,
                                                            .v = w->committed + 1,
                                                            .offset = (int32_t)n,
-                                                           .delta = TCC_P_BY_PRODUCT};
+                                                           .delta = TCC_P_BY_MMA};
     tcc_p_log(p, s, warp, in, -1, w->committed + 1);
     return TCC_P_NEXT;
 }
@@ -295,8 +295,8 @@ tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned war
     w->committed++;
     tcc_pgroup *g = group_of(s, warp, w->committed);
     if (g->number < w->committed) {
-        *g = (tcc_pgroup){.number = w->committed, .products = w->products};
-    } else if (g->number == w->committed && g->products != w->products) {
+        *g = (tcc_pgroup){.number = w->committed, .mmas = w->mmas};
+    } else if (g->number == w->committed && g->mmas != w->mmas) {
         return tcc_p_wrong(p, s, warp, in, "warp %u issues other MMAs than its warpgroup", warp);
     }
     const uint32_t *passed = tcc_p_passed(p, s, warp);
@@ -304,7 +304,7 @@ tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned war
         g->clocks[i] = passed[i] > g->clocks[i] ? passed[i] : g->clocks[i];
     tcc_p_log(p, s, warp, in, -1, w->committed);
     w->open_group = false;
-    w->products = 0;
+    w->mmas = 0;
     tcc_p_tick(p, s, warp);
     return TCC_P_NEXT;
 }
@@ -331,7 +331,7 @@ tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
         w->waited = ended;
     if (s->n_parts)
         tcc_p_step_together(p, s, warp);
-    if (!tcc_p_learn_end(p, s, warp, in->op, w->mask, tcc_p_product_actor(p, warp), w->waited))
+    if (!tcc_p_learn_end(p, s, warp, in->op, w->mask, tcc_p_mma_actor(p, warp), w->waited))
         return TCC_P_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {
         if (in->results[i] == TCC_P_NO_SLOT)

@@ -8,7 +8,7 @@
  * lanes.c    what lanes of a warp know apart from the others
  * sync.c     barriers and fences
  * async.c    copies
- * mma.c      products
+ * mma.c      MMAs
  * step.c     one warp's next op; control flow
  * aside.c    a thread that fills stages, followed as a warp of its own
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
@@ -33,7 +33,7 @@ typedef struct tcc_pstate tcc_pstate;
 enum {
     TCC_P_DEPTH = 12,   /* of regions that a warp is in */
     TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
-    TCC_P_GROUPS = 12,  /* products of a warpgroup of which something is remembered */
+    TCC_P_GROUPS = 12,  /* MMAs of a warpgroup of which something is remembered */
     TCC_P_MAX_ATOMS = 8192,
     TCC_P_RANK = 5,     /* of tensor maps */
     TCC_P_KNOWN_ITERATIONS = 32, /* at most: they are counted one by one */
@@ -56,13 +56,13 @@ typedef enum tcc_pkind {
     TCC_P_SYMBOL,  /* min(x, delta) + offset, x being unknown, the same for whoever has symbol v */
     TCC_P_KNOWN,   /* v + n * delta for some n >= 0, the same in all lanes */
     TCC_P_LANES,   /* a number for each lane: v numbers the list */
-    TCC_P_REGISTERS, /* of products: v is the last group that accesses them, 0 none */
+    TCC_P_REGISTERS, /* of MMAs: v is the last group that accesses them, 0 none */
 } tcc_pkind;
 
-/* Of registers: delta. Taken: by a product or a loop since the last fence; A: products take their A
- * from them, and offset is its number in the warp. Else offset is n of the product that wrote them
+/* Of registers: delta. Taken: by an MMA or a loop since the last fence; A: MMAs take their A
+ * from them, and offset is its number in the warp. Else offset is n of the MMA that wrote them
  * last, MIXED of several. */
-enum { TCC_P_BY_PRODUCT = 1, TCC_P_FENCED = 2, TCC_P_TAKEN = 4, TCC_P_IS_A = 8 };
+enum { TCC_P_BY_MMA = 1, TCC_P_FENCED = 2, TCC_P_TAKEN = 4, TCC_P_IS_A = 8 };
 enum { TCC_P_MIXED = -1 };
 
 typedef struct tcc_pvalue {
@@ -136,10 +136,10 @@ typedef struct tcc_pinst {
     tcc_pgiven *given; /* TCC_P_GIVEN; NULL: its result depends on more than its operands */
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
-    uint64_t touches, registers; /* of products, a bit each: read by it; of its result */
+    uint64_t touches, registers; /* of MMAs, a bit each: read by it; of its result */
     uint64_t a_registers;        /* of its A */
     uint32_t wanted_twice;       /* operands that tcc_registers_wanted_twice gives */
-    bool open;                   /* products in front of it are not committed */
+    bool open;                   /* MMAs in front of it are not committed */
     bool aside;                  /* it is left to the warp that fills stages; */
     bool alone, others;          /* needed by that warp, by the others; */
     bool runs_out; /* a loop: after an iteration in which that warp does nothing none does */
@@ -204,7 +204,7 @@ static inline int64_t tcc_p_position(const tcc_pframe *f)
     return f->from + f->iter * f->scale;
 }
 
-/* Registers that products read A from. */
+/* Registers that MMAs read A from. */
 typedef struct tcc_pa {
     const tcc_op *op; /* the last of them, */
     uint32_t group;   /* its group */
@@ -227,8 +227,8 @@ typedef struct tcc_pwarp {
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
     bool open_group, open_bulk, any_fence, released, blocked, asks;
-    uint64_t products; /* what was issued since the last commit, as a hash */
-    uint64_t touched;  /* registers of products that other ops read since the last wgmma.fence */
+    uint64_t mmas; /* what was issued since the last commit, as a hash */
+    uint64_t touched;  /* registers of MMAs that other ops read since the last wgmma.fence */
     tcc_pa a[TCC_P_A]; /* operands in registers that are not waited for */
     unsigned n_a;
     int32_t last_a; /* number of the last that there was */
@@ -254,10 +254,10 @@ typedef struct tcc_pnamed {
     uint32_t phase;
 } tcc_pnamed;
 
-/* Products that a warpgroup has committed. */
+/* MMAs that a warpgroup has committed. */
 typedef struct tcc_pgroup {
     uint32_t number;
-    uint64_t products;
+    uint64_t mmas;
     uint32_t clocks[TCC_P_MAX_STEPS]; /* the steps that come before */
 } tcc_pgroup;
 
@@ -342,7 +342,7 @@ typedef enum tcc_presult {
     TCC_P_FAILED
 } tcc_presult;
 
-/* What products have found in an operand. */
+/* What MMAs have found in an operand. */
 typedef struct tcc_pfound {
     bool any, all;         /* of them found something there; all of it */
     const tcc_op *nothing; /* one that found nothing; NULL: none */
@@ -357,7 +357,7 @@ struct tcc_protocol {
     tcc_status status;
     tcc_pcode body;
     uint32_t n_slots;
-    TCC_VEC(uint32_t) registers; /* slots of what products write */
+    TCC_VEC(uint32_t) registers; /* slots of what MMAs write */
     int64_t threshold;           /* indices that are less are told apart */
     int64_t data_threshold;      /* iteration counts as data that are less are, too */
     int64_t period;              /* in iterations, of the loop whose index repeats itself last */
@@ -444,7 +444,7 @@ void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
 /* Actors: warps, their copies to global memory, what these write there, which is done later than
- * what they read, warpgroups' products, mbarriers, named barriers. On AMD a wave's accesses to LDS
+ * what they read, warpgroups' MMAs, mbarriers, named barriers. On AMD a wave's accesses to LDS
  * are the second kind: their clock counts the times that it has waited for them. */
 static inline unsigned tcc_p_bulk_actor(const tcc_protocol *p, unsigned warp)
 {
@@ -454,13 +454,13 @@ static inline unsigned tcc_p_writes_actor(const tcc_protocol *p, unsigned warp)
 {
     return 2 * p->n_warps + warp;
 }
-static inline unsigned tcc_p_product_actor(const tcc_protocol *p, unsigned warp)
+static inline unsigned tcc_p_mma_actor(const tcc_protocol *p, unsigned warp)
 {
     return (1u + p->stores + p->writes) * p->n_warps + warp / TCC_WARPGROUP_WARPS;
 }
 static inline unsigned tcc_p_barrier_actor(const tcc_protocol *p, unsigned barrier)
 {
-    return tcc_p_product_actor(p, 0) + p->n_groups + barrier;
+    return tcc_p_mma_actor(p, 0) + p->n_groups + barrier;
 }
 static inline unsigned tcc_p_named_actor(const tcc_protocol *p, unsigned id)
 {
@@ -701,10 +701,10 @@ tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                        int64_t id, int64_t threads);
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
-/* A product or a loop takes an operand into `registers`, a bit (interp/thread.c, tcc_registers_take). */
+/* An MMA or a loop takes an operand into `registers`, a bit (interp/thread.c, tcc_registers_take). */
 bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                 unsigned operand, uint64_t registers);
-/* Whether an op may read operand i: no product in flight accesses it. */
+/* Whether an op may read operand i: no MMA in flight accesses it. */
 bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i);
 
 /* What a warp does instead of an op, when there is one that fills stages; NULL: the op. */

@@ -113,7 +113,7 @@ static void find_bases(writer *w)
         w->columns[i].known.len = 0;
     }
     for (unsigned g = 0; g < p->n_groups; g++)
-        w->columns[tcc_p_product_actor(p, g * TCC_WARPGROUP_WARPS)].base =
+        w->columns[tcc_p_mma_actor(p, g * TCC_WARPGROUP_WARPS)].base =
             least_waited(p, s, g, &most);
     for (unsigned i = 0; p->stores && i < p->n_warps; i++) {
         unsigned actor = tcc_p_bulk_actor(p, i);
@@ -255,7 +255,7 @@ static void put_frame(writer *w, const tcc_pframe *f)
 }
 
 /* Where registers of A are among those that are not waited for, from 1 on; 0: nowhere. They get
- * another number when a product takes them again. */
+ * another number when an MMA takes them again. */
 static int32_t place_of_a(const tcc_pwarp *w, int32_t number)
 {
     unsigned i = 0;
@@ -297,7 +297,7 @@ static void put_warp(writer *w, unsigned i)
 {
     const tcc_protocol *p = w->p;
     const tcc_pwarp *warp = &w->s->warps[i];
-    const column *products = &w->columns[tcc_p_product_actor(p, i)];
+    const column *mmas = &w->columns[tcc_p_mma_actor(p, i)];
     put_int(w, warp->depth);
     for (uint32_t d = 0; d < warp->depth; d++)
         put_frame(w, &warp->frames[d]);
@@ -308,17 +308,17 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, (int64_t)(warp->unsynced | warp->apart << 32));
     put_clock(w, &w->columns[i], warp->synced);
     put_clock(w, &w->columns[p->n_actors + i], warp->apart ? warp->in_step : 0);
-    put_clock(w, products, warp->committed);
-    put_clock(w, products, warp->waited);
+    put_clock(w, mmas, warp->committed);
+    put_clock(w, mmas, warp->waited);
     put_int(w, warp->registers | (int64_t)(warp->waits_at + 1) << 32);
     put_int(w, warp->open_group | warp->open_bulk << 1 | warp->any_fence << 2 |
                    warp->released << 3 | (int64_t)warp->bulk_lane << 8);
-    put_int(w, (int64_t)warp->products);
+    put_int(w, (int64_t)warp->mmas);
     put_int(w, (int64_t)warp->touched);
     put_int(w, warp->n_a);
     for (unsigned k = 0; k < warp->n_a; k++) {
         put(w, &warp->a[k].op, sizeof warp->a[k].op);
-        put_clock(w, products, warp->a[k].group);
+        put_clock(w, mmas, warp->a[k].group);
     }
     if (p->stores)
         put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->bulk_groups);
@@ -366,7 +366,7 @@ static void put_groups(writer *w)
         uint32_t from = least_waited(p, w->s, g, &most);
         for (uint32_t n = from + 1; n <= most; n++) {
             const tcc_pgroup *group = &w->s->groups[g * TCC_P_GROUPS + n % TCC_P_GROUPS];
-            put_int(w, group->number == n ? (int64_t)group->products : -1);
+            put_int(w, group->number == n ? (int64_t)group->mmas : -1);
             for (unsigned i = 0; group->number == n && i < p->n_steps; i++)
                 put_clock(w, &w->columns[p->n_actors + i], group->clocks[i]);
         }

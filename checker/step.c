@@ -266,7 +266,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 /* What is known of registers that are a's and b's. */
 static tcc_pvalue joined(tcc_pvalue a, const tcc_pvalue *b)
 {
-    enum { OF_BOTH = TCC_P_BY_PRODUCT | TCC_P_FENCED, OF_ANY = TCC_P_TAKEN | TCC_P_IS_A };
+    enum { OF_BOTH = TCC_P_BY_MMA | TCC_P_FENCED, OF_ANY = TCC_P_TAKEN | TCC_P_IS_A };
     a.offset = a.offset == b->offset ? a.offset : TCC_P_MIXED;
     a.v = b->v > a.v ? b->v : a.v;
     a.delta = (a.delta & b->delta & OF_BOTH) | ((a.delta | b->delta) & OF_ANY);
@@ -302,7 +302,7 @@ bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *
                     tcc_op_info_get(in->op->code)->name);
         return false;
     }
-    if (v->delta & TCC_P_BY_PRODUCT)
+    if (v->delta & TCC_P_BY_MMA)
         return true;
     if (v->delta & TCC_P_TAKEN)
         s->warps[warp].touched |= registers;

@@ -1,6 +1,6 @@
-/* async: the async level: rings of stages, copies that land later, products that run on.
+/* async: the async level: rings of stages, copies that land later, MMAs that run on.
  *
- * The producer and the consumers are one thread each. A product is computed when it starts, and
+ * The producer and the consumers are one thread each. An MMA is computed when it starts, and
  * is taken to be reading its stage and writing its result until async.mma_wait says otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -34,16 +34,16 @@ typedef struct buffer {
     uint64_t used;    /* the step of its role at which an MMA last began to read it */
 } buffer;
 
-/* A product, by number: the stages that its operands are in; a ring that is NULL: in none. */
-typedef struct product {
+/* An MMA, by number: the stages that its operands are in; a ring that is NULL: in none. */
+typedef struct mma {
     struct {
         const ring *ring;
         int64_t i;
         const buffer *buffer;
     } operands[2];
-} product;
+} mma;
 
-static bool reads(const product *p, const ring *r, int64_t i)
+static bool reads(const mma *p, const ring *r, int64_t i)
 {
     for (int x = 0; x < 2; x++)
         if (p->operands[x].ring == r && p->operands[x].i == i)
@@ -52,7 +52,7 @@ static bool reads(const product *p, const ring *r, int64_t i)
 }
 
 struct tcc_role {
-    TCC_VEC(product) products;
+    TCC_VEC(mma) mmas;
     uint64_t met; /* the step at which all warps of the role last met */
 };
 
@@ -236,8 +236,8 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
     if (!s)
         return TCC_FAILED;
     const ring *r = operand_object(t, in, 0);
-    for (size_t p = t->waited; t->role && p < t->role->products.len; p++)
-        if (reads(&t->role->products.data[p], r, i))
+    for (size_t p = t->waited; t->role && p < t->role->mmas.len; p++)
+        if (reads(&t->role->mmas.data[p], r, i))
             return TCC_WRONG(t->x, in->op,
                              "async.release of iteration %lld, whose stage an MMA may still be "
                              "reading",
@@ -360,10 +360,10 @@ tcc_outcome tcc_eval_async_read(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* ---- products -------------------------------------------------------------------------- */
+/* ---- MMAs ------------------------------------------------------------------------------ */
 
 /* Cells of operand x, a or b; NULL, reported, when they are not there to be read. */
-static const tcc_cell *multiplied(tcc_thread *t, const tcc_inst *in, unsigned x, product *p)
+static const tcc_cell *multiplied(tcc_thread *t, const tcc_inst *in, unsigned x, mma *p)
 {
     if (in->op->operands[2 + x]->type->kind == TCC_KIND_tile)
         return tcc_readable(t, in, 2 + x) ? tcc_cells(t, in->operands[2 + x]) : NULL;
@@ -389,13 +389,13 @@ tcc_outcome tcc_eval_async_mma(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_type *r = in->op->results[0].type, *b = in->op->operands[3]->type;
     const int64_t mnk[] = {r->dims[0].size, r->dims[1].size, b->dims[1].size};
-    product p = {0};
+    mma p = {0};
     const tcc_cell *x = multiplied(t, in, 0, &p), *y = x ? multiplied(t, in, 1, &p) : NULL;
     if (!y)
         return TCC_FAILED;
     tcc_tile_multiply(t->x->run, x, y, tcc_mma_sums(t, in, 4), tcc_cells(t, in->results[0]), mnk, r);
-    TCC_PUSH(t->x->run->scratch, &role_of(t)->products, p);
-    t->regs[in->results[0]].product = ++t->committed;
+    TCC_PUSH(t->x->run->scratch, &role_of(t)->mmas, p);
+    t->regs[in->results[0]].mma = ++t->committed;
     return TCC_NEXT;
 }
 
@@ -406,8 +406,8 @@ tcc_outcome tcc_eval_async_mma_wait(tcc_thread *t, const tcc_inst *in)
     if (t->waited < ended)
         t->waited = ended;
     tcc_copy_values(t, in->results, in->operands, 1, t->mask);
-    if (t->regs[in->results[0]].product <= t->waited)
-        t->regs[in->results[0]].product = 0;
+    if (t->regs[in->results[0]].mma <= t->waited)
+        t->regs[in->results[0]].mma = 0;
     return TCC_NEXT;
 }
 
@@ -434,9 +434,9 @@ static tcc_outcome check_free(tcc_thread *t, const tcc_inst *in, const buffer *b
             return TCC_WRONG(t->x, in->op, "%s writes where stages are without async.barrier behind "
                              "the last MMA that reads them",
                              tcc_op_info_get(in->op->code)->name);
-        for (size_t p = t->waited; over && p < role->products.len; p++)
-            if (role->products.data[p].operands[0].buffer == other ||
-                role->products.data[p].operands[1].buffer == other)
+        for (size_t p = t->waited; over && p < role->mmas.len; p++)
+            if (role->mmas.data[p].operands[0].buffer == other ||
+                role->mmas.data[p].operands[1].buffer == other)
                 return TCC_WRONG(t->x, in->op, "%s writes where an MMA may still be reading",
                                  tcc_op_info_get(in->op->code)->name);
     }
@@ -546,7 +546,7 @@ static void start_role(tcc_thread *t, const tcc_inst *in)
     tcc_thread_restart(role);
     memcpy(role->cells, t->cells, t->x->program->n_cells * sizeof *t->cells);
     if (role->role) {
-        role->role->products.len = 0;
+        role->role->mmas.len = 0;
         role->role->met = 0;
     }
 }

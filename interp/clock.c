@@ -18,18 +18,18 @@ typedef struct warp_clock {
     bool waits;      /* since: */
     uint64_t since;
     uint64_t first_load, n_loads; /* from global memory, of its block so far */
-    uint32_t issued;              /* products */
-    TCC_VEC(uint32_t) groups;     /* products issued up to the end of each */
+    uint32_t issued;              /* MMAs */
+    TCC_VEC(uint32_t) groups;     /* MMAs issued up to the end of each */
 } warp_clock;
 
-/* A product of a warpgroup, which begins when all its warps have issued it. */
-typedef struct product {
+/* An MMA of a warpgroup, which begins when all its warps have issued it. */
+typedef struct mma {
     unsigned arrived;
     uint64_t end;
-} product;
+} mma;
 
 typedef struct group_clock {
-    TCC_VEC(product) products;
+    TCC_VEC(mma) mmas;
 } group_clock;
 
 /* The SM that runs a CTA. */
@@ -201,7 +201,7 @@ static tcc_outcome end_event(clock *c, size_t i, uint64_t end)
     return outcome;
 }
 
-/* ---- products -------------------------------------------------------------------------- */
+/* ---- MMAs ------------------------------------------------------------------------------ */
 
 static unsigned warps_of_group(const clock *c, unsigned group)
 {
@@ -209,24 +209,24 @@ static unsigned warps_of_group(const clock *c, unsigned group)
     return n < TCC_WARPGROUP_WARPS ? n : TCC_WARPGROUP_WARPS;
 }
 
-/* The tensor cores take one product after the other. */
-static void issue_product(clock *c, const tcc_thread *t, const tcc_inst *in)
+/* The tensor cores take one MMA after the other. */
+static void issue_mma(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     unsigned group = t->id / TCC_WARPGROUP_WARPS;
     warp_clock *w = clock_of(c, t);
     sm *s = sm_of(c, t);
     group_clock *g = &s->groups[group];
-    if (w->issued == g->products.len)
-        TCC_PUSH(c->scratch, &g->products, (product){0});
-    product *p = &g->products.data[w->issued++];
+    if (w->issued == g->mmas.len)
+        TCC_PUSH(c->scratch, &g->mmas, (mma){0});
+    mma *p = &g->mmas.data[w->issued++];
     if (++p->arrived < warps_of_group(c, group))
         return;
     int64_t n = tcc_attr_int(&in->op->attrs, "n", 0);
     uint64_t begin = max(c->now, s->tensor);
     p->end = s->tensor = begin + (uint64_t)n * 64 * 16 / TCC_COST_tensor_fmas;
     if (s->recorder)
-        tcc_record_product(s->recorder, t, in,
-                           (tcc_timed_product){.group = group,
+        tcc_record_mma(s->recorder, t, in,
+                           (tcc_timed_mma){.group = group,
                                                .n = n,
                                                .issue = c->now,
                                                .begin = begin,
@@ -234,15 +234,15 @@ static void issue_product(clock *c, const tcc_thread *t, const tcc_inst *in)
                                                .loc = in->op->loc});
 }
 
-/* When the products have ended for which a warp waits. */
-static uint64_t products_end(clock *c, const tcc_thread *t, const tcc_inst *in)
+/* When the MMAs have ended for which a warp waits. */
+static uint64_t mmas_end(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     const warp_clock *w = clock_of(c, t);
     const group_clock *g = &sm_of(c, t)->groups[t->id / TCC_WARPGROUP_WARPS];
     size_t pending = (size_t)tcc_attr_int(&in->op->attrs, "pending", 0);
     size_t ended = w->groups.len > pending ? w->groups.len - pending : 0;
     uint32_t n = ended ? w->groups.data[ended - 1] : 0;
-    return n ? g->products.data[n - 1].end + TCC_COST_tensor_latency : 0;
+    return n ? g->mmas.data[n - 1].end + TCC_COST_tensor_latency : 0;
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -310,9 +310,9 @@ static void account(clock *c, const tcc_thread *t, const tcc_inst *in)
     if (global.any && global.async)
         time_copies(c, t, in);
     else if (tcc_op_starts(code, TCC_BY_MMA_GROUP))
-        issue_product(c, t, in);
+        issue_mma(c, t, in);
     else if (tcc_op_waits(code, TCC_BY_MMA_GROUP))
-        w->time = max(w->time, products_end(c, t, in));
+        w->time = max(w->time, mmas_end(c, t, in));
     else if (tcc_op_does(code, TCC_BY_MMA_GROUP))
         TCC_PUSH(c->scratch, &w->groups, w->issued);
     tcc_recorder *r = sm_of(c, t)->recorder;
@@ -392,7 +392,7 @@ static void begin_sm(sm *s, const tcc_cta *cta)
     const tcc_interp_options *o = x->run->options;
     for (unsigned w = 0; w < x->cluster->n_warps; w++) {
         begin_warp(&s->warps[w], x->program->n_values);
-        s->groups[w].products.len = 0;
+        s->groups[w].mmas.len = 0;
     }
     bool wanted = o->timeline.fn && o->timeline.cta == cta->id;
     *s = (sm){.warps = s->warps,

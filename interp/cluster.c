@@ -156,7 +156,7 @@ static tcc_status check_warp(const tcc_warp *w)
     unsigned id = w->thread->id;
     const tcc_warpgroup *g = &w->cta->groups[id / TCC_WARPGROUP_WARPS];
     if (w->open_group || w->thread->waited < w->thread->committed) {
-        const tcc_op *op = w->issued ? g->products.data[w->issued - 1].op : NULL;
+        const tcc_op *op = w->issued ? g->mmas.data[w->issued - 1].op : NULL;
         return TCC_FAIL(run, TCC_ERR_INTERNAL, op, "%s ends before its MMAs", tcc_warp_name(w));
     }
     if (w->resized < g->resizes.len)

@@ -38,12 +38,12 @@ typedef enum tcc_outcome {
 /* What is known of a value beside its cells. */
 typedef struct tcc_reg {
     uint64_t defined; /* the thread's step that computed it */
-    uint32_t product; /* number of the product group that may still access it; 0: none */
-    uint32_t issue;   /* target level: number of the product in its warpgroup */
-    uint64_t taken;   /* the step at which a product or a loop last took it as it was computed */
-    int32_t shape;    /* n of the product that wrote it last, -1: of several */
-    bool by_product;  /* a product wrote it last */
-    bool is_a;        /* a product takes its A from it */
+    uint32_t mma; /* number of the MMA group that may still access it; 0: none */
+    uint32_t issue;   /* target level: number of the MMA in its warpgroup */
+    uint64_t taken;   /* the step at which an MMA or a loop last took it as it was computed */
+    int32_t shape;    /* n of the MMA that wrote it last, -1: of several */
+    bool by_mma;  /* an MMA wrote it last */
+    bool is_a;        /* an MMA takes its A from it */
     bool undefined;   /* it holds anything */
     /* Lanes in which it is as loaded from a tensor, and those that are outside: zeros. */
     tcc_lane_mask of_tensor, outside;
@@ -70,8 +70,8 @@ struct tcc_thread {
     size_t depth; /* 0: finished */
     tcc_lane_mask mask;
     uint64_t steps;
-    uint32_t committed, waited; /* product groups: closed; known to have ended */
-    uint64_t *touched;          /* of registers of products: the last step that was no product's */
+    uint32_t committed, waited; /* MMA groups: closed; known to have ended */
+    uint64_t *touched;          /* of registers of MMAs: the last step that was no MMA's */
     struct tcc_warp *warp;      /* at the target level */
     struct tcc_role *role;      /* at the async level */
 };
@@ -159,16 +159,16 @@ int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, 
 /* Copies n values in parallel, for the lanes of the mask. */
 void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
                      tcc_lane_mask mask);
-/* A product, or a loop, takes an operand over into registers of products. What was taken before is
- * copied there, which may be done as soon as it was. Fails when a product may still write what
+/* An MMA, or a loop, takes an operand over into registers of MMAs. What was taken before is
+ * copied there, which may be done as soon as it was. Fails when an MMA may still write what
  * would have to be copied. */
 bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers);
 /* What is known of a value that is partly one, partly the other. */
 tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b);
-/* Fails when a product may still access an operand, or when it was never written. */
+/* Fails when an MMA may still access an operand, or when it was never written. */
 bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand);
-/* A note on the error before: which product may still access a register, where that is known. */
-void tcc_note_product(const tcc_thread *t, const tcc_reg *r);
+/* A note on the error before: which MMA may still access a register, where that is known. */
+void tcc_note_mma(const tcc_thread *t, const tcc_reg *r);
 
 /* ---- hooks ----------------------------------------------------------------------------- */
 

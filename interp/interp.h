@@ -2,7 +2,7 @@
  *
  * At the tensor level this is the definition of what a kernel computes. At the lower levels it is
  * a model of the machine that also proves: it reports races on shared memory, deadlocks, reads of
- * registers that a product still writes, missing proxy fences, wrong descriptors, transaction
+ * registers that an MMA still writes, missing proxy fences, wrong descriptors, transaction
  * bytes that do not match, accesses out of bounds and reads of what nobody wrote, each at the
  * location of the op, with TCC_ERR_INTERNAL.
  *

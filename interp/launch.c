@@ -260,7 +260,7 @@ static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
     for (int i = 0; i < TCC_NAMED_BARRIERS; i++)
         c->named[i].threads = c->named[i].arrived = c->named[i].phase = 0;
     for (unsigned w = 0; w < c->cluster->n_warps; w++) {
-        c->groups[w].products.len = c->groups[w].resizes.len = 0;
+        c->groups[w].mmas.len = c->groups[w].resizes.len = 0;
         begin_warp(&c->warps[w], params);
     }
 }

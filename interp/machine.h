@@ -6,7 +6,7 @@
  * order in which the warps happened to run, but through barriers. Each warp has the clocks of all
  * actors up to which it comes after them, and hands them on where it arrives at a barrier.
  *
- * Actors are, of each CTA, the warps; the products of each warpgroup, whose clock counts committed
+ * Actors are, of each CTA, the warps; the MMAs of each warpgroup, whose clock counts committed
  * groups; each warp's copies to global memory, likewise, and what they write there, which is done
  * later than what they read; each mbarrier, standing for the copies
  * that complete on it, whose clock counts its phases; and each named barrier, likewise.
@@ -27,11 +27,11 @@
  * order.c    clocks                          memory.c   shared memory
  * lanes.c    lanes of a warp
  * barrier.c  mbarriers and named barriers    tma.c      tensor maps, copies in bulk
- * wgmma.c    warpgroup products              cluster.c  what CTAs of a cluster share, their ends
+ * wgmma.c    warpgroup MMAs              cluster.c  what CTAs of a cluster share, their ends
  * matrix.c   ldmatrix, stmatrix, shuffles    warp.c     everything else
  * launch.c   a kernel's parameters, its CTAs grid.c     its clusters, in several threads
  * amdgcn.c   LDS, barriers of AMD            buffer.c   buffer descriptors, their loads and stores
- * wmma.c     products of a wave
+ * wmma.c     MMAs of a wave
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_MACHINE_H
@@ -58,17 +58,17 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o);
 
 /* Actors by kind. */
 unsigned tcc_actor_warp(const tcc_cta *c, unsigned warp);
-unsigned tcc_actor_products(const tcc_cta *c, unsigned warp);
+unsigned tcc_actor_mmas(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_copies(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_writes(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier);
 unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier);
-/* "warp 3", "a product", "a copy": to be followed by "may still …". */
+/* "warp 3", "an MMA", "a copy": to be followed by "may still …". */
 const char *tcc_actor_name(const tcc_cluster *k, unsigned actor);
 
 /* ---- shared memory (memory.c) ------------------------------------------------------------- */
 
-/* What bytes are that were written. Products multiply zeros that stand for what is outside of a
+/* What bytes are that were written. MMAs multiply zeros that stand for what is outside of a
  * tensor with each other: times what is inside, which may be infinite, they give a NaN. */
 enum { TCC_COMPUTED, TCC_OF_TENSOR, TCC_OUTSIDE };
 
@@ -242,14 +242,14 @@ tcc_status tcc_tensor_map_decode(tcc_run *run, tcc_attr recipe, tcc_tensor_map *
 
 /* ---- warps, CTAs, clusters ----------------------------------------------------------------- */
 
-/* A product as the four warps of a warpgroup must all issue it. */
-typedef struct tcc_product_record {
+/* An MMA as the four warps of a warpgroup must all issue it. */
+typedef struct tcc_mma_record {
     const tcc_op *op;
     int64_t a, b;
     bool scale_d;
-} tcc_product_record;
+} tcc_mma_record;
 
-/* A product that reads A from registers. */
+/* An MMA that reads A from registers. */
 typedef struct tcc_a_in_flight {
     const tcc_op *op;
     uint64_t defined; /* the registers' step */
@@ -263,7 +263,7 @@ typedef struct tcc_resize {
 } tcc_resize;
 
 typedef struct tcc_warpgroup {
-    TCC_VEC(tcc_product_record) products;
+    TCC_VEC(tcc_mma_record) mmas;
     TCC_VEC(tcc_resize) resizes;
 } tcc_warpgroup;
 
@@ -282,9 +282,9 @@ struct tcc_warp {
     tcc_lane_mask fencing;     /* that ran fences, for what they accessed, since they met; */
     uint32_t fenced;           /* up to which clock others had done so when they met */
     uint64_t fenced_registers; /* step of the last wgmma.fence, 0: none */
-    size_t issued;             /* products so far */
+    size_t issued;             /* MMAs so far */
     size_t resized;            /* its registers, so often */
-    bool open_group;           /* products since the last commit */
+    bool open_group;           /* MMAs since the last commit */
     TCC_VEC(tcc_a_in_flight) a_in_flight;
     struct {
         TCC_VEC(size_t *) groups; /* closed; copies of each that are on their way */

@@ -3,7 +3,7 @@
  * for every element.
  *
  * Who has read a place since its last write is a list that places share: an operand's bytes are
- * read by the same products, so that few lists are made.
+ * read by the same MMAs, so that few lists are made.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>

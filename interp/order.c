@@ -26,7 +26,7 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o)
     memset(o->fenced, 0, k->n_actors * sizeof *o->fenced);
 }
 
-/* Of each CTA: warps, their copies' reads, their warpgroups' products, the copies' writes,
+/* Of each CTA: warps, their copies' reads, their warpgroups' MMAs, the copies' writes,
  * mbarriers, named barriers. */
 static unsigned first_of(const tcc_cta *c)
 {
@@ -43,7 +43,7 @@ unsigned tcc_actor_copies(const tcc_cta *c, unsigned warp)
     return first_of(c) + c->cluster->n_warps + warp;
 }
 
-unsigned tcc_actor_products(const tcc_cta *c, unsigned warp)
+unsigned tcc_actor_mmas(const tcc_cta *c, unsigned warp)
 {
     return first_of(c) + 2 * c->cluster->n_warps + warp / TCC_WARPGROUP_WARPS;
 }

@@ -24,7 +24,7 @@ typedef struct tcc_code {
 typedef struct tcc_program {
     tcc_code body;
     /* Of each value: its type, how many cells it has and where they begin. Fields have none. At the
-     * target level which registers of products it is in, 0: none. */
+     * target level which registers of MMAs it is in, 0: none. */
     struct {
         const tcc_type *type;
         size_t count, offset;

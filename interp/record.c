@@ -3,7 +3,7 @@
 
 typedef struct warp_record {
     tcc_part part;
-    uint64_t part_begin, products_done, end;
+    uint64_t part_begin, mmas_done, end;
     bool multiplies;
     int last_wait;           /* barrier of its last mbarrier.wait; -1: none */
     TCC_VEC(uint32_t) waits; /* completed, for each barrier */
@@ -48,7 +48,7 @@ static int barrier_at(tcc_recorder *r, int64_t address)
     return (int)to->barriers.len - 1;
 }
 
-/* ---- copies and products --------------------------------------------------------------- */
+/* ---- copies and MMAs ------------------------------------------------------------------- */
 
 /* The stage of a load is that of the barrier on which it completes, and this phase its filling.
  * The warp that started it waited before until the stage was free. */
@@ -80,13 +80,13 @@ static tcc_stage_use use_of(const tcc_recorder *r, int64_t address)
     return (tcc_stage_use){-1, 0};
 }
 
-void tcc_record_product(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
-                        tcc_timed_product product)
+void tcc_record_mma(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
+                        tcc_timed_mma mma)
 {
     enum { START_BITS = 0x3fff, START_UNIT = 16 }; /* of a matrix descriptor */
-    product.use = use_of(r, (tcc_operand_int(t, in, 2) & START_BITS) * START_UNIT);
-    r->timeline.tensor_cycles += product.end - product.begin;
-    TCC_PUSH(r->scratch, &r->timeline.products, product);
+    mma.use = use_of(r, (tcc_operand_int(t, in, 2) & START_BITS) * START_UNIT);
+    r->timeline.tensor_cycles += mma.end - mma.begin;
+    TCC_PUSH(r->scratch, &r->timeline.mmas, mma);
 }
 
 /* ---- warps ----------------------------------------------------------------------------- */
@@ -132,16 +132,16 @@ static void record_mbarrier_wait(tcc_recorder *r, const tcc_thread *t, const tcc
     w->last_wait = b;
 }
 
-static void record_products_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
+static void record_mmas_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
                                  uint64_t since, uint64_t until)
 {
-    tcc_record_wait(r, t, in, TCC_WAIT_PRODUCTS, since, until);
+    tcc_record_wait(r, t, in, TCC_WAIT_MMAS, since, until);
     if (!tcc_attr_int(&in->op->attrs, "pending", 0))
-        r->warps[t->id].products_done = until;
+        r->warps[t->id].mmas_done = until;
 }
 
 /* In which part a warp is that runs an op: the epilogue of a warp that multiplies begins when its
- * products are done. */
+ * MMAs are done. */
 static void choose_part(tcc_recorder *r, const tcc_thread *t, tcc_opcode code, uint64_t since)
 {
     warp_record *w = &r->warps[t->id];
@@ -152,8 +152,8 @@ static void choose_part(tcc_recorder *r, const tcc_thread *t, tcc_opcode code, u
         if (w->part != TCC_MAIN_LOOP)
             begin_part(r, t->id, TCC_MAIN_LOOP, since);
     } else if ((stages || tcc_op_does(code, TCC_WRITES_GLOBAL)) && w->part == TCC_MAIN_LOOP &&
-               w->multiplies && w->products_done >= w->part_begin) {
-        begin_part(r, t->id, TCC_EPILOGUE, w->products_done);
+               w->multiplies && w->mmas_done >= w->part_begin) {
+        begin_part(r, t->id, TCC_EPILOGUE, w->mmas_done);
     }
 }
 
@@ -176,7 +176,7 @@ void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uin
     if (tcc_op_waits(code, TCC_BY_MBARRIER))
         record_mbarrier_wait(r, t, in, since, until);
     if (tcc_op_waits(code, TCC_BY_MMA_GROUP))
-        record_products_wait(r, t, in, since, until);
+        record_mmas_wait(r, t, in, since, until);
     for (size_t i = 0; i < sizeof waits_for / sizeof *waits_for; i++)
         if (tcc_op_does(code, waits_for[i].effects) && tcc_op_does(code, TCC_WAITS | TCC_REGISTERS))
             push_wait(r, t, in,

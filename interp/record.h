@@ -14,9 +14,9 @@ tcc_recorder *tcc_recorder_create(const tcc_cta *cta);
 
 /* A copy to or from the CTA's shared memory; its use is found out here. */
 void tcc_record_copy(tcc_recorder *r, const tcc_bulk_copy *copy, tcc_timed_copy times);
-/* A product that its warps have issued, this one last; its use is found out here. */
-void tcc_record_product(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
-                        tcc_timed_product product);
+/* An MMA that its warps have issued, this one last; its use is found out here. */
+void tcc_record_mma(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
+                        tcc_timed_mma mma);
 void tcc_record_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_wait_kind kind,
                      uint64_t begin, uint64_t end);
 /* Any op that a warp has run: it goes on at `until`, having waited from `since` on. */

@@ -63,11 +63,11 @@ int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operan
 tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b)
 {
     return (tcc_reg){.defined = a.defined > b.defined ? a.defined : b.defined,
-                     .product = a.product > b.product ? a.product : b.product,
+                     .mma = a.mma > b.mma ? a.mma : b.mma,
                      .issue = a.issue > b.issue ? a.issue : b.issue,
                      .taken = a.taken > b.taken ? a.taken : b.taken,
                      .shape = a.shape == b.shape ? a.shape : -1,
-                     .by_product = a.by_product && b.by_product,
+                     .by_mma = a.by_mma && b.by_mma,
                      .is_a = a.is_a || b.is_a,
                      .undefined = a.undefined || b.undefined,
                      .of_tensor = a.of_tensor & b.of_tensor,
@@ -114,29 +114,29 @@ bool tcc_readable(tcc_thread *t, const tcc_inst *in, unsigned operand)
 {
     const tcc_reg *r = &t->regs[in->operands[operand]];
     const char *name = tcc_op_info_get(in->op->code)->name;
-    if (r->product && r->is_a)
+    if (r->mma && r->is_a)
         TCC_WRONG(t->x, in->op, "%s reads registers that an MMA may still take its A from", name);
-    else if (r->product)
+    else if (r->mma)
         TCC_WRONG(t->x, in->op, "%s reads registers that an MMA may still be writing", name);
     else if (r->undefined)
         TCC_WRONG(t->x, in->op, "%s reads registers that were never written", name);
     else
         return true;
-    tcc_note_product(t, r);
+    tcc_note_mma(t, r);
     return false;
 }
 
 bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers)
 {
     tcc_reg *from = &t->regs[in->operands[operand]];
-    if (from->product && in->wanted_twice >> operand & 1) {
+    if (from->mma && in->wanted_twice >> operand & 1) {
         TCC_WRONG(t->x, in->op,
                   "%s takes registers that an MMA may still be writing and another op wants, too",
                   tcc_op_info_get(in->op->code)->name);
-        tcc_note_product(t, from);
+        tcc_note_mma(t, from);
         return false;
     }
-    if (from->by_product || from->undefined)
+    if (from->by_mma || from->undefined)
         return true;
     if (from->taken > t->touched[registers])
         t->touched[registers] = from->taken;

@@ -23,8 +23,8 @@ static role role_of(const tcc_timeline *t, unsigned warp)
 {
     enum { GROUP = 4 };
     role r = {0};
-    for (size_t i = 0; i < t->products.len; i++)
-        r.multiplies |= t->products.data[i].group == warp / GROUP;
+    for (size_t i = 0; i < t->mmas.len; i++)
+        r.multiplies |= t->mmas.data[i].group == warp / GROUP;
     for (size_t i = 0; i < t->copies.len; i++)
         r.copies |=
             t->copies.data[i].load && t->copies.data[i].own && t->copies.data[i].warp == warp;
@@ -150,11 +150,11 @@ static void print_copies(printer *p)
     }
 }
 
-static void print_products(printer *p)
+static void print_mmas(printer *p)
 {
     name_track(p, TENSOR_CORES, "tensor cores");
-    for (size_t i = 0; i < p->t->products.len; i++) {
-        const tcc_timed_product *q = &p->t->products.data[i];
+    for (size_t i = 0; i < p->t->mmas.len; i++) {
+        const tcc_timed_mma *q = &p->t->mmas.data[i];
         char what[NAME], name[NAME];
         snprintf(what, sizeof what, "warpgroup %u: m64n%" PRId64 "k16", q->group, q->n);
         print_slice(p, TENSOR_CORES, "mma", in_stage(p, name, what, q->use), q->begin, q->end,
@@ -168,7 +168,7 @@ static bool same_use(tcc_stage_use a, tcc_stage_use b)
 }
 
 /* From the issue of the first copy to a stage until the last has landed, and from the first
- * product that reads it to the end of the last. */
+ * MMA that reads it to the end of the last. */
 static void print_use(printer *p, tcc_stage_use use)
 {
     const tcc_timeline *t = p->t;
@@ -189,9 +189,9 @@ static void print_use(printer *p, tcc_stage_use use)
         print_slice(p, track, "fill", name, begin, end, (details){loc, use, "bytes", bytes});
     begin = UINT64_MAX, end = 0;
     uint64_t n = 0;
-    for (size_t i = 0; i < t->products.len; i++)
-        if (same_use(t->products.data[i].use, use)) {
-            const tcc_timed_product *q = &t->products.data[i];
+    for (size_t i = 0; i < t->mmas.len; i++)
+        if (same_use(t->mmas.data[i].use, use)) {
+            const tcc_timed_mma *q = &t->mmas.data[i];
             begin = q->begin < begin ? q->begin : begin;
             end = q->end > end ? q->end : end;
             loc = q->loc;
@@ -223,7 +223,7 @@ static details describe_wait(const printer *p, const tcc_timed_wait *w, char *na
 {
     static const char *const kinds[TCC_WAIT_KINDS] = {
         [TCC_WAIT_MBARRIER] = "an mbarrier", [TCC_WAIT_BARRIER] = "a barrier",
-        [TCC_WAIT_PRODUCTS] = "MMAs",    [TCC_WAIT_STORES] = "stores",
+        [TCC_WAIT_MMAS] = "MMAs",    [TCC_WAIT_STORES] = "stores",
         [TCC_WAIT_REGISTERS] = "registers",  [TCC_WAIT_OPERANDS] = "a load's result",
     };
     details d = {w->loc, {-1, 0}, NULL, 0};
@@ -302,7 +302,7 @@ void tcc_timeline_print(tcc_str *out, const tcc_timeline *t)
                    t->kernel, t->cta, t->cycles, t->kernel, t->cta);
     p.follows = true;
     print_copies(&p);
-    print_products(&p);
+    print_mmas(&p);
     print_stages(&p);
     for (unsigned w = 0; w < t->n_warps; w++)
         print_warp(&p, w);
@@ -332,16 +332,16 @@ static double share_of_waits(const tcc_timeline *t, bool multiply, unsigned kind
 
 void tcc_timeline_summarize(tcc_str *out, const tcc_timeline *t)
 {
-    const unsigned stages = 1u << TCC_WAIT_MBARRIER, products = 1u << TCC_WAIT_PRODUCTS;
+    const unsigned stages = 1u << TCC_WAIT_MBARRIER, mmas = 1u << TCC_WAIT_MMAS;
     double busy = t->cycles ? 100.0 * (double)t->tensor_cycles / (double)t->cycles : 0;
     double producers = share_of_waits(t, false, stages);
     tcc_str_printf(out, "CTA %" PRId64 ": %" PRIu64 " cycles, tensor cores %.1f %% busy", t->cta,
                    t->cycles, busy);
-    if (t->products.len)
+    if (t->mmas.len)
         tcc_str_printf(
             out, "; consumers wait %.1f %% for stages, %.1f %% for MMAs, %.1f %% for others",
-            share_of_waits(t, true, stages), share_of_waits(t, true, products),
-            share_of_waits(t, true, ~(stages | products)));
+            share_of_waits(t, true, stages), share_of_waits(t, true, mmas),
+            share_of_waits(t, true, ~(stages | mmas)));
     if (producers >= 0)
         tcc_str_printf(out, "; producers %.1f %% for stages", producers);
 }

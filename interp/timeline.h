@@ -25,7 +25,7 @@ typedef struct tcc_stage_use {
 typedef enum tcc_wait_kind {
     TCC_WAIT_MBARRIER, /* which: number of the barrier; fill: completed waits for it before */
     TCC_WAIT_BARRIER,  /* which: a named barrier's number, -1 for the cluster's */
-    TCC_WAIT_PRODUCTS,
+    TCC_WAIT_MMAS,
     TCC_WAIT_STORES,
     TCC_WAIT_REGISTERS,
     TCC_WAIT_OPERANDS, /* of an op that needs what a load has not brought yet */
@@ -61,13 +61,13 @@ typedef struct tcc_timed_copy {
     tcc_loc loc;
 } tcc_timed_copy;
 
-typedef struct tcc_timed_product {
+typedef struct tcc_timed_mma {
     unsigned group; /* warpgroup */
     int64_t n;
     uint64_t issue, begin, end;
     tcc_stage_use use;
     tcc_loc loc;
-} tcc_timed_product;
+} tcc_timed_mma;
 
 /* A phase of an mbarrier that has completed. */
 typedef struct tcc_timed_phase {
@@ -86,7 +86,7 @@ struct tcc_timeline {
     TCC_VEC(tcc_timed_wait) waits;
     TCC_VEC(tcc_timed_part) parts;
     TCC_VEC(tcc_timed_copy) copies;
-    TCC_VEC(tcc_timed_product) products;
+    TCC_VEC(tcc_timed_mma) mmas;
     TCC_VEC(tcc_timed_phase) phases;
 };
 

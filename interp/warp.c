@@ -1,4 +1,4 @@
-/* warp: what is neither a barrier, a bulk copy nor a product: registers, plain loads and stores.
+/* warp: what is neither a barrier, a bulk copy nor an MMA: registers, plain loads and stores.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>

@@ -1,8 +1,8 @@
-/* wgmma: warpgroup products. Each warp computes its 16 of the 64 rows when it issues one; what
+/* wgmma: warpgroup MMAs. Each warp computes its 16 of the 64 rows when it issues one; what
  * makes it asynchronous is kept beside: the shared memory that it reads and the registers that it
  * writes belong to its group until the warp has waited for that.
  *
- * The warps of a warpgroup issue the same products, and waiting for a group waits for its part
+ * The warps of a warpgroup issue the same MMAs, and waiting for a group waits for its part
  * in all four: one of them may hand the stage back.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -44,7 +44,7 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
 {
     tcc_cta *cta = t->warp->cta;
     tcc_accessor by = tcc_warp_accessor(t, t->mask);
-    by.actor = tcc_actor_products(cta, t->id);
+    by.actor = tcc_actor_mmas(cta, t->id);
     by.clock = t->committed + 1;
     by.async = true;
     int64_t rows = d->mn_major ? K : n, chunks = (d->mn_major ? n : K) / PER_CHUNK;
@@ -101,20 +101,20 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const m
         }
 }
 
-/* ---- what goes around a product -------------------------------------------------------- */
+/* ---- what goes around an MMA ----------------------------------------------------------- */
 
 /* The four warps issue the same instruction. */
 static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in, bool a_in_registers)
 {
     tcc_cta *c = t->warp->cta;
     tcc_warpgroup *g = &c->groups[t->id / TCC_WARPGROUP_WARPS];
-    tcc_product_record mine = {in->op, a_in_registers ? 0 : tcc_lane_int(t, in, 1, 0),
+    tcc_mma_record mine = {in->op, a_in_registers ? 0 : tcc_lane_int(t, in, 1, 0),
                                tcc_lane_int(t, in, 2, 0), tcc_lane_int(t, in, 3, 0)};
-    if (t->warp->issued++ == g->products.len) {
-        TCC_PUSH(t->x->run->scratch, &g->products, mine);
+    if (t->warp->issued++ == g->mmas.len) {
+        TCC_PUSH(t->x->run->scratch, &g->mmas, mine);
         return true;
     }
-    const tcc_product_record *other = &g->products.data[t->warp->issued - 1];
+    const tcc_mma_record *other = &g->mmas.data[t->warp->issued - 1];
     if (other->op == mine.op && other->a == mine.a && other->b == mine.b &&
         other->scale_d == mine.scale_d)
         return true;
@@ -123,13 +123,13 @@ static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in, bool a_in_regis
     return false;
 }
 
-/* Registers that anything but a product has written or read must have been fenced since. */
+/* Registers that anything but an MMA has written or read must have been fenced since. */
 static bool fenced(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers,
                    const char *what)
 {
     const tcc_reg *r = &t->regs[in->operands[operand]];
     uint64_t fence = t->warp->fenced_registers;
-    if (!fence || !(r->by_product || r->undefined || r->defined <= fence))
+    if (!fence || !(r->by_mma || r->undefined || r->defined <= fence))
         TCC_WRONG(t->x, in->op, "no wgmma.fence since the %s were written", what);
     else if (t->touched[registers] > fence)
         TCC_WRONG(t->x, in->op, "no wgmma.fence since the %s were last accessed", what);
@@ -138,21 +138,21 @@ static bool fenced(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned
     return false;
 }
 
-/* Products of one shape are done in order; those of another are to be waited for and fenced. */
+/* MMAs of one shape are done in order; those of another are to be waited for and fenced. */
 static bool is_of_shape(tcc_thread *t, const tcc_inst *in, int64_t n)
 {
     const tcc_reg *r = &t->regs[in->operands[0]];
-    if (!r->by_product || r->shape == n)
+    if (!r->by_mma || r->shape == n)
         return true;
-    if (!r->product && r->defined <= t->warp->fenced_registers)
+    if (!r->mma && r->defined <= t->warp->fenced_registers)
         return true;
     TCC_WRONG(t->x, in->op, "%s since an MMA of another shape wrote the accumulators",
-              r->product ? "no wgmma.wait_group" : "no wgmma.fence");
-    tcc_note_product(t, r);
+              r->mma ? "no wgmma.wait_group" : "no wgmma.fence");
+    tcc_note_mma(t, r);
     return false;
 }
 
-/* What only a product may take over from another that runs. */
+/* What only an MMA may take over from another that runs. */
 static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n)
 {
     unsigned registers = t->x->program->values[in->results[0]].registers;
@@ -160,7 +160,7 @@ static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n)
            is_of_shape(t, in, n);
 }
 
-/* Issues what both forms of a product have in common: A is in a, of this warp's rows. */
+/* Issues what both forms of an MMA have in common: A is in a, of this warp's rows. */
 static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, const matrix *a)
 {
     const tcc_attrs *attrs = &in->op->attrs;
@@ -178,14 +178,14 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, con
     multiply(t, in, a, &b, n, add);
     t->warp->open_group = true;
     t->regs[in->results[0]] = (tcc_reg){.defined = t->steps,
-                                        .product = t->committed + 1,
+                                        .mma = t->committed + 1,
                                         .issue = (uint32_t)t->warp->issued,
                                         .shape = (int32_t)n,
-                                        .by_product = true};
+                                        .by_mma = true};
     return TCC_NEXT;
 }
 
-/* The element type of a product whose operands from `first` on are ready; false, reported. */
+/* The element type of an MMA whose operands from `first` on are ready; false, reported. */
 static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar *elem)
 {
     const char *type = tcc_attr_str(&in->op->attrs, "type", "f16");
@@ -247,15 +247,15 @@ tcc_outcome tcc_eval_nvvm_wgmma_a(tcc_thread *t, const tcc_inst *in)
     unpack_a(t, in, elem, v);
     tcc_outcome outcome = issue(t, in, elem, &a);
     tcc_reg *r = &t->regs[in->operands[1]];
-    r->product = t->committed + 1;
+    r->mma = t->committed + 1;
     r->issue = (uint32_t)t->warp->issued;
     r->is_a = true;
     TCC_PUSH(t->x->run->scratch, &t->warp->a_in_flight,
-             (tcc_a_in_flight){in->op, r->defined, r->product});
+             (tcc_a_in_flight){in->op, r->defined, r->mma});
     return outcome;
 }
 
-/* Registers that nothing names after the products are free for others while A is still read from
+/* Registers that nothing names after the MMAs are free for others while A is still read from
  * them: the wait must name them. */
 static bool keeps_a(tcc_thread *t, const tcc_inst *in, uint32_t ended)
 {
@@ -317,27 +317,27 @@ tcc_outcome tcc_eval_nvvm_wgmma_wait(tcc_thread *t, const tcc_inst *in)
         return TCC_FAILED;
     if (t->waited < ended)
         t->waited = ended;
-    tcc_lanes_learn_end(warp, t->mask, tcc_actor_products(c, t->id), t->waited);
+    tcc_lanes_learn_end(warp, t->mask, tcc_actor_mmas(c, t->id), t->waited);
     tcc_copy_values(t, in->results, in->operands, in->op->n_results, t->mask);
     for (unsigned i = 0; i < in->op->n_results; i++) {
         tcc_reg *r = &t->regs[in->results[i]];
-        if (r->product > t->waited)
+        if (r->mma > t->waited)
             continue;
-        r->product = 0;
+        r->mma = 0;
         if (r->is_a)
             *r = (tcc_reg){.defined = r->defined};
     }
     return TCC_NEXT;
 }
 
-void tcc_note_product(const tcc_thread *t, const tcc_reg *r)
+void tcc_note_mma(const tcc_thread *t, const tcc_reg *r)
 {
-    if (!t->warp || !r->product || !r->issue)
+    if (!t->warp || !r->mma || !r->issue)
         return;
     const tcc_warpgroup *g = &t->warp->cta->groups[t->id / TCC_WARPGROUP_WARPS];
-    const tcc_op *op = g->products.data[r->issue - 1].op;
-    const char *why = r->product <= t->waited ? "the wait for it does not pass them through"
+    const tcc_op *op = g->mmas.data[r->issue - 1].op;
+    const char *why = r->mma <= t->waited ? "the wait for it does not pass them through"
                                               : "nothing has waited for it";
     tcc_note(t->x->run->diag, op->loc, "%s of %s, group %u: %s", tcc_op_info_get(op->code)->name,
-             tcc_warp_name(t->warp), r->product, why);
+             tcc_warp_name(t->warp), r->mma, why);
 }

@@ -61,13 +61,13 @@ static void check_units(const tcc_timeline *t, void *user)
     (void)user;
     ck_assert(t->n_warps == 12);
     /* 2 warpgroups, 5 iterations of 2 products of 16 each */
-    ck_assert_uint_eq(t->products.len, 2 * 5 * 2);
-    ck_assert_uint_eq(t->tensor_cycles, t->products.len * 64 / 2);
-    for (size_t i = 0; i < t->products.len; i++) {
-        const tcc_timed_product *p = &t->products.data[i];
+    ck_assert_uint_eq(t->mmas.len, 2 * 5 * 2);
+    ck_assert_uint_eq(t->tensor_cycles, t->mmas.len * 64 / 2);
+    for (size_t i = 0; i < t->mmas.len; i++) {
+        const tcc_timed_mma *p = &t->mmas.data[i];
         ck_assert_uint_eq(p->end - p->begin, 64 / 2);
         ck_assert(p->issue <= p->begin && p->end <= t->cycles);
-        ck_assert(i == 0 || t->products.data[i - 1].end <= p->begin);
+        ck_assert(i == 0 || t->mmas.data[i - 1].end <= p->begin);
     }
     size_t loads = 0;
     for (size_t i = 0; i < t->copies.len; i++) {
@@ -109,8 +109,8 @@ static void check_stages(const tcc_timeline *t, void *user)
         if (c->load)
             extend(&fills[c->use.barrier][c->use.fill], c->issue, c->end);
     }
-    for (size_t i = 0; i < t->products.len; i++) {
-        const tcc_timed_product *p = &t->products.data[i];
+    for (size_t i = 0; i < t->mmas.len; i++) {
+        const tcc_timed_mma *p = &t->mmas.data[i];
         extend(&uses[p->use.barrier][p->use.fill], p->issue, p->end);
     }
     unsigned stages = 0, n = 0;

@@ -84,6 +84,54 @@ static const struct {
     {TCC_FAMILY_GFX12, 64, TCC_FRAGMENT_gfx12_d_64},
 };
 
+/* bits 0: of any other. */
+#define HELD(family, wave, of, number, id)                                                         \
+    {                                                                                              \
+        TCC_FAMILY_##family, wave, TCC_AS_##of, number, TCC_FRAGMENT_##id                          \
+    }
+static const struct {
+    tcc_family family;
+    unsigned wave;
+    tcc_hold_as as;
+    unsigned bits;
+    tcc_fragment_id id;
+} held[] = {
+    HELD(GFX11, 32, A, 0, gfx11_operand_32),   HELD(GFX11, 64, A, 0, gfx11_operand_64),
+    HELD(GFX11, 32, B, 0, gfx11_b_32),         HELD(GFX11, 64, B, 0, gfx11_b_64),
+    HELD(GFX11, 32, RESULT, 0, gfx11_tile_32), HELD(GFX11, 64, RESULT, 0, gfx11_tile_64),
+    HELD(GFX11, 32, SUM, 16, gfx11_sum16_32),  HELD(GFX11, 64, SUM, 16, gfx11_sum16_64),
+    HELD(GFX11, 32, SUM, 0, gfx11_tile_32),    HELD(GFX11, 64, SUM, 0, gfx11_tile_64),
+    HELD(GFX12, 32, A, 16, gfx12_a16_32),      HELD(GFX12, 64, A, 16, gfx12_a16_64),
+    HELD(GFX12, 32, A, 8, gfx12_a8_32),        HELD(GFX12, 64, A, 8, gfx12_a8_64),
+    HELD(GFX12, 32, A, 4, gfx12_a4_32),        HELD(GFX12, 64, A, 4, gfx12_a4_64),
+    HELD(GFX12, 32, B, 16, gfx12_b16_32),      HELD(GFX12, 64, B, 16, gfx12_b16_64),
+    HELD(GFX12, 32, B, 8, gfx12_b8_32),        HELD(GFX12, 64, B, 8, gfx12_b8_64),
+    HELD(GFX12, 32, B, 4, gfx12_b4_32),        HELD(GFX12, 64, B, 4, gfx12_b4_64),
+    HELD(GFX12, 32, RESULT, 0, gfx12_tile_32), HELD(GFX12, 64, RESULT, 0, gfx12_tile_64),
+    HELD(GFX12, 32, SUM, 16, gfx12_sum16_32),  HELD(GFX12, 64, SUM, 16, gfx12_sum16_64),
+    HELD(GFX12, 32, SUM, 0, gfx12_tile_32),    HELD(GFX12, 64, SUM, 0, gfx12_tile_64),
+};
+
+tcc_fragment_id tcc_wmma_held(const tcc_target *target, tcc_hold_as as, unsigned bits,
+                              unsigned wave)
+{
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        if (held[i].family == target->family && held[i].wave == wave && held[i].as == as &&
+            (!held[i].bits || held[i].bits == bits))
+            return held[i].id;
+    return TCC_FRAGMENT_COUNT;
+}
+
+bool tcc_wmma_is_packed(const tcc_target *target, tcc_fragment_id id, tcc_hold_as *as)
+{
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        if (held[i].family == target->family && held[i].id == id) {
+            *as = held[i].as;
+            return *as != TCC_AS_RESULT;
+        }
+    return false;
+}
+
 const tcc_fragment *tcc_wmma_operand(const tcc_target *target, unsigned bits, int64_t k,
                                      unsigned wave)
 {

@@ -56,6 +56,14 @@ bool tcc_fragment_has_neighbours(const tcc_fragment *f);
 const tcc_fragment *tcc_wmma_operand(const tcc_target *target, unsigned bits, int64_t k,
                                      unsigned wave);
 const tcc_fragment *tcc_wmma_result(const tcc_target *target, unsigned wave);
+/* As what a tile is held for tile.mma: as results, of 32 bits or after conversion; as the operands a and b; as
+ * what is summed. */
+typedef enum tcc_hold_as { TCC_AS_RESULT, TCC_AS_A, TCC_AS_B, TCC_AS_SUM } tcc_hold_as;
+/* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
+tcc_fragment_id tcc_wmma_held(const tcc_target *target, tcc_hold_as as, unsigned bits, unsigned wave);
+/* Whether a target's tiles with this fragment are packed in registers as the matrix instruction wants them; and
+ * as what. */
+bool tcc_wmma_is_packed(const tcc_target *target, tcc_fragment_id id, tcc_hold_as *as);
 /* 32-bit registers of one lane that hold A or B. */
 int64_t tcc_wmma_operand_words(const tcc_target *target, int64_t k, unsigned bits, int64_t wave);
 /* Groups of 16 lanes that hold different k of A and B. */

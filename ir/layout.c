@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/layout.h"
 
+#include <string.h>
+
 #include "ir/ir.h"
 
 static const tcc_fragment *fragment_of(const tcc_type *tile)
 {
-    const int first = TCC_LAYOUT_COUNT - TCC_FRAGMENT_COUNT;
-    return (int)tile->layout < first ? NULL : &tcc_fragments[(int)tile->layout - first];
+    return tile->layout ? &tcc_fragments[tcc_layout_fragment(tile)] : NULL;
 }
 
 /* ---- digits ---------------------------------------------------------------------------------- */
@@ -40,6 +41,13 @@ static int64_t count(const tcc_digits *d)
     return n;
 }
 
+/* Before all others. */
+static void add_first(tcc_digits *d, tcc_digit digit)
+{
+    memmove(d->of + 1, d->of, d->n++ * sizeof *d->of);
+    d->of[0] = digit;
+}
+
 bool tcc_layout_spread(const tcc_type *tile, tcc_spread *s)
 {
     const tcc_fragment *f = fragment_of(tile);
@@ -49,12 +57,19 @@ bool tcc_layout_spread(const tcc_type *tile, tcc_spread *s)
     add_bits(&s->registers, &f->elements, tile, false);
     add_bits(&s->lanes, &f->lanes, tile, true);
     add_bits(&s->warps, &f->warps, tile, true);
+    s->n_fragment = count(&s->registers);
     for (unsigned i = 0; i < tile->n_repeats; i++) {
         const tcc_repeat *r = &tile->repeats[i];
         tcc_digit digit = {.n = r->n};
-        digit.add[r->dim] = tile->dims[r->dim].size == 1 ? 0 : s->extent[r->dim];
-        s->extent[r->dim] *= r->n;
-        add_digit(r->warps ? &s->warps : &s->registers, digit);
+        if (r->dim != TCC_REPEAT_SAME) {
+            digit.add[r->dim] = tile->dims[r->dim].size == 1 ? 0 : s->extent[r->dim];
+            s->extent[r->dim] *= r->n;
+        }
+        s->n_fragment *= r->in == TCC_IN_HALVES ? r->n : 1;
+        if (r->in == TCC_IN_HALVES)
+            add_first(&s->registers, digit);
+        else
+            add_digit(r->in ? &s->warps : &s->registers, digit);
     }
     for (int d = 0; d < 2; d++)
         s->extent[d] = tile->dims[d].size == 1 ? 1 : s->extent[d];
@@ -100,6 +115,18 @@ int64_t tcc_layout_register(const tcc_spread *s, int64_t row, int64_t col)
     return rest[0] || rest[1] ? -1 : number;
 }
 
+int64_t tcc_layout_neighbours(const tcc_spread *s)
+{
+    const tcc_digits *all[] = {&s->registers, &s->lanes, &s->warps};
+    const tcc_digit *first = s->registers.n && s->registers.of[0].add[1] == 1 ? s->registers.of : NULL;
+    int64_t n = first ? first->n : 1;
+    for (int i = 0; i < 3; i++)
+        for (unsigned d = 0; d < all[i]->n; d++)
+            while (&all[i]->of[d] != first && all[i]->of[d].add[1] % n)
+                n--;
+    return n;
+}
+
 /* Whether digits of two numbers add the same along a dimension. */
 static bool same_digits(const tcc_digits *a, const tcc_digits *b, int dim)
 {
@@ -117,6 +144,17 @@ bool tcc_layout_same_threads(const tcc_spread *a, const tcc_spread *b, int dim)
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
+const tcc_type *tcc_layout_repeated(tcc_ir *ir, const tcc_type *tile, tcc_fragment_id f, unsigned n,
+                                    const tcc_repeat *repeats)
+{
+    tcc_repeat some[TCC_MAX_REPEATS];
+    unsigned count = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (repeats[i].n > 1)
+            some[count++] = repeats[i];
+    return tcc_type_with_repeats(ir, tile, tcc_layout_of_fragment(f), count, some);
+}
+
 const tcc_type *tcc_layout_part(tcc_ir *ir, const tcc_type *tile, int64_t rows, int64_t cols)
 {
     const int64_t sizes[] = {rows, cols};
@@ -128,13 +166,14 @@ const tcc_type *tcc_layout_part(tcc_ir *ir, const tcc_type *tile, int64_t rows, 
     unsigned n = 0;
     int64_t rest[2] = {rows / f->rows, cols / f->cols}; /* that registers repeat */
     for (unsigned i = 0; i < tile->n_repeats; i++)
-        if (tile->repeats[i].warps)
+        if (tile->repeats[i].in == TCC_IN_WARPS && tile->repeats[i].dim != TCC_REPEAT_SAME)
             rest[tile->repeats[i].dim] /= tile->repeats[i].n;
     for (unsigned i = 0; i < tile->n_repeats; i++) {
         tcc_repeat r = tile->repeats[i];
-        if (!r.warps && sizes[r.dim] == 1)
+        bool more = r.in != TCC_IN_WARPS && r.dim != TCC_REPEAT_SAME;
+        if (more && sizes[r.dim] == 1)
             continue;
-        if (!r.warps) {
+        if (more) {
             r.n = rest[r.dim] < r.n ? rest[r.dim] : r.n;
             rest[r.dim] /= r.n ? r.n : 1;
         }
@@ -153,11 +192,20 @@ const char *tcc_layout_wrong(const tcc_type *tile)
     if (tile->rank != 2)
         return "is of a matrix";
     int64_t extent[2] = {f->rows, f->cols};
+    bool halved = false;
     for (unsigned i = 0; i < tile->n_repeats; i++) {
         const tcc_repeat *r = &tile->repeats[i];
-        if (r->n < 2 || r->n > INT16_MAX || extent[r->dim] > INT32_MAX / r->n)
+        bool same = r->dim == TCC_REPEAT_SAME;
+        if (r->n < 2 || r->n > INT16_MAX || (!same && extent[r->dim] > INT32_MAX / r->n))
             return "repeats its fragment less than twice, or too often";
-        if (!r->warps && tile->dims[r->dim].size == 1)
+        if (r->in == TCC_IN_HALVES && (r->n != 2 || halved || tcc_scalar_bits(tile->elem) != 16))
+            return "has no two halves of registers, once";
+        halved |= r->in == TCC_IN_HALVES;
+        if (same && !r->in)
+            return "repeats the same in further registers";
+        if (same)
+            continue;
+        if (r->in != TCC_IN_WARPS && tile->dims[r->dim].size == 1)
             return "repeats its fragment where the tile has extent 1";
         extent[r->dim] *= r->n;
     }

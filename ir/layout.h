@@ -7,8 +7,11 @@
  *
  *   tile<f32[256, 80], wgmma_d(cols 10, warps rows 2, rows 2)>
  *
+ * Elements of 16 bits may be in the low or in the high halves of registers: `halves cols 2` is the lowest digit of
+ * a register's number, with the right one of two matrices in the high halves. What repeats `same` adds nothing.
+ *
  * Along a dimension of extent 1 digits add nothing: lanes and warps hold the same there, and registers
- * are left out. A tile that names one of ir/layouts.def, or nothing, has no such digits.
+ * are left out. A tile without a layout has no such digits.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_LAYOUT_H
@@ -33,12 +36,18 @@ typedef struct tcc_digits {
 typedef struct tcc_spread {
     tcc_digits registers, lanes, warps;
     int64_t n_registers, n_lanes, n_warps;
+    int64_t n_fragment;  /* of the registers, those of one fragment, or of two in halves */
     int64_t extent[2]; /* of what is covered; 1 where the tile's is */
 } tcc_spread;
 
 static inline tcc_layout tcc_layout_of_fragment(tcc_fragment_id f)
 {
     return (tcc_layout)(TCC_LAYOUT_COUNT - TCC_FRAGMENT_COUNT + (int)f);
+}
+/* Of a tile with a layout. */
+static inline tcc_fragment_id tcc_layout_fragment(const tcc_type *tile)
+{
+    return (tcc_fragment_id)((int)tile->layout - (TCC_LAYOUT_COUNT - TCC_FRAGMENT_COUNT));
 }
 
 /* The digits of a tile's layout; those that go on along a dimension where the one before them ends are one.
@@ -49,6 +58,8 @@ bool tcc_layout_spread(const tcc_type *tile, tcc_spread *s);
 int64_t tcc_digits_place(const tcc_digits *digits, int64_t number, int dim);
 /* The register whose digits add this row and column; -1 when there is none. */
 int64_t tcc_layout_register(const tcc_spread *s, int64_t row, int64_t col);
+/* How many neighbours in a row a thread has in a row of registers, each time from a multiple of so many on. */
+int64_t tcc_layout_neighbours(const tcc_spread *s);
 /* Whether lanes and warps add the same along a dimension. */
 bool tcc_layout_same_threads(const tcc_spread *a, const tcc_spread *b, int dim);
 
@@ -56,6 +67,10 @@ bool tcc_layout_same_threads(const tcc_spread *a, const tcc_spread *b, int dim);
  * fewer repeats in registers; without layout when the tile's is no fragment. NULL when no such part is held
  * by the same threads. */
 const tcc_type *tcc_layout_part(tcc_ir *ir, const tcc_type *tile, int64_t rows, int64_t cols);
+
+/* The tile in this fragment, with those of the repeats that are more than one. */
+const tcc_type *tcc_layout_repeated(tcc_ir *ir, const tcc_type *tile, tcc_fragment_id f, unsigned n,
+                                    const tcc_repeat *repeats);
 
 /* What is wrong with a tile's layout for its extents, or NULL. */
 const char *tcc_layout_wrong(const tcc_type *tile);

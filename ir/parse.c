@@ -185,10 +185,15 @@ static bool parse_layout(parser *p, const tcc_type **out)
         if (n == TCC_MAX_REPEATS)
             return FAIL(p, p->tok.loc, "more than %d repeats", TCC_MAX_REPEATS);
         tcc_repeat *r = &repeats[n++];
-        r->warps = accept_word(p, "warps");
-        r->dim = accept_word(p, "cols");
-        if (!r->dim && !accept_word(p, "rows"))
-            return expected(p, r->warps ? "'rows' or 'cols'" : "'rows', 'cols' or 'warps'");
+        *r = (tcc_repeat){.dim = 0};
+        if (accept_word(p, tcc_repeated_words[TCC_IN_WARPS]))
+            r->in = TCC_IN_WARPS;
+        else if (accept_word(p, tcc_repeated_words[TCC_IN_HALVES]))
+            r->in = TCC_IN_HALVES;
+        while (r->dim <= TCC_REPEAT_SAME && !accept_word(p, tcc_repeat_words[r->dim]))
+            r->dim++;
+        if (r->dim > TCC_REPEAT_SAME)
+            return expected(p, r->in ? "'rows', 'cols' or 'same'" : "'rows', 'cols', 'warps' or 'halves'");
         if (p->tok.kind != TOK_INT)
             return expected(p, "how many times");
         if (!read_int(p, &r->n))

@@ -15,11 +15,13 @@ static const struct {
 };
 
 static const char *const layouts[] = {
-#define TCC_LAYOUT(id, doc) #id,
-#include "ir/layouts.def"
+    "none",
 #define FRAGMENT(id, rows, cols, registers, lanes, warps) #id,
 #include "ir/fragments.def"
 };
+
+const char *const tcc_repeated_words[] = {"", "warps", "halves"};
+const char *const tcc_repeat_words[] = {"rows", "cols", "same"};
 
 static const char *const kinds[] = {
 #define TCC_KIND(id, doc) #id,
@@ -121,7 +123,7 @@ bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b)
     bool same = a->layout == b->layout && a->n_repeats == b->n_repeats;
     for (unsigned i = 0; same && i < a->n_repeats; i++)
         same = a->repeats[i].dim == b->repeats[i].dim && a->repeats[i].n == b->repeats[i].n &&
-               a->repeats[i].warps == b->repeats[i].warps;
+               a->repeats[i].in == b->repeats[i].in;
     return same;
 }
 
@@ -274,9 +276,11 @@ void tcc_type_print(tcc_str *out, const tcc_type *t)
     tcc_str_puts(out, t->rank ? "]" : "");
     if (t->layout)
         tcc_str_printf(out, ", %s", tcc_layout_name(t->layout));
-    for (unsigned i = 0; i < t->n_repeats; i++)
-        tcc_str_printf(out, "%s%s%s %lld", i ? ", " : "(", t->repeats[i].warps ? "warps " : "",
-                       t->repeats[i].dim ? "cols" : "rows", (long long)t->repeats[i].n);
+    for (unsigned i = 0; i < t->n_repeats; i++) {
+        const tcc_repeat *r = &t->repeats[i];
+        tcc_str_printf(out, "%s%s%s%s %lld", i ? ", " : "(", tcc_repeated_words[r->in],
+                       r->in ? " " : "", tcc_repeat_words[r->dim], (long long)r->n);
+    }
     tcc_str_puts(out, t->n_repeats ? ")" : "");
     tcc_str_puts(out, ">");
 }

@@ -24,21 +24,26 @@ typedef enum tcc_kind {
     TCC_KIND_COUNT
 } tcc_kind;
 
+/* How the registers of a role's warps hold a tile: a fragment, or none that is known (layout.h). */
 typedef enum tcc_layout {
-#define TCC_LAYOUT(id, doc) TCC_LAYOUT_##id,
-#include "ir/layouts.def"
+    TCC_LAYOUT_none,
 #define FRAGMENT(id, rows, cols, registers, lanes, warps) TCC_LAYOUT_##id,
 #include "ir/fragments.def"
     TCC_LAYOUT_COUNT
 } tcc_layout;
 
-/* A fragment repeated n times along a dimension of a tile, in further registers or further warps. */
+/* Where what is repeated is: in further registers; in further warps; in the other halves of the same registers. */
+typedef enum tcc_repeated { TCC_IN_REGISTERS, TCC_IN_WARPS, TCC_IN_HALVES } tcc_repeated;
+
+/* A fragment repeated n times along a dimension of a tile, or the same n times. */
+enum { TCC_REPEAT_SAME = 2 };
 typedef struct tcc_repeat {
-    unsigned dim;
-    bool warps;
+    unsigned dim; /* or TCC_REPEAT_SAME */
+    tcc_repeated in;
     int64_t n;
 } tcc_repeat;
 
+extern const char *const tcc_repeated_words[3], *const tcc_repeat_words[3]; /* as types are written */
 const char *tcc_layout_name(tcc_layout l);
 /* Finds a layout by its name; false when there is none. */
 bool tcc_layout_find(const char *name, size_t n, tcc_layout *out);

@@ -4,7 +4,8 @@
  * amdgcn_copy.c     tiles from memory to registers, as they are copied to LDS
  * amdgcn_ragged.c   those that begin before the tensor
  * amdgcn_stage.c    from registers to stages in LDS, and from there to operands
- * amdgcn_tile.c     tiles in registers: MMAs, parts of them, loads, stores, elementwise ops
+ * amdgcn_mma.c      how waves hold tiles, and multiply them
+ * amdgcn_tile.c     tiles in registers: loads and stores
  *
  * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
  * lowered is refused (TCC_LOW_REFUSE).
@@ -15,8 +16,8 @@
 
 #include "ir/fragment.h"
 #include "ir/shared.h"
+#include "passes/families.h"
 #include "passes/lowering.h"
-#include "support/map.h"
 
 enum {
     TCC_BLOCK = 16,             /* rows and columns of a matrix instruction */
@@ -25,19 +26,13 @@ enum {
     TCC_BUFFER_MAX = INT32_MAX, /* bytes of a buffer */
 };
 
-/* The waves that run the code. They stand over a tile in blocks of 16 x 16, side by side in so many
- * rows and columns, again and again: block i of a wave along a direction is waves[…] * 16 * i behind its
- * first. */
+/* The waves that run the code. */
 typedef struct tcc_waves {
     const tcc_op *role; /* NULL: nobody runs it yet */
-    int64_t warps, lanes, waves[2];
-    const tcc_fragment *result; /* of the matrix instruction, as D */
-    int64_t per_lane;           /* results of a lane in a block: neighbours along n */
     tcc_value *lane, *row, *group; /* row: lane % 16, group: lane / 16 */
-    tcc_value *first[2];           /* the wave's first row and column in the tile */
 } tcc_waves;
 
-/* Tiles in layout `units`: what a thread copies of an operand at a time. Its rows run along m or n; those
+/* Tiles on their way to a stage: what a thread copies of an operand at a time. Its rows run along m or n; those
  * of the one that is the instruction's A come, but for transposed ones, in the order in which its lanes
  * want them. */
 typedef struct tcc_units {
@@ -49,44 +44,26 @@ typedef struct tcc_units {
     tcc_rdna_unit of;
 } tcc_units;
 
-/* What a tile has become. */
-typedef struct tcc_parts {
-    size_t n;
-    tcc_value **values;
-    tcc_units units;       /* in layout units */
-    const struct tcc_mending *mending; /* what is to be done before it is used, or NULL */
-} tcc_parts;
-
-/* Where a lane is in a block of the tile, made once in a block of code: lest registers keep it through
- * a loop of MMAs, from amdgcn.lane. */
-typedef struct tcc_spot {
-    const tcc_block *block;
-    tcc_value *row, *col;
-} tcc_spot;
-
 typedef struct tcc_amdgcn_lowering {
-    tcc_lowering low; /* its map has scalars */
+    tcc_lowering low;
     const tcc_target *target;
-    tcc_map tiles; /* value -> tcc_parts */
     tcc_value *lds, *tid, *wave; /* made once, in front */
     tcc_waves by;
-    tcc_spot spot;
+    TCC_VEC(const tcc_units *) units; /* that there are */
+    /* The lane's number, made once in a block of code: lest registers keep it, and what follows from it,
+     * through a loop of MMAs. */
+    const tcc_block *lane_of;
+    tcc_value *lane;
     TCC_VEC(const tcc_op *) accesses; /* tile.load and tile.store by elements, so far */
 } tcc_amdgcn_lowering;
 
 /* ---- lower_to_amdgcn.c ----------------------------------------------------------------------- */
 
-void tcc_amdgcn_op(tcc_amdgcn_lowering *l, tcc_op *op);
+/* Lowers the ops of a block. */
+void tcc_amdgcn_block(tcc_amdgcn_lowering *l, tcc_block *block);
 tcc_value *tcc_amdgcn_add(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
 tcc_value *tcc_amdgcn_mul(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
 tcc_value *tcc_amdgcn_and(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
-/* What a scalar has become. */
-tcc_value *tcc_amdgcn_scalar(tcc_amdgcn_lowering *l, const tcc_value *v);
-/* What a tile has become, ready for use. */
-const tcc_parts *tcc_amdgcn_parts(tcc_amdgcn_lowering *l, const tcc_value *v);
-/* Says what op's result becomes: n values, which are copied. */
-tcc_parts *tcc_amdgcn_set(tcc_amdgcn_lowering *l, const tcc_value *v, size_t n,
-                          tcc_value *const *values);
 /* offset where `inside` holds, else TCC_OUTSIDE. */
 tcc_value *tcc_amdgcn_offset(tcc_amdgcn_lowering *l, tcc_value *inside, tcc_value *offset);
 /* LLVM's scheduler moves nothing across this place. */
@@ -162,19 +139,14 @@ void tcc_amdgcn_mend(tcc_amdgcn_lowering *l, tcc_parts *parts);
 void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_read(tcc_amdgcn_lowering *l, tcc_op *op);
 
+/* ---- amdgcn_mma.c ---------------------------------------------------------------------- */
+
+extern const tcc_low_vendor tcc_low_amdgcn;
+void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op);
+
 /* ---- amdgcn_tile.c --------------------------------------------------------------------- */
 
-/* How many values a tile in a layout becomes, and of which type each is; 0, refused. */
-size_t tcc_amdgcn_held(tcc_amdgcn_lowering *l, const tcc_op *user, const tcc_type *tile,
-                       const tcc_type **each);
-void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op);
-void tcc_amdgcn_convert(tcc_amdgcn_lowering *l, tcc_op *op);
-void tcc_amdgcn_slice(tcc_amdgcn_lowering *l, tcc_op *op);
-void tcc_amdgcn_rotate(tcc_amdgcn_lowering *l, tcc_op *op);
-void tcc_amdgcn_broadcast(tcc_amdgcn_lowering *l, tcc_op *op);
-void tcc_amdgcn_reduce(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op);
 void tcc_amdgcn_tile_store(tcc_amdgcn_lowering *l, tcc_op *op);
-void tcc_amdgcn_tile_op(tcc_amdgcn_lowering *l, tcc_op *op); /* constants and elementwise ops */
 
 #endif

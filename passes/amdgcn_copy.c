@@ -22,14 +22,14 @@ tcc_units tcc_amdgcn_units(const tcc_amdgcn_lowering *l, const tcc_type *tile, i
                    .depth = tile->dims[stages + k].size,
                    .bits = tcc_scalar_bits(tile->elem)};
     u.rows_first = u.transposed;
-    u.of = tcc_rdna_unit_of(l->by.warps * l->by.lanes, u.rows, u.depth, u.bits, u.transposed);
+    u.of = tcc_rdna_unit_of(l->low.warps * l->low.lanes, u.rows, u.depth, u.bits, u.transposed);
     return u;
 }
 
 /* Units that are left for the threads' unit j. */
 static int64_t units_left(const tcc_amdgcn_lowering *l, const tcc_units *u, int64_t j)
 {
-    return u->of.n - j * l->by.warps * l->by.lanes;
+    return u->of.n - j * l->low.warps * l->low.lanes;
 }
 
 /* Whether some threads have no unit j: fewer are left than there are waves. Else, where fewer are
@@ -37,7 +37,7 @@ static int64_t units_left(const tcc_amdgcn_lowering *l, const tcc_units *u, int6
  * costs less than a branch in the loop, around which LLVM moves registers and spills them. */
 static bool is_guarded(const tcc_amdgcn_lowering *l, const tcc_units *u, int64_t j)
 {
-    return units_left(l, u, j) < l->by.warps;
+    return units_left(l, u, j) < l->low.warps;
 }
 
 tcc_value *tcc_amdgcn_has_unit(tcc_amdgcn_lowering *l, const tcc_units *u, int64_t j)
@@ -51,7 +51,7 @@ tcc_value *tcc_amdgcn_has_unit(tcc_amdgcn_lowering *l, const tcc_units *u, int64
 static tcc_value *shared_unit(tcc_amdgcn_lowering *l, int64_t left)
 {
     tcc_lowering *low = &l->low;
-    int64_t waves = l->by.warps, by = left % waves ? waves : 1; /* to divide by */
+    int64_t waves = l->low.warps, by = left % waves ? waves : 1; /* to divide by */
     tcc_value *all = tcc_low_mul(low, l->wave, by * left / waves);
     tcc_value *first = tcc_low_div(low, all, by);
     tcc_value *next = tcc_low_div(low, tcc_low_add(low, all, by * left / waves), by);
@@ -63,7 +63,7 @@ tcc_unit tcc_amdgcn_unit(tcc_amdgcn_lowering *l, const tcc_units *u, int64_t j)
 {
     tcc_lowering *low = &l->low;
     int64_t n = u->rows_first ? u->rows / u->of.cols : u->depth / u->of.depth;
-    int64_t threads = l->by.warps * l->by.lanes, left = units_left(l, u, j), first = j * threads;
+    int64_t threads = l->low.warps * l->low.lanes, left = units_left(l, u, j), first = j * threads;
     bool shared = left < threads && !is_guarded(l, u, j);
     tcc_value *number = shared ? shared_unit(l, left) : l->tid;
     if (first % n)
@@ -80,9 +80,9 @@ tcc_unit tcc_amdgcn_unit(tcc_amdgcn_lowering *l, const tcc_units *u, int64_t j)
 tcc_value *tcc_amdgcn_row_at(tcc_amdgcn_lowering *l, int k, tcc_value *place)
 {
     tcc_lowering *low = &l->low;
-    if (k != 0 || tcc_fragment_has_neighbours(l->by.result))
+    if (k != 0 || tcc_fragment_has_neighbours(tcc_wmma_result(l->target, (unsigned)l->low.lanes)))
         return place;
-    int64_t groups = l->by.lanes / TCC_BLOCK, registers = TCC_BLOCK / groups;
+    int64_t groups = l->low.lanes / TCC_BLOCK, registers = TCC_BLOCK / groups;
     tcc_value *in_block = tcc_low_rem(low, place, TCC_BLOCK);
     tcc_value *block = tcc_low_bin(low, TCC_OP_arith_sub, place, in_block);
     tcc_value *row = tcc_low_mul(low, tcc_low_rem(low, in_block, groups), registers);
@@ -105,7 +105,7 @@ tcc_value *tcc_amdgcn_rest(tcc_amdgcn_lowering *l, const tcc_source *s)
 
 static tcc_value *coordinate(tcc_amdgcn_lowering *l, const tcc_source *s, int d)
 {
-    return tcc_amdgcn_scalar(l, s->op->operands[1 + d]);
+    return tcc_low_scalar(&l->low, s->op->operands[1 + d]);
 }
 
 /* Rows of the tensor from the tile's first on. */
@@ -279,13 +279,29 @@ static tcc_value *gather(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t j)
     return tcc_low_pack(low, TCC_i32, TCC_UNIT_BYTES / 4, parts, TCC_UNIT_BYTES / 4);
 }
 
+/* What the tile has become; its units are the same for all that are equal. */
+static tcc_parts *set_pieces(tcc_amdgcn_lowering *l, const tcc_source *s, size_t n, tcc_value *const *pieces)
+{
+    tcc_parts *r = tcc_low_set(&l->low, &s->op->results[0], n, pieces);
+    for (size_t i = 0; i < l->units.len && !r->units; i++)
+        if (!memcmp(l->units.data[i], &s->units, sizeof s->units))
+            r->units = l->units.data[i];
+    if (!r->units) {
+        tcc_units *u = TCC_NEW(l->low.ctx->scratch, tcc_units);
+        *u = s->units;
+        TCC_PUSH(l->low.ctx->scratch, &l->units, u);
+        r->units = u;
+    }
+    return r;
+}
+
 static void copy_by_element(tcc_amdgcn_lowering *l, const tcc_source *s)
 {
     tcc_value **parts =
         TCC_NEW_ARRAY(l->low.ctx->scratch, tcc_value *, (size_t)s->units.of.n_lane);
     for (int64_t j = 0; j < s->units.of.n_lane; j++)
         parts[j] = gather(l, s, j);
-    tcc_amdgcn_set(l, &s->op->results[0], (size_t)s->units.of.n_lane, parts)->units = s->units;
+    set_pieces(l, s, (size_t)s->units.of.n_lane, parts);
 }
 
 /* Where the tile is one of a sum of whole tiles, and there is none, the loads of what nobody multiplies
@@ -337,9 +353,7 @@ static void copy_pieces(tcc_amdgcn_lowering *l, const tcc_source *s)
         parts[i] = how == INSIDE  ? tcc_amdgcn_load(l, s, descriptor, pieces[i].offset, soffset)
                    : how == EARLY ? tcc_amdgcn_load_early(l, s, descriptor, &pieces[i])
                                   : tcc_amdgcn_load_checked(l, s, descriptor, &pieces[i]);
-    tcc_parts *r = tcc_amdgcn_set(l, &s->op->results[0], n, parts);
-    r->units = *u;
-    r->mending = how == EARLY ? tcc_amdgcn_mending(l, s, n, pieces) : NULL;
+    set_pieces(l, s, n, parts)->mending = how == EARLY ? tcc_amdgcn_mending(l, s, n, pieces) : NULL;
 }
 
 static bool are_whole(const tcc_units *u)
@@ -407,7 +421,7 @@ void tcc_amdgcn_copy(tcc_amdgcn_lowering *l, tcc_op *op)
     }
     int last = (int)s.tensor->type->rank - 1;
     s.units.rows_first |= by_element && s.along_k != last;
-    s.k = tcc_amdgcn_scalar(l, op->operands[1 + s.along_k]);
+    s.k = tcc_low_scalar(&l->low, op->operands[1 + s.along_k]);
     s.k_bytes = tcc_amdgcn_stride(l, s.tensor, s.along_k, s.units.depth);
     (by_element ? copy_by_element : copy_pieces)(l, &s);
 }

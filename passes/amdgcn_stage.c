@@ -51,7 +51,7 @@ static bool find_stage(tcc_amdgcn_lowering *l, const tcc_op *user, const tcc_val
     if (known >= 0) {
         s->offset += known * s->panels.stage_bytes;
     } else {
-        tcc_value *stage = tcc_low_rem(low, tcc_amdgcn_scalar(l, i), n);
+        tcc_value *stage = tcc_low_rem(low, tcc_low_scalar(low, i), n);
         s->base = tcc_amdgcn_add(l, s->base, tcc_low_mul(low, stage, s->panels.stage_bytes));
     }
     return true;
@@ -155,20 +155,20 @@ void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_op *op)
     stages s;
     if (!find_stage(l, op, o->buffer, o->i, &s))
         return;
-    const tcc_parts *a = o->a->type->layout == TCC_LAYOUT_units ? tcc_amdgcn_parts(l, o->a) : NULL;
-    if (!a || !same_units(&a->units, &s.units)) {
+    const tcc_parts *a = o->a->type->layout ? NULL : tcc_low_parts(low, o->a);
+    if (!a || !a->units || !same_units(a->units, &s.units)) {
         TCC_LOW_REFUSE(low, op, "async.put of a tile that was not loaded as its buffer is laid out");
         return;
     }
-    for (int64_t j = 0; j < a->units.of.n_lane; j++) {
-        tcc_value *has = tcc_amdgcn_has_unit(l, &a->units, j);
+    for (int64_t j = 0; j < a->units->of.n_lane; j++) {
+        tcc_value *has = tcc_amdgcn_has_unit(l, a->units, j);
         tcc_op *guard = has ? tcc_low_if(low, has) : NULL;
-        tcc_unit u = tcc_amdgcn_unit(l, &a->units, j);
-        if (!a->units.transposed) {
+        tcc_unit u = tcc_amdgcn_unit(l, a->units, j);
+        if (!a->units->transposed) {
             put_row(l, &s, &u, a->values[j]);
         } else {
-            put_transposed(l, &s, &u, a->values + a->units.of.loads * j);
-            if (j + 1 < a->units.of.n_lane)
+            put_transposed(l, &s, &u, a->values + a->units->of.loads * j);
+            if (j + 1 < a->units->of.n_lane)
                 tcc_amdgcn_pin(l); /* or all units are interleaved first, into more registers */
         }
         if (guard)
@@ -185,29 +185,26 @@ static tcc_value *ds_load(tcc_amdgcn_lowering *l, tcc_value *address, int64_t of
     return r;
 }
 
-/* The lane's part of block j, `units` times 16 bytes of k from `first` bytes on: each group of lanes takes
- * the 16 that are next. */
-static tcc_value *read_block(tcc_amdgcn_lowering *l, const stages *s, int64_t j, int64_t first,
-                             int64_t units, int64_t groups)
+/* The lane's rows from `first` on, 16 of them in its wave: `units` times 16 bytes of k from `k_bytes` on. Each
+ * group of lanes takes the 16 that are next. */
+static tcc_value *read_block(tcc_amdgcn_lowering *l, const stages *s, tcc_value *own, int64_t first,
+                             int64_t k_bytes, int64_t units, int64_t groups)
 {
     enum { MOST = 16 };
     tcc_lowering *low = &l->low;
     const tcc_panels *panels = &s->panels;
-    int along = !s->units.k; /* m or n */
-    int64_t step = l->by.waves[along], pieces = TCC_UNIT_BYTES / panels->width;
+    int64_t pieces = TCC_UNIT_BYTES / panels->width;
     int64_t unit = pieces * panels->panel_bytes;
     /* Transposed rows lie in their own order: the lane looks for its own. */
     tcc_value *row = s->units.transposed ? tcc_amdgcn_row_at(l, s->units.k, l->by.row) : l->by.row;
-    tcc_value *own = l->by.first[along], *block = tcc_low_div(low, own, TCC_BLOCK);
+    tcc_value *block = tcc_low_div(low, own, TCC_BLOCK);
     tcc_value *at = tcc_amdgcn_add(l, s->base, tcc_low_mul(low, own, panels->width));
     if (groups > 1)
         at = tcc_amdgcn_add(l, at, tcc_low_mul(low, l->by.group, unit));
     /* After some blocks places are the same again. */
-    int64_t again = 1;
-    while (again * step % (s->places ? s->places : 1))
-        again++;
-    at = tcc_amdgcn_add(l, at, in_block(l, s, tcc_low_add(low, block, j % again * step), row, 0));
-    int64_t offset = s->offset + j * step * TCC_BLOCK * panels->width + first / TCC_UNIT_BYTES * unit;
+    int64_t further = s->places ? first / TCC_BLOCK % s->places : 0;
+    at = tcc_amdgcn_add(l, at, in_block(l, s, tcc_low_add(low, block, further), row, 0));
+    int64_t offset = s->offset + first * panels->width + k_bytes / TCC_UNIT_BYTES * unit;
     tcc_value *parts[MOST];
     size_t n = 0;
     for (int64_t u = 0; u < units; u++)
@@ -219,25 +216,30 @@ static tcc_value *read_block(tcc_amdgcn_lowering *l, const stages *s, int64_t j,
 
 void tcc_amdgcn_read(tcc_amdgcn_lowering *l, tcc_op *op)
 {
+    tcc_lowering *low = &l->low;
     const tcc_async_read_operands *o = TCC_VIEW(async_read, op);
-    const tcc_type *type = op->results[0].type, *each;
+    const tcc_type *type = op->results[0].type;
     const tcc_attr *at = tcc_attr_list(&op->attrs, "at").list.items;
+    tcc_hold_as as;
+    tcc_held held;
     stages s;
-    size_t n = tcc_amdgcn_held(l, op, type, &each);
-    if (!n || !find_stage(l, op, o->buffer, o->i, &s))
+    if (!tcc_low_held(low, op, type, &held) || !find_stage(l, op, o->buffer, o->i, &s))
         return;
-    int k = type->layout == TCC_LAYOUT_operand_a;
-    int64_t words = tcc_type_count(each), bits = s.units.bits, depth = type->dims[k].size;
-    int64_t units = words * 4 / TCC_UNIT_BYTES;
+    bool is_operand = tcc_wmma_is_packed(l->target, tcc_layout_fragment(type), &as) && as != TCC_AS_SUM;
+    int k = as == TCC_AS_A;
+    int64_t bits = s.units.bits, depth = type->dims[k].size;
+    int64_t units = held.in_one * bits / 8 / TCC_UNIT_BYTES;
     int64_t groups = units ? depth * bits / 8 / (units * TCC_UNIT_BYTES) : 0;
-    bool is_operand = k || type->layout == TCC_LAYOUT_operand_b;
     if (!is_operand || s.units.k != k || !groups || units * groups * TCC_UNIT_BYTES * 8 != depth * bits ||
         at[k].i % depth || at[!k].i || type->dims[!k].size != s.units.rows || units > 8) {
-        TCC_LOW_REFUSE(&l->low, op, "async.read of a part of a round, or of its rows");
+        TCC_LOW_REFUSE(low, op, "async.read of a part of a round, or of its rows");
         return;
     }
-    tcc_value **parts = TCC_NEW_ARRAY(l->low.ctx->scratch, tcc_value *, n);
-    for (size_t j = 0; j < n; j++)
-        parts[j] = read_block(l, &s, (int64_t)j, at[k].i * bits / 8, units, groups);
-    tcc_amdgcn_set(l, &op->results[0], n, parts);
+    tcc_value *own = tcc_low_digits(low, &held.spread.warps, l->wave, !k);
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, held.n);
+    for (size_t j = 0; j < held.n; j++) {
+        int64_t first = tcc_digits_place(&held.spread.registers, (int64_t)j * held.in_one, !k);
+        parts[j] = read_block(l, &s, own, first, at[k].i * bits / 8, units, groups);
+    }
+    tcc_low_set(low, &op->results[0], held.n, parts);
 }

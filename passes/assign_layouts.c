@@ -9,12 +9,16 @@
  *            %a = tile.convert %p : tile<bf16[128, 64], wgmma_a(cols 4, warps rows 2)>
  *            %r = async.mma %ring, %i, %a, %v, %acc {…} : tile<f32[128, 256], wgmma_d(…)>
  *
- * All tiles of a role are held as matrix instructions leave their results, but for what they take as operand A.
- * A tile that has a layout keeps it; one whose extents do not fit gets none, and no lowering takes it.
+ * All tiles of a role are held as results of matrix instructions are stored, but for what these
+ * read: that is converted, and what is read from a stage for them, or a constant, is held as they
+ * want it at once. A loop carries a tile as it takes it. A tile that has a layout keeps it; one
+ * whose extents do not fit gets none, and no lowering takes it. Tiles on their way to a stage have
+ * none: threads hold them as their loads say.
  *
  * Requires specialize-warps.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/arith.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 
@@ -26,26 +30,115 @@ typedef struct assigning {
     bool changed;
 } assigning;
 
-static void assign(assigning *a, tcc_value *v)
+static bool is_tile(const tcc_value *v)
 {
-    if (v->type->kind != TCC_KIND_tile || v->type->layout)
+    return v->type->kind == TCC_KIND_tile;
+}
+
+/* As what op, no loop, reads operand i. */
+static tcc_hold_as read_as(const tcc_op *op, unsigned i)
+{
+    static const tcc_hold_as of_tile_mma[] = {TCC_AS_A, TCC_AS_B, TCC_AS_SUM};
+    enum { A = 2, C = 4 };
+    if (op->code == TCC_OP_async_mma)
+        return i == A ? TCC_AS_A : i == C ? TCC_AS_SUM : TCC_AS_RESULT;
+    return op->code == TCC_OP_tile_mma && i < C - 1 ? of_tile_mma[i] : TCC_AS_RESULT;
+}
+
+static unsigned operand_of(const tcc_use *u)
+{
+    return (unsigned)(u - u->op->uses);
+}
+
+/* The first op that uses v, or what a loop makes of it, and is no loop; NULL: none. */
+static const tcc_use *use_of(const tcc_value *v)
+{
+    while (v->uses) {
+        const tcc_use *u = v->uses;
+        for (const tcc_use *other = u; other; other = other->next)
+            if (read_as(other->op, operand_of(other)) != TCC_AS_RESULT || tcc_is_loop(other->op))
+                u = other;
+        if (!tcc_is_loop(u->op))
+            return u;
+        v = u->op->regions[0]->args[operand_of(u) - 2];
+    }
+    return NULL;
+}
+
+static void assign(assigning *a, tcc_value *v, tcc_hold_as as)
+{
+    if (!is_tile(v) || v->type->layout)
         return;
-    const tcc_type *type = a->hold(a->ir, v->type, a->role, false);
+    const tcc_type *type = a->hold(a->ir, v->type, a->role, as);
     a->changed |= type != NULL;
     v->type = type ? type : v->type;
 }
 
-/* A in registers: operand 2. */
-static void convert_operand(assigning *a, tcc_op *op)
+/* What is put into a stage, or carried to where it is. */
+static bool is_for_stage(const tcc_use *u)
 {
-    tcc_value *v = op->operands[2];
-    const tcc_type *type =
-        v->type->kind == TCC_KIND_tile ? a->hold(a->ir, v->type, a->role, true) : NULL;
-    if (!type || type == v->type)
+    const tcc_op *op = u ? u->op : NULL;
+    return op && (op->code == TCC_OP_async_put ||
+                  (op->code == TCC_OP_scf_yield &&
+                   !op->block->parent->results[operand_of(u)].type->layout));
+}
+
+/* A read, a load or a constant. */
+static void assign_first(assigning *a, tcc_value *v)
+{
+    const tcc_use *u = use_of(v);
+    const tcc_op *op = u ? u->op : NULL;
+    if (is_for_stage(u) || v->type->layout)
         return;
+    bool carried = op && op->code == TCC_OP_scf_yield, loads = v->def->code == TCC_OP_tile_load;
+    if (carried)
+        v->type = op->block->parent->results[operand_of(u)].type;
+    else
+        assign(a, v, op && !loads ? read_as(op, operand_of(u)) : TCC_AS_RESULT);
+}
+
+static void assign_results(assigning *a, tcc_op *op)
+{
+    for (unsigned i = 0; i < op->n_results; i++) {
+        tcc_value *v = &op->results[i];
+        if (!is_tile(v))
+            continue;
+        if (tcc_is_loop(op))
+            v->type = op->regions[0]->args[i + 1]->type = op->operands[i + 3]->type;
+        else if (op->code == TCC_OP_async_read || op->code == TCC_OP_arith_const ||
+                 op->code == TCC_OP_tile_load)
+            assign_first(a, v);
+        else
+            assign(a, v, op->code == TCC_OP_tile_mma ? TCC_AS_SUM : TCC_AS_RESULT);
+    }
+}
+
+/* The type as which op wants a tile that it reads. */
+static const tcc_type *wanted(assigning *a, const tcc_op *op, unsigned i)
+{
+    const tcc_type *t = op->operands[i]->type;
+    const tcc_op *parent = op->block->parent;
+    tcc_hold_as as = read_as(op, i);
+    if (op->code == TCC_OP_scf_yield)
+        return parent->results[i].type;
+    if (as != TCC_AS_RESULT)
+        return a->hold(a->ir, t, a->role, as);
+    bool sum = !tcc_is_loop(op) && t == a->hold(a->ir, t, a->role, TCC_AS_SUM);
+    return sum ? a->hold(a->ir, t, a->role, TCC_AS_RESULT) : t;
+}
+
+static void convert(assigning *a, tcc_op *op, unsigned i, const tcc_type *type)
+{
+    tcc_value *v = op->operands[i];
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
-    tcc_op_set_operand(op, 2, TCC_EMIT(&b, tile_convert, type, v));
+    if (v->def && v->def->code == TCC_OP_arith_const) {
+        tcc_op *other = tcc_op_create(&b, TCC_OP_arith_const, 0, NULL, 1, &type);
+        other->attrs = v->def->attrs;
+        tcc_op_set_operand(op, i, &other->results[0]);
+    } else {
+        tcc_op_set_operand(op, i, TCC_EMIT(&b, tile_convert, type, v));
+    }
     a->changed = true;
 }
 
@@ -53,18 +146,18 @@ static void assign_role(assigning *a)
 {
     tcc_block *region = a->role->regions[0];
     for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region)) {
-        for (unsigned r = 0; r < op->n_regions; r++)
-            for (size_t i = 0; i < op->regions[r]->n_args; i++)
-                assign(a, op->regions[r]->args[i]);
-        for (unsigned i = 0; i < op->n_results; i++)
-            assign(a, &op->results[i]);
         for (unsigned i = 0; i < op->n_operands; i++) {
             const tcc_type *t = op->operands[i]->type; /* of the role it had its layout by now */
-            if (t->kind == TCC_KIND_tile && !t->layout && a->hold(a->ir, t, a->role, false))
+            if (t->kind != TCC_KIND_tile)
+                continue;
+            const tcc_type *type = t->layout ? wanted(a, op, i) : NULL;
+            if (!t->layout && !tcc_is_loop(op) && !is_for_stage(&op->uses[i]) &&
+                a->hold(a->ir, t, a->role, TCC_AS_RESULT))
                 a->refused = op;
+            else if (type && type != t)
+                convert(a, op, i, type);
         }
-        if (op->code == TCC_OP_async_mma)
-            convert_operand(a, op);
+        assign_results(a, op);
     }
 }
 

@@ -54,7 +54,6 @@ typedef struct epilogue {
     int64_t rows, cols, n_blocks, n_columns;
     bool staged;
     bool by_block;     /* the smallest chunk there is, one after the other */
-    bool halved;       /* of accumulators that share registers with others: they cannot take turns */
     int64_t of_thread; /* elements of a chunk */
     tcc_value *carried[MAX_CARRIED]; /* tiles from before, and in a loop what is carried of them */
     tcc_value *turned[MAX_CARRIED];
@@ -459,9 +458,7 @@ static bool size_chunks(epilogue *e)
         e->cols = instr.list.items[1].i * waves.list.items[1].i;
         /* neighbours along n whose accumulators share registers */
         bool halves = tcc_wmma_sums_in_halves(tcc_target_of(e->ir), mma->results[0].type->elem);
-        int64_t in_one = halves ? 2 : 1;
-        e->halved = e->cols > 0 && e->n % (e->cols * in_one);
-        e->cols *= e->halved ? 1 : in_one;
+        e->cols *= halves && e->cols > 0 && e->n % (2 * e->cols) == 0 ? 2 : 1;
         e->by_block = true;
         e->of_thread = e->rows * e->cols / tcc_attr_int(&e->role->attrs, "warps", 1) /
                        tcc_attr_int(&e->role->attrs, "lanes", 32);
@@ -502,7 +499,7 @@ static bool have_index(const epilogue *e, int dim)
 
 static bool can_loop(const epilogue *e)
 {
-    return e->n_columns > 1 && e->n_carried && !e->halved && have_index(e, 1);
+    return e->n_columns > 1 && e->n_carried && have_index(e, 1);
 }
 
 static bool can_nest(const epilogue *e)

@@ -16,7 +16,8 @@ PASSES(sm90, tcc_pipeline_to_nvvm, &tcc_copying_by_tma, &tcc_schedule_of_warpgro
        tcc_sm90_choose, tcc_sm90_choose_generic, true, tcc_lay_out_swizzled,
        tcc_hold_by_warpgroups)
 PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_waves,
-       tcc_rdna_choose, tcc_rdna_choose_generic, false, tcc_lay_out_in_panels, NULL)
+       tcc_rdna_choose, tcc_rdna_choose_generic, false, tcc_lay_out_in_panels,
+       tcc_hold_by_waves)
 
 /* What those passes use. */
 #define CAN TCC_CAN

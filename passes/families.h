@@ -5,6 +5,7 @@
 #ifndef TCC_PASSES_FAMILIES_H
 #define TCC_PASSES_FAMILIES_H
 
+#include "ir/fragment.h"
 #include "passes/choose_schedule.h"
 #include "passes/schedule.h"
 
@@ -52,11 +53,10 @@ typedef void tcc_lay_out(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_
                          const char *copy);
 tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_in_panels;
 
-/* The tile type with the layout in which a role's warps hold what matrix instructions give, or, as_operand,
- * what they take as A; NULL when its extents do not fit. */
-typedef const tcc_type *tcc_hold(tcc_ir *ir, const tcc_type *tile, const tcc_op *role,
-                                 bool as_operand);
-tcc_hold tcc_hold_by_warpgroups;
+/* The tile type with the layout in which a role's warps hold it, as matrix instructions want it; NULL when its
+ * extents do not fit. */
+typedef const tcc_type *tcc_hold(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as);
+tcc_hold tcc_hold_by_warpgroups, tcc_hold_by_waves;
 
 typedef struct tcc_family_passes {
     const char *pipeline;                      /* to the target level */
@@ -66,7 +66,7 @@ typedef struct tcc_family_passes {
     void (*choose_generic)(tcc_choice *ch);    /* for the generic variant */
     bool counts_pressure;                      /* what the epilogue holds is estimated: pressure.h */
     tcc_lay_out *lay_out;                      /* choose-layout */
-    tcc_hold *hold;                            /* assign-layouts; NULL: passes before it have */
+    tcc_hold *hold;                            /* assign-layouts */
 } tcc_family_passes;
 
 /* NULL when the family has none. */

@@ -128,194 +128,50 @@ tcc_value *tcc_amdgcn_stride(tcc_amdgcn_lowering *l, const tcc_value *tensor, in
     return tcc_low_mul(low, stride, bytes);
 }
 
-/* ---- what values have become ------------------------------------------------------------- */
+/* ---- the role ------------------------------------------------------------------------------- */
 
-tcc_value *tcc_amdgcn_scalar(tcc_amdgcn_lowering *l, const tcc_value *v)
-{
-    return tcc_value_map_get(l->low.map, (tcc_value *)v);
-}
+static void lower_op(tcc_amdgcn_lowering *l, tcc_op *op);
 
-tcc_parts *tcc_amdgcn_set(tcc_amdgcn_lowering *l, const tcc_value *v, size_t n,
-                          tcc_value *const *values)
-{
-    tcc_arena *scratch = l->low.ctx->scratch;
-    tcc_parts *parts = TCC_NEW(scratch, tcc_parts);
-    *parts = (tcc_parts){.n = n, .values = TCC_NEW_ARRAY(scratch, tcc_value *, n)};
-    memcpy(parts->values, values, n * sizeof *values);
-    *tcc_map_at(&l->tiles, v) = parts;
-    return parts;
-}
-
-const tcc_parts *tcc_amdgcn_parts(tcc_amdgcn_lowering *l, const tcc_value *v)
-{
-    tcc_parts *parts = tcc_map_get(&l->tiles, v);
-    if (parts->mending)
-        tcc_amdgcn_mend(l, parts);
-    return parts;
-}
-
-/* ---- control flow -------------------------------------------------------------------------- */
-
-static void lower_block(tcc_amdgcn_lowering *l, tcc_block *block)
+void tcc_amdgcn_block(tcc_amdgcn_lowering *l, tcc_block *block)
 {
     for (tcc_op *op = block->first; op && !l->low.failed; op = op->next)
-        tcc_amdgcn_op(l, op);
+        lower_op(l, op);
 }
 
-static bool is_tile(const tcc_value *v)
+/* Where the wave is in a tile, for cse to find in front of all: LLVM's scheduler takes more registers where it is
+ * computed later. */
+static void place_wave(tcc_amdgcn_lowering *l, const tcc_op *role)
 {
-    return v->type->kind == TCC_KIND_tile;
-}
-
-/* The values that an operand becomes, behind those before it. */
-static void append(tcc_amdgcn_lowering *l, const tcc_value *v, tcc_value **values, size_t *n)
-{
-    const tcc_parts *parts = is_tile(v) ? tcc_amdgcn_parts(l, v) : NULL;
-    for (size_t i = 0; parts && i < parts->n; i++)
-        values[(*n)++] = parts->values[i];
-    if (!parts)
-        values[(*n)++] = tcc_amdgcn_scalar(l, v);
-}
-
-static size_t count_values(tcc_amdgcn_lowering *l, const tcc_value *v)
-{
-    return is_tile(v) ? tcc_amdgcn_parts(l, v)->n : 1;
-}
-
-/* v is, from `from` on, what `like` is. */
-static size_t bind(tcc_amdgcn_lowering *l, const tcc_value *v, const tcc_value *like,
-                   tcc_value *const *from)
-{
-    if (!is_tile(v)) {
-        tcc_value_map_set(l->low.map, (tcc_value *)v, *from);
-        return 1;
+    tcc_attr waves = tcc_attr_list(&role->attrs, "waves");
+    for (int d = 0; d < 2 && waves.list.n == 2 && waves.list.items[0].i > 0; d++) {
+        int64_t rows = waves.list.items[0].i;
+        tcc_value *number = (d ? tcc_low_div : tcc_low_rem)(&l->low, l->wave, rows);
+        tcc_low_mul(&l->low, number, TCC_BLOCK);
     }
-    const tcc_parts *of = tcc_amdgcn_parts(l, like);
-    tcc_amdgcn_set(l, v, of->n, from)->units = of->units;
-    return of->n;
-}
-
-/* Whether what a region yields is what its loop carries. */
-static bool yields_alike(tcc_amdgcn_lowering *l, const tcc_op *loop, const tcc_op *yield)
-{
-    for (unsigned i = 0; i < loop->n_results; i++) {
-        const tcc_value *a = loop->operands[3 + i], *b = yield->operands[i];
-        if (!is_tile(a))
-            continue;
-        const tcc_parts *x = tcc_amdgcn_parts(l, a), *y = tcc_amdgcn_parts(l, b);
-        bool same = x->n == y->n && !memcmp(&x->units, &y->units, sizeof x->units);
-        for (size_t p = 0; same && p < x->n; p++)
-            same = x->values[p]->type == y->values[p]->type;
-        if (!same) {
-            TCC_LOW_REFUSE(&l->low, yield, "a loop that carries tiles in several ways");
-            return false;
-        }
-    }
-    return true;
-}
-
-static void lower_for(tcc_amdgcn_lowering *l, tcc_op *op)
-{
-    tcc_lowering *low = &l->low;
-    tcc_arena *scratch = low->ctx->scratch;
-    tcc_block *from = op->regions[0];
-    size_t n = 0, all = 3;
-    for (unsigned i = 3; i < op->n_operands; i++)
-        all += count_values(l, op->operands[i]);
-    tcc_value **values = TCC_NEW_ARRAY(scratch, tcc_value *, all);
-    const tcc_type **types = TCC_NEW_ARRAY(scratch, const tcc_type *, all);
-    for (unsigned i = 0; i < op->n_operands; i++)
-        append(l, op->operands[i], values, &n);
-    for (size_t i = 3; i < n; i++)
-        types[i - 3] = values[i]->type;
-    tcc_op *loop = tcc_op_create(&low->b, TCC_OP_scf_for, n, values, n - 3, types);
-    if (tcc_attr_int(&op->attrs, "at_least_once", 0))
-        tcc_attr_set_int(low->ir, &loop->attrs, "at_least_once", 1);
-    tcc_value_map_set(low->map, from->args[0],
-                      tcc_block_add_arg(loop->regions[0], from->args[0]->type, from->args[0]->name));
-    for (size_t i = 3; i < n; i++)
-        values[i - 3] = tcc_block_add_arg(loop->regions[0], types[i - 3], NULL);
-    for (size_t i = 1, at = 0; i < from->n_args; i++)
-        at += bind(l, from->args[i], op->operands[2 + i], values + at);
-    tcc_builder outer = low->b;
-    low->b = tcc_builder_at_end(loop->regions[0]);
-    lower_block(l, from);
-    if (low->failed || !yields_alike(l, op, from->last))
-        return;
-    low->b = outer;
-    for (size_t i = 0; i < n - 3; i++)
-        values[i] = &loop->results[i];
-    for (unsigned i = 0, at = 0; i < op->n_results; i++)
-        at += (unsigned)bind(l, &op->results[i], op->operands[3 + i], values + at);
-}
-
-static void lower_yield(tcc_amdgcn_lowering *l, tcc_op *op)
-{
-    size_t n = 0, all = 0;
-    for (unsigned i = 0; i < op->n_operands; i++)
-        all += count_values(l, op->operands[i]);
-    tcc_value **values = TCC_NEW_ARRAY(l->low.ctx->scratch, tcc_value *, all);
-    for (unsigned i = 0; i < op->n_operands; i++)
-        append(l, op->operands[i], values, &n);
-    tcc_op_create(&l->low.b, TCC_OP_scf_yield, n, values, 0, NULL);
-}
-
-static void lower_if(tcc_amdgcn_lowering *l, tcc_op *op)
-{
-    if (op->n_results) {
-        TCC_LOW_REFUSE(&l->low, op, "scf.if with results");
-        return;
-    }
-    tcc_value *cond = tcc_amdgcn_scalar(l, op->operands[0]);
-    tcc_op *r = tcc_op_create(&l->low.b, TCC_OP_scf_if, 1, &cond, 0, NULL);
-    tcc_builder outer = l->low.b;
-    for (unsigned i = 0; i < 2; i++) {
-        l->low.b = tcc_builder_at_end(r->regions[i]);
-        lower_block(l, op->regions[i]);
-    }
-    l->low.b = outer;
-}
-
-static void lower_ctas(tcc_amdgcn_lowering *l, tcc_op *op)
-{
-    tcc_low_ctas(&l->low, op, TCC_OP_amdgcn_wgid);
-    lower_block(l, op->regions[0]);
-}
-
-/* Where the lanes of the wave are in a tile. */
-static void place_waves(tcc_amdgcn_lowering *l)
-{
-    tcc_lowering *low = &l->low;
-    tcc_waves *w = &l->by;
-    l->lds = TCC_EMIT(&low->b, amdgcn_lds_base, low->i32, NULL);
-    l->tid = TCC_EMIT(&low->b, amdgcn_tid, low->i32, NULL);
-    w->lane = tcc_low_rem(low, l->tid, w->lanes);
-    w->row = tcc_low_rem(low, w->lane, TCC_BLOCK);
-    w->group = tcc_low_div(low, w->lane, TCC_BLOCK);
-    l->wave = TCC_EMIT(&low->b, amdgcn_readfirstlane, low->i32, tcc_low_div(low, l->tid, w->lanes));
-    w->first[0] = tcc_low_mul(low, tcc_low_rem(low, l->wave, w->waves[0]), TCC_BLOCK);
-    w->first[1] = tcc_low_mul(low, tcc_low_div(low, l->wave, w->waves[0]), TCC_BLOCK);
 }
 
 static void lower_role(tcc_amdgcn_lowering *l, tcc_op *op)
 {
-    tcc_attr waves = tcc_attr_list(&op->attrs, "waves");
+    tcc_lowering *low = &l->low;
     const tcc_op *parent = op->block->parent;
     if (l->by.role || !parent || parent->code != TCC_OP_tile_ctas) {
-        TCC_LOW_REFUSE(&l->low, op, "more than one role");
-    } else if (waves.list.n != 2 || waves.list.items[0].i * waves.list.items[1].i !=
-                                        tcc_attr_int(&op->attrs, "warps", 0)) {
-        TCC_LOW_REFUSE(&l->low, op, "a role that does not say how its waves stand");
-    } else {
-        l->by = (tcc_waves){.role = op,
-                            .warps = tcc_attr_int(&op->attrs, "warps", 0),
-                            .lanes = tcc_attr_int(&op->attrs, "lanes", 32),
-                            .waves = {waves.list.items[0].i, waves.list.items[1].i}};
-        l->by.result = tcc_wmma_result(l->target, (unsigned)l->by.lanes);
-        l->by.per_lane = TCC_BLOCK * TCC_BLOCK / l->by.lanes;
-        place_waves(l);
-        lower_block(l, op->regions[0]);
+        TCC_LOW_REFUSE(low, op, "more than one role");
+        return;
     }
+    low->warps = tcc_attr_int(&op->attrs, "warps", 0);
+    low->lanes = tcc_attr_int(&op->attrs, "lanes", 32);
+    l->lds = TCC_EMIT(&low->b, amdgcn_lds_base, low->i32, NULL);
+    l->tid = TCC_EMIT(&low->b, amdgcn_tid, low->i32, NULL);
+    l->by.role = op;
+    l->by.lane = tcc_low_rem(low, l->tid, low->lanes);
+    l->by.row = tcc_low_rem(low, l->by.lane, TCC_BLOCK);
+    l->by.group = tcc_low_div(low, l->by.lane, TCC_BLOCK);
+    l->wave = TCC_EMIT(&low->b, amdgcn_readfirstlane, low->i32, tcc_low_div(low, l->tid, low->lanes));
+    place_wave(l, op);
+    tcc_amdgcn_block(l, op->regions[0]);
+    tcc_attr_set_int(low->ir, &low->f->attrs, "block", low->warps * low->lanes);
+    tcc_attr_set_int(low->ir, &low->f->attrs, "wave", low->lanes);
+    low->warps = 0;
 }
 
 /* ---- other ops ----------------------------------------------------------------------------- */
@@ -332,17 +188,6 @@ static void lower_pin(tcc_amdgcn_lowering *l, tcc_op *op)
 {
     (void)op;
     tcc_amdgcn_pin(l);
-}
-
-static void lower_dim(tcc_amdgcn_lowering *l, tcc_op *op)
-{
-    tcc_low_dim(&l->low, op);
-}
-
-/* Ops that stay what they are, their operands mapped. */
-static void lower_same(tcc_amdgcn_lowering *l, tcc_op *op)
-{
-    tcc_op_clone(&l->low.b, op, l->low.map);
 }
 
 static void lower_nothing(tcc_amdgcn_lowering *l, tcc_op *op)
@@ -365,22 +210,10 @@ static const struct {
     void (*lower)(tcc_amdgcn_lowering *, tcc_op *);
     runner runner;
 } lowerings[TCC_OP_COUNT] = {
-    [TCC_OP_tensor_dim] = {lower_dim, ANYBODY},
-    [TCC_OP_scf_for] = {lower_for, ANYBODY},
-    [TCC_OP_scf_if] = {lower_if, ANYBODY},
-    [TCC_OP_scf_yield] = {lower_yield, ANYBODY},
-    [TCC_OP_func_return] = {lower_same, ANYBODY},
-    [TCC_OP_tile_ctas] = {lower_ctas, ANYBODY},
     [TCC_OP_tile_load] = {tcc_amdgcn_tile_load, ROLE},
     [TCC_OP_tile_store] = {tcc_amdgcn_tile_store, ROLE},
-    [TCC_OP_tile_slice] = {tcc_amdgcn_slice, ROLE},
-    [TCC_OP_tile_rotate] = {tcc_amdgcn_rotate, ROLE},
-    [TCC_OP_tile_broadcast] = {tcc_amdgcn_broadcast, ROLE},
-    [TCC_OP_tile_reduce] = {tcc_amdgcn_reduce, ROLE},
-    [TCC_OP_tile_convert] = {tcc_amdgcn_convert, ROLE},
     [TCC_OP_tile_mma] = {tcc_amdgcn_mma, ROLE},
     [TCC_OP_async_role] = {lower_role, ANYBODY},
-    [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},
     [TCC_OP_async_ring] = {lower_ring, ANYBODY},
     [TCC_OP_async_acquire] = {lower_nothing, ROLE},
     [TCC_OP_async_put] = {tcc_amdgcn_put, ROLE},
@@ -392,21 +225,15 @@ static const struct {
     [TCC_OP_async_pin] = {lower_pin, ROLE},
 };
 
-void tcc_amdgcn_op(tcc_amdgcn_lowering *l, tcc_op *op)
+static void lower_op(tcc_amdgcn_lowering *l, tcc_op *op)
 {
-    const tcc_op_info *info = tcc_op_info_get(op->code);
-    bool elementwise = info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_arith_const;
     l->low.b.loc = op->loc;
-    if (lowerings[op->code].runner == ROLE && !l->by.role)
-        TCC_LOW_REFUSE(&l->low, op, "%s outside async.role", info->name);
+    if (lowerings[op->code].runner == ROLE && !l->low.warps)
+        TCC_LOW_REFUSE(&l->low, op, "%s outside async.role", tcc_op_info_get(op->code)->name);
     else if (lowerings[op->code].lower)
         lowerings[op->code].lower(l, op);
-    else if (elementwise && is_tile(&op->results[0]))
-        tcc_amdgcn_tile_op(l, op);
-    else if (elementwise)
-        lower_same(l, op);
     else
-        TCC_LOW_REFUSE(&l->low, op, "%s, by lower-to-amdgcn", info->name);
+        tcc_low_op(&l->low, op);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -416,17 +243,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const tcc_op *ctas = tcc_low_find_ctas(f);
     if (!ctas || !tcc_target_can(tcc_target_of(ctx->ir), TCC_CAN_wmma))
         return TCC_OK;
-    tcc_amdgcn_lowering l = {.target = tcc_target_of(ctx->ir), .tiles = TCC_MAP(ctx->scratch)};
-    tcc_low_begin(&l.low, ctx, f);
+    tcc_amdgcn_lowering l = {.target = tcc_target_of(ctx->ir)};
+    tcc_low_begin(&l.low, ctx, f, &tcc_low_amdgcn);
     l.low.b.loc = ctas->loc;
     tcc_low_scalar_args(&l.low);
-    lower_block(&l, f->body);
+    tcc_amdgcn_block(&l, f->body);
     if (!l.low.failed && !l.by.role)
         TCC_LOW_REFUSE(&l.low, ctas, "a kernel without a role");
     if (l.low.failed)
         return TCC_ERR_UNSUPPORTED;
-    tcc_attr_set_int(ctx->ir, &f->attrs, "block", l.by.warps * l.by.lanes);
-    tcc_attr_set_int(ctx->ir, &f->attrs, "wave", l.by.lanes);
     *changed = true;
     return tcc_low_finish(&l.low, tcc_shared_end(f));
 }

@@ -68,95 +68,16 @@ tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, uns
 
 static tcc_op *lower_roles(tcc_nvvm_lowering *l, tcc_op *op);
 
-static void lower_block(tcc_nvvm_lowering *l, tcc_block *block)
+static void lower_op(tcc_nvvm_lowering *l, tcc_op *op);
+
+void tcc_nvvm_block(tcc_nvvm_lowering *l, tcc_block *block)
 {
     for (tcc_op *op = block->first; op && !l->low.failed; op = op->next)
         if (op->code == TCC_OP_async_role)
             op = lower_roles(l, op);
         else
-            tcc_nvvm_op(l, op);
+            lower_op(l, op);
     tcc_nvvm_end_block(l);
-}
-
-/* What a value of this type becomes; NULL, refused. */
-static const tcc_type *lower_type(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_type *t)
-{
-    if (t->kind == TCC_KIND_tile)
-        return tcc_nvvm_held_type(l, op, t);
-    if (t->kind != TCC_KIND_scalar)
-        TCC_LOW_REFUSE(&l->low, op, "a value of this kind as a result of %s",
-                       tcc_op_info_get(op->code)->name);
-    return t->kind == TCC_KIND_scalar ? t : NULL;
-}
-
-/* An op with these operands and `op`'s results, in their own types. */
-static tcc_op *create_like(tcc_nvvm_lowering *l, const tcc_op *op, unsigned n_operands)
-{
-    tcc_arena *arena = l->low.ir->arena;
-    tcc_value **operands = TCC_NEW_ARRAY(arena, tcc_value *, n_operands);
-    const tcc_type **types = TCC_NEW_ARRAY(arena, const tcc_type *, op->n_results);
-    for (unsigned i = 0; i < n_operands; i++)
-        operands[i] = tcc_value_map_get(l->low.map, op->operands[i]);
-    for (unsigned i = 0; i < op->n_results; i++)
-        if (!(types[i] = lower_type(l, op, op->results[i].type)))
-            return NULL;
-    tcc_op *r = tcc_op_create(&l->low.b, op->code, n_operands, operands, op->n_results, types);
-    for (unsigned i = 0; i < op->n_results; i++)
-        tcc_value_map_set(l->low.map, &op->results[i], &r->results[i]);
-    return r;
-}
-
-static void lower_region(tcc_nvvm_lowering *l, const tcc_op *from, tcc_op *to, unsigned region)
-{
-    tcc_builder outer = l->low.b;
-    l->low.b = tcc_builder_at_end(to->regions[region]);
-    lower_block(l, from->regions[region]);
-    l->low.b = outer;
-}
-
-static void lower_for(tcc_nvvm_lowering *l, tcc_op *op)
-{
-    tcc_op *loop = create_like(l, op, op->n_operands);
-    if (!loop)
-        return;
-    if (tcc_attr_int(&op->attrs, "at_least_once", 0))
-        tcc_attr_set_int(l->low.ir, &loop->attrs, "at_least_once", 1);
-    const tcc_block *from = op->regions[0];
-    for (size_t i = 0; i < from->n_args; i++)
-        tcc_value_map_set(l->low.map, from->args[i],
-                          tcc_block_add_arg(loop->regions[0],
-                                            i ? loop->results[i - 1].type : from->args[0]->type,
-                                            from->args[i]->name));
-    lower_region(l, op, loop, 0);
-}
-
-static void lower_if(tcc_nvvm_lowering *l, tcc_op *op)
-{
-    tcc_op *r = create_like(l, op, 1);
-    for (unsigned i = 0; r && i < 2; i++)
-        lower_region(l, op, r, i);
-}
-
-/* Ops that stay what they are, their operands mapped. */
-static void lower_same(tcc_nvvm_lowering *l, tcc_op *op)
-{
-    tcc_op_clone(&l->low.b, op, l->low.map);
-}
-
-static void lower_nothing(tcc_nvvm_lowering *l, tcc_op *op)
-{
-    (void)l, (void)op;
-}
-
-static void lower_dim(tcc_nvvm_lowering *l, tcc_op *op)
-{
-    tcc_low_dim(&l->low, op);
-}
-
-static void lower_ctas(tcc_nvvm_lowering *l, tcc_op *op)
-{
-    tcc_low_ctas(&l->low, op, TCC_OP_nvvm_ctaid);
-    lower_block(l, op->regions[0]);
 }
 
 /* ---- roles --------------------------------------------------------------------------------- */
@@ -206,9 +127,10 @@ static void lower_role(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     l->low.b.loc = op->loc;
     l->role.op = op;
-    l->role.warps = warps_of(op);
+    l->role.warps = l->low.warps = warps_of(op);
+    l->low.lanes = TCC_WARP_LANES;
     set_registers(l, op);
-    lower_block(l, op->regions[0]);
+    tcc_nvvm_block(l, op->regions[0]);
     l->role.first_warp += l->role.warps;
     l->role.barrier += 1 + l->role.warps / TCC_WARPGROUP_WARPS;
 }
@@ -247,6 +169,7 @@ static tcc_op *lower_roles(tcc_nvvm_lowering *l, tcc_op *first)
     if (outer)
         tcc_low_end(&l->low, outer);
     l->role.op = NULL;
+    l->low.warps = 0;
     return last;
 }
 
@@ -270,7 +193,9 @@ static void lower_one(tcc_nvvm_lowering *l, tcc_op *op)
                              tcc_low_c32(low, role->first_warp * TCC_WARP_LANES));
     tcc_op *one = tcc_low_if(low, mine);
     l->role.one = true;
-    lower_block(l, op->regions[0]);
+    l->low.warps = 0;
+    tcc_nvvm_block(l, op->regions[0]);
+    l->low.warps = role->warps;
     l->role.one = false;
     tcc_low_end(low, one);
     if (warp)
@@ -306,20 +231,8 @@ static const struct {
     void (*lower)(tcc_nvvm_lowering *, tcc_op *);
     runner runner;
 } lowerings[TCC_OP_COUNT] = {
-    [TCC_OP_tensor_dim] = {lower_dim, ANYBODY},
-    [TCC_OP_scf_for] = {lower_for, ANYBODY},
-    [TCC_OP_scf_if] = {lower_if, ANYBODY},
-    [TCC_OP_scf_yield] = {lower_same, ANYBODY},
-    [TCC_OP_func_return] = {lower_same, ANYBODY},
-    [TCC_OP_tile_ctas] = {lower_ctas, ANYBODY},
     [TCC_OP_tile_load] = {tcc_nvvm_load, ALL},
     [TCC_OP_tile_store] = {tcc_nvvm_store, ALL},
-    [TCC_OP_tile_slice] = {tcc_nvvm_slice, ALL},
-    [TCC_OP_tile_rotate] = {tcc_nvvm_rotate, ALL},
-    [TCC_OP_tile_convert] = {tcc_nvvm_convert, ALL},
-    [TCC_OP_tile_reduce] = {tcc_nvvm_reduce, ALL},
-    [TCC_OP_tile_broadcast] = {tcc_nvvm_broadcast, ALL},
-    [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},
     [TCC_OP_async_ring] = {tcc_nvvm_ring, ANYBODY},
     [TCC_OP_async_one] = {lower_one, ALL},
     [TCC_OP_async_acquire] = {tcc_nvvm_acquire, ANYBODY},
@@ -338,11 +251,6 @@ static const struct {
     [TCC_OP_async_pin] = {lower_pin, ALL},
 };
 
-static bool is_tile(const tcc_op *op)
-{
-    return op->n_results && op->results[0].type->kind == TCC_KIND_tile;
-}
-
 /* Whether rings and buffers are what async.ring and async.alloc made. */
 static bool knows_objects(const tcc_op *op)
 {
@@ -354,23 +262,18 @@ static bool knows_objects(const tcc_op *op)
     return true;
 }
 
-void tcc_nvvm_op(tcc_nvvm_lowering *l, tcc_op *op)
+static void lower_op(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    const tcc_op_info *info = tcc_op_info_get(op->code);
     l->low.b.loc = op->loc;
-    bool elementwise = info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_arith_const;
-    if (lowerings[op->code].runner == ALL && (!l->role.op || l->role.one))
-        TCC_LOW_REFUSE(&l->low, op, "%s of what are not all threads of a role", info->name);
+    if (lowerings[op->code].runner == ALL && !l->low.warps)
+        TCC_LOW_REFUSE(&l->low, op, "%s of what are not all threads of a role",
+                       tcc_op_info_get(op->code)->name);
     else if (!knows_objects(op))
-        TCC_LOW_REFUSE(&l->low, op, "%s on an argument", info->name);
+        TCC_LOW_REFUSE(&l->low, op, "%s on an argument", tcc_op_info_get(op->code)->name);
     else if (lowerings[op->code].lower)
         lowerings[op->code].lower(l, op);
-    else if (elementwise && is_tile(op))
-        tcc_nvvm_tile_op(l, op);
-    else if (elementwise)
-        lower_same(l, op);
     else
-        TCC_LOW_REFUSE(&l->low, op, "%s, by lower-to-nvvm", info->name);
+        tcc_low_op(&l->low, op);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -391,13 +294,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!threads || !tcc_target_can(tcc_target_of(ctx->ir), TCC_CAN_wgmma))
         return TCC_OK;
     tcc_nvvm_lowering l = {.threads = threads};
-    tcc_low_begin(&l.low, ctx, f);
+    tcc_low_begin(&l.low, ctx, f, &tcc_low_nvvm);
     l.low.b.loc = ctas->loc;
     tcc_low_scalar_args(&l.low);
     l.smem = TCC_EMIT(&l.low.b, nvvm_smem_base, l.low.i32, NULL);
     l.tid = TCC_EMIT(&l.low.b, nvvm_tid, l.low.i32, NULL);
     l.warp = TCC_EMIT(&l.low.b, nvvm_uniform, l.low.i32, tcc_low_div(&l.low, l.tid, 32));
-    lower_block(&l, f->body);
+    tcc_nvvm_block(&l, f->body);
     if (l.low.failed)
         return TCC_ERR_UNSUPPORTED;
     tcc_nvvm_prefetch_maps(&l);

@@ -52,14 +52,6 @@ tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *con
     return &r->results[0];
 }
 
-tcc_opcode tcc_low_reduction(const tcc_op *reduce)
-{
-    const char *kind = tcc_attr_str(&reduce->attrs, "kind", "");
-    return !strcmp(kind, "sum")   ? TCC_OP_arith_add
-           : !strcmp(kind, "min") ? TCC_OP_arith_min
-                                  : TCC_OP_arith_max;
-}
-
 const tcc_type *tcc_low_tile_of(const tcc_op *op)
 {
     switch (op->code) {
@@ -203,21 +195,6 @@ tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)
     return stride;
 }
 
-/* ---- the grid ---------------------------------------------------------------------------- */
-
-void tcc_low_ctas(tcc_lowering *l, const tcc_op *ctas, tcc_opcode id)
-{
-    tcc_attr_set(l->ir, &l->f->attrs, "grid", tcc_attr_list(&ctas->attrs, "grid"), (tcc_loc){0, 0});
-    tcc_value *number = &tcc_op_create(&l->b, id, 0, NULL, 1, &l->i32)->results[0];
-    tcc_value_map_set(l->map, ctas->regions[0]->args[0], number);
-}
-
-void tcc_low_dim(tcc_lowering *l, const tcc_op *dim)
-{
-    const char *name = tcc_attr_str(&dim->attrs, "name", "");
-    tcc_value_map_set(l->map, &dim->results[0], tcc_low_extent(l, (tcc_dim){name, 0}));
-}
-
 /* ---- scalar arguments --------------------------------------------------------------------- */
 
 /* Scalar parameters: all arrive as f32, or in their own type when that is an integer. */
@@ -269,15 +246,17 @@ tcc_op *tcc_low_find_ctas(const tcc_func *f)
     return op;
 }
 
-void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f)
+void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f, const tcc_low_vendor *vendor)
 {
     tcc_ir *ir = ctx->ir;
     *l = (tcc_lowering){
+        .vendor = vendor,
         .ctx = ctx,
         .ir = ir,
         .f = f,
         .body = tcc_block_create(f, NULL),
         .map = tcc_value_map_create(ctx->scratch),
+        .tiles = TCC_MAP(ctx->scratch),
         .i1 = tcc_type_scalar(ir, TCC_i1),
         .i32 = tcc_type_scalar(ir, TCC_i32),
         .i64 = tcc_type_scalar(ir, TCC_i64),

@@ -9,16 +9,55 @@
 #include "passes/arith.h"
 #include "passes/pass.h"
 #include "passes/schedule.h"
+#include "support/map.h"
 
 enum { TCC_MAX_RANK = 32, TCC_MAX_PARAMS = 64 };
 
-typedef struct tcc_lowering {
+typedef struct tcc_lowering tcc_lowering;
+
+/* How the warps of a role hold a tile: its registers are cut into vecs. */
+typedef struct tcc_held {
+    tcc_spread spread;
+    size_t n;             /* vecs */
+    int64_t in_one;       /* elements of one */
+    const tcc_type *each; /* its type; of i32 where elements are packed in words */
+} tcc_held;
+
+/* What a tile has become; on its way to a stage of LDS: in which units, and what is to be done before it is
+ * used (amdgcn.h). */
+typedef struct tcc_parts {
+    size_t n;
+    tcc_value **values;
+    const struct tcc_units *units;
+    const struct tcc_mending *mending;
+} tcc_parts;
+
+/* What one vendor's GPUs do in their own way. */
+typedef struct tcc_low_vendor {
+    const char *name, *warps; /* of the lowering's pass; of what lanes make */
+    tcc_opcode cta;           /* gives the number of the CTA */
+    void (*block)(tcc_lowering *l, tcc_block *block); /* lowers its ops */
+    /* Cuts the registers of a tile, whose layout is known, into vecs; false when no role holds it so. */
+    bool (*cut)(tcc_lowering *l, const tcc_type *tile, tcc_held *held);
+    tcc_value *(*warp)(tcc_lowering *l); /* the thread's, in the role */
+    tcc_value *(*lane)(tcc_lowering *l);
+    /* What the lane of this number has; NULL when no op does that. What the one has whose number differs in the
+     * bits of the mask. */
+    tcc_value *(*from_lane)(tcc_lowering *l, tcc_value *v, tcc_value *lane);
+    tcc_value *(*from_xor)(tcc_lowering *l, tcc_value *v, int64_t mask);
+    void (*mend)(tcc_lowering *l, tcc_parts *parts);
+} tcc_low_vendor;
+
+struct tcc_lowering {
+    const tcc_low_vendor *vendor;
     tcc_pass_ctx *ctx;
     tcc_ir *ir;
     tcc_func *f;
     tcc_builder b;      /* where the next op goes, in the new body */
     tcc_block *body;    /* the new body; its arguments are the kernel's parameters */
-    tcc_value_map *map; /* old values to new */
+    tcc_value_map *map; /* old values to new; of tiles: */
+    tcc_map tiles;      /* to tcc_parts */
+    int64_t warps, lanes; /* of the role whose threads all run the code, and of a warp; 0: there is none */
     const tcc_type *i1, *i32, *i64, *f32;
     bool failed; /* something was refused */
 
@@ -26,10 +65,10 @@ typedef struct tcc_lowering {
     TCC_VEC(tcc_attr) params;
     TCC_VEC(tcc_attr)
     requires;
-} tcc_lowering;
+};
 
 /* Begins a new body for a function. */
-void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f);
+void tcc_low_begin(tcc_lowering *l, tcc_pass_ctx *ctx, tcc_func *f, const tcc_low_vendor *vendor);
 /* Puts it in place of the old one, and how to launch it into the attributes: smem_bytes,
  * params, requires, args (docs/abi.md, docs/ir.md). Refused where it requires more than the function
  * assumes. */
@@ -42,10 +81,6 @@ tcc_status tcc_low_finish(tcc_lowering *l, int64_t smem_bytes);
 void tcc_low_refuse(tcc_lowering *l, const tcc_op *op, const char *what);
 /* The function's tile.ctas, or NULL. */
 tcc_op *tcc_low_find_ctas(const tcc_func *f);
-/* Maps its argument to the number of the CTA, which op `id` gives, and sets the attribute `grid`. */
-void tcc_low_ctas(tcc_lowering *l, const tcc_op *ctas, tcc_opcode id);
-/* Maps what tensor.dim gives to its parameter. */
-void tcc_low_dim(tcc_lowering *l, const tcc_op *dim);
 /* Maps the function's scalars to parameters. */
 void tcc_low_scalar_args(tcc_lowering *l);
 
@@ -108,26 +143,44 @@ tcc_value *tcc_low_extract(tcc_lowering *l, tcc_value *v, int64_t offset);
 /* An op on tiles, with its attributes, on n elements of them. */
 tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *const *operands,
                                int64_t n);
-/* What combines two elements of a tile.reduce. */
-tcc_opcode tcc_low_reduction(const tcc_op *reduce);
-/* Tiles in registers (ir/layout.h), of which a thread's are one vec: `to` is `from` from row at[0] and column
- * at[1] on, behind the last ones the first; what has extent 1 is the same everywhere. NULL when a
- * thread does not have what it needs. */
-tcc_value *tcc_low_regroup(tcc_lowering *l, const tcc_spread *from, tcc_value *v,
-                           const tcc_spread *to, const int64_t at[2]);
-/* What a thread has along dimension dim at `place` of the other one, combined by a binary op. */
-tcc_value *tcc_low_reduce_own(tcc_lowering *l, tcc_opcode op, const tcc_spread *s, tcc_value *v,
-                              int dim, int64_t place);
-/* What the digits of a lane's or a warp's number add along a dimension. */
-tcc_value *tcc_low_digits(tcc_lowering *l, const tcc_digits *digits, tcc_value *number, int dim);
-/* Whether those that add nothing are 0: of all that hold the same, it is the first. */
-tcc_value *tcc_low_is_first(tcc_lowering *l, const tcc_digits *digits, tcc_value *number);
 /* The tile that an op behind the product stores or computes, piece by piece; NULL for other ops, and
  * for constants. */
 const tcc_type *tcc_low_tile_of(const tcc_op *op);
 /* Whether the ops on tiles from `first` on, done for so many elements by each lane, are too many
  * instructions to be written one after another: then they go into a loop. */
 bool tcc_low_should_loop(const tcc_op *first, int64_t elements);
+
+/* ---- values (lower_blocks.c) ------------------------------------------------------------- */
+
+/* Lowers an op that is the same for all vendors, or refuses it: control flow, tiles in registers, arithmetic. */
+void tcc_low_op(tcc_lowering *l, tcc_op *op);
+/* What a scalar has become. */
+tcc_value *tcc_low_scalar(tcc_lowering *l, const tcc_value *v);
+/* What a tile has become, ready for use. */
+const tcc_parts *tcc_low_parts(tcc_lowering *l, const tcc_value *v);
+/* Says so: n values, which are copied. */
+tcc_parts *tcc_low_set(tcc_lowering *l, const tcc_value *v, size_t n, tcc_value *const *values);
+
+/* ---- tiles in registers (lower_tile.c), by their layouts alone ---------------------------- */
+
+/* False, refused, when the tile has no layout, or one for other warps. */
+bool tcc_low_held(tcc_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *held);
+/* A tile of as many elements as its registers have, in order, each v one or several of them. */
+void tcc_low_set_registers(tcc_lowering *l, const tcc_value *tile, const tcc_held *held,
+                           tcc_value *const *v);
+/* One of a tile's vecs, its elements not packed. */
+tcc_value *tcc_low_unpacked(tcc_lowering *l, const tcc_value *tile, size_t part);
+void tcc_low_tile_op(tcc_lowering *l, tcc_op *op); /* constants and elementwise ops */
+void tcc_low_broadcast(tcc_lowering *l, tcc_op *op);
+void tcc_low_reduce(tcc_lowering *l, tcc_op *op);
+/* tile.slice, tile.rotate, tile.convert. */
+void tcc_low_regroup(tcc_lowering *l, tcc_op *op);
+/* The row (dim 0) or column of the thread's first element. */
+tcc_value *tcc_low_own(tcc_lowering *l, const tcc_spread *s, int dim);
+/* What the digits of a lane's or a warp's number add along a dimension. */
+tcc_value *tcc_low_digits(tcc_lowering *l, const tcc_digits *digits, tcc_value *number, int dim);
+/* Whether those that add nothing are 0: of all threads that hold the same, it is the first. */
+tcc_value *tcc_low_is_first(tcc_lowering *l, const tcc_spread *s);
 
 /* ---- parameters ------------------------------------------------------------------------ */
 

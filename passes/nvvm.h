@@ -3,7 +3,7 @@
  * lower_to_nvvm.c the pass: the table of ops, control flow, roles
  * nvvm_ring.c     stages, barriers and copies into shared memory
  * nvvm_mma.c      descriptors and wgmma
- * nvvm_tile.c     tiles in registers: parts of them, loads, stores, elementwise ops
+ * nvvm_tile.c     how warps hold tiles; loads and stores
  * nvvm_send.c     results on their way through shared memory
  *
  * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
@@ -36,7 +36,7 @@ typedef struct tcc_started {
 } tcc_started;
 
 typedef struct tcc_nvvm_lowering {
-    tcc_lowering low; /* a tile maps to one vec */
+    tcc_lowering low; /* a tile becomes one vec */
     tcc_value *smem, *tid, *warp; /* made once, in front */
     tcc_block *init;              /* what thread 0 does before all others begin */
     int64_t threads;              /* of the CTA */
@@ -44,8 +44,8 @@ typedef struct tcc_nvvm_lowering {
     TCC_VEC(tcc_started) started; /* not known to have ended */
 } tcc_nvvm_lowering;
 
-/* Lowers one op. */
-void tcc_nvvm_op(tcc_nvvm_lowering *l, tcc_op *op);
+/* Lowers the ops of a block. */
+void tcc_nvvm_block(tcc_nvvm_lowering *l, tcc_block *block);
 
 /* The number of the thread's warpgroup in its role. */
 tcc_value *tcc_nvvm_warpgroup(tcc_nvvm_lowering *l);
@@ -88,21 +88,7 @@ void tcc_nvvm_end_block(tcc_nvvm_lowering *l);
 
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 
-/* How the role's warps hold a tile. False, refused, when it has no layout, or one for other warps. */
-bool tcc_nvvm_held(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_spread *s);
-/* The vec that holds what a thread has of it; NULL, refused. */
-const tcc_type *tcc_nvvm_held_type(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_type *tile);
-/* The thread's warp in the role, and its lane. */
-tcc_value *tcc_nvvm_warp(tcc_nvvm_lowering *l);
-tcc_value *tcc_nvvm_lane(tcc_nvvm_lowering *l);
-/* The row (dim 0) or column of the thread's first element. */
-tcc_value *tcc_nvvm_own(tcc_nvvm_lowering *l, const tcc_spread *s, int dim);
-void tcc_nvvm_tile_op(tcc_nvvm_lowering *l, tcc_op *op); /* constants and elementwise ops */
-void tcc_nvvm_slice(tcc_nvvm_lowering *l, tcc_op *op);
-void tcc_nvvm_rotate(tcc_nvvm_lowering *l, tcc_op *op);
-void tcc_nvvm_convert(tcc_nvvm_lowering *l, tcc_op *op);
-void tcc_nvvm_broadcast(tcc_nvvm_lowering *l, tcc_op *op);
-void tcc_nvvm_reduce(tcc_nvvm_lowering *l, tcc_op *op);
+extern const tcc_low_vendor tcc_low_nvvm;
 void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_store(tcc_nvvm_lowering *l, tcc_op *op);
 

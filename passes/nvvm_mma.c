@@ -141,7 +141,7 @@ static void describe_a(tcc_nvvm_lowering *l, multiplication *m, tcc_value *i)
 static void take_a(tcc_nvvm_lowering *l, multiplication *m)
 {
     tcc_lowering *low = &l->low;
-    tcc_value *a = tcc_value_map_get(low->map, m->op->operands[2]);
+    tcc_value *a = tcc_low_parts(low, m->op->operands[2])->values[0];
     for (int64_t s = 0; s < m->steps; s++)
         for (int64_t x = 0; x < m->mi; x++) {
             tcc_value *part = tcc_low_slice(low, a, (x * m->steps + s) * 8, 8);
@@ -178,14 +178,14 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_lowering *low = &l->low;
     multiplication m = {.op = op};
     bool in_registers = mma->a->type->kind == TCC_KIND_tile;
-    tcc_spread held, of_a;
-    if ((in_registers ? !tcc_nvvm_held(l, op, mma->a->type, &of_a)
+    tcc_held held, of_a;
+    if ((in_registers ? !tcc_low_held(low, op, mma->a->type, &of_a)
                       : !find_operand(l, op, mma->a, 1, &m.a)) ||
-        !find_operand(l, op, mma->b, 0, &m.b) || !tcc_nvvm_held(l, op, mma->c->type, &held))
+        !find_operand(l, op, mma->b, 0, &m.b) || !tcc_low_held(low, op, mma->c->type, &held))
         return;
-    if (mma->c->type != tcc_hold_by_warpgroups(low->ir, mma->c->type, l->role.op, false) ||
+    if (mma->c->type != tcc_hold_by_warpgroups(low->ir, mma->c->type, l->role.op, TCC_AS_RESULT) ||
         (in_registers &&
-         mma->a->type != tcc_hold_by_warpgroups(low->ir, mma->a->type, l->role.op, true))) {
+         mma->a->type != tcc_hold_by_warpgroups(low->ir, mma->a->type, l->role.op, TCC_AS_A))) {
         TCC_LOW_REFUSE(low, op, "async.mma of tiles that are not held as wgmma wants them");
         return;
     }
@@ -208,7 +208,7 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
     m.db = TCC_NEW_ARRAY(scratch, tcc_value *, (size_t)(m.ni * m.steps));
     tcc_value *i = tcc_value_map_get(low->map, mma->i);
     tcc_value *i_of_a = op->n_operands >= 7 ? tcc_value_map_get(low->map, op->operands[6]) : i;
-    tcc_value *acc = tcc_value_map_get(low->map, mma->c);
+    tcc_value *acc = tcc_low_parts(low, mma->c)->values[0];
 
     /* Everything that wgmma reads comes first. */
     if (!in_registers)
@@ -232,8 +232,8 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
             m.db[s * m.ni + x] = advance(l, desc_b, offset_of(&m.b, x * m.n, s * m.k));
     }
     start(l, &m);
-    tcc_value *r = tcc_low_pack(low, acc->type->elem, (size_t)blocks, m.acc, held.n_registers);
-    tcc_value_map_set(low->map, &op->results[0], r);
+    tcc_value *r = tcc_low_pack(low, acc->type->elem, (size_t)blocks, m.acc, held.in_one);
+    tcc_low_set(low, &op->results[0], 1, &r);
     TCC_PUSH(scratch, &l->started,
              ((tcc_started){.result = &op->results[0],
                             .block = low->b.block,
@@ -253,7 +253,7 @@ void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(low, op, "async.mma_wait for more than %lld MMAs", (long long)most);
         return;
     }
-    tcc_value *acc = tcc_value_map_get(low->map, (tcc_value *)c);
+    tcc_value *acc = tcc_low_parts(low, c)->values[0];
     TCC_VEC(tcc_value *) passed = {0};
     size_t n = l->started.len, left = n < (size_t)pending ? n : (size_t)pending;
     bool ends = pending == 0;
@@ -273,7 +273,7 @@ void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_op *wait =
         tcc_op_create(&low->b, TCC_OP_nvvm_wgmma_wait, passed.len, passed.data, passed.len, types);
     tcc_attr_set_int(low->ir, &wait->attrs, "pending", pending);
-    tcc_value_map_set(low->map, &op->results[0], ends ? &wait->results[0] : acc);
+    tcc_low_set(low, &op->results[0], 1, ends ? (tcc_value *[]){&wait->results[0]} : &acc);
 }
 
 void tcc_nvvm_end_block(tcc_nvvm_lowering *l)

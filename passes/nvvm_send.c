@@ -75,8 +75,8 @@ static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t numbe
 {
     enum { REGISTERS = 8, ROWS = 16, CHUNK = 16 };
     tcc_lowering *low = &l->low;
-    tcc_value *lane = tcc_nvvm_lane(l);
-    tcc_value *row = tcc_low_digits(low, &w->held.warps, tcc_nvvm_warp(l), 0);
+    tcc_value *lane = low->vendor->lane(low);
+    tcc_value *row = tcc_low_digits(low, &w->held.warps, low->vendor->warp(low), 0);
     row = tcc_low_bin(low, TCC_OP_arith_add, row, tcc_low_rem(low, lane, ROWS));
     row = tcc_low_bin(low, TCC_OP_arith_add, moved(l, w, row, number, 0), w->row);
     tcc_value *own = tcc_low_mul(low, tcc_low_div(low, lane, ROWS), CHUNK);
@@ -89,9 +89,9 @@ static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t numbe
 static void write_pair(tcc_nvvm_lowering *l, const writing *w, int64_t number)
 {
     tcc_lowering *low = &l->low;
-    tcc_value *row = moved(l, w, tcc_nvvm_own(l, &w->held, 0), number, 0);
+    tcc_value *row = moved(l, w, tcc_low_own(low, &w->held, 0), number, 0);
     row = tcc_low_bin(low, TCC_OP_arith_add, row, w->row);
-    tcc_value *own = tcc_low_mul(low, tcc_nvvm_own(l, &w->held, 1), w->to.elem_bytes);
+    tcc_value *own = tcc_low_mul(low, tcc_low_own(low, &w->held, 1), w->to.elem_bytes);
     tcc_value *col = moved(l, w, w->col, number, 1);
     tcc_value *part = tcc_low_slice(low, w->v, number, 2);
     TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, &w->to, row, own, col), part);
@@ -102,11 +102,13 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_lowering *low = &l->low;
     const tcc_async_write_operands *o = TCC_VIEW(async_write, op);
     writing w;
-    if (!plan_staging(l, op, o->buffer, &w.to) || !tcc_nvvm_held(l, op, o->a->type, &w.held))
+    tcc_held held;
+    if (!plan_staging(l, op, o->buffer, &w.to) || !tcc_low_held(low, op, o->a->type, &held))
         return;
+    w.held = held.spread;
     /* async.send takes the rows of each warpgroup */
     bool whole = w.held.extent[0] > 1 && w.held.extent[1] > 1 &&
-                 o->a->type == tcc_hold_by_warpgroups(low->ir, o->a->type, l->role.op, false);
+                 o->a->type == tcc_hold_by_warpgroups(low->ir, o->a->type, l->role.op, TCC_AS_RESULT);
     if (!whole) {
         TCC_LOW_REFUSE(low, op, "async.write of a tile that is not held by the rows of warpgroups");
         return;
@@ -118,7 +120,7 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
     w.row = tcc_value_map_get(low->map, o->row);
     w.col = tcc_value_map_get(low->map, o->col);
     w.v = tcc_low_cast(low, tcc_low_vec(low, o->buffer->type->elem, w.held.n_registers),
-                       tcc_value_map_get(low->map, o->a));
+                       tcc_low_parts(low, o->a)->values[0]);
     bool matrices = w.to.elem_bytes == 2 && w.held.extent[1] % 16 == 0;
     for (int64_t i = 0; i < w.held.n_registers; i += matrices ? 8 : 2)
         (matrices ? write_matrices : write_pair)(l, &w, i);

@@ -72,7 +72,7 @@ tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, c
     tcc_value **operands = TCC_NEW_ARRAY(g->ir->arena, tcc_value *, load->n_operands);
     for (unsigned i = 0; i < load->n_operands; i++)
         operands[i] = tcc_value_map_get(map, load->operands[i]);
-    const tcc_type *type = tcc_type_with_layout(g->ir, load->results[0].type, TCC_LAYOUT_units);
+    const tcc_type *type = load->results[0].type;
     tcc_loc loc = b->loc;
     b->loc = load->loc;
     tcc_op *op = tcc_op_create(b, TCC_OP_tile_load, load->n_operands, operands, 1, &type);
@@ -92,7 +92,6 @@ void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *
 
 void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts)
 {
-    static const tcc_layout layouts[] = {TCC_LAYOUT_operand_a, TCC_LAYOUT_operand_b};
     for (size_t s = g->n_sources; s--;) { /* a register of b is free when its column is multiplied */
         const tcc_operand *of = &g->sources[s];
         const tcc_type *tile = of->load->results[0].type;
@@ -100,7 +99,6 @@ void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t ro
         sizes[!of->x] = g->round;
         at[!of->x] = round * g->round;
         const tcc_type *type = tcc_type_sized(g->ir, TCC_KIND_tile, tile->elem, 2, sizes);
-        type = tcc_type_with_layout(g->ir, type, layouts[of->x]);
         b->loc = of->load->loc;
         parts[s] = TCC_EMIT(b, async_read, type, g->ring, i, of->buffer);
         tcc_attr_set_ints(g->ir, &parts[s]->def->attrs, "at", 2, at);
@@ -119,16 +117,6 @@ void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *pa
     b->loc = tcc_group_loc(g);
 }
 
-tcc_value *tcc_in_layout(tcc_builder *b, tcc_value *v, tcc_layout layout)
-{
-    const tcc_type *type = tcc_type_with_layout(b->func->ir, v->type, layout);
-    if (!v->def || v->def->code != TCC_OP_arith_const)
-        return TCC_EMIT(b, tile_convert, type, v);
-    tcc_op *op = tcc_op_create(b, TCC_OP_arith_const, 0, NULL, 1, &type);
-    op->attrs = v->def->attrs;
-    return &op->results[0];
-}
-
 /* ---- any loop, or none ----------------------------------------------------------------- */
 
 /* Multiplies the tiles of iteration i, which were put. */
@@ -138,14 +126,14 @@ static void multiply_stage(const tcc_group *g, tcc_builder *b, tcc_value *i)
     tcc_meet(b);
     TCC_EMIT_V(b, async_wait, g->ring, i);
     for (size_t m = 0; m < g->n_mmas; m++)
-        acc[m] = tcc_in_layout(b, TCC_VIEW(tile_mma, g->mmas[m])->c, TCC_LAYOUT_accumulator);
+        acc[m] = TCC_VIEW(tile_mma, g->mmas[m])->c;
     for (int64_t r = 0; r < g->depth / g->round; r++) {
         tcc_group_read(g, b, i, r, parts);
         tcc_group_multiply(g, b, parts, acc);
     }
     TCC_EMIT_V(b, async_release, g->ring, i);
     for (size_t m = 0; m < g->n_mmas; m++)
-        tcc_replace_uses(&g->mmas[m]->results[0], tcc_in_layout(b, acc[m], TCC_LAYOUT_none));
+        tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
 }
 
 static void erase(tcc_group *g)

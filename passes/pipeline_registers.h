@@ -52,7 +52,7 @@ static inline void tcc_meet(tcc_builder *b)
 
 /* Stages for what its MMAs multiply, and their ring. */
 void tcc_group_ring(tcc_group *g, tcc_builder *b);
-/* A load's tile in units, its coordinates mapped. */
+/* A load, its coordinates mapped. */
 tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, const tcc_value_map *map);
 /* Puts tiles, one of each source, into the stage of iteration i. */
 void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles);
@@ -60,8 +60,6 @@ void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *
 void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts);
 /* Adds the products of such parts to the sums. */
 void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *parts, tcc_value **acc);
-/* v in another layout; a constant is made anew. */
-tcc_value *tcc_in_layout(tcc_builder *b, tcc_value *v, tcc_layout layout);
 
 /* ---- pipeline_sum.c ---------------------------------------------------------------------- */
 

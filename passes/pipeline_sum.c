@@ -201,7 +201,7 @@ void tcc_run_ahead(tcc_group *g, tcc_dim k)
     tcc_value *zero = tcc_build_i32(&b, 0), *one = tcc_build_i32(&b, 1);
     carried v;
     for (size_t m = 0; m < g->n_mmas; m++)
-        v.acc[m] = tcc_in_layout(&b, old->operands[3 + sum_of(g->mmas[m], old)], TCC_LAYOUT_accumulator);
+        v.acc[m] = old->operands[3 + sum_of(g->mmas[m], old)];
     load_tiles(g, &b, s.first, "early", s.chunk, v.tiles);
     tcc_group_put(g, &b, zero, v.tiles);
     load_tiles(g, &b, tcc_arith_add(&b, s.first, g->depth), "early", s.chunk, v.tiles);
@@ -233,7 +233,6 @@ void tcc_run_ahead(tcc_group *g, tcc_dim k)
         operands[i] = *slots[i];
     tcc_op_create(&in, TCC_OP_scf_yield, n, operands, 0, NULL);
     for (size_t m = 0; m < g->n_mmas; m++)
-        tcc_replace_uses(&old->results[sum_of(g->mmas[m], old)],
-                         tcc_in_layout(&b, &loop->results[m], TCC_LAYOUT_none));
+        tcc_replace_uses(&old->results[sum_of(g->mmas[m], old)], &loop->results[m]);
     tcc_op_erase(old);
 }

@@ -104,14 +104,11 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     if (!tcc_rdna_arrange(s, &w))
         return INT64_MAX;
     int64_t words = tcc_wmma_result_words(p->wmma, s->wave);
-    bool halves = tcc_wmma_is_in_halves(p->wmma);
-    int64_t blocks_n = halves ? (w.blocks_n + 1) / 2 : w.blocks_n;
+    bool pairs = tcc_wmma_is_in_halves(p->wmma) && w.blocks_n % 2 == 0;
+    int64_t blocks_n = pairs ? w.blocks_n / 2 : w.blocks_n;
     int64_t steps = tcc_rdna_round(p, s->wave) / p->wmma->k;
     int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;
-    int64_t sum = w.blocks_m * blocks_n * words;
-    if (halves && w.blocks_n % 2) /* LLVM needs one block more then: counted, not understood */
-        sum += words;
-    int64_t need = (1 + s->more_sums) * sum + OTHER_REGISTERS;
+    int64_t need = (1 + s->more_sums) * w.blocks_m * blocks_n * words + OTHER_REGISTERS;
     const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n};
     for (int x = 0; x < 2; x++)
         for (int transposed = 0; transposed < 2; transposed++) {

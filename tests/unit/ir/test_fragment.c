@@ -4,7 +4,7 @@
 #include "ir/fragment.h"
 #include "tests/unit/suite.h"
 
-enum { SIDE = 64 };
+enum { SIDE = 128 };
 
 static const tcc_fragment *get(tcc_fragment_id id)
 {
@@ -25,6 +25,7 @@ START_TEST(every_element_has_its_holders)
     const tcc_fragment *f = get((tcc_fragment_id)_i);
     unsigned times[SIDE][SIDE] = {{0}};
     ck_assert_uint_le(f->rows, SIDE);
+    ck_assert_uint_le(f->cols, SIDE);
     for (unsigned w = 0; w < 1u << f->warps.n; w++)
         for (unsigned l = 0; l < 1u << f->lanes.n; l++)
             for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
@@ -80,11 +81,48 @@ START_TEST(single_places)
 }
 END_TEST
 
+static const tcc_target *target_of(int i)
+{
+    return tcc_target_find(i % 2 ? "gfx1200" : "gfx1100");
+}
+
+/* The matrix instruction multiplies b by a: row i of its A is the column of b that lane i holds,
+ * column j of its B the row of a in lane j; what it leaves in D is what the tile's fragment says.
+ * Lanes have the same k of both. */
+START_TEST(tiles_are_transposed_products)
+{
+    static const unsigned bits[] = {16, 8, 4};
+    const tcc_target *t = target_of(_i);
+    unsigned wave = _i / 2 ? 64 : 32;
+    const tcc_fragment *d = tcc_wmma_result(t, wave);
+    for (size_t n = 0; n < sizeof bits / sizeof *bits; n++) {
+        const tcc_fragment *a = get(tcc_wmma_held(t, TCC_AS_A, bits[n], wave));
+        const tcc_fragment *b = get(tcc_wmma_held(t, TCC_AS_B, bits[n], wave));
+        for (unsigned lane = 0; lane < wave; lane++)
+            for (unsigned e = 0; e < tcc_fragment_elements(a, lane); e++)
+                ck_assert_uint_eq(tcc_fragment_place(a, e, lane, 0).col,
+                                  tcc_fragment_place(b, e, lane, 0).row);
+        for (int sum = 0; sum < 2; sum++) {
+            const tcc_fragment *tile =
+                get(tcc_wmma_held(t, sum ? TCC_AS_SUM : TCC_AS_RESULT, bits[n], wave));
+            for (unsigned lane = 0; lane < wave; lane++)
+                for (unsigned e = 0; e < tcc_fragment_elements(d, lane); e++) {
+                    tcc_place in_d = tcc_fragment_place(d, e, lane, 0);
+                    tcc_place in_tile = tcc_fragment_place(tile, e, lane, 0);
+                    ck_assert_uint_eq(in_tile.col, tcc_fragment_place(b, 0, in_d.row, 0).col);
+                    ck_assert_uint_eq(in_tile.row, tcc_fragment_place(a, 0, in_d.col, 0).row);
+                }
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("fragment");
     tcase_add_loop_test(t, every_element_has_its_holders, 0, TCC_FRAGMENT_COUNT);
     tcase_add_test(t, single_places);
+    tcase_add_loop_test(t, tiles_are_transposed_products, 0, 4);
     Suite *s = suite_create("fragment");
     suite_add_tcase(s, t);
     return suite_exit_status(s);

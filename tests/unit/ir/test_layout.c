@@ -23,13 +23,28 @@ static const struct {
     {TCC_FRAGMENT_wgmma_d, 256, 1, 2, {{0, true, 2}, {0, false, 2}}, 4},
     {TCC_FRAGMENT_mma_d, 64, 48, 3, {{1, false, 3}, {1, true, 2}, {0, true, 4}}, 1},
     {TCC_FRAGMENT_gfx11_operand_32, 64, 16, 2, {{0, true, 2}, {0, false, 2}}, 2},
+    {TCC_FRAGMENT_gfx11_b_32,
+     32,
+     128,
+     4,
+     {{0, TCC_IN_REGISTERS, 2},
+      {TCC_REPEAT_SAME, TCC_IN_WARPS, 2},
+      {1, TCC_IN_WARPS, 4},
+      {1, TCC_IN_REGISTERS, 2}},
+     4},
+    {TCC_FRAGMENT_gfx11_sum16_32,
+     32,
+     128,
+     4,
+     {{0, TCC_IN_WARPS, 2}, {1, TCC_IN_WARPS, 2}, {1, TCC_IN_HALVES, 2}, {1, TCC_IN_REGISTERS, 2}},
+     1},
     {TCC_FRAGMENT_gfx12_d_64, 32, 96, 3, {{1, true, 2}, {1, false, 3}, {0, false, 2}}, 1},
 };
 
 static const tcc_type *type_of(tcc_ir *ir, int i)
 {
     const int64_t sizes[] = {cases[i].rows, cases[i].cols};
-    const tcc_type *t = tcc_type_sized(ir, TCC_KIND_tile, TCC_f32, 2, sizes);
+    const tcc_type *t = tcc_type_sized(ir, TCC_KIND_tile, TCC_f16, 2, sizes);
     return tcc_type_with_repeats(ir, t, tcc_layout_of_fragment(cases[i].fragment), cases[i].n,
                                  cases[i].repeats);
 }
@@ -70,8 +85,8 @@ START_TEST(registers_are_found)
     tcc_spread s;
     ck_assert(tcc_layout_spread(type_of(tcc_ir_create(arena), _i), &s));
     for (int64_t r = 0; r < s.n_registers; r++)
-        ck_assert_int_eq(tcc_layout_register(&s, place_of(&s, r, 0, 0, 0), place_of(&s, r, 0, 0, 1)),
-                         r);
+        ck_assert_int_eq(
+            tcc_layout_register(&s, place_of(&s, r, 0, 0, 0), place_of(&s, r, 0, 0, 1)), r);
     ck_assert_int_eq(tcc_layout_register(&s, cases[_i].rows, 0), -1);
     tcc_arena_destroy(arena);
 }
@@ -103,17 +118,16 @@ START_TEST(equal_maps)
 {
     tcc_arena *arena = tcc_arena_create(NULL);
     tcc_ir *ir = tcc_ir_create(arena);
-    const tcc_type *t =
-        tcc_type_sized(ir, TCC_KIND_tile, TCC_bf16, 2, (const int64_t[]){64, 32});
+    const tcc_type *t = tcc_type_sized(ir, TCC_KIND_tile, TCC_bf16, 2, (const int64_t[]){64, 32});
     tcc_spread d, a, m;
-    ck_assert(tcc_layout_spread(
-        tcc_type_with_repeats(ir, t, tcc_layout_of_fragment(TCC_FRAGMENT_wgmma_d), 1,
-                              (const tcc_repeat[]){{1, false, 4}}),
-        &d));
-    ck_assert(tcc_layout_spread(
-        tcc_type_with_repeats(ir, t, tcc_layout_of_fragment(TCC_FRAGMENT_wgmma_a), 1,
-                              (const tcc_repeat[]){{1, false, 2}}),
-        &a));
+    ck_assert(
+        tcc_layout_spread(tcc_type_with_repeats(ir, t, tcc_layout_of_fragment(TCC_FRAGMENT_wgmma_d),
+                                                1, (const tcc_repeat[]){{1, false, 4}}),
+                          &d));
+    ck_assert(
+        tcc_layout_spread(tcc_type_with_repeats(ir, t, tcc_layout_of_fragment(TCC_FRAGMENT_wgmma_a),
+                                                1, (const tcc_repeat[]){{1, false, 2}}),
+                          &a));
     ck_assert(tcc_layout_spread(
         tcc_type_with_repeats(ir, t, tcc_layout_of_fragment(TCC_FRAGMENT_mma_d), 3,
                               (const tcc_repeat[]){{1, false, 2}, {1, true, 2}, {0, true, 4}}),
@@ -128,6 +142,32 @@ START_TEST(equal_maps)
 }
 END_TEST
 
+/* Two blocks of 16 bits in the halves of the same registers: a part of one block takes every other
+ * element. */
+START_TEST(halves)
+{
+    tcc_arena *arena = tcc_arena_create(NULL);
+    tcc_ir *ir = tcc_ir_create(arena);
+    const tcc_type *t = tcc_type_sized(ir, TCC_KIND_tile, TCC_f16, 2, (const int64_t[]){16, 64});
+    const tcc_type *sum = tcc_layout_repeated(ir, t, TCC_FRAGMENT_gfx11_sum16_32, 3,
+                                              (const tcc_repeat[]){{1, TCC_IN_WARPS, 2},
+                                                                   {1, TCC_IN_HALVES, 2},
+                                                                   {0, TCC_IN_REGISTERS, 1}});
+    tcc_spread s, part;
+    ck_assert(tcc_layout_spread(sum, &s));
+    ck_assert_int_eq(s.n_fragment, 16);
+    ck_assert_int_eq(tcc_layout_register(&s, 0, 32), 1);
+    ck_assert_int_eq(tcc_layout_register(&s, 0, 1), 2);
+    ck_assert_int_eq(tcc_layout_neighbours(&s), 1);
+    ck_assert(tcc_layout_spread(tcc_layout_part(ir, sum, 16, 32), &part));
+    ck_assert_int_eq(part.n_registers, 8);
+    ck_assert_int_eq(tcc_layout_neighbours(&part), 8);
+    for (int d = 0; d < 2; d++)
+        ck_assert(tcc_layout_same_threads(&s, &part, d));
+    tcc_arena_destroy(arena);
+}
+END_TEST
+
 int main(void)
 {
     enum { N = sizeof cases / sizeof *cases };
@@ -136,6 +176,7 @@ int main(void)
     tcase_add_loop_test(t, registers_are_found, 0, N);
     tcase_add_test(t, parts_are_held_as_the_whole);
     tcase_add_test(t, equal_maps);
+    tcase_add_test(t, halves);
     Suite *s = suite_create("layout");
     suite_add_tcase(s, t);
     return suite_exit_status(s);

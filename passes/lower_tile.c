@@ -1,0 +1,402 @@
+/* lower_tile: tiles in registers, by their layouts alone: which register of a thread goes where,
+ * and what the numbers of lanes and warps add. What a thread holds of a tile is one vec or several;
+ * every op works on its registers in order.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
+#include <string.h>
+
+#include "ir/machine.h"
+#include "passes/lowering.h"
+
+/* ---- what a thread holds --------------------------------------------------------------------- */
+
+bool tcc_low_held(tcc_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *held)
+{
+    if (l->warps && tcc_layout_spread(tile, &held->spread) && held->spread.n_lanes == l->lanes &&
+        held->spread.n_warps == l->warps && l->vendor->cut(l, tile, held))
+        return true;
+    tcc_str text = {0};
+    tcc_type_print(&text, tile);
+    TCC_LOW_REFUSE(l, user, "%s in the registers of %lld %s", tcc_str_text(&text),
+                   (long long)l->warps, l->vendor->warps);
+    tcc_str_free(&text);
+    return false;
+}
+
+/* How a tile is held, and how what op makes of it. */
+static bool find_held(tcc_lowering *l, const tcc_op *op, tcc_held *from, tcc_held *to)
+{
+    return tcc_low_held(l, op, op->operands[0]->type, from) &&
+           tcc_low_held(l, op, op->results[0].type, to);
+}
+
+tcc_value *tcc_low_unpacked(tcc_lowering *l, const tcc_value *tile, size_t part)
+{
+    tcc_value *v = tcc_low_parts(l, tile)->values[part];
+    int64_t bits = tcc_scalar_bits(tile->type->elem);
+    if (v->type->elem == tile->type->elem)
+        return v;
+    int64_t n = tcc_type_count(v->type) * tcc_scalar_bits(v->type->elem) / bits;
+    return TCC_EMIT(&l->b, vec_bitcast, tcc_low_vec(l, tile->type->elem, n), v);
+}
+
+/* A vec of a tile, of its elements. */
+static tcc_value *packed(tcc_lowering *l, const tcc_held *held, tcc_value *v)
+{
+    return v->type->elem == held->each->elem ? v : TCC_EMIT(&l->b, vec_bitcast, held->each, v);
+}
+
+static tcc_value **room(tcc_lowering *l, int64_t n)
+{
+    return TCC_NEW_ARRAY(l->ctx->scratch, tcc_value *, (size_t)n);
+}
+
+void tcc_low_set_registers(tcc_lowering *l, const tcc_value *tile, const tcc_held *held,
+                           tcc_value *const *v)
+{
+    tcc_value **parts = room(l, (int64_t)held->n);
+    for (size_t i = 0; i < held->n; i++) {
+        size_t n = 0;
+        for (int64_t have = 0; have < held->in_one; n++)
+            have += tcc_type_count(v[n]->type);
+        bool whole = n == 1 && v[0]->type->kind == TCC_KIND_vec;
+        parts[i] =
+            packed(l, held, whole ? v[0] : tcc_low_pack(l, tile->type->elem, n, v, held->in_one));
+        v += n;
+    }
+    tcc_low_set(l, tile, held->n, parts);
+}
+
+/* ---- elementwise ops ------------------------------------------------------------------------- */
+
+static bool is_zero(const tcc_op *op)
+{
+    if (op->code != TCC_OP_arith_const)
+        return false;
+    const tcc_attr value = tcc_attr_find(&op->attrs, "value")->value;
+    return value.kind == TCC_ATTR_INT ? !value.i : value.f == 0 && !signbit(value.f);
+}
+
+void tcc_low_tile_op(tcc_lowering *l, tcc_op *op)
+{
+    tcc_held held;
+    if (!tcc_low_held(l, op, op->results[0].type, &held))
+        return;
+    bool words = held.each->elem != op->results[0].type->elem && is_zero(op);
+    tcc_value **parts = room(l, (int64_t)held.n), *operands[3];
+    for (size_t i = 0; i < held.n; i++) {
+        for (unsigned o = 0; o < op->n_operands; o++)
+            operands[o] = tcc_low_unpacked(l, op->operands[o], i);
+        parts[i] = words ? tcc_build_int(&l->b, held.each, 0)
+                         : packed(l, &held, tcc_low_elementwise(l, op, operands, held.in_one));
+    }
+    tcc_low_set(l, &op->results[0], held.n, parts);
+}
+
+/* ---- registers of one thread ----------------------------------------------------------------- */
+
+/* For each register of `to` the one of `from` that is at[0] rows and at[1] columns further, behind
+ * the last ones the first; what has extent 1 is the same everywhere. All threads at once: where
+ * their numbers add the same in both tiles, a register of one tile is a register of the other. NULL
+ * when a thread does not have what it needs. */
+static const int64_t *find_registers(tcc_lowering *l, const tcc_spread *from, const tcc_spread *to,
+                                     const int64_t at[2])
+{
+    int64_t *source = TCC_NEW_ARRAY(l->ctx->scratch, int64_t, (size_t)to->n_registers);
+    for (int d = 0; d < 2; d++)
+        if (from->extent[d] != 1 && !tcc_layout_same_threads(from, to, d))
+            return NULL;
+    for (int64_t i = 0; i < to->n_registers; i++) {
+        int64_t place[2];
+        for (int d = 0; d < 2; d++)
+            place[d] = (tcc_digits_place(&to->registers, i, d) + at[d]) % from->extent[d];
+        if ((source[i] = tcc_layout_register(from, place[0], place[1])) < 0)
+            return NULL;
+    }
+    return source;
+}
+
+/* A vec of these registers of a tile. */
+static tcc_value *gather(tcc_lowering *l, const tcc_value *tile, const tcc_held *from,
+                         const tcc_held *to, const int64_t *source)
+{
+    tcc_value **parts = room(l, to->in_one), *v = NULL;
+    int64_t run, part = -1;
+    size_t n = 0;
+    bool same = to->in_one > 1;
+    for (int64_t i = 1; i < to->in_one; i++)
+        same &= source[i] == source[0];
+    for (int64_t i = 0; i < to->in_one; i += run) {
+        for (run = 1; i + run < to->in_one && source[i + run] == source[i] + run &&
+                      source[i + run] % from->in_one;)
+            run++;
+        if (run == from->in_one && run == to->in_one && from->each == to->each)
+            return tcc_low_parts(l, tile)->values[source[i] / from->in_one];
+        if (source[i] / from->in_one != part)
+            v = tcc_low_unpacked(l, tile, (size_t)(part = source[i] / from->in_one));
+        bool one = run == 1 && to->in_one > 1;
+        int64_t first = source[i] % from->in_one;
+        if (!n || !same)
+            parts[n++] = one ? tcc_low_extract(l, v, first) : tcc_low_slice(l, v, first, run);
+    }
+    const tcc_type *vec = tcc_low_vec(l, tile->type->elem, to->in_one);
+    if (same)
+        return packed(l, to, TCC_EMIT(&l->b, vec_splat, vec, parts[0]));
+    return packed(l, to,
+                  n == 1 ? parts[0] : tcc_low_pack(l, tile->type->elem, n, parts, to->in_one));
+}
+
+/* ---- from lane to lane ----------------------------------------------------------------------- */
+
+/* Where each lane has what it needs for one register: in which lane, in which register there. */
+typedef struct sources {
+    int64_t lane[TCC_MAX_LANES], number[TCC_MAX_LANES];
+} sources;
+
+static bool find_sources(const tcc_spread *from, const tcc_spread *to, int64_t number, sources *s)
+{
+    for (int64_t lane = 0; lane < to->n_lanes; lane++) {
+        int64_t place[2], at = -1;
+        for (int d = 0; d < 2; d++)
+            place[d] =
+                tcc_digits_place(&to->registers, number, d) + tcc_digits_place(&to->lanes, lane, d);
+        for (int64_t i = 0; i < to->n_lanes && at < 0; i++) {
+            int64_t other =
+                lane ^ i; /* of those that hold the same, so that they follow from bits */
+            at = tcc_layout_register(from, place[0] - tcc_digits_place(&from->lanes, other, 0),
+                                     place[1] - tcc_digits_place(&from->lanes, other, 1));
+            s->lane[lane] = other;
+        }
+        s->number[lane] = at;
+        if (at < 0)
+            return false;
+    }
+    return true;
+}
+
+/* The lane from which each takes it, exclusive-ored of what the bits of its own number stand for;
+ * NULL where it is not so simple. */
+static tcc_value *source_lane(tcc_lowering *l, const sources *s)
+{
+    tcc_value *r = tcc_low_c32(l, s->lane[0]);
+    for (int64_t lane = 0; lane < l->lanes; lane++) {
+        int64_t sum = s->lane[0];
+        for (int64_t bit = 1; bit < l->lanes; bit *= 2)
+            sum ^= lane & bit ? s->lane[bit] ^ s->lane[0] : 0;
+        if (sum != s->lane[lane])
+            return NULL;
+    }
+    for (unsigned b = 0; 1 << b < l->lanes; b++)
+        if (s->lane[1 << b] != s->lane[0]) {
+            tcc_value *bit = tcc_low_rem(l, tcc_low_div(l, l->vendor->lane(l), 1 << b), 2);
+            tcc_value *adds = tcc_low_mul(l, bit, s->lane[1 << b] ^ s->lane[0]);
+            r = tcc_low_bin(l, TCC_OP_arith_xor, r, adds);
+        }
+    return r;
+}
+
+/* Each register that some lane takes is sent by itself; then every lane chooses its own. */
+static tcc_value *exchange(tcc_lowering *l, const tcc_value *tile, const tcc_held *from,
+                           const sources *s, tcc_value *lane)
+{
+    tcc_value *r = NULL;
+    uint32_t done = 0;
+    for (int64_t i = 0; i < l->lanes; i++) {
+        uint32_t takers = 0;
+        for (int64_t k = 0; k < l->lanes; k++)
+            takers |= s->number[k] == s->number[i] ? 1u << k : 0;
+        if (done & takers)
+            continue;
+        done |= takers;
+        tcc_value *v = tcc_low_unpacked(l, tile, (size_t)(s->number[i] / from->in_one));
+        tcc_value *sent =
+            l->vendor->from_lane(l, tcc_low_extract(l, v, s->number[i] % from->in_one), lane);
+        if (!r) {
+            r = sent;
+            continue;
+        }
+        tcc_value *mask = tcc_low_c32(l, (int32_t)takers);
+        tcc_value *bit = tcc_low_bin(l, TCC_OP_arith_shr, mask, l->vendor->lane(l));
+        bit = tcc_low_bin_const(l, TCC_OP_arith_and, bit, 1);
+        tcc_value *takes = tcc_low_cmp(l, "ne", bit, tcc_low_c32(l, 0));
+        r = TCC_EMIT(&l->b, arith_select, r->type, takes, sent, r);
+    }
+    return r;
+}
+
+/* Every lane takes what it needs from one of its warp; false where that does not do. */
+static bool shuffle(tcc_lowering *l, const tcc_op *op, const tcc_held *from, const tcc_held *to)
+{
+    const tcc_value *tile = op->operands[0];
+    tcc_value **parts = room(l, to->spread.n_registers);
+    if (op->code != TCC_OP_tile_convert || !l->vendor->from_lane ||
+        tcc_scalar_bits(tile->type->elem) != 32)
+        return false;
+    for (int d = 0; d < 2; d++)
+        for (int64_t w = 0; w < l->warps; w++)
+            if (tcc_digits_place(&from->spread.warps, w, d) !=
+                tcc_digits_place(&to->spread.warps, w, d))
+                return false;
+    for (int64_t i = 0; i < to->spread.n_registers; i++) {
+        sources s;
+        tcc_value *lane =
+            find_sources(&from->spread, &to->spread, i, &s) ? source_lane(l, &s) : NULL;
+        if (!lane)
+            return false;
+        parts[i] = exchange(l, tile, from, &s, lane);
+    }
+    tcc_low_set_registers(l, &op->results[0], to, parts);
+    return true;
+}
+
+/* ---- ops that move elements ------------------------------------------------------------------ */
+
+void tcc_low_regroup(tcc_lowering *l, tcc_op *op)
+{
+    const char *by = op->code == TCC_OP_tile_slice    ? "at"
+                     : op->code == TCC_OP_tile_rotate ? "by"
+                                                      : NULL;
+    const tcc_attr *items = by ? tcc_attr_list(&op->attrs, by).list.items : NULL;
+    const int64_t at[2] = {items ? items[0].i : 0, items ? items[1].i : 0};
+    tcc_held from, to;
+    if (!find_held(l, op, &from, &to))
+        return;
+    const int64_t *source = find_registers(l, &from.spread, &to.spread, at);
+    tcc_value **parts = room(l, (int64_t)to.n);
+    for (size_t i = 0; source && i < to.n; i++)
+        parts[i] = gather(l, op->operands[0], &from, &to, source + (int64_t)i * to.in_one);
+    if (source)
+        tcc_low_set(l, &op->results[0], to.n, parts);
+    else if (!shuffle(l, op, &from, &to))
+        TCC_LOW_REFUSE(l, op, "%s from thread to thread", tcc_op_info_get(op->code)->name);
+}
+
+void tcc_low_broadcast(tcc_lowering *l, tcc_op *op)
+{
+    const tcc_value *a = TCC_VIEW(tile_broadcast, op)->a;
+    const tcc_type *type = op->results[0].type;
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    tcc_held held;
+    if (a->type->kind == TCC_KIND_scalar) {
+        if (!tcc_low_held(l, op, type, &held))
+            return;
+        tcc_value **parts = room(l, (int64_t)held.n);
+        for (size_t i = 0; i < held.n; i++)
+            parts[i] = packed(l, &held,
+                              TCC_EMIT(&l->b, vec_splat, tcc_low_vec(l, type->elem, held.in_one),
+                                       tcc_low_scalar(l, a)));
+        tcc_low_set(l, &op->results[0], held.n, parts);
+    } else if (dims.list.n != 2 || dims.list.items[0].i != 0 || dims.list.items[1].i != 1) {
+        TCC_LOW_REFUSE(l, op, "tile.broadcast that moves dimensions");
+    } else {
+        tcc_low_regroup(l, op);
+    }
+}
+
+/* What combines two elements. */
+static tcc_opcode reduction(const tcc_op *reduce)
+{
+    const char *kind = tcc_attr_str(&reduce->attrs, "kind", "");
+    return !strcmp(kind, "sum")   ? TCC_OP_arith_add
+           : !strcmp(kind, "min") ? TCC_OP_arith_min
+                                  : TCC_OP_arith_max;
+}
+
+/* What a thread has along dimension dim at `place` of the other one, combined: in two chains, of
+ * every other element: one alone would wait for itself all the time. */
+static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *tile,
+                             const tcc_held *held, int dim, int64_t place)
+{
+    tcc_value *chains[2] = {NULL, NULL};
+    for (int64_t i = 0, n = 0; i < held->spread.n_registers; i++)
+        if (tcc_digits_place(&held->spread.registers, i, !dim) == place) {
+            tcc_value *v = tcc_low_unpacked(l, tile, (size_t)(i / held->in_one));
+            tcc_value **chain = &chains[n++ % 2], *x = tcc_low_extract(l, v, i % held->in_one);
+            *chain = *chain ? tcc_low_bin(l, code, *chain, x) : x;
+        }
+    return chains[1] ? tcc_low_bin(l, code, chains[0], chains[1]) : chains[0];
+}
+
+/* What a thread has of a row or column is combined in its registers, then with the lanes that have
+ * more of it. */
+void tcc_low_reduce(tcc_lowering *l, tcc_op *op)
+{
+    const tcc_value *tile = op->operands[0];
+    int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
+    tcc_opcode code = reduction(op);
+    tcc_held a, r;
+    if (!find_held(l, op, &a, &r))
+        return;
+    if (tile->type == op->results[0].type) {
+        tcc_low_set(l, &op->results[0], r.n, tcc_low_parts(l, tile)->values);
+        return;
+    }
+    bool one_warp = true;
+    for (int64_t w = 0; w < l->warps; w++)
+        one_warp &= tcc_digits_place(&a.spread.warps, w, dim) == 0;
+    if (!one_warp || !tcc_layout_same_threads(&a.spread, &r.spread, !dim) ||
+        tcc_scalar_bits(tile->type->elem) != 32) {
+        TCC_LOW_REFUSE(l, op, "tile.reduce over several %s, or of other than 32 bits",
+                       l->vendor->warps);
+        return;
+    }
+    tcc_value **parts = room(l, r.spread.n_registers);
+    for (int64_t i = 0; i < r.spread.n_registers; i++) {
+        tcc_value *x =
+            reduce_own(l, code, tile, &a, dim, tcc_digits_place(&r.spread.registers, i, !dim));
+        for (int64_t lane = 1; lane < l->lanes; lane *= 2)
+            if (tcc_digits_place(&a.spread.lanes, lane, dim))
+                x = tcc_low_bin(l, code, x, l->vendor->from_xor(l, x, lane));
+        parts[i] = x;
+    }
+    tcc_low_set_registers(l, &op->results[0], &r, parts);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Digit i of a number. */
+static tcc_value *digit_of(tcc_lowering *l, const tcc_digits *digits, tcc_value *number, unsigned i)
+{
+    int64_t weight = 1;
+    for (unsigned k = 0; k < i; k++)
+        weight *= digits->of[k].n;
+    number = tcc_low_div(l, number, weight);
+    return i + 1 < digits->n ? tcc_low_rem(l, number, digits->of[i].n) : number;
+}
+
+tcc_value *tcc_low_digits(tcc_lowering *l, const tcc_digits *digits, tcc_value *number, int dim)
+{
+    tcc_value *sum = NULL;
+    for (unsigned i = 0; i < digits->n; i++)
+        if (digits->of[i].add[dim]) {
+            tcc_value *adds = digit_of(l, digits, number, i);
+            adds = tcc_low_mul(l, adds, digits->of[i].add[dim]);
+            sum = sum ? tcc_low_bin(l, TCC_OP_arith_add, sum, adds) : adds;
+        }
+    return sum ? sum : tcc_low_c32(l, 0);
+}
+
+tcc_value *tcc_low_own(tcc_lowering *l, const tcc_spread *s, int dim)
+{
+    tcc_value *of_warp = tcc_low_digits(l, &s->warps, l->vendor->warp(l), dim);
+    return tcc_low_bin(l, TCC_OP_arith_add, of_warp,
+                       tcc_low_digits(l, &s->lanes, l->vendor->lane(l), dim));
+}
+
+static tcc_value *are_first(tcc_lowering *l, const tcc_digits *digits, tcc_value *number)
+{
+    tcc_value *all = tcc_build_int(&l->b, l->i1, 1), *zero = tcc_low_c32(l, 0);
+    for (unsigned i = 0; i < digits->n; i++)
+        if (!digits->of[i].add[0] && !digits->of[i].add[1]) {
+            tcc_value *is_zero = tcc_low_cmp(l, "eq", digit_of(l, digits, number, i), zero);
+            all = tcc_low_bin(l, TCC_OP_arith_and, all, is_zero);
+        }
+    return all;
+}
+
+tcc_value *tcc_low_is_first(tcc_lowering *l, const tcc_spread *s)
+{
+    tcc_value *warp = are_first(l, &s->warps, l->vendor->warp(l));
+    return tcc_low_bin(l, TCC_OP_arith_and, warp, are_first(l, &s->lanes, l->vendor->lane(l)));
+}

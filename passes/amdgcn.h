@@ -146,7 +146,11 @@ void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op);
 
 /* ---- amdgcn_tile.c --------------------------------------------------------------------- */
 
+/* Of tcc_low_vendor. */
+bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a);
+tcc_value *tcc_amdgcn_load_registers(tcc_lowering *low, const tcc_access *a, int64_t number);
+void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v);
+/* Into registers as they are held, or in units. */
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op);
-void tcc_amdgcn_tile_store(tcc_amdgcn_lowering *l, tcc_op *op);
 
 #endif

@@ -102,7 +102,10 @@ const tcc_low_vendor tcc_low_amdgcn = {.name = "lower-to-amdgcn",
                                        .warp = wave_of,
                                        .lane = lane_of,
                                        .from_xor = from_xor,
-                                       .mend = mend};
+                                       .mend = mend,
+                                       .plan = tcc_amdgcn_plan,
+                                       .load = tcc_amdgcn_load_registers,
+                                       .store = tcc_amdgcn_store_registers};
 
 /* ---- MMAs -------------------------------------------------------------------------------- */
 

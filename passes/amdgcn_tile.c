@@ -1,29 +1,16 @@
 /* amdgcn_tile: tiles in registers: loads and stores.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "passes/amdgcn.h"
 
 /* ---- places in memory -------------------------------------------------------------------- */
 
-/* Where an access goes: bytes from element `rest` of the tile on, the tile being `add` further, of which
- * room[x] along each direction lie in the tensor. */
-typedef struct place {
-    tcc_held held;
-    tcc_value *descriptor, *stride[2], *room[2], *inside; /* inside: as far as other coordinates say; or NULL */
-    int64_t add[2];
-    int64_t step;     /* elements of one access, neighbours along n */
-    bool has[2];      /* the tensor has an index along m, n */
-} place;
-
 /* A coordinate is `rest` + a constant, neither of them negative. */
-static const tcc_value *split(const tcc_value *v, int64_t *constant)
+static tcc_value *split(tcc_value *v, int64_t *constant)
 {
-    if (v->def && v->def->code == TCC_OP_arith_add &&
-        tcc_value_is_int(v->def->operands[1], constant) && *constant >= 0 &&
-        tcc_is_not_negative(v->def->operands[0]))
-        return v->def->operands[0];
+    tcc_value *rest = tcc_low_split(v, constant);
+    if (*constant >= 0 && tcc_is_not_negative(rest))
+        return rest;
     *constant = 0;
     return v;
 }
@@ -148,141 +135,99 @@ static bool is_ordered(tcc_amdgcn_lowering *l, const tcc_op *op, const tcc_value
     return true;
 }
 
-static bool plan_place(tcc_amdgcn_lowering *l, place *p, const tcc_op *op, const tcc_value *tensor,
-                       tcc_value *const *at, const tcc_type *tile)
+/* Bytes from element `rest` of the tile on, the tile being `add` further, of which room[x] along each
+ * direction lie in the tensor. */
+bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a)
 {
-    tcc_lowering *low = &l->low;
-    const tcc_type *t = tensor->type;
-    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    tcc_amdgcn_lowering *l = (tcc_amdgcn_lowering *)low;
+    const tcc_type *t = a->tensor->type, *tile = (is_store(a->op) ? a->op->operands[0] : a->op->results)->type;
+    tcc_attr dims = tcc_attr_list(&a->op->attrs, "dims");
+    if (!is_ordered(l, a->op, a->tensor))
+        return false;
     tcc_value *first = tcc_build_int(&low->b, low->i64, 0);
-    int64_t bits = tcc_scalar_bits(t->elem), wide = tcc_attr_int(&op->attrs, "wide", 0) * 8 / bits;
+    int64_t bits = tcc_scalar_bits(t->elem), wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
     const tcc_value *column = NULL;
     if (bits < 8) {
-        TCC_LOW_REFUSE(low, op, "'%s', of %s, outside the product", tensor->name,
+        TCC_LOW_REFUSE(low, a->op, "'%s', of %s, outside the product", a->tensor->name,
                        tcc_scalar_name(t->elem));
         return false;
     }
+    a->inside = tcc_build_int(&low->b, low->i1, 1);
     for (int x = 0; x < 2; x++) {
-        p->room[x] = tcc_low_c32(low, 1);
-        p->stride[x] = tcc_low_c32(low, 0);
+        a->room[x] = tcc_low_c32(low, 1);
+        a->stride[x] = tcc_low_c32(low, 0);
     }
     for (unsigned d = 0; d < t->rank; d++) {
-        bool one;
-        tcc_value *stride = tcc_low_stride(low, t, (int)d, &one);
-        const tcc_value *index = at[d];
-        bool along = false;
+        bool one, along = false;
+        tcc_value *stride = tcc_low_stride(low, t, (int)d, &one), *index = a->at[d];
         for (int x = 0; x < 2; x++)
             if (dims.list.items[x].i == (int64_t)d) {
-                along = p->has[x] = true;
-                index = split(index, &p->add[x]);
-                p->stride[x] =
-                    tcc_amdgcn_stride(l, tensor, (int)d, p->add[x] + tile->dims[x].size);
-                p->room[x] = tcc_low_extent(low, t->dims[d]);
-                p->room[x] = tcc_low_bin(low, TCC_OP_arith_sub, p->room[x],
+                along = a->has[x] = true;
+                index = split(index, &a->add[x]);
+                a->stride[x] =
+                    tcc_amdgcn_stride(l, a->tensor, (int)d, a->add[x] + tile->dims[x].size);
+                a->room[x] = tcc_low_extent(low, t->dims[d]);
+                a->room[x] = tcc_low_bin(low, TCC_OP_arith_sub, a->room[x],
                                          tcc_low_scalar(low, index));
                 if (x == 1 && one)
-                    column = at[d];
+                    column = a->at[d];
             }
         first = tcc_amdgcn_add(l, first, tcc_low_scaled(low, tcc_low_scalar(low, index), stride));
-        if (!along && !tcc_is_below(at[d], t->dims[d])) {
+        if (!along && !tcc_is_below(a->at[d], t->dims[d])) {
             tcc_value *end = tcc_low_extent(low, t->dims[d]);
-            tcc_value *inside = tcc_low_cmp(low, "lt", tcc_low_scalar(low, index), end);
-            p->inside = p->inside ? tcc_amdgcn_and(l, p->inside, inside) : inside;
+            a->inside = tcc_amdgcn_and(l, a->inside,
+                                       tcc_low_cmp(low, "lt", tcc_low_scalar(low, index), end));
         }
     }
-    p->descriptor = tcc_amdgcn_descriptor(l, tensor, first, NULL);
-    p->step = 1;
+    a->base = tcc_amdgcn_descriptor(l, a->tensor, first, NULL);
     const tcc_dim *last = &t->dims[t->rank ? t->rank - 1 : 0];
     bool whole = wide && column && (last->name || last->size % wide == 0);
-    int64_t neighbours = tcc_layout_neighbours(&p->held.spread), step = wide < neighbours ? wide : neighbours;
-    while (step > 1 && p->held.in_one % step)
+    int64_t neighbours = tcc_layout_neighbours(&a->held.spread);
+    int64_t step = wide < neighbours ? wide : neighbours;
+    while (step > 1 && a->held.in_one % step)
         step--;
     if (whole && tcc_is_multiple(column, step, NULL)) {
-        p->step = step;
-        tcc_low_require_groups(low, tensor, wide * bits / 8);
+        a->step = step;
+        tcc_low_require_groups(low, a->tensor, wide * bits / 8);
     }
+    a->own[0] = tcc_low_own(low, &a->held.spread, 0);
+    a->own[1] = tcc_low_own(low, &a->held.spread, 1);
     return true;
 }
 
-/* The offset of a register: outside of every buffer where it is outside the tensor. Where the tensor has no
- * index along the tile's rows or columns, all of them have one place in it: of a store, the tile's first element is
- * there alone, and of the threads that hold the same one stores it. */
-static tcc_value *offset_of(tcc_amdgcn_lowering *l, const place *p, int64_t number, bool store)
+/* The offset of a register: outside of every buffer where it is outside the tensor. */
+static tcc_value *offset_of(tcc_lowering *low, const tcc_access *a, int64_t number)
 {
-    tcc_lowering *low = &l->low;
-    const tcc_spread *s = &p->held.spread;
-    tcc_value *offset = NULL, *inside = p->inside;
+    tcc_amdgcn_lowering *l = (tcc_amdgcn_lowering *)low;
+    tcc_value *offset = NULL, *inside = a->inside;
     for (int d = 0; d < 2; d++) {
-        tcc_value *own = tcc_low_own(low, s, d);
-        tcc_value *index =
-            tcc_low_add(low, own, tcc_digits_place(&s->registers, number, d) + p->add[d]);
-        tcc_value *bytes = tcc_amdgcn_mul(l, index, p->stride[d]);
+        int64_t place = tcc_digits_place(&a->held.spread.registers, number, d);
+        tcc_value *index = tcc_low_add(low, a->own[d], place + a->add[d]);
+        tcc_value *bytes = tcc_amdgcn_mul(l, index, a->stride[d]);
         offset = offset ? tcc_amdgcn_add(l, offset, bytes) : bytes;
-        tcc_value *in = tcc_low_cmp(low, "lt", index, p->room[d]);
-        inside = inside ? tcc_amdgcn_and(l, inside, in) : in;
-        if (store && !p->has[d] && s->extent[d] > 1)
-            inside = tcc_amdgcn_and(l, inside, tcc_low_cmp(low, "eq", own, tcc_low_c32(low, 0)));
+        inside = tcc_amdgcn_and(l, inside, tcc_low_cmp(low, "lt", index, a->room[d]));
     }
-    if (store)
-        inside = tcc_amdgcn_and(l, inside, tcc_low_is_first(low, s));
     return tcc_amdgcn_offset(l, inside, offset);
+}
+
+tcc_value *tcc_amdgcn_load_registers(tcc_lowering *low, const tcc_access *a, int64_t number)
+{
+    const tcc_type *type = tcc_low_vec(low, a->op->results[0].type->elem, a->step);
+    tcc_value *zero = tcc_low_c32(low, 0), *offset = offset_of(low, a, number);
+    return TCC_EMIT(&low->b, amdgcn_buffer_load, type, a->base, offset, zero);
+}
+
+void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v)
+{
+    tcc_value *zero = tcc_low_c32(low, 0), *offset = offset_of(low, a, number);
+    TCC_EMIT_V(&low->b, amdgcn_buffer_store, a->base, offset, zero,
+               tcc_low_stored(low, a, number, v));
 }
 
 void tcc_amdgcn_tile_load(tcc_amdgcn_lowering *l, tcc_op *op)
 {
-    tcc_lowering *low = &l->low;
-    const tcc_type *t = op->results[0].type;
-    place p = {.step = 1};
-    if (!t->layout && tcc_attr_find(&op->attrs, "panel")) {
+    if (!op->results[0].type->layout && tcc_attr_find(&op->attrs, "panel"))
         tcc_amdgcn_copy(l, op);
-        return;
-    }
-    if (tcc_attr_find(&op->attrs, "early")) {
-        TCC_LOW_REFUSE(low, op, "tile.load from before the tensor");
-        return;
-    }
-    if (!tcc_low_held(low, op, t, &p.held) || !is_ordered(l, op, op->operands[0]) ||
-        !plan_place(l, &p, op, op->operands[0], op->operands + 1, t))
-        return;
-    int64_t all = p.held.spread.n_registers;
-    tcc_value **values = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)all);
-    tcc_value *zero = tcc_low_c32(low, 0);
-    size_t n = 0;
-    for (int64_t i = 0; i < all; i += p.step) {
-        tcc_value *offset = offset_of(l, &p, i, false);
-        values[n++] = TCC_EMIT(&low->b, amdgcn_buffer_load, tcc_low_vec(low, t->elem, p.step),
-                               p.descriptor, offset, zero);
-    }
-    tcc_low_set_registers(low, &op->results[0], &p.held, values);
-}
-
-void tcc_amdgcn_tile_store(tcc_amdgcn_lowering *l, tcc_op *op)
-{
-    tcc_lowering *low = &l->low;
-    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, op);
-    tcc_scalar elem = o->tensor->type->elem;
-    place p = {.step = 1};
-    if (!strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
-        TCC_LOW_REFUSE(low, op, "tile.store by a copy engine");
-        return;
-    }
-    if (!tcc_low_held(low, op, o->a->type, &p.held) || !is_ordered(l, op, o->tensor) ||
-        !plan_place(l, &p, op, o->tensor, op->operands + 2, o->a->type))
-        return;
-    tcc_value *v = NULL, *zero = tcc_low_c32(low, 0);
-    for (int64_t i = 0; i < p.held.spread.n_registers; i += p.step) {
-        bool is_in = true;
-        for (int d = 0; d < 2; d++)
-            is_in &= p.has[d] || tcc_digits_place(&p.held.spread.registers, i, d) == 0;
-        if (i % p.held.in_one == 0)
-            v = NULL;
-        if (!is_in)
-            continue;
-        if (!v)
-            v = tcc_low_cast(low, tcc_low_vec(low, elem, p.held.in_one),
-                             tcc_low_unpacked(low, o->a, (size_t)(i / p.held.in_one)));
-        tcc_value *offset = offset_of(l, &p, i, true);
-        TCC_EMIT_V(&low->b, amdgcn_buffer_store, p.descriptor, offset, zero,
-                   tcc_low_slice(low, v, i % p.held.in_one, p.step));
-    }
+    else
+        tcc_low_load(&l->low, op);
 }

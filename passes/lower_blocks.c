@@ -209,27 +209,36 @@ static void lower_nothing(tcc_lowering *l, tcc_op *op)
     (void)l, (void)op;
 }
 
-static void (*const lowerings[TCC_OP_COUNT])(tcc_lowering *, tcc_op *) = {
-    [TCC_OP_tensor_dim] = lower_dim,
-    [TCC_OP_scf_for] = lower_for,
-    [TCC_OP_scf_if] = lower_if,
-    [TCC_OP_scf_yield] = lower_yield,
-    [TCC_OP_func_return] = lower_same,
-    [TCC_OP_tile_ctas] = lower_ctas,
-    [TCC_OP_tile_slice] = tcc_low_regroup,
-    [TCC_OP_tile_rotate] = tcc_low_regroup,
-    [TCC_OP_tile_convert] = tcc_low_regroup,
-    [TCC_OP_tile_broadcast] = tcc_low_broadcast,
-    [TCC_OP_tile_reduce] = tcc_low_reduce,
-    [TCC_OP_async_alloc] = lower_nothing,
+typedef enum runner { ANYBODY, ALL /* threads of a role */ } runner;
+
+static const struct {
+    void (*lower)(tcc_lowering *, tcc_op *);
+    runner runner;
+} lowerings[TCC_OP_COUNT] = {
+    [TCC_OP_tensor_dim] = {lower_dim, ANYBODY},
+    [TCC_OP_scf_for] = {lower_for, ANYBODY},
+    [TCC_OP_scf_if] = {lower_if, ANYBODY},
+    [TCC_OP_scf_yield] = {lower_yield, ANYBODY},
+    [TCC_OP_func_return] = {lower_same, ANYBODY},
+    [TCC_OP_tile_ctas] = {lower_ctas, ANYBODY},
+    [TCC_OP_tile_load] = {tcc_low_load, ALL},
+    [TCC_OP_tile_store] = {tcc_low_store, ALL},
+    [TCC_OP_tile_slice] = {tcc_low_regroup, ALL},
+    [TCC_OP_tile_rotate] = {tcc_low_regroup, ALL},
+    [TCC_OP_tile_convert] = {tcc_low_regroup, ALL},
+    [TCC_OP_tile_broadcast] = {tcc_low_broadcast, ALL},
+    [TCC_OP_tile_reduce] = {tcc_low_reduce, ALL},
+    [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},
 };
 
 void tcc_low_op(tcc_lowering *l, tcc_op *op)
 {
     const tcc_op_info *info = tcc_op_info_get(op->code);
     bool elementwise = info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_arith_const;
-    if (lowerings[op->code])
-        lowerings[op->code](l, op);
+    if (lowerings[op->code].runner == ALL && !l->warps)
+        TCC_LOW_REFUSE(l, op, "%s of what are not all threads of a role", info->name);
+    else if (lowerings[op->code].lower)
+        lowerings[op->code].lower(l, op);
     else if (elementwise)
         (is_tile(&op->results[0]) ? tcc_low_tile_op : lower_same)(l, op);
     else

@@ -395,8 +395,75 @@ static tcc_value *are_first(tcc_lowering *l, const tcc_digits *digits, tcc_value
     return all;
 }
 
-tcc_value *tcc_low_is_first(tcc_lowering *l, const tcc_spread *s)
+/* ---- loads and stores ------------------------------------------------------------------------ */
+
+tcc_value *tcc_low_split(tcc_value *v, int64_t *constant)
 {
+    *constant = 0;
+    if (v->def && v->def->code == TCC_OP_arith_add &&
+        tcc_value_is_int(v->def->operands[1], constant))
+        return v->def->operands[0];
+    return v;
+}
+
+void tcc_low_load(tcc_lowering *l, tcc_op *op)
+{
+    const tcc_value *tile = &op->results[0];
+    tcc_access a = {.op = op, .tensor = op->operands[0], .at = op->operands + 1, .step = 1};
+    if (tcc_attr_find(&op->attrs, "early")) {
+        TCC_LOW_REFUSE(l, op, "tile.load from before the tensor");
+        return;
+    }
+    if (!tcc_low_held(l, op, tile->type, &a.held) || !l->vendor->plan(l, &a))
+        return;
+    tcc_value **values = room(l, a.held.spread.n_registers);
+    size_t n = 0;
+    for (int64_t i = 0; i < a.held.spread.n_registers; i += a.step)
+        values[n++] = l->vendor->load(l, &a, i);
+    tcc_low_set_registers(l, tile, &a.held, values);
+}
+
+/* Of the threads that hold the same one stores it; and where the tensor has no index along the tile's rows
+ * or columns, only the tile's first element in that direction is in it. */
+static tcc_value *who_stores(tcc_lowering *l, const tcc_access *a)
+{
+    const tcc_spread *s = &a->held.spread;
     tcc_value *warp = are_first(l, &s->warps, l->vendor->warp(l));
-    return tcc_low_bin(l, TCC_OP_arith_and, warp, are_first(l, &s->lanes, l->vendor->lane(l)));
+    tcc_value *lane = are_first(l, &s->lanes, l->vendor->lane(l));
+    tcc_value *who = tcc_low_bin(l, TCC_OP_arith_and, warp, lane);
+    for (int d = 0; d < 2; d++)
+        if (!a->has[d] && s->extent[d] > 1)
+            who = tcc_low_bin(l, TCC_OP_arith_and, who,
+                              tcc_low_cmp(l, "eq", a->own[d], tcc_low_c32(l, 0)));
+    return who;
+}
+
+static bool is_in_tensor(const tcc_access *a, int64_t number)
+{
+    bool is_in = true;
+    for (int d = 0; d < 2; d++)
+        is_in &= a->has[d] || tcc_digits_place(&a->held.spread.registers, number, d) == 0;
+    return is_in;
+}
+
+void tcc_low_store(tcc_lowering *l, tcc_op *op)
+{
+    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, op);
+    tcc_access a = {.op = op, .tensor = o->tensor, .at = op->operands + 2, .step = 1};
+    if (!strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma")) {
+        TCC_LOW_REFUSE(l, op, "tile.store by the copy engine from registers");
+        return;
+    }
+    if (!tcc_low_held(l, op, o->a->type, &a.held) || !l->vendor->plan(l, &a))
+        return;
+    a.inside = tcc_low_bin(l, TCC_OP_arith_and, a.inside, who_stores(l, &a));
+    const tcc_type *vec = tcc_low_vec(l, o->tensor->type->elem, a.held.in_one);
+    tcc_value *v = NULL;
+    for (int64_t i = 0, part = -1; i < a.held.spread.n_registers; i += a.step) {
+        if (!is_in_tensor(&a, i))
+            continue;
+        if (i / a.held.in_one != part)
+            v = tcc_low_cast(l, vec, tcc_low_unpacked(l, o->a, (size_t)(part = i / a.held.in_one)));
+        l->vendor->store(l, &a, i, v);
+    }
 }

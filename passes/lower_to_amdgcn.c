@@ -211,7 +211,6 @@ static const struct {
     runner runner;
 } lowerings[TCC_OP_COUNT] = {
     [TCC_OP_tile_load] = {tcc_amdgcn_tile_load, ROLE},
-    [TCC_OP_tile_store] = {tcc_amdgcn_tile_store, ROLE},
     [TCC_OP_tile_mma] = {tcc_amdgcn_mma, ROLE},
     [TCC_OP_async_role] = {lower_role, ANYBODY},
     [TCC_OP_async_ring] = {lower_ring, ANYBODY},

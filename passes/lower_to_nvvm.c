@@ -231,8 +231,6 @@ static const struct {
     void (*lower)(tcc_nvvm_lowering *, tcc_op *);
     runner runner;
 } lowerings[TCC_OP_COUNT] = {
-    [TCC_OP_tile_load] = {tcc_nvvm_load, ALL},
-    [TCC_OP_tile_store] = {tcc_nvvm_store, ALL},
     [TCC_OP_async_ring] = {tcc_nvvm_ring, ANYBODY},
     [TCC_OP_async_one] = {lower_one, ALL},
     [TCC_OP_async_acquire] = {tcc_nvvm_acquire, ANYBODY},

@@ -32,6 +32,23 @@ typedef struct tcc_parts {
     const struct tcc_mending *mending;
 } tcc_parts;
 
+/* An access of a tensor by the registers of a tile, each a row and a column of the tile further. What is said twice
+ * is of rows and of columns. */
+typedef struct tcc_access {
+    const tcc_op *op; /* tile.load or tile.store */
+    const tcc_value *tensor;
+    tcc_value *const *at; /* the tile's coordinates */
+    tcc_held held;
+    bool has[2];          /* an index of the tensor */
+    tcc_value *own[2];    /* the thread's first */
+    int64_t add[2];       /* what the coordinates add, as constants, to what is shared by many accesses */
+    tcc_value *stride[2], *room[2]; /* of the tensor; how many of it there are */
+    tcc_value *base, *origin; /* what is accessed, and from where on, as the vendor has it */
+    tcc_value *inside;        /* as far as the tile's coordinates alone say, and who stores */
+    bool contiguous;          /* along a row */
+    int64_t step;             /* registers that are accessed at a time, neighbours in a row */
+} tcc_access;
+
 /* What one vendor's GPUs do in their own way. */
 typedef struct tcc_low_vendor {
     const char *name, *warps; /* of the lowering's pass; of what lanes make */
@@ -46,6 +63,11 @@ typedef struct tcc_low_vendor {
     tcc_value *(*from_lane)(tcc_lowering *l, tcc_value *v, tcc_value *lane);
     tcc_value *(*from_xor)(tcc_lowering *l, tcc_value *v, int64_t mask);
     void (*mend)(tcc_lowering *l, tcc_parts *parts);
+    /* Finds out what is missing of an access; false, refused, when it cannot be. */
+    bool (*plan)(tcc_lowering *l, tcc_access *a);
+    /* Of `step` registers from this one on, which to store in the vec v of the tile. */
+    tcc_value *(*load)(tcc_lowering *l, const tcc_access *a, int64_t number);
+    void (*store)(tcc_lowering *l, const tcc_access *a, int64_t number, tcc_value *v);
 } tcc_low_vendor;
 
 struct tcc_lowering {
@@ -179,8 +201,15 @@ void tcc_low_regroup(tcc_lowering *l, tcc_op *op);
 tcc_value *tcc_low_own(tcc_lowering *l, const tcc_spread *s, int dim);
 /* What the digits of a lane's or a warp's number add along a dimension. */
 tcc_value *tcc_low_digits(tcc_lowering *l, const tcc_digits *digits, tcc_value *number, int dim);
-/* Whether those that add nothing are 0: of all threads that hold the same, it is the first. */
-tcc_value *tcc_low_is_first(tcc_lowering *l, const tcc_spread *s);
+/* A coordinate is what is returned + a constant. */
+tcc_value *tcc_low_split(tcc_value *v, int64_t *constant);
+/* What is stored from a register on, of the vec that has it. */
+static inline tcc_value *tcc_low_stored(tcc_lowering *l, const tcc_access *a, int64_t number, tcc_value *v)
+{
+    return tcc_low_slice(l, v, number % a->held.in_one, a->step);
+}
+void tcc_low_load(tcc_lowering *l, tcc_op *op);
+void tcc_low_store(tcc_lowering *l, tcc_op *op);
 
 /* ---- parameters ------------------------------------------------------------------------ */
 

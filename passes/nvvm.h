@@ -89,8 +89,6 @@ void tcc_nvvm_end_block(tcc_nvvm_lowering *l);
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 
 extern const tcc_low_vendor tcc_low_nvvm;
-void tcc_nvvm_load(tcc_nvvm_lowering *l, tcc_op *op);
-void tcc_nvvm_store(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- sending (nvvm_send.c) --------------------------------------------------------------- */
 

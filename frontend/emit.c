@@ -162,6 +162,8 @@ static void emit_stmt(tcc_builder *b, tcc_ast_stmt *stmt)
         tcc_ast_expr *e = stmt->exprs.data[i];
         b->loc = e->name.loc;
         e->value = emit_expr(b, e);
+        if (e->rounded)
+            e->value = emit_conversion(b, e->value, e->rounded_to);
     }
     stmt->value = stmt->exprs.data[stmt->exprs.len - 1]->value;
     b->loc = stmt->name.loc;

@@ -58,7 +58,8 @@ bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tc
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
 /* Why a tensor of this element is not an operand of a sum's products, NULL when it can be. */
 const char *tcc_sema_why_no_factor(tcc_scalar elem);
-/* Checks which tensors' product a sum is of, and what it is added in. */
+/* Checks what a sum's factors are, decides what those that are computed are rounded to, and what it is added
+ * in. */
 bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum);
 /* Checks the element of a parameter or output. */
 void tcc_sema_param_type(tcc_sema *s, const tcc_ast_param *param);

@@ -233,31 +233,49 @@ static bool is_product(const tcc_ast_expr *e)
     return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
 }
 
-/* What keeps e from being an operand of a contraction over the summed index, or NULL. */
-static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, uint64_t over)
+/* What keeps an expression from being a factor that is computed while it is multiplied, or NULL. */
+static const char *why_not_computed(const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
-    if (is_product(e))
-        return "a product of more than two tensors in a sum; move operands that do not depend on "
-               "the summed index in front of 'sum'";
+    bool covered = false;
+    for (size_t i = e->first; stmt->exprs.data[i] != e; i++) {
+        const tcc_ast_expr *part = stmt->exprs.data[i];
+        if (part->kind == TCC_AST_SUM)
+            return "a sum in a sum";
+        if (part->stmt)
+            return "an intermediate in a sum";
+        covered |= part->param && part->free == e->free;
+    }
+    if (!covered)
+        return "a factor of a sum in which no tensor has all its indices; move operands that do not depend "
+               "on the summed index in front of 'sum'";
+    return e->type == TCC_AST_INT ? "a factor of a sum that is computed in i32; convert it, as in 'f16(…)'"
+                                  : NULL;
+}
+
+/* What keeps e from being an operand of a contraction over the summed index, or NULL. */
+static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_stmt *stmt,
+                                   uint64_t over)
+{
     if (!(e->free & over))
         return "an operand that does not depend on the summed index; move it in front of 'sum'";
     if (e->stmt)
         return "an intermediate in a sum";
     if (e->kind != TCC_AST_READ)
-        return "a sum of anything but a product of two tensors";
+        return why_not_computed(e, stmt);
     return s->kernel->valid ? tcc_sema_why_no_factor(e->param->elem)
                             : NULL; /* the type may be wrong already */
 }
 
-static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, uint64_t over)
+static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, const tcc_ast_stmt *stmt,
+                              uint64_t over)
 {
     const tcc_ast_expr *term = sum->args[0];
     if (!is_product(term)) {
-        tcc_sema_unsupported(s, term->name.loc, "a sum of anything but a product of two tensors");
+        tcc_sema_unsupported(s, term->name.loc, "a sum of anything but a product");
         return false;
     }
     for (size_t i = 0; i < 2; i++) {
-        const char *why = why_not_operand(s, term->args[i], over);
+        const char *why = why_not_operand(s, term->args[i], stmt, over);
         if (why) {
             tcc_sema_unsupported(s, term->args[i]->name.loc, why);
             return false;
@@ -315,7 +333,7 @@ static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
     }
     e->free = e->args[0]->free & ~over;
     e->type = e->args[0]->type;
-    return check_contraction(s, e, over) && tcc_sema_sum_type(s, e) && check_further_sum(s, e);
+    return check_contraction(s, e, stmt, over) && tcc_sema_sum_type(s, e) && check_further_sum(s, e);
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */

@@ -160,10 +160,52 @@ const char *tcc_sema_why_no_factor(tcc_scalar elem)
                              : "f32 tensors in a sum: they must be f16, bf16, e4m3 or e5m2";
 }
 
+/* What a factor is multiplied in as it stands: a tensor's element, or what it is converted to. False when
+ * it is computed in f32. */
+static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
+{
+    if (e->kind == TCC_AST_APPLY &&
+        (e->function->code != TCC_OP_arith_cast || tcc_scalar_bits(e->function->to) >= 32))
+        return false;
+    *elem = e->kind == TCC_AST_APPLY ? e->function->to : e->param->elem;
+    return true;
+}
+
+/* A factor that is computed in f32 is rounded to what the other one is of. */
+static bool find_elems(tcc_sema *s, const tcc_ast_expr *term, tcc_scalar elems[2])
+{
+    bool found[2];
+    for (int i = 0; i < 2; i++)
+        found[i] = find_elem(term->args[i], &elems[i]);
+    if (!found[0] && !found[1]) {
+        tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc,
+                  "what both factors of a sum are rounded to is not said: convert one, as in 'f16(…)'");
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        tcc_ast_expr *e = term->args[i];
+        if (found[i])
+            continue;
+        elems[i] = elems[1 - i];
+        if (elems[i] != TCC_f16 && elems[i] != TCC_bf16) {
+            tcc_sema_unsupported(s, e->name.loc,
+                                 tcc_arena_printf(s->arena, "a factor of a sum that is rounded to %s",
+                                                  tcc_scalar_name(elems[i])));
+            return false;
+        }
+        e->rounded = true;
+        e->rounded_to = elems[i];
+    }
+    return true;
+}
+
 bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum)
 {
     const tcc_ast_expr *term = sum->args[0];
-    tcc_scalar a = term->args[0]->param->elem, b = term->args[1]->param->elem;
+    tcc_scalar elems[2];
+    if (!find_elems(s, term, elems))
+        return false;
+    tcc_scalar a = elems[0], b = elems[1];
     if (family_of(a) != family_of(b)) {
         tcc_sema_unsupported(s, term->name.loc,
                              tcc_arena_printf(s->arena, "a product of %s and %s",

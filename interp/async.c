@@ -20,6 +20,8 @@ typedef struct stage {
 typedef struct ring {
     stage *stages;
     int64_t n_stages;
+    bool meets; /* it is filled and emptied by barriers alone */
+    const struct tcc_role *reading; /* that has read stages to registers and has not published since */
 } ring;
 
 typedef struct buffer {
@@ -59,6 +61,7 @@ struct tcc_role {
 struct tcc_async {
     void **objects; /* ring or buffer of each value */
     TCC_VEC(buffer *) buffers;
+    TCC_VEC(ring *) rings;
     tcc_map roles;  /* async.role -> its thread */
     size_t running; /* roles of those that run together which have begun */
 };
@@ -150,8 +153,12 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
     r->n_stages = tcc_attr_int(&in->op->attrs, "stages", 1);
     if (!r->stages && !tcc_exec_has_room(t->x, in->op, (uint64_t)r->n_stages, sizeof(stage)))
         return TCC_FAILED;
-    if (!r->stages)
+    if (!r->stages) {
         r->stages = TCC_NEW_ARRAY(t->x->run->scratch, stage, (size_t)r->n_stages);
+        TCC_PUSH(t->x->run->scratch, &t->x->async->rings, r);
+    }
+    r->meets = !strcmp(tcc_attr_str(&in->op->attrs, "completion", ""), "barrier");
+    r->reading = NULL;
     for (int64_t s = 0; s < r->n_stages; s++)
         r->stages[s] = (stage){.owner = -1, .released = -1};
     return TCC_NEXT;
@@ -244,6 +251,10 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
                              (long long)i);
     if (!s->waited)
         return TCC_WRONG(t->x, in->op, "async.release of iteration %lld, which nobody waited for",
+                         (long long)i);
+    if (t->role && r->reading == t->role)
+        return TCC_WRONG(t->x, in->op,
+                         "async.release of iteration %lld without async.publish since it was read",
                          (long long)i);
     s->released = i;
     return TCC_NEXT;
@@ -345,18 +356,20 @@ tcc_outcome tcc_eval_async_read(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op,
                          "async.read of the stage of iteration %lld without waiting until it is full",
                          (long long)i);
-    const buffer *b = operand_object(t, in, 2);
+    buffer *b = operand_object(t, in, 2);
     int64_t number = i % b->n_stages;
     if (!have_met_since(t, in, b->put[number], "put"))
         return TCC_FAILED;
-    b->read[number] = t->steps;
+    b->read[number] = b->used = t->steps;
+    ring *r = operand_object(t, in, 0);
+    r->reading = r->meets ? NULL : role_of(t);
     const tcc_attr *at = tcc_attr_list(&in->op->attrs, "at").list.items;
     const tcc_dim *to = in->op->results[0].type->dims;
     int64_t width = in->op->operands[2]->type->dims[2].size;
     const tcc_cell *from = b->cells + (size_t)number * b->stage_cells + at[0].i * width + at[1].i;
-    tcc_cell *r = tcc_cells(t, in->results[0]);
-    for (int64_t row = 0; row < to[0].size; row++, from += width, r += to[1].size)
-        memcpy(r, from, (size_t)to[1].size * sizeof *r);
+    tcc_cell *cells = tcc_cells(t, in->results[0]);
+    for (int64_t row = 0; row < to[0].size; row++, from += width, cells += to[1].size)
+        memcpy(cells, from, (size_t)to[1].size * sizeof *cells);
     return TCC_NEXT;
 }
 
@@ -481,6 +494,9 @@ tcc_outcome tcc_eval_async_publish(tcc_thread *t, const tcc_inst *in)
     const struct tcc_async *async = state_of(t->x);
     for (size_t i = 0; i < async->buffers.len; i++)
         async->buffers.data[i]->unpublished = false;
+    for (size_t i = 0; i < async->rings.len; i++)
+        if (async->rings.data[i]->reading == t->role)
+            async->rings.data[i]->reading = NULL;
     return TCC_NEXT;
 }
 

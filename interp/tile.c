@@ -178,6 +178,17 @@ tcc_outcome tcc_eval_tile_broadcast(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+tcc_outcome tcc_eval_tile_index(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_dim *dims = in->op->results[0].type->dims;
+    bool rows = tcc_attr_int(&in->op->attrs, "dim", 0) == 0;
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    for (int64_t i = 0; i < dims[0].size; i++)
+        for (int64_t j = 0; j < dims[1].size; j++)
+            (r++)->i = rows ? i : j;
+    return TCC_NEXT;
+}
+
 /* r[i,j] = a[i + at[0], j + at[1]], modulo a's extents. */
 static void take_part(tcc_thread *t, const tcc_inst *in, const char *attr)
 {

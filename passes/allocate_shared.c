@@ -59,7 +59,7 @@ static bool is_free_at(const tcc_value *buffer, const tcc_op *op)
 {
     bool used = false;
     for (const tcc_use *u = buffer->uses; u; u = u->next) {
-        if (u->op->code != TCC_OP_async_mma)
+        if (!(tcc_op_info_get(u->op->code)->effects & TCC_READS_SHARED))
             continue;
         const tcc_op *in = tcc_ancestor_in(u->op, op->block);
         if (!in || !is_before(in, op))

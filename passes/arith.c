@@ -50,7 +50,7 @@ tcc_value *tcc_arith_rem(tcc_builder *b, tcc_value *x, int64_t y)
 tcc_value *tcc_arith_cmp(tcc_builder *b, const char *pred, tcc_value *x, tcc_value *y)
 {
     tcc_ir *ir = b->func->ir;
-    tcc_value *v = TCC_EMIT(b, arith_cmp, tcc_type_scalar(ir, TCC_i1), x, y);
+    tcc_value *v = TCC_EMIT(b, arith_cmp, tcc_type_with_elem(ir, x->type, TCC_i1), x, y);
     tcc_attr_set_str(ir, &v->def->attrs, "pred", pred);
     return v;
 }

@@ -5,7 +5,7 @@
  * After:   %a = tile.load %A, … {copy = tma, contiguous = 1, swizzle = 128}
  *          tile.store %r, %C, … {copy = tma}
  *
- * An operand of a product keeps the direction that is contiguous in memory, cut into panels as
+ * An operand of a product, or what one is computed of, keeps the direction that is contiguous in memory, cut into panels as
  * wide as the swizzle: the widest that the schedule allows and that divides the tile. A result
  * goes through shared memory and TMA where its last index is n or m, its rows can be a multiple
  * of 16 bytes and its staging fits; else straight from registers.
@@ -18,6 +18,7 @@
 #include "ir/assume.h"
 #include "passes/families.h"
 #include "passes/passes.h"
+#include "passes/tiling.h"
 
 enum {
     TMA_BYTES = 16, /* of which addresses and strides are multiples */
@@ -78,21 +79,38 @@ static const tcc_value *tensor_of(const tcc_op *load)
     return TCC_VIEW(tile_load, load)->tensor;
 }
 
-static bool is_load(const tcc_value *v)
-{
-    return v->def && v->def->code == TCC_OP_tile_load;
-}
-
 /* How the operands of a function's MMAs are copied: all in one way. */
-static const char *copy_of_operands(const tcc_func *f, const tcc_copying *how)
+static const char *copy_of_operands(const tcc_func *f, const tcc_copying *how, tcc_arena *scratch)
 {
     TCC_VEC(const tcc_value *) tensors = {0};
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        for (unsigned i = 0; op->code == TCC_OP_tile_mma && i < 2; i++)
-            if (is_load(op->operands[i]))
-                TCC_PUSH(f->ir->arena, &tensors, tensor_of(op->operands[i]->def));
+        for (unsigned i = 0; op->code == TCC_OP_tile_mma && i < 2; i++) {
+            const tcc_op *load = tcc_tiled_load(op, i, scratch);
+            if (load)
+                TCC_PUSH(scratch, &tensors, tensor_of(load));
+        }
     const char *copy = tcc_copying_of(how, f, tensors.data, tensors.len);
     return copy ? copy : "predicated";
+}
+
+/* Decides for what the MMAs multiply. */
+static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_passes *passes,
+                             const tcc_schedule *s)
+{
+    bool any = false;
+    const char *copy = copy_of_operands(f, passes->copying, ctx->scratch);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
+        if (op->code != TCC_OP_tile_mma || instr.list.n != 3)
+            continue;
+        tcc_op *a = tcc_tiled_load(op, 0, ctx->scratch), *b = tcc_tiled_load(op, 1, ctx->scratch);
+        if (!a || !b)
+            continue;
+        passes->lay_out(ctx->ir, s, a, 1, instr.list.items[0].i, copy);
+        passes->lay_out(ctx->ir, s, b, 0, instr.list.items[1].i, copy);
+        any = true;
+    }
+    return any;
 }
 
 static bool feeds_mma(const tcc_op *load)
@@ -148,17 +166,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
     int64_t room = target->smem_bytes - tcc_ring_bytes(s.stages);
-    const char *copy = copy_of_operands(f, passes->copying);
+    *changed |= lay_out_operands(ctx, f, passes, &s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
-        if (op->code == TCC_OP_tile_mma) {
-            const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
-            tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
-            if (instr.list.n != 3 || !is_load(mma->a) || !is_load(mma->b))
-                continue;
-            *changed = true;
-            passes->lay_out(ctx->ir, &s, mma->a->def, 1, instr.list.items[0].i, copy);
-            passes->lay_out(ctx->ir, &s, mma->b->def, 0, instr.list.items[1].i, copy);
-        } else if (op->code == TCC_OP_tile_load && !feeds_mma(op)) {
+        if (op->code == TCC_OP_tile_load && !feeds_mma(op) && !tcc_attr_find(&op->attrs, "copy")) {
             widen(f, target, op, tensor_of(op));
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {

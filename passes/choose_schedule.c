@@ -299,6 +299,34 @@ static tcc_status check_sums(const tcc_choice *ch)
     return TCC_OK;
 }
 
+/* Of the operands only wgmma's A can come from registers. */
+static tcc_status check_computed(const tcc_choice *ch)
+{
+    bool can = tcc_target_can(ch->target, TCC_CAN_wgmma);
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        if (!tcc_sum_operand_is_computed(o) || (can && !o->axis))
+            continue;
+        tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, o->value->def->loc,
+                  "not supported yet: %s on %s",
+                  can ? "a product of which both factors are computed" : "a factor of a sum that is computed",
+                  ch->target->name);
+        return TCC_ERR_UNSUPPORTED;
+    }
+    return TCC_OK;
+}
+
+/* Bytes of the widest element that goes through shared memory. */
+static int64_t widest(const tcc_contraction *c)
+{
+    int64_t bits = 0;
+    for (size_t i = 0; i < c->n_operands; i++) {
+        int64_t of = tcc_scalar_bits(c->operands[i].read->results[0].type->elem);
+        bits = of > bits ? of : bits;
+    }
+    return bits / 8;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
@@ -316,10 +344,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         ch.epilogue = tcc_epilogue_of(f, &ch.c, ctx->scratch);
     tcc_status status = check_keys(&ch);
     status = status ? status : check_sums(&ch);
+    status = status ? status : check_computed(&ch);
     if (status)
         return status;
     const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
-    ch.elem_bytes = tcc_scalar_bits(tcc_sum_operand_elem(&ch.c.operands[0])) / 8;
+    ch.elem_bytes = widest(&ch.c);
     bool aligned = tcc_assumes_all_aligned(f, ACCESS_BYTES);
     if (!tcc_copying_of_operands(passes->copying, f, &ch.c)) {
         passes->choose_generic(&ch);

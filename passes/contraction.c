@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/target.h"
+
 int tcc_map_position(const tcc_op *access, const char *name)
 {
     tcc_attr map = tcc_attr_list(&access->attrs, "map");
@@ -29,16 +31,60 @@ bool tcc_read_is_contiguous_in(const tcc_op *read, const char *x, const char *y)
     return !strcmp(last, x) || !strcmp(last, y);
 }
 
-/* The tensor.read behind v, through casts that keep every number. */
-static tcc_op *read_of(const tcc_value *v)
+bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops)
+{
+    TCC_VEC(const tcc_value *) left = {0};
+    TCC_PUSH(arena, &left, v);
+    while (left.len) {
+        tcc_op *op = left.data[--left.len]->def;
+        if (!op || tcc_map_get(ops, op))
+            continue;
+        *tcc_map_at(ops, op) = op;
+        if (op->code == TCC_OP_tensor_read || op->code == TCC_OP_arith_const)
+            continue;
+        if (!(tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE))
+            return false;
+        for (unsigned i = 0; i < op->n_operands; i++)
+            TCC_PUSH(arena, &left, op->operands[i]);
+    }
+    return true;
+}
+
+/* A factor while it is not yet decided whether it is A. */
+typedef struct factor {
+    tcc_op *read;
+    tcc_value *value;
+} factor;
+
+/* The first read of those that a value is computed of that has all its indices. */
+static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
+{
+    tcc_map ops = TCC_MAP(arena);
+    if (!v->def || !tcc_find_elementwise(v, arena, &ops))
+        return NULL;
+    for (tcc_op *op = v->def->block->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_read && tcc_map_get(&ops, op) &&
+            op->results[0].type->rank == v->type->rank)
+            return op;
+    return NULL;
+}
+
+/* What v is through casts that keep every number. */
+static bool find_factor(tcc_value *v, tcc_arena *arena, factor *out)
 {
     while (v->def && v->def->code == TCC_OP_arith_cast) {
-        const tcc_value *a = TCC_VIEW(arith_cast, v->def)->a;
+        tcc_value *a = TCC_VIEW(arith_cast, v->def)->a;
         if (!tcc_scalar_widens(a->type->elem, v->type->elem))
-            return NULL;
+            break;
         v = a;
     }
-    return v->def && v->def->code == TCC_OP_tensor_read ? v->def : NULL;
+    *out = (factor){covering_read(v, arena), v};
+    return out->read;
+}
+
+static bool is_computed(const factor *f)
+{
+    return f->value->def != f->read;
 }
 
 static tcc_dim extent_in(const tcc_op *read, const char *index)
@@ -72,11 +118,12 @@ static bool is_tiled(const tcc_func *f, const char *index)
     return false;
 }
 
-/* The factors of a sum while it is not yet decided which is A. */
 typedef struct factors {
-    tcc_op *sum, *a, *b;
+    tcc_op *sum;
+    factor a, b;
     const char *k;
     tcc_scalar products;
+    bool fixed; /* a is A */
 } factors;
 
 static bool find_factors(tcc_op *sum, factors *out)
@@ -87,10 +134,10 @@ static bool find_factors(tcc_op *sum, factors *out)
         return false;
     *out = (factors){
         .sum = sum, .k = over.list.items[0].s, .products = product->results[0].type->elem};
-    out->a = read_of(TCC_VIEW(arith_mul, product)->a);
-    out->b = read_of(TCC_VIEW(arith_mul, product)->b);
-    return out->a && out->b && tcc_map_position(out->a, out->k) >= 0 &&
-           tcc_map_position(out->b, out->k) >= 0;
+    tcc_arena *arena = sum->block->func->ir->arena;
+    return find_factor(TCC_VIEW(arith_mul, product)->a, arena, &out->a) &&
+           find_factor(TCC_VIEW(arith_mul, product)->b, arena, &out->b) &&
+           tcc_map_position(out->a.read, out->k) >= 0 && tcc_map_position(out->b.read, out->k) >= 0;
 }
 
 static bool same_dim(tcc_dim a, tcc_dim b)
@@ -105,27 +152,28 @@ static bool same_space(const factors *x, const factors *y)
     for (unsigned d = 0; d < a->rank; d++)
         if (!tcc_field_has_index(b, a->dims[d].name))
             return false;
-    return a->rank == b->rank && same_dim(extent_in(x->a, x->k), extent_in(y->a, y->k));
+    return a->rank == b->rank && same_dim(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
 }
 
 static bool is_own(const factors *p, const char *x, bool of_b)
 {
-    const tcc_op *own = of_b ? p->b : p->a, *other = of_b ? p->a : p->b;
+    const tcc_op *own = of_b ? p->b.read : p->a.read, *other = of_b ? p->a.read : p->b.read;
     return tcc_map_position(own, x) >= 0 && tcc_map_position(other, x) < 0;
 }
 
 /* The innermost output index that in every sum only B has, or only A; one that the schedule tiles
- * comes before all others. NULL when there is none. either: any factor but the first sum's may be the
- * one that has it. */
+ * comes before all others. NULL when there is none. from: in sums from this one on either factor may be the
+ * one that has it, unless it is fixed which is A. */
 static const char *own_index(const tcc_func *f, tcc_attr order, const factors *p, size_t n, bool of_b,
-                             bool either)
+                             size_t from)
 {
     const char *found = NULL;
     for (size_t i = 0; i < order.list.n; i++) {
         const char *x = order.list.items[i].s;
         bool own = !(found && is_tiled(f, found) && !is_tiled(f, x));
         for (size_t s = 0; s < n; s++)
-            own &= is_own(&p[s], x, of_b) || (either && s && is_own(&p[s], x, !of_b));
+            own &= is_own(&p[s], x, of_b) ||
+                   (s >= from && !p[s].fixed && is_own(&p[s], x, !of_b));
         if (own)
             found = x;
     }
@@ -134,7 +182,7 @@ static const char *own_index(const tcc_func *f, tcc_attr order, const factors *p
 
 static void exchange(factors *p)
 {
-    tcc_op *a = p->a;
+    factor a = p->a;
     p->a = p->b;
     p->b = a;
 }
@@ -148,18 +196,33 @@ static int place_in(tcc_attr order, const char *x)
     return -1;
 }
 
+/* Makes a factor that is computed A where matrix instructions take only that from registers. Whether there
+ * is one. */
+static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
+{
+    bool any = false;
+    for (size_t s = 0; s < n_sums && tcc_target_can(tcc_target_of(f->ir), TCC_CAN_wgmma); s++) {
+        if (is_computed(&p[s].b) && !is_computed(&p[s].a))
+            exchange(&p[s]);
+        any |= p[s].fixed = is_computed(&p[s].a);
+    }
+    return any;
+}
+
 /* Decides m and n, and with them which factor of each sum is A. */
 static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
                    const char **n)
 {
-    *m = own_index(f, order, p, n_sums, false, true);
-    *n = *m ? NULL : own_index(f, order, p, n_sums, true, true);
-    for (size_t s = 1; s < n_sums; s++)
+    bool fixed = fix_computed(f, p, n_sums);
+    size_t from = fixed ? 0 : 1;
+    *m = own_index(f, order, p, n_sums, false, from);
+    *n = *m ? NULL : own_index(f, order, p, n_sums, true, from);
+    for (size_t s = from; s < n_sums; s++)
         if ((*m && !is_own(&p[s], *m, false)) || (*n && !is_own(&p[s], *n, true)))
             exchange(&p[s]);
     if (*m)
-        *n = own_index(f, order, p, n_sums, true, false);
-    if (place_in(order, *m) <= place_in(order, *n))
+        *n = own_index(f, order, p, n_sums, true, n_sums);
+    if (fixed || place_in(order, *m) <= place_in(order, *n))
         return;
     const char *x = *m; /* n lies inside m, and B has it */
     *m = *n;
@@ -181,12 +244,15 @@ static bool reads_alike(const tcc_sum_operand *o, const tcc_op *read, const char
     return alike;
 }
 
-static const tcc_sum_operand *add_operand(tcc_contraction *c, tcc_op *read, int axis, const char *k)
+static const tcc_sum_operand *add_operand(tcc_contraction *c, const factor *f, int axis, const char *k)
 {
-    for (size_t i = 0; i < c->n_operands; i++)
-        if (c->operands[i].axis == axis && reads_alike(&c->operands[i], read, k))
-            return &c->operands[i];
-    c->operands[c->n_operands] = (tcc_sum_operand){read, axis, k};
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const tcc_sum_operand *o = &c->operands[i];
+        bool computed = is_computed(f) || tcc_sum_operand_is_computed(o);
+        if (o->axis == axis && (computed ? o->value == f->value : reads_alike(o, f->read, k)))
+            return o;
+    }
+    c->operands[c->n_operands] = (tcc_sum_operand){f->read, f->value, axis, k};
     return &c->operands[c->n_operands++];
 }
 
@@ -194,9 +260,9 @@ static const tcc_sum_operand *add_operand(tcc_contraction *c, tcc_op *read, int 
 static bool add_axes(tcc_contraction *c, tcc_attr order, const factors *p, const char *m, const char *n)
 {
     c->axes[0] = m ? m : "";
-    c->extents[0] = m ? extent_in(p->a, m) : (tcc_dim){NULL, 1};
+    c->extents[0] = m ? extent_in(p->a.read, m) : (tcc_dim){NULL, 1};
     c->axes[1] = n ? n : "";
-    c->extents[1] = n ? extent_in(p->b, n) : (tcc_dim){NULL, 1};
+    c->extents[1] = n ? extent_in(p->b.read, n) : (tcc_dim){NULL, 1};
     c->n_axes = 2;
     for (size_t i = 0; i < order.list.n; i++) {
         const char *x = order.list.items[i].s;
@@ -205,7 +271,7 @@ static bool add_axes(tcc_contraction *c, tcc_attr order, const factors *p, const
         if (c->n_axes == TCC_MAX_AXES)
             return false;
         c->axes[c->n_axes] = x;
-        c->extents[c->n_axes++] = extent_in(tcc_map_position(p->a, x) >= 0 ? p->a : p->b, x);
+        c->extents[c->n_axes++] = extent_in(tcc_map_position(p->a.read, x) >= 0 ? p->a.read : p->b.read, x);
     }
     return true;
 }
@@ -229,7 +295,7 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
     const char *m, *n;
     orient(f, order, p.data, p.len, &m, &n);
     out->k = p.data[0].k;
-    out->k_extent = extent_in(p.data[0].a, out->k);
+    out->k_extent = extent_in(p.data[0].a.read, out->k);
     out->sums = TCC_NEW_ARRAY(arena, tcc_sum, p.len);
     out->operands = TCC_NEW_ARRAY(arena, tcc_sum_operand, 2 * p.len);
     for (size_t i = 0; i < p.len; i++) {
@@ -238,15 +304,20 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
         sum->op = of->sum;
         sum->k = of->k;
         sum->products = of->products;
-        sum->a = add_operand(out, of->a, 0, of->k);
-        sum->b = add_operand(out, of->b, 1, of->k);
+        sum->a = add_operand(out, &of->a, 0, of->k);
+        sum->b = add_operand(out, &of->b, 1, of->k);
     }
     return add_axes(out, order, &p.data[0], m, n);
 }
 
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o)
 {
-    return TCC_VIEW(tensor_read, o->read)->tensor->type->elem;
+    return o->value->type->elem;
+}
+
+bool tcc_sum_operand_is_computed(const tcc_sum_operand *o)
+{
+    return o->value->def != o->read;
 }
 
 bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field)

@@ -5,12 +5,14 @@
 #define TCC_PASSES_CONTRACTION_H
 
 #include "ir/ir.h"
+#include "support/map.h"
 
 enum { TCC_MAX_AXES = 32 };
 
-/* A factor of products. */
+/* A factor of products: elements of a tensor, or what elementwise ops compute of them and of others. */
 typedef struct tcc_sum_operand {
-    tcc_op *read;  /* tensor.read */
+    tcc_op *read;     /* tensor.read, with all indices that the factor has */
+    tcc_value *value; /* that is multiplied: the read's, or what is computed of it */
     int axis;      /* that it has: 0 for an A, 1 for a B */
     const char *k; /* what the read calls the summed index */
 } tcc_sum_operand;
@@ -25,7 +27,8 @@ typedef struct tcc_sum {
 /* C[axes] = sum over k of A[…] * B[…], any number of sums over the same axes and as many k. Index
  * names are interned, extents are the dimensions of the tensors. Axis 0 is m, which only A has, and
  * axis 1 is n, which only B has, in every sum: of each operand's own indices the one that lies
- * innermost in the output, or that the schedule tiles, with n inside m. Every further free index is
+ * innermost in the output, or that the schedule tiles, with n inside m, but where the target's matrix
+ * instructions take only A from registers and it is n's factor that is computed. Every further free index is
  * an axis of its own that takes one value in a CTA. Where A or B has no index of its own in all sums
  * the axis has name "" and extent 1. */
 typedef struct tcc_contraction {
@@ -42,8 +45,15 @@ typedef struct tcc_contraction {
 /* Finds the sums of a function; false when there is none, or when they are not of this form. */
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
 
-/* The element of the tensor that is read. */
+/* The element that is multiplied. */
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o);
+
+/* Whether it is more than the elements of a tensor. */
+bool tcc_sum_operand_is_computed(const tcc_sum_operand *o);
+
+/* Puts the ops that compute a value elementwise, and the reads that they compute it of, into a set. False when
+ * there are others among them. */
+bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops);
 
 /* Whether a field varies along an index that one of the sums is over. */
 bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field);

@@ -12,7 +12,7 @@
  *            tile.store %r, %C, %m, %n {dims = [0, 1]}
  *          }
  *
- * A field becomes a tile whose extent is 1 along each of m and n that the field does not have.
+ * A field becomes a tile whose extent is 1 along each of m and n that the field does not have (tiling.h).
  *
  * Requires tile-contraction and dce. After it no field is left.
  */
@@ -22,92 +22,33 @@
 #include "ir/target.h"
 #include "passes/contraction.h"
 #include "passes/passes.h"
+#include "passes/tiling.h"
 
 typedef struct fusion {
     tcc_ir *ir;
     tcc_op *grid;
     const char *axes[TCC_MAX_AXES];
     size_t n_axes;
-    int64_t m, n; /* tile extents */
-    tcc_value_map *map;
-    tcc_builder b; /* at the end of the grid's region */
+    tcc_tiling t; /* builds at the end of the grid's region */
 } fusion;
 
-/* Where an operand of the products has no index of its own, its axis is a name that no field has;
- * the sum's tile runs along it all the same, and so does what is computed. */
-static const tcc_type *tile_type(const fusion *fu, const tcc_type *field, bool is_read)
+static tcc_value *first_of_axis(void *user, const char *index)
 {
-    int64_t sizes[] = {fu->m, fu->n};
-    for (int x = 0; x < 2; x++)
-        if (!tcc_field_has_index(field, fu->axes[x]) && (is_read || *fu->axes[x]))
-            sizes[x] = 1;
-    return tcc_type_sized(fu->ir, TCC_KIND_tile, field->elem, 2, sizes);
-}
-
-/* v repeated to `type`'s extents. */
-static tcc_value *broadcast(fusion *fu, tcc_value *v, const tcc_type *type)
-{
-    const tcc_type *want = tcc_type_with_elem(fu->ir, type, v->type->elem);
-    if (v->type == want)
-        return v;
-    tcc_value *r = TCC_EMIT(&fu->b, tile_broadcast, want, v);
-    tcc_attr_set_ints(fu->ir, &r->def->attrs, "dims", v->type->kind == TCC_KIND_tile ? 2 : 0,
-                      (int64_t[]){0, 1});
-    return r;
-}
-
-/* The operands of a tile.load or tile.store: `head`, then each dimension's first index. */
-static tcc_op *access(fusion *fu, const tcc_op *op, tcc_opcode code, tcc_value *const *head,
-                      size_t n_head, size_t n_results, const tcc_type *const *types)
-{
-    tcc_attr map = tcc_attr_list(&op->attrs, "map");
-    tcc_value **operands = TCC_NEW_ARRAY(fu->ir->arena, tcc_value *, n_head + map.list.n);
-    memcpy(operands, head, n_head * sizeof *head);
-    for (size_t i = 0; i < map.list.n; i++)
-        for (size_t x = 0; x < fu->n_axes; x++)
-            if (!strcmp(fu->axes[x], map.list.items[i].s))
-                operands[n_head + i] = fu->grid->regions[0]->args[x];
-    tcc_op *r = tcc_op_create(&fu->b, code, n_head + map.list.n, operands, n_results, types);
-    tcc_attr_set_ints(
-        fu->ir, &r->attrs, "dims", 2,
-        (int64_t[]){tcc_map_position(op, fu->axes[0]), tcc_map_position(op, fu->axes[1])});
-    return r;
+    const fusion *fu = user;
+    size_t x = 0;
+    while (strcmp(fu->axes[x], index))
+        x++;
+    return fu->grid->regions[0]->args[x];
 }
 
 static void fuse_write(fusion *fu, tcc_op *op)
 {
     tcc_value *tensor = TCC_VIEW(tensor_write, op)->tensor;
-    tcc_value *v = tcc_value_map_get(fu->map, TCC_VIEW(tensor_write, op)->a);
-    const tcc_type *full =
-        tcc_type_sized(fu->ir, TCC_KIND_tile, v->type->elem, 2, (int64_t[]){fu->m, fu->n});
-    access(fu, op, TCC_OP_tile_store, (tcc_value *[]){broadcast(fu, v, full), tensor}, 2, 0, NULL);
-}
-
-/* Rebuilds one op on tiles; scalars stay scalars. */
-static void fuse_op(fusion *fu, tcc_op *op)
-{
-    fu->b.loc = op->loc;
-    if (op->code == TCC_OP_tensor_write) {
-        fuse_write(fu, op);
-        return;
-    }
-    if (!op->n_results || op->results[0].type->kind != TCC_KIND_field)
-        return; /* scalars are visible inside */
-    bool is_read = op->code == TCC_OP_tensor_read;
-    const tcc_type *type = tile_type(fu, op->results[0].type, is_read);
-    tcc_op *r;
-    if (is_read) {
-        r = access(fu, op, TCC_OP_tile_load, &op->operands[0], 1, 1, &type);
-    } else {
-        tcc_value *operands[3];
-        for (unsigned i = 0; i < op->n_operands; i++)
-            operands[i] = broadcast(fu, tcc_value_map_get(fu->map, op->operands[i]), type);
-        r = tcc_op_create(&fu->b, op->code, op->n_operands, operands, 1, &type);
-        for (size_t i = 0; i < op->attrs.len; i++)
-            TCC_PUSH(fu->ir->arena, &r->attrs, op->attrs.data[i]);
-    }
-    r->results[0].name = op->results[0].name;
-    tcc_value_map_set(fu->map, &op->results[0], &r->results[0]);
+    tcc_value *v = tcc_value_map_get(fu->t.map, TCC_VIEW(tensor_write, op)->a);
+    const tcc_type *full = tcc_type_sized(fu->ir, TCC_KIND_tile, v->type->elem, 2, fu->t.sizes);
+    fu->t.b.loc = op->loc;
+    tcc_tiling_access(&fu->t, op, TCC_OP_tile_store,
+                      (tcc_value *[]){tcc_tiling_broadcast(&fu->t, v, full), tensor}, 2, 0, NULL);
 }
 
 /* Whether every field varies over axes of the grid only: one that does not, a product that was
@@ -185,18 +126,22 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         ok &= check_elements(ctx, op);
     if (!ok)
         return TCC_ERR_UNSUPPORTED;
-    fu.m = tile.list.items[0].i;
-    fu.n = tile.list.items[1].i;
-    fu.map = tcc_value_map_create(ctx->scratch);
+    fu.t = (tcc_tiling){.b = tcc_builder_at_end(region),
+                        .axes = {fu.axes[0], fu.axes[1]},
+                        .sizes = {tile.list.items[0].i, tile.list.items[1].i},
+                        .at = first_of_axis,
+                        .user = &fu,
+                        .map = tcc_value_map_create(ctx->scratch)};
     tcc_op *yield = region->last;
     for (unsigned i = 0; i < fu.grid->n_results; i++)
-        tcc_value_map_set(fu.map, &fu.grid->results[i], yield->operands[i]);
+        tcc_value_map_set(fu.t.map, &fu.grid->results[i], yield->operands[i]);
     tcc_op_erase(yield);
-    fu.b = tcc_builder_at_end(region);
 
     for (tcc_op *op = f->body->first; op; op = op->next)
-        if (op != fu.grid)
-            fuse_op(&fu, op);
+        if (op->code == TCC_OP_tensor_write)
+            fuse_write(&fu, op);
+        else if (op != fu.grid)
+            tcc_tiling_op(&fu.t, op);
     /* What was rebuilt is dead now: users come after what they use. */
     for (tcc_op *op = f->body->last, *prev; op; op = prev) {
         prev = op->prev;

@@ -227,6 +227,7 @@ static const struct {
     [TCC_OP_tile_rotate] = {tcc_low_regroup, ALL},
     [TCC_OP_tile_convert] = {tcc_low_regroup, ALL},
     [TCC_OP_tile_broadcast] = {tcc_low_broadcast, ALL},
+    [TCC_OP_tile_index] = {tcc_low_index, ALL},
     [TCC_OP_tile_reduce] = {tcc_low_reduce, ALL},
     [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},
 };

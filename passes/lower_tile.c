@@ -384,6 +384,18 @@ tcc_value *tcc_low_own(tcc_lowering *l, const tcc_spread *s, int dim)
                        tcc_low_digits(l, &s->lanes, l->vendor->lane(l), dim));
 }
 
+void tcc_low_index(tcc_lowering *l, tcc_op *op)
+{
+    int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
+    tcc_held held;
+    if (!tcc_low_held(l, op, op->results[0].type, &held))
+        return;
+    tcc_value **parts = room(l, held.spread.n_registers), *own = tcc_low_own(l, &held.spread, dim);
+    for (int64_t i = 0; i < held.spread.n_registers; i++)
+        parts[i] = tcc_low_add(l, own, tcc_digits_place(&held.spread.registers, i, dim));
+    tcc_low_set_registers(l, &op->results[0], &held, parts);
+}
+
 static tcc_value *are_first(tcc_lowering *l, const tcc_digits *digits, tcc_value *number)
 {
     tcc_value *all = tcc_build_int(&l->b, l->i1, 1), *zero = tcc_low_c32(l, 0);

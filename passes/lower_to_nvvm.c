@@ -237,6 +237,7 @@ static const struct {
     [TCC_OP_async_copy] = {tcc_nvvm_copy, ANYBODY},
     [TCC_OP_async_commit] = {tcc_nvvm_commit, ANYBODY},
     [TCC_OP_async_wait] = {tcc_nvvm_wait, ALL},
+    [TCC_OP_async_read] = {tcc_nvvm_read, ALL},
     [TCC_OP_async_mma] = {tcc_nvvm_mma, ALL},
     [TCC_OP_async_mma_wait] = {tcc_nvvm_mma_wait, ALL},
     [TCC_OP_async_release] = {tcc_nvvm_release, ALL},

@@ -195,6 +195,7 @@ tcc_value *tcc_low_unpacked(tcc_lowering *l, const tcc_value *tile, size_t part)
 void tcc_low_tile_op(tcc_lowering *l, tcc_op *op); /* constants and elementwise ops */
 void tcc_low_broadcast(tcc_lowering *l, tcc_op *op);
 void tcc_low_reduce(tcc_lowering *l, tcc_op *op);
+void tcc_low_index(tcc_lowering *l, tcc_op *op);
 /* tile.slice, tile.rotate, tile.convert. */
 void tcc_low_regroup(tcc_lowering *l, tcc_op *op);
 /* The row (dim 0) or column of the thread's first element. */

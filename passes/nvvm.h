@@ -4,6 +4,7 @@
  * nvvm_ring.c     stages, barriers and copies into shared memory
  * nvvm_mma.c      descriptors and wgmma
  * nvvm_tile.c     how warps hold tiles; loads and stores
+ * nvvm_read.c     from stages to registers
  * nvvm_send.c     results on their way through shared memory
  *
  * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
@@ -89,6 +90,10 @@ void tcc_nvvm_end_block(tcc_nvvm_lowering *l);
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 
 extern const tcc_low_vendor tcc_low_nvvm;
+
+/* ---- reading (nvvm_read.c) --------------------------------------------------------------- */
+
+void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- sending (nvvm_send.c) --------------------------------------------------------------- */
 

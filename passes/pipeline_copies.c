@@ -19,7 +19,8 @@
  *
  * Loads of one block that the same MMAs read share a ring: a tile that several MMAs read is copied once, and
  * operands of different MMAs become full, and are released, each by itself. What is loaded outside loops has
- * a ring of one stage. The first operand of an MMA may be a tile that was computed: it stays in registers.
+ * a ring of one stage. The first operand of an MMA may be a tile that was computed: it stays in registers, and what it is computed of, if that is a load, is
+ * read from its stage.
  *
  * MMAs whose results a loop only carries on run into its next iteration, so it is the stage of the iteration
  * before that is released. With one stage that would wait for itself: then nothing is left pending. Other
@@ -35,6 +36,7 @@
 #include "ir/target.h"
 #include "passes/arith.h"
 #include "passes/passes.h"
+#include "passes/tiling.h"
 
 /* Loads of one block that share a ring, and the MMAs that read them. */
 typedef struct group {
@@ -45,6 +47,7 @@ typedef struct group {
     tcc_value *ring, *i;    /* the number of the iteration */
     int64_t stages;
     const char *completion; /* of the ring */
+    bool read;              /* to registers, too */
 } group;
 
 typedef struct pipeline {
@@ -71,6 +74,13 @@ static bool can_pipeline(const tcc_op *op)
     bool computed = !a || (a->code != TCC_OP_tile_load && a->code != TCC_OP_arith_const);
     return is_decided(mma->b) && (is_decided(mma->a) || computed) &&
            (!tcc_is_loop(loop) || tcc_attr_find(&loop->attrs, "stages"));
+}
+
+/* The decided load that an operand of an MMA is, or is computed of; NULL when there is none. */
+static tcc_value *source_of(const pipeline *p, const tcc_op *mma, unsigned operand)
+{
+    tcc_op *load = tcc_tiled_load(mma, operand, p->scratch);
+    return load && is_decided(&load->results[0]) ? &load->results[0] : NULL;
 }
 
 /* ---- groups -------------------------------------------------------------------------------- */
@@ -107,8 +117,9 @@ static group *add_load(pipeline *p, const tcc_value *v)
 static void group_loads(pipeline *p)
 {
     for (size_t m = 0; m < p->mmas.len; m++) {
-        const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, p->mmas.data[m]);
-        group *a = is_decided(mma->a) ? add_load(p, mma->a) : NULL, *b = add_load(p, mma->b);
+        const tcc_value *of_a = source_of(p, p->mmas.data[m], 0);
+        group *a = of_a ? add_load(p, of_a) : NULL;
+        group *b = add_load(p, p->mmas.data[m]->operands[1]);
         if (a && a != b && a->block == b->block)
             merge(p, a, b);
     }
@@ -119,7 +130,8 @@ static void group_loads(pipeline *p)
     p->groups.len = n;
     for (size_t m = 0; m < p->mmas.len; m++)
         for (unsigned o = 0; o < 2; o++) {
-            group *g = group_of(p, p->mmas.data[m]->operands[o]);
+            const tcc_value *source = source_of(p, p->mmas.data[m], o);
+            group *g = source ? group_of(p, source) : NULL;
             if (g && (!g->mmas.len || g->mmas.data[g->mmas.len - 1] != p->mmas.data[m]))
                 TCC_PUSH(p->scratch, &g->mmas, p->mmas.data[m]);
         }
@@ -142,10 +154,22 @@ static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages
     return v;
 }
 
+static bool uses(const tcc_op *op, const group *g)
+{
+    for (size_t l = 0; l < g->loads.len; l++)
+        for (const tcc_use *u = g->loads.data[l]->results[0].uses; u; u = u->next)
+            if (tcc_ancestor_in(u->op, g->block) == op)
+                return true;
+    return false;
+}
+
 /* Where the copies of a group go: in front of what reads them first. */
 static tcc_op *front_of(const group *g)
 {
-    return tcc_ancestor_in(g->mmas.data[0], g->block);
+    tcc_op *op = g->block->first;
+    while (!uses(op, g))
+        op = op->next;
+    return op;
 }
 
 static void build_ring(pipeline *p, group *g, tcc_op *before)
@@ -200,6 +224,33 @@ static void build_commit(const group *g, tcc_builder *b, tcc_value *i)
         bytes += tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
     }
     tcc_attr_set_int(b->func->ir, &commit->attrs, "bytes", bytes);
+}
+
+/* What else than an MMA uses a load reads its stage. */
+static void build_reads(const pipeline *p, group *g, tcc_builder *b)
+{
+    for (size_t l = 0; l < g->loads.len; l++) {
+        tcc_value *loaded = &g->loads.data[l]->results[0], *read = NULL;
+        for (tcc_use *u = loaded->uses, *next; u; u = next) {
+            bool multiplies = false;
+            next = u->next;
+            for (size_t m = 0; m < p->mmas.len; m++)
+                multiplies |= u->op == p->mmas.data[m];
+            if (multiplies)
+                continue;
+            if (!read) {
+                b->loc = g->loads.data[l]->loc;
+                g->read = true;
+                read = TCC_EMIT(b, async_read, loaded->type, g->ring, g->i, g->buffers.data[l]);
+                tcc_attr_set_ints(b->func->ir, &read->def->attrs, "at", 2, (int64_t[]){0, 0});
+            }
+            for (unsigned o = 0; o < u->op->n_operands; o++)
+                if (u->op->operands[o] == loaded) {
+                    tcc_op_set_operand(u->op, o, read);
+                    break;
+                }
+        }
+    }
 }
 
 static void erase_loads(const group *g)
@@ -266,6 +317,8 @@ static tcc_op *wait_for(tcc_builder *b, tcc_value *r, int64_t pending)
 static void build_release(const group *g, tcc_builder *b, int64_t before)
 {
     tcc_value *i = g->i;
+    if (g->read)
+        TCC_EMIT_V(b, async_publish, NULL);
     if (before)
         i = TCC_EMIT(b, arith_sub, i->type, i, tcc_build_i32(b, before));
     TCC_EMIT_V(b, async_release, g->ring, i);
@@ -385,18 +438,17 @@ static void copy_to_stages(pipeline *p)
         b.loc = of->mmas.data[0]->loc;
         build_commit(of, &b, of->i);
         TCC_EMIT_V(&b, async_wait, of->ring, of->i);
+        build_reads(p, of, &b);
     }
     for (size_t m = 0; m < p->mmas.len; m++) {
         tcc_op *old = p->mmas.data[m];
         tcc_builder b = tcc_builder_before(old);
         group *ga = group_of(p, old->operands[0]), *gb = group_of(p, old->operands[1]);
         tcc_op *mma = p->mmas.data[m] = build_mma(&b, old, ga, gb);
-        for (int x = 0; x < 2; x++) {
-            group *g = x ? gb : ga;
-            for (size_t i = 0; g && i < g->mmas.len; i++)
-                if (g->mmas.data[i] == old)
-                    g->mmas.data[i] = mma;
-        }
+        for (size_t g = 0; g < p->groups.len; g++)
+            for (size_t i = 0; i < p->groups.data[g]->mmas.len; i++)
+                if (p->groups.data[g]->mmas.data[i] == old)
+                    p->groups.data[g]->mmas.data[i] = mma;
         tcc_replace_uses(&old->results[0], &mma->results[0]);
         tcc_op_erase(old);
     }

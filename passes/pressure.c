@@ -18,6 +18,11 @@ enum {
      * several results of more blocks than so many. */
     SPARE = 16,
     SPARE_BLOCKS = 2,
+    /* Of a warpgroup; those of them that have other columns of A; registers in which one of its elements after
+     * the other is computed. */
+    THREADS = 128,
+    COLUMN_OWNERS = 4,
+    COMPUTING = 8,
     /* Numbers that a function computed by polynomials has beside its result. */
     BY_POLYNOMIALS = 2,
 };
@@ -37,6 +42,8 @@ typedef struct access {
 
 struct tcc_epilogue {
     bool polynomials;          /* a function is computed by them */
+    /* Bits that the loop holds of factors which are computed: for each element of A's tile, each column of it. */
+    int64_t factor_bits, column_bits;
     size_t n_ops, n_values, n_accesses;
     value *values;
     access *accesses;
@@ -93,6 +100,24 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
     e->polynomials |= op->code == TCC_OP_math_erf || op->code == TCC_OP_math_gelu;
 }
 
+/* What is multiplied lives beside what is read of stages; other tensors' elements are the same in all rows. */
+static void add_factor(tcc_epilogue *e, const tcc_sum_operand *o)
+{
+    tcc_map ops = TCC_MAP(e->arena);
+    tcc_find_elementwise(o->value, e->arena, &ops);
+    e->factor_bits += tcc_scalar_bits(o->value->type->elem);
+    for (const tcc_op *op = o->value->def->block->first; op; op = op->next) {
+        if (op->code != TCC_OP_tensor_read || !tcc_map_get(&ops, op))
+            continue;
+        const tcc_type *field = op->results[0].type;
+        int64_t bits = tcc_scalar_bits(field->elem);
+        if (field->rank == o->value->type->rank)
+            e->factor_bits += bits;
+        else if (tcc_field_has_index(field, o->k))
+            e->column_bits += bits < 32 ? 32 : bits;
+    }
+}
+
 tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_arena *arena)
 {
     tcc_epilogue *e = TCC_NEW(arena, tcc_epilogue);
@@ -111,6 +136,9 @@ tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_a
             add_access(e, op, TCC_VIEW(tensor_read, op)->tensor, c);
         add_value(e, op, c, &numbers);
     }
+    for (size_t i = 0; i < c->n_operands; i++)
+        if (tcc_sum_operand_is_computed(&c->operands[i]))
+            add_factor(e, &c->operands[i]);
     return e;
 }
 
@@ -225,7 +253,9 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE;
     int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
     int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * results : 0);
-    int64_t loop = accumulators + LEAST;
+    int64_t of_thread = s->m / s->warpgroups * s->k / THREADS; /* elements of A */
+    int64_t factors = (of_thread * e->factor_bits + s->k / COLUMN_OWNERS * e->column_bits + 31) / 32;
+    int64_t loop = accumulators + LEAST + factors + (factors ? COMPUTING : 0);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
     /* Of several results ptxas keeps more than is counted here. */

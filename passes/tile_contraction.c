@@ -10,7 +10,8 @@
  *            scf.yield %r
  *          }
  *
- * Several sums are carried by one loop, which loads once what several of them read.
+ * Several sums are carried by one loop, which loads once what several of them read. A factor that is
+ * computed elementwise is computed of tiles, in front of its MMA.
  *
  * The loop counts iterations, not elements, so that later passes find an iteration's stage. It
  * makes at least one, so that its test may come last: around a loop that tests first ptxas
@@ -19,6 +20,7 @@
  * Requires choose-schedule. Leaves the product dead: dce.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
 #include <string.h>
 
 #include "ir/assume.h"
@@ -26,23 +28,7 @@
 #include "passes/contraction.h"
 #include "passes/families.h"
 #include "passes/passes.h"
-
-/* tile.load of what a tensor.read reads, for the tile in which index x runs along dimension 0 and
- * y along dimension 1; `at` gives each index's first value. */
-static tcc_value *load_tile(tcc_builder *b, const tcc_op *read, const tcc_type *type, const char *x,
-                            const char *y, tcc_value *(*at)(void *, const char *), void *user)
-{
-    tcc_attr map = tcc_attr_list(&read->attrs, "map");
-    tcc_value **operands = TCC_NEW_ARRAY(b->func->ir->arena, tcc_value *, map.list.n + 1);
-    operands[0] = TCC_VIEW(tensor_read, read)->tensor;
-    for (size_t i = 0; i < map.list.n; i++)
-        operands[i + 1] = at(user, map.list.items[i].s);
-    b->loc = read->loc;
-    tcc_op *op = tcc_op_create(b, TCC_OP_tile_load, map.list.n + 1, operands, 1, &type);
-    tcc_attr_set_ints(b->func->ir, &op->attrs, "dims", 2,
-                      (int64_t[]){tcc_map_position(read, x), tcc_map_position(read, y)});
-    return &op->results[0];
-}
+#include "passes/tiling.h"
 
 typedef struct origin {
     const tcc_contraction *c;
@@ -146,36 +132,144 @@ static tcc_op *build_loop(tcc_builder *g, const tcc_contraction *c, const tcc_sc
     return loop;
 }
 
-static tcc_value *load_operand(tcc_builder *l, const tcc_contraction *c, const tcc_schedule *s,
-                               const tcc_sum_operand *operand, origin *o)
+/* ---- what is multiplied ------------------------------------------------------------------ */
+
+/* Whether a value is 0 where all that varies along k is, whatever else it is computed of: beyond the last k. */
+static bool is_zero_beyond(const tcc_value *v, const char *k, const tcc_map *zeros)
 {
-    const char *own = c->axes[operand->axis];
-    bool is_b = operand->axis;
-    const tcc_type *type = tcc_type_sized(l->func->ir, TCC_KIND_tile, tcc_sum_operand_elem(operand), 2,
-                                          (int64_t[]){is_b ? s->k : s->m, is_b ? s->n : s->k});
-    return load_tile(l, operand->read, type, is_b ? operand->k : own, is_b ? own : operand->k,
-                     origin_of, o);
+    static const tcc_opcode keep_zero[] = {
+        TCC_OP_arith_cast, TCC_OP_arith_neg, TCC_OP_arith_add,  TCC_OP_arith_sub, TCC_OP_arith_mul,
+        TCC_OP_arith_min,  TCC_OP_arith_max, TCC_OP_math_abs,   TCC_OP_math_relu, TCC_OP_math_silu,
+        TCC_OP_math_gelu,  TCC_OP_math_tanh, TCC_OP_math_erf,   TCC_OP_math_sqrt, TCC_OP_math_roundeven,
+        TCC_OP_math_gelu_tanh};
+    const tcc_op *op = v->def;
+    if (op->code == TCC_OP_tensor_read)
+        return tcc_field_has_index(v->type, k);
+    bool all = false;
+    for (size_t i = 0; i < sizeof keep_zero / sizeof *keep_zero; i++)
+        all |= op->code == keep_zero[i];
+    bool product = op->code == TCC_OP_arith_mul; /* with a number that is not infinite */
+    size_t n_zeros = 0, n_numbers = 0;
+    double x;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        n_zeros += op->operands[i]->def && tcc_map_get(zeros, op->operands[i]->def);
+        n_numbers += product && tcc_value_is_float(op->operands[i], &x) && isfinite(x);
+    }
+    return all && n_zeros && n_zeros + n_numbers == op->n_operands;
 }
 
+/* A factor's tile, 0 beyond the last k: there what is computed of zeros need not be a number, and B's zeros
+ * would not undo it. */
+static tcc_value *cut(tcc_tiling *t, tcc_value *v, const tcc_sum_operand *o, tcc_dim extent)
+{
+    tcc_builder *b = &t->b;
+    int dim = o->axis ? 0 : 1;
+    tcc_value *left = tcc_build_extent(b, extent);
+    left = tcc_arith_bin(b, TCC_OP_arith_sub, left, t->at(t->user, o->k));
+    const tcc_type *numbers = tcc_type_with_elem(b->func->ir, v->type, TCC_i32);
+    tcc_value *index = TCC_EMIT(b, tile_index, numbers, NULL);
+    tcc_attr_set_int(b->func->ir, &index->def->attrs, "dim", dim);
+    tcc_value *inside = tcc_arith_cmp(b, "lt", index, tcc_tiling_broadcast(t, left, numbers));
+    return TCC_EMIT(b, arith_select, v->type, inside, v, tcc_build_float(b, v->type, 0));
+}
+
+/* The loop's operands while they are built. */
+typedef struct operands {
+    const tcc_contraction *c;
+    const tcc_schedule *s;
+    tcc_op *grid, *loop;
+    tcc_builder *in; /* the loop's body */
+    origin at;
+    tcc_arena *scratch;
+} operands;
+
+/* The tile of tensor elements, whole along both directions. */
+static tcc_value *load_operand(tcc_tiling *t, const tcc_sum_operand *o)
+{
+    const tcc_value *read = &o->read->results[0];
+    const tcc_type *type =
+        tcc_type_sized(t->b.func->ir, TCC_KIND_tile, read->type->elem, 2, t->sizes);
+    t->b.loc = o->read->loc;
+    return &tcc_tiling_access(t, o->read, TCC_OP_tile_load, &o->read->operands[0], 1, 1, &type)
+                ->results[0];
+}
+
+/* What is the same for all k is computed in front of the loop. */
+static tcc_value *compute_operand(operands *w, tcc_tiling *t, const tcc_sum_operand *o)
+{
+    tcc_map ops = TCC_MAP(w->scratch), zeros = TCC_MAP(w->scratch);
+    tcc_find_elementwise(o->value, w->scratch, &ops);
+    bool behind = false;
+    for (tcc_op *op = w->grid->block->first, *next; op; op = next) {
+        next = op->next;
+        behind |= op == w->grid;
+        if (!tcc_map_get(&ops, op))
+            continue;
+        if (op->results[0].type->kind != TCC_KIND_field) {
+            tcc_builder front = tcc_builder_before(w->grid);
+            if (behind) /* it is of a later sum */
+                tcc_op_move(&front, op);
+            continue;
+        }
+        if (is_zero_beyond(&op->results[0], o->k, &zeros))
+            *tcc_map_at(&zeros, op) = op;
+        if (op == o->read)
+            continue;
+        bool varies = tcc_field_has_index(op->results[0].type, o->k);
+        tcc_builder in = t->b;
+        if (!varies)
+            t->b = tcc_builder_before(w->loop);
+        tcc_tiling_op(t, op);
+        if (!varies)
+            t->b = in;
+    }
+    tcc_value *v = tcc_tiling_broadcast(t, tcc_value_map_get(t->map, o->value),
+                                        tcc_type_sized(t->b.func->ir, TCC_KIND_tile,
+                                                       o->value->type->elem, 2, t->sizes));
+    tcc_dim k = w->c->k_extent;
+    bool whole = !k.name && k.size % w->s->k == 0;
+    return whole || tcc_map_get(&zeros, o->value->def) ? v : cut(t, v, o, k);
+}
+
+static tcc_value *build_operand(operands *w, const tcc_sum_operand *o)
+{
+    const char *own = w->c->axes[o->axis];
+    bool is_b = o->axis;
+    tcc_tiling t = {.b = *w->in,
+                    .axes = {is_b ? o->k : own, is_b ? own : o->k},
+                    .sizes = {is_b ? w->s->k : w->s->m, is_b ? w->s->n : w->s->k},
+                    .at = origin_of,
+                    .user = &w->at,
+                    .map = tcc_value_map_create(w->scratch)};
+    tcc_value *loaded = load_operand(&t, o);
+    if (!tcc_sum_operand_is_computed(o))
+        return loaded;
+    tcc_value_map_set(t.map, &o->read->results[0], loaded);
+    return compute_operand(w, &t, o);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
 /* The body: what is multiplied, then the MMAs. */
-static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, const tcc_schedule *s)
+static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, const tcc_schedule *s,
+                      tcc_arena *scratch)
 {
     tcc_ir *ir = loop->block->func->ir;
     tcc_builder l = tcc_builder_at_end(loop->regions[0]);
     l.loc = c->sums[0].op->loc;
     const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
     tcc_value *iteration = tcc_block_add_arg(loop->regions[0], i32, "iteration");
-    tcc_value **loaded = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_operands);
+    tcc_value **factors = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_operands);
     tcc_value **sums = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_sums);
     for (size_t i = 0; i < c->n_sums; i++)
         sums[i] = tcc_block_add_arg(loop->regions[0], loop->results[i].type, "acc");
-    origin o = {c, grid->regions[0], NULL};
-    o.k = TCC_EMIT(&l, arith_mul, i32, iteration, tcc_build_i32(&l, s->k));
+    operands w = {c, s, grid, loop, &l, {c, grid->regions[0], NULL}, scratch};
+    w.at.k = TCC_EMIT(&l, arith_mul, i32, iteration, tcc_build_i32(&l, s->k));
     for (size_t i = 0; i < c->n_operands; i++)
-        loaded[i] = load_operand(&l, c, s, &c->operands[i], &o);
+        factors[i] = build_operand(&w, &c->operands[i]);
     for (size_t i = 0; i < c->n_sums; i++) {
         const tcc_sum *sum = &c->sums[i];
-        tcc_value *a = loaded[sum->a - c->operands], *b = loaded[sum->b - c->operands];
+        tcc_value *a = factors[sum->a - c->operands], *b = factors[sum->b - c->operands];
         l.loc = sum->op->loc;
         sums[i] = TCC_EMIT(&l, tile_mma, sums[i]->type, a, b, sums[i]);
     }
@@ -209,7 +303,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     g.loc = c.sums[0].op->loc;
     bool may_be_empty = !tcc_assumes_min(f, c.k_extent, 1);
     tcc_op *loop = build_loop(&g, &c, &s, build_iteration_count(&g, c.k_extent, s.k, may_be_empty));
-    fill_loop(loop, grid, &c, &s);
+    fill_loop(loop, grid, &c, &s, ctx->scratch);
     tcc_value **results = TCC_NEW_ARRAY(ctx->ir->arena, tcc_value *, c.n_sums);
     for (size_t i = 0; i < c.n_sums; i++)
         results[i] = &loop->results[i];

@@ -1,0 +1,36 @@
+/* tiling: ops on fields as ops on tiles.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_TILING_H
+#define TCC_PASSES_TILING_H
+
+#include "ir/ir.h"
+
+/* Indices x and y run along a tile's rows and columns. A field becomes a tile whose extent is 1 along each
+ * that it does not have. Where an operand of the products has no index of its own, x or y is a name that no field
+ * has; the sum's tile runs along it all the same, and so does what is computed. */
+typedef struct tcc_tiling {
+    tcc_builder b; /* where the ops on tiles go */
+    const char *axes[2];
+    int64_t sizes[2];
+    tcc_value *(*at)(void *user, const char *index); /* the first value of an index in the tile */
+    void *user;
+    tcc_value_map *map; /* what fields have become */
+} tcc_tiling;
+
+/* The tile that a field becomes. */
+const tcc_type *tcc_tiling_type(const tcc_tiling *t, const tcc_type *field, bool is_read);
+/* v repeated to `type`'s extents. */
+tcc_value *tcc_tiling_broadcast(tcc_tiling *t, tcc_value *v, const tcc_type *type);
+/* tile.load or tile.store of what a tensor.read or tensor.write accesses: operands are `head`, then each
+ * dimension's first index. */
+tcc_op *tcc_tiling_access(tcc_tiling *t, const tcc_op *op, tcc_opcode code, tcc_value *const *head,
+                          size_t n_head, size_t n_results, const tcc_type *const *types);
+/* Rebuilds a tensor.read or an elementwise op whose result is a field; of other ops it does nothing. */
+void tcc_tiling_op(tcc_tiling *t, tcc_op *op);
+
+/* The load whose tile an operand of an MMA is or, if it is computed elementwise in the MMA's block, the first
+ * load there of its extents that it is computed of; NULL when there is none. */
+tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch);
+
+#endif

@@ -164,6 +164,15 @@ static int64_t asked_of_first(tcc_opcode code, int64_t m, int64_t c)
     }
 }
 
+/* Below what the first operand is wanted exactly where the result is below `threshold`. */
+static int64_t threshold_of_first(tcc_opcode code, int64_t threshold, int64_t c)
+{
+    int64_t less = code == TCC_OP_arith_add ? c : code == TCC_OP_arith_sub ? -c : 0;
+    bool shifts = threshold && less < MAX_THRESHOLD && less > -MAX_THRESHOLD;
+    threshold -= shifts ? less : 0;
+    return threshold > 0 ? threshold : 0;
+}
+
 static void ask_of_operands(decoder *d, const source *s)
 {
     const tcc_op *op = s->op;
@@ -191,10 +200,7 @@ static void ask_of_operands(decoder *d, const source *s)
     default: break;
     }
     if (constant) {
-        bool shifts = op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub;
-        int64_t distance =
-            shifts && threshold && c < MAX_THRESHOLD && c > -MAX_THRESHOLD ? (c < 0 ? -c : c) : 0;
-        ask(d, s->operands[0], asked_of_first(op->code, m, c), threshold + distance);
+        ask(d, s->operands[0], asked_of_first(op->code, m, c), threshold_of_first(op->code, threshold, c));
         ask(d, s->operands[1], EXACT, 0);
         return;
     }

@@ -398,6 +398,7 @@ static void choose(tcc_protocol *p, search *q, tcc_pstate *s)
     copy_state(p, c.state, s);
     TCC_PUSH(p->scratch, &q->stack, c);
     s->records[c.record].most = c.at;
+    tcc_p_count_found(p, s, &s->records[c.record]);
 }
 
 /* The last state in which an answer is still to be tried, with that answer; NULL when there is

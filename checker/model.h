@@ -33,6 +33,7 @@ typedef struct tcc_pstate tcc_pstate;
 enum {
     TCC_P_DEPTH = 12,   /* of regions that a warp is in */
     TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
+    TCC_P_COUNTS = 8,   /* of which so many may be the same in all iterations of outer loops */
     TCC_P_GROUPS = 12,  /* MMAs of a warpgroup of which something is remembered */
     TCC_P_MAX_ATOMS = 8192,
     TCC_P_RANK = 5,     /* of tensor maps */
@@ -198,6 +199,12 @@ typedef struct tcc_precord {
     uint32_t asked;    /* for this symbol */
 } tcc_precord;
 
+/* What is known of a number that is the same in all iterations of the loops around (counts.c). */
+typedef struct tcc_pcount {
+    uint32_t symbol;
+    int64_t least, most;
+} tcc_pcount;
+
 /* Where a loop is, in the units of its record. */
 static inline int64_t tcc_p_position(const tcc_pframe *f)
 {
@@ -314,9 +321,10 @@ struct tcc_pstate {
     tcc_pglobal *globals;
     tcc_pnamed named[TCC_NAMED_BARRIERS];
     tcc_precord records[TCC_P_RECORDS];
+    tcc_pcount counts[TCC_P_COUNTS];
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
     bool doubtful;      /* of one root two were: this execution may be none */
-    unsigned n_records, n_barriers, n_atoms, n_parts, n_globals;
+    unsigned n_records, n_counts, n_barriers, n_atoms, n_parts, n_globals;
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
@@ -718,6 +726,13 @@ tcc_status tcc_p_explore(tcc_protocol *p);
 void tcc_p_normal_create(tcc_protocol *p);
 /* Writes s so that states whose futures are equal are equal; gives the bytes. */
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap);
+/* counts.c: of a record whose number was decided not to be more than `most`, what holds in all iterations of
+ * the loops around; and what of that holds for another record. */
+void tcc_p_count_found(const tcc_protocol *p, tcc_pstate *s, const tcc_precord *r);
+void tcc_p_count_known(const tcc_protocol *p, tcc_pstate *s, tcc_precord *r);
+/* By what states are told apart while it is not decided: how far it is above what was asked. */
+int64_t tcc_p_count_told_apart(const tcc_protocol *p, const tcc_precord *r);
+
 /* Whether warp w may yet come to ask for record r, being in no loop of it. */
 bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r);
 

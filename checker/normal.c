@@ -215,6 +215,7 @@ static void put_record(writer *w, unsigned r)
     put_int(w, record->most == INT64_MAX ? INT64_MAX : record->most - at);
     if (m)
         put_int(w, at < t ? at : t + (at - t) % m);
+    put_int(w, tcc_p_count_told_apart(w->p, record));
 }
 
 /* ---- warps ----------------------------------------------------------------------------- */
@@ -497,6 +498,12 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
     put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)s->n_atoms << 32);
     put_int(&w, s->free_registers);
     put_pair(&w, s->passed - s->begun, s->has_begun);
+    put_int(&w, s->n_counts);
+    for (unsigned c = 0; c < s->n_counts; c++) {
+        put_int(&w, s->counts[c].symbol);
+        put_int(&w, s->counts[c].least);
+        put_int(&w, s->counts[c].most);
+    }
     for (unsigned r = 0; r < s->n_records; r++)
         put_record(&w, r);
     for (unsigned i = 0; i < p->n_warps; i++)

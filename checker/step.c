@@ -485,6 +485,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                                                                        : 0;
     if (r->most >= least && r->least < least)
         r->least = least;
+    tcc_p_count_known(p, s, r);
     return true;
 }
 

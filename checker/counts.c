@@ -1,0 +1,58 @@
+/* counts: how often a loop inside a loop runs, where that does not depend on the outer one.
+ *
+ * A record is of one iteration of the outer loop. Its number could be another one in each; then all ways in
+ * which the stages of a ring can be shared out among tiles would have to be followed. But it is the same, and
+ * that matters where it is small: as long as a loop has not gone so many rounds (SMALL), its states are told
+ * apart by how many, and what the number turns out to be then holds in all later iterations of the outer loop.
+ * Of greater numbers only that they are greater is known: more is proven of them than is needed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/model.h"
+
+enum { SMALL_LEAST = 2, SMALL_MOST = 16 };
+
+/* As many iterations as can be on their way at a time: a stage has two mbarriers. */
+static int64_t small(const tcc_protocol *p, const tcc_precord *r)
+{
+    int64_t n = p->max_barriers / 2;
+    n = n < SMALL_LEAST ? SMALL_LEAST : n > SMALL_MOST ? SMALL_MOST : n;
+    return n * r->scale;
+}
+
+static bool is_same(const tcc_protocol *p, const tcc_precord *r)
+{
+    return r->parent >= 0 && !r->truth && !r->known && !tcc_p_symbol_get(p, r->symbol)->varies;
+}
+
+static tcc_pcount *find(tcc_pstate *s, uint32_t symbol)
+{
+    for (unsigned i = 0; i < s->n_counts; i++)
+        if (s->counts[i].symbol == symbol)
+            return &s->counts[i];
+    return NULL;
+}
+
+void tcc_p_count_found(const tcc_protocol *p, tcc_pstate *s, const tcc_precord *r)
+{
+    if (!is_same(p, r) || s->n_counts == TCC_P_COUNTS || find(s, r->symbol))
+        return;
+    int64_t limit = small(p, r);
+    s->counts[s->n_counts++] = r->most <= limit
+                                   ? (tcc_pcount){r->symbol, r->least, r->most}
+                                   : (tcc_pcount){r->symbol, limit + 1, INT64_MAX};
+}
+
+void tcc_p_count_known(const tcc_protocol *p, tcc_pstate *s, tcc_precord *r)
+{
+    const tcc_pcount *c = is_same(p, r) ? find(s, r->symbol) : NULL;
+    if (!c)
+        return;
+    r->least = c->least > r->least ? c->least : r->least;
+    r->most = c->most < r->most ? c->most : r->most;
+}
+
+int64_t tcc_p_count_told_apart(const tcc_protocol *p, const tcc_precord *r)
+{
+    int64_t limit = is_same(p, r) ? small(p, r) + 1 : 0;
+    return r->least < limit ? r->least : limit;
+}

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/amdgcn.h"
+#include "passes/loops.h"
 
 /* ---- places in memory -------------------------------------------------------------------- */
 

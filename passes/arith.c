@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/arith.h"
+#include "passes/loops.h"
 
 #include <string.h>
 
@@ -197,60 +198,4 @@ void tcc_end_if(tcc_builder *b, tcc_op *op)
     tcc_loc loc = b->loc;
     *b = tcc_builder_after(op);
     b->loc = loc;
-}
-
-bool tcc_counts_iterations(const tcc_op *loop)
-{
-    int64_t lo, step;
-    return tcc_value_is_int(TCC_VIEW(scf_for, loop)->lo, &lo) && lo == 0 &&
-           tcc_value_is_int(TCC_VIEW(scf_for, loop)->step, &step) && step == 1;
-}
-
-bool tcc_is_loop(const tcc_op *op)
-{
-    return op && op->code == TCC_OP_scf_for;
-}
-
-bool tcc_is_invariant(const tcc_value *v, const tcc_op *loop)
-{
-    const tcc_block *body = loop->regions[0];
-    return v->def ? !tcc_ancestor_in(v->def, body) : v->block != body;
-}
-
-bool tcc_has_iteration_number(const tcc_block *block)
-{
-    const tcc_op *op = block->parent;
-    for (; tcc_is_loop(op) && tcc_is_loop(op->block->parent); op = op->block->parent)
-        for (unsigned i = 0; i < 3; i++)
-            if (!tcc_is_invariant(op->operands[i], op->block->parent))
-                return false;
-    return !op || op->code != TCC_OP_scf_if;
-}
-
-tcc_op *tcc_outermost(tcc_op *op)
-{
-    for (tcc_op *parent; (parent = op->block->parent) && parent->code != TCC_OP_tile_grid &&
-                         parent->code != TCC_OP_tile_ctas;)
-        op = parent;
-    return op;
-}
-
-tcc_value *tcc_iteration_number(tcc_builder *b, const tcc_op *loop)
-{
-    if (!tcc_is_loop(loop))
-        return tcc_build_i32(b, 0);
-    const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
-    tcc_value *i = loop->regions[0]->args[0];
-    if (!tcc_counts_iterations(loop)) {
-        tcc_value *from_first = TCC_EMIT(b, arith_sub, i->type, i, of->lo);
-        i = TCC_EMIT(b, arith_div, i->type, from_first, of->step);
-    }
-    if (!tcc_is_loop(loop->block->parent))
-        return i;
-    tcc_value *n = TCC_EMIT(b, arith_sub, i->type, of->hi, of->lo);
-    n = tcc_arith_add(b, TCC_EMIT(b, arith_add, i->type, n, of->step), -1);
-    n = TCC_EMIT(b, arith_div, i->type, n, of->step);
-    n = TCC_EMIT(b, arith_max, i->type, n, tcc_build_i32(b, 0));
-    tcc_value *before = TCC_EMIT(b, arith_mul, i->type, tcc_iteration_number(b, loop->block->parent), n);
-    return TCC_EMIT(b, arith_add, i->type, before, i);
 }

@@ -34,21 +34,6 @@ bool tcc_is_below(const tcc_value *at, tcc_dim d);
 /* Extent of a dimension as an i32: tensor.dim or a constant. */
 tcc_value *tcc_build_extent(tcc_builder *b, tcc_dim d);
 
-/* Whether scf.for counts from 0 on, one by one: its argument is the number of the iteration. */
-bool tcc_counts_iterations(const tcc_op *loop);
-
-/* Whether op, or NULL, is scf.for. */
-bool tcc_is_loop(const tcc_op *op);
-/* Whether v is the same in every iteration of a loop. */
-bool tcc_is_invariant(const tcc_value *v, const tcc_op *loop);
-/* The op around `op` that runs once in a CTA. */
-tcc_op *tcc_outermost(tcc_op *op);
-/* Whether what a block does can be numbered: it runs in loops alone, which make as many iterations each
- * time. */
-bool tcc_has_iteration_number(const tcc_block *block);
-/* How many iterations there were of a loop, and of those around it, before this one; 0 outside loops. */
-tcc_value *tcc_iteration_number(tcc_builder *b, const tcc_op *loop);
-
 /* Opens scf.if: later ops go into its first region until tcc_end_if. */
 tcc_op *tcc_begin_if(tcc_builder *b, tcc_value *cond);
 void tcc_end_if(tcc_builder *b, tcc_op *op);

@@ -21,10 +21,10 @@
     PASS(choose_layout)                                                                            \
     PASS(estimate_cost)                                                                            \
     PASS(choose_pipeline)                                                                          \
+    PASS(distribute_grid)                                                                          \
     PASS(pipeline_copies)                                                                          \
     PASS(pipeline_registers)                                                                       \
     PASS(specialize_warps)                                                                         \
-    PASS(distribute_grid)                                                                          \
     PASS(assign_layouts)                                                                           \
     PASS(chunk_epilogue)                                                                           \
     PASS(allocate_shared)                                                                          \
@@ -33,6 +33,7 @@
     PASS(expand_math)                                                                              \
     PASS(form_fma)                                                                                 \
     PASS(licm)                                                                                     \
+    PASS(reduce_strength)                                                                          \
     PASS(interleave)
 
 #define PASS(id) extern const tcc_pass tcc_pass_##id;

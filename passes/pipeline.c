@@ -15,12 +15,12 @@
     "choose-variants,choose-schedule," /* which entries, how each is computed */                   \
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
     "choose-mma,choose-layout,estimate-cost,choose-pipeline"
-#define TO_ASYNC TO_TILE ",pipeline-copies,pipeline-registers,specialize-warps," \
-                         "distribute-grid,assign-layouts,chunk-epilogue,allocate-shared"
+#define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
+                         "assign-layouts,chunk-epilogue,allocate-shared"
 
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
-#define FROM_TARGET ",expand-math,canonicalize,form-fma,cse,licm,dce"
+#define FROM_TARGET ",expand-math,canonicalize,form-fma,cse,licm,dce,reduce-strength"
 const char tcc_pipeline_to_nvvm[] = TO_ASYNC ",lower-to-nvvm" FROM_TARGET;
 const char tcc_pipeline_to_amdgcn[] = TO_ASYNC ",lower-to-amdgcn" FROM_TARGET ",interleave";
 

@@ -35,6 +35,7 @@
 
 #include "ir/target.h"
 #include "passes/arith.h"
+#include "passes/loops.h"
 #include "passes/passes.h"
 #include "passes/tiling.h"
 
@@ -313,14 +314,11 @@ static tcc_op *wait_for(tcc_builder *b, tcc_value *r, int64_t pending)
     return w->def;
 }
 
-/* Gives the stage of the group's iteration back, or of so many before. */
-static void build_release(const group *g, tcc_builder *b, int64_t before)
+/* Gives the stage of an iteration back. */
+static void build_release(const group *g, tcc_builder *b, tcc_value *i)
 {
-    tcc_value *i = g->i;
     if (g->read)
         TCC_EMIT_V(b, async_publish, NULL);
-    if (before)
-        i = TCC_EMIT(b, arith_sub, i->type, i, tcc_build_i32(b, before));
     TCC_EMIT_V(b, async_release, g->ring, i);
 }
 
@@ -359,12 +357,32 @@ static bool can_run_on(const pipeline *p, const tcc_block *block)
     return tcc_is_loop(block->parent);
 }
 
+/* Gives stages back of all groups of whose MMAs `last` is the last: of the iteration, or of so many before. */
 static void release_groups(const pipeline *p, const tcc_op *last, tcc_builder *b, int64_t before)
 {
     for (size_t g = 0; g < p->groups.len; g++) {
         const group *of = p->groups.data[g];
         if (of->block == last->block && of->mmas.data[of->mmas.len - 1] == last)
-            build_release(of, b, before);
+            build_release(of, b,
+                          before ? tcc_arith_bin_const(b, TCC_OP_arith_sub, of->i, before) : of->i);
+    }
+}
+
+/* Behind a loop: of its last iteration. The iteration number is a sum of those before the loop and its own. */
+static void release_last(const pipeline *p, tcc_op *loop)
+{
+    tcc_op *behind = loop;
+    while (behind->next->code == TCC_OP_async_mma_wait)
+        behind = behind->next;
+    tcc_builder b = tcc_builder_after(behind);
+    b.loc = behind->loc;
+    for (size_t g = 0; g < p->groups.len; g++) {
+        const group *of = p->groups.data[g];
+        if (of->block != loop->regions[0])
+            continue;
+        tcc_value *before = of->i->def->operands[0], *n = tcc_iteration_count(&b, loop);
+        tcc_value *end = tcc_arith_bin(&b, TCC_OP_arith_add, before, n);
+        build_release(of, &b, tcc_arith_add(&b, end, -1));
     }
 }
 
@@ -381,7 +399,7 @@ static void release_behind(const pipeline *p)
             last = last->next;
         tcc_builder b = tcc_builder_after(last);
         b.loc = last->loc;
-        build_release(of, &b, 0);
+        build_release(of, &b, of->i);
     }
 }
 
@@ -416,12 +434,20 @@ static void wait_in_block(pipeline *p, size_t first)
     }
     if (!run_on)
         return;
+    tcc_op *loop = block->parent, *then = NULL;
+    bool again = tcc_is_loop(loop->block->parent) && tcc_attr_int(&loop->attrs, "at_least_once", 0);
     tcc_builder b = tcc_builder_after(last);
     b.loc = last->loc;
     wait_for(&b, &last->results[0], n);
+    if (again) /* what is around it must not wait for its next iteration */
+        then = tcc_begin_if(&b, tcc_arith_cmp(&b, "gt", block->args[0], TCC_VIEW(scf_for, loop)->lo));
     for (size_t m = first; m < p->mmas.len; m++)
         if (p->mmas.data[m]->block == block)
             release_groups(p, p->mmas.data[m], &b, 1);
+    if (again) {
+        tcc_end_if(&b, then);
+        release_last(p, loop);
+    }
 }
 
 /* By the copy engine, or by threads that need not wait for their loads. */

@@ -8,6 +8,7 @@
 #define TCC_PASSES_PIPELINE_REGISTERS_H
 
 #include "passes/arith.h"
+#include "passes/loops.h"
 
 enum {
     TCC_STAGES = 2,    /* of a loop ahead of itself: a third tile waits in registers */

@@ -29,6 +29,7 @@
 
 #include "ir/machine.h"
 #include "passes/arith.h"
+#include "passes/loops.h"
 #include "passes/passes.h"
 
 /* What is to be shared out: the body of a grid. */

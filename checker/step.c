@@ -235,6 +235,7 @@ static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     case TCC_OP_amdgcn_lane: *out = tid_of(p, 0); return TCC_P_NEXT;
     case TCC_OP_amdgcn_wgid:
     case TCC_OP_nvvm_ctaid:
+    case TCC_OP_nvvm_nctaid:
         *out = tcc_p_symbol(p, tcc_op_info_get(op->code), NULL, 0);
         return TCC_P_NEXT;
     case TCC_OP_amdgcn_lds_base:

@@ -201,8 +201,8 @@ static void set_schedule(tcc_func *f, const tcc_ast_schedule *schedule)
 {
     for (size_t i = 0; schedule && i < schedule->settings.len; i++) {
         const tcc_ast_setting *setting = schedule->settings.data[i];
-        tcc_attr_set(f->ir, &f->attrs, setting->key.text, setting->value,
-                     setting->words.data[0].name.loc);
+        tcc_loc loc = setting->words.len ? setting->words.data[0].name.loc : setting->key.loc;
+        tcc_attr_set(f->ir, &f->attrs, setting->key.text, setting->value, loc);
     }
 }
 

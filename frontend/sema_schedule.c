@@ -84,6 +84,10 @@ static bool has_word(const tcc_schedule_key *key, const char *text)
 static void check_word(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_setting *setting)
 {
     const tcc_ast_word *word = setting->words.data;
+    if (!word && key->form == TCC_KEY_FORM_WORD && key->max) {
+        setting->value = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_schedule_key_word(key, key->max)};
+        return;
+    }
     if (setting->words.len != 1 || !has_word(key, word->name.text)) {
         tcc_str choices = {0};
         tcc_schedule_key_print_choices(&choices, key);

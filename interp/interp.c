@@ -6,6 +6,7 @@
 
 #include "interp/exec.h"
 #include "ir/signature.h"
+#include "ir/target.h"
 #include "support/extent.h"
 
 static bool is_name(tcc_attr a, const char *name)
@@ -22,6 +23,14 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
         if (is_name(dims.list.items[i], dim.name))
             return run->options->dims[i];
     return -1;
+}
+
+int64_t tcc_run_launched(const tcc_run *run, int64_t tiles)
+{
+    int64_t sms = tcc_target_of(run->f->ir)->sms;
+    if (run->options->timeline.fn)
+        return tiles < sms ? tiles : sms;
+    return 1 + (int64_t)(((uint64_t)tiles / 2 + run->options->seed) % (uint64_t)tiles);
 }
 
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a)

@@ -106,6 +106,8 @@ static tcc_status count_ctas(const tcc_run *run, int64_t *n)
         if (__builtin_mul_overflow(*n, tiles, n) || *n > INT32_MAX)
             return TCC_FAIL(run, TCC_ERR_LIMIT, NULL, "a grid of more than %d CTAs", INT32_MAX);
     }
+    if (*n && tcc_attr_int(&run->f->attrs, "persistent", 0))
+        *n = tcc_run_launched(run, *n);
     return TCC_OK;
 }
 
@@ -203,6 +205,7 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     k->words.cta = m->cta;
     k->words.smem = m->smem;
     k->words.address = m->address;
+    k->n_launched = l->n_ctas;
     k->n_ctas = l->cluster;
     k->n_warps = l->n_warps;
     k->n_actors = k->n_ctas * (4 * k->n_warps + TCC_MAX_MBARRIERS + TCC_NAMED_BARRIERS);

@@ -327,6 +327,7 @@ struct tcc_cluster {
     tcc_exec *x;
     tcc_cta *ctas;
     unsigned n_ctas, n_warps; /* warps of one CTA */
+    int64_t n_launched;       /* CTAs of the grid */
     unsigned n_actors;        /* of all CTAs */
     bool one_of_many;         /* CTAs: messages tell them apart */
     struct {

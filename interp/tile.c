@@ -333,13 +333,18 @@ static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t i)
     return (extent_of(run, grid, i) + size - 1) / size;
 }
 
+static bool is_persistent(const tcc_inst *grid)
+{
+    return grid->op->code == TCC_OP_tile_ctas && grid->op->regions[0]->n_args == 2;
+}
+
 static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
 {
     int64_t n = 1;
     for (size_t i = 0; i < count_axes(grid); i++)
         if (__builtin_mul_overflow(n, tiles_along(run, grid, i), &n))
             n = INT64_MAX; /* more than can be run, unless another axis is empty */
-    return n;
+    return n && is_persistent(grid) ? tcc_run_launched(run, n) : n;
 }
 
 /* Gives the region's arguments the first indices of a tile, or the number of a CTA. The order of
@@ -352,6 +357,8 @@ static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
         point = count_points(run, grid) - 1 - point;
     if (grid->op->code == TCC_OP_tile_ctas) {
         tcc_cells(t, args[0])[0].i = point;
+        if (is_persistent(grid))
+            tcc_cells(t, args[1])[0].i = count_points(run, grid);
         return;
     }
     for (size_t i = count_axes(grid); i-- > 0;) {

@@ -198,6 +198,11 @@ tcc_outcome tcc_eval_nvvm_ctaid(tcc_thread *t, const tcc_inst *in)
     return tcc_give(t, in, t->warp->cta->id);
 }
 
+tcc_outcome tcc_eval_nvvm_nctaid(tcc_thread *t, const tcc_inst *in)
+{
+    return tcc_give(t, in, t->warp->cta->cluster->n_launched);
+}
+
 tcc_outcome tcc_eval_nvvm_smem_base(tcc_thread *t, const tcc_inst *in)
 {
     return tcc_give(t, in, TCC_SMEM_BASE);

@@ -335,8 +335,12 @@ static void check_ctas(verifier *v, const tcc_op *op)
     if (op->block->parent)
         ERROR(v, op, "is inside another op");
     const tcc_block *body = op->regions[0];
-    if (body->n_args != 1 || !tcc_type_is_scalar(body->args[0]->type, TCC_i32))
-        ERROR(v, op, "wants one argument of type i32 in its region, the number of the CTA");
+    ok = body->n_args == 1 || body->n_args == 2;
+    for (unsigned i = 0; ok && i < body->n_args; i++)
+        ok = tcc_type_is_scalar(body->args[i]->type, TCC_i32);
+    if (!ok)
+        ERROR(v, op, "wants one or two arguments of type i32 in its region, the number of the CTA and "
+                     "how many there are");
     check_yields(v, op, 0);
 }
 

@@ -22,9 +22,6 @@ const char *tcc_verify_text(tcc_verifier *v, const tcc_type *type);
 void tcc_verify_same(tcc_verifier *v, const tcc_op *op, const char *a_name, const tcc_type *a,
                      const char *b_name, const tcc_type *b);
 
-/* The terminator that gives a block's values to its op; NULL when it gives none. */
-const tcc_op *tcc_block_yield(const tcc_block *block);
-
 /* What an attribute's value may be. */
 typedef struct tcc_attr_rule {
     tcc_opcode code;

@@ -62,7 +62,7 @@ static bool is_free_at(const tcc_value *buffer, const tcc_op *op)
         if (!(tcc_op_info_get(u->op->code)->effects & TCC_READS_SHARED))
             continue;
         const tcc_op *in = tcc_ancestor_in(u->op, op->block);
-        if (!in || !is_before(in, op))
+        if (!in || in == op || !is_before(in, op)) /* in it: a loop that uses both */
             return false;
         used = true;
     }

@@ -97,6 +97,7 @@ static void mend(tcc_lowering *low, tcc_parts *parts)
 const tcc_low_vendor tcc_low_amdgcn = {.name = "lower-to-amdgcn",
                                        .warps = "waves",
                                        .cta = TCC_OP_amdgcn_wgid,
+                                       .launched = TCC_OP_COUNT,
                                        .block = lower_block,
                                        .cut = cut,
                                        .warp = wave_of,

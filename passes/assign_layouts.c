@@ -20,6 +20,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/arith.h"
 #include "passes/families.h"
+#include "passes/loops.h"
 #include "passes/passes.h"
 
 typedef struct assigning {

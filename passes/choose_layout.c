@@ -121,6 +121,19 @@ static bool feeds_mma(const tcc_op *load)
     return false;
 }
 
+/* Shared memory for results on their way to their tensors: all but the barriers, as nobody uses the stages
+ * any more. A persistent CTA fills them for its next tile meanwhile. */
+static int64_t room_for_results(const tcc_func *f, const tcc_schedule *s)
+{
+    int64_t room = s->target->smem_bytes - tcc_ring_bytes(s->stages);
+    for (tcc_op *op = f->body->first; s->persistent && op; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_tile_load && feeds_mma(op)) {
+            const tcc_type *t = op->results[0].type;
+            room -= s->stages * tcc_stage_bytes(tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8);
+        }
+    return room;
+}
+
 static bool is_aligned(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
 {
     return tcc_assumes_align(f, tensor, bytes) && tcc_assumes_pitch(f, tensor, bytes);
@@ -141,6 +154,14 @@ static int64_t staged_bytes(const tcc_op *store)
 {
     const tcc_tile_store_operands *s = TCC_VIEW(tile_store, store);
     return tcc_stage_bytes(tcc_type_count(s->a->type) * tcc_scalar_bits(s->tensor->type->elem) / 8);
+}
+
+static bool is_read(const tcc_value *tensor)
+{
+    for (const tcc_use *u = tensor->uses; u; u = u->next)
+        if (u->op->code == TCC_OP_tile_load)
+            return true;
+    return false;
 }
 
 /* room: shared memory that is left for staged results */
@@ -165,7 +186,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
-    int64_t room = target->smem_bytes - tcc_ring_bytes(s.stages);
+    int64_t room = room_for_results(f, &s);
     *changed |= lay_out_operands(ctx, f, passes, &s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_load && !feeds_mma(op) && !tcc_attr_find(&op->attrs, "copy")) {
@@ -173,6 +194,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
             bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, room);
+            /* Of a tensor that is read the next tile's elements are, while these are on their way. */
+            tma &= !s.persistent || !is_read(TCC_VIEW(tile_store, op)->tensor);
             if (tma)
                 room -= staged_bytes(op);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");

@@ -184,13 +184,28 @@ static tcc_status choose_tile(tcc_choice *ch)
     return TCC_OK;
 }
 
+/* Shared memory for results on their way to their tensors, beside the stages: a persistent CTA fills those
+ * for its next tile meanwhile. */
+static int64_t staged_bytes(const tcc_choice *ch)
+{
+    const tcc_schedule *s = &ch->s;
+    const tcc_block *body = ch->f->body;
+    tcc_attr roles = tcc_attr_list(&ch->f->attrs, "roles");
+    int64_t bytes = 0;
+    for (size_t i = 0; i < roles.list.n && i < body->n_args; i++)
+        if (strcmp(roles.list.items[i].s, "in") && body->args[i]->type->kind == TCC_KIND_tensor)
+            bytes += tcc_stage_bytes(s->m * s->n * tcc_scalar_bits(body->args[i]->type->elem) / 8);
+    return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes : 0;
+}
+
 static tcc_status choose_stages(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     s->stages = 1;
-    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes);
-    int64_t fit = ch->target->smem_bytes / one;
-    int64_t most = fit > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : fit ? fit : 1;
+    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes), staged = staged_bytes(ch);
+    int64_t fit = ch->target->smem_bytes / one, beside = (ch->target->smem_bytes - staged) / one;
+    int64_t most = beside > 1 ? beside : fit;
+    most = most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, most);
     if (s->stages > fit)
         return TCC_CHOICE_REFUSE(
@@ -209,6 +224,10 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->swizzle = tcc_schedule_key_of(ch->f, TCC_KEY_swizzle, 128);
     s->epilogue = (tcc_storing)tcc_schedule_key_of(ch->f, TCC_KEY_epilogue, TCC_STORING_TMA);
     s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
+    s->persistent = (tcc_persistence)tcc_schedule_key_of(ch->f, TCC_KEY_persistent, TCC_PERSISTENT_NONE);
+    if (s->persistent && s->producer == TCC_PRODUCER_NONE)
+        return TCC_CHOICE_REFUSE(ch, "persistent", "a persistent kernel needs a producer: who multiplies "
+                                                   "cannot copy the next tile's operands meanwhile");
     tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
@@ -227,6 +246,7 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
     s->producer = TCC_PRODUCER_NONE;
     s->swizzle = 128;
     s->group = TCC_DEFAULT_GROUP;
+    s->persistent = TCC_PERSISTENT_NONE;
     for (tcc_pressure p; s->n > 8 && (p = pressure(ch, false), p.least > p.limit);)
         s->n = round_up(s->n / 2, 8);
 }

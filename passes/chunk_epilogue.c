@@ -13,6 +13,9 @@
  *          and then
  *          async.publish   async.send %c, %C, %m, %n …   async.send_wait
  *
+ * In the loop of a persistent CTA the wait, and a barrier, are in front of what follows the next tile's MMAs
+ * instead, and the last wait is behind the loop.
+ *
  * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup, or where
  * waves multiply registers a block of each of them, one after the other: so few values live beside the
  * accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead of their use,
@@ -26,6 +29,7 @@
 #include <string.h>
 
 #include "ir/machine.h"
+#include "passes/loops.h"
 #include "passes/lowering.h"
 #include "passes/passes.h"
 #include "passes/pressure.h"
@@ -46,7 +50,8 @@ typedef struct item {
 
 typedef struct epilogue {
     tcc_ir *ir;
-    tcc_op *role;
+    tcc_op *role, *loop; /* what runs it again and again; or NULL */
+    tcc_block *whole;    /* the block that it ends */
     item *items;
     size_t n_items;
     tcc_map by_value; /* results to their items */
@@ -310,6 +315,16 @@ static void loop_over(epilogue *e, int dim, bool nested)
         e->turned[c] = &loop->results[c];
 }
 
+/* In a loop: what was there before is on its way. */
+static void begin_staging(epilogue *e)
+{
+    TCC_EMIT_V(&e->b, async_send_wait, NULL);
+    TCC_EMIT_V(&e->b, async_barrier, NULL);
+    tcc_builder behind = tcc_builder_at_end(e->role->regions[0]);
+    behind.loc = e->b.loc;
+    TCC_EMIT_V(&behind, async_send_wait, NULL);
+}
+
 /* Results in shared memory go to their tensors when all of them are there. */
 static void send(epilogue *e)
 {
@@ -325,7 +340,8 @@ static void send(epilogue *e)
         tcc_op *r = tcc_op_create(&e->b, TCC_OP_async_send, op->n_operands, operands, 0, NULL);
         tcc_attr_set(e->ir, &r->attrs, "dims", tcc_attr_list(&op->attrs, "dims"), (tcc_loc){0, 0});
     }
-    TCC_EMIT_V(&e->b, async_send_wait, NULL);
+    if (!e->loop)
+        TCC_EMIT_V(&e->b, async_send_wait, NULL);
 }
 
 /* ---- what is to be done ---------------------------------------------------------------- */
@@ -370,10 +386,10 @@ static bool is_of_chunks(const tcc_op *op)
 }
 
 /* The first op on tiles of those that nothing but chunks follows. */
-static tcc_op *find_first(const tcc_op *role)
+static tcc_op *find_first(const tcc_block *block)
 {
     tcc_op *first = NULL;
-    for (tcc_op *op = role->regions[0]->first; op; op = op->next)
+    for (tcc_op *op = block->first; op != tcc_block_yield(block); op = op->next)
         first = !is_of_chunks(op)                  ? NULL
                 : !first && tcc_low_tile_of(op) ? op
                                                    : first;
@@ -410,11 +426,12 @@ static bool is_independent(const epilogue *e, const tcc_op *op)
 /* Every op from `first` on is on scalars, or on tiles of one size; false when it is not so simple. */
 static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
 {
+    const tcc_op *end = tcc_block_yield(e->whole);
     size_t n = 0;
-    for (tcc_op *op = first; op; op = op->next)
+    for (tcc_op *op = first; op != end; op = op->next)
         n++;
     e->items = TCC_NEW_ARRAY(scratch, item, n);
-    for (tcc_op *op = first; op; op = op->next) {
+    for (tcc_op *op = first; op != end; op = op->next) {
         const tcc_type *t = tcc_low_tile_of(op);
         bool pure = tcc_op_info_get(op->code)->flags & TCC_PURE;
         if (!t && !op->n_regions && pure)
@@ -523,13 +540,23 @@ static void erase(epilogue *e)
         tcc_op_erase(e->items[--e->n_items].op);
 }
 
-static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
+/* Whether a block of a role may end in an epilogue: the role's own, or that of a loop over tiles, which
+ * carries nothing. */
+static bool is_candidate(const tcc_op *role, const tcc_block *block)
+{
+    const tcc_op *loop = block->parent;
+    return loop == role || (tcc_is_loop(loop) && loop->block->parent == role && !loop->n_results);
+}
+
+static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
 {
     epilogue *e = TCC_NEW(ctx->scratch, epilogue);
     e->ir = ctx->ir;
     e->role = role;
+    e->whole = block;
+    e->loop = block->parent == role ? NULL : block->parent;
     e->by_value = TCC_MAP(ctx->scratch);
-    tcc_op *first = find_first(role);
+    tcc_op *first = is_candidate(role, block) ? find_first(block) : NULL;
     if (!first || !measure(e, first) || !collect(e, first, ctx->scratch))
         return false;
     int64_t chunks = e->n_blocks * e->n_columns;
@@ -540,8 +567,10 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
     for (size_t i = 0; i < e->n_items; i++)
         if (is_staged(e->items[i].op))
             e->items[i].buffer = build_buffer(e, e->items[i].op);
-    e->b = tcc_builder_at_end(role->regions[0]);
+    e->b = e->loop ? tcc_builder_before(block->last) : tcc_builder_at_end(block);
     e->b.loc = first->loc;
+    if (e->loop && e->staged)
+        begin_staging(e);
     int64_t group = tcc_attr_int(&role->attrs, "separate", 0);
     tcc_attr_remove(&role->attrs, "separate");
     bool is_long = tcc_low_should_loop(first, chunks * e->of_thread);
@@ -561,9 +590,15 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_async_role)
-            *changed |= chunk(ctx, op);
+    for (tcc_op *role = f->body->first; role; role = tcc_walk_next(role, f->body)) {
+        if (role->code != TCC_OP_async_role)
+            continue;
+        tcc_block *block = NULL; /* that the first store ends */
+        for (tcc_op *op = role->regions[0]->first; op && !block; op = tcc_walk_next(op, role->regions[0]))
+            block = op->code == TCC_OP_tile_store ? op->block : NULL;
+        if (block)
+            *changed |= chunk(ctx, role, block);
+    }
     return TCC_OK;
 }
 

@@ -1,10 +1,15 @@
-/* distribute-grid: say which tile each CTA computes.
+/* distribute-grid: say which tiles each CTA computes.
  *
  * Before:  tile.grid {axes = [m, n], extents = [M, N], tile = [128, 256], group = 16} {
  *          ^(%m: i32, %n: i32): … }
  * After:   tile.ctas {grid = [[M, 128], [N, 256]]} {
  *          ^(%cta: i32):
  *            %m, %n from %cta …
+ *          }
+ * With persistent = 1:
+ *          tile.ctas {grid = [[M, 128], [N, 256]]} {
+ *          ^(%cta: i32, %ctas: i32):
+ *            scf.for %i = 0 to as many tiles %cta + %i * %ctas as there are { %m, %n of them … }
  *          }
  *
  * Tiles of the first axis are taken in groups, down the group first: CTAs that run at one time then
@@ -14,6 +19,7 @@
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/arith.h"
+#include "passes/loops.h"
 #include "passes/passes.h"
 
 enum { MAX_AXES = 32 };
@@ -52,12 +58,11 @@ static void order_plane(tcc_builder *b, const tcc_op *grid, tcc_value *number,
     at[1] = tcc_arith_bin(b, TCC_OP_arith_div, rest, height);
 }
 
-/* The first index of each axis of the CTA's tile. */
-static void distribute(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *number)
+/* The first index of each axis of a tile. */
+static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *const *tiles,
+                       tcc_value *number)
 {
-    tcc_value *tiles[MAX_AXES], *at[MAX_AXES];
-    for (size_t x = 0; x < n; x++)
-        tiles[x] = count_tiles(b, grid, x);
+    tcc_value *at[MAX_AXES];
     if (n > 2) {
         tcc_value *plane = tcc_arith_bin(b, TCC_OP_arith_mul, tiles[0], tiles[1]);
         tcc_value *rest = tcc_arith_bin(b, TCC_OP_arith_div, number, plane);
@@ -73,6 +78,38 @@ static void distribute(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *
         at[0] = number;
     for (size_t x = 0; x < n; x++)
         tcc_replace_uses(grid->regions[0]->args[x], tcc_arith_mul(b, at[x], size_of(grid, x)));
+}
+
+/* A loop over the tiles of a persistent CTA, the first being that of its own number: returns the tile's
+ * number, and the builder is in the loop. A counter from 0 by 1 is an iteration number as it is. */
+static tcc_value *begin_loop(tcc_builder *b, size_t n, tcc_value *const *tiles, const tcc_block *ctas)
+{
+    tcc_value *all = tiles[0], *cta = ctas->args[0], *launched = ctas->args[1];
+    for (size_t x = 1; x < n; x++)
+        all = tcc_arith_bin(b, TCC_OP_arith_mul, all, tiles[x]);
+    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, all, cta);
+    left = tcc_arith_add(b, tcc_arith_bin(b, TCC_OP_arith_add, left, launched), -1);
+    tcc_value *bounds[] = {tcc_build_i32(b, 0), NULL, NULL};
+    bounds[1] = tcc_arith_bin(b, TCC_OP_arith_div, left, launched);
+    bounds[2] = tcc_build_i32(b, 1);
+    tcc_op *loop = tcc_op_create(b, TCC_OP_scf_for, 3, bounds, 0, NULL);
+    tcc_attr_set_int(b->func->ir, &loop->attrs, "at_least_once", 1);
+    tcc_value *i = tcc_block_add_arg(loop->regions[0], bounds[0]->type, "i");
+    tcc_loc loc = b->loc;
+    *b = tcc_builder_at_end(loop->regions[0]);
+    b->loc = loc;
+    return tcc_arith_bin(b, TCC_OP_arith_add, cta, tcc_arith_bin(b, TCC_OP_arith_mul, i, launched));
+}
+
+/* Whether an op is a number that does not depend on the tile: rings want to know how many iterations the
+ * loops inside have. */
+static bool is_same_for_all(const tcc_op *op, const tcc_op *loop)
+{
+    bool same = tcc_op_info_get(op->code)->flags & TCC_PURE && op->n_results == 1 &&
+                op->results[0].type->kind == TCC_KIND_scalar;
+    for (unsigned i = 0; same && i < op->n_operands; i++)
+        same = tcc_is_invariant(op->operands[i], loop);
+    return same;
 }
 
 /* [[extent, size], …] */
@@ -106,20 +143,31 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder b = tcc_builder_before(grid);
     tcc_op *ctas = tcc_op_create(&b, TCC_OP_tile_ctas, 0, NULL, 0, NULL);
     tcc_attr_set(ctx->ir, &ctas->attrs, "grid", launched(ctx->ir, grid, n), (tcc_loc){0, 0});
-    tcc_value *number =
-        tcc_block_add_arg(ctas->regions[0], tcc_type_scalar(ctx->ir, TCC_i32), "cta");
+    const tcc_type *i32 = tcc_type_scalar(ctx->ir, TCC_i32);
+    tcc_value *number = tcc_block_add_arg(ctas->regions[0], i32, "cta"), *tiles[MAX_AXES];
     tcc_builder in = tcc_builder_at_end(ctas->regions[0]);
     in.loc = grid->loc;
-    distribute(&in, grid, n, number);
-    while (grid->regions[0]->first)
-        tcc_op_move(&in, grid->regions[0]->first);
+    for (size_t x = 0; x < n; x++)
+        tiles[x] = count_tiles(&in, grid, x);
+    bool persistent = tcc_attr_int(&grid->attrs, "persistent", 0);
+    if (persistent) {
+        tcc_block_add_arg(ctas->regions[0], i32, "ctas");
+        number = begin_loop(&in, n, tiles, ctas->regions[0]);
+    }
+    place_tile(&in, grid, n, tiles, number);
+    tcc_op *loop = persistent ? in.block->parent : NULL;
+    tcc_builder front = loop ? tcc_builder_before(loop) : in;
+    for (tcc_op *op; (op = grid->regions[0]->first);)
+        tcc_op_move(loop && is_same_for_all(op, loop) ? &front : &in, op);
+    if (loop)
+        tcc_op_create(&in, TCC_OP_scf_yield, 0, NULL, 0, NULL);
     tcc_op_erase(grid);
     *changed = true;
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_distribute_grid = {
-    "distribute-grid", "say which tile each CTA computes", .run = run,
+    "distribute-grid", "say which tiles each CTA computes", .run = run,
     .requires = TCC_UP_TO(fused),
     .leaves = TCC_STATE(ctas),
     .undoes = TCC_STATE(grid)};

@@ -181,12 +181,21 @@ static void lower_yield(tcc_lowering *l, tcc_op *op)
     tcc_op_create(&l->b, TCC_OP_scf_yield, all.len, all.data, 0, NULL);
 }
 
-/* Its argument is the number of the CTA. */
+/* Its arguments are the number of the CTA and, of a persistent one, how many there are. */
 static void lower_ctas(tcc_lowering *l, tcc_op *op)
 {
+    const tcc_opcode ids[] = {l->vendor->cta, l->vendor->launched};
+    const tcc_block *body = op->regions[0];
     tcc_attr_set(l->ir, &l->f->attrs, "grid", tcc_attr_list(&op->attrs, "grid"), (tcc_loc){0, 0});
-    tcc_value_map_set(l->map, op->regions[0]->args[0],
-                      &tcc_op_create(&l->b, l->vendor->cta, 0, NULL, 1, &l->i32)->results[0]);
+    if (body->n_args > 1 && l->vendor->launched == TCC_OP_COUNT) {
+        TCC_LOW_REFUSE(l, op, "tile.ctas for any number of workgroups");
+        return;
+    }
+    if (body->n_args > 1)
+        tcc_attr_set_int(l->ir, &l->f->attrs, "persistent", 1);
+    for (unsigned i = 0; i < body->n_args; i++)
+        tcc_value_map_set(l->map, body->args[i],
+                          &tcc_op_create(&l->b, ids[i], 0, NULL, 1, &l->i32)->results[0]);
     l->vendor->block(l, op->regions[0]);
 }
 

@@ -52,7 +52,7 @@ typedef struct tcc_access {
 /* What one vendor's GPUs do in their own way. */
 typedef struct tcc_low_vendor {
     const char *name, *warps; /* of the lowering's pass; of what lanes make */
-    tcc_opcode cta;           /* gives the number of the CTA */
+    tcc_opcode cta, launched; /* give the number of the CTA, and how many there are (TCC_OP_COUNT: nobody knows) */
     void (*block)(tcc_lowering *l, tcc_block *block); /* lowers its ops */
     /* Cuts the registers of a tile, whose layout is known, into vecs; false when no role holds it so. */
     bool (*cut)(tcc_lowering *l, const tcc_type *tile, tcc_held *held);

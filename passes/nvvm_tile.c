@@ -188,6 +188,7 @@ static void store(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_va
 const tcc_low_vendor tcc_low_nvvm = {.name = "lower-to-nvvm",
                                      .warps = "warps",
                                      .cta = TCC_OP_nvvm_ctaid,
+                                     .launched = TCC_OP_nvvm_nctaid,
                                      .block = lower_block,
                                      .cut = cut,
                                      .warp = warp_of,

@@ -23,6 +23,9 @@ enum {
     THREADS = 128,
     COLUMN_OWNERS = 4,
     COMPUTING = 8,
+    /* What a loop over tiles keeps while one is multiplied: which it is, iterations so far, and what places of
+     * its results are computed from. */
+    PERSISTENT = 8,
     /* Numbers that a function computed by polynomials has beside its result. */
     BY_POLYNOMIALS = 2,
 };
@@ -250,7 +253,8 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t more = c.results - blocks * own;
     bool computes = !c.barrier && c.loads && more > 0;
     int64_t ahead = TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0);
-    int64_t one = accumulators + c.held + step + OTHERS + SEPARATE;
+    int64_t again = s->persistent ? PERSISTENT : 0;
+    int64_t one = accumulators + c.held + step + OTHERS + SEPARATE + again;
     int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
     int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * results : 0);
     int64_t of_thread = s->m / s->warpgroups * s->k / THREADS; /* elements of A */

@@ -160,4 +160,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_reduce_strength = {
-    "reduce-strength", "carry multiples of an outer loop's counter instead of multiplying", run};
+    "reduce-strength", "carry multiples of an outer loop's counter instead of multiplying", .run = run};

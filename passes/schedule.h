@@ -10,7 +10,7 @@
 #include "ir/shared.h"
 #include "ir/target.h"
 
-/* Words of the keys `producer` and `epilogue`, in their order. */
+/* Words of the keys `producer`, `epilogue` and `persistent`, in their order. */
 typedef enum tcc_producer {
     TCC_PRODUCER_NONE,     /* the consumers copy as well */
     TCC_PRODUCER_WARP,     /* one warp behind the consumers */
@@ -21,6 +21,8 @@ typedef enum tcc_storing {
     TCC_STORING_TMA
 } tcc_storing;
 
+typedef enum tcc_persistence { TCC_PERSISTENT_NONE, TCC_PERSISTENT_STATIC } tcc_persistence;
+
 typedef struct tcc_schedule {
     const tcc_target *target;
     int64_t m, n, k; /* tile of one CTA, in elements */
@@ -30,6 +32,7 @@ typedef struct tcc_schedule {
     int64_t swizzle;     /* bytes at most; 0 for none */
     tcc_storing epilogue; /* of results */
     int64_t group;       /* tiles of m taken together */
+    tcc_persistence persistent;
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
     /* Of a kernel with several sums, beside those of one: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;

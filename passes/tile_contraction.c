@@ -68,6 +68,8 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
                  (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, c->n_axes}}, (tcc_loc){0, 0});
     tcc_attr_set_ints(ir, &grid->attrs, "tile", c->n_axes, tile);
     tcc_attr_set_int(ir, &grid->attrs, "group", s->group);
+    if (s->persistent)
+        tcc_attr_set_int(ir, &grid->attrs, "persistent", 1);
     return grid;
 }
 

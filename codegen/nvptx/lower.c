@@ -578,6 +578,10 @@ const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
         tcc_lower_set_scalar(l, op->results,
                              special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
         return op;
+    case TCC_OP_nvvm_nctaid:
+        tcc_lower_set_scalar(l, op->results,
+                             special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x"));
+        return op;
     case TCC_OP_nvvm_cluster_ctarank:
         tcc_lower_set_scalar(l, op->results,
                              special_register(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank"));

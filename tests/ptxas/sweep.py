@@ -56,7 +56,7 @@ EPILOGUES = {
     ),
 }
 
-Case = collections.namedtuple("Case", "m n k warpgroups producer stages epilogue ab a b out r what")
+Case = collections.namedtuple("Case", "m n k warpgroups producer stages epilogue persistent ab a b out r what")
 
 
 def accumulators(c):
@@ -75,6 +75,7 @@ def draw(pick):
             producer=pick.choice(("none", "warp", "warpgroup", "warpgroup")),
             stages=pick.choice((0, 1, 2)),
             epilogue=pick.choice(("tma", "tma", "interleaved")),
+            persistent=pick.choice(("none", "none", "static")),
             ab=pick.choice(("f16", "bf16")),
             a=pick.choice(("M, K", "K, M")),
             b=pick.choice(("N, K", "K, N")),
@@ -82,6 +83,8 @@ def draw(pick):
             r=pick.choice(("f32", "f16", "bf16")),
             what=pick.choice(sorted(EPILOGUES)),
         )
+        if c.producer == "none":
+            c = c._replace(persistent="none")
         if c.m <= 256 and 40 <= accumulators(c) <= 224:
             return c
 
@@ -99,7 +102,7 @@ def text(c):
 schedule k for sm_90a
 {{
     tile m {c.m}, n {c.n}, k {c.k}; warpgroups {c.warpgroups}; producer {c.producer};{stages}
-    epilogue {c.epilogue};
+    epilogue {c.epilogue}; persistent {c.persistent};
 }}
 """
 

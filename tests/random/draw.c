@@ -340,6 +340,7 @@ static void draw_schedule(drawing *d)
     p->values[SWIZZLE] = below(d, 4);
     p->values[EPILOGUE] = below(d, 2);
     p->values[GROUP] = 1 + below(d, 5);
+    p->values[PERSISTENT] = below(d, 2);
     /* Tiles of sums that are not given are large. */
     p->set = 1u << TILE_N | (chance(d, 85) ? 1u << TILE_M : 0) | (chance(d, 85) ? 1u << TILE_K : 0);
     for (int s = STAGES; s < N_SETTINGS; s++)
@@ -347,6 +348,8 @@ static void draw_schedule(drawing *d)
             p->set |= 1u << s;
     if (!(p->set & 1u << TILE_M))
         p->set &= ~(1u << WARPGROUPS);
+    if (p->set & 1u << PRODUCER && !p->values[PRODUCER])
+        p->set &= ~(1u << PERSISTENT); /* somebody else has to copy */
 }
 
 bool target_is_amd(const char *target)
@@ -373,7 +376,7 @@ static void turn_schedule(program *p)
     p->values[STAGES] = 2;
     int blocks = p->values[TILE_M] / BLOCK * (p->values[TILE_N] / BLOCK);
     p->values[WARPGROUPS] = power_of_two(blocks / WAVE_BLOCKS, 1, MOST_WAVES);
-    p->set &= ~(1u << PRODUCER | 1u << EPILOGUE);
+    p->set &= ~(1u << PRODUCER | 1u << EPILOGUE | 1u << PERSISTENT);
 }
 
 static int count_products(const char *target)

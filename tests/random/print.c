@@ -33,6 +33,7 @@ static const char *const accumulators[2] = {"acc", "acc2"};
 static const char *const producers[] = {"none", "warp", "warpgroup"};
 static const char *const swizzles[] = {"none", "32", "64", "128"};
 static const char *const epilogues[] = {"tma", "interleaved"};
+static const char *const persistences[] = {"none", "static"};
 
 /* ---- what is used ------------------------------------------------------------------------ */
 
@@ -309,6 +310,7 @@ static void print_schedule(tcc_str *out, const program *p)
         [STAGES] = {"stages", NULL},          [WARPGROUPS] = {"warpgroups", NULL},
         [PRODUCER] = {"producer", producers}, [SWIZZLE] = {"swizzle", swizzles},
         [EPILOGUE] = {"epilogue", epilogues}, [GROUP] = {"group", NULL},
+        [PERSISTENT] = {"persistent", persistences},
     };
     static const char *const lanes[] = {"32", "64", "32", "64"};
     bool amd = target_is_amd(p->target);

@@ -78,6 +78,7 @@ typedef enum setting {
     SWIZZLE,    /* on AMD: lanes of a wave */
     EPILOGUE,
     GROUP,
+    PERSISTENT,
     N_SETTINGS
 } setting;
 

@@ -209,6 +209,8 @@ static const struct {
     {"warp", 1, 6200},  {"warp", 2, 7600},   {"warp", 3, 8600},  {"warp", 4, 9700},
     {"warp", 8, 14200}, {"warp", 64, 77500}, {"none", 1, 6200},  {"none", 2, 7600},
     {"none", 3, 8600},  {"none", 4, 9800},   {"none", 8, 14400}, {"none", 64, 79900},
+    {"warp; persistent", 1, 10200}, {"warp; persistent", 2, 30800}, {"warp; persistent", 3, 65300},
+    {"warp; persistent", 4, 121200}, {"warp; persistent", 8, 600000},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

@@ -292,8 +292,9 @@ bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r)
             d++;
         if (d == warp->depth)
             return warp->depth && tcc_p_may_enter(s, w, record->parent);
-        if (warp->frames[d].iter != record->parent_iter)
-            return warp->frames[d].iter < record->parent_iter;
+        int64_t at = tcc_p_position(&warp->frames[d]);
+        if (at != record->parent_at)
+            return at < record->parent_at;
         from = d;
     }
     for (uint32_t d = from; d < warp->depth; d++) {
@@ -326,7 +327,7 @@ static bool is_needed(const tcc_protocol *p, const tcc_pstate *s, int r)
             if (warp->frames[d].record == r)
                 return true;
             in_parent |= record->parent >= 0 && warp->frames[d].record == record->parent &&
-                         warp->frames[d].iter <= record->parent_iter;
+                         tcc_p_position(&warp->frames[d]) <= record->parent_at;
         }
         if (in_parent && (p->symbol_data || record->truth))
             return true;

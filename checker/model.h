@@ -190,8 +190,8 @@ typedef struct tcc_pframe {
 /* A number that is only known at run time: from `least` to `most`. */
 typedef struct tcc_precord {
     uint32_t symbol;
-    int32_t parent; /* it is of iteration `parent_iter` of that loop; -1: of the whole kernel */
-    int64_t parent_iter;
+    int32_t parent; /* it is of the iteration at `parent_at` of loops of that; -1: of the whole kernel */
+    int64_t parent_at;
     int64_t least, most;
     int64_t scale;     /* a multiple of those of all loops that asked */
     bool truth, known; /* truth: a condition, 0 or 1; known: that of a loop of known iterations */

@@ -23,7 +23,7 @@ typedef struct writer {
     uint8_t *data;
     size_t len, cap;
     column *columns; /* of each actor, then of each warp's steps */
-    int64_t base_iter[TCC_P_RECORDS], base_at[TCC_P_RECORDS];
+    int64_t base_at[TCC_P_RECORDS];
 } writer;
 
 static void reserve(writer *w, size_t n)
@@ -185,20 +185,18 @@ static void find_clocks(writer *w)
 static void find_iterations(writer *w, unsigned r)
 {
     const tcc_pstate *s = w->s;
-    int64_t iter = INT64_MAX, at = INT64_MAX;
+    int64_t at = INT64_MAX;
     for (unsigned i = 0; i < w->p->n_warps; i++) {
         const tcc_pwarp *warp = &s->warps[i];
         if (s->records[r].known || (warp->depth && tcc_p_may_enter(s, i, (int)r)))
-            iter = at = 0;
+            at = 0;
         for (uint32_t d = 0; d < warp->depth; d++) {
             const tcc_pframe *f = &warp->frames[d];
             if (f->record != (int)r)
                 continue;
-            iter = f->iter < iter ? f->iter : iter;
             at = tcc_p_position(f) < at ? tcc_p_position(f) : at;
         }
     }
-    w->base_iter[r] = iter == INT64_MAX ? 0 : iter;
     w->base_at[r] = s->records[r].truth || at == INT64_MAX ? 0 : at;
 }
 
@@ -210,7 +208,7 @@ static void put_record(writer *w, unsigned r)
     put_int(w, record->symbol | (int64_t)record->truth << 32 | (int64_t)record->known << 33);
     put_int(w, record->scale);
     put_int(w, record->parent);
-    put_int(w, record->parent < 0 ? 0 : record->parent_iter - w->base_iter[record->parent]);
+    put_int(w, record->parent < 0 ? 0 : record->parent_at - w->base_at[record->parent]);
     put_int(w, record->least - at);
     put_int(w, record->most == INT64_MAX ? INT64_MAX : record->most - at);
     if (m)
@@ -250,7 +248,6 @@ static void put_frame(writer *w, const tcc_pframe *f)
     put_int(w, f->bound);
     put_int(w, f->by);
     put_int(w, iter);
-    put_int(w, f->record < 0 ? 0 : f->iter - w->base_iter[f->record]);
     if (f->record >= 0 && !f->known)
         put_index(w, f);
 }

@@ -285,7 +285,7 @@ static bool is_of_this_iteration(const tcc_pstate *s, const tcc_pglobal *g, unsi
 {
     const tcc_pframe *x = inner_loop(&s->warps[g->warp]), *y = inner_loop(&s->warps[warp]);
     return !g->passed && (g->warp == warp ||
-                          (x && y && x->record == y->record && x->iter == y->iter));
+                          (x && y && x->record == y->record && tcc_p_position(x) == tcc_p_position(y)));
 }
 
 static int64_t gcd(int64_t a, int64_t b)

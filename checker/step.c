@@ -50,11 +50,11 @@ static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op
                      .asked = (uint32_t)symbol};
     if (in >= 0) {
         r.parent = w->frames[in].record;
-        r.parent_iter = w->frames[in].iter;
+        r.parent_at = tcc_p_position(&w->frames[in]);
     }
     for (unsigned i = 0; i < s->n_records; i++) {
         const tcc_precord *o = &s->records[i];
-        if (o->symbol == r.symbol && o->parent == r.parent && o->parent_iter == r.parent_iter &&
+        if (o->symbol == r.symbol && o->parent == r.parent && o->parent_at == r.parent_at &&
             o->truth == truth)
             return (int)i;
     }
@@ -173,7 +173,7 @@ static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pva
     for (unsigned i = 0; i < s->n_records; i++) {
         const tcc_precord *r = &s->records[i];
         bool here = r->parent < 0 || (in >= 0 && r->parent == s->warps[warp].frames[in].record &&
-                                      r->parent_iter == s->warps[warp].frames[in].iter);
+                                      r->parent_at == tcc_p_position(&s->warps[warp].frames[in]));
         if (r->symbol != of->of || r->truth || r->known || !here)
             continue;
         int64_t n = (r->least + of->add) / of->by;

@@ -22,6 +22,7 @@ typedef struct ring {
     int64_t n_stages;
     bool meets; /* it is filled and emptied by barriers alone */
     const struct tcc_role *reading; /* that has read stages to registers and has not published since */
+    bool turns; /* they are owned, and nothing else */
 } ring;
 
 typedef struct buffer {
@@ -151,6 +152,7 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
 {
     ring *r = object_of(t, in, sizeof *r);
     r->n_stages = tcc_attr_int(&in->op->attrs, "stages", 1);
+    r->turns = tcc_is_of_turns(in->op);
     if (!r->stages && !tcc_exec_has_room(t->x, in->op, (uint64_t)r->n_stages, sizeof(stage)))
         return TCC_FAILED;
     if (!r->stages) {
@@ -200,10 +202,11 @@ tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
     if (s->owner >= i)
         return TCC_WRONG(t->x, in->op, "async.acquire of iteration %lld after %lld", (long long)i,
                          (long long)s->owner);
-    if (i >= r->n_stages && s->released < i - r->n_stages)
-        return TCC_WAIT(t, NULL, "until iteration %lld releases its stage",
-                        (long long)(i - r->n_stages));
-    *s = (stage){.owner = i, .released = s->released};
+    int64_t before = r->turns ? i - 1 : i - r->n_stages;
+    if (before >= 0 && r->stages[before % r->n_stages].released < before)
+        return TCC_WAIT(t, NULL, "until iteration %lld releases its %s", (long long)before,
+                        r->turns ? "turn" : "stage");
+    *s = (stage){.owner = i, .released = s->released, .waited = r->turns};
     return TCC_NEXT;
 }
 

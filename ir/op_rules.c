@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/rules.h"
+#include "ir/shared.h"
 
 typedef tcc_verifier verifier;
 
@@ -522,6 +523,8 @@ static void check_ring(verifier *v, const tcc_op *op)
             ERROR(v, op, "operand %u is %s, wants smem of %lld stages", i, TEXT(t),
                   (long long)stages);
     }
+    if (op->n_operands && tcc_is_of_turns(op))
+        ERROR(v, op, "has buffers, and is for taking turns");
 }
 
 /* async.role, async.one. */
@@ -552,9 +555,18 @@ static const tcc_op *def_of(const tcc_value *v, tcc_opcode code)
     return v->def && v->def->code == code ? v->def : NULL;
 }
 
+/* Of turns there is nothing to wait for but that they are one's own. */
+static void check_wait(verifier *v, const tcc_op *op)
+{
+    const tcc_op *ring = def_of(op->operands[0], TCC_OP_async_ring);
+    if (ring && tcc_is_of_turns(ring))
+        ERROR(v, op, "is of a ring for taking turns, which are acquired and released");
+}
+
 static void check_commit(verifier *v, const tcc_op *op)
 {
     const tcc_op *ring = def_of(TCC_VIEW(async_commit, op)->ring, TCC_OP_async_ring);
+    check_wait(v, op);
     bool bytes = ring && !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "bytes");
     if (ring && bytes != (tcc_attr_find(&op->attrs, "bytes") != NULL))
         ERROR(v, op, bytes ? "its ring counts bytes: wants 'bytes'" : "its ring counts no bytes");
@@ -691,6 +703,7 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_async_role] = check_role,
     [TCC_OP_async_one] = check_region,
     [TCC_OP_async_commit] = check_commit,
+    [TCC_OP_async_wait] = check_wait,
     [TCC_OP_async_copy] = check_copy,
     [TCC_OP_async_put] = check_put,
     [TCC_OP_async_mma] = check_async_mma,

@@ -45,7 +45,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_async_alloc, "offset", NULL, 0, INT32_MAX, 8},
     {TCC_OP_async_ring, "offset", NULL, 0, INT32_MAX, 8},
     {TCC_OP_async_ring, "stages", NULL, 1, INT32_MAX, 1},
-    {TCC_OP_async_ring, "completion", "bytes arrivals barrier", 0, 0, 0},
+    {TCC_OP_async_ring, "completion", "bytes arrivals barrier turns", 0, 0, 0},
     {TCC_OP_async_ring, "commits", NULL, 1, INT32_MAX, 1},
     {TCC_OP_async_ring, "releases", NULL, 1, INT32_MAX, 1},
     {TCC_OP_async_role, "warps", NULL, 1, 64, 1},

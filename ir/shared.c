@@ -36,6 +36,11 @@ int64_t tcc_ring_bytes(int64_t stages)
     return stages * 2 * TCC_MBARRIER_BYTES; /* full and empty */
 }
 
+bool tcc_is_of_turns(const tcc_op *ring)
+{
+    return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "turns");
+}
+
 int64_t tcc_shared_bytes(const tcc_op *op)
 {
     if (op->code == TCC_OP_async_alloc)

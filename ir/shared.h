@@ -19,6 +19,8 @@ tcc_panels tcc_panels_of(const tcc_op *alloc);
 int64_t tcc_stage_bytes(int64_t bytes);
 /* Shared memory that the barriers of a ring of so many stages take. */
 int64_t tcc_ring_bytes(int64_t stages);
+/* Whether roles take turns with a ring: it has no buffers. */
+bool tcc_is_of_turns(const tcc_op *ring);
 /* What async.alloc or async.ring takes, in bytes, from its attribute `offset` on; 0 for other ops.
  * For async.ring that is a full and an empty barrier for each stage, if it has any. */
 int64_t tcc_shared_bytes(const tcc_op *op);

@@ -74,7 +74,8 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
 {
     int64_t commits = tcc_attr_int(&op->attrs, "commits", 0);
     int64_t releases = tcc_attr_int(&op->attrs, "releases", 0);
-    if (!commits || !releases || !tcc_attr_find(&op->attrs, "offset")) {
+    bool turns = tcc_is_of_turns(op);
+    if ((!commits && !turns) || !releases || !tcc_attr_find(&op->attrs, "offset")) {
         TCC_LOW_REFUSE(&l->low, op, "a ring whose commits and releases are not counted, or which has "
                                     "no place in shared memory");
         return;
@@ -93,8 +94,10 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
     l->low.b = tcc_builder_at_end(l->init);
     l->low.b.loc = op->loc;
     for (int64_t s = 0; s < stages_of(op); s++) {
-        init_barriers(l, op, FULL, s, commits);
-        init_barriers(l, op, EMPTY, s, releases);
+        if (!turns) /* which are never full */
+            init_barriers(l, op, FULL, s, commits);
+        init_barriers(l, op, EMPTY, s,
+                      turns ? releases * TCC_WARPGROUP_WARPS * TCC_WARP_LANES : releases);
     }
     l->low.b = outer;
 }
@@ -382,8 +385,12 @@ static tcc_value *iteration(tcc_nvvm_lowering *l, const tcc_op *op)
 void tcc_nvvm_acquire(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_op *ring = filled_ring(l, op);
-    if (ring)
-        wait_for(l, ring, EMPTY, iteration(l, op));
+    if (!ring)
+        return;
+    /* Of turns i - 1 must have been released, by another role. Each waits for a barrier of its own, all of
+     * whose phases it sees end: of two others it could take one for the other. */
+    int64_t ahead = tcc_is_of_turns(ring) ? stages_of(ring) - 1 : 0;
+    wait_for(l, ring, EMPTY, tcc_low_add(&l->low, iteration(l, op), ahead));
 }
 
 void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op)
@@ -431,16 +438,20 @@ void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op)
     wait_for(l, op->operands[0]->def, FULL, iteration(l, op));
 }
 
-/* One thread of each warpgroup arrives: an MMA completes for its four warps together. */
+/* One thread of each warpgroup arrives: an MMA completes for its four warps together. A turn is passed on by
+ * all threads, or one that comes late could take it for the one after the next. */
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
 {
     if (l->role.warps % TCC_WARPGROUP_WARPS)
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
     else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS)) {
         tcc_value *i = iteration(l, op);
-        tcc_value *first = tcc_nvvm_leads_warpgroup(l);
-        tcc_value *valid = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
-        tcc_op *guard = tcc_low_if(&l->low, tcc_low_bin(&l->low, TCC_OP_arith_and, first, valid));
+        tcc_value *valid = NULL;
+        if (!tcc_is_of_turns(op->operands[0]->def))
+            valid = tcc_nvvm_leads_warpgroup(l);
+        tcc_value *begun = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
+        valid = valid ? tcc_low_bin(&l->low, TCC_OP_arith_and, valid, begun) : begun;
+        tcc_op *guard = tcc_low_if(&l->low, valid);
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive,
                    barrier_of(l, op->operands[0]->def, EMPTY, i));
         tcc_low_end(&l->low, guard);

@@ -70,7 +70,7 @@ typedef struct tcc_ast_expr {
     uint64_t free;               /* bits of the indices that it varies over */
     struct tcc_ast_param *param; /* that is read */
     struct tcc_ast_stmt *stmt;   /* whose intermediate is read */
-    bool rounded;                /* a factor of a sum that is computed: */
+    bool rounded;                /* an operand of a sum that is computed: */
     tcc_scalar rounded_to;       /* before it is multiplied */
     tcc_value *value;            /* emitter */
 } tcc_ast_expr;

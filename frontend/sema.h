@@ -57,8 +57,8 @@ bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tc
 /* Gives a function or operator its type, by those of its operands. */
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
 /* Why a tensor of this element is not an operand of a sum's products, NULL when it can be. */
-const char *tcc_sema_why_no_factor(tcc_scalar elem);
-/* Checks what a sum's factors are, decides what those that are computed are rounded to, and what it is added
+const char *tcc_sema_why_no_operand(tcc_scalar elem);
+/* Checks what a sum's operands are, decides what those that are computed are rounded to, and what it is added
  * in. */
 bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum);
 /* Checks the element of a parameter or output. */

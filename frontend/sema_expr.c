@@ -233,7 +233,7 @@ static bool is_product(const tcc_ast_expr *e)
     return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
 }
 
-/* What keeps an expression from being a factor that is computed while it is multiplied, or NULL. */
+/* What keeps an expression from being an operand that is computed while it is multiplied, or NULL. */
 static const char *why_not_computed(const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
     bool covered = false;
@@ -246,9 +246,9 @@ static const char *why_not_computed(const tcc_ast_expr *e, const tcc_ast_stmt *s
         covered |= part->param && part->free == e->free;
     }
     if (!covered)
-        return "a factor of a sum in which no tensor has all its indices; move operands that do not depend "
+        return "an operand of a sum in which no tensor has all its indices; move operands that do not depend "
                "on the summed index in front of 'sum'";
-    return e->type == TCC_AST_INT ? "a factor of a sum that is computed in i32; convert it, as in 'f16(…)'"
+    return e->type == TCC_AST_INT ? "an operand of a sum that is computed in i32; convert it, as in 'f16(…)'"
                                   : NULL;
 }
 
@@ -262,7 +262,7 @@ static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, con
         return "an intermediate in a sum";
     if (e->kind != TCC_AST_READ)
         return why_not_computed(e, stmt);
-    return s->kernel->valid ? tcc_sema_why_no_factor(e->param->elem)
+    return s->kernel->valid ? tcc_sema_why_no_operand(e->param->elem)
                             : NULL; /* the type may be wrong already */
 }
 

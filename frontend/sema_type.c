@@ -136,7 +136,7 @@ bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-/* Factors of one family can be multiplied with each other. */
+/* Operands of one family can be multiplied with each other. */
 static const struct {
     tcc_scalar elem;
     int family;
@@ -153,14 +153,14 @@ static int family_of(tcc_scalar elem)
     return 0;
 }
 
-const char *tcc_sema_why_no_factor(tcc_scalar elem)
+const char *tcc_sema_why_no_operand(tcc_scalar elem)
 {
     return family_of(elem)   ? NULL
            : elem == TCC_i32 ? "i32 tensors in a sum: they must be i8, u8, i4 or u4"
                              : "f32 tensors in a sum: they must be f16, bf16, e4m3 or e5m2";
 }
 
-/* What a factor is multiplied in as it stands: a tensor's element, or what it is converted to. False when
+/* What an operand is multiplied in as it stands: a tensor's element, or what it is converted to. False when
  * it is computed in f32. */
 static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
 {
@@ -171,7 +171,7 @@ static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
     return true;
 }
 
-/* A factor that is computed in f32 is rounded to what the other one is of. */
+/* An operand that is computed in f32 is rounded to what the other one is of. */
 static bool find_elems(tcc_sema *s, const tcc_ast_expr *term, tcc_scalar elems[2])
 {
     bool found[2];
@@ -179,7 +179,7 @@ static bool find_elems(tcc_sema *s, const tcc_ast_expr *term, tcc_scalar elems[2
         found[i] = find_elem(term->args[i], &elems[i]);
     if (!found[0] && !found[1]) {
         tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc,
-                  "what both factors of a sum are rounded to is not said: convert one, as in 'f16(…)'");
+                  "what both operands of a sum are rounded to is not said: convert one, as in 'f16(…)'");
         return false;
     }
     for (int i = 0; i < 2; i++) {
@@ -189,7 +189,7 @@ static bool find_elems(tcc_sema *s, const tcc_ast_expr *term, tcc_scalar elems[2
         elems[i] = elems[1 - i];
         if (elems[i] != TCC_f16 && elems[i] != TCC_bf16) {
             tcc_sema_unsupported(s, e->name.loc,
-                                 tcc_arena_printf(s->arena, "a factor of a sum that is rounded to %s",
+                                 tcc_arena_printf(s->arena, "an operand of a sum that is rounded to %s",
                                                   tcc_scalar_name(elems[i])));
             return false;
         }

@@ -329,7 +329,7 @@ static tcc_status check_computed(const tcc_choice *ch)
             continue;
         tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, o->value->def->loc,
                   "not supported yet: %s on %s",
-                  can ? "a product of which both factors are computed" : "a factor of a sum that is computed",
+                  can ? "a product of which both operands are computed" : "an operand of a sum that is computed",
                   ch->target->name);
         return TCC_ERR_UNSUPPORTED;
     }

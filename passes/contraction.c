@@ -50,7 +50,7 @@ bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops)
     return true;
 }
 
-/* A factor while it is not yet decided whether it is A. */
+/* An operand while it is not yet decided whether it is A. */
 typedef struct factor {
     tcc_op *read;
     tcc_value *value;
@@ -162,7 +162,7 @@ static bool is_own(const factors *p, const char *x, bool of_b)
 }
 
 /* The innermost output index that in every sum only B has, or only A; one that the schedule tiles
- * comes before all others. NULL when there is none. from: in sums from this one on either factor may be the
+ * comes before all others. NULL when there is none. from: in sums from this one on either operand may be the
  * one that has it, unless it is fixed which is A. */
 static const char *own_index(const tcc_func *f, tcc_attr order, const factors *p, size_t n, bool of_b,
                              size_t from)
@@ -196,7 +196,7 @@ static int place_in(tcc_attr order, const char *x)
     return -1;
 }
 
-/* Makes a factor that is computed A where matrix instructions take only that from registers. Whether there
+/* Makes an operand that is computed A where matrix instructions take only that from registers. Whether there
  * is one. */
 static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
 {
@@ -209,7 +209,7 @@ static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
     return any;
 }
 
-/* Decides m and n, and with them which factor of each sum is A. */
+/* Decides m and n, and with them which operand of each sum is A. */
 static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
                    const char **n)
 {

@@ -9,9 +9,9 @@
 
 enum { TCC_MAX_AXES = 32 };
 
-/* A factor of products: elements of a tensor, or what elementwise ops compute of them and of others. */
+/* An operand of products: elements of a tensor, or what elementwise ops compute of them and of others. */
 typedef struct tcc_sum_operand {
-    tcc_op *read;     /* tensor.read, with all indices that the factor has */
+    tcc_op *read;     /* tensor.read, with all indices that the operand has */
     tcc_value *value; /* that is multiplied: the read's, or what is computed of it */
     int axis;      /* that it has: 0 for an A, 1 for a B */
     const char *k; /* what the read calls the summed index */
@@ -28,7 +28,7 @@ typedef struct tcc_sum {
  * names are interned, extents are the dimensions of the tensors. Axis 0 is m, which only A has, and
  * axis 1 is n, which only B has, in every sum: of each operand's own indices the one that lies
  * innermost in the output, or that the schedule tiles, with n inside m, but where the target's matrix
- * instructions take only A from registers and it is n's factor that is computed. Every further free index is
+ * instructions take only A from registers and it is n's operand that is computed. Every further free index is
  * an axis of its own that takes one value in a CTA. Where A or B has no index of its own in all sums
  * the axis has name "" and extent 1. */
 typedef struct tcc_contraction {

@@ -68,7 +68,7 @@ static bool can_fuse(const fusion *fu, const tcc_func *f)
     return true;
 }
 
-/* Reports what an op beside a sum's factors reads, writes or converts and the target cannot. */
+/* Reports what an op beside a sum's operands reads, writes or converts and the target cannot. */
 static bool check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
 {
     const tcc_target *target = tcc_target_of(ctx->ir);

@@ -45,7 +45,7 @@ typedef struct access {
 
 struct tcc_epilogue {
     bool polynomials;          /* a function is computed by them */
-    /* Bits that the loop holds of factors which are computed: for each element of A's tile, each column of it. */
+    /* Bits that the loop holds of operands which are computed: for each element of A's tile, each column of it. */
     int64_t factor_bits, column_bits;
     size_t n_ops, n_values, n_accesses;
     value *values;

@@ -350,5 +350,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
 const tcc_pass tcc_pass_specialize_warps = {
     "specialize-warps", "give copies and MMAs to warps of their own, or interleave them", .run = run,
-    .requires = TCC_UP_TO(rings),
+    .requires = TCC_UP_TO(rings) & ~TCC_STATE(ctas),
     .leaves = TCC_STATE(roles)};

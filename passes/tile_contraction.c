@@ -10,7 +10,7 @@
  *            scf.yield %r
  *          }
  *
- * Several sums are carried by one loop, which loads once what several of them read. A factor that is
+ * Several sums are carried by one loop, which loads once what several of them read. An operand that is
  * computed elementwise is computed of tiles, in front of its MMA.
  *
  * The loop counts iterations, not elements, so that later passes find an iteration's stage. It
@@ -160,7 +160,7 @@ static bool is_zero_beyond(const tcc_value *v, const char *k, const tcc_map *zer
     return all && n_zeros && n_zeros + n_numbers == op->n_operands;
 }
 
-/* A factor's tile, 0 beyond the last k: there what is computed of zeros need not be a number, and B's zeros
+/* An operand's tile, 0 beyond the last k: there what is computed of zeros need not be a number, and B's zeros
  * would not undo it. */
 static tcc_value *cut(tcc_tiling *t, tcc_value *v, const tcc_sum_operand *o, tcc_dim extent)
 {

@@ -151,6 +151,7 @@ START_TEST(a_schedule_is_attributes)
                                           "    swizzle    none;\n"
                                           "    epilogue   interleaved;\n"
                                           "    group      5;\n"
+                                          "    persistent none;\n"
                                           "}\n");
     tcc_str_free(&text);
     tcc_arena_destroy(arena);

@@ -150,6 +150,11 @@ static const struct {
      "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n",
      {70, 130, 0}},
     {"sm_90a", gated, {72, 48, 24}},
+    {"sm_90a",
+     "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
+     "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+     "schedule f for sm_90a { tile m 64, n 16, k 16; stages 2; producer warp; epilogue tma; persistent; }\n",
+     {72, 24, 32}},
     {"gfx1100",
      "kernel f(A: f16[M, K], B: f16[K, N], bias: f32[N]) -> (C: f16[M, N])\n"
      "{\n    acc[m, n] = sum(k) A[m, k] * B[k, n];\n    C[m, n] = relu(acc[m, n] + bias[n]);\n}\n"
@@ -169,7 +174,7 @@ static const struct {
 };
 
 /* The passes that are held to it begin with these. */
-static const char *const levels[] = {"pipeline-copies", "lower-to-"};
+static const char *const levels[] = {"distribute-grid", "lower-to-"};
 
 enum { N_SUBJECTS = sizeof subjects / sizeof *subjects, N_LEVELS = 2 };
 

@@ -282,10 +282,10 @@ static void print_variant(tcc_str *out, const tcc_func *f)
     tcc_str_puts(out, ",\"workspace_bytes\":0,\"steps\":[{\"launch\":");
     print_string(out, f->name);
     tcc_str_puts(out, ",\"grid\":");
-    bool persistent = tcc_attr_int(&f->attrs, "persistent", 0);
-    tcc_str_puts(out, persistent ? "[\"min\"," : "");
+    bool fewer = tcc_attr_int(&f->attrs, "fewer_ctas", 0);
+    tcc_str_puts(out, fewer ? "[\"min\"," : "");
     print_grid(out, tcc_attr_list(&f->attrs, "grid"));
-    tcc_str_puts(out, persistent ? ",{\"device\":\"sms\"}]" : "");
+    tcc_str_puts(out, fewer ? ",{\"device\":\"sms\"}]" : "");
     tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld",
                    (long long)tcc_attr_int(&f->attrs, "block", 0),
                    (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0),

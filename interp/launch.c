@@ -106,7 +106,7 @@ static tcc_status count_ctas(const tcc_run *run, int64_t *n)
         if (__builtin_mul_overflow(*n, tiles, n) || *n > INT32_MAX)
             return TCC_FAIL(run, TCC_ERR_LIMIT, NULL, "a grid of more than %d CTAs", INT32_MAX);
     }
-    if (*n && tcc_attr_int(&run->f->attrs, "persistent", 0))
+    if (*n && tcc_attr_int(&run->f->attrs, "fewer_ctas", 0))
         *n = tcc_run_launched(run, *n);
     return TCC_OK;
 }

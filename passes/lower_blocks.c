@@ -192,7 +192,7 @@ static void lower_ctas(tcc_lowering *l, tcc_op *op)
         return;
     }
     if (body->n_args > 1)
-        tcc_attr_set_int(l->ir, &l->f->attrs, "persistent", 1);
+        tcc_attr_set_int(l->ir, &l->f->attrs, "fewer_ctas", 1);
     for (unsigned i = 0; i < body->n_args; i++)
         tcc_value_map_set(l->map, body->args[i],
                           &tcc_op_create(&l->b, ids[i], 0, NULL, 1, &l->i32)->results[0]);

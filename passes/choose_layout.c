@@ -127,7 +127,7 @@ static int64_t room_for_results(const tcc_func *f, const tcc_schedule *s)
 {
     int64_t room = s->target->smem_bytes - tcc_ring_bytes(s->stages);
     for (tcc_op *op = f->body->first; s->persistent && op; op = tcc_walk_next(op, f->body))
-        if (op->code == TCC_OP_tile_load && feeds_mma(op)) {
+        if (op->code == TCC_OP_tile_load && tcc_attr_find(&op->attrs, "copy")) {
             const tcc_type *t = op->results[0].type;
             room -= s->stages * tcc_stage_bytes(tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8);
         }
@@ -186,8 +186,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
-    int64_t room = room_for_results(f, &s);
     *changed |= lay_out_operands(ctx, f, passes, &s);
+    int64_t room = room_for_results(f, &s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_load && !feeds_mma(op) && !tcc_attr_find(&op->attrs, "copy")) {
             widen(f, target, op, tensor_of(op));

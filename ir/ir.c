@@ -330,6 +330,13 @@ tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block)
     return op;
 }
 
+bool tcc_op_reaches(const tcc_op *op, const tcc_op *other)
+{
+    while (op && op != other)
+        op = op->next;
+    return op;
+}
+
 tcc_op *tcc_walk_next(tcc_op *op, const tcc_block *top)
 {
     for (unsigned r = 0; r < op->n_regions; r++)

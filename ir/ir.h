@@ -314,6 +314,8 @@ tcc_op *tcc_walk_next(tcc_op *op, const tcc_block *top);
 
 /* The op of a block that is `op` or has it in its regions; NULL when op is elsewhere. */
 tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block);
+/* Whether an op of a block is, or comes in front of, another one. */
+bool tcc_op_reaches(const tcc_op *op, const tcc_op *other);
 /* The terminator that gives a block's values to its op; NULL when it gives none. */
 const tcc_op *tcc_block_yield(const tcc_block *block);
 

@@ -26,13 +26,6 @@ static bool is_of_ring(const tcc_value *buffer)
     return false;
 }
 
-static bool is_before(const tcc_op *a, const tcc_op *b)
-{
-    while (a && a != b)
-        a = a->next;
-    return a != NULL;
-}
-
 /* The first op of a block of a role that uses a buffer, if all uses are in that block. */
 static tcc_op *first_use(const tcc_value *buffer)
 {
@@ -47,7 +40,7 @@ static tcc_op *first_use(const tcc_value *buffer)
         tcc_op *op = tcc_ancestor_in(u->op, block);
         if (!op || !block->parent || block->parent->code != TCC_OP_async_role)
             return NULL;
-        if (!first || is_before(op, first))
+        if (!first || tcc_op_reaches(op, first))
             first = op;
     }
     return first;
@@ -62,7 +55,7 @@ static bool is_free_at(const tcc_value *buffer, const tcc_op *op)
         if (!(tcc_op_info_get(u->op->code)->effects & TCC_READS_SHARED))
             continue;
         const tcc_op *in = tcc_ancestor_in(u->op, op->block);
-        if (!in || in == op || !is_before(in, op)) /* in it: a loop that uses both */
+        if (!in || in == op || !tcc_op_reaches(in, op)) /* in it: a loop that uses both */
             return false;
         used = true;
     }
@@ -120,7 +113,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             continue;
         over = place(op, over);
         tcc_op *first = first_use(&op->results[0]);
-        if (!meeting || is_before(first, meeting))
+        if (!meeting || tcc_op_reaches(first, meeting))
             meeting = first;
     }
     if (meeting)

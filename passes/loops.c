@@ -55,7 +55,8 @@ tcc_value *tcc_iteration_count(tcc_builder *b, const tcc_op *loop)
     return n;
 }
 
-tcc_value *tcc_iterations_before(tcc_op *loop)
+/* How many a loop has made in those around it, in front of it; NULL where it is in none. */
+static tcc_value *iterations_before(tcc_op *loop)
 {
     tcc_op *outer = loop->block->parent;
     if (!tcc_is_loop(outer))
@@ -71,7 +72,7 @@ tcc_value *tcc_iteration_number(tcc_builder *b, tcc_op *loop)
     if (!tcc_is_loop(loop))
         return tcc_build_i32(b, 0);
     const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
-    tcc_value *before = tcc_iterations_before(loop), *i = loop->regions[0]->args[0];
+    tcc_value *before = iterations_before(loop), *i = loop->regions[0]->args[0];
     if (!tcc_counts_iterations(loop)) {
         tcc_value *from_first = TCC_EMIT(b, arith_sub, i->type, i, of->lo);
         i = TCC_EMIT(b, arith_div, i->type, from_first, of->step);

@@ -20,8 +20,6 @@ tcc_op *tcc_outermost(tcc_op *op);
 bool tcc_has_iteration_number(const tcc_block *block);
 /* How many iterations a loop makes. */
 tcc_value *tcc_iteration_count(tcc_builder *b, const tcc_op *loop);
-/* How many a loop has made in those around it, in front of it; NULL where it is in none. */
-tcc_value *tcc_iterations_before(tcc_op *loop);
 /* How many iterations there were of a loop before this one, in those around it too; 0 outside loops. */
 tcc_value *tcc_iteration_number(tcc_builder *b, tcc_op *loop);
 

@@ -446,11 +446,11 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
     else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS)) {
         tcc_value *i = iteration(l, op);
-        tcc_value *valid = NULL;
-        if (!tcc_is_of_turns(op->operands[0]->def))
-            valid = tcc_nvvm_leads_warpgroup(l);
-        tcc_value *begun = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
-        valid = valid ? tcc_low_bin(&l->low, TCC_OP_arith_and, valid, begun) : begun;
+        bool turns = tcc_is_of_turns(op->operands[0]->def);
+        tcc_value *first = turns ? NULL : tcc_nvvm_leads_warpgroup(l);
+        tcc_value *valid = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
+        if (first)
+            valid = tcc_low_bin(&l->low, TCC_OP_arith_and, first, valid);
         tcc_op *guard = tcc_low_if(&l->low, valid);
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive,
                    barrier_of(l, op->operands[0]->def, EMPTY, i));

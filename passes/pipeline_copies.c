@@ -508,9 +508,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         of->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
         bool tma = !strcmp(tcc_attr_str(&of->loads.data[0]->attrs, "copy", ""), "tma");
         of->completion = tma ? "bytes" : "arrivals";
-        for (tcc_op *op = tcc_outermost(front_of(of)); op; op = op->next)
-            if (op == first) /* it comes before */
-                first = tcc_outermost(front_of(of));
+        tcc_op *front = tcc_outermost(front_of(of));
+        first = tcc_op_reaches(front, first) ? front : first;
     }
     for (size_t g = 0; g < p.groups.len; g++)
         build_ring(&p, p.groups.data[g], first);

@@ -50,13 +50,6 @@ static tcc_value *times(tcc_builder *b, tcc_value *v, tcc_value *n)
                                 : tcc_arith_bin(b, TCC_OP_arith_mul, v, n);
 }
 
-static bool is_behind(const tcc_op *op, const tcc_op *loop)
-{
-    while (loop && loop != op)
-        loop = loop->next;
-    return loop;
-}
-
 /* How much more than n, the iterations of an inner loop, a sum behind it adds to a multiple of n. */
 static bool is_beyond(const tcc_op *sum, const tcc_value *multiple, const tcc_value *n, int64_t *by)
 {
@@ -78,7 +71,7 @@ static bool counts_on(const tcc_value *multiple, const tcc_op *inner, const tcc_
         counts = u->op->code == TCC_OP_arith_add &&
                  (tcc_ancestor_in(u->op, body)
                       ? u->op->operands[u->op->operands[0] == multiple] == body->args[0]
-                      : is_behind(u->op, inner) && is_beyond(u->op, multiple, n, &by));
+                      : tcc_op_reaches(inner, u->op) && is_beyond(u->op, multiple, n, &by));
     return counts && multiple->n_uses;
 }
 

@@ -25,7 +25,7 @@ enum {
     COMPUTING = 8,
     /* What a loop over tiles keeps while one is multiplied: which it is, iterations so far, and what places of
      * its results are computed from. */
-    PERSISTENT = 10,
+    PERSISTENT = 12,
     /* Numbers that a function computed by polynomials has beside its result. */
     BY_POLYNOMIALS = 2,
 };

@@ -4,7 +4,8 @@
 
 Draws kernels with schedules by hand, many near the limit, and compiles each. Of the variants that are
 accepted few may spill without the warning that they may, and little (SILENT, SILENT_BYTES); of the
-warnings no more than UNNECESSARY may be for variants that do not spill. Kernels that are refused for
+warnings no more than UNNECESSARY may be for variants that do not spill. Few variants say little about
+a rate, so FEW more are let pass. Kernels that are refused for
 more than CLOSE registers too many are compiled all the same, past choose-schedule: each must spill, or
 be refused by ptxas.
 
@@ -21,9 +22,9 @@ import subprocess
 import sys
 import tempfile
 
-UNNECESSARY = 0.4  # of the warnings,
-FEW = 3  # which a few more may be: of sixty kernels two to eight variants are warned of
+UNNECESSARY = 0.4  # of the warnings
 SILENT = 0.03  # of the variants
+FEW = 3  # of sixty kernels two to eight variants are warned of, and up to four spill in silence
 CLOSE = 12  # registers too many with which a kernel may be refused although it fits
 SILENT_BYTES = 40  # stored and loaded again, of one of them
 
@@ -208,7 +209,7 @@ def sweep(build, assemblers, seed, count, jobs, verbose):
     )
     too_many = [
         (n[True, False] > UNNECESSARY * warned + FEW, "warnings of variants that do not spill"),
-        (n[False, True] > SILENT * sum(n.values()), "variants that spill in silence"),
+        (n[False, True] > SILENT * sum(n.values()) + FEW, "variants that spill in silence"),
     ]
     for is_so, what in too_many:
         if is_so:

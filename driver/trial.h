@@ -44,8 +44,9 @@ typedef struct tcc_difference {
     double want, got;
 } tcc_difference;
 
-/* Prepares a trial of a kernel, which lives as long as the arena: random data, and what the kernel
- * computes from it. Errors are those of tcc_interp_run. */
+/* Prepares a trial of a kernel, which lives as long as the arena: random data, one element of each
+ * tensor of rank 2 or more infinite if the seed is odd, and what the kernel computes from it. Errors
+ * are those of tcc_interp_run. */
 tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *kernel,
                              const int64_t *dims, uint64_t seed, tcc_diag *diag);
 

@@ -119,7 +119,7 @@ static void add_shape(bench *b, const extents *e)
 {
     shape *s = &b->shapes[b->n_shapes++];
     bind(b, e, s->dims);
-    if (tcc_trial_prepare(&s->trial, b->arena, b->kernel, s->dims, 0, &b->diag))
+    if (tcc_trial_prepare(&s->trial, b->arena, b->kernel, s->dims, b->n_shapes - 1, &b->diag))
         die(b, "cannot be computed");
 }
 

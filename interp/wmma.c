@@ -25,7 +25,7 @@ enum { SIDE = 16, MAX_K = 32, WORD_BITS = 32 };
 /* ---- an instruction -------------------------------------------------------------------- */
 
 /* Operands as matrices: a[m][k], b[n][k]. */
-typedef struct product {
+typedef struct mma {
     const tcc_target *target;
     unsigned wave;
     int64_t k;
@@ -33,7 +33,7 @@ typedef struct product {
     unsigned acc_bits;        /* of a register, for an accumulator */
     bool high;                /* the accumulators are in the high halves */
     tcc_cell a[2][SIDE][MAX_K];
-} product;
+} mma;
 
 static tcc_scalar type_named(const tcc_op *op, const char *attr)
 {
@@ -69,7 +69,7 @@ static bool is_replicated(tcc_thread *t, const tcc_inst *in, unsigned operand,
     return true;
 }
 
-static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, product *p)
+static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, mma *p)
 {
     uint32_t v = in->operands[operand];
     tcc_scalar elem = p->types[operand];
@@ -87,7 +87,7 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, pr
 }
 
 /* One number of D, a lane's element e. */
-static tcc_cell sum(const product *p, unsigned lane, unsigned e, tcc_cell c)
+static tcc_cell sum(const mma *p, unsigned lane, unsigned e, tcc_cell c)
 {
     tcc_place at = tcc_fragment_place(tcc_wmma_result(p->target, p->wave), e, lane, 0);
     const tcc_cell *a = p->a[0][at.row], *b = p->a[1][at.col];
@@ -103,7 +103,7 @@ static tcc_cell sum(const product *p, unsigned lane, unsigned e, tcc_cell c)
 }
 
 /* Accumulators of 32 bits, a cell each. */
-static void multiply_wide(const tcc_thread *t, const tcc_inst *in, const product *p)
+static void multiply_wide(const tcc_thread *t, const tcc_inst *in, const mma *p)
 {
     const tcc_cell *c = tcc_cells(t, in->operands[2]);
     tcc_cell *r = tcc_cells(t, in->results[0]);
@@ -114,7 +114,7 @@ static void multiply_wide(const tcc_thread *t, const tcc_inst *in, const product
 }
 
 /* Of 16 bits: two a word, or one, beside which the other half stays. */
-static void multiply_halves(const tcc_thread *t, const tcc_inst *in, const product *p)
+static void multiply_halves(const tcc_thread *t, const tcc_inst *in, const mma *p)
 {
     tcc_cell *r = tcc_cells(t, in->results[0]);
     unsigned n = SIDE * SIDE / p->wave, per_word = WORD_BITS / p->acc_bits;
@@ -133,7 +133,7 @@ static void multiply_halves(const tcc_thread *t, const tcc_inst *in, const produ
 tcc_outcome tcc_eval_amdgcn_wmma(tcc_thread *t, const tcc_inst *in)
 {
     const tcc_attrs *attrs = &in->op->attrs;
-    product p = {.target = tcc_target_of(t->x->run->f->ir),
+    mma p = {.target = tcc_target_of(t->x->run->f->ir),
                  .wave = t->x->lanes,
                  .k = tcc_attr_int(attrs, "k", 16),
                  .types = {type_named(in->op, "a"), type_named(in->op, "b")},

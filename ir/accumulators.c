@@ -1,8 +1,8 @@
-/* accumulators: none of a product may come from vec.undef, whatever slices, packs, loops and waits
+/* accumulators: none of an MMA may come from vec.undef, whatever slices, packs, loops and waits
  * it came through.
  *
  * scale_d = 0 ignores what accumulators hold, but ptxas up to CUDA 12.8, and so the JIT of drivers
- * up to R570, serialises all products of a kernel whose accumulators have no definition in front of
+ * up to R570, serialises all MMAs of a kernel whose accumulators have no definition in front of
  * the loop (C7515). On AMD there is no scale_d.
  *
  * Goes backwards from the accumulators, element by element, since a vec may be packed of registers
@@ -128,10 +128,10 @@ static bool has_undef(const tcc_func *f)
     return false;
 }
 
-static void check(tcc_verifier *v, const tcc_op *product, unsigned operand)
+static void check(tcc_verifier *v, const tcc_op *mma, unsigned operand)
 {
     search s = {.arena = v->arena, .seen = TCC_MAP(v->arena)};
-    const tcc_value *acc = product->operands[operand];
+    const tcc_value *acc = mma->operands[operand];
     ask(&s, acc, 0, tcc_type_count(acc->type));
     while (s.open.len && !s.undef) {
         part p = s.open.data[--s.open.len];
@@ -139,8 +139,8 @@ static void check(tcc_verifier *v, const tcc_op *product, unsigned operand)
     }
     if (!s.undef)
         return;
-    tcc_verify_error(v, product, "%s may hold what nothing has written, wants zeros to start from",
-                     tcc_op_info_get(product->code)->operands[operand].name);
+    tcc_verify_error(v, mma, "%s may hold what nothing has written, wants zeros to start from",
+                     tcc_op_info_get(mma->code)->operands[operand].name);
     if (s.undef->loc.line)
         tcc_note(v->diag, s.undef->loc, "it comes from here");
 }

@@ -17,7 +17,7 @@ typedef struct node {
     uint32_t same; /* another one in the same registers; itself for the one that stands for all */
     uint32_t uses;
     uint32_t number; /* of the registers, of the one that stands for all */
-    bool of_product;
+    bool of_mma;
 } node;
 
 struct tcc_registers {
@@ -44,7 +44,7 @@ bool tcc_registers_pass(tcc_opcode code)
     }
 }
 
-static bool is_product(tcc_opcode code)
+static bool is_mma(tcc_opcode code)
 {
     return code == TCC_OP_nvvm_wgmma || code == TCC_OP_nvvm_wgmma_a;
 }
@@ -79,14 +79,14 @@ static void join(tcc_registers *r, uint32_t a, uint32_t b)
     if (!a || !b)
         return;
     node *to = stands_for(r, a), *from = stands_for(r, b);
-    to->of_product |= from->of_product;
+    to->of_mma |= from->of_mma;
     from->same = to->same;
 }
 
-static uint32_t add_of_product(tcc_registers *r, const tcc_value *v)
+static uint32_t add_of_mma(tcc_registers *r, const tcc_value *v)
 {
     uint32_t n = add(r, v);
-    stands_for(r, n)->of_product = true;
+    stands_for(r, n)->of_mma = true;
     return n;
 }
 
@@ -97,8 +97,8 @@ static void pass_results(tcc_registers *r, const tcc_op *op)
     case TCC_OP_nvvm_wgmma_a:
     case TCC_OP_nvvm_wgmma:
         if (op->code == TCC_OP_nvvm_wgmma_a)
-            add_of_product(r, op->operands[1]);
-        join(r, add_of_product(r, &op->results[0]), find(r, op->operands[0]));
+            add_of_mma(r, op->operands[1]);
+        join(r, add_of_mma(r, &op->results[0]), find(r, op->operands[0]));
         return;
     case TCC_OP_nvvm_wgmma_wait:
         for (unsigned i = 0; i < op->n_results; i++)
@@ -159,7 +159,7 @@ tcc_registers *tcc_registers_find(const tcc_func *f, tcc_arena *arena)
             pass_yielded(r, op);
     }
     for (uint32_t n = 1; n < r->nodes.len; n++)
-        if (r->nodes.data[n].same == n && r->nodes.data[n].of_product)
+        if (r->nodes.data[n].same == n && r->nodes.data[n].of_mma)
             r->nodes.data[n].number = ++r->n;
     return r;
 }
@@ -199,7 +199,7 @@ static bool is_of_every_iteration(const tcc_op *op, const tcc_value *v)
 
 static bool takes(const use *u)
 {
-    return (is_product(u->op->code) && u->operand == 0) || u->op->code == TCC_OP_scf_for;
+    return (is_mma(u->op->code) && u->operand == 0) || u->op->code == TCC_OP_scf_for;
 }
 
 typedef struct part {
@@ -256,8 +256,8 @@ static bool is_wanted_twice(const tcc_registers *r, const tcc_op *op, unsigned o
 
 uint32_t tcc_registers_wanted_twice(const tcc_registers *r, const tcc_op *op)
 {
-    unsigned first = is_product(op->code) ? 0 : FIRST_CARRIED;
-    unsigned end = is_product(op->code) ? 1 : op->code == TCC_OP_scf_for ? op->n_operands : 0;
+    unsigned first = is_mma(op->code) ? 0 : FIRST_CARRIED;
+    unsigned end = is_mma(op->code) ? 1 : op->code == TCC_OP_scf_for ? op->n_operands : 0;
     uint32_t wanted = 0;
     for (unsigned i = first; i < end && i < MAX_OPERANDS; i++)
         if (op->operands[i]->type->kind == TCC_KIND_vec && is_wanted_twice(r, op, i))

@@ -35,6 +35,7 @@ typedef struct buffer {
     bool unpublished; /* something was written and may not be sent yet */
     size_t sends;     /* on their way */
     uint64_t used;    /* the step of its role at which an MMA last began to read it */
+    const struct tcc_role *by; /* whose warps exchange tiles by way of it */
 } buffer;
 
 /* An MMA, by number: the stages that its operands are in; a ring that is NULL: in none. */
@@ -141,6 +142,7 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
     b->unpublished = false;
     b->sends = 0;
     b->used = 0;
+    b->by = NULL;
     for (int64_t s = 0; s < b->n_stages; s++) {
         poison(b, s);
         b->put[s] = b->read[s] = 0;
@@ -489,6 +491,37 @@ tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
             b->cells[(row + i) * width + col + j] = stored(t->x->run, *from++, to->elem);
     b->unpublished = true;
     return TCC_NEXT;
+}
+
+/* What warps leave in the buffer on the way is nobody's business. They meet first. */
+static tcc_outcome pass_through(tcc_thread *t, const tcc_inst *in)
+{
+    buffer *b = operand_object(t, in, 1);
+    role_of(t)->met = t->steps;
+    if (b->by && b->by != t->role)
+        return TCC_WRONG(t->x, in->op, "%s by way of a buffer of another role",
+                         tcc_op_info_get(in->op->code)->name);
+    b->by = t->role;
+    if (b->sends)
+        return TCC_WRONG(t->x, in->op, "%s by way of a buffer that is being sent",
+                         tcc_op_info_get(in->op->code)->name);
+    if (check_free(t, in, b) != TCC_NEXT)
+        return TCC_FAILED;
+    clobber(t->x->async, b, 0);
+    poison(b, 0);
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_exchange(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_outcome outcome = pass_through(t, in);
+    return outcome == TCC_NEXT ? tcc_eval_tile_convert(t, in) : outcome;
+}
+
+tcc_outcome tcc_eval_async_combine(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_outcome outcome = pass_through(t, in);
+    return outcome == TCC_NEXT ? tcc_eval_tile_reduce(t, in) : outcome;
 }
 
 tcc_outcome tcc_eval_async_publish(tcc_thread *t, const tcc_inst *in)

@@ -638,6 +638,32 @@ static void check_async_write(verifier *v, const tcc_op *op)
             ERROR(v, op, "a, %s, is larger than buffer, %s", TEXT(a), TEXT(buffer));
 }
 
+/* A buffer of a's element, with an element of its own for each of a's; for one that is reduced away: for
+ * each warp. */
+static void check_exchanged(verifier *v, const tcc_op *op, int reduced)
+{
+    const tcc_type *a = op->operands[0]->type, *buffer = op->operands[1]->type;
+    if (!check_single(v, op, buffer) || !check_matrix(v, op, a))
+        return;
+    if (a->elem != buffer->elem)
+        ERROR(v, op, "a is %s and buffer is %s, wants the same element", TEXT(a), TEXT(buffer));
+    for (int d = 0; d < 2; d++)
+        if (d != reduced && a->dims[d].size > buffer->dims[1 + d].size)
+            ERROR(v, op, "a, %s, is larger than buffer, %s", TEXT(a), TEXT(buffer));
+}
+
+static void check_exchange(verifier *v, const tcc_op *op)
+{
+    check_convert(v, op);
+    check_exchanged(v, op, -1);
+}
+
+static void check_combine(verifier *v, const tcc_op *op)
+{
+    check_reduce(v, op);
+    check_exchanged(v, op, (int)tcc_attr_int(&op->attrs, "dim", 0));
+}
+
 static void check_send(verifier *v, const tcc_op *op)
 {
     const tcc_type *buffer = op->operands[0]->type, *tensor = op->operands[1]->type;
@@ -696,6 +722,8 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_tile_convert] = check_convert,
     [TCC_OP_async_read] = check_async_read,
     [TCC_OP_async_write] = check_async_write,
+    [TCC_OP_async_exchange] = check_exchange,
+    [TCC_OP_async_combine] = check_combine,
     [TCC_OP_async_send] = check_send,
     [TCC_OP_async_opaque] = check_opaque,
     [TCC_OP_async_alloc] = check_alloc,

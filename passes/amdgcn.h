@@ -64,6 +64,8 @@ void tcc_amdgcn_block(tcc_amdgcn_lowering *l, tcc_block *block);
 tcc_value *tcc_amdgcn_add(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
 tcc_value *tcc_amdgcn_mul(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
 tcc_value *tcc_amdgcn_and(tcc_amdgcn_lowering *l, tcc_value *a, tcc_value *b);
+/* All waves wait for each other, and what they have stored in LDS is there. */
+void tcc_amdgcn_meet(tcc_amdgcn_lowering *l);
 /* offset where `inside` holds, else TCC_OUTSIDE. */
 tcc_value *tcc_amdgcn_offset(tcc_amdgcn_lowering *l, tcc_value *inside, tcc_value *offset);
 /* LLVM's scheduler moves nothing across this place. */

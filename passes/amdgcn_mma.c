@@ -94,6 +94,30 @@ static void mend(tcc_lowering *low, tcc_parts *parts)
     tcc_amdgcn_mend((tcc_amdgcn_lowering *)low, parts);
 }
 
+static tcc_value *shared(tcc_lowering *low)
+{
+    return ((tcc_amdgcn_lowering *)low)->lds;
+}
+
+static tcc_value *load_shared(tcc_lowering *low, tcc_value *address, int64_t offset, const tcc_type *vec)
+{
+    tcc_value *r = TCC_EMIT(&low->b, amdgcn_ds_load, vec, address);
+    tcc_attr_set_int(low->ir, &r->def->attrs, "offset", offset);
+    return r;
+}
+
+static void store_shared(tcc_lowering *low, tcc_value *address, int64_t offset, tcc_value *v)
+{
+    tcc_op *op = TCC_EMIT_V(&low->b, amdgcn_ds_store, address, v);
+    tcc_attr_set_int(low->ir, &op->attrs, "offset", offset);
+}
+
+static void meet(tcc_lowering *low, const tcc_op *op)
+{
+    (void)op;
+    tcc_amdgcn_meet((tcc_amdgcn_lowering *)low);
+}
+
 const tcc_low_vendor tcc_low_amdgcn = {.name = "lower-to-amdgcn",
                                        .warps = "waves",
                                        .cta = TCC_OP_amdgcn_wgid,
@@ -104,6 +128,10 @@ const tcc_low_vendor tcc_low_amdgcn = {.name = "lower-to-amdgcn",
                                        .lane = lane_of,
                                        .from_xor = from_xor,
                                        .mend = mend,
+                                       .shared = shared,
+                                       .load_shared = load_shared,
+                                       .store_shared = store_shared,
+                                       .meet = meet,
                                        .plan = tcc_amdgcn_plan,
                                        .load = tcc_amdgcn_load_registers,
                                        .store = tcc_amdgcn_store_registers};

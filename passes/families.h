@@ -67,6 +67,7 @@ typedef struct tcc_family_passes {
     bool counts_pressure;                      /* what the epilogue holds is estimated: pressure.h */
     tcc_lay_out *lay_out;                      /* choose-layout */
     tcc_hold *hold;                            /* assign-layouts */
+    bool lanes_give;                           /* each other any 32 bits: exchange-tiles */
 } tcc_family_passes;
 
 /* NULL when the family has none. */

@@ -239,6 +239,8 @@ static const struct {
     [TCC_OP_tile_index] = {tcc_low_index, ALL},
     [TCC_OP_tile_reduce] = {tcc_low_reduce, ALL},
     [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},
+    [TCC_OP_async_exchange] = {tcc_low_exchange, ALL},
+    [TCC_OP_async_combine] = {tcc_low_combine, ALL},
 };
 
 void tcc_low_op(tcc_lowering *l, tcc_op *op)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/machine.h"
+#include "ir/moves.h"
 #include "passes/lowering.h"
 
 /* ---- what a thread holds --------------------------------------------------------------------- */
@@ -96,27 +97,6 @@ void tcc_low_tile_op(tcc_lowering *l, tcc_op *op)
 
 /* ---- registers of one thread ----------------------------------------------------------------- */
 
-/* For each register of `to` the one of `from` that is at[0] rows and at[1] columns further, behind
- * the last ones the first; what has extent 1 is the same everywhere. All threads at once: where
- * their numbers add the same in both tiles, a register of one tile is a register of the other. NULL
- * when a thread does not have what it needs. */
-static const int64_t *find_registers(tcc_lowering *l, const tcc_spread *from, const tcc_spread *to,
-                                     const int64_t at[2])
-{
-    int64_t *source = TCC_NEW_ARRAY(l->ctx->scratch, int64_t, (size_t)to->n_registers);
-    for (int d = 0; d < 2; d++)
-        if (from->extent[d] != 1 && !tcc_layout_same_threads(from, to, d))
-            return NULL;
-    for (int64_t i = 0; i < to->n_registers; i++) {
-        int64_t place[2];
-        for (int d = 0; d < 2; d++)
-            place[d] = (tcc_digits_place(&to->registers, i, d) + at[d]) % from->extent[d];
-        if ((source[i] = tcc_layout_register(from, place[0], place[1])) < 0)
-            return NULL;
-    }
-    return source;
-}
-
 /* A vec of these registers of a tile. */
 static tcc_value *gather(tcc_lowering *l, const tcc_value *tile, const tcc_held *from,
                          const tcc_held *to, const int64_t *source)
@@ -149,44 +129,10 @@ static tcc_value *gather(tcc_lowering *l, const tcc_value *tile, const tcc_held 
 
 /* ---- from lane to lane ----------------------------------------------------------------------- */
 
-/* Where each lane has what it needs for one register: in which lane, in which register there. */
-typedef struct sources {
-    int64_t lane[TCC_MAX_LANES], number[TCC_MAX_LANES];
-} sources;
-
-static bool find_sources(const tcc_spread *from, const tcc_spread *to, int64_t number, sources *s)
-{
-    for (int64_t lane = 0; lane < to->n_lanes; lane++) {
-        int64_t place[2], at = -1;
-        for (int d = 0; d < 2; d++)
-            place[d] =
-                tcc_digits_place(&to->registers, number, d) + tcc_digits_place(&to->lanes, lane, d);
-        for (int64_t i = 0; i < to->n_lanes && at < 0; i++) {
-            int64_t other =
-                lane ^ i; /* of those that hold the same, so that they follow from bits */
-            at = tcc_layout_register(from, place[0] - tcc_digits_place(&from->lanes, other, 0),
-                                     place[1] - tcc_digits_place(&from->lanes, other, 1));
-            s->lane[lane] = other;
-        }
-        s->number[lane] = at;
-        if (at < 0)
-            return false;
-    }
-    return true;
-}
-
-/* The lane from which each takes it, exclusive-ored of what the bits of its own number stand for;
- * NULL where it is not so simple. */
-static tcc_value *source_lane(tcc_lowering *l, const sources *s)
+/* The lane from which each takes it, exclusive-ored of what the bits of its own number stand for. */
+static tcc_value *source_lane(tcc_lowering *l, const tcc_lane_sources *s)
 {
     tcc_value *r = tcc_low_c32(l, s->lane[0]);
-    for (int64_t lane = 0; lane < l->lanes; lane++) {
-        int64_t sum = s->lane[0];
-        for (int64_t bit = 1; bit < l->lanes; bit *= 2)
-            sum ^= lane & bit ? s->lane[bit] ^ s->lane[0] : 0;
-        if (sum != s->lane[lane])
-            return NULL;
-    }
     for (unsigned b = 0; 1 << b < l->lanes; b++)
         if (s->lane[1 << b] != s->lane[0]) {
             tcc_value *bit = tcc_low_rem(l, tcc_low_div(l, l->vendor->lane(l), 1 << b), 2);
@@ -198,7 +144,7 @@ static tcc_value *source_lane(tcc_lowering *l, const sources *s)
 
 /* Each register that some lane takes is sent by itself; then every lane chooses its own. */
 static tcc_value *exchange(tcc_lowering *l, const tcc_value *tile, const tcc_held *from,
-                           const sources *s, tcc_value *lane)
+                           const tcc_lane_sources *s, tcc_value *lane)
 {
     tcc_value *r = NULL;
     uint32_t done = 0;
@@ -233,18 +179,11 @@ static bool shuffle(tcc_lowering *l, const tcc_op *op, const tcc_held *from, con
     if (op->code != TCC_OP_tile_convert || !l->vendor->from_lane ||
         tcc_scalar_bits(tile->type->elem) != 32)
         return false;
-    for (int d = 0; d < 2; d++)
-        for (int64_t w = 0; w < l->warps; w++)
-            if (tcc_digits_place(&from->spread.warps, w, d) !=
-                tcc_digits_place(&to->spread.warps, w, d))
-                return false;
     for (int64_t i = 0; i < to->spread.n_registers; i++) {
-        sources s;
-        tcc_value *lane =
-            find_sources(&from->spread, &to->spread, i, &s) ? source_lane(l, &s) : NULL;
-        if (!lane)
+        tcc_lane_sources s;
+        if (!tcc_moves_in_warp(&from->spread, &to->spread, i, &s))
             return false;
-        parts[i] = exchange(l, tile, from, &s, lane);
+        parts[i] = exchange(l, tile, from, &s, source_lane(l, &s));
     }
     tcc_low_set_registers(l, &op->results[0], to, parts);
     return true;
@@ -262,7 +201,7 @@ void tcc_low_regroup(tcc_lowering *l, tcc_op *op)
     tcc_held from, to;
     if (!find_held(l, op, &from, &to))
         return;
-    const int64_t *source = find_registers(l, &from.spread, &to.spread, at);
+    const int64_t *source = tcc_moves_in_thread(l->ctx->scratch, &from.spread, &to.spread, at);
     tcc_value **parts = room(l, (int64_t)to.n);
     for (size_t i = 0; source && i < to.n; i++)
         parts[i] = gather(l, op->operands[0], &from, &to, source + (int64_t)i * to.in_one);
@@ -295,7 +234,7 @@ void tcc_low_broadcast(tcc_lowering *l, tcc_op *op)
 }
 
 /* What combines two elements. */
-static tcc_opcode reduction(const tcc_op *reduce)
+tcc_opcode tcc_low_reduction(const tcc_op *reduce)
 {
     const char *kind = tcc_attr_str(&reduce->attrs, "kind", "");
     return !strcmp(kind, "sum")   ? TCC_OP_arith_add
@@ -303,8 +242,13 @@ static tcc_opcode reduction(const tcc_op *reduce)
                                   : TCC_OP_arith_max;
 }
 
+static const tcc_type *wide_of(tcc_lowering *l, tcc_scalar elem)
+{
+    return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT ? l->f32 : l->i32;
+}
+
 /* What a thread has along dimension dim at `place` of the other one, combined: in two chains, of
- * every other element: one alone would wait for itself all the time. */
+ * every other element: one alone would wait for itself all the time. In 32 bits, as lanes exchange it. */
 static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *tile,
                              const tcc_held *held, int dim, int64_t place)
 {
@@ -313,6 +257,8 @@ static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *
         if (tcc_digits_place(&held->spread.registers, i, !dim) == place) {
             tcc_value *v = tcc_low_unpacked(l, tile, (size_t)(i / held->in_one));
             tcc_value **chain = &chains[n++ % 2], *x = tcc_low_extract(l, v, i % held->in_one);
+            if (tcc_scalar_bits(x->type->elem) != 32)
+                x = tcc_low_cast(l, wide_of(l, x->type->elem), x);
             *chain = *chain ? tcc_low_bin(l, code, *chain, x) : x;
         }
     return chains[1] ? tcc_low_bin(l, code, chains[0], chains[1]) : chains[0];
@@ -320,37 +266,45 @@ static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *
 
 /* What a thread has of a row or column is combined in its registers, then with the lanes that have
  * more of it. */
-void tcc_low_reduce(tcc_lowering *l, tcc_op *op)
+tcc_value **tcc_low_reduce_in_warp(tcc_lowering *l, const tcc_op *op, tcc_held *a, tcc_held *r)
 {
     const tcc_value *tile = op->operands[0];
     int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
-    tcc_opcode code = reduction(op);
-    tcc_held a, r;
-    if (!find_held(l, op, &a, &r))
-        return;
-    if (tile->type == op->results[0].type) {
-        tcc_low_set(l, &op->results[0], r.n, tcc_low_parts(l, tile)->values);
-        return;
+    tcc_opcode code = tcc_low_reduction(op);
+    if (!find_held(l, op, a, r))
+        return NULL;
+    if (!tcc_layout_same_threads(&a->spread, &r->spread, !dim)) {
+        TCC_LOW_REFUSE(l, op, "%s whose result is in other threads", tcc_op_info_get(op->code)->name);
+        return NULL;
     }
-    bool one_warp = true;
-    for (int64_t w = 0; w < l->warps; w++)
-        one_warp &= tcc_digits_place(&a.spread.warps, w, dim) == 0;
-    if (!one_warp || !tcc_layout_same_threads(&a.spread, &r.spread, !dim) ||
-        tcc_scalar_bits(tile->type->elem) != 32) {
-        TCC_LOW_REFUSE(l, op, "tile.reduce over several %s, or of other than 32 bits",
-                       l->vendor->warps);
-        return;
-    }
-    tcc_value **parts = room(l, r.spread.n_registers);
-    for (int64_t i = 0; i < r.spread.n_registers; i++) {
+    tcc_value **parts = room(l, r->spread.n_registers);
+    for (int64_t i = 0; i < r->spread.n_registers; i++) {
         tcc_value *x =
-            reduce_own(l, code, tile, &a, dim, tcc_digits_place(&r.spread.registers, i, !dim));
+            reduce_own(l, code, tile, a, dim, tcc_digits_place(&r->spread.registers, i, !dim));
         for (int64_t lane = 1; lane < l->lanes; lane *= 2)
-            if (tcc_digits_place(&a.spread.lanes, lane, dim))
+            if (tcc_digits_place(&a->spread.lanes, lane, dim))
                 x = tcc_low_bin(l, code, x, l->vendor->from_xor(l, x, lane));
-        parts[i] = x;
+        parts[i] = tcc_low_cast(l, tcc_type_scalar(l->ir, tile->type->elem), x);
     }
-    tcc_low_set_registers(l, &op->results[0], &r, parts);
+    return parts;
+}
+
+void tcc_low_reduce(tcc_lowering *l, tcc_op *op)
+{
+    const tcc_type *from = op->operands[0]->type;
+    tcc_held a, r;
+    if (from == op->results[0].type) {
+        if (find_held(l, op, &a, &r))
+            tcc_low_set(l, &op->results[0], r.n, tcc_low_parts(l, op->operands[0])->values);
+        return;
+    }
+    if (!tcc_can_reduce_in_warp(from, (int)tcc_attr_int(&op->attrs, "dim", 0))) {
+        TCC_LOW_REFUSE(l, op, "tile.reduce over several %s", l->vendor->warps);
+        return;
+    }
+    tcc_value **parts = tcc_low_reduce_in_warp(l, op, &a, &r);
+    if (parts)
+        tcc_low_set_registers(l, &op->results[0], &r, parts);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -407,6 +361,13 @@ static tcc_value *are_first(tcc_lowering *l, const tcc_digits *digits, tcc_value
     return all;
 }
 
+tcc_value *tcc_low_holds_first(tcc_lowering *l, const tcc_spread *lanes, const tcc_spread *warps)
+{
+    tcc_value *warp = are_first(l, &warps->warps, l->vendor->warp(l));
+    tcc_value *lane = are_first(l, &lanes->lanes, l->vendor->lane(l));
+    return tcc_low_bin(l, TCC_OP_arith_and, warp, lane);
+}
+
 /* ---- loads and stores ------------------------------------------------------------------------ */
 
 tcc_value *tcc_low_split(tcc_value *v, int64_t *constant)
@@ -440,9 +401,7 @@ void tcc_low_load(tcc_lowering *l, tcc_op *op)
 static tcc_value *who_stores(tcc_lowering *l, const tcc_access *a)
 {
     const tcc_spread *s = &a->held.spread;
-    tcc_value *warp = are_first(l, &s->warps, l->vendor->warp(l));
-    tcc_value *lane = are_first(l, &s->lanes, l->vendor->lane(l));
-    tcc_value *who = tcc_low_bin(l, TCC_OP_arith_and, warp, lane);
+    tcc_value *who = tcc_low_holds_first(l, s, s);
     for (int d = 0; d < 2; d++)
         if (!a->has[d] && s->extent[d] > 1)
             who = tcc_low_bin(l, TCC_OP_arith_and, who,

@@ -176,12 +176,17 @@ static void lower_role(tcc_amdgcn_lowering *l, tcc_op *op)
 
 /* ---- other ops ----------------------------------------------------------------------------- */
 
-static void lower_barrier(tcc_amdgcn_lowering *l, tcc_op *op)
+void tcc_amdgcn_meet(tcc_amdgcn_lowering *l)
 {
-    (void)op;
     tcc_op *wait = TCC_EMIT_V(&l->low.b, amdgcn_waitcnt, NULL);
     tcc_attr_set_int(l->low.ir, &wait->attrs, "ds", 0);
     TCC_EMIT_V(&l->low.b, amdgcn_s_barrier, NULL);
+}
+
+static void lower_barrier(tcc_amdgcn_lowering *l, tcc_op *op)
+{
+    (void)op;
+    tcc_amdgcn_meet(l);
 }
 
 static void lower_pin(tcc_amdgcn_lowering *l, tcc_op *op)

@@ -202,12 +202,18 @@ static void lower_one(tcc_nvvm_lowering *l, tcc_op *op)
         tcc_low_end(low, warp);
 }
 
-static void lower_barrier(tcc_nvvm_lowering *l, tcc_op *op)
+void tcc_nvvm_meet(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     if (!l->role.op || l->role.one)
-        TCC_LOW_REFUSE(&l->low, op, "async.barrier of what are not all warps of a role");
+        TCC_LOW_REFUSE(&l->low, op, "%s of what are not all warps of a role",
+                       tcc_op_info_get(op->code)->name);
     else
         tcc_nvvm_barrier(l, tcc_low_c32(&l->low, l->role.barrier), l->role.warps * TCC_WARP_LANES);
+}
+
+static void lower_barrier(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_nvvm_meet(l, op);
 }
 
 static void lower_opaque(tcc_nvvm_lowering *l, tcc_op *op)

@@ -63,6 +63,12 @@ typedef struct tcc_low_vendor {
     tcc_value *(*from_lane)(tcc_lowering *l, tcc_value *v, tcc_value *lane);
     tcc_value *(*from_xor)(tcc_lowering *l, tcc_value *v, int64_t mask);
     void (*mend)(tcc_lowering *l, tcc_parts *parts);
+    /* Where shared memory begins; accesses so many bytes behind an address; all warps of the role wait for each
+     * other, and what they have stored is there. */
+    tcc_value *(*shared)(tcc_lowering *l);
+    tcc_value *(*load_shared)(tcc_lowering *l, tcc_value *address, int64_t offset, const tcc_type *vec);
+    void (*store_shared)(tcc_lowering *l, tcc_value *address, int64_t offset, tcc_value *v);
+    void (*meet)(tcc_lowering *l, const tcc_op *op);
     /* Finds out what is missing of an access; false, refused, when it cannot be. */
     bool (*plan)(tcc_lowering *l, tcc_access *a);
     /* Of `step` registers from this one on, which to store in the vec v of the tile. */
@@ -195,6 +201,13 @@ tcc_value *tcc_low_unpacked(tcc_lowering *l, const tcc_value *tile, size_t part)
 void tcc_low_tile_op(tcc_lowering *l, tcc_op *op); /* constants and elementwise ops */
 void tcc_low_broadcast(tcc_lowering *l, tcc_op *op);
 void tcc_low_reduce(tcc_lowering *l, tcc_op *op);
+/* How a tile that is reduced is held, and its result; for each register of this what the warp has combined.
+ * NULL, refused, when the result is in other threads. */
+tcc_value **tcc_low_reduce_in_warp(tcc_lowering *l, const tcc_op *op, tcc_held *a, tcc_held *r);
+/* What combines two elements of what is reduced. */
+tcc_opcode tcc_low_reduction(const tcc_op *reduce);
+/* Whether the thread is the first of those that hold the same: which lanes do, which warps. */
+tcc_value *tcc_low_holds_first(tcc_lowering *l, const tcc_spread *lanes, const tcc_spread *warps);
 void tcc_low_index(tcc_lowering *l, tcc_op *op);
 /* tile.slice, tile.rotate, tile.convert. */
 void tcc_low_regroup(tcc_lowering *l, tcc_op *op);
@@ -211,6 +224,11 @@ static inline tcc_value *tcc_low_stored(tcc_lowering *l, const tcc_access *a, in
 }
 void tcc_low_load(tcc_lowering *l, tcc_op *op);
 void tcc_low_store(tcc_lowering *l, tcc_op *op);
+
+/* ---- tiles from warp to warp (lower_exchange.c) ------------------------------------------- */
+
+void tcc_low_exchange(tcc_lowering *l, tcc_op *op);
+void tcc_low_combine(tcc_lowering *l, tcc_op *op);
 
 /* ---- parameters ------------------------------------------------------------------------ */
 

@@ -52,6 +52,8 @@ void tcc_nvvm_block(tcc_nvvm_lowering *l, tcc_block *block);
 tcc_value *tcc_nvvm_warpgroup(tcc_nvvm_lowering *l);
 /* Whether the thread is the first of its warpgroup. */
 tcc_value *tcc_nvvm_leads_warpgroup(tcc_nvvm_lowering *l);
+/* All warps of the role wait for each other; refused where they do not all run the op. */
+void tcc_nvvm_meet(tcc_nvvm_lowering *l, const tcc_op *op);
 /* nvvm.barrier `id` of so many threads */
 void tcc_nvvm_barrier(tcc_nvvm_lowering *l, tcc_value *id, int64_t threads);
 /* The place in swizzled memory of a byte: bits 4.. are exclusive-ored with bits 7.. */

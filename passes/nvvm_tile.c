@@ -74,6 +74,28 @@ static void lower_block(tcc_lowering *low, tcc_block *block)
     tcc_nvvm_block((tcc_nvvm_lowering *)low, block);
 }
 
+/* ---- shared memory ------------------------------------------------------------------------- */
+
+static tcc_value *shared(tcc_lowering *low)
+{
+    return ((tcc_nvvm_lowering *)low)->smem;
+}
+
+static tcc_value *load_shared(tcc_lowering *low, tcc_value *address, int64_t offset, const tcc_type *vec)
+{
+    return TCC_EMIT(&low->b, nvvm_ld_shared, vec, tcc_low_add(low, address, offset));
+}
+
+static void store_shared(tcc_lowering *low, tcc_value *address, int64_t offset, tcc_value *v)
+{
+    TCC_EMIT_V(&low->b, nvvm_st_shared, tcc_low_add(low, address, offset), v);
+}
+
+static void meet(tcc_lowering *low, const tcc_op *op)
+{
+    tcc_nvvm_meet((tcc_nvvm_lowering *)low, op);
+}
+
 /* ---- places in memory --------------------------------------------------------------------- */
 
 /* Element (r, c) of the tile is at base + origin + (r + add[0]) * stride[0] + (c + add[1]) * stride[1], and is
@@ -195,6 +217,10 @@ const tcc_low_vendor tcc_low_nvvm = {.name = "lower-to-nvvm",
                                      .lane = lane_of,
                                      .from_lane = from_lane,
                                      .from_xor = from_xor,
+                                     .shared = shared,
+                                     .load_shared = load_shared,
+                                     .store_shared = store_shared,
+                                     .meet = meet,
                                      .plan = plan,
                                      .load = load,
                                      .store = store};

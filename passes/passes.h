@@ -27,6 +27,7 @@
     PASS(specialize_warps)                                                                         \
     PASS(assign_layouts)                                                                           \
     PASS(chunk_epilogue)                                                                           \
+    PASS(exchange_tiles)                                                                           \
     PASS(allocate_shared)                                                                          \
     PASS(lower_to_nvvm)                                                                            \
     PASS(lower_to_amdgcn)                                                                          \

@@ -16,7 +16,7 @@
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
     "choose-mma,choose-layout,estimate-cost,choose-pipeline"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
-                         "assign-layouts,chunk-epilogue,allocate-shared"
+                         "assign-layouts,chunk-epilogue,exchange-tiles,allocate-shared"
 
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;

@@ -20,7 +20,7 @@ import numpy
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-LEVELS = ("pipeline-copies,specialize-warps,distribute-grid,assign-layouts,chunk-epilogue,allocate-shared",
+LEVELS = ("pipeline-copies,specialize-warps,distribute-grid,assign-layouts,chunk-epilogue,exchange-tiles,allocate-shared",
           "lower-to-nvvm,expand-math,canonicalize,form-fma,cse,licm,dce")
 
 parser = argparse.ArgumentParser()

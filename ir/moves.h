@@ -1,0 +1,33 @@
+/* moves: from where a thread gets what it holds of a tile in another layout: from registers of its own, from
+ * lanes of its warp, or from other warps.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_MOVES_H
+#define TCC_IR_MOVES_H
+
+#include "ir/layout.h"
+#include "ir/machine.h"
+
+/* For each register of `to` the one of `from` that is at[0] rows and at[1] columns further, behind
+ * the last ones the first; what has extent 1 is the same everywhere. All threads at once: where
+ * their numbers add the same in both tiles, a register of one tile is a register of the other. NULL
+ * when a thread does not have what it needs. */
+const int64_t *tcc_moves_in_thread(tcc_arena *arena, const tcc_spread *from, const tcc_spread *to,
+                                   const int64_t at[2]);
+
+/* Where each lane has what it needs for one register: in which lane, in which register there. */
+typedef struct tcc_lane_sources {
+    int64_t lane[TCC_MAX_LANES], number[TCC_MAX_LANES];
+} tcc_lane_sources;
+
+/* Finds that for register `number` of `to`; false when a warp does not have it, or its lanes' numbers do not
+ * follow from each other's bits: lane[l] is lane[0], exclusive-ored of what l's bits stand for. */
+bool tcc_moves_in_warp(const tcc_spread *from, const tcc_spread *to, int64_t number, tcc_lane_sources *s);
+
+/* Whether a warp has all that it needs of one tile for the other, as these two say; lanes: whether lanes can
+ * give each other elements. */
+bool tcc_can_convert_in_warp(tcc_arena *arena, const tcc_type *from, const tcc_type *to, bool lanes);
+/* Whether one warp has all of each row (dim 1) or column of a tile. */
+bool tcc_can_reduce_in_warp(const tcc_type *tile, int dim);
+
+#endif

@@ -1,0 +1,134 @@
+/* exchange-tiles: give buffers to what goes from warp to warp.
+ *
+ * Before:  async.role {waves = [2, 2], …}
+ *            %s = tile.reduce %x {dim = 1, kind = sum} : tile<f32[128, 1], …>
+ *            %a = tile.convert %p : tile<f16[128, 64], gfx11_operand_32(…)>
+ * After:   %b = async.alloc : smem<f32[1, 128, 4]>
+ *          %c = async.alloc : smem<f16[1, 128, 72]>
+ *          async.role {waves = [2, 2], …}
+ *            %s = async.combine %x, %b {dim = 1, kind = sum} : tile<f32[128, 1], …>
+ *            %a = async.exchange %p, %c : tile<f16[128, 64], gfx11_operand_32(…)>
+ *
+ * What a warp has of its own, in registers or in lanes that can give it to each other, stays as it is.
+ *
+ * Requires assign-layouts and chunk-epilogue. Preserves all else.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/moves.h"
+#include "passes/families.h"
+#include "passes/passes.h"
+
+enum {
+    UNIT = 16, /* bytes that a row is a multiple of */
+    APART = 8  /* elements more in a row: in other banks than the row above */
+};
+
+typedef struct exchanging {
+    tcc_ir *ir;
+    bool lanes;                           /* can give each other elements */
+    tcc_op *role;                         /* whose buffers these are, */
+    tcc_value *buffers[TCC_SCALAR_COUNT]; /* one for each type of elements */
+} exchanging;
+
+static tcc_op *role_of(const tcc_op *op)
+{
+    tcc_op *parent = op->block->parent;
+    while (parent && parent->code != TCC_OP_async_role)
+        parent = parent->block->parent;
+    return parent;
+}
+
+static tcc_value *build_buffer(const tcc_op *op, tcc_op *role, const tcc_type *type)
+{
+    while (role->prev && role->prev->code == TCC_OP_async_role)
+        role = role->prev; /* in front of all of them */
+    tcc_builder b = tcc_builder_before(role);
+    b.loc = op->loc;
+    tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
+    tcc_attr_set_int(op->block->func->ir, &v->def->attrs, "swizzle", 0);
+    tcc_attr_set_int(op->block->func->ir, &v->def->attrs, "contiguous", 1);
+    return v;
+}
+
+/* A role has one for all ops with elements of a type: they begin with a barrier. It is as large as the largest of
+ * them wants it. */
+static tcc_value *buffer_for(exchanging *e, const tcc_op *op, int64_t rows, int64_t cols)
+{
+    tcc_op *role = role_of(op);
+    tcc_scalar elem = op->operands[0]->type->elem;
+    int64_t unit = UNIT * 8 / tcc_scalar_bits(elem);
+    if (role != e->role)
+        memset(e->buffers, 0, sizeof e->buffers);
+    e->role = role;
+    tcc_value **buffer = &e->buffers[elem];
+    cols = (cols + unit - 1) / unit * unit;
+    if (*buffer && (*buffer)->type->dims[1].size > rows)
+        rows = (*buffer)->type->dims[1].size;
+    if (*buffer && (*buffer)->type->dims[2].size > cols)
+        cols = (*buffer)->type->dims[2].size;
+    const tcc_type *type =
+        tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, rows, cols});
+    if (*buffer)
+        (*buffer)->type = type;
+    else
+        *buffer = build_buffer(op, role, type);
+    return *buffer;
+}
+
+static bool put_in_place(tcc_op *op, tcc_value *by)
+{
+    tcc_replace_uses(&op->results[0], by);
+    tcc_op_erase(op);
+    return true;
+}
+
+static bool exchange(exchanging *e, tcc_op *op)
+{
+    const tcc_type *from = op->operands[0]->type, *to = op->results[0].type;
+    if (!from->layout || !to->layout || tcc_can_convert_in_warp(e->ir->arena, from, to, e->lanes))
+        return false;
+    tcc_value *buffer = buffer_for(e, op, from->dims[0].size, from->dims[1].size + APART);
+    tcc_builder b = tcc_builder_before(op);
+    b.loc = op->loc;
+    return put_in_place(op, TCC_EMIT(&b, async_exchange, to, op->operands[0], buffer));
+}
+
+static bool combine(exchanging *e, tcc_op *op)
+{
+    const tcc_type *from = op->operands[0]->type, *to = op->results[0].type;
+    int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
+    tcc_spread s;
+    if (from == to || !tcc_layout_spread(from, &s) || !to->layout || tcc_can_reduce_in_warp(from, dim))
+        return false;
+    int64_t sizes[] = {from->dims[0].size, from->dims[1].size};
+    sizes[dim] = 1;
+    for (unsigned i = 0; i < s.warps.n; i++)
+        sizes[dim] *= s.warps.of[i].add[dim] ? s.warps.of[i].n : 1;
+    tcc_value *buffer = buffer_for(e, op, sizes[0], sizes[1]);
+    tcc_builder b = tcc_builder_before(op);
+    b.loc = op->loc;
+    tcc_value *r = TCC_EMIT(&b, async_combine, to, op->operands[0], buffer);
+    r->def->attrs = op->attrs;
+    return put_in_place(op, r);
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    const tcc_family_passes *passes = tcc_family_passes_of(tcc_target_of(ctx->ir));
+    exchanging e = {.ir = ctx->ir, .lanes = passes && passes->lanes_give};
+    for (tcc_op *op = f->body->first, *next; op && passes; op = next) {
+        next = tcc_walk_next(op, f->body);
+        if (op->code == TCC_OP_tile_convert && role_of(op))
+            *changed |= exchange(&e, op);
+        else if (op->code == TCC_OP_tile_reduce && role_of(op))
+            *changed |= combine(&e, op);
+    }
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_exchange_tiles = {
+    "exchange-tiles", "give buffers to what goes from warp to warp", .run = run,
+    .requires = TCC_UP_TO(layouts),
+    .undoes = TCC_STATE(places)};

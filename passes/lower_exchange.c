@@ -1,0 +1,172 @@
+/* lower_exchange: tiles from warp to warp, by way of shared memory.
+ *
+ * The buffer has row after row, so that an element's place is the thread's own and a constant for each of its
+ * registers. What several threads hold the first of them stores.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/lowering.h"
+
+enum { MOST_BYTES = 16 }; /* that an access has */
+
+typedef struct scratch {
+    tcc_value *base;
+    int64_t pitch, bytes; /* of a row, of an element */
+    tcc_scalar elem;
+} scratch;
+
+static bool find_scratch(tcc_lowering *l, const tcc_op *op, scratch *s)
+{
+    const tcc_value *buffer = op->operands[1];
+    const tcc_type *type = buffer->type;
+    if (!buffer->def || !tcc_attr_find(&buffer->def->attrs, "offset") || tcc_scalar_bits(type->elem) < 8) {
+        TCC_LOW_REFUSE(l, op, "a buffer without a place in shared memory, or of such elements");
+        return false;
+    }
+    s->elem = type->elem;
+    s->bytes = tcc_scalar_bits(type->elem) / 8;
+    s->pitch = type->dims[2].size * s->bytes;
+    s->base = tcc_low_add(l, l->vendor->shared(l), tcc_attr_int(&buffer->def->attrs, "offset", 0));
+    return true;
+}
+
+static tcc_value *address(tcc_lowering *l, const scratch *s, tcc_value *row, tcc_value *col)
+{
+    row = tcc_low_mul(l, row, s->pitch);
+    col = tcc_low_mul(l, col, s->bytes);
+    row = tcc_low_bin(l, TCC_OP_arith_add, row, col);
+    return tcc_low_bin(l, TCC_OP_arith_add, s->base, row);
+}
+
+/* Of the thread's own element of a tile. */
+static tcc_value *own_address(tcc_lowering *l, const scratch *s, const tcc_spread *held)
+{
+    tcc_value *row = tcc_low_own(l, held, 0), *col = tcc_low_own(l, held, 1);
+    return address(l, s, row, col);
+}
+
+/* What a register adds. */
+static int64_t offset_of(const scratch *s, const tcc_spread *held, int64_t number)
+{
+    return tcc_digits_place(&held->registers, number, 0) * s->pitch +
+           tcc_digits_place(&held->registers, number, 1) * s->bytes;
+}
+
+/* Whether what digits add along a row, and from row to row, is a multiple of so many elements. */
+static bool are_multiples(const tcc_digits *digits, int64_t n)
+{
+    for (unsigned i = 0; i < digits->n; i++)
+        if (digits->of[i].add[1] >= n && digits->of[i].add[1] % n)
+            return false;
+    return true;
+}
+
+/* Registers that are neighbours in a row, and aligned: one access. */
+static int64_t step_of(const scratch *s, const tcc_held *held)
+{
+    const tcc_spread *spread = &held->spread;
+    int64_t n = tcc_layout_neighbours(spread);
+    for (; n > 1; n /= 2) {
+        bool whole = n * s->bytes <= MOST_BYTES && (n & (n - 1)) == 0 && held->in_one % n == 0 &&
+                     s->pitch % (n * s->bytes) == 0;
+        bool alone = true; /* only these registers add less */
+        for (unsigned i = 0; i < spread->lanes.n; i++)
+            alone &= spread->lanes.of[i].add[1] == 0 || spread->lanes.of[i].add[1] >= n;
+        if (whole && alone && are_multiples(&spread->registers, n) && are_multiples(&spread->lanes, n) &&
+            are_multiples(&spread->warps, n))
+            break;
+    }
+    return n;
+}
+
+static void store(tcc_lowering *l, const scratch *s, const tcc_value *tile, const tcc_held *held)
+{
+    tcc_value *who = tcc_low_holds_first(l, &held->spread, &held->spread);
+    tcc_value *own = own_address(l, s, &held->spread), *v = NULL;
+    int64_t always;
+    tcc_op *first = tcc_value_is_int(who, &always) ? NULL : tcc_low_if(l, who);
+    int64_t step = step_of(s, held);
+    for (int64_t i = 0, part = -1; i < held->spread.n_registers; i += step) {
+        if (i / held->in_one != part)
+            v = tcc_low_unpacked(l, tile, (size_t)(part = i / held->in_one));
+        l->vendor->store_shared(l, own, offset_of(s, &held->spread, i),
+                                tcc_low_slice(l, v, i % held->in_one, step));
+    }
+    if (first)
+        tcc_low_end(l, first);
+}
+
+void tcc_low_exchange(tcc_lowering *l, tcc_op *op)
+{
+    const tcc_value *a = op->operands[0];
+    tcc_held from, to;
+    scratch s;
+    if (!tcc_low_held(l, op, a->type, &from) || !tcc_low_held(l, op, op->results[0].type, &to) ||
+        !find_scratch(l, op, &s))
+        return;
+    l->vendor->meet(l, op);
+    store(l, &s, a, &from);
+    l->vendor->meet(l, op);
+    tcc_value *own = own_address(l, &s, &to.spread);
+    int64_t step = step_of(&s, &to);
+    const tcc_type *vec = tcc_low_vec(l, s.elem, step);
+    tcc_value **parts =
+        TCC_NEW_ARRAY(l->ctx->scratch, tcc_value *, (size_t)(to.spread.n_registers / step));
+    for (int64_t i = 0; i < to.spread.n_registers; i += step)
+        parts[i / step] = l->vendor->load_shared(l, own, offset_of(&s, &to.spread, i), vec);
+    tcc_low_set_registers(l, &op->results[0], &to, parts);
+}
+
+/* Of the warps that stand along a dimension, which one the thread's is; how many there are. */
+static tcc_value *number_along(tcc_lowering *l, const tcc_digits *warps, int dim, int64_t *n)
+{
+    tcc_digits along = *warps;
+    *n = 1;
+    for (unsigned i = 0; i < along.n; i++) {
+        int64_t add = warps->of[i].add[dim] ? *n : 0;
+        *n *= add ? along.of[i].n : 1;
+        along.of[i].add[dim] = add;
+    }
+    return tcc_low_digits(l, &along, l->vendor->warp(l), dim);
+}
+
+/* Each warp's part is a row of the buffer, or a column. */
+void tcc_low_combine(tcc_lowering *l, tcc_op *op)
+{
+    int dim = (int)tcc_attr_int(&op->attrs, "dim", 0);
+    tcc_held a, r;
+    scratch s;
+    tcc_value **own = tcc_low_reduce_in_warp(l, op, &a, &r), *at[2];
+    if (!own || !find_scratch(l, op, &s))
+        return;
+    int64_t n, count = r.spread.n_registers;
+    at[dim] = number_along(l, &a.spread.warps, dim, &n);
+    if (n > op->operands[1]->type->dims[1 + dim].size) {
+        TCC_LOW_REFUSE(l, op, "%s of %lld %s by way of so few elements", tcc_op_info_get(op->code)->name,
+                       (long long)n, l->vendor->warps);
+        return;
+    }
+    at[!dim] = tcc_low_own(l, &r.spread, !dim);
+    l->vendor->meet(l, op);
+    tcc_value *who = tcc_low_holds_first(l, &r.spread, &a.spread);
+    tcc_value *mine = address(l, &s, at[0], at[1]);
+    int64_t always;
+    tcc_op *first = tcc_value_is_int(who, &always) ? NULL : tcc_low_if(l, who);
+    const tcc_type *one = tcc_low_vec(l, s.elem, 1);
+    for (int64_t i = 0; i < count; i++)
+        l->vendor->store_shared(l, mine, offset_of(&s, &r.spread, i),
+                                TCC_EMIT(&l->b, vec_splat, one, own[i]));
+    if (first)
+        tcc_low_end(l, first);
+    l->vendor->meet(l, op);
+    at[dim] = tcc_low_c32(l, 0);
+    tcc_value *all = address(l, &s, at[0], at[1]);
+    tcc_value **parts = TCC_NEW_ARRAY(l->ctx->scratch, tcc_value *, (size_t)count);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t w = 0; w < n; w++) {
+            int64_t further = w * (dim ? s.bytes : s.pitch);
+            tcc_value *x = l->vendor->load_shared(l, all, offset_of(&s, &r.spread, i) + further, one);
+            x = tcc_low_extract(l, x, 0);
+            parts[i] = w ? tcc_low_bin(l, tcc_low_reduction(op), parts[i], x) : x;
+        }
+    tcc_low_set_registers(l, &op->results[0], &r, parts);
+}

@@ -79,18 +79,29 @@ static const tcc_value *tensor_of(const tcc_op *load)
     return TCC_VIEW(tile_load, load)->tensor;
 }
 
+/* Whether an operand goes through shared memory, as its load gives it, or what it is computed of does. */
+static bool is_staged_operand(const tcc_schedule *s, const tcc_op *mma, unsigned i, const tcc_op *load)
+{
+    return mma->operands[i]->def == load || tcc_target_can(s->target, TCC_CAN_wgmma);
+}
+
 /* How the operands of a function's MMAs are copied: all in one way. */
-static const char *copy_of_operands(const tcc_func *f, const tcc_copying *how, tcc_arena *scratch)
+static const char *copy_of_operands(const tcc_func *f, const tcc_schedule *s, const tcc_copying *how,
+                                    tcc_arena *scratch)
 {
     TCC_VEC(const tcc_value *) tensors = {0};
+    bool all = true; /* go through shared memory */
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         for (unsigned i = 0; op->code == TCC_OP_tile_mma && i < 2; i++) {
             const tcc_op *load = tcc_tiled_load(op, i, scratch);
-            if (load)
-                TCC_PUSH(scratch, &tensors, tensor_of(load));
+            if (!load)
+                continue;
+            TCC_PUSH(scratch, &tensors, tensor_of(load));
+            all &= is_staged_operand(s, op, i, load);
         }
     const char *copy = tcc_copying_of(how, f, tensors.data, tensors.len);
-    return copy ? copy : "predicated";
+    /* Rows of any length end with the sum: only loops that do nothing else know where. */
+    return copy && (all || strcmp(copy, "unaligned")) ? copy : "predicated";
 }
 
 /* Decides for what the MMAs multiply. */
@@ -98,7 +109,7 @@ static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_pa
                              const tcc_schedule *s)
 {
     bool any = false;
-    const char *copy = copy_of_operands(f, passes->copying, ctx->scratch);
+    const char *copy = copy_of_operands(f, s, passes->copying, ctx->scratch);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
         if (op->code != TCC_OP_tile_mma || instr.list.n != 3)
@@ -106,8 +117,10 @@ static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_pa
         tcc_op *a = tcc_tiled_load(op, 0, ctx->scratch), *b = tcc_tiled_load(op, 1, ctx->scratch);
         if (!a || !b)
             continue;
-        passes->lay_out(ctx->ir, s, a, 1, instr.list.items[0].i, copy);
-        passes->lay_out(ctx->ir, s, b, 0, instr.list.items[1].i, copy);
+        if (is_staged_operand(s, op, 0, a))
+            passes->lay_out(ctx->ir, s, a, 1, instr.list.items[0].i, copy);
+        if (is_staged_operand(s, op, 1, b))
+            passes->lay_out(ctx->ir, s, b, 0, instr.list.items[1].i, copy);
         any = true;
     }
     return any;

@@ -319,21 +319,18 @@ static tcc_status check_sums(const tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Of the operands only wgmma's A can come from registers. */
+/* Of wgmma's operands only A can come from registers. */
 static tcc_status check_computed(const tcc_choice *ch)
 {
-    bool can = tcc_target_can(ch->target, TCC_CAN_wgmma);
-    for (size_t i = 0; i < ch->c.n_operands; i++) {
-        const tcc_sum_operand *o = &ch->c.operands[i];
-        if (!tcc_sum_operand_is_computed(o) || (can && !o->axis))
-            continue;
-        tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, o->value->def->loc,
-                  "not supported yet: %s on %s",
-                  can ? "a product of which both operands are computed" : "an operand of a sum that is computed",
-                  ch->target->name);
-        return TCC_ERR_UNSUPPORTED;
-    }
-    return TCC_OK;
+    const tcc_sum_operand *computed[2] = {NULL, NULL};
+    for (size_t i = 0; i < ch->c.n_operands; i++)
+        if (tcc_sum_operand_is_computed(&ch->c.operands[i]))
+            computed[ch->c.operands[i].axis != 0] = &ch->c.operands[i];
+    if (!computed[1] || (!computed[0] && !tcc_target_can(ch->target, TCC_CAN_wgmma)))
+        return TCC_OK;
+    tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, computed[1]->value->def->loc,
+              "not supported yet: a product of which both operands are computed on %s", ch->target->name);
+    return TCC_ERR_UNSUPPORTED;
 }
 
 /* Bytes of the widest element that goes through shared memory. */

@@ -31,7 +31,13 @@ static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
     *out = (tcc_rdna_product){.target = ch->target, .bits = tcc_scalar_bits(a)};
     for (size_t i = 0; i < ch->c.n_operands; i++) {
         const tcc_sum_operand *o = &ch->c.operands[i];
-        out->operands[o->axis][!tcc_read_is_contiguous_in(o->read, o->k, o->k)]++;
+        unsigned loaded = tcc_scalar_bits(o->read->results[0].type->elem);
+        if (tcc_sum_operand_is_computed(o)) {
+            out->computed[o->axis]++;
+            out->loaded_bits = loaded > out->loaded_bits ? loaded : out->loaded_bits;
+        } else {
+            out->operands[o->axis][!tcc_read_is_contiguous_in(o->read, o->k, o->k)]++;
+        }
     }
     out->wmma = tcc_wmma_find(ch->target, a, b, first->op->results[0].type->elem, 0);
     return out->wmma && tcc_scalar_bits(b) == out->bits;

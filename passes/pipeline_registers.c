@@ -27,7 +27,8 @@
  * MMAs of one block that share an operand, and sums of one loop, share the ring and what was read of it.
  * In other loops tile i + 1 is loaded while tile i, which the iteration before has loaded, is put and
  * multiplied; tiles that can only be copied element by element, or of which the next place is not known,
- * are loaded, put and read one after the other, where their MMA stands.
+ * are loaded, put and read one after the other, where their MMA stands. An operand that is computed stays in
+ * registers; its load is ahead like the others, and the other operand goes through the ring.
  *
  * Requires choose-mma, choose-layout and choose-pipeline.
  */
@@ -37,6 +38,7 @@
 #include "passes/passes.h"
 #include "passes/pipeline_registers.h"
 #include "passes/schedule.h"
+#include "passes/tiling.h"
 #include "support/map.h"
 
 /* ---- pieces ---------------------------------------------------------------------------- */
@@ -58,11 +60,13 @@ static tcc_value *build_buffer(const tcc_group *g, tcc_builder *b, const tcc_op 
 void tcc_group_ring(tcc_group *g, tcc_builder *b)
 {
     tcc_value *buffers[TCC_MAX_LOADS];
+    size_t n = 0;
     for (size_t s = 0; s < g->n_sources; s++)
-        buffers[s] = g->sources[s].buffer = build_buffer(g, b, g->sources[s].load);
+        if (!g->sources[s].computed)
+            buffers[n++] = g->sources[s].buffer = build_buffer(g, b, g->sources[s].load);
     b->loc = tcc_group_loc(g);
     const tcc_type *type = tcc_type_get(g->ir, TCC_KIND_ring, TCC_f32, 0, NULL);
-    g->ring = &tcc_op_create(b, TCC_OP_async_ring, g->n_sources, buffers, 1, &type)->results[0];
+    g->ring = &tcc_op_create(b, TCC_OP_async_ring, n, buffers, 1, &type)->results[0];
     tcc_attr_set_int(g->ir, &g->ring->def->attrs, "stages", g->stages);
     tcc_attr_set_str(g->ir, &g->ring->def->attrs, "completion", "barrier");
 }
@@ -86,7 +90,8 @@ void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *
 {
     TCC_EMIT_V(b, async_acquire, g->ring, i);
     for (size_t s = 0; s < g->n_sources; s++)
-        TCC_EMIT_V(b, async_put, g->ring, i, g->sources[s].buffer, tiles[s]);
+        if (g->sources[s].buffer)
+            TCC_EMIT_V(b, async_put, g->ring, i, g->sources[s].buffer, tiles[s]);
     TCC_EMIT_V(b, async_commit, g->ring, i);
 }
 
@@ -95,6 +100,9 @@ void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t ro
     for (size_t s = g->n_sources; s--;) { /* a register of b is free when its column is multiplied */
         const tcc_operand *of = &g->sources[s];
         const tcc_type *tile = of->load->results[0].type;
+        parts[s] = of->computed;
+        if (of->computed)
+            continue;
         int64_t sizes[] = {tile->dims[0].size, tile->dims[1].size}, at[] = {0, 0};
         sizes[!of->x] = g->round;
         at[!of->x] = round * g->round;
@@ -155,6 +163,8 @@ static void copy_in_place(tcc_group *g)
     tcc_group_ring(g, &b);
     for (size_t s = 0; s < g->n_sources; s++) {
         tcc_op *load = g->sources[s].load;
+        if (g->sources[s].computed)
+            continue;
         b = tcc_builder_before(load);
         tiles[s] = &tcc_group_load(g, &b, load, same)->results[0];
         tiles[s]->name = load->results[0].name;
@@ -301,6 +311,9 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
     b.loc = tcc_group_loc(g);
     load_iteration(g, &b, of_index, TCC_VIEW(scf_for, loop)->lo, tiles);
     loop = carry(g->ir, loop, g->n_sources, tiles);
+    for (size_t s = 0; s < g->n_sources; s++)
+        if (g->sources[s].computed)
+            tcc_replace_uses(&g->sources[s].load->results[0], tiles[s]);
     b = tcc_builder_before(g->mmas[0]);
     b.loc = tcc_group_loc(g);
     tcc_value *i = tcc_iteration_number(&b, loop);
@@ -330,20 +343,30 @@ static int64_t lanes_of(const tcc_func *f)
     return lanes;
 }
 
-/* k that is read at a time for an MMA; 0: it stays as it is. */
-static int64_t round_of(const tcc_op *mma, int64_t lanes)
+/* Whether a tile is computed, of a load in the MMA's block, while the other one is loaded. */
+static bool is_computed(const tcc_op *mma, unsigned i, tcc_arena *scratch)
+{
+    return !is_decided(mma->operands[i]) && is_decided(mma->operands[!i]) &&
+           tcc_tiled_load(mma, i, scratch) && tcc_tiled_load(mma, i, scratch) != mma->operands[i]->def;
+}
+
+/* k that is read at a time for an MMA, all of it where one operand is computed; 0: it stays as it is. */
+static int64_t round_of(const tcc_op *mma, int64_t lanes, tcc_arena *scratch)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     const tcc_op *loop = mma->block->parent;
     tcc_attr instr = tcc_attr_list(&mma->attrs, "instr");
     tcc_rdna_product product = {.target = tcc_target_of(mma->block->func->ir)};
-    if (!lanes || !is_decided(o->a) || !is_decided(o->b) || o->a == o->b || instr.list.n != 3 ||
+    bool computed = is_computed(mma, 0, scratch) || is_computed(mma, 1, scratch);
+    if (!lanes || (!computed && (!is_decided(o->a) || !is_decided(o->b))) || o->a == o->b || instr.list.n != 3 ||
         !tcc_has_iteration_number(mma->block) || tcc_mma_accumulate(mma) ||
         (tcc_is_loop(loop) && !tcc_attr_find(&loop->attrs, "stages")))
         return 0;
     product.bits = tcc_scalar_bits(o->a->type->elem);
     product.wmma = tcc_wmma_find(product.target, o->b->type->elem, o->a->type->elem, o->c->type->elem,
                                  instr.list.items[2].i);
+    if (computed && product.wmma)
+        return o->a->type->dims[1].size;
     int64_t round = product.wmma ? tcc_rdna_round(&product, lanes) : 0;
     return round && o->a->type->dims[1].size % round == 0 ? round : 0;
 }
@@ -351,7 +374,7 @@ static int64_t round_of(const tcc_op *mma, int64_t lanes)
 static size_t find_source(const tcc_group *g, const tcc_value *tile)
 {
     size_t s = 0;
-    while (s < g->n_sources && g->sources[s].load != tile->def)
+    while (s < g->n_sources && g->sources[s].load != tile->def && g->sources[s].computed != tile)
         s++;
     return s;
 }
@@ -389,12 +412,16 @@ static bool can_join(const tcc_group *g, const tcc_op *mma, int64_t round)
            o->a->type->dims[1].size == g->depth && n <= TCC_MAX_LOADS && g->n_mmas < TCC_MAX_MMAS;
 }
 
-static void join(tcc_group *g, tcc_op *mma)
+static void join(tcc_arena *scratch, tcc_group *g, tcc_op *mma)
 {
     for (int x = 0; x < 2; x++) {
-        size_t s = g->of[g->n_mmas][x] = find_source(g, mma->operands[x]);
+        tcc_value *tile = mma->operands[x];
+        size_t s = g->of[g->n_mmas][x] = find_source(g, tile);
         if (s == g->n_sources)
-            g->sources[g->n_sources++] = (tcc_operand){.load = mma->operands[x]->def, .x = x};
+            g->sources[g->n_sources++] =
+                (tcc_operand){.load = tcc_tiled_load(mma, (unsigned)x, scratch),
+                              .x = x,
+                              .computed = is_decided(tile) ? NULL : tile};
     }
     g->mmas[g->n_mmas++] = mma;
 }
@@ -416,7 +443,7 @@ static void add_mma(tcc_arena *scratch, groups *all, tcc_op *mma, int64_t round)
         g->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
         TCC_PUSH(scratch, all, g);
     }
-    join(g, mma);
+    join(scratch, g, mma);
 }
 
 /* ---- the pass -------------------------------------------------------------------------- */
@@ -424,7 +451,8 @@ static void add_mma(tcc_arena *scratch, groups *all, tcc_op *mma, int64_t round)
 static bool by_element(const tcc_group *g)
 {
     for (size_t s = 0; s < g->n_sources; s++)
-        if (!tcc_has_word("buffer unaligned",
+        if (!g->sources[s].computed &&
+            !tcc_has_word("buffer unaligned",
                           tcc_attr_str(&g->sources[s].load->attrs, "copy", "")))
             return true;
     return false;
@@ -452,7 +480,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     groups all = {0};
     int64_t lanes = lanes_of(f);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
-        int64_t round = op->code == TCC_OP_tile_mma ? round_of(op, lanes) : 0;
+        int64_t round = op->code == TCC_OP_tile_mma ? round_of(op, lanes, ctx->scratch) : 0;
         if (round)
             add_mma(ctx->scratch, &all, op, round);
     }

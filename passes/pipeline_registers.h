@@ -16,11 +16,11 @@ enum {
     TCC_MAX_MMAS = TCC_MAX_LOADS - 1
 };
 
-/* An operand of MMAs: x is 0 for a, m x k, 1 for b, k x n. */
+/* An operand of MMAs: x is 0 for a, m x k, 1 for b, k x n. One that is computed of its load is in no stage. */
 typedef struct tcc_operand {
     tcc_op *load;
     int x;
-    tcc_value *buffer;
+    tcc_value *buffer, *computed;
 } tcc_operand;
 
 /* MMAs of one block that share operands or are sums of one loop, and their ring. */

@@ -91,6 +91,8 @@ typedef struct tcc_rdna_product {
     const tcc_wmma *wmma;
     unsigned bits;      /* of an element of A and B */
     int64_t operands[2][2]; /* of m and of n: how many are contiguous along k, how many are not */
+    int64_t computed[2];    /* how many are computed instead, */
+    unsigned loaded_bits;   /* of elements of such a size */
 } tcc_rdna_product;
 
 /* How the waves share a tile, columns and rows of 16 x 16 blocks that one wave computes. */

@@ -98,6 +98,15 @@ static int64_t copy_registers(const tcc_schedule *s, int64_t rows, unsigned bits
     return u.n_lane * u.loads * (u.words + 1) + addresses * stores;
 }
 
+/* Registers of an operand that is computed, at the least: of an iteration ahead what it is computed of, now its
+ * elements, in 32 bits and in its own. Waves that have no columns of k of their own compute the same. */
+static int64_t computed_registers(const tcc_schedule *s, const tcc_rdna_product *p, int64_t rows, int64_t beside)
+{
+    int64_t share = s->k % (BLOCK * beside) ? s->waves / beside : s->waves;
+    int64_t n = rows * s->k / (share * s->wave);
+    return n * (p->loaded_bits + WORD_BITS + p->bits) / WORD_BITS;
+}
+
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     tcc_rdna_waves w;
@@ -106,17 +115,22 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     int64_t words = tcc_wmma_result_words(p->wmma, s->wave);
     bool pairs = tcc_wmma_is_in_halves(p->wmma) && w.blocks_n % 2 == 0;
     int64_t blocks_n = pairs ? w.blocks_n / 2 : w.blocks_n;
-    int64_t steps = tcc_rdna_round(p, s->wave) / p->wmma->k;
+    bool whole = p->computed[0] || p->computed[1]; /* all k of a tile are multiplied at once */
+    int64_t steps = (whole ? s->k : tcc_rdna_round(p, s->wave)) / p->wmma->k;
     int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;
     int64_t need = (1 + s->more_sums) * w.blocks_m * blocks_n * words + OTHER_REGISTERS;
     const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n};
-    for (int x = 0; x < 2; x++)
+    const int64_t beside[] = {w.waves_n, w.waves_m};
+    for (int x = 0; x < 2; x++) {
+        if (p->computed[x])
+            need += p->computed[x] * (blocks[x] * operand + computed_registers(s, p, rows[x], beside[x]));
         for (int transposed = 0; transposed < 2; transposed++) {
             int64_t one = blocks[x] * operand + copy_registers(s, rows[x], p->bits, transposed);
             if (transposed) /* an address reaches one block of it */
                 one += blocks[x] + TRANSPOSED_REGISTERS;
             need += p->operands[x][transposed] * one;
         }
+    }
     return need;
 }
 

@@ -610,9 +610,12 @@ END_TEST
 int main(void)
 {
     Suite *s = suite_create("lowering_law");
-    TCase *t = tcase_create("lowering_law");
-    tcase_set_timeout(t, 600);
-    tcase_add_loop_test(t, what_lowers_is_what_is_written, 0, N_SUBJECTS * N_LEVELS);
-    suite_add_tcase(s, t);
+    TCase *of_level[N_LEVELS] = {tcase_create("tile"), tcase_create("async")};
+    for (int l = 0; l < N_LEVELS; l++) {
+        tcase_set_timeout(of_level[l], 600);
+        tcase_add_loop_test(of_level[l], what_lowers_is_what_is_written, l * N_SUBJECTS,
+                            (l + 1) * N_SUBJECTS);
+        suite_add_tcase(s, of_level[l]);
+    }
     return suite_exit_status(s);
 }

@@ -15,12 +15,12 @@
 #include "passes/passes.h"
 #include "support/str.h"
 
-enum { KERNEL_MAX_DIMS = 4 };
+enum { KERNEL_MAX_DIMS = 4, MAX_SAID = 16384 };
 
 typedef struct kernel {
     tcc_arena *arena;
     tcc_diag diag;
-    char said[16384];
+    char said[MAX_SAID];
     const char *target;
     const tcc_func *signature; /* as the frontend made it */
     tcc_ir *ir;                /* as the passes change it */

@@ -12,21 +12,36 @@ static tcc_status check_after(const tcc_ir *ir, const char *pass, void *user)
     return tcc_pass_check_after(user, ir, pass);
 }
 
-/* Checks a list of passes on the kernel f of one shape. */
-static void check_passes(const char *list, extents e, uint64_t seed, const char *source)
+/* Checks what a list of passes makes of the kernel f of one shape, and with `each` what every pass does.
+ */
+static tcc_status check_once(const char *list, extents e, uint64_t seed, const char *source,
+                             bool each, char said[MAX_SAID])
 {
     kernel k;
     kernel_open(&k, source, e);
     tcc_pass_check *c;
     const tcc_pass_check_options shape = {seed, k.dims};
     ck_assert_int_eq(tcc_pass_check_create(k.arena, k.ir, &shape, &k.diag, &c), TCC_OK);
-    const tcc_pass_options o = {.verify_each = true, .check = check_after, .user = c};
+    const tcc_pass_options o = {
+        .verify_each = true, .check = each ? check_after : NULL, .user = c};
     tcc_status status = tcc_run_passes(k.ir, list, &o, &k.diag);
     if (!status)
         status = tcc_pass_check_finish(c, k.ir);
-    ck_assert_msg(!status, "%s\n%s", source, k.said);
+    memcpy(said, k.said, sizeof k.said);
     tcc_pass_check_destroy(c);
     kernel_close(&k);
+    return status;
+}
+
+/* Each pass is watched in two of five kernels, and where the last one leaves something wrong, so that the
+ * pass is named. That takes three times as long as watching the last one. */
+static void check_passes(const char *list, extents e, uint64_t seed, const char *source)
+{
+    char said[MAX_SAID], traced[MAX_SAID];
+    if (!check_once(list, e, seed, source, seed % 5 < 2, said))
+        return;
+    bool again = check_once(list, e, seed, source, true, traced);
+    ck_abort_msg("%s\n%s", source, again ? traced : said);
 }
 
 /* Checks the whole pipeline; the arguments after the format complete the kernel's text and
@@ -65,7 +80,7 @@ START_TEST(every_order_and_swizzle)
     const char *b = i & 2 ? "N, K" : "K, N", *mb = i & 2 ? "n, k" : "k, n";
     const char *c = i & 4 ? "N, M" : "M, N", *mc = i & 4 ? "n, m" : "m, n";
     const char *elem = i & 8 ? "bf16" : "f16";
-    check((extents){72, 80, 136, 1}, (uint64_t)i,
+    check((extents){40, 72, 136, 1}, (uint64_t)i,
           "kernel f(A: %s[%s], B: %s[%s]) -> (C: f32[%s])\n"
           "{\n    C[%s] = sum(k) A[%s] * B[%s];\n}\n"
           "schedule f for sm_90a { tile m 64, n 64, k 64; stages 2; swizzle %s; producer %s; }\n",
@@ -321,19 +336,25 @@ static void add(TCase *t, const TTest *test, int n)
 int main(void)
 {
     Suite *s = suite_create("passes_preserve");
-    TCase *t = tcase_create("passes_preserve");
-    add(t, every_order_and_swizzle, 64);
-    add(t, every_depth_of_a_stage, 14);
-    add(t, every_pipeline, 108);
-    tcase_add_test(t, every_seed);
-    add(t, every_width_of_a_tile, 32);
-    add(t, several_blocks_of_rows_in_a_warpgroup, 16);
-    add(t, every_epilogue, 4 * (int)LEN(tails));
-    add(t, every_product_becomes_tiles, 2 * (int)LEN(products));
-    add(t, batches, 14);
-    add(t, every_shape_is_right, 24);
-    add(t, vectors, 12);
-    add(t, chosen_schedules, 4);
-    suite_add_tcase(s, t);
+    TCase *operands = tcase_create("operands");
+    TCase *pipeline = tcase_create("pipeline");
+    TCase *results = tcase_create("results");
+    TCase *shapes = tcase_create("shapes");
+    add(operands, every_order_and_swizzle, 64);
+    add(operands, every_depth_of_a_stage, 14);
+    add(operands, every_product_becomes_tiles, 2 * (int)LEN(products));
+    add(pipeline, every_pipeline, 108);
+    tcase_add_test(pipeline, every_seed);
+    add(results, every_width_of_a_tile, 32);
+    add(results, several_blocks_of_rows_in_a_warpgroup, 16);
+    add(results, every_epilogue, 4 * (int)LEN(tails));
+    add(shapes, batches, 14);
+    add(shapes, every_shape_is_right, 24);
+    add(shapes, vectors, 12);
+    add(shapes, chosen_schedules, 4);
+    suite_add_tcase(s, operands);
+    suite_add_tcase(s, pipeline);
+    suite_add_tcase(s, results);
+    suite_add_tcase(s, shapes);
     return suite_exit_status(s);
 }

@@ -9,6 +9,7 @@ names the line.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import dataclasses
+import functools
 import re
 
 
@@ -24,6 +25,7 @@ NAMED = {
 }
 
 
+@functools.cache
 def registers(text):
     """The registers that a text names: {("v", 3), ("s", 4), ("vcc_lo", 0), …}."""
     found = set()
@@ -32,7 +34,7 @@ def registers(text):
         found.update((file, n) for n in range(low, int(last or low) + 1))
     for name in re.findall(r"\b(?:vcc|exec)(?:_lo|_hi)?\b|\bm0\b", text):
         found.update((register, 0) for register in NAMED[name])
-    return found
+    return frozenset(found)
 
 
 @dataclasses.dataclass

@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 
-ISA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "isa.py")
+import assembly
+import isa
 
 PROGRAM = """kernel k(A: {a}[M, K], B: {b}[{b_dims}], s: f32[N]) -> (C: f32[M, N])
 {{
@@ -50,14 +51,18 @@ def run(*command):
     return done.returncode != 0, done.stdout
 
 
-def compile_and_check(program, target, assembly):
-    """What is wrong, and what the compiler printed."""
-    failed, said = run("tcc", program, f"--target={target}", "--emit=asm", "-o", assembly,
+def compile_and_check(program, target, path, numbers=None):
+    """What is wrong; numbers(schedule) has the limits of the kernel k."""
+    failed, said = run("tcc", program, f"--target={target}", "--emit=asm", "-o", path,
                        "--print-schedule")
     if failed:
-        return said, said
-    failed, wrong = run(sys.executable, "-B", ISA, assembly)
-    return failed and wrong, said
+        return said
+    kernels = assembly.read(path)
+    wrong = [problem for kernel in kernels for problem in isa.problems_of(kernel)]
+    if numbers:
+        k = next(kernel for kernel in kernels if kernel.name == "k")
+        wrong += isa.wrong_numbers(k, isa.parse_arguments([path, *numbers(said)]))
+    return wrong
 
 
 def check_product(folder, target, wave, types, transposed, depths):
@@ -66,13 +71,8 @@ def check_product(folder, target, wave, types, transposed, depths):
     with open(path + ".tile", "w", encoding="utf-8") as file:
         file.write(PROGRAM.format(a=types[0], b=types[1], acc=types[2], b_dims=layout[0],
                                   b_map=layout[1], target=target, wave=wave))
-    wrong, said = compile_and_check(path + ".tile", target, path + ".s")
-    if wrong:
-        return wrong
-    products = products_in_loop(said, depths[bits(types[0])])
-    failed, wrong = run(sys.executable, "-B", ISA, path + ".s", "--kernel=k",
-                        f"--loop-wmma={products}", "--max-lds-reads=1")
-    return failed and wrong
+    return compile_and_check(path + ".tile", target, path + ".s", lambda schedule: (
+        f"--loop-wmma={products_in_loop(schedule, depths[bits(types[0])])}", "--max-lds-reads=1"))
 
 
 def main(folder, *examples):
@@ -84,7 +84,7 @@ def main(folder, *examples):
                     said = check_product(folder, target, wave, types, transposed, depths)
                     wrong += [(target, wave, *types, transposed, said)] if said else []
         for example in examples:
-            said, _ = compile_and_check(example, target, os.path.join(folder, "example.s"))
+            said = compile_and_check(example, target, os.path.join(folder, "example.s"))
             wrong += [(target, example, said)] if said else []
     for words in wrong:
         print(*words)

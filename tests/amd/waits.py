@@ -20,6 +20,7 @@ wave may be outstanding.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
+import functools
 import re
 
 import assembly
@@ -60,6 +61,8 @@ def family(target):
 def waited(instruction, gfx):
     """{counter: n} of a wait instruction, {} of any other."""
     name, text = instruction.mnemonic, " ".join(instruction.operands)
+    if not name.startswith("s_wait"):
+        return {}
     number = re.search(r"(?:^|\s)(0x[0-9a-f]+|\d+)$", text)
     value = int(number[1], 0) if number else 0
     if name == "s_waitcnt" and gfx == "gfx11":
@@ -78,10 +81,11 @@ def waited(instruction, gfx):
     return {counter: 0 for counter in COUNTERS[gfx].values()} if name == "s_wait_idle" else {}
 
 
-def operation(instruction):
+@functools.cache
+def operation(mnemonic):
     """(kinds, in order) of a memory operation, or None."""
     for pattern, kinds, ordered in OPERATIONS:
-        if re.match(pattern, instruction.mnemonic):
+        if re.match(pattern, mnemonic):
             return kinds, ordered
     return None
 
@@ -142,12 +146,11 @@ def results_of(instruction):
 def step(state, instruction, gfx, report):
     """Takes the state over an instruction; report(text) is called for what is wrong."""
     counts = waited(instruction, gfx)
-    state.wait(counts, gfx)
-    issued = operation(instruction)
+    if counts:
+        state.wait(counts, gfx)
+    issued = operation(instruction.mnemonic)
     results = results_of(instruction) if issued else set()
-    for register, kind in sorted(state.pending):
-        if register not in instruction.touched:
-            continue
+    for register, kind in sorted(key for key in state.pending if key[0] in instruction.touched):
         # A later load of the same kind may write it later, if it does not read it for an address.
         same = (issued and issued[1] and kind in issued[0] and kind in WRITES_IN_ORDER[gfx]
                 and state.pending[register, kind] != UNORDERED)

@@ -127,7 +127,7 @@ static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, const tcc_laun
         c->warps[w] = (tcc_warp){
             .cta = c, .thread = t, .actor = tcc_actor_warp(c, w), .order = tcc_order_create(k)};
     }
-    tcc_smem_create(c, l->smem_bytes, tcc_target_can(l->target, TCC_CAN_tma) ? 2 : 1);
+    tcc_smem_create(c, l->smem_bytes, tcc_target_can(l->target, TCC_CAN_tma) ? 1 : 0);
 }
 
 /* The launch's shape, as its function's attributes give it. */

@@ -102,7 +102,7 @@ typedef struct tcc_mark {
     uint32_t write, readers, lanes;
 } tcc_mark;
 
-void tcc_smem_create(tcc_cta *c, int64_t size, int64_t mark_bytes);
+void tcc_smem_create(tcc_cta *c, int64_t size, int mark_log2);
 void tcc_smem_clear(tcc_cta *c);
 /* Forgets the accesses of all CTAs, whose shared memory is cleared next. */
 void tcc_accesses_clear(tcc_cluster *k);
@@ -307,7 +307,8 @@ struct tcc_cta {
     tcc_warpgroup *groups;
     uint8_t *smem;
     tcc_mark *marks;
-    int64_t mark_bytes; /* that share a mark */
+    int64_t mark_bytes; /* that share a mark, 1 << mark_log2 */
+    int mark_log2;
     int64_t smem_bytes;
     struct {
         const tcc_op *op; /* NULL: none */

@@ -22,11 +22,12 @@ static size_t mark_count(const tcc_cta *c)
     return (size_t)((c->smem_bytes + c->mark_bytes - 1) / c->mark_bytes);
 }
 
-void tcc_smem_create(tcc_cta *c, int64_t size, int64_t mark_bytes)
+void tcc_smem_create(tcc_cta *c, int64_t size, int mark_log2)
 {
     tcc_arena *scratch = c->cluster->x->run->scratch;
     c->smem_bytes = size;
-    c->mark_bytes = mark_bytes;
+    c->mark_log2 = mark_log2;
+    c->mark_bytes = 1 << mark_log2;
     c->smem = TCC_NEW_ARRAY(scratch, uint8_t, (size_t)size);
     c->marks = TCC_NEW_ARRAY(scratch, tcc_mark, mark_count(c));
 }
@@ -39,7 +40,7 @@ void tcc_smem_clear(tcc_cta *c)
 
 static size_t mark_at(const tcc_cta *c, int64_t address)
 {
-    return (size_t)((address - TCC_SMEM_BASE) / c->mark_bytes);
+    return (size_t)(address - TCC_SMEM_BASE) >> c->mark_log2;
 }
 
 /* Number 0 of both tables stands for none. */

@@ -56,12 +56,14 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
                 tcc_smem_at(cta, in->op, address, TCC_CHUNK_BYTES, TCC_CHUNK_BYTES);
             if (!bytes || !tcc_smem_read(cta, in->op, &by, address, TCC_CHUNK_BYTES))
                 return false;
+            bool all_written = tcc_smem_is_written(cta, address, TCC_CHUNK_BYTES);
             for (int64_t e = 0; e < PER_CHUNK; e++) {
                 uint16_t bits;
                 memcpy(&bits, bytes + e * ELEM_BYTES, ELEM_BYTES);
                 int64_t mn = d->mn_major ? c * PER_CHUNK + e : r;
                 int64_t k = d->mn_major ? r : c * PER_CHUNK + e;
-                bool written = tcc_smem_is_written(cta, address + e * ELEM_BYTES, ELEM_BYTES);
+                bool written =
+                    all_written || tcc_smem_is_written(cta, address + e * ELEM_BYTES, ELEM_BYTES);
                 out->v[mn * K + k] = written ? tcc_decode(bits, elem).f : tcc_poison();
                 if (!written)
                     tcc_smem_read_unwritten(cta, in->op, t->warp, address + e * ELEM_BYTES);
@@ -87,10 +89,13 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const m
     const tcc_cell *acc = tcc_cells(t, in->operands[0]);
     tcc_cell *r = tcc_cells(t, in->results[0]);
     const tcc_fragment *d = &tcc_fragments[TCC_FRAGMENT_wgmma_d];
-    for (int64_t e = 0; e < n / 2; e++)
+    tcc_place of_lane[TCC_WARP_LANES]; /* a place is the sum of the lane's and the element's */
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        of_lane[l] = tcc_fragment_place(d, 0, l, 0);
+    for (int64_t e = 0; e < n / 2; e++) {
+        tcc_place of_element = tcc_fragment_place(d, (unsigned)e, 0, 0);
         for (int l = 0; l < TCC_WARP_LANES; l++) {
-            tcc_place at = tcc_fragment_place(d, (unsigned)e, (unsigned)l, 0);
-            unsigned row = at.row, col = at.col;
+            unsigned row = of_lane[l].row + of_element.row, col = of_lane[l].col + of_element.col;
             size_t i = (size_t)(e * TCC_WARP_LANES + l);
             double sum = dot(a->v + row * K, b->v + col * K) + (add ? acc[i].f : 0);
             bool outside =
@@ -99,6 +104,7 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const m
             if (outside)
                 tcc_multiplies_outside(t->warp->cta, in->op, t->warp);
         }
+    }
 }
 
 /* ---- what goes around an MMA ----------------------------------------------------------- */

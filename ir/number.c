@@ -123,7 +123,7 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
     } else if (last && mant == (UINT64_C(1) << f->mant_bits) - 1) {
         v = (double)NAN;
     } else if (exp == 0) {
-        v = ldexp((double)mant, 1 - f->bias - f->mant_bits);
+        v = mant ? ldexp((double)mant, 1 - f->bias - f->mant_bits) : 0;
     } else { /* straight into a double's fields: this is the inner loop of products */
         uint64_t wide = (exp - (uint64_t)f->bias + 1023) << 52 | mant << (52 - f->mant_bits);
         memcpy(&v, &wide, sizeof v);

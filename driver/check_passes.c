@@ -11,13 +11,13 @@
 #include "support/str.h"
 
 enum {
-    SHAPES_AFTER_PASS = 2, /* that a function which a pass changed is run on */
+    SHAPES_AFTER_PASS = 1, /* that a function which a pass changed is run on */
     ORDERS = 3             /* of the machine, for what the last pass leaves */
 };
 
 /* Work (shapes.h) of one run: after a pass, and after the last. Other orders are tried as long as
  * all runs of a function are no more than some. A second of it is about 2e8. */
-static const double most_after_pass = 1e7, most_at_last = 6e7, most_for_orders = 4e7;
+static const double most_after_pass = 1e7, most_at_last = 6e7, most_for_orders = 2e7;
 
 typedef struct kernel {
     const tcc_func *f;         /* at the tensor level */

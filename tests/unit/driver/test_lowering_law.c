@@ -21,7 +21,7 @@
 enum { MAX_OPS = 512, MAX_STEPS = 1 << 18, MAX_TARGET_STEPS = 1 << 23, MAX_TEXT = 400 };
 
 #ifdef TCC_SANITIZED /* slow: some of them */
-enum { EACH = 9 };
+enum { EACH = 29 };
 #else
 enum { EACH = 1 };
 #endif

@@ -5,7 +5,11 @@
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 
+#ifdef TCC_SANITIZED /* slow */
+enum { SEEDS = 2 };
+#else
 enum { SEEDS = 10 };
+#endif
 
 /* Which of two conflicting accesses is reported depends on which runs first. */
 typedef struct mutation {

@@ -7,7 +7,11 @@
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 
+#ifdef TCC_SANITIZED /* slow */
+enum { SEEDS = 1 };
+#else
 enum { SEEDS = 6 };
+#endif
 
 static const struct {
     const char *target, *schedule;

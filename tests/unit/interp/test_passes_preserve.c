@@ -321,15 +321,15 @@ START_TEST(chosen_schedules)
 END_TEST
 
 /* A test for each number below n. Sanitizers make them several times as slow: with them one of five,
- * which no cycle of a table above has as a divisor. */
+ * which no cycle of a table above has as a divisor, of those where only the last pass is watched. */
 static void add(TCase *t, const TTest *test, int n)
 {
 #ifdef TCC_SANITIZED
-    const int step = 5;
+    const int first = 3, step = 5;
 #else
-    const int step = 1;
+    const int first = 0, step = 1;
 #endif
-    for (int i = 0; i < n; i += step)
+    for (int i = first; i < n; i += step)
         tcase_add_loop_test(t, test, i, i + 1);
 }
 

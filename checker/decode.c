@@ -574,9 +574,11 @@ static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region
             next++;
         at = next;
     }
+    code->later = SIZE_MAX;
     for (size_t k = code->n; k-- > 0;) {
         code->insts[k].loops_later = code->loops;
         code->loops |= code->insts[k].loops;
+        code->later = code->insts[k].loops ? k + 1 : code->later;
     }
     code->end_slot = d->p->n_slots;
     return end;

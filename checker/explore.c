@@ -384,7 +384,7 @@ static bool is_looked_up(const tcc_protocol *p, const tcc_pstate *s)
 /* Whether the state is new. */
 static bool is_new(tcc_protocol *p, search *q, const tcc_pstate *s)
 {
-    size_t n = tcc_p_normal(p, s, &q->buffer, &q->cap);
+    size_t n = tcc_p_normal(p, tcc_p_rotated(p, s), &q->buffer, &q->cap);
     uint64_t *seen = tcc_ptable_at(p->states, q->buffer, n);
     return !(*seen)++;
 }
@@ -421,6 +421,8 @@ tcc_status tcc_p_explore(tcc_protocol *p)
 {
     search q = {0};
     tcc_pstate *s = first_state(p);
+    if (!p->as_it_is)
+        tcc_p_rotation_find(p, s);
     while (s) {
         tcc_presult r = run(p, s);
         if (p->status)
@@ -492,22 +494,33 @@ static tcc_status prove(tcc_protocol *p)
     return status ? status : check_found(p);
 }
 
+/* Again without rotations, where what was used was none. */
+static tcc_status follow(tcc_protocol *p, size_t *steps)
+{
+    tcc_status status = prove(p);
+    *steps += p->steps;
+    if (!p->rotation_failed)
+        return status;
+    tcc_protocol *again = decode(p->f, p->scratch, p->diag);
+    again->as_it_is = true;
+    if (p->aside != TCC_P_NO_WARP)
+        tcc_p_aside_find(again);
+    return follow(again, steps);
+}
+
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag,
                                 size_t *steps)
 {
     tcc_diag silent = {0};
     tcc_protocol *p = decode(f, scratch, &silent);
     bool aside = !p->status && tcc_p_aside_find(p);
-    tcc_status status = aside ? prove(p) : TCC_ERR_UNSUPPORTED;
-    *steps = p->steps;
-    if (!status)
+    *steps = 0;
+    if (aside && !follow(p, steps))
         return TCC_OK;
     if (aside || p->status)
         p = decode(f, scratch, diag);
     p->diag = diag;
-    status = p->status ? p->status : prove(p);
-    *steps += p->steps;
-    return status;
+    return p->status ? p->status : follow(p, steps);
 }
 
 tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)

@@ -78,8 +78,10 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
         TCC_PUSH(p->scratch, &p->atom_infos.data[part[a]].footprints, number);
     }
     for (size_t r = 0; r < n; r++)
-        for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++)
+        for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++) {
             p->atom_of[g] = part[p->atom_of[g]];
+            p->footprints.data[number].rotates |= tcc_p_is_rotated_granule(p, (size_t)g);
+        }
     *place = number;
     return true;
 }
@@ -333,6 +335,8 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
     const uint32_t *seen = tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
     uint32_t before = 0, after = 0, print = by->actor == by->warp ? (uint32_t)footprint : 0;
+    if (in->stays && f->rotates && p->rotation && tcc_p_rotation_fails(p))
+        return false;
     if (!by->write && !by->unwritten && !tcc_p_is_written(p, s, footprint))
         return wrong(p, s, in, by, f->atoms.data[0], "before anything was written there");
     for (size_t i = 0; i < f->atoms.len; i++) {

@@ -6,11 +6,34 @@
 #include "ir/descriptor.h"
 
 enum { K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
-enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES, MAX_CHUNKS = MAX_N * K / PER_CHUNK };
+enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES };
+static_assert(MAX_N * K / PER_CHUNK == TCC_P_MAX_CHUNKS, "room for the greatest operand");
 
 /* ---- operands in shared memory --------------------------------------------------------- */
 
-/* The footprint of an operand of `rows` along m or n; 0, reported, when it is wrong. */
+/* The bytes of an operand of `rows` along m or n, chunk by chunk. */
+static size_t ranges_of(const tcc_descriptor *d, int64_t rows, tcc_prange *ranges)
+{
+    int64_t n_rows = d->mn_major ? K : rows, n_chunks = (d->mn_major ? rows : K) / PER_CHUNK;
+    size_t n = 0;
+    for (int64_t r = 0; r < n_rows; r++)
+        for (int64_t c = 0; c < n_chunks; c++) {
+            int64_t byte = tcc_descriptor_chunk(d, r, c) - TCC_SMEM_BASE;
+            ranges[n++] = (tcc_prange){byte, byte + TCC_CHUNK_BYTES};
+        }
+    return n;
+}
+
+/* Of those the first that is not in shared memory; n: none. */
+static size_t outside(const tcc_protocol *p, const tcc_prange *ranges, size_t n)
+{
+    size_t i = 0;
+    while (i < n && ranges[i].first >= 0 && ranges[i].end <= p->smem_bytes)
+        i++;
+    return i;
+}
+
+/* The footprint of such an operand; 0, reported, when it is wrong. */
 static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                            int64_t bits, bool mn_major, int64_t rows)
 {
@@ -24,22 +47,28 @@ static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
         return tcc_p_wrong(p, s, warp, in, "matrix descriptor %#llx %s", (unsigned long long)bits,
                            why),
                0;
-    tcc_prange ranges[MAX_CHUNKS];
-    int64_t n_rows = mn_major ? K : rows, n_chunks = (mn_major ? rows : K) / PER_CHUNK;
-    size_t n = 0;
-    for (int64_t r = 0; r < n_rows; r++)
-        for (int64_t c = 0; c < n_chunks; c++) {
-            int64_t byte = tcc_descriptor_chunk(&d, r, c) - TCC_SMEM_BASE;
-            if (byte < 0 || byte > p->smem_bytes - TCC_CHUNK_BYTES)
-                return tcc_p_wrong(p, s, warp, in,
-                                   "%s: 16 bytes from byte %lld on are not in the "
-                                   "%lld of shared memory",
-                                   tcc_op_info_get(in->op->code)->name, (long long)byte,
-                                   (long long)p->smem_bytes),
-                       0;
-            ranges[n++] = (tcc_prange){byte, byte + TCC_CHUNK_BYTES};
-        }
+    tcc_prange ranges[TCC_P_MAX_CHUNKS];
+    size_t n = ranges_of(&d, rows, ranges), out = outside(p, ranges, n);
+    if (out < n)
+        return tcc_p_wrong(p, s, warp, in,
+                           "%s: 16 bytes from byte %lld on are not in the "
+                           "%lld of shared memory",
+                           tcc_op_info_get(in->op->code)->name, (long long)ranges[out].first,
+                           (long long)p->smem_bytes),
+               0;
     return tcc_p_footprint_set(p, s, print, ranges, n) ? *print : 0;
+}
+
+size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, int64_t bits,
+                        tcc_prange *ranges)
+{
+    tcc_descriptor d;
+    int64_t rows = i == 1 ? M : tcc_attr_int(&in->op->attrs, "n", 8);
+    bool mn_major = tcc_attr_int(&in->op->attrs, i == 1 ? "trans_a" : "trans_b", 0);
+    if (rows < 8 || rows > MAX_N || tcc_descriptor_decode(bits, mn_major, &d))
+        return 0;
+    size_t n = ranges_of(&d, rows, ranges);
+    return outside(p, ranges, n) == n ? n : 0;
 }
 
 /* How much of an operand was ever written. */

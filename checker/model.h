@@ -12,6 +12,7 @@
  * step.c     one warp's next op; control flow
  * aside.c    a thread that fills stages, followed as a warp of its own
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
+ * rotate.c   states that differ by the stage which comes next
  * normal.c   when two states are the same
  * trace.c    errors, and the steps that led there
  *
@@ -41,6 +42,7 @@ enum {
     TCC_P_TERMS = 16,   /* of the index of an element */
     TCC_P_GLOBALS = 64, /* accesses to tensors that are not waited for */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
+    TCC_P_MAX_CHUNKS = 512, /* of 16 bytes, in an MMA's operand */
     TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
     TCC_P_BLOCK = 8,           /* clocks that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
@@ -151,6 +153,7 @@ typedef struct tcc_pinst {
     bool waits;                  /* it, or something in it, synchronizes */
     bool loops;                  /* it is such a loop, of more than a few iterations, or has one in it */
     bool loops_later;            /* one follows in this block */
+    bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter */
 } tcc_pinst;
 
 typedef struct tcc_pcode {
@@ -162,6 +165,7 @@ typedef struct tcc_pcode {
     size_t n_args;
     uint32_t first_slot, end_slot; /* of everything defined inside */
     bool loops;                    /* has such a loop in it */
+    size_t later;                  /* the first op behind what has the first of them; SIZE_MAX: none */
 } tcc_pcode;
 
 /* Fills p->body and what else is known from reading alone; TCC_ERR_UNSUPPORTED, reported, when
@@ -248,6 +252,7 @@ typedef struct tcc_pbarrier {
     uint32_t init_warp, init_clock, fence_clock; /* 0: not fenced */
     tcc_lane_mask init_lane;
     uint32_t last_copy; /* phase + 1 of the last copy; 0 none */
+    bool odd;           /* rotate.c: its phase's parity is the other one */
 } tcc_pbarrier;
 
 /* A warp's last wait for an mbarrier that passed. */
@@ -418,6 +423,9 @@ struct tcc_protocol {
     struct tcc_pcolumn *columns; /* of clocks: normal.c */
     uint32_t *zeros;             /* clocks of nobody */
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
+    struct tcc_protation *rotation; /* NULL: none is known */
+    bool rotation_failed;        /* it was not one, and has been used: */
+    bool as_it_is;               /* then without */
 };
 
 /* ---- a table from a few words to a number ---------------------------------------------------- */
@@ -545,6 +553,7 @@ struct tcc_pfootprint {
     TCC_VEC(uint16_t) atoms;
     const tcc_plane *lanes; /* what each of them takes; NULL when they do so together */
     size_t n_lanes;
+    bool rotates; /* a byte of it is another after a rotation */
 };
 struct tcc_patom_info {
     uint32_t granules;
@@ -719,6 +728,23 @@ bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
 tcc_phook *tcc_p_aside_hook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+
+/* ---- rotations (rotate.c) --------------------------------------------------------------- */
+
+/* Finds what a rotation does, given the state that comes first. */
+void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first);
+/* One of all rotations of a state, the same for each of them; the state itself where they are not known. */
+const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s);
+bool tcc_p_is_rotated_granule(const tcc_protocol *p, size_t granule);
+bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address);
+/* What must stay in its place under rotations does not. False when that is no harm, being known in time. */
+bool tcc_p_rotation_fails(tcc_protocol *p);
+/* The bytes of operand i of an MMA, given its descriptor; 0: it is wrong, or they are not all in shared memory. */
+size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, int64_t bits,
+                        tcc_prange *ranges);
+/* What an op that is only there for its result gives. */
+tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       tcc_pvalue *out);
 
 /* ---- executions ------------------------------------------------------------------------ */
 

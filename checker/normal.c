@@ -88,17 +88,20 @@ static void remember(writer *w, unsigned actor, uint32_t clock)
     c->known.data[i] = clock;
 }
 
+/* Groups of MMAs that a warp has waited for, and that it has committed; of all that have one. */
 static uint32_t least_waited(const tcc_protocol *p, const tcc_pstate *s, unsigned group,
-                             uint32_t *most)
+                             uint32_t *most, uint32_t *all)
 {
     uint32_t least = UINT32_MAX;
     *most = 0;
+    *all = UINT32_MAX;
     for (unsigned i = 0; i < TCC_WARPGROUP_WARPS; i++) {
         unsigned w = group * TCC_WARPGROUP_WARPS + i;
         if (w >= p->n_warps)
             break;
         least = s->warps[w].waited < least ? s->warps[w].waited : least;
         *most = s->warps[w].committed > *most ? s->warps[w].committed : *most;
+        *all = s->warps[w].committed < *all ? s->warps[w].committed : *all;
     }
     return least;
 }
@@ -107,14 +110,14 @@ static void find_bases(writer *w)
 {
     const tcc_protocol *p = w->p;
     const tcc_pstate *s = w->s;
-    uint32_t most;
+    uint32_t most, all;
     for (unsigned i = 0; i < p->n_actors + p->n_steps; i++) {
         w->columns[i].base = UINT32_MAX;
         w->columns[i].known.len = 0;
     }
     for (unsigned g = 0; g < p->n_groups; g++)
         w->columns[tcc_p_mma_actor(p, g * TCC_WARPGROUP_WARPS)].base =
-            least_waited(p, s, g, &most);
+            least_waited(p, s, g, &most, &all);
     for (unsigned i = 0; p->stores && i < p->n_warps; i++) {
         unsigned actor = tcc_p_bulk_actor(p, i);
         unsigned entity = tcc_p_entity(p, s, i, UINT64_C(1) << s->warps[i].bulk_lane);
@@ -337,7 +340,7 @@ static void put_barriers(writer *w)
         put_pair(w, bar->expected, bar->pending);
         put_int(w, bar->bytes);
         put_int(w, bar->issued);
-        put_int(w, bar->init_warp | (bar->phase % 2) << 8 | (int64_t)(bar->fence_clock > 0) << 16 |
+        put_int(w, bar->init_warp | (bar->phase % 2 != bar->odd) << 8 | (int64_t)(bar->fence_clock > 0) << 16 |
                        (int64_t)(bar->phase > 0) << 17);
         put_clock(w, &w->columns[bar->init_warp], bar->init_clock);
         put_clock(w, &w->columns[bar->init_warp], bar->fence_clock);
@@ -354,17 +357,18 @@ static void put_barriers(writer *w)
 static void put_groups(writer *w)
 {
     const tcc_protocol *p = w->p;
-    uint32_t most;
+    uint32_t most, all;
     for (unsigned i = 0; i < p->n_warps; i++) {
         put_int(w, (int64_t)(intptr_t)w->s->resizes[i / TCC_WARPGROUP_WARPS].op);
         put_int(w, resize_clock(w->s, i) > 0);
         put_clock(w, &w->columns[p->n_actors + i], resize_clock(w->s, i));
     }
     for (unsigned g = 0; g < p->n_groups; g++) {
-        uint32_t from = least_waited(p, w->s, g, &most);
+        uint32_t from = least_waited(p, w->s, g, &most, &all);
         for (uint32_t n = from + 1; n <= most; n++) {
             const tcc_pgroup *group = &w->s->groups[g * TCC_P_GROUPS + n % TCC_P_GROUPS];
-            put_int(w, group->number == n ? (int64_t)group->mmas : -1);
+            /* What it is of is compared when a warp commits it. */
+            put_int(w, group->number != n ? -1 : n > all ? (int64_t)group->mmas : 0);
             for (unsigned i = 0; group->number == n && i < p->n_steps; i++)
                 put_clock(w, &w->columns[p->n_actors + i], group->clocks[i]);
         }

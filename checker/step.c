@@ -214,9 +214,8 @@ static tcc_pvalue first_lane(const tcc_protocol *p, tcc_pvalue v, tcc_lane_mask 
     return v;
 }
 
-/* What an op that is only there for its result gives. */
-static tcc_presult give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                        tcc_pvalue *out)
+tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       tcc_pvalue *out)
 {
     const tcc_op *op = in->op;
     tcc_pvalue args[3] = {0};
@@ -363,7 +362,7 @@ static tcc_presult evaluate(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
             continue;
         tcc_pvalue v = {.kind = TCC_P_REGISTERS};
         if (in->op->results[i].type->kind != TCC_KIND_vec) {
-            tcc_presult r = give(p, s, warp, in, &v);
+            tcc_presult r = tcc_p_give(p, s, warp, in, &v);
             if (r != TCC_P_NEXT)
                 return r;
         } else if (parts) {

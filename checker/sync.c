@@ -66,6 +66,8 @@ int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 {
     int b = find(s, address);
     const char *name = tcc_op_info_get(in->op->code)->name;
+    if (in->stays_at_barrier && tcc_p_is_rotated_barrier(p, address) && tcc_p_rotation_fails(p))
+        return -1;
     if (b < 0) {
         tcc_p_wrong(p, s, warp, in,
                     "%s: there may be no mbarrier yet at byte %lld of shared memory", name,

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
-enum { SMALL_LEAST = 2, SMALL_MOST = 16 };
+enum { SMALL_LEAST = 2, SMALL_MOST = 64 };
 
 /* As many iterations as can be on their way at a time: a stage has two mbarriers. */
 static int64_t small(const tcc_protocol *p, const tcc_precord *r)

@@ -584,6 +584,47 @@ static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region
     return end;
 }
 
+static bool uses(const tcc_pcode *code, size_t from, uint32_t slot);
+
+static bool uses_inside(const tcc_pinst *in, uint32_t slot)
+{
+    bool used = false;
+    for (unsigned r = 0; r < in->op->n_regions; r++)
+        used |= uses(&in->regions[r], 0, slot);
+    return used;
+}
+
+static bool uses(const tcc_pcode *code, size_t from, uint32_t slot)
+{
+    for (size_t i = from; i < code->n; i++) {
+        for (unsigned o = 0; o < code->insts[i].op->n_operands; o++)
+            if (code->insts[i].operands[o] == slot)
+                return true;
+        if (uses_inside(&code->insts[i], slot))
+            return true;
+    }
+    return false;
+}
+
+/* What loops take over from the block around them, and nothing else there wants: in what a tile begins with
+ * states do not differ while it goes on. */
+static void find_dying(tcc_protocol *p, tcc_pcode *code)
+{
+    for (size_t i = 0; i < code->n; i++) {
+        tcc_pinst *in = &code->insts[i];
+        for (unsigned r = 0; r < in->op->n_regions; r++)
+            find_dying(p, &in->regions[r]);
+        in->dying = TCC_NEW_ARRAY(p->scratch, uint32_t, in->op->n_results + 1);
+        for (unsigned o = 3; in->op->code == TCC_OP_scf_for && o < in->op->n_operands; o++) {
+            uint32_t slot = in->operands[o];
+            bool scalar = in->op->operands[o]->type->kind == TCC_KIND_scalar;
+            bool here = slot >= code->first_slot && slot < code->end_slot;
+            if (scalar && here && !uses(code, i + 1, slot) && !uses_inside(in, slot))
+                in->dying[in->n_dying++] = slot;
+        }
+    }
+}
+
 /* ---- the function's attributes --------------------------------------------------------- */
 
 /* Bytes of a tensor map's box: [tensor_map, NAME, dims, strides, box, swizzle, elem]. */
@@ -710,6 +751,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     } while (d.changed);
     p->body.n_args = p->f->body->n_args;
     write_block(&d, 0, 0, 0, 0, &p->body);
+    find_dying(p, &p->body);
     p->threshold = p->threshold < 1 ? 1 : p->threshold;
     p->data_threshold = p->data_threshold < 1 ? 1 : p->data_threshold;
     unsigned n_carried = 0;

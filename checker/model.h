@@ -46,6 +46,7 @@ enum {
     TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
     TCC_P_BLOCK = 8,           /* clocks that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
+    TCC_P_DEAD = 1,            /* delta: of a number that nobody wants any more; it is 0 or more */
 };
 
 #define TCC_P_NO_SLOT UINT32_MAX
@@ -153,6 +154,8 @@ typedef struct tcc_pinst {
     bool waits;                  /* it, or something in it, synchronizes */
     bool loops;                  /* it is such a loop, of more than a few iterations, or has one in it */
     bool loops_later;            /* one follows in this block */
+    uint32_t *dying;             /* slots that are not wanted once the loop has begun */
+    unsigned n_dying;
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter */
 } tcc_pinst;
 
@@ -421,7 +424,9 @@ struct tcc_protocol {
     } doubt;                     /* what is wrong in an execution that may be none */
     uint64_t *version;           /* the last one of any clocks */
     struct tcc_pcolumn *columns; /* of clocks: normal.c */
-    uint32_t *zeros;             /* clocks of nobody */
+    uint32_t *zeros;             /* clocks of nobody; */
+    uint32_t *common;            /* of all warps; */
+    uint32_t *rows_of_clocks;    /* of the last two entities */
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
     struct tcc_protation *rotation; /* NULL: none is known */
     bool rotation_failed;        /* it was not one, and has been used: */

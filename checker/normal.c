@@ -8,6 +8,10 @@
  * Which warp has made how much progress is left out: it only chooses one order of many that come
  * to the same.
  *
+ * What all warps know can be learned by none, so a barrier is taken to know it, too, whether it does or did
+ * not yet (find_common); and an access of the copy engine or of an MMA that all come after is as if it were
+ * long ago.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
@@ -23,6 +27,7 @@ typedef struct writer {
     uint8_t *data;
     size_t len, cap;
     column *columns; /* of each actor, then of each warp's steps */
+    uint32_t *common; /* as of an entity: what all warps know */
     int64_t base_at[TCC_P_RECORDS];
 } writer;
 
@@ -61,7 +66,7 @@ static uint16_t rank_of(const column *c, uint32_t clock)
     uint32_t v = clock < c->base ? clock : c->base;
     while (rank < c->known.len && c->known.data[rank] <= v)
         rank++;
-    return (uint16_t)(rank + (clock > c->base ? clock - c->base : 0));
+    return (uint16_t)(rank + (clock - v));
 }
 
 static void put_clock(writer *w, const column *c, uint32_t clock)
@@ -140,11 +145,88 @@ static void find_bases(writer *w)
         w->columns[p->n_actors + i].base = s->passed < s->begun ? s->passed : s->begun;
 }
 
-/* The clock of a warp's wait for the phase that a barrier is in; 0: there was none. */
+static void keep_least(uint32_t *least, uint32_t clock)
+{
+    *least = clock < *least ? clock : *least;
+}
+
+/* The lanes that do something more: often one that fills stages, in a branch with nothing behind it. */
+static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w)
+{
+    tcc_lane_mask alive = tcc_p_all_lanes(p);
+    for (uint32_t d = 0; d + 1 < w->depth; d++) {
+        const tcc_pframe *f = &w->frames[d], *inner = f + 1;
+        const tcc_pinst *in = &f->code->insts[f->pc], *end = f->code->insts + f->code->n;
+        bool last = in + 1 == end || (in + 2 == end && in[1].op->code == TCC_OP_scf_yield);
+        bool branch = in->op->code == TCC_OP_scf_if;
+        if (!last || (f->of && f->of->op->code == TCC_OP_scf_for) || inner->may ||
+            (branch && inner->region == 0 && in->regions[1].n))
+            break;
+        alive = inner->mask;
+    }
+    return alive;
+}
+
+/* Adds what an entity knows, of a warp or a part of it: what comes after its own past are its lanes' steps. */
+static void add_common(writer *w, unsigned e, unsigned warp, uint32_t synced)
+{
+    const tcc_protocol *p = w->p;
+    const uint32_t *row = w->s->clocks + (size_t)e * p->stride;
+    for (unsigned i = 0; i < p->stride; i++)
+        w->common[i] = row[i] < w->common[i] ? row[i] : w->common[i];
+    keep_least(&w->common[warp], synced);
+    keep_least(&w->common[p->n_actors + warp], synced);
+}
+
+/* What all know who do something more, warps and parts of them: to wait for a barrier that knows no more tells
+ * none of them anything, and whoever arrives there knows it. Of its own past a warp hands on, and is told, what
+ * all of its lanes come after. */
+static void find_common(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    const tcc_pstate *s = w->s;
+    memset(w->common, 0xff, p->stride * sizeof *w->common);
+    for (unsigned i = 0; i < p->n_warps; i++) {
+        const tcc_pwarp *warp = &s->warps[i];
+        if (!warp->depth && (i != p->aside || s->has_begun))
+            continue;
+        tcc_lane_mask alive = find_alive(p, warp), rest = alive;
+        for (unsigned k = 0; k < s->n_parts; k++) {
+            if (s->parts[k].warp != i || !(s->parts[k].lanes & alive))
+                continue;
+            add_common(w, p->n_entities + k, i, s->parts[k].synced);
+            rest &= ~s->parts[k].lanes;
+        }
+        if (rest)
+            add_common(w, i, i, warp->synced);
+        if (warp->fencing)
+            keep_least(&w->common[p->n_actors + i], warp->fenced);
+        if (warp->apart)
+            keep_least(&w->common[p->n_actors + p->n_warps + i], warp->in_step);
+    }
+}
+
+/* Whether everybody comes after an access, of what is no warp. */
+static bool is_past(const writer *w, unsigned actor, uint32_t clock)
+{
+    return actor >= w->p->n_warps && !w->p->amd && w->common[actor] >= clock;
+}
+
+/* Whether who arrives at a barrier from now on must still do so before its phase ends. */
+static bool awaits_arrivals(const tcc_pbarrier *bar)
+{
+    return bar->pending == bar->expected;
+}
+
+/* The clock of a warp's wait for the phase that a barrier is in; 0: there was none, or whoever arrives comes
+ * after it. */
 static uint32_t current_wait(const writer *w, unsigned b, unsigned warp)
 {
     const tcc_pwait *wait = tcc_p_wait(w->p, w->s, b, warp);
-    return wait->phase == w->s->barriers[b].phase ? wait->clock : 0;
+    const tcc_pbarrier *bar = &w->s->barriers[b];
+    uint32_t passed = w->common[w->p->n_actors + w->p->n_warps + warp];
+    bool matters = wait->phase == bar->phase && !(awaits_arrivals(bar) && passed >= wait->clock);
+    return matters ? wait->clock : 0;
 }
 
 static uint32_t resize_clock(const tcc_pstate *s, unsigned warp)
@@ -157,12 +239,14 @@ static void find_clocks(writer *w)
     const tcc_protocol *p = w->p;
     const tcc_pstate *s = w->s;
     find_bases(w);
+    find_common(w);
     for (unsigned i = 0; i < s->n_atoms; i++) {
         const tcc_patom *a = &s->atoms[i];
-        if (a->mark != TCC_P_NEVER)
+        if (a->mark != TCC_P_NEVER && !is_past(w, a->writer, a->clock))
             remember(w, a->writer, a->clock);
         for (uint32_t r = a->readers; r; r = p->readers.data[r].next)
-            remember(w, p->readers.data[r].actor, p->readers.data[r].clock);
+            if (!is_past(w, p->readers.data[r].actor, p->readers.data[r].clock))
+                remember(w, p->readers.data[r].actor, p->readers.data[r].clock);
     }
     for (unsigned i = 0; i < s->n_globals; i++)
         remember(w, s->globals[i].actor, s->globals[i].clock);
@@ -386,16 +470,19 @@ static void put_atoms(writer *w)
 {
     for (unsigned i = 0; i < w->s->n_atoms; i++) {
         const tcc_patom *a = &w->s->atoms[i];
-        const uint16_t head[2] = {a->mark, a->writer};
         const uint16_t end = UINT16_MAX;
+        bool past = a->mark != TCC_P_NEVER && is_past(w, a->writer, a->clock);
+        const uint16_t head[2] = {a->mark, past ? end : a->writer};
         put(w, head, sizeof head);
-        if (a->mark != TCC_P_NEVER) {
+        if (a->mark != TCC_P_NEVER && !past) {
             uint32_t print = print_of(w, a->writer, a->clock, a->print);
             put_clock(w, &w->columns[a->writer], a->clock);
             put(w, &print, sizeof print);
         }
         for (uint32_t r = a->readers; r; r = w->p->readers.data[r].next) {
             uint16_t actor = (uint16_t)w->p->readers.data[r].actor;
+            if (is_past(w, actor, w->p->readers.data[r].clock))
+                continue;
             put(w, &actor, sizeof actor);
             put_clock(w, &w->columns[actor], w->p->readers.data[r].clock);
             uint32_t print =
@@ -471,14 +558,37 @@ static void put_parts(writer *w)
             }
 }
 
+/* The clocks of an entity that is no warp, and of whose past a warp may learn. */
+static void find_row(const writer *w, unsigned e, uint32_t *row)
+{
+    const tcc_protocol *p = w->p;
+    const uint32_t *from = w->s->clocks + (size_t)e * p->stride;
+    unsigned barrier = (e - p->n_warps) / 2, n = p->n_actors + p->n_warps;
+    bool mbarrier = barrier < p->max_barriers, arrivals = mbarrier && e == tcc_p_arrivals(p, barrier);
+    if (!arrivals || awaits_arrivals(&w->s->barriers[barrier]))
+        n = p->stride;
+    for (unsigned i = 0; i < n; i++)
+        row[i] = from[i] > w->common[i] ? from[i] : w->common[i];
+    memcpy(row + n, from + n, (p->stride - n) * sizeof *row);
+}
+
 /* Most entities, barriers, know nearly the same as the one before. */
 static void put_clocks(writer *w)
 {
     const tcc_protocol *p = w->p;
     const uint32_t *clocks = w->s->clocks;
     put_row(w, clocks, p->zeros);
-    for (unsigned e = 1; e < p->n_entities; e++)
+    for (unsigned e = 1; e < p->n_warps; e++)
         put_row(w, clocks + (size_t)e * p->stride, clocks + (size_t)(e - 1) * p->stride);
+    uint32_t *row = p->rows_of_clocks, *last = p->rows_of_clocks + p->stride;
+    memcpy(last, clocks + (size_t)(p->n_warps - 1) * p->stride, p->stride * sizeof *last);
+    for (unsigned e = p->n_warps; e < p->n_entities; e++) {
+        find_row(w, e, row);
+        put_row(w, row, last);
+        uint32_t *next = last;
+        last = row;
+        row = next;
+    }
     put_parts(w);
 }
 
@@ -486,13 +596,15 @@ void tcc_p_normal_create(tcc_protocol *p)
 {
     p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_steps);
     p->zeros = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
+    p->common = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
+    p->rows_of_clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, 2 * (size_t)p->stride);
     for (unsigned i = 0; i < 2; i++)
         p->rows[i] = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, p->n_slots + 1);
 }
 
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap)
 {
-    writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap, .columns = p->columns};
+    writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap, .columns = p->columns, .common = p->common};
     find_clocks(&w);
     for (unsigned r = 0; r < s->n_records; r++)
         find_iterations(&w, r);

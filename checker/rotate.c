@@ -591,7 +591,7 @@ static int64_t find_distance(const tcc_protocol *p, const tcc_pstate *s)
     for (unsigned w = 0; w < p->n_warps; w++)
         for (size_t i = 0; i < r->counters.len; i++) {
             const tcc_pvalue *v = tcc_p_slot(p, s, w, r->counters.data[i]);
-            if (v->kind == TCC_P_NONE)
+            if (v->kind == TCC_P_NONE || v->delta == TCC_P_DEAD)
                 continue;
             tcc_pvalue as = counter_at(p, r, v->v < 0 ? 0 : v->v);
             if (memcmp(v, &as, sizeof as) != 0)
@@ -715,7 +715,7 @@ static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
 static void move_slots(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
     for (size_t i = 0; i < (size_t)p->n_warps * p->n_slots; i++) {
-        bool counts = r->kinds[i] == COUNTER && s->slots[i].kind != TCC_P_NONE;
+        bool counts = r->kinds[i] == COUNTER && s->slots[i].delta == r->period;
         r->state.slots[i] = r->kinds[i] == FOLLOWS ? (tcc_pvalue){0}
                             : counts               ? counter_at(p, r, s->slots[i].v + n)
                                                    : s->slots[i];

@@ -576,6 +576,11 @@ static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
             v = tcc_p_forget(p, v, in->regions[0].moduli[1 + i]);
         write(p, s, warp, in->regions[0].args[1 + i], v);
     }
+    for (unsigned i = 0; i < in->n_dying; i++) {
+        tcc_pvalue *v = tcc_p_slot(p, s, warp, in->dying[i]);
+        if (v->kind == TCC_P_KNOWN && v->v >= 0 && !v->wraps)
+            *v = (tcc_pvalue){.kind = TCC_P_KNOWN, .delta = TCC_P_DEAD};
+    }
     return enter(p, &s->warps[warp], in, f, 0, s->warps[warp].mask);
 }
 

@@ -119,18 +119,13 @@ static bool read_block(decoder *d, const tcc_block *block, uint32_t parent, uint
 
 /* ---- what is asked of values ---------------------------------------------------------------- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
-
 /* Asks for v's remainder by m as well. */
 static void ask(decoder *d, uint32_t v, int64_t m, int64_t threshold)
 {
     need *n = &d->needs.data[v];
     int64_t both = !n->modulus                         ? m
                    : m == EXACT || n->modulus == EXACT ? EXACT
-                                                       : n->modulus / gcd(n->modulus, m) * m;
+                                                       : n->modulus / tcc_p_gcd(n->modulus, m) * m;
     if (both > MAX_MODULUS)
         both = EXACT;
     if (threshold > MAX_THRESHOLD)
@@ -154,7 +149,7 @@ static int64_t asked_of_first(tcc_opcode code, int64_t m, int64_t c)
     switch (code) {
     case TCC_OP_arith_add:
     case TCC_OP_arith_sub: return m;
-    case TCC_OP_arith_mul: return m == EXACT || c < 1 ? EXACT : m / gcd(m, c);
+    case TCC_OP_arith_mul: return m == EXACT || c < 1 ? EXACT : m / tcc_p_gcd(m, c);
     case TCC_OP_arith_and: return c >= 0 && (c & (c + 1)) == 0 ? c + 1 : EXACT;
     case TCC_OP_arith_rem: return c > 0 ? c : EXACT;
     case TCC_OP_arith_div: return c > 0 ? times(m, c) : EXACT;
@@ -469,7 +464,7 @@ static void find_period(tcc_protocol *p, const tcc_pinst *loop)
     int64_t modulus = loop->regions[0].moduli[0], step;
     if (!tcc_value_is_int(loop->op->operands[2], &step) || step < 1 || modulus < 1)
         return;
-    int64_t period = modulus / gcd(modulus, step);
+    int64_t period = modulus / tcc_p_gcd(modulus, step);
     if (period > p->period)
         p->period = period;
 }
@@ -718,6 +713,7 @@ static void join_accesses(decoder *d)
 /* Which tensors are followed. */
 static void find_tensors(decoder *d)
 {
+    tcc_p_global_find(d->p);
     for (size_t i = 0; i < d->sources.len; i++)
         tcc_p_global_note(d->p, d->sources.data[i].op);
     for (size_t i = 0; i < d->sources.len; i++) {

@@ -194,17 +194,24 @@ static bool is_tensor(const tcc_protocol *p, size_t i)
 /* 1 + the number of the first parameter for the tensor of an op; 0: none that is known. */
 static uint32_t tensor_of(const tcc_protocol *p, const tcc_op *op)
 {
-    const tcc_attr *params = tcc_attr_list(&p->f->attrs, "params").list.items;
     const tcc_global_use u = tcc_op_global_use(op->code);
-    uint32_t i = 0, first = 0, n = (uint32_t)p->f->body->n_args;
+    uint32_t i = 0, n = (uint32_t)p->f->body->n_args;
     while (u.any && i < n && p->f->body->args[i] != op->operands[u.operand])
         i++;
-    if (!u.any || i == n || !is_tensor(p, i))
-        return 0;
-    while (!is_tensor(p, first) ||
-           strcmp(params[first].list.items[1].s, params[i].list.items[1].s) != 0)
-        first++;
-    return first + 1;
+    return u.any && i < n ? p->tensors[i] : 0;
+}
+
+void tcc_p_global_find(tcc_protocol *p)
+{
+    const tcc_attr *params = tcc_attr_list(&p->f->attrs, "params").list.items;
+    size_t n = p->f->body->n_args;
+    p->tensors = TCC_NEW_ARRAY(p->scratch, uint32_t, n + 1);
+    for (uint32_t i = 0, first = 0; i < n; i++, first = 0) {
+        while (first < i && !(p->tensors[first] && is_tensor(p, i) &&
+                              !strcmp(params[first].list.items[1].s, params[i].list.items[1].s)))
+            first++;
+        p->tensors[i] = is_tensor(p, i) ? first + 1 : 0;
+    }
 }
 
 void tcc_p_global_note(tcc_protocol *p, const tcc_op *op)

@@ -55,15 +55,20 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
     uint32_t number = (uint32_t)p->footprints.len;
     uint16_t *part = p->part;
     TCC_VEC(uint16_t) touched = {0};
-    for (size_t r = 0; r < n; r++)
+    for (size_t r = 0; r < n; r++) {
+        uint32_t run = 0; /* neighbours are most often of one atom */
         for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++) {
             uint16_t a = p->atom_of[g];
-            if (p->granule_taken[g] == number)
-                continue;
+            run += p->granule_taken[g] != number;
             p->granule_taken[g] = number;
-            if (!p->taken[a]++)
+            if (!run || ((g + 1) * p->granule < ranges[r].end && p->atom_of[g + 1] == a))
+                continue;
+            if (!p->taken[a])
                 TCC_PUSH(p->scratch, &touched, a);
+            p->taken[a] += run;
+            run = 0;
         }
+    }
     if (p->atom_infos.len + touched.len > TCC_P_MAX_ATOMS)
         return tcc_p_unsupported(p, NULL, "shared memory is accessed in more than %d ways",
                                  TCC_P_MAX_ATOMS),
@@ -77,11 +82,14 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
         TCC_PUSH(p->scratch, &p->footprints.data[number].atoms, part[a]);
         TCC_PUSH(p->scratch, &p->atom_infos.data[part[a]].footprints, number);
     }
+    const uint32_t *rotated = tcc_p_rotated_granules(p);
+    bool rotates = false;
     for (size_t r = 0; r < n; r++)
         for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++) {
             p->atom_of[g] = part[p->atom_of[g]];
-            p->footprints.data[number].rotates |= tcc_p_is_rotated_granule(p, (size_t)g);
+            rotates |= rotated && rotated[g] != g;
         }
+    p->footprints.data[number].rotates = rotates;
     *place = number;
     return true;
 }

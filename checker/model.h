@@ -121,6 +121,7 @@ tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of);
 /* A number of which only the remainder by m is asked: from the threshold on, all that have it. */
 tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
 tcc_pvalue tcc_p_forget_from(tcc_pvalue v, int64_t threshold, int64_t m);
+int64_t tcc_p_gcd(int64_t a, int64_t b);
 /* A set of numbers of a type that may have wrapped. */
 tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem);
 /* An elementwise op. Comparisons of a loop's index with its bound are step.c's. */
@@ -386,16 +387,14 @@ struct tcc_protocol {
     bool stores;     /* there are copies to global memory or, on AMD, accesses to LDS */
     bool follows;    /* accesses to tensors, */
     bool writes;     /* among them copies that write */
+    uint32_t *tensors;     /* of each parameter: 1 + the first of the same tensor */
     uint8_t *tensor_uses;  /* by 1 + the number of a parameter */
     uint32_t most_pending; /* copies to global memory, in a wait */
     int64_t smem_bytes;
     int64_t *box_bytes; /* by parameter, 0 for others */
     /* values */
     tcc_pvalue *carried; /* as many as a loop carries */
-    struct {
-        tcc_cell (*data)[TCC_MAX_LANES];
-        size_t len, cap;
-    } lanes;
+    TCC_VEC(const tcc_cell *) lanes;
     TCC_VEC(tcc_psymbol) symbols;
     struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *states;
     /* memory */
@@ -628,6 +627,8 @@ static inline const char *tcc_p_smem_word(const tcc_protocol *p)
 /* What is done to a tensor: with all of this it is followed. */
 enum { TCC_P_READ = 1, TCC_P_WRITTEN = 2, TCC_P_COPIED = 4 };
 
+/* Finds which parameters are of which tensors. */
+void tcc_p_global_find(tcc_protocol *p);
 /* Notes what an op does to a tensor; then the tensor that it accesses, if that is followed. */
 void tcc_p_global_note(tcc_protocol *p, const tcc_op *op);
 uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op);
@@ -740,7 +741,8 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first);
 /* One of all rotations of a state, the same for each of them; the state itself where they are not known. */
 const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s);
-bool tcc_p_is_rotated_granule(const tcc_protocol *p, size_t granule);
+/* Where granules of shared memory are after a rotation; NULL when there is none. */
+const uint32_t *tcc_p_rotated_granules(const tcc_protocol *p);
 bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address);
 /* What must stay in its place under rotations does not. False when that is no harm, being known in time. */
 bool tcc_p_rotation_fails(tcc_protocol *p);

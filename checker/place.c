@@ -288,11 +288,6 @@ static bool is_of_this_iteration(const tcc_pstate *s, const tcc_pglobal *g, unsi
                           (x && y && x->record == y->record && tcc_p_position(x) == tcc_p_position(y)));
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
-
 /* y - x, plus any multiple of *modulo, which may be 0; false when nothing is known of it. */
 static bool distance(const tcc_protocol *p, const tcc_pvalue *x, const tcc_pvalue *y,
                      bool same_warp, bool same_iteration, int64_t *r, int64_t *modulo)
@@ -311,7 +306,7 @@ static bool distance(const tcc_protocol *p, const tcc_pvalue *x, const tcc_pvalu
     if (same_warp && same_iteration && x->loop && x->loop == y->loop && x->delta && y->delta)
         *r = (int64_t)y->offset - x->offset;
     else
-        *modulo = gcd(x->delta, y->delta);
+        *modulo = tcc_p_gcd(x->delta, y->delta);
     return true;
 }
 

@@ -535,9 +535,9 @@ void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
     p->rotation = r;
 }
 
-bool tcc_p_is_rotated_granule(const tcc_protocol *p, size_t granule)
+const uint32_t *tcc_p_rotated_granules(const tcc_protocol *p)
 {
-    return p->rotation && p->rotation->granules[granule] != granule;
+    return p->rotation ? p->rotation->granules : NULL;
 }
 
 bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address)

@@ -408,11 +408,6 @@ static void write(const tcc_protocol *p, tcc_pstate *s, unsigned warp, uint32_t 
         *tcc_p_slot(p, s, warp, slot) = v;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
-
 /* A loop of known iterations around others is like one that turned out to make as many: what is
  * asked for inside is of its iterations. */
 static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
@@ -479,7 +474,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     if (f->record < 0)
         return false;
     tcc_precord *r = &s->records[f->record];
-    r->scale = r->scale / gcd(r->scale, f->scale) * f->scale;
+    r->scale = r->scale / tcc_p_gcd(r->scale, f->scale) * f->scale;
     int64_t least = known ? f->lo + LEAST_ITERATIONS * f->step
                     : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? f->from + 1
                                                                        : 0;

@@ -13,6 +13,7 @@
  * Lists of one number a lane are kept once each and computed once for each op and operands.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "checker/model.h"
@@ -92,6 +93,12 @@ uint64_t *tcc_ptable_at(tcc_ptable *t, const void *key, size_t bytes)
     return &e->value;
 }
 
+/* The key of a place in the table, which is kept. */
+static const void *key_of(const uint64_t *place)
+{
+    return ((const entry *)(const void *)((const char *)place - offsetof(entry, value)))->key;
+}
+
 /* ---- lanes and symbols ----------------------------------------------------------------------- */
 
 tcc_pvalue tcc_p_lanes(tcc_protocol *p, const int64_t *lanes)
@@ -103,11 +110,8 @@ tcc_pvalue tcc_p_lanes(tcc_protocol *p, const int64_t *lanes)
         return tcc_p_known(lanes[0]);
     uint64_t *number = tcc_ptable_at(p->lanes_table, lanes, p->n_lanes * sizeof *lanes);
     if (!*number) {
-        p->lanes.data = tcc_arena_grow(p->scratch, p->lanes.data, sizeof *p->lanes.data,
-                                       p->lanes.len, &p->lanes.cap);
-        for (unsigned l = 0; l < p->n_lanes; l++)
-            p->lanes.data[p->lanes.len][l].i = lanes[l];
-        *number = ++p->lanes.len;
+        TCC_PUSH(p->scratch, &p->lanes, (const tcc_cell *)key_of(number));
+        *number = p->lanes.len;
     }
     return (tcc_pvalue){.kind = TCC_P_LANES, .v = (int64_t)*number - 1};
 }
@@ -253,9 +257,9 @@ static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
-static int64_t gcd(int64_t a, int64_t b)
+int64_t tcc_p_gcd(int64_t a, int64_t b)
 {
-    return b ? gcd(b, a % b) : a;
+    return b ? tcc_p_gcd(b, a % b) : a;
 }
 
 static const tcc_pvalue unknown = {.kind = TCC_P_UNKNOWN};
@@ -386,7 +390,7 @@ static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
     switch (op->code) {
     case TCC_OP_arith_cast: return widens(op) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_add:
-        r.delta = gcd(d, b->delta);
+        r.delta = tcc_p_gcd(d, b->delta);
         r.room = one || b->room >= a->room ? a->room : b->room;
         r.room -= r.room > 0;
         return !one || is_small(c) ? r : tcc_p_wrapped(r, elem);
@@ -431,14 +435,12 @@ static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
 
 static tcc_pvalue of_lanes(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
 {
-    symbol_key key;
-    memset(&key, 0, sizeof key);
-    key.op = op;
+    int64_t key[7] = {(int64_t)(intptr_t)op};
     for (unsigned i = 0; i < op->n_operands; i++) {
-        key.words[i][0] = args[i].kind;
-        key.words[i][1] = args[i].v;
+        key[1 + 2 * i] = args[i].kind;
+        key[2 + 2 * i] = args[i].v;
     }
-    uint64_t *memo = tcc_ptable_at(p->memo, &key, sizeof key);
+    uint64_t *memo = tcc_ptable_at(p->memo, key, (1 + 2 * (size_t)op->n_operands) * sizeof *key);
     typedef struct {
         tcc_pvalue v;
     } box;

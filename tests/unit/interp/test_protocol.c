@@ -159,6 +159,99 @@ START_TEST(a_safeguard_left_out_of_the_generic_variant)
 }
 END_TEST
 
+/* ---- rings whose stages are rotated ---------------------------------------------------- */
+
+/* The outer of two loops over tiles: the consumers' is the first of all. */
+static tcc_op *tile_loop(tcc_func *f) { return NTH(scf_for, 0); }
+
+/* What the consumers hand on to the next tile, plus d; or, unless d, 0. */
+static void hand_on(tcc_func *f, int64_t d)
+{
+    tcc_op *yield = tile_loop(f)->regions[0]->last;
+    unsigned counter = yield->n_operands - 1;
+    if (d)
+        add_to_operand(yield, counter, d);
+    else
+        set_constant(yield, counter, 0);
+}
+
+static void skip_a_slot(tcc_func *f) { hand_on(f, 1); }
+static void begin_anew(tcc_func *f) { hand_on(f, 0); }
+static void release_twice(tcc_func *f)
+{
+    tcc_op *release = LAST(nvvm_mbarrier_arrive);
+    tcc_builder b = tcc_builder_before(release);
+    tcc_op_clone(&b, release, tcc_value_map_create(f->ir->arena));
+}
+static void no_last_release(tcc_func *f) { tcc_op_erase(LAST(nvvm_mbarrier_arrive)); }
+static void wrong_phase_of_filling(tcc_func *f) { flip_parity(LAST(nvvm_mbarrier_wait)); }
+static void wait_elsewhere(tcc_func *f) { add_to_operand(LAST(nvvm_mbarrier_wait), 0, 8); }
+static void one_arrival_more(tcc_func *f) { set_constant(NTH(nvvm_mbarrier_init, 1), 1, 2); }
+
+/* What only one stage does: the last release is of the first stage whatever comes next. */
+static void release_the_first(tcc_func *f)
+{
+    tcc_op *release = LAST(nvvm_mbarrier_arrive);
+    tcc_builder b = tcc_builder_before(release);
+    tcc_op *init = NTH(nvvm_mbarrier_init, 1);
+    tcc_value *base = NTH(nvvm_smem_base, 0)->results;
+    int64_t offset = constant_of(init->operands[0]->def->operands[1]);
+    tcc_value *c = tcc_build_int(&b, base->type, offset);
+    tcc_op_set_operand(release, 0, TCC_EMIT(&b, arith_add, base->type, base, c));
+}
+
+/* Results are staged where the first stage is; they are behind all of A's and B's. */
+static void stage_in_the_ring(tcc_func *f)
+{
+    enum { STAGE_BYTES = 3072 };
+    int64_t n = 0;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        n += op->code == TCC_OP_nvvm_mbarrier_init;
+    add_to_operand(NTH(nvvm_st_shared, 0), 0, -STAGE_BYTES * n / 2);
+}
+
+static const mutation of_persistent_rings[] = {
+    {"nothing", nothing, NULL},
+    {"no_wait_for_full", no_wait_for_full, "may still be writing|before anything|phase too early"},
+    {"no_wait_for_empty", no_wait_for_empty, STILL_READING "|may still be writing|phase too early"},
+    {"wrong_phase_of_filling", wrong_phase_of_filling, "deadlock"},
+    {"skip_a_slot", skip_a_slot, "deadlock|waits for phase|before anything"},
+    {"begin_anew", begin_anew, "waits for phase|phase too early|may still be writing|deadlock"},
+    {"release_twice", release_twice, "phase too early"},
+    {"no_last_release", no_last_release, "deadlock"},
+    {"one_arrival_more", one_arrival_more, "deadlock"},
+    {"wait_elsewhere", wait_elsewhere, "no mbarrier yet|phase too early|deadlock|may still be"},
+    {"release_the_first", release_the_first, "phase too early|deadlock|may still be"},
+    {"stage_in_the_ring", stage_in_the_ring, STILL_READING "|may still be writing|unwritten"},
+};
+
+/* Of states that differ by the stage that comes next one is followed: what is wrong in one of them is found. */
+START_TEST(a_mistake_in_a_ring_that_goes_on_across_tiles)
+{
+    static const int stages[] = {2, 3, 4, 8};
+    const mutation *m = &of_persistent_rings[_i];
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        kernel k = {.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+        char source[512];
+        snprintf(source, sizeof source,
+                 "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
+                 "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+                 "schedule f for sm_90a { tile m 64, n 8, k 16; stages %d; producer warp; persistent; }\n",
+                 stages[i]);
+        k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
+        k.ir = kernel_parse(&k, source);
+        ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
+        m->mutate(k.ir->first);
+        tcc_status status = check(&k, k.ir->first);
+        ck_assert_msg(status == (m->says ? TCC_ERR_INTERNAL : TCC_OK), "%s, %d stages: status %d\n%s",
+                      m->name, stages[i], status, k.said);
+        if (m->says)
+            ck_assert_msg(says_one_of(k.said, m->says), "%s, %d stages:\n%s", m->name, stages[i], k.said);
+        tcc_arena_destroy(k.arena);
+    }
+}
+END_TEST
+
 /* ---- what is right --------------------------------------------------------------------- */
 
 static const struct {
@@ -265,6 +358,7 @@ int main(void)
     TCase *t = tcase_create("protocol");
     tcase_add_loop_test(t, a_safeguard_left_out_of_a_kernel, 0, LEN(of_kernel));
     tcase_add_loop_test(t, a_safeguard_left_out_of_the_generic_variant, 0, LEN(of_generic_variant));
+    tcase_add_loop_test(t, a_mistake_in_a_ring_that_goes_on_across_tiles, 0, LEN(of_persistent_rings));
     tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
     tcase_add_test(t, no_op_is_missing);

@@ -12,7 +12,9 @@
  * step.c     one warp's next op; control flow
  * aside.c    a thread that fills stages, followed as a warp of its own
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
- * rotate.c   states that differ by the stage which comes next
+ * rotate.c   what rotates the stages of a ring
+ * rotated.c  states that differ by the stage which comes next
+ * common.c   what all warps know
  * normal.c   when two states are the same
  * trace.c    errors, and the steps that led there
  *
@@ -759,6 +761,8 @@ tcc_status tcc_p_explore(tcc_protocol *p);
 void tcc_p_normal_create(tcc_protocol *p);
 /* Writes s so that states whose futures are equal are equal; gives the bytes. */
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap);
+/* What all know, as the clocks of an entity. */
+void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);
 /* counts.c: of a record whose number was decided not to be more than `most`, what holds in all iterations of
  * the loops around; and what of that holds for another record. */
 void tcc_p_count_found(const tcc_protocol *p, tcc_pstate *s, const tcc_precord *r);

@@ -9,7 +9,7 @@
  * to the same.
  *
  * What all warps know can be learned by none, so a barrier is taken to know it, too, whether it does or did
- * not yet (find_common); and an access of the copy engine or of an MMA that all come after is as if it were
+ * not yet (common.c); and an access of the copy engine or of an MMA that all come after is as if it were
  * long ago.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -145,67 +145,6 @@ static void find_bases(writer *w)
         w->columns[p->n_actors + i].base = s->passed < s->begun ? s->passed : s->begun;
 }
 
-static void keep_least(uint32_t *least, uint32_t clock)
-{
-    *least = clock < *least ? clock : *least;
-}
-
-/* The lanes that do something more: often one that fills stages, in a branch with nothing behind it. */
-static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w)
-{
-    tcc_lane_mask alive = tcc_p_all_lanes(p);
-    for (uint32_t d = 0; d + 1 < w->depth; d++) {
-        const tcc_pframe *f = &w->frames[d], *inner = f + 1;
-        const tcc_pinst *in = &f->code->insts[f->pc], *end = f->code->insts + f->code->n;
-        bool last = in + 1 == end || (in + 2 == end && in[1].op->code == TCC_OP_scf_yield);
-        bool branch = in->op->code == TCC_OP_scf_if;
-        if (!last || (f->of && f->of->op->code == TCC_OP_scf_for) || inner->may ||
-            (branch && inner->region == 0 && in->regions[1].n))
-            break;
-        alive = inner->mask;
-    }
-    return alive;
-}
-
-/* Adds what an entity knows, of a warp or a part of it: what comes after its own past are its lanes' steps. */
-static void add_common(writer *w, unsigned e, unsigned warp, uint32_t synced)
-{
-    const tcc_protocol *p = w->p;
-    const uint32_t *row = w->s->clocks + (size_t)e * p->stride;
-    for (unsigned i = 0; i < p->stride; i++)
-        w->common[i] = row[i] < w->common[i] ? row[i] : w->common[i];
-    keep_least(&w->common[warp], synced);
-    keep_least(&w->common[p->n_actors + warp], synced);
-}
-
-/* What all know who do something more, warps and parts of them: to wait for a barrier that knows no more tells
- * none of them anything, and whoever arrives there knows it. Of its own past a warp hands on, and is told, what
- * all of its lanes come after. */
-static void find_common(writer *w)
-{
-    const tcc_protocol *p = w->p;
-    const tcc_pstate *s = w->s;
-    memset(w->common, 0xff, p->stride * sizeof *w->common);
-    for (unsigned i = 0; i < p->n_warps; i++) {
-        const tcc_pwarp *warp = &s->warps[i];
-        if (!warp->depth && (i != p->aside || s->has_begun))
-            continue;
-        tcc_lane_mask alive = find_alive(p, warp), rest = alive;
-        for (unsigned k = 0; k < s->n_parts; k++) {
-            if (s->parts[k].warp != i || !(s->parts[k].lanes & alive))
-                continue;
-            add_common(w, p->n_entities + k, i, s->parts[k].synced);
-            rest &= ~s->parts[k].lanes;
-        }
-        if (rest)
-            add_common(w, i, i, warp->synced);
-        if (warp->fencing)
-            keep_least(&w->common[p->n_actors + i], warp->fenced);
-        if (warp->apart)
-            keep_least(&w->common[p->n_actors + p->n_warps + i], warp->in_step);
-    }
-}
-
 /* Whether everybody comes after an access, of what is no warp. */
 static bool is_past(const writer *w, unsigned actor, uint32_t clock)
 {
@@ -239,7 +178,7 @@ static void find_clocks(writer *w)
     const tcc_protocol *p = w->p;
     const tcc_pstate *s = w->s;
     find_bases(w);
-    find_common(w);
+    tcc_p_common(w->p, w->s, w->common);
     for (unsigned i = 0; i < s->n_atoms; i++) {
         const tcc_patom *a = &s->atoms[i];
         if (a->mark != TCC_P_NEVER && !is_past(w, a->writer, a->clock))

@@ -63,7 +63,7 @@ static const char gated[] =
     "  return\n"
     "}\n";
 
-/* The same for waves. */
+/* The same for waves, which share rows. */
 static const char gated_by_waves[] =
     "module {target = gfx1100}\n"
     "func @f(%A: tensor<f16[M, K]>, %W: tensor<f16[K, N]>, %V: tensor<f16[K, N]>, %C: tensor<f32[M, N]>) {roles = [in, in, in, out], dims = [M, K, N], assumes = [[align, A, 16], [pitch, A, 16], [align, W, 16], [pitch, W, 16], [align, V, 16], [pitch, V, 16]]} {\n"
@@ -74,7 +74,7 @@ static const char gated_by_waves[] =
     "    %one = arith.const {value = 1} : i32\n"
     "    %depth = arith.const {value = 16} : i32\n"
     "    %start = arith.const {value = 0.0} : tile<f32[32, 32]>\n"
-    "    %gate, %up = scf.for %lo, %hi, %one, %start, %start {at_least_once = 1, stages = 2, warps = [2, 0], waves = [2, 1], lanes = 32} : tile<f32[32, 32]>, tile<f32[32, 32]> {\n"
+    "    %gate, %up = scf.for %lo, %hi, %one, %start, %start {at_least_once = 1, stages = 2, warps = [2, 0], waves = [1, 2], lanes = 32} : tile<f32[32, 32]>, tile<f32[32, 32]> {\n"
     "    ^(%i: i32, %g: tile<f32[32, 32]>, %u: tile<f32[32, 32]>):\n"
     "      %k = arith.mul %i, %depth : i32\n"
     "      %a = tile.load %A, %m, %k {dims = [0, 1], copy = buffer, contiguous = 1, swizzle = 0, panel = 16, pad = 32} : tile<f16[32, 16]>\n"

@@ -16,6 +16,7 @@ typedef struct chunk {
 
 struct tcc_arena {
     chunk *head;
+    chunk *spare; /* zeroed */
     jmp_buf *on_oom;
     size_t used;
 };
@@ -32,13 +33,26 @@ tcc_arena *tcc_arena_create(jmp_buf *on_oom)
 
 void tcc_arena_destroy(tcc_arena *a)
 {
-    if (!a)
-        return;
+    chunk *const lists[] = {a ? a->head : NULL, a ? a->spare : NULL};
+    for (int i = 0; i < 2; i++)
+        for (chunk *c = lists[i], *next; c; c = next) {
+            next = c->next;
+            free(c);
+        }
+    free(a);
+}
+
+void tcc_arena_clear(tcc_arena *a)
+{
     for (chunk *c = a->head, *next; c; c = next) {
         next = c->next;
-        free(c);
+        memset(c->data, 0, c->used);
+        c->used = 0;
+        c->next = a->spare;
+        a->spare = c;
     }
-    free(a);
+    a->head = NULL;
+    a->used = 0;
 }
 
 void tcc_arena_set_oom(tcc_arena *a, jmp_buf *on_oom)
@@ -53,6 +67,32 @@ static void out_of_memory(tcc_arena *a)
     abort();
 }
 
+/* A spare chunk with so much room, or NULL. */
+static chunk *take_spare(tcc_arena *a, size_t size)
+{
+    chunk **at = &a->spare;
+    while (*at && (*at)->cap < size)
+        at = &(*at)->next;
+    chunk *c = *at;
+    if (c)
+        *at = c->next;
+    return c;
+}
+
+static chunk *create_chunk(tcc_arena *a, size_t size)
+{
+    size_t cap = a->head ? a->head->cap * 2 : FIRST_CHUNK_BYTES;
+    if (cap > MAX_CHUNK_BYTES)
+        cap = MAX_CHUNK_BYTES;
+    if (cap < size)
+        cap = size;
+    chunk *c = calloc(1, sizeof *c + cap);
+    if (!c)
+        out_of_memory(a);
+    c->cap = cap;
+    return c;
+}
+
 void *tcc_arena_alloc(tcc_arena *a, size_t size)
 {
     const size_t align = alignof(max_align_t);
@@ -60,15 +100,8 @@ void *tcc_arena_alloc(tcc_arena *a, size_t size)
         out_of_memory(a);
     size = (size + align - 1) & ~(align - 1);
     if (!a->head || a->head->cap - a->head->used < size) {
-        size_t cap = a->head ? a->head->cap * 2 : FIRST_CHUNK_BYTES;
-        if (cap > MAX_CHUNK_BYTES)
-            cap = MAX_CHUNK_BYTES;
-        if (cap < size)
-            cap = size;
-        chunk *c = calloc(1, sizeof *c + cap);
-        if (!c)
-            out_of_memory(a);
-        c->cap = cap;
+        chunk *c = take_spare(a, size);
+        c = c ? c : create_chunk(a, size);
         c->next = a->head;
         a->head = c;
     }

@@ -25,6 +25,8 @@ char *tcc_arena_strndup(tcc_arena *a, const char *s, size_t n) __attribute__((re
 char *tcc_arena_strdup(tcc_arena *a, const char *s) __attribute__((returns_nonnull));
 char *tcc_arena_printf(tcc_arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
+/* Forgets all that was allocated, and keeps the memory for what comes next. */
+void tcc_arena_clear(tcc_arena *a);
 /* Bytes handed out so far. */
 size_t tcc_arena_used(const tcc_arena *a);
 

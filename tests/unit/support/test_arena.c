@@ -60,6 +60,28 @@ START_TEST(a_block_may_exceed_every_chunk)
 }
 END_TEST
 
+/* Blocks of many chunks, and one that exceeds them all. */
+START_TEST(clearing_keeps_memory_and_zeroes_it)
+{
+    enum { N = 300, BYTES = 10000, LARGE = 5 << 20 };
+    char *first = NULL;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++) {
+            size_t size = i == N / 2 ? LARGE : BYTES;
+            char *p = tcc_arena_alloc(arena, size);
+            first = first ? first : p;
+            ck_assert(i || p == first);
+            for (size_t b = 0; b < size; b += 7)
+                if (p[b])
+                    ck_abort_msg("byte %zu of block %d is %d", b, i, p[b]);
+            memset(p, 1 + round, size);
+        }
+        tcc_arena_clear(arena);
+        ck_assert_uint_eq(tcc_arena_used(arena), 0);
+    }
+}
+END_TEST
+
 START_TEST(used_counts_rounded_bytes)
 {
     ck_assert_uint_eq(tcc_arena_used(arena), 0);
@@ -174,6 +196,7 @@ int main(void)
     tcase_add_test(tc, memory_is_zeroed_and_aligned);
     tcase_add_test(tc, blocks_do_not_overlap);
     tcase_add_test(tc, a_block_may_exceed_every_chunk);
+    tcase_add_test(tc, clearing_keeps_memory_and_zeroes_it);
     tcase_add_test(tc, used_counts_rounded_bytes);
     tcase_add_test(tc, strings_are_copied_and_terminated);
     tcase_add_test(tc, a_vector_keeps_its_elements_while_it_grows);

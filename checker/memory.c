@@ -49,6 +49,12 @@ static uint16_t split(tcc_protocol *p, tcc_pstate *s, uint16_t atom, uint32_t ta
     return part;
 }
 
+/* The granule of a byte. There are many ranges, and 32 bits are divided several times as fast as 64. */
+static int64_t granule_at(const tcc_protocol *p, int64_t byte)
+{
+    return (uint32_t)byte / (uint32_t)p->granule;
+}
+
 bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges,
                          size_t n)
 {
@@ -57,7 +63,7 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
     TCC_VEC(uint16_t) touched = {0};
     for (size_t r = 0; r < n; r++) {
         uint32_t run = 0; /* neighbours are most often of one atom */
-        for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++) {
+        for (int64_t g = granule_at(p, ranges[r].first); g * p->granule < ranges[r].end; g++) {
             uint16_t a = p->atom_of[g];
             run += p->granule_taken[g] != number;
             p->granule_taken[g] = number;
@@ -85,7 +91,7 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
     const uint32_t *rotated = tcc_p_rotated_granules(p);
     bool rotates = false;
     for (size_t r = 0; r < n; r++)
-        for (int64_t g = ranges[r].first / p->granule; g * p->granule < ranges[r].end; g++) {
+        for (int64_t g = granule_at(p, ranges[r].first); g * p->granule < ranges[r].end; g++) {
             p->atom_of[g] = part[p->atom_of[g]];
             rotates |= rotated && rotated[g] != g;
         }

@@ -51,13 +51,13 @@ static int64_t offset_of(const scratch *s, const tcc_spread *held, int64_t numbe
            tcc_digits_place(&held->registers, number, 1) * s->bytes;
 }
 
-/* Whether what digits add along a row, and from row to row, is a multiple of so many elements. */
-static bool are_multiples(const tcc_digits *digits, int64_t n)
+/* Whether what digits add along a row, if it is `least` or more, is a multiple of n elements. */
+static bool are_multiples(const tcc_digits *digits, int64_t n, int64_t least)
 {
+    bool all = true;
     for (unsigned i = 0; i < digits->n; i++)
-        if (digits->of[i].add[1] >= n && digits->of[i].add[1] % n)
-            return false;
-    return true;
+        all &= digits->of[i].add[1] < least || digits->of[i].add[1] % n == 0;
+    return all;
 }
 
 /* Registers that are neighbours in a row, and aligned: one access. */
@@ -65,16 +65,11 @@ static int64_t step_of(const scratch *s, const tcc_held *held)
 {
     const tcc_spread *spread = &held->spread;
     int64_t n = tcc_layout_neighbours(spread);
-    for (; n > 1; n /= 2) {
-        bool whole = n * s->bytes <= MOST_BYTES && (n & (n - 1)) == 0 && held->in_one % n == 0 &&
-                     s->pitch % (n * s->bytes) == 0;
-        bool alone = true; /* only these registers add less */
-        for (unsigned i = 0; i < spread->lanes.n; i++)
-            alone &= spread->lanes.of[i].add[1] == 0 || spread->lanes.of[i].add[1] >= n;
-        if (whole && alone && are_multiples(&spread->registers, n) && are_multiples(&spread->lanes, n) &&
-            are_multiples(&spread->warps, n))
+    for (; n > 1; n /= 2)
+        if (n * s->bytes <= MOST_BYTES && (n & (n - 1)) == 0 && held->in_one % n == 0 &&
+            s->pitch % (n * s->bytes) == 0 && are_multiples(&spread->registers, n, n) &&
+            are_multiples(&spread->lanes, n, 1) && are_multiples(&spread->warps, n, 1))
             break;
-    }
     return n;
 }
 

@@ -163,7 +163,7 @@ static const char *names_of(tcc_arena *arena, unsigned state, bool bring)
 tcc_status tcc_order_check(const tcc_pass_ctx *ctx, const tcc_pass *pass, const tcc_func *f,
                            unsigned brought)
 {
-    const tcc_op *op;
+    const tcc_op *op = NULL;
     unsigned s = find_lack(f, pass->requires & ~brought, &op);
     if (s == TCC_STATE_COUNT)
         return TCC_OK;
@@ -177,7 +177,7 @@ tcc_status tcc_order_check(const tcc_pass_ctx *ctx, const tcc_pass *pass, const 
 
 tcc_status tcc_order_check_left(const tcc_pass_ctx *ctx, const tcc_pass *pass, const tcc_func *f)
 {
-    const tcc_op *op;
+    const tcc_op *op = NULL;
     bool own = tcc_attr_find(&f->attrs, "kernel"); /* of choose-variants, not written by hand */
     unsigned s = own ? find_lack(f, pass->leaves, &op) : TCC_STATE_COUNT;
     if (s == TCC_STATE_COUNT)

@@ -14,7 +14,7 @@
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
  * rotate.c   what rotates the stages of a ring
  * rotated.c  states that differ by the stage which comes next
- * common.c   what all warps know
+ * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
  * trace.c    errors, and the steps that led there
  *

@@ -9,7 +9,7 @@
  * to the same.
  *
  * What all warps know can be learned by none, so a barrier is taken to know it, too, whether it does or did
- * not yet (common.c); and an access of the copy engine or of an MMA that all come after is as if it were
+ * not yet (common_knowledge.c); and an access of the copy engine or of an MMA that all come after is as if it were
  * long ago.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

@@ -1,4 +1,4 @@
-/* common: what all warps know, so that no barrier can tell it to any of them.
+/* common_knowledge: what all warps know, so that no barrier can tell it to any of them.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"

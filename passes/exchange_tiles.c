@@ -14,8 +14,6 @@
  * Requires assign-layouts and chunk-epilogue. Preserves all else.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "ir/moves.h"
 #include "passes/families.h"
 #include "passes/passes.h"
@@ -28,17 +26,9 @@ enum {
 typedef struct exchanging {
     tcc_ir *ir;
     bool lanes;                           /* can give each other elements */
-    tcc_op *role;                         /* whose buffers these are, */
-    tcc_value *buffers[TCC_SCALAR_COUNT]; /* one for each type of elements */
+    tcc_op *role;
+    tcc_value *buffers[TCC_SCALAR_COUNT]; /* of the role, one for each type of elements */
 } exchanging;
-
-static tcc_op *role_of(const tcc_op *op)
-{
-    tcc_op *parent = op->block->parent;
-    while (parent && parent->code != TCC_OP_async_role)
-        parent = parent->block->parent;
-    return parent;
-}
 
 static tcc_value *build_buffer(const tcc_op *op, tcc_op *role, const tcc_type *type)
 {
@@ -56,12 +46,8 @@ static tcc_value *build_buffer(const tcc_op *op, tcc_op *role, const tcc_type *t
  * them wants it. */
 static tcc_value *buffer_for(exchanging *e, const tcc_op *op, int64_t rows, int64_t cols)
 {
-    tcc_op *role = role_of(op);
     tcc_scalar elem = op->operands[0]->type->elem;
     int64_t unit = UNIT * 8 / tcc_scalar_bits(elem);
-    if (role != e->role)
-        memset(e->buffers, 0, sizeof e->buffers);
-    e->role = role;
     tcc_value **buffer = &e->buffers[elem];
     cols = (cols + unit - 1) / unit * unit;
     if (*buffer && (*buffer)->type->dims[1].size > rows)
@@ -73,7 +59,7 @@ static tcc_value *buffer_for(exchanging *e, const tcc_op *op, int64_t rows, int6
     if (*buffer)
         (*buffer)->type = type;
     else
-        *buffer = build_buffer(op, role, type);
+        *buffer = build_buffer(op, e->role, type);
     return *buffer;
 }
 
@@ -114,17 +100,27 @@ static bool combine(exchanging *e, tcc_op *op)
     return put_in_place(op, r);
 }
 
+static bool exchange_role(tcc_ir *ir, bool lanes, tcc_op *role)
+{
+    exchanging e = {.ir = ir, .lanes = lanes, .role = role};
+    tcc_block *region = role->regions[0];
+    bool changed = false;
+    for (tcc_op *op = region->first, *next; op; op = next) {
+        next = tcc_walk_next(op, region);
+        if (op->code == TCC_OP_tile_convert)
+            changed |= exchange(&e, op);
+        else if (op->code == TCC_OP_tile_reduce)
+            changed |= combine(&e, op);
+    }
+    return changed;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     const tcc_family_passes *passes = tcc_family_passes_of(tcc_target_of(ctx->ir));
-    exchanging e = {.ir = ctx->ir, .lanes = passes && passes->lanes_give};
-    for (tcc_op *op = f->body->first, *next; op && passes; op = next) {
-        next = tcc_walk_next(op, f->body);
-        if (op->code == TCC_OP_tile_convert && role_of(op))
-            *changed |= exchange(&e, op);
-        else if (op->code == TCC_OP_tile_reduce && role_of(op))
-            *changed |= combine(&e, op);
-    }
+    for (tcc_op *op = f->body->first; op && passes; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_async_role)
+            *changed |= exchange_role(ctx->ir, passes->lanes_give, op);
     return TCC_OK;
 }
 

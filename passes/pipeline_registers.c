@@ -346,8 +346,8 @@ static int64_t lanes_of(const tcc_func *f)
 /* Whether a tile is computed, of a load in the MMA's block, while the other one is loaded. */
 static bool is_computed(const tcc_op *mma, unsigned i, tcc_arena *scratch)
 {
-    return !is_decided(mma->operands[i]) && is_decided(mma->operands[!i]) &&
-           tcc_tiled_load(mma, i, scratch) && tcc_tiled_load(mma, i, scratch) != mma->operands[i]->def;
+    const tcc_op *load = tcc_tiled_load(mma, i, scratch);
+    return load && load != mma->operands[i]->def && is_decided(mma->operands[!i]);
 }
 
 /* k that is read at a time for an MMA, all of it where one operand is computed; 0: it stays as it is. */

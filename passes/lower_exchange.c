@@ -73,12 +73,18 @@ static int64_t step_of(const scratch *s, const tcc_held *held)
     return n;
 }
 
+/* For the first of the threads that hold the same; NULL: none do, and there is nothing to end. */
+static tcc_op *begin_first(tcc_lowering *l, const tcc_spread *lanes, const tcc_spread *warps)
+{
+    int64_t always;
+    tcc_value *who = tcc_low_holds_first(l, lanes, warps);
+    return tcc_value_is_int(who, &always) ? NULL : tcc_low_if(l, who);
+}
+
 static void store(tcc_lowering *l, const scratch *s, const tcc_value *tile, const tcc_held *held)
 {
-    tcc_value *who = tcc_low_holds_first(l, &held->spread, &held->spread);
     tcc_value *own = own_address(l, s, &held->spread), *v = NULL;
-    int64_t always;
-    tcc_op *first = tcc_value_is_int(who, &always) ? NULL : tcc_low_if(l, who);
+    tcc_op *first = begin_first(l, &held->spread, &held->spread);
     int64_t step = step_of(s, held);
     for (int64_t i = 0, part = -1; i < held->spread.n_registers; i += step) {
         if (i / held->in_one != part)
@@ -142,10 +148,8 @@ void tcc_low_combine(tcc_lowering *l, tcc_op *op)
     }
     at[!dim] = tcc_low_own(l, &r.spread, !dim);
     l->vendor->meet(l, op);
-    tcc_value *who = tcc_low_holds_first(l, &r.spread, &a.spread);
     tcc_value *mine = address(l, &s, at[0], at[1]);
-    int64_t always;
-    tcc_op *first = tcc_value_is_int(who, &always) ? NULL : tcc_low_if(l, who);
+    tcc_op *first = begin_first(l, &r.spread, &a.spread);
     const tcc_type *one = tcc_low_vec(l, s.elem, 1);
     for (int64_t i = 0; i < count; i++)
         l->vendor->store_shared(l, mine, offset_of(&s, &r.spread, i),

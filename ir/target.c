@@ -18,7 +18,8 @@
      .sms = (wgps),                                                                                \
      .flops_per_cycle = (flops),                                                                   \
      .smem_bytes_per_cycle = 256,                                                                  \
-     .l2_bytes_per_cycle = 128}
+     .l2_bytes_per_cycle = 128,                                                                    \
+     .stored_bytes_per_cycle = 8}
 
 static const tcc_target targets[] = {
     {.name = "sm_90a",
@@ -30,7 +31,9 @@ static const tcc_target targets[] = {
      .sms = 132,
      .flops_per_cycle = 4096,
      .smem_bytes_per_cycle = 128,
-     .l2_bytes_per_cycle = 56},
+     .l2_bytes_per_cycle = 56,
+     .stored_bytes_per_cycle = 12,
+     .latency_cycles = 1000},
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),

@@ -20,6 +20,7 @@
 
 enum {
     DEFAULT_STAGES_MAX = 8,
+    DEFAULT_K = 64,
     ACCESS_BYTES = 16,
     BOX_MAX = 256 /* of one dimension: cuTensorMapEncodeTiled */
 };
@@ -107,9 +108,56 @@ static bool registers_suffice(const tcc_choice *ch)
            b.separate <= b.limit && b.scarce <= b.limit;
 }
 
+/* Bits of an element of parameter i, 0 where it is not a result. */
+static int64_t result_bits(const tcc_choice *ch, size_t i)
+{
+    tcc_attr roles = tcc_attr_list(&ch->f->attrs, "roles");
+    const tcc_type *type = ch->f->body->args[i]->type;
+    bool is_result = i < roles.list.n && strcmp(roles.list.items[i].s, "in") && type->kind == TCC_KIND_tensor;
+    return is_result ? tcc_scalar_bits(type->elem) : 0;
+}
+
+static int64_t all_result_bits(const tcc_choice *ch)
+{
+    int64_t bits = 0;
+    for (size_t i = 0; i < ch->f->body->n_args; i++)
+        bits += result_bits(ch, i);
+    return bits;
+}
+
+/* Shared memory for results on their way to their tensors, beside the stages: a persistent CTA fills those
+ * for its next tile meanwhile. */
+static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < ch->f->body->n_args; i++)
+        bytes += tcc_stage_bytes(s->m * s->n * result_bits(ch, i) / 8);
+    return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes : 0;
+}
+
 static int64_t warpgroups_for(int64_t m)
 {
     return m == 64 ? 1 : m == 192 ? 3 : 2;
+}
+
+/* Stages that a schedule has where none are asked for: as many as fit beside results on their way. */
+static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
+{
+    s.stages = 1;
+    int64_t one = tcc_schedule_smem_bytes(&s, ch->elem_bytes);
+    int64_t fit = ch->target->smem_bytes / one;
+    int64_t beside = (ch->target->smem_bytes - staged_bytes(ch, &s)) / one;
+    int64_t most = beside > 1 ? beside : fit;
+    return most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
+}
+
+/* Small tiles are for sums that wait for memory: as deep as shared memory is filled by. */
+static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
+{
+    s.k = DEFAULT_K;
+    s.stages = 2 * DEFAULT_STAGES_MAX;
+    bool leaves_half = tcc_schedule_smem_bytes(&s, ch->elem_bytes) <= ch->target->smem_bytes;
+    return tcc_choice_cover(ch->c.k_extent, 16, leaves_half ? 2 * DEFAULT_K : DEFAULT_K);
 }
 
 /* The tile with the least estimated time among those that fit, for extents known in advance; the
@@ -117,6 +165,8 @@ static int64_t warpgroups_for(int64_t m)
 static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
 {
     tcc_schedule *s = &ch->s, best = *s;
+    const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
+                                  all_result_bits(ch)};
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
@@ -128,14 +178,18 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
             tcc_schedule t = best;
             t.m = m;
             t.n = n;
+            t.stages = 1;
             if (!given_warpgroups)
                 t.warpgroups = warpgroups_for(m);
+            if (!ch->given_k)
+                t.k = depth_for(ch, t);
             ch->s = t;
             if (m % (64 * t.warpgroups) || !tcc_schedule_instr_n(&t, ch->target) ||
                 !registers_suffice(ch) ||
                 tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
                 continue;
-            double time = tcc_schedule_time(&t, ch->target, ch->c.extents, ch->c.n_axes);
+            t.stages = stages_to_fill(ch, t);
+            double time = tcc_schedule_cycles(&t, &size);
             if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
                 best = t;
                 best_time = time;
@@ -150,7 +204,7 @@ static tcc_status choose_tile(tcc_choice *ch)
     bool given_warpgroups = tcc_choice_given(ch, "warpgroups");
     s->warpgroups = tcc_schedule_key_of(ch->f, TCC_KEY_warpgroups, 0);
     if (!ch->given_k)
-        s->k = tcc_choice_cover(ch->c.k_extent, 16, 64);
+        s->k = tcc_choice_cover(ch->c.k_extent, 16, DEFAULT_K);
     if (!ch->given_m && given_warpgroups) {
         s->m = 64 * s->warpgroups;
         ch->given_m = true;
@@ -184,29 +238,12 @@ static tcc_status choose_tile(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Shared memory for results on their way to their tensors, beside the stages: a persistent CTA fills those
- * for its next tile meanwhile. */
-static int64_t staged_bytes(const tcc_choice *ch)
-{
-    const tcc_schedule *s = &ch->s;
-    const tcc_block *body = ch->f->body;
-    tcc_attr roles = tcc_attr_list(&ch->f->attrs, "roles");
-    int64_t bytes = 0;
-    for (size_t i = 0; i < roles.list.n && i < body->n_args; i++)
-        if (strcmp(roles.list.items[i].s, "in") && body->args[i]->type->kind == TCC_KIND_tensor)
-            bytes += tcc_stage_bytes(s->m * s->n * tcc_scalar_bits(body->args[i]->type->elem) / 8);
-    return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes : 0;
-}
-
 static tcc_status choose_stages(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     s->stages = 1;
-    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes), staged = staged_bytes(ch);
-    int64_t fit = ch->target->smem_bytes / one, beside = (ch->target->smem_bytes - staged) / one;
-    int64_t most = beside > 1 ? beside : fit;
-    most = most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
-    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, most);
+    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes), fit = ch->target->smem_bytes / one;
+    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, stages_to_fill(ch, *s));
     if (s->stages > fit)
         return TCC_CHOICE_REFUSE(
             ch, tcc_choice_given(ch, "stages") ? "stages" : "tile",

@@ -119,7 +119,9 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
     if (!q->any && (w.blocks_m * STEP > WAVE_TILE_MAX || w.blocks_n * STEP > WAVE_TILE_MAX ||
                     !all_transpose(&s, q->p)))
         return;
-    double time = tcc_schedule_time(&s, q->p->target, q->ch->c.extents, q->ch->c.n_axes) *
+    const tcc_contraction *c = &q->ch->c;
+    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->p->bits, 0};
+    double time = tcc_schedule_cycles(&s, &size) *
                   (1 + transposing(q->p, &s) + READ_COST * reads(&w));
     if (!q->time || time < q->time * 0.999) {
         q->best = s;

@@ -1,139 +1,208 @@
 /* estimate-cost: say what a variant costs a launch, to compare it with the kernel's others.
  *
- * Before:  func @f(…) {…}   After:  func @f(…) {cost = [add, [mul, 32, M, N], …]}
+ * Before:  func @f(…) {…}
+ * After:   func @f(…) {cost = [mul, [ceildiv, [mul, [ceildiv, M, 128], [ceildiv, N, 256]], [device, sms]],
+ *                                   [add, 6461, [mul, 1024, [ceildiv, K, 64]]]]}
  *
- * What variants differ in is how they move elements. So the cost is the number of accesses of
- * global memory that lanes make, in 32nds of one, for an access has up to 32 elements: every
- * element of a tensor once for each tile of the axes that it does not have. What TMA copies costs
- * nothing. The estimate says nothing of time; it orders variants of one kernel, and a launch runs
- * the cheapest that is valid.
+ * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
+ * multiprocessor computes a tile, times the cycles of a tile: of what is in no loop, and of each loop
+ * so many times its iterations. A launch runs the cheapest variant that is valid; where costs are equal,
+ * the first. Copying operands element by element is for what the other variants cannot take: it costs
+ * more than any of them, whatever the estimate.
  *
- * Requires choose-layout and tile.grid. Preserves everything else.
+ * Requires choose-pipeline and tile.grid. Preserves everything else.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
 #include <string.h>
 
 #include "ir/assume.h"
 #include "ir/plan.h"
 #include "passes/passes.h"
-#include "support/map.h"
+#include "passes/work.h"
 
-enum { ACCESS = 32, ACCESS_BYTES = 16, MAX_FACTORS = 64 };
-static const int64_t MAX_NUMBER = INT64_C(1) << 50; /* a double holds 8 of them */
-
-/* So many 32nds of an access for each element of a product of extents. */
-typedef struct term {
-    int64_t times;
-    tcc_attr extents[MAX_FACTORS];
-    size_t n;
-} term;
+enum { ACCESS_BYTES = 16, MAX_AXES = 8, MAX_TERMS = 16 };
+static const int64_t LAST_RESORT = 1000000000; /* cycles */
 
 typedef struct estimate {
     tcc_ir *ir;
-    const tcc_op *grid;
-    tcc_map axes; /* value -> bits of the axes that it depends on */
-    TCC_VEC(term) terms;
+    const tcc_target *target;
+    int64_t known; /* of a tile's cycles; the rest depends on extents */
+    tcc_attr terms[MAX_TERMS];
+    size_t n;
+    bool by_element; /* are operands copied */
 } estimate;
 
-static uintptr_t axes_of(const estimate *e, const tcc_value *v)
+static tcc_attr number(double cycles)
 {
-    return (uintptr_t)tcc_map_get(&e->axes, v);
+    return (tcc_attr){.kind = TCC_ATTR_INT, .i = (int64_t)ceil(cycles)};
 }
 
-static void find_axes(estimate *e)
+static bool is_number(tcc_attr a, int64_t n)
 {
-    tcc_block *region = e->grid->regions[0];
-    for (size_t i = 0; i < region->n_args; i++)
-        *tcc_map_at(&e->axes, region->args[i]) = (void *)((uintptr_t)1 << i);
-    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region)) {
-        uintptr_t axes = 0;
-        for (unsigned i = 0; i < op->n_operands; i++)
-            axes |= axes_of(e, op->operands[i]);
-        for (unsigned i = 0; axes && i < op->n_results; i++)
-            *tcc_map_at(&e->axes, &op->results[i]) = (void *)axes;
-    }
+    return a.kind == TCC_ATTR_INT && a.i == n;
 }
 
-/* 32nds of an access that an element takes. */
-static int64_t share_of(const tcc_op *op, const tcc_type *tensor)
+/* a op b, shorter where one is neutral or both are known. */
+static tcc_attr binary(estimate *e, tcc_expr_code op, tcc_attr a, tcc_attr b)
+{
+    bool scales = op == TCC_EXPR_mul || op == TCC_EXPR_div || op == TCC_EXPR_ceildiv;
+    bool shifts = op == TCC_EXPR_add || op == TCC_EXPR_sub;
+    if ((scales && is_number(b, 1)) || (shifts && is_number(b, 0)))
+        return a;
+    if (op == TCC_EXPR_mul && is_number(a, 1))
+        return b;
+    tcc_attr both = tcc_expr_attr(e->ir, op, 2, (tcc_attr[]){a, b}, 0);
+    tcc_expr known;
+    int64_t value;
+    if (a.kind == TCC_ATTR_INT && b.kind == TCC_ATTR_INT &&
+        !tcc_expr_read(e->ir->arena, both, (tcc_attr){0}, &known) && tcc_expr_value(&known, NULL, NULL, &value))
+        return (tcc_attr){.kind = TCC_ATTR_INT, .i = value};
+    return both;
+}
+
+/* ---- what ops do -------------------------------------------------------------------------- */
+
+static double bytes_of(const tcc_type *tile, const tcc_type *tensor)
+{
+    return (double)tcc_type_count(tile) * tcc_scalar_bits(tensor->elem) / 8;
+}
+
+/* Elements that a lane accesses at a time. */
+static int64_t elems_at_once(const tcc_op *op, const tcc_type *tensor)
 {
     const char *copy = tcc_attr_str(&op->attrs, "copy", "");
     int64_t bits = tcc_scalar_bits(tensor->elem), wide = tcc_attr_int(&op->attrs, "wide", 0);
-    int64_t n = wide * 8 > bits ? wide * 8 / bits : tcc_attr_int(&op->attrs, "pairs", 0) ? 2 : 1;
-    if (!strcmp(copy, "tma"))
-        return 0;
     if (!strcmp(copy, "buffer") || !strcmp(copy, "unaligned"))
-        n = ACCESS_BYTES * 8 / bits;
-    return ACCESS / n;
+        wide = ACCESS_BYTES;
+    return wide * 8 > bits ? wide * 8 / bits : tcc_attr_int(&op->attrs, "pairs", 0) ? 2 : 1;
 }
 
-/* Numbers that get too long for JSON stay factors. */
-static void multiply(term *t, tcc_attr factor)
+static double accesses(const tcc_op *op, const tcc_type *tile, const tcc_type *tensor)
 {
-    int64_t times;
-    if (factor.kind == TCC_ATTR_INT && !__builtin_mul_overflow(t->times, factor.i, &times) &&
-        times <= MAX_NUMBER)
-        t->times = times;
-    else
-        t->extents[t->n++] = factor;
+    return (double)tcc_type_count(tile) / (double)elems_at_once(op, tensor);
 }
 
-static tcc_attr extent_attr(tcc_dim d)
+static bool is_by_tma(const tcc_op *op)
 {
-    return d.name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = d.name}
-                  : (tcc_attr){.kind = TCC_ATTR_INT, .i = d.size};
+    return !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
 }
 
-static tcc_attr tiles_of(estimate *e, tcc_attr extent, tcc_attr tile)
+static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
 {
-    if (extent.kind == TCC_ATTR_INT)
-        return (tcc_attr){.kind = TCC_ATTR_INT, .i = (extent.i + tile.i - 1) / tile.i};
-    return tile.i == 1 ? extent
-                       : tcc_expr_attr(e->ir, TCC_EXPR_ceildiv, 2, (tcc_attr[]){extent, tile}, 1);
-}
-
-static bool same_extents(const term *a, const term *b)
-{
-    bool same = a->n == b->n;
-    for (size_t i = 0; same && i < a->n; i++)
-        same = tcc_attr_equal(&a->extents[i], &b->extents[i]);
-    return same;
-}
-
-/* op: a load or a store, whose coordinates are its operands from `first` on */
-static void add_access(estimate *e, const tcc_op *op, const tcc_type *tensor, unsigned first)
-{
-    tcc_attr extents = tcc_attr_list(&e->grid->attrs, "extents");
-    tcc_attr tiles = tcc_attr_list(&e->grid->attrs, "tile");
-    term t = {.times = share_of(op, tensor)};
-    uintptr_t axes = 0;
-    if (!t.times || tensor->rank + extents.list.n > MAX_FACTORS)
+    const tcc_type *tile = op->results[0].type, *tensor = TCC_VIEW(tile_load, op)->tensor->type;
+    bool is_operand = tcc_attr_find(&op->attrs, "copy");
+    if (is_operand)
+        w->copied_bytes += bytes_of(tile, tensor);
+    if (is_by_tma(op))
         return;
-    for (unsigned i = first; i < op->n_operands; i++)
-        axes |= axes_of(e, op->operands[i]);
-    for (unsigned d = 0; d < tensor->rank; d++)
-        multiply(&t, extent_attr(tensor->dims[d]));
-    for (size_t i = 0; i < extents.list.n && i < tiles.list.n; i++)
-        if (!(axes >> i & 1))
-            multiply(&t, tiles_of(e, extents.list.items[i], tiles.list.items[i]));
-    for (size_t i = 0; i < e->terms.len; i++)
-        if (same_extents(&e->terms.data[i], &t) && e->terms.data[i].times <= MAX_NUMBER) {
-            e->terms.data[i].times += t.times;
-            return;
-        }
-    TCC_PUSH(e->ir->arena, &e->terms, t);
+    w->accesses += accesses(op, tile, tensor);
+    e->by_element |= is_operand && elems_at_once(op, tensor) == 1;
 }
 
-static tcc_attr sum_of(estimate *e)
+static void add_store(tcc_work *w, const tcc_op *op)
 {
-    tcc_attr *terms = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, e->terms.len);
-    for (size_t i = 0; i < e->terms.len; i++) {
-        const term *t = &e->terms.data[i];
-        tcc_attr factors[MAX_FACTORS + 1] = {{.kind = TCC_ATTR_INT, .i = t->times}};
-        memcpy(factors + 1, t->extents, t->n * sizeof *factors);
-        terms[i] = tcc_expr_attr(e->ir, TCC_EXPR_mul, t->n + 1, factors, 1);
+    const tcc_tile_store_operands *of = TCC_VIEW(tile_store, op);
+    w->stored_bytes += bytes_of(of->a->type, of->tensor->type);
+    if (!is_by_tma(op))
+        w->accesses += accesses(op, of->a->type, of->tensor->type);
+}
+
+/* How often an operand's elements are read: once for each instruction beside each other, or for each
+ * wave. */
+static double times_read(const tcc_op *mma, const tcc_op *loop, int axis)
+{
+    tcc_attr waves = loop ? tcc_attr_list(&loop->attrs, "waves") : (tcc_attr){0};
+    tcc_attr instr = tcc_attr_list(&mma->attrs, "instr");
+    const tcc_type *d = mma->results[0].type;
+    if (waves.list.n == 2)
+        return (double)waves.list.items[axis].i;
+    return instr.list.n == 3 ? (double)d->dims[axis].size / (double)instr.list.items[axis].i : 1;
+}
+
+static void add_mma(tcc_work *w, const tcc_op *op, const tcc_op *loop)
+{
+    const tcc_tile_mma_operands *of = TCC_VIEW(tile_mma, op);
+    const tcc_type *a = of->a->type, *b = of->b->type;
+    double bytes = tcc_scalar_bits(a->elem) / 8.0;
+    w->mma_bytes += (double)tcc_type_count(op->results[0].type) * (double)a->dims[1].size * bytes;
+    w->smem_bytes += bytes * ((double)tcc_type_count(a) * times_read(op, loop, 1) +
+                              (double)tcc_type_count(b) * times_read(op, loop, 0));
+}
+
+/* ---- how often ---------------------------------------------------------------------------- */
+
+/* A number of the IR as an expression; what is none counts as 1. */
+static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth);
+
+static tcc_attr expr_of_op(estimate *e, tcc_expr_code code, const tcc_op *op, int depth)
+{
+    return binary(e, code, expr_of(e, op->operands[0], depth + 1), expr_of(e, op->operands[1], depth + 1));
+}
+
+static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth)
+{
+    enum { DEEP = 8 };
+    const tcc_op *op = v->def;
+    switch (op && depth < DEEP ? op->code : TCC_OP_COUNT) {
+    case TCC_OP_arith_const: return (tcc_attr){.kind = TCC_ATTR_INT, .i = tcc_attr_int(&op->attrs, "value", 1)};
+    case TCC_OP_tensor_dim:
+        return (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_attr_str(&op->attrs, "name", "")};
+    case TCC_OP_arith_add: return expr_of_op(e, TCC_EXPR_add, op, depth);
+    case TCC_OP_arith_mul: return expr_of_op(e, TCC_EXPR_mul, op, depth);
+    case TCC_OP_arith_div: return expr_of_op(e, TCC_EXPR_div, op, depth);
+    case TCC_OP_arith_max: return expr_of_op(e, TCC_EXPR_max, op, depth);
+    case TCC_OP_arith_min: return expr_of_op(e, TCC_EXPR_min, op, depth);
+    default: return (tcc_attr){.kind = TCC_ATTR_INT, .i = 1};
     }
-    return tcc_expr_attr(e->ir, TCC_EXPR_add, e->terms.len, terms, 0);
+}
+
+static void add_term(estimate *e, tcc_attr term)
+{
+    if (term.kind == TCC_ATTR_INT)
+        e->known += term.i;
+    else if (e->n < MAX_TERMS - 1)
+        e->terms[e->n++] = term;
+}
+
+/* (hi - lo) / step, rounded up. */
+static tcc_attr iterations_of(estimate *e, const tcc_op *loop)
+{
+    const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
+    tcc_attr n = binary(e, TCC_EXPR_sub, expr_of(e, of->hi, 0), expr_of(e, of->lo, 0));
+    return binary(e, TCC_EXPR_ceildiv, n, expr_of(e, of->step, 0));
+}
+
+static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, tcc_attr times)
+{
+    tcc_work w = {0};
+    for (tcc_op *op = block->first; op; op = op->next)
+        switch (op->code) {
+        case TCC_OP_tile_load: add_load(e, &w, op); break;
+        case TCC_OP_tile_store: add_store(&w, op); break;
+        case TCC_OP_tile_mma: add_mma(&w, op, loop); break;
+        case TCC_OP_scf_for:
+            add_block(e, op->regions[0], op, binary(e, TCC_EXPR_mul, times, iterations_of(e, op)));
+            break;
+        default: break;
+        }
+    double cycles = loop ? tcc_iteration_cycles(e->target, &w, tcc_attr_int(&loop->attrs, "stages", 1))
+                         : tcc_work_cycles(e->target, &w);
+    add_term(e, binary(e, TCC_EXPR_mul, number(cycles), times));
+}
+
+static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
+{
+    tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
+    tcc_attr tiles[MAX_AXES];
+    size_t n = 0;
+    for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++)
+        tiles[n++] = binary(e, TCC_EXPR_ceildiv, extents.list.items[i], tile.list.items[i]);
+    tcc_attr *sms = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, 2);
+    sms[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, "device")};
+    sms[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, tcc_device_attr_name(TCC_DEVICE_sms))};
+    return binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1),
+                  (tcc_attr){.kind = TCC_ATTR_LIST, .list = {sms, 2}});
 }
 
 static const tcc_op *find_grid(const tcc_func *f)
@@ -146,21 +215,22 @@ static const tcc_op *find_grid(const tcc_func *f)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    estimate e = {.ir = ctx->ir, .grid = find_grid(f), .axes = TCC_MAP(ctx->scratch)};
-    if (!e.grid || !tcc_func_is_variant(f) || tcc_attr_find(&f->attrs, "cost"))
+    const tcc_op *grid = find_grid(f);
+    if (!grid || !tcc_func_is_variant(f) || tcc_attr_find(&f->attrs, "cost"))
         return TCC_OK;
-    find_axes(&e);
-    tcc_block *region = e.grid->regions[0];
-    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
-        if (op->code == TCC_OP_tile_load)
-            add_access(&e, op, TCC_VIEW(tile_load, op)->tensor->type, 1);
-        else if (op->code == TCC_OP_tile_store)
-            add_access(&e, op, TCC_VIEW(tile_store, op)->tensor->type, 2);
-    tcc_attr_set(ctx->ir, &f->attrs, "cost", sum_of(&e), (tcc_loc){0, 0});
+    estimate e = {.ir = ctx->ir, .target = tcc_target_of(ctx->ir)};
+    add_block(&e, grid->regions[0], NULL, (tcc_attr){.kind = TCC_ATTR_INT, .i = 1});
+    if (e.by_element)
+        e.known += LAST_RESORT;
+    if (e.known)
+        e.terms[e.n++] = (tcc_attr){.kind = TCC_ATTR_INT, .i = e.known};
+    tcc_attr cycles = tcc_expr_attr(e.ir, TCC_EXPR_add, e.n, e.terms, 0);
+    tcc_attr_set(ctx->ir, &f->attrs, "cost", binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles),
+                 (tcc_loc){0, 0});
     *changed = true;
     return TCC_OK;
 }
 
 const tcc_pass tcc_pass_estimate_cost = {
     "estimate-cost", "say what a variant costs a launch", .run = run,
-    .requires = TCC_UP_TO(copies) | TCC_STATE(grid)};
+    .requires = TCC_UP_TO(stages) | TCC_STATE(grid)};

@@ -14,7 +14,7 @@
     "canonicalize,cse,"                                                                            \
     "choose-variants,choose-schedule," /* which entries, how each is computed */                   \
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
-    "choose-mma,choose-layout,estimate-cost,choose-pipeline"
+    "choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
                          "assign-layouts,chunk-epilogue,exchange-tiles,allocate-shared"
 

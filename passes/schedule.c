@@ -7,6 +7,7 @@
 #include "ir/machine.h"
 #include "ir/schedule_key.h"
 #include "passes/families.h"
+#include "passes/work.h"
 
 /* ---- keys -------------------------------------------------------------------------------- */
 
@@ -99,10 +100,11 @@ static int64_t threads_of_warpgroups(const tcc_schedule *s)
     return s->warpgroups * 128 + tcc_schedule_producer_threads(s);
 }
 
-/* Each warpgroup reads 64 rows of A at a time, and all of B, for each MMA. */
+/* For each 64 rows all of B is read, and each instruction beside another reads A again. */
 static double read_by_warpgroups(const tcc_schedule *s)
 {
-    return (double)(1 + s->more_sums) * (double)s->m / 64 * (double)(64 + s->n);
+    int64_t instr_n = tcc_schedule_instr_n(s, s->target), beside = instr_n ? s->n / instr_n : 1;
+    return (double)((1 + s->more_sums) * (s->m * beside + s->m / 64 * s->n));
 }
 
 const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups,
@@ -249,29 +251,30 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     return n / 2 > room ? 0 : n;
 }
 
-double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,
-                         size_t n_axes)
+double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
 {
-    enum { LARGE = 1 << 14, ELEM_BYTES = 2, DEPTH = 16 };
-    double rounds = 1.0 / (double)t->sms;
+    enum { LARGE = 1 << 14 };
+    const tcc_target *t = s->target;
+    double rounds = 1.0 / (double)t->sms, iterations = (double)LARGE / (double)s->k;
     bool known = true;
-    for (size_t i = 0; i < n_axes; i++) {
-        double size = i == 0 ? (double)s->m : i == 1 ? (double)s->n : 1;
-        rounds *= extents[i].name ? LARGE / size : ceil((double)extents[i].size / size);
-        known &= !extents[i].name;
+    for (size_t i = 0; i < size->n_axes; i++) {
+        tcc_dim extent = size->extents[i];
+        double tile = i == 0 ? (double)s->m : i == 1 ? (double)s->n : 1;
+        rounds *= extent.name ? LARGE / tile : ceil((double)extent.size / tile);
+        known &= !extent.name;
     }
     if (known) /* a round that is not full takes as long as one that is */
         rounds = ceil(rounds);
-    double flops = 2.0 * (double)((1 + s->more_sums) * s->m * s->n * DEPTH);
-    double from_smem = tcc_family_passes_of(t)->schedule->rows_read(s) * DEPTH * ELEM_BYTES;
-    double from_l2 =
-        (double)((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * DEPTH * ELEM_BYTES;
-    double cycles = flops / t->flops_per_cycle;
-    if (cycles < from_smem / t->smem_bytes_per_cycle)
-        cycles = from_smem / t->smem_bytes_per_cycle;
-    if (cycles < from_l2 / t->l2_bytes_per_cycle)
-        cycles = from_l2 / t->l2_bytes_per_cycle;
-    return rounds * cycles;
+    if (!size->k.name)
+        iterations = ceil((double)size->k.size / (double)s->k);
+    double elem_bytes = (double)size->operand_bits / 8, k_bytes = (double)s->k * elem_bytes;
+    tcc_work in_loop = {
+        .mma_bytes = (double)((1 + s->more_sums) * s->m * s->n) * k_bytes,
+        .smem_bytes = tcc_family_passes_of(t)->schedule->rows_read(s) * k_bytes,
+        .copied_bytes = (double)((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * k_bytes};
+    tcc_work around = {.stored_bytes = (double)(s->m * s->n * size->result_bits) / 8};
+    return rounds * (tcc_work_cycles(t, &around) +
+                     iterations * tcc_iteration_cycles(t, &in_loop, s->stages));
 }
 
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)

@@ -77,11 +77,17 @@ enum { TCC_INSTR_REGISTERS = 28 };
 /* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
-/* Estimated time of a kernel, in cycles for each 16 of the summed index, over the given axes (m, n
- * and others): rounds of one CTA for each SM, each as slow as the slowest of the matrix unit, its
- * reads of shared memory and the loads from L2. An extent that is not known counts as large. */
-double tcc_schedule_time(const tcc_schedule *s, const tcc_target *t, const tcc_dim *extents,
-                         size_t n_axes);
+/* What a kernel does apart from its schedule: extents of its axes (m, n and others) and of the summed
+ * index; bits of an element of an operand, and of its results, together. */
+typedef struct tcc_kernel_size {
+    const tcc_dim *extents;
+    size_t n_axes;
+    tcc_dim k;
+    int64_t operand_bits, result_bits;
+} tcc_kernel_size;
+/* About how many cycles a kernel takes: estimate-cost's estimate, from what is known before there is
+ * IR. An extent that is not known counts as large. */
+double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size);
 
 /* ---- RDNA (schedule_rdna.c) -------------------------------------------------------------- */
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/work.h"
+
+#include <math.h>
+
+/* Of a warp's access, with the address arithmetic around it: measured, f16 4095^3 on an H200
+ * (docs/gpu-results.md). */
+static const double ACCESS_CYCLES = 5;
+enum { LANES = 32, ELEM_BYTES = 2 /* that the descriptor's rate of products is for */ };
+
+static double access_cycles(const tcc_work *w)
+{
+    return w->accesses * ACCESS_CYCLES / LANES;
+}
+
+double tcc_work_cycles(const tcc_target *t, const tcc_work *w)
+{
+    return t->latency_cycles + w->copied_bytes / t->l2_bytes_per_cycle +
+           w->stored_bytes / t->stored_bytes_per_cycle + access_cycles(w);
+}
+
+double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages)
+{
+    double mma = 2 * w->mma_bytes / ELEM_BYTES / t->flops_per_cycle;
+    double smem = w->smem_bytes / t->smem_bytes_per_cycle;
+    double copy = w->copied_bytes / t->l2_bytes_per_cycle;
+    double arrive = w->copied_bytes > 0 ? t->latency_cycles / (double)stages : 0;
+    return fmax(fmax(mma, smem), fmax(copy, arrive)) + access_cycles(w);
+}

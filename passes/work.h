@@ -1,0 +1,25 @@
+/* work: what one CTA does, and about how many cycles of its multiprocessor that takes. What the target
+ * can do in a cycle is in its descriptor (ir/target.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_WORK_H
+#define TCC_PASSES_WORK_H
+
+#include "ir/target.h"
+
+typedef struct tcc_work {
+    double mma_bytes;    /* elements that are multiplied and added, times bytes of an operand's */
+    double smem_bytes;   /* that MMAs read */
+    double copied_bytes; /* to shared memory */
+    double stored_bytes; /* by the copy engine */
+    double accesses;     /* of global memory that lanes make, each up to 16 bytes */
+} tcc_work;
+
+/* What is in no loop: the first copy arrives, results are stored, one after the other. */
+double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
+/* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of the matrix unit, its
+ * reads of shared memory, loads from L2, and copies of which only so many are on their way; lanes'
+ * accesses take issue slots beside that. */
+double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages);
+
+#endif

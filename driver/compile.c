@@ -16,6 +16,7 @@
 #include "frontend/frontend.h"
 #include "ir/signature.h"
 #include "ir/target.h"
+#include "passes/choose_schedule.h"
 #include "passes/passes.h"
 #include "passes/pressure.h"
 #include "passes/schedule.h"
@@ -110,6 +111,8 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
         return j->diag.status ? j->diag.status : TCC_ERR_INTERNAL;
     tcc_attr_set_str(j->ir, &j->ir->attrs, "target", j->o->target);
     tcc_attr_set_str(j->ir, &j->ir->attrs, "file", j->diag.file);
+    if (j->o->tiles)
+        tcc_attr_set_int(j->ir, &j->ir->attrs, "tiles", j->o->tiles);
     size_t n = 0;
     for (tcc_func *f = j->ir->first; f; f = f->next)
         n++;
@@ -177,8 +180,10 @@ static void describe(job *j)
     tcc_manifest_print(&manifest, j->ir, j->diag.file, j->signatures, j->n_signatures);
     for (const tcc_func *f = j->ir->first; f; f = f->next) {
         const char *kernel = tcc_attr_str(&f->attrs, "kernel", "");
-        if (!strcmp(kernel, f->name)) /* the first variant is the one that a schedule is for */
+        if (!strcmp(kernel, f->name)) { /* the first variant is the one that a schedule is for */
             tcc_schedule_print(&schedule, f, kernel);
+            tcc_tile_menu_print(&schedule, f);
+        }
     }
     j->mod->manifest = tcc_str_take(&manifest);
     j->mod->schedule = tcc_str_take(&schedule);

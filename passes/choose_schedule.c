@@ -100,8 +100,7 @@ static tcc_pressure pressure(const tcc_choice *ch, bool aligned)
     return tcc_pressure_of(ch->epilogue, &ch->s, ch->target, aligned);
 }
 
-/* Whether no variant may spill. */
-static bool registers_suffice(const tcc_choice *ch)
+bool tcc_sm90_has_room(const tcc_choice *ch)
 {
     tcc_pressure a = pressure(ch, true), b = pressure(ch, false);
     return a.least <= a.limit && a.separate <= a.limit && a.scarce <= a.limit &&
@@ -185,7 +184,7 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
                 t.k = depth_for(ch, t);
             ch->s = t;
             if (m % (64 * t.warpgroups) || !tcc_schedule_instr_n(&t, ch->target) ||
-                !registers_suffice(ch) ||
+                !tcc_sm90_has_room(ch) ||
                 tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
                 continue;
             t.stages = stages_to_fill(ch, t);
@@ -203,8 +202,6 @@ static tcc_status choose_tile(tcc_choice *ch)
     tcc_schedule *s = &ch->s;
     bool given_warpgroups = tcc_choice_given(ch, "warpgroups");
     s->warpgroups = tcc_schedule_key_of(ch->f, TCC_KEY_warpgroups, 0);
-    if (!ch->given_k)
-        s->k = tcc_choice_cover(ch->c.k_extent, 16, DEFAULT_K);
     if (!ch->given_m && given_warpgroups) {
         s->m = 64 * s->warpgroups;
         ch->given_m = true;
@@ -213,6 +210,8 @@ static tcc_status choose_tile(tcc_choice *ch)
         choose_fastest(ch, given_warpgroups);
     else if (!given_warpgroups)
         s->warpgroups = warpgroups_for(s->m);
+    if (!ch->given_k)
+        s->k = depth_for(ch, *s);
     if (s->m % (64 * s->warpgroups))
         return TCC_CHOICE_REFUSE(
             ch, given_warpgroups ? "warpgroups" : "tile",
@@ -415,6 +414,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         status = passes->choose(&ch);
         if (status)
             return status;
+        if (f == first)
+            tcc_tile_menu_offer(&ch);
     }
     if (ch.epilogue) {
         tcc_pressure p = pressure(&ch, aligned);

@@ -3,6 +3,7 @@
  *
  * choose_schedule.c       the pass, the user's tile, sm_90a
  * choose_schedule_rdna.c  RDNA
+ * tile_menu.c             further tiles for kernels whose extents are not known
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_CHOOSE_SCHEDULE_H
@@ -46,9 +47,27 @@ tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps);
 /* The smallest tile that covers a known extent, else `most`. */
 int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most);
 
+/* Tiles that a family offers for extents which are not known, the most useful first, the smallest last. */
+typedef struct tcc_tile_size {
+    int64_t m, n;
+} tcc_tile_size;
+typedef struct tcc_tile_menu {
+    const tcc_tile_size *sizes;
+    size_t n;
+} tcc_tile_menu;
+extern const tcc_tile_menu tcc_tile_menu_of_warpgroups, tcc_tile_menu_of_waves;
+/* Adds a variant for each that goes with what the user gave, as many as the module's attribute `tiles`
+ * leaves beside the first. ch: completed, not yet written back to its function. */
+void tcc_tile_menu_offer(const tcc_choice *ch);
+/* As a comment, the tiles of variants that assume the same as the first one of their kernel; nothing where
+ * there is none. */
+void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
+
 tcc_status tcc_sm90_choose(tcc_choice *ch);
 void tcc_sm90_choose_generic(tcc_choice *ch);
+bool tcc_sm90_has_room(const tcc_choice *ch);
 tcc_status tcc_rdna_choose(tcc_choice *ch);
 void tcc_rdna_choose_generic(tcc_choice *ch);
+bool tcc_rdna_has_room(const tcc_choice *ch);
 
 #endif

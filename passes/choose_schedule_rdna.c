@@ -17,6 +17,7 @@ enum {
     STAGES = 2,
     GENERIC_TILE = 64,
     GENERIC_WAVES = 4,
+    DOUBT = 32 /* registers by which the count may be too low */
 };
 
 /* What reading an operand adds to a product's time beside bandwidth: instructions, latency, power.
@@ -61,6 +62,13 @@ static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_rdna_wave
 {
     return tcc_rdna_arrange(s, w) && tcc_rdna_registers(s, p) <= tcc_rdna_register_limit(s, p->target) &&
            tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
+}
+
+bool tcc_rdna_has_room(const tcc_choice *ch)
+{
+    tcc_rdna_product p;
+    return find_product(ch, &p) &&
+           tcc_rdna_registers(&ch->s, &p) + DOUBT <= tcc_rdna_register_limit(&ch->s, p.target);
 }
 
 /* Whether every thread has something to transpose, 8 bytes of k by 4 of neighbours: else some

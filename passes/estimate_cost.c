@@ -2,7 +2,7 @@
  *
  * Before:  func @f(…) {…}
  * After:   func @f(…) {cost = [mul, [ceildiv, [mul, [ceildiv, M, 128], [ceildiv, N, 256]], [device, sms]],
- *                                   [add, 6461, [mul, 1024, [ceildiv, K, 64]]]]}
+ *                                   [add, [mul, 1244, [ceildiv, K, 64]], 6482]]}
  *
  * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
  * multiprocessor computes a tile, times the cycles of a tile: of what is in no loop, and of each loop

@@ -6,18 +6,18 @@
 #include "passes/passes.h"
 
 /* What a family is given, all of it: what is forgotten here does not compile. */
-#define PASSES(id, pipeline, copying, schedule, choose, choose_generic, counts_pressure, lay_out,  \
-               hold, lanes_give)                                                                 \
+#define PASSES(id, pipeline, copying, schedule, choose, choose_generic, menu, has_room, counts_pressure, \
+               lay_out, hold, lanes_give)                                                            \
     static const tcc_family_passes passes_##id = {                                                 \
-        pipeline, copying, schedule, choose, choose_generic, counts_pressure, lay_out,   \
+        pipeline, copying, schedule, choose, choose_generic, menu, has_room, counts_pressure, lay_out,   \
         hold, lanes_give};
 
 PASSES(sm90, tcc_pipeline_to_nvvm, &tcc_copying_by_tma, &tcc_schedule_of_warpgroups,
-       tcc_sm90_choose, tcc_sm90_choose_generic, true, tcc_lay_out_swizzled,
-       tcc_hold_by_warpgroups, true)
+       tcc_sm90_choose, tcc_sm90_choose_generic, &tcc_tile_menu_of_warpgroups, tcc_sm90_has_room, true,
+       tcc_lay_out_swizzled, tcc_hold_by_warpgroups, true)
 PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_waves,
-       tcc_rdna_choose, tcc_rdna_choose_generic, false, tcc_lay_out_in_panels,
-       tcc_hold_by_waves, false)
+       tcc_rdna_choose, tcc_rdna_choose_generic, &tcc_tile_menu_of_waves, tcc_rdna_has_room, false,
+       tcc_lay_out_in_panels, tcc_hold_by_waves, false)
 
 /* What those passes use. */
 #define CAN TCC_CAN

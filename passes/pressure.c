@@ -251,7 +251,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     /* Results take the place of accumulators. Where there are more than these, they may be computed
      * ahead of their stores, and then of all chunks. */
     int64_t more = c.results - blocks * own;
-    bool computes = !c.barrier && c.loads && more > 0;
+    bool computes = !c.barrier && more > 0;
     int64_t ahead = TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0);
     int64_t again = s->persistent ? PERSISTENT : 0;
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE + again;

@@ -18,8 +18,8 @@ typedef struct tcc_work {
 /* What is in no loop: the first copy arrives, results are stored, one after the other. */
 double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
 /* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of the matrix unit, its
- * reads of shared memory, loads from L2, and copies of which only so many are on their way; lanes'
- * accesses take issue slots beside that. */
+ * reads of shared memory, loads from L2, and copies of which only so many are on their way; beside that
+ * copies cost power, and lanes' accesses issue slots. */
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages);
 
 #endif

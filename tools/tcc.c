@@ -24,6 +24,8 @@ static const char usage[] =
     "                        the IR of a level: ir (tensor), tile, async, tir (target)\n"
     "  --target=NAME         default sm_90a; --list-targets shows all\n"
     "  -D NAME=NUMBER        bind a dimension, or change a const\n"
+    "  --tiles=N             where extents and tile are open, compile at most so many tiles, for a\n"
+    "                        launch to choose from (default: all that there are for the target)\n"
     "  --print-schedule      show the schedule in force, in the language's syntax\n"
     "  -g                    line tables in code objects, too\n"
     "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
@@ -91,6 +93,16 @@ static void parse_define(arguments *a, char *text)
     a->defines[a->options.n_defines++] = (tcc_define){text, value};
 }
 
+static void parse_tiles(arguments *a, const char *text)
+{
+    enum { MOST = 1000 };
+    char *end = NULL;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || n < 1 || n > MOST)
+        bad_usage("--tiles=%s: want a number from 1 to %d", text, MOST);
+    a->options.tiles = (unsigned)n;
+}
+
 static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(size_t))
 {
     for (size_t i = 0; name(i); i++)
@@ -106,6 +118,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
     enum {
         EMIT = 256,
         TARGET,
+        TILES,
         PRINT_SCHEDULE,
         PRINT_AFTER,
         VERIFY_EACH,
@@ -121,6 +134,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
     static const struct option options[] = {
         {"emit", required_argument, NULL, EMIT},
         {"target", required_argument, NULL, TARGET},
+        {"tiles", required_argument, NULL, TILES},
         {"print-schedule", no_argument, NULL, PRINT_SCHEDULE},
         {"print-after", required_argument, NULL, PRINT_AFTER},
         {"verify-each", no_argument, NULL, VERIFY_EACH},
@@ -141,6 +155,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         case 'D': parse_define(a, optarg); break;
         case EMIT: parse_emit(a, optarg); break;
         case TARGET: a->options.target = optarg; break;
+        case TILES: parse_tiles(a, optarg); break;
         case PRINT_SCHEDULE: a->print_schedule = true; break;
         case PRINT_AFTER: a->options.print_after = optarg; break;
         case VERIFY_EACH: a->options.verify_each = true; break;

@@ -129,6 +129,10 @@ typedef struct tcc_compile_options {
     /* Line tables, which let tools tell what instruction is of what line; by default all have them
      * but code objects: there they take a tenth of the time of a compilation. */
     tcc_switch line_tables;
+    /* Of a kernel whose extents are known only at launch, and whose schedule does not say which tile, so
+     * many tiles at most are compiled, of which a launch runs the one that suits its extents; 0: as many
+     * as the compiler has for the target. One is compiled faster and suits large extents. */
+    unsigned tiles;
 } tcc_compile_options;
 
 /* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */

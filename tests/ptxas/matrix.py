@@ -9,7 +9,8 @@ The oldest and the newest version assemble the PTX of the examples and the GPU t
 kernels, and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Of the versions between them each
 takes the examples, and in turn its share of the GPU tests. None may be
 refused, none may get a warning (C75xx: products serialised or registers short), and none may spill
-more than SPILLS says. What passed once is not assembled again. Then sweep.py, with both ends.
+more than SPILLS says. What passed once is not assembled again. Only of the examples all tiles that the compiler offers are assembled;
+of the others the first. Then sweep.py, with both ends.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -90,6 +91,10 @@ def fetch(folder, version, package):
     return path, None
 
 
+def only_tile(name):
+    return ["--tiles=1"] if name.endswith(".tile") and not name.startswith("examples/") else []
+
+
 def compile_all(build, tool, sources, folder, jobs):
     """[(name, path of PTX)]; what this build refuses is missed as a failure."""
 
@@ -97,7 +102,7 @@ def compile_all(build, tool, sources, folder, jobs):
         name = os.path.relpath(source, root)
         out = os.path.join(folder, name.replace("/", "_") + ".ptx")
         run = subprocess.run(
-            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out],
+            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out] + only_tile(name),
             capture_output=True,
             text=True,
             check=False,

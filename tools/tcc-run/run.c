@@ -375,9 +375,18 @@ static bool time_it(session *s, const launch *l, double flops, run_result *out)
                    &out->bench);
 }
 
+/* Whether it is named so, or for one of the tiles of what is: ENTRY__64x128. */
+static bool is_variant(const char *name, const char *entry)
+{
+    size_t n = strlen(entry);
+    int m_tile, n_tile, end = 0;
+    return !strncmp(name, entry, n) &&
+           (!name[n] || (sscanf(name + n, "__%dx%d%n", &m_tile, &n_tile, &end) == 2 && !name[n + (size_t)end]));
+}
+
 static bool check_variant(session *s, const launch *l, const run_result *out)
 {
-    if (!l->o->variant || !strcmp(out->variant, l->o->variant))
+    if (!l->o->variant || is_variant(out->variant, l->o->variant))
         return true;
     session_error(s, "variant %s runs instead of %s", out->variant, l->o->variant);
     return false;

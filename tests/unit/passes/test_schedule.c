@@ -203,21 +203,21 @@ START_TEST(time_counts_rounds_and_loads)
 }
 END_TEST
 
-/* The schedule that the H200 ran in docs/gpu-results.md, at 1.4 GHz: within a tenth. */
+/* The schedule that the H200 ran in docs/gpu-results.md, at 1.64 GHz: within a twentieth. */
 START_TEST(time_is_about_what_was_measured)
 {
     const struct {
         int64_t m, n, k;
         double us;
     } measured[] = {{4096, 4096, 4096, 208.5}, {8192, 8192, 8192, 1618.6}, {2048, 10240, 8192, 505.8},
-                    {4096, 24576, 1536, 511.4}, {8192, 8192, 512, 159.9}};
+                    {4096, 24576, 1536, 511.4}, {8192, 8192, 512, 159.9}, {2048, 2048, 2048, 29.03}};
     const tcc_schedule s = {
         .target = target, .m = 128, .n = 256, .k = 64, .stages = 4, .warpgroups = 2,
         .producer = TCC_PRODUCER_WARPGROUP};
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         const tcc_dim extents[] = {{NULL, measured[i].m}, {NULL, measured[i].n}};
-        double us = cycles(&s, extents, 2, (tcc_dim){NULL, measured[i].k}) / 1400;
-        ck_assert_double_eq_tol(us / measured[i].us, 1, 0.1);
+        double us = cycles(&s, extents, 2, (tcc_dim){NULL, measured[i].k}) / 1640;
+        ck_assert_double_eq_tol(us / measured[i].us, 1, 0.05);
     }
 }
 END_TEST

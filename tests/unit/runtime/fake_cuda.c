@@ -13,7 +13,7 @@
 #include "tests/unit/runtime/json.h"
 
 enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218 };
-enum { MAX_LAUNCHES = 16, MAX_FUNCTIONS = 32 };
+enum { MAX_LAUNCHES = 16, MAX_FUNCTIONS = 256 };
 
 struct CUfunc_st {
     CUmodule module;

@@ -67,8 +67,9 @@ bool fake_product_run(const fake_product *p, const char *entry, int number)
 {
     char kernel[64];
     snprintf(kernel, sizeof kernel, "%s", entry);
-    if (ends_with(kernel, "__generic"))
-        *strstr(kernel, "__generic") = 0;
+    char *variant = strstr(kernel, "__");
+    if (variant)
+        *variant = 0;
     if (ends_with(kernel, "_crash"))
         abort();
     while (ends_with(kernel, "_hang"))

@@ -1,0 +1,106 @@
+/* tile_menu: tiles beside the one that choose-schedule chose, for kernels that are launched with any extents.
+ *
+ * Before:  func @f(…) {assumes = A}
+ * After:   func @f(…) {assumes = A}
+ *          func @f__128x128(…) {assumes = A, tile = [m, 128, n, 128]} …
+ *
+ * One tile serves large extents, and few of them: with less tiles than multiprocessors the others idle.
+ * Each tile of the target's menu becomes a variant of the same assumptions, which choose-schedule then
+ * completes like a user's; a launch takes the one that costs least (estimate-cost). What does not go with
+ * the keys that the user gave, or with the kernel's registers, is left out, and so are tiles larger than an
+ * extent that is known.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/signature.h"
+#include "passes/families.h"
+
+/* Found by search: of few tiles these lose least against the best of all widths, over extents of all
+ * magnitudes, by the estimate of cycles. The wide ones are for rounds that 256 columns leave half empty. */
+static const tcc_tile_size of_warpgroups[] = {
+    {128, 192}, {128, 128}, {64, 128}, {64, 64}, {64, 32}, {64, 16},
+};
+static const tcc_tile_size of_waves[] = {{128, 64}, {64, 64}, {32, 64}};
+
+const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups, sizeof of_warpgroups / sizeof *of_warpgroups};
+const tcc_tile_menu tcc_tile_menu_of_waves = {of_waves, sizeof of_waves / sizeof *of_waves};
+
+/* Whether a tile of so many has rows that an extent which is known does not need. */
+static bool is_too_large(tcc_dim extent, int64_t tile, int64_t least)
+{
+    return !extent.name && tile > least && tile / 2 >= extent.size;
+}
+
+static tcc_attr str_attr(const char *s)
+{
+    return (tcc_attr){.kind = TCC_ATTR_STR, .s = s};
+}
+
+static tcc_attr int_attr(int64_t i)
+{
+    return (tcc_attr){.kind = TCC_ATTR_INT, .i = i};
+}
+
+/* The user's size of k stays. */
+static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
+{
+    tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 6);
+    const tcc_attr sizes[] = {str_attr(ch->c.axes[0]), int_attr(size.m), str_attr(ch->c.axes[1]),
+                              int_attr(size.n),        str_attr(ch->c.k), int_attr(ch->s.k)};
+    memcpy(tile, sizes, sizeof sizes);
+    tcc_attr_set(f->ir, &f->attrs, "tile",
+                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, ch->given_k ? 6 : 4}}, (tcc_loc){0, 0});
+}
+
+/* Whether choose-schedule will take it; nothing is reported. */
+static bool is_possible(const tcc_choice *ch, tcc_func *f)
+{
+    tcc_diag silent = {0};
+    tcc_pass_ctx ctx = *ch->ctx;
+    ctx.diag = &silent;
+    tcc_choice trial = *ch;
+    trial.ctx = &ctx;
+    trial.f = f;
+    trial.s.m = trial.s.n = trial.s.k = 0;
+    trial.given_m = trial.given_n = trial.given_k = false;
+    const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
+    return !passes->choose(&trial) && passes->has_room(&trial);
+}
+
+void tcc_tile_menu_offer(const tcc_choice *ch)
+{
+    const tcc_tile_menu *menu = tcc_family_passes_of(ch->target)->menu;
+    const tcc_dim *extents = ch->c.extents;
+    size_t n = (size_t)tcc_attr_int(&ch->f->ir->attrs, "tiles", (int64_t)menu->n + 1) - 1;
+    if (ch->given_m || ch->given_n || (!extents[0].name && !extents[1].name))
+        return;
+    for (size_t i = n < menu->n ? n : menu->n; i--;) {
+        tcc_tile_size size = menu->sizes[i];
+        bool chosen = size.m == ch->s.m && size.n == ch->s.n;
+        if (chosen || is_too_large(extents[0], size.m, menu->sizes[menu->n - 1].m) ||
+            is_too_large(extents[1], size.n, menu->sizes[menu->n - 1].n))
+            continue;
+        tcc_func *f = tcc_func_clone(ch->f, tcc_arena_printf(ch->ctx->scratch, "%s__%lldx%lld", ch->f->name,
+                                                             (long long)size.m, (long long)size.n));
+        set_tile(ch, f, size);
+        if (!is_possible(ch, f))
+            tcc_func_remove(f);
+    }
+}
+
+void tcc_tile_menu_print(tcc_str *out, const tcc_func *first)
+{
+    tcc_attr assumes = tcc_attr_list(&first->attrs, "assumes");
+    const char *sep = "// a launch takes this tile or ";
+    for (const tcc_func *f = first->next; f; f = f->next) {
+        tcc_attr same = tcc_attr_list(&f->attrs, "assumes");
+        if (strcmp(tcc_func_kernel(f), first->name) || !tcc_attr_equal(&assumes, &same))
+            continue;
+        tcc_schedule s = tcc_schedule_of(f);
+        tcc_str_printf(out, "%s%lld x %lld", sep, (long long)s.m, (long long)s.n);
+        sep = ", ";
+    }
+    if (*sep == ',')
+        tcc_str_puts(out, ", by its extents\n");
+}

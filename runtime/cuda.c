@@ -116,7 +116,7 @@ static bool runs(const char *arch, const char *target)
 
 /* ---- programs --------------------------------------------------------------------------- */
 
-static tcc_status load(tcc_program *p, const void *image, size_t size)
+static tcc_status load(tcc_program *p, const void *image, size_t size, void **out)
 {
     const tcc_runtime *rt = p->rt;
     char *text = NULL; /* PTX is given to the driver with a terminator */
@@ -133,21 +133,22 @@ static tcc_status load(tcc_program *p, const void *image, size_t size)
     CUmodule module = NULL;
     CUresult error = rt->cuda.cuModuleLoadDataEx(&module, text ? text : image, 2, options, values);
     free(text);
-    p->module = module;
+    if (!error)
+        *out = module;
     log[sizeof log - 1] = 0;
     return tcc_driver_status(rt, p->manifest->file, error, "cuModuleLoadDataEx", log);
 }
 
-static void unload(tcc_program *p)
+static void unload(const tcc_program *p, void *module)
 {
-    p->rt->cuda.cuModuleUnload(p->module);
+    p->rt->cuda.cuModuleUnload(module);
 }
 
-static tcc_status find(const tcc_program *p, const tcc_entry *entry, void **out)
+static tcc_status find(const tcc_program *p, void *module, const tcc_entry *entry, void **out)
 {
     const tcc_runtime *rt = p->rt;
     CUfunction function = NULL;
-    CUresult error = rt->cuda.cuModuleGetFunction(&function, p->module, entry->name);
+    CUresult error = rt->cuda.cuModuleGetFunction(&function, module, entry->name);
     *out = function;
     if (error || entry->smem_bytes <= DEFAULT_SMEM_BYTES)
         return tcc_driver_status(rt, p->manifest->file, error, "cuModuleGetFunction", entry->name);

@@ -34,11 +34,12 @@ typedef struct tcc_driver {
     /* Whether a GPU of this architecture runs code for `target`. */
     bool (*runs)(const char *arch, const char *target);
 
-    tcc_status (*load)(tcc_program *prog, const void *image, size_t size);
-    void (*unload)(tcc_program *prog);
+    /* *module is left alone where that fails. */
+    tcc_status (*load)(tcc_program *prog, const void *image, size_t size, void **module);
+    void (*unload)(const tcc_program *prog, void *module);
     /* The attributes of the current GPU that launch plans may ask. */
     tcc_status (*attributes)(const tcc_runtime *rt, tcc_device_attrs *out);
-    tcc_status (*find)(const tcc_program *prog, const tcc_entry *entry, void **function);
+    tcc_status (*find)(const tcc_program *prog, void *module, const tcc_entry *entry, void **function);
     /* Encodes a tensor map of the argument `name`; NULL where there are none. */
     tcc_status (*encode)(const tcc_program *prog, const char *name, const tcc_tma_recipe *recipe,
                          const tcc_tma_values *values, CUtensorMap *out);

@@ -112,7 +112,7 @@ static bool runs(const char *arch, const char *target)
 /* HIP is not told the image's size, finds it by the headers, and uses the image as long as the
  * module is loaded (FatBinaryInfo::AddDevProgram in hipamd's hip_fatbin.cpp, of HIP 6): so what the
  * headers say is checked, and the image copied. */
-static tcc_status load(tcc_program *p, const void *image, size_t size)
+static tcc_status load(tcc_program *p, const void *image, size_t size, void **out)
 {
     const tcc_runtime *rt = p->rt;
     tcc_diag diag = tcc_runtime_diag(rt, p->manifest->file);
@@ -126,20 +126,21 @@ static tcc_status load(tcc_program *p, const void *image, size_t size)
     memcpy(p->image, image, size);
     hipModule_t module = NULL;
     hipError_t error = rt->hip.hipModuleLoadData(&module, p->image);
-    p->module = module;
+    if (!error)
+        *out = module;
     return tcc_driver_status(rt, p->manifest->file, error, "hipModuleLoadData", NULL);
 }
 
-static void unload(tcc_program *p)
+static void unload(const tcc_program *p, void *module)
 {
-    p->rt->hip.hipModuleUnload(p->module);
+    p->rt->hip.hipModuleUnload(module);
 }
 
-static tcc_status find(const tcc_program *p, const tcc_entry *entry, void **out)
+static tcc_status find(const tcc_program *p, void *module, const tcc_entry *entry, void **out)
 {
     tcc_diag diag = tcc_runtime_diag(p->rt, p->manifest->file);
     hipFunction_t function = NULL;
-    hipError_t error = p->rt->hip.hipModuleGetFunction(&function, p->module, entry->name);
+    hipError_t error = p->rt->hip.hipModuleGetFunction(&function, module, entry->name);
     *out = function;
     if (error)
         return tcc_driver_status(p->rt, p->manifest->file, error, "hipModuleGetFunction",

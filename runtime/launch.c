@@ -32,6 +32,7 @@ typedef struct launch {
     const tcc_arg *args;
     void *stream;
     tcc_plan plan;
+    void **functions;   /* of the steps */
     uint64_t workspace; /* its address */
     size_t n_maps;      /* that were encoded */
 } launch;
@@ -72,14 +73,12 @@ static tcc_status pack(launch *l, const tcc_entry *entry, packed *out)
 
 static tcc_status run_entry(launch *l, const tcc_entry *entry, size_t i)
 {
-    const tcc_kernel *k = l->kernel;
+    const tcc_program *prog = l->kernel->program;
     packed p;
     tcc_status status = pack(l, entry, &p);
-    if (status)
-        return status;
-    void *function = k->functions[l->plan.variant - k->desc->variants][i];
-    return k->program->rt->driver->launch(k->program, entry, function, l->plan.steps[i].grid,
-                                          l->stream, p.params);
+    return status ? status
+                  : prog->rt->driver->launch(prog, entry, l->functions[i], l->plan.steps[i].grid, l->stream,
+                                             p.params);
 }
 
 static tcc_status run_fill(launch *l, const tcc_fill *f, size_t i)
@@ -110,8 +109,9 @@ static tcc_status run_steps(launch *l)
     return status ? status : freed;
 }
 
-tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
-                             const tcc_arg *args, size_t n_args, void *stream)
+/* What a launch is to do; plan->variant NULL: nothing. */
+static tcc_status plan_of(const tcc_kernel *k, const int64_t *dims, size_t n_dims, const tcc_arg *args,
+                          size_t n_args, tcc_plan *plan)
 {
     if (!k)
         return TCC_ERR_ARGUMENT;
@@ -122,16 +122,39 @@ tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_
                   k->desc->name);
         return TCC_ERR_NO_DRIVER;
     }
+    return tcc_plan_launch(k->desc, &prog->device, k->rankings, dims, n_dims, args, n_args, &diag, plan);
+}
+
+/* The functions of the plan's variant. */
+static tcc_status load(const tcc_kernel *k, const tcc_plan *plan, void ***functions)
+{
+    return tcc_kernel_load(k, (size_t)(plan->variant - k->desc->variants), functions);
+}
+
+tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
+                             const tcc_arg *args, size_t n_args, void *stream)
+{
     launch l;
+    tcc_status status = plan_of(k, dims, n_dims, args, n_args, &l.plan);
+    if (status || !l.plan.variant)
+        return status;
     l.kernel = k;
     l.dims = dims;
     l.args = args;
     l.stream = stream;
     l.workspace = 0;
     l.n_maps = 0;
-    tcc_status status =
-        tcc_plan_launch(k->desc, &prog->device, dims, n_dims, args, n_args, &diag, &l.plan);
-    return status || !l.plan.variant ? status : run_steps(&l);
+    status = load(k, &l.plan, &l.functions);
+    return status ? status : run_steps(&l);
+}
+
+tcc_status tcc_kernel_prepare(const tcc_kernel *k, const int64_t *dims, size_t n_dims, const tcc_arg *args,
+                              size_t n_args)
+{
+    tcc_plan plan;
+    void **functions;
+    tcc_status status = plan_of(k, dims, n_dims, args, n_args, &plan);
+    return status || !plan.variant ? status : load(k, &plan, &functions);
 }
 
 const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
@@ -140,7 +163,8 @@ const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t 
     tcc_diag silent = {0};
     tcc_plan plan;
     if (!k ||
-        tcc_plan_launch(k->desc, &k->program->device, dims, n_dims, args, n_args, &silent, &plan) ||
+        tcc_plan_launch(k->desc, &k->program->device, k->rankings, dims, n_dims, args, n_args, &silent,
+                        &plan) ||
         !plan.variant)
         return NULL;
     return plan.variant->name;

@@ -1,10 +1,12 @@
 /* Programs: an image loaded onto the current GPU, with its manifest.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/code_object.h"
+#include "runtime/ptx.h"
 #include "runtime/runtime.h"
 
 /* The manifest that an image carries; NULL after reporting. */
@@ -41,15 +43,105 @@ static tcc_status check_target(const tcc_program *p)
     return TCC_ERR_TARGET;
 }
 
-static tcc_status find_functions(tcc_program *p, const tcc_variant *v, void ***out)
+/* ---- loading ---------------------------------------------------------------------------- */
+
+static tcc_status load(tcc_program *p, const char *entry, const void *image, size_t size, void **module)
 {
-    void **functions = TCC_NEW_ARRAY(p->arena, void *, v->n_steps);
-    *out = functions;
-    tcc_status status = TCC_OK;
-    for (size_t i = 0; i < v->n_steps && !status; i++)
-        if (v->steps[i].kind == TCC_STEP_LAUNCH)
-            status = p->rt->driver->find(p, &v->steps[i].entry, &functions[i]);
+    tcc_status status = p->rt->driver->load(p, image, size, module);
+    if (!status)
+        TCC_PUSH(p->arena, &p->loaded, ((tcc_loaded){entry, *module}));
     return status;
+}
+
+/* The module that has an entry. */
+static tcc_status module_of(tcc_program *p, const char *entry, void **module)
+{
+    for (size_t i = 0; i < p->loaded.len; i++)
+        if (!p->loaded.data[i].entry || !strcmp(p->loaded.data[i].entry, entry)) {
+            *module = p->loaded.data[i].module;
+            return TCC_OK;
+        }
+    char *part = tcc_ptx_part(p->ptx, entry);
+    tcc_status status = part ? load(p, entry, part, strlen(part), module) : TCC_ERR_MEMORY;
+    free(part);
+    return status;
+}
+
+static tcc_status find_functions(tcc_program *p, const tcc_variant *v, void **functions)
+{
+    tcc_status status = TCC_OK;
+    for (size_t i = 0; i < v->n_steps && !status; i++) {
+        const tcc_entry *entry = &v->steps[i].entry;
+        void *module;
+        if (v->steps[i].kind != TCC_STEP_LAUNCH)
+            continue;
+        status = module_of(p, entry->name, &module);
+        if (!status)
+            status = p->rt->driver->find(p, module, entry, &functions[i]);
+    }
+    return status;
+}
+
+static tcc_status load_variant(const tcc_kernel *k, size_t v)
+{
+    jmp_buf oom;
+    tcc_program *p = k->program;
+    const tcc_variant *variant = &k->desc->variants[v];
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(p->arena, &oom);
+    void **functions = TCC_NEW_ARRAY(p->arena, void *, variant->n_steps + 1);
+    tcc_status status = find_functions(p, variant, functions);
+    if (!status)
+        atomic_store_explicit(&k->functions[v], functions, memory_order_release);
+    return status;
+}
+
+tcc_status tcc_kernel_load(const tcc_kernel *k, size_t v, void ***functions)
+{
+    tcc_status status = TCC_OK;
+    *functions = atomic_load_explicit(&k->functions[v], memory_order_acquire);
+    if (*functions)
+        return TCC_OK;
+    pthread_mutex_lock(&k->program->loading);
+    if (!atomic_load_explicit(&k->functions[v], memory_order_relaxed)) /* another thread may have been here */
+        status = load_variant(k, v);
+    tcc_arena_set_oom(k->program->arena, NULL);
+    *functions = atomic_load_explicit(&k->functions[v], memory_order_relaxed);
+    pthread_mutex_unlock(&k->program->loading);
+    return status;
+}
+
+static bool names_all(const tcc_manifest *m, const char *ptx)
+{
+    for (size_t i = 0; i < m->n_kernels; i++)
+        for (size_t j = 0; j < m->kernels[i].n_variants; j++)
+            for (size_t s = 0; s < m->kernels[i].variants[j].n_steps; s++) {
+                const tcc_step *step = &m->kernels[i].variants[j].steps[s];
+                if (step->kind == TCC_STEP_LAUNCH && !tcc_ptx_has_entry(ptx, step->entry.name))
+                    return false;
+            }
+    return true;
+}
+
+/* PTX of several entries is only kept, for a driver takes up to 0.2 s for each; another image is loaded. */
+static tcc_status load_image(tcc_program *p, const void *image, size_t size)
+{
+    void *module;
+    if (!tcc_is_elf(image, size)) {
+        p->ptx = strndup(image, size);
+        if (!p->ptx)
+            return TCC_ERR_MEMORY;
+        if (tcc_ptx_has_parts(p->ptx) && names_all(p->manifest, p->ptx))
+            return TCC_OK;
+        free(p->ptx);
+        p->ptx = NULL;
+    }
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(p->arena, &oom);
+    return load(p, NULL, image, size, &module);
 }
 
 static tcc_status find_kernels(tcc_program *p)
@@ -64,9 +156,12 @@ static tcc_status find_kernels(tcc_program *p)
         struct tcc_kernel *k = &p->kernels[i];
         k->desc = &m->kernels[i];
         k->program = p;
-        k->functions = TCC_NEW_ARRAY(p->arena, void **, k->desc->n_variants);
-        for (size_t j = 0; p->is_loaded && j < k->desc->n_variants; j++) {
-            tcc_status status = find_functions(p, &k->desc->variants[j], &k->functions[j]);
+        k->rankings = tcc_ranking_cache_create(k->desc, &p->device);
+        if (!k->rankings)
+            return TCC_ERR_MEMORY;
+        k->functions = TCC_NEW_ARRAY(p->arena, _Atomic(void **), k->desc->n_variants);
+        for (size_t j = 0; p->loaded.len && j < k->desc->n_variants; j++) {
+            tcc_status status = load_variant(k, j);
             if (status)
                 return status;
         }
@@ -84,6 +179,7 @@ static tcc_status create(tcc_runtime *rt, const void *image, size_t size, const 
         return TCC_ERR_MEMORY;
     p->rt = rt;
     p->is_loaded = image != NULL;
+    pthread_mutex_init(&p->loading, NULL); /* which cannot fail: NPTL's take no resources */
     p->arena = tcc_arena_create(NULL);
     bool has_maps = image && rt->driver->encode;
     p->maps = has_maps ? tcc_tma_cache_create() : NULL;
@@ -97,7 +193,7 @@ static tcc_status create(tcc_runtime *rt, const void *image, size_t size, const 
     if (!status && image)
         status = rt->driver->attributes(rt, &p->device);
     if (!status && image)
-        status = rt->driver->load(p, image, size);
+        status = load_image(p, image, size);
     if (!status)
         status = find_kernels(p);
     if (status) {
@@ -135,8 +231,12 @@ void tcc_program_destroy(tcc_program *prog)
 {
     if (!prog)
         return;
-    if (prog->module)
-        prog->rt->driver->unload(prog);
+    for (size_t i = 0; i < prog->loaded.len; i++)
+        prog->rt->driver->unload(prog, prog->loaded.data[i].module);
+    for (size_t i = 0; prog->kernels && i < prog->manifest->n_kernels; i++)
+        tcc_ranking_cache_destroy(prog->kernels[i].rankings);
+    pthread_mutex_destroy(&prog->loading);
+    free(prog->ptx);
     free(prog->image);
     tcc_tma_cache_destroy(prog->maps);
     tcc_arena_destroy(prog->arena);

@@ -4,6 +4,8 @@
 #ifndef TCC_RUNTIME_RUNTIME_H
 #define TCC_RUNTIME_RUNTIME_H
 
+#include <pthread.h>
+
 #include "runtime/cuda_driver.h"
 #include "runtime/driver.h"
 #include "runtime/hip_driver.h"
@@ -34,9 +36,17 @@ struct tcc_device {
 
 struct tcc_kernel {
     const tcc_kernel_desc *desc;
-    const struct tcc_program *program;
-    void ***functions; /* one for each step of each variant; NULL: no launch */
+    struct tcc_program *program;
+    tcc_ranking_cache *rankings;
+    /* Of each variant, once it is loaded, a function for each step; NULL there: no launch. */
+    _Atomic(void **) *functions;
 };
+
+/* What the driver has of an image: all of it, or of PTX an entry. */
+typedef struct tcc_loaded {
+    const char *entry; /* NULL: all */
+    void *module;
+} tcc_loaded;
 
 struct tcc_program {
     tcc_runtime *rt;
@@ -46,11 +56,16 @@ struct tcc_program {
     const tcc_manifest *manifest;
     tcc_device_attrs device;    /* what plans are made for */
     struct tcc_kernel *kernels; /* manifest->n_kernels of them */
-    void *module;
+    pthread_mutex_t loading;    /* of what is loaded below, and the arena from then on */
+    TCC_VEC(tcc_loaded) loaded;
+    char *ptx;   /* whose entries are loaded when they are first launched; else NULL */
     void *image; /* a copy that lives with the module, where the driver wants one; else NULL */
     size_t image_size;
     tcc_tma_cache *maps;
 };
+
+/* The functions of variant v of a kernel, loaded now if no launch has asked for them before. Thread-safe. */
+tcc_status tcc_kernel_load(const tcc_kernel *k, size_t v, void ***functions);
 
 /* Where errors of one call are reported. `file` NULL: no source is to blame. */
 tcc_diag tcc_runtime_diag(const tcc_runtime *rt, const char *file);

@@ -213,25 +213,15 @@ static bool try_variant(planner *p, const tcc_variant *v)
     return true;
 }
 
-/* Tries the cheapest of the variants that are left until one is valid. A cost that leaves 64 bits
- * is the highest. */
-static bool choose_variant(planner *p)
+/* Tries variants, the cheapest first, until one is valid. */
+static bool choose_variant(planner *p, tcc_ranking_cache *rankings)
 {
     const tcc_kernel_desc *k = p->kernel;
-    int64_t costs[TCC_MAX_VARIANTS];
-    bool tried[TCC_MAX_VARIANTS] = {false};
+    tcc_ranking r = rankings ? tcc_ranking_cache_get(rankings, p->dims)
+                             : tcc_ranking_compute(k, p->device, p->dims);
     for (size_t i = 0; i < k->n_variants; i++)
-        if (!tcc_expr_value(&k->variants[i].cost, p->dims, p->device, &costs[i]))
-            costs[i] = INT64_MAX;
-    for (size_t n = 0; n < k->n_variants; n++) {
-        size_t best = k->n_variants;
-        for (size_t i = 0; i < k->n_variants; i++)
-            if (!tried[i] && (best == k->n_variants || costs[i] < costs[best]))
-                best = i;
-        tried[best] = true;
-        if (try_variant(p, &k->variants[best]))
+        if (try_variant(p, &k->variants[r.order[i]]))
             return true;
-    }
     return false;
 }
 
@@ -242,15 +232,15 @@ int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device, 
 }
 
 tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
-                           const int64_t *dims, size_t n_dims, const tcc_arg *args, size_t n_args,
-                           tcc_diag *diag, tcc_plan *out)
+                           tcc_ranking_cache *rankings, const int64_t *dims, size_t n_dims,
+                           const tcc_arg *args, size_t n_args, tcc_diag *diag, tcc_plan *out)
 {
     bool empty;
     if (!check_launch(k, dims, n_dims, args, n_args, diag, &empty))
         return TCC_ERR_ARGUMENT;
     out->variant = NULL;
     planner p = {.kernel = k, .device = device, .dims = dims, .args = args, .plan = out};
-    if (empty || choose_variant(&p))
+    if (empty || choose_variant(&p, rankings))
         return TCC_OK;
     tcc_error(diag, TCC_ERR_NO_VARIANT, (tcc_loc){0},
               "kernel '%s': no variant is valid for these extents and addresses", k->name);

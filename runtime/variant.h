@@ -6,6 +6,7 @@
 #define TCC_RUNTIME_VARIANT_H
 
 #include "runtime/manifest.h"
+#include "runtime/ranking.h"
 
 /* A tensor map's contents: cuTensorMapEncodeTiled's arguments that depend on the launch. Unused
  * ranks are zero, so that equal maps are equal bytes. */
@@ -30,11 +31,11 @@ typedef struct tcc_plan {
 } tcc_plan;
 
 /* Checks a launch's arguments against the kernel and picks the cheapest variant that is valid for
- * them, of equals the first. Returns TCC_OK, TCC_ERR_ARGUMENT or TCC_ERR_NO_VARIANT, the last two
+ * them, of equals the first. rankings: of the same kernel and device; NULL: none are kept. Returns TCC_OK, TCC_ERR_ARGUMENT or TCC_ERR_NO_VARIANT, the last two
  * reported. */
 tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
-                           const int64_t *dims, size_t n_dims, const tcc_arg *args, size_t n_args,
-                           tcc_diag *diag, tcc_plan *out);
+                           tcc_ranking_cache *rankings, const int64_t *dims, size_t n_dims,
+                           const tcc_arg *args, size_t n_args, tcc_diag *diag, tcc_plan *out);
 
 /* The value of an offset that was planned with. */
 int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device,

@@ -54,7 +54,8 @@ TCC_API int tcc_runtime_device_count(const tcc_runtime *rt);
 
 /* Loads a PTX text, cubin or code object (hsaco) that tcc wrote onto the current GPU. `image` is
  * borrowed; PTX needs no terminator. A driver compiles PTX for the GPU at hand (about 0.1 to 0.2 s
- * for each large kernel); a code object is for one architecture. `manifest` NULL: read from the
+ * for each large kernel): of a text with several entries, each when it is first launched, or
+ * tcc_kernel_prepare is told that it will be. A code object is for one architecture. `manifest` NULL: read from the
  * image, where PTX has it at the head and ELF files in a note; a cubin has none.
  * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest, or not the image's; a damaged code object),
  * TCC_ERR_TARGET (not for the current GPU), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
@@ -130,6 +131,13 @@ typedef union tcc_arg {
  * Thread-safe: launches of one program from several threads are serialised on its cache only. */
 TCC_API tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                      const tcc_arg *args, size_t n_args, void *stream);
+
+/* Does ahead what the first such launch of a variant would do besides: has the driver load its code, for
+ * which a launch may take tenths of a second, and which may not happen while a stream is captured.
+ * Extents and arguments as above; what counts of these are alignments of addresses, and zeros are
+ * aligned. Returns what tcc_kernel_launch returns; thread-safe as that. */
+TCC_API tcc_status tcc_kernel_prepare(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
+                                      const tcc_arg *args, size_t n_args);
 
 /* The name of the variant that such a launch would run; NULL when none is valid. */
 TCC_API const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,

@@ -303,6 +303,58 @@ static tcc_status load(const char *image, const char *manifest)
     return status;
 }
 
+/* As tcc writes it: entries with bodies, and comments between them. */
+#define BODY(name) "\t// .globl\t" name "\n.visible .entry " name "(\n)\n{\n\tret;\n\n}\n"
+#define PARTS \
+    "// tcc-manifest 2\n//! " SAMPLE_MANIFEST "\n.version 8.0\n" BODY("matmul") "\n" BODY("matmul__generic")
+
+static void load_parts(const char *ptx)
+{
+    tcc_program_destroy(prog);
+    prog = NULL;
+    ck_assert_int_eq(tcc_program_load(rt, ptx, strlen(ptx), NULL, &prog), TCC_OK);
+}
+
+START_TEST(an_entry_is_loaded_when_it_is_first_launched)
+{
+    const int before = fake->alive() - 1; /* the program of the setup */
+    load_parts(PARTS "\t.file\t1 \"f\"\n");
+    ck_assert_int_eq(fake->alive(), before);
+    ck_assert_int_eq(launch(NULL), TCC_OK);
+    ck_assert_int_eq(launch(NULL), TCC_OK);
+    ck_assert_int_eq(fake->alive(), before + 1);
+    args[0].device += 2;
+    const tcc_kernel *k = tcc_program_kernel(prog, NULL);
+    ck_assert_int_eq(tcc_kernel_prepare(k, dims, 4, args, 5), TCC_OK);
+    ck_assert_int_eq(tcc_kernel_prepare(k, dims, 4, args, 5), TCC_OK);
+    ck_assert_int_eq(fake->alive(), before + 2);
+}
+END_TEST
+
+START_TEST(what_cannot_be_loaded_fails_at_its_launch)
+{
+    load_parts(PARTS);
+    fake->make_fail("cuModuleLoadDataEx", 2);
+    ck_assert_int_eq(launch(NULL), TCC_ERR_MEMORY);
+    fake->make_fail("none", 0);
+    ck_assert_int_eq(launch(NULL), TCC_OK);
+    const tcc_kernel *k = tcc_program_kernel(prog, NULL);
+    ck_assert_int_eq(tcc_kernel_prepare(NULL, dims, 4, args, 5), TCC_ERR_ARGUMENT);
+    ck_assert_int_eq(tcc_kernel_prepare(k, dims, 3, args, 5), TCC_ERR_ARGUMENT);
+}
+END_TEST
+
+/* Entries with something of their own between them, and a manifest that names an entry which is not there, are
+ * for the driver to judge. */
+START_TEST(what_cannot_be_taken_apart_is_loaded_at_once)
+{
+    const int before = fake->alive() - 1;
+    load_parts("// tcc-manifest 2\n//! " SAMPLE_MANIFEST "\n.version 8.0\n" BODY("matmul")
+               ".global .b32 x;\n" BODY("matmul__generic"));
+    ck_assert_int_eq(fake->alive(), before + 1);
+}
+END_TEST
+
 START_TEST(bad_images_are_refused)
 {
     ck_assert_int_eq(load("", NULL), TCC_ERR_SYNTAX);
@@ -459,6 +511,9 @@ int main(void)
     tcase_add_test(tcase, bad_arguments_launch_nothing);
     tcase_add_test(tcase, threads_may_share_a_program);
     tcase_add_test(tcase, a_failed_call_is_told_with_the_drivers_words);
+    tcase_add_test(tcase, an_entry_is_loaded_when_it_is_first_launched);
+    tcase_add_test(tcase, what_cannot_be_loaded_fails_at_its_launch);
+    tcase_add_test(tcase, what_cannot_be_taken_apart_is_loaded_at_once);
     tcase_add_test(tcase, bad_images_are_refused);
     tcase_add_test(tcase, programs_for_other_gpus_are_refused);
     tcase_add_test(tcase, a_manifest_alone_describes);

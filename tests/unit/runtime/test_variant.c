@@ -3,6 +3,7 @@
 #include "support/extent.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static void teardown(void)
 
 static tcc_status plan_launch(void)
 {
-    return tcc_plan_launch(kernel, &device, dims, 4, args, 5, &diag, &plan);
+    return tcc_plan_launch(kernel, &device, NULL, dims, 4, args, 5, &diag, &plan);
 }
 
 static const char *chosen(void)
@@ -123,6 +124,37 @@ START_TEST(the_cheapest_valid_variant_runs)
     ck_assert_str_eq(chosen(), "a");
     dims[1]++;
     ck_assert_str_eq(chosen(), "b");
+}
+END_TEST
+
+/* What one thread of several asks of one cache, of more extents than it has room for; NULL: all was right. */
+static void *rank_many(void *cache)
+{
+    for (int64_t i = 0; i < 20000; i++) {
+        int64_t some[4] = {2, 1 + i % 300, 128, 1 + i % 7 * 100};
+        tcc_ranking kept = tcc_ranking_cache_get(cache, some);
+        tcc_ranking now = tcc_ranking_compute(kernel, &device, some);
+        if (memcmp(&kept, &now, sizeof now))
+            return cache;
+    }
+    return NULL;
+}
+
+START_TEST(kept_rankings_are_those_that_would_be_computed)
+{
+    load_variants(COSTING("a", "[\"mul\",\"M\",\"N\"]") "," COSTING(
+        "b", "[\"mul\",\"M\",500]") "," COSTING("c", "[\"mul\",\"N\",\"N\"]"));
+    tcc_ranking_cache *cache = tcc_ranking_cache_create(kernel, &device);
+    pthread_t threads[4];
+    void *wrong;
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, rank_many, cache), 0);
+    for (size_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], &wrong);
+        ck_assert_ptr_null(wrong);
+    }
+    tcc_ranking_cache_destroy(cache);
+    tcc_ranking_cache_destroy(NULL);
 }
 END_TEST
 
@@ -239,7 +271,7 @@ END_TEST
 
 START_TEST(bad_arguments_are_told)
 {
-    ck_assert_int_eq(tcc_plan_launch(kernel, &device, dims, 3, args, 5, &diag, &plan),
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 3, args, 5, &diag, &plan),
                      TCC_ERR_ARGUMENT);
     ck_assert_str_eq(message, "kernel 'matmul' takes 4 extents and 5 arguments, given are 3 and 5");
     dims[1] = -1;
@@ -274,9 +306,9 @@ START_TEST(half_bytes_lie_at_any_address)
                        "\"variants\":[" SAMPLE_LAUNCH("k", "", "0", "1", NOTHING) "]}"));
     args[0].device = args[1].device = 1;
     dims[0] = 1;
-    ck_assert_int_eq(tcc_plan_launch(kernel, &device, dims, 1, args, 2, &diag, &plan), TCC_OK);
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 1, args, 2, &diag, &plan), TCC_OK);
     args[0].device = 0;
-    ck_assert_int_eq(tcc_plan_launch(kernel, &device, dims, 1, args, 2, &diag, &plan),
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 1, args, 2, &diag, &plan),
                      TCC_ERR_ARGUMENT);
     ck_assert_str_eq(message, "kernel 'k': argument 'A' is at address 0");
 }
@@ -297,7 +329,7 @@ START_TEST(an_integer_scalar_must_be_one)
                  {NAN, TCC_ERR_ARGUMENT}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tcc_arg arg = {.number = cases[i].number};
-        ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, 0, &arg, 1, &diag, &plan),
+        ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, NULL, 0, &arg, 1, &diag, &plan),
                          cases[i].status);
     }
 }
@@ -399,6 +431,7 @@ int main(void)
     tcase_add_test(tcase, an_odd_pitch_excludes);
     tcase_add_test(tcase, a_misaligned_address_excludes);
     tcase_add_test(tcase, the_cheapest_valid_variant_runs);
+    tcase_add_test(tcase, kept_rankings_are_those_that_would_be_computed);
     tcase_add_test(tcase, a_cost_that_overflows_is_the_highest);
     tcase_add_loop_test(tcase, expressions_have_values, 0, (int)(sizeof values / sizeof *values));
     tcase_add_loop_test(tcase, steps_stay_within_what_there_is, 0,

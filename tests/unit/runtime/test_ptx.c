@@ -1,0 +1,62 @@
+/* Entries of PTX one by one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "runtime/ptx.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define HEAD ".version 8.0\n.extern .shared .b8 s[];\n"
+#define ENTRY(name) ".visible .entry " name "(\n\t.param .u32 p\n)\n{ // }\n{\nmov.b64 %rd, {%r1, %r2};\n}\n\tret;\n\n}\n"
+#define TAIL "\t.file\t1 \"f.tile\"\n"
+static const char two[] = HEAD ENTRY("f") "\t// .globl\tf__generic\n\n" ENTRY("f__generic") TAIL;
+
+START_TEST(a_part_has_what_is_around_all)
+{
+    ck_assert(tcc_ptx_has_parts(two));
+    char *f = tcc_ptx_part(two, "f"), *generic = tcc_ptx_part(two, "f__generic");
+    ck_assert_str_eq(f, HEAD ENTRY("f") TAIL);
+    ck_assert_str_eq(generic, HEAD ENTRY("f__generic") TAIL);
+    ck_assert_ptr_null(tcc_ptx_part(two, "f__"));
+    free(f);
+    free(generic);
+}
+END_TEST
+
+START_TEST(names_are_compared_whole)
+{
+    ck_assert(tcc_ptx_has_entry(two, "f"));
+    ck_assert(tcc_ptx_has_entry(two, "f__generic"));
+    ck_assert(!tcc_ptx_has_entry(two, "f__"));
+    ck_assert(!tcc_ptx_has_entry(two, "__generic"));
+    ck_assert(!tcc_ptx_has_entry("", "f"));
+}
+END_TEST
+
+static const char *const whole[] = {
+    "",
+    HEAD ENTRY("f") TAIL,                                  /* one alone */
+    HEAD ENTRY("f") ".global .b32 x;\n" ENTRY("g"),        /* something between them */
+    HEAD ENTRY("f") ENTRY("g") ".visible .entry h()\n{\n", /* one that does not end */
+    ".visible .entry f()\n.visible .entry g()\n",          /* without bodies */
+};
+
+START_TEST(other_texts_stay_whole)
+{
+    ck_assert(!tcc_ptx_has_parts(whole[_i]));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ptx");
+    TCase *t = tcase_create("ptx");
+    tcase_add_test(t, a_part_has_what_is_around_all);
+    tcase_add_test(t, names_are_compared_whole);
+    tcase_add_loop_test(t, other_texts_stay_whole, 0, sizeof whole / sizeof *whole);
+    suite_add_tcase(s, t);
+    return suite_exit_status(s);
+}

@@ -46,6 +46,14 @@ tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *opti
                                tcc_bytes **objects, size_t *n);
 void tcc_codegen_objects_destroy(tcc_bytes *objects, size_t n);
 
+/* PTX of a verified target-level module, made function by function as objects are; the
+ * text does not depend on the number of threads.
+ *
+ * On success *out is a text of *size bytes and a NUL that belongs to the caller: free. Returns and diagnostics
+ * as tcc_codegen. Thread-safe. */
+tcc_status tcc_codegen_ptx(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag, char **out,
+                           size_t *size);
+
 typedef struct tcc_ptxas_options {
     const char *target; /* "sm_90a" */
     const char *ptxas;  /* its path; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */

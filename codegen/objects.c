@@ -1,4 +1,4 @@
-/* An object for each function of a module, several at a time: LLVM's code generation is most of a
+/* An output for each function of a module, several at a time: LLVM's code generation is most of a
  * compilation's time, and functions have nothing to do with each other.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -6,19 +6,21 @@
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "codegen/codegen.h"
 #include "codegen/lower.h"
 #include "ir/signature.h"
 #include "support/clock.h"
+#include "support/ptx.h"
 
 enum { MAX_THREADS = 16 };
 
 /* What the threads share. */
 typedef struct work {
     const tcc_ir *ir;
-    const tcc_codegen_options *options;
+    tcc_codegen_options options; /* of one function */
     const tcc_func **funcs;
     tcc_status *status; /* of each */
     tcc_bytes *objects;
@@ -28,11 +30,9 @@ typedef struct work {
 
 static tcc_status make_object(work *w, size_t i, tcc_diag *diag)
 {
-    tcc_codegen_options o = *w->options;
+    tcc_codegen_options o = w->options;
     char *object;
     o.only = w->funcs[i];
-    o.output = TCC_CODEGEN_OBJ;
-    o.phase = NULL;
     tcc_status status = tcc_codegen(w->ir, &o, diag, &object, &w->objects[i].size);
     w->objects[i].data = object;
     return status;
@@ -43,7 +43,7 @@ static void *take_functions(void *arg)
 {
     work *w = arg;
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
-        w->status[i] = make_object(w, i, &(tcc_diag){.file = w->options->file});
+        w->status[i] = make_object(w, i, &(tcc_diag){.file = w->options.file});
     return NULL;
 }
 
@@ -78,7 +78,7 @@ static tcc_status check(work *w, tcc_diag *diag)
 static tcc_status warn_of_spills(const work *w, tcc_diag *diag)
 {
     jmp_buf out_of_memory;
-    const tcc_backend *backend = tcc_backend_of(tcc_target_find(w->options->target));
+    const tcc_backend *backend = tcc_backend_of(tcc_target_find(w->options.target));
     if (!backend->warn_of_spills)
         return TCC_OK;
     tcc_arena *volatile arena = tcc_arena_create(&out_of_memory);
@@ -86,7 +86,7 @@ static tcc_status warn_of_spills(const work *w, tcc_diag *diag)
     if (arena && setjmp(out_of_memory))
         status = TCC_ERR_MEMORY;
     for (size_t i = 0; !status && i < w->n; i++)
-        backend->warn_of_spills(w->ir, TCC_CODEGEN_OBJ, w->objects[i].data, w->objects[i].size,
+        backend->warn_of_spills(w->ir, w->options.output, w->objects[i].data, w->objects[i].size,
                                 arena, diag);
     tcc_arena_destroy(arena);
     return status;
@@ -99,11 +99,13 @@ void tcc_codegen_objects_destroy(tcc_bytes *objects, size_t n)
     free(objects);
 }
 
-tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
-                               tcc_bytes **objects, size_t *n)
+static tcc_status make_all(const tcc_ir *ir, const tcc_codegen_options *options, tcc_codegen_output output,
+                           tcc_diag *diag, tcc_bytes **objects, size_t *n)
 {
     double start = tcc_now_ms();
-    work w = {.ir = ir, .options = options};
+    work w = {.ir = ir, .options = *options};
+    w.options.output = output;
+    w.options.phase = NULL;
     for (const tcc_func *f = ir->first; f; f = f->next)
         w.n += !tcc_func_is_definition(f);
     *objects = NULL;
@@ -133,5 +135,35 @@ tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *opti
     free(w.status);
     if (options->phase)
         options->phase("llvm", tcc_now_ms() - start, options->phase_user);
+    return status;
+}
+
+tcc_status tcc_codegen_objects(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag,
+                               tcc_bytes **objects, size_t *n)
+{
+    return make_all(ir, options, TCC_CODEGEN_OBJ, diag, objects, n);
+}
+
+tcc_status tcc_codegen_ptx(const tcc_ir *ir, const tcc_codegen_options *options, tcc_diag *diag, char **out,
+                           size_t *size)
+{
+    tcc_bytes *texts;
+    size_t n;
+    *out = NULL;
+    *size = 0;
+    tcc_status status = make_all(ir, options, TCC_CODEGEN_ASM, diag, &texts, &n);
+    if (status)
+        return status;
+    const char **parts = calloc(n + 1, sizeof *parts);
+    for (size_t i = 0; parts && i < n; i++)
+        parts[i] = texts[i].data;
+    if (parts && n)
+        *out = tcc_ptx_join(parts, n);
+    if (*out)
+        *size = strlen(*out);
+    else
+        status = n ? TCC_ERR_MEMORY : tcc_codegen(ir, options, diag, out, size);
+    free(parts);
+    tcc_codegen_objects_destroy(texts, n);
     return status;
 }

@@ -261,7 +261,8 @@ static tcc_status generate(job *j, const char *target, const char *manifest, cha
     if (j->o->emit == TCC_EMIT_HSACO)
         return make_code_object(j, target, manifest, out, size);
     tcc_codegen_options o = codegen_options(j, target);
-    tcc_status status = tcc_codegen(j->ir, &o, &j->diag, out, size);
+    bool is_ptx = o.output == TCC_CODEGEN_ASM && tcc_target_vendor(tcc_target_find(target)) == TCC_VENDOR_NVIDIA;
+    tcc_status status = (is_ptx ? tcc_codegen_ptx : tcc_codegen)(j->ir, &o, &j->diag, out, size);
     if (!status && j->o->emit == TCC_EMIT_PTX) /* else ptxas says what spills */
         tcc_pressure_warn(j->ir, &j->diag);
     if (status || j->o->emit != TCC_EMIT_CUBIN)

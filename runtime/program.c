@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/code_object.h"
-#include "runtime/ptx.h"
+#include "support/ptx.h"
 #include "runtime/runtime.h"
 
 /* The manifest that an image carries; NULL after reporting. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "runtime/ptx.h"
+#include "support/ptx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,5 +100,25 @@ char *tcc_ptx_part(const char *text, const char *entry)
     char *out = malloc(head + body + strlen(last.end) + 1);
     if (out)
         sprintf(out, "%.*s%.*s%s", (int)head, text, (int)body, found.begin, last.end);
+    return out;
+}
+
+char *tcc_ptx_join(const char *const *texts, size_t n)
+{
+    part first = find_part(texts[0]);
+    size_t size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += strlen(texts[i]) + 1;
+    char *out = malloc(size), *end = out;
+    if (!out || !first.begin) {
+        free(out);
+        return NULL;
+    }
+    end += sprintf(end, "%.*s", (int)(first.end - texts[0]), texts[0]);
+    for (size_t i = 1; i < n; i++) {
+        part p = find_part(texts[i]);
+        end += sprintf(end, "\n%.*s", (int)(p.end - p.begin), p.begin);
+    }
+    strcpy(end, first.end);
     return out;
 }

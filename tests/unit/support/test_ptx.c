@@ -1,7 +1,7 @@
 /* Entries of PTX one by one.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "runtime/ptx.h"
+#include "support/ptx.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -23,6 +23,18 @@ START_TEST(a_part_has_what_is_around_all)
     ck_assert_ptr_null(tcc_ptx_part(two, "f__"));
     free(f);
     free(generic);
+}
+END_TEST
+
+START_TEST(parts_join_to_the_whole)
+{
+    const char *const parts[] = {HEAD ENTRY("f") TAIL, HEAD ENTRY("f__generic") TAIL, HEAD ENTRY("g") TAIL};
+    char *one = tcc_ptx_join(parts, 1), *three = tcc_ptx_join(parts, 3);
+    ck_assert_str_eq(one, parts[0]);
+    ck_assert_str_eq(three, HEAD ENTRY("f") "\n" ENTRY("f__generic") "\n" ENTRY("g") TAIL);
+    ck_assert_ptr_null(tcc_ptx_join((const char *const[]){HEAD}, 1));
+    free(one);
+    free(three);
 }
 END_TEST
 
@@ -55,6 +67,7 @@ int main(void)
     Suite *s = suite_create("ptx");
     TCase *t = tcase_create("ptx");
     tcase_add_test(t, a_part_has_what_is_around_all);
+    tcase_add_test(t, parts_join_to_the_whole);
     tcase_add_test(t, names_are_compared_whole);
     tcase_add_loop_test(t, other_texts_stay_whole, 0, sizeof whole / sizeof *whole);
     suite_add_tcase(s, t);

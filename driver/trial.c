@@ -5,123 +5,10 @@
 #include <setjmp.h>
 #include <string.h>
 
+#include "driver/exactness.h"
 #include "ir/number.h"
-#include "passes/passes.h"
-#include "support/map.h"
 #include "support/random.h"
 #include "support/str.h"
-
-/* How an output depends on functions that round. */
-enum {
-    EXACT,
-    PRODUCT, /* exact, too, but in a sum it may be rounded together with that */
-    ROUNDED,
-    JUMPS /* and a rounded number decides, or is near a pole */
-};
-
-/* ---- what rounds ------------------------------------------------------------------------ */
-
-/* Those that expand-math computes in another way; the others round as IEEE 754 says, the same at
- * every level. */
-static bool is_function(tcc_opcode code)
-{
-    static const tcc_opcode functions[] = {
-#define MATH(name, ...) TCC_OP_math_##name,
-#define MATH_NATIVE(...)
-#include "ir/math.def"
-    };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (functions[i] == code)
-            return true;
-    return false;
-}
-
-/* Those whose result may be anything where the i-th operand is nearly what it should be. */
-static bool is_edge(tcc_opcode code, unsigned i)
-{
-    switch (code) {
-    case TCC_OP_arith_cmp:
-    case TCC_OP_math_sqrt:
-    case TCC_OP_math_rsqrt:
-    case TCC_OP_math_log: return true;
-    case TCC_OP_arith_div: return i == 1;
-    default: return false;
-    }
-}
-
-/* How far a form is: no pass but one that goes from one to the next rounds otherwise. */
-enum {
-    HAS_FUNCTIONS, /* until expand-math */
-    HAS_PRODUCTS,  /* as operands of sums, until form-fma */
-    HAS_INSTRUCTIONS
-};
-
-static int phase_of(const tcc_func *f)
-{
-    int phase = HAS_INSTRUCTIONS;
-    for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body)) {
-        if (is_function(op->code))
-            return HAS_FUNCTIONS;
-        if (tcc_op_is_contractible(op))
-            phase = HAS_PRODUCTS;
-    }
-    return phase;
-}
-
-static tcc_trial_arg *arg_of(tcc_trial *t, const tcc_value *param)
-{
-    for (size_t a = 0; a < t->n_args; a++)
-        if (t->args[a].param == param)
-            return &t->args[a];
-    return NULL;
-}
-
-/* What an op makes of the exactness of its operands. */
-static int exactness_of(const tcc_op *op, int worst)
-{
-    bool is_float =
-        op->n_results && tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT;
-    if (worst > PRODUCT)
-        return worst;
-    if (is_function(op->code))
-        return ROUNDED;
-    switch (op->code) {
-    case TCC_OP_arith_mul: return is_float ? PRODUCT : EXACT;
-    case TCC_OP_arith_add:
-    case TCC_OP_arith_sub: return worst == PRODUCT ? ROUNDED : EXACT;
-    case TCC_OP_tensor_sum: return EXACT; /* products in it are exact */
-    default: return worst;
-    }
-}
-
-/* Exactness goes from operands to results; tensor-level functions have one block. */
-static void find_exactness(tcc_trial *t, tcc_arena *arena)
-{
-    static const int levels[] = {EXACT, PRODUCT, ROUNDED, JUMPS};
-    tcc_map known = TCC_MAP(arena);
-    bool has_function = false;
-    for (tcc_op *op = t->kernel->body->first; op; op = op->next) {
-        int worst = EXACT;
-        for (unsigned i = 0; i < op->n_operands; i++) {
-            const int *of = tcc_map_get(&known, op->operands[i]);
-            int here = of ? *of : EXACT;
-            if (here == ROUNDED && is_edge(op->code, i))
-                here = JUMPS;
-            if (here > worst)
-                worst = here;
-        }
-        worst = exactness_of(op, worst);
-        has_function |= is_function(op->code);
-        for (unsigned i = 0; i < op->n_results; i++)
-            *tcc_map_at(&known, &op->results[i]) = (void *)&levels[worst];
-        tcc_trial_arg *to =
-            op->code == TCC_OP_tensor_write ? arg_of(t, TCC_VIEW(tensor_write, op)->tensor) : NULL;
-        if (to)
-            to->exactness = worst;
-        t->rounds |= worst >= ROUNDED;
-    }
-    t->phase = !t->rounds ? HAS_INSTRUCTIONS : has_function ? HAS_FUNCTIONS : HAS_PRODUCTS;
-}
 
 /* ---- data ------------------------------------------------------------------------------- */
 
@@ -134,17 +21,22 @@ int64_t tcc_trial_extent(const tcc_trial *t, tcc_dim d)
     return d.size;
 }
 
-/* The largest number that is drawn: sums of products shall be exact in the type that they are
- * added in, of which bf16 has 2^8 whole numbers and f16 2^11. */
-static int64_t largest_of(const tcc_func *f)
+/* Sums of products shall be exact in the type that they are added in, of which bf16 has 2^8 whole
+ * numbers and f16 2^11. Integers of a byte or less have their whole range, for they are added modulo
+ * 2^32, which is exact. */
+tcc_int_range tcc_trial_range(const tcc_func *kernel, const tcc_type *type)
 {
+    enum { MOST_SCALAR = 3 };
     int64_t most = 4;
-    for (const tcc_op *op = f->body->first; op; op = op->next)
+    if (tcc_scalar_classify(type->elem) == TCC_CLASS_INT && tcc_scalar_bits(type->elem) <= 8)
+        return tcc_scalar_range(type->elem);
+    for (const tcc_op *op = kernel->body->first; op && type->rank; op = op->next)
         if (op->code == TCC_OP_tensor_sum) {
             tcc_scalar sum = op->results[0].type->elem;
             most = sum == TCC_bf16 ? 1 : sum == TCC_f16 ? 2 : most;
         }
-    return most;
+    most = type->rank ? most : MOST_SCALAR;
+    return (tcc_int_range){-most, most};
 }
 
 /* What a tensor holds of a float; integers are whole already. */
@@ -153,18 +45,13 @@ static double rounded(double v, tcc_scalar elem)
     return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT ? tcc_round_float(v, elem) : v;
 }
 
-/* No scalar is zero: it would hide what it multiplies. Integers of a byte or less have their whole
- * range, for they are added modulo 2^32, which is exact. */
-static double draw(uint64_t *random, const tcc_type *type, int64_t most)
+/* No scalar is zero: it would hide what it multiplies. */
+static double draw(uint64_t *random, const tcc_type *type, tcc_int_range range)
 {
-    enum { MOST_SCALAR = 3 };
-    bool is_small =
-        tcc_scalar_classify(type->elem) == TCC_CLASS_INT && tcc_scalar_bits(type->elem) <= 8;
-    tcc_int_range range = is_small ? tcc_scalar_range(type->elem) : (tcc_int_range){-most, most};
     if (type->rank)
         return (double)(range.least +
                         (int64_t)tcc_random(random, (uint64_t)(range.most - range.least) + 1));
-    double v = 1 + (double)tcc_random(random, MOST_SCALAR);
+    double v = 1 + (double)tcc_random(random, (uint64_t)range.most);
     return tcc_random(random, 2) ? v : -v;
 }
 
@@ -182,10 +69,10 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
 {
     bool has_infinities = seed % 2;
     tcc_attr roles = tcc_attr_list(&t->kernel->attrs, "roles");
-    int64_t most = largest_of(t->kernel);
     for (size_t i = 0; i < t->n_args; i++) {
         tcc_trial_arg *a = &t->args[i];
         const tcc_type *type = a->param->type;
+        tcc_int_range range = tcc_trial_range(t->kernel, type);
         bool is_output = i < roles.list.n && !strcmp(roles.list.items[i].s, "out");
         a->count = 1;
         for (unsigned d = 0; d < type->rank; d++)
@@ -197,7 +84,7 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
         for (int p = 0; p < TCC_TRIAL_PHASES; p++)
             a->of_phase[p] = p == t->phase ? a->want : TCC_NEW_ARRAY(arena, double, n);
         for (int64_t e = 0; e < a->count; e++)
-            a->input[e] = is_output ? tcc_poison() : draw(&seed, type, most);
+            a->input[e] = is_output ? tcc_poison() : draw(&seed, type, range);
         if (has_infinities && !is_output)
             put_infinity(a, &seed);
     }
@@ -251,6 +138,20 @@ static void measure_noise(tcc_trial_arg *a)
     }
 }
 
+/* Of all outputs, as the interpreter has it. */
+static void want_intervals(tcc_trial *t, tcc_arena *arena, tcc_interp_options *o)
+{
+    double **low = TCC_NEW_ARRAY(arena, double *, t->n_args);
+    double **high = TCC_NEW_ARRAY(arena, double *, t->n_args);
+    for (size_t i = 0; i < t->n_args; i++) {
+        size_t n = (size_t)t->args[i].count + 1;
+        t->args[i].low = low[i] = TCC_NEW_ARRAY(arena, double, n);
+        t->args[i].high = high[i] = TCC_NEW_ARRAY(arena, double, n);
+    }
+    o->low = low;
+    o->high = high;
+}
+
 tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *kernel,
                              const int64_t *dims, uint64_t seed, tcc_diag *diag)
 {
@@ -258,7 +159,7 @@ tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *ker
     t->args = TCC_NEW_ARRAY(arena, tcc_trial_arg, t->n_args);
     for (size_t i = 0; i < t->n_args; i++)
         t->args[i].param = kernel->body->args[i];
-    find_exactness(t, arena);
+    tcc_find_exactness(t, arena);
     t->has_run[t->phase] = true;
     fill(t, arena, seed);
     tcc_status status = run_machine(t, kernel, 0, diag);
@@ -266,10 +167,12 @@ tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *ker
         memcpy(t->args[i].want, t->args[i].got, (size_t)t->args[i].count * sizeof(double));
     if (status || !t->rounds)
         return status;
-    const tcc_interp_options unrounded = {.dims = dims, .signature = kernel};
+    tcc_interp_options unrounded = {.dims = dims, .signature = kernel};
+    if (t->sums)
+        want_intervals(t, arena, &unrounded);
     status = tcc_trial_run_with(t, kernel, &unrounded, diag);
     for (size_t i = 0; i < t->n_args && !status; i++)
-        if (t->args[i].exactness == ROUNDED)
+        if (t->args[i].exactness == TCC_ROUNDED)
             measure_noise(&t->args[i]);
     return status;
 }
@@ -318,6 +221,25 @@ static bool is_close(const tcc_trial_arg *a, double want, double got)
     return fabs(want - got) <= unit + NOISE * a->noise;
 }
 
+/* What a number becomes as an element. */
+static double stored(double v, tcc_scalar elem)
+{
+    bool is_int = tcc_scalar_classify(elem) == TCC_CLASS_INT;
+    return is_int ? (double)tcc_int_saturate(elem, (int64_t)v) : tcc_round_float(v, elem);
+}
+
+/* Within what sums in any order and functions may make of it. What is too large for a type without
+ * infinity is NaN; where NaN is possible, anything is. */
+static bool is_within(const tcc_trial_arg *a, int64_t i, double got)
+{
+    tcc_scalar elem = a->param->type->elem;
+    double low = stored(a->low[i], elem), high = stored(a->high[i], elem);
+    if (isnan(low) && isnan(high) && (a->low[i] > 0) == (a->high[i] > 0))
+        return isnan(got);
+    bool anything = isnan(low) || isnan(high) || (isinf(low) && isinf(high) && low < high);
+    return anything || (got >= low && got <= high);
+}
+
 /* `first`: nothing of this phase has run. */
 static bool element_agrees(const tcc_trial_arg *a, int64_t i, int phase, bool first, double *want)
 {
@@ -325,14 +247,16 @@ static bool element_agrees(const tcc_trial_arg *a, int64_t i, int phase, bool fi
     *want = first ? a->want[i] : a->of_phase[phase][i];
     if (is_same(*want, got))
         return !tcc_is_poison(got);
-    if (!first || a->exactness < ROUNDED || tcc_is_poison(got))
+    if (a->exactness == TCC_SUMMED)
+        return !tcc_is_poison(got) && is_within(a, i, got);
+    if (!first || a->exactness < TCC_ROUNDED || tcc_is_poison(got))
         return false;
-    return a->exactness == JUMPS || is_close(a, *want, got);
+    return a->exactness == TCC_JUMPS || is_close(a, *want, got);
 }
 
 bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
 {
-    int phase = phase_of(f);
+    int phase = tcc_phase_of(f);
     if (phase < t->phase) /* before the kernel's own there is none */
         phase = t->phase;
     bool first = !t->has_run[phase];
@@ -380,5 +304,8 @@ void tcc_difference_print(tcc_str *out, const tcc_trial *t, const tcc_difference
         tcc_str_puts(out, "not written");
     else
         tcc_str_printf(out, "%.9g", d->got);
-    tcc_str_printf(out, ", not %.9g", d->want);
+    if (d->arg->exactness == TCC_SUMMED)
+        tcc_str_printf(out, ", not from %.9g to %.9g", d->arg->low[d->at], d->arg->high[d->at]);
+    else
+        tcc_str_printf(out, ", not %.9g", d->want);
 }

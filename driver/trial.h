@@ -8,6 +8,9 @@
  * rounding in f32 alone changes, 16 times; no tolerance is wide enough where a comparison, a
  * quotient or a root of such a result decides.
  *
+ * Where operands of a sum are computed, it may round, and each form adds in an order of its own. What
+ * comes of such a sum is compared, after every pass, with the interval that interp/interval.h gives it.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_DRIVER_TRIAL_H
 #define TCC_DRIVER_TRIAL_H
@@ -23,8 +26,9 @@ typedef struct tcc_trial_arg {
     double *want;                       /* what the tensor level gives */
     double *got;                        /* what the last form gave */
     double *of_phase[TCC_TRIAL_PHASES]; /* what the first form of each gave */
-    double noise;  /* of results that a function rounds, by rounding in f32 alone */
-    int exactness; /* of an output */
+    double noise;        /* of results that a function rounds, by rounding in f32 alone */
+    double *low, *high;  /* the interval that each result is in; NULL: no sum rounds */
+    int exactness;       /* of an output: exactness.h */
 } tcc_trial_arg;
 
 typedef struct tcc_trial {
@@ -33,6 +37,7 @@ typedef struct tcc_trial {
     tcc_trial_arg *args;
     size_t n_args;
     bool rounds; /* some output comes of what expand-math or form-fma may round otherwise */
+    bool sums;   /* some output comes of a sum that rounds */
     int phase;   /* the kernel's: with functions, without, without products to contract */
     bool has_run[TCC_TRIAL_PHASES];
 } tcc_trial;
@@ -64,6 +69,9 @@ bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out);
 /* Appends "element [1, 2] of 'C' is 3, not 4", "M=5, N=6". */
 void tcc_difference_print(tcc_str *out, const tcc_trial *t, const tcc_difference *d);
 void tcc_trial_print_dims(tcc_str *out, const tcc_trial *t);
+
+/* The numbers that parameters of a type are drawn from, but for infinity. */
+tcc_int_range tcc_trial_range(const tcc_func *kernel, const tcc_type *type);
 
 /* The extent of a dimension of the trial's kernel. */
 int64_t tcc_trial_extent(const tcc_trial *t, tcc_dim d);

@@ -266,8 +266,8 @@ static void draw_results(drawing *d, unsigned free)
     }
 }
 
-/* Some programs get a second sum, which takes the place of the first in some expressions; drawn after
- * everything else, so that the others are what they would be without. */
+/* Some programs get a second sum, which takes the place of the first in some expressions; drawn
+ * after everything else, so that the others are what they would be without. */
 static void draw_second_sum(drawing *d)
 {
     program *p = d->p;
@@ -282,6 +282,97 @@ static void draw_second_sum(drawing *d)
     for (int e = 0; e < p->n_exprs; e++)
         if (p->exprs[e].kind == E_SUM)
             p->exprs[e].which = chance(d, 50);
+}
+
+/* ---- computed factors -------------------------------------------------------------------- */
+
+static void draw_scale(drawing *d, unsigned mask)
+{
+    program *p = d->p;
+    tensor *t = &p->scales[p->n_scales++];
+    t->mask = chance(d, 20) ? 0 : some_of(d, mask);
+    t->type = (element)below(d, N_ELEMENTS);
+    shuffle(d, t);
+}
+
+/* What stands beside an operand: a scale, or a number that is not 0. */
+static int draw_beside(drawing *d)
+{
+    program *p = d->p;
+    if (p->n_scales && chance(d, 65))
+        return add_expr(d, leaf(E_SCALE, below(d, p->n_scales)));
+    static const double numbers[] = {0.5, 2, 0.125, 3, 0.1, 1.5};
+    expr x = leaf(E_NUMBER, chance(d, 15));
+    x.number = numbers[below(d, (int)(sizeof numbers / sizeof *numbers))];
+    return add_expr(d, x);
+}
+
+/* One more step on the way from the tensor to the operand. */
+static int draw_step(drawing *d, int e)
+{
+    static const char *const joins[] = {"*", "*", "*", "+", "-", "min", "max"};
+    static const char *const functions[] = {"relu", "abs",  "-",       "f16",  "bf16", "exp",
+                                            "silu", "gelu", "sigmoid", "tanh", "erf",  "gelu_tanh"};
+    enum { N_JOINS = 7, N_EXACT = 5, N_FUNCTIONS = 12 };
+    int kind = below(d, 100);
+    if (kind < 50) {
+        const char *join = joins[below(d, N_JOINS)];
+        int other = draw_beside(d);
+        return chance(d, 70) ? call(d, join, e, other) : call(d, join, other, e);
+    }
+    if (kind < 90) {
+        int which = below(d, d->function ? N_EXACT : N_FUNCTIONS);
+        if (which >= N_EXACT) { /* near zero it has a shape */
+            expr scale = leaf(E_NUMBER, 0);
+            scale.number = d->p->computed_from >= I8 ? 0.015625 : 0.5;
+            e = call(d, "*", e, add_expr(d, scale));
+            d->function = true;
+        }
+        return call(d, functions[which], e, NO_EXPR);
+    }
+    expr x = leaf(E_WHERE, below(d, n_comparisons));
+    x.child[0] = add_expr(d, leaf(E_FACTOR, 0));
+    x.child[1] = draw_beside(d);
+    x.child[2] = e;
+    x.child[3] = draw_beside(d);
+    return add_expr(d, x);
+}
+
+/* A factor that is computed is in registers, which are the rows of an instruction: its tile is of 64s. */
+static void exchange_tiles(program *p)
+{
+    unsigned set = p->set & ~(1u << TILE_M | 1u << TILE_N);
+    set |= p->set & 1u << TILE_M ? 1u << TILE_N : 0;
+    set |= p->set & 1u << TILE_N ? 1u << TILE_M : 0;
+    p->set = set;
+    int m = p->values[TILE_M];
+    p->values[TILE_M] = p->values[TILE_N];
+    p->values[TILE_N] = m;
+}
+
+/* In some programs a factor of the sums is computed, where the target's products are of such
+ * numbers; drawn last, for the reason that the second sum is. */
+static void draw_computation(drawing *d)
+{
+    static const element from[] = {F16, BF16, I8, U8, F32};
+    enum { PRODUCTS_OF_16_BITS = 4, N_FROM = 5, STEPS = 3 };
+    program *p = d->p;
+    p->is_computed = p->product < PRODUCTS_OF_16_BITS && chance(d, 30);
+    if (!p->is_computed)
+        return;
+    p->computed = below(d, 2);
+    p->computed_from = from[below(d, N_FROM)];
+    for (int n = below(d, MAX_SCALES + 1); n > 0; n--)
+        draw_scale(d, p->factors[p->computed].mask);
+    d->function = false;
+    p->computed_root = p->computed_begin = add_expr(d, leaf(E_FACTOR, 0));
+    for (int n = 1 + below(d, STEPS); n > 0; n--)
+        p->computed_root = draw_step(d, p->computed_root);
+    if (chance(d, 30)) /* it may say its type, which is the other operand's */
+        p->computed_root = call(d, p->product % 2 ? "bf16" : "f16", p->computed_root, NO_EXPR);
+    int n = p->tiled[1];
+    if (!target_is_amd(p->target) && n >= 0 && p->factors[p->computed].mask & 1u << n)
+        exchange_tiles(p);
 }
 
 /* ---- schedules --------------------------------------------------------------------------- */
@@ -400,4 +491,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     if (target_is_amd(target))
         turn_schedule(p);
     draw_second_sum(&d);
+    draw_computation(&d);
 }

@@ -6,8 +6,8 @@
 #include "tests/random/program.h"
 
 const call_info calls[] = {
-    {"+", 2},       {"-", 2},     {"*", 2},         {"/", 2},    {"min", 2},  {"max", 2},
-    {"-", 1},       {"abs", 1},   {"relu", 1},      {"f16", 1},  {"bf16", 1}, {"f32", 1},
+    {"+", 2}, {"-", 2},   {"*", 2},    {"/", 2},   {"min", 2},  {"max", 2},
+    {"-", 1}, {"abs", 1}, {"relu", 1}, {"f16", 1}, {"bf16", 1}, {"f32", 1},
 #define MATH(name, ...) {#name, 1},
 #include "ir/math.def"
 };
@@ -39,14 +39,17 @@ static const char *const persistences[] = {"none", "static"};
 
 typedef struct uses {
     int sums[2]; /* how often */
-    bool operands[MAX_OPERANDS], temps[MAX_TEMPS], inouts[MAX_OUTPUTS], constants[MAX_EXPRS];
+    bool operands[MAX_OPERANDS], scales[MAX_SCALES], temps[MAX_TEMPS], inouts[MAX_OUTPUTS];
+    bool constants[MAX_EXPRS];
 } uses;
 
 static void use(const program *p, int e, int output, uses *u)
 {
     const expr *x = &p->exprs[e];
-    if (x->kind == E_SUM)
-        u->sums[x->which]++;
+    if (x->kind == E_SUM && !u->sums[x->which]++ && p->is_computed)
+        use(p, p->computed_root, output, u);
+    else if (x->kind == E_SCALE)
+        u->scales[x->which] = true;
     else if (x->kind == E_OPERAND)
         u->operands[x->which] = true;
     else if (x->kind == E_INOUT)
@@ -95,12 +98,6 @@ static element element_of(const program *p, const tensor *t)
     return !(t->mask & p->live) && t->type > I32 ? I32 : t->type;
 }
 
-/* What is read is an f32: a conversion of integers stands before it. */
-static const char *conversion_of(const program *p, const tensor *t)
-{
-    return element_of(p, t) >= I32 ? "f32(" : "";
-}
-
 /* With dimensions, of the element named. */
 static void print_type(tcc_str *out, const program *p, const tensor *t, const char *elem)
 {
@@ -123,6 +120,12 @@ static void print_type(tcc_str *out, const program *p, const tensor *t, const ch
 
 /* ---- expressions ------------------------------------------------------------------------- */
 
+/* Where an expression stands. */
+typedef struct place {
+    int output, sum;     /* that it is for, in which it is */
+    const bool *inlined; /* which sums are */
+} place;
+
 /* Factor f of a sum, and its letter. */
 static const tensor *factor_of(const program *p, int sum, int f, char *letter)
 {
@@ -130,6 +133,8 @@ static const tensor *factor_of(const program *p, int sum, int f, char *letter)
     *letter = (char)((own ? 'D' : 'A') + f);
     return own ? &p->more[f] : &p->factors[f];
 }
+
+static void print_expr(tcc_str *out, const program *p, int e, const place *at);
 
 static void print_sum(tcc_str *out, const program *p, int sum)
 {
@@ -140,7 +145,12 @@ static void print_sum(tcc_str *out, const program *p, int sum)
         int factor = p->swapped ? 1 - i : i;
         char letter;
         const tensor *t = factor_of(p, sum, factor, &letter);
-        tcc_str_printf(out, "%s%c", i ? " * " : "", letter);
+        tcc_str_puts(out, i ? " * " : "");
+        if (p->is_computed && factor == p->computed) {
+            print_expr(out, p, p->computed_root, &(place){.sum = sum});
+            continue;
+        }
+        tcc_str_printf(out, "%c", letter);
         print_indices(out, p, t, t->mask);
     }
     tcc_str_puts(out, is_integer ? ")" : "");
@@ -154,25 +164,42 @@ static void print_number(tcc_str *out, const program *p, int e)
         tcc_str_printf(out, "%.9g", p->exprs[e].number);
 }
 
-/* inlined: which sums are */
-static void print_expr(tcc_str *out, const program *p, int e, int output, const bool *inlined)
+/* An element as an f32: a conversion of integers stands around it. */
+static void print_element(tcc_str *out, const program *p, const tensor *t, element type,
+                          const char *name, int number)
+{
+    tcc_str_printf(out, "%s%s", type >= I32 ? "f32(" : "", name);
+    if (number >= 0)
+        tcc_str_printf(out, "%d", number);
+    print_indices(out, p, t, t->mask);
+    tcc_str_puts(out, type >= I32 ? ")" : "");
+}
+
+static void print_expr(tcc_str *out, const program *p, int e, const place *at)
 {
     const expr *x = &p->exprs[e];
     const tensor *t = NULL;
+    char letter[2] = "";
     switch (x->kind) {
     case E_SUM:
-        tcc_str_puts(out, inlined[x->which] ? "(" : accumulators[x->which]);
-        if (inlined[x->which])
+        tcc_str_puts(out, at->inlined[x->which] ? "(" : accumulators[x->which]);
+        if (at->inlined[x->which])
             print_sum(out, p, x->which);
         else
             print_indices(out, p, &p->outputs[0].t, p->outputs[0].t.mask);
-        tcc_str_puts(out, inlined[x->which] ? ")" : "");
+        tcc_str_puts(out, at->inlined[x->which] ? ")" : "");
         break;
     case E_OPERAND:
         t = &p->operands[x->which];
-        tcc_str_printf(out, "%sx%d", conversion_of(p, t), x->which);
-        print_indices(out, p, t, t->mask);
-        tcc_str_puts(out, *conversion_of(p, t) ? ")" : "");
+        print_element(out, p, t, element_of(p, t), "x", x->which);
+        break;
+    case E_SCALE:
+        t = &p->scales[x->which];
+        print_element(out, p, t, element_of(p, t), "z", x->which);
+        break;
+    case E_FACTOR:
+        t = factor_of(p, at->sum, p->computed, letter);
+        print_element(out, p, t, p->computed_from, letter, -1);
         break;
     case E_TEMP:
         tcc_str_printf(out, "t%d", x->which);
@@ -180,10 +207,8 @@ static void print_expr(tcc_str *out, const program *p, int e, int output, const 
                       program_indices_of(p, p->temps[x->which].root));
         break;
     case E_INOUT:
-        t = &p->outputs[output].t;
-        tcc_str_printf(out, "%sC%d", conversion_of(p, t), output);
-        print_indices(out, p, t, t->mask);
-        tcc_str_puts(out, *conversion_of(p, t) ? ")" : "");
+        t = &p->outputs[at->output].t;
+        print_element(out, p, t, element_of(p, t), "C", at->output);
         break;
     case E_NUMBER: print_number(out, p, e); break;
     case E_CALL:
@@ -200,7 +225,7 @@ static void print_expr(tcc_str *out, const program *p, int e, int output, const 
             if (i)
                 tcc_str_printf(out, "%s%s ", infix || (where && i == 1) ? " " : "",
                                where && i == 1 ? comparisons[x->which] : between);
-            print_expr(out, p, x->child[i], output, inlined);
+            print_expr(out, p, x->child[i], at);
         }
         tcc_str_puts(out, ")");
         break;
@@ -233,13 +258,20 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
             if (!u->sums[s] || printed)
                 continue;
             tcc_str_printf(out, "%s%c: ", between, letter);
-            print_type(out, p, t, products[p->product].factors[f]);
+            bool computed = p->is_computed && f == p->computed;
+            print_type(out, p, t,
+                       computed ? elements[p->computed_from] : products[p->product].factors[f]);
             between = ", ";
         }
     for (int i = 0; i < p->n_operands; i++)
         if (u->operands[i]) {
             tcc_str_printf(out, ", x%d: ", i);
             print_type(out, p, &p->operands[i], elements[element_of(p, &p->operands[i])]);
+        }
+    for (int i = 0; i < p->n_scales; i++)
+        if (u->scales[i]) {
+            tcc_str_printf(out, ", z%d: ", i);
+            print_type(out, p, &p->scales[i], elements[element_of(p, &p->scales[i])]);
         }
     for (int inout = 1; inout >= 0; inout--) {
         const char *sep = inout ? ", " : " -> (";
@@ -274,7 +306,7 @@ static void print_body(tcc_str *out, const program *p, const uses *u)
             tcc_str_printf(out, "    t%d", i);
             print_indices(out, p, &p->temps[i].shape, program_indices_of(p, p->temps[i].root));
             tcc_str_puts(out, " = ");
-            print_expr(out, p, p->temps[i].root, 0, inlined);
+            print_expr(out, p, p->temps[i].root, &(place){.inlined = inlined});
             tcc_str_puts(out, ";\n");
         }
     for (int i = 0; i < p->n_outputs; i++) {
@@ -283,7 +315,7 @@ static void print_body(tcc_str *out, const program *p, const uses *u)
         bool is_integer = p->outputs[i].t.type >= I32;
         tcc_str_printf(out, " = %s%s", is_integer ? elements[p->outputs[i].t.type] : "",
                        is_integer ? "(" : "");
-        print_expr(out, p, p->outputs[i].root, i, inlined);
+        print_expr(out, p, p->outputs[i].root, &(place){.output = i, .inlined = inlined});
         tcc_str_puts(out, is_integer ? ");\n" : ";\n");
     }
     tcc_str_puts(out, "}\n");
@@ -307,9 +339,12 @@ static void print_schedule(tcc_str *out, const program *p)
         const char *key;
         const char *const *words; /* NULL: a number */
     } settings[N_SETTINGS] = {
-        [STAGES] = {"stages", NULL},          [WARPGROUPS] = {"warpgroups", NULL},
-        [PRODUCER] = {"producer", producers}, [SWIZZLE] = {"swizzle", swizzles},
-        [EPILOGUE] = {"epilogue", epilogues}, [GROUP] = {"group", NULL},
+        [STAGES] = {"stages", NULL},
+        [WARPGROUPS] = {"warpgroups", NULL},
+        [PRODUCER] = {"producer", producers},
+        [SWIZZLE] = {"swizzle", swizzles},
+        [EPILOGUE] = {"epilogue", epilogues},
+        [GROUP] = {"group", NULL},
         [PERSISTENT] = {"persistent", persistences},
     };
     static const char *const lanes[] = {"32", "64", "32", "64"};

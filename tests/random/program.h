@@ -15,7 +15,8 @@ enum {
     MAX_OPERANDS = 6,
     MAX_OUTPUTS = 3,
     MAX_TEMPS = 3,
-    MAX_EXPRS = 96,
+    MAX_SCALES = 2,
+    MAX_EXPRS = 112,
     MAX_CHILDREN = 4,
     NO_EXPR = -1
 };
@@ -47,6 +48,8 @@ typedef enum expr_kind {
     E_TEMP,
     E_INOUT,  /* what was in the output that the expression is for */
     E_NUMBER, /* which: whether it is a constant of the file */
+    E_FACTOR, /* what the sum's computed factor is computed from */
+    E_SCALE,  /* number `which`, in the same */
     E_CALL,   /* operator or function number `which` */
     E_WHERE   /* where(0 which 1, 2, 3) */
 } expr_kind;
@@ -90,11 +93,17 @@ typedef struct program {
     unsigned live;     /* indices that have not been dropped */
     tensor factors[2]; /* their types are those of the product */
     int n_sums;        /* 1 or 2 */
-    tensor more[2];    /* factors of the second sum, where it has its own; their types are the same */
-    unsigned shared;   /* bits of the factors that the second sum has in common with the first */
+    tensor more[2];  /* factors of the second sum, where it has its own; their types are the same */
+    unsigned shared; /* bits of the factors that the second sum has in common with the first */
     int product;
     bool swapped;     /* B * A */
-    bool sum_inlined; /* where one is used, if that is one place */
+    bool is_computed; /* factor `computed`, in every sum, is an expression of a tensor of type
+                         `computed_from` */
+    int computed, computed_root, computed_begin; /* the root, and the first expression, of it */
+    element computed_from;
+    int n_scales;
+    tensor scales[MAX_SCALES]; /* that are in it, too: some of the factor's indices, or scalars */
+    bool sum_inlined;          /* where one is used, if that is one place */
     int n_operands;
     tensor operands[MAX_OPERANDS]; /* without indices: scalars */
     int n_temps;

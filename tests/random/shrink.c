@@ -21,10 +21,10 @@ static bool drop_setting(program *p, int i)
 
 static bool lower_setting(program *p, int i)
 {
-    static const int least[N_SETTINGS] = {[TILE_M] = 64, [TILE_N] = 8,     [TILE_K] = 16,
-                                          [STAGES] = 1,  [WARPGROUPS] = 1, [GROUP] = 1};
-    static const int step[N_SETTINGS] = {[TILE_M] = 64, [TILE_N] = 8,     [TILE_K] = 16,
-                                         [STAGES] = 1,  [WARPGROUPS] = 1, [GROUP] = 1};
+    static const int least[N_SETTINGS] = {
+        [TILE_M] = 64, [TILE_N] = 8, [TILE_K] = 16, [STAGES] = 1, [WARPGROUPS] = 1, [GROUP] = 1};
+    static const int step[N_SETTINGS] = {
+        [TILE_M] = 64, [TILE_N] = 8, [TILE_K] = 16, [STAGES] = 1, [WARPGROUPS] = 1, [GROUP] = 1};
     int s = i / 3;
     if (s >= N_SETTINGS)
         return false;
@@ -49,6 +49,15 @@ static bool drop_output(program *p, int i)
     return true;
 }
 
+static bool drop_computation(program *p, int i)
+{
+    if (i == 0)
+        p->is_computed = false;
+    else
+        p->computed_from = p->product % 2 ? BF16 : F16;
+    return i < 2;
+}
+
 /* An index that is not in some factor can go as well as a batch; the sum cannot. */
 static bool drop_index(program *p, int i)
 {
@@ -63,13 +72,15 @@ static bool drop_index(program *p, int i)
 
 static bool drop_index_of_operand(program *p, int i)
 {
-    if (i >= p->n_operands * MAX_INDICES)
+    int which = i / MAX_INDICES, scale = which - p->n_operands;
+    if (scale >= p->n_scales)
         return false;
-    p->operands[i / MAX_INDICES].mask &= ~(1u << i % MAX_INDICES);
+    (scale < 0 ? &p->operands[which] : &p->scales[scale])->mask &= ~(1u << i % MAX_INDICES);
     return true;
 }
 
-/* An expression becomes the sum, one of its operands, or 1. */
+/* An expression becomes the sum, in a computed factor what that is computed from; one of its
+ * operands; or 1. */
 static bool simplify_expression(program *p, int i)
 {
     enum { WAYS = MAX_CHILDREN + 2 };
@@ -77,12 +88,13 @@ static bool simplify_expression(program *p, int i)
     if (e >= p->n_exprs)
         return false;
     expr *x = &p->exprs[e];
-    const expr end = {E_SUM, 0, 1, {NO_EXPR, NO_EXPR, NO_EXPR, NO_EXPR}};
+    bool in_factor = p->is_computed && e >= p->computed_begin;
+    const expr end = {in_factor ? E_FACTOR : E_SUM, 0, 1, {NO_EXPR, NO_EXPR, NO_EXPR, NO_EXPR}};
     if (way == 0 && x->kind != E_NUMBER)
         *x = end;
     else if (way > 0 && way <= MAX_CHILDREN && x->child[way - 1] != NO_EXPR)
         *x = p->exprs[x->child[way - 1]];
-    else if (way > MAX_CHILDREN && x->kind != E_SUM) {
+    else if (way > MAX_CHILDREN && x->kind != end.kind) {
         *x = end;
         x->kind = E_NUMBER;
     }
@@ -131,11 +143,13 @@ static void sort(const program *p, tensor *t)
 
 static tensor *tensor_at(program *p, int i)
 {
+    int scale = i - 4 - p->n_outputs - p->n_operands;
+    if (scale >= 0)
+        return scale < p->n_scales ? &p->scales[scale] : NULL;
     return i < 2                                  ? &p->factors[i]
            : i < 2 + p->n_outputs                 ? &p->outputs[i - 2].t
            : i < 2 + p->n_outputs + p->n_operands ? &p->operands[i - 2 - p->n_outputs]
-           : i < 4 + p->n_outputs + p->n_operands ? &p->more[i - 2 - p->n_outputs - p->n_operands]
-                                                  : NULL;
+                                                  : &p->more[i - 2 - p->n_outputs - p->n_operands];
 }
 
 static bool sort_indices(program *p, int i)
@@ -169,10 +183,9 @@ static bool common_form(program *p, int i)
 }
 
 static const reduction reductions[] = {
-    drop_schedule,    drop_output,     drop_index,    simplify_expression,
-    inline_temporary, drop_setting,    lower_setting, drop_index_of_operand,
-    shrink_dimension, unname_constant, sort_indices,  common_type,
-    common_form,
+    drop_schedule,    drop_output,  drop_index,    drop_computation,      simplify_expression,
+    inline_temporary, drop_setting, lower_setting, drop_index_of_operand, shrink_dimension,
+    unname_constant,  sort_indices, common_type,   common_form,
 };
 enum { N_REDUCTIONS = sizeof reductions / sizeof *reductions };
 
@@ -200,7 +213,7 @@ unsigned program_shrink(program *p, bool (*fails)(const program *p, void *user),
             for (int i = 0; reductions[r](&next, i); i++) {
                 bool new = !is_same(&next, p);
                 tries += new;
-                if (new && fails(&next, user)) {
+                if (new &&fails(&next, user)) {
                     *p = next;
                     smaller = true;
                 }

@@ -24,6 +24,19 @@ typedef struct row {
 
 typedef struct plan plan;
 
+/* An operand of a product that is computed: along k, and along the row where it has that index, for
+ * the values that its other indices have at present. */
+typedef struct computed {
+    plan *body;           /* a row along k */
+    const row *result;    /* of the body */
+    tcc_index *k, *along; /* NULL: it does not have the row's index */
+    tcc_index **others;
+    int64_t *at; /* of the others, when it was computed last */
+    size_t n_others;
+    bool is_known;
+    double *values, *errors, *largest; /* how far its interval reaches from a value, and from 0 */
+} computed;
+
 typedef struct step {
     const tcc_op *op;
     row *operands[3];
@@ -35,8 +48,10 @@ typedef struct step {
     int64_t *outer;  /* and where these indices were before it */
     bool is_product; /* a fast path fits: */
     tcc_product product;
+    computed *computed[2]; /* its operands, where they are not read; NULL */
     double *sums, *buffer;
     double *lows, *highs, *magnitudes; /* of sums with intervals */
+    double *errors;                    /* and of products with a computed operand */
 } step;
 
 struct plan {
@@ -51,7 +66,7 @@ typedef struct fields {
     tcc_index *indices;
     size_t n_indices;
     const double **originals; /* of each parameter: inputs as they were before any write */
-    bool intervals; /* are wanted */
+    bool intervals;           /* are wanted */
     int depth;
     uint64_t steps; /* ops run, each for one row */
     tcc_status status;
@@ -228,32 +243,113 @@ static bool has_short_elements(const tcc_op *read)
     return tcc_scalar_classify(s) == TCC_CLASS_FLOAT || tcc_scalar_bits(s) <= MOST_BITS;
 }
 
-static tcc_status plan_product(fields *fs, step *s)
+static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal);
+
+/* What v is before casts that keep every number of its type. */
+static const tcc_value *narrow_value(const tcc_value *v)
+{
+    while (v->def && v->def->code == TCC_OP_arith_cast) {
+        const tcc_value *a = TCC_VIEW(arith_cast, v->def)->a;
+        if (!tcc_scalar_widens(a->type->elem, v->type->elem))
+            break;
+        v = a;
+    }
+    return v;
+}
+
+/* Whether v can be computed once for a whole row of sums: its products with another number like it are
+ * exact in f32, and there is room. */
+static bool may_be_kept(const fields *fs, const tcc_value *v, const tcc_index *along,
+                        const tcc_index *k)
+{
+    enum { MOST_BITS = 16, MOST_KEPT = 1 << 22 };
+    tcc_scalar s = v->type->elem;
+    return v->def && v->type->kind == TCC_KIND_field && tcc_scalar_bits(s) <= MOST_BITS &&
+           tcc_scalar_classify(s) == TCC_CLASS_FLOAT && fs->depth < MAX_NESTED_SUMS &&
+           k->extent <= MOST_KEPT / (along && along->extent ? along->extent : 1);
+}
+
+static double *room_for(fields *fs, const tcc_op *op, uint64_t n, tcc_status *status)
+{
+    if (!*status)
+        *status = tcc_run_check_room(fs->run, op, n, sizeof(double));
+    return *status ? NULL : TCC_NEW_ARRAY(fs->run->scratch, double, n);
+}
+
+/* Plans an operand that is computed, and its access; `along` is the index along the row of sums. */
+static tcc_status plan_computed(fields *fs, step *s, const tcc_index *along, tcc_index *k,
+                                const tcc_value *v, computed **out, tcc_access *access)
+{
+    tcc_arena *scratch = fs->run->scratch;
+    computed *c = *out = TCC_NEW(scratch, computed);
+    c->k = k;
+    c->others = TCC_NEW_ARRAY(scratch, tcc_index *, v->type->rank);
+    c->at = TCC_NEW_ARRAY(scratch, int64_t, v->type->rank);
+    for (unsigned d = 0; d < v->type->rank; d++) {
+        tcc_index *index = find_index(fs, v->type->dims[d].name);
+        if (index == along) {
+            c->along = index;
+        } else if (index != k) {
+            c->others[c->n_others++] = index;
+        }
+    }
+    uint64_t n = (uint64_t)k->extent * (uint64_t)(c->along ? c->along->extent : 1);
+    tcc_status status = TCC_OK;
+    c->values = room_for(fs, s->op, n + 1, &status);
+    c->errors = fs->intervals ? room_for(fs, s->op, n + 1, &status) : NULL;
+    c->largest = fs->intervals ? room_for(fs, s->op, n + 1, &status) : NULL;
+    c->body = TCC_NEW(scratch, plan);
+    c->body->row = k;
+    fs->depth++;
+    *access = (tcc_access){.data = c->values, .n = c->along ? 2 : 1};
+    access->terms = tcc_arena_alloc(scratch, 2 * sizeof *access->terms);
+    access->terms[0].index = k;
+    access->terms[0].stride = 1;
+    access->terms[1].index = c->along;
+    access->terms[1].stride = k->extent;
+    if (!status)
+        status = make_plan(fs, c->body, v);
+    fs->depth--;
+    c->result = status ? NULL : row_of(fs, c->body, v);
+    return status;
+}
+
+/* With intervals one operand at least has to be exact. */
+static tcc_status plan_product(fields *fs, const plan *outer, step *s)
 {
     const tcc_op *mul = TCC_VIEW(tensor_sum, s->op)->a->def;
     if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over ||
         tcc_scalar_bits(mul->results[0].type->elem) < 32) /* which would round products, or wrap */
         return TCC_OK;
-    const tcc_op *reads[] = {exact_read(TCC_VIEW(arith_mul, mul)->a),
-                             exact_read(TCC_VIEW(arith_mul, mul)->b)};
-    if (!reads[0] || !reads[1] || !has_short_elements(reads[0]) || !has_short_elements(reads[1]))
+    const tcc_index *along = s->result->step ? outer->row : NULL;
+    tcc_index *k = s->over[s->n_over - 1];
+    const tcc_op *reads[2];
+    const tcc_value *values[2];
+    for (unsigned i = 0; i < 2; i++) {
+        reads[i] = exact_read(mul->operands[i]);
+        values[i] = narrow_value(mul->operands[i]);
+        if (reads[i] ? !has_short_elements(reads[i]) : !may_be_kept(fs, values[i], along, k))
+            return TCC_OK;
+    }
+    if (fs->intervals && !reads[0] && !reads[1])
         return TCC_OK;
     tcc_access *accesses = TCC_NEW_ARRAY(fs->run->scratch, tcc_access, 2);
-    for (int i = 0; i < 2; i++) {
-        accesses[i] = plan_access(fs, reads[i]);
-        accesses[i].data = fs->originals[accessed(reads[i])->index];
+    tcc_status status = TCC_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        if (reads[i]) {
+            accesses[i] = plan_access(fs, reads[i]);
+            accesses[i].data = fs->originals[accessed(reads[i])->index];
+        } else {
+            status = plan_computed(fs, s, along, k, values[i], &s->computed[i], &accesses[i]);
+        }
     }
-    const tcc_index *k = s->over[s->n_over - 1];
-    tcc_status status = tcc_run_check_room(fs->run, s->op, (uint64_t)k->extent, sizeof(double));
-    if (status)
-        return status;
-    s->is_product = true;
+    s->buffer = room_for(fs, s->op, (uint64_t)k->extent, &status);
+    if (fs->intervals)
+        s->errors = room_for(fs, s->op, along ? (uint64_t)along->extent : 1, &status);
+    s->is_product = !status;
     s->product = (tcc_product){&accesses[0], &accesses[1], k};
-    s->buffer = TCC_NEW_ARRAY(fs->run->scratch, double, (size_t)k->extent);
-    return TCC_OK;
+    return status;
 }
-
-static tcc_status make_plan(fields *fs, plan *p, const tcc_value *goal);
 
 static tcc_status plan_sum(fields *fs, plan *outer, step *s)
 {
@@ -279,7 +375,7 @@ static tcc_status plan_sum(fields *fs, plan *outer, step *s)
         s->highs = TCC_NEW_ARRAY(scratch, double, n);
         s->magnitudes = TCC_NEW_ARRAY(scratch, double, n);
     }
-    tcc_status status = plan_product(fs, s);
+    tcc_status status = plan_product(fs, outer, s);
     if (status || s->is_product)
         return status;
     if (fs->depth == MAX_NESTED_SUMS)
@@ -475,15 +571,83 @@ static void finish_intervals(const step *s, size_t n, tcc_scalar elem)
     }
 }
 
-/* The magnitudes of a product's terms; the sums are exact so far. */
+static void keep_interval(computed *c, size_t at, double low, double high, double value)
+{
+    bool exact = low == high || (isnan(low) && isnan(high));
+    c->errors[at] = exact ? 0 : fmax(value - low, high - value);
+    c->largest[at] = fmax(fabs(low), fabs(high));
+}
+
+/* Computes an operand, unless its indices have the values of the last time; false: it cannot. */
+static bool compute(fields *fs, computed *c)
+{
+    bool is_known = c->is_known;
+    for (size_t i = 0; i < c->n_others; i++) {
+        is_known &= c->at[i] == c->others[i]->at;
+        c->at[i] = c->others[i]->at;
+    }
+    if (is_known)
+        return true;
+    int64_t before = c->along ? c->along->at : 0, n = c->along ? c->along->extent : 1;
+    size_t n_k = (size_t)c->k->extent;
+    for (int64_t x = 0; x < n; x++) {
+        if (c->along)
+            c->along->at = x;
+        if (!run_plan(fs, c->body))
+            return false;
+        const row *r = c->result;
+        for (size_t k = 0, at = (size_t)x * n_k; k < n_k; k++, at++) {
+            size_t i = k * r->step;
+            c->values[at] = r->cells[i].f;
+            if (fs->intervals)
+                keep_interval(c, at, r->low[i].f, r->high[i].f, r->cells[i].f);
+        }
+    }
+    if (c->along)
+        c->along->at = before;
+    c->is_known = true;
+    return true;
+}
+
+static bool compute_operands(fields *fs, const step *s)
+{
+    bool done = true;
+    for (unsigned i = 0; i < 2 && done; i++)
+        done = !s->computed[i] || compute(fs, s->computed[i]);
+    return done;
+}
+
+/* Adds the magnitudes of a product's terms, or how far they may be off, to r. */
+static void add_magnitudes(const step *s, const tcc_index *along, bool errors, double *r)
+{
+    tcc_access operands[] = {*s->product.a, *s->product.b};
+    for (unsigned i = 0; i < 2; i++)
+        if (s->computed[i])
+            operands[i].data = errors ? s->computed[i]->errors : s->computed[i]->largest;
+    const tcc_product p = {&operands[0], &operands[1], s->product.k};
+    tcc_product_row(&p, along, r, s->buffer, true);
+}
+
+/* The intervals of a product's exact sums, and the magnitudes of its terms. */
 static void run_magnitudes(fields *fs, const plan *p, const step *s, size_t n)
 {
-    memcpy(s->lows, s->sums, n * sizeof *s->lows);
-    memcpy(s->highs, s->sums, n * sizeof *s->highs);
-    do
-        tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->magnitudes, s->buffer,
-                        true);
-    while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
+    const tcc_index *along = s->result->step ? p->row : NULL;
+    bool is_computed = s->computed[0] || s->computed[1];
+    memset(s->errors, 0, n * sizeof *s->errors);
+    do {
+        if (!compute_operands(fs, s))
+            break;
+        add_magnitudes(s, along, false, s->magnitudes);
+        if (is_computed)
+            add_magnitudes(s, along, true, s->errors);
+    } while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
+    for (size_t i = 0; i < n; i++) {
+        bool known = isfinite(s->errors[i]);
+        s->lows[i] = known ? s->sums[i] - s->errors[i] : 0;
+        s->highs[i] = known ? s->sums[i] + s->errors[i] : 0;
+        if (!known)
+            s->magnitudes[i] = (double)INFINITY;
+    }
 }
 
 static void run_sum(fields *fs, const plan *p, const step *s)
@@ -506,9 +670,12 @@ static void run_sum(fields *fs, const plan *p, const step *s)
     }
     if (s->is_product && !empty) {
         memset(s->sums, 0, n * sizeof *s->sums);
-        do
-            tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer, false);
-        while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
+        do {
+            if (!compute_operands(fs, s))
+                break;
+            tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer,
+                            false);
+        } while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
         for (size_t i = 0; i < n; i++)
             r[i] = ints ? (tcc_cell){.i = (int64_t)s->sums[i]} : (tcc_cell){.f = s->sums[i]};
         if (fs->intervals && !ints)

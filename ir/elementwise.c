@@ -241,7 +241,9 @@ static void keep_poison(const tcc_elements *e)
         return;
     for (unsigned k = 0; k < e->op->n_operands; k++) {
         bool any_nan = false;
-        for (size_t i = 0; is_float(e->op->operands[k]->type) && i < e->n; i++)
+        if (!is_float(e->op->operands[k]->type))
+            continue;
+        for (size_t i = 0; i < e->n; i++)
             any_nan |= isnan(operand(e, (int)k, i).f);
         for (size_t i = 0; any_nan && i < e->n; i++)
             if (tcc_is_poison(operand(e, (int)k, i).f))
@@ -254,13 +256,15 @@ bool tcc_elementwise(const tcc_elements *e, bool machine)
     if (!maps[e->op->code])
         return false;
     maps[e->op->code](e);
-    const tcc_type *r = e->op->results[0].type;
-    if (!is_float(r))
+    const tcc_type *type = e->op->results[0].type;
+    const tcc_scalar elem = type->elem;
+    if (!is_float(type)) {
         for (size_t i = 0; i < e->n; i++)
-            e->r[i].i = tcc_int_wrap(r->elem, e->r[i].i);
-    else
-        keep_poison(e);
-    for (size_t i = 0; is_float(r) && machine && i < e->n; i++)
-        e->r[i].f = tcc_round_float(e->r[i].f, r->elem);
+            e->r[i].i = tcc_int_wrap(elem, e->r[i].i);
+        return true;
+    }
+    keep_poison(e);
+    for (size_t i = 0; machine && i < e->n; i++)
+        e->r[i].f = tcc_round_float(e->r[i].f, elem);
     return true;
 }

@@ -27,19 +27,42 @@ static bool is_float(tcc_scalar elem)
     return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT;
 }
 
-double tcc_round_float(double v, tcc_scalar elem)
+enum { WIDE_MANT_BITS = 52, WIDE_BIAS = 1023 }; /* of a double */
+
+static uint64_t bits_of(double v)
 {
-    if (elem == TCC_f32)
-        return (double)(float)v;
-    if (v == 0 || !isfinite(v))
-        return isinf(v) && !formats[elem].has_inf ? (double)NAN : v;
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static double with_bits(uint64_t bits)
+{
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* log2 of |v|, without its fraction; -1023 for what is subnormal in double. */
+static int exponent_of(double v)
+{
+    return (int)(bits_of(v) >> WIDE_MANT_BITS & 0x7ff) - WIDE_BIAS;
+}
+
+/* Where the numbers of the type are 2^s apart, adding 1.5 * 2^(52 + s) leaves no bits below that. */
+double tcc_round_narrow(double v, tcc_scalar elem)
+{
     const format *f = &formats[elem];
-    int e;
-    frexp(v, &e); /* |v| is in [0.5, 1) * 2^e, that is 1.x * 2^(e - 1) */
-    if (e - 1 < 1 - f->bias)
-        e = 2 - f->bias; /* subnormal: the spacing no longer shrinks */
-    double spacing = ldexp(1, e - 1 - f->mant_bits);
-    double r = nearbyint(v / spacing) * spacing;
+    if (v == 0 || !isfinite(v))
+        return isinf(v) && !f->has_inf ? (double)NAN : v;
+    int e = exponent_of(v);
+    if (e > f->bias + 1) /* beyond all of the type */
+        return f->has_inf ? copysign((double)INFINITY, v) : (double)NAN;
+    if (e < 1 - f->bias)
+        e = 1 - f->bias; /* subnormal: the spacing no longer shrinks */
+    double shift = 1.5 * with_bits((uint64_t)(e - f->mant_bits + WIDE_MANT_BITS + WIDE_BIAS)
+                                   << WIDE_MANT_BITS);
+    double r = (v + shift) - shift;
     if (fabs(r) > f->max)
         return f->has_inf ? copysign((double)INFINITY, v) : (double)NAN;
     return r == 0 ? copysign(0, v) : r;
@@ -51,24 +74,9 @@ int64_t tcc_truncate(double v)
     return isnan(v) ? 0 : v >= limit ? INT64_MAX : v < -limit ? INT64_MIN : (int64_t)v;
 }
 
-/* Every type keeps the highest bits of its mantissa, in numbers and in memory. */
-static const uint64_t poison_bits = UINT64_C(0x7ffdead000000000);
-
 double tcc_poison(void)
 {
-    double v;
-    memcpy(&v, &poison_bits, sizeof v);
-    return v;
-}
-
-bool tcc_is_poison(double v)
-{
-    enum { KEPT_BY_BF16 = 7 };
-    const uint64_t kept = UINT64_C(0x7ff) << 52 | ((UINT64_C(1) << KEPT_BY_BF16) - 1)
-                                                      << (52 - KEPT_BY_BF16);
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return (bits & kept) == (poison_bits & kept);
+    return with_bits(TCC_POISON_BITS);
 }
 
 /* The mantissa of a NaN: the highest bit alone, or poison's. */
@@ -78,7 +86,7 @@ static uint64_t nan_mantissa(const format *f, double v)
         return (UINT64_C(1) << f->mant_bits) - 1;
     if (!tcc_is_poison(v))
         return UINT64_C(1) << (f->mant_bits - 1);
-    return (poison_bits & ((UINT64_C(1) << 52) - 1)) >> (52 - f->mant_bits);
+    return (TCC_POISON_BITS & ((UINT64_C(1) << 52) - 1)) >> (52 - f->mant_bits);
 }
 
 uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
@@ -86,6 +94,12 @@ uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
     if (!is_float(elem)) {
         unsigned bits = tcc_scalar_bits(elem);
         return (uint64_t)v.i & (bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1);
+    }
+    if (elem == TCC_f32 && !isnan(v.f)) {
+        float narrow = (float)v.f;
+        uint32_t bits;
+        memcpy(&bits, &narrow, sizeof bits);
+        return bits;
     }
     const format *f = &formats[elem];
     uint64_t sign = signbit(v.f) ? UINT64_C(1) << (f->exp_bits + f->mant_bits) : 0;
@@ -96,12 +110,11 @@ uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
         return (sign | top) << f->shift;
     if (v.f == 0)
         return sign << f->shift;
-    int e;
-    double m = fabs(frexp(v.f, &e));
-    int biased = e - 1 + f->bias;
+    int biased = exponent_of(v.f) + f->bias;
     if (biased < 1) /* subnormal */
-        return (sign | (uint64_t)ldexp(m, e - 1 + f->bias + f->mant_bits)) << f->shift;
-    uint64_t mant = (uint64_t)ldexp(m, f->mant_bits + 1) & ((UINT64_C(1) << f->mant_bits) - 1);
+        return (sign | (uint64_t)ldexp(fabs(v.f), f->bias - 1 + f->mant_bits)) << f->shift;
+    uint64_t mant = (bits_of(v.f) & ((UINT64_C(1) << WIDE_MANT_BITS) - 1)) >>
+                    (WIDE_MANT_BITS - f->mant_bits);
     return (sign | (uint64_t)biased << f->mant_bits | mant) << f->shift;
 }
 
@@ -109,6 +122,13 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
 {
     if (!is_float(elem))
         return (tcc_cell){.i = tcc_int_wrap(elem, (int64_t)bits)};
+    if (elem == TCC_f32) {
+        uint32_t narrow = (uint32_t)bits;
+        float v;
+        memcpy(&v, &narrow, sizeof v);
+        if (!isnan(v))
+            return (tcc_cell){.f = v};
+    }
     const format *f = &formats[elem];
     bits >>= f->shift;
     uint64_t mant = bits & ((UINT64_C(1) << f->mant_bits) - 1);
@@ -125,8 +145,8 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
     } else if (exp == 0) {
         v = mant ? ldexp((double)mant, 1 - f->bias - f->mant_bits) : 0;
     } else { /* straight into a double's fields: this is the inner loop of products */
-        uint64_t wide = (exp - (uint64_t)f->bias + 1023) << 52 | mant << (52 - f->mant_bits);
-        memcpy(&v, &wide, sizeof v);
+        v = with_bits((exp - (uint64_t)f->bias + WIDE_BIAS) << WIDE_MANT_BITS |
+                      mant << (WIDE_MANT_BITS - f->mant_bits));
     }
     return (tcc_cell){.f = sign ? -v : v};
 }

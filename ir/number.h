@@ -4,6 +4,8 @@
 #ifndef TCC_IR_NUMBER_H
 #define TCC_IR_NUMBER_H
 
+#include <string.h>
+
 #include "ir/type.h"
 
 /* One element: f of a float type, i of an integer (0 or 1 of an i1). */
@@ -14,14 +16,29 @@ typedef union tcc_cell {
 
 /* v rounded to a float type, to nearest even. Too large a value becomes infinity, or NaN where
  * the type has no infinity. */
-double tcc_round_float(double v, tcc_scalar elem);
+double tcc_round_narrow(double v, tcc_scalar elem); /* of other types than f32 */
+static inline double tcc_round_float(double v, tcc_scalar elem)
+{
+    return elem == TCC_f32 ? (double)(float)v : tcc_round_narrow(v, elem);
+}
+
 /* v without its fraction, the nearest number that there is; 0 for NaN. */
 int64_t tcc_truncate(double v);
 
 /* The NaN that stands for what nobody has written, and whether a number comes from it: arithmetic
- * and types of 16 bits or more hand it on. */
+ * and types of 16 bits or more hand it on. Every type keeps the highest bits of its mantissa, in
+ * numbers and in memory. */
+#define TCC_POISON_BITS UINT64_C(0x7ffdead000000000)
 double tcc_poison(void);
-bool tcc_is_poison(double v);
+static inline bool tcc_is_poison(double v)
+{
+    enum { KEPT_BY_BF16 = 7 };
+    const uint64_t kept = UINT64_C(0x7ff) << 52 | ((UINT64_C(1) << KEPT_BY_BF16) - 1)
+                                                      << (52 - KEPT_BY_BF16);
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return (bits & kept) == (TCC_POISON_BITS & kept);
+}
 
 /* The bits of a number that the type can hold, and back. */
 uint64_t tcc_encode(tcc_cell v, tcc_scalar elem);

@@ -5,11 +5,7 @@
 
 #include "ir/ir.h"
 
-static const struct {
-    const char *name;
-    unsigned bits;
-    tcc_scalar_class class;
-} scalars[] = {
+const tcc_scalar_info tcc_scalars[] = {
 #define TCC_SCALAR(id, bits, class) {#id, bits, TCC_CLASS_##class},
 #include "ir/types.def"
 };
@@ -28,38 +24,11 @@ static const char *const kinds[] = {
 #include "ir/types.def"
 };
 
-const char *tcc_scalar_name(tcc_scalar s)
-{
-    return scalars[s].name;
-}
-
-unsigned tcc_scalar_bits(tcc_scalar s)
-{
-    return scalars[s].bits;
-}
-
-tcc_scalar_class tcc_scalar_classify(tcc_scalar s)
-{
-    return scalars[s].class;
-}
-
-bool tcc_scalar_is_unsigned(tcc_scalar s)
-{
-    return s == TCC_u8 || s == TCC_u4 || s == TCC_i1;
-}
-
 tcc_int_range tcc_scalar_range(tcc_scalar s)
 {
     unsigned bits = tcc_scalar_bits(s);
     int64_t most = INT64_MAX >> (tcc_scalar_is_unsigned(s) ? 63 - bits : 64 - bits);
     return (tcc_int_range){tcc_scalar_is_unsigned(s) ? 0 : -most - 1, most};
-}
-
-int64_t tcc_int_wrap(tcc_scalar s, int64_t v)
-{
-    unsigned unused = 64 - tcc_scalar_bits(s);
-    uint64_t top = (uint64_t)v << unused;
-    return tcc_scalar_is_unsigned(s) ? (int64_t)(top >> unused) : (int64_t)top >> unused;
 }
 
 int64_t tcc_int_saturate(tcc_scalar s, int64_t v)
@@ -81,7 +50,7 @@ bool tcc_scalar_widens(tcc_scalar from, tcc_scalar to)
 bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out)
 {
     for (int i = 0; i < TCC_SCALAR_COUNT; i++)
-        if (strlen(scalars[i].name) == n && !memcmp(scalars[i].name, name, n)) {
+        if (strlen(tcc_scalars[i].name) == n && !memcmp(tcc_scalars[i].name, name, n)) {
             *out = (tcc_scalar)i;
             return true;
         }

@@ -47,18 +47,47 @@ extern const char *const tcc_repeated_words[3], *const tcc_repeat_words[3]; /* a
 const char *tcc_layout_name(tcc_layout l);
 /* Finds a layout by its name; false when there is none. */
 bool tcc_layout_find(const char *name, size_t n, tcc_layout *out);
-const char *tcc_scalar_name(tcc_scalar s);
-unsigned tcc_scalar_bits(tcc_scalar s);
-tcc_scalar_class tcc_scalar_classify(tcc_scalar s);
+/* Scalars, as types.def has them; the interpreter asks for every number, so that what is here is inline. */
+typedef struct tcc_scalar_info {
+    const char *name;
+    unsigned bits;
+    tcc_scalar_class class;
+} tcc_scalar_info;
+extern const tcc_scalar_info tcc_scalars[TCC_SCALAR_COUNT];
+
+static inline const char *tcc_scalar_name(tcc_scalar s)
+{
+    return tcc_scalars[s].name;
+}
+
+static inline unsigned tcc_scalar_bits(tcc_scalar s)
+{
+    return tcc_scalars[s].bits;
+}
+
+static inline tcc_scalar_class tcc_scalar_classify(tcc_scalar s)
+{
+    return tcc_scalars[s].class;
+}
+
 /* Whether its bits are a number from 0 on: such integers are widened with zeros. */
-bool tcc_scalar_is_unsigned(tcc_scalar s);
+static inline bool tcc_scalar_is_unsigned(tcc_scalar s)
+{
+    return s == TCC_u8 || s == TCC_u4 || s == TCC_i1;
+}
+
 /* The numbers that an integer type, or i1, can hold. */
 typedef struct tcc_int_range {
     int64_t least, most;
 } tcc_int_range;
 tcc_int_range tcc_scalar_range(tcc_scalar s);
 /* v modulo the bits of an integer type, in its range; and the number in its range next to v. */
-int64_t tcc_int_wrap(tcc_scalar s, int64_t v);
+static inline int64_t tcc_int_wrap(tcc_scalar s, int64_t v)
+{
+    unsigned unused = 64 - tcc_scalar_bits(s);
+    uint64_t top = (uint64_t)v << unused;
+    return tcc_scalar_is_unsigned(s) ? (int64_t)(top >> unused) : (int64_t)top >> unused;
+}
 int64_t tcc_int_saturate(tcc_scalar s, int64_t v);
 /* Whether a cast to `to`, of the same class, keeps every number of `from`. Of floats f32 alone is
  * taken to hold the others. */

@@ -28,14 +28,15 @@ typedef struct kernel {
 
 /* A function as a pass left it. */
 typedef struct form {
-    const char *name;
-    char *text;
+    const char *name, *text;
+    bool changed; /* by the last pass */
 } form;
 
 /* The module as a pass left it. */
 typedef struct stage {
     const char *pass;
-    char *text;
+    const char **texts; /* of its functions */
+    size_t n;
 } stage;
 
 struct tcc_pass_check {
@@ -48,6 +49,8 @@ struct tcc_pass_check {
     const tcc_ir *scheduled; /* variants with their schedules, at the tensor level */
     TCC_VEC(form) forms;
     TCC_VEC(stage) stages;
+    TCC_VEC(char *) texts; /* each change of a function once */
+    char *head;            /* of the module */
 };
 
 /* ---- the kernels ------------------------------------------------------------------------- */
@@ -59,11 +62,70 @@ static tcc_ir *copy_module(tcc_arena *arena, const char *text)
     return tcc_ir_parse(arena, text, strlen(text), &silent);
 }
 
-static char *print_module(const tcc_ir *ir)
+/* What comes before the functions. */
+static char *print_head(const tcc_ir *ir)
 {
     tcc_str text = {0};
-    tcc_ir_print(&text, ir, TCC_PRINT_LOCS);
+    tcc_ir head = *ir;
+    head.first = NULL;
+    tcc_ir_print(&text, &head, TCC_PRINT_LOCS);
     return tcc_str_take(&text);
+}
+
+static form *form_of(tcc_pass_check *c, const tcc_func *f)
+{
+    for (size_t i = 0; i < c->forms.len; i++)
+        if (!strcmp(c->forms.data[i].name, f->name))
+            return &c->forms.data[i];
+    TCC_PUSH(c->arena, &c->forms, (form){.name = tcc_arena_strdup(c->arena, f->name)});
+    return &c->forms.data[c->forms.len - 1];
+}
+
+/* Remembers the text of f; false: there is no memory. */
+static bool keep_form(tcc_pass_check *c, const tcc_func *f)
+{
+    form *known = form_of(c, f);
+    tcc_str printed = {0};
+    tcc_func_print(&printed, f, TCC_PRINT_LOCS);
+    char *text = tcc_str_take(&printed);
+    known->changed = text && (!known->text || strcmp(known->text, text));
+    if (known->changed) {
+        known->text = text;
+        TCC_PUSH(c->arena, &c->texts, text);
+    } else {
+        free(text);
+    }
+    return text;
+}
+
+/* Remembers the module as a pass left it. */
+static tcc_status keep_stage(tcc_pass_check *c, const tcc_ir *ir, const char *pass)
+{
+    stage s = {.pass = pass};
+    for (const tcc_func *f = ir->first; f; f = f->next)
+        s.n++;
+    s.texts = TCC_NEW_ARRAY(c->arena, const char *, s.n);
+    size_t i = 0;
+    for (const tcc_func *f = ir->first; f; f = f->next) {
+        if (!keep_form(c, f))
+            return TCC_ERR_MEMORY;
+        s.texts[i++] = form_of(c, f)->text;
+    }
+    TCC_PUSH(c->arena, &c->stages, s);
+    return TCC_OK;
+}
+
+/* The module of a stage; NULL: there is no memory. */
+static tcc_ir *stage_module(tcc_pass_check *c, const stage *s)
+{
+    tcc_str all = {0};
+    tcc_str_puts(&all, c->head);
+    for (size_t i = 0; i < s->n; i++)
+        tcc_str_puts(&all, s->texts[i]);
+    char *text = tcc_str_take(&all);
+    tcc_ir *ir = text ? copy_module(c->arena, text) : NULL;
+    free(text);
+    return ir;
 }
 
 static tcc_shapes choose_shapes(tcc_pass_check *c, const tcc_func *scheduled)
@@ -75,11 +137,11 @@ static tcc_shapes choose_shapes(tcc_pass_check *c, const tcc_func *scheduled)
 
 /* Finds shapes by completing the schedules in a copy. Where that fails the compilation will, too,
  * and say why. */
-static void add_kernels(tcc_pass_check *c, const char *text)
+static void add_kernels(tcc_pass_check *c)
 {
     tcc_diag silent = {0};
-    const tcc_ir *reference = copy_module(c->arena, text);
-    tcc_ir *scheduled = copy_module(c->arena, text);
+    const tcc_ir *reference = stage_module(c, &c->stages.data[0]);
+    tcc_ir *scheduled = stage_module(c, &c->stages.data[0]);
     if (!reference || !scheduled)
         return;
     for (const tcc_func *f = reference->first; f; f = f->next)
@@ -106,20 +168,19 @@ tcc_status tcc_pass_check_create(tcc_arena *arena, const tcc_ir *ir,
 {
     tcc_pass_check *c = *out = TCC_NEW(arena, tcc_pass_check);
     *c = (tcc_pass_check){.arena = arena, .diag = diag, .options = *options};
-    TCC_PUSH(arena, &c->stages, (stage){.pass = "frontend"});
-    c->stages.data[0].text = print_module(ir);
-    if (!c->stages.data[0].text)
-        return TCC_ERR_MEMORY;
-    add_kernels(c, c->stages.data[0].text);
-    return TCC_OK;
+    c->head = print_head(ir);
+    tcc_status status = c->head ? keep_stage(c, ir, "frontend") : TCC_ERR_MEMORY;
+    if (!status)
+        add_kernels(c);
+    return status;
 }
 
 void tcc_pass_check_destroy(tcc_pass_check *c)
 {
-    for (size_t i = 0; c && i < c->forms.len; i++)
-        free(c->forms.data[i].text);
-    for (size_t i = 0; c && i < c->stages.len; i++)
-        free(c->stages.data[i].text);
+    for (size_t i = 0; c && i < c->texts.len; i++)
+        free(c->texts.data[i]);
+    if (c)
+        free(c->head);
 }
 
 static kernel *kernel_of(tcc_pass_check *c, const tcc_func *f)
@@ -184,7 +245,7 @@ static tcc_status report(tcc_pass_check *c, failure found)
 {
     for (size_t i = 0; i < c->stages.len; i++) {
         tcc_diag silent = {0};
-        const tcc_ir *ir = copy_module(c->arena, c->stages.data[i].text);
+        const tcc_ir *ir = stage_module(c, &c->stages.data[i]);
         failure x = found;
         x.f = ir ? tcc_func_find(ir, found.f->name) : NULL;
         x.pass = c->stages.data[i].pass;
@@ -232,31 +293,11 @@ static tcc_status check_form(tcc_pass_check *c, const tcc_func *f, const char *p
     return status;
 }
 
-/* Remembers the text of f; whether it is another one than after the pass before. */
-static bool has_changed(tcc_pass_check *c, const tcc_func *f)
-{
-    size_t i = 0;
-    while (i < c->forms.len && strcmp(c->forms.data[i].name, f->name))
-        i++;
-    if (i == c->forms.len)
-        TCC_PUSH(c->arena, &c->forms, (form){.name = tcc_arena_strdup(c->arena, f->name)});
-    form *known = &c->forms.data[i];
-    tcc_str text = {0};
-    tcc_func_print(&text, f, 0);
-    bool changed = !known->text || strcmp(known->text, tcc_str_text(&text));
-    free(known->text);
-    known->text = tcc_str_take(&text);
-    return changed;
-}
-
 tcc_status tcc_pass_check_after(tcc_pass_check *c, const tcc_ir *ir, const char *pass)
 {
-    TCC_PUSH(c->arena, &c->stages, (stage){.pass = pass});
-    stage *s = &c->stages.data[c->stages.len - 1];
-    s->text = print_module(ir);
-    tcc_status status = s->text ? TCC_OK : TCC_ERR_MEMORY;
+    tcc_status status = keep_stage(c, ir, pass);
     for (const tcc_func *f = ir->first; f && !status; f = f->next)
-        if (has_changed(c, f))
+        if (form_of(c, f)->changed)
             status = check_form(c, f, pass);
     return status;
 }

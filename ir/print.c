@@ -103,7 +103,9 @@ void tcc_attr_print(tcc_str *out, const tcc_attr *a)
 static void print_attrs(tcc_str *out, const tcc_attrs *attrs)
 {
     for (size_t i = 0; i < attrs->len; i++) {
-        tcc_str_printf(out, "%s%s = ", i ? ", " : " {", attrs->data[i].name);
+        tcc_str_puts(out, i ? ", " : " {");
+        tcc_str_puts(out, attrs->data[i].name);
+        tcc_str_puts(out, " = ");
         tcc_attr_print(out, &attrs->data[i].value);
     }
     if (attrs->len)
@@ -115,7 +117,8 @@ static void print_attrs(tcc_str *out, const tcc_attrs *attrs)
 static void print_value(printer *p, const tcc_value *v)
 {
     const char *text = tcc_map_get(&p->texts, v);
-    tcc_str_printf(p->out, "%%%s", text ? text : "unknown");
+    tcc_str_puts(p->out, "%");
+    tcc_str_puts(p->out, text ? text : "unknown");
 }
 
 static void print_args(printer *p, const tcc_block *b)
@@ -141,7 +144,8 @@ static void print_head(printer *p, const tcc_op *op)
         tcc_str_puts(p->out, i ? ", " : "");
         print_value(p, &op->results[i]);
     }
-    tcc_str_printf(p->out, "%s%s", op->n_results ? " = " : "", tcc_op_info_get(op->code)->name);
+    tcc_str_puts(p->out, op->n_results ? " = " : "");
+    tcc_str_puts(p->out, tcc_op_info_get(op->code)->name);
     for (unsigned i = 0; i < op->n_operands; i++) {
         tcc_str_puts(p->out, i ? ", " : " ");
         print_value(p, op->operands[i]);

@@ -43,16 +43,22 @@ void tcc_str_puts(tcc_str *s, const char *text)
 
 void tcc_str_printf(tcc_str *s, const char *format, ...)
 {
+    enum { MOSTLY_ENOUGH = 63 };
+    if (!reserve(s, MOSTLY_ENOUGH))
+        return;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = vsnprintf(s->data + s->len, s->cap - s->len, format, args);
     va_end(args);
-    if (n < 0 || !reserve(s, (size_t)n))
-        return;
-    va_start(args, format);
-    vsnprintf(s->data + s->len, (size_t)n + 1, format, args);
-    va_end(args);
-    s->len += (size_t)n;
+    if (n >= 0 && (size_t)n >= s->cap - s->len) { /* cut off */
+        s->data[s->len] = 0;
+        if (!reserve(s, (size_t)n))
+            return;
+        va_start(args, format);
+        n = vsnprintf(s->data + s->len, (size_t)n + 1, format, args);
+        va_end(args);
+    }
+    s->len += n < 0 ? 0 : (size_t)n;
 }
 
 const char *tcc_str_text(const tcc_str *s)

@@ -38,6 +38,20 @@ static void note_origin(matrix *o, int64_t mn, int64_t k, uint8_t origin)
         o->of_tensor[mn] |= (uint16_t)(1 << k);
 }
 
+/* Makes what nobody has written of a chunk's numbers, `step` apart, poison. */
+static void find_unwritten(tcc_thread *t, const tcc_inst *in, int64_t address, double *v,
+                           int64_t step)
+{
+    tcc_cta *cta = t->warp->cta;
+    for (int64_t e = 0; e < PER_CHUNK; e++) {
+        int64_t at = address + e * ELEM_BYTES;
+        if (tcc_smem_is_written(cta, at, ELEM_BYTES))
+            continue;
+        v[e * step] = tcc_poison();
+        tcc_smem_read_unwritten(cta, in->op, t->warp, at);
+    }
+}
+
 /* Reads rows `first` … `first + n` along m or n and all K of an operand. */
 static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor *d, int64_t first,
                          int64_t n, tcc_scalar elem, matrix *out)
@@ -56,30 +70,30 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
                 tcc_smem_at(cta, in->op, address, TCC_CHUNK_BYTES, TCC_CHUNK_BYTES);
             if (!bytes || !tcc_smem_read(cta, in->op, &by, address, TCC_CHUNK_BYTES))
                 return false;
-            bool all_written = tcc_smem_is_written(cta, address, TCC_CHUNK_BYTES);
-            for (int64_t e = 0; e < PER_CHUNK; e++) {
-                uint16_t bits;
-                memcpy(&bits, bytes + e * ELEM_BYTES, ELEM_BYTES);
-                int64_t mn = d->mn_major ? c * PER_CHUNK + e : r;
-                int64_t k = d->mn_major ? r : c * PER_CHUNK + e;
-                bool written =
-                    all_written || tcc_smem_is_written(cta, address + e * ELEM_BYTES, ELEM_BYTES);
-                out->v[mn * K + k] = written ? tcc_decode(bits, elem).f : tcc_poison();
-                if (!written)
-                    tcc_smem_read_unwritten(cta, in->op, t->warp, address + e * ELEM_BYTES);
-                if (cta->cluster->any_outside)
-                    note_origin(out, mn, k, tcc_smem_origin(cta, address + e * ELEM_BYTES));
-            }
+            int64_t step = d->mn_major ? K : 1;
+            double *v = out->v + (d->mn_major ? c * PER_CHUNK * K + r : r * K + c * PER_CHUNK);
+            uint16_t bits[PER_CHUNK];
+            memcpy(bits, bytes, sizeof bits);
+            for (int64_t e = 0; e < PER_CHUNK; e++)
+                v[e * step] = tcc_decode(bits[e], elem).f;
+            if (!tcc_smem_is_written(cta, address, TCC_CHUNK_BYTES))
+                find_unwritten(t, in, address, v, step);
+            for (int64_t e = 0; e < PER_CHUNK && cta->cluster->any_outside; e++)
+                note_origin(out, d->mn_major ? c * PER_CHUNK + e : r,
+                            d->mn_major ? r : c * PER_CHUNK + e,
+                            tcc_smem_origin(cta, address + e * ELEM_BYTES));
         }
     return true;
 }
 
 static double dot(const double *a, const double *b)
 {
-    double sum = 0;
-    for (int k = 0; k < K; k++)
-        sum += a[k] * b[k];
-    return sum;
+    enum { LANES = 4 }; /* independent sums, so that additions need not wait for another */
+    double sums[LANES] = {0};
+    for (int k = 0; k < K; k += LANES)
+        for (int l = 0; l < LANES; l++)
+            sums[l] += a[k + l] * b[k + l];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Of the rows of one warp. */

@@ -125,26 +125,6 @@ static tcc_status collect_indices(fields *fs)
 
 /* ---- accesses -------------------------------------------------------------------------- */
 
-int64_t tcc_access_stride(const tcc_access *a, const tcc_index *index)
-{
-    int64_t stride = 0; /* an index may run along two dimensions */
-    for (size_t i = 0; i < a->n; i++)
-        stride += a->terms[i].index == index ? a->terms[i].stride : 0;
-    return stride;
-}
-
-int64_t tcc_access_base(const tcc_access *a, const tcc_index *const *free, size_t n_free)
-{
-    int64_t base = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        bool is_free = false;
-        for (size_t f = 0; f < n_free; f++)
-            is_free |= a->terms[i].index == free[f];
-        base += is_free ? 0 : a->terms[i].index->at * a->terms[i].stride;
-    }
-    return base;
-}
-
 static tcc_access plan_access(fields *fs, const tcc_op *op)
 {
     const tcc_param *p = param_of(fs, accessed(op));

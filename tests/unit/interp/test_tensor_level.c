@@ -49,11 +49,28 @@ static int64_t at(const char *order, const int *values)
     return i;
 }
 
-static void check_product(const char *oa, const char *ob, const char *oc, const char *ab_type)
+/* Operand x of the sum, read with a map: as it is, or computed as what is twice as large. */
+static void put_operand(char *out, size_t size, char x, const char *map, const char *type,
+                        bool is_computed)
 {
-    char text[2048], ta[32], tb[32], tc[32], ma[32], mb[32], mc[32];
+    int n = snprintf(out, size, "  %%%c0 = arith.cast %%%c : field<f32[%s]>\n", x, x, map);
+    if (is_computed)
+        snprintf(out + n, size - (size_t)n,
+                 "  %%%c1 = arith.add %%%c0, %%%c0 : field<f32[%s]>\n"
+                 "  %%%c2 = arith.cast %%%c1 : field<%s[%s]>\n"
+                 "  %%%c3 = arith.cast %%%c2 : field<f32[%s]>\n",
+                 x, x, x, map, x, x, type, map, x, x, map);
+}
+
+/* computed: bit 0: A is, bit 1: B is. Intervals have to hold the results, and little else. */
+static void check_product(const char *oa, const char *ob, const char *oc, const char *ab_type,
+                          unsigned computed)
+{
+    char text[4096], ta[32], tb[32], tc[32], ma[32], mb[32], mc[32], xa[512], xb[512];
     put_tensor(ta, oa), put_tensor(tb, ob), put_tensor(tc, oc);
     put_map(ma, oa), put_map(mb, ob), put_map(mc, oc);
+    put_operand(xa, sizeof xa, 'a', ma, ab_type, computed & 1);
+    put_operand(xb, sizeof xb, 'b', mb, ab_type, computed & 2);
     bool batched = strchr(oc, 'b');
     const char *lead = batched ? "b, " : "";
     snprintf(text, sizeof text,
@@ -61,37 +78,42 @@ static void check_product(const char *oa, const char *ob, const char *oc, const 
              "{dims = [M, N, K, B]} {\n"
              "  %%a = tensor.read %%A {map = [%s]} : field<%s[%s]>\n"
              "  %%b = tensor.read %%B {map = [%s]} : field<%s[%s]>\n"
-             "  %%x = arith.cast %%a : field<f32[%s]>\n"
-             "  %%y = arith.cast %%b : field<f32[%s]>\n"
-             "  %%p = arith.mul %%x, %%y : field<f32[%sm, n, k]>\n"
+             "%s%s"
+             "  %%p = arith.mul %%a%c, %%b%c : field<f32[%sm, n, k]>\n"
              "  %%s = tensor.sum %%p {over = [k]} : field<f32[%sm, n]>\n"
              "  tensor.write %%s, %%C {map = [%s]}\n"
              "  return\n}\n",
-             ab_type, ta, ab_type, tb, tc, ma, ab_type, ma, mb, ab_type, mb, ma, mb, lead, lead,
-             mc);
+             ab_type, ta, ab_type, tb, tc, ma, ab_type, ma, mb, ab_type, mb, xa, xb,
+             computed & 1 ? '3' : '0', computed & 2 ? '3' : '0', lead, lead, mc);
     program p;
     program_load(&p, text);
-    double a[M * K * B], b[K * N * B], c[M * N * B];
+    double a[M * K * B], b[K * N * B], c[M * N * B], low[M * N * B], high[M * N * B];
     fill(a, M * K * B);
     fill(b, K * N * B);
     int64_t dims[] = {M, N, K, B};
-    tcc_status status = program_run(&p, &(tcc_interp_options){.dims = dims}, (double *[]){a, b, c});
+    const tcc_interp_options o = {
+        .dims = dims, .low = (double *[]){NULL, NULL, low}, .high = (double *[]){NULL, NULL, high}};
+    tcc_status status = program_run(&p, &o, (double *[]){a, b, c});
     ck_assert_msg(!status, "%s", p.said);
+    double scale = (computed & 1 ? 2 : 1) * (computed & 2 ? 2 : 1);
     int values[128] = {0};
     for (values['b'] = 0; values['b'] < (batched ? B : 1); values['b']++)
         for (values['m'] = 0; values['m'] < M; values['m']++)
             for (values['n'] = 0; values['n'] < N; values['n']++) {
                 double want = 0;
                 for (values['k'] = 0; values['k'] < K; values['k']++)
-                    want += a[at(oa, values)] * b[at(ob, values)];
-                ck_assert_double_eq(c[at(oc, values)], want);
+                    want += a[at(oa, values)] * b[at(ob, values)] * scale;
+                int64_t i = at(oc, values);
+                ck_assert_double_eq(c[i], want);
+                ck_assert(low[i] <= want && high[i] >= want && high[i] - low[i] < 1);
             }
     program_free(&p);
 }
 
 START_TEST(products_of_every_order)
 {
-    check_product(orders[_i & 1], b_orders[_i >> 1 & 1], c_orders[_i >> 2 & 1], "f16");
+    check_product(orders[_i & 1], b_orders[_i >> 1 & 1], c_orders[_i >> 2 & 1], "f16",
+                  (unsigned)_i >> 3);
 }
 END_TEST
 
@@ -99,7 +121,8 @@ START_TEST(products_with_a_batch_index_anywhere)
 {
     static const char *const a[] = {"bmk", "mbk", "mkb"}, *const b[] = {"bkn", "kbn", "nkb", "kn"},
                              *const c[] = {"bmn", "mbn", "mnb", "nmb"};
-    check_product(a[_i % 3], b[_i / 3 % 4], c[_i / 12], "bf16");
+    for (unsigned computed = 0; computed < 4; computed++)
+        check_product(a[_i % 3], b[_i / 3 % 4], c[_i / 12], "bf16", computed);
 }
 END_TEST
 
@@ -584,7 +607,7 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
-    tcase_add_loop_test(t, products_of_every_order, 0, 8);
+    tcase_add_loop_test(t, products_of_every_order, 0, 32);
     tcase_add_loop_test(t, products_with_a_batch_index_anywhere, 0, 48);
     tcase_add_test(t, inputs_are_read_before_outputs_are_written);
     tcase_add_test(t, only_the_sampled_rows_are_written);

@@ -215,7 +215,7 @@ def main():
         print("FAIL: %s no longer spills; SPILLS need not list it" % entry)
     if versions:
         ends = [versions[0][1], versions[-1][1]]
-        good, bad = sweep.sweep(args.build, ends, 1, 40, args.jobs, False)
+        good, bad = sweep.sweep(args.build, ends, 1, 24, args.jobs, False)
         n_passed += good
         n_failed += bad
     print("ptxas: %d passed, %d failed, %d skipped" % (n_passed, n_failed, skipped))

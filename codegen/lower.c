@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ir/counting.h"
+
 /* ---- values ---------------------------------------------------------------------------- */
 
 unsigned tcc_lower_count(const tcc_type *type)
@@ -262,6 +264,16 @@ static incoming *all_come_from_here(const tcc_lower *l, tcc_value *const *values
     return in;
 }
 
+/* A loop that only counts has counted so many. */
+static void lower_counting(tcc_lower *l, const tcc_op *op)
+{
+    LLVMValueRef n = tcc_lower_scalar(l, op->operands[1]);
+    for (unsigned i = 0; i < op->n_results; i++) {
+        LLVMValueRef first = tcc_lower_scalar(l, op->operands[3 + i]);
+        tcc_lower_set_scalar(l, &op->results[i], LLVMBuildAdd(l->builder, first, n, ""));
+    }
+}
+
 /* The test comes after the body: no copies of the carried values are needed for a test before
  * it, and ptxas keeps wgmma asynchronous only in such loops. */
 static bool lower_for(tcc_lower *l, const tcc_op *op)
@@ -270,6 +282,10 @@ static bool lower_for(tcc_lower *l, const tcc_op *op)
     const tcc_block *region = op->regions[0];
     LLVMBuilderRef b = l->builder;
     bool at_least_once = tcc_attr_int(&op->attrs, "at_least_once", 0);
+    if (tcc_loop_only_counts(op)) {
+        lower_counting(l, op);
+        return true;
+    }
     LLVMValueRef lo = tcc_lower_scalar(l, op->operands[0]);
     LLVMValueRef hi = tcc_lower_scalar(l, op->operands[1]);
     LLVMValueRef step = tcc_lower_scalar(l, op->operands[2]);

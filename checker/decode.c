@@ -10,6 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
+#include "ir/counting.h"
 #include "ir/target.h"
 #include "support/map.h"
 
@@ -223,6 +224,11 @@ static void ask_for_loop(decoder *d, const source *s)
 {
     for (unsigned i = 0; i < 3; i++)
         ask(d, s->operands[i], i == 1 ? NEEDED : EXACT, 0);
+    for (unsigned i = 0; i < s->op->n_results && tcc_loop_only_counts(s->op); i++) {
+        const need *r = &d->needs.data[s->results + i]; /* the sum of two numbers */
+        if (r->modulus)
+            ask(d, s->operands[1], r->modulus, r->threshold);
+    }
     for (unsigned i = 0; i < s->op->n_results; i++) {
         const need *r = &d->needs.data[s->results + i];
         if (r->modulus)
@@ -520,7 +526,8 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     in->loops |= op->code == TCC_OP_scf_for && s->waits && !makes_few_iterations(op);
     if (op->code == TCC_OP_scf_for) {
         const need *hi = &d->needs.data[s->operands[1]];
-        if (hi->modulus > NEEDED && hi->modulus != EXACT && s->waits &&
+        in->counts = tcc_loop_only_counts(op);
+        if (hi->modulus > NEEDED && hi->modulus != EXACT && (s->waits || in->counts) &&
             hi->modulus > d->p->symbol_data)
             d->p->symbol_data = hi->modulus;
         if (s->waits)

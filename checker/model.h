@@ -155,6 +155,7 @@ typedef struct tcc_pinst {
     struct tcc_pplace *place;    /* where */
     bool harmless;               /* it accesses nothing else, nor does anything in it */
     bool waits;                  /* it, or something in it, synchronizes */
+    bool counts;                 /* a loop that only counts (ir/counting.h) */
     bool loops;                  /* it is such a loop, of more than a few iterations, or has one in it */
     bool loops_later;            /* one follows in this block */
     uint32_t *dying;             /* slots that are not wanted once the loop has begun */

@@ -46,8 +46,8 @@ static bool is_loop(const tcc_pinst *in)
     return in->op->code == TCC_OP_scf_for;
 }
 
-/* Finds what loops carry of which a remainder is asked, the same of all; false when it is not, or an index is
- * among them. */
+/* Finds what loops carry of which a remainder is asked, the same of all; false when it is not. Indices stay what
+ * they are. */
 static bool find_counters(const tcc_protocol *p, rotation *r, const tcc_pcode *code)
 {
     for (size_t i = 0; i < code->n; i++) {
@@ -57,9 +57,9 @@ static bool find_counters(const tcc_protocol *p, rotation *r, const tcc_pcode *c
                 return false;
         for (size_t a = 0; is_loop(in) && a < in->regions[0].n_args; a++) {
             int64_t m = in->regions[0].moduli[a];
-            if (in->regions[0].args[a] == TCC_P_NO_SLOT || m < 2)
+            if (!a || in->regions[0].args[a] == TCC_P_NO_SLOT || m < 2)
                 continue;
-            if (!a || (r->period && m != r->period))
+            if ((r->period && m != r->period))
                 return false;
             r->period = m;
             TCC_PUSH(p->scratch, &r->counters, in->regions[0].args[a]);

@@ -162,11 +162,11 @@ bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tc
     return false;
 }
 
-/* Numbers of iterations as data, once it is known that they are not more than so much; false when
- * which of them is to be chosen. */
-static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
+/* A number of iterations, once it is known that there are not more than so many; it stays a symbol before. False
+ * when which number it is is to be chosen. */
+static bool find_number(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
 {
-    if (!p->symbol_data || v->kind != TCC_P_SYMBOL)
+    if (v->kind != TCC_P_SYMBOL)
         return true;
     int in = inner_loop(&s->warps[warp]);
     const tcc_psymbol *of = tcc_p_symbol_get(p, v->v);
@@ -185,9 +185,20 @@ static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pva
             return false;
         }
         n = n < v->delta ? n : v->delta;
-        *v = tcc_p_forget_from(tcc_p_known(n + v->offset), p->data_threshold, p->symbol_data);
+        *v = tcc_p_known(n + v->offset);
         return true;
     }
+    return true;
+}
+
+/* The same as data, of which a remainder is asked. */
+static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
+{
+    if (!p->symbol_data || v->kind != TCC_P_SYMBOL)
+        return true;
+    if (!find_number(p, s, warp, v))
+        return false;
+    *v = tcc_p_forget_from(*v, p->data_threshold, p->symbol_data);
     return true;
 }
 
@@ -424,6 +435,12 @@ static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     return true;
 }
 
+/* Stands for the bound of a loop of more iterations than are counted one by one. */
+static tcc_pvalue bound_of(tcc_protocol *p, const tcc_pvalue *bound)
+{
+    return tcc_p_symbol(p, "bound", bound, 1);
+}
+
 /* Decides what tells when the loop ends. */
 static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                             tcc_pframe *f)
@@ -458,7 +475,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
                                            : "it accesses shared memory with no barrier"),
                false;
     f->by_iterations = !by_index;
-    f->bound = known      ? tcc_p_symbol(p, "bound", &b[1], 1).v
+    f->bound = known      ? bound_of(p, &b[1]).v
                : by_index ? b[1].v
                           : tcc_p_symbol(p, "iterations", b, 3).v;
     if (by_index && !known && b[1].delta != INT64_MAX)
@@ -555,8 +572,34 @@ static tcc_presult enter(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, tcc
     return TCC_P_JUMPED;
 }
 
+/* A loop that only counts is an addition of what is known of the number of iterations: states differ by its
+ * remainder by p->symbol_data. */
+static tcc_presult count(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pvalue n = read(p, s, warp, in->operands[1]);
+    const tcc_pcode *body = &in->regions[0];
+    bool few = tcc_p_is_exact(&n) && n.v <= TCC_P_KNOWN_ITERATIONS;
+    if (tcc_p_is_exact(&n) && !few)
+        n = bound_of(p, &n);
+    if (!find_number(p, s, warp, &n))
+        return TCC_P_CHOICE;
+    for (unsigned i = 0; i < in->op->n_results; i++) {
+        tcc_pvalue at = read(p, s, warp, in->operands[3 + i]);
+        int64_t m = body->moduli[1 + i];
+        bool told_apart = few || (m && p->symbol_data && p->symbol_data % m == 0);
+        bool known = tcc_p_is_exact(&n) && at.kind == TCC_P_KNOWN && told_apart;
+        if (known)
+            at = tcc_p_forget(p, tcc_p_compute(p, in->op->regions[0]->last->operands[i]->def,
+                                              (tcc_pvalue[]){at, n}), m);
+        write(p, s, warp, in->results[i], known ? at : (tcc_pvalue){.kind = TCC_P_UNKNOWN});
+    }
+    return TCC_P_NEXT;
+}
+
 static tcc_presult enter_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
+    if (in->counts)
+        return count(p, s, warp, in);
     tcc_pframe f = {.pc = AT_HEAD};
     if (!plan_iterations(p, s, warp, in, &f))
         return TCC_P_FAILED;

@@ -11,8 +11,23 @@
  *                                                       }
  *
  * The iteration number of a ring that runs on from tile to tile becomes a counter in this way, which the
- * protocol checker follows for any number of iterations. Where no inner loop counts on, what is carried
- * grows by %n. Innermost loops are LLVM's, which knows what addresses cost, and so are other multiples by
+ * protocol checker follows for any number of iterations. Where the inner loop is under a condition, as in
+ * roles that take turns, a loop that only counts (ir/counting.h) comes to the next tile's instead:
+ *
+ *          scf.for %t = 0 … 1 {                   scf.for %t = 0 … 1, %zero {
+ *            %a = arith.mul %t, %n                ^(%t, %a):
+ *            scf.if %mine {                         scf.if %mine {
+ *              scf.for %i = 0 to %n {                 scf.for %i = 0 to %n, %a {
+ *                %b = arith.add %a, %i                ^(%i, %b):
+ *                …                                      …
+ *              }                                        scf.yield (%b + 1)
+ *            }                                        }
+ *          }                                        }
+ *                                                   %next = scf.for %j = 0 to %n, %a { scf.yield (… + 1) }
+ *                                                   scf.yield %next
+ *                                                 }
+ *
+ * Where no inner loop counts on, what is carried grows by %n. Innermost loops are LLVM's, which knows what addresses cost, and so are other multiples by
  * constants.
  *
  * Requires licm, which moves what is the same in all iterations out of loops. Preserves all else.
@@ -75,14 +90,20 @@ static bool counts_on(const tcc_value *multiple, const tcc_op *inner, const tcc_
     return counts && multiple->n_uses;
 }
 
-/* The loop behind an op in which its result, a multiple of n, counts on; NULL when there is none. */
+/* The loop behind an op in which its result, a multiple of n, counts on, in the same block or under a condition;
+ * NULL when there is none. */
 static tcc_op *find_counting(const tcc_op *mul, const tcc_op *outer, const tcc_value *n)
 {
+    const tcc_block *body = outer->regions[0];
     int64_t step;
     bool by_one = tcc_value_is_int(outer->operands[2], &step) && step == 1;
-    for (tcc_op *op = mul->next; op && by_one; op = op->next)
-        if (tcc_is_loop(op) && counts_on(&mul->results[0], op, n))
+    for (tcc_op *op = mul->next; op && by_one; op = tcc_walk_next(op, body)) {
+        const tcc_block *block = op->block;
+        while (block != body && block->parent->code == TCC_OP_scf_if)
+            block = block->parent->block;
+        if (block == body && tcc_is_loop(op) && counts_on(&mul->results[0], op, n))
             return op;
+    }
     return NULL;
 }
 
@@ -114,6 +135,22 @@ static tcc_value *count_on(tcc_value *multiple, tcc_op *inner, tcc_value *first)
     return end;
 }
 
+/* Counts from `at` over as many iterations as the inner loop makes; returns what it comes to. */
+static tcc_value *count_over(tcc_builder *b, const tcc_op *inner, tcc_value *at)
+{
+    tcc_value *operands[] = {tcc_build_i32(b, 0), inner->operands[1], NULL, at};
+    operands[2] = tcc_build_i32(b, 1);
+    tcc_op *loop = tcc_op_create(b, TCC_OP_scf_for, 4, operands, 1, &at->type);
+    tcc_attr_set_int(b->func->ir, &loop->attrs, "at_least_once", 1);
+    tcc_block_add_arg(loop->regions[0], inner->operands[1]->type, NULL);
+    tcc_value *counted = tcc_block_add_arg(loop->regions[0], at->type, NULL);
+    tcc_builder in = tcc_builder_at_end(loop->regions[0]);
+    in.loc = b->loc;
+    tcc_value *next = tcc_arith_add(&in, counted, 1);
+    tcc_op_create(&in, TCC_OP_scf_yield, 1, &next, 0, NULL);
+    return &loop->results[0];
+}
+
 /* Carries one multiple. */
 static void carry(tcc_op *loop, tcc_op *mul)
 {
@@ -126,8 +163,15 @@ static void carry(tcc_op *loop, tcc_op *mul)
     loop = tcc_carry(loop, first);
     tcc_block *body = loop->regions[0];
     tcc_value *at = body->args[body->n_args - 1];
-    if (inner)
-        next = count_on(&mul->results[0], inner, at);
+    if (inner && inner->block != body) {
+        b = tcc_builder_before(body->last);
+        b.loc = mul->loc;
+        next = count_over(&b, inner, at);
+    }
+    if (inner) {
+        tcc_value *end = count_on(&mul->results[0], inner, at);
+        next = next ? next : end;
+    }
     tcc_replace_uses(&mul->results[0], at);
     tcc_op_erase(mul);
     b = tcc_builder_before(body->last);

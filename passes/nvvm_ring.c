@@ -447,13 +447,16 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
     else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS)) {
         tcc_value *i = iteration(l, op);
         bool turns = tcc_is_of_turns(op->operands[0]->def);
-        tcc_value *first = turns ? NULL : tcc_nvvm_leads_warpgroup(l);
-        tcc_value *valid = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
-        if (first)
-            valid = tcc_low_bin(&l->low, TCC_OP_arith_and, first, valid);
-        tcc_op *guard = tcc_low_if(&l->low, valid);
+        bool valid = tcc_is_not_negative(op->operands[1]);
+        tcc_value *arrives = turns ? NULL : tcc_nvvm_leads_warpgroup(l);
+        if (!valid) {
+            tcc_value *there = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
+            arrives = arrives ? tcc_low_bin(&l->low, TCC_OP_arith_and, arrives, there) : there;
+        }
+        tcc_op *guard = arrives ? tcc_low_if(&l->low, arrives) : NULL;
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive,
                    barrier_of(l, op->operands[0]->def, EMPTY, i));
-        tcc_low_end(&l->low, guard);
+        if (guard)
+            tcc_low_end(&l->low, guard);
     }
 }

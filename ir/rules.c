@@ -20,6 +20,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_scf_for, "stages", NULL, 1, INT32_MAX, 1},
     {TCC_OP_scf_for, "separate", NULL, 1, INT32_MAX, 1},
     {TCC_OP_scf_for, "lanes", "32 64", 0, 0, 0},
+    {TCC_OP_scf_for, "turns", NULL, 2, 2, 1},
     {TCC_OP_tile_grid, "group", NULL, 1, INT32_MAX, 1},
     {TCC_OP_tile_grid, "persistent", NULL, 1, 1, 1},
     {TCC_OP_tile_load, "copy", "tma buffer unaligned predicated", 0, 0, 0},

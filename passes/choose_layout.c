@@ -163,10 +163,12 @@ static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_v
     }
 }
 
-static int64_t staged_bytes(const tcc_op *store)
+/* Each of those who take tiles in turn has its own. */
+static int64_t staged_bytes(const tcc_op *store, const tcc_schedule *s)
 {
-    const tcc_tile_store_operands *s = TCC_VIEW(tile_store, store);
-    return tcc_stage_bytes(tcc_type_count(s->a->type) * tcc_scalar_bits(s->tensor->type->elem) / 8);
+    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
+    return tcc_schedule_turns(s) *
+           tcc_stage_bytes(tcc_type_count(o->a->type) * tcc_scalar_bits(o->tensor->type->elem) / 8);
 }
 
 static bool is_read(const tcc_value *tensor)
@@ -178,7 +180,7 @@ static bool is_read(const tcc_value *tensor)
 }
 
 /* room: shared memory that is left for staged results */
-static bool can_store_by_tma(const tcc_func *f, const tcc_op *store, int64_t room)
+static bool can_store_by_tma(const tcc_func *f, const tcc_op *store, const tcc_schedule *s, int64_t room)
 {
     tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
     const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
@@ -187,7 +189,7 @@ static bool can_store_by_tma(const tcc_func *f, const tcc_op *store, int64_t roo
            (t->rank == 1 || tcc_assumes_pitch(f, o->tensor, TMA_BYTES)) &&
            tcc_can_store_by_tma(t, (int)dims.list.items[0].i, (int)dims.list.items[1].i,
                                 o->a->type->dims[1].size) &&
-           staged_bytes(store) <= room;
+           staged_bytes(store, s) <= room;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
@@ -206,11 +208,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             widen(f, target, op, tensor_of(op));
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
-            bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, room);
+            bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, &s, room);
             /* Of a tensor that is read the next tile's elements are, while these are on their way. */
             tma &= !s.persistent || !is_read(TCC_VIEW(tile_store, op)->tensor);
             if (tma)
-                room -= staged_bytes(op);
+                room -= staged_bytes(op, &s);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");
             if (!tma)
                 widen(f, target, op, TCC_VIEW(tile_store, op)->tensor);

@@ -20,8 +20,10 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
     int64_t lanes = s->wave ? s->wave : TCC_WARP_LANES;
     int64_t give = 0, producers = tcc_schedule_producer_threads(s) / lanes;
     tcc_attr_set_int(ir, loop, "stages", s->stages);
-    tcc_attr_set_ints(ir, loop, "warps", 2,
-                      (int64_t[]){tcc_schedule_threads(s) / lanes - producers, producers});
+    int64_t turns = tcc_schedule_turns(s), consumers = tcc_schedule_threads(s) / lanes - producers;
+    tcc_attr_set_ints(ir, loop, "warps", 2, (int64_t[]){consumers / turns, producers});
+    if (turns > 1)
+        tcc_attr_set_int(ir, loop, "turns", turns);
     int64_t take = tcc_target_can(target, TCC_CAN_setmaxnreg)
                        ? tcc_schedule_registers(s, target, &give)
                        : 0;

@@ -131,12 +131,19 @@ static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
     int64_t bytes = 0;
     for (size_t i = 0; i < ch->f->body->n_args; i++)
         bytes += tcc_stage_bytes(s->m * s->n * result_bits(ch, i) / 8);
-    return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes : 0;
+    return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes * tcc_schedule_turns(s) : 0;
 }
 
-static int64_t warpgroups_for(int64_t m)
+/* Of the schedule's consumers. */
+static int64_t warpgroups_for(const tcc_schedule *s, int64_t m)
 {
-    return m == 64 ? 1 : m == 192 ? 3 : 2;
+    return s->consumers == TCC_CONSUMERS_PINGPONG ? 2 : m == 64 ? 1 : m == 192 ? 3 : 2;
+}
+
+/* Rows of which the tile must be a multiple. */
+static int64_t rows_of_all(const tcc_schedule *s)
+{
+    return 64 * s->warpgroups / tcc_schedule_turns(s);
 }
 
 /* Stages that a schedule has where none are asked for: as many as fit beside results on their way. */
@@ -171,7 +178,7 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
     best.m = ch->given_m ? s->m : 64;
     best.n = ch->given_n ? s->n : 8;
     if (!given_warpgroups)
-        best.warpgroups = warpgroups_for(best.m);
+        best.warpgroups = warpgroups_for(s, best.m);
     for (int64_t m = ch->given_m ? s->m : 64; m <= (ch->given_m ? s->m : 128); m += 64)
         for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : 8); n -= 8) {
             tcc_schedule t = best;
@@ -179,11 +186,11 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
             t.n = n;
             t.stages = 1;
             if (!given_warpgroups)
-                t.warpgroups = warpgroups_for(m);
+                t.warpgroups = warpgroups_for(s, m);
             if (!ch->given_k)
                 t.k = depth_for(ch, t);
             ch->s = t;
-            if (m % (64 * t.warpgroups) || !tcc_schedule_instr_n(&t, ch->target) ||
+            if (m % rows_of_all(&t) || !tcc_schedule_instr_n(&t, ch->target) ||
                 !tcc_sm90_has_room(ch) ||
                 tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
                 continue;
@@ -203,20 +210,20 @@ static tcc_status choose_tile(tcc_choice *ch)
     bool given_warpgroups = tcc_choice_given(ch, "warpgroups");
     s->warpgroups = tcc_schedule_key_of(ch->f, TCC_KEY_warpgroups, 0);
     if (!ch->given_m && given_warpgroups) {
-        s->m = 64 * s->warpgroups;
+        s->m = rows_of_all(s);
         ch->given_m = true;
     }
     if (!ch->given_m || !ch->given_n)
         choose_fastest(ch, given_warpgroups);
     else if (!given_warpgroups)
-        s->warpgroups = warpgroups_for(s->m);
+        s->warpgroups = warpgroups_for(s, s->m);
     if (!ch->given_k)
         s->k = depth_for(ch, *s);
-    if (s->m % (64 * s->warpgroups))
+    if (s->m % rows_of_all(s))
         return TCC_CHOICE_REFUSE(
             ch, given_warpgroups ? "warpgroups" : "tile",
             "tile %s %lld: need a multiple of %lld, 64 rows for each of %lld warpgroups",
-            *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m, (long long)(64 * s->warpgroups),
+            *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m, (long long)rows_of_all(s),
             (long long)s->warpgroups);
     tcc_pressure p = pressure(ch, true);
     if (p.least > p.limit)
@@ -234,6 +241,27 @@ static tcc_status choose_tile(tcc_choice *ch)
             "registers is too small for one matrix instruction",
             *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n,
             (long long)tcc_schedule_threads(s));
+    return TCC_OK;
+}
+
+/* Whether consumers can take tiles in turn. */
+static tcc_status check_turns(tcc_choice *ch)
+{
+    const tcc_schedule *s = &ch->s;
+    int64_t warpgroups = tcc_schedule_key_of(ch->f, TCC_KEY_warpgroups, 2);
+    if (s->consumers != TCC_CONSUMERS_PINGPONG)
+        return TCC_OK;
+    if (!s->persistent)
+        return TCC_CHOICE_REFUSE(ch, "consumers",
+                                 "consumers pingpong: need 'persistent', or a CTA has but one tile");
+    if (s->producer != TCC_PRODUCER_WARPGROUP)
+        return TCC_CHOICE_REFUSE(ch, "producer", "producer %s: need warpgroup with consumers pingpong, to "
+                                                 "which it gives its registers",
+                                 tcc_producer_name(s->producer));
+    if (warpgroups != 2)
+        return TCC_CHOICE_REFUSE(ch, "warpgroups",
+                                 "warpgroups %lld: need 2 with consumers pingpong, one for every other tile",
+                                 (long long)warpgroups);
     return TCC_OK;
 }
 
@@ -264,7 +292,10 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     if (s->persistent && s->producer == TCC_PRODUCER_NONE)
         return TCC_CHOICE_REFUSE(ch, "persistent", "a persistent kernel needs a producer: who multiplies "
                                                    "cannot copy the next tile's operands meanwhile");
-    tcc_status status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
+    s->consumers = (tcc_sharing)tcc_schedule_key_of(ch->f, TCC_KEY_consumers, TCC_CONSUMERS_COOPERATIVE);
+    tcc_status status = check_turns(ch);
+    if (!status)
+        status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
     return status ? status : choose_stages(ch);
@@ -283,6 +314,7 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
     s->swizzle = 128;
     s->group = TCC_DEFAULT_GROUP;
     s->persistent = TCC_PERSISTENT_NONE;
+    s->consumers = TCC_CONSUMERS_COOPERATIVE;
     for (tcc_pressure p; s->n > 8 && (p = pressure(ch, false), p.least > p.limit);)
         s->n = round_up(s->n / 2, 8);
 }

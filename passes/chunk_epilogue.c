@@ -540,12 +540,14 @@ static void erase(epilogue *e)
         tcc_op_erase(e->items[--e->n_items].op);
 }
 
-/* Whether a block of a role may end in an epilogue: the role's own, or that of a loop over tiles, which
- * carries nothing. */
-static bool is_candidate(const tcc_op *role, const tcc_block *block)
+/* The loop over tiles that a block is in, one of whose tiles it computes: every one, or those whose turn it is.
+ * NULL when it is not. */
+static tcc_op *loop_over_tiles(const tcc_op *role, const tcc_block *block)
 {
-    const tcc_op *loop = block->parent;
-    return loop == role || (tcc_is_loop(loop) && loop->block->parent == role && !loop->n_results);
+    tcc_op *loop = block->parent;
+    if (loop->code == TCC_OP_scf_if && !loop->n_results)
+        loop = loop->block->parent;
+    return tcc_is_loop(loop) && loop->block->parent == role && !loop->n_results ? loop : NULL;
 }
 
 static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
@@ -554,9 +556,9 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
     e->ir = ctx->ir;
     e->role = role;
     e->whole = block;
-    e->loop = block->parent == role ? NULL : block->parent;
+    e->loop = loop_over_tiles(role, block);
     e->by_value = TCC_MAP(ctx->scratch);
-    tcc_op *first = is_candidate(role, block) ? find_first(block) : NULL;
+    tcc_op *first = e->loop || block->parent == role ? find_first(block) : NULL;
     if (!first || !measure(e, first) || !collect(e, first, ctx->scratch))
         return false;
     int64_t chunks = e->n_blocks * e->n_columns;
@@ -567,7 +569,7 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
     for (size_t i = 0; i < e->n_items; i++)
         if (is_staged(e->items[i].op))
             e->items[i].buffer = build_buffer(e, e->items[i].op);
-    e->b = e->loop ? tcc_builder_before(block->last) : tcc_builder_at_end(block);
+    e->b = tcc_block_yield(block) ? tcc_builder_before(block->last) : tcc_builder_at_end(block);
     e->b.loc = first->loc;
     if (e->loop && e->staged)
         begin_staging(e);

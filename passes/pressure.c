@@ -210,7 +210,7 @@ typedef struct cost {
 
 static cost cost_of(const tcc_epilogue *e, const tcc_schedule *s, int64_t chunk, bool aligned)
 {
-    int64_t blocks = s->m / s->warpgroups / 64;
+    int64_t blocks = tcc_schedule_rows(s) / 64;
     cost c = {0};
     for (size_t i = 0; i < e->n_accesses; i++) {
         const access *a = &e->accesses[i];
@@ -243,7 +243,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
 {
     int64_t producer, accumulators = tcc_schedule_accumulators(s);
     int64_t chunk = tcc_schedule_instr_n(s, t) % 16 ? 8 : 16, n_chunks = s->n / chunk;
-    int64_t blocks = s->m / s->warpgroups / 64;
+    int64_t blocks = tcc_schedule_rows(s) / 64;
     int64_t results = elements(true, true, chunk), own = (1 + s->more_sums) * results;
     int64_t step = peak(e, chunk) - own; /* beside its accumulators */
     step = step > 0 ? step : 0;
@@ -257,7 +257,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE + again;
     int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
     int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * results : 0);
-    int64_t of_thread = s->m / s->warpgroups * s->k / THREADS; /* elements of A */
+    int64_t of_thread = tcc_schedule_rows(s) * s->k / THREADS; /* elements of A */
     int64_t factors = (of_thread * e->factor_bits + s->k / COLUMN_OWNERS * e->column_bits + 31) / 32;
     int64_t loop = accumulators + LEAST + factors + (factors ? COMPUTING : 0);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;

@@ -90,8 +90,10 @@ static bool is_multiple(int64_t x, int64_t step)
 static bool is_valid_for_warpgroups(const tcc_schedule *s)
 {
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
-    return s->warpgroups >= 1 && s->warpgroups <= 3 && is_multiple(s->m, 64 * s->warpgroups) &&
-           is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 && s->stages <= 1024 &&
+    bool can_turn = s->warpgroups == 2 && s->persistent && s->producer == TCC_PRODUCER_WARPGROUP;
+    return s->warpgroups >= 1 && s->warpgroups <= 3 &&
+           is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) &&
+           (can_turn || s->consumers == TCC_CONSUMERS_COOPERATIVE) && is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 && s->stages <= 1024 &&
            s->group >= 1 && swizzle;
 }
 
@@ -171,9 +173,19 @@ bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
            (tensor->rank == 1 || last->name || last->size * elem_bytes % 16 == 0);
 }
 
+int64_t tcc_schedule_turns(const tcc_schedule *s)
+{
+    return s->consumers == TCC_CONSUMERS_PINGPONG ? s->warpgroups : 1;
+}
+
+int64_t tcc_schedule_rows(const tcc_schedule *s)
+{
+    return s->m * tcc_schedule_turns(s) / s->warpgroups;
+}
+
 int64_t tcc_schedule_accumulators(const tcc_schedule *s)
 {
-    return (1 + s->more_sums) * (s->m / s->warpgroups / 64) * (s->n / 2);
+    return (1 + s->more_sums) * (tcc_schedule_rows(s) / 64) * (s->n / 2);
 }
 
 static int64_t round_down(int64_t x, int64_t multiple)

@@ -10,7 +10,11 @@
 #include "ir/shared.h"
 #include "ir/target.h"
 
-/* Words of the keys `producer`, `epilogue` and `persistent`, in their order. */
+/* Words of the keys `consumers`, `producer`, `epilogue` and `persistent`, in their order. */
+typedef enum tcc_sharing {
+    TCC_CONSUMERS_COOPERATIVE, /* each warpgroup has its rows of a tile */
+    TCC_CONSUMERS_PINGPONG     /* a tile is one warpgroup's, the next another's */
+} tcc_sharing;
 typedef enum tcc_producer {
     TCC_PRODUCER_NONE,     /* the consumers copy as well */
     TCC_PRODUCER_WARP,     /* one warp behind the consumers */
@@ -27,7 +31,8 @@ typedef struct tcc_schedule {
     const tcc_target *target;
     int64_t m, n, k; /* tile of one CTA, in elements */
     int64_t stages;
-    int64_t warpgroups; /* consumers; each takes m / warpgroups rows */
+    int64_t warpgroups; /* that multiply */
+    tcc_sharing consumers;
     tcc_producer producer;
     int64_t swizzle;     /* bytes at most; 0 for none */
     tcc_storing epilogue; /* of results */
@@ -59,6 +64,9 @@ int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 /* Whether TMA can store a tile of n columns that lies along dimensions row and col of a tensor, -1
  * for none, where there is room to stage it. */
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);
+/* Rows of a tile that a warpgroup takes, and how many roles take whole tiles. */
+int64_t tcc_schedule_rows(const tcc_schedule *s);
+int64_t tcc_schedule_turns(const tcc_schedule *s);
 /* Accumulators that one consumer thread holds, of all sums. */
 int64_t tcc_schedule_accumulators(const tcc_schedule *s);
 /* Registers that each of so many threads is launched with. */

@@ -31,6 +31,7 @@
 #include "passes/arith.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
+#include "passes/turns.h"
 
 /* What is to be shared out: the body of a grid. */
 typedef struct split {
@@ -39,12 +40,13 @@ typedef struct split {
     bool by_one;  /* thread */
     int64_t consumers, producers; /* warps */
     int64_t registers[2];         /* 0: as launched */
+    int64_t turns;                /* consumers that take tiles in turn */
     tcc_arena *scratch;
 } split;
 
 /* What choose-pipeline has decided; from OF_ROLE on it is the consumers'. */
-static const char *const decided[] = {"warps", "registers", "separate", "waves", "lanes"};
-enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 2 };
+static const char *const decided[] = {"warps", "registers", "turns", "separate", "waves", "lanes"};
+enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 3 };
 
 static bool is_copy_side(const tcc_op *op)
 {
@@ -288,6 +290,7 @@ static bool find_split(tcc_pass_ctx *ctx, tcc_func *f, split *s)
     s->producers = warps.list.items[1].i;
     for (int i = 0; i < 2 && registers.list.n == 2; i++)
         s->registers[i] = registers.list.items[i].i;
+    s->turns = tcc_attr_int(&s->loop->attrs, "turns", 1);
     return s->consumers > 0;
 }
 
@@ -345,7 +348,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_op_move(can_go_in_front(op, consumer) ? &front : &inside, op);
     }
     *changed = true;
-    return TCC_OK;
+    return s.turns > 1 ? tcc_take_turns(ctx, consumer, s.turns) : TCC_OK;
 }
 
 const tcc_pass tcc_pass_specialize_warps = {

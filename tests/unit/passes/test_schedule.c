@@ -147,6 +147,7 @@ START_TEST(a_schedule_is_attributes)
                                           "    tile       i 64, j 24, k 32;\n"
                                           "    stages     3;\n"
                                           "    warpgroups 1;\n"
+                                          "    consumers  cooperative;\n"
                                           "    producer   warp;\n"
                                           "    swizzle    none;\n"
                                           "    epilogue   interleaved;\n"
@@ -155,6 +156,35 @@ START_TEST(a_schedule_is_attributes)
                                           "}\n");
     tcc_str_free(&text);
     tcc_arena_destroy(arena);
+}
+END_TEST
+
+/* Each of two warpgroups holds a whole tile: as many accumulators as one alone would. */
+START_TEST(who_takes_whole_tiles)
+{
+    tcc_schedule s = {.target = target, .m = 64, .n = 24, .k = 32, .stages = 1, .warpgroups = 2, .group = 1,
+                      .consumers = TCC_CONSUMERS_PINGPONG, .producer = TCC_PRODUCER_WARPGROUP,
+                      .persistent = TCC_PERSISTENT_STATIC};
+    ck_assert(tcc_schedule_is_valid(&s));
+    ck_assert_int_eq(tcc_schedule_turns(&s), 2);
+    ck_assert_int_eq(tcc_schedule_rows(&s), 64);
+    ck_assert_int_eq(tcc_schedule_accumulators(&s), 12);
+    ck_assert_int_eq(tcc_schedule_threads(&s), 384);
+    s.m = 128;
+    ck_assert_int_eq(tcc_schedule_accumulators(&s), 24);
+    tcc_schedule bad = s;
+    bad.m = 96;
+    ck_assert(!tcc_schedule_is_valid(&bad));
+    bad = s, bad.warpgroups = 3;
+    ck_assert(!tcc_schedule_is_valid(&bad));
+    bad = s, bad.producer = TCC_PRODUCER_WARP;
+    ck_assert(!tcc_schedule_is_valid(&bad));
+    bad = s, bad.persistent = TCC_PERSISTENT_NONE;
+    ck_assert(!tcc_schedule_is_valid(&bad));
+    s.consumers = TCC_CONSUMERS_COOPERATIVE;
+    ck_assert_int_eq(tcc_schedule_turns(&s), 1);
+    ck_assert_int_eq(tcc_schedule_rows(&s), 64);
+    ck_assert_int_eq(tcc_schedule_accumulators(&s), 12);
 }
 END_TEST
 
@@ -234,6 +264,7 @@ int main(void)
     tcase_add_test(t, copies_of_a_stage);
     tcase_add_test(t, an_instruction_fits_an_even_share);
     tcase_add_test(t, a_schedule_is_attributes);
+    tcase_add_test(t, who_takes_whole_tiles);
     tcase_add_test(t, attributes_may_be_nonsense);
     tcase_add_test(t, time_counts_rounds_and_loads);
     tcase_add_test(t, time_is_about_what_was_measured);

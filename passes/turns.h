@@ -1,0 +1,13 @@
+/* turns: consumers that take the tiles of a persistent CTA in turn; a part of specialize-warps.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_PASSES_TURNS_H
+#define TCC_PASSES_TURNS_H
+
+#include "passes/pass.h"
+
+/* Makes so many roles of one whose region is a loop over tiles. TCC_ERR_UNSUPPORTED, reported, where it is
+ * something else. */
+tcc_status tcc_take_turns(tcc_pass_ctx *ctx, tcc_op *role, int64_t n);
+
+#endif

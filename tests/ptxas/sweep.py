@@ -57,11 +57,14 @@ EPILOGUES = {
     ),
 }
 
-Case = collections.namedtuple("Case", "m n k warpgroups producer stages epilogue persistent ab a b out r what")
+Case = collections.namedtuple(
+    "Case", "m n k warpgroups consumers producer stages epilogue persistent ab a b out r what"
+)
 
 
 def accumulators(c):
-    return c.m // c.warpgroups // 64 * c.n // 2
+    rows = c.m if c.consumers == "pingpong" else c.m // c.warpgroups
+    return rows // 64 * c.n // 2
 
 
 def draw(pick):
@@ -73,6 +76,7 @@ def draw(pick):
             n=8 * pick.randint(1, 32),
             k=pick.choice((16, 32, 64, 64, 128)),
             warpgroups=warpgroups,
+            consumers=pick.choice(("cooperative", "cooperative", "pingpong")),
             producer=pick.choice(("none", "warp", "warpgroup", "warpgroup")),
             stages=pick.choice((0, 1, 2)),
             epilogue=pick.choice(("tma", "tma", "interleaved")),
@@ -84,6 +88,10 @@ def draw(pick):
             r=pick.choice(("f32", "f16", "bf16")),
             what=pick.choice(sorted(EPILOGUES)),
         )
+        if c.consumers == "pingpong":
+            c = c._replace(
+                m=64 * pick.randint(1, 3), warpgroups=2, producer="warpgroup", persistent="static"
+            )
         if c.producer == "none":
             c = c._replace(persistent="none")
         if c.m <= 256 and 40 <= accumulators(c) <= 224:
@@ -103,7 +111,7 @@ def text(c):
 schedule k for sm_90a
 {{
     tile m {c.m}, n {c.n}, k {c.k}; warpgroups {c.warpgroups}; producer {c.producer};{stages}
-    epilogue {c.epilogue}; persistent {c.persistent};
+    consumers {c.consumers}; epilogue {c.epilogue}; persistent {c.persistent};
 }}
 """
 
@@ -145,7 +153,8 @@ def compile_refused(build, c, path):
     _, variants = run(opt, path + ".ir", "--passes=" + ",".join(passes[:at]))
     attributes = (
         f"tile = [m, {c.m}, n, {c.n}, k, {c.k}], stages = {c.stages or 1}, warpgroups = "
-        f"{c.warpgroups}, producer = {c.producer}, swizzle = 128, epilogue = {c.epilogue}, group = 16, "
+        f"{c.warpgroups}, consumers = {c.consumers}, persistent = {c.persistent}, "
+        f"producer = {c.producer}, swizzle = 128, epilogue = {c.epilogue}, group = 16, "
         "separate = 1"
     )
     functions = re.split(r"(?m)^(?=func )", variants)

@@ -441,6 +441,12 @@ static void draw_schedule(drawing *d)
         p->set &= ~(1u << WARPGROUPS);
     if (p->set & 1u << PRODUCER && !p->values[PRODUCER])
         p->set &= ~(1u << PERSISTENT); /* somebody else has to copy */
+    p->values[CONSUMERS] = chance(d, 25);
+    if (!(p->set & 1u << CONSUMERS) || !p->values[CONSUMERS])
+        return;
+    p->set |= 1u << PERSISTENT;
+    p->set &= ~(1u << PRODUCER | 1u << WARPGROUPS); /* there is no choice */
+    p->values[PERSISTENT] = 1;
 }
 
 bool target_is_amd(const char *target)
@@ -467,7 +473,7 @@ static void turn_schedule(program *p)
     p->values[STAGES] = 2;
     int blocks = p->values[TILE_M] / BLOCK * (p->values[TILE_N] / BLOCK);
     p->values[WARPGROUPS] = power_of_two(blocks / WAVE_BLOCKS, 1, MOST_WAVES);
-    p->set &= ~(1u << PRODUCER | 1u << EPILOGUE | 1u << PERSISTENT);
+    p->set &= ~(1u << PRODUCER | 1u << EPILOGUE | 1u << PERSISTENT | 1u << CONSUMERS);
 }
 
 static int count_products(const char *target)

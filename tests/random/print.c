@@ -34,6 +34,7 @@ static const char *const producers[] = {"none", "warp", "warpgroup"};
 static const char *const swizzles[] = {"none", "32", "64", "128"};
 static const char *const epilogues[] = {"tma", "interleaved"};
 static const char *const persistences[] = {"none", "static"};
+static const char *const sharings[] = {"cooperative", "pingpong"};
 
 /* ---- what is used ------------------------------------------------------------------------ */
 
@@ -346,6 +347,7 @@ static void print_schedule(tcc_str *out, const program *p)
         [EPILOGUE] = {"epilogue", epilogues},
         [GROUP] = {"group", NULL},
         [PERSISTENT] = {"persistent", persistences},
+        [CONSUMERS] = {"consumers", sharings},
     };
     static const char *const lanes[] = {"32", "64", "32", "64"};
     bool amd = target_is_amd(p->target);

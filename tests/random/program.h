@@ -82,6 +82,7 @@ typedef enum setting {
     EPILOGUE,
     GROUP,
     PERSISTENT,
+    CONSUMERS,
     N_SETTINGS
 } setting;
 

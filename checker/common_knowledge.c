@@ -8,6 +8,25 @@ static void keep_least(uint32_t *least, uint32_t clock)
     *least = clock < *least ? clock : *least;
 }
 
+static bool is_last(const tcc_pinst *in, const tcc_pinst *end)
+{
+    return in + 1 == end || (in + 2 == end && in[1].op->code == TCC_OP_scf_yield);
+}
+
+/* Whether all that a warp still does is to leave branches. */
+static bool is_at_end(const tcc_pwarp *w)
+{
+    bool at_end = true;
+    for (uint32_t d = 0; d < w->depth && at_end; d++) {
+        const tcc_pframe *f = &w->frames[d];
+        const tcc_pinst *end = f->code->insts + f->code->n;
+        bool inside = d + 1 < w->depth;
+        at_end = !(f->of && f->of->op->code == TCC_OP_scf_for) &&
+                 (inside ? is_last(f->code->insts + f->pc, end) && !tcc_p_may_part(f + 1) : f->pc == f->code->n);
+    }
+    return at_end;
+}
+
 /* The lanes that do something more: often one that fills stages, in a branch with nothing behind it. */
 static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w)
 {
@@ -15,14 +34,13 @@ static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w)
     for (uint32_t d = 0; d + 1 < w->depth; d++) {
         const tcc_pframe *f = &w->frames[d], *inner = f + 1;
         const tcc_pinst *in = &f->code->insts[f->pc], *end = f->code->insts + f->code->n;
-        bool last = in + 1 == end || (in + 2 == end && in[1].op->code == TCC_OP_scf_yield);
         bool branch = in->op->code == TCC_OP_scf_if;
-        if (!last || (f->of && f->of->op->code == TCC_OP_scf_for) || inner->may ||
+        if (!is_last(in, end) || (f->of && f->of->op->code == TCC_OP_scf_for) || inner->may ||
             (branch && inner->region == 0 && in->regions[1].n))
             break;
         alive = inner->mask;
     }
-    return alive;
+    return is_at_end(w) ? 0 : alive;
 }
 
 /* Adds what an entity knows, of a warp or a part of it: what comes after its own past are its lanes' steps. */
@@ -30,8 +48,9 @@ static void add(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common, un
                 uint32_t synced)
 {
     const uint32_t *row = s->clocks + (size_t)e * p->stride;
-    for (unsigned i = 0; i < p->stride; i++)
-        common[i] = row[i] < common[i] ? row[i] : common[i];
+    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK)
+        for (unsigned i = at; i < at + TCC_P_BLOCK; i++) /* signed ones can be vectors */
+            common[i] = (int32_t)row[i] < (int32_t)common[i] ? row[i] : common[i];
     keep_least(&common[warp], synced);
     keep_least(&common[p->n_actors + warp], synced);
 }
@@ -41,12 +60,15 @@ static void add(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common, un
  * all of its lanes come after. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common)
 {
-    memset(common, 0xff, p->stride * sizeof *common);
+    for (unsigned i = 0; i < p->stride; i++)
+        common[i] = INT32_MAX;
     for (unsigned i = 0; i < p->n_warps; i++) {
         const tcc_pwarp *warp = &s->warps[i];
         if (!warp->depth && (i != p->aside || s->has_begun))
             continue;
         tcc_lane_mask alive = find_alive(p, warp), rest = alive;
+        if (warp->depth && !alive)
+            continue;
         for (unsigned k = 0; k < s->n_parts; k++) {
             if (s->parts[k].warp != i || !(s->parts[k].lanes & alive))
                 continue;

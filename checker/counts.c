@@ -1,8 +1,8 @@
 /* counts: how often a loop inside a loop runs, where that does not depend on the outer one.
  *
- * A record is of one iteration of the outer loop. Its number could be another one in each; then all ways in
- * which the stages of a ring can be shared out among tiles would have to be followed. But it is the same, and
- * that matters where it is small: as long as a loop has not gone so many rounds (SMALL), its states are told
+ * A record is of one iteration of the outer loop. Its number could be another one in each, and at first it is taken
+ * to be: states of different tiles then come to the same (covers.c). But it is the same, and where that is needed, or
+ * the number is data, it is kept. It matters where it is small: as long as a loop has not gone so many rounds (SMALL), its states are told
  * apart by how many, and what the number turns out to be then holds in all later iterations of the outer loop.
  * Of greater numbers only that they are greater is known: more is proven of them than is needed.
  *
@@ -24,6 +24,12 @@ static bool is_same(const tcc_protocol *p, const tcc_precord *r)
     return r->parent >= 0 && !r->truth && !r->known && !tcc_p_symbol_get(p, r->symbol)->varies;
 }
 
+/* At first nothing is kept of numbers that are no data: more is proven then, and states are fewer. */
+static bool is_left_out(const tcc_protocol *p)
+{
+    return p->loose && !p->symbol_data;
+}
+
 static tcc_pcount *find(tcc_pstate *s, uint32_t symbol)
 {
     for (unsigned i = 0; i < s->n_counts; i++)
@@ -32,9 +38,11 @@ static tcc_pcount *find(tcc_pstate *s, uint32_t symbol)
     return NULL;
 }
 
-void tcc_p_count_found(const tcc_protocol *p, tcc_pstate *s, const tcc_precord *r)
+void tcc_p_count_found(tcc_protocol *p, tcc_pstate *s, const tcc_precord *r)
 {
-    if (!is_same(p, r) || s->n_counts == TCC_P_COUNTS || find(s, r->symbol))
+    bool left_out = is_left_out(p);
+    p->loosened |= left_out && is_same(p, r);
+    if (left_out || !is_same(p, r) || s->n_counts == TCC_P_COUNTS || find(s, r->symbol))
         return;
     int64_t limit = small(p, r);
     s->counts[s->n_counts++] = r->most <= limit
@@ -53,6 +61,6 @@ void tcc_p_count_known(const tcc_protocol *p, tcc_pstate *s, tcc_precord *r)
 
 int64_t tcc_p_count_told_apart(const tcc_protocol *p, const tcc_precord *r)
 {
-    int64_t limit = is_same(p, r) ? small(p, r) + 1 : 0;
+    int64_t limit = is_same(p, r) && !is_left_out(p) ? small(p, r) + 1 : 0;
     return r->least < limit ? r->least : limit;
 }

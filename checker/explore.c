@@ -52,19 +52,7 @@ static void copy_clocks(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate 
 
 static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
 {
-    tcc_pstate kept = *to;
-    *to = *from;
-    to->warps = kept.warps;
-    to->barriers = kept.barriers;
-    to->waits = kept.waits;
-    to->groups = kept.groups;
-    to->resizes = kept.resizes;
-    to->slots = kept.slots;
-    to->clocks = kept.clocks;
-    to->versions = kept.versions;
-    to->atoms = kept.atoms;
-    to->parts = kept.parts;
-    to->globals = kept.globals;
+    tcc_p_copy_numbers(to, from);
     memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
     memcpy(to->waits, from->waits, (size_t)from->n_barriers * p->n_warps * sizeof *to->waits);
@@ -172,26 +160,31 @@ static bool check_resizes(tcc_protocol *p, tcc_pstate *s, unsigned group)
     return true;
 }
 
+int tcc_p_unfinished_copy(const tcc_protocol *p, const tcc_pstate *s)
+{
+    for (unsigned b = 0; b < s->n_barriers; b++) {
+        uint32_t known = 0;
+        for (unsigned i = 0; i < p->n_warps + s->n_parts; i++) {
+            size_t entity = i < p->n_warps ? i : p->n_entities + i - p->n_warps;
+            uint32_t k = s->clocks[entity * p->stride + tcc_p_barrier_actor(p, b)];
+            known = k > known ? k : known;
+        }
+        if (s->barriers[b].last_copy > known)
+            return (int)b;
+    }
+    return -1;
+}
+
 static bool check_end(tcc_protocol *p, tcc_pstate *s)
 {
     tcc_pinst end = at_return(p);
     for (unsigned g = 0; g < p->n_groups; g++)
         if (!check_resizes(p, s, g))
             return false;
-    for (unsigned b = 0; b < s->n_barriers; b++) {
-        uint32_t known = 0;
-        for (unsigned i = 0; i < p->n_warps + s->n_parts; i++) {
-            unsigned entity = i < p->n_warps ? i : p->n_entities + i - p->n_warps;
-            uint32_t k = tcc_p_seen(p, s, entity)[tcc_p_barrier_actor(p, b)];
-            known = k > known ? k : known;
-        }
-        if (s->barriers[b].last_copy > known) {
-            tcc_p_wrong(p, s, 0, &end,
-                        "the CTA ends while copies may still be writing shared memory");
-            return false;
-        }
-    }
-    return true;
+    if (tcc_p_unfinished_copy(p, s) < 0)
+        return true;
+    tcc_p_wrong(p, s, 0, &end, "the CTA ends while copies may still be writing shared memory");
+    return false;
 }
 
 /* ---- one execution --------------------------------------------------------------------------- */
@@ -274,11 +267,13 @@ static bool has_loops_ahead(const tcc_pwarp *w, uint32_t d)
     const tcc_pframe *f = &w->frames[d];
     const tcc_pinst *in = &f->code->insts[f->pc];
     bool inside = d + 1 < w->depth;
-    /* The other branch of an scf.if at which lanes part. */
-    const tcc_pframe *inner = inside ? &w->frames[d + 1] : NULL;
-    bool parted = inner && in->op->code == TCC_OP_scf_if && inner->region == 0 &&
-                  inner->mask != inner->outer && in->regions[1].n && in->regions[1].loops;
+    bool parted = inside && tcc_p_may_part(&w->frames[d + 1]) && in->regions[1].loops;
     return in->loops_later || (!inside && in->loops) || parted;
+}
+
+bool tcc_p_may_part(const tcc_pframe *f)
+{
+    return f->of->op->code == TCC_OP_scf_if && f->region == 0 && (f->may || f->mask != f->outer) && f->of->regions[1].n;
 }
 
 bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r)
@@ -365,8 +360,6 @@ typedef struct pending {
 typedef struct search {
     TCC_VEC(pending) stack;
     TCC_VEC(tcc_pstate *) free;
-    uint8_t *buffer;
-    size_t cap;
 } search;
 
 /* Whether to look for the state among those seen before. Not to is never wrong, but two ways to one
@@ -376,17 +369,10 @@ typedef struct search {
 static bool is_looked_up(const tcc_protocol *p, const tcc_pstate *s)
 {
     const tcc_precord *r = &s->records[p->choice.record];
-    int64_t every = p->period / LOOKED_UP;
+    int64_t every = p->period / LOOKED_UP / (p->rotation ? 2 : 1), at = p->choice.at / r->scale;
     bool again = s->chosen == (int)p->choice.record && !r->truth;
-    return !again || every < 2 || p->choice.at / r->scale % p->period % every == 0;
-}
-
-/* Whether the state is new. */
-static bool is_new(tcc_protocol *p, search *q, const tcc_pstate *s)
-{
-    size_t n = tcc_p_normal(p, tcc_p_rotated(p, s), &q->buffer, &q->cap);
-    uint64_t *seen = tcc_ptable_at(p->states, q->buffer, n);
-    return !(*seen)++;
+    bool early = !r->truth && tcc_p_rotates_later(p, at);
+    return !early && (!again || every < 2 || at % p->period % every == 0);
 }
 
 /* Goes on with the number not being more; that it is is kept for later. */
@@ -423,6 +409,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     tcc_pstate *s = first_state(p);
     if (!p->as_it_is)
         tcc_p_rotation_find(p, s);
+    p->loose &= tcc_p_has_tiles(p);
     while (s) {
         tcc_presult r = run(p, s);
         if (p->status)
@@ -432,10 +419,14 @@ tcc_status tcc_p_explore(tcc_protocol *p)
             unask(p, s);
             drop_records(p, s);
         }
-        if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !is_new(p, &q, s))) {
+        if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !tcc_p_is_new(p, s))) {
+            if (p->status)
+                return p->status;
             s = next_choice(p, &q, s);
             continue;
         }
+        if (p->status)
+            return p->status;
         if (++p->n_states > MAX_STATES) {
             tcc_p_unsupported(p, NULL, "it has more than %d states", MAX_STATES);
             return p->status;
@@ -494,33 +485,36 @@ static tcc_status prove(tcc_protocol *p)
     return status ? status : check_found(p);
 }
 
+/* How to follow a kernel: what is cheap first. */
+typedef struct way {
+    bool aside, loose, as_it_is;
+} way;
+
 /* Again without rotations, where what was used was none. */
-static tcc_status follow(tcc_protocol *p, size_t *steps)
+static tcc_status follow(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, way how, way *did, size_t *steps)
 {
+    tcc_protocol *p = decode(f, scratch, diag);
+    if (p->status)
+        return p->status;
+    p->loose = how.loose;
+    p->as_it_is = how.as_it_is;
+    *did = (way){.aside = how.aside && tcc_p_aside_find(p)};
     tcc_status status = prove(p);
+    did->loose = p->loosened;
     *steps += p->steps;
-    if (!p->rotation_failed)
-        return status;
-    tcc_protocol *again = decode(p->f, p->scratch, p->diag);
-    again->as_it_is = true;
-    if (p->aside != TCC_P_NO_WARP)
-        tcc_p_aside_find(again);
-    return follow(again, steps);
+    how.as_it_is = true;
+    return p->rotation_failed ? follow(f, scratch, diag, how, did, steps) : status;
 }
 
-tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag,
-                                size_t *steps)
+tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)
 {
     tcc_diag silent = {0};
-    tcc_protocol *p = decode(f, scratch, &silent);
-    bool aside = !p->status && tcc_p_aside_find(p);
+    way did = {0};
     *steps = 0;
-    if (aside && !follow(p, steps))
+    if (!follow(f, scratch, &silent, (way){.aside = true, .loose = true}, &did, steps) ||
+        (did.aside && did.loose && !follow(f, scratch, &silent, (way){.aside = true}, &did, steps)))
         return TCC_OK;
-    if (aside || p->status)
-        p = decode(f, scratch, diag);
-    p->diag = diag;
-    return p->status ? p->status : follow(p, steps);
+    return follow(f, scratch, diag, (way){0}, &did, steps);
 }
 
 tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)

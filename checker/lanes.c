@@ -6,11 +6,9 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
-enum { PARTS_OF_A_WARP = 4 };
-
 unsigned tcc_p_max_parts(const tcc_protocol *p)
 {
-    return p->amd ? 0 : PARTS_OF_A_WARP * p->n_warps;
+    return p->amd ? 0 : TCC_P_PARTS * p->n_warps;
 }
 
 static unsigned entity_of(const tcc_protocol *p, unsigned part)

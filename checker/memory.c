@@ -50,31 +50,33 @@ static uint16_t split(tcc_protocol *p, tcc_pstate *s, uint16_t atom, uint32_t ta
 }
 
 /* The granule of a byte. There are many ranges, and 32 bits are divided several times as fast as 64. */
-static int64_t granule_at(const tcc_protocol *p, int64_t byte)
+static uint32_t granule_at(const tcc_protocol *p, int64_t byte)
 {
     return (uint32_t)byte / (uint32_t)p->granule;
 }
 
-bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges,
-                         size_t n)
+static uint32_t granule_end(const tcc_protocol *p, const tcc_prange *range)
+{
+    return granule_at(p, range->end + p->granule - 1);
+}
+
+static bool make_footprint(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges, size_t n)
 {
     uint32_t number = (uint32_t)p->footprints.len;
     uint16_t *part = p->part;
     TCC_VEC(uint16_t) touched = {0};
-    for (size_t r = 0; r < n; r++) {
-        uint32_t run = 0; /* neighbours are most often of one atom */
-        for (int64_t g = granule_at(p, ranges[r].first); g * p->granule < ranges[r].end; g++) {
+    for (size_t r = 0; r < n; r++)
+        for (uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]); g < end;) {
+            uint32_t run = 0; /* neighbours are most often of one atom */
             uint16_t a = p->atom_of[g];
-            run += p->granule_taken[g] != number;
-            p->granule_taken[g] = number;
-            if (!run || ((g + 1) * p->granule < ranges[r].end && p->atom_of[g + 1] == a))
-                continue;
-            if (!p->taken[a])
+            do {
+                run += p->granule_taken[g] != number;
+                p->granule_taken[g] = number;
+            } while (++g < end && p->atom_of[g] == a);
+            if (run && !p->taken[a])
                 TCC_PUSH(p->scratch, &touched, a);
             p->taken[a] += run;
-            run = 0;
         }
-    }
     if (p->atom_infos.len + touched.len > TCC_P_MAX_ATOMS)
         return tcc_p_unsupported(p, NULL, "shared memory is accessed in more than %d ways",
                                  TCC_P_MAX_ATOMS),
@@ -91,13 +93,50 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
     const uint32_t *rotated = tcc_p_rotated_granules(p);
     bool rotates = false;
     for (size_t r = 0; r < n; r++)
-        for (int64_t g = granule_at(p, ranges[r].first); g * p->granule < ranges[r].end; g++) {
+        for (uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]); g < end; g++) {
             p->atom_of[g] = part[p->atom_of[g]];
             rotates |= rotated && rotated[g] != g;
         }
     p->footprints.data[number].rotates = rotates;
     *place = number;
     return true;
+}
+
+/* Takes the same of the other stages, so that there are as many atoms in each from the first on. */
+static bool split_stages(tcc_protocol *p, tcc_pstate *s, const tcc_prange *ranges, size_t n)
+{
+    const uint32_t *rotated = tcc_p_rotated_granules(p);
+    TCC_VEC(uint32_t) at = {0};
+    for (size_t r = 0; r < n; r++)
+        for (uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]); g < end; g++)
+            TCC_PUSH(p->scratch, &at, g);
+    tcc_prange *to = TCC_NEW_ARRAY(p->scratch, tcc_prange, at.len + 1);
+    uint32_t first = at.data[0];
+    bool made = true, moved = true;
+    for (size_t times = 0; made && moved && times < p->max_barriers; times++) {
+        size_t n_to = 0;
+        moved = false;
+        for (size_t i = 0; i < at.len; i++) {
+            moved |= rotated[at.data[i]] != at.data[i];
+            at.data[i] = rotated[at.data[i]];
+            int64_t byte = at.data[i] * p->granule;
+            if (n_to && to[n_to - 1].end == byte)
+                to[n_to - 1].end += p->granule;
+            else
+                to[n_to++] = (tcc_prange){byte, byte + p->granule};
+        }
+        uint64_t number;
+        moved &= at.data[0] != first;
+        made = !moved || make_footprint(p, s, &number, to, n_to);
+    }
+    return made;
+}
+
+bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges, size_t n)
+{
+    size_t before = p->atom_infos.len;
+    return make_footprint(p, s, place, ranges, n) &&
+           (p->atom_infos.len == before || !tcc_p_rotates_tiles(p) || !p->footprints.data[*place].rotates || split_stages(p, s, ranges, n));
 }
 
 void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s)
@@ -349,7 +388,7 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
     const uint32_t *seen = tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
     uint32_t before = 0, after = 0, print = by->actor == by->warp ? (uint32_t)footprint : 0;
-    if (in->stays && f->rotates && p->rotation && tcc_p_rotation_fails(p))
+    if (in->stays && f->rotates && p->rotation && !s->settled && !tcc_p_rotation_ends(p, s))
         return false;
     if (!by->write && !by->unwritten && !tcc_p_is_written(p, s, footprint))
         return wrong(p, s, in, by, f->atoms.data[0], "before anything was written there");

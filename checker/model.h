@@ -13,9 +13,11 @@
  * aside.c    a thread that fills stages, followed as a warp of its own
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
  * rotate.c   what rotates the stages of a ring
+ * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
  * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
+ * covers.c   and when one stands for another
  * trace.c    errors, and the steps that led there
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -23,6 +25,7 @@
 #define TCC_CHECKER_MODEL_H
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "checker/checker.h"
@@ -43,6 +46,7 @@ enum {
     TCC_P_KNOWN_ITERATIONS = 32, /* at most: they are counted one by one */
     TCC_P_TERMS = 16,   /* of the index of an element */
     TCC_P_GLOBALS = 64, /* accesses to tensors that are not waited for */
+    TCC_P_PARTS = 4,    /* of a warp, whose lanes know different things */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
     TCC_P_MAX_CHUNKS = 512, /* of 16 bytes, in an MMA's operand */
     TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
@@ -160,6 +164,7 @@ typedef struct tcc_pinst {
     bool loops_later;            /* one follows in this block */
     uint32_t *dying;             /* slots that are not wanted once the loop has begun */
     unsigned n_dying;
+    bool names, names_later;     /* rotate.c: it names mbarriers, or something in it; one that follows in this block does */
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter */
 } tcc_pinst;
 
@@ -339,10 +344,20 @@ struct tcc_pstate {
     unsigned n_records, n_counts, n_barriers, n_atoms, n_parts, n_globals;
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
+    bool settled;           /* rotate.c: what follows does not depend on the stage that came next */
+    int64_t turned;         /* by so much indices are greater: the state was rotated */
+    uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
     int64_t free_registers;
     size_t log_len;
 };
+
+/* All of a state but its arrays. */
+static inline void tcc_p_copy_numbers(tcc_pstate *to, const tcc_pstate *from)
+{
+    size_t at = offsetof(tcc_pstate, named);
+    memcpy((char *)to + at, (const char *)from + at, sizeof *to - at);
+}
 
 typedef struct tcc_pentry {
     const tcc_pinst *in;
@@ -426,13 +441,13 @@ struct tcc_protocol {
     } doubt;                     /* what is wrong in an execution that may be none */
     uint64_t *version;           /* the last one of any clocks */
     struct tcc_pcolumn *columns; /* of clocks: normal.c */
-    uint32_t *zeros;             /* clocks of nobody; */
     uint32_t *common;            /* of all warps; */
-    uint32_t *rows_of_clocks;    /* of the last two entities */
+    struct tcc_pcovers *covers;  /* covers.c */
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
     struct tcc_protation *rotation; /* NULL: none is known */
     bool rotation_failed;        /* it was not one, and has been used: */
     bool as_it_is;               /* then without */
+    bool loose, loosened;        /* states stand for others, which are not equal; some did */
 };
 
 /* ---- a table from a few words to a number ---------------------------------------------------- */
@@ -744,11 +759,26 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first);
 /* One of all rotations of a state, the same for each of them; the state itself where they are not known. */
 const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s);
+/* What an entity and an actor of s are in the state that it gave last. */
+unsigned tcc_p_rotated_entity(const tcc_protocol *p, const tcc_pstate *s, unsigned entity);
+unsigned tcc_p_rotated_actor(const tcc_protocol *p, const tcc_pstate *s, unsigned actor);
+/* Whether an iteration is too early for a rotation: not all stages are in use. */
+bool tcc_p_rotates_later(const tcc_protocol *p, int64_t iterations);
+/* Whether tiles begin at any stage, and states are rotated from the first on. */
+bool tcc_p_rotates_tiles(const tcc_protocol *p);
+/* Whether there are loops in loops: tiles of any numbers of iterations. */
+bool tcc_p_has_tiles(const tcc_protocol *p);
 /* Where granules of shared memory are after a rotation; NULL when there is none. */
 const uint32_t *tcc_p_rotated_granules(const tcc_protocol *p);
 bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address);
 /* What must stay in its place under rotations does not. False when that is no harm, being known in time. */
 bool tcc_p_rotation_fails(tcc_protocol *p);
+/* Bytes of the stages are accessed whatever stage comes next; false when states were taken for one that now differ. */
+bool tcc_p_rotation_ends(tcc_protocol *p, tcc_pstate *s);
+/* rotated.c: whether nothing that follows depends on the stage that came next. */
+bool tcc_p_is_settled(tcc_protocol *p, const tcc_pstate *s);
+/* covers.c: no rotation stands for what came before the state. */
+bool tcc_p_tell_rotations_apart(tcc_protocol *p, const tcc_pstate *s);
 /* The bytes of operand i of an MMA, given its descriptor; 0: it is wrong, or they are not all in shared memory. */
 size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, int64_t bits,
                         tcc_prange *ranges);
@@ -762,15 +792,22 @@ tcc_status tcc_p_explore(tcc_protocol *p);
 void tcc_p_normal_create(tcc_protocol *p);
 /* Writes s so that states whose futures are equal are equal; gives the bytes. */
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap);
+void tcc_p_covers_create(tcc_protocol *p);
+/* covers.c: whether nothing that was followed stands for the state; may forget some of what is known there. */
+bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s);
 /* What all know, as the clocks of an entity. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);
 /* counts.c: of a record whose number was decided not to be more than `most`, what holds in all iterations of
  * the loops around; and what of that holds for another record. */
-void tcc_p_count_found(const tcc_protocol *p, tcc_pstate *s, const tcc_precord *r);
+void tcc_p_count_found(tcc_protocol *p, tcc_pstate *s, const tcc_precord *r);
 void tcc_p_count_known(const tcc_protocol *p, tcc_pstate *s, tcc_precord *r);
 /* By what states are told apart while it is not decided: how far it is above what was asked. */
 int64_t tcc_p_count_told_apart(const tcc_protocol *p, const tcc_precord *r);
 
+/* An mbarrier of whose last copy no warp knows the end; -1: there is none. */
+int tcc_p_unfinished_copy(const tcc_protocol *p, const tcc_pstate *s);
+/* Whether the other branch follows that of a frame: lanes part there. */
+bool tcc_p_may_part(const tcc_pframe *f);
 /* Whether warp w may yet come to ask for record r, being in no loop of it. */
 bool tcc_p_may_enter(const tcc_pstate *s, unsigned w, int r);
 

@@ -13,25 +13,9 @@
  * long ago.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "checker/model.h"
+#include "checker/normal.h"
 
-struct tcc_pcolumn {
-    TCC_VEC(uint32_t) known; /* clocks that something remembers, sorted */
-    uint32_t base;           /* from here on by distance; UINT32_MAX: nothing */
-};
-typedef struct tcc_pcolumn column;
-
-typedef struct writer {
-    const tcc_protocol *p;
-    const tcc_pstate *s;
-    uint8_t *data;
-    size_t len, cap;
-    column *columns; /* of each actor, then of each warp's steps */
-    uint32_t *common; /* as of an entity: what all warps know */
-    int64_t base_at[TCC_P_RECORDS];
-} writer;
-
-static void reserve(writer *w, size_t n)
+void tcc_p_reserve(writer *w, size_t n)
 {
     if (w->len + n <= w->cap)
         return;
@@ -43,13 +27,6 @@ static void reserve(writer *w, size_t n)
     w->cap = cap;
 }
 
-static void put(writer *w, const void *bytes, size_t n)
-{
-    reserve(w, n);
-    memcpy(w->data + w->len, bytes, n);
-    w->len += n;
-}
-
 static void put_int(writer *w, int64_t v)
 {
     put(w, &v, sizeof v);
@@ -58,21 +35,6 @@ static void put_int(writer *w, int64_t v)
 static void put_pair(writer *w, uint32_t a, uint32_t b)
 {
     put_int(w, (int64_t)(a | (uint64_t)b << 32));
-}
-
-static uint16_t rank_of(const column *c, uint32_t clock)
-{
-    size_t rank = 0;
-    uint32_t v = clock < c->base ? clock : c->base;
-    while (rank < c->known.len && c->known.data[rank] <= v)
-        rank++;
-    return (uint16_t)(rank + (clock - v));
-}
-
-static void put_clock(writer *w, const column *c, uint32_t clock)
-{
-    uint16_t rank = rank_of(c, clock);
-    put(w, &rank, sizeof rank);
 }
 
 /* ---- clocks that matter ---------------------------------------------------------------------- */
@@ -93,9 +55,7 @@ static void remember(writer *w, unsigned actor, uint32_t clock)
     c->known.data[i] = clock;
 }
 
-/* Groups of MMAs that a warp has waited for, and that it has committed; of all that have one. */
-static uint32_t least_waited(const tcc_protocol *p, const tcc_pstate *s, unsigned group,
-                             uint32_t *most, uint32_t *all)
+uint32_t tcc_p_least_waited(const tcc_protocol *p, const tcc_pstate *s, unsigned group, uint32_t *most, uint32_t *all)
 {
     uint32_t least = UINT32_MAX;
     *most = 0;
@@ -116,13 +76,13 @@ static void find_bases(writer *w)
     const tcc_protocol *p = w->p;
     const tcc_pstate *s = w->s;
     uint32_t most, all;
-    for (unsigned i = 0; i < p->n_actors + p->n_steps; i++) {
+    for (unsigned i = 0; i < p->n_actors + p->n_steps + p->n_warps; i++) {
         w->columns[i].base = UINT32_MAX;
         w->columns[i].known.len = 0;
     }
     for (unsigned g = 0; g < p->n_groups; g++)
         w->columns[tcc_p_mma_actor(p, g * TCC_WARPGROUP_WARPS)].base =
-            least_waited(p, s, g, &most, &all);
+            tcc_p_least_waited(p, s, g, &most, &all);
     for (unsigned i = 0; p->stores && i < p->n_warps; i++) {
         unsigned actor = tcc_p_bulk_actor(p, i);
         unsigned entity = tcc_p_entity(p, s, i, UINT64_C(1) << s->warps[i].bulk_lane);
@@ -145,16 +105,10 @@ static void find_bases(writer *w)
         w->columns[p->n_actors + i].base = s->passed < s->begun ? s->passed : s->begun;
 }
 
-/* Whether everybody comes after an access, of what is no warp. */
+/* Whether everybody comes after an access, of what is no warp. Where less known stands for more that is not left out. */
 static bool is_past(const writer *w, unsigned actor, uint32_t clock)
 {
-    return actor >= w->p->n_warps && !w->p->amd && w->common[actor] >= clock;
-}
-
-/* Whether who arrives at a barrier from now on must still do so before its phase ends. */
-static bool awaits_arrivals(const tcc_pbarrier *bar)
-{
-    return bar->pending == bar->expected;
+    return !w->p->loose && actor >= w->p->n_warps && !w->p->amd && w->common[actor] >= clock;
 }
 
 /* The clock of a warp's wait for the phase that a barrier is in; 0: there was none, or whoever arrives comes
@@ -164,13 +118,29 @@ static uint32_t current_wait(const writer *w, unsigned b, unsigned warp)
     const tcc_pwait *wait = tcc_p_wait(w->p, w->s, b, warp);
     const tcc_pbarrier *bar = &w->s->barriers[b];
     uint32_t passed = w->common[w->p->n_actors + w->p->n_warps + warp];
-    bool matters = wait->phase == bar->phase && !(awaits_arrivals(bar) && passed >= wait->clock);
+    bool matters = wait->phase == bar->phase && !(!w->p->loose && awaits_arrivals(bar) && passed >= wait->clock);
     return matters ? wait->clock : 0;
 }
 
 static uint32_t resize_clock(const tcc_pstate *s, unsigned warp)
 {
     return s->resizes[warp / TCC_WARPGROUP_WARPS].clocks[warp % TCC_WARPGROUP_WARPS];
+}
+
+/* The column of a warp's fences: of its accesses, behind which there may be one. */
+static const column *fences_of(const writer *w, unsigned warp)
+{
+    return &w->columns[w->p->n_actors + w->p->n_steps + warp];
+}
+
+/* An access that others must come after. */
+static void remember_access(writer *w, unsigned actor, uint32_t clock)
+{
+    if (is_past(w, actor, clock))
+        return;
+    remember(w, actor, clock);
+    if (actor < w->p->n_warps)
+        remember(w, w->p->n_actors + w->p->n_steps + actor, clock);
 }
 
 static void find_clocks(writer *w)
@@ -181,11 +151,10 @@ static void find_clocks(writer *w)
     tcc_p_common(w->p, w->s, w->common);
     for (unsigned i = 0; i < s->n_atoms; i++) {
         const tcc_patom *a = &s->atoms[i];
-        if (a->mark != TCC_P_NEVER && !is_past(w, a->writer, a->clock))
-            remember(w, a->writer, a->clock);
+        if (a->mark != TCC_P_NEVER && a->mark != TCC_P_BARRIER)
+            remember_access(w, a->writer, a->clock);
         for (uint32_t r = a->readers; r; r = p->readers.data[r].next)
-            if (!is_past(w, p->readers.data[r].actor, p->readers.data[r].clock))
-                remember(w, p->readers.data[r].actor, p->readers.data[r].clock);
+            remember_access(w, p->readers.data[r].actor, p->readers.data[r].clock);
     }
     for (unsigned i = 0; i < s->n_globals; i++)
         remember(w, s->globals[i].actor, s->globals[i].clock);
@@ -249,11 +218,11 @@ static void put_record(writer *w, unsigned r)
  * iterations. */
 static void put_index(writer *w, const tcc_pframe *f)
 {
-    int64_t at = f->lo + f->iter * f->step;
+    int64_t at = f->lo + f->iter * f->step, turned = f->code->moduli[0] > 1 ? w->s->turned : 0;
     put_int(w, f->by_iterations ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
     put_int(w, f->iter > 0);
     if (!f->by_iterations && f->code->args[0] != TCC_P_NO_SLOT)
-        put_int(w, tcc_p_forget(w->p, tcc_p_known(at), f->code->moduli[0]).v);
+        put_int(w, tcc_p_forget(w->p, tcc_p_known(at + turned), f->code->moduli[0]).v);
 }
 
 static void put_frame(writer *w, const tcc_pframe *f)
@@ -261,7 +230,7 @@ static void put_frame(writer *w, const tcc_pframe *f)
     int64_t iter = f->record < 0 ? f->iter : tcc_p_position(f) - w->base_at[f->record];
     put(w, &f->code, sizeof f->code);
     put_int(w, f->pc | (int64_t)f->region << 32 | (int64_t)f->by_iterations << 40 |
-                   (int64_t)f->may << 41 | (int64_t)f->busy << 42);
+                   (int64_t)f->may << 41 | (int64_t)(f->busy && w->p->aside != TCC_P_NO_WARP) << 42);
     put_int(w, (int64_t)f->mask);
     put_int(w, (int64_t)f->outer);
     put_int(w, f->record);
@@ -304,7 +273,7 @@ static void put_slots(writer *w, unsigned warp)
     }
     if (!warp)
         memset(last, 0, p->n_slots * sizeof *last);
-    reserve(w, p->n_slots * (sizeof *row + sizeof(uint32_t)) + sizeof(uint32_t));
+    tcc_p_reserve(w, p->n_slots * (sizeof *row + sizeof(uint32_t)) + sizeof(uint32_t));
     uint8_t *out = w->data + w->len;
     for (uint32_t i = 0; i < p->n_slots; i++) {
         if (!memcmp(&row[i], &last[i], sizeof *row))
@@ -328,7 +297,7 @@ static void put_warp(writer *w, unsigned i)
     put_int(w, (int64_t)warp->mask);
     put_int(w, (int64_t)warp->accessed);
     put_int(w, (int64_t)warp->fencing);
-    put_clock(w, &w->columns[i], warp->fencing ? warp->fenced : 0);
+    put_clock(w, fences_of(w, i), warp->fencing ? warp->fenced : 0);
     put_int(w, (int64_t)(warp->unsynced | warp->apart << 32));
     put_clock(w, &w->columns[i], warp->synced);
     put_clock(w, &w->columns[p->n_actors + i], warp->apart ? warp->in_step : 0);
@@ -387,13 +356,11 @@ static void put_groups(writer *w)
         put_clock(w, &w->columns[p->n_actors + i], resize_clock(w->s, i));
     }
     for (unsigned g = 0; g < p->n_groups; g++) {
-        uint32_t from = least_waited(p, w->s, g, &most, &all);
+        uint32_t from = tcc_p_least_waited(p, w->s, g, &most, &all);
         for (uint32_t n = from + 1; n <= most; n++) {
             const tcc_pgroup *group = &w->s->groups[g * TCC_P_GROUPS + n % TCC_P_GROUPS];
             /* What it is of is compared when a warp commits it. */
             put_int(w, group->number != n ? -1 : n > all ? (int64_t)group->mmas : 0);
-            for (unsigned i = 0; group->number == n && i < p->n_steps; i++)
-                put_clock(w, &w->columns[p->n_actors + i], group->clocks[i]);
         }
     }
 }
@@ -410,7 +377,7 @@ static void put_atoms(writer *w)
     for (unsigned i = 0; i < w->s->n_atoms; i++) {
         const tcc_patom *a = &w->s->atoms[i];
         const uint16_t end = UINT16_MAX;
-        bool past = a->mark != TCC_P_NEVER && is_past(w, a->writer, a->clock);
+        bool past = a->mark == TCC_P_BARRIER || (a->mark != TCC_P_NEVER && is_past(w, a->writer, a->clock));
         const uint16_t head[2] = {a->mark, past ? end : a->writer};
         put(w, head, sizeof head);
         if (a->mark != TCC_P_NEVER && !past) {
@@ -446,99 +413,13 @@ static void put_globals(writer *w)
     }
 }
 
-/* The column of the i-th clock of an entity. */
-static const column *column_of(const writer *w, unsigned i)
-{
-    unsigned fenced = w->p->n_actors, passed = fenced + w->p->n_warps;
-    return &w->columns[i < fenced ? i : i < passed ? i - fenced : i - w->p->n_warps];
-}
-
-/* The ranks of an entity's clocks, those that are not the same as the last entity's. */
-static void put_row(writer *w, const uint32_t *row, const uint32_t *last)
-{
-    const tcc_protocol *p = w->p;
-    const uint16_t end = UINT16_MAX;
-    reserve(w, (2 * (size_t)p->stride + 1) * sizeof end);
-    uint16_t *out = (uint16_t *)(void *)(w->data + w->len), *first = out;
-    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK) {
-        if (!memcmp(row + at, last + at, TCC_P_BLOCK * sizeof *row))
-            continue;
-        for (unsigned i = at; i < at + TCC_P_BLOCK; i++) {
-            if (row[i] == last[i])
-                continue;
-            const column *c = column_of(w, i);
-            uint16_t rank = rank_of(c, row[i]);
-            if (rank == rank_of(c, last[i]))
-                continue;
-            *out++ = (uint16_t)i;
-            *out++ = rank;
-        }
-    }
-    *out++ = end;
-    w->len += (size_t)(out - first) * sizeof *out;
-}
-
-/* Parts by warp and lanes, in whatever order they came to be. */
-static void put_parts(writer *w)
-{
-    const tcc_protocol *p = w->p;
-    const tcc_pstate *s = w->s;
-    put_int(w, s->n_parts);
-    for (unsigned warp = 0; s->n_parts && warp < p->n_warps; warp++)
-        for (unsigned lane = 0; lane < p->n_lanes; lane++)
-            for (unsigned i = 0; i < s->n_parts; i++) {
-                const tcc_ppart *part = &s->parts[i];
-                if (part->warp != warp || (unsigned)__builtin_ctzll(part->lanes) != lane)
-                    continue;
-                put_pair(w, warp, (uint32_t)part->lanes);
-                put_clock(w, &w->columns[warp], part->synced);
-                put_row(w, s->clocks + (size_t)(p->n_entities + i) * p->stride,
-                        s->clocks + (size_t)warp * p->stride);
-            }
-}
-
-/* The clocks of an entity that is no warp, and of whose past a warp may learn. */
-static void find_row(const writer *w, unsigned e, uint32_t *row)
-{
-    const tcc_protocol *p = w->p;
-    const uint32_t *from = w->s->clocks + (size_t)e * p->stride;
-    unsigned barrier = (e - p->n_warps) / 2, n = p->n_actors + p->n_warps;
-    bool mbarrier = barrier < p->max_barriers, arrivals = mbarrier && e == tcc_p_arrivals(p, barrier);
-    if (!arrivals || awaits_arrivals(&w->s->barriers[barrier]))
-        n = p->stride;
-    for (unsigned i = 0; i < n; i++)
-        row[i] = from[i] > w->common[i] ? from[i] : w->common[i];
-    memcpy(row + n, from + n, (p->stride - n) * sizeof *row);
-}
-
-/* Most entities, barriers, know nearly the same as the one before. */
-static void put_clocks(writer *w)
-{
-    const tcc_protocol *p = w->p;
-    const uint32_t *clocks = w->s->clocks;
-    put_row(w, clocks, p->zeros);
-    for (unsigned e = 1; e < p->n_warps; e++)
-        put_row(w, clocks + (size_t)e * p->stride, clocks + (size_t)(e - 1) * p->stride);
-    uint32_t *row = p->rows_of_clocks, *last = p->rows_of_clocks + p->stride;
-    memcpy(last, clocks + (size_t)(p->n_warps - 1) * p->stride, p->stride * sizeof *last);
-    for (unsigned e = p->n_warps; e < p->n_entities; e++) {
-        find_row(w, e, row);
-        put_row(w, row, last);
-        uint32_t *next = last;
-        last = row;
-        row = next;
-    }
-    put_parts(w);
-}
-
 void tcc_p_normal_create(tcc_protocol *p)
 {
-    p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_steps);
-    p->zeros = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
+    p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_steps + p->n_warps);
     p->common = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
-    p->rows_of_clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, 2 * (size_t)p->stride);
     for (unsigned i = 0; i < 2; i++)
         p->rows[i] = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, p->n_slots + 1);
+    tcc_p_covers_create(p);
 }
 
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap)
@@ -564,7 +445,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
     put_groups(&w);
     put_atoms(&w);
     put_globals(&w);
-    put_clocks(&w);
+    tcc_p_put_clocks(&w);
     *buffer = w.data;
     *cap = w.cap;
     return w.len;

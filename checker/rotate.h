@@ -16,19 +16,31 @@ typedef struct move {
 
 struct tcc_protation {
     int64_t period; /* the counters are as before after so many rotations */
-    TCC_VEC(uint32_t) counters;
-    uint8_t *kinds;     /* of each warp's slots */
+    TCC_VEC(uint32_t) counters; /* indices of loops among them; */
+    bool carried;               /* others, too: tiles begin with any of them */
+    uint8_t *kinds;     /* of each warp's slots; */
+    TCC_VEC(uint32_t) moving; /* those that are not fixed */
     uint32_t *granules; /* of shared memory: where they are after a rotation */
     TCC_VEC(move) moves;
     bool used;
     tcc_pstate state; /* the last that was rotated */
     unsigned n_barriers, n_atoms;
-    uint32_t *barriers, *atoms; /* where they are after a rotation, when there are so many; */
-    uint32_t *to;               /* mbarriers after as many as are wanted; while atoms are found, from where */
+    uint32_t *barriers, *atoms; /* where they are after a rotation, when there are so many: mbarriers, classes of atoms; */
+    uint32_t *to, *from;        /* mbarriers, and from where classes are, after as many as are wanted */
+    uint32_t *classes;          /* of atoms, by their first; while they are found, another one */
     bool *flips;                /* mbarriers' parities */
-    bool symmetric;             /* atoms are one to one */
 };
 typedef struct tcc_protation rotation;
+
+/* The index of a loop where it is a counter; TCC_P_NO_SLOT: it is none. */
+static inline uint32_t index_of(const rotation *r, const tcc_pframe *f)
+{
+    uint32_t slot = f->of && f->of->op->code == TCC_OP_scf_for ? f->code->args[0] : TCC_P_NO_SLOT;
+    for (size_t i = 0; i < r->counters.len && slot != TCC_P_NO_SLOT; i++)
+        if (r->counters.data[i] == slot)
+            return slot;
+    return TCC_P_NO_SLOT;
+}
 
 /* A counter with a remainder. */
 static inline tcc_pvalue counter_at(const tcc_protocol *p, const rotation *r, int64_t x)
@@ -38,5 +50,69 @@ static inline tcc_pvalue counter_at(const tcc_protocol *p, const rotation *r, in
         v += r->period;
     return (tcc_pvalue){.kind = TCC_P_KNOWN, .v = v, .delta = r->period};
 }
+
+/* ---- while it is found ----------------------------------------------------------------- */
+
+enum { NO_COUNTER = 0 };
+#define TCC_P_UNSET UINT32_MAX
+
+/* That an access to `from` is one to `to` after a rotation. */
+typedef struct claim {
+    const tcc_pinst *in;
+    unsigned operand;
+    tcc_pvalue from, to;
+} claim;
+
+/* What an MMA reads. */
+typedef struct operand_ranges {
+    const tcc_pinst *in;
+    unsigned operand;
+    int64_t bits;
+    size_t n;
+    tcc_prange *at;
+} operand_ranges;
+
+/* Bytes that become others. */
+typedef struct box {
+    int64_t from, to, bytes;
+} box;
+
+typedef struct walk {
+    tcc_protocol *p;
+    tcc_pstate *s;
+    rotation *r;
+    unsigned warp;
+    bool failed;
+    uint32_t *by;        /* of each slot: 1 + the counter on which it depends */
+    tcc_pvalue **tables; /* for all values of that */
+    TCC_VEC(claim) claims;
+    TCC_VEC(box) boxes;
+    operand_ranges ranges[2];
+    tcc_ptable *known; /* what ops came to for other warps */
+} walk;
+
+static inline uint32_t counter_of(const walk *w, uint32_t slot)
+{
+    return slot == TCC_P_NO_SLOT ? NO_COUNTER : w->by[slot];
+}
+
+static inline tcc_pvalue value_at(const walk *w, uint32_t slot, int64_t x)
+{
+    if (w->by[slot] == slot + 1)
+        return counter_at(w->p, w->r, x);
+    return w->by[slot] ? w->tables[slot][x % w->r->period] : *tcc_p_slot(w->p, w->s, w->warp, slot);
+}
+
+static inline void fail(walk *w)
+{
+    w->failed = true;
+}
+
+/* rotate.c: the one counter that an op's operands depend on. */
+uint32_t tcc_p_find_dependence(walk *w, const tcc_pinst *in);
+/* renames.c: what an op behind the beginning of the first loop makes of what it names. */
+void tcc_p_rename(walk *w, tcc_pinst *in);
+/* Whether that is one to one, and MMAs and lanes access what has become of what they accessed. */
+bool tcc_p_renames_one_to_one(walk *w);
 
 #endif

@@ -18,7 +18,7 @@ static bool is_late(const tcc_pwarp *w)
 
 /* Whether nothing is on its way of which a rotation would change the name: MMAs that some warps of a
  * warpgroup have issued and others have not. */
-static bool is_settled(const tcc_protocol *p, const tcc_pstate *s)
+static bool may_rotate(const tcc_protocol *p, const tcc_pstate *s)
 {
     bool settled = p->aside == TCC_P_NO_WARP || s->has_begun;
     for (unsigned i = 0; i < p->n_warps && settled; i++) {
@@ -28,23 +28,40 @@ static bool is_settled(const tcc_protocol *p, const tcc_pstate *s)
     return settled;
 }
 
+/* A counter's value without what else is known of it, that it is a loop's index. */
+static tcc_pvalue plain(tcc_pvalue v)
+{
+    v.loop = 0;
+    v.offset = 0;
+    return v;
+}
+
 /* How often to rotate, so that the first counter that there is becomes 0; -1: that is not known. */
 static int64_t find_distance(const tcc_protocol *p, const tcc_pstate *s)
 {
     const rotation *r = p->rotation;
-    int64_t distance = -1;
-    for (unsigned w = 0; w < p->n_warps; w++)
-        for (size_t i = 0; i < r->counters.len; i++) {
-            const tcc_pvalue *v = tcc_p_slot(p, s, w, r->counters.data[i]);
-            if (v->kind == TCC_P_NONE || v->delta == TCC_P_DEAD)
+    int64_t first = -1;
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        for (uint32_t d = 0; d < s->warps[w].depth; d++) {
+            const tcc_pframe *f = &s->warps[w].frames[d];
+            int64_t at = f->lo + f->iter * f->step;
+            if (index_of(r, f) == TCC_P_NO_SLOT)
                 continue;
-            tcc_pvalue as = counter_at(p, r, v->v < 0 ? 0 : v->v);
-            if (memcmp(v, &as, sizeof as) != 0)
+            if (at < p->threshold || f->record < 0 || f->known || f->by_iterations)
                 return -1;
-            if (distance < 0)
-                distance = (r->period - v->v % r->period) % r->period;
+            first = first < 0 ? at : first;
         }
-    return distance;
+        for (size_t i = 0; i < r->counters.len; i++) {
+            tcc_pvalue v = plain(*tcc_p_slot(p, s, w, r->counters.data[i]));
+            if (v.kind == TCC_P_NONE || v.delta == TCC_P_DEAD)
+                continue;
+            tcc_pvalue as = counter_at(p, r, v.v < 0 ? 0 : v.v);
+            if (memcmp(&v, &as, sizeof as) != 0)
+                return -1;
+            first = first < 0 ? v.v : first;
+        }
+    }
+    return first < 0 ? -1 : (r->period - first % r->period) % r->period;
 }
 
 /* Where mbarriers are after a rotation; false when there are not all of them. */
@@ -75,25 +92,51 @@ static bool find_barriers(rotation *r, const tcc_pstate *s)
     return true;
 }
 
-/* Atoms are found on the way, and are as many in each stage only when all have been accessed. */
-static bool find_atoms(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
+/* The first of the atoms that one stands for. */
+static uint32_t class_of(const rotation *r, uint32_t atom)
+{
+    while (r->classes[atom] != atom)
+        atom = r->classes[atom];
+    return atom;
+}
+
+/* Sets the class that another becomes, or comes from; true when it was two, which are now one. */
+static bool unite(rotation *r, uint32_t *classes, uint32_t at, uint32_t class)
+{
+    uint32_t old = classes[at] == UNSET ? class : class_of(r, classes[at]);
+    uint32_t least = old < class ? old : class;
+    r->classes[old] = r->classes[class] = classes[at] = least;
+    return old != class;
+}
+
+/* Atoms are found on the way, and not as many in each stage: what only uses some stages, an epilogue, divides those.
+ * So classes of atoms are taken together, of which each becomes one other. */
+static void find_atoms(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
 {
     if (r->n_atoms == s->n_atoms)
-        return r->symmetric;
+        return;
     r->n_atoms = s->n_atoms;
-    r->symmetric = true;
-    uint32_t *from = r->to;
     for (unsigned i = 0; i < s->n_atoms; i++)
-        r->atoms[i] = from[i] = UNSET;
-    for (size_t g = 0; g < p->n_granules && r->symmetric; g++) {
-        uint16_t a = p->atom_of[g], b = p->atom_of[r->granules[g]];
-        r->symmetric = (r->atoms[a] == UNSET || r->atoms[a] == b) && (from[b] == UNSET || from[b] == a);
-        r->atoms[a] = b;
-        from[b] = a;
+        r->classes[i] = i;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned i = 0; i < s->n_atoms; i++)
+            r->atoms[i] = r->from[i] = UNSET;
+        uint32_t last = UNSET, last_to = UNSET;
+        for (size_t g = 0; g < p->n_granules; g++) {
+            uint32_t a = p->atom_of[g], b = p->atom_of[r->granules[g]];
+            if (a == last && b == last_to)
+                continue;
+            last = a;
+            last_to = b;
+            changed |= unite(r, r->atoms, class_of(r, a), class_of(r, b));
+            changed |= unite(r, r->from, class_of(r, b), class_of(r, a));
+        }
     }
-    for (unsigned i = 0; i < s->n_atoms; i++)
-        r->atoms[i] = r->atoms[i] == UNSET ? i : r->atoms[i];
-    return r->symmetric;
+    for (unsigned i = 0; i < s->n_atoms; i++) {
+        r->classes[i] = class_of(r, i);
+        r->atoms[i] = r->atoms[i] == UNSET ? i : class_of(r, r->atoms[i]);
+    }
 }
 
 /* Of what only the lanes that accessed it know, the names are not known after a rotation. */
@@ -107,19 +150,27 @@ static bool may_move(const tcc_protocol *p, const tcc_pstate *s, const tcc_patom
     return may;
 }
 
+/* False when atoms of a class differ, or may not be moved. */
 static bool move_atoms(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
     for (unsigned i = 0; i < s->n_atoms; i++) {
-        const tcc_patom *a = &s->atoms[i];
-        uint32_t to = i;
+        uint32_t class = r->classes[i], to = class;
+        if (memcmp(&s->atoms[i], &s->atoms[class], sizeof *s->atoms) != 0)
+            return false;
+        if (class != i)
+            continue;
         for (int64_t k = 0; k < n && r->atoms[to] != to; k++)
             to = r->atoms[to];
-        if (to != i && !may_move(p, s, a))
+        if (to != i && !may_move(p, s, &s->atoms[i]))
             return false;
-        r->state.atoms[to] = *a;
-        unsigned b = a->writer - tcc_p_barrier_actor(p, 0);
-        if (a->mark != TCC_P_NEVER && b < s->n_barriers)
-            r->state.atoms[to].writer = (uint16_t)tcc_p_barrier_actor(p, r->to[b]);
+        r->from[to] = i;
+    }
+    for (unsigned i = 0; i < s->n_atoms; i++) {
+        tcc_patom *to = &r->state.atoms[i];
+        *to = s->atoms[r->from[r->classes[i]]];
+        unsigned b = to->writer - tcc_p_barrier_actor(p, 0);
+        if (to->mark != TCC_P_NEVER && b < s->n_barriers)
+            to->writer = (uint16_t)tcc_p_barrier_actor(p, r->to[b]);
     }
     return true;
 }
@@ -159,31 +210,105 @@ static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
 
 static void move_slots(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
-    for (size_t i = 0; i < (size_t)p->n_warps * p->n_slots; i++) {
-        bool counts = r->kinds[i] == COUNTER && s->slots[i].delta == r->period;
-        r->state.slots[i] = r->kinds[i] == FOLLOWS ? (tcc_pvalue){0}
-                            : counts               ? counter_at(p, r, s->slots[i].v + n)
-                                                   : s->slots[i];
+    memcpy(r->state.slots, s->slots, (size_t)p->n_warps * p->n_slots * sizeof *s->slots);
+    for (size_t k = 0; k < r->moving.len; k++) {
+        uint32_t i = r->moving.data[k];
+        tcc_pvalue *to = &r->state.slots[i];
+        if (r->kinds[i] == FOLLOWS) {
+            *to = (tcc_pvalue){0};
+        } else if (to->delta == r->period) {
+            *to = counter_at(p, r, to->v + n);
+            to->loop = s->slots[i].loop;
+            to->offset = s->slots[i].offset;
+        }
     }
 }
 
 const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s)
 {
     rotation *r = p->rotation;
-    int64_t n = r && is_settled(p, s) ? find_distance(p, s) : -1;
-    if (n < 0 || !find_barriers(r, s) || !find_atoms(p, r, s))
+    int64_t n = r && !s->settled && may_rotate(p, s) ? find_distance(p, s) : -1;
+    if (n < 0 || !find_barriers(r, s))
         return s;
-    tcc_pstate *to = &r->state, own = *to;
-    *to = *s;
-    to->slots = own.slots;
-    to->clocks = own.clocks;
-    to->versions = own.versions;
-    to->barriers = own.barriers;
-    to->waits = own.waits;
-    to->atoms = own.atoms;
+    find_atoms(p, r, s);
+    tcc_pstate *to = &r->state;
+    tcc_p_copy_numbers(to, s);
+    to->warps = s->warps;
+    to->groups = s->groups;
+    to->resizes = s->resizes;
+    to->parts = s->parts;
+    to->globals = s->globals;
+    to->turned = n;
     move_barriers_of(p, r, s, n);
     move_clocks(p, r, s);
     move_slots(p, r, s, n);
     r->used = true;
     return move_atoms(p, r, s, n) ? to : s;
+}
+
+unsigned tcc_p_rotated_actor(const tcc_protocol *p, const tcc_pstate *s, unsigned actor)
+{
+    unsigned b = actor - tcc_p_barrier_actor(p, 0);
+    return b < s->n_barriers ? tcc_p_barrier_actor(p, p->rotation->to[b]) : actor;
+}
+
+unsigned tcc_p_rotated_entity(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
+{
+    unsigned b = (entity - p->n_warps) / 2;
+    if (entity < p->n_warps || b >= s->n_barriers)
+        return entity;
+    b = p->rotation->to[b];
+    return (entity - p->n_warps) % 2 ? tcc_p_done(p, b) : tcc_p_arrivals(p, b);
+}
+
+/* ---- the end of rotations -------------------------------------------------------------- */
+
+/* Whether a warp may come to name an mbarrier, or is in a loop whose index is a counter. */
+static bool may_name(const rotation *r, const tcc_pwarp *w)
+{
+    bool may = false;
+    for (uint32_t d = 0; d < w->depth && !may; d++) {
+        const tcc_pframe *f = &w->frames[d];
+        const tcc_pinst *first = f->code->insts, *in = first + f->pc;
+        bool inside = d + 1 < w->depth, loop = f->of && f->of->op->code == TCC_OP_scf_for;
+        if (index_of(r, f) != TCC_P_NO_SLOT)
+            return true;
+        if (loop || f->pc == AT_HEAD)
+            may = f->code->n && (first->names || first->names_later);
+        else if (f->pc < f->code->n)
+            may = in->names_later || (in->names && (!inside || tcc_p_may_part(&w->frames[d + 1])));
+    }
+    return may;
+}
+
+/* Whether what was accessed there is past for all that follows. */
+static bool is_quiet(const tcc_protocol *p, const tcc_patom *a)
+{
+    bool quiet = a->mark == TCC_P_ASYNC && p->common[a->writer] >= a->clock;
+    for (uint32_t i = a->readers; i && quiet; i = p->readers.data[i].next) {
+        const struct tcc_preader *r = &p->readers.data[i];
+        quiet = r->actor >= p->n_warps && p->common[r->actor] >= r->clock;
+    }
+    return quiet;
+}
+
+bool tcc_p_is_settled(tcc_protocol *p, const tcc_pstate *s)
+{
+    rotation *r = p->rotation;
+    bool settled = p->aside == TCC_P_NO_WARP || s->has_begun;
+    uint32_t last = UNSET;
+    tcc_p_common(p, s, p->common);
+    for (size_t g = p->n_granules; g-- > 0 && settled;) { /* the last stage is the last to be filled */
+        if (r->granules[g] == g || p->atom_of[g] == last)
+            continue;
+        last = p->atom_of[g];
+        settled = is_quiet(p, &s->atoms[last]);
+    }
+    for (unsigned w = 0; w < p->n_warps && settled; w++)
+        settled = !may_name(r, &s->warps[w]);
+    for (size_t i = 0; i < r->moving.len && settled; i++) {
+        const tcc_pvalue *v = &s->slots[r->moving.data[i]];
+        settled = v->kind == TCC_P_NONE || v->delta == TCC_P_DEAD;
+    }
+    return settled && tcc_p_unfinished_copy(p, s) < 0;
 }

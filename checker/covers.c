@@ -1,0 +1,391 @@
+/* covers: a state in which less is known stands for those in which more is.
+ *
+ * What is known of other warps' past only allows: an access, an arrival or a wait that is right with less of it is
+ * right with more. So states that differ in nothing else are told apart by that at first, and where two of them are
+ * met, one goes on with what both know; when that is proven, both are. It may also fail where each alone would not:
+ * then all is proven again with states told apart.
+ *
+ * Where tiles end is known by that alone, once all stages were used: a stage is released before the next one is
+ * waited for, or behind.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/normal.h"
+
+/* A normal form that was seen. */
+typedef struct seen_state {
+    uint16_t *least;  /* of what is known there */
+    int64_t turned;   /* by how much the first such state was rotated; */
+    bool turns, told; /* others by more or less; it stands for no others */
+} seen_state;
+
+/* A state, from 1 on, that comes after another. */
+typedef struct edge {
+    uint32_t before, after;
+} edge;
+
+struct tcc_pcovers {
+    uint8_t *bytes; /* of the last state: its normal form; */
+    size_t len, cap;
+    uint16_t *ranks; /* those of the clocks of all entities, then of parts */
+    uint32_t *rows[2];
+    TCC_VEC(seen_state) states;
+    TCC_VEC(edge) edges;
+};
+
+/* Rows of ranks: of entities, of parts, of groups of MMAs that are not waited for. */
+static size_t rows_of(const tcc_protocol *p, const tcc_pstate *s)
+{
+    return p->n_entities + s->n_parts + p->n_groups * TCC_P_GROUPS;
+}
+
+void tcc_p_covers_create(tcc_protocol *p)
+{
+    struct tcc_pcovers *c = p->covers = TCC_NEW(p->scratch, struct tcc_pcovers);
+    c->ranks = TCC_NEW_ARRAY(p->scratch, uint16_t, 
+                             (p->n_entities + tcc_p_max_parts(p) + p->n_groups * TCC_P_GROUPS) * (size_t)p->stride);
+    for (unsigned i = 0; i < 2; i++)
+        c->rows[i] = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
+}
+
+/* ---- ranks ----------------------------------------------------------------------------- */
+
+/* The column of the i-th clock of an entity. */
+static const column *column_of(const tcc_protocol *p, unsigned i)
+{
+    unsigned fenced = p->n_actors, passed = fenced + p->n_warps;
+    return &p->columns[i < fenced ? i : i < passed ? i + p->n_steps : i - p->n_warps];
+}
+
+/* Most entities know nearly the same as another one. */
+static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_t *like, const uint16_t *ranks_like,
+                       uint16_t *ranks)
+{
+    unsigned n = p->n_actors + p->n_warps + p->n_steps;
+    if (like)
+        memcpy(ranks, ranks_like, p->stride * sizeof *ranks);
+    for (unsigned at = 0; at < n; at += TCC_P_BLOCK) {
+        if (like && !memcmp(row + at, like + at, TCC_P_BLOCK * sizeof *row))
+            continue;
+        for (unsigned i = at; i < at + TCC_P_BLOCK && i < n; i++)
+            if (!like || row[i] != like[i])
+                ranks[i] = rank_of(column_of(p, i), row[i]);
+    }
+}
+
+/* The clocks of an entity; those of no warp, and of whose past a warp may learn, as if it knew what all know. */
+static void find_row(const writer *w, unsigned e, uint32_t *row)
+{
+    const tcc_protocol *p = w->p;
+    const uint32_t *from = w->s->clocks + (size_t)e * p->stride;
+    unsigned barrier = (e - p->n_warps) / 2, n = p->n_actors + p->n_warps;
+    bool mbarrier = barrier < p->max_barriers, arrivals = mbarrier && e == tcc_p_arrivals(p, barrier);
+    if (e < p->n_warps)
+        n = 0;
+    else if (!arrivals || awaits_arrivals(&w->s->barriers[barrier]))
+        n = p->stride;
+    memcpy(row, from, p->stride * sizeof *row);
+    unsigned whole = n / TCC_P_BLOCK * TCC_P_BLOCK;
+    for (unsigned at = 0; at < whole; at += TCC_P_BLOCK)
+        for (unsigned i = at; i < at + TCC_P_BLOCK; i++) /* signed ones can be vectors */
+            row[i] = (int32_t)from[i] > (int32_t)w->common[i] ? from[i] : w->common[i];
+    for (unsigned i = whole; i < n; i++)
+        row[i] = from[i] > w->common[i] ? from[i] : w->common[i];
+}
+
+/* Numbers of parts by warp and lanes, in whatever order they came to be. */
+static void sort_parts(const tcc_pstate *s, unsigned *order)
+{
+    for (unsigned i = 0; i < s->n_parts; i++) {
+        const tcc_ppart *part = &s->parts[i];
+        unsigned at = i;
+        for (; at; at--) {
+            const tcc_ppart *before = &s->parts[order[at - 1]];
+            if (before->warp != part->warp ? before->warp < part->warp
+                                           : (before->lanes & -before->lanes) < (part->lanes & -part->lanes))
+                break;
+            order[at] = order[at - 1];
+        }
+        order[at] = i;
+    }
+}
+
+/* What a group of MMAs comes after, NULL: there is none, or it is not wanted. */
+static tcc_pgroup *group_at(const tcc_protocol *p, const tcc_pstate *s, unsigned i)
+{
+    uint32_t most, all, first = i / TCC_P_GROUPS * TCC_P_GROUPS;
+    uint32_t n = tcc_p_least_waited(p, s, i / TCC_P_GROUPS, &most, &all) + 1 + i % TCC_P_GROUPS;
+    tcc_pgroup *g = &s->groups[first + n % TCC_P_GROUPS];
+    return n <= most && g->number == n ? g : NULL;
+}
+
+static void find_ranks_of_groups(const writer *w, uint16_t *ranks)
+{
+    const tcc_protocol *p = w->p;
+    unsigned n = p->n_groups * TCC_P_GROUPS;
+    memset(ranks, 0, n * p->stride * sizeof *ranks);
+    for (unsigned k = 0; k < n; k++, ranks += p->stride) {
+        const tcc_pgroup *g = group_at(p, w->s, k);
+        for (unsigned i = 0; g && i < p->n_steps; i++)
+            ranks[i] = rank_of(&p->columns[p->n_actors + i], g->clocks[i]);
+    }
+}
+
+static void find_all_ranks(const writer *w)
+{
+    const tcc_protocol *p = w->p;
+    const tcc_pstate *s = w->s;
+    struct tcc_pcovers *c = p->covers;
+    unsigned order[TCC_P_PARTS * TCC_MAX_WARPS];
+    for (unsigned e = 0; e < p->n_entities; e++) {
+        uint16_t *ranks = c->ranks + (size_t)e * p->stride;
+        find_row(w, e, c->rows[e % 2]);
+        find_ranks(p, c->rows[e % 2], e ? c->rows[!(e % 2)] : NULL, ranks - p->stride, ranks);
+    }
+    sort_parts(s, order);
+    for (unsigned i = 0; i < s->n_parts; i++) {
+        unsigned warp = s->parts[order[i]].warp;
+        find_ranks(p, s->clocks + (size_t)(p->n_entities + order[i]) * p->stride,
+                   s->clocks + (size_t)warp * p->stride, c->ranks + (size_t)warp * p->stride,
+                   c->ranks + (size_t)(p->n_entities + i) * p->stride);
+    }
+    find_ranks_of_groups(w, c->ranks + (p->n_entities + s->n_parts) * (size_t)p->stride);
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+static void put_parts(writer *w)
+{
+    const tcc_pstate *s = w->s;
+    unsigned order[TCC_P_PARTS * TCC_MAX_WARPS];
+    sort_parts(s, order);
+    put(w, &s->n_parts, sizeof s->n_parts);
+    for (unsigned i = 0; i < s->n_parts; i++) {
+        const tcc_ppart *part = &s->parts[order[i]];
+        put(w, &part->warp, sizeof part->warp);
+        put(w, &part->lanes, sizeof part->lanes);
+        put_clock(w, &w->columns[part->warp], part->synced);
+    }
+}
+
+/* All ranks, of each entity those that are not the same as the last one's. */
+static void put_ranks(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    const uint16_t *ranks = p->covers->ranks;
+    size_t n = rows_of(p, w->s);
+    for (size_t e = 0; e < n; e++, ranks += p->stride) {
+        const uint16_t *last = e ? ranks - p->stride : NULL;
+        for (uint16_t at = 0; at < p->stride; at += TCC_P_BLOCK) {
+            if (last && !memcmp(ranks + at, last + at, TCC_P_BLOCK * sizeof *ranks))
+                continue;
+            const uint16_t place[] = {(uint16_t)e, at};
+            put(w, place, sizeof place);
+            put(w, ranks + at, TCC_P_BLOCK * sizeof *ranks);
+        }
+    }
+}
+
+/* Those that do not only allow: of a warp's own past, and what aside.c counts. */
+static void put_exact_ranks(writer *w)
+{
+    const tcc_protocol *p = w->p;
+    const uint16_t *ranks = p->covers->ranks;
+    unsigned passed = p->n_actors + p->n_warps, counts = passed + p->n_warps;
+    for (unsigned i = 0; i < p->n_warps; i++) {
+        const uint16_t *own = ranks + (size_t)i * p->stride + i;
+        put(w, own, sizeof *own);
+        put(w, own + passed, sizeof *own);
+    }
+    for (unsigned e = 0; p->aside != TCC_P_NO_WARP && e < p->n_entities + w->s->n_parts; e++)
+        put(w, ranks + (size_t)e * p->stride + counts, (p->n_steps - p->n_warps) * sizeof *ranks);
+}
+
+void tcc_p_put_clocks(writer *w)
+{
+    find_all_ranks(w);
+    put_parts(w);
+    if (w->p->loose)
+        put_exact_ranks(w);
+    else
+        put_ranks(w);
+}
+
+/* ---- less known ------------------------------------------------------------------------ */
+
+/* The latest clock of a rank. */
+static uint32_t clock_of(const column *c, uint16_t rank)
+{
+    return rank < c->known.len ? c->known.data[rank] - 1 : c->base + (rank - (uint32_t)c->known.len);
+}
+
+/* Lowers what is known in s, of which `as` is the rotation that was looked for, to what is known in another state. */
+static void forget(const tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, const uint16_t *known)
+{
+    unsigned order[TCC_P_PARTS * TCC_MAX_WARPS], n = p->n_actors + 2 * p->n_warps;
+    sort_parts(s, order);
+    for (unsigned k = 0; k < p->n_entities + s->n_parts; k++) {
+        unsigned e = k < p->n_entities ? k : p->n_entities + order[k - p->n_entities];
+        size_t row = (size_t)(s == as ? k : tcc_p_rotated_entity(p, s, k)) * p->stride;
+        for (unsigned i = 0; i < n; i++) {
+            unsigned to = s == as ? i : tcc_p_rotated_actor(p, s, i);
+            if (known[row + to] < p->covers->ranks[row + to])
+                tcc_p_seen(p, s, e)[i] = clock_of(column_of(p, to), known[row + to]);
+        }
+    }
+    size_t row = (p->n_entities + s->n_parts) * (size_t)p->stride;
+    for (unsigned k = 0; k < p->n_groups * TCC_P_GROUPS; k++, row += p->stride) {
+        tcc_pgroup *g = group_at(p, s, k);
+        for (unsigned i = 0; g && i < p->n_steps; i++)
+            if (known[row + i] < p->covers->ranks[row + i])
+                g->clocks[i] = clock_of(&p->columns[p->n_actors + i], known[row + i]);
+    }
+}
+
+/* What a barrier knows to which nobody has come yet: those who will must know the end of its last phase, and with
+ * that all that it knew then. */
+static void forget_idle(const tcc_protocol *p, tcc_pstate *s)
+{
+    for (unsigned b = 0; b < s->n_barriers + p->n_named; b++) {
+        unsigned named = b - s->n_barriers, entity = tcc_p_arrivals(p, b), actor = tcc_p_barrier_actor(p, b);
+        if (b < s->n_barriers ? !awaits_arrivals(&s->barriers[b]) : s->named[named].arrived)
+            continue;
+        if (b >= s->n_barriers) {
+            entity = tcc_p_named(p, named);
+            actor = tcc_p_named_actor(p, named);
+        }
+        uint32_t *seen = tcc_p_seen(p, s, entity), phase = seen[actor];
+        memset(seen, 0, p->stride * sizeof *seen);
+        seen[actor] = phase;
+    }
+}
+
+static unsigned group_of(unsigned warp)
+{
+    return warp / TCC_WARPGROUP_WARPS;
+}
+
+/* What warpgroups with MMAs know of each other from when they met: it is less and less from iteration to iteration, and
+ * most often nobody asks. What all know is left. */
+static void forget_others(const tcc_protocol *p, tcc_pstate *s)
+{
+    unsigned passed = p->n_actors + p->n_warps;
+    tcc_p_common(p, s, p->common);
+    for (unsigned k = 0; k < p->n_warps + s->n_parts; k++) {
+        unsigned warp = k < p->n_warps ? k : s->parts[k - p->n_warps].warp;
+        unsigned own = group_of(warp), mmas = tcc_p_mma_actor(p, 0);
+        if (!s->warps[warp].depth || !s->warps[warp].committed)
+            continue;
+        uint32_t *seen = tcc_p_seen(p, s, k < p->n_warps ? k : p->n_entities + k - p->n_warps);
+        for (unsigned i = 0; i < p->n_warps; i++)
+            if (group_of(i) != own && s->warps[i].committed && seen[passed + i] > p->common[passed + i])
+                seen[passed + i] = p->common[passed + i];
+        for (unsigned g = 0; g < p->n_groups; g++)
+            if (g != own && seen[mmas + g] > p->common[mmas + g])
+                seen[mmas + g] = p->common[mmas + g];
+    }
+    for (unsigned k = 0; k < p->n_groups * TCC_P_GROUPS; k++)
+        for (unsigned i = 0; i < p->n_warps; i++)
+            if (group_of(i) != k / TCC_P_GROUPS && s->warps[i].committed && s->groups[k].clocks[i] > p->common[passed + i])
+                s->groups[k].clocks[i] = p->common[passed + i];
+}
+
+/* What is known in both. What warps know of each other from when they met is less and less from iteration to
+ * iteration: of that at once nothing is left but what all know. */
+static void meet(const tcc_protocol *p, const tcc_pstate *s, uint16_t *least)
+{
+    const uint16_t *ranks = p->covers->ranks;
+    unsigned passed = p->n_actors + p->n_warps;
+    for (size_t row = 0, n = rows_of(p, s), at = 0; row < n; row++) {
+        bool of_groups = row >= p->n_entities + s->n_parts, at_once = row < p->n_warps || row >= tcc_p_named(p, 0);
+        for (unsigned i = 0; i < p->stride; i++, at++) {
+            if (least[at] <= ranks[at])
+                continue;
+            unsigned of = of_groups ? passed + i : i;
+            uint16_t all = at_once ? rank_of(column_of(p, of), p->common[of]) : UINT16_MAX;
+            least[at] = ranks[at] < all ? ranks[at] : all;
+        }
+    }
+}
+
+/* What was known where least was, lowered to what is known in this state, too; false when nothing was. */
+static bool lower(tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, uint16_t *least, uint32_t number)
+{
+    struct tcc_pcovers *c = p->covers;
+    size_t n = rows_of(p, s) * p->stride;
+    bool covered = true;
+    for (size_t i = 0; i < n; i++)
+        covered &= least[i] <= c->ranks[i];
+    p->loosened |= memcmp(least, c->ranks, n * sizeof *least) != 0;
+    if (covered)
+        return false;
+    meet(p, s, least);
+    forget(p, s, as, least);
+    c->len = tcc_p_normal(p, tcc_p_rotated(p, s), &c->bytes, &c->cap);
+    if (*tcc_ptable_at(p->states, c->bytes, c->len) != number || memcmp(least, c->ranks, n * sizeof *least) != 0)
+        p->status = TCC_ERR_UNSUPPORTED;
+    return true;
+}
+
+/* ---- states that were seen ------------------------------------------------------------- */
+
+/* Neither a state nor any that comes before it stands for its rotations; false when one does. */
+static bool tell_apart(tcc_protocol *p, uint32_t number)
+{
+    struct tcc_pcovers *c = p->covers;
+    if (!number || c->states.data[number - 1].told)
+        return true;
+    c->states.data[number - 1].told = true;
+    bool may = !c->states.data[number - 1].turns;
+    for (size_t i = 0; i < c->edges.len && may; i++)
+        may = c->edges.data[i].after != number || tell_apart(p, c->edges.data[i].before);
+    return may;
+}
+
+bool tcc_p_tell_rotations_apart(tcc_protocol *p, const tcc_pstate *s)
+{
+    return tell_apart(p, s->last);
+}
+
+/* Comes to a state that was seen before, the first time or again; false when it does not stand for this one. */
+static bool come_to(tcc_protocol *p, tcc_pstate *s, uint32_t number, int64_t turned)
+{
+    struct tcc_pcovers *c = p->covers;
+    seen_state *to = &c->states.data[number - 1];
+    if (s->last)
+        TCC_PUSH(p->scratch, &c->edges, (edge){s->last, number});
+    to->turns |= to->turned != turned;
+    s->last = number;
+    return !to->told || !to->turns;
+}
+
+/* Whether the state is none that was seen before, nor covered by one. Else some of what is known in it may be
+ * forgotten. */
+bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s)
+{
+    struct tcc_pcovers *c = p->covers;
+    if (p->loose) {
+        forget_idle(p, s);
+        forget_others(p, s);
+    }
+    const tcc_pstate *as = tcc_p_rotated(p, s);
+    c->len = tcc_p_normal(p, as, &c->bytes, &c->cap);
+    uint64_t *seen = tcc_ptable_at(p->states, c->bytes, c->len);
+    bool is_new = !*seen;
+    if (is_new) {
+        seen_state new = {.turned = as->turned};
+        size_t n = rows_of(p, s) * p->stride;
+        if (p->loose) {
+            new.least = TCC_NEW_ARRAY(p->scratch, uint16_t, n);
+            memcpy(new.least, c->ranks, n * sizeof *new.least);
+        }
+        TCC_PUSH(p->scratch, &c->states, new);
+        *seen = c->states.len;
+    }
+    uint32_t number = (uint32_t)*seen, last = s->last;
+    bool told = c->states.data[number - 1].told;
+    if (!come_to(p, s, number, as->turned) || (told && !tell_apart(p, last))) {
+        tcc_p_rotation_fails(p);
+        return false;
+    }
+    return is_new || (p->loose && lower(p, s, as, c->states.data[number - 1].least, number));
+}

@@ -17,7 +17,8 @@
 enum { NOT_NEEDED = 0, NEEDED = 1, EXACT = INT32_MAX, MAX_MODULUS = 1 << 16, MAX_THRESHOLD = 64 };
 enum { MAX_NESTING = 64, GRANULE = 8 };
 
-/* Of a value: what is asked of it, a remainder by `modulus`; constants that it is compared with. */
+/* Of a value: what is asked of it, a remainder by `modulus`; and numbers below half of `threshold`,
+ * rounded down, or up where nothing is to be left unknown. */
 typedef struct need {
     const tcc_value *value;
     int64_t modulus, threshold;
@@ -129,7 +130,7 @@ static void ask(decoder *d, uint32_t v, int64_t m, int64_t threshold)
                                                        : n->modulus / tcc_p_gcd(n->modulus, m) * m;
     if (both > MAX_MODULUS)
         both = EXACT;
-    if (threshold > MAX_THRESHOLD)
+    if (threshold > 2 * MAX_THRESHOLD)
         threshold = 0;
     d->changed |= both != n->modulus || threshold > n->threshold;
     n->modulus = both;
@@ -165,8 +166,21 @@ static int64_t threshold_of_first(tcc_opcode code, int64_t threshold, int64_t c)
 {
     int64_t less = code == TCC_OP_arith_add ? c : code == TCC_OP_arith_sub ? -c : 0;
     bool shifts = threshold && less < MAX_THRESHOLD && less > -MAX_THRESHOLD;
-    threshold -= shifts ? less : 0;
+    threshold -= shifts ? 2 * less : 0;
     return threshold > 0 ? threshold : 0;
+}
+
+/* Behind a constant nothing is told apart, or from it on. */
+static int64_t threshold_at(int64_t c, bool from_there)
+{
+    return 2 * ((c < 0 ? -c : c) + 1) - from_there;
+}
+
+/* Whether all from the constant on compare alike: x < c, x >= c. */
+static bool is_below(const tcc_op *cmp, unsigned i)
+{
+    const char *pred = tcc_attr_str(&cmp->attrs, "pred", "");
+    return !strcmp(pred, i ? "gt" : "lt") || !strcmp(pred, i ? "le" : "ge");
 }
 
 static void ask_of_operands(decoder *d, const source *s)
@@ -179,7 +193,7 @@ static void ask_of_operands(decoder *d, const source *s)
     case TCC_OP_arith_cmp:
         for (unsigned i = 0; i < 2; i++) {
             bool known = tcc_value_is_int(op->operands[!i], &c);
-            ask(d, s->operands[i], NEEDED, known ? (c < 0 ? -c : c) + 1 : 0);
+            ask(d, s->operands[i], NEEDED, known ? threshold_at(c, is_below(op, i)) : 0);
         }
         return;
     case TCC_OP_arith_cast: ask(d, s->operands[0], m, threshold); return;
@@ -190,7 +204,7 @@ static void ask_of_operands(decoder *d, const source *s)
         return;
     case TCC_OP_arith_min:
     case TCC_OP_arith_max:
-        ask(d, s->operands[0], m, constant ? (c < 0 ? -c : c) + 1 : threshold);
+        ask(d, s->operands[0], m, constant ? threshold_at(c, false) : threshold);
         ask(d, s->operands[1], m, threshold);
         return;
     default: break;
@@ -252,7 +266,7 @@ static void ask_for_yield(decoder *d, const source *s, const source *parent)
 
 static void ask_for_place(decoder *d, source *s)
 {
-    enum { TOLD_APART = 2 }; /* iterations, at first */
+    enum { TOLD_APART = 2 * 2 }; /* iterations, at first */
     mark(d, s);
     for (unsigned i = 0; i < s->place->n_terms; i++)
         ask(d, number_of(d, s->place->terms[i].value), s->place->terms[i].modulus,
@@ -545,10 +559,13 @@ static void write_args(decoder *d, uint32_t first, tcc_pcode *code)
         bool exact = arg->modulus == EXACT;
         code->args[a] = slot_of(d, (uint32_t)(first + a));
         code->moduli[a] = exact ? 0 : arg->modulus;
-        if (!exact && arg->threshold > d->p->data_threshold)
-            d->p->data_threshold = arg->threshold;
-        if (!exact && arg->threshold > d->p->threshold && code != &d->p->body)
-            d->p->threshold = arg->threshold;
+        int64_t most = exact ? 0 : (arg->threshold + 1) / 2, least = exact ? 0 : arg->threshold / 2;
+        if (most > d->p->data_threshold)
+            d->p->data_threshold = most;
+        if (most > d->p->threshold && code != &d->p->body)
+            d->p->threshold = most;
+        if (least > d->p->least_threshold && code != &d->p->body)
+            d->p->least_threshold = least;
     }
 }
 
@@ -756,6 +773,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     write_block(&d, 0, 0, 0, 0, &p->body);
     find_dying(p, &p->body);
     p->threshold = p->threshold < 1 ? 1 : p->threshold;
+    p->least_threshold = p->least_threshold < 1 ? 1 : p->least_threshold;
     p->data_threshold = p->data_threshold < 1 ? 1 : p->data_threshold;
     unsigned n_carried = 0;
     for (size_t i = 0; i < d.sources.len; i++) {

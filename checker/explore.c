@@ -497,6 +497,8 @@ static tcc_status follow(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, 
     if (p->status)
         return p->status;
     p->loose = how.loose;
+    p->loosened = how.loose && p->least_threshold < p->threshold;
+    p->threshold = how.loose ? p->least_threshold : p->threshold;
     p->as_it_is = how.as_it_is;
     *did = (way){.aside = how.aside && tcc_p_aside_find(p)};
     tcc_status status = prove(p);

@@ -393,7 +393,8 @@ struct tcc_protocol {
     tcc_pcode body;
     uint32_t n_slots;
     TCC_VEC(uint32_t) registers; /* slots of what MMAs write */
-    int64_t threshold;           /* indices that are less are told apart */
+    int64_t threshold;           /* indices that are less are told apart; */
+    int64_t least_threshold;     /* at least those that are less than this */
     int64_t data_threshold;      /* iteration counts as data that are less are, too */
     int64_t period;              /* in iterations, of the loop whose index repeats itself last */
     int64_t symbol_data; /* of numbers of iterations their remainder by this is asked; 0: nothing */

@@ -496,6 +496,7 @@ static tcc_status follow(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, 
     tcc_protocol *p = decode(f, scratch, diag);
     if (p->status)
         return p->status;
+    how.loose &= !p->symbol_data; /* where numbers of iterations are data, little is proven so */
     p->loose = how.loose;
     p->loosened = how.loose && p->least_threshold < p->threshold;
     p->threshold = how.loose ? p->least_threshold : p->threshold;

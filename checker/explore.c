@@ -33,7 +33,7 @@ static tcc_pstate *create_state(const tcc_protocol *p)
     s->clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, n_entities * p->stride);
     s->versions = TCC_NEW_ARRAY(p->scratch, uint64_t, n_entities);
     s->parts = TCC_NEW_ARRAY(p->scratch, tcc_ppart, tcc_p_max_parts(p) + 1);
-    s->atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, TCC_P_MAX_ATOMS);
+    tcc_p_memory_reserve(p, s, 1);
     s->globals = TCC_NEW_ARRAY(p->scratch, tcc_pglobal, p->follows ? TCC_P_GLOBALS : 1);
     return s;
 }
@@ -52,6 +52,7 @@ static void copy_clocks(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate 
 
 static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
 {
+    tcc_p_memory_reserve(p, to, from->n_atoms);
     tcc_p_copy_numbers(to, from);
     memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);

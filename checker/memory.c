@@ -22,6 +22,18 @@ void tcc_p_memory_create(tcc_protocol *p)
     TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){0});
 }
 
+void tcc_p_memory_reserve(const tcc_protocol *p, tcc_pstate *s, unsigned n_atoms)
+{
+    enum { FEW = 256 };
+    if (n_atoms <= s->room)
+        return;
+    const tcc_patom *old = s->atoms;
+    s->room = n_atoms < FEW ? FEW : 2 * n_atoms;
+    s->atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, s->room);
+    if (old)
+        memcpy(s->atoms, old, s->n_atoms * sizeof *old);
+}
+
 /* ---- footprints -------------------------------------------------------------------------- */
 
 uint64_t *tcc_p_footprint(tcc_protocol *p, const void *key, size_t bytes)
@@ -44,6 +56,7 @@ static uint16_t split(tcc_protocol *p, tcc_pstate *s, uint16_t atom, uint32_t ta
         TCC_PUSH(p->scratch, &to->footprints, f);
         TCC_PUSH(p->scratch, &p->footprints.data[f].atoms, part);
     }
+    tcc_p_memory_reserve(p, s, part + 1u);
     s->atoms[part] = s->atoms[atom];
     s->n_atoms = part + 1u;
     return part;
@@ -141,6 +154,7 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
 
 void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s)
 {
+    tcc_p_memory_reserve(p, s, (unsigned)p->atom_infos.len);
     for (; s->n_atoms < p->atom_infos.len; s->n_atoms++)
         s->atoms[s->n_atoms] = s->atoms[p->atom_infos.data[s->n_atoms].parent];
 }

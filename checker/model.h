@@ -336,6 +336,7 @@ struct tcc_pstate {
     tcc_patom *atoms;
     tcc_ppart *parts; /* their clocks come after those of all other entities */
     tcc_pglobal *globals;
+    unsigned room; /* for atoms */
     tcc_pnamed named[TCC_NAMED_BARRIERS];
     tcc_precord records[TCC_P_RECORDS];
     tcc_pcount counts[TCC_P_COUNTS];
@@ -596,6 +597,8 @@ bool tcc_p_footprint_set(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const 
 /* The same of a footprint that lanes take apart. */
 bool tcc_p_footprint_of_lanes(tcc_protocol *p, tcc_pstate *s, uint64_t *place,
                               const tcc_plane *lanes, size_t n);
+/* Makes room for so many atoms: most kernels have few. */
+void tcc_p_memory_reserve(const tcc_protocol *p, tcc_pstate *s, unsigned n_atoms);
 /* Atoms that were split after the state was saved. */
 void tcc_p_memory_update(const tcc_protocol *p, tcc_pstate *s);
 

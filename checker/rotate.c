@@ -300,7 +300,6 @@ static void create_state(const tcc_protocol *p, rotation *r)
     r->state.versions = TCC_NEW_ARRAY(p->scratch, uint64_t, n);
     r->state.barriers = TCC_NEW_ARRAY(p->scratch, tcc_pbarrier, p->max_barriers + 1);
     r->state.waits = TCC_NEW_ARRAY(p->scratch, tcc_pwait, (p->max_barriers + 1) * p->n_warps);
-    r->state.atoms = TCC_NEW_ARRAY(p->scratch, tcc_patom, TCC_P_MAX_ATOMS);
     r->barriers = TCC_NEW_ARRAY(p->scratch, uint32_t, p->max_barriers + 1);
     r->flips = TCC_NEW_ARRAY(p->scratch, bool, p->max_barriers + 1);
     r->atoms = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);

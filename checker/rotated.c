@@ -232,6 +232,7 @@ const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s)
         return s;
     find_atoms(p, r, s);
     tcc_pstate *to = &r->state;
+    tcc_p_memory_reserve(p, to, s->n_atoms);
     tcc_p_copy_numbers(to, s);
     to->warps = s->warps;
     to->groups = s->groups;

@@ -72,7 +72,8 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static tcc_status compile(int kind, long fail_after, tcc_module **mod)
 {
     const tcc_compile_options o = {.struct_size = sizeof o, .target = kinds[kind].target,
-                                   .emit = kinds[kind].emit, .verify_pipeline = TCC_OFF};
+                                   .emit = kinds[kind].emit, .verify_pipeline = TCC_OFF,
+                                   .tiles = 1};
     counted = 0;
     countdown = fail_after;
     tcc_status status = tcc_compile_with(NULL, product, strlen(product), &o, mod);
@@ -136,7 +137,8 @@ START_TEST(memory_may_run_out)
     }
     stop_listening();
     ck_assert_str_eq(said, "");
-    ck_assert_int_ge(failures, 6);
+    /* what a thread of several finds no memory for is tried again, and then there is some */
+    ck_assert_int_ge(failures, kinds[_i].emit == TCC_EMIT_PTX ? 1 : 6);
     tcc_module_destroy(whole);
 }
 END_TEST

@@ -199,3 +199,9 @@ void tcc_end_if(tcc_builder *b, tcc_op *op)
     *b = tcc_builder_after(op);
     b->loc = loc;
 }
+
+bool tcc_is_number(const tcc_op *op)
+{
+    return tcc_op_info_get(op->code)->flags & TCC_PURE && !op->n_regions && op->n_results == 1 &&
+           op->results[0].type->kind == TCC_KIND_scalar;
+}

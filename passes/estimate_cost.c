@@ -145,7 +145,10 @@ static tcc_attr expr_of(estimate *e, const tcc_value *v, int depth)
     enum { DEEP = 8 };
     const tcc_op *op = v->def;
     switch (op && depth < DEEP ? op->code : TCC_OP_COUNT) {
-    case TCC_OP_arith_const: return (tcc_attr){.kind = TCC_ATTR_INT, .i = tcc_attr_int(&op->attrs, "value", 1)};
+    case TCC_OP_arith_const: { /* no expression has a negative number */
+        int64_t i = tcc_attr_int(&op->attrs, "value", 1);
+        return (tcc_attr){.kind = TCC_ATTR_INT, .i = i > 0 ? i : 0};
+    }
     case TCC_OP_tensor_dim:
         return (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_attr_str(&op->attrs, "name", "")};
     case TCC_OP_arith_add: return expr_of_op(e, TCC_EXPR_add, op, depth);

@@ -180,12 +180,6 @@ static void copy_in_place(tcc_group *g)
 
 /* ---- loads an iteration ahead ---------------------------------------------------------- */
 
-static bool is_number(const tcc_op *op)
-{
-    return tcc_op_info_get(op->code)->flags & TCC_PURE && !op->n_regions && op->n_results == 1 &&
-           op->results[0].type->kind == TCC_KIND_scalar;
-}
-
 /* Whether op can be done for an iteration that there is not. */
 static bool can_speculate(const tcc_op *op)
 {
@@ -214,7 +208,7 @@ static tcc_map find_numbers(tcc_arena *scratch, const tcc_op *loop)
     tcc_block *body = loop->regions[0];
     *tcc_map_at(&of_index, body->args[0]) = body->args[0];
     for (tcc_op *op = body->first; op; op = op->next)
-        if (is_number(op) && can_speculate(op) && are_known(&of_index, op, loop))
+        if (tcc_is_number(op) && can_speculate(op) && are_known(&of_index, op, loop))
             *tcc_map_at(&of_index, &op->results[0]) = op;
     return of_index;
 }

@@ -65,17 +65,6 @@ static bool has_copies(const tcc_op *op)
     return found;
 }
 
-static bool is_pure(const tcc_op *op)
-{
-    return tcc_op_info_get(op->code)->flags & TCC_PURE;
-}
-
-/* What copies may be computed from, and both roles may use. */
-static bool is_number(const tcc_op *op)
-{
-    return is_pure(op) && op->n_results == 1 && op->results[0].type->kind == TCC_KIND_scalar;
-}
-
 /* Where copies go: into async.one, or to b itself. */
 static tcc_builder begin_copies(const split *s, tcc_builder *b)
 {
@@ -98,7 +87,7 @@ static void clone_copies(const split *s, tcc_builder *b, const tcc_op *loop, tcc
     const tcc_block *body = loop->regions[0];
     tcc_value_map_set(map, body->args[0], i);
     for (tcc_op *op = body->first; op; op = op->next)
-        if (is_number(op))
+        if (tcc_is_number(op))
             tcc_op_clone(b, op, map);
     tcc_builder in = begin ? begin_copies(s, b) : *b;
     for (tcc_op *op = body->first; op; op = op->next)
@@ -307,7 +296,7 @@ static bool can_go_in_front(const tcc_op *op, const tcc_op *consumer)
         if (def && tcc_ancestor_in(def, consumer->regions[0]))
             return false;
     }
-    return is_number(op);
+    return tcc_is_number(op);
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)

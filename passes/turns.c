@@ -34,12 +34,6 @@
 static const char *const names[] = {"even", "odd"};
 enum { N_ROLES = sizeof names / sizeof *names };
 
-static bool is_number(const tcc_op *op)
-{
-    return tcc_op_info_get(op->code)->flags & TCC_PURE && op->n_results == 1 &&
-           op->results[0].type->kind == TCC_KIND_scalar;
-}
-
 /* ---- what of a tile is done in turn --------------------------------------------------------- */
 
 /* Whether an op waits for stages or reads them. */
@@ -61,7 +55,7 @@ static tcc_op *last_to_take(const tcc_block *block)
 static void find_main(const tcc_block *body, tcc_op *last, tcc_map *main)
 {
     for (tcc_op *op = last; op; op = op->prev) {
-        bool wanted = !is_number(op);
+        bool wanted = !tcc_is_number(op);
         for (const tcc_use *u = wanted ? NULL : op->results[0].uses; u && !wanted; u = u->next)
             wanted = tcc_map_get(main, tcc_ancestor_in(u->op, body));
         if (wanted)
@@ -72,7 +66,7 @@ static void find_main(const tcc_block *body, tcc_op *last, tcc_map *main)
 /* Whether an op behind the MMAs ends them: it waits for them, gives stages back, or is a number for that. */
 static bool ends_mmas(const tcc_op *op, const tcc_map *later)
 {
-    bool ends = op->code == TCC_OP_async_mma_wait || op->code == TCC_OP_async_release || is_number(op);
+    bool ends = op->code == TCC_OP_async_mma_wait || op->code == TCC_OP_async_release || tcc_is_number(op);
     for (unsigned i = 0; i < op->n_operands; i++)
         ends &= !op->operands[i]->def || !tcc_map_get(later, op->operands[i]->def);
     return ends;
@@ -103,7 +97,7 @@ static tcc_op *loop_of(const tcc_op *role)
 {
     tcc_op *loop = NULL;
     for (tcc_op *op = role->regions[0]->first; op; op = op->next) {
-        if (is_number(op))
+        if (tcc_is_number(op))
             continue;
         if (loop || !tcc_is_loop(op) || !tcc_counts_iterations(op) || op->n_results)
             return NULL;
@@ -126,7 +120,7 @@ static void take_turns(tcc_pass_ctx *ctx, tcc_op *role, int64_t number, tcc_valu
         if (!tcc_map_get(&main, op)) {
             TCC_PUSH(ctx->scratch, &numbers, op);
             *tcc_map_at(&later, op) = op;
-        } else if (!is_number(op)) {
+        } else if (!tcc_is_number(op)) {
             TCC_PUSH(ctx->scratch, &moved, op);
         }
     tcc_op *behind = last->next;

@@ -50,6 +50,7 @@ int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most);
 /* Tiles that a family offers for extents which are not known, the most useful first, the smallest last. */
 typedef struct tcc_tile_size {
     int64_t m, n;
+    bool persistent;
 } tcc_tile_size;
 typedef struct tcc_tile_menu {
     const tcc_tile_size *sizes;

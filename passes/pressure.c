@@ -26,6 +26,8 @@ enum {
     /* What a loop over tiles keeps while one is multiplied: which it is, iterations so far, and what places of
      * its results are computed from. */
     PERSISTENT = 12,
+    /* What ptxas has less for all chunks together of a role that is one of two with such epilogues. */
+    TURNS = 28,
     /* Numbers that a function computed by polynomials has beside its result. */
     BY_POLYNOMIALS = 2,
 };
@@ -253,7 +255,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t more = c.results - blocks * own;
     bool computes = !c.barrier && more > 0;
     int64_t ahead = TCC_LOOKAHEAD * c.loads + (computes ? n_chunks * more : 0);
-    int64_t again = s->persistent ? PERSISTENT : 0;
+    int64_t again = s->persistent ? PERSISTENT : 0, turns = tcc_schedule_turns(s);
     int64_t one = accumulators + c.held + step + OTHERS + SEPARATE + again;
     int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
     int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * results : 0);
@@ -268,7 +270,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
         .least = loop,
         .separate = one > loop ? one : loop,
         .scarce = scarce > loop ? scarce : loop,
-        .together = one - SEPARATE + ahead + 2 * n_chunks * c.addresses,
+        .together = one - SEPARATE + ahead + 2 * n_chunks * c.addresses + (turns > 1 ? TURNS : 0),
         .limit = limit,
         .group = 1 + (groups ? free / another : 0),
     };

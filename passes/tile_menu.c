@@ -13,15 +13,17 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/schedule_key.h"
 #include "ir/signature.h"
 #include "passes/families.h"
 
 /* Found by search: of few tiles these lose least against the best of all widths, over extents of all
- * magnitudes, by the estimate of cycles. The wide ones are for rounds that 256 columns leave half empty. */
+ * magnitudes, by the estimate of cycles. The widest is for short sums, whose results it stores while it
+ * multiplies, and for rounds that 256 columns leave half empty. */
 static const tcc_tile_size of_warpgroups[] = {
-    {128, 192}, {128, 128}, {64, 128}, {64, 64}, {64, 32}, {64, 16},
+    {128, 192, true}, {128, 128, false}, {64, 128, false}, {64, 64, false}, {64, 32, false}, {64, 16, false},
 };
-static const tcc_tile_size of_waves[] = {{128, 64}, {64, 64}, {32, 64}};
+static const tcc_tile_size of_waves[] = {{128, 64, false}, {64, 64, false}, {32, 64, false}};
 
 const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups, sizeof of_warpgroups / sizeof *of_warpgroups};
 const tcc_tile_menu tcc_tile_menu_of_waves = {of_waves, sizeof of_waves / sizeof *of_waves};
@@ -51,6 +53,8 @@ static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
     memcpy(tile, sizes, sizeof sizes);
     tcc_attr_set(f->ir, &f->attrs, "tile",
                  (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, ch->given_k ? 6 : 4}}, (tcc_loc){0, 0});
+    if (size.persistent && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_persistent].name))
+        tcc_schedule_key_set(f, TCC_KEY_persistent, TCC_PERSISTENT_STATIC);
 }
 
 /* Whether choose-schedule will take it; nothing is reported. */

@@ -48,7 +48,6 @@ PLATFORMS += ["manylinux_2_%d_x86_64" % minor for minor in (12, 17, 27, 28, 34)]
 # Bytes of stores that an entry may spill, whatever the version.
 SPILLS = {
     "doubtful": 92,  # of tests/driver/may_spill.tile, with a warning
-    "comparisons": 4,  # of tests/gpu/functions.tile, with 12.4 and 12.8: two results, one chunk at a time
 }
 
 # The warning that a hand-written kernel is to get, or an entry may get.

@@ -59,6 +59,7 @@ typedef enum CUtensorMapSwizzle {
 
 enum {
     CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2,
     CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0, /* outside the tensor everything reads as zero */
 };

@@ -74,6 +74,16 @@ static entry *least_recent(entry *set)
     return oldest;
 }
 
+/* What L2 brings for a box of rows that do not begin where a line does is in part for nothing: less of it. */
+static int promotion(const tcc_tma_recipe *recipe, const tcc_tma_values *values)
+{
+    enum { LINE_BYTES = 128 };
+    bool are_lines = values->address % LINE_BYTES == 0;
+    for (unsigned i = 0; i + 1 < recipe->rank; i++)
+        are_lines &= values->strides_bytes[i] % LINE_BYTES == 0;
+    return are_lines ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
+}
+
 static CUresult encode(const tcc_cuda *cuda, const tcc_tma_recipe *recipe,
                        const tcc_tma_values *values, CUtensorMap *out)
 {
@@ -81,7 +91,7 @@ static CUresult encode(const tcc_cuda *cuda, const tcc_tma_recipe *recipe,
     return cuda->cuTensorMapEncodeTiled(
         out, recipe->type->map_type, recipe->rank, (void *)(uintptr_t)values->address, values->dims,
         values->strides_bytes, recipe->box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, recipe->swizzle,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        promotion(recipe, values), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 CUresult tcc_tma_get(tcc_tma_cache *cache, const tcc_cuda *cuda, const tcc_tma_recipe *recipe,

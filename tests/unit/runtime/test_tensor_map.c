@@ -68,6 +68,19 @@ START_TEST(the_driver_gets_the_recipe)
 }
 END_TEST
 
+/* The eighth word is what L2 brings at a time. */
+START_TEST(rows_off_the_lines_of_l2_bring_less)
+{
+    CUtensorMap map;
+    tcc_tma_values odd_rows = {.address = 4096, .dims = {72, 64}, .strides_bytes = {144}};
+    tcc_tma_values odd_base = {.address = 4112, .dims = {64, 64}, .strides_bytes = {128}};
+    tcc_tma_get(cache, &cuda, &recipe, &odd_rows, &map);
+    ck_assert_uint_eq(map.opaque[7], CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+    tcc_tma_get(cache, &cuda, &recipe, &odd_base, &map);
+    ck_assert_uint_eq(map.opaque[7], CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+}
+END_TEST
+
 START_TEST(equal_arguments_are_encoded_once)
 {
     for (int i = 0; i < 3; i++) {
@@ -160,6 +173,7 @@ int main(void)
     TCase *tcase = tcase_create("tensor map");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, the_driver_gets_the_recipe);
+    tcase_add_test(tcase, rows_off_the_lines_of_l2_bring_less);
     tcase_add_test(tcase, equal_arguments_are_encoded_once);
     tcase_add_test(tcase, a_different_extent_or_recipe_is_encoded_again);
     tcase_add_test(tcase, the_cache_is_bounded_and_stays_right);

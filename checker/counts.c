@@ -24,12 +24,6 @@ static bool is_same(const tcc_protocol *p, const tcc_precord *r)
     return r->parent >= 0 && !r->truth && !r->known && !tcc_p_symbol_get(p, r->symbol)->varies;
 }
 
-/* At first nothing is kept of numbers that are no data: more is proven then, and states are fewer. */
-static bool is_left_out(const tcc_protocol *p)
-{
-    return p->loose && !p->symbol_data;
-}
-
 static tcc_pcount *find(tcc_pstate *s, uint32_t symbol)
 {
     for (unsigned i = 0; i < s->n_counts; i++)
@@ -40,9 +34,8 @@ static tcc_pcount *find(tcc_pstate *s, uint32_t symbol)
 
 void tcc_p_count_found(tcc_protocol *p, tcc_pstate *s, const tcc_precord *r)
 {
-    bool left_out = is_left_out(p);
-    p->loosened |= left_out && is_same(p, r);
-    if (left_out || !is_same(p, r) || s->n_counts == TCC_P_COUNTS || find(s, r->symbol))
+    p->loosened |= p->loose && is_same(p, r); /* at first nothing is kept: more is proven then, and states are fewer */
+    if (p->loose || !is_same(p, r) || s->n_counts == TCC_P_COUNTS || find(s, r->symbol))
         return;
     int64_t limit = small(p, r);
     s->counts[s->n_counts++] = r->most <= limit
@@ -61,6 +54,6 @@ void tcc_p_count_known(const tcc_protocol *p, tcc_pstate *s, tcc_precord *r)
 
 int64_t tcc_p_count_told_apart(const tcc_protocol *p, const tcc_precord *r)
 {
-    int64_t limit = is_same(p, r) && !is_left_out(p) ? small(p, r) + 1 : 0;
+    int64_t limit = is_same(p, r) && !p->loose ? small(p, r) + 1 : 0;
     return r->least < limit ? r->least : limit;
 }

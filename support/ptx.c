@@ -80,10 +80,10 @@ static bool is_named(part p, const char *entry)
 
 bool tcc_ptx_has_entry(const char *text, const char *entry)
 {
-    part p = find_part(text);
-    while (p.begin && !is_named(p, entry))
-        p = find_part(p.end);
-    return p.begin;
+    const char *p = strstr(text, opening);
+    while (p && !((p == text || p[-1] == '\n') && is_named((part){p, NULL}, entry)))
+        p = strstr(p + 1, opening);
+    return p;
 }
 
 char *tcc_ptx_part(const char *text, const char *entry)

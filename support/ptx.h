@@ -11,6 +11,7 @@
 /* Whether a text can be taken apart: it has several entries, and between them nothing but comments. What is
  * in front of the first and behind the last one then belongs to each. */
 bool tcc_ptx_has_parts(const char *text);
+/* Looks for the line that opens it, not at bodies: of a large text hundreds may be asked for. */
 bool tcc_ptx_has_entry(const char *text, const char *entry);
 /* The text with one of its entries alone, malloc'ed; NULL without memory, and where there is no such
  * entry. */

@@ -69,6 +69,8 @@ static bool is_stride(const factors *f, const tcc_attr *stride)
     for (size_t i = 0; i < stride->list.n; i++) {
         const tcc_attr *item = &stride->list.items[i];
         size_t here = 0, there = 0;
+        if (item->kind == TCC_ATTR_LIST) /* rounded up */
+            return false;
         if (item->kind == TCC_ATTR_INT) {
             constant *= item->i;
             continue;
@@ -77,7 +79,7 @@ static bool is_stride(const factors *f, const tcc_attr *stride)
         for (size_t k = 0; k < f->n; k++)
             here += !strcmp(f->dims[k], item->s);
         for (size_t k = 0; k < stride->list.n; k++)
-            there += stride->list.items[k].kind != TCC_ATTR_INT &&
+            there += stride->list.items[k].kind == TCC_ATTR_STR &&
                      !strcmp(stride->list.items[k].s, item->s);
         if (here != there)
             return false;

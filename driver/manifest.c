@@ -170,22 +170,23 @@ void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *de
     quote_from(out, start);
 }
 
-/* ---- variants ----------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------------------ */
 
 /* The lists that the lowering leaves, [kind, field…], each as a JSON object: the fields' names by
  * kind. A kind whose first field is its own name holds all others in an inner object. */
+enum { RECORD_pointer, RECORD_tensor_map };
 static const struct {
     const char *kind, *format[7];
     bool nested;
 } records[] = {
+    [RECORD_pointer] = {"pointer", {"pointer"}, false},
+    [RECORD_tensor_map] = {"tensor_map", {"arg", "dims", "strides", "box", "swizzle", "type"}, true},
     {"min", {"dim", "min"}, false},
     {"align", {"arg", "align"}, false},
     {"pitch", {"pitch", "bytes_per_elem", "align"}, false},
     {"span", {"span", "bytes_per_elem", "most"}, false},
-    {"pointer", {"pointer"}, false},
     {"dim", {"dim"}, false},
     {"scalar", {"scalar"}, false},
-    {"tensor_map", {"arg", "dims", "strides", "box", "swizzle", "type"}, true},
 };
 
 static bool is_record(tcc_attr a, size_t r)
@@ -215,17 +216,6 @@ static void print_record(tcc_str *out, tcc_attr record)
         print_attr(out, record.list.items[i]);
     }
     tcc_str_puts(out, records[r].nested ? "}}" : "}");
-}
-
-static void print_records(tcc_str *out, const char *name, tcc_attr list)
-{
-    tcc_str_printf(out, ",\"%s\":[", name);
-    for (size_t i = 0; i < list.list.n; i++) {
-        if (i)
-            tcc_str_puts(out, ",");
-        print_record(out, list.list.items[i]);
-    }
-    tcc_str_puts(out, "]");
 }
 
 /* An expression of ir/plan.h. */
@@ -270,28 +260,142 @@ static void print_grid(tcc_str *out, tcc_attr grid)
     tcc_str_puts(out, many ? "]" : "");
 }
 
-/* One step: the launch of the function. */
-static void print_variant(tcc_str *out, const tcc_func *f)
+/* ---- steps ------------------------------------------------------------------------------- */
+
+/* The bytes of a workspace tensor, as an expression, up to where the next one may begin. */
+static void print_bytes(tcc_str *out, const tcc_type *t)
 {
-    const tcc_named_attr *cost = tcc_attr_find(&f->attrs, "cost");
-    tcc_str_puts(out, "{\"name\":");
-    print_string(out, f->name);
-    print_records(out, "requires", tcc_attr_list(&f->attrs, "requires"));
-    tcc_str_puts(out, ",\"cost\":");
-    print_expr(out, cost ? cost->value : (tcc_attr){.kind = TCC_ATTR_INT});
-    tcc_str_puts(out, ",\"workspace_bytes\":0,\"steps\":[{\"launch\":");
+    unsigned bits = tcc_scalar_bits(t->elem);
+    tcc_str_printf(out, "[\"mul\",[\"ceildiv\",[\"mul\",%u", bits);
+    int64_t row = tcc_type_row_elems(t);
+    for (unsigned d = 0; d < t->rank; d++) {
+        bool rounds = row > 1 && d + 1 == t->rank;
+        tcc_str_puts(out, rounds ? ",[\"roundup\"," : ",");
+        print_dim(out, t->dims[d]);
+        if (rounds)
+            tcc_str_printf(out, ",%lld]", (long long)row);
+    }
+    tcc_str_printf(out, "],%d],%d]", TCC_WORKSPACE_ALIGN * 8, TCC_WORKSPACE_ALIGN);
+}
+
+/* Where the workspace tensor `until` begins; NULL: where all of them end. */
+static void print_offset(tcc_str *out, const tcc_func *workspace, const tcc_value *until)
+{
+    bool first = true;
+    for (size_t i = 0; i < workspace->body->n_args && workspace->body->args[i] != until; i++) {
+        tcc_str_puts(out, first ? "[\"add\",0," : ",");
+        print_bytes(out, workspace->body->args[i]->type);
+        first = false;
+    }
+    tcc_str_puts(out, first ? "0" : "]");
+}
+
+static const tcc_value *workspace_tensor(const tcc_func *workspace, tcc_attr name)
+{
+    for (size_t i = 0; name.kind == TCC_ATTR_STR && i < workspace->body->n_args; i++)
+        if (!strcmp(workspace->body->args[i]->name, name.s))
+            return workspace->body->args[i];
+    return NULL;
+}
+
+/* A parameter: a record, in which a workspace tensor is where it begins. */
+static void print_param(tcc_str *out, tcc_attr record, const tcc_func *workspace)
+{
+    bool pointer = is_record(record, RECORD_pointer), map = is_record(record, RECORD_tensor_map);
+    const tcc_value *tensor = pointer || map ? workspace_tensor(workspace, record.list.items[1]) : NULL;
+    if (!tensor) {
+        print_record(out, record);
+        return;
+    }
+    tcc_str_puts(out, map ? "{\"tensor_map\":{\"workspace\":" : "{\"workspace\":");
+    print_offset(out, workspace, tensor);
+    for (size_t i = 2; i < record.list.n; i++) {
+        tcc_str_printf(out, ",\"%s\":", records[RECORD_tensor_map].format[i - 1]);
+        print_attr(out, record.list.items[i]);
+    }
+    tcc_str_puts(out, map ? "}}" : "}");
+}
+
+static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspace)
+{
+    tcc_str_puts(out, "{\"launch\":");
     print_string(out, f->name);
     tcc_str_puts(out, ",\"grid\":");
     bool fewer = tcc_attr_int(&f->attrs, "fewer_ctas", 0);
     tcc_str_puts(out, fewer ? "[\"min\"," : "");
     print_grid(out, tcc_attr_list(&f->attrs, "grid"));
     tcc_str_puts(out, fewer ? ",{\"device\":\"sms\"}]" : "");
-    tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld",
+    tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld,\"params\":[",
                    (long long)tcc_attr_int(&f->attrs, "block", 0),
                    (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0),
                    (long long)tcc_attr_int(&f->attrs, "cluster", 1));
-    print_records(out, "params", tcc_attr_list(&f->attrs, "params"));
-    tcc_str_puts(out, "}]}");
+    tcc_attr params = tcc_attr_list(&f->attrs, "params");
+    for (size_t i = 0; i < params.list.n; i++) {
+        tcc_str_puts(out, i ? "," : "");
+        print_param(out, params.list.items[i], workspace);
+    }
+    tcc_str_puts(out, "]}");
+}
+
+/* ---- variants ---------------------------------------------------------------------------- */
+
+/* Whether an earlier step of the variant asks the same. */
+static bool is_required_before(const tcc_func *first, const tcc_func *step, const tcc_attr *condition)
+{
+    for (const tcc_func *f = first; f != step; f = tcc_func_next_step(f)) {
+        tcc_attr list = tcc_attr_list(&f->attrs, "requires");
+        for (size_t i = 0; i < list.list.n; i++)
+            if (tcc_attr_equal(&list.list.items[i], condition))
+                return true;
+    }
+    return false;
+}
+
+/* What any step requires. */
+static void print_requirements(tcc_str *out, const tcc_func *first)
+{
+    const char *sep = "";
+    tcc_str_puts(out, ",\"requires\":[");
+    for (const tcc_func *f = first; f; f = tcc_func_next_step(f)) {
+        tcc_attr list = tcc_attr_list(&f->attrs, "requires");
+        for (size_t i = 0; i < list.list.n; i++) {
+            if (is_required_before(first, f, &list.list.items[i]))
+                continue;
+            tcc_str_puts(out, sep);
+            print_record(out, list.list.items[i]);
+            sep = ",";
+        }
+    }
+    tcc_str_puts(out, "]");
+}
+
+/* The sum of the steps'. */
+static void print_cost(tcc_str *out, const tcc_func *first)
+{
+    bool many = tcc_func_next_step(first) != NULL;
+    tcc_str_puts(out, many ? ",\"cost\":[\"add\"" : ",\"cost\":");
+    for (const tcc_func *f = first; f; f = tcc_func_next_step(f)) {
+        const tcc_named_attr *cost = tcc_attr_find(&f->attrs, "cost");
+        tcc_str_puts(out, many ? "," : "");
+        print_expr(out, cost ? cost->value : (tcc_attr){.kind = TCC_ATTR_INT});
+    }
+    tcc_str_puts(out, many ? "]" : "");
+}
+
+static void print_variant(tcc_str *out, const tcc_func *first, const tcc_func *workspace)
+{
+    tcc_str_puts(out, "{\"name\":");
+    print_string(out, tcc_func_variant(first));
+    print_requirements(out, first);
+    print_cost(out, first);
+    tcc_str_puts(out, ",\"workspace_bytes\":");
+    print_offset(out, workspace, NULL);
+    tcc_str_puts(out, ",\"steps\":[");
+    for (const tcc_func *f = first; f; f = tcc_func_next_step(f)) {
+        tcc_str_puts(out, f == first ? "" : ",");
+        print_step(out, f, workspace);
+    }
+    tcc_str_puts(out, "]}");
 }
 
 /* What the device's attributes are taken to be where there is no device. */
@@ -304,6 +408,31 @@ static void print_device(tcc_str *out, const tcc_target *target)
         tcc_str_printf(out, "%s\"%s\":%lld", i ? "," : "", tcc_device_attr_name((tcc_device_attr)i),
                        (long long)values[i]);
     tcc_str_puts(out, "}");
+}
+
+/* Whether a function begins a variant that can be launched. */
+static bool begins_launches(const tcc_func *f)
+{
+    bool all = tcc_func_leads(f) && !tcc_func_is_definition(f);
+    for (; all && f; f = tcc_func_next_step(f))
+        all = tcc_func_is_entry(f);
+    return all;
+}
+
+static void print_variants(tcc_str *out, const tcc_ir *ir, const char *kernel)
+{
+    const char *sep = "";
+    for (const tcc_func *f = ir->first; f; f = f->next) {
+        tcc_diag silent = {0};
+        if (strcmp(tcc_func_kernel(f), kernel) || !begins_launches(f))
+            continue;
+        const tcc_func *workspace = tcc_func_workspace(f, ir->arena, &silent);
+        if (!workspace) /* the signature has been refused */
+            continue;
+        tcc_str_puts(out, sep);
+        print_variant(out, f, workspace);
+        sep = ",";
+    }
 }
 
 void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
@@ -319,13 +448,7 @@ void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
         out->failed |= signatures[i].json.failed;
         tcc_str_printf(out, "%s{%s,\"variants\":[", i ? "," : "",
                        tcc_str_text(&signatures[i].json));
-        const char *sep = "";
-        for (const tcc_func *f = ir->first; f; f = f->next)
-            if (tcc_func_is_entry(f) && !strcmp(tcc_func_kernel(f), signatures[i].kernel)) {
-                tcc_str_puts(out, sep);
-                print_variant(out, f);
-                sep = ",";
-            }
+        print_variants(out, ir, signatures[i].kernel);
         tcc_str_puts(out, "]}");
     }
     tcc_str_puts(out, "]}");

@@ -753,6 +753,14 @@ static bool run_row(fields *fs, const plan *p, const tcc_access *to, const row *
     return true;
 }
 
+static int64_t count_rows(const tcc_param *p)
+{
+    int64_t n = 1;
+    for (unsigned d = 0; d + 1 < p->type->rank; d++)
+        n *= p->extents[d];
+    return n;
+}
+
 static tcc_status run_write(fields *fs, const tcc_op *op)
 {
     const tcc_interp_options *o = fs->run->options;
@@ -765,7 +773,7 @@ static tcc_status run_write(fields *fs, const tcc_op *op)
     if (status)
         return status;
     const row *r = row_of(fs, &p, value);
-    int64_t n_rows = to.param->count / (p.row ? p.row->extent : 1);
+    int64_t n_rows = count_rows(to.param);
     for (size_t i = 0; o->rows && i < o->n_rows; i++) {
         if (o->rows[i] < 0)
             return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "row %lld is none of an output",

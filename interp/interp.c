@@ -35,6 +35,9 @@ int64_t tcc_run_launched(const tcc_run *run, int64_t tiles)
 
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a)
 {
+    const tcc_attr *of = a.kind == TCC_ATTR_LIST ? a.list.items : NULL;
+    if (tcc_attr_is_record(a, "roundup", "di") && of[2].i > 0)
+        return (tcc_run_dim(run, of[1]) + of[2].i - 1) / of[2].i * of[2].i;
     return a.kind == TCC_ATTR_STR   ? tcc_run_extent(run, (tcc_dim){a.s, 0})
            : a.kind == TCC_ATTR_INT ? a.i
                                     : -1;
@@ -176,11 +179,12 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const tcc_value *v)
     for (unsigned d = t->rank; d-- > 0;) {
         p->extents[d] = tcc_run_extent(run, t->dims[d]);
         p->strides[d] = p->count;
+        int64_t multiple = d + 1 == t->rank ? tcc_type_row_elems(t) : 1;
         if (p->extents[d] < 0)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'%s' has an unknown dimension %s",
                             p->name, t->dims[d].name);
         empty |= p->extents[d] == 0;
-        int64_t factor = p->extents[d] ? p->extents[d] : 1;
+        int64_t factor = p->extents[d] ? (p->extents[d] + multiple - 1) / multiple * multiple : 1;
         if (__builtin_mul_overflow(p->count, factor, &p->count) || p->count > INT64_MAX / 16)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'%s' is too large", p->name);
     }
@@ -189,26 +193,52 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const tcc_value *v)
     return TCC_OK;
 }
 
+/* The arguments, and behind them the workspace tensors. */
 static tcc_status bind_params(tcc_run *run)
 {
-    const tcc_block *body = run->signature->body;
-    run->n_params = body->n_args;
-    run->params = TCC_NEW_ARRAY(run->scratch, tcc_param, body->n_args);
+    const tcc_block *args = run->signature->body, *workspace = run->workspace->body;
+    run->n_args = args->n_args;
+    run->n_params = args->n_args + workspace->n_args;
+    run->params = TCC_NEW_ARRAY(run->scratch, tcc_param, run->n_params);
     tcc_status status = check_dims(run);
-    for (size_t i = 0; i < body->n_args && !status; i++)
-        status = bind_param(run, &run->params[i], body->args[i]);
+    for (size_t i = 0; i < args->n_args && !status; i++)
+        status = bind_param(run, &run->params[i], args->args[i]);
+    for (size_t i = 0; i < workspace->n_args && !status; i++)
+        status = bind_param(run, &run->params[run->n_args + i], workspace->args[i]);
     return status;
 }
 
-static tcc_status bind_data(tcc_run *run, double *const *args)
+/* A workspace tensor holds what the step before has left, at first what no number is taken for. */
+static tcc_status bind_workspace(tcc_run *run, tcc_param *p, const tcc_run *before)
 {
-    for (size_t i = 0; i < run->n_params; i++) {
+    const tcc_param *same = before ? tcc_run_param(before, p->name) : NULL;
+    if (same && (same->count != p->count || same->type->elem != p->type->elem))
+        return TCC_FAIL(run, TCC_ERR_TYPE, NULL, "'%s' is another tensor than in the step before", p->name);
+    tcc_status status = tcc_run_check_room(run, NULL, same ? 0 : (uint64_t)p->count, sizeof *p->data);
+    if (status)
+        return status;
+    p->data = same ? same->data : TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
+    double nothing = holds_floats(p) ? (double)NAN : (double)tcc_int_wrap(p->type->elem, 0x5a5a5a5a);
+    for (int64_t i = 0; !same && i < p->count; i++)
+        p->data[i] = nothing;
+    return TCC_OK;
+}
+
+/* before: the step before; NULL: f is the first. */
+static tcc_status bind_data(tcc_run *run, double *const *args, const tcc_run *before)
+{
+    tcc_status status = TCC_OK;
+    for (size_t i = 0; i < run->n_params && !status; i++) {
         tcc_param *p = &run->params[i];
+        if (i >= run->n_args) {
+            status = bind_workspace(run, p, before);
+            continue;
+        }
         p->data = args[i];
         if (p->count && !p->data)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "no data for '%s'", p->name);
     }
-    return TCC_OK;
+    return status;
 }
 
 /* ---- conditions ------------------------------------------------------------------------ */
@@ -229,7 +259,7 @@ static tcc_status check_alignment(tcc_run *run, const char *name, int64_t bytes)
     if (!p)
         return TCC_OK;
     size_t i = (size_t)(p - run->params);
-    const int64_t *given = run->options->alignments;
+    const int64_t *given = i < run->n_args ? run->options->alignments : NULL;
     if (given && bytes > 0 && given[i] % bytes)
         return TCC_FAIL(run, TCC_ERR_NO_VARIANT, NULL, "'%s' is aligned to %lld bytes, wants %lld",
                         name, (long long)given[i], (long long)bytes);
@@ -272,7 +302,8 @@ static tcc_status check_conditions(tcc_run *run)
     tcc_attr requires = tcc_attr_list(&run->f->attrs, "requires");
     run->base_align = TCC_NEW_ARRAY(run->scratch, int64_t, run->n_params);
     for (size_t i = 0; i < run->n_params; i++)
-        run->base_align[i] = (tcc_scalar_bits(run->params[i].type->elem) + 7) / 8;
+        run->base_align[i] = i < run->n_args ? (tcc_scalar_bits(run->params[i].type->elem) + 7) / 8
+                                             : TCC_WORKSPACE_ALIGN;
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < requires.list.n && !status; i++)
         status = check_condition(run, requires.list.items[i]);
@@ -310,7 +341,8 @@ static tcc_status prepare(tcc_run *run, const tcc_func *f, const tcc_interp_opti
                      .fields = TCC_MAP(scratch)};
     if (!run->signature)
         run->signature = tcc_func_signature(f, scratch, diag);
-    if (!run->signature)
+    run->workspace = tcc_func_workspace(f, scratch, diag);
+    if (!run->signature || !run->workspace)
         return TCC_ERR_TYPE;
     tcc_status status = bind_params(run);
     return status ? status : check_conditions(run);
@@ -319,22 +351,41 @@ static tcc_status prepare(tcc_run *run, const tcc_func *f, const tcc_interp_opti
 tcc_status tcc_interp_check(const tcc_func *f, const tcc_interp_options *options,
                             tcc_arena *scratch, tcc_diag *diag)
 {
-    tcc_run run;
-    return prepare(&run, f, options, scratch, diag);
+    tcc_status status = TCC_OK;
+    for (f = tcc_func_first_step(f); f && !status; f = tcc_func_next_step(f)) {
+        tcc_run run;
+        status = prepare(&run, f, options, scratch, diag);
+    }
+    return status;
+}
+
+static tcc_status run_step(tcc_run *run)
+{
+    const tcc_func *f = run->f;
+    if (tcc_func_is_entry(f))
+        return tcc_run_kernel(run);
+    tcc_status status = TCC_OK;
+    if (has_op(f, TCC_OP_tile_grid) || has_op(f, TCC_OP_tile_ctas))
+        status = tcc_run_tiles(run);
+    return status ? status : tcc_run_fields(run);
 }
 
 tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
                           tcc_arena *scratch, tcc_diag *diag)
 {
-    tcc_run run;
-    tcc_status status = prepare(&run, f, options, scratch, diag);
-    if (!status)
-        status = bind_data(&run, args);
-    if (status)
-        return status;
-    if (tcc_func_is_entry(f))
-        return tcc_run_kernel(&run);
-    if (has_op(f, TCC_OP_tile_grid) || has_op(f, TCC_OP_tile_ctas))
-        status = tcc_run_tiles(&run);
-    return status ? status : tcc_run_fields(&run);
+    const tcc_run *before = NULL;
+    tcc_interp_options unseen = *options;
+    unseen.timeline.fn = NULL;
+    tcc_status status = tcc_interp_check(f, options, scratch, diag);
+    for (f = tcc_func_first_step(f); f && !status; f = tcc_func_next_step(f)) {
+        tcc_run *run = TCC_NEW(scratch, tcc_run);
+        bool is_main = !strcmp(f->name, tcc_func_variant(f));
+        status = prepare(run, f, is_main ? options : &unseen, scratch, diag);
+        if (!status)
+            status = bind_data(run, args, before);
+        if (!status)
+            status = run_step(run);
+        before = run;
+    }
+    return status;
 }

@@ -23,14 +23,14 @@ typedef struct tcc_param {
 } tcc_param;
 
 typedef struct tcc_run {
-    const tcc_func *f, *signature;
+    const tcc_func *f, *signature, *workspace;
     const tcc_interp_options *options;
     tcc_arena *scratch;
     tcc_diag *diag;
     uint64_t max_steps, max_bytes;
     bool machine; /* every result is rounded to its type */
-    tcc_param *params;
-    size_t n_params;
+    tcc_param *params;       /* the arguments, then the workspace tensors */
+    size_t n_params, n_args;
     int64_t *base_align; /* of each parameter: bytes to which its address is aligned at least */
     tcc_map fields;      /* value -> tcc_param: fields that tile.grid has put together */
 } tcc_run;
@@ -49,7 +49,7 @@ tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n,
 tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op);
 /* The extent of a dimension: a number, or a name in the signature's `dims`; -1 for neither. */
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
-/* The same of an attribute: a number or a name. */
+/* The same of an attribute: a number, a name, or [roundup, one of them, a number]. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
 /* CTAs of a persistent kernel that has so many tiles, 1 or more: any number is legal, so the seed chooses;
  * for a timeline as many as a GPU would run. */

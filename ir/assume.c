@@ -59,12 +59,14 @@ static int64_t row_bits(const tcc_type *t)
 
 bool tcc_assumes_align(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
 {
-    return is_multiple(assumed(f, "align", tensor->name), bytes);
+    return is_multiple(tcc_func_is_workspace(f, tensor) ? TCC_WORKSPACE_ALIGN : assumed(f, "align", tensor->name),
+                       bytes);
 }
 
 bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
 {
-    int64_t known = row_bits(tensor->type);
+    unsigned rows = tensor->type->row_bytes;
+    int64_t known = rows ? (int64_t)rows * 8 : row_bits(tensor->type);
     return known ? known % (bytes * 8) == 0 : is_multiple(assumed(f, "pitch", tensor->name), bytes);
 }
 
@@ -185,7 +187,7 @@ const char *tcc_assume_wrong(const tcc_func *f, tcc_arena *arena)
 {
     const tcc_named_attr *a = tcc_attr_find(&f->attrs, "assumes");
     tcc_diag silent = {0};
-    const tcc_func *s = a ? tcc_func_signature(f, arena, &silent) : NULL;
+    const tcc_func *s = a ? tcc_func_parameters(f, arena, &silent) : NULL;
     if (!s)
         return NULL;
     if (a->value.kind != TCC_ATTR_LIST)

@@ -8,7 +8,8 @@
  *   region  = "{" [ "^" "(" params ")" ":" ] { op } "}"
  *   attrs   = "{" [ name "=" attr { "," name "=" attr } ] "}"
  *   attr    = int | float | name | string | "[" [ attr { "," attr } ] "]"
- *   type    = element | "ring" | "tensormap" | "buffer" | kind "<" element [ "[" dims "]" ] ">"
+ *   type    = element | "ring" | "tensormap" | "buffer" | kind "<" element [ "[" dims "]" ] [ "," how ] ">"
+ *   how     = layout of a tile | "rows" int
  *   loc     = "loc" "(" line ":" column ")"
  *
  * Lines matter in one place: the operands of an op begin on its own line, else they are results
@@ -30,6 +31,7 @@ enum {
     MAX_NESTING = 256, /* of regions, and of lists in attributes */
     MAX_ATTRS = 64,    /* of one op */
     MAX_RANK = 16,
+    MAX_ROW_BYTES = 4096,
     MAX_EXTENT = INT32_MAX
 };
 
@@ -206,6 +208,21 @@ static bool parse_layout(parser *p, const tcc_type **out)
     return !wrong || FAIL(p, loc, "the layout %s", wrong);
 }
 
+/* Of a tensor: where its rows begin. */
+static bool parse_rows(parser *p, const tcc_type **out)
+{
+    tcc_loc loc = p->tok.loc;
+    int64_t bytes;
+    if (!accept_word(p, "rows") || p->tok.kind != TOK_INT)
+        return expected(p, "'rows' and a number of bytes");
+    if (!read_int(p, &bytes))
+        return false;
+    if (bytes < 1 || bytes > MAX_ROW_BYTES || !(*out)->rank || bytes * 8 % tcc_scalar_bits((*out)->elem))
+        return FAIL(p, loc, "rows begin at multiples of 1 to %d bytes, which are whole elements", MAX_ROW_BYTES);
+    *out = tcc_type_with_row_bytes(p->ir, *out, (unsigned)bytes);
+    return true;
+}
+
 static bool find_kind(tcc_token t, tcc_kind *out)
 {
     for (int k = 0; k < TCC_KIND_COUNT; k++) {
@@ -244,6 +261,8 @@ static bool parse_type(parser *p, const tcc_type **out)
             return false;
         *out = tcc_type_get(p->ir, kind, elem, rank, dims);
         if (kind == TCC_KIND_tile && accept(p, ',') && !parse_layout(p, out))
+            return false;
+        if (kind == TCC_KIND_tensor && accept(p, ',') && !parse_rows(p, out))
             return false;
         return expect(p, '>', "'>'");
     }

@@ -5,6 +5,8 @@
 
 enum { MAX_RANK = 16 };
 
+static const char workspace[] = "workspace";
+
 const char *tcc_func_kernel(const tcc_func *f)
 {
     return tcc_attr_str(&f->attrs, "kernel", f->name);
@@ -26,6 +28,45 @@ const tcc_func *tcc_func_definition(const tcc_ir *ir, const char *kernel)
 bool tcc_func_is_entry(const tcc_func *f)
 {
     return tcc_attr_find(&f->attrs, "params") != NULL;
+}
+
+/* ---- steps ----------------------------------------------------------------------------- */
+
+const char *tcc_func_variant(const tcc_func *f)
+{
+    return tcc_attr_str(&f->attrs, "variant", f->name);
+}
+
+/* The first step of f's variant from a function on; a definition is one of its own. */
+static const tcc_func *step_from(const tcc_func *from, const tcc_func *f)
+{
+    while (from && (tcc_func_is_definition(from) != tcc_func_is_definition(f) ||
+                    strcmp(tcc_func_variant(from), tcc_func_variant(f))))
+        from = from->next;
+    return from;
+}
+
+const tcc_func *tcc_func_first_step(const tcc_func *f)
+{
+    return step_from(f->ir->first, f);
+}
+
+const tcc_func *tcc_func_next_step(const tcc_func *f)
+{
+    return step_from(f->next, f);
+}
+
+bool tcc_func_leads(const tcc_func *f)
+{
+    return tcc_func_first_step(f) == f;
+}
+
+bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter)
+{
+    tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
+    return parameter->index < roles.list.n && f->body->args[parameter->index] == parameter &&
+           roles.list.items[parameter->index].kind == TCC_ATTR_STR &&
+           !strcmp(roles.list.items[parameter->index].s, workspace);
 }
 
 /* ---- arguments ------------------------------------------------------------------------- */
@@ -50,14 +91,15 @@ static bool read_dims(tcc_attr list, tcc_dim dims[MAX_RANK])
     return true;
 }
 
-/* Adds the argument of a record [NAME, ELEM, [DIM, …]], or [NAME, ELEM] for a scalar. */
+/* Adds the argument of a record [NAME, ELEM, [DIM, …]], or [NAME, ELEM] for a scalar; a fourth item says at
+ * multiples of how many bytes rows begin. */
 static bool add_record(tcc_func *s, tcc_attr record)
 {
     const tcc_attr *a = record.list.items;
     size_t n = record.kind == TCC_ATTR_LIST ? record.list.n : 0;
     tcc_dim dims[MAX_RANK];
     tcc_scalar elem;
-    if (n < 2 || n > 3 || a[0].kind != TCC_ATTR_STR || a[1].kind != TCC_ATTR_STR ||
+    if (n < 2 || n > 4 || a[0].kind != TCC_ATTR_STR || a[1].kind != TCC_ATTR_STR ||
         !tcc_scalar_find(a[1].s, strlen(a[1].s), &elem))
         return false;
     if (n == 2) {
@@ -67,6 +109,9 @@ static bool add_record(tcc_func *s, tcc_attr record)
     if (a[2].kind != TCC_ATTR_LIST || a[2].list.n > MAX_RANK || !read_dims(a[2], dims))
         return false;
     const tcc_type *t = tcc_type_get(s->ir, TCC_KIND_tensor, elem, (unsigned)a[2].list.n, dims);
+    if (n == 4 && (a[3].kind != TCC_ATTR_INT || a[3].i < 1 || a[3].i * 8 % tcc_scalar_bits(elem) || !t->rank))
+        return false;
+    t = n == 4 ? tcc_type_with_row_bytes(s->ir, t, (unsigned)a[3].i) : t;
     tcc_block_add_arg(s->body, t, tcc_ir_name(s->ir, a[0].s));
     return true;
 }
@@ -92,10 +137,10 @@ static bool add_params(const tcc_func *f, tcc_func *s, tcc_diag *diag)
         const char *name = arg->name ? arg->name : tcc_arena_printf(s->ir->arena, "%zu", i);
         if (arg->type->kind != TCC_KIND_tensor && arg->type->kind != TCC_KIND_scalar)
             return wrong(f, diag, "it has parameters that are neither tensors nor scalars");
-        tcc_block_add_arg(
-            s->body,
-            tcc_type_get(s->ir, arg->type->kind, arg->type->elem, arg->type->rank, arg->type->dims),
-            tcc_ir_name(s->ir, name));
+        const tcc_type *t =
+            tcc_type_get(s->ir, arg->type->kind, arg->type->elem, arg->type->rank, arg->type->dims);
+        tcc_block_add_arg(s->body, tcc_type_with_row_bytes(s->ir, t, arg->type->row_bytes),
+                          tcc_ir_name(s->ir, name));
     }
     return true;
 }
@@ -147,7 +192,7 @@ static bool set_dims(const tcc_func *f, tcc_func *s, tcc_diag *diag)
 
 static const char *role_of(const tcc_attr *given, const tcc_type *t)
 {
-    static const char *const of_tensors[] = {"in", "out", "inout"};
+    static const char *const of_tensors[] = {"in", "out", "inout", workspace};
     bool scalar = t->kind == TCC_KIND_scalar;
     if (!given)
         return scalar ? "scalar" : "inout";
@@ -168,7 +213,9 @@ static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
     for (size_t i = 0; i < n; i++) {
         roles[i] = role_of(given ? &listed.list.items[i] : NULL, s->body->args[i]->type);
         if (!roles[i])
-            return wrong(f, diag, "'roles' wants in, out or inout for tensors, scalar for scalars");
+            return wrong(f, diag, "'roles' wants in, out, inout or workspace for tensors, scalar for scalars");
+        if (i && !strcmp(roles[i - 1], workspace) && strcmp(roles[i], workspace))
+            return wrong(f, diag, "workspace tensors come behind all arguments");
     }
     tcc_attr_set_strs(s->ir, &s->attrs, "roles", n, roles);
     return true;
@@ -176,18 +223,64 @@ static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
 
 /* ---- signatures ------------------------------------------------------------------------ */
 
-const tcc_func *tcc_func_signature(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
+/* With all parameters, whatever their roles. */
+static tcc_func *all_params(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
 {
     tcc_ir *ir = tcc_ir_create(arena);
     tcc_func *s = tcc_func_create(ir, tcc_ir_name(ir, tcc_func_kernel(f)), f->loc);
     bool ok = tcc_func_is_entry(f) ? add_records(f, s, diag) : add_params(f, s, diag);
-    return ok && check_names(f, s, diag) && set_dims(f, s, diag) && set_roles(f, s, diag) ? s
-                                                                                          : NULL;
+    return ok && check_names(f, s, diag) && set_dims(f, s, diag) && set_roles(f, s, diag) ? s : NULL;
+}
+
+/* Leaves the n parameters from `first` on. */
+static void keep_params(tcc_func *s, size_t first, size_t n)
+{
+    tcc_attr roles = tcc_attr_list(&s->attrs, "roles");
+    tcc_attr kept = {.kind = TCC_ATTR_LIST, .list = {roles.list.items + first, n}};
+    tcc_attr_set(s->ir, &s->attrs, "roles", kept, s->loc);
+    s->body->args += first;
+    s->body->n_args = s->body->cap_args = n;
+    for (size_t i = 0; i < n; i++)
+        s->body->args[i]->index = (uint32_t)i;
+}
+
+static size_t count_arguments(const tcc_func *s)
+{
+    tcc_attr roles = tcc_attr_list(&s->attrs, "roles");
+    size_t n = 0;
+    while (n < roles.list.n && strcmp(roles.list.items[n].s, workspace))
+        n++;
+    return n;
+}
+
+const tcc_func *tcc_func_parameters(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
+{
+    return all_params(f, arena, diag);
+}
+
+const tcc_func *tcc_func_signature(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
+{
+    tcc_func *s = all_params(f, arena, diag);
+    if (s)
+        keep_params(s, 0, count_arguments(s));
+    return s;
+}
+
+const tcc_func *tcc_func_workspace(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
+{
+    tcc_func *s = all_params(f, arena, diag);
+    size_t n = s ? count_arguments(s) : 0;
+    if (!s)
+        return NULL;
+    keep_params(s, n, s->body->n_args - n);
+    tcc_attr_remove(&s->attrs, "dims");
+    return s;
 }
 
 static bool same_type(const tcc_type *a, const tcc_type *b)
 {
-    bool same = a->kind == b->kind && a->elem == b->elem && a->rank == b->rank;
+    bool same =
+        a->kind == b->kind && a->elem == b->elem && a->rank == b->rank && a->row_bytes == b->row_bytes;
     for (unsigned d = 0; same && d < a->rank; d++) {
         tcc_dim x = a->dims[d], y = b->dims[d];
         same = x.name && y.name ? !strcmp(x.name, y.name) : !x.name && !y.name && x.size == y.size;

@@ -99,7 +99,7 @@ bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b)
 static bool matches(const tcc_type *t, const tcc_type *key, const tcc_dim *dims)
 {
     if (t->kind != key->kind || t->elem != key->elem || t->rank != key->rank ||
-        !tcc_type_same_layout(t, key))
+        t->row_bytes != key->row_bytes || !tcc_type_same_layout(t, key))
         return false;
     for (unsigned i = 0; i < key->rank; i++)
         if (t->dims[i].name != dims[i].name || t->dims[i].size != dims[i].size)
@@ -120,6 +120,8 @@ static size_t hash(const tcc_type *key, const tcc_dim *dims)
         h = mix(mix(h, (uintptr_t)dims[i].name), (uint64_t)dims[i].size);
     for (unsigned i = 0; i < key->n_repeats; i++)
         h = mix(h, (uint64_t)key->repeats[i].n);
+    if (key->row_bytes)
+        h = mix(h, key->row_bytes);
     return (size_t)h;
 }
 
@@ -212,6 +214,18 @@ const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout 
     return find_or_add(ir, &key, t->dims);
 }
 
+const tcc_type *tcc_type_with_row_bytes(tcc_ir *ir, const tcc_type *t, unsigned row_bytes)
+{
+    tcc_type key = *t;
+    key.row_bytes = row_bytes;
+    return find_or_add(ir, &key, t->dims);
+}
+
+int64_t tcc_type_row_elems(const tcc_type *t)
+{
+    return t->row_bytes ? (int64_t)t->row_bytes * 8 / tcc_scalar_bits(t->elem) : 1;
+}
+
 int64_t tcc_type_count(const tcc_type *t)
 {
     int64_t n = 1;
@@ -243,6 +257,8 @@ void tcc_type_print(tcc_str *out, const tcc_type *t)
             tcc_str_printf(out, "%lld", (long long)t->dims[i].size);
     }
     tcc_str_puts(out, t->rank ? "]" : "");
+    if (t->row_bytes)
+        tcc_str_printf(out, ", rows %u", t->row_bytes);
     if (t->layout)
         tcc_str_printf(out, ", %s", tcc_layout_name(t->layout));
     for (unsigned i = 0; i < t->n_repeats; i++) {

@@ -109,6 +109,7 @@ typedef struct tcc_type {
     tcc_layout layout; /* of a tile; else none */
     unsigned n_repeats; /* of the layout's fragment, from the inside out: layout.h */
     const tcc_repeat *repeats;
+    unsigned row_bytes; /* of a tensor: its rows begin at multiples of so many; 0: they follow each other */
     unsigned rank;
     tcc_dim dims[];
 } tcc_type;
@@ -128,6 +129,10 @@ const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar ele
 const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout);
 const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
                                       const tcc_repeat *repeats);
+/* The same tensor with rows that begin at multiples of so many bytes, which are whole elements. */
+const tcc_type *tcc_type_with_row_bytes(tcc_ir *ir, const tcc_type *t, unsigned row_bytes);
+/* Of so many elements rows are a multiple of; 1: they follow each other. */
+int64_t tcc_type_row_elems(const tcc_type *t);
 bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b);
 
 /* Product of the extents; 1 for rank 0. Numeric dimensions only. */

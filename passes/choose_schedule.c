@@ -14,6 +14,7 @@
 
 #include "ir/assume.h"
 #include "ir/schedule_key.h"
+#include "ir/signature.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "support/str.h"
@@ -412,6 +413,13 @@ static int64_t widest(const tcc_contraction *c)
     return bits / 8;
 }
 
+/* The variant that is named as its kernel; NULL when there is none. */
+static const tcc_func *first_variant(const tcc_func *f)
+{
+    const tcc_func *first = tcc_func_find(f->ir, tcc_func_kernel(f));
+    return first && tcc_func_is_variant(first) ? first : NULL;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
@@ -432,13 +440,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     status = status ? status : check_computed(&ch);
     if (status)
         return status;
-    const tcc_func *first = tcc_func_find(ctx->ir, tcc_attr_str(&f->attrs, "kernel", ""));
+    const tcc_func *first = first_variant(f);
     ch.elem_bytes = widest(&ch.c);
     bool aligned = tcc_assumes_all_aligned(f, ACCESS_BYTES);
     if (!tcc_copying_of_operands(passes->copying, f, &ch.c)) {
         passes->choose_generic(&ch);
-    } else if (!aligned && f != first) { /* as the first one, if that fits */
-        if (!first || ctx->diag->n_errors)
+    } else if (!aligned && first && f != first) { /* as the first one, if that fits */
+        if (ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);
         ch.s.epilogue = TCC_STORING_INTERLEAVED;

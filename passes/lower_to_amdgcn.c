@@ -64,7 +64,8 @@ tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor
     tcc_value *product = tcc_build_int(&low->b, low->i64, 1);
     for (unsigned d = 0; d < t->rank; d++)
         product = tcc_amdgcn_mul(l, product,
-                                 tcc_low_cast(low, low->i64, tcc_low_extent(low, t->dims[d])));
+                                 tcc_low_cast(low, low->i64, d + 1 < t->rank ? tcc_low_extent(low, t->dims[d])
+                                                                             : tcc_low_row(low, t)));
     all = bytes_of(low, tcc_amdgcn_add(l, all, product), bits);
     tcc_value *offset = bytes_of(low, first, bits);
     tcc_value *left = tcc_low_bin(low, TCC_OP_arith_sub, all, offset);

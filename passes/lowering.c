@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/signature.h"
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
@@ -139,13 +140,39 @@ tcc_value *tcc_low_pointer(tcc_lowering *l, const tcc_value *tensor)
         tcc_type_get(l->ir, TCC_KIND_ptr, tensor->type->elem, 0, NULL), tensor->name);
 }
 
+/* From one row to the next. */
+static tcc_attr row_attr(tcc_lowering *l, const tcc_type *t)
+{
+    tcc_dim last = t->dims[t->rank - 1];
+    int64_t n = tcc_type_row_elems(t);
+    if (!last.name)
+        last.size = (last.size + n - 1) / n * n;
+    return n == 1 || !last.name ? tcc_low_dim_attr(l, last)
+                                : TCC_LOW_LIST(l, tcc_low_str(l, "roundup"), tcc_low_dim_attr(l, last),
+                                               tcc_low_int(n));
+}
+
+tcc_value *tcc_low_row(tcc_lowering *l, const tcc_type *t)
+{
+    tcc_dim last = t->dims[t->rank - 1];
+    int64_t n = tcc_type_row_elems(t);
+    tcc_value *length = tcc_low_extent(l, last);
+    if (n == 1)
+        return length;
+    if (!last.name)
+        return tcc_low_c32(l, (last.size + n - 1) / n * n);
+    length = tcc_low_add(l, length, n - 1);
+    tcc_value *whole = tcc_low_bin(l, TCC_OP_arith_div, length, tcc_low_c32(l, n));
+    return tcc_low_mul(l, whole, n);
+}
+
 /* Elements from one index of dimension d to the next: the product of the later extents. */
 tcc_attr tcc_low_stride_attr(tcc_lowering *l, const tcc_type *t, unsigned d)
 {
     tcc_attr factors[TCC_MAX_RANK];
     size_t n = 0;
     for (unsigned e = d + 1; e < t->rank; e++)
-        factors[n++] = tcc_low_dim_attr(l, t->dims[e]);
+        factors[n++] = e + 1 < t->rank ? tcc_low_dim_attr(l, t->dims[e]) : row_attr(l, t);
     return tcc_low_list(l, n, factors);
 }
 
@@ -163,11 +190,12 @@ void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t
 {
     const tcc_type *t = tensor->type;
     unsigned bits = tcc_scalar_bits(t->elem), whole_bits = bits < 8 ? 8 : bits;
-    if (bytes * 8 > whole_bits)
+    if (bytes * 8 > whole_bits && !tcc_func_is_workspace(l->f, tensor))
         tcc_low_require(l, 3,
                         (tcc_attr[]){tcc_low_str(l, "align"), tcc_low_str(l, tensor->name),
                                      tcc_low_int(bytes)});
-    if (bytes * 8 > bits && t->rank > 1 && t->dims[t->rank - 1].name)
+    bool known = t->row_bytes && t->row_bytes % bytes == 0;
+    if (bytes * 8 > bits && t->rank > 1 && t->dims[t->rank - 1].name && !known)
         tcc_low_require(
             l, 4,
             (tcc_attr[]){tcc_low_str(l, "pitch"), tcc_low_stride_attr(l, t, t->rank - 2),
@@ -178,7 +206,7 @@ void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t by
 {
     const tcc_type *t = tensor->type;
     tcc_low_require_alignment(l, tensor, bytes);
-    if (t->rank == 1 && t->dims[0].name)
+    if (t->rank == 1 && t->dims[0].name && !t->row_bytes)
         tcc_low_require(
             l, 4,
             (tcc_attr[]){tcc_low_str(l, "pitch"), TCC_LOW_LIST(l, tcc_low_dim_attr(l, t->dims[0])),
@@ -191,7 +219,8 @@ tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)
     tcc_value *stride = tcc_build_int(&l->b, l->i64, 1);
     for (unsigned e = (unsigned)d + 1; e < t->rank; e++)
         stride = tcc_low_bin(l, TCC_OP_arith_mul, stride,
-                             tcc_low_cast(l, l->i64, tcc_low_extent(l, t->dims[e])));
+                             tcc_low_cast(l, l->i64, e + 1 < t->rank ? tcc_low_extent(l, t->dims[e])
+                                                                     : tcc_low_row(l, t)));
     return stride;
 }
 
@@ -225,8 +254,8 @@ static tcc_attr caller_args(tcc_lowering *l)
             dims[d] = tcc_low_dim_attr(l, t->dims[d]);
         const tcc_attr record[] = {tcc_low_str(l, body->args[i]->name),
                                    tcc_low_str(l, tcc_scalar_name(t->elem)),
-                                   tcc_low_list(l, t->rank, dims)};
-        args[i] = tcc_low_list(l, t->kind == TCC_KIND_tensor ? 3 : 2, record);
+                                   tcc_low_list(l, t->rank, dims), tcc_low_int(t->row_bytes)};
+        args[i] = tcc_low_list(l, t->kind != TCC_KIND_tensor ? 2 : t->row_bytes ? 4 : 3, record);
     }
     return tcc_low_list(l, body->n_args, args);
 }

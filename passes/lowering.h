@@ -249,6 +249,8 @@ tcc_value *tcc_low_extent(tcc_lowering *l, tcc_dim d);
 tcc_value *tcc_low_pointer(tcc_lowering *l, const tcc_value *tensor);
 /* Elements from one index of dimension d to the next, as i64; *one when that is always 1. */
 tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *tensor, int d, bool *one);
+/* Elements from one row to the next of a tensor that has rows, as an i32. */
+tcc_value *tcc_low_row(tcc_lowering *l, const tcc_type *tensor);
 
 /* Adds a launch condition. */
 void tcc_low_require(tcc_lowering *l, size_t n, const tcc_attr *items);

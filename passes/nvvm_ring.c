@@ -178,7 +178,7 @@ static const char *why_not_tma(const tcc_op *copy, const tcc_op *alloc, int inne
         return "a tensor of more than 5 dimensions";
     if (!last || inner != (int)t->rank - 1)
         return "a tile whose rows are not the tensor's";
-    if (t->rank > 1 && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
+    if (t->rank > 1 && !t->row_bytes && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
         return "rows that are not a multiple of 16 bytes";
     return tcc_panels_of(alloc).rows > 256 ? "a tile of more than 256 rows" : NULL;
 }

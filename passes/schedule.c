@@ -170,7 +170,7 @@ bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
     const tcc_dim *last = &tensor->dims[tensor->rank - 1];
     int64_t elem_bytes = tcc_scalar_bits(tensor->elem) / 8;
     return row >= 0 && col == (int)tensor->rank - 1 && n * elem_bytes % 16 == 0 &&
-           (tensor->rank == 1 || last->name || last->size * elem_bytes % 16 == 0);
+           (tensor->rank == 1 || tensor->row_bytes || last->name || last->size * elem_bytes % 16 == 0);
 }
 
 int64_t tcc_schedule_turns(const tcc_schedule *s)

@@ -37,6 +37,15 @@ typedef struct launch {
     size_t n_maps;      /* that were encoded */
 } launch;
 
+static tcc_status encode(launch *l, const tcc_tma_recipe *map, CUtensorMap *out)
+{
+    const tcc_program *prog = l->kernel->program;
+    tcc_tma_values values = l->plan.maps[l->n_maps++];
+    values.address += map->arg < 0 ? l->workspace : 0;
+    const char *name = map->arg < 0 ? "workspace" : l->kernel->desc->args[map->arg].name;
+    return prog->rt->driver->encode(prog, name, map, &values, out);
+}
+
 static tcc_status pack(launch *l, const tcc_entry *entry, packed *out)
 {
     const tcc_program *prog = l->kernel->program;
@@ -47,12 +56,10 @@ static tcc_status pack(launch *l, const tcc_entry *entry, packed *out)
         out->params[i] = &out->values[i];
         switch (p->kind) {
         case TCC_PARAM_TENSOR_MAP: {
-            CUtensorMap *map = &out->maps[n_maps++];
-            tcc_status status = prog->rt->driver->encode(prog, infos[p->map->arg].name, p->map,
-                                                         &l->plan.maps[l->n_maps++], map);
+            tcc_status status = encode(l, p->map, &out->maps[n_maps]);
             if (status)
                 return status;
-            out->params[i] = map;
+            out->params[i] = &out->maps[n_maps++];
             break;
         }
         case TCC_PARAM_POINTER: out->values[i].pointer = l->args[p->arg].device; break;

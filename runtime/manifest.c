@@ -157,13 +157,28 @@ static bool read_extents(reader *r, const char *where, const tcc_json *v, tcc_ex
     return true;
 }
 
+/* An extent, or ["roundup", EXTENT, N]. */
+static bool read_factor(reader *r, const char *where, const tcc_json *v, tcc_extent *out)
+{
+    if (!is(v, TCC_JSON_ARRAY))
+        return read_extent(r, where, v, out);
+    if (v->n != 3 || !is(v->first, TCC_JSON_STRING) || strcmp(v->first->string, "roundup"))
+        return fail(r, where, "no [\"roundup\", extent, number]");
+    return read_extent(r, at(r, where, 1), v->first->next, out) &&
+           read_int(r, at(r, where, 2), v->first->next->next, 1, INT32_MAX, &out->multiple);
+}
+
 static bool read_product(reader *r, const char *where, const tcc_json *v, tcc_product *out)
 {
     if (!read_count(r, where, v, 0, TCC_MAX_DIMS, &out->n))
         return false;
     tcc_extent *factors = TCC_NEW_ARRAY(r->arena, tcc_extent, out->n);
     out->factors = factors;
-    return read_extents(r, where, v, factors);
+    size_t i = 0;
+    for (const tcc_json *e = v->first; e; e = e->next, i++)
+        if (!read_factor(r, at(r, where, i), e, &factors[i]))
+            return false;
+    return true;
 }
 
 /* ---- expressions ------------------------------------------------------------------------ */
@@ -305,12 +320,22 @@ static bool read_swizzle(reader *r, const char *where, const tcc_json *v, const 
     return FAIL(r, where, "%lld is none of 0, 32, 64, 128", (long long)bytes);
 }
 
+/* Which tensor a map is of: {"arg": NAME} or {"workspace": OFFSET}. */
+static bool read_mapped(reader *r, const char *where, const tcc_json *v, tcc_tma_recipe *out)
+{
+    unsigned arg = 0;
+    const tcc_json *offset = member(v, "workspace");
+    bool ok = offset ? read_expr(r, in(r, where, "workspace"), offset, &out->offset)
+                     : read_arg(r, in(r, where, "arg"), member(v, "arg"), false, &arg);
+    out->arg = offset ? -1 : (int)arg;
+    return ok;
+}
+
 static bool read_map(reader *r, const char *where, const tcc_json *v, tcc_tma_recipe *out)
 {
     const tcc_json *dims = member(v, "dims"), *strides = member(v, "strides"), *box = member(v, "box");
     size_t rank, n;
-    if (!read_arg(r, in(r, where, "arg"), member(v, "arg"), false, &out->arg) ||
-        !read_type(r, in(r, where, "type"), member(v, "type"), &out->type) ||
+    if (!read_mapped(r, where, v, out) || !read_type(r, in(r, where, "type"), member(v, "type"), &out->type) ||
         (out->type->bits % 8 && !FAIL(r, in(r, where, "type"), "no whole bytes")) ||
         !read_count(r, in(r, where, "dims"), dims, 1, TCC_MAX_TMA_RANK, &rank) ||
         !read_extents(r, in(r, where, "dims"), dims, out->dims) ||

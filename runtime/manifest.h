@@ -43,6 +43,7 @@ typedef struct tcc_elem_type {
 typedef struct tcc_extent {
     int dim; /* -1: the number */
     int64_t number;
+    int64_t multiple; /* to which it is rounded up, as a factor of a product; 0: it is not */
 } tcc_extent;
 
 typedef struct tcc_product {
@@ -63,7 +64,9 @@ typedef struct tcc_requirement {
 
 /* How a tensor map is made from a launch's arguments. */
 typedef struct tcc_tma_recipe {
-    unsigned arg, rank;
+    int arg;         /* -1: a tensor in the workspace */
+    tcc_expr offset; /* of that one, bytes */
+    unsigned rank;
     const tcc_elem_type *type;
     tcc_extent dims[TCC_MAX_TMA_RANK];         /* innermost first */
     tcc_product strides[TCC_MAX_TMA_RANK - 1]; /* in elements, of dims 1 and up */

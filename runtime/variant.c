@@ -13,7 +13,10 @@
 
 int64_t tcc_extent_value(tcc_extent e, const int64_t *dims)
 {
-    return e.dim >= 0 ? dims[e.dim] : e.number;
+    int64_t n = e.dim >= 0 ? dims[e.dim] : e.number;
+    if (!e.multiple || n % e.multiple == 0)
+        return n;
+    return n <= INT64_MAX - e.multiple ? n - n % e.multiple + e.multiple : INT64_MAX;
 }
 
 /* The product of n extents times `scale`; false when it leaves 64 bits. */
@@ -126,11 +129,14 @@ static bool byte_count(const planner *p, const tcc_expr *e, int64_t *out)
     return tcc_expr_value(e, p->dims, p->device, out) && *out >= 0;
 }
 
-/* False where the driver could not encode the map. */
-static bool map_values(const tcc_tma_recipe *map, const int64_t *dims, const tcc_arg *args,
-                       tcc_tma_values *out)
+/* False where the driver could not encode the map. In the workspace its address is an offset yet. */
+static bool map_values(const planner *p, const tcc_tma_recipe *map, tcc_tma_values *out)
 {
-    *out = (tcc_tma_values){.address = args[map->arg].device};
+    const int64_t *dims = p->dims;
+    int64_t offset = 0;
+    if (map->arg < 0 && (!byte_count(p, &map->offset, &offset) || offset > p->plan->workspace_bytes))
+        return false;
+    *out = (tcc_tma_values){.address = map->arg < 0 ? (uint64_t)offset : p->args[map->arg].device};
     for (unsigned i = 0; i < map->rank; i++) {
         out->dims[i] = (uint64_t)tcc_extent_value(map->dims[i], dims);
         if (!out->dims[i] || out->dims[i] > MAX_MAP_EXTENT)
@@ -153,7 +159,7 @@ static bool plan_param(planner *p, const tcc_param *param)
     switch (param->kind) {
     case TCC_PARAM_DIM: return tcc_extent_value(param->extent, p->dims) <= TCC_MAX_EXTENT;
     case TCC_PARAM_TENSOR_MAP:
-        return map_values(param->map, p->dims, p->args, &p->plan->maps[p->n_maps++]);
+        return map_values(p, param->map, &p->plan->maps[p->n_maps++]);
     case TCC_PARAM_WORKSPACE:
         return byte_count(p, &param->offset, &offset) && offset <= p->plan->workspace_bytes;
     case TCC_PARAM_POINTER:

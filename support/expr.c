@@ -76,6 +76,8 @@ static bool apply(tcc_expr_code op, int64_t a, int64_t b, int64_t *out)
     case TCC_EXPR_mul: return !__builtin_mul_overflow(a, b, out);
     case TCC_EXPR_div: *out = divides ? a / b : 0; return divides;
     case TCC_EXPR_ceildiv: *out = divides ? a / b + (a % b != 0) : 0; return divides;
+    case TCC_EXPR_roundup:
+        return divides && !__builtin_mul_overflow(a / b + (a % b != 0), b, out);
     case TCC_EXPR_min: *out = a < b ? a : b; return true;
     case TCC_EXPR_max: *out = a > b ? a : b; return true;
     default: return false;

@@ -19,6 +19,7 @@
     OP(mul, "a * b")                                                                               \
     OP(div, "a / b, rounded down; b is positive and a is not negative")                            \
     OP(ceildiv, "a / b, rounded up; b is positive and a is not negative")                          \
+    OP(roundup, "the next multiple of b from a on; b is positive and a is not negative")           \
     OP(min, "the lesser")                                                                          \
     OP(max, "the greater")
 

@@ -177,7 +177,8 @@ END_TEST
     "{\"launch\":\"" entry "\",\"grid\":" grid                                                     \
     ",\"block\":64,\"smem_bytes\":0,\"cluster\":1,\"params\":[" params "]}"
 
-/* Split along k: parts into a workspace that was set to zero, and a second kernel to add them. */
+/* Split along k: parts into a workspace that was set to zero, and a second kernel to add them, which takes a
+ * tensor map of it, too. */
 #define SPLIT                                                                                                    \
     SAMPLE_MODULE(SAMPLE_KERNEL(                                                                                 \
         SAMPLE_ARGS,                                                                                             \
@@ -188,7 +189,10 @@ END_TEST
             "matmul", "[\"min\",[\"mul\",\"B\",\"M\"],{\"device\":\"sms\"}]",                                    \
             "{\"pointer\":\"A\"},{\"workspace\":[\"add\",128,128]},{\"dim\":\"K\"}") "," STEP("matmul__generic", \
                                                                                               "\"B\"",           \
-                                                                                              "{\"workspace\":0},{\"pointer\":\"C\"},{\"dim\":\"N\"}") "]}"))
+                                                                                              "{\"workspace\":0},{\"pointer\":\"C\"}," MAP_OF_PARTS) "]}"))
+#define MAP_OF_PARTS                                                                                                    \
+    "{\"tensor_map\":{\"workspace\":[\"sub\",256,128],\"dims\":[\"M\",4],\"strides\":[[[\"roundup\",\"M\",32]]]," \
+    "\"box\":[8,1],\"swizzle\":0,\"type\":\"f32\"}}"
 
 static tcc_status launch_split(void *stream)
 {
@@ -234,6 +238,7 @@ START_TEST(steps_run_one_after_another)
     ck_assert_uint_eq(l[3].grid[0], 1);
     ck_assert_uint_eq(l[3].params[0], workspace);
     ck_assert_uint_eq(l[3].params[1], args[4].device);
+    ck_assert_uint_eq(l[3].params[2], workspace + 128);
 }
 END_TEST
 

@@ -220,6 +220,9 @@ static const struct {
 #define WITH_MAP(dims, strides, box, swizzle)                                                      \
     WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"f16\",\"dims\":" dims                    \
                ",\"strides\":" strides ",\"box\":" box ",\"swizzle\":" swizzle "}}")
+    {WITH_MAP("[\"K\",\"M\"]", "[[[\"roundup\",\"K\"]]]", "[64,64]", "0"), "no [\"roundup\", extent, number]"},
+    {WITH_MAP("[\"K\",\"M\"]", "[[[\"roundup\",\"K\",0]]]", "[64,64]", "0"), "0 is no integer from 1"},
+    {WITH_MAP("[\"K\",\"M\"]", "[[[\"mul\",\"K\",2]]]", "[64,64]", "0"), "no [\"roundup\", extent, number]"},
     {WITH_MAP("[]", "[]", "[]", "0"), "0 elements, must be 1 to 5"},
     {WITH_MAP("[1,1,1,1,1,1]", "[]", "[]", "0"), "6 elements, must be 1 to 5"},
     {WITH_MAP("[\"K\",\"M\"]", "[]", "[64,64]", "0"), "strides: 0 elements, must be 1 to 1"},

@@ -233,6 +233,13 @@ static const struct {
     ",\"block\":32,\"smem_bytes\":0,\"cluster\":2,\"params\":[" params "]}"
     {WITH_STEPS("8", LAUNCH("2", "{\"workspace\":8}")), true},
     {WITH_STEPS("8", LAUNCH("2", "{\"workspace\":9}")), false},
+#define MAP(at, stride)                                                                            \
+    "{\"tensor_map\":{\"workspace\":" at ",\"dims\":[8,4],\"strides\":[[" stride "]],"              \
+    "\"box\":[8,1],\"swizzle\":0,\"type\":\"f32\"}}"
+    {WITH_STEPS("128", LAUNCH("2", MAP("128", "8"))), true},
+    {WITH_STEPS("128", LAUNCH("2", MAP("129", "8"))), false},
+    {WITH_STEPS("0", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4]"))), true},
+    {WITH_STEPS("0", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4],2147483647"))), false},
     {WITH_STEPS("0", LAUNCH("3", "")), false}, /* no multiple of the cluster */
     {WITH_STEPS("0", LAUNCH("0", "")), false},
     {WITH_STEPS("0", LAUNCH("2147483648", "")), false},

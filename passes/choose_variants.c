@@ -2,6 +2,7 @@
  *
  * Before:  func @f(…) {…}   After:  func @f(…) {assumes = [[align, A, 16], …, [min, K, 1]], …}
  *                                   func @f__direct(…) {assumes = [[align, A, 16], …], …}
+ *                                   func @f__padded(…) {assumes = [[min, K, 1]], padded = [A, B], …}
  *                                   func @f__generic(…) {assumes = []}
  *
  * A variant is its assumptions (ir/assume.h); suffixes of names are for people. The first one copies
@@ -9,7 +10,8 @@
  * descriptors, and wants 16-byte aligned bases and row pitches. The second wants less and reads and
  * writes element by element what is no operand of the product. TMA still wants the operands aligned:
  * the variant is left out where that means that everything is. On RDNA it copies operands of any
- * pitch, 16 bytes at a time. The last variant assumes nothing. Variants that can never be valid are
+ * pitch, 16 bytes at a time. Where rows may be unaligned, what TMA copies can be operands that a step before
+ * has copied to aligned rows (pad-operands). The last variant assumes nothing. Variants that can never be valid are
  * left out.
  *
  * Requires a contraction. Preserves the body.
@@ -52,11 +54,16 @@ static const char *why_not_aligned(const tcc_op *read, const char *x, const char
     return why;
 }
 
+/* One more for the rows that it does not have. */
+static bool has_too_many_dimensions(const tcc_op *read, const char *x)
+{
+    return TCC_VIEW(tensor_read, read)->tensor->type->rank + (tcc_map_position(read, x) < 0) > 5;
+}
+
 /* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
 static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
 {
-    unsigned rank = TCC_VIEW(tensor_read, read)->tensor->type->rank;
-    if (rank + (tcc_map_position(read, x) < 0) > 5) /* one for the rows that it does not have */
+    if (has_too_many_dimensions(read, x))
         return "it has more than 5 dimensions";
     return why_not_aligned(read, x, k);
 }
@@ -125,11 +132,11 @@ static void assume_long(tcc_func *f, const tcc_value *tensor)
         tcc_assume(f, "pitch", tensor->name, 1);
 }
 
-static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1},
+static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1, true},
                      by_buffer = {"buffer",       "16-byte accesses", is_aligned,
-                                  assume_aligned, why_not_buffer,     0},
+                                  assume_aligned, why_not_buffer,     0, false},
                      unaligned = {"unaligned", "16-byte accesses", is_long,
-                                  assume_long, why_not_unaligned,  ACCESS_BITS};
+                                  assume_long, why_not_unaligned,  ACCESS_BITS, false};
 const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma};
 const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned};
 
@@ -230,6 +237,40 @@ static void assume_others(tcc_func *f, const tcc_contraction *c)
     }
 }
 
+/* Whether a way that wants aligned rows can copy all operands, and does better with a step that pads them. */
+static bool wants_padding(const tcc_contraction *c, const tcc_way *way)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const tcc_op *read = c->operands[i].read;
+        const tcc_type *t = tensor_of(read)->type;
+        const char *x = c->axes[c->operands[i].axis], *k = c->operands[i].k;
+        if (why_not_contiguous(read, x, k) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8)
+            return false;
+        any |= t->rank > 1 && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
+    }
+    return way->pads && any && (c->k_extent.name || c->k_extent.size);
+}
+
+/* Names the operands that a step before is to copy to aligned rows. */
+static void pad_operands(tcc_func *f, const tcc_contraction *c)
+{
+    const char **names = TCC_NEW_ARRAY(f->ir->arena, const char *, c->n_operands);
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_operands; i++) {
+        const char *name = tensor_of(c->operands[i].read)->name;
+        bool is_new = true;
+        for (size_t j = 0; j < n; j++)
+            is_new &= names[j] != name;
+        if (is_new)
+            names[n++] = name;
+    }
+    tcc_assume(f, NULL, NULL, 0);
+    if (c->k_extent.name)
+        tcc_assume(f, "min", c->k_extent.name, 1);
+    tcc_attr_set_strs(f->ir, &f->attrs, "padded", n, names);
+}
+
 /* suffix: of its name, for people */
 static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *suffix)
 {
@@ -266,8 +307,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *why_not_first = why_not_all(&c, how->first->why_not, &culprit);
     const char *why = same ? why_not_first : why_not_all(&c, how->direct->why_not, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
-    if (!why || first)
+    bool pads = wants_padding(&c, how->first);
+    if (!why || first || pads)
         generic = add_variant(ctx, f, "generic");
+    if (pads)
+        pad_operands(first || !why ? add_variant(ctx, f, "padded") : f, &c);
     if (!why && (!first || may_be_unaligned(f, &c, same)))
         direct = first ? add_variant(ctx, f, "direct") : f;
     tcc_assume(generic, NULL, NULL, 0);

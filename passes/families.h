@@ -21,6 +21,7 @@ typedef struct tcc_way {
     void (*assume)(tcc_func *f, const tcc_value *tensor);
     tcc_why_not *why_not;
     int64_t least_k_bits; /* that the summed dimension has; 0: it may be empty */
+    bool pads;            /* other rows are worth a copy to aligned ones */
 } tcc_way;
 
 /* How the variants of a kernel copy: the first one, for which everything else is aligned, too; and

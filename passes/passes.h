@@ -13,6 +13,7 @@
     PASS(canonicalize)                                                                             \
     PASS(cse)                                                                                      \
     PASS(choose_variants)                                                                          \
+    PASS(pad_operands)                                                                             \
     PASS(choose_schedule)                                                                          \
     PASS(tile_contraction)                                                                         \
     PASS(dce)                                                                                      \

@@ -12,7 +12,7 @@
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
 #define TO_TILE                                                                                    \
     "canonicalize,cse,"                                                                            \
-    "choose-variants,choose-schedule," /* which entries, how each is computed */                   \
+    "choose-variants,pad-operands,choose-schedule," /* which entries, how each is computed */      \
     "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \

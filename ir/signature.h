@@ -15,8 +15,7 @@
 #define TCC_IR_SIGNATURE_H
 
 #include "ir/ir.h"
-
-enum { TCC_WORKSPACE_ALIGN = 256 }; /* bytes that the address of a workspace tensor is a multiple of */
+#include "support/manifest.h"
 
 const char *tcc_func_kernel(const tcc_func *f);
 bool tcc_func_is_definition(const tcc_func *f);

@@ -97,82 +97,115 @@ static tcc_status run_fill(launch *l, const tcc_fill *f, size_t i)
                          : TCC_OK;
 }
 
-/* All steps, in a workspace that is theirs alone: it is taken and given back in the stream's order.
- */
 static tcc_status run_steps(launch *l)
 {
     const tcc_variant *v = l->plan.variant;
-    const tcc_runtime *rt = l->kernel->program->rt;
     tcc_status status = TCC_OK;
-    if (l->plan.workspace_bytes)
-        status =
-            rt->driver->alloc_async(rt, (size_t)l->plan.workspace_bytes, l->stream, &l->workspace);
     for (size_t i = 0; i < v->n_steps && !status; i++)
         status = v->steps[i].kind == TCC_STEP_LAUNCH ? run_entry(l, &v->steps[i].entry, i)
                                                      : run_fill(l, &v->steps[i].fill, i);
-    if (!l->workspace)
-        return status;
-    tcc_status freed = rt->driver->free_async(rt, l->workspace, l->stream);
-    return status ? status : freed;
+    return status;
 }
 
-/* What a launch is to do; plan->variant NULL: nothing. */
-static tcc_status plan_of(const tcc_kernel *k, const int64_t *dims, size_t n_dims, const tcc_arg *args,
-                          size_t n_args, tcc_plan *plan)
+/* What a launch is to do with so much workspace; l->plan.variant NULL: nothing. */
+static tcc_status plan_with(launch *l, size_t n_dims, size_t n_args, int64_t room, tcc_diag *diag)
 {
-    if (!k)
+    const tcc_kernel *k = l->kernel;
+    return tcc_plan_launch(k->desc, &k->program->device, k->rankings, l->dims, n_dims, l->args, n_args, room,
+                           diag, &l->plan);
+}
+
+static tcc_status plan(launch *l, size_t n_dims, size_t n_args, int64_t room)
+{
+    if (!l->kernel)
         return TCC_ERR_ARGUMENT;
-    const tcc_program *prog = k->program;
+    const tcc_program *prog = l->kernel->program;
     tcc_diag diag = tcc_runtime_diag(prog->rt, prog->manifest->file);
-    if (!prog->is_loaded) {
-        tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "kernel '%s' was described and not loaded",
-                  k->desc->name);
-        return TCC_ERR_NO_DRIVER;
-    }
-    return tcc_plan_launch(k->desc, &prog->device, k->rankings, dims, n_dims, args, n_args, &diag, plan);
+    if (prog->is_loaded)
+        return plan_with(l, n_dims, n_args, room, &diag);
+    tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "kernel '%s' was described and not loaded",
+              l->kernel->desc->name);
+    return TCC_ERR_NO_DRIVER;
+}
+
+/* Whether there is something to run, of a kernel that may be described; nothing is reported. */
+static bool plans(launch *l, size_t n_dims, size_t n_args, int64_t room)
+{
+    tcc_diag silent = {0};
+    return l->kernel && !plan_with(l, n_dims, n_args, room, &silent) && l->plan.variant;
 }
 
 /* The functions of the plan's variant. */
-static tcc_status load(const tcc_kernel *k, const tcc_plan *plan, void ***functions)
+static tcc_status load(launch *l)
 {
-    return tcc_kernel_load(k, (size_t)(plan->variant - k->desc->variants), functions);
+    return tcc_kernel_load(l->kernel, (size_t)(l->plan.variant - l->kernel->desc->variants), &l->functions);
+}
+
+/* Takes a workspace in the stream's order. Where there is no memory the plan changes to the cheapest variant that
+ * needs none; without such a variant the driver's error is reported. */
+static tcc_status take_workspace(launch *l, size_t n_dims, size_t n_args)
+{
+    const tcc_runtime *rt = l->kernel->program->rt;
+    tcc_runtime quiet = *rt;
+    quiet.fn = NULL;
+    launch without = *l;
+    size_t bytes = (size_t)l->plan.workspace_bytes;
+    if (!bytes || !rt->driver->alloc_async(&quiet, bytes, l->stream, &l->workspace))
+        return TCC_OK;
+    if (!plans(&without, n_dims, n_args, 0))
+        return rt->driver->alloc_async(rt, bytes, l->stream, &l->workspace);
+    *l = without;
+    return load(l);
 }
 
 tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                              const tcc_arg *args, size_t n_args, void *stream)
 {
-    launch l;
-    tcc_status status = plan_of(k, dims, n_dims, args, n_args, &l.plan);
+    launch l = {.kernel = k, .dims = dims, .args = args, .stream = stream};
+    tcc_status status = plan(&l, n_dims, n_args, INT64_MAX);
     if (status || !l.plan.variant)
         return status;
-    l.kernel = k;
-    l.dims = dims;
-    l.args = args;
-    l.stream = stream;
-    l.workspace = 0;
-    l.n_maps = 0;
-    status = load(k, &l.plan, &l.functions);
+    status = load(&l);
+    if (!status)
+        status = take_workspace(&l, n_dims, n_args);
+    if (!status)
+        status = run_steps(&l);
+    const tcc_runtime *rt = k->program->rt;
+    tcc_status freed = l.workspace ? rt->driver->free_async(rt, l.workspace, stream) : TCC_OK;
+    return status ? status : freed;
+}
+
+tcc_status tcc_kernel_launch_in(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
+                                const tcc_arg *args, size_t n_args, void *stream, tcc_workspace workspace)
+{
+    launch l = {.kernel = k, .dims = dims, .args = args, .stream = stream, .workspace = workspace.device};
+    if (workspace.bytes > INT64_MAX || workspace.device % TCC_WORKSPACE_ALIGN)
+        return TCC_ERR_ARGUMENT;
+    tcc_status status = plan(&l, n_dims, n_args, (int64_t)workspace.bytes);
+    if (status || !l.plan.variant)
+        return status;
+    status = load(&l);
     return status ? status : run_steps(&l);
 }
 
 tcc_status tcc_kernel_prepare(const tcc_kernel *k, const int64_t *dims, size_t n_dims, const tcc_arg *args,
                               size_t n_args)
 {
-    tcc_plan plan;
-    void **functions;
-    tcc_status status = plan_of(k, dims, n_dims, args, n_args, &plan);
-    return status || !plan.variant ? status : load(k, &plan, &functions);
+    launch l = {.kernel = k, .dims = dims, .args = args};
+    tcc_status status = plan(&l, n_dims, n_args, INT64_MAX);
+    return status || !l.plan.variant ? status : load(&l);
+}
+
+size_t tcc_kernel_workspace_bytes(const tcc_kernel *k, const int64_t *dims, size_t n_dims, const tcc_arg *args,
+                                  size_t n_args)
+{
+    launch l = {.kernel = k, .dims = dims, .args = args};
+    return plans(&l, n_dims, n_args, INT64_MAX) ? (size_t)l.plan.workspace_bytes : 0;
 }
 
 const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                const tcc_arg *args, size_t n_args)
 {
-    tcc_diag silent = {0};
-    tcc_plan plan;
-    if (!k ||
-        tcc_plan_launch(k->desc, &k->program->device, k->rankings, dims, n_dims, args, n_args, &silent,
-                        &plan) ||
-        !plan.variant)
-        return NULL;
-    return plan.variant->name;
+    launch l = {.kernel = k, .dims = dims, .args = args};
+    return plans(&l, n_dims, n_args, INT64_MAX) ? l.plan.variant->name : NULL;
 }

@@ -119,6 +119,7 @@ typedef struct planner {
     const tcc_device_attrs *device;
     const int64_t *dims;
     const tcc_arg *args;
+    int64_t room; /* of workspace */
     tcc_plan *plan;
     size_t n_maps;
 } planner;
@@ -206,7 +207,7 @@ static bool try_variant(planner *p, const tcc_variant *v)
     for (size_t i = 0; i < v->n_requirements; i++)
         if (!requirement_holds(&v->requirements[i], p->dims, p->args))
             return false;
-    if (!byte_count(p, &v->workspace_bytes, &p->plan->workspace_bytes))
+    if (!byte_count(p, &v->workspace_bytes, &p->plan->workspace_bytes) || p->plan->workspace_bytes > p->room)
         return false;
     for (size_t i = 0; i < v->n_steps; i++) {
         const tcc_step *s = &v->steps[i];
@@ -239,13 +240,13 @@ int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device, 
 
 tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
                            tcc_ranking_cache *rankings, const int64_t *dims, size_t n_dims,
-                           const tcc_arg *args, size_t n_args, tcc_diag *diag, tcc_plan *out)
+                           const tcc_arg *args, size_t n_args, int64_t room, tcc_diag *diag, tcc_plan *out)
 {
     bool empty;
     if (!check_launch(k, dims, n_dims, args, n_args, diag, &empty))
         return TCC_ERR_ARGUMENT;
     out->variant = NULL;
-    planner p = {.kernel = k, .device = device, .dims = dims, .args = args, .plan = out};
+    planner p = {.kernel = k, .device = device, .dims = dims, .args = args, .room = room, .plan = out};
     if (empty || choose_variant(&p, rankings))
         return TCC_OK;
     tcc_error(diag, TCC_ERR_NO_VARIANT, (tcc_loc){0},

@@ -7,4 +7,6 @@
 
 #define TCC_MANIFEST_VERSION 2
 
+enum { TCC_WORKSPACE_ALIGN = 256 }; /* bytes that addresses of a workspace and of its tensors are multiples of */
+
 #endif

@@ -132,6 +132,22 @@ typedef union tcc_arg {
 TCC_API tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                      const tcc_arg *args, size_t n_args, void *stream);
 
+/* Some variants hand numbers on from one step to the next in a workspace. tcc_kernel_launch takes one for each
+ * launch from the driver's stream-ordered allocator, which keeps what is given back, and does without where there
+ * is no memory. tcc_kernel_launch_in uses the caller's instead: `bytes` from a device address on that is a multiple of
+ * 256, and of the variants those that need no more. Nothing else may use it until the stream has passed the
+ * launch; launches of one stream may share it. With bytes 0, variants without a workspace run.
+ * tcc_kernel_workspace_bytes is what the cheapest variant that is valid needs; 0 when none is valid. */
+typedef struct tcc_workspace {
+    uint64_t device;
+    size_t bytes;
+} tcc_workspace;
+TCC_API tcc_status tcc_kernel_launch_in(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
+                                        const tcc_arg *args, size_t n_args, void *stream,
+                                        tcc_workspace workspace);
+TCC_API size_t tcc_kernel_workspace_bytes(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
+                                          const tcc_arg *args, size_t n_args);
+
 /* Does ahead what the first such launch of a variant would do besides: has the driver load its code, for
  * which a launch may take tenths of a second, and which may not happen while a stream is captured.
  * Extents and arguments as above; what counts of these are alignments of addresses, and zeros are

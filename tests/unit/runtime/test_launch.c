@@ -242,6 +242,69 @@ START_TEST(steps_run_one_after_another)
 }
 END_TEST
 
+/* The cheapest variant wants workspace; the other one is the generic. */
+#define SPLIT_OR_NOT                                                                               \
+    SAMPLE_MODULE(SAMPLE_KERNEL(                                                                   \
+        SAMPLE_ARGS,                                                                               \
+        "{\"name\":\"split\",\"requires\":[],\"cost\":1,\"workspace_bytes\":[\"mul\",\"M\",4],\"steps\":[" STEP(   \
+            "matmul", "1", "{\"workspace\":0},{\"dim\":\"K\"}") "]},"                                \
+        "{\"name\":\"whole\",\"requires\":[],\"cost\":2,\"steps\":[" STEP("matmul__generic", "1", "{\"dim\":\"M\"}") "]}"))
+
+START_TEST(a_workspace_is_the_callers_or_none)
+{
+    static const struct {
+        tcc_workspace given;
+        const char *entry; /* NULL: refused */
+    } cases[] = {{{0x1000, 12}, "matmul"},
+                 {{0x1000, 4096}, "matmul"},
+                 {{0x1000, 11}, "matmul__generic"},
+                 {{0, 0}, "matmul__generic"},
+                 {{0x1080, 12}, NULL},
+                 {{0x1000, (size_t)-1}, NULL}};
+    tcc_program *p;
+    int n, alive;
+    memcpy(dims, (int64_t[]){1, 3, 8, 1}, sizeof dims);
+    ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1, SPLIT_OR_NOT, &p), TCC_OK);
+    const tcc_kernel *k = tcc_program_kernel(p, NULL);
+    ck_assert_uint_eq(tcc_kernel_workspace_bytes(k, dims, 4, args, 5), 12);
+    ck_assert_uint_eq(tcc_kernel_workspace_bytes(k, dims, 3, args, 5), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake->reset(1);
+        alive = fake->alive();
+        tcc_status status = tcc_kernel_launch_in(k, dims, 4, args, 5, NULL, cases[i].given);
+        const fake_launch *l = fake->launches(&n);
+        ck_assert_int_eq(status, cases[i].entry ? TCC_OK : TCC_ERR_ARGUMENT);
+        ck_assert_int_eq(n, cases[i].entry != NULL);
+        if (n)
+            ck_assert_str_eq(l[0].entry, cases[i].entry);
+        if (n && cases[i].given.bytes >= 12)
+            ck_assert_uint_eq(l[0].params[0], cases[i].given.device);
+        ck_assert_int_ge(alive, fake->alive() - 1); /* a module that was loaded, no memory */
+    }
+    tcc_program_destroy(p);
+}
+END_TEST
+
+START_TEST(without_memory_a_variant_runs_that_needs_none)
+{
+    tcc_program *p;
+    int n;
+    memcpy(dims, (int64_t[]){1, 3, 8, 1}, sizeof dims);
+    ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1, SPLIT_OR_NOT, &p), TCC_OK);
+    const tcc_kernel *k = tcc_program_kernel(p, NULL);
+    fake->reset(1);
+    fake->make_fail("cuMemAllocAsync", 2);
+    ck_assert_int_eq(tcc_kernel_launch(k, dims, 4, args, 5, NULL), TCC_OK);
+    ck_assert_str_eq(fake->launches(&n)[0].entry, "matmul__generic");
+    ck_assert_int_eq(n, 1);
+    ck_assert_str_eq(message, "");
+    fake->reset(1);
+    ck_assert_int_eq(tcc_kernel_launch(k, dims, 4, args, 5, NULL), TCC_OK);
+    ck_assert_str_eq(fake->launches(&n)[0].entry, "matmul");
+    tcc_program_destroy(p);
+}
+END_TEST
+
 START_TEST(a_grid_knows_the_gpu)
 {
     int n;
@@ -508,6 +571,8 @@ int main(void)
     tcase_add_test(tcase, parameters_are_packed_in_order);
     tcase_add_test(tcase, small_shared_memory_is_not_asked_for);
     tcase_add_test(tcase, tensor_maps_are_encoded_once_for_equal_arguments);
+    tcase_add_test(tcase, a_workspace_is_the_callers_or_none);
+    tcase_add_test(tcase, without_memory_a_variant_runs_that_needs_none);
     tcase_add_test(tcase, steps_run_one_after_another);
     tcase_add_test(tcase, a_grid_knows_the_gpu);
     tcase_add_test(tcase, a_step_that_fails_ends_the_launch);

@@ -6,6 +6,7 @@
 
 #include "passes/contraction.h"
 #include "passes/families.h"
+#include "passes/pointwise.h"
 #include "passes/schedule.h"
 #include "support/random.h"
 
@@ -122,13 +123,25 @@ static bool is_new(const tcc_shapes *shapes, const int64_t *dims, size_t n)
     return true;
 }
 
+/* What a kernel without a product has of one with it: its axes, and the tile. */
+static void find_space(chooser *ch)
+{
+    tcc_pointwise p;
+    if (tcc_contraction_find(ch->f, &ch->c) || !tcc_pointwise_find(ch->f, &p))
+        return;
+    ch->c = (tcc_contraction){.n_axes = p.n_axes};
+    memcpy(ch->c.extents, p.extents, sizeof p.extents);
+    ch->s.m = tcc_tile_size_of(ch->f, p.axes[0], 1);
+    ch->s.n = tcc_tile_size_of(ch->f, p.axes[1], 1);
+}
+
 tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64_t seed)
 {
     chooser ch = {.f = scheduled,
                   .s = tcc_schedule_of(scheduled),
                   .random = seed,
                   .unit = unit_of(scheduled)};
-    tcc_contraction_find(scheduled, &ch.c);
+    find_space(&ch);
     tcc_attr names = tcc_attr_list(&scheduled->attrs, "dims");
     tcc_shapes shapes = {TCC_NEW_ARRAY(arena, const int64_t *, N_PATTERNS), 0};
     for (size_t p = 0; p < N_PATTERNS; p++) {
@@ -157,6 +170,21 @@ static double tiles_of(double extent, int64_t tile)
     return ceil(extent / (double)(tile > 0 ? tile : 1));
 }
 
+/* Of all elements, those that are summed as well; what is outside of a tile costs nothing. */
+static double work_of_pointwise(const tcc_func *scheduled, const int64_t *dims)
+{
+    enum { EACH = 32 };
+    double most = 0;
+    for (const tcc_op *op = scheduled->body->first; op; op = op->next) {
+        const tcc_value *tensor = tcc_accessed_tensor(op);
+        double elements = EACH;
+        for (unsigned d = 0; tensor && d < tensor->type->rank; d++)
+            elements *= extent_of(scheduled, dims, tensor->type->dims[d]);
+        most = tensor && elements > most ? elements : most;
+    }
+    return most;
+}
+
 /* For each CTA its products, iteration by iteration, its epilogue, and copies where threads make
  * them. */
 double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
@@ -165,7 +193,7 @@ double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
     tcc_schedule s = tcc_schedule_of(scheduled);
     tcc_contraction c;
     if (!tcc_contraction_find(scheduled, &c))
-        return 0;
+        return work_of_pointwise(scheduled, dims);
     double ctas = tiles_of(extent_of(scheduled, dims, c.extents[0]), s.m) *
                   tiles_of(extent_of(scheduled, dims, c.extents[1]), s.n);
     for (size_t i = 2; i < c.n_axes; i++)

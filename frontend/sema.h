@@ -58,6 +58,8 @@ bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tc
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
 /* Why a tensor of this element is not an operand of a sum's products, NULL when it can be. */
 const char *tcc_sema_why_no_operand(tcc_scalar elem);
+/* Whether what is summed is a product: then the sum is a contraction. */
+bool tcc_sema_is_product(const tcc_ast_expr *e);
 /* Checks what a sum's operands are, decides what those that are computed are rounded to, and what it is added
  * in. */
 bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum);

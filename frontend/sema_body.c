@@ -112,19 +112,35 @@ static void check_inout(tcc_sema *s, const tcc_ast_param *param)
     }
 }
 
-/* The sums' free indices are the index space of the kernel: every output covers it. */
+/* The index space of a kernel: the free indices of its sums of products or, where it has none, of its first
+ * output. Every output covers it. */
+static uint64_t index_space(const tcc_ast_kernel *kernel, const char **whose)
+{
+    const tcc_ast_expr *sum = kernel->sums.len ? kernel->sums.data[0] : NULL;
+    if (sum && tcc_sema_is_product(sum->args[0])) {
+        *whose = "the sum";
+        return sum->free;
+    }
+    *whose = "the first output";
+    for (size_t i = 0; i < kernel->stmts.len; i++)
+        if (kernel->stmts.data[i]->output)
+            return kernel->stmts.data[i]->free;
+    return 0;
+}
+
 static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
 {
-    uint64_t space = s->kernel->sums.data[0]->free;
+    const char *whose;
+    uint64_t space = index_space(s->kernel, &whose);
     for (size_t i = 0; i < s->kernel->n_indices; i++) {
         const tcc_ast_index *index = &s->kernel->indices[i];
         if (!((space ^ stmt->free) & index->bit))
             continue;
         tcc_error(s->diag, TCC_ERR_UNSUPPORTED, stmt->name.loc,
                   space & index->bit
-                      ? "not supported yet: an output without index '%s' of the sum"
-                      : "not supported yet: an output with index '%s', which the sum lacks",
-                  index->name);
+                      ? "not supported yet: an output without index '%s' of %s"
+                      : "not supported yet: an output with index '%s', which %s lacks",
+                  index->name, whose);
         return;
     }
 }
@@ -132,8 +148,6 @@ static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
 static void check_results(tcc_sema *s)
 {
     tcc_ast_kernel *kernel = s->kernel;
-    if (!kernel->sums.len)
-        tcc_sema_unsupported(s, kernel->name.loc, "a kernel without a sum");
     for (size_t i = 0; i < kernel->params.len; i++) {
         const tcc_ast_param *param = kernel->params.data[i];
         bool writable = param->role == TCC_ROLE_OUT || param->role == TCC_ROLE_INOUT;
@@ -150,7 +164,7 @@ static void check_results(tcc_sema *s)
         const tcc_ast_stmt *stmt = kernel->stmts.data[i];
         if (!stmt->output && !stmt->used)
             tcc_error(s->diag, TCC_ERR_TYPE, stmt->name.loc, "'%s' is never used", stmt->name.text);
-        else if (stmt->output && kernel->sums.len)
+        else if (stmt->output)
             check_index_space(s, stmt);
     }
 }

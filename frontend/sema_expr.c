@@ -228,7 +228,7 @@ static bool check_name(tcc_sema *s, tcc_ast_expr *e)
 
 /* ---- sums ------------------------------------------------------------------------------ */
 
-static bool is_product(const tcc_ast_expr *e)
+bool tcc_sema_is_product(const tcc_ast_expr *e)
 {
     return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
 }
@@ -270,10 +270,6 @@ static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, const tcc_as
                               uint64_t over)
 {
     const tcc_ast_expr *term = sum->args[0];
-    if (!is_product(term)) {
-        tcc_sema_unsupported(s, term->name.loc, "a sum of anything but a product");
-        return false;
-    }
     for (size_t i = 0; i < 2; i++) {
         const char *why = why_not_operand(s, term->args[i], stmt, over);
         if (why) {
@@ -284,17 +280,54 @@ static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, const tcc_as
     return true;
 }
 
-/* Whether a sum is over the same index space as the kernel's first one, so that one loop computes
+/* Of a sum of anything else: what is added one after the other is computed where it is added. */
+static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt)
+{
+    const tcc_ast_expr *term = sum->args[0];
+    for (size_t i = term->first;; i++) {
+        const tcc_ast_expr *part = stmt->exprs.data[i];
+        const char *why = part->kind == TCC_AST_SUM ? "a sum in a sum"
+                          : part->stmt              ? "an intermediate in a sum"
+                                                    : NULL;
+        if (why) {
+            tcc_sema_unsupported(s, part->name.loc, why);
+            return false;
+        }
+        if (part == term)
+            break;
+    }
+    if (term->type == TCC_AST_BOOL) {
+        tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc,
+                  "a comparison can only be the condition of 'where'");
+        return false;
+    }
+    tcc_scalar elem = term->type == TCC_AST_INT ? TCC_i32 : TCC_f32;
+    if (!sum->accumulator.text)
+        sum->accumulator_elem = elem;
+    if (sum->accumulator_elem == elem)
+        return true;
+    tcc_sema_unsupported(s, sum->accumulator.loc,
+                         tcc_arena_printf(s->arena, "a sum in %s of anything but products",
+                                          tcc_scalar_name(sum->accumulator_elem)));
+    return false;
+}
+
+/* Whether a sum of products is over the same index space as the kernel's first one, so that one loop computes
  * both. */
 static bool check_further_sum(tcc_sema *s, const tcc_ast_expr *e)
 {
     const tcc_ast_expr *first = s->kernel->sums.data[0];
     const char *why = NULL;
+    bool product = tcc_sema_is_product(e->args[0]);
     if (e == first || !first->type) /* reported already */
+        return true;
+    if (!product && !tcc_sema_is_product(first->args[0])) /* each has a loop of its own */
         return true;
     const tcc_ast_dim *extent = e->indices.data[0].index->extent;
     const tcc_ast_dim *extent_of_first = first->indices.data[0].index->extent;
-    if (e->free != first->free)
+    if (product != tcc_sema_is_product(first->args[0]))
+        why = "a sum of products beside a sum of anything else";
+    else if (e->free != first->free)
         why = "sums with different free indices in a kernel";
     else if (extent && extent_of_first && !dims_agree(extent, extent_of_first))
         why = "sums over different dimensions in a kernel";
@@ -333,7 +366,9 @@ static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
     }
     e->free = e->args[0]->free & ~over;
     e->type = e->args[0]->type;
-    return check_contraction(s, e, stmt, over) && tcc_sema_sum_type(s, e) && check_further_sum(s, e);
+    bool valid = tcc_sema_is_product(e->args[0]) ? check_contraction(s, e, stmt, over) && tcc_sema_sum_type(s, e)
+                                        : check_terms(s, e, stmt);
+    return valid && check_further_sum(s, e);
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */

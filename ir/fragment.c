@@ -5,7 +5,7 @@
 #define R(n) {n, 0}
 #define C(n) {0, n}
 #define SAME {0, 0}
-#define COUNT_OF(...) (sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2)
+#define COUNT_OF(...) (sizeof((const uint16_t[][2]){__VA_ARGS__}) / sizeof(uint16_t[2]))
 #define BITS(...) {COUNT_OF(__VA_ARGS__), {__VA_ARGS__}}
 #define NONE {0, {{0, 0}}}
 /* clang-format on */

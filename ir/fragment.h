@@ -21,7 +21,7 @@ typedef struct tcc_place {
 typedef struct tcc_fragment_bits {
     unsigned n;
     struct {
-        uint8_t row, col;
+        uint16_t row, col;
     } adds[TCC_FRAGMENT_BITS];
 } tcc_fragment_bits;
 

@@ -285,8 +285,24 @@ static bool is_extent(const tcc_attr *a)
            (a->kind == TCC_ATTR_INT && a->i >= 0 && a->i <= INT32_MAX);
 }
 
+/* spread = [vector, rows, columns], of so many warps; 0: any number. */
+static void check_spread(verifier *v, const tcc_op *op, int64_t warps)
+{
+    enum { MOST_WARPS = 32, MOST_NEIGHBOURS = 16 };
+    const tcc_attr *spread = tcc_attr_find(&op->attrs, "spread") ? ints(v, op, "spread", 3, 1, MOST_WARPS) : NULL;
+    if (!spread)
+        return;
+    int64_t all = spread[1].i * spread[2].i, vector = spread[0].i;
+    if (vector > MOST_NEIGHBOURS || vector & (vector - 1))
+        ERROR(v, op, "spread is of %lld neighbours, wants 1, 2, 4, 8 or 16", (long long)vector);
+    if (all > MOST_WARPS || (warps && all != warps))
+        ERROR(v, op, "spread is of %lld x %lld warps, wants %s%lld together", (long long)spread[1].i,
+              (long long)spread[2].i, warps ? "" : "at most ", (long long)(warps ? warps : MOST_WARPS));
+}
+
 static void check_grid(verifier *v, const tcc_op *op)
 {
+    check_spread(v, op, 0);
     size_t n = tcc_attr_list(&op->attrs, "axes").list.n;
     const tcc_attr *axes = strings(v, op, "axes", n);
     const tcc_attr *tile = ints(v, op, "tile", n, 1, INT32_MAX);
@@ -323,6 +339,7 @@ static void check_grid(verifier *v, const tcc_op *op)
 
 static void check_ctas(verifier *v, const tcc_op *op)
 {
+    check_spread(v, op, 0);
     tcc_attr grid = tcc_attr_list(&op->attrs, "grid");
     bool ok = grid.list.n > 0;
     for (size_t i = 0; ok && i < grid.list.n; i++) {
@@ -542,6 +559,7 @@ static void check_role(verifier *v, const tcc_op *op)
 {
     check_region(v, op);
     int64_t warps = tcc_attr_int(&op->attrs, "warps", 0);
+    check_spread(v, op, warps);
     if (tcc_attr_find(&op->attrs, "waves")) {
         const tcc_attr *waves = ints(v, op, "waves", 2, 1, warps);
         if (waves && waves[0].i * waves[1].i != warps)

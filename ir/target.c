@@ -19,7 +19,8 @@
      .flops_per_cycle = (flops),                                                                   \
      .smem_bytes_per_cycle = 256,                                                                  \
      .l2_bytes_per_cycle = 128,                                                                    \
-     .stored_bytes_per_cycle = 8}
+     .stored_bytes_per_cycle = 8,                                                                  \
+     .memory_bytes_per_cycle = 8}
 
 static const tcc_target targets[] = {
     {.name = "sm_90a",
@@ -33,6 +34,7 @@ static const tcc_target targets[] = {
      .smem_bytes_per_cycle = 128,
      .l2_bytes_per_cycle = 56,
      .stored_bytes_per_cycle = 12,
+     .memory_bytes_per_cycle = 18,
      .latency_cycles = 1000},
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),

@@ -40,10 +40,12 @@ typedef struct tcc_target {
     int64_t thread_registers; /* of one thread at most */
     int64_t max_threads;      /* of one CTA */
     /* What choices are estimated with, for the largest GPU of the target: SMs, and of one SM and
-     * cycle dense 16-bit products, bytes from shared memory, from L2, and of results to memory;
+     * cycle dense 16-bit products, bytes from shared memory, from L2, of results to memory, and of all that
+     * goes between it and memory;
      * cycles that a copy into shared memory takes to arrive, 0 where other CTAs hide them. */
     int64_t sms;
     double flops_per_cycle, smem_bytes_per_cycle, l2_bytes_per_cycle, stored_bytes_per_cycle;
+    double memory_bytes_per_cycle;
     double latency_cycles;
 } tcc_target;
 

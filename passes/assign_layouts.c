@@ -12,16 +12,40 @@
  * All tiles of a role are held as results of matrix instructions are stored, but for what these
  * read: that is converted, and what is read from a stage for them, or a constant, is held as they
  * want it at once. A loop carries a tile as it takes it. A tile that has a layout keeps it; one
- * whose extents do not fit gets none, and no lowering takes it. Tiles on their way to a stage have
+ * whose extents do not fit gets none, and no lowering takes it. A role with `spread` holds rows as vector
+ * accesses take them. Tiles on their way to a stage have
  * none: threads hold them as their loads say.
  *
  * Requires specialize-warps.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/layout.h"
 #include "passes/arith.h"
 #include "passes/families.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
+
+/* Rows as vectors take them, whatever is done with the tile. Warps that are below each other, and beside each other. */
+static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
+{
+    static const tcc_fragment_id rows[] = {TCC_FRAGMENT_row1, TCC_FRAGMENT_row2, TCC_FRAGMENT_row4,
+                                           TCC_FRAGMENT_row8, TCC_FRAGMENT_row16};
+    tcc_attr spread = tcc_attr_list(&role->attrs, "spread");
+    size_t i = 0;
+    while (i < sizeof rows / sizeof *rows && 1 << i != spread.list.items[0].i)
+        i++;
+    if (t->rank != 2 || as != TCC_AS_RESULT || i == sizeof rows / sizeof *rows)
+        return NULL;
+    int64_t m = t->dims[0].size, n = t->dims[1].size, cols = tcc_fragments[rows[i]].cols;
+    int64_t below = spread.list.items[1].i, beside = spread.list.items[2].i;
+    if ((m != 1 && m % below) || (n != 1 && n % (cols * beside)))
+        return NULL;
+    return tcc_layout_repeated(ir, t, rows[i], 4,
+                               (tcc_repeat[]){{1, TCC_IN_WARPS, beside},
+                                              {1, TCC_IN_REGISTERS, n / (cols * beside)},
+                                              {0, TCC_IN_WARPS, below},
+                                              {0, TCC_IN_REGISTERS, m / below}});
+}
 
 typedef struct assigning {
     tcc_ir *ir;
@@ -165,10 +189,12 @@ static void assign_role(assigning *a)
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     const tcc_family_passes *passes = tcc_family_passes_of(tcc_target_of(ctx->ir));
-    assigning a = {.ir = ctx->ir, .hold = passes ? passes->hold : NULL};
-    for (tcc_op *op = f->body->first; op && a.hold; op = tcc_walk_next(op, f->body))
+    tcc_hold *hold = passes ? passes->hold : NULL;
+    assigning a = {.ir = ctx->ir};
+    for (tcc_op *op = f->body->first; op && hold; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_async_role) {
             a.role = op;
+            a.hold = tcc_attr_find(&op->attrs, "spread") ? hold_in_rows : hold;
             assign_role(&a);
         }
     *changed = a.changed;

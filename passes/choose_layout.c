@@ -152,10 +152,24 @@ static bool is_aligned(const tcc_func *f, const tcc_value *tensor, int64_t bytes
     return tcc_assumes_align(f, tensor, bytes) && tcc_assumes_pitch(f, tensor, bytes);
 }
 
-/* Lets an access of registers take several neighbours at a time, where they can be aligned. */
+static bool is_spread(const tcc_op *op)
+{
+    while (op->block->parent)
+        op = op->block->parent;
+    return tcc_attr_find(&op->attrs, "spread");
+}
+
+/* Lets an access of registers take several neighbours at a time, where they can be aligned: as many as a row that
+ * is held for it has. */
 static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_value *tensor)
 {
-    if (tcc_target_can(target, TCC_CAN_wmma)) {
+    if (is_spread(op)) {
+        int64_t bytes = WIDE;
+        while (bytes > 1 && !is_aligned(f, tensor, bytes))
+            bytes /= 2;
+        if (bytes * 8 > tcc_scalar_bits(tensor->type->elem))
+            tcc_attr_set_int(f->ir, &op->attrs, "wide", bytes);
+    } else if (tcc_target_can(target, TCC_CAN_wmma)) {
         if (is_aligned(f, tensor, WIDE))
             tcc_attr_set_int(f->ir, &op->attrs, "wide", WIDE);
     } else if (is_aligned(f, tensor, 2 * tcc_scalar_bits(tensor->type->elem) / 8)) {

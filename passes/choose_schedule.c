@@ -17,6 +17,7 @@
 #include "ir/signature.h"
 #include "passes/families.h"
 #include "passes/passes.h"
+#include "passes/pointwise.h"
 #include "support/str.h"
 
 enum {
@@ -423,11 +424,18 @@ static const tcc_func *first_variant(const tcc_func *f)
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
-    if (!tcc_func_is_variant(f) || !tcc_contraction_find(f, &ch.c))
+    tcc_pointwise space;
+    bool multiplies = tcc_func_is_variant(f) && tcc_contraction_find(f, &ch.c);
+    if (!tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &space)))
         return TCC_OK;
     const tcc_family_passes *passes = tcc_family_passes_wanted(ch.target, ctx->diag, f->loc);
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
+    if (!multiplies) {
+        tcc_status wrong = check_keys(&ch);
+        *changed = true;
+        return wrong ? wrong : tcc_choose_pointwise(&ch, &space);
+    }
     ch.s.target = ch.target;
     ch.s.more_sums = (int64_t)ch.c.n_sums - 1;
     ch.s.more_a = ch.s.more_b = -1;

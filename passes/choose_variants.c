@@ -24,6 +24,7 @@
 #include "passes/contraction.h"
 #include "passes/families.h"
 #include "passes/passes.h"
+#include "passes/pointwise.h"
 
 enum { ACCESS_BYTES = 16, ACCESS_BITS = 8 * ACCESS_BYTES };
 
@@ -290,18 +291,80 @@ static const char *why_not_all(const tcc_contraction *c, tcc_why_not *why_not, c
     return why;
 }
 
+/* ---- kernels without a product ------------------------------------------------------------- */
+
+/* Whether vectors of a tensor's elements can be aligned in all rows. */
+static bool can_be_aligned(const tcc_pointwise *p, const tcc_value *tensor)
+{
+    return row_bits(tensor->type) % (p->vector * tcc_scalar_bits(tensor->type->elem)) == 0;
+}
+
+static void assume_vectors(tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
+{
+    unsigned bits = tcc_scalar_bits(tensor->type->elem);
+    int64_t bytes = p->vector * bits / 8;
+    if (bytes * 8 <= bits || tcc_pointwise_is_aligned(f, p, tensor))
+        return;
+    tcc_assume(f, "align", tensor->name, bytes);
+    if (pitch_of(tensor))
+        tcc_assume(f, "pitch", tensor->name, bytes);
+}
+
+/* Whether rows of a tensor are as long as those of an output, so that both are aligned. */
+static bool is_pitch_of_output(const tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_write && tcc_pointwise_runs_along(p, op) &&
+            pitch_of(tcc_accessed_tensor(op)) == pitch_of(tensor))
+            return true;
+    return false;
+}
+
+/* Where all that lies along n is read and written 16 bytes at a time; where what is written is, and what is
+ * read is put together; where neither is. */
+static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
+{
+    bool all = true, written = true, differ = false;
+    tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        const tcc_value *tensor = tcc_accessed_tensor(op);
+        if (!tensor || !tcc_pointwise_runs_along(p, op))
+            continue;
+        all &= can_be_aligned(p, tensor);
+        written &= op->code != TCC_OP_tensor_write || can_be_aligned(p, tensor);
+        differ |= pitch_of(tensor) && !is_pitch_of_output(f, p, tensor);
+    }
+    tcc_func *first = all ? f : NULL, *generic = written ? add_variant(ctx, f, "generic") : f;
+    tcc_func *direct = !written || (all && !differ) ? NULL : all ? add_variant(ctx, f, "direct") : f;
+    tcc_assume(generic, NULL, NULL, 0);
+    for (const tcc_op *op = generic->body->first; op; op = op->next) {
+        const tcc_value *tensor = tcc_accessed_tensor(op);
+        if (!tensor || !tcc_pointwise_runs_along(p, op))
+            continue;
+        if (first)
+            assume_vectors(first, p, tensor);
+        if (direct && op->code == TCC_OP_tensor_write)
+            assume_vectors(direct, p, tensor);
+    }
+    return TCC_OK;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
-    if (tcc_func_is_variant(f) || !tcc_contraction_find(f, &c))
+    tcc_pointwise p;
+    bool multiplies = !tcc_func_is_variant(f) && tcc_contraction_find(f, &c);
+    if (tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &p)))
         return TCC_OK;
     const tcc_target *target = tcc_target_of(ctx->ir);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
+    *changed = true;
+    if (!multiplies)
+        return choose_pointwise(ctx, f, &p);
     const tcc_copying *how = passes->copying;
     bool same = how->direct == how->first;
-    *changed = true;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
     const tcc_op *culprit;
     const char *why_not_first = why_not_all(&c, how->first->why_not, &culprit);

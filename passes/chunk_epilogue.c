@@ -593,7 +593,7 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     for (tcc_op *role = f->body->first; role; role = tcc_walk_next(role, f->body)) {
-        if (role->code != TCC_OP_async_role)
+        if (role->code != TCC_OP_async_role || tcc_attr_find(&role->attrs, "spread")) /* small tiles */
             continue;
         tcc_block *block = NULL; /* that the first store ends */
         for (tcc_op *op = role->regions[0]->first; op && !block; op = tcc_walk_next(op, role->regions[0]))

@@ -14,6 +14,15 @@ int tcc_map_position(const tcc_op *access, const char *name)
     return -1;
 }
 
+int64_t tcc_tile_size_of(const tcc_func *f, const char *index, int64_t otherwise)
+{
+    tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
+    for (size_t i = 0; i + 1 < tile.list.n; i += 2)
+        if (!strcmp(tile.list.items[i].s, index))
+            return tile.list.items[i + 1].i;
+    return otherwise;
+}
+
 bool tcc_field_has_index(const tcc_type *field, const char *name)
 {
     for (unsigned i = 0; i < field->rank; i++)
@@ -111,11 +120,7 @@ static tcc_attr output_order(const tcc_func *f, const tcc_type *sum)
 /* Whether the schedule names a tile size for this index. */
 static bool is_tiled(const tcc_func *f, const char *index)
 {
-    tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
-    for (size_t i = 0; i + 1 < tile.list.n; i += 2)
-        if (!strcmp(tile.list.items[i].s, index))
-            return true;
-    return false;
+    return tcc_tile_size_of(f, index, 0) > 0;
 }
 
 typedef struct factors {

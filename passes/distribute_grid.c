@@ -143,6 +143,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder b = tcc_builder_before(grid);
     tcc_op *ctas = tcc_op_create(&b, TCC_OP_tile_ctas, 0, NULL, 0, NULL);
     tcc_attr_set(ctx->ir, &ctas->attrs, "grid", launched(ctx->ir, grid, n), (tcc_loc){0, 0});
+    if (tcc_attr_find(&grid->attrs, "spread"))
+        tcc_attr_set(ctx->ir, &ctas->attrs, "spread", tcc_attr_list(&grid->attrs, "spread"), (tcc_loc){0, 0});
     const tcc_type *i32 = tcc_type_scalar(ctx->ir, TCC_i32);
     tcc_value *number = tcc_block_add_arg(ctas->regions[0], i32, "cta"), *tiles[MAX_AXES];
     tcc_builder in = tcc_builder_at_end(ctas->regions[0]);

@@ -11,6 +11,8 @@
  * the first. Copying operands element by element is for what the other variants cannot take: it costs
  * more than any of them, whatever the estimate.
  *
+ * A grid without a product moves bytes between memory and registers, and costs what that takes.
+ *
  * Requires choose-pipeline and tile.grid. Preserves everything else.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -35,6 +37,7 @@ typedef struct estimate {
     tcc_attr terms[MAX_TERMS];
     size_t n;
     bool by_element; /* are operands copied */
+    bool moves;      /* and does nothing else: there is no product */
 } estimate;
 
 static tcc_attr number(double cycles)
@@ -101,6 +104,7 @@ static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
     if (is_by_tma(op))
         return;
     w->accesses += accesses(op, tile, tensor);
+    w->moved_bytes += bytes_of(tile, tensor);
     e->by_element |= is_operand && elems_at_once(op, tensor) == 1;
 }
 
@@ -108,6 +112,7 @@ static void add_store(tcc_work *w, const tcc_op *op)
 {
     const tcc_tile_store_operands *of = TCC_VIEW(tile_store, op);
     w->stored_bytes += bytes_of(of->a->type, of->tensor->type);
+    w->moved_bytes += bytes_of(of->a->type, of->tensor->type);
     if (!is_by_tma(op))
         w->accesses += accesses(op, of->a->type, of->tensor->type);
 }
@@ -192,10 +197,38 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
         default: break;
         }
     int64_t stages = loop ? tcc_attr_int(&loop->attrs, "stages", 1) : 0;
-    if (loop)
+    if (e->moves && loop)
+        add_term(e, binary(e, TCC_EXPR_mul, number(tcc_moving_cycles(e->target, &w)), times));
+    else if (e->moves)
+        e->around = number(tcc_moving_cycles(e->target, &w)).i;
+    else if (loop)
         add_term(e, binary(e, TCC_EXPR_mul, number(tcc_iteration_cycles(e->target, &w, stages)), times));
     else
         e->around = number(tcc_work_cycles(e->target, &w)).i;
+}
+
+static tcc_attr multiprocessors(estimate *e)
+{
+    tcc_attr *sms = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, 2);
+    sms[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, "device")};
+    sms[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, tcc_device_attr_name(TCC_DEVICE_sms))};
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {sms, 2}};
+}
+
+/* Memory is shared by all that run, so that it is elements that count, not rounds of tiles. */
+static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
+{
+    tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
+    tcc_attr factors[MAX_AXES + 1], elements = {.kind = TCC_ATTR_INT, .i = 1};
+    size_t n = 0;
+    for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++) {
+        factors[n++] = extents.list.items[i];
+        elements.i *= tile.list.items[i].i;
+    }
+    factors[n++] = cycles;
+    tcc_attr by = binary(e, TCC_EXPR_mul, multiprocessors(e), elements);
+    tcc_attr all = binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, factors, 1), by);
+    return binary(e, TCC_EXPR_add, all, number(e->target->latency_cycles));
 }
 
 static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
@@ -205,11 +238,7 @@ static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
     size_t n = 0;
     for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++)
         tiles[n++] = binary(e, TCC_EXPR_ceildiv, extents.list.items[i], tile.list.items[i]);
-    tcc_attr *sms = TCC_NEW_ARRAY(e->ir->arena, tcc_attr, 2);
-    sms[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, "device")};
-    sms[1] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(e->ir, tcc_device_attr_name(TCC_DEVICE_sms))};
-    return binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1),
-                  (tcc_attr){.kind = TCC_ATTR_LIST, .list = {sms, 2}});
+    return binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1), multiprocessors(e));
 }
 
 static const tcc_op *find_grid(const tcc_func *f)
@@ -225,14 +254,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const tcc_op *grid = find_grid(f);
     if (!grid || !tcc_func_is_variant(f) || tcc_attr_find(&f->attrs, "cost"))
         return TCC_OK;
-    estimate e = {.ir = ctx->ir, .target = tcc_target_of(ctx->ir)};
+    estimate e = {.ir = ctx->ir, .target = tcc_target_of(ctx->ir), .moves = tcc_attr_find(&grid->attrs, "spread")};
     add_block(&e, grid->regions[0], NULL, (tcc_attr){.kind = TCC_ATTR_INT, .i = 1});
     bool persistent = tcc_attr_int(&grid->attrs, "persistent", 0);
     int64_t hidden = persistent ? (int64_t)((double)e.around * HIDDEN) : 0; /* but once */
     tcc_attr cycles = number((double)(e.around - hidden + (e.by_element ? LAST_RESORT : 0)));
     for (size_t i = e.n; i--;)
         cycles = binary(&e, TCC_EXPR_add, e.terms[i], cycles);
-    tcc_attr cost = binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles);
+    tcc_attr cost = e.moves ? moving(&e, grid, cycles) : binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles);
     tcc_attr_set(ctx->ir, &f->attrs, "cost", binary(&e, TCC_EXPR_add, cost, number((double)hidden)), (tcc_loc){0, 0});
     *changed = true;
     return TCC_OK;

@@ -1,4 +1,4 @@
-/* fuse-epilogue: move everything after tiled sums into their tiles.
+/* fuse-epilogue: move everything beside tiled sums into their tiles.
  *
  * Before:  %s = tile.grid … { … scf.yield %acc }
  *          %b = tensor.read %bias {map = [n]} : field<f32[n]>
@@ -89,9 +89,12 @@ static bool check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
 
 static tcc_op *find_grid(const tcc_func *f)
 {
-    for (tcc_op *op = f->body->first; op; op = op->next)
-        if (op->code == TCC_OP_tile_grid && op->n_results)
-            return op;
+    tcc_op *grid = NULL;
+    for (tcc_op *op = f->body->first; op; op = op->next) {
+        grid = !grid && op->code == TCC_OP_tile_grid ? op : grid;
+        if (grid && (grid->n_results || op->code == TCC_OP_tensor_write))
+            return grid;
+    }
     return NULL;
 }
 
@@ -132,10 +135,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                         .at = first_of_axis,
                         .user = &fu,
                         .map = tcc_value_map_create(ctx->scratch)};
-    tcc_op *yield = region->last;
+    tcc_op *yield = tcc_block_yield(region) ? region->last : NULL;
     for (unsigned i = 0; i < fu.grid->n_results; i++)
         tcc_value_map_set(fu.t.map, &fu.grid->results[i], yield->operands[i]);
-    tcc_op_erase(yield);
+    if (yield)
+        tcc_op_erase(yield);
 
     for (tcc_op *op = f->body->first; op; op = op->next)
         if (op->code == TCC_OP_tensor_write)
@@ -157,7 +161,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_op_move(&before, op);
         }
     }
-    drop_results(fu.grid);
+    if (fu.grid->n_results)
+        drop_results(fu.grid);
     *changed = true;
     return TCC_OK;
 }

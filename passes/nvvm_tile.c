@@ -98,6 +98,17 @@ static void meet(tcc_lowering *low, const tcc_op *op)
 
 /* ---- places in memory --------------------------------------------------------------------- */
 
+/* Neighbours in a row that may be one access, as many as a thread has. */
+static int64_t neighbours_at_once(const tcc_access *a)
+{
+    int64_t bits = tcc_scalar_bits(a->tensor->type->elem), have = tcc_layout_neighbours(&a->held.spread);
+    int64_t wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
+    int64_t may = wide > 1 ? wide : tcc_attr_int(&a->op->attrs, "pairs", 0) ? 2 : 1, step = 1;
+    while (2 * step <= may && have % (2 * step) == 0)
+        step *= 2;
+    return step;
+}
+
 /* Element (r, c) of the tile is at base + origin + (r + add[0]) * stride[0] + (c + add[1]) * stride[1], and is
  * inside the tensor while r + add[0] < room[0] and c + add[1] < room[1]. The thread's own column is in
  * origin and room already. */
@@ -109,7 +120,8 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->base = tcc_low_pointer(low, a->tensor);
     a->own[0] = tcc_low_own(low, held, 0);
     a->own[1] = tcc_low_own(low, held, 1);
-    bool even = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % 2 == 0);
+    int64_t step = neighbours_at_once(a);
+    bool whole = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
     a->origin = tcc_build_int(&low->b, low->i64, 0);
     a->inside = tcc_build_int(&low->b, low->i1, 1);
     for (unsigned d = 0; d < t->rank; d++) {
@@ -124,7 +136,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
                 a->room[x] = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_extent(low, t->dims[d]),
                                          first);
                 a->contiguous |= x == 1 && one;
-                even &= x != 1 || tcc_is_multiple(a->at[d], 2, NULL);
+                whole &= x != 1 || tcc_is_multiple(a->at[d], step, NULL);
             }
         a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin, tcc_low_scaled(low, first, stride));
         if (!known)
@@ -140,10 +152,9 @@ static bool plan(tcc_lowering *low, tcc_access *a)
             a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin,
                                     tcc_low_scaled(low, a->own[1], a->stride[1]));
     }
-    if (a->contiguous && even && tcc_layout_register(held, 0, 1) == 1 &&
-        tcc_attr_int(&a->op->attrs, "pairs", 0)) {
-        a->step = 2;
-        tcc_low_require_groups(low, a->tensor, 2 * (tcc_scalar_bits(t->elem) / 8));
+    if (a->contiguous && whole && step > 1) {
+        a->step = step;
+        tcc_low_require_groups(low, a->tensor, step * tcc_scalar_bits(t->elem) / 8);
     }
     return true;
 }
@@ -184,7 +195,7 @@ static spot spot_of(tcc_lowering *low, const tcc_access *a, int64_t number)
 static void set_access(tcc_lowering *low, tcc_op *op, const tcc_access *a, const spot *s, tcc_scalar elem)
 {
     if (a->step > 1)
-        tcc_attr_set_int(low->ir, &op->attrs, "align", tcc_scalar_bits(elem) / 4);
+        tcc_attr_set_int(low->ir, &op->attrs, "align", a->step * tcc_scalar_bits(elem) / 8);
     if (s->disp)
         tcc_attr_set_int(low->ir, &op->attrs, "disp", s->disp);
 }

@@ -17,6 +17,7 @@
     PASS(choose_schedule)                                                                          \
     PASS(tile_contraction)                                                                         \
     PASS(dce)                                                                                      \
+    PASS(tile_pointwise)                                                                           \
     PASS(fuse_epilogue)                                                                            \
     PASS(choose_mma)                                                                               \
     PASS(choose_layout)                                                                            \

@@ -13,7 +13,7 @@
 #define TO_TILE                                                                                    \
     "canonicalize,cse,"                                                                            \
     "choose-variants,pad-operands,choose-schedule," /* which entries, how each is computed */      \
-    "tile-contraction,dce,fuse-epilogue,dce,"                                                      \
+    "tile-contraction,dce,tile-pointwise,fuse-epilogue,dce,"                                       \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
                          "assign-layouts,chunk-epilogue,exchange-tiles,allocate-shared"

@@ -304,7 +304,7 @@ void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
         }
     tcc_str_puts(out, ";\n");
     for (int id = 0; id < TCC_KEY_COUNT; id++)
-        if (has(s.target, id)) {
+        if (has(s.target, id) && tcc_attr_find(&f->attrs, tcc_schedule_keys[id].name)) {
             tcc_str_printf(out, "    %-10s ", tcc_schedule_keys[id].name);
             tcc_schedule_key_print(out, &tcc_schedule_keys[id], get(&s, id));
             tcc_str_puts(out, ";\n");

@@ -22,6 +22,8 @@
  * running ahead: the copies stay in front of their MMA. Tiles that go through registers
  * (async.put) are ahead already.
  *
+ * A CTA that has nothing to copy or multiply, but whose tiles are spread over warps, is one role.
+ *
  * Requires pipeline-copies.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -299,9 +301,41 @@ static bool can_go_in_front(const tcc_op *op, const tcc_op *consumer)
     return tcc_is_number(op);
 }
 
+/* A CTA whose tiles are spread over warps, and that has no roles yet. */
+static tcc_op *find_spread(const tcc_func *f)
+{
+    tcc_op *ctas = f->body->first;
+    while (ctas && !tcc_attr_find(&ctas->attrs, "spread"))
+        ctas = ctas->next;
+    for (const tcc_op *op = ctas ? ctas->regions[0]->first : NULL; op; op = op->next)
+        if (op->code == TCC_OP_async_role)
+            return NULL;
+    return ctas;
+}
+
+static void enclose_all(tcc_op *ctas)
+{
+    tcc_block *body = ctas->regions[0];
+    tcc_attr spread = tcc_attr_list(&ctas->attrs, "spread");
+    tcc_builder b = body->first ? tcc_builder_before(body->first) : tcc_builder_at_end(body);
+    b.loc = ctas->loc;
+    tcc_op *role = build_role(&b, "consumer", spread.list.items[1].i * spread.list.items[2].i, 0);
+    tcc_attr_set(b.func->ir, &role->attrs, "spread", spread, (tcc_loc){0, 0});
+    tcc_attr_remove(&ctas->attrs, "spread");
+    tcc_builder inside = tcc_builder_at_end(role->regions[0]);
+    while (role->next)
+        tcc_op_move(&inside, role->next);
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     split s;
+    tcc_op *ctas = find_spread(f);
+    if (ctas) {
+        enclose_all(ctas);
+        *changed = true;
+        return TCC_OK;
+    }
     if (!find_split(ctx, f, &s))
         return TCC_OK;
     tcc_op *ring = NULL; /* the last */

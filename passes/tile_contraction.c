@@ -51,23 +51,8 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     const tcc_type **types = TCC_NEW_ARRAY(ir->arena, const tcc_type *, c->n_sums);
     for (size_t i = 0; i < c->n_sums; i++)
         types[i] = c->sums[i].op->results[0].type;
-    tcc_op *grid = tcc_op_create(b, TCC_OP_tile_grid, 0, NULL, c->n_sums, types);
-    tcc_attr extents[TCC_MAX_AXES];
-    int64_t tile[TCC_MAX_AXES];
-    for (size_t i = 0; i < c->n_axes; i++) {
-        extents[i] = c->extents[i].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = c->extents[i].name}
-                                        : (tcc_attr){.kind = TCC_ATTR_INT, .i = c->extents[i].size};
-        tile[i] = i == 0 ? s->m : i == 1 ? s->n : 1;
-        tcc_block_add_arg(grid->regions[0], tcc_type_scalar(ir, TCC_i32),
-                          *c->axes[i] ? c->axes[i] : NULL);
-    }
-    tcc_attr_set_strs(ir, &grid->attrs, "axes", c->n_axes, c->axes);
-    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, c->n_axes);
-    memcpy(items, extents, c->n_axes * sizeof *items);
-    tcc_attr_set(ir, &grid->attrs, "extents",
-                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, c->n_axes}}, (tcc_loc){0, 0});
-    tcc_attr_set_ints(ir, &grid->attrs, "tile", c->n_axes, tile);
-    tcc_attr_set_int(ir, &grid->attrs, "group", s->group);
+    const int64_t sizes[] = {s->m, s->n};
+    tcc_op *grid = tcc_tiling_grid(b, c->n_axes, c->axes, c->extents, sizes, s->group, c->n_sums, types);
     if (s->persistent)
         tcc_attr_set_int(ir, &grid->attrs, "persistent", 1);
     return grid;

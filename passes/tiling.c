@@ -6,6 +6,27 @@
 #include "passes/contraction.h"
 #include "support/map.h"
 
+tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const tcc_dim *extents,
+                        const int64_t sizes[2], int64_t group, size_t n_results, const tcc_type *const *types)
+{
+    tcc_ir *ir = b->func->ir;
+    tcc_op *grid = tcc_op_create(b, TCC_OP_tile_grid, 0, NULL, n_results, types);
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, n);
+    int64_t *tile = TCC_NEW_ARRAY(ir->arena, int64_t, n);
+    for (size_t i = 0; i < n; i++) {
+        items[i] = extents[i].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = extents[i].name}
+                                   : (tcc_attr){.kind = TCC_ATTR_INT, .i = extents[i].size};
+        tile[i] = i < 2 ? sizes[i] : 1;
+        tcc_block_add_arg(grid->regions[0], tcc_type_scalar(ir, TCC_i32), *axes[i] ? axes[i] : NULL);
+    }
+    tcc_attr_set_strs(ir, &grid->attrs, "axes", n, axes);
+    tcc_attr_set(ir, &grid->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}},
+                 (tcc_loc){0, 0});
+    tcc_attr_set_ints(ir, &grid->attrs, "tile", n, tile);
+    tcc_attr_set_int(ir, &grid->attrs, "group", group);
+    return grid;
+}
+
 const tcc_type *tcc_tiling_type(const tcc_tiling *t, const tcc_type *field, bool is_read)
 {
     int64_t sizes[] = {t->sizes[0], t->sizes[1]};

@@ -18,6 +18,9 @@ typedef struct tcc_tiling {
     tcc_value_map *map; /* what fields have become */
 } tcc_tiling;
 
+/* tile.grid over the axes, without its body, tiles being `sizes` along the first two of them and 1 along others. */
+tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const tcc_dim *extents,
+                        const int64_t sizes[2], int64_t group, size_t n_results, const tcc_type *const *types);
 /* The tile that a field becomes. */
 const tcc_type *tcc_tiling_type(const tcc_tiling *t, const tcc_type *field, bool is_read);
 /* v repeated to `type`'s extents. */

@@ -19,6 +19,11 @@ double tcc_work_cycles(const tcc_target *t, const tcc_work *w)
            w->stored_bytes / t->stored_bytes_per_cycle + access_cycles(w);
 }
 
+double tcc_moving_cycles(const tcc_target *t, const tcc_work *w)
+{
+    return w->moved_bytes / t->memory_bytes_per_cycle + access_cycles(w);
+}
+
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages)
 {
     double mma = 2 * w->mma_bytes / ELEM_BYTES / t->flops_per_cycle;

@@ -13,6 +13,7 @@ typedef struct tcc_work {
     double copied_bytes; /* to shared memory */
     double stored_bytes; /* by the copy engine */
     double accesses;     /* of global memory that lanes make, each up to 16 bytes */
+    double moved_bytes;  /* by them */
 } tcc_work;
 
 /* What is in no loop: the first copy arrives, results are stored, one after the other. */
@@ -21,5 +22,8 @@ double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
  * reads of shared memory, loads from L2, and copies of which only so many are on their way; beside that
  * copies cost power, and lanes' accesses issue slots. */
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages);
+
+/* Of a CTA that has but loads and stores of lanes, between others that hide its latency. */
+double tcc_moving_cycles(const tcc_target *t, const tcc_work *w);
 
 #endif

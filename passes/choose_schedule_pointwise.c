@@ -1,0 +1,116 @@
+/* choose_schedule_pointwise: the schedule of a kernel without a product: a tile, and `group`.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/machine.h"
+#include "ir/schedule_key.h"
+#include "passes/choose_schedule.h"
+#include "passes/pointwise.h"
+
+enum {
+    MOST_ELEMENTS = 32, /* that a lane has of a tile, where nothing is said: */
+    VECTORS = 4,        /* loads that are on their way before the first of them is used, */
+    SINGLES = 8         /* or so many of one element */
+};
+
+/* The smallest power of two from 1 to `most` that covers an extent; `most` where it is not known. */
+static int64_t cover(tcc_dim extent, int64_t most)
+{
+    int64_t n = 1;
+    while (n < most && (extent.name || n < extent.size))
+        n *= 2;
+    return n;
+}
+
+/* Warps stand below each other, and where there are not as many rows, beside each other. A lane has its
+ * vectors in further rows; single elements in further columns, so that rows are read in long pieces. */
+static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int64_t *n)
+{
+    tcc_dim rows = p->extents[0], cols = p->extents[1];
+    while (vector > 1 && !cols.name && TCC_WARP_LANES * vector / 2 >= cols.size)
+        vector /= 2;
+    int64_t each = vector == 1 ? SINGLES : VECTORS;
+    while (each * vector > MOST_ELEMENTS)
+        each /= 2;
+    int64_t wide = vector == 1 ? cover(cols, TCC_WARP_LANES * each / 2) / TCC_WARP_LANES : 1;
+    wide = wide ? wide : 1;
+    *m = *m ? *m : cover(rows, TCC_POINTWISE_WARPS * each / wide);
+    int64_t all = TCC_POINTWISE_WARPS * TCC_WARP_LANES * each * vector, least = TCC_WARP_LANES * vector;
+    int64_t most = all / *m > least ? all / *m / least * least : least;
+    if (*n)
+        return;
+    *n = least;
+    while (*n * 2 <= most && (cols.name || *n < cols.size))
+        *n *= 2;
+}
+
+/* Only the indices m and n can be tiled. */
+static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, int64_t *n)
+{
+    tcc_attr tile = tcc_attr_list(&ch->f->attrs, "tile");
+    for (size_t i = 0; i + 1 < tile.list.n; i += 2) {
+        const char *name = tile.list.items[i].s;
+        int64_t size = tile.list.items[i + 1].i, *of = !strcmp(name, p->axes[0])   ? m
+                                                       : !strcmp(name, p->axes[1]) ? n
+                                                                                   : NULL;
+        if (!of) {
+            tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, tcc_choice_place(ch, "tile"),
+                      "not supported yet: tiling index '%s'; every CTA takes one value of it at a time", name);
+            return TCC_ERR_UNSUPPORTED;
+        }
+        *of = size;
+        if (of == n && size % TCC_WARP_LANES)
+            return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a multiple of %d (the lanes of a warp)", name,
+                                     (long long)size, TCC_WARP_LANES);
+    }
+    return TCC_OK;
+}
+
+/* What is about products. */
+static void drop_keys(tcc_choice *ch)
+{
+    for (int i = 0; i < TCC_KEY_COUNT; i++) {
+        const tcc_named_attr *a = tcc_choice_given(ch, tcc_schedule_keys[i].name);
+        if (!a || i == TCC_KEY_tile || i == TCC_KEY_group || i == TCC_KEY_wave)
+            continue;
+        if (a->loc.line && !strcmp(ch->f->name, tcc_attr_str(&ch->f->attrs, "kernel", "")))
+            tcc_warn(ch->ctx->diag, a->loc, "'%s' has no effect: '%s' has no sum of products", a->name, ch->f->name);
+        tcc_attr_remove(&ch->f->attrs, a->name);
+    }
+}
+
+tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
+{
+    int64_t m = 0, n = 0;
+    tcc_pointwise_tile t;
+    tcc_status status = read_tile(ch, p, &m, &n);
+    if (status)
+        return status;
+    drop_keys(ch);
+    bool waves = tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_wave], ch->target);
+    int64_t lanes = waves ? tcc_schedule_key_of(ch->f, TCC_KEY_wave, TCC_WARP_LANES) : TCC_WARP_LANES;
+    if (lanes != TCC_WARP_LANES)
+        return TCC_CHOICE_REFUSE(ch, "wave", "wave %lld: need %d in a kernel without a product", (long long)lanes,
+                                 TCC_WARP_LANES);
+    choose_tile(p, tcc_pointwise_vector(ch->f, p), &m, &n);
+    if (!tcc_pointwise_arrange(&t, m, n, tcc_pointwise_vector(ch->f, p)))
+        return TCC_CHOICE_REFUSE(ch, "tile", "a %lld x %lld tile leaves %lld elements to each lane; the limit is %d",
+                                 (long long)m, (long long)n,
+                                 (long long)(m * n / (TCC_WARP_LANES * t.warps[0] * t.warps[1])),
+                                 TCC_POINTWISE_MOST_ELEMENTS);
+    tcc_ir *ir = ch->ctx->ir;
+    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, 4), size[] = {{.kind = TCC_ATTR_INT, .i = m},
+                                                                       {.kind = TCC_ATTR_INT, .i = n}};
+    size_t len = 0;
+    for (int x = 0; x < 2; x++)
+        if (*p->axes[x]) {
+            items[len++] = (tcc_attr){.kind = TCC_ATTR_STR, .s = p->axes[x]};
+            items[len++] = size[x];
+        }
+    tcc_attr_set(ir, &ch->f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, len}}, (tcc_loc){0, 0});
+    if (waves)
+        tcc_schedule_key_set(ch->f, TCC_KEY_wave, lanes);
+    tcc_schedule_key_set(ch->f, TCC_KEY_group, tcc_schedule_key_of(ch->f, TCC_KEY_group, 1));
+    return TCC_OK;
+}

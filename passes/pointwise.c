@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/pointwise.h"
+
+#include <string.h>
+
+#include "ir/assume.h"
+#include "ir/machine.h"
+
+enum { ACCESS_BITS = 128 };
+
+const tcc_value *tcc_accessed_tensor(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
+           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
+                                             : NULL;
+}
+
+/* ---- the index space ---------------------------------------------------------------------- */
+
+/* Products of which both factors have the summed index are for contractions. */
+static bool is_sum_of_terms(const tcc_op *sum, tcc_arena *arena)
+{
+    const tcc_value *a = TCC_VIEW(tensor_sum, sum)->a;
+    tcc_attr over = tcc_attr_list(&sum->attrs, "over");
+    tcc_map ops = TCC_MAP(arena);
+    if (over.list.n != 1 || !a->def || !tcc_find_elementwise(a, arena, &ops))
+        return false;
+    const tcc_op *mul = a->def->code == TCC_OP_arith_mul ? a->def : NULL;
+    return !mul || !tcc_field_has_index(mul->operands[0]->type, over.list.items[0].s) ||
+           !tcc_field_has_index(mul->operands[1]->type, over.list.items[0].s);
+}
+
+static bool has_name(tcc_attr map, const char *name)
+{
+    for (size_t i = 0; i < map.list.n; i++)
+        if (!strcmp(map.list.items[i].s, name))
+            return true;
+    return false;
+}
+
+/* Whether two outputs have the same indices, each in its order. */
+static bool same_space(tcc_attr a, tcc_attr b)
+{
+    bool same = a.list.n == b.list.n;
+    for (size_t i = 0; same && i < a.list.n; i++)
+        same = has_name(b, a.list.items[i].s);
+    return same;
+}
+
+/* The first output, where all have its indices and nothing keeps the function from being computed so. */
+static const tcc_op *find_output(const tcc_func *f)
+{
+    const tcc_op *first = NULL;
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        if (op->code == TCC_OP_tile_grid || (op->code == TCC_OP_tensor_sum && !is_sum_of_terms(op, f->ir->arena)))
+            return NULL;
+        if (op->code != TCC_OP_tensor_write)
+            continue;
+        first = first ? first : op;
+        if (!same_space(tcc_attr_list(&first->attrs, "map"), tcc_attr_list(&op->attrs, "map")))
+            return NULL;
+    }
+    return first;
+}
+
+static bool is_tiled(const tcc_func *f, const char *index)
+{
+    return tcc_tile_size_of(f, index, 0) > 0;
+}
+
+/* The innermost index but `other`; one that the schedule tiles comes before those that it does not. */
+static const char *innermost(const tcc_func *f, tcc_attr map, const char *other)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < map.list.n; i++) {
+        const char *x = map.list.items[i].s;
+        if (strcmp(x, other) && (!found || !is_tiled(f, found) || is_tiled(f, x)))
+            found = x;
+    }
+    return found;
+}
+
+bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op)
+{
+    tcc_attr map = tcc_attr_list(&op->attrs, "map");
+    return map.list.n && !strcmp(map.list.items[map.list.n - 1].s, p->axes[1]);
+}
+
+bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
+{
+    const tcc_op *write = find_output(f);
+    tcc_attr map = write ? tcc_attr_list(&write->attrs, "map") : (tcc_attr){0};
+    if (!map.list.n || map.list.n + 1 > TCC_MAX_AXES)
+        return false;
+    const tcc_type *t = tcc_accessed_tensor(write)->type;
+    const char *n = map.list.items[map.list.n - 1].s, *m = innermost(f, map, n);
+    *out = (tcc_pointwise){
+        .n_axes = 2, .axes = {m ? m : "", n}, .extents = {{NULL, 1}, t->dims[map.list.n - 1]}};
+    if (m)
+        out->extents[0] = t->dims[tcc_map_position(write, m)];
+    for (size_t i = 0; i < map.list.n; i++) {
+        const char *x = map.list.items[i].s;
+        if (!strcmp(x, out->axes[0]) || !strcmp(x, n))
+            continue;
+        out->axes[out->n_axes] = x;
+        out->extents[out->n_axes++] = t->dims[i];
+    }
+    unsigned bits = 8;
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        const tcc_value *tensor = tcc_accessed_tensor(op);
+        if (tensor && tcc_pointwise_runs_along(out, op) && tcc_scalar_bits(tensor->type->elem) > bits)
+            bits = tcc_scalar_bits(tensor->type->elem);
+    }
+    out->vector = ACCESS_BITS / bits;
+    return true;
+}
+
+/* ---- tiles -------------------------------------------------------------------------------- */
+
+bool tcc_pointwise_is_aligned(const tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
+{
+    int64_t bits = p->vector * tcc_scalar_bits(tensor->type->elem);
+    return tcc_assumes_align(f, tensor, bits / 8) && tcc_assumes_pitch(f, tensor, bits / 8);
+}
+
+int64_t tcc_pointwise_vector(const tcc_func *f, const tcc_pointwise *p)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_write && tcc_pointwise_runs_along(p, op) &&
+            !tcc_pointwise_is_aligned(f, p, tcc_accessed_tensor(op)))
+            return 1;
+    return p->vector;
+}
+
+bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t vector)
+{
+    *t = (tcc_pointwise_tile){m, n, vector, {1, 1}};
+    while (t->vector && n % (TCC_WARP_LANES * t->vector))
+        t->vector /= 2;
+    if (!t->vector)
+        return false;
+    while (t->warps[0] < TCC_POINTWISE_WARPS && m % (2 * t->warps[0]) == 0)
+        t->warps[0] *= 2;
+    while (t->warps[0] * t->warps[1] < TCC_POINTWISE_WARPS &&
+           n % (TCC_WARP_LANES * t->vector * 2 * t->warps[1]) == 0)
+        t->warps[1] *= 2;
+    return m * n <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
+}
+
+bool tcc_pointwise_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_pointwise_tile *t)
+{
+    return tcc_pointwise_arrange(t, tcc_tile_size_of(f, p->axes[0], 1), tcc_tile_size_of(f, p->axes[1], 1),
+                                 tcc_pointwise_vector(f, p));
+}

@@ -1,0 +1,155 @@
+/* tile-pointwise: compute a kernel without a product tile by tile.
+ *
+ * Before:  %p = tensor.read %P {map = [s, m, n]} : field<f32[s, m, n]>
+ *          %s = tensor.sum %p {over = [s]} : field<f32[m, n]>
+ * After:   %s = tile.grid {axes = [m, n], …, spread = [4, 8, 1]} : field<f32[m, n]> {
+ *          ^(%m: i32, %n: i32):
+ *            %r = scf.for %s = 0 … S, %c = 0.0 {
+ *              arith.add %c, (tile.load P)
+ *            }
+ *            scf.yield %r
+ *          }
+ *
+ * The terms of a sum are added in the order of its index, each time rounded. Where there is no sum the grid
+ * is empty, and all is left to fuse-epilogue. `spread` is how warps hold the tiles.
+ *
+ * Requires choose-schedule. Nothing that only sums need is left.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/assume.h"
+#include "ir/schedule_key.h"
+#include "passes/arith.h"
+#include "passes/passes.h"
+#include "passes/pointwise.h"
+#include "passes/tiling.h"
+
+typedef struct space {
+    const tcc_pointwise *p;
+    tcc_block *grid;     /* its arguments are the axes' first indices */
+    tcc_value *term;     /* the summed index */
+    tcc_arena *scratch;
+} space;
+
+static tcc_value *origin_of(void *user, const char *index)
+{
+    const space *sp = user;
+    for (size_t i = 0; i < sp->p->n_axes; i++)
+        if (!strcmp(sp->p->axes[i], index))
+            return sp->grid->args[i];
+    return sp->term;
+}
+
+/* Of the first read that has the index. */
+static tcc_dim extent_of(const tcc_map *ops, const tcc_op *sum, const char *index)
+{
+    for (const tcc_op *op = sum->block->first; op != sum; op = op->next)
+        if (op->code == TCC_OP_tensor_read && tcc_map_get(ops, op) && tcc_map_position(op, index) >= 0)
+            return tcc_accessed_tensor(op)->type->dims[tcc_map_position(op, index)];
+    return (tcc_dim){NULL, 0};
+}
+
+/* The loop over a sum's terms. */
+static tcc_value *build_sum(space *sp, tcc_tiling *t, const tcc_op *sum)
+{
+    tcc_ir *ir = sum->block->func->ir;
+    tcc_value *term = TCC_VIEW(tensor_sum, sum)->a;
+    const char *index = tcc_attr_list(&sum->attrs, "over").list.items[0].s;
+    tcc_map ops = TCC_MAP(sp->scratch);
+    tcc_find_elementwise(term, sp->scratch, &ops);
+    tcc_builder outer = t->b;
+    t->b.loc = outer.loc = sum->loc;
+    const tcc_type *type = tcc_tiling_type(t, sum->results[0].type, false);
+    bool ints = tcc_scalar_classify(type->elem) == TCC_CLASS_INT;
+    tcc_value *operands[] = {tcc_build_i32(&t->b, 0), tcc_build_extent(&t->b, extent_of(&ops, sum, index)),
+                             tcc_build_i32(&t->b, 1),
+                             ints ? tcc_build_int(&t->b, type, 0) : tcc_build_float(&t->b, type, 0)};
+    tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 4, operands, 1, &type);
+    outer = t->b;
+    t->b = tcc_builder_at_end(loop->regions[0]);
+    sp->term = tcc_block_add_arg(loop->regions[0], operands[0]->type, tcc_ir_name(ir, index));
+    tcc_value *acc = tcc_block_add_arg(loop->regions[0], type, "acc");
+    for (tcc_op *op = sum->block->first; op != sum; op = op->next)
+        if (tcc_map_get(&ops, op))
+            tcc_tiling_op(t, op);
+    t->b.loc = sum->loc;
+    tcc_value *v = tcc_arith_cast(&t->b, tcc_type_with_elem(ir, tcc_value_map_get(t->map, term)->type, type->elem),
+                                  tcc_value_map_get(t->map, term));
+    tcc_value *next = TCC_EMIT(&t->b, arith_add, type, acc, tcc_tiling_broadcast(t, v, type));
+    tcc_op_create(&t->b, TCC_OP_scf_yield, 1, &next, 0, NULL);
+    t->b = outer;
+    return &loop->results[0];
+}
+
+typedef TCC_VEC(tcc_op *) ops;
+
+static void erase_unused(tcc_func *f)
+{
+    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
+        prev = op->prev;
+        if (op->n_results == 1 && op->results[0].type->kind == TCC_KIND_field && !op->n_regions &&
+            !op->results[0].n_uses)
+            tcc_op_erase(op);
+    }
+}
+
+/* Sums of other tiles than the whole have extents of 1 in it. */
+static void replace_sums(space *sp, tcc_tiling *t, const ops *sums, tcc_op *grid)
+{
+    tcc_value **results = TCC_NEW_ARRAY(sp->scratch, tcc_value *, sums->len);
+    for (size_t i = 0; i < sums->len; i++) {
+        t->map = tcc_value_map_create(sp->scratch);
+        results[i] = build_sum(sp, t, sums->data[i]);
+    }
+    if (sums->len)
+        tcc_op_create(&t->b, TCC_OP_scf_yield, sums->len, results, 0, NULL);
+    for (size_t i = 0; i < sums->len; i++) {
+        tcc_value *sum = &sums->data[i]->results[0];
+        grid->results[i].name = sum->name;
+        tcc_replace_uses(sum, &grid->results[i]);
+        tcc_op_erase(sums->data[i]);
+    }
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_pointwise p;
+    tcc_pointwise_tile tile;
+    ops sums = {0};
+    if (!tcc_func_is_variant(f) || !tcc_attr_find(&f->attrs, "group") || !tcc_pointwise_find(f, &p) ||
+        !tcc_pointwise_tile_of(f, &p, &tile))
+        return TCC_OK;
+    const tcc_type **types = NULL;
+    tcc_op *before = f->body->first;
+    for (tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_sum)
+            TCC_PUSH(ctx->scratch, &sums, op);
+    if (sums.len) {
+        before = sums.data[0];
+        types = TCC_NEW_ARRAY(ctx->scratch, const tcc_type *, sums.len);
+        for (size_t i = 0; i < sums.len; i++)
+            types[i] = sums.data[i]->results[0].type;
+    }
+    const int64_t sizes[] = {tile.m, tile.n};
+    tcc_builder b = tcc_builder_before(before);
+    b.loc = before->loc;
+    tcc_op *grid = tcc_tiling_grid(&b, p.n_axes, p.axes, p.extents, sizes,
+                                   tcc_schedule_key_of(f, TCC_KEY_group, 1), sums.len, types);
+    tcc_attr_set_ints(ctx->ir, &grid->attrs, "spread", 3, (int64_t[]){tile.vector, tile.warps[0], tile.warps[1]});
+    space sp = {.p = &p, .grid = grid->regions[0], .scratch = ctx->scratch};
+    tcc_tiling t = {.b = tcc_builder_at_end(grid->regions[0]),
+                    .axes = {p.axes[0], p.axes[1]},
+                    .sizes = {tile.m, tile.n},
+                    .at = origin_of,
+                    .user = &sp};
+    replace_sums(&sp, &t, &sums, grid);
+    erase_unused(f);
+    *changed = true;
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_tile_pointwise = {
+    "tile-pointwise", "compute a kernel without a product tile by tile", .run = run,
+    .requires = TCC_UP_TO(schedule),
+    .leaves = TCC_STATE(tiles) | TCC_STATE(swept)};

@@ -90,7 +90,16 @@ tcc_outcome tcc_eval_nvvm_ldmatrix(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* ---- shuffles -------------------------------------------------------------------------- */
+/* ---- shuffles and shifts ---------------------------------------------------------------- */
+
+tcc_outcome tcc_eval_nvvm_shf(tcc_thread *t, const tcc_inst *in)
+{
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
+        uint64_t both = (uint64_t)(uint32_t)tcc_lane_int(t, in, 1, l) << 32 | (uint32_t)tcc_lane_int(t, in, 0, l);
+        tcc_cells(t, in->results[0])[l] = tcc_decode((uint32_t)(both >> (tcc_lane_int(t, in, 2, l) & 31)), TCC_i32);
+    }
+    return TCC_NEXT;
+}
 
 tcc_outcome tcc_eval_nvvm_shfl(tcc_thread *t, const tcc_inst *in)
 {

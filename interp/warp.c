@@ -396,7 +396,10 @@ tcc_outcome tcc_eval_nvvm_st_shared(tcc_thread *t, const tcc_inst *in)
 
 /* ---- global memory --------------------------------------------------------------------- */
 
-/* The first element that a lane accesses; -1, reported, when it may not. */
+enum { WORD_BYTES = 4, BEHIND = 0x55 /* a tensor: bits that should make no difference */ };
+
+/* The first element that a lane accesses; -1, reported, when it may not. Of an aligned word whose first one is in the
+ * tensor the others may be behind it: no page ends within a word. */
 static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, int64_t n)
 {
     tcc_exec *x = t->x;
@@ -405,6 +408,8 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, in
     const char *name = tcc_op_info_get(in->op->code)->name;
     int64_t size = tcc_scalar_bits(p->type->elem) / 8;
     int64_t align = tcc_attr_int(&in->op->attrs, "align", size);
+    if (tcc_attr_int(&in->op->attrs, "over", 0) && n * size == WORD_BYTES && align == WORD_BYTES)
+        n = 1;
     int64_t at, disp = tcc_attr_int(&in->op->attrs, "disp", 0);
     if (__builtin_add_overflow(tcc_lane_int(t, in, 1, lane), disp, &at))
         at = -1;
@@ -450,11 +455,13 @@ tcc_outcome tcc_eval_nvvm_ld_global(tcc_thread *t, const tcc_inst *in)
     int64_t n = (int64_t)count_of(t, in->results[0]);
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t at = tcc_lane_int(t, in, 2, l) ? global_place(t, in, l, n) : 0;
-        if (at < 0 || (tcc_lane_int(t, in, 2, l) && !touch_global(t, in, p, at, n, false)))
+        int64_t there = n < p->count - at ? n : p->count - at;
+        if (at < 0 || (tcc_lane_int(t, in, 2, l) && !touch_global(t, in, p, at, there, false)))
             return TCC_FAILED;
         for (int64_t e = 0; e < n; e++)
-            r[e * TCC_WARP_LANES + l] = tcc_lane_int(t, in, 2, l) ? tcc_param_load(p, at + e)
-                                                                  : tcc_decode(0, p->type->elem);
+            r[e * TCC_WARP_LANES + l] = !tcc_lane_int(t, in, 2, l) ? tcc_decode(0, p->type->elem)
+                                        : e < there                ? tcc_param_load(p, at + e)
+                                                                   : tcc_decode(BEHIND, p->type->elem);
         tcc_reg *reg = &t->regs[in->results[0]];
         *(tcc_lane_int(t, in, 2, l) ? &reg->of_tensor : &reg->outside) |= UINT64_C(1) << l;
     }

@@ -22,7 +22,8 @@
 
 enum {
     TMA_BYTES = 16, /* of which addresses and strides are multiples */
-    WIDE = 16       /* bytes of the longest access of a lane */
+    WIDE = 16,      /* bytes of the longest access of a lane */
+    WORD = 4
 };
 
 /* The tile dimension that runs along the tensor's last dimension, or -1. */
@@ -159,6 +160,14 @@ static bool is_spread(const tcc_op *op)
     return tcc_attr_find(&op->attrs, "spread");
 }
 
+/* Whether a row that begins anywhere lies along the tile's, in elements that words are put together of. */
+static bool can_take_words(const tcc_func *f, const tcc_target *target, const tcc_op *load, const tcc_value *tensor)
+{
+    unsigned bits = tcc_scalar_bits(tensor->type->elem);
+    return !tcc_target_can(target, TCC_CAN_buffer) && (bits == 8 || bits == 16) &&
+           contiguous_dim(load, tensor->type) == 1 && tcc_assumes_align(f, tensor, WORD);
+}
+
 /* Lets an access of registers take several neighbours at a time, where they can be aligned: as many as a row that
  * is held for it has. */
 static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_value *tensor)
@@ -169,6 +178,8 @@ static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_v
             bytes /= 2;
         if (bytes * 8 > tcc_scalar_bits(tensor->type->elem))
             tcc_attr_set_int(f->ir, &op->attrs, "wide", bytes);
+        else if (op->code == TCC_OP_tile_load && can_take_words(f, target, op, tensor))
+            tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
     } else if (tcc_target_can(target, TCC_CAN_wmma)) {
         if (is_aligned(f, tensor, WIDE))
             tcc_attr_set_int(f->ir, &op->attrs, "wide", WIDE);

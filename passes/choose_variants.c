@@ -26,7 +26,7 @@
 #include "passes/passes.h"
 #include "passes/pointwise.h"
 
-enum { ACCESS_BYTES = 16, ACCESS_BITS = 8 * ACCESS_BYTES };
+enum { ACCESS_BYTES = 16, ACCESS_BITS = 8 * ACCESS_BYTES, WORD_BITS = 32 };
 
 /* The bits of a tensor along dimension d, 0 when they are not known. */
 static int64_t bits_along(const tcc_type *t, int d)
@@ -321,7 +321,7 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_pointwise *p, const 
 }
 
 /* Where all that lies along n is read and written 16 bytes at a time; where what is written is, and what is
- * read is put together; where neither is. */
+ * read is put together of words; where neither is. */
 static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
 {
     bool all = true, written = true, differ = false;
@@ -345,6 +345,9 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
             assume_vectors(first, p, tensor);
         if (direct && op->code == TCC_OP_tensor_write)
             assume_vectors(direct, p, tensor);
+        else if (direct && tcc_scalar_bits(tensor->type->elem) < WORD_BITS &&
+                 !tcc_assumes_align(direct, tensor, WORD_BITS / 8))
+            tcc_assume(direct, "align", tensor->name, WORD_BITS / 8);
     }
     return TCC_OK;
 }

@@ -47,6 +47,7 @@ typedef struct tcc_access {
     tcc_value *inside;        /* as far as the tile's coordinates alone say, and who stores */
     bool contiguous;          /* along a row */
     int64_t step;             /* registers that are accessed at a time, neighbours in a row */
+    bool of_words;            /* which are put together of aligned words */
 } tcc_access;
 
 /* What one vendor's GPUs do in their own way. */

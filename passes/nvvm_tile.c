@@ -6,6 +6,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
+enum { WIDE = 16, WORD_BYTES = 4 }; /* of the longest access of a thread, of a register */
+
 /* ---- what a thread holds ------------------------------------------------------------------- */
 
 const tcc_type *tcc_hold_by_warpgroups(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
@@ -109,6 +111,17 @@ static int64_t neighbours_at_once(const tcc_access *a)
     return step;
 }
 
+/* The same of words that are put together. */
+static int64_t neighbours_of_words(const tcc_access *a)
+{
+    int64_t bytes = tcc_scalar_bits(a->tensor->type->elem) / 8, step = WIDE / (bytes ? bytes : WIDE);
+    int64_t have = tcc_layout_neighbours(&a->held.spread);
+    while (have % step)
+        step /= 2;
+    bool can = bytes && bytes < WORD_BYTES && step * bytes >= WORD_BYTES;
+    return can && tcc_attr_find(&a->op->attrs, "words") ? step : 1;
+}
+
 /* Element (r, c) of the tile is at base + origin + (r + add[0]) * stride[0] + (c + add[1]) * stride[1], and is
  * inside the tensor while r + add[0] < room[0] and c + add[1] < room[1]. The thread's own column is in
  * origin and room already. */
@@ -120,7 +133,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->base = tcc_low_pointer(low, a->tensor);
     a->own[0] = tcc_low_own(low, held, 0);
     a->own[1] = tcc_low_own(low, held, 1);
-    int64_t step = neighbours_at_once(a);
+    int64_t step = neighbours_at_once(a), of_words = neighbours_of_words(a);
     bool whole = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
     a->origin = tcc_build_int(&low->b, low->i64, 0);
     a->inside = tcc_build_int(&low->b, low->i1, 1);
@@ -152,7 +165,13 @@ static bool plan(tcc_lowering *low, tcc_access *a)
             a->origin = tcc_low_bin(low, TCC_OP_arith_add, a->origin,
                                     tcc_low_scaled(low, a->own[1], a->stride[1]));
     }
-    if (a->contiguous && whole && step > 1) {
+    if (a->contiguous && step == 1 && of_words > 1) {
+        a->step = of_words;
+        a->of_words = true;
+        tcc_low_require(low, 3,
+                        (tcc_attr[]){tcc_low_str(low, "align"), tcc_low_str(low, a->tensor->name),
+                                     tcc_low_int(WORD_BYTES)});
+    } else if (a->contiguous && whole && step > 1) {
         a->step = step;
         tcc_low_require_groups(low, a->tensor, step * tcc_scalar_bits(t->elem) / 8);
     }
@@ -200,10 +219,48 @@ static void set_access(tcc_lowering *low, tcc_op *op, const tcc_access *a, const
         tcc_attr_set_int(low->ir, &op->attrs, "disp", s->disp);
 }
 
+/* Of aligned words from the one on that has the first element: a word is loaded when some element of the row that
+ * is wanted is in it. `skip` elements are in front of the first. */
+static tcc_value *load_words(tcc_lowering *low, const tcc_access *a, const spot *s)
+{
+    tcc_scalar elem = a->op->results[0].type->elem;
+    int64_t in_word = WORD_BYTES * 8 / tcc_scalar_bits(elem), n = a->step / in_word;
+    const tcc_type *word = tcc_low_vec(low, elem, in_word), *bits = tcc_low_vec(low, TCC_i32, 1);
+    tcc_value *words[WIDE / WORD_BYTES + 1], *zero = tcc_low_c32(low, 0);
+    int64_t rest = s->disp % in_word;
+    tcc_value *first = tcc_low_add(low, s->offset, rest);
+    tcc_value *from = tcc_low_bin_const(low, TCC_OP_arith_and, first, -in_word);
+    tcc_value *skip = tcc_low_bin_const(low, TCC_OP_arith_and, first, in_word - 1);
+    skip = tcc_low_cast(low, low->i32, skip);
+    tcc_value *reach = tcc_low_bin(low, TCC_OP_arith_add, a->room[1], skip);
+    for (int64_t i = 0; i <= n; i++) {
+        tcc_value *wanted = s->inside;
+        if (i) {
+            tcc_value *in_reach = tcc_low_cmp(low, "gt", reach, tcc_low_c32(low, s->disp + i * in_word));
+            wanted = tcc_low_bin(low, TCC_OP_arith_and, wanted, in_reach);
+        }
+        if (i == n)
+            wanted = tcc_low_bin(low, TCC_OP_arith_and, wanted, tcc_low_cmp(low, "ne", skip, zero));
+        tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, word, a->base, from, wanted);
+        tcc_attr_set_int(low->ir, &v->def->attrs, "align", WORD_BYTES);
+        tcc_attr_set_int(low->ir, &v->def->attrs, "over", 1);
+        if (s->disp - rest + i)
+            tcc_attr_set_int(low->ir, &v->def->attrs, "disp", s->disp - rest + i * in_word);
+        words[i] = tcc_low_extract(low, TCC_EMIT(&low->b, vec_bitcast, bits, v), 0);
+    }
+    tcc_value *by = tcc_low_mul(low, skip, tcc_scalar_bits(elem));
+    for (int64_t i = 0; i < n; i++)
+        words[i] = TCC_EMIT(&low->b, nvvm_shf, low->i32, words[i], words[i + 1], by);
+    tcc_value *all = tcc_low_pack(low, TCC_i32, (size_t)n, words, n);
+    return TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, a->step), all);
+}
+
 static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
 {
     tcc_scalar elem = a->op->results[0].type->elem;
     spot s = spot_of(low, a, number);
+    if (a->of_words)
+        return load_words(low, a, &s);
     tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, a->step), a->base,
                             s.offset, s.inside);
     set_access(low, v->def, a, &s, elem);

@@ -62,9 +62,11 @@ static tcc_value *build_sum(space *sp, tcc_tiling *t, const tcc_op *sum)
     t->b.loc = outer.loc = sum->loc;
     const tcc_type *type = tcc_tiling_type(t, sum->results[0].type, false);
     bool ints = tcc_scalar_classify(type->elem) == TCC_CLASS_INT;
-    tcc_value *operands[] = {tcc_build_i32(&t->b, 0), tcc_build_extent(&t->b, extent_of(&ops, sum, index)),
-                             tcc_build_i32(&t->b, 1),
-                             ints ? tcc_build_int(&t->b, type, 0) : tcc_build_float(&t->b, type, 0)};
+    tcc_value *operands[4];
+    operands[0] = tcc_build_i32(&t->b, 0);
+    operands[1] = tcc_build_extent(&t->b, extent_of(&ops, sum, index));
+    operands[2] = tcc_build_i32(&t->b, 1);
+    operands[3] = ints ? tcc_build_int(&t->b, type, 0) : tcc_build_float(&t->b, type, 0);
     tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 4, operands, 1, &type);
     outer = t->b;
     t->b = tcc_builder_at_end(loop->regions[0]);
@@ -151,5 +153,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
 const tcc_pass tcc_pass_tile_pointwise = {
     "tile-pointwise", "compute a kernel without a product tile by tile", .run = run,
-    .requires = TCC_UP_TO(schedule),
-    .leaves = TCC_STATE(tiles) | TCC_STATE(swept)};
+    .requires = TCC_UP_TO(schedule)};

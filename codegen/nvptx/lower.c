@@ -440,6 +440,9 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, co
     case TCC_OP_nvvm_shfl:
         add_shfl(p, l, tcc_attr_str(&op->attrs, "kind", ""), x[0], x[1]);
         return true;
+    case TCC_OP_nvvm_shf:
+        TCC_PTX_ADD(p, shf, .low = {.in = x[0]}, .high = {.in = x[1]}, .n = {.in = x[2]});
+        return true;
     case TCC_OP_nvvm_mapa:
         TCC_PTX_ADD(p, mapa, .addr = {.in = x[0]}, .rank = {.in = x[1]});
         return true;

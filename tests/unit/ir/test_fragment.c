@@ -4,7 +4,7 @@
 #include "ir/fragment.h"
 #include "tests/unit/suite.h"
 
-enum { SIDE = 128 };
+enum { SIDE = 512 };
 
 static const tcc_fragment *get(tcc_fragment_id id)
 {

@@ -333,11 +333,11 @@ tcc_status tcc_pass_check_finish(tcc_pass_check *c, const tcc_ir *ir)
 {
     tcc_status status = TCC_OK;
     for (const tcc_func *f = ir->first; f && !status; f = f->next) {
-        kernel *k = tcc_func_leads(f) ? kernel_of(c, f) : NULL;
+        if (tcc_func_is_step(f))
+            continue; /* it is run with its variant */
+        kernel *k = kernel_of(c, f);
         if (k)
             status = finish_form(c, k, f);
-        else if (!tcc_func_leads(f))
-            continue; /* its variant has been run */
         else if (!tcc_func_is_definition(f))
             tcc_warn(c->diag, f->loc, "@%s was not run: no function at the tensor level defines it",
                      f->name);

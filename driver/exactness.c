@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "ir/signature.h"
 #include "passes/contraction.h"
 #include "passes/passes.h"
 #include "support/map.h"
@@ -43,7 +44,7 @@ static bool is_edge(tcc_opcode code, unsigned i)
     }
 }
 
-int tcc_phase_of(const tcc_func *f)
+static int phase_of_step(const tcc_func *f)
 {
     int phase = TCC_HAS_INSTRUCTIONS;
     for (const tcc_op *op = f->body->first; op; op = tcc_walk_next((tcc_op *)op, f->body)) {
@@ -51,6 +52,17 @@ int tcc_phase_of(const tcc_func *f)
             return TCC_HAS_FUNCTIONS;
         if (tcc_op_is_contractible(op))
             phase = TCC_HAS_PRODUCTS;
+    }
+    return phase;
+}
+
+int tcc_phase_of(const tcc_func *f)
+{
+    const tcc_func *variant = tcc_func_main(f);
+    int phase = TCC_HAS_INSTRUCTIONS;
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++) {
+        int one = phase_of_step(tcc_func_step_at(variant, i));
+        phase = one < phase ? one : phase;
     }
     return phase;
 }

@@ -69,10 +69,10 @@ static void keep_first(const tcc_diagnostic *d, void *user)
         snprintf(why->text, sizeof why->text, "%s", d->message);
 }
 
-/* Whether a function stands for a variant of the kernel. */
+/* Whether a function is a variant of the kernel. */
 static bool belongs(const request *r, const tcc_func *f)
 {
-    return !tcc_func_is_definition(f) && !strcmp(tcc_func_kernel(f), r->kernel) && tcc_func_leads(f);
+    return !tcc_func_is_definition(f) && !strcmp(tcc_func_kernel(f), r->kernel) && !tcc_func_is_step(f);
 }
 
 /* Whether a function can run; where it cannot, the reason. */
@@ -89,8 +89,9 @@ static int64_t cost_of(const request *r, const tcc_func *f)
     const tcc_func *s = tcc_func_signature(f, r->arena, &silent);
     const tcc_device_attrs device = {{[TCC_DEVICE_sms] = tcc_target_of(f->ir)->sms}};
     int64_t cost = 0;
-    for (; f; f = tcc_func_next_step(f))
-        if (__builtin_add_overflow(cost, tcc_func_cost(f, s, r->interp.dims, &device, r->arena), &cost))
+    for (size_t i = 0; i < tcc_func_step_count(f); i++)
+        if (__builtin_add_overflow(
+                cost, tcc_func_cost(tcc_func_step_at(f, i), s, r->interp.dims, &device, r->arena), &cost))
             cost = INT64_MAX;
     return cost;
 }
@@ -102,7 +103,7 @@ static void refuse_all(request *r)
     for (const tcc_func *f = r->mod->ir->first; f; f = f->next) {
         reason why = {""};
         if (belongs(r, f) && try(r, f, &why))
-            tcc_note(&r->diag, f->loc, "%s: %s", tcc_func_variant(f), why.text);
+            tcc_note(&r->diag, f->loc, "%s: %s", f->name, why.text);
     }
 }
 
@@ -137,10 +138,8 @@ static const tcc_func *find_function(request *r, tcc_status *status)
 {
     if (!r->o->variant)
         return choose(r, status);
-    const tcc_func *f = r->mod->ir->first;
-    while (f && (!belongs(r, f) || strcmp(tcc_func_variant(f), r->o->variant)))
-        f = f->next;
-    if (!f) {
+    const tcc_func *f = tcc_func_find(r->mod->ir, r->o->variant);
+    if (!f || !belongs(r, f)) {
         *status = bad_argument(r, "the kernel has no variant", r->o->variant);
         return NULL;
     }
@@ -148,7 +147,7 @@ static const tcc_func *find_function(request *r, tcc_status *status)
     *status = try(r, f, &why);
     if (!*status)
         return f;
-    tcc_error(&r->diag, *status, f->loc, "variant '%s' is not valid: %s", r->o->variant, why.text);
+    tcc_error(&r->diag, *status, f->loc, "variant '%s' is not valid: %s", f->name, why.text);
     return NULL;
 }
 
@@ -226,7 +225,7 @@ static tcc_status run(request *r)
     if (!f)
         return status;
     if (r->o->ran)
-        *r->o->ran = tcc_func_variant(f);
+        *r->o->ran = f->name;
     return run_function(r, f);
 }
 

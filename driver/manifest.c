@@ -339,11 +339,11 @@ static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspac
 
 /* ---- variants ---------------------------------------------------------------------------- */
 
-/* Whether an earlier step of the variant asks the same. */
-static bool is_required_before(const tcc_func *first, const tcc_func *step, const tcc_attr *condition)
+/* Whether an earlier step asks the same. */
+static bool is_required_before(const tcc_func *variant, size_t step, const tcc_attr *condition)
 {
-    for (const tcc_func *f = first; f != step; f = tcc_func_next_step(f)) {
-        tcc_attr list = tcc_attr_list(&f->attrs, "requires");
+    for (size_t s = 0; s < step; s++) {
+        tcc_attr list = tcc_attr_list(&tcc_func_step_at(variant, s)->attrs, "requires");
         for (size_t i = 0; i < list.list.n; i++)
             if (tcc_attr_equal(&list.list.items[i], condition))
                 return true;
@@ -352,14 +352,14 @@ static bool is_required_before(const tcc_func *first, const tcc_func *step, cons
 }
 
 /* What any step requires. */
-static void print_requirements(tcc_str *out, const tcc_func *first)
+static void print_requirements(tcc_str *out, const tcc_func *variant)
 {
     const char *sep = "";
     tcc_str_puts(out, ",\"requires\":[");
-    for (const tcc_func *f = first; f; f = tcc_func_next_step(f)) {
-        tcc_attr list = tcc_attr_list(&f->attrs, "requires");
+    for (size_t s = 0; s < tcc_func_step_count(variant); s++) {
+        tcc_attr list = tcc_attr_list(&tcc_func_step_at(variant, s)->attrs, "requires");
         for (size_t i = 0; i < list.list.n; i++) {
-            if (is_required_before(first, f, &list.list.items[i]))
+            if (is_required_before(variant, s, &list.list.items[i]))
                 continue;
             tcc_str_puts(out, sep);
             print_record(out, list.list.items[i]);
@@ -370,30 +370,30 @@ static void print_requirements(tcc_str *out, const tcc_func *first)
 }
 
 /* The sum of the steps'. */
-static void print_cost(tcc_str *out, const tcc_func *first)
+static void print_cost(tcc_str *out, const tcc_func *variant)
 {
-    bool many = tcc_func_next_step(first) != NULL;
-    tcc_str_puts(out, many ? ",\"cost\":[\"add\"" : ",\"cost\":");
-    for (const tcc_func *f = first; f; f = tcc_func_next_step(f)) {
-        const tcc_named_attr *cost = tcc_attr_find(&f->attrs, "cost");
-        tcc_str_puts(out, many ? "," : "");
+    size_t n = tcc_func_step_count(variant);
+    tcc_str_puts(out, n > 1 ? ",\"cost\":[\"add\"" : ",\"cost\":");
+    for (size_t s = 0; s < n; s++) {
+        const tcc_named_attr *cost = tcc_attr_find(&tcc_func_step_at(variant, s)->attrs, "cost");
+        tcc_str_puts(out, n > 1 ? "," : "");
         print_expr(out, cost ? cost->value : (tcc_attr){.kind = TCC_ATTR_INT});
     }
-    tcc_str_puts(out, many ? "]" : "");
+    tcc_str_puts(out, n > 1 ? "]" : "");
 }
 
-static void print_variant(tcc_str *out, const tcc_func *first, const tcc_func *workspace)
+static void print_variant(tcc_str *out, const tcc_func *variant, const tcc_func *workspace)
 {
     tcc_str_puts(out, "{\"name\":");
-    print_string(out, tcc_func_variant(first));
-    print_requirements(out, first);
-    print_cost(out, first);
+    print_string(out, variant->name);
+    print_requirements(out, variant);
+    print_cost(out, variant);
     tcc_str_puts(out, ",\"workspace_bytes\":");
     print_offset(out, workspace, NULL);
     tcc_str_puts(out, ",\"steps\":[");
-    for (const tcc_func *f = first; f; f = tcc_func_next_step(f)) {
-        tcc_str_puts(out, f == first ? "" : ",");
-        print_step(out, f, workspace);
+    for (size_t s = 0; s < tcc_func_step_count(variant); s++) {
+        tcc_str_puts(out, s ? "," : "");
+        print_step(out, tcc_func_step_at(variant, s), workspace);
     }
     tcc_str_puts(out, "]}");
 }
@@ -410,12 +410,14 @@ static void print_device(tcc_str *out, const tcc_target *target)
     tcc_str_puts(out, "}");
 }
 
-/* Whether a function begins a variant that can be launched. */
-static bool begins_launches(const tcc_func *f)
+/* Whether a function is a variant that can be launched. */
+static bool can_launch(const tcc_func *f)
 {
-    bool all = tcc_func_leads(f) && !tcc_func_is_definition(f);
-    for (; all && f; f = tcc_func_next_step(f))
-        all = tcc_func_is_entry(f);
+    bool all = !tcc_func_is_step(f) && !tcc_func_is_definition(f);
+    for (size_t i = 0; all && i < tcc_func_step_count(f); i++) {
+        const tcc_func *step = tcc_func_step_at(f, i);
+        all = step && tcc_func_is_entry(step);
+    }
     return all;
 }
 
@@ -424,7 +426,7 @@ static void print_variants(tcc_str *out, const tcc_ir *ir, const char *kernel)
     const char *sep = "";
     for (const tcc_func *f = ir->first; f; f = f->next) {
         tcc_diag silent = {0};
-        if (strcmp(tcc_func_kernel(f), kernel) || !begins_launches(f))
+        if (strcmp(tcc_func_kernel(f), kernel) || !can_launch(f))
             continue;
         const tcc_func *workspace = tcc_func_workspace(f, ir->arena, &silent);
         if (!workspace) /* the signature has been refused */

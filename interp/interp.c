@@ -351,10 +351,16 @@ static tcc_status prepare(tcc_run *run, const tcc_func *f, const tcc_interp_opti
 tcc_status tcc_interp_check(const tcc_func *f, const tcc_interp_options *options,
                             tcc_arena *scratch, tcc_diag *diag)
 {
+    const tcc_func *variant = tcc_func_main(f);
     tcc_status status = TCC_OK;
-    for (f = tcc_func_first_step(f); f && !status; f = tcc_func_next_step(f)) {
+    for (size_t i = 0; i < tcc_func_step_count(variant) && !status; i++) {
         tcc_run run;
-        status = prepare(&run, f, options, scratch, diag);
+        const tcc_func *step = tcc_func_step_at(variant, i);
+        if (!step) {
+            tcc_error(diag, TCC_ERR_TYPE, variant->loc, "@%s has a step that there is not", variant->name);
+            return TCC_ERR_TYPE;
+        }
+        status = prepare(&run, step, options, scratch, diag);
     }
     return status;
 }
@@ -373,14 +379,15 @@ static tcc_status run_step(tcc_run *run)
 tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
                           tcc_arena *scratch, tcc_diag *diag)
 {
+    const tcc_func *variant = tcc_func_main(f);
     const tcc_run *before = NULL;
     tcc_interp_options unseen = *options;
     unseen.timeline.fn = NULL;
     tcc_status status = tcc_interp_check(f, options, scratch, diag);
-    for (f = tcc_func_first_step(f); f && !status; f = tcc_func_next_step(f)) {
+    for (size_t i = 0; i < tcc_func_step_count(variant) && !status; i++) {
         tcc_run *run = TCC_NEW(scratch, tcc_run);
-        bool is_main = !strcmp(f->name, tcc_func_variant(f));
-        status = prepare(run, f, is_main ? options : &unseen, scratch, diag);
+        const tcc_func *step = tcc_func_step_at(variant, i);
+        status = prepare(run, step, step == variant ? options : &unseen, scratch, diag);
         if (!status)
             status = bind_data(run, args, before);
         if (!status)

@@ -64,22 +64,6 @@ void tcc_func_remove(tcc_func *f)
         }
 }
 
-static void insert_behind(tcc_func *f, tcc_func *other)
-{
-    f->next = other->next;
-    other->next = f;
-    if (f->ir->last == other)
-        f->ir->last = f;
-}
-
-void tcc_func_move_behind(tcc_func *f, tcc_func *other)
-{
-    if (f == other)
-        return;
-    tcc_func_remove(f);
-    insert_behind(f, other);
-}
-
 tcc_block *tcc_block_create(tcc_func *f, tcc_op *parent)
 {
     tcc_block *b = TCC_NEW(f->ir->arena, tcc_block);
@@ -328,7 +312,10 @@ tcc_op *tcc_op_clone(tcc_builder *b, tcc_op *op, tcc_value_map *map)
 tcc_func *tcc_func_clone(tcc_func *f, const char *name)
 {
     tcc_func *copy = new_func(f->ir, name, f->loc);
-    insert_behind(copy, f);
+    copy->next = f->next;
+    f->next = copy;
+    if (f->ir->last == f)
+        f->ir->last = copy;
     copy_attrs(f->ir, &copy->attrs, &f->attrs);
     clone_block(copy->body, f->body, tcc_value_map_create(f->ir->arena));
     return copy;

@@ -236,8 +236,6 @@ tcc_func *tcc_func_create(tcc_ir *ir, const char *name, tcc_loc loc);
 tcc_func *tcc_func_clone(tcc_func *f, const char *name);
 tcc_func *tcc_func_find(const tcc_ir *ir, const char *name);
 void tcc_func_remove(tcc_func *f);
-/* Puts f behind another function of its module. */
-void tcc_func_move_behind(tcc_func *f, tcc_func *other);
 
 tcc_block *tcc_block_create(tcc_func *f, tcc_op *parent);
 tcc_value *tcc_block_add_arg(tcc_block *b, const tcc_type *type, const char *name);

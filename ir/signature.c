@@ -32,33 +32,32 @@ bool tcc_func_is_entry(const tcc_func *f)
 
 /* ---- steps ----------------------------------------------------------------------------- */
 
-const char *tcc_func_variant(const tcc_func *f)
+bool tcc_func_is_step(const tcc_func *f)
 {
-    return tcc_attr_str(&f->attrs, "variant", f->name);
+    return tcc_attr_find(&f->attrs, "step") != NULL;
 }
 
-/* The first step of f's variant from a function on; a definition is one of its own. */
-static const tcc_func *step_from(const tcc_func *from, const tcc_func *f)
+size_t tcc_func_step_count(const tcc_func *variant)
 {
-    while (from && (tcc_func_is_definition(from) != tcc_func_is_definition(f) ||
-                    strcmp(tcc_func_variant(from), tcc_func_variant(f))))
-        from = from->next;
-    return from;
+    return tcc_attr_list(&variant->attrs, "before").list.n + 1 + tcc_attr_list(&variant->attrs, "after").list.n;
 }
 
-const tcc_func *tcc_func_first_step(const tcc_func *f)
+const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
 {
-    return step_from(f->ir->first, f);
+    tcc_attr before = tcc_attr_list(&variant->attrs, "before"), after = tcc_attr_list(&variant->attrs, "after");
+    if (i == before.list.n)
+        return variant;
+    tcc_attr name = i < before.list.n ? before.list.items[i] : after.list.items[i - before.list.n - 1];
+    return name.kind == TCC_ATTR_STR ? tcc_func_find(variant->ir, name.s) : NULL;
 }
 
-const tcc_func *tcc_func_next_step(const tcc_func *f)
+const tcc_func *tcc_func_main(const tcc_func *f)
 {
-    return step_from(f->next, f);
-}
-
-bool tcc_func_leads(const tcc_func *f)
-{
-    return tcc_func_first_step(f) == f;
+    for (const tcc_func *v = tcc_func_is_step(f) ? f->ir->first : NULL; v; v = v->next)
+        for (size_t i = 0; i < tcc_func_step_count(v); i++)
+            if (v != f && tcc_func_step_at(v, i) == f)
+                return v;
+    return f;
 }
 
 bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter)

@@ -6,9 +6,10 @@
  * frontend made it: a tensor-level function with the attribute `defines`, the kernel's name. It is
  * no code: passes leave it alone, and nothing is generated for it.
  *
- * A variant of a kernel is one function, or several that are run one after another, its steps: those
- * with one attribute `variant`, in the order of the module. What they hand on is in workspace tensors:
- * parameters behind the caller's, of the role `workspace`, which all steps of a variant have.
+ * A variant of a kernel is one function, or takes several steps: its attributes `before` and `after` name
+ * functions that are to run before and after it, which have the attribute `step` and are no variants. Variants may
+ * share steps. What one hands on to the next is in workspace tensors: parameters behind the caller's, of the
+ * role `workspace`, which all steps of a variant have.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_SIGNATURE_H
@@ -24,13 +25,13 @@ const tcc_func *tcc_func_definition(const tcc_ir *ir, const char *kernel);
 /* Whether a function is of the target level: a kernel with parameters of its own. */
 bool tcc_func_is_entry(const tcc_func *f);
 
-/* The variant that a function is a step of: its attribute `variant`, or its name. */
-const char *tcc_func_variant(const tcc_func *f);
-/* The first step of a function's variant, and the step after f, NULL behind the last. */
-const tcc_func *tcc_func_first_step(const tcc_func *f);
-const tcc_func *tcc_func_next_step(const tcc_func *f);
-/* Whether no step comes in front of f: such functions stand for their variants. */
-bool tcc_func_leads(const tcc_func *f);
+/* Whether a function is a step of others, and no variant. */
+bool tcc_func_is_step(const tcc_func *f);
+/* The first variant that has f as a step; f itself where it is none, or of none. */
+const tcc_func *tcc_func_main(const tcc_func *f);
+/* The functions that a variant runs, one after the other, itself among them. NULL: the module has none of the name. */
+size_t tcc_func_step_count(const tcc_func *variant);
+const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i);
 
 /* Whether a parameter of f is a workspace tensor. Above the target level. */
 bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter);

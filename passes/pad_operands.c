@@ -3,12 +3,11 @@
  * Before:  func @f__padded(%A: tensor<f16[M, K]>, …) {padded = [A], …} {
  *            %0 = tensor.read %A {map = [m, k]} …
  *          }
- * After:   func @f__padded__A(%A: tensor<f16[M, K]>, …, %padded_A: tensor<f16[M, K], rows 128>)
- *              {variant = f__padded, …} {
+ * After:   func @f__padded__A(%A: tensor<f16[M, K]>, …, %padded_A: tensor<f16[M, K], rows 128>) {step = 1, …} {
  *            %0 = tensor.read %A {map = [i0, i1]}
  *            tensor.write %0, %padded_A {map = [i0, i1]}
  *          }
- *          func @f__padded(…, %padded_A: tensor<f16[M, K], rows 128>) {…} {
+ *          func @f__padded(…, %padded_A: tensor<f16[M, K], rows 128>) {before = [f__padded__A], …} {
  *            %0 = tensor.read %padded_A {map = [m, k]} …
  *          }
  *
@@ -56,6 +55,7 @@ static void make_copy(tcc_func *step, tcc_value *from, tcc_value *to)
     tcc_ir *ir = step->ir;
     for (int i = 0; i < TCC_KEY_COUNT; i++)
         tcc_attr_remove(&step->attrs, tcc_schedule_keys[i].name);
+    tcc_attr_set_int(ir, &step->attrs, "step", 1);
     tcc_op *end = step->body->last;
     while (end->prev)
         tcc_op_erase(end->prev);
@@ -79,7 +79,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     *changed = true;
     tcc_attr_remove(&f->attrs, "padded");
-    const char *name = tcc_func_variant(f);
     size_t first = f->body->n_args;
     for (size_t i = 0; i < padded.list.n; i++) {
         const tcc_value *tensor = param_of(f, padded.list.items[i]);
@@ -89,16 +88,15 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         }
         add_padded(f, tensor);
     }
-    tcc_func *last = f;
+    const char **steps = TCC_NEW_ARRAY(ctx->scratch, const char *, padded.list.n);
     for (size_t i = padded.list.n; i--;) {
         tcc_value *tensor = param_of(f, padded.list.items[i]);
-        tcc_func *step = tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", name, tensor->name));
-        tcc_attr_set_str(f->ir, &step->attrs, "variant", name);
+        tcc_func *step = tcc_func_clone(f, tcc_arena_printf(ctx->scratch, "%s__%s", f->name, tensor->name));
+        steps[i] = step->name;
         make_copy(step, step->body->args[tensor->index], step->body->args[first + i]);
         tcc_replace_uses(tensor, f->body->args[first + i]);
-        last = last == f ? step : last;
     }
-    tcc_func_move_behind(f, last); /* the product is the last step, and bears the variant's name */
+    tcc_attr_set_strs(f->ir, &f->attrs, "before", padded.list.n, steps);
     return TCC_OK;
 }
 

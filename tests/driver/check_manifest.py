@@ -37,13 +37,14 @@ def entries(ptx):
 
 
 def check_map(recipe, kernel):
-    arg = next(a for a in kernel["args"] if a["name"] == recipe["arg"])
+    arg = next((a for a in kernel["args"] if a["name"] == recipe.get("arg")), recipe)
     assert recipe["type"] == arg["type"]
-    assert recipe["dims"] == arg["dims"][::-1], recipe
+    assert arg is recipe or recipe["dims"] == arg["dims"][::-1], recipe
     rank = len(arg["dims"])
     assert 1 <= rank <= 5 and len(recipe["box"]) == rank and len(recipe["strides"]) == rank - 1
     for i, stride in enumerate(recipe["strides"]):
-        assert sorted(map(str, stride)) == sorted(map(str, recipe["dims"][: i + 1])), recipe
+        factors = [f[1] if isinstance(f, list) else f for f in stride] # padded rows are rounded up
+        assert sorted(map(str, factors)) == sorted(map(str, recipe["dims"][: i + 1])), recipe
     assert all(1 <= b <= 256 for b in recipe["box"]), recipe
     row = recipe["box"][0] * ELEM_BYTES[arg["type"]]
     assert row % 16 == 0 and recipe["swizzle"] in (0, 32, 64, 128)
@@ -51,7 +52,8 @@ def check_map(recipe, kernel):
 
 
 OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
-              "div": lambda a, b: a // b, "ceildiv": lambda a, b: -(-a // b), "min": min, "max": max}
+              "div": lambda a, b: a // b, "ceildiv": lambda a, b: -(-a // b),
+              "roundup": lambda a, b: -(-a // b) * b, "min": min, "max": max}
 
 
 def value(expr, dims):
@@ -76,11 +78,11 @@ def check_order(variants, dims):
 
 
 def check_entry(v, requires, kernel, ptx_entries):
-    types, threads = ptx_entries.pop(v["launch"])
+    types, threads = ptx_entries[v["launch"]]
     names = {a["name"]: a for a in kernel["args"]}
     dims = set(kernel["dims"])
     assert v["block"] == threads and threads % 32 == 0 and threads <= 1024
-    assert 0 < v["smem_bytes"] <= SMEM_LIMIT, v["smem_bytes"]
+    assert 0 <= v["smem_bytes"] <= SMEM_LIMIT, v["smem_bytes"]
     assert len(v["params"]) == len(types)
     for param, ptx_type in zip(v["params"], types):
         kind = next(iter(param))
@@ -89,6 +91,8 @@ def check_entry(v, requires, kernel, ptx_entries):
             check_map(param[kind], kernel)
         elif kind == "pointer":
             assert ptx_type in ("u64", "b64") and names[param[kind]]["role"] != "scalar"
+        elif kind == "workspace":
+            assert ptx_type in ("u64", "b64") and value(param[kind], dict.fromkeys(dims, 1)) % 256 == 0
         elif kind == "dim":
             assert ptx_type in ("u32", "b32") and param[kind] in dims
         else:
@@ -104,7 +108,7 @@ def check_entry(v, requires, kernel, ptx_entries):
             assert r["bytes_per_elem"] in (2, 4) and all(d in dims or d >= 1 for d in r["pitch"])
     # What TMA copies is aligned.
     aligned = {r["arg"] for r in requires if r.get("align", 0) >= 16 and "arg" in r}
-    assert {p["tensor_map"]["arg"] for p in v["params"] if "tensor_map" in p} <= aligned
+    assert {p["tensor_map"]["arg"] for p in v["params"] if "arg" in p.get("tensor_map", {})} <= aligned
 
 
 def main(ptx_file, json_file):
@@ -124,13 +128,15 @@ def main(ptx_file, json_file):
         check_order(variants, kernel["dims"])
         assert variants[-1]["requires"] == [], "the last variant takes anything"
         for v in variants:
-            assert v["workspace_bytes"] == 0 and [s["launch"] for s in v["steps"]] == [v["name"]]
+            launches = [s["launch"] for s in v["steps"]]
+            assert v["name"] in launches and (v["workspace_bytes"] == 0) == (len(launches) == 1)
             for step in v["steps"]:
                 check_entry(step, v["requires"], kernel, left)
         for arg in kernel["args"]:
             for indices in arg.get("indices", []):
                 assert len(indices) == len(arg["dims"]), arg
-    assert not left, f"entries without a variant: {left}"
+    launched = {s["launch"] for k in manifest["kernels"] for v in k["variants"] for s in v["steps"]}
+    assert set(left) == launched, f"entries without a variant: {set(left) - launched}"
 
 
 main(*sys.argv[1:])

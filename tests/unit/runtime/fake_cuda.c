@@ -294,10 +294,13 @@ static bool name_of(const char *value, char *name, size_t size)
     return value && *value == '"';
 }
 
+/* What the last step was given: a product of padded operands takes those of the steps that padded them. */
+static _Thread_local fake_product last;
+
 /* Every kind of parameter begins with what is wanted: an address or an extent. */
 static fake_product read_params(const char *params, void **values)
 {
-    fake_product p = {0};
+    fake_product p = last;
     const char *param;
     for (size_t i = 0; (param = json_element(params, i)); i++) {
         char name[64];
@@ -321,8 +324,9 @@ static void run(CUfunction function, void **params)
     if (!fake_product_is(function->entry))
         return;
     const char *list = find_params(function->module->manifest, function->entry);
-    fake_product p = read_params(list, params);
-    lost = !fake_product_run(&p, function->entry, n_launches);
+    last = read_params(list, params);
+    if (!strstr(function->entry, "__padded__"))
+        lost = !fake_product_run(&last, function->entry, n_launches);
 }
 
 ENTRY(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -375,6 +375,45 @@ static void draw_computation(drawing *d)
         exchange_tiles(p);
 }
 
+/* ---- no products ------------------------------------------------------------------------- */
+
+/* The last index of the first result, and the one in front of it, are tiled, in rows of 32s. */
+static void draw_rows(drawing *d)
+{
+    program *p = d->p;
+    const tensor *t = &p->outputs[0].t;
+    p->tiled[0] = p->tiled[1] = NONE;
+    for (int i = 0; i < p->n_indices; i++)
+        if (t->mask & 1u << t->order[i]) {
+            p->tiled[0] = p->tiled[1];
+            p->tiled[1] = t->order[i];
+        }
+    p->values[TILE_M] = 1 + below(d, 16);
+    p->values[TILE_N] = 32 * (1 + below(d, 8));
+    p->set &= 1u << GROUP | (chance(d, 50) ? 1u << TILE_M : 0) | (chance(d, 50) ? 1u << TILE_N : 0);
+}
+
+/* Some programs have sums of one factor's elements instead, or take those as they are; drawn last, for the reason
+ * that the second sum is. */
+static void draw_terms(drawing *d)
+{
+    static const int products[] = {0, 1, 4, 5}; /* of f16, bf16, i8 and u8 */
+    program *p = d->p;
+    if (!chance(d, 15))
+        return;
+    p->sums = chance(d, 50) ? OF_TERMS : NO_SUMS;
+    p->product = products[below(d, 4)];
+    p->is_computed = false;
+    p->shared &= 1;
+    unsigned mask = (1u << p->n_indices) - (p->sums == OF_TERMS ? 1 : 2);
+    tensor *factors[] = {&p->factors[0], &p->more[0]};
+    for (int s = 0; s < 2; s++) {
+        factors[s]->mask = mask;
+        settle(d, factors[s]);
+    }
+    draw_rows(d);
+}
+
 /* ---- schedules --------------------------------------------------------------------------- */
 
 static int place(const tensor *t, int index)
@@ -498,4 +537,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
         turn_schedule(p);
     draw_second_sum(&d);
     draw_computation(&d);
+    draw_terms(&d);
 }

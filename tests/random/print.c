@@ -140,10 +140,12 @@ static void print_expr(tcc_str *out, const program *p, int e, const place *at);
 static void print_sum(tcc_str *out, const program *p, int sum)
 {
     bool is_integer = products[p->product].is_integer;
-    tcc_str_printf(out, "%ssum%s(%c) ", is_integer ? "f32(" : "", products[p->product].sum,
-                   p->indices[0].name);
-    for (int i = 0; i < 2; i++) {
-        int factor = p->swapped ? 1 - i : i;
+    int n = p->sums == OF_PRODUCTS ? 2 : 1;
+    tcc_str_puts(out, is_integer ? "f32(" : "");
+    if (p->sums != NO_SUMS)
+        tcc_str_printf(out, "sum%s(%c) ", products[p->product].sum, p->indices[0].name);
+    for (int i = 0; i < n; i++) {
+        int factor = n > 1 && p->swapped ? 1 - i : i;
         char letter;
         const tensor *t = factor_of(p, sum, factor, &letter);
         tcc_str_puts(out, i ? " * " : "");
@@ -256,7 +258,7 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
             char letter;
             const tensor *t = factor_of(p, s, f, &letter);
             bool printed = s && p->shared & 1u << f && u->sums[0];
-            if (!u->sums[s] || printed)
+            if (!u->sums[s] || printed || (f && p->sums != OF_PRODUCTS))
                 continue;
             tcc_str_printf(out, "%s%c: ", between, letter);
             bool computed = p->is_computed && f == p->computed;

@@ -57,13 +57,22 @@ static bool are_apart(const extent *x, const extent *y)
     return x->first + x->size <= y->first || y->first + y->size <= x->first;
 }
 
+/* Whether every element of a tile is in one register of one lane. */
+static bool is_held_once(const tcc_type *tile)
+{
+    tcc_spread s;
+    return tcc_layout_spread(tile, &s) &&
+           s.n_registers * s.n_lanes * s.n_warps == tile->dims[0].size * tile->dims[1].size;
+}
+
 /* Whether two accesses of a tensor have no element in common, or each lane has the same. Of a row or column
  * that all waves load one stores. */
 static bool keep_apart(const tcc_op *a, const tcc_op *b, unsigned rank)
 {
-    const tcc_dim *tile = (is_store(a) ? a->operands[0] : &a->results[0])->type->dims;
+    const tcc_type *type = (is_store(a) ? a->operands[0] : &a->results[0])->type;
+    const tcc_dim *tile = type->dims;
     tcc_attr of_a = tcc_attr_list(&a->attrs, "dims"), of_b = tcc_attr_list(&b->attrs, "dims");
-    bool one = tile[0].size == 1 || tile[1].size == 1;
+    bool one = (tile[0].size == 1 || tile[1].size == 1) && !is_held_once(type);
     bool same = tcc_attr_equal(&of_a, &of_b) && (!one || is_store(a) == is_store(b));
     for (unsigned d = 0; d < rank; d++) {
         extent x = extent_along(a, d), y = extent_along(b, d);

@@ -28,8 +28,6 @@ static int64_t cover(tcc_dim extent, int64_t most)
 static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int64_t *n)
 {
     tcc_dim rows = p->extents[0], cols = p->extents[1];
-    while (vector > 1 && !cols.name && TCC_WARP_LANES * vector / 2 >= cols.size)
-        vector /= 2;
     int64_t each = vector == 1 ? SINGLES : VECTORS;
     while (each * vector > MOST_ELEMENTS)
         each /= 2;
@@ -43,6 +41,25 @@ static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int6
     *n = least;
     while (*n * 2 <= most && (cols.name || *n < cols.size))
         *n *= 2;
+}
+
+/* Of what the user gave, 0: nothing. Vectors become shorter until they suit known extents, and what was given. */
+static bool complete_tile(const tcc_func *f, const tcc_pointwise *p, int64_t *m, int64_t *n)
+{
+    const int64_t given[] = {*m, *n};
+    int64_t vector = tcc_pointwise_vector(f, p);
+    tcc_dim cols = p->extents[1];
+    tcc_pointwise_tile t;
+    while (vector > 1 && !cols.name && TCC_WARP_LANES * vector / 2 >= cols.size)
+        vector /= 2;
+    for (;; vector /= 2) {
+        *m = given[0];
+        *n = given[1];
+        choose_tile(p, vector, m, n);
+        bool fits = tcc_pointwise_arrange(&t, *m, *n, tcc_pointwise_vector(f, p));
+        if (fits || vector == 1)
+            return fits;
+    }
 }
 
 /* Only the indices m and n can be tiled. */
@@ -83,7 +100,6 @@ static void drop_keys(tcc_choice *ch)
 tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
 {
     int64_t m = 0, n = 0;
-    tcc_pointwise_tile t;
     tcc_status status = read_tile(ch, p, &m, &n);
     if (status)
         return status;
@@ -93,12 +109,9 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
     if (lanes != TCC_WARP_LANES)
         return TCC_CHOICE_REFUSE(ch, "wave", "wave %lld: need %d in a kernel without a product", (long long)lanes,
                                  TCC_WARP_LANES);
-    choose_tile(p, tcc_pointwise_vector(ch->f, p), &m, &n);
-    if (!tcc_pointwise_arrange(&t, m, n, tcc_pointwise_vector(ch->f, p)))
-        return TCC_CHOICE_REFUSE(ch, "tile", "a %lld x %lld tile leaves %lld elements to each lane; the limit is %d",
-                                 (long long)m, (long long)n,
-                                 (long long)(m * n / (TCC_WARP_LANES * t.warps[0] * t.warps[1])),
-                                 TCC_POINTWISE_MOST_ELEMENTS);
+    if (!complete_tile(ch->f, p, &m, &n))
+        return TCC_CHOICE_REFUSE(ch, "tile", "a %lld x %lld tile leaves more than %d elements to each lane",
+                                 (long long)m, (long long)n, TCC_POINTWISE_MOST_ELEMENTS);
     tcc_ir *ir = ch->ctx->ir;
     tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, 4), size[] = {{.kind = TCC_ATTR_INT, .i = m},
                                                                        {.kind = TCC_ATTR_INT, .i = n}};

@@ -153,14 +153,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             (op != fu.grid && op->n_results && op->results[0].type->kind == TCC_KIND_field))
             tcc_op_erase(op);
     }
-    /* Scalars that the region now uses may come after the grid. */
-    for (tcc_op *op = fu.grid->next, *next; op; op = next) {
-        next = op->next;
-        if (op->n_results) {
-            tcc_builder before = tcc_builder_before(fu.grid);
-            tcc_op_move(&before, op);
-        }
-    }
+    tcc_tiling_hoist(fu.grid);
     if (fu.grid->n_results)
         drop_results(fu.grid);
     *changed = true;

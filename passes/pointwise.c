@@ -132,19 +132,28 @@ int64_t tcc_pointwise_vector(const tcc_func *f, const tcc_pointwise *p)
     return p->vector;
 }
 
+/* Rows first: as many warps as there are powers of two in what they share. */
+static void stand(tcc_pointwise_tile *t)
+{
+    t->warps[0] = t->warps[1] = 1;
+    while (t->warps[0] < TCC_POINTWISE_WARPS && t->m % (2 * t->warps[0]) == 0)
+        t->warps[0] *= 2;
+    while (t->warps[0] * t->warps[1] < TCC_POINTWISE_WARPS &&
+           t->n % (TCC_WARP_LANES * t->vector * 2 * t->warps[1]) == 0)
+        t->warps[1] *= 2;
+}
+
 bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t vector)
 {
     *t = (tcc_pointwise_tile){m, n, vector, {1, 1}};
-    while (t->vector && n % (TCC_WARP_LANES * t->vector))
-        t->vector /= 2;
-    if (!t->vector)
-        return false;
-    while (t->warps[0] < TCC_POINTWISE_WARPS && m % (2 * t->warps[0]) == 0)
-        t->warps[0] *= 2;
-    while (t->warps[0] * t->warps[1] < TCC_POINTWISE_WARPS &&
-           n % (TCC_WARP_LANES * t->vector * 2 * t->warps[1]) == 0)
-        t->warps[1] *= 2;
-    return m * n <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1];
+    for (; t->vector; t->vector /= 2) {
+        if (n % (TCC_WARP_LANES * t->vector))
+            continue;
+        stand(t);
+        if (m * n <= TCC_POINTWISE_MOST_ELEMENTS * TCC_WARP_LANES * t->warps[0] * t->warps[1])
+            return true;
+    }
+    return false;
 }
 
 bool tcc_pointwise_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_pointwise_tile *t)

@@ -45,8 +45,8 @@ typedef struct tcc_pointwise_tile {
     int64_t warps[2]; /* beside each other along m and n */
 } tcc_pointwise_tile;
 
-/* As many warps as can hold a tile of m x n, and vectors of at most so many elements; false when n is not a multiple
- * of their lanes, or they would hold too much. */
+/* As many warps as can hold a tile of m x n, with vectors of at most so many elements, shorter ones where more warps
+ * then can; false when n is not a multiple of their lanes, or they would hold too much. */
 bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t vector);
 /* choose-schedule: completes what the user gave. */
 tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p);

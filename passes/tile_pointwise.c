@@ -145,6 +145,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                     .sizes = {tile.m, tile.n},
                     .at = origin_of,
                     .user = &sp};
+    tcc_tiling_hoist(grid);
     replace_sums(&sp, &t, &sums, grid);
     erase_unused(f);
     *changed = true;

@@ -27,6 +27,16 @@ tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const
     return grid;
 }
 
+void tcc_tiling_hoist(tcc_op *grid)
+{
+    tcc_builder before = tcc_builder_before(grid);
+    for (tcc_op *op = grid->next, *next; op; op = next) {
+        next = op->next;
+        if (op->n_results && op->results[0].type->kind == TCC_KIND_scalar)
+            tcc_op_move(&before, op);
+    }
+}
+
 const tcc_type *tcc_tiling_type(const tcc_tiling *t, const tcc_type *field, bool is_read)
 {
     int64_t sizes[] = {t->sizes[0], t->sizes[1]};

@@ -229,7 +229,8 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
     factors[n++] = cycles;
     tcc_attr by = binary(e, TCC_EXPR_mul, multiprocessors(e), elements);
     tcc_attr all = binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, factors, 1), by);
-    return binary(e, TCC_EXPR_add, all, number(e->target->latency_cycles));
+    bool single = tcc_attr_list(&grid->attrs, "spread").list.items[0].i == 1; /* for what the others cannot take */
+    return binary(e, TCC_EXPR_add, all, number(e->target->latency_cycles + single));
 }
 
 static tcc_attr rounds_of(estimate *e, const tcc_op *grid)

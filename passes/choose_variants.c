@@ -296,14 +296,13 @@ static const char *why_not_all(const tcc_contraction *c, tcc_why_not *why_not, c
 /* Whether vectors of a tensor's elements can be aligned in all rows. */
 static bool can_be_aligned(const tcc_pointwise *p, const tcc_value *tensor)
 {
-    return row_bits(tensor->type) % (p->vector * tcc_scalar_bits(tensor->type->elem)) == 0;
+    return row_bits(tensor->type) % (8 * tcc_pointwise_bytes(p, tensor)) == 0;
 }
 
 static void assume_vectors(tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
 {
-    unsigned bits = tcc_scalar_bits(tensor->type->elem);
-    int64_t bytes = p->vector * bits / 8;
-    if (bytes * 8 <= bits || tcc_pointwise_is_aligned(f, p, tensor))
+    int64_t bytes = tcc_pointwise_bytes(p, tensor);
+    if (bytes * 8 <= tcc_scalar_bits(tensor->type->elem) || tcc_pointwise_is_aligned(f, p, tensor))
         return;
     tcc_assume(f, "align", tensor->name, bytes);
     if (pitch_of(tensor))

@@ -46,6 +46,11 @@ static tcc_value *count_tiles(tcc_builder *b, const tcc_op *grid, size_t axis)
 static void order_plane(tcc_builder *b, const tcc_op *grid, tcc_value *number,
                         tcc_value *const *tiles, tcc_value **at)
 {
+    if (tcc_attr_int(&grid->attrs, "group", 1) == 1) {
+        at[0] = tcc_arith_bin(b, TCC_OP_arith_div, number, tiles[1]);
+        at[1] = tcc_arith_bin(b, TCC_OP_arith_rem, number, tiles[1]);
+        return;
+    }
     tcc_value *group = tcc_build_i32(b, tcc_attr_int(&grid->attrs, "group", 1));
     tcc_value *in_group = tcc_arith_bin(b, TCC_OP_arith_mul, group, tiles[1]);
     tcc_value *g = tcc_arith_bin(b, TCC_OP_arith_div, number, in_group);

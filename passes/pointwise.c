@@ -108,7 +108,8 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
     unsigned bits = 8;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
-        if (tensor && tcc_pointwise_runs_along(out, op) && tcc_scalar_bits(tensor->type->elem) > bits)
+        bool large = tensor && tensor->type->rank >= map.list.n && tcc_pointwise_runs_along(out, op);
+        if (large && tcc_scalar_bits(tensor->type->elem) > bits)
             bits = tcc_scalar_bits(tensor->type->elem);
     }
     out->vector = ACCESS_BITS / bits;
@@ -117,10 +118,16 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
 
 /* ---- tiles -------------------------------------------------------------------------------- */
 
-bool tcc_pointwise_is_aligned(const tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
+int64_t tcc_pointwise_bytes(const tcc_pointwise *p, const tcc_value *tensor)
 {
     int64_t bits = p->vector * tcc_scalar_bits(tensor->type->elem);
-    return tcc_assumes_align(f, tensor, bits / 8) && tcc_assumes_pitch(f, tensor, bits / 8);
+    return (bits < ACCESS_BITS ? bits : ACCESS_BITS) / 8;
+}
+
+bool tcc_pointwise_is_aligned(const tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor)
+{
+    int64_t bytes = tcc_pointwise_bytes(p, tensor);
+    return tcc_assumes_align(f, tensor, bytes) && tcc_assumes_pitch(f, tensor, bytes);
 }
 
 int64_t tcc_pointwise_vector(const tcc_func *f, const tcc_pointwise *p)

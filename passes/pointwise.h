@@ -16,7 +16,7 @@ typedef struct tcc_pointwise {
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
-    int64_t vector; /* neighbours along n that are 16 bytes of the widest elements along it */
+    int64_t vector; /* neighbours along n that are 16 bytes of the widest elements along it, of tensors with all indices */
 } tcc_pointwise;
 
 /* False when the function multiplies matrices, writes nothing or sums what is not computed elementwise. */
@@ -28,7 +28,9 @@ bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op);
 /* The tensor that a tensor.read or tensor.write accesses; NULL for other ops. */
 const tcc_value *tcc_accessed_tensor(const tcc_op *op);
 
-/* Whether a function assumes that vectors of a tensor's elements, as many as p->vector, are aligned in all rows. */
+/* Bytes of a vector of a tensor's elements, as far as one access reaches. */
+int64_t tcc_pointwise_bytes(const tcc_pointwise *p, const tcc_value *tensor);
+/* Whether a function assumes that such vectors are aligned in all rows. */
 bool tcc_pointwise_is_aligned(const tcc_func *f, const tcc_pointwise *p, const tcc_value *tensor);
 /* Neighbours in a row that a lane holds: one where those that are written need not be aligned. */
 int64_t tcc_pointwise_vector(const tcc_func *f, const tcc_pointwise *p);

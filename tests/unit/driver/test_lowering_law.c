@@ -127,6 +127,13 @@ static const char nested[] =
     "  return\n"
     "}\n";
 
+/* Without a product. */
+static const char terms[] =
+    "kernel f(P: f16[S, M, N], bias: f32[N], inout C: f16[M, N]) -> (D: f32[N, M])\n"
+    "{\n    acc[m, n] = sum(s) P[s, m, n];\n    C[m, n] = relu(acc[m, n] + bias[n] * C[m, n]);\n"
+    "    D[n, m] = acc[m, n] - bias[n];\n}\n"
+    "schedule f for sm_90a { tile m 4, n 64; }\nschedule f for gfx1100 { tile m 4, n 64; }\n";
+
 static const struct {
     const char *target, *source; /* of the language, or IR of the tile level */
     int64_t dims[3];             /* M, K, N or as the kernel has them */
@@ -173,6 +180,8 @@ static const struct {
      {20, 40, 0}},
     {"gfx1100", gated_by_waves, {40, 48, 24}},
     {"gfx1200", nested, {24, 40, 40}},
+    {"sm_90a", terms, {3, 11, 72}},
+    {"gfx1100", terms, {3, 11, 72}},
 };
 
 /* The passes that are held to it begin with these. */

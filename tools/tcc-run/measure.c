@@ -205,6 +205,17 @@ static double tflops(const measure_task *task, const contender *c)
     return task->flops / contender_median(c) * 1e-6;
 }
 
+static double bytes_moved(const measure_task *task)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < task->n_args; i++) {
+        const tensor *t = &task->tensors[i];
+        if (t->type)
+            bytes += (double)t->bytes * (t->info->role == TCC_ARG_INOUT ? 2 : 1);
+    }
+    return bytes;
+}
+
 static bool run_rounds(session *s, contender *contenders, int n, int n_sets)
 {
     tcc_status status = bench_rounds(s->dev, contenders, n, n_sets);
@@ -218,6 +229,7 @@ static void report_ours(const measure_task *task, const contender *c, int n_sets
     out->done = true;
     out->us = contender_median(c);
     out->tflops = tflops(task, c);
+    out->gbytes = bytes_moved(task) / out->us * 1e-3;
     out->spread = (c->us[BENCH_ROUNDS - 1] - c->us[0]) / out->us;
     out->rounds = BENCH_ROUNDS;
     out->sets = n_sets;

@@ -24,10 +24,20 @@ static void print_check(FILE *out, const check_result *c)
     fputc('\n', out);
 }
 
+/* Without a product what counts is memory. */
+static void print_speed(FILE *out, const bench_result *b)
+{
+    if (b->tflops > 0)
+        fprintf(out, "%.1f TFLOP/s", b->tflops);
+    else
+        fprintf(out, "%.0f GB/s", b->gbytes);
+}
+
 static void print_bench(FILE *out, const bench_result *b)
 {
-    fprintf(out, "bench    %.2f us, %.1f TFLOP/s (median of %d rounds, spread %.1f %%, ", b->us,
-            b->tflops, b->rounds, 100 * b->spread);
+    fprintf(out, "bench    %.2f us, ", b->us);
+    print_speed(out, b);
+    fprintf(out, " (median of %d rounds, spread %.1f %%, ", b->rounds, 100 * b->spread);
     fprintf(out, "%d input set%s)\n", b->sets, b->sets == 1 ? "" : "s");
     if (!b->against)
         return;
@@ -67,10 +77,12 @@ void result_print_row(FILE *out, const run_result *r)
             r->variant);
     if (r->check.done)
         fprintf(out, " %.2e", r->check.error);
-    if (r->bench.done)
-        fprintf(out, " %.1f TFLOP/s", r->bench.tflops);
-    else if (r->ms > 0)
+    if (r->bench.done) {
+        fputc(' ', out);
+        print_speed(out, &r->bench);
+    } else if (r->ms > 0) {
         fprintf(out, " %.3f ms", r->ms);
+    }
     if (r->bench.against)
         fprintf(out, ", cuBLASLt %.1f / %.1f, ratio %.3f / %.3f", r->bench.lt_default,
                 r->bench.lt_best, r->bench.tflops / r->bench.lt_default,

@@ -22,6 +22,7 @@ typedef struct check_result {
 typedef struct bench_result {
     bool done;
     double us, tflops, spread;     /* median, and (max - min) / median of the rounds */
+    double gbytes;                 /* a second, that tensors have: each is read or written once, or both */
     int rounds, sets;              /* of inputs, in rotation */
     bool against;                  /* the rest is there */
     double lt_default, lt_best;    /* cuBLASLt's TFLOP/s by its first and its fastest pick */

@@ -11,7 +11,8 @@
 enum {
     MOST_ELEMENTS = 32, /* that a lane has of a tile, where nothing is said: */
     VECTORS = 4,        /* loads that are on their way before the first of them is used, */
-    SINGLES = 8         /* or so many of one element */
+    SINGLES = 8,        /* or so many of one element */
+    MOST_COLUMNS = 8192 /* no extent and a tile together are too large for an i32: support/extent.h */
 };
 
 /* The smallest power of two from 1 to `most` that covers an extent; `most` where it is not known. */
@@ -77,9 +78,9 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, 
             return TCC_ERR_UNSUPPORTED;
         }
         *of = size;
-        if (of == n && size % TCC_WARP_LANES)
-            return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a multiple of %d (the lanes of a warp)", name,
-                                     (long long)size, TCC_WARP_LANES);
+        if (of == n && (size % TCC_WARP_LANES || size > MOST_COLUMNS))
+            return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a multiple of %d (the lanes of a warp) up to %d",
+                                     name, (long long)size, TCC_WARP_LANES, MOST_COLUMNS);
     }
     return TCC_OK;
 }

@@ -58,6 +58,17 @@ static bool drop_computation(program *p, int i)
     return i < 2;
 }
 
+/* What is summed without a product is read as it is, one term of it. */
+static bool drop_terms(program *p, int i)
+{
+    if (i || p->sums != OF_TERMS)
+        return false;
+    p->sums = NO_SUMS;
+    p->factors[0].mask &= ~1u;
+    p->more[0].mask &= ~1u;
+    return true;
+}
+
 /* An index that is not in some factor can go as well as a batch; the sum cannot. */
 static bool drop_index(program *p, int i)
 {
@@ -185,7 +196,7 @@ static bool common_form(program *p, int i)
 static const reduction reductions[] = {
     drop_schedule,    drop_output,  drop_index,    drop_computation,      simplify_expression,
     inline_temporary, drop_setting, lower_setting, drop_index_of_operand, shrink_dimension,
-    unname_constant,  sort_indices, common_type,   common_form,
+    unname_constant,  sort_indices, common_type,   common_form,           drop_terms,
 };
 enum { N_REDUCTIONS = sizeof reductions / sizeof *reductions };
 

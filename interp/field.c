@@ -46,9 +46,11 @@ typedef struct step {
     tcc_index **over;  /* what it sums over */
     size_t n_over;
     int64_t *outer;  /* and where these indices were before it */
+    const tcc_index *part;     /* it has parts: which one; or NULL */
+    int64_t depth;             /* and so many terms in a row are of one */
     bool is_product; /* a fast path fits: */
-    tcc_product product;
-    computed *computed[2]; /* its operands, where they are not read; NULL */
+    const tcc_access *factors;
+    computed *computed[2]; /* the two, where they are not read; NULL */
     double *sums, *buffer;
     double *lows, *highs, *magnitudes; /* of sums with intervals */
     double *errors;                    /* and of products with a computed operand */
@@ -94,33 +96,34 @@ static const tcc_value *accessed(const tcc_op *op)
                                              : NULL;
 }
 
-/* Every index has the extent of the dimensions along which it runs. */
+static tcc_status collect_index(fields *fs, const tcc_op *op, const char *name, int64_t extent)
+{
+    const tcc_index *index = find_index(fs, name);
+    if (!index)
+        fs->indices[fs->n_indices++] = (tcc_index){name, extent, 0};
+    else if (index->extent != extent)
+        return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "index %s runs over %lld and over %lld elements", name,
+                        (long long)index->extent, (long long)extent);
+    return TCC_OK;
+}
+
+/* Every index has the extent of the dimensions along which it runs, that of a sum's parts their number. */
 static tcc_status collect_indices(fields *fs)
 {
     const tcc_run *run = fs->run;
     size_t cap = 0;
     for (const tcc_op *op = run->f->body->first; op; op = op->next)
-        cap += accessed(op) ? accessed(op)->type->rank : 0;
+        cap += accessed(op) ? accessed(op)->type->rank : 1;
     fs->indices = TCC_NEW_ARRAY(run->scratch, tcc_index, cap);
+    tcc_status status = TCC_OK;
     for (const tcc_op *op = run->f->body->first; op; op = op->next) {
-        if (!accessed(op))
-            continue;
-        const tcc_param *p = param_of(fs, accessed(op));
-        tcc_attr map = tcc_attr_list(&op->attrs, "map");
-        for (size_t d = 0; d < map.list.n; d++) {
-            const char *name = map.list.items[d].s;
-            tcc_index *index = find_index(fs, name);
-            if (!index) {
-                index = &fs->indices[fs->n_indices++];
-                *index = (tcc_index){name, p->extents[d], 0};
-            } else if (index->extent != p->extents[d]) {
-                return TCC_FAIL(run, TCC_ERR_ARGUMENT, op,
-                                "index %s runs over %lld and over %lld elements", name,
-                                (long long)index->extent, (long long)p->extents[d]);
-            }
-        }
+        tcc_attr map = tcc_attr_list(&op->attrs, "map"), parts = tcc_attr_list(&op->attrs, "parts");
+        for (size_t d = 0; accessed(op) && d < map.list.n && !status; d++)
+            status = collect_index(fs, op, map.list.items[d].s, param_of(fs, accessed(op))->extents[d]);
+        if (op->code == TCC_OP_tensor_sum && parts.list.n == 3 && !status)
+            status = collect_index(fs, op, parts.list.items[0].s, parts.list.items[1].i);
     }
-    return TCC_OK;
+    return status;
 }
 
 /* ---- accesses -------------------------------------------------------------------------- */
@@ -298,7 +301,8 @@ static tcc_status plan_computed(fields *fs, step *s, const tcc_index *along, tcc
 static tcc_status plan_product(fields *fs, const plan *outer, step *s)
 {
     const tcc_op *mul = TCC_VIEW(tensor_sum, s->op)->a->def;
-    if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over ||
+    bool part_a_row = s->part && s->part == outer->row;
+    if (!mul || mul->code != TCC_OP_arith_mul || !s->n_over || part_a_row ||
         tcc_scalar_bits(mul->results[0].type->elem) < 32) /* which would round products, or wrap */
         return TCC_OK;
     const tcc_index *along = s->result->step ? outer->row : NULL;
@@ -327,7 +331,7 @@ static tcc_status plan_product(fields *fs, const plan *outer, step *s)
     if (fs->intervals)
         s->errors = room_for(fs, s->op, along ? (uint64_t)along->extent : 1, &status);
     s->is_product = !status;
-    s->product = (tcc_product){&accesses[0], &accesses[1], k};
+    s->factors = accesses;
     return status;
 }
 
@@ -337,6 +341,9 @@ static tcc_status plan_sum(fields *fs, plan *outer, step *s)
     tcc_attr over = tcc_attr_list(&s->op->attrs, "over");
     s->n_over = over.list.n;
     s->over = TCC_NEW_ARRAY(scratch, tcc_index *, s->n_over);
+    tcc_attr parts = tcc_attr_list(&s->op->attrs, "parts");
+    s->part = parts.list.n == 3 ? find_index(fs, parts.list.items[0].s) : NULL;
+    s->depth = s->part ? parts.list.items[2].i : 1;
     s->outer = TCC_NEW_ARRAY(scratch, int64_t, s->n_over);
     s->body = TCC_NEW(scratch, plan);
     s->body->row = outer->row;
@@ -512,11 +519,26 @@ static void finish_sums(const fields *fs, tcc_cell *r, size_t n, tcc_scalar elem
             r[i].f = tcc_round_float(r[i].f, elem);
 }
 
-/* Adds the intervals of terms, and the most that each may be. */
-static void add_intervals(const step *s, const row *term, size_t n, bool ints)
+/* How many sums of a row of n a term belongs to, and which is the first: all of them, or of sums in parts
+ * those of its own. */
+static size_t sums_of_term(const plan *p, const step *s, size_t n, size_t *first)
 {
-    for (size_t i = 0; i < n; i++) {
-        tcc_cell low = term->low[i * term->step], high = term->high[i * term->step];
+    *first = 0;
+    if (!s->part)
+        return n;
+    int64_t part = s->over[0]->at / s->depth % s->part->extent;
+    if (s->part != p->row)
+        return part == s->part->at ? n : 0;
+    *first = (size_t)part;
+    return 1;
+}
+
+/* Adds the intervals of terms, and the most that each may be, to n sums from `first` on. */
+static void add_intervals(const step *s, const row *term, size_t first, size_t n, bool ints)
+{
+    for (size_t i = first; i < first + n; i++) {
+        size_t at = (i - first) * term->step;
+        tcc_cell low = term->low[at], high = term->high[at];
         bool exact = ints ? low.i == high.i : isfinite(low.f) && isfinite(high.f);
         s->lows[i] += ints || !exact ? 0 : low.f;
         s->highs[i] += ints || !exact ? 0 : high.f;
@@ -529,7 +551,8 @@ static double count_terms(const step *s)
     double n = 1;
     for (size_t i = 0; i < s->n_over; i++)
         n *= (double)s->over[i]->extent;
-    return n;
+    double turn = s->part ? (double)(s->part->extent * s->depth) : n;
+    return s->part ? ceil(n / turn) * (double)s->depth : n;
 }
 
 /* The intervals of sums that are there. Integers are exact where every term is. */
@@ -597,15 +620,31 @@ static bool compute_operands(fields *fs, const step *s)
     return done;
 }
 
+/* Adds products of two operands to r, those of a part where the sums have parts, or their magnitudes. */
+static void add_products(const step *s, const tcc_access *factors, const tcc_index *along, double *r,
+                         bool magnitudes)
+{
+    tcc_index *k = s->over[s->n_over - 1];
+    int64_t all = k->extent, most = s->part ? s->depth : all;
+    int64_t from = s->part ? s->part->at * most : 0, turn = s->part ? s->part->extent * most : all;
+    for (; from < all; from += turn) {
+        tcc_access operands[] = {factors[0], factors[1]};
+        for (int i = 0; i < 2; i++)
+            operands[i].data += from * tcc_access_stride(&operands[i], k);
+        k->extent = all - from < most ? all - from : most;
+        tcc_product_row(&(tcc_product){&operands[0], &operands[1], k}, along, r, s->buffer, magnitudes);
+    }
+    k->extent = all;
+}
+
 /* Adds the magnitudes of a product's terms, or how far they may be off, to r. */
 static void add_magnitudes(const step *s, const tcc_index *along, bool errors, double *r)
 {
-    tcc_access operands[] = {*s->product.a, *s->product.b};
+    tcc_access factors[] = {s->factors[0], s->factors[1]};
     for (unsigned i = 0; i < 2; i++)
         if (s->computed[i])
-            operands[i].data = errors ? s->computed[i]->errors : s->computed[i]->largest;
-    const tcc_product p = {&operands[0], &operands[1], s->product.k};
-    tcc_product_row(&p, along, r, s->buffer, true);
+            factors[i].data = errors ? s->computed[i]->errors : s->computed[i]->largest;
+    add_products(s, factors, along, r, true);
 }
 
 /* The intervals of a product's exact sums, and the magnitudes of its terms. */
@@ -653,8 +692,7 @@ static void run_sum(fields *fs, const plan *p, const step *s)
         do {
             if (!compute_operands(fs, s))
                 break;
-            tcc_product_row(&s->product, s->result->step ? p->row : NULL, s->sums, s->buffer,
-                            false);
+            add_products(s, s->factors, s->result->step ? p->row : NULL, s->sums, false);
         } while (next_value(s->over, s->n_over - 1) && may_run(fs, s->op));
         for (size_t i = 0; i < n; i++)
             r[i] = ints ? (tcc_cell){.i = (int64_t)s->sums[i]} : (tcc_cell){.f = s->sums[i]};
@@ -663,11 +701,12 @@ static void run_sum(fields *fs, const plan *p, const step *s)
     } else if (!empty) {
         const row *term = tcc_map_get(&s->body->rows, TCC_VIEW(tensor_sum, s->op)->a);
         do {
-            if (!run_plan(fs, s->body))
+            size_t first, of = sums_of_term(p, s, n, &first);
+            if (of && !run_plan(fs, s->body))
                 break;
-            add_terms(r, term, n, ints);
+            add_terms(r + first, term, of, ints);
             if (fs->intervals)
-                add_intervals(s, term, n, ints);
+                add_intervals(s, term, first, of, ints);
         } while (next_value(s->over, s->n_over));
     }
     for (size_t i = 0; i < s->n_over; i++)

@@ -176,6 +176,28 @@ static void check_read(verifier *v, const tcc_op *op)
             ERROR(v, op, "r is %s, and map does not name %s", TEXT(r), r->dims[i].name);
 }
 
+/* parts = [index, number, depth], of a sum over one index: the index is r's alone. Its name, NULL where there
+ * are no such parts. */
+static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
+{
+    const tcc_attr list = tcc_attr_list(&op->attrs, "parts"), *parts = list.list.items;
+    if (!tcc_attr_find(&op->attrs, "parts"))
+        return NULL;
+    bool ok = list.list.n == 3 && parts[0].kind == TCC_ATTR_STR;
+    for (unsigned i = 1; ok && i < 3; i++)
+        ok = parts[i].kind == TCC_ATTR_INT && parts[i].i >= 1 && parts[i].i <= INT32_MAX;
+    if (!ok)
+        ERROR(v, op, "attribute 'parts' wants an index and two numbers, 1 or more");
+    else if (n_over != 1)
+        ERROR(v, op, "sums over %zu indices, wants one to have parts of", n_over);
+    if (!ok || n_over != 1)
+        return NULL;
+    const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
+    if (has_index(a, parts[0].s) || !has_index(r, parts[0].s))
+        ERROR(v, op, "a is %s and r is %s: the index of parts, %s, is one of r's alone", TEXT(a), TEXT(r), parts[0].s);
+    return parts[0].s;
+}
+
 static void check_sum(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
@@ -183,6 +205,7 @@ static void check_sum(verifier *v, const tcc_op *op)
     const tcc_attr *over = strings(v, op, "over", n);
     if (!over)
         return;
+    const char *part = check_parts(v, op, n);
     if (tcc_scalar_classify(r->elem) != tcc_scalar_classify(a->elem))
         ERROR(v, op, "a is %s and r is %s, wants both float or both int", TEXT(a), TEXT(r));
     for (size_t i = 0; i < n; i++)
@@ -192,7 +215,10 @@ static void check_sum(verifier *v, const tcc_op *op)
         if (has_index(r, a->dims[i].name) == list_has(over, n, a->dims[i].name))
             ERROR(v, op, "a is %s and r is %s: index %s is either summed or kept", TEXT(a), TEXT(r),
                   a->dims[i].name);
-    if (!indices_within(r, a))
+    bool ok = true;
+    for (unsigned i = 0; i < r->rank; i++)
+        ok &= has_index(a, r->dims[i].name) || r->dims[i].name == part;
+    if (!ok)
         ERROR(v, op, "a is %s and r is %s, which has another index", TEXT(a), TEXT(r));
 }
 

@@ -561,6 +561,78 @@ START_TEST(sums_of_any_expression)
 }
 END_TEST
 
+/* Parts of a sum, 2 terms in a row and more parts than terms for some: of products by the fast path, of one with a
+ * computed operand, of what is none; the parts' index first, last, and summed again. */
+START_TEST(sums_in_parts)
+{
+    enum { TERMS = 7, ROWS = 3 };
+    static const char *const terms[] = {
+        "  %t = arith.mul %a0, %b0 : field<f32[m, k]>\n",
+        "  %c = arith.add %a, %a : field<f16[m, k]>\n  %c0 = arith.cast %c : field<f32[m, k]>\n"
+        "  %t = arith.mul %c0, %b0 : field<f32[m, k]>\n",
+        "  %t = arith.sub %a0, %b0 : field<f32[m, k]>\n"};
+    const int parts = _i / 3 ? 5 : 3, form = _i % 3;
+    char text[2048];
+    snprintf(text, sizeof text,
+             "func @f(%%A: tensor<f16[3, K]>, %%B: tensor<f16[K]>, %%P: tensor<f32[%d, 3]>, %%Q: tensor<f32[3, %d]>, "
+             "%%R: tensor<f32[3]>) {dims = [K]} {\n"
+             "  %%a = tensor.read %%A {map = [m, k]} : field<f16[m, k]>\n"
+             "  %%b = tensor.read %%B {map = [k]} : field<f16[k]>\n"
+             "  %%a0 = arith.cast %%a : field<f32[m, k]>\n"
+             "  %%b0 = arith.cast %%b : field<f32[k]>\n%s"
+             "  %%s = tensor.sum %%t {over = [k], parts = [s, %d, 2]} : field<f32[s, m]>\n"
+             "  tensor.write %%s, %%P {map = [s, m]}\n"
+             "  tensor.write %%s, %%Q {map = [m, s]}\n"
+             "  %%r = tensor.sum %%s {over = [s]} : field<f32[m]>\n"
+             "  tensor.write %%r, %%R {map = [m]}\n"
+             "  return\n}\n",
+             parts, parts, terms[form], parts);
+    program prog;
+    program_load(&prog, text);
+    double a[ROWS * TERMS], b[TERMS], p[15], q[15], r[ROWS], low[2][15], high[2][15], rl[ROWS], rh[ROWS];
+    fill(a, ROWS * TERMS);
+    fill(b, TERMS);
+    const tcc_interp_options o = {.dims = (int64_t[]){TERMS},
+                                  .low = (double *[]){NULL, NULL, low[0], low[1], rl},
+                                  .high = (double *[]){NULL, NULL, high[0], high[1], rh}};
+    tcc_status status = program_run(&prog, &o, (double *[]){a, b, p, q, r});
+    ck_assert_msg(!status, "%s", prog.said);
+    for (int m = 0; m < ROWS; m++) {
+        double want[5] = {0}, all = 0;
+        for (int k = 0; k < TERMS; k++) {
+            double x = a[m * TERMS + k], term = form == 2 ? x - b[k] : x * b[k] * (form == 1 ? 2 : 1);
+            want[k / 2 % parts] += term;
+            all += term;
+        }
+        for (int s = 0; s < parts; s++) {
+            int at[] = {s * ROWS + m, m * parts + s};
+            ck_assert_double_eq(p[at[0]], want[s]);
+            ck_assert_double_eq(q[at[1]], want[s]);
+            for (int i = 0; i < 2; i++)
+                ck_assert(low[i][at[i]] <= want[s] && high[i][at[i]] >= want[s] &&
+                          high[i][at[i]] - low[i][at[i]] < 1);
+        }
+        ck_assert_double_eq(r[m], all);
+    }
+    program_free(&prog);
+}
+END_TEST
+
+START_TEST(parts_are_as_many_as_their_index_has_values)
+{
+    program p;
+    program_load(&p, "func @f(%x: tensor<f32[4]>, %y: tensor<f32[3]>) {\n"
+                     "  %a = tensor.read %x {map = [k]} : field<f32[k]>\n"
+                     "  %s = tensor.sum %a {over = [k], parts = [s, 2, 1]} : field<f32[s]>\n"
+                     "  tensor.write %s, %y {map = [s]}\n"
+                     "  return\n}\n");
+    double x[4] = {0}, y[3];
+    ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, (double *[]){x, y}), TCC_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(p.said, "index s runs over 2 and over 3 elements"));
+    program_free(&p);
+}
+END_TEST
+
 /* A sum over k of a * b, whose elements are given, added in another type. */
 static const struct {
     const char *a, *b, *product, *sum;
@@ -624,6 +696,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, multiply_adds_are_rounded_once);
     tcase_add_test(t, exp2_and_rcp_flush);
     tcase_add_test(t, sums_of_any_expression);
+    tcase_add_loop_test(t, sums_in_parts, 0, 6);
+    tcase_add_test(t, parts_are_as_many_as_their_index_has_values);
 }
 
 int main(void)

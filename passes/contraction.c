@@ -127,9 +127,17 @@ typedef struct factors {
     tcc_op *sum;
     factor a, b;
     const char *k;
+    tcc_sum_parts parts;
     tcc_scalar products;
     bool fixed; /* a is A */
 } factors;
+
+static tcc_sum_parts parts_of(const tcc_op *sum)
+{
+    tcc_attr parts = tcc_attr_list(&sum->attrs, "parts");
+    const tcc_attr *p = parts.list.items;
+    return parts.list.n == 3 ? (tcc_sum_parts){p[0].s, p[1].i, p[2].i} : (tcc_sum_parts){NULL, 1, 1};
+}
 
 static bool find_factors(tcc_op *sum, factors *out)
 {
@@ -137,8 +145,10 @@ static bool find_factors(tcc_op *sum, factors *out)
     tcc_attr over = tcc_attr_list(&sum->attrs, "over");
     if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1)
         return false;
-    *out = (factors){
-        .sum = sum, .k = over.list.items[0].s, .products = product->results[0].type->elem};
+    *out = (factors){.sum = sum,
+                     .k = over.list.items[0].s,
+                     .parts = parts_of(sum),
+                     .products = product->results[0].type->elem};
     tcc_arena *arena = sum->block->func->ir->arena;
     return find_factor(TCC_VIEW(arith_mul, product)->a, arena, &out->a) &&
            find_factor(TCC_VIEW(arith_mul, product)->b, arena, &out->b) &&
@@ -157,7 +167,9 @@ static bool same_space(const factors *x, const factors *y)
     for (unsigned d = 0; d < a->rank; d++)
         if (!tcc_field_has_index(b, a->dims[d].name))
             return false;
-    return a->rank == b->rank && same_dim(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
+    bool same_parts = x->parts.count == y->parts.count && x->parts.depth == y->parts.depth &&
+                      x->parts.index == y->parts.index;
+    return same_parts && a->rank == b->rank && same_dim(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
 }
 
 static bool is_own(const factors *p, const char *x, bool of_b)
@@ -275,8 +287,11 @@ static bool add_axes(tcc_contraction *c, tcc_attr order, const factors *p, const
             continue;
         if (c->n_axes == TCC_MAX_AXES)
             return false;
+        bool is_part = c->parts.index && !strcmp(x, c->parts.index);
         c->axes[c->n_axes] = x;
-        c->extents[c->n_axes++] = extent_in(tcc_map_position(p->a.read, x) >= 0 ? p->a.read : p->b.read, x);
+        c->extents[c->n_axes++] =
+            is_part ? (tcc_dim){NULL, c->parts.count}
+                    : extent_in(tcc_map_position(p->a.read, x) >= 0 ? p->a.read : p->b.read, x);
     }
     return true;
 }
@@ -300,6 +315,7 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
     const char *m, *n;
     orient(f, order, p.data, p.len, &m, &n);
     out->k = p.data[0].k;
+    out->parts = p.data[0].parts;
     out->k_extent = extent_in(p.data[0].a.read, out->k);
     out->sums = TCC_NEW_ARRAY(arena, tcc_sum, p.len);
     out->operands = TCC_NEW_ARRAY(arena, tcc_sum_operand, 2 * p.len);

@@ -17,6 +17,12 @@ typedef struct tcc_sum_operand {
     const char *k; /* what the read calls the summed index */
 } tcc_sum_operand;
 
+/* Where sums have parts, an index says which: of the tiles of k, `depth` deep, it has every count-th. */
+typedef struct tcc_sum_parts {
+    const char *index; /* NULL: they have none */
+    int64_t count, depth;
+} tcc_sum_parts;
+
 typedef struct tcc_sum {
     tcc_op *op;               /* its result's element is that of the accumulators */
     const char *k;            /* what it calls the summed index */
@@ -28,15 +34,16 @@ typedef struct tcc_sum {
  * names are interned, extents are the dimensions of the tensors. Axis 0 is m, which only A has, and
  * axis 1 is n, which only B has, in every sum: of each operand's own indices the one that lies
  * innermost in the output, or that the schedule tiles, with n inside m, but where the target's matrix
- * instructions take only A from registers and it is n's operand that is computed. Every further free index is
- * an axis of its own that takes one value in a CTA. Where A or B has no index of its own in all sums
- * the axis has name "" and extent 1. */
+ * instructions take only A from registers and it is n's operand that is computed. Every further free index, and
+ * that of the sums' parts, is an axis of its own that takes one value in a CTA. Where A or B has no index of
+ * its own in all sums the axis has name "" and extent 1. */
 typedef struct tcc_contraction {
     size_t n_sums, n_operands;
     tcc_sum *sums;         /* in the function's order */
     tcc_sum_operand *operands; /* of all sums; what several sums read alike is one */
     const char *k;         /* of the first sum */
     tcc_dim k_extent;
+    tcc_sum_parts parts; /* of all sums */
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];

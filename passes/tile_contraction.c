@@ -13,6 +13,9 @@
  * Several sums are carried by one loop, which loads once what several of them read. An operand that is
  * computed elementwise is computed of tiles, in front of its MMA.
  *
+ * Where sums have parts, each is a tile of the grid along an axis of its own, and takes every so many-th tile
+ * of k: CTAs beside each other in k then run through memory together.
+ *
  * The loop counts iterations, not elements, so that later passes find an iteration's stage. It
  * makes at least one, so that its test may come last: around a loop that tests first ptxas
  * serialises wgmma (C7514). Where K > 0 is not assumed, it makes an iteration on zeros when K is 0.
@@ -58,12 +61,15 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     return grid;
 }
 
-/* max(1, ceil(extent / step)), ceil alone where K > 0 is promised. */
-static tcc_value *build_iteration_count(tcc_builder *b, tcc_dim extent, int64_t step,
+/* max(1, ceil(extent / step)), ceil alone where K > 0 is promised. A step is a tile of k for each part. Parts
+ * whose last one lies beyond K multiply zeros once: all have the same number of iterations, so that one can be
+ * numbered whatever is around the loop. */
+static tcc_value *build_iteration_count(tcc_builder *b, const tcc_contraction *c, int64_t depth,
                                         bool may_be_empty)
 {
     const tcc_type *i32 = tcc_type_scalar(b->func->ir, TCC_i32);
-    tcc_value *n = tcc_build_extent(b, extent);
+    tcc_value *n = tcc_build_extent(b, c->k_extent);
+    int64_t step = depth * c->parts.count;
     n = TCC_EMIT(b, arith_add, i32, n, tcc_build_i32(b, step - 1));
     n = TCC_EMIT(b, arith_div, i32, n, tcc_build_i32(b, step));
     return may_be_empty ? TCC_EMIT(b, arith_max, i32, n, tcc_build_i32(b, 1)) : n;
@@ -82,6 +88,17 @@ static const char *why_not_instructions(tcc_arena *arena, const tcc_sum *s)
         return tcc_arena_printf(arena, "a sum in %s; matrix instructions add in %s",
                                 tcc_scalar_name(sum), ints ? "i32" : "f32, f16 or bf16");
     return NULL;
+}
+
+/* Parts are of whole tiles of k, or none could be computed in tiles. */
+static tcc_status check_parts(tcc_pass_ctx *ctx, const tcc_contraction *c, const tcc_schedule *s)
+{
+    if (!c->parts.index || c->parts.depth == s->k)
+        return TCC_OK;
+    tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, c->sums[0].op->loc,
+              "not supported yet: parts of %lld terms in a row, computed in tiles of %lld",
+              (long long)c->parts.depth, (long long)s->k);
+    return TCC_ERR_UNSUPPORTED;
 }
 
 static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_contraction *c)
@@ -251,7 +268,12 @@ static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, cons
     for (size_t i = 0; i < c->n_sums; i++)
         sums[i] = tcc_block_add_arg(loop->regions[0], loop->results[i].type, "acc");
     operands w = {c, s, grid, loop, &l, {c, grid->regions[0], NULL}, scratch};
-    w.at.k = TCC_EMIT(&l, arith_mul, i32, iteration, tcc_build_i32(&l, s->k));
+    tcc_value *number = iteration; /* of the tile of k */
+    if (c->parts.index) {
+        number = tcc_arith_mul(&l, number, c->parts.count);
+        number = TCC_EMIT(&l, arith_add, i32, number, origin_of(&w.at, c->parts.index));
+    }
+    w.at.k = TCC_EMIT(&l, arith_mul, i32, number, tcc_build_i32(&l, s->k));
     for (size_t i = 0; i < c->n_operands; i++)
         factors[i] = build_operand(&w, &c->operands[i]);
     for (size_t i = 0; i < c->n_sums; i++) {
@@ -282,6 +304,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         !tcc_contraction_find(f, &c))
         return TCC_OK;
     tcc_status status = check_instructions(ctx, &c);
+    status = status ? status : check_parts(ctx, &c, &s);
     if (status)
         return status;
     tcc_builder b = tcc_builder_before(c.sums[0].op);
@@ -289,7 +312,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder g = tcc_builder_at_end(grid->regions[0]);
     g.loc = c.sums[0].op->loc;
     bool may_be_empty = !tcc_assumes_min(f, c.k_extent, 1);
-    tcc_op *loop = build_loop(&g, &c, &s, build_iteration_count(&g, c.k_extent, s.k, may_be_empty));
+    tcc_op *loop = build_loop(&g, &c, &s, build_iteration_count(&g, &c, s.k, may_be_empty));
     fill_loop(loop, grid, &c, &s, ctx->scratch);
     tcc_value **results = TCC_NEW_ARRAY(ctx->ir->arena, tcc_value *, c.n_sums);
     for (size_t i = 0; i < c.n_sums; i++)

@@ -111,7 +111,7 @@ static int64_t choose_extent(chooser *ch, const struct pattern *p, const char *n
     if (c->n_axes && is_dim(c->extents[1], name))
         return extent(ch, p->n, ch->s.n);
     if (c->n_axes && is_dim(c->k_extent, name))
-        return extent(ch, p->k, ch->s.k);
+        return extent(ch, p->k, ch->s.k * ch->s.split); /* an iteration of each part */
     return choose_batch(ch, p, name, room);
 }
 
@@ -198,7 +198,9 @@ double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
                   tiles_of(extent_of(scheduled, dims, c.extents[1]), s.n);
     for (size_t i = 2; i < c.n_axes; i++)
         ctas *= extent_of(scheduled, dims, c.extents[i]);
-    double depth = tiles_of(extent_of(scheduled, dims, c.k_extent), s.k) * (double)s.k;
+    if (!c.parts.index)
+        ctas *= (double)s.split;
+    double depth = tiles_of(extent_of(scheduled, dims, c.k_extent), s.k * s.split) * (double)s.k;
     double work = (double)(s.m * s.n) * ((double)c.n_sums * depth + EPILOGUE);
     const tcc_family_passes *passes = tcc_family_passes_of(s.target);
     if (passes && !tcc_copying_of_operands(passes->copying, scheduled, &c))

@@ -291,6 +291,7 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->epilogue = (tcc_storing)tcc_schedule_key_of(ch->f, TCC_KEY_epilogue, TCC_STORING_TMA);
     s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     s->persistent = (tcc_persistence)tcc_schedule_key_of(ch->f, TCC_KEY_persistent, TCC_PERSISTENT_NONE);
+    s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     if (s->persistent && s->producer == TCC_PRODUCER_NONE)
         return TCC_CHOICE_REFUSE(ch, "persistent", "a persistent kernel needs a producer: who multiplies "
                                                    "cannot copy the next tile's operands meanwhile");
@@ -316,6 +317,7 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
     s->swizzle = 128;
     s->group = TCC_DEFAULT_GROUP;
     s->persistent = TCC_PERSISTENT_NONE;
+    s->split = 1;
     s->consumers = TCC_CONSUMERS_COOPERATIVE;
     for (tcc_pressure p; s->n > 8 && (p = pressure(ch, false), p.least > p.limit);)
         s->n = round_up(s->n / 2, 8);
@@ -421,7 +423,7 @@ static const tcc_func *first_variant(const tcc_func *f)
     return first && tcc_func_is_variant(first) ? first : NULL;
 }
 
-static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
     tcc_pointwise space;
@@ -457,7 +459,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);
-        ch.s.epilogue = TCC_STORING_INTERLEAVED;
+        if (passes->copying->direct != passes->copying->first) /* rows of any length end with the whole sum */
+            ch.s.split = 1;
+        if (ch.s.split == 1) /* parts are aligned */
+            ch.s.epilogue = TCC_STORING_INTERLEAVED;
     } else {
         status = passes->choose(&ch);
         if (status)
@@ -475,6 +480,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_choose_schedule = {
-    "choose-schedule", "complete the schedule and check that it fits the target", .run = run,
+    "choose-schedule", "complete the schedule and check that it fits the target", .run = tcc_choose_schedule,
     .requires = TCC_UP_TO(variants),
     .leaves = TCC_STATE(schedule)};

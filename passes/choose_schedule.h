@@ -64,6 +64,9 @@ void tcc_tile_menu_offer(const tcc_choice *ch);
  * there is none. */
 void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
 
+/* What choose-schedule does for a function, a step of a variant also. One that is complete stays as it is. */
+tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
+
 tcc_status tcc_sm90_choose(tcc_choice *ch);
 void tcc_sm90_choose_generic(tcc_choice *ch);
 bool tcc_sm90_has_room(const tcc_choice *ch);

@@ -316,6 +316,7 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
     orient(f, order, p.data, p.len, &m, &n);
     out->k = p.data[0].k;
     out->parts = p.data[0].parts;
+    out->order = order;
     out->k_extent = extent_in(p.data[0].a.read, out->k);
     out->sums = TCC_NEW_ARRAY(arena, tcc_sum, p.len);
     out->operands = TCC_NEW_ARRAY(arena, tcc_sum_operand, 2 * p.len);
@@ -329,6 +330,14 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
         sum->b = add_operand(out, &of->b, 1, of->k);
     }
     return add_axes(out, order, &p.data[0], m, n);
+}
+
+tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis)
+{
+    size_t i = 0;
+    while (strcmp(c->axes[i], axis))
+        i++;
+    return c->extents[i];
 }
 
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o)

@@ -44,6 +44,7 @@ typedef struct tcc_contraction {
     const char *k;         /* of the first sum */
     tcc_dim k_extent;
     tcc_sum_parts parts; /* of all sums */
+    tcc_attr order;      /* the sums' indices as an output stores them */
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];
@@ -51,6 +52,9 @@ typedef struct tcc_contraction {
 
 /* Finds the sums of a function; false when there is none, or when they are not of this form. */
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
+
+/* The extent of one of its axes. */
+tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis);
 
 /* The element that is multiplied. */
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o);

@@ -15,6 +15,7 @@
     PASS(choose_variants)                                                                          \
     PASS(pad_operands)                                                                             \
     PASS(choose_schedule)                                                                          \
+    PASS(split_sums)                                                                               \
     PASS(tile_contraction)                                                                         \
     PASS(dce)                                                                                      \
     PASS(tile_pointwise)                                                                           \

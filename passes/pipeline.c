@@ -13,6 +13,7 @@
 #define TO_TILE                                                                                    \
     "canonicalize,cse,"                                                                            \
     "choose-variants,pad-operands,choose-schedule," /* which entries, how each is computed */      \
+    "split-sums,"                                                                                  \
     "tile-contraction,dce,tile-pointwise,fuse-epilogue,dce,"                                       \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \

@@ -128,8 +128,9 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
         tile[2 * i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = names[i]};
         tile[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
     }
+    const tcc_named_attr *given = tcc_attr_find(&f->attrs, "tile");
     tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}},
-                 (tcc_loc){0, 0});
+                 given ? given->loc : (tcc_loc){0, 0});
     for (int id = 0; id < TCC_KEY_COUNT; id++)
         if (has(tcc_target_of(f->ir), id))
             tcc_schedule_key_set(f, id, get(s, id));

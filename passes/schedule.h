@@ -38,6 +38,7 @@ typedef struct tcc_schedule {
     tcc_storing epilogue; /* of results */
     int64_t group;       /* tiles of m taken together */
     tcc_persistence persistent;
+    int64_t split;       /* parts of a sum */
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
     /* Of a kernel with several sums, beside those of one: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;

@@ -99,7 +99,8 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first)
     const char *sep = "// a launch takes this tile or ";
     for (const tcc_func *f = first->next; f; f = f->next) {
         tcc_attr same = tcc_attr_list(&f->attrs, "assumes");
-        if (strcmp(tcc_func_kernel(f), first->name) || !tcc_attr_equal(&assumes, &same))
+        bool has_tile = !strcmp(tcc_func_variant(f), f->name); /* another step has a schedule of its own */
+        if (strcmp(tcc_func_kernel(f), first->name) || !tcc_attr_equal(&assumes, &same) || !has_tile)
             continue;
         tcc_schedule s = tcc_schedule_of(f);
         tcc_str_printf(out, "%s%lld x %lld", sep, (long long)s.m, (long long)s.n);

@@ -135,11 +135,12 @@ START_TEST(a_schedule_is_attributes)
     tcc_ir *ir = tcc_ir_create(arena);
     tcc_func *f = tcc_func_create(ir, "f", (tcc_loc){1, 1});
     const tcc_schedule s = {.target = target, .m = 64, .n = 24, .k = 32, .stages = 3, .warpgroups = 1,
-                            .producer = TCC_PRODUCER_WARP, .swizzle = 0, .group = 5};
+                            .producer = TCC_PRODUCER_WARP, .swizzle = 0, .group = 5, .split = 4};
     tcc_schedule_set(f, &s, "i", "j", "k");
     const tcc_schedule r = tcc_schedule_of(f);
     ck_assert(r.m == 64 && r.n == 24 && r.k == 32 && r.stages == 3 && r.warpgroups == 1 &&
-              r.producer == TCC_PRODUCER_WARP && r.swizzle == 0 && r.epilogue == TCC_STORING_INTERLEAVED && r.group == 5);
+              r.producer == TCC_PRODUCER_WARP && r.swizzle == 0 && r.epilogue == TCC_STORING_INTERLEAVED && r.group == 5 &&
+              r.split == 4);
     tcc_str text = {0};
     tcc_schedule_print(&text, f, "f");
     ck_assert_str_eq(tcc_str_text(&text), "schedule f for sm_90a\n"
@@ -153,6 +154,7 @@ START_TEST(a_schedule_is_attributes)
                                           "    epilogue   interleaved;\n"
                                           "    group      5;\n"
                                           "    persistent none;\n"
+                                          "    split      4;\n"
                                           "}\n");
     tcc_str_free(&text);
     tcc_arena_destroy(arena);

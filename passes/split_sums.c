@@ -1,0 +1,236 @@
+/* split-sums: compute sums in parts, which a second step adds.
+ *
+ * Before:  func @f(…, %C: …) {split = 8, tile = [m, 128, n, 128, k, 64], …} {
+ *            %s = tensor.sum %p {over = [k]} : field<f32[m, n]>
+ *            … %s …
+ *          }
+ * After:   func @f(…, %C: …, %parts: tensor<f32[8, M, N], rows 128>) {variant = f, split = 8, …} {
+ *            %s = tensor.sum %p {over = [k], parts = [part, 8, 64]} : field<f32[part, m, n]>
+ *            tensor.write %s, %parts {map = [part, m, n]}
+ *          }
+ *          func @f__sum(…, the same) {variant = f} {
+ *            %r = tensor.read %parts {map = [part, m, n]} : field<f32[part, m, n]>
+ *            %s = tensor.sum %r {over = [part]} : field<f32[m, n]>
+ *            … %s …
+ *          }
+ *
+ * Few tiles of a long sum leave most multiprocessors without one: in parts there are so many times more. Each
+ * part is a tile of the workspace, which nobody else writes, and the second step adds them one after the other:
+ * the result is the same to the bit in whatever order CTAs run. A part takes every so many-th tile of k, so
+ * that parts of one tile, which run at one time, read neighbouring memory.
+ *
+ * The steps get schedules as choose-schedule completes them: the first has the one that there was, but for what
+ * is known of its registers.
+ *
+ * Requires choose-schedule. Leaves nothing that is dead.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/assume.h"
+#include "ir/schedule_key.h"
+#include "ir/signature.h"
+#include "passes/choose_schedule.h"
+#include "passes/passes.h"
+
+enum {
+    ROW_BYTES = 128, /* of which rows of parts are multiples: a line of L2 */
+    TILE_ROWS = 8,   /* of the step that adds */
+    TILE_COLUMNS = 128
+};
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static bool is_parameter(const tcc_func *f, const char *name)
+{
+    for (size_t i = 0; i < f->body->n_args; i++)
+        if (f->body->args[i]->name && !strcmp(f->body->args[i]->name, name))
+            return true;
+    return false;
+}
+
+static bool is_index(const tcc_func *f, const char *name)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->n_results && op->results[0].type->kind == TCC_KIND_field &&
+            tcc_field_has_index(op->results[0].type, name))
+            return true;
+    return false;
+}
+
+/* `name`, with a number behind it where that is taken. */
+static const char *free_name(const tcc_func *f, const char *name, bool (*is_taken)(const tcc_func *, const char *))
+{
+    const char *free = name;
+    for (int i = 2; is_taken(f, free); i++)
+        free = tcc_arena_printf(f->ir->arena, "%s%d", name, i);
+    return tcc_ir_name(f->ir, free);
+}
+
+/* ---- the workspace ----------------------------------------------------------------------- */
+
+/* What both steps know of the parts. */
+typedef struct split {
+    tcc_contraction c;
+    int64_t count, depth;
+    const char *index; /* of the parts */
+} split;
+
+/* Adds a tensor for the parts of each sum to a step's parameters. Its other indices are in the order in which
+ * the result has them. */
+static void add_tensors(tcc_func *f, const split *s)
+{
+    tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
+    const char **names = TCC_NEW_ARRAY(f->ir->arena, const char *, roles.list.n + s->c.n_sums);
+    size_t n = roles.list.n;
+    for (size_t i = 0; i < n; i++)
+        names[i] = roles.list.items[i].s;
+    for (size_t i = 0; i < s->c.n_sums; i++) {
+        tcc_dim dims[1 + TCC_MAX_AXES] = {{NULL, s->count}};
+        size_t rank = s->c.order.list.n;
+        for (size_t d = 0; d < rank; d++)
+            dims[1 + d] = tcc_contraction_extent(&s->c, s->c.order.list.items[d].s);
+        const tcc_type *type = tcc_type_get(f->ir, TCC_KIND_tensor, s->c.sums[i].op->results[0].type->elem,
+                                            (unsigned)rank + 1, dims);
+        tcc_block_add_arg(f->body, tcc_type_with_row_bytes(f->ir, type, ROW_BYTES),
+                          free_name(f, "parts", is_parameter));
+        names[n++] = "workspace";
+    }
+    tcc_attr_set_strs(f->ir, &f->attrs, "roles", n, names);
+}
+
+/* The workspace tensor of the i-th sum. */
+static tcc_value *tensor_of(const tcc_func *f, const split *s, size_t i)
+{
+    return f->body->args[f->body->n_args - s->c.n_sums + i];
+}
+
+static void set_map(tcc_op *op, const split *s)
+{
+    const char *names[1 + TCC_MAX_AXES] = {s->index};
+    size_t n = s->c.order.list.n;
+    for (size_t d = 0; d < n; d++)
+        names[1 + d] = s->c.order.list.items[d].s;
+    tcc_attr_set_strs(op->block->func->ir, &op->attrs, "map", n + 1, names);
+}
+
+/* A sum's type with the index of its parts. */
+static const tcc_type *type_of_parts(tcc_ir *ir, const split *s, const tcc_type *sum)
+{
+    tcc_dim dims[1 + TCC_MAX_AXES] = {{s->index, 0}};
+    memcpy(dims + 1, sum->dims, sum->rank * sizeof *dims);
+    return tcc_type_get(ir, TCC_KIND_field, sum->elem, sum->rank + 1, dims);
+}
+
+/* ---- the steps --------------------------------------------------------------------------- */
+
+static void erase_unused(tcc_func *f)
+{
+    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
+        prev = op->prev;
+        bool is_used = !op->n_results;
+        for (unsigned i = 0; i < op->n_results; i++)
+            is_used |= op->results[i].n_uses > 0;
+        if (!is_used)
+            tcc_op_erase(op);
+    }
+}
+
+/* The step that computes the parts. What is known of its registers was said of the whole. */
+static void keep_product(tcc_func *f, const split *s)
+{
+    tcc_op *last = f->body->last;
+    for (tcc_op *op = f->body->first, *next; op; op = next) {
+        next = op->next;
+        if (op->code == TCC_OP_tensor_write)
+            tcc_op_erase(op);
+    }
+    for (size_t i = 0; i < s->c.n_sums; i++) {
+        tcc_op *sum = s->c.sums[i].op;
+        tcc_builder b = tcc_builder_before(sum);
+        b.loc = sum->loc;
+        const tcc_type *type = type_of_parts(f->ir, s, sum->results[0].type);
+        tcc_value *parts = TCC_EMIT(&b, tensor_sum, type, TCC_VIEW(tensor_sum, sum)->a);
+        tcc_attr_set(f->ir, &parts->def->attrs, "over", tcc_attr_list(&sum->attrs, "over"), (tcc_loc){0, 0});
+        tcc_attr *of = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 3);
+        of[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = s->index};
+        of[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = s->count};
+        of[2] = (tcc_attr){.kind = TCC_ATTR_INT, .i = s->depth};
+        tcc_attr_set(f->ir, &parts->def->attrs, "parts", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {of, 3}},
+                     (tcc_loc){0, 0});
+        parts->name = sum->results[0].name;
+        b = tcc_builder_before(last);
+        b.loc = sum->loc;
+        set_map(TCC_EMIT_V(&b, tensor_write, parts, tensor_of(f, s, i)), s);
+    }
+    erase_unused(f);
+    tcc_attr_remove(&f->attrs, "separate");
+    tcc_attr_remove(&f->attrs, "may_spill");
+}
+
+/* A tile that leaves few elements to a lane: each has as many loads as there are parts. */
+static void set_tile(tcc_func *f, const split *s)
+{
+    static const int64_t sizes[] = {TILE_COLUMNS, TILE_ROWS};
+    size_t n = s->c.order.list.n, n_tiled = n > 2 ? 2 : n;
+    tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2 * n_tiled);
+    for (size_t i = 0; i < n_tiled; i++) {
+        tile[2 * i] = s->c.order.list.items[n - 1 - i];
+        tile[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
+    }
+    tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 2 * n_tiled}},
+                 (tcc_loc){0, 0});
+}
+
+/* The step that adds the parts, and computes what there is of the sums. It has a schedule of its own. */
+static void keep_rest(tcc_func *f, const split *s)
+{
+    size_t i = 0;
+    for (tcc_op *op = f->body->first, *next; op; op = next) {
+        next = op->next;
+        if (op->code != TCC_OP_tensor_sum)
+            continue;
+        tcc_value *parts = tensor_of(f, s, i++), *sum = &op->results[0];
+        tcc_builder b = tcc_builder_before(op);
+        b.loc = op->loc;
+        tcc_value *read = TCC_EMIT(&b, tensor_read, type_of_parts(f->ir, s, sum->type), parts);
+        set_map(read->def, s);
+        tcc_value *added = TCC_EMIT(&b, tensor_sum, sum->type, read);
+        tcc_attr_set_strs(f->ir, &added->def->attrs, "over", 1, &s->index);
+        added->name = sum->name;
+        tcc_replace_uses(sum, added);
+        tcc_op_erase(op);
+    }
+    erase_unused(f);
+    for (int key = 0; key < TCC_KEY_COUNT; key++)
+        tcc_attr_remove(&f->attrs, tcc_schedule_keys[key].name);
+    set_tile(f, s);
+    tcc_attr_remove(&f->attrs, "more");
+    tcc_attr_remove(&f->attrs, "separate");
+    tcc_attr_remove(&f->attrs, "may_spill");
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_schedule of = tcc_schedule_of(f);
+    split s = {.count = of.split, .depth = of.k};
+    if (!tcc_func_is_variant(f) || s.count < 2 || !tcc_schedule_is_valid(&of) || !tcc_contraction_find(f, &s.c) ||
+        s.c.parts.index)
+        return TCC_OK;
+    s.index = free_name(f, "part", is_index);
+    const char *variant = tcc_func_variant(f);
+    for (tcc_func *step = ctx->ir->first; step; step = step->next)
+        if (!tcc_func_is_definition(step) && !strcmp(tcc_func_variant(step), variant))
+            add_tensors(step, &s);
+    tcc_attr_set_str(ctx->ir, &f->attrs, "variant", variant);
+    tcc_func *rest = tcc_func_clone(f, tcc_arena_printf(ctx->ir->arena, "%s__sum", f->name));
+    keep_product(f, &s);
+    keep_rest(rest, &s);
+    *changed = true;
+    tcc_status status = tcc_choose_schedule(ctx, f, changed);
+    return status ? status : tcc_choose_schedule(ctx, rest, changed);
+}
+
+const tcc_pass tcc_pass_split_sums = {
+    "split-sums", "compute sums in parts, which a second step adds", .run = run,
+    .requires = TCC_UP_TO(schedule)};

@@ -10,8 +10,9 @@
  *            scf.yield %r
  *          }
  *
- * The terms of a sum are added in the order of its index, each time rounded. Where there is no sum the grid
- * is empty, and all is left to fuse-epilogue. `spread` is how warps hold the tiles.
+ * The terms of a sum are added in the order of its index, each time rounded. Of a known number of them several are
+ * loaded at once, all where they fit the registers. Where there is no sum the grid is empty, and all is left to
+ * fuse-epilogue. `spread` is how warps hold the tiles.
  *
  * Requires choose-schedule. Nothing that only sums need is left.
  */
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/machine.h"
 #include "ir/schedule_key.h"
 #include "passes/arith.h"
 #include "passes/passes.h"
@@ -29,8 +31,11 @@ typedef struct space {
     const tcc_pointwise *p;
     tcc_block *grid;     /* its arguments are the axes' first indices */
     tcc_value *term;     /* the summed index */
+    int64_t elements;    /* of a tile, in one lane */
     tcc_arena *scratch;
 } space;
+
+enum { MOST_AT_ONCE = 64 }; /* elements of terms that a lane has at a time */
 
 static tcc_value *origin_of(void *user, const char *index)
 {
@@ -50,38 +55,79 @@ static tcc_dim extent_of(const tcc_map *ops, const tcc_op *sum, const char *inde
     return (tcc_dim){NULL, 0};
 }
 
-/* The loop over a sum's terms. */
-static tcc_value *build_sum(space *sp, tcc_tiling *t, const tcc_op *sum)
+/* A sum that is being built. */
+typedef struct summation {
+    const tcc_op *sum;
+    const char *index;
+    const tcc_type *type; /* of its tile */
+    tcc_map ops;          /* that compute a term */
+} summation;
+
+/* The term of the index at sp->term, in the sum's element. again: behind another, with what both have. */
+static tcc_value *build_term(tcc_tiling *t, const summation *s, bool again)
 {
-    tcc_ir *ir = sum->block->func->ir;
-    tcc_value *term = TCC_VIEW(tensor_sum, sum)->a;
-    const char *index = tcc_attr_list(&sum->attrs, "over").list.items[0].s;
-    tcc_map ops = TCC_MAP(sp->scratch);
-    tcc_find_elementwise(term, sp->scratch, &ops);
-    tcc_builder outer = t->b;
-    t->b.loc = outer.loc = sum->loc;
-    const tcc_type *type = tcc_tiling_type(t, sum->results[0].type, false);
-    bool ints = tcc_scalar_classify(type->elem) == TCC_CLASS_INT;
-    tcc_value *operands[4];
-    operands[0] = tcc_build_i32(&t->b, 0);
-    operands[1] = tcc_build_extent(&t->b, extent_of(&ops, sum, index));
-    operands[2] = tcc_build_i32(&t->b, 1);
-    operands[3] = ints ? tcc_build_int(&t->b, type, 0) : tcc_build_float(&t->b, type, 0);
-    tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 4, operands, 1, &type);
-    outer = t->b;
-    t->b = tcc_builder_at_end(loop->regions[0]);
-    sp->term = tcc_block_add_arg(loop->regions[0], operands[0]->type, tcc_ir_name(ir, index));
-    tcc_value *acc = tcc_block_add_arg(loop->regions[0], type, "acc");
-    for (tcc_op *op = sum->block->first; op != sum; op = op->next)
-        if (tcc_map_get(&ops, op))
+    tcc_value *term = TCC_VIEW(tensor_sum, s->sum)->a;
+    for (tcc_op *op = s->sum->block->first; op != s->sum; op = op->next)
+        if (tcc_map_get(&s->ops, op) && (!again || tcc_field_has_index(op->results[0].type, s->index)))
             tcc_tiling_op(t, op);
-    t->b.loc = sum->loc;
-    tcc_value *v = tcc_arith_cast(&t->b, tcc_type_with_elem(ir, tcc_value_map_get(t->map, term)->type, type->elem),
-                                  tcc_value_map_get(t->map, term));
-    tcc_value *next = TCC_EMIT(&t->b, arith_add, type, acc, tcc_tiling_broadcast(t, v, type));
+    t->b.loc = s->sum->loc;
+    tcc_value *v = tcc_value_map_get(t->map, term);
+    v = tcc_arith_cast(&t->b, tcc_type_with_elem(t->b.func->ir, v->type, s->type->elem), v);
+    return tcc_tiling_broadcast(t, v, s->type);
+}
+
+/* acc and n terms more, whose loads do not wait for each other. first: their first index; NULL: 0. */
+static tcc_value *build_terms(space *sp, tcc_tiling *t, const summation *s, tcc_value *acc, tcc_value *first, int64_t n)
+{
+    tcc_value *terms[MOST_AT_ONCE];
+    for (int64_t i = 0; i < n; i++) {
+        sp->term = first ? tcc_arith_add(&t->b, first, i) : tcc_build_i32(&t->b, i);
+        terms[i] = build_term(t, s, i);
+    }
+    for (int64_t i = 0; i < n; i++)
+        acc = TCC_EMIT(&t->b, arith_add, s->type, acc, terms[i]);
+    return acc;
+}
+
+/* The loop over a sum's terms, n at a time. */
+static tcc_value *build_loop(space *sp, tcc_tiling *t, const summation *s, tcc_value *zero, tcc_dim extent, int64_t n)
+{
+    tcc_value *operands[] = {tcc_build_i32(&t->b, 0), NULL, NULL, zero};
+    operands[1] = tcc_build_extent(&t->b, extent);
+    operands[2] = tcc_build_i32(&t->b, n);
+    tcc_op *loop = tcc_op_create(&t->b, TCC_OP_scf_for, 4, operands, 1, &s->type);
+    tcc_builder outer = t->b;
+    t->b = tcc_builder_at_end(loop->regions[0]);
+    tcc_value *first = tcc_block_add_arg(loop->regions[0], operands[0]->type, s->index);
+    tcc_value *acc = tcc_block_add_arg(loop->regions[0], s->type, "acc");
+    t->b.loc = outer.loc;
+    tcc_value *next = build_terms(sp, t, s, acc, first, n);
     tcc_op_create(&t->b, TCC_OP_scf_yield, 1, &next, 0, NULL);
     t->b = outer;
     return &loop->results[0];
+}
+
+/* How many terms to load at once: a part of a known number of them. */
+static int64_t terms_at_once(const space *sp, tcc_dim extent)
+{
+    int64_t n = extent.name ? 1 : MOST_AT_ONCE / (sp->elements ? sp->elements : 1);
+    while (n > 1 && extent.size % n)
+        n--;
+    return n > 1 ? n : 1;
+}
+
+static tcc_value *build_sum(space *sp, tcc_tiling *t, const tcc_op *sum)
+{
+    summation s = {sum, tcc_attr_list(&sum->attrs, "over").list.items[0].s,
+                   tcc_tiling_type(t, sum->results[0].type, false), TCC_MAP(sp->scratch)};
+    tcc_find_elementwise(TCC_VIEW(tensor_sum, sum)->a, sp->scratch, &s.ops);
+    tcc_dim extent = extent_of(&s.ops, sum, s.index);
+    bool ints = tcc_scalar_classify(s.type->elem) == TCC_CLASS_INT;
+    t->b.loc = sum->loc;
+    tcc_value *zero = ints ? tcc_build_int(&t->b, s.type, 0) : tcc_build_float(&t->b, s.type, 0);
+    int64_t n = terms_at_once(sp, extent);
+    return !extent.name && extent.size == n ? build_terms(sp, t, &s, zero, NULL, n)
+                                            : build_loop(sp, t, &s, zero, extent, n);
 }
 
 typedef TCC_VEC(tcc_op *) ops;
@@ -139,7 +185,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op *grid = tcc_tiling_grid(&b, p.n_axes, p.axes, p.extents, sizes,
                                    tcc_schedule_key_of(f, TCC_KEY_group, 1), sums.len, types);
     tcc_attr_set_ints(ctx->ir, &grid->attrs, "spread", 3, (int64_t[]){tile.vector, tile.warps[0], tile.warps[1]});
-    space sp = {.p = &p, .grid = grid->regions[0], .scratch = ctx->scratch};
+    space sp = {.p = &p,
+                .grid = grid->regions[0],
+                .elements = tile.m * tile.n / (tile.warps[0] * tile.warps[1] * TCC_WARP_LANES),
+                .scratch = ctx->scratch};
     tcc_tiling t = {.b = tcc_builder_at_end(grid->regions[0]),
                     .axes = {p.axes[0], p.axes[1]},
                     .sizes = {tile.m, tile.n},

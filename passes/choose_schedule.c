@@ -126,6 +126,14 @@ static int64_t all_result_bits(const tcc_choice *ch)
     return bits;
 }
 
+static int64_t all_sum_bits(const tcc_choice *ch)
+{
+    int64_t bits = 0;
+    for (size_t i = 0; i < ch->c.n_sums; i++)
+        bits += tcc_scalar_bits(ch->c.sums[i].op->results[0].type->elem);
+    return bits;
+}
+
 /* Shared memory for results on their way to their tensors, beside the stages: a persistent CTA fills those
  * for its next tile meanwhile. */
 static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
@@ -168,13 +176,41 @@ static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
     return tcc_choice_cover(ch->c.k_extent, 16, leaves_half ? 2 * DEFAULT_K : DEFAULT_K);
 }
 
+/* The most parts of a sum to try: where all extents are known and nothing is said, as many as give each a tile
+ * of k, up to what the key takes. */
+static int64_t most_parts(const tcc_choice *ch, const tcc_schedule *s)
+{
+    bool known = !ch->c.k_extent.name;
+    for (size_t i = 0; i < ch->c.n_axes; i++)
+        known &= !ch->c.extents[i].name;
+    int64_t tiles = ch->c.k_extent.size / (s->k ? s->k : 1), most = tcc_schedule_keys[TCC_KEY_split].max;
+    bool open = known && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && !ch->c.parts.index;
+    return !open ? s->split : tiles < most ? tiles : most;
+}
+
+/* In how many parts, a power of two of them, a tile takes least time: a step that adds them has to pay. */
+static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kernel_size *size)
+{
+    double best = tcc_schedule_cycles(s, size);
+    int64_t most = most_parts(ch, s);
+    for (tcc_schedule t = *s; t.split * 2 <= most;) {
+        t.split *= 2;
+        double time = tcc_schedule_cycles(&t, size);
+        if (time < best * 0.99) {
+            best = time;
+            *s = t;
+        }
+    }
+    return best;
+}
+
 /* The tile with the least estimated time among those that fit, for extents known in advance; the
  * smallest where none does. Where m or n is only known at launch it counts as large. */
 static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
 {
-    tcc_schedule *s = &ch->s, best = *s;
+    tcc_schedule *s = &ch->s, given = *s, best = *s;
     const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
-                                  all_result_bits(ch)};
+                                  all_result_bits(ch),  all_sum_bits(ch)};
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
@@ -187,6 +223,7 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
             t.m = m;
             t.n = n;
             t.stages = 1;
+            t.split = given.split;
             if (!given_warpgroups)
                 t.warpgroups = warpgroups_for(s, m);
             if (!ch->given_k)
@@ -197,7 +234,7 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
                 tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
                 continue;
             t.stages = stages_to_fill(ch, t);
-            double time = tcc_schedule_cycles(&t, &size);
+            double time = choose_split(ch, &t, &size);
             if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
                 best = t;
                 best_time = time;

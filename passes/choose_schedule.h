@@ -47,10 +47,11 @@ tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps);
 /* The smallest tile that covers a known extent, else `most`. */
 int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most);
 
-/* Tiles that a family offers for extents which are not known, the most useful first, the smallest last. */
+/* Tiles that a family offers for extents which are not known, the most useful first. */
 typedef struct tcc_tile_size {
     int64_t m, n;
     bool persistent;
+    int64_t split; /* parts of a sum; 0: what is said of them, or one */
 } tcc_tile_size;
 typedef struct tcc_tile_menu {
     const tcc_tile_size *sizes;

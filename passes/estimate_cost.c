@@ -7,7 +7,7 @@
  * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
  * multiprocessor computes a tile, times the cycles of a tile: of what is in no loop, and of each loop
  * so many times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as
- * far as the two do not want the same. A launch runs the cheapest variant that is valid; where costs are equal,
+ * far as the two do not want the same. A further step of a variant has the gap in front of it as well. A launch runs the cheapest variant that is valid; where costs are equal,
  * the first. Copying operands element by element is for what the other variants cannot take: it costs
  * more than any of them, whatever the estimate.
  *
@@ -21,6 +21,7 @@
 
 #include "ir/assume.h"
 #include "ir/plan.h"
+#include "ir/signature.h"
 #include "passes/passes.h"
 #include "passes/work.h"
 
@@ -264,7 +265,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (size_t i = e.n; i--;)
         cycles = binary(&e, TCC_EXPR_add, e.terms[i], cycles);
     tcc_attr cost = e.moves ? moving(&e, grid, cycles) : binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles);
-    tcc_attr_set(ctx->ir, &f->attrs, "cost", binary(&e, TCC_EXPR_add, cost, number((double)hidden)), (tcc_loc){0, 0});
+    int64_t gap = tcc_func_leads(f) ? 0 : tcc_step_gap_cycles;
+    cost = binary(&e, TCC_EXPR_add, cost, number((double)(hidden + gap)));
+    tcc_attr_set(ctx->ir, &f->attrs, "cost", cost, (tcc_loc){0, 0});
     *changed = true;
     return TCC_OK;
 }

@@ -264,30 +264,43 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     return n / 2 > room ? 0 : n;
 }
 
+/* Of the step that adds the parts of sums with so many elements. */
+static double adding_cycles(const tcc_schedule *s, const tcc_kernel_size *size, double elements)
+{
+    const tcc_target *t = s->target;
+    double moved_bits = (double)(s->split * size->sum_bits + size->result_bits), access_bits = 128;
+    tcc_work w = {.moved_bytes = elements * moved_bits / 8, .accesses = elements * moved_bits / access_bits};
+    return (double)tcc_step_gap_cycles + t->latency_cycles + tcc_moving_cycles(t, &w) / (double)t->sms;
+}
+
 double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
 {
     enum { LARGE = 1 << 14 };
     const tcc_target *t = s->target;
-    double rounds = 1.0 / (double)t->sms, iterations = (double)LARGE / (double)s->k;
+    double parts = s->split > 1 ? (double)s->split : 1, elements = 1, depth = (double)s->k * parts;
+    double rounds = parts / (double)t->sms, iterations = (double)LARGE / depth;
     bool known = true;
     for (size_t i = 0; i < size->n_axes; i++) {
         tcc_dim extent = size->extents[i];
         double tile = i == 0 ? (double)s->m : i == 1 ? (double)s->n : 1;
         rounds *= extent.name ? LARGE / tile : ceil((double)extent.size / tile);
+        elements *= extent.name ? LARGE : (double)extent.size;
         known &= !extent.name;
     }
     if (known) /* a round that is not full takes as long as one that is */
         rounds = ceil(rounds);
     if (!size->k.name)
-        iterations = ceil((double)size->k.size / (double)s->k);
+        iterations = ceil((double)size->k.size / depth);
     double elem_bytes = (double)size->operand_bits / 8, k_bytes = (double)s->k * elem_bytes;
     tcc_work in_loop = {
         .mma_bytes = (double)((1 + s->more_sums) * s->m * s->n) * k_bytes,
         .smem_bytes = tcc_family_passes_of(t)->schedule->rows_read(s) * k_bytes,
         .copied_bytes = (double)((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * k_bytes};
-    tcc_work around = {.stored_bytes = (double)(s->m * s->n * size->result_bits) / 8};
-    return rounds * (tcc_work_cycles(t, &around) +
-                     iterations * tcc_iteration_cycles(t, &in_loop, s->stages));
+    int64_t stored_bits = parts > 1 ? size->sum_bits : size->result_bits;
+    tcc_work around = {.stored_bytes = (double)(s->m * s->n * stored_bits) / 8};
+    double cycles = rounds * (tcc_work_cycles(t, &around) +
+                              iterations * tcc_iteration_cycles(t, &in_loop, s->stages));
+    return parts > 1 ? cycles + adding_cycles(s, size, elements) : cycles;
 }
 
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)

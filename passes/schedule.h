@@ -87,12 +87,12 @@ enum { TCC_INSTR_REGISTERS = 28 };
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
 /* What a kernel does apart from its schedule: extents of its axes (m, n and others) and of the summed
- * index; bits of an element of an operand, and of its results, together. */
+ * index; bits of an element of an operand, and of its results and its sums, together. */
 typedef struct tcc_kernel_size {
     const tcc_dim *extents;
     size_t n_axes;
     tcc_dim k;
-    int64_t operand_bits, result_bits;
+    int64_t operand_bits, result_bits, sum_bits;
 } tcc_kernel_size;
 /* About how many cycles a kernel takes: estimate-cost's estimate, from what is known before there is
  * IR. An extent that is not known counts as large. */

@@ -23,6 +23,9 @@ double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
  * copies cost power, and lanes' accesses issue slots. */
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages);
 
+/* From the end of one step of a variant to the first of the next one's work, in the same stream. */
+extern const int64_t tcc_step_gap_cycles;
+
 /* Of a CTA that has but loads and stores of lanes, between others that hide its latency. */
 double tcc_moving_cycles(const tcc_target *t, const tcc_work *w);
 

@@ -217,7 +217,7 @@ END_TEST
 
 static double cycles(const tcc_schedule *s, const tcc_dim *extents, size_t n_axes, tcc_dim k)
 {
-    return tcc_schedule_cycles(s, &(tcc_kernel_size){extents, n_axes, k, 16, 16});
+    return tcc_schedule_cycles(s, &(tcc_kernel_size){extents, n_axes, k, 16, 16, 32});
 }
 
 /* Of tiles that do the same work in as many rounds, the larger loads less. */

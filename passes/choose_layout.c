@@ -168,6 +168,13 @@ static bool can_take_words(const tcc_func *f, const tcc_target *target, const tc
            contiguous_dim(load, tensor->type) == 1 && tcc_assumes_align(f, tensor, WORD);
 }
 
+/* Whether rows end where so many bytes do; what is behind the end of a row that is padded is nobody's. */
+static bool ends_with(const tcc_type *t, int64_t bytes)
+{
+    const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;
+    return !t->row_bytes || (!last->name && last->size * tcc_scalar_bits(t->elem) % (bytes * 8) == 0);
+}
+
 /* Lets an access of registers take several neighbours at a time, where they can be aligned: as many as a row that
  * is held for it has. */
 static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_value *tensor)
@@ -180,12 +187,12 @@ static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_v
             tcc_attr_set_int(f->ir, &op->attrs, "wide", bytes);
         else if (op->code == TCC_OP_tile_load && can_take_words(f, target, op, tensor))
             tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
-    } else if (tcc_target_can(target, TCC_CAN_wmma)) {
-        if (is_aligned(f, tensor, WIDE))
-            tcc_attr_set_int(f->ir, &op->attrs, "wide", WIDE);
-    } else if (is_aligned(f, tensor, 2 * tcc_scalar_bits(tensor->type->elem) / 8)) {
-        tcc_attr_set_int(f->ir, &op->attrs, "pairs", 1);
+        return;
     }
+    bool wide = tcc_target_can(target, TCC_CAN_wmma);
+    int64_t bytes = wide ? WIDE : 2 * tcc_scalar_bits(tensor->type->elem) / 8;
+    if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
+        tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
 }
 
 /* Each of those who take tiles in turn has its own. */

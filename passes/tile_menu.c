@@ -124,7 +124,8 @@ void tcc_tile_menu_offer(const tcc_choice *ch)
     const tcc_tile_menu *menu = tcc_family_passes_of(ch->target)->menu;
     const tcc_tile_size least = least_of(menu);
     size_t n = (size_t)tcc_attr_int(&ch->f->ir->attrs, "tiles", (int64_t)menu->n + 1) - 1;
-    if (ch->given_m || ch->given_n || ch->c.parts.index)
+    bool alone = tcc_func_leads(ch->f) && !tcc_func_next_step(ch->f); /* other steps would have to be copied, too */
+    if (ch->given_m || ch->given_n || ch->c.parts.index || !alone)
         return;
     for (size_t i = n < menu->n ? n : menu->n; i--;) {
         tcc_tile_size size = menu->sizes[i];

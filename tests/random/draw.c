@@ -473,7 +473,7 @@ static void draw_schedule(drawing *d)
     p->values[PERSISTENT] = below(d, 2);
     /* Tiles of sums that are not given are large. */
     p->set = 1u << TILE_N | (chance(d, 85) ? 1u << TILE_M : 0) | (chance(d, 85) ? 1u << TILE_K : 0);
-    for (int s = STAGES; s < N_SETTINGS; s++)
+    for (int s = STAGES; s < SPLIT; s++)
         if (chance(d, 70))
             p->set |= 1u << s;
     if (!(p->set & 1u << TILE_M))
@@ -486,6 +486,15 @@ static void draw_schedule(drawing *d)
     p->set |= 1u << PERSISTENT;
     p->set &= ~(1u << PRODUCER | 1u << WARPGROUPS); /* there is no choice */
     p->values[PERSISTENT] = 1;
+}
+
+/* Some sums are computed in parts, of which there may be more than tiles of k. */
+static void draw_split(drawing *d)
+{
+    program *p = d->p;
+    bool splits = chance(d, 25);
+    p->values[SPLIT] = splits ? 2 + below(d, 4) : 1;
+    p->set |= splits || chance(d, 10) ? 1u << SPLIT : 0;
 }
 
 bool target_is_amd(const char *target)
@@ -538,4 +547,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_second_sum(&d);
     draw_computation(&d);
     draw_terms(&d);
+    draw_split(&d);
 }

@@ -350,6 +350,7 @@ static void print_schedule(tcc_str *out, const program *p)
         [GROUP] = {"group", NULL},
         [PERSISTENT] = {"persistent", persistences},
         [CONSUMERS] = {"consumers", sharings},
+        [SPLIT] = {"split", NULL},
     };
     static const char *const lanes[] = {"32", "64", "32", "64"};
     bool amd = target_is_amd(p->target);

@@ -83,6 +83,7 @@ typedef enum setting {
     GROUP,
     PERSISTENT,
     CONSUMERS,
+    SPLIT,
     N_SETTINGS
 } setting;
 

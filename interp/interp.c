@@ -208,12 +208,14 @@ static tcc_status bind_params(tcc_run *run)
     return status;
 }
 
-/* A workspace tensor holds what the step before has left, at first what no number is taken for. */
-static tcc_status bind_workspace(tcc_run *run, tcc_param *p, const tcc_run *before)
+/* A workspace tensor holds what steps before have left, at first what no number is taken for. */
+static tcc_status bind_workspace(tcc_run *run, tcc_param *p)
 {
-    const tcc_param *same = before ? tcc_run_param(before, p->name) : NULL;
+    const tcc_param *same = NULL;
+    for (const tcc_run *before = run->before; before && !same; before = before->before)
+        same = tcc_run_param(before, p->name);
     if (same && (same->count != p->count || same->type->elem != p->type->elem))
-        return TCC_FAIL(run, TCC_ERR_TYPE, NULL, "'%s' is another tensor than in the step before", p->name);
+        return TCC_FAIL(run, TCC_ERR_TYPE, NULL, "'%s' is another tensor than in a step before", p->name);
     tcc_status status = tcc_run_check_room(run, NULL, same ? 0 : (uint64_t)p->count, sizeof *p->data);
     if (status)
         return status;
@@ -224,14 +226,13 @@ static tcc_status bind_workspace(tcc_run *run, tcc_param *p, const tcc_run *befo
     return TCC_OK;
 }
 
-/* before: the step before; NULL: f is the first. */
-static tcc_status bind_data(tcc_run *run, double *const *args, const tcc_run *before)
+static tcc_status bind_data(tcc_run *run, double *const *args)
 {
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < run->n_params && !status; i++) {
         tcc_param *p = &run->params[i];
         if (i >= run->n_args) {
-            status = bind_workspace(run, p, before);
+            status = bind_workspace(run, p);
             continue;
         }
         p->data = args[i];
@@ -388,11 +389,12 @@ tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, 
         tcc_run *run = TCC_NEW(scratch, tcc_run);
         const tcc_func *step = tcc_func_step_at(variant, i);
         status = prepare(run, step, step == variant ? options : &unseen, scratch, diag);
+        run->before = before;
+        before = run;
         if (!status)
-            status = bind_data(run, args, before);
+            status = bind_data(run, args);
         if (!status)
             status = run_step(run);
-        before = run;
     }
     return status;
 }

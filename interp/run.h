@@ -24,6 +24,7 @@ typedef struct tcc_param {
 
 typedef struct tcc_run {
     const tcc_func *f, *signature, *workspace;
+    const struct tcc_run *before; /* of the step before; NULL: this is the first */
     const tcc_interp_options *options;
     tcc_arena *scratch;
     tcc_diag *diag;

@@ -9,7 +9,7 @@
  * A variant of a kernel is one function, or takes several steps: its attributes `before` and `after` name
  * functions that are to run before and after it, which have the attribute `step` and are no variants. Variants may
  * share steps. What one hands on to the next is in workspace tensors: parameters behind the caller's, of the
- * role `workspace`, which all steps of a variant have.
+ * role `workspace`, all of which the variant itself has, and each step those that it uses.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_SIGNATURE_H

@@ -265,7 +265,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (size_t i = e.n; i--;)
         cycles = binary(&e, TCC_EXPR_add, e.terms[i], cycles);
     tcc_attr cost = e.moves ? moving(&e, grid, cycles) : binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles);
-    int64_t gap = tcc_func_leads(f) ? 0 : tcc_step_gap_cycles;
+    int64_t gap = tcc_func_is_step(f) ? tcc_step_gap_cycles : 0;
     cost = binary(&e, TCC_EXPR_add, cost, number((double)(hidden + gap)));
     tcc_attr_set(ctx->ir, &f->attrs, "cost", cost, (tcc_loc){0, 0});
     *changed = true;

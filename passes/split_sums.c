@@ -218,12 +218,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         s.c.parts.index)
         return TCC_OK;
     s.index = free_name(f, "part", is_index);
-    const char *variant = tcc_func_variant(f);
-    for (tcc_func *step = ctx->ir->first; step; step = step->next)
-        if (!tcc_func_is_definition(step) && !strcmp(tcc_func_variant(step), variant))
-            add_tensors(step, &s);
-    tcc_attr_set_str(ctx->ir, &f->attrs, "variant", variant);
+    add_tensors(f, &s);
     tcc_func *rest = tcc_func_clone(f, tcc_arena_printf(ctx->ir->arena, "%s__sum", f->name));
+    tcc_attr_remove(&rest->attrs, "before");
+    tcc_attr_set_int(ctx->ir, &rest->attrs, "step", 1);
+    tcc_attr_set_strs(ctx->ir, &f->attrs, "after", 1, &rest->name);
     keep_product(f, &s);
     keep_rest(rest, &s);
     *changed = true;

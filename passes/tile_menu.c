@@ -124,8 +124,7 @@ void tcc_tile_menu_offer(const tcc_choice *ch)
     const tcc_tile_menu *menu = tcc_family_passes_of(ch->target)->menu;
     const tcc_tile_size least = least_of(menu);
     size_t n = (size_t)tcc_attr_int(&ch->f->ir->attrs, "tiles", (int64_t)menu->n + 1) - 1;
-    bool alone = tcc_func_leads(ch->f) && !tcc_func_next_step(ch->f); /* other steps would have to be copied, too */
-    if (ch->given_m || ch->given_n || ch->c.parts.index || !alone)
+    if (ch->given_m || ch->given_n || ch->c.parts.index)
         return;
     for (size_t i = n < menu->n ? n : menu->n; i--;) {
         tcc_tile_size size = menu->sizes[i];
@@ -144,7 +143,7 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first)
     const char *sep = "// a launch takes this tile or ";
     for (const tcc_func *f = first->next; f; f = f->next) {
         tcc_attr same = tcc_attr_list(&f->attrs, "assumes");
-        bool has_tile = !strcmp(tcc_func_variant(f), f->name); /* another step has a schedule of its own */
+        bool has_tile = !tcc_func_is_step(f); /* which has a schedule of its own */
         if (strcmp(tcc_func_kernel(f), first->name) || !tcc_attr_equal(&assumes, &same) || !has_tile)
             continue;
         tcc_schedule s = tcc_schedule_of(f);

@@ -499,11 +499,18 @@ tcc_presult tcc_p_nvvm_st_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
                : TCC_P_FAILED;
 }
 
+enum { ROW_BYTES = 16, ROWS = 8 }; /* of a matrix */
+
+int64_t tcc_p_lane_bytes(const tcc_op *op)
+{
+    bool matrices = op->code == TCC_OP_nvvm_ldmatrix || op->code == TCC_OP_nvvm_stmatrix;
+    return matrices ? ROW_BYTES : tcc_p_bytes_of(tcc_op_moves(op));
+}
+
 /* Eight lanes give the addresses of the rows of each matrix; all take part. */
 static tcc_presult move_matrices(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                                  const tcc_type *words, bool write)
 {
-    enum { ROW_BYTES = 16, ROWS = 8 };
     tcc_pwarp *w = &s->warps[warp];
     int64_t lanes = ROWS * tcc_type_count(words);
     if (!tcc_p_converged(p, s, warp, in))

@@ -627,6 +627,8 @@ static inline int64_t tcc_p_bytes_of(const tcc_type *t)
 {
     return tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
 }
+/* That a lane's address is of: of matrices a row. */
+int64_t tcc_p_lane_bytes(const tcc_op *op);
 /* "warp 3", "an MMA of warps 4-7", … */
 const char *tcc_p_actor_name(const tcc_protocol *p, unsigned actor);
 /* All lanes of a warp. */

@@ -101,7 +101,7 @@ static void claim_lanes(walk *w, tcc_pinst *in, unsigned operand)
 static bool holds_for_lanes(const walk *w, const claim *c)
 {
     const tcc_op *op = c->in->op;
-    int64_t bytes = tcc_p_bytes_of(tcc_op_moves(op)), unit = w->p->granule, from, to;
+    int64_t bytes = tcc_p_lane_bytes(op), unit = w->p->granule, from, to;
     int64_t offset = tcc_attr_int(&op->attrs, "offset", 0) - TCC_SMEM_BASE;
     for (unsigned l = 0; l < w->p->n_lanes; l++) {
         if (!tcc_p_lane(w->p, &c->from, l, &from) || !tcc_p_lane(w->p, &c->to, l, &to))
@@ -167,6 +167,8 @@ static const struct {
     {TCC_OP_nvvm_wgmma_a, {NOT_RENAMED, NOT_RENAMED, OPERAND}},
     {TCC_OP_nvvm_ld_shared, {BY_LANES}},
     {TCC_OP_nvvm_st_shared, {BY_LANES}},
+    {TCC_OP_nvvm_ldmatrix, {BY_LANES}},
+    {TCC_OP_nvvm_stmatrix, {BY_LANES}},
 };
 
 static const uint8_t *roles_of(tcc_opcode code)
@@ -184,8 +186,8 @@ void tcc_p_rename(walk *w, tcc_pinst *in)
     tcc_opcode code = in->op->code;
     const uint8_t *roles = roles_of(code);
     bool stays = true;
-    if (tcc_op_does(code, TCC_BARRIER) && (tcc_op_does(code, TCC_ALLOCATES) || tcc_op_does(code, TCC_FENCE)))
-        fail(w);
+    if ((tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES)) || code == TCC_OP_nvvm_fence_mbarrier_init)
+        fail(w); /* of mbarriers that it does not name */
     for (unsigned i = 0; i < in->op->n_operands; i++) {
         role r = i < 3 ? (role)roles[i] : NOT_RENAMED;
         if (in->operands[i] == TCC_P_NO_SLOT)

@@ -481,6 +481,7 @@ static tcc_status prove(tcc_protocol *p)
         (p->n_actors + p->n_warps + p->n_steps + TCC_P_BLOCK - 1) / TCC_P_BLOCK * TCC_P_BLOCK;
     p->version = TCC_NEW(p->scratch, uint64_t);
     tcc_p_normal_create(p);
+    tcc_p_sums_create(p);
     tcc_p_memory_create(p);
     tcc_status status = tcc_p_explore(p);
     return status ? status : check_found(p);
@@ -491,7 +492,7 @@ typedef struct way {
     bool aside, loose, as_it_is;
 } way;
 
-/* Again without rotations, where what was used was none. */
+/* Again with states told apart, where some were taken for one that are not. */
 static tcc_status follow(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, way how, way *did, size_t *steps)
 {
     tcc_protocol *p = decode(f, scratch, diag);
@@ -507,7 +508,7 @@ static tcc_status follow(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, 
     did->loose = p->loosened;
     *steps += p->steps;
     how.as_it_is = true;
-    return p->rotation_failed ? follow(f, scratch, diag, how, did, steps) : status;
+    return p->apart ? follow(f, scratch, diag, how, did, steps) : status;
 }
 
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)

@@ -15,6 +15,7 @@
  * rotate.c   what rotates the stages of a ring
  * renames.c  what that makes of mbarriers and bytes
  * rotated.c  states that differ by the stage which comes next
+ * sums.c     numbers that wait for a number of iterations
  * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
  * covers.c   and when one stands for another
@@ -393,7 +394,8 @@ struct tcc_protocol {
     tcc_status status;
     tcc_pcode body;
     uint32_t n_slots;
-    TCC_VEC(uint32_t) registers; /* slots of what MMAs write */
+    TCC_VEC(uint32_t) registers; /* slots of what MMAs write; */
+    TCC_VEC(uint32_t) waiting;   /* of what waits for a number of iterations */
     int64_t threshold;           /* indices that are less are told apart; */
     int64_t least_threshold;     /* at least those that are less than this */
     int64_t data_threshold;      /* iteration counts as data that are less are, too */
@@ -447,8 +449,9 @@ struct tcc_protocol {
     struct tcc_pcovers *covers;  /* covers.c */
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
     struct tcc_protation *rotation; /* NULL: none is known */
-    bool rotation_failed;        /* it was not one, and has been used: */
-    bool as_it_is;               /* then without */
+    struct tcc_psums *sums;      /* sums.c */
+    bool apart;                  /* states were taken for one that are not: */
+    bool as_it_is;               /* then with all told apart */
     bool loose, loosened;        /* states stand for others, which are not equal; some did */
 };
 
@@ -791,6 +794,17 @@ size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, 
 /* What an op that is only there for its result gives. */
 tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                        tcc_pvalue *out);
+
+/* ---- numbers that wait for a number of iterations (sums.c) -------------------------------- */
+
+void tcc_p_sums_create(tcc_protocol *p);
+/* From where on each record of a state is counted, and what stands for more by as much as has been counted. */
+void tcc_p_sums_find(const tcc_protocol *p, const tcc_pstate *s, int64_t *bases);
+bool tcc_p_is_summed(const tcc_protocol *p, unsigned record);
+/* By how much more a slot of a warp stands for in the state looked at last, modulo its delta. */
+int64_t tcc_p_sum_of(const tcc_protocol *p, unsigned warp, uint32_t slot);
+/* A number of iterations is wanted otherwise; true when states were taken for one that may differ by it. */
+bool tcc_p_sums_fail(tcc_protocol *p);
 
 /* ---- executions ------------------------------------------------------------------------ */
 

@@ -177,24 +177,6 @@ static void find_clocks(writer *w)
 
 /* ---- iterations ----------------------------------------------------------------------------- */
 
-static void find_iterations(writer *w, unsigned r)
-{
-    const tcc_pstate *s = w->s;
-    int64_t at = INT64_MAX;
-    for (unsigned i = 0; i < w->p->n_warps; i++) {
-        const tcc_pwarp *warp = &s->warps[i];
-        if (s->records[r].known || (warp->depth && tcc_p_may_enter(s, i, (int)r)))
-            at = 0;
-        for (uint32_t d = 0; d < warp->depth; d++) {
-            const tcc_pframe *f = &warp->frames[d];
-            if (f->record != (int)r)
-                continue;
-            at = tcc_p_position(f) < at ? tcc_p_position(f) : at;
-        }
-    }
-    w->base_at[r] = s->records[r].truth || at == INT64_MAX ? 0 : at;
-}
-
 static void put_record(writer *w, unsigned r)
 {
     const tcc_precord *record = &w->s->records[r];
@@ -207,7 +189,7 @@ static void put_record(writer *w, unsigned r)
     put_int(w, record->least - at);
     put_int(w, record->most == INT64_MAX ? INT64_MAX : record->most - at);
     if (m)
-        put_int(w, at < t ? at : t + (at - t) % m);
+        put_int(w, tcc_p_is_summed(w->p, r) ? at % record->scale - m : at < t ? at : t + (at - t) % m);
     put_int(w, tcc_p_count_told_apart(w->p, record));
 }
 
@@ -218,7 +200,8 @@ static void put_record(writer *w, unsigned r)
  * iterations. */
 static void put_index(writer *w, const tcc_pframe *f)
 {
-    int64_t at = f->lo + f->iter * f->step, turned = f->code->moduli[0] > 1 ? w->s->turned : 0;
+    bool counts = f->code->moduli[0] > 1 && !w->p->symbol_data; /* as rotate.c has it */
+    int64_t at = f->lo + f->iter * f->step, turned = counts ? w->s->turned : 0;
     put_int(w, f->by_iterations ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
     put_int(w, f->iter > 0);
     if (!f->by_iterations && f->code->args[0] != TCC_P_NO_SLOT)
@@ -270,6 +253,12 @@ static void put_slots(writer *w, unsigned warp)
             v->offset = place_of_a(of, v->offset);
         if (v->kind == TCC_P_REGISTERS && v->v)
             v->v = v->v <= of->waited ? INT64_MAX : of->committed + 1 - v->v;
+    }
+    for (size_t i = 0; i < p->waiting.len; i++) {
+        tcc_pvalue *v = &row[p->waiting.data[i]];
+        int64_t more = tcc_p_sum_of(p, warp, p->waiting.data[i]);
+        if (more)
+            v->v = p->threshold + (v->v - p->threshold + more) % v->delta;
     }
     if (!warp)
         memset(last, 0, p->n_slots * sizeof *last);
@@ -426,8 +415,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
 {
     writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap, .columns = p->columns, .common = p->common};
     find_clocks(&w);
-    for (unsigned r = 0; r < s->n_records; r++)
-        find_iterations(&w, r);
+    tcc_p_sums_find(p, s, w.base_at);
     put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)s->n_atoms << 32);
     put_int(&w, s->free_registers);
     put_pair(&w, s->passed - s->begun, s->has_begun);

@@ -381,7 +381,7 @@ bool tcc_p_rotation_fails(tcc_protocol *p)
 {
     bool used = p->rotation->used;
     p->rotation = NULL;
-    p->rotation_failed = used;
+    p->apart |= used;
     if (used)
         p->status = TCC_ERR_UNSUPPORTED;
     return used;

@@ -40,7 +40,8 @@ static tcc_pvalue plain(tcc_pvalue v)
 static int64_t find_distance(const tcc_protocol *p, const tcc_pstate *s)
 {
     const rotation *r = p->rotation;
-    int64_t first = -1;
+    int64_t first = -1, bases[TCC_P_RECORDS];
+    tcc_p_sums_find(p, s, bases);
     for (unsigned w = 0; w < p->n_warps; w++) {
         for (uint32_t d = 0; d < s->warps[w].depth; d++) {
             const tcc_pframe *f = &s->warps[w].frames[d];
@@ -58,7 +59,7 @@ static int64_t find_distance(const tcc_protocol *p, const tcc_pstate *s)
             tcc_pvalue as = counter_at(p, r, v.v < 0 ? 0 : v.v);
             if (memcmp(&v, &as, sizeof as) != 0)
                 return -1;
-            first = first < 0 ? v.v : first;
+            first = first < 0 ? v.v + tcc_p_sum_of(p, w, r->counters.data[i]) : first;
         }
     }
     return first < 0 ? -1 : (r->period - first % r->period) % r->period;

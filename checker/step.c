@@ -196,7 +196,7 @@ static bool resolve(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pva
 {
     if (!p->symbol_data || v->kind != TCC_P_SYMBOL)
         return true;
-    if (!find_number(p, s, warp, v))
+    if (!find_number(p, s, warp, v) || (v->kind == TCC_P_KNOWN && tcc_p_sums_fail(p)))
         return false;
     *v = tcc_p_forget_from(*v, p->data_threshold, p->symbol_data);
     return true;

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
+#include "passes/arith.h"
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 
@@ -378,6 +379,51 @@ START_TEST(a_mistake_in_taking_turns_of_any_length)
 }
 END_TEST
 
+/* What the odd role hands on to its next tile, for the number of iterations of one. */
+static tcc_op *passing_over(tcc_func *f)
+{
+    tcc_op *yield = NTH(nvvm_mbarrier_wait, ODD_TURN)->block->parent->block->last;
+    return yield->operands[yield->n_operands - 1]->def;
+}
+
+/* Behind that the role passes its turn on again where the eights among the iterations are so many modulo 2; not yet
+ * behind the first tiles, whose beginnings are told apart. */
+static void pass_on_where_eights_are(tcc_func *f, int64_t many)
+{
+    tcc_op *counts = passing_over(f), *init = LAST(nvvm_mbarrier_init);
+    tcc_builder b = tcc_builder_after(counts);
+    const tcc_type *type = counts->results[0].type;
+    tcc_value *n = TCC_EMIT(&b, arith_shr, type, counts->operands[1], tcc_build_int(&b, type, 3));
+    n = TCC_EMIT(&b, arith_and, type, n, tcc_build_int(&b, type, 1));
+    tcc_value *later = tcc_arith_cmp(&b, "gt", counts->block->args[0], tcc_build_int(&b, type, 3));
+    n = tcc_arith_cmp(&b, "eq", n, tcc_build_int(&b, type, many));
+    tcc_op *branch = tcc_begin_if(&b, TCC_EMIT(&b, arith_and, n->type, n, later));
+    tcc_value *base = NTH(nvvm_smem_base, 0)->results;
+    tcc_value *at = tcc_build_int(&b, base->type, constant_of(init->operands[0]->def->operands[1]));
+    at = TCC_EMIT(&b, arith_add, base->type, base, at);
+    tcc_op_create(&b, TCC_OP_nvvm_mbarrier_arrive, 1, &at, 0, NULL);
+    tcc_end_if(&b, branch);
+}
+
+/* clang-format off */
+static void number_is_wanted_for_nothing(tcc_func *f) { pass_on_where_eights_are(f, 2); }
+static void turn_is_passed_on_twice_in_long_tiles(tcc_func *f) { pass_on_where_eights_are(f, 1); }
+static void passes_over_one_too_many(tcc_func *f) { add_to_operand(passing_over(f), 3, 1); }
+/* clang-format on */
+
+static const mutation of_sums[] = {
+    {"number_is_wanted_for_nothing", number_is_wanted_for_nothing, NULL},
+    {"passes_over_one_too_many", passes_over_one_too_many, "waits for phase|phase too early|deadlock|may still be"},
+    {"turn_is_passed_on_twice_in_long_tiles", turn_is_passed_on_twice_in_long_tiles, "phase too early|more than 128 arrivals"},
+};
+
+/* Tiles of any length are taken for one by what is still to come of them, and no more. */
+START_TEST(a_mistake_in_passing_over_a_tile)
+{
+    break_rings(&of_sums[_i], "tile m 64, n 8, k 16; consumers pingpong; persistent;", "K", false);
+}
+END_TEST
+
 /* ---- what is right --------------------------------------------------------------------- */
 
 static const struct {
@@ -432,10 +478,11 @@ static const struct {
     {"warp; persistent", 1, 4800}, {"warp; persistent", 2, 6200}, {"warp; persistent", 3, 7000},
     {"warp; persistent", 4, 7800}, {"warp; persistent", 8, 11000}, {"warp; persistent", 16, 17400},
     {"warp; persistent", 64, 56100},
-    {"warpgroup; consumers pingpong; persistent", 1, 37500},
-    {"warpgroup; consumers pingpong; persistent", 2, 110100},
-    {"warpgroup; consumers pingpong; persistent", 3, 347400},
-    {"warpgroup; consumers pingpong; persistent", 4, 392800},
+    {"warpgroup; consumers pingpong; persistent", 1, 20800},
+    {"warpgroup; consumers pingpong; persistent", 2, 35600},
+    {"warpgroup; consumers pingpong; persistent", 3, 105200},
+    {"warpgroup; consumers pingpong; persistent", 4, 107700},
+    {"warpgroup; consumers pingpong; persistent", 8, 416200},
 };
 
 /* Steps grow as the stages do, whoever fills them. */
@@ -493,6 +540,7 @@ int main(void)
     tcase_add_loop_test(t, a_mistake_in_a_ring_that_goes_on_across_tiles, 0, LEN(of_persistent_rings));
     tcase_add_loop_test(t, a_mistake_in_taking_turns, 0, LEN(of_turns));
     tcase_add_loop_test(t, a_mistake_in_taking_turns_of_any_length, 0, LEN(of_turns));
+    tcase_add_loop_test(t, a_mistake_in_passing_over_a_tile, 0, LEN(of_sums));
     tcase_add_loop_test(t, a_mistake_in_a_ring, 0, LEN(of_rings));
     tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));

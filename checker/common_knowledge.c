@@ -55,6 +55,19 @@ static void add(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common, un
     keep_least(&common[p->n_actors + warp], synced);
 }
 
+bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
+{
+    bool part = entity >= p->n_entities;
+    unsigned i = part ? s->parts[entity - p->n_entities].warp : entity;
+    const tcc_pwarp *warp = &s->warps[i];
+    if (!warp->depth)
+        return i == p->aside && !s->has_begun;
+    tcc_lane_mask lanes = find_alive(p, warp);
+    for (unsigned k = 0; k < s->n_parts && !part; k++)
+        lanes &= s->parts[k].warp == i ? ~s->parts[k].lanes : UINT64_MAX;
+    return lanes & (part ? s->parts[entity - p->n_entities].lanes : UINT64_MAX);
+}
+
 /* What all know who do something more, warps and parts of them: to wait for a barrier that knows no more tells
  * none of them anything, and whoever arrives there knows it. Of its own past a warp hands on, and is told, what
  * all of its lanes come after. */

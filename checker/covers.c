@@ -49,6 +49,13 @@ void tcc_p_covers_create(tcc_protocol *p)
 
 /* ---- ranks ----------------------------------------------------------------------------- */
 
+/* The rank of what an entity knows. Who knows the end of a phase but for the last may wait for the last, and who does
+ * not may not, though nobody remembers the one before (sync.c). */
+static uint16_t rank_known(const column *c, uint32_t clock)
+{
+    return (uint16_t)(2 * rank_of(c, clock) + (clock >= c->recent));
+}
+
 /* The column of the i-th clock of an entity. */
 static const column *column_of(const tcc_protocol *p, unsigned i)
 {
@@ -68,7 +75,7 @@ static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_
             continue;
         for (unsigned i = at; i < at + TCC_P_BLOCK && i < n; i++)
             if (!like || row[i] != like[i])
-                ranks[i] = rank_of(column_of(p, i), row[i]);
+                ranks[i] = rank_known(column_of(p, i), row[i]);
     }
 }
 
@@ -126,8 +133,16 @@ static void find_ranks_of_groups(const writer *w, uint16_t *ranks)
     for (unsigned k = 0; k < n; k++, ranks += p->stride) {
         const tcc_pgroup *g = group_at(p, w->s, k);
         for (unsigned i = 0; g && i < p->n_steps; i++)
-            ranks[i] = rank_of(&p->columns[p->n_actors + i], g->clocks[i]);
+            ranks[i] = rank_known(&p->columns[p->n_actors + i], g->clocks[i]);
     }
+}
+
+/* Who does nothing more waits for nothing. */
+static void forget_recent(const writer *w, unsigned entity, uint16_t *ranks)
+{
+    bool goes_on = tcc_p_goes_on(w->p, w->s, entity);
+    for (unsigned i = 0; i < w->p->n_actors && !goes_on; i++)
+        ranks[i] &= UINT16_MAX - 1;
 }
 
 static void find_all_ranks(const writer *w)
@@ -148,6 +163,10 @@ static void find_all_ranks(const writer *w)
                    s->clocks + (size_t)warp * p->stride, c->ranks + (size_t)warp * p->stride,
                    c->ranks + (size_t)(p->n_entities + i) * p->stride);
     }
+    for (unsigned e = 0; e < p->n_warps; e++)
+        forget_recent(w, e, c->ranks + (size_t)e * p->stride);
+    for (unsigned i = 0; i < s->n_parts; i++)
+        forget_recent(w, p->n_entities + order[i], c->ranks + (size_t)(p->n_entities + i) * p->stride);
     find_ranks_of_groups(w, c->ranks + (p->n_entities + s->n_parts) * (size_t)p->stride);
 }
 
@@ -212,10 +231,12 @@ void tcc_p_put_clocks(writer *w)
 
 /* ---- less known ------------------------------------------------------------------------ */
 
-/* The latest clock of a rank. */
-static uint32_t clock_of(const column *c, uint16_t rank)
+/* The latest clock that has such a rank. */
+static uint32_t clock_of(const column *c, uint16_t known)
 {
-    return rank < c->known.len ? c->known.data[rank] - 1 : c->base + (rank - (uint32_t)c->known.len);
+    uint16_t rank = known / 2;
+    uint32_t clock = rank < c->known.len ? c->known.data[rank] - 1 : c->base + (rank - (uint32_t)c->known.len);
+    return known % 2 || clock < c->recent ? clock : c->recent - 1;
 }
 
 /* Lowers what is known in s, of which `as` is the rotation that was looked for, to what is known in another state. */
@@ -301,7 +322,7 @@ static void meet(const tcc_protocol *p, const tcc_pstate *s, uint16_t *least)
             if (least[at] <= ranks[at])
                 continue;
             unsigned of = of_groups ? passed + i : i;
-            uint16_t all = at_once ? rank_of(column_of(p, of), p->common[of]) : UINT16_MAX;
+            uint16_t all = at_once ? rank_known(column_of(p, of), p->common[of]) : UINT16_MAX;
             least[at] = ranks[at] < all ? ranks[at] : all;
         }
     }

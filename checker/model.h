@@ -817,6 +817,8 @@ void tcc_p_covers_create(tcc_protocol *p);
 bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s);
 /* What all know, as the clocks of an entity. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);
+/* Whether a warp's lanes, those that are no part, or a part's do something more. */
+bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity);
 /* counts.c: of a record whose number was decided not to be more than `most`, what holds in all iterations of
  * the loops around; and what of that holds for another record. */
 void tcc_p_count_found(tcc_protocol *p, tcc_pstate *s, const tcc_precord *r);

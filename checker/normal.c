@@ -77,7 +77,7 @@ static void find_bases(writer *w)
     const tcc_pstate *s = w->s;
     uint32_t most, all;
     for (unsigned i = 0; i < p->n_actors + p->n_steps + p->n_warps; i++) {
-        w->columns[i].base = UINT32_MAX;
+        w->columns[i].base = w->columns[i].recent = UINT32_MAX;
         w->columns[i].known.len = 0;
     }
     for (unsigned g = 0; g < p->n_groups; g++)
@@ -95,9 +95,10 @@ static void find_bases(writer *w)
         bool more = n > p->most_pending && n - p->most_pending > seen;
         w->columns[actor].base = more ? n - p->most_pending : seen;
     }
-    for (unsigned b = 0; b < s->n_barriers; b++)
-        w->columns[tcc_p_barrier_actor(p, b)].base =
-            s->barriers[b].phase > 0 ? s->barriers[b].phase - 1 : 0;
+    for (unsigned b = 0; b < s->n_barriers; b++) {
+        column *c = &w->columns[tcc_p_barrier_actor(p, b)];
+        c->base = c->recent = s->barriers[b].phase > 0 ? s->barriers[b].phase - 1 : 0;
+    }
     for (unsigned n = 0; n < p->n_named; n++)
         w->columns[tcc_p_named_actor(p, n)].base =
             s->named[n].phase > 0 ? s->named[n].phase - 1 : 0;

@@ -473,16 +473,16 @@ static const struct {
 } costs[] = {
     {"warp", 1, 4300},  {"warp", 2, 4900},   {"warp", 3, 5200},  {"warp", 4, 5600},
     {"warp", 8, 6900},  {"warp", 16, 10300}, {"warp", 64, 30600}, {"none", 1, 4300},
-    {"none", 2, 5900},  {"none", 3, 6900},   {"none", 4, 8000},  {"none", 8, 12500},
-    {"none", 16, 21600}, {"none", 64, 75800},
+    {"none", 2, 6600},  {"none", 3, 7900},   {"none", 4, 9400},  {"none", 8, 15200},
+    {"none", 16, 27000}, {"none", 64, 97700},
     {"warp; persistent", 1, 4800}, {"warp; persistent", 2, 6200}, {"warp; persistent", 3, 7000},
     {"warp; persistent", 4, 7800}, {"warp; persistent", 8, 11000}, {"warp; persistent", 16, 17400},
     {"warp; persistent", 64, 56100},
     {"warpgroup; consumers pingpong; persistent", 1, 20800},
-    {"warpgroup; consumers pingpong; persistent", 2, 35600},
-    {"warpgroup; consumers pingpong; persistent", 3, 105200},
-    {"warpgroup; consumers pingpong; persistent", 4, 107700},
-    {"warpgroup; consumers pingpong; persistent", 8, 416200},
+    {"warpgroup; consumers pingpong; persistent", 2, 36900},
+    {"warpgroup; consumers pingpong; persistent", 3, 106400},
+    {"warpgroup; consumers pingpong; persistent", 4, 108900},
+    {"warpgroup; consumers pingpong; persistent", 8, 417400},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

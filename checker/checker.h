@@ -30,7 +30,8 @@ tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *d
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag,
                                 size_t *steps);
 
-/* The same for every function of a module, up to the first that is wrong. Clears `scratch`. */
-tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag);
+/* The same for every function of a module, several at a time; tells of the first that is wrong. `n_threads`: 0 for as
+ * many as there are processors; what is said does not depend on it. */
+tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag);
 
 #endif

@@ -527,15 +527,3 @@ tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *d
     size_t steps;
     return tcc_protocol_measure(f, scratch, diag, &steps);
 }
-
-tcc_status tcc_protocol_check_all(const tcc_ir *ir, tcc_arena *scratch, tcc_diag *diag)
-{
-    tcc_status status = TCC_OK;
-    for (const tcc_func *f = ir->first; f && !status; f = f->next) {
-        if (tcc_func_is_definition(f))
-            continue;
-        status = tcc_protocol_check(f, scratch, diag);
-        tcc_arena_clear(scratch);
-    }
-    return status;
-}

@@ -11,6 +11,7 @@
  * mma.c      MMAs
  * step.c     one warp's next op; control flow
  * aside.c    a thread that fills stages, followed as a warp of its own
+ * module.c   the functions of a module, in threads
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
  * rotate.c   what rotates the stages of a ring
  * renames.c  what that makes of mbarriers and bytes

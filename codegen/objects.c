@@ -2,20 +2,17 @@
  * compilation's time, and functions have nothing to do with each other.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "codegen/codegen.h"
 #include "codegen/lower.h"
 #include "ir/signature.h"
 #include "support/clock.h"
 #include "support/ptx.h"
-
-enum { MAX_THREADS = 16 };
+#include "support/threads.h"
 
 /* What the threads share. */
 typedef struct work {
@@ -45,21 +42,6 @@ static void *take_functions(void *arg)
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
         w->status[i] = make_object(w, i, &(tcc_diag){.file = w->options.file});
     return NULL;
-}
-
-static void run_threads(work *w)
-{
-    pthread_t threads[MAX_THREADS];
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n = 0, wanted = w->n - 1; /* this one works, too */
-    if (wanted > MAX_THREADS)
-        wanted = MAX_THREADS;
-    while (n < wanted && (long)n + 1 < cpus &&
-           !pthread_create(&threads[n], NULL, take_functions, w))
-        n++;
-    take_functions(w);
-    while (n)
-        pthread_join(threads[--n], NULL);
 }
 
 /* Tells what is wrong in the functions' order: it goes wrong again. */
@@ -120,7 +102,7 @@ static tcc_status make_all(const tcc_ir *ir, const tcc_codegen_options *options,
             if (!tcc_func_is_definition(f))
                 w.funcs[i++] = f;
         if (w.n)
-            run_threads(&w);
+            tcc_run_threads(tcc_threads_for(w.n), take_functions, &w);
         status = check(&w, diag);
         if (!status)
             status = warn_of_spills(&w, diag);

@@ -126,21 +126,11 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
     return TCC_OK;
 }
 
-/* Proves what is about to be emitted. It takes memory of its own, more than the IR does. */
+/* Proves what is about to be emitted. */
 static tcc_status verify_pipeline(job *j)
 {
     double start = tcc_now_ms();
-    jmp_buf oom;
-    tcc_arena *scratch = tcc_arena_create(NULL);
-    if (!scratch)
-        return TCC_ERR_MEMORY;
-    if (setjmp(oom)) {
-        tcc_arena_destroy(scratch);
-        return TCC_ERR_MEMORY;
-    }
-    tcc_arena_set_oom(scratch, &oom);
-    tcc_status status = tcc_protocol_check_all(j->ir, scratch, &j->diag);
-    tcc_arena_destroy(scratch);
+    tcc_status status = tcc_protocol_check_all(j->ir, 0, &j->diag);
     add_time("verify-pipeline", tcc_now_ms() - start, j);
     return status;
 }

@@ -464,6 +464,37 @@ START_TEST(every_schedule)
 }
 END_TEST
 
+/* ---- a module -------------------------------------------------------------------------- */
+
+/* Of a module's functions the first that is wrong is told of, whichever thread is done first: of these that takes
+ * longest. */
+START_TEST(threads_tell_of_the_first_that_is_wrong)
+{
+    static const char source[] =
+        "kernel a(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n"
+        "schedule a for sm_90a { tile m 64, n 8, k 16; stages 4; consumers pingpong; persistent; }\n"
+        "kernel b(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n"
+        "schedule b for sm_90a { tile m 64, n 8, k 16; }\n";
+    kernel k = {.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+    char alone[MAX_SAID];
+    k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
+    k.ir = kernel_parse(&k, source);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
+    for (size_t n = 1; n <= 4; n++)
+        ck_assert_int_eq(tcc_protocol_check_all(k.ir, n, &k.diag), TCC_OK);
+    no_last_release(k.ir->first);
+    no_wait_for_full(tcc_func_find(k.ir, "b"));
+    ck_assert_int_eq(check(&k, k.ir->first), TCC_ERR_INTERNAL);
+    memcpy(alone, k.said, sizeof alone);
+    for (size_t n = 0; n <= 4; n++) {
+        *k.said = 0;
+        ck_assert_int_eq(tcc_protocol_check_all(k.ir, n, &k.diag), TCC_ERR_INTERNAL);
+        ck_assert_str_eq(k.said, alone);
+    }
+    tcc_arena_destroy(k.arena);
+}
+END_TEST
+
 /* ---- what it costs --------------------------------------------------------------------- */
 
 static const struct {
@@ -544,6 +575,7 @@ int main(void)
     tcase_add_loop_test(t, a_mistake_in_a_ring, 0, LEN(of_rings));
     tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
+    tcase_add_test(t, threads_tell_of_the_first_that_is_wrong);
     tcase_add_test(t, no_op_is_missing);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

@@ -498,6 +498,18 @@ static bool makes_few_iterations(const tcc_op *loop)
            hi - lo <= TCC_P_KNOWN_ITERATIONS * step;
 }
 
+/* The remainder of a loop's number of iterations that is asked as data; of one that is known, which other ops want as
+ * well, what is asked of the sums. */
+static int64_t data_modulus(const decoder *d, const source *s, const tcc_pinst *loop)
+{
+    int64_t m = d->needs.data[s->operands[1]].modulus;
+    for (unsigned i = 0; i < s->op->n_results && loop->counts && m == EXACT; i++) {
+        int64_t of_sum = d->needs.data[s->results + i].modulus;
+        m = of_sum > NEEDED && of_sum != EXACT ? of_sum : m;
+    }
+    return m != EXACT && (s->waits || loop->counts) ? m : NEEDED;
+}
+
 /* Writes the i-th source; gives the one after its regions. */
 static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
 {
@@ -539,11 +551,10 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     in->waits = s->waits;
     in->loops |= op->code == TCC_OP_scf_for && s->waits && !makes_few_iterations(op);
     if (op->code == TCC_OP_scf_for) {
-        const need *hi = &d->needs.data[s->operands[1]];
         in->counts = tcc_loop_only_counts(op);
-        if (hi->modulus > NEEDED && hi->modulus != EXACT && (s->waits || in->counts) &&
-            hi->modulus > d->p->symbol_data)
-            d->p->symbol_data = hi->modulus;
+        int64_t m = data_modulus(d, s, in);
+        if (m > NEEDED && m > d->p->symbol_data)
+            d->p->symbol_data = m;
         if (s->waits)
             find_period(d->p, in);
     }

@@ -379,6 +379,13 @@ START_TEST(a_mistake_in_taking_turns_of_any_length)
 }
 END_TEST
 
+/* More iterations than are counted one by one, their number being known. */
+START_TEST(a_mistake_in_taking_turns_of_a_known_length)
+{
+    break_rings(&of_turns[_i], "tile m 64, n 8, k 16; consumers pingpong; persistent;", "4096", true);
+}
+END_TEST
+
 /* What the odd role hands on to its next tile, for the number of iterations of one. */
 static tcc_op *passing_over(tcc_func *f)
 {
@@ -571,6 +578,7 @@ int main(void)
     tcase_add_loop_test(t, a_mistake_in_a_ring_that_goes_on_across_tiles, 0, LEN(of_persistent_rings));
     tcase_add_loop_test(t, a_mistake_in_taking_turns, 0, LEN(of_turns));
     tcase_add_loop_test(t, a_mistake_in_taking_turns_of_any_length, 0, LEN(of_turns));
+    tcase_add_loop_test(t, a_mistake_in_taking_turns_of_a_known_length, 0, LEN(of_turns));
     tcase_add_loop_test(t, a_mistake_in_passing_over_a_tile, 0, LEN(of_sums));
     tcase_add_loop_test(t, a_mistake_in_a_ring, 0, LEN(of_rings));
     tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));

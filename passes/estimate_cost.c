@@ -23,13 +23,11 @@
 #include "ir/plan.h"
 #include "ir/signature.h"
 #include "passes/passes.h"
+#include "passes/schedule.h"
 #include "passes/work.h"
 
 enum { ACCESS_BYTES = 16, MAX_AXES = 8, MAX_TERMS = 16 };
 static const int64_t LAST_RESORT = 1000000000; /* cycles */
-/* Of what is around a tile's loops, the part that a persistent CTA does while it multiplies the next tile; fitted to
- * docs/gpu-results.md. */
-static const double HIDDEN = 0.55;
 
 typedef struct estimate {
     tcc_ir *ir;
@@ -39,6 +37,7 @@ typedef struct estimate {
     size_t n;
     bool by_element; /* are operands copied */
     bool moves;      /* and does nothing else: there is no product */
+    bool in_turn;    /* do consumers take tiles */
 } estimate;
 
 static tcc_attr number(double cycles)
@@ -204,7 +203,7 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
     else if (e->moves)
         e->around = number(tcc_moving_cycles(e->target, &w)).i;
     else if (loop)
-        add_term(e, binary(e, TCC_EXPR_mul, number(tcc_iteration_cycles(e->target, &w, stages)), times));
+        add_term(e, binary(e, TCC_EXPR_mul, number(tcc_iteration_cycles(e->target, &w, stages, e->in_turn)), times));
     else
         e->around = number(tcc_work_cycles(e->target, &w)).i;
 }
@@ -257,10 +256,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const tcc_op *grid = find_grid(f);
     if (!grid || !tcc_func_is_variant(f) || tcc_attr_find(&f->attrs, "cost"))
         return TCC_OK;
-    estimate e = {.ir = ctx->ir, .target = tcc_target_of(ctx->ir), .moves = tcc_attr_find(&grid->attrs, "spread")};
+    bool in_turn = tcc_schedule_of(f).consumers == TCC_CONSUMERS_PINGPONG;
+    estimate e = {.ir = ctx->ir, .target = tcc_target_of(ctx->ir), .in_turn = in_turn,
+                  .moves = tcc_attr_find(&grid->attrs, "spread")};
     add_block(&e, grid->regions[0], NULL, (tcc_attr){.kind = TCC_ATTR_INT, .i = 1});
     bool persistent = tcc_attr_int(&grid->attrs, "persistent", 0);
-    int64_t hidden = persistent ? (int64_t)((double)e.around * HIDDEN) : 0; /* but once */
+    int64_t hidden = persistent ? (int64_t)((double)e.around * tcc_hidden_part(in_turn)) : 0; /* but once */
     tcc_attr cycles = number((double)(e.around - hidden + (e.by_element ? LAST_RESORT : 0)));
     for (size_t i = e.n; i--;)
         cycles = binary(&e, TCC_EXPR_add, e.terms[i], cycles);

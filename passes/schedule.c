@@ -298,8 +298,10 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
         .copied_bytes = (double)((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * k_bytes};
     int64_t stored_bits = parts > 1 ? size->sum_bits : size->result_bits;
     tcc_work around = {.stored_bytes = (double)(s->m * s->n * stored_bits) / 8};
-    double cycles = rounds * (tcc_work_cycles(t, &around) +
-                              iterations * tcc_iteration_cycles(t, &in_loop, s->stages));
+    bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;
+    double outside = tcc_work_cycles(t, &around), hidden = s->persistent ? outside * tcc_hidden_part(in_turn) : 0;
+    double each = outside - hidden + iterations * tcc_iteration_cycles(t, &in_loop, s->stages, in_turn);
+    double cycles = rounds * each + hidden;
     return parts > 1 ? cycles + adding_cycles(s, size, elements) : cycles;
 }
 

@@ -4,8 +4,11 @@
 #include <math.h>
 
 /* Fitted to what docs/gpu-results.md has of an H200, at 1.64 GHz. A warp's access takes so many cycles with the
- * address arithmetic around it, and of the time that copies take a part is not hidden. */
-static const double ACCESS_CYCLES = 5, NOT_HIDDEN = 0.25;
+ * address arithmetic around it, and of the time that copies take a part is not hidden: less where consumers take tiles in
+ * turn, unless they have few stages. */
+static const double ACCESS_CYCLES = 5, NOT_HIDDEN = 0.25, NOT_HIDDEN_IN_TURN = 0.19, FEW_STAGES_CYCLES = 130;
+static const double HIDDEN = 0.55, HIDDEN_IN_TURN = 0.65;
+enum { ENOUGH_STAGES = 4 };
 enum { LANES = 32, ELEM_BYTES = 2 /* that the descriptor's rate of products is for */ };
 
 /* 1.5 us at 1.64 GHz. */
@@ -27,11 +30,18 @@ double tcc_moving_cycles(const tcc_target *t, const tcc_work *w)
     return w->moved_bytes / t->memory_bytes_per_cycle + access_cycles(w);
 }
 
-double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages)
+double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn)
 {
     double mma = 2 * w->mma_bytes / ELEM_BYTES / t->flops_per_cycle;
     double smem = w->smem_bytes / t->smem_bytes_per_cycle;
     double copy = w->copied_bytes / t->l2_bytes_per_cycle;
     double arrive = w->copied_bytes > 0 ? t->latency_cycles / (double)stages : 0;
-    return fmax(fmax(mma, smem), fmax(copy, arrive)) + NOT_HIDDEN * copy + access_cycles(w);
+    double rest = in_turn ? NOT_HIDDEN_IN_TURN * fmin(mma, copy) + (stages < ENOUGH_STAGES ? FEW_STAGES_CYCLES : 0)
+                          : NOT_HIDDEN * copy;
+    return fmax(fmax(mma, smem), fmax(copy, arrive)) + rest + access_cycles(w);
+}
+
+double tcc_hidden_part(bool in_turn)
+{
+    return in_turn ? HIDDEN_IN_TURN : HIDDEN;
 }

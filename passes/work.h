@@ -20,8 +20,10 @@ typedef struct tcc_work {
 double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
 /* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of the matrix unit, its
  * reads of shared memory, loads from L2, and copies of which only so many are on their way; beside that
- * copies cost power, and lanes' accesses issue slots. */
-double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages);
+ * copies cost power, and lanes' accesses issue slots. `in_turn`: consumers take tiles in turn. */
+double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn);
+/* Of what is in no loop, the part that a persistent CTA does while it multiplies another tile. */
+double tcc_hidden_part(bool in_turn);
 
 /* From the end of one step of a variant to the first of the next one's work, in the same stream. */
 extern const int64_t tcc_step_gap_cycles;

@@ -50,7 +50,7 @@ int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most);
 /* Tiles that a family offers for extents which are not known, the most useful first. */
 typedef struct tcc_tile_size {
     int64_t m, n;
-    bool persistent;
+    bool persistent, in_turn; /* in_turn: `consumers pingpong` */
     int64_t split; /* parts of a sum; 0: what is said of them, or one */
 } tcc_tile_size;
 typedef struct tcc_tile_menu {

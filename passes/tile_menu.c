@@ -18,16 +18,17 @@
 #include "passes/families.h"
 
 /* Found by search: of few tiles these lose least against the best of all widths, over extents of all
- * magnitudes, by the estimate of cycles. The widest is for short sums, whose results it stores while it
- * multiplies, and for rounds that 256 columns leave half empty. */
+ * magnitudes, by the estimate of cycles. The widest are for short sums, whose results they store while they
+ * multiply, and for rounds that 256 columns leave half empty. */
 static const tcc_tile_size of_warpgroups[] = {
-    {128, 192, true, 0}, {128, 128, false, 0}, {64, 128, false, 0}, {64, 64, false, 0}, {64, 32, false, 0},
-    {64, 16, false, 0},
+    {128, 192, true, false, 0}, {128, 128, false, false, 0}, {128, 160, true, true, 0}, {64, 128, false, false, 0},
+    {64, 64, false, false, 0},  {64, 32, false, false, 0},   {64, 16, false, false, 0},
     /* Long sums with few tiles, by the same search among all tiles and up to 64 parts: over extents of all
      * magnitudes these four lose 13 % against the best of them, where without them it is 55 %. */
-    {128, 128, false, 8}, {64, 64, false, 4}, {64, 64, false, 32}, {64, 128, false, 3},
+    {128, 128, false, false, 8}, {64, 64, false, false, 4}, {64, 64, false, false, 32}, {64, 128, false, false, 3},
 };
-static const tcc_tile_size of_waves[] = {{128, 64, false, 0}, {64, 64, false, 0}, {32, 64, false, 0}};
+static const tcc_tile_size of_waves[] = {
+    {128, 64, false, false, 0}, {64, 64, false, false, 0}, {32, 64, false, false, 0}};
 
 const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups, sizeof of_warpgroups / sizeof *of_warpgroups};
 const tcc_tile_menu tcc_tile_menu_of_waves = {of_waves, sizeof of_waves / sizeof *of_waves};
@@ -74,6 +75,8 @@ static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
         tcc_schedule_key_set(f, TCC_KEY_persistent, TCC_PERSISTENT_STATIC);
     if (size.split)
         tcc_schedule_key_set(f, TCC_KEY_split, size.split);
+    if (size.in_turn)
+        tcc_schedule_key_set(f, TCC_KEY_consumers, TCC_CONSUMERS_PINGPONG);
 }
 
 /* Whether choose-schedule will take it; nothing is reported. */
@@ -128,7 +131,8 @@ void tcc_tile_menu_offer(const tcc_choice *ch)
         return;
     for (size_t i = n < menu->n ? n : menu->n; i--;) {
         tcc_tile_size size = menu->sizes[i];
-        if (!is_wanted(ch, size, &least))
+        bool otherwise = size.in_turn && tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_consumers].name);
+        if (otherwise || !is_wanted(ch, size, &least))
             continue;
         tcc_func *f = tcc_func_clone(ch->f, name_of(ch, size));
         set_tile(ch, f, size);

@@ -51,10 +51,10 @@ def run(*command):
     return done.returncode != 0, done.stdout
 
 
-def compile_and_check(program, target, path, numbers=None):
+def compile_and_check(program, target, path, *options, numbers=None):
     """What is wrong; numbers(schedule) has the limits of the kernel k."""
     failed, said = run("tcc", program, f"--target={target}", "--emit=asm", "-o", path,
-                       "--print-schedule")
+                       "--print-schedule", *options)
     if failed:
         return said
     kernels = assembly.read(path)
@@ -65,23 +65,28 @@ def compile_and_check(program, target, path, numbers=None):
     return wrong
 
 
-def check_product(folder, target, wave, types, transposed, depths):
+def check_product(folder, target, wave, types, transposed, depths, *options):
     path = os.path.join(folder, "_".join((target, str(wave), *types, "nt"[transposed])))
     layout = ("K, N", "k, n") if transposed else ("N, K", "n, k")
     with open(path + ".tile", "w", encoding="utf-8") as file:
         file.write(PROGRAM.format(a=types[0], b=types[1], acc=types[2], b_dims=layout[0],
                                   b_map=layout[1], target=target, wave=wave))
-    return compile_and_check(path + ".tile", target, path + ".s", lambda schedule: (
+    return compile_and_check(path + ".tile", target, path + ".s", *options, numbers=lambda schedule: (
         f"--loop-wmma={products_in_loop(schedule, depths[bits(types[0])])}", "--max-lds-reads=1"))
 
 
 def main(folder, *examples):
     wrong = []
     for target, all_types, depths in TARGETS:
+        registers = set()
         for types in all_types:
+            # Of types that take the same registers one has all tiles.
+            takes = (bits(types[0]), bits(types[2]))
+            options = ["--tiles=1"] if takes in registers else []
+            registers.add(takes)
             for wave in (32, 64):
                 for transposed in (False, True)[: 1 + (bits(types[0]) >= 8)]:
-                    said = check_product(folder, target, wave, types, transposed, depths)
+                    said = check_product(folder, target, wave, types, transposed, depths, *options)
                     wrong += [(target, wave, *types, transposed, said)] if said else []
         for example in examples:
             said = compile_and_check(example, target, os.path.join(folder, "example.s"))

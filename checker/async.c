@@ -152,3 +152,40 @@ tcc_presult tcc_p_nvvm_bulk_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     tcc_p_log(p, s, warp, in, -1, n);
     return TCC_P_NEXT;
 }
+
+/* ---- copies of threads ---------------------------------------------------------------------- */
+
+/* As interp/cp_async.c has them: ordinary writes, of a group, which a warp's lanes commit and wait for together.
+ * What its other lanes have copied a lane knows of when they have met since. */
+tcc_presult tcc_p_nvvm_cp_async(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    s->warps[warp].open_bulk = true;
+    return tcc_p_access_lanes(p, s, warp, in, at, tcc_attr_int(&in->op->attrs, "bytes", 0), true, false)
+               ? TCC_P_NEXT
+               : TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_nvvm_cp_async_commit(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    w->open_bulk = false;
+    w->bulk_groups++;
+    tcc_p_log(p, s, warp, in, -1, w->bulk_groups);
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_cp_async_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    uint32_t pending = (uint32_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    uint32_t n = w->bulk_groups > pending ? w->bulk_groups - pending : 0;
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    if (n && !tcc_p_learn_end(p, s, warp, in->op, w->mask, tcc_p_bulk_actor(p, warp), n))
+        return TCC_P_FAILED;
+    tcc_p_log(p, s, warp, in, -1, n);
+    return TCC_P_NEXT;
+}

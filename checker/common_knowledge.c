@@ -90,6 +90,8 @@ void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common)
         }
         if (rest)
             add(p, s, common, i, i, warp->synced);
+        if (p->groups)
+            keep_least(&common[tcc_p_bulk_actor(p, i)], warp->met_groups);
         if (warp->fencing)
             keep_least(&common[p->n_actors + i], warp->fenced);
         if (warp->apart)

@@ -61,6 +61,9 @@ static bool is_followed(const tcc_op *op)
 static bool must_be_known(const tcc_op *op, unsigned i)
 {
     const tcc_op_info *info = tcc_op_info_get(op->code);
+    for (unsigned o = 0; o <= i && o < info->n_operands; o++)
+        if (info->operands[o].kinds >> TCC_KIND_ptr & 1) /* and what follows: a place in a tensor */
+            return false;
     return i < info->n_operands && !(info->operands[i].kinds >> TCC_KIND_vec & 1) &&
            !(info->effects & TCC_LANES);
 }
@@ -787,12 +790,15 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     p->least_threshold = p->least_threshold < 1 ? 1 : p->least_threshold;
     p->data_threshold = p->data_threshold < 1 ? 1 : p->data_threshold;
     unsigned n_carried = 0;
+    bool sends = false;
     for (size_t i = 0; i < d.sources.len; i++) {
         tcc_opcode code = d.sources.data[i].op->code;
         if (code == TCC_OP_scf_for && d.sources.data[i].op->n_results > n_carried)
             n_carried = d.sources.data[i].op->n_results;
         p->max_barriers += tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES);
-        p->stores |= tcc_op_starts(code, TCC_BY_BULK_GROUP);
+        p->stores |= tcc_op_starts(code, TCC_BY_BULK_GROUP | TCC_BY_COPY_GROUP);
+        p->groups |= tcc_op_starts(code, TCC_BY_COPY_GROUP);
+        sends |= tcc_op_starts(code, TCC_BY_BULK_GROUP);
         if (tcc_op_waits(code, TCC_BY_BULK_GROUP))
             note_pending(p, d.sources.data[i].op);
         find_granule(p, d.sources.data[i].op);
@@ -805,6 +811,8 @@ tcc_status tcc_p_decode(tcc_protocol *p)
             p->n_named = (unsigned)id + 1;
     }
     p->carried = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, n_carried + 1);
+    if (p->groups && (sends || p->max_barriers))
+        tcc_p_unsupported(p, NULL, "threads' copies beside mbarriers or copies to global memory");
     if (p->max_barriers > TCC_MAX_MBARRIERS)
         tcc_p_unsupported(p, NULL, "more than %d mbarriers", TCC_MAX_MBARRIERS);
     return p->status;

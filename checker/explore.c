@@ -134,8 +134,8 @@ static bool check_end_of_warp(tcc_protocol *p, tcc_pstate *s, unsigned warp)
                          tcc_p_entity(p, s, warp,
                                       UINT64_C(1) << w->bulk_lane))[tcc_p_bulk_actor(p, warp)] <
                   w->bulk_groups))
-        tcc_p_wrong(p, s, warp, &end,
-                    "warp %u ends while its copies may still be reading shared memory", warp);
+        tcc_p_wrong(p, s, warp, &end, "warp %u ends while its copies may still be %s shared memory", warp,
+                    p->groups ? "writing" : "reading");
     else
         return true;
     return false;

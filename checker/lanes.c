@@ -232,6 +232,7 @@ void tcc_p_sync_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     tcc_p_seen(p, s, warp)[warp] = w->synced = clock;
     w->unsynced = w->fencing = 0;
     w->fenced = tcc_p_fenced(p, s, warp)[warp];
+    w->met_groups = p->groups ? tcc_p_seen(p, s, warp)[tcc_p_bulk_actor(p, warp)] : 0;
     tcc_p_step_together(p, s, warp);
     tcc_p_tick(p, s, warp);
 }

@@ -233,6 +233,8 @@ const char *tcc_p_actor_name(const tcc_protocol *p, unsigned actor)
         return tcc_arena_printf(p->scratch, "warp %u", actor);
     if (actor < mmas && p->amd)
         return tcc_arena_printf(p->scratch, "wave %u", actor - p->n_warps);
+    if (actor < mmas && p->groups)
+        return tcc_arena_printf(p->scratch, "a copy of warp %u", actor - p->n_warps);
     if (actor < mmas)
         return tcc_arena_printf(p->scratch, "a copy to global memory of warp %u",
                                 actor % p->n_warps);
@@ -278,6 +280,8 @@ static bool comes_after(tcc_protocol *p, const tcc_pstate *s, const tcc_paccess 
 {
     if (p->amd && !by->async && actor == by->actor)
         return true;
+    if (p->groups && actor == tcc_p_bulk_actor(p, by->warp) && s->warps[by->warp].met_groups < clock)
+        return false; /* of another lane, perhaps */
     if (actor != by->warp || p->amd)
         return tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[actor] >= clock;
     return tcc_p_synced(s, by->warp, by->lanes) >= clock || are_of_same_lanes(p, print, other);
@@ -459,15 +463,17 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         return false;
     if (together)
         p->footprints.data[*print].lanes = NULL;
-    unsigned actor = p->amd ? tcc_p_bulk_actor(p, warp) : warp;
+    bool copies = tcc_op_starts(in->op->code, TCC_BY_COPY_GROUP);
+    unsigned actor = p->amd || copies ? tcc_p_bulk_actor(p, warp) : warp;
     const tcc_paccess by = {.warp = warp,
                             .actor = actor,
                             .lanes = together ? tcc_p_all_lanes(p) : w->mask,
-                            .clock = tcc_p_seen(p, s, warp)[actor] + p->amd, /* not waited for */
+                            .clock = copies ? w->bulk_groups + 1
+                                            : tcc_p_seen(p, s, warp)[actor] + p->amd, /* not waited for */
                             .write = write,
                             .mark = TCC_P_ORDINARY};
-    w->accessed |= w->mask;
-    w->unsynced |= by.lanes;
+    w->accessed |= copies ? 0 : w->mask;
+    w->unsynced |= copies ? 0 : by.lanes;
     return tcc_p_access(p, s, in, &by, *print);
 }
 

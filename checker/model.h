@@ -249,6 +249,7 @@ typedef struct tcc_pwarp {
     uint32_t in_step;       /* and after each other's waits, when some are apart */
     tcc_lane_mask unsynced, apart; /* that have accessed memory, and waited, since then */
     uint32_t bulk_groups, bulk_lane;
+    uint32_t met_groups; /* of its threads' copies, up to which its lanes know of each other's */
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
     bool open_group, open_bulk, any_fence, released, blocked, asks;
@@ -407,7 +408,8 @@ struct tcc_protocol {
     unsigned n_lanes;
     bool amd;        /* waves instead of warps */
     int64_t granule; /* bytes of shared memory that are taken together */
-    bool stores;     /* there are copies to global memory or, on AMD, accesses to LDS */
+    bool stores;     /* there are copies to global memory, those of threads or, on AMD, accesses to LDS; */
+    bool groups;     /* those of threads to shared memory (cp.async) */
     bool follows;    /* accesses to tensors, */
     bool writes;     /* among them copies that write */
     uint32_t *tensors;     /* of each parameter: 1 + the first of the same tensor */
@@ -489,7 +491,8 @@ void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
 /* Actors: warps, their copies to global memory, what these write there, which is done later than
  * what they read, warpgroups' MMAs, mbarriers, named barriers. On AMD a wave's accesses to LDS
- * are the second kind: their clock counts the times that it has waited for them. */
+ * are the second kind: their clock counts the times that it has waited for them; so are copies of a warp's
+ * threads to shared memory, where there are such: it counts groups. */
 static inline unsigned tcc_p_bulk_actor(const tcc_protocol *p, unsigned warp)
 {
     return p->n_warps + warp;
@@ -703,7 +706,7 @@ enum {
     TCC_P_FOLLOWED = TCC_READS_SHARED | TCC_WRITES_SHARED | TCC_LANES | TCC_REGISTERS | TCC_BARRIER |
                      TCC_FENCE | TCC_COMPLETES,
     TCC_P_SYNC = TCC_REGISTERS | TCC_BARRIER | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP |
-                 TCC_BY_MMA_GROUP
+                 TCC_BY_COPY_GROUP | TCC_BY_MMA_GROUP
 };
 /* Ops with such effects, whose meaning is a function here; what other lanes have is unknown, and
  * needs none. A test names those that have none. */
@@ -712,7 +715,8 @@ enum {
     OP(nvvm_barrier) OP(nvvm_warp_sync) OP(nvvm_setmaxnreg) OP(nvvm_mbarrier_init)                 \
     OP(nvvm_mbarrier_arrive) OP(nvvm_mbarrier_arrive_expect_tx) OP(nvvm_mbarrier_wait)             \
     OP(nvvm_fence_mbarrier_init) OP(nvvm_fence_proxy_async) OP(nvvm_tma_load) OP(nvvm_tma_store)   \
-    OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_a) OP(nvvm_wgmma_fence)   \
+    OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_cp_async) OP(nvvm_cp_async_commit)             \
+    OP(nvvm_cp_async_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_a) OP(nvvm_wgmma_fence)   \
     OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
     OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load) OP(amdgcn_ds_store)                   \
     OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)

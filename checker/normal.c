@@ -305,6 +305,8 @@ static void put_warp(writer *w, unsigned i)
     }
     if (p->stores)
         put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->bulk_groups);
+    if (p->groups)
+        put_clock(w, &w->columns[tcc_p_bulk_actor(p, i)], warp->met_groups);
     if (p->writes)
         put_clock(w, &w->columns[tcc_p_writes_actor(p, i)], warp->bulk_groups);
     put_slots(w, i);

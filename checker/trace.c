@@ -131,7 +131,9 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
     case TCC_OP_nvvm_tma_store:
         snprintf(out, size, "start%s a copy of %lld bytes to global memory", s, n);
         return;
+    case TCC_OP_nvvm_cp_async_commit:
     case TCC_OP_nvvm_bulk_commit: snprintf(out, size, "close%s copy group %lld", s, n); return;
+    case TCC_OP_nvvm_cp_async_wait:
     case TCC_OP_nvvm_bulk_wait: snprintf(out, size, "wait%s for copy group %lld", s, n); return;
     case TCC_OP_nvvm_wgmma_commit: snprintf(out, size, "start%s MMA group %lld", s, n); return;
     case TCC_OP_nvvm_wgmma_wait:

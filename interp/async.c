@@ -15,12 +15,14 @@ typedef struct stage {
     size_t started, landed;
     int64_t bytes, landed_bytes; /* awaited, and there; bytes 0: they are not counted */
     bool committed, waited;
+    uint64_t waited_at; /* of a ring of groups: the step of its role at which it last was waited for */
 } stage;
 
 typedef struct ring {
     stage *stages;
     int64_t n_stages;
-    bool meets; /* it is filled and emptied by barriers alone */
+    bool meets;  /* it is filled and emptied by barriers alone, */
+    bool groups; /* or by them and groups of copies that are waited for */
     const struct tcc_role *reading; /* that has read stages to registers and has not published since */
     bool turns; /* they are owned, and nothing else */
 } ring;
@@ -55,8 +57,15 @@ static bool reads(const mma *p, const ring *r, int64_t i)
     return false;
 }
 
+/* An iteration whose copies are a group. */
+typedef struct commit {
+    const ring *ring;
+    int64_t i;
+} commit;
+
 struct tcc_role {
     TCC_VEC(mma) mmas;
+    TCC_VEC(commit) commits; /* to rings of groups, in order */
     uint64_t met; /* the step at which all warps of the role last met */
 };
 
@@ -161,7 +170,8 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
         r->stages = TCC_NEW_ARRAY(t->x->run->scratch, stage, (size_t)r->n_stages);
         TCC_PUSH(t->x->run->scratch, &t->x->async->rings, r);
     }
-    r->meets = !strcmp(tcc_attr_str(&in->op->attrs, "completion", ""), "barrier");
+    r->groups = tcc_is_of_groups(in->op);
+    r->meets = !tcc_has_mbarriers(in->op) && !r->groups;
     r->reading = NULL;
     for (int64_t s = 0; s < r->n_stages; s++)
         r->stages[s] = (stage){.owner = -1, .released = -1};
@@ -212,8 +222,16 @@ tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+static struct tcc_role *role_of(tcc_thread *t)
+{
+    if (!t->role)
+        t->role = TCC_NEW(t->x->run->scratch, struct tcc_role);
+    return t->role;
+}
+
 tcc_outcome tcc_eval_async_commit(tcc_thread *t, const tcc_inst *in)
 {
+    const ring *r = operand_object(t, in, 0);
     int64_t i = tcc_operand_int(t, in, 1);
     stage *s = owned_stage(t, in, i);
     if (!s)
@@ -223,6 +241,33 @@ tcc_outcome tcc_eval_async_commit(tcc_thread *t, const tcc_inst *in)
                          (long long)i);
     s->committed = true;
     s->bytes = tcc_attr_int(&in->op->attrs, "bytes", 0);
+    if (r->groups)
+        TCC_PUSH(t->x->run->scratch, &role_of(t)->commits, (commit){r, i});
+    return TCC_NEXT;
+}
+
+/* Waits for all groups but the last `pending`, among which must be that of iteration i. */
+static tcc_outcome wait_for_groups(tcc_thread *t, const tcc_inst *in, const ring *r, int64_t i)
+{
+    const struct tcc_role *role = role_of(t);
+    size_t pending = (size_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    size_t n = role->commits.len > pending ? role->commits.len - pending : 0;
+    bool found = false;
+    for (size_t c = 0; c < n; c++) {
+        const commit *of = &role->commits.data[c];
+        const stage *s = &of->ring->stages[of->i % of->ring->n_stages];
+        if (s->owner == of->i && !is_full(s))
+            return TCC_WAIT(t, NULL, "until the copies of iteration %lld have landed", (long long)of->i);
+        found |= of->ring == r && of->i == i;
+    }
+    if (!found)
+        return TCC_WRONG(t->x, in->op, "async.wait for iteration %lld, whose copies may be among the last %zu groups",
+                         (long long)i, pending);
+    stage *s = owned_stage(t, in, i);
+    if (!s)
+        return TCC_FAILED;
+    s->waited = true;
+    s->waited_at = t->steps;
     return TCC_NEXT;
 }
 
@@ -230,6 +275,8 @@ tcc_outcome tcc_eval_async_wait(tcc_thread *t, const tcc_inst *in)
 {
     ring *r = operand_object(t, in, 0);
     int64_t i = tcc_operand_int(t, in, 1);
+    if (r->groups)
+        return wait_for_groups(t, in, r, i);
     stage *s = i < 0 ? NULL : &r->stages[i % r->n_stages];
     if (!s || s->owner < i || (s->owner == i && !is_full(s)))
         return TCC_WAIT(t, NULL, "until the stage of iteration %lld is full", (long long)i);
@@ -265,6 +312,16 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* All warps of the role met behind the step at which a stage last was put, read or waited for. */
+static bool have_met_since(tcc_thread *t, const tcc_inst *in, uint64_t step, const char *what)
+{
+    if (!step || role_of(t)->met > step)
+        return true;
+    TCC_WRONG(t->x, in->op, "%s without async.barrier since the stage was %s",
+              tcc_op_info_get(in->op->code)->name, what);
+    return false;
+}
+
 /* ---- copies ---------------------------------------------------------------------------- */
 
 typedef struct copy {
@@ -297,8 +354,12 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
     if (s->committed)
         return TCC_WRONG(t->x, in->op, "async.copy of iteration %lld after its commit",
                          (long long)i);
+    const ring *r = operand_object(t, in, 0);
     const tcc_type *type = in->op->operands[2]->type;
     buffer *b = operand_object(t, in, 2);
+    if ((r->meets || r->groups) && !have_met_since(t, in, b->read[i % b->n_stages], "read"))
+        return TCC_FAILED;
+    b->put[i % b->n_stages] = r->meets ? t->steps : 0;
     poison(b, i % b->n_stages);
     clobber(t->x->async, b, i % b->n_stages);
     copy *c = TCC_NEW(t->x->run->scratch, copy);
@@ -311,23 +372,6 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
     s->started++;
     TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){land, in->op, c, t});
     return TCC_NEXT;
-}
-
-static struct tcc_role *role_of(tcc_thread *t)
-{
-    if (!t->role)
-        t->role = TCC_NEW(t->x->run->scratch, struct tcc_role);
-    return t->role;
-}
-
-/* All warps of the role met behind the step at which a stage last was put or read. */
-static bool have_met_since(tcc_thread *t, const tcc_inst *in, uint64_t step, const char *what)
-{
-    if (!step || role_of(t)->met > step)
-        return true;
-    TCC_WRONG(t->x, in->op, "%s without async.barrier since the stage was %s",
-              tcc_op_info_get(in->op->code)->name, what);
-    return false;
 }
 
 /* A tile in registers is there at once. */
@@ -363,11 +407,11 @@ tcc_outcome tcc_eval_async_read(tcc_thread *t, const tcc_inst *in)
                          (long long)i);
     buffer *b = operand_object(t, in, 2);
     int64_t number = i % b->n_stages;
-    if (!have_met_since(t, in, b->put[number], "put"))
+    if (!have_met_since(t, in, b->put[number], "put") || !have_met_since(t, in, s->waited_at, "waited for"))
         return TCC_FAILED;
     b->read[number] = b->used = t->steps;
     ring *r = operand_object(t, in, 0);
-    r->reading = r->meets ? NULL : role_of(t);
+    r->reading = r->meets || r->groups ? NULL : role_of(t);
     const tcc_attr *at = tcc_attr_list(&in->op->attrs, "at").list.items;
     const tcc_dim *to = in->op->results[0].type->dims;
     int64_t width = in->op->operands[2]->type->dims[2].size;
@@ -598,7 +642,7 @@ static void start_role(tcc_thread *t, const tcc_inst *in)
     tcc_thread_restart(role);
     memcpy(role->cells, t->cells, t->x->program->n_cells * sizeof *t->cells);
     if (role->role) {
-        role->role->mmas.len = 0;
+        role->role->mmas.len = role->role->commits.len = 0;
         role->role->met = 0;
     }
 }

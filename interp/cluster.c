@@ -167,6 +167,9 @@ static tcc_status check_warp(const tcc_warp *w)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, w->bulk.op,
                         "%s ends while its copies may still be reading shared memory",
                         tcc_warp_name(w));
+    if (w->copying.open || w->order.seen[tcc_actor_groups(w->cta, id)] < w->copying.groups.len)
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, w->copying.op,
+                        "%s ends while its copies may still be writing shared memory", tcc_warp_name(w));
     return TCC_OK;
 }
 

@@ -47,10 +47,13 @@ tcc_accessor tcc_warp_accessor(const tcc_thread *t, tcc_lane_mask lanes)
 
 bool tcc_comes_after(const tcc_accessor *by, unsigned actor, uint32_t clock, tcc_lane_mask lanes)
 {
-    if (actor != by->warp->actor)
-        return by->after->seen[actor] >= clock;
+    const tcc_warp *w = by->warp;
     bool one = !(lanes & (lanes - 1));
-    return by->warp->in_step || by->synced >= clock || (one && lanes == by->lanes);
+    if (actor == tcc_actor_groups(w->cta, w->thread->id)) /* which each lane waits for by itself */
+        return by->after->seen[actor] >= clock && (w->copying.met >= clock || (one && lanes == by->lanes));
+    if (actor != w->actor)
+        return by->after->seen[actor] >= clock;
+    return w->in_step || by->synced >= clock || (one && lanes == by->lanes);
 }
 
 uint32_t tcc_own_fence(const tcc_warp *w, tcc_lane_mask lanes)
@@ -206,6 +209,7 @@ void tcc_lanes_sync(tcc_warp *w)
     settle_uses(w);
     w->unsynced = w->fencing = 0;
     w->fenced = w->order.fenced[w->actor];
+    w->copying.met = w->order.seen[tcc_actor_groups(w->cta, w->thread->id)];
     w->synced = *clock = before;
     ++*clock;
 }

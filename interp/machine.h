@@ -9,7 +9,8 @@
  * Actors are, of each CTA, the warps; the MMAs of each warpgroup, whose clock counts committed
  * groups; each warp's copies to global memory, likewise, and what they write there, which is done
  * later than what they read; each mbarrier, standing for the copies
- * that complete on it, whose clock counts its phases; and each named barrier, likewise.
+ * that complete on it, whose clock counts its phases; each named barrier, likewise; and each warp's copies
+ * of its threads (cp.async), whose clock counts groups.
  *
  * Ordinary accesses and those of wgmma and the copy engine use different proxies: whoever makes an
  * ordinary write, or a read of what a copy overwrites later, must run a fence.proxy.async before
@@ -31,7 +32,8 @@
  * matrix.c   ldmatrix, stmatrix, shuffles    warp.c     everything else
  * launch.c   a kernel's parameters, its CTAs grid.c     its clusters, in several threads
  * amdgcn.c   LDS, barriers of AMD            buffer.c   buffer descriptors, their loads and stores
- * wmma.c     MMAs of a wave
+ * wmma.c     MMAs of a wave                  mma_sync.c of a warp
+ * cp_async.c copies of threads
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_MACHINE_H
@@ -61,6 +63,7 @@ unsigned tcc_actor_warp(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_mmas(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_copies(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_writes(const tcc_cta *c, unsigned warp);
+unsigned tcc_actor_groups(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier);
 unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier);
 /* "warp 3", "an MMA", "a copy": to be followed by "may still …". */
@@ -292,6 +295,12 @@ struct tcc_warp {
         unsigned lane;            /* that starts them */
         const tcc_op *op;         /* the last of them */
     } bulk;                       /* copies to global memory */
+    struct {
+        TCC_VEC(size_t *) groups; /* closed; events of each that are on their way */
+        size_t *open;             /* events since the last commit; NULL: none */
+        uint32_t met;             /* groups up to which its lanes know of each other's copies */
+        const tcc_op *op;         /* the last of them */
+    } copying;                    /* its threads' copies to shared memory */
     int waits_at;                 /* named barrier, -1: none */
     bool released;                /* from it */
     uint32_t cluster_phase;       /* of the cluster's barrier, that it waits for; 0: none */

@@ -27,7 +27,7 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o)
 }
 
 /* Of each CTA: warps, their copies' reads, their warpgroups' MMAs, the copies' writes,
- * mbarriers, named barriers. */
+ * their threads' copies, mbarriers, named barriers. */
 static unsigned first_of(const tcc_cta *c)
 {
     return c->rank * (c->cluster->n_actors / c->cluster->n_ctas);
@@ -53,9 +53,14 @@ unsigned tcc_actor_writes(const tcc_cta *c, unsigned warp)
     return first_of(c) + 3 * c->cluster->n_warps + warp;
 }
 
+unsigned tcc_actor_groups(const tcc_cta *c, unsigned warp)
+{
+    return first_of(c) + 4 * c->cluster->n_warps + warp;
+}
+
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier)
 {
-    return first_of(c) + 4 * c->cluster->n_warps + (unsigned)barrier;
+    return first_of(c) + 5 * c->cluster->n_warps + (unsigned)barrier;
 }
 
 unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier)

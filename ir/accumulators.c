@@ -18,6 +18,7 @@ static const struct {
 } accumulators[] = {
     {TCC_OP_nvvm_wgmma, 0},
     {TCC_OP_nvvm_wgmma_a, 0},
+    {TCC_OP_nvvm_mma, 2},
     {TCC_OP_amdgcn_wmma, 2},
 };
 

@@ -51,14 +51,28 @@ unsigned tcc_fragment_copies(const tcc_fragment *f);
 /* Whether the elements of a lane are neighbours, in a row or in a column. */
 bool tcc_fragment_has_neighbours(const tcc_fragment *f);
 
+/* As what a tile is held for tile.mma: as results, of 32 bits or after conversion; as the operands a and b; as
+ * what is summed. */
+typedef enum tcc_hold_as { TCC_AS_RESULT, TCC_AS_A, TCC_AS_B, TCC_AS_SUM } tcc_hold_as;
+
+enum { TCC_MMA_SYNC_M = 16, TCC_MMA_SYNC_N = 8 };
+
+/* An instruction of a warp, D[16,8] += A[16,k] * B[k,8], and its fragments: mma_sync.def. */
+typedef struct tcc_mma_sync {
+    int64_t k;
+    tcc_scalar a, b, acc; /* i8 for both signs */
+    tcc_fragment_id of_a, of_b, of_d;
+} tcc_mma_sync;
+/* The instruction for these element types, or NULL. */
+const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc);
+/* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
+tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_hold_as as, unsigned bits);
+
 /* What a wave of 32 or 64 lanes holds for an instruction of ir/wmma.def: A, elements of so many
  * bits, as [m][k], or B as [n][k]; and D, as C. */
 const tcc_fragment *tcc_wmma_operand(const tcc_target *target, unsigned bits, int64_t k,
                                      unsigned wave);
 const tcc_fragment *tcc_wmma_result(const tcc_target *target, unsigned wave);
-/* As what a tile is held for tile.mma: as results, of 32 bits or after conversion; as the operands a and b; as
- * what is summed. */
-typedef enum tcc_hold_as { TCC_AS_RESULT, TCC_AS_A, TCC_AS_B, TCC_AS_SUM } tcc_hold_as;
 /* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
 tcc_fragment_id tcc_wmma_held(const tcc_target *target, tcc_hold_as as, unsigned bits, unsigned wave);
 /* Whether a target's tiles with this fragment are packed in registers as the matrix instruction wants them; and

@@ -41,12 +41,26 @@ bool tcc_is_of_turns(const tcc_op *ring)
     return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "turns");
 }
 
+static bool is_completed_by(const tcc_op *ring, const char *completion)
+{
+    return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), completion);
+}
+
+bool tcc_is_of_groups(const tcc_op *ring)
+{
+    return is_completed_by(ring, "group");
+}
+
+bool tcc_has_mbarriers(const tcc_op *ring)
+{
+    return !is_completed_by(ring, "barrier") && !tcc_is_of_groups(ring);
+}
+
 int64_t tcc_shared_bytes(const tcc_op *op)
 {
     if (op->code == TCC_OP_async_alloc)
         return op->results[0].type->dims[0].size * tcc_panels_of(op).stage_bytes;
-    if (op->code == TCC_OP_async_ring &&
-        strcmp(tcc_attr_str(&op->attrs, "completion", ""), "barrier"))
+    if (op->code == TCC_OP_async_ring && tcc_has_mbarriers(op))
         return tcc_ring_bytes(tcc_attr_int(&op->attrs, "stages", 0));
     return 0;
 }

@@ -19,6 +19,10 @@ tcc_panels tcc_panels_of(const tcc_op *alloc);
 int64_t tcc_stage_bytes(int64_t bytes);
 /* Shared memory that the barriers of a ring of so many stages take. */
 int64_t tcc_ring_bytes(int64_t stages);
+/* Whether mbarriers say that the stages of a ring are full, and empty. */
+bool tcc_has_mbarriers(const tcc_op *ring);
+/* Whether a ring's stages are filled by groups of threads' copies. */
+bool tcc_is_of_groups(const tcc_op *ring);
 /* Whether roles take turns with a ring: it has no buffers. */
 bool tcc_is_of_turns(const tcc_op *ring);
 /* What async.alloc or async.ring takes, in bytes, from its attribute `offset` on; 0 for other ops.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/target.h"
+#include "ir/fragment.h"
 
 #include <assert.h>
 #include <string.h>
@@ -22,6 +22,23 @@
      .stored_bytes_per_cycle = 8,                                                                  \
      .memory_bytes_per_cycle = 8}
 
+/* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers); its
+ * shared memory gives 128 bytes a cycle. */
+#define SM80(sm, llvm, smem, multiprocessors, flops, l2_bytes)                                      \
+    {.name = (sm),                                                                                  \
+     .family = TCC_FAMILY_SM80,                                                                     \
+     .features = (llvm),                                                                            \
+     .smem_bytes = (smem) * 1024,                                                                   \
+     .registers = 65536,                                                                            \
+     .thread_registers = 255,                                                                       \
+     .max_threads = 1024,                                                                           \
+     .sms = (multiprocessors),                                                                      \
+     .flops_per_cycle = (flops),                                                                    \
+     .smem_bytes_per_cycle = 128,                                                                   \
+     .l2_bytes_per_cycle = (l2_bytes),                                                              \
+     .stored_bytes_per_cycle = 8,                                                                   \
+     .latency_cycles = 800}
+
 static const tcc_target targets[] = {
     {.name = "sm_90a",
      .family = TCC_FAMILY_SM90,
@@ -36,6 +53,12 @@ static const tcc_target targets[] = {
      .stored_bytes_per_cycle = 12,
      .memory_bytes_per_cycle = 18,
      .latency_cycles = 1000},
+    SM80("sm_80", NULL, 163, 108, 2048, 48),
+    SM80("sm_86", NULL, 99, 84, 1024, 32),
+    SM80("sm_87", NULL, 163, 16, 2048, 32),
+    SM80("sm_89", NULL, 99, 142, 1024, 40),
+    SM80("sm_90", NULL, 227, 132, 2560, 56),
+    SM80("sm_120", "+ptx87", 99, 170, 1024, 40),
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),
@@ -70,6 +93,16 @@ static const struct {
     static_assert((m) * 8 == (lanes) * (per8), #id ": lanes do not hold D exactly once");          \
     static_assert((n_max) % (n_step) == 0, #id ": N");
 #include "ir/mma.def"
+
+static const struct {
+    tcc_family family;
+    tcc_mma_sync mma;
+} mma_syncs[] = {
+#define MMA_SYNC(family, k, a, b, acc, of_a, of_b, of_d)                                            \
+    {TCC_FAMILY_##family,                                                                           \
+     {k, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a, TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d}},
+#include "ir/mma_sync.def"
+};
 
 static const struct {
     tcc_family family;
@@ -143,10 +176,33 @@ const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar 
     return NULL;
 }
 
-/* wmma.def has one row for both signs. */
+/* wmma.def and mma_sync.def have one row for both signs. */
 static tcc_scalar signed_of(tcc_scalar s)
 {
     return s == TCC_u8 ? TCC_i8 : s == TCC_u4 ? TCC_i4 : s;
+}
+
+const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc)
+{
+    for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
+        const tcc_mma_sync *mma = &mma_syncs[i].mma;
+        if (mma_syncs[i].family == target->family && mma->a == signed_of(a) && mma->b == signed_of(b) &&
+            mma->acc == acc)
+            return mma;
+    }
+    return NULL;
+}
+
+tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_hold_as as, unsigned bits)
+{
+    for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
+        const tcc_mma_sync *mma = &mma_syncs[i].mma;
+        const tcc_fragment_id fragments[] = {mma->of_d, mma->of_a, mma->of_b, mma->of_d};
+        bool operand = as == TCC_AS_A || as == TCC_AS_B;
+        if (mma_syncs[i].family == target->family && (!operand || tcc_scalar_bits(mma->a) == bits))
+            return fragments[as];
+    }
+    return TCC_FRAGMENT_COUNT;
 }
 
 const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
@@ -183,11 +239,14 @@ bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tc
 {
     const tcc_mma *mma = a == b ? tcc_mma_find(target, a, acc) : NULL;
     const tcc_wmma *wmma = mma ? NULL : tcc_wmma_find(target, a, b, acc, 0);
+    const tcc_mma_sync *sync = tcc_mma_sync_find(target, a, b, acc);
     if (mma)
         *out = (tcc_mma_shape){mma->m, mma->k, mma->n_step, mma->n_max};
     else if (wmma)
         *out = (tcc_mma_shape){TCC_WMMA_SIDE, wmma->k, TCC_WMMA_SIDE, TCC_WMMA_SIDE};
-    return mma || wmma;
+    else if (sync)
+        *out = (tcc_mma_shape){TCC_MMA_SYNC_M, sync->k, TCC_MMA_SYNC_N, TCC_MMA_SYNC_N};
+    return mma || wmma || sync;
 }
 
 bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)

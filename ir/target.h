@@ -35,6 +35,7 @@ typedef enum tcc_family {
 typedef struct tcc_target {
     const char *name;
     tcc_family family;
+    const char *features;     /* that LLVM is to know of beside its vendor's; NULL: none */
     int64_t smem_bytes;       /* dynamic shared memory that one CTA may have */
     int64_t registers;        /* of one SM, 32 bits each */
     int64_t thread_registers; /* of one thread at most */

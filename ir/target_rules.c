@@ -114,6 +114,36 @@ static void check_wgmma_wait(verifier *v, const tcc_op *op)
     }
 }
 
+static void check_mma(verifier *v, const tcc_op *op)
+{
+    const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
+    const tcc_target *target = tcc_target_of(op->block->func->ir);
+    static const char *const attrs[] = {"a", "b", "acc"};
+    tcc_scalar types[3];
+    for (int i = 0; i < 3; i++) {
+        const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
+        if (!tcc_scalar_find(name, strlen(name), &types[i]))
+            return;
+    }
+    const tcc_mma_sync *mma = tcc_mma_sync_find(target, types[0], types[1], types[2]);
+    if (!mma) {
+        ERROR(v, op, "%s has no instruction for %s = %s * %s", target->name, tcc_scalar_name(types[2]),
+              tcc_scalar_name(types[0]), tcc_scalar_name(types[1]));
+        return;
+    }
+    tcc_verify_same(v, op, "c", o->c->type, "r", op->results[0].type);
+    if (o->c->type->elem != types[2])
+        ERROR(v, op, "c is %s, wants elements of %s", TEXT(o->c->type), tcc_scalar_name(types[2]));
+    const tcc_fragment_id fragments[] = {mma->of_a, mma->of_b, mma->of_d};
+    for (int i = 0; i < 3; i++) {
+        int64_t n = tcc_fragment_elements(&tcc_fragments[fragments[i]], 0);
+        n = n * tcc_scalar_bits(types[i]) / 32;
+        if (tcc_type_count(op->operands[i]->type) != n)
+            ERROR(v, op, "%s is %s, wants %lld words", i == 2 ? "c" : attrs[i], TEXT(op->operands[i]->type),
+                  (long long)n);
+    }
+}
+
 /* ldmatrix and stmatrix. */
 static void check_matrices(verifier *v, const tcc_op *op)
 {
@@ -222,6 +252,7 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_nvvm_wgmma] = check_wgmma,
     [TCC_OP_nvvm_wgmma_wait] = check_wgmma_wait,
     [TCC_OP_nvvm_wgmma_a] = check_wgmma_a,
+    [TCC_OP_nvvm_mma] = check_mma,
     [TCC_OP_nvvm_ldmatrix] = check_matrices,
     [TCC_OP_nvvm_stmatrix] = check_matrices,
     [TCC_OP_nvvm_shfl] = check_shfl,

@@ -183,7 +183,7 @@ START_TEST(effects_go_together)
         TENSORS = TCC_READS_TENSOR | TCC_WRITES_TENSOR,
         GLOBAL = TCC_READS_GLOBAL | TCC_WRITES_GLOBAL,
         SHARED = TCC_READS_SHARED | TCC_WRITES_SHARED,
-        STARTED = TCC_BY_RING | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP | TCC_BY_MMA_GROUP |
+        STARTED = TCC_BY_RING | TCC_BY_MBARRIER | TCC_BY_BULK_GROUP | TCC_BY_COPY_GROUP | TCC_BY_MMA_GROUP |
                   TCC_BY_COUNTER,
         BY = STARTED | TCC_BY_WARPS | TCC_BY_CLUSTER,
     };
@@ -208,7 +208,7 @@ START_TEST(effects_go_together)
         tcc_global_use use = tcc_op_global_use((tcc_opcode)i);
         ck_assert_msg(!use.any || use.operand < info->n_operands, "%s: where in memory", info->name);
         bool moves = e & (GLOBAL | SHARED) && info->levels == TCC_LEVEL_TARGET &&
-                     !(e & (TCC_ASYNC_PROXY | TCC_CONTROL));
+                     !(e & (TCC_ASYNC_PROXY | TCC_CONTROL | TCC_BY_COPY_GROUP));
         const tcc_operand_info *last = info->n_results ? info->results
                                                        : info->operands + info->n_operands - 1;
         ck_assert_msg(!moves || last->kinds == 1 << TCC_KIND_vec, "%s: what it moves", info->name);

@@ -1,0 +1,72 @@
+/* mma_sync: matrix instructions of a warp, D = A * B + C, of which each lane has its part of every matrix.
+ *
+ * PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours; ir/fragments.def has them. Products are
+ * exact. Floats are added in the order of k in double precision, C last, and rounded once, to nearest even: the
+ * PTX ISA leaves the order and the width of the sums inside of an instruction open. Integers wrap.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "interp/machine.h"
+#include "ir/fragment.h"
+
+enum { M = TCC_MMA_SYNC_M, N = TCC_MMA_SYNC_N, MAX_K = 32, WORD_BITS = 32 };
+
+/* Operands as matrices, a[m][k] and b[k][n]. */
+typedef struct product {
+    const tcc_mma_sync *mma;
+    tcc_scalar types[3]; /* of A, B and the accumulators */
+    tcc_cell a[M][MAX_K], b[MAX_K][N];
+} product;
+
+static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned operand, product *p)
+{
+    const tcc_cell *words = tcc_cells(t, in->operands[operand]);
+    const tcc_fragment *f = &tcc_fragments[operand ? p->mma->of_b : p->mma->of_a];
+    tcc_scalar elem = p->types[operand];
+    unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits;
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
+            tcc_place at = tcc_fragment_place(f, e, l, 0);
+            uint32_t word = (uint32_t)(uint64_t)words[e / per_word * TCC_WARP_LANES + l].i;
+            uint32_t element = word >> e % per_word * bits & (uint32_t)((UINT64_C(1) << bits) - 1);
+            *(operand ? &p->b[at.row][at.col] : &p->a[at.row][at.col]) = tcc_decode(element, elem);
+        }
+}
+
+static tcc_cell sum(const product *p, tcc_place at, tcc_cell c)
+{
+    if (p->types[2] == TCC_i32) {
+        for (int64_t k = 0; k < p->mma->k; k++)
+            c.i += p->a[at.row][k].i * p->b[k][at.col].i;
+        return tcc_decode((uint64_t)c.i, TCC_i32);
+    }
+    double s = 0;
+    for (int64_t k = 0; k < p->mma->k; k++)
+        s += p->a[at.row][k].f * p->b[k][at.col].f;
+    return (tcc_cell){.f = tcc_round_float(s + c.f, p->types[2])};
+}
+
+tcc_outcome tcc_eval_nvvm_mma(tcc_thread *t, const tcc_inst *in)
+{
+    static const char *const attrs[] = {"a", "b", "acc"};
+    product p;
+    if (!tcc_converged(t, in))
+        return TCC_FAILED;
+    for (int i = 0; i < 3; i++) {
+        const char *name = tcc_attr_str(&in->op->attrs, attrs[i], "");
+        tcc_scalar_find(name, strlen(name), &p.types[i]); /* verified */
+    }
+    p.mma = tcc_mma_sync_find(tcc_target_of(t->x->run->f->ir), p.types[0], p.types[1], p.types[2]);
+    read_operand(t, in, 0, &p);
+    read_operand(t, in, 1, &p);
+    const tcc_cell *c = tcc_cells(t, in->operands[2]);
+    tcc_cell *r = tcc_cells(t, in->results[0]);
+    const tcc_fragment *d = &tcc_fragments[p.mma->of_d];
+    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
+        for (unsigned e = 0; e < tcc_fragment_elements(d, l); e++) {
+            size_t i = e * TCC_WARP_LANES + l;
+            r[i] = sum(&p, tcc_fragment_place(d, e, l, 0), c[i]);
+        }
+    return TCC_NEXT;
+}

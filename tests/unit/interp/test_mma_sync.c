@@ -1,0 +1,88 @@
+/* A warp's matrix instructions: where the lanes hold their matrices.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/fragment.h"
+#include "tests/unit/suite.h"
+
+enum { M = TCC_MMA_SYNC_M, N = TCC_MMA_SYNC_N, WORD_BITS = 32, LANES = 32 };
+
+typedef struct instruction {
+    int64_t k;
+    tcc_scalar a, b, acc;
+    tcc_fragment_id of_a, of_b, of_d;
+} instruction;
+
+static const instruction instructions[] = {
+#define MMA_SYNC(family, k, a, b, acc, of_a, of_b, of_d)                                            \
+    {k, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a, TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d},
+#include "ir/mma_sync.def"
+};
+
+enum { INSTRUCTIONS = sizeof instructions / sizeof *instructions };
+
+/* Element e of a lane, as "Matrix Fragments for mma.m16n8k16" and "… m16n8k32" of the PTX ISA have it by
+ * groupID and threadID_in_group. */
+static tcc_place place_in_a(unsigned bits, unsigned lane, unsigned e)
+{
+    unsigned group = lane / 4, thread = lane % 4, n = WORD_BITS / bits, word = e / n;
+    return (tcc_place){group + word % 2 * 8, thread * n + e % n + word / 2 * 4 * n};
+}
+
+static tcc_place place_in_b(unsigned bits, unsigned lane, unsigned e)
+{
+    unsigned group = lane / 4, thread = lane % 4, n = WORD_BITS / bits, word = e / n;
+    return (tcc_place){thread * n + e % n + word * 4 * n, group};
+}
+
+static tcc_place place_in_d(unsigned bits, unsigned lane, unsigned e)
+{
+    (void)bits;
+    return (tcc_place){lane / 4 + e / 2 * 8, lane % 4 * 2 + e % 2};
+}
+
+static void check(tcc_fragment_id id, unsigned rows, unsigned cols, unsigned bits,
+                  tcc_place (*expected)(unsigned bits, unsigned lane, unsigned e))
+{
+    const tcc_fragment *f = &tcc_fragments[id];
+    ck_assert_uint_eq(f->rows, rows);
+    ck_assert_uint_eq(f->cols, cols);
+    ck_assert_uint_eq(tcc_fragment_elements(f, 0) * LANES, rows * cols);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned e = 0; e < tcc_fragment_elements(f, lane); e++) {
+            tcc_place is = tcc_fragment_place(f, e, lane, 0), want = expected(bits, lane, e);
+            ck_assert_msg(is.row == want.row && is.col == want.col,
+                          "%s: element %u of lane %u is at %u, %u, not at %u, %u", f->name, e, lane, is.row,
+                          is.col, want.row, want.col);
+        }
+}
+
+START_TEST(lanes_hold_what_the_ptx_isa_says)
+{
+    const instruction *in = &instructions[_i];
+    unsigned bits = tcc_scalar_bits(in->a);
+    ck_assert_uint_eq(tcc_scalar_bits(in->b), bits);
+    check(in->of_a, M, (unsigned)in->k, bits, place_in_a);
+    check(in->of_b, (unsigned)in->k, N, bits, place_in_b);
+    check(in->of_d, M, N, tcc_scalar_bits(in->acc), place_in_d);
+}
+END_TEST
+
+START_TEST(instructions_are_found_by_their_types)
+{
+    const tcc_target *target = tcc_target_find("sm_80");
+    ck_assert_int_eq(tcc_mma_sync_find(target, TCC_f16, TCC_f16, TCC_f32)->k, 16);
+    ck_assert_int_eq(tcc_mma_sync_find(target, TCC_u8, TCC_i8, TCC_i32)->k, 32);
+    ck_assert_ptr_null(tcc_mma_sync_find(target, TCC_f16, TCC_bf16, TCC_f32));
+    ck_assert_ptr_null(tcc_mma_sync_find(tcc_target_find("sm_90a"), TCC_f16, TCC_f16, TCC_f32));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("mma_sync");
+    TCase *t = tcase_create("mma_sync");
+    tcase_add_loop_test(t, lanes_hold_what_the_ptx_isa_says, 0, INSTRUCTIONS);
+    tcase_add_test(t, instructions_are_found_by_their_types);
+    suite_add_tcase(s, t);
+    return suite_exit_status(s);
+}

@@ -10,6 +10,7 @@
 
 #include "codegen/nvptx/nvptx.h"
 #include "codegen/nvptx/ptx_builder.h"
+#include "ir/fragment.h"
 
 enum { ADDRSPACE_SHARED = 3, PTX_KERNEL = 71 /* llvm::CallingConv::PTX_Kernel */ };
 enum { SMEM_ALIGN_BYTES = 1024, TENSORMAP_BYTES = 128, TENSORMAP_ALIGN_BYTES = 64 };
@@ -499,6 +500,10 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, co
         TCC_PTX_ADD(p, tma_store, .src = {.in = x[0]}, .map = {.in = x[1]},
                     .at = {.list = x + 2, .n = op->n_operands - 2});
         return true;
+    case TCC_OP_nvvm_cp_async_commit: TCC_PTX_ADD(p, cp_async_commit); return true;
+    case TCC_OP_nvvm_cp_async_wait:
+        TCC_PTX_ADD(p, cp_async_wait, .pending = {.in = attr_i32(l, op, "pending")});
+        return true;
     case TCC_OP_nvvm_bulk_commit: TCC_PTX_ADD(p, bulk_commit); return true;
     case TCC_OP_nvvm_bulk_wait:
         if (tcc_attr_int(&op->attrs, "read", 0))
@@ -523,6 +528,60 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, co
     }
     default: return false;
     }
+}
+
+/* ---- copies and products of a warp ----------------------------------------------------------- */
+
+static void lower_cp_async(tcc_lower *l, const tcc_op *op)
+{
+    const tcc_nvvm_cp_async_operands *o = TCC_VIEW(nvvm_cp_async, op);
+    LLVMValueRef addr = global_pointer(l, o->base, o->offset), dst = tcc_lower_scalar(l, o->dst);
+    LLVMValueRef disp = tcc_lower_i32(l, displacement(op, o->base->type)), size = tcc_lower_scalar(l, o->size);
+    tcc_ptx p;
+    tcc_ptx_begin(&p, l->context, l->builder, l->arena);
+    if (tcc_attr_int(&op->attrs, "bytes", 0) == MAX_ACCESS_BYTES)
+        TCC_PTX_ADD(&p, cp_async_16, .dst = {.in = dst}, .addr = {.in = addr}, .disp = {.in = disp},
+                    .size = {.in = size});
+    else
+        TCC_PTX_ADD(&p, cp_async, .dst = {.in = dst}, .addr = {.in = addr}, .disp = {.in = disp},
+                    .bytes = {.in = attr_i32(l, op, "bytes")}, .size = {.in = size});
+    tcc_ptx_end(&p);
+}
+
+/* As PTX names it: integers by their sign. */
+static const char *ptx_type(tcc_lower *l, const tcc_op *op, const char *attr)
+{
+    const char *name = tcc_attr_str(&op->attrs, attr, "");
+    return *name == 'i' ? tcc_arena_printf(l->arena, "s%s", name + 1) : name;
+}
+
+static tcc_ptx_arg words_of(tcc_lower *l, const tcc_value *v)
+{
+    return (tcc_ptx_arg){.list = tcc_lower_elems(l, v), .n = tcc_lower_count(v->type)};
+}
+
+static void lower_mma(tcc_lower *l, const tcc_op *op)
+{
+    const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
+    static const char *const attrs[] = {"a", "b", "acc"};
+    tcc_scalar types[3] = {TCC_f16};
+    for (int i = 0; i < 3; i++) {
+        const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
+        tcc_scalar_find(name, strlen(name), &types[i]); /* verified */
+    }
+    const tcc_mma_sync *mma = tcc_mma_sync_find(tcc_target_of(op->block->func->ir), types[0], types[1], types[2]);
+    const char *k = tcc_arena_printf(l->arena, "%lld", (long long)mma->k);
+    bool floats = o->c->type->elem == TCC_f32;
+    tcc_ptx p;
+    tcc_ptx_begin(&p, l->context, l->builder, l->arena);
+    tcc_ptx_add(&p, tcc_ptx_info_get(floats ? TCC_PTX_mma_f32 : TCC_PTX_mma_s32),
+                &(const tcc_ptx_mma_f32_args){.acc = words_of(l, o->c),
+                                              .k = {.text = k},
+                                              .ta = {.text = ptx_type(l, op, "a")},
+                                              .tb = {.text = ptx_type(l, op, "b")},
+                                              .a = words_of(l, o->a),
+                                              .b = words_of(l, o->b)});
+    tcc_lower_set(l, &op->results[0], tcc_ptx_end(&p));
 }
 
 /* Where the coordinates of a copy to shared memory begin; of other ops none do. */
@@ -589,6 +648,8 @@ const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
         tcc_lower_set_scalar(l, op->results,
                              special_register(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank"));
         return op;
+    case TCC_OP_nvvm_cp_async: lower_cp_async(l, op); return op;
+    case TCC_OP_nvvm_mma: lower_mma(l, op); return op;
     case TCC_OP_nvvm_smem_base: tcc_lower_set_scalar(l, op->results, smem_base(l)); return op;
     default:
         if (is_product_op(op))

@@ -90,61 +90,122 @@ static void add_register(const reading *r, int64_t number, place *p)
 
 /* ---- matrices ------------------------------------------------------------------------------ */
 
-enum { MATRIX_REGISTERS = 8, SIDE = 8 }; /* registers of four matrices, two below each other first */
+enum { SIDE = 8, WORD_BYTES = 4 };
 
-/* Whether eight registers from each multiple of eight on are four matrices of 8 x 8. */
-static bool are_matrices(const reading *r)
+/* Matrices of 8 lines of 16 bytes, a word of each line in every lane: n of them at a time are put together from
+ * registers that follow each other. */
+typedef struct matrices {
+    int64_t n, registers;    /* of the matrices at a time */
+    int rows;                /* the tile's dimension of which each 4 lanes have a place */
+    int64_t further[2][2];   /* what the bits of a matrix' number add to its place */
+} matrices;
+
+/* Elements of a lane's word. */
+static int64_t per_word(const reading *r)
 {
-    const tcc_spread *s = r->held;
-    if (r->bytes != 2 || s->n_registers % MATRIX_REGISTERS)
-        return false;
+    return WORD_BYTES / r->bytes;
+}
+
+/* Whether lanes have the words of a matrix whose lines run along dimension !rows. */
+static bool are_lanes_of_matrix(const reading *r, int rows)
+{
     for (int64_t lane = 0; lane < TCC_WARP_LANES; lane++)
-        if (tcc_digits_place(&s->lanes, lane, 0) != lane / 4 ||
-            tcc_digits_place(&s->lanes, lane, 1) != lane % 4 * 2)
+        if (tcc_digits_place(&r->held->lanes, lane, rows) != lane / 4 ||
+            tcc_digits_place(&r->held->lanes, lane, !rows) != lane % 4 * per_word(r))
             return false;
-    for (int64_t i = 0; i < s->n_registers; i++) {
-        int64_t first = i / MATRIX_REGISTERS * MATRIX_REGISTERS, in = i % MATRIX_REGISTERS;
-        const int64_t places[] = {in / 2 % 2 * SIDE, in / 4 * SIDE + in % 2};
+    return true;
+}
+
+/* How far places of matrices are apart, along a dimension, to be read: whole matrices. */
+static int64_t unit(const reading *r, const matrices *m, int dim)
+{
+    return dim == m->rows ? SIDE : 4 * per_word(r);
+}
+
+/* What register `number` of a group adds to the place of the group's first, along a dimension. */
+static int64_t place_in_group(const reading *r, const matrices *m, int64_t number, int dim)
+{
+    int64_t first = number / m->registers * m->registers;
+    return tcc_digits_place(&r->held->registers, number, dim) - tcc_digits_place(&r->held->registers, first, dim);
+}
+
+/* Whether the registers are words of matrices, each group's lying to each other as `further` says. */
+static bool are_registers_of(const reading *r, const matrices *m)
+{
+    for (int64_t i = 0; i < r->held->n_registers; i++) {
+        int64_t matrix = i % m->registers / per_word(r), in_word = i % per_word(r);
         for (int d = 0; d < 2; d++) {
-            int64_t begins = tcc_digits_place(&s->registers, first, d);
-            if (tcc_digits_place(&s->registers, i, d) != begins + places[d] ||
-                (begins + r->at[d]) % SIDE)
+            int64_t begins = tcc_digits_place(&r->held->registers, i - i % m->registers, d) + r->at[d];
+            int64_t further = (matrix & 1 ? m->further[0][d] : 0) + (matrix & 2 ? m->further[1][d] : 0);
+            if ((begins + further) % unit(r, m, d) ||
+                place_in_group(r, m, i, d) != further + (d != m->rows ? in_word : 0))
                 return false;
         }
     }
     for (int d = 0; d < 2; d++)
-        for (int64_t w = 0; w < s->n_warps; w++)
-            if (tcc_digits_place(&s->warps, w, d) % SIDE)
+        for (int64_t w = 0; w < r->held->n_warps; w++)
+            if (tcc_digits_place(&r->held->warps, w, d) % unit(r, m, d))
                 return false;
     return true;
 }
 
-/* Lane q gives the address of a line of 16 bytes of matrix q / 8. */
-static place line_place(tcc_nvvm_lowering *l, const reading *r)
+/* Four matrices at a time, or two, or one; false when the tile is no such matrices. Only elements of 16 bits
+ * change rows with columns. */
+static bool find_matrices(const reading *r, matrices *m)
+{
+    if (r->bytes > 2)
+        return false;
+    *m = (matrices){.rows = are_lanes_of_matrix(r, 0) ? 0 : 1};
+    if (!are_lanes_of_matrix(r, m->rows) || (r->bytes != 2 && m->rows == r->contiguous))
+        return false;
+    for (m->n = 4; m->n; m->n /= 2) {
+        m->registers = m->n * per_word(r);
+        for (int b = 0; b < 2; b++)
+            for (int d = 0; d < 2; d++)
+                m->further[b][d] = m->n >> (b + 1) ? tcc_digits_place(&r->held->registers, per_word(r) << b, d) : 0;
+        if (r->held->n_registers % m->registers == 0 && are_registers_of(r, m))
+            return true;
+    }
+    return false;
+}
+
+/* Lane q gives the address of line q % 8 of matrix q / 8: along the lines' own dimension where they run through
+ * the stage's, else transposed. */
+static place line_place(tcc_nvvm_lowering *l, const reading *r, const matrices *m)
 {
     tcc_lowering *low = &l->low;
     tcc_value *lane = l->low.vendor->lane(low), *line = tcc_low_rem(low, lane, SIDE);
-    tcc_value *below = tcc_low_mul(low, tcc_low_rem(low, tcc_low_div(low, lane, SIDE), 2), SIDE);
-    tcc_value *beside = tcc_low_mul(low, tcc_low_div(low, lane, 2 * SIDE), SIDE);
-    tcc_value *in[] = {below, beside};
     place p = {0};
-    in[!r->contiguous] = tcc_low_bin(low, TCC_OP_arith_add, in[!r->contiguous], line);
     for (int d = 0; d < 2; d++) {
-        p.own[d] = tcc_low_bin(low, TCC_OP_arith_add, in[d],
+        tcc_value *in = tcc_low_c32(low, 0);
+        for (int b = 0; b < 2; b++)
+            if (m->further[b][d]) {
+                tcc_value *bit = tcc_low_rem(low, tcc_low_div(low, lane, SIDE << b), 2);
+                in = tcc_low_bin(low, TCC_OP_arith_add, in, tcc_low_mul(low, bit, m->further[b][d]));
+            }
+        if (d != r->contiguous)
+            in = tcc_low_bin(low, TCC_OP_arith_add, in, line);
+        p.own[d] = tcc_low_bin(low, TCC_OP_arith_add, in,
                                tcc_low_digits(low, &r->held->warps, l->low.vendor->warp(low), d));
-        p.most[d] = most_of(&r->held->warps, d) + 2 * SIDE - 1;
+        p.most[d] = most_of(&r->held->warps, d) + m->further[0][d] + m->further[1][d] + unit(r, m, d) - 1;
     }
     return p;
 }
 
-static tcc_value *read_matrices(tcc_nvvm_lowering *l, const reading *r, const place *p, tcc_scalar elem)
+/* In as many parts as are vecs of the tile. Returns how many. */
+static size_t read_matrices(tcc_nvvm_lowering *l, const reading *r, const matrices *m, const place *p,
+                            tcc_scalar elem, tcc_value **parts)
 {
     tcc_lowering *low = &l->low;
-    tcc_value *words = TCC_EMIT(&low->b, nvvm_ldmatrix, tcc_low_vec(low, TCC_i32, MATRIX_REGISTERS / 2),
-                                address(l, r, p));
-    if (r->contiguous == 0)
+    tcc_value *words = TCC_EMIT(&low->b, nvvm_ldmatrix, tcc_low_vec(low, TCC_i32, m->n), address(l, r, p));
+    if (r->contiguous == m->rows)
         tcc_attr_set_int(low->ir, &words->def->attrs, "trans", 1);
-    return TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, MATRIX_REGISTERS), words);
+    int64_t one = r->registers.in_one < m->registers ? r->registers.in_one : m->registers;
+    int64_t n = m->registers / one, n_words = m->n / n;
+    for (int64_t i = 0; i < n; i++)
+        parts[i] = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, one),
+                            tcc_low_slice(low, words, i * n_words, n_words));
+    return (size_t)n;
 }
 
 /* ---- elements ------------------------------------------------------------------------------ */
@@ -183,16 +244,18 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     r.bytes = tcc_scalar_bits(elem) / 8;
     r.contiguous = tcc_attr_int(&alloc->attrs, "contiguous", 1) ? 1 : 0;
     r.stage = tcc_nvvm_stage(l, alloc, tcc_value_map_get(low->map, o->i));
-    bool matrices = are_matrices(&r);
-    place p = matrices ? line_place(l, &r) : own_place(l, &r);
-    int64_t step = matrices ? MATRIX_REGISTERS : are_pairs(&r, &p) ? 2 : 1;
+    matrices m;
+    bool matrix = find_matrices(&r, &m);
+    place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
+    int64_t step = matrix ? m.registers : are_pairs(&r, &p) ? 2 : 1;
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.held->n_registers);
     size_t n = 0;
     for (int64_t i = 0; i < r.held->n_registers; i += step) {
         add_register(&r, i, &p);
-        parts[n++] = matrices ? read_matrices(l, &r, &p, elem)
-                              : TCC_EMIT(&low->b, nvvm_ld_shared, tcc_low_vec(low, elem, step),
-                                         address(l, &r, &p));
+        if (matrix)
+            n += read_matrices(l, &r, &m, &p, elem, parts + n);
+        else
+            parts[n++] = TCC_EMIT(&low->b, nvvm_ld_shared, tcc_low_vec(low, elem, step), address(l, &r, &p));
     }
     tcc_low_set_registers(low, &op->results[0], &r.registers, parts);
 }

@@ -36,20 +36,35 @@ static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
     return -1;
 }
 
-/* An instruction's operand must begin at a panel, so a panel along m or n may not be wider than what it
- * takes; along k an instruction may begin inside one. */
-void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
-                          const char *copy)
+/* In panels of so many elements at most along m or n, swizzled as widely as that allows. */
+static void lay_out(tcc_ir *ir, tcc_op *load, int k_dim, int64_t most, int64_t swizzle, const char *copy)
 {
     const tcc_type *tile = load->results[0].type;
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
     if (contiguous < 0)
         contiguous = k_dim; /* element-wise copies may lay it out as they like */
-    int64_t elems = contiguous == k_dim ? tile->dims[k_dim].size : instr;
+    int64_t elems = contiguous == k_dim ? tile->dims[k_dim].size : most;
     int64_t bytes = elems * tcc_scalar_bits(tile->elem) / 8;
     tcc_attr_set_str(ir, &load->attrs, "copy", copy);
     tcc_attr_set_int(ir, &load->attrs, "contiguous", contiguous);
-    tcc_attr_set_int(ir, &load->attrs, "swizzle", tcc_swizzle_of(bytes, s->swizzle));
+    tcc_attr_set_int(ir, &load->attrs, "swizzle", tcc_swizzle_of(bytes, swizzle));
+}
+
+/* An instruction's operand must begin at a panel, so a panel along m or n may not be wider than what it
+ * takes; along k an instruction may begin inside one. */
+void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
+                          const char *copy)
+{
+    lay_out(ir, load, k_dim, instr, s->swizzle, copy);
+}
+
+/* Warps read lines of 16 bytes, wherever they are: 8 below each other meet all banks. */
+void tcc_lay_out_for_warps(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
+                           const char *copy)
+{
+    enum { WIDEST = 128 };
+    (void)s, (void)instr;
+    lay_out(ir, load, k_dim, load->results[0].type->dims[!k_dim].size, WIDEST, copy);
 }
 
 /* Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes along

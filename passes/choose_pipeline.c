@@ -10,6 +10,7 @@
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/machine.h"
+#include "passes/families.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 
@@ -29,10 +30,11 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
                        : 0;
     if (give)
         tcc_attr_set_ints(ir, loop, "registers", 2, (int64_t[]){take, give});
-    tcc_rdna_waves w;
-    if (s->wave && tcc_rdna_arrange(s, &w)) {
-        tcc_attr_set_ints(ir, loop, "waves", 2, (int64_t[]){w.waves_m, w.waves_n});
-        tcc_attr_set_int(ir, loop, "lanes", s->wave);
+    const tcc_schedule_rules *rules = tcc_family_passes_of(target)->schedule;
+    int64_t stand[2];
+    if (rules->arrange && rules->arrange(s, stand)) {
+        tcc_attr_set_ints(ir, loop, "waves", 2, stand);
+        tcc_attr_set_int(ir, loop, "lanes", lanes);
     }
     int64_t separate = tcc_attr_int(&f->attrs, "separate", 0);
     if (separate)

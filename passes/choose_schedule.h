@@ -2,6 +2,7 @@
  * with the places to complain at.
  *
  * choose_schedule.c       the pass, the user's tile, sm_90a
+ * choose_schedule_warps.c warps that multiply registers
  * choose_schedule_rdna.c  RDNA
  * tile_menu.c             further tiles for kernels whose extents are not known
  *
@@ -57,7 +58,7 @@ typedef struct tcc_tile_menu {
     const tcc_tile_size *sizes;
     size_t n;
 } tcc_tile_menu;
-extern const tcc_tile_menu tcc_tile_menu_of_warpgroups, tcc_tile_menu_of_waves;
+extern const tcc_tile_menu tcc_tile_menu_of_warpgroups, tcc_tile_menu_of_warps, tcc_tile_menu_of_waves;
 /* Adds a variant for each that goes with what the user gave, as many as the module's attribute `tiles`
  * leaves beside the first. ch: completed, not yet written back to its function. */
 void tcc_tile_menu_offer(const tcc_choice *ch);
@@ -71,6 +72,9 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 tcc_status tcc_sm90_choose(tcc_choice *ch);
 void tcc_sm90_choose_generic(tcc_choice *ch);
 bool tcc_sm90_has_room(const tcc_choice *ch);
+tcc_status tcc_warps_choose(tcc_choice *ch);
+void tcc_warps_choose_generic(tcc_choice *ch);
+bool tcc_warps_has_room(const tcc_choice *ch);
 tcc_status tcc_rdna_choose(tcc_choice *ch);
 void tcc_rdna_choose_generic(tcc_choice *ch);
 bool tcc_rdna_has_room(const tcc_choice *ch);

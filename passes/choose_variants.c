@@ -6,7 +6,7 @@
  *                                   func @f__generic(…) {assumes = []}
  *
  * A variant is its assumptions (ir/assume.h); suffixes of names are for people. The first one copies
- * with the tensor memory accelerator (TMA), or on RDNA 16 bytes at a time through buffer
+ * with the tensor memory accelerator (TMA), or 16 bytes at a time by threads, on RDNA through buffer
  * descriptors, and wants 16-byte aligned bases and row pitches. The second wants less and reads and
  * writes element by element what is no operand of the product. TMA still wants the operands aligned:
  * the variant is left out where that means that everything is. On RDNA it copies operands of any
@@ -136,9 +136,12 @@ static void assume_long(tcc_func *f, const tcc_value *tensor)
 static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1, true},
                      by_buffer = {"buffer",       "16-byte accesses", is_aligned,
                                   assume_aligned, why_not_buffer,     0, false},
+                     by_threads = {"cp_async", "16-byte copies", is_aligned,
+                                   assume_aligned, why_not_aligned, 0, false},
                      unaligned = {"unaligned", "16-byte accesses", is_long,
                                   assume_long, why_not_unaligned,  ACCESS_BITS, false};
 const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma};
+const tcc_copying tcc_copying_by_threads = {&by_threads, &by_threads};
 const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned};
 
 const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,

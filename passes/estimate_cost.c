@@ -81,7 +81,7 @@ static int64_t elems_at_once(const tcc_op *op, const tcc_type *tensor)
     const char *copy = tcc_attr_str(&op->attrs, "copy", "");
     int64_t bits = tcc_scalar_bits(tensor->elem), wide = tcc_attr_int(&op->attrs, "wide", 0);
     wide = tcc_attr_int(&op->attrs, "words", wide);
-    if (!strcmp(copy, "buffer") || !strcmp(copy, "unaligned"))
+    if (tcc_has_word("buffer unaligned cp_async", copy))
         wide = ACCESS_BYTES;
     return wide * 8 > bits ? wide * 8 / bits : tcc_attr_int(&op->attrs, "pairs", 0) ? 2 : 1;
 }

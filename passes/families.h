@@ -36,7 +36,7 @@ const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
 /* The same for the operands of a contraction. */
 const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
                                     const tcc_contraction *c);
-extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_buffer;
+extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_threads, tcc_copying_by_buffer;
 
 /* Arithmetic of a schedule. */
 typedef struct tcc_schedule_rules {
@@ -45,19 +45,21 @@ typedef struct tcc_schedule_rules {
     /* Rows of A and columns of B that a CTA's matrix instructions read from shared memory for each
      * k. */
     double (*rows_read)(const tcc_schedule *s);
+    /* How warps that multiply registers stand over a tile, rows and columns of them; NULL: there are none. */
+    bool (*arrange)(const tcc_schedule *s, int64_t warps[2]);
 } tcc_schedule_rules;
-extern const tcc_schedule_rules tcc_schedule_of_warpgroups, tcc_schedule_of_waves;
+extern const tcc_schedule_rules tcc_schedule_of_warpgroups, tcc_schedule_of_waves, tcc_schedule_of_warps;
 
 /* Decides how an operand of a product lies in shared memory. k_dim: its dimension that is summed;
  * instr: how many elements of the other one an instruction takes. */
 typedef void tcc_lay_out(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
                          const char *copy);
-tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_in_panels;
+tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_for_warps, tcc_lay_out_in_panels;
 
 /* The tile type with the layout in which a role's warps hold it, as matrix instructions want it; NULL when its
  * extents do not fit. */
 typedef const tcc_type *tcc_hold(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as);
-tcc_hold tcc_hold_by_warpgroups, tcc_hold_by_waves;
+tcc_hold tcc_hold_by_warpgroups, tcc_hold_by_warps, tcc_hold_by_waves;
 
 typedef struct tcc_family_passes {
     const char *pipeline;                      /* to the target level */

@@ -243,6 +243,7 @@ static const struct {
     [TCC_OP_async_copy] = {tcc_nvvm_copy, ANYBODY},
     [TCC_OP_async_commit] = {tcc_nvvm_commit, ANYBODY},
     [TCC_OP_async_wait] = {tcc_nvvm_wait, ALL},
+    [TCC_OP_tile_mma] = {tcc_nvvm_mma_sync, ALL},
     [TCC_OP_async_read] = {tcc_nvvm_read, ALL},
     [TCC_OP_async_mma] = {tcc_nvvm_mma, ALL},
     [TCC_OP_async_mma_wait] = {tcc_nvvm_mma_wait, ALL},
@@ -296,9 +297,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     const tcc_op *ctas = tcc_low_find_ctas(f);
     int64_t threads = ctas ? count_threads(ctas) : 0;
-    if (!threads || !tcc_target_can(tcc_target_of(ctx->ir), TCC_CAN_wgmma))
+    const tcc_target *target = tcc_target_of(ctx->ir);
+    if (!threads || tcc_target_vendor(target) != TCC_VENDOR_NVIDIA)
         return TCC_OK;
-    tcc_nvvm_lowering l = {.threads = threads};
+    tcc_nvvm_lowering l = {.threads = threads, .target = target};
     tcc_low_begin(&l.low, ctx, f, &tcc_low_nvvm);
     l.low.b.loc = ctas->loc;
     tcc_low_scalar_args(&l.low);

@@ -2,7 +2,9 @@
  *
  * lower_to_nvvm.c the pass: the table of ops, control flow, roles
  * nvvm_ring.c     stages, barriers and copies into shared memory
+ * nvvm_groups.c   copies of threads, waited for in groups
  * nvvm_mma.c      descriptors and wgmma
+ * nvvm_warps.c    how warps hold what they multiply, and mma.sync
  * nvvm_tile.c     how warps hold tiles; loads and stores
  * nvvm_read.c     from stages to registers
  * nvvm_send.c     results on their way through shared memory
@@ -37,7 +39,8 @@ typedef struct tcc_started {
 } tcc_started;
 
 typedef struct tcc_nvvm_lowering {
-    tcc_lowering low; /* a tile becomes one vec */
+    tcc_lowering low; /* a tile becomes one vec or, where warps multiply registers, one for each fragment */
+    const tcc_target *target;
     tcc_value *smem, *tid, *warp; /* made once, in front */
     tcc_block *init;              /* what thread 0 does before all others begin */
     int64_t threads;              /* of the CTA */
@@ -77,6 +80,14 @@ void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op);
+/* async.copy by all threads of the role, of 16 bytes each at a time (nvvm_groups.c). */
+void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc, tcc_value *i);
+/* The coordinates of an async.copy, in the new function; the tile dimension that is contiguous in a buffer; the
+ * tensor dimension along which tile dimension d runs, -1 for none; the number of the thread in its role. */
+void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out);
+int tcc_nvvm_contiguous(const tcc_op *alloc);
+int tcc_nvvm_tensor_dim(const tcc_op *copy, int d);
+tcc_value *tcc_nvvm_thread(tcc_nvvm_lowering *l);
 /* What thread 0 has made is there for all: before the first role. */
 void tcc_nvvm_end_init(tcc_nvvm_lowering *l);
 /* Adds prefetches of every tensor map to what thread 0 does; call it last. */
@@ -88,6 +99,12 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_mma_wait(tcc_nvvm_lowering *l, tcc_op *op);
 /* The current block ends: what reads registers of A has been waited for in it. */
 void tcc_nvvm_end_block(tcc_nvvm_lowering *l);
+
+/* ---- products of warps (nvvm_warps.c) -------------------------------------------------------- */
+
+/* How a tile that warps multiply in registers is cut into vecs: one for each fragment. */
+void tcc_nvvm_cut_in_fragments(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_held *held);
+void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 

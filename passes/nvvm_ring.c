@@ -75,6 +75,8 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
     int64_t commits = tcc_attr_int(&op->attrs, "commits", 0);
     int64_t releases = tcc_attr_int(&op->attrs, "releases", 0);
     bool turns = tcc_is_of_turns(op);
+    if (!tcc_has_mbarriers(op))
+        return;
     if ((!commits && !turns) || !releases || !tcc_attr_find(&op->attrs, "offset")) {
         TCC_LOW_REFUSE(&l->low, op, "a ring whose commits and releases are not counted, or which has "
                                     "no place in shared memory");
@@ -150,21 +152,18 @@ static const tcc_op *filled_ring(tcc_nvvm_lowering *l, const tcc_op *op)
     return NULL;
 }
 
-/* The coordinates of an async.copy, in the new function. */
-static void coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out)
+void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out)
 {
     for (unsigned d = 0; d < rank; d++)
         out[d] = tcc_value_map_get(l->low.map, copy->operands[4 + d]);
 }
 
-/* The tile dimension that is contiguous in a buffer. */
-static int contiguous_of(const tcc_op *alloc)
+int tcc_nvvm_contiguous(const tcc_op *alloc)
 {
     return tcc_attr_int(&alloc->attrs, "contiguous", 1) ? 1 : 0;
 }
 
-/* The tensor dimension along which tile dimension d runs, -1 for none. */
-static int tensor_dim(const tcc_op *copy, int d)
+int tcc_nvvm_tensor_dim(const tcc_op *copy, int d)
 {
     return (int)tcc_attr_list(&copy->attrs, "dims").list.items[d].i;
 }
@@ -189,8 +188,8 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
                         tcc_value *i)
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
-    int contiguous = contiguous_of(alloc);
-    int inner = tensor_dim(copy, contiguous), outer = tensor_dim(copy, !contiguous);
+    int contiguous = tcc_nvvm_contiguous(alloc);
+    int inner = tcc_nvvm_tensor_dim(copy, contiguous), outer = tcc_nvvm_tensor_dim(copy, !contiguous);
     unsigned own = tensor->type->rank, rank = own + (outer < 0);
     const char *why = why_not_tma(copy, alloc, inner, rank);
     if (why) {
@@ -204,7 +203,7 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
         box[own - 1 - d] = (int)d == inner ? panel_elems : (int)d == outer ? p.rows : 1;
     box[rank - 1] = outer < 0 ? p.rows : box[rank - 1];
     tcc_value *operands[3 + TCC_MAX_RANK], *at[TCC_MAX_RANK];
-    coordinates(l, copy, own, at);
+    tcc_nvvm_coordinates(l, copy, own, at);
     operands[1] =
         tcc_nvvm_tensormap(l, tensor, rank, box, tcc_attr_int(&alloc->attrs, "swizzle", 0));
     operands[2 + rank] = tcc_low_c32(&l->low, 0);
@@ -236,6 +235,12 @@ typedef struct element_copy {
         *rows_inside; /* x is in the tensor; i32, rows of the tensor from here on */
 } element_copy;
 
+tcc_value *tcc_nvvm_thread(tcc_nvvm_lowering *l)
+{
+    tcc_value *first = tcc_low_c32(&l->low, l->role.first_warp * TCC_WARP_LANES);
+    return tcc_low_bin(&l->low, TCC_OP_arith_sub, l->tid, first);
+}
+
 static void plan_threads(tcc_nvvm_lowering *l, element_copy *c)
 {
     int64_t rows = c->panels.rows;
@@ -243,8 +248,7 @@ static void plan_threads(tcc_nvvm_lowering *l, element_copy *c)
     c->rounds = (rows + c->rows_at_once - 1) / c->rows_at_once;
     for (c->in_flight = IN_FLIGHT; c->rounds % c->in_flight;)
         c->in_flight--;
-    tcc_value *first = tcc_low_c32(&l->low, l->role.first_warp * TCC_WARP_LANES);
-    tcc_value *t = tcc_low_bin(&l->low, TCC_OP_arith_sub, l->tid, first);
+    tcc_value *t = tcc_nvvm_thread(l);
     c->x = tcc_low_rem(&l->low, t, c->lanes);
     c->row = tcc_low_div(&l->low, t, c->lanes);
 }
@@ -254,7 +258,7 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
 {
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     const tcc_type *t = tensor->type;
-    int contiguous = contiguous_of(alloc);
+    int contiguous = tcc_nvvm_contiguous(alloc);
     element_copy c = {.panels = tcc_panels_of(alloc),
                       .swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0),
                       .row_elems = alloc->results[0].type->dims[1 + contiguous].size,
@@ -265,16 +269,16 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
     c.offset = c.stride = tcc_build_int(&l->low.b, l->low.i64, 0);
     plan_threads(l, &c);
     tcc_value *at[TCC_MAX_RANK];
-    coordinates(l, copy, t->rank, at);
+    tcc_nvvm_coordinates(l, copy, t->rank, at);
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
         tcc_value *stride = tcc_low_stride(&l->low, t, (int)d, &one), *index = at[d];
         tcc_value *room =
             tcc_low_bin(&l->low, TCC_OP_arith_sub, tcc_low_extent(&l->low, t->dims[d]), at[d]);
-        if (tensor_dim(copy, contiguous) == (int)d) {
+        if (tcc_nvvm_tensor_dim(copy, contiguous) == (int)d) {
             index = tcc_low_bin(&l->low, TCC_OP_arith_add, index, c.x);
             c.x_inside = tcc_low_cmp(&l->low, "lt", c.x, room);
-        } else if (tensor_dim(copy, !contiguous) == (int)d) {
+        } else if (tcc_nvvm_tensor_dim(copy, !contiguous) == (int)d) {
             c.rows_inside = room;
             c.stride = stride;
         }
@@ -345,7 +349,7 @@ static void copy_elements(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op
                           tcc_value *i)
 {
     int64_t lanes = 1;
-    while (lanes < alloc->results[0].type->dims[1 + contiguous_of(alloc)].size)
+    while (lanes < alloc->results[0].type->dims[1 + tcc_nvvm_contiguous(alloc)].size)
         lanes *= 2;
     if (lanes > role_threads(l)) {
         TCC_LOW_REFUSE(&l->low, copy, "async.copy of rows longer than there are threads");
@@ -382,10 +386,11 @@ static tcc_value *iteration(tcc_nvvm_lowering *l, const tcc_op *op)
     return tcc_value_map_get(l->low.map, op->operands[1]);
 }
 
+/* Where there are no mbarriers async.barrier says when stages are full and empty. */
 void tcc_nvvm_acquire(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_op *ring = filled_ring(l, op);
-    if (!ring)
+    if (!ring || !tcc_has_mbarriers(ring))
         return;
     /* Of turns i - 1 must have been released, by another role. Each waits for a barrier of its own, all of
      * whose phases it sees end: of two others it could take one for the other. */
@@ -399,8 +404,13 @@ void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op)
     const tcc_op *alloc = ring ? tcc_nvvm_buffer(l, op, TCC_VIEW(async_copy, op)->buffer) : NULL;
     if (!alloc)
         return;
-    bool tma = !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
-    if (tma != counts_bytes(ring))
+    const char *copy = tcc_attr_str(&op->attrs, "copy", "");
+    bool tma = !strcmp(copy, "tma"), groups = !strcmp(copy, "cp_async");
+    if (groups != tcc_is_of_groups(ring))
+        TCC_LOW_REFUSE(&l->low, op, "this kind of async.copy into a ring of this completion");
+    else if (groups)
+        tcc_nvvm_copy_in_groups(l, op, alloc, iteration(l, op));
+    else if (tma != counts_bytes(ring))
         TCC_LOW_REFUSE(&l->low, op, "this kind of async.copy into a ring that counts %s",
                        tma ? "arrivals" : "bytes");
     else
@@ -419,7 +429,9 @@ static bool check_count(tcc_nvvm_lowering *l, const tcc_op *op, const char *attr
 void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_op *ring = filled_ring(l, op);
-    if (!ring || !check_count(l, op, "commits", l->role.one ? 1 : role_threads(l)))
+    if (ring && tcc_is_of_groups(ring))
+        TCC_EMIT_V(&l->low.b, nvvm_cp_async_commit, NULL);
+    if (!ring || !tcc_has_mbarriers(ring) || !check_count(l, op, "commits", l->role.one ? 1 : role_threads(l)))
         return;
     tcc_value *bar;
     if (l->role.one) { /* the phase cannot end before this arrival */
@@ -435,13 +447,21 @@ void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op)
 
 void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    wait_for(l, op->operands[0]->def, FULL, iteration(l, op));
+    const tcc_op *ring = op->operands[0]->def;
+    if (tcc_has_mbarriers(ring)) {
+        wait_for(l, ring, FULL, iteration(l, op));
+    } else if (tcc_is_of_groups(ring)) {
+        tcc_op *wait = TCC_EMIT_V(&l->low.b, nvvm_cp_async_wait, NULL);
+        tcc_attr_set_int(l->low.ir, &wait->attrs, "pending", tcc_attr_int(&op->attrs, "pending", 0));
+    }
 }
 
 /* One thread of each warpgroup arrives: an MMA completes for its four warps together. A turn is passed on by
  * all threads, or one that comes late could take it for the one after the next. */
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
 {
+    if (!tcc_has_mbarriers(op->operands[0]->def))
+        return;
     if (l->role.warps % TCC_WARPGROUP_WARPS)
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
     else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS)) {

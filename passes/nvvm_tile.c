@@ -27,10 +27,14 @@ const tcc_type *tcc_hold_by_warpgroups(tcc_ir *ir, const tcc_type *t, const tcc_
                                               {0, TCC_IN_REGISTERS, m / rows}});
 }
 
-/* All registers are one vec. */
+/* All registers are one vec, where a warpgroup multiplies. */
 static bool cut(tcc_lowering *low, const tcc_type *tile, tcc_held *held)
 {
-    const tcc_nvvm_lowering *l = (tcc_nvvm_lowering *)low;
+    tcc_nvvm_lowering *l = (tcc_nvvm_lowering *)low;
+    if (tcc_target_can(l->target, TCC_CAN_mma_sync)) {
+        tcc_nvvm_cut_in_fragments(l, tile, held);
+        return true;
+    }
     held->n = 1;
     held->in_one = held->spread.n_registers;
     held->each = tcc_low_vec(low, tile->elem, held->in_one);

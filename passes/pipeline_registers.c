@@ -35,6 +35,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/fragment.h"
 #include "passes/passes.h"
 #include "passes/pipeline_registers.h"
 #include "passes/schedule.h"
@@ -53,7 +54,8 @@ static tcc_value *build_buffer(const tcc_group *g, tcc_builder *b, const tcc_op 
     tcc_value *v = TCC_EMIT(b, async_alloc, type, NULL);
     static const char *const names[] = {"swizzle", "contiguous", "panel", "pad"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        tcc_attr_set_int(g->ir, &v->def->attrs, names[i], tcc_attr_int(&load->attrs, names[i], 0));
+        if (tcc_attr_find(&load->attrs, names[i]))
+            tcc_attr_set_int(g->ir, &v->def->attrs, names[i], tcc_attr_int(&load->attrs, names[i], 0));
     return v;
 }
 
@@ -68,7 +70,7 @@ void tcc_group_ring(tcc_group *g, tcc_builder *b)
     const tcc_type *type = tcc_type_get(g->ir, TCC_KIND_ring, TCC_f32, 0, NULL);
     g->ring = &tcc_op_create(b, TCC_OP_async_ring, n, buffers, 1, &type)->results[0];
     tcc_attr_set_int(g->ir, &g->ring->def->attrs, "stages", g->stages);
-    tcc_attr_set_str(g->ir, &g->ring->def->attrs, "completion", "barrier");
+    tcc_attr_set_str(g->ir, &g->ring->def->attrs, "completion", g->in_groups ? "group" : "barrier");
 }
 
 tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, const tcc_value_map *map)
@@ -93,6 +95,40 @@ void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *
         if (g->sources[s].buffer)
             TCC_EMIT_V(b, async_put, g->ring, i, g->sources[s].buffer, tiles[s]);
     TCC_EMIT_V(b, async_commit, g->ring, i);
+}
+
+/* The copy of a load into the stage of iteration i, its coordinates mapped. */
+static void build_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_operand *of,
+                       const tcc_value_map *map)
+{
+    const tcc_op *load = of->load;
+    tcc_value **operands = TCC_NEW_ARRAY(g->ir->arena, tcc_value *, load->n_operands + 3);
+    operands[0] = g->ring;
+    operands[1] = i;
+    operands[2] = of->buffer;
+    for (unsigned o = 0; o < load->n_operands; o++)
+        operands[3 + o] = tcc_value_map_get(map, load->operands[o]);
+    b->loc = load->loc;
+    tcc_op *copy = tcc_op_create(b, TCC_OP_async_copy, load->n_operands + 3, operands, 0, NULL);
+    tcc_attr_set(g->ir, &copy->attrs, "dims", tcc_attr_list(&load->attrs, "dims"), (tcc_loc){0, 0});
+    tcc_attr_set_str(g->ir, &copy->attrs, "copy", tcc_attr_str(&load->attrs, "copy", ""));
+    b->loc = tcc_group_loc(g);
+}
+
+void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map)
+{
+    TCC_EMIT_V(b, async_acquire, g->ring, i);
+    for (size_t s = 0; s < g->n_sources; s++)
+        if (g->sources[s].buffer)
+            build_copy(g, b, i, &g->sources[s], map);
+    TCC_EMIT_V(b, async_commit, g->ring, i);
+}
+
+void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pending)
+{
+    tcc_op *wait = TCC_EMIT_V(b, async_wait, g->ring, i);
+    tcc_attr_set_int(g->ir, &wait->attrs, "pending", pending);
+    tcc_meet(b);
 }
 
 void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts)
@@ -131,8 +167,12 @@ void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *pa
 static void multiply_stage(const tcc_group *g, tcc_builder *b, tcc_value *i)
 {
     tcc_value *acc[TCC_MAX_MMAS], *parts[TCC_MAX_LOADS];
-    tcc_meet(b);
-    TCC_EMIT_V(b, async_wait, g->ring, i);
+    if (g->in_groups) {
+        tcc_group_wait(g, b, i, 0);
+    } else {
+        tcc_meet(b);
+        TCC_EMIT_V(b, async_wait, g->ring, i);
+    }
     for (size_t m = 0; m < g->n_mmas; m++)
         acc[m] = TCC_VIEW(tile_mma, g->mmas[m])->c;
     for (int64_t r = 0; r < g->depth / g->round; r++) {
@@ -144,7 +184,7 @@ static void multiply_stage(const tcc_group *g, tcc_builder *b, tcc_value *i)
         tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
 }
 
-static void erase(tcc_group *g)
+void tcc_group_erase(tcc_group *g)
 {
     for (size_t m = 0; m < g->n_mmas; m++)
         tcc_op_erase(g->mmas[m]);
@@ -161,7 +201,7 @@ static void copy_in_place(tcc_group *g)
     tcc_value_map *same = tcc_value_map_create(g->ir->arena);
     g->stages = 1;
     tcc_group_ring(g, &b);
-    for (size_t s = 0; s < g->n_sources; s++) {
+    for (size_t s = 0; s < g->n_sources && !g->copies; s++) {
         tcc_op *load = g->sources[s].load;
         if (g->sources[s].computed)
             continue;
@@ -173,9 +213,12 @@ static void copy_in_place(tcc_group *g)
     b.loc = tcc_group_loc(g);
     tcc_value *i = tcc_iteration_number(&b, tcc_group_loop(g));
     tcc_meet(&b);
-    tcc_group_put(g, &b, i, tiles);
+    if (g->copies)
+        tcc_group_copy(g, &b, i, same);
+    else
+        tcc_group_put(g, &b, i, tiles);
     multiply_stage(g, &b, i);
-    erase(g);
+    tcc_group_erase(g);
 }
 
 /* ---- loads an iteration ahead ---------------------------------------------------------- */
@@ -202,7 +245,7 @@ static bool are_known(const tcc_map *of_index, const tcc_op *op, const tcc_op *l
     return all;
 }
 
-static tcc_map find_numbers(tcc_arena *scratch, const tcc_op *loop)
+tcc_map tcc_group_find_numbers(tcc_arena *scratch, const tcc_op *loop)
 {
     tcc_map of_index = TCC_MAP(scratch);
     tcc_block *body = loop->regions[0];
@@ -221,8 +264,7 @@ static bool is_stored_in(const tcc_value *tensor, const tcc_op *loop)
     return false;
 }
 
-/* Whether the tiles of the next iteration can be loaded in this one. */
-static bool can_load_ahead(const tcc_group *g, const tcc_map *of_index)
+bool tcc_group_can_load_ahead(const tcc_group *g, const tcc_map *of_index)
 {
     const tcc_op *loop = tcc_group_loop(g);
     for (size_t s = 0; s < g->n_sources; s++) {
@@ -233,9 +275,8 @@ static bool can_load_ahead(const tcc_group *g, const tcc_map *of_index)
     return true;
 }
 
-/* The tiles of the iteration with this index. */
-static void load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *index,
-                           tcc_value **tiles)
+tcc_value_map *tcc_group_numbers_of(const tcc_group *g, tcc_builder *b, const tcc_map *of_index,
+                                    tcc_value *index)
 {
     tcc_value_map *map = tcc_value_map_create(g->ir->arena);
     tcc_block *body = g->mmas[0]->block;
@@ -243,12 +284,19 @@ static void load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of
     for (tcc_op *op = body->first; op; op = op->next)
         if (op->n_results == 1 && tcc_map_get(of_index, &op->results[0]) == op)
             tcc_op_clone(b, op, map);
+    return map;
+}
+
+/* The tiles of the iteration with this index. */
+static void load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *index,
+                           tcc_value **tiles)
+{
+    const tcc_value_map *map = tcc_group_numbers_of(g, b, of_index, index);
     for (size_t s = 0; s < g->n_sources; s++)
         tiles[s] = &tcc_group_load(g, b, g->sources[s].load, map)->results[0];
 }
 
-/* The loop, carrying n values more, which are `values` at first and become its new arguments. */
-static tcc_op *carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values)
+tcc_op *tcc_group_carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values)
 {
     size_t n_old = old->n_results, all = n_old + n;
     tcc_value **operands = TCC_NEW_ARRAY(ir->arena, tcc_value *, 3 + all);
@@ -277,8 +325,7 @@ static tcc_op *carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values)
     return loop;
 }
 
-/* The loop yields n values more. */
-static void yield_more(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *values)
+void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *values)
 {
     tcc_op *yield = body->last && body->last->code == TCC_OP_scf_yield ? body->last : NULL;
     size_t n_old = yield ? yield->n_operands : 0;
@@ -304,7 +351,7 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
     b = tcc_builder_before(loop);
     b.loc = tcc_group_loc(g);
     load_iteration(g, &b, of_index, TCC_VIEW(scf_for, loop)->lo, tiles);
-    loop = carry(g->ir, loop, g->n_sources, tiles);
+    loop = tcc_group_carry(g->ir, loop, g->n_sources, tiles);
     for (size_t s = 0; s < g->n_sources; s++)
         if (g->sources[s].computed)
             tcc_replace_uses(&g->sources[s].load->results[0], tiles[s]);
@@ -316,15 +363,15 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
     load_iteration(g, &b, of_index,
                    tcc_arith_bin(&b, TCC_OP_arith_add, loop->regions[0]->args[0], step), next);
     multiply_stage(g, &b, i);
-    yield_more(g->ir, loop->regions[0], g->n_sources, next);
-    erase(g);
+    tcc_group_yield(g->ir, loop->regions[0], g->n_sources, next);
+    tcc_group_erase(g);
 }
 
 /* ---- what there is --------------------------------------------------------------------- */
 
 static bool is_decided(const tcc_value *v)
 {
-    return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "panel");
+    return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "copy");
 }
 
 /* The lanes of a wave of those that choose-pipeline has given the MMAs to; 0: of nobody. */
@@ -344,24 +391,31 @@ static bool is_computed(const tcc_op *mma, unsigned i, tcc_arena *scratch)
     return load && load != mma->operands[i]->def && is_decided(mma->operands[!i]);
 }
 
+/* k that the instruction wants to be read at a time; 0: there is none. */
+static int64_t round_of_instruction(const tcc_op *mma, int64_t lanes)
+{
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
+    tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = o->c->type->elem;
+    tcc_rdna_product product = {.target = tcc_target_of(mma->block->func->ir), .bits = tcc_scalar_bits(a)};
+    const tcc_mma_sync *sync = tcc_mma_sync_find(product.target, a, b, acc);
+    product.wmma = tcc_wmma_find(product.target, b, a, acc, tcc_attr_list(&mma->attrs, "instr").list.items[2].i);
+    return sync ? sync->k : product.wmma ? tcc_rdna_round(&product, lanes) : 0;
+}
+
 /* k that is read at a time for an MMA, all of it where one operand is computed; 0: it stays as it is. */
 static int64_t round_of(const tcc_op *mma, int64_t lanes, tcc_arena *scratch)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     const tcc_op *loop = mma->block->parent;
     tcc_attr instr = tcc_attr_list(&mma->attrs, "instr");
-    tcc_rdna_product product = {.target = tcc_target_of(mma->block->func->ir)};
     bool computed = is_computed(mma, 0, scratch) || is_computed(mma, 1, scratch);
     if (!lanes || (!computed && (!is_decided(o->a) || !is_decided(o->b))) || o->a == o->b || instr.list.n != 3 ||
         !tcc_has_iteration_number(mma->block) || tcc_mma_accumulate(mma) ||
         (tcc_is_loop(loop) && !tcc_attr_find(&loop->attrs, "stages")))
         return 0;
-    product.bits = tcc_scalar_bits(o->a->type->elem);
-    product.wmma = tcc_wmma_find(product.target, o->b->type->elem, o->a->type->elem, o->c->type->elem,
-                                 instr.list.items[2].i);
-    if (computed && product.wmma)
+    int64_t round = round_of_instruction(mma, lanes);
+    if (computed && round)
         return o->a->type->dims[1].size;
-    int64_t round = product.wmma ? tcc_rdna_round(&product, lanes) : 0;
     return round && o->a->type->dims[1].size % round == 0 ? round : 0;
 }
 
@@ -435,6 +489,7 @@ static void add_mma(tcc_arena *scratch, groups *all, tcc_op *mma, int64_t round)
         g->round = round;
         g->depth = TCC_VIEW(tile_mma, mma)->a->type->dims[1].size;
         g->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
+        g->copies = tcc_target_can(tcc_target_of(g->ir), TCC_CAN_cp_async);
         TCC_PUSH(scratch, all, g);
     }
     join(scratch, g, mma);
@@ -452,18 +507,35 @@ static bool by_element(const tcc_group *g)
     return false;
 }
 
-static void put_through_registers(tcc_arena *scratch, tcc_group *g)
+/* Whether all are copied by groups of threads' copies. */
+static bool is_in_groups(const tcc_group *g)
+{
+    bool all = true;
+    for (size_t s = 0; s < g->n_sources; s++)
+        all &= g->sources[s].computed ||
+               !strcmp(tcc_attr_str(&g->sources[s].load->attrs, "copy", ""), "cp_async");
+    return all;
+}
+
+/* alone: there is no other group. */
+static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
 {
     tcc_dim k;
     tcc_op *loop = tcc_is_loop(tcc_group_loop(g)) ? tcc_group_loop(g) : NULL;
     if (loop)
         tcc_attr_remove(&loop->attrs, "stages");
+    if (g->copies) {
+        g->in_groups = is_in_groups(g);
+        if (!alone || !tcc_copy_ahead(scratch, g))
+            copy_in_place(g);
+        return;
+    }
     if (!by_element(g) && tcc_is_sum_over_tiles(g, &k)) {
         tcc_run_ahead(g, k);
         return;
     }
-    tcc_map of_index = loop ? find_numbers(scratch, loop) : TCC_MAP(scratch);
-    if (loop && g->stages >= TCC_STAGES && !by_element(g) && can_load_ahead(g, &of_index))
+    tcc_map of_index = loop ? tcc_group_find_numbers(scratch, loop) : TCC_MAP(scratch);
+    if (loop && g->stages >= TCC_STAGES && !by_element(g) && tcc_group_can_load_ahead(g, &of_index))
         load_ahead(g, &of_index);
     else
         copy_in_place(g);
@@ -479,7 +551,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             add_mma(ctx->scratch, &all, op, round);
     }
     for (size_t i = 0; i < all.len; i++)
-        put_through_registers(ctx->scratch, all.data[i]);
+        put_through_registers(ctx->scratch, all.data[i], all.len == 1);
     *changed |= all.len != 0;
     return TCC_OK;
 }

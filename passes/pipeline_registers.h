@@ -2,6 +2,7 @@
  *
  * pipeline_registers.c the pass: which MMAs share a ring, loops of any kind
  * pipeline_sum.c       loops that do nothing but to add all tiles along k
+ * pipeline_groups.c    loops whose tiles threads copy to shared memory in groups
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_PIPELINE_REGISTERS_H
@@ -9,6 +10,7 @@
 
 #include "passes/arith.h"
 #include "passes/loops.h"
+#include "support/map.h"
 
 enum {
     TCC_STAGES = 2,    /* of a loop ahead of itself: a third tile waits in registers */
@@ -33,6 +35,8 @@ typedef struct tcc_group {
     tcc_value *ring;
     int64_t stages, depth; /* k of a tile */
     int64_t round;         /* k that is read at a time */
+    bool copies;    /* stages are filled by async.copy, not by async.put; */
+    bool in_groups; /* by copies that threads wait for in groups */
 } tcc_group;
 
 static inline tcc_loc tcc_group_loc(const tcc_group *g)
@@ -57,10 +61,32 @@ void tcc_group_ring(tcc_group *g, tcc_builder *b);
 tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, const tcc_value_map *map);
 /* Puts tiles, one of each source, into the stage of iteration i. */
 void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles);
+/* Copies the tiles of iteration i, whose coordinates the map has, into its stage. */
+void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map);
+/* Waits until the copies of iteration i have landed, those of the last `pending` may be on their way, and meets. */
+void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pending);
 /* What a round of iteration i multiplies. */
 void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts);
 /* Adds the products of such parts to the sums. */
 void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *parts, tcc_value **acc);
+
+/* Erases the MMAs, and the loads that nobody uses any more. */
+void tcc_group_erase(tcc_group *g);
+/* The numbers of a loop's body that follow from its index; whether those of the next iteration's loads do, and they
+ * may be done in this one; those of the iteration with this index. */
+tcc_map tcc_group_find_numbers(tcc_arena *scratch, const tcc_op *loop);
+bool tcc_group_can_load_ahead(const tcc_group *g, const tcc_map *of_index);
+tcc_value_map *tcc_group_numbers_of(const tcc_group *g, tcc_builder *b, const tcc_map *of_index,
+                                    tcc_value *index);
+/* The loop, carrying n values more, which are `values` at first and become its new arguments; it yields n values
+ * more. */
+tcc_op *tcc_group_carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values);
+void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *values);
+
+/* ---- pipeline_groups.c ------------------------------------------------------------------- */
+
+/* Has the copies run ahead of the loop; false when it is none in which they can. */
+bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g);
 
 /* ---- pipeline_sum.c ---------------------------------------------------------------------- */
 

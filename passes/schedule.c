@@ -110,7 +110,7 @@ static double read_by_warpgroups(const tcc_schedule *s)
 }
 
 const tcc_schedule_rules tcc_schedule_of_warpgroups = {is_valid_for_warpgroups, threads_of_warpgroups,
-                                                       read_by_warpgroups};
+                                                       read_by_warpgroups, NULL};
 
 bool tcc_schedule_is_valid(const tcc_schedule *s)
 {

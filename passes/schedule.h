@@ -39,6 +39,7 @@ typedef struct tcc_schedule {
     int64_t group;       /* tiles of m taken together */
     tcc_persistence persistent;
     int64_t split;       /* parts of a sum */
+    int64_t warps;       /* that multiply registers; else 0 */
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
     /* Of a kernel with several sums, beside those of one: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;
@@ -136,6 +137,13 @@ int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p);
 /* Bytes between panels of 16 bytes along k, beside the panel's: 8 lanes that write 2 rows and 4
  * panels, or read 8 rows of one, then meet all 32 banks. */
 enum { TCC_RDNA_PAD_BYTES = 32 };
+
+/* ---- warps that multiply registers (schedule_warps.c) -------------------------------------------- */
+
+/* How the warps stand over a tile, rows and columns of them: so that they read least. False when they cannot. */
+bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2]);
+/* Registers that a thread needs, about, for what it multiplies. */
+int64_t tcc_warps_registers(const tcc_schedule *s);
 
 /* The schedule in the language's syntax, as --print-schedule shows it. */
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel);

@@ -50,7 +50,16 @@ static double rows_read(const tcc_schedule *s)
     return (double)((1 + s->more_sums) * w.waves_m * w.waves_n * BLOCK * (w.blocks_m + w.blocks_n));
 }
 
-const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, rows_read};
+static bool arrange(const tcc_schedule *s, int64_t waves[2])
+{
+    tcc_rdna_waves w;
+    bool can = tcc_rdna_arrange(s, &w);
+    waves[0] = w.waves_m;
+    waves[1] = w.waves_n;
+    return can;
+}
+
+const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, rows_read, arrange};
 
 /* Each group of 16 lanes reads a part of k, or all of it where all hold the same. */
 int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave)

@@ -19,8 +19,8 @@
  *
  * Without a producer the consumers run stages - 1 iterations ahead with their copies; the stage that
  * is acquired in an iteration is the one that it has just released. With one stage there is no
- * running ahead: the copies stay in front of their MMA. Tiles that go through registers
- * (async.put) are ahead already.
+ * running ahead: the copies stay in front of their MMA. What fills stages without mbarriers
+ * (pipeline-registers) is ahead already.
  *
  * A CTA that has nothing to copy or multiply, but whose tiles are spread over warps, is one role.
  *
@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "ir/machine.h"
+#include "ir/shared.h"
 #include "passes/arith.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
@@ -133,7 +134,7 @@ static int64_t most_ahead(const tcc_op *loop)
 {
     int64_t stages = 1;
     for (const tcc_op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->code == TCC_OP_async_copy)
+        if (op->code == TCC_OP_async_copy && tcc_has_mbarriers(TCC_VIEW(async_copy, op)->ring->def))
             stages = tcc_attr_int(&TCC_VIEW(async_copy, op)->ring->def->attrs, "stages", 1);
         else if (!is_copy_side(op) && has_copies(op))
             return 0;
@@ -213,7 +214,7 @@ static void interleave(const split *s)
 static void count(const split *s, tcc_op *ring)
 {
     tcc_ir *ir = ring->block->func->ir;
-    if (!strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "barrier"))
+    if (!tcc_has_mbarriers(ring))
         return;
     int64_t warps = s->producers ? s->producers : s->consumers;
     tcc_attr_set_int(ir, &ring->attrs, "commits", s->by_one ? 1 : warps * TCC_WARP_LANES);

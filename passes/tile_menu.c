@@ -27,10 +27,16 @@ static const tcc_tile_size of_warpgroups[] = {
      * magnitudes these four lose 13 % against the best of them, where without them it is 55 %. */
     {128, 128, false, false, 8}, {64, 64, false, false, 4}, {64, 64, false, false, 32}, {64, 128, false, false, 3},
 };
+static const tcc_tile_size of_warps[] = {{128, 64, false, false, 0},
+                                         {64, 64, false, false, 0},
+                                         {32, 64, false, false, 0},
+                                         {16, 64, false, false, 0},
+                                         {16, 32, false, false, 0}};
 static const tcc_tile_size of_waves[] = {
     {128, 64, false, false, 0}, {64, 64, false, false, 0}, {32, 64, false, false, 0}};
 
 const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups, sizeof of_warpgroups / sizeof *of_warpgroups};
+const tcc_tile_menu tcc_tile_menu_of_warps = {of_warps, sizeof of_warps / sizeof *of_warps};
 const tcc_tile_menu tcc_tile_menu_of_waves = {of_waves, sizeof of_waves / sizeof *of_waves};
 
 /* Whether a tile of so many has rows that an extent which is known does not need. */

@@ -18,7 +18,10 @@ def capabilities(text):
 
 
 def rows(ir):
-    families = [(f.split(",")[1].strip(), capabilities(f)) for f in calls(f"{ir}/families.def", "FAMILY")]
+    families = [
+        (*(part.strip() for part in f.split(",")[:2]), capabilities(f)) for f in calls(f"{ir}/families.def", "FAMILY")
+    ]
+    vendors = sorted({vendor for _, vendor, _ in families})
     for call in calls(f"{ir}/schedule_keys.def", "KEY"):
         name, form, least, most = (part.strip() for part in call.split(",")[:4])
         strings = re.findall(r'"(.*?)"', call)
@@ -26,10 +29,12 @@ def rows(ir):
         value = ", ".join(f"`{w}`" for w in words) if words else f"{least} to {most}"
         if form == "TILE":
             value = f"`m 128, n 256, k 64`, each {value}"
-        whose = {vendor for vendor, can in families if capabilities(call) <= can}
-        everybody = whose == {vendor for vendor, _ in families}
+        whose = []  # vendors, or families of one of which not all have it
+        for vendor in vendors:
+            have = [family for family, of, can in families if of == vendor and capabilities(call) <= can]
+            whose += [vendor] if len(have) == sum(of == vendor for _, of, _ in families) else have
         if form != "LATER":
-            yield f"| `{name}` | {value} | {'all' if everybody else ', '.join(sorted(whose))} | {doc} |"
+            yield f"| `{name}` | {value} | {'all' if whose == vendors else ', '.join(whose)} | {doc} |"
 
 
 with open(sys.argv[2], encoding="utf-8") as document:

@@ -1,0 +1,217 @@
+/* choose_schedule_warps: complete a schedule for warps that multiply registers (mma.sync, cp.async).
+ *
+ * Up to 8 warps compute a tile, each up to 64 x 64 of it, so that accumulators and what is read ahead fit the
+ * registers. Stages are few, and rows of them short: two CTAs of a multiprocessor hide each other's barriers.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/fragment.h"
+#include "ir/schedule_key.h"
+#include "passes/choose_schedule.h"
+
+enum {
+    M = TCC_MMA_SYNC_M,
+    N = TCC_MMA_SYNC_N,
+    TILE_MAX = 256,
+    WARP_TILE_MAX = 64,  /* rows or columns of one warp */
+    ROW_BYTES = 64,      /* of a stage, along k */
+    STAGE_BYTES = 16384, /* that small tiles' stages grow to */
+    STAGES = 4,
+    GENERIC_TILE = 64,
+    GENERIC_WARPS = 4
+};
+
+/* The instruction of the first sum: all are of one shape. NULL: there is none, which choose-mma says. */
+static const tcc_mma_sync *find_instruction(const tcc_choice *ch)
+{
+    const tcc_sum *first = &ch->c.sums[0];
+    return tcc_mma_sync_find(ch->target, tcc_sum_operand_elem(first->a), tcc_sum_operand_elem(first->b),
+                             first->op->results[0].type->elem);
+}
+
+static int64_t register_limit(const tcc_schedule *s)
+{
+    int64_t share = tcc_launched_registers(s->target, tcc_schedule_threads(s));
+    return share < s->target->thread_registers ? share : s->target->thread_registers;
+}
+
+static bool is_operand(const tcc_choice *ch, const tcc_value *tensor)
+{
+    for (size_t i = 0; i < ch->c.n_operands; i++)
+        if (TCC_VIEW(tensor_read, ch->c.operands[i].read)->tensor == tensor)
+            return true;
+    return false;
+}
+
+/* Registers for the addresses of what is loaded and stored behind the sums: of matrices, but for one, and of rows. */
+static int64_t registers_behind(const tcc_choice *ch)
+{
+    enum { OF_MATRIX = 16, OF_ROW = 2 };
+    int64_t n = -OF_MATRIX;
+    for (size_t i = 0; i < ch->f->body->n_args; i++) {
+        const tcc_value *arg = ch->f->body->args[i];
+        if (arg->type->kind == TCC_KIND_tensor && !is_operand(ch, arg))
+            n += arg->type->rank > 1 ? OF_MATRIX : OF_ROW;
+    }
+    return n > 0 ? n : 0;
+}
+
+static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
+{
+    return tcc_warps_registers(s) + registers_behind(ch);
+}
+
+bool tcc_warps_has_room(const tcc_choice *ch)
+{
+    return registers(ch, &ch->s) <= register_limit(&ch->s);
+}
+
+/* Of what n is a multiple: lines of a stage that run along it are whole chunks. */
+static int64_t step_n(const tcc_mma_sync *mma)
+{
+    enum { CHUNK_BITS = 128 };
+    int64_t elems = CHUNK_BITS / tcc_scalar_bits(mma->a);
+    return elems > N ? elems : N;
+}
+
+/* As many elements as ROW_BYTES hold; more in small tiles, which are for sums that wait for memory; fewer where the sum
+ * is known to be shorter. */
+static int64_t depth_for(const tcc_choice *ch, int64_t m, int64_t n)
+{
+    const tcc_mma_sync *mma = find_instruction(ch);
+    int64_t bits = tcc_scalar_bits(mma->a), k = ROW_BYTES * 8 / bits;
+    while (k * bits / 8 < 4 * ROW_BYTES && (m + n) * 2 * k * bits / 8 <= STAGE_BYTES)
+        k *= 2;
+    while (!ch->c.k_extent.name && k / 2 >= ch->c.k_extent.size && k / 2 >= mma->k)
+        k /= 2;
+    return k > mma->k ? k : mma->k;
+}
+
+static int64_t stages_that_fit(const tcc_choice *ch, tcc_schedule s)
+{
+    s.stages = 1;
+    return s.target->smem_bytes / tcc_schedule_smem_bytes(&s, ch->elem_bytes);
+}
+
+/* So many that two CTAs fit, where that is not too few. */
+static int64_t choose_stages(const tcc_choice *ch)
+{
+    enum { FEW = 3 };
+    int64_t fit = stages_that_fit(ch, ch->s), of_two = fit / 2;
+    int64_t stages = of_two >= FEW ? of_two : fit;
+    return stages > STAGES ? STAGES : stages > 1 ? stages : 1;
+}
+
+/* The schedule with the least estimated time so far; time 0: none. */
+typedef struct search {
+    const tcc_choice *ch;
+    tcc_schedule best;
+    double time;
+} search;
+
+static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
+{
+    const tcc_contraction *c = &q->ch->c;
+    tcc_schedule s = q->ch->s;
+    int64_t stand[2];
+    s.m = m;
+    s.n = n;
+    s.warps = n_warps;
+    if (!q->ch->given_k)
+        s.k = depth_for(q->ch, m, n);
+    if (!tcc_warps_arrange(&s, stand) || registers(q->ch, &s) > register_limit(&s) ||
+        stages_that_fit(q->ch, s) < s.stages)
+        return;
+    bool wide = m / stand[0] > WARP_TILE_MAX || n / stand[1] > WARP_TILE_MAX;
+    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->ch->elem_bytes * 8, 0};
+    double time = tcc_schedule_cycles(&s, &size) * (wide ? 2 : 1);
+    if (!q->time || time < q->time * 0.999) {
+        q->best = s;
+        q->time = time;
+    }
+}
+
+/* The tile with the least estimated time among those that fit; false when none does. */
+static bool choose_fastest(tcc_choice *ch, int64_t n_step, bool given_warps)
+{
+    static const int64_t warps[] = {4, 8, 2, 1, 16};
+    enum { DEFAULT_MAX = 128 };
+    search q = {.ch = ch};
+    int64_t m_first = ch->given_m ? ch->s.m : tcc_choice_cover(ch->c.extents[0], M, DEFAULT_MAX);
+    int64_t n_first = ch->given_n ? ch->s.n : tcc_choice_cover(ch->c.extents[1], n_step, DEFAULT_MAX);
+    for (int64_t m = m_first; m >= M; m = ch->given_m ? 0 : m / 2 / M * M)
+        for (int64_t n = n_first; n >= n_step; n = ch->given_n ? 0 : n / 2 / n_step * n_step)
+            for (size_t i = 0; i < (given_warps ? 1 : sizeof warps / sizeof *warps); i++)
+                try_size(&q, m, n, given_warps ? ch->s.warps : warps[i]);
+    if (q.time > 0)
+        ch->s = q.best;
+    return q.time > 0;
+}
+
+static tcc_status refuse_size(tcc_choice *ch)
+{
+    const tcc_schedule *s = &ch->s;
+    const char *key = tcc_choice_given(ch, "tile") ? "tile" : "warps";
+    int64_t stand[2], fit = stages_that_fit(ch, *s);
+    if (!tcc_warps_arrange(s, stand))
+        return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "warps") ? "warps" : key,
+                                 "a %lld x %lld tile cannot be shared by %lld warps in blocks of 16 x 8",
+                                 (long long)s->m, (long long)s->n, (long long)s->warps);
+    if (registers(ch, s) > register_limit(s))
+        return TCC_CHOICE_REFUSE(ch, key,
+                                 "a %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
+                                 "limit is %lld",
+                                 (long long)s->m, (long long)s->n, (long long)registers(ch, s),
+                                 (long long)s->warps, s->warps == 1 ? "" : "s", (long long)register_limit(s));
+    if (s->stages > fit)
+        return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "stages") ? "stages" : key,
+                                 "%lld stage%s of a %lld x %lld x %lld tile do not fit the %lld bytes of shared "
+                                 "memory, which hold %lld",
+                                 (long long)s->stages, s->stages == 1 ? "" : "s", (long long)s->m,
+                                 (long long)s->n, (long long)s->k, (long long)s->target->smem_bytes,
+                                 (long long)fit);
+    return TCC_OK;
+}
+
+tcc_status tcc_warps_choose(tcc_choice *ch)
+{
+    tcc_schedule *s = &ch->s;
+    const tcc_mma_sync *mma = find_instruction(ch);
+    if (!mma)
+        return TCC_OK;
+    s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, 0);
+    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
+    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
+    tcc_status status =
+        tcc_choice_read_tile(ch, &(tcc_tile_steps){M, step_n(mma), mma->k, TILE_MAX, tcc_depth_of_instruction});
+    if (status)
+        return status;
+    if (!ch->given_k)
+        s->k = depth_for(ch, M, N);
+    bool given_stages = s->stages, given_warps = s->warps;
+    s->stages = given_stages ? s->stages : 2;
+    if (!choose_fastest(ch, step_n(mma), given_warps)) { /* refuse_size says why */
+        int64_t stages = s->stages;
+        s->stages = 1;
+        if (!choose_fastest(ch, step_n(mma), given_warps)) {
+            s->m = s->m ? s->m : M;
+            s->n = s->n ? s->n : step_n(mma);
+            s->warps = s->warps ? s->warps : 1;
+        }
+        s->stages = stages;
+    }
+    if (!given_stages)
+        s->stages = choose_stages(ch);
+    return refuse_size(ch);
+}
+
+/* Copies element by element hide their latency behind other CTAs: the tile and its one stage are small. */
+void tcc_warps_choose_generic(tcc_choice *ch)
+{
+    const tcc_mma_sync *mma = find_instruction(ch);
+    tcc_schedule *s = &ch->s;
+    s->m = s->n = GENERIC_TILE;
+    s->k = mma ? 2 * mma->k : M;
+    s->stages = 1;
+    s->warps = GENERIC_WARPS;
+    s->group = TCC_DEFAULT_GROUP;
+}

@@ -1,0 +1,119 @@
+/* nvvm_warps: how warps hold what they multiply in registers, and mma.sync.
+ *
+ * A tile becomes a vec for each fragment that a warp has of it: of results numbers, of operands the words that the
+ * instruction wants.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "passes/nvvm.h"
+
+/* Warps stand over a tile in blocks of the instruction's, side by side in so many rows and columns, again and
+ * again. Those that are side by side where an operand is summed hold the same of it, and so do those over a result
+ * that is too small for all of them. */
+const tcc_type *tcc_hold_by_warps(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
+{
+    tcc_attr warps = tcc_attr_list(&role->attrs, "waves");
+    tcc_fragment_id id = tcc_mma_sync_held(tcc_target_of(ir), as, tcc_scalar_bits(t->elem));
+    if (t->rank != 2 || warps.list.n != 2 || id == TCC_FRAGMENT_COUNT ||
+        warps.list.items[0].i * warps.list.items[1].i != tcc_attr_int(&role->attrs, "warps", 0))
+        return NULL;
+    int k = as == TCC_AS_A ? 1 : as == TCC_AS_B ? 0 : -1;
+    int64_t own[2], blocks[2], fragment[2] = {tcc_fragments[id].rows, tcc_fragments[id].cols};
+    bool same[2];
+    for (int d = 0; d < 2; d++) {
+        int64_t size = t->dims[d].size;
+        own[d] = warps.list.items[d].i;
+        same[d] = d == k || (as == TCC_AS_RESULT && size % (fragment[d] * own[d]));
+        blocks[d] = size / (fragment[d] * (same[d] ? 1 : own[d]));
+        if ((size != 1 || k >= 0) && size != blocks[d] * fragment[d] * (same[d] ? 1 : own[d]))
+            return NULL;
+    }
+    return tcc_layout_repeated(ir, t, id, 5,
+                               (tcc_repeat[]){{(unsigned)(k == 1), TCC_IN_REGISTERS, k < 0 ? 1 : blocks[k]},
+                                              {same[0] ? TCC_REPEAT_SAME : 0, TCC_IN_WARPS, own[0]},
+                                              {same[1] ? TCC_REPEAT_SAME : 1, TCC_IN_WARPS, own[1]},
+                                              {1, TCC_IN_REGISTERS, k == 1 ? 1 : blocks[1]},
+                                              {0, TCC_IN_REGISTERS, k == 0 ? 1 : blocks[0]}});
+}
+
+/* Whether tiles with a fragment are operands, whose words instructions multiply. */
+static bool is_of_operands(const tcc_target *target, const tcc_type *tile)
+{
+    tcc_fragment_id id = tcc_layout_fragment(tile);
+    unsigned bits = tcc_scalar_bits(tile->elem);
+    return id == tcc_mma_sync_held(target, TCC_AS_A, bits) || id == tcc_mma_sync_held(target, TCC_AS_B, bits);
+}
+
+void tcc_nvvm_cut_in_fragments(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_held *held)
+{
+    enum { WORD_BITS = 32 };
+    held->in_one = held->spread.n_fragment;
+    held->n = (size_t)(held->spread.n_registers / held->in_one);
+    held->each = is_of_operands(l->target, tile)
+                     ? tcc_low_vec(&l->low, TCC_i32, held->in_one * tcc_scalar_bits(tile->elem) / WORD_BITS)
+                     : tcc_low_vec(&l->low, tile->elem, held->in_one);
+}
+
+/* Whether the role's warps hold what is multiplied as the instruction wants it. */
+static bool is_held(tcc_nvvm_lowering *l, const tcc_op *op)
+{
+    static const tcc_hold_as as[] = {TCC_AS_A, TCC_AS_B, TCC_AS_SUM};
+    bool all = true;
+    for (unsigned i = 0; i < 3; i++) {
+        const tcc_type *t = op->operands[i]->type;
+        all &= t == tcc_hold_by_warps(l->low.ir, t, l->role.op, as[i]);
+    }
+    return all;
+}
+
+static tcc_value *multiply(tcc_nvvm_lowering *l, const tcc_op *op, tcc_value *a, tcc_value *b, tcc_value *c)
+{
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
+    tcc_value *r = TCC_EMIT(&l->low.b, nvvm_mma, c->type, a, b, c);
+    tcc_attrs *attrs = &r->def->attrs;
+    tcc_attr_set_str(l->low.ir, attrs, "a", tcc_scalar_name(o->a->type->elem));
+    tcc_attr_set_str(l->low.ir, attrs, "b", tcc_scalar_name(o->b->type->elem));
+    tcc_attr_set_str(l->low.ir, attrs, "acc", tcc_scalar_name(o->c->type->elem));
+    return r;
+}
+
+/* Why no instruction multiplies so; NULL when one does. */
+static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
+{
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
+    tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
+    const tcc_mma_sync *mma =
+        tcc_mma_sync_find(l->target, o->a->type->elem, o->b->type->elem, o->c->type->elem);
+    if (tcc_mma_accumulate(op))
+        return "tile.mma that may not add";
+    if (!mma || instr.list.n != 3 || instr.list.items[0].i != TCC_MMA_SYNC_M ||
+        instr.list.items[1].i != TCC_MMA_SYNC_N || instr.list.items[2].i != mma->k)
+        return "tile.mma by this instruction of such elements";
+    return is_held(l, op) ? NULL : "tile.mma of tiles that are not held as the instruction wants them";
+}
+
+void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
+    const char *why = why_not(l, op);
+    tcc_held a, b, c;
+    if (why) {
+        TCC_LOW_REFUSE(low, op, "%s", why);
+        return;
+    }
+    if (!tcc_low_held(low, op, o->a->type, &a) || !tcc_low_held(low, op, o->b->type, &b) ||
+        !tcc_low_held(low, op, o->c->type, &c))
+        return;
+    size_t steps = (size_t)(o->a->type->dims[1].size / tcc_attr_list(&op->attrs, "instr").list.items[2].i);
+    tcc_value *const *of_a = tcc_low_parts(low, o->a)->values, *const *of_b = tcc_low_parts(low, o->b)->values;
+    tcc_value **acc = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, c.n);
+    memcpy(acc, tcc_low_parts(low, o->c)->values, c.n * sizeof *acc);
+    size_t rows = a.n / steps, cols = b.n / steps;
+    for (size_t s = 0; s < steps; s++)
+        for (size_t j = 0; j < cols; j++)
+            for (size_t i = 0; i < rows; i++)
+                acc[i * cols + j] = multiply(l, op, of_a[i * steps + s], of_b[j * steps + s], acc[i * cols + j]);
+    tcc_low_set(low, &op->results[0], c.n, acc);
+}

@@ -42,7 +42,7 @@ done
 all=$(mktemp)
 trap 'rm -f "$all"' EXIT
 cat ./*.script >"$all"
-[ "$on" != --on=hip ] || sed -e '/^[^ ]*\.tir /d' -e 's/ --variant [^ ]*//' ./*.script >"$all"
+[ "$on" != --on=hip ] || sed -e '/^[^ ]*\.tir /d' -e '/ --target /d' -e 's/ --variant [^ ]*//' ./*.script >"$all"
 status=0
 "$bin/tcc-run" ${on:+"$on"} --script "$all" ${table:+--table "$table"} || status=$?
 exit "$status"

@@ -94,14 +94,14 @@ def only_tile(name):
     return ["--tiles=1"] if name.endswith(".tile") and not name.startswith("examples/") else []
 
 
-def compile_all(build, tool, sources, folder, jobs):
+def compile_all(build, tool, sources, folder, jobs, options=()):
     """[(name, path of PTX)]; what this build refuses is missed as a failure."""
 
     def compile_one(source):
-        name = os.path.relpath(source, root)
-        out = os.path.join(folder, name.replace("/", "_") + ".ptx")
+        name = " ".join([os.path.relpath(source, root), *options])
+        out = os.path.join(folder, re.sub("[/ =]", "_", name) + ".ptx")
         run = subprocess.run(
-            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out] + only_tile(name),
+            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out, *options] + only_tile(name),
             capture_output=True,
             text=True,
             check=False,
@@ -146,7 +146,7 @@ def assemble(ptxas, version, name, ptx, passed):
         with open(stamp, encoding="utf-8") as f:
             return version, name, "", set(f.read().split())
     run = subprocess.run(
-        [ptxas, "-arch=sm_90a", "-v", "-o", os.devnull, ptx],
+        [ptxas, "-arch=" + re.search(rb"^\.target (\w+)", text, re.MULTILINE)[1].decode(), "-v", "-o", os.devnull, ptx],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -187,6 +187,7 @@ def main():
     by_hand = [f for f in files("tests/interp/*.tir", "tests/codegen/hopper_gemm.tir") if "gfx" not in f]
     always = compile_all(args.build, "tcc", tiles, home + "/made", args.jobs) if versions else []
     ends = compile_all(args.build, "tcc-opt", by_hand, home + "/made", args.jobs) if versions else []
+    ends += compile_all(args.build, "tcc", tiles, home + "/made", args.jobs, ["--target=sm_80"]) if versions else []
     ends += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
     failed = [name for name, path in always + ends if not path]
     for name in failed:

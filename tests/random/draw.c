@@ -100,6 +100,8 @@ static void draw_indices(drawing *d)
     p->swapped = chance(d, 20);
     p->sum_inlined = chance(d, 40);
     p->product = d->n_products > PRODUCTS_OF_ALL ? below(d, d->n_products) : !chance(d, 60);
+    if (target_has_warps(p->target) && (p->product == 2 || p->product == 3))
+        p->product -= 2; /* no sums of 16 bits */
     for (int f = 0; f < 2; f++) {
         p->factors[f] = (tensor){.mask = masks[f]};
         settle(d, &p->factors[f]);
@@ -371,7 +373,8 @@ static void draw_computation(drawing *d)
     if (chance(d, 30)) /* it may say its type, which is the other operand's */
         p->computed_root = call(d, p->product % 2 ? "bf16" : "f16", p->computed_root, NO_EXPR);
     int n = p->tiled[1];
-    if (!target_is_amd(p->target) && n >= 0 && p->factors[p->computed].mask & 1u << n)
+    bool only_a = !target_is_amd(p->target) && !target_has_warps(p->target);
+    if (only_a && n >= 0 && p->factors[p->computed].mask & 1u << n)
         exchange_tiles(p);
 }
 
@@ -502,6 +505,11 @@ bool target_is_amd(const char *target)
     return !strncmp(target, "gfx", 3);
 }
 
+bool target_has_warps(const char *target)
+{
+    return !target_is_amd(target) && strcmp(target, "sm_90a");
+}
+
 /* The power of two from `least` on that is at least n, or `most`. */
 static int power_of_two(int n, int least, int most)
 {
@@ -524,10 +532,23 @@ static void turn_schedule(program *p)
     p->set &= ~(1u << PRODUCER | 1u << EPILOGUE | 1u << PERSISTENT | 1u << CONSUMERS);
 }
 
+/* The same for warps: blocks of 16 x 8, which a power of two of them share. */
+static void turn_schedule_for_warps(program *p)
+{
+    enum { ROWS = 16, COLS = 8, WARP_BLOCKS = 4, MOST_WARPS = 8 };
+    p->values[TILE_M] = power_of_two(p->values[TILE_M] / 2, ROWS, 128);
+    p->values[TILE_N] = power_of_two(p->values[TILE_N], 2 * COLS, 128);
+    p->values[TILE_K] = power_of_two(p->values[TILE_K], 16, 64);
+    int blocks = p->values[TILE_M] / ROWS * (p->values[TILE_N] / COLS);
+    p->values[WARPGROUPS] = power_of_two(blocks / WARP_BLOCKS, 1, MOST_WARPS);
+    p->set &= ~(1u << PRODUCER | 1u << SWIZZLE | 1u << EPILOGUE | 1u << PERSISTENT | 1u << CONSUMERS);
+}
+
 static int count_products(const char *target)
 {
     return !strncmp(target, "gfx11", 5)   ? PRODUCTS_OF_GFX11
            : !strncmp(target, "gfx12", 5) ? PRODUCTS_OF_GFX12
+           : target_has_warps(target)     ? PRODUCTS_OF_WARPS
                                           : PRODUCTS_OF_ALL;
 }
 
@@ -544,6 +565,8 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_schedule(&d);
     if (target_is_amd(target))
         turn_schedule(p);
+    else if (target_has_warps(target))
+        turn_schedule_for_warps(p);
     draw_second_sum(&d);
     draw_computation(&d);
     draw_terms(&d);

@@ -359,7 +359,9 @@ static void print_schedule(tcc_str *out, const program *p)
     for (int s = STAGES; s < N_SETTINGS; s++) {
         if (!(p->set & 1u << s))
             continue;
-        if (amd && s == WARPGROUPS)
+        if (target_has_warps(p->target) && s == WARPGROUPS)
+            tcc_str_printf(out, "    warps %d;\n", p->values[s]);
+        else if (amd && s == WARPGROUPS)
             tcc_str_printf(out, "    waves %d;\n", p->values[s]);
         else if (amd && s == SWIZZLE)
             tcc_str_printf(out, "    wave %s;\n", lanes[p->values[s]]);

@@ -33,7 +33,7 @@ typedef enum element { F16, BF16, F32, I32, I8, U8, N_ELEMENTS } element;
 
 /* Which tensors are multiplied and what their products are added in: a row of print.c, the first
  * two for every target. */
-enum { PRODUCTS_OF_ALL = 2, PRODUCTS_OF_GFX11 = 12, PRODUCTS_OF_GFX12 = 16 };
+enum { PRODUCTS_OF_ALL = 2, PRODUCTS_OF_WARPS = 8, PRODUCTS_OF_GFX11 = 12, PRODUCTS_OF_GFX12 = 16 };
 
 /* A tensor has the indices in its mask, in their order in `order`, which has them all. */
 typedef struct tensor {
@@ -76,7 +76,7 @@ typedef enum setting {
     TILE_N,
     TILE_K,
     STAGES,
-    WARPGROUPS, /* on AMD: waves */
+    WARPGROUPS, /* on AMD: waves; else, without wgmma, warps */
     PRODUCER,   /* this and the following: number of a word */
     SWIZZLE,    /* on AMD: lanes of a wave */
     EPILOGUE,
@@ -130,8 +130,9 @@ typedef struct program {
 /* Draws a program for a target; the same for the same seed. */
 void program_draw(program *p, uint64_t seed, const char *target);
 
-/* Whether a target is one of AMD's. */
+/* Whether a target is one of AMD's; one whose warps multiply registers (mma.sync). */
 bool target_is_amd(const char *target);
+bool target_has_warps(const char *target);
 
 /* Appends the text of a file with one kernel. What no output needs is left out. */
 void program_print(tcc_str *out, const program *p);

@@ -1,0 +1,268 @@
+/* What the compiler's output for warps that multiply registers would do with one of its safeguards left out, or a
+ * place mistaken: the interpreter reports each, or the result is wrong; and of shared memory the protocol
+ * checker does, too, whatever the sizes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/checker.h"
+#include "tests/unit/interp/mutations.h"
+#include "tests/unit/suite.h"
+
+#ifdef TCC_SANITIZED /* slow */
+enum { SEEDS = 1 };
+#else
+enum { SEEDS = 4 };
+#endif
+
+static const struct {
+    const char *a, *b, *schedule;
+} subjects[] = {
+    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 3;"},
+    {"A: f16[M, K]", "B: f16[K, N]", "tile m 32, n 64, k 64; warps 2; stages 2;"},
+    {"A: f16[K, M]", "B: f16[N, K]", "tile m 32, n 32, k 16; warps 1; stages 4;"},
+    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 3;"},
+};
+
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+static const char *indices(const char *parameter)
+{
+    return strchr(parameter, 'K') < strchr(parameter, ',') ? (*parameter == 'A' ? "A[k, m]" : "B[k, n]")
+                                                            : (*parameter == 'A' ? "A[m, k]" : "B[n, k]");
+}
+
+static tcc_func *open_product(kernel *k, int subject)
+{
+    char source[512];
+    bool integers = strstr(subjects[subject].a, "i8");
+    snprintf(source, sizeof source,
+             "kernel f(%s, %s) -> (C: %s[M, N])\n{\n    C[m, n] = sum(k) %s * %s;\n}\n"
+             "schedule f for sm_80 { %s }\n",
+             subjects[subject].a, subjects[subject].b, integers ? "i32" : "f16", indices(subjects[subject].a),
+             indices(subjects[subject].b), subjects[subject].schedule);
+    kernel_open_for(k, "sm_80", source, (extents){80, 80, 208, 1});
+    ck_assert_msg(!tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), "%s",
+                  k->said);
+    return k->ir->first;
+}
+
+static unsigned count(tcc_func *f, tcc_opcode code)
+{
+    unsigned n = 0;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        n += op->code == code;
+    return n;
+}
+
+static tcc_status prove(kernel *k, const tcc_func *f)
+{
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    *k->said = 0;
+    tcc_status status = tcc_protocol_check(f, scratch, &k->diag);
+    tcc_arena_destroy(scratch);
+    return status;
+}
+
+/* How the runs of all seeds end. */
+typedef enum verdict { RIGHT, WRONG_RESULT, REPORTED } verdict;
+
+static verdict run_all(kernel *k, const tcc_func *f)
+{
+    verdict v = RIGHT;
+    for (uint64_t seed = 0; seed < SEEDS && v != REPORTED; seed++) {
+        tcc_difference d;
+        if (kernel_run(k, f, seed))
+            v = REPORTED;
+        else if (!tcc_trial_agrees(&k->trial, f, &d))
+            v = WRONG_RESULT;
+    }
+    return v;
+}
+
+START_TEST(unchanged_kernels_are_right)
+{
+    kernel k;
+    tcc_func *f = open_product(&k, _i);
+    ck_assert_msg(run_all(&k, f) == RIGHT, "%s", k.said);
+    ck_assert_msg(!prove(&k, f), "%s", k.said);
+    kernel_close(&k);
+}
+END_TEST
+
+/* ---- safeguards -------------------------------------------------------------------------- */
+
+static void drop(tcc_op *op)
+{
+    tcc_op_erase(op);
+}
+
+static void wait_for_one_less(tcc_op *op)
+{
+    int64_t pending = tcc_attr_int(&op->attrs, "pending", 0);
+    tcc_attr_set_int(op->block->func->ir, &op->attrs, "pending", pending + 1);
+}
+
+static const struct {
+    const char *name;
+    tcc_opcode code;
+    void (*mutate)(tcc_op *op);
+} safeguards[] = {
+    {"no wait", TCC_OP_nvvm_cp_async_wait, drop},
+    {"a wait for one group less", TCC_OP_nvvm_cp_async_wait, wait_for_one_less},
+    {"no commit", TCC_OP_nvvm_cp_async_commit, drop},
+    {"no barrier", TCC_OP_nvvm_barrier, drop},
+};
+
+enum { SAFEGUARDS = sizeof safeguards / sizeof *safeguards };
+
+/* Whether an op may be left out. Of a group that is not closed the copies come to the next one: of those in
+ * front of the loop that is as good, where the wait leaves none of the later ones out. */
+static bool is_idle(const tcc_op *op)
+{
+    const tcc_op *next = op->next;
+    while (next && next->code != TCC_OP_nvvm_cp_async_commit && next->code != TCC_OP_nvvm_cp_async_wait)
+        next = next->next;
+    return op->code == TCC_OP_nvvm_cp_async_commit && op->block == op->block->func->body && next &&
+           next->code == TCC_OP_nvvm_cp_async_commit;
+}
+
+START_TEST(every_safeguard_is_needed)
+{
+    static const char said[] = "reads shared memory at byte|writes shared memory at byte|ends while its copies";
+    kernel k;
+    int subject = _i / SAFEGUARDS, s = _i % SAFEGUARDS;
+    unsigned n = 1, needed = 0;
+    for (unsigned i = 0; i < n; i++) {
+        tcc_func *f = open_product(&k, subject);
+        n = count(f, safeguards[s].code);
+        tcc_op *op = find(f, safeguards[s].code, (int)i);
+        bool idle = is_idle(op);
+        safeguards[s].mutate(op);
+        if (!idle) {
+            needed++;
+            ck_assert_msg(run_all(&k, f) == REPORTED, "%s, %u of %u", safeguards[s].name, i, n);
+            ck_assert_msg(says_one_of(k.said, said), "%s", k.said);
+            ck_assert_msg(prove(&k, f) == TCC_ERR_INTERNAL, "%s, %u of %u", safeguards[s].name, i, n);
+            ck_assert_msg(says_one_of(k.said, said), "%s", k.said);
+        }
+        kernel_close(&k);
+    }
+    ck_assert_uint_gt(needed, 0);
+}
+END_TEST
+
+/* ---- places mistaken ------------------------------------------------------------------- */
+
+static void add_to(tcc_op *op, unsigned operand, tcc_opcode code, int64_t v)
+{
+    tcc_builder b = tcc_builder_before(op);
+    tcc_value *more = tcc_build_int(&b, op->operands[operand]->type, v), *old = op->operands[operand];
+    const tcc_type *types[] = {old->type};
+    tcc_op *sum = tcc_op_create(&b, code, 2, (tcc_value *[]){old, more}, 1, types);
+    tcc_op_set_operand(op, operand, &sum->results[0]);
+}
+
+static void swizzle_otherwise(tcc_func *f)
+{
+    add_to(find_last(f, TCC_OP_nvvm_cp_async), 0, TCC_OP_arith_xor, 16);
+}
+
+static void read_elsewhere(tcc_func *f)
+{
+    add_to(find_last(f, TCC_OP_nvvm_ldmatrix), 0, TCC_OP_arith_xor, 16);
+}
+
+/* A copy to where the iteration has just read, and others may still. */
+static void reuse_a_stage_early(tcc_func *f)
+{
+    tcc_op *copy = find_last(f, TCC_OP_nvvm_cp_async), *read = copy->block->last;
+    while (read->code != TCC_OP_nvvm_ldmatrix)
+        read = read->prev;
+    tcc_builder b = tcc_builder_after(read);
+    tcc_op_move(&b, copy);
+    tcc_op_set_operand(copy, 0, read->operands[0]);
+}
+
+static void no_zeros(tcc_func *f)
+{
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_nvvm_cp_async)
+            set_constant(op, 3, 16);
+}
+
+static void exchange_fragments(tcc_func *f)
+{
+    tcc_op *x = find(f, TCC_OP_nvvm_mma, 0), *y = find(f, TCC_OP_nvvm_mma, 1);
+    unsigned o = x->operands[0] == y->operands[0]; /* they share a, or b */
+    tcc_value *of_x = x->operands[o];
+    tcc_op_set_operand(x, o, y->operands[o]);
+    tcc_op_set_operand(y, o, of_x);
+}
+
+/* The words of A in another order. */
+static void turn_a_fragment(tcc_func *f)
+{
+    tcc_op *op = find(f, TCC_OP_nvvm_mma, 0);
+    tcc_value *a = op->operands[0], *halves[2];
+    tcc_builder b = tcc_builder_before(op);
+    const tcc_type *two = tcc_type_sized(f->ir, TCC_KIND_vec, TCC_i32, 1, (int64_t[]){2});
+    for (int i = 0; i < 2; i++) {
+        halves[i] = TCC_EMIT(&b, vec_slice, two, a);
+        tcc_attr_set_int(f->ir, &halves[i]->def->attrs, "offset", 2 * !i);
+    }
+    tcc_op *turned = tcc_op_create(&b, TCC_OP_vec_pack, 2, halves, 1, &a->type);
+    tcc_op_set_operand(op, 0, &turned->results[0]);
+}
+
+static void transpose(tcc_func *f)
+{
+    tcc_op *op = find(f, TCC_OP_nvvm_ldmatrix, 0);
+    tcc_attr_set_int(f->ir, &op->attrs, "trans", !tcc_attr_int(&op->attrs, "trans", 0));
+}
+
+static void no_product(tcc_func *f)
+{
+    tcc_op *op = find(f, TCC_OP_nvvm_mma, 1);
+    tcc_replace_uses(&op->results[0], op->operands[2]);
+    tcc_op_erase(op);
+}
+
+static const struct {
+    const char *name;
+    void (*mutate)(tcc_func *f);
+    bool reported;
+} mistakes[] = {
+    {"swizzle_otherwise", swizzle_otherwise, false},
+    {"read_elsewhere", read_elsewhere, false},
+    {"reuse_a_stage_early", reuse_a_stage_early, true},
+    {"no_zeros", no_zeros, true},
+    {"exchange_fragments", exchange_fragments, false},
+    {"turn_a_fragment", turn_a_fragment, false},
+    {"transpose", transpose, false},
+    {"no_product", no_product, false},
+};
+
+enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
+
+START_TEST(mistakes_are_noticed)
+{
+    kernel k;
+    int subject = _i / MISTAKES, m = _i % MISTAKES;
+    tcc_func *f = open_product(&k, subject);
+    mistakes[m].mutate(f);
+    verdict v = run_all(&k, f);
+    ck_assert_msg(v != RIGHT && (v == REPORTED || !mistakes[m].reported), "%s: %s", mistakes[m].name,
+                  v == RIGHT ? "nothing is wrong" : "nothing is reported");
+    kernel_close(&k);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("mutations_warps");
+    TCase *t = tcase_create("mutations_warps");
+    tcase_add_loop_test(t, unchanged_kernels_are_right, 0, SUBJECTS);
+    tcase_add_loop_test(t, every_safeguard_is_needed, 0, SUBJECTS * SAFEGUARDS);
+    tcase_add_loop_test(t, mistakes_are_noticed, 0, SUBJECTS * MISTAKES);
+    suite_add_tcase(s, t);
+    return suite_exit_status(s);
+}

@@ -122,7 +122,7 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
         stages_that_fit(q->ch, s) < s.stages)
         return;
     bool wide = m / stand[0] > WARP_TILE_MAX || n / stand[1] > WARP_TILE_MAX;
-    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->ch->elem_bytes * 8, 0};
+    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->ch->elem_bytes * 8, 0, 0};
     double time = tcc_schedule_cycles(&s, &size) * (wide ? 2 : 1);
     if (!q->time || time < q->time * 0.999) {
         q->best = s;
@@ -181,6 +181,7 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
     s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, 0);
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
     s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
+    s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     tcc_status status =
         tcc_choice_read_tile(ch, &(tcc_tile_steps){M, step_n(mma), mma->k, TILE_MAX, tcc_depth_of_instruction});
     if (status)
@@ -214,4 +215,5 @@ void tcc_warps_choose_generic(tcc_choice *ch)
     s->stages = 1;
     s->warps = GENERIC_WARPS;
     s->group = TCC_DEFAULT_GROUP;
+    s->split = 1;
 }

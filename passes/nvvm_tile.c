@@ -138,7 +138,7 @@ static bool plan(tcc_lowering *low, tcc_access *a)
     a->own[0] = tcc_low_own(low, held, 0);
     a->own[1] = tcc_low_own(low, held, 1);
     int64_t step = neighbours_at_once(a), of_words = neighbours_of_words(a);
-    bool whole = t->rank && (t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
+    bool whole = t->rank && (t->row_bytes || t->dims[t->rank - 1].name || t->dims[t->rank - 1].size % step == 0);
     a->origin = tcc_build_int(&low->b, low->i64, 0);
     a->inside = tcc_build_int(&low->b, low->i1, 1);
     for (unsigned d = 0; d < t->rank; d++) {

@@ -45,9 +45,15 @@ static bool plan_tensor(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
     const tcc_value *tensor = TCC_VIEW(async_copy, copy)->tensor;
     const tcc_type *t = tensor->type;
     int inner = tcc_nvvm_contiguous(alloc), along = tcc_nvvm_tensor_dim(copy, inner);
-    tcc_value *at[TCC_MAX_RANK];
-    if (along < 0 || along != (int)t->rank - 1) {
+    tcc_value *at[TCC_MAX_RANK], *outside[TCC_MAX_RANK];
+    unsigned n_outside = 0;
+    int across = tcc_nvvm_tensor_dim(copy, !inner);
+    if (along < 0 || along != (int)t->rank - 1 || across == along) {
         TCC_LOW_REFUSE(low, copy, "async.copy by threads of a tile whose rows are not the tensor's");
+        return false;
+    }
+    if (!tcc_is_multiple(copy->operands[4 + along], c->elems, NULL)) {
+        TCC_LOW_REFUSE(low, copy, "async.copy by threads of a tile that does not begin at a multiple of 16 bytes");
         return false;
     }
     tcc_nvvm_coordinates(l, copy, t->rank, at);
@@ -63,13 +69,18 @@ static bool plan_tensor(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
             tcc_value *own = tcc_low_mul(low, c->x, c->elems);
             index = tcc_low_bin(low, TCC_OP_arith_add, index, own);
             c->room = tcc_low_bin(low, TCC_OP_arith_sub, left, own);
-        } else if (tcc_nvvm_tensor_dim(copy, !inner) == (int)d) {
+        } else if (across == (int)d) {
             index = tcc_low_bin(low, TCC_OP_arith_add, index, c->line);
             c->lines = tcc_low_bin(low, TCC_OP_arith_sub, left, c->line);
             c->step = tcc_low_scaled(low, tcc_low_c32(low, c->at_once), stride);
+        } else if (!tcc_is_below(copy->operands[4 + d], t->dims[d])) {
+            outside[n_outside++] = tcc_low_cmp(low, "lt", left, tcc_low_c32(low, 1));
         }
         c->offset = tcc_low_bin(low, TCC_OP_arith_add, c->offset, tcc_low_scaled(low, index, stride));
     }
+    tcc_value *none = n_outside ? tcc_low_c32(low, 0) : NULL;
+    for (unsigned i = 0; i < n_outside; i++)
+        c->lines = TCC_EMIT(&low->b, arith_select, low->i32, outside[i], none, c->lines);
     tcc_low_require_alignment(low, tensor, CHUNK_BYTES);
     return true;
 }

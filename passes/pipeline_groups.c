@@ -60,6 +60,31 @@ static bool can_copy_ahead(const tcc_group *g, const tcc_map *of_index)
            tcc_group_can_load_ahead(g, of_index);
 }
 
+/* In front of the loop: the first copies, and what the first round multiplies. */
+static void begin(tcc_group *g, const tcc_map *of_index, tcc_value **parts)
+{
+    tcc_builder b = tcc_builder_before(tcc_group_loop(g));
+    tcc_group_ring(g, &b);
+    b.loc = tcc_group_loc(g);
+    for (int64_t t = 0; t < g->stages - 1; t++)
+        copy_iteration(g, &b, of_index, tcc_build_i32(&b, t));
+    tcc_value *first = tcc_build_i32(&b, 0);
+    tcc_group_wait(g, &b, first, g->stages - 2);
+    tcc_group_read(g, &b, first, 0, parts);
+}
+
+/* Behind it: nothing is on its way any more. With two stages the loop has waited for all. */
+static void end(const tcc_group *g, tcc_op *loop)
+{
+    if (g->stages == 2)
+        return;
+    tcc_builder b = tcc_builder_after(loop);
+    b.loc = loop->loc;
+    tcc_value *last = tcc_arith_add(&b, TCC_VIEW(scf_for, loop)->hi, g->stages - 2);
+    tcc_op *wait = TCC_EMIT_V(&b, async_wait, g->ring, last);
+    tcc_attr_set_int(g->ir, &wait->attrs, "pending", 0);
+}
+
 bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
 {
     tcc_value *parts[TCC_MAX_LOADS], *acc[TCC_MAX_MMAS];
@@ -69,17 +94,10 @@ bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
     tcc_map of_index = tcc_group_find_numbers(scratch, loop);
     if (!can_copy_ahead(g, &of_index))
         return false;
-    tcc_builder b = tcc_builder_before(loop);
-    tcc_group_ring(g, &b);
-    b.loc = tcc_group_loc(g);
-    for (int64_t t = 0; t < g->stages - 1; t++)
-        copy_iteration(g, &b, &of_index, tcc_build_i32(&b, t));
-    tcc_value *first = tcc_build_i32(&b, 0);
-    tcc_group_wait(g, &b, first, g->stages - 2);
-    tcc_group_read(g, &b, first, 0, parts);
+    begin(g, &of_index, parts);
     loop = tcc_group_carry(g->ir, loop, g->n_sources, parts);
     tcc_value *i = loop->regions[0]->args[0];
-    b = tcc_builder_before(g->mmas[0]);
+    tcc_builder b = tcc_builder_before(g->mmas[0]);
     b.loc = tcc_group_loc(g);
     copy_iteration(g, &b, &of_index, tcc_arith_add(&b, i, g->stages - 1));
     for (size_t m = 0; m < g->n_mmas; m++)
@@ -89,12 +107,6 @@ bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
         tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
     tcc_group_yield(g->ir, loop->regions[0], g->n_sources, parts);
     tcc_group_erase(g);
-    if (g->stages == 2) /* the loop has waited for all of them */
-        return true;
-    b = tcc_builder_after(loop);
-    b.loc = loop->loc;
-    tcc_value *last = tcc_arith_add(&b, TCC_VIEW(scf_for, loop)->hi, g->stages - 2);
-    tcc_op *wait = TCC_EMIT_V(&b, async_wait, g->ring, last);
-    tcc_attr_set_int(g->ir, &wait->attrs, "pending", 0);
+    end(g, loop);
     return true;
 }

@@ -243,11 +243,13 @@ static void keep_params(tcc_func *s, size_t first, size_t n)
         s->body->args[i]->index = (uint32_t)i;
 }
 
+/* By the roles: those in front of the workspace tensors. */
 static size_t count_arguments(const tcc_func *s)
 {
     tcc_attr roles = tcc_attr_list(&s->attrs, "roles");
     size_t n = 0;
-    while (n < roles.list.n && strcmp(roles.list.items[n].s, workspace))
+    while (n < roles.list.n &&
+           (roles.list.items[n].kind != TCC_ATTR_STR || strcmp(roles.list.items[n].s, workspace)))
         n++;
     return n;
 }
@@ -267,6 +269,9 @@ const tcc_func *tcc_func_signature(const tcc_func *f, tcc_arena *arena, tcc_diag
 
 const tcc_func *tcc_func_workspace(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
 {
+    tcc_ir *ir = tcc_ir_create(arena);
+    if (count_arguments(f) == tcc_attr_list(&f->attrs, "roles").list.n)
+        return tcc_func_create(ir, tcc_ir_name(ir, tcc_func_kernel(f)), f->loc);
     tcc_func *s = all_params(f, arena, diag);
     size_t n = s ? count_arguments(s) : 0;
     if (!s)

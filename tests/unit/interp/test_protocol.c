@@ -540,6 +540,8 @@ START_TEST(steps_of_many_stages)
                      TCC_OK);
     for (const tcc_func *f = k.ir->first; f; f = f->next) {
         size_t steps;
+        if (strstr(f->name, "__padded")) /* the same pipeline once more */
+            continue;
         tcc_arena *scratch = tcc_arena_create(NULL);
         ck_assert_int_eq(tcc_protocol_measure(f, scratch, &k.diag, &steps), TCC_OK);
         tcc_arena_destroy(scratch);

@@ -485,13 +485,13 @@ static int64_t count_ctas(const tcc_func *f, const extents *e)
     return n;
 }
 
-/* Three axes, or tiles one after the other, or in groups as high as the tensor: then numbers of
- * CTAs past the end are those of tiles past the end. */
+/* Three axes, or tiles row by row, or in groups as high as the tensor: then numbers of CTAs past the
+ * end are those of tiles past the end. */
 static bool outside_of_the_tensors(const site *s)
 {
     if (!is_kind(s, "grid") ||
         (s->subject->source && tcc_attr_list(&s->f->attrs, "grid").list.n < 3 &&
-         setting(s, "group") < 4))
+         setting(s, "group") > 1 && setting(s, "group") < 4))
         return false;
     for (const extents *e = s->subject->shapes; e->m; e++)
         if (count_ctas(s->mutant, e) < count_ctas(s->f, e))

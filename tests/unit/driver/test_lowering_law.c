@@ -13,6 +13,7 @@
 #include "frontend/frontend.h"
 #include "ir/number.h"
 #include "ir/rules.h"
+#include "ir/signature.h"
 #include "passes/passes.h"
 #include "support/intern.h"
 #include "support/map.h"
@@ -570,11 +571,13 @@ static void open_law(law *w, int subject, const char *from)
     tcc_func_remove(kernel);
     const char *pipeline = tcc_pipeline(tcc_target_of(ir));
     pipeline = is_ir ? strstr(pipeline, levels[0]) : pipeline;
-    char passes[512] = "";
+    char passes[1024] = "";
     if (strstr(pipeline, from) > pipeline)
         snprintf(passes, sizeof passes, "%.*s", (int)(strstr(pipeline, from) - pipeline) - 1,
                  pipeline);
     ck_assert_msg(!tcc_run_passes(ir, passes, NULL, &w->diag), "%s", w->said);
+    while (tcc_func_step_count(ir->first) > 1 || tcc_func_is_step(ir->first)) /* one function alone */
+        tcc_func_remove(ir->first);
     while (ir->first->next)
         tcc_func_remove(ir->first->next);
     tcc_str text = {0};

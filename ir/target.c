@@ -24,7 +24,7 @@
 
 /* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers); its
  * shared memory gives 128 bytes a cycle. */
-#define SM80(sm, llvm, smem, multiprocessors, flops, l2_bytes)                                      \
+#define SM80(sm, llvm, smem, multiprocessors, flops, l2_bytes, memory_bytes)                        \
     {.name = (sm),                                                                                  \
      .family = TCC_FAMILY_SM80,                                                                     \
      .features = (llvm),                                                                            \
@@ -37,6 +37,7 @@
      .smem_bytes_per_cycle = 128,                                                                   \
      .l2_bytes_per_cycle = (l2_bytes),                                                              \
      .stored_bytes_per_cycle = 8,                                                                   \
+     .memory_bytes_per_cycle = (memory_bytes),                                                      \
      .latency_cycles = 800}
 
 static const tcc_target targets[] = {
@@ -53,12 +54,12 @@ static const tcc_target targets[] = {
      .stored_bytes_per_cycle = 12,
      .memory_bytes_per_cycle = 18,
      .latency_cycles = 1000},
-    SM80("sm_80", NULL, 163, 108, 2048, 48),
-    SM80("sm_86", NULL, 99, 84, 1024, 32),
-    SM80("sm_87", NULL, 163, 16, 2048, 32),
-    SM80("sm_89", NULL, 99, 142, 1024, 40),
-    SM80("sm_90", NULL, 227, 132, 2560, 56),
-    SM80("sm_120", "+ptx87", 99, 170, 1024, 40),
+    SM80("sm_80", NULL, 163, 108, 2048, 48, 13),
+    SM80("sm_86", NULL, 99, 84, 1024, 32, 6.5),
+    SM80("sm_87", NULL, 163, 16, 2048, 32, 10),
+    SM80("sm_89", NULL, 99, 142, 1024, 40, 3),
+    SM80("sm_90", NULL, 227, 132, 2560, 56, 18),
+    SM80("sm_120", "+ptx87", 99, 170, 1024, 40, 4.4),
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),

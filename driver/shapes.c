@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/signature.h"
 #include "passes/contraction.h"
 #include "passes/families.h"
 #include "passes/pointwise.h"
@@ -187,7 +188,7 @@ static double work_of_pointwise(const tcc_func *scheduled, const int64_t *dims)
 
 /* For each CTA its products, iteration by iteration, its epilogue, and copies where threads make
  * them. */
-double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
+static double work_of_step(const tcc_func *scheduled, const int64_t *dims)
 {
     enum { EPILOGUE = 128, COPY = 32 }; /* multiply-adds that an element costs as much as */
     tcc_schedule s = tcc_schedule_of(scheduled);
@@ -207,4 +208,15 @@ double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
         for (size_t i = 0; i < c.n_operands; i++)
             work += COPY * (double)(c.operands[i].axis ? s.n : s.m) * depth;
     return ctas * work;
+}
+
+double tcc_shape_work(const tcc_func *scheduled, const int64_t *dims)
+{
+    const tcc_func *variant = tcc_func_main(scheduled);
+    double work = 0;
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++) {
+        const tcc_func *step = tcc_func_step_at(variant, i);
+        work += step ? work_of_step(step, dims) : 0;
+    }
+    return work;
 }

@@ -568,8 +568,8 @@ START_TEST(sums_in_parts)
     enum { TERMS = 7, ROWS = 3 };
     static const char *const terms[] = {
         "  %t = arith.mul %a0, %b0 : field<f32[m, k]>\n",
-        "  %c = arith.add %a, %a : field<f16[m, k]>\n  %c0 = arith.cast %c : field<f32[m, k]>\n"
-        "  %t = arith.mul %c0, %b0 : field<f32[m, k]>\n",
+        ("  %c = arith.add %a, %a : field<f16[m, k]>\n  %c0 = arith.cast %c : field<f32[m, k]>\n"
+         "  %t = arith.mul %c0, %b0 : field<f32[m, k]>\n"),
         "  %t = arith.sub %a0, %b0 : field<f32[m, k]>\n"};
     const int parts = _i / 3 ? 5 : 3, form = _i % 3;
     char text[2048];

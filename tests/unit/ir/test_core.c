@@ -406,6 +406,17 @@ START_TEST(targets_and_instructions_are_found)
 END_TEST
 
 /* RDNA3 holds A and B once in each 16 lanes, RDNA4 once in the wave. */
+START_TEST(targets_say_what_estimates_divide_by)
+{
+    const tcc_target *t;
+    for (size_t i = 0; (t = tcc_target_at(i)); i++)
+        ck_assert_msg(t->sms > 0 && t->flops_per_cycle > 0 && t->smem_bytes_per_cycle > 0 &&
+                          t->l2_bytes_per_cycle > 0 && t->stored_bytes_per_cycle > 0 &&
+                          t->memory_bytes_per_cycle > 0,
+                      "%s", t->name);
+}
+END_TEST
+
 START_TEST(registers_of_a_wave_hold_its_matrices)
 {
     const tcc_target *gfx11 = tcc_target_find("gfx1100"), *gfx12 = tcc_target_find("gfx1200");
@@ -452,6 +463,7 @@ int main(void)
     tcase_add_test(tc, the_walk_is_in_the_order_of_the_text);
     tcase_add_test(tc, a_clone_is_equal_and_independent);
     tcase_add_test(tc, targets_and_instructions_are_found);
+    tcase_add_test(tc, targets_say_what_estimates_divide_by);
     tcase_add_test(tc, registers_of_a_wave_hold_its_matrices);
     suite_add_tcase(s, tc);
     return suite_exit_status(s);

@@ -68,6 +68,28 @@ bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter)
            !strcmp(roles.list.items[parameter->index].s, workspace);
 }
 
+static bool has_parameter(const tcc_func *f, const char *name)
+{
+    for (size_t i = 0; i < f->body->n_args; i++)
+        if (f->body->args[i]->name && !strcmp(f->body->args[i]->name, name))
+            return true;
+    return false;
+}
+
+tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name)
+{
+    tcc_ir *ir = f->ir;
+    tcc_attr old = tcc_attr_list(&f->attrs, "roles");
+    const char **roles = TCC_NEW_ARRAY(ir->arena, const char *, old.list.n + 1), *free = name;
+    for (size_t i = 0; i < old.list.n; i++)
+        roles[i] = old.list.items[i].s;
+    roles[old.list.n] = workspace;
+    tcc_attr_set_strs(ir, &f->attrs, "roles", old.list.n + 1, roles);
+    for (int i = 2; has_parameter(f, free); i++)
+        free = tcc_arena_printf(ir->arena, "%s%d", name, i);
+    return tcc_block_add_arg(f->body, type, free);
+}
+
 /* ---- arguments ------------------------------------------------------------------------- */
 
 static bool wrong(const tcc_func *f, tcc_diag *diag, const char *what)

@@ -36,6 +36,9 @@ const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i);
 /* Whether a parameter of f is a workspace tensor. Above the target level. */
 bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter);
 
+/* Adds a workspace tensor behind f's parameters, called `name`, with a number behind it where that is taken. */
+tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name);
+
 /* A function without ops that has the kernel's name, the caller's arguments as parameters, and the
  * attributes `dims` and `roles`, made in an arena. What hand-written IR leaves out is added: `dims`
  * in the order of appearance, and as roles scalar and inout. NULL, reported, when the attributes

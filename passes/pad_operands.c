@@ -35,20 +35,6 @@ static tcc_value *param_of(const tcc_func *f, tcc_attr name)
     return NULL;
 }
 
-/* Adds a workspace tensor like one of the parameters, with padded rows. */
-static tcc_value *add_padded(tcc_func *f, const tcc_value *tensor)
-{
-    tcc_ir *ir = f->ir;
-    tcc_attr old = tcc_attr_list(&f->attrs, "roles");
-    tcc_attr *roles = TCC_NEW_ARRAY(ir->arena, tcc_attr, old.list.n + 1);
-    memcpy(roles, old.list.items, old.list.n * sizeof *roles);
-    roles[old.list.n] = (tcc_attr){.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, "workspace")};
-    tcc_attr_set(ir, &f->attrs, "roles",
-                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {roles, old.list.n + 1}}, (tcc_loc){0, 0});
-    return tcc_block_add_arg(f->body, tcc_type_with_row_bytes(ir, tensor->type, ROW_BYTES),
-                             tcc_arena_printf(ir->arena, "padded_%s", tensor->name));
-}
-
 /* Makes a copy of the product's function a step that copies a tensor; the schedule is the product's. */
 static void make_copy(tcc_func *step, tcc_value *from, tcc_value *to)
 {
@@ -86,7 +72,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_error(ctx->diag, TCC_ERR_TYPE, f->loc, "'padded' wants names of tensors that have rows");
             return TCC_ERR_TYPE;
         }
-        add_padded(f, tensor);
+        tcc_func_add_workspace(f, tcc_type_with_row_bytes(f->ir, tensor->type, ROW_BYTES),
+                               tcc_arena_printf(ctx->scratch, "padded_%s", tensor->name));
     }
     const char **steps = TCC_NEW_ARRAY(ctx->scratch, const char *, padded.list.n);
     for (size_t i = padded.list.n; i--;) {

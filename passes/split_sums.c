@@ -41,14 +41,6 @@ enum {
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static bool is_parameter(const tcc_func *f, const char *name)
-{
-    for (size_t i = 0; i < f->body->n_args; i++)
-        if (f->body->args[i]->name && !strcmp(f->body->args[i]->name, name))
-            return true;
-    return false;
-}
-
 static bool is_index(const tcc_func *f, const char *name)
 {
     for (const tcc_op *op = f->body->first; op; op = op->next)
@@ -58,11 +50,11 @@ static bool is_index(const tcc_func *f, const char *name)
     return false;
 }
 
-/* `name`, with a number behind it where that is taken. */
-static const char *free_name(const tcc_func *f, const char *name, bool (*is_taken)(const tcc_func *, const char *))
+/* `name`, with a number behind it where an index is called so. */
+static const char *free_index(const tcc_func *f, const char *name)
 {
     const char *free = name;
-    for (int i = 2; is_taken(f, free); i++)
+    for (int i = 2; is_index(f, free); i++)
         free = tcc_arena_printf(f->ir->arena, "%s%d", name, i);
     return tcc_ir_name(f->ir, free);
 }
@@ -80,11 +72,6 @@ typedef struct split {
  * the result has them. */
 static void add_tensors(tcc_func *f, const split *s)
 {
-    tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
-    const char **names = TCC_NEW_ARRAY(f->ir->arena, const char *, roles.list.n + s->c.n_sums);
-    size_t n = roles.list.n;
-    for (size_t i = 0; i < n; i++)
-        names[i] = roles.list.items[i].s;
     for (size_t i = 0; i < s->c.n_sums; i++) {
         tcc_dim dims[1 + TCC_MAX_AXES] = {{NULL, s->count}};
         size_t rank = s->c.order.list.n;
@@ -92,11 +79,8 @@ static void add_tensors(tcc_func *f, const split *s)
             dims[1 + d] = tcc_contraction_extent(&s->c, s->c.order.list.items[d].s);
         const tcc_type *type = tcc_type_get(f->ir, TCC_KIND_tensor, s->c.sums[i].op->results[0].type->elem,
                                             (unsigned)rank + 1, dims);
-        tcc_block_add_arg(f->body, tcc_type_with_row_bytes(f->ir, type, ROW_BYTES),
-                          free_name(f, "parts", is_parameter));
-        names[n++] = "workspace";
+        tcc_func_add_workspace(f, tcc_type_with_row_bytes(f->ir, type, ROW_BYTES), "parts");
     }
-    tcc_attr_set_strs(f->ir, &f->attrs, "roles", n, names);
 }
 
 /* The workspace tensor of the i-th sum. */
@@ -217,7 +201,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!tcc_func_is_variant(f) || s.count < 2 || !tcc_schedule_is_valid(&of) || !tcc_contraction_find(f, &s.c) ||
         s.c.parts.index)
         return TCC_OK;
-    s.index = free_name(f, "part", is_index);
+    s.index = free_index(f, "part");
     add_tensors(f, &s);
     tcc_func *rest = tcc_func_clone(f, tcc_arena_printf(ctx->ir->arena, "%s__sum", f->name));
     tcc_attr_remove(&rest->attrs, "before");

@@ -35,6 +35,14 @@ static tcc_value *param_of(const tcc_func *f, tcc_attr name)
     return NULL;
 }
 
+static bool can_be_padded(const tcc_value *tensor)
+{
+    bool can = tensor && tensor->type->kind == TCC_KIND_tensor && tensor->type->rank;
+    for (const tcc_use *u = can ? tensor->uses : NULL; u; u = u->next)
+        can &= u->op->code == TCC_OP_tensor_read;
+    return can;
+}
+
 /* Makes a copy of the product's function a step that copies a tensor; the schedule is the product's. */
 static void make_copy(tcc_func *step, tcc_value *from, tcc_value *to)
 {
@@ -68,8 +76,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     size_t first = f->body->n_args;
     for (size_t i = 0; i < padded.list.n; i++) {
         const tcc_value *tensor = param_of(f, padded.list.items[i]);
-        if (!tensor || tensor->type->kind != TCC_KIND_tensor || !tensor->type->rank) {
-            tcc_error(ctx->diag, TCC_ERR_TYPE, f->loc, "'padded' wants names of tensors that have rows");
+        if (!can_be_padded(tensor)) {
+            tcc_error(ctx->diag, TCC_ERR_TYPE, f->loc,
+                      "'padded' wants names of tensors that have rows and are only read");
             return TCC_ERR_TYPE;
         }
         tcc_func_add_workspace(f, tcc_type_with_row_bytes(f->ir, tensor->type, ROW_BYTES),

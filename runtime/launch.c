@@ -146,22 +146,36 @@ static tcc_status load(launch *l)
 static tcc_status take_workspace(launch *l, size_t n_dims, size_t n_args)
 {
     const tcc_runtime *rt = l->kernel->program->rt;
+    size_t bytes = (size_t)l->plan.workspace_bytes;
+    if (!bytes)
+        return TCC_OK;
     tcc_runtime quiet = *rt;
     quiet.fn = NULL;
-    launch without = *l;
-    size_t bytes = (size_t)l->plan.workspace_bytes;
-    if (!bytes || !rt->driver->alloc_async(&quiet, bytes, l->stream, &l->workspace))
+    if (!rt->driver->alloc_async(&quiet, bytes, l->stream, &l->workspace))
         return TCC_OK;
+    launch without = *l;
     if (!plans(&without, n_dims, n_args, 0))
         return rt->driver->alloc_async(rt, bytes, l->stream, &l->workspace);
     *l = without;
     return load(l);
 }
 
+/* The plan, which is large, is left to be filled in. */
+static void begin(launch *l, const tcc_kernel *k, const int64_t *dims, const tcc_arg *args, void *stream)
+{
+    l->kernel = k;
+    l->dims = dims;
+    l->args = args;
+    l->stream = stream;
+    l->workspace = 0;
+    l->n_maps = 0;
+}
+
 tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                              const tcc_arg *args, size_t n_args, void *stream)
 {
-    launch l = {.kernel = k, .dims = dims, .args = args, .stream = stream};
+    launch l;
+    begin(&l, k, dims, args, stream);
     tcc_status status = plan(&l, n_dims, n_args, INT64_MAX);
     if (status || !l.plan.variant)
         return status;
@@ -178,7 +192,9 @@ tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, size_t n_
 tcc_status tcc_kernel_launch_in(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                 const tcc_arg *args, size_t n_args, void *stream, tcc_workspace workspace)
 {
-    launch l = {.kernel = k, .dims = dims, .args = args, .stream = stream, .workspace = workspace.device};
+    launch l;
+    begin(&l, k, dims, args, stream);
+    l.workspace = workspace.device;
     if (workspace.bytes > INT64_MAX || workspace.device % TCC_WORKSPACE_ALIGN)
         return TCC_ERR_ARGUMENT;
     tcc_status status = plan(&l, n_dims, n_args, (int64_t)workspace.bytes);

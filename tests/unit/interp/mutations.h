@@ -4,6 +4,7 @@
 #ifndef TCC_TESTS_INTERP_MUTATIONS_H
 #define TCC_TESTS_INTERP_MUTATIONS_H
 
+#include "checker/checker.h"
 #include "tests/unit/interp/kernel.h"
 
 static inline tcc_op *find(tcc_func *f, tcc_opcode code, int nth)
@@ -37,6 +38,41 @@ static inline int64_t constant_of(const tcc_value *v)
     int64_t i = 0;
     ck_assert(tcc_value_is_int(v, &i));
     return i;
+}
+
+/* ---- verdicts ---------------------------------------------------------------------------- */
+
+static inline unsigned count(tcc_func *f, tcc_opcode code)
+{
+    unsigned n = 0;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        n += op->code == code;
+    return n;
+}
+
+static inline tcc_status prove(kernel *k, const tcc_func *f)
+{
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    *k->said = 0;
+    tcc_status status = tcc_protocol_check(f, scratch, &k->diag);
+    tcc_arena_destroy(scratch);
+    return status;
+}
+
+/* How the runs of all seeds end. */
+typedef enum verdict { RIGHT, WRONG_RESULT, REPORTED } verdict;
+
+static inline verdict run_all(kernel *k, const tcc_func *f, uint64_t seeds)
+{
+    verdict v = RIGHT;
+    for (uint64_t seed = 0; seed < seeds && v != REPORTED; seed++) {
+        tcc_difference d;
+        if (kernel_run(k, f, seed))
+            v = REPORTED;
+        else if (!tcc_trial_agrees(&k->trial, f, &d))
+            v = WRONG_RESULT;
+    }
+    return v;
 }
 
 /* ---- the target level -------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
  * does, too, whatever the sizes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "checker/checker.h"
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 
@@ -38,45 +37,12 @@ static tcc_func *open_product(kernel *k, int subject, const char *acc)
     return k->ir->first;
 }
 
-static unsigned count(tcc_func *f, tcc_opcode code)
-{
-    unsigned n = 0;
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        n += op->code == code;
-    return n;
-}
-
-static tcc_status prove(kernel *k, const tcc_func *f)
-{
-    tcc_arena *scratch = tcc_arena_create(NULL);
-    *k->said = 0;
-    tcc_status status = tcc_protocol_check(f, scratch, &k->diag);
-    tcc_arena_destroy(scratch);
-    return status;
-}
-
-/* How the runs of all seeds end. */
-typedef enum verdict { RIGHT, WRONG_RESULT, REPORTED } verdict;
-
-static verdict run_all(kernel *k, const tcc_func *f)
-{
-    verdict v = RIGHT;
-    for (uint64_t seed = 0; seed < SEEDS && v != REPORTED; seed++) {
-        tcc_difference d;
-        if (kernel_run(k, f, seed))
-            v = REPORTED;
-        else if (!tcc_trial_agrees(&k->trial, f, &d))
-            v = WRONG_RESULT;
-    }
-    return v;
-}
-
 START_TEST(unchanged_kernels_are_right)
 {
     static const char *const accs[] = {"", ":f16"};
     kernel k;
     tcc_func *f = open_product(&k, _i / 2, accs[_i % 2]);
-    ck_assert_int_eq(run_all(&k, f), RIGHT);
+    ck_assert_int_eq(run_all(&k, f, SEEDS), RIGHT);
     ck_assert_msg(!prove(&k, f), "%s", k.said);
     ck_assert_uint_gt(count(f, TCC_OP_amdgcn_s_barrier), 1);
     kernel_close(&k);
@@ -92,7 +58,7 @@ START_TEST(every_barrier_is_needed)
         tcc_func *f = open_product(&k, _i, "");
         n = count(f, TCC_OP_amdgcn_s_barrier);
         tcc_op_erase(find(f, TCC_OP_amdgcn_s_barrier, (int)i));
-        ck_assert_msg(run_all(&k, f) == REPORTED, "barrier %u of %u", i, n);
+        ck_assert_msg(run_all(&k, f, SEEDS) == REPORTED, "barrier %u of %u", i, n);
         ck_assert_msg(says_one_of(k.said, "reads LDS at byte|writes LDS at byte"), "%s", k.said);
         ck_assert_int_eq(prove(&k, f), TCC_ERR_INTERNAL);
         ck_assert_msg(says_one_of(k.said, "reads LDS at byte|writes LDS at byte"), "%s", k.said);
@@ -113,7 +79,7 @@ START_TEST(every_wait_before_a_barrier_is_needed)
         if (wait->next && wait->next->code == TCC_OP_amdgcn_s_barrier) {
             needed++;
             tcc_op_erase(wait);
-            ck_assert_msg(run_all(&k, f) == REPORTED, "wait %u of %u", i, n);
+            ck_assert_msg(run_all(&k, f, SEEDS) == REPORTED, "wait %u of %u", i, n);
             ck_assert_int_eq(prove(&k, f), TCC_ERR_INTERNAL);
         }
         kernel_close(&k);
@@ -207,7 +173,7 @@ START_TEST(mistakes_are_noticed)
         return;
     tcc_func *f = open_product(&k, subject, mistakes[m].acc);
     mistakes[m].mutate(f);
-    verdict v = run_all(&k, f);
+    verdict v = run_all(&k, f, SEEDS);
     ck_assert_msg(v != RIGHT, "%s: nothing is wrong", mistakes[m].name);
     if (*mistakes[m].says)
         ck_assert_msg(v == REPORTED && strstr(k.said, mistakes[m].says), "%s: %s", mistakes[m].name,

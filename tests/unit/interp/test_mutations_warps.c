@@ -3,7 +3,6 @@
  * checker does, too, whatever the sizes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "checker/checker.h"
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
 
@@ -45,44 +44,11 @@ static tcc_func *open_product(kernel *k, int subject)
     return k->ir->first;
 }
 
-static unsigned count(tcc_func *f, tcc_opcode code)
-{
-    unsigned n = 0;
-    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        n += op->code == code;
-    return n;
-}
-
-static tcc_status prove(kernel *k, const tcc_func *f)
-{
-    tcc_arena *scratch = tcc_arena_create(NULL);
-    *k->said = 0;
-    tcc_status status = tcc_protocol_check(f, scratch, &k->diag);
-    tcc_arena_destroy(scratch);
-    return status;
-}
-
-/* How the runs of all seeds end. */
-typedef enum verdict { RIGHT, WRONG_RESULT, REPORTED } verdict;
-
-static verdict run_all(kernel *k, const tcc_func *f)
-{
-    verdict v = RIGHT;
-    for (uint64_t seed = 0; seed < SEEDS && v != REPORTED; seed++) {
-        tcc_difference d;
-        if (kernel_run(k, f, seed))
-            v = REPORTED;
-        else if (!tcc_trial_agrees(&k->trial, f, &d))
-            v = WRONG_RESULT;
-    }
-    return v;
-}
-
 START_TEST(unchanged_kernels_are_right)
 {
     kernel k;
     tcc_func *f = open_product(&k, _i);
-    ck_assert_msg(run_all(&k, f) == RIGHT, "%s", k.said);
+    ck_assert_msg(run_all(&k, f, SEEDS) == RIGHT, "%s", k.said);
     ck_assert_msg(!prove(&k, f), "%s", k.said);
     kernel_close(&k);
 }
@@ -139,7 +105,7 @@ START_TEST(every_safeguard_is_needed)
         safeguards[s].mutate(op);
         if (!idle) {
             needed++;
-            ck_assert_msg(run_all(&k, f) == REPORTED, "%s, %u of %u", safeguards[s].name, i, n);
+            ck_assert_msg(run_all(&k, f, SEEDS) == REPORTED, "%s, %u of %u", safeguards[s].name, i, n);
             ck_assert_msg(says_one_of(k.said, said), "%s", k.said);
             ck_assert_msg(prove(&k, f) == TCC_ERR_INTERNAL, "%s, %u of %u", safeguards[s].name, i, n);
             ck_assert_msg(says_one_of(k.said, said), "%s", k.said);
@@ -249,7 +215,7 @@ START_TEST(mistakes_are_noticed)
     int subject = _i / MISTAKES, m = _i % MISTAKES;
     tcc_func *f = open_product(&k, subject);
     mistakes[m].mutate(f);
-    verdict v = run_all(&k, f);
+    verdict v = run_all(&k, f, SEEDS);
     ck_assert_msg(v != RIGHT && (v == REPORTED || !mistakes[m].reported), "%s: %s", mistakes[m].name,
                   v == RIGHT ? "nothing is wrong" : "nothing is reported");
     kernel_close(&k);

@@ -12,40 +12,14 @@
 
 /* ---- what a wave holds ------------------------------------------------------------------- */
 
-/* Waves stand over a tile in blocks of 16 x 16, side by side in so many rows and columns, again and
- * again. Those that are side by side where an operand is summed hold the same of it, and so do those over a
- * result that is too small for all of them. */
 const tcc_type *tcc_hold_by_waves(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
 {
     const tcc_target *target = tcc_target_of(ir);
-    tcc_attr waves = tcc_attr_list(&role->attrs, "waves");
     unsigned bits = tcc_scalar_bits(t->elem);
     tcc_fragment_id id =
         tcc_wmma_held(target, as, bits, (unsigned)tcc_attr_int(&role->attrs, "lanes", 32));
-    if (t->rank != 2 || waves.list.n != 2 || id == TCC_FRAGMENT_COUNT ||
-        waves.list.items[0].i * waves.list.items[1].i != tcc_attr_int(&role->attrs, "warps", 0))
-        return NULL;
-    int k = as == TCC_AS_A ? 1 : as == TCC_AS_B ? 0 : -1;
-    int64_t own[2], blocks[2], fragment[2] = {tcc_fragments[id].rows, tcc_fragments[id].cols};
-    bool same[2];
-    for (int d = 0; d < 2; d++) {
-        int64_t size = t->dims[d].size;
-        own[d] = waves.list.items[d].i;
-        same[d] = d == k || (as == TCC_AS_RESULT && size % (fragment[d] * own[d]));
-        blocks[d] = size / (fragment[d] * (same[d] ? 1 : own[d]));
-        if ((size != 1 || k >= 0) && size != blocks[d] * fragment[d] * (same[d] ? 1 : own[d]))
-            return NULL;
-    }
     bool halves = as == TCC_AS_SUM && bits == 16 && tcc_wmma_sums_in_halves(target, t->elem);
-    bool pairs = halves && blocks[1] % 2 == 0;
-    return tcc_layout_repeated(
-        ir, t, id, 6,
-        (tcc_repeat[]){{(unsigned)(k == 1), TCC_IN_REGISTERS, k < 0 ? 1 : blocks[k]},
-                       {same[0] ? TCC_REPEAT_SAME : 0, TCC_IN_WARPS, own[0]},
-                       {same[1] ? TCC_REPEAT_SAME : 1, TCC_IN_WARPS, own[1]},
-                       {pairs ? 1 : TCC_REPEAT_SAME, TCC_IN_HALVES, halves ? 2 : 1},
-                       {1, TCC_IN_REGISTERS, k == 1 ? 1 : blocks[1] / (pairs ? 2 : 1)},
-                       {0, TCC_IN_REGISTERS, k == 0 ? 1 : blocks[0]}});
+    return tcc_hold_in_blocks(ir, t, role, as, id, halves);
 }
 
 static bool cut(tcc_lowering *low, const tcc_type *tile, tcc_held *held)

@@ -25,6 +25,35 @@
 #include "passes/loops.h"
 #include "passes/passes.h"
 
+const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as,
+                                   tcc_fragment_id id, bool halves)
+{
+    tcc_attr warps = tcc_attr_list(&role->attrs, "waves");
+    if (t->rank != 2 || warps.list.n != 2 || id == TCC_FRAGMENT_COUNT ||
+        warps.list.items[0].i * warps.list.items[1].i != tcc_attr_int(&role->attrs, "warps", 0))
+        return NULL;
+    int k = as == TCC_AS_A ? 1 : as == TCC_AS_B ? 0 : -1;
+    int64_t own[2], blocks[2], fragment[2] = {tcc_fragments[id].rows, tcc_fragments[id].cols};
+    bool same[2];
+    for (int d = 0; d < 2; d++) {
+        int64_t size = t->dims[d].size;
+        own[d] = warps.list.items[d].i;
+        same[d] = d == k || (as == TCC_AS_RESULT && size % (fragment[d] * own[d]));
+        blocks[d] = size / (fragment[d] * (same[d] ? 1 : own[d]));
+        if ((size != 1 || k >= 0) && size != blocks[d] * fragment[d] * (same[d] ? 1 : own[d]))
+            return NULL;
+    }
+    bool pairs = halves && blocks[1] % 2 == 0;
+    return tcc_layout_repeated(
+        ir, t, id, 6,
+        (tcc_repeat[]){{(unsigned)(k == 1), TCC_IN_REGISTERS, k < 0 ? 1 : blocks[k]},
+                       {same[0] ? TCC_REPEAT_SAME : 0, TCC_IN_WARPS, own[0]},
+                       {same[1] ? TCC_REPEAT_SAME : 1, TCC_IN_WARPS, own[1]},
+                       {pairs ? 1 : TCC_REPEAT_SAME, TCC_IN_HALVES, halves ? 2 : 1},
+                       {1, TCC_IN_REGISTERS, k == 1 ? 1 : blocks[1] / (pairs ? 2 : 1)},
+                       {0, TCC_IN_REGISTERS, k == 0 ? 1 : blocks[0]}});
+}
+
 /* Rows as vectors take them, whatever is done with the tile. Warps that are below each other, and beside each other. */
 static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
 {

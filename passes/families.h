@@ -60,6 +60,12 @@ tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_for_warps, tcc_lay_out_in_panels;
  * extents do not fit. */
 typedef const tcc_type *tcc_hold(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as);
 tcc_hold tcc_hold_by_warpgroups, tcc_hold_by_warps, tcc_hold_by_waves;
+/* Warps, as many as the role's attribute `waves` says, stand over a tile in blocks of a fragment, side by side in
+ * so many rows and columns, again and again. Those that are side by side where an operand is summed hold the same
+ * of it, and so do those over a result that is too small for all of them. halves: sums take one half of a
+ * register, and a second block the other half where their number is even. */
+const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as,
+                                   tcc_fragment_id id, bool halves);
 
 typedef struct tcc_family_passes {
     const char *pipeline;                      /* to the target level */

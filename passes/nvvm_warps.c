@@ -8,33 +8,10 @@
 
 #include "passes/nvvm.h"
 
-/* Warps stand over a tile in blocks of the instruction's, side by side in so many rows and columns, again and
- * again. Those that are side by side where an operand is summed hold the same of it, and so do those over a result
- * that is too small for all of them. */
 const tcc_type *tcc_hold_by_warps(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
 {
-    tcc_attr warps = tcc_attr_list(&role->attrs, "waves");
     tcc_fragment_id id = tcc_mma_sync_held(tcc_target_of(ir), as, tcc_scalar_bits(t->elem));
-    if (t->rank != 2 || warps.list.n != 2 || id == TCC_FRAGMENT_COUNT ||
-        warps.list.items[0].i * warps.list.items[1].i != tcc_attr_int(&role->attrs, "warps", 0))
-        return NULL;
-    int k = as == TCC_AS_A ? 1 : as == TCC_AS_B ? 0 : -1;
-    int64_t own[2], blocks[2], fragment[2] = {tcc_fragments[id].rows, tcc_fragments[id].cols};
-    bool same[2];
-    for (int d = 0; d < 2; d++) {
-        int64_t size = t->dims[d].size;
-        own[d] = warps.list.items[d].i;
-        same[d] = d == k || (as == TCC_AS_RESULT && size % (fragment[d] * own[d]));
-        blocks[d] = size / (fragment[d] * (same[d] ? 1 : own[d]));
-        if ((size != 1 || k >= 0) && size != blocks[d] * fragment[d] * (same[d] ? 1 : own[d]))
-            return NULL;
-    }
-    return tcc_layout_repeated(ir, t, id, 5,
-                               (tcc_repeat[]){{(unsigned)(k == 1), TCC_IN_REGISTERS, k < 0 ? 1 : blocks[k]},
-                                              {same[0] ? TCC_REPEAT_SAME : 0, TCC_IN_WARPS, own[0]},
-                                              {same[1] ? TCC_REPEAT_SAME : 1, TCC_IN_WARPS, own[1]},
-                                              {1, TCC_IN_REGISTERS, k == 1 ? 1 : blocks[1]},
-                                              {0, TCC_IN_REGISTERS, k == 0 ? 1 : blocks[0]}});
+    return tcc_hold_in_blocks(ir, t, role, as, id, false);
 }
 
 /* Whether tiles with a fragment are operands, whose words instructions multiply. */

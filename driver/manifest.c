@@ -62,21 +62,13 @@ static void print_attr(tcc_str *out, tcc_attr a)
 
 /* ---- signatures -------------------------------------------------------------------------- */
 
-/* The tensor that an op reads or writes, or NULL. */
-static const tcc_value *tensor_of(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
-           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
-                                             : NULL;
-}
-
 /* Whether an earlier op indexes the tensor in the same way. */
 static bool is_repeated(const tcc_func *definition, const tcc_op *access)
 {
     tcc_attr map = tcc_attr_list(&access->attrs, "map");
     for (const tcc_op *op = definition->body->first; op != access; op = op->next) {
         tcc_attr earlier = tcc_attr_list(&op->attrs, "map");
-        if (tensor_of(op) == tensor_of(access) && tcc_attr_equal(&earlier, &map))
+        if (tcc_accessed_tensor(op) == tcc_accessed_tensor(access) && tcc_attr_equal(&earlier, &map))
             return true;
     }
     return false;
@@ -88,7 +80,7 @@ static void print_indices(tcc_str *out, const tcc_func *definition, const tcc_va
     const char *sep = "";
     tcc_str_puts(out, ",\"indices\":[");
     for (const tcc_op *op = definition->body->first; op; op = op->next) {
-        if (tensor_of(op) != arg || is_repeated(definition, op))
+        if (tcc_accessed_tensor(op) != arg || is_repeated(definition, op))
             continue;
         tcc_str_puts(out, sep);
         print_attr(out, tcc_attr_list(&op->attrs, "map"));
@@ -290,19 +282,12 @@ static void print_offset(tcc_str *out, const tcc_func *workspace, const tcc_valu
     tcc_str_puts(out, first ? "0" : "]");
 }
 
-static const tcc_value *workspace_tensor(const tcc_func *workspace, tcc_attr name)
-{
-    for (size_t i = 0; name.kind == TCC_ATTR_STR && i < workspace->body->n_args; i++)
-        if (!strcmp(workspace->body->args[i]->name, name.s))
-            return workspace->body->args[i];
-    return NULL;
-}
-
 /* A parameter: a record, in which a workspace tensor is where it begins. */
 static void print_param(tcc_str *out, tcc_attr record, const tcc_func *workspace)
 {
     bool pointer = is_record(record, RECORD_pointer), map = is_record(record, RECORD_tensor_map);
-    const tcc_value *tensor = pointer || map ? workspace_tensor(workspace, record.list.items[1]) : NULL;
+    bool named = (pointer || map) && record.list.items[1].kind == TCC_ATTR_STR;
+    const tcc_value *tensor = named ? tcc_func_parameter(workspace, record.list.items[1].s) : NULL;
     if (!tensor) {
         print_record(out, record);
         return;

@@ -97,10 +97,8 @@ bool tcc_assumes_all_aligned(const tcc_func *f, int64_t bytes)
 
 static const tcc_type *type_of_argument(const tcc_func *s, const char *name)
 {
-    for (size_t i = 0; i < s->body->n_args; i++)
-        if (!strcmp(s->body->args[i]->name, name))
-            return s->body->args[i]->type;
-    return NULL;
+    const tcc_value *argument = tcc_func_parameter(s, name);
+    return argument ? argument->type : NULL;
 }
 
 static bool has_dim(const tcc_func *s, const char *name)

@@ -68,12 +68,12 @@ bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter)
            !strcmp(roles.list.items[parameter->index].s, workspace);
 }
 
-static bool has_parameter(const tcc_func *f, const char *name)
+tcc_value *tcc_func_parameter(const tcc_func *f, const char *name)
 {
     for (size_t i = 0; i < f->body->n_args; i++)
         if (f->body->args[i]->name && !strcmp(f->body->args[i]->name, name))
-            return true;
-    return false;
+            return f->body->args[i];
+    return NULL;
 }
 
 tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name)
@@ -85,7 +85,7 @@ tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char 
         roles[i] = old.list.items[i].s;
     roles[old.list.n] = workspace;
     tcc_attr_set_strs(ir, &f->attrs, "roles", old.list.n + 1, roles);
-    for (int i = 2; has_parameter(f, free); i++)
+    for (int i = 2; tcc_func_parameter(f, free); i++)
         free = tcc_arena_printf(ir->arena, "%s%d", name, i);
     return tcc_block_add_arg(f->body, type, free);
 }

@@ -33,6 +33,8 @@ const tcc_func *tcc_func_main(const tcc_func *f);
 size_t tcc_func_step_count(const tcc_func *variant);
 const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i);
 
+/* The parameter of a function that has this name; NULL when there is none. */
+tcc_value *tcc_func_parameter(const tcc_func *f, const char *name);
 /* Whether a parameter of f is a workspace tensor. Above the target level. */
 bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter);
 

@@ -34,14 +34,6 @@ static int64_t register_limit(const tcc_schedule *s)
     return share < s->target->thread_registers ? share : s->target->thread_registers;
 }
 
-static bool is_operand(const tcc_choice *ch, const tcc_value *tensor)
-{
-    for (size_t i = 0; i < ch->c.n_operands; i++)
-        if (TCC_VIEW(tensor_read, ch->c.operands[i].read)->tensor == tensor)
-            return true;
-    return false;
-}
-
 /* Registers for the addresses of what is loaded and stored behind the sums: of matrices, but for one, and of rows. */
 static int64_t registers_behind(const tcc_choice *ch)
 {
@@ -49,7 +41,7 @@ static int64_t registers_behind(const tcc_choice *ch)
     int64_t n = -OF_MATRIX;
     for (size_t i = 0; i < ch->f->body->n_args; i++) {
         const tcc_value *arg = ch->f->body->args[i];
-        if (arg->type->kind == TCC_KIND_tensor && !is_operand(ch, arg))
+        if (arg->type->kind == TCC_KIND_tensor && !tcc_contraction_multiplies(&ch->c, arg))
             n += arg->type->rank > 1 ? OF_MATRIX : OF_ROW;
     }
     return n > 0 ? n : 0;

@@ -173,15 +173,6 @@ const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
     return tcc_copying_of(how, f, tensors, c->n_operands);
 }
 
-/* Whether a tensor is read as an operand of a sum. */
-static bool is_operand(const tcc_contraction *c, const tcc_value *tensor)
-{
-    for (size_t i = 0; i < c->n_operands; i++)
-        if (tensor_of(c->operands[i].read) == tensor)
-            return true;
-    return false;
-}
-
 /* Whether rows of an operand have a pitch of this name, or of any: NULL. */
 static bool is_pitch_of_operands(const tcc_contraction *c, const char *pitch)
 {
@@ -201,10 +192,7 @@ static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
     if (!direct_wants_operands && is_pitch_of_operands(c, NULL))
         return true;
     for (const tcc_op *op = f->body->first; op; op = op->next) {
-        const tcc_value *tensor = op->code == TCC_OP_tensor_read ? tensor_of(op)
-                                  : op->code == TCC_OP_tensor_write
-                                      ? TCC_VIEW(tensor_write, op)->tensor
-                                      : NULL;
+        const tcc_value *tensor = tcc_accessed_tensor(op);
         const char *pitch = tensor ? pitch_of(tensor) : NULL;
         if (pitch && !is_pitch_of_operands(c, pitch))
             return true;
@@ -236,7 +224,7 @@ static void assume_others(tcc_func *f, const tcc_contraction *c)
 {
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
-        if (arg->type->kind == TCC_KIND_tensor && !is_operand(c, arg))
+        if (arg->type->kind == TCC_KIND_tensor && !tcc_contraction_multiplies(c, arg))
             assume_aligned(f, arg);
     }
 }

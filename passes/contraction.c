@@ -340,6 +340,21 @@ tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis)
     return c->extents[i];
 }
 
+const tcc_value *tcc_accessed_tensor(const tcc_op *op)
+{
+    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
+           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
+                                             : NULL;
+}
+
+bool tcc_contraction_multiplies(const tcc_contraction *c, const tcc_value *tensor)
+{
+    for (size_t i = 0; i < c->n_operands; i++)
+        if (TCC_VIEW(tensor_read, c->operands[i].read)->tensor == tensor)
+            return true;
+    return false;
+}
+
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o)
 {
     return o->value->type->elem;

@@ -56,6 +56,12 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out);
 /* The extent of one of its axes. */
 tcc_dim tcc_contraction_extent(const tcc_contraction *c, const char *axis);
 
+/* The tensor that a tensor.read or tensor.write accesses; NULL for other ops. */
+const tcc_value *tcc_accessed_tensor(const tcc_op *op);
+
+/* Whether a tensor is read as an operand of a sum. */
+bool tcc_contraction_multiplies(const tcc_contraction *c, const tcc_value *tensor);
+
 /* The element that is multiplied. */
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o);
 

@@ -28,11 +28,7 @@ enum { ROW_BYTES = 128 };
 
 static tcc_value *param_of(const tcc_func *f, tcc_attr name)
 {
-    for (size_t i = 0; i < f->body->n_args; i++)
-        if (name.kind == TCC_ATTR_STR && f->body->args[i]->name &&
-            !strcmp(f->body->args[i]->name, name.s))
-            return f->body->args[i];
-    return NULL;
+    return name.kind == TCC_ATTR_STR ? tcc_func_parameter(f, name.s) : NULL;
 }
 
 static bool can_be_padded(const tcc_value *tensor)

@@ -8,13 +8,6 @@
 
 enum { ACCESS_BITS = 128 };
 
-const tcc_value *tcc_accessed_tensor(const tcc_op *op)
-{
-    return op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
-           : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
-                                             : NULL;
-}
-
 /* ---- the index space ---------------------------------------------------------------------- */
 
 /* Products of which both factors have the summed index are for contractions. */

@@ -25,9 +25,6 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out);
 /* Whether rows of a tensor that op, a read or write, accesses run along n. */
 bool tcc_pointwise_runs_along(const tcc_pointwise *p, const tcc_op *op);
 
-/* The tensor that a tensor.read or tensor.write accesses; NULL for other ops. */
-const tcc_value *tcc_accessed_tensor(const tcc_op *op);
-
 /* Bytes of a vector of a tensor's elements, as far as one access reaches. */
 int64_t tcc_pointwise_bytes(const tcc_pointwise *p, const tcc_value *tensor);
 /* Whether a function assumes that such vectors are aligned in all rows. */

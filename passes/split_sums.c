@@ -4,11 +4,11 @@
  *            %s = tensor.sum %p {over = [k]} : field<f32[m, n]>
  *            … %s …
  *          }
- * After:   func @f(…, %C: …, %parts: tensor<f32[8, M, N], rows 128>) {variant = f, split = 8, …} {
+ * After:   func @f(…, %C: …, %parts: tensor<f32[8, M, N], rows 128>) {after = [f__sum], split = 8, …} {
  *            %s = tensor.sum %p {over = [k], parts = [part, 8, 64]} : field<f32[part, m, n]>
  *            tensor.write %s, %parts {map = [part, m, n]}
  *          }
- *          func @f__sum(…, the same) {variant = f} {
+ *          func @f__sum(…, the same) {step = 1, …} {
  *            %r = tensor.read %parts {map = [part, m, n]} : field<f32[part, m, n]>
  *            %s = tensor.sum %r {over = [part]} : field<f32[m, n]>
  *            … %s …

@@ -18,6 +18,7 @@
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "passes/pointwise.h"
+#include "passes/work.h"
 #include "support/str.h"
 
 enum {
@@ -74,8 +75,8 @@ tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps)
                 (long long)size, (long long)dims[d].step, dims[d].why, (long long)dims[d].max);
             if (d == 0 && *ch->c.axes[1])
                 tcc_note(ch->ctx->diag, ch->f->loc,
-                         "'%s' runs along the rows because '%s' comes last in the output", name,
-                         ch->c.axes[1]);
+                         "'%s' runs along the rows because '%s' comes last in the output%s", name,
+                         ch->c.axes[1], tcc_choice_may_swap(ch) ? "; 'operands swapped' exchanges them" : "");
             return status;
         }
         *dims[d].size = size;
@@ -144,6 +145,20 @@ static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
     return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes * tcc_schedule_turns(s) : 0;
 }
 
+bool tcc_choice_find_sums(tcc_choice *ch)
+{
+    const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
+    if (!tcc_contraction_find(ch->f, &ch->c))
+        return false;
+    ch->s.more_sums = (int64_t)ch->c.n_sums - 1;
+    ch->s.more_a = ch->s.more_b = -1;
+    for (size_t i = 0; i < ch->c.n_operands; i++)
+        (*(ch->c.operands[i].axis ? &ch->s.more_b : &ch->s.more_a))++;
+    if (passes && passes->counts_pressure)
+        ch->epilogue = tcc_epilogue_of(ch->f, &ch->c, ch->ctx->scratch);
+    return true;
+}
+
 /* Of the schedule's consumers. */
 static int64_t warpgroups_for(const tcc_schedule *s, int64_t m)
 {
@@ -188,6 +203,20 @@ static int64_t most_parts(const tcc_choice *ch, const tcc_schedule *s)
     return !open ? s->split : tiles < most ? tiles : most;
 }
 
+/* Whether rows that TMA copies of A's tensors (0) or B's (1) are known not to begin at lines of L2. */
+static bool is_off_line(const tcc_choice *ch, int axis)
+{
+    bool any = false;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        const tcc_type *t = TCC_VIEW(tensor_read, o->read)->tensor->type;
+        tcc_dim row = t->dims[t->rank - 1];
+        any |= o->axis == axis && t->rank > 1 && !row.name && !t->row_bytes &&
+               row.size * tcc_scalar_bits(t->elem) % (8 * TCC_LINE_BYTES);
+    }
+    return any;
+}
+
 /* In how many parts, a power of two of them, a tile takes least time: a step that adds them has to pay. */
 static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kernel_size *size)
 {
@@ -210,7 +239,8 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
 {
     tcc_schedule *s = &ch->s, given = *s, best = *s;
     const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
-                                  all_result_bits(ch),  all_sum_bits(ch)};
+                                  all_result_bits(ch),  all_sum_bits(ch),
+                                  {is_off_line(ch, 0), is_off_line(ch, 1)}};
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
@@ -280,6 +310,55 @@ static tcc_status choose_tile(tcc_choice *ch)
             "registers is too small for one matrix instruction",
             *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n,
             (long long)tcc_schedule_threads(s));
+    return TCC_OK;
+}
+
+static bool is_computed(const tcc_choice *ch)
+{
+    bool any = false;
+    for (size_t i = 0; i < ch->c.n_operands; i++)
+        any |= tcc_sum_operand_is_computed(&ch->c.operands[i]);
+    return any;
+}
+
+bool tcc_choice_is_tiled(const tcc_choice *ch)
+{
+    return tcc_tile_size_of(ch->f, ch->c.axes[0], 0) || tcc_tile_size_of(ch->f, ch->c.axes[1], 0);
+}
+
+bool tcc_choice_may_swap(const tcc_choice *ch)
+{
+    const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_operands];
+    return tcc_schedule_key_is_for(key, ch->target) && !tcc_choice_given(ch, key->name) && !is_computed(ch);
+}
+
+/* Whether few rows are known to be all: columns come in eights, and what a box has beyond a tensor's edge is
+ * slow to copy. */
+static bool has_few_rows(const tcc_choice *ch)
+{
+    enum { FEW_ROWS = 32 };
+    tcc_dim rows = ch->c.extents[0], columns = ch->c.extents[1];
+    return !rows.name && rows.size <= FEW_ROWS && (columns.name || columns.size > rows.size);
+}
+
+/* Decides which index the rows run along. */
+static tcc_status choose_order(tcc_choice *ch)
+{
+    const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_operands];
+    if (!tcc_schedule_key_is_for(key, ch->target))
+        return TCC_OK;
+    ch->s.operands = (tcc_order)tcc_schedule_key_of(ch->f, TCC_KEY_operands, TCC_OPERANDS_IN_ORDER);
+    if (is_computed(ch))
+        return ch->s.operands == TCC_OPERANDS_IN_ORDER
+                   ? TCC_OK
+                   : TCC_CHOICE_REFUSE(ch, key->name,
+                                       "operands swapped: an operand that is computed has the rows whatever the "
+                                       "order, as instructions take it from registers");
+    if (!tcc_choice_may_swap(ch) || tcc_choice_is_tiled(ch) || !has_few_rows(ch))
+        return TCC_OK;
+    ch->s.operands = TCC_OPERANDS_SWAPPED;
+    tcc_schedule_key_set(ch->f, TCC_KEY_operands, ch->s.operands);
+    tcc_choice_find_sums(ch);
     return TCC_OK;
 }
 
@@ -354,6 +433,7 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
     s->swizzle = 128;
     s->group = TCC_DEFAULT_GROUP;
     s->persistent = TCC_PERSISTENT_NONE;
+    s->operands = TCC_OPERANDS_IN_ORDER;
     s->split = 1;
     s->consumers = TCC_CONSUMERS_COOPERATIVE;
     for (tcc_pressure p; s->n > 8 && (p = pressure(ch, false), p.least > p.limit);)
@@ -460,11 +540,24 @@ static const tcc_func *first_variant(const tcc_func *f)
     return first && tcc_func_is_variant(first) ? first : NULL;
 }
 
+/* Whether a variant in front of f assumes the same: then f is a tile of the menu. */
+static bool is_another_tile(const tcc_func *f)
+{
+    const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");
+    for (const tcc_func *g = first_variant(f); g && g != f; g = g->next) {
+        const tcc_attr others = tcc_attr_list(&g->attrs, "assumes");
+        if (tcc_func_is_variant(g) && !strcmp(tcc_func_kernel(g), tcc_func_kernel(f)) &&
+            tcc_attr_equal(&assumes, &others))
+            return true;
+    }
+    return false;
+}
+
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
     tcc_pointwise space;
-    bool multiplies = tcc_func_is_variant(f) && tcc_contraction_find(f, &ch.c);
+    bool multiplies = tcc_func_is_variant(f) && tcc_choice_find_sums(&ch);
     if (!tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &space)))
         return TCC_OK;
     const tcc_family_passes *passes = tcc_family_passes_wanted(ch.target, ctx->diag, f->loc);
@@ -476,12 +569,6 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return wrong ? wrong : tcc_choose_pointwise(&ch, &space);
     }
     ch.s.target = ch.target;
-    ch.s.more_sums = (int64_t)ch.c.n_sums - 1;
-    ch.s.more_a = ch.s.more_b = -1;
-    for (size_t i = 0; i < ch.c.n_operands; i++)
-        (*(ch.c.operands[i].axis ? &ch.s.more_b : &ch.s.more_a))++;
-    if (passes->counts_pressure)
-        ch.epilogue = tcc_epilogue_of(f, &ch.c, ctx->scratch);
     tcc_status status = check_keys(&ch);
     status = status ? status : check_sums(&ch);
     status = status ? status : check_computed(&ch);
@@ -490,9 +577,13 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const tcc_func *first = first_variant(f);
     ch.elem_bytes = widest(&ch.c);
     bool aligned = tcc_assumes_all_aligned(f, ACCESS_BYTES);
-    if (!tcc_copying_of_operands(passes->copying, f, &ch.c)) {
+    bool generic = !tcc_copying_of_operands(passes->copying, f, &ch.c);
+    status = generic ? TCC_OK : choose_order(&ch);
+    if (status)
+        return status;
+    if (generic) {
         passes->choose_generic(&ch);
-    } else if (!aligned && first && f != first) { /* as the first one, if that fits */
+    } else if (!aligned && first && f != first && !is_another_tile(f)) { /* as the first one, if that fits */
         if (ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);
@@ -504,9 +595,9 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         status = passes->choose(&ch);
         if (status)
             return status;
-        if (f == first)
-            tcc_tile_menu_offer(&ch);
     }
+    if (!generic && (f == first || tcc_attr_find(&f->attrs, "before")))
+        tcc_tile_menu_offer(&ch);
     if (ch.epilogue) {
         tcc_pressure p = pressure(&ch, aligned);
         tcc_pressure_set(f, &p, tcc_choice_place(&ch, "tile"));

@@ -43,6 +43,12 @@ typedef struct tcc_tile_steps {
 } tcc_tile_steps;
 extern const char tcc_depth_of_instruction[];
 
+/* Finds the sums of ch->f, whose rows run along the index that its attributes say. */
+bool tcc_choice_find_sums(tcc_choice *ch);
+/* Whether the tile is given a size along one of the result's indices. */
+bool tcc_choice_is_tiled(const tcc_choice *ch);
+/* Whether the compiler decides which index the rows of a tile run along. */
+bool tcc_choice_may_swap(const tcc_choice *ch);
 /* Takes the user's sizes into ch->s, and which they are into given_m, given_n, given_k. */
 tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps);
 /* The smallest tile that covers a known extent, else `most`. */
@@ -53,14 +59,17 @@ typedef struct tcc_tile_size {
     int64_t m, n;
     bool persistent, in_turn; /* in_turn: `consumers pingpong` */
     int64_t split; /* parts of a sum; 0: what is said of them, or one */
+    bool swapped;  /* m is of the result's last index */
+    bool unswapped; /* only where that cannot be */
+    bool padded;   /* for operands, too, that a step has copied */
 } tcc_tile_size;
 typedef struct tcc_tile_menu {
     const tcc_tile_size *sizes;
     size_t n;
 } tcc_tile_menu;
 extern const tcc_tile_menu tcc_tile_menu_of_warpgroups, tcc_tile_menu_of_warps, tcc_tile_menu_of_waves;
-/* Adds a variant for each that goes with what the user gave, as many as the module's attribute `tiles`
- * leaves beside the first. ch: completed, not yet written back to its function. */
+/* Adds a variant for each that goes with what the user gave and with ch->f's operands, as many as the module's
+ * attribute `tiles` leaves beside the first. ch: completed, not yet written back to its function. */
 void tcc_tile_menu_offer(const tcc_choice *ch);
 /* As a comment, the tiles of variants that assume the same as the first one of their kernel; nothing where
  * there is none. */

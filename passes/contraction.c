@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ir/schedule_key.h"
 #include "ir/target.h"
 
 int tcc_map_position(const tcc_op *access, const char *name)
@@ -239,9 +240,10 @@ static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums,
             exchange(&p[s]);
     if (*m)
         *n = own_index(f, order, p, n_sums, true, n_sums);
-    if (fixed || place_in(order, *m) <= place_in(order, *n))
+    bool swapped = tcc_schedule_key_of(f, TCC_KEY_operands, 0);
+    if (fixed || (place_in(order, *m) <= place_in(order, *n)) != swapped)
         return;
-    const char *x = *m; /* n lies inside m, and B has it */
+    const char *x = *m; /* n lies inside m, unless they are swapped, and B has it */
     *m = *n;
     *n = x;
     for (size_t s = 0; s < n_sums; s++)

@@ -7,9 +7,11 @@
  * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
  * multiprocessor computes a tile, times the cycles of a tile: of what is in no loop, and of each loop
  * so many times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as
- * far as the two do not want the same. A further step of a variant has the gap in front of it as well. A launch runs the cheapest variant that is valid; where costs are equal,
- * the first. Copying operands element by element is for what the other variants cannot take: it costs
- * more than any of them, whatever the estimate.
+ * far as the two do not want the same. A further step of a variant has the gap
+ * in front of it as well. Rows that TMA copies take longer where they do not begin at lines of L2, or are filled
+ * with zeros because the tensor ends before.
+ * A launch runs the cheapest variant that is valid; where costs are equal, the first. Copying operands element
+ * by element is for what the other variants cannot take: it costs more than any of them, whatever the estimate.
  *
  * A grid without a product moves bytes between memory and registers, and costs what that takes.
  *
@@ -26,8 +28,22 @@
 #include "passes/schedule.h"
 #include "passes/work.h"
 
-enum { ACCESS_BYTES = 16, MAX_AXES = 8, MAX_TERMS = 16 };
+enum { ACCESS_BYTES = 16, MAX_AXES = 8, MAX_TERMS = 16, MAX_PITCHES = 4, MAX_BOXES = 4, FEW_ROWS = 64 };
 static const int64_t LAST_RESORT = 1000000000; /* cycles */
+
+/* Rows that may begin anywhere in lines of L2: elements of the dimension, and how many of them a line has. */
+typedef struct pitch {
+    const char *dim;
+    int64_t line;
+    double bytes; /* that an iteration copies */
+} pitch;
+
+/* A copy whose box may have more rows than the tensor. */
+typedef struct box {
+    const char *dim; /* of the tensor's rows */
+    int64_t rows;
+    double bytes; /* of a row */
+} box;
 
 typedef struct estimate {
     tcc_ir *ir;
@@ -35,6 +51,9 @@ typedef struct estimate {
     int64_t around; /* its loops: cycles of a tile; the rest is of iterations */
     tcc_attr terms[MAX_TERMS];
     size_t n;
+    pitch pitches[MAX_PITCHES]; /* of a loop */
+    box boxes[MAX_BOXES];
+    size_t n_pitches, n_boxes;
     bool by_element; /* are operands copied */
     bool moves;      /* and does nothing else: there is no product */
     bool in_turn;    /* do consumers take tiles */
@@ -96,14 +115,47 @@ static bool is_by_tma(const tcc_op *op)
     return !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
 }
 
+/* Counts bytes that TMA copies where rows of the tensor need not begin at lines of L2. */
+static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double bytes)
+{
+    int64_t line = 8 * TCC_LINE_BYTES / tcc_scalar_bits(tensor->elem);
+    tcc_dim row = tensor->rank > 1 && !tensor->row_bytes ? tensor->dims[tensor->rank - 1] : (tcc_dim){NULL, 0};
+    size_t i = 0;
+    if (!row.name) {
+        w->off_line_bytes += row.size % line ? bytes : 0;
+        return;
+    }
+    while (i < e->n_pitches && (strcmp(e->pitches[i].dim, row.name) || e->pitches[i].line != line))
+        i++;
+    if (i == MAX_PITCHES)
+        return;
+    if (i == e->n_pitches)
+        e->pitches[e->n_pitches++] = (pitch){row.name, line, 0};
+    e->pitches[i].bytes += bytes;
+}
+
+/* Notes a box of few rows along an index of the grid: of many no tile is taken where the tensor has fewer. */
+static void add_box(estimate *e, const tcc_op *load, const tcc_type *tile, const tcc_type *tensor)
+{
+    int along = (int)tcc_attr_int(&load->attrs, "contiguous", 1);
+    tcc_attr dims = tcc_attr_list(&load->attrs, "dims");
+    int64_t rows = tile->dims[!along].size, d = dims.list.n == 2 ? dims.list.items[!along].i : -1;
+    bool of_grid = d >= 0 && !load->operands[1 + d]->def;
+    if (of_grid && tensor->dims[d].name && rows <= FEW_ROWS && e->n_boxes < MAX_BOXES)
+        e->boxes[e->n_boxes++] = (box){tensor->dims[d].name, rows, bytes_of(tile, tensor) / (double)rows};
+}
+
 static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
 {
     const tcc_type *tile = op->results[0].type, *tensor = TCC_VIEW(tile_load, op)->tensor->type;
     bool is_operand = tcc_attr_find(&op->attrs, "copy");
     if (is_operand)
         w->copied_bytes += bytes_of(tile, tensor);
-    if (is_by_tma(op))
+    if (is_by_tma(op)) {
+        add_pitch(e, w, tensor, bytes_of(tile, tensor));
+        add_box(e, op, tile, tensor);
         return;
+    }
     w->accesses += accesses(op, tile, tensor);
     w->moved_bytes += bytes_of(tile, tensor);
     e->by_element |= is_operand && elems_at_once(op, tensor) == 1;
@@ -184,6 +236,43 @@ static tcc_attr iterations_of(estimate *e, const tcc_op *loop)
     return binary(e, TCC_EXPR_ceildiv, n, expr_of(e, of->step, 0));
 }
 
+/* 1 where rows do not begin at lines, else 0: the elements to the next line, one at most. */
+static tcc_attr is_off_line(estimate *e, const pitch *p)
+{
+    tcc_attr dim = {.kind = TCC_ATTR_STR, .s = p->dim};
+    tcc_attr lines = binary(e, TCC_EXPR_mul, binary(e, TCC_EXPR_ceildiv, dim, number((double)p->line)),
+                            number((double)p->line));
+    return binary(e, TCC_EXPR_min, binary(e, TCC_EXPR_sub, lines, dim), number(1));
+}
+
+/* Rows of a box that the tensor does not have. */
+static tcc_attr rows_beyond(estimate *e, const box *b)
+{
+    tcc_attr rows = number((double)b->rows), dim = {.kind = TCC_ATTR_STR, .s = b->dim};
+    return binary(e, TCC_EXPR_sub, rows, binary(e, TCC_EXPR_min, dim, rows));
+}
+
+/* Of an iteration, whose work is w as far as rows begin at lines and boxes lie in their tensors. */
+static tcc_attr iteration_cycles(estimate *e, const tcc_work *w, int64_t stages)
+{
+    double base = tcc_iteration_cycles(e->target, w, stages, e->in_turn);
+    tcc_attr cycles = number(base);
+    for (size_t i = 0; i < e->n_pitches; i++) {
+        tcc_work off = *w;
+        off.off_line_bytes += e->pitches[i].bytes;
+        double more = tcc_iteration_cycles(e->target, &off, stages, e->in_turn) - base;
+        if (more >= 1)
+            cycles = binary(e, TCC_EXPR_add, cycles,
+                            binary(e, TCC_EXPR_mul, is_off_line(e, &e->pitches[i]), number(more)));
+    }
+    for (size_t i = 0; i < e->n_boxes; i++)
+        cycles = binary(e, TCC_EXPR_add, cycles,
+                        binary(e, TCC_EXPR_mul, rows_beyond(e, &e->boxes[i]),
+                               number(tcc_row_beyond_cycles(e->boxes[i].bytes))));
+    e->n_pitches = e->n_boxes = 0;
+    return cycles;
+}
+
 static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, tcc_attr times)
 {
     tcc_work w = {0};
@@ -203,7 +292,7 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
     else if (e->moves)
         e->around = number(tcc_moving_cycles(e->target, &w)).i;
     else if (loop)
-        add_term(e, binary(e, TCC_EXPR_mul, number(tcc_iteration_cycles(e->target, &w, stages, e->in_turn)), times));
+        add_term(e, binary(e, TCC_EXPR_mul, iteration_cycles(e, &w, stages), times));
     else
         e->around = number(tcc_work_cycles(e->target, &w)).i;
 }

@@ -10,11 +10,15 @@
 #include "ir/shared.h"
 #include "ir/target.h"
 
-/* Words of the keys `consumers`, `producer`, `epilogue` and `persistent`, in their order. */
+/* Words of the keys `consumers`, `operands`, `producer`, `epilogue` and `persistent`, in their order. */
 typedef enum tcc_sharing {
     TCC_CONSUMERS_COOPERATIVE, /* each warpgroup has its rows of a tile */
     TCC_CONSUMERS_PINGPONG     /* a tile is one warpgroup's, the next another's */
 } tcc_sharing;
+typedef enum tcc_order {
+    TCC_OPERANDS_IN_ORDER,
+    TCC_OPERANDS_SWAPPED /* m is the index that lies innermost in the result */
+} tcc_order;
 typedef enum tcc_producer {
     TCC_PRODUCER_NONE,     /* the consumers copy as well */
     TCC_PRODUCER_WARP,     /* one warp behind the consumers */
@@ -33,6 +37,7 @@ typedef struct tcc_schedule {
     int64_t stages;
     int64_t warpgroups; /* that multiply */
     tcc_sharing consumers;
+    tcc_order operands;
     tcc_producer producer;
     int64_t swizzle;     /* bytes at most; 0 for none */
     tcc_storing epilogue; /* of results */
@@ -94,6 +99,7 @@ typedef struct tcc_kernel_size {
     size_t n_axes;
     tcc_dim k;
     int64_t operand_bits, result_bits, sum_bits;
+    bool off_line[2]; /* whether rows of A's tensors, of B's, are known not to begin at lines of L2, where TMA copies */
 } tcc_kernel_size;
 /* About how many cycles a kernel takes: estimate-cost's estimate, from what is known before there is
  * IR. An extent that is not known counts as large. */

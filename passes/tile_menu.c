@@ -1,14 +1,16 @@
-/* tile_menu: tiles beside the one that choose-schedule chose, for kernels that are launched with any extents.
+/* tile_menu: tiles beside the one that choose-schedule chose, for kernels that are launched with
+ * any extents.
  *
  * Before:  func @f(…) {assumes = A}
  * After:   func @f(…) {assumes = A}
  *          func @f__128x128(…) {assumes = A, tile = [m, 128, n, 128]} …
  *
- * One tile serves large extents, and few of them: with less tiles than multiprocessors the others idle.
- * Each tile of the target's menu becomes a variant of the same assumptions, which choose-schedule then
- * completes like a user's; a launch takes the one that costs least (estimate-cost). What does not go with
- * the keys that the user gave, or with the kernel's registers, is left out, and so are tiles larger than an
- * extent that is known. Some compute sums in parts (split-sums).
+ * One tile serves large extents, and few of them: with less tiles than multiprocessors the others
+ * idle. Each tile of the target's menu becomes a variant of the same assumptions, which
+ * choose-schedule then completes like a user's; a launch takes the one that costs least
+ * (estimate-cost). What does not go with the keys that the user gave, or with the kernel's
+ * registers, is left out, and so are tiles larger than an extent that is known. Some compute sums
+ * in parts (split-sums).
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -17,25 +19,39 @@
 #include "ir/signature.h"
 #include "passes/families.h"
 
-/* Found by search: of few tiles these lose least against the best of all widths, over extents of all
- * magnitudes, by the estimate of cycles. The widest are for short sums, whose results they store while they
- * multiply, and for rounds that 256 columns leave half empty. */
+/* Found by search: of few tiles these lose least against the best of all widths, over extents of
+ * all magnitudes, by the estimate of cycles. The widest are for short sums, whose results they
+ * store while they multiply, and for rounds that 256 columns leave half empty. */
 static const tcc_tile_size of_warpgroups[] = {
-    {128, 192, true, false, 0}, {128, 128, false, false, 0}, {128, 160, true, true, 0}, {64, 128, false, false, 0},
-    {64, 64, false, false, 0},  {64, 32, false, false, 0},   {64, 16, false, false, 0},
-    /* Long sums with few tiles, by the same search among all tiles and up to 64 parts: over extents of all
-     * magnitudes these four lose 13 % against the best of them, where without them it is 55 %. */
-    {128, 128, false, false, 8}, {64, 64, false, false, 4}, {64, 64, false, false, 32}, {64, 128, false, false, 3},
+    {.m = 128, .n = 192, .persistent = true},
+    {.m = 128, .n = 128},
+    {.m = 128, .n = 160, .persistent = true, .in_turn = true},
+    {.m = 64, .n = 128, .padded = true},
+    {.m = 64, .n = 64},
+    {.m = 64, .n = 32, .unswapped = true},
+    {.m = 64, .n = 16, .unswapped = true},
+    /* Long sums with few tiles, by the same search among all tiles and up to 64 parts: over extents
+     * of all magnitudes these four lose 13 % against the best of them, without them 55 %. */
+    {.m = 128, .n = 128, .split = 8},
+    {.m = 64, .n = 64, .split = 4},
+    {.m = 64, .n = 64, .split = 32},
+    {.m = 64, .n = 128, .split = 3},
+    /* Few rows of a result. */
+    {.m = 64, .n = 16, .swapped = true},
+    {.m = 64, .n = 32, .swapped = true},
+    {.m = 64, .n = 16, .split = 4, .swapped = true},
+    {.m = 64, .n = 32, .split = 2, .swapped = true},
 };
-static const tcc_tile_size of_warps[] = {{128, 64, false, false, 0},
-                                         {64, 64, false, false, 0},
-                                         {32, 64, false, false, 0},
-                                         {16, 64, false, false, 0},
-                                         {16, 32, false, false, 0}};
+static const tcc_tile_size of_warps[] = {{.m = 128, .n = 64},
+                                         {.m = 64, .n = 64},
+                                         {.m = 32, .n = 64},
+                                         {.m = 16, .n = 64},
+                                         {.m = 16, .n = 32}};
 static const tcc_tile_size of_waves[] = {
-    {128, 64, false, false, 0}, {64, 64, false, false, 0}, {32, 64, false, false, 0}};
+    {.m = 128, .n = 64}, {.m = 64, .n = 64}, {.m = 32, .n = 64}};
 
-const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups, sizeof of_warpgroups / sizeof *of_warpgroups};
+const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups,
+                                                   sizeof of_warpgroups / sizeof *of_warpgroups};
 const tcc_tile_menu tcc_tile_menu_of_warps = {of_warps, sizeof of_warps / sizeof *of_warps};
 const tcc_tile_menu tcc_tile_menu_of_waves = {of_waves, sizeof of_waves / sizeof *of_waves};
 
@@ -45,17 +61,25 @@ static bool is_too_large(tcc_dim extent, int64_t tile, int64_t least)
     return !extent.name && tile > least && tile / 2 >= extent.size;
 }
 
-/* Whether every part of a sum has several tiles of k, as far as is known, and there may be too few tiles without
- * parts. */
+/* Which of the axes of ch the rows of a tile run along. */
+static int rows_of(const tcc_choice *ch, tcc_tile_size size)
+{
+    return size.swapped != (ch->s.operands == TCC_OPERANDS_SWAPPED);
+}
+
+/* Whether every part of a sum has several tiles of k, as far as is known, and there may be too few
+ * tiles without parts. */
 static bool may_pay(const tcc_choice *ch, tcc_tile_size size)
 {
     const tcc_contraction *c = &ch->c;
     int64_t tiles = 1;
+    int rows = rows_of(ch, size);
     for (size_t i = 0; i < c->n_axes; i++) {
-        int64_t tile = i == 0 ? size.m : i == 1 ? size.n : 1;
+        int64_t tile = i > 1 ? 1 : (int)i == rows ? size.m : size.n;
         tiles *= c->extents[i].name ? 1 : (c->extents[i].size + tile - 1) / tile;
     }
-    return tiles < ch->target->sms && (c->k_extent.name || c->k_extent.size >= 2 * size.split * ch->s.k);
+    return tiles < ch->target->sms &&
+           (c->k_extent.name || c->k_extent.size >= 2 * size.split * ch->s.k);
 }
 
 static tcc_attr str_attr(const char *s)
@@ -71,14 +95,19 @@ static tcc_attr int_attr(int64_t i)
 /* The user's size of k stays. */
 static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
 {
+    int rows = rows_of(ch, size);
     tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 6);
-    const tcc_attr sizes[] = {str_attr(ch->c.axes[0]), int_attr(size.m), str_attr(ch->c.axes[1]),
-                              int_attr(size.n),        str_attr(ch->c.k), int_attr(ch->s.k)};
+    const tcc_attr sizes[] = {str_attr(ch->c.axes[rows]),  int_attr(size.m),
+                              str_attr(ch->c.axes[!rows]), int_attr(size.n),
+                              str_attr(ch->c.k),           int_attr(ch->s.k)};
     memcpy(tile, sizes, sizeof sizes);
     tcc_attr_set(f->ir, &f->attrs, "tile",
-                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, ch->given_k ? 6 : 4}}, (tcc_loc){0, 0});
+                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, ch->given_k ? 6 : 4}},
+                 (tcc_loc){0, 0});
     if (size.persistent && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_persistent].name))
         tcc_schedule_key_set(f, TCC_KEY_persistent, TCC_PERSISTENT_STATIC);
+    if (size.swapped)
+        tcc_schedule_key_set(f, TCC_KEY_operands, TCC_OPERANDS_SWAPPED);
     if (size.split)
         tcc_schedule_key_set(f, TCC_KEY_split, size.split);
     if (size.in_turn)
@@ -96,6 +125,7 @@ static bool is_possible(const tcc_choice *ch, tcc_func *f)
     trial.f = f;
     trial.s.m = trial.s.n = trial.s.k = 0;
     trial.given_m = trial.given_n = trial.given_k = false;
+    tcc_choice_find_sums(&trial);
     const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
     return !passes->choose(&trial) && passes->has_room(&trial);
 }
@@ -103,12 +133,18 @@ static bool is_possible(const tcc_choice *ch, tcc_func *f)
 /* Whether a tile of the menu is of any use. */
 static bool is_wanted(const tcc_choice *ch, tcc_tile_size size, const tcc_tile_size *least)
 {
+    int rows = rows_of(ch, size);
     const tcc_dim *extents = ch->c.extents;
     bool split = size.split, open = extents[0].name || extents[1].name;
-    bool chosen = size.m == ch->s.m && size.n == ch->s.n && (split ? size.split : ch->s.split) == ch->s.split;
-    bool may_split = !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && may_pay(ch, size);
-    return !chosen && (split ? may_split && (open || ch->c.k_extent.name) : open) &&
-           !is_too_large(extents[0], size.m, least->m) && !is_too_large(extents[1], size.n, least->n);
+    bool chosen = !rows && size.m == ch->s.m && size.n == ch->s.n &&
+                  (split ? size.split : ch->s.split) == ch->s.split;
+    bool may_swap = ch->s.operands == TCC_OPERANDS_IN_ORDER && tcc_choice_may_swap(ch);
+    bool may_split =
+        !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && may_pay(ch, size);
+    return !chosen && (!rows || may_swap) && !(size.unswapped && may_swap) &&
+           (split ? may_split && (open || ch->c.k_extent.name) : open) &&
+           !is_too_large(extents[rows], size.m, least->m) &&
+           !is_too_large(extents[!rows], size.n, least->n);
 }
 
 static tcc_tile_size least_of(const tcc_tile_menu *menu)
@@ -123,8 +159,10 @@ static tcc_tile_size least_of(const tcc_tile_menu *menu)
 
 static const char *name_of(const tcc_choice *ch, tcc_tile_size size)
 {
-    const char *tile = tcc_arena_printf(ch->ctx->scratch, "%s__%lldx%lld", ch->f->name, (long long)size.m,
-                                        (long long)size.n);
+    const char *tile = tcc_arena_printf(ch->ctx->scratch, "%s__%lldx%lld", ch->f->name,
+                                        (long long)size.m, (long long)size.n);
+    if (size.swapped)
+        tile = tcc_arena_printf(ch->ctx->scratch, "%s_swapped", tile);
     return size.split ? tcc_arena_printf(ch->ctx->scratch, "%s_split%lld", tile, (long long)size.split) : tile;
 }
 
@@ -133,14 +171,20 @@ void tcc_tile_menu_offer(const tcc_choice *ch)
     const tcc_tile_menu *menu = tcc_family_passes_of(ch->target)->menu;
     const tcc_tile_size least = least_of(menu);
     size_t n = (size_t)tcc_attr_int(&ch->f->ir->attrs, "tiles", (int64_t)menu->n + 1) - 1;
-    if (ch->given_m || ch->given_n || ch->c.parts.index)
+    bool padded = tcc_attr_find(&ch->f->attrs, "before"), first = !strcmp(ch->f->name, tcc_func_kernel(ch->f));
+    if (tcc_choice_is_tiled(ch) || ch->c.parts.index)
         return;
     for (size_t i = n < menu->n ? n : menu->n; i--;) {
         tcc_tile_size size = menu->sizes[i];
-        bool otherwise = size.in_turn && tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_consumers].name);
-        if (otherwise || !is_wanted(ch, size, &least))
+        size.n = size.swapped ? tcc_choice_cover(ch->c.extents[!rows_of(ch, size)], 8, size.n) : size.n;
+        bool otherwise =
+            size.in_turn && tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_consumers].name);
+        if (otherwise || (padded && !first && !size.padded) || !is_wanted(ch, size, &least))
             continue;
-        tcc_func *f = tcc_func_clone(ch->f, name_of(ch, size));
+        const char *name = name_of(ch, size);
+        if (tcc_func_find(ch->f->ir, name)) /* another covers as few columns */
+            continue;
+        tcc_func *f = tcc_func_clone(ch->f, name);
         set_tile(ch, f, size);
         if (!is_possible(ch, f))
             tcc_func_remove(f);
@@ -154,12 +198,15 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first)
     for (const tcc_func *f = first->next; f; f = f->next) {
         tcc_attr same = tcc_attr_list(&f->attrs, "assumes");
         bool has_tile = !tcc_func_is_step(f); /* which has a schedule of its own */
-        if (strcmp(tcc_func_kernel(f), first->name) || !tcc_attr_equal(&assumes, &same) || !has_tile)
+        if (strcmp(tcc_func_kernel(f), first->name) || !tcc_attr_equal(&assumes, &same) ||
+            !has_tile)
             continue;
         tcc_schedule s = tcc_schedule_of(f);
         tcc_str_printf(out, "%s%lld x %lld", sep, (long long)s.m, (long long)s.n);
         if (s.split > 1)
             tcc_str_printf(out, " split %lld", (long long)s.split);
+        if (s.operands == TCC_OPERANDS_SWAPPED)
+            tcc_str_puts(out, " swapped");
         sep = ", ";
     }
     if (*sep == ',')

@@ -5,14 +5,15 @@
 
 /* Fitted to what docs/gpu-results.md has of an H200, at 1.64 GHz. A warp's access takes so many cycles with the
  * address arithmetic around it, and of the time that copies take a part is not hidden: less where consumers take tiles in
- * turn, unless they have few stages. */
-static const double ACCESS_CYCLES = 5, NOT_HIDDEN = 0.25, NOT_HIDDEN_IN_TURN = 0.19, FEW_STAGES_CYCLES = 130;
-static const double HIDDEN = 0.55, HIDDEN_IN_TURN = 0.65;
+ * turn, unless they have few stages. A stage arrives later than a first copy: others are on their way. */
+static const double ACCESS_CYCLES = 5, NOT_HIDDEN = 0.36, NOT_HIDDEN_IN_TURN = 0.3, FEW_STAGES_CYCLES = 82;
+static const double HIDDEN = 0.49, HIDDEN_IN_TURN = 0.6, STAGE_LATENCIES = 1.8, OFF_LINE = 1.9;
+static const double ROW_BEYOND_CYCLES = 4;
 enum { ENOUGH_STAGES = 4 };
 enum { LANES = 32, ELEM_BYTES = 2 /* that the descriptor's rate of products is for */ };
 
-/* 1.5 us at 1.64 GHz. */
-const int64_t tcc_step_gap_cycles = 2460;
+/* 5 us at 1.64 GHz. */
+const int64_t tcc_step_gap_cycles = 8300;
 
 static double access_cycles(const tcc_work *w)
 {
@@ -34,11 +35,16 @@ double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stag
 {
     double mma = 2 * w->mma_bytes / ELEM_BYTES / t->flops_per_cycle;
     double smem = w->smem_bytes / t->smem_bytes_per_cycle;
-    double copy = w->copied_bytes / t->l2_bytes_per_cycle;
-    double arrive = w->copied_bytes > 0 ? t->latency_cycles / (double)stages : 0;
-    double rest = in_turn ? NOT_HIDDEN_IN_TURN * fmin(mma, copy) + (stages < ENOUGH_STAGES ? FEW_STAGES_CYCLES : 0)
-                          : NOT_HIDDEN * copy;
+    double copy = (w->copied_bytes + (OFF_LINE - 1) * w->off_line_bytes) / t->l2_bytes_per_cycle;
+    double arrive = w->copied_bytes > 0 ? STAGE_LATENCIES * t->latency_cycles / (double)stages : 0;
+    double rest = (in_turn ? NOT_HIDDEN_IN_TURN : NOT_HIDDEN) * fmin(mma, copy) +
+                  (in_turn && stages < ENOUGH_STAGES ? FEW_STAGES_CYCLES : 0);
     return fmax(fmax(mma, smem), fmax(copy, arrive)) + rest + access_cycles(w);
+}
+
+double tcc_row_beyond_cycles(double bytes)
+{
+    return ROW_BEYOND_CYCLES * bytes / TCC_LINE_BYTES;
 }
 
 double tcc_hidden_part(bool in_turn)

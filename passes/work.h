@@ -11,6 +11,7 @@ typedef struct tcc_work {
     double mma_bytes;    /* elements that are multiplied and added, times bytes of an operand's */
     double smem_bytes;   /* that MMAs read */
     double copied_bytes; /* to shared memory */
+    double off_line_bytes; /* of those, by TMA and of rows that do not begin at lines of L2 */
     double stored_bytes; /* by the copy engine */
     double accesses;     /* of global memory that lanes make, each up to 16 bytes */
     double moved_bytes;  /* by them */
@@ -22,10 +23,15 @@ double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
  * reads of shared memory, loads from L2, and copies of which only so many are on their way; beside that
  * copies cost power, and lanes' accesses issue slots. `in_turn`: consumers take tiles in turn. */
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn);
+/* More for a row of so many bytes in shared memory that TMA fills with zeros, beyond the tensor's last. */
+double tcc_row_beyond_cycles(double bytes);
 /* Of what is in no loop, the part that a persistent CTA does while it multiplies another tile. */
 double tcc_hidden_part(bool in_turn);
 
-/* From the end of one step of a variant to the first of the next one's work, in the same stream. */
+/* Bytes of an L2 line, at multiples of which rows begin that TMA copies at full speed. */
+enum { TCC_LINE_BYTES = 128 };
+
+/* From the end of one step of a variant to the first of the next one's work, in the same stream, and back. */
 extern const int64_t tcc_step_gap_cycles;
 
 /* Of a CTA that has but loads and stores of lanes, between others that hide its latency. */

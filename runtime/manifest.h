@@ -22,7 +22,7 @@ enum {
     TCC_MAX_ARGS = 64,
     TCC_MAX_PARAMS = 256,     /* of a kernel */
     TCC_MAX_TENSOR_MAPS = 16, /* of a variant: 2 KB of the 4 KB that parameters may take */
-    TCC_MAX_VARIANTS = 16,
+    TCC_MAX_VARIANTS = 32,
     TCC_MAX_STEPS = 8, /* of a variant */
     TCC_MAX_RANK = 16,
     TCC_MAX_TMA_RANK = 5,

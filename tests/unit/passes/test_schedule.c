@@ -149,6 +149,7 @@ START_TEST(a_schedule_is_attributes)
                                           "    stages     3;\n"
                                           "    warpgroups 1;\n"
                                           "    consumers  cooperative;\n"
+                                     "    operands   in_order;\n"
                                           "    producer   warp;\n"
                                           "    swizzle    none;\n"
                                           "    epilogue   interleaved;\n"
@@ -217,7 +218,7 @@ END_TEST
 
 static double cycles(const tcc_schedule *s, const tcc_dim *extents, size_t n_axes, tcc_dim k)
 {
-    return tcc_schedule_cycles(s, &(tcc_kernel_size){extents, n_axes, k, 16, 16, 32});
+    return tcc_schedule_cycles(s, &(tcc_kernel_size){extents, n_axes, k, 16, 16, 32, {false, false}});
 }
 
 /* Of tiles that do the same work in as many rounds, the larger loads less. */
@@ -235,7 +236,8 @@ START_TEST(time_counts_rounds_and_loads)
 }
 END_TEST
 
-/* The schedule that the H200 ran in docs/gpu-results.md, at 1.64 GHz: within a twentieth. */
+/* The schedule that the H200 ran in docs/gpu-results.md, at 1.64 GHz: within a twentieth, with what every launch
+ * takes. */
 START_TEST(time_is_about_what_was_measured)
 {
     const struct {
@@ -248,7 +250,7 @@ START_TEST(time_is_about_what_was_measured)
         .producer = TCC_PRODUCER_WARPGROUP};
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         const tcc_dim extents[] = {{NULL, measured[i].m}, {NULL, measured[i].n}};
-        double us = cycles(&s, extents, 2, (tcc_dim){NULL, measured[i].k}) / 1640;
+        double us = 1.5 + cycles(&s, extents, 2, (tcc_dim){NULL, measured[i].k}) / 1640;
         ck_assert_double_eq_tol(us / measured[i].us, 1, 0.05);
     }
 }

@@ -8,7 +8,7 @@
  *
  * Marks from the roots, the ops with an effect, then sweeps. Counting uses is not enough: around
  * a loop %y and %u use each other. An op with regions has no effect of its own: it is needed when
- * something in it is, or a result.
+ * something in it is, or a result, and keeps the results that are.
  *
  * Requires nothing. Preserves everything that has an effect.
  */
@@ -182,8 +182,7 @@ static bool sweep(dce *d)
     bool changed = false;
     TCC_VEC(tcc_op *) all = {0};
     for (tcc_op *op = d->func->body->first; op; op = tcc_walk_next(op, d->func->body)) {
-        if ((op->code == TCC_OP_scf_for || op->code == TCC_OP_scf_if) && is_live(d, op) &&
-            has_dead_results(d, op)) {
+        if (op->n_regions && is_live(d, op) && has_dead_results(d, op)) {
             op = without_dead_results(d, op);
             changed = true;
         }

@@ -147,7 +147,7 @@ static void add_kernels(tcc_pass_check *c)
     for (const tcc_func *f = reference->first; f; f = f->next)
         c->n_kernels++;
     c->kernels = TCC_NEW_ARRAY(c->arena, kernel, c->n_kernels);
-    tcc_run_passes(scheduled, "canonicalize,cse,choose-variants,pad-operands,choose-schedule", NULL, &silent);
+    tcc_run_passes(scheduled, tcc_pipeline_to_schedule, NULL, &silent);
     c->scheduled = scheduled;
     kernel *k = c->kernels;
     for (const tcc_func *f = reference->first; f; f = f->next) {

@@ -12,12 +12,12 @@
 #define TCC_PASSES(PASS)                                                                           \
     PASS(canonicalize)                                                                             \
     PASS(cse)                                                                                      \
+    PASS(dce)                                                                                      \
     PASS(choose_variants)                                                                          \
     PASS(pad_operands)                                                                             \
     PASS(choose_schedule)                                                                          \
     PASS(split_sums)                                                                               \
     PASS(tile_contraction)                                                                         \
-    PASS(dce)                                                                                      \
     PASS(tile_pointwise)                                                                           \
     PASS(fuse_epilogue)                                                                            \
     PASS(choose_mma)                                                                               \
@@ -71,7 +71,7 @@ tcc_status tcc_run_passes(tcc_ir *ir, const char *passes, const tcc_pass_options
 /* From tensor-level IR to the target level; NULL when the target's family has no passes yet. */
 const char *tcc_pipeline(const tcc_target *target);
 extern const char tcc_pipeline_to_nvvm[], tcc_pipeline_to_amdgcn[];
-/* Its beginnings, which end at these levels and are the same for all targets. */
-extern const char tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
+/* Its beginnings, which end with complete schedules and at these levels, and are the same for all targets. */
+extern const char tcc_pipeline_to_schedule[], tcc_pipeline_to_tile[], tcc_pipeline_to_async[];
 
 #endif

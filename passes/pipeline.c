@@ -10,15 +10,17 @@
 #include "support/clock.h"
 
 /* Decide, place, rewrite: choose-* only set attributes, which a schedule or a test may set too. */
+#define TO_SCHEDULE                                                                                \
+    "canonicalize,cse,dce,"                                                                        \
+    "choose-variants,pad-operands,choose-schedule" /* which entries, how each is computed */
 #define TO_TILE                                                                                    \
-    "canonicalize,cse,"                                                                            \
-    "choose-variants,pad-operands,choose-schedule," /* which entries, how each is computed */      \
-    "split-sums,"                                                                                  \
+    TO_SCHEDULE ",split-sums,"                                                                     \
     "tile-contraction,dce,tile-pointwise,fuse-epilogue,dce,"                                       \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
                          "assign-layouts,chunk-epilogue,exchange-tiles,allocate-shared"
 
+const char tcc_pipeline_to_schedule[] = TO_SCHEDULE;
 const char tcc_pipeline_to_tile[] = TO_TILE;
 const char tcc_pipeline_to_async[] = TO_ASYNC;
 #define FROM_TARGET ",expand-math,canonicalize,form-fma,cse,licm,dce,reduce-strength"

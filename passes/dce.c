@@ -200,11 +200,16 @@ static bool sweep(dce *d)
     return changed;
 }
 
+bool tcc_erase_dead(tcc_func *f, tcc_arena *scratch)
+{
+    dce d = {.func = f, .scratch = scratch, .live = TCC_MAP(scratch)};
+    mark_all(&d);
+    return sweep(&d);
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    dce d = {.func = f, .scratch = ctx->scratch, .live = TCC_MAP(ctx->scratch)};
-    mark_all(&d);
-    *changed = sweep(&d);
+    *changed = tcc_erase_dead(f, ctx->scratch);
     return TCC_OK;
 }
 

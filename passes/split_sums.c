@@ -108,18 +108,6 @@ static const tcc_type *type_of_parts(tcc_ir *ir, const split *s, const tcc_type 
 
 /* ---- the steps --------------------------------------------------------------------------- */
 
-static void erase_unused(tcc_func *f)
-{
-    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
-        prev = op->prev;
-        bool is_used = !op->n_results;
-        for (unsigned i = 0; i < op->n_results; i++)
-            is_used |= op->results[i].n_uses > 0;
-        if (!is_used)
-            tcc_op_erase(op);
-    }
-}
-
 /* The step that computes the parts. What is known of its registers was said of the whole. */
 static void keep_product(tcc_func *f, const split *s)
 {
@@ -147,7 +135,6 @@ static void keep_product(tcc_func *f, const split *s)
         b.loc = sum->loc;
         set_map(TCC_EMIT_V(&b, tensor_write, parts, tensor_of(f, s, i)), s);
     }
-    erase_unused(f);
     tcc_attr_remove(&f->attrs, "separate");
     tcc_attr_remove(&f->attrs, "may_spill");
 }
@@ -185,7 +172,6 @@ static void keep_rest(tcc_func *f, const split *s)
         tcc_replace_uses(sum, added);
         tcc_op_erase(op);
     }
-    erase_unused(f);
     for (int key = 0; key < TCC_KEY_COUNT; key++)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[key].name);
     set_tile(f, s);
@@ -209,6 +195,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_attr_set_strs(ctx->ir, &f->attrs, "after", 1, &rest->name);
     keep_product(f, &s);
     keep_rest(rest, &s);
+    tcc_erase_dead(f, ctx->scratch);
+    tcc_erase_dead(rest, ctx->scratch);
     *changed = true;
     tcc_status status = tcc_choose_schedule(ctx, f, changed);
     return status ? status : tcc_choose_schedule(ctx, rest, changed);

@@ -132,16 +132,6 @@ static tcc_value *build_sum(space *sp, tcc_tiling *t, const tcc_op *sum)
 
 typedef TCC_VEC(tcc_op *) ops;
 
-static void erase_unused(tcc_func *f)
-{
-    for (tcc_op *op = f->body->last, *prev; op; op = prev) {
-        prev = op->prev;
-        if (op->n_results == 1 && op->results[0].type->kind == TCC_KIND_field && !op->n_regions &&
-            !op->results[0].n_uses)
-            tcc_op_erase(op);
-    }
-}
-
 /* Sums of other tiles than the whole have extents of 1 in it. */
 static void replace_sums(space *sp, tcc_tiling *t, const ops *sums, tcc_op *grid)
 {
@@ -196,7 +186,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                     .user = &sp};
     tcc_tiling_hoist(grid);
     replace_sums(&sp, &t, &sums, grid);
-    erase_unused(f);
+    if (sums.len) /* an empty grid would be dead, too, and leaves nothing behind */
+        tcc_erase_dead(f, ctx->scratch);
     *changed = true;
     return TCC_OK;
 }

@@ -113,16 +113,15 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
     if (!complete_tile(ch->f, p, &m, &n))
         return TCC_CHOICE_REFUSE(ch, "tile", "a %lld x %lld tile leaves more than %d elements to each lane",
                                  (long long)m, (long long)n, TCC_POINTWISE_MOST_ELEMENTS);
-    tcc_ir *ir = ch->ctx->ir;
-    tcc_attr *items = TCC_NEW_ARRAY(ir->arena, tcc_attr, 4), size[] = {{.kind = TCC_ATTR_INT, .i = m},
-                                                                       {.kind = TCC_ATTR_INT, .i = n}};
+    const char *indices[2];
+    int64_t sizes[] = {m, n};
     size_t len = 0;
     for (int x = 0; x < 2; x++)
         if (*p->axes[x]) {
-            items[len++] = (tcc_attr){.kind = TCC_ATTR_STR, .s = p->axes[x]};
-            items[len++] = size[x];
+            indices[len] = p->axes[x];
+            sizes[len++] = sizes[x];
         }
-    tcc_attr_set(ir, &ch->f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, len}}, (tcc_loc){0, 0});
+    tcc_schedule_tile_set(ch->f, len, indices, sizes);
     if (waves)
         tcc_schedule_key_set(ch->f, TCC_KEY_wave, lanes);
     tcc_schedule_key_set(ch->f, TCC_KEY_group, tcc_schedule_key_of(ch->f, TCC_KEY_group, 1));

@@ -121,16 +121,7 @@ bool tcc_schedule_is_valid(const tcc_schedule *s)
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
                       const char *k)
 {
-    const char *names[] = {m, n, k};
-    int64_t sizes[] = {s->m, s->n, s->k};
-    tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 6);
-    for (int i = 0; i < 3; i++) {
-        tile[2 * i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = names[i]};
-        tile[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
-    }
-    const tcc_named_attr *given = tcc_attr_find(&f->attrs, "tile");
-    tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 6}},
-                 given ? given->loc : (tcc_loc){0, 0});
+    tcc_schedule_tile_set(f, 3, (const char *[]){m, n, k}, (int64_t[]){s->m, s->n, s->k});
     for (int id = 0; id < TCC_KEY_COUNT; id++)
         if (has(tcc_target_of(f->ir), id))
             tcc_schedule_key_set(f, id, get(s, id));

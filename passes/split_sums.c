@@ -143,14 +143,11 @@ static void keep_product(tcc_func *f, const split *s)
 static void set_tile(tcc_func *f, const split *s)
 {
     static const int64_t sizes[] = {TILE_COLUMNS, TILE_ROWS};
+    const char *indices[2];
     size_t n = s->c.order.list.n, n_tiled = n > 2 ? 2 : n;
-    tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2 * n_tiled);
-    for (size_t i = 0; i < n_tiled; i++) {
-        tile[2 * i] = s->c.order.list.items[n - 1 - i];
-        tile[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
-    }
-    tcc_attr_set(f->ir, &f->attrs, "tile", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 2 * n_tiled}},
-                 (tcc_loc){0, 0});
+    for (size_t i = 0; i < n_tiled; i++)
+        indices[i] = s->c.order.list.items[n - 1 - i].s;
+    tcc_schedule_tile_set(f, n_tiled, indices, sizes);
 }
 
 /* The step that adds the parts, and computes what there is of the sums. It has a schedule of its own. */

@@ -82,28 +82,12 @@ static bool may_pay(const tcc_choice *ch, tcc_tile_size size)
            (c->k_extent.name || c->k_extent.size >= 2 * size.split * ch->s.k);
 }
 
-static tcc_attr str_attr(const char *s)
-{
-    return (tcc_attr){.kind = TCC_ATTR_STR, .s = s};
-}
-
-static tcc_attr int_attr(int64_t i)
-{
-    return (tcc_attr){.kind = TCC_ATTR_INT, .i = i};
-}
-
 /* The user's size of k stays. */
 static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
 {
     int rows = rows_of(ch, size);
-    tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 6);
-    const tcc_attr sizes[] = {str_attr(ch->c.axes[rows]),  int_attr(size.m),
-                              str_attr(ch->c.axes[!rows]), int_attr(size.n),
-                              str_attr(ch->c.k),           int_attr(ch->s.k)};
-    memcpy(tile, sizes, sizeof sizes);
-    tcc_attr_set(f->ir, &f->attrs, "tile",
-                 (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, ch->given_k ? 6 : 4}},
-                 (tcc_loc){0, 0});
+    tcc_schedule_tile_set(f, ch->given_k ? 3 : 2, (const char *[]){ch->c.axes[rows], ch->c.axes[!rows], ch->c.k},
+                          (int64_t[]){size.m, size.n, ch->s.k});
     if (size.persistent && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_persistent].name))
         tcc_schedule_key_set(f, TCC_KEY_persistent, TCC_PERSISTENT_STATIC);
     if (size.swapped)

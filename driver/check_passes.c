@@ -40,7 +40,7 @@ typedef struct stage {
 } stage;
 
 struct tcc_pass_check {
-    tcc_arena *arena;
+    tcc_arena *arena, *scratch; /* the latter for runs */
     tcc_diag *diag;
     tcc_pass_check_options options;
     uint64_t turn; /* counts runs, so that no two have the same shape and order */
@@ -167,9 +167,10 @@ tcc_status tcc_pass_check_create(tcc_arena *arena, const tcc_ir *ir,
                                  tcc_pass_check **out)
 {
     tcc_pass_check *c = *out = TCC_NEW(arena, tcc_pass_check);
-    *c = (tcc_pass_check){.arena = arena, .diag = diag, .options = *options};
+    *c = (tcc_pass_check){
+        .arena = arena, .scratch = tcc_arena_create(NULL), .diag = diag, .options = *options};
     c->head = print_head(ir);
-    tcc_status status = c->head ? keep_stage(c, ir, "frontend") : TCC_ERR_MEMORY;
+    tcc_status status = c->head && c->scratch ? keep_stage(c, ir, "frontend") : TCC_ERR_MEMORY;
     if (!status)
         add_kernels(c);
     return status;
@@ -177,10 +178,12 @@ tcc_status tcc_pass_check_create(tcc_arena *arena, const tcc_ir *ir,
 
 void tcc_pass_check_destroy(tcc_pass_check *c)
 {
-    for (size_t i = 0; c && i < c->texts.len; i++)
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->texts.len; i++)
         free(c->texts.data[i]);
-    if (c)
-        free(c->head);
+    free(c->head);
+    tcc_arena_destroy(c->scratch);
 }
 
 static kernel *kernel_of(tcc_pass_check *c, const tcc_func *f)
@@ -204,7 +207,7 @@ static tcc_status prepare(tcc_pass_check *c, kernel *k, size_t shape)
 {
     tcc_trial *t = &k->trials[shape];
     return t->args ? TCC_OK
-                   : tcc_trial_prepare(t, c->arena, k->f, k->shapes.dims[shape],
+                   : tcc_trial_prepare(t, c->arena, c->scratch, k->f, k->shapes.dims[shape],
                                        c->options.seed + shape, c->diag);
 }
 
@@ -293,11 +296,23 @@ static tcc_status check_form(tcc_pass_check *c, const tcc_func *f, const char *p
     return status;
 }
 
+/* Whether the last pass changed a step of a variant, of those that no variant in front of it has. */
+static bool has_changed(tcc_pass_check *c, const tcc_func *variant)
+{
+    bool changed = false;
+    for (size_t i = 0; i < tcc_func_step_count(variant) && !changed; i++) {
+        const tcc_func *step = tcc_func_step_at(variant, i);
+        changed = step && tcc_func_main(step) == variant && form_of(c, step)->changed;
+    }
+    return changed;
+}
+
+/* A step is run with its variant. */
 tcc_status tcc_pass_check_after(tcc_pass_check *c, const tcc_ir *ir, const char *pass)
 {
     tcc_status status = keep_stage(c, ir, pass);
     for (const tcc_func *f = ir->first; f && !status; f = f->next)
-        if (form_of(c, f)->changed)
+        if (has_changed(c, f))
             status = check_form(c, f, pass);
     return status;
 }

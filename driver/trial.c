@@ -94,28 +94,25 @@ static void fill(tcc_trial *t, tcc_arena *arena, uint64_t seed)
 
 /* Runs f on the inputs; what it writes ends up in `got`. Memory that runs out ends here. */
 static tcc_status run_guarded(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
-                              tcc_arena *scratch, tcc_diag *diag)
+                              tcc_diag *diag)
 {
     jmp_buf oom;
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
-    tcc_arena_set_oom(scratch, &oom);
-    double **args = TCC_NEW_ARRAY(scratch, double *, t->n_args);
+    tcc_arena_set_oom(t->scratch, &oom);
+    double **args = TCC_NEW_ARRAY(t->scratch, double *, t->n_args);
     for (size_t i = 0; i < t->n_args; i++) {
         args[i] = t->args[i].got;
         memcpy(args[i], t->args[i].input, (size_t)t->args[i].count * sizeof(double));
     }
-    return tcc_interp_run(f, o, args, scratch, diag);
+    return tcc_interp_run(f, o, args, t->scratch, diag);
 }
 
 tcc_status tcc_trial_run_with(tcc_trial *t, const tcc_func *f, const tcc_interp_options *o,
                               tcc_diag *diag)
 {
-    tcc_arena *scratch = tcc_arena_create(NULL);
-    if (!scratch)
-        return TCC_ERR_MEMORY;
-    tcc_status status = run_guarded(t, f, o, scratch, diag);
-    tcc_arena_destroy(scratch);
+    tcc_status status = run_guarded(t, f, o, diag);
+    tcc_arena_clear(t->scratch);
     return status;
 }
 
@@ -152,10 +149,10 @@ static void want_intervals(tcc_trial *t, tcc_arena *arena, tcc_interp_options *o
     o->high = high;
 }
 
-tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *kernel,
+tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, tcc_arena *scratch, const tcc_func *kernel,
                              const int64_t *dims, uint64_t seed, tcc_diag *diag)
 {
-    *t = (tcc_trial){.kernel = kernel, .dims = dims, .n_args = kernel->body->n_args};
+    *t = (tcc_trial){.scratch = scratch, .kernel = kernel, .dims = dims, .n_args = kernel->body->n_args};
     t->args = TCC_NEW_ARRAY(arena, tcc_trial_arg, t->n_args);
     for (size_t i = 0; i < t->n_args; i++)
         t->args[i].param = kernel->body->args[i];

@@ -32,6 +32,7 @@ typedef struct tcc_trial_arg {
 } tcc_trial_arg;
 
 typedef struct tcc_trial {
+    tcc_arena *scratch; /* for one run after the other */
     const tcc_func *kernel; /* as the frontend made it */
     const int64_t *dims;    /* extents in the order of its attribute `dims` */
     tcc_trial_arg *args;
@@ -50,9 +51,9 @@ typedef struct tcc_difference {
 } tcc_difference;
 
 /* Prepares a trial of a kernel, which lives as long as the arena: random data, one element of each
- * tensor of rank 2 or more infinite if the seed is odd, and what the kernel computes from it. Errors
- * are those of tcc_interp_run. */
-tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, const tcc_func *kernel,
+ * tensor of rank 2 or more infinite if the seed is odd, and what the kernel computes from it. Runs take
+ * memory from scratch, and leave it cleared. Errors are those of tcc_interp_run. */
+tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, tcc_arena *scratch, const tcc_func *kernel,
                              const int64_t *dims, uint64_t seed, tcc_diag *diag);
 
 /* Runs another form of the kernel, the machine in the order that the seed gives. TCC_ERR_NO_VARIANT

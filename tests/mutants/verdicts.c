@@ -22,7 +22,7 @@ typedef struct shape {
 
 struct bench {
     const subject *subject;
-    tcc_arena *arena;
+    tcc_arena *arena, *scratch;
     tcc_diag diag;
     char said[SAID];
     const tcc_func *kernel; /* as the frontend made it */
@@ -119,7 +119,7 @@ static void add_shape(bench *b, const extents *e)
 {
     shape *s = &b->shapes[b->n_shapes++];
     bind(b, e, s->dims);
-    if (tcc_trial_prepare(&s->trial, b->arena, b->kernel, s->dims, b->n_shapes - 1, &b->diag))
+    if (tcc_trial_prepare(&s->trial, b->arena, b->scratch, b->kernel, s->dims, b->n_shapes - 1, &b->diag))
         die(b, "cannot be computed");
 }
 
@@ -147,6 +147,7 @@ bench *bench_open(const subject *s)
         return NULL;
     b->subject = s;
     b->arena = tcc_arena_create(NULL);
+    b->scratch = tcc_arena_create(NULL);
     b->diag = (tcc_diag){.file = s->name, .fn = listen, .user = b};
     b->kernel = parse(b)->first;
     tcc_ir *ir = parse(b);
@@ -161,6 +162,7 @@ bench *bench_open(const subject *s)
 
 void bench_close(bench *b)
 {
+    tcc_arena_destroy(b->scratch);
     tcc_arena_destroy(b->arena);
     free(b);
 }
@@ -179,11 +181,10 @@ tcc_func *bench_copy(bench *b, tcc_arena *arena)
 
 const char *checker_says(bench *b, const tcc_func *f)
 {
-    tcc_arena *scratch = tcc_arena_create(NULL);
     *b->said = 0;
     b->diag.n_errors = 0;
-    tcc_status status = tcc_protocol_check(f, scratch, &b->diag);
-    tcc_arena_destroy(scratch);
+    tcc_status status = tcc_protocol_check(f, b->scratch, &b->diag);
+    tcc_arena_clear(b->scratch);
     return status == TCC_ERR_INTERNAL ? b->said : NULL; /* what cannot be followed is not wrong */
 }
 

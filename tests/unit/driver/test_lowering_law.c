@@ -200,7 +200,7 @@ enum { AS_MEANT, REFUSED, MEANINGLESS, BROKEN, N_FATES };
 static const int fates[] = {AS_MEANT, REFUSED, MEANINGLESS, BROKEN};
 
 typedef struct law {
-    tcc_arena *arena, *own; /* of all; of one change */
+    tcc_arena *arena, *own, *scratch; /* of all; of one change; of one run */
     tcc_diag diag;
     tcc_trial trial;
     const char *text; /* IR to change */
@@ -559,7 +559,11 @@ static int judge(law *w)
 static void open_law(law *w, int subject, const char *from)
 {
     tcc_arena *arena = tcc_arena_create(NULL);
-    *w = (law){.arena = arena, .from = from, .keys = tcc_intern_create(arena), .known = TCC_MAP(arena)};
+    *w = (law){.arena = arena,
+               .scratch = tcc_arena_create(NULL),
+               .from = from,
+               .keys = tcc_intern_create(arena),
+               .known = TCC_MAP(arena)};
     const char *source = subjects[subject].source;
     w->diag = (tcc_diag){.file = "law.tile", .fn = listen, .user = w};
     const char *target = subjects[subject].target;
@@ -584,7 +588,7 @@ static void open_law(law *w, int subject, const char *from)
     tcc_ir_print(&text, ir, 0);
     w->text = tcc_arena_strdup(w->arena, tcc_str_text(&text));
     tcc_str_free(&text);
-    ck_assert_msg(!tcc_trial_prepare(&w->trial, w->arena, kernel, subjects[subject].dims, 0, &w->diag),
+    ck_assert_msg(!tcc_trial_prepare(&w->trial, w->arena, w->scratch, kernel, subjects[subject].dims, 0, &w->diag),
                   "%s", w->said);
     for (size_t n = 0; n < w->trial.n_args; n++)
         w->meant[n] = TCC_NEW_ARRAY(w->arena, double, (size_t)w->trial.args[n].count);
@@ -620,6 +624,7 @@ START_TEST(what_lowers_is_what_is_written)
     ck_assert_uint_eq(w.n[BROKEN], 0);
     ck_assert_uint_gt(w.n[AS_MEANT], 250 / EACH); /* it is not all refused */
     tcc_arena_destroy(w.own);
+    tcc_arena_destroy(w.scratch);
     tcc_arena_destroy(w.arena);
 }
 END_TEST

@@ -36,7 +36,7 @@ START_TEST(zero_times_a_neighbour_is_found_by_odd_seeds)
     uint64_t seed = (uint64_t)_i;
     kernel_open(&k, source, (extents){.m = 20, .n = 24, .k = 33});
     const tcc_func *wrong = k.signature->next;
-    ck_assert(!tcc_trial_prepare(&t, k.arena, k.signature, k.dims, seed, &k.diag));
+    ck_assert(!tcc_trial_prepare(&t, k.arena, k.scratch, k.signature, k.dims, seed, &k.diag));
     for (size_t i = 0; i < t.n_args; i++)
         ck_assert_int_eq(count_infinite(&t.args[i]), i < 3 ? _i % 2 : 0);
     ck_assert(!tcc_trial_run(&t, k.signature, 0, &k.diag) && tcc_trial_agrees(&t, k.signature, &d));
@@ -79,7 +79,7 @@ START_TEST(sums_that_round_are_told_from_those_that_do_not)
     kernel k;
     tcc_trial t;
     kernel_open(&k, sums[_i].source, (extents){.m = 20, .n = 24, .k = 33});
-    ck_assert(!tcc_trial_prepare(&t, k.arena, k.signature, k.dims, 0, &k.diag));
+    ck_assert(!tcc_trial_prepare(&t, k.arena, k.scratch, k.signature, k.dims, 0, &k.diag));
     ck_assert(t.sums == sums[_i].rounds);
     kernel_close(&k);
 }
@@ -93,7 +93,7 @@ START_TEST(one_term_too_many_is_found)
     tcc_difference d;
     kernel_open(&k, COMPUTED "{ C[m, n] = D[m, n] + sum(k) exp(A[m, k]) * B[k, n]; }",
                 (extents){.m = 20, .n = 24, .k = 33});
-    ck_assert(!tcc_trial_prepare(&t, k.arena, k.signature, k.dims, (uint64_t)_i * 2, &k.diag));
+    ck_assert(!tcc_trial_prepare(&t, k.arena, k.scratch, k.signature, k.dims, (uint64_t)_i * 2, &k.diag));
     ck_assert(!tcc_trial_run(&t, k.signature, 0, &k.diag) && tcc_trial_agrees(&t, k.signature, &d));
     tcc_trial_arg *c = &t.args[3];
     for (int64_t i = 0; i < c->count; i++) {

@@ -18,7 +18,7 @@
 enum { KERNEL_MAX_DIMS = 4, MAX_SAID = 16384 };
 
 typedef struct kernel {
-    tcc_arena *arena;
+    tcc_arena *arena, *scratch;
     tcc_diag diag;
     char said[MAX_SAID];
     const char *target;
@@ -61,7 +61,7 @@ static inline void kernel_bind(kernel *k, extents e)
 
 static inline void kernel_open_for(kernel *k, const char *target, const char *source, extents e)
 {
-    *k = (kernel){.arena = tcc_arena_create(NULL), .target = target};
+    *k = (kernel){.arena = tcc_arena_create(NULL), .scratch = tcc_arena_create(NULL), .target = target};
     source = tcc_arena_strdup(k->arena, source);
     k->diag = (tcc_diag){.file = "test.tile",
                          .source = source,
@@ -71,7 +71,7 @@ static inline void kernel_open_for(kernel *k, const char *target, const char *so
     k->signature = kernel_parse(k, source)->first;
     k->ir = kernel_parse(k, source);
     kernel_bind(k, e);
-    tcc_status status = tcc_trial_prepare(&k->trial, k->arena, k->signature, k->dims, 0, &k->diag);
+    tcc_status status = tcc_trial_prepare(&k->trial, k->arena, k->scratch, k->signature, k->dims, 0, &k->diag);
     ck_assert_msg(!status, "%s", k->said);
 }
 
@@ -82,6 +82,7 @@ static inline void kernel_open(kernel *k, const char *source, extents e)
 
 static inline void kernel_close(kernel *k)
 {
+    tcc_arena_destroy(k->scratch);
     tcc_arena_destroy(k->arena);
 }
 

@@ -14,7 +14,7 @@
 enum { SEEDS = 15 }; /* of which a fifth end what is asynchronous at once, and a fifth last */
 
 typedef struct kernel {
-    tcc_arena *arena;
+    tcc_arena *arena, *scratch;
     char *text;
     tcc_ir *ir;
     const tcc_func *f; /* after the definition of what it computes */
@@ -63,19 +63,20 @@ static char *edit(char *text, const char *from, const char *to)
 /* Takes the text over; dims must stay. */
 static void open_kernel(kernel *k, char *text, const int64_t *dims)
 {
-    *k = (kernel){.arena = tcc_arena_create(NULL), .text = text};
+    *k = (kernel){.arena = tcc_arena_create(NULL), .scratch = tcc_arena_create(NULL), .text = text};
     k->diag =
         (tcc_diag){.file = "k.tir", .source = text, .size = strlen(text), .fn = listen, .user = k};
     k->ir = tcc_ir_parse(k->arena, text, strlen(text), &k->diag);
     if (!k->ir || !tcc_ir_verify(k->ir, TCC_LEVEL_ALL, &k->diag))
         ck_abort_msg("%s", k->said);
     k->f = k->ir->first->next;
-    tcc_status status = tcc_trial_prepare(&k->trial, k->arena, k->ir->first, dims, 0, &k->diag);
+    tcc_status status = tcc_trial_prepare(&k->trial, k->arena, k->scratch, k->ir->first, dims, 0, &k->diag);
     ck_assert_msg(!status, "%s", k->said);
 }
 
 static void close_kernel(kernel *k)
 {
+    tcc_arena_destroy(k->scratch);
     tcc_arena_destroy(k->arena);
     free(k->text);
 }

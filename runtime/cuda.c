@@ -61,8 +61,6 @@ static tcc_status device_open(tcc_device *dev)
     if (!status)
         status = CUDA(rt, cuDeviceGetName, (dev->name, sizeof dev->name - 1, dev->device));
     if (!status)
-        status = CUDA(rt, cuDriverGetVersion, (&dev->driver_version));
-    if (!status)
         status = CUDA(rt, cuCtxGetCurrent, (&dev->previous.context));
     return status ? status : make_current(dev);
 }
@@ -92,6 +90,11 @@ static tcc_status arch(const tcc_runtime *rt, char out[TCC_MAX_ARCH])
     if (!status)
         snprintf(out, TCC_MAX_ARCH, "sm_%d", major * 10 + minor);
     return status;
+}
+
+static tcc_status version(const tcc_runtime *rt, int *out)
+{
+    return CUDA(rt, cuDriverGetVersion, (out));
 }
 
 static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
@@ -252,6 +255,7 @@ const tcc_driver tcc_driver_cuda = {
     .device_close = device_close,
     .sync = sync,
     .arch = arch,
+    .version = version,
     .runs = runs,
     .attributes = attributes,
     .load = load,

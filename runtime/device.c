@@ -19,6 +19,8 @@ tcc_status tcc_device_open(tcc_runtime *rt, int ordinal, tcc_device **out)
         return status;
     }
     status = rt->driver->arch(rt, dev->arch);
+    if (!status)
+        status = rt->driver->version(rt, &dev->driver_version);
     if (status) {
         tcc_device_close(dev);
         return status;
@@ -38,11 +40,6 @@ void tcc_device_close(tcc_device *dev)
 const char *tcc_device_name(const tcc_device *dev)
 {
     return dev ? dev->name : NULL;
-}
-
-const char *tcc_device_arch(const tcc_device *dev)
-{
-    return dev ? dev->arch : NULL;
 }
 
 int tcc_device_driver_version(const tcc_device *dev)

@@ -24,13 +24,15 @@ typedef struct tcc_driver {
     void (*close)(tcc_runtime *rt);
 
     /* Makes the GPU of the device's ordinal current, and notes what was current before, with the
-     * GPU's name and the driver's version. */
+     * GPU's name. */
     tcc_status (*device_open)(tcc_device *dev);
     void (*device_close)(tcc_device *dev);
     tcc_status (*sync)(const tcc_runtime *rt);
 
     /* The architecture of the current GPU, "sm_90" or "gfx1100". */
     tcc_status (*arch)(const tcc_runtime *rt, char arch[TCC_MAX_ARCH]);
+    /* The version of the driver's CUDA or of HIP: 1000 * major + 10 * minor. */
+    tcc_status (*version)(const tcc_runtime *rt, int *out);
     /* Whether a GPU of this architecture runs code for `target`. */
     bool (*runs)(const char *arch, const char *target);
 

@@ -66,6 +66,15 @@ static tcc_status arch(const tcc_runtime *rt, char out[TCC_MAX_ARCH])
     return status ? status : arch_of(rt, device, out);
 }
 
+static tcc_status version(const tcc_runtime *rt, int *out)
+{
+    int packed = 0;
+    tcc_status status = HIP(rt, hipRuntimeGetVersion, (&packed));
+    *out = packed / HIP_VERSION_MAJOR_UNIT * 1000 +
+           packed % HIP_VERSION_MAJOR_UNIT / HIP_VERSION_MINOR_UNIT * 10;
+    return status;
+}
+
 static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
 {
     int device, sms = 0;
@@ -80,14 +89,9 @@ static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
 static tcc_status device_open(tcc_device *dev)
 {
     const tcc_runtime *rt = dev->rt;
-    int version = 0;
     tcc_status status = HIP(rt, hipDeviceGetName, (dev->name, sizeof dev->name - 1, dev->ordinal));
     if (!status)
-        status = HIP(rt, hipRuntimeGetVersion, (&version));
-    if (!status)
         status = HIP(rt, hipGetDevice, (&dev->previous.device));
-    dev->driver_version = version / HIP_VERSION_MAJOR_UNIT * 1000 +
-                          version % HIP_VERSION_MAJOR_UNIT / HIP_VERSION_MINOR_UNIT * 10;
     return status ? status : HIP(rt, hipSetDevice, (dev->ordinal));
 }
 
@@ -251,6 +255,7 @@ const tcc_driver tcc_driver_hip = {
     .device_close = device_close,
     .sync = sync,
     .arch = arch,
+    .version = version,
     .runs = runs,
     .attributes = attributes,
     .load = load,

@@ -168,8 +168,8 @@ typedef struct tcc_device tcc_device;
  * (no GPU of this ordinal, for one) or TCC_ERR_MEMORY. */
 TCC_API tcc_status tcc_device_open(tcc_runtime *rt, int ordinal, tcc_device **out);
 TCC_API void tcc_device_close(tcc_device *dev);
-/* "NVIDIA H200"; "sm_90" or "gfx1100", which as a target of tcc_compile is what AMD's GPUs run; and
- * the version of the driver's CUDA or of HIP as 1000 * major + 10 * minor (13000). */
+/* "NVIDIA H200"; the target of tcc_compile that suits it best, "sm_90a" or "gfx1100", or where it runs none, what it
+ * is itself, "sm_75"; and the version of the driver's CUDA or of HIP as 1000 * major + 10 * minor (13000). */
 TCC_API const char *tcc_device_name(const tcc_device *dev);
 TCC_API const char *tcc_device_arch(const tcc_device *dev);
 TCC_API int tcc_device_driver_version(const tcc_device *dev);

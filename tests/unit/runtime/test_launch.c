@@ -459,6 +459,25 @@ START_TEST(programs_for_other_gpus_are_refused)
 }
 END_TEST
 
+/* The target with the most that a GPU runs; where tcc has none, what the GPU is. */
+START_TEST(a_gpu_names_its_target)
+{
+    static const struct {
+        int major, minor;
+        const char *target;
+    } gpus[] = {{9, 0, "sm_90a"}, {8, 0, "sm_80"}, {8, 9, "sm_89"}, {10, 0, "sm_90"},
+                {12, 1, "sm_120"}, {7, 5, "sm_75"}};
+    ck_assert_str_eq(tcc_device_arch(dev), "sm_90a");
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        tcc_device *other;
+        fake->set_compute_capability(gpus[i].major, gpus[i].minor);
+        ck_assert_int_eq(tcc_device_open(rt, 0, &other), TCC_OK);
+        ck_assert_str_eq(tcc_device_arch(other), gpus[i].target);
+        tcc_device_close(other);
+    }
+}
+END_TEST
+
 START_TEST(a_manifest_alone_describes)
 {
     tcc_program *p;
@@ -586,6 +605,7 @@ int main(void)
     tcase_add_test(tcase, what_cannot_be_taken_apart_is_loaded_at_once);
     tcase_add_test(tcase, bad_images_are_refused);
     tcase_add_test(tcase, programs_for_other_gpus_are_refused);
+    tcase_add_test(tcase, a_gpu_names_its_target);
     tcase_add_test(tcase, a_manifest_alone_describes);
     tcase_add_test(tcase, ptx_needs_no_terminator);
     tcase_add_test(tcase, loading_survives_every_allocation_that_fails);

@@ -123,26 +123,29 @@ static tcc_status load(session *s, const options *o, tcc_status status, image *i
     return status;
 }
 
+/* Without --target a program is compiled for the GPU that is there; where there is none, for `usual`, so that a bad
+ * program is reported before that. */
+static tcc_status compile_for_gpu(session *s, const options *o, const char *usual, const char *text,
+                                  size_t size, image *out)
+{
+    tcc_status status = o->target ? TCC_OK : gpu_open(s, o);
+    if (status && status != TCC_ERR_NO_DRIVER)
+        return status;
+    const char *target = status || o->target ? usual : tcc_device_arch(s->dev);
+    return image_compile(s, o, target, tcc_target_emit(usual), text, size, out);
+}
+
 static tcc_status cuda_load(session *s, const options *o, const char *text, size_t size,
                             program *out)
 {
     image i = {.size = 0};
     tcc_status status;
     switch (file_kind_of(o->file)) {
-    case FILE_TILE: status = image_compile(s, o, "sm_90a", TCC_EMIT_PTX, text, size, &i); break;
+    case FILE_TILE: status = compile_for_gpu(s, o, "sm_90a", text, size, &i); break;
     case FILE_IR: status = image_assemble(s, o, TCC_EMIT_PTX, text, size, &i); break;
     default: status = image_of_file(s, o, text, size, &i);
     }
     return load(s, o, status, &i, out);
-}
-
-/* Without --target a program is compiled for the GPU that is there. */
-static tcc_status compile_for_gpu(session *s, const options *o, const char *text, size_t size,
-                                  image *out)
-{
-    tcc_status status = o->target ? TCC_OK : gpu_open(s, o);
-    const char *target = status || o->target ? o->target : tcc_device_arch(s->dev);
-    return status ? status : image_compile(s, o, target, TCC_EMIT_HSACO, text, size, out);
 }
 
 static tcc_status hip_load(session *s, const options *o, const char *text, size_t size,
@@ -151,7 +154,7 @@ static tcc_status hip_load(session *s, const options *o, const char *text, size_
     image i = {.size = 0};
     tcc_status status;
     switch (file_kind_of(o->file)) {
-    case FILE_TILE: status = compile_for_gpu(s, o, text, size, &i); break;
+    case FILE_TILE: status = compile_for_gpu(s, o, "gfx1100", text, size, &i); break;
     case FILE_IR: status = image_assemble(s, o, TCC_EMIT_HSACO, text, size, &i); break;
     default: status = image_of_file(s, o, text, size, &i);
     }

@@ -39,7 +39,7 @@ const char options_usage[] =
     "  --variant ENTRY        fail unless this variant runs, or one of its tiles, ENTRY__64x128; the\n"
     "                         interpreter is told to run it\n"
     "  --seed N               of the random data (1)\n"
-    "  --target NAME          of .tile files (sm_90a; with --on=hip what the GPU is)\n"
+    "  --target NAME          of .tile files (what the GPU is; sm_90a with --on=interp)\n"
     "  --manifest FILE.json   of a cubin or code object that carries none\n"
     "  -D NAME=N              bind a dimension or constant of a .tile file\n"
     "  --on=gpu|hip|interp    run on the GPU through CUDA (default) or, on AMD's GPUs, HIP; or\n"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/shared/command_line.h"
+#include "tools/tcc/native.h"
 
 const char program_name[] = "tcc";
 
@@ -22,7 +23,8 @@ static const char usage[] =
     "                        .ll .ir .tir .json (default: FILE with the suffix of the kind)\n"
     "  --emit=KIND           ptx or cubin, for AMD's targets hsaco or obj; asm, llvm or manifest; or\n"
     "                        the IR of a level: ir (tensor), tile, async, tir (target)\n"
-    "  --target=NAME         default sm_90a; --list-targets shows all\n"
+    "  --target=NAME         default sm_90a; --list-targets shows all; native: of the GPU that is\n"
+    "                        here\n"
     "  -D NAME=NUMBER        bind a dimension, or change a const\n"
     "  --tiles=N             where extents and tile are open, compile at most so many tiles, for a\n"
     "                        launch to choose from (default: all that there are for the target)\n"
@@ -39,7 +41,8 @@ static const char usage[] =
     "  --list-targets        list the targets\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0, 1 for a bad program, 2 for bad usage and files that cannot be read or written.\n";
+    "Exit status: 0, 1 for a bad program, 2 for bad usage and files that cannot be read or written,\n"
+    "3 where there is no GPU and --target=native asks for one.\n";
 
 static const struct {
     const char *suffix;
@@ -64,6 +67,7 @@ typedef struct arguments {
     tcc_compile_options options;
     tcc_define defines[MAX_DEFINES];
     const char *input, *output;
+    char *native; /* the target that --target=native is; else NULL */
     bool emit_given, print_schedule;
 } arguments;
 
@@ -257,6 +261,8 @@ int main(int argc, char **argv)
                                       .reproducer = "tcc-reproducer.tile"}};
     prepare_output();
     parse_arguments(&a, argc, argv);
+    if (!strcmp(a.options.target, "native"))
+        a.options.target = a.native = native_target();
     check_names(&a);
     choose_output(&a);
     check_reached(&a);
@@ -285,5 +291,6 @@ int main(int argc, char **argv)
     tcc_module_destroy(mod);
     tcc_context_destroy(ctx);
     free(source);
+    free(a.native);
     return finish_output(exit_status);
 }

@@ -1,0 +1,42 @@
+/* disk_cache: bytes kept under keys in the files of a folder, for later processes.
+ *
+ * An entry is a file of its own, which gets its name when it is whole. Whoever reads it compares the key and a sum
+ * over everything, and drops what is damaged. Any number of processes may use a folder at once. When entries take
+ * more than the limit, those that were not used for the longest go.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_RUNTIME_DISK_CACHE_H
+#define TCC_RUNTIME_DISK_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tcc/status.h>
+
+typedef struct tcc_bytes {
+    const void *data;
+    size_t size;
+} tcc_bytes;
+
+/* A hash of some bytes, the same on every machine. */
+uint64_t tcc_hash(tcc_bytes bytes);
+
+/* Sets *folder, which the caller frees, to `given`; or where that is NULL to $TCC_CACHE_DIR, $XDG_CACHE_HOME/tcc or
+ * $HOME/.cache/tcc, the first that is set. NULL where none is, or the name is empty: nothing is kept. Returns TCC_OK
+ * or TCC_ERR_MEMORY. */
+tcc_status tcc_disk_cache_folder(const char *given, char **folder);
+
+typedef enum tcc_disk_found { TCC_DISK_HIT, TCC_DISK_MISS, TCC_DISK_DAMAGED } tcc_disk_found;
+
+/* Reads what is kept under a key: *data, which the caller frees. Any failure is a miss; what is damaged is removed. */
+tcc_disk_found tcc_disk_cache_get(const char *folder, tcc_bytes key, char **data, size_t *size);
+
+/* Keeps bytes under a key, for what was there before, and makes the folder if need be; then removes what is over the
+ * limit. False with errno set where the entry could not be written, or takes more than the limit (EFBIG). */
+bool tcc_disk_cache_put(const char *folder, uint64_t limit_bytes, tcc_bytes key, tcc_bytes data);
+
+/* Removes what is kept under a key. */
+void tcc_disk_cache_drop(const char *folder, tcc_bytes key);
+
+#endif

@@ -373,8 +373,7 @@ static void write_reproducer(job *j, const char *source, size_t size)
                   "this is a bug in tcc: the program was written to %s", j->o->reproducer);
 }
 
-/* Options as this version knows them: what a caller built against an older one lacks is zero. */
-static tcc_compile_options known_options(const tcc_compile_options *given)
+tcc_compile_options tcc_known_compile_options(const tcc_compile_options *given)
 {
     tcc_compile_options o = {0};
     size_t n = given ? given->struct_size : 0;
@@ -397,7 +396,7 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
                             const tcc_compile_options *options, tcc_module **out)
 {
     *out = NULL;
-    tcc_compile_options o = known_options(options);
+    tcc_compile_options o = tcc_known_compile_options(options);
     if (o.emit == TCC_EMIT_DEFAULT)
         o.emit = tcc_target_emit(o.target);
     job *j = calloc(1, sizeof *j);
@@ -468,7 +467,7 @@ tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *pa
                    const tcc_compile_options *options, char **out)
 {
     *out = NULL;
-    tcc_compile_options o = known_options(options);
+    tcc_compile_options o = tcc_known_compile_options(options);
     if (o.emit == TCC_EMIT_DEFAULT)
         o.emit = TCC_EMIT_TIR;
     job *j = calloc(1, sizeof *j);

@@ -18,4 +18,7 @@ struct tcc_context {
 tcc_diag tcc_context_diag(const tcc_context *ctx, const char *file, const char *source,
                           size_t size);
 
+/* Options as this version knows them: what a caller built against an older one lacks is zero. NULL: all zero. */
+tcc_compile_options tcc_known_compile_options(const tcc_compile_options *given);
+
 #endif

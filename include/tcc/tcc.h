@@ -205,6 +205,13 @@ TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const c
                                  const int64_t *dims, double *const *args, const int64_t *rows,
                                  size_t n_rows);
 
+/* tcc_reference on tensors in their own element types, as a GPU has them: row-major and contiguous, of i4 and u4 two in
+ * a byte, the first below. A scalar is one double, rounded to its type here. Outputs are rounded to nearest even, to
+ * integers of the type's range; what is not computed is left as it was. */
+TCC_API tcc_status tcc_reference_elements(tcc_context *ctx, const char *manifest,
+                                          const char *kernel, const int64_t *dims,
+                                          void *const *args, const int64_t *rows, size_t n_rows);
+
 /* tcc_reference, and where a kernel that computes right may end up, however it rounds, contracts and
  * orders its sums: low[i] and high[i] have, for each output i, as many elements as args[i], and get
  * the interval that a result is in before it is rounded to the output's type. It ends at two NaNs
@@ -262,6 +269,11 @@ typedef struct tcc_interpret_options {
 TCC_API tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const char *kernel,
                                  const int64_t *dims, double *const *args,
                                  const tcc_interpret_options *options);
+
+/* tcc_interpret on tensors in their own element types: tcc_reference_elements. */
+TCC_API tcc_status tcc_interpret_elements(tcc_context *ctx, const tcc_module *mod,
+                                          const char *kernel, const int64_t *dims,
+                                          void *const *args, const tcc_interpret_options *options);
 
 #ifdef __cplusplus
 }

@@ -76,6 +76,16 @@ static tcc_status sync(const tcc_runtime *rt)
     return CUDA(rt, cuCtxSynchronize, ());
 }
 
+/* A CUdevice is the ordinal that cuDeviceGet was given. */
+static int current(const tcc_runtime *rt)
+{
+    CUcontext context = NULL;
+    CUdevice device;
+    if (rt->cuda.cuCtxGetCurrent(&context) || !context || rt->cuda.cuCtxGetDevice(&device))
+        return -1;
+    return device;
+}
+
 static tcc_status arch(const tcc_runtime *rt, char out[TCC_MAX_ARCH])
 {
     CUdevice device;
@@ -254,6 +264,7 @@ const tcc_driver tcc_driver_cuda = {
     .device_open = device_open,
     .device_close = device_close,
     .sync = sync,
+    .current = current,
     .arch = arch,
     .version = version,
     .runs = runs,

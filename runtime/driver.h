@@ -29,6 +29,8 @@ typedef struct tcc_driver {
     void (*device_close)(tcc_device *dev);
     tcc_status (*sync)(const tcc_runtime *rt);
 
+    /* The ordinal of the current GPU; -1 where the calling thread has none. */
+    int (*current)(const tcc_runtime *rt);
     /* The architecture of the current GPU, "sm_90" or "gfx1100". */
     tcc_status (*arch)(const tcc_runtime *rt, char arch[TCC_MAX_ARCH]);
     /* The version of the driver's CUDA or of HIP: 1000 * major + 10 * minor. */

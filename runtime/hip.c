@@ -59,6 +59,12 @@ static tcc_status arch_of(const tcc_runtime *rt, int device, char out[TCC_MAX_AR
     return TCC_OK;
 }
 
+static int current(const tcc_runtime *rt)
+{
+    int device;
+    return rt->hip.hipGetDevice(&device) ? -1 : device;
+}
+
 static tcc_status arch(const tcc_runtime *rt, char out[TCC_MAX_ARCH])
 {
     int device;
@@ -254,6 +260,7 @@ const tcc_driver tcc_driver_hip = {
     .device_open = device_open,
     .device_close = device_close,
     .sync = sync,
+    .current = current,
     .arch = arch,
     .version = version,
     .runs = runs,

@@ -61,6 +61,11 @@ void tcc_runtime_destroy(tcc_runtime *rt)
     free(rt);
 }
 
+int tcc_runtime_current_device(const tcc_runtime *rt)
+{
+    return rt ? rt->driver->current(rt) : -1;
+}
+
 int tcc_runtime_device_count(const tcc_runtime *rt)
 {
     return rt ? rt->n_devices : 0;

@@ -51,6 +51,8 @@ TCC_API void tcc_runtime_destroy(tcc_runtime *rt);
 
 /* GPUs that the driver finds, at least 1: tcc_device_open takes ordinals below. */
 TCC_API int tcc_runtime_device_count(const tcc_runtime *rt);
+/* The ordinal of the GPU that is current; -1 where the calling thread has none. */
+TCC_API int tcc_runtime_current_device(const tcc_runtime *rt);
 
 /* Loads a PTX text, cubin or code object (hsaco) that tcc wrote onto the current GPU. `image` is
  * borrowed; PTX needs no terminator. A driver compiles PTX for the GPU at hand (about 0.1 to 0.2 s

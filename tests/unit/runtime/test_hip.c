@@ -139,20 +139,17 @@ START_TEST(a_device_is_chosen_and_given_back)
     tcc_runtime *two;
     tcc_device *second, *none;
     tcc_program *p;
-    int current;
     fake->set_archs("gfx1100:sramecc-:xnack-,gfx1201:sramecc-:xnack-");
     ck_assert_int_eq(tcc_runtime_create_for(TCC_VENDOR_AMD, &two, on_diagnostic, NULL), TCC_OK);
     ck_assert_int_eq(tcc_runtime_device_count(two), 2);
     ck_assert_int_eq(tcc_device_open(two, 1, &second), TCC_OK);
     ck_assert_str_eq(tcc_device_name(second), "fake Radeon 1");
     ck_assert_str_eq(tcc_device_arch(second), "gfx1201");
-    rt->hip.hipGetDevice(&current);
-    ck_assert_int_eq(current, 1);
+    ck_assert_int_eq(tcc_runtime_current_device(two), 1);
     ck_assert_int_eq(tcc_program_load(two, image, image_size, NULL, &p), TCC_ERR_TARGET);
     ck_assert_str_eq(text, "matmul.tile: error: compiled for gfx1100, and this GPU is gfx1201\n");
     tcc_device_close(second);
-    rt->hip.hipGetDevice(&current);
-    ck_assert_int_eq(current, 0);
+    ck_assert_int_eq(tcc_runtime_current_device(two), 0);
     ck_assert_int_eq(tcc_device_open(two, 2, &none), TCC_ERR_DRIVER);
     ck_assert_ptr_null(none);
     ck_assert_str_eq(text, "<runtime>: error: hipDeviceGetName: invalid device ordinal "

@@ -459,6 +459,22 @@ START_TEST(programs_for_other_gpus_are_refused)
 }
 END_TEST
 
+START_TEST(the_current_gpu_is_told)
+{
+    tcc_device *other;
+    ck_assert_int_eq(tcc_runtime_current_device(rt), 0);
+    tcc_device_close(dev);
+    ck_assert_int_eq(tcc_runtime_current_device(rt), -1);
+    ck_assert_int_eq(tcc_device_open(rt, 0, &dev), TCC_OK);
+    ck_assert_int_eq(tcc_device_open(rt, 0, &other), TCC_OK);
+    tcc_device_close(other);
+    ck_assert_int_eq(tcc_runtime_current_device(rt), 0);
+    fake->make_fail("cuCtxGetDevice", 201);
+    ck_assert_int_eq(tcc_runtime_current_device(rt), -1);
+    ck_assert_int_eq(tcc_runtime_current_device(NULL), -1);
+}
+END_TEST
+
 /* The target with the most that a GPU runs; where tcc has none, what the GPU is. */
 START_TEST(a_gpu_names_its_target)
 {
@@ -605,6 +621,7 @@ int main(void)
     tcase_add_test(tcase, what_cannot_be_taken_apart_is_loaded_at_once);
     tcase_add_test(tcase, bad_images_are_refused);
     tcase_add_test(tcase, programs_for_other_gpus_are_refused);
+    tcase_add_test(tcase, the_current_gpu_is_told);
     tcase_add_test(tcase, a_gpu_names_its_target);
     tcase_add_test(tcase, a_manifest_alone_describes);
     tcase_add_test(tcase, ptx_needs_no_terminator);

@@ -5,6 +5,7 @@
 import ctypes
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -58,6 +59,18 @@ def has_hip():
     return False
 
 
+def find_numpy():
+    """A Python that has numpy, or None."""
+    for python in ("python3", "/usr/bin/python3"):
+        if shutil.which(python) and not subprocess.call([python, "-c", "import numpy"], stderr=subprocess.DEVNULL):
+            return python
+    return None
+
+
+python = find_numpy()
+if python:
+    config.available_features.add("numpy")
+    config.substitutions.append(("%python", python))
 ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")

@@ -1,0 +1,234 @@
+"""Arrays of other libraries, looked at where they are: nothing is copied that has the right type.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+from __future__ import annotations
+
+import ctypes as c
+import sys
+from typing import Any, Callable, NamedTuple
+
+from ._elements import DLPACK, FORMATS, TYPESTR
+from ._errors import ArgumentError
+
+HOST = -1
+
+
+class View(NamedTuple):
+    """What an array is. Shape, dtype and device may be the library's own objects, which are cheap to get and to
+    compare: ``dtype_name`` and ``ordinal`` read them."""
+
+    address: int
+    shape: Any
+    dtype: Any
+    device: Any
+    library: str
+    """Whose array it is: outputs are made by the same; "" where that is not known."""
+    keep: Any
+    """What keeps the memory alive."""
+
+
+class Unsuitable(Exception):
+    """Why an array cannot be used; the caller knows its name."""
+
+
+def dtype_name(dtype: Any) -> str:
+    """The element type's name, "float16" say."""
+    return dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")
+
+
+def ordinal(device: Any) -> int:
+    """The GPU's ordinal, or HOST."""
+    if isinstance(device, int):
+        return device
+    if device.type not in ("cpu", "cuda"):
+        raise Unsuitable(f"is on the device '{device}', which is neither the host nor a GPU of CUDA or HIP")
+    return HOST if device.type == "cpu" else device.index
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
+    """Whether elements lie row by row; strides in elements. None: they do.
+
+    >>> is_contiguous((2, 3), (3, 1)), is_contiguous((2, 3), (1, 2)), is_contiguous((1, 3), (99, 1))
+    (True, False, True)
+    """
+    expected = 1
+    if strides is None or 0 in shape:
+        return True
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def _check_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
+    if not is_contiguous(shape, strides):
+        raise Unsuitable(f"is not contiguous: its shape is {shape}, its strides {strides}; pass a row-major copy")
+
+
+# ---- one reader for each kind of array ---------------------------------------------------------
+
+
+def _read_torch(x: Any) -> View:
+    if not x.is_contiguous():
+        _check_contiguous(tuple(x.shape), tuple(x.stride()))
+    if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise Unsuitable("requires a gradient, which kernels do not have: pass it detached, or under torch.no_grad()")
+    return View(x.data_ptr(), x.shape, x.dtype, x.device, "torch", x)
+
+
+def _read_numpy(x: Any) -> View:
+    if not x.dtype.isnative:
+        raise Unsuitable(f"is of the byte order of another machine: {x.dtype.str}")
+    if not x.flags.c_contiguous:
+        _check_contiguous(x.shape, tuple(s // x.itemsize for s in x.strides))
+    return View(x.__array_interface__["data"][0], x.shape, x.dtype.name, HOST, "numpy", x)
+
+
+def _read_cuda_array_interface(x: Any) -> View:
+    i = x.__cuda_array_interface__
+    shape = tuple(i["shape"])
+    dtype = getattr(getattr(x, "dtype", None), "name", None) or TYPESTR.get(i["typestr"][1:], i["typestr"])
+    strides = i.get("strides")
+    if strides is not None:
+        size = int(i["typestr"][2:])
+        _check_contiguous(shape, tuple(s // size for s in strides))
+    device = x.__dlpack_device__()[1] if hasattr(x, "__dlpack_device__") else 0
+    return View(i["data"][0] or 0, shape, dtype, device, _library_of(x), x)
+
+
+class _DLTensor(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("device_type", c.c_int), ("device_id", c.c_int), ("ndim", c.c_int),
+                ("code", c.c_uint8), ("bits", c.c_uint8), ("lanes", c.c_uint16), ("shape", c.POINTER(c.c_int64)),
+                ("strides", c.POINTER(c.c_int64)), ("byte_offset", c.c_uint64)]
+
+
+_HOST_DEVICES = {1, 3, 11}  # kDLCPU, kDLCUDAHost, kDLROCMHost
+_GPU_DEVICES = {2, 10, 13}  # kDLCUDA, kDLROCM, kDLCUDAManaged
+
+_get_pointer = c.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype, _get_pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
+
+
+def _read_dlpack(x: Any) -> View:
+    capsule = x.__dlpack__()
+    t = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    if t.device_type not in _HOST_DEVICES | _GPU_DEVICES:
+        raise Unsuitable(f"is on a device of DLPack's type {t.device_type}, which is neither the host nor a GPU of CUDA or HIP")
+    shape = tuple(t.shape[: t.ndim])
+    _check_contiguous(shape, tuple(t.strides[: t.ndim]) if t.strides else None)
+    dtype = DLPACK.get((t.code, t.bits)) if t.lanes == 1 else None
+    device = HOST if t.device_type in _HOST_DEVICES else t.device_id
+    return View((t.data or 0) + t.byte_offset, shape, dtype or f"DLPack's type {t.code} of {t.bits} bits", device,
+                _library_of(x), (x, capsule))
+
+
+def _read_buffer(x: Any) -> View:
+    m = memoryview(x)
+    if not m.c_contiguous:
+        size = m.itemsize
+        _check_contiguous(m.shape, tuple(s // size for s in m.strides or ()))
+    dtype = FORMATS.get(m.format.lstrip("@="), m.format)
+    if not m.nbytes:
+        return View(0, m.shape, dtype, HOST, "", m)
+    memory = c.create_string_buffer(m.tobytes(), m.nbytes) if m.readonly else c.c_char.from_buffer(m)
+    return View(c.addressof(memory), m.shape, dtype, HOST, "", (m, memory))
+
+
+# ---- which reader ------------------------------------------------------------------------------
+
+_readers: dict[type, Callable[[Any], View]] = {}
+
+
+def _library_of(x: Any) -> str:
+    module = type(x).__module__.partition(".")[0]
+    return "jax" if module in ("jax", "jaxlib") else "cupy" if module == "cupy" else ""
+
+
+def _is_a(x: Any, module: str, name: str) -> bool:
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(x, getattr(loaded, name))
+
+
+def _reader_of(x: Any) -> Callable[[Any], View]:
+    if _is_a(x, "torch", "Tensor"):
+        return _read_torch
+    if _is_a(x, "numpy", "ndarray"):
+        return _read_numpy
+    if _library_of(x) != "jax" and hasattr(x, "__cuda_array_interface__"):
+        return _read_cuda_array_interface
+    if hasattr(x, "__dlpack__"):
+        return _read_dlpack
+    try:
+        memoryview(x)
+    except TypeError:
+        raise Unsuitable(f"is no array: {type(x).__name__} has neither __dlpack__ nor __cuda_array_interface__ "
+                         "nor a buffer") from None
+    return _read_buffer
+
+
+def read(x: Any) -> View:
+    """Looks at an array. Raises Unsuitable."""
+    reader = _readers.get(type(x))
+    if reader is None:
+        reader = _readers[type(x)] = _reader_of(x)
+    return reader(x)
+
+
+def is_writable(view: View) -> bool:
+    """Whether a kernel may write there."""
+    if view.library == "torch":
+        return True
+    if view.library == "numpy":
+        return bool(view.keep.flags.writeable)
+    if view.library == "jax":
+        return False
+    return not (isinstance(view.keep, tuple) and isinstance(view.keep[0], memoryview) and view.keep[0].readonly)
+
+
+# ---- new arrays --------------------------------------------------------------------------------
+
+
+def numpy_dtype(name: str) -> Any:
+    """numpy's dtype of this name, which may be one of ml_dtypes'."""
+    import numpy
+
+    if hasattr(numpy, name):
+        return numpy.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ArgumentError(f"numpy has no {name} without the package ml_dtypes: install it, or pass out=") from None
+    return numpy.dtype(getattr(ml_dtypes, name))
+
+
+def allocate(library: str, shape: tuple[int, ...], dtype: str, device: Any) -> Any:
+    """An array like those of the library, with anything in it."""
+    if library == "torch":
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=device)
+    if library == "cupy":
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(device):
+            return cupy.empty(shape, numpy_dtype(dtype))
+    if device == HOST:
+        import numpy
+
+        return numpy.empty(shape, numpy_dtype(dtype))
+    raise ArgumentError("an array for the result cannot be made by the library of the arguments: pass out=")
+
+
+def finish(library: str, array: Any) -> Any:
+    """What the caller gets for an array that ``allocate`` made: jax's are made of what is in it."""
+    return sys.modules["jax"].numpy.asarray(array) if library == "jax" else array
+
+
+def pack(view: View) -> View:
+    """A packed copy of an array of ml_dtypes' int4 or uint4, which has a byte for each."""
+    import numpy
+
+    nibbles = view.keep.view(numpy.uint8).ravel() & 15
+    nibbles = numpy.append(nibbles, numpy.zeros(nibbles.size % 2, numpy.uint8))
+    packed = nibbles[::2] | nibbles[1::2] << 4
+    return view._replace(address=packed.__array_interface__["data"][0], keep=packed)

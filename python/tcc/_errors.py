@@ -1,0 +1,64 @@
+"""What goes wrong, and where.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Diagnostic(NamedTuple):
+    """One message of the compiler or the runtime."""
+
+    severity: str
+    """``"note"``, ``"warning"`` or ``"error"``."""
+    file: str
+    line: int
+    """From 1 on; 0: no position."""
+    column: int
+    """From 1 on, in bytes."""
+    message: str
+    text: str
+    """As a terminal shows it: message, source line, caret."""
+
+
+class Error(Exception):
+    """Base of all errors of this package."""
+
+
+class ArgumentError(Error, TypeError):
+    """A call does not fit its kernel: an array's type, rank, shape, strides or device, or a name."""
+
+
+class LibraryError(Error):
+    """libtcc failed, or its driver: ``status`` has the name of the ``tcc_status``."""
+
+    def __init__(self, status: str, diagnostics: tuple[Diagnostic, ...] = ()):
+        self.status = status
+        self.diagnostics = diagnostics
+        super().__init__("".join(d.text for d in diagnostics).rstrip("\n") or status)
+
+
+class CompileError(LibraryError):
+    """A program is wrong. The message has every error with its source line and a caret.
+
+    >>> import tcc
+    >>> try:
+    ...     tcc.jit("kernel f(A: f16[M, K]) -> (C: f16[M]) { C[m] = sum(k) A[m, j]; }")
+    ... except tcc.CompileError as error:
+    ...     print(error.diagnostics[0].message)
+    ...     print(error.diagnostics[0].line, error.diagnostics[0].column)
+    index 'k' is summed and does not occur in the sum
+    1 52
+    """
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text, with the messages in colour."""
+        from html import escape
+
+        colours = {"error": "#c0392b", "warning": "#b9770e", "note": "#2471a3"}
+        parts = []
+        for d in self.diagnostics:
+            head, newline, rest = d.text.partition("\n")
+            parts.append(f'<b style="color:{colours[d.severity]}">{escape(head)}</b>{newline}{escape(rest)}')
+        return f"<pre>{''.join(parts)}</pre>"

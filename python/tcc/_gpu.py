@@ -1,0 +1,109 @@
+"""The GPUs of this machine, through libtcc's runtime.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+from __future__ import annotations
+
+import ctypes as c
+import functools
+import sys
+import threading
+from typing import Any
+
+from ._arrays import View
+from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, Listener, lib
+
+_VENDORS = (0, 1)  # NVIDIA, AMD
+
+
+class Gpus:
+    """All GPUs of a vendor."""
+
+    def __init__(self, runtime: c.c_void_p, listener: Listener, callback: Any):
+        self.runtime = runtime
+        self.listener = listener
+        self._callback = callback
+        self._lock = threading.Lock()
+        self._jits: dict[int, c.c_void_p] = {}
+        self._kept: list[c.c_void_p] = []
+
+    def current(self) -> int:
+        """The ordinal of the current GPU; the first where the calling thread has none."""
+        return max(lib.tcc_runtime_current_device(self.runtime), 0)
+
+    def enter(self, ordinal: int) -> c.c_void_p | None:
+        """Makes a GPU current; the result is for ``leave``. Where none was current, it stays."""
+        now = lib.tcc_runtime_current_device(self.runtime)
+        if now == ordinal:
+            return None
+        device = c.c_void_p()
+        self.listener.check(lib.tcc_device_open(self.runtime, ordinal, device))
+        if now >= 0:
+            return device
+        self._kept.append(device)
+        return None
+
+    def leave(self, device: c.c_void_p | None) -> None:
+        if device is not None:
+            lib.tcc_device_close(device)
+
+    def open(self, ordinal: int) -> c.c_void_p:
+        """The GPU as a device that memory is taken from."""
+        device = c.c_void_p()
+        self.listener.check(lib.tcc_device_open(self.runtime, ordinal, device))
+        return device
+
+    def jit(self, ordinal: int) -> c.c_void_p:
+        """The compiler for the GPU, which is current."""
+        with self._lock:
+            if ordinal not in self._jits:
+                jit = c.c_void_p()
+                self.listener.check(lib.tcc_jit_create(self.runtime, None, jit))
+                self._jits[ordinal] = jit
+            return self._jits[ordinal]
+
+    def program(self, ordinal: int, source: bytes, options: CompileOptions) -> c.c_void_p:
+        """A program that is loaded on a GPU."""
+        program = c.c_void_p()
+        entered = self.enter(ordinal)
+        try:
+            jit = self.jit(ordinal)
+            self.listener.check(lib.tcc_jit_program(jit, source, options, program))
+        finally:
+            self.leave(entered)
+        return program
+
+    def target(self, ordinal: int) -> str:
+        entered = self.enter(ordinal)
+        try:
+            return lib.tcc_jit_target(self.jit(ordinal)).decode()
+        finally:
+            self.leave(entered)
+
+
+@functools.lru_cache(maxsize=None)
+def gpus() -> Gpus | None:
+    """NVIDIA's GPUs, else AMD's; None where there are none."""
+    for vendor in _VENDORS:
+        listener, runtime = Listener(), c.c_void_p()
+        callback = DIAGNOSTIC_FN(listener.listen)
+        status = lib.tcc_runtime_create_for(vendor, runtime, callback, None)
+        if not status:
+            return Gpus(runtime, listener, callback)
+        if status != NO_DRIVER:
+            listener.check(status)
+    return None
+
+
+def current_stream(view: View, ordinal: int) -> int:
+    """The stream on which an array's library works; 0, the default one, where it does not say."""
+    if view.library == "torch":
+        torch = sys.modules["torch"]
+        raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        return raw(ordinal) if raw else torch.cuda.current_stream(ordinal).cuda_stream
+    if view.library == "cupy":
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(ordinal):
+            return cupy.cuda.get_current_stream().ptr
+    interface = getattr(view.keep, "__cuda_array_interface__", None)
+    return (interface and interface.get("stream")) or 0

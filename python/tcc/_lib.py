@@ -1,0 +1,192 @@
+"""libtcc through ctypes: its structs, its functions, and its errors as exceptions.
+
+The library is the one that lies in this package, as in a wheel; else the one that TCC_LIBRARY names; else the loader's.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+from __future__ import annotations
+
+import ctypes as c
+import os
+import threading
+
+from ._errors import CompileError, Diagnostic, LibraryError
+
+INTERFACE = "0.1"  # the version that symbols have: docs/embedding.md
+
+_SEVERITIES = ("note", "warning", "error")
+_BAD_PROGRAM = {1, 2, 3, 4}  # TCC_ERR_SYNTAX to TCC_ERR_UNSUPPORTED
+TARGET, UNSUPPORTED, NO_DRIVER = 3, 4, 10
+
+IN, OUT, INOUT, SCALAR = range(4)  # tcc_arg_role
+DEFAULT, IR, TIR, _LLVM, _CUBIN, MANIFEST, TILE, ASYNC = range(8)  # tcc_emit
+
+
+class _Diagnostic(c.Structure):
+    _fields_ = [("severity", c.c_int), ("file", c.c_char_p), ("line", c.c_uint), ("column", c.c_uint),
+                ("message", c.c_char_p), ("source_line", c.c_char_p), ("text", c.c_char_p)]
+
+
+class Define(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("value", c.c_int64)]
+
+
+class CompileOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("target", c.c_char_p), ("file", c.c_char_p), ("emit", c.c_int),
+                ("defines", c.POINTER(Define)), ("n_defines", c.c_size_t), ("print_after", c.c_char_p),
+                ("verify_each", c.c_bool), ("time_passes", c.c_bool), ("ptxas", c.c_char_p),
+                ("reproducer", c.c_char_p), ("print", c.c_void_p), ("print_user", c.c_void_p),
+                ("check_passes", c.c_bool), ("check_seed", c.c_uint64), ("verify_pipeline", c.c_int),
+                ("output_size", c.c_void_p), ("line_tables", c.c_int), ("tiles", c.c_uint)]
+
+
+class ArgInfo(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("type", c.c_char_p), ("role", c.c_int), ("rank", c.c_uint),
+                ("dims", c.POINTER(c.c_char_p)), ("extents", c.POINTER(c.c_int64)),
+                ("indices", c.POINTER(c.c_char_p))]
+
+
+DIAGNOSTIC_FN = c.CFUNCTYPE(None, c.POINTER(_Diagnostic), c.c_void_p)
+
+_handle, _out = c.c_void_p, c.POINTER(c.c_void_p)
+_array = c.c_void_p  # takes arrays of any type, without a cast in each call
+
+# name: (result, arguments); "status": a tcc_status
+_FUNCTIONS = {
+    "tcc_version": (c.c_char_p, []),
+    "tcc_status_name": (c.c_char_p, [c.c_int]),
+    "tcc_context_create": (_handle, []),
+    "tcc_context_destroy": (None, [_handle]),
+    "tcc_context_on_diagnostic": (None, [_handle, DIAGNOSTIC_FN, c.c_void_p]),
+    "tcc_target_name": (c.c_char_p, [c.c_size_t]),
+    "tcc_compile_with": ("status", [_handle, c.c_char_p, c.c_size_t, c.POINTER(CompileOptions), _out]),
+    "tcc_module_destroy": (None, [_handle]),
+    "tcc_module_output": (_handle, [_handle, c.POINTER(c.c_size_t)]),
+    "tcc_module_manifest": (c.c_char_p, [_handle]),
+    "tcc_module_schedule": (c.c_char_p, [_handle]),
+    "tcc_interpret_elements": ("status", [_handle, _handle, c.c_char_p, _array, _array, _handle]),
+    "tcc_runtime_create_for": ("status", [c.c_int, _out, DIAGNOSTIC_FN, c.c_void_p]),
+    "tcc_runtime_current_device": (c.c_int, [_handle]),
+    "tcc_device_open": ("status", [_handle, c.c_int, _out]),
+    "tcc_device_close": (None, [_handle]),
+    "tcc_device_alloc": ("status", [_handle, c.c_size_t, c.POINTER(c.c_uint64)]),
+    "tcc_device_free": (None, [_handle, c.c_uint64]),
+    "tcc_device_write": ("status", [_handle, c.c_uint64, _handle, c.c_size_t]),
+    "tcc_device_read": ("status", [_handle, _handle, c.c_uint64, c.c_size_t]),
+    "tcc_device_sync": ("status", [_handle]),
+    "tcc_jit_create": ("status", [_handle, c.c_void_p, _out]),
+    "tcc_jit_target": (c.c_char_p, [_handle]),
+    "tcc_jit_program": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), _out]),
+    "tcc_program_describe": ("status", [c.c_char_p, DIAGNOSTIC_FN, c.c_void_p, _out]),
+    "tcc_program_destroy": (None, [_handle]),
+    "tcc_program_manifest": (c.c_char_p, [_handle]),
+    "tcc_program_kernel_count": (c.c_size_t, [_handle]),
+    "tcc_program_kernel_at": (_handle, [_handle, c.c_size_t]),
+    "tcc_kernel_name": (c.c_char_p, [_handle]),
+    "tcc_kernel_dim_count": (c.c_size_t, [_handle]),
+    "tcc_kernel_dim_name": (c.c_char_p, [_handle, c.c_size_t]),
+    "tcc_kernel_arg_count": (c.c_size_t, [_handle]),
+    "tcc_kernel_arg": (c.POINTER(ArgInfo), [_handle, c.c_size_t]),
+    "tcc_kernel_variant": (c.c_char_p, [_handle, _array, c.c_size_t, _array, c.c_size_t]),
+    "tcc_kernel_prepare": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t]),
+    "tcc_kernel_launch": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t, c.c_void_p]),
+}
+
+
+def _load() -> c.CDLL:
+    beside = os.path.join(os.path.dirname(__file__), "libtcc.so." + INTERFACE)
+    name = beside if os.path.exists(beside) else os.environ.get("TCC_LIBRARY") or "libtcc.so." + INTERFACE
+    library = c.CDLL(name)
+    for function, (result, arguments) in _FUNCTIONS.items():
+        f = getattr(library, function)
+        f.argtypes = arguments
+        f.restype = c.c_int if result == "status" else result
+    return library
+
+
+lib = _load()
+
+
+class Listener(threading.local):
+    """Collects the diagnostics of calls that are given ``listen``, of each thread its own."""
+
+    def __init__(self) -> None:
+        self.heard: list[Diagnostic] = []
+
+    def listen(self, d: c._Pointer[_Diagnostic], _: object) -> None:
+        d = d.contents
+        self.heard.append(Diagnostic(_SEVERITIES[d.severity], _decode(d.file), d.line, d.column,
+                                     _decode(d.message), _decode(d.text)))
+
+    def check(self, status: int) -> None:
+        """Raises what a call on this thread returned, if it is an error."""
+        heard, self.heard = tuple(self.heard), []
+        if status:
+            name = lib.tcc_status_name(status).decode()
+            kind = CompileError if status in _BAD_PROGRAM else LibraryError
+            raise kind(name, tuple(d for d in heard if d.severity != "warning"))
+        if heard:
+            _warn(heard)
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+def _warn(heard: tuple[Diagnostic, ...]) -> None:
+    import warnings
+
+    for d in heard:
+        warnings.warn(d.text.rstrip("\n"), stacklevel=4)
+
+
+def compile_options(target: str | None, file: str | None, defines: dict[str, int], tiles: int,
+                    emit: int) -> CompileOptions:
+    """Options for a compilation, which keep what they point to."""
+    pairs = (Define * len(defines))(*((name.encode(), value) for name, value in defines.items()))
+    return CompileOptions(struct_size=c.sizeof(CompileOptions), target=target.encode() if target else None,
+                          file=file.encode("utf-8", "surrogateescape") if file else None, emit=emit,
+                          defines=pairs, n_defines=len(defines), tiles=tiles)
+
+
+class Module:
+    """A compiled source: what was asked to be emitted, and what can be interpreted."""
+
+    def __init__(self, source: bytes, options: CompileOptions):
+        self.listener = Listener()
+        self.callback = DIAGNOSTIC_FN(self.listener.listen)
+        self.context = lib.tcc_context_create()
+        self.handle = c.c_void_p()
+        if not self.context:
+            raise MemoryError
+        lib.tcc_context_on_diagnostic(self.context, self.callback, None)
+        self.listener.check(lib.tcc_compile_with(self.context, source, len(source), options, self.handle))
+
+    def __del__(self) -> None:
+        lib.tcc_module_destroy(self.handle)
+        lib.tcc_context_destroy(self.context)
+
+    @property
+    def output(self) -> bytes:
+        size = c.c_size_t()
+        return c.string_at(lib.tcc_module_output(self.handle, size), size.value)
+
+    @property
+    def manifest(self) -> bytes:
+        return lib.tcc_module_manifest(self.handle)
+
+    @property
+    def schedule(self) -> str:
+        return lib.tcc_module_schedule(self.handle).decode()
+
+
+def targets() -> tuple[str, ...]:
+    """The names of all targets.
+
+    >>> "sm_90a" in targets() and "gfx1100" in targets()
+    True
+    """
+    names = []
+    while name := lib.tcc_target_name(len(names)):
+        names.append(name.decode())
+    return tuple(names)

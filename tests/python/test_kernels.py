@@ -1,0 +1,253 @@
+"""Kernels called with arrays of the host, which the interpreter computes.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import array
+import pathlib
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+import tcc
+
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+
+LAYER = """
+kernel layer(A: f16[M, K], B: f16[K, N], bias: f32[N], alpha: f32) -> (C: f16[M, N])
+{
+    acc[m, n] = sum(k) A[m, k] * B[k, n];
+    C[m, n]   = relu(alpha * acc[m, n] + bias[n]);
+}
+"""
+M, K, N = 5, 24, 11
+
+
+def numbers(shape, dtype=np.float16, seed=0):
+    """Small whole numbers, of which sums are exact."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+class Layer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.layer = tcc.jit(LAYER, tiles=1)
+        cls.arguments = numbers((M, K)), numbers((K, N), seed=1), numbers(N, np.float32, 2), 0.5
+        a, b, bias, alpha = (np.asarray(x, np.float64) for x in cls.arguments)
+        cls.expected = np.maximum(alpha * (a @ b) + bias, 0).astype(np.float16)
+
+    def assert_error(self, message, *args, **named):
+        with self.assertRaises(tcc.ArgumentError) as caught:
+            self.layer(*args, **named)
+        self.assertEqual(str(caught.exception), message)
+
+    def test_computes(self):
+        c = self.layer(*self.arguments)
+        self.assertIs(type(c), np.ndarray)
+        self.assertEqual(c.dtype, np.float16)
+        np.testing.assert_array_equal(c, self.expected)
+
+    def test_arguments_have_names(self):
+        a, b, bias, alpha = self.arguments
+        np.testing.assert_array_equal(self.layer(a, bias=bias, alpha=alpha, B=b), self.expected)
+        signature = "layer(A: f16[M, K], B: f16[K, N], bias: f32[N], alpha: f32) -> (C: f16[M, N])"
+        self.assertEqual(str(self.layer), signature)
+        self.assert_error(f"layer lacks 'B', 'alpha': {signature}", a, bias=bias)
+        self.assert_error(f"layer has no parameter 'C': {signature}", a, b, bias, C=a)
+        self.assert_error("layer was given 'A' twice", a, b, bias, alpha, A=a)
+        self.assert_error(f"layer takes 4 arguments, and 5 were given: {signature}", a, b, bias, alpha, a)
+
+    def test_writes_where_it_is_told(self):
+        for give in (lambda c: c, lambda c: (c,), lambda c: {"C": c}):
+            c = np.full((M, N), np.nan, np.float16)
+            out = give(c)
+            self.assertIs(self.layer(*self.arguments, out=out), out)
+            np.testing.assert_array_equal(c, self.expected)
+        fixed = np.zeros((M, N), np.float16)
+        fixed.flags.writeable = False
+        self.assert_error("layer: 'C' is written, and the array is read-only", *self.arguments, out=fixed)
+        self.assert_error("layer: out= has 2 arrays, wants one for each output: C", *self.arguments, out=(c, c))
+        self.assert_error(f"layer has no output 'D': {self.layer}", *self.arguments, out={"D": c})
+        self.assert_error(f"layer: dimension 1 of 'C', N in C: f16[M, N], is 12, and {N} in 'B'", *self.arguments,
+                          out=np.zeros((M, N + 1), np.float16))
+
+    def test_shapes_are_checked(self):
+        a, b, bias, alpha = self.arguments
+        self.assert_error(f"layer: dimension 0 of 'B', K in B: f16[K, N], is 3, and {K} in 'A'", a, b[:3], bias, alpha)
+        self.assert_error("layer: 'A' has 3 dimensions, wants 2: A: f16[M, K]", a[None], b, bias, alpha)
+
+    def test_types_are_checked(self):
+        a, b, bias, alpha = self.arguments
+        self.assert_error("layer: 'A' is of float32, wants f16, which is float16", a.astype(np.float32), b, bias, alpha)
+        self.assert_error("layer: 'A' is of the byte order of another machine: >f2", a.astype(">f2"), b, bias, alpha)
+        self.assert_error("layer: 'A' is no array: str has neither __dlpack__ nor __cuda_array_interface__ nor a "
+                          "buffer", "A", b, bias, alpha)
+        self.assert_error("layer: 'alpha' is a scalar, and got list", a, b, bias, [1])
+
+    def test_strides_are_checked(self):
+        a, b, bias, alpha = self.arguments
+        at = np.ascontiguousarray(a.T).T
+        self.assert_error(f"layer: 'A' is not contiguous: its shape is ({M}, {K}), its strides (1, {M}); pass a "
+                          "row-major copy", at, b, bias, alpha)
+        one = self.layer(np.asfortranarray(a[:1]), b, bias, alpha)  # of one row any stride is right
+        np.testing.assert_array_equal(one, self.expected[:1])
+
+    def test_empty_arrays(self):
+        a, b, bias, alpha = self.arguments
+        self.assertEqual(self.layer(a[:0], b, bias, alpha).shape, (0, N))
+        nothing = self.layer(a[:, :0].copy(), b[:0], bias, alpha)
+        np.testing.assert_array_equal(nothing, np.tile(np.maximum(bias, 0), (M, 1)).astype(np.float16))
+
+    def test_other_arrays_of_the_host(self):
+        class OnlyDLPack:
+            def __init__(self, x):
+                self.x = x
+
+            def __dlpack__(self, **named):
+                return self.x.__dlpack__(**named)
+
+        a, b, bias, alpha = self.arguments
+        c = self.layer(OnlyDLPack(a), OnlyDLPack(b), array.array("f", bias), alpha)
+        np.testing.assert_array_equal(c, self.expected)
+        read_only = memoryview(bias.tobytes()).cast("f")
+        np.testing.assert_array_equal(self.layer(a, b, read_only, alpha), self.expected)
+
+    def test_threads(self):
+        results = [None] * 4
+
+        def work(i):
+            results[i] = self.layer(*self.arguments)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(results))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        for c in results:
+            np.testing.assert_array_equal(c, self.expected)
+
+
+class Programs(unittest.TestCase):
+    def test_several_kernels_and_outputs(self):
+        two = """
+            kernel first(A: f32[M, N]) -> (B: f32[M, N]) { B[m, n] = A[m, n] + 1; }
+            kernel second(A: f32[M, 4], inout U: f32[M, 4]) -> (B: f32[M, 4], C: f16[M, 4])
+            {
+                B[m, n] = A[m, n] + U[m, n];
+                C[m, n] = A[m, n];
+                U[m, n] = 2 * A[m, n];
+            }
+            kernel third(inout U: f32[M, N]) { U[m, n] = U[m, n] + 3; }"""
+        with self.assertRaisesRegex(tcc.ArgumentError, "several kernels: say which with kernel=, of first, second, third"):
+            tcc.jit(two)
+        with self.assertRaisesRegex(tcc.ArgumentError, "no kernel 'fourth': it has first, second, third"):
+            tcc.jit(two, kernel="fourth")
+        second = tcc.jit(two, kernel="second")
+        a, u = numbers((3, 4), np.float32), numbers((3, 4), np.float32, 1)
+        b, c = second(a, u.copy())
+        np.testing.assert_array_equal(b, a + u)
+        np.testing.assert_array_equal(c, a.astype(np.float16))
+        second(a, u)
+        np.testing.assert_array_equal(u, 2 * a)
+        with self.assertRaisesRegex(tcc.ArgumentError, r"dimension 1 of 'A', in A: f32\[M, 4\], is 5, and 4 in the kernel"):
+            second(np.zeros((3, 5), np.float32), u)
+        self.assertEqual([a.role for a in second.args], ["in", "inout", "out", "out"])
+        third = tcc.jit(two, kernel="third")
+        before = u.copy()
+        self.assertIsNone(third(u))
+        np.testing.assert_array_equal(u, before + 3)
+
+    def test_files_and_defines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "add.tile")
+            path.write_text("const C = 1;\nkernel add(A: f32[M, N]) -> (B: f32[M, N]) { B[m, n] = A[m, n] + C; }")
+            add = tcc.jit(path, defines={"C": 5, "N": 3})
+            self.assertEqual(add.dims, ("M",))
+            np.testing.assert_array_equal(add(np.zeros((2, 3), np.float32)), np.full((2, 3), 5))
+            path.write_text("kernel add(A: f32[M, N]) -> (B: f32[M, N]) { B[m, n] = X[m, n]; }")
+            with self.assertRaises(tcc.CompileError) as caught:
+                tcc.jit(path)
+            self.assertIn(f"{path}:1:56: error: ", str(caught.exception))
+
+    def test_errors_have_carets(self):
+        with self.assertRaises(tcc.CompileError) as caught:
+            tcc.jit("kernel f(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n{\n"
+                    "    C[m, n] = sum(k) A[m, k] * B[k, n];\n    D[m, n] = 1 < 2;\n}\n")
+        error = caught.exception
+        self.assertEqual(error.status, "type error")
+        self.assertIn("    C[m, n] = sum(k) A[m, k] * B[k, n];\n", str(error))
+        self.assertRegex(str(error), r"\n {24,}\^")
+        self.assertGreater(sum(d.severity == "error" for d in error.diagnostics), 1)
+        self.assertIn("1 &lt; 2", error._repr_html_())
+        self.assertIn('color:#c0392b">&lt;source&gt;:3:', error._repr_html_())
+        with self.assertRaisesRegex(tcc.CompileError, "no target is named 'sm_1'"):
+            tcc.jit(LAYER, target="sm_1")
+        with self.assertRaises(tcc.CompileError):
+            tcc.jit("kernel f\0")
+
+    def test_what_was_compiled_can_be_looked_at(self):
+        layer = tcc.jit(LAYER, tiles=1)
+        self.assertIn(".visible .entry layer", layer.ptx)
+        self.assertIn("schedule layer for sm_90a", layer.schedule)
+        self.assertIn('"name":"layer"', layer.manifest)
+        for level, op in (("tensor", "tensor."), ("tile", "tile.mma"), ("async", "async.acquire"), ("target", "nvvm.wgmma")):
+            self.assertIn(op, layer.ir(level))
+        with self.assertRaisesRegex(tcc.ArgumentError, "no level 'x': tensor, tile, async, target"):
+            layer.ir("x")
+        self.assertIn("layer(A: f16[M, K]", repr(layer))
+        self.assertTrue(repr(layer).endswith(" for sm_90a>"))
+
+    def test_amds_targets(self):
+        layer = tcc.jit(LAYER, target="gfx1100", tiles=1)
+        self.assertTrue(layer.code.startswith(b"\x7fELF"))
+        with self.assertRaisesRegex(tcc.ArgumentError, "gfx1100 has no PTX"):
+            layer.ptx
+        a, b = numbers((16, 16)), numbers((16, 16), seed=1)
+        c = layer(a, b, np.zeros(16, np.float32), 1)
+        np.testing.assert_array_equal(c, np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0))
+
+
+class Elements(unittest.TestCase):
+    def product(self, a, b, element, sums="f32", target=None):
+        k = tcc.jit(f"kernel p(A: {element}[M, K], B: {element}[N, K]) -> (C: {sums}[M, N])"
+                    "{ C[m, n] = sum(k) A[m, k] * B[n, k]; }", target=target, tiles=1)
+        return k(a, b)
+
+    def check(self, dtype, element, sums="f32", target=None):
+        a, b = numbers((9, 32), dtype), numbers((8, 32), dtype, 1)
+        expected = a.astype(np.float64) @ b.astype(np.float64).T
+        np.testing.assert_array_equal(self.product(a, b, element, sums, target), expected)
+
+    def test_bytes(self):
+        self.check(np.int8, "i8", "i32", "sm_80")
+
+    @unittest.skipUnless(ml_dtypes, "numpy has these with ml_dtypes alone")
+    def test_ml_dtypes(self):
+        self.check(ml_dtypes.bfloat16, "bf16")
+        self.check(ml_dtypes.float8_e4m3fn, "e4m3", "f32", "gfx1200")
+        self.check(ml_dtypes.float8_e5m2, "e5m2", "f32", "gfx1200")
+        self.check(ml_dtypes.int4, "i4", "i32", "gfx1100")
+
+    @unittest.skipUnless(ml_dtypes, "numpy has these with ml_dtypes alone")
+    def test_results_of_ml_dtypes(self):
+        k = tcc.jit("kernel r(A: f32[M, N]) -> (B: bf16[M, N]) { B[m, n] = A[m, n]; }")
+        a = numbers((3, 4), np.float32)
+        b = k(a)
+        self.assertEqual(b.dtype, ml_dtypes.bfloat16)
+        np.testing.assert_array_equal(b.astype(np.float32), a)
+
+    def test_packed(self):
+        a, b = numbers((9, 32), np.int8), numbers((8, 32), np.int8, 1)
+        packed = [x[:, ::2].view(np.uint8) & 15 | x[:, 1::2].view(np.uint8) << 4 for x in (a, b)]
+        expected = a.astype(np.int32) @ b.astype(np.int32).T
+        np.testing.assert_array_equal(self.product(*packed, "i4", "i32", "gfx1100"), expected)
+        with self.assertRaisesRegex(tcc.ArgumentError, "is of int8, wants i4, which is int4 or uint8, two in each"):
+            self.product(a, b, "i4", "i32", "gfx1100")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -59,18 +59,20 @@ def has_hip():
     return False
 
 
-def find_numpy():
-    """A Python that has numpy, or None."""
-    for python in ("python3", "/usr/bin/python3"):
-        if shutil.which(python) and not subprocess.call([python, "-c", "import numpy"], stderr=subprocess.DEVNULL):
+def find_python(module):
+    """A Python that has a module, or None: the one that TCC_TEST_PYTHON names, the user's, Debian's."""
+    for python in (os.environ.get("TCC_TEST_PYTHON", ""), "python3", "/usr/bin/python3"):
+        python = shutil.which(python)
+        if python and not subprocess.call([python, "-c", f"import {module}"], stderr=subprocess.DEVNULL):
             return python
     return None
 
 
-python = find_numpy()
-if python:
-    config.available_features.add("numpy")
-    config.substitutions.append(("%python", python))
+for module, name in (("numpy", "%python"), ("torch", "%torch_python")):
+    python = find_python(module)
+    if python:
+        config.available_features.add(module)
+        config.substitutions.append((name, python))
 ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")

@@ -390,6 +390,25 @@ class Kernel:
             module.listener.check(lib.tcc_interpret_elements(module.context, module.handle, self.name.encode(),
                                                              plan.extents, pointers, None))
 
+    # ---- as an operator of torch -----------------------------------------------------------
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What it was compiled from."""
+        return self._source, self._file, self.name, sorted(self._defines.items()), self._asked_target, self._tiles
+
+    def torch_op(self, name: str | None = None) -> Any:
+        """The kernel as a custom operator of torch, which torch.compile and torch.export see as one.
+
+        name  "namespace::name"; None: one of its own. Each may be registered once
+
+        It takes the parameters by position, and returns what a call returns; ``inout`` parameters are known to be
+        written. It has no derivative; ``register_autograd`` of the result gives it one.
+        """
+        from . import _torch
+
+        return _torch.operator(self, name)
+
     # ---- for people ------------------------------------------------------------------------
 
     def __str__(self) -> str:

@@ -1,0 +1,89 @@
+"""Kernels called with torch's tensors, and as its operators.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import unittest
+
+import torch
+
+import tcc
+
+LAYER = """
+kernel layer(A: bf16[M, K], B: bf16[K, N], bias: f32[N], alpha: f32) -> (C: f32[M, N])
+{
+    C[m, n] = alpha * sum(k) A[m, k] * B[k, n] + bias[n];
+}
+"""
+UPDATE = """
+kernel update(A: f32[M, N], inout U: f32[M, N]) -> (B: f16[M, N], C: f32[N, M])
+{
+    B[m, n] = A[m, n];
+    C[n, m] = U[m, n];
+    U[m, n] = U[m, n] + A[m, n];
+}
+"""
+
+
+def numbers(*shape, dtype=torch.float32):
+    return torch.randint(-4, 5, shape).to(dtype)
+
+
+class Tensors(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+        self.arguments = numbers(5, 16, dtype=torch.bfloat16), numbers(16, 7, dtype=torch.bfloat16), numbers(7), 0.5
+        a, b, bias, alpha = self.arguments
+        self.expected = alpha * (a.float() @ b.float()) + bias
+        self.layer = tcc.jit(LAYER, tiles=1)
+
+    def test_computes(self):
+        c = self.layer(*self.arguments)
+        self.assertIs(type(c), torch.Tensor)
+        torch.testing.assert_close(c, self.expected, rtol=0, atol=0)
+        out = torch.full_like(c, torch.nan)
+        self.assertIs(self.layer(*self.arguments, out=out), out)
+        torch.testing.assert_close(out, self.expected, rtol=0, atol=0)
+
+    def test_refuses(self):
+        a, b, bias, alpha = self.arguments
+        for x, message in ((a.float(), "is of float32, wants bf16, which is bfloat16"),
+                           (a.T.contiguous().T, r"is not contiguous: its shape is \(5, 16\), its strides \(1, 5\)"),
+                           (a.clone().requires_grad_(), "requires a gradient"),
+                           (a.to("meta"), "is on the device 'meta'")):
+            with self.assertRaisesRegex(tcc.ArgumentError, f"layer: 'A' {message}"):
+                self.layer(x, b, bias, alpha)
+        with torch.no_grad():
+            self.layer(a.clone().requires_grad_(), b, bias, alpha)
+
+    def test_is_an_operator(self):
+        op = self.layer.torch_op()
+        self.assertIs(self.layer.torch_op(), op)
+        self.assertIs(tcc.jit(LAYER, tiles=1).torch_op(), op)
+        self.assertIsNot(tcc.jit(LAYER, tiles=2).torch_op(), op)
+        torch.testing.assert_close(op(*self.arguments), self.expected, rtol=0, atol=0)
+        torch.library.opcheck(op, self.arguments)
+
+    def test_operators_write(self):
+        op = tcc.jit(UPDATE).torch_op("tcc_test::update")
+        a, u = numbers(3, 4), numbers(3, 4)
+        before = u.clone()
+        b, c = op(a, u)
+        torch.testing.assert_close(b, a.half())
+        torch.testing.assert_close(c, before.T)
+        torch.testing.assert_close(u, before + a)
+        torch.library.opcheck(op, (a, u))
+
+    def test_is_traced(self):
+        op = self.layer.torch_op()
+
+        @torch.compile(backend="aot_eager", fullgraph=True, dynamic=True)
+        def model(a, b, bias):
+            return torch.relu(op(a * 1, b, bias, 0.5)) + 1
+
+        a, b, bias, _ = self.arguments
+        torch.testing.assert_close(model(a, b, bias), torch.relu(self.expected) + 1)
+        torch.testing.assert_close(model(a[:3], b, bias), torch.relu(self.expected[:3]) + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,452 @@
+#!/usr/bin/env python3
+"""The Python package on a GPU, with torch: results, streams, graphs, operators, times.
+
+    tests/gpu/python.py [--cpu] [WHEEL]
+
+WHEEL is what `./dev wheel` makes; without it `tcc` is imported from where Python finds it. Results are compared with
+torch's in double precision; outputs are poisoned with NaN and lie between guards of NaN. Prints a row for each check
+and `N passed, N failed`. Exit status 0 when all passed, 1 when one failed, 3 when there is no GPU.
+
+--cpu  the checks that need no GPU, on the interpreter
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import zipfile
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--cpu", action="store_true")
+parser.add_argument("wheel", nargs="?", type=pathlib.Path)
+options = parser.parse_args()
+scratch = tempfile.TemporaryDirectory()
+if options.wheel:
+    site = os.path.join(scratch.name, "site")
+    zipfile.ZipFile(options.wheel).extractall(site)
+    sys.path.insert(0, site)
+os.environ["TCC_CACHE_DIR"] = os.path.join(scratch.name, "cache")
+
+import tcc  # noqa: E402
+
+if not options.cpu and not torch.cuda.is_available():
+    print("python.py: torch finds no GPU", file=sys.stderr)
+    sys.exit(3)
+device = torch.device("cpu" if options.cpu else "cuda:0")
+
+LAYER = """
+kernel layer(A: {0}[M, K], B: {0}[K, N], bias: f32[N], alpha: f32) -> (C: {1}[M, N])
+{{
+    acc[m, n] = sum(k) A[m, k] * B[k, n];
+    C[m, n]   = relu(alpha * acc[m, n] + bias[n]);
+}}
+"""
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.int8, "i32": torch.int32}
+
+# ---- checks --------------------------------------------------------------------------------------
+
+checks = []
+
+
+def check(title, gpu=False):
+    """Adds a check, which fails with an exception and may return a note for its row."""
+
+    def add(function):
+        if not (gpu and options.cpu):
+            checks.append((title, function))
+        return function
+
+    return add
+
+
+def random(*shape, dtype="f16", seed=1):
+    generator = torch.Generator(device).manual_seed(seed)
+    if dtype in ("i8", "i32"):
+        return torch.randint(-128, 128, shape, generator=generator, device=device).to(DTYPES[dtype])
+    return torch.randn(shape, generator=generator, device=device).to(DTYPES[dtype])
+
+
+GUARD = 4096  # elements on either side
+
+
+def poisoned(*shape, dtype="f16"):
+    """A tensor of NaN between guards of NaN, and the memory that they are in."""
+    n = torch.Size(shape).numel()
+    value = torch.nan if DTYPES[dtype].is_floating_point else 77
+    memory = torch.full((n + 2 * GUARD,), value, dtype=DTYPES[dtype], device=device)
+    return memory[GUARD : GUARD + n].view(shape), memory
+
+
+def check_guards(memory):
+    for guard in memory[:GUARD], memory[-GUARD:]:
+        assert bool((guard.isnan() if guard.is_floating_point() else guard == 77).all()), "written outside"
+
+
+def check_close(got, want, tolerance=1e-3):
+    """The relative error of a result, in the norm that tcc-run takes, too."""
+    got = got.double()
+    assert got.isfinite().all(), "an element is NaN or infinite"
+    error = ((got - want).norm() / want.norm().clamp_min(1e-300)).item()
+    assert error <= tolerance, f"relative error {error:.2e}, tolerance {tolerance:.2e}"
+    return f"relative error {error:.2e}"
+
+
+def layer_in_doubles(a, b, bias, alpha):
+    return torch.relu(alpha * (a.double() @ b.double()) + bias.double())
+
+
+def layer_arguments(m, k, n, dtype="f16", seed=1):
+    return random(m, k, dtype=dtype, seed=seed), random(k, n, dtype=dtype, seed=seed + 1), random(n, dtype="f32"), 0.5
+
+
+small = options.cpu  # the interpreter computes
+
+
+def add_shape(element, result, m, k, n):
+    tolerance = {"f16": 1e-3, "bf16": 4e-3, "f32": 1e-4}[result]
+
+    @check(f"layer {element} to {result}, M={m} K={k} N={n}")
+    def shape():
+        layer = tcc.jit(LAYER.format(element, result))
+        arguments = layer_arguments(m, k, n, element)
+        out, memory = poisoned(m, n, dtype=result)
+        assert layer(*arguments, out=out) is out
+        note = check_close(out, layer_in_doubles(*arguments), tolerance)
+        check_guards(memory)
+        new = layer(*arguments)
+        assert new.device == out.device and new.dtype == out.dtype
+        assert torch.equal(new, out), "a second launch gives another result"
+        return note
+
+
+shapes = [(64, 64, 64), (77, 40, 33)] if small else [(4096, 4096, 4096), (2048, 512, 1024), (1000, 72, 520), (77, 41, 33),
+                                                       (1, 64, 8), (16, 8192, 64)]
+for element, result in ("f16", "f16"), ("bf16", "bf16"), ("f16", "f32"):
+    for mkn in shapes:
+        add_shape(element, result, *mkn)
+
+
+@check("i8 for sm_80, sums in i32")
+def bytes_are_exact():
+    product = tcc.jit("kernel p(A: i8[M, K], B: i8[N, K]) -> (C: i32[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }",
+                      target="sm_80")
+    a, b = random(96, 128, dtype="i8"), random(80, 128, dtype="i8", seed=2)
+    out, memory = poisoned(96, 80, dtype="i32")
+    product(a, b, out=out)
+    assert torch.equal(out.double(), a.double() @ b.double().T)
+    check_guards(memory)
+
+
+@check("inout, several outputs, arguments by name")
+def several():
+    update = tcc.jit("""
+        kernel update(A: f32[M, N], inout U: f32[M, N]) -> (B: f16[M, N], C: f32[N, M])
+        {
+            B[m, n] = A[m, n];
+            C[n, m] = U[m, n];
+            U[m, n] = U[m, n] + A[m, n];
+        }""")
+    a, u = random(130, 50, dtype="f32"), random(130, 50, dtype="f32", seed=2)
+    before = u.clone()
+    b, c = update(U=u, A=a)
+    assert torch.equal(b, a.half()) and torch.equal(c, before.T) and torch.equal(u, before + a)
+
+
+@check("batches, offset addresses, rows without alignment")
+def offset():
+    product = tcc.jit("kernel p(A: f16[H, M, K], B: f16[H, K, N]) -> (C: f16[H, M, N])"
+                      " { C[h, m, n] = sum(k) A[h, m, k] * B[h, k, n]; }")
+    h, m, k, n = (2, 20, 17, 9) if small else (7, 200, 171, 93)
+    a = random(h * m * k + 3)[3:].view(h, m, k)
+    b = random(h * k * n + 1, seed=2)[1:].view(h, k, n)
+    out, memory = poisoned(h, m, n)
+    product(a, b, out=out)
+    check_guards(memory)
+    return check_close(out, a.double() @ b.double())
+
+
+class OnlyDLPack:
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **named):
+        return self.x.__dlpack__(**named)
+
+
+class OnlyInterface:
+    def __init__(self, x):
+        self.__cuda_array_interface__ = x.__cuda_array_interface__
+
+
+def through(wrap):
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    arguments = layer_arguments(128, 64, 64)
+    torch.cuda.synchronize()
+    out, memory = poisoned(128, 64)
+    layer(*map(wrap, arguments[:3]), arguments[3], out=wrap(out))
+    torch.cuda.synchronize()
+    check_guards(memory)
+    return check_close(out, layer_in_doubles(*arguments))
+
+
+@check("arrays that have __dlpack__ alone", gpu=True)
+def dlpack():
+    return through(OnlyDLPack)
+
+
+@check("arrays that have __cuda_array_interface__ alone", gpu=True)
+def interface():
+    return through(OnlyInterface)
+
+
+@check("tensors of the host go to the GPU and back")
+def host():
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    arguments = [x.cpu() if isinstance(x, torch.Tensor) else x for x in layer_arguments(77, 64, 64)]
+    c = layer(*arguments)
+    assert c.device.type == "cpu"
+    return check_close(c, layer_in_doubles(*arguments))
+
+
+@check("what does not fit is refused", gpu=True)
+def refusals():
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    a, b, bias, alpha = layer_arguments(64, 64, 64)
+    for arguments in ((a, b.cpu(), bias, alpha), (a.T, b, bias[:3], alpha), (a.float(), b, bias, alpha)):
+        try:
+            layer(*arguments)
+        except tcc.ArgumentError:
+            continue
+        raise AssertionError("it was taken")
+    torch.cuda.synchronize()
+
+
+# ---- streams and graphs --------------------------------------------------------------------------
+
+CYCLES = 100_000_000  # of a wait on the GPU, some 50 ms
+
+
+def late(stream_of, **named):
+    """A launch behind a copy that comes late on a stream: on another one it would read what was there before."""
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    a, b, bias, alpha = layer_arguments(512, 512, 512)
+    stale = torch.zeros_like(a)
+    out, _ = poisoned(512, 512)
+    layer(stale, b, bias, alpha, out=out)  # the code is loaded
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(CYCLES)
+        stale.copy_(a)
+        if not named:
+            layer(stale, b, bias, alpha, out=out)
+    if named:
+        layer(stale, b, bias, alpha, out=out, stream=stream_of(stream))
+    torch.cuda.synchronize()
+    return check_close(out, layer_in_doubles(a, b, bias, alpha))
+
+
+@check("torch's current stream", gpu=True)
+def current_stream():
+    return late(None)
+
+
+@check("stream= a torch.cuda.Stream", gpu=True)
+def stream_object():
+    return late(lambda s: s, stream=True)
+
+
+@check("stream= a number", gpu=True)
+def stream_number():
+    return late(lambda s: s.cuda_stream, stream=True)
+
+
+def replay(prepare):
+    # Another number of tiles is another program, of which nothing is loaded yet.
+    layer = tcc.jit(LAYER.format("f16", "f16"), tiles=3 + prepare)
+    a, b, bias, alpha = layer_arguments(300, 512, 256)
+    if prepare:
+        layer.prepare(a, b, bias, alpha)
+    else:
+        layer(a, b, bias, alpha)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        c = layer(a, b, bias, alpha)
+    for seed in 5, 6:
+        new = layer_arguments(300, 512, 256, seed=seed)
+        for old, x in zip((a, b, bias), new):
+            old.copy_(x)
+        c.fill_(torch.nan)
+        graph.replay()
+        torch.cuda.synchronize()
+        note = check_close(c, layer_in_doubles(*new))
+    return note
+
+
+@check("captured in a CUDA graph after a launch", gpu=True)
+def graph_after_launch():
+    return replay(False)
+
+
+@check("captured in a CUDA graph after prepare", gpu=True)
+def graph_after_prepare():
+    return replay(True)
+
+
+@check("threads, each on a stream of its own", gpu=True)
+def threads():
+    wrong = []
+
+    def work(i):
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                layer = tcc.jit(LAYER.format("f16", "f16"))
+                for turn in range(20):
+                    arguments = layer_arguments(64 + 16 * i, 128, 128, seed=i * 100 + turn)
+                    c = layer(*arguments)
+                    torch.cuda.current_stream().synchronize()
+                    check_close(c, layer_in_doubles(*arguments))
+        except Exception as error:  # of the thread: shown by the row
+            wrong.append(error)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    if wrong:
+        raise wrong[0]
+
+
+# ---- operators -----------------------------------------------------------------------------------
+
+
+@check("torch.library.opcheck")
+def opcheck():
+    layer = tcc.jit(LAYER.format("f16", "f16")).torch_op()
+    torch.library.opcheck(layer, layer_arguments(32, 64, 24))
+
+
+def traced(backend, dynamic):
+    layer = tcc.jit(LAYER.format("f16", "f16")).torch_op()
+
+    @torch.compile(backend=backend, fullgraph=True, dynamic=dynamic)
+    def model(a, b, bias):
+        return layer(a * 1, b, bias, 0.5) + 1
+
+    for m in (64, 64, 96):
+        a, b, bias, alpha = layer_arguments(m, 64, 32)
+        note = check_close(model(a, b, bias).clone(), layer_in_doubles(a, b, bias, alpha) + 1)
+    return note
+
+
+@check("torch.compile, aot_eager, dynamic shapes")
+def compile_dynamic():
+    return traced("aot_eager", True)
+
+
+@check("torch.compile, cudagraphs", gpu=True)
+def compile_cudagraphs():
+    return traced("cudagraphs", False)
+
+
+# ---- times ---------------------------------------------------------------------------------------
+
+FIRST = """
+import time
+begin = time.perf_counter()
+import tcc
+imported = time.perf_counter()
+import numpy
+ready = time.perf_counter()
+layer = tcc.jit({source!r})
+layer(numpy.ones((256, 256), numpy.float16), numpy.ones((256, 256), numpy.float16), numpy.ones(256, numpy.float32), 0.5)
+end = time.perf_counter()
+print(1000 * (imported - begin), 1000 * (end - ready + imported - begin))
+"""
+
+
+def first_result():
+    """Import, and import to first result of a new process, in ms; numpy's own import is not counted."""
+    environment = dict(os.environ, CUDA_CACHE_PATH=os.path.join(scratch.name, "cuda"),
+                       TCC_CACHE_DIR=os.path.join(scratch.name, "first"), PYTHONPATH=os.pathsep.join(sys.path))
+    said = subprocess.run([sys.executable, "-c", FIRST.format(source=LAYER.format("f16", "f16"))], env=environment,
+                          check=True, stdout=subprocess.PIPE, text=True).stdout
+    return tuple(map(float, said.split()))
+
+
+@check("time to the first result of a process", gpu=True)
+def times_of_processes():
+    cold = first_result()
+    warm = min(first_result() for _ in range(5))
+    return f"import {warm[0]:.0f} ms; first result, empty caches {cold[1]:.0f} ms, from disk {warm[1]:.0f} ms"
+
+
+def us_of(function, calls=2000):
+    best = float("inf")
+    for _ in range(5):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            function()
+        best = min(best, time.perf_counter() - begin)
+        torch.cuda.synchronize()
+    return 1e6 * best / calls
+
+
+@check("time of a launch on the host, at most 5 us over the C call", gpu=True)
+def time_of_launch():
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    a, b, bias, alpha = layer_arguments(16, 64, 16)
+    out, _ = poisoned(16, 16)
+    calls = []
+    go = layer._on_gpu
+
+    def note_call(function, plan, addresses, ordinal, *stream):
+        calls.append((function, plan, addresses, ordinal, stream))
+        go(function, plan, addresses, ordinal, *stream)
+
+    layer._on_gpu = note_call
+    layer(a, b, bias, alpha, out=out)
+    layer._on_gpu = go
+    import ctypes
+
+    (function, plan, addresses, ordinal, stream), = calls
+    values = (ctypes.c_uint64 * len(addresses))(*addresses)
+    handle, n_dims, n_args = layer._handles[ordinal], len(layer.dims), len(addresses)
+    c_call = us_of(lambda: function(handle, plan.extents, n_dims, values, n_args, *stream))
+    call = us_of(lambda: layer(a, b, bias, alpha, out=out))
+    new = us_of(lambda: layer(a, b, bias, alpha))
+    note = f"C call through ctypes {c_call:.2f} us, call with out= {call:.2f} us, with a new output {new:.2f} us"
+    assert call - c_call <= 5, note
+    return note
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def main():
+    name = "the interpreter" if options.cpu else torch.cuda.get_device_name()
+    print(f"tcc {tcc.__version__}, torch {torch.__version__}, {name}")
+    failed = 0
+    for title, function in checks:
+        try:
+            note = function() or ""
+            print(f"ok    {title:56} {note}", flush=True)
+        except Exception as error:
+            failed += 1
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            print(f"FAIL  {title:56} {type(error).__name__}: {error} (line {where.lineno})", flush=True)
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+sys.exit(main())

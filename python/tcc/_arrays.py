@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes as c
 import sys
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Tuple
 
 from ._elements import DLPACK, FORMATS, TYPESTR
 from ._errors import ArgumentError
@@ -15,35 +15,36 @@ HOST = -1
 
 
 class View(NamedTuple):
-    """What an array is. Shape, dtype and device may be the library's own objects, which are cheap to get and to
-    compare: ``dtype_name`` and ``ordinal`` read them."""
+    """What an array is. Readers may return a plain tuple of these four, which is made in less time."""
 
     address: int
-    shape: Any
-    dtype: Any
-    device: Any
+    kind: tuple[Any, Any, Any]
+    """Shape, element type and device, as objects of the array's library, which are cheap to get and to compare."""
     library: str
     """Whose array it is: outputs are made by the same; "" where that is not known."""
     keep: Any
     """What keeps the memory alive."""
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.kind[0])
+
+    @property
+    def dtype(self) -> str:
+        """The element type's name, "float16" say."""
+        return str(self.kind[1]).removeprefix("torch.")
+
+    @property
+    def ordinal(self) -> int:
+        """The GPU's, or HOST."""
+        device: int = self.kind[2]
+        return device
+
+
+Raw = Tuple[int, Tuple[Any, Any, Any], str, Any]
 
 class Unsuitable(Exception):
     """Why an array cannot be used; the caller knows its name."""
-
-
-def dtype_name(dtype: Any) -> str:
-    """The element type's name, "float16" say."""
-    return dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")
-
-
-def ordinal(device: Any) -> int:
-    """The GPU's ordinal, or HOST."""
-    if isinstance(device, int):
-        return device
-    if device.type not in ("cpu", "cuda"):
-        raise Unsuitable(f"is on the device '{device}', which is neither the host nor a GPU of CUDA or HIP")
-    return HOST if device.type == "cpu" else device.index
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
@@ -70,12 +71,15 @@ def _check_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -
 # ---- one reader for each kind of array ---------------------------------------------------------
 
 
-def _read_torch(x: Any) -> View:
+def _read_torch(x: Any) -> Raw:
     if not x.is_contiguous():
         _check_contiguous(tuple(x.shape), tuple(x.stride()))
     if x.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise Unsuitable("requires a gradient, which kernels do not have: pass it detached, or under torch.no_grad()")
-    return View(x.data_ptr(), x.shape, x.dtype, x.device, "torch", x)
+    ordinal = x.get_device()
+    if ordinal < 0 and not x.is_cpu:
+        raise Unsuitable(f"is on the device '{x.device}', which is neither the host nor a GPU of CUDA or HIP")
+    return x.data_ptr(), (x.shape, x.dtype, ordinal), "torch", x
 
 
 def _read_numpy(x: Any) -> View:
@@ -83,7 +87,7 @@ def _read_numpy(x: Any) -> View:
         raise Unsuitable(f"is of the byte order of another machine: {x.dtype.str}")
     if not x.flags.c_contiguous:
         _check_contiguous(x.shape, tuple(s // x.itemsize for s in x.strides))
-    return View(x.__array_interface__["data"][0], x.shape, x.dtype.name, HOST, "numpy", x)
+    return View(x.__array_interface__["data"][0], (x.shape, x.dtype.name, HOST), "numpy", x)
 
 
 def _read_cuda_array_interface(x: Any) -> View:
@@ -95,7 +99,7 @@ def _read_cuda_array_interface(x: Any) -> View:
         size = int(i["typestr"][2:])
         _check_contiguous(shape, tuple(s // size for s in strides))
     device = x.__dlpack_device__()[1] if hasattr(x, "__dlpack_device__") else 0
-    return View(i["data"][0] or 0, shape, dtype, device, _library_of(x), x)
+    return View(i["data"][0] or 0, (shape, dtype, device), _library_of(x), x)
 
 
 class _DLTensor(c.Structure):
@@ -120,25 +124,26 @@ def _read_dlpack(x: Any) -> View:
     _check_contiguous(shape, tuple(t.strides[: t.ndim]) if t.strides else None)
     dtype = DLPACK.get((t.code, t.bits)) if t.lanes == 1 else None
     device = HOST if t.device_type in _HOST_DEVICES else t.device_id
-    return View((t.data or 0) + t.byte_offset, shape, dtype or f"DLPack's type {t.code} of {t.bits} bits", device,
-                _library_of(x), (x, capsule))
+    kind = shape, dtype or f"DLPack's type {t.code} of {t.bits} bits", device
+    return View((t.data or 0) + t.byte_offset, kind, _library_of(x), (x, capsule))
 
 
 def _read_buffer(x: Any) -> View:
     m = memoryview(x)
+    shape = tuple(m.shape or ())
     if not m.c_contiguous:
-        size = m.itemsize
-        _check_contiguous(m.shape, tuple(s // size for s in m.strides or ()))
+        _check_contiguous(shape, tuple(s // m.itemsize for s in m.strides or ()))
     dtype = FORMATS.get(m.format.lstrip("@="), m.format)
     if not m.nbytes:
-        return View(0, m.shape, dtype, HOST, "", m)
+        return View(0, (shape, dtype, HOST), "", m)
     memory = c.create_string_buffer(m.tobytes(), m.nbytes) if m.readonly else c.c_char.from_buffer(m)
-    return View(c.addressof(memory), m.shape, dtype, HOST, "", (m, memory))
+    return View(c.addressof(memory), (shape, dtype, HOST), "", (m, memory))
 
 
 # ---- which reader ------------------------------------------------------------------------------
 
-_readers: dict[type, Callable[[Any], View]] = {}
+readers: dict[type, Callable[[Any], Raw]] = {}
+"""Of every type that was seen, what looks at its arrays; may raise Unsuitable."""
 
 
 def _library_of(x: Any) -> str:
@@ -151,7 +156,7 @@ def _is_a(x: Any, module: str, name: str) -> bool:
     return loaded is not None and isinstance(x, getattr(loaded, name))
 
 
-def _reader_of(x: Any) -> Callable[[Any], View]:
+def _choose_reader(x: Any) -> Callable[[Any], Raw]:
     if _is_a(x, "torch", "Tensor"):
         return _read_torch
     if _is_a(x, "numpy", "ndarray"):
@@ -168,18 +173,16 @@ def _reader_of(x: Any) -> Callable[[Any], View]:
     return _read_buffer
 
 
-def read(x: Any) -> View:
+def read(x: Any) -> Raw:
     """Looks at an array. Raises Unsuitable."""
-    reader = _readers.get(type(x))
+    reader = readers.get(type(x))
     if reader is None:
-        reader = _readers[type(x)] = _reader_of(x)
+        reader = readers[type(x)] = _choose_reader(x)
     return reader(x)
 
 
 def is_writable(view: View) -> bool:
     """Whether a kernel may write there."""
-    if view.library == "torch":
-        return True
     if view.library == "numpy":
         return bool(view.keep.flags.writeable)
     if view.library == "jax":
@@ -203,16 +206,15 @@ def numpy_dtype(name: str) -> Any:
     return numpy.dtype(getattr(ml_dtypes, name))
 
 
-def allocate(library: str, shape: tuple[int, ...], dtype: str, device: Any) -> Any:
-    """An array like those of the library, with anything in it."""
-    if library == "torch":
-        torch = sys.modules["torch"]
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=device)
-    if library == "cupy":
+def allocate(like: View, shape: tuple[int, ...], dtype: str) -> Any:
+    """An array of the same library on the same device, with anything in it."""
+    if like.library == "torch":
+        return like.keep.new_empty(shape, dtype=getattr(sys.modules["torch"], dtype))
+    if like.library == "cupy":
         cupy = sys.modules["cupy"]
-        with cupy.cuda.Device(device):
+        with cupy.cuda.Device(like.ordinal):
             return cupy.empty(shape, numpy_dtype(dtype))
-    if device == HOST:
+    if like.ordinal == HOST:
         import numpy
 
         return numpy.empty(shape, numpy_dtype(dtype))

@@ -10,10 +10,13 @@ import sys
 import threading
 from typing import Any
 
-from ._arrays import View
-from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, Listener, lib
+from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, Listener, lib, text_of
 
 _VENDORS = (0, 1)  # NVIDIA, AMD
+
+
+class _Thread(threading.local):
+    has_gpu = False  # one is current
 
 
 class Gpus:
@@ -26,13 +29,19 @@ class Gpus:
         self._lock = threading.Lock()
         self._jits: dict[int, c.c_void_p] = {}
         self._kept: list[c.c_void_p] = []
+        self._thread = _Thread()
 
     def current(self) -> int:
         """The ordinal of the current GPU; the first where the calling thread has none."""
-        return max(lib.tcc_runtime_current_device(self.runtime), 0)
+        now: int = lib.tcc_runtime_current_device(self.runtime)
+        return max(now, 0)
 
-    def enter(self, ordinal: int) -> c.c_void_p | None:
+    def enter(self, ordinal: int, library: str = "") -> c.c_void_p | None:
         """Makes a GPU current; the result is for ``leave``. Where none was current, it stays."""
+        if library == "torch" and self._thread.has_gpu:  # torch knows it, and is asked in less time
+            if sys.modules["torch"]._C._cuda_getDevice() == ordinal:
+                return None
+        self._thread.has_gpu = True
         now = lib.tcc_runtime_current_device(self.runtime)
         if now == ordinal:
             return None
@@ -76,7 +85,7 @@ class Gpus:
     def target(self, ordinal: int) -> str:
         entered = self.enter(ordinal)
         try:
-            return lib.tcc_jit_target(self.jit(ordinal)).decode()
+            return text_of(lib.tcc_jit_target(self.jit(ordinal)))
         finally:
             self.leave(entered)
 
@@ -95,15 +104,15 @@ def gpus() -> Gpus | None:
     return None
 
 
-def current_stream(view: View, ordinal: int) -> int:
+def current_stream(library: str, array: Any, ordinal: int) -> int:
     """The stream on which an array's library works; 0, the default one, where it does not say."""
-    if view.library == "torch":
-        torch = sys.modules["torch"]
-        raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-        return raw(ordinal) if raw else torch.cuda.current_stream(ordinal).cuda_stream
-    if view.library == "cupy":
+    if library == "torch":
+        stream: int = sys.modules["torch"]._C._cuda_getCurrentRawStream(ordinal)
+    elif library == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(ordinal):
-            return cupy.cuda.get_current_stream().ptr
-    interface = getattr(view.keep, "__cuda_array_interface__", None)
-    return (interface and interface.get("stream")) or 0
+            stream = cupy.cuda.get_current_stream().ptr
+    else:
+        interface = getattr(array, "__cuda_array_interface__", None)
+        stream = (interface and interface.get("stream")) or 0
+    return stream

@@ -14,7 +14,7 @@ from . import _arrays, _gpu, _lib
 from ._arrays import HOST, Unsuitable, View
 from ._elements import ELEMENTS, PACKED, Element
 from ._errors import ArgumentError, LibraryError
-from ._lib import IN, INOUT, OUT, SCALAR, lib
+from ._lib import IN, INOUT, OUT, SCALAR, lib, text_of
 
 DEFAULT_TARGET = "sm_90a"  # where there is no GPU
 _LEVELS = {"tensor": _lib.IR, "tile": _lib.TILE, "async": _lib.ASYNC, "target": _lib.TIR}
@@ -39,17 +39,21 @@ class Argument(NamedTuple):
 
 def _argument(kernel: c.c_void_p, i: int) -> Argument:
     info = lib.tcc_kernel_arg(kernel, i).contents
-    shape = tuple(info.dims[d].decode() if info.dims[d] else info.extents[d] for d in range(info.rank))
-    return Argument(info.name.decode(), info.type.decode(), _ROLES[info.role], shape)
+    shape = tuple(text_of(info.dims[d]) if info.dims[d] else info.extents[d] for d in range(info.rank))
+    return Argument(text_of(info.name), text_of(info.type), _ROLES[info.role], shape)
 
 
 class _Plan(NamedTuple):
-    """What arguments of some shapes, types and places have in common."""
+    """What calls with arrays of the same shapes, types and places have in common."""
 
-    extents: Any  # of the kernel's dims, as C takes them
-    outputs: tuple[tuple[Argument, tuple[int, ...], str], ...]
+    extents: bytes  # of the kernel's dims, as C takes them
+    outputs: tuple[tuple[tuple[int, ...], str], ...]  # shapes and types
     packs: tuple[int, ...]  # arguments that are packed first
+    first: int  # the first argument that is an array; -1: none
     ordinal: int  # HOST, or the GPU's
+
+
+_MAX_PLANS = 4096  # of a kernel, before all are forgotten
 
 
 class Kernel:
@@ -68,15 +72,20 @@ class Kernel:
         program = self._load()
         self._index = self._find(program, kernel)
         handle = lib.tcc_program_kernel_at(program, self._index)
-        self.name: str = lib.tcc_kernel_name(handle).decode()
+        self.name: str = text_of(lib.tcc_kernel_name(handle))
         """The kernel's name."""
         self.args: tuple[Argument, ...] = tuple(_argument(handle, i) for i in range(lib.tcc_kernel_arg_count(handle)))
         """Its parameters, then its outputs."""
         self.dims: tuple[str, ...] = tuple(
-            lib.tcc_kernel_dim_name(handle, i).decode() for i in range(lib.tcc_kernel_dim_count(handle)))
+            text_of(lib.tcc_kernel_dim_name(handle, i)) for i in range(lib.tcc_kernel_dim_count(handle)))
         """The names of its dimensions that are known by the shapes of its arguments alone."""
         self._inputs = tuple(a for a in self.args if a.role != "out")
         self._outputs = tuple(a for a in self.args if a.role == "out")
+        self._n_inputs, self._n_dims, self._n_args = len(self._inputs), len(self.dims), len(self.args)
+        self._scalars = tuple(a.role == "scalar" for a in self.args)
+        self._written = tuple(i for i, a in enumerate(self.args) if a.role in _WRITTEN)
+        # Arguments as C takes them: an address, or a double.
+        self._pack = struct.Struct("".join("d" if s else "Q" for s in self._scalars)).pack
 
     # ---- compiling -------------------------------------------------------------------------
 
@@ -97,12 +106,12 @@ class Kernel:
             try:
                 return self._gpus.program(ordinal, self._source, self._options(_lib.DEFAULT))
             except LibraryError as error:
-                if error.status != lib.tcc_status_name(_lib.TARGET).decode() or not self._asked_target:
+                if error.status != text_of(lib.tcc_status_name(_lib.TARGET)) or not self._asked_target:
                     raise
                 self._gpus = None  # another GPU's: to look at, and to interpret
         listener = _lib.Listener()
         callback = _lib.DIAGNOSTIC_FN(listener.listen)
-        manifest = self._module(_lib.TIR).manifest
+        manifest = self._module(_lib.TIR).manifest.encode()
         listener.check(lib.tcc_program_describe(manifest, callback, None, self._described))
         return self._described
 
@@ -112,7 +121,7 @@ class Kernel:
 
     @staticmethod
     def _find(program: c.c_void_p, name: str | None) -> int:
-        names = [lib.tcc_kernel_name(lib.tcc_program_kernel_at(program, i)).decode()
+        names = [text_of(lib.tcc_kernel_name(lib.tcc_program_kernel_at(program, i)))
                  for i in range(lib.tcc_program_kernel_count(program))]
         if name is None and len(names) == 1:
             return 0
@@ -149,7 +158,7 @@ class Kernel:
     @property
     def manifest(self) -> str:
         """All that a host must know to launch it, as JSON: docs/abi.md."""
-        return self._module(_lib.TIR).manifest.decode()
+        return self._module(_lib.TIR).manifest
 
     def ir(self, level: str = "target") -> str:
         """Its IR of a level, "tensor", "tile", "async" or "target": docs/ir.md."""
@@ -176,39 +185,53 @@ class Kernel:
             raise ArgumentError(f"{self.name} lacks " + ", ".join(f"'{m}'" for m in missing) + f": {self}")
         return tuple(given[name] for name in names)
 
-    def _read(self, argument: Argument, value: Any) -> Any:
-        """A view of an array, or a scalar as a float."""
+    def _read(self, given: tuple[Any, ...]) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
+        """Of each argument a view of its array or its number; these as C takes them; and what their plan is known by."""
+        values: list[Any] = []
+        words: list[Any] = []
+        kinds = []
+        readers, read = _arrays.readers, _arrays.read
         try:
-            if argument.role != "scalar":
-                return _arrays.read(value)
-            return float(value)
+            for is_scalar, x in zip(self._scalars, given):
+                if is_scalar:
+                    values.append(float(x))
+                    words.append(values[-1])
+                else:
+                    view = readers.get(type(x), read)(x)
+                    values.append(view)
+                    words.append(view[0])
+                    kinds.append(view[1])
         except Unsuitable as why:
-            raise ArgumentError(f"{self.name}: '{argument.name}' {why}") from None
+            raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' {why}") from None
         except (TypeError, ValueError):
-            raise ArgumentError(f"{self.name}: '{argument.name}' is a scalar, and got {type(value).__name__}") from None
+            if not self._scalars[len(values)]:
+                raise
+            raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' is a scalar, and got "
+                                f"{type(x).__name__}") from None
+        return values, words, tuple(kinds)
 
     def _outputs_of(self, out: Any) -> tuple[Any, ...]:
         """out= as a tuple with an array for each output."""
-        outs = out if isinstance(out, (tuple, list)) else (out,)
-        if isinstance(out, Mapping):
+        if isinstance(out, dict):
             unknown = [name for name in out if name not in {a.name for a in self._outputs}]
             if unknown:
                 raise ArgumentError(f"{self.name} has no output '{unknown[0]}': {self}")
-            outs = tuple(out.get(a.name) for a in self._outputs)
-        if len(outs) != len(self._outputs) or any(o is None for o in outs):
+            out = tuple(out[a.name] for a in self._outputs if a.name in out)
+        outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if len(outs) != len(self._outputs):
             wanted = ", ".join(a.name for a in self._outputs) or "none"
             raise ArgumentError(f"{self.name}: out= has {len(outs)} arrays, wants one for each output: {wanted}")
-        return tuple(outs)
+        return outs
 
     def _shape_of(self, argument: Argument, element: Element, view: View) -> tuple[tuple[int, ...], bool]:
         """An array's shape in elements, after its type and rank are checked, and whether it is to be packed."""
-        dtype = _arrays.dtype_name(view.dtype)
+        dtype = view.dtype
         packed = element.bits < 8 and dtype == PACKED
         if dtype != element.dtype and not packed:
             also = f" or {PACKED}, two in each" if element.bits < 8 else ""
             raise ArgumentError(f"{self.name}: '{argument.name}' is of {dtype}, wants {element.name}, which is "
                                 f"{element.dtype}{also}")
-        shape = tuple(view.shape)
+        shape = view.shape
         if len(shape) != len(argument.shape):
             raise ArgumentError(f"{self.name}: '{argument.name}' has {len(shape)} dimensions, wants "
                                 f"{len(argument.shape)}: {argument}")
@@ -227,22 +250,21 @@ class Kernel:
                                     f"{extent}, and {known} in {where}")
 
     def _place(self, places: dict[int, str], argument: Argument, view: View) -> None:
-        try:
-            places.setdefault(_arrays.ordinal(view.device), argument.name)
-        except Unsuitable as why:
-            raise ArgumentError(f"{self.name}: '{argument.name}' {why}") from None
+        places.setdefault(view.ordinal, argument.name)
         if len(places) > 1:
-            (one, first), (other, second) = places.items()
-            at = lambda o: "on the host" if o == HOST else f"on GPU {o}"  # noqa: E731
-            raise ArgumentError(f"{self.name}: '{first}' is {at(one)}, and '{second}' {at(other)}")
+            first, second = (f"'{name}' " + ("on the host" if o == HOST else f"on GPU {o}")
+                             for o, name in places.items())
+            raise ArgumentError(f"{self.name}: {first}, and {second}: all are to be in one place")
 
-    def _make_plan(self, arguments: tuple[Argument, ...], values: tuple[Any, ...]) -> _Plan:
+    def _make_plan(self, values: list[Any], kinds: tuple[Any, ...]) -> _Plan:
+        """Checks arguments, and keeps what is known of them."""
         bound: dict[str, tuple[int, str]] = {}
         places: dict[int, str] = {}
         packs = []
-        for i, (a, v) in enumerate(zip(arguments, values)):
+        for i, (a, v) in enumerate(zip(self.args, values)):
             if a.role == "scalar":
                 continue
+            v = View._make(v)
             shape, to_pack = self._shape_of(a, ELEMENTS[a.type], v)
             self._bind(bound, a, shape)
             self._place(places, a, v)
@@ -253,13 +275,18 @@ class Kernel:
             if unknown:
                 raise ArgumentError(f"{self.name}: {unknown[0]} is known by no argument: pass out=")
             shape = tuple(d if isinstance(d, int) else bound[d][0] for d in a.shape)
-            outputs.append((a, shape, ELEMENTS[a.type].dtype))
+            outputs.append((shape, ELEMENTS[a.type].dtype))
         ordinal = next(iter(places), HOST)
         if ordinal != HOST and not self._gpus:
             raise ArgumentError(f"{self.name} is not for GPU {ordinal}: it is interpreted, for {self.target}, and takes "
                                 "arrays of the host")
-        extents = (c.c_int64 * len(self.dims))(*(bound[d][0] for d in self.dims))
-        return _Plan(extents, tuple(outputs), tuple(packs), ordinal)
+        extents = struct.pack(f"{len(self.dims)}q", *(bound[d][0] for d in self.dims))
+        first = next((i for i, v in enumerate(values) if not isinstance(v, float)), -1)
+        plan = _Plan(extents, tuple(outputs), tuple(packs), first, ordinal)
+        if len(self._plans) == _MAX_PLANS:
+            self._plans.clear()
+        self._plans[kinds] = plan
+        return plan
 
     # ---- running ---------------------------------------------------------------------------
 
@@ -284,106 +311,103 @@ class Kernel:
         self._run(args, out, None, named, self._prepare)
 
     def _run(self, args: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any], go: Any) -> Any:
-        if named or len(args) != len(self._inputs):
+        if named or len(args) != self._n_inputs:
             args = self._by_position(args, named)
-        arguments = self._inputs
-        values = tuple(map(self._read, arguments, args))
-        if out is not None:
-            arguments += self._outputs
-            values += tuple(map(self._read, self._outputs, self._outputs_of(out)))
-        key = tuple([None if isinstance(v, float) else v[1:5] for v in values])
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = self._make_plan(arguments, values)
-        for i, a in enumerate(arguments):
-            if a.role in _WRITTEN and not _arrays.is_writable(values[i]):
-                raise ArgumentError(f"{self.name}: '{a.name}' is written, and the array is read-only")
-        first = next((v for v in values if not isinstance(v, float)), None)
+        values, words, kinds = self._read(args if out is None else (*args, *self._outputs_of(out)))
+        plan = self._plans.get(kinds) or self._make_plan(values, kinds)
+        if values[plan.first][2] != "torch":  # whose tensors may all be written
+            self._check_written(values)
         for i in plan.packs:
-            values = (*values[:i], _arrays.pack(values[i]), *values[i + 1:])
-        results: tuple[Any, ...] = ()
-        if out is None:
-            if first is None and self._outputs:
-                raise ArgumentError(f"{self.name} has no argument that is an array: pass out=")
-            results = tuple([_arrays.allocate(first.library, shape, dtype, first.device)
-                             for _, shape, dtype in plan.outputs])
-            values += tuple(map(_arrays.read, results))
-        go(plan, values, first, stream)
+            values[i] = _arrays.pack(View._make(values[i]))
+            words[i] = values[i].address
         if out is not None:
+            go(plan, values, words, stream)
             return out
-        if first is not None:
-            results = tuple([_arrays.finish(first.library, r) for r in results])
-        return results[0] if len(results) == 1 else results or None
+        if plan.first < 0:
+            raise ArgumentError(f"{self.name} has no argument that is an array: pass out=")
+        like = View._make(values[plan.first])
+        results = [_arrays.allocate(like, shape, dtype) for shape, dtype in plan.outputs]
+        new = [_arrays.read(r) for r in results]
+        go(plan, values + new, words + [v[0] for v in new], stream)
+        results = [_arrays.finish(like.library, r) for r in results]
+        return results[0] if len(results) == 1 else tuple(results) or None
+
+    def _check_written(self, values: list[Any]) -> None:
+        for i in self._written:
+            if i < len(values) and not _arrays.is_writable(View._make(values[i])):
+                raise ArgumentError(f"{self.name}: '{self.args[i].name}' is written, and the array is read-only")
 
     def _handle(self, ordinal: int) -> c.c_void_p:
         """The kernel on a GPU, which is current."""
-        handle = self._handles.get(ordinal)
-        if handle is None:
-            program = self._gpus.program(ordinal, self._source, self._options_for(ordinal))
-            handle = self._handles[ordinal] = lib.tcc_program_kernel_at(program, self._index)
+        assert self._gpus
+        target = self._asked_target or self._gpus.target(ordinal)
+        options = _lib.compile_options(target, self._file, self._defines, self._tiles, _lib.DEFAULT)
+        program = self._gpus.program(ordinal, self._source, options)
+        handle: c.c_void_p = lib.tcc_program_kernel_at(program, self._index)
+        self._handles[ordinal] = handle
         return handle
 
-    def _options_for(self, ordinal: int) -> _lib.CompileOptions:
-        target = self._asked_target or self._gpus.target(ordinal)
-        return _lib.compile_options(target, self._file, self._defines, self._tiles, _lib.DEFAULT)
-
-    def _on_gpu(self, function: Any, plan: _Plan, addresses: list[int], ordinal: int, *stream: int) -> None:
+    def _on_gpu(self, function: Any, plan: _Plan, words: list[Any], ordinal: int, library: str, *stream: int) -> None:
         """Calls tcc_kernel_launch or tcc_kernel_prepare with the GPU current."""
         gpus = self._gpus
-        entered = gpus.enter(ordinal)
+        assert gpus
+        entered = gpus.enter(ordinal, library)
         try:
             handle = self._handles.get(ordinal) or self._handle(ordinal)
-            values = (c.c_uint64 * len(addresses))(*addresses)
-            status = function(handle, plan.extents, len(self.dims), values, len(addresses), *stream)
+            status = function(handle, plan.extents, self._n_dims, self._pack(*words), self._n_args, *stream)
             if status:
                 gpus.listener.check(status)
         finally:
             if entered is not None:
                 gpus.leave(entered)
 
-    def _launch(self, plan: _Plan, values: tuple[Any, ...], first: View | None, stream: Any) -> None:
-        if plan.ordinal == HOST:
+    def _launch(self, plan: _Plan, values: list[Any], words: list[Any], stream: Any) -> None:
+        ordinal = plan.ordinal
+        if ordinal == HOST:
             return self._launch_copies(plan, values) if self._gpus else self._interpret(plan, values)
+        first = values[plan.first]
         if stream is None:
-            stream = _gpu.current_stream(first, plan.ordinal)
+            stream = _gpu.current_stream(first[2], first[3], ordinal)
         elif not isinstance(stream, int):
-            stream = getattr(stream, "cuda_stream", None) if hasattr(stream, "cuda_stream") else stream.ptr
-        self._on_gpu(lib.tcc_kernel_launch, plan, _words(values), plan.ordinal, stream)
+            stream = stream.cuda_stream if hasattr(stream, "cuda_stream") else stream.ptr
+        self._on_gpu(lib.tcc_kernel_launch, plan, words, ordinal, first[2], stream)
 
-    def _prepare(self, plan: _Plan, values: tuple[Any, ...], first: View | None, stream: Any) -> None:
+    def _prepare(self, plan: _Plan, values: list[Any], words: list[Any], stream: Any) -> None:
         if plan.ordinal != HOST:
-            self._on_gpu(lib.tcc_kernel_prepare, plan, _words(values), plan.ordinal)
+            self._on_gpu(lib.tcc_kernel_prepare, plan, words, plan.ordinal, values[plan.first][2])
 
-    def _launch_copies(self, plan: _Plan, values: tuple[Any, ...]) -> None:
+    def _launch_copies(self, plan: _Plan, values: list[Any]) -> None:
         """Arrays of the host go to the GPU and back."""
         gpus = self._gpus
+        assert gpus
         ordinal = gpus.current()
         device = gpus.open(ordinal)
         check, copies = gpus.listener.check, []
         try:
             for argument, v in zip(self.args, values):
-                if isinstance(v, float):
+                if argument.role == "scalar":
                     copies.append(v)
                     continue
+                v = View._make(v)
                 address = c.c_uint64()
                 size = _bytes(argument, v)
                 check(lib.tcc_device_alloc(device, size, address))
-                copies.append(v._replace(address=address.value))
+                copies.append(address.value)
                 if argument.role != "out":
                     check(lib.tcc_device_write(device, address, v.address, size))
-            self._on_gpu(lib.tcc_kernel_launch, plan, _words(copies), ordinal, 0)
+            self._on_gpu(lib.tcc_kernel_launch, plan, copies, ordinal, "", 0)
             for argument, v, copy in zip(self.args, values, copies):
                 if argument.role in _WRITTEN:
-                    check(lib.tcc_device_read(device, v.address, copy.address, _bytes(argument, v)))
+                    check(lib.tcc_device_read(device, v[0], copy, _bytes(argument, View._make(v))))
         finally:
-            for copy in copies:
-                if not isinstance(copy, float):
-                    lib.tcc_device_free(device, copy.address)
+            for argument, copy in zip(self.args, copies):
+                if argument.role != "scalar":
+                    lib.tcc_device_free(device, copy)
             lib.tcc_device_close(device)
 
-    def _interpret(self, plan: _Plan, values: tuple[Any, ...]) -> None:
+    def _interpret(self, plan: _Plan, values: list[Any]) -> None:
         scalars = [c.c_double(v) if isinstance(v, float) else None for v in values]
-        addresses = [c.addressof(s) if s else v.address for s, v in zip(scalars, values)]
+        addresses = [c.addressof(s) if s is not None else v[0] for s, v in zip(scalars, values)]
         pointers = (c.c_void_p * len(addresses))(*addresses)
         module = self._module(_lib.TIR)
         with self._lock:  # of the module's context
@@ -419,18 +443,13 @@ class Kernel:
         return f"<tcc.Kernel {self} for {self.target}>"
 
 
-def _words(values: Any) -> list[int]:
-    """Arguments as a launch takes them: addresses, and the bits of doubles."""
-    return [struct.unpack("<Q", struct.pack("<d", v))[0] if isinstance(v, float) else v[0] for v in values]
-
-
 def _bytes(argument: Argument, view: View) -> int:
     """What an array takes, as a kernel has it."""
     n = 1
     for extent in view.shape:
         n *= extent
     bits = ELEMENTS[argument.type].bits
-    return n if _arrays.dtype_name(view.dtype) == PACKED else (n * bits + 7) // 8
+    return n if view.dtype == PACKED else (n * bits + 7) // 8
 
 
 def jit(source: str | os.PathLike[str], *, kernel: str | None = None, defines: Mapping[str, int] | None = None,

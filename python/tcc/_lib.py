@@ -113,23 +113,24 @@ class Listener(threading.local):
     def __init__(self) -> None:
         self.heard: list[Diagnostic] = []
 
-    def listen(self, d: c._Pointer[_Diagnostic], _: object) -> None:
-        d = d.contents
-        self.heard.append(Diagnostic(_SEVERITIES[d.severity], _decode(d.file), d.line, d.column,
-                                     _decode(d.message), _decode(d.text)))
+    def listen(self, diagnostic: c._Pointer[_Diagnostic], _: object) -> None:
+        d = diagnostic.contents
+        self.heard.append(Diagnostic(_SEVERITIES[d.severity], text_of(d.file), d.line, d.column,
+                                     text_of(d.message), text_of(d.text)))
 
     def check(self, status: int) -> None:
         """Raises what a call on this thread returned, if it is an error."""
         heard, self.heard = tuple(self.heard), []
         if status:
-            name = lib.tcc_status_name(status).decode()
+            name = text_of(lib.tcc_status_name(status))
             kind = CompileError if status in _BAD_PROGRAM else LibraryError
             raise kind(name, tuple(d for d in heard if d.severity != "warning"))
         if heard:
             _warn(heard)
 
 
-def _decode(text: bytes) -> str:
+def text_of(text: bytes) -> str:
+    """What C calls a string."""
     return text.decode("utf-8", "replace")
 
 
@@ -143,7 +144,7 @@ def _warn(heard: tuple[Diagnostic, ...]) -> None:
 def compile_options(target: str | None, file: str | None, defines: dict[str, int], tiles: int,
                     emit: int) -> CompileOptions:
     """Options for a compilation, which keep what they point to."""
-    pairs = (Define * len(defines))(*((name.encode(), value) for name, value in defines.items()))
+    pairs = (Define * len(defines))(*(Define(name.encode(), value) for name, value in defines.items()))
     return CompileOptions(struct_size=c.sizeof(CompileOptions), target=target.encode() if target else None,
                           file=file.encode("utf-8", "surrogateescape") if file else None, emit=emit,
                           defines=pairs, n_defines=len(defines), tiles=tiles)
@@ -172,12 +173,12 @@ class Module:
         return c.string_at(lib.tcc_module_output(self.handle, size), size.value)
 
     @property
-    def manifest(self) -> bytes:
-        return lib.tcc_module_manifest(self.handle)
+    def manifest(self) -> str:
+        return text_of(lib.tcc_module_manifest(self.handle))
 
     @property
     def schedule(self) -> str:
-        return lib.tcc_module_schedule(self.handle).decode()
+        return text_of(lib.tcc_module_schedule(self.handle))
 
 
 def targets() -> tuple[str, ...]:
@@ -186,7 +187,7 @@ def targets() -> tuple[str, ...]:
     >>> "sm_90a" in targets() and "gfx1100" in targets()
     True
     """
-    names = []
+    names: list[str] = []
     while name := lib.tcc_target_name(len(names)):
-        names.append(name.decode())
+        names.append(text_of(name))
     return tuple(names)

@@ -39,7 +39,7 @@ def _fake(kernel: Kernel, args: tuple[Any, ...]) -> Any:
 
     inputs = [a for a in kernel.args if a.role != "out"]
     bound: dict[Any, Any] = {}
-    first = None
+    first: Any = None
     for a, x in zip(inputs, args):
         if a.role != "scalar":
             first = x if first is None else first

@@ -106,7 +106,7 @@ class Arrays(unittest.TestCase):
     def test_refusals(self):
         a, b, c = OnGPU(self.a), OnGPU(self.b), OnGPU(self.c)
         for arguments, out, message in (
-                ((a, self.b), c, "fake_product: 'A' is on GPU 0, and 'B' on the host"),
+                ((a, self.b), c, "fake_product: 'A' on GPU 0, and 'B' on the host: all are to be in one place"),
                 ((a, b), None, "an array for the result cannot be made by the library of the arguments: pass out="),
                 ((OnGPU(self.a.T), b), c, f"fake_product: 'A' is not contiguous: its shape is ({K}, {M}), its "
                  f"strides (1, {K}); pass a row-major copy")):

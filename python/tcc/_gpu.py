@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import Any
 
+from ._errors import ArgumentError
 from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, Listener, lib, text_of
 
 _VENDORS = (0, 1)  # NVIDIA, AMD
@@ -102,6 +103,15 @@ def gpus() -> Gpus | None:
         if status != NO_DRIVER:
             listener.check(status)
     return None
+
+
+def stream_number(stream: Any) -> int:
+    """torch's or cupy's stream as the driver knows it."""
+    for name in ("cuda_stream", "ptr"):
+        number = getattr(stream, name, None)
+        if isinstance(number, int):
+            return number
+    raise ArgumentError(f"stream= is of {type(stream).__name__}, wants a number, or a stream of torch's or cupy's")
 
 
 def current_stream(library: str, array: Any, ordinal: int) -> int:

@@ -49,7 +49,6 @@ class _Plan(NamedTuple):
     extents: bytes  # of the kernel's dims, as C takes them
     outputs: tuple[tuple[tuple[int, ...], str], ...]  # shapes and types
     packs: tuple[int, ...]  # arguments that are packed first
-    first: int  # the first argument that is an array; -1: none
     ordinal: int  # HOST, or the GPU's
 
 
@@ -83,6 +82,7 @@ class Kernel:
         self._outputs = tuple(a for a in self.args if a.role == "out")
         self._n_inputs, self._n_dims, self._n_args = len(self._inputs), len(self.dims), len(self.args)
         self._scalars = tuple(a.role == "scalar" for a in self.args)
+        self._first = self._scalars.index(False)  # the first array
         self._written = tuple(i for i, a in enumerate(self.args) if a.role in _WRITTEN)
         # Arguments as C takes them: an address, or a double.
         self._pack = struct.Struct("".join("d" if s else "Q" for s in self._scalars)).pack
@@ -270,19 +270,15 @@ class Kernel:
             self._place(places, a, v)
             packs += [i] * to_pack
         outputs = []
-        for a in self._outputs:
-            unknown = [d for d in a.shape if isinstance(d, str) and d not in bound]
-            if unknown:
-                raise ArgumentError(f"{self.name}: {unknown[0]} is known by no argument: pass out=")
+        for a in self._outputs:  # whose indices all occur in an argument
             shape = tuple(d if isinstance(d, int) else bound[d][0] for d in a.shape)
             outputs.append((shape, ELEMENTS[a.type].dtype))
-        ordinal = next(iter(places), HOST)
+        ordinal, = places
         if ordinal != HOST and not self._gpus:
             raise ArgumentError(f"{self.name} is not for GPU {ordinal}: it is interpreted, for {self.target}, and takes "
                                 "arrays of the host")
         extents = struct.pack(f"{len(self.dims)}q", *(bound[d][0] for d in self.dims))
-        first = next((i for i, v in enumerate(values) if not isinstance(v, float)), -1)
-        plan = _Plan(extents, tuple(outputs), tuple(packs), first, ordinal)
+        plan = _Plan(extents, tuple(outputs), tuple(packs), ordinal)
         if len(self._plans) == _MAX_PLANS:
             self._plans.clear()
         self._plans[kinds] = plan
@@ -315,27 +311,21 @@ class Kernel:
             args = self._by_position(args, named)
         values, words, kinds = self._read(args if out is None else (*args, *self._outputs_of(out)))
         plan = self._plans.get(kinds) or self._make_plan(values, kinds)
-        if values[plan.first][2] != "torch":  # whose tensors may all be written
-            self._check_written(values)
+        for i in self._written:
+            if i < len(values) and values[i][2] != "torch" and not _arrays.is_writable(View._make(values[i])):
+                raise ArgumentError(f"{self.name}: '{self.args[i].name}' is written, and the array is read-only")
         for i in plan.packs:
             values[i] = _arrays.pack(View._make(values[i]))
             words[i] = values[i].address
         if out is not None:
             go(plan, values, words, stream)
             return out
-        if plan.first < 0:
-            raise ArgumentError(f"{self.name} has no argument that is an array: pass out=")
-        like = View._make(values[plan.first])
+        like = View._make(values[self._first])
         results = [_arrays.allocate(like, shape, dtype) for shape, dtype in plan.outputs]
         new = [_arrays.read(r) for r in results]
         go(plan, values + new, words + [v[0] for v in new], stream)
         results = [_arrays.finish(like.library, r) for r in results]
         return results[0] if len(results) == 1 else tuple(results) or None
-
-    def _check_written(self, values: list[Any]) -> None:
-        for i in self._written:
-            if i < len(values) and not _arrays.is_writable(View._make(values[i])):
-                raise ArgumentError(f"{self.name}: '{self.args[i].name}' is written, and the array is read-only")
 
     def _handle(self, ordinal: int) -> c.c_void_p:
         """The kernel on a GPU, which is current."""
@@ -365,16 +355,16 @@ class Kernel:
         ordinal = plan.ordinal
         if ordinal == HOST:
             return self._launch_copies(plan, values) if self._gpus else self._interpret(plan, values)
-        first = values[plan.first]
+        first = values[self._first]
         if stream is None:
             stream = _gpu.current_stream(first[2], first[3], ordinal)
         elif not isinstance(stream, int):
-            stream = stream.cuda_stream if hasattr(stream, "cuda_stream") else stream.ptr
+            stream = _gpu.stream_number(stream)
         self._on_gpu(lib.tcc_kernel_launch, plan, words, ordinal, first[2], stream)
 
     def _prepare(self, plan: _Plan, values: list[Any], words: list[Any], stream: Any) -> None:
         if plan.ordinal != HOST:
-            self._on_gpu(lib.tcc_kernel_prepare, plan, words, plan.ordinal, values[plan.first][2])
+            self._on_gpu(lib.tcc_kernel_prepare, plan, words, plan.ordinal, values[self._first][2])
 
     def _launch_copies(self, plan: _Plan, values: list[Any]) -> None:
         """Arrays of the host go to the GPU and back."""

@@ -98,6 +98,8 @@ class Arrays(unittest.TestCase):
 
         self.product(a, b, out=c, stream=Stream())
         self.assertEqual([x.stream for x in launches()], [0x40, 0x80, 0xC0])
+        with self.assertRaisesRegex(tcc.ArgumentError, "stream= is of str, wants a number"):
+            self.product(a, b, out=c, stream="0")
 
     def test_prepare_launches_nothing(self):
         self.product.prepare(OnGPU(self.a), OnGPU(self.b), out=OnGPU(self.c))

@@ -12,6 +12,7 @@ and `N passed, N failed`. Exit status 0 when all passed, 1 when one failed, 3 wh
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import argparse
+import faulthandler
 import os
 import pathlib
 import subprocess
@@ -422,18 +423,23 @@ def time_of_launch():
 # --------------------------------------------------------------------------------------------------
 
 
+HANGS_S = 120  # a check that takes longer ends the script, with where it is
+
+
 def main():
     name = "the interpreter" if options.cpu else torch.cuda.get_device_name()
     print(f"tcc {tcc.__version__}, torch {torch.__version__}, {name}")
     failed = 0
     for title, function in checks:
+        faulthandler.dump_traceback_later(HANGS_S, exit=True)
         try:
             note = function() or ""
-            print(f"ok    {title:56} {note}", flush=True)
+            print(f"ok   {title:56} {note}", flush=True)
         except Exception as error:
             failed += 1
             where = traceback.extract_tb(error.__traceback__)[-1]
-            print(f"FAIL  {title:56} {type(error).__name__}: {error} (line {where.lineno})", flush=True)
+            print(f"FAIL {title:56} {type(error).__name__}: {error} (line {where.lineno})", flush=True)
+    faulthandler.cancel_dump_traceback_later()
     print(f"{len(checks) - failed} passed, {failed} failed")
     return failed != 0
 

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "runtime/runtime.h"
 
+#include <tcc/tcc_jit.h>
+
 #include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -99,6 +101,22 @@ static uint64_t param(const fake_hip_launch *l, const char *name)
 }
 
 /* ---- finding ---------------------------------------------------------------------------- */
+
+START_TEST(a_source_is_compiled_for_the_gpu)
+{
+    static const char source[] = "kernel p(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])"
+                                 "{ C[m, n] = sum(k) A[m, k] * B[k, n]; }";
+    const tcc_jit_options nothing_kept = {.struct_size = sizeof nothing_kept, .cache_dir = ""};
+    const tcc_compile_options one_tile = {.struct_size = sizeof one_tile, .tiles = 1};
+    tcc_jit *jit;
+    const tcc_kernel *k;
+    ck_assert_int_eq(tcc_jit_create(rt, &nothing_kept, &jit), TCC_OK);
+    ck_assert_str_eq(tcc_jit_target(jit), "gfx1100");
+    ck_assert_int_eq(tcc_jit_kernel(jit, source, &one_tile, "p", &k), TCC_OK);
+    ck_assert_str_eq(tcc_kernel_name(k), "p");
+    tcc_jit_destroy(jit);
+}
+END_TEST
 
 START_TEST(every_version_is_found_and_read)
 {
@@ -611,6 +629,7 @@ static int run_tests(void)
     TCase *tcase = tcase_create(name);
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_source_is_compiled_for_the_gpu);
     tcase_add_test(tcase, every_version_is_found_and_read);
     tcase_add_test(tcase, no_driver_is_told);
     tcase_add_test(tcase, a_device_is_chosen_and_given_back);

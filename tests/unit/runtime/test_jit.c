@@ -274,6 +274,31 @@ START_TEST(what_failed_to_load_is_tried_again)
 }
 END_TEST
 
+/* With what is on disk little memory is asked for: each allocation may fail, and costs a compilation at most. */
+START_TEST(short_memory_is_told)
+{
+    tcc_status status = TCC_ERR_MEMORY;
+    program_of(jit, &one_tile);
+    for (long n = 0; status; n++) {
+        const tcc_program *p = NULL;
+        tcc_jit *later;
+        const tcc_jit_options o = {sizeof o, folder, 0};
+        oom_fail_after(n);
+        status = tcc_jit_create(rt, &o, &later);
+        if (!status)
+            status = tcc_jit_program(later, source, &one_tile, &p);
+        bool armed = oom_is_armed();
+        oom_fail_after(-1);
+        ck_assert(!status == (p != NULL));
+        ck_assert(!status || status == TCC_ERR_MEMORY);
+        if (!status && !armed) /* it was to be had without */
+            status = TCC_ERR_MEMORY;
+        tcc_jit_destroy(later);
+        ck_assert_int_lt(n, 1000);
+    }
+}
+END_TEST
+
 /* ---- at once ---------------------------------------------------------------------------- */
 
 enum { THREADS = 4 };
@@ -345,6 +370,7 @@ int main(void)
     tcase_add_test(tcase, the_limit_holds);
     tcase_add_test(tcase, a_bad_program_is_told_each_time);
     tcase_add_test(tcase, what_failed_to_load_is_tried_again);
+    tcase_add_test(tcase, short_memory_is_told);
     tcase_add_test(tcase, threads_get_one_program);
     tcase_add_test(tcase, processes_share_what_is_kept);
     suite_add_tcase(suite, tcase);

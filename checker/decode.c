@@ -556,7 +556,8 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     if (op->code == TCC_OP_scf_for) {
         in->counts = tcc_loop_only_counts(op);
         int64_t m = data_modulus(d, s, in);
-        if (m > NEEDED && m > d->p->symbol_data)
+        in->data = m > NEEDED;
+        if (in->data && m > d->p->symbol_data)
             d->p->symbol_data = m;
         if (s->waits)
             find_period(d->p, in);

@@ -117,8 +117,12 @@ typedef struct tcc_psymbol {
     uint64_t roots; /* parameters and the like that it depends on, a bit each */
     bool varies;    /* from iteration to iteration */
     bool counts;    /* is not negative */
+    bool data;      /* a number of iterations that is wanted as data, too; */
+    bool forgotten; /* states were written as if it were not */
 } tcc_psymbol;
 const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol);
+/* Its number is wanted as data; false when states were written without what is asked of that. */
+bool tcc_p_symbol_is_data(tcc_protocol *p, int64_t symbol);
 /* A symbol is more than x when what it is of is more than this. */
 static inline int64_t tcc_p_symbol_least(const tcc_psymbol *s, int64_t x)
 {
@@ -161,7 +165,8 @@ typedef struct tcc_pinst {
     struct tcc_pplace *place;    /* where */
     bool harmless;               /* it accesses nothing else, nor does anything in it */
     bool waits;                  /* it, or something in it, synchronizes */
-    bool counts;                 /* a loop that only counts (ir/counting.h) */
+    bool counts;                 /* a loop that only counts (ir/counting.h); */
+    bool data;                   /* one whose number of iterations is wanted as data */
     bool loops;                  /* it is such a loop, of more than a few iterations, or has one in it */
     bool loops_later;            /* one follows in this block */
     uint32_t *dying;             /* slots that are not wanted once the loop has begun */

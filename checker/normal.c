@@ -189,8 +189,11 @@ static void put_record(writer *w, unsigned r)
     put_int(w, record->parent < 0 ? 0 : record->parent_at - w->base_at[record->parent]);
     put_int(w, record->least - at);
     put_int(w, record->most == INT64_MAX ? INT64_MAX : record->most - at);
-    if (m)
-        put_int(w, tcc_p_is_summed(w->p, r) ? at % record->scale - m : at < t ? at : t + (at - t) % m);
+    tcc_psymbol *of = &w->p->symbols.data[record->symbol];
+    bool summed = tcc_p_is_summed(w->p, r), data = summed || of->data || w->p->as_it_is;
+    of->forgotten |= m && !data;
+    if (m && data)
+        put_int(w, summed ? at % record->scale - m : at < t ? at : t + (at - t) % m);
     put_int(w, tcc_p_count_told_apart(w->p, record));
 }
 

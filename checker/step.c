@@ -176,6 +176,8 @@ static bool find_number(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc
                                       r->parent_at == tcc_p_position(&s->warps[warp].frames[in]));
         if (r->symbol != of->of || r->truth || r->known || !here)
             continue;
+        if (!tcc_p_symbol_is_data(p, of->of))
+            return false;
         int64_t n = (r->least + of->add) / of->by;
         if (r->most == INT64_MAX || r->scale % of->by)
             return true;
@@ -488,7 +490,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     if (by_index && !known)
         f->hi = INT64_MAX;
     f->record = record_of(p, s, warp, in->op, f->bound, false);
-    if (f->record < 0)
+    if (f->record < 0 || (in->data && !tcc_p_symbol_is_data(p, s->records[f->record].symbol)))
         return false;
     tcc_precord *r = &s->records[f->record];
     r->scale = r->scale / tcc_p_gcd(r->scale, f->scale) * f->scale;

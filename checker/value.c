@@ -157,6 +157,16 @@ const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol)
     return &p->symbols.data[symbol];
 }
 
+bool tcc_p_symbol_is_data(tcc_protocol *p, int64_t symbol)
+{
+    tcc_psymbol *s = &p->symbols.data[symbol];
+    p->apart |= s->forgotten && !s->data;
+    if (s->forgotten && !s->data)
+        p->status = TCC_ERR_UNSUPPORTED;
+    s->data = true;
+    return !p->apart;
+}
+
 static bool varies_with(const tcc_protocol *p, const tcc_pvalue *v)
 {
     return v->kind == TCC_P_SYMBOL && tcc_p_symbol_get(p, v->v)->varies;

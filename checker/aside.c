@@ -97,13 +97,13 @@ typedef struct wanting {
 
 static bool is_wanted(const wanting *w, uint32_t slot)
 {
-    return slot != TCC_P_NO_SLOT && w->slots[slot];
+    return slot < TCC_P_FIXED && w->slots[slot];
 }
 
 static void want(wanting *w, uint32_t slot)
 {
-    w->changed |= slot != TCC_P_NO_SLOT && !w->slots[slot];
-    if (slot != TCC_P_NO_SLOT)
+    w->changed |= slot < TCC_P_FIXED && !w->slots[slot];
+    if (slot < TCC_P_FIXED)
         w->slots[slot] = true;
 }
 

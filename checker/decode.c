@@ -565,6 +565,32 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     return next;
 }
 
+/* Whether an op gives the same in every state: no loop's argument, parameter or symbol is in it. */
+static bool is_fixed(const decoder *d, const source *s)
+{
+    const tcc_op *op = s->op;
+    bool place = op->code == TCC_OP_nvvm_tid || op->code == TCC_OP_amdgcn_tid || op->code == TCC_OP_amdgcn_lane ||
+                 op->code == TCC_OP_nvvm_smem_base || op->code == TCC_OP_amdgcn_lds_base;
+    bool computes = op->code == TCC_OP_arith_const || tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
+    bool fixed = (place || computes) && op->n_results == 1 && op->results[0].type->kind == TCC_KIND_scalar &&
+                 d->needs.data[s->results].modulus && !s->touches;
+    for (unsigned i = 0; i < op->n_operands && fixed; i++) {
+        uint32_t slot = d->needs.data[s->operands[i]].slot;
+        fixed = slot >= TCC_P_FIXED && slot != TCC_P_NO_SLOT;
+    }
+    return fixed;
+}
+
+/* It is not followed. */
+static size_t write_fixed(decoder *d, size_t i)
+{
+    tcc_pinst in;
+    d->needs.data[d->sources.data[i].results].slot = TCC_P_FIXED + d->p->n_fixed++;
+    size_t next = write_op(d, i, &in);
+    TCC_PUSH(d->p->scratch, &d->p->fixed, in);
+    return next;
+}
+
 static void write_args(decoder *d, uint32_t first, tcc_pcode *code)
 {
     code->args = TCC_NEW_ARRAY(d->p->scratch, uint32_t, code->n_args + 1);
@@ -602,7 +628,9 @@ static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region
     code->insts = TCC_NEW_ARRAY(d->p->scratch, tcc_pinst, n + 1);
     for (size_t at = i; at < end;) {
         size_t next = at + 1;
-        if (d->sources.data[at].matters)
+        if (d->sources.data[at].matters && is_fixed(d, &d->sources.data[at]))
+            next = write_fixed(d, at);
+        else if (d->sources.data[at].matters)
             next = write_op(d, at, &code->insts[code->n++]);
         while (next < end && d->sources.data[next].parent != parent)
             next++;

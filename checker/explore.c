@@ -84,12 +84,23 @@ static bool is_dim(const tcc_protocol *p, size_t i)
     return i < params.list.n && tcc_attr_is_record(params.list.items[i], "dim", "s");
 }
 
+static void compute_fixed(tcc_protocol *p, tcc_pstate *s)
+{
+    p->fixed_values = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_fixed + 1);
+    for (unsigned w = 0; w < p->n_warps; w++)
+        for (size_t i = 0; i < p->fixed.len; i++) {
+            const tcc_pinst *in = &p->fixed.data[i];
+            tcc_p_give(p, s, w, in, tcc_p_slot(p, s, w, in->results[0]));
+        }
+}
+
 static tcc_pstate *first_state(tcc_protocol *p)
 {
     tcc_pstate *s = create_state(p);
     const tcc_block *body = p->f->body;
     s->n_atoms = 1;
     s->chosen = -1;
+    compute_fixed(p, s);
     for (unsigned w = 0; w < p->n_warps; w++) {
         s->warps[w] = (tcc_pwarp){.depth = 1,
                                   .mask = tcc_p_all_lanes(p),

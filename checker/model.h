@@ -58,6 +58,7 @@ enum {
 };
 
 #define TCC_P_NO_SLOT UINT32_MAX
+#define TCC_P_FIXED (UINT32_C(1) << 31) /* slots from here on hold numbers that never change */
 #define TCC_P_NO_WARP UINT32_MAX
 
 /* ---- values (value.c) ------------------------------------------------------------- */
@@ -400,7 +401,9 @@ struct tcc_protocol {
     tcc_diag *diag;
     tcc_status status;
     tcc_pcode body;
-    uint32_t n_slots;
+    uint32_t n_slots, n_fixed;
+    TCC_VEC(tcc_pinst) fixed;    /* ops that give the same in every state, as constants and places in a warp do; */
+    tcc_pvalue *fixed_values;    /* of each warp: what they give */
     TCC_VEC(uint32_t) registers; /* slots of what MMAs write; */
     TCC_VEC(uint32_t) waiting;   /* of what waits for a number of iterations */
     int64_t threshold;           /* indices that are less are told apart; */
@@ -736,7 +739,8 @@ bool tcc_p_is_known(tcc_opcode code);
 static inline tcc_pvalue *tcc_p_slot(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
                                      uint32_t slot)
 {
-    return &s->slots[(size_t)warp * p->n_slots + slot];
+    return slot < TCC_P_FIXED ? &s->slots[(size_t)warp * p->n_slots + slot]
+                              : &p->fixed_values[(size_t)warp * p->n_fixed + (slot - TCC_P_FIXED)];
 }
 /* The last wait of a warp for barrier b. */
 static inline tcc_pwait *tcc_p_wait(const tcc_protocol *p, const tcc_pstate *s, unsigned b,

@@ -93,14 +93,15 @@ typedef struct walk {
 
 static inline uint32_t counter_of(const walk *w, uint32_t slot)
 {
-    return slot == TCC_P_NO_SLOT ? NO_COUNTER : w->by[slot];
+    return slot < TCC_P_FIXED ? w->by[slot] : NO_COUNTER;
 }
 
 static inline tcc_pvalue value_at(const walk *w, uint32_t slot, int64_t x)
 {
-    if (w->by[slot] == slot + 1)
+    uint32_t by = counter_of(w, slot);
+    if (by == slot + 1)
         return counter_at(w->p, w->r, x);
-    return w->by[slot] ? w->tables[slot][x % w->r->period] : *tcc_p_slot(w->p, w->s, w->warp, slot);
+    return by ? w->tables[slot][x % w->r->period] : *tcc_p_slot(w->p, w->s, w->warp, slot);
 }
 
 static inline void fail(walk *w)

@@ -98,7 +98,8 @@ static void find(tcc_protocol *p, const tcc_pinst *of, const tcc_pcode *code)
                 continue;
             note_uses(p, &u, code);
             TCC_PUSH(p->scratch, &p->sums->sums, u);
-            TCC_PUSH(p->scratch, &p->waiting, u.slot);
+            if (u.slot < TCC_P_FIXED)
+                TCC_PUSH(p->scratch, &p->waiting, u.slot);
         }
         for (unsigned r = 0; r < in->op->n_regions && !in->counts; r++)
             find(p, in, &in->regions[r]);

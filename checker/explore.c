@@ -419,6 +419,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
 {
     search q = {0};
     tcc_pstate *s = first_state(p);
+    tcc_p_runs_find(p);
     if (!p->as_it_is)
         tcc_p_rotation_find(p, s);
     p->loose &= tcc_p_has_tiles(p);

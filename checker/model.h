@@ -10,6 +10,7 @@
  * async.c    copies
  * mma.c      MMAs
  * step.c     one warp's next op; control flow
+ * runs.c     arithmetic that is done in one step
  * aside.c    a thread that fills stages, followed as a warp of its own
  * module.c   the functions of a module, in threads
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
@@ -152,6 +153,7 @@ enum { TCC_P_GIVEN = 4 };
 typedef struct tcc_pinst {
     const tcc_op *op;
     tcc_pgiven *given; /* TCC_P_GIVEN; NULL: its result depends on more than its operands */
+    struct tcc_prun *run; /* that it begins; NULL: none */
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of MMAs, a bit each: read by it; of its result */
@@ -775,6 +777,9 @@ bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
 tcc_phook *tcc_p_aside_hook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+/* runs.c: finds runs of ops that only compute; does one, or if it is not to be kept its first op, by `compute`. */
+void tcc_p_runs_find(tcc_protocol *p);
+tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, tcc_phook *compute);
 
 /* ---- rotations (rotate.c) --------------------------------------------------------------- */
 

@@ -809,7 +809,7 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (in->tensor && in->harmless && !tcc_p_global_ordinary(p, s, warp, in))
         return TCC_P_FAILED;
     w->touched |= in->touches;
-    tcc_presult r = (hook ? hook : compute)(p, s, warp, in);
+    tcc_presult r = in->run ? tcc_p_run(p, s, warp, in, compute) : (hook ? hook : compute)(p, s, warp, in);
     bool begins = in->aside && warp == p->aside && (r == TCC_P_NEXT || r == TCC_P_JUMPED);
     if (begins && !tcc_p_aside_begin(p, s))
         return TCC_P_FAILED;

@@ -509,18 +509,18 @@ static const struct {
     int stages;
     size_t steps; /* at most, in both variants together */
 } costs[] = {
-    {"warp", 1, 4300},  {"warp", 2, 4900},   {"warp", 3, 5200},  {"warp", 4, 5600},
-    {"warp", 8, 6900},  {"warp", 16, 10300}, {"warp", 64, 30600}, {"none", 1, 4300},
-    {"none", 2, 6600},  {"none", 3, 7900},   {"none", 4, 9400},  {"none", 8, 15200},
-    {"none", 16, 27000}, {"none", 64, 97700},
-    {"warp; persistent", 1, 4800}, {"warp; persistent", 2, 6200}, {"warp; persistent", 3, 7000},
-    {"warp; persistent", 4, 7800}, {"warp; persistent", 8, 11000}, {"warp; persistent", 16, 17400},
-    {"warp; persistent", 64, 56100},
-    {"warpgroup; consumers pingpong; persistent", 1, 20800},
-    {"warpgroup; consumers pingpong; persistent", 2, 36900},
-    {"warpgroup; consumers pingpong; persistent", 3, 106400},
-    {"warpgroup; consumers pingpong; persistent", 4, 108900},
-    {"warpgroup; consumers pingpong; persistent", 8, 417400},
+    {"warp", 1, 1900},  {"warp", 2, 2100},   {"warp", 3, 2300},  {"warp", 4, 2500},
+    {"warp", 8, 3200},  {"warp", 16, 4900}, {"warp", 64, 15200}, {"none", 1, 1900},
+    {"none", 2, 3000},  {"none", 3, 3700},   {"none", 4, 4400},  {"none", 8, 7500},
+    {"none", 16, 13500}, {"none", 64, 49900},
+    {"warp; persistent", 1, 2300}, {"warp; persistent", 2, 3000}, {"warp; persistent", 3, 3500},
+    {"warp; persistent", 4, 4000}, {"warp; persistent", 8, 6000}, {"warp; persistent", 16, 9900},
+    {"warp; persistent", 64, 33800},
+    {"warpgroup; consumers pingpong; persistent", 1, 11600},
+    {"warpgroup; consumers pingpong; persistent", 2, 19000},
+    {"warpgroup; consumers pingpong; persistent", 3, 28000},
+    {"warpgroup; consumers pingpong; persistent", 4, 38300},
+    {"warpgroup; consumers pingpong; persistent", 8, 87600},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

@@ -77,8 +77,8 @@ static int32_t first_registers(const tcc_protocol *p)
     return (int32_t)(share / REGISTER_UNIT * REGISTER_UNIT);
 }
 
-/* Whether a parameter is a dimension of tensors: [dim, NAME]. */
-static bool is_dim(const tcc_protocol *p, size_t i)
+/* [dim, NAME] */
+bool tcc_p_is_dim(const tcc_protocol *p, size_t i)
 {
     tcc_attr params = tcc_attr_list(&p->f->attrs, "params");
     return i < params.list.n && tcc_attr_is_record(params.list.items[i], "dim", "s");
@@ -117,7 +117,7 @@ static tcc_pstate *first_state(tcc_protocol *p)
             if (p->body.args[i] != TCC_P_NO_SLOT)
                 *tcc_p_slot(p, s, w, p->body.args[i]) =
                     body->args[i]->type->kind == TCC_KIND_tensormap ? tcc_p_known((int64_t)i)
-                    : is_dim(p, i) ? tcc_p_count_symbol(p, body->args[i])
+                    : tcc_p_is_dim(p, i) ? tcc_p_count_symbol(p, body->args[i])
                                    : tcc_p_symbol(p, body->args[i], NULL, 0);
     }
     return s;
@@ -472,7 +472,7 @@ static tcc_status check_found(tcc_protocol *p)
 
 /* ---- entry points ---------------------------------------------------------------------- */
 
-static tcc_protocol *decode(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
+tcc_protocol *tcc_p_open(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
 {
     tcc_protocol *p = TCC_NEW(scratch, tcc_protocol);
     *p = (tcc_protocol){.f = f, .scratch = scratch, .diag = diag, .aside = TCC_P_NO_WARP};
@@ -505,9 +505,8 @@ typedef struct way {
 } way;
 
 /* Again with states told apart, where some were taken for one that are not. */
-static tcc_status follow(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, way how, way *did, size_t *steps)
+static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
 {
-    tcc_protocol *p = decode(f, scratch, diag);
     if (p->status)
         return p->status;
     how.loose &= !p->symbol_data; /* where numbers of iterations are data, little is proven so */
@@ -520,18 +519,25 @@ static tcc_status follow(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, 
     did->loose = p->loosened;
     *steps += p->steps;
     how.as_it_is = true;
-    return p->apart ? follow(f, scratch, diag, how, did, steps) : status;
+    return p->apart ? follow(tcc_p_open(p->f, p->scratch, p->diag), how, did, steps) : status;
+}
+
+tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
+{
+    const tcc_func *f = p->f;
+    tcc_diag *silent = p->diag;
+    way did = {0};
+    *steps = 0;
+    if (!follow(p, (way){.aside = true, .loose = true}, &did, steps) ||
+        (did.aside && did.loose && !follow(tcc_p_open(f, p->scratch, silent), (way){.aside = true}, &did, steps)))
+        return TCC_OK;
+    return follow(tcc_p_open(f, p->scratch, diag), (way){0}, &did, steps);
 }
 
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)
 {
     tcc_diag silent = {0};
-    way did = {0};
-    *steps = 0;
-    if (!follow(f, scratch, &silent, (way){.aside = true, .loose = true}, &did, steps) ||
-        (did.aside && did.loose && !follow(f, scratch, &silent, (way){.aside = true}, &did, steps)))
-        return TCC_OK;
-    return follow(f, scratch, diag, (way){0}, &did, steps);
+    return tcc_p_prove(tcc_p_open(f, scratch, &silent), diag, steps);
 }
 
 tcc_status tcc_protocol_check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)

@@ -12,6 +12,7 @@
  * step.c     one warp's next op; control flow
  * runs.c     arithmetic that is done in one step
  * aside.c    a thread that fills stages, followed as a warp of its own
+ * alike.c    functions that one proof is for
  * module.c   the functions of a module, in threads
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
  * rotate.c   what rotates the stages of a ring
@@ -827,6 +828,15 @@ bool tcc_p_sums_fail(tcc_protocol *p);
 
 /* ---- executions ------------------------------------------------------------------------ */
 
+/* A function that was read: p->status says whether it can be followed, `silent` is told why not. */
+tcc_protocol *tcc_p_open(const tcc_func *f, tcc_arena *scratch, tcc_diag *silent);
+/* Follows it, which is done once; what is wrong is told to diag. */
+tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps);
+/* All that is followed of a function, the same bytes for those of its module that have the same proof; NULL: there is
+ * no saying. In scratch. */
+const uint8_t *tcc_p_write(const tcc_protocol *p, size_t *n);
+/* Whether a parameter is a dimension of tensors. */
+bool tcc_p_is_dim(const tcc_protocol *p, size_t i);
 tcc_status tcc_p_explore(tcc_protocol *p);
 void tcc_p_normal_create(tcc_protocol *p);
 /* Writes s so that states whose futures are equal are equal; gives the bytes. */

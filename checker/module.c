@@ -1,30 +1,60 @@
-/* module: the functions of a module, several at a time: they have nothing to do with each other.
+/* module: the functions of a module, several at a time: they have nothing to do with each other, but that one proof is
+ * for all that are alike (alike.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "checker/checker.h"
+#include "checker/model.h"
 #include "ir/signature.h"
 #include "support/threads.h"
+
+/* What is followed of a function, and the first function of which that is the same: its proof is for both. */
+typedef struct proof {
+    uint8_t *bytes;
+    size_t n, first;
+} proof;
 
 /* What the threads share. */
 typedef struct work {
     const tcc_func **funcs;
     tcc_status *status; /* of each */
+    proof *proofs;      /* of those that were begun; the lock is held while they are looked at */
     size_t n;
     atomic_size_t next;
+    pthread_mutex_t lock;
 } work;
 
+/* Whether a function is the first of its kind; if it may not be known, it is. */
+static bool is_first(work *w, size_t i, const uint8_t *bytes, size_t n)
+{
+    uint8_t *kept = bytes ? malloc(n) : NULL;
+    if (!kept)
+        return true;
+    memcpy(kept, bytes, n);
+    pthread_mutex_lock(&w->lock);
+    size_t k = 0;
+    while (k < w->n && !(w->proofs[k].n == n && w->proofs[k].first == k && !memcmp(w->proofs[k].bytes, bytes, n)))
+        k++;
+    w->proofs[i] = (proof){kept, n, k < w->n ? k : i};
+    pthread_mutex_unlock(&w->lock);
+    return k == w->n;
+}
+
 /* A proof takes memory of its own, more than the IR does. */
-static tcc_status check(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag)
+static tcc_status check(work *w, size_t i, tcc_arena *scratch)
 {
     jmp_buf oom;
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
     tcc_arena_set_oom(scratch, &oom);
-    tcc_status status = tcc_protocol_check(f, scratch, diag);
+    tcc_diag silent = {0};
+    tcc_protocol *p = tcc_p_open(w->funcs[i], scratch, &silent);
+    size_t n, steps;
+    const uint8_t *bytes = tcc_p_write(p, &n);
+    tcc_status status = is_first(w, i, bytes, n) ? tcc_p_prove(p, &silent, &steps) : TCC_OK;
     tcc_arena_clear(scratch);
     return status;
 }
@@ -34,12 +64,25 @@ static void *take_functions(void *arg)
 {
     work *w = arg;
     tcc_arena *scratch = tcc_arena_create(NULL);
-    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;) {
-        tcc_diag silent = {0};
-        w->status[i] = scratch ? check(w->funcs[i], scratch, &silent) : TCC_ERR_MEMORY;
-    }
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
+        w->status[i] = scratch ? check(w, i, scratch) : TCC_ERR_MEMORY;
     tcc_arena_destroy(scratch);
     return NULL;
+}
+
+/* What is wrong with a function, once more. */
+static tcc_status check_again(const tcc_func *f, tcc_diag *diag)
+{
+    jmp_buf oom;
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    if (!scratch || setjmp(oom)) {
+        tcc_arena_destroy(scratch);
+        return TCC_ERR_MEMORY;
+    }
+    tcc_arena_set_oom(scratch, &oom);
+    tcc_status status = tcc_protocol_check(f, scratch, diag);
+    tcc_arena_destroy(scratch);
+    return status;
 }
 
 /* Tells what is wrong in the functions' order: it goes wrong again. */
@@ -47,31 +90,34 @@ static tcc_status tell(const work *w, tcc_diag *diag)
 {
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < w->n && !status; i++) {
-        tcc_arena *scratch = w->status[i] ? tcc_arena_create(NULL) : NULL;
-        if (w->status[i])
-            status = scratch ? check(w->funcs[i], scratch, diag) : TCC_ERR_MEMORY;
-        tcc_arena_destroy(scratch);
+        size_t first = w->proofs[i].bytes ? w->proofs[i].first : i;
+        if (w->status[first])
+            status = check_again(w->funcs[i], diag);
     }
     return status;
 }
 
 tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *diag)
 {
-    work w = {0};
+    work w = {.lock = PTHREAD_MUTEX_INITIALIZER};
     size_t n = 0;
     for (const tcc_func *f = ir->first; f; f = f->next)
         n += !tcc_func_is_definition(f);
     w.funcs = calloc(n + 1, sizeof *w.funcs);
     w.status = calloc(n + 1, sizeof *w.status);
+    w.proofs = calloc(n + 1, sizeof *w.proofs);
     tcc_status status = TCC_ERR_MEMORY;
-    if (w.funcs && w.status) {
+    if (w.funcs && w.status && w.proofs) {
         for (const tcc_func *f = ir->first; f; f = f->next)
             if (!tcc_func_is_definition(f))
                 w.funcs[w.n++] = f;
         tcc_run_threads(n_threads ? n_threads : tcc_threads_for(n), take_functions, &w);
         status = tell(&w, diag);
     }
+    for (size_t i = 0; w.proofs && i < w.n; i++)
+        free(w.proofs[i].bytes);
     free(w.funcs);
     free(w.status);
+    free(w.proofs);
     return status;
 }

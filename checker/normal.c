@@ -27,11 +27,6 @@ void tcc_p_reserve(writer *w, size_t n)
     w->cap = cap;
 }
 
-static void put_int(writer *w, int64_t v)
-{
-    put(w, &v, sizeof v);
-}
-
 static void put_pair(writer *w, uint32_t a, uint32_t b)
 {
     put_int(w, (int64_t)(a | (uint64_t)b << 32));

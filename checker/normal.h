@@ -41,6 +41,10 @@ static inline void put(writer *w, const void *bytes, size_t n)
     memcpy(w->data + w->len, bytes, n);
     w->len += n;
 }
+static inline void put_int(writer *w, int64_t v)
+{
+    put(w, &v, sizeof v);
+}
 static inline void put_clock(writer *w, const column *c, uint32_t clock)
 {
     uint16_t rank = rank_of(c, clock);

@@ -502,6 +502,53 @@ START_TEST(threads_tell_of_the_first_that_is_wrong)
 }
 END_TEST
 
+/* Whether one proof is for both. */
+static bool are_alike(kernel *k, const char *a, const char *b)
+{
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    tcc_diag silent = {0};
+    const char *names[] = {a, b};
+    const uint8_t *bytes[2];
+    size_t n[2];
+    for (int i = 0; i < 2; i++) {
+        bytes[i] = tcc_p_write(tcc_p_open(tcc_func_find(k->ir, names[i]), scratch, &silent), &n[i]);
+        ck_assert_ptr_nonnull(bytes[i]);
+    }
+    bool alike = n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]);
+    tcc_arena_destroy(scratch);
+    return alike;
+}
+
+/* A proof is for all variants that differ in nothing it looks at, and for no other. */
+START_TEST(one_proof_for_what_is_alike)
+{
+    static const char source[] =
+        "kernel a(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }\n"
+        "schedule a for sm_90a { tile m 64, n 16, k 16; stages 4; producer warp; epilogue tma; }\n";
+    kernel k = {.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+    char alone[MAX_SAID];
+    k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
+    k.ir = kernel_parse(&k, source);
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
+    ck_assert(are_alike(&k, "a__generic", "a__generic"));
+    ck_assert(!are_alike(&k, "a", "a__generic"));
+    ck_assert(are_alike(&k, "a__padded", "a__direct"));
+    no_last_release(tcc_func_find(k.ir, "a__padded"));
+    ck_assert(!are_alike(&k, "a__padded", "a__direct"));
+    ck_assert_int_eq(tcc_protocol_check_all(k.ir, 1, &k.diag), TCC_ERR_INTERNAL);
+    no_last_release(tcc_func_find(k.ir, "a__direct")); /* now both are wrong, alike */
+    ck_assert(are_alike(&k, "a__padded", "a__direct"));
+    ck_assert_int_eq(check(&k, tcc_func_find(k.ir, "a__direct")), TCC_ERR_INTERNAL);
+    memcpy(alone, k.said, sizeof alone);
+    for (size_t n = 1; n <= 4; n++) {
+        *k.said = 0;
+        ck_assert_int_eq(tcc_protocol_check_all(k.ir, n, &k.diag), TCC_ERR_INTERNAL);
+        ck_assert_str_eq(k.said, alone);
+    }
+    tcc_arena_destroy(k.arena);
+}
+END_TEST
+
 /* ---- what it costs --------------------------------------------------------------------- */
 
 static const struct {
@@ -586,6 +633,7 @@ int main(void)
     tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
     tcase_add_test(t, threads_tell_of_the_first_that_is_wrong);
+    tcase_add_test(t, one_proof_for_what_is_alike);
     tcase_add_test(t, no_op_is_missing);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

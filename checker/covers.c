@@ -63,6 +63,14 @@ static const column *column_of(const tcc_protocol *p, unsigned i)
     return &p->columns[i < fenced ? i : i < passed ? i + p->n_steps : i - p->n_warps];
 }
 
+static bool is_same_block(const uint32_t *a, const uint32_t *b)
+{
+    uint32_t differs = 0;
+    for (unsigned i = 0; i < TCC_P_BLOCK; i++)
+        differs |= a[i] ^ b[i];
+    return !differs;
+}
+
 /* Most entities know nearly the same as another one. */
 static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_t *like, const uint16_t *ranks_like,
                        uint16_t *ranks)
@@ -71,7 +79,7 @@ static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_
     if (like)
         memcpy(ranks, ranks_like, p->stride * sizeof *ranks);
     for (unsigned at = 0; at < n; at += TCC_P_BLOCK) {
-        if (like && !memcmp(row + at, like + at, TCC_P_BLOCK * sizeof *row))
+        if (like && is_same_block(row + at, like + at))
             continue;
         for (unsigned i = at; i < at + TCC_P_BLOCK && i < n; i++)
             if (!like || row[i] != like[i])
@@ -80,10 +88,10 @@ static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_
 }
 
 /* The clocks of an entity; those of no warp, and of whose past a warp may learn, as if it knew what all know. */
-static void find_row(const writer *w, unsigned e, uint32_t *row)
+static void find_row(const writer *w, unsigned e, uint32_t *restrict row)
 {
     const tcc_protocol *p = w->p;
-    const uint32_t *from = w->s->clocks + (size_t)e * p->stride;
+    const uint32_t *restrict from = w->s->clocks + (size_t)e * p->stride, *restrict common = w->common;
     unsigned barrier = (e - p->n_warps) / 2, n = p->n_actors + p->n_warps;
     bool mbarrier = barrier < p->max_barriers, arrivals = mbarrier && e == tcc_p_arrivals(p, barrier);
     if (e < p->n_warps)
@@ -94,9 +102,9 @@ static void find_row(const writer *w, unsigned e, uint32_t *row)
     unsigned whole = n / TCC_P_BLOCK * TCC_P_BLOCK;
     for (unsigned at = 0; at < whole; at += TCC_P_BLOCK)
         for (unsigned i = at; i < at + TCC_P_BLOCK; i++) /* signed ones can be vectors */
-            row[i] = (int32_t)from[i] > (int32_t)w->common[i] ? from[i] : w->common[i];
+            row[i] = (int32_t)from[i] > (int32_t)common[i] ? from[i] : common[i];
     for (unsigned i = whole; i < n; i++)
-        row[i] = from[i] > w->common[i] ? from[i] : w->common[i];
+        row[i] = from[i] > common[i] ? from[i] : common[i];
 }
 
 /* Numbers of parts by warp and lanes, in whatever order they came to be. */

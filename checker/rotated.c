@@ -194,9 +194,26 @@ static void move_barriers_of(const tcc_protocol *p, rotation *r, const tcc_pstat
     }
 }
 
+/* The first of mbarriers that stay neighbours, and how many there are. */
+typedef struct piece {
+    uint32_t from, n;
+} piece;
+
+static unsigned find_pieces(const rotation *r, unsigned n, piece *pieces)
+{
+    unsigned n_pieces = 0;
+    for (uint32_t b = 0; b < n; b++)
+        if (b && r->to[b] == r->to[b - 1] + 1)
+            pieces[n_pieces - 1].n++;
+        else
+            pieces[n_pieces++] = (piece){b, 1};
+    return n_pieces;
+}
+
 static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
 {
-    unsigned first = tcc_p_barrier_actor(p, 0);
+    piece pieces[TCC_MAX_MBARRIERS];
+    unsigned first = tcc_p_barrier_actor(p, 0), n = find_pieces(r, s->n_barriers, pieces);
     for (unsigned e = 0; e < p->n_entities + s->n_parts; e++) {
         unsigned b = (e - p->n_warps) / 2, to = e;
         if (e >= p->n_warps && b < s->n_barriers)
@@ -204,8 +221,8 @@ static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
         const uint32_t *from = s->clocks + (size_t)e * p->stride;
         uint32_t *clocks = r->state.clocks + (size_t)to * p->stride;
         memcpy(clocks, from, p->stride * sizeof *clocks);
-        for (b = 0; b < s->n_barriers; b++)
-            clocks[first + r->to[b]] = from[first + b];
+        for (unsigned i = 0; i < n; i++)
+            memcpy(clocks + first + r->to[pieces[i].from], from + first + pieces[i].from, pieces[i].n * sizeof *clocks);
     }
 }
 

@@ -307,13 +307,18 @@ static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspac
     print_string(out, f->name);
     tcc_str_puts(out, ",\"grid\":");
     bool fewer = tcc_attr_int(&f->attrs, "fewer_ctas", 0);
+    int64_t cluster = tcc_attr_int(&f->attrs, "cluster_ctas", 1);
     tcc_str_puts(out, fewer ? "[\"min\"," : "");
     print_grid(out, tcc_attr_list(&f->attrs, "grid"));
-    tcc_str_puts(out, fewer ? ",{\"device\":\"sms\"}]" : "");
+    if (fewer && cluster > 1) /* whole clusters */
+        tcc_str_printf(out, ",[\"mul\",[\"div\",{\"device\":\"sms\"},%lld],%lld]]", (long long)cluster,
+                       (long long)cluster);
+    else
+        tcc_str_puts(out, fewer ? ",{\"device\":\"sms\"}]" : "");
     tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld,\"params\":[",
                    (long long)tcc_attr_int(&f->attrs, "block", 0),
                    (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0),
-                   (long long)tcc_attr_int(&f->attrs, "cluster", 1));
+                   (long long)cluster);
     tcc_attr params = tcc_attr_list(&f->attrs, "params");
     for (size_t i = 0; i < params.list.n; i++) {
         tcc_str_puts(out, i ? "," : "");

@@ -3,6 +3,9 @@
  * The producer and the consumers are one thread each. An MMA is computed when it starts, and
  * is taken to be reading its stage and writing its result until async.mma_wait says otherwise.
  *
+ * CTAs of a cluster run together, each with stages of its own. What one copies to all counts in each, there and
+ * when it lands; where a stage is still in use, or a CTA has no stages yet or any more, that is wrong.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
@@ -19,6 +22,8 @@ typedef struct stage {
 } stage;
 
 typedef struct ring {
+    bool made;     /* by the CTA that runs now */
+    unsigned ctas; /* that fill its stages; 1: its own does */
     stage *stages;
     int64_t n_stages;
     bool meets;  /* it is filled and emptied by barriers alone, */
@@ -38,6 +43,7 @@ typedef struct buffer {
     size_t sends;     /* on their way */
     uint64_t used;    /* the step of its role at which an MMA last began to read it */
     const struct tcc_role *by; /* whose warps exchange tiles by way of it */
+    tcc_cell *whole;   /* room for a tile of which CTAs copy a part each */
 } buffer;
 
 /* An MMA, by number: the stages that its operands are in; a ring that is NULL: in none. */
@@ -69,22 +75,58 @@ struct tcc_role {
     uint64_t met; /* the step at which all warps of the role last met */
 };
 
-struct tcc_async {
+struct tcc_async { /* of a CTA */
     void **objects; /* ring or buffer of each value */
     TCC_VEC(buffer *) buffers;
     TCC_VEC(ring *) rings;
     tcc_map roles;  /* async.role -> its thread */
     size_t running; /* roles of those that run together which have begun */
+    unsigned met;   /* how often it has come to the cluster's barrier, */
+    bool meets;     /* where it is now */
 };
 
-static struct tcc_async *state_of(tcc_exec *x)
+static unsigned ctas_of(const tcc_exec *x)
 {
-    if (!x->async) {
-        x->async = TCC_NEW(x->run->scratch, struct tcc_async);
-        x->async->objects = TCC_NEW_ARRAY(x->run->scratch, void *, x->program->n_values);
-        x->async->roles = TCC_MAP(x->run->scratch);
+    return x->n_ctas ? x->n_ctas : 1;
+}
+
+/* Of a CTA of the cluster. */
+static struct tcc_async *state_of_cta(tcc_exec *x, unsigned rank)
+{
+    if (!x->async)
+        x->async = TCC_NEW_ARRAY(x->run->scratch, struct tcc_async, ctas_of(x));
+    struct tcc_async *a = &x->async[rank];
+    if (!a->objects) {
+        a->objects = TCC_NEW_ARRAY(x->run->scratch, void *, x->program->n_values);
+        a->roles = TCC_MAP(x->run->scratch);
     }
-    return x->async;
+    return a;
+}
+
+static struct tcc_async *state_of(const tcc_thread *t)
+{
+    return state_of_cta(t->x, t->rank);
+}
+
+/* What a thread has done as a role before it was restarted. */
+static void forget(struct tcc_role *role)
+{
+    if (!role)
+        return;
+    role->mmas.len = role->commits.len = 0;
+    role->met = 0;
+}
+
+void tcc_async_begin(tcc_exec *x)
+{
+    for (unsigned r = 0; r < x->n_ctas; r++) {
+        struct tcc_async *a = state_of_cta(x, r);
+        forget(x->ctas[r]->role);
+        a->met = 0;
+        a->meets = false;
+        for (size_t i = 0; i < a->rings.len; i++)
+            a->rings.data[i]->made = false;
+    }
 }
 
 /* ---- memory ---------------------------------------------------------------------------- */
@@ -93,7 +135,7 @@ static struct tcc_async *state_of(tcc_exec *x)
 static void *object_of(tcc_thread *t, const tcc_inst *in, size_t size)
 {
     uint32_t value = in->results[0];
-    void **object = &state_of(t->x)->objects[value];
+    void **object = &state_of(t)->objects[value];
     if (!*object)
         *object = tcc_arena_alloc(t->x->run->scratch, size);
     tcc_cells(t, value)[0].i = value;
@@ -102,7 +144,7 @@ static void *object_of(tcc_thread *t, const tcc_inst *in, size_t size)
 
 static void *operand_object(tcc_thread *t, const tcc_inst *in, unsigned operand)
 {
-    return t->x->async->objects[tcc_operand_int(t, in, operand)];
+    return state_of(t)->objects[tcc_operand_int(t, in, operand)];
 }
 
 static void poison(buffer *b, int64_t stage_index)
@@ -143,7 +185,7 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
         b->cells = TCC_NEW_ARRAY(t->x->run->scratch, tcc_cell, (size_t)tcc_type_count(type));
         b->put = TCC_NEW_ARRAY(t->x->run->scratch, uint64_t, (size_t)b->n_stages * 2);
         b->read = b->put + b->n_stages;
-        TCC_PUSH(t->x->run->scratch, &t->x->async->buffers, b);
+        TCC_PUSH(t->x->run->scratch, &state_of(t)->buffers, b);
     }
     b->offset = tcc_attr_int(&in->op->attrs, "offset", -1);
     b->stage_bytes = tcc_panels_of(in->op).stage_bytes;
@@ -168,11 +210,15 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
         return TCC_FAILED;
     if (!r->stages) {
         r->stages = TCC_NEW_ARRAY(t->x->run->scratch, stage, (size_t)r->n_stages);
-        TCC_PUSH(t->x->run->scratch, &t->x->async->rings, r);
+        TCC_PUSH(t->x->run->scratch, &state_of(t)->rings, r);
     }
     r->groups = tcc_is_of_groups(in->op);
     r->meets = !tcc_has_mbarriers(in->op) && !r->groups;
     r->reading = NULL;
+    r->made = true;
+    r->ctas = (unsigned)tcc_attr_int(&in->op->attrs, "cluster", 1);
+    if (r->ctas > 1 && r->ctas != ctas_of(t->x))
+        return TCC_WRONG(t->x, in->op, "async.ring of a cluster of %u in one of %u", r->ctas, ctas_of(t->x));
     for (int64_t s = 0; s < r->n_stages; s++)
         r->stages[s] = (stage){.owner = -1, .released = -1};
     return TCC_NEXT;
@@ -204,6 +250,40 @@ static bool is_full(const stage *s)
     return s->committed && (s->bytes ? s->landed_bytes == s->bytes : s->landed == s->started);
 }
 
+/* What operand 0 or 2 of an op is in a CTA of the cluster; NULL, reported, where that is not running. */
+static void *object_in(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned rank)
+{
+    const char *name = tcc_op_info_get(in->op->code)->name;
+    const ring *r = state_of_cta(t->x, rank)->objects[tcc_operand_int(t, in, 0)];
+    if (rank != t->rank && !t->x->ctas[rank]->depth)
+        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA %u of the cluster, which has ended", name,
+                  rank);
+    else if (!r || !r->made)
+        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA %u of the cluster, which has no ring there yet",
+                  name, rank);
+    else
+        return state_of_cta(t->x, rank)->objects[tcc_operand_int(t, in, operand)];
+    return NULL;
+}
+
+/* Of a ring of a cluster an iteration is released when all CTAs have released it. */
+static bool is_released(tcc_thread *t, const tcc_inst *in, const ring *r, int64_t i)
+{
+    for (unsigned c = 0; c < r->ctas; c++) {
+        unsigned rank = r->ctas == 1 ? t->rank : c;
+        const ring *of = state_of_cta(t->x, rank)->objects[tcc_operand_int(t, in, 0)];
+        if (!of || !of->made || of->stages[i % r->n_stages].released < i)
+            return false;
+    }
+    return true;
+}
+
+/* Nothing is in the stage, or on its way. */
+static void clear(stage *s)
+{
+    *s = (stage){.owner = s->owner, .released = s->released};
+}
+
 tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
 {
     ring *r = operand_object(t, in, 0);
@@ -215,10 +295,13 @@ tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "async.acquire of iteration %lld after %lld", (long long)i,
                          (long long)s->owner);
     int64_t before = r->turns ? i - 1 : i - r->n_stages;
-    if (before >= 0 && r->stages[before % r->n_stages].released < before)
+    if (before >= 0 && !is_released(t, in, r, before))
         return TCC_WAIT(t, NULL, "until iteration %lld releases its %s", (long long)before,
                         r->turns ? "turn" : "stage");
-    *s = (stage){.owner = i, .released = s->released, .waited = r->turns};
+    if (r->ctas == 1)
+        clear(s);
+    s->owner = i;
+    s->waited = r->turns;
     return TCC_NEXT;
 }
 
@@ -308,7 +391,12 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op,
                          "async.release of iteration %lld without async.publish since it was read",
                          (long long)i);
+    for (unsigned c = 0; r->ctas > 1 && c < r->ctas; c++)
+        if (!object_in(t, in, 0, c))
+            return TCC_FAILED;
     s->released = i;
+    if (r->ctas > 1) /* what others copy may land before the next acquire */
+        clear(s);
     return TCC_NEXT;
 }
 
@@ -326,22 +414,75 @@ static bool have_met_since(tcc_thread *t, const tcc_inst *in, uint64_t step, con
 
 typedef struct copy {
     tcc_window from;
-    tcc_cell *to;
+    buffer *to;
     stage *stage;
+    int64_t number;  /* of the stage */
+    size_t first, n; /* cells of it */
     int64_t bytes;
 } copy;
+
+static tcc_cell *cells_of(const copy *c)
+{
+    return c->to->cells + (size_t)c->number * c->to->stage_cells;
+}
 
 static tcc_outcome land(tcc_exec *x, tcc_event *e)
 {
     const copy *c = e->data;
     stage *s = c->stage;
-    tcc_window_load(&c->from, c->to);
+    if (c->n == c->to->stage_cells) {
+        tcc_window_load(&c->from, cells_of(c));
+    } else {
+        tcc_window_load(&c->from, c->to->whole);
+        memcpy(cells_of(c) + c->first, c->to->whole + c->first, c->n * sizeof(tcc_cell));
+    }
     s->landed++;
     s->landed_bytes += c->bytes;
     if (s->bytes && s->landed_bytes > s->bytes)
         return TCC_WRONG(x, e->op, "%lld bytes have landed in the stage of iteration %lld, of which "
                          "async.commit says %lld",
                          (long long)s->landed_bytes, (long long)s->owner, (long long)s->bytes);
+    return TCC_NEXT;
+}
+
+/* Whether the stage of an iteration is that iteration's already, or nobody's. */
+static bool is_free(const ring *r, int64_t i)
+{
+    const stage *s = &r->stages[i % r->n_stages];
+    return s->owner == i || s->owner == s->released;
+}
+
+/* A tile, or the CTA's part of one that several copy, on its way to the stage of a CTA. */
+static tcc_outcome start_copy(tcc_thread *t, const tcc_inst *in, unsigned rank, unsigned parts)
+{
+    tcc_arena *scratch = t->x->run->scratch;
+    const tcc_type *type = in->op->operands[2]->type;
+    int64_t i = tcc_operand_int(t, in, 1);
+    const ring *r = object_in(t, in, 0, rank);
+    buffer *b = r ? object_in(t, in, 2, rank) : NULL;
+    if (!b)
+        return TCC_FAILED;
+    if (!is_free(r, i))
+        return TCC_WRONG(t->x, in->op, "async.copy of iteration %lld to a stage of CTA %u of the cluster that has not "
+                         "been released there", (long long)i, rank);
+    copy *c = TCC_NEW(scratch, copy);
+    *c = (copy){.from = tcc_window_of(t, in, 3, 4, type, 1),
+                .to = b,
+                .stage = &r->stages[i % r->n_stages],
+                .number = i % b->n_stages,
+                .n = b->stage_cells / parts};
+    c->first = parts == 1 ? 0 : t->rank * c->n;
+    c->bytes = (int64_t)c->n * tcc_scalar_bits(type->elem) / 8;
+    if (parts > 1 && !b->whole)
+        b->whole = TCC_NEW_ARRAY(scratch, tcc_cell, b->stage_cells);
+    for (size_t e = 0; e < c->n; e++)
+        cells_of(c)[c->first + e] = tcc_undefined_cell(b->elem);
+    const struct tcc_async *cta = state_of_cta(t->x, rank);
+    clobber(cta, b, c->number);
+    if (!tcc_window_is_valid(t, in, &c->from))
+        return TCC_FAILED;
+    c->stage->started++;
+    TCC_PUSH(scratch, &t->x->events, (tcc_event){land, in->op, c, t, cta});
     return TCC_NEXT;
 }
 
@@ -355,22 +496,16 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "async.copy of iteration %lld after its commit",
                          (long long)i);
     const ring *r = operand_object(t, in, 0);
-    const tcc_type *type = in->op->operands[2]->type;
     buffer *b = operand_object(t, in, 2);
     if ((r->meets || r->groups) && !have_met_since(t, in, b->read[i % b->n_stages], "read"))
         return TCC_FAILED;
     b->put[i % b->n_stages] = r->meets ? t->steps : 0;
-    poison(b, i % b->n_stages);
-    clobber(t->x->async, b, i % b->n_stages);
-    copy *c = TCC_NEW(t->x->run->scratch, copy);
-    *c = (copy){.from = tcc_window_of(t, in, 3, 4, type, 1),
-                .to = b->cells + (size_t)(i % b->n_stages) * b->stage_cells,
-                .stage = s,
-                .bytes = (int64_t)b->stage_cells * tcc_scalar_bits(type->elem) / 8};
-    if (!tcc_window_is_valid(t, in, &c->from))
-        return TCC_FAILED;
-    s->started++;
-    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){land, in->op, c, t});
+    unsigned ctas = (unsigned)tcc_attr_int(&in->op->attrs, "multicast", 1);
+    if (ctas > 1 && ctas != r->ctas)
+        return TCC_WRONG(t->x, in->op, "async.copy to %u CTAs, into a ring of %u", ctas, r->ctas);
+    for (unsigned c = 0; c < ctas; c++)
+        if (start_copy(t, in, ctas == 1 ? t->rank : c, ctas) != TCC_NEXT)
+            return TCC_FAILED;
     return TCC_NEXT;
 }
 
@@ -389,7 +524,7 @@ tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
     if (!have_met_since(t, in, b->read[number], "read"))
         return TCC_FAILED;
     b->put[number] = t->steps;
-    clobber(t->x->async, b, number);
+    clobber(state_of(t), b, number);
     memcpy(b->cells + (size_t)number * b->stage_cells, tcc_cells(t, in->operands[3]),
            b->stage_cells * sizeof *b->cells);
     return TCC_NEXT;
@@ -482,10 +617,23 @@ tcc_outcome tcc_eval_async_barrier(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+tcc_outcome tcc_eval_async_cluster_barrier(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    struct tcc_async *own = state_of(t);
+    own->met += !own->meets;
+    own->meets = true;
+    for (unsigned r = 0; r < ctas_of(t->x); r++)
+        if (state_of_cta(t->x, r)->met < own->met)
+            return TCC_WAIT(t, NULL, "at the cluster's barrier for CTA %u", r);
+    own->meets = false;
+    return TCC_NEXT;
+}
+
 /* Whether a warp may still read what lies where b does. */
 static tcc_outcome check_free(tcc_thread *t, const tcc_inst *in, const buffer *b)
 {
-    const struct tcc_async *async = t->x->async;
+    const struct tcc_async *async = state_of(t);
     struct tcc_role *role = role_of(t);
     for (size_t i = 0; i < async->buffers.len; i++) {
         const buffer *other = async->buffers.data[i];
@@ -528,7 +676,7 @@ tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "async.write to a buffer that is being sent");
     if (check_free(t, in, b) != TCC_NEXT)
         return TCC_FAILED;
-    clobber(t->x->async, b, 0);
+    clobber(state_of(t), b, 0);
     const tcc_cell *from = tcc_cells(t, in->operands[3]);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++)
@@ -551,7 +699,7 @@ static tcc_outcome pass_through(tcc_thread *t, const tcc_inst *in)
                          tcc_op_info_get(in->op->code)->name);
     if (check_free(t, in, b) != TCC_NEXT)
         return TCC_FAILED;
-    clobber(t->x->async, b, 0);
+    clobber(state_of(t), b, 0);
     poison(b, 0);
     return TCC_NEXT;
 }
@@ -571,7 +719,7 @@ tcc_outcome tcc_eval_async_combine(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_async_publish(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
-    const struct tcc_async *async = state_of(t->x);
+    const struct tcc_async *async = state_of(t);
     for (size_t i = 0; i < async->buffers.len; i++)
         async->buffers.data[i]->unpublished = false;
     for (size_t i = 0; i < async->rings.len; i++)
@@ -603,14 +751,14 @@ tcc_outcome tcc_eval_async_send(tcc_thread *t, const tcc_inst *in)
     if (!tcc_window_is_valid(t, in, &s->to))
         return TCC_FAILED;
     b->sends++;
-    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){arrive, in->op, s, t});
+    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){arrive, in->op, s, t, state_of(t)});
     return TCC_NEXT;
 }
 
 tcc_outcome tcc_eval_async_send_wait(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
-    const struct tcc_async *async = state_of(t->x);
+    const struct tcc_async *async = state_of(t);
     for (size_t i = 0; i < async->buffers.len; i++)
         if (async->buffers.data[i]->sends)
             return TCC_WAIT(t, NULL, "until what it has sent is read");
@@ -633,7 +781,7 @@ tcc_outcome tcc_eval_async_pin(tcc_thread *t, const tcc_inst *in)
 
 static void start_role(tcc_thread *t, const tcc_inst *in)
 {
-    void **slot = tcc_map_at(&state_of(t->x)->roles, in->op);
+    void **slot = tcc_map_at(&state_of(t)->roles, in->op);
     if (!*slot) {
         *slot = tcc_thread_create(t->x, &in->regions[0], t);
         return;
@@ -641,10 +789,7 @@ static void start_role(tcc_thread *t, const tcc_inst *in)
     tcc_thread *role = *slot;
     tcc_thread_restart(role);
     memcpy(role->cells, t->cells, t->x->program->n_cells * sizeof *t->cells);
-    if (role->role) {
-        role->role->mmas.len = role->role->commits.len = 0;
-        role->role->met = 0;
-    }
+    forget(role->role);
 }
 
 /* Nothing may be on its way when the roles have ended. */
@@ -652,8 +797,9 @@ static tcc_outcome check_end(tcc_thread *t, const tcc_thread *role, const tcc_op
 {
     if (role->waited < role->committed)
         return TCC_WRONG(t->x, op, "a role ends before its MMAs");
-    if (t->x->events.len)
-        return TCC_WRONG(t->x, t->x->events.data[0].op, "this copy is never waited for");
+    for (size_t i = 0; i < t->x->events.len; i++)
+        if (t->x->events.data[i].cta == state_of(t))
+            return TCC_WRONG(t->x, t->x->events.data[i].op, "this copy is never waited for");
     return TCC_NEXT;
 }
 
@@ -665,7 +811,7 @@ static bool is_role(const tcc_op *op)
 /* Roles are begun one after the other; the last one's op waits for all of them. */
 tcc_outcome tcc_eval_async_role(tcc_thread *t, const tcc_inst *in)
 {
-    struct tcc_async *a = state_of(t->x);
+    struct tcc_async *a = state_of(t);
     const tcc_op *first = in->op;
     for (; is_role(first->prev); first = first->prev)
         continue;

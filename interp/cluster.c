@@ -9,11 +9,21 @@
 
 /* ---- who and where --------------------------------------------------------------------- */
 
+tcc_outcome tcc_eval_nvvm_clusterid(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_cta *c = t->warp->cta;
+    return tcc_give(t, in, c->id / c->cluster->n_ctas);
+}
+
+tcc_outcome tcc_eval_nvvm_nclusterid(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_cluster *k = t->warp->cta->cluster;
+    return tcc_give(t, in, k->n_launched / k->n_ctas);
+}
+
 tcc_outcome tcc_eval_nvvm_cluster_ctarank(tcc_thread *t, const tcc_inst *in)
 {
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
-        tcc_cells(t, in->results[0])[l].i = t->warp->cta->rank;
-    return TCC_NEXT;
+    return tcc_give(t, in, t->warp->cta->rank);
 }
 
 tcc_outcome tcc_eval_nvvm_mapa(tcc_thread *t, const tcc_inst *in)

@@ -104,7 +104,7 @@ tcc_outcome tcc_eval_nvvm_cp_async(tcc_thread *t, const tcc_inst *in)
         if (!start_lane(t, in, l, c))
             return TCC_FAILED;
     ++*c->left;
-    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){land, in->op, c, t});
+    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){.end = land, .op = in->op, .data = c, .by = t});
     return TCC_NEXT;
 }
 

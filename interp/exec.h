@@ -73,7 +73,8 @@ struct tcc_thread {
     uint32_t committed, waited; /* MMA groups: closed; known to have ended */
     uint64_t *touched;          /* of registers of MMAs: the last step that was no MMA's */
     struct tcc_warp *warp;      /* at the target level */
-    struct tcc_role *role;      /* at the async level */
+    struct tcc_role *role;      /* at the async level, */
+    unsigned rank;              /* of the CTA of this number in its cluster */
 };
 
 /* An asynchronous operation on its way. */
@@ -82,6 +83,7 @@ typedef struct tcc_event {
     const tcc_op *op;
     void *data;
     tcc_thread *by; /* that started it */
+    const struct tcc_async *cta; /* at the async level: in whose shared memory it ends */
 } tcc_event;
 
 struct tcc_exec {
@@ -102,7 +104,10 @@ struct tcc_exec {
     tcc_thread *current;         /* whose op is being run, for messages */
     int lane;                    /* of it, -1: all */
     struct tcc_cluster *cluster; /* at the target level */
-    struct tcc_async *async;     /* at the async level */
+    struct tcc_async *async;     /* at the async level: of each CTA of a cluster, */
+    unsigned n_ctas;             /* so many, 0: it has one */
+    tcc_thread **ctas;           /* which run in threads of their own */
+    int64_t point;               /* tile.ctas: the cluster that runs next */
     struct tcc_clock *clock;     /* in the timed order */
 };
 
@@ -180,6 +185,8 @@ typedef tcc_outcome tcc_hook(tcc_thread *t, const tcc_inst *in);
 tcc_hook *tcc_hook_of(tcc_opcode code);
 /* What scf.yield, or the end of a region of tile.grid or async.roles, does. */
 tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield);
+/* The CTAs of a cluster begin, at the async level: nothing is left of those that ran before. */
+void tcc_async_begin(tcc_exec *x);
 
 /* ---- levels ---------------------------------------------------------------------------- */
 

@@ -25,9 +25,9 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
     return -1;
 }
 
-int64_t tcc_run_launched(const tcc_run *run, int64_t tiles)
+int64_t tcc_run_launched(const tcc_run *run, int64_t tiles, int64_t ctas)
 {
-    int64_t sms = tcc_target_of(run->f->ir)->sms;
+    int64_t sms = tcc_target_of(run->f->ir)->sms / ctas;
     if (run->options->timeline.fn)
         return tiles < sms ? tiles : sms;
     return 1 + (int64_t)(((uint64_t)tiles / 2 + run->options->seed) % (uint64_t)tiles);

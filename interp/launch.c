@@ -106,8 +106,9 @@ static tcc_status count_ctas(const tcc_run *run, int64_t *n)
         if (__builtin_mul_overflow(*n, tiles, n) || *n > INT32_MAX)
             return TCC_FAIL(run, TCC_ERR_LIMIT, NULL, "a grid of more than %d CTAs", INT32_MAX);
     }
-    if (*n && tcc_attr_int(&run->f->attrs, "fewer_ctas", 0))
-        *n = tcc_run_launched(run, *n);
+    int64_t cluster = tcc_attr_int(&run->f->attrs, "cluster_ctas", 1);
+    if (cluster > 0 && *n >= cluster && tcc_attr_int(&run->f->attrs, "fewer_ctas", 0))
+        *n = cluster * tcc_run_launched(run, *n / cluster, cluster);
     return TCC_OK;
 }
 
@@ -135,7 +136,7 @@ static tcc_status check_shape(tcc_run *run, tcc_launch *l)
 {
     const tcc_attrs *attrs = &run->f->attrs;
     const tcc_target *target = tcc_target_of(run->f->ir);
-    int64_t block = tcc_attr_int(attrs, "block", 0), size = tcc_attr_int(attrs, "cluster", 1);
+    int64_t block = tcc_attr_int(attrs, "block", 0), size = tcc_attr_int(attrs, "cluster_ctas", 1);
     int64_t smem_bytes = tcc_attr_int(attrs, "smem_bytes", 0);
     if (!target)
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a kernel for no known target");

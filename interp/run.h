@@ -52,9 +52,9 @@ tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op);
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number, a name, or [roundup, one of them, a number]. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
-/* CTAs of a persistent kernel that has so many tiles, 1 or more: any number is legal, so the seed chooses;
- * for a timeline as many as a GPU would run. */
-int64_t tcc_run_launched(const tcc_run *run, int64_t tiles);
+/* Clusters, of so many CTAs each, of a persistent kernel that has tiles for so many, 1 or more: any number is
+ * legal, so the seed chooses; for a timeline as many as a GPU would run. */
+int64_t tcc_run_launched(const tcc_run *run, int64_t tiles, int64_t ctas);
 /* n times the dimensions in a list; negative when that is too large or one of them is none. */
 int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n);
 /* The parameter of this name; NULL when there is none. */

@@ -25,6 +25,7 @@ tcc_thread *tcc_thread_create(tcc_exec *x, const tcc_code *code, const tcc_threa
     t->touched = TCC_NEW_ARRAY(scratch, uint64_t, p->n_registers + 1);
     t->code = code;
     tcc_thread_restart(t);
+    t->rank = from ? from->rank : 0;
     if (from && n_cells)
         memcpy(t->cells, from->cells, n_cells * sizeof *t->cells);
     TCC_PUSH(scratch, &x->threads, t);

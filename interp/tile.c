@@ -333,9 +333,17 @@ static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t i)
     return (extent_of(run, grid, i) + size - 1) / size;
 }
 
+/* Of a cluster; 1: there is none. */
+static unsigned ctas_of(const tcc_inst *grid)
+{
+    bool ctas = grid->op->code == TCC_OP_tile_ctas;
+    return ctas ? (unsigned)tcc_attr_int(&grid->op->attrs, "cluster", 1) : 1;
+}
+
 static bool is_persistent(const tcc_inst *grid)
 {
-    return grid->op->code == TCC_OP_tile_ctas && grid->op->regions[0]->n_args == 2;
+    return grid->op->code == TCC_OP_tile_ctas &&
+           grid->op->regions[0]->n_args == (ctas_of(grid) > 1 ? 3 : 2);
 }
 
 static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
@@ -344,11 +352,11 @@ static int64_t count_points(const tcc_run *run, const tcc_inst *grid)
     for (size_t i = 0; i < count_axes(grid); i++)
         if (__builtin_mul_overflow(n, tiles_along(run, grid, i), &n))
             n = INT64_MAX; /* more than can be run, unless another axis is empty */
-    return n && is_persistent(grid) ? tcc_run_launched(run, n) : n;
+    return n && is_persistent(grid) ? tcc_run_launched(run, n, ctas_of(grid)) : n;
 }
 
-/* Gives the region's arguments the first indices of a tile, or the number of a CTA. The order of
- * tiles is free: an odd seed takes the last first. */
+/* Gives the region's arguments the first indices of a tile, or the number of a CTA, or of a cluster and the CTA's
+ * in it. The order of tiles is free: an odd seed takes the last first. */
 static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
 {
     const tcc_run *run = t->x->run;
@@ -359,6 +367,8 @@ static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
         tcc_cells(t, args[0])[0].i = point;
         if (is_persistent(grid))
             tcc_cells(t, args[1])[0].i = count_points(run, grid);
+        if (ctas_of(grid) > 1)
+            tcc_cells(t, args[grid->op->regions[0]->n_args - 1])[0].i = t->rank;
         return;
     }
     for (size_t i = count_axes(grid); i-- > 0;) {
@@ -436,12 +446,19 @@ static void put_tile(const tcc_thread *t, const tcc_inst *grid, tcc_param *field
     } while (next_index(index, type->dims, type->rank));
 }
 
+static bool knows_extents(tcc_thread *t, const tcc_inst *in)
+{
+    for (size_t i = 0; i < count_axes(in); i++)
+        if (extent_of(t->x->run, in, i) < 0)
+            return TCC_WRONG(t->x, in->op, "extent %zu is none of the function's dims", i), false;
+    return true;
+}
+
 tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
 {
     tcc_run *run = t->x->run;
-    for (size_t i = 0; i < count_axes(in); i++)
-        if (extent_of(run, in, i) < 0)
-            return TCC_WRONG(t->x, in->op, "extent %zu is none of the function's dims", i);
+    if (!knows_extents(t, in))
+        return TCC_FAILED;
     for (unsigned i = 0; i < in->op->n_results; i++) {
         tcc_param *field = create_field(t->x, in, &in->op->results[i]);
         if (!field)
@@ -455,9 +472,47 @@ tcc_outcome tcc_eval_tile_grid(tcc_thread *t, const tcc_inst *in)
     return TCC_JUMPED;
 }
 
+/* A cluster's CTAs, each in a thread of its own, at the beginning of their region. */
+static void start_cluster(tcc_thread *t, const tcc_inst *in)
+{
+    tcc_exec *x = t->x;
+    if (!x->ctas) {
+        x->n_ctas = ctas_of(in);
+        x->async = NULL; /* it was of one */
+        x->ctas = TCC_NEW_ARRAY(x->run->scratch, tcc_thread *, x->n_ctas);
+        for (unsigned r = 0; r < x->n_ctas; r++) {
+            x->ctas[r] = tcc_thread_create(x, &in->regions[0], t);
+            x->ctas[r]->rank = r;
+        }
+    }
+    for (unsigned r = 0; r < x->n_ctas; r++) {
+        tcc_thread_restart(x->ctas[r]);
+        memcpy(x->ctas[r]->cells, t->cells, x->program->n_cells * sizeof *t->cells);
+        enter_point(x->ctas[r], in, x->point);
+    }
+    tcc_async_begin(x);
+    x->point++;
+}
+
+/* Of clusters: the op runs one after the other, and is tried again until all have ended. */
 tcc_outcome tcc_eval_tile_ctas(tcc_thread *t, const tcc_inst *in)
 {
-    return tcc_eval_tile_grid(t, in);
+    tcc_exec *x = t->x;
+    if (ctas_of(in) == 1)
+        return tcc_eval_tile_grid(t, in);
+    for (unsigned r = 0; r < x->n_ctas; r++)
+        if (x->ctas[r]->depth)
+            return TCC_WAIT(t, NULL, "for the CTAs of a cluster to end");
+    if (!knows_extents(t, in))
+        return TCC_FAILED;
+    if (x->point < count_points(x->run, in)) {
+        start_cluster(t, in);
+        return TCC_JUMPED;
+    }
+    x->point = x->n_ctas = 0; /* another op may be of other clusters */
+    x->ctas = NULL;
+    x->async = NULL;
+    return TCC_NEXT;
 }
 
 tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
@@ -483,7 +538,7 @@ tcc_outcome tcc_grid_next(tcc_thread *t, const tcc_inst *yield)
 
 tcc_status tcc_run_tiles(tcc_run *run)
 {
-    size_t threads = 1; /* of a CTA, and of its roles */
+    size_t threads = 1, ctas = 1; /* of a CTA, and of its roles; of a cluster */
     tcc_program program;
     tcc_exec x;
     tcc_status status =
@@ -497,11 +552,14 @@ tcc_status tcc_run_tiles(tcc_run *run)
             return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a tile of more than %d dimensions",
                             TCC_WINDOW_RANK);
     }
-    for (tcc_op *op = run->f->body->first; op; op = tcc_walk_next(op, run->f->body))
+    for (tcc_op *op = run->f->body->first; op; op = tcc_walk_next(op, run->f->body)) {
         threads += op->code == TCC_OP_async_role;
+        if (op->code == TCC_OP_tile_ctas)
+            ctas = (size_t)tcc_attr_int(&op->attrs, "cluster", 1);
+    }
     status = tcc_exec_init(&x, run, &program, 1);
     if (!status)
-        status = tcc_run_check_room(run, NULL, program.n_cells, threads * sizeof(tcc_cell));
+        status = tcc_run_check_room(run, NULL, program.n_cells, threads * ctas * sizeof(tcc_cell));
     if (status)
         return status;
     tcc_thread *t = tcc_thread_create(&x, &program.body, NULL);

@@ -212,7 +212,7 @@ static tcc_bulk_copy *start(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, uns
 static void push_event(tcc_thread *t, const tcc_inst *in, tcc_bulk_copy *c,
                        tcc_outcome (*end)(tcc_exec *x, tcc_event *e))
 {
-    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){end, in->op, c, t});
+    TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){.end = end, .op = in->op, .data = c, .by = t});
 }
 
 /* ---- loads ----------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/machine.h"
 #include "ir/rules.h"
 #include "ir/shared.h"
 
@@ -326,9 +327,23 @@ static void check_spread(verifier *v, const tcc_op *op, int64_t warps)
               (long long)spread[2].i, warps ? "" : "at most ", (long long)(warps ? warps : MOST_WARPS));
 }
 
+/* CTAs of a cluster share one operand: they are neighbours along one axis. */
+static void check_cluster(verifier *v, const tcc_op *op)
+{
+    const tcc_attr *cluster =
+        tcc_attr_find(&op->attrs, "cluster") ? ints(v, op, "cluster", 2, 1, TCC_MAX_CLUSTER) : NULL;
+    if (!cluster)
+        return;
+    if (cluster[0].i > 1 && cluster[1].i > 1)
+        ERROR(v, op, "attribute 'cluster' wants a 1 along one of the axes");
+    if (tcc_attr_list(&op->attrs, "axes").list.n < 2)
+        ERROR(v, op, "attribute 'cluster' wants two axes");
+}
+
 static void check_grid(verifier *v, const tcc_op *op)
 {
     check_spread(v, op, 0);
+    check_cluster(v, op);
     size_t n = tcc_attr_list(&op->attrs, "axes").list.n;
     const tcc_attr *axes = strings(v, op, "axes", n);
     const tcc_attr *tile = ints(v, op, "tile", n, 1, INT32_MAX);
@@ -379,10 +394,14 @@ static void check_ctas(verifier *v, const tcc_op *op)
     if (op->block->parent)
         ERROR(v, op, "is inside another op");
     const tcc_block *body = op->regions[0];
-    ok = body->n_args == 1 || body->n_args == 2;
+    size_t in_cluster = tcc_attr_find(&op->attrs, "cluster") ? 1 : 0;
+    ok = body->n_args == 1 + in_cluster || body->n_args == 2 + in_cluster;
     for (unsigned i = 0; ok && i < body->n_args; i++)
         ok = tcc_type_is_scalar(body->args[i]->type, TCC_i32);
-    if (!ok)
+    if (!ok && in_cluster)
+        ERROR(v, op, "wants two or three arguments of type i32 in its region, the number of the cluster, how "
+                     "many there are, and the CTA's in its cluster");
+    else if (!ok)
         ERROR(v, op, "wants one or two arguments of type i32 in its region, the number of the CTA and "
                      "how many there are");
     check_yields(v, op, 0);
@@ -568,6 +587,9 @@ static void check_ring(verifier *v, const tcc_op *op)
     }
     if (op->n_operands && tcc_is_of_turns(op))
         ERROR(v, op, "has buffers, and is for taking turns");
+    if (tcc_attr_find(&op->attrs, "cluster") &&
+        strcmp(tcc_attr_str(&op->attrs, "completion", ""), "bytes"))
+        ERROR(v, op, "is of a cluster, and counts no bytes");
 }
 
 /* async.role, async.one. */
@@ -635,6 +657,12 @@ static void check_copy(verifier *v, const tcc_op *op)
     check_access(v, op, o->tensor->type, o->buffer->type, 1);
     check_copied(v, op, o->tensor->type, "buffer", o->buffer->type);
     check_buffer(v, op, o->ring, "buffer", o->buffer);
+    int64_t ctas = tcc_attr_int(&op->attrs, "multicast", 1);
+    const tcc_op *ring = o->ring->def;
+    if (ctas > 1 && strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma"))
+        ERROR(v, op, "is to several CTAs, and not by the copy engine");
+    else if (ctas > 1 && ring && tcc_attr_int(&ring->attrs, "cluster", 1) != ctas)
+        ERROR(v, op, "is to %lld CTAs, and its ring is not of as many", (long long)ctas);
 }
 
 static void check_put(verifier *v, const tcc_op *op)

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/machine.h"
 #include "ir/rules.h"
 #include "support/str.h"
 
@@ -23,6 +24,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_scf_for, "turns", NULL, 2, 2, 1},
     {TCC_OP_tile_grid, "group", NULL, 1, INT32_MAX, 1},
     {TCC_OP_tile_grid, "persistent", NULL, 1, 1, 1},
+    {TCC_OP_tile_ctas, "cluster", NULL, 2, TCC_MAX_CLUSTER, 1},
     {TCC_OP_tile_load, "copy", "tma cp_async buffer unaligned predicated", 0, 0, 0},
     {TCC_OP_tile_load, "contiguous", NULL, 0, 1, 1},
     {TCC_OP_tile_load, "panel", "8 16", 0, 0, 0},
@@ -34,6 +36,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_tile_load, "early", NULL, 0, 1, 1},
     {TCC_OP_tile_load, "chunk", "4 8 16 32", 0, 0, 0},
     {TCC_OP_tile_load, "inside", NULL, 0, 1, 1},
+    {TCC_OP_tile_load, "multicast", NULL, 2, TCC_MAX_CLUSTER, 1},
     {TCC_OP_tile_store, "copy", "tma interleaved", 0, 0, 0},
     {TCC_OP_tile_store, "pairs", NULL, 0, 1, 1},
     {TCC_OP_tile_index, "dim", NULL, 0, 1, 1},
@@ -52,12 +55,14 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_async_ring, "completion", "bytes arrivals barrier group turns", 0, 0, 0},
     {TCC_OP_async_ring, "commits", NULL, 1, INT32_MAX, 1},
     {TCC_OP_async_ring, "releases", NULL, 1, INT32_MAX, 1},
+    {TCC_OP_async_ring, "cluster", NULL, 2, TCC_MAX_CLUSTER, 1},
     {TCC_OP_async_role, "warps", NULL, 1, 64, 1},
     {TCC_OP_async_role, "registers", NULL, 24, 256, 8},
     {TCC_OP_async_role, "separate", NULL, 1, INT32_MAX, 1},
     {TCC_OP_async_role, "lanes", "32 64", 0, 0, 0},
     {TCC_OP_async_commit, "bytes", NULL, 1, INT32_MAX, 1},
     {TCC_OP_async_copy, "copy", "tma cp_async predicated", 0, 0, 0},
+    {TCC_OP_async_copy, "multicast", NULL, 2, TCC_MAX_CLUSTER, 1},
     {TCC_OP_async_wait, "pending", NULL, 0, INT32_MAX, 1},
     {TCC_OP_async_mma_wait, "pending", NULL, 0, INT32_MAX, 1},
     {TCC_OP_vec_slice, "offset", NULL, 0, INT32_MAX, 1},
@@ -195,6 +200,8 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_tid] = "-> i32",
     [TCC_OP_nvvm_ctaid] = "-> i32",
     [TCC_OP_nvvm_nctaid] = "-> i32",
+    [TCC_OP_nvvm_clusterid] = "-> i32",
+    [TCC_OP_nvvm_nclusterid] = "-> i32",
     [TCC_OP_nvvm_uniform] = "i32 -> i32",
     [TCC_OP_nvvm_opaque] = "i32 -> i32",
     [TCC_OP_nvvm_shfl] = "number i32 -> number",

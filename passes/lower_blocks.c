@@ -181,22 +181,46 @@ static void lower_yield(tcc_lowering *l, tcc_op *op)
     tcc_op_create(&l->b, TCC_OP_scf_yield, all.len, all.data, 0, NULL);
 }
 
-/* Its arguments are the number of the CTA and, of a persistent one, how many there are. */
+/* How many CTAs there are: each cluster has several. */
+static tcc_attr launched(tcc_lowering *l, const tcc_op *ctas, int64_t cluster)
+{
+    tcc_attr grid = tcc_attr_list(&ctas->attrs, "grid");
+    if (cluster == 1)
+        return grid;
+    tcc_attr *axes = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, grid.list.n + 1);
+    memcpy(axes, grid.list.items, grid.list.n * sizeof *axes);
+    axes[grid.list.n] = TCC_LOW_LIST(l, tcc_low_int(cluster), tcc_low_int(1));
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axes, grid.list.n + 1}};
+}
+
+/* Its arguments are the number of the CTA or cluster; of a persistent one, how many there are; the CTA's place in
+ * its cluster. The launch counts CTAs. */
 static void lower_ctas(tcc_lowering *l, tcc_op *op)
 {
-    const tcc_opcode ids[] = {l->vendor->cta, l->vendor->launched};
+    const tcc_low_vendor *vendor = l->vendor;
     const tcc_block *body = op->regions[0];
-    tcc_attr_set(l->ir, &l->f->attrs, "grid", tcc_attr_list(&op->attrs, "grid"), (tcc_loc){0, 0});
-    if (body->n_args > 1 && l->vendor->launched == TCC_OP_COUNT) {
-        TCC_LOW_REFUSE(l, op, "tile.ctas for any number of workgroups");
-        return;
-    }
-    if (body->n_args > 1)
+    int64_t cluster = tcc_attr_int(&op->attrs, "cluster", 1);
+    bool clusters = cluster > 1, fewer = body->n_args > (clusters ? 2 : 1);
+    tcc_opcode ids[3] = {clusters ? vendor->cluster : vendor->cta};
+    unsigned n = 1;
+    if (fewer)
+        ids[n++] = clusters ? vendor->clusters : vendor->launched;
+    if (clusters)
+        ids[n++] = vendor->rank;
+    tcc_attr_set(l->ir, &l->f->attrs, "grid", launched(l, op, cluster), (tcc_loc){0, 0});
+    if (clusters)
+        tcc_attr_set_int(l->ir, &l->f->attrs, "cluster_ctas", cluster);
+    if (fewer)
         tcc_attr_set_int(l->ir, &l->f->attrs, "fewer_ctas", 1);
-    for (unsigned i = 0; i < body->n_args; i++)
+    for (unsigned i = 0; i < n; i++) {
+        if (ids[i] == TCC_OP_COUNT) {
+            TCC_LOW_REFUSE(l, op, "tile.ctas %s", clusters ? "of clusters" : "for any number of workgroups");
+            return;
+        }
         tcc_value_map_set(l->map, body->args[i],
                           &tcc_op_create(&l->b, ids[i], 0, NULL, 1, &l->i32)->results[0]);
-    l->vendor->block(l, op->regions[0]);
+    }
+    vendor->block(l, op->regions[0]);
 }
 
 /* ---- other ops ------------------------------------------------------------------------------- */

@@ -249,6 +249,7 @@ static const struct {
     [TCC_OP_async_mma_wait] = {tcc_nvvm_mma_wait, ALL},
     [TCC_OP_async_release] = {tcc_nvvm_release, ALL},
     [TCC_OP_async_barrier] = {lower_barrier, ALL},
+    [TCC_OP_async_cluster_barrier] = {tcc_nvvm_cluster_barrier, ANYBODY},
     [TCC_OP_async_write] = {tcc_nvvm_write, ALL},
     [TCC_OP_async_publish] = {tcc_nvvm_publish, ALL},
     [TCC_OP_async_send] = {tcc_nvvm_send, ALL},

@@ -54,6 +54,7 @@ typedef struct tcc_access {
 typedef struct tcc_low_vendor {
     const char *name, *warps; /* of the lowering's pass; of what lanes make */
     tcc_opcode cta, launched; /* give the number of the CTA, and how many there are (TCC_OP_COUNT: nobody knows) */
+    tcc_opcode cluster, clusters, rank; /* the same of clusters, and the CTA's number in its one */
     void (*block)(tcc_lowering *l, tcc_block *block); /* lowers its ops */
     /* Cuts the registers of a tile, whose layout is known, into vecs; false when no role holds it so. */
     bool (*cut)(tcc_lowering *l, const tcc_type *tile, tcc_held *held);

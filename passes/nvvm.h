@@ -42,7 +42,8 @@ typedef struct tcc_nvvm_lowering {
     tcc_lowering low; /* a tile becomes one vec or, where warps multiply registers, one for each fragment */
     const tcc_target *target;
     tcc_value *smem, *tid, *warp; /* made once, in front */
-    tcc_block *init;              /* what thread 0 does before all others begin */
+    tcc_block *init;              /* what thread 0 does before all others begin, */
+    bool begun;                   /* which is known to all from here on */
     int64_t threads;              /* of the CTA */
     tcc_role role;
     TCC_VEC(tcc_started) started; /* not known to have ended */
@@ -90,6 +91,8 @@ int tcc_nvvm_tensor_dim(const tcc_op *copy, int d);
 tcc_value *tcc_nvvm_thread(tcc_nvvm_lowering *l);
 /* What thread 0 has made is there for all: before the first role. */
 void tcc_nvvm_end_init(tcc_nvvm_lowering *l);
+/* The same for all CTAs of the cluster, whose threads meet. */
+void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op);
 /* Adds prefetches of every tensor map to what thread 0 does; call it last. */
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
 

@@ -6,6 +6,9 @@
  * (i / stages) - 1 of empty: parity 1 of a new barrier counts as complete (PTX ISA,
  * mbarrier.try_wait), which lets the first round through.
  *
+ * In a cluster a stage is filled by several CTAs, each of which loads a part of it for all. So each CTA's empty
+ * barrier counts the releases of all of them, and whoever releases arrives at all; the full barriers are its own.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
@@ -38,6 +41,19 @@ typedef enum which { FULL, EMPTY } which;
 static int64_t stages_of(const tcc_op *ring)
 {
     return tcc_attr_int(&ring->attrs, "stages", 1);
+}
+
+/* The CTAs of a ring's cluster, or of tile.ctas'; 1 where there is none. */
+static int64_t ctas_of(const tcc_op *op)
+{
+    return tcc_attr_int(&op->attrs, "cluster", 1);
+}
+
+/* The CTA's number in the cluster of a ring. */
+static tcc_value *rank_of(tcc_nvvm_lowering *l, const tcc_op *ring)
+{
+    const tcc_block *body = ring->block;
+    return tcc_value_map_get(l->low.map, body->args[body->n_args - 1]);
 }
 
 /* Of stage 0, in shared memory. */
@@ -82,8 +98,14 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
                                     "no place in shared memory");
         return;
     }
-    if (l->role.first_warp || l->role.op || op->block->parent->code != TCC_OP_tile_ctas) {
+    const tcc_op *ctas = op->block->parent;
+    if (l->begun || l->role.op || ctas->code != TCC_OP_tile_ctas) {
         TCC_LOW_REFUSE(&l->low, op, "a ring that is not made in tile.ctas, in front of the roles");
+        return;
+    }
+    if (ctas_of(op) > 1 && ctas_of(op) != ctas_of(ctas)) {
+        TCC_LOW_REFUSE(&l->low, op, "a ring of %lld CTAs in a cluster of %lld", (long long)ctas_of(op),
+                       (long long)ctas_of(ctas));
         return;
     }
     if (!l->init) {
@@ -104,14 +126,34 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
     l->low.b = outer;
 }
 
-void tcc_nvvm_end_init(tcc_nvvm_lowering *l)
+/* What has been made is there for the copy engine and other CTAs, once those who meet next have met. */
+static void publish_barriers(tcc_nvvm_lowering *l)
 {
-    if (!l->init)
-        return;
     tcc_builder b = tcc_builder_at_end(l->init);
     b.loc = l->low.b.loc;
     TCC_EMIT_V(&b, nvvm_fence_mbarrier_init, NULL);
+    l->begun = true;
+}
+
+void tcc_nvvm_end_init(tcc_nvvm_lowering *l)
+{
+    if (!l->init || l->begun)
+        return;
+    publish_barriers(l);
     tcc_nvvm_barrier(l, tcc_low_c32(&l->low, 0), l->threads);
+}
+
+void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    if (l->role.op) {
+        TCC_LOW_REFUSE(&l->low, op, "async.cluster_barrier in a role");
+        return;
+    }
+    if (l->init && !l->begun)
+        publish_barriers(l);
+    TCC_EMIT_V(&l->low.b, nvvm_warp_sync, NULL); /* one thread of a warp may come from elsewhere */
+    TCC_EMIT_V(&l->low.b, nvvm_cluster_arrive, NULL);
+    TCC_EMIT_V(&l->low.b, nvvm_cluster_wait, NULL);
 }
 
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)
@@ -179,7 +221,39 @@ static const char *why_not_tma(const tcc_op *copy, const tcc_op *alloc, int inne
         return "a tile whose rows are not the tensor's";
     if (t->rank > 1 && !t->row_bytes && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
         return "rows that are not a multiple of 16 bytes";
+    int64_t ctas = tcc_attr_int(&copy->attrs, "multicast", 1);
+    if (ctas > 1 && ctas_of(copy->operands[0]->def) != ctas)
+        return "a tile for several CTAs into a ring of other CTAs";
     return tcc_panels_of(alloc).rows > 256 ? "a tile of more than 256 rows" : NULL;
+}
+
+/* v + number * scale */
+static tcc_value *add_scaled(tcc_nvvm_lowering *l, tcc_value *v, tcc_value *number, int64_t scale)
+{
+    return tcc_low_bin(&l->low, TCC_OP_arith_add, v, tcc_low_mul(&l->low, number, scale));
+}
+
+/* Of a stage, what a CTA copies: so many panels, and rows of them. */
+typedef struct share {
+    int64_t panels, rows, ctas;
+    tcc_value *rank; /* its number; NULL: it is all */
+} share;
+
+/* Whole panels where they can be dealt out, else rows of each, in wholes of what a swizzle permutes. False,
+ * refused, when that cannot be, either. */
+static bool find_share(tcc_nvvm_lowering *l, const tcc_op *copy, tcc_panels p, share *out)
+{
+    enum { PATTERN_ROWS = 8 };
+    int64_t ctas = tcc_attr_int(&copy->attrs, "multicast", 1);
+    bool panels = p.n % ctas == 0;
+    *out = (share){.panels = panels ? p.n / ctas : p.n, .rows = panels ? p.rows : p.rows / ctas, .ctas = ctas};
+    if (ctas > 1)
+        out->rank = rank_of(l, copy->operands[0]->def);
+    if (panels || p.rows % (ctas * PATTERN_ROWS) == 0)
+        return true;
+    TCC_LOW_REFUSE(&l->low, copy, "%lld panels of %lld rows in %lld parts", (long long)p.n, (long long)p.rows,
+                   (long long)ctas);
+    return false;
 }
 
 /* One TMA load for each panel. TMA always writes, and counts, the whole box: what lies outside
@@ -197,24 +271,38 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
         return;
     }
     tcc_panels p = tcc_panels_of(alloc);
+    share part;
+    if (!find_share(l, copy, p, &part))
+        return;
     int64_t panel_elems = p.width * 8 / tcc_scalar_bits(tensor->type->elem);
     int64_t box[TCC_MAX_RANK];
     for (unsigned d = 0; d < own; d++)
-        box[own - 1 - d] = (int)d == inner ? panel_elems : (int)d == outer ? p.rows : 1;
-    box[rank - 1] = outer < 0 ? p.rows : box[rank - 1];
-    tcc_value *operands[3 + TCC_MAX_RANK], *at[TCC_MAX_RANK];
+        box[own - 1 - d] = (int)d == inner ? panel_elems : (int)d == outer ? part.rows : 1;
+    box[rank - 1] = outer < 0 ? part.rows : box[rank - 1];
+    tcc_value *operands[4 + TCC_MAX_RANK], *at[TCC_MAX_RANK];
+    tcc_value **place = operands + (part.rank ? 4 : 3); /* coordinates, innermost first */
     tcc_nvvm_coordinates(l, copy, own, at);
     operands[1] =
         tcc_nvvm_tensormap(l, tensor, rank, box, tcc_attr_int(&alloc->attrs, "swizzle", 0));
-    operands[2 + rank] = tcc_low_c32(&l->low, 0);
+    place[rank - 1] = tcc_low_c32(&l->low, 0);
     operands[2] = barrier_of(l, copy->operands[0]->def, FULL, i);
+    if (part.rank)
+        operands[3] = tcc_low_c32(&l->low, (1 << part.ctas) - 1);
     tcc_value *stage = tcc_nvvm_stage(l, alloc, i);
-    for (int64_t x = 0; x < p.n; x++) {
+    if (part.rank && part.panels < p.n) {
+        stage = add_scaled(l, stage, part.rank, part.panels * p.panel_bytes);
+        at[inner] = add_scaled(l, at[inner], part.rank, part.panels * panel_elems);
+    } else if (part.rank) {
+        tcc_value **row = outer < 0 ? &place[rank - 1] : &at[outer];
+        stage = add_scaled(l, stage, part.rank, part.rows * p.width);
+        *row = add_scaled(l, *row, part.rank, part.rows);
+    }
+    for (int64_t x = 0; x < part.panels; x++) {
         operands[0] = tcc_low_add(&l->low, stage, x * p.panel_bytes);
         for (unsigned d = 0; d < own; d++)
-            operands[3 + own - 1 - d] =
-                (int)d == inner ? tcc_low_add(&l->low, at[d], x * panel_elems) : at[d];
-        tcc_op_create(&l->low.b, TCC_OP_nvvm_tma_load, 3 + rank, operands, 0, NULL);
+            place[own - 1 - d] = (int)d == inner ? tcc_low_add(&l->low, at[d], x * panel_elems) : at[d];
+        tcc_op_create(&l->low.b, part.rank ? TCC_OP_nvvm_tma_load_multicast : TCC_OP_nvvm_tma_load,
+                      (unsigned)(place - operands) + rank, operands, 0, NULL);
     }
 }
 
@@ -456,6 +544,16 @@ void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op)
     }
 }
 
+/* The same barrier of the cluster's other CTAs. */
+static void arrive_at_others(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value *bar)
+{
+    for (int64_t d = 1; d < ctas_of(ring); d++) {
+        tcc_value *rank = tcc_low_rem(&l->low, tcc_low_add(&l->low, rank_of(l, ring), d), ctas_of(ring));
+        tcc_value *other = TCC_EMIT(&l->low.b, nvvm_mapa, l->low.i32, bar, rank);
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_cluster, other);
+    }
+}
+
 /* One thread of each warpgroup arrives: an MMA completes for its four warps together. A turn is passed on by
  * all threads, or one that comes late could take it for the one after the next. */
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
@@ -464,7 +562,7 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     if (l->role.warps % TCC_WARPGROUP_WARPS)
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
-    else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS)) {
+    else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS * ctas_of(op->operands[0]->def))) {
         tcc_value *i = iteration(l, op);
         bool turns = tcc_is_of_turns(op->operands[0]->def);
         bool valid = tcc_is_not_negative(op->operands[1]);
@@ -474,8 +572,9 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
             arrives = arrives ? tcc_low_bin(&l->low, TCC_OP_arith_and, arrives, there) : there;
         }
         tcc_op *guard = arrives ? tcc_low_if(&l->low, arrives) : NULL;
-        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive,
-                   barrier_of(l, op->operands[0]->def, EMPTY, i));
+        tcc_value *bar = barrier_of(l, op->operands[0]->def, EMPTY, i);
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
+        arrive_at_others(l, op->operands[0]->def, bar);
         if (guard)
             tcc_low_end(&l->low, guard);
     }

@@ -62,11 +62,11 @@ void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
         add_number_attribute(l, "nvvm.reqntid", tcc_attr_int(&func->attrs, "block", 1));
     if (tcc_attr_find(&func->attrs, "min_ctas"))
         add_number_attribute(l, "nvvm.minctasm", tcc_attr_int(&func->attrs, "min_ctas", 1));
-    if (tcc_attr_find(&func->attrs, "cluster"))
+    if (tcc_attr_find(&func->attrs, "cluster_ctas"))
         tcc_lower_add_string_attribute(
             l, TCC_LOWER_FUNC, "nvvm.cluster_dim",
             tcc_arena_printf(l->arena, "%lld,1,1",
-                             (long long)tcc_attr_int(&func->attrs, "cluster", 1)));
+                             (long long)tcc_attr_int(&func->attrs, "cluster_ctas", 1)));
     for (size_t i = 0; i < func->body->n_args; i++)
         if (func->body->args[i]->type->kind == TCC_KIND_tensormap)
             add_tensormap_attributes(l, (int)i + 1);
@@ -643,6 +643,14 @@ const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
     case TCC_OP_nvvm_nctaid:
         tcc_lower_set_scalar(l, op->results,
                              special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x"));
+        return op;
+    case TCC_OP_nvvm_clusterid:
+        tcc_lower_set_scalar(l, op->results,
+                             special_register(l, "llvm.nvvm.read.ptx.sreg.clusterid.x"));
+        return op;
+    case TCC_OP_nvvm_nclusterid:
+        tcc_lower_set_scalar(l, op->results,
+                             special_register(l, "llvm.nvvm.read.ptx.sreg.nclusterid.x"));
         return op;
     case TCC_OP_nvvm_cluster_ctarank:
         tcc_lower_set_scalar(l, op->results,

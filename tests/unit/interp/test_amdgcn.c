@@ -458,7 +458,7 @@ START_TEST(launches_are_checked)
         {"wave = 16, block = 64", "waves of 16 lanes"},
         {"wave = 64, block = 96", "a block of 96 threads"},
         {"wave = 32, block = 2048", "a block of 2048 threads"},
-        {"wave = 32, block = 64, cluster = 2", "gfx1100 has no clusters"},
+        {"wave = 32, block = 64, cluster_ctas = 2", "gfx1100 has no clusters"},
         {"wave = 32, block = 64, smem_bytes = 65540", "65540 bytes of shared memory of at most"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

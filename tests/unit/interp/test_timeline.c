@@ -242,7 +242,7 @@ START_TEST(a_multicast_is_transferred_once_and_lands_in_every_cta)
                      "func @sig(%A: tensor<f16[16, 64]>) {\n"
                      "  return\n"
                      "}\n"
-                     "func @f(%a: tensormap) {block = 32, cluster = 2, smem_bytes = 2056, "
+                     "func @f(%a: tensormap) {block = 32, cluster_ctas = 2, smem_bytes = 2056, "
                      "grid = [[2, 1]], requires = [[align, A, 16]], params = [[tensor_map, A, "
                      "[64, 16], [[64]], [64, 8], 128, f16]]} {\n"
                      "  %smem = nvvm.smem_base : i32\n"

@@ -52,7 +52,7 @@ static void check_tile(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_kernel 
         pairs = !words[i].is_number;
     if (!pairs) {
         tcc_error(s->diag, TCC_ERR_TYPE, setting->key.loc,
-                  "'%s' takes indices and numbers: %s m 128, n 256;", key->name, key->name);
+                  "'%s' takes indices and numbers: %s %s;", key->name, key->name, key->words);
         return;
     }
     tcc_attr *items = TCC_NEW_ARRAY(s->arena, tcc_attr, n);
@@ -134,10 +134,6 @@ static void check_setting(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_setting *
         break;
     case TCC_KEY_FORM_WORD:
     case TCC_KEY_FORM_BYTES: check_word(s, key, setting); break;
-    case TCC_KEY_FORM_LATER:
-        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, setting->key.loc,
-                  "not supported yet: '%s' in a schedule", key->name);
-        break;
     }
 }
 

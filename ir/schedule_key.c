@@ -15,7 +15,7 @@ const tcc_schedule_key tcc_schedule_keys[TCC_KEY_COUNT] = {
 
 bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *target)
 {
-    return key->form != TCC_KEY_FORM_LATER && target && !tcc_target_cannot(target, key->needs);
+    return target && !tcc_target_cannot(target, key->needs);
 }
 
 const char *tcc_schedule_key_word(const tcc_schedule_key *key, int64_t i)

@@ -19,8 +19,7 @@ typedef enum tcc_key_form {
     TCC_KEY_FORM_TILE,
     TCC_KEY_FORM_NUMBER,
     TCC_KEY_FORM_WORD,
-    TCC_KEY_FORM_BYTES,
-    TCC_KEY_FORM_LATER
+    TCC_KEY_FORM_BYTES
 } tcc_key_form;
 
 typedef struct tcc_schedule_key {

@@ -120,6 +120,15 @@ static const char *copy_of_operands(const tcc_func *f, const tcc_schedule *s, co
     return copy && (all || strcmp(copy, "unaligned")) ? copy : "predicated";
 }
 
+/* CTAs of a cluster along m load the same of B, along n the same of A. */
+static void share_loads(tcc_ir *ir, const tcc_schedule *s, tcc_op *a, tcc_op *b)
+{
+    if (s->cluster_m > 1)
+        tcc_attr_set_int(ir, &b->attrs, "multicast", s->cluster_m);
+    if (s->cluster_n > 1)
+        tcc_attr_set_int(ir, &a->attrs, "multicast", s->cluster_n);
+}
+
 /* Decides for what the MMAs multiply. */
 static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_passes *passes,
                              const tcc_schedule *s)
@@ -137,6 +146,8 @@ static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_pa
             passes->lay_out(ctx->ir, s, a, 1, instr.list.items[0].i, copy);
         if (is_staged_operand(s, op, 1, b))
             passes->lay_out(ctx->ir, s, b, 0, instr.list.items[1].i, copy);
+        if (!strcmp(copy, "tma"))
+            share_loads(ctx->ir, s, a, b);
         any = true;
     }
     return any;

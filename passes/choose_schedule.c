@@ -417,6 +417,8 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
         status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
+    if (!status)
+        status = tcc_choose_cluster(ch);
     return status ? status : choose_stages(ch);
 }
 
@@ -480,8 +482,7 @@ static tcc_status check_keys(tcc_choice *ch)
         const tcc_named_attr *a = tcc_choice_given(ch, key->name);
         if (a && a->loc.line && !tcc_schedule_key_is_for(key, ch->target))
             status = refuse_foreign(ch, key->name);
-        else if (a && key->form != TCC_KEY_FORM_TILE && key->form != TCC_KEY_FORM_LATER &&
-                 !tcc_schedule_key_read(key, &a->value, &value))
+        else if (a && key->form != TCC_KEY_FORM_TILE && !tcc_schedule_key_read(key, &a->value, &value))
             status = refuse_value(ch, key, &a->value);
     }
     return status;

@@ -2,6 +2,7 @@
  * with the places to complain at.
  *
  * choose_schedule.c       the pass, the user's tile, sm_90a
+ * choose_schedule_cluster.c  CTAs that share loads
  * choose_schedule_warps.c warps that multiply registers
  * choose_schedule_rdna.c  RDNA
  * tile_menu.c             further tiles for kernels whose extents are not known
@@ -77,6 +78,9 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
 
 /* What choose-schedule does for a function, a step of a variant also. One that is complete stays as it is. */
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
+
+/* Takes the user's cluster into ch->s, whose tile is chosen. */
+tcc_status tcc_choose_cluster(tcc_choice *ch);
 
 tcc_status tcc_sm90_choose(tcc_choice *ch);
 void tcc_sm90_choose_generic(tcc_choice *ch);

@@ -12,6 +12,13 @@
  *            scf.for %i = 0 to as many tiles %cta + %i * %ctas as there are { %m, %n of them … }
  *          }
  *
+ * With cluster = [2, 1] the CTAs of a cluster take tiles below each other, those of another for what is left of
+ * the last ones: there they load zeros and store nothing.
+ *          tile.ctas {grid = [[M, 256], [N, 256]], cluster = 2} {
+ *          ^(%cta: i32, %rank: i32):
+ *            %m, %n of the cluster from %cta; %m + %rank * 128 …
+ *          }
+ *
  * Tiles of the first axis are taken in groups, down the group first: CTAs that run at one time then
  * read few rows of A and columns of B. All further axes are outside, the last of them fastest.
  *
@@ -34,10 +41,28 @@ static int64_t size_of(const tcc_op *grid, size_t axis)
     return tcc_attr_list(&grid->attrs, "tile").list.items[axis].i;
 }
 
-/* The tiles along an axis. */
+/* CTAs of a cluster along an axis. */
+static int64_t cluster_along(const tcc_op *grid, size_t axis)
+{
+    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster");
+    return axis < cluster.list.n ? cluster.list.items[axis].i : 1;
+}
+
+static int64_t cluster_of(const tcc_op *grid)
+{
+    return cluster_along(grid, 0) * cluster_along(grid, 1);
+}
+
+/* What a cluster takes of an axis: where there is none it is a CTA. */
+static int64_t taken(const tcc_op *grid, size_t axis)
+{
+    return size_of(grid, axis) * cluster_along(grid, axis);
+}
+
+/* How many clusters there are along an axis. */
 static tcc_value *count_tiles(tcc_builder *b, const tcc_op *grid, size_t axis)
 {
-    int64_t size = size_of(grid, axis);
+    int64_t size = taken(grid, axis);
     tcc_dim extent = dim_of(tcc_attr_list(&grid->attrs, "extents").list.items[axis]);
     return tcc_arith_div(b, tcc_arith_add(b, tcc_build_extent(b, extent), size - 1), size);
 }
@@ -46,12 +71,13 @@ static tcc_value *count_tiles(tcc_builder *b, const tcc_op *grid, size_t axis)
 static void order_plane(tcc_builder *b, const tcc_op *grid, tcc_value *number,
                         tcc_value *const *tiles, tcc_value **at)
 {
-    if (tcc_attr_int(&grid->attrs, "group", 1) == 1) {
+    int64_t high = tcc_attr_int(&grid->attrs, "group", 1) / cluster_along(grid, 0);
+    if (high <= 1) {
         at[0] = tcc_arith_bin(b, TCC_OP_arith_div, number, tiles[1]);
         at[1] = tcc_arith_bin(b, TCC_OP_arith_rem, number, tiles[1]);
         return;
     }
-    tcc_value *group = tcc_build_i32(b, tcc_attr_int(&grid->attrs, "group", 1));
+    tcc_value *group = tcc_build_i32(b, high);
     tcc_value *in_group = tcc_arith_bin(b, TCC_OP_arith_mul, group, tiles[1]);
     tcc_value *g = tcc_arith_bin(b, TCC_OP_arith_div, number, in_group);
     tcc_value *top = tcc_arith_bin(b, TCC_OP_arith_mul, g, group);
@@ -63,9 +89,9 @@ static void order_plane(tcc_builder *b, const tcc_op *grid, tcc_value *number,
     at[1] = tcc_arith_bin(b, TCC_OP_arith_div, rest, height);
 }
 
-/* The first index of each axis of a tile. */
+/* The first index of each axis of a tile, given the number of what its cluster takes and its place there. */
 static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *const *tiles,
-                       tcc_value *number)
+                       tcc_value *number, tcc_value *rank)
 {
     tcc_value *at[MAX_AXES];
     if (n > 2) {
@@ -81,8 +107,12 @@ static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *
         order_plane(b, grid, number, tiles, at);
     else
         at[0] = number;
-    for (size_t x = 0; x < n; x++)
-        tcc_replace_uses(grid->regions[0]->args[x], tcc_arith_mul(b, at[x], size_of(grid, x)));
+    for (size_t x = 0; x < n; x++) {
+        tcc_value *first = tcc_arith_mul(b, at[x], taken(grid, x));
+        if (cluster_along(grid, x) > 1)
+            first = tcc_arith_bin(b, TCC_OP_arith_add, first, tcc_arith_mul(b, rank, size_of(grid, x)));
+        tcc_replace_uses(grid->regions[0]->args[x], first);
+    }
 }
 
 /* A loop over the tiles of a persistent CTA, the first being that of its own number: returns the tile's
@@ -125,7 +155,7 @@ static tcc_attr launched(tcc_ir *ir, const tcc_op *grid, size_t n)
     for (size_t x = 0; x < n; x++) {
         tcc_attr *axis = TCC_NEW_ARRAY(ir->arena, tcc_attr, 2);
         axis[0] = extents.list.items[x];
-        axis[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = size_of(grid, x)};
+        axis[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = taken(grid, x)};
         axes[x] = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axis, 2}};
     }
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {axes, n}};
@@ -161,7 +191,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_block_add_arg(ctas->regions[0], i32, "ctas");
         number = begin_loop(&in, n, tiles, ctas->regions[0]);
     }
-    place_tile(&in, grid, n, tiles, number);
+    tcc_value *rank = NULL;
+    if (cluster_of(grid) > 1) {
+        tcc_attr_set_int(ctx->ir, &ctas->attrs, "cluster", cluster_of(grid));
+        rank = tcc_block_add_arg(ctas->regions[0], i32, "rank");
+    }
+    place_tile(&in, grid, n, tiles, number, rank);
     tcc_op *loop = persistent ? in.block->parent : NULL;
     tcc_builder front = loop ? tcc_builder_before(loop) : in;
     for (tcc_op *op; (op = grid->regions[0]->first);)

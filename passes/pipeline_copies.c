@@ -22,6 +22,9 @@
  * a ring of one stage. The first operand of an MMA may be a tile that was computed: it stays in registers, and what it is computed of, if that is a load, is
  * read from its stage.
  *
+ * A load that several CTAs of a cluster make becomes a copy of each to all of them, and its ring one of the
+ * cluster: so they meet where it has been made, and before they end.
+ *
  * MMAs whose results a loop only carries on run into its next iteration, so it is the stage of the iteration
  * before that is released. With one stage that would wait for itself: then nothing is left pending. Other
  * MMAs are waited for where their result is first used, and those after them run on.
@@ -174,6 +177,32 @@ static tcc_op *front_of(const group *g)
     return op;
 }
 
+static int64_t ctas_of(const tcc_op *load)
+{
+    return tcc_attr_int(&load->attrs, "multicast", 1);
+}
+
+/* Whether the CTAs of the load's cluster copy it for each other. */
+static bool is_shared(const tcc_op *load)
+{
+    const tcc_op *ctas = tcc_outermost((tcc_op *)load)->block->parent;
+    return ctas_of(load) > 1 && ctas && ctas->code == TCC_OP_tile_ctas &&
+           tcc_attr_int(&ctas->attrs, "cluster", 1) == ctas_of(load);
+}
+
+/* Nothing reaches into a CTA before its rings are there, nor when it has ended. */
+static void build_meetings(const pipeline *p, tcc_op *first)
+{
+    bool shared = false;
+    for (size_t g = 0; g < p->groups.len; g++)
+        shared |= tcc_attr_find(&p->groups.data[g]->ring->def->attrs, "cluster") != NULL;
+    tcc_builder ends[] = {tcc_builder_before(first), tcc_builder_at_end(first->block)};
+    for (int i = 0; shared && i < 2; i++) {
+        ends[i].loc = p->groups.data[0]->ring->def->loc;
+        TCC_EMIT_V(&ends[i], async_cluster_barrier, NULL);
+    }
+}
+
 static void build_ring(pipeline *p, group *g, tcc_op *before)
 {
     tcc_ir *ir = p->f->ir;
@@ -188,6 +217,9 @@ static void build_ring(pipeline *p, group *g, tcc_op *before)
         &tcc_op_create(&b, TCC_OP_async_ring, g->buffers.len, g->buffers.data, 1, &type)->results[0];
     tcc_attr_set_int(ir, &g->ring->def->attrs, "stages", g->stages);
     tcc_attr_set_str(ir, &g->ring->def->attrs, "completion", g->completion);
+    for (size_t l = 0; l < g->loads.len; l++)
+        if (is_shared(g->loads.data[l]))
+            tcc_attr_set_int(ir, &g->ring->def->attrs, "cluster", ctas_of(g->loads.data[l]));
 }
 
 static tcc_value *buffer_of(const group *g, const tcc_value *load)
@@ -213,6 +245,8 @@ static void build_copy(tcc_builder *b, const tcc_op *load, tcc_value *ring, tcc_
     tcc_op *copy = tcc_op_create(b, TCC_OP_async_copy, n, operands, 0, NULL);
     tcc_attr_set(ir, &copy->attrs, "dims", tcc_attr_list(&load->attrs, "dims"), (tcc_loc){0, 0});
     tcc_attr_set_str(ir, &copy->attrs, "copy", tcc_attr_str(&load->attrs, "copy", "predicated"));
+    if (is_shared(load))
+        tcc_attr_set_int(ir, &copy->attrs, "multicast", ctas_of(load));
 }
 
 static void build_commit(const group *g, tcc_builder *b, tcc_value *i)
@@ -514,6 +548,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     for (size_t g = 0; g < p.groups.len; g++)
         build_ring(&p, p.groups.data[g], first);
+    build_meetings(&p, first);
     for (size_t m = 0; m < p.mmas.len; m++)
         if (tcc_is_loop(p.mmas.data[m]->block->parent))
             tcc_attr_remove(&p.mmas.data[m]->block->parent->attrs, "stages");

@@ -16,7 +16,6 @@ static int64_t get(const tcc_schedule *s, tcc_schedule_key_id id)
 {
     switch (id) {
 #define GET_TILE(name)
-#define GET_LATER(name)
 #define GET_NUMBER(name) case TCC_KEY_##name: return (int64_t)s->name;
 #define GET_WORD GET_NUMBER
 #define GET_BYTES GET_NUMBER
@@ -30,7 +29,6 @@ static void put(tcc_schedule *s, tcc_schedule_key_id id, int64_t value)
 {
     switch (id) {
 #define PUT_TILE(name)
-#define PUT_LATER(name)
 #define PUT_NUMBER(name) case TCC_KEY_##name: s->name = value; break;
 #define PUT_WORD(name) case TCC_KEY_##name: s->name = (unsigned)value; break;
 #define PUT_BYTES PUT_NUMBER
@@ -60,7 +58,13 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
         .n = tile.list.n == 6 ? tile.list.items[3].i : 0,
         .k = tile.list.n == 6 ? tile.list.items[5].i : 0,
         .warpgroups = 1, /* waves count as one */
+        .cluster_m = 1,
+        .cluster_n = 1,
     };
+    if (s.m && tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s.target)) {
+        s.cluster_m = tcc_schedule_cluster_of(f, tile.list.items[0].s);
+        s.cluster_n = tcc_schedule_cluster_of(f, tile.list.items[2].s);
+    }
     tcc_attr more = tcc_attr_list(&f->attrs, "more");
     if (more.list.n == 3) {
         s.more_sums = more.list.items[0].i;
@@ -82,6 +86,15 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
     return s;
 }
 
+int64_t tcc_schedule_cluster_of(const tcc_func *f, const char *index)
+{
+    tcc_attr cluster = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_cluster].name);
+    for (size_t i = 0; i + 1 < cluster.list.n; i += 2)
+        if (!strcmp(cluster.list.items[i].s, index))
+            return cluster.list.items[i + 1].i;
+    return 1;
+}
+
 static bool is_multiple(int64_t x, int64_t step)
 {
     return x >= step && x <= 256 && x % step == 0;
@@ -92,7 +105,8 @@ static bool is_valid_for_warpgroups(const tcc_schedule *s)
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
     bool can_turn = s->warpgroups == 2 && s->persistent && s->producer == TCC_PRODUCER_WARPGROUP;
     return s->warpgroups >= 1 && s->warpgroups <= 3 &&
-           is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) &&
+           is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) && s->cluster_m * s->cluster_n >= 1 &&
+           s->cluster_m * s->cluster_n <= tcc_schedule_keys[TCC_KEY_cluster].max &&
            (can_turn || s->consumers == TCC_CONSUMERS_COOPERATIVE) && is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 && s->stages <= 1024 &&
            s->group >= 1 && swizzle;
 }
@@ -118,6 +132,23 @@ bool tcc_schedule_is_valid(const tcc_schedule *s)
     return passes && passes->schedule->is_valid(s);
 }
 
+/* Where there is none, nothing says so. */
+static void set_cluster(tcc_func *f, const tcc_schedule *s, const char *m, const char *n)
+{
+    const char *name = tcc_schedule_keys[TCC_KEY_cluster].name;
+    const tcc_named_attr *given = tcc_attr_find(&f->attrs, name);
+    tcc_loc loc = given ? given->loc : (tcc_loc){0, 0};
+    int64_t ctas = s->cluster_m > 1 ? s->cluster_m : s->cluster_n;
+    if (ctas <= 1) {
+        tcc_attr_remove(&f->attrs, name);
+        return;
+    }
+    tcc_attr *items = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2);
+    items[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = s->cluster_m > 1 ? m : n};
+    items[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = ctas};
+    tcc_attr_set(f->ir, &f->attrs, name, (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, 2}}, loc);
+}
+
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
                       const char *k)
 {
@@ -125,6 +156,8 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
     for (int id = 0; id < TCC_KEY_COUNT; id++)
         if (has(tcc_target_of(f->ir), id))
             tcc_schedule_key_set(f, id, get(s, id));
+    if (tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s->target))
+        set_cluster(f, s, m, n);
     if (s->more_sums)
         tcc_attr_set_ints(f->ir, &f->attrs, "more", 3,
                           (int64_t[]){s->more_sums, s->more_a, s->more_b});
@@ -298,25 +331,31 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
     return parts > 1 ? cycles + adding_cycles(s, size, elements) : cycles;
 }
 
+/* index number, index number, …; an index that has no name is none of the language's. */
+static void print_sizes(tcc_str *out, tcc_attr sizes)
+{
+    const char *sep = "";
+    for (size_t i = 0; i + 1 < sizes.list.n; i += 2)
+        if (*sizes.list.items[i].s) {
+            tcc_str_printf(out, "%s%s %lld", sep, sizes.list.items[i].s, (long long)sizes.list.items[i + 1].i);
+            sep = ", ";
+        }
+}
+
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
 {
     tcc_schedule s = tcc_schedule_of(f);
-    tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
-    tcc_str_printf(out, "schedule %s for %s\n{\n    tile      ", kernel,
-                   tcc_target_of(f->ir)->name);
-    const char *sep = " ";
-    for (size_t i = 0; i + 1 < tile.list.n; i += 2)
-        if (*tile.list.items[i].s) {
-            tcc_str_printf(out, "%s%s %lld", sep, tile.list.items[i].s,
-                           (long long)tile.list.items[i + 1].i);
-            sep = ", ";
-        }
-    tcc_str_puts(out, ";\n");
-    for (int id = 0; id < TCC_KEY_COUNT; id++)
-        if (has(s.target, id) && tcc_attr_find(&f->attrs, tcc_schedule_keys[id].name)) {
-            tcc_str_printf(out, "    %-10s ", tcc_schedule_keys[id].name);
-            tcc_schedule_key_print(out, &tcc_schedule_keys[id], get(&s, id));
-            tcc_str_puts(out, ";\n");
-        }
+    tcc_str_printf(out, "schedule %s for %s\n{\n", kernel, tcc_target_of(f->ir)->name);
+    for (int id = 0; id < TCC_KEY_COUNT; id++) {
+        const tcc_schedule_key *key = &tcc_schedule_keys[id];
+        if (!tcc_schedule_key_is_for(key, s.target) || !tcc_attr_find(&f->attrs, key->name))
+            continue;
+        tcc_str_printf(out, "    %-10s ", key->name);
+        if (key->form == TCC_KEY_FORM_TILE)
+            print_sizes(out, tcc_attr_list(&f->attrs, key->name));
+        else
+            tcc_schedule_key_print(out, key, get(&s, id));
+        tcc_str_puts(out, ";\n");
+    }
     tcc_str_puts(out, "}\n");
 }

@@ -42,6 +42,7 @@ typedef struct tcc_schedule {
     int64_t swizzle;     /* bytes at most; 0 for none */
     tcc_storing epilogue; /* of results */
     int64_t group;       /* tiles of m taken together */
+    int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads */
     tcc_persistence persistent;
     int64_t split;       /* parts of a sum */
     int64_t warps;       /* that multiply registers; else 0 */
@@ -59,6 +60,9 @@ bool tcc_schedule_is_valid(const tcc_schedule *s);
 /* Writes it back, names of m, n and k as given. */
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
                       const char *k);
+
+/* How many CTAs the function's key `cluster` has along an index. */
+int64_t tcc_schedule_cluster_of(const tcc_func *f, const char *index);
 
 const char *tcc_producer_name(tcc_producer p);
 

@@ -22,6 +22,8 @@
  * running ahead: the copies stay in front of their MMA. What fills stages without mbarriers
  * (pipeline-registers) is ahead already.
  *
+ * Where CTAs of a cluster meet, in front and at the end, is outside of the roles.
+ *
  * A CTA that has nothing to copy or multiply, but whose tiles are spread over warps, is one role.
  *
  * Requires pipeline-copies.
@@ -218,7 +220,8 @@ static void count(const split *s, tcc_op *ring)
         return;
     int64_t warps = s->producers ? s->producers : s->consumers;
     tcc_attr_set_int(ir, &ring->attrs, "commits", s->by_one ? 1 : warps * TCC_WARP_LANES);
-    tcc_attr_set_int(ir, &ring->attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS);
+    int64_t ctas = tcc_attr_int(&ring->attrs, "cluster", 1);
+    tcc_attr_set_int(ir, &ring->attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS * ctas);
 }
 
 /* Whether copies depend on nothing but numbers: loops around them carry tiles alone. */
@@ -291,6 +294,11 @@ static bool is_object(const tcc_op *op)
     return op->code == TCC_OP_async_ring || op->code == TCC_OP_async_alloc;
 }
 
+static bool is_meeting(const tcc_op *op)
+{
+    return op->code == TCC_OP_async_cluster_barrier;
+}
+
 /* Whether an op may stand in front of the roles: it is a number, of such. */
 static bool can_go_in_front(const tcc_op *op, const tcc_op *consumer)
 {
@@ -339,10 +347,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     if (!find_split(ctx, f, &s))
         return TCC_OK;
-    tcc_op *ring = NULL; /* the last */
+    tcc_op *ring = NULL; /* the last, */
     for (tcc_op *op = s.body->first; op; op = op->next)
         if (op->code == TCC_OP_async_ring)
             count(&s, ring = op);
+    if (ring->next && is_meeting(ring->next)) /* and where CTAs then meet */
+        ring = ring->next;
     tcc_builder b = tcc_builder_after(ring);
     tcc_op *consumer = build_role(&b, "consumer", s.consumers, s.registers[0]), *last = consumer;
     for (int i = OF_ROLE; i < N_DECIDED; i++) {
@@ -364,12 +374,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_builder inside = tcc_builder_at_end(consumer->regions[0]);
     for (tcc_op *op = s.body->first, *next; op != consumer; op = next) {
         next = op->next;
-        if (!is_object(op) && !can_go_in_front(op, consumer))
+        if (!is_object(op) && !is_meeting(op) && !can_go_in_front(op, consumer))
             tcc_op_move(&inside, op);
     }
     for (tcc_op *op = last->next, *next; op; op = next) {
         next = op->next;
-        tcc_op_move(can_go_in_front(op, consumer) ? &front : &inside, op);
+        if (!is_meeting(op))
+            tcc_op_move(can_go_in_front(op, consumer) ? &front : &inside, op);
     }
     *changed = true;
     return s.turns > 1 ? tcc_take_turns(ctx, consumer, s.turns) : TCC_OK;

@@ -26,15 +26,14 @@ def rows(ir):
         name, form, least, most = (part.strip() for part in call.split(",")[:4])
         strings = re.findall(r'"(.*?)"', call)
         words, doc = [s.removesuffix("\\0") for s in strings[:-1]], strings[-1]
-        value = ", ".join(f"`{w}`" for w in words) if words else f"{least} to {most}"
-        if form == "TILE":
-            value = f"`m 128, n 256, k 64`, each {value}"
+        value = ", ".join(f"`{w}`" for w in words)
+        if form in ("TILE", "NUMBER"):
+            value = f"{value}, each {least} to {most}" if words else f"{least} to {most}"
         whose = []  # vendors, or families of one of which not all have it
         for vendor in vendors:
             have = [family for family, of, can in families if of == vendor and capabilities(call) <= can]
             whose += [vendor] if len(have) == sum(of == vendor for _, of, _ in families) else have
-        if form != "LATER":
-            yield f"| `{name}` | {value} | {'all' if whose == vendors else ', '.join(whose)} | {doc} |"
+        yield f"| `{name}` | {value} | {'all' if whose == vendors else ', '.join(whose)} | {doc} |"
 
 
 with open(sys.argv[2], encoding="utf-8") as document:

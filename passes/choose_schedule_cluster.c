@@ -1,0 +1,75 @@
+/* choose_schedule_cluster: CTAs that run together and share what they load of one operand.
+ *
+ * CTAs beside each other along m read the same columns of B, along n the same rows of A. Each loads a part of
+ * the tile that is shared, and the copy engine puts it into the shared memory of all.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
+#include "ir/schedule_key.h"
+#include "passes/choose_schedule.h"
+
+enum { ROWS_OF_PART = 8 }; /* at least, of shared memory: what a swizzle permutes */
+
+/* Of m or n: CTAs along it. */
+static tcc_status read_cluster(tcc_choice *ch)
+{
+    const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_cluster];
+    int64_t *of[] = {&ch->s.cluster_m, &ch->s.cluster_n};
+    tcc_attr cluster = tcc_attr_list(&ch->f->attrs, key->name);
+    for (size_t i = 0; i + 1 < cluster.list.n; i += 2) {
+        const char *index = cluster.list.items[i].s;
+        int64_t ctas = cluster.list.items[i + 1].i;
+        size_t axis = 0;
+        while (axis < 2 && strcmp(ch->c.axes[axis], index))
+            axis++;
+        if (ctas < key->min || ctas > key->max)
+            return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need %lld to %lld", index, (long long)ctas,
+                                     (long long)key->min, (long long)key->max);
+        if (axis == 2 && ctas > 1)
+            return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need an index of a tile's rows or columns", index,
+                                     (long long)ctas);
+        if (axis < 2)
+            *of[axis] = ctas;
+    }
+    return TCC_OK;
+}
+
+/* Whether what is shared goes straight from its tensor into shared memory. */
+static bool is_computed(const tcc_choice *ch, int axis)
+{
+    for (size_t i = 0; i < ch->c.n_operands; i++)
+        if (ch->c.operands[i].axis == axis && tcc_sum_operand_is_computed(&ch->c.operands[i]))
+            return true;
+    return false;
+}
+
+tcc_status tcc_choose_cluster(tcc_choice *ch)
+{
+    const char *key = tcc_schedule_keys[TCC_KEY_cluster].name;
+    tcc_schedule *s = &ch->s;
+    s->cluster_m = s->cluster_n = 1;
+    tcc_status status = read_cluster(ch);
+    if (status || s->cluster_m * s->cluster_n == 1)
+        return status;
+    bool shares_b = s->cluster_m > 1;
+    if (shares_b && s->cluster_n > 1)
+        return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld, %s %lld: need one index, of CTAs that share one operand",
+                                 ch->c.axes[0], (long long)s->cluster_m, ch->c.axes[1], (long long)s->cluster_n);
+    if (s->producer == TCC_PRODUCER_NONE)
+        return TCC_CHOICE_REFUSE(ch, "producer", "producer none: need warp or warpgroup with a cluster, for those who "
+                                                 "multiply would wait for another CTA before they copy");
+    if (s->consumers == TCC_CONSUMERS_PINGPONG)
+        return TCC_CHOICE_REFUSE(ch, key, "not supported yet: a cluster with consumers pingpong");
+    if (is_computed(ch, shares_b))
+        return TCC_CHOICE_REFUSE(ch, key, "a cluster along '%s' shares an operand that is computed: need one that is "
+                                          "copied as it is",
+                                 ch->c.axes[!shares_b]);
+    int64_t parts = shares_b ? s->cluster_m : s->cluster_n, shared = shares_b ? s->n : s->m;
+    if (shared % (parts * ROWS_OF_PART))
+        return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld: need a tile of a multiple of %lld along %s, of which each "
+                                          "CTA loads a part; it has %lld",
+                                 ch->c.axes[!shares_b], (long long)parts, (long long)(parts * ROWS_OF_PART),
+                                 ch->c.axes[shares_b], (long long)shared);
+    return TCC_OK;
+}

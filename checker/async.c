@@ -8,9 +8,9 @@ enum { SMEM_ALIGN = 128 };
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
-/* The footprint of the box that a lane copies; 0, reported, when it is wrong. */
+/* The footprint of the box that a lane copies, so many bytes further; 0, reported, when it is wrong. */
 static uint64_t box_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                       unsigned lane)
+                       unsigned lane, int64_t further)
 {
     const tcc_pvalue *map = tcc_p_slot(p, s, warp, in->operands[1]);
     int64_t address;
@@ -18,16 +18,20 @@ static uint64_t box_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
         return tcc_p_unsupported(p, in->op, "'params' has no tensor map for this"), 0;
     if (!tcc_p_lane(p, tcc_p_slot(p, s, warp, in->operands[0]), lane, &address))
         return tcc_p_unsupported(p, in->op, "the address is only known at run time"), 0;
+    if (!tcc_p_is_own(p, s, warp, in, address - TCC_SMEM_BASE))
+        return 0;
+    address += further;
     int64_t bytes = p->box_bytes[map->v], byte = address - TCC_SMEM_BASE;
+    int64_t at = byte - tcc_p_window(p, warp) - further; /* of its CTA's */
     if (address % SMEM_ALIGN)
         return tcc_p_wrong(p, s, warp, in, "shared address %lld is not a multiple of %d",
                            (long long)address, SMEM_ALIGN),
                0;
-    if (byte < 0 || byte > p->smem_bytes - bytes)
+    if (at < 0 || at > p->cta_bytes - bytes)
         return tcc_p_wrong(p, s, warp, in,
                            "%lld bytes from byte %lld on are not in the %lld of "
                            "shared memory",
-                           (long long)bytes, (long long)byte, (long long)p->smem_bytes),
+                           (long long)bytes, (long long)at, (long long)p->cta_bytes),
                0;
     const int64_t key[] = {3, address, bytes};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
@@ -37,10 +41,8 @@ static uint64_t box_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     return *print;
 }
 
-/* Lets each lane of the mask start its copy. */
-static tcc_presult by_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                            tcc_presult (*start)(tcc_protocol *, tcc_pstate *, unsigned,
-                                                 const tcc_pinst *, unsigned))
+tcc_presult tcc_p_by_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                           tcc_presult (*start)(tcc_protocol *, tcc_pstate *, unsigned, const tcc_pinst *, unsigned))
 {
     tcc_presult r = TCC_P_NEXT;
     for (unsigned l = 0; l < p->n_lanes && r == TCC_P_NEXT; l++)
@@ -49,16 +51,20 @@ static tcc_presult by_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     return r;
 }
 
-static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                        unsigned lane)
+tcc_presult tcc_p_load_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned lane,
+                          int64_t further,
+                          void (*tell)(tcc_protocol *, tcc_pstate *, unsigned, tcc_lane_mask, unsigned))
 {
-    uint64_t box = box_of(p, s, warp, in, lane);
+    uint64_t box = box_of(p, s, warp, in, lane, further);
     int64_t address;
     if (!box)
         return TCC_P_FAILED;
     if (!tcc_p_lane(p, tcc_p_slot(p, s, warp, in->operands[2]), lane, &address))
         return tcc_p_unsupported(p, in->op, "the mbarrier is only known at run time");
-    int b = tcc_p_barrier_at(p, s, warp, in, address);
+    if (!tcc_p_is_own(p, s, warp, in, address - TCC_SMEM_BASE))
+        return TCC_P_FAILED;
+    address += further;
+    int b = tcc_p_barrier_of_cluster(p, s, warp, in, address);
     if (b < 0)
         return TCC_P_FAILED;
     tcc_pbarrier *bar = &s->barriers[b];
@@ -67,7 +73,7 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         return tcc_p_wrong(p, s, warp, in,
                            "the mbarrier at byte %lld is used by the copy engine with no "
                            "fence.mbarrier_init since it was initialised",
-                           (long long)(address - TCC_SMEM_BASE));
+                           tcc_p_byte(address));
     int64_t bytes = p->box_bytes[tcc_p_slot(p, s, warp, in->operands[1])->v];
     const tcc_paccess by = {.warp = warp,
                             .actor = tcc_p_barrier_actor(p, (unsigned)b),
@@ -83,20 +89,27 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         return TCC_P_FAILED;
     bar->issued += bytes;
     bar->last_copy = bar->phase + 1;
+    if (tell)
+        tell(p, s, warp, by.lanes, (unsigned)b);
     tcc_p_log(p, s, warp, in, b, bytes);
     return tcc_p_end_phase(p, s, warp, in, (unsigned)b) ? TCC_P_NEXT : TCC_P_FAILED;
 }
 
+static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned lane)
+{
+    return tcc_p_load_to(p, s, warp, in, lane, 0, NULL);
+}
+
 tcc_presult tcc_p_nvvm_tma_load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    return by_lanes(p, s, warp, in, load);
+    return tcc_p_by_lanes(p, s, warp, in, load);
 }
 
 static tcc_presult store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                          unsigned lane)
 {
     tcc_pwarp *w = &s->warps[warp];
-    uint64_t box = box_of(p, s, warp, in, lane);
+    uint64_t box = box_of(p, s, warp, in, lane, 0);
     if (!box)
         return TCC_P_FAILED;
     if ((w->open_bulk || w->bulk_groups) && w->bulk_lane != lane)
@@ -119,7 +132,7 @@ static tcc_presult store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
 
 tcc_presult tcc_p_nvvm_tma_store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    return by_lanes(p, s, warp, in, store);
+    return tcc_p_by_lanes(p, s, warp, in, store);
 }
 
 /* Groups belong to a thread: lanes that started no copy have none to wait for. A group may be

@@ -707,6 +707,19 @@ static int64_t box_bytes_of(tcc_attr recipe)
     return bytes;
 }
 
+/* CTAs of a cluster are followed together, as warps that go on behind those of the first. */
+static bool follow_cluster(tcc_protocol *p, int64_t ctas)
+{
+    p->spread = (p->cta_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
+    if (!tcc_target_can(tcc_target_of(p->f->ir), TCC_CAN_cluster) || ctas < 1 || ctas * p->spread > TCC_MAX_WARPS ||
+        ctas * TCC_NAMED_BARRIERS >= TCC_P_NAMED)
+        return tcc_p_unsupported(p, NULL, "'%s' is of clusters of %lld CTAs", p->f->name, (long long)ctas), false;
+    p->ctas = (unsigned)ctas;
+    p->n_warps = p->ctas * p->spread;
+    p->smem_bytes = (ctas - 1) * TCC_P_WINDOW + p->cta_bytes;
+    return true;
+}
+
 static tcc_status read_attributes(tcc_protocol *p)
 {
     const tcc_func *f = p->f;
@@ -715,7 +728,8 @@ static tcc_status read_attributes(tcc_protocol *p)
     p->amd = target && tcc_target_vendor(target) == TCC_VENDOR_AMD;
     if (p->amd)
         lanes = tcc_attr_int(&f->attrs, "wave", TCC_WARP_LANES);
-    p->smem_bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0);
+    p->smem_bytes = p->cta_bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0);
+    int64_t ctas = tcc_attr_int(&f->attrs, "cluster_ctas", 1);
     if (!target)
         tcc_p_unsupported(p, NULL, "it is for no known target");
     else if (lanes != TCC_WARP_LANES && lanes != TCC_MAX_LANES)
@@ -728,7 +742,11 @@ static tcc_status read_attributes(tcc_protocol *p)
     if (p->status)
         return p->status;
     p->n_lanes = (unsigned)lanes;
-    p->n_warps = (unsigned)(block / lanes);
+    p->n_warps = p->cta_warps = (unsigned)(block / lanes);
+    p->ctas = 1;
+    p->spread = UINT32_MAX;
+    if (ctas != 1 && !follow_cluster(p, ctas))
+        return p->status;
     p->granule = GRANULE;
     p->stores = p->amd;
     p->n_groups = (p->n_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS;
@@ -825,6 +843,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
         if (code == TCC_OP_scf_for && d.sources.data[i].op->n_results > n_carried)
             n_carried = d.sources.data[i].op->n_results;
         p->max_barriers += tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES);
+        p->reaches |= tcc_op_does(code, TCC_CLUSTER) && !tcc_op_does(code, TCC_BY_CLUSTER);
         p->stores |= tcc_op_starts(code, TCC_BY_BULK_GROUP | TCC_BY_COPY_GROUP);
         p->groups |= tcc_op_starts(code, TCC_BY_COPY_GROUP);
         sends |= tcc_op_starts(code, TCC_BY_BULK_GROUP);
@@ -838,6 +857,10 @@ tcc_status tcc_p_decode(tcc_protocol *p)
             tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
         if (tcc_op_waits(code, TCC_BY_WARPS) && id >= p->n_named && id < TCC_NAMED_BARRIERS)
             p->n_named = (unsigned)id + 1;
+    }
+    if (p->ctas > 1) { /* those of each, and the cluster's */
+        p->max_barriers *= p->ctas;
+        p->n_named = p->ctas * TCC_NAMED_BARRIERS + 1;
     }
     p->carried = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, n_carried + 1);
     if (p->groups && (sends || p->max_barriers))

@@ -70,8 +70,7 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
 static int32_t first_registers(const tcc_protocol *p)
 {
     const tcc_target *target = tcc_target_of(p->f->ir);
-    unsigned n_warps = p->n_warps - (p->aside != TCC_P_NO_WARP);
-    int64_t share = target->registers / (n_warps * p->n_lanes);
+    int64_t share = target->registers / (p->cta_warps * p->n_lanes);
     if (share > target->thread_registers)
         share = target->thread_registers;
     return (int32_t)(share / REGISTER_UNIT * REGISTER_UNIT);
@@ -111,8 +110,8 @@ static tcc_pstate *first_state(tcc_protocol *p)
                                              .outer = tcc_p_all_lanes(p),
                                              .record = -1};
         tcc_p_tick(p, s, w);
-        if (w == p->aside)
-            s->warps[w].depth = 0; /* it begins later */
+        if (w == p->aside || w % p->spread >= p->cta_warps)
+            s->warps[w].depth = 0; /* it begins later; there is none */
         for (size_t i = 0; i < body->n_args; i++)
             if (p->body.args[i] != TCC_P_NO_SLOT)
                 *tcc_p_slot(p, s, w, p->body.args[i]) =
@@ -178,8 +177,10 @@ int tcc_p_unfinished_copy(const tcc_protocol *p, const tcc_pstate *s)
         uint32_t known = 0;
         for (unsigned i = 0; i < p->n_warps + s->n_parts; i++) {
             size_t entity = i < p->n_warps ? i : p->n_entities + i - p->n_warps;
+            unsigned warp = i < p->n_warps ? i : s->parts[i - p->n_warps].warp;
             uint32_t k = s->clocks[entity * p->stride + tcc_p_barrier_actor(p, b)];
-            known = k > known ? k : known;
+            if (tcc_p_cta(p, warp) == tcc_p_cta_at(s->barriers[b].address - TCC_SMEM_BASE))
+                known = k > known ? k : known;
         }
         if (s->barriers[b].last_copy > known)
             return (int)b;
@@ -193,9 +194,13 @@ static bool check_end(tcc_protocol *p, tcc_pstate *s)
     for (unsigned g = 0; g < p->n_groups; g++)
         if (!check_resizes(p, s, g))
             return false;
-    if (tcc_p_unfinished_copy(p, s) < 0)
+    if (tcc_p_unfinished_copy(p, s) >= 0)
+        tcc_p_wrong(p, s, 0, &end, "the CTA ends while copies may still be writing shared memory");
+    else if (!tcc_p_ends_together(p))
+        tcc_p_wrong(p, s, 0, &end, "the CTA ends with no cluster barrier behind what others of the cluster do in its "
+                                   "shared memory");
+    else
         return true;
-    tcc_p_wrong(p, s, 0, &end, "the CTA ends while copies may still be writing shared memory");
     return false;
 }
 
@@ -514,7 +519,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     p->loosened = how.loose && p->least_threshold < p->threshold;
     p->threshold = how.loose ? p->least_threshold : p->threshold;
     p->as_it_is = how.as_it_is;
-    *did = (way){.aside = how.aside && tcc_p_aside_find(p)};
+    *did = (way){.aside = how.aside && p->ctas == 1 && tcc_p_aside_find(p)};
     tcc_status status = prove(p);
     did->loose = p->loosened;
     *steps += p->steps;

@@ -251,7 +251,7 @@ static int64_t byte_of(const tcc_protocol *p, uint16_t atom)
     size_t g = 0;
     while (g < p->n_granules && p->atom_of[g] != atom)
         g++;
-    return (int64_t)g * p->granule;
+    return (int64_t)g * p->granule & (TCC_P_WINDOW - 1);
 }
 
 static bool wrong(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc_paccess *by,
@@ -450,12 +450,13 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         if (!tcc_p_lane(p, address, l, &at))
             return tcc_p_unsupported(p, in->op, "the address is only known at run time"), false;
         at += offset - TCC_SMEM_BASE;
-        if (bytes < 1 || (at & (align - 1)) || at < 0 || at > p->smem_bytes - bytes)
+        int64_t own = at - tcc_p_window(p, warp);
+        if (bytes < 1 || (at & (align - 1)) || own < 0 || own > p->cta_bytes - bytes)
             return tcc_p_wrong(
                        p, s, warp, in,
                        "%s: %lld bytes at byte %lld are not aligned, or not in the %lld of %s",
-                       tcc_op_info_get(in->op->code)->name, (long long)bytes, (long long)at,
-                       (long long)p->smem_bytes, tcc_p_smem_word(p)),
+                       tcc_op_info_get(in->op->code)->name, (long long)bytes, (long long)own,
+                       (long long)p->cta_bytes, tcc_p_smem_word(p)),
                    false;
         lanes[n++] = (tcc_plane){l, {at, at + bytes}};
     }

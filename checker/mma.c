@@ -11,24 +11,25 @@ static_assert(MAX_N * K / PER_CHUNK == TCC_P_MAX_CHUNKS, "room for the greatest 
 
 /* ---- operands in shared memory --------------------------------------------------------- */
 
-/* The bytes of an operand of `rows` along m or n, chunk by chunk. */
-static size_t ranges_of(const tcc_descriptor *d, int64_t rows, tcc_prange *ranges)
+/* The bytes of an operand of `rows` along m or n, chunk by chunk; a descriptor has addresses in the CTA's own
+ * shared memory, which begins at `window`. */
+static size_t ranges_of(const tcc_descriptor *d, int64_t rows, int64_t window, tcc_prange *ranges)
 {
     int64_t n_rows = d->mn_major ? K : rows, n_chunks = (d->mn_major ? rows : K) / PER_CHUNK;
     size_t n = 0;
     for (int64_t r = 0; r < n_rows; r++)
         for (int64_t c = 0; c < n_chunks; c++) {
-            int64_t byte = tcc_descriptor_chunk(d, r, c) - TCC_SMEM_BASE;
+            int64_t byte = window + tcc_descriptor_chunk(d, r, c) - TCC_SMEM_BASE;
             ranges[n++] = (tcc_prange){byte, byte + TCC_CHUNK_BYTES};
         }
     return n;
 }
 
 /* Of those the first that is not in shared memory; n: none. */
-static size_t outside(const tcc_protocol *p, const tcc_prange *ranges, size_t n)
+static size_t outside(const tcc_protocol *p, int64_t window, const tcc_prange *ranges, size_t n)
 {
     size_t i = 0;
-    while (i < n && ranges[i].first >= 0 && ranges[i].end <= p->smem_bytes)
+    while (i < n && ranges[i].first >= window && ranges[i].end <= window + p->cta_bytes)
         i++;
     return i;
 }
@@ -37,7 +38,8 @@ static size_t outside(const tcc_protocol *p, const tcc_prange *ranges, size_t n)
 static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                            int64_t bits, bool mn_major, int64_t rows)
 {
-    const int64_t key[] = {4, bits, mn_major, rows};
+    int64_t window = tcc_p_window(p, warp);
+    const int64_t key[] = {4, bits, mn_major, rows, window};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
     if (*print)
         return *print;
@@ -48,13 +50,13 @@ static uint64_t operand_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
                            why),
                0;
     tcc_prange ranges[TCC_P_MAX_CHUNKS];
-    size_t n = ranges_of(&d, rows, ranges), out = outside(p, ranges, n);
+    size_t n = ranges_of(&d, rows, window, ranges), out = outside(p, window, ranges, n);
     if (out < n)
         return tcc_p_wrong(p, s, warp, in,
                            "%s: 16 bytes from byte %lld on are not in the "
                            "%lld of shared memory",
-                           tcc_op_info_get(in->op->code)->name, (long long)ranges[out].first,
-                           (long long)p->smem_bytes),
+                           tcc_op_info_get(in->op->code)->name, (long long)(ranges[out].first - window),
+                           (long long)p->cta_bytes),
                0;
     return tcc_p_footprint_set(p, s, print, ranges, n) ? *print : 0;
 }
@@ -67,8 +69,8 @@ size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, 
     bool mn_major = tcc_attr_int(&in->op->attrs, i == 1 ? "trans_a" : "trans_b", 0);
     if (rows < 8 || rows > MAX_N || tcc_descriptor_decode(bits, mn_major, &d))
         return 0;
-    size_t n = ranges_of(&d, rows, ranges);
-    return outside(p, ranges, n) == n ? n : 0;
+    size_t n = ranges_of(&d, rows, 0, ranges);
+    return outside(p, 0, ranges, n) == n ? n : 0;
 }
 
 /* How much of an operand was ever written. */
@@ -80,10 +82,10 @@ typedef enum found {
 } found;
 
 /* Whether the 16 bytes of a row at which k begins, or the 8 rows that they are of, were written. */
-static bool is_chunk_written(const tcc_protocol *p, const tcc_pstate *s, const tcc_descriptor *d,
+static bool is_chunk_written(const tcc_protocol *p, const tcc_pstate *s, int64_t window, const tcc_descriptor *d,
                              int64_t row, int64_t chunk)
 {
-    int64_t byte = tcc_descriptor_chunk(d, row, chunk) - TCC_SMEM_BASE;
+    int64_t byte = window + tcc_descriptor_chunk(d, row, chunk) - TCC_SMEM_BASE;
     for (int64_t at = byte; at < byte + TCC_CHUNK_BYTES; at += p->granule)
         if (s->atoms[p->atom_of[at / p->granule]].mark == TCC_P_NEVER)
             return false;
@@ -91,7 +93,7 @@ static bool is_chunk_written(const tcc_protocol *p, const tcc_pstate *s, const t
 }
 
 /* Results in a row depend on all of k, and so does whether a row was written. */
-static found find_rows(const tcc_protocol *p, const tcc_pstate *s, uint64_t print, int64_t bits,
+static found find_rows(const tcc_protocol *p, const tcc_pstate *s, int64_t window, uint64_t print, int64_t bits,
                        bool mn_major, int64_t rows)
 {
     tcc_descriptor d;
@@ -103,7 +105,7 @@ static found find_rows(const tcc_protocol *p, const tcc_pstate *s, uint64_t prin
     for (int64_t r = 0; r < n_rows; r++) {
         int64_t n = 0;
         for (int64_t k = 0; k < steps; k++)
-            n += is_chunk_written(p, s, &d, mn_major ? k : r, mn_major ? r : k);
+            n += is_chunk_written(p, s, window, &d, mn_major ? k : r, mn_major ? r : k);
         if (n && n < steps)
             return FOUND_PART;
         whole += n == steps;
@@ -237,7 +239,7 @@ static bool find_operand(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
         return false;
     o->print = operand_of(p, s, warp, in, o->bits, o->mn_major, o->rows);
     if (o->print)
-        o->found = find_rows(p, s, o->print, o->bits, o->mn_major, o->rows);
+        o->found = find_rows(p, s, tcc_p_window(p, warp), o->print, o->bits, o->mn_major, o->rows);
     return o->print;
 }
 

@@ -8,6 +8,7 @@
  * lanes.c    what lanes of a warp know apart from the others
  * sync.c     barriers and fences
  * async.c    copies
+ * cluster.c  CTAs that are followed together
  * mma.c      MMAs
  * step.c     one warp's next op; control flow
  * runs.c     arithmetic that is done in one step
@@ -56,6 +57,9 @@ enum {
     TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
     TCC_P_BLOCK = 8,           /* clocks that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
+    TCC_P_NAMED = 2 * TCC_NAMED_BARRIERS + 1, /* of two CTAs, and the cluster's */
+    TCC_P_WINDOW_LOG2 = 18, /* of addresses from a CTA's shared memory to the next one's: as many as descriptors have */
+    TCC_P_WINDOW = 1 << TCC_P_WINDOW_LOG2,
     TCC_P_DEAD = 1,            /* delta: of a number that nobody wants any more; it is 0 or more */
 };
 
@@ -349,7 +353,7 @@ struct tcc_pstate {
     tcc_ppart *parts; /* their clocks come after those of all other entities */
     tcc_pglobal *globals;
     unsigned room; /* for atoms */
-    tcc_pnamed named[TCC_NAMED_BARRIERS];
+    tcc_pnamed named[TCC_P_NAMED];
     tcc_precord records[TCC_P_RECORDS];
     tcc_pcount counts[TCC_P_COUNTS];
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
@@ -361,7 +365,7 @@ struct tcc_pstate {
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
-    int64_t free_registers;
+    int64_t free_registers[TCC_MAX_CLUSTER]; /* of each CTA */
     size_t log_len;
 };
 
@@ -414,6 +418,9 @@ struct tcc_protocol {
     int64_t data_threshold;      /* iteration counts as data that are less are, too */
     int64_t period;              /* in iterations, of the loop whose index repeats itself last */
     int64_t symbol_data; /* of numbers of iterations their remainder by this is asked; 0: nothing */
+    unsigned ctas, cta_warps; /* that are followed together; warps of each, */
+    unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
+    bool reaches;             /* one does something in another's shared memory */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
     unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP */
     unsigned n_lanes;
@@ -426,7 +433,7 @@ struct tcc_protocol {
     uint32_t *tensors;     /* of each parameter: 1 + the first of the same tensor */
     uint8_t *tensor_uses;  /* by 1 + the number of a parameter */
     uint32_t most_pending; /* copies to global memory, in a wait */
-    int64_t smem_bytes;
+    int64_t smem_bytes, cta_bytes; /* of all, and of a CTA */
     int64_t *box_bytes; /* by parameter, 0 for others */
     /* values */
     tcc_pvalue *carried; /* as many as a loop carries */
@@ -537,6 +544,34 @@ static inline unsigned tcc_p_named(const tcc_protocol *p, unsigned id)
 {
     return p->n_warps + 2 * p->max_barriers + id;
 }
+
+/* ---- CTAs of a cluster (cluster.c) --------------------------------------------------------- */
+
+static inline unsigned tcc_p_cta(const tcc_protocol *p, unsigned warp)
+{
+    return warp / p->spread;
+}
+/* Of a byte of all shared memory. */
+static inline int64_t tcc_p_cta_at(int64_t byte)
+{
+    return byte >> TCC_P_WINDOW_LOG2;
+}
+/* Which byte of its CTA's is at an address. */
+static inline long long tcc_p_byte(int64_t address)
+{
+    return (address - TCC_SMEM_BASE) & (TCC_P_WINDOW - 1);
+}
+/* The first byte of the warp's CTA. */
+static inline int64_t tcc_p_window(const tcc_protocol *p, unsigned warp)
+{
+    return (int64_t)tcc_p_cta(p, warp) * TCC_P_WINDOW;
+}
+/* Whether a byte is of the warp's CTA; false, reported. */
+bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t byte);
+/* nvvm.mapa */
+tcc_pvalue tcc_p_mapped(const tcc_protocol *p, unsigned warp, const tcc_pvalue *address, const tcc_pvalue *rank);
+/* Whether no CTA ends before others have done what they do in its shared memory. */
+bool tcc_p_ends_together(const tcc_protocol *p);
 
 /* ---- lanes (lanes.c) ---------------------------------------------------------- */
 
@@ -729,8 +764,9 @@ enum {
     OP(nvvm_bulk_commit) OP(nvvm_bulk_wait) OP(nvvm_cp_async) OP(nvvm_cp_async_commit)             \
     OP(nvvm_cp_async_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_a) OP(nvvm_wgmma_fence)   \
     OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
-    OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load) OP(amdgcn_ds_store)                   \
-    OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
+    OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
+    OP(nvvm_tma_load_multicast) OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load)           \
+    OP(amdgcn_ds_store) OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
 /* clang-format on */
 #define OP(id) tcc_phook tcc_p_##id;
 TCC_P_OPS(OP)
@@ -757,6 +793,19 @@ bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tc
 /* The barrier at an address that warp may use; -1, reported, when there is none. */
 int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                      int64_t address);
+/* The same in any CTA of the cluster. */
+int tcc_p_barrier_of_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t address);
+/* So many arrivals of lanes at barrier b, each of which expects some bytes. */
+tcc_presult tcc_p_arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned b,
+                         int64_t bytes, unsigned times, tcc_lane_mask lanes);
+/* Lets each lane of the mask start its copy. */
+tcc_presult tcc_p_by_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                           tcc_presult (*start)(tcc_protocol *, tcc_pstate *, unsigned, const tcc_pinst *, unsigned));
+/* A lane's copy from global memory, so many bytes further: to another CTA. What else whoever waits for its mbarrier
+ * then knows is for `tell` to say, which may be NULL. */
+tcc_presult tcc_p_load_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned lane,
+                          int64_t further,
+                          void (*tell)(tcc_protocol *, tcc_pstate *, unsigned, tcc_lane_mask, unsigned));
 /* Whether what the warp adds to b's phase can only fall in this one. */
 bool tcc_p_phase_is_certain(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                             unsigned b);
@@ -766,6 +815,9 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 /* Brings a warp to a named barrier, and lets all go on when it is the last. */
 tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                        int64_t id, int64_t threads);
+/* The same in two steps, the barrier being one of all CTAs'. */
+bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id, int64_t threads);
+tcc_presult tcc_p_leave_barrier(tcc_pstate *s, unsigned warp);
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 /* An MMA or a loop takes an operand into `registers`, a bit (interp/thread.c, tcc_registers_take). */

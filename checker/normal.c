@@ -323,7 +323,7 @@ static void put_barriers(writer *w)
         put_int(w, bar->bytes);
         put_int(w, bar->issued);
         put_int(w, bar->init_warp | (bar->phase % 2 != bar->odd) << 8 | (int64_t)(bar->fence_clock > 0) << 16 |
-                       (int64_t)(bar->phase > 0) << 17);
+                       (int64_t)(bar->phase > 0) << 17 | (int64_t)(p->ctas > 1 && bar->last_copy) << 18);
         put_clock(w, &w->columns[bar->init_warp], bar->init_clock);
         put_clock(w, &w->columns[bar->init_warp], bar->fence_clock);
         put_clock(w, &w->columns[tcc_p_barrier_actor(p, b)], bar->last_copy);
@@ -418,7 +418,8 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
     find_clocks(&w);
     tcc_p_sums_find(p, s, w.base_at);
     put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)s->n_atoms << 32);
-    put_int(&w, s->free_registers);
+    for (unsigned c = 0; c < p->ctas; c++)
+        put_int(&w, s->free_registers[c]);
     put_pair(&w, s->passed - s->begun, s->has_begun);
     put_int(&w, s->n_counts);
     for (unsigned c = 0; c < s->n_counts; c++) {

@@ -7,24 +7,35 @@ enum { UNSET = TCC_P_UNSET };
 
 /* ---- mbarriers and bytes --------------------------------------------------------------- */
 
-static void move_barrier(walk *w, const tcc_pvalue *from, const tcc_pvalue *to, int flips)
+/* By how much further the CTAs are to which an op copies; false when that is not known. */
+static bool find_reached(const walk *w, const tcc_pinst *in, int64_t further[TCC_MAX_CLUSTER], unsigned *n)
 {
-    if (!tcc_p_is_exact(from) || !tcc_p_is_exact(to)) {
-        fail(w);
-        return;
-    }
+    further[0] = 0;
+    *n = 1;
+    if (in->op->code != TCC_OP_nvvm_tma_load_multicast)
+        return true;
+    const tcc_pvalue *ctas = tcc_p_slot(w->p, w->s, w->warp, in->operands[3]);
+    *n = 0;
+    for (unsigned c = 0; c < w->p->ctas; c++)
+        if (ctas->v >> c & 1)
+            further[(*n)++] = (int64_t)c * TCC_P_WINDOW - tcc_p_window(w->p, w->warp);
+    return tcc_p_is_exact(ctas);
+}
+
+static void move_barrier(walk *w, int64_t from, int64_t to, int flips)
+{
     for (size_t i = 0; i < w->r->moves.len; i++) {
         move *m = &w->r->moves.data[i];
-        if ((m->from == from->v) != (m->to == to->v)) {
+        if ((m->from == from) != (m->to == to)) {
             fail(w);
-        } else if (m->from == from->v) {
+        } else if (m->from == from) {
             if (flips >= 0 && m->flips >= 0 && m->flips != flips)
                 fail(w);
             m->flips = flips >= 0 ? flips : m->flips;
             return;
         }
     }
-    TCC_PUSH(w->p->scratch, &w->r->moves, (move){from->v, to->v, flips});
+    TCC_PUSH(w->p->scratch, &w->r->moves, (move){from, to, flips});
 }
 
 /* Whether a wait's parity is the other one. */
@@ -43,9 +54,18 @@ static void move_barriers(walk *w, tcc_pinst *in, unsigned operand)
     tcc_pvalue from = value_at(w, slot, 0), to;
     bool known = counter_of(w, slot) || tcc_p_is_exact(&from);
     in->stays_at_barrier |= !known;
+    int64_t further[TCC_MAX_CLUSTER];
+    unsigned n;
+    if (!find_reached(w, in, further, &n))
+        fail(w);
     for (int64_t x = 0; known && x < w->r->period; x++, from = to) {
         to = value_at(w, slot, x + 1);
-        move_barrier(w, &from, &to, waits ? flips_at(w, in, x) : -1);
+        if (!tcc_p_is_exact(&from) || !tcc_p_is_exact(&to)) {
+            fail(w);
+            return;
+        }
+        for (unsigned i = 0; i < n; i++)
+            move_barrier(w, from.v + further[i], to.v + further[i], waits ? flips_at(w, in, x) : -1);
     }
 }
 
@@ -73,11 +93,17 @@ static void move_boxes(walk *w, tcc_pinst *in, unsigned operand)
 {
     uint32_t slot = in->operands[operand];
     const tcc_pvalue *map = tcc_p_slot(w->p, w->s, w->warp, in->operands[1]);
+    int64_t further[TCC_MAX_CLUSTER];
+    unsigned n;
     in->stays |= !counter_of(w, slot);
+    if (!find_reached(w, in, further, &n))
+        fail(w);
     for (int64_t x = 0; counter_of(w, slot) && x < w->r->period; x++) {
         tcc_pvalue from = value_at(w, slot, x), to = value_at(w, slot, x + 1);
-        if (!tcc_p_is_exact(map) || !tcc_p_is_exact(&from) || !tcc_p_is_exact(&to) ||
-            !move_bytes(w, from.v, to.v, w->p->box_bytes[map->v]))
+        bool known = tcc_p_is_exact(map) && tcc_p_is_exact(&from) && tcc_p_is_exact(&to);
+        for (unsigned i = 0; known && i < n; i++)
+            known = move_bytes(w, from.v + further[i], to.v + further[i], w->p->box_bytes[map->v]);
+        if (!known)
             fail(w);
     }
 }
@@ -140,10 +166,12 @@ static bool holds_for_operand(walk *w, const claim *c)
     find_ranges(w, c, c->to.v, to);
     if (!from->n || from->n != to->n)
         return false;
-    for (size_t i = 0; i < from->n; i++)
-        for (int64_t b = 0; from->at[i].first + b < from->at[i].end; b += p->granule)
-            if (w->r->granules[(from->at[i].first + b) / p->granule] != (to->at[i].first + b) / p->granule)
-                return false;
+    for (unsigned cta = 0; cta < p->ctas; cta++) /* whichever it is that has the descriptor */
+        for (size_t i = 0; i < from->n; i++)
+            for (int64_t b = (int64_t)cta * TCC_P_WINDOW, end = b + from->at[i].end - from->at[i].first; b < end;
+                 b += p->granule)
+                if (w->r->granules[(from->at[i].first + b) / p->granule] != (to->at[i].first + b) / p->granule)
+                    return false;
     operand_ranges last = *from; /* the next claim is most often of what comes after it */
     *from = *to;
     *to = last;
@@ -162,7 +190,9 @@ static const struct {
     {TCC_OP_nvvm_mbarrier_wait, {AT_BARRIER, PARITY}},
     {TCC_OP_nvvm_mbarrier_arrive, {AT_BARRIER}},
     {TCC_OP_nvvm_mbarrier_arrive_expect_tx, {AT_BARRIER}},
+    {TCC_OP_nvvm_mbarrier_arrive_cluster, {AT_BARRIER}},
     {TCC_OP_nvvm_tma_load, {BOX, NOT_RENAMED, AT_BARRIER}},
+    {TCC_OP_nvvm_tma_load_multicast, {BOX, NOT_RENAMED, AT_BARRIER}},
     {TCC_OP_nvvm_wgmma, {NOT_RENAMED, OPERAND, OPERAND}},
     {TCC_OP_nvvm_wgmma_a, {NOT_RENAMED, NOT_RENAMED, OPERAND}},
     {TCC_OP_nvvm_ld_shared, {BY_LANES}},

@@ -208,7 +208,7 @@ static tcc_pvalue tid_of(tcc_protocol *p, unsigned warp)
 {
     int64_t lanes[TCC_MAX_LANES];
     for (unsigned l = 0; l < p->n_lanes; l++)
-        lanes[l] = (warp == p->aside ? 0 : warp) * p->n_lanes + l;
+        lanes[l] = (warp == p->aside ? 0 : warp % p->spread) * p->n_lanes + l;
     return tcc_p_lanes(p, lanes);
 }
 
@@ -248,10 +248,15 @@ tcc_presult tcc_p_give(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     case TCC_OP_amdgcn_wgid:
     case TCC_OP_nvvm_ctaid:
     case TCC_OP_nvvm_nctaid:
-        *out = tcc_p_symbol(p, tcc_op_info_get(op->code), NULL, 0);
+    case TCC_OP_nvvm_clusterid:
+    case TCC_OP_nvvm_nclusterid:
+        *out = p->ctas > 1 && op->code == TCC_OP_nvvm_ctaid ? (tcc_pvalue){.kind = TCC_P_UNKNOWN} /* each has its own */
+                                                            : tcc_p_symbol(p, tcc_op_info_get(op->code), NULL, 0);
         return TCC_P_NEXT;
+    case TCC_OP_nvvm_cluster_ctarank: *out = tcc_p_known(tcc_p_cta(p, warp)); return TCC_P_NEXT;
+    case TCC_OP_nvvm_mapa: *out = tcc_p_mapped(p, warp, &args[0], &args[1]); return TCC_P_NEXT;
     case TCC_OP_amdgcn_lds_base:
-    case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE); return TCC_P_NEXT;
+    case TCC_OP_nvvm_smem_base: *out = tcc_p_known(TCC_SMEM_BASE + tcc_p_window(p, warp)); return TCC_P_NEXT;
     case TCC_OP_amdgcn_readfirstlane:
     case TCC_OP_nvvm_uniform: *out = first_lane(p, args[0], s->warps[warp].mask); return TCC_P_NEXT;
     case TCC_OP_nvvm_opaque: *out = args[0]; return TCC_P_NEXT;

@@ -44,9 +44,9 @@ bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 
 /* ---- mbarriers ------------------------------------------------------------------------------- */
 
-static int64_t offset_of(const tcc_pbarrier *b)
+static long long offset_of(const tcc_pbarrier *b)
 {
-    return b->address - TCC_SMEM_BASE;
+    return tcc_p_byte(b->address);
 }
 
 static int find(const tcc_pstate *s, int64_t address)
@@ -64,19 +64,24 @@ static int find(const tcc_pstate *s, int64_t address)
 int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                      int64_t address)
 {
+    bool own = tcc_p_is_own(p, s, warp, in, address - TCC_SMEM_BASE);
+    return own ? tcc_p_barrier_of_cluster(p, s, warp, in, address) : -1;
+}
+
+int tcc_p_barrier_of_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t address)
+{
     int b = find(s, address);
     const char *name = tcc_op_info_get(in->op->code)->name;
     if (in->stays_at_barrier && tcc_p_is_rotated_barrier(p, address) && tcc_p_rotation_fails(p))
         return -1;
     if (b < 0) {
         tcc_p_wrong(p, s, warp, in,
-                    "%s: there may be no mbarrier yet at byte %lld of shared memory", name,
-                    (long long)(address - TCC_SMEM_BASE));
+                    "%s: there may be no mbarrier yet at byte %lld of shared memory", name, tcc_p_byte(address));
     } else if (!tcc_p_knows(p, s, warp, s->warps[warp].mask, s->barriers[b].init_warp,
                             s->barriers[b].init_lane, s->barriers[b].init_clock)) {
         tcc_p_wrong(p, s, warp, in,
                     "%s: warp %u may still be initialising the mbarrier at byte %lld", name,
-                    s->barriers[b].init_warp, (long long)offset_of(&s->barriers[b]));
+                    s->barriers[b].init_warp, offset_of(&s->barriers[b]));
         b = -1;
     }
     return b;
@@ -90,18 +95,21 @@ tcc_presult tcc_p_nvvm_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned wa
     if (!tcc_p_operand(p, s, warp, in, 0, &address) || !tcc_p_operand(p, s, warp, in, 1, &count))
         return TCC_P_FAILED;
     int64_t byte = address - TCC_SMEM_BASE;
+    if (!tcc_p_is_own(p, s, warp, in, byte))
+        return TCC_P_FAILED;
+    int64_t at = byte - tcc_p_window(p, warp); /* of the CTA's */
     if (w->mask & (w->mask - 1))
         return tcc_p_wrong(p, s, warp, in, "several lanes initialise one mbarrier");
     if (count < 1 || count > MAX_ARRIVALS)
         return tcc_p_wrong(p, s, warp, in, "an mbarrier of %lld arrivals", (long long)count);
     if (find(s, address) >= 0)
         return tcc_p_wrong(p, s, warp, in, "the mbarrier at byte %lld is initialised twice",
-                           (long long)byte);
+                           (long long)at);
     if (s->n_barriers == p->max_barriers)
         return tcc_p_unsupported(p, in->op, "mbarriers are initialised in a loop");
-    if (byte < 0 || byte % BARRIER_BYTES || byte > p->smem_bytes - BARRIER_BYTES)
-        return tcc_p_wrong(p, s, warp, in, "an mbarrier at byte %lld of %lld", (long long)byte,
-                           (long long)p->smem_bytes);
+    if (at < 0 || at % BARRIER_BYTES || at > p->cta_bytes - BARRIER_BYTES)
+        return tcc_p_wrong(p, s, warp, in, "an mbarrier at byte %lld of %lld", (long long)at,
+                           (long long)p->cta_bytes);
     const int64_t key[] = {2, address};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
     const tcc_plane lane = {(unsigned)__builtin_ctzll(w->mask), {byte, byte + BARRIER_BYTES}};
@@ -149,7 +157,7 @@ bool tcc_p_phase_is_certain(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     tcc_p_wrong(p, s, warp, in,
                 "%s may come a phase too early or too late for the mbarrier at byte %lld: warp %u "
                 "knows the end of %u of its phases, %u have ended",
-                tcc_op_info_get(in->op->code)->name, (long long)offset_of(&s->barriers[b]), warp,
+                tcc_op_info_get(in->op->code)->name, offset_of(&s->barriers[b]), warp,
                 known, s->barriers[b].phase);
     return false;
 }
@@ -167,7 +175,7 @@ static bool all_passed(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
             tcc_p_wrong(p, s, warp, in,
                         "phase %u of the mbarrier at byte %lld may end while warp %u still waits "
                         "for the one before: it would then wait for the next",
-                        bar->phase, (long long)offset_of(bar), w);
+                        bar->phase, offset_of(bar), w);
             return false;
         }
     }
@@ -183,7 +191,7 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
         tcc_p_wrong(p, s, warp, in,
                     "a phase of the mbarrier at byte %lld expects %lld bytes and gets %lld: it may "
                     "end while copies are on their way",
-                    (long long)offset_of(bar), (long long)bar->bytes, (long long)bar->issued);
+                    offset_of(bar), (long long)bar->bytes, (long long)bar->issued);
         return false;
     }
     if (bar->issued < bar->bytes)
@@ -200,25 +208,31 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
     return true;
 }
 
-static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                          int64_t address, int64_t bytes, unsigned times, tcc_lane_mask lanes)
+tcc_presult tcc_p_arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned b,
+                         int64_t bytes, unsigned times, tcc_lane_mask lanes)
 {
-    int b = tcc_p_barrier_at(p, s, warp, in, address);
-    if (b < 0 || !tcc_p_phase_is_certain(p, s, warp, in, (unsigned)b))
+    if (!tcc_p_phase_is_certain(p, s, warp, in, b))
         return TCC_P_FAILED;
     tcc_pbarrier *bar = &s->barriers[b];
     if (bar->pending < times)
         return tcc_p_wrong(p, s, warp, in,
                            "the mbarrier at byte %lld gets more than %u arrivals in a phase",
-                           (long long)offset_of(bar), bar->expected);
+                           offset_of(bar), bar->expected);
     bar->bytes += bytes * times;
     if (bytes < 0 || bar->bytes > MAX_TX)
         return tcc_p_wrong(p, s, warp, in, "the mbarrier at byte %lld expects %lld bytes",
-                           (long long)offset_of(bar), (long long)bar->bytes);
+                           offset_of(bar), (long long)bar->bytes);
     bar->pending -= times;
-    tcc_p_tell(p, s, warp, lanes, tcc_p_arrivals(p, (unsigned)b));
-    tcc_p_log(p, s, warp, in, b, bytes);
-    return tcc_p_end_phase(p, s, warp, in, (unsigned)b) ? TCC_P_NEXT : TCC_P_FAILED;
+    tcc_p_tell(p, s, warp, lanes, tcc_p_arrivals(p, b));
+    tcc_p_log(p, s, warp, in, (int)b, bytes);
+    return tcc_p_end_phase(p, s, warp, in, b) ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                          int64_t address, int64_t bytes, unsigned times, tcc_lane_mask lanes)
+{
+    int b = tcc_p_barrier_at(p, s, warp, in, address);
+    return b < 0 ? TCC_P_FAILED : tcc_p_arrive(p, s, warp, in, (unsigned)b, bytes, times, lanes);
 }
 
 /* The lanes that arrive by the same instruction where lane l does. */
@@ -290,7 +304,7 @@ tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned wa
             p, s, warp, in,
             "warp %u waits for phase %d of the mbarrier at byte %lld, which may have "
             "ended together with the next: it would then wait for the one after",
-            warp, (int)wanted - 1, (long long)offset_of(bar));
+            warp, (int)wanted - 1, offset_of(bar));
     if (bar->phase < wanted)
         return TCC_P_BLOCKED;
     if (bar->phase && !tcc_p_learn(p, s, warp, in->op, tcc_p_done(p, (unsigned)number)))
@@ -323,8 +337,8 @@ static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
             tcc_p_tick(p, s, w);
 }
 
-static bool come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id,
-                    int64_t threads)
+bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id,
+                   int64_t threads)
 {
     if (!tcc_p_converged(p, s, warp, in))
         return false;
@@ -355,17 +369,26 @@ static bool come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
     return true;
 }
 
-tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                       int64_t id, int64_t threads)
+tcc_presult tcc_p_leave_barrier(tcc_pstate *s, unsigned warp)
 {
     tcc_pwarp *w = &s->warps[warp];
-    if (w->waits_at < 0 && !come_to(p, s, warp, in, id, threads))
-        return TCC_P_FAILED;
     if (!w->released)
         return TCC_P_BLOCKED;
     w->waits_at = -1;
     w->released = false;
     return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                       int64_t id, int64_t threads)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    int64_t first = (int64_t)tcc_p_cta(p, warp) * TCC_NAMED_BARRIERS; /* of the CTA's */
+    if (w->waits_at < 0 && id >= 0 && id < TCC_NAMED_BARRIERS)
+        id += first;
+    if (w->waits_at < 0 && !tcc_p_come_to(p, s, warp, in, id, threads))
+        return TCC_P_FAILED;
+    return tcc_p_leave_barrier(s, warp);
 }
 
 tcc_presult tcc_p_nvvm_barrier(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
@@ -431,9 +454,10 @@ tcc_presult tcc_p_nvvm_setmaxnreg(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                            more ? "inc" : "dec", (long long)count, w->registers);
     if (!resizes_as_others(p, s, warp, in))
         return TCC_P_FAILED;
-    if (need > s->free_registers)
+    int64_t *free = &s->free_registers[tcc_p_cta(p, warp)];
+    if (need > *free)
         return TCC_P_BLOCKED;
-    s->free_registers -= need;
+    *free -= need;
     w->registers = (int32_t)count;
     s->resizes[warp / TCC_WARPGROUP_WARPS].clocks[warp % TCC_WARPGROUP_WARPS] =
         tcc_p_passed(p, s, warp)[warp];

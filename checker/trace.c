@@ -326,6 +326,8 @@ static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint
     if (tcc_op_waits(in->op->code, TCC_BY_WARPS)) {
         tcc_note(p->diag, loc, "%s wait%s at barrier %d: %lld of %lld threads have come", warps,
                  ends, at, (long long)s->named[at].arrived, (long long)s->named[at].threads);
+    } else if (tcc_op_waits(in->op->code, TCC_BY_CLUSTER)) {
+        tcc_note(p->diag, loc, "%s wait%s at the cluster's barrier", warps, ends);
     } else if (tcc_op_waits(in->op->code, TCC_BY_MBARRIER)) {
         const tcc_pbarrier *b = &s->barriers[at];
         tcc_note(p->diag, loc,
@@ -335,7 +337,7 @@ static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint
                  b->pending, (long long)(b->bytes - b->issued));
     } else if (tcc_op_does(in->op->code, TCC_REGISTERS)) {
         tcc_note(p->diag, loc, "%s wait%s for registers, %lld are free", warps, ends,
-                 (long long)s->free_registers);
+                 (long long)s->free_registers[tcc_p_cta(p, warp)]);
     } else {
         tcc_note(p->diag, loc, "%s wait%s for MMAs that other warps have not started", warps, ends);
     }

@@ -603,12 +603,12 @@ END_TEST
 
 /* ---- what is known of ops -------------------------------------------------------------- */
 
-/* Of every op of the target level whose effects are followed, but those of clusters. */
+/* Of every op of the target level whose effects are followed. */
 START_TEST(no_op_is_missing)
 {
     for (int i = 0; i < TCC_OP_COUNT; i++) {
         const tcc_op_info *info = tcc_op_info_get((tcc_opcode)i);
-        bool left_out = i == TCC_OP_nvvm_mbarrier_inval || info->effects & TCC_CLUSTER;
+        bool left_out = i == TCC_OP_nvvm_mbarrier_inval;
         if (info->levels & TCC_LEVEL_TARGET)
             ck_assert_msg(tcc_p_is_known((tcc_opcode)i) == !left_out,
                           "the checker does not know what %s does: TCC_P_OPS", info->name);

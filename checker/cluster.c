@@ -1,0 +1,117 @@
+/* cluster: CTAs of a cluster, followed together: as one with so many times the warps.
+ *
+ * Each has its own warps, mbarriers, named barriers, registers, and its own window of addresses. What copies
+ * and arrivals do in another's window they do there as in their own, so nothing else is needed to see who
+ * comes after whom. What the other files ask for is which CTA a warp or an address is of.
+ *
+ * A copy to several CTAs is one to each. An mbarrier's phase does not end before all its copies were started:
+ * so whoever waits for it comes after those who started them, and knows which phases had ended for them. In
+ * memory that orders nothing but the copy.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/model.h"
+
+bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t byte)
+{
+    if (p->ctas == 1 || tcc_p_cta_at(byte) == (int64_t)tcc_p_cta(p, warp))
+        return true;
+    tcc_p_wrong(p, s, warp, in, "%s: the address is another CTA's, and it wants one of its own",
+                tcc_op_info_get(in->op->code)->name);
+    return false;
+}
+
+tcc_pvalue tcc_p_mapped(const tcc_protocol *p, unsigned warp, const tcc_pvalue *address, const tcc_pvalue *rank)
+{
+    int64_t cta = tcc_p_cta(p, warp);
+    bool known = tcc_p_is_exact(address) && tcc_p_is_exact(rank) && rank->v >= 0 && rank->v < p->ctas &&
+                 tcc_p_cta_at(address->v - TCC_SMEM_BASE) == cta;
+    return known ? tcc_p_known(address->v + (rank->v - cta) * TCC_P_WINDOW) : (tcc_pvalue){.kind = TCC_P_UNKNOWN};
+}
+
+/* ---- the cluster's barrier ------------------------------------------------------------------- */
+
+/* It is the last of the named ones, of all warps. */
+tcc_presult tcc_p_nvvm_cluster_arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_op *next = in->op->next;
+    if (tcc_attr_int(&in->op->attrs, "relaxed", 0) || !next || next->code != TCC_OP_nvvm_cluster_wait)
+        return tcc_p_unsupported(p, in->op, "nvvm.cluster.arrive {relaxed}, or with no nvvm.cluster.wait right behind it");
+    int64_t threads = (int64_t)p->ctas * p->cta_warps * p->n_lanes;
+    return tcc_p_come_to(p, s, warp, in, p->n_named - 1, threads) ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_nvvm_cluster_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_op *before = in->op->prev;
+    if (!before || before->code != TCC_OP_nvvm_cluster_arrive)
+        return tcc_p_wrong(p, s, warp, in, "nvvm.cluster.wait with no nvvm.cluster.arrive before");
+    return tcc_p_leave_barrier(s, warp);
+}
+
+bool tcc_p_ends_together(const tcc_protocol *p)
+{
+    const tcc_op *wait = p->f->body->last->prev;
+    return !p->reaches || (wait && wait->code == TCC_OP_nvvm_cluster_wait);
+}
+
+/* ---- what reaches other CTAs ------------------------------------------------------------------- */
+
+/* Whether others than who initialised it may use the mbarrier. */
+static bool is_fenced(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const tcc_pbarrier *b)
+{
+    if (b->fence_clock &&
+        tcc_p_knows(p, s, warp, s->warps[warp].mask, b->init_warp, b->init_lane, b->fence_clock))
+        return true;
+    tcc_p_wrong(p, s, warp, in, "%s of an mbarrier with no fence.mbarrier_init since it was initialised",
+                tcc_op_info_get(in->op->code)->name);
+    return false;
+}
+
+tcc_presult tcc_p_nvvm_mbarrier_arrive_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    int64_t address;
+    if (!tcc_p_operand(p, s, warp, in, 0, &address))
+        return TCC_P_FAILED;
+    int b = tcc_p_barrier_of_cluster(p, s, warp, in, address);
+    if (b < 0 || !is_fenced(p, s, warp, in, &s->barriers[b]))
+        return TCC_P_FAILED;
+    tcc_presult r = tcc_p_arrive(p, s, warp, in, (unsigned)b, 0, (unsigned)__builtin_popcountll(w->mask), w->mask);
+    tcc_p_tick(p, s, warp);
+    return r;
+}
+
+/* Who waits for barrier b comes after the copy was started, and after phases that had ended by then: of barriers on
+ * which no copy completes, for the end of a copy is more than that. */
+static void tell_phases(tcc_protocol *p, tcc_pstate *s, unsigned warp, tcc_lane_mask lane, unsigned b)
+{
+    const uint32_t *from = tcc_p_seen(p, s, tcc_p_entity(p, s, warp, lane));
+    uint32_t *to = tcc_p_seen(p, s, tcc_p_arrivals(p, b));
+    for (unsigned i = 0; i < s->n_barriers; i++) {
+        unsigned actor = tcc_p_barrier_actor(p, i);
+        if (!s->barriers[i].last_copy && to[actor] < from[actor])
+            to[actor] = from[actor];
+    }
+}
+
+static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned lane)
+{
+    int64_t ctas, own = tcc_p_cta(p, warp);
+    if (!tcc_p_operand(p, s, warp, in, 3, &ctas))
+        return TCC_P_FAILED;
+    if (ctas < 1 || ctas >> p->ctas)
+        return tcc_p_wrong(p, s, warp, in, "a copy to CTAs %#llx of a cluster of %u", (unsigned long long)ctas, p->ctas);
+    for (unsigned c = 0; c < p->ctas; c++) {
+        if (!(ctas >> c & 1))
+            continue;
+        tcc_presult r = tcc_p_load_to(p, s, warp, in, lane, ((int64_t)c - own) * TCC_P_WINDOW, tell_phases);
+        if (r != TCC_P_NEXT)
+            return r;
+    }
+    return TCC_P_NEXT;
+}
+
+tcc_presult tcc_p_nvvm_tma_load_multicast(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    return tcc_p_by_lanes(p, s, warp, in, load);
+}

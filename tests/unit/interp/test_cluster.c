@@ -1,0 +1,225 @@
+/* CTAs that share loads: right as the passes make them, and with one safeguard left out wrong, in the
+ * interpreter and to the checker.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "checker/model.h"
+#include "passes/arith.h"
+#include "tests/unit/interp/mutations.h"
+#include "tests/unit/suite.h"
+
+enum { SEEDS = 4 };
+
+/* An odd number of tiles, rows and columns that end inside of one, fewer iterations than stages or more. */
+static const char *const schedules[] = {
+    "tile m 64, n 32, k 32; stages 2; cluster m 2;",
+    "tile m 64, n 32, k 32; stages 3; producer warp; cluster n 2;",
+    "tile m 64, n 32, k 32; stages 2; producer warp; persistent; cluster m 2;",
+    "tile m 128, n 48, k 16; stages 4; persistent; cluster m 2;",
+};
+static const extents sizes[] = {{150, 72, 104, 0}, {40, 24, 16, 0}};
+#define LEN(a) (sizeof(a) / sizeof *(a))
+
+static void open(kernel *k, const char *schedule, extents e)
+{
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
+             "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+             "schedule f for sm_90a { %s }\n",
+             schedule);
+    kernel_open(k, source, e);
+}
+
+static tcc_func *run_passes(kernel *k, const char *passes)
+{
+    *k->said = 0;
+    ck_assert_msg(!tcc_run_passes(k->ir, passes, NULL, &k->diag), "%s", k->said);
+    return k->ir->first;
+}
+
+static void check(const char *schedule, extents e, bool whole)
+{
+    kernel k;
+    open(&k, schedule, e);
+    tcc_func *f = run_passes(&k, tcc_pipeline(tcc_target_of(k.ir)));
+    if (whole)
+        ck_assert_msg(!prove(&k, f), "%s", k.said);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        ck_assert_msg(!kernel_run(&k, f, seed), "%s", k.said);
+        kernel_compare(&k, f, seed);
+    }
+    kernel_close(&k);
+}
+
+START_TEST(clusters_compute_what_the_kernel_does)
+{
+    for (size_t i = 0; i < LEN(sizes); i++)
+        check(schedules[_i], sizes[i], !i);
+}
+END_TEST
+
+/* ---- what is left out ------------------------------------------------------------------------ */
+
+static void set_operand_plus(tcc_op *op, unsigned i, int64_t d)
+{
+    tcc_builder b = tcc_builder_before(op);
+    tcc_value *v = op->operands[i];
+    tcc_op_set_operand(op, i, TCC_EMIT(&b, arith_add, v->type, v, tcc_build_int(&b, v->type, d)));
+}
+
+static void erase_meeting(tcc_func *f, int nth)
+{
+    tcc_op *arrive = NTH(nvvm_cluster_arrive, nth);
+    tcc_op_erase(arrive->next);
+    tcc_op_erase(arrive);
+}
+
+/* clang-format off */
+static void release_at_home(tcc_func *f) { tcc_op_erase(NTH(nvvm_mbarrier_arrive_cluster, 0)); }
+static void release_at_home_twice(tcc_func *f)
+{
+    tcc_op_set_operand(NTH(nvvm_mapa, 0), 1, NTH(nvvm_cluster_ctarank, 0)->results);
+}
+static void no_meeting_at_all(tcc_func *f) { erase_meeting(f, 0); }
+static void no_meeting_behind(tcc_func *f) { erase_meeting(f, 1); }
+static void too_few_releases(tcc_func *f)
+{
+    tcc_op *init = NTH(nvvm_mbarrier_init, 1);
+    set_constant(init, 1, constant_of(init->operands[1]) / 2);
+}
+static void no_fence(tcc_func *f) { tcc_op_erase(NTH(nvvm_fence_mbarrier_init, 0)); }
+static void to_itself(tcc_func *f) { set_constant(NTH(nvvm_tma_load_multicast, 0), 3, 1); }
+static void to_more(tcc_func *f) { set_constant(NTH(nvvm_tma_load_multicast, 0), 3, 7); }
+static void expect_less(tcc_func *f) { set_operand_plus(NTH(nvvm_mbarrier_arrive_expect_tx, 0), 1, -1024); }
+static void expect_more(tcc_func *f) { set_operand_plus(NTH(nvvm_mbarrier_arrive_expect_tx, 0), 1, 1024); }
+/* clang-format on */
+
+/* Only for the CTA itself: bytes for it are missing then, and so they are for the other. */
+static void not_to_both(tcc_func *f)
+{
+    tcc_op *copy = NTH(nvvm_tma_load_multicast, 0);
+    tcc_builder b = tcc_builder_before(copy);
+    tcc_value *operands[8];
+    unsigned n = 0;
+    for (unsigned i = 0; i < copy->n_operands; i++)
+        if (i != 3)
+            operands[n++] = copy->operands[i];
+    tcc_op_create(&b, TCC_OP_nvvm_tma_load, n, operands, 0, NULL);
+    tcc_op_erase(copy);
+}
+
+/* In front of the roles a CTA's own threads meet. */
+static void own_meeting(tcc_func *f)
+{
+    tcc_builder b = tcc_builder_before(NTH(nvvm_cluster_arrive, 0));
+    tcc_value *id = tcc_build_i32(&b, 0), *threads = tcc_build_i32(&b, tcc_attr_int(&f->attrs, "block", 0));
+    TCC_EMIT_V(&b, nvvm_barrier, id, threads);
+    erase_meeting(f, 0);
+}
+
+/* Both CTAs copy the first half. */
+static void same_half(tcc_func *f)
+{
+    tcc_op *rank = NTH(nvvm_cluster_ctarank, 0);
+    tcc_builder b = tcc_builder_after(rank);
+    tcc_replace_uses(rank->results, tcc_build_i32(&b, 0));
+}
+
+/* Each takes the other's half to where its own belongs: along the rows of the box or of panels, of which
+ * coordinates there are two. */
+static void other_half(tcc_func *f)
+{
+    tcc_op *copy = NTH(nvvm_tma_load_multicast, 0);
+    set_operand_plus(copy, 4, 8);
+}
+
+typedef struct mutation {
+    const char *name;
+    void (*mutate)(tcc_func *f);
+    const char *says; /* the checker; NULL: results tell */
+} mutation;
+
+static const mutation of_target[] = {
+    {"release_at_home", release_at_home, "deadlock|phase too early"},
+    {"release_at_home_twice", release_at_home_twice, "may still be writing|may still be reading|phase too early|gets more"},
+    {"no_meeting_at_all", no_meeting_at_all, "may still be initialising|no mbarrier yet"},
+    {"own_meeting", own_meeting, "may still be initialising|no mbarrier yet"},
+    {"no_meeting_behind", no_meeting_behind, "no cluster barrier behind"},
+    {"too_few_releases", too_few_releases, "may still be|phase too early|gets more|waits for phase|still waits"},
+    {"no_fence", no_fence, "no fence.mbarrier_init"},
+    {"to_itself", to_itself, "deadlock|gets|never written|may still be|bytes"},
+    {"to_more", to_more, "of a cluster of 2"},
+    {"not_to_both", not_to_both, "deadlock|never written"},
+    {"expect_less", expect_less, "it may end while copies are on their way|never written|may still be"},
+    {"expect_more", expect_more, "1024 bytes are missing"},
+    {"same_half", same_half, "may still be writing"},
+    {"other_half", other_half, NULL},
+};
+
+START_TEST(a_safeguard_left_out_of_a_cluster)
+{
+    const mutation *m = &of_target[_i];
+    for (size_t i = 0; i < LEN(schedules); i++) {
+        kernel k;
+        open(&k, schedules[i], sizes[0]);
+        tcc_func *f = run_passes(&k, tcc_pipeline(tcc_target_of(k.ir)));
+        m->mutate(f);
+        verdict v = run_all(&k, f, SEEDS);
+        ck_assert(m->says ? v == REPORTED : v != RIGHT);
+        tcc_status status = prove(&k, f);
+        ck_assert_msg(status == (m->says ? TCC_ERR_INTERNAL : TCC_OK), "%s, schedule %zu: status %d\n%s", m->name, i,
+                      status, k.said);
+        if (m->says)
+            ck_assert_msg(says_one_of(k.said, m->says), "%s, schedule %zu:\n%s", m->name, i, k.said);
+        kernel_close(&k);
+    }
+}
+END_TEST
+
+/* ---- the async level ------------------------------------------------------------------------- */
+
+static void own_ring(tcc_func *f) { tcc_attr_remove(&NTH(async_ring, 0)->attrs, "cluster"); }
+static void no_barrier_in_front(tcc_func *f) { tcc_op_erase(NTH(async_cluster_barrier, 0)); }
+static void no_barrier_behind(tcc_func *f) { tcc_op_erase(NTH(async_cluster_barrier, 1)); }
+static void fewer_bytes(tcc_func *f)
+{
+    tcc_op *commit = NTH(async_commit, 0);
+    tcc_attr_set_int(f->ir, &commit->attrs, "bytes", tcc_attr_int(&commit->attrs, "bytes", 0) - 1024);
+}
+
+static const mutation of_async[] = {
+    {"own_ring", own_ring, "into a ring of 1"},
+    {"no_barrier_in_front", no_barrier_in_front, "which has no ring there yet|not been released there"},
+    {"no_barrier_behind", no_barrier_behind, "which has ended"},
+    {"fewer_bytes", fewer_bytes, "of which async.commit says"},
+};
+
+START_TEST(a_safeguard_left_out_of_the_async_level)
+{
+    static const char passes[] =
+        "canonicalize,cse,choose-variants,pad-operands,choose-schedule,split-sums,tile-contraction,dce,tile-pointwise,"
+        "fuse-epilogue,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost,distribute-grid,pipeline-copies,"
+        "pipeline-registers,specialize-warps";
+    const mutation *m = &of_async[_i];
+    kernel k;
+    open(&k, schedules[0], sizes[0]);
+    tcc_func *f = run_passes(&k, passes);
+    ck_assert_int_eq(run_all(&k, f, SEEDS), RIGHT);
+    m->mutate(f);
+    ck_assert_int_eq(run_all(&k, f, 8 * SEEDS), REPORTED);
+    ck_assert_msg(says_one_of(k.said, m->says), "%s:\n%s", m->name, k.said);
+    kernel_close(&k);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cluster");
+    TCase *t = tcase_create("cluster");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, clusters_compute_what_the_kernel_does, 0, (int)LEN(schedules));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_cluster, 0, (int)LEN(of_target));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_the_async_level, 0, (int)LEN(of_async));
+    suite_add_tcase(s, t);
+    return suite_exit_status(s);
+}

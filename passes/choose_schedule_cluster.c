@@ -59,8 +59,6 @@ tcc_status tcc_choose_cluster(tcc_choice *ch)
     if (s->producer == TCC_PRODUCER_NONE)
         return TCC_CHOICE_REFUSE(ch, "producer", "producer none: need warp or warpgroup with a cluster, for those who "
                                                  "multiply would wait for another CTA before they copy");
-    if (s->consumers == TCC_CONSUMERS_PINGPONG)
-        return TCC_CHOICE_REFUSE(ch, key, "not supported yet: a cluster with consumers pingpong");
     if (is_computed(ch, shares_b))
         return TCC_CHOICE_REFUSE(ch, key, "a cluster along '%s' shares an operand that is computed: need one that is "
                                           "copied as it is",

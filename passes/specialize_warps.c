@@ -347,12 +347,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     if (!find_split(ctx, f, &s))
         return TCC_OK;
-    tcc_op *ring = NULL; /* the last, */
-    for (tcc_op *op = s.body->first; op; op = op->next)
+    tcc_op *ring = NULL, *meeting = NULL; /* the last; where CTAs meet in front of the roles */
+    for (tcc_op *op = s.body->first; op; op = op->next) {
         if (op->code == TCC_OP_async_ring)
             count(&s, ring = op);
-    if (ring->next && is_meeting(ring->next)) /* and where CTAs then meet */
-        ring = ring->next;
+        if (is_meeting(op) && !meeting)
+            meeting = op;
+    }
     tcc_builder b = tcc_builder_after(ring);
     tcc_op *consumer = build_role(&b, "consumer", s.consumers, s.registers[0]), *last = consumer;
     for (int i = OF_ROLE; i < N_DECIDED; i++) {
@@ -383,7 +384,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             tcc_op_move(can_go_in_front(op, consumer) ? &front : &inside, op);
     }
     *changed = true;
-    return s.turns > 1 ? tcc_take_turns(ctx, consumer, s.turns) : TCC_OK;
+    tcc_status status = s.turns > 1 ? tcc_take_turns(ctx, consumer, s.turns) : TCC_OK;
+    b = tcc_builder_before(consumer);
+    if (meeting)
+        tcc_op_move(&b, meeting);
+    return status;
 }
 
 const tcc_pass tcc_pass_specialize_warps = {

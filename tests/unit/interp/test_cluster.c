@@ -15,6 +15,7 @@ static const char *const schedules[] = {
     "tile m 64, n 32, k 32; stages 3; producer warp; cluster n 2;",
     "tile m 64, n 32, k 32; stages 2; producer warp; persistent; cluster m 2;",
     "tile m 128, n 48, k 16; stages 4; persistent; cluster m 2;",
+    "tile m 64, n 32, k 32; stages 2; persistent; consumers pingpong; cluster m 2;",
 };
 static const extents sizes[] = {{150, 72, 104, 0}, {40, 24, 16, 0}};
 #define LEN(a) (sizeof(a) / sizeof *(a))

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tools/shared/command_line.h"
-#include "tools/tcc/native.h"
+#include "tools/shared/native.h"
 
 const char program_name[] = "tcc";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "tools/tcc/native.h"
+#include "tools/shared/native.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -116,7 +116,10 @@ _get_pointer.restype, _get_pointer.argtypes = c.c_void_p, [c.py_object, c.c_char
 
 
 def _read_dlpack(x: Any) -> View:
-    capsule = x.__dlpack__()
+    try:
+        capsule = x.__dlpack__()
+    except Exception as error:  # of its library, of whatever kind
+        raise Unsuitable(f"does not give its memory: {error}") from None
     t = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     if t.device_type not in _HOST_DEVICES | _GPU_DEVICES:
         raise Unsuitable(f"is on a device of DLPack's type {t.device_type}, which is neither the host nor a GPU of CUDA or HIP")

@@ -17,6 +17,11 @@ try:
 except ImportError:
     ml_dtypes = None
 
+try:
+    import jax.numpy as jnp
+except ImportError:
+    jnp = None
+
 LAYER = """
 kernel layer(A: f16[M, K], B: f16[K, N], bias: f32[N], alpha: f32) -> (C: f16[M, N])
 {
@@ -115,6 +120,22 @@ class Layer(unittest.TestCase):
         np.testing.assert_array_equal(c, self.expected)
         read_only = memoryview(bias.tobytes()).cast("f")
         np.testing.assert_array_equal(self.layer(a, b, read_only, alpha), self.expected)
+
+    @unittest.skipUnless(jnp, "needs jax")
+    def test_jax(self):
+        a, b, bias, alpha = self.arguments
+        c = self.layer(jnp.asarray(a), b, bias, alpha)
+        self.assertIs(type(c), type(jnp.asarray(a)))
+        np.testing.assert_array_equal(np.asarray(c), self.expected)
+        self.assert_error("layer: 'C' is written, and the array is read-only", *self.arguments, out=c)
+
+    def test_memory_that_is_not_given(self):
+        class Closed:
+            def __dlpack__(self, **named):
+                raise BufferError("no")
+
+        a, b, bias, alpha = self.arguments
+        self.assert_error("layer: 'B' does not give its memory: no", a, Closed(), bias, alpha)
 
     def test_threads(self):
         results = [None] * 4

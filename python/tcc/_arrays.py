@@ -190,7 +190,10 @@ def is_writable(view: View) -> bool:
         return bool(view.keep.flags.writeable)
     if view.library == "jax":
         return False
-    return not (isinstance(view.keep, tuple) and isinstance(view.keep[0], memoryview) and view.keep[0].readonly)
+    if isinstance(view.keep, tuple):
+        return not (isinstance(view.keep[0], memoryview) and view.keep[0].readonly)
+    interface = getattr(view.keep, "__cuda_array_interface__", None)
+    return interface is None or not interface["data"][1]
 
 
 # ---- new arrays --------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ class Diagnostic(NamedTuple):
     """As a terminal shows it: message, source line, caret."""
 
 
+_COLOURS = {"error": "1;31", "warning": "1;35", "note": "1;36"}  # of terminals
+
+
 class Error(Exception):
     """Base of all errors of this package."""
 
@@ -52,13 +55,10 @@ class CompileError(LibraryError):
     1 52
     """
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the text, with the messages in colour."""
-        from html import escape
-
-        colours = {"error": "#c0392b", "warning": "#b9770e", "note": "#2471a3"}
-        parts = []
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and notebooks show: the text, with the messages in colour."""
+        lines = []
         for d in self.diagnostics:
-            head, newline, rest = d.text.partition("\n")
-            parts.append(f'<b style="color:{colours[d.severity]}">{escape(head)}</b>{newline}{escape(rest)}')
-        return f"<pre>{''.join(parts)}</pre>"
+            message, *rest = d.text.rstrip("\n").split("\n")
+            lines += [f"\x1b[{_COLOURS[d.severity]}m{message}\x1b[0m", *rest]
+        return lines

@@ -115,6 +115,9 @@ class Arrays(unittest.TestCase):
             with self.assertRaises(tcc.ArgumentError) as caught:
                 self.product(*arguments, out=out)
             self.assertEqual(str(caught.exception), message)
+        self.c.flags.writeable = False
+        with self.assertRaisesRegex(tcc.ArgumentError, "'C' is written, and the array is read-only"):
+            self.product(a, b, out=OnGPU(self.c))
         fake.make_fail(b"cuLaunchKernel", 700)
         with self.assertRaisesRegex(tcc.LibraryError, "cuLaunchKernel: an illegal memory access"):
             self.product(a, b, out=c)

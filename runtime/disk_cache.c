@@ -141,14 +141,6 @@ tcc_disk_found tcc_disk_cache_get(const char *folder, tcc_bytes key, char **data
     return found;
 }
 
-void tcc_disk_cache_drop(const char *folder, tcc_bytes key)
-{
-    char *path = path_of(folder, key);
-    if (path)
-        unlink(path);
-    free(path);
-}
-
 /* ---- writing ---------------------------------------------------------------------------- */
 
 /* Makes a folder and those above it. */

@@ -36,7 +36,4 @@ tcc_disk_found tcc_disk_cache_get(const char *folder, tcc_bytes key, char **data
  * limit. False with errno set where the entry could not be written, or takes more than the limit (EFBIG). */
 bool tcc_disk_cache_put(const char *folder, uint64_t limit_bytes, tcc_bytes key, tcc_bytes data);
 
-/* Removes what is kept under a key. */
-void tcc_disk_cache_drop(const char *folder, tcc_bytes key);
-
 #endif

@@ -54,7 +54,6 @@ typedef struct tcc_amdgcn_lowering {
      * through a loop of MMAs. */
     const tcc_block *lane_of;
     tcc_value *lane;
-    TCC_VEC(const tcc_op *) accesses; /* tile.load and tile.store by elements, so far */
 } tcc_amdgcn_lowering;
 
 /* ---- lower_to_amdgcn.c ----------------------------------------------------------------------- */

@@ -387,7 +387,7 @@ void tcc_low_load(tcc_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(l, op, "tile.load from before the tensor");
         return;
     }
-    if (!tcc_low_held(l, op, tile->type, &a.held) || !l->vendor->plan(l, &a))
+    if (!tcc_low_held(l, op, tile->type, &a.held) || !tcc_low_is_ordered(l, op) || !l->vendor->plan(l, &a))
         return;
     tcc_value **values = room(l, a.held.spread.n_registers);
     size_t n = 0;
@@ -425,7 +425,7 @@ void tcc_low_store(tcc_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(l, op, "tile.store by the copy engine from registers");
         return;
     }
-    if (!tcc_low_held(l, op, o->a->type, &a.held) || !l->vendor->plan(l, &a))
+    if (!tcc_low_held(l, op, o->a->type, &a.held) || !tcc_low_is_ordered(l, op) || !l->vendor->plan(l, &a))
         return;
     a.inside = tcc_low_bin(l, TCC_OP_arith_and, a.inside, who_stores(l, &a));
     const tcc_type *vec = tcc_low_vec(l, o->tensor->type->elem, a.held.in_one);

@@ -90,6 +90,7 @@ struct tcc_lowering {
     int64_t warps, lanes; /* of the role whose threads all run the code, and of a warp; 0: there is none */
     const tcc_type *i1, *i32, *i64, *f32;
     bool failed; /* something was refused */
+    TCC_VEC(tcc_op *) accesses; /* tile.load and tile.store by threads, so far */
 
     /* Parameters and launch conditions, as they go into the manifest. */
     TCC_VEC(tcc_attr) params;
@@ -226,6 +227,10 @@ static inline tcc_value *tcc_low_stored(tcc_lowering *l, const tcc_access *a, in
 }
 void tcc_low_load(tcc_lowering *l, tcc_op *op);
 void tcc_low_store(tcc_lowering *l, tcc_op *op);
+
+/* Whether all threads of its role may do the access at a time of their own (lower_order.c): false, refused, where
+ * others of them may have to come before. To be asked once, of all accesses in their order. */
+bool tcc_low_is_ordered(tcc_lowering *l, tcc_op *op);
 
 /* ---- tiles from warp to warp (lower_exchange.c) ------------------------------------------- */
 

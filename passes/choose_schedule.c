@@ -244,11 +244,12 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
-    best.n = ch->given_n ? s->n : 8;
+    int64_t columns = tcc_choice_columns(ch);
+    best.n = ch->given_n ? s->n : columns;
     if (!given_warpgroups)
         best.warpgroups = warpgroups_for(s, best.m);
     for (int64_t m = ch->given_m ? s->m : 64; m <= (ch->given_m ? s->m : 128); m += 64)
-        for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : 8); n -= 8) {
+        for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : columns); n -= columns) {
             tcc_schedule t = best;
             t.m = m;
             t.n = n;

@@ -79,6 +79,8 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
 /* What choose-schedule does for a function, a step of a variant also. One that is complete stays as it is. */
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 
+/* Of so many columns a tile that is chosen is a multiple: an instruction has 8, and CTAs of a cluster each load a part. */
+int64_t tcc_choice_columns(const tcc_choice *ch);
 /* Takes the user's cluster into ch->s, whose tile is chosen. */
 tcc_status tcc_choose_cluster(tcc_choice *ch);
 

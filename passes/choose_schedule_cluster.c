@@ -11,6 +11,11 @@
 
 enum { ROWS_OF_PART = 8 }; /* at least, of shared memory: what a swizzle permutes */
 
+int64_t tcc_choice_columns(const tcc_choice *ch)
+{
+    return ROWS_OF_PART * tcc_schedule_cluster_of(ch->f, ch->c.axes[0]);
+}
+
 /* Of m or n: CTAs along it. */
 static tcc_status read_cluster(tcc_choice *ch)
 {

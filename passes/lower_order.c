@@ -196,7 +196,8 @@ typedef enum pace {
 static pace pace_of(const extent *x, const extent *y, const tcc_op *loop)
 {
     bool by_base = x->base && !tcc_is_invariant(x->base, loop);
-    int64_t cell = x->factor, reach = by_base ? reach_of(x) : 0, step;
+    bool both = by_base && !tcc_is_invariant(x->varying, loop);
+    int64_t cell = x->factor, reach = both ? reach_of(x) : 0, step;
     const tcc_value *by = by_base ? without_factor(x->base, &cell) : x->varying;
     bool onwards = by == loop->regions[0]->args[0] && tcc_value_is_int(loop->operands[2], &step);
     if (onwards)

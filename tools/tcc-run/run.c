@@ -379,9 +379,8 @@ static bool time_it(session *s, const launch *l, double flops, run_result *out)
 static bool is_variant(const char *name, const char *entry)
 {
     size_t n = strlen(entry);
-    int m_tile, n_tile, end = 0;
-    return !strncmp(name, entry, n) &&
-           (!name[n] || (sscanf(name + n, "__%dx%d%n", &m_tile, &n_tile, &end) == 2 && !name[n + (size_t)end]));
+    int m_tile, n_tile;
+    return !strncmp(name, entry, n) && (!name[n] || sscanf(name + n, "__%dx%d", &m_tile, &n_tile) == 2);
 }
 
 static bool check_variant(session *s, const launch *l, const run_result *out)

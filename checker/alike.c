@@ -91,7 +91,8 @@ static void write_function(writer *w, const tcc_protocol *p)
     const tcc_block *body = p->f->body;
     const int64_t numbers[] = {p->n_slots, p->n_fixed, p->threshold, p->least_threshold, p->data_threshold, p->period,
                                p->symbol_data, p->n_warps, p->n_groups, p->max_barriers, p->n_named, p->n_lanes,
-                               p->amd, p->granule, p->stores, p->groups, p->writes, p->most_pending, p->smem_bytes};
+                               p->amd, p->granule, p->stores, p->groups, p->writes, p->most_pending, p->smem_bytes,
+                               p->ctas, p->cta_warps, p->cta_bytes, tcc_p_ends_together(p)};
     put(w, numbers, sizeof numbers);
     put_int(w, (int64_t)p->registers.len);
     write_array(w, p->registers.data, p->registers.len * sizeof *p->registers.data);

@@ -570,7 +570,8 @@ static bool is_fixed(const decoder *d, const source *s)
 {
     const tcc_op *op = s->op;
     bool place = op->code == TCC_OP_nvvm_tid || op->code == TCC_OP_amdgcn_tid || op->code == TCC_OP_amdgcn_lane ||
-                 op->code == TCC_OP_nvvm_smem_base || op->code == TCC_OP_amdgcn_lds_base;
+                 op->code == TCC_OP_nvvm_cluster_ctarank || op->code == TCC_OP_nvvm_smem_base ||
+                 op->code == TCC_OP_amdgcn_lds_base;
     bool computes = op->code == TCC_OP_arith_const || tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
     bool fixed = (place || computes) && op->n_results == 1 && op->results[0].type->kind == TCC_KIND_scalar &&
                  d->needs.data[s->results].modulus && !s->touches;

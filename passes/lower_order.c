@@ -176,6 +176,13 @@ static bool stays(const extent *x, const tcc_op *loop)
     return (!x->base || tcc_is_invariant(x->base, loop)) && (!x->varying || tcc_is_invariant(x->varying, loop));
 }
 
+/* Whether it is the same in all of a loop, of which loops inside have indices of their own. */
+static bool is_of_outside(const tcc_value *v, const tcc_op *loop)
+{
+    const tcc_op *op = v->def ? v->def : v->block->parent;
+    return !op || (op != loop && !tcc_ancestor_in((tcc_op *)op, loop->regions[0]));
+}
+
 /* How far the varying part of an access goes, where it is the index of a loop of known bounds; -1: it is not. */
 static int64_t reach_of(const extent *x)
 {
@@ -196,7 +203,7 @@ typedef enum pace {
 static pace pace_of(const extent *x, const extent *y, const tcc_op *loop)
 {
     bool by_base = x->base && !tcc_is_invariant(x->base, loop);
-    bool both = by_base && !tcc_is_invariant(x->varying, loop);
+    bool both = by_base && !is_of_outside(x->varying, loop);
     int64_t cell = x->factor, reach = both ? reach_of(x) : 0, step;
     const tcc_value *by = by_base ? without_factor(x->base, &cell) : x->varying;
     bool onwards = by == loop->regions[0]->args[0] && tcc_value_is_int(loop->operands[2], &step);

@@ -69,16 +69,17 @@ void tcc_schedule_key_set(tcc_func *f, tcc_schedule_key_id id, int64_t value)
         tcc_attr_set_int(f->ir, &f->attrs, key->name, value);
 }
 
-void tcc_schedule_tile_set(tcc_func *f, size_t n, const char *const *indices, const int64_t *sizes)
+void tcc_schedule_sizes_set(tcc_func *f, tcc_schedule_key_id id, size_t n, const char *const *indices,
+                            const int64_t *sizes)
 {
-    const char *key = tcc_schedule_keys[TCC_KEY_tile].name;
+    const char *key = tcc_schedule_keys[id].name;
     const tcc_named_attr *given = tcc_attr_find(&f->attrs, key);
-    tcc_attr *tile = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2 * n);
+    tcc_attr *items = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2 * n);
     for (size_t i = 0; i < n; i++) {
-        tile[2 * i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = indices[i]};
-        tile[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
+        items[2 * i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = indices[i]};
+        items[2 * i + 1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = sizes[i]};
     }
-    tcc_attr_set(f->ir, &f->attrs, key, (tcc_attr){.kind = TCC_ATTR_LIST, .list = {tile, 2 * n}},
+    tcc_attr_set(f->ir, &f->attrs, key, (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, 2 * n}},
                  given ? given->loc : (tcc_loc){0, 0});
 }
 

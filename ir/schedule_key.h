@@ -42,8 +42,9 @@ bool tcc_schedule_key_read(const tcc_schedule_key *key, const tcc_attr *value, i
 /* The same of a function's attribute; `otherwise` where that is absent or none of the key's. */
 int64_t tcc_schedule_key_of(const tcc_func *f, tcc_schedule_key_id id, int64_t otherwise);
 void tcc_schedule_key_set(tcc_func *f, tcc_schedule_key_id id, int64_t value);
-/* Sets the key `tile`: so much of each of n indices. A user's entry keeps its place. */
-void tcc_schedule_tile_set(tcc_func *f, size_t n, const char *const *indices, const int64_t *sizes);
+/* Sets a key that has so much for each of n indices. A user's entry keeps its place. */
+void tcc_schedule_sizes_set(tcc_func *f, tcc_schedule_key_id id, size_t n, const char *const *indices,
+                            const int64_t *sizes);
 /* The number as the language has it. */
 void tcc_schedule_key_print(tcc_str *out, const tcc_schedule_key *key, int64_t value);
 /* What the key takes: "1 to 3", "none, warp or warpgroup". */

@@ -203,8 +203,7 @@ static int64_t most_parts(const tcc_choice *ch, const tcc_schedule *s)
     return !open ? s->split : tiles < most ? tiles : most;
 }
 
-/* Whether rows that TMA copies of A's tensors (0) or B's (1) are known not to begin at lines of L2. */
-static bool is_off_line(const tcc_choice *ch, int axis)
+bool tcc_choice_is_off_line(const tcc_choice *ch, int axis)
 {
     bool any = false;
     for (size_t i = 0; i < ch->c.n_operands; i++) {
@@ -240,7 +239,7 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
     tcc_schedule *s = &ch->s, given = *s, best = *s;
     const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
                                   all_result_bits(ch),  all_sum_bits(ch),
-                                  {is_off_line(ch, 0), is_off_line(ch, 1)}};
+                                  {tcc_choice_is_off_line(ch, 0), tcc_choice_is_off_line(ch, 1)}};
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;

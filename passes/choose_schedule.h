@@ -48,6 +48,8 @@ extern const char tcc_depth_of_instruction[];
 bool tcc_choice_find_sums(tcc_choice *ch);
 /* Whether the tile is given a size along one of the result's indices. */
 bool tcc_choice_is_tiled(const tcc_choice *ch);
+/* Whether rows that TMA copies of A's tensors (0) or B's (1) are known not to begin at lines of L2. */
+bool tcc_choice_is_off_line(const tcc_choice *ch, int axis);
 /* Whether the compiler decides which index the rows of a tile run along. */
 bool tcc_choice_may_swap(const tcc_choice *ch);
 /* Takes the user's sizes into ch->s, and which they are into given_m, given_n, given_k. */
@@ -60,6 +62,7 @@ typedef struct tcc_tile_size {
     int64_t m, n;
     bool persistent, in_turn; /* in_turn: `consumers pingpong` */
     int64_t split; /* parts of a sum; 0: what is said of them, or one */
+    int64_t cluster; /* CTAs along m; 0: what is said of them, or one */
     bool swapped;  /* m is of the result's last index */
     bool unswapped; /* only where that cannot be */
     bool padded;   /* for operands, too, that a step has copied */

@@ -121,7 +121,7 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
             indices[len] = p->axes[x];
             sizes[len++] = sizes[x];
         }
-    tcc_schedule_tile_set(ch->f, len, indices, sizes);
+    tcc_schedule_sizes_set(ch->f, TCC_KEY_tile, len, indices, sizes);
     if (waves)
         tcc_schedule_key_set(ch->f, TCC_KEY_wave, lanes);
     tcc_schedule_key_set(ch->f, TCC_KEY_group, tcc_schedule_key_of(ch->f, TCC_KEY_group, 1));

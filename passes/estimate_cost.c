@@ -115,7 +115,7 @@ static bool is_by_tma(const tcc_op *op)
     return !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
 }
 
-/* Counts bytes that TMA copies where rows of the tensor need not begin at lines of L2. */
+/* Counts bytes that TMA copies, each CTA of a cluster its part, where rows of the tensor need not begin at lines of L2. */
 static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double bytes)
 {
     int64_t line = 8 * TCC_LINE_BYTES / tcc_scalar_bits(tensor->elem);
@@ -152,7 +152,7 @@ static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
     if (is_operand)
         w->copied_bytes += bytes_of(tile, tensor);
     if (is_by_tma(op)) {
-        add_pitch(e, w, tensor, bytes_of(tile, tensor));
+        add_pitch(e, w, tensor, bytes_of(tile, tensor) / (double)tcc_attr_int(&op->attrs, "multicast", 1));
         add_box(e, op, tile, tensor);
         return;
     }
@@ -325,10 +325,14 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
 static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
-    tcc_attr tiles[MAX_AXES];
+    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster"), tiles[MAX_AXES];
     size_t n = 0;
-    for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++)
-        tiles[n++] = binary(e, TCC_EXPR_ceildiv, extents.list.items[i], tile.list.items[i]);
+    for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++) {
+        int64_t ctas = i < cluster.list.n ? cluster.list.items[i].i : 1;
+        tcc_attr clusters = binary(e, TCC_EXPR_ceildiv, extents.list.items[i],
+                                   number((double)(tile.list.items[i].i * ctas)));
+        tiles[n++] = binary(e, TCC_EXPR_mul, clusters, number((double)ctas));
+    }
     return binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1), multiprocessors(e));
 }
 

@@ -135,24 +135,18 @@ bool tcc_schedule_is_valid(const tcc_schedule *s)
 /* Where there is none, nothing says so. */
 static void set_cluster(tcc_func *f, const tcc_schedule *s, const char *m, const char *n)
 {
-    const char *name = tcc_schedule_keys[TCC_KEY_cluster].name;
-    const tcc_named_attr *given = tcc_attr_find(&f->attrs, name);
-    tcc_loc loc = given ? given->loc : (tcc_loc){0, 0};
-    int64_t ctas = s->cluster_m > 1 ? s->cluster_m : s->cluster_n;
-    if (ctas <= 1) {
-        tcc_attr_remove(&f->attrs, name);
-        return;
-    }
-    tcc_attr *items = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, 2);
-    items[0] = (tcc_attr){.kind = TCC_ATTR_STR, .s = s->cluster_m > 1 ? m : n};
-    items[1] = (tcc_attr){.kind = TCC_ATTR_INT, .i = ctas};
-    tcc_attr_set(f->ir, &f->attrs, name, (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, 2}}, loc);
+    bool along_m = s->cluster_m > 1;
+    int64_t ctas = along_m ? s->cluster_m : s->cluster_n;
+    if (ctas > 1)
+        tcc_schedule_sizes_set(f, TCC_KEY_cluster, 1, along_m ? &m : &n, &ctas);
+    else
+        tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_cluster].name);
 }
 
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
                       const char *k)
 {
-    tcc_schedule_tile_set(f, 3, (const char *[]){m, n, k}, (int64_t[]){s->m, s->n, s->k});
+    tcc_schedule_sizes_set(f, TCC_KEY_tile, 3, (const char *[]){m, n, k}, (int64_t[]){s->m, s->n, s->k});
     for (int id = 0; id < TCC_KEY_COUNT; id++)
         if (has(tcc_target_of(f->ir), id))
             tcc_schedule_key_set(f, id, get(s, id));
@@ -321,7 +315,8 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
         .mma_bytes = (double)((1 + s->more_sums) * s->m * s->n) * k_bytes,
         .smem_bytes = tcc_family_passes_of(t)->schedule->rows_read(s) * k_bytes,
         .copied_bytes = a_bytes + b_bytes,
-        .off_line_bytes = (size->off_line[0] ? a_bytes : 0) + (size->off_line[1] ? b_bytes : 0)};
+        .off_line_bytes = (size->off_line[0] ? a_bytes / (double)s->cluster_n : 0) +
+                          (size->off_line[1] ? b_bytes / (double)s->cluster_m : 0)};
     int64_t stored_bits = parts > 1 ? size->sum_bits : size->result_bits;
     tcc_work around = {.stored_bytes = (double)(s->m * s->n * stored_bits) / 8};
     bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;

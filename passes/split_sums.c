@@ -147,7 +147,7 @@ static void set_tile(tcc_func *f, const split *s)
     size_t n = s->c.order.list.n, n_tiled = n > 2 ? 2 : n;
     for (size_t i = 0; i < n_tiled; i++)
         indices[i] = s->c.order.list.items[n - 1 - i].s;
-    tcc_schedule_tile_set(f, n_tiled, indices, sizes);
+    tcc_schedule_sizes_set(f, TCC_KEY_tile, n_tiled, indices, sizes);
 }
 
 /* The step that adds the parts, and computes what there is of the sums. It has a schedule of its own. */

@@ -41,6 +41,10 @@ static const tcc_tile_size of_warpgroups[] = {
     {.m = 64, .n = 32, .swapped = true},
     {.m = 64, .n = 16, .split = 4, .swapped = true},
     {.m = 64, .n = 32, .split = 2, .swapped = true},
+    /* Rows that do not begin at lines of L2, for which every copy counts. */
+    {.m = 128, .n = 256, .cluster = 2},
+    {.m = 128, .n = 128, .cluster = 2},
+    {.m = 64, .n = 128, .cluster = 2},
 };
 static const tcc_tile_size of_warps[] = {{.m = 128, .n = 64},
                                          {.m = 64, .n = 64},
@@ -86,7 +90,7 @@ static bool may_pay(const tcc_choice *ch, tcc_tile_size size)
 static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
 {
     int rows = rows_of(ch, size);
-    tcc_schedule_tile_set(f, ch->given_k ? 3 : 2, (const char *[]){ch->c.axes[rows], ch->c.axes[!rows], ch->c.k},
+    tcc_schedule_sizes_set(f, TCC_KEY_tile, ch->given_k ? 3 : 2, (const char *[]){ch->c.axes[rows], ch->c.axes[!rows], ch->c.k},
                           (int64_t[]){size.m, size.n, ch->s.k});
     if (size.persistent && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_persistent].name))
         tcc_schedule_key_set(f, TCC_KEY_persistent, TCC_PERSISTENT_STATIC);
@@ -94,6 +98,8 @@ static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
         tcc_schedule_key_set(f, TCC_KEY_operands, TCC_OPERANDS_SWAPPED);
     if (size.split)
         tcc_schedule_key_set(f, TCC_KEY_split, size.split);
+    if (size.cluster)
+        tcc_schedule_sizes_set(f, TCC_KEY_cluster, 1, &ch->c.axes[rows], &size.cluster);
     if (size.in_turn)
         tcc_schedule_key_set(f, TCC_KEY_consumers, TCC_CONSUMERS_PINGPONG);
 }
@@ -114,18 +120,30 @@ static bool is_possible(const tcc_choice *ch, tcc_func *f)
     return !passes->choose(&trial) && passes->has_room(&trial);
 }
 
+/* Whether rows of an operand may begin anywhere in a line. */
+static bool may_be_off_line(const tcc_choice *ch)
+{
+    bool any = false;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_type *t = TCC_VIEW(tensor_read, ch->c.operands[i].read)->tensor->type;
+        any |= t->rank > 1 && !t->row_bytes && t->dims[t->rank - 1].name;
+    }
+    return any || tcc_choice_is_off_line(ch, 0) || tcc_choice_is_off_line(ch, 1);
+}
+
 /* Whether a tile of the menu is of any use. */
 static bool is_wanted(const tcc_choice *ch, tcc_tile_size size, const tcc_tile_size *least)
 {
     int rows = rows_of(ch, size);
     const tcc_dim *extents = ch->c.extents;
     bool split = size.split, open = extents[0].name || extents[1].name;
-    bool chosen = !rows && size.m == ch->s.m && size.n == ch->s.n &&
+    bool chosen = !rows && !size.cluster && size.m == ch->s.m && size.n == ch->s.n &&
                   (split ? size.split : ch->s.split) == ch->s.split;
     bool may_swap = ch->s.operands == TCC_OPERANDS_IN_ORDER && tcc_choice_may_swap(ch);
     bool may_split =
         !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && may_pay(ch, size);
-    return !chosen && (!rows || may_swap) && !(size.unswapped && may_swap) &&
+    bool may_share = !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_cluster].name) && may_be_off_line(ch);
+    return !chosen && (!size.cluster || may_share) && (!rows || may_swap) && !(size.unswapped && may_swap) &&
            (split ? may_split && (open || ch->c.k_extent.name) : open) &&
            !is_too_large(extents[rows], size.m, least->m) &&
            !is_too_large(extents[!rows], size.n, least->n);
@@ -147,6 +165,8 @@ static const char *name_of(const tcc_choice *ch, tcc_tile_size size)
                                         (long long)size.m, (long long)size.n);
     if (size.swapped)
         tile = tcc_arena_printf(ch->ctx->scratch, "%s_swapped", tile);
+    if (size.cluster)
+        tile = tcc_arena_printf(ch->ctx->scratch, "%s_cluster%lld", tile, (long long)size.cluster);
     return size.split ? tcc_arena_printf(ch->ctx->scratch, "%s_split%lld", tile, (long long)size.split) : tile;
 }
 
@@ -191,6 +211,8 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first)
             tcc_str_printf(out, " split %lld", (long long)s.split);
         if (s.operands == TCC_OPERANDS_SWAPPED)
             tcc_str_puts(out, " swapped");
+        if (s.cluster_m > 1)
+            tcc_str_printf(out, " cluster %lld", (long long)s.cluster_m);
         sep = ", ";
     }
     if (*sep == ',')

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/random/program.h"
 #include "tests/random/verdict.h"
@@ -24,6 +25,7 @@ static const char usage[] =
     "  --jobs=N       compile so many at once; default 1\n"
     "  --target=NAME  compile for it; default sm_90a\n"
     "  --timeout=S    a program that computes for more seconds has failed; default 60\n"
+    "  --shrink=S     try for so many seconds to make a failing program smaller; default 120\n"
     "  --out=DIR      where failing programs go; default .\n"
     "  --fail-on=TEXT take every program with this text in it for one that fails\n"
     "  --print        show the programs, compile none\n"
@@ -33,6 +35,7 @@ static const char usage[] =
 
 typedef struct settings {
     uint64_t seed, count, jobs;
+    uint64_t shrink; /* seconds, for each program that fails */
     const char *out;
     bool print, verbose;
     verdict_options verdict;
@@ -66,11 +69,16 @@ static verdict_options options_for(const settings *s, uint64_t seed)
 typedef struct hunt {
     const settings *s;
     const verdict *first;
+    time_t until; /* nothing is tried from then on */
+    unsigned tries;
 } hunt;
 
 static bool fails_so(const program *p, void *user)
 {
-    const hunt *h = user;
+    hunt *h = user;
+    if (time(NULL) >= h->until)
+        return false;
+    h->tries++;
     char *text = text_of(p);
     compilation c;
     verdict_options o = options_for(h->s, p->seed);
@@ -105,10 +113,10 @@ static void leave(const settings *s, const program *p, const verdict *v)
 static void report_failure(const settings *s, program *p, const verdict *v)
 {
     printf("FAIL: program %llu: %s\n%s", (unsigned long long)p->seed, v->way, v->said);
-    hunt h = {s, v};
-    unsigned tries = program_shrink(p, fails_so, &h);
+    hunt h = {s, v, time(NULL) + (time_t)s->shrink, 0};
+    program_shrink(p, fails_so, &h);
     char *text = text_of(p);
-    printf("made small by trying %u programs:\n%s", tries, text);
+    printf("made small by trying %u programs:\n%s", h.tries, text);
     free(text);
     leave(s, p, v);
     fflush(stdout);
@@ -184,12 +192,13 @@ static uint64_t parse_number(const char *option, const char *text, uint64_t leas
 static settings parse_arguments(int argc, char **argv)
 {
     settings s = {
-        .seed = 1, .count = 100, .jobs = 1, .out = ".", .verdict = {"sm_90a", .seconds = 60}};
+        .seed = 1, .count = 100, .jobs = 1, .shrink = 120, .out = ".", .verdict = {"sm_90a", .seconds = 60}};
     static const struct option options[] = {
         {"seed", required_argument, NULL, 's'},
         {"count", required_argument, NULL, 'n'},
         {"jobs", required_argument, NULL, 'j'},
         {"timeout", required_argument, NULL, 't'},
+        {"shrink", required_argument, NULL, 'r'},
         {"out", required_argument, NULL, 'o'},
         {"fail-on", required_argument, NULL, 'f'},
         {"print", no_argument, NULL, 'p'},
@@ -203,6 +212,7 @@ static settings parse_arguments(int argc, char **argv)
         case 's': s.seed = parse_number("seed", optarg, 0, UINT64_MAX / 2); break;
         case 'n': s.count = parse_number("count", optarg, 1, UINT64_MAX / 2); break;
         case 'j': s.jobs = parse_number("jobs", optarg, 1, MAX_JOBS); break;
+        case 'r': s.shrink = parse_number("shrink", optarg, 0, 86400); break;
         case 't': s.verdict.seconds = (unsigned)parse_number("timeout", optarg, 1, 86400); break;
         case 'o': s.out = optarg; break;
         case 'f': s.verdict.fail_on = optarg; break;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/machine.h"
+#include "ir/signature.h"
 #include "tests/mutants/mutants.h"
 
 static bool is_kind(const site *s, const char *name)
@@ -160,14 +161,30 @@ static bool is_one_warpgroup(const site *s)
     return tcc_attr_int(&s->f->attrs, "block", 0) == TCC_WARPGROUP_WARPS * TCC_WARP_LANES;
 }
 
+/* By each thread, or by some. */
+static bool starts_copies(const tcc_op *op)
+{
+    return op->code == TCC_OP_nvvm_cp_async || (op->code == TCC_OP_scf_if && contains(op, TCC_OP_nvvm_cp_async));
+}
+
+/* Whether op, which comes earlier, takes a copy from its group to one that is waited for before. */
+static bool takes_to_earlier_group(const site *s, const tcc_op *op, const tcc_op *other)
+{
+    return op == s->op && !is_kind(s, "move to the end") && op->code == TCC_OP_nvvm_cp_async &&
+           other->code == TCC_OP_nvvm_cp_async_commit;
+}
+
 /* Why two ops may change places, NULL: they may not. */
 static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
 {
     if (is_either(a, b, TCC_OP_nvvm_prefetch_tensormap))
         return "prefetch";
+    if (takes_to_earlier_group(s, a, b))
+        return "earlier";
     if (are_both(a, b, TCC_OP_nvvm_mbarrier_init) || are_both(a, b, TCC_OP_nvvm_st_global) ||
         are_both(a, b, TCC_OP_nvvm_ld_global) || are_both(a, b, TCC_OP_nvvm_st_shared) ||
-        are_both(a, b, TCC_OP_nvvm_stmatrix) || are_both(a, b, TCC_OP_nvvm_tma_store))
+        are_both(a, b, TCC_OP_nvvm_stmatrix) || are_both(a, b, TCC_OP_nvvm_tma_store) ||
+        (starts_copies(a) && starts_copies(b)))
         return "places";
     if (are_both(a, b, TCC_OP_nvvm_tma_load) ||
         are(a, b, TCC_OP_nvvm_tma_load, TCC_OP_nvvm_mbarrier_arrive_expect_tx))
@@ -267,7 +284,22 @@ static bool stores_again(const site *s)
 
 static bool waits_for_more(const site *s)
 {
-    return (is_kind(s, "pending products") && s->way == 1) || is_kind(s, "copies read or written");
+    bool groups = is_kind(s, "pending products") || is_kind(s, "pending groups");
+    return (groups && s->way == 1) || is_kind(s, "copies read or written");
+}
+
+static bool waits_earlier(const site *s)
+{
+    return moves_freely(s, "earlier");
+}
+
+/* Behind it are neither copies nor reads of shared memory. */
+static bool has_no_use_of_groups(const site *s)
+{
+    bool uses = false;
+    for (const tcc_op *op = s->op->next; op; op = op->next)
+        uses |= op->n_regions || tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED);
+    return is_kind(s, "move to the end") && s->op->code == TCC_OP_nvvm_cp_async_wait && !uses;
 }
 
 static bool releases_later(const site *s)
@@ -336,6 +368,18 @@ static bool has_op(const tcc_func *f, tcc_opcode code)
     return op != NULL;
 }
 
+/* Whether it is the barrier of a stage that copies fill. */
+static bool is_full_barrier(const site *s, const tcc_value *address)
+{
+    int64_t stages = setting(s, "stages");
+    bool is = false;
+    for (tcc_op *op = s->f->body->first; op && !is; op = tcc_walk_next(op, s->f->body)) {
+        int64_t from = op->code == TCC_OP_nvvm_tma_load ? offset_of(address) - offset_of(op->operands[2]) : -1;
+        is = from >= 0 && from < 8 * (stages ? stages : 1);
+    }
+    return is;
+}
+
 static bool no_copy_completes_on_it(const site *s)
 {
     tcc_op *op = s->op;
@@ -343,9 +387,9 @@ static bool no_copy_completes_on_it(const site *s)
         return op->code == TCC_OP_nvvm_fence_mbarrier_init ||
                (is_kind(s, "move to the end") && op->code == TCC_OP_nvvm_mbarrier_init);
     if (is_kind(s, "exchange neighbours") && op->code == TCC_OP_nvvm_fence_mbarrier_init)
-        return is_empty_barrier(s, previous_effect(op)->operands[0]);
+        return !is_full_barrier(s, previous_effect(op)->operands[0]);
     return is_kind(s, "move to the end") && op->code == TCC_OP_nvvm_mbarrier_init &&
-           is_empty_barrier(s, op->operands[0]);
+           !is_full_barrier(s, op->operands[0]);
 }
 
 static bool more_threads_fence(const site *s)
@@ -377,10 +421,30 @@ static bool filler_has_emptied(const site *s)
            moves_freely(s, "filler");
 }
 
+/* A role that takes turns waits for its first in front of all loops. */
+static bool takes_first_turn(const site *s)
+{
+    const tcc_op *next = next_effect(s->op);
+    return s->op->code == TCC_OP_nvvm_mbarrier_wait && is_string(s, "consumers", "pingpong") && next &&
+           next->code == TCC_OP_scf_for;
+}
+
+/* Of tiles that are not its own a role waits for the other's turn to end. Behind the branch it waits for that of
+ * its own, too, which it had waited for in it. */
+static bool turn_was_taken(const site *s)
+{
+    const tcc_op *branch = s->op->block->parent;
+    return is_kind(s, "move out mbarrier.wait") && s->way == 1 && is_string(s, "consumers", "pingpong") &&
+           branch->code == TCC_OP_scf_if && s->op->block == branch->regions[1] && contains_product(branch);
+}
+
 static bool first_time_round(const site *s)
 {
+    int64_t phase;
     if (moves_freely(s, "first"))
         return true;
+    if (takes_first_turn(s) && tcc_value_is_int(s->op->operands[1], &phase) && phase == 1)
+        return is_kind(s, "drop mbarrier.wait") || (is_kind(s, "barrier waited at") && s->way == 1);
     if (!is_wait_for_empty(s, s->op) || !is_in_prologue(s->op))
         return false;
     return is_kind(s, "drop mbarrier.wait") || is_kind(s, "move out mbarrier.wait") ||
@@ -440,13 +504,32 @@ static bool asks_whose_it_is(const site *s)
            depends_on_code(s->op->operands[0], TCC_OP_nvvm_uniform);
 }
 
+/* i < end, in a loop whose index i is. */
+static bool is_below_end(const tcc_op *cmp)
+{
+    const tcc_block *loop = cmp->code == TCC_OP_arith_cmp ? cmp->operands[0]->block : NULL;
+    return loop && loop->parent && loop->parent->code == TCC_OP_scf_for && !cmp->operands[0]->index &&
+           !strcmp(tcc_attr_str(&cmp->attrs, "pred", ""), "lt") && cmp->operands[1] == loop->parent->operands[1];
+}
+
+/* Whether a loop loads nothing beyond its end. */
+static bool guards_its_end(const tcc_op *loop)
+{
+    for (const tcc_op *op = loop->regions[0]->first; op; op = op->next)
+        if (is_below_end(op) && op->operands[0]->block->parent == loop)
+            return true;
+    return false;
+}
+
 static bool adds_zeros(const site *s)
 {
     if (is_kind(s, "constant of a released stage")) /* all loops along k have the same end */
         return leads_to(s->f, &s->op->results[0], TCC_OP_scf_for, 1) &&
                (s->op->code == TCC_OP_arith_add || s->way == 3);
-    return is_kind(s, "end of a loop") && s->way == 0 && contains_product(s->op) &&
-           (setting(s, "stages") == 1 || contains(s->op, TCC_OP_nvvm_wgmma_a));
+    if (!is_kind(s, "end of a loop") || s->way != 0)
+        return false;
+    return guards_its_end(s->op) ||
+           (contains_product(s->op) && (setting(s, "stages") == 1 || contains(s->op, TCC_OP_nvvm_wgmma_a)));
 }
 
 static bool as_many_iterations(const site *s)
@@ -559,10 +642,11 @@ static bool is_factor(tcc_attr list, tcc_attr factor)
     return false;
 }
 
-/* Whether a multiple of all that b is a multiple of is what a asks for. */
+/* Whether a multiple of all that b is a multiple of is what a asks for: so many elements of so many bytes. */
 static bool pitch_implies(const tcc_attr *b, const tcc_attr *a)
 {
-    if (strcmp(a[0].s, "pitch") || strcmp(b[0].s, "pitch") || a[2].i != b[2].i || b[3].i % a[3].i)
+    if (strcmp(a[0].s, "pitch") || strcmp(b[0].s, "pitch") || a[3].i % a[2].i || b[3].i % b[2].i ||
+        b[3].i / b[2].i % (a[3].i / a[2].i))
         return false;
     for (size_t i = 0; i < b[1].list.n; i++)
         if (!is_factor(a[1], b[1].list.items[i]))
@@ -582,6 +666,33 @@ static bool another_condition_implies_it(const site *s)
     return false;
 }
 
+static bool another_step_asks_for_it(const site *s)
+{
+    const tcc_func *variant = tcc_func_main(s->f);
+    if (!is_kind(s, "condition of validity"))
+        return false;
+    const tcc_attr *it = &tcc_attr_list(&s->f->attrs, "requires").list.items[s->way];
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++) {
+        const tcc_func *step = tcc_func_step_at(variant, i);
+        if (step != s->f && is_factor(tcc_attr_list(&step->attrs, "requires"), *it))
+            return true;
+    }
+    return false;
+}
+
+/* Nothing is shared, and no warp waits for another. */
+static bool further_warps_store_the_same(const site *s)
+{
+    return is_kind(s, "threads of a block") && s->kind->ways[s->way] > 0 && !setting(s, "smem_bytes");
+}
+
+static bool is_always_below_end(const site *s)
+{
+    enum { NE = 1, LE = 3 };
+    return is_below_end(s->op) && ((is_kind(s, "comparison") && (s->way == NE || s->way == LE)) ||
+                                   (is_kind(s, "bound of a comparison") && s->way == 0));
+}
+
 const reason reasons[] = {
     {"a prefetch has no effect that a program can see", prefetches},
     {"the two ops access different places", other_places},
@@ -592,6 +703,8 @@ const reason reasons[] = {
     {"what was waited for, or is empty, is so the second time", waits_again},
     {"the same bytes are stored to the same place", stores_again},
     {"it waits for more than it must", waits_for_more},
+    {"a copy in an earlier group is waited for earlier", waits_earlier},
+    {"nothing behind it copies to shared memory or reads from there", has_no_use_of_groups},
     {"a stage is released later than it could be", releases_later},
     {"copies are waited for in the tile that starts them", waits_in_the_same_tile},
     {"CTAs that take the same tile store the same numbers", computes_tiles_twice},
@@ -603,6 +716,7 @@ const reason reasons[] = {
     {"the thread that fills a stage has itself waited for the product that read it",
      filler_has_emptied},
     {"every stage is empty the first time round", first_time_round},
+    {"the turn that is waited for was taken", turn_was_taken},
     {"the thread that fills the first stages has initialised their barriers",
      filler_has_initialised},
     {"nothing writes the inputs", inputs_are_not_written},
@@ -610,6 +724,9 @@ const reason reasons[] = {
     {"columns come in pairs", columns_in_pairs},
     {"the first columns of a tile are inside of the tensor", first_columns_inside},
     {"another condition implies it", another_condition_implies_it},
+    {"another step of the variant asks for it", another_step_asks_for_it},
+    {"further warps store the numbers that others do", further_warps_store_the_same},
+    {"the index of a loop is below its end", is_always_below_end},
     {"the warpgroup's products have ended in all of its warps", products_have_ended},
     {"no other threads use the barrier of this number", other_barrier_is_free},
     {"the products were waited for in the loop", waited_in_the_loop},

@@ -93,7 +93,10 @@ static void show(const worker *w)
 /* Whether a subject is there for this op. */
 static bool is_broken(const subject *s, const tcc_op *op)
 {
-    return !s->only || !strcmp(tcc_op_info_get(op->code)->name, s->only);
+    bool is = !s->only;
+    for (const char *const *name = s->only; name && *name && !is; name++)
+        is = !strcmp(tcc_op_info_get(op->code)->name, *name);
+    return is;
 }
 
 /* Every way of a kind at an op. */

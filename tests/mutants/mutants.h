@@ -65,9 +65,10 @@ typedef struct extents {
 typedef struct subject {
     const char *name;
     const char *source;         /* a kernel and its schedule */
+    const char *target;         /* that it is for; NULL: sm_90a */
     const char *file;           /* instead, one of IR, whose first function is the kernel */
     const char *function;       /* that is broken */
-    const char *only;           /* ops of this name are broken; NULL: all */
+    const char *const *only;    /* ops of these names are broken, NULL behind them; NULL: all */
     bool without_guards;        /* kinds that change guards of single elements are left out */
     extents shapes[MAX_SHAPES]; /* up to the first without m */
 } subject;

@@ -8,6 +8,7 @@
 #include "checker/checker.h"
 #include "driver/trial.h"
 #include "frontend/frontend.h"
+#include "ir/signature.h"
 #include "passes/passes.h"
 #include "support/str.h"
 
@@ -62,15 +63,19 @@ static const char *read_file(bench *b)
     return copy;
 }
 
-/* The module with no other function. */
+/* The module with no other function than the steps that run with the one that is broken. */
 static const char *text_of(bench *b, tcc_ir *ir)
 {
-    tcc_func *f = tcc_func_find(ir, b->subject->function);
+    const tcc_func *f = tcc_func_find(ir, b->subject->function);
     if (!f)
         die(b, "has no such function");
+    const tcc_func *variant = tcc_func_main(f);
     for (tcc_func *other = ir->first, *next; other; other = next) {
+        bool runs = false;
         next = other->next;
-        if (other != f)
+        for (size_t i = 0; i < tcc_func_step_count(variant); i++)
+            runs |= tcc_func_step_at(variant, i) == other;
+        if (!runs)
             tcc_func_remove(other);
     }
     tcc_str text = {0};
@@ -84,9 +89,10 @@ static const char *text_of(bench *b, tcc_ir *ir)
 static tcc_ir *parse(bench *b)
 {
     const char *source = b->subject->file ? read_file(b) : b->subject->source;
+    const char *target = b->subject->target ? b->subject->target : "sm_90a";
     tcc_ir *ir = b->subject->file
                      ? tcc_ir_parse(b->arena, source, strlen(source), &b->diag)
-                     : tcc_frontend(b->arena, source, strlen(source), "sm_90a", NULL, 0, &b->diag);
+                     : tcc_frontend(b->arena, source, strlen(source), target, NULL, 0, &b->diag);
     if (!ir)
         die(b, "is no kernel");
     return ir;

@@ -315,8 +315,8 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
         .mma_bytes = (double)((1 + s->more_sums) * s->m * s->n) * k_bytes,
         .smem_bytes = tcc_family_passes_of(t)->schedule->rows_read(s) * k_bytes,
         .copied_bytes = a_bytes + b_bytes,
-        .off_line_bytes = (size->off_line[0] ? a_bytes / (double)s->cluster_n : 0) +
-                          (size->off_line[1] ? b_bytes / (double)s->cluster_m : 0)};
+        .off_line_bytes = (size->off_line[0] ? a_bytes / fmax(1, (double)s->cluster_n) : 0) +
+                          (size->off_line[1] ? b_bytes / fmax(1, (double)s->cluster_m) : 0)};
     int64_t stored_bits = parts > 1 ? size->sum_bits : size->result_bits;
     tcc_work around = {.stored_bytes = (double)(s->m * s->n * stored_bits) / 8};
     bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;

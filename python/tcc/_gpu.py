@@ -42,14 +42,14 @@ class Gpus:
         if library == "torch" and self._thread.has_gpu:  # torch knows it, and is asked in less time
             if sys.modules["torch"]._C._cuda_getDevice() == ordinal:
                 return None
-        self._thread.has_gpu = True
         now = lib.tcc_runtime_current_device(self.runtime)
         if now == ordinal:
+            self._thread.has_gpu = True
             return None
-        device = c.c_void_p()
-        self.listener.check(lib.tcc_device_open(self.runtime, ordinal, device))
+        device = self.open(ordinal)
         if now >= 0:
             return device
+        self._thread.has_gpu = True
         self._kept.append(device)
         return None
 

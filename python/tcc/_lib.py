@@ -16,10 +16,10 @@ INTERFACE = "0.1"  # the version that symbols have: docs/embedding.md
 
 _SEVERITIES = ("note", "warning", "error")
 _BAD_PROGRAM = {1, 2, 3, 4}  # TCC_ERR_SYNTAX to TCC_ERR_UNSUPPORTED
-TARGET, UNSUPPORTED, NO_DRIVER = 3, 4, 10
+TARGET, NO_DRIVER = 3, 10  # other tcc_status
 
 IN, OUT, INOUT, SCALAR = range(4)  # tcc_arg_role
-DEFAULT, IR, TIR, _LLVM, _CUBIN, MANIFEST, TILE, ASYNC = range(8)  # tcc_emit
+DEFAULT, IR, TIR, _LLVM, _CUBIN, _MANIFEST, TILE, ASYNC = range(8)  # tcc_emit
 
 
 class _Diagnostic(c.Structure):
@@ -73,13 +73,11 @@ _FUNCTIONS = {
     "tcc_device_free": (None, [_handle, c.c_uint64]),
     "tcc_device_write": ("status", [_handle, c.c_uint64, _handle, c.c_size_t]),
     "tcc_device_read": ("status", [_handle, _handle, c.c_uint64, c.c_size_t]),
-    "tcc_device_sync": ("status", [_handle]),
     "tcc_jit_create": ("status", [_handle, c.c_void_p, _out]),
     "tcc_jit_target": (c.c_char_p, [_handle]),
     "tcc_jit_program": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), _out]),
     "tcc_program_describe": ("status", [c.c_char_p, DIAGNOSTIC_FN, c.c_void_p, _out]),
     "tcc_program_destroy": (None, [_handle]),
-    "tcc_program_manifest": (c.c_char_p, [_handle]),
     "tcc_program_kernel_count": (c.c_size_t, [_handle]),
     "tcc_program_kernel_at": (_handle, [_handle, c.c_size_t]),
     "tcc_kernel_name": (c.c_char_p, [_handle]),
@@ -87,7 +85,6 @@ _FUNCTIONS = {
     "tcc_kernel_dim_name": (c.c_char_p, [_handle, c.c_size_t]),
     "tcc_kernel_arg_count": (c.c_size_t, [_handle]),
     "tcc_kernel_arg": (c.POINTER(ArgInfo), [_handle, c.c_size_t]),
-    "tcc_kernel_variant": (c.c_char_p, [_handle, _array, c.c_size_t, _array, c.c_size_t]),
     "tcc_kernel_prepare": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t]),
     "tcc_kernel_launch": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t, c.c_void_p]),
 }

@@ -16,12 +16,24 @@ int64_t tcc_choice_columns(const tcc_choice *ch)
     return ROWS_OF_PART * tcc_schedule_cluster_of(ch->f, ch->c.axes[0]);
 }
 
+/* As only an attribute that is written by hand can be otherwise. */
+static bool has_pairs(tcc_attr list)
+{
+    bool ok = list.list.n && list.list.n % 2 == 0;
+    for (size_t i = 0; ok && i < list.list.n; i++)
+        ok = list.list.items[i].kind == (i % 2 ? TCC_ATTR_INT : TCC_ATTR_STR);
+    return ok;
+}
+
 /* Of m or n: CTAs along it. */
 static tcc_status read_cluster(tcc_choice *ch)
 {
     const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_cluster];
+    bool given = tcc_choice_given(ch, key->name);
     int64_t *of[] = {&ch->s.cluster_m, &ch->s.cluster_n};
     tcc_attr cluster = tcc_attr_list(&ch->f->attrs, key->name);
+    if (given && !has_pairs(cluster))
+        return TCC_CHOICE_REFUSE(ch, key->name, "'%s' takes indices and numbers: %s %s;", key->name, key->name, key->words);
     for (size_t i = 0; i + 1 < cluster.list.n; i += 2) {
         const char *index = cluster.list.items[i].s;
         int64_t ctas = cluster.list.items[i + 1].i;
@@ -40,7 +52,7 @@ static tcc_status read_cluster(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Whether what is shared goes straight from its tensor into shared memory. */
+/* Whether an operand along m (axis 0) or n is computed of what its tensor has. */
 static bool is_computed(const tcc_choice *ch, int axis)
 {
     for (size_t i = 0; i < ch->c.n_operands; i++)

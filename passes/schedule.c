@@ -90,8 +90,8 @@ int64_t tcc_schedule_cluster_of(const tcc_func *f, const char *index)
 {
     tcc_attr cluster = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_cluster].name);
     for (size_t i = 0; i + 1 < cluster.list.n; i += 2)
-        if (!strcmp(cluster.list.items[i].s, index))
-            return cluster.list.items[i + 1].i;
+        if (cluster.list.items[i].kind == TCC_ATTR_STR && !strcmp(cluster.list.items[i].s, index))
+            return cluster.list.items[i + 1].kind == TCC_ATTR_INT ? cluster.list.items[i + 1].i : 1;
     return 1;
 }
 
@@ -100,13 +100,20 @@ static bool is_multiple(int64_t x, int64_t step)
     return x >= step && x <= 256 && x % step == 0;
 }
 
+/* 0 is none, as 1 is. */
+static bool is_valid_cluster(const tcc_schedule *s)
+{
+    int64_t most = tcc_schedule_keys[TCC_KEY_cluster].max;
+    return s->cluster_m >= 0 && s->cluster_n >= 0 && s->cluster_m <= most && s->cluster_n <= most &&
+           s->cluster_m * s->cluster_n <= most;
+}
+
 static bool is_valid_for_warpgroups(const tcc_schedule *s)
 {
     bool swizzle = !s->swizzle || s->swizzle == 32 || s->swizzle == 64 || s->swizzle == 128;
     bool can_turn = s->warpgroups == 2 && s->persistent && s->producer == TCC_PRODUCER_WARPGROUP;
     return s->warpgroups >= 1 && s->warpgroups <= 3 &&
-           is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) && s->cluster_m * s->cluster_n >= 1 &&
-           s->cluster_m * s->cluster_n <= tcc_schedule_keys[TCC_KEY_cluster].max &&
+           is_multiple(s->m, 64 * s->warpgroups / tcc_schedule_turns(s)) && is_valid_cluster(s) &&
            (can_turn || s->consumers == TCC_CONSUMERS_COOPERATIVE) && is_multiple(s->n, 8) && is_multiple(s->k, 16) && s->stages >= 1 && s->stages <= 1024 &&
            s->group >= 1 && swizzle;
 }

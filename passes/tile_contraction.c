@@ -58,7 +58,7 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     tcc_op *grid = tcc_tiling_grid(b, c->n_axes, c->axes, c->extents, sizes, s->group, c->n_sums, types);
     if (s->persistent)
         tcc_attr_set_int(ir, &grid->attrs, "persistent", 1);
-    if (s->cluster_m * s->cluster_n > 1)
+    if (s->cluster_m > 1 || s->cluster_n > 1)
         tcc_attr_set_ints(ir, &grid->attrs, "cluster", 2, (int64_t[]){s->cluster_m, s->cluster_n});
     return grid;
 }

@@ -64,7 +64,6 @@ typedef struct tcc_tile_size {
     int64_t split; /* parts of a sum; 0: what is said of them, or one */
     int64_t cluster; /* CTAs along m; 0: what is said of them, or one */
     bool swapped;  /* m is of the result's last index */
-    bool unswapped; /* only where that cannot be */
     bool padded;   /* for operands, too, that a step has copied */
 } tcc_tile_size;
 typedef struct tcc_tile_menu {

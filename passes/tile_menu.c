@@ -28,8 +28,8 @@ static const tcc_tile_size of_warpgroups[] = {
     {.m = 128, .n = 160, .persistent = true, .in_turn = true},
     {.m = 64, .n = 128, .padded = true},
     {.m = 64, .n = 64},
-    {.m = 64, .n = 32, .unswapped = true},
-    {.m = 64, .n = 16, .unswapped = true},
+    {.m = 64, .n = 32},
+    {.m = 64, .n = 16},
     /* Long sums with few tiles, by the same search among all tiles and up to 64 parts: over extents
      * of all magnitudes these four lose 13 % against the best of them, without them 55 %. */
     {.m = 128, .n = 128, .split = 8},
@@ -143,7 +143,7 @@ static bool is_wanted(const tcc_choice *ch, tcc_tile_size size, const tcc_tile_s
     bool may_split =
         !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && may_pay(ch, size);
     bool may_share = !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_cluster].name) && may_be_off_line(ch);
-    return !chosen && (!size.cluster || may_share) && (!rows || may_swap) && !(size.unswapped && may_swap) &&
+    return !chosen && (!size.cluster || may_share) && (!rows || may_swap) &&
            (split ? may_split && (open || ch->c.k_extent.name) : open) &&
            !is_too_large(extents[rows], size.m, least->m) &&
            !is_too_large(extents[!rows], size.n, least->n);

@@ -11,11 +11,7 @@ enum {
     WORD_BITS = 32,
     SIMDS = 4,
     OTHER_REGISTERS = 20,    /* the lane's place, what is on its way to LDS, gaps between tuples */
-    TRANSPOSED_REGISTERS = 4, /* more that are on their way */
-    /* What LLVM takes at most where sizes are not powers of two, as tests/amd/schedules.py finds it: */
-    UNEVEN_REGISTERS = 8, /* some lanes copy more of an operand than others */
-    BLOCKS_REGISTERS = 6, /* of the blocks of one side; */
-    HALVES_REGISTERS = 14 /* and where instructions leave half of a register alone */
+    TRANSPOSED_REGISTERS = 4 /* more that are on their way */
 };
 
 bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out)
@@ -108,8 +104,7 @@ static int64_t copy_registers(const tcc_schedule *s, int64_t rows, unsigned bits
     bool own = threads % fast || u.n_lane == 1;
     int64_t addresses = own ? u.n_lane : 1 + (u.n % threads != 0);
     int64_t stores = transposed ? u.cols * TRANSPOSED_BYTES / READ_BYTES : 1; /* each to a place */
-    int64_t uneven = u.n % threads ? UNEVEN_REGISTERS : 0;
-    return u.n_lane * u.loads * (u.words + 1) + addresses * stores + uneven;
+    return u.n_lane * u.loads * (u.words + 1) + addresses * stores;
 }
 
 /* Registers of an operand that is computed, at the least: of an iteration ahead what it is computed of, now its
@@ -133,11 +128,9 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     int64_t steps = (whole ? s->k : tcc_rdna_round(p, s->wave)) / p->wmma->k;
     int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;
     int64_t need = (1 + s->more_sums) * w.blocks_m * blocks_n * words + OTHER_REGISTERS;
-    need += tcc_wmma_is_in_halves(p->wmma) ? HALVES_REGISTERS : 0;
     const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n};
     const int64_t beside[] = {w.waves_n, w.waves_m};
     for (int x = 0; x < 2; x++) {
-        need += blocks[x] & (blocks[x] - 1) ? BLOCKS_REGISTERS : 0;
         if (p->computed[x])
             need += p->computed[x] * (blocks[x] * operand + computed_registers(s, p, rows[x], beside[x]));
         for (int transposed = 0; transposed < 2; transposed++) {

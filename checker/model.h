@@ -46,7 +46,7 @@ enum {
     TCC_P_RECORDS = 16, /* unknown numbers that matter at a time */
     TCC_P_COUNTS = 8,   /* of which so many may be the same in all iterations of outer loops */
     TCC_P_GROUPS = 12,  /* MMAs of a warpgroup of which something is remembered */
-    TCC_P_MAX_ATOMS = 8192,
+    TCC_P_MAX_ATOMS = 16384,
     TCC_P_RANK = 5,     /* of tensor maps */
     TCC_P_KNOWN_ITERATIONS = 32, /* at most: they are counted one by one */
     TCC_P_TERMS = 16,   /* of the index of an element */

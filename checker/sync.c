@@ -327,14 +327,14 @@ static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
     unsigned entity = tcc_p_named(p, (unsigned)id), actor = tcc_p_named_actor(p, (unsigned)id);
     tcc_p_seen(p, s, entity)[actor] = ++b->phase;
     b->threads = b->arrived = 0;
-    for (unsigned w = 0; w < p->n_warps; w++)
-        if (s->warps[w].waits_at == id) {
-            tcc_p_join(p, s, w, entity);
-            s->warps[w].released = true;
-        }
-    for (unsigned w = 0; w < p->n_warps; w++)
-        if (s->warps[w].waits_at == id)
-            tcc_p_tick(p, s, w);
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        tcc_pwarp *warp = &s->warps[w];
+        if (warp->waits_at != id || warp->released) /* by a phase before: it has not gone on yet */
+            continue;
+        tcc_p_join(p, s, w, entity);
+        tcc_p_tick(p, s, w);
+        warp->released = true;
+    }
 }
 
 bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id,

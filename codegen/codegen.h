@@ -59,6 +59,9 @@ typedef struct tcc_ptxas_options {
     const char *ptxas;  /* its path; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
 } tcc_ptxas_options;
 
+/* Whether ptxas is where it is looked for. */
+bool tcc_ptxas_is_there(void);
+
 /* Assembles PTX with NVIDIA's ptxas, in a subprocess. What it says of lost performance
  * (serialised wgmma, spilled registers, an ignored setmaxnreg) becomes warnings, and its errors
  * errors, at the .tile line that the PTX's line tables give.

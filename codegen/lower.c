@@ -245,7 +245,7 @@ static void add_incoming(LLVMValueRef *phis, const incoming *in)
         LLVMAddIncoming(phis[i], (LLVMValueRef *)&in->parts[i], (LLVMBasicBlockRef *)&in->from, 1);
 }
 
-/* A phi for each part of what comes in first. */
+/* A phi for each part of the initial value. */
 static LLVMValueRef *build_phis(const tcc_lower *l, const incoming *first)
 {
     LLVMValueRef *phis = TCC_NEW_ARRAY(l->arena, LLVMValueRef, first->n);

@@ -142,7 +142,7 @@ static const struct {
     int family;
 } factors[] = {
     {TCC_f16, 1}, {TCC_bf16, 2}, {TCC_e4m3, 3}, {TCC_e5m2, 3},
-    {TCC_i8, 4},  {TCC_u8, 4},   {TCC_i4, 5},   {TCC_u4, 5},
+    {TCC_i8, 4},  {TCC_u8, 4},   {TCC_i4, 5},   {TCC_u4, 5},   {TCC_f32, 6},
 };
 
 static int family_of(tcc_scalar elem)
@@ -155,9 +155,7 @@ static int family_of(tcc_scalar elem)
 
 const char *tcc_sema_why_no_operand(tcc_scalar elem)
 {
-    return family_of(elem)   ? NULL
-           : elem == TCC_i32 ? "i32 tensors in a sum: they must be i8, u8, i4 or u4"
-                             : "f32 tensors in a sum: they must be f16, bf16, e4m3 or e5m2";
+    return family_of(elem) ? NULL : "i32 tensors in a sum: they must be i8, u8, i4 or u4";
 }
 
 /* What an operand is multiplied in as it stands: a tensor's element, or what it is converted to. False when

@@ -69,8 +69,16 @@ typedef struct commit {
     int64_t i;
 } commit;
 
+/* A buffer on its way to a tensor. */
+typedef struct sending {
+    tcc_window to;
+    buffer *from;
+    bool over;
+} sending;
+
 struct tcc_role {
     TCC_VEC(mma) mmas;
+    TCC_VEC(sending *) sends;   /* in order */
     TCC_VEC(commit) commits; /* to rings of groups, in order */
     uint64_t met; /* the step at which all warps of the role last met */
 };
@@ -113,7 +121,7 @@ static void forget(struct tcc_role *role)
 {
     if (!role)
         return;
-    role->mmas.len = role->commits.len = 0;
+    role->mmas.len = role->commits.len = role->sends.len = 0;
     role->met = 0;
 }
 
@@ -728,16 +736,12 @@ tcc_outcome tcc_eval_async_publish(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-typedef struct sending {
-    tcc_window to;
-    buffer *from;
-} sending;
-
 static tcc_outcome arrive(tcc_exec *x, tcc_event *e)
 {
-    const sending *s = e->data;
+    sending *s = e->data;
     tcc_window_store(x->run, &s->to, s->from->cells);
     s->from->sends--;
+    s->over = true;
     return TCC_NEXT;
 }
 
@@ -745,23 +749,28 @@ tcc_outcome tcc_eval_async_send(tcc_thread *t, const tcc_inst *in)
 {
     buffer *b = operand_object(t, in, 0);
     if (b->unpublished)
-        return TCC_WRONG(t->x, in->op, "async.send of what was not published");
+        return TCC_WRONG(t->x, in->op, "async.send of bytes that were not published");
     sending *s = TCC_NEW(t->x->run->scratch, sending);
     *s = (sending){.to = tcc_window_of(t, in, 1, 2, in->op->operands[0]->type, 1), .from = b};
     if (!tcc_window_is_valid(t, in, &s->to))
         return TCC_FAILED;
     b->sends++;
+    TCC_PUSH(t->x->run->scratch, &role_of(t)->sends, s);
     TCC_PUSH(t->x->run->scratch, &t->x->events, (tcc_event){arrive, in->op, s, t, state_of(t)});
     return TCC_NEXT;
 }
 
 tcc_outcome tcc_eval_async_send_wait(tcc_thread *t, const tcc_inst *in)
 {
-    (void)in;
-    const struct tcc_async *async = state_of(t);
-    for (size_t i = 0; i < async->buffers.len; i++)
-        if (async->buffers.data[i]->sends)
+    struct tcc_role *role = role_of(t);
+    size_t pending = (size_t)tcc_attr_int(&in->op->attrs, "pending", 0);
+    size_t n = role->sends.len > pending ? role->sends.len - pending : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!role->sends.data[i]->over)
             return TCC_WAIT(t, NULL, "until what it has sent is read");
+    role->sends.len -= n;
+    if (n)
+        memmove(role->sends.data, role->sends.data + n, role->sends.len * sizeof *role->sends.data);
     return TCC_NEXT;
 }
 

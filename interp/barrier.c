@@ -317,11 +317,11 @@ static void release_all(tcc_cta *c, int id)
     b->arrivals.seen[tcc_actor_named(c, id)] = ++b->phase;
     for (unsigned i = 0; i < c->cluster->n_warps; i++) {
         tcc_warp *w = &c->warps[i];
-        if (w->waits_at == id) {
-            tcc_order_join(c->cluster, &w->order, &b->arrivals);
-            w->order.seen[w->actor]++;
-            w->released = true;
-        }
+        if (w->waits_at != id || w->released) /* by a phase before: it has not gone on yet */
+            continue;
+        tcc_order_join(c->cluster, &w->order, &b->arrivals);
+        w->order.seen[w->actor]++;
+        w->released = true;
     }
     tcc_order_clear(c->cluster, &b->arrivals);
     b->threads = b->arrived = 0;

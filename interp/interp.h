@@ -1,9 +1,9 @@
 /* interp: runs a function of the IR, of any level, on the CPU.
  *
- * At the tensor level this is the definition of what a kernel computes. At the lower levels it is
+ * At the tensor level this defines what a kernel computes. At the lower levels it is
  * a model of the machine that also proves: it reports races on shared memory, deadlocks, reads of
  * registers that an MMA still writes, missing proxy fences, wrong descriptors, transaction
- * bytes that do not match, accesses out of bounds and reads of what nobody wrote, each at the
+ * bytes that do not match, accesses out of bounds and reads of unwritten memory, each at the
  * location of the op, with TCC_ERR_INTERNAL.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

@@ -324,7 +324,7 @@ struct tcc_cta {
         const tcc_warp *by;
         int64_t offset;
         bool outside; /* or the first product of what is outside of a tensor */
-    } unwritten;      /* the first read of what was never written */
+    } unwritten;      /* the first read of memory that was never written */
     tcc_mbarrier mbarriers[TCC_MAX_MBARRIERS];
     size_t n_mbarriers;
     tcc_named_barrier named[TCC_NAMED_BARRIERS];

@@ -193,6 +193,12 @@ tcc_outcome tcc_eval_nvvm_tid(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* The address of a parameter modulo 16: it is as aligned as is asked, and no more. */
+static int64_t phase_of(const tcc_thread *t, size_t param)
+{
+    return t->x->run->base_align[param] % TCC_PHASE_BYTES;
+}
+
 tcc_outcome tcc_eval_nvvm_ctaid(tcc_thread *t, const tcc_inst *in)
 {
     return tcc_give(t, in, t->warp->cta->id);
@@ -206,6 +212,11 @@ tcc_outcome tcc_eval_nvvm_nctaid(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_nvvm_smem_base(tcc_thread *t, const tcc_inst *in)
 {
     return tcc_give(t, in, TCC_SMEM_BASE);
+}
+
+tcc_outcome tcc_eval_nvvm_phase(tcc_thread *t, const tcc_inst *in)
+{
+    return tcc_give(t, in, phase_of(t, (size_t)tcc_operand_int(t, in, 0)));
 }
 
 tcc_outcome tcc_eval_nvvm_uniform(tcc_thread *t, const tcc_inst *in)
@@ -418,7 +429,7 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, in
     else if (at < 0 || n > p->count || at > p->count - n)
         TCC_WRONG(x, in->op, "%s: elements %lld to %lld are not in '%s', which has %lld", name,
                   (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
-    else if (at * size % align || x->run->base_align[index] % align)
+    else if ((phase_of(t, index) + at * size) % align)
         TCC_WRONG(x, in->op, "%s: element %lld of '%s' is not aligned to %lld bytes", name,
                   (long long)at, p->name, (long long)align);
     else

@@ -113,7 +113,7 @@ static void ask_origin(search *s, const part *p)
         ask_yield(s, op->regions[1], index, p);
         return;
     case TCC_OP_nvvm_wgmma_wait: ask(s, op->operands[index], p->first, p->n); return;
-    default: /* LLVM computes nothing of what is undefined: the result is, too */
+    default: /* an undefined operand makes the result undefined */
         for (unsigned i = 0;
              tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE && i < op->n_operands; i++)
             ask(s, op->operands[i], p->first, p->n);

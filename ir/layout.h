@@ -37,7 +37,7 @@ typedef struct tcc_spread {
     tcc_digits registers, lanes, warps;
     int64_t n_registers, n_lanes, n_warps;
     int64_t n_fragment;  /* of the registers, those of one fragment, or of two in halves */
-    int64_t extent[2]; /* of what is covered; 1 where the tile's is */
+    int64_t extent[2]; /* that is covered; 1 where the tile's is */
 } tcc_spread;
 
 static inline tcc_layout tcc_layout_of_fragment(tcc_fragment_id f)

@@ -18,6 +18,7 @@ enum {
     TCC_NAMED_BARRIERS = 16,
     TCC_MAX_CLUSTER = 8,
     TCC_SMEM_BASE = 1024,         /* address of the dynamic shared memory */
+    TCC_PHASE_BYTES = 16,         /* what nvvm.phase is taken modulo */
     TCC_CLUSTER_WINDOW = 1 << 24, /* rank r's is r + 1 such windows further for the cluster */
 };
 

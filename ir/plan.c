@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/signature.h"
+
 typedef struct expr_reader {
     tcc_arena *arena;
     tcc_attr dims;
@@ -77,6 +79,16 @@ int64_t tcc_func_cost(const tcc_func *f, const tcc_func *s, const int64_t *dims,
     if (!a || tcc_expr_read(arena, a->value, tcc_attr_list(&s->attrs, "dims"), &e))
         return 0;
     return tcc_expr_value(&e, dims, device, &cost) ? cost : INT64_MAX;
+}
+
+int64_t tcc_variant_cost(const tcc_func *variant, const tcc_func *s, const int64_t *dims,
+                         const tcc_device_attrs *device, tcc_arena *arena)
+{
+    int64_t cost = 0;
+    for (size_t i = 0; i < tcc_func_step_count(variant); i++)
+        if (__builtin_add_overflow(cost, tcc_func_cost(tcc_func_step_at(variant, i), s, dims, device, arena), &cost))
+            return INT64_MAX;
+    return cost;
 }
 
 tcc_attr tcc_expr_attr(tcc_ir *ir, tcc_expr_code op, size_t n, const tcc_attr *items, int64_t none)

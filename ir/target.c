@@ -43,6 +43,7 @@
 static const tcc_target targets[] = {
     {.name = "sm_90a",
      .family = TCC_FAMILY_SM90,
+     .plain = "sm_90",
      .smem_bytes = 227 * 1024,
      .registers = 65536,
      .thread_registers = 255,
@@ -99,10 +100,15 @@ static const struct {
     tcc_family family;
     tcc_mma_sync mma;
 } mma_syncs[] = {
-#define MMA_SYNC(family, k, a, b, acc, of_a, of_b, of_d)                                            \
+#define ROW(family, instr, m, n, k, a, b, acc, of_a, of_b, of_d)                                    \
     {TCC_FAMILY_##family,                                                                           \
-     {k, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a, TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d}},
+     {TCC_INSTR_##instr, m, n, k, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a,                 \
+      TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d}},
+#define MMA_SYNC(family, k, a, b, acc, of_a, of_b, of_d)                                            \
+    ROW(family, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, a, b, acc, of_a, of_b, of_d)
+#define FMA(family, elem) ROW(family, FMA, 16, 32, 1, elem, elem, elem, fma_a, fma_b, fma_d)
 #include "ir/mma_sync.def"
+#include "ir/fma.def"
 };
 
 static const struct {
@@ -169,6 +175,13 @@ const tcc_target *tcc_target_of(const tcc_ir *ir)
     return tcc_target_find(tcc_attr_str(&ir->attrs, "target", targets[0].name));
 }
 
+const tcc_target *tcc_func_target(const tcc_func *f)
+{
+    const tcc_target *target = tcc_target_of(f->ir);
+    bool plain = target->plain && !strcmp(tcc_attr_str(&f->attrs, "target", ""), target->plain);
+    return plain ? tcc_target_find(target->plain) : target;
+}
+
 const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar acc)
 {
     for (size_t i = 0; i < sizeof mmas / sizeof *mmas; i++)
@@ -194,13 +207,13 @@ const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_scalar a, tc
     return NULL;
 }
 
-tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_hold_as as, unsigned bits)
+tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits)
 {
     for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
         const tcc_fragment_id fragments[] = {mma->of_d, mma->of_a, mma->of_b, mma->of_d};
         bool operand = as == TCC_AS_A || as == TCC_AS_B;
-        if (mma_syncs[i].family == target->family && (!operand || tcc_scalar_bits(mma->a) == bits))
+        if (mma_syncs[i].family == target->family && mma->instr == instr && (!operand || tcc_scalar_bits(mma->a) == bits))
             return fragments[as];
     }
     return TCC_FRAGMENT_COUNT;
@@ -246,7 +259,7 @@ bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tc
     else if (wmma)
         *out = (tcc_mma_shape){TCC_WMMA_SIDE, wmma->k, TCC_WMMA_SIDE, TCC_WMMA_SIDE};
     else if (sync)
-        *out = (tcc_mma_shape){TCC_MMA_SYNC_M, sync->k, TCC_MMA_SYNC_N, TCC_MMA_SYNC_N};
+        *out = (tcc_mma_shape){sync->m, sync->k, sync->n, sync->n};
     return mma || wmma || sync;
 }
 

@@ -35,6 +35,7 @@ typedef enum tcc_family {
 typedef struct tcc_target {
     const char *name;
     tcc_family family;
+    const char *plain;        /* the target that computes what this one has no matrix instruction for; NULL: none */
     const char *features;     /* that LLVM is to know of beside its vendor's; NULL: none */
     int64_t smem_bytes;       /* dynamic shared memory that one CTA may have */
     int64_t registers;        /* of one SM, 32 bits each */
@@ -66,6 +67,8 @@ tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_dia
                             tcc_loc loc);
 /* The target that a module's attribute names; its existence was checked when it was set. */
 const tcc_target *tcc_target_of(const tcc_ir *ir);
+/* As which target a function's passes make it: that one or, where its attribute `target` says so, its plain one. */
+const tcc_target *tcc_func_target(const tcc_func *f);
 
 /* A warpgroup matrix instruction D[m,n] += A[m,k] * B[k,n]: mma.def. */
 typedef struct tcc_mma {

@@ -217,7 +217,7 @@ static void assign_role(assigning *a)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    const tcc_family_passes *passes = tcc_family_passes_of(tcc_target_of(ctx->ir));
+    const tcc_family_passes *passes = tcc_family_passes_of(tcc_func_target(f));
     tcc_hold *hold = passes ? passes->hold : NULL;
     assigning a = {.ir = ctx->ir};
     for (tcc_op *op = f->body->first; op && hold; op = tcc_walk_next(op, f->body))

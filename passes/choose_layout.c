@@ -8,7 +8,8 @@
  * An operand of a product, or what one is computed of, keeps the direction that is contiguous in memory, cut into panels as
  * wide as the swizzle: the widest that the schedule allows and that divides the tile. A result
  * goes through shared memory and TMA where its last index is n or m, its rows can be a multiple
- * of 16 bytes and its staging fits; else straight from registers.
+ * of 16 bytes and its staging fits; where only the rows are not, in words of all threads; else straight from
+ * registers.
  *
  * Requires choose-schedule and fuse-epilogue. Preserves everything but the attributes.
  */
@@ -58,13 +59,29 @@ void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k
     lay_out(ir, load, k_dim, instr, s->swizzle, copy);
 }
 
+/* Lanes that take outer products read 16 bytes along m or n of every k: panels of that width, which are as far apart as
+ * lets 8 of them meet all banks. So k is a constant of an address, and words are transposed on their way. */
+static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *copy)
+{
+    enum { PANEL = 16, PAD = 16 };
+    tcc_attrs *attrs = &load->attrs;
+    tcc_attr_set_str(ir, attrs, "copy", copy);
+    tcc_attr_set_int(ir, attrs, "contiguous", !k_dim);
+    tcc_attr_set_int(ir, attrs, "swizzle", 0);
+    tcc_attr_set_int(ir, attrs, "panel", PANEL);
+    tcc_attr_set_int(ir, attrs, "pad", PAD);
+}
+
 /* Warps read lines of 16 bytes, wherever they are: 8 below each other meet all banks. */
 void tcc_lay_out_for_warps(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
                            const char *copy)
 {
     enum { WIDEST = 128 };
-    (void)s, (void)instr;
-    lay_out(ir, load, k_dim, load->results[0].type->dims[!k_dim].size, WIDEST, copy);
+    (void)instr;
+    if (s->instr == TCC_INSTR_FMA)
+        lay_out_for_lanes(ir, load, k_dim, copy);
+    else
+        lay_out(ir, load, k_dim, load->results[0].type->dims[!k_dim].size, WIDEST, copy);
 }
 
 /* Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes along
@@ -221,12 +238,11 @@ static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_v
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
 }
 
-/* Each of those who take tiles in turn has its own. */
 static int64_t staged_bytes(const tcc_op *store, const tcc_schedule *s)
 {
     const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
-    return tcc_schedule_turns(s) *
-           tcc_stage_bytes(tcc_type_count(o->a->type) * tcc_scalar_bits(o->tensor->type->elem) / 8);
+    const tcc_dim *dims = o->a->type->dims;
+    return tcc_schedule_staged_bytes(s, dims[0].size, dims[1].size, tcc_scalar_bits(o->tensor->type->elem));
 }
 
 static bool is_read(const tcc_value *tensor)
@@ -250,11 +266,21 @@ static bool can_store_by_tma(const tcc_func *f, const tcc_op *store, const tcc_s
            staged_bytes(store, s) <= room;
 }
 
+/* By threads, where TMA cannot: other threads than those that may have read the elements. */
+static bool can_store_in_words(const tcc_op *store, const tcc_schedule *s, int64_t room)
+{
+    tcc_attr dims = tcc_attr_list(&store->attrs, "dims");
+    const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
+    return tcc_can_store_in_words(o->tensor->type, (int)dims.list.items[0].i, (int)dims.list.items[1].i,
+                                  o->a->type->dims[1].size) &&
+           !is_read(o->tensor) && staged_bytes(store, s) <= room;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     if (!tcc_func_is_variant(f))
         return TCC_OK;
-    const tcc_target *target = tcc_target_of(ctx->ir);
+    const tcc_target *target = tcc_func_target(f);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);
     if (!passes)
         return TCC_ERR_UNSUPPORTED;
@@ -266,13 +292,17 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             widen(f, target, op, tensor_of(op));
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
+            bool staged = s.epilogue != TCC_STORING_INTERLEAVED;
             bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, &s, room);
             /* Of a tensor that is read the next tile's elements are, while these are on their way. */
             tma &= !s.persistent || !is_read(TCC_VIEW(tile_store, op)->tensor);
-            if (tma)
+            bool words = staged && !tma && !s.staging && can_store_in_words(op, &s, room);
+            if (tma || words)
                 room -= staged_bytes(op, &s);
-            tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : "interleaved");
-            if (!tma)
+            tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : words ? "words" : "interleaved");
+            if (tma && s.staging)
+                tcc_attr_set_int(ctx->ir, &op->attrs, "staged", s.staging);
+            if (!tma && !words)
                 widen(f, target, op, TCC_VIEW(tile_store, op)->tensor);
             *changed = true;
         }

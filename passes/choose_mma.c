@@ -10,7 +10,7 @@
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    const tcc_target *target = tcc_target_of(ctx->ir);
+    const tcc_target *target = tcc_func_target(f);
     tcc_schedule s = tcc_schedule_of(f);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code != TCC_OP_tile_mma || tcc_attr_find(&op->attrs, "instr"))

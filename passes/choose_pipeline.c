@@ -10,6 +10,7 @@
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/machine.h"
+#include "ir/schedule_key.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
@@ -17,7 +18,7 @@
 static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
 {
     tcc_ir *ir = f->ir;
-    const tcc_target *target = tcc_target_of(ir);
+    const tcc_target *target = tcc_func_target(f);
     int64_t lanes = s->wave ? s->wave : TCC_WARP_LANES;
     int64_t give = 0, producers = tcc_schedule_producer_threads(s) / lanes;
     tcc_attr_set_int(ir, loop, "stages", s->stages);
@@ -35,6 +36,9 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
     if (rules->arrange && rules->arrange(s, stand)) {
         tcc_attr_set_ints(ir, loop, "waves", 2, stand);
         tcc_attr_set_int(ir, loop, "lanes", lanes);
+        if (s->instr)
+            tcc_attr_set_str(ir, loop, "instr",
+                             tcc_schedule_key_word(&tcc_schedule_keys[TCC_KEY_instr], s->instr));
     }
     int64_t separate = tcc_attr_int(&f->attrs, "separate", 0);
     if (separate)

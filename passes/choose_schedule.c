@@ -18,7 +18,6 @@
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "passes/pointwise.h"
-#include "passes/work.h"
 #include "support/str.h"
 
 enum { ACCESS_BYTES = 16 };
@@ -106,25 +105,29 @@ bool tcc_choice_find_sums(tcc_choice *ch)
     return true;
 }
 
-bool tcc_choice_is_off_line(const tcc_choice *ch, int axis)
+tcc_lines tcc_choice_lines(const tcc_choice *ch, int axis)
 {
-    bool any = false;
+    tcc_lines most = TCC_LINES_ALL;
     for (size_t i = 0; i < ch->c.n_operands; i++) {
         const tcc_sum_operand *o = &ch->c.operands[i];
-        const tcc_type *t = TCC_VIEW(tensor_read, o->read)->tensor->type;
-        tcc_dim row = t->dims[t->rank - 1];
-        any |= o->axis == axis && t->rank > 1 && !row.name && !t->row_bytes &&
-               row.size * tcc_scalar_bits(t->elem) % (8 * TCC_LINE_BYTES);
+        tcc_lines lines = tcc_lines_of(TCC_VIEW(tensor_read, o->read)->tensor->type);
+        if (o->axis == axis && lines > most)
+            most = lines;
     }
-    return any;
+    return most;
 }
 
-static bool is_computed(const tcc_choice *ch)
+bool tcc_choice_computes(const tcc_choice *ch, int axis)
 {
     bool any = false;
     for (size_t i = 0; i < ch->c.n_operands; i++)
-        any |= tcc_sum_operand_is_computed(&ch->c.operands[i]);
+        any |= ch->c.operands[i].axis == axis && tcc_sum_operand_is_computed(&ch->c.operands[i]);
     return any;
+}
+
+static bool computes_any(const tcc_choice *ch)
+{
+    return tcc_choice_computes(ch, 0) || tcc_choice_computes(ch, 1);
 }
 
 bool tcc_choice_is_tiled(const tcc_choice *ch)
@@ -135,7 +138,7 @@ bool tcc_choice_is_tiled(const tcc_choice *ch)
 bool tcc_choice_may_swap(const tcc_choice *ch)
 {
     const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_operands];
-    return tcc_schedule_key_is_for(key, ch->target) && !tcc_choice_given(ch, key->name) && !is_computed(ch);
+    return tcc_schedule_key_is_for(key, ch->target) && !tcc_choice_given(ch, key->name) && !computes_any(ch);
 }
 
 /* Whether few rows are known to be all: columns come in eights, and what a box has beyond a tensor's edge is
@@ -154,7 +157,7 @@ static tcc_status choose_order(tcc_choice *ch)
     if (!tcc_schedule_key_is_for(key, ch->target))
         return TCC_OK;
     ch->s.operands = (tcc_order)tcc_schedule_key_of(ch->f, TCC_KEY_operands, TCC_OPERANDS_IN_ORDER);
-    if (is_computed(ch))
+    if (computes_any(ch))
         return ch->s.operands == TCC_OPERANDS_IN_ORDER
                    ? TCC_OK
                    : TCC_CHOICE_REFUSE(ch, key->name,
@@ -282,7 +285,7 @@ static bool is_another_tile(const tcc_func *f)
 
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_target_of(ctx->ir)};
+    tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_func_target(f)};
     tcc_pointwise space;
     bool multiplies = tcc_func_is_variant(f) && tcc_choice_find_sums(&ch);
     if (!tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &space)))
@@ -316,8 +319,10 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         ch.s = tcc_schedule_of(first);
         if (passes->copying->direct != passes->copying->first) /* rows of any length end with the whole sum */
             ch.s.split = 1;
-        if (ch.s.split == 1) /* parts are aligned */
-            ch.s.epilogue = TCC_STORING_INTERLEAVED;
+        if (ch.s.split == 1 && ch.s.epilogue == TCC_STORING_TMA) { /* parts are aligned */
+            ch.s.epilogue = TCC_STORING_WORDS;
+            ch.s.staging = 0;
+        }
     } else {
         status = passes->choose(&ch);
         if (status)

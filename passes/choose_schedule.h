@@ -17,6 +17,7 @@
 #include "passes/pass.h"
 #include "passes/pressure.h"
 #include "passes/schedule.h"
+#include "passes/work.h"
 
 enum { TCC_DEFAULT_GROUP = 16 };
 
@@ -50,8 +51,10 @@ extern const char tcc_depth_of_instruction[];
 bool tcc_choice_find_sums(tcc_choice *ch);
 /* Whether the tile is given a size along one of the result's indices. */
 bool tcc_choice_is_tiled(const tcc_choice *ch);
-/* Whether rows that TMA copies of A's tensors (0) or B's (1) are known not to begin at lines of L2. */
-bool tcc_choice_is_off_line(const tcc_choice *ch, int axis);
+/* Whether all rows of A's tensors (0) or B's (1) begin at lines of L2. */
+tcc_lines tcc_choice_lines(const tcc_choice *ch, int axis);
+/* Whether an A (0) or a B (1) is computed from its tensor's elements. */
+bool tcc_choice_computes(const tcc_choice *ch, int axis);
 /* Whether the compiler decides which index the rows of a tile run along. */
 bool tcc_choice_may_swap(const tcc_choice *ch);
 /* Takes the user's sizes into ch->s, and which they are into given_m, given_n, given_k. */
@@ -74,7 +77,7 @@ typedef struct tcc_tile_menu {
 } tcc_tile_menu;
 extern const tcc_tile_menu tcc_tile_menu_of_warpgroups, tcc_tile_menu_of_warps, tcc_tile_menu_of_waves;
 /* Adds a variant for each that goes with what the user gave and with ch->f's operands, as many as the module's
- * attribute `tiles` leaves beside the first. ch: completed, not yet written back to its function. */
+ * attribute `tiles` leaves beside the first, and of these what the attribute `wanted`, where it is there, names. ch: completed, not yet written back to its function. */
 void tcc_tile_menu_offer(const tcc_choice *ch);
 /* As a comment, the tiles of variants that assume the same as the first one of their kernel; nothing where
  * there is none. */

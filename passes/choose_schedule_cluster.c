@@ -52,15 +52,6 @@ static tcc_status read_cluster(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Whether an operand along m (axis 0) or n is computed of what its tensor has. */
-static bool is_computed(const tcc_choice *ch, int axis)
-{
-    for (size_t i = 0; i < ch->c.n_operands; i++)
-        if (ch->c.operands[i].axis == axis && tcc_sum_operand_is_computed(&ch->c.operands[i]))
-            return true;
-    return false;
-}
-
 tcc_status tcc_choose_cluster(tcc_choice *ch)
 {
     const char *key = tcc_schedule_keys[TCC_KEY_cluster].name;
@@ -76,7 +67,7 @@ tcc_status tcc_choose_cluster(tcc_choice *ch)
     if (s->producer == TCC_PRODUCER_NONE)
         return TCC_CHOICE_REFUSE(ch, "producer", "producer none: need warp or warpgroup with a cluster, for those who "
                                                  "multiply would wait for another CTA before they copy");
-    if (is_computed(ch, shares_b))
+    if (tcc_choice_computes(ch, shares_b))
         return TCC_CHOICE_REFUSE(ch, key, "a cluster along '%s' shares an operand that is computed: need one that is "
                                           "copied as it is",
                                  ch->c.axes[!shares_b]);

@@ -6,13 +6,15 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/assume.h"
 #include "ir/schedule_key.h"
 #include "passes/families.h"
 
 enum {
     DEFAULT_STAGES_MAX = 8,
     DEFAULT_K = 64,
-    BOX_MAX = 256 /* of one dimension: cuTensorMapEncodeTiled */
+    BOX_MAX = 256, /* of one dimension: cuTensorMapEncodeTiled */
+    TMA_BYTES = 16
 };
 
 /* What the schedule means for registers, in the variant that is aligned or the one that is not. */
@@ -24,6 +26,9 @@ static tcc_pressure pressure(const tcc_choice *ch, bool aligned)
 bool tcc_sm90_has_room(const tcc_choice *ch)
 {
     tcc_pressure a = pressure(ch, true), b = pressure(ch, false);
+    bool aligned = tcc_assumes_all_aligned(ch->f, TMA_BYTES);
+    if (ch->s.consumers == TCC_CONSUMERS_PINGPONG) /* tiles so wide that ptxas has to compute some of it anew */
+        return a.least <= a.limit && a.scarce <= a.limit && (b.scarce <= b.limit || aligned);
     return a.least <= a.limit && a.separate <= a.limit && a.scarce <= a.limit &&
            b.separate <= b.limit && b.scarce <= b.limit;
 }
@@ -59,8 +64,8 @@ static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < ch->f->body->n_args; i++)
-        bytes += tcc_stage_bytes(s->m * s->n * result_bits(ch, i) / 8);
-    return s->persistent && s->epilogue == TCC_STORING_TMA ? bytes * tcc_schedule_turns(s) : 0;
+        bytes += tcc_schedule_staged_bytes(s, s->m, s->n, result_bits(ch, i));
+    return s->persistent && s->epilogue != TCC_STORING_INTERLEAVED ? bytes : 0;
 }
 
 /* Of the schedule's consumers. */
@@ -84,6 +89,20 @@ static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
     int64_t beside = (ch->target->smem_bytes - staged_bytes(ch, &s)) / one;
     int64_t most = beside > 1 ? beside : fit;
     return most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
+}
+
+/* Columns that are staged at a time: all, but where a persistent CTA then has too few stages and strips leave room
+ * for more, as many as lie in a panel. */
+static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
+{
+    enum { ENOUGH_STAGES = 4, WIDEST = 64, NARROWEST = 32, STEP = 16 };
+    s.staging = 0;
+    int64_t whole = stages_to_fill(ch, s);
+    if (!s.persistent || s.epilogue != TCC_STORING_TMA || whole >= ENOUGH_STAGES)
+        return 0;
+    for (s.staging = WIDEST; s.staging > NARROWEST && s.n % s.staging;)
+        s.staging -= STEP;
+    return s.n % s.staging == 0 && s.staging < s.n && stages_to_fill(ch, s) > whole ? s.staging : 0;
 }
 
 /* Small tiles are for sums that wait for memory: as deep as shared memory is filled by. */
@@ -130,7 +149,8 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
     tcc_schedule *s = &ch->s, given = *s, best = *s;
     const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
                                   all_result_bits(ch),  all_sum_bits(ch),
-                                  {tcc_choice_is_off_line(ch, 0), tcc_choice_is_off_line(ch, 1)}};
+                                  {tcc_choice_lines(ch, 0) == TCC_LINES_NOT_ALL,
+                                   tcc_choice_lines(ch, 1) == TCC_LINES_NOT_ALL}};
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
@@ -154,6 +174,8 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
                 !tcc_sm90_has_room(ch) ||
                 tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
                 continue;
+            if (!tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_staging].name))
+                t.staging = staging_for(ch, t);
             t.stages = stages_to_fill(ch, t);
             double time = choose_split(ch, &t, &size);
             if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
@@ -225,6 +247,25 @@ static tcc_status check_turns(tcc_choice *ch)
     return TCC_OK;
 }
 
+/* Strips that divide a tile, whole chunks of them: and TMA takes them in panels of 32 bytes or more. */
+static tcc_status choose_staging(tcc_choice *ch)
+{
+    tcc_schedule *s = &ch->s;
+    const char *key = tcc_schedule_keys[TCC_KEY_staging].name;
+    if (!tcc_choice_given(ch, key))
+        s->staging = staging_for(ch, *s);
+    if (!s->staging)
+        return TCC_OK;
+    if (s->epilogue != TCC_STORING_TMA)
+        return TCC_CHOICE_REFUSE(ch, key, "staging %lld: need epilogue tma, which stages results",
+                                 (long long)s->staging);
+    if (s->staging % 16 || s->n % s->staging)
+        return TCC_CHOICE_REFUSE(ch, key, "staging %lld: need a multiple of 16 that divides the %lld columns of a tile",
+                                 (long long)s->staging, (long long)s->n);
+    s->staging = s->staging == s->n ? 0 : s->staging;
+    return TCC_OK;
+}
+
 static tcc_status choose_stages(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
@@ -247,6 +288,7 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->producer = (tcc_producer)tcc_schedule_key_of(ch->f, TCC_KEY_producer, TCC_PRODUCER_WARPGROUP);
     s->swizzle = tcc_schedule_key_of(ch->f, TCC_KEY_swizzle, 128);
     s->epilogue = (tcc_storing)tcc_schedule_key_of(ch->f, TCC_KEY_epilogue, TCC_STORING_TMA);
+    s->staging = tcc_schedule_key_of(ch->f, TCC_KEY_staging, 0);
     s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     s->persistent = (tcc_persistence)tcc_schedule_key_of(ch->f, TCC_KEY_persistent, TCC_PERSISTENT_NONE);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
@@ -261,6 +303,8 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
         status = choose_tile(ch);
     if (!status)
         status = tcc_choose_cluster(ch);
+    if (!status)
+        status = choose_staging(ch);
     return status ? status : choose_stages(ch);
 }
 

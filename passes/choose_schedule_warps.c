@@ -9,14 +9,14 @@
 #include "passes/choose_schedule.h"
 
 enum {
-    M = TCC_MMA_SYNC_M,
-    N = TCC_MMA_SYNC_N,
     TILE_MAX = 256,
     WARP_TILE_MAX = 64,  /* rows or columns of one warp */
     ROW_BYTES = 64,      /* of a stage, along k */
     STAGE_BYTES = 16384, /* that small tiles' stages grow to */
     STAGES = 4,
+    LEAST_DEPTH = 8, /* of lines that outer products are taken of, one k at a time */
     GENERIC_TILE = 64,
+    GENERIC_DEPTH = 16,
     GENERIC_WARPS = 4
 };
 
@@ -34,7 +34,7 @@ static int64_t register_limit(const tcc_schedule *s)
     return share < s->target->thread_registers ? share : s->target->thread_registers;
 }
 
-/* Registers for the addresses of what is loaded and stored behind the sums: of matrices, but for one, and of rows. */
+/* Registers for the addresses of loads and stores behind the sums: of all matrices but one, and of rows. */
 static int64_t registers_behind(const tcc_choice *ch)
 {
     enum { OF_MATRIX = 16, OF_ROW = 2 };
@@ -62,7 +62,12 @@ static int64_t step_n(const tcc_mma_sync *mma)
 {
     enum { CHUNK_BITS = 128 };
     int64_t elems = CHUNK_BITS / tcc_scalar_bits(mma->a);
-    return elems > N ? elems : N;
+    return elems > mma->n ? elems : mma->n;
+}
+
+static int64_t step_k(const tcc_mma_sync *mma)
+{
+    return mma->k > LEAST_DEPTH ? mma->k : LEAST_DEPTH;
 }
 
 /* As many elements as ROW_BYTES hold; more in small tiles, which are for sums that wait for memory; fewer where the sum
@@ -73,9 +78,9 @@ static int64_t depth_for(const tcc_choice *ch, int64_t m, int64_t n)
     int64_t bits = tcc_scalar_bits(mma->a), k = ROW_BYTES * 8 / bits;
     while (k * bits / 8 < 4 * ROW_BYTES && (m + n) * 2 * k * bits / 8 <= STAGE_BYTES)
         k *= 2;
-    while (!ch->c.k_extent.name && k / 2 >= ch->c.k_extent.size && k / 2 >= mma->k)
+    while (!ch->c.k_extent.name && k / 2 >= ch->c.k_extent.size && k / 2 >= step_k(mma))
         k /= 2;
-    return k > mma->k ? k : mma->k;
+    return k > step_k(mma) ? k : step_k(mma);
 }
 
 static int64_t stages_that_fit(const tcc_choice *ch, tcc_schedule s)
@@ -123,16 +128,20 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
 }
 
 /* The tile with the least estimated time among those that fit; false when none does. */
-static bool choose_fastest(tcc_choice *ch, int64_t n_step, bool given_warps)
+static bool choose_fastest(tcc_choice *ch, int64_t m_step, int64_t n_step, bool given_warps)
 {
-    static const int64_t warps[] = {4, 8, 2, 1, 16};
-    enum { DEFAULT_MAX = 128 };
+    enum { DEFAULT_MAX = 128, N_WARPS = 5 };
+    static const int64_t of_instr[][N_WARPS] = {
+        [TCC_INSTR_MMA] = {4, 8, 2, 1, 16},
+        [TCC_INSTR_FMA] = {8, 4, 2, 1, 16}, /* with 8 no thread is short of registers */
+    };
+    const int64_t *warps = of_instr[ch->s.instr];
     search q = {.ch = ch};
-    int64_t m_first = ch->given_m ? ch->s.m : tcc_choice_cover(ch->c.extents[0], M, DEFAULT_MAX);
+    int64_t m_first = ch->given_m ? ch->s.m : tcc_choice_cover(ch->c.extents[0], m_step, DEFAULT_MAX);
     int64_t n_first = ch->given_n ? ch->s.n : tcc_choice_cover(ch->c.extents[1], n_step, DEFAULT_MAX);
-    for (int64_t m = m_first; m >= M; m = ch->given_m ? 0 : m / 2 / M * M)
+    for (int64_t m = m_first; m >= m_step; m = ch->given_m ? 0 : m / 2 / m_step * m_step)
         for (int64_t n = n_first; n >= n_step; n = ch->given_n ? 0 : n / 2 / n_step * n_step)
-            for (size_t i = 0; i < (given_warps ? 1 : sizeof warps / sizeof *warps); i++)
+            for (size_t i = 0; i < (given_warps ? 1 : N_WARPS); i++)
                 try_size(&q, m, n, given_warps ? ch->s.warps : warps[i]);
     if (q.time > 0)
         ch->s = q.best;
@@ -143,11 +152,13 @@ static tcc_status refuse_size(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;
     const char *key = tcc_choice_given(ch, "tile") ? "tile" : "warps";
+    const tcc_mma_sync *mma = find_instruction(ch);
     int64_t stand[2], fit = stages_that_fit(ch, *s);
     if (!tcc_warps_arrange(s, stand))
         return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "warps") ? "warps" : key,
-                                 "a %lld x %lld tile cannot be shared by %lld warps in blocks of 16 x 8",
-                                 (long long)s->m, (long long)s->n, (long long)s->warps);
+                                 "a %lld x %lld tile cannot be shared by %lld warps in blocks of %lld x %lld",
+                                 (long long)s->m, (long long)s->n, (long long)s->warps, (long long)mma->m,
+                                 (long long)mma->n);
     if (registers(ch, s) > register_limit(s))
         return TCC_CHOICE_REFUSE(ch, key,
                                  "a %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
@@ -164,30 +175,48 @@ static tcc_status refuse_size(tcc_choice *ch)
     return TCC_OK;
 }
 
+/* What the factors are multiplied by is what the user says, if he says it. */
+static tcc_status check_instruction(tcc_choice *ch, const tcc_mma_sync *mma)
+{
+    const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_instr];
+    int64_t given = tcc_schedule_key_of(ch->f, TCC_KEY_instr, mma->instr);
+    if (given == (int64_t)mma->instr)
+        return TCC_OK;
+    return TCC_CHOICE_REFUSE(ch, key->name, "instr %s: %s multiplies %s by %s", tcc_schedule_key_word(key, given),
+                             ch->target->name, tcc_scalar_name(tcc_sum_operand_elem(ch->c.sums[0].a)),
+                             tcc_schedule_key_word(key, mma->instr));
+}
+
 tcc_status tcc_warps_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     const tcc_mma_sync *mma = find_instruction(ch);
     if (!mma)
         return TCC_OK;
+    tcc_status status = check_instruction(ch, mma);
+    if (status)
+        return status;
+    s->instr = mma->instr;
     s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, 0);
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
     s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
-    tcc_status status =
-        tcc_choice_read_tile(ch, &(tcc_tile_steps){M, step_n(mma), mma->k, TILE_MAX, tcc_depth_of_instruction});
+    int64_t m_step = mma->m, n_step = step_n(mma);
+    status = tcc_choice_read_tile(
+        ch, &(tcc_tile_steps){m_step, n_step, step_k(mma), TILE_MAX,
+                              step_k(mma) == mma->k ? tcc_depth_of_instruction : "the least depth of a stage"});
     if (status)
         return status;
     if (!ch->given_k)
-        s->k = depth_for(ch, M, N);
+        s->k = depth_for(ch, m_step, mma->n);
     bool given_stages = s->stages, given_warps = s->warps;
     s->stages = given_stages ? s->stages : 2;
-    if (!choose_fastest(ch, step_n(mma), given_warps)) { /* refuse_size says why */
+    if (!choose_fastest(ch, m_step, n_step, given_warps)) { /* refuse_size says why */
         int64_t stages = s->stages;
         s->stages = 1;
-        if (!choose_fastest(ch, step_n(mma), given_warps)) {
-            s->m = s->m ? s->m : M;
-            s->n = s->n ? s->n : step_n(mma);
+        if (!choose_fastest(ch, m_step, n_step, given_warps)) {
+            s->m = s->m ? s->m : m_step;
+            s->n = s->n ? s->n : n_step;
             s->warps = s->warps ? s->warps : 1;
         }
         s->stages = stages;
@@ -202,8 +231,9 @@ void tcc_warps_choose_generic(tcc_choice *ch)
 {
     const tcc_mma_sync *mma = find_instruction(ch);
     tcc_schedule *s = &ch->s;
+    s->instr = mma ? mma->instr : TCC_INSTR_MMA;
     s->m = s->n = GENERIC_TILE;
-    s->k = mma ? 2 * mma->k : M;
+    s->k = mma ? 2 * step_k(mma) : GENERIC_DEPTH;
     s->stages = 1;
     s->warps = GENERIC_WARPS;
     s->group = TCC_DEFAULT_GROUP;

@@ -342,6 +342,21 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
     return TCC_OK;
 }
 
+/* Whether the target has no instruction for the first sum, and lanes of its plain one multiply such factors: all sums
+ * are of one kind. */
+static bool wants_plain(const tcc_func *f, const tcc_contraction *c)
+{
+    const tcc_target *target = tcc_target_of(f->ir);
+    const tcc_sum *sum = &c->sums[0];
+    tcc_scalar a = tcc_sum_operand_elem(sum->a), b = tcc_sum_operand_elem(sum->b);
+    tcc_scalar acc = sum->op->results[0].type->elem;
+    tcc_mma_shape shape;
+    if (!target->plain || tcc_mma_shape_find(target, a, b, acc, &shape))
+        return false;
+    const tcc_mma_sync *by_warps = tcc_mma_sync_find(tcc_target_find(target->plain), a, b, acc);
+    return by_warps && by_warps->instr == TCC_INSTR_FMA;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
@@ -349,7 +364,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     bool multiplies = !tcc_func_is_variant(f) && tcc_contraction_find(f, &c);
     if (tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &p)))
         return TCC_OK;
-    const tcc_target *target = tcc_target_of(ctx->ir);
+    if (multiplies && wants_plain(f, &c))
+        tcc_attr_set_str(ctx->ir, &f->attrs, "target", tcc_target_of(ctx->ir)->plain);
+    const tcc_target *target = tcc_func_target(f);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);
     if (!passes)
         return TCC_ERR_UNSUPPORTED;

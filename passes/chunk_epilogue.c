@@ -14,7 +14,8 @@
  *          async.publish   async.send %c, %C, %m, %n …   async.send_wait
  *
  * In the loop of a persistent CTA the wait, and a barrier, are in front of what follows the next tile's MMAs
- * instead, and the last wait is behind the loop.
+ * instead, and the last wait is behind the loop. Stores that are `staged` in strips of columns have two buffers
+ * of such a width: one strip is sent while the next is computed.
  *
  * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup, or where
  * waves multiply registers a block of each of them, one after the other: so few values live beside the
@@ -44,7 +45,7 @@ enum {
 typedef struct item {
     tcc_op *op;
     bool rows, cols;   /* extent of the result along m and n is not 1 */
-    tcc_value *buffer; /* of a store by TMA */
+    tcc_value *buffers[2]; /* of a store through shared memory, which strips take in turn */
     tcc_value *value[MAX_COLUMNS][MAX_BLOCKS];
 } item;
 
@@ -57,7 +58,8 @@ typedef struct epilogue {
     tcc_map by_value; /* results to their items */
     int64_t m, n;     /* of the tile */
     int64_t rows, cols, n_blocks, n_columns;
-    bool staged;
+    int64_t n_staged;           /* stores by TMA */
+    int64_t strip, begin, end;  /* columns of chunks that are staged together; those of the current strip */
     bool by_block;     /* the smallest chunk there is, one after the other */
     int64_t of_thread; /* elements of a chunk */
     tcc_value *carried[MAX_CARRIED]; /* tiles from before, and in a loop what is carried of them */
@@ -65,7 +67,7 @@ typedef struct epilogue {
     size_t n_carried;
     tcc_builder b;
     int64_t column, block; /* the current chunk; in a loop column is 0 */
-    tcc_value *first[2];   /* row and column of the chunk where they are not constants; else NULL */
+    tcc_value *first[2];   /* row, and column in the strip, of the chunk where they are not constants; else NULL */
 } epilogue;
 
 /* ---- values of a chunk -------------------------------------------------------------------- */
@@ -115,8 +117,10 @@ static tcc_value *value_of(epilogue *e, tcc_value *v)
 /* A coordinate of the tile, and so many rows or columns further. */
 static tcc_value *moved(epilogue *e, tcc_value *at, unsigned dim)
 {
-    if (e->first[dim])
+    if (e->first[dim]) {
+        at = tcc_arith_add(&e->b, at, dim ? e->begin * e->cols : 0);
         return tcc_arith_bin(&e->b, TCC_OP_arith_add, at, e->first[dim]);
+    }
     return tcc_arith_add(&e->b, at, dim ? e->column * e->cols : e->block * e->rows);
 }
 
@@ -158,7 +162,8 @@ static void store(epilogue *e, const item *it)
     if (!is_in_tensor(e, it->op, o->a->type))
         return;
     tcc_value *v = value_of(e, o->a);
-    if (!it->buffer) {
+    tcc_value *buffer = it->buffers[e->begin / e->strip % 2];
+    if (!buffer) {
         access(e, it->op, 2, o->a, v, NULL);
         return;
     }
@@ -166,8 +171,8 @@ static void store(epilogue *e, const item *it)
     if (!at[0])
         at[0] = tcc_build_i32(&e->b, e->block * e->rows);
     if (!at[1])
-        at[1] = tcc_build_i32(&e->b, e->column * e->cols);
-    TCC_EMIT_V(&e->b, async_write, it->buffer, at[0], at[1], v);
+        at[1] = tcc_build_i32(&e->b, (e->column - e->begin) * e->cols);
+    TCC_EMIT_V(&e->b, async_write, buffer, at[0], at[1], v);
 }
 
 static void compute(epilogue *e, item *it)
@@ -235,10 +240,10 @@ static void walk_column(epilogue *e, int64_t column, int64_t n)
 /* With loads a few columns ahead. */
 static void unroll(epilogue *e)
 {
-    for (int64_t c = 0; c < e->n_columns + TCC_LOOKAHEAD; c++) {
-        for (int64_t b = 0; c < e->n_columns && b < e->n_blocks; b++)
+    for (int64_t c = e->begin; c < e->end + TCC_LOOKAHEAD; c++) {
+        for (int64_t b = 0; c < e->end && b < e->n_blocks; b++)
             walk_chunk(e, c, b, LOADS);
-        for (int64_t b = 0; c >= TCC_LOOKAHEAD && b < e->n_blocks; b++)
+        for (int64_t b = 0; c >= e->begin + TCC_LOOKAHEAD && b < e->n_blocks; b++)
             walk_chunk(e, c - TCC_LOOKAHEAD, b, OTHERS);
     }
 }
@@ -246,7 +251,7 @@ static void unroll(epilogue *e)
 /* Along m first: what is the same for all rows then lives for a column. */
 static void do_blocks(epilogue *e)
 {
-    for (int64_t c = 0; c < e->n_columns; c++)
+    for (int64_t c = e->begin; c < e->end; c++)
         walk_column(e, c, e->n_blocks);
 }
 
@@ -255,15 +260,15 @@ static void do_blocks(epilogue *e)
  * hides the column. */
 static void separate_groups(epilogue *e, int64_t group)
 {
-    int64_t n = e->n_columns * e->n_blocks;
+    int64_t first = e->begin * e->n_blocks, n = e->end * e->n_blocks;
     tcc_value *cols[MAX_COLUMNS];
-    for (int64_t begin = 0; begin < n; begin += group) {
+    for (int64_t begin = first; begin < n; begin += group) {
         int64_t end = begin + group < n ? begin + group : n;
         for (int64_t i = begin; i < end; i++) {
             int64_t c = i / e->n_blocks;
             if (i == begin || i % e->n_blocks == 0)
                 cols[c] = TCC_EMIT(&e->b, async_opaque, tcc_type_scalar(e->ir, TCC_i32),
-                                   tcc_build_i32(&e->b, c * e->cols));
+                                   tcc_build_i32(&e->b, (c - e->begin) * e->cols));
             e->first[1] = cols[c];
             walk_chunk(e, c, i % e->n_blocks, LOADS);
         }
@@ -273,6 +278,7 @@ static void separate_groups(epilogue *e, int64_t group)
         }
         TCC_EMIT_V(&e->b, async_pin, NULL);
     }
+    e->first[1] = NULL;
 }
 
 /* What a loop over columns or rows does with what is the first chunk there. */
@@ -282,7 +288,7 @@ static void loop_over(epilogue *e, int dim, bool nested)
     const tcc_type *types[MAX_CARRIED];
     int64_t step[2] = {0, 0};
     step[dim] = dim ? e->cols : e->rows;
-    operands[1] = tcc_build_i32(&e->b, dim ? e->n_columns : e->n_blocks);
+    operands[1] = tcc_build_i32(&e->b, dim ? e->end - e->begin : e->n_blocks);
     operands[2] = tcc_build_i32(&e->b, 1);
     for (size_t i = 0; i < e->n_carried; i++) {
         operands[3 + i] = e->turned[i];
@@ -313,35 +319,52 @@ static void loop_over(epilogue *e, int dim, bool nested)
     e->b = outer;
     for (size_t c = 0; c < e->n_carried; c++)
         e->turned[c] = &loop->results[c];
+    for (size_t x = 0; x < e->n_items; x++) /* those were of its body */
+        memset(e->items[x].value, 0, sizeof e->items[x].value);
+    e->first[dim] = NULL;
 }
 
-/* In a loop: what was there before is on its way. */
-static void begin_staging(epilogue *e)
+/* Before a strip is written, its buffer's sends must be over: of the tile before, in a loop, those of both buffers,
+ * which the MMAs had time for; of this tile those before the last strip's. */
+static void wait_for_buffer(epilogue *e)
 {
-    TCC_EMIT_V(&e->b, async_send_wait, NULL);
+    int64_t strip = e->begin / e->strip;
+    if (strip ? strip < 2 : !e->loop)
+        return;
+    tcc_op *wait = TCC_EMIT_V(&e->b, async_send_wait, NULL);
+    if (strip)
+        tcc_attr_set_int(e->ir, &wait->attrs, "pending", e->n_staged);
     TCC_EMIT_V(&e->b, async_barrier, NULL);
-    tcc_builder behind = tcc_builder_at_end(e->role->regions[0]);
-    behind.loc = e->b.loc;
-    TCC_EMIT_V(&behind, async_send_wait, NULL);
 }
 
-/* Results in shared memory go to their tensors when all of them are there. */
+/* A strip's results in shared memory go to their tensors when all of them are there. */
 static void send(epilogue *e)
 {
     TCC_EMIT_V(&e->b, async_publish, NULL);
     for (size_t i = 0; i < e->n_items; i++) {
         const tcc_op *op = e->items[i].op;
-        if (!e->items[i].buffer)
+        if (!e->items[i].buffers[0])
             continue;
+        tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
         tcc_value **operands = TCC_NEW_ARRAY(e->ir->arena, tcc_value *, op->n_operands);
         memcpy(operands, op->operands, op->n_operands * sizeof *operands);
-        operands[0] = e->items[i].buffer;
+        operands[0] = e->items[i].buffers[e->begin / e->strip % 2];
         e->b.loc = op->loc;
+        tcc_value **col = &operands[2 + dims.list.items[1].i];
+        *col = tcc_arith_add(&e->b, *col, e->begin * e->cols);
         tcc_op *r = tcc_op_create(&e->b, TCC_OP_async_send, op->n_operands, operands, 0, NULL);
-        tcc_attr_set(e->ir, &r->attrs, "dims", tcc_attr_list(&op->attrs, "dims"), (tcc_loc){0, 0});
+        tcc_attr_set(e->ir, &r->attrs, "dims", dims, (tcc_loc){0, 0});
+        if (!strcmp(tcc_attr_str(&op->attrs, "copy", ""), "words"))
+            tcc_attr_set_str(e->ir, &r->attrs, "copy", "words");
     }
-    if (!e->loop)
-        TCC_EMIT_V(&e->b, async_send_wait, NULL);
+}
+
+/* Shared memory outlives what is sent from it. */
+static void wait_for_all(epilogue *e)
+{
+    tcc_builder behind = tcc_builder_at_end(e->role->regions[0]);
+    behind.loc = e->b.loc;
+    TCC_EMIT_V(e->loop ? &behind : &e->b, async_send_wait, NULL);
 }
 
 /* ---- what is to be done ---------------------------------------------------------------- */
@@ -350,8 +373,8 @@ static void send(epilogue *e)
 static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
 {
     tcc_scalar elem = TCC_VIEW(tile_store, store)->tensor->type->elem;
-    const tcc_type *type =
-        tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, e->m, e->n});
+    int64_t cols = e->strip * e->cols;
+    const tcc_type *type = tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, e->m, cols});
     tcc_op *front = e->role; /* of all roles */
     while (front->prev && front->prev->code == TCC_OP_async_role)
         front = front->prev;
@@ -359,14 +382,32 @@ static tcc_value *build_buffer(epilogue *e, const tcc_op *store)
     b.loc = store->loc;
     tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
     tcc_attr_set_int(e->ir, &v->def->attrs, "swizzle",
-                     tcc_swizzle_of(e->n * tcc_scalar_bits(elem) / 8, 128));
+                     tcc_swizzle_of(cols * tcc_scalar_bits(elem) / 8, 128));
     tcc_attr_set_int(e->ir, &v->def->attrs, "contiguous", 1);
     return v;
 }
 
 static bool is_staged(const tcc_op *op)
 {
-    return op->code == TCC_OP_tile_store && !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma");
+    return op->code == TCC_OP_tile_store && tcc_has_word("tma words", tcc_attr_str(&op->attrs, "copy", "none"));
+}
+
+/* How wide strips are: all columns, unless all staged stores say otherwise. */
+static void plan_strips(epilogue *e)
+{
+    int64_t width = 0;
+    for (size_t i = 0; i < e->n_items; i++) {
+        const tcc_op *op = e->items[i].op;
+        if (!is_staged(op))
+            continue;
+        int64_t of_op = tcc_attr_int(&op->attrs, "staged", e->n);
+        width = !e->n_staged++ || width == of_op ? of_op : e->n;
+    }
+    bool divides = width > 0 && width % e->cols == 0 && e->n % width == 0;
+    e->strip = divides ? width / e->cols : e->n_columns;
+    for (size_t i = 0; i < e->n_items; i++)
+        for (int64_t b = 0; b < 2 && b * e->strip < e->n_columns && is_staged(e->items[i].op); b++)
+            e->items[i].buffers[b] = build_buffer(e, e->items[i].op);
 }
 
 static bool fits(const epilogue *e, const tcc_type *t)
@@ -563,30 +604,31 @@ static bool chunk(tcc_pass_ctx *ctx, tcc_op *role, tcc_block *block)
     if (!first || !measure(e, first) || !collect(e, first, ctx->scratch))
         return false;
     int64_t chunks = e->n_blocks * e->n_columns;
-    for (size_t i = 0; i < e->n_items; i++)
-        e->staged |= is_staged(e->items[i].op);
-    if (chunks == 1 && !e->staged && !e->by_block)
+    plan_strips(e);
+    if (chunks == 1 && !e->n_staged && !e->by_block)
         return false;
-    for (size_t i = 0; i < e->n_items; i++)
-        if (is_staged(e->items[i].op))
-            e->items[i].buffer = build_buffer(e, e->items[i].op);
     e->b = tcc_block_yield(block) ? tcc_builder_before(block->last) : tcc_builder_at_end(block);
     e->b.loc = first->loc;
-    if (e->loop && e->staged)
-        begin_staging(e);
     int64_t group = tcc_attr_int(&role->attrs, "separate", 0);
     tcc_attr_remove(&role->attrs, "separate");
     bool is_long = tcc_low_should_loop(first, chunks * e->of_thread);
-    if (can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))))
-        loop_over(e, 1, is_long && e->by_block && can_nest(e));
-    else if (e->by_block)
-        do_blocks(e);
-    else if (group)
-        separate_groups(e, group);
-    else
-        unroll(e);
-    if (e->staged)
-        send(e);
+    for (; e->begin < e->n_columns; e->begin = e->end) {
+        e->end = e->begin + e->strip;
+        if (e->n_staged)
+            wait_for_buffer(e);
+        if (can_loop(e) && (is_long || (e->by_block && e->n_blocks > 1 && !has_wide_stores(e))))
+            loop_over(e, 1, is_long && e->by_block && can_nest(e));
+        else if (e->by_block)
+            do_blocks(e);
+        else if (group)
+            separate_groups(e, group);
+        else
+            unroll(e);
+        if (e->n_staged)
+            send(e);
+    }
+    if (e->n_staged)
+        wait_for_all(e);
     erase(e);
     return true;
 }

@@ -219,7 +219,7 @@ static int place_in(tcc_attr order, const char *x)
 static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
 {
     bool any = false;
-    for (size_t s = 0; s < n_sums && tcc_target_can(tcc_target_of(f->ir), TCC_CAN_wgmma); s++) {
+    for (size_t s = 0; s < n_sums && tcc_target_can(tcc_func_target(f), TCC_CAN_wgmma); s++) {
         if (is_computed(&p[s].b) && !is_computed(&p[s].a))
             exchange(&p[s]);
         any |= p[s].fixed = is_computed(&p[s].a);

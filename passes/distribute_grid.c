@@ -89,7 +89,7 @@ static void order_plane(tcc_builder *b, const tcc_op *grid, tcc_value *number,
     at[1] = tcc_arith_bin(b, TCC_OP_arith_div, rest, height);
 }
 
-/* The first index of each axis of a tile, given the number of what its cluster takes and its place there. */
+/* The first index of each axis of a tile, given its cluster's number and its rank there. */
 static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *const *tiles,
                        tcc_value *number, tcc_value *rank)
 {

@@ -5,8 +5,8 @@
  *                                   [add, [mul, 1244, [ceildiv, K, 64]], 6482]]}
  *
  * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
- * multiprocessor computes a tile, times the cycles of a tile: of what is in no loop, and of each loop
- * so many times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as
+ * multiprocessor computes a tile, times the cycles of a tile: those outside of loops, and each loop's
+ * times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as
  * far as the two do not want the same. A further step of a variant has the gap
  * in front of it as well. Rows that TMA copies take longer where they do not begin at lines of L2, or are filled
  * with zeros because the tensor ends before.
@@ -28,7 +28,7 @@
 #include "passes/schedule.h"
 #include "passes/work.h"
 
-enum { ACCESS_BYTES = 16, MAX_AXES = 8, MAX_TERMS = 16, MAX_PITCHES = 4, MAX_BOXES = 4, FEW_ROWS = 64 };
+enum { ACCESS_BYTES = 16, WORD_BYTES = 4, MAX_AXES = 8, MAX_TERMS = 16, MAX_PITCHES = 4, MAX_BOXES = 4, FEW_ROWS = 64 };
 static const int64_t LAST_RESORT = 1000000000; /* cycles */
 
 /* Rows that may begin anywhere in lines of L2: elements of the dimension, and how many of them a line has. */
@@ -102,6 +102,8 @@ static int64_t elems_at_once(const tcc_op *op, const tcc_type *tensor)
     wide = tcc_attr_int(&op->attrs, "words", wide);
     if (tcc_has_word("buffer unaligned cp_async", copy))
         wide = ACCESS_BYTES;
+    if (!strcmp(copy, "words"))
+        wide = WORD_BYTES;
     return wide * 8 > bits ? wide * 8 / bits : tcc_attr_int(&op->attrs, "pairs", 0) ? 2 : 1;
 }
 
@@ -118,19 +120,20 @@ static bool is_by_tma(const tcc_op *op)
 /* Counts bytes that TMA copies, each CTA of a cluster its part, where rows of the tensor need not begin at lines of L2. */
 static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double bytes)
 {
-    int64_t line = 8 * TCC_LINE_BYTES / tcc_scalar_bits(tensor->elem);
-    tcc_dim row = tensor->rank > 1 && !tensor->row_bytes ? tensor->dims[tensor->rank - 1] : (tcc_dim){NULL, 0};
-    size_t i = 0;
-    if (!row.name) {
-        w->off_line_bytes += row.size % line ? bytes : 0;
+    tcc_lines lines = tcc_lines_of(tensor);
+    if (lines != TCC_LINES_OPEN) {
+        w->off_line_bytes += lines == TCC_LINES_NOT_ALL ? bytes : 0;
         return;
     }
-    while (i < e->n_pitches && (strcmp(e->pitches[i].dim, row.name) || e->pitches[i].line != line))
+    int64_t line = 8 * TCC_LINE_BYTES / tcc_scalar_bits(tensor->elem);
+    const char *dim = tensor->dims[tensor->rank - 1].name;
+    size_t i = 0;
+    while (i < e->n_pitches && (strcmp(e->pitches[i].dim, dim) || e->pitches[i].line != line))
         i++;
     if (i == MAX_PITCHES)
         return;
     if (i == e->n_pitches)
-        e->pitches[e->n_pitches++] = (pitch){row.name, line, 0};
+        e->pitches[e->n_pitches++] = (pitch){dim, line, 0};
     e->pitches[i].bytes += bytes;
 }
 
@@ -350,7 +353,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!grid || !tcc_func_is_variant(f) || tcc_attr_find(&f->attrs, "cost"))
         return TCC_OK;
     bool in_turn = tcc_schedule_of(f).consumers == TCC_CONSUMERS_PINGPONG;
-    estimate e = {.ir = ctx->ir, .target = tcc_target_of(ctx->ir), .in_turn = in_turn,
+    estimate e = {.ir = ctx->ir, .target = tcc_func_target(f), .in_turn = in_turn,
                   .moves = tcc_attr_find(&grid->attrs, "spread")};
     add_block(&e, grid->regions[0], NULL, (tcc_attr){.kind = TCC_ATTR_INT, .i = 1});
     bool persistent = tcc_attr_int(&grid->attrs, "persistent", 0);

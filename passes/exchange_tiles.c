@@ -117,7 +117,7 @@ static bool exchange_role(tcc_ir *ir, bool lanes, tcc_op *role)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    const tcc_family_passes *passes = tcc_family_passes_of(tcc_target_of(ctx->ir));
+    const tcc_family_passes *passes = tcc_family_passes_of(tcc_func_target(f));
     for (tcc_op *op = f->body->first; op && passes; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_async_role)
             *changed |= exchange_role(ctx->ir, passes->lanes_give, op);

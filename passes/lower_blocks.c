@@ -272,7 +272,7 @@ void tcc_low_op(tcc_lowering *l, tcc_op *op)
     const tcc_op_info *info = tcc_op_info_get(op->code);
     bool elementwise = info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_arith_const;
     if (lowerings[op->code].runner == ALL && !l->warps)
-        TCC_LOW_REFUSE(l, op, "%s of what are not all threads of a role", info->name);
+        TCC_LOW_REFUSE(l, op, "%s where not all threads of a role run", info->name);
     else if (lowerings[op->code].lower)
         lowerings[op->code].lower(l, op);
     else if (elementwise)

@@ -129,7 +129,7 @@ static tcc_value *gather(tcc_lowering *l, const tcc_value *tile, const tcc_held 
 
 /* ---- from lane to lane ----------------------------------------------------------------------- */
 
-/* The lane from which each takes it, exclusive-ored of what the bits of its own number stand for. */
+/* The lane from which each takes it, the exclusive or of what the bits of its own number stand for. */
 static tcc_value *source_lane(tcc_lowering *l, const tcc_lane_sources *s)
 {
     tcc_value *r = tcc_low_c32(l, s->lane[0]);

@@ -205,7 +205,7 @@ static void lower_one(tcc_nvvm_lowering *l, tcc_op *op)
 void tcc_nvvm_meet(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     if (!l->role.op || l->role.one)
-        TCC_LOW_REFUSE(&l->low, op, "%s of what are not all warps of a role",
+        TCC_LOW_REFUSE(&l->low, op, "%s where not all warps of a role run",
                        tcc_op_info_get(op->code)->name);
     else
         tcc_nvvm_barrier(l, tcc_low_c32(&l->low, l->role.barrier), l->role.warps * TCC_WARP_LANES);
@@ -273,7 +273,7 @@ static void lower_op(tcc_nvvm_lowering *l, tcc_op *op)
 {
     l->low.b.loc = op->loc;
     if (lowerings[op->code].runner == ALL && !l->low.warps)
-        TCC_LOW_REFUSE(&l->low, op, "%s of what are not all threads of a role",
+        TCC_LOW_REFUSE(&l->low, op, "%s where not all threads of a role run",
                        tcc_op_info_get(op->code)->name);
     else if (!knows_objects(op))
         TCC_LOW_REFUSE(&l->low, op, "%s on an argument", tcc_op_info_get(op->code)->name);
@@ -298,7 +298,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     const tcc_op *ctas = tcc_low_find_ctas(f);
     int64_t threads = ctas ? count_threads(ctas) : 0;
-    const tcc_target *target = tcc_target_of(ctx->ir);
+    const tcc_target *target = tcc_func_target(f);
     if (!threads || tcc_target_vendor(target) != TCC_VENDOR_NVIDIA)
         return TCC_OK;
     tcc_nvvm_lowering l = {.threads = threads, .target = target};

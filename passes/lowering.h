@@ -207,7 +207,7 @@ void tcc_low_reduce(tcc_lowering *l, tcc_op *op);
 /* How a tile that is reduced is held, and its result; for each register of this what the warp has combined.
  * NULL, refused, when the result is in other threads. */
 tcc_value **tcc_low_reduce_in_warp(tcc_lowering *l, const tcc_op *op, tcc_held *a, tcc_held *r);
-/* What combines two elements of what is reduced. */
+/* The op that combines two elements of a reduction. */
 tcc_opcode tcc_low_reduction(const tcc_op *reduce);
 /* Whether the thread is the first of those that hold the same: which lanes do, which warps. */
 tcc_value *tcc_low_holds_first(tcc_lowering *l, const tcc_spread *lanes, const tcc_spread *warps);

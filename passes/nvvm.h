@@ -81,7 +81,7 @@ void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op);
-/* async.copy by all threads of the role, of 16 bytes each at a time (nvvm_groups.c). */
+/* async.copy by all threads of the role, of up to 16 bytes each at a time (nvvm_groups.c). */
 void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc, tcc_value *i);
 /* The coordinates of an async.copy, in the new function; the tile dimension that is contiguous in a buffer; the
  * tensor dimension along which tile dimension d runs, -1 for none; the number of the thread in its role. */

@@ -210,22 +210,33 @@ static size_t read_matrices(tcc_nvvm_lowering *l, const reading *r, const matric
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-/* Whether each register with an even number and the next are two neighbours in a line, the first of them
- * where accesses of two are aligned. */
-static bool are_pairs(const reading *r, const place *own)
+/* Whether `step` registers each, from a multiple of that on, are neighbours in a line, the first of them where accesses
+ * of so many are aligned. */
+static bool are_neighbours(const reading *r, const place *own, int64_t step)
 {
     const tcc_spread *s = r->held;
     int x = r->contiguous;
-    bool pairs = s->n_registers % 2 == 0 && own->most[x] % 2 == 0 && r->at[x] % 2 == 0;
+    bool all = s->n_registers % step == 0 && own->most[x] % step == 0 && r->at[x] % step == 0 &&
+               r->panels.width % (step * r->bytes) == 0;
     for (const tcc_digits *d = &s->lanes; d; d = d == &s->lanes ? &s->warps : NULL)
         for (unsigned i = 0; i < d->n; i++)
-            pairs &= d->of[i].add[x] % 2 == 0;
-    for (int64_t i = 0; i < s->n_registers && pairs; i += 2)
-        pairs = tcc_digits_place(&s->registers, i, x) % 2 == 0 &&
-                tcc_digits_place(&s->registers, i + 1, x) ==
-                    tcc_digits_place(&s->registers, i, x) + 1 &&
-                tcc_digits_place(&s->registers, i + 1, !x) == tcc_digits_place(&s->registers, i, !x);
-    return pairs;
+            all &= d->of[i].add[x] % step == 0;
+    for (int64_t i = 0; i < s->n_registers && all; i++)
+        all = tcc_digits_place(&s->registers, i, x) ==
+                  tcc_digits_place(&s->registers, i / step * step, x) + i % step &&
+              (i % step || tcc_digits_place(&s->registers, i, x) % step == 0) &&
+              tcc_digits_place(&s->registers, i, !x) == tcc_digits_place(&s->registers, i / step * step, !x);
+    return all;
+}
+
+/* How many neighbours a thread reads at a time: two, or of words that are multiplied as they are 16 bytes. */
+static int64_t neighbours_at_once(const reading *r, const place *own)
+{
+    enum { WIDE_BYTES = 16 };
+    int64_t step = r->bytes < WORD_BYTES ? 2 : WIDE_BYTES / r->bytes;
+    while (step > 1 && !(step <= r->registers.in_one && are_neighbours(r, own, step)))
+        step /= 2;
+    return step;
 }
 
 void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
@@ -247,7 +258,7 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     matrices m;
     bool matrix = find_matrices(&r, &m);
     place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
-    int64_t step = matrix ? m.registers : are_pairs(&r, &p) ? 2 : 1;
+    int64_t step = matrix ? m.registers : neighbours_at_once(&r, &p);
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.held->n_registers);
     size_t n = 0;
     for (int64_t i = 0; i < r.held->n_registers; i += step) {

@@ -16,12 +16,20 @@
 
 /* ---- buffers and barriers ------------------------------------------------------------------ */
 
+/* Threads find their place in panels of any kind; the copy engine and wgmma know those of a swizzle. */
+static bool takes_panels(const tcc_op *user, const tcc_op *alloc)
+{
+    bool by_threads = user->code == TCC_OP_async_read ||
+                      (user->code == TCC_OP_async_copy && strcmp(tcc_attr_str(&user->attrs, "copy", ""), "tma"));
+    return !tcc_attr_find(&alloc->attrs, "panel") || (by_threads && !tcc_attr_int(&alloc->attrs, "swizzle", 0));
+}
+
 const tcc_op *tcc_nvvm_buffer(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_value *buffer)
 {
     const tcc_op *alloc = buffer->def;
     if (!tcc_attr_find(&alloc->attrs, "offset"))
         TCC_LOW_REFUSE(&l->low, user, "a buffer without a place in shared memory");
-    else if (tcc_scalar_bits(buffer->type->elem) < 8 || tcc_attr_find(&alloc->attrs, "panel"))
+    else if (tcc_scalar_bits(buffer->type->elem) < 8 || !takes_panels(user, alloc))
         TCC_LOW_REFUSE(&l->low, user, "a buffer of such elements or panels");
     else
         return alloc;

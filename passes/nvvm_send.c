@@ -1,10 +1,19 @@
 /* nvvm_send: results on their way through shared memory.
  *
  * A buffer lies in panels that hold every row of the tile, swizzled as TMA does it. Each warpgroup sends
- * the rows that its threads hold, panel by panel.
+ * the rows that its threads hold, panel by panel; or, where rows of the tensor may begin anywhere, each warp
+ * stores its own rows in aligned words, whose neighbours lie in neighbouring lanes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
 #include "passes/nvvm.h"
+
+enum {
+    WORD_BYTES = 4,
+    WARP_ROWS = TCC_WGMMA_ROWS / TCC_WARPGROUP_WARPS, /* that a warp holds of a block */
+    ROWS_AT_ONCE = 4                                  /* whose loads are on their way together */
+};
 
 /* A buffer of results. */
 typedef struct staging {
@@ -37,7 +46,7 @@ static bool plan_staging(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_value
 /* Address of byte `own` of a thread's columns from `col` on, in `row`. Swizzling exclusive-ors 16-byte
  * chunks with row % 8, which is the same in all rows of a thread, and a column that is a multiple of 8
  * has no bit in common with the thread's own: so it is exclusive-ored too. */
-static tcc_value *address(tcc_nvvm_lowering *l, const staging *s, tcc_value *row, tcc_value *own,
+static tcc_value *address_of(tcc_nvvm_lowering *l, const staging *s, tcc_value *row, tcc_value *own,
                           tcc_value *col)
 {
     tcc_lowering *low = &l->low;
@@ -83,7 +92,7 @@ static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t numbe
     tcc_value *part = tcc_low_slice(low, w->v, number, REGISTERS);
     tcc_value *words = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, TCC_i32, REGISTERS / 2), part);
     tcc_value *col = moved(l, w, w->col, number, 1);
-    TCC_EMIT_V(&low->b, nvvm_stmatrix, address(l, &w->to, row, own, col), words);
+    TCC_EMIT_V(&low->b, nvvm_stmatrix, address_of(l, &w->to, row, own, col), words);
 }
 
 static void write_pair(tcc_nvvm_lowering *l, const writing *w, int64_t number)
@@ -94,7 +103,7 @@ static void write_pair(tcc_nvvm_lowering *l, const writing *w, int64_t number)
     tcc_value *own = tcc_low_mul(low, tcc_low_own(low, &w->held, 1), w->to.elem_bytes);
     tcc_value *col = moved(l, w, w->col, number, 1);
     tcc_value *part = tcc_low_slice(low, w->v, number, 2);
-    TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, &w->to, row, own, col), part);
+    TCC_EMIT_V(&low->b, nvvm_st_shared, address_of(l, &w->to, row, own, col), part);
 }
 
 void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
@@ -134,6 +143,192 @@ void tcc_nvvm_publish(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_nvvm_barrier(l, id, TCC_WARPGROUP_WARPS * TCC_WARP_LANES);
 }
 
+/* ---- in words ------------------------------------------------------------------------------ */
+
+static bool is_in_words(const tcc_op *send)
+{
+    return !strcmp(tcc_attr_str(&send->attrs, "copy", ""), "words");
+}
+
+static const tcc_op *role_of(const tcc_op *op)
+{
+    while (op && op->code != TCC_OP_async_role)
+        op = op->block->parent;
+    return op;
+}
+
+/* Whether nothing else in the role accesses the tensor: what is stored here, other threads than those of
+ * another access of it may have there. */
+static bool is_only_access(const tcc_op *send, const tcc_value *tensor)
+{
+    bool only = true;
+    for (const tcc_use *u = tensor->uses; u; u = u->next)
+        only &= u->op == send || (u->op->code == TCC_OP_async_send && role_of(u->op) != role_of(send));
+    return only;
+}
+
+/* A tile on its way to rows of a tensor that begin anywhere. A row's part of the tile begins `skip` elements in
+ * front of an aligned word. Lane l stores words l, l + 32, … from there on, each of which has the elements of two
+ * words of the buffer, unless skip is 0. The skipped elements, and those behind the last whole word, are stored one
+ * by one. */
+typedef struct rows {
+    const staging *from;
+    const tcc_value *tensor;
+    tcc_value *base, *origin;   /* element (0, 0) of the tile */
+    tcc_value *stride;          /* from row to row */
+    tcc_value *room[2], *inside; /* rows and columns that are in the tensor, at most the tile's; whether any is */
+    int64_t in_word, words;     /* elements of a word, words of a row of the tile */
+} rows;
+
+/* What a lane has of a row. */
+typedef struct part {
+    tcc_value *start, *skip, *inside; /* element 0 of the row */
+    tcc_value **words, *first;        /* what it stores; the first of them in the buffer */
+} part;
+
+static void plan_rows(tcc_nvvm_lowering *l, tcc_op *op, const staging *s, rows *r)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_type *t = r->tensor->type;
+    tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
+    r->base = tcc_low_pointer(low, r->tensor);
+    r->origin = tcc_build_int(&low->b, low->i64, 0);
+    r->inside = tcc_build_int(&low->b, low->i1, 1);
+    for (unsigned d = 0; d < t->rank; d++) {
+        bool one, indexed = false;
+        tcc_value *at = tcc_value_map_get(low->map, op->operands[2 + d]);
+        tcc_value *stride = tcc_low_stride(low, t, (int)d, &one), *extent = tcc_low_extent(low, t->dims[d]);
+        for (int x = 0; x < 2; x++)
+            if (dims.list.items[x].i == (int64_t)d) {
+                indexed = true;
+                r->room[x] = tcc_low_bin(low, TCC_OP_arith_sub, extent, at);
+                r->stride = x ? r->stride : stride;
+            }
+        r->origin = tcc_low_bin(low, TCC_OP_arith_add, r->origin, tcc_low_scaled(low, at, stride));
+        if (!indexed && !tcc_is_below(op->operands[2 + d], t->dims[d]))
+            r->inside = tcc_low_bin(low, TCC_OP_arith_and, r->inside, tcc_low_cmp(low, "lt", at, extent));
+    }
+    r->room[1] = tcc_low_bin_const(low, TCC_OP_arith_min, r->room[1], s->cols);
+}
+
+/* A word of the buffer's row: of each lane its own, `further` lanes further, in each round; the last one of the
+ * row where it has no such. */
+static tcc_value *load_word(tcc_nvvm_lowering *l, const rows *r, tcc_value *at, int64_t round, int64_t further)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_panels *p = &r->from->panels;
+    int64_t left = r->words - round * TCC_WARP_LANES;
+    tcc_value *word = tcc_low_add(low, low->vendor->lane(low), further);
+    if (left < TCC_WARP_LANES + further)
+        word = tcc_low_bin_const(low, TCC_OP_arith_min, word, left - 1);
+    tcc_value *first = tcc_low_c32(low, 0), *byte = tcc_low_mul(low, word, r->in_word);
+    tcc_value *address = address_of(l, r->from, at, first, byte);
+    address = tcc_low_add(low, address, round * TCC_WARP_LANES * WORD_BYTES / p->width * p->panel_bytes);
+    return tcc_low_extract(low, TCC_EMIT(&low->b, nvvm_ld_shared, tcc_low_vec(low, TCC_i32, 1), address), 0);
+}
+
+static void load_row(tcc_nvvm_lowering *l, const rows *r, tcc_value *at, part *out)
+{
+    tcc_lowering *low = &l->low;
+    int64_t rounds = (r->words + TCC_WARP_LANES - 1) / TCC_WARP_LANES;
+    out->start = tcc_low_bin(low, TCC_OP_arith_add, r->origin, tcc_low_scaled(low, at, r->stride));
+    out->inside = tcc_low_bin(low, TCC_OP_arith_and, r->inside, tcc_low_cmp(low, "lt", at, r->room[0]));
+    tcc_value *behind = tcc_low_div(low, TCC_EMIT(&low->b, nvvm_phase, low->i32, r->base), r->from->elem_bytes);
+    tcc_value *in_word = tcc_low_bin_const(low, TCC_OP_arith_and, out->start, r->in_word - 1);
+    behind = tcc_low_bin(low, TCC_OP_arith_add, behind, tcc_low_cast(low, low->i32, in_word));
+    out->skip = tcc_low_bin(low, TCC_OP_arith_sub, tcc_low_c32(low, 0), behind);
+    out->skip = tcc_low_bin_const(low, TCC_OP_arith_and, out->skip, r->in_word - 1);
+    tcc_value *by = tcc_low_mul(low, out->skip, 8 * r->from->elem_bytes);
+    out->words = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)rounds);
+    for (int64_t i = 0; i < rounds; i++) {
+        out->words[i] = load_word(l, r, at, i, 0);
+        out->first = i ? out->first : out->words[i];
+        if (r->in_word > 1)
+            out->words[i] =
+                TCC_EMIT(&low->b, nvvm_shf, low->i32, out->words[i], load_word(l, r, at, i, 1), by);
+    }
+}
+
+/* Stores `n` elements of a word, from this one on, `disp` elements behind an offset. */
+static void store_elements(tcc_nvvm_lowering *l, const rows *r, tcc_value *word, int64_t first, int64_t n,
+                           tcc_value *offset, int64_t disp, tcc_value *when)
+{
+    tcc_lowering *low = &l->low;
+    tcc_scalar elem = r->tensor->type->elem;
+    tcc_value *v = tcc_low_pack(low, TCC_i32, 1, &word, 1);
+    v = TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, r->in_word), v);
+    tcc_op *op = TCC_EMIT_V(&low->b, nvvm_st_global, r->base, offset, when, tcc_low_slice(low, v, first, n));
+    if (n == r->in_word)
+        tcc_attr_set_int(low->ir, &op->attrs, "align", WORD_BYTES);
+    if (disp)
+        tcc_attr_set_int(low->ir, &op->attrs, "disp", disp);
+}
+
+static void store_row(tcc_nvvm_lowering *l, const rows *r, const part *from)
+{
+    tcc_lowering *low = &l->low;
+    tcc_value *lane = low->vendor->lane(low);
+    tcc_value *col = tcc_low_bin(low, TCC_OP_arith_add, tcc_low_mul(low, lane, r->in_word), from->skip);
+    tcc_value *offset = tcc_low_bin(low, TCC_OP_arith_add, from->start, tcc_low_cast(low, low->i64, col));
+    for (int64_t at = 0; at * r->in_word < r->from->cols; at += TCC_WARP_LANES) {
+        tcc_value *word = from->words[at / TCC_WARP_LANES], *room = tcc_low_add(low, r->room[1], -at * r->in_word);
+        tcc_value *last = tcc_low_add(low, col, r->in_word - 1);
+        tcc_value *whole = tcc_low_bin(low, TCC_OP_arith_and, from->inside, tcc_low_cmp(low, "lt", last, room));
+        store_elements(l, r, word, 0, r->in_word, offset, at * r->in_word, whole);
+        tcc_value *rest = tcc_low_bin(low, TCC_OP_arith_and, from->inside, tcc_low_cmp(low, "ge", last, room));
+        for (int64_t e = 0; e < r->in_word - 1; e++) {
+            tcc_value *has = tcc_low_cmp(low, "lt", tcc_low_add(low, col, e), room);
+            store_elements(l, r, word, e, 1, offset, at * r->in_word + e,
+                           tcc_low_bin(low, TCC_OP_arith_and, rest, has));
+        }
+    }
+    tcc_value *leads = tcc_low_cmp(low, "eq", lane, tcc_low_c32(low, 0));
+    tcc_value *skipped = tcc_low_bin(low, TCC_OP_arith_min, from->skip, r->room[1]);
+    leads = tcc_low_bin(low, TCC_OP_arith_and, from->inside, leads);
+    for (int64_t e = 0; e < r->in_word - 1; e++) {
+        tcc_value *has = tcc_low_cmp(low, "gt", skipped, tcc_low_c32(low, e));
+        store_elements(l, r, from->first, e, 1, from->start, e, tcc_low_bin(low, TCC_OP_arith_and, leads, has));
+    }
+}
+
+/* Each warp stores the rows that its lanes have written, a few at a time. */
+static void send_words(tcc_nvvm_lowering *l, tcc_op *op, const staging *s, int64_t together)
+{
+    tcc_lowering *low = &l->low;
+    rows r = {.from = s,
+              .tensor = TCC_VIEW(async_send, op)->tensor,
+              .in_word = WORD_BYTES / s->elem_bytes,
+              .words = s->cols * s->elem_bytes / WORD_BYTES};
+    if (!is_only_access(op, r.tensor)) {
+        TCC_LOW_REFUSE(low, op, "async.send in words to '%s', which is also accessed otherwise", r.tensor->name);
+        return;
+    }
+    plan_rows(l, op, s, &r);
+    tcc_value *warp = low->vendor->warp(low), *own = tcc_low_mul(low, warp, WARP_ROWS);
+    int64_t n = s->rows / together * WARP_ROWS;
+    tcc_value *from = tcc_low_c32(low, 0), *to = tcc_low_c32(low, n / ROWS_AT_ONCE), *step = tcc_low_c32(low, 1);
+    tcc_value *bounds[] = {from, to, step};
+    tcc_op *loop = tcc_op_create(&low->b, TCC_OP_scf_for, 3, bounds, 0, NULL);
+    tcc_attr_set_int(low->ir, &loop->attrs, "at_least_once", 1);
+    tcc_value *i = tcc_block_add_arg(loop->regions[0], low->i32, "rows");
+    tcc_builder outer = low->b;
+    low->b = tcc_builder_at_end(loop->regions[0]);
+    low->b.loc = outer.loc;
+    part parts[ROWS_AT_ONCE];
+    tcc_value *first = tcc_low_mul(low, i, ROWS_AT_ONCE);
+    tcc_value *block = tcc_low_mul(low, tcc_low_div(low, first, WARP_ROWS), together);
+    first = tcc_low_bin(low, TCC_OP_arith_add, block, tcc_low_rem(low, first, WARP_ROWS));
+    first = tcc_low_bin(low, TCC_OP_arith_add, own, first);
+    for (int k = 0; k < ROWS_AT_ONCE; k++)
+        load_row(l, &r, tcc_low_add(low, first, k), &parts[k]);
+    for (int k = 0; k < ROWS_AT_ONCE; k++)
+        store_row(l, &r, &parts[k]);
+    tcc_op_create(&low->b, TCC_OP_scf_yield, 0, NULL, 0, NULL);
+    low->b = outer;
+}
+
+/* ---- by the copy engine -------------------------------------------------------------------- */
+
 /* One thread of each warpgroup sends its rows, panel by panel. */
 void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
 {
@@ -145,11 +340,15 @@ void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
     if (!plan_staging(l, op, TCC_VIEW(async_send, op)->buffer, &s))
         return;
     int64_t warpgroups = l->role.warps / TCC_WARPGROUP_WARPS, together = warpgroups * TCC_WGMMA_ROWS;
-    bool can = tcc_can_store_by_tma(tensor->type, (int)dims.list.items[0].i,
-                                    (int)dims.list.items[1].i, s.cols);
+    bool can = (is_in_words(op) ? tcc_can_store_in_words : tcc_can_store_by_tma)(
+        tensor->type, (int)dims.list.items[0].i, (int)dims.list.items[1].i, s.cols);
     if (!can || !together || l->role.warps % TCC_WARPGROUP_WARPS || s.rows % together ||
         s.rows > 256) {
         TCC_LOW_REFUSE(low, op, "async.send of a tile whose rows are not the tensor's");
+        return;
+    }
+    if (is_in_words(op)) {
+        send_words(l, op, &s, together);
         return;
     }
     int64_t box_rows = warpgroups == 1 ? s.rows : TCC_WGMMA_ROWS;
@@ -182,12 +381,22 @@ void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_low_end(low, one);
 }
 
+/* What threads send they have read when they go on. */
+static bool sends_by_engine(const tcc_op *role)
+{
+    bool sends = false;
+    for (tcc_op *op = role->regions[0]->first; op; op = tcc_walk_next(op, role->regions[0]))
+        sends |= op->code == TCC_OP_async_send && !is_in_words(op);
+    return sends;
+}
+
 void tcc_nvvm_send_wait(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    (void)op;
+    if (!sends_by_engine(l->role.op))
+        return;
     tcc_op *one = tcc_low_if(&l->low, tcc_nvvm_leads_warpgroup(l));
     tcc_op *wait = TCC_EMIT_V(&l->low.b, nvvm_bulk_wait, NULL);
-    tcc_attr_set_int(l->low.ir, &wait->attrs, "pending", 0);
+    tcc_attr_set_int(l->low.ir, &wait->attrs, "pending", tcc_attr_int(&op->attrs, "pending", 0));
     tcc_attr_set_int(l->low.ir, &wait->attrs, "read", 1); /* shared memory outlives the copies */
     tcc_low_end(&l->low, one);
 }

@@ -1,4 +1,4 @@
-/* nvvm_warps: how warps hold what they multiply in registers, and mma.sync.
+/* nvvm_warps: how warps hold what they multiply in registers, mma.sync, and outer products of lanes.
  *
  * A tile becomes a vec for each fragment that a warp has of it: of results numbers, of operands the words that the
  * instruction wants.
@@ -6,20 +6,32 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/schedule_key.h"
 #include "passes/nvvm.h"
+
+/* By what the warps of a role multiply. */
+static tcc_instr instr_of(const tcc_op *role)
+{
+    const tcc_named_attr *a = tcc_attr_find(&role->attrs, "instr");
+    int64_t instr = TCC_INSTR_MMA;
+    if (a)
+        tcc_schedule_key_read(&tcc_schedule_keys[TCC_KEY_instr], &a->value, &instr); /* verified */
+    return (tcc_instr)instr;
+}
 
 const tcc_type *tcc_hold_by_warps(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
 {
-    tcc_fragment_id id = tcc_mma_sync_held(tcc_target_of(ir), as, tcc_scalar_bits(t->elem));
+    tcc_fragment_id id = tcc_mma_sync_held(tcc_func_target(role->block->func), instr_of(role), as, tcc_scalar_bits(t->elem));
     return tcc_hold_in_blocks(ir, t, role, as, id, false);
 }
 
-/* Whether tiles with a fragment are operands, whose words instructions multiply. */
+/* Whether tiles with a fragment are operands, whose words matrix instructions multiply. */
 static bool is_of_operands(const tcc_target *target, const tcc_type *tile)
 {
     tcc_fragment_id id = tcc_layout_fragment(tile);
     unsigned bits = tcc_scalar_bits(tile->elem);
-    return id == tcc_mma_sync_held(target, TCC_AS_A, bits) || id == tcc_mma_sync_held(target, TCC_AS_B, bits);
+    return id == tcc_mma_sync_held(target, TCC_INSTR_MMA, TCC_AS_A, bits) ||
+           id == tcc_mma_sync_held(target, TCC_INSTR_MMA, TCC_AS_B, bits);
 }
 
 void tcc_nvvm_cut_in_fragments(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_held *held)
@@ -55,6 +67,43 @@ static tcc_value *multiply(tcc_nvvm_lowering *l, const tcc_op *op, tcc_value *a,
     return r;
 }
 
+/* ---- outer products ---------------------------------------------------------------------- */
+
+/* Each of `rows` numbers `cols` times, or all of `cols` numbers `rows` times: as a fragment of D has its elements. */
+static tcc_value *spread_rows(tcc_lowering *low, tcc_value *a, int64_t rows, int64_t cols)
+{
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)(rows * cols));
+    for (int64_t i = 0; i < rows * cols; i++)
+        parts[i] = i % cols ? parts[i - 1] : tcc_low_extract(low, a, i / cols);
+    return tcc_low_pack(low, a->type->elem, (size_t)(rows * cols), parts, rows * cols);
+}
+
+static tcc_value *spread_cols(tcc_lowering *low, tcc_value *b, int64_t rows, int64_t cols)
+{
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)rows);
+    for (int64_t i = 0; i < rows; i++)
+        parts[i] = b;
+    return tcc_low_pack(low, b->type->elem, (size_t)rows, parts, rows * cols);
+}
+
+static tcc_value *multiply_by_lanes(tcc_nvvm_lowering *l, const tcc_op *op, tcc_value *a, tcc_value *b,
+                                    tcc_value *c)
+{
+    (void)op;
+    return TCC_EMIT(&l->low.b, arith_fma, c->type, a, b, c);
+}
+
+/* Fragments of operands as D's have their elements, so that one op multiplies all of a fragment. */
+static tcc_value **spread(tcc_lowering *low, tcc_value *const *of, size_t n, int64_t rows, int64_t cols, bool is_a)
+{
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, n);
+    for (size_t i = 0; i < n; i++)
+        parts[i] = (is_a ? spread_rows : spread_cols)(low, of[i], rows, cols);
+    return parts;
+}
+
+/* ---- tile.mma ------------------------------------------------------------------------------ */
+
 /* Why no instruction multiplies so; NULL when one does. */
 static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
 {
@@ -64,8 +113,8 @@ static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
         tcc_mma_sync_find(l->target, o->a->type->elem, o->b->type->elem, o->c->type->elem);
     if (tcc_mma_accumulate(op))
         return "tile.mma that may not add";
-    if (!mma || instr.list.n != 3 || instr.list.items[0].i != TCC_MMA_SYNC_M ||
-        instr.list.items[1].i != TCC_MMA_SYNC_N || instr.list.items[2].i != mma->k)
+    if (!mma || instr.list.n != 3 || instr.list.items[0].i != mma->m || instr.list.items[1].i != mma->n ||
+        instr.list.items[2].i != mma->k)
         return "tile.mma by this instruction of such elements";
     return is_held(l, op) ? NULL : "tile.mma of tiles that are not held as the instruction wants them";
 }
@@ -88,9 +137,16 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_value **acc = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, c.n);
     memcpy(acc, tcc_low_parts(low, o->c)->values, c.n * sizeof *acc);
     size_t rows = a.n / steps, cols = b.n / steps;
+    bool by_lanes = instr_of(l->role.op) == TCC_INSTR_FMA;
+    if (by_lanes) {
+        of_a = spread(low, of_a, a.n, a.in_one, b.in_one, true);
+        of_b = spread(low, of_b, b.n, a.in_one, b.in_one, false);
+    }
     for (size_t s = 0; s < steps; s++)
         for (size_t j = 0; j < cols; j++)
             for (size_t i = 0; i < rows; i++)
-                acc[i * cols + j] = multiply(l, op, of_a[i * steps + s], of_b[j * steps + s], acc[i * cols + j]);
+                acc[i * cols + j] =
+                    (by_lanes ? multiply_by_lanes : multiply)(l, op, of_a[i * steps + s], of_b[j * steps + s],
+                                                              acc[i * cols + j]);
     tcc_low_set(low, &op->results[0], c.n, acc);
 }

@@ -71,7 +71,7 @@ static bool is_decided(const tcc_value *v)
 /* Whether an MMA reads a decided load, and nothing that would first have to be put into shared memory. */
 static bool can_pipeline(const tcc_op *op)
 {
-    bool reads_shared = tcc_target_can(tcc_target_of(op->block->func->ir), TCC_CAN_wgmma);
+    bool reads_shared = tcc_target_can(tcc_func_target(op->block->func), TCC_CAN_wgmma);
     if (op->code != TCC_OP_tile_mma || !tcc_attr_find(&op->attrs, "instr") || !reads_shared)
         return false;
     const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);

@@ -396,7 +396,7 @@ static int64_t round_of_instruction(const tcc_op *mma, int64_t lanes)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = o->c->type->elem;
-    tcc_rdna_product product = {.target = tcc_target_of(mma->block->func->ir), .bits = tcc_scalar_bits(a)};
+    tcc_rdna_product product = {.target = tcc_func_target(mma->block->func), .bits = tcc_scalar_bits(a)};
     const tcc_mma_sync *sync = tcc_mma_sync_find(product.target, a, b, acc);
     product.wmma = tcc_wmma_find(product.target, b, a, acc, tcc_attr_list(&mma->attrs, "instr").list.items[2].i);
     return sync ? sync->k : product.wmma ? tcc_rdna_round(&product, lanes) : 0;
@@ -489,7 +489,7 @@ static void add_mma(tcc_arena *scratch, groups *all, tcc_op *mma, int64_t round)
         g->round = round;
         g->depth = TCC_VIEW(tile_mma, mma)->a->type->dims[1].size;
         g->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
-        g->copies = tcc_target_can(tcc_target_of(g->ir), TCC_CAN_cp_async);
+        g->copies = tcc_target_can(tcc_func_target(mma->block->func), TCC_CAN_cp_async);
         TCC_PUSH(scratch, all, g);
     }
     join(scratch, g, mma);

@@ -8,7 +8,7 @@
 #include "passes/contraction.h"
 
 /* Y[axes] = what is computed elementwise of elements of tensors, and of sums of such values, which are taken
- * one term after the other. Index names are interned, extents are the dimensions of what is written. Axis 1 is
+ * one term after the other. Index names are interned, extents are the dimensions of the outputs. Axis 1 is
  * n, the index that lies innermost in the first output, axis 0 is m, the one around it or another one that the
  * schedule tiles. Every further index is an axis of its own that takes one value in a CTA. Where there is but one
  * index, m has name "" and extent 1. */

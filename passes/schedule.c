@@ -53,7 +53,7 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
 {
     tcc_attr tile = tcc_attr_list(&f->attrs, "tile");
     tcc_schedule s = {
-        .target = tcc_target_of(f->ir),
+        .target = tcc_func_target(f),
         .m = tile.list.n == 6 ? tile.list.items[1].i : 0,
         .n = tile.list.n == 6 ? tile.list.items[3].i : 0,
         .k = tile.list.n == 6 ? tile.list.items[5].i : 0,
@@ -155,8 +155,10 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
 {
     tcc_schedule_sizes_set(f, TCC_KEY_tile, 3, (const char *[]){m, n, k}, (int64_t[]){s->m, s->n, s->k});
     for (int id = 0; id < TCC_KEY_COUNT; id++)
-        if (has(tcc_target_of(f->ir), id))
+        if (has(tcc_func_target(f), id) && (id != TCC_KEY_instr || s->instr))
             tcc_schedule_key_set(f, id, get(s, id));
+    if (!s->staging)
+        tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_staging].name);
     if (tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s->target))
         set_cluster(f, s, m, n);
     if (s->more_sums)
@@ -177,9 +179,16 @@ int64_t tcc_schedule_threads(const tcc_schedule *s)
 
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 {
-    int64_t a = tcc_stage_bytes(s->m * s->k * elem_bytes);
-    int64_t b = tcc_stage_bytes(s->n * s->k * elem_bytes);
+    int64_t depth = s->k + (s->instr == TCC_INSTR_FMA); /* as much as a k is behind each panel */
+    int64_t a = tcc_stage_bytes(s->m * depth * elem_bytes);
+    int64_t b = tcc_stage_bytes(s->n * depth * elem_bytes);
     return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_ring_bytes(s->stages);
+}
+
+int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits)
+{
+    int64_t one = tcc_stage_bytes(rows * (s->staging ? s->staging : cols) * bits / 8);
+    return tcc_schedule_turns(s) * (s->staging ? 2 : 1) * one;
 }
 
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)
@@ -197,6 +206,13 @@ bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n)
     int64_t elem_bytes = tcc_scalar_bits(tensor->elem) / 8;
     return row >= 0 && col == (int)tensor->rank - 1 && n * elem_bytes % 16 == 0 &&
            (tensor->rank == 1 || tensor->row_bytes || last->name || last->size * elem_bytes % 16 == 0);
+}
+
+bool tcc_can_store_in_words(const tcc_type *tensor, int row, int col, int64_t n)
+{
+    int64_t bits = tcc_scalar_bits(tensor->elem);
+    return tensor->rank && row >= 0 && col == (int)tensor->rank - 1 && (bits == 8 || bits == 16 || bits == 32) &&
+           n * bits / 8 % 16 == 0;
 }
 
 int64_t tcc_schedule_turns(const tcc_schedule *s)

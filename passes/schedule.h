@@ -6,6 +6,7 @@
 #ifndef TCC_PASSES_SCHEDULE_H
 #define TCC_PASSES_SCHEDULE_H
 
+#include "ir/fragment.h"
 #include "ir/ir.h"
 #include "ir/shared.h"
 #include "ir/target.h"
@@ -26,7 +27,8 @@ typedef enum tcc_producer {
 } tcc_producer;
 typedef enum tcc_storing {
     TCC_STORING_INTERLEAVED, /* straight from registers, chunk by chunk */
-    TCC_STORING_TMA
+    TCC_STORING_TMA,
+    TCC_STORING_WORDS /* by threads, from shared memory: neighbours in neighbouring lanes */
 } tcc_storing;
 
 typedef enum tcc_persistence { TCC_PERSISTENT_NONE, TCC_PERSISTENT_STATIC } tcc_persistence;
@@ -41,11 +43,13 @@ typedef struct tcc_schedule {
     tcc_producer producer;
     int64_t swizzle;     /* bytes at most; 0 for none */
     tcc_storing epilogue; /* of results */
+    int64_t staging;     /* columns of results staged at a time, twice; 0: all, once */
     int64_t group;       /* tiles of m taken together */
     int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads */
     tcc_persistence persistent;
     int64_t split;       /* parts of a sum */
-    int64_t warps;       /* that multiply registers; else 0 */
+    int64_t warps;       /* that multiply registers; else 0; */
+    tcc_instr instr;     /* and by what */
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
     /* Of a kernel with several sums, beside those of one: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;
@@ -70,11 +74,15 @@ int64_t tcc_schedule_threads(const tcc_schedule *s);
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 /* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
+/* Shared memory in which all that take tiles in turn stage a tile's results of so many bits. */
+int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits);
 /* The swizzle, of at most so many bytes, with which panels divide a row of `bytes`; 0 for none. */
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
 /* Whether TMA can store a tile of n columns that lies along dimensions row and col of a tensor, -1
  * for none, where there is room to stage it. */
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);
+/* The same by threads, in aligned words of rows that begin anywhere. */
+bool tcc_can_store_in_words(const tcc_type *tensor, int row, int col, int64_t n);
 /* Rows of a tile that a warpgroup takes, and how many roles take whole tiles. */
 int64_t tcc_schedule_rows(const tcc_schedule *s);
 int64_t tcc_schedule_turns(const tcc_schedule *s);

@@ -5,25 +5,28 @@
 #include "ir/machine.h"
 #include "passes/families.h"
 
-enum {
-    M = TCC_MMA_SYNC_M,
-    N = TCC_MMA_SYNC_N,
-    TILE_MAX = 256,
-    WORD_BITS = 32,
-    ROUND_BYTES = 32,    /* of k, that a warp reads of each row at a time */
-    OTHER_REGISTERS = 48 /* addresses, what copies are computed with */
+enum { TILE_MAX = 256, WORD_BITS = 32, OTHER_REGISTERS = 48 /* addresses, what copies are computed with */ };
+
+/* Of each way to multiply: rows and columns of a block of D; of what tile's k is a multiple; what a warp reads of each row
+ * of A and column of B at a time, in all its lanes: bytes. */
+static const struct {
+    int64_t block[2], step_k, round_bytes[2];
+} blocks[] = {
+    [TCC_INSTR_MMA] = {{TCC_MMA_SYNC_M, TCC_MMA_SYNC_N}, 16, {32, 32}},
+    [TCC_INSTR_FMA] = {{16, 32}, 8, {8 * 4, 4 * 4}}, /* one k; 8 lanes have the same of A, 4 of B */
 };
 
 bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
 {
-    int64_t least = 0;
-    if (s->warps < 1 || s->m < M || s->n < N || s->m > TILE_MAX || s->n > TILE_MAX)
+    int64_t least = 0, m = blocks[s->instr].block[0], n = blocks[s->instr].block[1];
+    const int64_t *bytes = blocks[s->instr].round_bytes;
+    if (s->warps < 1 || s->m < m || s->n < n || s->m > TILE_MAX || s->n > TILE_MAX)
         return false;
     for (int64_t rows = 1; rows <= s->warps; rows++) {
         int64_t cols = s->warps / rows;
-        if (s->warps % rows || s->m % (M * rows) || s->n % (N * cols))
+        if (s->warps % rows || s->m % (m * rows) || s->n % (n * cols))
             continue;
-        int64_t reads = s->m / rows + s->n / cols;
+        int64_t reads = s->m / rows * bytes[0] + s->n / cols * bytes[1];
         if (least && reads >= least)
             continue;
         least = reads;
@@ -35,8 +38,8 @@ bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
 
 static bool is_valid(const tcc_schedule *s)
 {
-    int64_t warps[2];
-    return s->k >= 16 && s->k <= TILE_MAX && s->k % 16 == 0 && tcc_warps_arrange(s, warps) && s->stages >= 1 &&
+    int64_t warps[2], step_k = blocks[s->instr].step_k;
+    return s->k >= step_k && s->k <= TILE_MAX && s->k % step_k == 0 && tcc_warps_arrange(s, warps) && s->stages >= 1 &&
            s->stages <= 1024 && s->group >= 1;
 }
 
@@ -61,7 +64,9 @@ int64_t tcc_warps_registers(const tcc_schedule *s)
     int64_t warps[2];
     if (!tcc_warps_arrange(s, warps))
         return INT64_MAX;
-    int64_t rows = (1 + s->more_a) * s->m / warps[0] + (1 + s->more_b) * s->n / warps[1];
-    int64_t operands = rows * ROUND_BYTES * 8 / WORD_BITS / TCC_WARP_LANES;
+    const int64_t *bytes = blocks[s->instr].round_bytes;
+    int64_t operands =
+        ((1 + s->more_a) * s->m / warps[0] * bytes[0] + (1 + s->more_b) * s->n / warps[1] * bytes[1]) * 8 /
+        WORD_BITS / TCC_WARP_LANES;
     return (1 + s->more_sums) * s->m * s->n / threads_of(s) + 2 * operands + OTHER_REGISTERS;
 }

@@ -9,8 +9,8 @@
  * idle. Each tile of the target's menu becomes a variant of the same assumptions, which
  * choose-schedule then completes like a user's; a launch takes the one that costs least
  * (estimate-cost). What does not go with the keys that the user gave, or with the kernel's
- * registers, is left out, and so are tiles larger than an extent that is known. Some compute sums
- * in parts (split-sums).
+ * registers, is left out, and so are tiles larger than an extent that is known, and those that are not named
+ * where the module says which are wanted. Some compute sums in parts (split-sums).
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -20,12 +20,12 @@
 #include "passes/families.h"
 
 /* Found by search: of few tiles these lose least against the best of all widths, over extents of
- * all magnitudes, by the estimate of cycles. The widest are for short sums, whose results they
- * store while they multiply, and for rounds that 256 columns leave half empty. */
+ * all magnitudes, by the estimate of cycles. The widest store results while they multiply the next tile's
+ * operands; those in turn, with two tiles at once, are for short sums. */
 static const tcc_tile_size of_warpgroups[] = {
-    {.m = 128, .n = 192, .persistent = true},
+    {.m = 128, .n = 256, .persistent = true},
     {.m = 128, .n = 128},
-    {.m = 128, .n = 160, .persistent = true, .in_turn = true},
+    {.m = 128, .n = 192, .persistent = true, .in_turn = true},
     {.m = 64, .n = 128, .padded = true},
     {.m = 64, .n = 64},
     {.m = 64, .n = 32},
@@ -42,7 +42,7 @@ static const tcc_tile_size of_warpgroups[] = {
     {.m = 64, .n = 16, .split = 4, .swapped = true},
     {.m = 64, .n = 32, .split = 2, .swapped = true},
     /* Rows that do not begin at lines of L2, for which every copy counts. */
-    {.m = 128, .n = 256, .cluster = 2},
+    {.m = 128, .n = 256, .persistent = true, .cluster = 2},
     {.m = 128, .n = 128, .cluster = 2},
     {.m = 64, .n = 128, .cluster = 2},
 };
@@ -90,8 +90,9 @@ static bool may_pay(const tcc_choice *ch, tcc_tile_size size)
 static void set_tile(const tcc_choice *ch, tcc_func *f, tcc_tile_size size)
 {
     int rows = rows_of(ch, size);
-    tcc_schedule_sizes_set(f, TCC_KEY_tile, ch->given_k ? 3 : 2, (const char *[]){ch->c.axes[rows], ch->c.axes[!rows], ch->c.k},
-                          (int64_t[]){size.m, size.n, ch->s.k});
+    tcc_schedule_sizes_set(f, TCC_KEY_tile, ch->given_k ? 3 : 2,
+                           (const char *[]){ch->c.axes[rows], ch->c.axes[!rows], ch->c.k},
+                           (int64_t[]){size.m, size.n, ch->s.k});
     if (size.persistent && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_persistent].name))
         tcc_schedule_key_set(f, TCC_KEY_persistent, TCC_PERSISTENT_STATIC);
     if (size.swapped)
@@ -120,29 +121,20 @@ static bool is_possible(const tcc_choice *ch, tcc_func *f)
     return !passes->choose(&trial) && passes->has_room(&trial);
 }
 
-/* Whether rows of an operand may begin anywhere in a line. */
-static bool may_be_off_line(const tcc_choice *ch)
-{
-    bool any = false;
-    for (size_t i = 0; i < ch->c.n_operands; i++) {
-        const tcc_type *t = TCC_VIEW(tensor_read, ch->c.operands[i].read)->tensor->type;
-        any |= t->rank > 1 && !t->row_bytes && t->dims[t->rank - 1].name;
-    }
-    return any || tcc_choice_is_off_line(ch, 0) || tcc_choice_is_off_line(ch, 1);
-}
-
 /* Whether a tile of the menu is of any use. */
 static bool is_wanted(const tcc_choice *ch, tcc_tile_size size, const tcc_tile_size *least)
 {
     int rows = rows_of(ch, size);
     const tcc_dim *extents = ch->c.extents;
     bool split = size.split, open = extents[0].name || extents[1].name;
-    bool chosen = !rows && !size.cluster && size.m == ch->s.m && size.n == ch->s.n &&
+    bool persistent = size.persistent && !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_persistent].name);
+    bool chosen = !rows && !size.cluster && !persistent && size.m == ch->s.m && size.n == ch->s.n &&
                   (split ? size.split : ch->s.split) == ch->s.split;
     bool may_swap = ch->s.operands == TCC_OPERANDS_IN_ORDER && tcc_choice_may_swap(ch);
     bool may_split =
         !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_split].name) && may_pay(ch, size);
-    bool may_share = !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_cluster].name) && may_be_off_line(ch);
+    bool on_lines = tcc_choice_lines(ch, 0) == TCC_LINES_ALL && tcc_choice_lines(ch, 1) == TCC_LINES_ALL;
+    bool may_share = !tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_cluster].name) && !on_lines;
     return !chosen && (!size.cluster || may_share) && (!rows || may_swap) &&
            (split ? may_split && (open || ch->c.k_extent.name) : open) &&
            !is_too_large(extents[rows], size.m, least->m) &&
@@ -170,6 +162,17 @@ static const char *name_of(const tcc_choice *ch, tcc_tile_size size)
     return size.split ? tcc_arena_printf(ch->ctx->scratch, "%s_split%lld", tile, (long long)size.split) : tile;
 }
 
+/* Whether launches are expected to run a variant: the module's attribute `wanted` names those that they do. */
+static bool is_expected(const tcc_ir *ir, const char *name)
+{
+    const tcc_named_attr *wanted = tcc_attr_find(&ir->attrs, "wanted");
+    tcc_attr names = tcc_attr_list(&ir->attrs, "wanted");
+    for (size_t i = 0; i < names.list.n; i++)
+        if (names.list.items[i].kind == TCC_ATTR_STR && !strcmp(names.list.items[i].s, name))
+            return true;
+    return !wanted;
+}
+
 void tcc_tile_menu_offer(const tcc_choice *ch)
 {
     const tcc_tile_menu *menu = tcc_family_passes_of(ch->target)->menu;
@@ -186,7 +189,7 @@ void tcc_tile_menu_offer(const tcc_choice *ch)
         if (otherwise || (padded && !first && !size.padded) || !is_wanted(ch, size, &least))
             continue;
         const char *name = name_of(ch, size);
-        if (tcc_func_find(ch->f->ir, name)) /* another covers as few columns */
+        if (!is_expected(ch->f->ir, name) || tcc_func_find(ch->f->ir, name)) /* another covers as few columns */
             continue;
         tcc_func *f = tcc_func_clone(ch->f, name);
         set_tile(ch, f, size);
@@ -211,6 +214,8 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first)
             tcc_str_printf(out, " split %lld", (long long)s.split);
         if (s.operands == TCC_OPERANDS_SWAPPED)
             tcc_str_puts(out, " swapped");
+        if (s.persistent)
+            tcc_str_puts(out, s.consumers == TCC_CONSUMERS_PINGPONG ? " pingpong" : " persistent");
         if (s.cluster_m > 1)
             tcc_str_printf(out, " cluster %lld", (long long)s.cluster_m);
         sep = ", ";

@@ -5,6 +5,7 @@
 #ifndef TCC_PASSES_WORK_H
 #define TCC_PASSES_WORK_H
 
+#include "ir/ir.h"
 #include "ir/target.h"
 
 typedef struct tcc_work {
@@ -25,11 +26,18 @@ double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn);
 /* More for a row of so many bytes in shared memory that TMA fills with zeros, beyond the tensor's last. */
 double tcc_row_beyond_cycles(double bytes);
-/* Of what is in no loop, the part that a persistent CTA does while it multiplies another tile. */
+/* The part of the work outside of loops that a persistent CTA does while it multiplies another tile. */
 double tcc_hidden_part(bool in_turn);
 
 /* Bytes of an L2 line, at multiples of which rows begin that TMA copies at full speed. */
 enum { TCC_LINE_BYTES = 128 };
+typedef enum tcc_lines {
+    TCC_LINES_ALL,
+    TCC_LINES_OPEN, /* by an extent that is not known */
+    TCC_LINES_NOT_ALL
+} tcc_lines;
+/* Whether all rows of a tensor begin at lines. */
+tcc_lines tcc_lines_of(const tcc_type *tensor);
 
 /* From the end of one step of a variant to the first of the next one's work, in the same stream, and back. */
 extern const int64_t tcc_step_gap_cycles;

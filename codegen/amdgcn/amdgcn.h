@@ -1,5 +1,5 @@
 /* amdgcn: RDNA's part of the lowering: lower.c ops, kernel.c what makes a function a kernel, math.c
- * maths, convert.c 8-bit floats; spills.c warns of what came out; link.c, object.c and symbols.c make
+ * maths, convert.c 8-bit floats; spills.c warns of spills; link.c, object.c and symbols.c make
  * code objects.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

@@ -11,6 +11,7 @@
 #include "codegen/nvptx/nvptx.h"
 #include "codegen/nvptx/ptx_builder.h"
 #include "ir/fragment.h"
+#include "ir/machine.h"
 
 enum { ADDRSPACE_SHARED = 3, PTX_KERNEL = 71 /* llvm::CallingConv::PTX_Kernel */ };
 enum { SMEM_ALIGN_BYTES = 1024, TENSORMAP_BYTES = 128, TENSORMAP_ALIGN_BYTES = 64 };
@@ -83,6 +84,13 @@ static LLVMValueRef smem_base(tcc_lower *l)
         LLVMSetAlignment(smem, SMEM_ALIGN_BYTES);
     }
     return LLVMConstPtrToInt(smem, l->types[TCC_i32]);
+}
+
+static LLVMValueRef phase(tcc_lower *l, const tcc_op *op)
+{
+    LLVMValueRef address = tcc_lower_scalar(l, TCC_VIEW(nvvm_phase, op)->base);
+    return LLVMBuildAnd(l->builder, LLVMBuildPtrToInt(l->builder, address, l->types[TCC_i32], ""),
+                        tcc_lower_i32(l, TCC_PHASE_BYTES - 1), "");
 }
 
 /* ---- loads and stores ------------------------------------------------------------------ */
@@ -630,34 +638,26 @@ static bool lower_instruction(tcc_lower *l, const tcc_op *op)
     return true;
 }
 
+/* PTX ISA, "Special Registers". */
+static const char *const special_registers[TCC_OP_COUNT] = {
+    [TCC_OP_nvvm_tid] = "llvm.nvvm.read.ptx.sreg.tid.x",
+    [TCC_OP_nvvm_ctaid] = "llvm.nvvm.read.ptx.sreg.ctaid.x",
+    [TCC_OP_nvvm_nctaid] = "llvm.nvvm.read.ptx.sreg.nctaid.x",
+    [TCC_OP_nvvm_clusterid] = "llvm.nvvm.read.ptx.sreg.clusterid.x",
+    [TCC_OP_nvvm_nclusterid] = "llvm.nvvm.read.ptx.sreg.nclusterid.x",
+    [TCC_OP_nvvm_cluster_ctarank] = "llvm.nvvm.read.ptx.sreg.cluster.ctarank",
+};
+
 const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
 {
+    if (special_registers[op->code]) {
+        tcc_lower_set_scalar(l, op->results, special_register(l, special_registers[op->code]));
+        return op;
+    }
     switch (op->code) {
-    case TCC_OP_nvvm_tid:
-        tcc_lower_set_scalar(l, op->results, special_register(l, "llvm.nvvm.read.ptx.sreg.tid.x"));
-        return op;
-    case TCC_OP_nvvm_ctaid:
-        tcc_lower_set_scalar(l, op->results,
-                             special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
-        return op;
-    case TCC_OP_nvvm_nctaid:
-        tcc_lower_set_scalar(l, op->results,
-                             special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x"));
-        return op;
-    case TCC_OP_nvvm_clusterid:
-        tcc_lower_set_scalar(l, op->results,
-                             special_register(l, "llvm.nvvm.read.ptx.sreg.clusterid.x"));
-        return op;
-    case TCC_OP_nvvm_nclusterid:
-        tcc_lower_set_scalar(l, op->results,
-                             special_register(l, "llvm.nvvm.read.ptx.sreg.nclusterid.x"));
-        return op;
-    case TCC_OP_nvvm_cluster_ctarank:
-        tcc_lower_set_scalar(l, op->results,
-                             special_register(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank"));
-        return op;
     case TCC_OP_nvvm_cp_async: lower_cp_async(l, op); return op;
     case TCC_OP_nvvm_mma: lower_mma(l, op); return op;
+    case TCC_OP_nvvm_phase: tcc_lower_set_scalar(l, op->results, phase(l, op)); return op;
     case TCC_OP_nvvm_smem_base: tcc_lower_set_scalar(l, op->results, smem_base(l)); return op;
     default:
         if (is_product_op(op))

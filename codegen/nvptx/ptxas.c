@@ -221,6 +221,15 @@ static bool find_ptxas(tcc_str *path, const char *given, tcc_diag *diag)
     return false;
 }
 
+bool tcc_ptxas_is_there(void)
+{
+    tcc_diag silent = {0};
+    tcc_str path = {0};
+    bool found = find_ptxas(&path, NULL, &silent) && !path.failed;
+    tcc_str_free(&path);
+    return found;
+}
+
 /* ---- running it ------------------------------------------------------------------------ */
 
 enum { FILE_PTX, FILE_CUBIN, FILE_LOG, N_FILES };

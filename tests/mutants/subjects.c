@@ -82,7 +82,7 @@ const subject subjects[] = {
     {.name = "direct",
      .source = "kernel f(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
                "{\n    C[m, n] = sum(k) A[m, k] * B[n, k];\n}\n" SCHEDULE(
-                   "tile m 64, n 8, k 16; stages 2; producer warp; group 1;"),
+                   "tile m 64, n 8, k 16; stages 2; producer warp; epilogue interleaved; group 1;"),
      .function = "f__direct",
      .shapes = {{70, 9, 88, 0},
                 {64, 10, 16, 0},

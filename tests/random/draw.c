@@ -101,7 +101,7 @@ static void draw_indices(drawing *d)
     p->sum_inlined = chance(d, 40);
     p->product = d->n_products > PRODUCTS_OF_ALL ? below(d, d->n_products) : !chance(d, 60);
     if (target_has_warps(p->target) && (p->product == 2 || p->product == 3))
-        p->product -= 2; /* no sums of 16 bits */
+        p->product = PRODUCT_OF_LANES; /* no sums of 16 bits */
     for (int f = 0; f < 2; f++) {
         p->factors[f] = (tensor){.mask = masks[f]};
         settle(d, &p->factors[f]);
@@ -532,14 +532,16 @@ static void turn_schedule(program *p)
     p->set &= ~(1u << PRODUCER | 1u << EPILOGUE | 1u << PERSISTENT | 1u << CONSUMERS);
 }
 
-/* The same for warps: blocks of 16 x 8, which a power of two of them share. */
+/* The same for warps: blocks of 16 x 8 or, of outer products, 16 x 32, which a power of two of them share. */
 static void turn_schedule_for_warps(program *p)
 {
-    enum { ROWS = 16, COLS = 8, WARP_BLOCKS = 4, MOST_WARPS = 8 };
+    enum { ROWS = 16, COLS = 8, COLS_OF_LANES = 32, WARP_BLOCKS = 4, MOST_WARPS = 8 };
+    bool by_lanes = p->product == PRODUCT_OF_LANES;
+    int cols = by_lanes ? COLS_OF_LANES : COLS;
     p->values[TILE_M] = power_of_two(p->values[TILE_M] / 2, ROWS, 128);
-    p->values[TILE_N] = power_of_two(p->values[TILE_N], 2 * COLS, 128);
+    p->values[TILE_N] = power_of_two(p->values[TILE_N], by_lanes ? cols : 2 * cols, 128);
     p->values[TILE_K] = power_of_two(p->values[TILE_K], 16, 64);
-    int blocks = p->values[TILE_M] / ROWS * (p->values[TILE_N] / COLS);
+    int blocks = p->values[TILE_M] / ROWS * (p->values[TILE_N] / cols);
     p->values[WARPGROUPS] = power_of_two(blocks / WARP_BLOCKS, 1, MOST_WARPS);
     p->set &= ~(1u << PRODUCER | 1u << SWIZZLE | 1u << EPILOGUE | 1u << PERSISTENT | 1u << CONSUMERS);
 }

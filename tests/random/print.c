@@ -19,7 +19,7 @@ static const char *const elements[N_ELEMENTS] = {"f16", "bf16", "f32", "i32", "i
 static const struct {
     const char *factors[2], *sum;
     bool is_integer;
-} products[PRODUCTS_OF_GFX12] = {
+} products[N_PRODUCTS] = {
     {{"f16", "f16"}, "", false},       {{"bf16", "bf16"}, "", false},
     {{"f16", "f16"}, ":f16", false},   {{"bf16", "bf16"}, ":bf16", false},
     {{"i8", "i8"}, "", true},          {{"u8", "i8"}, "", true},
@@ -28,6 +28,7 @@ static const struct {
     {{"i4", "u4"}, "", true},          {{"u4", "u4"}, "", true},
     {{"e4m3", "e4m3"}, "", false},     {{"e4m3", "e5m2"}, "", false},
     {{"e5m2", "e4m3"}, ":f32", false}, {{"e5m2", "e5m2"}, "", false},
+    {{"f32", "f32"}, "", false},
 };
 static const char *const accumulators[2] = {"acc", "acc2"};
 static const char *const producers[] = {"none", "warp", "warpgroup"};

@@ -562,7 +562,7 @@ START_TEST(sums_of_any_expression)
 END_TEST
 
 /* Parts of a sum, 2 terms in a row and more parts than terms for some: of products by the fast path, of one with a
- * computed operand, of what is none; the parts' index first, last, and summed again. */
+ * computed operand, of no product; the parts' index first, last, and summed again. */
 START_TEST(sums_in_parts)
 {
     enum { TERMS = 7, ROWS = 3 };

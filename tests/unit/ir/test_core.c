@@ -203,7 +203,8 @@ START_TEST(effects_go_together)
                       "%s: tensors", info->name);
         bool global = has_kind(info->operands, 1 << TCC_KIND_ptr | 1 << TCC_KIND_tensormap |
                                                    1 << TCC_KIND_buffer);
-        bool describes = e & TCC_HINT || has_kind(info->results, 1 << TCC_KIND_buffer);
+        bool describes = e & TCC_HINT || has_kind(info->results, 1 << TCC_KIND_buffer) ||
+                         i == TCC_OP_nvvm_phase; /* of the address alone */
         ck_assert_msg(!(e & GLOBAL) == !(global && !describes), "%s: global memory", info->name);
         tcc_global_use use = tcc_op_global_use((tcc_opcode)i);
         ck_assert_msg(!use.any || use.operand < info->n_operands, "%s: where in memory", info->name);

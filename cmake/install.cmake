@@ -8,10 +8,13 @@ set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
 install(TARGETS libtcc EXPORT tcc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/tcc TYPE INCLUDE FILES_MATCHING PATTERN *.h)
 install(FILES LICENSE TYPE DOC)
-install(EXPORT tcc NAMESPACE tcc:: FILE tcc-config.cmake DESTINATION ${cmake_dir})
+install(EXPORT tcc NAMESPACE tcc:: FILE tcc-targets.cmake DESTINATION ${cmake_dir})
+file(RELATIVE_PATH cmake_dir_to_bin /${cmake_dir} /${CMAKE_INSTALL_BINDIR})
+configure_file(cmake/tcc-config.cmake.in tcc-config.cmake @ONLY)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tcc-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/tcc-config-version.cmake DESTINATION ${cmake_dir})
+install(FILES ${PROJECT_BINARY_DIR}/tcc-config.cmake ${PROJECT_BINARY_DIR}/tcc-config-version.cmake
+        DESTINATION ${cmake_dir})
 
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tcc.pc.in tcc.pc @ONLY)

@@ -13,6 +13,7 @@
 #include "driver/emit.h"
 #include "driver/manifest.h"
 #include "driver/module.h"
+#include "driver/narrow.h"
 #include "frontend/frontend.h"
 #include "ir/signature.h"
 #include "ir/target.h"
@@ -29,6 +30,7 @@ typedef struct job {
     tcc_arena *arena;
     tcc_module *mod;
     tcc_ir *ir;
+    tcc_names wanted; /* variants, of the options' ranges */
     tcc_func *definitions; /* what the passes begin with, a list by `next`, for printed IR */
     tcc_signature *signatures;
     size_t n_signatures;
@@ -99,6 +101,23 @@ static void print_times(job *j)
 
 /* ---- phases ------------------------------------------------------------------------------ */
 
+/* Where one kernel is asked for, the others go. */
+static tcc_status drop_other_kernels(job *j)
+{
+    if (!j->o->kernel)
+        return TCC_OK;
+    if (!tcc_func_find(j->ir, j->o->kernel)) {
+        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "the program has no kernel '%s'", j->o->kernel);
+        return TCC_ERR_ARGUMENT;
+    }
+    for (tcc_func *f = j->ir->first, *next; f; f = next) {
+        next = f->next;
+        if (strcmp(f->name, j->o->kernel))
+            tcc_func_remove(f);
+    }
+    return TCC_OK;
+}
+
 static tcc_status run_frontend(job *j, const char *source, size_t size)
 {
     double start = tcc_now_ms();
@@ -109,10 +128,15 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
     add_time("frontend", tcc_now_ms() - start, j);
     if (!j->ir)
         return j->diag.status ? j->diag.status : TCC_ERR_INTERNAL;
+    tcc_status status = drop_other_kernels(j);
+    if (status)
+        return status;
     tcc_attr_set_str(j->ir, &j->ir->attrs, "target", j->o->target);
     tcc_attr_set_str(j->ir, &j->ir->attrs, "file", j->diag.file);
     if (j->o->tiles)
         tcc_attr_set_int(j->ir, &j->ir->attrs, "tiles", j->o->tiles);
+    if (j->o->n_ranges)
+        tcc_attr_set_strs(j->ir, &j->ir->attrs, "wanted", j->wanted.len, j->wanted.data);
     size_t n = 0;
     for (tcc_func *f = j->ir->first; f; f = f->next)
         n++;
@@ -322,6 +346,8 @@ static tcc_status run_job(job *j, const char *source, size_t size)
     if (!target)
         return TCC_ERR_TARGET;
     tcc_status status = check_options(j, target);
+    if (!status && j->o->n_ranges)
+        status = tcc_narrow(j->arena, source, size, j->o, &j->diag, &j->wanted);
     if (!status)
         status = run_frontend(j, source, size);
     if (!status && j->o->emit != TCC_EMIT_IR) {
@@ -411,6 +437,7 @@ tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
     *j = (job){
         .o = &o, .arena = arena, .mod = mod, .diag = tcc_context_diag(ctx, o.file, source, size)};
     mod->arena = arena;
+    mod->emit = o.emit;
     tcc_status status = guard(j, source, size);
     if (status == TCC_ERR_INTERNAL)
         write_reproducer(j, source, size);

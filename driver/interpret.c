@@ -88,12 +88,7 @@ static int64_t cost_of(const request *r, const tcc_func *f)
     tcc_diag silent = {0};
     const tcc_func *s = tcc_func_signature(f, r->arena, &silent);
     const tcc_device_attrs device = {{[TCC_DEVICE_sms] = tcc_target_of(f->ir)->sms}};
-    int64_t cost = 0;
-    for (size_t i = 0; i < tcc_func_step_count(f); i++)
-        if (__builtin_add_overflow(
-                cost, tcc_func_cost(tcc_func_step_at(f, i), s, r->interp.dims, &device, r->arena), &cost))
-            cost = INT64_MAX;
-    return cost;
+    return tcc_variant_cost(f, s, r->interp.dims, &device, r->arena);
 }
 
 static void refuse_all(request *r)

@@ -259,7 +259,10 @@ static void print_key(tcc_str *key, const tcc_jit *jit, const request *r)
     for (size_t i = 0; i < o->n_defines; i++)
         tcc_str_printf(key, "%zu:%s=%lld\n", strlen(o->defines[i].name), o->defines[i].name,
                        (long long)o->defines[i].value);
-    tcc_str_puts(key, "\n");
+    for (size_t i = 0; i < o->n_ranges; i++)
+        tcc_str_printf(key, "%zu:%s=%lld..%lld\n", strlen(o->ranges[i].name), o->ranges[i].name,
+                       (long long)o->ranges[i].least, (long long)o->ranges[i].most);
+    tcc_str_printf(key, "%s\n", o->kernel ? o->kernel : "");
     tcc_str_puts(key, r->source);
 }
 

@@ -11,31 +11,15 @@
 #include "ir/target.h"
 #include "passes/contraction.h"
 #include "support/expr.h"
+#include "support/json.h"
 #include "support/manifest.h"
 
 enum { COMMENT_WIDTH = 100 };
 
-static void print_string(tcc_str *out, const char *s)
-{
-    tcc_str_puts(out, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            tcc_str_printf(out, "\\%c", c);
-        else if (c == '\n')
-            tcc_str_puts(out, "\\n");
-        else if (c < 32)
-            tcc_str_printf(out, "\\u%04x", c);
-        else
-            tcc_str_append(out, s, 1);
-    }
-    tcc_str_puts(out, "\"");
-}
-
 static void print_dim(tcc_str *out, tcc_dim d)
 {
     if (d.name)
-        print_string(out, d.name);
+        tcc_json_print_string(out, d.name);
     else
         tcc_str_printf(out, "%lld", (long long)d.size);
 }
@@ -44,7 +28,7 @@ static void print_dim(tcc_str *out, tcc_dim d)
 static void print_attr(tcc_str *out, tcc_attr a)
 {
     if (a.kind == TCC_ATTR_STR) {
-        print_string(out, a.s);
+        tcc_json_print_string(out, a.s);
     } else if (a.kind == TCC_ATTR_INT) {
         tcc_str_printf(out, "%lld", (long long)a.i);
     } else if (a.kind == TCC_ATTR_LIST) {
@@ -96,7 +80,7 @@ static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definiti
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
         tcc_str_puts(out, i ? ",{\"name\":" : "{\"name\":");
-        print_string(out, arg->name);
+        tcc_json_print_string(out, arg->name);
         tcc_str_puts(out, ",\"role\":");
         print_attr(out, roles.list.items[i]);
         tcc_str_printf(out, ",\"type\":\"%s\"", tcc_scalar_name(arg->type->elem));
@@ -140,7 +124,7 @@ static void quote_from(tcc_str *out, size_t start)
         return;
     }
     out->len = start;
-    print_string(out, raw);
+    tcc_json_print_string(out, raw);
     free(raw);
 }
 
@@ -149,7 +133,7 @@ void tcc_signature_print(tcc_signature *s, const tcc_func *f, const tcc_func *de
     tcc_str *out = &s->json;
     s->kernel = f->name;
     tcc_str_puts(out, "\"name\":");
-    print_string(out, f->name);
+    tcc_json_print_string(out, f->name);
     tcc_str_puts(out, ",\"dims\":");
     print_attr(out, tcc_attr_list(&f->attrs, "dims"));
     print_args(out, f, definition);
@@ -304,7 +288,7 @@ static void print_param(tcc_str *out, tcc_attr record, const tcc_func *workspace
 static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspace)
 {
     tcc_str_puts(out, "{\"launch\":");
-    print_string(out, f->name);
+    tcc_json_print_string(out, f->name);
     tcc_str_puts(out, ",\"grid\":");
     bool fewer = tcc_attr_int(&f->attrs, "fewer_ctas", 0);
     int64_t cluster = tcc_attr_int(&f->attrs, "cluster_ctas", 1);
@@ -375,7 +359,7 @@ static void print_cost(tcc_str *out, const tcc_func *variant)
 static void print_variant(tcc_str *out, const tcc_func *variant, const tcc_func *workspace)
 {
     tcc_str_puts(out, "{\"name\":");
-    print_string(out, variant->name);
+    tcc_json_print_string(out, variant->name);
     print_requirements(out, variant);
     print_cost(out, variant);
     tcc_str_puts(out, ",\"workspace_bytes\":");
@@ -433,7 +417,7 @@ void tcc_manifest_print(tcc_str *out, const tcc_ir *ir, const char *file,
     const tcc_target *target = tcc_target_of(ir);
     tcc_str_printf(out, "{\"tcc\":\"%s\",\"manifest\":%d,\"target\":\"%s\",\"file\":",
                    TCC_VERSION_STRING, TCC_MANIFEST_VERSION, target->name);
-    print_string(out, file);
+    tcc_json_print_string(out, file);
     print_device(out, target);
     tcc_str_puts(out, ",\"kernels\":[");
     for (size_t i = 0; i < n; i++) {

@@ -13,6 +13,7 @@ struct tcc_module {
     tcc_arena *arena;
     char *output; /* malloc'ed: text or a device object */
     size_t size;
+    tcc_emit emit; /* the kind of output; TCC_EMIT_DEFAULT: textual IR */
     char *manifest, *schedule; /* malloc'ed */
     const char **kernels;
     size_t n_kernels;

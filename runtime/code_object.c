@@ -167,7 +167,7 @@ tcc_status tcc_code_object_check(tcc_diag *diag, const void *image, size_t size)
     return TCC_ERR_SYNTAX;
 }
 
-/* The file's offset of what is loaded at `address`, with n bytes after it. */
+/* The file's offset of the bytes loaded at `address`, with n bytes after it. */
 static bool find_loaded(const elf *e, uint64_t address, uint64_t n, uint64_t *offset)
 {
     Elf64_Phdr s;

@@ -119,12 +119,13 @@ static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
     return status;
 }
 
-/* sm_90 means that GPU or a later one, sm_90a that one alone. */
-static bool runs(const char *arch, const char *target)
+/* sm_90 means that GPU or a later one, as a cubin one of its major version; sm_90a that one alone. */
+static bool runs(const char *arch, const char *target, bool is_elf)
 {
     int has, needed, end = 0;
-    return sscanf(arch, "sm_%d", &has) == 1 && sscanf(target, "sm_%d%n", &needed, &end) == 1 &&
-           (target[end] ? has == needed : has >= needed);
+    if (sscanf(arch, "sm_%d", &has) != 1 || sscanf(target, "sm_%d%n", &needed, &end) != 1)
+        return false;
+    return target[end] ? has == needed : has >= needed && (!is_elf || has / 10 == needed / 10);
 }
 
 /* ---- programs --------------------------------------------------------------------------- */

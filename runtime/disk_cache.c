@@ -143,8 +143,7 @@ tcc_disk_found tcc_disk_cache_get(const char *folder, tcc_bytes key, char **data
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* Makes a folder and those above it. */
-static bool make_folders(char *path)
+bool tcc_make_folders(char *path)
 {
     for (char *p = path + 1; *p; p++)
         if (*p == '/') {
@@ -291,7 +290,7 @@ bool tcc_disk_cache_put(const char *folder, uint64_t limit_bytes, tcc_bytes key,
         return false;
     }
     char *path = path_of(folder, key), *folders = strdup(folder);
-    bool ok = path && folders && make_folders(folders) && write_whole(folder, path, key, data);
+    bool ok = path && folders && tcc_make_folders(folders) && write_whole(folder, path, key, data);
     int error = errno;
     if (ok)
         remove_oldest(folder, limit_bytes);

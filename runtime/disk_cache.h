@@ -27,6 +27,9 @@ uint64_t tcc_hash(tcc_bytes bytes);
  * or TCC_ERR_MEMORY. */
 tcc_status tcc_disk_cache_folder(const char *given, char **folder);
 
+/* Makes a folder, for the user alone, and those above it; path is changed and changed back. False with errno set. */
+bool tcc_make_folders(char *path);
+
 typedef enum tcc_disk_found { TCC_DISK_HIT, TCC_DISK_MISS, TCC_DISK_DAMAGED } tcc_disk_found;
 
 /* Reads what is kept under a key: *data, which the caller frees. Any failure is a miss; what is damaged is removed. */

@@ -35,8 +35,9 @@ typedef struct tcc_driver {
     tcc_status (*arch)(const tcc_runtime *rt, char arch[TCC_MAX_ARCH]);
     /* The version of the driver's CUDA or of HIP: 1000 * major + 10 * minor. */
     tcc_status (*version)(const tcc_runtime *rt, int *out);
-    /* Whether a GPU of this architecture runs code for `target`. */
-    bool (*runs)(const char *arch, const char *target);
+    /* Whether a GPU of this architecture runs code for `target`: an ELF file, or what the driver
+     * compiles. */
+    bool (*runs)(const char *arch, const char *target, bool is_elf);
 
     /* *module is left alone where that fails. */
     tcc_status (*load)(tcc_program *prog, const void *image, size_t size, void **module);

@@ -112,8 +112,9 @@ static tcc_status sync(const tcc_runtime *rt)
 }
 
 /* A code object without features in its target is for any. */
-static bool runs(const char *arch, const char *target)
+static bool runs(const char *arch, const char *target, bool is_elf)
 {
+    (void)is_elf; /* always */
     return !strcmp(arch, target);
 }
 

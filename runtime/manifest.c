@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "runtime/manifest.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "support/json.h"
@@ -73,7 +72,7 @@ static bool read_int(reader *r, const char *where, const tcc_json *v, int64_t mi
     if (!is(v, TCC_JSON_NUMBER))
         return fail(r, where, v ? "a number is expected" : "missing");
     double x = v->number;
-    if (!(x >= (double)min && x <= (double)max) || x != floor(x))
+    if (!(x >= (double)min && x <= (double)max) || x != (double)(int64_t)x)
         return FAIL(r, where, "%g is no integer from %lld to %lld", x, (long long)min,
                     (long long)max);
     *out = (int64_t)x;

@@ -2,9 +2,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/bundle.h"
 #include "runtime/code_object.h"
 #include "support/ptx.h"
 #include "runtime/runtime.h"
@@ -29,13 +31,13 @@ static tcc_status read_manifest(tcc_program *p, const void *image, size_t size, 
 }
 
 /* Refuses a program that the current GPU cannot run, since the driver would name neither. */
-static tcc_status check_target(const tcc_program *p)
+static tcc_status check_target(const tcc_program *p, bool is_elf)
 {
     const tcc_driver *driver = p->rt->driver;
     const tcc_manifest *m = p->manifest;
     char arch[TCC_MAX_ARCH];
     tcc_status status = driver->arch(p->rt, arch);
-    if (status || driver->runs(arch, m->target))
+    if (status || driver->runs(arch, m->target, is_elf))
         return status;
     tcc_diag diag = tcc_runtime_diag(p->rt, m->file);
     tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, and this GPU is %s", m->target,
@@ -187,7 +189,7 @@ static tcc_status create(tcc_runtime *rt, const void *image, size_t size, const 
     if (!status)
         status = read_manifest(p, image, size, manifest);
     if (!status && image)
-        status = check_target(p);
+        status = check_target(p, tcc_is_elf(image, size));
     if (!status)
         p->device = p->manifest->device;
     if (!status && image)
@@ -206,10 +208,54 @@ static tcc_status create(tcc_runtime *rt, const void *image, size_t size, const 
     return TCC_OK;
 }
 
+/* Nothing in a bundle runs on this GPU: says what for it is. `all` as it was read. */
+static tcc_status refuse(tcc_diag *diag, const tcc_bundle *all, const char *arch)
+{
+    char names[512] = "";
+    for (size_t i = 0, n = 0; i < all->n && n < sizeof names; i++)
+        if (!i || strcmp(all->images[i].target, all->images[i - 1].target))
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", all->images[i].target);
+    tcc_error(diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, and this GPU is %s", names, arch);
+    return TCC_ERR_TARGET;
+}
+
+/* Loads of a bundle what suits the current GPU. Where an image cannot be loaded, as a cubin of a later version
+ * of CUDA, the next is tried; the last one's error is reported. */
+static tcc_status load_bundle(tcc_runtime *rt, const void *data, size_t size, tcc_program **out)
+{
+    tcc_bundle all, fit;
+    char arch[TCC_MAX_ARCH];
+    tcc_diag diag = tcc_runtime_diag(rt, NULL);
+    tcc_status status = tcc_bundle_read(&diag, data, size, &all);
+    if (!status)
+        status = rt->driver->arch(rt, arch);
+    if (status)
+        return status;
+    fit = all;
+    tcc_bundle_choose(&fit, rt->driver, arch);
+    tcc_runtime quiet = *rt;
+    quiet.fn = NULL;
+    status = TCC_ERR_TARGET;
+    for (size_t i = 0; i < fit.n && status && status != TCC_ERR_MEMORY; i++) {
+        const tcc_image *image = &fit.images[i];
+        status = create(i + 1 < fit.n ? &quiet : rt, image->data, image->size, image->manifest, out);
+    }
+    if (!status)
+        (*out)->rt = rt;
+    return fit.n ? status : refuse(&diag, &all, arch);
+}
+
 tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size, const char *manifest,
                             tcc_program **out)
 {
-    return create(rt, image, size, manifest, out);
+    *out = NULL;
+    if (!tcc_is_bundle(image, size))
+        return create(rt, image, size, manifest, out);
+    if (!manifest)
+        return load_bundle(rt, image, size, out);
+    tcc_diag diag = tcc_runtime_diag(rt, NULL);
+    tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "a bundle has its manifests in itself, and another one is given");
+    return TCC_ERR_ARGUMENT;
 }
 
 tcc_status tcc_program_describe(const char *manifest, tcc_diagnostic_fn fn, void *user,

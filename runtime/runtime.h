@@ -56,7 +56,7 @@ struct tcc_program {
     const tcc_manifest *manifest;
     tcc_device_attrs device;    /* what plans are made for */
     struct tcc_kernel *kernels; /* manifest->n_kernels of them */
-    pthread_mutex_t loading;    /* of what is loaded below, and the arena from then on */
+    pthread_mutex_t loading;    /* guards all below, and the arena from then on */
     TCC_VEC(tcc_loaded) loaded;
     char *ptx;   /* whose entries are loaded when they are first launched; else NULL */
     void *image; /* a copy that lives with the module, where the driver wants one; else NULL */

@@ -2,7 +2,7 @@
 #include "runtime/variant.h"
 
 #include <inttypes.h>
-#include <math.h>
+#include <math.h> /* of libc's functions alone: what is in a program of its own does not ask for libm */
 #include <string.h>
 
 #include "support/extent.h"
@@ -35,7 +35,7 @@ static bool multiply(const tcc_extent *factors, size_t n, int64_t scale, const i
 static bool scalar_is_valid(const tcc_arg_info *info, double number)
 {
     return strcmp(info->type, "i32") ||
-           (number >= INT32_MIN && number <= INT32_MAX && number == floor(number));
+           (number >= INT32_MIN && number <= INT32_MAX && number == (int32_t)number);
 }
 
 /* Checks argument i; *bytes gets a tensor's size, or for half bytes the number of elements. */
@@ -256,6 +256,14 @@ tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *dev
 
 /* ---- scalars ---------------------------------------------------------------------------- */
 
+/* To the nearest whole number, of two the even one; |x| is below 2^53. */
+static double round_to_even(double x)
+{
+    int64_t below = (int64_t)x - (x < (double)(int64_t)x);
+    double over = x - (double)below;
+    return (double)(below + (over > 0.5 || (over == 0.5 && below % 2)));
+}
+
 /* x to `bits` significant bits, nothing below 2^min_exponent. */
 static double round_to(double x, int bits, int min_exponent, double max)
 {
@@ -264,8 +272,8 @@ static double round_to(double x, int bits, int min_exponent, double max)
     int exponent;
     frexp(x, &exponent); /* |x| < 2^exponent */
     int last = exponent - bits > min_exponent ? exponent - bits : min_exponent;
-    double r = ldexp(rint(ldexp(x, -last)), last);
-    return fabs(r) > max ? copysign(INFINITY, x) : r;
+    double r = ldexp(round_to_even(ldexp(x, -last)), last);
+    return copysign(fabs(r) > max ? INFINITY : r, x);
 }
 
 float tcc_scalar_value(const char *type, double number)

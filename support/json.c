@@ -226,3 +226,20 @@ const tcc_json *tcc_json_element(const tcc_json *array, size_t i)
         v = v->next;
     return v;
 }
+
+void tcc_json_print_string(tcc_str *out, const char *s)
+{
+    tcc_str_puts(out, "\"");
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            tcc_str_printf(out, "\\%c", c);
+        else if (c == '\n')
+            tcc_str_puts(out, "\\n");
+        else if (c < 32)
+            tcc_str_printf(out, "\\u%04x", c);
+        else
+            tcc_str_append(out, s, 1);
+    }
+    tcc_str_puts(out, "\"");
+}

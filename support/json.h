@@ -5,6 +5,7 @@
 #define TCC_SUPPORT_JSON_H
 
 #include "support/arena.h"
+#include "support/str.h"
 
 typedef enum tcc_json_kind {
     TCC_JSON_NULL,
@@ -32,5 +33,8 @@ const tcc_json *tcc_json_parse(tcc_arena *arena, const char *text, size_t size, 
 /* The first member of this name, or the i-th element; NULL where there is none, and of NULL. */
 const tcc_json *tcc_json_member(const tcc_json *object, const char *name);
 const tcc_json *tcc_json_element(const tcc_json *array, size_t i);
+
+/* Appends a string with its quotes. */
+void tcc_json_print_string(tcc_str *out, const char *s);
 
 #endif

@@ -90,5 +90,7 @@ if has_hip():
 # What takes long because of what the interpreter runs is UNSUPPORTED with it: others run every part of that.
 if getattr(config, "sanitizer", ""):
     config.available_features.add("sanitizer")
+if shutil.which("make"):
+    config.available_features.add("make")
 if shutil.which("shellcheck"):
     config.available_features.add("shellcheck")

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tcc/tcc_bundle.h>
+
 #include "tools/shared/command_line.h"
 #include "tools/shared/native.h"
 
 const char program_name[] = "tcc";
 
-enum { MAX_DEFINES = 256 };
+enum { MAX_DEFINES = 256, MAX_TARGETS = 32, MAX_RANGES = 64 };
 
 static const char usage[] =
     "usage: tcc [options] FILE.tile\n"
@@ -20,14 +22,18 @@ static const char usage[] =
     "Compiles a tile program to a GPU kernel. '-' is standard input or output.\n"
     "\n"
     "  -o FILE               write here; the suffix gives the kind: .ptx .cubin .s .o .hsaco\n"
-    "                        .ll .ir .tir .json (default: FILE with the suffix of the kind)\n"
+    "                        .ll .ir .tir .json .tccb .c (default: FILE with the suffix of the kind)\n"
     "  --emit=KIND           ptx or cubin, for AMD's targets hsaco or obj; asm, llvm or manifest; or\n"
-    "                        the IR of a level: ir (tensor), tile, async, tir (target)\n"
-    "  --target=NAME         default sm_90a; --list-targets shows all; native: of the GPU that is\n"
+    "                        the IR of a level: ir (tensor), tile, async, tir (target); or for any\n"
+    "                        number of targets bundle, a file that tcc_program_load takes, or c, a C\n"
+    "                        file with a header beside it that needs libc and the GPU's driver alone\n"
+    "  --target=NAME,...     default sm_90a; --list-targets shows all; native: of the GPU that is\n"
     "                        here\n"
     "  -D NAME=NUMBER        bind a dimension, or change a const\n"
     "  --tiles=N             where extents and tile are open, compile at most so many tiles, for a\n"
     "                        launch to choose from (default: all that there are for the target)\n"
+    "  --for NAME=N,...      extents that launches will have, a number or a range: 64..256, 6144..;\n"
+    "                        of the tiles those that no such launch would choose are left out\n"
     "  --print-schedule      show the schedule in force, in the language's syntax\n"
     "  -g                    line tables in code objects, too\n"
     "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
@@ -37,6 +43,7 @@ static const char usage[] =
     "  --no-verify-pipeline  emit without the proof that barriers, copies and MMAs go together\n"
     "  --time-passes         show where the time goes\n"
     "  --ptxas=PATH          assemble with this ptxas\n"
+    "  --no-cubins           in bundles and C put no cubin beside PTX, as is done where ptxas is found\n"
     "  --list-passes         list the passes\n"
     "  --list-targets        list the targets\n"
     "  --help, --version\n"
@@ -44,9 +51,12 @@ static const char usage[] =
     "Exit status: 0, 1 for a bad program, 2 for bad usage and files that cannot be read or written,\n"
     "3 where there is no GPU and --target=native asks for one.\n";
 
+/* Kinds that are made of several modules, beside those of one. */
+enum { EMIT_BUNDLE = TCC_EMIT_COUNT, EMIT_C };
+
 static const struct {
     const char *suffix;
-    tcc_emit emit;
+    int emit;
 } suffixes[] = {
     {".ptx", TCC_EMIT_PTX},
     {".cubin", TCC_EMIT_CUBIN},
@@ -57,6 +67,8 @@ static const struct {
     {".ir", TCC_EMIT_IR},
     {".tir", TCC_EMIT_TIR},
     {".json", TCC_EMIT_MANIFEST},
+    {".tccb", EMIT_BUNDLE},
+    {".c", EMIT_C},
     /* -o does not give these: what it has begins at the last dot */
     {".tile.tir", TCC_EMIT_TILE},
     {".async.tir", TCC_EMIT_ASYNC},
@@ -66,20 +78,39 @@ enum { N_SUFFIXES = sizeof suffixes / sizeof *suffixes };
 typedef struct arguments {
     tcc_compile_options options;
     tcc_define defines[MAX_DEFINES];
+    tcc_range ranges[MAX_RANGES];
     const char *input, *output;
+    const char *targets[MAX_TARGETS];
+    size_t n_targets;
     char *native; /* the target that --target=native is; else NULL */
-    bool emit_given, print_schedule;
+    int emit;     /* a tcc_emit or one of those above */
+    bool emit_given, print_schedule, no_cubins;
 } arguments;
 
 static void parse_emit(arguments *a, const char *name)
 {
-    for (int e = 0; e < TCC_EMIT_COUNT; e++)
-        if (!strcmp(tcc_emit_name((tcc_emit)e), name)) {
-            a->options.emit = (tcc_emit)e;
+    static const char *const packed[] = {"bundle", "c"};
+    for (int e = 0; e <= EMIT_C; e++)
+        if (!strcmp(e < TCC_EMIT_COUNT ? tcc_emit_name((tcc_emit)e) : packed[e - EMIT_BUNDLE], name)) {
+            a->emit = e;
             a->emit_given = true;
             return;
         }
     bad_usage("--emit=%s: no such kind", name);
+}
+
+/* Takes a list apart. */
+static void parse_targets(arguments *a, char *text)
+{
+    a->n_targets = 0;
+    for (char *name; (name = strsep(&text, ","));) {
+        for (size_t i = 0; i < a->n_targets; i++)
+            if (!strcmp(a->targets[i], name))
+                bad_usage("--target: %s twice", name);
+        if (a->n_targets == MAX_TARGETS)
+            bad_usage("--target: more than %d", MAX_TARGETS);
+        a->targets[a->n_targets++] = name;
+    }
 }
 
 static void parse_define(arguments *a, char *text)
@@ -107,6 +138,43 @@ static void parse_tiles(arguments *a, const char *text)
     a->options.tiles = (unsigned)n;
 }
 
+/* A number without a sign; false when there is none. */
+static bool parse_extent(char **text, int64_t *out)
+{
+    char *end = *text;
+    errno = 0;
+    if (**text >= '0' && **text <= '9')
+        *out = strtoll(*text, &end, 10);
+    bool ok = end != *text && !errno;
+    *text = end;
+    return ok;
+}
+
+/* NAME=N, NAME=N..N or NAME=N.., and more of them behind commas. */
+static void parse_ranges(arguments *a, char *text)
+{
+    char *state = NULL;
+    for (char *part = strtok_r(text, ",", &state); part; part = strtok_r(NULL, ",", &state)) {
+        tcc_range r = {.name = part};
+        char *p = strchr(part, '=');
+        bool ok = p && p != part;
+        if (ok)
+            *p++ = 0;
+        ok = ok && parse_extent(&p, &r.least);
+        r.most = r.least;
+        if (ok && !strncmp(p, "..", 2)) {
+            p += 2;
+            r.most = INT64_MAX;
+            ok = !*p || parse_extent(&p, &r.most);
+        }
+        if (!ok || *p)
+            bad_usage("--for %s: want NAME=NUMBER, NAME=NUMBER..NUMBER or NAME=NUMBER..", part);
+        if (a->options.n_ranges == MAX_RANGES)
+            bad_usage("--for: more than %d ranges", MAX_RANGES);
+        a->ranges[a->options.n_ranges++] = r;
+    }
+}
+
 static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(size_t))
 {
     for (size_t i = 0; name(i); i++)
@@ -123,11 +191,13 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         EMIT = 256,
         TARGET,
         TILES,
+        FOR,
         PRINT_SCHEDULE,
         PRINT_AFTER,
         VERIFY_EACH,
         CHECK_PASSES,
         NO_VERIFY_PIPELINE,
+        NO_CUBINS,
         TIME_PASSES,
         PTXAS,
         LIST_PASSES,
@@ -139,11 +209,13 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         {"emit", required_argument, NULL, EMIT},
         {"target", required_argument, NULL, TARGET},
         {"tiles", required_argument, NULL, TILES},
+        {"for", required_argument, NULL, FOR},
         {"print-schedule", no_argument, NULL, PRINT_SCHEDULE},
         {"print-after", required_argument, NULL, PRINT_AFTER},
         {"verify-each", no_argument, NULL, VERIFY_EACH},
         {"check-passes", optional_argument, NULL, CHECK_PASSES},
         {"no-verify-pipeline", no_argument, NULL, NO_VERIFY_PIPELINE},
+        {"no-cubins", no_argument, NULL, NO_CUBINS},
         {"time-passes", no_argument, NULL, TIME_PASSES},
         {"ptxas", required_argument, NULL, PTXAS},
         {"list-passes", no_argument, NULL, LIST_PASSES},
@@ -158,8 +230,9 @@ static void parse_arguments(arguments *a, int argc, char **argv)
         case 'o': a->output = optarg; break;
         case 'D': parse_define(a, optarg); break;
         case EMIT: parse_emit(a, optarg); break;
-        case TARGET: a->options.target = optarg; break;
+        case TARGET: parse_targets(a, optarg); break;
         case TILES: parse_tiles(a, optarg); break;
+        case FOR: parse_ranges(a, optarg); break;
         case PRINT_SCHEDULE: a->print_schedule = true; break;
         case PRINT_AFTER: a->options.print_after = optarg; break;
         case VERIFY_EACH: a->options.verify_each = true; break;
@@ -168,6 +241,7 @@ static void parse_arguments(arguments *a, int argc, char **argv)
             a->options.check_seed = parse_check_seed(optarg);
             break;
         case NO_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_OFF; break;
+        case NO_CUBINS: a->no_cubins = true; break;
         case TIME_PASSES: a->options.time_passes = true; break;
         case PTXAS: a->options.ptxas = optarg; break;
         case LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
@@ -202,8 +276,9 @@ static void unknown_target(const char *given)
 static void check_names(const arguments *a)
 {
     const char *after = a->options.print_after;
-    if (!is_known(tcc_target_name, a->options.target))
-        unknown_target(a->options.target);
+    for (size_t i = 0; i < a->n_targets; i++)
+        if (!is_known(tcc_target_name, a->targets[i]))
+            unknown_target(a->targets[i]);
     if (after && strcmp(after, "all") && strcmp(after, "changed") &&
         !is_known(tcc_pass_name, after))
         bad_usage("--print-after=%s: no such pass; see --list-passes", after);
@@ -215,13 +290,13 @@ static void choose_output(arguments *a)
     const char *dot = a->output ? strrchr(a->output, '.') : NULL;
     for (int i = 0; i < N_SUFFIXES; i++)
         if (dot && !a->emit_given && !strcmp(dot, suffixes[i].suffix)) {
-            a->options.emit = suffixes[i].emit;
+            a->emit = suffixes[i].emit;
             return;
         }
     if (a->output && !a->emit_given && strcmp(a->output, "-"))
         bad_usage("-o %s: cannot tell the kind from this suffix; use --emit", a->output);
-    if (a->options.emit == TCC_EMIT_DEFAULT)
-        a->options.emit = tcc_target_emit(a->options.target);
+    if (a->emit == TCC_EMIT_DEFAULT)
+        a->emit = a->n_targets > 1 ? EMIT_BUNDLE : (int)tcc_target_emit(a->targets[0]);
     if (a->output)
         return;
     if (!strcmp(a->input, "-")) {
@@ -230,7 +305,7 @@ static void choose_output(arguments *a)
     }
     const char *suffix = ".ptx";
     for (int i = 0; i < N_SUFFIXES; i++)
-        if (suffixes[i].emit == a->options.emit)
+        if (suffixes[i].emit == a->emit)
             suffix = suffixes[i].suffix;
     const char *slash = strrchr(a->input, '/'), *end = strrchr(a->input, '.');
     size_t n = end && (!slash || end > slash) ? (size_t)(end - a->input) : strlen(a->input);
@@ -242,6 +317,20 @@ static void choose_output(arguments *a)
     a->output = name;
 }
 
+static bool is_packed(const arguments *a)
+{
+    return a->emit >= EMIT_BUNDLE;
+}
+
+static void check_kind(const arguments *a)
+{
+    if (a->n_targets > 1 && !is_packed(a))
+        bad_usage("--target: a file of the kind %s is for one target; code for several goes into a bundle (-o FILE.tccb) "
+                  "or into C (-o FILE.c)", tcc_emit_name((tcc_emit)a->emit));
+    if (a->emit == EMIT_C && !strcmp(a->output, "-"))
+        bad_usage("-o -: C comes with a header beside it, so that it needs a name: -o FILE.c");
+}
+
 /* What is asked to be shown must be reached. */
 static void check_reached(const arguments *a)
 {
@@ -249,48 +338,124 @@ static void check_reached(const arguments *a)
                         : a->options.print_after  ? "--print-after"
                         : a->options.check_passes ? "--check-passes"
                                                   : NULL;
-    if (shown && a->options.emit == TCC_EMIT_IR)
+    if (shown && a->emit == TCC_EMIT_IR)
         bad_usage("%s: the kind ir stops before the passes", shown);
+}
+
+/* ---- doing it --------------------------------------------------------------------------- */
+
+/* Compiles for every target; the modules are destroyed by the caller, and NULL behind the first that fails. */
+static tcc_status compile(arguments *a, tcc_context *ctx, tcc_module *modules[MAX_TARGETS])
+{
+    size_t size = 0;
+    char *source = read_input(a->input, &size);
+    tcc_status status = TCC_OK;
+    for (size_t i = 0; i < a->n_targets && !status; i++) {
+        a->options.target = a->targets[i];
+        a->options.emit = is_packed(a) ? TCC_EMIT_DEFAULT : (tcc_emit)a->emit;
+        status = tcc_compile_with(ctx, source, size, &a->options, &modules[i]);
+        if (!status && a->print_schedule)
+            fputs(tcc_module_schedule(modules[i]), stderr);
+    }
+    free(source);
+    return status;
+}
+
+/* The part of a path that is the file's name, without its suffix; the caller frees it. */
+static char *stem_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = strdup(slash ? slash + 1 : path);
+    if (!name)
+        out_of_memory();
+    char *dot = strrchr(name, '.');
+    if (dot && dot != name)
+        *dot = 0;
+    return name;
+}
+
+/* matmul.h beside matmul.c; the caller frees it. */
+static char *header_beside(const char *path)
+{
+    size_t n = strlen(path);
+    bool has_suffix = n > 2 && !strcmp(path + n - 2, ".c");
+    char *name = malloc(n + sizeof ".h");
+    if (!name)
+        out_of_memory();
+    sprintf(name, "%.*s.h", (int)(has_suffix ? n - 2 : n), path);
+    return name;
+}
+
+static bool write_text(const char *name, const tcc_text *text)
+{
+    return write_output(name, text->data, text->size);
+}
+
+/* What is written of modules of several targets. *written says whether it could be. */
+static tcc_status write_packed(const arguments *a, tcc_context *ctx, tcc_module *const *modules, bool *written)
+{
+    const tcc_bundle_options options = {.struct_size = sizeof options, .ptxas = a->options.ptxas,
+                                        .cubins = a->no_cubins ? TCC_OFF : TCC_DEFAULT};
+    const tcc_module *const *mods = (const tcc_module *const *)modules;
+    tcc_text text = {0}, header = {0};
+    tcc_status status;
+    if (a->emit == EMIT_BUNDLE) {
+        status = tcc_bundle_make(ctx, mods, a->n_targets, &options, &text);
+        *written = !status && write_text(a->output, &text);
+    } else {
+        char *stem = stem_of(a->output), *beside = header_beside(a->output);
+        status = tcc_bundle_c(ctx, mods, a->n_targets, &options, stem, &text, &header);
+        *written = !status && write_text(beside, &header) && write_text(a->output, &text);
+        free(stem);
+        free(beside);
+    }
+    tcc_text_destroy(text.data);
+    tcc_text_destroy(header.data);
+    return status;
+}
+
+static tcc_status write_module(const arguments *a, const tcc_module *mod, bool *written)
+{
+    size_t n;
+    const void *out = tcc_module_output(mod, &n);
+    *written = write_output(a->output, out, n);
+    return TCC_OK;
 }
 
 int main(int argc, char **argv)
 {
-    static arguments a = {.options = {.struct_size = sizeof(tcc_compile_options),
-                                      .target = "sm_90a",
+    static arguments a = {.targets = {"sm_90a"},
+                          .n_targets = 1,
+                          .options = {.struct_size = sizeof(tcc_compile_options),
                                       .print = print_text,
                                       .reproducer = "tcc-reproducer.tile"}};
     prepare_output();
     parse_arguments(&a, argc, argv);
-    if (!strcmp(a.options.target, "native"))
-        a.options.target = a.native = native_target();
+    for (size_t i = 0; i < a.n_targets; i++)
+        if (!strcmp(a.targets[i], "native"))
+            a.targets[i] = a.native = native_target();
     check_names(&a);
     choose_output(&a);
+    check_kind(&a);
     check_reached(&a);
     a.options.defines = a.defines;
+    a.options.ranges = a.ranges;
     a.options.file = strcmp(a.input, "-") ? a.input : "<stdin>";
-    size_t size = 0;
-    char *source = read_input(a.input, &size);
     tcc_context *ctx = tcc_context_create();
     if (!ctx)
         out_of_memory();
     tcc_context_on_diagnostic(ctx, print_diagnostic, NULL);
-    tcc_module *mod;
-    int exit_status = EXIT_FAILED;
-    tcc_status status = tcc_compile_with(ctx, source, size, &a.options, &mod);
-    if (!status) {
-        if (a.print_schedule)
-            fputs(tcc_module_schedule(mod), stderr);
-        size_t n;
-        const void *out = tcc_module_output(mod, &n);
-        exit_status = write_output(a.output, out, n) ? 0 : EXIT_USAGE;
-    } else if (status == TCC_ERR_MEMORY) {
+    tcc_module *modules[MAX_TARGETS] = {0};
+    bool written = false;
+    tcc_status status = compile(&a, ctx, modules);
+    if (!status)
+        status = is_packed(&a) ? write_packed(&a, ctx, modules, &written) : write_module(&a, modules[0], &written);
+    if (status == TCC_ERR_MEMORY)
         out_of_memory();
-    } else if (status == TCC_ERR_ARGUMENT) {
-        exit_status = EXIT_USAGE;
-    }
-    tcc_module_destroy(mod);
+    int exit_status = written ? 0 : status && status != TCC_ERR_ARGUMENT ? EXIT_FAILED : EXIT_USAGE;
+    for (size_t i = 0; i < a.n_targets; i++)
+        tcc_module_destroy(modules[i]);
     tcc_context_destroy(ctx);
-    free(source);
     free(a.native);
     return finish_output(exit_status);
 }

@@ -99,6 +99,12 @@ typedef struct tcc_define {
     int64_t value;
 } tcc_define;
 
+/* Extents of a dimension, `most` among them; INT64_MAX: any number from `least` on. */
+typedef struct tcc_range {
+    const char *name;
+    int64_t least, most;
+} tcc_range;
+
 typedef enum tcc_switch { TCC_DEFAULT = 0, TCC_ON, TCC_OFF } tcc_switch;
 
 typedef struct tcc_compile_options {
@@ -126,13 +132,20 @@ typedef struct tcc_compile_options {
     tcc_switch verify_pipeline;
     /* tcc_opt: gets the bytes of its output, when not NULL. Binary kinds need it. */
     size_t *output_size;
-    /* Line tables, which let tools tell what instruction is of what line; by default all have them
+    /* Line tables, by which tools show the source line of an instruction; by default all have them
      * but code objects: there they take a tenth of the time of a compilation. */
     tcc_switch line_tables;
     /* Of a kernel whose extents are known only at launch, and whose schedule does not say which tile, so
      * many tiles at most are compiled, of which a launch runs the one that suits its extents; 0: as many
      * as the compiler has for the target. One is compiled faster and suits large extents. */
     unsigned tiles;
+    /* Of a source with several kernels only this one is compiled; NULL: all are. tcc_opt takes no notice. */
+    const char *kernel;
+    /* Extents that launches will have. Of the tiles for extents known only at launch those are left out that no launch
+     * with such extents would choose; any other launch is right, too, and may be slower. A dimension that is bound, or
+     * that no kernel has, is TCC_ERR_ARGUMENT. */
+    const tcc_range *ranges;
+    size_t n_ranges;
 } tcc_compile_options;
 
 /* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */

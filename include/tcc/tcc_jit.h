@@ -45,7 +45,7 @@ TCC_API const char *tcc_jit_target(const tcc_jit *jit);
 /* The program that a source text is, compiled and loaded when it is first asked for.
  *
  * source   NUL-terminated UTF-8; borrowed for the call
- * options  target (NULL: the GPU's), file, defines, line_tables, tiles and verify_pipeline say what is compiled; the
+ * options  target (NULL: the GPU's), file, defines, line_tables, tiles, kernel, ranges and verify_pipeline say what is compiled; the
  *          others are to be zero. NULL: all zero
  * The program is known by all of these, and on disk by the versions of libtcc and the driver as well. Of equal
  * texts one is compiled, whichever thread asks first. A folder that cannot be used costs the time of a

@@ -54,13 +54,15 @@ TCC_API int tcc_runtime_device_count(const tcc_runtime *rt);
 /* The ordinal of the GPU that is current; -1 where the calling thread has none. */
 TCC_API int tcc_runtime_current_device(const tcc_runtime *rt);
 
-/* Loads a PTX text, cubin or code object (hsaco) that tcc wrote onto the current GPU. `image` is
+/* Loads a PTX text, cubin, code object (hsaco) or bundle of these that tcc wrote onto the current GPU. `image` is
  * borrowed; PTX needs no terminator. A driver compiles PTX for the GPU at hand (about 0.1 to 0.2 s
  * for each large kernel): of a text with several entries, each when it is first launched, or
  * tcc_kernel_prepare is told that it will be. A code object is for one architecture. `manifest` NULL: read from the
- * image, where PTX has it at the head and ELF files in a note; a cubin has none.
- * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest, or not the image's; a damaged code object),
- * TCC_ERR_TARGET (not for the current GPU), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
+ * image, where PTX has it at the head and ELF files in a note; a cubin has none. Of a bundle, which has all manifests,
+ * the image for the latest target that the GPU runs is loaded, machine code before PTX; one that cannot be
+ * loaded is passed over where there is another.
+ * Returns TCC_OK, TCC_ERR_SYNTAX (no or bad manifest, or not the image's; a damaged code object or bundle),
+ * TCC_ERR_ARGUMENT (a bundle and a manifest), TCC_ERR_TARGET (not for the current GPU), TCC_ERR_DRIVER or TCC_ERR_MEMORY.
  * On success *out belongs to the caller: tcc_program_destroy. */
 TCC_API tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size,
                                     const char *manifest, tcc_program **out);

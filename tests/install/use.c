@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdio.h>
 #include <tcc/tcc.h>
+#include <tcc/tcc_bundle.h>
 #include <tcc/tcc_jit.h>
 #include <tcc/tcc_runtime.h>
 

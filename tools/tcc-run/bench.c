@@ -4,10 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A round of one contender is about this long, warm-up in all WARM_MS. */
-#define ROUND_MS 25.0
+const bench_effort bench_full = {25, 500, BENCH_ROUNDS}, bench_brief = {3, 10, 5};
+
 #define QUICK_MS 10.0
-#define WARM_MS 500.0
 
 enum { CALIBRATION_RUNS = 3, MAX_RUNS = 20000, MAX_CONTENDERS = 4 };
 
@@ -59,7 +58,7 @@ static int by_value(const void *a, const void *b)
 
 double contender_median(const contender *c)
 {
-    return c->us[BENCH_ROUNDS / 2];
+    return c->us[c->rounds / 2];
 }
 
 tcc_status bench_quick(tcc_device *dev, contender *c, int n_sets, double *us)
@@ -88,7 +87,7 @@ static void shuffle(int *order, int n, uint64_t *random)
     }
 }
 
-tcc_status bench_rounds(tcc_device *dev, contender *contenders, int n, int n_sets)
+tcc_status bench_rounds(tcc_device *dev, const bench_effort *effort, contender *contenders, int n, int n_sets)
 {
     batch batches[MAX_CONTENDERS];
     uint64_t random = 1;
@@ -96,14 +95,15 @@ tcc_status bench_rounds(tcc_device *dev, contender *contenders, int n, int n_set
         return TCC_ERR_ARGUMENT;
     for (int i = 0; i < n; i++) {
         batches[i] = (batch){.c = &contenders[i], .n_sets = n_sets};
-        tcc_status status = calibrate(dev, &batches[i], ROUND_MS);
+        contenders[i].rounds = effort->rounds;
+        tcc_status status = calibrate(dev, &batches[i], effort->round_ms);
         double us;
-        for (int warm = 0; !status && warm < WARM_MS / ROUND_MS / n; warm++)
+        for (int warm = 0; !status && warm < effort->warm_ms / effort->round_ms / n; warm++)
             status = time_batch(dev, &batches[i], &us);
         if (status)
             return status;
     }
-    for (int round = 0; round < BENCH_ROUNDS; round++) {
+    for (int round = 0; round < effort->rounds; round++) {
         int order[MAX_CONTENDERS];
         shuffle(order, n, &random);
         for (int i = 0; i < n; i++) {
@@ -116,6 +116,6 @@ tcc_status bench_rounds(tcc_device *dev, contender *contenders, int n, int n_set
         }
     }
     for (int i = 0; i < n; i++)
-        qsort(contenders[i].us, BENCH_ROUNDS, sizeof contenders[i].us[0], by_value);
+        qsort(contenders[i].us, (size_t)effort->rounds, sizeof contenders[i].us[0], by_value);
     return TCC_OK;
 }

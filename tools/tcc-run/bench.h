@@ -16,13 +16,23 @@ typedef struct contender {
     /* Enqueues one run on input set `set`. */
     tcc_status (*enqueue)(void *user, int set);
     void *user;
+    int rounds;
     double us[BENCH_ROUNDS]; /* result: microseconds of one run, sorted */
 } contender;
 
 double contender_median(const contender *c);
 
+/* How long it takes: a round of one contender, and the warm-up in all, in milliseconds. */
+typedef struct bench_effort {
+    double round_ms, warm_ms;
+    int rounds; /* BENCH_ROUNDS at most */
+} bench_effort;
+
+/* For a result, and for choosing among many. */
+extern const bench_effort bench_full, bench_brief;
+
 /* Fills in every contender's times. Input sets 0 … n_sets - 1 are used in rotation. */
-tcc_status bench_rounds(tcc_device *dev, contender *contenders, int n, int n_sets);
+tcc_status bench_rounds(tcc_device *dev, const bench_effort *effort, contender *contenders, int n, int n_sets);
 
 /* Times one contender alone, briefly: for choosing among many. */
 tcc_status bench_quick(tcc_device *dev, contender *c, int n_sets, double *us);

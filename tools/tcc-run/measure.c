@@ -5,75 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tcc-run/bench.h"
+#include "tools/tcc-run/input_sets.h"
 #include "tools/tcc-run/product.h"
-
-/* Input sets in rotation together exceed this: several times the 50 or 60 MB of a Hopper's L2, so
- * that no run finds its inputs there. */
-enum { ROTATION_BYTES = 256 << 20, MAX_SETS = 32 };
 
 /* How far from ours a result of cuBLASLt may be: both carry one rounding. */
 #define MAX_DIFFERENCE 2e-2
-
-/* Copies of a launch's arguments at other addresses. The first set is the task's own. */
-typedef struct input_sets {
-    tcc_arg *args;   /* n * n_args of them */
-    tensor *copies;  /* the same, owned; the first n_args unused */
-    int n;
-} input_sets;
-
-/* ---- input sets ------------------------------------------------------------------------- */
-
-static void sets_free(session *s, const measure_task *task, input_sets *sets)
-{
-    for (size_t i = task->n_args; sets->copies && i < (size_t)sets->n * task->n_args; i++)
-        if (sets->copies[i].base)
-            tcc_device_free(s->dev, sets->copies[i].base);
-    free(sets->copies);
-    free(sets->args);
-}
-
-static bool sets_create(session *s, const measure_task *task, input_sets *out)
-{
-    size_t bytes = 1, n = task->n_args;
-    for (size_t i = 0; i < n; i++)
-        bytes += task->tensors[i].bytes;
-    size_t wanted = ROTATION_BYTES / bytes + 1;
-    *out = (input_sets){.n = wanted > MAX_SETS ? MAX_SETS : (int)wanted};
-    out->args = calloc((size_t)out->n * n, sizeof *out->args);
-    out->copies = calloc((size_t)out->n * n, sizeof *out->copies);
-    if (!out->args || !out->copies) {
-        session_error(s, "out of memory for input sets");
-        return false;
-    }
-    for (size_t i = 0; i < (size_t)out->n * n; i++) {
-        const tensor *t = &task->tensors[i % n];
-        out->args[i] = task->args[i % n];
-        if (i < n || !t->type)
-            continue;
-        out->copies[i] = *t;
-        out->copies[i].base = 0;
-        if (tensor_upload(s, &out->copies[i], t->address % 256 != 0))
-            return false;
-        out->args[i].device = out->copies[i].address;
-    }
-    return true;
-}
-
-/* ---- ours ------------------------------------------------------------------------------- */
-
-typedef struct ours {
-    const measure_task *task;
-    const input_sets *sets;
-} ours;
-
-static tcc_status enqueue_ours(void *user, int set)
-{
-    const ours *o = user;
-    const measure_task *t = o->task;
-    return tcc_kernel_launch(t->kernel, t->dims, tcc_kernel_dim_count(t->kernel),
-                             o->sets->args + (size_t)set * t->n_args, t->n_args, NULL);
-}
 
 /* ---- cuBLASLt --------------------------------------------------------------------------- */
 
@@ -218,7 +154,7 @@ static double bytes_moved(const measure_task *task)
 
 static bool run_rounds(session *s, contender *contenders, int n, int n_sets)
 {
-    tcc_status status = bench_rounds(s->dev, contenders, n, n_sets);
+    tcc_status status = bench_rounds(s->dev, &bench_full, contenders, n, n_sets);
     if (status)
         session_error(s, "the benchmark failed: %s", tcc_status_name(status));
     return !status;
@@ -264,8 +200,8 @@ bool measure(session *s, const measure_task *task, bench_result *out)
 {
     input_sets sets = {0};
     theirs them = {0};
-    ours us = {task, &sets};
-    contender self = {.enqueue = enqueue_ours, .user = &us};
+    run_of us = {task, task->kernel, &sets};
+    contender self = {.enqueue = enqueue_run, .user = &us};
     bool ok = sets_create(s, task, &sets);
     if (ok && task->against != AGAINST_NOTHING)
         ok = theirs_create(s, task, &sets, &them) &&

@@ -14,7 +14,7 @@ const char options_usage[] =
     "       tcc-run FILE.tile|FILE.tir --on=interp --size M=256,N=256,K=256 [options]\n"
     "       tcc-run --script FILE [--on=hip|interp] [--table OUT.md]\n"
     "\n"
-    "Compiles (.tile, .tir) or loads (.ptx, .cubin, .hsaco) a kernel and launches it on random\n"
+    "Compiles (.tile, .tir) or loads (.ptx, .cubin, .hsaco, .tccb) a kernel and launches it on random\n"
     "data: standard-normal floats, integers of their type's whole range. With --on=interp no GPU is\n"
     "needed: a model of the machine runs the instructions one by one and reports races, deadlocks\n"
     "and the like at the line of the program (docs/interp.md).\n"
@@ -35,6 +35,11 @@ const char options_usage[] =
     "  --bench                time it: median over rounds, warm, inputs out of the L2 cache\n"
     "  --against=cublas       time cuBLASLt's plain product in turn with it\n"
     "  --against=cublas:relu_bias   the same with cuBLASLt's fused bias and relu\n"
+    "  --tune                 search for the schedule that is fastest at these sizes, and print it\n"
+    "  --tune-seconds N       that the search may take (60)\n"
+    "  --tune-results FILE    where results are kept: a search goes on where another ended\n"
+    "                         (tuned.jsonl in the folder of $TCC_CACHE_DIR, else ~/.cache/tcc)\n"
+    "  --shard I/N            search the I-th of N parts (1 to N); cat puts their results together\n"
     "  --misalign NAME,...    put these tensors one element off their alignment\n"
     "  --variant ENTRY        fail unless this variant runs, or one of its tiles, ENTRY__64x128; the\n"
     "                         interpreter is told to run it\n"
@@ -202,6 +207,17 @@ static bool set_against(options *o, const option_row *option, const char *value)
     return o->against == AGAINST_RELU_BIAS || !strcmp(value, "cublas");
 }
 
+static bool set_shard(options *o, const option_row *option, const char *value)
+{
+    (void)option;
+    char end;
+    unsigned shard;
+    if (sscanf(value, "%u/%u%c", &shard, &o->n_shards, &end) != 2 || !shard || shard > o->n_shards)
+        return false;
+    o->shard = shard - 1;
+    return true;
+}
+
 static bool set_on(options *o, const option_row *option, const char *value)
 {
     (void)option;
@@ -289,6 +305,9 @@ static const option_row table[] = {
     {"--seed", NEEDS_VALUE, set_number, FIELD(seed), NULL},
     {"--timeout", NEEDS_VALUE, set_number, FIELD(timeout_s), NULL},
     {"--threads", NEEDS_VALUE, set_number, FIELD(threads), NULL},
+    {"--tune-seconds", NEEDS_VALUE, set_number, FIELD(tune_seconds), NULL},
+    {"--tune-results", NEEDS_VALUE, set_text, FIELD(tune_results), NULL},
+    {"--shard", NEEDS_VALUE, set_shard, 0, NULL},
     {"--on", NEEDS_VALUE, set_on, 0, NULL},
     {"--device", NEEDS_VALUE, set_device, 0, NULL},
     {"--order", NEEDS_VALUE, set_order, 0, NULL},
@@ -296,6 +315,7 @@ static const option_row table[] = {
     {"--check", MAY_HAVE_VALUE, set_check, 0, NULL},
     {"--against", NEEDS_VALUE, set_against, 0, NULL},
     {"--bench", MAY_HAVE_VALUE, set_flag, FIELD(bench), NULL},
+    {"--tune", MAY_HAVE_VALUE, set_flag, FIELD(tune), NULL},
     {"--help", MAY_HAVE_VALUE, set_flag, FIELD(help), NULL},
     {"--version", MAY_HAVE_VALUE, set_flag, FIELD(version), NULL},
 };
@@ -375,6 +395,18 @@ static const char *contradiction(const options *o)
     if (o->bench && interp)
         return o->against ? "--against needs a GPU: the interpreter's time means nothing"
                           : "--bench needs a GPU: the interpreter's time means nothing";
+    if (o->tune && interp)
+        return "--tune needs a GPU: the interpreter's time means nothing";
+    if (o->tune && o->file && file_kind_of(o->file) != FILE_TILE)
+        return "--tune is for .tile files: others have their schedule";
+    if (o->tune && (o->bench || o->variant || o->script))
+        return o->script ? "--tune is for one run: not for --script"
+               : o->bench ? "--tune times by itself: without --bench and --against"
+                          : "--tune runs all variants: without --variant";
+    if (!o->tune && (o->tune_seconds || o->tune_results || o->n_shards))
+        return o->tune_seconds   ? "--tune-seconds belongs to --tune"
+               : o->tune_results ? "--tune-results belongs to --tune"
+                                 : "--shard belongs to --tune";
     if (interp && o->file && file_kind_of(o->file) == FILE_IMAGE)
         return "--on=interp runs .tile and .tir files";
     if (interp && o->device_given)
@@ -449,6 +481,8 @@ bool options_parse(int argc, char **argv, const options *script, options *out, c
     }
     if (script && out->device_given)
         wrong = "--device is for the command line of the script";
+    if (script && out->tune)
+        wrong = "--tune is for one run: not for --script";
     if (script)
         inherit(out, script);
     if (!wrong)

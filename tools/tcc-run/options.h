@@ -42,7 +42,10 @@ typedef struct options {
     const char *target;   /* of .tile files; NULL: what the machine takes */
     const char *manifest; /* of an image; NULL: in the image */
     option_list sizes, defines, scalars, inputs, outputs, misaligned;
-    bool check, bench, help, version;
+    bool check, bench, tune, help, version;
+    int64_t tune_seconds; /* 0: not given */
+    const char *tune_results;
+    unsigned shard, n_shards;
     double tolerance; /* of --check; 0: by the output's type */
     int64_t rows;     /* to check; 0: by cost */
     int64_t repeat;   /* launches */

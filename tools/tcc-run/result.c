@@ -51,6 +51,17 @@ static void print_bench(FILE *out, const bench_result *b)
         fprintf(out, "; relative difference %.2e\n", b->lt_difference);
 }
 
+static void print_tune(FILE *out, const tune_result *t)
+{
+    fprintf(out, "tuned    %" PRIu64 " schedules measured, %" PRIu64 " of them wrong, and %" PRIu64 " known; ", t->measured,
+            t->wrong, t->known);
+    fprintf(out, "%" PRIu64 " refused, %" PRIu64 " too dear by the estimate\n", t->refused, t->dear);
+    fprintf(out, "best     %.2f us, ", t->us);
+    if (t->tflops > 0)
+        fprintf(out, "%.1f TFLOP/s, ", t->tflops);
+    fprintf(out, "the compiler's own choice %.2f us, ratio %.3f\n%s", t->own_us, t->own_us / t->us, t->schedule);
+}
+
 void result_print(FILE *out, const run_result *r)
 {
     if (r->kernel[0]) {
@@ -67,6 +78,8 @@ void result_print(FILE *out, const run_result *r)
         print_check(out, &r->check);
     if (r->bench.done)
         print_bench(out, &r->bench);
+    if (r->tune.done)
+        print_tune(out, &r->tune);
     if (r->check.done || r->status)
         fprintf(out, "%s\n", r->status ? "FAILED" : "ok");
 }

@@ -30,6 +30,14 @@ typedef struct bench_result {
     double lt_difference;          /* relative, of the results; NaN: not compared */
 } bench_result;
 
+typedef struct tune_result {
+    bool done;
+    uint64_t measured, wrong, known, refused, dear; /* tcc_tune_progress */
+    double own_us, us;     /* of the compiler's choice and of the best schedule, in turn */
+    double tflops;         /* of the latter */
+    char schedule[1024];
+} tune_result;
+
 typedef struct run_result {
     int status;          /* an exit status: options.h */
     bool driver_failed;  /* the GPU may be unusable */
@@ -41,6 +49,7 @@ typedef struct run_result {
     char timeline[256];  /* about the timeline, "" when there is none */
     check_result check;
     bench_result bench;
+    tune_result tune;
 } run_result;
 
 /* Several lines, for one run. */

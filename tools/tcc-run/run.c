@@ -9,6 +9,7 @@
 #include "tools/tcc-run/check.h"
 #include "tools/tcc-run/measure.h"
 #include "tools/tcc-run/memory.h"
+#include "tools/tcc-run/tune.h"
 
 enum { MAX_DIMS = 1024 };
 
@@ -23,6 +24,7 @@ typedef struct launch {
     tensor tensors[MAX_ARGS]; /* no type: a scalar */
     double scalars[MAX_ARGS];
     tcc_arg args[MAX_ARGS];
+    void *initial[MAX_ARGS]; /* of inouts, for --tune */
 } launch;
 
 /* ---- the kernel and its arguments ------------------------------------------------------- */
@@ -229,6 +231,20 @@ static bool check_memory(session *s, const launch *l)
     return false;
 }
 
+/* Keeps what an inout holds before the first launch. */
+static bool keep_initial(session *s, launch *l, size_t i)
+{
+    const tensor *t = &l->tensors[i];
+    if (!l->o->tune || t->info->role != TCC_ARG_INOUT)
+        return true;
+    l->initial[i] = malloc(t->bytes ? t->bytes : 1);
+    if (l->initial[i])
+        memcpy(l->initial[i], t->host, t->bytes);
+    else
+        session_error(s, "'%s': out of memory", t->info->name);
+    return l->initial[i];
+}
+
 static tcc_status prepare_args(session *s, launch *l)
 {
     if (!init_args(s, l) || !check_memory(s, l))
@@ -239,7 +255,7 @@ static tcc_status prepare_args(session *s, launch *l)
         const npy *file = l->files[i].data ? &l->files[i] : NULL;
         if (!t->type)
             continue;
-        if (!tensor_fill(s, t, file, (uint64_t)l->o->seed * 64 + i))
+        if (!tensor_fill(s, t, file, (uint64_t)l->o->seed * 64 + i) || !keep_initial(s, l, i))
             return TCC_ERR_ARGUMENT;
         tcc_status status = tensor_upload(s, t, option_find(&l->o->misaligned, info->name) != NULL);
         if (status)
@@ -253,6 +269,7 @@ static void launch_free(session *s, launch *l)
 {
     for (size_t i = 0; i < l->n_args && i < MAX_ARGS; i++) {
         free(l->files[i].data);
+        free(l->initial[i]);
         tensor_free(s, &l->tensors[i]);
     }
     free(l);
@@ -364,15 +381,14 @@ static bool check(session *s, launch *l, reference *ref, double flops, run_resul
 
 static bool time_it(session *s, const launch *l, double flops, run_result *out)
 {
-    return measure(s,
-                   &(measure_task){.kernel = l->kernel,
-                                   .dims = l->dims,
-                                   .tensors = l->tensors,
-                                   .args = l->args,
-                                   .n_args = l->n_args,
-                                   .flops = flops,
-                                   .against = l->o->against},
-                   &out->bench);
+    const measure_task task = {.kernel = l->kernel,
+                               .dims = l->dims,
+                               .tensors = l->tensors,
+                               .args = l->args,
+                               .n_args = l->n_args,
+                               .flops = flops,
+                               .against = l->o->against};
+    return l->o->tune ? tune(s, l->o, &task, (const void *const *)l->initial, &out->tune) : measure(s, &task, &out->bench);
 }
 
 /* Whether it is named so, or for one of the tiles of what is: ENTRY__64x128. */
@@ -425,7 +441,7 @@ static int run_launch(session *s, launch *l, run_result *out)
     reference_free(&ref);
     if (!status)
         ok = run_repeatedly(s, l) && write_outputs(s, l) && ok;
-    if (!status && l->o->bench)
+    if (!status && (l->o->bench || (l->o->tune && ok)))
         ok = time_it(s, l, flops, out) && ok;
     return !status && ok ? EXIT_OK : EXIT_FAILED;
 }

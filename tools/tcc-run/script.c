@@ -14,20 +14,13 @@
 #include "tools/shared/whole_file.h"
 #include "tools/tcc-run/run.h"
 
-enum { MAX_WORDS = 64, MAX_TIMEOUT_S = 1000000 /* longer: no limit */ };
+enum { MAX_TIMEOUT_S = 1000000 /* longer: no limit */ };
 
 /* A result goes through the pipe whole. */
 _Static_assert(sizeof(run_result) <= PIPE_BUF, "writes of a result must be atomic");
 
-/* One command line: words as argv has them, words[0] the program's name. */
-typedef struct script_line {
-    char *words[MAX_WORDS + 1];
-    int n_words;
-    int number; /* 1-based, in the file */
-} script_line;
-
 typedef struct script {
-    const char *path;
+    const char *path; /* NULL: there is no file */
     const options *o; /* of the command that runs it */
     char *text;       /* the words point into it */
     script_line *lines;
@@ -46,7 +39,7 @@ static bool split(char *text, script_line *out)
     char *state = NULL;
     for (char *word = strtok_r(text, " \t", &state); word;
          word = strtok_r(NULL, " \t", &state)) {
-        if (out->n_words == MAX_WORDS)
+        if (out->n_words == SCRIPT_MAX_WORDS)
             return false;
         out->words[out->n_words++] = word;
     }
@@ -232,44 +225,78 @@ static void describe(const script_line *line, run_result *r)
                                 line->words[i]);
 }
 
-/* Runs line i in the child, which must be there, and prints its row. Returns whether it passed. */
-static bool run_row(const script *sc, size_t i, int64_t timeout_s, child *c, FILE *table)
+/* Takes the result of line i from the child, which must be there. */
+static void take_result(const script *sc, size_t i, int64_t timeout_s, child *c, run_result *r)
 {
-    run_result r;
     char ignored[64];
-    if (receive(c, timeout_s, &r) && r.driver_failed)
+    if (receive(c, timeout_s, r) && r->driver_failed)
         end_child(c, false, ignored, sizeof ignored);
-    if (!r.kernel[0])
-        describe(&sc->lines[i], &r);
-    result_print_row(stdout, &r);
-    if (table) {
-        result_print_table_row(table, file_of(&sc->lines[i]), &r);
-        fflush(table);
-    }
-    return r.status == EXIT_OK;
+    if (!r->kernel[0])
+        describe(&sc->lines[i], r);
 }
 
-static int run_script(const script *sc, const options *o, FILE *table)
+static int run_lines(const script *sc, const script_sink *sink)
 {
     child c = {0};
     char ignored[64];
-    size_t passed = 0;
-    bool headed = false;
+    bool told = false;
+    int status = EXIT_OK;
     for (size_t i = 0; i < sc->n; i++) {
-        run_result start;
-        if (!c.pid && !start_child(sc, i, o->timeout_s, &c, &start)) {
-            fprintf(stderr, "tcc-run: no GPU: %s\n", start.message);
+        run_result r;
+        if (!c.pid && !start_child(sc, i, sc->o->timeout_s, &c, &r)) {
+            fprintf(stderr, "%s: no GPU: %s\n", program_name, r.message);
             end_child(&c, false, ignored, sizeof ignored);
-            return start.status;
+            return r.status;
         }
-        if (table && !headed)
-            result_print_table_head(table, &start);
-        headed = true;
-        passed += run_row(sc, i, o->timeout_s, &c, table);
+        if (!told)
+            sink->machine(&r, sink->user);
+        told = true;
+        take_result(sc, i, sc->o->timeout_s, &c, &r);
+        sink->line(&sc->lines[i], &r, sink->user);
+        if (r.status)
+            status = EXIT_FAILED;
     }
     end_child(&c, false, ignored, sizeof ignored);
-    printf("%zu passed, %zu failed\n", passed, sc->n - passed);
-    return passed == sc->n ? EXIT_OK : EXIT_FAILED;
+    return status;
+}
+
+int script_run_lines(const options *o, script_line *lines, size_t n, const script_sink *sink)
+{
+    return run_lines(&(script){.o = o, .lines = lines, .n = n}, sink);
+}
+
+/* ---- a script's report -------------------------------------------------------------------- */
+
+typedef struct report {
+    size_t passed, failed;
+    FILE *table; /* NULL: none */
+} report;
+
+static void begin_report(const run_result *of, void *user)
+{
+    const report *r = user;
+    if (r->table)
+        result_print_table_head(r->table, of);
+}
+
+static void report_line(const script_line *line, const run_result *result, void *user)
+{
+    report *r = user;
+    result_print_row(stdout, result);
+    if (r->table) {
+        result_print_table_row(r->table, file_of(line), result);
+        fflush(r->table);
+    }
+    *(result->status ? &r->failed : &r->passed) += 1;
+}
+
+static int run_script(const script *sc, FILE *table)
+{
+    report r = {.table = table};
+    int status = run_lines(sc, &(script_sink){begin_report, report_line, &r});
+    if (status == EXIT_OK || status == EXIT_FAILED)
+        printf("%zu passed, %zu failed\n", r.passed, r.failed);
+    return status;
 }
 
 int script_run(const options *o)
@@ -283,7 +310,7 @@ int script_run(const options *o)
         ok = false;
     }
     if (ok)
-        status = run_script(&sc, o, table);
+        status = run_script(&sc, table);
     if (table && !whole_file_close(table, !ferror(table))) {
         fprintf(stderr, "tcc-run: %s: %s\n", o->table, strerror(errno));
         status = EXIT_FAILED;

@@ -122,6 +122,25 @@ START_TEST(a_module_tells_of_its_kernels)
 }
 END_TEST
 
+START_TEST(one_of_several_kernels_is_compiled)
+{
+    static const char two[] =
+        "kernel b(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }"
+        "kernel a(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }";
+    tcc_compile_options o = {
+        .struct_size = sizeof o, .target = "sm_90a", .emit = TCC_EMIT_MANIFEST, .kernel = "a"};
+    tcc_module *mod;
+    ck_assert_int_eq(tcc_compile_with(ctx, two, sizeof two - 1, &o, &mod), TCC_OK);
+    ck_assert_uint_eq(tcc_module_kernel_count(mod), 1);
+    ck_assert_str_eq(tcc_module_kernel_name(mod, 0), "a");
+    ck_assert_ptr_null(strstr(tcc_module_manifest(mod), "\"b\""));
+    tcc_module_destroy(mod);
+    o.kernel = "c";
+    ck_assert_int_eq(tcc_compile_with(ctx, two, sizeof two - 1, &o, &mod), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(first.message, "the program has no kernel 'c'");
+}
+END_TEST
+
 START_TEST(tensor_level_ir_has_no_variants)
 {
     const tcc_compile_options o = {.struct_size = sizeof o, .target = "sm_90a", .emit = TCC_EMIT_IR};
@@ -505,6 +524,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_string_becomes_ptx);
     tcase_add_test(t, a_module_tells_of_its_kernels);
+    tcase_add_test(t, one_of_several_kernels_is_compiled);
     tcase_add_test(t, tensor_level_ir_has_no_variants);
     tcase_add_test(t, a_module_outlives_its_context);
     tcase_add_test(t, a_source_needs_no_terminator);

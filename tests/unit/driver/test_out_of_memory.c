@@ -84,8 +84,7 @@ static void check_same(const tcc_module *mod, const tcc_module *whole)
     ck_assert(!strcmp(tcc_module_schedule(mod), tcc_module_schedule(whole)));
 }
 
-/* Fails the first allocation, the second, and so on until there is none left to fail; with a check
- * of passes, which runs for long, only some, at growing distances. */
+/* Fails the first allocation, the second, and so on until there is none left to fail, at growing distances. */
 static void fail_each(const char *source, tcc_emit emit, bool check_passes, tcc_status expected)
 {
     tcc_module *whole = NULL, *mod = NULL;
@@ -93,7 +92,7 @@ static void fail_each(const char *source, tcc_emit emit, bool check_passes, tcc_
     ck_assert_int_eq(compile(source, emit, check_passes, -1, &whole, &failed), expected);
     long failures = 0;
     failed = true;
-    for (long n = 0; failed; n += check_passes ? 1 + n / 16 : 1) {
+    for (long n = 0; failed; n += 1 + n / 32) {
         tcc_status status = compile(source, emit, check_passes, n, &mod, &failed);
         ck_assert(status ? !mod : mod != NULL);
         ck_assert_msg(status == expected || (failed && status == TCC_ERR_MEMORY),

@@ -29,7 +29,7 @@ struct CUmod_st {
 };
 
 struct CUctx_st {
-    int retained;
+    _Atomic int retained;
 };
 
 struct CUevent_st {
@@ -37,9 +37,10 @@ struct CUevent_st {
 };
 
 static struct CUctx_st context;
-static CUcontext current;
+static _Thread_local CUcontext current;
 static fake_launch launches[MAX_LAUNCHES];
-static int n_launches, n_params, n_alive, n_maps;
+static int n_launches, n_params, n_maps;
+static _Atomic int n_alive;
 static const char *failing;
 static int failure;
 static int capability[2] = {9, 0};

@@ -164,6 +164,7 @@ END_TEST
 START_TEST(all_that_decides_is_told_apart)
 {
     const tcc_define n8 = {"N", 8}, n16 = {"N", 16}, k8 = {"K", 8}, both[] = {n8, k8};
+    const tcc_range few = {"N", 8, 16}, more = {"N", 8, 17};
     const tcc_compile_options kinds[] = {
         {.tiles = 1},
         {.tiles = 1, .defines = &n8, .n_defines = 1},
@@ -175,6 +176,9 @@ START_TEST(all_that_decides_is_told_apart)
         {.tiles = 1, .target = "sm_80"},
         {.tiles = 1, .line_tables = TCC_OFF},
         {.tiles = 1, .verify_pipeline = TCC_OFF},
+        {.tiles = 1, .kernel = "fake_product"},
+        {.tiles = 1, .ranges = &few, .n_ranges = 1},
+        {.tiles = 1, .ranges = &more, .n_ranges = 1},
     };
     enum { KINDS = sizeof kinds / sizeof kinds[0] };
     const tcc_program *made[KINDS];

@@ -105,7 +105,7 @@ START_TEST(an_argument_that_is_indexed_in_one_way_has_indices)
 }
 END_TEST
 
-/* Each is a manifest with one fault, and a part of what is said of it. */
+/* Each is a manifest with one fault, and a part of the message. */
 static const struct {
     const char *json, *message;
 } faults[] = {

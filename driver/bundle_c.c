@@ -1,0 +1,384 @@
+/* bundle_c: a bundle as a C file, which has the runtime in it, and its header.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/bundle.h"
+#include "driver/module.h"
+#include "runtime/bundle.h"
+#include "support/arena.h"
+#include "support/str.h"
+
+extern const char tcc_runtime_text[]; /* cmake/amalgamate.py */
+
+enum { LINE_BYTES = 100 };
+
+/* What no function or parameter may be called: keywords of C and C++, names of types in what the header declares, and
+ * macros that are common. */
+static const char *const taken[] = {
+    "alignas", "alignof", "and", "and_eq", "asm", "atomic_cancel", "auto", "bitand", "bitor", "bool", "break", "case",
+    "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl",
+    "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default",
+    "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
+    "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof",
+    "typeof_unqual", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+    "EOF", "I", "INFINITY", "NAN", "NULL", "args", "complex", "dims", "errno", "i386", "int32_t", "int64_t",
+    "linux", "main", "size_t", "stderr", "stdin", "stdout", "stream", "uint64_t", "unix"};
+
+static bool is_taken(const char *name)
+{
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (!strcmp(taken[i], name))
+            return true;
+    return !strncmp(name, "tcc_", 4) || !strncmp(name, "__", 2) || (name[0] == '_' && isupper((unsigned char)name[1]));
+}
+
+typedef struct writer {
+    tcc_arena *arena;
+    tcc_context *ctx;
+    const char *file;        /* the program's */
+    const char *name, *stem; /* of the files, and as a name in C */
+    const tcc_program *program;
+    const char **functions; /* of each kernel */
+    tcc_text bundle;
+    tcc_str out;
+} writer;
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+#define REFUSE(w, ...)                                                                             \
+    do {                                                                                           \
+        tcc_diag diag_ = tcc_context_diag((w)->ctx, (w)->file, NULL, 0);                                \
+        tcc_error(&diag_, TCC_ERR_ARGUMENT, (tcc_loc){0}, __VA_ARGS__);                            \
+        return TCC_ERR_ARGUMENT;                                                                   \
+    } while (0)
+
+static tcc_status choose_stem(writer *w)
+{
+    char *stem = tcc_arena_strdup(w->arena, w->name);
+    for (char *p = stem; *p; p++)
+        if (!isalnum((unsigned char)*p) && *p != '_')
+            *p = '_';
+    w->stem = stem;
+    if (strpbrk(w->name, "\"\\/\n"))
+        REFUSE(w, "'%s' cannot be the file's name: the C file includes its header by it", w->name);
+    if (!*stem || isdigit((unsigned char)*stem))
+        REFUSE(w, "'%s' cannot be the file's name: functions are called so, and no name in C begins with a digit",
+               w->name);
+    return TCC_OK;
+}
+
+/* The functions of the whole file, and those of each kernel besides the launch. */
+static const char *const of_file[] = {"error", "message"};
+static const char of_kernel[] = "prepare";
+
+static const char *below(writer *w, const char *of, const char *name)
+{
+    return tcc_arena_printf(w->arena, "%s_%s", of, name);
+}
+
+/* Whether kernel i's launch or what prepares it is called `name`. */
+static bool has_function(writer *w, size_t i, const char *name)
+{
+    return !strcmp(w->functions[i], name) || !strcmp(below(w, w->functions[i], of_kernel), name);
+}
+
+static tcc_status check_function(writer *w, size_t i, const char *name)
+{
+    const char *kernel = tcc_kernel_name(tcc_program_kernel_at(w->program, i));
+    for (size_t j = 0; j < sizeof of_file / sizeof *of_file; j++)
+        if (!strcmp(name, below(w, w->stem, of_file[j])))
+            REFUSE(w, "kernel '%s' would need a function '%s', which every such file has: give it another name",
+                   kernel, name);
+    for (size_t j = 0; j < i; j++)
+        if (has_function(w, j, name))
+            REFUSE(w, "kernels '%s' and '%s' would both need a function '%s': give one another name",
+                   tcc_kernel_name(tcc_program_kernel_at(w->program, j)), kernel, name);
+    return TCC_OK;
+}
+
+static tcc_status choose_functions(writer *w)
+{
+    size_t n = tcc_program_kernel_count(w->program);
+    w->functions = TCC_NEW_ARRAY(w->arena, const char *, n);
+    for (size_t i = 0; i < n; i++) {
+        const char *kernel = tcc_kernel_name(tcc_program_kernel_at(w->program, i));
+        const char *name = !strcmp(kernel, w->stem) ? kernel : below(w, w->stem, kernel);
+        if (is_taken(name))
+            REFUSE(w, "kernel '%s' would be the function '%s', which no program in C may have: give the file or the "
+                   "kernel another name", kernel, name);
+        w->functions[i] = name;
+        tcc_status status = check_function(w, i, name);
+        if (!status)
+            status = check_function(w, i, below(w, name, of_kernel));
+        if (status)
+            return status;
+    }
+    return TCC_OK;
+}
+
+/* Parameter i: the arguments, then the dimensions. */
+static const char *parameter(const tcc_kernel *k, size_t i)
+{
+    size_t n_args = tcc_kernel_arg_count(k);
+    return i < n_args ? tcc_kernel_arg(k, i)->name : tcc_kernel_dim_name(k, i - n_args);
+}
+
+/* Whether parameter i may be called `name`: names[0] to names[i - 1] are chosen. */
+static bool is_free(const tcc_kernel *k, const char **names, size_t i, size_t n, const char *name)
+{
+    bool is_free = !is_taken(name);
+    for (size_t j = 0; j < n && is_free; j++)
+        is_free = j == i || strcmp(name, j < i ? names[j] : parameter(k, j));
+    return is_free;
+}
+
+/* What the parameters are called, with as many '_' behind as it takes that C lets them. */
+static const char **choose_parameters(writer *w, const tcc_kernel *k, size_t *n)
+{
+    *n = tcc_kernel_arg_count(k) + tcc_kernel_dim_count(k);
+    const char **names = TCC_NEW_ARRAY(w->arena, const char *, *n);
+    for (size_t i = 0; i < *n; i++)
+        for (names[i] = parameter(k, i); !is_free(k, names, i, *n, names[i]);)
+            names[i] = tcc_arena_printf(w->arena, "%s_", names[i]);
+    return names;
+}
+
+/* ---- the header ------------------------------------------------------------------------- */
+
+/* A kernel's declaration in the language. */
+static void print_signature(writer *w, const tcc_kernel *k)
+{
+    static const char *const begins[] = {[TCC_ARG_IN] = "", [TCC_ARG_SCALAR] = "", [TCC_ARG_OUT] = "",
+                                         [TCC_ARG_INOUT] = "inout "};
+    bool in_outputs = false;
+    tcc_str_printf(&w->out, "%s(", tcc_kernel_name(k));
+    for (size_t i = 0; i < tcc_kernel_arg_count(k); i++) {
+        const tcc_arg_info *a = tcc_kernel_arg(k, i);
+        bool is_first_output = a->role == TCC_ARG_OUT && !in_outputs;
+        in_outputs |= is_first_output;
+        tcc_str_printf(&w->out, "%s%s%s: %s", is_first_output ? ") -> (" : i ? ", " : "", begins[a->role], a->name,
+                       a->type);
+        for (unsigned d = 0; d < a->rank; d++)
+            if (a->dims[d])
+                tcc_str_printf(&w->out, "%s%s", d ? ", " : "[", a->dims[d]);
+            else
+                tcc_str_printf(&w->out, "%s%lld", d ? ", " : "[", (long long)a->extents[d]);
+        tcc_str_puts(&w->out, a->rank ? "]" : "");
+    }
+    tcc_str_puts(&w->out, ")");
+}
+
+static const char *c_type(const tcc_arg_info *a)
+{
+    return a->role != TCC_ARG_SCALAR ? "uint64_t" : !strcmp(a->type, "i32") ? "int32_t" : "float";
+}
+
+static void print_declaration(writer *w, size_t i, bool is_launch)
+{
+    const tcc_kernel *k = tcc_program_kernel_at(w->program, i);
+    size_t n, n_args = tcc_kernel_arg_count(k);
+    const char **names = choose_parameters(w, k, &n);
+    const char *after = is_launch ? "void *stream, " : "";
+    tcc_str_printf(&w->out, "int %s(", is_launch ? w->functions[i] : below(w, w->functions[i], of_kernel));
+    for (size_t j = 0; j < n; j++, after = ", ")
+        tcc_str_printf(&w->out, "%s%s %s", after, j < n_args ? c_type(tcc_kernel_arg(k, j)) : "int64_t", names[j]);
+    tcc_str_puts(&w->out, ")");
+}
+
+static void print_targets(writer *w)
+{
+    tcc_diag silent = {0};
+    tcc_bundle bundle = {.n = 0};
+    tcc_bundle_read(&silent, w->bundle.data, w->bundle.size, &bundle);
+    for (size_t i = 0; i < bundle.n; i++)
+        if (!i || strcmp(bundle.images[i].target, bundle.images[i - 1].target))
+            tcc_str_printf(&w->out, "%s %s", i ? "," : "", bundle.images[i].target);
+}
+
+static void print_header(writer *w)
+{
+    tcc_str_printf(&w->out, "/* %s.h: kernels for", w->name);
+    print_targets(w);
+    tcc_str_printf(&w->out,
+                   ", written by tcc " TCC_VERSION_STRING ".\n"
+                   " *\n"
+                   " * A kernel's function enqueues it on a stream (a CUstream, cudaStream_t or hipStream_t; NULL is the default\n"
+                   " * one) of the GPU that is current in the calling thread. Tensors are addresses on that GPU, row-major and\n"
+                   " * contiguous; extents are in elements. It returns 0, or what %s_error names. What another function, whose name\n"
+                   " * ends in _prepare, does ahead is what the first such launch on a GPU would do besides: load code. It may not\n"
+                   " * happen while a stream is captured. All functions may be called from several threads at once. */\n"
+                   "#ifndef TCC_KERNELS_%s_H\n"
+                   "#define TCC_KERNELS_%s_H\n\n"
+                   "#include <stdint.h>\n\n"
+                   "#ifdef __cplusplus\n"
+                   "extern \"C\" {\n"
+                   "#endif\n\n",
+                   w->stem, w->stem, w->stem);
+    for (size_t i = 0; i < tcc_program_kernel_count(w->program); i++) {
+        tcc_str_puts(&w->out, "/* ");
+        print_signature(w, tcc_program_kernel_at(w->program, i));
+        tcc_str_puts(&w->out, " */\n");
+        print_declaration(w, i, true);
+        tcc_str_puts(&w->out, ";\n");
+        print_declaration(w, i, false);
+        tcc_str_puts(&w->out, ";\n\n");
+    }
+    tcc_str_printf(&w->out,
+                   "/* What such a number means, and what the calling thread's last call said besides; \"\" where it said nothing. */\n"
+                   "const char *%s_error(int error);\n"
+                   "const char *%s_message(void);\n\n"
+                   "#ifdef __cplusplus\n"
+                   "}\n"
+                   "#endif\n"
+                   "#endif\n",
+                   w->stem, w->stem);
+}
+
+/* ---- the C file ------------------------------------------------------------------------- */
+
+/* Bytes as string literals, in lines that end where the text's do. No '?', which may begin a trigraph. */
+static void print_bytes(tcc_str *out, const char *data, size_t size)
+{
+    size_t in_line = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)data[i];
+        if (!in_line)
+            tcc_str_puts(out, "    \"");
+        if (c == '\n')
+            tcc_str_puts(out, "\\n");
+        else if (c == '"' || c == '\\')
+            tcc_str_append(out, (char[]){'\\', (char)c}, 2);
+        else if (c < ' ' || c > '~' || c == '?')
+            tcc_str_printf(out, i + 1 < size && isdigit((unsigned char)data[i + 1]) ? "\\%03o" : "\\%o", c);
+        else
+            tcc_str_append(out, (char *)&c, 1);
+        bool ends = c == '\n' || ++in_line == LINE_BYTES || i + 1 == size;
+        in_line = ends ? 0 : in_line;
+        tcc_str_puts(out, ends ? "\"\n" : "");
+    }
+}
+
+/* What the function of a kernel does: the extents and the arguments, as launches take them. */
+static void print_function(writer *w, size_t i, bool is_launch)
+{
+    const tcc_kernel *k = tcc_program_kernel_at(w->program, i);
+    size_t n, n_args = tcc_kernel_arg_count(k), n_dims = tcc_kernel_dim_count(k);
+    const char **names = choose_parameters(w, k, &n);
+    tcc_str_puts(&w->out, "\n");
+    print_declaration(w, i, is_launch);
+    tcc_str_puts(&w->out, "\n{\n");
+    for (size_t j = 0; j < n_dims; j++)
+        tcc_str_printf(&w->out, "%s%s", j ? ", " : "    const int64_t dims[] = {", names[n_args + j]);
+    tcc_str_puts(&w->out, n_dims ? "};\n" : "");
+    for (size_t j = 0; j < n_args; j++)
+        tcc_str_printf(&w->out, "%s{.%s = %s}", j ? ", " : "    const tcc_arg args[] = {",
+                       tcc_kernel_arg(k, j)->role == TCC_ARG_SCALAR ? "number" : "device", names[j]);
+    tcc_str_printf(&w->out,
+                   "};\n"
+                   "    tcc_said[0] = 0;\n"
+                   "    return (int)tcc_ahead_%s(&tcc_kernels, %zu, %s, %zu, args, %zu%s);\n"
+                   "}\n",
+                   is_launch ? "launch" : "prepare", i, n_dims ? "dims" : "NULL", n_dims, n_args,
+                   is_launch ? ", stream" : "");
+}
+
+static void print_file(writer *w)
+{
+    tcc_str_printf(&w->out,
+                   "/* %s.c: kernels, written by tcc " TCC_VERSION_STRING ", and tcc's runtime, which loads and launches them: %s.h.\n"
+                   " *\n"
+                   " * It needs C11 with POSIX threads; where those are not in libc, -lpthread and -ldl.\n"
+                   " *\n"
+                   " * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */\n"
+                   "#ifndef _DEFAULT_SOURCE\n"
+                   "#define _DEFAULT_SOURCE 1\n"
+                   "#endif\n"
+                   "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+                   "#define TCC_API static\n",
+                   w->name, w->name);
+    tcc_str_puts(&w->out, tcc_runtime_text);
+    tcc_str_printf(&w->out, "#include \"%s.h\"\n\n_Alignas(64) static const unsigned char tcc_images[] =\n", w->name);
+    print_bytes(&w->out, w->bundle.data, w->bundle.size);
+    tcc_str_printf(&w->out,
+                   ";\n\n"
+                   "static _Thread_local char tcc_said[1024];\n\n"
+                   "static void tcc_say(const tcc_diagnostic *d, void *user)\n"
+                   "{\n"
+                   "    size_t n = strlen(tcc_said);\n"
+                   "    (void)user;\n"
+                   "    snprintf(tcc_said + n, sizeof tcc_said - n, \"%%s%%s\", n ? \"; \" : \"\", d->message);\n"
+                   "}\n\n"
+                   "static tcc_ahead tcc_kernels = {.bundle = tcc_images, .size = sizeof tcc_images - 1, .fn = tcc_say,\n"
+                   "                                .mutex = PTHREAD_MUTEX_INITIALIZER};\n\n"
+                   "const char *%s_error(int error)\n"
+                   "{\n"
+                   "    return tcc_status_name((tcc_status)error);\n"
+                   "}\n\n"
+                   "const char *%s_message(void)\n"
+                   "{\n"
+                   "    return tcc_said;\n"
+                   "}\n",
+                   w->stem, w->stem);
+    for (size_t i = 0; i < tcc_program_kernel_count(w->program); i++) {
+        print_function(w, i, true);
+        print_function(w, i, false);
+    }
+}
+
+/* ---- both ------------------------------------------------------------------------------- */
+
+static tcc_status print(writer *w, void (*print_text)(writer *w), tcc_text *out)
+{
+    w->out = (tcc_str){0};
+    print_text(w);
+    out->size = w->out.len;
+    out->data = tcc_str_take(&w->out);
+    return out->data ? TCC_OK : TCC_ERR_MEMORY;
+}
+
+static tcc_status print_both(writer *w, tcc_text *c, tcc_text *header)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return TCC_ERR_MEMORY;
+    tcc_arena_set_oom(w->arena, &oom);
+    tcc_status status = choose_stem(w);
+    if (!status)
+        status = choose_functions(w);
+    if (!status)
+        status = print(w, print_header, header);
+    return status ? status : print(w, print_file, c);
+}
+
+tcc_status tcc_bundle_c(tcc_context *ctx, const tcc_module *const *modules, size_t n,
+                        const tcc_bundle_options *options, const char *name, tcc_text *c, tcc_text *header)
+{
+    tcc_program *program;
+    writer w = {.ctx = ctx, .name = name, .arena = tcc_arena_create(NULL)};
+    *c = *header = (tcc_text){0};
+    tcc_status status = w.arena ? tcc_bundle_check(ctx, modules, n, &program) : TCC_ERR_MEMORY;
+    if (!status) {
+        w.program = program;
+        w.file = modules[0]->file;
+        status = tcc_bundle_make(ctx, modules, n, options, &w.bundle);
+        if (!status)
+            status = print_both(&w, c, header);
+        tcc_program_destroy(program);
+    }
+    if (status) {
+        tcc_text_destroy(c->data);
+        tcc_text_destroy(header->data);
+        *c = *header = (tcc_text){0};
+    }
+    tcc_str_free(&w.out);
+    tcc_text_destroy(w.bundle.data);
+    tcc_arena_destroy(w.arena);
+    return status;
+}

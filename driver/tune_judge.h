@@ -1,0 +1,44 @@
+/* tune_judge: what the compiler makes of a schedule that is tried.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_DRIVER_TUNE_JUDGE_H
+#define TCC_DRIVER_TUNE_JUDGE_H
+
+#include <tcc/tcc.h>
+
+#include "driver/tune_space.h"
+#include "support/arena.h"
+#include "support/expr.h"
+
+/* What schedules are tried of, and for which launch. */
+typedef struct tcc_tune_program {
+    const char *source;
+    tcc_compile_options compile;
+    const int64_t *dims;
+    size_t n_dims;
+    tcc_device_attrs attrs;
+    tcc_tune_subject subject; /* tcc_tune_look */
+} tcc_tune_program;
+
+/* Compiles the program as it is and finds its subject: a kernel that has a product and no schedule. Returns what
+ * tcc_compile_with does, or TCC_ERR_ARGUMENT, reported. */
+tcc_status tcc_tune_look(tcc_tune_program *p, tcc_context *ctx, const char *kernel, tcc_arena *arena);
+
+typedef struct tcc_refusal {
+    char text[512]; /* the first error */
+} tcc_refusal;
+
+/* Compiles the subject alone, with a schedule behind the source, which is how a user would have it there. */
+tcc_status tcc_tune_compile(const tcc_tune_program *p, const char *schedule, tcc_emit emit, tcc_refusal *why,
+                            tcc_module **out);
+
+typedef struct tcc_verdict {
+    tcc_status status; /* TCC_OK: the launch would run a variant of this schedule, */
+    char *schedule;    /* which is complete here; free */
+    int64_t cost;
+} tcc_verdict;
+
+/* Judges a point, in about a millisecond. Thread-safe. */
+tcc_verdict tcc_tune_judge(const tcc_tune_program *p, const tcc_point *point, tcc_refusal *why);
+
+#endif

@@ -1,0 +1,280 @@
+/* Searches for schedules against fake_cuda, with times that a test makes up.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <tcc/tcc_tune.h>
+
+#include <dlfcn.h>
+#include <math.h>
+
+#include "driver/tune_results.h"
+#include "tests/unit/runtime/fake_cuda.h"
+#include "tests/unit/runtime/folder.h"
+#include "tests/unit/runtime/gpu.h"
+#include "tests/unit/suite.h"
+
+static const char source[] =
+    "kernel other(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }\n"
+    "kernel fake_product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n";
+static const int64_t dims[] = {512, 256, 1024};
+
+static const fake_cuda_control *fake;
+static tcc_runtime *rt;
+static tcc_device *dev;
+static char path[128];
+
+static void setup(void)
+{
+    make_folder();
+    fake->reset(0);
+    message[0] = 0;
+    snprintf(path, sizeof path, "%s/results.jsonl", folder);
+    ck_assert_int_eq(tcc_runtime_create(&rt, on_diagnostic, NULL), TCC_OK);
+    ck_assert_int_eq(tcc_device_open(rt, 0, &dev), TCC_OK);
+}
+
+static void teardown(void)
+{
+    tcc_device_close(dev);
+    tcc_runtime_destroy(rt);
+    ck_assert_int_eq(fake->alive(), 0);
+    remove_folder();
+}
+
+/* ---- measuring -------------------------------------------------------------------------- */
+
+/* How often it was measured, and what then comes of it. */
+typedef struct script {
+    int n, fails_at, wrong_at;
+    tcc_tune_progress last;
+} script;
+
+static tcc_status measure(const tcc_kernel *k, double *time, void *user)
+{
+    script *s = user;
+    ck_assert_str_eq(tcc_kernel_name(k), "fake_product");
+    s->n++;
+    *time = s->n == s->wrong_at ? INFINITY : 10 + s->n * 7 % 5;
+    return s->n == s->fails_at ? TCC_ERR_DRIVER : TCC_OK;
+}
+
+static void progress(const tcc_tune_progress *p, void *user)
+{
+    script *s = user;
+    s->last = *p;
+}
+
+/* Few schedules are possible on sm_80, and soon judged. */
+static const tcc_compile_options on_sm80 = {.struct_size = sizeof on_sm80, .target = "sm_80", .file = "p.tile"};
+
+#ifdef TCC_SANITIZED
+enum { SEARCH_SECONDS = 6 }; /* compilations are several times as slow */
+#else
+enum { SEARCH_SECONDS = 1 };
+#endif
+
+static tcc_tune_options options_of(script *s)
+{
+    return (tcc_tune_options){.struct_size = sizeof(tcc_tune_options),
+                              .kernel = "fake_product",
+                              .dims = dims,
+                              .n_dims = 3,
+                              .seconds = SEARCH_SECONDS,
+                              .results = path,
+                              .measure = measure,
+                              .progress = progress,
+                              .user = s};
+}
+
+static tcc_tuning *tune(const tcc_tune_options *o)
+{
+    tcc_tuning *t;
+    ck_assert_int_eq(tcc_tune(dev, source, &on_sm80, o, &t), TCC_OK);
+    return t;
+}
+
+static size_t count_lines(void)
+{
+    size_t n = 0;
+    FILE *f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    for (int c; (c = fgetc(f)) != EOF;)
+        n += c == '\n';
+    fclose(f);
+    return n;
+}
+
+START_TEST(the_fastest_is_first)
+{
+    script s = {.wrong_at = 2};
+    tcc_tune_options o = options_of(&s);
+    tcc_tuning *t = tune(&o);
+    size_t n = tcc_tuning_count(t);
+    tcc_tune_progress p = tcc_tuning_progress(t);
+    ck_assert_uint_gt(n, 1);
+    ck_assert_uint_eq(n + 1, (size_t)s.n);
+    ck_assert_uint_eq(count_lines(), (size_t)s.n);
+    ck_assert_uint_eq(p.measured, (size_t)s.n);
+    ck_assert_uint_eq(p.wrong, 1);
+    ck_assert_uint_eq(s.last.measured, p.measured);
+    ck_assert(p.best == 10);
+    ck_assert_uint_gt(p.refused, 0);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_ptr_nonnull(strstr(tcc_tuning_schedule(t, i), "schedule fake_product for sm_80\n{\n    tile "));
+        ck_assert(!i || tcc_tuning_time(t, i - 1) <= tcc_tuning_time(t, i));
+        for (size_t j = 0; j < i; j++)
+            ck_assert_str_ne(tcc_tuning_schedule(t, i), tcc_tuning_schedule(t, j));
+    }
+    ck_assert_ptr_null(tcc_tuning_schedule(t, n));
+    ck_assert(isinf(tcc_tuning_time(t, n)));
+    tcc_tuning_destroy(t);
+}
+END_TEST
+
+START_TEST(a_search_goes_on)
+{
+    script s = {0};
+    tcc_tune_options o = options_of(&s);
+    o.threads = 1;
+    tcc_tuning_destroy(tune(&o));
+    size_t before = count_lines();
+    tcc_tuning *t = tune(&o);
+    ck_assert_uint_gt(count_lines(), before);
+    ck_assert_uint_eq(tcc_tuning_progress(t).known, before);
+    ck_assert_uint_eq(tcc_tuning_count(t), count_lines());
+    tcc_tuning_destroy(t);
+
+    const int64_t others[] = {512, 256, 1028}; /* another power of two divides it */
+    o.dims = others;
+    t = tune(&o);
+    ck_assert_uint_eq(tcc_tuning_progress(t).known, 0);
+    tcc_tuning_destroy(t);
+}
+END_TEST
+
+START_TEST(what_ends_a_search_is_not_tried_again)
+{
+    script s = {.fails_at = 3};
+    tcc_tuning *t;
+    tcc_tune_options o = options_of(&s);
+    ck_assert_int_eq(tcc_tune(dev, source, &on_sm80, &o, &t), TCC_ERR_DRIVER);
+    ck_assert_ptr_null(t);
+    ck_assert_uint_eq(count_lines(), 3);
+    s.fails_at = 0;
+    t = tune(&o);
+    ck_assert_uint_eq(tcc_tuning_progress(t).known, 3);
+    ck_assert_uint_eq(tcc_tuning_count(t), count_lines() - 1);
+    tcc_tuning_destroy(t);
+}
+END_TEST
+
+/* Of the combinations each part has others, and together they know all of them. */
+START_TEST(parts_are_put_together)
+{
+    script s = {0};
+    tcc_tune_options o = options_of(&s);
+    o.n_shards = 2;
+    tcc_tuning_destroy(tune(&o));
+    size_t first = count_lines();
+    o.shard = 1;
+    tcc_tuning *t = tune(&o);
+    ck_assert_uint_gt(first, 0);
+    ck_assert_uint_eq(tcc_tuning_progress(t).known, first);
+    ck_assert_uint_eq(tcc_tuning_count(t), count_lines());
+    tcc_tuning_destroy(t);
+    o.shard = 2;
+    ck_assert_int_eq(tcc_tune(dev, source, &on_sm80, &o, &t), TCC_ERR_ARGUMENT);
+}
+END_TEST
+
+START_TEST(nothing_need_be_kept)
+{
+    script s = {0};
+    tcc_tune_options o = options_of(&s);
+    o.results = "";
+    tcc_tuning_destroy(tune(&o));
+    ck_assert_int_gt(s.n, 0);
+    ck_assert_int_eq(each_file(NULL), 0);
+    ck_assert_int_eq(setenv("TCC_CACHE_DIR", folder, 1), 0);
+    o.results = NULL;
+    tcc_tuning_destroy(tune(&o));
+    snprintf(path, sizeof path, "%s/tuned.jsonl", folder);
+    ck_assert_uint_gt(count_lines(), 0);
+}
+END_TEST
+
+/* ---- what cannot be searched ---------------------------------------------------------------- */
+
+static void check_refused(const char *program, const tcc_tune_options *o, tcc_status status, const char *why)
+{
+    tcc_tuning *t;
+    message[0] = 0;
+    ck_assert_int_eq(tcc_tune(dev, program, &on_sm80, o, &t), status);
+    ck_assert_ptr_null(t);
+    ck_assert_str_eq(message, why);
+}
+
+START_TEST(what_cannot_be_searched_is_refused)
+{
+    script s = {0};
+    tcc_tune_options o = options_of(&s);
+    o.n_dims = 2;
+    check_refused(source, &o, TCC_ERR_ARGUMENT, "kernel 'fake_product' has 3 symbolic dimensions, and 2 extents are given");
+    o = options_of(&s);
+    o.kernel = NULL;
+    check_refused(source, &o, TCC_ERR_ARGUMENT, "the program has 2 kernels, and none is named");
+    o.kernel = "none";
+    check_refused(source, &o, TCC_ERR_ARGUMENT, "the program has no kernel 'none'");
+    o = options_of(&s);
+    check_refused("kernel", &o, TCC_ERR_SYNTAX, "expected a name, found the end of the file");
+    check_refused("kernel fake_product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n"
+                  "schedule fake_product for sm_80 { group 4; }",
+                  &o, TCC_ERR_ARGUMENT,
+                  "kernel 'fake_product' has a schedule, and one is searched for where there is none");
+    o.measure = NULL;
+    check_refused(source, &o, TCC_ERR_ARGUMENT, "");
+    o = options_of(&s);
+    o.results = "/dev/null/x";
+    check_refused(source, &o, TCC_ERR_IO, "/dev/null/x: Not a directory");
+    tcc_tuning_destroy(NULL);
+    ck_assert_uint_eq(tcc_tuning_count(NULL), 0);
+    ck_assert_int_eq(s.n, 0);
+}
+END_TEST
+
+START_TEST(extents_have_classes)
+{
+    static const struct {
+        int64_t extent;
+        const char *name;
+    } rows[] = {{0, "0/16"}, {1, "1/1"}, {6, "6/2"}, {7, "6/1"}, {4096, "4096/16"}, {4095, "3072/1"}, {5000, "4096/8"}, {6144, "6144/16"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tcc_str name = {0};
+        tcc_tune_print_class(&name, rows[i].extent);
+        ck_assert_str_eq(tcc_str_text(&name), rows[i].name);
+        tcc_str_free(&name);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    /* From here on dlopen("libcuda.so.1") finds this one, by its soname. */
+    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
+    fake = library ? dlsym(library, "fake_cuda") : NULL;
+    if (!fake) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    Suite *suite = suite_create("tune");
+    TCase *tcase = tcase_create("tune");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, the_fastest_is_first);
+    tcase_add_test(tcase, a_search_goes_on);
+    tcase_add_test(tcase, what_ends_a_search_is_not_tried_again);
+    tcase_add_test(tcase, parts_are_put_together);
+    tcase_add_test(tcase, nothing_need_be_kept);
+    tcase_add_test(tcase, what_cannot_be_searched_is_refused);
+    tcase_add_test(tcase, extents_have_classes);
+    suite_add_tcase(suite, tcase);
+    return suite_exit_status(suite);
+}

@@ -14,11 +14,17 @@
 
 enum { MAX_LINES = 24, MAX_TEXT = 512 };
 
+/* Whether what the op comes to is one of the named barriers, of which the cluster's is the last. */
+static bool is_named(tcc_opcode code)
+{
+    return tcc_op_waits(code, TCC_BY_WARPS) || tcc_op_does(code, TCC_BY_CLUSTER);
+}
+
 void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                int barrier, int64_t number)
 {
     const tcc_pwarp *w = &s->warps[warp];
-    bool named = tcc_op_waits(in->op->code, TCC_BY_WARPS);
+    bool named = is_named(in->op->code);
     tcc_pentry e = {.in = in,
                     .warp = warp,
                     .clock = tcc_p_passed(p, s, warp)[warp],
@@ -105,7 +111,7 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
     bool one = !(l->warps & (l->warps - 1));
     const char *s = one ? "s" : "";
     tcc_opcode code = e->in->op->code;
-    bool named = tcc_op_waits(code, TCC_BY_WARPS);
+    bool named = is_named(code);
     unsigned bar = e->barrier >= 0 && !named ? number_of(t->s, e->barrier) : 0;
     long long n = (long long)e->number;
     switch (code) {
@@ -209,7 +215,7 @@ static void print_trace(tcc_protocol *p, const tcc_pstate *s, int warp, const tc
         if (!before || !is_shown(e->in->op->code))
             continue;
         add_step(&t, e);
-        if (e->barrier >= 0 && !tcc_op_waits(e->in->op->code, TCC_BY_WARPS))
+        if (e->barrier >= 0 && !is_named(e->in->op->code))
             t.barriers |= UINT64_C(1) << e->barrier;
     }
     print_numbers(&t);

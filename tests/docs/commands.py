@@ -1,10 +1,11 @@
 """Runs the commands of Markdown files and compares what they print:
-commands.py [--gpu] [--tree=ROOT] [--prefix=PREFIX] FILE... DIR
+commands.py [--gpu] [--only=KIND] [--renumber] [--tree=ROOT] [--prefix=PREFIX] FILE... DIR
 
 A block marked with a language and a path becomes the file of that name in DIR. In a block marked
-`console` a line `$ command` is run by sh in DIR, and the lines up to the next one are its output,
-errors included; what it exports is there for those that follow in the file. Blocks marked
-`console gpu` are run with --gpu only. With --prefix commands have PREFIX where they say /opt/tcc.
+`console` a line `$ command`, with the lines `> …` behind it, is run by sh in DIR, and the lines up to the
+next one are its output, errors included; what it exports is there for those that follow in the file. Blocks marked
+`console gpu` are run with --gpu only, and those marked `console KIND` with --only=KIND, which runs no others.
+With --renumber lines of output that differ in the numbers of the IR's values alone are corrected. With --prefix commands have PREFIX where they say /opt/tcc.
 
 With --tree the lines of blocks marked `sh` are run instead, and have to succeed: ./dev and CMake in the
 source tree ROOT, the others in DIR, which gets links to what ROOT has and to its examples.
@@ -26,11 +27,21 @@ def write_file(block):
             file.write("\n".join(block.lines) + "\n")
 
 
-def run(block, prefix, environment):
-    """Runs a block's commands; None, or (line of the block, what is wrong)."""
+def commands_of(block):
+    """(command, first line of its output in the block, end of that) of each of a block's commands."""
     starts = [i for i, line in enumerate(block.lines) if line.startswith("$ ")]
     for start, end in zip(starts, starts[1:] + [len(block.lines)]):
-        command = block.lines[start][2:].replace("/opt/tcc", prefix)
+        output = start + 1
+        while output < end and block.lines[output].startswith("> "):
+            output += 1
+        yield "\n".join(line[2:] for line in block.lines[start:output]), output, end
+
+
+def run(block, prefix, environment, renumbered=None):
+    """Runs a block's commands; None, or (line of the block, what is wrong). Corrects numbers in a document
+    that is to be renumbered."""
+    for command, output, end in commands_of(block):
+        command = command.replace("/opt/tcc", prefix)
         if command.startswith("export "):
             shown = subprocess.run(["sh", "-c", command + " && env -0"], stdout=subprocess.PIPE,
                                    env=environment, encoding="utf-8", check=True).stdout
@@ -38,9 +49,12 @@ def run(block, prefix, environment):
             continue
         done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, env=environment,
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
-        wrong = snippets.mismatch(block.lines[start + 1 : end], done.stdout.splitlines())
-        if wrong:
-            return start + 1 + wrong[0], wrong[1]
+        want, got = block.lines[output:end], done.stdout.splitlines()
+        wrong = snippets.mismatch(want, got)
+        if wrong and renumbered:
+            snippets.renumber(renumbered, snippets.Block("", "", block.line + output, want), got)
+        elif wrong:
+            return output + wrong[0], wrong[1]
     return None
 
 
@@ -69,7 +83,8 @@ def link_tree(root):
 
 def main(arguments):
     tree = next((os.path.abspath(a[7:]) for a in arguments if a.startswith("--tree=")), None)
-    kinds = ["console"] + ["console gpu"] * ("--gpu" in arguments)
+    kinds = ["console " + a[7:] for a in arguments if a.startswith("--only=")]
+    kinds = kinds or ["console"] + ["console gpu"] * ("--gpu" in arguments)
     prefix = next((a[9:] for a in arguments if a.startswith("--prefix=")), "/opt/tcc")
     *documents, folder = [os.path.abspath(a) for a in arguments if not a.startswith("--")]
     os.chdir(folder)
@@ -82,7 +97,7 @@ def main(arguments):
             if tree:
                 wrong = run_in_tree(block, tree, prefix) if block.info == "sh" else None
             elif block.info in kinds:
-                wrong = run(block, prefix, environment)
+                wrong = run(block, prefix, environment, document if "--renumber" in arguments else None)
             else:
                 wrong = write_file(block)
             if wrong:

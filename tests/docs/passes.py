@@ -30,30 +30,6 @@ def shown_part(block, module):
     return module[start : module.index("}", start) + 1] if start < len(module) else []
 
 
-def without_numbers(line):
-    return re.sub(r"%\d+", "%" + snippets.CUT, line)
-
-
-def renumber(document, block, got):
-    """Gives the block the numbers of `got`, where that makes it right."""
-    loose = [without_numbers(line) for line in block.lines]
-    if snippets.mismatch(loose, got):
-        return
-    at, new = 0, []
-    for line, pattern in zip(block.lines, loose):
-        if line.strip() != snippets.CUT:
-            at = next(i for i in range(at, len(got)) if snippets.line_matches(pattern, got[i]))
-            if snippets.CUT not in line:
-                line = got[at]
-            at += 1
-        new.append(line)
-    with open(document, encoding="utf-8") as file:
-        lines = file.read().split("\n")
-    lines[block.line - 1 : block.line - 1 + len(new)] = new
-    with open(document, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines))
-
-
 def main(arguments):
     document, source = [a for a in arguments if not a.startswith("--")]
     printed = print_after_all(source)
@@ -77,7 +53,7 @@ def main(arguments):
         got = shown_part(block, module_after[block.heading])
         wrong = snippets.mismatch(block.lines, got)
         if wrong and "--renumber" in arguments:
-            renumber(document, block, got)
+            snippets.renumber(document, block, got)
         elif wrong:
             print(f"{document}:{block.line + wrong[0]}: error: not what is printed\n{wrong[1]}")
             failed = True

@@ -68,3 +68,27 @@ def mismatch(want, got):
     if at < len(got) and not (cuts and cuts[-1] == len(want) - 1):
         return len(want), f"shown:   (nothing)\nprinted: {got[at]}"
     return None
+
+
+def without_numbers(line):
+    return re.sub(r"%\d+", "%" + CUT, line)
+
+
+def renumber(document, block, got):
+    """Gives a block of a document the numbers of the values in `got`, where that makes it right."""
+    loose = [without_numbers(line) for line in block.lines]
+    if mismatch(loose, got):
+        return
+    at, new = 0, []
+    for line, pattern in zip(block.lines, loose):
+        if line.strip() != CUT:
+            at = next(i for i in range(at, len(got)) if line_matches(pattern, got[i]))
+            if CUT not in line:
+                line = got[at]
+            at += 1
+        new.append(line)
+    with open(document, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    lines[block.line - 1 : block.line - 1 + len(new)] = new
+    with open(document, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))

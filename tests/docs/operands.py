@@ -1,0 +1,52 @@
+"""Compiles a product for each cell of README.md's table of operands: operands.py README.md
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import re
+import subprocess
+import sys
+
+TARGETS = {
+    "`sm_90a`": ["sm_90a"],
+    "`sm_80` to `sm_120`": ["sm_80", "sm_120"],
+    "`gfx11xx`": ["gfx1100", "gfx1151"],
+    "`gfx12xx`": ["gfx1200", "gfx1201"],
+}
+
+
+def programs(operands, summed):
+    """What a row says of the operands, as kernels of one product each."""
+    operands, _, converted = operands.partition(", converted to ")
+    for element in re.findall(r"`(\w+)`", operands):
+        for to in re.findall(r"`(\w+)`", converted) or [element]:
+            a = f"{to}(A[m, k])" if converted else "A[m, k]"
+            total, result = ("sum", summed.strip("`")) if "`" in summed else (f"sum:{element}", element)
+            yield (f"kernel f(A: {element}[M, K], B: {to}[N, K]) -> (C: {result}[M, N]) "
+                   f"{{ C[m, n] = {total}(k) {a} * B[n, k]; }}")
+
+
+def compiles(program, target):
+    done = subprocess.run(["tcc", "-", "--target=" + target, "--tiles=1", "--emit=llvm", "-o", "/dev/null"],
+                          input=program, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    if done.returncode and "not supported yet" not in done.stderr:
+        sys.exit(f"{target}: {program}\n{done.stderr}")
+    return not done.returncode
+
+
+def main(path):
+    with open(path, encoding="utf-8") as file:
+        head, *rows = file.read().partition("| operands |")[2].partition("\n\n")[0].splitlines()
+    columns = [cell.strip() for cell in head.strip("| ").split("|")[1:]]
+    failed = not rows
+    for row in rows[1:]:
+        operands, summed, *cells = (cell.strip() for cell in row.strip("| ").split("|"))
+        for column, cell in zip(columns, cells):
+            for target in TARGETS[column]:
+                for program in programs(operands, summed):
+                    if compiles(program, target) != (cell == "yes"):
+                        print(f"{path}: error: {cell!r} is wrong for {target}: {program}")
+                        failed = True
+    return failed
+
+
+sys.exit(main(sys.argv[1]))

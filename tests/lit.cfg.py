@@ -92,5 +92,7 @@ if getattr(config, "sanitizer", ""):
     config.available_features.add("sanitizer")
 if shutil.which("make"):
     config.available_features.add("make")
+if os.path.exists(build + "/docs-venv/requirements.txt"):  # ./dev docs has installed it
+    config.available_features.add("sphinx")
 if shutil.which("shellcheck"):
     config.available_features.add("shellcheck")

@@ -51,9 +51,8 @@ def run(block, prefix, environment, renumbered=None):
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
         want, got = block.lines[output:end], done.stdout.splitlines()
         wrong = snippets.mismatch(want, got)
-        if wrong and renumbered:
-            snippets.renumber(renumbered, snippets.Block("", "", block.line + output, want), got)
-        elif wrong:
+        lines = snippets.Block("", "", block.line + output, want)
+        if wrong and not (renumbered and snippets.renumber(renumbered, lines, got)):
             return output + wrong[0], wrong[1]
     return None
 

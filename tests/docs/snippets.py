@@ -75,10 +75,10 @@ def without_numbers(line):
 
 
 def renumber(document, block, got):
-    """Gives a block of a document the numbers of the values in `got`, where that makes it right."""
+    """Gives a block of a document the numbers of the values in `got`; False where that does not make it right."""
     loose = [without_numbers(line) for line in block.lines]
     if mismatch(loose, got):
-        return
+        return False
     at, new = 0, []
     for line, pattern in zip(block.lines, loose):
         if line.strip() != CUT:
@@ -92,3 +92,4 @@ def renumber(document, block, got):
     lines[block.line - 1 : block.line - 1 + len(new)] = new
     with open(document, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
+    return True

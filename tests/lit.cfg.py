@@ -90,9 +90,8 @@ if has_hip():
 # What takes long because of what the interpreter runs is UNSUPPORTED with it: others run every part of that.
 if getattr(config, "sanitizer", ""):
     config.available_features.add("sanitizer")
-if shutil.which("make"):
-    config.available_features.add("make")
+for program in ("make", "shellcheck", "groff"):
+    if shutil.which(program):
+        config.available_features.add(program)
 if os.path.exists(build + "/docs-venv/requirements.txt"):  # ./dev docs has installed it
     config.available_features.add("sphinx")
-if shutil.which("shellcheck"):
-    config.available_features.add("shellcheck")

@@ -12,31 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/shared/option_table.h"
 #include "tools/shared/whole_file.h"
 #include "tools/tcc-bench/report.h"
 #include "tools/tcc-run/script.h"
 
 const char program_name[] = "tcc-bench";
-
-static const char usage[] =
-    "usage: tcc-bench FILE.tile --shapes LIST [options] [options of tcc-run]\n"
-    "\n"
-    "Times kernels on the GPU, each in turn with cuBLASLt's product by its default pick and by the\n"
-    "fastest of all that it offers, and prints a table.\n"
-    "\n"
-    "  --shapes LIST    sizes as --size of tcc-run takes them, M=64,N=6144,K=4096, and spaces\n"
-    "                   between them; with KERNEL: in front of one kernel; @FILE is a list in a file,\n"
-    "                   where '#' begins a comment\n"
-    "  --alone          without cuBLASLt\n"
-    "  --json FILE      write the results as JSON\n"
-    "  --markdown FILE  write them as a table in Markdown, with device, driver, date and command\n"
-    "  --plot FILE      draw them with gnuplot as SVG: the ratio of each shape, and a roofline\n"
-    "  --on, --device, --timeout\n"
-    "                   of tcc-run, for all shapes; whatever else tcc-run takes is for each of them,\n"
-    "                   such as --kernel, --check and -D\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit status: as that of tcc-run; 1, too, where a file cannot be written or gnuplot fails.\n";
 
 extern char **environ;
 
@@ -51,49 +32,49 @@ typedef struct arguments {
     int n_rest;
 } arguments;
 
-/* The value of an option of this name at argv[*i]; NULL where it is another. */
-static char *value_of(int argc, char **argv, int *i, const char *name)
+/* The value of the option at argv[*i], which needs one. */
+static char *value_of(int argc, char **argv, int *i, const option_row *row)
 {
-    size_t n = strlen(name);
-    if (strncmp(argv[*i], name, n) || (argv[*i][n] && argv[*i][n] != '='))
-        return NULL;
-    if (argv[*i][n])
-        return argv[*i] + n + 1;
+    char *equals = strchr(argv[*i], '=');
+    if (equals)
+        return equals + 1;
     if (*i + 1 == argc)
-        bad_usage("%s needs a value", name);
+        bad_usage("--%s needs a value", row->name);
     return argv[++*i];
 }
 
-static void add_script_option(arguments *a, const char *name, char *value)
+static void add_script_option(arguments *a, char *name, char *value)
 {
     if (a->n_script + 2 > (int)(sizeof a->script / sizeof *a->script))
         bad_usage("too many options");
-    a->script[a->n_script++] = (char *)name;
+    a->script[a->n_script++] = name;
     a->script[a->n_script++] = value;
 }
 
+static void take_option(arguments *a, int argc, char **argv, int *i, const option_row *row)
+{
+    static char on[] = "--on", device[] = "--device", timeout[] = "--timeout";
+    switch (row->id) {
+    case OPTION_BENCH_SHAPES: a->shapes = value_of(argc, argv, i, row); break;
+    case OPTION_BENCH_JSON: a->json = value_of(argc, argv, i, row); break;
+    case OPTION_BENCH_MARKDOWN: a->markdown = value_of(argc, argv, i, row); break;
+    case OPTION_BENCH_PLOT: a->plot = value_of(argc, argv, i, row); break;
+    case OPTION_BENCH_ON: add_script_option(a, on, value_of(argc, argv, i, row)); break;
+    case OPTION_BENCH_DEVICE: add_script_option(a, device, value_of(argc, argv, i, row)); break;
+    case OPTION_BENCH_TIMEOUT: add_script_option(a, timeout, value_of(argc, argv, i, row)); break;
+    case OPTION_BENCH_ALONE: a->alone = true; break;
+    case OPTION_BENCH_HELP: print_help(TOOL_BENCH); exit(finish_output(EXIT_OK));
+    case OPTION_BENCH_VERSION: printf("%s %s\n", program_name, tcc_version()); exit(finish_output(EXIT_OK));
+    }
+}
+
+/* What is no option of this tool is one of tcc-run, or belongs to it. */
 static void parse(int argc, char **argv, arguments *a)
 {
-    const struct {
-        const char *name, **value;
-    } own[] = {{"--shapes", &a->shapes}, {"--json", &a->json}, {"--markdown", &a->markdown}, {"--plot", &a->plot}};
-    static const char *const of_script[] = {"--on", "--device", "--timeout"};
-    enum { OWN = sizeof own / sizeof *own, OF_SCRIPT = sizeof of_script / sizeof *of_script };
     for (int i = 1; i < argc; i++) {
-        char *value = NULL;
-        int k = 0;
-        while (k < OWN && !(value = value_of(argc, argv, &i, own[k].name)))
-            k++;
-        if (value) {
-            *own[k].value = value;
-            continue;
-        }
-        for (k = 0; k < OF_SCRIPT && !(value = value_of(argc, argv, &i, of_script[k]));)
-            k++;
-        if (value)
-            add_script_option(a, of_script[k], value);
-        else if (!strcmp(argv[i], "--alone"))
-            a->alone = true;
+        const option_row *row = option_row_named(TOOL_BENCH, argv[i]);
+        if (row)
+            take_option(a, argc, argv, &i, row);
         else if (a->n_rest == MAX_REST)
             bad_usage("more than %d options", MAX_REST);
         else
@@ -284,14 +265,6 @@ int main(int argc, char **argv)
     shapes s = {0};
     report r = {.n = 0};
     prepare_output();
-    for (int i = 1; i < argc; i++)
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version")) {
-            if (argv[i][2] == 'h')
-                fputs(usage, stdout);
-            else
-                printf("%s %s\n", program_name, tcc_version());
-            return finish_output(EXIT_OK);
-        }
     parse(argc, argv, &a);
     read_shapes(&a, &s);
     r.rows = calloc(s.n, sizeof *r.rows);

@@ -2,36 +2,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/shared/command_line.h"
+#include "tools/shared/option_table.h"
 
 const char program_name[] = "tcc-opt";
-
-static const char usage[] =
-    "usage: tcc-opt [options] FILE.tir\n"
-    "\n"
-    "Parses and verifies textual IR of any level, runs passes on it and prints it. '-' is standard\n"
-    "input or output.\n"
-    "\n"
-    "  --passes=A,B,…        run these, in this order; --list-passes shows all (default: none)\n"
-    "  --emit=KIND           ir; or, of IR of the target level, llvm, ptx, asm, obj or hsaco\n"
-    "                        (default: ir)\n"
-    "  -o FILE               write here (default: standard output)\n"
-    "  -g                    line tables in code objects, too\n"
-    "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
-    "  --verify-each         verify the IR after every pass\n"
-    "  --check-passes[=SEED] run what is at the tensor level on small shapes before and after\n"
-    "                        every pass, and compare\n"
-    "  --verify-pipeline     prove that barriers, copies and MMAs go together, for all sizes\n"
-    "  --time-passes         show where the time goes\n"
-    "  --list-passes         list the passes\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit status: 0, 1 for bad IR, 2 for bad usage and files that cannot be read or written.\n";
 
 typedef struct arguments {
     tcc_compile_options options;
@@ -77,56 +55,42 @@ static void list_passes(void)
         printf("%-20s %s\n", tcc_pass_name(i), tcc_pass_summary(i));
 }
 
+static void take_option(arguments *a, int id, const char *value)
+{
+    switch (id) {
+    case OPTION_OPERAND:
+        if (a->input)
+            bad_usage("more than one input file");
+        a->input = value;
+        break;
+    case OPTION_OPT_LINES: a->options.line_tables = TCC_ON; break;
+    case OPTION_OPT_OUTPUT: a->output = value; break;
+    case OPTION_OPT_PASSES: a->passes = value; break;
+    case OPTION_OPT_EMIT: a->options.emit = parse_emit(value); break;
+    case OPTION_OPT_PRINT_AFTER: a->options.print_after = value; break;
+    case OPTION_OPT_VERIFY_EACH: a->options.verify_each = true; break;
+    case OPTION_OPT_CHECK_PASSES:
+        a->options.check_passes = true;
+        a->options.check_seed = parse_check_seed(value);
+        break;
+    case OPTION_OPT_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_ON; break;
+    case OPTION_OPT_TIME_PASSES: a->options.time_passes = true; break;
+    case OPTION_OPT_LIST_PASSES: list_passes(); exit(finish_output(0));
+    case OPTION_OPT_HELP: print_help(TOOL_OPT); exit(finish_output(0));
+    case OPTION_OPT_VERSION: printf("tcc-opt %s\n", tcc_version()); exit(finish_output(0));
+    default: fputs("Try 'tcc-opt --help'.\n", stderr); exit(EXIT_USAGE);
+    }
+}
+
 static void parse_arguments(arguments *a, int argc, char **argv)
 {
-    enum {
-        PASSES = 256,
-        EMIT,
-        PRINT_AFTER,
-        VERIFY_EACH,
-        CHECK_PASSES,
-        VERIFY_PIPELINE,
-        TIME_PASSES,
-        LIST_PASSES,
-        HELP,
-        VERSION
-    };
-    static const struct option options[] = {
-        {"passes", required_argument, NULL, PASSES},
-        {"emit", required_argument, NULL, EMIT},
-        {"print-after", required_argument, NULL, PRINT_AFTER},
-        {"verify-each", no_argument, NULL, VERIFY_EACH},
-        {"check-passes", optional_argument, NULL, CHECK_PASSES},
-        {"verify-pipeline", no_argument, NULL, VERIFY_PIPELINE},
-        {"time-passes", no_argument, NULL, TIME_PASSES},
-        {"list-passes", no_argument, NULL, LIST_PASSES},
-        {"help", no_argument, NULL, HELP},
-        {"version", no_argument, NULL, VERSION},
-        {NULL, 0, NULL, 0},
-    };
-    for (int c; (c = getopt_long(argc, argv, "o:gh", options, NULL)) != -1;)
-        switch (c) {
-        case 'g': a->options.line_tables = TCC_ON; break;
-        case 'o': a->output = optarg; break;
-        case PASSES: a->passes = optarg; break;
-        case EMIT: a->options.emit = parse_emit(optarg); break;
-        case PRINT_AFTER: a->options.print_after = optarg; break;
-        case VERIFY_EACH: a->options.verify_each = true; break;
-        case CHECK_PASSES:
-            a->options.check_passes = true;
-            a->options.check_seed = parse_check_seed(optarg);
-            break;
-        case VERIFY_PIPELINE: a->options.verify_pipeline = TCC_ON; break;
-        case TIME_PASSES: a->options.time_passes = true; break;
-        case LIST_PASSES: list_passes(); exit(finish_output(0));
-        case 'h':
-        case HELP: fputs(usage, stdout); exit(finish_output(0));
-        case VERSION: printf("tcc-opt %s\n", tcc_version()); exit(finish_output(0));
-        default: fputs("Try 'tcc-opt --help'.\n", stderr); exit(EXIT_USAGE);
-        }
-    if (optind != argc - 1)
-        bad_usage(optind < argc ? "more than one input file" : "no input file");
-    a->input = argv[optind];
+    option_reader reader;
+    const char *value;
+    option_reader_begin(&reader, TOOL_OPT, false);
+    for (int id; (id = option_next(&reader, argc, argv, &value)) != OPTION_END;)
+        take_option(a, id, value);
+    if (!a->input)
+        bad_usage("no input file");
     a->options.file = strcmp(a->input, "-") != 0 ? a->input : "<stdin>";
     check_names(a);
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdio.h>
 
+#include "tools/shared/option_table.h"
 #include "tools/tcc-run/result.h"
 #include "tools/tcc-run/run.h"
 #include "tools/tcc-run/script.h"
@@ -33,7 +34,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (o.help)
-        fputs(options_usage, stdout);
+        print_help(TOOL_RUN);
     else if (o.version)
         printf("tcc-run %s\n", tcc_version());
     else

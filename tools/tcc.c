@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,45 +10,11 @@
 
 #include "tools/shared/command_line.h"
 #include "tools/shared/native.h"
+#include "tools/shared/option_table.h"
 
 const char program_name[] = "tcc";
 
 enum { MAX_DEFINES = 256, MAX_TARGETS = 32, MAX_RANGES = 64 };
-
-static const char usage[] =
-    "usage: tcc [options] FILE.tile\n"
-    "\n"
-    "Compiles a tile program to a GPU kernel. '-' is standard input or output.\n"
-    "\n"
-    "  -o FILE               write here; the suffix gives the kind: .ptx .cubin .s .o .hsaco\n"
-    "                        .ll .ir .tir .json .tccb .c (default: FILE with the suffix of the kind)\n"
-    "  --emit=KIND           ptx or cubin, for AMD's targets hsaco or obj; asm, llvm or manifest; or\n"
-    "                        the IR of a level: ir (tensor), tile, async, tir (target); or for any\n"
-    "                        number of targets bundle, a file that tcc_program_load takes, or c, a C\n"
-    "                        file with a header beside it that needs libc and the GPU's driver alone\n"
-    "  --target=NAME,...     default sm_90a; --list-targets shows all; native: of the GPU that is\n"
-    "                        here\n"
-    "  -D NAME=NUMBER        bind a dimension, or change a const\n"
-    "  --tiles=N             where extents and tile are open, compile at most so many tiles, for a\n"
-    "                        launch to choose from (default: all that there are for the target)\n"
-    "  --for NAME=N,...      extents that launches will have, a number or a range: 64..256, 6144..;\n"
-    "                        of the tiles those that no such launch would choose are left out\n"
-    "  --print-schedule      show the schedule in force, in the language's syntax\n"
-    "  -g                    line tables in code objects, too\n"
-    "  --print-after=PASS    show the IR after a pass; 'all', or 'changed': where it changed\n"
-    "  --verify-each         verify the IR after every pass\n"
-    "  --check-passes[=SEED] run the kernels on small shapes before and after every pass, and\n"
-    "                        compare; takes seconds\n"
-    "  --no-verify-pipeline  emit without the proof that barriers, copies and MMAs go together\n"
-    "  --time-passes         show where the time goes\n"
-    "  --ptxas=PATH          assemble with this ptxas\n"
-    "  --no-cubins           in bundles and C put no cubin beside PTX, as is done where ptxas is found\n"
-    "  --list-passes         list the passes\n"
-    "  --list-targets        list the targets\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit status: 0, 1 for a bad program, 2 for bad usage and files that cannot be read or written,\n"
-    "3 where there is no GPU and --target=native asks for one.\n";
 
 /* Kinds that are made of several modules, beside those of one. */
 enum { EMIT_BUNDLE = TCC_EMIT_COUNT, EMIT_C };
@@ -185,75 +150,52 @@ static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(si
     exit(finish_output(0));
 }
 
+static void take_operand(arguments *a, const char *name)
+{
+    if (a->input)
+        bad_usage("more than one input file");
+    a->input = name;
+}
+
+static void take_option(arguments *a, int id, const char *value)
+{
+    switch (id) {
+    case OPTION_OPERAND: take_operand(a, value); break;
+    case OPTION_TCC_LINES: a->options.line_tables = TCC_ON; break;
+    case OPTION_TCC_OUTPUT: a->output = value; break;
+    case OPTION_TCC_DEFINE: parse_define(a, (char *)value); break;
+    case OPTION_TCC_EMIT: parse_emit(a, value); break;
+    case OPTION_TCC_TARGET: parse_targets(a, (char *)value); break;
+    case OPTION_TCC_TILES: parse_tiles(a, value); break;
+    case OPTION_TCC_FOR: parse_ranges(a, (char *)value); break;
+    case OPTION_TCC_PRINT_SCHEDULE: a->print_schedule = true; break;
+    case OPTION_TCC_PRINT_AFTER: a->options.print_after = value; break;
+    case OPTION_TCC_VERIFY_EACH: a->options.verify_each = true; break;
+    case OPTION_TCC_CHECK_PASSES:
+        a->options.check_passes = true;
+        a->options.check_seed = parse_check_seed(value);
+        break;
+    case OPTION_TCC_NO_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_OFF; break;
+    case OPTION_TCC_NO_CUBINS: a->no_cubins = true; break;
+    case OPTION_TCC_TIME_PASSES: a->options.time_passes = true; break;
+    case OPTION_TCC_PTXAS: a->options.ptxas = value; break;
+    case OPTION_TCC_LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
+    case OPTION_TCC_LIST_TARGETS: list_and_exit(tcc_target_name, NULL); break;
+    case OPTION_TCC_HELP: print_help(TOOL_TCC); exit(finish_output(0));
+    case OPTION_TCC_VERSION: printf("tcc %s\n", tcc_version()); exit(finish_output(0));
+    default: fputs("Try 'tcc --help'.\n", stderr); exit(EXIT_USAGE);
+    }
+}
+
 static void parse_arguments(arguments *a, int argc, char **argv)
 {
-    enum {
-        EMIT = 256,
-        TARGET,
-        TILES,
-        FOR,
-        PRINT_SCHEDULE,
-        PRINT_AFTER,
-        VERIFY_EACH,
-        CHECK_PASSES,
-        NO_VERIFY_PIPELINE,
-        NO_CUBINS,
-        TIME_PASSES,
-        PTXAS,
-        LIST_PASSES,
-        LIST_TARGETS,
-        HELP,
-        VERSION
-    };
-    static const struct option options[] = {
-        {"emit", required_argument, NULL, EMIT},
-        {"target", required_argument, NULL, TARGET},
-        {"tiles", required_argument, NULL, TILES},
-        {"for", required_argument, NULL, FOR},
-        {"print-schedule", no_argument, NULL, PRINT_SCHEDULE},
-        {"print-after", required_argument, NULL, PRINT_AFTER},
-        {"verify-each", no_argument, NULL, VERIFY_EACH},
-        {"check-passes", optional_argument, NULL, CHECK_PASSES},
-        {"no-verify-pipeline", no_argument, NULL, NO_VERIFY_PIPELINE},
-        {"no-cubins", no_argument, NULL, NO_CUBINS},
-        {"time-passes", no_argument, NULL, TIME_PASSES},
-        {"ptxas", required_argument, NULL, PTXAS},
-        {"list-passes", no_argument, NULL, LIST_PASSES},
-        {"list-targets", no_argument, NULL, LIST_TARGETS},
-        {"help", no_argument, NULL, HELP},
-        {"version", no_argument, NULL, VERSION},
-        {NULL, 0, NULL, 0},
-    };
-    for (int c; (c = getopt_long(argc, argv, "o:D:gh", options, NULL)) != -1;)
-        switch (c) {
-        case 'g': a->options.line_tables = TCC_ON; break;
-        case 'o': a->output = optarg; break;
-        case 'D': parse_define(a, optarg); break;
-        case EMIT: parse_emit(a, optarg); break;
-        case TARGET: parse_targets(a, optarg); break;
-        case TILES: parse_tiles(a, optarg); break;
-        case FOR: parse_ranges(a, optarg); break;
-        case PRINT_SCHEDULE: a->print_schedule = true; break;
-        case PRINT_AFTER: a->options.print_after = optarg; break;
-        case VERIFY_EACH: a->options.verify_each = true; break;
-        case CHECK_PASSES:
-            a->options.check_passes = true;
-            a->options.check_seed = parse_check_seed(optarg);
-            break;
-        case NO_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_OFF; break;
-        case NO_CUBINS: a->no_cubins = true; break;
-        case TIME_PASSES: a->options.time_passes = true; break;
-        case PTXAS: a->options.ptxas = optarg; break;
-        case LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
-        case LIST_TARGETS: list_and_exit(tcc_target_name, NULL); break;
-        case 'h':
-        case HELP: fputs(usage, stdout); exit(finish_output(0));
-        case VERSION: printf("tcc %s\n", tcc_version()); exit(finish_output(0));
-        default: fputs("Try 'tcc --help'.\n", stderr); exit(EXIT_USAGE);
-        }
-    if (optind != argc - 1)
-        bad_usage(optind < argc ? "more than one input file" : "no input file");
-    a->input = argv[optind];
+    option_reader reader;
+    const char *value;
+    option_reader_begin(&reader, TOOL_TCC, false);
+    for (int id; (id = option_next(&reader, argc, argv, &value)) != OPTION_END;)
+        take_option(a, id, value);
+    if (!a->input)
+        bad_usage("no input file");
 }
 
 static bool is_known(const char *(*name)(size_t), const char *what)

@@ -8,63 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char options_usage[] =
-    "usage: tcc-run FILE.tile|FILE.ptx|FILE.tir --size M=4096,N=4096,K=4096 [options]\n"
-    "       tcc-run FILE.tile|FILE.hsaco|FILE.tir --on=hip --size M=4096,N=4096,K=4096 [options]\n"
-    "       tcc-run FILE.tile|FILE.tir --on=interp --size M=256,N=256,K=256 [options]\n"
-    "       tcc-run --script FILE [--on=hip|interp] [--table OUT.md]\n"
-    "\n"
-    "Compiles (.tile, .tir) or loads (.ptx, .cubin, .hsaco, .tccb) a kernel and launches it on random\n"
-    "data: standard-normal floats, integers of their type's whole range. With --on=interp no GPU is\n"
-    "needed: a model of the machine runs the instructions one by one and reports races, deadlocks\n"
-    "and the like at the line of the program (docs/interp.md).\n"
-    "\n"
-    "  --size NAME=N,...      extents of symbolic dimensions; those of inputs may be left out\n"
-    "  --kernel NAME          the kernel; needed when the file has several\n"
-    "  --input NAME=FILE.npy  an input's or inout's data; may be repeated\n"
-    "  --output NAME=FILE.npy where an output's data goes, bf16 as '<u2' and 8-bit floats as\n"
-    "                         '|V1'; may be repeated\n"
-    "  --set NAME=X,...       scalar parameters; 1 when not given\n"
-    "  --check[=TOL]          compare with a reference in double precision: no element may be further\n"
-    "                         off than rounding takes it, or, with TOL, none that is exact; and the\n"
-    "                         relative error norm may be TOL (f16 1e-3, bf16 8e-3, e4m3 0.125, e5m2 0.25,\n"
-    "                         f32 1e-5 + 2e-8 K; with a sum in f16 2e-4, in bf16 2e-3, times the\n"
-    "                         root of K more)\n"
-    "  --rows N               compare N sampled rows of the outputs (all that 2e9 terms allow)\n"
-    "  --repeat N             launch N times and compare the results bit by bit (no inout)\n"
-    "  --bench                time it: median over rounds, warm, inputs out of the L2 cache\n"
-    "  --against=cublas       time cuBLASLt's plain product in turn with it\n"
-    "  --against=cublas:relu_bias   the same with cuBLASLt's fused bias and relu\n"
-    "  --tune                 search for the schedule that is fastest at these sizes, and print it\n"
-    "  --tune-seconds N       that the search may take (60)\n"
-    "  --tune-results FILE    where results are kept: a search goes on where another ended\n"
-    "                         (tuned.jsonl in the folder of $TCC_CACHE_DIR, else ~/.cache/tcc)\n"
-    "  --shard I/N            search the I-th of N parts (1 to N); cat puts their results together\n"
-    "  --misalign NAME,...    put these tensors one element off their alignment\n"
-    "  --variant ENTRY        fail unless this variant runs, or one of its tiles, ENTRY__64x128; the\n"
-    "                         interpreter is told to run it\n"
-    "  --seed N               of the random data (1)\n"
-    "  --target NAME          of .tile files (what the GPU is; sm_90a with --on=interp)\n"
-    "  --manifest FILE.json   of a cubin or code object that carries none\n"
-    "  -D NAME=N              bind a dimension or constant of a .tile file\n"
-    "  --on=gpu|hip|interp    run on the GPU through CUDA (default) or, on AMD's GPUs, HIP; or\n"
-    "                         interpret on the CPU\n"
-    "  --device N             which of the GPUs (0)\n"
-    "  --order ORDER          of the interpreter's warps and asynchronous operations, which complete\n"
-    "                         early, late, as random:SEED says or timed by a model (random:1)\n"
-    "  --level LEVEL          interpret a .tile file as it is at this level: tensor, tile, async or\n"
-    "                         target, which is what is emitted (target)\n"
-    "  --threads N            that interpret CTAs (one for each CPU)\n"
-    "  --timeline FILE        write what one CTA does and when, by a model of the machine's speed, as\n"
-    "                         a Chrome trace: ui.perfetto.dev shows it (docs/timeline.md)\n"
-    "  --timeline-cta N       which CTA (0)\n"
-    "  --script FILE          run every line of FILE as a command line of tcc-run\n"
-    "  --table FILE           write a script's results as a Markdown table\n"
-    "  --timeout S            seconds a line of a script may take (120)\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit status: 0 success, 1 bad program or failed check, 2 bad usage or standard output that\n"
-    "cannot be written, 3 no GPU, or no driver or HIP library for it.\n";
+#include "tools/shared/option_table.h"
 
 /* ---- values ----------------------------------------------------------------------------- */
 
@@ -136,44 +80,42 @@ const option_pair *option_find(const option_list *list, const char *name)
 
 /* ---- options ---------------------------------------------------------------------------- */
 
-/* An option and the field that it sets, at `offset` in options. */
-typedef struct option_row {
-    const char *name;
-    enum { NEEDS_VALUE, MAY_HAVE_VALUE } value; /* as the next word too, or after '=' only */
-    bool (*set)(options *o, const struct option_row *option, const char *value);
+/* What an option does, and the field that it sets, at `offset` in options. */
+typedef struct setting {
+    bool (*set)(options *o, const struct setting *option, const char *value);
     size_t offset;
     value_parser *parse; /* of lists */
-} option_row;
+} setting;
 
-static void *field(options *o, const option_row *option)
+static void *field(options *o, const setting *option)
 {
     return (char *)o + option->offset;
 }
 
 /* Each takes the option's value, "" where it has none, and is false for a bad one. */
-static bool set_pairs(options *o, const option_row *option, const char *value)
+static bool set_pairs(options *o, const setting *option, const char *value)
 {
     return add_pairs(field(o, option), value, option->parse);
 }
 
-static bool set_pair(options *o, const option_row *option, const char *value)
+static bool set_pair(options *o, const setting *option, const char *value)
 {
     return add_pair(field(o, option), value, option->parse);
 }
 
-static bool set_text(options *o, const option_row *option, const char *value)
+static bool set_text(options *o, const setting *option, const char *value)
 {
     *(const char **)field(o, option) = value;
     return *value;
 }
 
-static bool set_flag(options *o, const option_row *option, const char *value)
+static bool set_flag(options *o, const setting *option, const char *value)
 {
     *(bool *)field(o, option) = true;
     return !*value;
 }
 
-static bool set_number(options *o, const option_row *option, const char *value)
+static bool set_number(options *o, const setting *option, const char *value)
 {
     option_pair pair;
     bool ok = parse_extent(value, &pair) && pair.extent >= 1;
@@ -181,7 +123,7 @@ static bool set_number(options *o, const option_row *option, const char *value)
     return ok;
 }
 
-static bool set_count(options *o, const option_row *option, const char *value)
+static bool set_count(options *o, const setting *option, const char *value)
 {
     option_pair pair = {.extent = 0};
     bool ok = parse_size(value, &pair);
@@ -189,7 +131,7 @@ static bool set_count(options *o, const option_row *option, const char *value)
     return ok;
 }
 
-static bool set_check(options *o, const option_row *option, const char *value)
+static bool set_check(options *o, const setting *option, const char *value)
 {
     (void)option;
     option_pair tolerance = {.number = 0};
@@ -199,7 +141,7 @@ static bool set_check(options *o, const option_row *option, const char *value)
     return ok;
 }
 
-static bool set_against(options *o, const option_row *option, const char *value)
+static bool set_against(options *o, const setting *option, const char *value)
 {
     (void)option;
     o->bench = true;
@@ -207,7 +149,7 @@ static bool set_against(options *o, const option_row *option, const char *value)
     return o->against == AGAINST_RELU_BIAS || !strcmp(value, "cublas");
 }
 
-static bool set_shard(options *o, const option_row *option, const char *value)
+static bool set_shard(options *o, const setting *option, const char *value)
 {
     (void)option;
     char end;
@@ -218,7 +160,7 @@ static bool set_shard(options *o, const option_row *option, const char *value)
     return true;
 }
 
-static bool set_on(options *o, const option_row *option, const char *value)
+static bool set_on(options *o, const setting *option, const char *value)
 {
     (void)option;
     static const struct {
@@ -233,7 +175,7 @@ static bool set_on(options *o, const option_row *option, const char *value)
     return false;
 }
 
-static bool set_device(options *o, const option_row *option, const char *value)
+static bool set_device(options *o, const setting *option, const char *value)
 {
     option_pair device = {.extent = 0};
     (void)option;
@@ -243,7 +185,7 @@ static bool set_device(options *o, const option_row *option, const char *value)
     return ok;
 }
 
-static bool set_order(options *o, const option_row *option, const char *value)
+static bool set_order(options *o, const setting *option, const char *value)
 {
     static const char random_[] = "random:";
     option_pair seed = {.extent = 0};
@@ -265,7 +207,7 @@ static bool set_order(options *o, const option_row *option, const char *value)
     return true;
 }
 
-static bool set_level(options *o, const option_row *option, const char *value)
+static bool set_level(options *o, const setting *option, const char *value)
 {
     static const struct {
         const char *name;
@@ -285,78 +227,86 @@ static bool set_level(options *o, const option_row *option, const char *value)
 
 #define FIELD(name) offsetof(options, name)
 
-static const option_row table[] = {
-    {"--size", NEEDS_VALUE, set_pairs, FIELD(sizes), parse_size},
-    {"--set", NEEDS_VALUE, set_pairs, FIELD(scalars), parse_number},
-    {"--misalign", NEEDS_VALUE, set_pairs, FIELD(misaligned), NULL},
-    {"--input", NEEDS_VALUE, set_pair, FIELD(inputs), parse_path},
-    {"--output", NEEDS_VALUE, set_pair, FIELD(outputs), parse_path},
-    {"-D", NEEDS_VALUE, set_pair, FIELD(defines), parse_extent},
-    {"--kernel", NEEDS_VALUE, set_text, FIELD(kernel), NULL},
-    {"--target", NEEDS_VALUE, set_text, FIELD(target), NULL},
-    {"--manifest", NEEDS_VALUE, set_text, FIELD(manifest), NULL},
-    {"--variant", NEEDS_VALUE, set_text, FIELD(variant), NULL},
-    {"--script", NEEDS_VALUE, set_text, FIELD(script), NULL},
-    {"--table", NEEDS_VALUE, set_text, FIELD(table), NULL},
-    {"--timeline", NEEDS_VALUE, set_text, FIELD(timeline), NULL},
-    {"--timeline-cta", NEEDS_VALUE, set_count, FIELD(timeline_cta), NULL},
-    {"--rows", NEEDS_VALUE, set_number, FIELD(rows), NULL},
-    {"--repeat", NEEDS_VALUE, set_number, FIELD(repeat), NULL},
-    {"--seed", NEEDS_VALUE, set_number, FIELD(seed), NULL},
-    {"--timeout", NEEDS_VALUE, set_number, FIELD(timeout_s), NULL},
-    {"--threads", NEEDS_VALUE, set_number, FIELD(threads), NULL},
-    {"--tune-seconds", NEEDS_VALUE, set_number, FIELD(tune_seconds), NULL},
-    {"--tune-results", NEEDS_VALUE, set_text, FIELD(tune_results), NULL},
-    {"--shard", NEEDS_VALUE, set_shard, 0, NULL},
-    {"--on", NEEDS_VALUE, set_on, 0, NULL},
-    {"--device", NEEDS_VALUE, set_device, 0, NULL},
-    {"--order", NEEDS_VALUE, set_order, 0, NULL},
-    {"--level", NEEDS_VALUE, set_level, 0, NULL},
-    {"--check", MAY_HAVE_VALUE, set_check, 0, NULL},
-    {"--against", NEEDS_VALUE, set_against, 0, NULL},
-    {"--bench", MAY_HAVE_VALUE, set_flag, FIELD(bench), NULL},
-    {"--tune", MAY_HAVE_VALUE, set_flag, FIELD(tune), NULL},
-    {"--help", MAY_HAVE_VALUE, set_flag, FIELD(help), NULL},
-    {"--version", MAY_HAVE_VALUE, set_flag, FIELD(version), NULL},
+static const setting settings[LAST_OPTION] = {
+    [OPTION_RUN_SIZE] = {set_pairs, FIELD(sizes), parse_size},
+    [OPTION_RUN_SET] = {set_pairs, FIELD(scalars), parse_number},
+    [OPTION_RUN_MISALIGN] = {set_pairs, FIELD(misaligned), NULL},
+    [OPTION_RUN_INPUT] = {set_pair, FIELD(inputs), parse_path},
+    [OPTION_RUN_OUTPUT] = {set_pair, FIELD(outputs), parse_path},
+    [OPTION_RUN_DEFINE] = {set_pair, FIELD(defines), parse_extent},
+    [OPTION_RUN_KERNEL] = {set_text, FIELD(kernel), NULL},
+    [OPTION_RUN_TARGET] = {set_text, FIELD(target), NULL},
+    [OPTION_RUN_MANIFEST] = {set_text, FIELD(manifest), NULL},
+    [OPTION_RUN_VARIANT] = {set_text, FIELD(variant), NULL},
+    [OPTION_RUN_SCRIPT] = {set_text, FIELD(script), NULL},
+    [OPTION_RUN_TABLE] = {set_text, FIELD(table), NULL},
+    [OPTION_RUN_TIMELINE] = {set_text, FIELD(timeline), NULL},
+    [OPTION_RUN_TIMELINE_CTA] = {set_count, FIELD(timeline_cta), NULL},
+    [OPTION_RUN_ROWS] = {set_number, FIELD(rows), NULL},
+    [OPTION_RUN_REPEAT] = {set_number, FIELD(repeat), NULL},
+    [OPTION_RUN_SEED] = {set_number, FIELD(seed), NULL},
+    [OPTION_RUN_TIMEOUT] = {set_number, FIELD(timeout_s), NULL},
+    [OPTION_RUN_THREADS] = {set_number, FIELD(threads), NULL},
+    [OPTION_RUN_TUNE_SECONDS] = {set_number, FIELD(tune_seconds), NULL},
+    [OPTION_RUN_TUNE_RESULTS] = {set_text, FIELD(tune_results), NULL},
+    [OPTION_RUN_SHARD] = {set_shard, 0, NULL},
+    [OPTION_RUN_ON] = {set_on, 0, NULL},
+    [OPTION_RUN_DEVICE] = {set_device, 0, NULL},
+    [OPTION_RUN_ORDER] = {set_order, 0, NULL},
+    [OPTION_RUN_LEVEL] = {set_level, 0, NULL},
+    [OPTION_RUN_CHECK] = {set_check, 0, NULL},
+    [OPTION_RUN_AGAINST] = {set_against, 0, NULL},
+    [OPTION_RUN_BENCH] = {set_flag, FIELD(bench), NULL},
+    [OPTION_RUN_TUNE] = {set_flag, FIELD(tune), NULL},
+    [OPTION_RUN_HELP] = {set_flag, FIELD(help), NULL},
+    [OPTION_RUN_VERSION] = {set_flag, FIELD(version), NULL},
 };
 
-enum { N_OPTIONS = sizeof table / sizeof table[0] };
-
-/* The option of a word such as --size or --size=…; NULL for none. */
-static const option_row *find_option(const char *word)
+/* How messages name an option. */
+static const char *name_of(const option_row *row, char *room, size_t size)
 {
-    size_t len = strcspn(word, "=");
-    for (int i = 0; i < N_OPTIONS; i++)
-        if (strlen(table[i].name) == len && !memcmp(table[i].name, word, len))
-            return &table[i];
-    return NULL;
+    if (row->name)
+        snprintf(room, size, "--%s", row->name);
+    else
+        snprintf(room, size, "-%c", row->letter);
+    return room;
 }
 
-/* Takes the option at argv[*i], with the next word where that is its value. */
-static bool take_option(int argc, char **argv, int *i, options *out, char *why, size_t why_size)
+/* Says what is wrong where option_next gives OPTION_NO_VALUE or OPTION_UNKNOWN. */
+static bool tell_bad_option(const option_reader *r, int end, char *why, size_t why_size)
 {
-    const char *word = argv[*i], *equals = strchr(word, '=');
-    const char *value = equals ? equals + 1 : NULL;
-    const option_row *option = find_option(word);
-    if (!option && !strncmp(word, "-D", 2)) { /* -DNAME=N */
-        option = find_option("-D");
-        value = word + 2;
+    char name[64];
+    const option_row *row = optopt >= FIRST_OPTION ? option_row_of(optopt) : NULL;
+    const char *equals = strchr(r->word, '=');
+    if (end == OPTION_NO_VALUE && row)
+        snprintf(why, why_size, "%s needs a value", name_of(row, name, sizeof name));
+    else if (end == OPTION_NO_VALUE)
+        snprintf(why, why_size, "-%c needs a value", optopt);
+    else if (row)
+        snprintf(why, why_size, "bad value of %s: '%s'", name_of(row, name, sizeof name), equals ? equals + 1 : "");
+    else if (optopt)
+        snprintf(why, why_size, "unknown option '-%c'", optopt);
+    else
+        snprintf(why, why_size, "unknown option '%s'", r->word);
+    return false;
+}
+
+/* Takes an option or an operand. */
+static bool take_option(options *out, int id, const char *value, char *why, size_t why_size)
+{
+    char name[64];
+    if (id == OPTION_OPERAND) {
+        if (out->file)
+            snprintf(why, why_size, "two files: '%s' and '%s'", out->file, value);
+        bool first = !out->file;
+        out->file = value;
+        return first;
     }
-    if (!option) {
-        snprintf(why, why_size, "unknown option '%s'", word);
-        return false;
-    }
-    if (!value && option->value == NEEDS_VALUE && *i + 1 < argc)
-        value = argv[++*i];
-    if (!value && option->value == NEEDS_VALUE) {
-        snprintf(why, why_size, "%s needs a value", word);
-        return false;
-    }
-    if (!option->set(out, option, value ? value : "")) {
-        snprintf(why, why_size, "bad value of %s: '%s'", option->name, value ? value : "");
-        return false;
-    }
-    return true;
+    const setting *option = &settings[id];
+    if (option->set(out, option, value ? value : ""))
+        return true;
+    snprintf(why, why_size, "bad value of %s: '%s'", name_of(option_row_of(id), name, sizeof name), value ? value : "");
+    return false;
 }
 
 file_kind file_kind_of(const char *path)
@@ -369,14 +319,14 @@ file_kind file_kind_of(const char *path)
                                                          : FILE_IMAGE;
 }
 
-/* A name that a list has twice, NULL when there is none; *option gets which list. */
-static const char *given_twice(options *o, const char **option)
+/* A name that a list has twice, NULL when there is none; `option` gets which list. */
+static const char *given_twice(options *o, char *option, size_t size)
 {
-    for (int i = 0; i < N_OPTIONS; i++) {
-        if (table[i].set != set_pairs && table[i].set != set_pair)
+    for (int id = FIRST_OPTION; id < LAST_OPTION; id++) {
+        if (settings[id].set != set_pairs && settings[id].set != set_pair)
             continue;
-        const option_list *list = field(o, &table[i]);
-        *option = table[i].name;
+        const option_list *list = field(o, &settings[id]);
+        name_of(option_row_of(id), option, size);
         for (size_t j = 0; j < list->n; j++)
             if (option_find(list, list->pairs[j].name) != &list->pairs[j])
                 return list->pairs[j].name;
@@ -461,20 +411,19 @@ bool options_parse(int argc, char **argv, const options *script, options *out, c
                      .seed = 1,
                      .order = {.kind = TCC_INTERPRET_RANDOM, .seed = 1},
                      .timeout_s = 120};
-    for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-') {
-            if (!take_option(argc, argv, &i, out, why, why_size))
-                return false;
-        } else if (out->file) {
-            snprintf(why, why_size, "two files: '%s' and '%s'", out->file, argv[i]);
+    option_reader reader;
+    const char *value;
+    option_reader_begin(&reader, TOOL_RUN, true);
+    for (int id; (id = option_next(&reader, argc, argv, &value)) != OPTION_END;) {
+        if (id == OPTION_UNKNOWN || id == OPTION_NO_VALUE)
+            return tell_bad_option(&reader, id, why, why_size);
+        if (!take_option(out, id, value, why, why_size))
             return false;
-        } else {
-            out->file = argv[i];
-        }
     }
     if (out->help || out->version)
         return true;
-    const char *wrong = NULL, *option, *twice = given_twice(out, &option);
+    char option[64];
+    const char *wrong = NULL, *twice = given_twice(out, option, sizeof option);
     if (twice) {
         snprintf(why, why_size, "%s: '%s' is given twice", option, twice);
         return false;

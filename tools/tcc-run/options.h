@@ -77,6 +77,4 @@ file_kind file_kind_of(const char *path);
 /* The pair of this name, or NULL. */
 const option_pair *option_find(const option_list *list, const char *name);
 
-extern const char options_usage[];
-
 #endif

@@ -114,6 +114,25 @@ static void render(tcc_str *out, const tcc_diag *d, tcc_severity sev, tcc_loc lo
     tcc_str_free(&rest);
 }
 
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The column behind the word or character at a place. */
+static unsigned end_of(const tcc_diag *d, tcc_loc loc)
+{
+    size_t len = 0, at = loc.column ? loc.column - 1 : 0;
+    const char *line = find_line(d, loc, &len);
+    if (!line || at >= len)
+        return loc.column;
+    size_t end = at;
+    while (end < len && is_word(line[end]))
+        end++;
+    size_t character = tcc_utf8_length(line + at, len - at);
+    return (unsigned)(end > at ? end : at + (character ? character : 1)) + 1;
+}
+
 static void report(tcc_diag *d, tcc_severity sev, tcc_loc loc, const char *format, va_list args)
 {
     if (!d->fn || (sev != TCC_SEV_WARNING && d->n_errors > TCC_MAX_ERRORS))
@@ -134,7 +153,8 @@ static void report(tcc_diag *d, tcc_severity sev, tcc_loc loc, const char *forma
                             .column = loc.column,
                             .message = tcc_str_text(&msg),
                             .source_line = line.data,
-                            .text = tcc_str_text(&text)},
+                            .text = tcc_str_text(&text),
+                            .end_column = end_of(d, loc)},
           d->user);
     tcc_str_free(&msg);
     tcc_str_free(&text);

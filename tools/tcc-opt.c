@@ -14,6 +14,7 @@ const char program_name[] = "tcc-opt";
 typedef struct arguments {
     tcc_compile_options options;
     const char *input, *output, *passes;
+    diagnostic_printer diagnostics;
 } arguments;
 
 static bool is_pass(const char *name, size_t n)
@@ -76,6 +77,8 @@ static void take_option(arguments *a, int id, const char *value)
     case OPTION_OPT_VERIFY_PIPELINE: a->options.verify_pipeline = TCC_ON; break;
     case OPTION_OPT_TIME_PASSES: a->options.time_passes = true; break;
     case OPTION_OPT_LIST_PASSES: list_passes(); exit(finish_output(0));
+    case OPTION_OPT_COLOR: parse_color(&a->diagnostics, value); break;
+    case OPTION_OPT_DIAGNOSTICS: parse_diagnostics(&a->diagnostics, value); break;
     case OPTION_OPT_HELP: print_help(TOOL_OPT); exit(finish_output(0));
     case OPTION_OPT_VERSION: printf("tcc-opt %s\n", tcc_version()); exit(finish_output(0));
     default: fputs("Try 'tcc-opt --help'.\n", stderr); exit(EXIT_USAGE);
@@ -110,9 +113,10 @@ int main(int argc, char **argv)
     tcc_context *ctx = tcc_context_create();
     if (!ctx)
         out_of_memory();
-    tcc_context_on_diagnostic(ctx, print_diagnostic, NULL);
+    tcc_context_on_diagnostic(ctx, print_diagnostic, &a.diagnostics);
     int exit_status = EXIT_FAILED;
     tcc_status status = tcc_opt(ctx, ir, size, a.passes, &a.options, &out);
+    end_diagnostics(&a.diagnostics);
     if (!status)
         exit_status = write_output(a.output, out, out_size) ? 0 : EXIT_USAGE;
     else if (status == TCC_ERR_MEMORY)

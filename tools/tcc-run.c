@@ -12,7 +12,7 @@ const char program_name[] = "tcc-run";
 
 static int run_file(const options *o)
 {
-    session s = {0};
+    session s = {.diagnostics = {.color = o->color, .json = o->json}};
     run_result r;
     run_case(&s, o, &r);
     if (r.status == EXIT_NO_DRIVER)

@@ -50,6 +50,7 @@ typedef struct arguments {
     char *native; /* the target that --target=native is; else NULL */
     int emit;     /* a tcc_emit or one of those above */
     bool emit_given, print_schedule, no_cubins;
+    diagnostic_printer diagnostics;
 } arguments;
 
 static void parse_emit(arguments *a, const char *name)
@@ -181,6 +182,8 @@ static void take_option(arguments *a, int id, const char *value)
     case OPTION_TCC_PTXAS: a->options.ptxas = value; break;
     case OPTION_TCC_LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
     case OPTION_TCC_LIST_TARGETS: list_and_exit(tcc_target_name, NULL); break;
+    case OPTION_TCC_COLOR: parse_color(&a->diagnostics, value); break;
+    case OPTION_TCC_DIAGNOSTICS: parse_diagnostics(&a->diagnostics, value); break;
     case OPTION_TCC_HELP: print_help(TOOL_TCC); exit(finish_output(0));
     case OPTION_TCC_VERSION: printf("tcc %s\n", tcc_version()); exit(finish_output(0));
     default: fputs("Try 'tcc --help'.\n", stderr); exit(EXIT_USAGE);
@@ -386,12 +389,13 @@ int main(int argc, char **argv)
     tcc_context *ctx = tcc_context_create();
     if (!ctx)
         out_of_memory();
-    tcc_context_on_diagnostic(ctx, print_diagnostic, NULL);
+    tcc_context_on_diagnostic(ctx, print_diagnostic, &a.diagnostics);
     tcc_module *modules[MAX_TARGETS] = {0};
     bool written = false;
     tcc_status status = compile(&a, ctx, modules);
     if (!status)
         status = is_packed(&a) ? write_packed(&a, ctx, modules, &written) : write_module(&a, modules[0], &written);
+    end_diagnostics(&a.diagnostics);
     if (status == TCC_ERR_MEMORY)
         out_of_memory();
     int exit_status = written ? 0 : status && status != TCC_ERR_ARGUMENT ? EXIT_FAILED : EXIT_USAGE;

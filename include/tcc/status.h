@@ -47,6 +47,7 @@ typedef struct tcc_diagnostic {
     const char *message;     /* lower case, no full stop */
     const char *source_line; /* without its newline; NULL when there is no position */
     const char *text;        /* the whole thing as a terminal shows it: header, line, caret */
+    unsigned end_column;     /* behind the word or character at the position; 0 when there is none */
 } tcc_diagnostic;
 
 typedef void (*tcc_diagnostic_fn)(const tcc_diagnostic *diagnostic, void *user);

@@ -10,12 +10,6 @@
 
 #include "tools/shared/whole_file.h"
 
-void print_diagnostic(const tcc_diagnostic *d, void *user)
-{
-    (void)user;
-    fputs(d->text, stderr);
-}
-
 void print_text(const char *text, void *user)
 {
     (void)user;
@@ -52,6 +46,18 @@ uint64_t parse_check_seed(const char *text)
     if (text && (errno || *text < '0' || *text > '9' || *end))
         bad_usage("--check-passes=%s: want a number", text);
     return seed;
+}
+
+void parse_color(diagnostic_printer *p, const char *value)
+{
+    if (!color_named(value, &p->color))
+        bad_usage("--color=%s: want auto, always or never", value);
+}
+
+void parse_diagnostics(diagnostic_printer *p, const char *value)
+{
+    if (!diagnostics_named(value, &p->json))
+        bad_usage("--diagnostics=%s: want text or json", value);
 }
 
 char *read_input(const char *name, size_t *size)

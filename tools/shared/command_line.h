@@ -9,6 +9,8 @@
 
 #include <tcc/tcc.h>
 
+#include "tools/shared/diagnostics.h"
+
 /* Exit statuses: of a bad program or a failed check, of bad usage and of output that got lost, and
  * where there is nothing to run on. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DRIVER = 3 };
@@ -16,8 +18,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DRIVER = 3 };
 /* The program's name in messages; each program defines it. */
 extern const char program_name[];
 
-/* Callbacks that print to standard error. */
-void print_diagnostic(const tcc_diagnostic *d, void *user);
+/* A callback that prints to standard error. */
 void print_text(const char *text, void *user);
 
 /* Says what is wrong with the command line and exits with EXIT_USAGE. */
@@ -26,6 +27,10 @@ void out_of_memory(void) __attribute__((noreturn)); /* exits with EXIT_FAILED */
 
 /* The argument of --check-passes; 0 for NULL, which is none. */
 uint64_t parse_check_seed(const char *text);
+
+/* The values of --color and --diagnostics. */
+void parse_color(diagnostic_printer *p, const char *value);
+void parse_diagnostics(diagnostic_printer *p, const char *value);
 
 /* A whole file, "-" for standard input; the caller frees it. Exits with EXIT_USAGE where it cannot
  * be read. */

@@ -225,6 +225,18 @@ static bool set_level(options *o, const setting *option, const char *value)
     return false;
 }
 
+static bool set_color(options *o, const setting *option, const char *value)
+{
+    (void)option;
+    return color_named(value, &o->color);
+}
+
+static bool set_diagnostics(options *o, const setting *option, const char *value)
+{
+    (void)option;
+    return diagnostics_named(value, &o->json);
+}
+
 #define FIELD(name) offsetof(options, name)
 
 static const setting settings[LAST_OPTION] = {
@@ -258,6 +270,8 @@ static const setting settings[LAST_OPTION] = {
     [OPTION_RUN_AGAINST] = {set_against, 0, NULL},
     [OPTION_RUN_BENCH] = {set_flag, FIELD(bench), NULL},
     [OPTION_RUN_TUNE] = {set_flag, FIELD(tune), NULL},
+    [OPTION_RUN_COLOR] = {set_color, 0, NULL},
+    [OPTION_RUN_DIAGNOSTICS] = {set_diagnostics, 0, NULL},
     [OPTION_RUN_HELP] = {set_flag, FIELD(help), NULL},
     [OPTION_RUN_VERSION] = {set_flag, FIELD(version), NULL},
 };

@@ -61,6 +61,8 @@ typedef struct options {
     int64_t timeline_cta;
     const char *script, *table;
     int64_t timeout_s; /* of one line of a script */
+    color_when color;
+    bool json; /* diagnostics */
 } options;
 
 /* Reads argv[1..]: of the tool, or of a script's line, which has what the command line of its script

@@ -28,7 +28,7 @@ void session_on_diagnostic(const tcc_diagnostic *d, void *user)
     if (d->severity == TCC_SEV_ERROR)
         keep_message(s, d->message);
     if (!s->quiet)
-        fputs(d->text, stderr);
+        print_diagnostic(d, &s->diagnostics);
 }
 
 void session_error(session *s, const char *format, ...)
@@ -39,12 +39,14 @@ void session_error(session *s, const char *format, ...)
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     keep_message(s, message);
+    end_diagnostics(&s->diagnostics);
     if (!s->quiet)
         fprintf(stderr, "tcc-run: %s\n", message);
 }
 
 void session_close(session *s)
 {
+    end_diagnostics(&s->diagnostics);
     cublaslt_close(s->lt);
     for (loaded *p = s->programs, *next; p; p = next) {
         next = p->next;

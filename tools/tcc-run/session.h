@@ -22,6 +22,7 @@ typedef struct session {
     struct loaded *programs;   /* newest first: a script runs a file many times */
     cublaslt *lt;              /* NULL until asked for */
     bool quiet;                /* diagnostics are kept, not shown */
+    diagnostic_printer diagnostics;
     char message[MAX_MESSAGE]; /* of the first error since session_clear; "" for none */
 } session;
 

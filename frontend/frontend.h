@@ -5,6 +5,7 @@
 #define TCC_FRONTEND_FRONTEND_H
 
 #include "ir/ir.h"
+#include "support/str.h"
 
 /* -D NAME=VALUE: binds a symbolic dimension or overrides a constant. */
 typedef struct tcc_frontend_define {
@@ -22,5 +23,13 @@ typedef struct tcc_frontend_define {
  * Returns NULL when there were errors: diag has them, and diag->status is the first one's. */
 tcc_ir *tcc_frontend(tcc_arena *arena, const char *source, size_t size, const char *target,
                      const tcc_frontend_define *defines, size_t n_defines, tcc_diag *diag);
+
+/* Whether a text can be read: not too long, and UTF-8. Reports why not. */
+bool tcc_frontend_check_text(const char *source, size_t size, tcc_diag *diag);
+
+/* Appends a text in the language's canonical layout: the same tokens and comments in the same order. False where it
+ * cannot be parsed: diag has why. Both texts are the caller's to free; where one failed, memory ran out. */
+bool tcc_frontend_format(tcc_arena *arena, const char *source, size_t size, tcc_diag *diag, tcc_str *scratch,
+                         tcc_str *out);
 
 #endif

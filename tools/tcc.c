@@ -11,6 +11,7 @@
 #include "tools/shared/command_line.h"
 #include "tools/shared/native.h"
 #include "tools/shared/option_table.h"
+#include "tools/tcc/commands.h"
 
 const char program_name[] = "tcc";
 
@@ -375,6 +376,8 @@ int main(int argc, char **argv)
                                       .print = print_text,
                                       .reproducer = "tcc-reproducer.tile"}};
     prepare_output();
+    if (argc > 1 && !strcmp(argv[1], "fmt"))
+        return fmt_main(argc - 1, argv + 1);
     parse_arguments(&a, argc, argv);
     for (size_t i = 0; i < a.n_targets; i++)
         if (!strcmp(a.targets[i], "native"))

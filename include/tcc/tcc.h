@@ -152,6 +152,12 @@ typedef struct tcc_compile_options {
 TCC_API tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
                                     const tcc_compile_options *options, tcc_module **out);
 
+/* A program in the canonical layout of the language: the same tokens and comments in the same order, so that it means
+ * the same. What is in that layout stays as it is. `file` is for diagnostics; NULL: "<source>".
+ * On success *out is NUL-terminated and belongs to the caller: tcc_text_destroy. Returns TCC_OK, TCC_ERR_SYNTAX or
+ * whatever else the program cannot be parsed for, with *out NULL; diagnostics go to the context's callback. */
+TCC_API tcc_status tcc_format(tcc_context *ctx, const char *source, size_t size, const char *file, char **out);
+
 /* Parses textual IR of any level, runs the named passes on it and prints the result.
  *
  * passes   "canonicalize,dce", or "" to parse, verify and print

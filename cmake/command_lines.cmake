@@ -27,7 +27,7 @@ foreach(tool tcc tcc-opt tcc-run tcc-bench)
   tcc_generate(fish/vendor_completions.d/${name}.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
                gen-completions fish ${tool})
 endforeach()
-foreach(subcommand fmt)
+foreach(subcommand fmt lsp)
   tcc_generate(man/man1/tcc${TCC_PROGRAM_SUFFIX}-${subcommand}.1 ${CMAKE_INSTALL_MANDIR}/man1 gen-man "tcc ${subcommand}")
 endforeach()
 add_custom_target(command_lines ALL DEPENDS ${generated_files})

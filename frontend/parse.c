@@ -120,8 +120,10 @@ static void parse_body(tcc_parser *p, bool (*item)(tcc_parser *p, void *user), v
 
 tcc_scalar tcc_parse_elem(tcc_parser *p, const tcc_ast_name *name)
 {
-    static const tcc_scalar elems[] = {TCC_f16, TCC_bf16, TCC_tf32, TCC_f32, TCC_e4m3, TCC_e5m2,
-                                       TCC_i8,  TCC_u8,   TCC_i4,   TCC_u4,  TCC_i32};
+    static const tcc_scalar elems[] = {
+#define ELEMENT(type) TCC_##type,
+#include "frontend/elements.def"
+    };
     tcc_spelling spelling = {.wanted = name->text};
     for (size_t i = 0; i < sizeof elems / sizeof *elems; i++) {
         tcc_spelling_try(&spelling, tcc_scalar_name(elems[i]));

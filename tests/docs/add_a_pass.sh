@@ -11,8 +11,9 @@ sed "s/^#define TCC_PASSES(PASS).*/&\n$row \\\\/" "$root/passes/passes.h" >passe
 sed "s/^#define FROM_TARGET .*/$list/" "$root/passes/pipeline.c" >passes/pipeline.c
 ln -sf "$root/examples" .
 for tool in tcc tcc-opt; do
+    # shellcheck disable=SC2046 # a list of files
     gcc -std=c17 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
-        -I. -I"$root" -I"$root/include" single_trip.c passes/pipeline.c "$root/tools/$tool.c" \
-        -L"$build/lib" -ltools_shared -ldriver -lruntime -linterp -lchecker -lpasses -lcodegen -lfrontend \
+        -I. -I"$root" -I"$root/include" single_trip.c passes/pipeline.c $(ls "$root/tools/$tool.c" "$root/tools/$tool"/*.c 2>/dev/null) \
+        -L"$build/lib" -ltools_shared -llsp -ldriver -lruntime -linterp -lchecker -lpasses -lcodegen -lfrontend \
         -lir -lsupport -L"$llvm/lib" -lLLVM-22 -lstdc++ -lm -lpthread -o "bin/$tool"
 done

@@ -5,5 +5,6 @@
 #define TCC_TOOLS_COMMANDS_H
 
 int fmt_main(int argc, char **argv);
+int lsp_main(int argc, char **argv);
 
 #endif

@@ -31,3 +31,7 @@ foreach(subcommand fmt lsp)
   tcc_generate(man/man1/tcc${TCC_PROGRAM_SUFFIX}-${subcommand}.1 ${CMAKE_INSTALL_MANDIR}/man1 gen-man "tcc ${subcommand}")
 endforeach()
 add_custom_target(command_lines ALL DEPENDS ${generated_files})
+
+# Grammars for editors, as they are.
+install(DIRECTORY editors/vim/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vim/vimfiles)
+install(DIRECTORY editors/vscode DESTINATION ${CMAKE_INSTALL_DATADIR}/tcc)

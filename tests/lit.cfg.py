@@ -90,7 +90,7 @@ if has_hip():
 # What takes long because of what the interpreter runs is UNSUPPORTED with it: others run every part of that.
 if getattr(config, "sanitizer", ""):
     config.available_features.add("sanitizer")
-for program in ("make", "shellcheck", "groff"):
+for program in ("make", "shellcheck", "groff", "vim"):
     if shutil.which(program):
         config.available_features.add(program)
 if os.path.exists(build + "/docs-venv/requirements.txt"):  # ./dev docs has installed it

@@ -165,7 +165,9 @@ static tcc_interp_options interp_options(const tcc_interpret_options *o, const i
                                 .machine = true,
                                 .order = o->timeline ? TCC_ORDER_TIMED : orders[o->order],
                                 .seed = o->seed,
-                                .threads = o->threads ? o->threads : count_cpus()};
+                                .threads = o->threads ? o->threads : count_cpus(),
+                                .progress = o->progress,
+                                .progress_user = o->progress_user};
 }
 
 static void keep_timeline(const tcc_timeline *t, void *user)

@@ -23,6 +23,7 @@ typedef struct grid {
     const tcc_launch *launch;
     int64_t n_clusters;
     _Atomic int64_t next; /* the next cluster to run; n_clusters or more: none */
+    _Atomic int64_t ended;
 } grid;
 
 /* Something to say of a cluster. */
@@ -51,6 +52,14 @@ static void keep_message(const tcc_diagnostic *d, void *user)
     TCC_PUSH(w->arena, &w->messages, (message){d->severity, {d->line, d->column}, text});
 }
 
+static void tell(const worker *w)
+{
+    grid *g = w->grid;
+    int64_t ended = atomic_fetch_add(&g->ended, 1) + 1;
+    if (!w->is_thread && g->run->options->progress)
+        g->run->options->progress(ended, g->n_clusters, g->run->options->progress_user);
+}
+
 /* Runs one cluster after the other, from memory that may run out. */
 static tcc_status run_clusters(worker *w)
 {
@@ -65,6 +74,7 @@ static tcc_status run_clusters(worker *w)
         if (g->run->options->seed % 2)
             i = g->n_clusters - 1 - i;
         status = tcc_cluster_run(k, g->launch, i * g->launch->cluster);
+        tell(w);
     }
     return status;
 }

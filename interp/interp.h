@@ -59,6 +59,9 @@ typedef struct tcc_interp_options {
      * run forever, and how many bytes a run may need at once; 0: these. */
     uint64_t max_steps, max_bytes;
     unsigned threads; /* that run CTAs of a target-level function; 0: the caller's alone */
+    /* When not NULL, told by the caller's thread how many clusters of a grid have ended, of how many. Target level. */
+    void (*progress)(int64_t done, int64_t all, void *user);
+    void *progress_user;
 } tcc_interp_options;
 
 #define TCC_INTERP_MAX_STEPS UINT64_C(1000000000)

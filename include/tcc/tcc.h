@@ -269,6 +269,10 @@ typedef struct tcc_interpret_options {
      * call fails. */
     char **timeline, **summary;
     int64_t timeline_cta;
+    /* When not NULL, told now and then by the calling thread how many CTAs, or clusters of them, of a kernel at the target
+     * level have ended, of how many; of a kernel in several steps, of each step. */
+    void (*progress)(int64_t done, int64_t all, void *user);
+    void *progress_user;
 } tcc_interpret_options;
 
 /* Runs a kernel on the CPU, from the IR that the module holds: of the target level, what is

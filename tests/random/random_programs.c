@@ -11,6 +11,7 @@
 
 #include "tests/random/program.h"
 #include "tests/random/verdict.h"
+#include "tools/shared/progress.h"
 
 enum { MAX_JOBS = 64, MOST_REFUSED_PERCENT = 15 };
 
@@ -124,9 +125,11 @@ static void report_failure(const settings *s, program *p, const verdict *v)
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-static void judge(const settings *s, uint64_t seed, compilation *c, tally *t)
+static void judge(const settings *s, uint64_t seed, compilation *c, tally *t, progress *line)
 {
     verdict v = compilation_end(c);
+    if (v.kind == FAILED || (s->verbose && *v.said))
+        progress_clear(line);
     program p;
     t->passed += v.kind == PASSED;
     t->refused += v.kind == REFUSED;
@@ -143,13 +146,14 @@ static void run_all(const settings *s, tally *t)
 {
     compilation running[MAX_JOBS];
     uint64_t begun = 0, ended = 0;
+    progress p = progress_begin("random_programs");
     while (ended < s->count) {
         bool room = begun < s->count && begun - ended < s->jobs;
         if (room) {
-            program p;
-            program_draw(&p, s->seed + begun, s->verdict.target);
-            char *text = text_of(&p);
-            verdict_options o = options_for(s, p.seed);
+            program drawn;
+            program_draw(&drawn, s->seed + begun, s->verdict.target);
+            char *text = text_of(&drawn);
+            verdict_options o = options_for(s, drawn.seed);
             if (!compilation_begin(&running[begun % MAX_JOBS], text, &o)) {
                 fprintf(stderr, "random_programs: %s\n", strerror(errno));
                 exit(1);
@@ -157,10 +161,12 @@ static void run_all(const settings *s, tally *t)
             free(text);
             begun++;
         } else {
-            judge(s, s->seed + ended, &running[ended % MAX_JOBS], t);
+            judge(s, s->seed + ended, &running[ended % MAX_JOBS], t, &p);
             ended++;
+            progress_tell(&p, (double)ended / (double)s->count);
         }
     }
+    progress_clear(&p);
 }
 
 static void print_all(const settings *s)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/shared/progress.h"
 #include "tools/shared/whole_file.h"
 #include "tools/tcc-run/session.h"
 #include "tools/tcc-run/tensor.h"
@@ -186,6 +187,11 @@ static tcc_status keep_timeline(session *s, const launch_task *task, char *timel
     return ok ? TCC_OK : TCC_ERR_IO;
 }
 
+static void tell(int64_t done, int64_t all, void *user)
+{
+    progress_tell(user, (double)done / (double)all);
+}
+
 /* A launch that is repeated takes another order each time. */
 static tcc_status interp_run(session *s, const launch_task *task, double *ms, const char **variant)
 {
@@ -195,6 +201,7 @@ static tcc_status interp_run(session *s, const launch_task *task, double *ms, co
     *variant = NULL;
     tcc_status status = TCC_ERR_MEMORY;
     if (arguments_make(task, &a)) {
+        progress p = progress_begin("tcc-run: interpreting");
         const tcc_interpret_options o = {.struct_size = sizeof o,
                                          .variant = task->o->variant,
                                          .order = task->o->order.kind,
@@ -204,11 +211,14 @@ static tcc_status interp_run(session *s, const launch_task *task, double *ms, co
                                          .ran = variant,
                                          .timeline = timed ? &timeline : NULL,
                                          .summary = timed ? &summary : NULL,
-                                         .timeline_cta = task->o->timeline_cta};
+                                         .timeline_cta = task->o->timeline_cta,
+                                         .progress = s->quiet ? NULL : tell,
+                                         .progress_user = &p};
         double start = now_ms();
         status = tcc_interpret(s->compiler, task->program->module, tcc_kernel_name(task->kernel),
                                task->dims, a.values, &o);
         *ms = now_ms() - start;
+        progress_clear(&p);
     }
     if (status == TCC_ERR_MEMORY)
         session_error(s, "out of memory");

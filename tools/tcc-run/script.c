@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/shared/progress.h"
 #include "tools/shared/whole_file.h"
 #include "tools/tcc-run/run.h"
 
@@ -238,6 +239,7 @@ static void take_result(const script *sc, size_t i, int64_t timeout_s, child *c,
 static int run_lines(const script *sc, const script_sink *sink)
 {
     child c = {0};
+    progress p = progress_begin(program_name);
     char ignored[64];
     bool told = false;
     int status = EXIT_OK;
@@ -252,10 +254,13 @@ static int run_lines(const script *sc, const script_sink *sink)
             sink->machine(&r, sink->user);
         told = true;
         take_result(sc, i, sc->o->timeout_s, &c, &r);
+        progress_clear(&p);
         sink->line(&sc->lines[i], &r, sink->user);
         if (r.status)
             status = EXIT_FAILED;
+        progress_tell(&p, (double)(i + 1) / (double)sc->n);
     }
+    progress_clear(&p);
     end_child(&c, false, ignored, sizeof ignored);
     return status;
 }

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <tcc/tcc_tune.h>
 
+#include "tools/shared/progress.h"
 #include "tools/tcc-run/input_sets.h"
 #include "tools/tcc-run/parallel.h"
 
@@ -24,7 +24,7 @@ typedef struct tuner {
     const void *const *initial;
     input_sets sets;
     double told_ms; /* when; 0: never */
-    bool terminal;
+    progress line;
 } tuner;
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -143,13 +143,16 @@ static void tell(const tcc_tune_progress *p, void *user)
 {
     tuner *t = user;
     double now = now_ms();
+    char text[128];
+    snprintf(text, sizeof text, "%zu measured, %zu waiting, best ratio %.3f, %.0f s left", p->measured, p->waiting,
+             1 / p->best, p->seconds_left);
+    progress_say(&t->line, "%s", text);
     if (!t->told_ms)
         t->told_ms = now;
-    if (!t->terminal && now - t->told_ms < TELL_MS)
+    if (t->line.on_terminal || now - t->told_ms < TELL_MS)
         return;
     t->told_ms = now;
-    fprintf(stderr, "%s%zu measured, %zu waiting, best ratio %.3f, %.0f s left%s", t->terminal ? "\r" : "tcc-run: ",
-            p->measured, p->waiting, 1 / p->best, p->seconds_left, t->terminal ? "\033[K" : "\n");
+    fprintf(stderr, "tcc-run: %s\n", text);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -222,14 +225,13 @@ static tcc_status search(tuner *t, const options *o, const char *source, tcc_tun
                                   .progress = tell,
                                   .user = t};
     tcc_status status = tcc_tune(t->s->dev, source, &compile, &how, found);
-    if (t->terminal && t->told_ms)
-        fputs("\r\033[K", stderr);
+    progress_clear(&t->line);
     return status;
 }
 
 bool tune(session *s, const options *o, const measure_task *task, const void *const *initial, tune_result *out)
 {
-    tuner t = {.s = s, .task = task, .initial = initial, .terminal = isatty(STDERR_FILENO)};
+    tuner t = {.s = s, .task = task, .initial = initial, .line = progress_begin("tcc-run: tuning")};
     size_t size;
     tcc_tuning *found = NULL;
     char *source = session_read_file(s, o->file, &size);

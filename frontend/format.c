@@ -413,22 +413,26 @@ static void print_lines(const formatter *f, tcc_str *out)
     }
 }
 
-/* Whether two texts have the same pieces. */
+/* Whether two pieces are the same but for what their lines end with. */
+static bool same_piece(const piece *a, const piece *b)
+{
+    size_t i = 0, k = 0;
+    while (i < a->len && k < b->len) {
+        size_t eol_a = tcc_line_end(a->text + i, a->len - i), eol_b = tcc_line_end(b->text + k, b->len - k);
+        if (!eol_a != !eol_b || (!eol_a && a->text[i] != b->text[k]))
+            return false;
+        i += eol_a ? eol_a : 1;
+        k += eol_b ? eol_b : 1;
+    }
+    return i == a->len && k == b->len;
+}
+
 static bool same_pieces(const formatter *a, const formatter *b)
 {
-    if (a->pieces.len != b->pieces.len)
-        return false;
-    for (size_t i = 0; i < a->pieces.len; i++) {
-        tcc_str x = {0}, y = {0};
-        append_piece(&x, &a->pieces.data[i], 0);
-        append_piece(&y, &b->pieces.data[i], 0);
-        bool same = !strcmp(tcc_str_text(&x), tcc_str_text(&y));
-        tcc_str_free(&x);
-        tcc_str_free(&y);
-        if (!same)
-            return false;
-    }
-    return true;
+    bool same = a->pieces.len == b->pieces.len;
+    for (size_t i = 0; same && i < a->pieces.len; i++)
+        same = same_piece(&a->pieces.data[i], &b->pieces.data[i]);
+    return same;
 }
 
 bool tcc_frontend_format(tcc_arena *arena, const char *source, size_t size, tcc_diag *diag, tcc_str *scratch,

@@ -1,4 +1,4 @@
-/* Every allocation of a compilation fails once. It then returns TCC_ERR_MEMORY, leaks nothing (the
+/* Every allocation of a compilation, and of laying a program out, fails once. It then returns TCC_ERR_MEMORY, leaks nothing (the
  * address sanitizer looks), or does without what it was for: a result is the whole result.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -123,6 +123,22 @@ END_TEST
 START_TEST(to_a_schedule_error) { fail_each(too_large, TCC_EMIT_TIR, false, TCC_ERR_TARGET); }
 END_TEST
 
+START_TEST(to_a_layout)
+{
+    bool failed = true;
+    for (long i = 0; failed; i++) {
+        char *text = NULL;
+        oom_fail_after(i);
+        tcc_status status = tcc_format(NULL, program, strlen(program), NULL, &text);
+        failed = !oom_is_armed();
+        oom_fail_after(-1);
+        ck_assert_int_eq(status, failed ? TCC_ERR_MEMORY : TCC_OK);
+        ck_assert(failed == !text);
+        tcc_text_destroy(text);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("out of memory");
@@ -135,6 +151,7 @@ int main(void)
     tcase_add_test(t, to_checked_passes);
     tcase_add_test(t, to_a_type_error);
     tcase_add_test(t, to_a_schedule_error);
+    tcase_add_test(t, to_a_layout);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

@@ -39,12 +39,15 @@ typedef struct buffer {
     int64_t offset, stage_bytes; /* in shared memory; offset -1: it has no place yet */
     tcc_scalar elem;
     uint64_t *put, *read; /* of each stage: the step of its role at which it last was, from or to registers */
-    bool unpublished; /* something was written and may not be sent yet */
+    unsigned unpublished; /* how what was written may not be sent yet */
     size_t sends;     /* on their way */
     uint64_t used;    /* the step of its role at which an MMA last began to read it */
     const struct tcc_role *by; /* whose warps exchange tiles by way of it */
     tcc_cell *whole;   /* room for a tile of which CTAs copy a part each */
 } buffer;
+
+/* Ways of sending. */
+enum { BY_ENGINE = 1, IN_WORDS = 2 };
 
 /* An MMA, by number: the stages that its operands are in; a ring that is NULL: in none. */
 typedef struct mma {
@@ -198,7 +201,7 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
     b->offset = tcc_attr_int(&in->op->attrs, "offset", -1);
     b->stage_bytes = tcc_panels_of(in->op).stage_bytes;
     b->elem = type->elem;
-    b->unpublished = false;
+    b->unpublished = 0;
     b->sends = 0;
     b->used = 0;
     b->by = NULL;
@@ -689,7 +692,7 @@ tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++)
             b->cells[(row + i) * width + col + j] = stored(t->x->run, *from++, to->elem);
-    b->unpublished = true;
+    b->unpublished = BY_ENGINE | IN_WORDS;
     return TCC_NEXT;
 }
 
@@ -724,13 +727,18 @@ tcc_outcome tcc_eval_async_combine(tcc_thread *t, const tcc_inst *in)
     return outcome == TCC_NEXT ? tcc_eval_tile_reduce(t, in) : outcome;
 }
 
+static bool is_in_words(const tcc_op *op)
+{
+    return !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "words");
+}
+
 tcc_outcome tcc_eval_async_publish(tcc_thread *t, const tcc_inst *in)
 {
-    (void)in;
     const struct tcc_async *async = state_of(t);
+    bool words = is_in_words(in->op);
     for (size_t i = 0; i < async->buffers.len; i++)
-        async->buffers.data[i]->unpublished = false;
-    for (size_t i = 0; i < async->rings.len; i++)
+        async->buffers.data[i]->unpublished &= words ? BY_ENGINE : 0;
+    for (size_t i = 0; i < async->rings.len && !words; i++)
         if (async->rings.data[i]->reading == t->role)
             async->rings.data[i]->reading = NULL;
     return TCC_NEXT;
@@ -748,7 +756,7 @@ static tcc_outcome arrive(tcc_exec *x, tcc_event *e)
 tcc_outcome tcc_eval_async_send(tcc_thread *t, const tcc_inst *in)
 {
     buffer *b = operand_object(t, in, 0);
-    if (b->unpublished)
+    if (b->unpublished & (is_in_words(in->op) ? IN_WORDS : BY_ENGINE))
         return TCC_WRONG(t->x, in->op, "async.send of bytes that were not published");
     sending *s = TCC_NEW(t->x->run->scratch, sending);
     *s = (sending){.to = tcc_window_of(t, in, 1, 2, in->op->operands[0]->type, 1), .from = b};

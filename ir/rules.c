@@ -67,6 +67,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_async_commit, "bytes", NULL, 1, INT32_MAX, 1},
     {TCC_OP_async_copy, "copy", "tma cp_async predicated", 0, 0, 0},
     {TCC_OP_async_copy, "multicast", NULL, 2, TCC_MAX_CLUSTER, 1},
+    {TCC_OP_async_publish, "copy", "tma words", 0, 0, 0},
     {TCC_OP_async_send, "copy", "tma words", 0, 0, 0},
     {TCC_OP_async_wait, "pending", NULL, 0, INT32_MAX, 1},
     {TCC_OP_async_mma_wait, "pending", NULL, 0, INT32_MAX, 1},

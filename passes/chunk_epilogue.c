@@ -58,7 +58,7 @@ typedef struct epilogue {
     tcc_map by_value; /* results to their items */
     int64_t m, n;     /* of the tile */
     int64_t rows, cols, n_blocks, n_columns;
-    int64_t n_staged;           /* stores by TMA */
+    int64_t n_staged, n_in_words; /* stores through shared memory, those of them that are sent in words */
     int64_t strip, begin, end;  /* columns of chunks that are staged together; those of the current strip */
     bool by_block;     /* the smallest chunk there is, one after the other */
     int64_t of_thread; /* elements of a chunk */
@@ -324,6 +324,18 @@ static void loop_over(epilogue *e, int dim, bool nested)
     e->first[dim] = NULL;
 }
 
+static bool is_in_words(const tcc_op *store)
+{
+    return !strcmp(tcc_attr_str(&store->attrs, "copy", ""), "words");
+}
+
+static void publish(epilogue *e)
+{
+    tcc_op *op = TCC_EMIT_V(&e->b, async_publish, NULL);
+    if (e->n_in_words == e->n_staged)
+        tcc_attr_set_str(e->ir, &op->attrs, "copy", "words");
+}
+
 /* Before a strip is written, its buffer's sends must be over: of the tile before, in a loop, those of both buffers,
  * which the MMAs had time for; of this tile those before the last strip's. */
 static void wait_for_buffer(epilogue *e)
@@ -334,13 +346,16 @@ static void wait_for_buffer(epilogue *e)
     tcc_op *wait = TCC_EMIT_V(&e->b, async_send_wait, NULL);
     if (strip)
         tcc_attr_set_int(e->ir, &wait->attrs, "pending", e->n_staged);
-    TCC_EMIT_V(&e->b, async_barrier, NULL);
+    if (e->n_in_words == e->n_staged)
+        publish(e);
+    else
+        TCC_EMIT_V(&e->b, async_barrier, NULL);
 }
 
 /* A strip's results in shared memory go to their tensors when all of them are there. */
 static void send(epilogue *e)
 {
-    TCC_EMIT_V(&e->b, async_publish, NULL);
+    publish(e);
     for (size_t i = 0; i < e->n_items; i++) {
         const tcc_op *op = e->items[i].op;
         if (!e->items[i].buffers[0])
@@ -354,7 +369,7 @@ static void send(epilogue *e)
         *col = tcc_arith_add(&e->b, *col, e->begin * e->cols);
         tcc_op *r = tcc_op_create(&e->b, TCC_OP_async_send, op->n_operands, operands, 0, NULL);
         tcc_attr_set(e->ir, &r->attrs, "dims", dims, (tcc_loc){0, 0});
-        if (!strcmp(tcc_attr_str(&op->attrs, "copy", ""), "words"))
+        if (is_in_words(op))
             tcc_attr_set_str(e->ir, &r->attrs, "copy", "words");
     }
 }
@@ -401,6 +416,7 @@ static void plan_strips(epilogue *e)
         if (!is_staged(op))
             continue;
         int64_t of_op = tcc_attr_int(&op->attrs, "staged", e->n);
+        e->n_in_words += is_in_words(op);
         width = !e->n_staged++ || width == of_op ? of_op : e->n;
     }
     bool divides = width > 0 && width % e->cols == 0 && e->n % width == 0;

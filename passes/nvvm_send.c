@@ -135,20 +135,23 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
         (matrices ? write_matrices : write_pair)(l, &w, i);
 }
 
+static bool is_in_words(const tcc_op *op)
+{
+    return !strcmp(tcc_attr_str(&op->attrs, "copy", ""), "words");
+}
+
 void tcc_nvvm_publish(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    (void)op;
+    if (is_in_words(op)) {
+        TCC_EMIT_V(&l->low.b, nvvm_warp_sync, NULL);
+        return;
+    }
     TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
     tcc_value *id = tcc_low_add(&l->low, tcc_nvvm_warpgroup(l), l->role.barrier + 1);
     tcc_nvvm_barrier(l, id, TCC_WARPGROUP_WARPS * TCC_WARP_LANES);
 }
 
 /* ---- in words ------------------------------------------------------------------------------ */
-
-static bool is_in_words(const tcc_op *send)
-{
-    return !strcmp(tcc_attr_str(&send->attrs, "copy", ""), "words");
-}
 
 static const tcc_op *role_of(const tcc_op *op)
 {
@@ -275,11 +278,11 @@ static void store_row(tcc_nvvm_lowering *l, const rows *r, const part *from)
         tcc_value *last = tcc_low_add(low, col, r->in_word - 1);
         tcc_value *whole = tcc_low_bin(low, TCC_OP_arith_and, from->inside, tcc_low_cmp(low, "lt", last, room));
         store_elements(l, r, word, 0, r->in_word, offset, at * r->in_word, whole);
-        tcc_value *rest = tcc_low_bin(low, TCC_OP_arith_and, from->inside, tcc_low_cmp(low, "ge", last, room));
         for (int64_t e = 0; e < r->in_word - 1; e++) {
             tcc_value *has = tcc_low_cmp(low, "lt", tcc_low_add(low, col, e), room);
+            has = tcc_low_bin(low, TCC_OP_arith_and, from->inside, has);
             store_elements(l, r, word, e, 1, offset, at * r->in_word + e,
-                           tcc_low_bin(low, TCC_OP_arith_and, rest, has));
+                           tcc_low_bin(low, TCC_OP_arith_xor, has, whole)); /* has it where whole holds */
         }
     }
     tcc_value *leads = tcc_low_cmp(low, "eq", lane, tcc_low_c32(low, 0));

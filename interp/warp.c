@@ -193,10 +193,12 @@ tcc_outcome tcc_eval_nvvm_tid(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* The address of a parameter modulo 16: it is as aligned as is asked, and no more. */
+/* The address of a parameter modulo 16: it is as aligned as is given, or else asked, and no more. */
 static int64_t phase_of(const tcc_thread *t, size_t param)
 {
-    return t->x->run->base_align[param] % TCC_PHASE_BYTES;
+    const tcc_run *run = t->x->run;
+    const int64_t *given = param < run->n_args ? run->options->alignments : NULL;
+    return (given ? given : run->base_align)[param] % TCC_PHASE_BYTES;
 }
 
 tcc_outcome tcc_eval_nvvm_ctaid(tcc_thread *t, const tcc_inst *in)

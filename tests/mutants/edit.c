@@ -99,8 +99,7 @@ typedef struct copier {
     bool failed;
 } copier;
 
-/* Whether block `in` is b or inside of it. */
-static bool is_inside(const tcc_block *in, const tcc_block *b)
+bool is_inside(const tcc_block *in, const tcc_block *b)
 {
     while (in && in != b)
         in = in->parent ? in->parent->block : NULL;

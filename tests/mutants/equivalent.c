@@ -174,6 +174,56 @@ static bool takes_to_earlier_group(const site *s, const tcc_op *op, const tcc_op
            other->code == TCC_OP_nvvm_cp_async_commit;
 }
 
+/* A copy, or what says that bytes come or that a stage is empty. */
+static bool is_of_phases(const tcc_op *op)
+{
+    return op->code == TCC_OP_nvvm_tma_load || op->code == TCC_OP_nvvm_tma_load_multicast ||
+           op->code == TCC_OP_nvvm_mbarrier_arrive_expect_tx;
+}
+
+/* The one that brings the lanes of each warp together for the cluster's barrier. */
+static bool is_before_cluster(const tcc_op *op)
+{
+    return op->code == TCC_OP_nvvm_warp_sync && op->next && op->next->code == TCC_OP_nvvm_cluster_arrive;
+}
+
+static bool touches_shared(tcc_opcode code)
+{
+    return tcc_op_does(code, TCC_READS_SHARED | TCC_WRITES_SHARED) && !tcc_op_does(code, TCC_ASYNC_PROXY);
+}
+
+/* Whether lanes read or write shared memory themselves in it. */
+static bool has_lanes_access(const tcc_op *op)
+{
+    bool has = touches_shared(op->code);
+    for (unsigned r = 0; r < op->n_regions; r++)
+        for (tcc_op *in = op->regions[r]->first; in; in = tcc_walk_next(in, op->regions[r]))
+            has |= touches_shared(in->code);
+    return has;
+}
+
+/* Whether one lane waits for its warp in this block or in what is in it: then the others learn of it from the lane. */
+static bool waits_for_its_warp(const tcc_block *b)
+{
+    bool waits = false;
+    for (tcc_op *op = b->first; op; op = tcc_walk_next(op, b))
+        waits |= op->code == TCC_OP_scf_if &&
+                 (contains(op, TCC_OP_nvvm_mbarrier_wait) || contains(op, TCC_OP_nvvm_bulk_wait));
+    return waits;
+}
+
+/* Whether one writes a buffer of results while the other sends the next one. */
+static bool are_of_two_buffers(const tcc_op *write, const tcc_op *branch)
+{
+    bool sends = false, same = false;
+    for (tcc_op *in = branch->n_regions ? branch->regions[0]->first : NULL; in; in = in->next)
+        if (in->code == TCC_OP_nvvm_tma_store) {
+            sends = true;
+            same |= offset_of(in->operands[0]) == offset_of(write->operands[0]);
+        }
+    return write->code == TCC_OP_nvvm_stmatrix && sends && !same;
+}
+
 /* Why two ops may change places, NULL: they may not. */
 static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
 {
@@ -184,11 +234,17 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
     if (are_both(a, b, TCC_OP_nvvm_mbarrier_init) || are_both(a, b, TCC_OP_nvvm_st_global) ||
         are_both(a, b, TCC_OP_nvvm_ld_global) || are_both(a, b, TCC_OP_nvvm_st_shared) ||
         are_both(a, b, TCC_OP_nvvm_stmatrix) || are_both(a, b, TCC_OP_nvvm_tma_store) ||
-        (starts_copies(a) && starts_copies(b)))
+        are_both(a, b, TCC_OP_nvvm_ld_shared) || are(a, b, TCC_OP_nvvm_ld_shared, TCC_OP_nvvm_st_global) ||
+        (starts_copies(a) && starts_copies(b)) || are_of_two_buffers(a, b) || are_of_two_buffers(b, a))
         return "places";
-    if (are_both(a, b, TCC_OP_nvvm_tma_load) ||
-        are(a, b, TCC_OP_nvvm_tma_load, TCC_OP_nvvm_mbarrier_arrive_expect_tx))
+    if ((is_of_phases(a) && is_of_phases(b)) ||
+        are(a, b, TCC_OP_nvvm_mbarrier_arrive, TCC_OP_nvvm_mbarrier_arrive_cluster))
         return "phase";
+    if (is_before_cluster(a) || is_before_cluster(b))
+        return "together";
+    if (is_either(a, b, TCC_OP_nvvm_warp_sync) && a->block->parent->code == TCC_OP_scf_for &&
+        !waits_for_its_warp(a->block) && !has_lanes_access(a->code == TCC_OP_nvvm_warp_sync ? b : a))
+        return "lanes";
     if (is_either(a, b, TCC_OP_nvvm_setmaxnreg) && !is_either(a, b, TCC_OP_scf_if))
         return "registers";
     if (is_barrier_before_staging(s, a) || is_barrier_before_staging(s, b))
@@ -255,6 +311,16 @@ static bool one_phase(const site *s)
     return moves_freely(s, "phase");
 }
 
+static bool lanes_are_together(const site *s)
+{
+    return moves_freely(s, "together") || (is_kind(s, "drop warp.sync") && is_before_cluster(s->op));
+}
+
+static bool no_lane_accesses(const site *s)
+{
+    return moves_freely(s, "lanes");
+}
+
 static bool registers_first_written_by_products(const site *s)
 {
     return moves_freely(s, "fence") || (is_kind(s, "move out wgmma.fence") && s->way == 0 &&
@@ -285,7 +351,10 @@ static bool stores_again(const site *s)
 static bool waits_for_more(const site *s)
 {
     bool groups = is_kind(s, "pending products") || is_kind(s, "pending groups");
-    return (groups && s->way == 1) || is_kind(s, "copies read or written");
+    const tcc_op *before = previous_effect(s->op);
+    bool read = before && before->code == TCC_OP_nvvm_ld_shared && s->op->code == TCC_OP_nvvm_cp_async_wait;
+    return (groups && s->way == 1) || is_kind(s, "copies read or written") ||
+           (read && is_kind(s, "exchange neighbours"));
 }
 
 static bool waits_earlier(const site *s)
@@ -383,6 +452,8 @@ static bool is_full_barrier(const site *s, const tcc_value *address)
 static bool no_copy_completes_on_it(const site *s)
 {
     tcc_op *op = s->op;
+    if (has_op(s->f, TCC_OP_nvvm_mbarrier_arrive_cluster))
+        return false; /* other CTAs arrive at it */
     if (!has_op(s->f, TCC_OP_nvvm_tma_load))
         return op->code == TCC_OP_nvvm_fence_mbarrier_init ||
                (is_kind(s, "move to the end") && op->code == TCC_OP_nvvm_mbarrier_init);
@@ -470,11 +541,60 @@ static bool products_have_ended(const site *s)
            (is_barrier_before_staging(s, s->op) && is_kind(s, "drop barrier"));
 }
 
+/* Which warps come to a barrier under a number. */
+static uint64_t comers(const tcc_func *f, const tcc_op *barrier, int64_t number)
+{
+    uint64_t warps = 0;
+    int64_t id;
+    for (int64_t tid = 0; tid < tcc_attr_int(&f->attrs, "block", 0); tid += TCC_WARP_LANES)
+        if (is_known_at(barrier, barrier->operands[0], tid, &id) && id == number)
+            warps |= UINT64_C(1) << tid / TCC_WARP_LANES;
+    return warps;
+}
+
+static bool is_behind(const tcc_op *op, const tcc_op *first)
+{
+    const tcc_block *body = op->block->func->body;
+    tcc_op *o = (tcc_op *)first;
+    while (o && o != op)
+        o = tcc_walk_next(o, body);
+    return o != NULL;
+}
+
+/* Whether both are run again and again. */
+static bool are_in_a_loop(const tcc_op *a, const tcc_op *b)
+{
+    for (const tcc_block *in = a->block; in->parent; in = in->parent->block)
+        if (in->parent->code == TCC_OP_scf_for && is_inside(b->block, in))
+            return true;
+    return false;
+}
+
+/* Whether warps that come to two barriers under one number meet as they should: they are the same, or of the later
+ * barrier some of those who have met before. */
+static bool may_share(const tcc_op *a, uint64_t warps_a, const tcc_op *b, uint64_t warps_b)
+{
+    if (!warps_a || !warps_b || warps_a == warps_b)
+        return true;
+    uint64_t later = is_behind(b, a) ? warps_b : warps_a;
+    return later == (warps_a & warps_b) && !are_in_a_loop(a, b);
+}
+
 static bool other_barrier_is_free(const site *s)
 {
-    int64_t id = -1;
-    return is_kind(s, "number of a barrier") &&
-           !(tcc_value_is_int(s->op->operands[0], &id) && id == 0 && s->way == 1);
+    if (!is_kind(s, "number of a barrier"))
+        return false;
+    for (int64_t id = 0; id < TCC_NAMED_BARRIERS; id++) {
+        uint64_t warps = comers(s->f, s->op, id);
+        int64_t number = id + s->kind->ways[s->way];
+        if (warps && (number < 0 || number >= TCC_NAMED_BARRIERS))
+            return false;
+        for (tcc_op *op = s->f->body->first; warps && op; op = tcc_walk_next(op, s->f->body))
+            if (op->code == TCC_OP_nvvm_barrier && op != s->op &&
+                !may_share(s->op, warps, op, comers(s->f, op, number)))
+                return false;
+    }
+    return true;
 }
 
 static bool waited_in_the_loop(const site *s)
@@ -484,9 +604,16 @@ static bool waited_in_the_loop(const site *s)
            before->code == TCC_OP_scf_for && setting(s, "stages") == 1;
 }
 
-/* A loop begins with what it ended with: once more, in front of the first iteration. */
+/* A loop begins with what it ended with: once more, in front of the first iteration; or what it has in front of all
+ * that lanes do in shared memory. */
 static bool meets_at_the_beginning(const site *s)
 {
+    if (is_kind(s, "move to the end") && s->op->code == TCC_OP_nvvm_warp_sync) {
+        bool any = waits_for_its_warp(s->op->block);
+        for (const tcc_op *op = previous_effect(s->op); op; op = previous_effect(op))
+            any |= has_lanes_access(op);
+        return !any && s->op->block->parent->code == TCC_OP_scf_for;
+    }
     return is_kind(s, "move to the beginning") && s->op->code == TCC_OP_nvvm_barrier &&
            !next_effect(s->op) && s->op->block->parent &&
            s->op->block->parent->code == TCC_OP_scf_for;
@@ -594,7 +721,27 @@ static bool any_one_thread(const site *s)
 {
     int64_t with;
     return is_kind(s, "bound of a comparison") && s->way == 0 && compares(s, "eq", &with) &&
-           depends_on_code(s->op->operands[0], TCC_OP_nvvm_tid);
+           depends_on_code(s->op->operands[0], TCC_OP_nvvm_tid) &&
+           !leads_to(s->f, &s->op->results[0], TCC_OP_nvvm_st_global, 2);
+}
+
+/* Words that a lane loads of a row of shared memory, at most the last: what it makes of one behind that it does not
+ * store. */
+static bool stores_nothing_behind(const site *s)
+{
+    return is_kind(s, "constant of a word's place") && s->op->code == TCC_OP_arith_min && s->way == 2;
+}
+
+/* How many elements lie in front of a row's first whole word: then one lane stores them one by one. */
+static bool is_stored_with_its_word(const site *s)
+{
+    enum { NE = 1, GE = 5 };
+    int64_t with;
+    if (!compares(s, "gt", &with) || with || !depends_on_code(s->op->operands[0], TCC_OP_nvvm_phase) ||
+        !leads_to(s->f, &s->op->results[0], TCC_OP_nvvm_st_global, 2))
+        return false;
+    return (is_kind(s, "comparison") && (s->way == NE || s->way == GE)) ||
+           (is_kind(s, "bound of a comparison") && s->way == 1);
 }
 
 /* [pitch, [DIMS], elem, align] */
@@ -697,6 +844,8 @@ const reason reasons[] = {
     {"a prefetch has no effect that a program can see", prefetches},
     {"the two ops access different places", other_places},
     {"bytes and arrivals of one phase come in any order", one_phase},
+    {"lanes go on together behind a branch", lanes_are_together},
+    {"in between no lane accesses shared memory", no_lane_accesses},
     {"only products write the accumulators, from the first on",
      registers_first_written_by_products},
     {"how many registers a warp has is a matter of speed while there are enough", fewer_registers},
@@ -722,6 +871,8 @@ const reason reasons[] = {
     {"nothing writes the inputs", inputs_are_not_written},
     {"any thread of the role may do it", any_one_thread},
     {"columns come in pairs", columns_in_pairs},
+    {"what is behind the last word of a row is not stored", stores_nothing_behind},
+    {"an element that is not in front of a word is stored with it", is_stored_with_its_word},
     {"the first columns of a tile are inside of the tensor", first_columns_inside},
     {"another condition implies it", another_condition_implies_it},
     {"another step of the variant asks for it", another_step_asks_for_it},

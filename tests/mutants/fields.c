@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/signature.h"
 #include "tests/mutants/mutants.h"
 
 /* ---- operands ---------------------------------------------------------------------------- */
@@ -21,6 +22,20 @@ attempt add_to_operand(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     tcc_value *v = op->operands[k->operand], *by = constant_like(op, v, k->ways[way]);
     tcc_builder b = tcc_builder_before(op);
     tcc_op_set_operand(op, k->operand, TCC_EMIT(&b, arith_add, v->type, v, by));
+    return MUTATED;
+}
+
+attempt add_to_result(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
+{
+    (void)f;
+    if (op->code != k->code || way >= k->n_ways)
+        return NO_MORE;
+    tcc_value *v = &op->results[0];
+    tcc_builder b = tcc_builder_after(op);
+    tcc_value *sum = TCC_EMIT(&b, arith_add, v->type, v, v);
+    tcc_replace_uses(v, sum);
+    tcc_op_set_operand(sum->def, 0, v);
+    tcc_op_set_operand(sum->def, 1, constant_like(sum->def, v, k->ways[way]));
     return MUTATED;
 }
 
@@ -195,7 +210,26 @@ attempt change_function(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return MUTATED;
 }
 
-/* A condition of `requires` that is gone. */
+/* [NAME, elem, [EXTENTS], bytes]: a variant's own tensors are behind those that it is given. */
+attempt change_workspace(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
+{
+    size_t n, nth = way / k->n_ways;
+    int64_t by = k->ways[way % k->n_ways];
+    tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
+    if (op != f->body->first || tcc_func_is_step(f))
+        return NO_MORE;
+    tcc_attr *items = own_list(f, k->attribute, &n);
+    for (size_t i = 0; items && i < n && i < roles.list.n; i++) {
+        tcc_attr *number = strcmp(roles.list.items[i].s, "workspace") ? NULL : nth_number(&items[i], &nth);
+        if (!number)
+            continue;
+        number->i = by < 0 ? number->i / -by : number->i * by;
+        return MUTATED;
+    }
+    return NO_MORE;
+}
+
+/* A condition of `requires`, or a step, that is gone. */
 attempt drop_condition(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
 {
     size_t n;
@@ -222,7 +256,7 @@ static void exchange(tcc_attr *a, tcc_attr *b)
 }
 
 /* An extent of the box halved or doubled; the first two extents, or strides, or dimensions
- * exchanged; each other swizzle; another element. */
+ * exchanged; each other swizzle; another element; rows further apart. */
 static attempt change_map(tcc_ir *ir, tcc_attr *map, unsigned way)
 {
     static const int64_t swizzles[] = {0, 32, 64, 128};
@@ -256,8 +290,13 @@ static attempt change_map(tcc_ir *ir, tcc_attr *map, unsigned way)
         map[SWIZZLE].i = swizzles[way];
         return MUTATED;
     }
-    if (way > 4)
-        return NO_MORE;
+    if (way > 4) { /* a number in a stride doubled */
+        size_t n = way - 5;
+        tcc_attr *number = nth_number(&map[STRIDES], &n);
+        if (number)
+            number->i *= 2;
+        return number ? MUTATED : NO_MORE;
+    }
     map[ELEM].s = tcc_ir_name(ir, !strcmp(map[ELEM].s, "f16") ? "bf16" : "f16");
     return MUTATED;
 }

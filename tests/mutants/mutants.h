@@ -50,8 +50,8 @@ bool is_left_out(tcc_opcode code);
 enum { NEGATED = 1000, TOGGLED };
 
 /* Kinds that change a number: fields.c. */
-mutation add_to_operand, scale_operand, replace_operand, change_attribute, change_descriptor,
-    change_constant, change_function, drop_condition, change_tensor_map, exchange_parameters;
+mutation add_to_operand, add_to_result, scale_operand, replace_operand, change_attribute, change_descriptor,
+    change_constant, change_function, drop_condition, change_workspace, change_tensor_map, exchange_parameters;
 
 /* ---- subjects ---------------------------------------------------------------------------- */
 
@@ -71,6 +71,7 @@ typedef struct subject {
     const char *const *only;    /* ops of these names are broken, NULL behind them; NULL: all */
     bool without_guards;        /* kinds that change guards of single elements are left out */
     extents shapes[MAX_SHAPES]; /* up to the first without m */
+    unsigned aligned; /* a bit for each shape: addresses are multiples of 16; else they are as the kernel asks */
 } subject;
 
 extern const subject subjects[];
@@ -95,6 +96,8 @@ typedef struct reason {
 /* Whether the mutant differs in nothing but how numbers are computed, and every thread gets the
  * same ones in each of the first iterations of loops: same.c. */
 bool gives_same_numbers(const site *s);
+/* Whether a thread may come to op, and v is then the same in all iterations: same.c. */
+bool is_known_at(const tcc_op *op, const tcc_value *v, int64_t tid, int64_t *out);
 
 extern const reason reasons[];
 extern const unsigned n_reasons;
@@ -103,6 +106,8 @@ extern const unsigned n_reasons;
 
 /* Whether an op does something; one with regions counts as one. */
 bool has_effect(const tcc_op *op);
+/* Whether block `in` is b or inside of it. */
+bool is_inside(const tcc_block *in, const tcc_block *b);
 /* The neighbours of an op in its block that do something. */
 tcc_op *previous_effect(const tcc_op *op);
 tcc_op *next_effect(const tcc_op *op);

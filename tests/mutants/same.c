@@ -15,7 +15,7 @@ enum {
     MAX_ITERATIONS = 40,
     MAX_LOOPS = 3,
     MAX_ARGS = 256,
-    DRAWS = 8,
+    DRAWS = 48,
     SMEM_BASE = 1024,
     WARP_LANES = 32
 };
@@ -58,7 +58,11 @@ static bool compute(const tcc_op *op, int64_t a, int64_t b, int64_t *out)
         *out = b < 0 || b > 31 ? 0 : (int64_t)((uint64_t)a & UINT32_MAX) >> b;
         break;
     case TCC_OP_arith_div:
-    case TCC_OP_arith_rem: *out = !b ? 0 : op->code == TCC_OP_arith_div ? a / b : a % b; break;
+    case TCC_OP_arith_rem:
+        if (!b)
+            return false;
+        *out = op->code == TCC_OP_arith_div ? a / b : a % b;
+        break;
     case TCC_OP_arith_cmp:
         pred = tcc_attr_str(&op->attrs, "pred", "");
         *out = !strcmp(pred, "eq")   ? a == b
@@ -82,6 +86,40 @@ static int64_t any_number(const place *p, uint32_t which)
     return (int64_t)tcc_random(&state, UINT64_C(1) << (p->any % 4 + 2) * 3);
 }
 
+/* A multiple of some power of two, or one more or less: rounding changes there. */
+static int64_t any_extent(const place *p, uint32_t which)
+{
+    uint64_t state = p->any << 32 | which;
+    int64_t n = (int64_t)(1 + tcc_random(&state, 31)) << tcc_random(&state, 9);
+    n += (int64_t)tcc_random(&state, 3) - 1;
+    return n > 0 ? n : 1;
+}
+
+/* An extent is a multiple of what the function asks of it: [pitch, [DIM], bytes, multiple]. */
+static int64_t any_param(const place *p, const tcc_value *v)
+{
+    const tcc_func *f = v->block->func;
+    int64_t n = any_extent(p, v->index), multiple = 1;
+    const tcc_attr *recipe = &tcc_attr_list(&f->attrs, "params").list.items[v->index];
+    tcc_attr conditions = tcc_attr_list(&f->attrs, "requires");
+    if (!tcc_attr_is_record(*recipe, "dim", "s"))
+        return any_number(p, v->index);
+    for (size_t i = 0; i < conditions.list.n; i++) {
+        const tcc_attr *c = conditions.list.items[i].list.items;
+        if (tcc_attr_is_record(conditions.list.items[i], "pitch", "lii") && c[1].list.n == 1 &&
+            tcc_attr_equal(&c[1].list.items[0], &recipe->list.items[1]) && c[3].i % c[2].i == 0)
+            multiple = c[3].i / c[2].i > multiple ? c[3].i / c[2].i : multiple;
+    }
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Where in 16 bytes a parameter begins: with any element. */
+static int64_t any_phase(const place *p, const tcc_value *base)
+{
+    int64_t bytes = tcc_scalar_bits(base->type->elem) / 8;
+    return any_number(p, base->index) * bytes % 16;
+}
+
 /* What v is at a place; false where it depends on more. */
 static bool eval(const tcc_value *v, const place *p, int64_t *out)
 {
@@ -92,7 +130,7 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
         if (depth && depth <= p->n_loops && p->known[depth - 1] && !v->index)
             *out = p->index[depth - 1];
         else if (p->any)
-            *out = any_number(p, v->index + depth * MAX_ARGS);
+            *out = depth ? any_number(p, v->index + depth * MAX_ARGS) : any_param(p, v);
         else
             return false;
         return true;
@@ -103,6 +141,7 @@ static bool eval(const tcc_value *v, const place *p, int64_t *out)
     switch (op->code) {
     case TCC_OP_nvvm_tid: *out = p->tid; return true;
     case TCC_OP_nvvm_ctaid: *out = any_number(p, UINT32_MAX); return p->any != 0;
+    case TCC_OP_nvvm_phase: *out = any_phase(p, op->operands[0]); return p->any != 0;
     case TCC_OP_nvvm_smem_base: *out = SMEM_BASE; return true;
     case TCC_OP_nvvm_uniform:
         first_lane.tid -= p->tid % WARP_LANES;
@@ -143,6 +182,12 @@ static bool may_reach(const tcc_op *op, const place *p)
     return true;
 }
 
+bool is_known_at(const tcc_op *op, const tcc_value *v, int64_t tid, int64_t *out)
+{
+    const place p = {.tid = tid};
+    return may_reach(op, &p) && eval(v, &p, out);
+}
+
 static bool same_at(const tcc_op *op, const tcc_value *a, const tcc_value *b, const place *p)
 {
     int64_t x, y;
@@ -151,6 +196,8 @@ static bool same_at(const tcc_op *op, const tcc_value *a, const tcc_value *b, co
     if (a->type->elem == TCC_i1)
         return eval(a, p, &x) && eval(b, p, &y) && x == y;
     place at = *p;
+    if (eval(a, &at, &x) && eval(b, &at, &y))
+        return x == y;
     for (at.any = 1; at.any <= DRAWS; at.any++)
         if (!eval(a, &at, &x) || !eval(b, &at, &y) || x != y)
             return false;
@@ -253,7 +300,7 @@ static bool same_number(comparison *c, const tcc_op *op, const tcc_value *a, con
     if (same_value(c, a, b) ||
         (a->type->kind == TCC_KIND_scalar && same_everywhere(c->site->f, op, a, b)))
         return true;
-    if (a->type->elem != TCC_i1 || !are_both_computed(a, b))
+    if (!are_both_computed(a, b))
         return false;
     for (unsigned i = 0; i < a->def->n_operands; i++)
         if (!same_number(c, op, a->def->operands[i], b->def->operands[i]))

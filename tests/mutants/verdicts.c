@@ -13,10 +13,11 @@
 #include "support/str.h"
 
 /* Every run has its order; without an end after so many ops it is taken to have none. */
-enum { SEEDS = 5, MAX_STEPS = 1 << 20, SAID = 512 };
+enum { SEEDS = 5, MAX_STEPS = 1 << 20, SAID = 512, MAX_ARGS = 8 };
 
 typedef struct shape {
-    int64_t dims[MAX_DIMS];
+    int64_t dims[MAX_DIMS], alignments[MAX_ARGS];
+    bool aligned;
     tcc_trial trial;
     tcc_status expected; /* ok, or that the function is not valid for it */
 } shape;
@@ -113,6 +114,7 @@ static tcc_status run(bench *b, shape *s, const tcc_func *f, uint64_t seed)
 {
     const tcc_interp_options o = {.dims = s->dims,
                                   .signature = b->kernel,
+                                  .alignments = s->aligned ? s->alignments : NULL,
                                   .machine = true,
                                   .seed = seed,
                                   .max_steps = MAX_STEPS};
@@ -125,6 +127,9 @@ static void add_shape(bench *b, const extents *e)
 {
     shape *s = &b->shapes[b->n_shapes++];
     bind(b, e, s->dims);
+    s->aligned = b->subject->aligned >> (b->n_shapes - 1) & 1;
+    for (int i = 0; i < MAX_ARGS; i++)
+        s->alignments[i] = 16;
     if (tcc_trial_prepare(&s->trial, b->arena, b->scratch, b->kernel, s->dims, b->n_shapes - 1, &b->diag))
         die(b, "cannot be computed");
 }

@@ -45,7 +45,7 @@ tcc_presult tcc_p_nvvm_cluster_wait(tcc_protocol *p, tcc_pstate *s, unsigned war
     const tcc_op *before = in->op->prev;
     if (!before || before->code != TCC_OP_nvvm_cluster_arrive)
         return tcc_p_wrong(p, s, warp, in, "nvvm.cluster.wait with no nvvm.cluster.arrive before");
-    return tcc_p_leave_barrier(s, warp);
+    return tcc_p_leave_barrier(p, s, warp);
 }
 
 bool tcc_p_ends_together(const tcc_protocol *p)

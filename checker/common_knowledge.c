@@ -73,11 +73,16 @@ bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
  * all of its lanes come after. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common)
 {
+    tcc_p_common_of(p, s, UINT64_MAX, common);
+}
+
+void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint32_t *common)
+{
     for (unsigned i = 0; i < p->stride; i++)
         common[i] = INT32_MAX;
     for (unsigned i = 0; i < p->n_warps; i++) {
         const tcc_pwarp *warp = &s->warps[i];
-        if (!warp->depth && (i != p->aside || s->has_begun))
+        if (!(warps >> i & 1) || (!warp->depth && (i != p->aside || s->has_begun)))
             continue;
         tcc_lane_mask alive = find_alive(p, warp), rest = alive;
         if (warp->depth && !alive)

@@ -247,7 +247,7 @@ static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
         moved |= r == TCC_P_NEXT || r == TCC_P_JUMPED || r == TCC_P_HEAD;
     } while ((r == TCC_P_NEXT || r == TCC_P_JUMPED) && s->warps[w].depth);
     if (moved)
-        unblock(p, s);
+        tcc_p_wake(p, s, TCC_P_ANYTHING);
     s->warps[w].blocked = r == TCC_P_BLOCKED;
     s->warps[w].asks = r == TCC_P_CHOICE;
     if (!s->warps[w].depth && !check_end_of_warp(p, s, w))

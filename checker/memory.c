@@ -406,7 +406,8 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
     const uint32_t *seen = tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
     uint32_t before = 0, after = 0, print = by->actor == by->warp ? (uint32_t)footprint : 0;
-    if (in->stays && f->rotates && p->rotation && !s->settled && !tcc_p_rotation_ends(p, s))
+    unsigned cta = tcc_p_cta(p, by->warp);
+    if (in->stays && f->rotates && p->rotation && !(s->settled >> cta & 1) && !tcc_p_rotation_ends(p, s, cta))
         return false;
     if (!by->write && !by->unwritten && !tcc_p_is_written(p, s, footprint))
         return wrong(p, s, in, by, f->atoms.data[0], "before anything was written there");
@@ -439,7 +440,7 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0);
     int64_t align = bytes == 12 ? 16 : bytes; /* three words are aligned as four */
     const int64_t key[] = {together ? 6 : 1, address->kind, address->v, bytes,
-                           (int64_t)w->mask, offset};
+                           (int64_t)w->mask, offset, tcc_p_cta(p, warp)};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
     tcc_plane lanes[TCC_MAX_LANES];
     size_t n = 0;

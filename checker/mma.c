@@ -351,7 +351,7 @@ tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
     unsigned first = warp / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
     for (unsigned i = first; i < first + TCC_WARPGROUP_WARPS && i < p->n_warps; i++)
         if (s->warps[i].committed < ended)
-            return TCC_P_BLOCKED;
+            return tcc_p_wait_for(s, warp, TCC_P_ANYTHING);
     const tcc_pgroup *g = group_of(s, warp, ended);
     uint32_t *passed = tcc_p_passed(p, s, warp);
     for (unsigned i = 0; ended && g->number == ended && i < p->n_steps; i++)

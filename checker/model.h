@@ -66,6 +66,7 @@ enum {
 #define TCC_P_NO_SLOT UINT32_MAX
 #define TCC_P_FIXED (UINT32_C(1) << 31) /* slots from here on hold numbers that never change */
 #define TCC_P_NO_WARP UINT32_MAX
+#define TCC_P_ANYTHING UINT32_MAX
 
 /* ---- values (value.c) ------------------------------------------------------------- */
 
@@ -154,6 +155,7 @@ typedef struct tcc_pgiven {
 } tcc_pgiven;
 
 enum { TCC_P_GIVEN = 4 };
+enum { TCC_P_NAMES = 1, TCC_P_ACCESSES = 2 }; /* what an op does: names mbarriers, accesses shared memory */
 
 typedef struct tcc_pinst {
     const tcc_op *op;
@@ -179,7 +181,7 @@ typedef struct tcc_pinst {
     bool loops_later;            /* one follows in this block */
     uint32_t *dying;             /* slots that are not wanted once the loop has begun */
     unsigned n_dying;
-    bool names, names_later;     /* rotate.c: it names mbarriers, or something in it; one that follows in this block does */
+    uint8_t does, does_later;    /* rotate.c: what it does, or something in it; one that follows in this block */
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter */
 } tcc_pinst;
 
@@ -265,6 +267,7 @@ typedef struct tcc_pwarp {
     uint32_t met_groups; /* of its threads' copies, up to which its lanes know of each other's */
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
+    uint32_t waits_for; /* blocked until that entity tells more; ANYTHING: until another warp goes on */
     bool open_group, open_bulk, any_fence, released, blocked, asks;
     uint64_t mmas; /* what was issued since the last commit, as a hash */
     uint64_t touched;  /* registers of MMAs that other ops read since the last wgmma.fence */
@@ -361,7 +364,7 @@ struct tcc_pstate {
     unsigned n_records, n_counts, n_barriers, n_atoms, n_parts, n_globals;
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
-    bool settled;           /* rotate.c: what follows does not depend on the stage that came next */
+    uint8_t settled;        /* rotate.c: CTAs, a bit each, in which what follows does not depend on the stage that came next */
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
@@ -504,6 +507,9 @@ static inline uint32_t *tcc_p_passed(const tcc_protocol *p, const tcc_pstate *s,
     return tcc_p_seen(p, s, entity) + p->n_actors + p->n_warps;
 }
 void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from);
+/* The warp cannot go on before an entity tells more; it does. */
+tcc_presult tcc_p_wait_for(tcc_pstate *s, unsigned warp, unsigned entity);
+void tcc_p_wake(const tcc_protocol *p, tcc_pstate *s, unsigned entity);
 /* What the warp does from here on is not yet known to whom it has told of its past. */
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 
@@ -817,7 +823,7 @@ tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                        int64_t id, int64_t threads);
 /* The same in two steps, the barrier being one of all CTAs'. */
 bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id, int64_t threads);
-tcc_presult tcc_p_leave_barrier(tcc_pstate *s, unsigned warp);
+tcc_presult tcc_p_leave_barrier(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 bool tcc_p_converged(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 /* An MMA or a loop takes an operand into `registers`, a bit (interp/thread.c, tcc_registers_take). */
@@ -854,10 +860,11 @@ const uint32_t *tcc_p_rotated_granules(const tcc_protocol *p);
 bool tcc_p_is_rotated_barrier(const tcc_protocol *p, int64_t address);
 /* What must stay in its place under rotations does not. False when that is no harm, being known in time. */
 bool tcc_p_rotation_fails(tcc_protocol *p);
-/* Bytes of the stages are accessed whatever stage comes next; false when states were taken for one that now differ. */
-bool tcc_p_rotation_ends(tcc_protocol *p, tcc_pstate *s);
-/* rotated.c: whether nothing that follows depends on the stage that came next. */
-bool tcc_p_is_settled(tcc_protocol *p, const tcc_pstate *s);
+/* Bytes of a CTA's stages are accessed whatever stage comes next; false when states were taken for one that now
+ * differ. */
+bool tcc_p_rotation_ends(tcc_protocol *p, tcc_pstate *s, unsigned cta);
+/* rotated.c: whether nothing that follows in a CTA depends on the stage that came next. */
+bool tcc_p_is_settled(tcc_protocol *p, const tcc_pstate *s, unsigned cta);
 /* covers.c: no rotation stands for what came before the state. */
 bool tcc_p_tell_rotations_apart(tcc_protocol *p, const tcc_pstate *s);
 /* The bytes of operand i of an MMA, given its descriptor; 0: it is wrong, or they are not all in shared memory. */
@@ -898,6 +905,8 @@ void tcc_p_covers_create(tcc_protocol *p);
 bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s);
 /* What all know, as the clocks of an entity. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);
+/* What some warps do, a bit each. */
+void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint32_t *common);
 /* Whether a warp's lanes, those that are no part, or a part's do something more. */
 bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity);
 /* counts.c: of a record whose number was decided not to be more than `most`, what holds in all iterations of

@@ -33,17 +33,18 @@ static bool is_loop(const tcc_pinst *in)
  * not. Notes where mbarriers are named. */
 static bool find_counters(const tcc_protocol *p, rotation *r, tcc_pcode *code)
 {
-    bool later = false;
+    uint8_t later = 0;
     for (size_t i = code->n; i-- > 0;) {
         tcc_pinst *in = &code->insts[i];
-        in->names = tcc_op_does(in->op->code, TCC_BY_MBARRIER);
-        in->names_later = later;
+        in->does = (uint8_t)((tcc_op_does(in->op->code, TCC_BY_MBARRIER) ? TCC_P_NAMES : 0) |
+                             (tcc_op_does(in->op->code, TCC_READS_SHARED | TCC_WRITES_SHARED) ? TCC_P_ACCESSES : 0));
+        in->does_later = later;
         for (unsigned g = 0; g < in->op->n_regions; g++) {
             if (!find_counters(p, r, &in->regions[g]))
                 return false;
-            in->names |= in->regions[g].n && (in->regions[g].insts[0].names || in->regions[g].insts[0].names_later);
+            in->does |= in->regions[g].n ? in->regions[g].insts[0].does | in->regions[g].insts[0].does_later : 0;
         }
-        later |= in->names;
+        later |= in->does;
         for (size_t a = 0; is_loop(in) && a < in->regions[0].n_args; a++) {
             int64_t m = in->regions[0].moduli[a];
             if (in->regions[0].args[a] == TCC_P_NO_SLOT || m < 2)
@@ -241,7 +242,7 @@ static void walk_op(walk *w, tcc_pinst *in, bool late)
     bool follows = tcc_op_does(in->op->code, TCC_P_FOLLOWED & ~TCC_LANES);
     /* A place in a tensor depends on no counter, and a copy from there is not known by an mbarrier's name. */
     for (unsigned i = 0; in->tensor && i < in->place->n_terms; i++)
-        if (counter_of(w, in->place->terms[i].slot) || in->names)
+        if (counter_of(w, in->place->terms[i].slot) || in->does & TCC_P_NAMES)
             fail(w);
     if (late && follows)
         check_op(w, in);
@@ -387,8 +388,8 @@ bool tcc_p_rotation_fails(tcc_protocol *p)
     return used;
 }
 
-bool tcc_p_rotation_ends(tcc_protocol *p, tcc_pstate *s)
+bool tcc_p_rotation_ends(tcc_protocol *p, tcc_pstate *s, unsigned cta)
 {
-    s->settled = true;
-    return tcc_p_is_settled(p, s) || tcc_p_tell_rotations_apart(p, s) || !tcc_p_rotation_fails(p);
+    s->settled |= (uint8_t)(1u << cta);
+    return tcc_p_is_settled(p, s, cta) || tcc_p_tell_rotations_apart(p, s) || !tcc_p_rotation_fails(p);
 }

@@ -282,22 +282,29 @@ unsigned tcc_p_rotated_entity(const tcc_protocol *p, const tcc_pstate *s, unsign
 
 /* ---- the end of rotations -------------------------------------------------------------- */
 
-/* Whether a warp may come to name an mbarrier, or is in a loop whose index is a counter. */
-static bool may_name(const rotation *r, const tcc_pwarp *w)
+/* What a warp may still do: of what ops do. */
+static uint8_t find_ahead(const tcc_pwarp *w)
 {
-    bool may = false;
-    for (uint32_t d = 0; d < w->depth && !may; d++) {
+    uint8_t ahead = 0;
+    for (uint32_t d = 0; d < w->depth; d++) {
         const tcc_pframe *f = &w->frames[d];
         const tcc_pinst *first = f->code->insts, *in = first + f->pc;
         bool inside = d + 1 < w->depth, loop = f->of && f->of->op->code == TCC_OP_scf_for;
-        if (index_of(r, f) != TCC_P_NO_SLOT)
-            return true;
         if (loop || f->pc == AT_HEAD)
-            may = f->code->n && (first->names || first->names_later);
+            ahead |= f->code->n ? first->does | first->does_later : 0;
         else if (f->pc < f->code->n)
-            may = in->names_later || (in->names && (!inside || tcc_p_may_part(&w->frames[d + 1])));
+            ahead |= in->does_later | (!inside || tcc_p_may_part(&w->frames[d + 1]) ? in->does : 0);
     }
-    return may;
+    return ahead;
+}
+
+/* Whether a warp may come to name an mbarrier, or is in a loop whose index is a counter. */
+static bool may_name(const rotation *r, const tcc_pwarp *w)
+{
+    bool counts = false;
+    for (uint32_t d = 0; d < w->depth && !counts; d++)
+        counts = index_of(r, &w->frames[d]) != TCC_P_NO_SLOT;
+    return counts || find_ahead(w) & TCC_P_NAMES;
 }
 
 /* Whether what was accessed there is past for all that follows. */
@@ -311,20 +318,40 @@ static bool is_quiet(const tcc_protocol *p, const tcc_patom *a)
     return quiet;
 }
 
-bool tcc_p_is_settled(tcc_protocol *p, const tcc_pstate *s)
+/* The warps of a CTA that may still access shared memory, a bit each. */
+static uint64_t find_accessing(const tcc_protocol *p, const tcc_pstate *s, unsigned cta)
 {
-    rotation *r = p->rotation;
-    bool settled = p->aside == TCC_P_NO_WARP || s->has_begun;
+    uint64_t warps = 0;
+    for (unsigned w = 0; w < p->n_warps; w++)
+        if (tcc_p_cta(p, w) == cta && (!s->warps[w].depth || find_ahead(&s->warps[w]) & TCC_P_ACCESSES))
+            warps |= UINT64_C(1) << w;
+    return warps;
+}
+
+/* The same of all stages of a CTA, when nobody names mbarriers any more: its own warps alone access its bytes. */
+static bool are_stages_quiet(const tcc_protocol *p, const tcc_pstate *s, unsigned cta)
+{
+    const rotation *r = p->rotation;
     uint32_t last = UNSET;
-    tcc_p_common(p, s, p->common);
-    for (size_t g = p->n_granules; g-- > 0 && settled;) { /* the last stage is the last to be filled */
+    size_t granules = TCC_P_WINDOW / (size_t)p->granule, first = cta * granules, end = first + granules;
+    bool quiet = true;
+    tcc_p_common_of(p, s, find_accessing(p, s, cta), p->common);
+    for (size_t g = end < p->n_granules ? end : p->n_granules; g-- > first && quiet;) { /* the last is the last to be filled */
         if (r->granules[g] == g || p->atom_of[g] == last)
             continue;
         last = p->atom_of[g];
-        settled = is_quiet(p, &s->atoms[last]);
+        quiet = is_quiet(p, &s->atoms[last]);
     }
+    return quiet;
+}
+
+bool tcc_p_is_settled(tcc_protocol *p, const tcc_pstate *s, unsigned cta)
+{
+    rotation *r = p->rotation;
+    bool settled = p->aside == TCC_P_NO_WARP || s->has_begun;
     for (unsigned w = 0; w < p->n_warps && settled; w++)
         settled = !may_name(r, &s->warps[w]);
+    settled = settled && are_stages_quiet(p, s, cta);
     for (size_t i = 0; i < r->moving.len && settled; i++) {
         const tcc_pvalue *v = &s->slots[r->moving.data[i]];
         settled = v->kind == TCC_P_NONE || v->delta == TCC_P_DEAD;

@@ -24,6 +24,18 @@ void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from
             a[i] = (int32_t)a[i] > (int32_t)b[i] ? a[i] : b[i]; /* signed ones can be vectors */
 }
 
+tcc_presult tcc_p_wait_for(tcc_pstate *s, unsigned warp, unsigned entity)
+{
+    s->warps[warp].waits_for = entity;
+    return TCC_P_BLOCKED;
+}
+
+void tcc_p_wake(const tcc_protocol *p, tcc_pstate *s, unsigned entity)
+{
+    for (unsigned w = 0; w < p->n_warps; w++)
+        s->warps[w].blocked &= s->warps[w].waits_for != entity;
+}
+
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
     uint32_t clock = ++tcc_p_seen(p, s, warp)[warp];
@@ -205,6 +217,7 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
     tcc_p_seen(p, s, arrivals)[actor] = bar->phase;
     memcpy(tcc_p_seen(p, s, tcc_p_done(p, b)), tcc_p_seen(p, s, arrivals),
            p->stride * sizeof(uint32_t));
+    tcc_p_wake(p, s, tcc_p_done(p, b));
     return true;
 }
 
@@ -306,7 +319,7 @@ tcc_presult tcc_p_nvvm_mbarrier_wait(tcc_protocol *p, tcc_pstate *s, unsigned wa
             "ended together with the next: it would then wait for the one after",
             warp, (int)wanted - 1, offset_of(bar));
     if (bar->phase < wanted)
-        return TCC_P_BLOCKED;
+        return tcc_p_wait_for(s, warp, tcc_p_done(p, (unsigned)number));
     if (bar->phase && !tcc_p_learn(p, s, warp, in->op, tcc_p_done(p, (unsigned)number)))
         return TCC_P_FAILED;
     if (!s->warps[warp].apart)
@@ -335,6 +348,7 @@ static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
         tcc_p_tick(p, s, w);
         warp->released = true;
     }
+    tcc_p_wake(p, s, entity);
 }
 
 bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id,
@@ -369,11 +383,11 @@ bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pins
     return true;
 }
 
-tcc_presult tcc_p_leave_barrier(tcc_pstate *s, unsigned warp)
+tcc_presult tcc_p_leave_barrier(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
     tcc_pwarp *w = &s->warps[warp];
     if (!w->released)
-        return TCC_P_BLOCKED;
+        return tcc_p_wait_for(s, warp, tcc_p_named(p, (unsigned)w->waits_at));
     w->waits_at = -1;
     w->released = false;
     return TCC_P_NEXT;
@@ -388,7 +402,7 @@ tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
         id += first;
     if (w->waits_at < 0 && !tcc_p_come_to(p, s, warp, in, id, threads))
         return TCC_P_FAILED;
-    return tcc_p_leave_barrier(s, warp);
+    return tcc_p_leave_barrier(p, s, warp);
 }
 
 tcc_presult tcc_p_nvvm_barrier(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
@@ -456,7 +470,7 @@ tcc_presult tcc_p_nvvm_setmaxnreg(tcc_protocol *p, tcc_pstate *s, unsigned warp,
         return TCC_P_FAILED;
     int64_t *free = &s->free_registers[tcc_p_cta(p, warp)];
     if (need > *free)
-        return TCC_P_BLOCKED;
+        return tcc_p_wait_for(s, warp, TCC_P_ANYTHING);
     *free -= need;
     w->registers = (int32_t)count;
     s->resizes[warp / TCC_WARPGROUP_WARPS].clocks[warp % TCC_WARPGROUP_WARPS] =

@@ -26,16 +26,32 @@ typedef struct edge {
 struct tcc_pcovers {
     uint8_t *bytes; /* of the last state: its normal form; */
     size_t len, cap;
-    uint16_t *ranks; /* those of the clocks of all entities, then of parts */
+    uint16_t *ranks; /* those of the clocks of all entities, then of parts, then of groups of MMAs that are waited for */
+    tcc_pgroup **groups; /* of the state that was looked at last */
     uint32_t *rows[2];
     TCC_VEC(seen_state) states;
     TCC_VEC(edge) edges;
 };
 
-/* Rows of ranks: of entities, of parts, of groups of MMAs that are not waited for. */
+/* The groups of MMAs that a warp may still wait for; gives how many. */
+static unsigned find_groups(const tcc_protocol *p, const tcc_pstate *s, tcc_pgroup **groups)
+{
+    unsigned found = 0;
+    for (unsigned g = 0; g < p->n_groups; g++) {
+        uint32_t most, all, least = tcc_p_least_waited(p, s, g, &most, &all);
+        for (uint32_t n = least + 1; n <= most && n <= least + TCC_P_GROUPS; n++) {
+            tcc_pgroup *group = &s->groups[g * TCC_P_GROUPS + n % TCC_P_GROUPS];
+            if (group->number == n)
+                groups[found++] = group;
+        }
+    }
+    return found;
+}
+
+/* Rows of ranks. */
 static size_t rows_of(const tcc_protocol *p, const tcc_pstate *s)
 {
-    return p->n_entities + s->n_parts + p->n_groups * TCC_P_GROUPS;
+    return p->n_entities + s->n_parts + find_groups(p, s, p->covers->groups);
 }
 
 void tcc_p_covers_create(tcc_protocol *p)
@@ -43,6 +59,7 @@ void tcc_p_covers_create(tcc_protocol *p)
     struct tcc_pcovers *c = p->covers = TCC_NEW(p->scratch, struct tcc_pcovers);
     c->ranks = TCC_NEW_ARRAY(p->scratch, uint16_t, 
                              (p->n_entities + tcc_p_max_parts(p) + p->n_groups * TCC_P_GROUPS) * (size_t)p->stride);
+    c->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup *, p->n_groups * TCC_P_GROUPS + 1);
     for (unsigned i = 0; i < 2; i++)
         c->rows[i] = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
 }
@@ -124,25 +141,14 @@ static void sort_parts(const tcc_pstate *s, unsigned *order)
     }
 }
 
-/* What a group of MMAs comes after, NULL: there is none, or it is not wanted. */
-static tcc_pgroup *group_at(const tcc_protocol *p, const tcc_pstate *s, unsigned i)
-{
-    uint32_t most, all, first = i / TCC_P_GROUPS * TCC_P_GROUPS;
-    uint32_t n = tcc_p_least_waited(p, s, i / TCC_P_GROUPS, &most, &all) + 1 + i % TCC_P_GROUPS;
-    tcc_pgroup *g = &s->groups[first + n % TCC_P_GROUPS];
-    return n <= most && g->number == n ? g : NULL;
-}
-
 static void find_ranks_of_groups(const writer *w, uint16_t *ranks)
 {
     const tcc_protocol *p = w->p;
-    unsigned n = p->n_groups * TCC_P_GROUPS;
+    unsigned n = find_groups(p, w->s, p->covers->groups);
     memset(ranks, 0, n * p->stride * sizeof *ranks);
-    for (unsigned k = 0; k < n; k++, ranks += p->stride) {
-        const tcc_pgroup *g = group_at(p, w->s, k);
-        for (unsigned i = 0; g && i < p->n_steps; i++)
-            ranks[i] = rank_known(&p->columns[p->n_actors + i], g->clocks[i]);
-    }
+    for (unsigned k = 0; k < n; k++, ranks += p->stride)
+        for (unsigned i = 0; i < p->n_steps; i++)
+            ranks[i] = rank_known(&p->columns[p->n_actors + i], p->covers->groups[k]->clocks[i]);
 }
 
 /* Who does nothing more waits for nothing. */
@@ -262,12 +268,11 @@ static void forget(const tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, c
         }
     }
     size_t row = (p->n_entities + s->n_parts) * (size_t)p->stride;
-    for (unsigned k = 0; k < p->n_groups * TCC_P_GROUPS; k++, row += p->stride) {
-        tcc_pgroup *g = group_at(p, s, k);
-        for (unsigned i = 0; g && i < p->n_steps; i++)
+    unsigned n_groups = find_groups(p, s, p->covers->groups);
+    for (unsigned k = 0; k < n_groups; k++, row += p->stride)
+        for (unsigned i = 0; i < p->n_steps; i++)
             if (known[row + i] < p->covers->ranks[row + i])
-                g->clocks[i] = clock_of(&p->columns[p->n_actors + i], known[row + i]);
-    }
+                p->covers->groups[k]->clocks[i] = clock_of(&p->columns[p->n_actors + i], known[row + i]);
 }
 
 /* What a barrier knows to which nobody has come yet: those who will must know the end of its last phase, and with

@@ -857,12 +857,13 @@ tcc_status tcc_p_decode(tcc_protocol *p)
             id = 0;
         else
             tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
-        if (tcc_op_waits(code, TCC_BY_WARPS) && id >= p->n_named && id < TCC_NAMED_BARRIERS)
-            p->n_named = (unsigned)id + 1;
+        if (tcc_op_waits(code, TCC_BY_WARPS) && id >= p->cta_named && id < TCC_NAMED_BARRIERS)
+            p->cta_named = (unsigned)id + 1;
     }
+    p->n_named = p->cta_named;
     if (p->ctas > 1) { /* those of each, and the cluster's */
         p->max_barriers *= p->ctas;
-        p->n_named = p->ctas * TCC_NAMED_BARRIERS + 1;
+        p->n_named = p->ctas * p->cta_named + 1;
     }
     p->carried = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, n_carried + 1);
     if (p->groups && (sends || p->max_barriers))

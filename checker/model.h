@@ -421,7 +421,7 @@ struct tcc_protocol {
     int64_t data_threshold;      /* iteration counts as data that are less are, too */
     int64_t period;              /* in iterations, of the loop whose index repeats itself last */
     int64_t symbol_data; /* of numbers of iterations their remainder by this is asked; 0: nothing */
-    unsigned ctas, cta_warps; /* that are followed together; warps of each, */
+    unsigned ctas, cta_warps, cta_named; /* that are followed together; warps and named barriers of each, */
     unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
     bool reaches;             /* one does something in another's shared memory */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;

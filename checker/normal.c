@@ -139,6 +139,13 @@ static void remember_access(writer *w, unsigned actor, uint32_t clock)
         remember(w, w->p->n_actors + w->p->n_steps + actor, clock);
 }
 
+/* Whether nothing tells an atom from another but who reports it. Neighbours are most often alike. */
+static bool are_alike(const tcc_patom *a, const tcc_patom *b)
+{
+    return a->clock == b->clock && a->readers == b->readers && a->print == b->print && a->writer == b->writer &&
+           a->mark == b->mark;
+}
+
 static void find_clocks(writer *w)
 {
     const tcc_protocol *p = w->p;
@@ -147,6 +154,8 @@ static void find_clocks(writer *w)
     tcc_p_common(w->p, w->s, w->common);
     for (unsigned i = 0; i < s->n_atoms; i++) {
         const tcc_patom *a = &s->atoms[i];
+        if (i && are_alike(a, a - 1))
+            continue;
         if (a->mark != TCC_P_NEVER && a->mark != TCC_P_BARRIER)
             remember_access(w, a->writer, a->clock);
         for (uint32_t r = a->readers; r; r = p->readers.data[r].next)
@@ -362,30 +371,53 @@ static uint32_t print_of(const writer *w, unsigned actor, uint32_t clock, uint32
     return own && w->s->warps[actor].synced < clock ? print : 0;
 }
 
+static void put_atom(writer *w, const tcc_patom *a)
+{
+    const uint16_t end = UINT16_MAX;
+    bool past = a->mark == TCC_P_BARRIER || (a->mark != TCC_P_NEVER && is_past(w, a->writer, a->clock));
+    const uint16_t head[2] = {a->mark, past ? end : a->writer};
+    put(w, head, sizeof head);
+    if (a->mark != TCC_P_NEVER && !past) {
+        uint32_t print = print_of(w, a->writer, a->clock, a->print);
+        put_clock(w, &w->columns[a->writer], a->clock);
+        put(w, &print, sizeof print);
+    }
+    for (uint32_t i = a->readers; i; i = w->p->readers.data[i].next) {
+        const struct tcc_preader *r = &w->p->readers.data[i];
+        uint16_t actor = (uint16_t)r->actor;
+        if (is_past(w, actor, r->clock))
+            continue;
+        uint32_t print = print_of(w, actor, r->clock, r->print);
+        put(w, &actor, sizeof actor);
+        put_clock(w, &w->columns[actor], r->clock);
+        put(w, &print, sizeof print);
+    }
+    put(w, &end, sizeof end);
+}
+
+/* Of neighbours that are written alike the first one, and behind it how many they are. */
 static void put_atoms(writer *w)
 {
+    size_t first = 0, len = 0;
+    uint32_t n = 0;
     for (unsigned i = 0; i < w->s->n_atoms; i++) {
         const tcc_patom *a = &w->s->atoms[i];
-        const uint16_t end = UINT16_MAX;
-        bool past = a->mark == TCC_P_BARRIER || (a->mark != TCC_P_NEVER && is_past(w, a->writer, a->clock));
-        const uint16_t head[2] = {a->mark, past ? end : a->writer};
-        put(w, head, sizeof head);
-        if (a->mark != TCC_P_NEVER && !past) {
-            uint32_t print = print_of(w, a->writer, a->clock, a->print);
-            put_clock(w, &w->columns[a->writer], a->clock);
-            put(w, &print, sizeof print);
+        bool alike = i && are_alike(a, a - 1);
+        size_t at = w->len;
+        if (!alike) {
+            put_atom(w, a);
+            alike = w->len - at == len && !memcmp(w->data + at, w->data + first, len);
+            if (alike)
+                w->len = at;
         }
-        for (uint32_t r = a->readers; r; r = w->p->readers.data[r].next) {
-            uint16_t actor = (uint16_t)w->p->readers.data[r].actor;
-            if (is_past(w, actor, w->p->readers.data[r].clock))
-                continue;
-            put(w, &actor, sizeof actor);
-            put_clock(w, &w->columns[actor], w->p->readers.data[r].clock);
-            uint32_t print =
-                print_of(w, actor, w->p->readers.data[r].clock, w->p->readers.data[r].print);
-            put(w, &print, sizeof print);
+        if (!alike) {
+            first = at;
+            len = w->len - at;
+            n = 0;
+            put(w, &n, sizeof n);
         }
-        put(w, &end, sizeof end);
+        n++;
+        memcpy(w->data + first + len, &n, sizeof n);
     }
 }
 

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
-enum { MAX_INPUTS = 3, KEPT = 8 };
+enum { MAX_INPUTS = 3, KEPT = 64 };
 
 typedef struct kept_run {
     bool known;

@@ -356,7 +356,7 @@ bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pins
 {
     if (!tcc_p_converged(p, s, warp, in))
         return false;
-    if (id < 0 || id >= p->n_named || threads < p->n_lanes || threads % p->n_lanes)
+    if (threads < p->n_lanes || threads % p->n_lanes)
         return tcc_p_wrong(p, s, warp, in, "barrier %lld of %lld threads", (long long)id,
                            (long long)threads),
                false;
@@ -397,10 +397,10 @@ tcc_presult tcc_p_meet(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                        int64_t id, int64_t threads)
 {
     tcc_pwarp *w = &s->warps[warp];
-    int64_t first = (int64_t)tcc_p_cta(p, warp) * TCC_NAMED_BARRIERS; /* of the CTA's */
-    if (w->waits_at < 0 && id >= 0 && id < TCC_NAMED_BARRIERS)
-        id += first;
-    if (w->waits_at < 0 && !tcc_p_come_to(p, s, warp, in, id, threads))
+    int64_t first = (int64_t)tcc_p_cta(p, warp) * p->cta_named;
+    if (w->waits_at < 0 && (id < 0 || id >= p->cta_named))
+        return tcc_p_wrong(p, s, warp, in, "barrier %lld of %lld threads", (long long)id, (long long)threads);
+    if (w->waits_at < 0 && !tcc_p_come_to(p, s, warp, in, first + id, threads))
         return TCC_P_FAILED;
     return tcc_p_leave_barrier(p, s, warp);
 }

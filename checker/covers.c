@@ -16,6 +16,8 @@ typedef struct seen_state {
     uint16_t *least;  /* of what is known there */
     int64_t turned;   /* by how much the first such state was rotated; */
     bool turns, told; /* others by more or less; it stands for no others */
+    bool *written;    /* of a calm one: which of its atoms were written */
+    unsigned n_written;
 } seen_state;
 
 /* A state, from 1 on, that comes after another. */
@@ -167,6 +169,11 @@ static void find_all_ranks(const writer *w)
     unsigned order[TCC_P_PARTS * TCC_MAX_WARPS];
     for (unsigned e = 0; e < p->n_entities; e++) {
         uint16_t *ranks = c->ranks + (size_t)e * p->stride;
+        if (w->is_free && e >= p->n_warps && e < tcc_p_named(p, 0)) { /* nobody learns from it */
+            memset(ranks, 0, p->stride * sizeof *ranks);
+            memset(c->rows[e % 2], 0xff, p->stride * sizeof *c->rows[0]);
+            continue;
+        }
         find_row(w, e, c->rows[e % 2]);
         find_ranks(p, c->rows[e % 2], e ? c->rows[!(e % 2)] : NULL, ranks - p->stride, ranks);
     }
@@ -354,7 +361,7 @@ static bool lower(tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, uint16_t
         return false;
     meet(p, s, least);
     forget(p, s, as, least);
-    c->len = tcc_p_normal(p, tcc_p_rotated(p, s), &c->bytes, &c->cap);
+    c->len = tcc_p_normal(p, tcc_p_rotated(p, s), NULL, &c->bytes, &c->cap);
     if (*tcc_ptable_at(p->states, c->bytes, c->len) != number || memcmp(least, c->ranks, n * sizeof *least) != 0)
         p->status = TCC_ERR_UNSUPPORTED;
     return true;
@@ -392,25 +399,50 @@ static bool come_to(tcc_protocol *p, tcc_pstate *s, uint32_t number, int64_t tur
     return !to->told || !to->turns;
 }
 
+static bool *written_atoms(const tcc_protocol *p, const tcc_pstate *s)
+{
+    bool *written = TCC_NEW_ARRAY(p->scratch, bool, s->n_atoms);
+    for (unsigned i = 0; i < s->n_atoms; i++)
+        written[i] = s->atoms[i].mark != TCC_P_NEVER;
+    return written;
+}
+
+/* Whether all bytes were written that were in a state seen before: atoms of which some are now others' parents. */
+static bool is_written(const tcc_protocol *p, const tcc_pstate *s, const seen_state *there)
+{
+    bool all = true;
+    for (unsigned i = 0; i < s->n_atoms && all; i++) {
+        unsigned of = i;
+        while (of >= there->n_written)
+            of = p->atom_infos.data[of].parent;
+        all = s->atoms[i].mark != TCC_P_NEVER || !there->written[of];
+    }
+    return all;
+}
+
 /* Whether the state is none that was seen before, nor covered by one. Else some of what is known in it may be
  * forgotten. */
-bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s)
+bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s, const bool *is_free)
 {
     struct tcc_pcovers *c = p->covers;
     if (p->loose) {
         forget_idle(p, s);
         forget_others(p, s);
     }
-    const tcc_pstate *as = tcc_p_rotated(p, s);
-    c->len = tcc_p_normal(p, as, &c->bytes, &c->cap);
+    const tcc_pstate *as = is_free ? s : tcc_p_rotated(p, s);
+    c->len = tcc_p_normal(p, as, is_free, &c->bytes, &c->cap);
     uint64_t *seen = tcc_ptable_at(p->states, c->bytes, c->len);
-    bool is_new = !*seen;
+    bool is_new = !*seen || (is_free && !is_written(p, s, &c->states.data[*seen - 1]));
     if (is_new) {
         seen_state new = {.turned = as->turned};
         size_t n = rows_of(p, s) * p->stride;
         if (p->loose) {
             new.least = TCC_NEW_ARRAY(p->scratch, uint16_t, n);
             memcpy(new.least, c->ranks, n * sizeof *new.least);
+        }
+        if (is_free) {
+            new.written = written_atoms(p, s);
+            new.n_written = s->n_atoms;
         }
         TCC_PUSH(p->scratch, &c->states, new);
         *seen = c->states.len;

@@ -206,14 +206,26 @@ static bool check_end(tcc_protocol *p, tcc_pstate *s)
 
 /* ---- one execution --------------------------------------------------------------------------- */
 
+/* Who goes on last: who is past the loops that fill and empty stages; before them the warp of aside.c. */
+static unsigned place_of(const tcc_protocol *p, const tcc_pstate *s, unsigned w)
+{
+    return s->warps[w].past ? 2 : w == p->aside;
+}
+
 /* The warp that goes on: of those that can, or of those that ask for what is to be chosen. */
 static int next_warp(const tcc_protocol *p, const tcc_pstate *s, bool asks)
 {
     int best = -1;
-    for (unsigned w = 0; w < p->n_warps; w++)
-        if (s->warps[w].depth && !s->warps[w].blocked && s->warps[w].asks == asks &&
-            (best < 0 || (w != p->aside && s->warps[w].progress < s->warps[best].progress)))
-            best = (int)w;
+    unsigned best_place = 0;
+    for (unsigned w = 0; w < p->n_warps; w++) {
+        const tcc_pwarp *warp = &s->warps[w];
+        unsigned place = place_of(p, s, w);
+        if (!warp->depth || warp->blocked || warp->asks != asks ||
+            (best >= 0 && (place > best_place || (place == best_place && warp->progress >= s->warps[best].progress))))
+            continue;
+        best = (int)w;
+        best_place = place;
+    }
     return best;
 }
 
@@ -235,45 +247,6 @@ static void unask(const tcc_protocol *p, tcc_pstate *s)
 {
     for (unsigned w = 0; w < p->n_warps; w++)
         s->warps[w].asks = false;
-}
-
-/* Runs a warp to its next wait or head. */
-static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
-{
-    tcc_presult r;
-    bool moved = false;
-    do {
-        r = tcc_p_step(p, s, w);
-        moved |= r == TCC_P_NEXT || r == TCC_P_JUMPED || r == TCC_P_HEAD;
-    } while ((r == TCC_P_NEXT || r == TCC_P_JUMPED) && s->warps[w].depth);
-    if (moved)
-        tcc_p_wake(p, s, TCC_P_ANYTHING);
-    s->warps[w].blocked = r == TCC_P_BLOCKED;
-    s->warps[w].asks = r == TCC_P_CHOICE;
-    if (!s->warps[w].depth && !check_end_of_warp(p, s, w))
-        return TCC_P_FAILED;
-    return r;
-}
-
-/* Runs to the end (NEXT), an error or a choice. */
-static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
-{
-    for (;;) {
-        int w = next_warp(p, s, false);
-        if (w < 0 && (w = next_warp(p, s, true)) >= 0)
-            return tcc_p_step(p, s, (unsigned)w);
-        if (w < 0 && all_finished(p, s))
-            return check_end(p, s) ? TCC_P_NEXT : TCC_P_FAILED;
-        if (w < 0) {
-            tcc_p_deadlock(p, s);
-            return TCC_P_FAILED;
-        }
-        tcc_presult r = run_warp(p, s, (unsigned)w);
-        if (r == TCC_P_FAILED)
-            return r;
-        if (p->steps > MAX_STEPS)
-            return tcc_p_unsupported(p, NULL, "it does not come to repeat itself");
-    }
 }
 
 /* ---- choices --------------------------------------------------------------------------- */
@@ -366,6 +339,66 @@ static void drop_records(tcc_protocol *p, tcc_pstate *s)
     }
 }
 
+/* Whether the state has become calm, and what follows was followed before. */
+static bool rests(tcc_protocol *p, tcc_pstate *s)
+{
+    p->met = false;
+    s->known = false;
+    const bool *is_free = tcc_p_comes_to_rest(p, s);
+    if (!is_free)
+        return false;
+    p->choice.record = UINT32_MAX;
+    drop_records(p, s);
+    s->known = !tcc_p_is_new(p, s, is_free);
+    return s->known;
+}
+
+/* Runs a warp to its next wait or head. */
+static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
+{
+    tcc_presult r;
+    bool moved = false, waits = false;
+    do {
+        r = tcc_p_step(p, s, w);
+        moved |= r == TCC_P_NEXT || r == TCC_P_JUMPED || r == TCC_P_HEAD;
+        if (p->met || r == TCC_P_HEAD) {
+            if (rests(p, s))
+                return TCC_P_NEXT;
+            waits = s->warps[w].past = tcc_p_is_past(p, s, w);
+        }
+    } while ((r == TCC_P_NEXT || r == TCC_P_JUMPED) && s->warps[w].depth && !waits);
+    if (moved)
+        tcc_p_wake(p, s, TCC_P_ANYTHING);
+    s->warps[w].blocked = r == TCC_P_BLOCKED;
+    s->warps[w].asks = r == TCC_P_CHOICE;
+    if (!s->warps[w].depth && !check_end_of_warp(p, s, w))
+        return TCC_P_FAILED;
+    return r;
+}
+
+/* Runs to the end (NEXT), an error or a choice. */
+static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
+{
+    for (;;) {
+        int w = next_warp(p, s, false);
+        if (w < 0 && (w = next_warp(p, s, true)) >= 0)
+            return tcc_p_step(p, s, (unsigned)w);
+        if (w < 0 && all_finished(p, s))
+            return check_end(p, s) ? TCC_P_NEXT : TCC_P_FAILED;
+        if (w < 0) {
+            tcc_p_deadlock(p, s);
+            return TCC_P_FAILED;
+        }
+        tcc_presult r = run_warp(p, s, (unsigned)w);
+        if (r == TCC_P_FAILED || s->known)
+            return r;
+        if (p->steps > MAX_STEPS)
+            return tcc_p_unsupported(p, NULL, "it does not come to repeat itself");
+    }
+}
+
+/* ---- all executions -------------------------------------------------------------------- */
+
 /* A state in which something was asked, in which it is still to be tried that the number is more.
  */
 typedef struct pending {
@@ -425,6 +458,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     search q = {0};
     tcc_pstate *s = first_state(p);
     tcc_p_runs_find(p);
+    tcc_p_calm_find(p);
     if (!p->as_it_is)
         tcc_p_rotation_find(p, s);
     p->loose &= tcc_p_has_tiles(p);
@@ -437,7 +471,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
             unask(p, s);
             drop_records(p, s);
         }
-        if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !tcc_p_is_new(p, s))) {
+        if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !tcc_p_is_new(p, s, NULL))) {
             if (p->status)
                 return p->status;
             s = next_choice(p, &q, s);

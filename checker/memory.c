@@ -16,8 +16,9 @@ void tcc_p_memory_create(tcc_protocol *p)
     p->granule_taken = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);
     p->taken = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);
     p->part = TCC_NEW_ARRAY(p->scratch, uint16_t, TCC_P_MAX_ATOMS);
+    p->is_free = TCC_NEW_ARRAY(p->scratch, bool, TCC_P_MAX_ATOMS);
     TCC_PUSH(p->scratch, &p->atom_infos,
-             (struct tcc_patom_info){.granules = (uint32_t)p->n_granules});
+             (struct tcc_patom_info){.granules = (uint32_t)p->n_granules, .ctas = UINT8_MAX});
     TCC_PUSH(p->scratch, &p->footprints, (struct tcc_pfootprint){0});
     TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){0});
 }
@@ -108,6 +109,7 @@ static bool make_footprint(tcc_protocol *p, tcc_pstate *s, uint64_t *place, cons
     for (size_t r = 0; r < n; r++)
         for (uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]); g < end; g++) {
             p->atom_of[g] = part[p->atom_of[g]];
+            p->atom_infos.data[p->atom_of[g]].ctas |= (uint8_t)(1u << tcc_p_cta_at(g * p->granule));
             rotates |= rotated && rotated[g] != g;
         }
     p->footprints.data[number].rotates = rotates;

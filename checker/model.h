@@ -23,6 +23,7 @@
  * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
  * covers.c   and when one stands for another
+ * calm.c     states in which nobody comes to an mbarrier any more
  * trace.c    errors, and the steps that led there
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -181,7 +182,7 @@ typedef struct tcc_pinst {
     bool loops_later;            /* one follows in this block */
     uint32_t *dying;             /* slots that are not wanted once the loop has begun */
     unsigned n_dying;
-    uint8_t does, does_later;    /* rotate.c: what it does, or something in it; one that follows in this block */
+    uint8_t does, does_later;    /* calm.c: what it does, or something in it; one that follows in this block */
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter */
 } tcc_pinst;
 
@@ -269,6 +270,7 @@ typedef struct tcc_pwarp {
     int32_t waits_at; /* named barrier, -1 none */
     uint32_t waits_for; /* blocked until that entity tells more; ANYTHING: until another warp goes on */
     bool open_group, open_bulk, any_fence, released, blocked, asks;
+    bool past; /* calm.c: it names mbarriers no more, and goes on when no other can */
     uint64_t mmas; /* what was issued since the last commit, as a hash */
     uint64_t touched;  /* registers of MMAs that other ops read since the last wgmma.fence */
     tcc_pa a[TCC_P_A]; /* operands in registers that are not waited for */
@@ -365,6 +367,8 @@ struct tcc_pstate {
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
     uint8_t settled;        /* rotate.c: CTAs, a bit each, in which what follows does not depend on the stage that came next */
+    bool calm;              /* calm.c: it was when nobody came to an mbarrier any more */
+    bool known;             /* what follows it was followed */
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
@@ -474,6 +478,9 @@ struct tcc_protocol {
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
     struct tcc_protation *rotation; /* NULL: none is known */
     struct tcc_psums *sums;      /* sums.c */
+    bool *is_free;               /* of each atom: calm.c */
+    bool calms;                  /* states that are calm are looked for, */
+    bool met;                    /* when warps have met */
     bool apart;                  /* states were taken for one that are not: */
     bool as_it_is;               /* then with all told apart */
     bool loose, loosened;        /* states stand for others, which are not equal; some did */
@@ -641,6 +648,7 @@ struct tcc_pfootprint {
 struct tcc_patom_info {
     uint32_t granules;
     uint16_t parent;
+    uint8_t ctas; /* in which its bytes may be, a bit each */
     TCC_VEC(uint32_t) footprints;
 };
 struct tcc_preader {
@@ -898,11 +906,24 @@ const uint8_t *tcc_p_write(const tcc_protocol *p, size_t *n);
 bool tcc_p_is_dim(const tcc_protocol *p, size_t i);
 tcc_status tcc_p_explore(tcc_protocol *p);
 void tcc_p_normal_create(tcc_protocol *p);
-/* Writes s so that states whose futures are equal are equal; gives the bytes. */
-size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap);
+/* Writes s so that states whose futures are equal are equal; gives the bytes. is_free: of a calm one, else NULL. */
+size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_free, uint8_t **buffer, size_t *cap);
 void tcc_p_covers_create(tcc_protocol *p);
-/* covers.c: whether nothing that was followed stands for the state; may forget some of what is known there. */
-bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s);
+/* covers.c: whether nothing that was followed stands for the state; may forget some of what is known there. Of a calm
+ * one: which atoms are free. */
+bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s, const bool *is_free);
+/* calm.c: finds what ops do. */
+void tcc_p_calm_find(tcc_protocol *p);
+/* What a warp may still do. */
+uint8_t tcc_p_ahead(const tcc_pwarp *w);
+/* Whether what was done to an atom is past for those who know what is common to them, if anything was. */
+bool tcc_p_is_quiet(const tcc_protocol *p, const tcc_patom *a, const uint32_t *common);
+/* What is common to the warps of a CTA that may yet access shared memory. */
+void tcc_p_common_of_cta(const tcc_protocol *p, const tcc_pstate *s, unsigned cta, uint32_t *common);
+/* Whether a warp lets others go on, which may still name mbarriers. */
+bool tcc_p_is_past(const tcc_protocol *p, const tcc_pstate *s, unsigned warp);
+/* Whether a state is calm and was not before: then which atoms it does not matter of what was done to them; else NULL. */
+const bool *tcc_p_comes_to_rest(tcc_protocol *p, tcc_pstate *s);
 /* What all know, as the clocks of an entity. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);
 /* What some warps do, a bit each. */

@@ -90,7 +90,7 @@ static void find_bases(writer *w)
         bool more = n > p->most_pending && n - p->most_pending > seen;
         w->columns[actor].base = more ? n - p->most_pending : seen;
     }
-    for (unsigned b = 0; b < s->n_barriers; b++) {
+    for (unsigned b = 0; b < s->n_barriers && !w->is_free; b++) {
         column *c = &w->columns[tcc_p_barrier_actor(p, b)];
         c->base = c->recent = s->barriers[b].phase > 0 ? s->barriers[b].phase - 1 : 0;
     }
@@ -154,7 +154,7 @@ static void find_clocks(writer *w)
     tcc_p_common(w->p, w->s, w->common);
     for (unsigned i = 0; i < s->n_atoms; i++) {
         const tcc_patom *a = &s->atoms[i];
-        if (i && are_alike(a, a - 1))
+        if ((i && are_alike(a, a - 1)) || (w->is_free && w->is_free[i]))
             continue;
         if (a->mark != TCC_P_NEVER && a->mark != TCC_P_BARRIER)
             remember_access(w, a->writer, a->clock);
@@ -163,7 +163,7 @@ static void find_clocks(writer *w)
     }
     for (unsigned i = 0; i < s->n_globals; i++)
         remember(w, s->globals[i].actor, s->globals[i].clock);
-    for (unsigned b = 0; b < s->n_barriers; b++) {
+    for (unsigned b = 0; b < s->n_barriers && !w->is_free; b++) {
         const tcc_pbarrier *bar = &s->barriers[b];
         remember(w, bar->init_warp, bar->init_clock);
         remember(w, bar->init_warp, bar->fence_clock);
@@ -324,7 +324,7 @@ static void put_warp(writer *w, unsigned i)
 static void put_barriers(writer *w)
 {
     const tcc_protocol *p = w->p;
-    for (unsigned b = 0; b < w->s->n_barriers; b++) {
+    for (unsigned b = 0; b < w->s->n_barriers && !w->is_free; b++) {
         const tcc_pbarrier *bar = &w->s->barriers[b];
         put_int(w, bar->address);
         put_int(w, (int64_t)bar->init_lane);
@@ -421,6 +421,18 @@ static void put_atoms(writer *w)
     }
 }
 
+/* Of a calm state those that are not free, by number. There may be more atoms than in a state seen before: what was
+ * split off then is free. */
+static void put_dirty_atoms(writer *w)
+{
+    for (uint32_t i = 0; i < w->s->n_atoms; i++) {
+        if (w->is_free[i])
+            continue;
+        put(w, &i, sizeof i);
+        put_atom(w, &w->s->atoms[i]);
+    }
+}
+
 static void put_globals(writer *w)
 {
     put_int(w, w->s->n_globals);
@@ -444,15 +456,15 @@ void tcc_p_normal_create(tcc_protocol *p)
     tcc_p_covers_create(p);
 }
 
-size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer, size_t *cap)
+size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_free, uint8_t **buffer, size_t *cap)
 {
-    writer w = {.p = p, .s = s, .data = *buffer, .cap = *cap, .columns = p->columns, .common = p->common};
+    writer w = {.p = p, .s = s, .is_free = is_free, .data = *buffer, .cap = *cap, .columns = p->columns, .common = p->common};
     find_clocks(&w);
     tcc_p_sums_find(p, s, w.base_at);
-    put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)s->n_atoms << 32);
+    put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)(is_free ? 0 : s->n_atoms) << 32);
     for (unsigned c = 0; c < p->ctas; c++)
         put_int(&w, s->free_registers[c]);
-    put_pair(&w, s->passed - s->begun, s->has_begun);
+    put_pair(&w, s->passed - s->begun, s->has_begun | (is_free ? 2u : 0));
     put_int(&w, s->n_counts);
     for (unsigned c = 0; c < s->n_counts; c++) {
         put_int(&w, s->counts[c].symbol);
@@ -465,7 +477,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, uint8_t **buffer
         put_warp(&w, i);
     put_barriers(&w);
     put_groups(&w);
-    put_atoms(&w);
+    (is_free ? put_dirty_atoms : put_atoms)(&w);
     put_globals(&w);
     tcc_p_put_clocks(&w);
     *buffer = w.data;

@@ -20,6 +20,7 @@ typedef struct writer {
     size_t len, cap;
     column *columns; /* of each actor, then of each warp's steps, then of its fences */
     uint32_t *common; /* as of an entity: what all warps know */
+    const bool *is_free; /* of atoms of a calm state; NULL: it is none */
     int64_t base_at[TCC_P_RECORDS];
 } writer;
 

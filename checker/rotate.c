@@ -30,21 +30,14 @@ static bool is_loop(const tcc_pinst *in)
 }
 
 /* Finds the indices of loops, and what they carry, of which a remainder is asked, the same of all; false when it is
- * not. Notes where mbarriers are named. */
+ * not. */
 static bool find_counters(const tcc_protocol *p, rotation *r, tcc_pcode *code)
 {
-    uint8_t later = 0;
     for (size_t i = code->n; i-- > 0;) {
         tcc_pinst *in = &code->insts[i];
-        in->does = (uint8_t)((tcc_op_does(in->op->code, TCC_BY_MBARRIER) ? TCC_P_NAMES : 0) |
-                             (tcc_op_does(in->op->code, TCC_READS_SHARED | TCC_WRITES_SHARED) ? TCC_P_ACCESSES : 0));
-        in->does_later = later;
-        for (unsigned g = 0; g < in->op->n_regions; g++) {
+        for (unsigned g = 0; g < in->op->n_regions; g++)
             if (!find_counters(p, r, &in->regions[g]))
                 return false;
-            in->does |= in->regions[g].n ? in->regions[g].insts[0].does | in->regions[g].insts[0].does_later : 0;
-        }
-        later |= in->does;
         for (size_t a = 0; is_loop(in) && a < in->regions[0].n_args; a++) {
             int64_t m = in->regions[0].moduli[a];
             if (in->regions[0].args[a] == TCC_P_NO_SLOT || m < 2)

@@ -282,65 +282,28 @@ unsigned tcc_p_rotated_entity(const tcc_protocol *p, const tcc_pstate *s, unsign
 
 /* ---- the end of rotations -------------------------------------------------------------- */
 
-/* What a warp may still do: of what ops do. */
-static uint8_t find_ahead(const tcc_pwarp *w)
-{
-    uint8_t ahead = 0;
-    for (uint32_t d = 0; d < w->depth; d++) {
-        const tcc_pframe *f = &w->frames[d];
-        const tcc_pinst *first = f->code->insts, *in = first + f->pc;
-        bool inside = d + 1 < w->depth, loop = f->of && f->of->op->code == TCC_OP_scf_for;
-        if (loop || f->pc == AT_HEAD)
-            ahead |= f->code->n ? first->does | first->does_later : 0;
-        else if (f->pc < f->code->n)
-            ahead |= in->does_later | (!inside || tcc_p_may_part(&w->frames[d + 1]) ? in->does : 0);
-    }
-    return ahead;
-}
-
 /* Whether a warp may come to name an mbarrier, or is in a loop whose index is a counter. */
 static bool may_name(const rotation *r, const tcc_pwarp *w)
 {
     bool counts = false;
     for (uint32_t d = 0; d < w->depth && !counts; d++)
         counts = index_of(r, &w->frames[d]) != TCC_P_NO_SLOT;
-    return counts || find_ahead(w) & TCC_P_NAMES;
+    return counts || tcc_p_ahead(w) & TCC_P_NAMES;
 }
 
-/* Whether what was accessed there is past for all that follows. */
-static bool is_quiet(const tcc_protocol *p, const tcc_patom *a)
-{
-    bool quiet = a->mark == TCC_P_ASYNC && p->common[a->writer] >= a->clock;
-    for (uint32_t i = a->readers; i && quiet; i = p->readers.data[i].next) {
-        const struct tcc_preader *r = &p->readers.data[i];
-        quiet = r->actor >= p->n_warps && p->common[r->actor] >= r->clock;
-    }
-    return quiet;
-}
-
-/* The warps of a CTA that may still access shared memory, a bit each. */
-static uint64_t find_accessing(const tcc_protocol *p, const tcc_pstate *s, unsigned cta)
-{
-    uint64_t warps = 0;
-    for (unsigned w = 0; w < p->n_warps; w++)
-        if (tcc_p_cta(p, w) == cta && (!s->warps[w].depth || find_ahead(&s->warps[w]) & TCC_P_ACCESSES))
-            warps |= UINT64_C(1) << w;
-    return warps;
-}
-
-/* The same of all stages of a CTA, when nobody names mbarriers any more: its own warps alone access its bytes. */
+/* Whether all stages of a CTA were filled, and what was done there is past for who may access them yet. */
 static bool are_stages_quiet(const tcc_protocol *p, const tcc_pstate *s, unsigned cta)
 {
     const rotation *r = p->rotation;
     uint32_t last = UNSET;
     size_t granules = TCC_P_WINDOW / (size_t)p->granule, first = cta * granules, end = first + granules;
     bool quiet = true;
-    tcc_p_common_of(p, s, find_accessing(p, s, cta), p->common);
+    tcc_p_common_of_cta(p, s, cta, p->common);
     for (size_t g = end < p->n_granules ? end : p->n_granules; g-- > first && quiet;) { /* the last is the last to be filled */
         if (r->granules[g] == g || p->atom_of[g] == last)
             continue;
         last = p->atom_of[g];
-        quiet = is_quiet(p, &s->atoms[last]);
+        quiet = s->atoms[last].mark != TCC_P_NEVER && tcc_p_is_quiet(p, &s->atoms[last], p->common);
     }
     return quiet;
 }

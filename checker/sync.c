@@ -347,8 +347,10 @@ static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
         tcc_p_join(p, s, w, entity);
         tcc_p_tick(p, s, w);
         warp->released = true;
+        warp->progress += tcc_p_is_past(p, s, w);
     }
     tcc_p_wake(p, s, entity);
+    p->met = true;
 }
 
 bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t id,

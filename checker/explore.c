@@ -50,11 +50,22 @@ static void copy_clocks(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate 
     }
 }
 
+/* Of a warp what is in use: it is in few regions, and few operands are in registers. */
+static void copy_warps(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
+{
+    size_t at = offsetof(tcc_pwarp, depth);
+    for (unsigned i = 0; i < p->n_warps; i++) {
+        const tcc_pwarp *w = &from->warps[i];
+        memcpy(to->warps[i].frames, w->frames, w->depth * sizeof *w->frames);
+        memcpy((char *)&to->warps[i] + at, (const char *)w + at, offsetof(tcc_pwarp, a) - at + w->n_a * sizeof *w->a);
+    }
+}
+
 static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
 {
     tcc_p_memory_reserve(p, to, from->n_atoms);
     tcc_p_copy_numbers(to, from);
-    memcpy(to->warps, from->warps, p->n_warps * sizeof *to->warps);
+    copy_warps(p, to, from);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
     memcpy(to->waits, from->waits, (size_t)from->n_barriers * p->n_warps * sizeof *to->waits);
     memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);

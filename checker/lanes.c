@@ -50,7 +50,7 @@ bool tcc_p_knows(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_
                  unsigned of, tcc_lane_mask of_lanes, uint32_t clock)
 {
     if (of != warp)
-        return tcc_p_seen(p, s, tcc_p_entity(p, s, warp, lanes))[of] >= clock;
+        return tcc_p_clocks(p, s, tcc_p_entity(p, s, warp, lanes))[of] >= clock;
     return lanes == of_lanes || tcc_p_synced(s, warp, lanes) >= clock;
 }
 

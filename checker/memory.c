@@ -9,18 +9,28 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
+/* Makes room for twice as many atoms as there are: each can be split once. */
+static void reserve_parts(tcc_protocol *p)
+{
+    size_t n = 2 * p->atom_infos.len;
+    if (n <= p->room)
+        return;
+    p->room = 2 * n;
+    p->taken = TCC_NEW_ARRAY(p->scratch, uint32_t, p->room);
+    p->part = TCC_NEW_ARRAY(p->scratch, uint16_t, p->room);
+    p->is_free = TCC_NEW_ARRAY(p->scratch, bool, p->room);
+}
+
 void tcc_p_memory_create(tcc_protocol *p)
 {
     p->n_granules = (size_t)((p->smem_bytes + p->granule - 1) / p->granule);
     p->atom_of = TCC_NEW_ARRAY(p->scratch, uint16_t, p->n_granules + 1);
     p->granule_taken = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);
-    p->taken = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);
-    p->part = TCC_NEW_ARRAY(p->scratch, uint16_t, TCC_P_MAX_ATOMS);
-    p->is_free = TCC_NEW_ARRAY(p->scratch, bool, TCC_P_MAX_ATOMS);
     TCC_PUSH(p->scratch, &p->atom_infos,
              (struct tcc_patom_info){.granules = (uint32_t)p->n_granules, .ctas = UINT8_MAX});
     TCC_PUSH(p->scratch, &p->footprints, (struct tcc_pfootprint){0});
     TCC_PUSH(p->scratch, &p->readers, (struct tcc_preader){0});
+    reserve_parts(p);
 }
 
 void tcc_p_memory_reserve(const tcc_protocol *p, tcc_pstate *s, unsigned n_atoms)
@@ -77,6 +87,7 @@ static uint32_t granule_end(const tcc_protocol *p, const tcc_prange *range)
 static bool make_footprint(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges, size_t n)
 {
     uint32_t number = (uint32_t)p->footprints.len;
+    reserve_parts(p);
     uint16_t *part = p->part;
     TCC_VEC(uint16_t) touched = {0};
     for (size_t r = 0; r < n; r++)
@@ -285,7 +296,7 @@ static bool comes_after(tcc_protocol *p, const tcc_pstate *s, const tcc_paccess 
     if (p->groups && actor == tcc_p_bulk_actor(p, by->warp) && s->warps[by->warp].met_groups < clock)
         return false; /* of another lane, perhaps */
     if (actor != by->warp || p->amd)
-        return tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[actor] >= clock;
+        return tcc_p_clocks(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[actor] >= clock;
     return tcc_p_synced(s, by->warp, by->lanes) >= clock || are_of_same_lanes(p, print, other);
 }
 
@@ -406,7 +417,7 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
                   uint64_t footprint)
 {
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
-    const uint32_t *seen = tcc_p_seen(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
+    const uint32_t *seen = tcc_p_clocks(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
     uint32_t before = 0, after = 0, print = by->actor == by->warp ? (uint32_t)footprint : 0;
     unsigned cta = tcc_p_cta(p, by->warp);
     if (in->stays && f->rotates && p->rotation && !(s->settled >> cta & 1) && !tcc_p_rotation_ends(p, s, cta))

@@ -273,9 +273,9 @@ typedef struct tcc_pwarp {
     bool past; /* calm.c: it names mbarriers no more, and goes on when no other can */
     uint64_t mmas; /* what was issued since the last commit, as a hash */
     uint64_t touched;  /* registers of MMAs that other ops read since the last wgmma.fence */
-    tcc_pa a[TCC_P_A]; /* operands in registers that are not waited for */
     unsigned n_a;
     int32_t last_a; /* number of the last that there was */
+    tcc_pa a[TCC_P_A]; /* operands in registers that are not waited for; last, for few are copied */
 } tcc_pwarp;
 
 typedef struct tcc_pbarrier {
@@ -449,9 +449,9 @@ struct tcc_protocol {
     struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *states;
     /* memory */
     uint16_t *atom_of;               /* by granule */
-    uint32_t *granule_taken, *taken; /* while a footprint is made */
+    uint32_t *granule_taken, *taken; /* while a footprint is made; */
     uint16_t *part;
-    size_t n_granules;
+    size_t n_granules, room; /* of the three: for atoms */
     TCC_VEC(struct tcc_patom_info) atom_infos;
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
@@ -500,6 +500,10 @@ uint64_t tcc_p_hash(const void *bytes, size_t n);
  * after. A clock for each actor; one for each warp, up to which it has run a proxy fence; and one
  * for each warp: its steps, which order of control alone tells of, not of memory. With them are the
  * counts of aside.c. */
+static inline const uint32_t *tcc_p_clocks(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
+{
+    return s->clocks + (size_t)entity * p->stride;
+}
 static inline uint32_t *tcc_p_seen(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 {
     s->versions[entity] = ++*p->version; /* it may be written */

@@ -50,12 +50,12 @@ static tcc_status check(work *w, size_t i, tcc_arena *scratch)
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
     tcc_arena_set_oom(scratch, &oom);
+    tcc_arena_clear(scratch);
     tcc_diag silent = {0};
     tcc_protocol *p = tcc_p_open(w->funcs[i], scratch, &silent);
     size_t n, steps;
     const uint8_t *bytes = tcc_p_write(p, &n);
     tcc_status status = is_first(w, i, bytes, n) ? tcc_p_prove(p, &silent, &steps) : TCC_OK;
-    tcc_arena_clear(scratch);
     return status;
 }
 

@@ -81,12 +81,12 @@ static void find_bases(writer *w)
     for (unsigned i = 0; p->stores && i < p->n_warps; i++) {
         unsigned actor = tcc_p_bulk_actor(p, i);
         unsigned entity = tcc_p_entity(p, s, i, UINT64_C(1) << s->warps[i].bulk_lane);
-        w->columns[actor].base = tcc_p_seen(p, s, entity)[actor];
+        w->columns[actor].base = tcc_p_clocks(p, s, entity)[actor];
     }
     for (unsigned i = 0; p->writes && i < p->n_warps; i++) {
         unsigned actor = tcc_p_writes_actor(p, i);
         unsigned entity = tcc_p_entity(p, s, i, UINT64_C(1) << s->warps[i].bulk_lane);
-        uint32_t seen = tcc_p_seen(p, s, entity)[actor], n = s->warps[i].bulk_groups;
+        uint32_t seen = tcc_p_clocks(p, s, entity)[actor], n = s->warps[i].bulk_groups;
         bool more = n > p->most_pending && n - p->most_pending > seen;
         w->columns[actor].base = more ? n - p->most_pending : seen;
     }
@@ -175,8 +175,9 @@ static void find_clocks(writer *w)
     for (unsigned i = 0; i < p->n_warps; i++)
         remember(w, p->n_actors + i, resize_clock(s, i));
     for (unsigned i = 0; i < p->n_warps; i++) {
-        remember(w, i, tcc_p_seen(p, s, i)[i]);
-        remember(w, p->n_actors + i, tcc_p_passed(p, s, i)[i]);
+        const uint32_t *clocks = tcc_p_clocks(p, s, i);
+        remember(w, i, clocks[i]);
+        remember(w, p->n_actors + i, clocks[p->n_actors + p->n_warps + i]);
     }
 }
 

@@ -296,10 +296,7 @@ static void create_state(const tcc_protocol *p, rotation *r)
     r->state.waits = TCC_NEW_ARRAY(p->scratch, tcc_pwait, (p->max_barriers + 1) * p->n_warps);
     r->barriers = TCC_NEW_ARRAY(p->scratch, uint32_t, p->max_barriers + 1);
     r->flips = TCC_NEW_ARRAY(p->scratch, bool, p->max_barriers + 1);
-    r->atoms = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);
     r->to = TCC_NEW_ARRAY(p->scratch, uint32_t, p->max_barriers + 1);
-    r->from = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);
-    r->classes = TCC_NEW_ARRAY(p->scratch, uint32_t, TCC_P_MAX_ATOMS);
 }
 
 void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)

@@ -117,6 +117,12 @@ static void find_atoms(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
     if (r->n_atoms == s->n_atoms)
         return;
     r->n_atoms = s->n_atoms;
+    if (r->room < s->n_atoms) {
+        r->room = 2 * s->n_atoms;
+        r->atoms = TCC_NEW_ARRAY(p->scratch, uint32_t, r->room);
+        r->from = TCC_NEW_ARRAY(p->scratch, uint32_t, r->room);
+        r->classes = TCC_NEW_ARRAY(p->scratch, uint32_t, r->room);
+    }
     for (unsigned i = 0; i < s->n_atoms; i++)
         r->classes[i] = i;
     for (bool changed = true; changed;) {

@@ -10,15 +10,14 @@
 enum { MAX_INPUTS = 3, KEPT = 64 };
 
 typedef struct kept_run {
-    bool known;
-    tcc_pvalue inputs[MAX_INPUTS], *results;
+    tcc_pvalue inputs[MAX_INPUTS], results[];
 } kept_run;
 
 struct tcc_prun {
     uint32_t inputs[MAX_INPUTS];
     unsigned n_inputs;
     size_t n;
-    kept_run kept[KEPT]; /* by a hash of the inputs */
+    kept_run *kept[KEPT]; /* by a hash of the inputs; NULL: nothing yet */
 };
 
 /* ---- where they are -------------------------------------------------------------------- */
@@ -90,7 +89,7 @@ void tcc_p_runs_find(tcc_protocol *p)
 /* ---- what they give -------------------------------------------------------------------- */
 
 /* Where what a run gives for what its inputs hold is kept; NULL: it depends on more. */
-static kept_run *find_kept(tcc_protocol *p, const tcc_pstate *s, unsigned warp, struct tcc_prun *run, tcc_pvalue *inputs)
+static kept_run **find_kept(tcc_protocol *p, const tcc_pstate *s, unsigned warp, struct tcc_prun *run, tcc_pvalue *inputs)
 {
     uint64_t hash = 0;
     for (unsigned i = 0; i < run->n_inputs; i++) {
@@ -107,20 +106,19 @@ tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_p
 {
     tcc_pvalue inputs[MAX_INPUTS] = {0}, *to = tcc_p_slot(p, s, warp, first->results[0]);
     struct tcc_prun *run = first->run;
-    kept_run *kept = find_kept(p, s, warp, run, inputs);
+    kept_run **kept = find_kept(p, s, warp, run, inputs);
     size_t bytes = run->n * sizeof *to;
     if (!kept)
         return compute(p, s, warp, first);
-    if (!kept->known || memcmp(kept->inputs, inputs, sizeof inputs) != 0) {
+    if (!*kept || memcmp((*kept)->inputs, inputs, sizeof inputs) != 0) {
         for (size_t i = 0; i < run->n; i++)
             if (compute(p, s, warp, first + i) != TCC_P_NEXT)
                 return TCC_P_FAILED;
-        kept->results = kept->known ? kept->results : TCC_NEW_ARRAY(p->scratch, tcc_pvalue, run->n);
-        memcpy(kept->inputs, inputs, sizeof inputs);
-        memcpy(kept->results, to, bytes);
-        kept->known = true;
+        *kept = *kept ? *kept : tcc_arena_alloc(p->scratch, sizeof **kept + bytes);
+        memcpy((*kept)->inputs, inputs, sizeof inputs);
+        memcpy((*kept)->results, to, bytes);
     }
-    memcpy(to, kept->results, bytes);
+    memcpy(to, (*kept)->results, bytes);
     s->warps[warp].frames[s->warps[warp].depth - 1].pc += run->n - 1;
     return TCC_P_NEXT;
 }

@@ -18,7 +18,7 @@ enum { REGISTER_UNIT = 8 };
 void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from)
 {
     uint32_t *a = tcc_p_seen(p, s, to);
-    const uint32_t *b = tcc_p_seen(p, s, from);
+    const uint32_t *b = tcc_p_clocks(p, s, from);
     for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK)
         for (unsigned i = at; i < at + TCC_P_BLOCK; i++)
             a[i] = (int32_t)a[i] > (int32_t)b[i] ? a[i] : b[i]; /* signed ones can be vectors */
@@ -180,7 +180,7 @@ static bool all_passed(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                        unsigned b)
 {
     const tcc_pbarrier *bar = &s->barriers[b];
-    const uint32_t *passed = tcc_p_passed(p, s, tcc_p_arrivals(p, b));
+    const uint32_t *passed = tcc_p_clocks(p, s, tcc_p_arrivals(p, b)) + p->n_actors + p->n_warps;
     for (unsigned w = 0; w < p->n_warps; w++) {
         const tcc_pwait *wait = tcc_p_wait(p, s, b, w);
         if (wait->clock && wait->phase == bar->phase && passed[w] < wait->clock) {

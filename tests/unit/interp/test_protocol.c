@@ -556,18 +556,19 @@ static const struct {
     int stages;
     size_t steps; /* at most, in both variants together */
 } costs[] = {
-    {"warp", 1, 1900},  {"warp", 2, 2100},   {"warp", 3, 2300},  {"warp", 4, 2500},
-    {"warp", 8, 3200},  {"warp", 16, 4900}, {"warp", 64, 15200}, {"none", 1, 1900},
-    {"none", 2, 3000},  {"none", 3, 3700},   {"none", 4, 4400},  {"none", 8, 7500},
-    {"none", 16, 13500}, {"none", 64, 49900},
-    {"warp; persistent", 1, 2300}, {"warp; persistent", 2, 3000}, {"warp; persistent", 3, 3500},
-    {"warp; persistent", 4, 4000}, {"warp; persistent", 8, 6000}, {"warp; persistent", 16, 9900},
-    {"warp; persistent", 64, 33800},
-    {"warpgroup; consumers pingpong; persistent", 1, 11600},
-    {"warpgroup; consumers pingpong; persistent", 2, 19000},
-    {"warpgroup; consumers pingpong; persistent", 3, 28000},
-    {"warpgroup; consumers pingpong; persistent", 4, 38300},
-    {"warpgroup; consumers pingpong; persistent", 8, 87600},
+    {"warp", 1, 1900},  {"warp", 2, 2000},   {"warp", 3, 2100},  {"warp", 4, 2200},
+    {"warp", 8, 2600},  {"warp", 16, 3500}, {"warp", 64, 9300}, {"none", 1, 1900},
+    {"none", 2, 2600},  {"none", 3, 3100},   {"none", 4, 3600},  {"none", 8, 5700},
+    {"none", 16, 9800}, {"none", 64, 34600},
+    {"warp; persistent", 1, 2300}, {"warp; persistent", 2, 2900}, {"warp; persistent", 3, 3400},
+    {"warp; persistent", 4, 3800}, {"warp; persistent", 8, 5700}, {"warp; persistent", 16, 9500},
+    {"warp; persistent", 64, 32100},
+    {"warp; cluster n 2", 4, 3900}, {"warp; cluster n 2", 8, 5500},
+    {"warpgroup; consumers pingpong; persistent", 1, 9400},
+    {"warpgroup; consumers pingpong; persistent", 2, 15700},
+    {"warpgroup; consumers pingpong; persistent", 3, 23000},
+    {"warpgroup; consumers pingpong; persistent", 4, 31400},
+    {"warpgroup; consumers pingpong; persistent", 8, 71400},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

@@ -108,12 +108,26 @@ LLVMValueRef tcc_lower_cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from,
     return LLVMBuildIntCast2(b, x, type, !tcc_scalar_is_unsigned(from), "");
 }
 
-/* The target's maths is for f32; other floats take the way through it. */
+/* Of f64, rounded once where it is one instruction. */
+static LLVMValueRef wide_math(const tcc_lower *l, tcc_opcode code, const LLVMValueRef *a)
+{
+    LLVMValueRef one = LLVMConstReal(l->types[TCC_f64], 1);
+    switch (code) {
+    case TCC_OP_arith_div: return LLVMBuildFDiv(l->builder, a[0], a[1], "");
+    case TCC_OP_math_sqrt: return call(l, "llvm.sqrt", 1, a);
+    case TCC_OP_math_rsqrt: return LLVMBuildFDiv(l->builder, one, call(l, "llvm.sqrt", 1, a), "");
+    default: return NULL;
+    }
+}
+
+/* The target's maths is for f32; narrower floats take the way through it. */
 static LLVMValueRef math(tcc_lower *l, tcc_opcode code, tcc_scalar elem, unsigned n,
                          const LLVMValueRef *args)
 {
     if (!is_float(elem))
         return NULL;
+    if (elem == TCC_f64)
+        return wide_math(l, code, args);
     LLVMValueRef wide[MAX_ARGS] = {NULL};
     for (unsigned i = 0; i < n; i++)
         wide[i] = tcc_lower_cast(l, args[i], elem, TCC_f32);

@@ -549,6 +549,7 @@ void tcc_lower_begin(tcc_lower *l, const char *file)
     LLVMContextRef c = l->context;
     l->void_type = LLVMVoidTypeInContext(c);
     l->types[TCC_f32] = LLVMFloatTypeInContext(c);
+    l->types[TCC_f64] = LLVMDoubleTypeInContext(c);
     l->types[TCC_f16] = LLVMHalfTypeInContext(c);
     l->types[TCC_bf16] = LLVMBFloatTypeInContext(c);
     l->types[TCC_i64] = LLVMInt64TypeInContext(c);

@@ -177,7 +177,10 @@ static void print_signature(writer *w, const tcc_kernel *k)
 
 static const char *c_type(const tcc_arg_info *a)
 {
-    return a->role != TCC_ARG_SCALAR ? "uint64_t" : !strcmp(a->type, "i32") ? "int32_t" : "float";
+    return a->role != TCC_ARG_SCALAR  ? "uint64_t"
+           : !strcmp(a->type, "i32") ? "int32_t"
+           : !strcmp(a->type, "f64") ? "double"
+                                     : "float";
 }
 
 static void print_declaration(writer *w, size_t i, bool is_launch)

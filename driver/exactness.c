@@ -72,7 +72,7 @@ int tcc_phase_of(const tcc_func *f)
 /* Whether numbers up to `most` that are multiples of `unit` are numbers of the type. */
 static bool has_all(tcc_scalar elem, double unit, double most)
 {
-    int digits = elem == TCC_f16 ? 11 : elem == TCC_bf16 ? 8 : 24;
+    int digits = elem == TCC_f16 ? 11 : elem == TCC_bf16 ? 8 : elem == TCC_f64 ? 53 : 24;
     return unit > 0 && most <= ldexp(unit, digits);
 }
 

@@ -50,6 +50,7 @@ typedef enum tcc_ast_type {
     TCC_AST_ERROR,   /* reported: whatever uses it keeps silent */
     TCC_AST_LITERAL, /* numbers alone: it becomes what it stands beside */
     TCC_AST_FLOAT,   /* an f32 */
+    TCC_AST_DOUBLE,  /* an f64 */
     TCC_AST_INT,     /* an i32 */
     TCC_AST_BOOL
 } tcc_ast_type;

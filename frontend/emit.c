@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "frontend/emit.h"
 
+#include "frontend/sema.h"
+
 /* ---- types ----------------------------------------------------------------------------- */
 
 static const tcc_type *field_type(tcc_ir *ir, tcc_scalar elem, const tcc_ast_indices *indices)
@@ -61,7 +63,7 @@ static tcc_value *emit_cast(tcc_builder *b, tcc_value *v, tcc_scalar to)
 /* What an expression is computed in. */
 static tcc_scalar elem_of(const tcc_ast_expr *e)
 {
-    return e->type == TCC_AST_INT ? TCC_i32 : e->type == TCC_AST_BOOL ? TCC_i1 : TCC_f32;
+    return tcc_sema_elem_of(e->type);
 }
 
 static tcc_value *emit_binary(tcc_builder *b, tcc_opcode code, tcc_value *x, tcc_value *y)
@@ -80,10 +82,12 @@ static tcc_value *emit_clamp(tcc_builder *b, tcc_value *v, tcc_scalar to)
     return emit_binary(b, TCC_OP_arith_min, v, tcc_build_i32(b, range.most));
 }
 
-/* An f32 or i32 rounded to a type, as an f32 or i32 again. */
+/* An f32, f64 or i32 rounded to a type, which but for f64 is an f32 or i32 again. */
 static tcc_value *emit_conversion(tcc_builder *b, tcc_value *v, tcc_scalar to)
 {
     bool from_int = v->type->elem == TCC_i32, to_int = tcc_scalar_classify(to) == TCC_CLASS_INT;
+    if (to == TCC_f64)
+        return emit_cast(b, v, to);
     if (!to_int)
         return emit_cast(b, emit_cast(b, emit_cast(b, v, TCC_f32), to), TCC_f32);
     if (!from_int)
@@ -146,7 +150,7 @@ static tcc_value *emit_expr(tcc_builder *b, const tcc_ast_expr *e)
     case TCC_AST_NUMBER:
         if (e->type == TCC_AST_INT)
             return tcc_build_i32(b, (int64_t)e->number);
-        return tcc_build_float(b, tcc_type_scalar(b->func->ir, TCC_f32), e->number);
+        return tcc_build_float(b, tcc_type_scalar(b->func->ir, elem_of(e)), e->number);
     case TCC_AST_SUM: return emit_sum(b, e);
     case TCC_AST_APPLY: return emit_apply(b, e);
     default: return emit_read(b, e);

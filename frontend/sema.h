@@ -50,9 +50,11 @@ void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt);
 /* Checks every schedule, and attaches those for the target to their kernels. */
 void tcc_sema_schedules(tcc_sema *s);
 
-/* What is computed with an element: INT or FLOAT. */
+/* What is computed with an element: INT, FLOAT or DOUBLE. */
 tcc_ast_type tcc_sema_type_of(tcc_scalar elem);
-/* Makes an expression of numbers alone INT or FLOAT; others must be that already. */
+/* And the other way: what an expression is computed in. */
+tcc_scalar tcc_sema_elem_of(tcc_ast_type type);
+/* Makes an expression of numbers alone INT, FLOAT or DOUBLE; others must be that already. */
 bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type);
 /* Gives a function or operator its type, by those of its operands. */
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);

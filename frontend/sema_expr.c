@@ -125,17 +125,6 @@ static void report_undefined(tcc_sema *s, tcc_ast_name name)
     tcc_sema_declare(s, &s->scope, TCC_DECL_UNDEFINED, name);
 }
 
-static bool check_number(tcc_sema *s, tcc_loc loc, double number)
-{
-    const double rounds_to_infinity = 0x1.ffffffp127; /* half a unit above the largest f32 */
-    double magnitude = number < 0 ? -number : number;
-    if (magnitude >= rounds_to_infinity || (magnitude > 0 && (float)magnitude == 0)) {
-        tcc_error(s->diag, TCC_ERR_TYPE, loc, "number out of the range of f32");
-        return false;
-    }
-    return true;
-}
-
 static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *param)
 {
     const char *name = param->name.text;
@@ -223,7 +212,7 @@ static bool check_name(tcc_sema *s, tcc_ast_expr *e)
     e->kind = TCC_AST_NUMBER;
     e->type = TCC_AST_LITERAL;
     e->number = d->constant->number;
-    return check_number(s, e->name.loc, e->number);
+    return true;
 }
 
 /* ---- sums ------------------------------------------------------------------------------ */
@@ -301,7 +290,7 @@ static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt
                   "a comparison can only be the condition of 'where'");
         return false;
     }
-    tcc_scalar elem = term->type == TCC_AST_INT ? TCC_i32 : TCC_f32;
+    tcc_scalar elem = tcc_sema_elem_of(term->type);
     if (!sum->accumulator.text)
         sum->accumulator_elem = elem;
     if (sum->accumulator_elem == elem)
@@ -423,7 +412,7 @@ void tcc_sema_expr(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
     switch (e->kind) {
     case TCC_AST_NUMBER:
         e->type = TCC_AST_LITERAL;
-        valid = check_number(s, e->name.loc, e->number);
+        valid = true;
         break;
     case TCC_AST_NAME:
     case TCC_AST_READ: valid = check_name(s, e); break;

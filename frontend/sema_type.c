@@ -1,23 +1,29 @@
-/* What numbers expressions are. Everything is computed in f32 or, where all of it is integers, in
- * i32; a number without a type becomes what stands beside it. Nothing is converted from one to the
- * other unless the program says so.
+/* What numbers expressions are. Everything is computed in f32 or, where all of it is f64 or integers, in
+ * f64 or i32; a number without a type becomes what stands beside it. Nothing is converted from one to
+ * another unless the program says so.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <math.h>
 #include <string.h>
 
 #include "frontend/sema.h"
+#include "ir/number.h"
 #include "ir/rules.h"
 
 tcc_ast_type tcc_sema_type_of(tcc_scalar elem)
 {
-    return tcc_scalar_classify(elem) == TCC_CLASS_INT ? TCC_AST_INT : TCC_AST_FLOAT;
+    return tcc_scalar_classify(elem) == TCC_CLASS_INT ? TCC_AST_INT : elem == TCC_f64 ? TCC_AST_DOUBLE : TCC_AST_FLOAT;
+}
+
+tcc_scalar tcc_sema_elem_of(tcc_ast_type type)
+{
+    return type == TCC_AST_INT ? TCC_i32 : type == TCC_AST_BOOL ? TCC_i1 : type == TCC_AST_DOUBLE ? TCC_f64 : TCC_f32;
 }
 
 /* How messages call what an expression is: its declared element, or what it is computed in. */
 static const char *type_name(const tcc_ast_expr *e)
 {
-    return e->param ? tcc_scalar_name(e->param->elem) : e->type == TCC_AST_INT ? "i32" : "f32";
+    return e->param ? tcc_scalar_name(e->param->elem) : tcc_scalar_name(tcc_sema_elem_of(e->type));
 }
 
 /* ---- numbers without a type -------------------------------------------------------------- */
@@ -35,14 +41,28 @@ static const tcc_ast_expr *find_no_i32(const tcc_ast_stmt *stmt, const tcc_ast_e
     }
 }
 
-static void resolve(const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type)
+/* Whether a float type has a number that is next to it, other than 0 and infinity. */
+static bool check_number(tcc_sema *s, tcc_loc loc, double number, tcc_scalar elem)
 {
+    double next = tcc_round_float(number, elem);
+    if (isfinite(next) && (next != 0 || number == 0))
+        return true;
+    tcc_error(s->diag, TCC_ERR_TYPE, loc, "number out of the range of %s", tcc_scalar_name(elem));
+    return false;
+}
+
+static bool resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type)
+{
+    bool valid = true;
     for (size_t i = e->first;; i++) {
         tcc_ast_expr *part = stmt->exprs.data[i];
-        if (part->type == TCC_AST_LITERAL)
+        if (part->type == TCC_AST_LITERAL) {
             part->type = type;
+            if (part->kind == TCC_AST_NUMBER && type != TCC_AST_INT)
+                valid &= check_number(s, part->name.loc, part->number, tcc_sema_elem_of(type));
+        }
         if (part == e)
-            return;
+            return valid;
     }
 }
 
@@ -56,9 +76,7 @@ bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tc
                   "a number beside an i32 must be whole and at most %d; or convert the i32 with "
                   "'f32'",
                   INT32_MAX);
-    else
-        resolve(stmt, e, type);
-    return !wrong;
+    return !wrong && resolve(s, stmt, e, type);
 }
 
 /* ---- functions and operators --------------------------------------------------------------- */
@@ -78,8 +96,9 @@ static tcc_ast_type join(tcc_sema *s, const tcc_ast_expr *e)
             continue;
         if (first && first->type != arg->type) {
             tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc,
-                      "'%s' of %s and %s: one of them must be converted, as in 'f32(…)'",
-                      e->function->name, type_name(first), type_name(arg));
+                      "'%s' of %s and %s: one of them must be converted, as in '%s(…)'",
+                      e->function->name, type_name(first), type_name(arg),
+                      first->type == TCC_AST_DOUBLE || arg->type == TCC_AST_DOUBLE ? "f64" : "f32");
             return TCC_AST_ERROR;
         }
         first = arg;
@@ -87,15 +106,27 @@ static tcc_ast_type join(tcc_sema *s, const tcc_ast_expr *e)
     return first ? first->type : TCC_AST_LITERAL;
 }
 
-/* Whether an op has no meaning for integers: the verifier's rule for it says so. */
+/* Whether an op has no meaning for integers, or none is known for f64: the verifier's rule for it says so. */
 static bool is_for_floats(tcc_opcode code)
 {
     const char *rule = tcc_element_rule(code);
     return rule && !strncmp(rule, "float", 5);
 }
 
+static bool is_for_f32(tcc_opcode code)
+{
+    const char *rule = tcc_element_rule(code);
+    return rule && !strncmp(rule, "float32", 7);
+}
+
 static bool can_take(tcc_sema *s, const tcc_ast_expr *e, tcc_ast_type type)
 {
+    if (type == TCC_AST_DOUBLE && is_for_f32(e->function->code)) {
+        tcc_sema_unsupported(s, e->name.loc,
+                             tcc_arena_printf(s->arena, "'%s' of f64; compute it in f32, as in 'f64(%s(f32(…)))'",
+                                              e->function->name, e->function->name));
+        return false;
+    }
     if (type != TCC_AST_INT)
         return true;
     if (e->function->code == TCC_OP_arith_div) {
@@ -117,9 +148,9 @@ bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
     bool compares = f->code == TCC_OP_arith_cmp;
     if (f->code == TCC_OP_arith_cast) {
         e->type = tcc_sema_type_of(f->to);
-        if (e->args[0]->type == TCC_AST_LITERAL)
-            resolve(stmt, e->args[0], find_no_i32(stmt, e->args[0]) ? TCC_AST_FLOAT : e->type);
-        return true;
+        bool is_whole = e->type != TCC_AST_INT || !find_no_i32(stmt, e->args[0]);
+        return e->args[0]->type != TCC_AST_LITERAL ||
+               resolve(s, stmt, e->args[0], is_whole ? e->type : TCC_AST_FLOAT);
     }
     tcc_ast_type type = join(s, e);
     if (!type || !can_take(s, e, type))
@@ -142,7 +173,7 @@ static const struct {
     int family;
 } factors[] = {
     {TCC_f16, 1}, {TCC_bf16, 2}, {TCC_e4m3, 3}, {TCC_e5m2, 3},
-    {TCC_i8, 4},  {TCC_u8, 4},   {TCC_i4, 5},   {TCC_u4, 5},   {TCC_f32, 6},
+    {TCC_i8, 4},  {TCC_u8, 4},   {TCC_i4, 5},   {TCC_u4, 5},   {TCC_f32, 6},  {TCC_f64, 7},
 };
 
 static int family_of(tcc_scalar elem)
@@ -159,7 +190,7 @@ const char *tcc_sema_why_no_operand(tcc_scalar elem)
 }
 
 /* What an operand is multiplied in as it stands: a tensor's element, or what it is converted to. False when
- * it is computed in f32. */
+ * it is computed in f32 or f64. */
 static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
 {
     if (e->kind == TCC_AST_APPLY &&
@@ -210,15 +241,16 @@ bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum)
                                               tcc_scalar_name(a), tcc_scalar_name(b)));
         return false;
     }
-    bool ints = term->type == TCC_AST_INT;
+    tcc_scalar usual = tcc_sema_elem_of(term->type);
     if (!sum->accumulator.text)
-        sum->accumulator_elem = ints ? TCC_i32 : TCC_f32;
+        sum->accumulator_elem = usual;
     tcc_scalar elem = sum->accumulator_elem;
-    bool valid = ints ? elem == TCC_i32 : elem == TCC_f32 || elem == TCC_f16 || elem == TCC_bf16;
+    bool valid = elem == usual || (usual == TCC_f32 && (elem == TCC_f16 || elem == TCC_bf16));
     if (!valid && s->kernel->valid) /* else the type may be wrong already */
         tcc_error(s->diag, TCC_ERR_TYPE, sum->accumulator.loc,
                   "products of %s and %s are accumulated in %s, not in %s", tcc_scalar_name(a),
-                  tcc_scalar_name(b), ints ? "i32" : "f32, f16 or bf16", tcc_scalar_name(elem));
+                  tcc_scalar_name(b), usual == TCC_f32 ? "f32, f16 or bf16" : tcc_scalar_name(usual),
+                  tcc_scalar_name(elem));
     return valid;
 }
 
@@ -231,9 +263,9 @@ void tcc_sema_param_type(tcc_sema *s, const tcc_ast_param *param)
     const char *what = NULL;
     if (written && tcc_scalar_bits(elem) < 8)
         what = "'%s' as %s, since two results would share a byte";
-    else if (param->role == TCC_ROLE_SCALAR && elem != TCC_f32 && elem != TCC_f16 &&
+    else if (param->role == TCC_ROLE_SCALAR && elem != TCC_f64 && elem != TCC_f32 && elem != TCC_f16 &&
              elem != TCC_bf16 && elem != TCC_i32)
-        what = "scalar '%s' as %s; it can be f32, f16, bf16 or i32";
+        what = "scalar '%s' as %s; it can be f64, f32, f16, bf16 or i32";
     if (what)
         tcc_sema_unsupported(
             s, param->name.loc,

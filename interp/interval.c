@@ -41,14 +41,21 @@ static interval hull(interval x, interval y)
 
 /* Results of f32 arithmetic are off by half an ulp, or not, where it is contracted; quotients,
  * roots and functions by what the target's instructions and expansions make of them (docs/language.md
- * has the errors; these are many times as large). Denormals may be lost. */
-#define ROUNDING 0x1p-23
-#define FUNCTION_ROUNDING 0x1p-15
-#define SMALLEST 0x1p-126
-#define LARGEST 0x1.fffffep127
+ * has the errors; these are many times as large). Denormals may be lost. Of f64 quotients and roots are
+ * rounded once, and so are the doubles here: the interval has room for both. */
+typedef struct precision {
+    double rounding, of_functions, smallest, largest;
+} precision;
+static const precision single = {0x1p-23, 0x1p-15, 0x1p-126, 0x1.fffffep127},
+                       wide = {0x1p-52, 0x1p-50, 0x1p-1022, 0x1.fffffffffffffp1023};
 
-/* Beyond the largest f32 the machine has infinity, or what a wider intermediate keeps. */
-static interval widen(interval x, double relative, double absolute)
+static const precision *precision_of(const tcc_type *t)
+{
+    return t->elem == TCC_f64 ? &wide : &single;
+}
+
+/* Beyond the largest number the machine has infinity, or what a wider intermediate keeps. */
+static interval widen(const precision *p, interval x, double relative, double absolute)
 {
     if (is_nan(x))
         return x;
@@ -56,13 +63,13 @@ static interval widen(interval x, double relative, double absolute)
     double high = x.high + fabs(x.high) * relative + absolute;
     if (isnan(low) || isnan(high)) /* an infinity on the wrong side */
         return x.low == x.high ? x : anything;
-    return (interval){low < -LARGEST ? -(double)INFINITY : low,
-                      high > LARGEST ? (double)INFINITY : high};
+    return (interval){low < -p->largest ? -(double)INFINITY : low,
+                      high > p->largest ? (double)INFINITY : high};
 }
 
-static interval rounded(interval x)
+static interval rounded(const precision *p, interval x)
 {
-    return x.low == x.high && isinf(x.low) ? x : widen(x, ROUNDING, SMALLEST);
+    return x.low == x.high && isinf(x.low) ? x : widen(p, x, p->rounding, p->smallest);
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------- */
@@ -76,19 +83,19 @@ static interval of_corners(double a, double b, double c, double d)
 }
 
 /* Where every operand is one number the result is op's, which may be NaN. */
-static interval binary(interval x, interval y, interval result, double exact)
+static interval binary(const precision *p, interval x, interval y, interval result, double exact)
 {
     bool points = x.low == x.high && y.low == y.high;
     if (is_nan(x) || is_nan(y) || (points && isnan(exact)))
         return not_a_number;
     if (is_anything(x) || is_anything(y) || isnan(result.low) || isnan(result.high))
         return anything;
-    return rounded(result);
+    return rounded(p, result);
 }
 
-static interval add(interval x, interval y)
+static interval add(const precision *p, interval x, interval y)
 {
-    return binary(x, y, (interval){x.low + y.low, x.high + y.high}, x.low + y.low);
+    return binary(p, x, y, (interval){x.low + y.low, x.high + y.high}, x.low + y.low);
 }
 
 static interval negate(interval x)
@@ -96,26 +103,26 @@ static interval negate(interval x)
     return (interval){-x.high, -x.low};
 }
 
-static interval subtract(interval x, interval y)
+static interval subtract(const precision *p, interval x, interval y)
 {
-    return add(x, negate(y));
+    return add(p, x, negate(y));
 }
 
-static interval multiply(interval x, interval y)
+static interval multiply(const precision *p, interval x, interval y)
 {
-    return binary(x, y,
+    return binary(p, x, y,
                   of_corners(x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high),
                   x.low * y.low);
 }
 
-static interval divide(interval x, interval y)
+static interval divide(const precision *p, interval x, interval y)
 {
-    if (!is_nan(x) && !is_nan(y) && y.low <= SMALLEST && y.high >= -SMALLEST)
+    if (!is_nan(x) && !is_nan(y) && y.low <= p->smallest && y.high >= -p->smallest)
         return anything;
-    interval r = binary(x, y,
+    interval r = binary(p, x, y,
                         of_corners(x.low / y.low, x.low / y.high, x.high / y.low, x.high / y.high),
                         x.low / y.low);
-    return widen(r, FUNCTION_ROUNDING, SMALLEST);
+    return widen(p, r, p->of_functions, p->smallest);
 }
 
 /* The number, if the other one is NaN. */
@@ -171,7 +178,7 @@ static const curve curves[TCC_OP_COUNT] = {
 #include "ir/math.def"
 };
 
-static interval apply(const curve *c, interval x)
+static interval apply(const precision *p, const curve *c, interval x)
 {
     if (is_nan(x) || x.high < c->from)
         return not_a_number;
@@ -183,7 +190,7 @@ static interval apply(const curve *c, interval x)
     if (c->has_minimum)
         r = (interval){x.low <= c->at && x.high >= c->at ? c->minimum : fmin(r.low, r.high),
                        fmax(r.low, r.high)};
-    r = widen(r, FUNCTION_ROUNDING, fmax(SMALLEST, exp2(c->least)));
+    r = widen(p, r, p->of_functions, p == &wide ? p->smallest : fmax(p->smallest, exp2(c->least)));
     return c->is_positive ? larger(r, (interval){0, 0}) : r;
 }
 
@@ -220,11 +227,10 @@ static interval cast(tcc_scalar from, tcc_scalar to, interval x)
     if (tcc_scalar_classify(to) == TCC_CLASS_FLOAT) {
         if (tcc_scalar_widens(from, to) || is_nan(x) || is_anything(x))
             return x;
-        interval r = {tcc_round_float(x.low, to), tcc_round_float(x.high, to)};
-        bool overflows = isnan(r.low) || isnan(r.high); /* of a type without infinity, to NaN */
-        if (overflows)
-            return isnan(r.low) && isnan(r.high) && (x.low > 0) == (x.high > 0) ? r : anything;
-        return r;
+        double low = tcc_round_float(x.low, to), high = tcc_round_float(x.high, to);
+        bool overflows = isnan(low) || isnan(high); /* of a type without infinity, to NaN */
+        bool alike = isnan(low) && isnan(high) && (x.low > 0) == (x.high > 0);
+        return overflows && !alike ? anything : (interval){low, high};
     }
     if (!from_float)
         return x.low == x.high ? (interval){(double)tcc_int_wrap(to, (int64_t)x.low),
@@ -238,11 +244,12 @@ static interval cast(tcc_scalar from, tcc_scalar to, interval x)
 
 static interval evaluate(const tcc_op *op, const interval *x)
 {
+    const precision *p = precision_of(op->results[0].type);
     switch (op->code) {
-    case TCC_OP_arith_add: return add(x[0], x[1]);
-    case TCC_OP_arith_sub: return subtract(x[0], x[1]);
-    case TCC_OP_arith_mul: return multiply(x[0], x[1]);
-    case TCC_OP_arith_div: return is_float(op->results[0].type) ? divide(x[0], x[1]) : anything;
+    case TCC_OP_arith_add: return add(p, x[0], x[1]);
+    case TCC_OP_arith_sub: return subtract(p, x[0], x[1]);
+    case TCC_OP_arith_mul: return multiply(p, x[0], x[1]);
+    case TCC_OP_arith_div: return is_float(op->results[0].type) ? divide(p, x[0], x[1]) : anything;
     case TCC_OP_arith_min: return smaller(x[0], x[1]);
     case TCC_OP_arith_max: return larger(x[0], x[1]);
     case TCC_OP_arith_neg: return negate(x[0]);
@@ -253,7 +260,7 @@ static interval evaluate(const tcc_op *op, const interval *x)
     case TCC_OP_arith_select: return select(x[0], x[1], x[2]);
     case TCC_OP_arith_cast:
         return cast(op->operands[0]->type->elem, op->results[0].type->elem, x[0]);
-    default: return curves[op->code].f ? apply(&curves[op->code], x[0]) : anything;
+    default: return curves[op->code].f ? apply(p, &curves[op->code], x[0]) : anything;
     }
 }
 
@@ -307,17 +314,18 @@ void tcc_intervals(const tcc_interval_row *row)
 /* ---- sums ------------------------------------------------------------------------------- */
 
 /* Each addition rounds, or cuts off, a partial sum whose magnitude is at most that of all terms:
- * gamma = 2 n u, with u half an ulp of the type, and twice that for what is cut off. */
+ * gamma = 2 n u, with u half an ulp of the type, and twice that for what is cut off. Of f64 nothing is cut off: once
+ * for the machine, once for this sum in doubles. */
 void tcc_interval_of_sum(tcc_scalar elem, double n_terms, double magnitudes, double *low,
                          double *high)
 {
     static const double units[TCC_SCALAR_COUNT] = {
-        [TCC_f32] = 0x1p-24, [TCC_f16] = 0x1p-11, [TCC_bf16] = 0x1p-8};
+        [TCC_f64] = 0x1p-53, [TCC_f32] = 0x1p-24, [TCC_f16] = 0x1p-11, [TCC_bf16] = 0x1p-8};
     static const double largest[TCC_SCALAR_COUNT] = {
-        [TCC_f32] = LARGEST, [TCC_f16] = 65504, [TCC_bf16] = 0x1.fep127};
+        [TCC_f64] = 0x1.fffffffffffffp1023, [TCC_f32] = 0x1.fffffep127, [TCC_f16] = 65504, [TCC_bf16] = 0x1.fep127};
     enum { FEW = 16 }; /* terms that an instruction adds beside the sum */
     double gamma = 2 * units[elem] * (n_terms + FEW);
-    double error = n_terms > 0 ? gamma * magnitudes + n_terms * SMALLEST : 0;
+    double error = n_terms > 0 ? gamma * magnitudes + n_terms * (elem == TCC_f64 ? wide : single).smallest : 0;
     bool infinite = isinf(*low) && *low == *high; /* one of its terms is */
     if (isnan(*low) || infinite)
         return;

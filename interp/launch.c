@@ -41,7 +41,8 @@ static bool fits(const tcc_type *t, const char *recipe, const tcc_param *p)
     if (!strcmp(recipe, "pointer"))
         return t->kind == TCC_KIND_ptr && t->elem == p->type->elem;
     if (!strcmp(recipe, "scalar"))
-        return !p->type->rank && is_class(t, tcc_scalar_classify(p->type->elem));
+        return !p->type->rank && is_class(t, tcc_scalar_classify(p->type->elem)) &&
+               (t->elem == TCC_f64) == (p->type->elem == TCC_f64); /* of the same size */
     if (!strcmp(recipe, "dim"))
         return is_class(t, TCC_CLASS_INT);
     return t->kind == TCC_KIND_tensormap;

@@ -171,8 +171,9 @@ static void map_arith_const(const tcc_elements *e)
 
 static void map_arith_fma(const tcc_elements *e)
 {
+    double (*multiply_add)(double, double, double) = e->op->results[0].type->elem == TCC_f64 ? fma : fma_f32;
     for (size_t i = 0; i < e->n; i++)
-        e->r[i].f = fma_f32(operand(e, 0, i).f, operand(e, 1, i).f, operand(e, 2, i).f);
+        e->r[i].f = multiply_add(operand(e, 0, i).f, operand(e, 1, i).f, operand(e, 2, i).f);
 }
 
 const tcc_predicate *tcc_predicate_get(const char *name)

@@ -15,6 +15,7 @@ typedef struct format {
 
 static const format formats[TCC_SCALAR_COUNT] = {
     [TCC_f32] = {8, 23, 127, 0x1.fffffep127, true, 0},
+    [TCC_f64] = {11, 52, 1023, 0x1.fffffffffffffp1023, true, 0},
     [TCC_f16] = {5, 10, 15, 65504, true, 0},
     [TCC_bf16] = {8, 7, 127, 0x1.fep127, true, 0},
     [TCC_tf32] = {8, 10, 127, 0x1.ffcp127, true, 13},
@@ -101,6 +102,8 @@ uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
         memcpy(&bits, &narrow, sizeof bits);
         return bits;
     }
+    if (elem == TCC_f64 && !isnan(v.f))
+        return bits_of(v.f);
     const format *f = &formats[elem];
     uint64_t sign = signbit(v.f) ? UINT64_C(1) << (f->exp_bits + f->mant_bits) : 0;
     uint64_t top = ((UINT64_C(1) << f->exp_bits) - 1) << f->mant_bits;
@@ -129,6 +132,8 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
         if (!isnan(v))
             return (tcc_cell){.f = v};
     }
+    if (elem == TCC_f64 && !isnan(with_bits(bits)))
+        return (tcc_cell){.f = with_bits(bits)};
     const format *f = &formats[elem];
     bits >>= f->shift;
     uint64_t mant = bits & ((UINT64_C(1) << f->mant_bits) - 1);

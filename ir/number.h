@@ -16,10 +16,10 @@ typedef union tcc_cell {
 
 /* v rounded to a float type, to nearest even. Too large a value becomes infinity, or NaN where
  * the type has no infinity. */
-double tcc_round_narrow(double v, tcc_scalar elem); /* of other types than f32 */
+double tcc_round_narrow(double v, tcc_scalar elem); /* of other types than f32 and f64 */
 static inline double tcc_round_float(double v, tcc_scalar elem)
 {
-    return elem == TCC_f32 ? (double)(float)v : tcc_round_narrow(v, elem);
+    return elem == TCC_f32 ? (double)(float)v : elem == TCC_f64 ? v : tcc_round_narrow(v, elem);
 }
 
 /* v without its fraction, the nearest number that there is; 0 for NaN. */

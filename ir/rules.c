@@ -173,17 +173,18 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_arith_xor] = "bits bits -> bits",
     [TCC_OP_arith_shl] = "int int -> int",
     [TCC_OP_arith_shr] = "int int -> int",
-    [TCC_OP_arith_fma] = "f32 f32 f32 -> f32",
+    [TCC_OP_arith_fma] = "f32_or_f64 f32_or_f64 f32_or_f64 -> f32_or_f64",
     [TCC_OP_arith_cmp] = "_ _ -> i1",
     [TCC_OP_arith_select] = "i1 _ _ -> _",
     [TCC_OP_arith_neg] = "number -> number",
     [TCC_OP_math_abs] = "number -> number",
-    [TCC_OP_math_exp2] = "float -> float",
-    [TCC_OP_math_log2] = "float -> float",
+    [TCC_OP_math_exp2] = "float32 -> float32",
+    [TCC_OP_math_log2] = "float32 -> float32",
     [TCC_OP_math_rcp] = "f32 -> f32",
     [TCC_OP_math_relu] = "number -> number",
     [TCC_OP_math_roundeven] = "float -> float",
-#define MATH(name, ...) [TCC_OP_math_##name] = "float -> float",
+#define MATH(name, ...) [TCC_OP_math_##name] = "float32 -> float32",
+#define MATH_NATIVE(name, ...) [TCC_OP_math_##name] = "float -> float",
 #include "ir/math.def"
     [TCC_OP_tensor_dim] = "-> i32",
     [TCC_OP_tensor_sum] = "number -> number",
@@ -261,17 +262,21 @@ static bool is_element(const char *word, size_t n, tcc_scalar s)
 {
     static const struct {
         const char *name;
-        unsigned classes;
+        unsigned classes, least_bits, most_bits;
     } classes[] = {
-        {"_", ~0u},
-        {"int", 1 << TCC_CLASS_INT},
-        {"float", 1 << TCC_CLASS_FLOAT},
-        {"number", 1 << TCC_CLASS_INT | 1 << TCC_CLASS_FLOAT},
-        {"bits", 1 << TCC_CLASS_INT | 1 << TCC_CLASS_BOOL},
+        {"_", ~0u, 0, 64},
+        {"int", 1 << TCC_CLASS_INT, 0, 64},
+        {"float", 1 << TCC_CLASS_FLOAT, 0, 64},
+        {"float32", 1 << TCC_CLASS_FLOAT, 0, 32}, /* of 32 bits or less */
+        {"f32_or_f64", 1 << TCC_CLASS_FLOAT, 32, 64},
+        {"number", 1 << TCC_CLASS_INT | 1 << TCC_CLASS_FLOAT, 0, 64},
+        {"bits", 1 << TCC_CLASS_INT | 1 << TCC_CLASS_BOOL, 0, 64},
     };
+    unsigned bits = tcc_scalar_bits(s);
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strlen(classes[i].name) == n && !memcmp(classes[i].name, word, n))
-            return classes[i].classes >> tcc_scalar_classify(s) & 1;
+            return classes[i].classes >> tcc_scalar_classify(s) & 1 && bits >= classes[i].least_bits &&
+                   bits <= classes[i].most_bits;
     tcc_scalar want;
     return tcc_scalar_find(word, n, &want) && want == s;
 }

@@ -22,9 +22,10 @@
      .stored_bytes_per_cycle = 8,                                                                  \
      .memory_bytes_per_cycle = 8}
 
-/* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers); its
- * shared memory gives 128 bytes a cycle. */
-#define SM80(sm, llvm, smem, multiprocessors, flops, l2_bytes, memory_bytes)                        \
+/* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), and f32 and
+ * f64 by lanes at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its shared memory gives 128 bytes a
+ * cycle. */
+#define SM80(sm, llvm, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes)       \
     {.name = (sm),                                                                                  \
      .family = TCC_FAMILY_SM80,                                                                     \
      .features = (llvm),                                                                            \
@@ -34,6 +35,8 @@
      .max_threads = 1024,                                                                           \
      .sms = (multiprocessors),                                                                      \
      .flops_per_cycle = (flops),                                                                    \
+     .fmas_per_cycle = (fmas),                                                                      \
+     .wide_fmas_per_cycle = (wide_fmas),                                                            \
      .smem_bytes_per_cycle = 128,                                                                   \
      .l2_bytes_per_cycle = (l2_bytes),                                                              \
      .stored_bytes_per_cycle = 8,                                                                   \
@@ -50,17 +53,19 @@ static const tcc_target targets[] = {
      .max_threads = 1024,
      .sms = 132,
      .flops_per_cycle = 4096,
+     .fmas_per_cycle = 128,
+     .wide_fmas_per_cycle = 64,
      .smem_bytes_per_cycle = 128,
      .l2_bytes_per_cycle = 75,
      .stored_bytes_per_cycle = 15.5,
      .memory_bytes_per_cycle = 18,
      .latency_cycles = 1200},
-    SM80("sm_80", NULL, 163, 108, 2048, 48, 13),
-    SM80("sm_86", NULL, 99, 84, 1024, 32, 6.5),
-    SM80("sm_87", NULL, 163, 16, 2048, 32, 10),
-    SM80("sm_89", NULL, 99, 142, 1024, 40, 3),
-    SM80("sm_90", NULL, 227, 132, 2560, 56, 18),
-    SM80("sm_120", "+ptx87", 99, 170, 1024, 40, 4.4),
+    SM80("sm_80", NULL, 163, 108, 2048, 64, 32, 48, 13),
+    SM80("sm_86", NULL, 99, 84, 1024, 128, 2, 32, 6.5),
+    SM80("sm_87", NULL, 163, 16, 2048, 128, 2, 32, 10),
+    SM80("sm_89", NULL, 99, 142, 1024, 128, 2, 40, 3),
+    SM80("sm_90", NULL, 227, 132, 2560, 128, 64, 56, 18),
+    SM80("sm_120", "+ptx87", 99, 170, 1024, 128, 2, 40, 4.4),
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),
@@ -270,6 +275,7 @@ bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)
                          1u << TCC_i8 | 1u << TCC_u8,
         FP8 = 1u << TCC_e4m3 | 1u << TCC_e5m2
     };
-    unsigned elems = BYTES_AND_MORE | (tcc_target_can(target, TCC_CAN_fp8) ? FP8 : 0);
+    unsigned elems = BYTES_AND_MORE | (tcc_target_can(target, TCC_CAN_fp8) ? FP8 : 0) |
+                     (tcc_target_can(target, TCC_CAN_f64) ? 1u << TCC_f64 : 0);
     return elems >> elem & 1;
 }

@@ -48,6 +48,7 @@ typedef struct tcc_target {
     int64_t sms;
     double flops_per_cycle, smem_bytes_per_cycle, l2_bytes_per_cycle, stored_bytes_per_cycle;
     double memory_bytes_per_cycle;
+    double fmas_per_cycle, wide_fmas_per_cycle; /* products of f32 and of f64 that lanes add; 0: they multiply none */
     double latency_cycles;
 } tcc_target;
 
@@ -113,7 +114,7 @@ bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tc
                         tcc_mma_shape *out);
 
 /* Whether tensors that are no factors of a sum can have this element: it is converted to f32 or i32
- * and back, one number a register. */
+ * and back, one number a register; f64 stays what it is. */
 bool tcc_target_converts(const tcc_target *target, tcc_scalar elem);
 
 #endif

@@ -117,7 +117,7 @@ static void check_wgmma_wait(verifier *v, const tcc_op *op)
 static void check_mma(verifier *v, const tcc_op *op)
 {
     const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
-    const tcc_target *target = tcc_target_of(op->block->func->ir);
+    const tcc_target *target = tcc_func_target(op->block->func);
     static const char *const attrs[] = {"a", "b", "acc"};
     tcc_scalar types[3];
     for (int i = 0; i < 3; i++) {

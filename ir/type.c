@@ -42,7 +42,7 @@ bool tcc_scalar_widens(tcc_scalar from, tcc_scalar to)
     if (from == to || tcc_scalar_classify(from) != tcc_scalar_classify(to))
         return from == to;
     if (tcc_scalar_classify(from) == TCC_CLASS_FLOAT)
-        return to == TCC_f32;
+        return to == TCC_f64 || (to == TCC_f32 && from != TCC_f64);
     return tcc_scalar_bits(from) < tcc_scalar_bits(to) &&
            (tcc_scalar_is_unsigned(from) || !tcc_scalar_is_unsigned(to));
 }

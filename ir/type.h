@@ -89,8 +89,8 @@ static inline int64_t tcc_int_wrap(tcc_scalar s, int64_t v)
     return tcc_scalar_is_unsigned(s) ? (int64_t)(top >> unused) : (int64_t)top >> unused;
 }
 int64_t tcc_int_saturate(tcc_scalar s, int64_t v);
-/* Whether a cast to `to`, of the same class, keeps every number of `from`. Of floats f32 alone is
- * taken to hold the others. */
+/* Whether a cast to `to`, of the same class, keeps every number of `from`. Of floats f32 and f64
+ * alone are taken to hold others. */
 bool tcc_scalar_widens(tcc_scalar from, tcc_scalar to);
 /* Finds a scalar by its name; false when there is none. */
 bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out);

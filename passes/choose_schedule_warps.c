@@ -49,7 +49,7 @@ static int64_t registers_behind(const tcc_choice *ch)
 
 static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
-    return tcc_warps_registers(s) + registers_behind(ch);
+    return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch);
 }
 
 bool tcc_warps_has_room(const tcc_choice *ch)

@@ -342,8 +342,32 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
     return TCC_OK;
 }
 
+/* The first op that has to do with f64; NULL: there is none. */
+static const tcc_op *find_f64(const tcc_func *f)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->n_operands; i++)
+            if (op->operands[i]->type->elem == TCC_f64)
+                return op;
+        for (unsigned i = 0; i < op->n_results; i++)
+            if (op->results[i].type->elem == TCC_f64)
+                return op;
+    }
+    return NULL;
+}
+
+static tcc_status check_f64(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    const tcc_target *target = tcc_target_of(f->ir);
+    const tcc_op *op = tcc_target_can(target, TCC_CAN_f64) ? NULL : find_f64(f);
+    if (!op)
+        return TCC_OK;
+    tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc, "not supported yet: f64 on %s", target->name);
+    return TCC_ERR_UNSUPPORTED;
+}
+
 /* Whether the target has no instruction for the first sum, and lanes of its plain one multiply such factors: all sums
- * are of one kind. */
+ * are of one kind. f64 is for its warps, too. */
 static bool wants_plain(const tcc_func *f, const tcc_contraction *c)
 {
     const tcc_target *target = tcc_target_of(f->ir);
@@ -351,6 +375,8 @@ static bool wants_plain(const tcc_func *f, const tcc_contraction *c)
     tcc_scalar a = tcc_sum_operand_elem(sum->a), b = tcc_sum_operand_elem(sum->b);
     tcc_scalar acc = sum->op->results[0].type->elem;
     tcc_mma_shape shape;
+    if (target->plain && find_f64(f))
+        return true;
     if (!target->plain || tcc_mma_shape_find(target, a, b, acc, &shape))
         return false;
     const tcc_mma_sync *by_warps = tcc_mma_sync_find(tcc_target_find(target->plain), a, b, acc);
@@ -364,6 +390,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     bool multiplies = !tcc_func_is_variant(f) && tcc_contraction_find(f, &c);
     if (tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &p)))
         return TCC_OK;
+    tcc_status status = check_f64(ctx, f);
+    if (status)
+        return status;
     if (multiplies && wants_plain(f, &c))
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", tcc_target_of(ctx->ir)->plain);
     const tcc_target *target = tcc_func_target(f);

@@ -228,7 +228,7 @@ static void expand(tcc_op *op, tcc_value *(*function)(expansion *, tcc_value *))
     tcc_func *f = op->block->func;
     const tcc_type *type = op->results[0].type;
     expansion e = {.b = tcc_builder_before(op),
-                   .type = tcc_type_with_elem(f->ir, type, TCC_f32),
+                   .type = type->elem == TCC_f64 ? type : tcc_type_with_elem(f->ir, type, TCC_f32),
                    .bool_type = tcc_type_with_elem(f->ir, type, TCC_i1)};
     tcc_value *x = op->operands[0], *r;
     if (tcc_scalar_classify(type->elem) == TCC_CLASS_INT) {

@@ -21,7 +21,7 @@ static tcc_op *product_behind(const tcc_value *v)
 bool tcc_op_is_contractible(const tcc_op *op)
 {
     return (op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub) &&
-           op->results[0].type->elem == TCC_f32 &&
+           (op->results[0].type->elem == TCC_f32 || op->results[0].type->elem == TCC_f64) &&
            (product_behind(op->operands[0]) || product_behind(op->operands[1]));
 }
 

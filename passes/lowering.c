@@ -226,14 +226,14 @@ tcc_value *tcc_low_stride(tcc_lowering *l, const tcc_type *t, int d, bool *one)
 
 /* ---- scalar arguments --------------------------------------------------------------------- */
 
-/* Scalar parameters: all arrive as f32, or in their own type when that is an integer. */
+/* Scalar parameters: all arrive as f32, or in their own type when that is an integer or f64. */
 void tcc_low_scalar_args(tcc_lowering *l)
 {
     for (size_t i = 0; i < l->f->body->n_args; i++) {
         tcc_value *arg = l->f->body->args[i];
         if (arg->type->kind != TCC_KIND_scalar || !arg->n_uses)
             continue;
-        bool is_float = tcc_scalar_classify(arg->type->elem) == TCC_CLASS_FLOAT;
+        bool is_float = tcc_scalar_classify(arg->type->elem) == TCC_CLASS_FLOAT && arg->type->elem != TCC_f64;
         tcc_value *v = tcc_low_parameter(
             l, TCC_LOW_LIST(l, tcc_low_str(l, "scalar"), tcc_low_str(l, arg->name)),
             is_float ? l->f32 : arg->type, arg->name);

@@ -8,7 +8,7 @@
 enum { TILE_MAX = 256, WORD_BITS = 32, OTHER_REGISTERS = 48 /* addresses, what copies are computed with */ };
 
 /* Of each way to multiply: rows and columns of a block of D; of what tile's k is a multiple; what a warp reads of each row
- * of A and column of B at a time, in all its lanes: bytes. */
+ * of A and column of B at a time, in all its lanes: bytes, of elements of at most 32 bits. */
 static const struct {
     int64_t block[2], step_k, round_bytes[2];
 } blocks[] = {
@@ -59,7 +59,7 @@ static double rows_read(const tcc_schedule *s)
 const tcc_schedule_rules tcc_schedule_of_warps = {is_valid, threads_of, rows_read, tcc_warps_arrange};
 
 /* Operands are there twice: what is multiplied, and what is read meanwhile. */
-int64_t tcc_warps_registers(const tcc_schedule *s)
+int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
 {
     int64_t warps[2];
     if (!tcc_warps_arrange(s, warps))
@@ -68,5 +68,6 @@ int64_t tcc_warps_registers(const tcc_schedule *s)
     int64_t operands =
         ((1 + s->more_a) * s->m / warps[0] * bytes[0] + (1 + s->more_b) * s->n / warps[1] * bytes[1]) * 8 /
         WORD_BITS / TCC_WARP_LANES;
-    return (1 + s->more_sums) * s->m * s->n / threads_of(s) + 2 * operands + OTHER_REGISTERS;
+    int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s), words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
+    return (sums + 2 * operands) * words + OTHER_REGISTERS;
 }

@@ -78,11 +78,13 @@ static tcc_value *build_iteration_count(tcc_builder *b, const tcc_contraction *c
 }
 
 /* What no matrix instruction does, or NULL: they multiply exactly, which f32 and i32 can hold, and
- * add in one of a few types. */
+ * add in one of a few types. f64 is added in f64. */
 static const char *why_not_instructions(tcc_arena *arena, const tcc_sum *s)
 {
     bool ints = tcc_scalar_classify(s->products) == TCC_CLASS_INT;
     tcc_scalar sum = s->op->results[0].type->elem;
+    if (s->products == TCC_f64 && sum == TCC_f64)
+        return NULL;
     if (s->products != (ints ? TCC_i32 : TCC_f32))
         return tcc_arena_printf(arena, "products in %s; matrix instructions multiply in %s",
                                 tcc_scalar_name(s->products), ints ? "i32" : "f32");

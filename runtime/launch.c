@@ -10,6 +10,7 @@ typedef union value {
     uint64_t pointer;
     int32_t i32;
     float f32;
+    double f64;
 } value;
 
 typedef struct packed {
@@ -22,6 +23,8 @@ static value scalar_value(const tcc_arg_info *info, double number)
 {
     if (!strcmp(info->type, "i32"))
         return (value){.i32 = (int32_t)number};
+    if (!strcmp(info->type, "f64"))
+        return (value){.f64 = number};
     return (value){.f32 = tcc_scalar_value(info->type, number)};
 }
 

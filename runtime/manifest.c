@@ -8,10 +8,10 @@
 static const tcc_elem_type elem_types[] = {
     {"f16", 16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16}, {"bf16", 16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
     {"f32", 32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}, {"tf32", 32, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32},
-    {"i32", 32, CU_TENSOR_MAP_DATA_TYPE_INT32},   {"e4m3", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
-    {"e5m2", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},   {"i8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
-    {"u8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},     {"i4", 4, CU_TENSOR_MAP_DATA_TYPE_UINT8},
-    {"u4", 4, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"f64", 64, CU_TENSOR_MAP_DATA_TYPE_FLOAT64}, {"i32", 32, CU_TENSOR_MAP_DATA_TYPE_INT32},
+    {"e4m3", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},   {"e5m2", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"i8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},     {"u8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+    {"i4", 4, CU_TENSOR_MAP_DATA_TYPE_UINT8},     {"u4", 4, CU_TENSOR_MAP_DATA_TYPE_UINT8},
 };
 
 static const struct {
@@ -502,7 +502,7 @@ static bool read_role(reader *r, const char *where, const tcc_json *v, tcc_arg_r
 /* The scalar types that can be passed. */
 static bool is_scalar_type(const tcc_elem_type *type)
 {
-    return !strcmp(type->name, "f32") || !strcmp(type->name, "f16") ||
+    return !strcmp(type->name, "f64") || !strcmp(type->name, "f32") || !strcmp(type->name, "f16") ||
            !strcmp(type->name, "bf16") || !strcmp(type->name, "i32");
 }
 

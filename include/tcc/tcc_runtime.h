@@ -90,7 +90,7 @@ typedef enum tcc_arg_role { TCC_ARG_IN, TCC_ARG_OUT, TCC_ARG_INOUT, TCC_ARG_SCAL
 
 typedef struct tcc_arg_info {
     const char *name;
-    const char *type; /* "f16", "bf16", "f32", …; of i4 and u4 two lie in a byte, the first below */
+    const char *type; /* "f16", "bf16", "f32", "f64", …; of i4 and u4 two lie in a byte, the first below */
     tcc_arg_role role;
     unsigned rank;           /* 0 for scalars */
     const char *const *dims; /* rank names; NULL where the extent is a number */
@@ -107,7 +107,7 @@ TCC_API const char *tcc_kernel_dim_name(const tcc_kernel *k, size_t i);
 /* Floating-point operations of one launch with these extents: two for each term of its sum; 0
  * where the manifest does not say. */
 TCC_API double tcc_kernel_flops(const tcc_kernel *k, const int64_t *dims);
-/* The element type that its sum is added in: "f32", "f16", "bf16" or "i32"; NULL where the manifest
+/* The element type that its sum is added in: "f64", "f32", "f16", "bf16" or "i32"; NULL where the manifest
  * does not say. Borrowed. */
 TCC_API const char *tcc_kernel_sum_type(const tcc_kernel *k);
 /* Arguments: parameters as declared, then outputs. info NULL when out of range. Borrowed. */

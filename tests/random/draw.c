@@ -536,7 +536,7 @@ static void turn_schedule(program *p)
 static void turn_schedule_for_warps(program *p)
 {
     enum { ROWS = 16, COLS = 8, COLS_OF_LANES = 32, WARP_BLOCKS = 4, MOST_WARPS = 8 };
-    bool by_lanes = p->product == PRODUCT_OF_LANES;
+    bool by_lanes = p->product >= PRODUCT_OF_LANES;
     int cols = by_lanes ? COLS_OF_LANES : COLS;
     p->values[TILE_M] = power_of_two(p->values[TILE_M] / 2, ROWS, 128);
     p->values[TILE_N] = power_of_two(p->values[TILE_N], by_lanes ? cols : 2 * cols, 128);
@@ -544,6 +544,19 @@ static void turn_schedule_for_warps(program *p)
     int blocks = p->values[TILE_M] / ROWS * (p->values[TILE_N] / cols);
     p->values[WARPGROUPS] = power_of_two(blocks / WARP_BLOCKS, 1, MOST_WARPS);
     p->set &= ~(1u << PRODUCER | 1u << SWIZZLE | 1u << EPILOGUE | 1u << PERSISTENT | 1u << CONSUMERS);
+}
+
+/* Some programs are of f64; drawn last, for the reason that the second sum is. Other products have other schedules. */
+static void draw_wide(drawing *d)
+{
+    program *p = d->p;
+    bool by_lanes = p->product == PRODUCT_OF_LANES;
+    if (target_is_amd(p->target) || !chance(d, by_lanes ? 50 : 6))
+        return;
+    p->product = PRODUCT_OF_WIDE_LANES;
+    p->is_computed = false;
+    if (!by_lanes && p->sums == OF_PRODUCTS)
+        p->has_schedule = false;
 }
 
 static int count_products(const char *target)
@@ -573,4 +586,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_computation(&d);
     draw_terms(&d);
     draw_split(&d);
+    draw_wide(&d);
 }

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <ctype.h>
+#include <string.h>
 
 #include "tests/random/program.h"
 
@@ -28,7 +29,7 @@ static const struct {
     {{"i4", "u4"}, "", true},          {{"u4", "u4"}, "", true},
     {{"e4m3", "e4m3"}, "", false},     {{"e4m3", "e5m2"}, "", false},
     {{"e5m2", "e4m3"}, ":f32", false}, {{"e5m2", "e5m2"}, "", false},
-    {{"f32", "f32"}, "", false},
+    {{"f32", "f32"}, "", false},       {{"f64", "f64"}, "", false},
 };
 static const char *const accumulators[2] = {"acc", "acc2"};
 static const char *const producers[] = {"none", "warp", "warpgroup"};
@@ -79,6 +80,23 @@ unsigned program_indices_of(const program *p, int e)
     for (int i = 0; i < MAX_CHILDREN && x->child[i] != NO_EXPR; i++)
         mask |= program_indices_of(p, x->child[i]);
     return mask & p->live;
+}
+
+/* Whether all is computed in f64. */
+static bool is_wide(const program *p)
+{
+    return p->product == PRODUCT_OF_WIDE_LANES;
+}
+
+static const char *element_name(const program *p, element e)
+{
+    return is_wide(p) && e == F32 ? "f64" : elements[e];
+}
+
+/* What makes a number what others are that it is computed with; "": it is already. */
+static const char *conversion_of(const program *p, element e)
+{
+    return is_wide(p) ? "f64(" : e >= I32 ? "f32(" : "";
 }
 
 /* ---- tensors ----------------------------------------------------------------------------- */
@@ -162,21 +180,34 @@ static void print_sum(tcc_str *out, const program *p, int sum)
 
 static void print_number(tcc_str *out, const program *p, int e)
 {
+    tcc_str_puts(out, is_wide(p) ? "f64(" : "");
     if (p->exprs[e].which)
         tcc_str_printf(out, "c%d", e);
     else
         tcc_str_printf(out, "%.9g", p->exprs[e].number);
+    tcc_str_puts(out, is_wide(p) ? ")" : "");
 }
 
-/* An element as an f32: a conversion of integers stands around it. */
+/* An element as an f32 or f64: a conversion stands around it where it is none. */
 static void print_element(tcc_str *out, const program *p, const tensor *t, element type,
                           const char *name, int number)
 {
-    tcc_str_printf(out, "%s%s", type >= I32 ? "f32(" : "", name);
+    const char *conversion = conversion_of(p, type);
+    tcc_str_printf(out, "%s%s", conversion, name);
     if (number >= 0)
         tcc_str_printf(out, "%d", number);
     print_indices(out, p, t, t->mask);
-    tcc_str_puts(out, type >= I32 ? ")" : "");
+    tcc_str_puts(out, *conversion ? ")" : "");
+}
+
+/* Functions of f64 that there are none of are computed in f32, and conversions go back. */
+static bool is_narrow(const program *p, const call_info *c)
+{
+    static const char *const of_f64[] = {"min", "max", "abs", "relu", "sqrt", "rsqrt"};
+    bool narrow = is_wide(p) && isalpha(*c->name);
+    for (size_t i = 0; i < sizeof of_f64 / sizeof *of_f64; i++)
+        narrow &= strcmp(of_f64[i], c->name) != 0;
+    return narrow;
 }
 
 static void print_expr(tcc_str *out, const program *p, int e, const place *at)
@@ -221,8 +252,10 @@ static void print_expr(tcc_str *out, const program *p, int e, const place *at)
         const call_info *c = where ? NULL : &calls[x->which];
         bool infix = !where && !isalpha(*c->name);
         const char *between = infix ? c->name : ",";
+        bool narrow = !where && is_narrow(p, c);
+        tcc_str_puts(out, narrow ? "f64(" : "");
         tcc_str_puts(out, where ? "where" : isalpha(*c->name) ? c->name : "");
-        tcc_str_puts(out, "(");
+        tcc_str_puts(out, narrow ? "(f32(" : "(");
         if (infix && c->arity == 1)
             tcc_str_puts(out, c->name);
         for (int i = 0; i < MAX_CHILDREN && x->child[i] != NO_EXPR; i++) {
@@ -231,7 +264,7 @@ static void print_expr(tcc_str *out, const program *p, int e, const place *at)
                                where && i == 1 ? comparisons[x->which] : between);
             print_expr(out, p, x->child[i], at);
         }
-        tcc_str_puts(out, ")");
+        tcc_str_puts(out, narrow ? ")))" : ")");
         break;
     }
     }
@@ -270,12 +303,12 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
     for (int i = 0; i < p->n_operands; i++)
         if (u->operands[i]) {
             tcc_str_printf(out, ", x%d: ", i);
-            print_type(out, p, &p->operands[i], elements[element_of(p, &p->operands[i])]);
+            print_type(out, p, &p->operands[i], element_name(p, element_of(p, &p->operands[i])));
         }
     for (int i = 0; i < p->n_scales; i++)
         if (u->scales[i]) {
             tcc_str_printf(out, ", z%d: ", i);
-            print_type(out, p, &p->scales[i], elements[element_of(p, &p->scales[i])]);
+            print_type(out, p, &p->scales[i], element_name(p, element_of(p, &p->scales[i])));
         }
     for (int inout = 1; inout >= 0; inout--) {
         const char *sep = inout ? ", " : " -> (";
@@ -283,7 +316,7 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
             if (u->inouts[i] != inout)
                 continue;
             tcc_str_printf(out, "%s%sC%d: ", sep, inout ? "inout " : "", i);
-            print_type(out, p, &p->outputs[i].t, elements[p->outputs[i].t.type]);
+            print_type(out, p, &p->outputs[i].t, element_name(p, p->outputs[i].t.type));
             sep = ", ";
         }
         tcc_str_puts(out, inout || *sep == ',' ? ")" : "");
@@ -316,11 +349,11 @@ static void print_body(tcc_str *out, const program *p, const uses *u)
     for (int i = 0; i < p->n_outputs; i++) {
         tcc_str_printf(out, "    C%d", i);
         print_indices(out, p, &p->outputs[i].t, p->outputs[i].t.mask);
-        bool is_integer = p->outputs[i].t.type >= I32;
-        tcc_str_printf(out, " = %s%s", is_integer ? elements[p->outputs[i].t.type] : "",
-                       is_integer ? "(" : "");
+        bool is_converted = p->outputs[i].t.type >= I32 || is_wide(p);
+        tcc_str_printf(out, " = %s%s", is_converted ? element_name(p, p->outputs[i].t.type) : "",
+                       is_converted ? "(" : "");
         print_expr(out, p, p->outputs[i].root, &(place){.output = i, .inlined = inlined});
-        tcc_str_puts(out, is_integer ? ");\n" : ";\n");
+        tcc_str_puts(out, is_converted ? ");\n" : ";\n");
     }
     tcc_str_puts(out, "}\n");
 }

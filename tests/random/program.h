@@ -34,7 +34,8 @@ typedef enum element { F16, BF16, F32, I32, I8, U8, N_ELEMENTS } element;
 /* Which tensors are multiplied and what their products are added in: a row of print.c, the first
  * two for every target. */
 enum { PRODUCTS_OF_ALL = 2, PRODUCTS_OF_WARPS = 8, PRODUCTS_OF_GFX11 = 12, PRODUCTS_OF_GFX12 = 16 };
-enum { PRODUCT_OF_LANES = PRODUCTS_OF_GFX12, N_PRODUCTS };
+/* Of lanes: f32, and f64, in which then all is computed and F32 stands for f64. */
+enum { PRODUCT_OF_LANES = PRODUCTS_OF_GFX12, PRODUCT_OF_WIDE_LANES, N_PRODUCTS };
 
 /* A tensor has the indices in its mask, in their order in `order`, which has them all. */
 typedef struct tensor {

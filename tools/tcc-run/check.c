@@ -19,7 +19,8 @@
  * and 2.7e-2 in the norm. Twice the bound leaves room for a sum in f32 and tells a wrong element
  * apart: with n elements of similar size a single wrong one contributes 1/sqrt(n).
  * f32 outputs show the sum itself: tensor cores truncate the running sum at each step of 16
- * products, at most 2^-22 of it, so the error may grow as K / 16 * 2^-22 = 1.5e-8 K. */
+ * products, at most 2^-22 of it, so the error may grow as K / 16 * 2^-22 = 1.5e-8 K. Those of f64 may have been f32
+ * on their way: what f64 alone rounds is for the intervals of elements to tell. */
 static double rounding_of(const elem_type *type, double k)
 {
     static const struct {

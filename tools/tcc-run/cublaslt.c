@@ -25,8 +25,8 @@ typedef struct cublasLtMatmulHeuristicResult_t {
     int reserved[4];
 } cublasLtMatmulHeuristicResult_t;
 
-enum { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
-enum { CUBLAS_COMPUTE_32F = 68 };
+enum { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
+enum { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_64F = 70 };
 enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum { CUBLASLT_EPILOGUE_RELU_BIAS = 6 };
 enum {
@@ -82,7 +82,7 @@ struct cublaslt_plan {
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t results[CUBLASLT_MAX_ALGORITHMS];
     int n_results;
-    bool relu_bias;
+    bool relu_bias, is_wide;
 };
 
 static const struct {
@@ -97,7 +97,7 @@ static const struct {
 static const struct {
     const char *name;
     int type;
-} types[] = {{"f16", CUDA_R_16F}, {"bf16", CUDA_R_16BF}, {"f32", CUDA_R_32F}};
+} types[] = {{"f16", CUDA_R_16F}, {"bf16", CUDA_R_16BF}, {"f32", CUDA_R_32F}, {"f64", CUDA_R_64F}};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -180,13 +180,21 @@ static int create_layout(const cublaslt *lt, const cublaslt_matrix *m, int batch
     return error;
 }
 
+/* Whether the product is added, and scaled, in f64. */
+static bool is_wide(const cublaslt_problem *problem)
+{
+    return !strcmp(problem->x.type, "f64");
+}
+
 static int create_desc(const cublaslt *lt, const cublaslt_problem *problem,
                        cublasLtMatmulDesc_t *out)
 {
     int x = problem->x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     int y = problem->y.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     int epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
-    int error = lt->cublasLtMatmulDescCreate(out, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    bool wide = is_wide(problem);
+    int error = lt->cublasLtMatmulDescCreate(out, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                             wide ? CUDA_R_64F : CUDA_R_32F);
     if (!error)
         error = lt->cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSA, &x, sizeof x);
     if (!error)
@@ -232,6 +240,7 @@ cublaslt_plan *cublaslt_plan_create(cublaslt *lt, const cublaslt_problem *proble
     }
     plan->lt = lt;
     plan->relu_bias = problem->relu_bias;
+    plan->is_wide = is_wide(problem);
     int error = fill_plan(plan, problem);
     if (error || !plan->n_results) {
         snprintf(why, why_size, "cuBLASLt has no algorithm for this product (error %d)", error);
@@ -272,12 +281,15 @@ bool cublaslt_enqueue(const cublaslt_plan *plan, int i, uint64_t x, uint64_t y, 
 {
     const cublaslt *lt = plan->lt;
     const float one = 1, zero = 0;
+    const double wide_one = 1, wide_zero = 0;
+    const void *alpha = plan->is_wide ? (const void *)&wide_one : &one;
+    const void *beta = plan->is_wide ? (const void *)&wide_zero : &zero;
     if (plan->relu_bias &&
         lt->cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
                                            sizeof bias))
         return false;
-    return !lt->cublasLtMatmul(lt->handle, plan->desc, &one, pointer(x), plan->x, pointer(y),
-                               plan->y, &zero, pointer(d), plan->d, pointer(d), plan->d,
+    return !lt->cublasLtMatmul(lt->handle, plan->desc, alpha, pointer(x), plan->x, pointer(y),
+                               plan->y, beta, pointer(d), plan->d, pointer(d), plan->d,
                                &plan->results[i].algo, pointer(workspace),
                                CUBLASLT_WORKSPACE_BYTES, NULL);
 }

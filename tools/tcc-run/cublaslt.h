@@ -13,13 +13,13 @@ typedef struct cublaslt_plan cublaslt_plan;
 
 /* A matrix in memory as cuBLASLt counts: column-major. */
 typedef struct cublaslt_matrix {
-    const char *type; /* "f16", "bf16", "f32" */
+    const char *type; /* "f16", "bf16", "f32", "f64" */
     bool transposed;  /* the product reads it so */
     uint64_t rows, cols;
     int64_t ld, batch_stride; /* in elements */
 } cublaslt_matrix;
 
-/* D = X * Y in f32 accumulation, `batch` times; relu_bias: D = max(X * Y + bias[row of D], 0). */
+/* D = X * Y in f32 accumulation, or of f64 in f64, `batch` times; relu_bias: D = max(X * Y + bias[row of D], 0). */
 typedef struct cublaslt_problem {
     cublaslt_matrix x, y, d;
     int batch;

@@ -11,10 +11,11 @@
  * a.view(ml_dtypes.bfloat16) reads. Those of 4-bit integers hold a byte for each. */
 static const elem_type types[] = {
     {"f16", 16, 5, 10, "<f2", false, false}, {"bf16", 16, 8, 7, "<u2", false, false},
-    {"f32", 32, 8, 23, "<f4", false, false}, {"e4m3", 8, 4, 3, "|V1", false, true},
-    {"e5m2", 8, 5, 2, "|V1", false, false},  {"i32", 32, 0, 0, "<i4", false, true},
-    {"i8", 8, 0, 0, "|i1", false, true},     {"u8", 8, 0, 0, "|u1", true, true},
-    {"i4", 4, 0, 0, "|i1", false, true},     {"u4", 4, 0, 0, "|u1", true, true},
+    {"f32", 32, 8, 23, "<f4", false, false}, {"f64", 64, 11, 52, "<f8", false, false},
+    {"e4m3", 8, 4, 3, "|V1", false, true},   {"e5m2", 8, 5, 2, "|V1", false, false},
+    {"i32", 32, 0, 0, "<i4", false, true},   {"i8", 8, 0, 0, "|i1", false, true},
+    {"u8", 8, 0, 0, "|u1", true, true},      {"i4", 4, 0, 0, "|i1", false, true},
+    {"u4", 4, 0, 0, "|u1", true, true},
 };
 
 enum { GRAIN = 1 << 16 }; /* elements that are worth a thread */
@@ -49,31 +50,38 @@ static double most_of(const elem_type *t)
     return ldexp(1, (int)t->bits - !t->is_unsigned) - 1;
 }
 
-static uint32_t encode_integer(const elem_type *t, double x)
+static uint64_t encode_integer(const elem_type *t, double x)
 {
     double whole = isnan(x) ? 0 : fmin(fmax(nearbyint(x), least_of(t)), most_of(t));
-    return (uint32_t)(int64_t)whole & (uint32_t)(UINT64_MAX >> (64 - t->bits));
+    return (uint64_t)(int64_t)whole & UINT64_MAX >> (64 - t->bits);
 }
 
-static double decode_integer(const elem_type *t, uint32_t element)
+static double decode_integer(const elem_type *t, uint64_t element)
 {
-    double x = element;
+    double x = (double)element;
     return x > most_of(t) ? x - ldexp(1, (int)t->bits) : x;
 }
 
 /* ---- floats ----------------------------------------------------------------------------- */
 
+static bool is_double(const elem_type *t)
+{
+    return t->bits == 64;
+}
+
 /* The bits of a type's element for x, to nearest even. A carry out of the mantissa runs into the
  * exponent, which is what rounding up to the next power of two, or to infinity, means. */
-static uint32_t encode(const elem_type *t, double x)
+static uint64_t encode(const elem_type *t, double x)
 {
     if (elem_is_integer(t))
         return encode_integer(t, x);
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    uint32_t sign = (uint32_t)(bits >> 63) << (t->exponent_bits + t->mantissa_bits);
-    uint32_t top = ((1u << t->exponent_bits) - 1) << t->mantissa_bits;
-    uint32_t overflow =
+    if (is_double(t))
+        return bits;
+    uint64_t sign = (uint64_t)(bits >> 63) << (t->exponent_bits + t->mantissa_bits);
+    uint64_t top = ((UINT64_C(1) << t->exponent_bits) - 1) << t->mantissa_bits;
+    uint64_t overflow =
         t->is_finite ? top | ((1u << t->mantissa_bits) - 1) : top; /* its only NaN */
     int exponent = (int)(bits >> 52 & 0x7ff);
     uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
@@ -91,28 +99,32 @@ static uint32_t encode(const elem_type *t, double x)
             return sign;
     }
     uint64_t half = UINT64_C(1) << (shift - 1), odd = mantissa >> shift & 1;
-    uint32_t magnitude =
-        ((uint32_t)biased << t->mantissa_bits) + (uint32_t)((mantissa + half - 1 + odd) >> shift);
+    uint64_t magnitude =
+        ((uint64_t)biased << t->mantissa_bits) + (uint64_t)((mantissa + half - 1 + odd) >> shift);
     return sign | (magnitude < overflow ? magnitude : overflow);
 }
 
-static double decode(const elem_type *t, uint32_t element)
+static double decode(const elem_type *t, uint64_t element)
 {
     if (elem_is_integer(t))
         return decode_integer(t, element);
-    uint64_t sign = (uint64_t)(element >> (t->exponent_bits + t->mantissa_bits)) << 63;
+    double x;
+    if (is_double(t)) {
+        memcpy(&x, &element, sizeof x);
+        return x;
+    }
+    uint64_t sign = (element >> (t->exponent_bits + t->mantissa_bits)) << 63;
     uint64_t mantissa = element & ((1u << t->mantissa_bits) - 1);
     int exponent = (int)(element >> t->mantissa_bits & ((1u << t->exponent_bits) - 1));
     int bias = (1 << (t->exponent_bits - 1)) - 1;
     if (!exponent) {
-        double x = ldexp((double)mantissa, 1 - bias - (int)t->mantissa_bits);
+        x = ldexp((double)mantissa, 1 - bias - (int)t->mantissa_bits);
         return sign ? -x : x;
     }
     bool last = exponent == (1 << t->exponent_bits) - 1;
     bool special = last && (!t->is_finite || mantissa + 1 == UINT64_C(1) << t->mantissa_bits);
     uint64_t wide = special ? 0x7ff : (uint64_t)(exponent - bias + 1023);
     uint64_t bits = sign | wide << 52 | mantissa << (52 - t->mantissa_bits);
-    double x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
@@ -121,7 +133,7 @@ static double decode(const elem_type *t, uint32_t element)
 
 double elem_get(const elem_type *type, const void *data, size_t i)
 {
-    uint32_t element = 0; /* hosts are little-endian */
+    uint64_t element = 0; /* hosts are little-endian */
     if (type->bits < 8) {
         size_t bit = i * type->bits;
         element = ((const uint8_t *)data)[bit / 8] >> bit % 8 & ((1u << type->bits) - 1);
@@ -134,11 +146,11 @@ double elem_get(const elem_type *type, const void *data, size_t i)
 
 void elem_set(const elem_type *type, void *data, size_t i, double x)
 {
-    uint32_t element = encode(type, x);
+    uint64_t element = encode(type, x);
     if (type->bits < 8) {
         size_t bit = i * type->bits;
         uint8_t *byte = (uint8_t *)data + bit / 8;
-        uint32_t mask = ((1u << type->bits) - 1) << bit % 8;
+        uint64_t mask = ((1u << type->bits) - 1) << bit % 8;
         *byte = (uint8_t)((*byte & ~mask) | element << bit % 8);
     } else {
         size_t bytes = type->bits / 8;

@@ -16,10 +16,10 @@ static const char magic[] = "\x93NUMPY";
 static const struct {
     const char *descr;
     unsigned bytes;
-    const char *type;       /* whose elements these are; NULL: doubles; "": of no type of NumPy's */
+    const char *type;       /* whose elements these are; "": of no type of NumPy's */
     const char *written_as; /* another name of the same */
 } formats[] = {
-    {"<f2", 2, "f16", "<f2"}, {"<f4", 4, "f32", "<f4"}, {"<f8", 8, NULL, "<f8"},
+    {"<f2", 2, "f16", "<f2"}, {"<f4", 4, "f32", "<f4"}, {"<f8", 8, "f64", "<f8"},
     {"<u2", 2, "", "<u2"},    {"<V2", 2, "", "|V2"},    {"<V1", 1, "", "|V1"},
     {"<i4", 4, "i32", "<i4"}, {"<i1", 1, "i8", "|i1"},  {"<u1", 1, "u8", "|u1"},
 };
@@ -215,8 +215,8 @@ static bool holds_bits(const elem_type *type, unsigned bytes)
 bool npy_convert(const npy *array, const elem_type *type, void *out)
 {
     int format = find_format(array->descr);
-    bool untyped = formats[format].type && !*formats[format].type;
-    const elem_type *from = formats[format].type ? elem_type_find(formats[format].type) : NULL;
+    bool untyped = !*formats[format].type;
+    const elem_type *from = elem_type_find(formats[format].type);
     if (untyped && !holds_bits(type, formats[format].bytes))
         return false; /* only an argument says what they are */
     if (untyped || from == type) {
@@ -224,7 +224,7 @@ bool npy_convert(const npy *array, const elem_type *type, void *out)
         return true;
     }
     for (size_t i = 0; i < array->n; i++)
-        elem_set(type, out, i, from ? elem_get(from, array->data, i) : ((double *)array->data)[i]);
+        elem_set(type, out, i, elem_get(from, array->data, i));
     return true;
 }
 

@@ -134,6 +134,8 @@ START_TEST(casts_widen_where_every_number_stays)
     ck_assert(tcc_scalar_widens(TCC_f16, TCC_f32));
     ck_assert(tcc_scalar_widens(TCC_e4m3, TCC_f32));
     ck_assert(tcc_scalar_widens(TCC_f16, TCC_f16));
+    ck_assert(tcc_scalar_widens(TCC_f32, TCC_f64));
+    ck_assert(!tcc_scalar_widens(TCC_f64, TCC_f32));
     ck_assert(!tcc_scalar_widens(TCC_f32, TCC_f16));
     ck_assert(!tcc_scalar_widens(TCC_f16, TCC_bf16));
     ck_assert(tcc_scalar_widens(TCC_u8, TCC_i32));

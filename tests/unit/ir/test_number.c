@@ -73,6 +73,23 @@ START_TEST(floats_of_32_bits_are_the_machines)
 }
 END_TEST
 
+START_TEST(floats_of_64_bits_are_doubles)
+{
+    double values[] = {0, -0.0, 0.1, -0x1.23456789abcdep-1030, 0x1p-1074, 0x1.fffffffffffffp1023, INFINITY};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        union {
+            double f;
+            uint64_t u;
+        } bits = {values[i]};
+        ck_assert_uint_eq(tcc_encode((tcc_cell){.f = values[i]}, TCC_f64), bits.u);
+        ck_assert_double_eq(decode(bits.u, TCC_f64), values[i]);
+        ck_assert_double_eq(tcc_round_float(values[i], TCC_f64), values[i]);
+    }
+    ck_assert(isnan(decode(tcc_encode((tcc_cell){.f = (double)NAN}, TCC_f64), TCC_f64)));
+    ck_assert(tcc_is_poison(decode(tcc_encode((tcc_cell){.f = tcc_poison()}, TCC_f64), TCC_f64)));
+}
+END_TEST
+
 START_TEST(integers_survive_encoding)
 {
     static const tcc_scalar types[] = {TCC_i64, TCC_i32, TCC_i8, TCC_u8, TCC_i4, TCC_u4, TCC_i1};
@@ -111,6 +128,7 @@ int main(void)
     tcase_add_loop_test(t, numbers_of_a_type_round_to_themselves_and_midpoints_to_even, 0, N_SMALL);
     tcase_add_test(t, too_large_is_infinite_or_nan);
     tcase_add_test(t, floats_of_32_bits_are_the_machines);
+    tcase_add_test(t, floats_of_64_bits_are_doubles);
     tcase_add_test(t, integers_survive_encoding);
     tcase_add_test(t, poison_goes_through_arithmetic_and_memory);
     suite_add_tcase(s, t);

@@ -185,12 +185,12 @@ static double times_read(const tcc_op *mma, const tcc_op *loop, int axis)
     return instr.list.n == 3 ? (double)d->dims[axis].size / (double)instr.list.items[axis].i : 1;
 }
 
-static void add_mma(tcc_work *w, const tcc_op *op, const tcc_op *loop)
+static void add_mma(const tcc_target *target, tcc_work *w, const tcc_op *op, const tcc_op *loop)
 {
     const tcc_tile_mma_operands *of = TCC_VIEW(tile_mma, op);
     const tcc_type *a = of->a->type, *b = of->b->type;
     double bytes = tcc_scalar_bits(a->elem) / 8.0;
-    w->mma_bytes += (double)tcc_type_count(op->results[0].type) * (double)a->dims[1].size * bytes;
+    tcc_work_multiplies(w, target, a->elem, (double)tcc_type_count(op->results[0].type) * (double)a->dims[1].size);
     w->smem_bytes += bytes * ((double)tcc_type_count(a) * times_read(op, loop, 1) +
                               (double)tcc_type_count(b) * times_read(op, loop, 0));
 }
@@ -283,7 +283,7 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
         switch (op->code) {
         case TCC_OP_tile_load: add_load(e, &w, op); break;
         case TCC_OP_tile_store: add_store(&w, op); break;
-        case TCC_OP_tile_mma: add_mma(&w, op, loop); break;
+        case TCC_OP_tile_mma: add_mma(e->target, &w, op, loop); break;
         case TCC_OP_scf_for:
             add_block(e, op->regions[0], op, binary(e, TCC_EXPR_mul, times, iterations_of(e, op)));
             break;

@@ -335,11 +335,15 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
     double elem_bytes = (double)size->operand_bits / 8, k_bytes = (double)s->k * elem_bytes;
     double a_bytes = (double)((1 + s->more_a) * s->m) * k_bytes, b_bytes = (double)((1 + s->more_b) * s->n) * k_bytes;
     tcc_work in_loop = {
-        .mma_bytes = (double)((1 + s->more_sums) * s->m * s->n) * k_bytes,
         .smem_bytes = tcc_family_passes_of(t)->schedule->rows_read(s) * k_bytes,
         .copied_bytes = a_bytes + b_bytes,
         .off_line_bytes = (size->off_line[0] ? a_bytes / fmax(1, (double)s->cluster_n) : 0) +
                           (size->off_line[1] ? b_bytes / fmax(1, (double)s->cluster_m) : 0)};
+    double products = (double)((1 + s->more_sums) * s->m * s->n * s->k);
+    if (s->instr == TCC_INSTR_FMA)
+        tcc_work_multiplies(&in_loop, t, size->operand_bits > 32 ? TCC_f64 : TCC_f32, products);
+    else
+        in_loop.mma_bytes = products * elem_bytes;
     int64_t stored_bits = parts > 1 ? size->sum_bits : size->result_bits;
     tcc_work around = {.stored_bytes = (double)(s->m * s->n * stored_bits) / 8};
     bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;

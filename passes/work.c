@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "ir/fragment.h"
+
 /* Fitted to what docs/gpu-results.md has of an H200, at 1.64 GHz. A warp's access takes so many cycles with the
  * address arithmetic around it, and of the time that copies take a part is not hidden: less where consumers take tiles in
  * turn, unless they have few stages. A stage arrives later than a first copy: others are on their way. */
@@ -40,9 +42,31 @@ double tcc_moving_cycles(const tcc_target *t, const tcc_work *w)
     return w->moved_bytes / t->memory_bytes_per_cycle + access_cycles(w);
 }
 
+static double multiplying_cycles(const tcc_target *t, const tcc_work *w)
+{
+    double cycles = 2 * w->mma_bytes / ELEM_BYTES / t->flops_per_cycle;
+    if (w->fmas > 0)
+        cycles += w->fmas / t->fmas_per_cycle;
+    if (w->wide_fmas > 0)
+        cycles += w->wide_fmas / t->wide_fmas_per_cycle;
+    return cycles;
+}
+
+void tcc_work_multiplies(tcc_work *w, const tcc_target *t, tcc_scalar elem, double products)
+{
+    const tcc_mma_sync *mma = tcc_mma_sync_find(t, elem, elem, elem);
+    bool by_lanes = mma && mma->instr == TCC_INSTR_FMA;
+    if (!by_lanes)
+        w->mma_bytes += products * tcc_scalar_bits(elem) / 8;
+    else if (elem == TCC_f64)
+        w->wide_fmas += products;
+    else
+        w->fmas += products;
+}
+
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn)
 {
-    double mma = 2 * w->mma_bytes / ELEM_BYTES / t->flops_per_cycle;
+    double mma = multiplying_cycles(t, w);
     double smem = w->smem_bytes / t->smem_bytes_per_cycle;
     double copy = (w->copied_bytes + (OFF_LINE - 1) * w->off_line_bytes) / t->l2_bytes_per_cycle;
     double arrive = w->copied_bytes > 0 ? STAGE_LATENCIES * t->latency_cycles / (double)stages : 0;

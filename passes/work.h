@@ -9,7 +9,8 @@
 #include "ir/target.h"
 
 typedef struct tcc_work {
-    double mma_bytes;    /* elements that are multiplied and added, times bytes of an operand's */
+    double mma_bytes;    /* elements that matrix instructions multiply and add, times bytes of an operand's */
+    double fmas, wide_fmas; /* products of f32 and of f64 that lanes add */
     double smem_bytes;   /* that MMAs read */
     double copied_bytes; /* to shared memory */
     double off_line_bytes; /* of those, by TMA and of rows that do not begin at lines of L2 */
@@ -18,9 +19,12 @@ typedef struct tcc_work {
     double moved_bytes;  /* by them */
 } tcc_work;
 
+/* Adds so many products of numbers of a type, by the instruction that the target has for them. */
+void tcc_work_multiplies(tcc_work *w, const tcc_target *t, tcc_scalar elem, double products);
+
 /* What is in no loop: the first copy arrives, results are stored, one after the other. */
 double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
-/* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of the matrix unit, its
+/* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of what multiplies, its
  * reads of shared memory, loads from L2, and copies of which only so many are on their way; beside that
  * copies cost power, and lanes' accesses issue slots. `in_turn`: consumers take tiles in turn. */
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn);

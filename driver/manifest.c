@@ -104,7 +104,7 @@ static void print_args(tcc_str *out, const tcc_func *f, const tcc_func *definiti
 static void print_sum(tcc_str *out, const tcc_func *f)
 {
     tcc_contraction c;
-    if (!tcc_contraction_find(f, &c))
+    if (!tcc_contraction_described(f, &c))
         return;
     tcc_str_printf(out, ",\"flops\":[%zu,", 2 * c.n_sums);
     for (size_t i = 0; i < c.n_axes; i++) {

@@ -57,9 +57,9 @@ typedef enum tcc_hold_as { TCC_AS_RESULT, TCC_AS_A, TCC_AS_B, TCC_AS_SUM } tcc_h
 
 enum { TCC_MMA_SYNC_M = 16, TCC_MMA_SYNC_N = 8 };
 
-/* By what warps multiply registers: matrix instructions, or scalar ones of their lanes. Words of the key `instr`, in
- * their order. */
-typedef enum tcc_instr { TCC_INSTR_MMA, TCC_INSTR_FMA } tcc_instr;
+/* By what warps multiply registers: matrix instructions, or scalar ones of their lanes; or none does, but each thread
+ * for itself. Words of the key `instr`, in their order. */
+typedef enum tcc_instr { TCC_INSTR_MMA, TCC_INSTR_FMA, TCC_INSTR_NAIVE } tcc_instr;
 
 /* D[m,n] += A[m,k] * B[k,n] of a warp, and its fragments: mma_sync.def, fma.def. */
 typedef struct tcc_mma_sync {

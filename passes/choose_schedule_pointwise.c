@@ -12,6 +12,7 @@ enum {
     MOST_ELEMENTS = 32, /* that a lane has of a tile, where nothing is said: */
     VECTORS = 4,        /* loads that are on their way before the first of them is used, */
     SINGLES = 8,        /* or so many of one element */
+    NAIVE_ROWS = 8,     /* of a tile whose elements have a thread each */
     MOST_COLUMNS = 8192 /* no extent and a tile together are too large for an i32: support/extent.h */
 };
 
@@ -85,15 +86,26 @@ static tcc_status read_tile(tcc_choice *ch, const tcc_pointwise *p, int64_t *m, 
     return TCC_OK;
 }
 
+static bool has_sums(const tcc_func *f)
+{
+    const tcc_op *op = f->body->first;
+    while (op && op->code != TCC_OP_tensor_sum)
+        op = op->next;
+    return op;
+}
+
 /* What is about products. */
 static void drop_keys(tcc_choice *ch)
 {
+    bool naive = tcc_contraction_is_naive(ch->f) && has_sums(ch->f);
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_named_attr *a = tcc_choice_given(ch, tcc_schedule_keys[i].name);
-        if (!a || i == TCC_KEY_tile || i == TCC_KEY_group || i == TCC_KEY_wave)
+        if (!a || i == TCC_KEY_tile || i == TCC_KEY_group || i == TCC_KEY_wave ||
+            (i == TCC_KEY_instr && naive))
             continue;
         if (a->loc.line && !strcmp(ch->f->name, tcc_attr_str(&ch->f->attrs, "kernel", "")))
-            tcc_warn(ch->ctx->diag, a->loc, "'%s' has no effect: '%s' has no sum of products", a->name, ch->f->name);
+            tcc_warn(ch->ctx->diag, a->loc, "'%s' has no effect: '%s' %s", a->name, ch->f->name,
+                     naive ? "is computed an element a thread" : "has no sum of products");
         tcc_attr_remove(&ch->f->attrs, a->name);
     }
 }
@@ -104,7 +116,12 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
     tcc_status status = read_tile(ch, p, &m, &n);
     if (status)
         return status;
+    bool naive = tcc_contraction_is_naive(ch->f);
     drop_keys(ch);
+    if (naive && !m && !n) {
+        m = NAIVE_ROWS;
+        n = TCC_WARP_LANES;
+    }
     bool waves = tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_wave], ch->target);
     int64_t lanes = waves ? tcc_schedule_key_of(ch->f, TCC_KEY_wave, TCC_WARP_LANES) : TCC_WARP_LANES;
     if (lanes != TCC_WARP_LANES)
@@ -113,6 +130,11 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
     if (!complete_tile(ch->f, p, &m, &n))
         return TCC_CHOICE_REFUSE(ch, "tile", "a %lld x %lld tile leaves more than %d elements to each lane",
                                  (long long)m, (long long)n, TCC_POINTWISE_MOST_ELEMENTS);
+    int64_t threads = TCC_POINTWISE_WARPS * TCC_WARP_LANES;
+    if (naive && (m * n > threads || threads % (m * n)))
+        return TCC_CHOICE_REFUSE(ch, "tile", "instr naive: a %lld x %lld tile has no thread for each element; %lld threads "
+                                 "share a tile, or a half, a quarter or an eighth of them", (long long)m, (long long)n,
+                                 (long long)threads);
     const char *indices[2];
     int64_t sizes[] = {m, n};
     size_t len = 0;

@@ -316,6 +316,10 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
 {
     bool all = true, written = true, differ = false;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    if (p->vector == 1) { /* nothing is wider than an element */
+        tcc_assume(f, NULL, NULL, 0);
+        return TCC_OK;
+    }
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
         if (!tensor || !tcc_pointwise_runs_along(p, op))
@@ -383,17 +387,29 @@ static bool wants_plain(const tcc_func *f, const tcc_contraction *c)
     return by_warps && by_warps->instr == TCC_INSTR_FMA;
 }
 
+static tcc_status refuse_naive(tcc_pass_ctx *ctx, const tcc_func *f)
+{
+    tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, tcc_attr_find(&f->attrs, "instr")->loc,
+              "not supported yet: instr naive where outputs have not the same indices, or what is summed is not computed of "
+              "tensors alone");
+    return TCC_ERR_UNSUPPORTED;
+}
+
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_contraction c;
     tcc_pointwise p;
     bool multiplies = !tcc_func_is_variant(f) && tcc_contraction_find(f, &c);
-    if (tcc_func_is_variant(f) || (!multiplies && !tcc_pointwise_find(f, &p)))
+    bool naive = tcc_contraction_is_naive(f);
+    if (tcc_func_is_variant(f))
         return TCC_OK;
+    if (!multiplies && !tcc_pointwise_find(f, &p))
+        return naive ? refuse_naive(ctx, f) : TCC_OK;
     tcc_status status = check_f64(ctx, f);
     if (status)
         return status;
-    if (multiplies && wants_plain(f, &c))
+    bool plain = multiplies ? wants_plain(f, &c) : naive && tcc_target_of(f->ir)->plain;
+    if (plain)
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", tcc_target_of(ctx->ir)->plain);
     const tcc_target *target = tcc_func_target(f);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);

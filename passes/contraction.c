@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ir/fragment.h"
 #include "ir/schedule_key.h"
 #include "ir/target.h"
 
@@ -298,7 +299,17 @@ static bool add_axes(tcc_contraction *c, tcc_attr order, const factors *p, const
     return true;
 }
 
+bool tcc_contraction_is_naive(const tcc_func *f)
+{
+    return tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_MMA) == TCC_INSTR_NAIVE;
+}
+
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
+{
+    return !tcc_contraction_is_naive(f) && tcc_contraction_described(f, out);
+}
+
+bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
 {
     TCC_VEC(factors) p = {0};
     tcc_arena *arena = f->ir->arena;

@@ -68,25 +68,6 @@ static bool can_fuse(const fusion *fu, const tcc_func *f)
     return true;
 }
 
-/* Reports what an op beside a sum's operands reads, writes or converts and the target cannot. */
-static bool check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
-{
-    const tcc_target *target = tcc_target_of(ctx->ir);
-    const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
-                              : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
-                                                                : NULL;
-    const tcc_value *value = tensor                          ? tensor
-                             : op->code == TCC_OP_arith_cast ? &op->results[0]
-                                                             : NULL;
-    if (!value || tcc_target_converts(target, value->type->elem))
-        return true;
-    tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
-              tensor ? "not supported yet: a tensor of %s that is not an operand of the sum, on %s"
-                     : "not supported yet: a conversion to %s on %s",
-              tcc_scalar_name(value->type->elem), target->name);
-    return false;
-}
-
 static tcc_op *find_grid(const tcc_func *f)
 {
     tcc_op *grid = NULL;
@@ -126,7 +107,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     bool ok = true;
     for (const tcc_op *op = f->body->first; op; op = op->next)
-        ok &= check_elements(ctx, op);
+        ok &= tcc_tiling_check_elements(ctx, op);
     if (!ok)
         return TCC_ERR_UNSUPPORTED;
     fu.t = (tcc_tiling){.b = tcc_builder_at_end(region),

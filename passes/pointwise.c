@@ -10,7 +10,7 @@ enum { ACCESS_BITS = 128 };
 
 /* ---- the index space ---------------------------------------------------------------------- */
 
-/* Products of which both factors have the summed index are for contractions. */
+/* Products of which both factors have the summed index are for contractions, where the schedule does not say otherwise. */
 static bool is_sum_of_terms(const tcc_op *sum, tcc_arena *arena)
 {
     const tcc_value *a = TCC_VIEW(tensor_sum, sum)->a;
@@ -19,7 +19,7 @@ static bool is_sum_of_terms(const tcc_op *sum, tcc_arena *arena)
     if (over.list.n != 1 || !a->def || !tcc_find_elementwise(a, arena, &ops))
         return false;
     const tcc_op *mul = a->def->code == TCC_OP_arith_mul ? a->def : NULL;
-    return !mul || !tcc_field_has_index(mul->operands[0]->type, over.list.items[0].s) ||
+    return !mul || tcc_contraction_is_naive(sum->block->func) || !tcc_field_has_index(mul->operands[0]->type, over.list.items[0].s) ||
            !tcc_field_has_index(mul->operands[1]->type, over.list.items[0].s);
 }
 
@@ -105,7 +105,7 @@ bool tcc_pointwise_find(const tcc_func *f, tcc_pointwise *out)
         if (large && tcc_scalar_bits(tensor->type->elem) > bits)
             bits = tcc_scalar_bits(tensor->type->elem);
     }
-    out->vector = ACCESS_BITS / bits;
+    out->vector = tcc_contraction_is_naive(f) ? 1 : ACCESS_BITS / bits;
     return true;
 }
 

@@ -160,9 +160,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     const tcc_type **types = NULL;
     tcc_op *before = f->body->first;
-    for (tcc_op *op = f->body->first; op; op = op->next)
+    bool all = true;
+    for (tcc_op *op = f->body->first; op; op = op->next) {
+        all &= tcc_tiling_check_elements(ctx, op);
         if (op->code == TCC_OP_tensor_sum)
             TCC_PUSH(ctx->scratch, &sums, op);
+    }
+    if (!all)
+        return TCC_ERR_UNSUPPORTED;
     if (sums.len) {
         before = sums.data[0];
         types = TCC_NEW_ARRAY(ctx->scratch, const tcc_type *, sums.len);

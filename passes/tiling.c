@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ir/target.h"
 #include "passes/contraction.h"
 #include "support/map.h"
 
@@ -122,4 +123,22 @@ tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch)
                 *tcc_map_at(&ops, op->operands[i]->def) = op->operands[i]->def;
     }
     return found;
+}
+
+bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
+{
+    const tcc_target *target = tcc_target_of(ctx->ir);
+    const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
+                              : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
+                                                                : NULL;
+    const tcc_value *value = tensor                          ? tensor
+                             : op->code == TCC_OP_arith_cast ? &op->results[0]
+                                                             : NULL;
+    if (!value || tcc_target_converts(target, value->type->elem))
+        return true;
+    tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
+              tensor ? "not supported yet: a tensor of %s that is not an operand of the sum, on %s"
+                     : "not supported yet: a conversion to %s on %s",
+              tcc_scalar_name(value->type->elem), target->name);
+    return false;
 }

@@ -5,6 +5,7 @@
 #define TCC_PASSES_TILING_H
 
 #include "ir/ir.h"
+#include "passes/pass.h"
 
 /* Indices x and y run along a tile's rows and columns. A field becomes a tile whose extent is 1 along each
  * that it does not have. Where an operand of the products has no index of its own, x or y is a name that no field
@@ -37,5 +38,9 @@ void tcc_tiling_op(tcc_tiling *t, tcc_op *op);
 /* The load whose tile an operand of an MMA is or, if it is computed elementwise in the MMA's block, the first
  * load there of its extents that it is computed of; NULL when there is none. */
 tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch);
+
+/* Reports what an op beside a sum's operands, or in a sum that no instruction takes, reads, writes or converts and the
+ * target cannot. */
+bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op);
 
 #endif

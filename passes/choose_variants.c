@@ -126,6 +126,24 @@ static void assume_aligned(tcc_func *f, const tcc_value *tensor)
         tcc_assume(f, "pitch", tensor->name, ACCESS_BYTES);
 }
 
+/* Elements that a copy takes one at a time lie where they can. */
+static bool is_of_words(const tcc_func *f, const tcc_value *tensor)
+{
+    int64_t bits = tcc_scalar_bits(tensor->type->elem);
+    return bits >= WORD_BITS && tcc_assumes_align(f, tensor, bits / 8);
+}
+
+static void assume_words(tcc_func *f, const tcc_value *tensor)
+{
+    tcc_assume(f, "align", tensor->name, tcc_scalar_bits(tensor->type->elem) / 8);
+}
+
+static const char *why_not_words(const tcc_op *read, const char *x, const char *k)
+{
+    bool words = tcc_scalar_bits(TCC_VIEW(tensor_read, read)->tensor->type->elem) >= WORD_BITS;
+    return words ? why_not_contiguous(read, x, k) : "its elements have less than 4 bytes";
+}
+
 static void assume_long(tcc_func *f, const tcc_value *tensor)
 {
     tcc_assume(f, "length", tensor->name, ACCESS_BYTES);
@@ -138,18 +156,20 @@ static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not
                                   assume_aligned, why_not_buffer,     0, false},
                      by_threads = {"cp_async", "16-byte copies", is_aligned,
                                    assume_aligned, why_not_aligned, 0, false},
+                     by_elements = {"cp_async_elements", "copies of elements", is_of_words,
+                                    assume_words, why_not_words, 0, false},
                      unaligned = {"unaligned", "16-byte accesses", is_long,
                                   assume_long, why_not_unaligned,  ACCESS_BITS, false};
-const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma};
-const tcc_copying tcc_copying_by_threads = {&by_threads, &by_threads};
-const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned};
+const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma, NULL};
+const tcc_copying tcc_copying_by_threads = {&by_threads, &by_threads, &by_elements};
+const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned, NULL};
 
 const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
                            const tcc_value *const *tensors, size_t n)
 {
-    const tcc_way *const ways[] = {how->first, how->direct};
+    const tcc_way *const ways[] = {how->first, how->direct, how->generic};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        bool all = true;
+        bool all = ways[i];
         for (size_t t = 0; t < n && all; t++)
             all = ways[i]->is_assumed(f, tensors[t]);
         if (all)
@@ -433,6 +453,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!why && (!first || may_be_unaligned(f, &c, same)))
         direct = first ? add_variant(ctx, f, "direct") : f;
     tcc_assume(generic, NULL, NULL, 0);
+    const tcc_op *other;
+    bool pipelines = how->generic && !why_not_all(&c, how->generic->why_not, &other);
+    if (pipelines)
+        assume_operands(generic, &c, how->generic);
     if (direct)
         assume_operands(direct, &c, how->direct);
     if (first) {
@@ -442,7 +466,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[i];
         const tcc_named_attr *a = tcc_attr_find(&generic->attrs, key->name);
-        if (key->of_every_variant)
+        if (key->of_every_variant || pipelines)
             continue;
         if (a && generic == f)
             tcc_warn(ctx->diag, a->loc, "'%s' has no effect: '%s' is copied without %s because %s",

@@ -161,7 +161,8 @@ static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
     }
     w->accesses += accesses(op, tile, tensor);
     w->moved_bytes += bytes_of(tile, tensor);
-    e->by_element |= is_operand && elems_at_once(op, tensor) == 1;
+    bool waits = strcmp(tcc_attr_str(&op->attrs, "copy", ""), "cp_async_elements") != 0;
+    e->by_element |= is_operand && waits && elems_at_once(op, tensor) == 1;
 }
 
 static void add_store(tcc_work *w, const tcc_op *op)

@@ -24,10 +24,10 @@ typedef struct tcc_way {
     bool pads;            /* other rows are worth a copy to aligned ones */
 } tcc_way;
 
-/* How the variants of a kernel copy: the first one, for which everything else is aligned, too; and
- * the direct one, which may do it in the same way. */
+/* How the variants of a kernel copy: the first one, for which everything else is aligned, too; the
+ * direct one, which may do it in the same way; and the generic one, where that need not copy through registers. */
 typedef struct tcc_copying {
-    const tcc_way *first, *direct;
+    const tcc_way *first, *direct, *generic; /* generic: NULL where it always does */
 } tcc_copying;
 /* The attribute `copy` for operands with these tensors, by what the function assumes of them; NULL
  * when some can only be copied element by element: then all are. */

@@ -1,18 +1,20 @@
 /* nvvm_groups: copies into shared memory that threads start, a chunk each, and wait for in groups.
  *
- * Rows of the tensor are dealt to the threads chunk by chunk: 16 bytes where they run through lines of the stage as well,
- * else an element. A thread's chunks are in the same place of every so many-th row, again and again along it. From one
+ * Rows of the tensor are dealt to the threads chunk by chunk: 16 bytes where they run through lines of the stage as well
+ * and are aligned, else an element. A thread's chunks are in the same place of every so many-th row, again and again along it. From one
  * row to the next its place in the tensor grows by the same number, which is added one time after the other, so that few
  * registers keep addresses; what lies outside of the tensor is copied as zeros.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
 #include "passes/nvvm.h"
 
 enum { CHUNK_BYTES = 16, SECTOR_BYTES = 32, WORD_BYTES = 4, PERIOD = 1024 /* bytes, after which swizzling begins again */ };
 
 typedef struct chunks {
     tcc_panels panels;
-    int64_t swizzle, elem_bytes, elems; /* elems: of a chunk */
+    int64_t swizzle, elem_bytes, elems, bytes; /* of a chunk: elems, bytes */
     int64_t rows, beside, at_once, n_beside; /* rows of the tile in the tensor; chunks beside each other and rows of
                                                 all threads; how often they take chunks of a row */
     bool transposed;            /* rows of the tensor are no lines of the stage */
@@ -39,18 +41,20 @@ static bool plan_threads(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op 
     c->elem_bytes = tcc_scalar_bits(buffer->elem) / 8;
     c->transposed = tcc_nvvm_tensor_dim(copy, inner) != last && tcc_nvvm_tensor_dim(copy, !inner) == last;
     int along = c->transposed ? !inner : inner;
-    if (c->transposed && c->elem_bytes < WORD_BYTES) {
+    bool single = c->transposed || !strcmp(tcc_attr_str(&copy->attrs, "copy", ""), "cp_async_elements");
+    if (single && c->elem_bytes < WORD_BYTES) {
         TCC_LOW_REFUSE(&l->low, copy, "async.copy by threads of a tile whose rows are not the tensor's, of less than 4 bytes an element");
         return false;
     }
-    c->elems = c->transposed ? 1 : CHUNK_BYTES * 8 / tcc_scalar_bits(buffer->elem);
+    c->elems = single ? 1 : CHUNK_BYTES * 8 / tcc_scalar_bits(buffer->elem);
+    c->bytes = single ? c->elem_bytes : CHUNK_BYTES;
     int64_t in_row = buffer->dims[1 + along].size / c->elems;
     c->rows = buffer->dims[1 + !along].size;
     /* Transposed, a warp takes sectors of rows that become chunks of lines. A panel's chunks follow each other in shared
      * memory; narrow panels are as far apart as banks like it. */
     c->beside = c->transposed                      ? common_divisor(in_row, SECTOR_BYTES / c->elem_bytes)
                 : c->panels.width == CHUNK_BYTES ? common_divisor(in_row, threads)
-                                                   : c->panels.width / CHUNK_BYTES;
+                                                   : c->panels.width / c->bytes;
     c->at_once = c->beside ? threads / c->beside : 0;
     if (!c->at_once || threads % c->beside || in_row % c->beside) {
         TCC_LOW_REFUSE(&l->low, copy, "async.copy of lines that threads do not share evenly");
@@ -116,7 +120,7 @@ static tcc_value *address(tcc_nvvm_lowering *l, const chunks *c, tcc_value *stag
     tcc_lowering *low = &l->low;
     tcc_value *chunk = tcc_low_add(low, c->x, chunks_further), *row = tcc_low_add(low, c->row, rows_further);
     tcc_value *line = c->transposed ? chunk : row;
-    tcc_value *byte = c->transposed ? tcc_low_mul(low, row, c->elem_bytes) : tcc_low_mul(low, chunk, CHUNK_BYTES);
+    tcc_value *byte = c->transposed ? tcc_low_mul(low, row, c->elem_bytes) : tcc_low_mul(low, chunk, c->bytes);
     tcc_value *panel = tcc_low_mul(low, tcc_low_div(low, byte, c->panels.width), c->panels.panel_bytes);
     tcc_value *begin = tcc_low_mul(low, line, c->panels.width);
     byte = tcc_low_bin(low, TCC_OP_arith_add, begin, tcc_low_rem(low, byte, c->panels.width));
@@ -129,7 +133,7 @@ static tcc_value *address(tcc_nvvm_lowering *l, const chunks *c, tcc_value *stag
 static bool is_further(const chunks *c, int64_t chunks_further, int64_t rows_further, int64_t *bytes)
 {
     int64_t lines = c->transposed ? chunks_further : rows_further;
-    int64_t across = c->transposed ? rows_further * c->elem_bytes : chunks_further * CHUNK_BYTES;
+    int64_t across = c->transposed ? rows_further * c->elem_bytes : chunks_further * c->bytes;
     *bytes = lines * c->panels.width + across / c->panels.width * c->panels.panel_bytes;
     return across % c->panels.width == 0 && (!c->swizzle || lines * c->panels.width % PERIOD == 0);
 }
@@ -148,9 +152,8 @@ static void plan_chunk(tcc_nvvm_lowering *l, const chunks *c, int64_t further, t
     tcc_lowering *low = &l->low;
     tcc_value *room = tcc_low_add(low, c->room, -further * c->elems), *zero = tcc_low_c32(low, 0);
     tcc_value *inside = tcc_low_cmp(low, "gt", room, zero);
-    int64_t chunk_bytes = c->transposed ? c->elem_bytes : CHUNK_BYTES;
     *left = TCC_EMIT(&low->b, arith_select, low->i32, inside, c->left, zero);
-    *bytes = tcc_low_c32(low, chunk_bytes);
+    *bytes = tcc_low_c32(low, c->bytes);
     if (!c->whole)
         *bytes = tcc_low_mul(low, tcc_low_bin_const(low, TCC_OP_arith_min, room, c->elems), CHUNK_BYTES / c->elems);
 }
@@ -176,7 +179,7 @@ static void copy_row(tcc_nvvm_lowering *l, const chunks *c, int64_t rows, tcc_va
         of_row = p ? of_row : at;
         tcc_value *size = bytes_inside(low, left[p], bytes[p], rows);
         tcc_op *op = TCC_EMIT_V(&low->b, nvvm_cp_async, at, c->base, offset, size);
-        tcc_attr_set_int(low->ir, &op->attrs, "bytes", c->transposed ? c->elem_bytes : CHUNK_BYTES);
+        tcc_attr_set_int(low->ir, &op->attrs, "bytes", c->bytes);
         if (p)
             tcc_attr_set_int(low->ir, &op->attrs, "disp", p * c->beside * c->elems);
     }

@@ -501,7 +501,7 @@ void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op)
     if (!alloc)
         return;
     const char *copy = tcc_attr_str(&op->attrs, "copy", "");
-    bool tma = !strcmp(copy, "tma"), groups = !strcmp(copy, "cp_async");
+    bool tma = !strcmp(copy, "tma"), groups = tcc_has_word("cp_async cp_async_elements", copy);
     if (groups != tcc_is_of_groups(ring))
         TCC_LOW_REFUSE(&l->low, op, "this kind of async.copy into a ring of this completion");
     else if (groups)

@@ -513,7 +513,7 @@ static bool is_in_groups(const tcc_group *g)
     bool all = true;
     for (size_t s = 0; s < g->n_sources; s++)
         all &= g->sources[s].computed ||
-               !strcmp(tcc_attr_str(&g->sources[s].load->attrs, "copy", ""), "cp_async");
+               tcc_has_word("cp_async cp_async_elements", tcc_attr_str(&g->sources[s].load->attrs, "copy", ""));
     return all;
 }
 

@@ -142,6 +142,59 @@ static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kern
     return best;
 }
 
+/* How CTAs and their consumers go about their tiles. */
+typedef struct structure {
+    tcc_persistence persistent;
+    tcc_sharing consumers;
+    int64_t cluster; /* CTAs along m */
+} structure;
+static const structure structures[] = {{TCC_PERSISTENT_NONE, TCC_CONSUMERS_COOPERATIVE, 1},
+                                       {TCC_PERSISTENT_STATIC, TCC_CONSUMERS_COOPERATIVE, 1},
+                                       {TCC_PERSISTENT_STATIC, TCC_CONSUMERS_PINGPONG, 1},
+                                       {TCC_PERSISTENT_NONE, TCC_CONSUMERS_COOPERATIVE, 2},
+                                       {TCC_PERSISTENT_STATIC, TCC_CONSUMERS_COOPERATIVE, 2}};
+
+static bool is_given(const tcc_choice *ch, int key)
+{
+    return tcc_choice_given(ch, tcc_schedule_keys[key].name);
+}
+
+/* Whether a structure is what the user gave, or may be chosen: for kernels whose extents are not known the menu has
+ * them. A cluster pays where rows do not begin at lines of L2, for which every copy counts. */
+static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kernel_size *size)
+{
+    const tcc_schedule *s = &ch->s;
+    bool as_given = with->persistent == s->persistent && with->consumers == s->consumers && with->cluster == 1;
+    bool known = !size->k.name && !ch->c.parts.index;
+    for (size_t i = 0; i < size->n_axes; i++)
+        known &= !size->extents[i].name;
+    bool in_turn = with->consumers == TCC_CONSUMERS_PINGPONG, clusters = with->cluster > 1;
+    bool may_turn = !is_given(ch, TCC_KEY_consumers) && !is_given(ch, TCC_KEY_warpgroups) &&
+                    s->producer == TCC_PRODUCER_WARPGROUP;
+    bool may_share = !is_given(ch, TCC_KEY_cluster) && !tcc_choice_computes(ch, 1) &&
+                     (size->off_line[0] || size->off_line[1]);
+    return as_given || (known && !is_given(ch, TCC_KEY_persistent) && s->producer != TCC_PRODUCER_NONE &&
+                        (in_turn ? may_turn : with->consumers == s->consumers) && (!clusters || may_share));
+}
+
+/* Completes a schedule of so many rows and columns; false where it does not fit. */
+static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
+{
+    t->stages = 1;
+    if (!given_warpgroups)
+        t->warpgroups = warpgroups_for(t, t->m);
+    if (!ch->given_k)
+        t->k = depth_for(ch, *t);
+    ch->s = *t;
+    if (t->m % rows_of_all(t) || !tcc_schedule_instr_n(t, ch->target) || !tcc_sm90_has_room(ch) ||
+        tcc_schedule_smem_bytes(t, ch->elem_bytes) > ch->target->smem_bytes)
+        return false;
+    if (!is_given(ch, TCC_KEY_staging))
+        t->staging = staging_for(ch, *t);
+    t->stages = stages_to_fill(ch, *t);
+    return true;
+}
+
 /* The tile with the least estimated time among those that fit, for extents known in advance; the
  * smallest where none does. Where m or n is only known at launch it counts as large. */
 static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
@@ -154,35 +207,34 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
-    int64_t columns = tcc_choice_columns(ch);
-    best.n = ch->given_n ? s->n : columns;
+    best.n = ch->given_n ? s->n : tcc_choice_columns(ch);
     if (!given_warpgroups)
         best.warpgroups = warpgroups_for(s, best.m);
-    for (int64_t m = ch->given_m ? s->m : 64; m <= (ch->given_m ? s->m : 128); m += 64)
-        for (int64_t n = ch->given_n ? s->n : 256; n >= (ch->given_n ? s->n : columns); n -= columns) {
-            tcc_schedule t = best;
-            t.m = m;
-            t.n = n;
-            t.stages = 1;
-            t.split = given.split;
-            if (!given_warpgroups)
-                t.warpgroups = warpgroups_for(s, m);
-            if (!ch->given_k)
-                t.k = depth_for(ch, t);
-            ch->s = t;
-            if (m % rows_of_all(&t) || !tcc_schedule_instr_n(&t, ch->target) ||
-                !tcc_sm90_has_room(ch) ||
-                tcc_schedule_smem_bytes(&t, ch->elem_bytes) > ch->target->smem_bytes)
-                continue;
-            if (!tcc_choice_given(ch, tcc_schedule_keys[TCC_KEY_staging].name))
-                t.staging = staging_for(ch, t);
-            t.stages = stages_to_fill(ch, t);
-            double time = choose_split(ch, &t, &size);
-            if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
-                best = t;
-                best_time = time;
+    for (size_t i = 0; i < sizeof structures / sizeof *structures; i++) {
+        const structure *with = &structures[i];
+        int64_t step = tcc_choice_columns(ch) * with->cluster;
+        ch->s = given;
+        if (!may_have(ch, with, &size))
+            continue;
+        for (int64_t m = ch->given_m ? given.m : 64; m <= (ch->given_m ? given.m : 128); m += 64)
+            for (int64_t n = ch->given_n ? given.n : 256; n >= (ch->given_n ? given.n : step); n -= step) {
+                tcc_schedule t = given;
+                t.m = m;
+                t.n = n;
+                t.persistent = with->persistent;
+                t.consumers = with->consumers;
+                t.cluster_m = with->cluster;
+                if (n % step || !complete(ch, &t, given_warpgroups))
+                    continue;
+                double time = choose_split(ch, &t, &size);
+                if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */
+                    best = t;
+                    best_time = time;
+                }
             }
-        }
+    }
+    if (best.cluster_m > 1)
+        tcc_schedule_sizes_set(ch->f, TCC_KEY_cluster, 1, &ch->c.axes[0], &best.cluster_m);
     *s = best;
 }
 

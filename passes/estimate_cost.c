@@ -1,15 +1,16 @@
 /* estimate-cost: say what a variant costs a launch, to compare it with the kernel's others.
  *
  * Before:  func @f(…) {…}
- * After:   func @f(…) {cost = [mul, [ceildiv, [mul, [ceildiv, M, 128], [ceildiv, N, 256]], [device, sms]],
- *                                   [add, [mul, 1244, [ceildiv, K, 64]], 6482]]}
+ * After:   func @f(…) {cost = [div, [mul, [add, [mul, 50, [ceildiv, TILES, [device, sms]]],
+ *                                             [ceildiv, [mul, TILES, 14], [device, sms]]],
+ *                                        [add, [mul, 1244, [ceildiv, K, 64]], 6482]], 64]}
  *
  * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
  * multiprocessor computes a tile, times the cycles of a tile: those outside of loops, and each loop's
  * times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as
  * far as the two do not want the same. A further step of a variant has the gap
- * in front of it as well. Rows that TMA copies take longer where they do not begin at lines of L2, or are filled
- * with zeros because the tensor ends before.
+ * in front of it as well. Rows that TMA copies take longer where they do not begin at lines of L2. The last
+ * round is shorter where it is not full (tcc_rounds).
  * A launch runs the cheapest variant that is valid; where costs are equal, the first. Copying operands element
  * by element is for what the other variants cannot take: it costs more than any of them, whatever the estimate.
  *
@@ -28,7 +29,7 @@
 #include "passes/schedule.h"
 #include "passes/work.h"
 
-enum { ACCESS_BYTES = 16, WORD_BYTES = 4, MAX_AXES = 8, MAX_TERMS = 16, MAX_PITCHES = 4, MAX_BOXES = 4, FEW_ROWS = 64 };
+enum { ACCESS_BYTES = 16, WORD_BYTES = 4, MAX_AXES = 8, MAX_TERMS = 16, MAX_PITCHES = 4 };
 static const int64_t LAST_RESORT = 1000000000; /* cycles */
 
 /* Rows that may begin anywhere in lines of L2: elements of the dimension, and how many of them a line has. */
@@ -38,13 +39,6 @@ typedef struct pitch {
     double bytes; /* that an iteration copies */
 } pitch;
 
-/* A copy whose box may have more rows than the tensor. */
-typedef struct box {
-    const char *dim; /* of the tensor's rows */
-    int64_t rows;
-    double bytes; /* of a row */
-} box;
-
 typedef struct estimate {
     tcc_ir *ir;
     const tcc_target *target;
@@ -52,8 +46,7 @@ typedef struct estimate {
     tcc_attr terms[MAX_TERMS];
     size_t n;
     pitch pitches[MAX_PITCHES]; /* of a loop */
-    box boxes[MAX_BOXES];
-    size_t n_pitches, n_boxes;
+    size_t n_pitches;
     bool by_element; /* are operands copied */
     bool moves;      /* and does nothing else: there is no product */
     bool in_turn;    /* do consumers take tiles */
@@ -137,17 +130,6 @@ static void add_pitch(estimate *e, tcc_work *w, const tcc_type *tensor, double b
     e->pitches[i].bytes += bytes;
 }
 
-/* Notes a box of few rows along an index of the grid: of many no tile is taken where the tensor has fewer. */
-static void add_box(estimate *e, const tcc_op *load, const tcc_type *tile, const tcc_type *tensor)
-{
-    int along = (int)tcc_attr_int(&load->attrs, "contiguous", 1);
-    tcc_attr dims = tcc_attr_list(&load->attrs, "dims");
-    int64_t rows = tile->dims[!along].size, d = dims.list.n == 2 ? dims.list.items[!along].i : -1;
-    bool of_grid = d >= 0 && !load->operands[1 + d]->def;
-    if (of_grid && tensor->dims[d].name && rows <= FEW_ROWS && e->n_boxes < MAX_BOXES)
-        e->boxes[e->n_boxes++] = (box){tensor->dims[d].name, rows, bytes_of(tile, tensor) / (double)rows};
-}
-
 static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
 {
     const tcc_type *tile = op->results[0].type, *tensor = TCC_VIEW(tile_load, op)->tensor->type;
@@ -156,7 +138,6 @@ static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
         w->copied_bytes += bytes_of(tile, tensor);
     if (is_by_tma(op)) {
         add_pitch(e, w, tensor, bytes_of(tile, tensor) / (double)tcc_attr_int(&op->attrs, "multicast", 1));
-        add_box(e, op, tile, tensor);
         return;
     }
     w->accesses += accesses(op, tile, tensor);
@@ -249,14 +230,7 @@ static tcc_attr is_off_line(estimate *e, const pitch *p)
     return binary(e, TCC_EXPR_min, binary(e, TCC_EXPR_sub, lines, dim), number(1));
 }
 
-/* Rows of a box that the tensor does not have. */
-static tcc_attr rows_beyond(estimate *e, const box *b)
-{
-    tcc_attr rows = number((double)b->rows), dim = {.kind = TCC_ATTR_STR, .s = b->dim};
-    return binary(e, TCC_EXPR_sub, rows, binary(e, TCC_EXPR_min, dim, rows));
-}
-
-/* Of an iteration, whose work is w as far as rows begin at lines and boxes lie in their tensors. */
+/* Of an iteration, whose work is w as far as rows begin at lines */
 static tcc_attr iteration_cycles(estimate *e, const tcc_work *w, int64_t stages)
 {
     double base = tcc_iteration_cycles(e->target, w, stages, e->in_turn);
@@ -269,11 +243,7 @@ static tcc_attr iteration_cycles(estimate *e, const tcc_work *w, int64_t stages)
             cycles = binary(e, TCC_EXPR_add, cycles,
                             binary(e, TCC_EXPR_mul, is_off_line(e, &e->pitches[i]), number(more)));
     }
-    for (size_t i = 0; i < e->n_boxes; i++)
-        cycles = binary(e, TCC_EXPR_add, cycles,
-                        binary(e, TCC_EXPR_mul, rows_beyond(e, &e->boxes[i]),
-                               number(tcc_row_beyond_cycles(e->boxes[i].bytes))));
-    e->n_pitches = e->n_boxes = 0;
+    e->n_pitches = 0;
     return cycles;
 }
 
@@ -326,10 +296,11 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
     return binary(e, TCC_EXPR_add, all, number(e->target->latency_cycles + single));
 }
 
+/* Times TCC_ROUND (tcc_rounds). */
 static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
-    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster"), tiles[MAX_AXES];
+    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster"), tiles[MAX_AXES + 1];
     size_t n = 0;
     for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++) {
         int64_t ctas = i < cluster.list.n ? cluster.list.items[i].i : 1;
@@ -337,7 +308,12 @@ static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
                                    number((double)(tile.list.items[i].i * ctas)));
         tiles[n++] = binary(e, TCC_EXPR_mul, clusters, number((double)ctas));
     }
-    return binary(e, TCC_EXPR_ceildiv, tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1), multiprocessors(e));
+    tcc_attr all = tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1);
+    tiles[n] = number(TCC_ROUND - TCC_ROUND_FIXED);
+    tcc_attr fixed = binary(e, TCC_EXPR_mul, number(TCC_ROUND_FIXED),
+                            binary(e, TCC_EXPR_ceildiv, all, multiprocessors(e)));
+    tcc_attr rest = tcc_expr_attr(e->ir, TCC_EXPR_mul, n + 1, tiles, 1);
+    return binary(e, TCC_EXPR_add, fixed, binary(e, TCC_EXPR_ceildiv, rest, multiprocessors(e)));
 }
 
 static const tcc_op *find_grid(const tcc_func *f)
@@ -362,7 +338,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_attr cycles = number((double)(e.around - hidden + (e.by_element ? LAST_RESORT : 0)));
     for (size_t i = e.n; i--;)
         cycles = binary(&e, TCC_EXPR_add, e.terms[i], cycles);
-    tcc_attr cost = e.moves ? moving(&e, grid, cycles) : binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles);
+    tcc_attr cost = e.moves ? moving(&e, grid, cycles)
+                            : binary(&e, TCC_EXPR_div, binary(&e, TCC_EXPR_mul, rounds_of(&e, grid), cycles),
+                                     number(TCC_ROUND));
     int64_t gap = tcc_func_is_step(f) ? tcc_step_gap_cycles : 0;
     cost = binary(&e, TCC_EXPR_add, cost, number((double)(hidden + gap)));
     tcc_attr_set(ctx->ir, &f->attrs, "cost", cost, (tcc_loc){0, 0});

@@ -37,10 +37,13 @@ static bool is_int(const tcc_value *v, int64_t *out)
 /* v is what is returned + *constant. */
 static const tcc_value *without_constant(const tcc_value *v, int64_t *constant)
 {
+    int64_t one;
     *constant = 0;
-    return v->def && v->def->code == TCC_OP_arith_add && is_int(v->def->operands[1], constant)
-               ? v->def->operands[0]
-               : v;
+    while (v->def && v->def->code == TCC_OP_arith_add && is_int(v->def->operands[1], &one)) {
+        *constant += one;
+        v = v->def->operands[0];
+    }
+    return v;
 }
 
 /* v is *factor times what is returned. */

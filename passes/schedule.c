@@ -323,13 +323,14 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
     bool known = true;
     for (size_t i = 0; i < size->n_axes; i++) {
         tcc_dim extent = size->extents[i];
+        double ctas = i == 0 ? fmax(1, (double)s->cluster_m) : i == 1 ? fmax(1, (double)s->cluster_n) : 1;
         double tile = i == 0 ? (double)s->m : i == 1 ? (double)s->n : 1;
-        rounds *= extent.name ? LARGE / tile : ceil((double)extent.size / tile);
+        rounds *= extent.name ? LARGE / tile : ceil((double)extent.size / (tile * ctas)) * ctas;
         elements *= extent.name ? LARGE : (double)extent.size;
         known &= !extent.name;
     }
-    if (known) /* a round that is not full takes as long as one that is */
-        rounds = ceil(rounds);
+    if (known)
+        rounds = tcc_rounds(rounds);
     if (!size->k.name)
         iterations = ceil((double)size->k.size / depth);
     double elem_bytes = (double)size->operand_bits / 8, k_bytes = (double)s->k * elem_bytes;

@@ -19,30 +19,32 @@
 #include "ir/signature.h"
 #include "passes/families.h"
 
-/* Found by search: of few tiles these lose least against the best of all widths, over extents of
- * all magnitudes, by the estimate of cycles. The widest store results while they multiply the next tile's
+/* Of the schedules that were measured (docs/gpu-results.md) these lose least against the best of all, over extents of all
+ * magnitudes, as a launch chooses among them. The widest store results while they multiply the next tile's
  * operands; those in turn, with two tiles at once, are for short sums. */
 static const tcc_tile_size of_warpgroups[] = {
     {.m = 128, .n = 256, .persistent = true},
-    {.m = 128, .n = 128},
+    {.m = 128, .n = 224, .persistent = true},
+    {.m = 128, .n = 208, .persistent = true},
     {.m = 128, .n = 192, .persistent = true, .in_turn = true},
+    {.m = 128, .n = 160},
+    {.m = 128, .n = 128},
     {.m = 64, .n = 128, .padded = true},
     {.m = 64, .n = 64},
     {.m = 64, .n = 32},
     {.m = 64, .n = 16},
-    /* Long sums with few tiles, by the same search among all tiles and up to 64 parts: over extents
-     * of all magnitudes these four lose 13 % against the best of them, without them 55 %. */
+    /* Long sums with few tiles. */
     {.m = 128, .n = 128, .split = 8},
+    {.m = 64, .n = 128, .split = 8},
     {.m = 64, .n = 64, .split = 4},
     {.m = 64, .n = 64, .split = 32},
-    {.m = 64, .n = 128, .split = 3},
     /* Few rows of a result. */
     {.m = 64, .n = 16, .swapped = true},
     {.m = 64, .n = 32, .swapped = true},
     {.m = 64, .n = 16, .split = 4, .swapped = true},
-    {.m = 64, .n = 32, .split = 2, .swapped = true},
     /* Rows that do not begin at lines of L2, for which every copy counts. */
     {.m = 128, .n = 256, .persistent = true, .cluster = 2},
+    {.m = 128, .n = 192, .persistent = true, .cluster = 2},
     {.m = 128, .n = 128, .cluster = 2},
     {.m = 64, .n = 128, .cluster = 2},
 };

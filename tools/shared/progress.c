@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Before the first line, and between two. */
+/* Before the first line, where nothing else is said, and between two. */
 static const double SILENT_S = 2, BETWEEN_S = 0.2;
 
 static double now_s(void)
@@ -20,14 +20,15 @@ static double now_s(void)
 
 progress progress_begin(const char *what)
 {
-    const char *terminal = getenv("TERM");
+    const char *terminal = getenv("TERM"), *after = getenv("TCC_PROGRESS_AFTER");
     bool dumb = !terminal || !strcmp(terminal, "dumb");
-    return (progress){.what = what, .on_terminal = !dumb && isatty(STDERR_FILENO), .began_s = now_s()};
+    return (progress){.what = what, .on_terminal = !dumb && isatty(STDERR_FILENO),
+                      .silent_s = after ? strtod(after, NULL) : SILENT_S, .began_s = now_s()};
 }
 
 static bool is_due(const progress *p, double now)
 {
-    return p->on_terminal && now - p->began_s >= SILENT_S && now - p->told_s >= BETWEEN_S;
+    return p->on_terminal && now - p->began_s >= p->silent_s && now - p->told_s >= BETWEEN_S;
 }
 
 void progress_say(progress *p, const char *format, ...)

@@ -1,5 +1,5 @@
-/* progress: a line on a terminal that says how far something is that takes longer than two seconds, and how long the
- * rest will take. Elsewhere nothing is shown.
+/* progress: a line on a terminal that says how far something is that takes longer than two seconds, or than
+ * TCC_PROGRESS_AFTER says, and how long the rest will take. Elsewhere nothing is shown.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_PROGRESS_H
@@ -10,7 +10,7 @@
 typedef struct progress {
     const char *what; /* "tcc-run: interpreting" */
     bool on_terminal, shown;
-    double began_s, told_s;
+    double silent_s, began_s, told_s;
 } progress;
 
 /* Something begins now. */

@@ -128,7 +128,7 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
                     !all_transpose(&s, q->p)))
         return;
     const tcc_contraction *c = &q->ch->c;
-    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->p->bits, 0, 0, {false}};
+    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->p->bits, 0, 0, {false}, {false}};
     double time = tcc_schedule_cycles(&s, &size) *
                   (1 + transposing(q->p, &s) + READ_COST * reads(&w));
     if (!q->time || time < q->time * 0.999) {

@@ -14,7 +14,8 @@ enum {
     DEFAULT_STAGES_MAX = 8,
     DEFAULT_K = 64,
     BOX_MAX = 256, /* of one dimension: cuTensorMapEncodeTiled */
-    TMA_BYTES = 16
+    TMA_BYTES = 16,
+    NARROWEST_IN_TURN = 96 /* columns of tiles that one warpgroup multiplies as fast as two do */
 };
 
 /* What the schedule means for registers, in the variant that is aligned or the one that is not. */
@@ -142,6 +143,18 @@ static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kern
     return best;
 }
 
+/* Whether rows of A's tensors (0) or B's (1) run along another index than the summed one. */
+static bool runs_across(const tcc_choice *ch, int axis)
+{
+    bool any = false;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        tcc_attr map = tcc_attr_list(&o->read->attrs, "map");
+        any |= o->axis == axis && map.list.n && strcmp(map.list.items[map.list.n - 1].s, o->k);
+    }
+    return any;
+}
+
 /* How CTAs and their consumers go about their tiles. */
 typedef struct structure {
     tcc_persistence persistent;
@@ -203,7 +216,8 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
     const tcc_kernel_size size = {ch->c.extents, ch->c.n_axes, ch->c.k_extent, ch->elem_bytes * 8,
                                   all_result_bits(ch),  all_sum_bits(ch),
                                   {tcc_choice_lines(ch, 0) == TCC_LINES_NOT_ALL,
-                                   tcc_choice_lines(ch, 1) == TCC_LINES_NOT_ALL}};
+                                   tcc_choice_lines(ch, 1) == TCC_LINES_NOT_ALL},
+                                  {runs_across(ch, 0), runs_across(ch, 1)}};
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
@@ -224,7 +238,8 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
                 t.persistent = with->persistent;
                 t.consumers = with->consumers;
                 t.cluster_m = with->cluster;
-                if (n % step || !complete(ch, &t, given_warpgroups))
+                bool narrow = with->consumers == TCC_CONSUMERS_PINGPONG && n < NARROWEST_IN_TURN && !ch->given_n;
+                if (n % step || narrow || !complete(ch, &t, given_warpgroups))
                     continue;
                 double time = choose_split(ch, &t, &size);
                 if (!best_time || time < best_time * 0.99) { /* wide tiles first: they load less */

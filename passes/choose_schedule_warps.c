@@ -119,7 +119,7 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
         stages_that_fit(q->ch, s) < s.stages)
         return;
     bool wide = m / stand[0] > WARP_TILE_MAX || n / stand[1] > WARP_TILE_MAX;
-    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->ch->elem_bytes * 8, 0, 0, {false}};
+    const tcc_kernel_size size = {c->extents, c->n_axes, c->k_extent, q->ch->elem_bytes * 8, 0, 0, {false}, {false}};
     double time = tcc_schedule_cycles(&s, &size) * (wide ? 2 : 1);
     if (!q->time || time < q->time * 0.999) {
         q->best = s;

@@ -1,16 +1,16 @@
 /* estimate-cost: say what a variant costs a launch, to compare it with the kernel's others.
  *
  * Before:  func @f(…) {…}
- * After:   func @f(…) {cost = [div, [mul, [add, [mul, 50, [ceildiv, TILES, [device, sms]]],
- *                                             [ceildiv, [mul, TILES, 14], [device, sms]]],
+ * After:   func @f(…) {cost = [div, [mul, [add, [mul, 48, [ceildiv, TILES, [device, sms]]],
+ *                                             [ceildiv, [mul, TILES, 16], [device, sms]]],
  *                                        [add, [mul, 1244, [ceildiv, K, 64]], 6482]], 64]}
  *
  * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
  * multiprocessor computes a tile, times the cycles of a tile: those outside of loops, and each loop's
  * times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as
  * far as the two do not want the same. A further step of a variant has the gap
- * in front of it as well. Rows that TMA copies take longer where they do not begin at lines of L2. The last
- * round is shorter where it is not full (tcc_rounds).
+ * in front of it as well. Rows that TMA copies take longer where they do not begin at lines of L2. In
+ * panels that are not as wide as these they take longer, too. The last round is shorter where it is not full (tcc_rounds).
  * A launch runs the cheapest variant that is valid; where costs are equal, the first. Copying operands element
  * by element is for what the other variants cannot take: it costs more than any of them, whatever the estimate.
  *
@@ -134,8 +134,9 @@ static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
 {
     const tcc_type *tile = op->results[0].type, *tensor = TCC_VIEW(tile_load, op)->tensor->type;
     bool is_operand = tcc_attr_find(&op->attrs, "copy");
+    double times = is_by_tma(op) ? tcc_panel_times(tcc_attr_int(&op->attrs, "swizzle", 0)) : 1;
     if (is_operand)
-        w->copied_bytes += bytes_of(tile, tensor);
+        w->copied_bytes += times * bytes_of(tile, tensor);
     if (is_by_tma(op)) {
         add_pitch(e, w, tensor, bytes_of(tile, tensor) / (double)tcc_attr_int(&op->attrs, "multicast", 1));
         return;

@@ -314,6 +314,12 @@ static double adding_cycles(const tcc_schedule *s, const tcc_kernel_size *size, 
     return (double)tcc_step_gap_cycles + t->latency_cycles + tcc_moving_cycles(t, &w) / (double)t->sms;
 }
 
+/* Of a copy of which an instruction takes so many elements along a row. */
+static double times_of_panels(const tcc_schedule *s, const tcc_kernel_size *size, int64_t elements)
+{
+    return tcc_panel_times(tcc_swizzle_of(elements * size->operand_bits / 8, s->swizzle));
+}
+
 double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
 {
     enum { LARGE = 1 << 14 };
@@ -337,7 +343,8 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
     double a_bytes = (double)((1 + s->more_a) * s->m) * k_bytes, b_bytes = (double)((1 + s->more_b) * s->n) * k_bytes;
     tcc_work in_loop = {
         .smem_bytes = tcc_family_passes_of(t)->schedule->rows_read(s) * k_bytes,
-        .copied_bytes = a_bytes + b_bytes,
+        .copied_bytes = a_bytes * (size->across[0] ? times_of_panels(s, size, 64) : 1) +
+                        b_bytes * (size->across[1] ? times_of_panels(s, size, tcc_schedule_instr_n(s, t)) : 1),
         .off_line_bytes = (size->off_line[0] ? a_bytes / fmax(1, (double)s->cluster_n) : 0) +
                           (size->off_line[1] ? b_bytes / fmax(1, (double)s->cluster_m) : 0)};
     double products = (double)((1 + s->more_sums) * s->m * s->n * s->k);

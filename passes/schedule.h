@@ -112,6 +112,7 @@ typedef struct tcc_kernel_size {
     tcc_dim k;
     int64_t operand_bits, result_bits, sum_bits;
     bool off_line[2]; /* whether rows of A's tensors, of B's, are known not to begin at lines of L2, where TMA copies */
+    bool across[2];   /* whether TMA copies rows that run along m (of A's tensors), n (of B's) */
 } tcc_kernel_size;
 /* About how many cycles a kernel takes: estimate-cost's estimate, from what is known before there is
  * IR. An extent that is not known counts as large. */

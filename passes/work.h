@@ -28,10 +28,12 @@ double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
  * reads of shared memory, loads from L2, and copies of which only so many are on their way; beside that
  * copies cost power, and lanes' accesses issue slots. `in_turn`: consumers take tiles in turn. */
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn);
+/* How often as long as whole lines TMA takes for panels that are so many bytes wide; 0: 16, which are not swizzled. */
+double tcc_panel_times(int64_t width);
 /* Rounds in which each multiprocessor computes one of its tiles, as long as full ones take. The last is shorter the
  * fewer tiles it has, as these have more of L2, memory and power to themselves: of TCC_ROUND parts all but
  * TCC_ROUND_FIXED go with their number. */
-enum { TCC_ROUND = 64, TCC_ROUND_FIXED = 50 };
+enum { TCC_ROUND = 64, TCC_ROUND_FIXED = 48 };
 double tcc_rounds(double tiles_of_each);
 /* The part of the work outside of loops that a persistent CTA does while it multiplies another tile. */
 double tcc_hidden_part(bool in_turn);

@@ -35,7 +35,8 @@ typedef struct message {
 
 typedef struct worker {
     pthread_t thread;
-    bool is_thread; /* else the caller */
+    bool leads; /* runs in the caller's thread, which is told how far they are */
+    bool joins; /* has a thread of its own; the caller's to read and write */
     grid *grid;
     tcc_arena *arena;
     tcc_run run;
@@ -56,7 +57,7 @@ static void tell(const worker *w)
 {
     grid *g = w->grid;
     int64_t ended = atomic_fetch_add(&g->ended, 1) + 1;
-    if (!w->is_thread && g->run->options->progress)
+    if (w->leads && g->run->options->progress)
         g->run->options->progress(ended, g->n_clusters, g->run->options->progress_user);
 }
 
@@ -115,14 +116,14 @@ static tcc_status run_threads(tcc_run *run, grid *g, unsigned n)
 {
     worker workers[MAX_THREADS];
     for (unsigned i = 0; i < n; i++) {
-        workers[i] = (worker){.grid = g};
-        workers[i].is_thread = i && !pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        workers[i] = (worker){.grid = g, .leads = !i};
+        workers[i].joins = i && !pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
     work(&workers[0]);
     const worker *first = NULL; /* of those that failed */
     for (unsigned i = 0; i < n; i++) {
         worker *w = &workers[i];
-        if (w->is_thread)
+        if (w->joins)
             pthread_join(w->thread, NULL);
         if (w->status && (!first || w->failed < first->failed))
             first = w;

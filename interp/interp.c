@@ -9,9 +9,9 @@
 #include "ir/target.h"
 #include "support/extent.h"
 
-static bool is_name(tcc_attr a, const char *name)
+static bool is_factor(tcc_attr a, const tcc_extent_factor *factor)
 {
-    return a.kind == TCC_ATTR_STR && !strcmp(a.s, name);
+    return a.kind == TCC_ATTR_STR && tcc_extent_is(factor, a.s);
 }
 
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
@@ -19,10 +19,19 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
     if (!dim.name)
         return dim.size;
     tcc_attr dims = tcc_attr_list(&run->signature->attrs, "dims");
-    for (size_t i = 0; i < dims.list.n; i++)
-        if (is_name(dims.list.items[i], dim.name))
-            return run->options->dims[i];
-    return -1;
+    int64_t extent = 1;
+    const char *left = dim.name;
+    tcc_extent_factor factor;
+    while (tcc_extent_take(&left, &factor)) {
+        size_t i = 0;
+        while (factor.n && i < dims.list.n && !is_factor(dims.list.items[i], &factor))
+            i++;
+        if (factor.n && i == dims.list.n)
+            return -1;
+        if (__builtin_mul_overflow(extent, factor.n ? run->options->dims[i] : factor.number, &extent))
+            return INT64_MAX;
+    }
+    return extent;
 }
 
 int64_t tcc_run_launched(const tcc_run *run, int64_t tiles, int64_t ctas)
@@ -169,10 +178,10 @@ static tcc_status check_dims(const tcc_run *run)
     return TCC_OK;
 }
 
-static tcc_status bind_param(tcc_run *run, tcc_param *p, const tcc_value *v)
+/* By the type that the function itself has for it: several of the caller's dimensions may be one there. */
+static tcc_status bind_param(tcc_run *run, tcc_param *p, const char *name, const tcc_type *t)
 {
-    const tcc_type *t = v->type;
-    *p = (tcc_param){.name = v->name ? v->name : "", .type = t, .count = 1};
+    *p = (tcc_param){.name = name ? name : "", .type = t, .count = 1};
     p->extents = TCC_NEW_ARRAY(run->scratch, int64_t, t->rank);
     p->strides = TCC_NEW_ARRAY(run->scratch, int64_t, t->rank);
     bool empty = false;
@@ -196,15 +205,16 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const tcc_value *v)
 /* The arguments, and behind them the workspace tensors. */
 static tcc_status bind_params(tcc_run *run)
 {
-    const tcc_block *args = run->signature->body, *workspace = run->workspace->body;
+    const tcc_block *args = run->signature->body, *workspace = run->workspace->body, *own = run->f->body;
+    bool is_entry = tcc_func_is_entry(run->f);
     run->n_args = args->n_args;
     run->n_params = args->n_args + workspace->n_args;
     run->params = TCC_NEW_ARRAY(run->scratch, tcc_param, run->n_params);
     tcc_status status = check_dims(run);
-    for (size_t i = 0; i < args->n_args && !status; i++)
-        status = bind_param(run, &run->params[i], args->args[i]);
-    for (size_t i = 0; i < workspace->n_args && !status; i++)
-        status = bind_param(run, &run->params[run->n_args + i], workspace->args[i]);
+    for (size_t i = 0; i < run->n_params && !status; i++) {
+        const tcc_value *param = i < args->n_args ? args->args[i] : workspace->args[i - args->n_args];
+        status = bind_param(run, &run->params[i], param->name, is_entry ? param->type : own->args[i]->type);
+    }
     return status;
 }
 

@@ -101,15 +101,6 @@ static const tcc_type *type_of_argument(const tcc_func *s, const char *name)
     return argument ? argument->type : NULL;
 }
 
-static bool has_dim(const tcc_func *s, const char *name)
-{
-    tcc_attr dims = tcc_attr_list(&s->attrs, "dims");
-    for (size_t i = 0; i < dims.list.n; i++)
-        if (!strcmp(dims.list.items[i].s, name))
-            return true;
-    return false;
-}
-
 static const char *wrong_record(const tcc_func *s, tcc_attr record, tcc_arena *arena)
 {
     const tcc_attr *a = record.list.items;
@@ -122,7 +113,7 @@ static const char *wrong_record(const tcc_func *s, tcc_attr record, tcc_arena *a
         return tcc_arena_printf(arena, "says '%s' %s %lld, wants a positive number", a[0].s, a[1].s,
                                 (long long)a[2].i);
     if (!align && !pitch && !length)
-        return has_dim(s, a[1].s) ? NULL
+        return tcc_dims_have(tcc_attr_list(&s->attrs, "dims"), a[1].s) ? NULL
                                   : tcc_arena_printf(arena, "names no dimension '%s'", a[1].s);
     const tcc_type *t = type_of_argument(s, a[1].s);
     if (!t || t->kind != TCC_KIND_tensor)

@@ -7,6 +7,7 @@
 #include "ir/machine.h"
 #include "ir/rules.h"
 #include "ir/shared.h"
+#include "ir/signature.h"
 
 typedef tcc_verifier verifier;
 
@@ -152,12 +153,8 @@ static void check_dim(verifier *v, const tcc_op *op)
 {
     const char *name = tcc_attr_str(&op->attrs, "name", "");
     const tcc_named_attr *dims = tcc_attr_find(&op->block->func->attrs, "dims");
-    if (!dims || dims->value.kind != TCC_ATTR_LIST)
+    if (!dims || dims->value.kind != TCC_ATTR_LIST || tcc_dims_have(dims->value, name))
         return;
-    for (size_t i = 0; i < dims->value.list.n; i++)
-        if (dims->value.list.items[i].kind == TCC_ATTR_STR &&
-            !strcmp(dims->value.list.items[i].s, name))
-            return;
     ERROR(v, op, "'%s' is none of the function's dims", name);
 }
 

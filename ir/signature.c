@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "support/extent.h"
+
 enum { MAX_RANK = 16 };
 
 static const char workspace[] = "workspace";
@@ -76,6 +78,40 @@ tcc_value *tcc_func_parameter(const tcc_func *f, const char *name)
     return NULL;
 }
 
+static tcc_attr list_of(tcc_ir *ir, size_t n, const tcc_attr *items)
+{
+    tcc_attr *copy = TCC_NEW_ARRAY(ir->arena, tcc_attr, n + 1);
+    memcpy(copy, items, n * sizeof *items);
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {copy, n}};
+}
+
+static tcc_attr record_of(tcc_ir *ir, const tcc_value *arg)
+{
+    const tcc_type *t = arg->type;
+    tcc_attr dims[MAX_RANK];
+    for (unsigned d = 0; d < t->rank; d++)
+        dims[d] = t->dims[d].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = t->dims[d].name}
+                                  : (tcc_attr){.kind = TCC_ATTR_INT, .i = t->dims[d].size};
+    const tcc_attr record[] = {{.kind = TCC_ATTR_STR, .s = arg->name},
+                               {.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, tcc_scalar_name(t->elem))},
+                               list_of(ir, t->rank, dims),
+                               {.kind = TCC_ATTR_INT, .i = t->row_bytes}};
+    return list_of(ir, t->kind != TCC_KIND_tensor ? 2 : t->row_bytes ? 4 : 3, record);
+}
+
+/* Where what the caller passes is recorded, workspace tensors are, too. */
+static void record_more(tcc_func *f, const tcc_value *arg)
+{
+    const tcc_named_attr *args = tcc_attr_find(&f->attrs, "args");
+    if (!args)
+        return;
+    size_t n = args->value.list.n;
+    tcc_attr *more = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, n + 1);
+    memcpy(more, args->value.list.items, n * sizeof *more);
+    more[n] = record_of(f->ir, arg);
+    tcc_attr_set(f->ir, &f->attrs, "args", list_of(f->ir, n + 1, more), (tcc_loc){0, 0});
+}
+
 tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name)
 {
     tcc_ir *ir = f->ir;
@@ -87,7 +123,9 @@ tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char 
     tcc_attr_set_strs(ir, &f->attrs, "roles", old.list.n + 1, roles);
     for (int i = 2; tcc_func_parameter(f, free); i++)
         free = tcc_arena_printf(ir->arena, "%s%d", name, i);
-    return tcc_block_add_arg(f->body, type, free);
+    tcc_value *added = tcc_block_add_arg(f->body, type, free);
+    record_more(f, added);
+    return added;
 }
 
 /* ---- arguments ------------------------------------------------------------------------- */
@@ -137,6 +175,43 @@ static bool add_record(tcc_func *s, tcc_attr record)
     return true;
 }
 
+static int64_t multiply(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+/* How often a name is a factor of a type's dimensions; where it has no bytes their numbers, multiplied. */
+static int64_t count_factor(const tcc_type *t, const tcc_extent_factor *of)
+{
+    int64_t n = of->n ? 0 : 1;
+    for (unsigned d = 0; d < t->rank; d++) {
+        tcc_extent_factor factor;
+        const char *left = t->dims[d].name;
+        if (!left && !of->n)
+            n = multiply(n, t->dims[d].size);
+        while (left && tcc_extent_take(&left, &factor))
+            if (!of->n && !factor.n)
+                n = multiply(n, factor.number);
+            else
+                n += of->n && factor.n == of->n && !memcmp(factor.name, of->name, of->n);
+    }
+    return n;
+}
+
+/* Whether two types are of as many elements, in equal rows, whatever the extents. */
+static bool same_elements(const tcc_type *a, const tcc_type *b)
+{
+    const tcc_extent_factor number = {"", 0, 0};
+    bool same = a->kind == b->kind && a->elem == b->elem && a->row_bytes == b->row_bytes && !a->rank == !b->rank &&
+                count_factor(a, &number) == count_factor(b, &number);
+    for (unsigned i = 0; same && i < a->rank + b->rank; i++) {
+        const char *left = i < a->rank ? a->dims[i].name : b->dims[i - a->rank].name;
+        for (tcc_extent_factor factor; same && left && tcc_extent_take(&left, &factor);)
+            same = !factor.n || count_factor(a, &factor) == count_factor(b, &factor);
+    }
+    return same;
+}
+
 static bool add_records(const tcc_func *f, tcc_func *s, tcc_diag *diag)
 {
     const tcc_named_attr *args = tcc_attr_find(&f->attrs, "args");
@@ -147,7 +222,21 @@ static bool add_records(const tcc_func *f, tcc_func *s, tcc_diag *diag)
     for (size_t i = 0; i < args->value.list.n; i++)
         if (!add_record(s, args->value.list.items[i]))
             return wrong(f, diag, "malformed entry in 'args'");
-    return true;
+    bool same = tcc_func_is_entry(f) || s->body->n_args == f->body->n_args;
+    for (size_t i = 0; same && !tcc_func_is_entry(f) && i < f->body->n_args; i++)
+        same = same_elements(s->body->args[i]->type, f->body->args[i]->type);
+    return same || wrong(f, diag, "'args' are not what it has as parameters");
+}
+
+void tcc_func_record_args(tcc_func *f)
+{
+    if (tcc_attr_find(&f->attrs, "args"))
+        return;
+    size_t n = f->body->n_args;
+    tcc_attr *args = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, n + 1);
+    for (size_t i = 0; i < n; i++)
+        args[i] = record_of(f->ir, f->body->args[i]);
+    tcc_attr_set(f->ir, &f->attrs, "args", list_of(f->ir, n, args), (tcc_loc){0, 0});
 }
 
 /* Parameters without a name are called by their number, as the printer does. */
@@ -200,11 +289,15 @@ static bool set_dims(const tcc_func *f, tcc_func *s, tcc_diag *diag)
     for (size_t i = 0; i < s->body->n_args; i++) {
         const tcc_type *t = s->body->args[i]->type;
         for (unsigned d = 0; d < t->rank; d++) {
-            if (!t->dims[d].name || has_name(names.data, names.len, t->dims[d].name))
-                continue;
-            if (given)
-                return wrong(f, diag, "an argument has a dimension that is not in 'dims'");
-            TCC_PUSH(s->ir->arena, &names, t->dims[d].name);
+            tcc_extent_factor factor;
+            for (const char *left = t->dims[d].name; left && tcc_extent_take(&left, &factor);) {
+                const char *name = factor.n ? tcc_arena_strndup(s->ir->arena, factor.name, factor.n) : NULL;
+                if (!name || has_name(names.data, names.len, name))
+                    continue;
+                if (given)
+                    return wrong(f, diag, "an argument has a dimension that is not in 'dims'");
+                TCC_PUSH(s->ir->arena, &names, tcc_ir_name(s->ir, name));
+            }
         }
     }
     tcc_attr_set_strs(s->ir, &s->attrs, "dims", names.len, names.data);
@@ -249,7 +342,8 @@ static tcc_func *all_params(const tcc_func *f, tcc_arena *arena, tcc_diag *diag)
 {
     tcc_ir *ir = tcc_ir_create(arena);
     tcc_func *s = tcc_func_create(ir, tcc_ir_name(ir, tcc_func_kernel(f)), f->loc);
-    bool ok = tcc_func_is_entry(f) ? add_records(f, s, diag) : add_params(f, s, diag);
+    bool recorded = tcc_func_is_entry(f) || tcc_attr_find(&f->attrs, "args");
+    bool ok = recorded ? add_records(f, s, diag) : add_params(f, s, diag);
     return ok && check_names(f, s, diag) && set_dims(f, s, diag) && set_roles(f, s, diag) ? s : NULL;
 }
 
@@ -301,6 +395,19 @@ const tcc_func *tcc_func_workspace(const tcc_func *f, tcc_arena *arena, tcc_diag
     keep_params(s, n, s->body->n_args - n);
     tcc_attr_remove(&s->attrs, "dims");
     return s;
+}
+
+bool tcc_dims_have(tcc_attr dims, const char *name)
+{
+    tcc_extent_factor factor;
+    bool all = true;
+    while (all && tcc_extent_take(&name, &factor)) {
+        bool found = !factor.n;
+        for (size_t i = 0; i < dims.list.n && !found; i++)
+            found = dims.list.items[i].kind == TCC_ATTR_STR && tcc_extent_is(&factor, dims.list.items[i].s);
+        all = found;
+    }
+    return all;
 }
 
 static bool same_type(const tcc_type *a, const tcc_type *b)

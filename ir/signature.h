@@ -1,7 +1,8 @@
 /* signature: what the caller of a kernel passes, whatever level its function is of.
  *
  * Above the target level that is in the function's own parameters. A target-level function has
- * those of its GPU code; its attribute `args` keeps the caller's. Which kernel a function belongs
+ * those of its GPU code; its attribute `args` keeps the caller's, as that of a function does in whose parameters
+ * several dimensions have become one. Which kernel a function belongs
  * to is its attribute `kernel`, or its name. A module may also hold what a kernel computes, as the
  * frontend made it: a tensor-level function with the attribute `defines`, the kernel's name. It is
  * no code: passes leave it alone, and nothing is generated for it.
@@ -41,6 +42,10 @@ bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter);
 /* Adds a workspace tensor behind f's parameters, called `name`, with a number behind it where that is taken. */
 tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name);
 
+/* Keeps what the caller passes in the attribute `args`, [[A, f16, [M, K]], …, [alpha, f32]], unless it is there: the
+ * function's parameters are about to change. */
+void tcc_func_record_args(tcc_func *f);
+
 /* A function without ops that has the kernel's name, the caller's arguments as parameters, and the
  * attributes `dims` and `roles`, made in an arena. What hand-written IR leaves out is added: `dims`
  * in the order of appearance, and as roles scalar and inout. NULL, reported, when the attributes
@@ -50,6 +55,9 @@ const tcc_func *tcc_func_signature(const tcc_func *f, tcc_arena *arena, tcc_diag
 /* The same with the workspace tensors alone, without `dims`, and with both. */
 const tcc_func *tcc_func_workspace(const tcc_func *f, tcc_arena *arena, tcc_diag *diag);
 const tcc_func *tcc_func_parameters(const tcc_func *f, tcc_arena *arena, tcc_diag *diag);
+
+/* Whether all factors of a dimension's name (support/extent.h) are numbers or in `dims`, a list of names. */
+bool tcc_dims_have(tcc_attr dims, const char *name);
 
 /* Whether two signatures are the same. */
 bool tcc_signature_equal(const tcc_func *a, const tcc_func *b);

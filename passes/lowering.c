@@ -241,25 +241,6 @@ void tcc_low_scalar_args(tcc_lowering *l)
     }
 }
 
-/* What callers pass, which the kernel's parameters are made of: args = [[A, f16, [M, K]], …,
- * [alpha, f32]]. */
-static tcc_attr caller_args(tcc_lowering *l)
-{
-    const tcc_block *body = l->f->body;
-    tcc_attr *args = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, body->n_args);
-    for (size_t i = 0; i < body->n_args; i++) {
-        const tcc_type *t = body->args[i]->type;
-        tcc_attr *dims = TCC_NEW_ARRAY(l->ir->arena, tcc_attr, t->rank);
-        for (unsigned d = 0; d < t->rank; d++)
-            dims[d] = tcc_low_dim_attr(l, t->dims[d]);
-        const tcc_attr record[] = {tcc_low_str(l, body->args[i]->name),
-                                   tcc_low_str(l, tcc_scalar_name(t->elem)),
-                                   tcc_low_list(l, t->rank, dims), tcc_low_int(t->row_bytes)};
-        args[i] = tcc_low_list(l, t->kind != TCC_KIND_tensor ? 2 : t->row_bytes ? 4 : 3, record);
-    }
-    return tcc_low_list(l, body->n_args, args);
-}
-
 void tcc_low_refuse(tcc_lowering *l, const tcc_op *op, const char *what)
 {
     if (!l->failed)
@@ -306,10 +287,9 @@ tcc_status tcc_low_finish(tcc_lowering *l, int64_t smem_bytes)
     tcc_ir *ir = l->ir;
     tcc_func *f = l->f;
     const tcc_op *ctas = tcc_low_find_ctas(f);
-    tcc_attr args = caller_args(l);
-    f->body = l->body;
     tcc_attr_set_int(ir, &f->attrs, "smem_bytes", smem_bytes);
-    tcc_attr_set(ir, &f->attrs, "args", args, (tcc_loc){0, 0});
+    tcc_func_record_args(f);
+    f->body = l->body;
     tcc_attr_set(ir, &f->attrs, "params", tcc_low_list(l, l->params.len, l->params.data),
                  (tcc_loc){0, 0});
     tcc_attr_set(ir, &f->attrs, "requires", tcc_low_list(l, l->requires.len, l->requires.data),

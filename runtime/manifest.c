@@ -131,17 +131,41 @@ static bool read_arg(reader *r, const char *where, const tcc_json *v, bool scala
     return FAIL(r, where, "unknown argument '%s'", name);
 }
 
+static int find_dim(const reader *r, const tcc_extent_factor *factor)
+{
+    for (size_t i = 0; i < r->kernel->n_dims; i++)
+        if (tcc_extent_is(factor, r->kernel->dims[i]))
+            return (int)i;
+    return -1;
+}
+
+/* A number, the name of a dimension, or names and numbers that are multiplied, joined by dots. */
 static bool read_extent(reader *r, const char *where, const tcc_json *v, tcc_extent *out)
 {
     *out = (tcc_extent){.dim = -1};
     if (!is(v, TCC_JSON_STRING))
         return read_int(r, where, v, 0, max_number, &out->number);
-    for (size_t i = 0; i < r->kernel->n_dims; i++)
-        if (!strcmp(r->kernel->dims[i], v->string)) {
-            out->dim = (int)i;
-            return true;
-        }
-    return FAIL(r, where, "unknown dimension '%s'", v->string);
+    tcc_extent_factor factor;
+    for (const char *left = v->string; tcc_extent_take(&left, &factor);) {
+        int dim = factor.n ? find_dim(r, &factor) : -1;
+        bool fits = factor.n ? dim >= 0 && (out->dim < 0 || out->n_more < TCC_MAX_FACTORS - 1)
+                             : !out->number && factor.number > 0 && factor.number <= TCC_MAX_EXTENT;
+        if (!fits)
+            return FAIL(r, where, "unknown dimension '%s'", v->string);
+        if (!factor.n)
+            out->number = factor.number;
+        else if (out->dim < 0)
+            out->dim = dim;
+        else
+            out->more[out->n_more++] = dim;
+    }
+    return out->dim >= 0 || FAIL(r, where, "unknown dimension '%s'", v->string);
+}
+
+/* That of a tensor which is passed. */
+static bool is_one_dimension(const tcc_extent *e)
+{
+    return e->dim < 0 || (!e->n_more && !e->number);
 }
 
 static bool read_extents(reader *r, const char *where, const tcc_json *v, tcc_extent *out)
@@ -230,8 +254,14 @@ static bool append_expr(reader *r, const char *where, const tcc_json *v, int nes
     }
     if (!read_extent(r, where, v, &extent))
         return false;
-    return extent.dim >= 0 ? push(r, where, e, TCC_EXPR_dim, extent.dim)
-                           : push(r, where, e, TCC_EXPR_number, extent.number);
+    if (extent.dim < 0)
+        return push(r, where, e, TCC_EXPR_number, extent.number);
+    bool ok = push(r, where, e, TCC_EXPR_dim, extent.dim);
+    for (unsigned i = 0; i < extent.n_more && ok; i++)
+        ok = push(r, where, e, TCC_EXPR_dim, extent.more[i]) && push(r, where, e, TCC_EXPR_mul, 0);
+    if (extent.number && ok)
+        ok = push(r, where, e, TCC_EXPR_number, extent.number) && push(r, where, e, TCC_EXPR_mul, 0);
+    return ok;
 }
 
 static bool read_expr(reader *r, const char *where, const tcc_json *v, tcc_expr *out)
@@ -562,6 +592,8 @@ static bool read_arg_info(reader *r, const char *where, const tcc_json *v, tcc_a
     if (!read_extents(r, in(r, where, "dims"), dims, extents))
         return false;
     for (size_t i = 0; i < rank; i++) {
+        if (!is_one_dimension(&extents[i]))
+            return fail(r, at(r, in(r, where, "dims"), i), "a product, wants one dimension");
         bool symbolic = extents[i].dim >= 0;
         names[i] = symbolic ? r->kernel->dims[extents[i].dim] : NULL;
         numbers[i] = symbolic ? -1 : extents[i].number;

@@ -15,6 +15,7 @@
 #include "support/arena.h"
 #include "support/diag.h"
 #include "support/expr.h"
+#include "support/extent.h"
 #include "support/manifest.h"
 
 enum {
@@ -39,10 +40,12 @@ typedef struct tcc_elem_type {
     CUtensorMapDataType map_type; /* of those with whole bytes */
 } tcc_elem_type;
 
-/* The extent of one dimension: a symbolic one's index, or a number. */
+/* The extent of one dimension: a symbolic one's index, or a number; or the product of several. */
 typedef struct tcc_extent {
     int dim; /* -1: the number */
-    int64_t number;
+    unsigned n_more;
+    int more[TCC_MAX_FACTORS - 1]; /* dimensions that it is multiplied by; */
+    int64_t number;                /* with them, or a dimension: and by this, 0: nothing */
     int64_t multiple; /* to which it is rounded up, as a factor of a product; 0: it is not */
 } tcc_extent;
 

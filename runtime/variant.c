@@ -5,15 +5,24 @@
 #include <math.h> /* of libc's functions alone: what is in a program of its own does not ask for libm */
 #include <string.h>
 
-#include "support/extent.h"
 
 /* Limits of cuTensorMapEncodeTiled. */
 #define MAX_MAP_EXTENT (UINT64_C(1) << 32)
 #define MAX_MAP_STRIDE_BYTES ((INT64_C(1) << 40) - 1)
 
+/* The highest number where it leaves 64 bits. */
+static int64_t product_of(const tcc_extent *e, const int64_t *dims)
+{
+    int64_t n = dims[e->dim];
+    for (unsigned i = 0; i < e->n_more; i++)
+        if (__builtin_mul_overflow(n, dims[e->more[i]], &n))
+            return INT64_MAX;
+    return e->number && __builtin_mul_overflow(n, e->number, &n) ? INT64_MAX : n;
+}
+
 int64_t tcc_extent_value(tcc_extent e, const int64_t *dims)
 {
-    int64_t n = e.dim >= 0 ? dims[e.dim] : e.number;
+    int64_t n = e.dim < 0 ? e.number : product_of(&e, dims);
     if (!e.multiple || n % e.multiple == 0)
         return n;
     return n <= INT64_MAX - e.multiple ? n - n % e.multiple + e.multiple : INT64_MAX;

@@ -23,6 +23,7 @@
 #include "ir/schedule_key.h"
 #include "passes/contraction.h"
 #include "passes/families.h"
+#include "passes/merging.h"
 #include "passes/passes.h"
 #include "passes/pointwise.h"
 
@@ -302,6 +303,20 @@ static const char *why_not_all(const tcc_contraction *c, tcc_why_not *why_not, c
     return why;
 }
 
+/* Which indices are taken for one, in all variants but the generic one, which is for all extents. */
+static void choose_merged(tcc_func *f)
+{
+    tcc_attr merged = tcc_find_merged(f);
+    if (merged.list.n && !tcc_attr_find(&f->attrs, "merged"))
+        tcc_attr_set(f->ir, &f->attrs, "merged", merged, (tcc_loc){0, 0});
+}
+
+static void make_generic(tcc_func *f)
+{
+    tcc_assume(f, NULL, NULL, 0);
+    tcc_attr_remove(&f->attrs, "merged");
+}
+
 /* ---- kernels without a product ------------------------------------------------------------- */
 
 /* Whether vectors of a tensor's elements can be aligned in all rows. */
@@ -336,8 +351,9 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
 {
     bool all = true, written = true, differ = false;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    choose_merged(f);
     if (p->vector == 1) { /* nothing is wider than an element */
-        tcc_assume(f, NULL, NULL, 0);
+        make_generic(f);
         return TCC_OK;
     }
     for (const tcc_op *op = f->body->first; op; op = op->next) {
@@ -350,7 +366,7 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
     }
     tcc_func *first = all ? f : NULL, *generic = written ? add_variant(ctx, f, "generic") : f;
     tcc_func *direct = !written || (all && !differ) ? NULL : all ? add_variant(ctx, f, "direct") : f;
-    tcc_assume(generic, NULL, NULL, 0);
+    make_generic(generic);
     for (const tcc_op *op = generic->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
         if (!tensor || !tcc_pointwise_runs_along(p, op))
@@ -441,6 +457,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const tcc_copying *how = passes->copying;
     bool same = how->direct == how->first;
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
+    choose_merged(f);
     const tcc_op *culprit;
     const char *why_not_first = why_not_all(&c, how->first->why_not, &culprit);
     const char *why = same ? why_not_first : why_not_all(&c, how->direct->why_not, &culprit);
@@ -452,7 +469,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         pad_operands(first || !why ? add_variant(ctx, f, "padded") : f, &c);
     if (!why && (!first || may_be_unaligned(f, &c, same)))
         direct = first ? add_variant(ctx, f, "direct") : f;
-    tcc_assume(generic, NULL, NULL, 0);
+    make_generic(generic);
     const tcc_op *other;
     bool pipelines = how->generic && !why_not_all(&c, how->generic->why_not, &other);
     if (pipelines)

@@ -22,6 +22,7 @@
 #include "ir/schedule_key.h"
 #include "ir/signature.h"
 #include "passes/contraction.h"
+#include "passes/merging.h"
 #include "passes/passes.h"
 
 enum { ROW_BYTES = 128 };
@@ -60,6 +61,8 @@ static void make_copy(tcc_func *step, tcc_value *from, tcc_value *to)
     tcc_attr_set_strs(ir, &all->def->attrs, "map", rank, map);
     tcc_op *write = TCC_EMIT_V(&b, tensor_write, .a = all, .tensor = to);
     tcc_attr_set_strs(ir, &write->attrs, "map", rank, map);
+    if (tcc_attr_find(&step->attrs, "merged"))
+        tcc_attr_set(ir, &step->attrs, "merged", tcc_find_merged(step), (tcc_loc){0, 0});
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)

@@ -15,6 +15,7 @@
     PASS(dce)                                                                                      \
     PASS(choose_variants)                                                                          \
     PASS(pad_operands)                                                                             \
+    PASS(merge_indices)                                                                            \
     PASS(choose_schedule)                                                                          \
     PASS(split_sums)                                                                               \
     PASS(tile_contraction)                                                                         \

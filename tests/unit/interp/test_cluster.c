@@ -198,7 +198,7 @@ static const mutation of_async[] = {
 START_TEST(a_safeguard_left_out_of_the_async_level)
 {
     static const char passes[] =
-        "canonicalize,cse,choose-variants,pad-operands,choose-schedule,split-sums,tile-contraction,dce,tile-pointwise,"
+        "canonicalize,cse,choose-variants,pad-operands,merge-indices,choose-schedule,split-sums,tile-contraction,dce,tile-pointwise,"
         "fuse-epilogue,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost,distribute-grid,pipeline-copies,"
         "pipeline-registers,specialize-warps";
     const mutation *m = &of_async[_i];

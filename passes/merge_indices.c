@@ -1,0 +1,242 @@
+/* merge-indices: take indices for one that run through every tensor together.
+ *
+ * Before:  func @f(%X: tensor<f16[B, S, D]>, …, %Y: tensor<f16[B, S, N]>) {merged = [[b, s]], …} {
+ *            %0 = tensor.read %X {map = [b, s, d]} : field<f16[b, s, d]>
+ * After:   func @f(%X: tensor<f16[B.S, D]>, …, %Y: tensor<f16[B.S, N]>) {args = [[X, f16, [B, S, D]], …], …} {
+ *            %0 = tensor.read %X {map = [s, d]} : field<f16[s, d]>
+ *
+ * A tile covers values of one index of each operand. Of S = 1 it would have one row in use, of B * S = 64 all. What the
+ * caller passes stays what it was: `args`. The extent of the one index must fit in 31 bits, where each of theirs had to;
+ * choose-variants leaves the indices of the generic variant alone.
+ *
+ * Requires variants. Preserves what is computed, and rows.
+ */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "passes/merging.h"
+
+#include <string.h>
+
+#include "ir/schedule_key.h"
+#include "ir/signature.h"
+#include "passes/contraction.h"
+#include "passes/passes.h"
+#include "support/extent.h"
+
+/* Indices that are to be one, and their dimensions. */
+typedef struct run_of {
+    const tcc_attr *names;
+    size_t n;
+    tcc_dim dims[TCC_MAX_FACTORS];
+    bool known; /* dims are */
+} run_of;
+
+static bool names_any(tcc_attr list, const tcc_attr *names, size_t n)
+{
+    for (size_t i = 0; i < list.list.n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (list.list.items[i].kind == TCC_ATTR_STR && !strcmp(list.list.items[i].s, names[k].s))
+                return true;
+    return false;
+}
+
+/* Where an access has them, side by side, in order and not along rows; -1: it has none; -2: neither. */
+static int place_in(const tcc_op *access, const run_of *run)
+{
+    tcc_attr map = tcc_attr_list(&access->attrs, "map");
+    int at = tcc_map_position(access, run->names[0].s);
+    if (at < 0)
+        return names_any(map, run->names, run->n) ? -2 : -1;
+    if ((size_t)at + run->n >= map.list.n)
+        return -2;
+    for (size_t i = 0; i < run->n; i++)
+        if (strcmp(map.list.items[(size_t)at + i].s, run->names[i].s))
+            return -2;
+    return at;
+}
+
+static bool same_dim(tcc_dim a, tcc_dim b)
+{
+    return a.name == b.name && (a.name || a.size == b.size);
+}
+
+/* Whether the dimensions are those that the indices have elsewhere. */
+static bool have_dims(run_of *run, const tcc_dim *dims)
+{
+    bool same = true;
+    for (size_t i = 0; i < run->n; i++) {
+        same &= !run->known || same_dim(run->dims[i], dims[i]);
+        run->dims[i] = dims[i];
+    }
+    run->known = true;
+    return same;
+}
+
+/* Where all uses of a tensor have them. */
+static int place_in_tensor(const tcc_value *tensor, run_of *run)
+{
+    int at = -1;
+    for (const tcc_use *u = tensor->uses; u; u = u->next) {
+        int here = tcc_accessed_tensor(u->op) == tensor ? place_in(u->op, run) : -2;
+        if (here == -2 || (u != tensor->uses && here != at))
+            return -2;
+        at = here;
+    }
+    return at < 0 || have_dims(run, tensor->type->dims + at) ? at : -2;
+}
+
+/* The product of the dimensions; false where it is more than a dimension can be. */
+static bool multiply(tcc_ir *ir, const run_of *run, tcc_dim *out)
+{
+    int64_t number = 1;
+    const char *name = "";
+    for (size_t i = 0; i < run->n; i++) {
+        const tcc_dim *d = &run->dims[i];
+        if (d->name)
+            name = tcc_arena_printf(ir->arena, "%s%s%s", name, *name ? "." : "", d->name);
+        else if (d->size < 1 || (number *= d->size) > TCC_MAX_EXTENT)
+            return false;
+    }
+    if (*name && number > 1)
+        name = tcc_arena_printf(ir->arena, "%s.%lld", name, (long long)number);
+    *out = *name ? (tcc_dim){.name = tcc_ir_name(ir, name)} : (tcc_dim){.size = number};
+    return true;
+}
+
+/* Whether these may be one: all tensors have them side by side, or none of them, and none is summed. */
+static bool can_merge(const tcc_func *f, run_of *run)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next) {
+        tcc_attr parts = tcc_attr_list(&op->attrs, "parts");
+        if (op->n_regions || names_any(tcc_attr_list(&op->attrs, "over"), run->names, run->n) ||
+            names_any(parts, run->names, run->n))
+            return false;
+    }
+    for (size_t i = 0; i < f->body->n_args; i++) {
+        const tcc_value *arg = f->body->args[i];
+        if (arg->type->kind == TCC_KIND_tensor && place_in_tensor(arg, run) == -2)
+            return false;
+    }
+    tcc_dim product;
+    return run->known && multiply(f->ir, run, &product);
+}
+
+/* Whether the schedule says something of an index. */
+static bool is_scheduled(const tcc_func *f, const tcc_attr *name)
+{
+    for (int i = 0; i < TCC_KEY_COUNT; i++)
+        if (names_any(tcc_attr_list(&f->attrs, tcc_schedule_keys[i].name), name, 1))
+            return true;
+    return false;
+}
+
+tcc_attr tcc_find_merged(const tcc_func *f)
+{
+    const tcc_op *write = f->body->first;
+    while (write && write->code != TCC_OP_tensor_write)
+        write = write->next;
+    tcc_attr map = write ? tcc_attr_list(&write->attrs, "map") : (tcc_attr){0};
+    TCC_VEC(tcc_attr) lists = {0};
+    for (size_t end = map.list.n, n; end > 1; end -= n) {
+        for (n = 1; n < end && n < TCC_MAX_FACTORS && !is_scheduled(f, &map.list.items[end - n - 1]); n++) {
+            run_of more = {.names = map.list.items + end - n - 1, .n = n + 1};
+            if (!can_merge(f, &more))
+                break;
+        }
+        if (n > 1)
+            TCC_PUSH(f->ir->arena, &lists,
+                     (tcc_attr){.kind = TCC_ATTR_LIST, .list = {map.list.items + end - n, n}});
+    }
+    return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {lists.data, lists.len}};
+}
+
+/* ---- the change ------------------------------------------------------------------------------ */
+
+static void merge_tensor(tcc_value *tensor, run_of *run)
+{
+    tcc_ir *ir = tensor->block->func->ir;
+    const tcc_type *t = tensor->type;
+    int at = place_in_tensor(tensor, run);
+    if (at < 0)
+        return;
+    tcc_dim *dims = TCC_NEW_ARRAY(ir->arena, tcc_dim, t->rank);
+    memcpy(dims, t->dims, (size_t)at * sizeof *dims);
+    multiply(ir, run, &dims[at]);
+    size_t rest = t->rank - (size_t)at - run->n;
+    memcpy(dims + at + 1, t->dims + (size_t)at + run->n, rest * sizeof *dims);
+    const tcc_type *merged = tcc_type_get(ir, t->kind, t->elem, (unsigned)((size_t)at + 1 + rest), dims);
+    tensor->type = tcc_type_with_row_bytes(ir, merged, t->row_bytes);
+}
+
+/* Names but those that go. */
+static void merge_map(tcc_ir *ir, tcc_op *op, const run_of *run)
+{
+    tcc_attr map = tcc_attr_list(&op->attrs, "map");
+    const char **left = TCC_NEW_ARRAY(ir->arena, const char *, map.list.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < map.list.n; i++)
+        if (!names_any((tcc_attr){.kind = TCC_ATTR_LIST, .list = {&map.list.items[i], 1}}, run->names, run->n - 1))
+            left[n++] = map.list.items[i].s;
+    if (n < map.list.n)
+        tcc_attr_set_strs(ir, &op->attrs, "map", n, left);
+}
+
+static void merge_field(tcc_ir *ir, tcc_value *v, const run_of *run)
+{
+    const tcc_type *t = v->type;
+    if (t->kind != TCC_KIND_field)
+        return;
+    tcc_dim *left = TCC_NEW_ARRAY(ir->arena, tcc_dim, t->rank + 1u);
+    unsigned n = 0;
+    for (unsigned d = 0; d < t->rank; d++) {
+        bool goes = false;
+        for (size_t i = 0; i + 1 < run->n; i++)
+            goes |= !strcmp(t->dims[d].name, run->names[i].s);
+        if (!goes)
+            left[n++] = t->dims[d];
+    }
+    v->type = n < t->rank ? tcc_type_get(ir, t->kind, t->elem, n, left) : t;
+}
+
+static void merge(tcc_func *f, run_of *run)
+{
+    tcc_func_record_args(f);
+    for (size_t i = 0; i < f->body->n_args; i++)
+        if (f->body->args[i]->type->kind == TCC_KIND_tensor)
+            merge_tensor(f->body->args[i], run);
+    for (tcc_op *op = f->body->first; op; op = op->next) {
+        merge_map(f->ir, op, run);
+        for (unsigned i = 0; i < op->n_results; i++)
+            merge_field(f->ir, &op->results[i], run);
+    }
+}
+
+static bool is_list_of_names(tcc_attr list)
+{
+    for (size_t i = 0; list.kind == TCC_ATTR_LIST && i < list.list.n; i++)
+        if (list.list.items[i].kind != TCC_ATTR_STR)
+            return false;
+    return list.kind == TCC_ATTR_LIST && list.list.n > 1 && list.list.n <= TCC_MAX_FACTORS;
+}
+
+static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
+{
+    tcc_attr merged = tcc_attr_list(&f->attrs, "merged");
+    for (size_t i = 0; i < merged.list.n; i++) {
+        tcc_attr names = merged.list.items[i];
+        run_of indices = {.names = names.list.items, .n = names.list.n};
+        if (!is_list_of_names(names) || !can_merge(f, &indices)) {
+            tcc_error(ctx->diag, TCC_ERR_TYPE, f->loc,
+                      "'merged' wants lists of two to %d indices that are not summed, and that every tensor has side by "
+                      "side in front of its last dimension, or none of them", TCC_MAX_FACTORS);
+            return TCC_ERR_TYPE;
+        }
+        merge(f, &indices);
+        *changed = true;
+    }
+    tcc_attr_remove(&f->attrs, "merged");
+    return TCC_OK;
+}
+
+const tcc_pass tcc_pass_merge_indices = {
+    "merge-indices", "take indices for one that run through all tensors together", .run = run,
+    .requires = TCC_UP_TO(variants)};

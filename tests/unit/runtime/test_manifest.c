@@ -135,6 +135,8 @@ static const struct {
      "unknown type 'f15'"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"Q\"]}]"),
      "unknown dimension 'Q'"},
+    {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"M.M\"]}]"),
+     "dims[0]: a product, wants one dimension"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[-1]}]"),
      "-1 is no integer from 0"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[1.5]}]"),
@@ -216,6 +218,12 @@ static const struct {
     {WITH_PARAM("{\"pointer\":\"alpha\"}"), "'alpha' is a scalar"},
     {WITH_PARAM("{\"scalar\":\"A\"}"), "'A' is no scalar"},
     {WITH_PARAM("{\"dim\":\"Q\"}"), "unknown dimension 'Q'"},
+    {WITH_PARAM("{\"dim\":\"M.Q\"}"), "unknown dimension 'M.Q'"},
+    {WITH_PARAM("{\"dim\":\"M.0\"}"), "unknown dimension 'M.0'"},
+    {WITH_PARAM("{\"dim\":\"M.2.2\"}"), "unknown dimension 'M.2.2'"},
+    {WITH_PARAM("{\"dim\":\"4\"}"), "unknown dimension '4'"},
+    {WITH_PARAM("{\"dim\":\"\"}"), "unknown dimension ''"},
+    {WITH_PARAM("{\"dim\":\"M.M.M.M.M\"}"), "unknown dimension 'M.M.M.M.M'"},
     {WITH_PARAM("{\"workspace\":\"Q\"}"), "unknown dimension 'Q'"},
 #define WITH_MAP(dims, strides, box, swizzle)                                                      \
     WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"f16\",\"dims\":" dims                    \

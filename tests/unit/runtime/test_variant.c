@@ -174,6 +174,8 @@ static const struct {
     const char *expr;
     int64_t value; /* -1: there is none */
 } values[] = {
+    {"\"B.M\"", 600},
+    {"[\"ceildiv\",\"B.M.3\",7]", 258},
     {"3", 3},
     {"\"K\"", 128},
     {"{\"device\":\"sms\"}", 7},
@@ -240,6 +242,8 @@ static const struct {
     {WITH_STEPS("128", LAUNCH("2", MAP("129", "8"))), false},
     {WITH_STEPS("0", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4]"))), true},
     {WITH_STEPS("0", LAUNCH("2", MAP("0", "[\"roundup\",\"M\",4],2147483647"))), false},
+    {WITH_STEPS("0", LAUNCH("2", "{\"dim\":\"M.N.2\"}")), true},
+    {WITH_STEPS("0", LAUNCH("2", "{\"dim\":\"M.N.N.M\"}")), false},
     {WITH_STEPS("0", LAUNCH("3", "")), false}, /* no multiple of the cluster */
     {WITH_STEPS("0", LAUNCH("0", "")), false},
     {WITH_STEPS("0", LAUNCH("2147483648", "")), false},

@@ -9,6 +9,7 @@
 #include "passes/families.h"
 #include "passes/pointwise.h"
 #include "passes/schedule.h"
+#include "support/extent.h"
 #include "support/random.h"
 
 /* An extent: so many tiles, and some elements. */
@@ -76,9 +77,14 @@ static int64_t extent(chooser *ch, along a, int64_t tile)
     return tiles * tile + extra(ch, a.more, tile);
 }
 
+/* Of a product of dimensions the last is the one that tiles go by; the others are batches, as where they are apart. */
 static bool is_dim(tcc_dim d, const char *name)
 {
-    return d.name && !strcmp(d.name, name);
+    tcc_extent_factor factor;
+    bool last = false;
+    for (const char *left = d.name; left && tcc_extent_take(&left, &factor);)
+        last = factor.n ? tcc_extent_is(&factor, name) : last;
+    return last;
 }
 
 /* Whether rows of some tensor run along the dimension. */
@@ -160,10 +166,14 @@ tcc_shapes tcc_shapes_choose(tcc_arena *arena, const tcc_func *scheduled, uint64
 static double extent_of(const tcc_func *f, const int64_t *dims, tcc_dim d)
 {
     tcc_attr names = tcc_attr_list(&f->attrs, "dims");
-    for (size_t i = 0; i < names.list.n; i++)
-        if (is_dim(d, names.list.items[i].s))
-            return (double)dims[i];
-    return (double)d.size;
+    double extent = d.name ? 1 : (double)d.size;
+    tcc_extent_factor factor;
+    for (const char *left = d.name; left && tcc_extent_take(&left, &factor);) {
+        extent *= factor.n ? 1 : (double)factor.number;
+        for (size_t i = 0; i < names.list.n; i++)
+            extent *= tcc_extent_is(&factor, names.list.items[i].s) ? (double)dims[i] : 1;
+    }
+    return extent;
 }
 
 static double tiles_of(double extent, int64_t tile)

@@ -27,8 +27,9 @@ foreach(tool tcc tcc-opt tcc-run tcc-bench)
   tcc_generate(fish/vendor_completions.d/${name}.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
                gen-completions fish ${tool})
 endforeach()
-foreach(subcommand fmt lsp)
-  tcc_generate(man/man1/tcc${TCC_PROGRAM_SUFFIX}-${subcommand}.1 ${CMAKE_INSTALL_MANDIR}/man1 gen-man "tcc ${subcommand}")
+foreach(pair "tcc fmt" "tcc lsp" "tcc-run merge")
+  string(REPLACE " " "${TCC_PROGRAM_SUFFIX}-" page ${pair})
+  tcc_generate(man/man1/${page}.1 ${CMAKE_INSTALL_MANDIR}/man1 gen-man ${pair})
 endforeach()
 add_custom_target(command_lines ALL DEPENDS ${generated_files})
 

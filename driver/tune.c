@@ -8,6 +8,7 @@
  * tune_space.c     which schedules there are to try
  * tune_judge.c     what the compiler makes of one
  * tune_results.c   the file of results
+ * tune_merge.c     several as one
  * tuning.c         what a search hands over
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/json.h"
-
 enum { MOST_DIVIDES = 16 };
 
 void tcc_tune_print_class(tcc_str *out, int64_t extent)
@@ -31,14 +29,22 @@ static tcc_tune_result *find(const tcc_tune_results *r, const char *schedule)
     return NULL;
 }
 
+bool tcc_tune_result_of(const tcc_json *line, tcc_tune_result *out)
+{
+    const tcc_json *schedule = tcc_json_member(line, "schedule"), *time = tcc_json_member(line, "time");
+    if (!schedule || schedule->kind != TCC_JSON_STRING || !time)
+        return false;
+    *out = (tcc_tune_result){schedule->string, time->kind == TCC_JSON_NUMBER ? time->number : INFINITY};
+    return true;
+}
+
 static void take_line(tcc_tune_results *r, tcc_arena *arena, const char *line, size_t size)
 {
     size_t n = strlen(r->key), bad;
     const tcc_json *all = size > n && !memcmp(line, r->key, n) ? tcc_json_parse(arena, line, size, &bad) : NULL;
-    const tcc_json *schedule = tcc_json_member(all, "schedule"), *time = tcc_json_member(all, "time");
-    if (!schedule || schedule->kind != TCC_JSON_STRING || !time)
+    tcc_tune_result new;
+    if (!tcc_tune_result_of(all, &new))
         return;
-    const tcc_tune_result new = {schedule->string, time->kind == TCC_JSON_NUMBER ? time->number : INFINITY};
     tcc_tune_result *old = find(r, new.schedule);
     if (old)
         *old = new;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "support/arena.h"
+#include "support/json.h"
 #include "support/str.h"
 
 typedef struct tcc_tune_result {
@@ -22,6 +23,9 @@ typedef struct tcc_tune_results {
     bool broken;     /* it does not end with a line's end */
     TCC_VEC(tcc_tune_result) all; /* that it had of the same; of two about one schedule the later counts */
 } tcc_tune_results;
+
+/* What a line has of a schedule; false where that is nothing. Its text is the line's. */
+bool tcc_tune_result_of(const tcc_json *line, tcc_tune_result *out);
 
 /* Appends the class of extents: those are of one that begin with the same two bits, and that the same power of two
  * divides, 16 at most. */

@@ -2,8 +2,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/shared/option_table.h"
+#include "tools/tcc-run/merge.h"
 #include "tools/tcc-run/result.h"
 #include "tools/tcc-run/run.h"
 #include "tools/tcc-run/script.h"
@@ -29,6 +31,8 @@ int main(int argc, char **argv)
     char why[256];
     int status = EXIT_OK;
     prepare_output();
+    if (argc > 1 && !strcmp(argv[1], "merge"))
+        return merge_main(argc - 1, argv + 1);
     if (!options_parse(argc, argv, NULL, &o, why, sizeof why)) {
         fprintf(stderr, "tcc-run: %s\ntry tcc-run --help\n", why);
         return EXIT_USAGE;

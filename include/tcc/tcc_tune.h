@@ -39,12 +39,12 @@ typedef struct tcc_tune_options {
     double seconds;   /* that the search may take, about; 0: 60 */
     unsigned threads; /* that compile; 0: one for each CPU, 16 at most */
     /* Results are appended to this file, and what it has is not measured again; NULL: to tuned.jsonl in the folder that
-     * tcc_jit_options.cache_dir NULL means; "": none is kept. A line is one result, as JSON; files of several searches
-     * are put together by cat. A result counts for the same GPU, driver, build of libtcc, target, program, and class of
+     * tcc_jit_options.cache_dir NULL means; "": none is kept. A line is one result, as JSON; tcc_tune_merge makes one
+     * file of those of several searches. A result counts for the same GPU, driver, build of libtcc, target, program, and class of
      * extents: those that begin with the same two bits, and that the same power of two divides, 16 at most. */
     const char *results;
     /* Of the schedules that all combinations give one of n_shards parts, from 0 on: for searches side by side, whose
-     * results are put together. n_shards 0: all. */
+     * results are merged. A schedule is in one part alone, whichever machine asks. n_shards 0: all. */
     unsigned shard, n_shards;
     /* Times the kernel, which may be launched with the extents until this returns, and whose results it has compared.
      * *time: less is better; what clocks and heat do cancels in the time over that of another kernel, launched in
@@ -77,6 +77,20 @@ TCC_API const char *tcc_tuning_schedule(const tcc_tuning *t, size_t i);
 TCC_API double tcc_tuning_time(const tcc_tuning *t, size_t i);
 /* How far the search came. */
 TCC_API tcc_tune_progress tcc_tuning_progress(const tcc_tuning *t);
+
+/* A file of results: its name, for diagnostics, and what is in it. Borrowed. */
+typedef struct tcc_tune_part {
+    const char *file, *text;
+    size_t size;
+} tcc_tune_part;
+
+/* Makes one file of several: of each schedule, in each class of extents, one result, which is one that is wrong, else the
+ * fastest; classes in the order of their names, in each the fastest first. The order of the parts, and one that is
+ * given twice, change nothing. Lines that are not results, such as one that was cut off, are left out with a warning.
+ * On success *out is NUL-terminated and belongs to the caller: tcc_text_destroy. Returns TCC_OK, TCC_ERR_ARGUMENT where
+ * results are of several GPUs, drivers, builds of libtcc, targets, programs or kernels, or TCC_ERR_MEMORY, with *out NULL;
+ * diagnostics go to the context's callback. */
+TCC_API tcc_status tcc_tune_merge(tcc_context *ctx, const tcc_tune_part *parts, size_t n, char **out);
 
 #ifdef __cplusplus
 }

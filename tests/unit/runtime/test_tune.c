@@ -167,6 +167,56 @@ START_TEST(what_ends_a_search_is_not_tried_again)
 }
 END_TEST
 
+static char *read_results(const char *name)
+{
+    static char all[1 << 20];
+    FILE *f = fopen(name, "r");
+    ck_assert_ptr_nonnull(f);
+    all[fread(all, 1, sizeof all - 1, f)] = 0;
+    fclose(f);
+    return all;
+}
+
+static tcc_status find_wrong(const tcc_kernel *k, double *time, void *user)
+{
+    script *s = user;
+    (void)k;
+    s->n++;
+    *time = INFINITY;
+    return TCC_OK;
+}
+
+/* Where nothing is right nothing is refined, so that parts are of the combinations alone. */
+START_TEST(no_schedule_is_in_two_parts)
+{
+    enum { PARTS = 2 };
+    script s = {0};
+    char *texts[PARTS];
+    tcc_tune_options o = options_of(&s);
+    o.measure = find_wrong;
+    o.seconds = 100 * SEARCH_SECONDS; /* enough for all of them */
+    tcc_tuning_destroy(tune(&o));
+    int all = s.n, n = 0;
+    o.n_shards = PARTS;
+    for (unsigned i = 0; i < PARTS; i++) {
+        snprintf(path, sizeof path, "%s/part%u.jsonl", folder, i);
+        o.shard = i;
+        s.n = 0;
+        tcc_tuning_destroy(tune(&o));
+        ck_assert_int_gt(s.n, 0);
+        n += s.n;
+        texts[i] = strdup(read_results(path));
+    }
+    ck_assert_int_eq(n, all);
+    for (int i = 0; i < PARTS; i++)
+        for (char *rest, *line = strtok_r(texts[i], "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+            for (int j = i + 1; j < PARTS; j++)
+                ck_assert_ptr_null(strstr(texts[j], line));
+    for (int i = 0; i < PARTS; i++)
+        free(texts[i]);
+}
+END_TEST
+
 /* Of the combinations each part has others, and together they know all of them. */
 START_TEST(parts_are_put_together)
 {
@@ -183,6 +233,101 @@ START_TEST(parts_are_put_together)
     tcc_tuning_destroy(t);
     o.shard = 2;
     ck_assert_int_eq(tcc_tune(dev, source, &on_sm80, &o, &t), TCC_ERR_ARGUMENT);
+}
+END_TEST
+
+/* ---- merging -------------------------------------------------------------------------------- */
+
+#define LINE(device, extents, schedule, time)                                                                          \
+    "{\"device\":\"" device "\",\"driver\":13000,\"tcc\":\"b\",\"target\":\"sm_80\",\"program\":\"0f\",\"kernel\":\"k\","   \
+    "\"extents\":\"" extents "\",\"schedule\":\"" schedule "\",\"time\":" time "}"
+
+static char *merge_texts(const char *a, const char *b, tcc_status expected)
+{
+    const tcc_tune_part parts[] = {{"a.jsonl", a, strlen(a)}, {"b.jsonl", b, strlen(b)}};
+    char *out;
+    tcc_context *ctx = tcc_context_create();
+    tcc_context_on_diagnostic(ctx, on_diagnostic, NULL);
+    message[0] = 0;
+    ck_assert_int_eq(tcc_tune_merge(ctx, parts, 2, &out), expected);
+    ck_assert(!out == (expected != TCC_OK));
+    tcc_context_destroy(ctx);
+    return out;
+}
+
+static void check_merged(const char *a, const char *b, const char *expected)
+{
+    char *out = merge_texts(a, b, TCC_OK);
+    ck_assert_str_eq(out, expected);
+    tcc_text_destroy(out);
+}
+
+START_TEST(the_best_results_are_kept)
+{
+    const char *a = LINE("d", "1/1", "y", "1.5") "\n" LINE("d", "1/1", "x", "0.5") "\n" LINE("d", "2/2", "x", "3") "\n";
+    const char *b = LINE("d", "1/1", "y", "1.25") "\n" LINE("d", "1/1", "x", "null") "\n" LINE("d", "0/16", "z", "7");
+    const char *both = LINE("d", "0/16", "z", "7") "\n" LINE("d", "1/1", "y", "1.25") "\n" LINE(
+        "d", "1/1", "x", "null") "\n" LINE("d", "2/2", "x", "3") "\n";
+    check_merged(a, b, both);
+    check_merged(b, a, both);
+    check_merged(both, a, both);
+    check_merged(both, both, both);
+    ck_assert_str_eq(message, "");
+    check_merged("", "\n", "");
+}
+END_TEST
+
+START_TEST(what_is_not_a_result_is_left_out)
+{
+    const char *good = LINE("d", "1/1", "x", "1") "\n";
+    check_merged(good, "{\"device\":\"d\"", good);
+    ck_assert_str_eq(message, "left out: the line is not a result");
+    check_merged("[]\n", good, good);
+    check_merged("{\"device\":[],\"driver\":13000}\n", good, good);
+}
+END_TEST
+
+START_TEST(results_of_something_else_are_refused)
+{
+    const char *one = LINE("d", "1/1", "x", "1") "\n";
+    merge_texts(one, LINE("e", "1/1", "x", "1"), TCC_ERR_ARGUMENT);
+    ck_assert_str_eq(message, "a result of another device: 'e', and 'd' in a.jsonl");
+    static const struct {
+        const char *from, *to, *message;
+    } changes[] = {{":13000", ":12080", "a result of another driver: '12080', and '13000' in a.jsonl"},
+                   {"\"b\"", "\"c\"", "a result of another tcc: 'c', and 'b' in a.jsonl"},
+                   {"sm_80", "sm_90", "a result of another target: 'sm_90', and 'sm_80' in a.jsonl"},
+                   {"0f", "1f", "a result of another program: '1f', and '0f' in a.jsonl"},
+                   {"\"k\"", "\"l\"", "a result of another kernel: 'l', and 'k' in a.jsonl"}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char *other = strdup(one);
+        memcpy(strstr(other, changes[i].from), changes[i].to, strlen(changes[i].to));
+        merge_texts(one, other, TCC_ERR_ARGUMENT);
+        ck_assert_str_eq(message, changes[i].message);
+        free(other);
+    }
+    char *out;
+    ck_assert_int_eq(tcc_tune_merge(NULL, NULL, 0, &out), TCC_ERR_ARGUMENT);
+}
+END_TEST
+
+/* What is merged is a file of results like any other. */
+START_TEST(a_search_goes_on_from_merged_parts)
+{
+    script s = {0};
+    tcc_tune_options o = options_of(&s);
+    tcc_tuning_destroy(tune(&o));
+    char *before = strdup(read_results(path)), *out = merge_texts(before, before, TCC_OK);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_ge(fputs(out, f), 0);
+    fclose(f);
+    size_t lines = count_lines();
+    tcc_tuning *t = tune(&o);
+    ck_assert_uint_eq(tcc_tuning_progress(t).known, lines);
+    tcc_tuning_destroy(t);
+    tcc_text_destroy(out);
+    free(before);
 }
 END_TEST
 
@@ -272,6 +417,11 @@ int main(void)
     tcase_add_test(tcase, a_search_goes_on);
     tcase_add_test(tcase, what_ends_a_search_is_not_tried_again);
     tcase_add_test(tcase, parts_are_put_together);
+    tcase_add_test(tcase, no_schedule_is_in_two_parts);
+    tcase_add_test(tcase, the_best_results_are_kept);
+    tcase_add_test(tcase, what_is_not_a_result_is_left_out);
+    tcase_add_test(tcase, results_of_something_else_are_refused);
+    tcase_add_test(tcase, a_search_goes_on_from_merged_parts);
     tcase_add_test(tcase, nothing_need_be_kept);
     tcase_add_test(tcase, what_cannot_be_searched_is_refused);
     tcase_add_test(tcase, extents_have_classes);

@@ -125,6 +125,11 @@ static void keep_first_error(const tcc_diagnostic *d, void *user)
         snprintf(first->message, sizeof first->message, "%s", d->message);
 }
 
+bool tcc_can_assemble(const char *target)
+{
+    return tcc_target_emit(target) == TCC_EMIT_PTX && tcc_ptxas_is_there();
+}
+
 /* Nobody has asked for a cubin: the PTX does without, and that is said. */
 static tcc_status try_to_assemble(packing *p, const tcc_module *mod, void **cubin, size_t *size)
 {

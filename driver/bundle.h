@@ -14,4 +14,7 @@
 tcc_status tcc_bundle_check(tcc_context *ctx, const tcc_module *const *modules, size_t n,
                             tcc_program **out);
 
+/* Whether machine code can be put beside what is loaded on a target: that is PTX, and ptxas is found. */
+bool tcc_can_assemble(const char *target);
+
 #endif

@@ -1,11 +1,8 @@
 /* jit: programs of source texts, in memory and on disk.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <tcc/tcc_jit.h>
+#include "driver/jit.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,41 +10,8 @@
 #include "driver/context.h"
 #include "driver/native.h"
 #include "runtime/disk_cache.h"
-#include "runtime/runtime.h"
-#include "support/str.h"
-
-enum { LISTS = 256 };
 
 #define DEFAULT_CACHE_BYTES (UINT64_C(256) << 20)
-
-/* A program, by all that decides what it is. */
-typedef struct made {
-    uint64_t hash; /* of the key */
-    char *key;
-    size_t key_size;
-    tcc_program *program; /* NULL while a thread makes it */
-    struct made *next;
-} made;
-
-struct tcc_jit {
-    tcc_runtime *rt;
-    const char *target;
-    tcc_str build; /* the versions of libtcc and the driver */
-    char *folder;  /* NULL: none */
-    uint64_t limit_bytes;
-    pthread_mutex_t mutex; /* of what follows */
-    pthread_cond_t done;   /* with a program, or without success */
-    made *lists[LISTS];
-    atomic_flag told; /* that the folder cannot be used */
-    _Atomic uint64_t compiled, read, damaged;
-};
-
-/* What is asked for. */
-typedef struct request {
-    const char *source;
-    tcc_compile_options options; /* the target given */
-    tcc_bytes key;
-} request;
 
 /* ---- handles ---------------------------------------------------------------------------- */
 
@@ -60,6 +24,8 @@ static tcc_status describe(tcc_jit *jit)
     tcc_status status = driver->arch(jit->rt, arch);
     if (!status)
         status = driver->version(jit->rt, &version);
+    if (!status)
+        status = driver->note_current(jit->rt, &jit->current);
     if (status)
         return status;
     tcc_build_id(&jit->build);
@@ -74,6 +40,13 @@ static tcc_status describe(tcc_jit *jit)
     return TCC_ERR_TARGET;
 }
 
+/* First in the background. Where it fails, so does what is loaded there, which nobody waits for. */
+static void begin_background(void *user)
+{
+    const tcc_jit *jit = user;
+    jit->rt->driver->adopt_current(&jit->quiet, jit->current);
+}
+
 tcc_status tcc_jit_create(tcc_runtime *rt, const tcc_jit_options *options, tcc_jit **out)
 {
     tcc_jit_options o = {0};
@@ -85,6 +58,11 @@ tcc_status tcc_jit_create(tcc_runtime *rt, const tcc_jit_options *options, tcc_j
     if (!jit)
         return TCC_ERR_MEMORY;
     jit->rt = rt;
+    jit->quiet = *rt;
+    jit->quiet.fn = NULL;
+    jit->specialize = o.specialize;
+    jit->assemble = o.assemble;
+    tcc_background_init(&jit->background, begin_background, jit);
     jit->limit_bytes = o.cache_bytes ? o.cache_bytes : DEFAULT_CACHE_BYTES;
     pthread_mutex_init(&jit->mutex, NULL);
     pthread_cond_init(&jit->done, NULL);
@@ -98,7 +76,7 @@ tcc_status tcc_jit_create(tcc_runtime *rt, const tcc_jit_options *options, tcc_j
     return status;
 }
 
-static void free_made(made *m)
+static void free_made(tcc_jit_made *m)
 {
     if (!m)
         return;
@@ -111,8 +89,11 @@ void tcc_jit_destroy(tcc_jit *jit)
 {
     if (!jit)
         return;
-    for (size_t i = 0; i < LISTS; i++)
-        for (made *m = jit->lists[i], *next; m; m = next) {
+    tcc_background_end(&jit->background);
+    tcc_background_destroy(&jit->background);
+    tcc_jit_extents_free(jit);
+    for (size_t i = 0; i < TCC_JIT_LISTS; i++)
+        for (tcc_jit_made *m = jit->lists[i], *next; m; m = next) {
             next = m->next;
             free_made(m);
         }
@@ -130,77 +111,38 @@ const char *tcc_jit_target(const tcc_jit *jit)
 
 tcc_jit_counts tcc_jit_count(tcc_jit *jit)
 {
-    return jit ? (tcc_jit_counts){jit->compiled, jit->read, jit->damaged} : (tcc_jit_counts){0};
+    if (!jit)
+        return (tcc_jit_counts){0};
+    return (tcc_jit_counts){jit->compiled, jit->read, jit->damaged, jit->specialized, jit->assembled};
 }
 
-/* ---- making a program ------------------------------------------------------------------- */
-
-/* A folder that cannot be used is told once. */
-static void keep(tcc_jit *jit, const request *r, tcc_bytes image)
+void tcc_jit_wait(tcc_jit *jit)
 {
-    if (!jit->folder || tcc_disk_cache_put(jit->folder, jit->limit_bytes, r->key, image) ||
-        atomic_flag_test_and_set(&jit->told))
-        return;
-    tcc_diag diag = tcc_runtime_diag(jit->rt, NULL);
-    tcc_warn(&diag, (tcc_loc){0}, "compiled code is not kept in '%s': %s", jit->folder,
-             strerror(errno));
+    if (jit)
+        tcc_background_wait(&jit->background);
 }
 
-static tcc_status compile(tcc_jit *jit, const request *r, tcc_program **out)
+void tcc_jit_end_background(tcc_jit *jit)
 {
-    tcc_context ctx = {jit->rt->fn, jit->rt->user};
-    tcc_module *mod;
-    tcc_bytes image;
-    tcc_status status = tcc_compile_with(&ctx, r->source, strlen(r->source), &r->options, &mod);
-    if (status)
-        return status;
-    image.data = tcc_module_output(mod, &image.size);
-    status = tcc_program_load(jit->rt, image.data, image.size, NULL, out);
-    if (!status) {
-        jit->compiled++;
-        keep(jit, r, image);
-    }
-    tcc_module_destroy(mod);
-    return status;
-}
-
-/* What the folder has; *out is left alone where it has nothing. */
-static tcc_status read_kept(tcc_jit *jit, const request *r, tcc_program **out)
-{
-    char *image;
-    size_t size;
-    tcc_disk_found found =
-        jit->folder ? tcc_disk_cache_get(jit->folder, r->key, &image, &size) : TCC_DISK_MISS;
-    jit->damaged += found == TCC_DISK_DAMAGED;
-    if (found != TCC_DISK_HIT)
-        return TCC_OK;
-    tcc_status status = tcc_program_load(jit->rt, image, size, NULL, out);
-    jit->read += !status;
-    free(image);
-    return status;
-}
-
-static tcc_status make(tcc_jit *jit, const request *r, tcc_program **out)
-{
-    tcc_status status = read_kept(jit, r, out);
-    return status || *out ? status : compile(jit, r, out);
+    if (jit)
+        tcc_background_end(&jit->background);
 }
 
 /* ---- finding it ------------------------------------------------------------------------- */
 
 /* The place of a key's program, or at which it would be. */
-static made **find(tcc_jit *jit, uint64_t hash, tcc_bytes key)
+static tcc_jit_made **find(tcc_jit *jit, uint64_t hash, tcc_bytes key)
 {
-    made **at = &jit->lists[hash % LISTS];
+    tcc_jit_made **at = &jit->lists[hash % TCC_JIT_LISTS];
     while (*at && ((*at)->hash != hash || (*at)->key_size != key.size ||
                    memcmp((*at)->key, key.data, key.size)))
         at = &(*at)->next;
     return at;
 }
 
-static made *create_made(uint64_t hash, tcc_bytes key)
+static tcc_jit_made *create_made(uint64_t hash, tcc_bytes key)
 {
-    made *m = calloc(1, sizeof *m);
+    tcc_jit_made *m = calloc(1, sizeof *m);
     char *copy = malloc(key.size);
     if (!m || !copy) {
         free(m);
@@ -208,20 +150,25 @@ static made *create_made(uint64_t hash, tcc_bytes key)
         return NULL;
     }
     memcpy(copy, key.data, key.size);
-    *m = (made){.hash = hash, .key = copy, .key_size = key.size};
+    *m = (tcc_jit_made){.hash = hash, .key = copy, .key_size = key.size};
     return m;
 }
 
+static tcc_bytes key_of(const tcc_jit_request *r)
+{
+    return (tcc_bytes){r->key.data, r->key.len};
+}
+
 /* Makes a program that the caller has announced, with the mutex held but for the making. */
-static tcc_status fulfil(tcc_jit *jit, const request *r, made *m)
+static tcc_status fulfil(tcc_jit *jit, const tcc_jit_request *r, tcc_jit_made *m)
 {
     tcc_program *program = NULL;
     pthread_mutex_unlock(&jit->mutex);
-    tcc_status status = make(jit, r, &program);
+    tcc_status status = tcc_jit_make(jit, r, &program);
     pthread_mutex_lock(&jit->mutex);
     m->program = program;
     if (status) { /* who waits for it tries himself, and is told the reason */
-        made **at = find(jit, m->hash, r->key);
+        tcc_jit_made **at = find(jit, m->hash, key_of(r));
         *at = m->next;
         free_made(m);
     }
@@ -229,17 +176,18 @@ static tcc_status fulfil(tcc_jit *jit, const request *r, made *m)
     return status;
 }
 
-static tcc_status find_or_make(tcc_jit *jit, const request *r, const tcc_program **out)
+tcc_status tcc_jit_find(tcc_jit *jit, const tcc_jit_request *r, const tcc_program **out)
 {
-    uint64_t hash = tcc_hash(r->key);
+    tcc_bytes key = key_of(r);
+    uint64_t hash = tcc_hash(key);
     tcc_status status = TCC_OK;
-    made **at;
+    tcc_jit_made **at;
     pthread_mutex_lock(&jit->mutex);
-    while (*(at = find(jit, hash, r->key)) && !(*at)->program)
+    while (*(at = find(jit, hash, key)) && !(*at)->program)
         pthread_cond_wait(&jit->done, &jit->mutex);
-    made *m = *at;
+    tcc_jit_made *m = *at;
     if (!m) {
-        m = *at = create_made(hash, r->key);
+        m = *at = create_made(hash, key);
         status = m ? fulfil(jit, r, m) : TCC_ERR_MEMORY;
     }
     if (!status)
@@ -248,23 +196,7 @@ static tcc_status find_or_make(tcc_jit *jit, const request *r, const tcc_program
     return status;
 }
 
-/* All that decides what is compiled. Names are told by their lengths. */
-static void print_key(tcc_str *key, const tcc_jit *jit, const request *r)
-{
-    const tcc_compile_options *o = &r->options;
-    const char *file = o->file ? o->file : "";
-    tcc_str_printf(key, "%s\n%s tiles %u lines %d verify %d\n%d:%zu:%s\n", tcc_str_text(&jit->build),
-                   o->target, o->tiles, (int)o->line_tables, (int)o->verify_pipeline, o->file != NULL,
-                   strlen(file), file);
-    for (size_t i = 0; i < o->n_defines; i++)
-        tcc_str_printf(key, "%zu:%s=%lld\n", strlen(o->defines[i].name), o->defines[i].name,
-                       (long long)o->defines[i].value);
-    for (size_t i = 0; i < o->n_ranges; i++)
-        tcc_str_printf(key, "%zu:%s=%lld..%lld\n", strlen(o->ranges[i].name), o->ranges[i].name,
-                       (long long)o->ranges[i].least, (long long)o->ranges[i].most);
-    tcc_str_printf(key, "%s\n", o->kernel ? o->kernel : "");
-    tcc_str_puts(key, r->source);
-}
+/* ---- what callers ask for ----------------------------------------------------------------- */
 
 static bool has_other_options(const tcc_compile_options *o)
 {
@@ -272,41 +204,33 @@ static bool has_other_options(const tcc_compile_options *o)
            o->reproducer || o->print || o->check_passes || o->output_size;
 }
 
-tcc_status tcc_jit_program(tcc_jit *jit, const char *source, const tcc_compile_options *options,
-                           const tcc_program **out)
+/* Takes what a caller asks for; tcc_jit_request_free is due where that is TCC_OK. */
+static tcc_status take_request(tcc_jit *jit, const char *source, const tcc_compile_options *options, tcc_jit_request *r)
 {
-    *out = NULL;
     if (!jit || !source)
         return TCC_ERR_ARGUMENT;
-    request r = {.source = source, .options = tcc_known_compile_options(options)};
-    if (has_other_options(&r.options)) {
-        tcc_diag diag = tcc_runtime_diag(jit->rt, r.options.file);
+    tcc_compile_options o = tcc_known_compile_options(options);
+    if (has_other_options(&o)) {
+        tcc_diag diag = tcc_runtime_diag(jit->rt, o.file);
         tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0},
                   "an option is set that has no meaning for what is kept");
         return TCC_ERR_ARGUMENT;
     }
-    if (!r.options.target)
-        r.options.target = jit->target;
-    tcc_str key = {0};
-    print_key(&key, jit, &r);
-    r.key = (tcc_bytes){key.data, key.len};
-    tcc_status status = key.failed ? TCC_ERR_MEMORY : find_or_make(jit, &r, out);
-    tcc_str_free(&key);
-    return status;
+    if (!o.target)
+        o.target = jit->target;
+    return tcc_jit_request_init(r, tcc_str_text(&jit->build), source, &o) ? TCC_OK : TCC_ERR_MEMORY;
 }
 
-tcc_status tcc_jit_kernel(tcc_jit *jit, const char *source, const tcc_compile_options *options,
-                          const char *kernel, const tcc_kernel **out)
+static tcc_status find_kernel(tcc_jit *jit, const tcc_jit_request *r, const char *kernel, const tcc_kernel **out)
 {
     const tcc_program *program;
-    *out = NULL;
-    tcc_status status = tcc_jit_program(jit, source, options, &program);
+    tcc_status status = tcc_jit_find(jit, r, &program);
     if (status)
         return status;
     *out = tcc_program_kernel(program, kernel);
     if (*out)
         return TCC_OK;
-    tcc_diag diag = tcc_runtime_diag(jit->rt, options ? options->file : NULL);
+    tcc_diag diag = tcc_runtime_diag(jit->rt, r->options.file);
     if (kernel)
         tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "the program has no kernel '%s'", kernel);
     else
@@ -316,11 +240,58 @@ tcc_status tcc_jit_kernel(tcc_jit *jit, const char *source, const tcc_compile_op
     return TCC_ERR_ARGUMENT;
 }
 
+/* Whether a launch can be served by a kernel for its extents: that counts on addresses as allocators give them. */
+static bool is_aligned(const tcc_kernel *k, size_t n_dims, const tcc_arg *args, size_t n_args)
+{
+    enum { ACCESS_BYTES = 16 };
+    if (n_dims != tcc_kernel_dim_count(k) || n_args != tcc_kernel_arg_count(k))
+        return false;
+    for (size_t i = 0; i < n_args; i++)
+        if (tcc_kernel_arg(k, i)->role != TCC_ARG_SCALAR && args[i].device % ACCESS_BYTES)
+            return false;
+    return true;
+}
+
+tcc_status tcc_jit_program(tcc_jit *jit, const char *source, const tcc_compile_options *options,
+                           const tcc_program **out)
+{
+    tcc_jit_request r;
+    *out = NULL;
+    tcc_status status = take_request(jit, source, options, &r);
+    if (status)
+        return status;
+    status = tcc_jit_find(jit, &r, out);
+    tcc_jit_request_free(&r);
+    return status;
+}
+
+tcc_status tcc_jit_kernel(tcc_jit *jit, const char *source, const tcc_compile_options *options,
+                          const char *kernel, const tcc_kernel **out)
+{
+    return tcc_jit_kernel_for(jit, source, options, kernel, NULL, 0, NULL, 0, out);
+}
+
+tcc_status tcc_jit_kernel_for(tcc_jit *jit, const char *source, const tcc_compile_options *options,
+                              const char *kernel, const int64_t *dims, size_t n_dims, const tcc_arg *args,
+                              size_t n_args, const tcc_kernel **out)
+{
+    tcc_jit_request r;
+    *out = NULL;
+    tcc_status status = take_request(jit, source, options, &r);
+    if (status)
+        return status;
+    status = find_kernel(jit, &r, kernel, out);
+    if (!status && jit->specialize && n_dims && is_aligned(*out, n_dims, args, n_args))
+        *out = tcc_jit_for_extents(jit, &r, *out, dims);
+    tcc_jit_request_free(&r);
+    return status;
+}
+
 tcc_status tcc_jit_launch(tcc_jit *jit, const char *source, const tcc_compile_options *options,
                           const char *kernel, const int64_t *dims, size_t n_dims,
                           const tcc_arg *args, size_t n_args, void *stream)
 {
     const tcc_kernel *k;
-    tcc_status status = tcc_jit_kernel(jit, source, options, kernel, &k);
+    tcc_status status = tcc_jit_kernel_for(jit, source, options, kernel, dims, n_dims, args, n_args, &k);
     return status ? status : tcc_kernel_launch(k, dims, n_dims, args, n_args, stream);
 }

@@ -59,6 +59,16 @@ static const tcc_func *find_launched(const tcc_tune_program *p, const tcc_module
     return best;
 }
 
+/* The schedule of a kernel, complete; the caller frees it. NULL: memory is short, or the kernel is not there. */
+static char *schedule_of(const tcc_module *mod, const char *kernel)
+{
+    const tcc_func *first = tcc_func_find(mod->ir, kernel);
+    tcc_str text = {0};
+    if (first)
+        tcc_schedule_print(&text, first, kernel);
+    return first ? tcc_str_take(&text) : NULL;
+}
+
 /* Whether a variant has the tile that the kernel's schedule says: the generic one has its own. */
 static bool has_tile(const tcc_tune_program *p, const tcc_func *f, const tcc_func *first)
 {
@@ -79,9 +89,7 @@ static tcc_status examine(const tcc_tune_program *p, const tcc_module *mod, tcc_
     tcc_arena_set_oom(mod->arena, NULL);
     if (!first || !launched || !has_tile(p, launched, first))
         return TCC_ERR_NO_VARIANT;
-    tcc_str text = {0};
-    tcc_schedule_print(&text, first, p->subject.kernel);
-    v->schedule = tcc_str_take(&text);
+    v->schedule = schedule_of(mod, p->subject.kernel);
     return v->schedule ? TCC_OK : TCC_ERR_MEMORY;
 }
 
@@ -96,6 +104,55 @@ tcc_verdict tcc_tune_judge(const tcc_tune_program *p, const tcc_point *point, tc
         v.status = examine(p, mod, &v);
     tcc_module_destroy(mod);
     tcc_str_free(&text);
+    return v;
+}
+
+/* ---- what is chosen for known extents ------------------------------------------------------ */
+
+/* The schedule; NULL where there is none, or memory is short. */
+static char *choose_for_extents(const tcc_tune_program *p, const char *const *dim_names)
+{
+    tcc_compile_options o = p->compile;
+    tcc_context silent = {0};
+    tcc_module *mod = NULL;
+    tcc_define *defines = calloc(o.n_defines + p->n_dims + 1, sizeof *defines);
+    if (!defines)
+        return NULL;
+    for (size_t i = 0; i < o.n_defines; i++)
+        defines[i] = o.defines[i];
+    for (size_t i = 0; i < p->n_dims; i++)
+        defines[o.n_defines + i] = (tcc_define){dim_names[i], p->dims[i]};
+    o.defines = defines;
+    o.n_defines += p->n_dims;
+    o.emit = TCC_EMIT_TILE;
+    o.kernel = p->subject.kernel;
+    char *schedule = tcc_compile_with(&silent, p->source, strlen(p->source), &o, &mod) ? NULL
+                                                                                       : schedule_of(mod, o.kernel);
+    tcc_module_destroy(mod);
+    free(defines);
+    return schedule;
+}
+
+/* What the launch would run costs; false: it has nothing to run. */
+static bool find_cost(const tcc_tune_program *p, const tcc_module *mod, int64_t *cost)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return false;
+    tcc_arena_set_oom(mod->arena, &oom);
+    bool found = find_launched(p, mod, cost);
+    tcc_arena_set_oom(mod->arena, NULL);
+    return found;
+}
+
+tcc_verdict tcc_tune_judge_known(const tcc_tune_program *p, const char *const *dim_names)
+{
+    tcc_verdict v = {.status = TCC_ERR_NO_VARIANT, .schedule = choose_for_extents(p, dim_names)};
+    tcc_module *mod = NULL;
+    tcc_refusal why;
+    if (v.schedule && !tcc_tune_compile(p, v.schedule, TCC_EMIT_TILE, &why, &mod) && find_cost(p, mod, &v.cost))
+        v.status = TCC_OK;
+    tcc_module_destroy(mod);
     return v;
 }
 

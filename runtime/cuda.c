@@ -54,6 +54,21 @@ static tcc_status make_current(tcc_device *dev)
     return status;
 }
 
+static tcc_status note_current(const tcc_runtime *rt, tcc_current *out)
+{
+    CUcontext context = NULL;
+    tcc_status status = CUDA(rt, cuCtxGetCurrent, (&context));
+    out->context = context;
+    return status;
+}
+
+static tcc_status adopt_current(const tcc_runtime *rt, tcc_current other)
+{
+    int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    tcc_status status = CUDA(rt, cuCtxSetCurrent, (other.context));
+    return status ? status : CUDA(rt, cuThreadExchangeStreamCaptureMode, (&mode));
+}
+
 static tcc_status device_open(tcc_device *dev)
 {
     const tcc_runtime *rt = dev->rt;
@@ -61,7 +76,7 @@ static tcc_status device_open(tcc_device *dev)
     if (!status)
         status = CUDA(rt, cuDeviceGetName, (dev->name, sizeof dev->name - 1, dev->device));
     if (!status)
-        status = CUDA(rt, cuCtxGetCurrent, (&dev->previous.context));
+        status = note_current(rt, &dev->previous);
     return status ? status : make_current(dev);
 }
 
@@ -266,6 +281,8 @@ const tcc_driver tcc_driver_cuda = {
     .device_close = device_close,
     .sync = sync,
     .current = current,
+    .note_current = note_current,
+    .adopt_current = adopt_current,
     .arch = arch,
     .version = version,
     .runs = runs,

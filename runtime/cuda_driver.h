@@ -28,6 +28,7 @@ enum {
 };
 
 enum { CU_EVENT_DEFAULT = 0 };
+enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
@@ -80,6 +81,7 @@ enum {
     X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext * ctx))                                       \
     X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext ctx))                                         \
     X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice * device))                                       \
+    X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *mode))         \
     X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                \
     X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                    \
       (CUmodule * module, const void *image, unsigned n_options, int *options, void **values))     \

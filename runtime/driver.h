@@ -15,6 +15,12 @@
 /* Room for the name of an architecture. */
 enum { TCC_MAX_ARCH = 256 };
 
+/* What is current for a thread. */
+typedef union tcc_current {
+    void *context; /* a CUcontext */
+    int device;    /* HIP's */
+} tcc_current;
+
 typedef struct tcc_driver {
     int out_of_memory; /* the error that is TCC_ERR_MEMORY */
     void (*explain)(const tcc_runtime *rt, int error, const char **name, const char **text);
@@ -31,6 +37,10 @@ typedef struct tcc_driver {
 
     /* The ordinal of the current GPU; -1 where the calling thread has none. */
     int (*current)(const tcc_runtime *rt);
+    /* Notes what is current for the calling thread; makes it so for a thread of the runtime's own, which may then load
+     * code while others capture a stream, where the driver can tell them apart. */
+    tcc_status (*note_current)(const tcc_runtime *rt, tcc_current *out);
+    tcc_status (*adopt_current)(const tcc_runtime *rt, tcc_current other);
     /* The architecture of the current GPU, "sm_90" or "gfx1100". */
     tcc_status (*arch)(const tcc_runtime *rt, char arch[TCC_MAX_ARCH]);
     /* The version of the driver's CUDA or of HIP: 1000 * major + 10 * minor. */

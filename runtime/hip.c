@@ -92,12 +92,26 @@ static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
     return status;
 }
 
+static tcc_status note_current(const tcc_runtime *rt, tcc_current *out)
+{
+    return HIP(rt, hipGetDevice, (&out->device));
+}
+
+static tcc_status adopt_current(const tcc_runtime *rt, tcc_current other)
+{
+    int mode = hipStreamCaptureModeRelaxed;
+    tcc_status status = HIP(rt, hipSetDevice, (other.device));
+    if (status || !rt->hip.hipThreadExchangeStreamCaptureMode)
+        return status;
+    return HIP(rt, hipThreadExchangeStreamCaptureMode, (&mode));
+}
+
 static tcc_status device_open(tcc_device *dev)
 {
     const tcc_runtime *rt = dev->rt;
     tcc_status status = HIP(rt, hipDeviceGetName, (dev->name, sizeof dev->name - 1, dev->ordinal));
     if (!status)
-        status = HIP(rt, hipGetDevice, (&dev->previous.device));
+        status = note_current(rt, &dev->previous);
     return status ? status : HIP(rt, hipSetDevice, (dev->ordinal));
 }
 
@@ -262,6 +276,8 @@ const tcc_driver tcc_driver_hip = {
     .device_close = device_close,
     .sync = sync,
     .current = current,
+    .note_current = note_current,
+    .adopt_current = adopt_current,
     .arch = arch,
     .version = version,
     .runs = runs,

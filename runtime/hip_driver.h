@@ -47,6 +47,7 @@ enum {
 };
 
 enum { hipEventDefault = 0 };
+enum { hipStreamCaptureModeRelaxed = 2 };
 
 enum { hipDeviceAttributeMultiprocessorCount = 63 };
 
@@ -100,7 +101,8 @@ typedef union hip_properties {
 /* What older versions lack: NULL there. */
 #define TCC_HIP_LATER_ENTRY_POINTS(X)                                                              \
     X(hipMallocAsync, hipError_t, (void **address, size_t bytes, hipStream_t stream))              \
-    X(hipFreeAsync, hipError_t, (void *address, hipStream_t stream))
+    X(hipFreeAsync, hipError_t, (void *address, hipStream_t stream))                               \
+    X(hipThreadExchangeStreamCaptureMode, hipError_t, (int *mode))
 
 /* The loaded library: hip.hipMalloc(&address, 256). */
 typedef struct tcc_hip {

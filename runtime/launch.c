@@ -228,3 +228,15 @@ const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t 
     launch l = {.kernel = k, .dims = dims, .args = args};
     return plans(&l, n_dims, n_args, INT64_MAX) ? l.plan.variant->name : NULL;
 }
+
+int64_t tcc_kernel_cost(const tcc_kernel *k, const int64_t *dims, size_t n_dims, const tcc_arg *args, size_t n_args)
+{
+    launch l = {.kernel = k, .dims = dims, .args = args};
+    tcc_diag silent = {0};
+    int64_t cost = INT64_MAX;
+    if (!k || plan_with(&l, n_dims, n_args, INT64_MAX, &silent))
+        return -1;
+    if (!l.plan.variant)
+        return 0;
+    return tcc_expr_value(&l.plan.variant->cost, dims, &k->program->device, &cost) ? cost : INT64_MAX;
+}

@@ -25,11 +25,8 @@ struct tcc_runtime {
 struct tcc_device {
     tcc_runtime *rt;
     int ordinal;
-    int device; /* CUdevice */
-    union {     /* current before tcc_device_open */
-        CUcontext context;
-        int device;
-    } previous;
+    int device;           /* CUdevice */
+    tcc_current previous; /* before tcc_device_open */
     int driver_version;
     char name[256], arch[TCC_MAX_ARCH];
 };

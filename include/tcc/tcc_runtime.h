@@ -162,6 +162,10 @@ TCC_API tcc_status tcc_kernel_prepare(const tcc_kernel *k, const int64_t *dims, 
 /* The name of the variant that such a launch would run; NULL when none is valid. */
 TCC_API const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                        const tcc_arg *args, size_t n_args);
+/* The compiler's estimate of that launch, in cycles, by which variants are chosen: to compare kernels that compute the
+ * same on one GPU. -1 when none is valid, 0 where nothing would be launched. */
+TCC_API int64_t tcc_kernel_cost(const tcc_kernel *k, const int64_t *dims, size_t n_dims, const tcc_arg *args,
+                                size_t n_args);
 
 /* ---- a small device layer, for tools and examples -------------------------------------- */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#define _GNU_SOURCE /* memmem */
 #include "tests/unit/runtime/fake_cuda.h"
 
+#include <elf.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 #include "tests/unit/runtime/fake_product.h"
 #include "tests/unit/runtime/json.h"
 
-enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218 };
+enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218, CAPTURE_UNSUPPORTED = 900 };
 enum { MAX_LAUNCHES = 16, MAX_FUNCTIONS = 256 };
 
 struct CUfunc_st {
@@ -23,6 +25,7 @@ struct CUfunc_st {
 
 struct CUmod_st {
     char *image;
+    size_t size;
     char *manifest; /* NULL where the image has none */
     struct CUfunc_st functions[MAX_FUNCTIONS];
     int n_functions;
@@ -40,11 +43,14 @@ static struct CUctx_st context;
 static _Thread_local CUcontext current;
 static fake_launch launches[MAX_LAUNCHES];
 static int n_launches, n_params, n_maps;
-static _Atomic int n_alive;
+static _Atomic int n_alive, n_compiled;
 static const char *failing;
 static int failure;
 static int capability[2] = {9, 0};
 static bool lost; /* the context is beyond use */
+static _Atomic bool capturing;
+static bool takes_cubins;
+static _Thread_local int capture_mode;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void set_compute_capability(int major, int minor)
@@ -55,10 +61,11 @@ static void set_compute_capability(int major, int minor)
 
 static void reset(int params)
 {
-    n_launches = n_maps = 0;
+    n_launches = n_maps = n_compiled = 0;
     n_params = params;
     failing = NULL;
     lost = false;
+    capturing = takes_cubins = false;
     set_compute_capability(9, 0);
 }
 
@@ -84,8 +91,23 @@ static int maps_encoded(void)
     return n_maps;
 }
 
-const fake_cuda_control fake_cuda = {reset, get_launches,           make_fail,
-                                     alive, set_compute_capability, maps_encoded};
+static int compiled(void)
+{
+    return n_compiled;
+}
+
+static void set_capturing(bool now)
+{
+    capturing = now;
+}
+
+static void take_cubins(void)
+{
+    takes_cubins = true;
+}
+
+const fake_cuda_control fake_cuda = {reset,        get_launches,  make_fail, alive, set_compute_capability,
+                                     maps_encoded, set_capturing, compiled,  take_cubins};
 
 /* Defines an entry point: exported, declared as the runtime declares it, and failing on demand. */
 #define ENTRY(symbol, params)                                                                      \
@@ -193,6 +215,15 @@ ENTRY(cuCtxGetDevice, (CUdevice * device))
     return CUDA_SUCCESS;
 }
 
+ENTRY(cuThreadExchangeStreamCaptureMode, (int *mode))
+{
+    FAIL_ON_DEMAND("cuThreadExchangeStreamCaptureMode");
+    int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
 ENTRY(cuCtxSynchronize, (void))
 {
     FAIL_ON_DEMAND("cuCtxSynchronize");
@@ -215,10 +246,37 @@ static char *copy_manifest(const char *image)
     return out;
 }
 
+static bool is_cubin(const void *image)
+{
+    return takes_cubins && !memcmp(image, ELFMAG, SELFMAG);
+}
+
+/* A driver is not told the size: that of an ELF file its last table gives. */
+static size_t size_of(const void *image)
+{
+    const Elf64_Ehdr *elf = image;
+    if (!is_cubin(image))
+        return strlen(image);
+    size_t sections = elf->e_shoff + (size_t)elf->e_shentsize * elf->e_shnum;
+    size_t segments = elf->e_phoff + (size_t)elf->e_phentsize * elf->e_phnum;
+    return sections > segments ? sections : segments;
+}
+
+/* PTX says what its entries are; in a cubin each has a section. */
+static bool has_entry(CUmodule module, const char *name)
+{
+    char entry[128];
+    bool elf = is_cubin(module->image);
+    int n = snprintf(entry, sizeof entry, elf ? ".text.%s" : ".entry %s(", name);
+    return memmem(module->image, module->size, entry, (size_t)n + elf);
+}
+
 ENTRY(cuModuleLoadDataEx,
       (CUmodule * module, const void *image, unsigned n_options, int *options, void **values))
 {
     FAIL_ON_DEMAND("cuModuleLoadDataEx");
+    if (capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CAPTURE_UNSUPPORTED;
     if (strstr(image, "no such instruction")) {
         for (unsigned i = 0; i < n_options; i++)
             if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
@@ -226,9 +284,12 @@ ENTRY(cuModuleLoadDataEx,
         return INVALID_PTX;
     }
     *module = calloc(1, sizeof **module);
-    (*module)->image = strdup(image);
+    (*module)->size = size_of(image);
+    (*module)->image = calloc(1, (*module)->size + 1);
+    memcpy((*module)->image, image, (*module)->size);
     (*module)->manifest = copy_manifest(image);
     n_alive++;
+    n_compiled += !is_cubin(image);
     return CUDA_SUCCESS;
 }
 
@@ -243,9 +304,7 @@ ENTRY(cuModuleUnload, (CUmodule module))
 
 ENTRY(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))
 {
-    char entry[128];
-    snprintf(entry, sizeof entry, ".entry %s(", name);
-    if (!strstr(module->image, entry) || module->n_functions == MAX_FUNCTIONS)
+    if (!has_entry(module, name) || module->n_functions == MAX_FUNCTIONS)
         return NOT_FOUND;
     *function = &module->functions[module->n_functions++];
     snprintf((*function)->entry, sizeof(*function)->entry, "%s", name);

@@ -6,6 +6,7 @@
 #ifndef TCC_TESTS_RUNTIME_FAKE_CUDA_H
 #define TCC_TESTS_RUNTIME_FAKE_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,12 @@ typedef struct fake_cuda_control {
     void (*set_compute_capability)(int major, int minor);
     /* How many tensor maps were encoded. */
     int (*maps_encoded)(void);
+    /* A stream is captured until reset: code can be loaded by threads alone whose capture mode is relaxed. */
+    void (*set_capturing)(bool now);
+    /* How many modules were loaded that a driver compiles first: PTX. */
+    int (*compiled)(void);
+    /* From now until reset cubins have entries, which can be launched and compute nothing. */
+    void (*take_cubins)(void);
 } fake_cuda_control;
 
 extern const fake_cuda_control fake_cuda;

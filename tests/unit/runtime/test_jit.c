@@ -30,7 +30,7 @@ static tcc_jit *jit;
 static tcc_jit *create(const char *cache_dir, uint64_t cache_bytes)
 {
     tcc_jit *made;
-    const tcc_jit_options o = {sizeof o, cache_dir, cache_bytes};
+    const tcc_jit_options o = {.struct_size = sizeof o, .cache_dir = cache_dir, .cache_bytes = cache_bytes};
     ck_assert_int_eq(tcc_jit_create(rt, &o, &made), TCC_OK);
     return made;
 }
@@ -286,7 +286,7 @@ START_TEST(short_memory_is_told)
     for (long n = 0; status; n++) {
         const tcc_program *p = NULL;
         tcc_jit *later;
-        const tcc_jit_options o = {sizeof o, folder, 0};
+        const tcc_jit_options o = {.struct_size = sizeof o, .cache_dir = folder};
         oom_fail_after(n);
         status = tcc_jit_create(rt, &o, &later);
         if (!status)

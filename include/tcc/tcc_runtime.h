@@ -195,6 +195,43 @@ TCC_API tcc_status tcc_device_sync(tcc_device *dev);
 TCC_API tcc_status tcc_device_time(tcc_device *dev, tcc_status (*enqueue)(void *user), void *user,
                                    float *ms);
 
+/* ---- timing several in turn -------------------------------------------------------------- */
+
+enum { TCC_BENCH_ROUNDS = 11, TCC_BENCH_CONTENDERS = 16 /* at most */ };
+
+typedef struct tcc_contender {
+    tcc_status (*enqueue)(void *user, int set); /* enqueues one run with input set `set` on the default stream */
+    void *user;
+    int rounds;
+    double us[TCC_BENCH_ROUNDS]; /* gets the microseconds of one run in each round, sorted */
+} tcc_contender;
+
+/* How long it takes: one round of one contender, and warming all up, in milliseconds. */
+typedef struct tcc_bench_effort {
+    double round_ms, warm_ms;
+    int rounds; /* TCC_BENCH_ROUNDS at most */
+} tcc_bench_effort;
+
+/* Times contenders on a warm GPU, which is to be current. Each round runs every one of them once, in an order of its own,
+ * so that clocks and heat are shared fairly; before it is timed a contender runs as long untimed, so that it is timed in
+ * its own thermal state. Input sets 0 to n_sets - 1 are used in rotation: several, which together do not fit into the L2
+ * cache, keep a run from finding its inputs there.
+ * effort NULL: rounds of 25 ms, 500 ms of warming up, 11 rounds. Returns TCC_OK, TCC_ERR_ARGUMENT, or what failed. */
+TCC_API tcc_status tcc_bench(tcc_device *dev, const tcc_bench_effort *effort, tcc_contender *contenders, size_t n,
+                             int n_sets);
+/* What counts: the median over the rounds, in microseconds. */
+TCC_API double tcc_contender_median(const tcc_contender *c);
+
+/* A contender's user that is launches of a kernel, and its enqueue. */
+typedef struct tcc_bench_launch {
+    const tcc_kernel *kernel;
+    const int64_t *dims;
+    size_t n_dims;
+    const tcc_arg *args; /* n_args of each set */
+    size_t n_args;
+} tcc_bench_launch;
+TCC_API tcc_status tcc_bench_enqueue(void *user, int set);
+
 #ifdef __cplusplus
 }
 #endif

@@ -43,10 +43,7 @@ bool sets_create(session *s, const measure_task *task, input_sets *out)
     return true;
 }
 
-tcc_status enqueue_run(void *user, int set)
+tcc_bench_launch launches_of(const measure_task *task, const tcc_kernel *kernel, const input_sets *sets)
 {
-    const run_of *r = user;
-    const measure_task *t = r->task;
-    return tcc_kernel_launch(r->kernel, t->dims, tcc_kernel_dim_count(r->kernel),
-                             r->sets->args + (size_t)set * t->n_args, t->n_args, NULL);
+    return (tcc_bench_launch){kernel, task->dims, tcc_kernel_dim_count(kernel), sets->args, task->n_args};
 }

@@ -4,7 +4,6 @@
 #ifndef TCC_TOOLS_INPUT_SETS_H
 #define TCC_TOOLS_INPUT_SETS_H
 
-#include "tools/tcc-run/bench.h"
 #include "tools/tcc-run/measure.h"
 
 typedef struct input_sets {
@@ -17,12 +16,7 @@ typedef struct input_sets {
 bool sets_create(session *s, const measure_task *task, input_sets *out);
 void sets_free(session *s, const measure_task *task, input_sets *sets);
 
-/* A contender: launches of a kernel with the sets' arguments. */
-typedef struct run_of {
-    const measure_task *task;
-    const tcc_kernel *kernel;
-    const input_sets *sets;
-} run_of;
-tcc_status enqueue_run(void *user, int set);
+/* Launches of a kernel with the sets' arguments, for a contender. */
+tcc_bench_launch launches_of(const measure_task *task, const tcc_kernel *kernel, const input_sets *sets);
 
 #endif

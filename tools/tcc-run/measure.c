@@ -96,10 +96,10 @@ static int find_best_pick(session *s, theirs *t, int n_sets)
     double best_us = INFINITY;
     int best = -1;
     for (t->pick = 0; t->pick < cublaslt_plan_count(t->plan); t->pick++) {
-        contender c = {.enqueue = enqueue_theirs, .user = t};
-        double us;
-        if (!bench_quick(s->dev, &c, n_sets, &us) && us < best_us) {
-            best_us = us;
+        static const tcc_bench_effort quick = {.round_ms = 10, .rounds = 2};
+        tcc_contender c = {.enqueue = enqueue_theirs, .user = t};
+        if (!tcc_bench(s->dev, &quick, &c, 1, n_sets) && c.us[0] < best_us) {
+            best_us = c.us[0];
             best = t->pick;
         }
     }
@@ -136,9 +136,9 @@ static bool theirs_create(session *s, const measure_task *task, const input_sets
 
 /* ---- measuring -------------------------------------------------------------------------- */
 
-static double tflops(const measure_task *task, const contender *c)
+static double tflops(const measure_task *task, const tcc_contender *c)
 {
-    return task->flops / contender_median(c) * 1e-6;
+    return task->flops / tcc_contender_median(c) * 1e-6;
 }
 
 static double bytes_moved(const measure_task *task)
@@ -152,27 +152,27 @@ static double bytes_moved(const measure_task *task)
     return bytes;
 }
 
-static bool run_rounds(session *s, contender *contenders, int n, int n_sets)
+static bool run_rounds(session *s, tcc_contender *contenders, int n, int n_sets)
 {
-    tcc_status status = bench_rounds(s->dev, &bench_full, contenders, n, n_sets);
+    tcc_status status = tcc_bench(s->dev, NULL, contenders, (size_t)n, n_sets);
     if (status)
         session_error(s, "the benchmark failed: %s", tcc_status_name(status));
     return !status;
 }
 
-static void report_ours(const measure_task *task, const contender *c, int n_sets, bench_result *out)
+static void report_ours(const measure_task *task, const tcc_contender *c, int n_sets, bench_result *out)
 {
     out->done = true;
-    out->us = contender_median(c);
+    out->us = tcc_contender_median(c);
     out->tflops = tflops(task, c);
     out->gbytes = bytes_moved(task) / out->us * 1e-3;
-    out->spread = (c->us[BENCH_ROUNDS - 1] - c->us[0]) / out->us;
-    out->rounds = BENCH_ROUNDS;
+    out->spread = (c->us[c->rounds - 1] - c->us[0]) / out->us;
+    out->rounds = c->rounds;
     out->sets = n_sets;
 }
 
 static bool measure_against(session *s, const measure_task *task, const input_sets *sets,
-                            theirs *best, contender *self, bench_result *out)
+                            theirs *best, tcc_contender *self, bench_result *out)
 {
     theirs first = *best;
     out->lt_difference = NAN;
@@ -181,7 +181,7 @@ static bool measure_against(session *s, const measure_task *task, const input_se
     best->pick = find_best_pick(s, best, sets->n);
     if (best->pick < 0)
         return false;
-    contender contenders[] = {*self,
+    tcc_contender contenders[] = {*self,
                               {.enqueue = enqueue_theirs, .user = &first},
                               {.enqueue = enqueue_theirs, .user = best}};
     int n = best->pick ? 3 : 2;
@@ -200,9 +200,9 @@ bool measure(session *s, const measure_task *task, bench_result *out)
 {
     input_sets sets = {0};
     theirs them = {0};
-    run_of us = {task, task->kernel, &sets};
-    contender self = {.enqueue = enqueue_run, .user = &us};
     bool ok = sets_create(s, task, &sets);
+    tcc_bench_launch us = launches_of(task, task->kernel, &sets);
+    tcc_contender self = {.enqueue = tcc_bench_enqueue, .user = &us};
     if (ok && task->against != AGAINST_NOTHING)
         ok = theirs_create(s, task, &sets, &them) &&
              measure_against(s, task, &sets, &them, &self, out);

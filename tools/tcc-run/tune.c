@@ -109,10 +109,12 @@ static tcc_status check_outputs_agree(const tuner *t, bool *right)
 /* The time over that of the compiler's own choice. */
 static tcc_status time_against_own(const tuner *t, const tcc_kernel *kernel, double *time)
 {
-    run_of own = {t->task, t->task->kernel, &t->sets}, other = {t->task, kernel, &t->sets};
-    contender both[] = {{.enqueue = enqueue_run, .user = &own}, {.enqueue = enqueue_run, .user = &other}};
-    tcc_status status = bench_rounds(t->s->dev, &bench_brief, both, 2, t->sets.n);
-    *time = contender_median(&both[1]) / contender_median(&both[0]);
+    static const tcc_bench_effort brief = {3, 10, 5};
+    tcc_bench_launch own = launches_of(t->task, t->task->kernel, &t->sets),
+                     other = launches_of(t->task, kernel, &t->sets);
+    tcc_contender both[] = {{.enqueue = tcc_bench_enqueue, .user = &own}, {.enqueue = tcc_bench_enqueue, .user = &other}};
+    tcc_status status = tcc_bench(t->s->dev, &brief, both, 2, t->sets.n);
+    *time = tcc_contender_median(&both[1]) / tcc_contender_median(&both[0]);
     return status;
 }
 
@@ -175,26 +177,27 @@ static tcc_status choose_winner(const tuner *t, const options *o, const char *so
                                 tune_result *out)
 {
     program programs[FINALISTS] = {{NULL, NULL}};
-    run_of runs[FINALISTS + 1] = {{t->task, t->task->kernel, &t->sets}};
-    contender contenders[FINALISTS + 1] = {{.enqueue = enqueue_run, .user = &runs[0]}};
+    tcc_bench_launch runs[FINALISTS + 1] = {launches_of(t->task, t->task->kernel, &t->sets)};
+    tcc_contender contenders[FINALISTS + 1] = {{.enqueue = tcc_bench_enqueue, .user = &runs[0]}};
     size_t n = tcc_tuning_count(found) < FINALISTS ? tcc_tuning_count(found) : FINALISTS, best = 1;
     tcc_status status = TCC_OK;
     for (size_t i = 0; !status && i < n; i++) {
         status = load_tuned(t->s, o, source, tcc_tuning_schedule(found, i), &programs[i]);
-        runs[i + 1] = (run_of){t->task, tcc_program_kernel(programs[i].handle, tcc_kernel_name(t->task->kernel)), &t->sets};
-        contenders[i + 1] = (contender){.enqueue = enqueue_run, .user = &runs[i + 1]};
+        const tcc_kernel *kernel = tcc_program_kernel(programs[i].handle, tcc_kernel_name(t->task->kernel));
+        runs[i + 1] = launches_of(t->task, kernel, &t->sets);
+        contenders[i + 1] = (tcc_contender){.enqueue = tcc_bench_enqueue, .user = &runs[i + 1]};
     }
     if (!status)
-        status = bench_rounds(t->s->dev, &bench_full, contenders, (int)n + 1, t->sets.n);
+        status = tcc_bench(t->s->dev, NULL, contenders, n + 1, t->sets.n);
     for (size_t i = 1; !status && i <= n; i++)
-        if (contender_median(&contenders[i]) < contender_median(&contenders[best]))
+        if (tcc_contender_median(&contenders[i]) < tcc_contender_median(&contenders[best]))
             best = i;
     for (size_t i = 0; i < FINALISTS; i++)
         program_free(&programs[i]);
     if (status)
         return status;
-    out->own_us = contender_median(&contenders[0]);
-    out->us = contender_median(&contenders[best]);
+    out->own_us = tcc_contender_median(&contenders[0]);
+    out->us = tcc_contender_median(&contenders[best]);
     out->tflops = t->task->flops / out->us * 1e-6;
     int length = snprintf(out->schedule, sizeof out->schedule, "%s", tcc_tuning_schedule(found, best - 1));
     if ((size_t)length < sizeof out->schedule)

@@ -68,7 +68,7 @@ def find_python(module):
     return None
 
 
-for module, name in (("numpy", "%python"), ("torch", "%torch_python")):
+for module, name in (("numpy", "%python"), ("torch", "%torch_python"), ("mypy", "%mypy_python")):
     python = find_python(module)
     if python:
         config.available_features.add(module)

@@ -17,10 +17,14 @@ Arrays of a GPU, torch's say, are computed there; without a GPU the CPU interpre
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
+from ._bench import Bench, Timing
 from ._errors import ArgumentError, CompileError, Diagnostic, Error, LibraryError
-from ._kernel import Argument, Kernel, jit
+from ._kernel import Kernel, jit
 from ._lib import lib as _library
 from ._lib import targets
+from ._signature import Argument
+from ._timeline import Timeline
 
 __version__: str = _library.tcc_version().decode()
-__all__ = ["Argument", "ArgumentError", "CompileError", "Diagnostic", "Error", "Kernel", "LibraryError", "jit", "targets"]
+__all__ = ["Argument", "ArgumentError", "Bench", "CompileError", "Diagnostic", "Error", "Kernel", "LibraryError",
+           "Timeline", "Timing", "jit", "targets"]

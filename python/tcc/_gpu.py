@@ -4,16 +4,21 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 from __future__ import annotations
 
+import atexit
 import ctypes as c
 import functools
 import sys
 import threading
-from typing import Any
+from typing import Any, Tuple
 
 from ._errors import ArgumentError
-from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, Listener, lib, text_of
+from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, JitOptions, Listener, lib, text_of
 
 _VENDORS = (0, 1)  # NVIDIA, AMD
+
+WHEN = {"never": 0, "at once": 1, "background": 2}  # tcc_jit_when
+Policy = Tuple[str, str]
+"""When kernels are specialized, and assembled."""
 
 
 class _Thread(threading.local):
@@ -28,7 +33,7 @@ class Gpus:
         self.listener = listener
         self._callback = callback
         self._lock = threading.Lock()
-        self._jits: dict[int, c.c_void_p] = {}
+        self._jits: dict[tuple[int, Policy], c.c_void_p] = {}
         self._kept: list[c.c_void_p] = []
         self._thread = _Thread()
 
@@ -63,25 +68,36 @@ class Gpus:
         self.listener.check(lib.tcc_device_open(self.runtime, ordinal, device))
         return device
 
-    def jit(self, ordinal: int) -> c.c_void_p:
+    def jit(self, ordinal: int, policy: Policy = ("never", "never")) -> c.c_void_p:
         """The compiler for the GPU, which is current."""
         with self._lock:
-            if ordinal not in self._jits:
+            if (ordinal, policy) not in self._jits:
                 jit = c.c_void_p()
-                self.listener.check(lib.tcc_jit_create(self.runtime, None, jit))
-                self._jits[ordinal] = jit
-            return self._jits[ordinal]
+                specialize, assemble = (WHEN[when] for when in policy)
+                options = JitOptions(struct_size=c.sizeof(JitOptions), specialize=specialize, assemble=assemble)
+                self.listener.check(lib.tcc_jit_create(self.runtime, c.byref(options), jit))
+                if "background" in policy:
+                    atexit.register(lib.tcc_jit_end_background, jit)
+                self._jits[ordinal, policy] = jit
+            return self._jits[ordinal, policy]
 
-    def program(self, ordinal: int, source: bytes, options: CompileOptions) -> c.c_void_p:
+    def program(self, ordinal: int, source: bytes, options: CompileOptions, policy: Policy) -> c.c_void_p:
         """A program that is loaded on a GPU."""
         program = c.c_void_p()
         entered = self.enter(ordinal)
         try:
-            jit = self.jit(ordinal)
+            jit = self.jit(ordinal, policy)
             self.listener.check(lib.tcc_jit_program(jit, source, options, program))
         finally:
             self.leave(entered)
         return program
+
+    def wait(self, policy: Policy) -> None:
+        """Returns when compilers of this policy have nothing left to do in the background."""
+        with self._lock:
+            jits = [jit for (_, of), jit in self._jits.items() if of == policy]
+        for jit in jits:
+            lib.tcc_jit_wait(jit)
 
     def target(self, ordinal: int) -> str:
         entered = self.enter(ordinal)

@@ -16,7 +16,7 @@ INTERFACE = "0.1"  # the version that symbols have: docs/embedding.md
 
 _SEVERITIES = ("note", "warning", "error")
 _BAD_PROGRAM = {1, 2, 3, 4}  # TCC_ERR_SYNTAX to TCC_ERR_UNSUPPORTED
-TARGET, NO_DRIVER = 3, 10  # other tcc_status
+TARGET, INTERNAL, NO_DRIVER = 3, 6, 10  # other tcc_status
 
 IN, OUT, INOUT, SCALAR = range(4)  # tcc_arg_role
 DEFAULT, IR, TIR, _LLVM, _CUBIN, _MANIFEST, TILE, ASYNC = range(8)  # tcc_emit
@@ -38,6 +38,31 @@ class CompileOptions(c.Structure):
                 ("reproducer", c.c_char_p), ("print", c.c_void_p), ("print_user", c.c_void_p),
                 ("check_passes", c.c_bool), ("check_seed", c.c_uint64), ("verify_pipeline", c.c_int),
                 ("output_size", c.c_void_p), ("line_tables", c.c_int), ("tiles", c.c_uint)]
+
+
+class InterpretOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("variant", c.c_char_p), ("order", c.c_int), ("seed", c.c_uint64),
+                ("threads", c.c_uint), ("alignments", c.c_void_p), ("ran", c.c_void_p), ("timeline", c.c_void_p),
+                ("summary", c.c_void_p), ("timeline_cta", c.c_int64), ("progress", c.c_void_p),
+                ("progress_user", c.c_void_p)]
+
+
+class JitOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("cache_dir", c.c_char_p), ("cache_bytes", c.c_uint64),
+                ("specialize", c.c_int), ("assemble", c.c_int)]
+
+
+class BenchLaunch(c.Structure):
+    _fields_ = [("kernel", c.c_void_p), ("dims", c.c_void_p), ("n_dims", c.c_size_t), ("args", c.c_void_p),
+                ("n_args", c.c_size_t)]
+
+
+ENQUEUE_FN = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int)
+BENCH_ROUNDS = 11
+
+
+class Contender(c.Structure):
+    _fields_ = [("enqueue", ENQUEUE_FN), ("user", c.c_void_p), ("rounds", c.c_int), ("us", c.c_double * BENCH_ROUNDS)]
 
 
 class ArgInfo(c.Structure):
@@ -64,6 +89,7 @@ _FUNCTIONS = {
     "tcc_module_output": (_handle, [_handle, c.POINTER(c.c_size_t)]),
     "tcc_module_manifest": (c.c_char_p, [_handle]),
     "tcc_module_schedule": (c.c_char_p, [_handle]),
+    "tcc_text_destroy": (None, [_handle]),
     "tcc_interpret_elements": ("status", [_handle, _handle, c.c_char_p, _array, _array, _handle]),
     "tcc_runtime_create_for": ("status", [c.c_int, _out, DIAGNOSTIC_FN, c.c_void_p]),
     "tcc_runtime_current_device": (c.c_int, [_handle]),
@@ -73,14 +99,23 @@ _FUNCTIONS = {
     "tcc_device_free": (None, [_handle, c.c_uint64]),
     "tcc_device_write": ("status", [_handle, c.c_uint64, _handle, c.c_size_t]),
     "tcc_device_read": ("status", [_handle, _handle, c.c_uint64, c.c_size_t]),
+    "tcc_device_name": (c.c_char_p, [_handle]),
+    "tcc_device_sync": ("status", [_handle]),
+    "tcc_bench": ("status", [_handle, _handle, _array, c.c_size_t, c.c_int]),
+    "tcc_bench_enqueue": ("status", [_handle, c.c_int]),
     "tcc_jit_create": ("status", [_handle, c.c_void_p, _out]),
     "tcc_jit_target": (c.c_char_p, [_handle]),
+    "tcc_jit_kernel_for": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), c.c_char_p, _array, c.c_size_t,
+                                      _array, c.c_size_t, _out]),
+    "tcc_jit_wait": (None, [_handle]),
+    "tcc_jit_end_background": (None, [_handle]),
     "tcc_jit_program": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), _out]),
     "tcc_program_describe": ("status", [c.c_char_p, DIAGNOSTIC_FN, c.c_void_p, _out]),
     "tcc_program_destroy": (None, [_handle]),
     "tcc_program_kernel_count": (c.c_size_t, [_handle]),
     "tcc_program_kernel_at": (_handle, [_handle, c.c_size_t]),
     "tcc_kernel_name": (c.c_char_p, [_handle]),
+    "tcc_kernel_flops": (c.c_double, [_handle, _array]),
     "tcc_kernel_dim_count": (c.c_size_t, [_handle]),
     "tcc_kernel_dim_name": (c.c_char_p, [_handle, c.c_size_t]),
     "tcc_kernel_arg_count": (c.c_size_t, [_handle]),

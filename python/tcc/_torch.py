@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ._elements import ELEMENTS, PACKED
 
 if TYPE_CHECKING:
-    from ._kernel import Argument, Kernel
+    from ._kernel import Kernel
+    from ._signature import Argument
 
 _operators: dict[str, Any] = {}  # an operator is registered once in a process
 

@@ -2,11 +2,15 @@
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
+import contextlib
 import ctypes
 import os
 import pathlib
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -44,6 +48,55 @@ class OnGPU:
     def __init__(self, x, stream=None):
         self.x = x
         self.__cuda_array_interface__ = {**x.__array_interface__, "version": 3, "stream": stream, "strides": x.strides}
+
+
+class CupyArray(OnGPU):
+    """An array of a stand-in for cupy."""
+
+    __module__ = "cupy"
+
+    def __init__(self, x):
+        super().__init__(x)
+        self.dtype = x.dtype
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+def fake_cupy(stream):
+    """The part of cupy that the package calls."""
+    cupy = types.ModuleType("cupy")
+    cupy.ndarray = CupyArray
+    cupy.empty = lambda shape, dtype: CupyArray(np.full(shape, np.nan, dtype))
+    cupy.cuda = types.SimpleNamespace(Device=lambda ordinal: contextlib.nullcontext(),
+                                      get_current_stream=lambda: types.SimpleNamespace(ptr=stream))
+    return unittest.mock.patch.dict(sys.modules, cupy=cupy)
+
+
+class ManagedTensor(ctypes.Structure):
+    """DLPack's DLManagedTensor."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int), ("device_id", ctypes.c_int),
+                ("ndim", ctypes.c_int), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class JaxArray:
+    """An array of f16 as jax has it on a GPU."""
+
+    __module__ = "jaxlib._jax"
+
+    def __init__(self, x, device_type=2):
+        self.x = x
+        self._shape = (ctypes.c_int64 * x.ndim)(*x.shape)
+        self._tensor = ManagedTensor(data=x.ctypes.data, device_type=device_type, ndim=x.ndim, code=2, bits=16, lanes=1,
+                                     shape=self._shape)
+
+    def __dlpack__(self, **named):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self._tensor), b"dltensor", None)
 
 
 def numbers(shape, seed=0):
@@ -121,6 +174,98 @@ class Arrays(unittest.TestCase):
         fake.make_fail(b"cuLaunchKernel", 700)
         with self.assertRaisesRegex(tcc.LibraryError, "cuLaunchKernel: an illegal memory access"):
             self.product(a, b, out=c)
+
+    def test_cupy(self):
+        a, b = CupyArray(self.a), CupyArray(self.b)
+        with fake_cupy(stream=0x40):
+            c = self.product(a, b)
+            self.assertIs(type(c), CupyArray)
+            np.testing.assert_array_equal(c.x, self.expected)
+            self.product(a, b, out=OnGPU(self.c), stream=types.SimpleNamespace(ptr=0x80))
+        np.testing.assert_array_equal(self.c, self.expected)
+        self.assertEqual([x.stream for x in launches()], [0x40, 0x80])
+
+    def test_jax_on_a_gpu(self):
+        a, b = JaxArray(self.a), JaxArray(self.b)
+        self.product(a, b, out=OnGPU(self.c))
+        np.testing.assert_array_equal(self.c, self.expected)
+        with self.assertRaisesRegex(tcc.ArgumentError, "cannot be made by the library of the arguments: pass out="):
+            self.product(a, b)
+        with self.assertRaisesRegex(tcc.ArgumentError, "'C' is written, and the array is read-only"):
+            self.product(a, b, out=JaxArray(self.c))
+        with self.assertRaisesRegex(tcc.ArgumentError, "'A' is on a device of DLPack's type 7, which is neither"):
+            self.product(JaxArray(self.a, device_type=7), b)
+
+    def test_bench(self):
+        before, calls = self.a.copy(), []
+        other = tcc.jit(PRODUCT, tiles=2)
+        other(self.a, self.b)
+        alive = fake.alive()
+        bench = self.product.bench(self.a, self.b, against={"other": other, "call": lambda: calls.append(1)})
+        self.assertEqual(fake.alive(), alive)
+        self.assertEqual([t.name for t in bench.timings], ["fake_product", "other", "call"])
+        self.assertEqual(bench.device, "fake GPU 0")
+        self.assertGreater(bench.us, 0)
+        self.assertEqual(bench.us, sorted(bench.timings[0].rounds)[5])
+        self.assertAlmostEqual(bench.tflops, 2 * M * K * N / bench.us * 1e-6)
+        self.assertAlmostEqual(bench.timings[0].gbytes, 2 * (M * K + K * N + M * N) / bench.us * 1e-3)
+        self.assertAlmostEqual(bench.ratio("call"), bench.timings[2].us / bench.us)
+        self.assertRegex(str(bench), r"^fake_product +[0-9.]+ us .* on fake GPU 0\nother .* ratio [0-9.]+\ncall ")
+        with self.assertRaises(KeyError):
+            bench.ratio("none")
+        self.assertGreater(len(calls), 100)
+        np.testing.assert_array_equal(self.a, before)
+
+    def test_bench_leaves_arrays_as_they_are(self):
+        alive = fake.alive()
+        bench = self.product.bench(OnGPU(self.a), OnGPU(self.b), out=OnGPU(self.c))
+        self.assertEqual([t.name for t in bench.timings], ["fake_product"])
+        self.assertEqual(fake.alive(), alive)
+        self.assertTrue(np.isnan(self.c).all())
+
+    def test_bench_refuses(self):
+        scale = tcc.jit("kernel scale(A: f16[M, N]) -> (B: f16[M, N]) { B[m, n] = A[m, n]; }")
+        with self.assertRaisesRegex(tcc.ArgumentError, "'scale' is to be a kernel with the same arguments"):
+            self.product.bench(self.a, self.b, against=scale)
+        with self.assertRaisesRegex(tcc.ArgumentError, "'other' is to be"):
+            self.product.bench(self.a, self.b, against=3)
+        with self.assertRaisesRegex(ZeroDivisionError, "division by zero"):
+            self.product.bench(self.a, self.b, against=lambda: 1 / 0)
+        interpreted = tcc.jit(PRODUCT, tiles=1, interpret=True)
+        with self.assertRaisesRegex(tcc.Error, "bench needs a GPU that runs sm_90a: the interpreter's time means nothing"):
+            interpreted.bench(self.a, self.b)
+        fake.make_fail(b"cuLaunchKernel", 700)
+        with self.assertRaisesRegex(tcc.LibraryError, "cuLaunchKernel: an illegal memory access"):
+            self.product.bench(self.a, self.b)
+
+    def test_timeline_is_of_arrays_of_the_host(self):
+        self.assertRegex(self.product.timeline(self.a, self.b).summary, "^CTA 0: [0-9]+ cycles, ")
+        with self.assertRaisesRegex(tcc.ArgumentError, "a timeline is of arrays of the host, and these are on GPU 0"):
+            self.product.timeline(OnGPU(self.a), OnGPU(self.b), out=OnGPU(self.c))
+
+    def test_kernels_for_extents(self):
+        a, b = np.ones((16, 64), np.float16), np.ones((64, 24), np.float16)
+        shape = lambda: (tuple(launches()[-1].grid), tuple(launches()[-1].block))  # noqa: E731
+        for when in "at once", "background":
+            product, general = (tcc.jit(PRODUCT + f"// {when}", tiles=1, specialize=s) for s in (when, "never"))
+            shapes = []
+            for _ in range(2):
+                np.testing.assert_array_equal(product(a, b), np.full((16, 24), 64, np.float16))
+                shapes.append(shape())
+                product.wait()
+            general(a, b)
+            self.assertEqual(shapes[0] == shape(), when == "background")
+            self.assertNotEqual(shapes[1], shape())
+        with self.assertRaisesRegex(tcc.ArgumentError, "'now' is none of 'never', 'at once', 'background'"):
+            tcc.jit(PRODUCT, specialize="now")
+
+    def test_machine_code_is_made_in_the_background(self):
+        product = tcc.jit(PRODUCT + "// assembled", tiles=1, assemble="background")
+        product.wait()
+        np.testing.assert_array_equal(product(self.a, self.b), self.expected)
+        entries = pathlib.Path(os.environ["TCC_CACHE_DIR"]).glob("*.tcc")
+        kept, = (e for e in (p.read_bytes() for p in entries) if b"// assembled" in e)
+        self.assertEqual(b"tccbndl" in kept, bool(os.environ.get("TCC_PTXAS")))
 
     def test_another_gpus_program_is_interpreted(self):
         amd = tcc.jit(PRODUCT, target="gfx1100", tiles=1)

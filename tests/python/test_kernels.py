@@ -223,6 +223,32 @@ class Programs(unittest.TestCase):
         self.assertIn("layer(A: f16[M, K]", repr(layer))
         self.assertTrue(repr(layer).endswith(" for sm_90a>"))
 
+    def test_timelines(self):
+        product = tcc.jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])"
+                          " { C[m, n] = sum(k) A[m, k] * B[n, k]; }", target="sm_90a", tiles=1)
+        a, b = numbers((200, 128)), numbers((24, 128), seed=1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "t.json")
+            timeline = product.timeline(a, B=b, path=path)
+            self.assertEqual(path.read_text(), timeline.json)
+        self.assertEqual(str(timeline), timeline.summary)
+        self.assertRegex(timeline.summary, "^CTA 0: [0-9]+ cycles, tensor cores [0-9.]+ % busy; ")
+        last = max(e["ts"] + e["dur"] for e in timeline.events if e["ph"] == "X")
+        self.assertGreater(last, 0)
+        other = product.timeline(a, b, cta=1)
+        self.assertIn("CTA 1", other.json)
+        out = np.zeros((200, 24), np.float16)
+        product.timeline(a, b, out=out)
+        np.testing.assert_array_equal(out, (a.astype(np.float64) @ b.T.astype(np.float64)).astype(np.float16))
+        with self.assertRaisesRegex(tcc.LibraryError, "2 CTAs|no CTA|CTA 99"):
+            product.timeline(a, b, cta=99)
+        amd = tcc.jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])"
+                      " { C[m, n] = sum(k) A[m, k] * B[n, k]; }", target="gfx1100", tiles=1)
+        with self.assertRaisesRegex(tcc.LibraryError, "the timed order is a model of sm_90a; there is none of gfx1100"):
+            amd.timeline(a, b)
+        with self.assertRaisesRegex(tcc.Error, "p: bench needs a GPU that runs sm_90a"):
+            product.bench(a, b)
+
     def test_amds_targets(self):
         layer = tcc.jit(LAYER, target="gfx1100", tiles=1)
         self.assertTrue(layer.code.startswith(b"\x7fELF"))

@@ -1,0 +1,233 @@
+"""What a kernel takes: its arguments as they are declared, and those of a call, checked.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+from __future__ import annotations
+
+import ctypes as c
+import struct
+from typing import Any, Mapping, NamedTuple
+
+from . import _arrays
+from ._arrays import HOST, Unsuitable, View
+from ._elements import ELEMENTS, PACKED, Element
+from ._errors import ArgumentError
+from ._lib import IN, INOUT, OUT, SCALAR, lib, text_of
+
+WRITTEN = ("out", "inout")
+_ROLES = {IN: "in", OUT: "out", INOUT: "inout", SCALAR: "scalar"}
+
+
+class Argument(NamedTuple):
+    """A parameter or an output of a kernel."""
+
+    name: str
+    type: str
+    """The element type: "f16", …"""
+    role: str
+    """"in", "out", "inout" or "scalar"."""
+    shape: tuple[str | int, ...]
+    """A name or a number for each dimension."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}" + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
+
+
+def _argument(kernel: c.c_void_p, i: int) -> Argument:
+    info = lib.tcc_kernel_arg(kernel, i).contents
+    shape = tuple(text_of(info.dims[d]) if info.dims[d] else info.extents[d] for d in range(info.rank))
+    return Argument(text_of(info.name), text_of(info.type), _ROLES[info.role], shape)
+
+
+class Plan(NamedTuple):
+    """What calls with arrays of the same shapes, types and places have in common."""
+
+    extents: bytes  # of the kernel's dims, as C takes them
+    outputs: tuple[tuple[tuple[int, ...], str], ...]  # shapes and types
+    packs: tuple[int, ...]  # arguments that are packed first
+    ordinal: int  # HOST, or the GPU's
+
+
+def bytes_of(argument: Argument, view: View) -> int:
+    """What an array takes, as a kernel has it."""
+    n = 1
+    for extent in view.shape:
+        n *= extent
+    bits = ELEMENTS[argument.type].bits
+    return n if view.dtype == PACKED else (n * bits + 7) // 8
+
+
+_MAX_PLANS = 4096  # of a kernel, before all are forgotten
+
+
+class Signature:
+    """A kernel's signature, and the plans of its calls."""
+
+    def __init__(self, handle: c.c_void_p):
+        self.name: str = text_of(lib.tcc_kernel_name(handle))
+        self.args = tuple(_argument(handle, i) for i in range(lib.tcc_kernel_arg_count(handle)))
+        self.dims: tuple[str, ...] = tuple(
+            text_of(lib.tcc_kernel_dim_name(handle, i)) for i in range(lib.tcc_kernel_dim_count(handle)))
+        self.inputs = tuple(a for a in self.args if a.role != "out")
+        self.outputs = tuple(a for a in self.args if a.role == "out")
+        self._n_inputs = len(self.inputs)
+        self._scalars = tuple(a.role == "scalar" for a in self.args)
+        self.first = self._scalars.index(False)  # the first array
+        self.written = tuple(i for i, a in enumerate(self.args) if a.role in WRITTEN)
+        # Arguments as C takes them: an address, or a double.
+        self.pack = struct.Struct("".join("d" if s else "Q" for s in self._scalars)).pack
+        self._plans: dict[Any, Plan] = {}
+
+    def __str__(self) -> str:
+        return (f"{self.name}({', '.join(('inout ' if a.role == 'inout' else '') + str(a) for a in self.inputs)}) -> "
+                f"({', '.join(map(str, self.outputs))})")
+
+    # ---- a call's arguments ----------------------------------------------------------------
+
+    def _by_position(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments in the order of the signature."""
+        names = [a.name for a in self.inputs]
+        if len(args) > len(names):
+            raise ArgumentError(f"{self.name} takes {len(names)} arguments, and {len(args)} were given: {self}")
+        given = dict(zip(names, args))
+        for name, value in named.items():
+            if name not in names:
+                raise ArgumentError(f"{self.name} has no parameter '{name}': {self}")
+            if name in given:
+                raise ArgumentError(f"{self.name} was given '{name}' twice")
+            given[name] = value
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ArgumentError(f"{self.name} lacks " + ", ".join(f"'{m}'" for m in missing) + f": {self}")
+        return tuple(given[name] for name in names)
+
+    def _read(self, given: tuple[Any, ...]) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
+        """Of each argument a view of its array or its number; these as C takes them; and what their plan is known by."""
+        values: list[Any] = []
+        words: list[Any] = []
+        kinds = []
+        readers, read = _arrays.readers, _arrays.read
+        try:
+            for is_scalar, x in zip(self._scalars, given):
+                if is_scalar:
+                    values.append(float(x))
+                    words.append(values[-1])
+                else:
+                    view = readers.get(type(x), read)(x)
+                    values.append(view)
+                    words.append(view[0])
+                    kinds.append(view[1])
+        except Unsuitable as why:
+            raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' {why}") from None
+        except (TypeError, ValueError):
+            if not self._scalars[len(values)]:
+                raise
+            raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' is a scalar, and got "
+                                f"{type(x).__name__}") from None
+        return values, words, tuple(kinds)
+
+    def _outputs_of(self, out: Any) -> tuple[Any, ...]:
+        """out= as a tuple with an array for each output."""
+        if isinstance(out, dict):
+            unknown = [name for name in out if name not in {a.name for a in self.outputs}]
+            if unknown:
+                raise ArgumentError(f"{self.name} has no output '{unknown[0]}': {self}")
+            out = tuple(out[a.name] for a in self.outputs if a.name in out)
+        outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if len(outs) != len(self.outputs):
+            wanted = ", ".join(a.name for a in self.outputs) or "none"
+            raise ArgumentError(f"{self.name}: out= has {len(outs)} arrays, wants one for each output: {wanted}")
+        return outs
+
+    def _shape_of(self, argument: Argument, element: Element, view: View) -> tuple[tuple[int, ...], bool]:
+        """An array's shape in elements, after its type and rank are checked, and whether it is to be packed."""
+        dtype = view.dtype
+        packed = element.bits < 8 and dtype == PACKED
+        if dtype != element.dtype and not packed:
+            also = f" or {PACKED}, two in each" if element.bits < 8 else ""
+            raise ArgumentError(f"{self.name}: '{argument.name}' is of {dtype}, wants {element.name}, which is "
+                                f"{element.dtype}{also}")
+        shape = view.shape
+        if len(shape) != len(argument.shape):
+            raise ArgumentError(f"{self.name}: '{argument.name}' has {len(shape)} dimensions, wants "
+                                f"{len(argument.shape)}: {argument}")
+        if packed and shape:
+            shape = (*shape[:-1], shape[-1] * 2)
+        return shape, element.bits < 8 and not packed
+
+    def _bind(self, bound: dict[str, tuple[int, str]], argument: Argument, shape: tuple[int, ...]) -> None:
+        """Notes the extents of an array, or refuses those that are not what they were before."""
+        for axis, (wanted, extent) in enumerate(zip(argument.shape, shape)):
+            known, where = (wanted, "the kernel") if isinstance(wanted, int) else bound.setdefault(
+                wanted, (extent, f"'{argument.name}'"))
+            if known != extent:
+                name = f"{wanted} " if isinstance(wanted, str) else ""
+                raise ArgumentError(f"{self.name}: dimension {axis} of '{argument.name}', {name}in {argument}, is "
+                                    f"{extent}, and {known} in {where}")
+
+    def _place(self, places: dict[int, str], argument: Argument, view: View) -> None:
+        places.setdefault(view.ordinal, argument.name)
+        if len(places) > 1:
+            first, second = (f"'{name}' " + ("on the host" if o == HOST else f"on GPU {o}")
+                             for o, name in places.items())
+            raise ArgumentError(f"{self.name}: {first}, and {second}: all are to be in one place")
+
+    def _make_plan(self, values: list[Any], kinds: tuple[Any, ...]) -> Plan:
+        """Checks arguments, and keeps what is known of them."""
+        bound: dict[str, tuple[int, str]] = {}
+        places: dict[int, str] = {}
+        packs = []
+        for i, (a, v) in enumerate(zip(self.args, values)):
+            if a.role == "scalar":
+                continue
+            v = View._make(v)
+            shape, to_pack = self._shape_of(a, ELEMENTS[a.type], v)
+            self._bind(bound, a, shape)
+            self._place(places, a, v)
+            packs += [i] * to_pack
+        outputs = []
+        for a in self.outputs:  # whose indices all occur in an argument
+            shape = tuple(d if isinstance(d, int) else bound[d][0] for d in a.shape)
+            outputs.append((shape, ELEMENTS[a.type].dtype))
+        ordinal, = places
+        extents = struct.pack(f"{len(self.dims)}q", *(bound[d][0] for d in self.dims))
+        plan = Plan(extents, tuple(outputs), tuple(packs), ordinal)
+        if len(self._plans) == _MAX_PLANS:
+            self._plans.clear()
+        self._plans[kinds] = plan
+        return plan
+
+    def look(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any], list[Any]]:
+        """Arguments checked: their plan, their views or numbers, and these as C takes them."""
+        if named or len(args) != self._n_inputs:
+            args = self._by_position(args, named)
+        values, words, kinds = self._read(args if out is None else (*args, *self._outputs_of(out)))
+        plan = self._plans.get(kinds) or self._make_plan(values, kinds)
+        for i in self.written:
+            if i < len(values) and values[i][2] != "torch" and not _arrays.is_writable(View._make(values[i])):
+                raise ArgumentError(f"{self.name}: '{self.args[i].name}' is written, and the array is read-only")
+        for i in plan.packs:
+            values[i] = _arrays.pack(View._make(values[i]))
+            words[i] = values[i].address
+        return plan, values, words
+
+    def allocate(self, plan: Plan, values: list[Any]) -> list[Any]:
+        """New arrays for the outputs."""
+        like = View._make(values[self.first])
+        return [_arrays.allocate(like, shape, dtype) for shape, dtype in plan.outputs]
+
+    def plan(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any]]:
+        """What a call would compute: its plan, and views or numbers for all arguments, outputs included."""
+        plan, values, _ = self.look(args, out, named)
+        if out is None:
+            values += [_arrays.read(x) for x in self.allocate(plan, values)]
+        return plan, values
+
+    @property
+    def takes(self) -> tuple[tuple[str, str, str], ...]:
+        """What two kernels have in common that can be given the same arguments."""
+        return tuple((a.name, a.type, a.role) for a in self.args)
+
+    def sizes(self, values: list[Any]) -> list[int | None]:
+        """The bytes of each array; None for numbers."""
+        return [None if a.role == "scalar" else bytes_of(a, View._make(v)) for a, v in zip(self.args, values)]

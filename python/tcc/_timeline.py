@@ -1,0 +1,32 @@
+"""What a CTA does and when, by a model of the machine's speed.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+
+class Timeline(NamedTuple):
+    """What one CTA of a launch did: ``Kernel.timeline``. docs/timeline.md says how it is read."""
+
+    json: str
+    """Chrome's trace events, which ui.perfetto.dev shows."""
+    summary: str
+    """A line about it."""
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The events: "ph" is "X" for what takes time, from "ts" on for "dur", in cycles."""
+        events: list[dict[str, Any]] = json.loads(self.json)["traceEvents"]
+        return events
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the JSON to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.json)
+
+    def __str__(self) -> str:
+        return self.summary

@@ -28,7 +28,7 @@ class Kernel:
 
     def __init__(self, source: bytes, file: str | None, kernel: str | None, defines: dict[str, int],
                  target: str | None, tiles: int, interpret: bool, policy: _gpu.Policy):
-        self._source, self._file, self._defines, self._tiles = source, file, defines, tiles
+        self._source, self._file, self._kernel, self._defines, self._tiles = source, file, kernel, defines, tiles
         self._asked_target, self._policy = target, policy
         self._specializes = policy[0] != "never"
         self._lock = threading.Lock()
@@ -36,7 +36,13 @@ class Kernel:
         self._modules: dict[int, _lib.Module] = {}
         self._gpus = None if interpret else _gpu.gpus()
         self._described = c.c_void_p()
-        program = self._load()
+        try:
+            program = self._load()
+        except LibraryError:
+            if not kernel:
+                raise
+            self._kernel = None  # there may be others, which are named
+            program = self._load()
         self._index = self._find(program, kernel)
         handle = lib.tcc_program_kernel_at(program, self._index)
         self._signature = Signature(handle)
@@ -58,7 +64,7 @@ class Kernel:
         return self._gpus.target(self._gpus.current()) if self._gpus else DEFAULT_TARGET
 
     def _options(self, emit: int) -> _lib.CompileOptions:
-        return _lib.compile_options(self.target, self._file, self._defines, self._tiles, emit)
+        return _lib.compile_options(self.target, self._file, self._kernel, self._defines, self._tiles, emit)
 
     def _load(self) -> c.c_void_p:
         """A program that describes the kernels; on the current GPU it is loaded, where that runs the target."""
@@ -171,7 +177,7 @@ class Kernel:
     def _options_on(self, ordinal: int) -> _lib.CompileOptions:
         assert self._gpus
         target = self._asked_target or self._gpus.target(ordinal)
-        return _lib.compile_options(target, self._file, self._defines, self._tiles, _lib.DEFAULT)
+        return _lib.compile_options(target, self._file, self._kernel, self._defines, self._tiles, _lib.DEFAULT)
 
     def _handle(self, ordinal: int) -> c.c_void_p:
         """The kernel on a GPU, which is current."""

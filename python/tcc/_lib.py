@@ -37,7 +37,8 @@ class CompileOptions(c.Structure):
                 ("verify_each", c.c_bool), ("time_passes", c.c_bool), ("ptxas", c.c_char_p),
                 ("reproducer", c.c_char_p), ("print", c.c_void_p), ("print_user", c.c_void_p),
                 ("check_passes", c.c_bool), ("check_seed", c.c_uint64), ("verify_pipeline", c.c_int),
-                ("output_size", c.c_void_p), ("line_tables", c.c_int), ("tiles", c.c_uint)]
+                ("output_size", c.c_void_p), ("line_tables", c.c_int), ("tiles", c.c_uint), ("kernel", c.c_char_p),
+                ("ranges", c.c_void_p), ("n_ranges", c.c_size_t)]
 
 
 class InterpretOptions(c.Structure):
@@ -173,13 +174,13 @@ def _warn(heard: tuple[Diagnostic, ...]) -> None:
         warnings.warn(d.text.rstrip("\n"), stacklevel=4)
 
 
-def compile_options(target: str | None, file: str | None, defines: dict[str, int], tiles: int,
+def compile_options(target: str | None, file: str | None, kernel: str | None, defines: dict[str, int], tiles: int,
                     emit: int) -> CompileOptions:
     """Options for a compilation, which keep what they point to."""
     pairs = (Define * len(defines))(*(Define(name.encode(), value) for name, value in defines.items()))
     return CompileOptions(struct_size=c.sizeof(CompileOptions), target=target.encode() if target else None,
                           file=file.encode("utf-8", "surrogateescape") if file else None, emit=emit,
-                          defines=pairs, n_defines=len(defines), tiles=tiles)
+                          defines=pairs, n_defines=len(defines), tiles=tiles, kernel=kernel.encode() if kernel else None)
 
 
 class Module:

@@ -238,7 +238,7 @@ def main():
     def files(*patterns):
         return sorted(f for p in patterns for f in glob.glob(os.path.join(root, p)))
 
-    tiles = files("examples/*.tile", "tests/gpu/*.tile")
+    tiles = files("examples/*.tile", "examples/*/*.tile", "tests/gpu/*.tile")
     by_hand = [f for f in files("tests/interp/*.tir", "tests/codegen/hopper_gemm.tir") if "gfx" not in f]
     always = compile_all(args.build, "tcc", tiles, home + "/made", args.jobs) if versions else []
     ends = compile_all(args.build, "tcc-opt", by_hand, home + "/made", args.jobs) if versions else []

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 from __future__ import annotations
 
 import ctypes as c
+import inspect
 import os
 import threading
 from typing import Any, Literal, Mapping
@@ -28,6 +29,7 @@ class Kernel:
 
     def __init__(self, source: bytes, file: str | None, kernel: str | None, defines: dict[str, int],
                  target: str | None, tiles: int, interpret: bool, policy: _gpu.Policy):
+        self._made_of = source, file, kernel, defines, target, tiles, interpret, policy
         self._source, self._file, self._kernel, self._defines, self._tiles = source, file, kernel, defines, tiles
         self._asked_target, self._policy = target, policy
         self._specializes = policy[0] != "never"
@@ -76,6 +78,8 @@ class Kernel:
                 if error.status != text_of(lib.tcc_status_name(_lib.TARGET)) or not self._asked_target:
                     raise
                 self._gpus = None  # another GPU's: to look at, and to interpret
+        if self._described:
+            return self._described
         listener = _lib.Listener()
         callback = _lib.DIAGNOSTIC_FN(listener.listen)
         manifest = self._module(_lib.TIR).manifest.encode()
@@ -150,6 +154,22 @@ class Kernel:
         computes them. Raises ArgumentError for what does not fit, with the argument and the dimension.
         """
         return self._run(args, out, stream, named, self._launch)
+
+    def variant(self, *args: Any, out: Any = None, **named: Any) -> str | None:
+        """The name of the variant that such a call runs, "layer__64x32" say; None where there is nothing to compute.
+
+        >>> import numpy
+        >>> product = jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }",
+        ...               target="sm_80", tiles=1)
+        >>> A = numpy.ones((8, 64), numpy.float16)
+        >>> product.variant(A, A), product.variant(A[:0], A)
+        ('p', None)
+        """
+        plan, values = self._signature.plan(args, out, named)
+        words = self._signature.pack(*(v if isinstance(v, float) else v[0] for v in values))
+        handle = lib.tcc_program_kernel_at(self._load(), self._index)
+        name = lib.tcc_kernel_variant(handle, plan.extents, self._n_dims, words, self._n_args)
+        return text_of(name) if name else None
 
     def prepare(self, *args: Any, out: Any = None, **named: Any) -> None:
         """Loads what a call with such arrays of a GPU runs, and computes nothing: before a CUDA graph is captured."""
@@ -338,7 +358,27 @@ class Kernel:
 
         return _torch.operator(self, name)
 
+    # ---- as other objects ------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled is what it was compiled from, which another process compiles, or finds compiled, for its GPU."""
+        return Kernel, self._made_of
+
+    def __copy__(self) -> Kernel:
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
+        return self
+
     # ---- for people ------------------------------------------------------------------------
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What ``help`` and completions show."""
+        either, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        return inspect.Signature(
+            [inspect.Parameter(a.name, either, annotation=str(a).partition(": ")[2]) for a in self.args if a.role != "out"]
+            + [inspect.Parameter(name, by_name, default=None) for name in ("out", "stream")])
 
     def __str__(self) -> str:
         return str(self._signature)

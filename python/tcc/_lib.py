@@ -116,6 +116,7 @@ _FUNCTIONS = {
     "tcc_program_kernel_count": (c.c_size_t, [_handle]),
     "tcc_program_kernel_at": (_handle, [_handle, c.c_size_t]),
     "tcc_kernel_name": (c.c_char_p, [_handle]),
+    "tcc_kernel_variant": (c.c_char_p, [_handle, _array, c.c_size_t, _array, c.c_size_t]),
     "tcc_kernel_flops": (c.c_double, [_handle, _array]),
     "tcc_kernel_dim_count": (c.c_size_t, [_handle]),
     "tcc_kernel_dim_name": (c.c_char_p, [_handle, c.c_size_t]),

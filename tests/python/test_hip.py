@@ -20,6 +20,14 @@ class HIP(unittest.TestCase):
         a, b = (np.random.default_rng(i).integers(-4, 5, (16, 16)).astype(np.float16) for i in (1, 2))
         np.testing.assert_array_equal(product(a, b), a.astype(np.float64) @ b.astype(np.float64))
 
+    def test_kernels_for_extents(self):
+        product = tcc.jit("kernel fake_product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])"
+                          " { C[m, n] = sum(k) A[m, k] * B[k, n]; }", tiles=1, specialize="background", assemble="background")
+        a, b = (np.random.default_rng(i).integers(-4, 5, (16, 512)).astype(np.float16) for i in (1, 2))
+        for _ in range(2):
+            np.testing.assert_array_equal(product(a, b.T.copy()), a.astype(np.float64) @ b.T.astype(np.float64))
+            product.wait()
+
 
 if __name__ == "__main__":
     unittest.main()

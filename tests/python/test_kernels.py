@@ -3,7 +3,10 @@
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import array
+import copy
+import inspect
 import pathlib
+import pickle
 import tempfile
 import threading
 import unittest
@@ -222,6 +225,31 @@ class Programs(unittest.TestCase):
             layer.ir("x")
         self.assertIn("layer(A: f16[M, K]", repr(layer))
         self.assertTrue(repr(layer).endswith(" for sm_90a>"))
+
+    def test_kernels_are_copied_and_pickled(self):
+        layer = tcc.jit(LAYER + "kernel other(A: f16[N]) -> (B: f16[N]) { B[n] = A[n]; }", kernel="layer", tiles=1)
+        self.assertIs(copy.copy(layer), layer)
+        self.assertIs(copy.deepcopy([layer])[0], layer)
+        other = pickle.loads(pickle.dumps(layer))
+        self.assertEqual(str(other), str(layer))
+        self.assertEqual(other.identity, layer.identity)
+        a, b = numbers((2, 8)), numbers((8, 3), seed=1)
+        bias = numbers(3, np.float32, 2)
+        np.testing.assert_array_equal(other(a, b, bias, 2), layer(a, b, bias, 2))
+
+    def test_kernels_have_a_signature(self):
+        signature = inspect.signature(tcc.jit(LAYER, tiles=1))
+        self.assertEqual(str(signature), "(A: 'f16[M, K]', B: 'f16[K, N]', bias: 'f32[N]', alpha: 'f32', *, out=None, "
+                                         "stream=None)")
+
+    def test_the_variant_is_known(self):
+        product = tcc.jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])"
+                          " { C[m, n] = sum(k) A[m, k] * B[n, k]; }", target="sm_90a")
+        a, b = numbers((200, 128)), numbers((24, 128), seed=1)
+        small, odd = product.variant(a[:16], b), product.variant(a[:, :127].copy(), b[:, :127].copy())
+        self.assertRegex(small, "^p__[0-9]+x[0-9]+")
+        self.assertNotEqual(small, odd)
+        self.assertIsNone(product.variant(a[:0], b))
 
     def test_timelines(self):
         product = tcc.jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])"

@@ -53,6 +53,10 @@ class JitOptions(c.Structure):
                 ("specialize", c.c_int), ("assemble", c.c_int)]
 
 
+class JitCounts(c.Structure):
+    _fields_ = [(name, c.c_uint64) for name in ("compiled", "read", "damaged", "specialized", "assembled")]
+
+
 class BenchLaunch(c.Structure):
     _fields_ = [("kernel", c.c_void_p), ("dims", c.c_void_p), ("n_dims", c.c_size_t), ("args", c.c_void_p),
                 ("n_args", c.c_size_t)]
@@ -108,6 +112,7 @@ _FUNCTIONS = {
     "tcc_jit_target": (c.c_char_p, [_handle]),
     "tcc_jit_kernel_for": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), c.c_char_p, _array, c.c_size_t,
                                       _array, c.c_size_t, _out]),
+    "tcc_jit_count": (JitCounts, [_handle]),
     "tcc_jit_wait": (None, [_handle]),
     "tcc_jit_end_background": (None, [_handle]),
     "tcc_jit_program": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), _out]),

@@ -27,6 +27,8 @@ class HIP(unittest.TestCase):
         for _ in range(2):
             np.testing.assert_array_equal(product(a, b.T.copy()), a.astype(np.float64) @ b.T.astype(np.float64))
             product.wait()
+        counts = [tcc._lib.lib.tcc_jit_count(jit).specialized for jit in product._gpus._jits.values()]
+        self.assertEqual(sum(counts), 1)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ bool tcc_jit_request_init(tcc_jit_request *r, const char *build, const char *sou
                           const tcc_compile_options *options)
 {
     *r = (tcc_jit_request){.source = source, .options = *options};
+    r->options.struct_size = sizeof r->options; /* whatever the caller was built against */
     print_key(r, build);
     if (r->key.failed)
         tcc_str_free(&r->key);

@@ -1,23 +1,13 @@
-/* ptxas in a subprocess, on files in a temporary directory, and what it says as diagnostics of
- * ours. A place in the PTX becomes one in the .tile source through the PTX's .loc directives.
+/* ptxas, and what it says as diagnostics of ours. A place in the PTX becomes one in the .tile source
+ * through the PTX's .loc directives.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "codegen/codegen.h"
-#include "support/str.h"
-
-extern char **environ;
-
-static const char default_folder[] = "/usr/local/cuda/bin";
+#include "codegen/nvptx/toolkit.h"
 
 /* ---- places ---------------------------------------------------------------------------- */
 
@@ -179,46 +169,11 @@ static void read_log(report *r, char *log)
     }
 }
 
-/* ---- finding it ------------------------------------------------------------------------ */
+/* ---- running it ------------------------------------------------------------------------ */
 
-static bool is_program(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
-}
-
-static bool try_folder(tcc_str *path, const char *folder, size_t n, const char *below)
-{
-    tcc_str_free(path);
-    tcc_str_append(path, folder, n);
-    tcc_str_printf(path, "%s/ptxas", below);
-    return n && !path->failed && is_program(path->data);
-}
-
-/* Finds ptxas, or reports where it was looked for. */
 static bool find_ptxas(tcc_str *path, const char *given, tcc_diag *diag)
 {
-    const tcc_loc nowhere = {0, 0};
-    if (given) {
-        tcc_str_puts(path, given);
-        if (is_program(given))
-            return true;
-        tcc_error(diag, TCC_ERR_TOOL, nowhere, "'%s' is no program", given);
-        return false;
-    }
-    const char *home = getenv("CUDA_HOME");
-    if (home && try_folder(path, home, strlen(home), "/bin"))
-        return true;
-    for (const char *p = getenv("PATH"); p; p = strchr(p, ':'), p = p ? p + 1 : NULL)
-        if (try_folder(path, p, strcspn(p, ":"), ""))
-            return true;
-    if (try_folder(path, default_folder, strlen(default_folder), ""))
-        return true;
-    tcc_error(diag, TCC_ERR_TOOL, nowhere,
-              "ptxas was not found in CUDA_HOME/bin (CUDA_HOME is %s), PATH or %s; it comes with "
-              "NVIDIA's CUDA toolkit",
-              home ? home : "not set", default_folder);
-    return false;
+    return tcc_tool_find(path, "ptxas", given, NULL, diag);
 }
 
 bool tcc_ptxas_is_there(void)
@@ -230,133 +185,28 @@ bool tcc_ptxas_is_there(void)
     return found;
 }
 
-/* ---- running it ------------------------------------------------------------------------ */
-
-enum { FILE_PTX, FILE_CUBIN, FILE_LOG, N_FILES };
-
-/* A temporary folder and the files in it. */
-typedef struct workspace {
-    tcc_str folder;
-    tcc_str files[N_FILES];
-} workspace;
-
-static tcc_status workspace_create(workspace *w, tcc_diag *diag)
-{
-    static const char *const names[N_FILES] = {"kernel.ptx", "kernel.cubin", "log"};
-    const char *tmp = getenv("TMPDIR");
-    tcc_str_printf(&w->folder, "%s/tcc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (w->folder.failed)
-        return TCC_ERR_MEMORY;
-    if (!mkdtemp(w->folder.data)) {
-        tcc_error(diag, TCC_ERR_IO, (tcc_loc){0, 0}, "cannot make a folder like '%s': %s",
-                  w->folder.data, strerror(errno));
-        tcc_str_free(&w->folder);
-        return TCC_ERR_IO;
-    }
-    bool failed = false;
-    for (int i = 0; i < N_FILES; i++) {
-        tcc_str_printf(&w->files[i], "%s/%s", w->folder.data, names[i]);
-        failed |= w->files[i].failed;
-    }
-    return failed ? TCC_ERR_MEMORY : TCC_OK;
-}
-
-static void workspace_destroy(workspace *w)
-{
-    for (int i = 0; i < N_FILES; i++) {
-        if (w->files[i].len)
-            unlink(w->files[i].data);
-        tcc_str_free(&w->files[i]);
-    }
-    if (w->folder.len)
-        rmdir(w->folder.data);
-    tcc_str_free(&w->folder);
-}
-
-static bool write_file(const char *path, const char *data, size_t size)
-{
-    FILE *f = fopen(path, "wb");
-    if (!f)
-        return false;
-    bool ok = fwrite(data, 1, size, f) == size;
-    return !fclose(f) && ok;
-}
-
-/* Appends a file to `out`; false when it cannot be read. */
-static bool read_file(const char *path, tcc_str *out)
-{
-    char buffer[16384];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return false;
-    do {
-        n = fread(buffer, 1, sizeof buffer, f);
-        tcc_str_append(out, buffer, n);
-    } while (n == sizeof buffer);
-    bool ok = !ferror(f);
-    fclose(f);
-    return ok;
-}
-
-/* Runs ptxas to its end; an errno when it cannot be started. */
-static int spawn(const char *ptxas, const char *target, const workspace *w)
+static tcc_status assemble(const char *ptxas, const char *ptx, size_t size, const char *target, tcc_diag *diag,
+                           tcc_str *cubin)
 {
     char arch[64];
     snprintf(arch, sizeof arch, "-arch=%s", target);
-    char *argv[] = {(char *)ptxas,      arch, "-v", "-lineinfo", w->files[FILE_PTX].data,
-                    "-o", w->files[FILE_CUBIN].data, NULL};
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error)
-        return error;
-    pid_t pid;
-    error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!error)
-        error = posix_spawn_file_actions_addopen(&actions, 1, w->files[FILE_LOG].data,
-                                                 O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (!error)
-        error = posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    if (!error)
-        error = posix_spawn(&pid, ptxas, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    /* Whether it succeeded shows in what it wrote: its status may go to a handler of the host
-     * program's. */
-    while (!error && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    return error;
-}
-
-static tcc_status assemble(workspace *w, const char *ptxas, const char *ptx, size_t size,
-                           const char *target, tcc_diag *diag, tcc_str *cubin)
-{
-    const tcc_loc nowhere = {0, 0};
-    tcc_status status = workspace_create(w, diag);
-    if (status)
-        return status;
-    if (!write_file(w->files[FILE_PTX].data, ptx, size)) {
-        tcc_error(diag, TCC_ERR_IO, nowhere, "cannot write '%s': %s", w->files[FILE_PTX].data,
-                  strerror(errno));
-        return TCC_ERR_IO;
-    }
-    int error = spawn(ptxas, target, w);
-    if (error) {
-        tcc_error(diag, TCC_ERR_TOOL, nowhere, "cannot run '%s': %s", ptxas, strerror(error));
-        return TCC_ERR_TOOL;
-    }
+    const tcc_tool_run run = {
+        .program = ptxas,
+        .args = (const char *[]){arch, "-v", "-lineinfo", tcc_tool_input, "-o", tcc_tool_output, NULL},
+        .suffix = ".ptx",
+        .input = ptx,
+        .size = size};
     tcc_str log = {0};
     report r = {.diag = diag, .ptx = ptx};
-    bool made = read_file(w->files[FILE_LOG].data, &log) &&
-                read_file(w->files[FILE_CUBIN].data, cubin) && cubin->len;
-    bool out_of_memory = log.failed || cubin->failed;
-    if (!out_of_memory && log.len)
+    tcc_status status = tcc_tool_execute(&run, diag, cubin, &log);
+    if (!status && log.len)
         read_log(&r, log.data);
     tcc_str_free(&log);
-    if (out_of_memory || r.n_errors)
-        return out_of_memory ? TCC_ERR_MEMORY : TCC_ERR_TOOL;
-    if (!made)
-        tcc_error(diag, TCC_ERR_TOOL, nowhere, "'%s' ended without a result", ptxas);
-    return made ? TCC_OK : TCC_ERR_TOOL;
+    if (status || r.n_errors)
+        return status ? status : TCC_ERR_TOOL;
+    if (!cubin->len)
+        tcc_error(diag, TCC_ERR_TOOL, (tcc_loc){0, 0}, "'%s' ended without a result", ptxas);
+    return cubin->len ? TCC_OK : TCC_ERR_TOOL;
 }
 
 tcc_status tcc_ptxas(const char *ptx, size_t size, const tcc_ptxas_options *options, tcc_diag *diag,
@@ -367,11 +217,8 @@ tcc_status tcc_ptxas(const char *ptx, size_t size, const tcc_ptxas_options *opti
     tcc_str path = {0}, object = {0};
     bool found = find_ptxas(&path, options->ptxas, diag);
     tcc_status status = path.failed ? TCC_ERR_MEMORY : TCC_ERR_TOOL;
-    if (found && !path.failed) {
-        workspace w = {0};
-        status = assemble(&w, path.data, ptx, size, options->target, diag, &object);
-        workspace_destroy(&w);
-    }
+    if (found && !path.failed)
+        status = assemble(path.data, ptx, size, options->target, diag, &object);
     tcc_str_free(&path);
     if (status) {
         tcc_str_free(&object);

@@ -72,6 +72,20 @@ bool tcc_ptxas_is_there(void);
 tcc_status tcc_ptxas(const char *ptx, size_t size, const tcc_ptxas_options *options, tcc_diag *diag,
                      void **cubin, size_t *cubin_size);
 
+typedef struct tcc_sass_options {
+    const char *nvdisasm; /* its path; NULL: beside ptxas, CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
+    const char *ptxas;    /* as tcc_ptxas has it */
+} tcc_sass_options;
+
+/* Lists the machine instructions of a cubin with NVIDIA's nvdisasm, in a subprocess: kernels by name, the lines
+ * of the .tile source, which `diag` has, above what was made of them.
+ *
+ * On success *out is a text of *size bytes and a NUL that belongs to the caller: free.
+ * Returns TCC_OK, TCC_ERR_TOOL when nvdisasm is missing or fails, TCC_ERR_IO when a temporary file
+ * cannot be written, TCC_ERR_MEMORY. Thread-safe. */
+tcc_status tcc_sass(const void *cubin, size_t size, const tcc_sass_options *options, tcc_diag *diag, char **out,
+                    size_t *out_size);
+
 /* ELF section and note type that carry the manifest of a code object: owner "tcc", not loaded. */
 #define TCC_NOTE_SECTION ".note.tcc"
 enum { TCC_NOTE_MANIFEST = 1 };

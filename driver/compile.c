@@ -229,7 +229,8 @@ static tcc_codegen_options codegen_options(job *j, const char *target)
     static const tcc_codegen_output outputs[TCC_EMIT_COUNT] = {
         [TCC_EMIT_LLVM] = TCC_CODEGEN_LLVM, [TCC_EMIT_PTX] = TCC_CODEGEN_ASM,
         [TCC_EMIT_CUBIN] = TCC_CODEGEN_ASM, [TCC_EMIT_ASM] = TCC_CODEGEN_ASM,
-        [TCC_EMIT_OBJ] = TCC_CODEGEN_OBJ,   [TCC_EMIT_HSACO] = TCC_CODEGEN_OBJ};
+        [TCC_EMIT_OBJ] = TCC_CODEGEN_OBJ,   [TCC_EMIT_HSACO] = TCC_CODEGEN_OBJ,
+        [TCC_EMIT_SASS] = TCC_CODEGEN_ASM};
     bool has_lines = j->o->line_tables == TCC_DEFAULT ? j->o->emit != TCC_EMIT_HSACO
                                                       : j->o->line_tables == TCC_ON;
     return (tcc_codegen_options){.target = target,
@@ -246,6 +247,18 @@ static tcc_status assemble(job *j, const char *target, const char *ptx, size_t p
     tcc_status status =
         tcc_ptxas(ptx, ptx_size, &(tcc_ptxas_options){target, j->o->ptxas}, &j->diag, out, size);
     add_time("ptxas", tcc_now_ms() - start, j);
+    return status;
+}
+
+/* Puts a cubin's listing in its place. */
+static tcc_status disassemble(job *j, char **out, size_t *size)
+{
+    double start = tcc_now_ms();
+    char *cubin = *out;
+    tcc_status status =
+        tcc_sass(cubin, *size, &(tcc_sass_options){j->o->nvdisasm, j->o->ptxas}, &j->diag, out, size);
+    free(cubin);
+    add_time("nvdisasm", tcc_now_ms() - start, j);
     return status;
 }
 
@@ -279,14 +292,15 @@ static tcc_status generate(job *j, const char *target, const char *manifest, cha
     tcc_status status = (is_ptx ? tcc_codegen_ptx : tcc_codegen)(j->ir, &o, &j->diag, out, size);
     if (!status && j->o->emit == TCC_EMIT_PTX) /* else ptxas says what spills */
         tcc_pressure_warn(j->ir, &j->diag);
-    if (status || j->o->emit != TCC_EMIT_CUBIN)
+    bool is_listed = j->o->emit == TCC_EMIT_SASS;
+    if (status || (j->o->emit != TCC_EMIT_CUBIN && !is_listed))
         return status;
     char *ptx = *out;
     void *cubin = NULL;
     status = assemble(j, target, ptx, *size, &cubin, size);
     free(ptx);
     *out = cubin;
-    return status;
+    return is_listed && !status ? disassemble(j, out, size) : status;
 }
 
 /* Assembly carries the manifest in front. */

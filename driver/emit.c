@@ -16,6 +16,7 @@ static const struct {
     [TCC_EMIT_TILE] = {"tile", ANY, true},       [TCC_EMIT_ASYNC] = {"async", ANY, true},
     [TCC_EMIT_ASM] = {"asm", ANY, false},        [TCC_EMIT_OBJ] = {"obj", AMD, false},
     [TCC_EMIT_HSACO] = {"hsaco", AMD, false},     [TCC_EMIT_PTX] = {"ptx", NVIDIA, false},
+    [TCC_EMIT_SASS] = {"sass", NVIDIA, false},
 };
 
 const char *tcc_emit_name(tcc_emit emit)
@@ -33,7 +34,7 @@ typedef struct outputs {
     tcc_emit otherwise;
     const char *kinds;
 } outputs;
-static const outputs outputs_NVIDIA = {TCC_EMIT_PTX, "ptx, cubin and asm"};
+static const outputs outputs_NVIDIA = {TCC_EMIT_PTX, "ptx, cubin, asm and sass"};
 static const outputs outputs_AMD = {TCC_EMIT_HSACO, "asm, obj and hsaco"};
 
 static const outputs *outputs_of(const tcc_target *target)

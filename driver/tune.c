@@ -461,7 +461,7 @@ static void search_free(search *s)
 static bool has_other_options(const tcc_compile_options *o)
 {
     return o->emit || o->print_after || o->verify_each || o->time_passes || o->ptxas || o->reproducer || o->print ||
-           o->check_passes || o->output_size || o->tiles || o->kernel || o->n_ranges;
+           o->check_passes || o->output_size || o->tiles || o->kernel || o->n_ranges || o->nvdisasm;
 }
 
 tcc_status tcc_tune(tcc_device *dev, const char *source, const tcc_compile_options *options,

@@ -39,8 +39,8 @@ static bool is_tail(char c)
 
 static const char *const severity_name[] = {"note", "warning", "error"};
 
-/* The source line of loc, and its length. Lines are found by scanning: errors are rare. */
-static const char *find_line(const tcc_diag *d, tcc_loc loc, size_t *len)
+/* Lines are found by scanning: errors are rare. */
+const char *tcc_diag_line(const tcc_diag *d, tcc_loc loc, size_t *len)
 {
     if (!d->source || !loc.line)
         return NULL;
@@ -100,7 +100,7 @@ static void render(tcc_str *out, const tcc_diag *d, tcc_severity sev, tcc_loc lo
         tcc_str_printf(out, "%s: ", d->file);
     tcc_str_printf(out, "%s: %s\n", severity_name[sev], msg);
     size_t len = 0, column = loc.column ? loc.column - 1 : 0;
-    const char *line = find_line(d, loc, &len);
+    const char *line = tcc_diag_line(d, loc, &len);
     if (!line)
         return;
     tcc_str before = {0}, rest = {0};
@@ -123,7 +123,7 @@ static bool is_word(char c)
 static unsigned end_of(const tcc_diag *d, tcc_loc loc)
 {
     size_t len = 0, at = loc.column ? loc.column - 1 : 0;
-    const char *line = find_line(d, loc, &len);
+    const char *line = tcc_diag_line(d, loc, &len);
     if (!line || at >= len)
         return loc.column;
     size_t end = at;

@@ -26,6 +26,9 @@ typedef struct tcc_diag {
 
 enum { TCC_MAX_ERRORS = 100 }; /* after these many, errors are counted and not shown */
 
+/* The source line of a place, *len bytes without its end; NULL where there is none. */
+const char *tcc_diag_line(const tcc_diag *d, tcc_loc loc, size_t *len);
+
 /* Reports an error; `status` is what the phase will return. Lower case, no full stop. */
 void tcc_error(tcc_diag *d, tcc_status status, tcc_loc loc, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -31,11 +31,12 @@ for name in ("CUDA_HOME", "CK_FORK"):
 config.substitutions += [("%root", root), ("%build", build), ("%llvm", os.path.dirname(llvm))]
 
 
-def find_ptxas():
-    """ptxas, looked for where libtcc looks."""
-    cuda = [os.environ["CUDA_HOME"] + "/bin"] if "CUDA_HOME" in os.environ else []
+def find_cuda(program, beside=None):
+    """A program of CUDA's, looked for where libtcc looks."""
+    cuda = [os.path.dirname(beside)] if beside else []
+    cuda += [os.environ["CUDA_HOME"] + "/bin"] if "CUDA_HOME" in os.environ else []
     cuda += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
-    return shutil.which("ptxas", path=os.pathsep.join(cuda))
+    return shutil.which(program, path=os.pathsep.join(cuda))
 
 
 def has_gpu():
@@ -73,7 +74,9 @@ for module, name in (("numpy", "%python"), ("torch", "%torch_python"), ("mypy", 
     if python:
         config.available_features.add(module)
         config.substitutions.append((name, python))
-ptxas = find_ptxas()
+ptxas = find_cuda("ptxas")
+if ptxas and find_cuda("nvdisasm", beside=ptxas):
+    config.available_features.add("nvdisasm")
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))

@@ -26,6 +26,7 @@ static const struct {
 } suffixes[] = {
     {".ptx", TCC_EMIT_PTX},
     {".cubin", TCC_EMIT_CUBIN},
+    {".sass", TCC_EMIT_SASS},
     {".s", TCC_EMIT_ASM},
     {".o", TCC_EMIT_OBJ},
     {".hsaco", TCC_EMIT_HSACO},
@@ -181,6 +182,7 @@ static void take_option(arguments *a, int id, const char *value)
     case OPTION_TCC_NO_CUBINS: a->no_cubins = true; break;
     case OPTION_TCC_TIME_PASSES: a->options.time_passes = true; break;
     case OPTION_TCC_PTXAS: a->options.ptxas = value; break;
+    case OPTION_TCC_NVDISASM: a->options.nvdisasm = value; break;
     case OPTION_TCC_LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
     case OPTION_TCC_LIST_TARGETS: list_and_exit(tcc_target_name, NULL); break;
     case OPTION_TCC_COLOR: parse_color(&a->diagnostics, value); break;

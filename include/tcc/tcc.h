@@ -81,16 +81,18 @@ typedef enum tcc_emit {
     TCC_EMIT_HSACO,       /* AMD: a code object that can be loaded, with its manifest; binary. Its
                            * entries are made by threads, which end before the call does */
     TCC_EMIT_PTX,         /* NVIDIA: assembly that drivers load, with its manifest */
+    TCC_EMIT_SASS,        /* NVIDIA: text, the instructions that the GPU runs, as ptxas makes them, below the
+                           * lines of the source that they are of; nvdisasm lists them */
     TCC_EMIT_COUNT
 } tcc_emit;
 
 /* "default", "ir", "tir", "llvm", "cubin", "manifest", "tile", "async", "asm", "obj", "hsaco",
- * "ptx"; NULL when out of range. Thread-safe. */
+ * "ptx", "sass"; NULL when out of range. Thread-safe. */
 TCC_API const char *tcc_emit_name(tcc_emit emit);
 
 /* What is loaded on a target: TCC_EMIT_PTX or TCC_EMIT_HSACO; TCC_EMIT_PTX, too, where the name is
- * NULL or no target's. PTX and cubins are made for NVIDIA's targets alone, objects and code objects
- * for AMD's: another kind than a target has is TCC_ERR_ARGUMENT. Thread-safe. */
+ * NULL or no target's. PTX, cubins and SASS are made for NVIDIA's targets alone, objects and code
+ * objects for AMD's: another kind than a target has is TCC_ERR_ARGUMENT. Thread-safe. */
 TCC_API tcc_emit tcc_target_emit(const char *target);
 
 /* A binding of a symbolic dimension or a `const` to a number. */
@@ -146,6 +148,7 @@ typedef struct tcc_compile_options {
      * that no kernel has, is TCC_ERR_ARGUMENT. */
     const tcc_range *ranges;
     size_t n_ranges;
+    const char *nvdisasm; /* path of nvdisasm; NULL: beside ptxas, CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
 } tcc_compile_options;
 
 /* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */

@@ -122,6 +122,11 @@ class Kernel:
         return code.decode()
 
     @property
+    def sass(self) -> str:
+        """What NVIDIA's GPU runs, below the lines of the source; ptxas and nvdisasm make it: docs/tools.md."""
+        return self._module(_lib.SASS).output.decode()
+
+    @property
     def schedule(self) -> str:
         """How it is computed, in the language's own syntax: docs/language.md."""
         return self._module(_lib.TIR).schedule

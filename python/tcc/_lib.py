@@ -19,7 +19,7 @@ _BAD_PROGRAM = {1, 2, 3, 4}  # TCC_ERR_SYNTAX to TCC_ERR_UNSUPPORTED
 TARGET, INTERNAL, NO_DRIVER = 3, 6, 10  # other tcc_status
 
 IN, OUT, INOUT, SCALAR = range(4)  # tcc_arg_role
-DEFAULT, IR, TIR, _LLVM, _CUBIN, _MANIFEST, TILE, ASYNC = range(8)  # tcc_emit
+DEFAULT, IR, TIR, _LLVM, _CUBIN, _MANIFEST, TILE, ASYNC, _ASM, _OBJ, _HSACO, _PTX, SASS = range(13)  # tcc_emit
 
 
 class _Diagnostic(c.Structure):

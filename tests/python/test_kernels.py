@@ -223,6 +223,10 @@ class Programs(unittest.TestCase):
             self.assertIn(op, layer.ir(level))
         with self.assertRaisesRegex(tcc.ArgumentError, "no level 'x': tensor, tile, async, target"):
             layer.ir("x")
+        try:
+            self.assertRegex(layer.sass, r"(?m)^layer:\n(.*\n)*// <source>:\d+: .*sum.*\n(.*\n)*.* HGMMA\.")
+        except tcc.LibraryError as error:  # where there is no CUDA toolkit
+            self.assertRegex(str(error), "(ptxas|nvdisasm) was not found")
         self.assertIn("layer(A: f16[M, K]", repr(layer))
         self.assertTrue(repr(layer).endswith(" for sm_90a>"))
 
@@ -282,6 +286,8 @@ class Programs(unittest.TestCase):
         self.assertTrue(layer.code.startswith(b"\x7fELF"))
         with self.assertRaisesRegex(tcc.ArgumentError, "gfx1100 has no PTX"):
             layer.ptx
+        with self.assertRaisesRegex(tcc.LibraryError, "no sass is made for gfx1100"):
+            layer.sass
         a, b = numbers((16, 16)), numbers((16, 16), seed=1)
         c = layer(a, b, np.zeros(16, np.float32), 1)
         np.testing.assert_array_equal(c, np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0))

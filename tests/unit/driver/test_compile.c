@@ -437,6 +437,7 @@ START_TEST(names_are_constant_and_end)
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_PTX), "ptx");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_MANIFEST), "manifest");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_HSACO), "hsaco");
+    ck_assert_str_eq(tcc_emit_name(TCC_EMIT_SASS), "sass");
     ck_assert_int_eq(tcc_target_emit("sm_90a"), TCC_EMIT_PTX);
     ck_assert_int_eq(tcc_target_emit("gfx1201"), TCC_EMIT_HSACO);
     ck_assert_int_eq(tcc_target_emit("nonesuch"), TCC_EMIT_PTX);

@@ -57,7 +57,7 @@ tcc_outcome tcc_eval_nvvm_mma(tcc_thread *t, const tcc_inst *in)
         const char *name = tcc_attr_str(&in->op->attrs, attrs[i], "");
         tcc_scalar_find(name, strlen(name), &p.types[i]); /* verified */
     }
-    p.mma = tcc_mma_sync_find(tcc_func_target(t->x->run->f), p.types[0], p.types[1], p.types[2]);
+    p.mma = tcc_mma_sync_find(tcc_func_target(t->x->run->f), TCC_INSTR_MMA, p.types[0], p.types[1], p.types[2]);
     read_operand(t, in, 0, &p);
     read_operand(t, in, 1, &p);
     const tcc_cell *c = tcc_cells(t, in->operands[2]);

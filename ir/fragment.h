@@ -57,10 +57,6 @@ typedef enum tcc_hold_as { TCC_AS_RESULT, TCC_AS_A, TCC_AS_B, TCC_AS_SUM } tcc_h
 
 enum { TCC_MMA_SYNC_M = 16, TCC_MMA_SYNC_N = 8 };
 
-/* By what warps multiply registers: matrix instructions, or scalar ones of their lanes; or none does, but each thread
- * for itself. Words of the key `instr`, in their order. */
-typedef enum tcc_instr { TCC_INSTR_MMA, TCC_INSTR_FMA, TCC_INSTR_NAIVE } tcc_instr;
-
 /* D[m,n] += A[m,k] * B[k,n] of a warp, and its fragments: mma_sync.def, fma.def. */
 typedef struct tcc_mma_sync {
     tcc_instr instr;
@@ -68,8 +64,9 @@ typedef struct tcc_mma_sync {
     tcc_scalar a, b, acc; /* i8 for both signs */
     tcc_fragment_id of_a, of_b, of_d;
 } tcc_mma_sync;
-/* The one for these element types, or NULL. */
-const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc);
+/* The one for these element types, or NULL; of those that are by `instr`, where that is not TCC_INSTR_COUNT. */
+const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
+                                      tcc_scalar acc);
 /* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
 tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits);
 

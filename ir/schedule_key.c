@@ -18,6 +18,18 @@ bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *targ
     return target && !tcc_target_cannot(target, key->needs);
 }
 
+bool tcc_schedule_key_has(const tcc_schedule_key *key, int64_t i, const tcc_target *target)
+{
+    tcc_multiplied m;
+    if (key != &tcc_schedule_keys[TCC_KEY_instr] || i == TCC_INSTR_NAIVE)
+        return true;
+    for (const tcc_target *t = target; t; t = t->plain ? tcc_target_find(t->plain) : NULL)
+        for (size_t j = 0; tcc_target_multiplies(t, j, &m); j++)
+            if ((int64_t)m.instr == i)
+                return true;
+    return false;
+}
+
 const char *tcc_schedule_key_word(const tcc_schedule_key *key, int64_t i)
 {
     const char *word = key->words;

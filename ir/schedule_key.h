@@ -35,6 +35,8 @@ extern const tcc_schedule_key tcc_schedule_keys[TCC_KEY_COUNT];
 
 /* Whether the key means something on a target. */
 bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *target);
+/* Whether its i-th word means something on a target: all do but instructions that it, or what it is made as, lacks. */
+bool tcc_schedule_key_has(const tcc_schedule_key *key, int64_t i, const tcc_target *target);
 /* The i-th word; NULL past the last. */
 const char *tcc_schedule_key_word(const tcc_schedule_key *key, int64_t i);
 /* The number that an attribute stands for; false when it is none of the key's. Not for TILE. */

@@ -201,12 +201,13 @@ static tcc_scalar signed_of(tcc_scalar s)
     return s == TCC_u8 ? TCC_i8 : s == TCC_u4 ? TCC_i4 : s;
 }
 
-const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc)
+const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
+                                      tcc_scalar acc)
 {
     for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
-        if (mma_syncs[i].family == target->family && mma->a == signed_of(a) && mma->b == signed_of(b) &&
-            mma->acc == acc)
+        if (mma_syncs[i].family == target->family && (instr == TCC_INSTR_COUNT || mma->instr == instr) &&
+            mma->a == signed_of(a) && mma->b == signed_of(b) && mma->acc == acc)
             return mma;
     }
     return NULL;
@@ -253,12 +254,13 @@ int64_t tcc_wmma_result_words(const tcc_wmma *w, int64_t wave)
     return TCC_WMMA_SIDE * TCC_WMMA_SIDE / wave * w->acc_bits / 32;
 }
 
-bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
+bool tcc_mma_shape_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
                         tcc_mma_shape *out)
 {
-    const tcc_mma *mma = a == b ? tcc_mma_find(target, a, acc) : NULL;
-    const tcc_wmma *wmma = mma ? NULL : tcc_wmma_find(target, a, b, acc, 0);
-    const tcc_mma_sync *sync = tcc_mma_sync_find(target, a, b, acc);
+    bool of_warpgroup = instr == TCC_INSTR_WGMMA && a == b;
+    const tcc_mma *mma = of_warpgroup ? tcc_mma_find(target, a, acc) : NULL;
+    const tcc_wmma *wmma = instr == TCC_INSTR_WMMA ? tcc_wmma_find(target, a, b, acc, 0) : NULL;
+    const tcc_mma_sync *sync = tcc_mma_sync_find(target, instr, a, b, acc);
     if (mma)
         *out = (tcc_mma_shape){mma->m, mma->k, mma->n_step, mma->n_max};
     else if (wmma)
@@ -266,6 +268,45 @@ bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tc
     else if (sync)
         *out = (tcc_mma_shape){sync->m, sync->k, sync->n, sync->n};
     return mma || wmma || sync;
+}
+
+bool tcc_target_multiplies(const tcc_target *target, size_t i, tcc_multiplied *out)
+{
+    for (size_t j = 0; j < sizeof mmas / sizeof *mmas; j++) {
+        const tcc_mma *m = &mmas[j].mma;
+        *out = (tcc_multiplied){TCC_INSTR_WGMMA, m->in, m->in, m->acc};
+        if (!strcmp(mmas[j].target, target->name) && !i--)
+            return true;
+    }
+    for (size_t j = 0; j < sizeof mma_syncs / sizeof *mma_syncs; j++) {
+        const tcc_mma_sync *m = &mma_syncs[j].mma;
+        *out = (tcc_multiplied){m->instr, m->a, m->b, m->acc};
+        if (mma_syncs[j].family == target->family && !i--)
+            return true;
+    }
+    for (size_t j = 0; j < sizeof wmmas / sizeof *wmmas; j++) {
+        const tcc_wmma *m = &wmmas[j].wmma;
+        *out = (tcc_multiplied){TCC_INSTR_WMMA, m->a, m->b, m->acc};
+        if (wmmas[j].family == target->family && !i--)
+            return true;
+    }
+    return false;
+}
+
+tcc_instr tcc_target_instr_for(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b, tcc_scalar acc)
+{
+    tcc_multiplied m;
+    for (size_t i = 0; tcc_target_multiplies(target, i, &m); i++)
+        if ((instr == TCC_INSTR_COUNT || m.instr == instr) && m.a == signed_of(a) && m.b == signed_of(b) &&
+            m.acc == acc)
+            return m.instr;
+    return TCC_INSTR_COUNT;
+}
+
+tcc_instr tcc_target_instr(const tcc_target *target)
+{
+    tcc_multiplied first;
+    return tcc_target_multiplies(target, 0, &first) ? first.instr : TCC_INSTR_NAIVE;
 }
 
 bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)

@@ -71,6 +71,31 @@ const tcc_target *tcc_target_of(const tcc_ir *ir);
 /* As which target a function's passes make it: that one or, where its attribute `target` says so, its plain one. */
 const tcc_target *tcc_func_target(const tcc_func *f);
 
+/* By what a product is computed: matrix instructions of a warpgroup, which read shared memory; of a warp or a wave; scalar
+ * instructions, of lanes that take outer products; or by each thread for itself. Words of the key `instr`, in their
+ * order. */
+typedef enum tcc_instr {
+    TCC_INSTR_WGMMA,
+    TCC_INSTR_MMA,
+    TCC_INSTR_WMMA,
+    TCC_INSTR_FMA,
+    TCC_INSTR_NAIVE,
+    TCC_INSTR_COUNT
+} tcc_instr;
+
+/* What instructions compute: products of a and b, summed in acc. */
+typedef struct tcc_multiplied {
+    tcc_instr instr;
+    tcc_scalar a, b, acc; /* i8 and i4 for both signs */
+} tcc_multiplied;
+/* The i-th that a target has instructions of its own for; false past the last. */
+bool tcc_target_multiplies(const tcc_target *target, size_t i, tcc_multiplied *out);
+/* By what a target multiplies such elements, or such as for both signs; TCC_INSTR_COUNT when it does not. instr: by
+ * what it shall, TCC_INSTR_COUNT: by what it has first. */
+tcc_instr tcc_target_instr_for(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b, tcc_scalar acc);
+/* By what a target multiplies where nothing else is said. */
+tcc_instr tcc_target_instr(const tcc_target *target);
+
 /* A warpgroup matrix instruction D[m,n] += A[m,k] * B[k,n]: mma.def. */
 typedef struct tcc_mma {
     const char *name;
@@ -110,7 +135,7 @@ typedef struct tcc_mma_shape {
     int64_t m, k, n_step, n_max; /* n is any multiple of n_step up to n_max */
 } tcc_mma_shape;
 /* False when the target has none. */
-bool tcc_mma_shape_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
+bool tcc_mma_shape_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
                         tcc_mma_shape *out);
 
 /* Whether tensors that are no factors of a sum can have this element: it is converted to f32 or i32

@@ -125,8 +125,8 @@ static void check_mma(verifier *v, const tcc_op *op)
         if (!tcc_scalar_find(name, strlen(name), &types[i]))
             return;
     }
-    const tcc_mma_sync *mma = tcc_mma_sync_find(target, types[0], types[1], types[2]);
-    if (!mma || mma->instr != TCC_INSTR_MMA) {
+    const tcc_mma_sync *mma = tcc_mma_sync_find(target, TCC_INSTR_MMA, types[0], types[1], types[2]);
+    if (!mma) {
         ERROR(v, op, "%s has no instruction for %s = %s * %s", target->name, tcc_scalar_name(types[2]),
               tcc_scalar_name(types[0]), tcc_scalar_name(types[1]));
         return;

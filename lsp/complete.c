@@ -81,11 +81,17 @@ static place find_place(tcc_arena *arena, const char *text, size_t size)
 
 /* ---- what fits there ---------------------------------------------------------------------- */
 
+/* Whether a key is for a target, or for what kernels can be made as on it. */
+static bool is_for(const tcc_schedule_key *key, const tcc_target *t)
+{
+    return tcc_schedule_key_is_for(key, t) || (t->plain && tcc_schedule_key_is_for(key, tcc_target_find(t->plain)));
+}
+
 static void add_keys(items *to, const char *target)
 {
     const tcc_target *t = tcc_target_find(target);
     for (size_t i = 0; i < TCC_KEY_COUNT; i++)
-        if (!t || tcc_schedule_key_is_for(&tcc_schedule_keys[i], t))
+        if (!t || is_for(&tcc_schedule_keys[i], t))
             add(to, tcc_schedule_keys[i].name, ITEM_PROPERTY, lsp_key_doc(i));
 }
 
@@ -104,8 +110,9 @@ static void add_indices(items *to, const tcc_ast_kernel *k)
 }
 
 /* Of a setting: the words that its key takes, or indices. */
-static void add_values(items *to, const lsp_names *names, const place *p)
+static void add_values(items *to, const lsp_names *names, const place *p, const char *target)
 {
+    const tcc_target *t = tcc_target_find(target);
     for (size_t i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[i];
         const char *word;
@@ -114,7 +121,8 @@ static void add_values(items *to, const lsp_names *names, const place *p)
         if (key->form == TCC_KEY_FORM_TILE)
             add_indices(to, find_kernel(names, p->kernel));
         for (int64_t w = 0; key->form >= TCC_KEY_FORM_WORD && (word = tcc_schedule_key_word(key, w)); w++)
-            add(to, word, ITEM_WORD, NULL);
+            if (!t || tcc_schedule_key_has(key, w, t))
+                add(to, word, ITEM_WORD, NULL);
     }
 }
 
@@ -160,7 +168,7 @@ void lsp_complete(tcc_str *out, const lsp_names *names, const char *text, size_t
     } else if (p.in == IN_HEAD) {
         add(&to, "for", ITEM_KEYWORD, NULL);
     } else if (p.in == IN_SCHEDULE && p.key) {
-        add_values(&to, names, &p);
+        add_values(&to, names, &p, p.target ? p.target : target);
     } else if (p.in == IN_SCHEDULE) {
         add_keys(&to, p.target ? p.target : target);
     } else if (p.in == IN_SIGNATURE && before == TCC_TOK_COLON) {

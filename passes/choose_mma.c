@@ -5,6 +5,7 @@
  * Requires choose-schedule. Preserves everything but the attribute.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/schedule_key.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 
@@ -18,7 +19,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
         tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = o->c->type->elem;
         tcc_mma_shape shape;
-        if (!tcc_mma_shape_find(target, a, b, acc, &shape)) {
+        tcc_instr first = tcc_target_instr_for(target, TCC_INSTR_COUNT, a, b, acc);
+        tcc_instr instr = (tcc_instr)tcc_schedule_key_of(f, TCC_KEY_instr, first);
+        if (!tcc_mma_shape_find(target, instr, a, b, acc, &shape)) {
             tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
                       "not supported yet: MMA of %s and %s accumulated in %s on %s",
                       tcc_scalar_name(a), tcc_scalar_name(b), tcc_scalar_name(acc), target->name);

@@ -36,7 +36,7 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
     if (rules->arrange && rules->arrange(s, stand)) {
         tcc_attr_set_ints(ir, loop, "waves", 2, stand);
         tcc_attr_set_int(ir, loop, "lanes", lanes);
-        if (s->instr)
+        if (s->instr != tcc_target_instr(target))
             tcc_attr_set_str(ir, loop, "instr",
                              tcc_schedule_key_word(&tcc_schedule_keys[TCC_KEY_instr], s->instr));
     }

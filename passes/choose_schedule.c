@@ -283,6 +283,16 @@ static bool is_another_tile(const tcc_func *f)
     return false;
 }
 
+/* By what the sums are multiplied, which are of one shape: what is asked for, else what the target has for them. */
+static tcc_instr instr_of(const tcc_choice *ch)
+{
+    const tcc_sum *sum = &ch->c.sums[0];
+    tcc_instr first = tcc_target_instr_for(ch->target, TCC_INSTR_COUNT, tcc_sum_operand_elem(sum->a),
+                                           tcc_sum_operand_elem(sum->b), sum->op->results[0].type->elem);
+    tcc_instr otherwise = first == TCC_INSTR_COUNT ? tcc_target_instr(ch->target) : first;
+    return (tcc_instr)tcc_schedule_key_of(ch->f, TCC_KEY_instr, otherwise);
+}
+
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     tcc_choice ch = {.ctx = ctx, .f = f, .target = tcc_func_target(f)};
@@ -299,6 +309,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return wrong ? wrong : tcc_choose_pointwise(&ch, &space);
     }
     ch.s.target = ch.target;
+    ch.s.instr = instr_of(&ch);
     tcc_status status = check_keys(&ch);
     status = status ? status : check_sums(&ch);
     status = status ? status : check_computed(&ch);

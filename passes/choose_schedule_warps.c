@@ -24,7 +24,7 @@ enum {
 static const tcc_mma_sync *find_instruction(const tcc_choice *ch)
 {
     const tcc_sum *first = &ch->c.sums[0];
-    return tcc_mma_sync_find(ch->target, tcc_sum_operand_elem(first->a), tcc_sum_operand_elem(first->b),
+    return tcc_mma_sync_find(ch->target, ch->s.instr, tcc_sum_operand_elem(first->a), tcc_sum_operand_elem(first->b),
                              first->op->results[0].type->elem);
 }
 
@@ -175,34 +175,18 @@ static tcc_status refuse_size(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* What the factors are multiplied by is what the user says, if he says it. */
-static tcc_status check_instruction(tcc_choice *ch, const tcc_mma_sync *mma)
-{
-    const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_instr];
-    int64_t given = tcc_schedule_key_of(ch->f, TCC_KEY_instr, mma->instr);
-    if (given == (int64_t)mma->instr)
-        return TCC_OK;
-    return TCC_CHOICE_REFUSE(ch, key->name, "instr %s: %s multiplies %s by %s", tcc_schedule_key_word(key, given),
-                             ch->target->name, tcc_scalar_name(tcc_sum_operand_elem(ch->c.sums[0].a)),
-                             tcc_schedule_key_word(key, mma->instr));
-}
-
 tcc_status tcc_warps_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     const tcc_mma_sync *mma = find_instruction(ch);
     if (!mma)
         return TCC_OK;
-    tcc_status status = check_instruction(ch, mma);
-    if (status)
-        return status;
-    s->instr = mma->instr;
     s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, 0);
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
     s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     int64_t m_step = mma->m, n_step = step_n(mma);
-    status = tcc_choice_read_tile(
+    tcc_status status = tcc_choice_read_tile(
         ch, &(tcc_tile_steps){m_step, n_step, step_k(mma), TILE_MAX,
                               step_k(mma) == mma->k ? tcc_depth_of_instruction : "the least depth of a stage"});
     if (status)
@@ -231,7 +215,6 @@ void tcc_warps_choose_generic(tcc_choice *ch)
 {
     const tcc_mma_sync *mma = find_instruction(ch);
     tcc_schedule *s = &ch->s;
-    s->instr = mma ? mma->instr : TCC_INSTR_MMA;
     s->m = s->n = GENERIC_TILE;
     s->k = mma ? 2 * step_k(mma) : GENERIC_DEPTH;
     s->stages = 1;

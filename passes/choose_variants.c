@@ -406,21 +406,58 @@ static tcc_status check_f64(tcc_pass_ctx *ctx, const tcc_func *f)
     return TCC_ERR_UNSUPPORTED;
 }
 
-/* Whether the target has no instruction for the first sum, and lanes of its plain one multiply such factors: all sums
- * are of one kind. f64 is for its warps, too. */
-static bool wants_plain(const tcc_func *f, const tcc_contraction *c)
+/* What is multiplied, of the first sum: all are of one kind. instr: by what, as far as the user says. */
+static tcc_multiplied product_of(const tcc_func *f, const tcc_contraction *c)
 {
-    const tcc_target *target = tcc_target_of(f->ir);
     const tcc_sum *sum = &c->sums[0];
-    tcc_scalar a = tcc_sum_operand_elem(sum->a), b = tcc_sum_operand_elem(sum->b);
-    tcc_scalar acc = sum->op->results[0].type->elem;
-    tcc_mma_shape shape;
-    if (target->plain && find_f64(f))
-        return true;
-    if (!target->plain || tcc_mma_shape_find(target, a, b, acc, &shape))
-        return false;
-    const tcc_mma_sync *by_warps = tcc_mma_sync_find(tcc_target_find(target->plain), a, b, acc);
-    return by_warps && by_warps->instr == TCC_INSTR_FMA;
+    return (tcc_multiplied){(tcc_instr)tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_COUNT),
+                            tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
+                            sum->op->results[0].type->elem};
+}
+
+static tcc_instr instr_for(const tcc_target *target, tcc_instr instr, const tcc_multiplied *p)
+{
+    return target ? tcc_target_instr_for(target, instr, p->a, p->b, p->acc) : TCC_INSTR_COUNT;
+}
+
+static tcc_status refuse_instr(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_multiplied *p,
+                               const tcc_target *const as[2])
+{
+    const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_instr];
+    tcc_str choices = {0}, of = {0};
+    for (tcc_instr i = 0; i < TCC_INSTR_COUNT; i++)
+        if (instr_for(as[0], i, p) == i || instr_for(as[1], i, p) == i)
+            tcc_str_printf(&choices, "%s%s", choices.len ? ", " : "", tcc_schedule_key_word(key, i));
+    if (tcc_target_converts(tcc_func_target(f), p->a) && tcc_target_converts(tcc_func_target(f), p->b))
+        tcc_str_printf(&choices, "%snaive", choices.len ? " or " : "");
+    tcc_str_puts(&of, tcc_scalar_name(p->a));
+    if (p->a != p->b)
+        tcc_str_printf(&of, " and %s", tcc_scalar_name(p->b));
+    tcc_error(ctx->diag, TCC_ERR_TARGET, tcc_attr_find(&f->attrs, key->name)->loc,
+              choices.len ? "instr %s: %s multiplies %s, summed in %s, by %s"
+                          : "instr %s: %s has no instruction for %s, summed in %s",
+              tcc_schedule_key_word(key, p->instr), tcc_target_of(f->ir)->name, tcc_str_text(&of),
+              tcc_scalar_name(p->acc), tcc_str_text(&choices));
+    tcc_str_free(&choices);
+    tcc_str_free(&of);
+    return TCC_ERR_TARGET;
+}
+
+/* As which target the kernel is made: its plain one where that has the instruction that is asked for or, where none is,
+ * lanes that multiply what there is no matrix instruction for; and for f64, which is for its warps. */
+static tcc_status choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contraction *c)
+{
+    const tcc_target *target = tcc_target_of(f->ir), *plain = target->plain ? tcc_target_find(target->plain) : NULL;
+    const tcc_multiplied p = product_of(f, c);
+    bool wide = plain && find_f64(f), given = p.instr != TCC_INSTR_COUNT;
+    const tcc_target *const as[2] = {wide ? NULL : target, plain};
+    bool by_own = instr_for(as[0], p.instr, &p) != TCC_INSTR_COUNT;
+    tcc_instr by_plain = instr_for(as[1], p.instr, &p);
+    if (given && !by_own && by_plain == TCC_INSTR_COUNT)
+        return refuse_instr(ctx, f, &p, as);
+    if (wide || (!by_own && by_plain != TCC_INSTR_COUNT && (given || by_plain == TCC_INSTR_FMA)))
+        tcc_attr_set_str(ctx->ir, &f->attrs, "target", plain->name);
+    return TCC_OK;
 }
 
 static tcc_status refuse_naive(tcc_pass_ctx *ctx, const tcc_func *f)
@@ -444,8 +481,10 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_status status = check_f64(ctx, f);
     if (status)
         return status;
-    bool plain = multiplies ? wants_plain(f, &c) : naive && tcc_target_of(f->ir)->plain;
-    if (plain)
+    status = multiplies ? choose_target(ctx, f, &c) : TCC_OK;
+    if (status)
+        return status;
+    if (naive && tcc_target_of(f->ir)->plain)
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", tcc_target_of(ctx->ir)->plain);
     const tcc_target *target = tcc_func_target(f);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);

@@ -301,7 +301,7 @@ static bool add_axes(tcc_contraction *c, tcc_attr order, const factors *p, const
 
 bool tcc_contraction_is_naive(const tcc_func *f)
 {
-    return tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_MMA) == TCC_INSTR_NAIVE;
+    return tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_COUNT) == TCC_INSTR_NAIVE;
 }
 
 bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)

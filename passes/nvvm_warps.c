@@ -13,7 +13,7 @@
 static tcc_instr instr_of(const tcc_op *role)
 {
     const tcc_named_attr *a = tcc_attr_find(&role->attrs, "instr");
-    int64_t instr = TCC_INSTR_MMA;
+    int64_t instr = tcc_target_instr(tcc_func_target(role->block->func));
     if (a)
         tcc_schedule_key_read(&tcc_schedule_keys[TCC_KEY_instr], &a->value, &instr); /* verified */
     return (tcc_instr)instr;
@@ -110,7 +110,7 @@ static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
     tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
     const tcc_mma_sync *mma =
-        tcc_mma_sync_find(l->target, o->a->type->elem, o->b->type->elem, o->c->type->elem);
+        tcc_mma_sync_find(l->target, instr_of(l->role.op), o->a->type->elem, o->b->type->elem, o->c->type->elem);
     if (tcc_mma_accumulate(op))
         return "tile.mma that may not add";
     if (!mma || instr.list.n != 3 || instr.list.items[0].i != mma->m || instr.list.items[1].i != mma->n ||

@@ -397,7 +397,7 @@ static int64_t round_of_instruction(const tcc_op *mma, int64_t lanes)
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = o->c->type->elem;
     tcc_rdna_product product = {.target = tcc_func_target(mma->block->func), .bits = tcc_scalar_bits(a)};
-    const tcc_mma_sync *sync = tcc_mma_sync_find(product.target, a, b, acc);
+    const tcc_mma_sync *sync = tcc_mma_sync_find(product.target, TCC_INSTR_COUNT, a, b, acc);
     product.wmma = tcc_wmma_find(product.target, b, a, acc, tcc_attr_list(&mma->attrs, "instr").list.items[2].i);
     return sync ? sync->k : product.wmma ? tcc_rdna_round(&product, lanes) : 0;
 }

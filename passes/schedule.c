@@ -74,7 +74,7 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
     for (int id = 0; id < TCC_KEY_COUNT; id++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[id];
         const tcc_named_attr *a = tcc_attr_find(&f->attrs, key->name);
-        int64_t value = key->min; /* the least, where nothing is said */
+        int64_t value = id == TCC_KEY_instr ? (int64_t)tcc_target_instr(s.target) : key->min; /* where nothing is said */
         if (!has(s.target, id))
             continue;
         if (a && !tcc_schedule_key_read(key, &a->value, &value)) {
@@ -155,7 +155,7 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
 {
     tcc_schedule_sizes_set(f, TCC_KEY_tile, 3, (const char *[]){m, n, k}, (int64_t[]){s->m, s->n, s->k});
     for (int id = 0; id < TCC_KEY_COUNT; id++)
-        if (has(tcc_func_target(f), id) && (id != TCC_KEY_instr || s->instr))
+        if (has(tcc_func_target(f), id) && (id != TCC_KEY_instr || s->instr != tcc_target_instr(tcc_target_of(f->ir))))
             tcc_schedule_key_set(f, id, get(s, id));
     if (!s->staging)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_staging].name);

@@ -11,7 +11,7 @@ enum { TILE_MAX = 256, WORD_BITS = 32, OTHER_REGISTERS = 48 /* addresses, what c
  * of A and column of B at a time, in all its lanes: bytes, of elements of at most 32 bits. */
 static const struct {
     int64_t block[2], step_k, round_bytes[2];
-} blocks[] = {
+} blocks[TCC_INSTR_COUNT] = {
     [TCC_INSTR_MMA] = {{TCC_MMA_SYNC_M, TCC_MMA_SYNC_N}, 16, {32, 32}},
     [TCC_INSTR_FMA] = {{16, 32}, 8, {8 * 4, 4 * 4}}, /* one k; 8 lanes have the same of A, 4 of B */
 };
@@ -20,7 +20,7 @@ bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
 {
     int64_t least = 0, m = blocks[s->instr].block[0], n = blocks[s->instr].block[1];
     const int64_t *bytes = blocks[s->instr].round_bytes;
-    if (s->warps < 1 || s->m < m || s->n < n || s->m > TILE_MAX || s->n > TILE_MAX)
+    if (!m || s->warps < 1 || s->m < m || s->n < n || s->m > TILE_MAX || s->n > TILE_MAX)
         return false;
     for (int64_t rows = 1; rows <= s->warps; rows++) {
         int64_t cols = s->warps / rows;
@@ -39,7 +39,7 @@ bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
 static bool is_valid(const tcc_schedule *s)
 {
     int64_t warps[2], step_k = blocks[s->instr].step_k;
-    return s->k >= step_k && s->k <= TILE_MAX && s->k % step_k == 0 && tcc_warps_arrange(s, warps) && s->stages >= 1 &&
+    return step_k && s->k >= step_k && s->k <= TILE_MAX && s->k % step_k == 0 && tcc_warps_arrange(s, warps) && s->stages >= 1 &&
            s->stages <= 1024 && s->group >= 1;
 }
 

@@ -52,8 +52,7 @@ static double multiplying_cycles(const tcc_target *t, const tcc_work *w)
 
 void tcc_work_multiplies(tcc_work *w, const tcc_target *t, tcc_scalar elem, double products)
 {
-    const tcc_mma_sync *mma = tcc_mma_sync_find(t, elem, elem, elem);
-    bool by_lanes = mma && mma->instr == TCC_INSTR_FMA;
+    bool by_lanes = tcc_target_instr_for(t, TCC_INSTR_COUNT, elem, elem, elem) == TCC_INSTR_FMA;
     if (!by_lanes)
         w->mma_bytes += products * tcc_scalar_bits(elem) / 8;
     else if (elem == TCC_f64)

@@ -577,7 +577,7 @@ static void lower_mma(tcc_lower *l, const tcc_op *op)
         const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
         tcc_scalar_find(name, strlen(name), &types[i]); /* verified */
     }
-    const tcc_mma_sync *mma = tcc_mma_sync_find(tcc_func_target(op->block->func), types[0], types[1], types[2]);
+    const tcc_mma_sync *mma = tcc_mma_sync_find(tcc_func_target(op->block->func), TCC_INSTR_MMA, types[0], types[1], types[2]);
     const char *k = tcc_arena_printf(l->arena, "%lld", (long long)mma->k);
     bool floats = o->c->type->elem == TCC_f32;
     tcc_ptx p;

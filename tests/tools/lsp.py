@@ -144,6 +144,9 @@ def has_completion(c):
     assert {"tile", "stages", "warpgroups", "swizzle"} <= set(keys) and "waves" not in keys, keys
     assert "waves" in offered(c, head + "schedule matmul for gfx1100 { st")
     assert offered(c, head + "schedule matmul for sm_90a { stages 4; producer ") == ["none", "warp", "warpgroup"]
+    assert {"instr", "warps"} <= set(keys), keys  # with instr mma it has those of sm_90
+    assert offered(c, head + "schedule matmul for sm_90a { instr ") == ["wgmma", "mma", "fma", "naive"]
+    assert offered(c, head + "schedule matmul for gfx1100 { instr ") == ["wmma", "naive"]
     assert set(offered(c, head + "schedule matmul for sm_90a { tile m 64, ")) == {"m", "n", "k"}
     assert "gfx1100" in offered(c, head + "schedule matmul for ")
     assert offered(c, head + "schedule ") == ["matmul"] and offered(c, head + "schedule matmul ") == ["for"]

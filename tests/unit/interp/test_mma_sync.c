@@ -70,10 +70,10 @@ END_TEST
 START_TEST(instructions_are_found_by_their_types)
 {
     const tcc_target *target = tcc_target_find("sm_80");
-    ck_assert_int_eq(tcc_mma_sync_find(target, TCC_f16, TCC_f16, TCC_f32)->k, 16);
-    ck_assert_int_eq(tcc_mma_sync_find(target, TCC_u8, TCC_i8, TCC_i32)->k, 32);
-    ck_assert_ptr_null(tcc_mma_sync_find(target, TCC_f16, TCC_bf16, TCC_f32));
-    ck_assert_ptr_null(tcc_mma_sync_find(tcc_target_find("sm_90a"), TCC_f16, TCC_f16, TCC_f32));
+    ck_assert_int_eq(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_f16, TCC_f16, TCC_f32)->k, 16);
+    ck_assert_int_eq(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_u8, TCC_i8, TCC_i32)->k, 32);
+    ck_assert_ptr_null(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_f16, TCC_bf16, TCC_f32));
+    ck_assert_ptr_null(tcc_mma_sync_find(tcc_target_find("sm_90a"), TCC_INSTR_COUNT, TCC_f16, TCC_f16, TCC_f32));
 }
 END_TEST
 

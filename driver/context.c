@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "ir/target.h"
 #include "passes/passes.h"
 
 const char *tcc_version(void)
@@ -48,10 +47,4 @@ const char *tcc_pass_summary(size_t i)
 {
     const tcc_pass *p = tcc_pass_at(i);
     return p ? p->summary : NULL;
-}
-
-const char *tcc_target_name(size_t i)
-{
-    const tcc_target *t = tcc_target_at(i);
-    return t ? t->name : NULL;
 }

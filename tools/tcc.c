@@ -143,14 +143,10 @@ static void parse_ranges(arguments *a, char *text)
     }
 }
 
-static void list_and_exit(const char *(*name)(size_t), const char *(*summary)(size_t))
+static void list_passes(void)
 {
-    for (size_t i = 0; name(i); i++)
-        if (summary)
-            printf("%-20s %s\n", name(i), summary(i));
-        else
-            puts(name(i));
-    exit(finish_output(0));
+    for (size_t i = 0; tcc_pass_name(i); i++)
+        printf("%-20s %s\n", tcc_pass_name(i), tcc_pass_summary(i));
 }
 
 static void take_operand(arguments *a, const char *name)
@@ -183,8 +179,8 @@ static void take_option(arguments *a, int id, const char *value)
     case OPTION_TCC_TIME_PASSES: a->options.time_passes = true; break;
     case OPTION_TCC_PTXAS: a->options.ptxas = value; break;
     case OPTION_TCC_NVDISASM: a->options.nvdisasm = value; break;
-    case OPTION_TCC_LIST_PASSES: list_and_exit(tcc_pass_name, tcc_pass_summary); break;
-    case OPTION_TCC_LIST_TARGETS: list_and_exit(tcc_target_name, NULL); break;
+    case OPTION_TCC_LIST_PASSES: list_passes(); exit(finish_output(0));
+    case OPTION_TCC_LIST_TARGETS: list_targets(value); exit(finish_output(0));
     case OPTION_TCC_COLOR: parse_color(&a->diagnostics, value); break;
     case OPTION_TCC_DIAGNOSTICS: parse_diagnostics(&a->diagnostics, value); break;
     case OPTION_TCC_HELP: print_help(TOOL_TCC); exit(finish_output(0));

@@ -191,6 +191,17 @@ TCC_API const char *tcc_pass_summary(size_t i);
 /* Name of the i-th supported target, NULL past the last. Thread-safe. */
 TCC_API const char *tcc_target_name(size_t i);
 
+/* Operands that an instruction of a target multiplies, and in what their products are summed: names of element types.
+ * `instr` is a word of the key of that name in schedules (docs/language.md). All are static. */
+typedef struct tcc_target_product {
+    const char *instr, *a, *b, *sum;
+} tcc_target_product;
+
+/* The i-th that a target has instructions for, in the order in which they are preferred; false past the last, and where
+ * the name is no target's. What all targets compute without an instruction for it, `instr naive`, is not among them.
+ * Thread-safe. */
+TCC_API bool tcc_target_product_at(const char *target, size_t i, tcc_target_product *out);
+
 /* ---- modules --------------------------------------------------------------------------- */
 
 TCC_API void tcc_module_destroy(tcc_module *mod);

@@ -1,8 +1,11 @@
-/* commands: the subcommands of tcc. Each is a main of its own, whose argv begins with the subcommand's name.
+/* commands: what tcc does beside compiling. A subcommand is a main of its own, whose argv begins with its name.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_COMMANDS_H
 #define TCC_TOOLS_COMMANDS_H
+
+/* Prints all targets; form: "names", names alone, or NULL. */
+void list_targets(const char *form);
 
 int fmt_main(int argc, char **argv);
 int lsp_main(int argc, char **argv);

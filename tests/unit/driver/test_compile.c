@@ -433,6 +433,16 @@ START_TEST(names_are_constant_and_end)
     ck_assert_str_eq(version, TCC_VERSION_STRING);
     ck_assert_str_eq(tcc_target_name(0), "sm_90a");
     ck_assert_ptr_null(tcc_target_name(1000));
+    tcc_target_product p;
+    ck_assert(tcc_target_product_at("sm_90a", 0, &p));
+    ck_assert_str_eq(p.instr, "wgmma");
+    ck_assert_str_eq(p.sum, "f32");
+    bool mixed = false;
+    for (size_t i = 0; tcc_target_product_at("gfx1100", i, &p); i++)
+        mixed |= !strcmp(p.instr, "wmma") && !strcmp(p.a, "u8") && !strcmp(p.b, "i8") && !strcmp(p.sum, "i32");
+    ck_assert(mixed);
+    ck_assert(!tcc_target_product_at("sm_90a", 1000, &p));
+    ck_assert(!tcc_target_product_at("nonesuch", 0, &p) && !tcc_target_product_at(NULL, 0, &p));
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_DEFAULT), "default");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_PTX), "ptx");
     ck_assert_str_eq(tcc_emit_name(TCC_EMIT_MANIFEST), "manifest");

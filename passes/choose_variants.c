@@ -56,10 +56,17 @@ static const char *why_not_aligned(const tcc_op *read, const char *x, const char
     return why;
 }
 
-/* One more for the rows that it does not have. */
+/* Those that remain when indices are one, and one more for the rows that it does not have. */
 static bool has_too_many_dimensions(const tcc_op *read, const char *x)
 {
-    return TCC_VIEW(tensor_read, read)->tensor->type->rank + (tcc_map_position(read, x) < 0) > 5;
+    size_t rank = TCC_VIEW(tensor_read, read)->tensor->type->rank + (tcc_map_position(read, x) < 0);
+    tcc_attr merged = tcc_attr_list(&read->block->func->attrs, "merged");
+    for (size_t i = 0; i < merged.list.n; i++) {
+        tcc_attr names = merged.list.items[i];
+        bool any = names.kind == TCC_ATTR_LIST && names.list.n && names.list.items[0].kind == TCC_ATTR_STR;
+        rank -= any && tcc_map_position(read, names.list.items[0].s) >= 0 ? names.list.n - 1 : 0;
+    }
+    return rank > 5;
 }
 
 /* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */

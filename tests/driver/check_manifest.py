@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import functools
 import itertools
 import json
+import math
 import re
 import sys
 
@@ -36,15 +37,21 @@ def entries(ptx):
     return found
 
 
+def factors_of(extents):
+    """The names and numbers that extents are products of: B.M is B * M."""
+    return [f for e in extents for f in str(e).split(".")]
+
+
 def check_map(recipe, kernel):
     arg = next((a for a in kernel["args"] if a["name"] == recipe.get("arg")), recipe)
     assert recipe["type"] == arg["type"]
-    assert arg is recipe or recipe["dims"] == arg["dims"][::-1], recipe
-    rank = len(arg["dims"])
+    own = factors_of(recipe["dims"])
+    assert arg is recipe or sorted(own) == sorted(map(str, arg["dims"])), recipe
+    rank = len(recipe["dims"])
     assert 1 <= rank <= 5 and len(recipe["box"]) == rank and len(recipe["strides"]) == rank - 1
     for i, stride in enumerate(recipe["strides"]):
         factors = [f[1] if isinstance(f, list) else f for f in stride] # padded rows are rounded up
-        assert sorted(map(str, factors)) == sorted(map(str, recipe["dims"][: i + 1])), recipe
+        assert sorted(factors_of(factors)) == sorted(factors_of(recipe["dims"][: i + 1])), recipe
     assert all(1 <= b <= 256 for b in recipe["box"]), recipe
     row = recipe["box"][0] * ELEM_BYTES[arg["type"]]
     assert row % 16 == 0 and recipe["swizzle"] in (0, 32, 64, 128)
@@ -62,7 +69,7 @@ def value(expr, dims):
         return functools.reduce(OPERATIONS[expr[0]], operands)
     if isinstance(expr, dict):
         return {"sms": 132}[expr["device"]]
-    return dims[expr] if isinstance(expr, str) else expr
+    return math.prod(int(f) if f.isdigit() else dims[f] for f in str(expr).split("."))
 
 
 def check_order(variants, dims):
@@ -94,7 +101,7 @@ def check_entry(v, requires, kernel, ptx_entries):
         elif kind == "workspace":
             assert ptx_type in ("u64", "b64") and value(param[kind], dict.fromkeys(dims, 1)) % 256 == 0
         elif kind == "dim":
-            assert ptx_type in ("u32", "b32") and param[kind] in dims
+            assert ptx_type in ("u32", "b32") and dims.issuperset(factors_of([param[kind]]))
         else:
             assert kind == "scalar" and names[param[kind]]["role"] == "scalar"
             assert ptx_type in ("f32", "b32")

@@ -77,6 +77,9 @@ for module, name in (("numpy", "%python"), ("torch", "%torch_python"), ("mypy", 
 ptxas = find_cuda("ptxas")
 if ptxas and find_cuda("nvdisasm", beside=ptxas):
     config.available_features.add("nvdisasm")
+    version = subprocess.run([ptxas, "--version"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+    if ", release 13.0," in version:  # whose listings documents show
+        config.available_features.add("sass-13.0")
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))

@@ -100,7 +100,7 @@ static void draw_indices(drawing *d)
     p->swapped = chance(d, 20);
     p->sum_inlined = chance(d, 40);
     p->product = d->n_products > PRODUCTS_OF_ALL ? below(d, d->n_products) : !chance(d, 60);
-    if (target_has_warps(p->target) && (p->product == 2 || p->product == 3))
+    if (program_has_warps(p) && (p->product == 2 || p->product == 3))
         p->product = PRODUCT_OF_LANES; /* no sums of 16 bits */
     for (int f = 0; f < 2; f++) {
         p->factors[f] = (tensor){.mask = masks[f]};
@@ -373,7 +373,7 @@ static void draw_computation(drawing *d)
     if (chance(d, 30)) /* it may say its type, which is the other operand's */
         p->computed_root = call(d, p->product % 2 ? "bf16" : "f16", p->computed_root, NO_EXPR);
     int n = p->tiled[1];
-    bool only_a = !target_is_amd(p->target) && !target_has_warps(p->target);
+    bool only_a = !target_is_amd(p->target) && !program_has_warps(p);
     if (only_a && n >= 0 && p->factors[p->computed].mask & 1u << n)
         exchange_tiles(p);
 }
@@ -505,9 +505,14 @@ bool target_is_amd(const char *target)
     return !strncmp(target, "gfx", 3);
 }
 
-bool target_has_warps(const char *target)
+static bool has_wgmma(const char *target)
 {
-    return !target_is_amd(target) && strcmp(target, "sm_90a");
+    return !strcmp(target, "sm_90a");
+}
+
+bool program_has_warps(const program *p)
+{
+    return !target_is_amd(p->target) && (!has_wgmma(p->target) || p->by_warps);
 }
 
 /* The power of two from `least` on that is at least n, or `most`. */
@@ -559,20 +564,23 @@ static void draw_wide(drawing *d)
         p->has_schedule = false;
 }
 
-static int count_products(const char *target)
+static int count_products(const program *p)
 {
-    return !strncmp(target, "gfx11", 5)   ? PRODUCTS_OF_GFX11
-           : !strncmp(target, "gfx12", 5) ? PRODUCTS_OF_GFX12
-           : target_has_warps(target)     ? PRODUCTS_OF_WARPS
-                                          : PRODUCTS_OF_ALL;
+    return !strncmp(p->target, "gfx11", 5)   ? PRODUCTS_OF_GFX11
+           : !strncmp(p->target, "gfx12", 5) ? PRODUCTS_OF_GFX12
+           : program_has_warps(p)            ? PRODUCTS_OF_WARPS
+                                             : PRODUCTS_OF_ALL;
 }
 
 void program_draw(program *p, uint64_t seed, const char *target)
 {
-    drawing d = {.p = p, .random = seed * 2654435761u, .n_products = count_products(target)};
+    enum { EVERY = 8 };
+    drawing d = {.p = p, .random = seed * 2654435761u};
     memset(p, 0, sizeof *p);
     p->seed = seed;
     p->target = target;
+    p->by_warps = has_wgmma(target) && seed % EVERY == 0; /* not drawn: all other programs stay what they are */
+    d.n_products = count_products(p);
     draw_indices(&d);
     unsigned free = (1u << p->n_indices) - 2;
     draw_operands(&d, free);
@@ -580,7 +588,7 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_schedule(&d);
     if (target_is_amd(target))
         turn_schedule(p);
-    else if (target_has_warps(target))
+    else if (program_has_warps(p))
         turn_schedule_for_warps(p);
     draw_second_sum(&d);
     draw_computation(&d);

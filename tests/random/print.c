@@ -370,6 +370,12 @@ static void print_tile(tcc_str *out, const program *p)
     tcc_str_puts(out, *sep == ',' ? ";\n" : "");
 }
 
+/* Kernels without a product have no use for it. */
+static bool says_instr(const program *p)
+{
+    return p->by_warps && p->sums == OF_PRODUCTS;
+}
+
 static void print_schedule(tcc_str *out, const program *p)
 {
     static const struct {
@@ -389,11 +395,17 @@ static void print_schedule(tcc_str *out, const program *p)
     static const char *const lanes[] = {"32", "64", "32", "64"};
     bool amd = target_is_amd(p->target);
     tcc_str_printf(out, "schedule f for %s\n{\n", p->target);
+    if (says_instr(p))
+        tcc_str_printf(out, "    instr %s;\n", p->product >= PRODUCT_OF_LANES ? "fma" : "mma");
+    if (!p->has_schedule) {
+        tcc_str_puts(out, "}\n");
+        return;
+    }
     print_tile(out, p);
     for (int s = STAGES; s < N_SETTINGS; s++) {
         if (!(p->set & 1u << s))
             continue;
-        if (target_has_warps(p->target) && s == WARPGROUPS)
+        if (program_has_warps(p) && s == WARPGROUPS)
             tcc_str_printf(out, "    warps %d;\n", p->values[s]);
         else if (amd && s == WARPGROUPS)
             tcc_str_printf(out, "    waves %d;\n", p->values[s]);
@@ -415,6 +427,6 @@ void program_print(tcc_str *out, const program *p)
     print_constants(out, p, &u);
     print_signature(out, p, &u);
     print_body(out, p, &u);
-    if (p->has_schedule && p->set)
+    if ((p->has_schedule && p->set) || says_instr(p))
         print_schedule(out, p);
 }

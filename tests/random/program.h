@@ -92,6 +92,7 @@ typedef enum setting {
 typedef struct program {
     uint64_t seed;
     const char *target;
+    bool by_warps; /* although sm_90a has wgmma: `instr` says so */
     int n_indices;
     index_info indices[MAX_INDICES];
     unsigned live;     /* indices that have not been dropped */
@@ -132,9 +133,9 @@ typedef struct program {
 /* Draws a program for a target; the same for the same seed. */
 void program_draw(program *p, uint64_t seed, const char *target);
 
-/* Whether a target is one of AMD's; one whose warps multiply registers (mma.sync). */
+/* Whether a target is one of AMD's; whether a program is for warps that multiply registers (mma.sync). */
 bool target_is_amd(const char *target);
-bool target_has_warps(const char *target);
+bool program_has_warps(const program *p);
 
 /* Appends the text of a file with one kernel. What no output needs is left out. */
 void program_print(tcc_str *out, const program *p);

@@ -10,7 +10,8 @@ typedef bool (*reduction)(program *p, int i);
 static bool drop_schedule(program *p, int i)
 {
     p->has_schedule = false;
-    return i == 0;
+    p->by_warps &= i == 0;
+    return i < 2;
 }
 
 static bool drop_setting(program *p, int i)

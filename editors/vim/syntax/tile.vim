@@ -21,7 +21,7 @@ syn region tileSettings start="\(\<schedule\>\_[^{}]*\)\@<={" end="}" contains=t
 syn keyword tileKey contained tile stages warpgroups consumers operands producer swizzle epilogue staging
 syn keyword tileKey contained instr warps waves wave group cluster persistent split
 syn keyword tileWord contained cooperative pingpong in_order swapped none warp warpgroup interleaved tma words
-syn keyword tileWord contained mma fma naive static
+syn keyword tileWord contained wgmma mma wmma fma naive static
 
 hi def link tileKeyword Keyword
 hi def link tileType Type

@@ -43,11 +43,13 @@ static void trim(const char **text, size_t *len)
 
 static void show_line(listing *l)
 {
-    size_t len = 0;
-    const char *text = tcc_diag_line(l->diag, (tcc_loc){l->line, 1}, &len);
-    if (!l->line || l->line == l->shown)
+    if (l->line == l->shown)
         return;
     l->shown = l->line;
+    if (!l->line)
+        return;
+    size_t len = 0;
+    const char *text = tcc_diag_line(l->diag, (tcc_loc){l->line, 1}, &len);
     tcc_str_printf(l->out, "// %s:%u", l->diag->file, l->line);
     if (text) {
         trim(&text, &len);

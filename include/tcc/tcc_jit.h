@@ -39,7 +39,7 @@ typedef struct tcc_jit_options {
     /* Extents that the variants of a kernel do not serve well get a kernel of their own when a launch has them for the
      * first time. Served well they are where the estimate of the cheapest variant (tcc_kernel_cost) is at most a tenth
      * above that of the schedule which the compiler chooses where it knows the extents; else the kernel is compiled with
-     * that schedule. Whether it is takes some ten milliseconds for each new set of extents, 4096 at most. Such a kernel adds
+     * that schedule. Whether it is takes a few milliseconds for each new set of extents, 4096 at most. Such a kernel adds
      * in another order: a result may change in its last bits once it is there. Kernels with a schedule of their own
      * stay as they are, and so do launches with addresses that are not multiples of 16. */
     tcc_jit_when specialize;

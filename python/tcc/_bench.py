@@ -188,8 +188,9 @@ def _time(gpus: Gpus, device: c.c_void_p, ordinal: int, contenders: Mapping[str,
     for row, contender in zip(rows, contenders.values()):
         if isinstance(contender, tuple):
             kernel, plan = contender
-            words = b"".join(kernel._signature.pack(*w) for w in sets.words)
-            launch = _lib.BenchLaunch(kernel._handle(ordinal), c.cast(c.c_char_p(plan.extents), c.c_void_p),
+            packed = [kernel._signature.pack(*w) for w in sets.words]
+            words = b"".join(packed)
+            launch = _lib.BenchLaunch(kernel._launched(ordinal, plan, packed[0]), c.cast(c.c_char_p(plan.extents), c.c_void_p),
                                       len(kernel.dims), c.cast(c.c_char_p(words), c.c_void_p), len(kernel.args))
             kept += [launch, words, plan]
             row.enqueue, row.user = c.cast(lib.tcc_bench_enqueue, _lib.ENQUEUE_FN), c.addressof(launch)

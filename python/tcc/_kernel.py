@@ -192,13 +192,6 @@ class Kernel:
         results = [_arrays.finish(library, r) for r in results]
         return results[0] if len(results) == 1 else tuple(results) or None
 
-    def _load_on(self, ordinal: int) -> c.c_void_p:
-        assert self._gpus
-        program = self._gpus.program(ordinal, self._source, self._options_on(ordinal), self._policy)
-        handle: c.c_void_p = lib.tcc_program_kernel_at(program, self._index)
-        self._handles[ordinal] = handle
-        return handle
-
     def _options_on(self, ordinal: int) -> _lib.CompileOptions:
         assert self._gpus
         target = self._asked_target or self._gpus.target(ordinal)
@@ -206,10 +199,15 @@ class Kernel:
 
     def _handle(self, ordinal: int) -> c.c_void_p:
         """The kernel on a GPU, which is current."""
-        return self._handles.get(ordinal) or self._load_on(ordinal)
+        assert self._gpus
+        program = self._gpus.program(ordinal, self._source, self._options_on(ordinal), self._policy)
+        handle: c.c_void_p = lib.tcc_program_kernel_at(program, self._index)
+        return handle
 
-    def _handle_for(self, ordinal: int, plan: Plan, packed: bytes) -> c.c_void_p:
-        """The kernel that serves a launch best."""
+    def _launched(self, ordinal: int, plan: Plan, packed: bytes) -> c.c_void_p:
+        """The kernel that a launch runs: this one, which is remembered, or one for its extents."""
+        if not self._specializes:
+            return self._handles.setdefault(ordinal, self._handle(ordinal))
         assert self._gpus
         handle = c.c_void_p()
         self._gpus.listener.check(lib.tcc_jit_kernel_for(
@@ -226,7 +224,7 @@ class Kernel:
         entered = gpus.enter(ordinal, library)
         try:
             packed = self._signature.pack(*words)
-            handle = self._handle_for(ordinal, plan, packed) if self._specializes else self._handle(ordinal)
+            handle = self._handles.get(ordinal) or self._launched(ordinal, plan, packed)
             status = function(handle, plan.extents, self._n_dims, packed, self._n_args, *stream)
             if status:
                 gpus.listener.check(status)
@@ -348,8 +346,9 @@ class Kernel:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What it was compiled from."""
-        return self._source, self._file, self.name, sorted(self._defines.items()), self._asked_target, self._tiles
+        """What it was compiled from, and how."""
+        source, file, _, defines, *how = self._made_of
+        return source, file, self.name, sorted(defines.items()), *how
 
     def torch_op(self, name: str | None = None) -> Any:
         """The kernel as a custom operator of torch, which torch.compile and torch.export see as one.

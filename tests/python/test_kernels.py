@@ -237,6 +237,8 @@ class Programs(unittest.TestCase):
         other = pickle.loads(pickle.dumps(layer))
         self.assertEqual(str(other), str(layer))
         self.assertEqual(other.identity, layer.identity)
+        self.assertNotEqual(other.identity, tcc.jit(LAYER, kernel="layer", tiles=1).identity)
+        self.assertNotEqual(tcc.jit(LAYER, tiles=1, interpret=True).identity, tcc.jit(LAYER, tiles=1).identity)
         a, b = numbers((2, 8)), numbers((8, 3), seed=1)
         bias = numbers(3, np.float32, 2)
         np.testing.assert_array_equal(other(a, b, bias, 2), layer(a, b, bias, 2))

@@ -451,6 +451,17 @@ ENTRY(hipFreeAsync, (void *address, hipStream_t stream_), (address, stream_), "a
 {
     return is_stream(stream_) ? release(address) : hipErrorInvalidValue;
 }
+
+ENTRY(hipThreadExchangeStreamCaptureMode, (int *mode), (mode), "mode=%d", *mode)
+{
+    static _Thread_local int of_thread;
+    int before = of_thread;
+    if (*mode < 0 || *mode > hipStreamCaptureModeRelaxed)
+        return hipErrorInvalidValue;
+    of_thread = *mode;
+    *mode = before;
+    return hipSuccess;
+}
 #endif
 
 /* ---- modules ---------------------------------------------------------------------------- */

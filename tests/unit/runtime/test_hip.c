@@ -427,6 +427,30 @@ START_TEST(a_workspace_lasts_for_one_launch)
 }
 END_TEST
 
+static void *adopt(void *arg)
+{
+    const tcc_current *other = arg;
+    tcc_status status = rt->driver->adopt_current(rt, *other);
+    return !status && tcc_runtime_current_device(rt) == other->device ? arg : NULL;
+}
+
+/* A thread of the runtime's own may load code while others capture, where HIP can tell them apart. */
+START_TEST(a_thread_adopts_what_is_current)
+{
+    tcc_current now;
+    pthread_t thread;
+    void *adopted;
+    ck_assert_int_eq(rt->driver->note_current(rt, &now), TCC_OK);
+    ck_assert_int_eq(now.device, 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, adopt, &now), 0);
+    pthread_join(thread, &adopted);
+    ck_assert_ptr_nonnull(adopted);
+    ck_assert(!strstr(fake->log(), "hipThreadExchangeStreamCaptureMode") == (hip_major < 6));
+    now.device = 99;
+    ck_assert_ptr_null(adopt(&now));
+}
+END_TEST
+
 /* HIP counts a grid's threads in 32 bits. */
 START_TEST(more_threads_than_hip_counts_are_no_valid_launch)
 {
@@ -647,6 +671,7 @@ static int run_tests(void)
     tcase_add_test(tcase, a_launch_gets_grid_block_and_parameters);
     tcase_add_test(tcase, the_first_valid_variant_is_launched);
     tcase_add_test(tcase, a_workspace_lasts_for_one_launch);
+    tcase_add_test(tcase, a_thread_adopts_what_is_current);
     tcase_add_test(tcase, more_threads_than_hip_counts_are_no_valid_launch);
     tcase_add_test(tcase, a_kernel_works_on_device_memory);
     tcase_add_test(tcase, an_empty_output_launches_nothing);

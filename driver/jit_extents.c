@@ -6,7 +6,6 @@
 
 #include "driver/tune_judge.h"
 #include "runtime/disk_cache.h"
-#include "support/manifest.h"
 #include "support/str.h"
 
 /* A kernel serves extents well whose estimate is at most so many times that of what the compiler chooses for them. */
@@ -16,22 +15,13 @@ enum { MOST_EXTENTS = 4096 /* that are remembered; later ones are served by the 
 
 /* ---- deciding ----------------------------------------------------------------------------- */
 
-/* Arguments with addresses as allocators give them; the caller frees them. NULL: memory is short. */
-static tcc_arg *aligned_args(const tcc_kernel *k)
-{
-    size_t n = tcc_kernel_arg_count(k);
-    tcc_arg *args = calloc(n + 1, sizeof *args);
-    for (size_t i = 0; args && i < n; i++)
-        if (tcc_kernel_arg(k, i)->role != TCC_ARG_SCALAR)
-            args[i].device = TCC_WORKSPACE_ALIGN;
-    return args;
-}
-
 /* What the compiler would choose, where that is so much better; the caller frees it. NULL: it is not. */
-static char *better_schedule(const tcc_jit_request *r, const tcc_kernel *k, const int64_t *dims, const tcc_arg *args)
+static char *better_schedule(const tcc_jit_request *r, const tcc_kernel *k, const int64_t *dims)
 {
-    size_t n = tcc_kernel_dim_count(k);
-    int64_t cost = tcc_kernel_cost(k, dims, n, args, tcc_kernel_arg_count(k));
+    size_t n = tcc_kernel_dim_count(k), n_args = tcc_kernel_arg_count(k);
+    tcc_arg *args = calloc(n_args + 1, sizeof *args); /* aligned, as allocators give them */
+    int64_t cost = args ? tcc_kernel_cost(k, dims, n, args, n_args) : -1;
+    free(args);
     const char **names = cost > 0 ? calloc(n + 1, sizeof *names) : NULL;
     if (!names)
         return NULL;
@@ -78,12 +68,10 @@ static const tcc_kernel *make_with(tcc_jit *jit, const tcc_jit_request *r, const
 static const tcc_kernel *decide(tcc_jit *jit, const tcc_jit_request *r, const tcc_kernel *k, const int64_t *dims)
 {
     const tcc_kernel *own = NULL;
-    tcc_arg *args = aligned_args(k);
-    char *schedule = args ? better_schedule(r, k, dims, args) : NULL;
+    char *schedule = better_schedule(r, k, dims);
     if (schedule)
         own = make_with(jit, r, tcc_kernel_name(k), schedule);
     free(schedule);
-    free(args);
     jit->specialized += own != NULL;
     return own;
 }

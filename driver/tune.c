@@ -31,7 +31,6 @@
 #include "runtime/runtime.h"
 #include "support/clock.h"
 #include "support/json.h"
-#include "support/manifest.h"
 #include "support/threads.h"
 
 /* What the estimate may be off: a schedule of so many times the least cost is not tried. */
@@ -106,9 +105,7 @@ static void load(search *s, candidate *c)
     if (!tcc_program_load(&s->quiet, image, size, NULL, &p)) {
         const tcc_kernel *k = tcc_program_kernel(p, s->program.subject.kernel);
         size_t n = tcc_kernel_arg_count(k);
-        tcc_arg *args = calloc(n + 1, sizeof *args);
-        for (size_t i = 0; args && i < n; i++)
-            args[i].device = TCC_WORKSPACE_ALIGN; /* aligned, and never accessed */
+        tcc_arg *args = calloc(n + 1, sizeof *args); /* aligned */
         bool ok = args && !tcc_kernel_prepare(k, s->o.dims, s->o.n_dims, args, n);
         free(args);
         p->rt = s->dev->rt; /* from now on errors are told */

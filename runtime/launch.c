@@ -34,6 +34,7 @@ typedef struct launch {
     const int64_t *dims;
     const tcc_arg *args;
     void *stream;
+    bool is_launched; /* and not only asked about, where addresses that are 0 are aligned */
     tcc_plan plan;
     void **functions;   /* of the steps */
     uint64_t workspace; /* its address */
@@ -115,7 +116,7 @@ static tcc_status plan_with(launch *l, size_t n_dims, size_t n_args, int64_t roo
 {
     const tcc_kernel *k = l->kernel;
     return tcc_plan_launch(k->desc, &k->program->device, k->rankings, l->dims, n_dims, l->args, n_args, room,
-                           diag, &l->plan);
+                           l->is_launched, diag, &l->plan);
 }
 
 static tcc_status plan(launch *l, size_t n_dims, size_t n_args, int64_t room)
@@ -170,6 +171,7 @@ static void begin(launch *l, const tcc_kernel *k, const int64_t *dims, const tcc
     l->dims = dims;
     l->args = args;
     l->stream = stream;
+    l->is_launched = true;
     l->workspace = 0;
     l->n_maps = 0;
 }

@@ -49,7 +49,7 @@ static bool scalar_is_valid(const tcc_arg_info *info, double number)
 
 /* Checks argument i; *bytes gets a tensor's size, or for half bytes the number of elements. */
 static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, tcc_arg arg,
-                      tcc_diag *diag, int64_t *bytes)
+                      bool is_launched, tcc_diag *diag, int64_t *bytes)
 {
     const tcc_arg_info *info = &k->args[i];
     const tcc_elem_type *type = k->arg_types[i];
@@ -64,7 +64,7 @@ static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, t
     unsigned elem_bytes = (type->bits + 7) / 8;
     if (!multiply(k->arg_extents[i], info->rank, elem_bytes, dims, bytes))
         what = "is larger than the address space";
-    else if (*bytes && !arg.device)
+    else if (is_launched && *bytes && !arg.device)
         what = "is at address 0";
     else if (arg.device % elem_bytes)
         what = "is not aligned to its elements";
@@ -77,7 +77,8 @@ static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, t
 
 /* Checks all arguments; *empty tells whether an output has no elements. */
 static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
-                         const tcc_arg *args, size_t n_args, tcc_diag *diag, bool *empty)
+                         const tcc_arg *args, size_t n_args, bool is_launched, tcc_diag *diag,
+                         bool *empty)
 {
     if (n_dims != k->n_dims || n_args != k->n_args) {
         tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s' takes %zu extents and %zu "
@@ -94,7 +95,7 @@ static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n
     *empty = false;
     for (size_t i = 0; i < n_args; i++) {
         int64_t bytes = 1;
-        if (!check_arg(k, i, dims, args[i], diag, &bytes))
+        if (!check_arg(k, i, dims, args[i], is_launched, diag, &bytes))
             return false;
         if (!bytes && k->args[i].role != TCC_ARG_IN)
             *empty = true;
@@ -249,10 +250,11 @@ int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device, 
 
 tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
                            tcc_ranking_cache *rankings, const int64_t *dims, size_t n_dims,
-                           const tcc_arg *args, size_t n_args, int64_t room, tcc_diag *diag, tcc_plan *out)
+                           const tcc_arg *args, size_t n_args, int64_t room, bool is_launched, tcc_diag *diag,
+                           tcc_plan *out)
 {
     bool empty;
-    if (!check_launch(k, dims, n_dims, args, n_args, diag, &empty))
+    if (!check_launch(k, dims, n_dims, args, n_args, is_launched, diag, &empty))
         return TCC_ERR_ARGUMENT;
     out->variant = NULL;
     planner p = {.kernel = k, .device = device, .dims = dims, .args = args, .room = room, .plan = out};

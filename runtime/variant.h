@@ -32,11 +32,13 @@ typedef struct tcc_plan {
 
 /* Checks a launch's arguments against the kernel and picks the cheapest variant that is valid for
  * them, of equals the first. rankings: of the same kernel and device; NULL: none are kept. room: bytes
- * of workspace that there are; variants that need more are not valid. Returns TCC_OK, TCC_ERR_ARGUMENT
- * or TCC_ERR_NO_VARIANT, the last two reported. */
+ * of workspace that there are; variants that need more are not valid. is_launched: tensors are to be
+ * somewhere; else an address of 0 is one that is aligned. Returns TCC_OK, TCC_ERR_ARGUMENT or
+ * TCC_ERR_NO_VARIANT, the last two reported. */
 tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
                            tcc_ranking_cache *rankings, const int64_t *dims, size_t n_dims,
-                           const tcc_arg *args, size_t n_args, int64_t room, tcc_diag *diag, tcc_plan *out);
+                           const tcc_arg *args, size_t n_args, int64_t room, bool is_launched, tcc_diag *diag,
+                           tcc_plan *out);
 
 /* The value of an offset that was planned with. */
 int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device,

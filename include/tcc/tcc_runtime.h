@@ -159,7 +159,7 @@ TCC_API size_t tcc_kernel_workspace_bytes(const tcc_kernel *k, const int64_t *di
 TCC_API tcc_status tcc_kernel_prepare(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                       const tcc_arg *args, size_t n_args);
 
-/* The name of the variant that such a launch would run; NULL when none is valid. */
+/* The name of the variant that such a launch would run; NULL when none is valid. Zeros are aligned here, too. */
 TCC_API const char *tcc_kernel_variant(const tcc_kernel *k, const int64_t *dims, size_t n_dims,
                                        const tcc_arg *args, size_t n_args);
 /* The compiler's estimate of that launch, in cycles, by which variants are chosen: to compare kernels that compute the

@@ -399,6 +399,24 @@ START_TEST(an_entry_is_loaded_when_it_is_first_launched)
 }
 END_TEST
 
+/* What is only asked about need not be anywhere. */
+START_TEST(addresses_that_are_zero_are_aligned)
+{
+    const tcc_kernel *k = tcc_program_kernel(prog, NULL);
+    tcc_arg zeros[5] = {{0}};
+    zeros[3].number = args[3].number;
+    int64_t cost = tcc_kernel_cost(k, dims, 4, args, 5);
+    ck_assert_int_ge(cost, 0);
+    ck_assert_int_eq(tcc_kernel_cost(k, dims, 4, zeros, 5), cost);
+    ck_assert_int_eq(tcc_kernel_cost(k, dims, 3, zeros, 5), -1);
+    ck_assert_int_eq(tcc_kernel_cost(NULL, dims, 4, zeros, 5), -1);
+    ck_assert_str_eq(tcc_kernel_variant(k, dims, 4, zeros, 5), tcc_kernel_variant(k, dims, 4, args, 5));
+    ck_assert_int_eq(tcc_kernel_prepare(k, dims, 4, zeros, 5), TCC_OK);
+    ck_assert_int_eq(tcc_kernel_launch(k, dims, 4, zeros, 5, NULL), TCC_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(message, "is at address 0"));
+}
+END_TEST
+
 START_TEST(what_cannot_be_loaded_fails_at_its_launch)
 {
     load_parts(PARTS);
@@ -617,6 +635,7 @@ int main(void)
     tcase_add_test(tcase, threads_may_share_a_program);
     tcase_add_test(tcase, a_failed_call_is_told_with_the_drivers_words);
     tcase_add_test(tcase, an_entry_is_loaded_when_it_is_first_launched);
+    tcase_add_test(tcase, addresses_that_are_zero_are_aligned);
     tcase_add_test(tcase, what_cannot_be_loaded_fails_at_its_launch);
     tcase_add_test(tcase, what_cannot_be_taken_apart_is_loaded_at_once);
     tcase_add_test(tcase, bad_images_are_refused);

@@ -54,7 +54,7 @@ static void teardown(void)
 
 static tcc_status plan_launch(void)
 {
-    return tcc_plan_launch(kernel, &device, NULL, dims, 4, args, 5, INT64_MAX, &diag, &plan);
+    return tcc_plan_launch(kernel, &device, NULL, dims, 4, args, 5, INT64_MAX, true, &diag, &plan);
 }
 
 static const char *chosen(void)
@@ -282,7 +282,7 @@ END_TEST
 
 START_TEST(bad_arguments_are_told)
 {
-    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 3, args, 5, INT64_MAX, &diag, &plan),
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 3, args, 5, INT64_MAX, true, &diag, &plan),
                      TCC_ERR_ARGUMENT);
     ck_assert_str_eq(message, "kernel 'matmul' takes 4 extents and 5 arguments, given are 3 and 5");
     dims[1] = -1;
@@ -317,9 +317,9 @@ START_TEST(half_bytes_lie_at_any_address)
                        "\"variants\":[" SAMPLE_LAUNCH("k", "", "0", "1", NOTHING) "]}"));
     args[0].device = args[1].device = 1;
     dims[0] = 1;
-    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 1, args, 2, INT64_MAX, &diag, &plan), TCC_OK);
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 1, args, 2, INT64_MAX, true, &diag, &plan), TCC_OK);
     args[0].device = 0;
-    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 1, args, 2, INT64_MAX, &diag, &plan),
+    ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 1, args, 2, INT64_MAX, true, &diag, &plan),
                      TCC_ERR_ARGUMENT);
     ck_assert_str_eq(message, "kernel 'k': argument 'A' is at address 0");
 }
@@ -340,7 +340,7 @@ START_TEST(an_integer_scalar_must_be_one)
                  {NAN, TCC_ERR_ARGUMENT}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tcc_arg arg = {.number = cases[i].number};
-        ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, NULL, 0, &arg, 1, INT64_MAX, &diag, &plan),
+        ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, NULL, 0, &arg, 1, INT64_MAX, true, &diag, &plan),
                          cases[i].status);
     }
 }

@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 from __future__ import annotations
 
 import ctypes as c
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 from . import _lib
 from ._arrays import HOST, View
@@ -135,28 +135,27 @@ class _Callable:
         return 0
 
 
-def _named(against: Any) -> dict[str, Rival]:
-    """What a kernel is timed against, by name."""
+def _rivals(against: Any) -> list[tuple[str, Rival]]:
+    """What a kernel is timed against, and its names."""
     if against is None:
-        return {}
+        return []
     if isinstance(against, Mapping):
-        return dict(against)
-    return {getattr(against, "__name__", None) or getattr(against, "name", None) or "other": against}
+        return list(against.items())
+    return [(getattr(against, "__name__", None) or getattr(against, "name", None) or "other", against)]
 
 
 def bench(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, Any], against: Any) -> Bench:
     """``Kernel.bench``."""
-    rivals = _named(against)
     plan, values = kernel._signature.plan(args, out, named)
     gpus = kernel._gpus
     if gpus is None:
         raise Error(f"{kernel.name}: bench needs a GPU that runs {kernel.target}: the interpreter's time means nothing")
-    others: dict[str, tuple[Kernel, Plan] | Callable[[], object]] = {}
-    for name, rival in rivals.items():
+    contenders: list[tuple[str, tuple[Kernel, Plan] | Callable[[], object]]] = [(kernel.name, (kernel, plan))]
+    for name, rival in _rivals(against):
         if callable(rival) and not isinstance(rival, type(kernel)):
-            others[name] = rival
+            contenders.append((name, rival))
         elif isinstance(rival, type(kernel)) and rival._gpus is gpus and rival._signature.takes == kernel._signature.takes:
-            others[name] = rival, rival._signature.plan(args, out, named)[0]
+            contenders.append((name, (rival, rival._signature.plan(args, out, named)[0])))
         else:
             raise ArgumentError(f"{kernel.name}: '{name}' is to be a kernel with the same arguments, for the same GPU, "
                                 "or what enqueues something when it is called")
@@ -167,7 +166,7 @@ def bench(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, A
         sizes = kernel._signature.sizes(values)
         sets = _Sets(device, gpus, sizes, values)
         try:
-            timed = _time(gpus, device, ordinal, {kernel.name: (kernel, plan), **others}, sets)
+            timed = _time(gpus, device, ordinal, contenders, sets)
         finally:
             sets.free()
         flops = lib.tcc_kernel_flops(kernel._handle(ordinal), plan.extents)
@@ -180,12 +179,12 @@ def bench(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, A
         for n, r in timed))
 
 
-def _time(gpus: Gpus, device: c.c_void_p, ordinal: int, contenders: Mapping[str, Any],
+def _time(gpus: Gpus, device: c.c_void_p, ordinal: int, contenders: Sequence[tuple[str, Any]],
           sets: _Sets) -> list[tuple[str, tuple[float, ...]]]:
     """The times of each contender's rounds."""
     rows = (_lib.Contender * len(contenders))()
     kept: list[Any] = []
-    for row, contender in zip(rows, contenders.values()):
+    for row, (_, contender) in zip(rows, contenders):
         if isinstance(contender, tuple):
             kernel, plan = contender
             packed = [kernel._signature.pack(*w) for w in sets.words]
@@ -203,4 +202,4 @@ def _time(gpus: Gpus, device: c.c_void_p, ordinal: int, contenders: Mapping[str,
             gpus.listener.heard = []
             raise other.error
     gpus.listener.check(status)
-    return [(name, tuple(row.us[: row.rounds])) for name, row in zip(contenders, rows)]
+    return [(name, tuple(row.us[: row.rounds])) for (name, _), row in zip(contenders, rows)]

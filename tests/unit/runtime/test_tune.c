@@ -199,7 +199,6 @@ START_TEST(no_schedule_is_in_two_parts)
     size_t n = 0;
     tcc_tune_options o = options_of(NULL);
     o.seconds = 100 * SEARCH_SECONDS; /* enough to judge all */
-    o.threads = 1;
     size_t all = count_combinations(&o);
     o.n_shards = PARTS;
     for (unsigned i = 0; i < PARTS; i++) {

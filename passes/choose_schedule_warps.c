@@ -54,7 +54,7 @@ static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 
 bool tcc_warps_has_room(const tcc_choice *ch)
 {
-    return registers(ch, &ch->s) <= register_limit(&ch->s);
+    return find_instruction(ch) && registers(ch, &ch->s) <= register_limit(&ch->s);
 }
 
 /* Of what n is a multiple: lines of a stage that run along it are whole chunks. */

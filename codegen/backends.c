@@ -15,7 +15,6 @@ static atomic_int nvptx_use[TCC_CODEGEN_OUTPUTS], amdgcn_use[TCC_CODEGEN_OUTPUTS
 
 static const tcc_backend backend_NVIDIA = {
     .triple = "nvptx64-nvidia-cuda",
-    .features = "+ptx80",
     .passes = PASSES,
     .reserved = "_ WARP_SZ", /* PTX ISA, "Identifiers" and "Predefined Identifiers" */
     .lines = TCC_LINES_DIRECTIVES, /* with more ptxas gives up optimising (.target debug) */

@@ -60,7 +60,7 @@ enum { TCC_MMA_SYNC_M = 16, TCC_MMA_SYNC_N = 8 };
 /* D[m,n] += A[m,k] * B[k,n] of a warp, and its fragments: mma_sync.def, fma.def. */
 typedef struct tcc_mma_sync {
     tcc_instr instr;
-    int64_t m, n, k;
+    int64_t m, n, k, rows; /* rows: that one instruction multiplies, of m */
     tcc_scalar a, b, acc; /* i8 for both signs */
     tcc_fragment_id of_a, of_b, of_d;
 } tcc_mma_sync;

@@ -15,14 +15,19 @@ int64_t tcc_stage_bytes(int64_t bytes)
     return (bytes + UNIT - 1) / UNIT * UNIT;
 }
 
+int64_t tcc_panel_width(const tcc_attrs *attrs)
+{
+    int64_t swizzle = tcc_attr_int(attrs, "swizzle", 0);
+    return tcc_attr_int(attrs, "panel", swizzle ? swizzle : ROW_BYTES);
+}
+
 tcc_panels tcc_panels_of(const tcc_op *alloc)
 {
     const tcc_type *t = alloc->results[0].type;
     const tcc_attrs *attrs = &alloc->attrs;
     unsigned contiguous = tcc_attr_int(attrs, "contiguous", 1) ? 1 : 0;
-    int64_t swizzle = tcc_attr_int(attrs, "swizzle", 0);
     tcc_panels p = {.rows = t->dims[1 + !contiguous].size};
-    p.width = tcc_attr_int(attrs, "panel", swizzle ? swizzle : ROW_BYTES);
+    p.width = tcc_panel_width(attrs);
     p.panel_bytes = p.rows * p.width + tcc_attr_int(attrs, "pad", 0);
     p.n = t->dims[1 + contiguous].size * tcc_scalar_bits(t->elem) / 8 / p.width;
     p.stage_bytes = p.n * p.panel_bytes;

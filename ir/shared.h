@@ -15,6 +15,9 @@ typedef struct tcc_panels {
 /* How a buffer is cut, from its type and attributes alone. */
 tcc_panels tcc_panels_of(const tcc_op *alloc);
 
+/* Bytes of a line of a panel, by the attributes of async.alloc or of the tile.load that goes there. */
+int64_t tcc_panel_width(const tcc_attrs *attrs);
+
 /* Shared memory that a stage of an operand or a staged result of so many bytes takes. */
 int64_t tcc_stage_bytes(int64_t bytes);
 /* Shared memory that the barriers of a ring of so many stages take. */

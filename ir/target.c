@@ -25,9 +25,9 @@
 /* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), and f32 and
  * f64 by lanes at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its shared memory gives 128 bytes a
  * cycle. */
-#define SM80(sm, llvm, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes)       \
+#define WARPS(sm, sm_family, llvm, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes)               \
     {.name = (sm),                                                                                  \
-     .family = TCC_FAMILY_SM80,                                                                     \
+     .family = (sm_family),                                                                        \
      .features = (llvm),                                                                            \
      .smem_bytes = (smem) * 1024,                                                                   \
      .registers = 65536,                                                                            \
@@ -42,10 +42,13 @@
      .stored_bytes_per_cycle = 8,                                                                   \
      .memory_bytes_per_cycle = (memory_bytes),                                                      \
      .latency_cycles = 800}
+#define SM80(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM80, llvm, __VA_ARGS__)
+#define SM75(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM75, llvm, __VA_ARGS__)
 
 static const tcc_target targets[] = {
     {.name = "sm_90a",
      .family = TCC_FAMILY_SM90,
+     .features = "+ptx80",
      .plain = "sm_90",
      .smem_bytes = 227 * 1024,
      .registers = 65536,
@@ -60,12 +63,13 @@ static const tcc_target targets[] = {
      .stored_bytes_per_cycle = 19,
      .memory_bytes_per_cycle = 18,
      .latency_cycles = 1300},
-    SM80("sm_80", NULL, 163, 108, 2048, 64, 32, 48, 13),
-    SM80("sm_86", NULL, 99, 84, 1024, 128, 2, 32, 6.5),
-    SM80("sm_87", NULL, 163, 16, 2048, 128, 2, 32, 10),
-    SM80("sm_89", NULL, 99, 142, 1024, 128, 2, 40, 3),
-    SM80("sm_90", NULL, 227, 132, 2560, 128, 64, 56, 18),
+    SM80("sm_80", "+ptx80", 163, 108, 2048, 64, 32, 48, 13),
+    SM80("sm_86", "+ptx80", 99, 84, 1024, 128, 2, 32, 6.5),
+    SM80("sm_87", "+ptx80", 163, 16, 2048, 128, 2, 32, 10),
+    SM80("sm_89", "+ptx80", 99, 142, 1024, 128, 2, 40, 3),
+    SM80("sm_90", "+ptx80", 227, 132, 2560, 128, 64, 56, 18),
     SM80("sm_120", "+ptx87", 99, 170, 1024, 128, 2, 40, 4.4),
+    SM75("sm_75", "+ptx65", 64, 40, 1024, 64, 2, 20, 5), /* the T4 */
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),
@@ -105,13 +109,13 @@ static const struct {
     tcc_family family;
     tcc_mma_sync mma;
 } mma_syncs[] = {
-#define ROW(family, instr, m, n, k, a, b, acc, of_a, of_b, of_d)                                    \
+#define ROW(family, instr, m, n, k, rows, a, b, acc, of_a, of_b, of_d)                              \
     {TCC_FAMILY_##family,                                                                           \
-     {TCC_INSTR_##instr, m, n, k, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a,                 \
+     {TCC_INSTR_##instr, m, n, k, rows, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a,           \
       TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d}},
-#define MMA_SYNC(family, k, a, b, acc, of_a, of_b, of_d)                                            \
-    ROW(family, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, a, b, acc, of_a, of_b, of_d)
-#define FMA(family, elem) ROW(family, FMA, 16, 32, 1, elem, elem, elem, fma_a, fma_b, fma_d)
+#define MMA_SYNC(family, rows, k, a, b, acc, of_a, of_b, of_d)                                      \
+    ROW(family, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, rows, a, b, acc, of_a, of_b, of_d)
+#define FMA(family, elem) ROW(family, FMA, 16, 32, 1, 1, elem, elem, elem, fma_a, fma_b, fma_d)
 #include "ir/mma_sync.def"
 #include "ir/fma.def"
 };

@@ -14,6 +14,7 @@ enum {
     ROW_BYTES = 64,      /* of a stage, along k */
     STAGE_BYTES = 16384, /* that small tiles' stages grow to */
     STAGES = 4,
+    STAGES_OF_REGISTERS = 2, /* a further tile waits in registers */
     LEAST_DEPTH = 8, /* of lines that outer products are taken of, one k at a time */
     GENERIC_TILE = 64,
     GENERIC_DEPTH = 16,
@@ -47,9 +48,24 @@ static int64_t registers_behind(const tcc_choice *ch)
     return n > 0 ? n : 0;
 }
 
+/* Whether copies land in shared memory by themselves. */
+static bool copies_land(const tcc_choice *ch)
+{
+    return tcc_target_can(ch->target, TCC_CAN_cp_async);
+}
+
+/* Registers for a tile of each operand, on its way to its stage. */
+static int64_t registers_on_the_way(const tcc_choice *ch, const tcc_schedule *s)
+{
+    enum { WORD_BYTES = 4 };
+    int64_t elems = ((1 + s->more_a) * s->m + (1 + s->more_b) * s->n) * s->k;
+    return copies_land(ch) ? 0 : elems * ch->elem_bytes / WORD_BYTES / tcc_schedule_threads(s);
+}
+
 static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
-    return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch);
+    return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch) +
+           registers_on_the_way(ch, s);
 }
 
 bool tcc_warps_has_room(const tcc_choice *ch)
@@ -95,7 +111,8 @@ static int64_t choose_stages(const tcc_choice *ch)
     enum { FEW = 3 };
     int64_t fit = stages_that_fit(ch, ch->s), of_two = fit / 2;
     int64_t stages = of_two >= FEW ? of_two : fit;
-    return stages > STAGES ? STAGES : stages > 1 ? stages : 1;
+    int64_t most = copies_land(ch) ? STAGES : STAGES_OF_REGISTERS;
+    return stages > most ? most : stages > 1 ? stages : 1;
 }
 
 /* The schedule with the least estimated time so far; time 0: none. */

@@ -56,6 +56,15 @@ static const char *why_not_aligned(const tcc_op *read, const char *x, const char
     return why;
 }
 
+/* What is loaded to registers ends where a row does. */
+static const char *why_not_vectors(const tcc_op *read, const char *x, const char *k)
+{
+    const char *why = why_not_aligned(read, x, k);
+    if (!why && row_bits(TCC_VIEW(tensor_read, read)->tensor->type) % ACCESS_BITS)
+        return "its rows are not a multiple of 16 bytes";
+    return why;
+}
+
 /* Those that remain when indices are one, and one more for the rows that it does not have. */
 static bool has_too_many_dimensions(const tcc_op *read, const char *x)
 {
@@ -166,10 +175,15 @@ static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not
                                    assume_aligned, why_not_aligned, 0, false},
                      by_elements = {"cp_async_elements", "copies of elements", is_of_words,
                                     assume_words, why_not_words, 0, false},
+                     vectors = {"vectors", "16-byte accesses", is_aligned,
+                                assume_aligned, why_not_vectors, 0, false},
+                     elements = {"elements", "accesses of words", is_of_words,
+                                 assume_words, why_not_words, 0, false},
                      unaligned = {"unaligned", "16-byte accesses", is_long,
                                   assume_long, why_not_unaligned,  ACCESS_BITS, false};
 const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma, NULL};
 const tcc_copying tcc_copying_by_threads = {&by_threads, &by_threads, &by_elements};
+const tcc_copying tcc_copying_by_registers = {&vectors, &vectors, &elements};
 const tcc_copying tcc_copying_by_buffer = {&by_buffer, &unaligned, NULL};
 
 const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,

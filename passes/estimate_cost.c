@@ -93,7 +93,7 @@ static int64_t elems_at_once(const tcc_op *op, const tcc_type *tensor)
     const char *copy = tcc_attr_str(&op->attrs, "copy", "");
     int64_t bits = tcc_scalar_bits(tensor->elem), wide = tcc_attr_int(&op->attrs, "wide", 0);
     wide = tcc_attr_int(&op->attrs, "words", wide);
-    if (tcc_has_word("buffer unaligned cp_async", copy))
+    if (tcc_has_word("buffer unaligned cp_async vectors", copy))
         wide = ACCESS_BYTES;
     if (!strcmp(copy, "words"))
         wide = WORD_BYTES;
@@ -143,7 +143,7 @@ static void add_load(estimate *e, tcc_work *w, const tcc_op *op)
     }
     w->accesses += accesses(op, tile, tensor);
     w->moved_bytes += bytes_of(tile, tensor);
-    bool waits = strcmp(tcc_attr_str(&op->attrs, "copy", ""), "cp_async_elements") != 0;
+    bool waits = !tcc_has_word("cp_async_elements elements", tcc_attr_str(&op->attrs, "copy", ""));
     e->by_element |= is_operand && waits && elems_at_once(op, tensor) == 1;
 }
 

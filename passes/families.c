@@ -18,6 +18,9 @@ PASSES(sm90, tcc_pipeline_to_nvvm, &tcc_copying_by_tma, &tcc_schedule_of_warpgro
 PASSES(warps, tcc_pipeline_to_nvvm, &tcc_copying_by_threads, &tcc_schedule_of_warps,
        tcc_warps_choose, tcc_warps_choose_generic, &tcc_tile_menu_of_warps, tcc_warps_has_room, false,
        tcc_lay_out_for_warps, tcc_hold_by_warps, true)
+PASSES(warps_by_registers, tcc_pipeline_to_nvvm, &tcc_copying_by_registers, &tcc_schedule_of_warps,
+       tcc_warps_choose, tcc_warps_choose_generic, &tcc_tile_menu_of_warps, tcc_warps_has_room, false,
+       tcc_lay_out_for_warps, tcc_hold_by_warps, true)
 PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_waves,
        tcc_rdna_choose, tcc_rdna_choose_generic, &tcc_tile_menu_of_waves, tcc_rdna_has_room, false,
        tcc_lay_out_in_panels, tcc_hold_by_waves, false)
@@ -28,6 +31,7 @@ enum {
     NEEDED_BY_sm90 = CAN(tma) | CAN(mbarrier) | CAN(wgmma) | CAN(setmaxnreg) | CAN(ldmatrix) |
                      CAN(stmatrix),
     NEEDED_BY_warps = CAN(mma_sync) | CAN(cp_async) | CAN(ldmatrix),
+    NEEDED_BY_warps_by_registers = 0, /* instructions that lanes have */
     NEEDED_BY_rdna = CAN(wmma) | CAN(buffer),
     NEEDED_BY_none = 0
 };

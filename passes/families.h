@@ -36,7 +36,8 @@ const char *tcc_copying_of(const tcc_copying *how, const tcc_func *f,
 /* The same for the operands of a contraction. */
 const char *tcc_copying_of_operands(const tcc_copying *how, const tcc_func *f,
                                     const tcc_contraction *c);
-extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_threads, tcc_copying_by_buffer;
+extern const tcc_copying tcc_copying_by_tma, tcc_copying_by_threads, tcc_copying_by_registers,
+    tcc_copying_by_buffer;
 
 /* Arithmetic of a schedule. */
 typedef struct tcc_schedule_rules {

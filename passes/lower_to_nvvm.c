@@ -223,6 +223,16 @@ static void lower_opaque(tcc_nvvm_lowering *l, tcc_op *op)
                       TCC_EMIT(&l->low.b, nvvm_opaque, l->low.i32, a));
 }
 
+/* Into registers as they are held, or in chunks on their way to a stage. */
+static void lower_load(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    bool in_chunks = !op->results[0].type->layout && tcc_has_word("vectors elements", tcc_attr_str(&op->attrs, "copy", ""));
+    if (in_chunks)
+        tcc_nvvm_load_chunks(l, op);
+    else
+        tcc_low_load(&l->low, op);
+}
+
 static void lower_pin(tcc_nvvm_lowering *l, tcc_op *op)
 {
     (void)op;
@@ -243,6 +253,8 @@ static const struct {
     [TCC_OP_async_copy] = {tcc_nvvm_copy, ANYBODY},
     [TCC_OP_async_commit] = {tcc_nvvm_commit, ANYBODY},
     [TCC_OP_async_wait] = {tcc_nvvm_wait, ALL},
+    [TCC_OP_async_put] = {tcc_nvvm_put, ALL},
+    [TCC_OP_tile_load] = {lower_load, ALL},
     [TCC_OP_tile_mma] = {tcc_nvvm_mma_sync, ALL},
     [TCC_OP_async_read] = {tcc_nvvm_read, ALL},
     [TCC_OP_async_mma] = {tcc_nvvm_mma, ALL},

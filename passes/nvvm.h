@@ -2,7 +2,7 @@
  *
  * lower_to_nvvm.c the pass: the table of ops, control flow, roles
  * nvvm_ring.c     stages, barriers and copies into shared memory
- * nvvm_groups.c   copies of threads, waited for in groups
+ * nvvm_chunks.c   copies of threads: waited for in groups, or through registers
  * nvvm_mma.c      descriptors and wgmma
  * nvvm_warps.c    how warps hold what they multiply, and mma.sync
  * nvvm_tile.c     how warps hold tiles; loads and stores
@@ -38,6 +38,16 @@ typedef struct tcc_started {
     tcc_value **words;
 } tcc_started;
 
+/* Who copies which chunks of a tile, by what is known of it and of its tensor and its stage alone. */
+typedef struct tcc_units {
+    tcc_scalar elem;
+    int64_t panel_width, elem_bytes, elems, bytes; /* of a chunk: elems, bytes */
+    int64_t rows, beside, at_once, n_beside; /* rows of the tile in the tensor; chunks beside each other and rows of
+                                                all threads; how often they take chunks of a row */
+    bool transposed; /* rows of the tensor are no lines of the stage */
+    int contiguous;  /* the tile's dimension that runs through a line of the stage */
+} tcc_units;
+
 typedef struct tcc_nvvm_lowering {
     tcc_lowering low; /* a tile becomes one vec or, where warps multiply registers, one for each fragment */
     const tcc_target *target;
@@ -47,6 +57,7 @@ typedef struct tcc_nvvm_lowering {
     int64_t threads;              /* of the CTA */
     tcc_role role;
     TCC_VEC(tcc_started) started; /* not known to have ended */
+    TCC_VEC(const tcc_units *) units; /* in which tiles are on their way to stages */
 } tcc_nvvm_lowering;
 
 /* Lowers the ops of a block. */
@@ -81,8 +92,11 @@ void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op);
-/* async.copy by all threads of the role, of up to 16 bytes each at a time (nvvm_groups.c). */
+/* async.copy by all threads of the role, of up to 16 bytes each at a time; tile.load of a tile without a layout, in the
+ * same chunks, and async.put of it (nvvm_chunks.c). */
 void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc, tcc_value *i);
+void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load);
+void tcc_nvvm_put(tcc_nvvm_lowering *l, tcc_op *op);
 /* The coordinates of an async.copy, in the new function; the tile dimension that is contiguous in a buffer; the
  * tensor dimension along which tile dimension d runs, -1 for none; the number of the thread in its role. */
 void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out);

@@ -256,7 +256,7 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     r.contiguous = tcc_attr_int(&alloc->attrs, "contiguous", 1) ? 1 : 0;
     r.stage = tcc_nvvm_stage(l, alloc, tcc_value_map_get(low->map, o->i));
     matrices m;
-    bool matrix = find_matrices(&r, &m);
+    bool matrix = tcc_target_can(l->target, TCC_CAN_ldmatrix) && find_matrices(&r, &m);
     place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
     int64_t step = matrix ? m.registers : neighbours_at_once(&r, &p);
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.held->n_registers);

@@ -19,7 +19,7 @@
 /* Threads find their place in panels of any kind; the copy engine and wgmma know those of a swizzle. */
 static bool takes_panels(const tcc_op *user, const tcc_op *alloc)
 {
-    bool by_threads = user->code == TCC_OP_async_read ||
+    bool by_threads = user->code == TCC_OP_async_read || user->code == TCC_OP_async_put ||
                       (user->code == TCC_OP_async_copy && strcmp(tcc_attr_str(&user->attrs, "copy", ""), "tma"));
     return !tcc_attr_find(&alloc->attrs, "panel") || (by_threads && !tcc_attr_int(&alloc->attrs, "swizzle", 0));
 }

@@ -31,7 +31,7 @@ const tcc_type *tcc_hold_by_warpgroups(tcc_ir *ir, const tcc_type *t, const tcc_
 static bool cut(tcc_lowering *low, const tcc_type *tile, tcc_held *held)
 {
     tcc_nvvm_lowering *l = (tcc_nvvm_lowering *)low;
-    if (tcc_target_can(l->target, TCC_CAN_mma_sync)) {
+    if (!tcc_target_can(l->target, TCC_CAN_wgmma)) {
         tcc_nvvm_cut_in_fragments(l, tile, held);
         return true;
     }

@@ -489,7 +489,6 @@ static void add_mma(tcc_arena *scratch, groups *all, tcc_op *mma, int64_t round)
         g->round = round;
         g->depth = TCC_VIEW(tile_mma, mma)->a->type->dims[1].size;
         g->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
-        g->copies = tcc_target_can(tcc_func_target(mma->block->func), TCC_CAN_cp_async);
         TCC_PUSH(scratch, all, g);
     }
     join(scratch, g, mma);
@@ -501,10 +500,20 @@ static bool by_element(const tcc_group *g)
 {
     for (size_t s = 0; s < g->n_sources; s++)
         if (!g->sources[s].computed &&
-            !tcc_has_word("buffer unaligned",
+            !tcc_has_word("buffer unaligned vectors elements",
                           tcc_attr_str(&g->sources[s].load->attrs, "copy", "")))
             return true;
     return false;
+}
+
+/* Whether all can be loaded from before their tensors, or so many further behind them. */
+static bool can_begin_early(const tcc_group *g)
+{
+    bool all = true;
+    for (size_t s = 0; s < g->n_sources; s++)
+        all &= g->sources[s].computed ||
+               tcc_has_word("buffer unaligned", tcc_attr_str(&g->sources[s].load->attrs, "copy", ""));
+    return all;
 }
 
 /* Whether all are copied by groups of threads' copies. */
@@ -524,13 +533,14 @@ static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
     tcc_op *loop = tcc_is_loop(tcc_group_loop(g)) ? tcc_group_loop(g) : NULL;
     if (loop)
         tcc_attr_remove(&loop->attrs, "stages");
+    g->in_groups = is_in_groups(g);
+    g->copies = g->in_groups || (by_element(g) && !tcc_target_can(tcc_func_target(g->mmas[0]->block->func), TCC_CAN_buffer));
     if (g->copies) {
-        g->in_groups = is_in_groups(g);
         if (!alone || !tcc_copy_ahead(scratch, g))
             copy_in_place(g);
         return;
     }
-    if (!by_element(g) && tcc_is_sum_over_tiles(g, &k)) {
+    if (can_begin_early(g) && tcc_is_sum_over_tiles(g, &k)) {
         tcc_run_ahead(g, k);
         return;
     }

@@ -568,6 +568,12 @@ static tcc_ptx_arg words_of(tcc_lower *l, const tcc_value *v)
     return (tcc_ptx_arg){.list = tcc_lower_elems(l, v), .n = tcc_lower_count(v->type)};
 }
 
+/* The i-th of n parts. */
+static tcc_ptx_arg share_of(tcc_ptx_arg words, unsigned i, unsigned n)
+{
+    return (tcc_ptx_arg){.list = words.list + words.n / n * i, .n = words.n / n};
+}
+
 static void lower_mma(tcc_lower *l, const tcc_op *op)
 {
     const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
@@ -578,17 +584,21 @@ static void lower_mma(tcc_lower *l, const tcc_op *op)
         tcc_scalar_find(name, strlen(name), &types[i]); /* verified */
     }
     const tcc_mma_sync *mma = tcc_mma_sync_find(tcc_func_target(op->block->func), TCC_INSTR_MMA, types[0], types[1], types[2]);
+    const char *rows = tcc_arena_printf(l->arena, "%lld", (long long)mma->rows);
     const char *k = tcc_arena_printf(l->arena, "%lld", (long long)mma->k);
     bool floats = o->c->type->elem == TCC_f32;
+    unsigned n = (unsigned)(mma->m / mma->rows);
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);
-    tcc_ptx_add(&p, tcc_ptx_info_get(floats ? TCC_PTX_mma_f32 : TCC_PTX_mma_s32),
-                &(const tcc_ptx_mma_f32_args){.acc = words_of(l, o->c),
-                                              .k = {.text = k},
-                                              .ta = {.text = ptx_type(l, op, "a")},
-                                              .tb = {.text = ptx_type(l, op, "b")},
-                                              .a = words_of(l, o->a),
-                                              .b = words_of(l, o->b)});
+    for (unsigned i = 0; i < n; i++)
+        tcc_ptx_add(&p, tcc_ptx_info_get(floats ? TCC_PTX_mma_f32 : TCC_PTX_mma_s32),
+                    &(const tcc_ptx_mma_f32_args){.acc = share_of(words_of(l, o->c), i, n),
+                                                  .m = {.text = rows},
+                                                  .k = {.text = k},
+                                                  .ta = {.text = ptx_type(l, op, "a")},
+                                                  .tb = {.text = ptx_type(l, op, "b")},
+                                                  .a = share_of(words_of(l, o->a), i, n),
+                                                  .b = words_of(l, o->b)});
     tcc_lower_set(l, &op->results[0], tcc_ptx_end(&p));
 }
 

@@ -9,6 +9,7 @@ import sys
 TARGETS = {
     "`sm_90a`": ["sm_90a"],
     "`sm_80` to `sm_120`": ["sm_80", "sm_120"],
+    "`sm_75`": ["sm_75"],
     "`gfx11xx`": ["gfx1100", "gfx1151"],
     "`gfx12xx`": ["gfx1200", "gfx1201"],
 }

@@ -14,11 +14,15 @@ enum { SEEDS = 4 };
 
 static const struct {
     const char *a, *b, *schedule;
+    bool of_registers; /* on sm_75, where threads put what they have loaded into stages; else on sm_80 */
 } subjects[] = {
-    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 3;"},
-    {"A: f16[M, K]", "B: f16[K, N]", "tile m 32, n 64, k 64; warps 2; stages 2;"},
-    {"A: f16[K, M]", "B: f16[N, K]", "tile m 32, n 32, k 16; warps 1; stages 4;"},
-    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 3;"},
+    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 3;", false},
+    {"A: f16[M, K]", "B: f16[K, N]", "tile m 32, n 64, k 64; warps 2; stages 2;", false},
+    {"A: f16[K, M]", "B: f16[N, K]", "tile m 32, n 32, k 16; warps 1; stages 4;", false},
+    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 3;", false},
+    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 2;", true},
+    {"A: f16[K, M]", "B: f16[K, N]", "tile m 32, n 64, k 32; warps 2; stages 3;", true},
+    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 2;", true},
 };
 
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
@@ -32,13 +36,14 @@ static const char *indices(const char *parameter)
 static tcc_func *open_product(kernel *k, int subject)
 {
     char source[512];
+    const char *target = subjects[subject].of_registers ? "sm_75" : "sm_80";
     bool integers = strstr(subjects[subject].a, "i8");
     snprintf(source, sizeof source,
              "kernel f(%s, %s) -> (C: %s[M, N])\n{\n    C[m, n] = sum(k) %s * %s;\n}\n"
-             "schedule f for sm_80 { %s }\n",
+             "schedule f for %s { %s }\n",
              subjects[subject].a, subjects[subject].b, integers ? "i32" : "f16", indices(subjects[subject].a),
-             indices(subjects[subject].b), subjects[subject].schedule);
-    kernel_open_for(k, "sm_80", source, (extents){80, 80, 208, 1});
+             indices(subjects[subject].b), target, subjects[subject].schedule);
+    kernel_open_for(k, target, source, (extents){80, 80, 208, 1});
     ck_assert_msg(!tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), "%s",
                   k->said);
     return k->ir->first;
@@ -94,8 +99,11 @@ static bool is_idle(const tcc_op *op)
 START_TEST(every_safeguard_is_needed)
 {
     static const char said[] = "reads shared memory at byte|writes shared memory at byte|ends while its copies";
+    static const char refused[] = "accesses shared memory with no barrier"; /* in a loop: that was its only one */
     kernel k;
     int subject = _i / SAFEGUARDS, s = _i % SAFEGUARDS;
+    if (subjects[subject].of_registers && safeguards[s].code != TCC_OP_nvvm_barrier)
+        return;
     unsigned n = 1, needed = 0;
     for (unsigned i = 0; i < n; i++) {
         tcc_func *f = open_product(&k, subject);
@@ -107,8 +115,8 @@ START_TEST(every_safeguard_is_needed)
             needed++;
             ck_assert_msg(run_all(&k, f, SEEDS) == REPORTED, "%s, %u of %u", safeguards[s].name, i, n);
             ck_assert_msg(says_one_of(k.said, said), "%s", k.said);
-            ck_assert_msg(prove(&k, f) == TCC_ERR_INTERNAL, "%s, %u of %u", safeguards[s].name, i, n);
-            ck_assert_msg(says_one_of(k.said, said), "%s", k.said);
+            ck_assert_msg(prove(&k, f), "%s, %u of %u", safeguards[s].name, i, n);
+            ck_assert_msg(says_one_of(k.said, said) || says_one_of(k.said, refused), "%s", k.said);
         }
         kernel_close(&k);
     }
@@ -127,9 +135,15 @@ static void add_to(tcc_op *op, unsigned operand, tcc_opcode code, int64_t v)
     tcc_op_set_operand(op, operand, &sum->results[0]);
 }
 
+/* The last op that fills a stage. */
+static tcc_op *find_copy(tcc_func *f)
+{
+    return find_last(f, count(f, TCC_OP_nvvm_cp_async) ? TCC_OP_nvvm_cp_async : TCC_OP_nvvm_st_shared);
+}
+
 static void swizzle_otherwise(tcc_func *f)
 {
-    add_to(find_last(f, TCC_OP_nvvm_cp_async), 0, TCC_OP_arith_xor, 16);
+    add_to(find_copy(f), 0, TCC_OP_arith_xor, 16);
 }
 
 static void read_elsewhere(tcc_func *f)
@@ -140,7 +154,7 @@ static void read_elsewhere(tcc_func *f)
 /* A copy to where the iteration has just read, and others may still. */
 static void reuse_a_stage_early(tcc_func *f)
 {
-    tcc_op *copy = find_last(f, TCC_OP_nvvm_cp_async), *read = copy->block->last;
+    tcc_op *copy = find_copy(f), *read = copy->block->last;
     while (read->code != TCC_OP_nvvm_ldmatrix)
         read = read->prev;
     tcc_builder b = tcc_builder_after(read);
@@ -153,6 +167,8 @@ static void no_zeros(tcc_func *f)
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_nvvm_cp_async)
             set_constant(op, 3, 16);
+        else if (op->code == TCC_OP_nvvm_ld_global)
+            set_constant(op, 2, 1);
 }
 
 static void exchange_fragments(tcc_func *f)
@@ -164,16 +180,17 @@ static void exchange_fragments(tcc_func *f)
     tcc_op_set_operand(y, o, of_x);
 }
 
-/* The words of A in another order. */
+/* The words of A in another order: its two halves. */
 static void turn_a_fragment(tcc_func *f)
 {
     tcc_op *op = find(f, TCC_OP_nvvm_mma, 0);
     tcc_value *a = op->operands[0], *halves[2];
     tcc_builder b = tcc_builder_before(op);
-    const tcc_type *two = tcc_type_sized(f->ir, TCC_KIND_vec, TCC_i32, 1, (int64_t[]){2});
+    int64_t half_words = tcc_type_count(a->type) / 2;
+    const tcc_type *half = tcc_type_sized(f->ir, TCC_KIND_vec, TCC_i32, 1, (int64_t[]){half_words});
     for (int i = 0; i < 2; i++) {
-        halves[i] = TCC_EMIT(&b, vec_slice, two, a);
-        tcc_attr_set_int(f->ir, &halves[i]->def->attrs, "offset", 2 * !i);
+        halves[i] = TCC_EMIT(&b, vec_slice, half, a);
+        tcc_attr_set_int(f->ir, &halves[i]->def->attrs, "offset", half_words * !i);
     }
     tcc_op *turned = tcc_op_create(&b, TCC_OP_vec_pack, 2, halves, 1, &a->type);
     tcc_op_set_operand(op, 0, &turned->results[0]);

@@ -446,14 +446,15 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     return true;
 }
 
-bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                        const tcc_pvalue *address, int64_t bytes, bool write, bool together)
+/* further: the lanes have lines of what the first says the address of, so many bytes behind each other; 0: each has
+ * its own. */
+static bool access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const tcc_pvalue *address,
+                         int64_t bytes, bool write, bool together, int64_t align, int64_t further)
 {
     tcc_pwarp *w = &s->warps[warp];
     int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0);
-    int64_t align = bytes == 12 ? 16 : bytes; /* three words are aligned as four */
     const int64_t key[] = {together ? 6 : 1, address->kind, address->v, bytes,
-                           (int64_t)w->mask, offset, tcc_p_cta(p, warp)};
+                           (int64_t)w->mask, offset, tcc_p_cta(p, warp), further};
     uint64_t *print = tcc_p_footprint(p, key, sizeof key);
     tcc_plane lanes[TCC_MAX_LANES];
     size_t n = 0;
@@ -461,9 +462,9 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
         int64_t at;
         if (!(w->mask >> l & 1))
             continue;
-        if (!tcc_p_lane(p, address, l, &at))
+        if (!tcc_p_lane(p, address, further ? 0 : l, &at))
             return tcc_p_unsupported(p, in->op, "the address is only known at run time"), false;
-        at += offset - TCC_SMEM_BASE;
+        at += offset - TCC_SMEM_BASE + further * l;
         int64_t own = at - tcc_p_window(p, warp);
         if (bytes < 1 || (at & (align - 1)) || own < 0 || own > p->cta_bytes - bytes)
             return tcc_p_wrong(
@@ -490,6 +491,13 @@ bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     w->accessed |= copies ? 0 : w->mask;
     w->unsynced |= copies ? 0 : by.lanes;
     return tcc_p_access(p, s, in, &by, *print);
+}
+
+bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                        const tcc_pvalue *address, int64_t bytes, bool write, bool together)
+{
+    int64_t align = bytes == 12 ? 16 : bytes; /* three words are aligned as four */
+    return access_lanes(p, s, warp, in, address, bytes, write, together, align, 0);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------- */
@@ -555,4 +563,37 @@ tcc_presult tcc_p_nvvm_ldmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, c
 {
     tcc_presult r = move_matrices(p, s, warp, in, in->op->results[0].type, false);
     return r == TCC_P_NEXT ? loaded(p, s, warp, in) : r;
+}
+
+/* A warp's lanes access lines of a matrix together, aligned as what a lane has of its fragment (PTX ISA, "Matrix Storage
+ * for WMMA"). */
+static tcc_presult move_fragment(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_scalar elem,
+                                 int64_t lane_bytes, bool write)
+{
+    enum { SIDE = 16 };
+    tcc_pwarp *w = &s->warps[warp];
+    int64_t bytes = tcc_scalar_bits(elem) / 8, stride = tcc_attr_int(&in->op->attrs, "stride", 0) * bytes;
+    if (!tcc_p_converged(p, s, warp, in))
+        return TCC_P_FAILED;
+    w->mask = tcc_p_all_lanes(p) >> (p->n_lanes - SIDE);
+    const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
+    bool done = access_lanes(p, s, warp, in, at, SIDE * bytes, write, true, lane_bytes, stride);
+    w->mask = tcc_p_all_lanes(p);
+    w->accessed = tcc_p_all_lanes(p);
+    return done ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_nvvm_wmma_load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const char *name = tcc_attr_str(&in->op->attrs, "elem", "");
+    tcc_scalar elem = TCC_f16;
+    tcc_scalar_find(name, strlen(name), &elem); /* verified */
+    tcc_presult r = move_fragment(p, s, warp, in, elem, tcc_p_bytes_of(in->op->results[0].type), false);
+    return r == TCC_P_NEXT ? loaded(p, s, warp, in) : r;
+}
+
+tcc_presult tcc_p_nvvm_wmma_store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_type *t = in->op->operands[1]->type;
+    return move_fragment(p, s, warp, in, t->elem, tcc_p_bytes_of(t), true);
 }

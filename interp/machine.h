@@ -33,6 +33,7 @@
  * launch.c   a kernel's parameters, its CTAs grid.c     its clusters, in several threads
  * amdgcn.c   LDS, barriers of AMD            buffer.c   buffer descriptors, their loads and stores
  * wmma.c     MMAs of a wave                  mma_sync.c of a warp
+ * wmma_sync.c their fragments, where these are a secret
  * cp_async.c copies of threads
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

@@ -8,16 +8,26 @@
 #include <string.h>
 
 #include "interp/machine.h"
-#include "ir/fragment.h"
+#include "interp/mma_sync.h"
 
-enum { M = TCC_MMA_SYNC_M, N = TCC_MMA_SYNC_N, MAX_K = 32, WORD_BITS = 32 };
+enum { MAX_M = 16, MAX_N = 16, MAX_K = 32, WORD_BITS = 32 };
 
 /* Operands as matrices, a[m][k] and b[k][n]. */
 typedef struct product {
     const tcc_mma_sync *mma;
     tcc_scalar types[3]; /* of A, B and the accumulators */
-    tcc_cell a[M][MAX_K], b[MAX_K][N];
+    bool columns[3];     /* in which they were loaded, where it is not known how lanes have them */
+    tcc_cell a[MAX_M][MAX_K], b[MAX_K][MAX_N];
 } product;
+
+/* Of A, B or D: where element e of a lane is. */
+static tcc_place place(const product *p, unsigned matrix, unsigned e, unsigned lane)
+{
+    const tcc_fragment_id of[] = {p->mma->of_a, p->mma->of_b, p->mma->of_d};
+    return tcc_mma_sync_is_opaque(p->mma)
+               ? tcc_place_in_opaque(of[matrix], p->types[matrix], p->columns[matrix], e, lane)
+               : tcc_fragment_place(&tcc_fragments[of[matrix]], e, lane, 0);
+}
 
 static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned operand, product *p)
 {
@@ -27,7 +37,7 @@ static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned opera
     unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits;
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
-            tcc_place at = tcc_fragment_place(f, e, l, 0);
+            tcc_place at = place(p, operand, e, l);
             uint32_t word = (uint32_t)(uint64_t)words[e / per_word * TCC_WARP_LANES + l].i;
             uint32_t element = word >> e % per_word * bits & (uint32_t)((UINT64_C(1) << bits) - 1);
             *(operand ? &p->b[at.row][at.col] : &p->a[at.row][at.col]) = tcc_decode(element, elem);
@@ -47,15 +57,16 @@ static tcc_cell sum(const product *p, tcc_place at, tcc_cell c)
     return (tcc_cell){.f = tcc_round_float(s + c.f, p->types[2])};
 }
 
-tcc_outcome tcc_eval_nvvm_mma(tcc_thread *t, const tcc_inst *in)
+static tcc_outcome multiply(tcc_thread *t, const tcc_inst *in)
 {
-    static const char *const attrs[] = {"a", "b", "acc"};
+    static const char *const attrs[] = {"a", "b", "acc"}, *const layouts[] = {"layout_a", "layout_b", ""};
     product p;
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     for (int i = 0; i < 3; i++) {
         const char *name = tcc_attr_str(&in->op->attrs, attrs[i], "");
         tcc_scalar_find(name, strlen(name), &p.types[i]); /* verified */
+        p.columns[i] = !strcmp(tcc_attr_str(&in->op->attrs, layouts[i], ""), "col");
     }
     p.mma = tcc_mma_sync_find(tcc_func_target(t->x->run->f), TCC_INSTR_MMA, p.types[0], p.types[1], p.types[2]);
     read_operand(t, in, 0, &p);
@@ -66,7 +77,17 @@ tcc_outcome tcc_eval_nvvm_mma(tcc_thread *t, const tcc_inst *in)
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         for (unsigned e = 0; e < tcc_fragment_elements(d, l); e++) {
             size_t i = e * TCC_WARP_LANES + l;
-            r[i] = sum(&p, tcc_fragment_place(d, e, l, 0), c[i]);
+            r[i] = sum(&p, place(&p, 2, e, l), c[i]);
         }
     return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_mma(tcc_thread *t, const tcc_inst *in)
+{
+    return multiply(t, in);
+}
+
+tcc_outcome tcc_eval_nvvm_wmma_mma(tcc_thread *t, const tcc_inst *in)
+{
+    return multiply(t, in);
 }

@@ -12,7 +12,8 @@
 
 const tcc_fragment tcc_fragments[TCC_FRAGMENT_COUNT] = {
 #define FRAGMENT(id, rows, cols, registers, lanes, warps)                                          \
-    {#id, rows, cols, registers, lanes, warps},
+    {#id, rows, cols, registers, lanes, warps, false},
+#define OPAQUE(id, rows, cols, registers, lanes) {#id, rows, cols, registers, lanes, NONE, true},
 #include "ir/fragments.def"
 };
 

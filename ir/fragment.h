@@ -29,6 +29,7 @@ typedef struct tcc_fragment {
     const char *name;
     unsigned rows, cols;
     tcc_fragment_bits elements, lanes, warps;
+    bool opaque; /* it is not known where elements are */
 } tcc_fragment;
 
 typedef enum tcc_fragment_id {
@@ -62,11 +63,13 @@ typedef struct tcc_mma_sync {
     tcc_instr instr;
     int64_t m, n, k, rows; /* rows: that one instruction multiplies, of m */
     tcc_scalar a, b, acc; /* i8 for both signs */
-    tcc_fragment_id of_a, of_b, of_d;
+    tcc_fragment_id of_a, of_b, of_d, of_r; /* of_r: of results that are no sums any more */
 } tcc_mma_sync;
 /* The one for these element types, or NULL; of those that are by `instr`, where that is not TCC_INSTR_COUNT. */
 const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
                                       tcc_scalar acc);
+/* Whether it is wmma.mma: its fragments are opaque. */
+bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma);
 /* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
 tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits);
 

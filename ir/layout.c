@@ -10,6 +10,12 @@ static const tcc_fragment *fragment_of(const tcc_type *tile)
     return tile->layout ? &tcc_fragments[tcc_layout_fragment(tile)] : NULL;
 }
 
+bool tcc_layout_is_opaque(const tcc_type *tile)
+{
+    const tcc_fragment *f = fragment_of(tile);
+    return f && f->opaque;
+}
+
 /* ---- digits ---------------------------------------------------------------------------------- */
 
 static void add_digit(tcc_digits *d, tcc_digit digit)

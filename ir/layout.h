@@ -50,6 +50,10 @@ static inline tcc_fragment_id tcc_layout_fragment(const tcc_type *tile)
     return (tcc_fragment_id)((int)tile->layout - (TCC_LAYOUT_COUNT - TCC_FRAGMENT_COUNT));
 }
 
+/* Whether it is not known where a fragment's elements are: the tile's digits say how many there are, and which warp and
+ * which registers have a fragment. */
+bool tcc_layout_is_opaque(const tcc_type *tile);
+
 /* The digits of a tile's layout; those that go on along a dimension where the one before them ends are one.
  * False when it names no fragment. */
 bool tcc_layout_spread(const tcc_type *tile, tcc_spread *s);

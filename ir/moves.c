@@ -69,6 +69,8 @@ bool tcc_can_convert_in_warp(tcc_arena *arena, const tcc_type *from, const tcc_t
     tcc_lane_sources s;
     if (!tcc_layout_spread(from, &a) || !tcc_layout_spread(to, &b))
         return false;
+    if (tcc_layout_is_opaque(from) || tcc_layout_is_opaque(to))
+        return from == to;
     if (tcc_moves_in_thread(arena, &a, &b, at))
         return true;
     bool can = lanes && tcc_scalar_bits(from->elem) == 32;

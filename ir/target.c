@@ -44,6 +44,8 @@
      .latency_cycles = 800}
 #define SM80(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM80, llvm, __VA_ARGS__)
 #define SM75(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM75, llvm, __VA_ARGS__)
+#define SM72(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM72, llvm, __VA_ARGS__)
+#define SM70(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM70, llvm, __VA_ARGS__)
 
 static const tcc_target targets[] = {
     {.name = "sm_90a",
@@ -70,6 +72,8 @@ static const tcc_target targets[] = {
     SM80("sm_90", "+ptx80", 227, 132, 2560, 128, 64, 56, 18),
     SM80("sm_120", "+ptx87", 99, 170, 1024, 128, 2, 40, 4.4),
     SM75("sm_75", "+ptx65", 64, 40, 1024, 64, 2, 20, 5), /* the T4 */
+    SM72("sm_72", "+ptx63", 96, 8, 1024, 64, 32, 32, 12), /* Xavier */
+    SM70("sm_70", "+ptx63", 96, 80, 1024, 64, 32, 20, 7.3), /* the V100 */
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),
@@ -109,13 +113,15 @@ static const struct {
     tcc_family family;
     tcc_mma_sync mma;
 } mma_syncs[] = {
-#define ROW(family, instr, m, n, k, rows, a, b, acc, of_a, of_b, of_d)                              \
+#define ROW(family, instr, m, n, k, rows, a, b, acc, of_a, of_b, of_d, of_r)                        \
     {TCC_FAMILY_##family,                                                                           \
      {TCC_INSTR_##instr, m, n, k, rows, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a,           \
-      TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d}},
+      TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d, TCC_FRAGMENT_##of_r}},
 #define MMA_SYNC(family, rows, k, a, b, acc, of_a, of_b, of_d)                                      \
-    ROW(family, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, rows, a, b, acc, of_a, of_b, of_d)
-#define FMA(family, elem) ROW(family, FMA, 16, 32, 1, 1, elem, elem, elem, fma_a, fma_b, fma_d)
+    ROW(family, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, rows, a, b, acc, of_a, of_b, of_d, of_d)
+#define WMMA_SYNC(family, a, b, acc, of_a, of_b)                                                    \
+    ROW(family, MMA, 16, 16, 16, 16, a, b, acc, of_a, of_b, wmma_d, block16)
+#define FMA(family, elem) ROW(family, FMA, 16, 32, 1, 1, elem, elem, elem, fma_a, fma_b, fma_d, fma_d)
 #include "ir/mma_sync.def"
 #include "ir/fma.def"
 };
@@ -205,13 +211,19 @@ static tcc_scalar signed_of(tcc_scalar s)
     return s == TCC_u8 ? TCC_i8 : s == TCC_u4 ? TCC_i4 : s;
 }
 
+bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma)
+{
+    return tcc_fragments[mma->of_d].opaque;
+}
+
 const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
                                       tcc_scalar acc)
 {
     for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
         if (mma_syncs[i].family == target->family && (instr == TCC_INSTR_COUNT || mma->instr == instr) &&
-            mma->a == signed_of(a) && mma->b == signed_of(b) && mma->acc == acc)
+            mma->a == signed_of(a) && mma->b == signed_of(b) && mma->acc == acc &&
+            (a == b || !tcc_mma_sync_is_opaque(mma)))
             return mma;
     }
     return NULL;
@@ -221,7 +233,7 @@ tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc
 {
     for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
-        const tcc_fragment_id fragments[] = {mma->of_d, mma->of_a, mma->of_b, mma->of_d};
+        const tcc_fragment_id fragments[] = {mma->of_r, mma->of_a, mma->of_b, mma->of_d};
         bool operand = as == TCC_AS_A || as == TCC_AS_B;
         if (mma_syncs[i].family == target->family && mma->instr == instr && (!operand || tcc_scalar_bits(mma->a) == bits))
             return fragments[as];

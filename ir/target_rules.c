@@ -114,34 +114,69 @@ static void check_wgmma_wait(verifier *v, const tcc_op *op)
     }
 }
 
-static void check_mma(verifier *v, const tcc_op *op)
+/* The product of nvvm.mma or nvvm.wmma.mma; NULL, reported, where the target has none. */
+static const tcc_mma_sync *product_of(verifier *v, const tcc_op *op, tcc_scalar types[3])
 {
-    const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
     const tcc_target *target = tcc_func_target(op->block->func);
     static const char *const attrs[] = {"a", "b", "acc"};
-    tcc_scalar types[3];
     for (int i = 0; i < 3; i++) {
         const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
         if (!tcc_scalar_find(name, strlen(name), &types[i]))
-            return;
+            return NULL;
     }
     const tcc_mma_sync *mma = tcc_mma_sync_find(target, TCC_INSTR_MMA, types[0], types[1], types[2]);
-    if (!mma) {
-        ERROR(v, op, "%s has no instruction for %s = %s * %s", target->name, tcc_scalar_name(types[2]),
-              tcc_scalar_name(types[0]), tcc_scalar_name(types[1]));
+    if (mma && tcc_mma_sync_is_opaque(mma) == (op->code == TCC_OP_nvvm_wmma_mma))
+        return mma;
+    ERROR(v, op, "%s has no instruction for %s = %s * %s", target->name, tcc_scalar_name(types[2]),
+          tcc_scalar_name(types[0]), tcc_scalar_name(types[1]));
+    return NULL;
+}
+
+static int64_t words_of(tcc_fragment_id fragment, tcc_scalar elem)
+{
+    return tcc_fragment_elements(&tcc_fragments[fragment], 0) * tcc_scalar_bits(elem) / 32;
+}
+
+static void check_mma(verifier *v, const tcc_op *op)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    tcc_scalar types[3];
+    const tcc_mma_sync *mma = product_of(v, op, types);
+    if (!mma)
         return;
-    }
-    tcc_verify_same(v, op, "c", o->c->type, "r", op->results[0].type);
-    if (o->c->type->elem != types[2])
-        ERROR(v, op, "c is %s, wants elements of %s", TEXT(o->c->type), tcc_scalar_name(types[2]));
+    const tcc_type *c = op->operands[2]->type;
+    tcc_verify_same(v, op, "c", c, "r", op->results[0].type);
+    if (c->elem != types[2])
+        ERROR(v, op, "c is %s, wants elements of %s", TEXT(c), tcc_scalar_name(types[2]));
     const tcc_fragment_id fragments[] = {mma->of_a, mma->of_b, mma->of_d};
     for (int i = 0; i < 3; i++) {
-        int64_t n = tcc_fragment_elements(&tcc_fragments[fragments[i]], 0);
-        n = n * tcc_scalar_bits(types[i]) / 32;
-        if (tcc_type_count(op->operands[i]->type) != n)
-            ERROR(v, op, "%s is %s, wants %lld words", i == 2 ? "c" : attrs[i], TEXT(op->operands[i]->type),
-                  (long long)n);
+        const tcc_type *t = op->operands[i]->type;
+        int64_t n = words_of(fragments[i], types[i]);
+        if (tcc_type_count(t) * tcc_scalar_bits(t->elem) != n * 32)
+            ERROR(v, op, "%s is %s, wants %lld words", names[i], TEXT(t), (long long)n);
     }
+}
+
+/* Words of a fragment of A or B, or what D holds. */
+static void check_wmma_access(verifier *v, const tcc_op *op)
+{
+    bool loads = op->code == TCC_OP_nvvm_wmma_load;
+    const tcc_type *t = loads ? op->results[0].type : op->operands[1]->type;
+    const char *name = tcc_attr_str(&op->attrs, "elem", "");
+    tcc_scalar elem = t->elem;
+    if (loads && !tcc_scalar_find(name, strlen(name), &elem))
+        return;
+    bool is_a = !strcmp(tcc_attr_str(&op->attrs, "of", ""), "a");
+    tcc_hold_as as = !loads ? TCC_AS_SUM : is_a ? TCC_AS_A : TCC_AS_B;
+    const tcc_target *target = tcc_func_target(op->block->func);
+    tcc_fragment_id fragment = tcc_mma_sync_held(target, TCC_INSTR_MMA, as, tcc_scalar_bits(elem));
+    if (fragment == TCC_FRAGMENT_COUNT || !tcc_fragments[fragment].opaque) {
+        ERROR(v, op, "%s has no fragments of %s", target->name, tcc_scalar_name(elem));
+        return;
+    }
+    int64_t n = words_of(fragment, elem);
+    if (tcc_type_count(t) * tcc_scalar_bits(t->elem) != n * 32)
+        ERROR(v, op, "%s is %s, wants %lld words", loads ? "r" : "a", TEXT(t), (long long)n);
 }
 
 /* ldmatrix and stmatrix. */
@@ -253,6 +288,9 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_nvvm_wgmma_wait] = check_wgmma_wait,
     [TCC_OP_nvvm_wgmma_a] = check_wgmma_a,
     [TCC_OP_nvvm_mma] = check_mma,
+    [TCC_OP_nvvm_wmma_mma] = check_mma,
+    [TCC_OP_nvvm_wmma_load] = check_wmma_access,
+    [TCC_OP_nvvm_wmma_store] = check_wmma_access,
     [TCC_OP_nvvm_ldmatrix] = check_matrices,
     [TCC_OP_nvvm_stmatrix] = check_matrices,
     [TCC_OP_nvvm_shfl] = check_shfl,

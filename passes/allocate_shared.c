@@ -83,10 +83,11 @@ static int64_t place(tcc_op *op, int64_t at)
     return at + tcc_shared_bytes(op);
 }
 
-/* All warps of the role meet in front of op. */
+/* All warps of the role meet in front of op, if they do not anyway: where tiles are exchanged that is the first thing. */
 static void meet(tcc_op *op)
 {
-    if (op->prev && op->prev->code == TCC_OP_async_barrier)
+    bool meets = op->code == TCC_OP_async_exchange || op->code == TCC_OP_async_combine;
+    if (meets || (op->prev && op->prev->code == TCC_OP_async_barrier))
         return;
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;

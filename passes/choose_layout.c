@@ -72,14 +72,28 @@ static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *c
     tcc_attr_set_int(ir, attrs, "pad", PAD);
 }
 
+/* What wmma.load takes are lines of an instruction's operand, the same number of bytes apart: panels as wide as they are,
+ * and as far apart as lets threads that store to several of them meet all banks. */
+static void lay_out_for_fragments(tcc_ir *ir, tcc_op *load, int k_dim, int64_t side, const char *copy)
+{
+    lay_out(ir, load, k_dim, side, 0, copy);
+    int64_t bytes = side * tcc_scalar_bits(load->results[0].type->elem) / 8;
+    tcc_attr_set_int(ir, &load->attrs, "panel", bytes);
+    tcc_attr_set_int(ir, &load->attrs, "pad", bytes);
+}
+
 /* Warps read lines of 16 bytes, wherever they are: 8 below each other meet all banks. */
 void tcc_lay_out_for_warps(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
                            const char *copy)
 {
     enum { WIDEST = 128 };
     (void)instr;
+    unsigned bits = tcc_scalar_bits(load->results[0].type->elem);
+    tcc_fragment_id held = tcc_mma_sync_held(s->target, s->instr, TCC_AS_A, bits);
     if (s->instr == TCC_INSTR_FMA)
         lay_out_for_lanes(ir, load, k_dim, copy);
+    else if (held != TCC_FRAGMENT_COUNT && tcc_warps_hold_opaque(s))
+        lay_out_for_fragments(ir, load, k_dim, tcc_fragments[held].rows, copy);
     else
         lay_out(ir, load, k_dim, load->results[0].type->dims[!k_dim].size, WIDEST, copy);
 }
@@ -220,8 +234,9 @@ static bool ends_with(const tcc_type *t, int64_t bytes)
 
 /* Lets an access of registers take several neighbours at a time, where they can be aligned: as many as a row that
  * is held for it has. */
-static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_value *tensor)
+static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_value *tensor)
 {
+    const tcc_target *target = s->target;
     if (is_spread(op)) {
         int64_t bytes = WIDE;
         while (bytes > 1 && !is_aligned(f, tensor, bytes))
@@ -232,7 +247,7 @@ static void widen(tcc_func *f, const tcc_target *target, tcc_op *op, const tcc_v
             tcc_attr_set_int(f->ir, &op->attrs, "words", WORD);
         return;
     }
-    bool wide = tcc_target_can(target, TCC_CAN_wmma);
+    bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s);
     int64_t bytes = wide ? WIDE : 2 * tcc_scalar_bits(tensor->type->elem) / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
@@ -289,7 +304,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     int64_t room = room_for_results(f, &s);
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_load && !feeds_mma(op) && !tcc_attr_find(&op->attrs, "copy")) {
-            widen(f, target, op, tensor_of(op));
+            widen(f, &s, op, tensor_of(op));
             *changed = true;
         } else if (op->code == TCC_OP_tile_store) {
             bool staged = s.epilogue != TCC_STORING_INTERLEAVED;
@@ -303,7 +318,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             if (tma && s.staging)
                 tcc_attr_set_int(ctx->ir, &op->attrs, "staged", s.staging);
             if (!tma && !words)
-                widen(f, target, op, TCC_VIEW(tile_store, op)->tensor);
+                widen(f, &s, op, TCC_VIEW(tile_store, op)->tensor);
             *changed = true;
         }
     }

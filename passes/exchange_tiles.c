@@ -20,7 +20,8 @@
 
 enum {
     UNIT = 16, /* bytes that a row is a multiple of */
-    APART = 8  /* elements more in a row: in other banks than the row above */
+    APART = 8, /* elements more in a row: in other banks than the row above; */
+    APART_BYTES = 32 /* of which fragments that are opaque are multiples */
 };
 
 typedef struct exchanging {
@@ -75,7 +76,9 @@ static bool exchange(exchanging *e, tcc_op *op)
     const tcc_type *from = op->operands[0]->type, *to = op->results[0].type;
     if (!from->layout || !to->layout || tcc_can_convert_in_warp(e->ir->arena, from, to, e->lanes))
         return false;
-    tcc_value *buffer = buffer_for(e, op, from->dims[0].size, from->dims[1].size + APART);
+    bool opaque = tcc_layout_is_opaque(from) || tcc_layout_is_opaque(to);
+    int64_t apart = opaque ? APART_BYTES * 8 / tcc_scalar_bits(from->elem) : APART;
+    tcc_value *buffer = buffer_for(e, op, from->dims[0].size, from->dims[1].size + apart);
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     return put_in_place(op, TCC_EMIT(&b, async_exchange, to, op->operands[0], buffer));

@@ -244,28 +244,54 @@ static void lower_nothing(tcc_lowering *l, tcc_op *op)
 
 typedef enum runner { ANYBODY, ALL /* threads of a role */ } runner;
 
+/* Whether an op asks where elements are; or only that fragments are whole. */
+typedef enum places { NO_PLACES, PLACES, FRAGMENTS } places;
+
 static const struct {
     void (*lower)(tcc_lowering *, tcc_op *);
     runner runner;
+    places places;
 } lowerings[TCC_OP_COUNT] = {
-    [TCC_OP_tensor_dim] = {lower_dim, ANYBODY},
-    [TCC_OP_scf_for] = {lower_for, ANYBODY},
-    [TCC_OP_scf_if] = {lower_if, ANYBODY},
-    [TCC_OP_scf_yield] = {lower_yield, ANYBODY},
-    [TCC_OP_func_return] = {lower_same, ANYBODY},
-    [TCC_OP_tile_ctas] = {lower_ctas, ANYBODY},
-    [TCC_OP_tile_load] = {tcc_low_load, ALL},
-    [TCC_OP_tile_store] = {tcc_low_store, ALL},
-    [TCC_OP_tile_slice] = {tcc_low_regroup, ALL},
-    [TCC_OP_tile_rotate] = {tcc_low_regroup, ALL},
-    [TCC_OP_tile_convert] = {tcc_low_regroup, ALL},
-    [TCC_OP_tile_broadcast] = {tcc_low_broadcast, ALL},
-    [TCC_OP_tile_index] = {tcc_low_index, ALL},
-    [TCC_OP_tile_reduce] = {tcc_low_reduce, ALL},
-    [TCC_OP_async_alloc] = {lower_nothing, ANYBODY},
-    [TCC_OP_async_exchange] = {tcc_low_exchange, ALL},
-    [TCC_OP_async_combine] = {tcc_low_combine, ALL},
+    [TCC_OP_tensor_dim] = {lower_dim, ANYBODY, NO_PLACES},
+    [TCC_OP_scf_for] = {lower_for, ANYBODY, NO_PLACES},
+    [TCC_OP_scf_if] = {lower_if, ANYBODY, NO_PLACES},
+    [TCC_OP_scf_yield] = {lower_yield, ANYBODY, NO_PLACES},
+    [TCC_OP_func_return] = {lower_same, ANYBODY, NO_PLACES},
+    [TCC_OP_tile_ctas] = {lower_ctas, ANYBODY, NO_PLACES},
+    [TCC_OP_tile_load] = {tcc_low_load, ALL, PLACES},
+    [TCC_OP_tile_store] = {tcc_low_store, ALL, PLACES},
+    [TCC_OP_tile_slice] = {tcc_low_regroup, ALL, FRAGMENTS},
+    [TCC_OP_tile_rotate] = {tcc_low_regroup, ALL, FRAGMENTS},
+    [TCC_OP_tile_convert] = {tcc_low_regroup, ALL, PLACES},
+    [TCC_OP_tile_broadcast] = {tcc_low_broadcast, ALL, PLACES},
+    [TCC_OP_tile_index] = {tcc_low_index, ALL, PLACES},
+    [TCC_OP_tile_reduce] = {tcc_low_reduce, ALL, PLACES},
+    [TCC_OP_async_alloc] = {lower_nothing, ANYBODY, NO_PLACES},
+    [TCC_OP_async_exchange] = {tcc_low_exchange, ALL, NO_PLACES},
+    [TCC_OP_async_combine] = {tcc_low_combine, ALL, PLACES},
 };
+
+/* Whether op asks of a tile what nobody knows. Elements are in other places where they are of another type. */
+static bool wants_secret(const tcc_op *op)
+{
+    places asks = lowerings[op->code].places;
+    bool opaque = false, alike = true, whole = asks == FRAGMENTS;
+    bool elementwise = tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        opaque |= is_tile(op->operands[i]) && tcc_layout_is_opaque(op->operands[i]->type);
+        alike &= !is_tile(op->operands[i]) || (op->n_results && op->operands[i]->type == op->results[0].type);
+    }
+    for (unsigned i = 0; i < op->n_results; i++)
+        opaque |= is_tile(&op->results[i]) && tcc_layout_is_opaque(op->results[i].type);
+    if (!opaque || elementwise || asks == NO_PLACES)
+        return opaque && elementwise && !alike;
+    tcc_attr at = tcc_attr_list(&op->attrs, op->code == TCC_OP_tile_rotate ? "by" : "at");
+    for (size_t d = 0; whole && d < at.list.n; d++) {
+        const tcc_fragment *f = &tcc_fragments[tcc_layout_fragment(op->operands[0]->type)];
+        whole = at.list.items[d].i % (d ? f->cols : f->rows) == 0;
+    }
+    return !whole || op->operands[0]->type->layout != op->results[0].type->layout;
+}
 
 void tcc_low_op(tcc_lowering *l, tcc_op *op)
 {
@@ -273,6 +299,8 @@ void tcc_low_op(tcc_lowering *l, tcc_op *op)
     bool elementwise = info->flags & TCC_ELEMENTWISE || op->code == TCC_OP_arith_const;
     if (lowerings[op->code].runner == ALL && !l->warps)
         TCC_LOW_REFUSE(l, op, "%s where not all threads of a role run", info->name);
+    else if (wants_secret(op))
+        TCC_LOW_REFUSE(l, op, "%s of a tile of which it is not known who holds what", info->name);
     else if (lowerings[op->code].lower)
         lowerings[op->code].lower(l, op);
     else if (elementwise)

@@ -81,8 +81,14 @@ static tcc_op *begin_first(tcc_lowering *l, const tcc_spread *lanes, const tcc_s
     return tcc_value_is_int(who, &always) ? NULL : tcc_low_if(l, who);
 }
 
-static void store(tcc_lowering *l, const scratch *s, const tcc_value *tile, const tcc_held *held)
+/* What op takes. */
+static void store(tcc_lowering *l, const scratch *s, const tcc_op *op, const tcc_held *held)
 {
+    const tcc_value *tile = op->operands[0];
+    if (tcc_layout_is_opaque(tile->type)) {
+        l->vendor->store_opaque(l, op, held, s->base, s->pitch);
+        return;
+    }
     tcc_value *own = own_address(l, s, &held->spread), *v = NULL;
     tcc_op *first = begin_first(l, &held->spread, &held->spread);
     int64_t step = step_of(s, held);
@@ -105,8 +111,12 @@ void tcc_low_exchange(tcc_lowering *l, tcc_op *op)
         !find_scratch(l, op, &s))
         return;
     l->vendor->meet(l, op);
-    store(l, &s, a, &from);
+    store(l, &s, op, &from);
     l->vendor->meet(l, op);
+    if (tcc_layout_is_opaque(op->results[0].type)) {
+        l->vendor->load_opaque(l, op, &to, s.base, s.pitch);
+        return;
+    }
     tcc_value *own = own_address(l, &s, &to.spread);
     int64_t step = step_of(&s, &to);
     const tcc_type *vec = tcc_low_vec(l, s.elem, step);

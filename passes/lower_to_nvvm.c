@@ -230,7 +230,7 @@ static void lower_load(tcc_nvvm_lowering *l, tcc_op *op)
     if (in_chunks)
         tcc_nvvm_load_chunks(l, op);
     else
-        tcc_low_load(&l->low, op);
+        tcc_low_op(&l->low, op);
 }
 
 static void lower_pin(tcc_nvvm_lowering *l, tcc_op *op)

@@ -71,6 +71,10 @@ typedef struct tcc_low_vendor {
     tcc_value *(*load_shared)(tcc_lowering *l, tcc_value *address, int64_t offset, const tcc_type *vec);
     void (*store_shared)(tcc_lowering *l, tcc_value *address, int64_t offset, tcc_value *v);
     void (*meet)(tcc_lowering *l, const tcc_op *op);
+    /* All fragments of a tile whose layout is opaque, from and to rows so many bytes apart: what op makes, and what it
+     * takes; what cannot be is refused. */
+    void (*load_opaque)(tcc_lowering *l, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
+    void (*store_opaque)(tcc_lowering *l, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
     /* Finds out what is missing of an access; false, refused, when it cannot be. */
     bool (*plan)(tcc_lowering *l, tcc_access *a);
     /* Of `step` registers from this one on, which to store in the vec v of the tile. */

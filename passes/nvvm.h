@@ -5,6 +5,7 @@
  * nvvm_chunks.c   copies of threads: waited for in groups, or through registers
  * nvvm_mma.c      descriptors and wgmma
  * nvvm_warps.c    how warps hold what they multiply, and mma.sync
+ * nvvm_wmma.c     fragments that only wmma knows
  * nvvm_tile.c     how warps hold tiles; loads and stores
  * nvvm_read.c     from stages to registers
  * nvvm_send.c     results on their way through shared memory
@@ -45,7 +46,8 @@ typedef struct tcc_units {
     int64_t rows, beside, at_once, n_beside; /* rows of the tile in the tensor; chunks beside each other and rows of
                                                 all threads; how often they take chunks of a row */
     bool transposed; /* rows of the tensor are no lines of the stage */
-    int contiguous;  /* the tile's dimension that runs through a line of the stage */
+    int contiguous;  /* the tile's dimension that runs through a line of the stage; of fragments that wmma has loaded
+                        this is all that is known (nvvm_wmma.c) */
 } tcc_units;
 
 typedef struct tcc_nvvm_lowering {
@@ -97,6 +99,8 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc, tcc_value *i);
 void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load);
 void tcc_nvvm_put(tcc_nvvm_lowering *l, tcc_op *op);
+/* The same for all that are alike. */
+const tcc_units *tcc_nvvm_units(tcc_nvvm_lowering *l, const tcc_units *u);
 /* The coordinates of an async.copy, in the new function; the tile dimension that is contiguous in a buffer; the
  * tensor dimension along which tile dimension d runs, -1 for none; the number of the thread in its role. */
 void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out);
@@ -122,6 +126,20 @@ void tcc_nvvm_end_block(tcc_nvvm_lowering *l);
 /* How a tile that warps multiply in registers is cut into vecs: one for each fragment. */
 void tcc_nvvm_cut_in_fragments(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_held *held);
 void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op);
+
+/* ---- fragments that only wmma knows (nvvm_wmma.c) ------------------------------------------------ */
+
+/* A fragment of a tile that is held for A or B, from lines at an address, so many elements apart, which run along
+ * dimension `contiguous` of the tile. */
+tcc_value *tcc_nvvm_wmma_load(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_value *address, int contiguous, int64_t stride);
+/* Says that a tile's n fragments were loaded so. */
+void tcc_nvvm_wmma_set(tcc_nvvm_lowering *l, const tcc_value *tile, size_t n, tcc_value *const *parts, int contiguous);
+/* Whether both operands of a product are known to have been loaded; and a product of fragments of theirs. */
+bool tcc_nvvm_wmma_is_loaded(tcc_nvvm_lowering *l, const tcc_op *mma);
+tcc_value *tcc_nvvm_wmma_multiply(tcc_nvvm_lowering *l, const tcc_op *mma, tcc_value *a, tcc_value *b, tcc_value *c);
+/* Of tcc_low_vendor. */
+void tcc_nvvm_load_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
+void tcc_nvvm_store_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
 
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 

@@ -62,7 +62,7 @@ static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *
     /* Transposed, a warp takes sectors of rows that become chunks of lines. A panel's chunks follow each other in shared
      * memory; narrow panels are as far apart as banks like it. */
     u->beside = u->transposed                   ? common_divisor(in_row, SECTOR_BYTES / u->elem_bytes)
-                : u->panel_width == CHUNK_BYTES ? common_divisor(in_row, threads)
+                : tcc_attr_find(attrs, "panel") ? common_divisor(in_row, threads)
                                                 : u->panel_width / u->bytes;
     u->at_once = u->beside ? threads / u->beside : 0;
     if (!u->at_once || threads % u->beside || in_row % u->beside || extents[along].size % u->elems) {
@@ -276,8 +276,7 @@ static bool are_same(const tcc_units *a, const tcc_units *b)
            a->contiguous == b->contiguous;
 }
 
-/* Those of tiles that are alike are the same. */
-static const tcc_units *intern_units(tcc_nvvm_lowering *l, const tcc_units *u)
+const tcc_units *tcc_nvvm_units(tcc_nvvm_lowering *l, const tcc_units *u)
 {
     for (size_t i = 0; i < l->units.len; i++)
         if (are_same(l->units.data[i], u))
@@ -311,7 +310,7 @@ void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load)
     if (!plan_tensor(l, load, &c))
         return;
     tcc_low_require_groups(low, load->operands[0], c.of.bytes);
-    const tcc_units *u = intern_units(l, &c.of);
+    const tcc_units *u = tcc_nvvm_units(l, &c.of);
     size_t n = 0, most = (size_t)((u->rows + u->at_once - 1) / u->at_once * u->n_beside);
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, most), *offset = c.offset, *room;
     tcc_value **left = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)u->n_beside);

@@ -239,6 +239,32 @@ static int64_t neighbours_at_once(const reading *r, const place *own)
     return step;
 }
 
+/* ---- fragments that only wmma knows ---------------------------------------------------------- */
+
+static void read_opaque(tcc_nvvm_lowering *l, const tcc_op *op, const reading *r)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_type *tile = op->results[0].type;
+    const tcc_fragment *f = &tcc_fragments[tcc_layout_fragment(tile)];
+    size_t n = r->registers.n;
+    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, n);
+    place p = {0};
+    if (r->swizzle || r->panels.width != (r->contiguous ? f->cols : f->rows) * r->bytes || r->at[0] % f->rows ||
+        r->at[1] % f->cols) {
+        TCC_LOW_REFUSE(low, op, "async.read of fragments of wmma from other panels than theirs");
+        return;
+    }
+    for (int d = 0; d < 2; d++) {
+        p.own[d] = tcc_low_digits(low, &r->held->warps, low->vendor->warp(low), d);
+        p.most[d] = most_of(&r->held->warps, d);
+    }
+    for (size_t i = 0; i < n; i++) {
+        add_register(r, (int64_t)i * r->registers.in_one, &p);
+        parts[i] = tcc_nvvm_wmma_load(l, tile, address(l, r, &p), r->contiguous, r->panels.width / r->bytes);
+    }
+    tcc_nvvm_wmma_set(l, &op->results[0], n, parts, r->contiguous);
+}
+
 void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
@@ -255,6 +281,10 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     r.bytes = tcc_scalar_bits(elem) / 8;
     r.contiguous = tcc_attr_int(&alloc->attrs, "contiguous", 1) ? 1 : 0;
     r.stage = tcc_nvvm_stage(l, alloc, tcc_value_map_get(low->map, o->i));
+    if (tcc_layout_is_opaque(op->results[0].type)) {
+        read_opaque(l, op, &r);
+        return;
+    }
     matrices m;
     bool matrix = tcc_target_can(l->target, TCC_CAN_ldmatrix) && find_matrices(&r, &m);
     place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);

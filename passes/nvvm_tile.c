@@ -296,6 +296,8 @@ const tcc_low_vendor tcc_low_nvvm = {.name = "lower-to-nvvm",
                                      .load_shared = load_shared,
                                      .store_shared = store_shared,
                                      .meet = meet,
+                                     .load_opaque = tcc_nvvm_load_opaque,
+                                     .store_opaque = tcc_nvvm_store_opaque,
                                      .plan = plan,
                                      .load = load,
                                      .store = store};

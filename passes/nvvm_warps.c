@@ -132,6 +132,11 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
     if (!tcc_low_held(low, op, o->a->type, &a) || !tcc_low_held(low, op, o->b->type, &b) ||
         !tcc_low_held(low, op, o->c->type, &c))
         return;
+    bool opaque = tcc_layout_is_opaque(o->c->type);
+    if (opaque && !tcc_nvvm_wmma_is_loaded(l, op)) {
+        TCC_LOW_REFUSE(low, op, "tile.mma by wmma of what was not loaded for it");
+        return;
+    }
     size_t steps = (size_t)(o->a->type->dims[1].size / tcc_attr_list(&op->attrs, "instr").list.items[2].i);
     tcc_value *const *of_a = tcc_low_parts(low, o->a)->values, *const *of_b = tcc_low_parts(low, o->b)->values;
     tcc_value **acc = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, c.n);
@@ -146,7 +151,7 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
         for (size_t j = 0; j < cols; j++)
             for (size_t i = 0; i < rows; i++)
                 acc[i * cols + j] =
-                    (by_lanes ? multiply_by_lanes : multiply)(l, op, of_a[i * steps + s], of_b[j * steps + s],
+                    (opaque ? tcc_nvvm_wmma_multiply : by_lanes ? multiply_by_lanes : multiply)(l, op, of_a[i * steps + s], of_b[j * steps + s],
                                                               acc[i * cols + j]);
     tcc_low_set(low, &op->results[0], c.n, acc);
 }

@@ -179,9 +179,10 @@ int64_t tcc_schedule_threads(const tcc_schedule *s)
 
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 {
-    int64_t depth = s->k + (s->instr == TCC_INSTR_FMA); /* as much as a k is behind each panel */
-    int64_t a = tcc_stage_bytes(s->m * depth * elem_bytes);
-    int64_t b = tcc_stage_bytes(s->n * depth * elem_bytes);
+    bool opaque = tcc_warps_hold_opaque(s);
+    int64_t depth = s->k + (s->instr == TCC_INSTR_FMA || opaque); /* as much as a k is behind each panel */
+    int64_t a = tcc_stage_bytes((s->m + opaque) * depth * elem_bytes);
+    int64_t b = tcc_stage_bytes((s->n + opaque) * depth * elem_bytes);
     return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_ring_bytes(s->stages);
 }
 

@@ -162,6 +162,7 @@ enum { TCC_RDNA_PAD_BYTES = 32 };
 /* How the warps stand over a tile, rows and columns of them: so that they read least. False when they cannot. */
 bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2]);
 /* Registers that a thread needs, about, for what it multiplies. */
+bool tcc_warps_hold_opaque(const tcc_schedule *s);
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits);
 
 /* The schedule in the language's syntax, as --print-schedule shows it. */

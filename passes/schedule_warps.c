@@ -7,19 +7,40 @@
 
 enum { TILE_MAX = 256, WORD_BITS = 32, OTHER_REGISTERS = 48 /* addresses, what copies are computed with */ };
 
-/* Of each way to multiply: rows and columns of a block of D; of what tile's k is a multiple; what a warp reads of each row
- * of A and column of B at a time, in all its lanes: bytes, of elements of at most 32 bits. */
+/* Of each way to multiply: of what a tile's k is a multiple; what a warp reads of each row of A and column of B at a
+ * time, in all its lanes: bytes, of elements of at most 32 bits. */
 static const struct {
-    int64_t block[2], step_k, round_bytes[2];
-} blocks[TCC_INSTR_COUNT] = {
-    [TCC_INSTR_MMA] = {{TCC_MMA_SYNC_M, TCC_MMA_SYNC_N}, 16, {32, 32}},
-    [TCC_INSTR_FMA] = {{16, 32}, 8, {8 * 4, 4 * 4}}, /* one k; 8 lanes have the same of A, 4 of B */
+    int64_t step_k, round_bytes[2];
+} ways[TCC_INSTR_COUNT] = {
+    [TCC_INSTR_MMA] = {16, {32, 32}},
+    [TCC_INSTR_FMA] = {8, {8 * 4, 4 * 4}}, /* one k; 8 lanes have the same of A, 4 of B */
 };
+
+/* Whether warps multiply fragments of which nobody knows who holds what. */
+bool tcc_warps_hold_opaque(const tcc_schedule *s)
+{
+    enum { WORD = 32 };
+    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, TCC_AS_SUM, WORD);
+    return id != TCC_FRAGMENT_COUNT && tcc_fragments[id].opaque;
+}
+
+/* Rows (0) or columns of a block of D; where the target has no such instruction, of any; 0: warps do not
+ * multiply so. */
+static int64_t block_of(const tcc_schedule *s, int d)
+{
+    enum { WORD = 32 };
+    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, TCC_AS_SUM, WORD);
+    if (!ways[s->instr].step_k)
+        return 0;
+    if (id == TCC_FRAGMENT_COUNT)
+        return d ? TCC_MMA_SYNC_N : TCC_MMA_SYNC_M;
+    return d ? tcc_fragments[id].cols : tcc_fragments[id].rows;
+}
 
 bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
 {
-    int64_t least = 0, m = blocks[s->instr].block[0], n = blocks[s->instr].block[1];
-    const int64_t *bytes = blocks[s->instr].round_bytes;
+    int64_t least = 0, m = block_of(s, 0), n = block_of(s, 1);
+    const int64_t *bytes = ways[s->instr].round_bytes;
     if (!m || s->warps < 1 || s->m < m || s->n < n || s->m > TILE_MAX || s->n > TILE_MAX)
         return false;
     for (int64_t rows = 1; rows <= s->warps; rows++) {
@@ -38,7 +59,7 @@ bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
 
 static bool is_valid(const tcc_schedule *s)
 {
-    int64_t warps[2], step_k = blocks[s->instr].step_k;
+    int64_t warps[2], step_k = ways[s->instr].step_k;
     return step_k && s->k >= step_k && s->k <= TILE_MAX && s->k % step_k == 0 && tcc_warps_arrange(s, warps) && s->stages >= 1 &&
            s->stages <= 1024 && s->group >= 1;
 }
@@ -58,16 +79,24 @@ static double rows_read(const tcc_schedule *s)
 
 const tcc_schedule_rules tcc_schedule_of_warps = {is_valid, threads_of, rows_read, tcc_warps_arrange};
 
+/* How often the lanes of a warp have each element of what a matrix instruction multiplies. */
+static int64_t copies_of_operands(const tcc_schedule *s)
+{
+    enum { HALF = 16 };
+    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, TCC_AS_A, HALF);
+    return s->instr == TCC_INSTR_MMA && id != TCC_FRAGMENT_COUNT ? tcc_fragment_copies(&tcc_fragments[id]) : 1;
+}
+
 /* Operands are there twice: what is multiplied, and what is read meanwhile. */
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
 {
     int64_t warps[2];
     if (!tcc_warps_arrange(s, warps))
         return INT64_MAX;
-    const int64_t *bytes = blocks[s->instr].round_bytes;
+    const int64_t *bytes = ways[s->instr].round_bytes;
     int64_t operands =
         ((1 + s->more_a) * s->m / warps[0] * bytes[0] + (1 + s->more_b) * s->n / warps[1] * bytes[1]) * 8 /
         WORD_BITS / TCC_WARP_LANES;
     int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s), words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
-    return (sums + 2 * operands) * words + OTHER_REGISTERS;
+    return (sums + 2 * copies_of_operands(s) * operands) * words + OTHER_REGISTERS;
 }

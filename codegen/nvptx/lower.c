@@ -440,8 +440,28 @@ static const char *trans(const tcc_op *op)
     return tcc_attr_int(&op->attrs, "trans", 0) ? ".trans" : "";
 }
 
+static const char *ptx_type(tcc_lower *l, const tcc_op *op, const char *attr)
+{
+    const char *name = tcc_attr_str(&op->attrs, attr, "");
+    return *name == 'i' ? tcc_arena_printf(l->arena, "s%s", name + 1) : name;
+}
+
+static tcc_ptx_arg words_of(tcc_lower *l, const tcc_value *v)
+{
+    return (tcc_ptx_arg){.list = tcc_lower_elems(l, v), .n = tcc_lower_count(v->type)};
+}
+
+/* What D has, in registers: halves are two in one. */
+static tcc_ptx_arg registers_of(tcc_lower *l, const tcc_value *v)
+{
+    tcc_ptx_arg words = words_of(l, v);
+    if (v->type->elem != TCC_f16)
+        return words;
+    return (tcc_ptx_arg){.list = tcc_lower_bitcast(l, words.list, words.n, l->types[TCC_i32], words.n / 2), .n = words.n / 2};
+}
+
 /* Adds the row of an op whose operands are x[0], x[1], …; false when it is none of these. */
-static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, const LLVMValueRef *x)
+static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LLVMValueRef *x)
 {
     switch (op->code) {
     case TCC_OP_nvvm_uniform: add_shfl(p, l, "idx", x[0], tcc_lower_i32(l, 0)); return true;
@@ -525,6 +545,27 @@ static bool add_instruction(tcc_ptx *p, const tcc_lower *l, const tcc_op *op, co
                     .a = {.list = tcc_lower_elems(l, a), .n = tcc_lower_count(a->type)});
         return true;
     }
+    case TCC_OP_nvvm_wmma_store: {
+        const tcc_value *a = TCC_VIEW(nvvm_wmma_store, op)->a;
+        bool floats = a->type->elem == TCC_f32;
+        tcc_ptx_add(p, tcc_ptx_info_get(floats ? TCC_PTX_wmma_store_f : TCC_PTX_wmma_store_r),
+                    &(const tcc_ptx_wmma_store_f_args){
+                        .type = {.text = a->type->elem == TCC_i32 ? "s32" : tcc_scalar_name(a->type->elem)},
+                        .addr = {.in = x[0]},
+                        .a = registers_of(l, a),
+                        .stride = {.in = attr_i32(l, op, "stride")}});
+        return true;
+    }
+    case TCC_OP_nvvm_wmma_load: {
+        LLVMValueRef words[8];
+        unsigned n = tcc_lower_count(op->results[0].type);
+        for (unsigned i = 0; i < n; i++)
+            words[i] = LLVMGetPoison(l->types[TCC_i32]);
+        TCC_PTX_ADD(p, wmma_load, .r = {.list = words, .n = n}, .of = {.text = tcc_attr_str(&op->attrs, "of", "")},
+                    .layout = {.text = tcc_attr_str(&op->attrs, "layout", "")}, .type = {.text = ptx_type(l, op, "elem")},
+                    .addr = {.in = x[0]}, .stride = {.in = attr_i32(l, op, "stride")});
+        return true;
+    }
     case TCC_OP_nvvm_ldmatrix: {
         LLVMValueRef words[4];
         unsigned n = tcc_lower_count(op->results[0].type);
@@ -557,17 +598,6 @@ static void lower_cp_async(tcc_lower *l, const tcc_op *op)
 }
 
 /* As PTX names it: integers by their sign. */
-static const char *ptx_type(tcc_lower *l, const tcc_op *op, const char *attr)
-{
-    const char *name = tcc_attr_str(&op->attrs, attr, "");
-    return *name == 'i' ? tcc_arena_printf(l->arena, "s%s", name + 1) : name;
-}
-
-static tcc_ptx_arg words_of(tcc_lower *l, const tcc_value *v)
-{
-    return (tcc_ptx_arg){.list = tcc_lower_elems(l, v), .n = tcc_lower_count(v->type)};
-}
-
 /* The i-th of n parts. */
 static tcc_ptx_arg share_of(tcc_ptx_arg words, unsigned i, unsigned n)
 {
@@ -600,6 +630,29 @@ static void lower_mma(tcc_lower *l, const tcc_op *op)
                                                   .a = share_of(words_of(l, o->a), i, n),
                                                   .b = words_of(l, o->b)});
     tcc_lower_set(l, &op->results[0], tcc_ptx_end(&p));
+}
+
+static void lower_wmma(tcc_lower *l, const tcc_op *op)
+{
+    const tcc_nvvm_wmma_mma_operands *o = TCC_VIEW(nvvm_wmma_mma, op);
+    tcc_scalar acc = o->c->type->elem;
+    const char *d = acc == TCC_i32 ? "s32" : tcc_scalar_name(acc), *types = tcc_arena_printf(l->arena, "%s.%s", d, d);
+    if (acc == TCC_i32)
+        types = tcc_arena_printf(l->arena, "s32.%s.%s.s32", ptx_type(l, op, "a"), ptx_type(l, op, "b"));
+    tcc_ptx p;
+    tcc_ptx_begin(&p, l->context, l->builder, l->arena);
+    tcc_ptx_arg c = registers_of(l, o->c);
+    tcc_ptx_add(&p, tcc_ptx_info_get(acc == TCC_f32 ? TCC_PTX_wmma_f : TCC_PTX_wmma_r),
+                &(const tcc_ptx_wmma_f_args){.acc = c,
+                                             .la = {.text = tcc_attr_str(&op->attrs, "layout_a", "")},
+                                             .lb = {.text = tcc_attr_str(&op->attrs, "layout_b", "")},
+                                             .types = {.text = types},
+                                             .a = words_of(l, o->a),
+                                             .b = words_of(l, o->b)});
+    const LLVMValueRef *outs = tcc_ptx_end(&p);
+    if (acc == TCC_f16)
+        outs = tcc_lower_bitcast(l, outs, c.n, l->types[TCC_f16], 2 * c.n);
+    tcc_lower_set(l, &op->results[0], outs);
 }
 
 /* Where the coordinates of a copy to shared memory begin; of other ops none do. */
@@ -667,6 +720,7 @@ const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
     switch (op->code) {
     case TCC_OP_nvvm_cp_async: lower_cp_async(l, op); return op;
     case TCC_OP_nvvm_mma: lower_mma(l, op); return op;
+    case TCC_OP_nvvm_wmma_mma: lower_wmma(l, op); return op;
     case TCC_OP_nvvm_phase: tcc_lower_set_scalar(l, op->results, phase(l, op)); return op;
     case TCC_OP_nvvm_smem_base: tcc_lower_set_scalar(l, op->results, smem_base(l)); return op;
     default:

@@ -174,6 +174,13 @@ const subject subjects[] = {
      .function = "f",
      .only = (const char *const[]){"nvvm.ld.global", "nvvm.st.shared", "nvvm.barrier", NULL},
      .shapes = {{34, 20, 136, 0}, {32, 16, 16, 0}, {32, 16, 32, 0}, {33, 18, 72, 0}, {32, 16, 20, 0}, {32, 16, 0, 0}}},
+    {.name = "fragments",
+     .source = MATMUL("M, K", "N, K", "f32[M, N]", "m, k", "n, k", "m, n")
+         "schedule f for sm_70 { tile m 32, n 16, k 16; stages 2; warps 2; }\n",
+     .target = "sm_70",
+     .function = "f",
+     .only = (const char *const[]){"nvvm.wmma.load", "nvvm.wmma.store", "nvvm.st.shared", NULL},
+     .shapes = {{34, 20, 136, 0}, {32, 16, 16, 0}, {32, 16, 32, 0}, {33, 18, 72, 0}, {32, 16, 20, 0}, {32, 16, 0, 0}}},
     {.name = "strips",
      .source = PLAIN SCHEDULE("tile m 64, n 48, k 16; stages 2; producer warp; epilogue tma; staging 16; group 1; "
                               "persistent;"),

@@ -1,7 +1,9 @@
 /* A warp's matrix instructions: where the lanes hold their matrices.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/fragment.h"
+#include <string.h>
+
+#include "interp/mma_sync.h"
 #include "tests/unit/suite.h"
 
 enum { M = TCC_MMA_SYNC_M, N = TCC_MMA_SYNC_N, WORD_BITS = 32, LANES = 32 };
@@ -67,12 +69,53 @@ START_TEST(lanes_hold_what_the_ptx_isa_says)
 }
 END_TEST
 
+/* How often each place is taken by the elements of an opaque fragment's lanes. */
+static void count_places(tcc_fragment_id id, bool columns, unsigned taken[16][16])
+{
+    memset(taken, 0, 16 * sizeof *taken);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned e = 0; e < tcc_fragment_elements(&tcc_fragments[id], lane); e++) {
+            tcc_place at = tcc_place_in_opaque(id, TCC_f16, columns, e, lane);
+            taken[at.row][at.col]++;
+        }
+}
+
+/* Every element is somewhere, and where it is says neither the table nor the other layout. */
+START_TEST(fragments_of_wmma_keep_their_secret)
+{
+    static const tcc_fragment_id opaque[] = {TCC_FRAGMENT_wmma_a16, TCC_FRAGMENT_wmma_b16, TCC_FRAGMENT_wmma_a8,
+                                             TCC_FRAGMENT_wmma_b8, TCC_FRAGMENT_wmma_d};
+    tcc_fragment_id id = opaque[_i];
+    unsigned taken[16][16], differs = 0, differs_by_layout = 0;
+    for (int columns = 0; columns < 2; columns++) {
+        count_places(id, columns, taken);
+        for (unsigned i = 0; i < 16 * 16; i++)
+            ck_assert_uint_eq(taken[i / 16][i % 16], tcc_fragment_copies(&tcc_fragments[id]));
+    }
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned e = 0; e < tcc_fragment_elements(&tcc_fragments[id], lane); e++) {
+            tcc_place rows = tcc_place_in_opaque(id, TCC_f16, false, e, lane);
+            tcc_place cols = tcc_place_in_opaque(id, TCC_f16, true, e, lane);
+            tcc_place table = tcc_fragment_place(&tcc_fragments[id], e, lane, 0);
+            differs += rows.row != table.row || rows.col != table.col;
+            differs_by_layout += rows.row != cols.row || rows.col != cols.col;
+        }
+    ck_assert_uint_gt(differs, 0);
+    ck_assert_uint_gt(differs_by_layout, 0);
+}
+END_TEST
+
 START_TEST(instructions_are_found_by_their_types)
 {
     const tcc_target *target = tcc_target_find("sm_80"), *older = tcc_target_find("sm_75");
     ck_assert_int_eq(tcc_mma_sync_find(older, TCC_INSTR_MMA, TCC_f16, TCC_f16, TCC_f32)->k, 8);
     ck_assert_int_eq(tcc_mma_sync_find(older, TCC_INSTR_MMA, TCC_u8, TCC_i8, TCC_i32)->k, 16);
     ck_assert_ptr_null(tcc_mma_sync_find(older, TCC_INSTR_MMA, TCC_bf16, TCC_bf16, TCC_f32));
+    older = tcc_target_find("sm_72");
+    ck_assert_int_eq(tcc_mma_sync_find(older, TCC_INSTR_MMA, TCC_f16, TCC_f16, TCC_f16)->n, 16);
+    ck_assert_int_eq(tcc_mma_sync_find(older, TCC_INSTR_MMA, TCC_u8, TCC_u8, TCC_i32)->n, 16);
+    ck_assert_ptr_null(tcc_mma_sync_find(older, TCC_INSTR_MMA, TCC_u8, TCC_i8, TCC_i32));
+    ck_assert_ptr_null(tcc_mma_sync_find(tcc_target_find("sm_70"), TCC_INSTR_MMA, TCC_u8, TCC_u8, TCC_i32));
     ck_assert_int_eq(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_f16, TCC_f16, TCC_f32)->k, 16);
     ck_assert_int_eq(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_u8, TCC_i8, TCC_i32)->k, 32);
     ck_assert_ptr_null(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_f16, TCC_bf16, TCC_f32));
@@ -85,6 +128,7 @@ int main(void)
     Suite *s = suite_create("mma_sync");
     TCase *t = tcase_create("mma_sync");
     tcase_add_loop_test(t, lanes_hold_what_the_ptx_isa_says, 0, INSTRUCTIONS);
+    tcase_add_loop_test(t, fragments_of_wmma_keep_their_secret, 0, 5);
     tcase_add_test(t, instructions_are_found_by_their_types);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

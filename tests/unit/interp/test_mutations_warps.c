@@ -14,15 +14,18 @@ enum { SEEDS = 4 };
 
 static const struct {
     const char *a, *b, *schedule;
-    bool of_registers; /* on sm_75, where threads put what they have loaded into stages; else on sm_80 */
+    const char *target; /* before sm_80 threads put what they have loaded into stages; before sm_75 fragments are wmma's */
 } subjects[] = {
-    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 3;", false},
-    {"A: f16[M, K]", "B: f16[K, N]", "tile m 32, n 64, k 64; warps 2; stages 2;", false},
-    {"A: f16[K, M]", "B: f16[N, K]", "tile m 32, n 32, k 16; warps 1; stages 4;", false},
-    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 3;", false},
-    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 2;", true},
-    {"A: f16[K, M]", "B: f16[K, N]", "tile m 32, n 64, k 32; warps 2; stages 3;", true},
-    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 2;", true},
+    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 3;", "sm_80"},
+    {"A: f16[M, K]", "B: f16[K, N]", "tile m 32, n 64, k 64; warps 2; stages 2;", "sm_80"},
+    {"A: f16[K, M]", "B: f16[N, K]", "tile m 32, n 32, k 16; warps 1; stages 4;", "sm_80"},
+    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 3;", "sm_80"},
+    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 2;", "sm_75"},
+    {"A: f16[K, M]", "B: f16[K, N]", "tile m 32, n 64, k 32; warps 2; stages 3;", "sm_75"},
+    {"A: i8[M, K]", "B: u8[N, K]", "tile m 32, n 32, k 64; warps 2; stages 2;", "sm_75"},
+    {"A: f16[M, K]", "B: f16[N, K]", "tile m 64, n 32, k 32; warps 4; stages 2;", "sm_70"},
+    {"A: f16[K, M]", "B: f16[K, N]", "tile m 32, n 32, k 32; warps 1; stages 2;", "sm_70"},
+    {"A: i8[M, K]", "B: i8[K, N]", "tile m 32, n 32, k 64; warps 2; stages 3;", "sm_72"},
 };
 
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
@@ -36,7 +39,7 @@ static const char *indices(const char *parameter)
 static tcc_func *open_product(kernel *k, int subject)
 {
     char source[512];
-    const char *target = subjects[subject].of_registers ? "sm_75" : "sm_80";
+    const char *target = subjects[subject].target;
     bool integers = strstr(subjects[subject].a, "i8");
     snprintf(source, sizeof source,
              "kernel f(%s, %s) -> (C: %s[M, N])\n{\n    C[m, n] = sum(k) %s * %s;\n}\n"
@@ -85,6 +88,23 @@ static const struct {
 
 enum { SAFEGUARDS = sizeof safeguards / sizeof *safeguards };
 
+/* The op before or behind one, in its block, that accesses shared memory or is a barrier of warps; NULL: there is none. */
+static const tcc_op *next_to(const tcc_op *op, bool before)
+{
+    do
+        op = before ? op->prev : op->next;
+    while (op && op->code != TCC_OP_nvvm_barrier && !tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED));
+    return op;
+}
+
+/* A warp reads again what it alone has stored of its fragments: so its next ones may lie there. */
+static bool is_between_own(const tcc_op *op)
+{
+    const tcc_op *before = next_to(op, true), *behind = next_to(op, false);
+    return op->code == TCC_OP_nvvm_barrier && before && before->code == TCC_OP_nvvm_ld_shared && behind &&
+           behind->code == TCC_OP_nvvm_wmma_store;
+}
+
 /* Whether an op may be left out. Of a group that is not closed the copies come to the next one: of those in
  * front of the loop that is as good, where the wait leaves none of the later ones out. */
 static bool is_idle(const tcc_op *op)
@@ -92,8 +112,8 @@ static bool is_idle(const tcc_op *op)
     const tcc_op *next = op->next;
     while (next && next->code != TCC_OP_nvvm_cp_async_commit && next->code != TCC_OP_nvvm_cp_async_wait)
         next = next->next;
-    return op->code == TCC_OP_nvvm_cp_async_commit && op->block == op->block->func->body && next &&
-           next->code == TCC_OP_nvvm_cp_async_commit;
+    return is_between_own(op) || (op->code == TCC_OP_nvvm_cp_async_commit && op->block == op->block->func->body && next &&
+           next->code == TCC_OP_nvvm_cp_async_commit);
 }
 
 START_TEST(every_safeguard_is_needed)
@@ -102,7 +122,7 @@ START_TEST(every_safeguard_is_needed)
     static const char refused[] = "accesses shared memory with no barrier"; /* in a loop: that was its only one */
     kernel k;
     int subject = _i / SAFEGUARDS, s = _i % SAFEGUARDS;
-    if (subjects[subject].of_registers && safeguards[s].code != TCC_OP_nvvm_barrier)
+    if (strcmp(subjects[subject].target, "sm_80") && safeguards[s].code != TCC_OP_nvvm_barrier)
         return;
     unsigned n = 1, needed = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -146,16 +166,27 @@ static void swizzle_otherwise(tcc_func *f)
     add_to(find_copy(f), 0, TCC_OP_arith_xor, 16);
 }
 
+/* What reads stages, and what multiplies. */
+static tcc_opcode reads(tcc_func *f)
+{
+    return count(f, TCC_OP_nvvm_ldmatrix) ? TCC_OP_nvvm_ldmatrix : TCC_OP_nvvm_wmma_load;
+}
+
+static tcc_opcode multiplies(tcc_func *f)
+{
+    return count(f, TCC_OP_nvvm_mma) ? TCC_OP_nvvm_mma : TCC_OP_nvvm_wmma_mma;
+}
+
 static void read_elsewhere(tcc_func *f)
 {
-    add_to(find_last(f, TCC_OP_nvvm_ldmatrix), 0, TCC_OP_arith_xor, 16);
+    add_to(find_last(f, reads(f)), 0, TCC_OP_arith_xor, reads(f) == TCC_OP_nvvm_ldmatrix ? 16 : 32);
 }
 
 /* A copy to where the iteration has just read, and others may still. */
 static void reuse_a_stage_early(tcc_func *f)
 {
     tcc_op *copy = find_copy(f), *read = copy->block->last;
-    while (read->code != TCC_OP_nvvm_ldmatrix)
+    while (read->code != reads(f))
         read = read->prev;
     tcc_builder b = tcc_builder_after(read);
     tcc_op_move(&b, copy);
@@ -173,7 +204,7 @@ static void no_zeros(tcc_func *f)
 
 static void exchange_fragments(tcc_func *f)
 {
-    tcc_op *x = find(f, TCC_OP_nvvm_mma, 0), *y = find(f, TCC_OP_nvvm_mma, 1);
+    tcc_op *x = find(f, multiplies(f), 0), *y = find(f, multiplies(f), 1);
     unsigned o = x->operands[0] == y->operands[0]; /* they share a, or b */
     tcc_value *of_x = x->operands[o];
     tcc_op_set_operand(x, o, y->operands[o]);
@@ -183,7 +214,7 @@ static void exchange_fragments(tcc_func *f)
 /* The words of A in another order: its two halves. */
 static void turn_a_fragment(tcc_func *f)
 {
-    tcc_op *op = find(f, TCC_OP_nvvm_mma, 0);
+    tcc_op *op = find(f, multiplies(f), 0);
     tcc_value *a = op->operands[0], *halves[2];
     tcc_builder b = tcc_builder_before(op);
     int64_t half_words = tcc_type_count(a->type) / 2;
@@ -198,13 +229,17 @@ static void turn_a_fragment(tcc_func *f)
 
 static void transpose(tcc_func *f)
 {
-    tcc_op *op = find(f, TCC_OP_nvvm_ldmatrix, 0);
-    tcc_attr_set_int(f->ir, &op->attrs, "trans", !tcc_attr_int(&op->attrs, "trans", 0));
+    tcc_op *op = find(f, reads(f), 0);
+    bool rows = !strcmp(tcc_attr_str(&op->attrs, "layout", ""), "row");
+    if (op->code == TCC_OP_nvvm_wmma_load)
+        tcc_attr_set_str(f->ir, &op->attrs, "layout", rows ? "col" : "row");
+    else
+        tcc_attr_set_int(f->ir, &op->attrs, "trans", !tcc_attr_int(&op->attrs, "trans", 0));
 }
 
 static void no_product(tcc_func *f)
 {
-    tcc_op *op = find(f, TCC_OP_nvvm_mma, 1);
+    tcc_op *op = find(f, multiplies(f), 1);
     tcc_replace_uses(&op->results[0], op->operands[2]);
     tcc_op_erase(op);
 }

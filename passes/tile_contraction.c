@@ -118,6 +118,19 @@ static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_contraction *c
     return TCC_OK;
 }
 
+/* What operands are computed of is converted as what stands beside the sums is. */
+static tcc_status check_computed(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_contraction *c)
+{
+    tcc_map ops = TCC_MAP(ctx->scratch);
+    for (size_t i = 0; i < c->n_operands; i++)
+        if (tcc_sum_operand_is_computed(&c->operands[i]))
+            tcc_find_elementwise(c->operands[i].value, ctx->scratch, &ops);
+    bool ok = true;
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        ok &= !tcc_map_get(&ops, op) || tcc_tiling_check_elements(ctx, op);
+    return ok ? TCC_OK : TCC_ERR_UNSUPPORTED;
+}
+
 /* The loop over k, which carries an accumulator for each sum. */
 static tcc_op *build_loop(tcc_builder *g, const tcc_contraction *c, const tcc_schedule *s,
                           tcc_value *iterations)
@@ -309,6 +322,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_OK;
     tcc_status status = check_instructions(ctx, &c);
     status = status ? status : check_parts(ctx, &c, &s);
+    status = status ? status : check_computed(ctx, f, &c);
     if (status)
         return status;
     tcc_builder b = tcc_builder_before(c.sums[0].op);

@@ -5,6 +5,7 @@
 #include "checker/model.h"
 #include "ir/descriptor.h"
 
+/* Every operand takes 32 bytes of k, two chunks: as many as 16 elements of 16 bits. Others are K-major. */
 enum { K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
 enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES };
 static_assert(MAX_N * K / PER_CHUNK == TCC_P_MAX_CHUNKS, "room for the greatest operand");

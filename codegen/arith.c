@@ -87,8 +87,27 @@ static LLVMValueRef to_int(const tcc_lower *l, LLVMValueRef x, LLVMTypeRef type,
                                   overloads, 1, &x);
 }
 
+/* What counts of an f32 as a tf32. */
+static LLVMValueRef cut_to_tf32(const tcc_lower *l, LLVMValueRef x)
+{
+    enum { UNUSED_BITS = 13 };
+    LLVMBuilderRef b = l->builder;
+    LLVMValueRef used = LLVMConstInt(l->types[TCC_i32], UINT32_MAX << UNUSED_BITS, false);
+    x = LLVMBuildAnd(b, LLVMBuildBitCast(b, x, l->types[TCC_i32], ""), used, "");
+    return LLVMBuildBitCast(b, x, l->types[TCC_f32], "");
+}
+
+static LLVMValueRef to_tf32(const tcc_lower *l, LLVMValueRef x)
+{
+    return l->backend->round_to_tf32 ? cut_to_tf32(l, l->backend->round_to_tf32(l, x)) : NULL;
+}
+
 LLVMValueRef tcc_lower_cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tcc_scalar to)
 {
+    if (from == TCC_tf32 && to != TCC_tf32)
+        return tcc_lower_cast(l, cut_to_tf32(l, x), TCC_f32, to);
+    if (to == TCC_tf32 && from != TCC_tf32)
+        return to_tf32(l, tcc_lower_cast(l, x, from, TCC_f32));
     LLVMBuilderRef b = l->builder;
     LLVMTypeRef type = l->types[to];
     unsigned from_bits = tcc_scalar_bits(from), to_bits = tcc_scalar_bits(to);

@@ -15,6 +15,7 @@ static atomic_int nvptx_use[TCC_CODEGEN_OUTPUTS], amdgcn_use[TCC_CODEGEN_OUTPUTS
 
 static const tcc_backend backend_NVIDIA = {
     .triple = "nvptx64-nvidia-cuda",
+    .features_for = tcc_nvptx_features,
     .passes = PASSES,
     .reserved = "_ WARP_SZ", /* PTX ISA, "Identifiers" and "Predefined Identifiers" */
     .lines = TCC_LINES_DIRECTIVES, /* with more ptxas gives up optimising (.target debug) */
@@ -23,6 +24,8 @@ static const tcc_backend backend_NVIDIA = {
     .begin_kernel = tcc_nvptx_begin_kernel,
     .lower_op = tcc_nvptx_lower_op,
     .math = tcc_nvptx_math,
+    .round_to_tf32 = tcc_nvptx_round_to_tf32,
+    .fp8 = {TCC_NVPTX_FP8_AT_ONCE, tcc_nvptx_fp8_to_f32, tcc_nvptx_f32_to_fp8},
 };
 
 /* The attributor finds that kernels need none of the hidden arguments; our lowering leaves other
@@ -42,6 +45,7 @@ static const tcc_backend backend_AMD = {
     .begin_kernel = tcc_amdgcn_begin_kernel,
     .lower_op = tcc_amdgcn_lower_op,
     .math = tcc_amdgcn_math,
+    .fp8 = {TCC_AMDGCN_FP8_AT_ONCE, tcc_amdgcn_fp8_to_f32, tcc_amdgcn_f32_to_fp8},
     .warn_of_spills = tcc_amdgcn_warn_of_spills,
 };
 

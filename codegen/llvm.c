@@ -68,10 +68,8 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
         return fail(s, text, LLVMDisposeMessage);
     LLVMTargetMachineOptionsRef machine = LLVMCreateTargetMachineOptions();
     LLVMTargetMachineOptionsSetCPU(machine, l->target->name);
-    const char *features = l->backend->features, *more = l->target->features;
-    LLVMTargetMachineOptionsSetFeatures(machine, !more        ? features
-                                                 : features ? tcc_arena_printf(l->arena, "%s,%s", features, more)
-                                                            : more);
+    const char *features = l->backend->features;
+    LLVMTargetMachineOptionsSetFeatures(machine, features ? features : l->backend->features_for(l, s->ir));
     /* At O0 ptxas would serialise the warpgroup products. */
     LLVMTargetMachineOptionsSetCodeGenOptLevel(machine, LLVMCodeGenLevelDefault);
     s->machine = LLVMCreateTargetMachineWithOptions(target, l->backend->triple, machine);

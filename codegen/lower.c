@@ -131,12 +131,34 @@ LLVMValueRef tcc_lower_intrinsic(const tcc_lower *l, const char *name, LLVMTypeR
     return tcc_lower_intrinsic_of(l, name, overload != NULL, &overload, n, args);
 }
 
+/* tcc_lower_bitcast of half bytes to integers that hold some of them, or back: vectors of them LLVM keeps in memory. */
+static const LLVMValueRef *shift(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from, LLVMTypeRef to,
+                                 unsigned n_to)
+{
+    LLVMBuilderRef b = l->builder;
+    LLVMTypeRef wide = n_from > n_to ? to : LLVMTypeOf(from[0]);
+    unsigned n = n_from > n_to ? n_from : n_to, per = n / (n_from > n_to ? n_to : n_from), bits = tcc_scalar_bits(TCC_i4);
+    LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n_to);
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef by = LLVMConstInt(wide, (unsigned long long)(i % per * bits), false);
+        if (n_from < n_to) {
+            out[i] = LLVMBuildTrunc(b, LLVMBuildLShr(b, from[i / per], by, ""), to, "");
+        } else {
+            LLVMValueRef v = LLVMBuildShl(b, LLVMBuildZExt(b, from[i], wide, ""), by, "");
+            out[i / per] = i % per ? LLVMBuildOr(b, out[i / per], v, "") : v;
+        }
+    }
+    return out;
+}
+
 const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from,
                                       LLVMTypeRef to, unsigned n_to)
 {
     LLVMTypeRef type = LLVMTypeOf(from[0]);
     if (type == to)
         return from;
+    if (type == l->types[TCC_i4] || to == l->types[TCC_i4])
+        return shift(l, from, n_from, to, n_to);
     LLVMBuilderRef b = l->builder;
     LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n_to);
     if (n_from >= n_to) { /* each of `to` holds `per` of `from` */
@@ -447,6 +469,8 @@ static bool lower_shared(tcc_lower *l, const tcc_op *op)
     case TCC_OP_vec_undef: lower_fill(l, op, LLVMGetPoison(l->types[r->type->elem])); return true;
     case TCC_OP_vec_bitcast: lower_bitcast(l, op); return true;
     default:
+        if (tcc_lower_is_fp8_cast(op))
+            return tcc_lower_fp8_cast(l, op);
         return (op->code == TCC_OP_arith_const ||
                 tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE) &&
                tcc_lower_elementwise(l, op);
@@ -548,13 +572,14 @@ void tcc_lower_begin(tcc_lower *l, const char *file)
 {
     LLVMContextRef c = l->context;
     l->void_type = LLVMVoidTypeInContext(c);
-    l->types[TCC_f32] = LLVMFloatTypeInContext(c);
+    l->types[TCC_f32] = l->types[TCC_tf32] = LLVMFloatTypeInContext(c);
     l->types[TCC_f64] = LLVMDoubleTypeInContext(c);
     l->types[TCC_f16] = LLVMHalfTypeInContext(c);
     l->types[TCC_bf16] = LLVMBFloatTypeInContext(c);
     l->types[TCC_i64] = LLVMInt64TypeInContext(c);
     l->types[TCC_i32] = LLVMInt32TypeInContext(c);
     l->types[TCC_i8] = l->types[TCC_u8] = LLVMInt8TypeInContext(c);
+    l->types[TCC_i4] = l->types[TCC_u4] = LLVMIntTypeInContext(c, tcc_scalar_bits(TCC_i4));
     l->types[TCC_e4m3] = l->types[TCC_e5m2] = l->types[TCC_i8]; /* their bits */
     l->types[TCC_i1] = LLVMInt1TypeInContext(c);
     if (file)

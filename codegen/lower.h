@@ -22,9 +22,18 @@ typedef struct tcc_lower tcc_lower;
 /* How far LLVM has been used for a target's vendor and a kind of output: llvm.c. */
 enum { TCC_UNUSED, TCC_USED, TCC_UNUSABLE };
 
+/* Conversions of 8-bit floats, so many at once, packed in an integer; of targets that can (fp8). */
+typedef struct tcc_fp8 {
+    unsigned at_once;
+    void (*to_f32)(tcc_lower *l, tcc_scalar from, LLVMValueRef packed, LLVMValueRef *out);
+    LLVMValueRef (*from_f32)(tcc_lower *l, tcc_scalar to, const LLVMValueRef *in);
+} tcc_fp8;
+
 /* One for each vendor: backends.c. LLVM's names of CPUs are ours of targets. */
 typedef struct tcc_backend {
-    const char *triple, *features;
+    const char *triple;
+    const char *features; /* of LLVM; NULL: what features_for says */
+    const char *(*features_for)(const tcc_lower *l, const tcc_ir *ir);
     const char *passes;   /* LLVM's, on the IR as it was built */
     const char *reserved; /* words that cannot name a kernel, or NULL */
     bool vectors;       /* a vec is one LLVM value */
@@ -42,6 +51,9 @@ typedef struct tcc_backend {
     const tcc_op *(*lower_op)(tcc_lower *l, const tcc_op *op);
     /* arith.div, math.exp2, log2, sqrt or rsqrt of f32 values; NULL for another op. */
     LLVMValueRef (*math)(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
+    tcc_fp8 fp8;
+    /* An f32 as a tf32, whose other bits may be anything; NULL: the target has none. */
+    LLVMValueRef (*round_to_tf32)(const tcc_lower *l, LLVMValueRef x);
     /* Warns of kernels that spill registers, as far as assembly or an object tells; may be NULL. */
     void (*warn_of_spills)(const tcc_ir *ir, tcc_codegen_output output, const char *data,
                            size_t size, tcc_arena *arena, tcc_diag *diag);
@@ -112,7 +124,11 @@ void tcc_lower_add_enum_attribute(tcc_lower *l, int at, const char *name, uint64
 
 /* An elementwise op (arith.c); false when it has no translation. */
 bool tcc_lower_elementwise(tcc_lower *l, const tcc_op *op);
-/* An element in another type. Not for 8-bit floats, whose bits are kept as i8. */
+/* An element in another type, NULL where the target has no such conversion. Not for 8-bit floats, whose bits are kept
+ * as i8. */
 LLVMValueRef tcc_lower_cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from, tcc_scalar to);
+/* A cast to or from them (convert.c); false when the target has none, which is reported. */
+bool tcc_lower_is_fp8_cast(const tcc_op *op);
+bool tcc_lower_fp8_cast(tcc_lower *l, const tcc_op *op);
 
 #endif

@@ -193,6 +193,7 @@ static bool is_same(double x, double y)
 static double epsilon(tcc_scalar elem)
 {
     switch (elem) {
+    case TCC_tf32:
     case TCC_f16: return 0x1p-10;
     case TCC_bf16: return 0x1p-7;
     case TCC_e4m3: return 0x1p-3;

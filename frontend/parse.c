@@ -127,12 +127,8 @@ tcc_scalar tcc_parse_elem(tcc_parser *p, const tcc_ast_name *name)
     tcc_spelling spelling = {.wanted = name->text};
     for (size_t i = 0; i < sizeof elems / sizeof *elems; i++) {
         tcc_spelling_try(&spelling, tcc_scalar_name(elems[i]));
-        if (strcmp(tcc_scalar_name(elems[i]), name->text) != 0)
-            continue;
-        if (elems[i] == TCC_tf32)
-            tcc_error(p->diag, TCC_ERR_UNSUPPORTED, name->loc,
-                      "not supported yet: element type '%s'", name->text);
-        return elems[i];
+        if (!strcmp(tcc_scalar_name(elems[i]), name->text))
+            return elems[i];
     }
     tcc_error(p->diag, TCC_ERR_TYPE, name->loc, "unknown element type '%s'%s", name->text,
               tcc_spelling_hint(p->arena, &spelling));

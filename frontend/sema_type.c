@@ -174,6 +174,7 @@ static const struct {
 } factors[] = {
     {TCC_f16, 1}, {TCC_bf16, 2}, {TCC_e4m3, 3}, {TCC_e5m2, 3},
     {TCC_i8, 4},  {TCC_u8, 4},   {TCC_i4, 5},   {TCC_u4, 5},   {TCC_f32, 6},  {TCC_f64, 7},
+    {TCC_tf32, 8},
 };
 
 static int family_of(tcc_scalar elem)
@@ -193,8 +194,9 @@ const char *tcc_sema_why_no_operand(tcc_scalar elem)
  * it is computed in f32 or f64. */
 static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
 {
-    if (e->kind == TCC_AST_APPLY &&
-        (e->function->code != TCC_OP_arith_cast || tcc_scalar_bits(e->function->to) >= 32))
+    bool rounds = e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_cast &&
+                  e->function->to != tcc_sema_elem_of(tcc_sema_type_of(e->function->to));
+    if (e->kind == TCC_AST_APPLY && !rounds)
         return false;
     *elem = e->kind == TCC_AST_APPLY ? e->function->to : e->param->elem;
     return true;
@@ -216,7 +218,7 @@ static bool find_elems(tcc_sema *s, const tcc_ast_expr *term, tcc_scalar elems[2
         if (found[i])
             continue;
         elems[i] = elems[1 - i];
-        if (elems[i] != TCC_f16 && elems[i] != TCC_bf16) {
+        if (elems[i] != TCC_f16 && elems[i] != TCC_bf16 && elems[i] != TCC_tf32) {
             tcc_sema_unsupported(s, e->name.loc,
                                  tcc_arena_printf(s->arena, "an operand of a sum that is rounded to %s",
                                                   tcc_scalar_name(elems[i])));

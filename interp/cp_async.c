@@ -30,11 +30,7 @@ static tcc_outcome land(tcc_exec *x, tcc_event *e)
     for (size_t i = 0; i < c->n; i++) {
         const tcc_param *p = c->of[i].from;
         uint8_t bytes[MAX_BYTES] = {0};
-        int64_t elem_bytes = tcc_scalar_bits(p->type->elem) / 8;
-        for (int64_t b = 0; b < c->of[i].size; b += elem_bytes) {
-            uint64_t bits = tcc_encode(tcc_param_load(p, c->of[i].at + b / elem_bytes), p->type->elem);
-            memcpy(bytes + b, &bits, (size_t)elem_bytes); /* little-endian, as the GPU */
-        }
+        tcc_param_load_bytes(p, c->of[i].at * tcc_scalar_bits(p->type->elem) / 8, c->of[i].size, bytes);
         memcpy(c->cta->smem + (c->of[i].to - TCC_SMEM_BASE), bytes, (size_t)c->of[i].bytes);
     }
     --*c->left;
@@ -45,15 +41,15 @@ static tcc_outcome land(tcc_exec *x, tcc_event *e)
 static bool is_readable(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at, int64_t size,
                         int64_t bytes)
 {
-    int64_t elem_bytes = tcc_scalar_bits(p->type->elem) / 8;
+    int64_t elem_bits = tcc_scalar_bits(p->type->elem), n = size * 8 / elem_bits;
     size_t index = (size_t)tcc_operand_int(t, in, 1);
-    if (!elem_bytes || size < 0 || size > bytes || size % elem_bytes)
+    if (size < 0 || size > bytes || size * 8 % elem_bits)
         TCC_WRONG(t->x, in->op, "nvvm.cp.async of %lld of %lld bytes of '%s'", (long long)size, (long long)bytes,
                   p->name);
-    else if (size && (at < 0 || at > p->count - size / elem_bytes))
+    else if (size && (at < 0 || at > p->count - n))
         TCC_WRONG(t->x, in->op, "nvvm.cp.async: elements %lld to %lld are not in '%s', which has %lld",
-                  (long long)at, (long long)(at + size / elem_bytes - 1), p->name, (long long)p->count);
-    else if (size && (at * elem_bytes % bytes || t->x->run->base_align[index] % bytes))
+                  (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
+    else if (size && (at * elem_bits % (bytes * 8) || t->x->run->base_align[index] % bytes))
         TCC_WRONG(t->x, in->op, "nvvm.cp.async: element %lld of '%s' is not aligned to %lld bytes",
                   (long long)at, p->name, (long long)bytes);
     else
@@ -66,7 +62,7 @@ static bool start_lane(tcc_thread *t, const tcc_inst *in, unsigned lane, copies 
     tcc_cta *cta = t->warp->cta;
     const tcc_param *p = &t->x->run->params[tcc_operand_int(t, in, 1)];
     int64_t bytes = tcc_attr_int(&in->op->attrs, "bytes", MAX_BYTES), size = tcc_lane_int(t, in, 3, lane);
-    int64_t to = tcc_lane_int(t, in, 0, lane), elem_bytes = tcc_scalar_bits(p->type->elem) / 8;
+    int64_t to = tcc_lane_int(t, in, 0, lane), elem_bits = tcc_scalar_bits(p->type->elem);
     int64_t at = tcc_lane_int(t, in, 2, lane) + tcc_attr_int(&in->op->attrs, "disp", 0);
     tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
     by.actor = tcc_actor_groups(cta, t->id);
@@ -76,7 +72,7 @@ static bool start_lane(tcc_thread *t, const tcc_inst *in, unsigned lane, copies 
         !tcc_smem_write(cta, in->op, &by, to, bytes))
         return false;
     bool tracked = tcc_global_is_tracked(cta->cluster, p);
-    for (int64_t e = 0; tracked && e < size / elem_bytes; e++)
+    for (int64_t e = 0; tracked && e < size * 8 / elem_bits; e++)
         if (!tcc_global_access(cta->cluster, in->op, &by, p, at + e, false))
             return false;
     if (size < bytes)

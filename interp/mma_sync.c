@@ -5,12 +5,10 @@
  * PTX ISA leaves the order and the width of the sums inside of an instruction open. Integers wrap.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <string.h>
-
 #include "interp/machine.h"
 #include "interp/mma_sync.h"
 
-enum { MAX_M = 16, MAX_N = 16, MAX_K = 32, WORD_BITS = 32 };
+enum { MAX_M = 16, MAX_N = 16, MAX_K = 64, WORD_BITS = 32 };
 
 /* Operands as matrices, a[m][k] and b[k][n]. */
 typedef struct product {
@@ -59,16 +57,13 @@ static tcc_cell sum(const product *p, tcc_place at, tcc_cell c)
 
 static tcc_outcome multiply(tcc_thread *t, const tcc_inst *in)
 {
-    static const char *const attrs[] = {"a", "b", "acc"}, *const layouts[] = {"layout_a", "layout_b", ""};
+    static const char *const layouts[] = {"layout_a", "layout_b", ""};
     product p;
     if (!tcc_converged(t, in))
         return TCC_FAILED;
-    for (int i = 0; i < 3; i++) {
-        const char *name = tcc_attr_str(&in->op->attrs, attrs[i], "");
-        tcc_scalar_find(name, strlen(name), &p.types[i]); /* verified */
+    for (int i = 0; i < 3; i++)
         p.columns[i] = !strcmp(tcc_attr_str(&in->op->attrs, layouts[i], ""), "col");
-    }
-    p.mma = tcc_mma_sync_find(tcc_func_target(t->x->run->f), TCC_INSTR_MMA, p.types[0], p.types[1], p.types[2]);
+    p.mma = tcc_mma_sync_of(in->op, p.types);
     read_operand(t, in, 0, &p);
     read_operand(t, in, 1, &p);
     const tcc_cell *c = tcc_cells(t, in->operands[2]);

@@ -140,24 +140,30 @@ tcc_outcome tcc_eval_vec_undef(tcc_thread *t, const tcc_inst *in)
 int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes)
 {
     tcc_scalar elem = t->x->program->values[value].type->elem;
-    size_t size = tcc_scalar_bits(elem) / 8, n = count_of(t, value);
+    size_t bits = tcc_scalar_bits(elem), size = bits / 8, n = count_of(t, value);
     const tcc_cell *cells = tcc_cells(t, value) + lane;
     for (size_t e = 0; e < n; e++) {
-        uint64_t bits = tcc_encode(cells[e * t->x->lanes], elem);
-        memcpy(bytes + e * size, &bits, size); /* little-endian, as the GPU */
+        uint64_t element = tcc_encode(cells[e * t->x->lanes], elem);
+        if (size)
+            memcpy(bytes + e * size, &element, size); /* little-endian, as the GPU */
+        else
+            bytes[e * bits / 8] = (uint8_t)((e % 2 ? bytes[e * bits / 8] : 0) | element << e % 2 * bits);
     }
-    return (int64_t)(n * size);
+    return (int64_t)(n * bits / 8);
 }
 
 void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes)
 {
     tcc_scalar elem = t->x->program->values[value].type->elem;
-    size_t size = tcc_scalar_bits(elem) / 8, n = count_of(t, value);
+    size_t bits = tcc_scalar_bits(elem), size = bits / 8, n = count_of(t, value);
     tcc_cell *cells = tcc_cells(t, value) + lane;
     for (size_t e = 0; e < n; e++) {
-        uint64_t bits = 0;
-        memcpy(&bits, bytes + e * size, size);
-        cells[e * t->x->lanes] = tcc_decode(bits, elem);
+        uint64_t element = 0;
+        if (size)
+            memcpy(&element, bytes + e * size, size);
+        else
+            element = bytes[e * bits / 8] >> e % 2 * bits & ((1u << bits) - 1);
+        cells[e * t->x->lanes] = tcc_decode(element, elem);
     }
 }
 
@@ -165,7 +171,7 @@ int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value)
 {
     const tcc_type *type = t->x->program->values[value].type;
     int64_t bits = tcc_type_count(type) * tcc_scalar_bits(type->elem);
-    if (tcc_scalar_bits(type->elem) % 8 == 0 && bits / 8 <= TCC_MAX_VEC_BYTES)
+    if (bits % 8 == 0 && bits / 8 <= TCC_MAX_VEC_BYTES)
         return bits / 8;
     TCC_WRONG(t->x, in->op, "%lld elements of %s are no bytes", (long long)tcc_type_count(type),
               tcc_scalar_name(type->elem));
@@ -419,19 +425,22 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, in
     size_t index = (size_t)tcc_operand_int(t, in, 0);
     const tcc_param *p = &x->run->params[index];
     const char *name = tcc_op_info_get(in->op->code)->name;
-    int64_t size = tcc_scalar_bits(p->type->elem) / 8;
-    int64_t align = tcc_attr_int(&in->op->attrs, "align", size);
-    if (tcc_attr_int(&in->op->attrs, "over", 0) && n * size == WORD_BYTES && align == WORD_BYTES)
+    int64_t bits = tcc_scalar_bits(p->type->elem);
+    int64_t align = tcc_attr_int(&in->op->attrs, "align", bits < 8 ? 1 : bits / 8);
+    if (tcc_attr_int(&in->op->attrs, "over", 0) && n * bits == WORD_BYTES * 8 && align == WORD_BYTES)
         n = 1;
     int64_t at, disp = tcc_attr_int(&in->op->attrs, "disp", 0);
     if (__builtin_add_overflow(tcc_lane_int(t, in, 1, lane), disp, &at))
         at = -1;
-    if (!size)
+    bool bytes = at * bits % 8 == 0 && n * bits % 8 == 0;
+    if (bits < 8 && at == p->count - 1) /* the half of its byte that is empty */
+        n = 1;
+    if (!bytes)
         TCC_WRONG(x, in->op, "%s: an element of '%s' is no byte", name, p->name);
     else if (at < 0 || n > p->count || at > p->count - n)
         TCC_WRONG(x, in->op, "%s: elements %lld to %lld are not in '%s', which has %lld", name,
                   (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
-    else if ((phase_of(t, index) + at * size) % align)
+    else if ((phase_of(t, index) + at * bits / 8) % align)
         TCC_WRONG(x, in->op, "%s: element %lld of '%s' is not aligned to %lld bytes", name,
                   (long long)at, p->name, (long long)align);
     else

@@ -6,14 +6,14 @@
  * in all four: one of them may hand the stage back.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
 #include <string.h>
 
 #include "interp/machine.h"
 #include "ir/descriptor.h"
 #include "ir/fragment.h"
 
-enum { WARP_ROWS = 16, K = 16, MAX_N = 256, ELEM_BYTES = 2 };
-enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES };
+enum { WARP_ROWS = 16, MAX_N = 256, K_BYTES = 32, MAX_K = K_BYTES }; /* of every instruction */
 
 static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, tcc_descriptor *d)
 {
@@ -23,46 +23,60 @@ static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, t
     return !why;
 }
 
-/* An operand, [row * K + k]; and of each row a bit for each k: is it of a tensor and not zero, or
- * zero for what is outside of one? */
+/* An operand, [row * k + …], integers as well; and of each row a bit for each k: is it of a tensor and not zero, or zero
+ * for what is outside of one? */
 typedef struct matrix {
+    tcc_scalar elem;
+    int64_t k, elem_bytes, per_chunk;
     double *v;
-    uint16_t *of_tensor, *outside;
+    uint32_t *of_tensor, *outside;
 } matrix;
+
+static matrix matrix_of(tcc_scalar elem, double *v, uint32_t *of_tensor, uint32_t *outside)
+{
+    int64_t bytes = tcc_scalar_bits(elem) / 8;
+    return (matrix){elem, K_BYTES / bytes, bytes, TCC_CHUNK_BYTES / bytes, v, of_tensor, outside};
+}
 
 static void note_origin(matrix *o, int64_t mn, int64_t k, uint8_t origin)
 {
     if (origin == TCC_OUTSIDE)
-        o->outside[mn] |= (uint16_t)(1 << k);
-    else if (origin == TCC_OF_TENSOR && o->v[mn * K + k] != 0)
-        o->of_tensor[mn] |= (uint16_t)(1 << k);
+        o->outside[mn] |= UINT32_C(1) << k;
+    else if (origin == TCC_OF_TENSOR && o->v[mn * o->k + k] != 0)
+        o->of_tensor[mn] |= UINT32_C(1) << k;
 }
 
 /* Makes what nobody has written of a chunk's numbers, `step` apart, poison. */
-static void find_unwritten(tcc_thread *t, const tcc_inst *in, int64_t address, double *v,
-                           int64_t step)
+static void find_unwritten(tcc_thread *t, const tcc_inst *in, const matrix *o, int64_t address, double *v, int64_t step)
 {
     tcc_cta *cta = t->warp->cta;
-    for (int64_t e = 0; e < PER_CHUNK; e++) {
-        int64_t at = address + e * ELEM_BYTES;
-        if (tcc_smem_is_written(cta, at, ELEM_BYTES))
+    for (int64_t e = 0; e < o->per_chunk; e++) {
+        int64_t at = address + e * o->elem_bytes;
+        if (tcc_smem_is_written(cta, at, o->elem_bytes))
             continue;
         v[e * step] = tcc_poison();
         tcc_smem_read_unwritten(cta, in->op, t->warp, at);
     }
 }
 
-/* Reads rows `first` … `first + n` along m or n and all K of an operand. */
+static double number(uint64_t bits, tcc_scalar elem)
+{
+    tcc_cell x = tcc_decode(bits, elem);
+    return tcc_scalar_classify(elem) == TCC_CLASS_INT ? (double)x.i : x.f;
+}
+
+/* Reads rows `first` … `first + n` along m or n and all of k of an operand. */
 static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor *d, int64_t first,
-                         int64_t n, tcc_scalar elem, matrix *out)
+                         int64_t n, matrix *out)
 {
     tcc_cta *cta = t->warp->cta;
     tcc_accessor by = tcc_warp_accessor(t, t->mask);
     by.actor = tcc_actor_mmas(cta, t->id);
     by.clock = t->committed + 1;
     by.async = true;
-    int64_t rows = d->mn_major ? K : n, chunks = (d->mn_major ? n : K) / PER_CHUNK;
-    int64_t first_row = d->mn_major ? 0 : first, first_chunk = d->mn_major ? first / PER_CHUNK : 0;
+    int64_t k = out->k, per_chunk = out->per_chunk;
+    int64_t rows = d->mn_major ? k : n, chunks = (d->mn_major ? n : k) / per_chunk;
+    int64_t first_row = d->mn_major ? 0 : first, first_chunk = d->mn_major ? first / per_chunk : 0;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < chunks; c++) {
             int64_t address = tcc_descriptor_chunk(d, first_row + r, first_chunk + c);
@@ -70,30 +84,42 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
                 tcc_smem_at(cta, in->op, address, TCC_CHUNK_BYTES, TCC_CHUNK_BYTES);
             if (!bytes || !tcc_smem_read(cta, in->op, &by, address, TCC_CHUNK_BYTES))
                 return false;
-            int64_t step = d->mn_major ? K : 1;
-            double *v = out->v + (d->mn_major ? c * PER_CHUNK * K + r : r * K + c * PER_CHUNK);
-            uint16_t bits[PER_CHUNK];
-            memcpy(bits, bytes, sizeof bits);
-            for (int64_t e = 0; e < PER_CHUNK; e++)
-                v[e * step] = tcc_decode(bits[e], elem).f;
+            int64_t step = d->mn_major ? k : 1;
+            double *v = out->v + (d->mn_major ? c * per_chunk * k + r : r * k + c * per_chunk);
+            for (int64_t e = 0; e < per_chunk; e++) {
+                uint64_t bits = 0;
+                memcpy(&bits, bytes + e * out->elem_bytes, (size_t)out->elem_bytes);
+                v[e * step] = number(bits, out->elem);
+            }
             if (!tcc_smem_is_written(cta, address, TCC_CHUNK_BYTES))
-                find_unwritten(t, in, address, v, step);
-            for (int64_t e = 0; e < PER_CHUNK && cta->cluster->any_outside; e++)
-                note_origin(out, d->mn_major ? c * PER_CHUNK + e : r,
-                            d->mn_major ? r : c * PER_CHUNK + e,
-                            tcc_smem_origin(cta, address + e * ELEM_BYTES));
+                find_unwritten(t, in, out, address, v, step);
+            for (int64_t e = 0; e < per_chunk && cta->cluster->any_outside; e++)
+                note_origin(out, d->mn_major ? c * per_chunk + e : r,
+                            d->mn_major ? r : c * per_chunk + e,
+                            tcc_smem_origin(cta, address + e * out->elem_bytes));
         }
     return true;
 }
 
-static double dot(const double *a, const double *b)
+static double dot(const double *a, const double *b, int64_t k)
 {
     enum { LANES = 4 }; /* independent sums, so that additions need not wait for another */
     double sums[LANES] = {0};
-    for (int k = 0; k < K; k += LANES)
+    for (int64_t i = 0; i < k; i += LANES)
         for (int l = 0; l < LANES; l++)
-            sums[l] += a[k + l] * b[k + l];
+            sums[l] += a[i + l] * b[i + l];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+/* acc and the terms, rounded once, or modulo 2^32. Of what nobody has written integers cannot tell: they become some number,
+ * which should make no difference. */
+static tcc_cell add_up(double terms, tcc_cell acc, bool is_int, bool add)
+{
+    enum { ANY = 0x5a5a5a5a };
+    if (!is_int)
+        return (tcc_cell){.f = tcc_round_float(terms + (add ? acc.f : 0), TCC_f32)};
+    int64_t sum = isnan(terms) ? ANY : (int64_t)terms;
+    return tcc_decode((uint64_t)(sum + (add ? acc.i : 0)), TCC_i32);
 }
 
 /* Of the rows of one warp. */
@@ -103,6 +129,7 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const m
     const tcc_cell *acc = tcc_cells(t, in->operands[0]);
     tcc_cell *r = tcc_cells(t, in->results[0]);
     const tcc_fragment *d = &tcc_fragments[TCC_FRAGMENT_wgmma_d];
+    bool is_int = tcc_scalar_classify(a->elem) == TCC_CLASS_INT; /* zeros from outside are of no consequence there */
     tcc_place of_lane[TCC_WARP_LANES]; /* a place is the sum of the lane's and the element's */
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         of_lane[l] = tcc_fragment_place(d, 0, l, 0);
@@ -111,10 +138,10 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const m
         for (int l = 0; l < TCC_WARP_LANES; l++) {
             unsigned row = of_lane[l].row + of_element.row, col = of_lane[l].col + of_element.col;
             size_t i = (size_t)(e * TCC_WARP_LANES + l);
-            double sum = dot(a->v + row * K, b->v + col * K) + (add ? acc[i].f : 0);
             bool outside =
-                (a->outside[row] & b->of_tensor[col]) || (b->outside[col] & a->of_tensor[row]);
-            r[i].f = outside ? tcc_poison() : tcc_round_float(sum, TCC_f32);
+                !is_int && ((a->outside[row] & b->of_tensor[col]) || (b->outside[col] & a->of_tensor[row]));
+            r[i] = outside ? (tcc_cell){.f = tcc_poison()}
+                           : add_up(dot(a->v + row * a->k, b->v + col * b->k, a->k), acc[i], is_int, add);
             if (outside)
                 tcc_multiplies_outside(t->warp->cta, in->op, t->warp);
         }
@@ -181,19 +208,19 @@ static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n)
 }
 
 /* Issues what both forms of an MMA have in common: A is in a, of this warp's rows. */
-static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, const matrix *a)
+static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, const matrix *a)
 {
     const tcc_attrs *attrs = &in->op->attrs;
     int64_t n = tcc_attr_int(attrs, "n", 8);
     bool add = tcc_lane_int(t, in, 3, 0);
     tcc_descriptor db;
-    double v[MAX_N * K];
-    uint16_t of_tensor[MAX_N] = {0}, outside[MAX_N] = {0};
-    matrix b = {v, of_tensor, outside};
+    double v[MAX_N * MAX_K];
+    uint32_t of_tensor[MAX_N] = {0}, outside[MAX_N] = {0};
+    matrix b = matrix_of(tcc_mma_of(in->op)->b, v, of_tensor, outside);
     if (n > MAX_N)
         return TCC_WRONG(t->x, in->op, "no MMA with n = %lld", (long long)n);
     if (!decode(t->x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
-        !accumulators_ready(t, in, n) || !read_operand(t, in, &db, 0, n, elem, &b))
+        !accumulators_ready(t, in, n) || !read_operand(t, in, &db, 0, n, &b))
         return TCC_FAILED;
     multiply(t, in, a, &b, n, add);
     t->warp->open_group = true;
@@ -205,10 +232,9 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, tcc_scalar elem, con
     return TCC_NEXT;
 }
 
-/* The element type of an MMA whose operands from `first` on are ready; false, reported. */
-static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar *elem)
+/* Whether the operands of an MMA from `first` on are ready; false, reported. */
+static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first)
 {
-    const char *type = tcc_attr_str(&in->op->attrs, "type", "f16");
     if (!tcc_converged(t, in))
         return false;
     for (unsigned o = 1; o < 4; o++) {
@@ -217,32 +243,28 @@ static bool begin(tcc_thread *t, const tcc_inst *in, unsigned first, tcc_scalar 
             (o >= first && !tcc_is_uniform(t, in, o, o == 3 ? "scale_d" : "descriptors")))
             return false;
     }
-    if (tcc_scalar_find(type, strlen(type), elem))
-        return true;
-    TCC_WRONG(t->x, in->op, "no MMA of %s", type);
-    return false;
+    return true;
 }
 
 tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_scalar elem;
     tcc_descriptor da;
-    double v[WARP_ROWS * K];
-    uint16_t of_tensor[WARP_ROWS] = {0}, outside[WARP_ROWS] = {0};
-    matrix a = {v, of_tensor, outside};
+    double v[WARP_ROWS * MAX_K];
+    uint32_t of_tensor[WARP_ROWS] = {0}, outside[WARP_ROWS] = {0};
+    matrix a = matrix_of(tcc_mma_of(in->op)->a, v, of_tensor, outside);
     int64_t first_row = t->id % TCC_WARPGROUP_WARPS * WARP_ROWS;
-    if (!begin(t, in, 1, &elem) ||
+    if (!begin(t, in, 1) ||
         !decode(t->x, in->op, tcc_lane_int(t, in, 1, 0), tcc_attr_int(&in->op->attrs, "trans_a", 0),
                 &da) ||
         !same_in_all_warps(t, in, false) ||
-        !read_operand(t, in, &da, first_row, WARP_ROWS, elem, &a))
+        !read_operand(t, in, &da, first_row, WARP_ROWS, &a))
         return TCC_FAILED;
-    return issue(t, in, elem, &a);
+    return issue(t, in, &a);
 }
 
 /* ---- A in registers -------------------------------------------------------------------- */
 
-static void unpack_a(const tcc_thread *t, const tcc_inst *in, tcc_scalar elem, double *a)
+static void unpack_a(const tcc_thread *t, const tcc_inst *in, matrix *a)
 {
     const tcc_cell *words = tcc_cells(t, in->operands[1]);
     const tcc_fragment *f = &tcc_fragments[TCC_FRAGMENT_wgmma_a];
@@ -250,22 +272,21 @@ static void unpack_a(const tcc_thread *t, const tcc_inst *in, tcc_scalar elem, d
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
             uint64_t word = (uint64_t)words[e / 2 * TCC_WARP_LANES + l].i;
             tcc_place at = tcc_fragment_place(f, e, l, 0);
-            a[at.row * K + at.col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, elem).f;
+            a->v[at.row * a->k + at.col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, a->elem).f;
         }
 }
 
 tcc_outcome tcc_eval_nvvm_wgmma_a(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_scalar elem;
-    double v[WARP_ROWS * K];
-    uint16_t none[WARP_ROWS] = {0};
-    const matrix a = {v, none, none};
+    double v[WARP_ROWS * MAX_K];
+    uint32_t none[WARP_ROWS] = {0};
+    matrix a = matrix_of(tcc_mma_of(in->op)->a, v, none, none);
     unsigned registers = t->x->program->values[in->operands[1]].registers;
-    if (!begin(t, in, 2, &elem) || !fenced(t, in, 1, registers, "registers of A") ||
+    if (!begin(t, in, 2) || !fenced(t, in, 1, registers, "registers of A") ||
         !same_in_all_warps(t, in, true))
         return TCC_FAILED;
-    unpack_a(t, in, elem, v);
-    tcc_outcome outcome = issue(t, in, elem, &a);
+    unpack_a(t, in, &a);
+    tcc_outcome outcome = issue(t, in, &a);
     tcc_reg *r = &t->regs[in->operands[1]];
     r->mma = t->committed + 1;
     r->issue = (uint32_t)t->warp->issued;

@@ -61,13 +61,17 @@ enum { TCC_MMA_SYNC_M = 16, TCC_MMA_SYNC_N = 8 };
 /* D[m,n] += A[m,k] * B[k,n] of a warp, and its fragments: mma_sync.def, fma.def. */
 typedef struct tcc_mma_sync {
     tcc_instr instr;
+    int ptx;               /* least version of PTX that has it, as tcc_target's */
     int64_t m, n, k, rows; /* rows: that one instruction multiplies, of m */
-    tcc_scalar a, b, acc; /* i8 for both signs */
+    tcc_scalar a, b, acc;  /* i8 and i4 for both signs */
     tcc_fragment_id of_a, of_b, of_d, of_r; /* of_r: of results that are no sums any more */
 } tcc_mma_sync;
 /* The one for these element types, or NULL; of those that are by `instr`, where that is not TCC_INSTR_COUNT. */
 const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
                                       tcc_scalar acc);
+/* The one that an nvvm.mma or nvvm.wmma.mma says, or NULL; types: gets its elements of A, B and the accumulators, or is
+ * NULL. */
+const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3]);
 /* Whether it is wmma.mma: its fragments are opaque. */
 bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma);
 /* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */

@@ -50,6 +50,13 @@ static int exponent_of(double v)
     return (int)(bits_of(v) >> WIDE_MANT_BITS & 0x7ff) - WIDE_BIAS;
 }
 
+/* |v| in steps, which are powers of two, to nearest; from the middle on to the larger one. */
+static double round_away(double v, double step)
+{
+    double steps = fabs(v) / step, whole = floor(steps);
+    return copysign((steps - whole < 0.5 ? whole : whole + 1) * step, v);
+}
+
 /* Where the numbers of the type are 2^s apart, adding 1.5 * 2^(52 + s) leaves no bits below that. */
 double tcc_round_narrow(double v, tcc_scalar elem)
 {
@@ -63,7 +70,7 @@ double tcc_round_narrow(double v, tcc_scalar elem)
         e = 1 - f->bias; /* subnormal: the spacing no longer shrinks */
     double shift = 1.5 * with_bits((uint64_t)(e - f->mant_bits + WIDE_MANT_BITS + WIDE_BIAS)
                                    << WIDE_MANT_BITS);
-    double r = (v + shift) - shift;
+    double r = elem == TCC_tf32 ? round_away(v, ldexp(1, e - f->mant_bits)) : (v + shift) - shift;
     if (fabs(r) > f->max)
         return f->has_inf ? copysign((double)INFINITY, v) : (double)NAN;
     return r == 0 ? copysign(0, v) : r;

@@ -25,10 +25,11 @@
 /* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), and f32 and
  * f64 by lanes at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its shared memory gives 128 bytes a
  * cycle. */
-#define WARPS(sm, sm_family, llvm, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes)               \
+#define WARPS(sm, sm_family, least_ptx, capabilities, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes) \
     {.name = (sm),                                                                                  \
-     .family = (sm_family),                                                                        \
-     .features = (llvm),                                                                            \
+     .family = (sm_family),                                                                         \
+     .ptx = (least_ptx),                                                                            \
+     .can = (capabilities),                                                                         \
      .smem_bytes = (smem) * 1024,                                                                   \
      .registers = 65536,                                                                            \
      .thread_registers = 255,                                                                       \
@@ -42,16 +43,17 @@
      .stored_bytes_per_cycle = 8,                                                                   \
      .memory_bytes_per_cycle = (memory_bytes),                                                      \
      .latency_cycles = 800}
-#define SM80(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM80, llvm, __VA_ARGS__)
-#define SM75(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM75, llvm, __VA_ARGS__)
-#define SM72(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM72, llvm, __VA_ARGS__)
-#define SM70(sm, llvm, ...) WARPS(sm, TCC_FAMILY_SM70, llvm, __VA_ARGS__)
+#define SM80(sm, ...) WARPS(sm, TCC_FAMILY_SM80, __VA_ARGS__)
+#define SM75(sm, ...) WARPS(sm, TCC_FAMILY_SM75, __VA_ARGS__)
+#define SM72(sm, ...) WARPS(sm, TCC_FAMILY_SM72, __VA_ARGS__)
+#define SM70(sm, ...) WARPS(sm, TCC_FAMILY_SM70, __VA_ARGS__)
 
+#define CAN TCC_CAN
 static const tcc_target targets[] = {
     {.name = "sm_90a",
      .family = TCC_FAMILY_SM90,
-     .features = "+ptx80",
      .plain = "sm_90",
+     .ptx = 80,
      .smem_bytes = 227 * 1024,
      .registers = 65536,
      .thread_registers = 255,
@@ -65,15 +67,15 @@ static const tcc_target targets[] = {
      .stored_bytes_per_cycle = 19,
      .memory_bytes_per_cycle = 18,
      .latency_cycles = 1300},
-    SM80("sm_80", "+ptx80", 163, 108, 2048, 64, 32, 48, 13),
-    SM80("sm_86", "+ptx80", 99, 84, 1024, 128, 2, 32, 6.5),
-    SM80("sm_87", "+ptx80", 163, 16, 2048, 128, 2, 32, 10),
-    SM80("sm_89", "+ptx80", 99, 142, 1024, 128, 2, 40, 3),
-    SM80("sm_90", "+ptx80", 227, 132, 2560, 128, 64, 56, 18),
-    SM80("sm_120", "+ptx87", 99, 170, 1024, 128, 2, 40, 4.4),
-    SM75("sm_75", "+ptx65", 64, 40, 1024, 64, 2, 20, 5), /* the T4 */
-    SM72("sm_72", "+ptx63", 96, 8, 1024, 64, 32, 32, 12), /* Xavier */
-    SM70("sm_70", "+ptx63", 96, 80, 1024, 64, 32, 20, 7.3), /* the V100 */
+    SM80("sm_80", 80, 0, 163, 108, 2048, 64, 32, 48, 13),
+    SM80("sm_86", 80, 0, 99, 84, 1024, 128, 2, 32, 6.5),
+    SM80("sm_87", 80, 0, 163, 16, 2048, 128, 2, 32, 10),
+    SM80("sm_89", 80, CAN(fp8), 99, 142, 1024, 128, 2, 40, 3),
+    SM80("sm_90", 80, CAN(fp8), 227, 132, 2560, 128, 64, 56, 18),
+    SM80("sm_120", 87, CAN(fp8), 99, 170, 1024, 128, 2, 40, 4.4),
+    SM75("sm_75", 65, 0, 64, 40, 1024, 64, 2, 20, 5), /* the T4 */
+    SM72("sm_72", 63, 0, 96, 8, 1024, 64, 32, 32, 12), /* Xavier */
+    SM70("sm_70", 63, 0, 96, 80, 1024, 64, 32, 20, 7.3), /* the V100 */
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),
@@ -84,7 +86,6 @@ static const tcc_target targets[] = {
     RDNA("gfx1201", TCC_FAMILY_GFX12, 1536, 32, 2048),
 };
 
-#define CAN TCC_CAN
 static const struct {
     tcc_vendor vendor;
     unsigned can; /* a bit for each capability */
@@ -98,30 +99,31 @@ static const struct {
     const char *target;
     tcc_mma mma;
 } mmas[] = {
-#define MMA(id, target, m, k, n_step, n_max, in, acc, lanes, per8)                                 \
-    {#target, {#id, m, k, n_step, n_max, TCC_##in, TCC_##acc, lanes, per8}},
+#define MMA(id, target, ptx, m, k, n_step, n_max, across, a, b, acc, lanes, per8)                   \
+    {#target, {#id, ptx, m, k, n_step, n_max, across, TCC_##a, TCC_##b, TCC_##acc, lanes, per8}},
 #include "ir/mma.def"
 };
 
 /* The lanes hold D exactly once, for every N. */
-#define MMA(id, target, m, k, n_step, n_max, in, acc, lanes, per8)                                 \
+#define MMA(id, target, ptx, m, k, n_step, n_max, across, a, b, acc, lanes, per8)                   \
     static_assert((m) * 8 == (lanes) * (per8), #id ": lanes do not hold D exactly once");          \
     static_assert((n_max) % (n_step) == 0, #id ": N");
 #include "ir/mma.def"
 
 static const struct {
     tcc_family family;
+    unsigned needs; /* capabilities */
     tcc_mma_sync mma;
 } mma_syncs[] = {
-#define ROW(family, instr, m, n, k, rows, a, b, acc, of_a, of_b, of_d, of_r)                        \
-    {TCC_FAMILY_##family,                                                                           \
-     {TCC_INSTR_##instr, m, n, k, rows, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a,           \
+#define ROW(family, needs, ptx, instr, m, n, k, rows, a, b, acc, of_a, of_b, of_d, of_r)            \
+    {TCC_FAMILY_##family, needs,                                                                    \
+     {TCC_INSTR_##instr, ptx, m, n, k, rows, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a,      \
       TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d, TCC_FRAGMENT_##of_r}},
-#define MMA_SYNC(family, rows, k, a, b, acc, of_a, of_b, of_d)                                      \
-    ROW(family, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, rows, a, b, acc, of_a, of_b, of_d, of_d)
+#define MMA_SYNC(family, needs, ptx, rows, k, a, b, acc, of_a, of_b, of_d)                          \
+    ROW(family, needs, ptx, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, rows, a, b, acc, of_a, of_b, of_d, of_d)
 #define WMMA_SYNC(family, a, b, acc, of_a, of_b)                                                    \
-    ROW(family, MMA, 16, 16, 16, 16, a, b, acc, of_a, of_b, wmma_d, block16)
-#define FMA(family, elem) ROW(family, FMA, 16, 32, 1, 1, elem, elem, elem, fma_a, fma_b, fma_d, fma_d)
+    ROW(family, 0, 63, MMA, 16, 16, 16, 16, a, b, acc, of_a, of_b, wmma_d, block16)
+#define FMA(family, elem) ROW(family, 0, 0, FMA, 16, 32, 1, 1, elem, elem, elem, fma_a, fma_b, fma_d, fma_d)
 #include "ir/mma_sync.def"
 #include "ir/fma.def"
 };
@@ -169,12 +171,12 @@ tcc_vendor tcc_target_vendor(const tcc_target *target)
 
 bool tcc_target_can(const tcc_target *target, tcc_capability capability)
 {
-    return families[target->family].can >> capability & 1;
+    return !tcc_target_cannot(target, 1u << capability);
 }
 
 unsigned tcc_target_cannot(const tcc_target *target, unsigned capabilities)
 {
-    return capabilities & ~families[target->family].can;
+    return capabilities & ~(families[target->family].can | target->can);
 }
 
 tcc_status tcc_target_lacks(const tcc_target *target, const char *where, tcc_diag *diag,
@@ -197,12 +199,23 @@ const tcc_target *tcc_func_target(const tcc_func *f)
     return plain ? tcc_target_find(target->plain) : target;
 }
 
-const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar acc)
+const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc)
 {
-    for (size_t i = 0; i < sizeof mmas / sizeof *mmas; i++)
-        if (!strcmp(mmas[i].target, target->name) && mmas[i].mma.in == in && mmas[i].mma.acc == acc)
-            return &mmas[i].mma;
+    for (size_t i = 0; i < sizeof mmas / sizeof *mmas; i++) {
+        const tcc_mma *mma = &mmas[i].mma;
+        if (!strcmp(mmas[i].target, target->name) && mma->a == a && mma->b == b && mma->acc == acc)
+            return mma;
+    }
     return NULL;
+}
+
+const tcc_mma *tcc_mma_of(const tcc_op *op)
+{
+    const char *a = tcc_attr_str(&op->attrs, "type", ""), *b = tcc_attr_str(&op->attrs, "type_b", a);
+    tcc_scalar types[2];
+    if (!tcc_scalar_find(a, strlen(a), &types[0]) || !tcc_scalar_find(b, strlen(b), &types[1]))
+        return NULL;
+    return tcc_mma_find(tcc_target_of(op->block->func->ir), types[0], types[1], op->operands[0]->type->elem);
 }
 
 /* wmma.def and mma_sync.def have one row for both signs. */
@@ -221,12 +234,27 @@ const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr,
 {
     for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
-        if (mma_syncs[i].family == target->family && (instr == TCC_INSTR_COUNT || mma->instr == instr) &&
+        if (mma_syncs[i].family == target->family && !tcc_target_cannot(target, mma_syncs[i].needs) &&
+            (instr == TCC_INSTR_COUNT || mma->instr == instr) &&
             mma->a == signed_of(a) && mma->b == signed_of(b) && mma->acc == acc &&
             (a == b || !tcc_mma_sync_is_opaque(mma)))
             return mma;
     }
     return NULL;
+}
+
+const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3])
+{
+    static const char *const attrs[] = {"a", "b", "acc"};
+    tcc_scalar of_op[3];
+    for (int i = 0; i < 3; i++) {
+        const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
+        if (!tcc_scalar_find(name, strlen(name), &of_op[i]))
+            return NULL;
+    }
+    if (types)
+        memcpy(types, of_op, sizeof of_op);
+    return tcc_mma_sync_find(tcc_func_target(op->block->func), TCC_INSTR_MMA, of_op[0], of_op[1], of_op[2]);
 }
 
 tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits)
@@ -273,8 +301,7 @@ int64_t tcc_wmma_result_words(const tcc_wmma *w, int64_t wave)
 bool tcc_mma_shape_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
                         tcc_mma_shape *out)
 {
-    bool of_warpgroup = instr == TCC_INSTR_WGMMA && a == b;
-    const tcc_mma *mma = of_warpgroup ? tcc_mma_find(target, a, acc) : NULL;
+    const tcc_mma *mma = instr == TCC_INSTR_WGMMA ? tcc_mma_find(target, a, b, acc) : NULL;
     const tcc_wmma *wmma = instr == TCC_INSTR_WMMA ? tcc_wmma_find(target, a, b, acc, 0) : NULL;
     const tcc_mma_sync *sync = tcc_mma_sync_find(target, instr, a, b, acc);
     if (mma)
@@ -290,14 +317,15 @@ bool tcc_target_multiplies(const tcc_target *target, size_t i, tcc_multiplied *o
 {
     for (size_t j = 0; j < sizeof mmas / sizeof *mmas; j++) {
         const tcc_mma *m = &mmas[j].mma;
-        *out = (tcc_multiplied){TCC_INSTR_WGMMA, m->in, m->in, m->acc};
-        if (!strcmp(mmas[j].target, target->name) && !i--)
+        *out = (tcc_multiplied){TCC_INSTR_WGMMA, m->a, m->b, m->acc};
+        bool listed = m->a == signed_of(m->a) && m->b == signed_of(m->b);
+        if (listed && !strcmp(mmas[j].target, target->name) && !i--)
             return true;
     }
     for (size_t j = 0; j < sizeof mma_syncs / sizeof *mma_syncs; j++) {
         const tcc_mma_sync *m = &mma_syncs[j].mma;
         *out = (tcc_multiplied){m->instr, m->a, m->b, m->acc};
-        if (mma_syncs[j].family == target->family && !i--)
+        if (mma_syncs[j].family == target->family && !tcc_target_cannot(target, mma_syncs[j].needs) && !i--)
             return true;
     }
     for (size_t j = 0; j < sizeof wmmas / sizeof *wmmas; j++) {
@@ -330,9 +358,12 @@ bool tcc_target_converts(const tcc_target *target, tcc_scalar elem)
     enum {
         BYTES_AND_MORE = 1u << TCC_f32 | 1u << TCC_f16 | 1u << TCC_bf16 | 1u << TCC_i32 |
                          1u << TCC_i8 | 1u << TCC_u8,
+        HALF_BYTES = 1u << TCC_i4 | 1u << TCC_u4,
         FP8 = 1u << TCC_e4m3 | 1u << TCC_e5m2
     };
     unsigned elems = BYTES_AND_MORE | (tcc_target_can(target, TCC_CAN_fp8) ? FP8 : 0) |
+                     (tcc_target_can(target, TCC_CAN_half_bytes) ? HALF_BYTES : 0) |
+                     (tcc_target_can(target, TCC_CAN_tf32) ? 1u << TCC_tf32 : 0) |
                      (tcc_target_can(target, TCC_CAN_f64) ? 1u << TCC_f64 : 0);
     return elems >> elem & 1;
 }

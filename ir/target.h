@@ -36,7 +36,8 @@ typedef struct tcc_target {
     const char *name;
     tcc_family family;
     const char *plain;        /* the target that computes what this one has no matrix instruction for; NULL: none */
-    const char *features;     /* that LLVM is to know of beside its vendor's; NULL: none */
+    int ptx;                  /* least version of PTX that has it, 80 for 8.0; 0: it is not NVIDIA's */
+    unsigned can;             /* capabilities beside those of its family */
     int64_t smem_bytes;       /* dynamic shared memory that one CTA may have */
     int64_t registers;        /* of one SM, 32 bits each */
     int64_t thread_registers; /* of one thread at most */
@@ -99,14 +100,18 @@ tcc_instr tcc_target_instr(const tcc_target *target);
 /* A warpgroup matrix instruction D[m,n] += A[m,k] * B[k,n]: mma.def. */
 typedef struct tcc_mma {
     const char *name;
+    int ptx; /* least version of PTX that has it, as tcc_target's */
     int64_t m, k, n_step, n_max; /* n is any multiple of n_step up to n_max */
-    tcc_scalar in, acc;
+    bool across; /* rows of operands in shared memory may run along m or n, not k alone */
+    tcc_scalar a, b, acc;
     int64_t lanes;        /* threads that hold D together */
     int64_t acc_per_row8; /* elements of D that one lane holds for each 8 columns */
 } tcc_mma;
 
 /* The instruction for these element types, or NULL. */
-const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar in, tcc_scalar acc);
+const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc);
+/* The one that an nvvm.wgmma or nvvm.wgmma.a says, or NULL. */
+const tcc_mma *tcc_mma_of(const tcc_op *op);
 
 enum { TCC_WMMA_SIDE = 16 };
 

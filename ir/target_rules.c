@@ -84,6 +84,17 @@ static void check_wgmma(verifier *v, const tcc_op *op)
 {
     const tcc_type *acc = op->operands[0]->type;
     int64_t n = tcc_attr_int(&op->attrs, "n", 0);
+    const char *a = tcc_attr_str(&op->attrs, "type", ""), *b = tcc_attr_str(&op->attrs, "type_b", a);
+    const tcc_mma *mma = tcc_mma_of(op);
+    if (!mma) {
+        ERROR(v, op, "%s has no instruction for %s = %s * %s", tcc_target_of(op->block->func->ir)->name,
+              tcc_scalar_name(acc->elem), a, b);
+        return;
+    }
+    if (n % mma->n_step)
+        ERROR(v, op, "n is %lld, wants a multiple of %lld for %s", (long long)n, (long long)mma->n_step, a);
+    if (!mma->across && (tcc_attr_int(&op->attrs, "trans_a", 0) || tcc_attr_int(&op->attrs, "trans_b", 0)))
+        ERROR(v, op, "an operand of %s is MN-major, wants K-major", a);
     tcc_verify_same(v, op, "acc", acc, "r", op->results[0].type);
     if (tcc_type_count(acc) != n / 2)
         ERROR(v, op, "acc is %s, wants %lld elements, half of n", TEXT(acc), (long long)(n / 2));
@@ -109,7 +120,7 @@ static void check_wgmma_wait(verifier *v, const tcc_op *op)
             ERROR(v, op, "operand %u is %s and result %u is %s, wants the same vec", i, TEXT(t), i,
                   TEXT(op->results[i].type));
         else if (t->elem != TCC_f32 && t->elem != TCC_i32)
-            ERROR(v, op, "operand %u is %s, wants accumulators, of f32, or registers of A, of i32",
+            ERROR(v, op, "operand %u is %s, wants accumulators, of f32 or i32, or registers of A, of i32",
                   i, TEXT(t));
     }
 }
@@ -117,18 +128,11 @@ static void check_wgmma_wait(verifier *v, const tcc_op *op)
 /* The product of nvvm.mma or nvvm.wmma.mma; NULL, reported, where the target has none. */
 static const tcc_mma_sync *product_of(verifier *v, const tcc_op *op, tcc_scalar types[3])
 {
-    const tcc_target *target = tcc_func_target(op->block->func);
-    static const char *const attrs[] = {"a", "b", "acc"};
-    for (int i = 0; i < 3; i++) {
-        const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
-        if (!tcc_scalar_find(name, strlen(name), &types[i]))
-            return NULL;
-    }
-    const tcc_mma_sync *mma = tcc_mma_sync_find(target, TCC_INSTR_MMA, types[0], types[1], types[2]);
+    const tcc_mma_sync *mma = tcc_mma_sync_of(op, types);
     if (mma && tcc_mma_sync_is_opaque(mma) == (op->code == TCC_OP_nvvm_wmma_mma))
         return mma;
-    ERROR(v, op, "%s has no instruction for %s = %s * %s", target->name, tcc_scalar_name(types[2]),
-          tcc_scalar_name(types[0]), tcc_scalar_name(types[1]));
+    ERROR(v, op, "%s has no instruction for %s = %s * %s", tcc_func_target(op->block->func)->name,
+          tcc_attr_str(&op->attrs, "acc", ""), tcc_attr_str(&op->attrs, "a", ""), tcc_attr_str(&op->attrs, "b", ""));
     return NULL;
 }
 

@@ -42,7 +42,7 @@ static void lay_out(tcc_ir *ir, tcc_op *load, int k_dim, int64_t most, int64_t s
 {
     const tcc_type *tile = load->results[0].type;
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
-    if (contiguous < 0)
+    if (contiguous < 0 || tcc_scalar_bits(tile->elem) < 8)
         contiguous = k_dim; /* element-wise copies may lay it out as they like */
     int64_t elems = contiguous == k_dim ? tile->dims[k_dim].size : most;
     int64_t bytes = elems * tcc_scalar_bits(tile->elem) / 8;
@@ -237,6 +237,8 @@ static bool ends_with(const tcc_type *t, int64_t bytes)
 static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_value *tensor)
 {
     const tcc_target *target = s->target;
+    if (tcc_scalar_bits(tensor->type->elem) < 8) /* rows may begin within a byte */
+        return;
     if (is_spread(op)) {
         int64_t bytes = WIDE;
         while (bytes > 1 && !is_aligned(f, tensor, bytes))

@@ -238,6 +238,17 @@ static tcc_status check_sums(const tcc_choice *ch)
     return TCC_OK;
 }
 
+bool tcc_choice_runs_across(const tcc_choice *ch, int axis)
+{
+    bool any = false;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        tcc_attr map = tcc_attr_list(&o->read->attrs, "map");
+        any |= o->axis == axis && map.list.n && strcmp(map.list.items[map.list.n - 1].s, o->k);
+    }
+    return any;
+}
+
 /* Of wgmma's operands only A can come from registers. */
 static tcc_status check_computed(const tcc_choice *ch)
 {
@@ -260,7 +271,7 @@ static int64_t widest(const tcc_contraction *c)
         int64_t of = tcc_scalar_bits(c->operands[i].read->results[0].type->elem);
         bits = of > bits ? of : bits;
     }
-    return bits / 8;
+    return (bits + 7) / 8;
 }
 
 /* The variant that is named as its kernel; NULL when there is none. */

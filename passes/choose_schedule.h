@@ -57,6 +57,8 @@ tcc_lines tcc_choice_lines(const tcc_choice *ch, int axis);
 bool tcc_choice_computes(const tcc_choice *ch, int axis);
 /* Whether the compiler decides which index the rows of a tile run along. */
 bool tcc_choice_may_swap(const tcc_choice *ch);
+/* Whether rows of A's tensors (0) or B's (1) run along another index than the summed one. */
+bool tcc_choice_runs_across(const tcc_choice *ch, int axis);
 /* Takes the user's sizes into ch->s, and which they are into given_m, given_n, given_k. */
 tcc_status tcc_choice_read_tile(tcc_choice *ch, const tcc_tile_steps *steps);
 /* The smallest tile that covers a known extent, else `most`. */

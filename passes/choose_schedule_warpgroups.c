@@ -12,7 +12,7 @@
 
 enum {
     DEFAULT_STAGES_MAX = 8,
-    DEFAULT_K = 64,
+    K_BYTES = 128, /* of a stage: as much as is swizzled together */
     BOX_MAX = 256, /* of one dimension: cuTensorMapEncodeTiled */
     TMA_BYTES = 16,
     NARROWEST_IN_TURN = 96 /* columns of tiles that one warpgroup multiplies as fast as two do */
@@ -106,13 +106,30 @@ static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
     return s.n % s.staging == 0 && s.staging < s.n && stages_to_fill(ch, s) > whole ? s.staging : 0;
 }
 
+/* The instruction of the first sum: all are of one shape. */
+static tcc_mma_shape instruction(const tcc_choice *ch)
+{
+    const tcc_sum *first = &ch->c.sums[0];
+    tcc_mma_shape shape = {64, 16, 8, 256}; /* where there is none, which choose-mma says */
+    tcc_mma_shape_find(ch->target, TCC_INSTR_WGMMA, tcc_sum_operand_elem(first->a), tcc_sum_operand_elem(first->b),
+                       first->op->results[0].type->elem, &shape);
+    return shape;
+}
+
+/* Columns of the instructions that multiply a tile; 0: they are too many, or too few for it. */
+static int64_t columns_of(const tcc_choice *ch, const tcc_schedule *s)
+{
+    int64_t n = tcc_schedule_instr_n(s, ch->target);
+    return n % instruction(ch).n_step ? 0 : n;
+}
+
 /* Small tiles are for sums that wait for memory: as deep as shared memory is filled by. */
 static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
 {
-    s.k = DEFAULT_K;
+    int64_t k = s.k = K_BYTES * 8 / tcc_scalar_bits(tcc_sum_operand_elem(ch->c.sums[0].a));
     s.stages = 2 * DEFAULT_STAGES_MAX;
     bool leaves_half = tcc_schedule_smem_bytes(&s, ch->elem_bytes) <= ch->target->smem_bytes;
-    return tcc_choice_cover(ch->c.k_extent, 16, leaves_half ? 2 * DEFAULT_K : DEFAULT_K);
+    return tcc_choice_cover(ch->c.k_extent, instruction(ch).k, leaves_half ? 2 * k : k);
 }
 
 /* The most parts of a sum to try: where all extents are known and nothing is said, as many as give each a tile
@@ -141,18 +158,6 @@ static double choose_split(const tcc_choice *ch, tcc_schedule *s, const tcc_kern
         }
     }
     return best;
-}
-
-/* Whether rows of A's tensors (0) or B's (1) run along another index than the summed one. */
-static bool runs_across(const tcc_choice *ch, int axis)
-{
-    bool any = false;
-    for (size_t i = 0; i < ch->c.n_operands; i++) {
-        const tcc_sum_operand *o = &ch->c.operands[i];
-        tcc_attr map = tcc_attr_list(&o->read->attrs, "map");
-        any |= o->axis == axis && map.list.n && strcmp(map.list.items[map.list.n - 1].s, o->k);
-    }
-    return any;
 }
 
 /* How CTAs and their consumers go about their tiles. */
@@ -199,7 +204,7 @@ static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
     if (!ch->given_k)
         t->k = depth_for(ch, *t);
     ch->s = *t;
-    if (t->m % rows_of_all(t) || !tcc_schedule_instr_n(t, ch->target) || !tcc_sm90_has_room(ch) ||
+    if (t->m % rows_of_all(t) || !columns_of(ch, t) || !tcc_sm90_has_room(ch) ||
         tcc_schedule_smem_bytes(t, ch->elem_bytes) > ch->target->smem_bytes)
         return false;
     if (!is_given(ch, TCC_KEY_staging))
@@ -217,7 +222,7 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
                                   all_result_bits(ch),  all_sum_bits(ch),
                                   {tcc_choice_lines(ch, 0) == TCC_LINES_NOT_ALL,
                                    tcc_choice_lines(ch, 1) == TCC_LINES_NOT_ALL},
-                                  {runs_across(ch, 0), runs_across(ch, 1)}};
+                                  {tcc_choice_runs_across(ch, 0), tcc_choice_runs_across(ch, 1)}};
     double best_time = 0;
     best.stages = 1;
     best.m = ch->given_m ? s->m : 64;
@@ -283,12 +288,12 @@ static tcc_status choose_tile(tcc_choice *ch)
             (long long)s->m, (long long)s->n, (long long)p.least,
             (long long)tcc_schedule_accumulators(s), (long long)s->warpgroups,
             s->warpgroups == 1 ? "" : "s", (long long)p.limit);
-    if (!tcc_schedule_instr_n(s, ch->target))
+    if (!columns_of(ch, s))
         return TCC_CHOICE_REFUSE(
             ch, "tile",
-            "tile %s %lld: need a multiple of 16 with %lld threads, whose share of "
+            "tile %s %lld: need a multiple of %lld with %lld threads, whose share of "
             "registers is too small for one matrix instruction",
-            *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n,
+            *ch->c.axes[1] ? ch->c.axes[1] : "n", (long long)s->n, (long long)(2 * instruction(ch).n_step),
             (long long)tcc_schedule_threads(s));
     return TCC_OK;
 }
@@ -365,7 +370,8 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->consumers = (tcc_sharing)tcc_schedule_key_of(ch->f, TCC_KEY_consumers, TCC_CONSUMERS_COOPERATIVE);
     tcc_status status = check_turns(ch);
     if (!status)
-        status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, 8, 16, BOX_MAX, tcc_depth_of_instruction});
+        status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, instruction(ch).n_step, instruction(ch).k, BOX_MAX,
+                                                            tcc_depth_of_instruction});
     if (!status)
         status = choose_tile(ch);
     if (!status)
@@ -381,8 +387,9 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     s->m = 64;
-    s->n = tcc_choice_cover(ch->c.extents[1], 8, 64);
-    s->k = tcc_choice_cover(ch->c.k_extent, 16, 64);
+    int64_t step = instruction(ch).n_step;
+    s->n = tcc_choice_cover(ch->c.extents[1], step, 64);
+    s->k = tcc_choice_cover(ch->c.k_extent, instruction(ch).k, 64);
     s->stages = s->warpgroups = 1;
     s->producer = TCC_PRODUCER_NONE;
     s->swizzle = 128;
@@ -391,6 +398,6 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
     s->operands = TCC_OPERANDS_IN_ORDER;
     s->split = 1;
     s->consumers = TCC_CONSUMERS_COOPERATIVE;
-    for (tcc_pressure p; s->n > 8 && (p = pressure(ch, false), p.least > p.limit);)
-        s->n = (s->n / 2 + 7) / 8 * 8;
+    for (tcc_pressure p; s->n > step && (p = pressure(ch, false), p.least > p.limit);)
+        s->n = (s->n / 2 + step - 1) / step * step;
 }

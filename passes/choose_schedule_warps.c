@@ -62,10 +62,23 @@ static int64_t registers_on_the_way(const tcc_choice *ch, const tcc_schedule *s)
     return copies_land(ch) ? 0 : elems * ch->elem_bytes / WORD_BYTES / tcc_schedule_threads(s);
 }
 
+/* Bytes of stages whose rows do not run along k are read one by one: each takes a register until four are put together,
+ * one of each row or column for every round of 32 bytes. */
+static int64_t registers_of_bytes(const tcc_choice *ch, const tcc_schedule *s)
+{
+    enum { BYTE_BITS = 8 };
+    int64_t warps[2];
+    bool bytes = tcc_scalar_bits(find_instruction(ch)->a) == BYTE_BITS;
+    if (!bytes || !tcc_warps_arrange(s, warps))
+        return 0;
+    return (tcc_choice_runs_across(ch, 0) ? (1 + s->more_a) * s->m / warps[0] : 0) +
+           (tcc_choice_runs_across(ch, 1) ? (1 + s->more_b) * s->n / warps[1] : 0);
+}
+
 static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
     return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch) +
-           registers_on_the_way(ch, s);
+           registers_on_the_way(ch, s) + registers_of_bytes(ch, s);
 }
 
 bool tcc_warps_has_room(const tcc_choice *ch)
@@ -92,7 +105,7 @@ static int64_t depth_for(const tcc_choice *ch, int64_t m, int64_t n)
 {
     const tcc_mma_sync *mma = find_instruction(ch);
     int64_t bits = tcc_scalar_bits(mma->a), k = ROW_BYTES * 8 / bits;
-    while (k * bits / 8 < 4 * ROW_BYTES && (m + n) * 2 * k * bits / 8 <= STAGE_BYTES)
+    while (2 * k <= TILE_MAX && k * bits / 8 < 4 * ROW_BYTES && (m + n) * 2 * k * bits / 8 <= STAGE_BYTES)
         k *= 2;
     while (!ch->c.k_extent.name && k / 2 >= ch->c.k_extent.size && k / 2 >= step_k(mma))
         k /= 2;

@@ -47,10 +47,23 @@ static const char *why_not_contiguous(const tcc_op *read, const char *x, const c
                : "its last index is neither the summed one nor its own";
 }
 
+/* Bytes are moved whole on the way to shared memory. */
+static const char *why_not_whole_bytes(const tcc_op *read, const char *k)
+{
+    const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
+    bool along = tcc_read_is_contiguous_in(read, k, k);
+    return tcc_scalar_bits(t->elem) >= 8 || along
+               ? NULL
+               : "its rows run along its own index, and halves of bytes are not transposed on the way";
+}
+
 static const char *why_not_aligned(const tcc_op *read, const char *x, const char *k)
 {
     const tcc_type *t = TCC_VIEW(tensor_read, read)->tensor->type;
     const char *why = why_not_contiguous(read, x, k);
+    why = why ? why : why_not_whole_bytes(read, k);
+    if (!why && t->rank == 1 && tcc_scalar_bits(t->elem) < 8)
+        return "its last byte may be half empty";
     if (!why && t->rank > 1 && row_bits(t) % ACCESS_BITS)
         return "its rows are not a multiple of 16 bytes";
     return why;
@@ -90,9 +103,9 @@ static const char *why_not_tma(const tcc_op *read, const char *x, const char *k)
  * bytes. */
 static const char *why_not_through_registers(const tcc_op *read, const char *x, const char *k)
 {
-    const tcc_value *tensor = TCC_VIEW(tensor_read, read)->tensor;
-    if (tcc_scalar_bits(tensor->type->elem) < 8 && !tcc_read_is_contiguous_in(read, k, k))
-        return "its rows run along its own index, and halves of bytes are not transposed on the way";
+    const char *why = why_not_whole_bytes(read, k);
+    if (why)
+        return why;
     if (tcc_map_position(read, x) < 0)
         return "it has no index of its own";
     return NULL;
@@ -404,14 +417,20 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
 }
 
 /* The first op that has to do with f64; NULL: there is none. */
-static const tcc_op *find_f64(const tcc_func *f)
+static bool needs(tcc_scalar elem, tcc_capability capability)
+{
+    return capability == TCC_CAN_f64 ? elem == TCC_f64 : elem == TCC_i4 || elem == TCC_u4;
+}
+
+/* The first op with an element that needs a capability: f64, half_bytes. */
+static const tcc_op *find_element(const tcc_func *f, tcc_capability needed)
 {
     for (const tcc_op *op = f->body->first; op; op = op->next) {
         for (unsigned i = 0; i < op->n_operands; i++)
-            if (op->operands[i]->type->elem == TCC_f64)
+            if (needs(op->operands[i]->type->elem, needed))
                 return op;
         for (unsigned i = 0; i < op->n_results; i++)
-            if (op->results[i].type->elem == TCC_f64)
+            if (needs(op->results[i].type->elem, needed))
                 return op;
     }
     return NULL;
@@ -420,7 +439,7 @@ static const tcc_op *find_f64(const tcc_func *f)
 static tcc_status check_f64(tcc_pass_ctx *ctx, const tcc_func *f)
 {
     const tcc_target *target = tcc_target_of(f->ir);
-    const tcc_op *op = tcc_target_can(target, TCC_CAN_f64) ? NULL : find_f64(f);
+    const tcc_op *op = tcc_target_can(target, TCC_CAN_f64) ? NULL : find_element(f, TCC_CAN_f64);
     if (!op)
         return TCC_OK;
     tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc, "not supported yet: f64 on %s", target->name);
@@ -464,19 +483,33 @@ static tcc_status refuse_instr(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_m
     return TCC_ERR_TARGET;
 }
 
+/* Whether factors lie as the target's instruction takes them: one of a warpgroup may want them along the summed index, and
+ * as they are. */
+static bool takes_factors(const tcc_target *target, const tcc_contraction *c, const tcc_multiplied *p)
+{
+    const tcc_mma *mma = tcc_mma_find(target, p->a, p->b, p->acc);
+    bool all = true;
+    for (size_t i = 0; i < c->n_operands && mma && !mma->across; i++) {
+        const tcc_sum_operand *o = &c->operands[i];
+        all &= tcc_read_is_contiguous_in(o->read, o->k, o->k) && !tcc_sum_operand_is_computed(o);
+    }
+    return all;
+}
+
 /* As which target the kernel is made: its plain one where that has the instruction that is asked for or, where none is,
- * lanes that multiply what there is no matrix instruction for; and for f64, which is for its warps. */
+ * one for factors that the target does not multiply; and for f64 and halves of bytes, which are for its warps. */
 static tcc_status choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contraction *c)
 {
     const tcc_target *target = tcc_target_of(f->ir), *plain = target->plain ? tcc_target_find(target->plain) : NULL;
     const tcc_multiplied p = product_of(f, c);
-    bool wide = plain && find_f64(f), given = p.instr != TCC_INSTR_COUNT;
-    const tcc_target *const as[2] = {wide ? NULL : target, plain};
+    bool by_warps = plain && (find_element(f, TCC_CAN_f64) || find_element(f, TCC_CAN_half_bytes));
+    bool given = p.instr != TCC_INSTR_COUNT;
+    const tcc_target *const as[2] = {by_warps || !takes_factors(target, c, &p) ? NULL : target, plain};
     bool by_own = instr_for(as[0], p.instr, &p) != TCC_INSTR_COUNT;
-    tcc_instr by_plain = instr_for(as[1], p.instr, &p);
-    if (given && !by_own && by_plain == TCC_INSTR_COUNT)
+    bool by_plain = instr_for(as[1], p.instr, &p) != TCC_INSTR_COUNT;
+    if (given && !by_own && !by_plain)
         return refuse_instr(ctx, f, &p, as);
-    if (wide || (!by_own && by_plain != TCC_INSTR_COUNT && (given || by_plain == TCC_INSTR_FMA)))
+    if (by_warps || (!by_own && by_plain))
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", plain->name);
     return TCC_OK;
 }
@@ -505,7 +538,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     status = multiplies ? choose_target(ctx, f, &c) : TCC_OK;
     if (status)
         return status;
-    if (naive && tcc_target_of(f->ir)->plain)
+    bool by_warps = naive || (!multiplies && find_element(f, TCC_CAN_half_bytes));
+    if (by_warps && tcc_target_of(f->ir)->plain)
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", tcc_target_of(ctx->ir)->plain);
     const tcc_target *target = tcc_func_target(f);
     const tcc_family_passes *passes = tcc_family_passes_wanted(target, ctx->diag, f->loc);

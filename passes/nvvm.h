@@ -83,8 +83,8 @@ tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, uns
 
 /* ---- rings (nvvm_ring.c) ----------------------------------------------------------------- */
 
-/* The op that made a buffer, if it has a place and rows that are wholes of bytes; NULL, refused, when
- * it has none. */
+/* The op that made a buffer, if it has a place and such elements and panels as its user takes; NULL, refused, when it has
+ * not. */
 const tcc_op *tcc_nvvm_buffer(tcc_nvvm_lowering *l, const tcc_op *user, const tcc_value *buffer);
 /* Address of iteration i's stage. */
 tcc_value *tcc_nvvm_stage(tcc_nvvm_lowering *l, const tcc_op *alloc, tcc_value *i);
@@ -144,6 +144,8 @@ void tcc_nvvm_store_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *
 /* ---- tiles (nvvm_tile.c) ----------------------------------------------------------------- */
 
 extern const tcc_low_vendor tcc_low_nvvm;
+/* The element of half a byte at `at`, an i64; 0 where it is not inside. */
+tcc_value *tcc_nvvm_load_half(tcc_lowering *low, tcc_scalar elem, tcc_value *base, tcc_value *at, tcc_value *inside);
 
 /* ---- reading (nvvm_read.c) --------------------------------------------------------------- */
 

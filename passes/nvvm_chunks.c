@@ -57,6 +57,10 @@ static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *
     bool single = u->transposed || tcc_has_word("cp_async_elements elements", tcc_attr_str(&op->attrs, "copy", ""));
     u->elems = single ? 1 : CHUNK_BYTES * 8 / tcc_scalar_bits(tensor->elem);
     u->bytes = single ? u->elem_bytes : CHUNK_BYTES;
+    if (!u->bytes) {
+        TCC_LOW_REFUSE(&l->low, op, "%s by threads of halves of bytes one by one", tcc_op_info_get(op->code)->name);
+        return false;
+    }
     int64_t in_row = extents[along].size / u->elems;
     u->rows = extents[!along].size;
     /* Transposed, a warp takes sectors of rows that become chunks of lines. A panel's chunks follow each other in shared
@@ -250,6 +254,10 @@ void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc
         return;
     tcc_low_require_alignment(low, tensor, c.of.bytes);
     bool whole = tensor->type->rank > 1 || c.of.elems == 1; /* chunks of the tensor are inside or outside */
+    if (!whole && tcc_scalar_bits(tensor->type->elem) < 8) {
+        TCC_LOW_REFUSE(low, copy, "async.copy by threads of a row that may end in half a byte");
+        return;
+    }
     tcc_value **left = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)c.of.n_beside);
     tcc_value **bytes = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)c.of.n_beside);
     for (int64_t p = 0; p < c.of.n_beside; p++) {

@@ -10,6 +10,8 @@
  * trade places.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <string.h>
+
 #include "ir/target.h"
 #include "passes/nvvm.h"
 
@@ -104,13 +106,15 @@ static const char *why_not_wgmma(tcc_nvvm_lowering *l, const tcc_op *op, const o
 {
     const tcc_async_mma_operands *mma = TCC_VIEW(async_mma, op);
     const tcc_attr *instr = tcc_attr_list(&op->attrs, "instr").list.items;
-    const tcc_mma *row = tcc_mma_find(tcc_target_of(l->low.ir), mma->a->type->elem, mma->c->type->elem);
-    if (!row || mma->a->type->elem != mma->b->type->elem)
+    const tcc_mma *row =
+        tcc_mma_find(tcc_target_of(l->low.ir), mma->a->type->elem, mma->b->type->elem, mma->c->type->elem);
+    if (!row || (!a->alloc && tcc_scalar_bits(row->a) != 16))
         return "of these element types";
     if (instr[0].i != row->m || instr[2].i != row->k || instr[1].i > row->n_max ||
         instr[1].i % row->n_step)
         return "by an instruction of this shape";
-    if ((a->alloc && !can_address(a, row->m, row->k)) || !can_address(b, instr[1].i, row->k))
+    bool across = (a->alloc && !a->k_contiguous) || !b->k_contiguous;
+    if ((across && !row->across) || (a->alloc && !can_address(a, row->m, row->k)) || !can_address(b, instr[1].i, row->k))
         return "of operands that lie so in shared memory";
     return NULL;
 }
@@ -154,7 +158,8 @@ static void take_a(tcc_nvvm_lowering *l, multiplication *m)
 static void start(tcc_nvvm_lowering *l, const multiplication *m)
 {
     tcc_lowering *low = &l->low;
-    const char *type = tcc_scalar_name(m->op->operands[2]->type->elem);
+    const tcc_async_mma_operands *o = TCC_VIEW(async_mma, m->op);
+    const char *type = tcc_scalar_name(o->a->type->elem), *type_b = tcc_scalar_name(o->b->type->elem);
     TCC_EMIT_V(&low->b, nvvm_wgmma_fence, NULL);
     for (int64_t s = 0; s < m->steps; s++)
         for (int64_t x = 0; x < m->mi * m->ni; x++) {
@@ -164,6 +169,8 @@ static void start(tcc_nvvm_lowering *l, const multiplication *m)
                                        4, operands, 1, &m->acc[x]->type);
             tcc_attr_set_int(low->ir, &op->attrs, "n", m->n);
             tcc_attr_set_str(low->ir, &op->attrs, "type", type);
+            if (strcmp(type, type_b))
+                tcc_attr_set_str(low->ir, &op->attrs, "type_b", type_b);
             if (m->a.alloc)
                 tcc_attr_set_int(low->ir, &op->attrs, "trans_a", !m->a.k_contiguous);
             tcc_attr_set_int(low->ir, &op->attrs, "trans_b", !m->b.k_contiguous);

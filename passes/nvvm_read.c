@@ -11,7 +11,7 @@ enum { LINES = 8 }; /* of a panel, after which swizzling begins again */
 /* What async.read says: where its part of a stage begins, and where it lies. */
 typedef struct reading {
     tcc_panels panels;
-    int64_t swizzle, bytes; /* of an element */
+    int64_t swizzle, bits; /* of an element */
     int contiguous;         /* the tile's dimension that runs through a line of a panel */
     int64_t at[2];
     tcc_held registers;
@@ -25,14 +25,19 @@ typedef struct place {
     int64_t most[2], add[2];
 } place;
 
+static int64_t bytes_of(const reading *r, int64_t elements)
+{
+    return elements * r->bits / 8;
+}
+
 /* Lines of 8 swizzle alike, and what has no bits in common is exclusive-ored like what is added: then only
  * one number depends on the line. */
 static bool is_regular(const reading *r, const place *p)
 {
-    int64_t along = p->add[r->contiguous] * r->bytes % r->panels.width;
+    int64_t along = bytes_of(r, p->add[r->contiguous]) % r->panels.width;
     int64_t low = along & -along;
     return p->add[!r->contiguous] % LINES == 0 &&
-           (along == 0 || (p->most[r->contiguous] + 1) * r->bytes <= low);
+           (along == 0 || bytes_of(r, p->most[r->contiguous] + 1) <= low);
 }
 
 static tcc_value *address(tcc_nvvm_lowering *l, const reading *r, const place *p)
@@ -41,9 +46,10 @@ static tcc_value *address(tcc_nvvm_lowering *l, const reading *r, const place *p
     const tcc_panels *panels = &r->panels;
     int x = r->contiguous;
     bool regular = is_regular(r, p);
-    int64_t line_add = p->add[!x], byte_add = p->add[x] * r->bytes;
+    int64_t line_add = p->add[!x], byte_add = bytes_of(r, p->add[x]);
     tcc_value *line = tcc_low_add(low, p->own[!x], regular ? 0 : line_add);
-    tcc_value *byte = tcc_low_add(low, tcc_low_mul(low, p->own[x], r->bytes), regular ? 0 : byte_add);
+    tcc_value *own = r->bits < 8 ? tcc_low_div(low, p->own[x], 8 / r->bits) : tcc_low_mul(low, p->own[x], r->bits / 8);
+    tcc_value *byte = tcc_low_add(low, own, regular ? 0 : byte_add);
     tcc_value *lines = tcc_low_mul(low, line, panels->width);
     tcc_value *panel = tcc_low_mul(low, tcc_low_div(low, byte, panels->width), panels->panel_bytes);
     tcc_value *in_line = tcc_low_rem(low, byte, panels->width);
@@ -103,7 +109,7 @@ typedef struct matrices {
 /* Elements of a lane's word. */
 static int64_t per_word(const reading *r)
 {
-    return WORD_BYTES / r->bytes;
+    return WORD_BYTES * 8 / r->bits;
 }
 
 /* Whether lanes have the words of a matrix whose lines run along dimension !rows. */
@@ -153,10 +159,10 @@ static bool are_registers_of(const reading *r, const matrices *m)
  * change rows with columns. */
 static bool find_matrices(const reading *r, matrices *m)
 {
-    if (r->bytes > 2)
+    if (r->bits > WORD_BYTES * 8)
         return false;
     *m = (matrices){.rows = are_lanes_of_matrix(r, 0) ? 0 : 1};
-    if (!are_lanes_of_matrix(r, m->rows) || (r->bytes != 2 && m->rows == r->contiguous))
+    if (!are_lanes_of_matrix(r, m->rows) || (r->bits != 16 && m->rows == r->contiguous))
         return false;
     for (m->n = 4; m->n; m->n /= 2) {
         m->registers = m->n * per_word(r);
@@ -217,7 +223,7 @@ static bool are_neighbours(const reading *r, const place *own, int64_t step)
     const tcc_spread *s = r->held;
     int x = r->contiguous;
     bool all = s->n_registers % step == 0 && own->most[x] % step == 0 && r->at[x] % step == 0 &&
-               r->panels.width % (step * r->bytes) == 0;
+               r->panels.width % bytes_of(r, step) == 0;
     for (const tcc_digits *d = &s->lanes; d; d = d == &s->lanes ? &s->warps : NULL)
         for (unsigned i = 0; i < d->n; i++)
             all &= d->of[i].add[x] % step == 0;
@@ -233,7 +239,7 @@ static bool are_neighbours(const reading *r, const place *own, int64_t step)
 static int64_t neighbours_at_once(const reading *r, const place *own)
 {
     enum { WIDE_BYTES = 16 };
-    int64_t step = r->bytes < WORD_BYTES ? 2 : WIDE_BYTES / r->bytes;
+    int64_t step = r->bits < WORD_BYTES * 8 ? 2 : WIDE_BYTES * 8 / r->bits;
     while (step > 1 && !(step <= r->registers.in_one && are_neighbours(r, own, step)))
         step /= 2;
     return step;
@@ -249,7 +255,7 @@ static void read_opaque(tcc_nvvm_lowering *l, const tcc_op *op, const reading *r
     size_t n = r->registers.n;
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, n);
     place p = {0};
-    if (r->swizzle || r->panels.width != (r->contiguous ? f->cols : f->rows) * r->bytes || r->at[0] % f->rows ||
+    if (r->swizzle || r->panels.width != (r->contiguous ? f->cols : f->rows) * (r->bits / 8) || r->at[0] % f->rows ||
         r->at[1] % f->cols) {
         TCC_LOW_REFUSE(low, op, "async.read of fragments of wmma from other panels than theirs");
         return;
@@ -260,7 +266,7 @@ static void read_opaque(tcc_nvvm_lowering *l, const tcc_op *op, const reading *r
     }
     for (size_t i = 0; i < n; i++) {
         add_register(r, (int64_t)i * r->registers.in_one, &p);
-        parts[i] = tcc_nvvm_wmma_load(l, tile, address(l, r, &p), r->contiguous, r->panels.width / r->bytes);
+        parts[i] = tcc_nvvm_wmma_load(l, tile, address(l, r, &p), r->contiguous, r->panels.width / (r->bits / 8));
     }
     tcc_nvvm_wmma_set(l, &op->results[0], n, parts, r->contiguous);
 }
@@ -278,7 +284,7 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_scalar elem = o->buffer->type->elem;
     r.panels = tcc_panels_of(alloc);
     r.swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0);
-    r.bytes = tcc_scalar_bits(elem) / 8;
+    r.bits = tcc_scalar_bits(elem);
     r.contiguous = tcc_attr_int(&alloc->attrs, "contiguous", 1) ? 1 : 0;
     r.stage = tcc_nvvm_stage(l, alloc, tcc_value_map_get(low->map, o->i));
     if (tcc_layout_is_opaque(op->results[0].type)) {
@@ -287,6 +293,10 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     }
     matrices m;
     bool matrix = tcc_target_can(l->target, TCC_CAN_ldmatrix) && find_matrices(&r, &m);
+    if (!matrix && r.bits < 8) {
+        TCC_LOW_REFUSE(low, op, "async.read of halves of bytes that are no words of matrices");
+        return;
+    }
     place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
     int64_t step = matrix ? m.registers : neighbours_at_once(&r, &p);
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, (size_t)r.held->n_registers);

@@ -108,6 +108,8 @@ static void meet(tcc_lowering *low, const tcc_op *op)
 static int64_t neighbours_at_once(const tcc_access *a)
 {
     int64_t bits = tcc_scalar_bits(a->tensor->type->elem), have = tcc_layout_neighbours(&a->held.spread);
+    if (bits < 8) /* which may be the second half of one byte and the first of the next */
+        return 1;
     int64_t wide = tcc_attr_int(&a->op->attrs, "wide", 0) * 8 / bits;
     int64_t may = wide > 1 ? wide : tcc_attr_int(&a->op->attrs, "pairs", 0) ? 2 : 1, step = 1;
     while (2 * step <= may && have % (2 * step) == 0)
@@ -259,10 +261,23 @@ static tcc_value *load_words(tcc_lowering *low, const tcc_access *a, const spot 
     return TCC_EMIT(&low->b, vec_bitcast, tcc_low_vec(low, elem, a->step), all);
 }
 
+tcc_value *tcc_nvvm_load_half(tcc_lowering *low, tcc_scalar elem, tcc_value *base, tcc_value *at, tcc_value *inside)
+{
+    tcc_value *even = tcc_low_bin_const(low, TCC_OP_arith_and, at, -2);
+    tcc_value *byte = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, 2), base, even, inside);
+    tcc_value *first = tcc_low_extract(low, byte, 0), *second = tcc_low_extract(low, byte, 1);
+    tcc_value *is_first = tcc_low_cmp(low, "eq", at, even);
+    return TCC_EMIT(&low->b, arith_select, first->type, is_first, first, second);
+}
+
 static tcc_value *load(tcc_lowering *low, const tcc_access *a, int64_t number)
 {
     tcc_scalar elem = a->op->results[0].type->elem;
     spot s = spot_of(low, a, number);
+    if (tcc_scalar_bits(elem) < 8) {
+        tcc_value *half = tcc_nvvm_load_half(low, elem, a->base, tcc_low_add(low, s.offset, s.disp), s.inside);
+        return tcc_low_pack(low, elem, 1, &half, 1);
+    }
     if (a->of_words)
         return load_words(low, a, &s);
     tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, elem, a->step), a->base,

@@ -12,7 +12,7 @@ enum { TILE_MAX = 256, WORD_BITS = 32, OTHER_REGISTERS = 48 /* addresses, what c
 static const struct {
     int64_t step_k, round_bytes[2];
 } ways[TCC_INSTR_COUNT] = {
-    [TCC_INSTR_MMA] = {16, {32, 32}},
+    [TCC_INSTR_MMA] = {8, {32, 32}},
     [TCC_INSTR_FMA] = {8, {8 * 4, 4 * 4}}, /* one k; 8 lanes have the same of A, 4 of B */
 };
 

@@ -127,7 +127,7 @@ tcc_op *tcc_tiled_load(const tcc_op *mma, unsigned operand, tcc_arena *scratch)
 
 bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
 {
-    const tcc_target *target = tcc_target_of(ctx->ir);
+    const tcc_target *target = tcc_func_target(op->block->func);
     const tcc_value *tensor = op->code == TCC_OP_tensor_read    ? TCC_VIEW(tensor_read, op)->tensor
                               : op->code == TCC_OP_tensor_write ? TCC_VIEW(tensor_write, op)->tensor
                                                                 : NULL;

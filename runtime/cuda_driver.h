@@ -44,12 +44,12 @@ typedef struct CUtensorMap {
 
 typedef enum CUtensorMapDataType {
     CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+    CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
     CU_TENSOR_MAP_DATA_TYPE_INT32 = 3,
     CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
     CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
     CU_TENSOR_MAP_DATA_TYPE_FLOAT64 = 8,
     CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
-    CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 = 11,
 } CUtensorMapDataType;
 
 typedef enum CUtensorMapSwizzle {

@@ -5,9 +5,10 @@
 
 #include "support/json.h"
 
+/* As TFLOAT32 the copy engine would round. */
 static const tcc_elem_type elem_types[] = {
     {"f16", 16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16}, {"bf16", 16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-    {"f32", 32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}, {"tf32", 32, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32},
+    {"f32", 32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}, {"tf32", 32, CU_TENSOR_MAP_DATA_TYPE_UINT32},
     {"f64", 64, CU_TENSOR_MAP_DATA_TYPE_FLOAT64}, {"i32", 32, CU_TENSOR_MAP_DATA_TYPE_INT32},
     {"e4m3", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},   {"e5m2", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
     {"i8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},     {"u8", 8, CU_TENSOR_MAP_DATA_TYPE_UINT8},

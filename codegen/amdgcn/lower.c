@@ -369,8 +369,6 @@ static bool schedules(tcc_lower *l, const tcc_op *op)
 
 const tcc_op *tcc_amdgcn_lower_op(tcc_lower *l, const tcc_op *op)
 {
-    if (tcc_amdgcn_is_fp8_cast(op))
-        return tcc_amdgcn_fp8_cast(l, op) ? op : NULL;
     LLVMValueRef r = scalar_result(l, op);
     if (r) {
         tcc_lower_set_scalar(l, op->results, r);

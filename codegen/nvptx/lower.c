@@ -239,13 +239,17 @@ static LLVMValueRef global_pointer(const tcc_lower *l, const tcc_value *base,
                                    const tcc_value *offset)
 {
     LLVMValueRef index = tcc_lower_scalar(l, offset);
-    return LLVMBuildInBoundsGEP2(l->builder, l->types[base->type->elem], tcc_lower_scalar(l, base),
-                                 &index, 1, "");
+    LLVMTypeRef unit = l->types[base->type->elem];
+    if (tcc_scalar_bits(base->type->elem) < 8) { /* two to a byte: even, and not negative */
+        index = LLVMBuildLShr(l->builder, index, LLVMConstInt(LLVMTypeOf(index), 1, false), "");
+        unit = l->types[TCC_i8];
+    }
+    return LLVMBuildInBoundsGEP2(l->builder, unit, tcc_lower_scalar(l, base), &index, 1, "");
 }
 
 static int64_t alignment(const tcc_op *op, const tcc_type *type)
 {
-    return tcc_attr_int(&op->attrs, "align", tcc_scalar_bits(type->elem) / 8);
+    return tcc_attr_int(&op->attrs, "align", (tcc_scalar_bits(type->elem) + 7) / 8);
 }
 
 static int64_t displacement(const tcc_op *op, const tcc_type *type)
@@ -338,10 +342,33 @@ static tcc_ptx_arg accumulators(tcc_lower *l, const product_run *run, const tcc_
                                       : (tcc_ptx_arg){.list = tcc_lower_elems(l, acc), .n = n};
 }
 
+/* As PTX names it: integers by their sign. */
+static tcc_ptx_arg ptx_type(tcc_lower *l, tcc_scalar elem)
+{
+    const char *name = tcc_scalar_name(elem);
+    return (tcc_ptx_arg){.text = *name == 'i' ? tcc_arena_printf(l->arena, "s%s", name + 1) : name};
+}
+
+/* Of an instruction whose operands are K-major. */
+static unsigned add_k_major(tcc_lower *l, product_run *run, const tcc_op *op, const tcc_mma *mma)
+{
+    const tcc_nvvm_wgmma_operands *o = TCC_VIEW(nvvm_wgmma, op);
+    return tcc_ptx_add(&run->ptx, tcc_ptx_info_get(mma->acc == TCC_f32 ? TCC_PTX_wgmma_f32 : TCC_PTX_wgmma_s32),
+                       &(const tcc_ptx_wgmma_f32_args){.acc = accumulators(l, run, o->acc),
+                                                       .n = {.in = attr_i32(l, op, "n")},
+                                                       .k = {.in = tcc_lower_i32(l, mma->k)},
+                                                       .type = ptx_type(l, mma->a),
+                                                       .type_b = ptx_type(l, mma->b),
+                                                       .a = {.in = tcc_lower_scalar(l, o->a)},
+                                                       .b = {.in = tcc_lower_scalar(l, o->b)},
+                                                       .scale_d = {.in = tcc_lower_scalar(l, o->scale_d)}});
+}
+
 static void add_wgmma(tcc_lower *l, product_run *run, const tcc_op *op)
 {
     const tcc_nvvm_wgmma_operands *o = TCC_VIEW(nvvm_wgmma, op);
-    unsigned first = TCC_PTX_ADD(
+    const tcc_mma *mma = tcc_mma_of(op);
+    unsigned first = !mma->across ? add_k_major(l, run, op, mma) : TCC_PTX_ADD(
         &run->ptx, wgmma, .acc = accumulators(l, run, o->acc), .n = {.in = attr_i32(l, op, "n")},
         .type = {.text = tcc_attr_str(&op->attrs, "type", "")},
         .a = {.in = tcc_lower_scalar(l, o->a)}, .b = {.in = tcc_lower_scalar(l, o->b)},
@@ -440,10 +467,13 @@ static const char *trans(const tcc_op *op)
     return tcc_attr_int(&op->attrs, "trans", 0) ? ".trans" : "";
 }
 
-static const char *ptx_type(tcc_lower *l, const tcc_op *op, const char *attr)
+/* The element type that an attribute says. */
+static tcc_ptx_arg type_in(tcc_lower *l, const tcc_op *op, const char *attr)
 {
     const char *name = tcc_attr_str(&op->attrs, attr, "");
-    return *name == 'i' ? tcc_arena_printf(l->arena, "s%s", name + 1) : name;
+    tcc_scalar elem = TCC_f16;
+    tcc_scalar_find(name, strlen(name), &elem); /* verified */
+    return ptx_type(l, elem);
 }
 
 static tcc_ptx_arg words_of(tcc_lower *l, const tcc_value *v)
@@ -562,7 +592,7 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
         for (unsigned i = 0; i < n; i++)
             words[i] = LLVMGetPoison(l->types[TCC_i32]);
         TCC_PTX_ADD(p, wmma_load, .r = {.list = words, .n = n}, .of = {.text = tcc_attr_str(&op->attrs, "of", "")},
-                    .layout = {.text = tcc_attr_str(&op->attrs, "layout", "")}, .type = {.text = ptx_type(l, op, "elem")},
+                    .layout = {.text = tcc_attr_str(&op->attrs, "layout", "")}, .type = type_in(l, op, "elem"),
                     .addr = {.in = x[0]}, .stride = {.in = attr_i32(l, op, "stride")});
         return true;
     }
@@ -597,7 +627,6 @@ static void lower_cp_async(tcc_lower *l, const tcc_op *op)
     tcc_ptx_end(&p);
 }
 
-/* As PTX names it: integers by their sign. */
 /* The i-th of n parts. */
 static tcc_ptx_arg share_of(tcc_ptx_arg words, unsigned i, unsigned n)
 {
@@ -607,13 +636,8 @@ static tcc_ptx_arg share_of(tcc_ptx_arg words, unsigned i, unsigned n)
 static void lower_mma(tcc_lower *l, const tcc_op *op)
 {
     const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
-    static const char *const attrs[] = {"a", "b", "acc"};
-    tcc_scalar types[3] = {TCC_f16};
-    for (int i = 0; i < 3; i++) {
-        const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
-        tcc_scalar_find(name, strlen(name), &types[i]); /* verified */
-    }
-    const tcc_mma_sync *mma = tcc_mma_sync_find(tcc_func_target(op->block->func), TCC_INSTR_MMA, types[0], types[1], types[2]);
+    tcc_scalar types[3];
+    const tcc_mma_sync *mma = tcc_mma_sync_of(op, types);
     const char *rows = tcc_arena_printf(l->arena, "%lld", (long long)mma->rows);
     const char *k = tcc_arena_printf(l->arena, "%lld", (long long)mma->k);
     bool floats = o->c->type->elem == TCC_f32;
@@ -625,8 +649,8 @@ static void lower_mma(tcc_lower *l, const tcc_op *op)
                     &(const tcc_ptx_mma_f32_args){.acc = share_of(words_of(l, o->c), i, n),
                                                   .m = {.text = rows},
                                                   .k = {.text = k},
-                                                  .ta = {.text = ptx_type(l, op, "a")},
-                                                  .tb = {.text = ptx_type(l, op, "b")},
+                                                  .ta = ptx_type(l, types[0]),
+                                                  .tb = ptx_type(l, types[1]),
                                                   .a = share_of(words_of(l, o->a), i, n),
                                                   .b = words_of(l, o->b)});
     tcc_lower_set(l, &op->results[0], tcc_ptx_end(&p));
@@ -638,7 +662,7 @@ static void lower_wmma(tcc_lower *l, const tcc_op *op)
     tcc_scalar acc = o->c->type->elem;
     const char *d = acc == TCC_i32 ? "s32" : tcc_scalar_name(acc), *types = tcc_arena_printf(l->arena, "%s.%s", d, d);
     if (acc == TCC_i32)
-        types = tcc_arena_printf(l->arena, "s32.%s.%s.s32", ptx_type(l, op, "a"), ptx_type(l, op, "b"));
+        types = tcc_arena_printf(l->arena, "s32.%s.%s.s32", type_in(l, op, "a").text, type_in(l, op, "b").text);
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);
     tcc_ptx_arg c = registers_of(l, o->c);

@@ -1,4 +1,5 @@
-/* nvptx: what codegen knows of NVIDIA's GPUs.
+/* nvptx: what codegen knows of NVIDIA's GPUs: lower.c ops and kernels, math.c maths, convert.c floats of few bits, version.c
+ * which PTX a module is; ptx.def and ptx_builder.c inline assembly; ptxas.c cubins.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CODEGEN_NVPTX_NVPTX_H
@@ -11,5 +12,12 @@ void tcc_nvptx_initialize(void);
 void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func);
 const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op);
 LLVMValueRef tcc_nvptx_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
+const char *tcc_nvptx_features(const tcc_lower *l, const tcc_ir *ir);
+
+LLVMValueRef tcc_nvptx_round_to_tf32(const tcc_lower *l, LLVMValueRef x);
+/* Of its tcc_fp8. */
+enum { TCC_NVPTX_FP8_AT_ONCE = 2 };
+void tcc_nvptx_fp8_to_f32(tcc_lower *l, tcc_scalar from, LLVMValueRef pair, LLVMValueRef *out);
+LLVMValueRef tcc_nvptx_f32_to_fp8(tcc_lower *l, tcc_scalar to, const LLVMValueRef *in);
 
 #endif

@@ -26,7 +26,7 @@ static double rounding_of(const elem_type *type, double k)
     static const struct {
         const char *name;
         double tolerance;
-    } rows[] = {{"f16", 1e-3}, {"bf16", 8e-3}, {"e4m3", 0.125}, {"e5m2", 0.25}};
+    } rows[] = {{"f16", 1e-3}, {"tf32", 1e-3}, {"bf16", 8e-3}, {"e4m3", 0.125}, {"e5m2", 0.25}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(type->name, rows[i].name))
             return rows[i].tolerance;

@@ -10,12 +10,12 @@
 /* NumPy has neither bf16 nor 8-bit floats: its files hold the bits, which
  * a.view(ml_dtypes.bfloat16) reads. Those of 4-bit integers hold a byte for each. */
 static const elem_type types[] = {
-    {"f16", 16, 5, 10, "<f2", false, false}, {"bf16", 16, 8, 7, "<u2", false, false},
-    {"f32", 32, 8, 23, "<f4", false, false}, {"f64", 64, 11, 52, "<f8", false, false},
-    {"e4m3", 8, 4, 3, "|V1", false, true},   {"e5m2", 8, 5, 2, "|V1", false, false},
-    {"i32", 32, 0, 0, "<i4", false, true},   {"i8", 8, 0, 0, "|i1", false, true},
-    {"u8", 8, 0, 0, "|u1", true, true},      {"i4", 4, 0, 0, "|i1", false, true},
-    {"u4", 4, 0, 0, "|u1", true, true},
+    {"f16", 16, 5, 10, 0, "<f2", false, false}, {"bf16", 16, 8, 7, 0, "<u2", false, false},
+    {"f32", 32, 8, 23, 0, "<f4", false, false}, {"tf32", 32, 8, 23, 13, "<f4", false, false},
+    {"f64", 64, 11, 52, 0, "<f8", false, false}, {"e4m3", 8, 4, 3, 0, "|V1", false, true},
+    {"e5m2", 8, 5, 2, 0, "|V1", false, false}, {"i32", 32, 0, 0, 0, "<i4", false, true},
+    {"i8", 8, 0, 0, 0, "|i1", false, true}, {"u8", 8, 0, 0, 0, "|u1", true, true},
+    {"i4", 4, 0, 0, 0, "|i1", false, true}, {"u4", 4, 0, 0, 0, "|u1", true, true},
 };
 
 enum { GRAIN = 1 << 16 }; /* elements that are worth a thread */
@@ -113,6 +113,7 @@ static double decode(const elem_type *t, uint64_t element)
         memcpy(&x, &element, sizeof x);
         return x;
     }
+    element = element >> t->ignored_bits << t->ignored_bits;
     uint64_t sign = (element >> (t->exponent_bits + t->mantissa_bits)) << 63;
     uint64_t mantissa = element & ((1u << t->mantissa_bits) - 1);
     int exponent = (int)(element >> t->mantissa_bits & ((1u << t->exponent_bits) - 1));
@@ -160,7 +161,7 @@ void elem_set(const elem_type *type, void *data, size_t i, double x)
 
 double elem_round(const elem_type *type, double x)
 {
-    return decode(type, encode(type, x));
+    return decode(type, encode(type, x) + (1u << type->ignored_bits >> 1));
 }
 
 /* ---- random numbers --------------------------------------------------------------------- */

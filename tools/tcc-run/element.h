@@ -14,6 +14,7 @@
 typedef struct elem_type {
     const char *name;
     unsigned bits, exponent_bits, mantissa_bits; /* stored bits */
+    unsigned ignored_bits;                       /* of the mantissa's, the lowest */
     const char *npy_descr;                       /* how NumPy files name it, or what holds it */
     bool is_unsigned, is_finite;                 /* of integers; of floats: no infinities */
 } elem_type;
@@ -26,10 +27,10 @@ bool elem_is_integer(const elem_type *type);
 size_t elem_bytes(const elem_type *type, size_t n);
 /* Element i as a double, exactly. */
 double elem_get(const elem_type *type, const void *data, size_t i);
-/* Stores x rounded to nearest even as element i. */
+/* Stores x rounded to nearest even as element i, in all its bits. */
 void elem_set(const elem_type *type, void *data, size_t i, double x);
-/* x rounded to nearest even; an infinity where it overflows, or NaN where there is none. Integers:
- * the nearest that there is, 0 for NaN. */
+/* x rounded to nearest even, or away from zero where bits are ignored; an infinity where it overflows, or NaN where there
+ * is none. Integers: the nearest that there is, 0 for NaN. */
 double elem_round(const elem_type *type, double x);
 
 /* Fills n elements with random numbers that depend on the seed and the position alone:

@@ -15,7 +15,7 @@ typedef struct instruction {
 } instruction;
 
 static const instruction instructions[] = {
-#define MMA_SYNC(family, rows, k, a, b, acc, of_a, of_b, of_d)                                            \
+#define MMA_SYNC(family, needs, ptx, rows, k, a, b, acc, of_a, of_b, of_d)                                \
     {k, TCC_##a, TCC_##b, TCC_##acc, TCC_FRAGMENT_##of_a, TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d},
 #include "ir/mma_sync.def"
 };
@@ -119,6 +119,9 @@ START_TEST(instructions_are_found_by_their_types)
     ck_assert_int_eq(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_f16, TCC_f16, TCC_f32)->k, 16);
     ck_assert_int_eq(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_u8, TCC_i8, TCC_i32)->k, 32);
     ck_assert_ptr_null(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_f16, TCC_bf16, TCC_f32));
+    ck_assert_ptr_null(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_e4m3, TCC_e5m2, TCC_f32));
+    const tcc_target *newer = tcc_target_find("sm_89");
+    ck_assert_int_eq(tcc_mma_sync_find(newer, TCC_INSTR_MMA, TCC_e4m3, TCC_e5m2, TCC_f32)->ptx, 84);
     ck_assert_ptr_null(tcc_mma_sync_find(tcc_target_find("sm_90a"), TCC_INSTR_COUNT, TCC_f16, TCC_f16, TCC_f32));
 }
 END_TEST

@@ -399,11 +399,15 @@ START_TEST(targets_and_instructions_are_found)
     ck_assert_ptr_nonnull(t);
     ck_assert_ptr_eq(tcc_target_at(0), t);
     ck_assert_ptr_null(tcc_target_find("sm_1"));
-    const tcc_mma *mma = tcc_mma_find(t, TCC_bf16, TCC_f32);
+    const tcc_mma *mma = tcc_mma_find(t, TCC_bf16, TCC_bf16, TCC_f32);
     ck_assert_ptr_nonnull(mma);
     /* All lanes together hold all of D: m * 8 elements for each 8 columns. */
     ck_assert_int_eq(mma->m * 8, mma->lanes * mma->acc_per_row8);
-    ck_assert_ptr_null(tcc_mma_find(t, TCC_i1, TCC_f32));
+    ck_assert_ptr_null(tcc_mma_find(t, TCC_i1, TCC_i1, TCC_f32));
+    ck_assert_ptr_null(tcc_mma_find(t, TCC_f16, TCC_bf16, TCC_f32));
+    /* Operands take 32 bytes of k, whatever they are of. */
+    mma = tcc_mma_find(t, TCC_u8, TCC_i8, TCC_i32);
+    ck_assert(mma && mma->k == 32 && !mma->across && mma->ptx == 84);
     ck_assert_ptr_null(tcc_wmma_find(t, TCC_f16, TCC_f16, TCC_f32, 0));
 }
 END_TEST

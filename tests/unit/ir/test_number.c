@@ -73,6 +73,20 @@ START_TEST(floats_of_32_bits_are_the_machines)
 }
 END_TEST
 
+START_TEST(midpoints_of_tf32_round_away_from_zero)
+{
+    ck_assert_double_eq(tcc_round_float(1 + 0x1p-11, TCC_tf32), 1 + 0x1p-10);
+    ck_assert_double_eq(tcc_round_float(-1 - 0x1p-11, TCC_tf32), -1 - 0x1p-10);
+    ck_assert_double_eq(tcc_round_float(1 + 0x1.fffffep-12, TCC_tf32), 1);
+    ck_assert_double_eq(tcc_round_float(0x1.ffcp127 + 0x1p116, TCC_tf32), (double)INFINITY);
+    ck_assert_double_eq(tcc_round_float(0x1.ffcp127 + 0x1p115, TCC_tf32), 0x1.ffcp127);
+    ck_assert_double_eq(tcc_round_float(0x1p-137, TCC_tf32), 0x1p-136);
+    ck_assert_double_eq(tcc_round_float(0x1.fffffep-138, TCC_tf32), 0);
+    ck_assert(signbit(tcc_round_float(-0x1p-140, TCC_tf32)));
+    ck_assert_double_eq(decode(0x3f803fff, TCC_tf32), 1 + 0x1p-10); /* the lower bits do not count */
+}
+END_TEST
+
 START_TEST(floats_of_64_bits_are_doubles)
 {
     double values[] = {0, -0.0, 0.1, -0x1.23456789abcdep-1030, 0x1p-1074, 0x1.fffffffffffffp1023, INFINITY};
@@ -128,6 +142,7 @@ int main(void)
     tcase_add_loop_test(t, numbers_of_a_type_round_to_themselves_and_midpoints_to_even, 0, N_SMALL);
     tcase_add_test(t, too_large_is_infinite_or_nan);
     tcase_add_test(t, floats_of_32_bits_are_the_machines);
+    tcase_add_test(t, midpoints_of_tf32_round_away_from_zero);
     tcase_add_test(t, floats_of_64_bits_are_doubles);
     tcase_add_test(t, integers_survive_encoding);
     tcase_add_test(t, poison_goes_through_arithmetic_and_memory);

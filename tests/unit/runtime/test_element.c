@@ -45,6 +45,18 @@ START_TEST(every_small_element_survives_a_round_trip)
 }
 END_TEST
 
+START_TEST(tf32_is_an_f32_whose_lower_bits_do_not_count)
+{
+    const elem_type *t = elem_type_find("tf32");
+    float x;
+    elem_set(t, &x, 0, 1 + 0x1.8p-11);
+    ck_assert(x == (float)(1 + 0x1.8p-11));
+    ck_assert(elem_get(t, &x, 0) == 1);
+    ck_assert(rounded("tf32", 1 + 0x1p-11) == 1 + 0x1p-10 && rounded("tf32", -1 - 0x1p-11) == -1 - 0x1p-10);
+    ck_assert(isinf(rounded("tf32", 0x1.fffffep127)) && isnan(rounded("tf32", (double)NAN)));
+}
+END_TEST
+
 START_TEST(halves_of_bytes_lie_low_first)
 {
     const elem_type *i4 = elem_type_find("i4"), *u4 = elem_type_find("u4");
@@ -207,6 +219,7 @@ int main(void)
     TCase *tcase = tcase_create("element");
     tcase_add_loop_test(tcase, every_16_bit_element_survives_a_round_trip, 0, 2);
     tcase_add_loop_test(tcase, every_small_element_survives_a_round_trip, 0, 6);
+    tcase_add_test(tcase, tf32_is_an_f32_whose_lower_bits_do_not_count);
     tcase_add_test(tcase, halves_of_bytes_lie_low_first);
     tcase_add_test(tcase, f32_is_what_the_processor_does);
     tcase_add_test(tcase, f64_is_a_double);

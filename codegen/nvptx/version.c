@@ -1,0 +1,33 @@
+/* The version of PTX that a module is: the least that has its target and instructions, so that drivers of its time load it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "codegen/nvptx/nvptx.h"
+#include "ir/fragment.h"
+#include "ir/signature.h"
+
+static bool is_fp8(const tcc_value *v)
+{
+    return v->type->elem == TCC_e4m3 || v->type->elem == TCC_e5m2;
+}
+
+/* What an op wants; 0: no more than the target. PTX ISA, "Release Notes". */
+static int version_of(const tcc_op *op)
+{
+    enum { CONVERSIONS_OF_FP8 = 81 }; /* on sm_89; on sm_90 it was 7.8 */
+    if (op->code == TCC_OP_nvvm_mma)
+        return tcc_mma_sync_of(op, NULL)->ptx;
+    if (op->code == TCC_OP_nvvm_wgmma)
+        return tcc_mma_of(op)->ptx;
+    return op->code == TCC_OP_arith_cast && (is_fp8(op->operands[0]) || is_fp8(op->results)) ? CONVERSIONS_OF_FP8 : 0;
+}
+
+const char *tcc_nvptx_features(const tcc_lower *l, const tcc_ir *ir)
+{
+    int version = l->target->ptx;
+    for (const tcc_func *f = ir->first; f; f = f->next)
+        for (tcc_op *op = tcc_func_is_definition(f) ? NULL : f->body->first; op; op = tcc_walk_next(op, f->body)) {
+            int wanted = version_of(op);
+            version = wanted > version ? wanted : version;
+        }
+    return tcc_arena_printf(l->arena, "+ptx%d", version);
+}

@@ -564,6 +564,41 @@ static void draw_wide(drawing *d)
         p->has_schedule = false;
 }
 
+/* Rows of a factor run along the summed index. */
+static void run_along(program *p, tensor *t)
+{
+    int at = 0;
+    while (t->order[at])
+        at++;
+    for (; at + 1 < p->n_indices; at++)
+        t->order[at] = t->order[at + 1];
+    t->order[at] = 0;
+}
+
+/* Some programs multiply other numbers than those of 16 bits, which NVIDIA's GPUs want in one order or in tiles of other
+ * sizes; drawn last, for the reason that the second sum is. */
+static void draw_other_factors(drawing *d)
+{
+    enum { FIRST = 4 /* whose factors are not of 16 bits */, CHUNK_BITS = 128, K_BITS = 256 };
+    program *p = d->p;
+    int found[N_PRODUCTS], n = 0, bits = 0;
+    if (target_is_amd(p->target) || p->product >= PRODUCT_OF_LANES || p->is_computed || !chance(d, 40))
+        return;
+    for (int i = FIRST; i < N_PRODUCTS; i++)
+        if (i != PRODUCT_OF_LANES && i != PRODUCT_OF_WIDE_LANES && program_multiplies(p->target, i, &bits))
+            found[n++] = i;
+    p->product = found[below(d, n)];
+    program_multiplies(p->target, p->product, &bits);
+    bool along = chance(d, 70);
+    for (int f = 0; f < 2 && along; f++) {
+        run_along(p, &p->factors[f]);
+        run_along(p, &p->more[f]);
+    }
+    p->has_schedule &= program_has_warps(p) || (along && bits >= 8);
+    p->values[TILE_N] = power_of_two(p->values[TILE_N], 2 * CHUNK_BITS / bits, 128);
+    p->values[TILE_K] = power_of_two(p->values[TILE_K], K_BITS / bits, 128);
+}
+
 static int count_products(const program *p)
 {
     return !strncmp(p->target, "gfx11", 5)   ? PRODUCTS_OF_GFX11
@@ -595,4 +630,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_terms(&d);
     draw_split(&d);
     draw_wide(&d);
+    draw_other_factors(&d);
 }

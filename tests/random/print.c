@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "ir/target.h"
 #include "tests/random/program.h"
 
 const call_info calls[] = {
@@ -30,7 +31,22 @@ static const struct {
     {{"e4m3", "e4m3"}, "", false},     {{"e4m3", "e5m2"}, "", false},
     {{"e5m2", "e4m3"}, ":f32", false}, {{"e5m2", "e5m2"}, "", false},
     {{"f32", "f32"}, "", false},       {{"f64", "f64"}, "", false},
+    {{"tf32", "tf32"}, "", false},
 };
+bool program_multiplies(const char *target, int product, int *bits)
+{
+    const tcc_target *t = tcc_target_find(target);
+    tcc_scalar types[2];
+    for (int i = 0; i < 2; i++)
+        tcc_scalar_find(products[product].factors[i], strlen(products[product].factors[i]), &types[i]);
+    *bits = (int)tcc_scalar_bits(types[0]);
+    tcc_scalar sum = products[product].is_integer ? TCC_i32 : TCC_f32;
+    for (; t; t = t->plain ? tcc_target_find(t->plain) : NULL)
+        if (tcc_target_instr_for(t, TCC_INSTR_COUNT, types[0], types[1], sum) != TCC_INSTR_COUNT)
+            return true;
+    return false;
+}
+
 static const char *const accumulators[2] = {"acc", "acc2"};
 static const char *const producers[] = {"none", "warp", "warpgroup"};
 static const char *const swizzles[] = {"none", "32", "64", "128"};

@@ -35,7 +35,10 @@ typedef enum element { F16, BF16, F32, I32, I8, U8, N_ELEMENTS } element;
  * two for every target. */
 enum { PRODUCTS_OF_ALL = 2, PRODUCTS_OF_WARPS = 8, PRODUCTS_OF_GFX11 = 12, PRODUCTS_OF_GFX12 = 16 };
 /* Of lanes: f32, and f64, in which then all is computed and F32 stands for f64. */
-enum { PRODUCT_OF_LANES = PRODUCTS_OF_GFX12, PRODUCT_OF_WIDE_LANES, N_PRODUCTS };
+enum { PRODUCT_OF_LANES = PRODUCTS_OF_GFX12, PRODUCT_OF_WIDE_LANES, PRODUCT_OF_TF32, N_PRODUCTS };
+/* Whether the target, or the one that computes what it does not, has a matrix instruction for a product; of how many bits
+ * its factors are. */
+bool program_multiplies(const char *target, int product, int *bits);
 
 /* A tensor has the indices in its mask, in their order in `order`, which has them all. */
 typedef struct tensor {

@@ -209,8 +209,10 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     const tcc_mma_sync *mma = find_instruction(ch);
-    if (!mma)
+    if (!mma) { /* for choose-mma to say */
+        tcc_warps_choose_generic(ch);
         return TCC_OK;
+    }
     s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, 0);
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
     s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);

@@ -406,7 +406,7 @@ void tcc_amdgcn_copy(tcc_amdgcn_lowering *l, tcc_op *op)
     int k = (int)tcc_attr_int(attrs, "contiguous", 0);
     tcc_source s = {.op = op, .tensor = op->operands[0], .aligned = !strcmp(how, "buffer")};
     bool by_element = !strcmp(how, "predicated");
-    if (!panel || tile->rank != 2 || dims[k].i < 0 || (!by_element && dims[!k].i < 0) ||
+    if (!panel || panel > TCC_UNIT_BYTES || tile->rank != 2 || dims[k].i < 0 || (!by_element && dims[!k].i < 0) ||
         !tcc_has_word("buffer unaligned predicated", how)) {
         TCC_LOW_REFUSE(&l->low, op, "tile.load into units that are not laid out");
         return;

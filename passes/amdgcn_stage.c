@@ -37,8 +37,9 @@ static bool find_stage(tcc_amdgcn_lowering *l, const tcc_op *user, const tcc_val
     tcc_lowering *low = &l->low;
     const tcc_op *alloc = buffer->def;
     int64_t n = buffer->type->dims[0].size;
-    if (!alloc || !tcc_attr_find(&alloc->attrs, "offset") || !tcc_attr_find(&alloc->attrs, "panel")) {
-        TCC_LOW_REFUSE(low, user, "a buffer that has no place, or no panels");
+    if (!alloc || !tcc_attr_find(&alloc->attrs, "offset") || !tcc_attr_find(&alloc->attrs, "panel") ||
+        tcc_panel_width(&alloc->attrs) > TCC_UNIT_BYTES) {
+        TCC_LOW_REFUSE(low, user, "a buffer that has no place, or no panels of 8 or 16 bytes");
         return false;
     }
     int k = (int)tcc_attr_int(&alloc->attrs, "contiguous", 1);

@@ -234,7 +234,7 @@ START_TEST(every_product_becomes_tiles)
     snprintf(source, sizeof source,
              "kernel f(A: %s[M, K], B: %s[%s]) -> (C: %s[M, N])\n"
              "{\n    acc[m, n] = sum%s(k) A[m, k] * B[%s];\n    C[m, n] = %s;\n}\n"
-             "schedule f for sm_90a { tile m 64, n 16, k 32; stages 1; }\n",
+             "schedule f for sm_90a { tile m 64, n 32, k 64; stages 1; }\n",
              products[i].a, products[i].b, transposed ? "N, K" : "K, N", products[i].output,
              products[i].sum, transposed ? "n, k" : "k, n", products[i].value);
     check_passes(passes, (extents){67, 19, 45, 1}, (uint64_t)_i, source);

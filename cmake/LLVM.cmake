@@ -1,11 +1,14 @@
-# LLVM::C: LLVM 22 through its C interface. With TCC_STATIC_LLVM the NVPTX and AMDGPU parts of the
-# archives, so that libtcc.so needs libc and libm alone and shares neither handlers nor options with
-# another LLVM of the process; else the shared library.
+# LLVM::C: LLVM through its C interface. With TCC_STATIC_LLVM the NVPTX and AMDGPU parts of the archives, so that
+# libtcc.so needs libc and libm alone and shares neither handlers nor options with another LLVM of the process; else
+# the shared library. `llvm_private_libs` are the flags by which a program links the same behind libtcc.a.
 #
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# A plain llvm-config may be of another major.
-find_program(TCC_LLVM_CONFIG NAMES llvm-config-22 /usr/lib/llvm-22/bin/llvm-config REQUIRED)
+# The first of these that is there is taken.
+set(llvm_majors 22)
+
+set(TCC_LLVM_MAJOR "" CACHE STRING "LLVM's major version, one of ${llvm_majors}; empty: the first of them that is there")
+set(TCC_LLVM_CONFIG "" CACHE FILEPATH "The llvm-config to ask; empty: the one of TCC_LLVM_MAJOR")
 
 function(llvm_config out)
   execute_process(COMMAND ${TCC_LLVM_CONFIG} ${ARGN} OUTPUT_VARIABLE text
@@ -13,21 +16,45 @@ function(llvm_config out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-llvm_config(llvm_version --version)
-if(NOT llvm_version MATCHES "^22\\.")
-  message(FATAL_ERROR "LLVM 22 is needed; ${TCC_LLVM_CONFIG} is of ${llvm_version}")
+# A plain llvm-config may be of any major.
+if(NOT TCC_LLVM_CONFIG)
+  set(names)
+  foreach(major ${TCC_LLVM_MAJOR} ${llvm_majors})
+    list(APPEND names llvm-config-${major} /usr/lib/llvm-${major}/bin/llvm-config)
+    if(TCC_LLVM_MAJOR)
+      break()
+    endif()
+  endforeach()
+  find_program(found_llvm_config NAMES ${names} llvm-config NO_CACHE)
+  if(NOT found_llvm_config)
+    message(FATAL_ERROR "no llvm-config; tcc needs LLVM ${llvm_majors}, whichever is there (Debian: llvm-22-dev)")
+  endif()
+  set(TCC_LLVM_CONFIG ${found_llvm_config})
 endif()
+llvm_config(llvm_version --version)
+string(REGEX REPLACE "\\..*" "" llvm_major ${llvm_version})
+if(TCC_LLVM_MAJOR AND NOT llvm_major STREQUAL TCC_LLVM_MAJOR)
+  message(FATAL_ERROR "LLVM ${TCC_LLVM_MAJOR} was asked for; ${TCC_LLVM_CONFIG} is of ${llvm_version}")
+elseif(NOT llvm_major IN_LIST llvm_majors)
+  list(JOIN llvm_majors " or " list)
+  message(FATAL_ERROR "tcc needs LLVM ${list}; ${TCC_LLVM_CONFIG} is of ${llvm_version}")
+endif()
+message(STATUS "LLVM ${llvm_version}")
 llvm_config(llvm_includedir --includedir)
 llvm_config(llvm_libdir --libdir)
 llvm_config(TCC_LLVM_TOOLS_DIR --bindir)
 
+# In a cross build llvm-config and lld are this machine's, headers and libraries the other's, of the same version.
 add_library(llvm_c INTERFACE)
 add_library(LLVM::C ALIAS llvm_c)
-target_include_directories(llvm_c SYSTEM INTERFACE ${llvm_includedir})
-target_link_directories(llvm_c INTERFACE ${llvm_libdir})
+target_include_directories(llvm_c SYSTEM INTERFACE ${CMAKE_SYSROOT}${llvm_includedir})
+target_link_directories(llvm_c INTERFACE ${CMAKE_SYSROOT}${llvm_libdir})
+if(NOT EXISTS ${CMAKE_SYSROOT}${llvm_includedir}/llvm-c/Core.h)
+  message(FATAL_ERROR "no headers of LLVM in ${CMAKE_SYSROOT}${llvm_includedir}")
+endif()
 if(TCC_STATIC_LLVM)
   if(NOT EXISTS ${TCC_LLVM_TOOLS_DIR}/ld.lld)
-    message(FATAL_ERROR "LLVM is linked into libtcc.so by lld-22, which is not in "
+    message(FATAL_ERROR "LLVM is linked into libtcc.so by lld-${llvm_major}, which is not in "
             "${TCC_LLVM_TOOLS_DIR}; -DTCC_STATIC_LLVM=OFF takes the shared library")
   endif()
   llvm_config(llvm_libs --link-static --libs nvptx amdgpu passes)
@@ -38,8 +65,10 @@ if(TCC_STATIC_LLVM)
   foreach(part TargetInfo Target TargetMC AsmPrinter AsmParser)
     target_link_options(llvm_c INTERFACE -Wl,--undefined=LLVMInitializeAMDGPU${part})
   endforeach()
-  target_link_libraries(llvm_c INTERFACE ${llvm_libs}
-    -Wl,-Bstatic stdc++ z zstd -Wl,-Bdynamic)
+  target_link_libraries(llvm_c INTERFACE ${llvm_libs} -Wl,-Bstatic stdc++ z zstd -Wl,-Bdynamic)
+  set(llvm_private_libs -L${llvm_libdir} ${llvm_libs} -lstdc++ -lz -lzstd)
 else()
-  target_link_libraries(llvm_c INTERFACE LLVM-22 stdc++) # std::set_new_handler
+  llvm_config(llvm_libs --link-shared --libs)
+  target_link_libraries(llvm_c INTERFACE ${llvm_libs} stdc++) # std::set_new_handler
+  set(llvm_private_libs -L${llvm_libdir} ${llvm_libs} -lstdc++)
 endif()

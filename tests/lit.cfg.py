@@ -99,5 +99,7 @@ if getattr(config, "sanitizer", ""):
 for program in ("make", "shellcheck", "groff", "vim"):
     if shutil.which(program):
         config.available_features.add(program)
+if os.path.exists(build + "/lib/libtcc.a"):  # TCC_STATIC_LIBRARY
+    config.available_features.add("libtcc.a")
 if os.path.exists(build + "/docs-venv/requirements.txt"):  # ./dev docs has installed it
     config.available_features.add("sphinx")

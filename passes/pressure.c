@@ -273,7 +273,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
         .scarce = scarce > loop ? scarce : loop,
         .together = one - SEPARATE + ahead + 2 * n_chunks * c.addresses + (turns > 1 ? TURNS : 0),
         .limit = limit,
-        .group = 1 + (groups ? free / another : 0),
+        .group = 1 + (groups ? free : 0) / (another ? another : 1), /* gcc 14 divides before it looks at `groups` */
     };
 }
 

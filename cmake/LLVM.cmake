@@ -4,8 +4,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# The first of these that is there is taken.
-set(llvm_majors 22)
+# Those that codegen/llvm_major.h knows; the first that is there is taken.
+set(llvm_majors 22 21)
 
 set(TCC_LLVM_MAJOR "" CACHE STRING "LLVM's major version, one of ${llvm_majors}; empty: the first of them that is there")
 set(TCC_LLVM_CONFIG "" CACHE FILEPATH "The llvm-config to ask; empty: the one of TCC_LLVM_MAJOR")
@@ -43,11 +43,13 @@ message(STATUS "LLVM ${llvm_version}")
 llvm_config(llvm_includedir --includedir)
 llvm_config(llvm_libdir --libdir)
 llvm_config(TCC_LLVM_TOOLS_DIR --bindir)
+llvm_config(llvm_shared_libs --link-shared --libs) # of which the tests link programs, too
 
 # In a cross build llvm-config and lld are this machine's, headers and libraries the other's, of the same version.
 add_library(llvm_c INTERFACE)
 add_library(LLVM::C ALIAS llvm_c)
 target_include_directories(llvm_c SYSTEM INTERFACE ${CMAKE_SYSROOT}${llvm_includedir})
+target_compile_definitions(llvm_c INTERFACE TCC_LLVM_MAJOR=${llvm_major})
 target_link_directories(llvm_c INTERFACE ${CMAKE_SYSROOT}${llvm_libdir})
 if(NOT EXISTS ${CMAKE_SYSROOT}${llvm_includedir}/llvm-c/Core.h)
   message(FATAL_ERROR "no headers of LLVM in ${CMAKE_SYSROOT}${llvm_includedir}")
@@ -68,7 +70,7 @@ if(TCC_STATIC_LLVM)
   target_link_libraries(llvm_c INTERFACE ${llvm_libs} -Wl,-Bstatic stdc++ z zstd -Wl,-Bdynamic)
   set(llvm_private_libs -L${llvm_libdir} ${llvm_libs} -lstdc++ -lz -lzstd)
 else()
-  llvm_config(llvm_libs --link-shared --libs)
+  set(llvm_libs ${llvm_shared_libs})
   target_link_libraries(llvm_c INTERFACE ${llvm_libs} stdc++) # std::set_new_handler
   set(llvm_private_libs -L${llvm_libdir} ${llvm_libs} -lstdc++)
 endif()

@@ -22,13 +22,15 @@ config.test_source_root = here
 config.test_exec_root = build + "/tests"
 
 # tcc, tcc-opt, tcc-run; FileCheck, not, count, split-file
-path = [build + "/bin", llvm, config.environment["PATH"]]
+programs = build + "/emulated" if getattr(config, "emulator", "") else build + "/bin"
+path = [programs, llvm, config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
 for name in ("CUDA_HOME", "CK_FORK"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
-config.substitutions += [("%root", root), ("%build", build), ("%llvm", os.path.dirname(llvm))]
+config.substitutions += [("%root", root), ("%build", build), ("%llvm_libs", getattr(config, "llvm_libs", "-lLLVM-22")),
+                         ("%llvm", os.path.dirname(llvm))]
 
 
 def find_cuda(program, beside=None):
@@ -86,7 +88,7 @@ if ptxas:
     # Every PTX that a test makes is assembled as well. Builds write the same (same_code in ./dev): one is enough.
     if not getattr(config, "sanitizer", ""):
         config.environment["PATH"] = os.pathsep.join([here + "/checked", config.environment["PATH"]])
-        config.environment.update(TCC_PTXAS=ptxas, TCC_BIN=build + "/bin")
+        config.environment.update(TCC_PTXAS=ptxas, TCC_BIN=programs)
     if os.path.isdir(build + "/ptxas/ptx"):
         config.environment["TCC_PTX_KEEP"] = build + "/ptxas/ptx"
 if has_gpu():
@@ -96,9 +98,13 @@ if has_hip():
 # What takes long because of what the interpreter runs is UNSUPPORTED with it: others run every part of that.
 if getattr(config, "sanitizer", ""):
     config.available_features.add("sanitizer")
+if getattr(config, "emulator", ""):  # what a test compiles does not link with such a build
+    config.available_features.add("emulated")
 for program in ("make", "shellcheck", "groff", "vim"):
     if shutil.which(program):
         config.available_features.add(program)
+if os.path.exists(root + "/.git") and shutil.which("git"):
+    config.available_features.add("checkout")
 if os.path.exists(build + "/lib/libtcc.a"):  # TCC_STATIC_LIBRARY
     config.available_features.add("libtcc.a")
 if os.path.exists(build + "/docs-venv/requirements.txt"):  # ./dev docs has installed it

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codegen/amdgcn/amdgcn.h"
+#include "codegen/llvm_major.h"
 #include "ir/target.h"
 
 enum { ADDRSPACE_BUFFER = 8 };
@@ -70,7 +71,8 @@ static LLVMValueRef make_buffer(const tcc_lower *l, const tcc_op *op)
                            LLVMTypeOf(base)};
     LLVMValueRef args[] = {
         base, LLVMConstInt(LLVMInt16TypeInContext(l->context), 0, false),
-        LLVMBuildZExt(l->builder, tcc_lower_scalar(l, o->bytes), l->types[TCC_i64], ""),
+        LLVMBuildIntCast2(l->builder, tcc_lower_scalar(l, o->bytes),
+                          LLVMIntTypeInContext(l->context, TCC_LLVM_BUFFER_SIZE_BITS), false, ""),
         tcc_lower_i32(l, WORD_3)};
     return tcc_lower_intrinsic_of(l, "llvm.amdgcn.make.buffer.rsrc", 2, types, 4, args);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/llvm_major.h"
 #include "codegen/nvptx/nvptx.h"
 #include "codegen/nvptx/ptx_builder.h"
 #include "ir/fragment.h"
@@ -50,7 +51,31 @@ static void add_tensormap_attributes(tcc_lower *l, int param)
     LLVMAddAttributeAtIndex(l->func, (LLVMAttributeIndex)param,
                             LLVMCreateTypeAttribute(l->context, byval, bytes));
     tcc_lower_add_enum_attribute(l, param, "align", TENSORMAP_ALIGN_BYTES);
-    tcc_lower_add_string_attribute(l, param, "nvvm.grid_constant", "");
+    if (TCC_LLVM_HAS_GRID_CONSTANT_ATTRIBUTE)
+        tcc_lower_add_string_attribute(l, param, "nvvm.grid_constant", "");
+}
+
+/* The numbers of the kernel's tensor maps, from 1 on. */
+static void annotate_grid_constants(tcc_lower *l, LLVMMetadataRef *params, size_t n)
+{
+    LLVMMetadataRef list = LLVMMDNodeInContext2(l->context, params, n);
+    LLVMMetadataRef annotation[] = {LLVMValueAsMetadata(l->func), LLVMMDStringInContext2(l->context, "grid_constant", 13),
+                                    list};
+    LLVMAddNamedMetadataOperand(l->module, "nvvm.annotations",
+                                LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, annotation, 3)));
+}
+
+static void add_tensormaps(tcc_lower *l, const tcc_func *func)
+{
+    LLVMMetadataRef *params = TCC_NEW_ARRAY(l->arena, LLVMMetadataRef, func->body->n_args);
+    size_t n = 0;
+    for (size_t i = 0; i < func->body->n_args; i++)
+        if (func->body->args[i]->type->kind == TCC_KIND_tensormap) {
+            add_tensormap_attributes(l, (int)i + 1);
+            params[n++] = LLVMValueAsMetadata(tcc_lower_i32(l, (int64_t)i + 1));
+        }
+    if (n && !TCC_LLVM_HAS_GRID_CONSTANT_ATTRIBUTE)
+        annotate_grid_constants(l, params, n);
 }
 
 void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
@@ -68,9 +93,7 @@ void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func)
             l, TCC_LOWER_FUNC, "nvvm.cluster_dim",
             tcc_arena_printf(l->arena, "%lld,1,1",
                              (long long)tcc_attr_int(&func->attrs, "cluster_ctas", 1)));
-    for (size_t i = 0; i < func->body->n_args; i++)
-        if (func->body->args[i]->type->kind == TCC_KIND_tensormap)
-            add_tensormap_attributes(l, (int)i + 1);
+    add_tensormaps(l, func);
 }
 
 /* The dynamic shared memory: all of a CTA's. No kernel has a name with a $. */

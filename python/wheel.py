@@ -14,7 +14,8 @@ import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-TAG = "py3-none-manylinux_2_34_x86_64"
+TAG = "py3-none-manylinux_2_34_{machine}"
+MACHINES = {62: "x86_64", 183: "aarch64"}  # by ELF's e_machine
 
 METADATA = """\
 Metadata-Version: 2.1
@@ -29,11 +30,11 @@ Description-Content-Type: text/markdown
 
 {description}"""
 
-WHEEL = f"""\
+WHEEL = """\
 Wheel-Version: 1.0
 Generator: tcc
 Root-Is-Purelib: false
-Tag: {TAG}
+Tag: {tag}
 """
 
 
@@ -45,14 +46,15 @@ def read_tree(tree):
     files = {f"tcc/{p.name}": p.read_bytes() for p in sorted((HERE / "tcc").iterdir()) if p.is_file()}
     library, = (tree / "lib").glob("libtcc.so.*.*.*")
     interface = library.name.rsplit(".", 1)[0]  # the name that programs are bound to, and this package
-    files[f"tcc/{interface}"] = library.read_bytes()
+    files[f"tcc/{interface}"] = elf = library.read_bytes()
+    tag = TAG.format(machine=MACHINES[int.from_bytes(elf[18:20], "little")])
     files[f"{info}/METADATA"] = METADATA.format(
         version=version, description=(HERE.parent / "docs/python.md").read_text()).encode()
-    files[f"{info}/WHEEL"] = WHEEL.encode()
+    files[f"{info}/WHEEL"] = WHEEL.format(tag=tag).encode()
     documents = tree / "share/doc/tcc"
     for p in sorted(p for p in documents.rglob("*") if p.is_file()):
         files[f"{info}/licenses/{p.relative_to(documents)}"] = p.read_bytes()
-    return version, info, files
+    return f"tcc-{version}-{tag}", info, files
 
 
 def row(name, data):
@@ -62,10 +64,10 @@ def row(name, data):
 
 
 def main(tree, seconds, folder):
-    version, info, files = read_tree(pathlib.Path(tree))
+    name, info, files = read_tree(pathlib.Path(tree))
     record = f"{info}/RECORD"
     files[record] = ("".join(row(*f) for f in files.items()) + f"{record},,\n").encode()
-    path = pathlib.Path(folder, f"tcc-{version}-{TAG}.whl")
+    path = pathlib.Path(folder, f"{name}.whl")
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as wheel:
         for name, data in files.items():

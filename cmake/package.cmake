@@ -80,7 +80,8 @@ function(tcc_package key suffix)
 
   if(key)
     set_target_properties(${libraries} ${programs} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${name}/bin
-      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${name}/lib ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${name}/lib)
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${name}/${CMAKE_INSTALL_LIBDIR}
+      ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${name}/lib)
   endif()
   tcc_install_package()
   tcc_install_command_lines()

@@ -66,10 +66,11 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     char *text;
     if (LLVMGetTargetFromTriple(l->backend->triple, &target, &text))
         return fail(s, text, LLVMDisposeMessage);
+    const char *features = l->backend->features;
+    features = features ? features : l->backend->features_for(l, s->ir); /* here memory may run out */
     LLVMTargetMachineOptionsRef machine = LLVMCreateTargetMachineOptions();
     LLVMTargetMachineOptionsSetCPU(machine, l->target->name);
-    const char *features = l->backend->features;
-    LLVMTargetMachineOptionsSetFeatures(machine, features ? features : l->backend->features_for(l, s->ir));
+    LLVMTargetMachineOptionsSetFeatures(machine, features);
     /* At O0 ptxas would serialise the warpgroup products. */
     LLVMTargetMachineOptionsSetCodeGenOptLevel(machine, LLVMCodeGenLevelDefault);
     s->machine = LLVMCreateTargetMachineWithOptions(target, l->backend->triple, machine);

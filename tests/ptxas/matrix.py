@@ -50,9 +50,12 @@ PLATFORMS += ["manylinux_2_%d_x86_64" % minor for minor in (12, 17, 27, 28, 34)]
 # ptxas of CUDA 13 has code for no older GPU; PTX for older ones it takes.
 OLDEST = "sm_75"
 
-# Bytes of stores that an entry may spill, whatever the version.
+# Bytes of stores that the entries of a kernel may spill, whatever the version.
 SPILLS = {
     "doubtful": 92,  # of tests/driver/may_spill.tile, with a warning
+    "f64_functions": 12,  # six results of functions of f64
+    "full": 52,  # of tests/passes/tile_menu.tile, 128 x 224 with a residual
+    "bytes_tn": 204,  # bytes that do not run along k are read one by one; the newest version on sm_89
 }
 
 # The warning that a hand-written kernel is to get, or an entry may get.
@@ -131,10 +134,11 @@ def judge(name, log, kernels_spilled):
     for entry, stores in re.findall(
         r"Function properties for (\S+)\n.* (\d+) bytes spill stores", log
     ):
-        if int(stores) > SPILLS.get(entry, 0):
+        kernel = entry.split("__")[0]
+        if int(stores) > SPILLS.get(kernel, 0):
             wrong.append("%s spills %s bytes" % (entry, stores))
         if int(stores):
-            kernels_spilled.add(entry)
+            kernels_spilled.add(kernel)
     return "\n".join(wrong)
 
 

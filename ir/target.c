@@ -201,7 +201,7 @@ const tcc_target *tcc_func_target(const tcc_func *f)
 
 const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc)
 {
-    for (size_t i = 0; i < sizeof mmas / sizeof *mmas; i++) {
+    for (size_t i = 0; target && i < sizeof mmas / sizeof *mmas; i++) {
         const tcc_mma *mma = &mmas[i].mma;
         if (!strcmp(mmas[i].target, target->name) && mma->a == a && mma->b == b && mma->acc == acc)
             return mma;
@@ -232,7 +232,7 @@ bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma)
 const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
                                       tcc_scalar acc)
 {
-    for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
+    for (size_t i = 0; target && i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
         if (mma_syncs[i].family == target->family && !tcc_target_cannot(target, mma_syncs[i].needs) &&
             (instr == TCC_INSTR_COUNT || mma->instr == instr) &&
@@ -259,7 +259,7 @@ const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3])
 
 tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits)
 {
-    for (size_t i = 0; i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
+    for (size_t i = 0; target && i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
         const tcc_fragment_id fragments[] = {mma->of_r, mma->of_a, mma->of_b, mma->of_d};
         bool operand = as == TCC_AS_A || as == TCC_AS_B;

@@ -33,8 +33,8 @@ static inline bool tcc_extent_take(const char **name, tcc_extent_factor *out)
     size_t n = strcspn(*name, ".");
     bool is_number = **name >= '0' && **name <= '9';
     *out = (tcc_extent_factor){*name, is_number ? 0 : n, 0};
-    for (size_t i = 0; is_number && i < n && out->number <= TCC_MAX_EXTENT; i++)
-        out->number = out->number * 10 + ((*name)[i] - '0');
+    for (size_t i = 0; is_number && i < n && out->number >= 0 && out->number <= TCC_MAX_EXTENT; i++)
+        out->number = (*name)[i] < '0' || (*name)[i] > '9' ? -1 : out->number * 10 + ((*name)[i] - '0');
     *name += n + ((*name)[n] == '.');
     return true;
 }

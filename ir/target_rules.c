@@ -14,6 +14,12 @@ typedef tcc_verifier verifier;
 
 /* ---- vec ------------------------------------------------------------------------------- */
 
+static const char *target_name(const tcc_op *op)
+{
+    const tcc_target *target = tcc_func_target(op->block->func);
+    return target ? target->name : "an unknown target";
+}
+
 static int64_t type_bits(const tcc_type *t)
 {
     return tcc_type_count(t) * tcc_scalar_bits(t->elem);
@@ -131,7 +137,7 @@ static const tcc_mma_sync *product_of(verifier *v, const tcc_op *op, tcc_scalar 
     const tcc_mma_sync *mma = tcc_mma_sync_of(op, types);
     if (mma && tcc_mma_sync_is_opaque(mma) == (op->code == TCC_OP_nvvm_wmma_mma))
         return mma;
-    ERROR(v, op, "%s has no instruction for %s = %s * %s", tcc_func_target(op->block->func)->name,
+    ERROR(v, op, "%s has no instruction for %s = %s * %s", target_name(op),
           tcc_attr_str(&op->attrs, "acc", ""), tcc_attr_str(&op->attrs, "a", ""), tcc_attr_str(&op->attrs, "b", ""));
     return NULL;
 }

@@ -181,7 +181,7 @@ static void check_wmma_access(verifier *v, const tcc_op *op)
     const tcc_target *target = tcc_func_target(op->block->func);
     tcc_fragment_id fragment = tcc_mma_sync_held(target, TCC_INSTR_MMA, as, tcc_scalar_bits(elem));
     if (fragment == TCC_FRAGMENT_COUNT || !tcc_fragments[fragment].opaque) {
-        ERROR(v, op, "%s has no fragments of %s", target->name, tcc_scalar_name(elem));
+        ERROR(v, op, "%s has no fragments of %s", target_name(op), tcc_scalar_name(elem));
         return;
     }
     int64_t n = words_of(fragment, elem);

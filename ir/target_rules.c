@@ -12,13 +12,13 @@ typedef tcc_verifier verifier;
 #define ERROR tcc_verify_error
 #define TEXT(type) tcc_verify_text(v, type)
 
-/* ---- vec ------------------------------------------------------------------------------- */
-
 static const char *target_name(const tcc_op *op)
 {
     const tcc_target *target = tcc_func_target(op->block->func);
     return target ? target->name : "an unknown target";
 }
+
+/* ---- vec ------------------------------------------------------------------------------- */
 
 static int64_t type_bits(const tcc_type *t)
 {
@@ -93,8 +93,7 @@ static void check_wgmma(verifier *v, const tcc_op *op)
     const char *a = tcc_attr_str(&op->attrs, "type", ""), *b = tcc_attr_str(&op->attrs, "type_b", a);
     const tcc_mma *mma = tcc_mma_of(op);
     if (!mma) {
-        ERROR(v, op, "%s has no instruction for %s = %s * %s", tcc_target_of(op->block->func->ir)->name,
-              tcc_scalar_name(acc->elem), a, b);
+        ERROR(v, op, "%s has no instruction for %s = %s * %s", target_name(op), tcc_scalar_name(acc->elem), a, b);
         return;
     }
     if (n % mma->n_step)

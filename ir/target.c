@@ -195,7 +195,7 @@ const tcc_target *tcc_target_of(const tcc_ir *ir)
 const tcc_target *tcc_func_target(const tcc_func *f)
 {
     const tcc_target *target = tcc_target_of(f->ir);
-    bool plain = target->plain && !strcmp(tcc_attr_str(&f->attrs, "target", ""), target->plain);
+    bool plain = target && target->plain && !strcmp(tcc_attr_str(&f->attrs, "target", ""), target->plain);
     return plain ? tcc_target_find(target->plain) : target;
 }
 

@@ -169,9 +169,8 @@ static double extent_of(const tcc_func *f, const int64_t *dims, tcc_dim d)
     double extent = d.name ? 1 : (double)d.size;
     tcc_extent_factor factor;
     for (const char *left = d.name; left && tcc_extent_take(&left, &factor);) {
-        extent *= factor.n ? 1 : (double)factor.number;
-        for (size_t i = 0; i < names.list.n; i++)
-            extent *= tcc_extent_is(&factor, names.list.items[i].s) ? (double)dims[i] : 1;
+        int i = tcc_dims_find(names, &factor);
+        extent *= i >= 0 ? (double)dims[i] : factor.n ? 1 : (double)factor.number;
     }
     return extent;
 }

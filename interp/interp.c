@@ -9,11 +9,6 @@
 #include "ir/target.h"
 #include "support/extent.h"
 
-static bool is_factor(tcc_attr a, const tcc_extent_factor *factor)
-{
-    return a.kind == TCC_ATTR_STR && tcc_extent_is(factor, a.s);
-}
-
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
 {
     if (!dim.name)
@@ -23,10 +18,8 @@ int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim)
     const char *left = dim.name;
     tcc_extent_factor factor;
     while (tcc_extent_take(&left, &factor)) {
-        size_t i = 0;
-        while (factor.n && i < dims.list.n && !is_factor(dims.list.items[i], &factor))
-            i++;
-        if (factor.n && i == dims.list.n)
+        int i = tcc_dims_find(dims, &factor);
+        if (factor.n && i < 0)
             return -1;
         if (__builtin_mul_overflow(extent, factor.n ? run->options->dims[i] : factor.number, &extent))
             return INT64_MAX;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ir/signature.h"
-#include "support/extent.h"
 
 typedef struct expr_reader {
     tcc_arena *arena;
@@ -26,12 +25,10 @@ static const char *append_dim(expr_reader *r, const char *name)
     const char *left = name, *wrong = NULL;
     tcc_extent_factor factor;
     for (size_t n = 0; !wrong && tcc_extent_take(&left, &factor); n++) {
-        size_t i = 0;
-        while (factor.n && i < r->dims.list.n && !tcc_extent_is(&factor, r->dims.list.items[i].s))
-            i++;
-        if (factor.n && i == r->dims.list.n)
+        int dim = tcc_dims_find(r->dims, &factor);
+        if (factor.n && dim < 0)
             return tcc_arena_printf(r->arena, "names no dimension '%s'", name);
-        wrong = factor.n ? push(r, TCC_EXPR_dim, (int64_t)i) : push(r, TCC_EXPR_number, factor.number);
+        wrong = factor.n ? push(r, TCC_EXPR_dim, dim) : push(r, TCC_EXPR_number, factor.number);
         if (!wrong && n)
             wrong = push(r, TCC_EXPR_mul, 0);
     }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "support/extent.h"
-
 enum { MAX_RANK = 16 };
 
 static const char workspace[] = "workspace";
@@ -85,6 +83,12 @@ static tcc_attr list_of(tcc_ir *ir, size_t n, const tcc_attr *items)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {copy, n}};
 }
 
+/* Parameters without a name are called by their number, as the printer does. */
+static const char *name_of(tcc_ir *ir, const tcc_value *arg)
+{
+    return tcc_ir_name(ir, arg->name ? arg->name : tcc_arena_printf(ir->arena, "%u", arg->index));
+}
+
 static tcc_attr record_of(tcc_ir *ir, const tcc_value *arg)
 {
     const tcc_type *t = arg->type;
@@ -92,7 +96,7 @@ static tcc_attr record_of(tcc_ir *ir, const tcc_value *arg)
     for (unsigned d = 0; d < t->rank; d++)
         dims[d] = t->dims[d].name ? (tcc_attr){.kind = TCC_ATTR_STR, .s = t->dims[d].name}
                                   : (tcc_attr){.kind = TCC_ATTR_INT, .i = t->dims[d].size};
-    const tcc_attr record[] = {{.kind = TCC_ATTR_STR, .s = arg->name},
+    const tcc_attr record[] = {{.kind = TCC_ATTR_STR, .s = name_of(ir, arg)},
                                {.kind = TCC_ATTR_STR, .s = tcc_ir_name(ir, tcc_scalar_name(t->elem))},
                                list_of(ir, t->rank, dims),
                                {.kind = TCC_ATTR_INT, .i = t->row_bytes}};
@@ -239,18 +243,16 @@ void tcc_func_record_args(tcc_func *f)
     tcc_attr_set(f->ir, &f->attrs, "args", list_of(f->ir, n, args), (tcc_loc){0, 0});
 }
 
-/* Parameters without a name are called by their number, as the printer does. */
 static bool add_params(const tcc_func *f, tcc_func *s, tcc_diag *diag)
 {
     for (size_t i = 0; i < f->body->n_args; i++) {
         const tcc_value *arg = f->body->args[i];
-        const char *name = arg->name ? arg->name : tcc_arena_printf(s->ir->arena, "%zu", i);
         if (arg->type->kind != TCC_KIND_tensor && arg->type->kind != TCC_KIND_scalar)
             return wrong(f, diag, "it has parameters that are neither tensors nor scalars");
         const tcc_type *t =
             tcc_type_get(s->ir, arg->type->kind, arg->type->elem, arg->type->rank, arg->type->dims);
         tcc_block_add_arg(s->body, tcc_type_with_row_bytes(s->ir, t, arg->type->row_bytes),
-                          tcc_ir_name(s->ir, name));
+                          name_of(s->ir, arg));
     }
     return true;
 }
@@ -397,16 +399,20 @@ const tcc_func *tcc_func_workspace(const tcc_func *f, tcc_arena *arena, tcc_diag
     return s;
 }
 
+int tcc_dims_find(tcc_attr dims, const tcc_extent_factor *factor)
+{
+    for (size_t i = 0; i < dims.list.n; i++)
+        if (dims.list.items[i].kind == TCC_ATTR_STR && tcc_extent_is(factor, dims.list.items[i].s))
+            return (int)i;
+    return -1;
+}
+
 bool tcc_dims_have(tcc_attr dims, const char *name)
 {
     tcc_extent_factor factor;
     bool all = true;
-    while (all && tcc_extent_take(&name, &factor)) {
-        bool found = !factor.n;
-        for (size_t i = 0; i < dims.list.n && !found; i++)
-            found = dims.list.items[i].kind == TCC_ATTR_STR && tcc_extent_is(&factor, dims.list.items[i].s);
-        all = found;
-    }
+    while (all && tcc_extent_take(&name, &factor))
+        all = !factor.n || tcc_dims_find(dims, &factor) >= 0;
     return all;
 }
 

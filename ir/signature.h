@@ -17,6 +17,7 @@
 #define TCC_IR_SIGNATURE_H
 
 #include "ir/ir.h"
+#include "support/extent.h"
 #include "support/manifest.h"
 
 const char *tcc_func_kernel(const tcc_func *f);
@@ -56,6 +57,8 @@ const tcc_func *tcc_func_signature(const tcc_func *f, tcc_arena *arena, tcc_diag
 const tcc_func *tcc_func_workspace(const tcc_func *f, tcc_arena *arena, tcc_diag *diag);
 const tcc_func *tcc_func_parameters(const tcc_func *f, tcc_arena *arena, tcc_diag *diag);
 
+/* Which of `dims`, a list of names, a factor of a dimension is; -1: none, as where it is a number. */
+int tcc_dims_find(tcc_attr dims, const tcc_extent_factor *factor);
 /* Whether all factors of a dimension's name (support/extent.h) are numbers or in `dims`, a list of names. */
 bool tcc_dims_have(tcc_attr dims, const char *name);
 

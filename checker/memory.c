@@ -585,9 +585,8 @@ static tcc_presult move_fragment(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 
 tcc_presult tcc_p_nvvm_wmma_load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    const char *name = tcc_attr_str(&in->op->attrs, "elem", "");
     tcc_scalar elem = TCC_f16;
-    tcc_scalar_find(name, strlen(name), &elem); /* verified */
+    tcc_attr_scalar(&in->op->attrs, "elem", &elem); /* verified */
     tcc_presult r = move_fragment(p, s, warp, in, elem, tcc_p_bytes_of(in->op->results[0].type), false);
     return r == TCC_P_NEXT ? loaded(p, s, warp, in) : r;
 }

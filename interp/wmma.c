@@ -37,9 +37,8 @@ typedef struct mma {
 
 static tcc_scalar type_named(const tcc_op *op, const char *attr)
 {
-    const char *name = tcc_attr_str(&op->attrs, attr, "");
     tcc_scalar s = TCC_f32;
-    tcc_scalar_find(name, strlen(name), &s); /* verified */
+    tcc_attr_scalar(&op->attrs, attr, &s); /* verified */
     return s;
 }
 

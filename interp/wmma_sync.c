@@ -28,19 +28,6 @@ tcc_place tcc_place_in_opaque(tcc_fragment_id id, tcc_scalar elem, bool columns,
     return tcc_fragment_place(f, number % n, number / n, 0);
 }
 
-/* The fragment of an access, and of what elements. */
-static tcc_fragment_id fragment_of(const tcc_thread *t, const tcc_inst *in, tcc_scalar *elem)
-{
-    bool loads = in->op->code == TCC_OP_nvvm_wmma_load;
-    const char *name = tcc_attr_str(&in->op->attrs, "elem", "");
-    *elem = loads ? TCC_f16 : in->op->operands[1]->type->elem;
-    if (loads)
-        tcc_scalar_find(name, strlen(name), elem); /* verified */
-    bool is_a = !strcmp(tcc_attr_str(&in->op->attrs, "of", ""), "a");
-    tcc_hold_as as = !loads ? TCC_AS_SUM : is_a ? TCC_AS_A : TCC_AS_B;
-    return tcc_mma_sync_held(tcc_func_target(t->x->run->f), TCC_INSTR_MMA, as, tcc_scalar_bits(*elem));
-}
-
 /* Of how many bytes lines are to be multiples: as many as a lane has of the fragment ("Matrix Storage for WMMA"). */
 static int64_t alignment_of(tcc_fragment_id id, tcc_scalar elem)
 {
@@ -81,7 +68,7 @@ tcc_outcome tcc_eval_nvvm_wmma_load(tcc_thread *t, const tcc_inst *in)
     uint8_t lines[SIDE][MOST_BYTES];
     if (!begins(t, in))
         return TCC_FAILED;
-    tcc_fragment_id id = fragment_of(t, in, &elem);
+    tcc_fragment_id id = tcc_mma_sync_accessed(in->op, &elem);
     unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits, bytes = bits / 8;
     for (unsigned i = 0; i < SIDE; i++) {
         const uint8_t *line = load_line(t, in, line_at(t, in, elem, i), SIDE * bytes, alignment_of(id, elem));
@@ -108,7 +95,7 @@ tcc_outcome tcc_eval_nvvm_wmma_store(tcc_thread *t, const tcc_inst *in)
     uint8_t lines[SIDE][MOST_BYTES];
     if (!begins(t, in))
         return TCC_FAILED;
-    tcc_fragment_id id = fragment_of(t, in, &elem);
+    tcc_fragment_id id = tcc_mma_sync_accessed(in->op, &elem);
     unsigned bytes = tcc_scalar_bits(elem) / 8, n = tcc_fragment_elements(&tcc_fragments[id], 0);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
         uint8_t own[MOST_BYTES];

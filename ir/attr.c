@@ -77,6 +77,12 @@ const char *tcc_attr_str(const tcc_attrs *attrs, const char *name, const char *o
     return a && a->value.kind == TCC_ATTR_STR ? a->value.s : otherwise;
 }
 
+bool tcc_attr_scalar(const tcc_attrs *attrs, const char *name, tcc_scalar *out)
+{
+    const char *word = tcc_attr_str(attrs, name, "");
+    return tcc_scalar_find(word, strlen(word), out);
+}
+
 tcc_attr tcc_attr_list(const tcc_attrs *attrs, const char *name)
 {
     const tcc_named_attr *a = tcc_attr_find(attrs, name);

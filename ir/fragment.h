@@ -74,6 +74,9 @@ const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr,
 const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3]);
 /* Whether it is wmma.mma: its fragments are opaque. */
 bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma);
+/* The fragment that an nvvm.wmma.load or nvvm.wmma.store accesses, and of what elements; TCC_FRAGMENT_COUNT when there is
+ * none. */
+tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem);
 /* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
 tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits);
 

@@ -211,11 +211,13 @@ const tcc_mma *tcc_mma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b
 
 const tcc_mma *tcc_mma_of(const tcc_op *op)
 {
-    const char *a = tcc_attr_str(&op->attrs, "type", ""), *b = tcc_attr_str(&op->attrs, "type_b", a);
-    tcc_scalar types[2];
-    if (!tcc_scalar_find(a, strlen(a), &types[0]) || !tcc_scalar_find(b, strlen(b), &types[1]))
+    tcc_scalar a, b;
+    if (!tcc_attr_scalar(&op->attrs, "type", &a))
         return NULL;
-    return tcc_mma_find(tcc_target_of(op->block->func->ir), types[0], types[1], op->operands[0]->type->elem);
+    b = a;
+    if (tcc_attr_str(&op->attrs, "type_b", NULL) && !tcc_attr_scalar(&op->attrs, "type_b", &b))
+        return NULL;
+    return tcc_mma_find(tcc_target_of(op->block->func->ir), a, b, op->operands[0]->type->elem);
 }
 
 /* wmma.def and mma_sync.def have one row for both signs. */
@@ -247,11 +249,9 @@ const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3])
 {
     static const char *const attrs[] = {"a", "b", "acc"};
     tcc_scalar of_op[3];
-    for (int i = 0; i < 3; i++) {
-        const char *name = tcc_attr_str(&op->attrs, attrs[i], "");
-        if (!tcc_scalar_find(name, strlen(name), &of_op[i]))
+    for (int i = 0; i < 3; i++)
+        if (!tcc_attr_scalar(&op->attrs, attrs[i], &of_op[i]))
             return NULL;
-    }
     if (types)
         memcpy(types, of_op, sizeof of_op);
     return tcc_mma_sync_find(tcc_func_target(op->block->func), TCC_INSTR_MMA, of_op[0], of_op[1], of_op[2]);
@@ -267,6 +267,17 @@ tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc
             return fragments[as];
     }
     return TCC_FRAGMENT_COUNT;
+}
+
+tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem)
+{
+    bool loads = op->code == TCC_OP_nvvm_wmma_load;
+    *elem = op->operands[!loads]->type->elem;
+    if (loads && !tcc_attr_scalar(&op->attrs, "elem", elem))
+        return TCC_FRAGMENT_COUNT;
+    bool is_a = !strcmp(tcc_attr_str(&op->attrs, "of", ""), "a");
+    tcc_hold_as as = !loads ? TCC_AS_SUM : is_a ? TCC_AS_A : TCC_AS_B;
+    return tcc_mma_sync_held(tcc_func_target(op->block->func), TCC_INSTR_MMA, as, tcc_scalar_bits(*elem));
 }
 
 const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,

@@ -171,14 +171,10 @@ static void check_wmma_access(verifier *v, const tcc_op *op)
 {
     bool loads = op->code == TCC_OP_nvvm_wmma_load;
     const tcc_type *t = loads ? op->results[0].type : op->operands[1]->type;
-    const char *name = tcc_attr_str(&op->attrs, "elem", "");
-    tcc_scalar elem = t->elem;
-    if (loads && !tcc_scalar_find(name, strlen(name), &elem))
+    tcc_scalar elem;
+    if (loads && !tcc_attr_scalar(&op->attrs, "elem", &elem))
         return;
-    bool is_a = !strcmp(tcc_attr_str(&op->attrs, "of", ""), "a");
-    tcc_hold_as as = !loads ? TCC_AS_SUM : is_a ? TCC_AS_A : TCC_AS_B;
-    const tcc_target *target = tcc_func_target(op->block->func);
-    tcc_fragment_id fragment = tcc_mma_sync_held(target, TCC_INSTR_MMA, as, tcc_scalar_bits(elem));
+    tcc_fragment_id fragment = tcc_mma_sync_accessed(op, &elem);
     if (fragment == TCC_FRAGMENT_COUNT || !tcc_fragments[fragment].opaque) {
         ERROR(v, op, "%s has no fragments of %s", target_name(op), tcc_scalar_name(elem));
         return;

@@ -221,9 +221,8 @@ static LLVMValueRef wmma_operand(const tcc_lower *l, const tcc_value *v, tcc_sca
 
 static tcc_scalar attr_scalar(const tcc_op *op, const char *name)
 {
-    const char *text = tcc_attr_str(&op->attrs, name, "");
     tcc_scalar s = TCC_f32;
-    tcc_scalar_find(text, strlen(text), &s); /* the verifier has seen that it is one */
+    tcc_attr_scalar(&op->attrs, name, &s); /* the verifier has seen that it is one */
     return s;
 }
 

@@ -493,9 +493,8 @@ static const char *trans(const tcc_op *op)
 /* The element type that an attribute says. */
 static tcc_ptx_arg type_in(tcc_lower *l, const tcc_op *op, const char *attr)
 {
-    const char *name = tcc_attr_str(&op->attrs, attr, "");
     tcc_scalar elem = TCC_f16;
-    tcc_scalar_find(name, strlen(name), &elem); /* verified */
+    tcc_attr_scalar(&op->attrs, attr, &elem); /* verified */
     return ptx_type(l, elem);
 }
 

@@ -179,25 +179,27 @@ static bool add_record(tcc_func *s, tcc_attr record)
     return true;
 }
 
-static int64_t multiply(int64_t a, int64_t b)
+/* The product of the numbers among the factors of a type's dimensions, as far as 64 bits hold it. */
+static uint64_t number_of(const tcc_type *t)
 {
-    return (int64_t)((uint64_t)a * (uint64_t)b);
+    uint64_t n = 1;
+    for (unsigned d = 0; d < t->rank; d++) {
+        const char *left = t->dims[d].name;
+        n *= left ? 1 : (uint64_t)t->dims[d].size;
+        for (tcc_extent_factor factor; left && tcc_extent_take(&left, &factor);)
+            n *= factor.n ? 1 : (uint64_t)factor.number;
+    }
+    return n;
 }
 
-/* How often a name is a factor of a type's dimensions; where it has no bytes their numbers, multiplied. */
-static int64_t count_factor(const tcc_type *t, const tcc_extent_factor *of)
+/* How often a name is among them. */
+static unsigned count_name(const tcc_type *t, const tcc_extent_factor *name)
 {
-    int64_t n = of->n ? 0 : 1;
+    unsigned n = 0;
     for (unsigned d = 0; d < t->rank; d++) {
-        tcc_extent_factor factor;
         const char *left = t->dims[d].name;
-        if (!left && !of->n)
-            n = multiply(n, t->dims[d].size);
-        while (left && tcc_extent_take(&left, &factor))
-            if (!of->n && !factor.n)
-                n = multiply(n, factor.number);
-            else
-                n += of->n && factor.n == of->n && !memcmp(factor.name, of->name, of->n);
+        for (tcc_extent_factor factor; left && tcc_extent_take(&left, &factor);)
+            n += factor.n == name->n && !memcmp(factor.name, name->name, name->n);
     }
     return n;
 }
@@ -205,13 +207,12 @@ static int64_t count_factor(const tcc_type *t, const tcc_extent_factor *of)
 /* Whether two types are of as many elements, in equal rows, whatever the extents. */
 static bool same_elements(const tcc_type *a, const tcc_type *b)
 {
-    const tcc_extent_factor number = {"", 0, 0};
     bool same = a->kind == b->kind && a->elem == b->elem && a->row_bytes == b->row_bytes && !a->rank == !b->rank &&
-                count_factor(a, &number) == count_factor(b, &number);
+                number_of(a) == number_of(b);
     for (unsigned i = 0; same && i < a->rank + b->rank; i++) {
         const char *left = i < a->rank ? a->dims[i].name : b->dims[i - a->rank].name;
         for (tcc_extent_factor factor; same && left && tcc_extent_take(&left, &factor);)
-            same = !factor.n || count_factor(a, &factor) == count_factor(b, &factor);
+            same = !factor.n || count_name(a, &factor) == count_name(b, &factor);
     }
     return same;
 }
@@ -420,10 +421,8 @@ static bool same_type(const tcc_type *a, const tcc_type *b)
 {
     bool same =
         a->kind == b->kind && a->elem == b->elem && a->rank == b->rank && a->row_bytes == b->row_bytes;
-    for (unsigned d = 0; same && d < a->rank; d++) {
-        tcc_dim x = a->dims[d], y = b->dims[d];
-        same = x.name && y.name ? !strcmp(x.name, y.name) : !x.name && !y.name && x.size == y.size;
-    }
+    for (unsigned d = 0; same && d < a->rank; d++)
+        same = tcc_dim_equal(a->dims[d], b->dims[d]);
     return same;
 }
 

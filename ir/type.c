@@ -145,6 +145,11 @@ static void grow(tcc_ir *ir)
             *slot_of(ir, old[i], old[i]->dims) = old[i];
 }
 
+bool tcc_dim_equal(tcc_dim a, tcc_dim b)
+{
+    return a.name && b.name ? !strcmp(a.name, b.name) : !a.name && !b.name && a.size == b.size;
+}
+
 /* The type like `key` with these dims, whose names are interned. */
 static const tcc_type *find_or_add(tcc_ir *ir, const tcc_type *key, const tcc_dim *dims)
 {

@@ -102,6 +102,8 @@ typedef struct tcc_dim {
     const char *name;
     int64_t size;
 } tcc_dim;
+/* Also of two modules, whose names are interned apart. */
+bool tcc_dim_equal(tcc_dim a, tcc_dim b);
 
 typedef struct tcc_type {
     tcc_kind kind;

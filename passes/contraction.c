@@ -157,11 +157,6 @@ static bool find_factors(tcc_op *sum, factors *out)
            tcc_map_position(out->a.read, out->k) >= 0 && tcc_map_position(out->b.read, out->k) >= 0;
 }
 
-static bool same_dim(tcc_dim a, tcc_dim b)
-{
-    return a.name && b.name ? !strcmp(a.name, b.name) : !a.name && !b.name && a.size == b.size;
-}
-
 /* Whether one loop over k, in tiles of the same axes, computes both sums. */
 static bool same_space(const factors *x, const factors *y)
 {
@@ -171,7 +166,7 @@ static bool same_space(const factors *x, const factors *y)
             return false;
     bool same_parts = x->parts.count == y->parts.count && x->parts.depth == y->parts.depth &&
                       x->parts.index == y->parts.index;
-    return same_parts && a->rank == b->rank && same_dim(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
+    return same_parts && a->rank == b->rank && tcc_dim_equal(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
 }
 
 static bool is_own(const factors *p, const char *x, bool of_b)

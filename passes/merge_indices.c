@@ -30,13 +30,20 @@ typedef struct run_of {
     bool known; /* dims are */
 } run_of;
 
+static bool is_named(const char *name, const tcc_attr *names, size_t n)
+{
+    size_t i = 0;
+    while (i < n && strcmp(name, names[i].s))
+        i++;
+    return i < n;
+}
+
 static bool names_any(tcc_attr list, const tcc_attr *names, size_t n)
 {
-    for (size_t i = 0; i < list.list.n; i++)
-        for (size_t k = 0; k < n; k++)
-            if (list.list.items[i].kind == TCC_ATTR_STR && !strcmp(list.list.items[i].s, names[k].s))
-                return true;
-    return false;
+    bool any = false;
+    for (size_t i = 0; i < list.list.n && !any; i++)
+        any = list.list.items[i].kind == TCC_ATTR_STR && is_named(list.list.items[i].s, names, n);
+    return any;
 }
 
 /* Where an access has them, side by side, in order and not along rows; -1: it has none; -2: neither. */
@@ -54,17 +61,12 @@ static int place_in(const tcc_op *access, const run_of *run)
     return at;
 }
 
-static bool same_dim(tcc_dim a, tcc_dim b)
-{
-    return a.name == b.name && (a.name || a.size == b.size);
-}
-
 /* Whether the dimensions are those that the indices have elsewhere. */
 static bool have_dims(run_of *run, const tcc_dim *dims)
 {
     bool same = true;
     for (size_t i = 0; i < run->n; i++) {
-        same &= !run->known || same_dim(run->dims[i], dims[i]);
+        same &= !run->known || tcc_dim_equal(run->dims[i], dims[i]);
         run->dims[i] = dims[i];
     }
     run->known = true;
@@ -174,7 +176,7 @@ static void merge_map(tcc_ir *ir, tcc_op *op, const run_of *run)
     const char **left = TCC_NEW_ARRAY(ir->arena, const char *, map.list.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < map.list.n; i++)
-        if (!names_any((tcc_attr){.kind = TCC_ATTR_LIST, .list = {&map.list.items[i], 1}}, run->names, run->n - 1))
+        if (!is_named(map.list.items[i].s, run->names, run->n - 1))
             left[n++] = map.list.items[i].s;
     if (n < map.list.n)
         tcc_attr_set_strs(ir, &op->attrs, "map", n, left);
@@ -187,13 +189,9 @@ static void merge_field(tcc_ir *ir, tcc_value *v, const run_of *run)
         return;
     tcc_dim *left = TCC_NEW_ARRAY(ir->arena, tcc_dim, t->rank + 1u);
     unsigned n = 0;
-    for (unsigned d = 0; d < t->rank; d++) {
-        bool goes = false;
-        for (size_t i = 0; i + 1 < run->n; i++)
-            goes |= !strcmp(t->dims[d].name, run->names[i].s);
-        if (!goes)
+    for (unsigned d = 0; d < t->rank; d++)
+        if (!is_named(t->dims[d].name, run->names, run->n - 1))
             left[n++] = t->dims[d];
-    }
     v->type = n < t->rank ? tcc_type_get(ir, t->kind, t->elem, n, left) : t;
 }
 

@@ -5,7 +5,6 @@
 #include <math.h> /* of libc's functions alone: what is in a program of its own does not ask for libm */
 #include <string.h>
 
-
 /* Limits of cuTensorMapEncodeTiled. */
 #define MAX_MAP_EXTENT (UINT64_C(1) << 32)
 #define MAX_MAP_STRIDE_BYTES ((INT64_C(1) << 40) - 1)

@@ -72,7 +72,7 @@ static tcc_status pack(launch *l, const tcc_entry *entry, packed *out)
                 l->workspace + (uint64_t)tcc_plan_offset(&p->offset, &prog->device, l->dims);
             break;
         case TCC_PARAM_DIM:
-            out->values[i].i32 = (int32_t)tcc_extent_value(p->extent, l->dims);
+            out->values[i].i32 = (int32_t)tcc_extent_value(&p->extent, l->dims);
             break;
         case TCC_PARAM_SCALAR:
             out->values[i] = scalar_value(&infos[p->arg], l->args[p->arg].number);

@@ -339,7 +339,7 @@ double tcc_kernel_flops(const tcc_kernel *k, const int64_t *dims)
     size_t n = k ? k->desc->flops.n : 0;
     double flops = n ? 1 : 0;
     for (size_t i = 0; i < n; i++)
-        flops *= (double)tcc_extent_value(k->desc->flops.factors[i], dims);
+        flops *= (double)tcc_extent_value(&k->desc->flops.factors[i], dims);
     return flops;
 }
 

@@ -19,12 +19,12 @@ static int64_t product_of(const tcc_extent *e, const int64_t *dims)
     return e->number && __builtin_mul_overflow(n, e->number, &n) ? INT64_MAX : n;
 }
 
-int64_t tcc_extent_value(tcc_extent e, const int64_t *dims)
+int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims)
 {
-    int64_t n = e.dim < 0 ? e.number : product_of(&e, dims);
-    if (!e.multiple || n % e.multiple == 0)
+    int64_t n = e->dim < 0 ? e->number : product_of(e, dims);
+    if (!e->multiple || n % e->multiple == 0)
         return n;
-    return n <= INT64_MAX - e.multiple ? n - n % e.multiple + e.multiple : INT64_MAX;
+    return n <= INT64_MAX - e->multiple ? n - n % e->multiple + e->multiple : INT64_MAX;
 }
 
 /* The product of n extents times `scale`; false when it leaves 64 bits. */
@@ -33,7 +33,7 @@ static bool multiply(const tcc_extent *factors, size_t n, int64_t scale, const i
 {
     *out = scale;
     for (size_t i = 0; i < n; i++)
-        if (__builtin_mul_overflow(*out, tcc_extent_value(factors[i], dims), out))
+        if (__builtin_mul_overflow(*out, tcc_extent_value(&factors[i], dims), out))
             return false;
     return true;
 }
@@ -109,7 +109,7 @@ static bool requirement_holds(const tcc_requirement *q, const int64_t *dims, con
     int64_t n;
     switch (q->kind) {
     case TCC_REQUIRE_EXTENT:
-        n = tcc_extent_value(q->extent, dims);
+        n = tcc_extent_value(&q->extent, dims);
         return q->min <= n && n <= q->max;
     case TCC_REQUIRE_ADDRESS:
         return args[q->arg].device % (uint64_t)q->align == 0;
@@ -148,7 +148,7 @@ static bool map_values(const planner *p, const tcc_tma_recipe *map, tcc_tma_valu
         return false;
     *out = (tcc_tma_values){.address = map->arg < 0 ? (uint64_t)offset : p->args[map->arg].device};
     for (unsigned i = 0; i < map->rank; i++) {
-        out->dims[i] = (uint64_t)tcc_extent_value(map->dims[i], dims);
+        out->dims[i] = (uint64_t)tcc_extent_value(&map->dims[i], dims);
         if (!out->dims[i] || out->dims[i] > MAX_MAP_EXTENT)
             return false;
     }
@@ -167,7 +167,7 @@ static bool plan_param(planner *p, const tcc_param *param)
 {
     int64_t offset;
     switch (param->kind) {
-    case TCC_PARAM_DIM: return tcc_extent_value(param->extent, p->dims) <= TCC_MAX_EXTENT;
+    case TCC_PARAM_DIM: return tcc_extent_value(&param->extent, p->dims) <= TCC_MAX_EXTENT;
     case TCC_PARAM_TENSOR_MAP:
         return map_values(p, param->map, &p->plan->maps[p->n_maps++]);
     case TCC_PARAM_WORKSPACE:

@@ -45,7 +45,7 @@ int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device,
                         const int64_t *dims);
 
 /* The value of an extent. */
-int64_t tcc_extent_value(tcc_extent e, const int64_t *dims);
+int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims);
 
 /* The scalar as its type holds it, rounded to nearest even: kernels take f16 and bf16 scalars
  * widened to f32. Overflow gives an infinity. */

@@ -81,14 +81,7 @@ static const char *why_not_vectors(const tcc_op *read, const char *x, const char
 /* Those that remain when indices are one, and one more for the rows that it does not have. */
 static bool has_too_many_dimensions(const tcc_op *read, const char *x)
 {
-    size_t rank = TCC_VIEW(tensor_read, read)->tensor->type->rank + (tcc_map_position(read, x) < 0);
-    tcc_attr merged = tcc_attr_list(&read->block->func->attrs, "merged");
-    for (size_t i = 0; i < merged.list.n; i++) {
-        tcc_attr names = merged.list.items[i];
-        bool any = names.kind == TCC_ATTR_LIST && names.list.n && names.list.items[0].kind == TCC_ATTR_STR;
-        rank -= any && tcc_map_position(read, names.list.items[0].s) >= 0 ? names.list.n - 1 : 0;
-    }
-    return rank > 5;
+    return tcc_merged_rank(read) + (tcc_map_position(read, x) < 0) > 5;
 }
 
 /* TMA boxes are contiguous along the innermost dimension: cuTensorMapEncodeTiled. */
@@ -416,13 +409,12 @@ static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_poi
     return TCC_OK;
 }
 
-/* The first op that has to do with f64; NULL: there is none. */
 static bool needs(tcc_scalar elem, tcc_capability capability)
 {
     return capability == TCC_CAN_f64 ? elem == TCC_f64 : elem == TCC_i4 || elem == TCC_u4;
 }
 
-/* The first op with an element that needs a capability: f64, half_bytes. */
+/* The first op with an element that needs a capability, f64 or half_bytes; NULL: there is none. */
 static const tcc_op *find_element(const tcc_func *f, tcc_capability needed)
 {
     for (const tcc_op *op = f->body->first; op; op = op->next) {

@@ -131,6 +131,26 @@ static bool is_scheduled(const tcc_func *f, const tcc_attr *name)
     return false;
 }
 
+static bool is_list_of_names(tcc_attr list)
+{
+    for (size_t i = 0; list.kind == TCC_ATTR_LIST && i < list.list.n; i++)
+        if (list.list.items[i].kind != TCC_ATTR_STR)
+            return false;
+    return list.kind == TCC_ATTR_LIST && list.list.n > 1 && list.list.n <= TCC_MAX_FACTORS;
+}
+
+size_t tcc_merged_rank(const tcc_op *access)
+{
+    tcc_attr merged = tcc_attr_list(&access->block->func->attrs, "merged");
+    size_t rank = tcc_accessed_tensor(access)->type->rank;
+    for (size_t i = 0; i < merged.list.n; i++) {
+        tcc_attr names = merged.list.items[i];
+        if (is_list_of_names(names) && tcc_map_position(access, names.list.items[0].s) >= 0)
+            rank -= names.list.n - 1;
+    }
+    return rank;
+}
+
 tcc_attr tcc_find_merged(const tcc_func *f)
 {
     const tcc_op *write = f->body->first;
@@ -206,14 +226,6 @@ static void merge(tcc_func *f, run_of *run)
         for (unsigned i = 0; i < op->n_results; i++)
             merge_field(f->ir, &op->results[i], run);
     }
-}
-
-static bool is_list_of_names(tcc_attr list)
-{
-    for (size_t i = 0; list.kind == TCC_ATTR_LIST && i < list.list.n; i++)
-        if (list.list.items[i].kind != TCC_ATTR_STR)
-            return false;
-    return list.kind == TCC_ATTR_LIST && list.list.n > 1 && list.list.n <= TCC_MAX_FACTORS;
 }
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)

@@ -11,4 +11,7 @@
  * last of a list, whose name the one index gets. */
 tcc_attr tcc_find_merged(const tcc_func *f);
 
+/* How many dimensions a tensor has, which `access` reads or writes, once merge-indices has run. */
+size_t tcc_merged_rank(const tcc_op *access);
+
 #endif

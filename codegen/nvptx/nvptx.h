@@ -1,5 +1,6 @@
 /* nvptx: what codegen knows of NVIDIA's GPUs: lower.c ops and kernels, math.c maths, convert.c floats of few bits, version.c
- * which PTX a module is; ptx.def and ptx_builder.c inline assembly; ptxas.c cubins.
+ * which PTX a module is; ptx.def and ptx_builder.c inline assembly; ptxas.c cubins, sass.c listings of
+ * them, by programs that toolkit.c finds and runs.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CODEGEN_NVPTX_NVPTX_H

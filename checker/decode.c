@@ -176,7 +176,8 @@ static int64_t threshold_of_first(tcc_opcode code, int64_t threshold, int64_t c)
 /* Behind a constant nothing is told apart, or from it on. */
 static int64_t threshold_at(int64_t c, bool from_there)
 {
-    return 2 * ((c < 0 ? -c : c) + 1) - from_there;
+    int64_t far = c < -MAX_THRESHOLD || c > MAX_THRESHOLD ? MAX_THRESHOLD : c < 0 ? -c : c;
+    return 2 * (far + 1) - from_there;
 }
 
 /* Whether all from the constant on compare alike: x < c, x >= c. */

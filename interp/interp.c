@@ -187,7 +187,7 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const char *name, const
                             p->name, t->dims[d].name);
         empty |= p->extents[d] == 0;
         int64_t factor = p->extents[d] ? (p->extents[d] + multiple - 1) / multiple * multiple : 1;
-        if (__builtin_mul_overflow(p->count, factor, &p->count) || p->count > INT64_MAX / 16)
+        if (__builtin_mul_overflow(p->count, factor, &p->count) || p->count > TCC_MAX_ELEMENTS)
             return TCC_FAIL(run, TCC_ERR_ARGUMENT, NULL, "'%s' is too large", p->name);
     }
     if (empty)

@@ -13,6 +13,8 @@
 #include "ir/number.h"
 #include "support/map.h"
 
+#define TCC_MAX_ELEMENTS (INT64_MAX / 16) /* of a tensor: their bits can be counted */
+
 /* A parameter of the signature: a tensor, or a scalar, which has rank 0. */
 typedef struct tcc_param {
     const char *name;

@@ -429,17 +429,15 @@ static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, in
     int64_t align = tcc_attr_int(&in->op->attrs, "align", bits < 8 ? 1 : bits / 8);
     if (tcc_attr_int(&in->op->attrs, "over", 0) && n * bits == WORD_BYTES * 8 && align == WORD_BYTES)
         n = 1;
-    int64_t at, disp = tcc_attr_int(&in->op->attrs, "disp", 0);
-    if (__builtin_add_overflow(tcc_lane_int(t, in, 1, lane), disp, &at))
-        at = -1;
+    int64_t at = tcc_lane_element(t, in, 1, lane);
     bool bytes = at * bits % 8 == 0 && n * bits % 8 == 0;
     if (bits < 8 && at == p->count - 1) /* the half of its byte that is empty */
         n = 1;
-    if (!bytes)
-        TCC_WRONG(x, in->op, "%s: an element of '%s' is no byte", name, p->name);
-    else if (at < 0 || n > p->count || at > p->count - n)
+    if (at < 0 || n > p->count || at > p->count - n)
         TCC_WRONG(x, in->op, "%s: elements %lld to %lld are not in '%s', which has %lld", name,
                   (long long)at, (long long)(at + n - 1), p->name, (long long)p->count);
+    else if (!bytes)
+        TCC_WRONG(x, in->op, "%s: an element of '%s' is not a byte", name, p->name);
     else if ((phase_of(t, index) + at * bits / 8) % align)
         TCC_WRONG(x, in->op, "%s: element %lld of '%s' is not aligned to %lld bytes", name,
                   (long long)at, p->name, (long long)align);

@@ -401,6 +401,10 @@ static const struct {
      "elements 256 to 256 are not in 'X', which has 256"},
     {"  %v = nvvm.ld.global %x, %o, %yes {disp = -1} : vec<f32[1]>\n",
      "elements -1 to -1 are not in 'X'"},
+    {"  %v = nvvm.ld.global %x, %o, %yes {disp = 9223372036854775807} : vec<f32[1]>\n",
+     "elements -1 to -1 are not in 'X'"},
+    {"  %v = nvvm.ld.global %x, %o, %yes {disp = -4611685949703716856} : vec<f32[1]>\n",
+     "elements -1 to -1 are not in 'X'"},
     {"  %v = nvvm.ld.global %x, %o, %yes {align = 8} : vec<f32[2]>\n",
      "element 1 of 'X' is not aligned to 8 bytes"},
     {"  %z = arith.const {value = 0} : i64\n"

@@ -107,7 +107,12 @@ static tcc_status drop_other_kernels(job *j)
     if (!j->o->kernel)
         return TCC_OK;
     if (!tcc_func_find(j->ir, j->o->kernel)) {
-        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "the program has no kernel '%s'", j->o->kernel);
+        tcc_str names = {0};
+        for (const tcc_func *f = j->ir->first; f; f = f->next)
+            tcc_str_printf(&names, "%s'%s'", names.len ? ", " : "", f->name);
+        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "the program has no kernel '%s'; it has %s",
+                  j->o->kernel, tcc_str_text(&names));
+        tcc_str_free(&names);
         return TCC_ERR_ARGUMENT;
     }
     for (tcc_func *f = j->ir->first, *next; f; f = next) {

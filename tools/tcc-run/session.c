@@ -12,7 +12,7 @@
 
 typedef struct loaded {
     struct loaded *next;
-    char *key; /* machine, file, target and definitions */
+    char *key; /* machine, file, target, kernel and definitions */
     program program;
 } loaded;
 
@@ -106,6 +106,7 @@ tcc_status session_compile(session *s, const options *o, const char *target, tcc
                             &(tcc_compile_options){.struct_size = sizeof(tcc_compile_options),
                                                    .target = o->target ? o->target : target,
                                                    .file = o->file,
+                                                   .kernel = o->kernel,
                                                    .emit = emit,
                                                    .defines = defines,
                                                    .n_defines = o->defines.n},
@@ -153,8 +154,8 @@ static tcc_status load(session *s, const options *o, program *out)
 
 static bool make_key(const options *o, char *key, size_t size)
 {
-    int n = snprintf(key, size, "%d %d\n%s\n%s\n%s", (int)o->on, (int)o->level, o->file,
-                     o->target ? o->target : "", o->manifest ? o->manifest : "");
+    int n = snprintf(key, size, "%d %d\n%s\n%s\n%s\n%s", (int)o->on, (int)o->level, o->file,
+                     o->target ? o->target : "", o->manifest ? o->manifest : "", o->kernel ? o->kernel : "");
     for (size_t i = 0; i < o->defines.n && (size_t)n < size; i++)
         n += snprintf(key + n, size - (size_t)n, "\n%s=%" PRId64, o->defines.pairs[i].name,
                       o->defines.pairs[i].extent);

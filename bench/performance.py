@@ -1,12 +1,13 @@
 """Draws docs/performance.svg and writes what README.md and docs/performance.md say of speed:
 performance.py [--check | RESULTS.json]
 
-The figures are those of bench/results/h200.json, which tcc-bench has written; RESULTS.json, newer ones, is
-copied there first. Documents have them between `<!-- speed -->` and `<!-- end of speed -->`. With --check
+The figures are those of bench/results, which tcc-bench has written, a file for each GPU; RESULTS.json, newer ones
+of one, is copied there first. The front page and the picture are of FIRST. Documents have them between `<!-- speed -->` and `<!-- end of speed -->`. With --check
 nothing is written, and what is not up to date is an error.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
+import glob
 import json
 import math
 import os
@@ -17,7 +18,7 @@ import textwrap
 from dataclasses import dataclass
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-RESULTS, PICTURE = "bench/results/h200.json", "docs/performance.svg"
+RESULTS, FIRST, PICTURE = "bench/results", "h200", "docs/performance.svg"
 PAGE, FRONT = "docs/performance.md", "README.md"
 RENEW = "python3 bench/performance.py"
 BEHIND = 0.97  # from here on down a loss is named
@@ -58,12 +59,17 @@ def tile_of(kernel, variant):
     return ", ".join(words) or "the first"
 
 
+def gpu_of(results):
+    """`NVIDIA H100 80GB HBM3, driver 13.0` is `h100`."""
+    return results["device"].split()[1].strip(",").lower()
+
+
 def rows_of(results):
     for r in results["results"]:
         size = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", r["sizes"])}
         lt = (r["cublaslt_default_tflops"], r["cublaslt_best_tflops"])
         if r.get("error") or None in lt:
-            sys.exit(f"{RESULTS}: {r['kernel']} {r['sizes']} has no result")
+            sys.exit(f"{RESULTS}: {results['device']}: {r['kernel']} {r['sizes']} has no result")
         yield Row(r["kernel"], size["M"], size["N"], size["K"], tile_of(r["kernel"], r["variant"]), r["us"],
                   r["tflops"], r["tflops"] / lt[0], r["tflops"] / lt[1], lt)
 
@@ -112,11 +118,7 @@ def losses(rows):
     return textwrap.wrap(f"More than 3 % behind, the worst first: {names or 'none'}.", 116)
 
 
-def page(results, rows):
-    yield from summary(results, rows)
-    yield ""
-    yield "![Speed over that of cuBLASLt's best algorithm, per shape](performance.svg)"
-    yield ""
+def of_device(results, rows):
     yield from table(rows)
     yield ""
     yield from losses(rows)
@@ -126,10 +128,27 @@ def page(results, rows):
     yield "```"
 
 
-def front(results, rows):
+def page(first, others):
+    yield from summary(*first)
+    yield ""
+    yield "![Speed over that of cuBLASLt's best algorithm, per shape](performance.svg)"
+    yield ""
+    yield from of_device(*first)
+    for results, rows in others:
+        yield ""
+        yield f"## {gpu_of(results).upper()}"
+        yield from summary(results, rows)
+        yield ""
+        yield from of_device(results, rows)
+
+
+def front(first, others):
     yield "![Speed over that of cuBLASLt's best algorithm, per shape](docs/performance.svg)"
     yield ""
-    yield from summary(results, rows)
+    yield from summary(*first)
+    for results, rows in others:
+        yield (f"[On an {gpu_of(results).upper()}](docs/performance.md#{gpu_of(results)}) the means are "
+               f"{mean(r.best for r in rows):.3f} and {mean(r.default for r in rows):.3f}.")
 
 
 # ---- the picture ---------------------------------------------------------------------------
@@ -219,15 +238,19 @@ def stray_figures(path):
 def main(arguments):
     check = arguments == ["--check"]
     if arguments and not check:
-        with open(arguments[0], encoding="utf-8") as file, \
-                open(os.path.join(ROOT, RESULTS), "w", encoding="utf-8") as out:
-            out.write(file.read())
-    results = json.loads(read(RESULTS))
-    rows = list(rows_of(results))
+        with open(arguments[0], encoding="utf-8") as file:
+            newer = file.read()
+        with open(os.path.join(ROOT, RESULTS, gpu_of(json.loads(newer)) + ".json"), "w", encoding="utf-8") as out:
+            out.write(newer)
+    kept = {}
+    for path in sorted(glob.glob(os.path.join(ROOT, RESULTS, "*.json"))):
+        results = json.loads(read(path))
+        kept[gpu_of(results)] = results, list(rows_of(results))
+    first = kept.pop(FIRST)
     files = {
-        PICTURE: "\n".join(draw(results, rows)) + "\n",
-        PAGE: with_part(PAGE, page(results, rows)),
-        FRONT: with_part(FRONT, front(results, rows)),
+        PICTURE: "\n".join(draw(*first)) + "\n",
+        PAGE: with_part(PAGE, page(first, kept.values())),
+        FRONT: with_part(FRONT, front(first, kept.values())),
     }
     failed = False
     for path, content in files.items():

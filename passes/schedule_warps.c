@@ -87,7 +87,7 @@ static int64_t copies_of_operands(const tcc_schedule *s)
     return s->instr == TCC_INSTR_MMA && id != TCC_FRAGMENT_COUNT ? tcc_fragment_copies(&tcc_fragments[id]) : 1;
 }
 
-/* Operands are there twice: what is multiplied, and what is read meanwhile. */
+/* Where copies land by themselves operands are there twice: what is multiplied, and what is read meanwhile. */
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
 {
     int64_t warps[2];
@@ -98,5 +98,6 @@ int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
         ((1 + s->more_a) * s->m / warps[0] * bytes[0] + (1 + s->more_b) * s->n / warps[1] * bytes[1]) * 8 /
         WORD_BITS / TCC_WARP_LANES;
     int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s), words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
-    return (sums + 2 * copies_of_operands(s) * operands) * words + OTHER_REGISTERS;
+    int64_t times = (tcc_target_can(s->target, TCC_CAN_cp_async) ? 2 : 1) * copies_of_operands(s);
+    return (sums + times * operands) * words + OTHER_REGISTERS;
 }

@@ -1,10 +1,12 @@
 /* mma_sync: matrix instructions of a warp, D = A * B + C, of which each lane has its part of every matrix.
  *
  * PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours; ir/fragments.def has them. Products are
- * exact. Floats are added in the order of k in double precision, C last, and rounded once, to nearest even: the
+ * exact, which those of f64 are within an fma. Floats are added in the order of k in double precision, C last, and rounded once, to nearest even: the
  * PTX ISA leaves the order and the width of the sums inside of an instruction open. Integers wrap.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <math.h>
+
 #include "interp/machine.h"
 #include "interp/mma_sync.h"
 
@@ -27,17 +29,24 @@ static tcc_place place(const product *p, unsigned matrix, unsigned e, unsigned l
                : tcc_fragment_place(&tcc_fragments[of[matrix]], e, lane, 0);
 }
 
+/* So many bits of a lane's words. */
+static uint64_t bits_of(const tcc_cell *words, unsigned from, unsigned n)
+{
+    unsigned first = from / WORD_BITS * TCC_WARP_LANES;
+    uint64_t low = (uint32_t)words[first].i, high = n > WORD_BITS ? (uint32_t)words[first + TCC_WARP_LANES].i : 0;
+    return (high << WORD_BITS | low) >> from % WORD_BITS & UINT64_MAX >> (64 - n);
+}
+
 static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned operand, product *p)
 {
     const tcc_cell *words = tcc_cells(t, in->operands[operand]);
     const tcc_fragment *f = &tcc_fragments[operand ? p->mma->of_b : p->mma->of_a];
     tcc_scalar elem = p->types[operand];
-    unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits;
+    unsigned bits = tcc_scalar_bits(elem);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
             tcc_place at = place(p, operand, e, l);
-            uint32_t word = (uint32_t)(uint64_t)words[e / per_word * TCC_WARP_LANES + l].i;
-            uint32_t element = word >> e % per_word * bits & (uint32_t)((UINT64_C(1) << bits) - 1);
+            uint64_t element = bits_of(&words[l], e * bits, bits);
             *(operand ? &p->b[at.row][at.col] : &p->a[at.row][at.col]) = tcc_decode(element, elem);
         }
 }
@@ -51,7 +60,7 @@ static tcc_cell sum(const product *p, tcc_place at, tcc_cell c)
     }
     double s = 0;
     for (int64_t k = 0; k < p->mma->k; k++)
-        s += p->a[at.row][k].f * p->b[k][at.col].f;
+        s = fma(p->a[at.row][k].f, p->b[k][at.col].f, s);
     return (tcc_cell){.f = tcc_round_float(s + c.f, p->types[2])};
 }
 

@@ -655,26 +655,35 @@ static tcc_ptx_arg share_of(tcc_ptx_arg words, unsigned i, unsigned n)
     return (tcc_ptx_arg){.list = words.list + words.n / n * i, .n = words.n / n};
 }
 
+/* What is multiplied, in registers: a number of 64 bits has one, not two words. */
+static tcc_ptx_arg multiplied_of(tcc_lower *l, const tcc_value *v, tcc_scalar elem)
+{
+    tcc_ptx_arg words = words_of(l, v);
+    if (elem != TCC_f64)
+        return words;
+    return (tcc_ptx_arg){.list = tcc_lower_bitcast(l, words.list, words.n, l->types[TCC_f64], words.n / 2), .n = words.n / 2};
+}
+
 static void lower_mma(tcc_lower *l, const tcc_op *op)
 {
+    static const tcc_ptx_id rows_of[] = {[TCC_f32] = TCC_PTX_mma_f32, [TCC_f64] = TCC_PTX_mma_f64, [TCC_i32] = TCC_PTX_mma_s32};
     const tcc_nvvm_mma_operands *o = TCC_VIEW(nvvm_mma, op);
     tcc_scalar types[3];
     const tcc_mma_sync *mma = tcc_mma_sync_of(op, types);
     const char *rows = tcc_arena_printf(l->arena, "%lld", (long long)mma->rows);
     const char *k = tcc_arena_printf(l->arena, "%lld", (long long)mma->k);
-    bool floats = o->c->type->elem == TCC_f32;
     unsigned n = (unsigned)(mma->m / mma->rows);
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);
     for (unsigned i = 0; i < n; i++)
-        tcc_ptx_add(&p, tcc_ptx_info_get(floats ? TCC_PTX_mma_f32 : TCC_PTX_mma_s32),
+        tcc_ptx_add(&p, tcc_ptx_info_get(rows_of[types[2]]),
                     &(const tcc_ptx_mma_f32_args){.acc = share_of(words_of(l, o->c), i, n),
                                                   .m = {.text = rows},
                                                   .k = {.text = k},
                                                   .ta = ptx_type(l, types[0]),
                                                   .tb = ptx_type(l, types[1]),
-                                                  .a = share_of(words_of(l, o->a), i, n),
-                                                  .b = words_of(l, o->b)});
+                                                  .a = share_of(multiplied_of(l, o->a, types[0]), i, n),
+                                                  .b = multiplied_of(l, o->b, types[1])});
     tcc_lower_set(l, &op->results[0], tcc_ptx_end(&p));
 }
 

@@ -22,17 +22,23 @@ static const instruction instructions[] = {
 
 enum { INSTRUCTIONS = sizeof instructions / sizeof *instructions };
 
+/* Elements of a register, which has a word, or a number of 64 bits. */
+static unsigned per_register(unsigned bits)
+{
+    return bits < WORD_BITS ? WORD_BITS / bits : 1;
+}
+
 /* Element e of a lane, as "Matrix Fragments for mma.m16n8k16" and "… m16n8k32" of the PTX ISA have it by
  * groupID and threadID_in_group. */
 static tcc_place place_in_a(unsigned bits, unsigned lane, unsigned e)
 {
-    unsigned group = lane / 4, thread = lane % 4, n = WORD_BITS / bits, word = e / n;
+    unsigned group = lane / 4, thread = lane % 4, n = per_register(bits), word = e / n;
     return (tcc_place){group + word % 2 * 8, thread * n + e % n + word / 2 * 4 * n};
 }
 
 static tcc_place place_in_b(unsigned bits, unsigned lane, unsigned e)
 {
-    unsigned group = lane / 4, thread = lane % 4, n = WORD_BITS / bits, word = e / n;
+    unsigned group = lane / 4, thread = lane % 4, n = per_register(bits), word = e / n;
     return (tcc_place){thread * n + e % n + word * 4 * n, group};
 }
 
@@ -122,6 +128,9 @@ START_TEST(instructions_are_found_by_their_types)
     ck_assert_ptr_null(tcc_mma_sync_find(target, TCC_INSTR_MMA, TCC_e4m3, TCC_e5m2, TCC_f32));
     const tcc_target *newer = tcc_target_find("sm_89");
     ck_assert_int_eq(tcc_mma_sync_find(newer, TCC_INSTR_MMA, TCC_e4m3, TCC_e5m2, TCC_f32)->ptx, 84);
+    ck_assert_int_eq(tcc_mma_sync_find(target, TCC_INSTR_COUNT, TCC_f64, TCC_f64, TCC_f64)->rows, 8);
+    ck_assert_int_eq(tcc_mma_sync_find(tcc_target_find("sm_90"), TCC_INSTR_COUNT, TCC_f64, TCC_f64, TCC_f64)->rows, 16);
+    ck_assert_int_eq(tcc_mma_sync_find(newer, TCC_INSTR_COUNT, TCC_f64, TCC_f64, TCC_f64)->instr, TCC_INSTR_FMA);
     ck_assert_ptr_null(tcc_mma_sync_find(tcc_target_find("sm_90a"), TCC_INSTR_COUNT, TCC_f16, TCC_f16, TCC_f32));
 }
 END_TEST

@@ -1,6 +1,8 @@
 /* elements: tcc_interpret and tcc_reference on tensors as a GPU has them, in their own element types.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "driver/elements.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +47,7 @@ static place place_of(tcc_scalar elem, int64_t i)
     return (place){bit / 8, (n + 7) / 8, bit % 8};
 }
 
-static double get(tcc_scalar elem, const void *data, int64_t i)
+double tcc_element_get(tcc_scalar elem, const void *data, int64_t i)
 {
     const place p = place_of(elem, i);
     uint64_t bits = 0; /* hosts are little-endian */
@@ -117,11 +119,11 @@ static tcc_status widen(request *r, size_t arg)
         return TCC_ERR_MEMORY;
     if (info->role == TCC_ARG_SCALAR) {
         uint64_t bits = encode(w->elem, *(const double *)data);
-        *w->data = get(w->elem, &bits, 0);
+        *w->data = tcc_element_get(w->elem, &bits, 0);
         return TCC_OK;
     }
     for (int64_t i = 0; i < w->count; i++)
-        w->data[i] = get(w->elem, data, i);
+        w->data[i] = tcc_element_get(w->elem, data, i);
     return TCC_OK;
 }
 

@@ -9,6 +9,7 @@
  * tune_judge.c     what the compiler makes of one
  * tune_results.c   the file of results
  * tune_merge.c     several as one
+ * tune_agree.c     whether two schedules computed the same
  * tuning.c         what a search hands over
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -256,6 +257,8 @@ static tcc_status measure(search *s, candidate *c)
 {
     c->time = INFINITY;
     tcc_status status = s->o.measure(tcc_program_kernel(c->program, s->program.subject.kernel), &c->time, s->o.user);
+    if (status && isnan(c->time))
+        return status;
     if (status || !(c->time >= 0))
         c->time = INFINITY;
     s->progress.measured++;
@@ -417,8 +420,9 @@ static tcc_status run_search(search *s)
         status = s->dev->rt->driver->attributes(s->dev->rt, &s->program.attrs);
     if (!status)
         status = open_results(s);
-    if (!status)
-        status = take_combinations(s);
+    if (status || s->o.seconds < 0)
+        return status;
+    status = take_combinations(s);
     if (!status)
         status = measure_all(s, make_queue(s, true), s->o.seconds * (1 - PART_OF_COMBINATIONS));
     return status ? status : refine(s);
@@ -472,12 +476,13 @@ tcc_status tcc_tune(tcc_device *dev, const char *source, const tcc_compile_optio
     if (given)
         memcpy(&s.o, given, n && n < sizeof s.o ? n : sizeof s.o);
     bool has_shard = !s.o.n_shards || s.o.shard < s.o.n_shards;
-    if (!dev || !source || !s.o.measure || (s.o.n_dims && !s.o.dims) || !has_shard || has_other_options(&s.program.compile))
+    bool can_measure = s.o.measure || s.o.seconds < 0;
+    if (!dev || !source || !can_measure || (s.o.n_dims && !s.o.dims) || !has_shard || has_other_options(&s.program.compile))
         return TCC_ERR_ARGUMENT;
     s.quiet = *dev->rt;
     s.quiet.fn = NULL;
     s.diag = tcc_runtime_diag(dev->rt, s.program.compile.file);
-    s.o.seconds = s.o.seconds > 0 ? s.o.seconds : DEFAULT_SECONDS;
+    s.o.seconds = s.o.seconds > 0 || s.o.seconds < 0 ? s.o.seconds : DEFAULT_SECONDS;
     s.start_ms = tcc_now_ms();
     s.progress.best = INFINITY;
     s.program.dims = s.o.dims;

@@ -36,7 +36,9 @@ typedef struct tcc_tune_options {
     const char *kernel; /* NULL: the only one */
     const int64_t *dims; /* n_dims extents, tcc_kernel_dim_name's order */
     size_t n_dims;
-    double seconds;   /* that the search may take, about; 0: 60 */
+    /* That the search may take, about; 0: 60. Less than 0: nothing is searched, and what the file of results has is all that
+     * there is; `measure` may be NULL then. */
+    double seconds;
     unsigned threads; /* that compile; 0: one for each CPU, 16 at most */
     /* Results are appended to this file, and what it has is not measured again; NULL: to tuned.jsonl in the folder that
      * tcc_jit_options.cache_dir NULL means; "": none is kept. A line is one result, as JSON; tcc_tune_merge makes one
@@ -49,7 +51,8 @@ typedef struct tcc_tune_options {
     /* Times the kernel, which may be launched with the extents until this returns, and whose results it has compared.
      * *time: less is better; what clocks and heat do cancels in the time over that of another kernel, launched in
      * turn. INFINITY: the results are wrong. Anything but TCC_OK ends the search with that, and the schedule counts as
-     * wrong. Called in the thread that called tcc_tune, while nothing is compiled. */
+     * wrong, but for *time NaN: nothing is known of it, as when the program ends the search. Called in the thread that
+     * called tcc_tune, while nothing is compiled. */
     tcc_status (*measure)(const tcc_kernel *kernel, double *time, void *user);
     void (*progress)(const tcc_tune_progress *progress, void *user); /* NULL: not told */
     void *user;
@@ -69,6 +72,11 @@ typedef struct tcc_tune_options {
 TCC_API tcc_status tcc_tune(tcc_device *dev, const char *source, const tcc_compile_options *compile,
                             const tcc_tune_options *options, tcc_tuning **out);
 TCC_API void tcc_tuning_destroy(tcc_tuning *t);
+
+/* Whether n elements of a type that tcc_arg_info has, "f16" say, are what another schedule computed, which adds in another
+ * order: they differ by at most a tenth of the root mean square of all and of themselves, integers by 1. NaN is like
+ * NaN. Of a wrong tile nearly all elements are further off. For `measure`. */
+TCC_API bool tcc_tune_agree(const char *type, const void *a, const void *b, size_t n);
 
 /* The schedules that were measured, now or before, and whose results are right, the fastest first: how many, the i-th
  * in the language's syntax, and its time. NULL and INFINITY past the last. Borrowed. */

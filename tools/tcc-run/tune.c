@@ -10,11 +10,6 @@
 
 #include "tools/shared/progress.h"
 #include "tools/tcc-run/input_sets.h"
-#include "tools/tcc-run/parallel.h"
-
-/* How far an element may be from that of another schedule, which adds in another order: in parts of the root mean
- * square of all, and of itself. Of a wrong tile nearly all elements are further off. */
-#define MOST_APART 0.1
 
 enum { FINALISTS = 3, TELL_MS = 10000 /* between lines, where there is no terminal */ };
 
@@ -28,47 +23,6 @@ typedef struct tuner {
 } tuner;
 
 /* ---- results ---------------------------------------------------------------------------- */
-
-typedef struct comparison {
-    const elem_type *type;
-    const void *a, *b;
-    double rms;
-    _Atomic bool differ;
-} comparison;
-
-static void compare_piece(size_t begin, size_t end, void *user)
-{
-    comparison *c = user;
-    for (size_t i = begin; i < end && !c->differ; i++) {
-        double x = elem_get(c->type, c->a, i), y = elem_get(c->type, c->b, i);
-        double most = elem_is_integer(c->type) ? 1 : MOST_APART * (c->rms + fabs(x));
-        bool same = x == y || (isnan(x) && isnan(y)) || (isfinite(y) && fabs(x - y) <= most);
-        if (!same)
-            c->differ = true;
-    }
-}
-
-/* Of a sample. */
-static double mean_square(const elem_type *type, const void *data, size_t n)
-{
-    enum { SAMPLE = 65536 };
-    size_t step = n / SAMPLE + 1, counted = 0;
-    double sum = 0;
-    for (size_t i = 0; i < n; i += step, counted++) {
-        double x = elem_get(type, data, i);
-        sum += isfinite(x) ? x * x : 0;
-    }
-    return counted ? sum / (double)counted : 0;
-}
-
-static bool agree(const tensor *t, const void *other)
-{
-    if (!memcmp(t->host, other, t->bytes))
-        return true;
-    comparison c = {t->type, t->host, other, sqrt(mean_square(t->type, t->host, t->n)), false};
-    parallel_for(t->n, 1 << 16, compare_piece, &c);
-    return !c.differ;
-}
 
 static bool is_output(const tensor *t)
 {
@@ -98,7 +52,7 @@ static tcc_status check_outputs_agree(const tuner *t, bool *right)
             continue;
         now.host = malloc(now.bytes ? now.bytes : 1);
         status = now.host ? tensor_read(t->s, &now, &stray) : TCC_ERR_MEMORY;
-        *right = !status && !stray && agree(&t->task->tensors[i], now.host);
+        *right = !status && !stray && tcc_tune_agree(now.info->type, t->task->tensors[i].host, now.host, now.n);
         free(now.host);
     }
     return status;

@@ -44,7 +44,7 @@ static void teardown(void)
 
 /* How often it was measured, and what then comes of it. */
 typedef struct script {
-    int n, fails_at, wrong_at;
+    int n, fails_at, wrong_at, ends_at;
     size_t combinations; /* that are to be measured */
     tcc_tune_progress last;
 } script;
@@ -54,8 +54,8 @@ static tcc_status measure(const tcc_kernel *k, double *time, void *user)
     script *s = user;
     ck_assert_str_eq(tcc_kernel_name(k), "fake_product");
     s->n++;
-    *time = s->n == s->wrong_at ? INFINITY : 10 + s->n * 7 % 5;
-    return s->n == s->fails_at ? TCC_ERR_DRIVER : TCC_OK;
+    *time = s->n == s->wrong_at ? INFINITY : s->n == s->ends_at ? NAN : 10 + s->n * 7 % 5;
+    return s->n == s->fails_at || s->n == s->ends_at ? TCC_ERR_DRIVER : TCC_OK;
 }
 
 static void progress(const tcc_tune_progress *p, void *user)
@@ -119,7 +119,7 @@ START_TEST(the_fastest_is_first)
     ck_assert_uint_eq(p.measured, (size_t)s.n);
     ck_assert_uint_eq(p.wrong, 1);
     ck_assert_uint_eq(s.last.measured, p.measured);
-    ck_assert(p.best == 10);
+    ck_assert(p.best == tcc_tuning_time(t, 0));
     ck_assert_uint_gt(p.refused, 0);
     for (size_t i = 0; i < n; i++) {
         ck_assert_ptr_nonnull(strstr(tcc_tuning_schedule(t, i), "schedule fake_product for sm_80\n{\n    tile "));
@@ -167,6 +167,79 @@ START_TEST(what_ends_a_search_is_not_tried_again)
     ck_assert_uint_eq(tcc_tuning_progress(t).known, 3);
     ck_assert_uint_eq(tcc_tuning_count(t), count_lines() - 1);
     tcc_tuning_destroy(t);
+}
+END_TEST
+
+START_TEST(a_program_ends_a_search_of_its_own_will)
+{
+    script s = {.ends_at = 3};
+    tcc_tuning *t;
+    tcc_tune_options o = options_of(&s);
+    ck_assert_int_eq(tcc_tune(dev, source, &on_sm80, &o, &t), TCC_ERR_DRIVER);
+    ck_assert_ptr_null(t);
+    ck_assert_uint_eq(count_lines(), 2);
+}
+END_TEST
+
+START_TEST(what_is_known_is_had_without_a_search)
+{
+    script s = {.wrong_at = 1};
+    tcc_tune_options o = options_of(&s);
+    tcc_tuning *t = tune(&o);
+    size_t lines = count_lines();
+    double best = tcc_tuning_time(t, 0);
+    tcc_tuning_destroy(t);
+    o.seconds = -1;
+    o.measure = NULL;
+    t = tune(&o);
+    ck_assert_uint_eq(tcc_tuning_progress(t).known, lines);
+    ck_assert_uint_eq(tcc_tuning_progress(t).measured, 0);
+    ck_assert_uint_eq(tcc_tuning_count(t), lines - 1);
+    ck_assert(tcc_tuning_time(t, 0) == best);
+    ck_assert_uint_eq(count_lines(), lines);
+    tcc_tuning_destroy(t);
+
+    const int64_t others[] = {512, 256, 1028};
+    o.dims = others;
+    t = tune(&o);
+    ck_assert_uint_eq(tcc_tuning_count(t), 0);
+    tcc_tuning_destroy(t);
+}
+END_TEST
+
+START_TEST(results_agree_but_for_the_order_of_sums)
+{
+    float a[1000], b[1000];
+    for (int i = 0; i < 1000; i++)
+        a[i] = b[i] = i % 2 ? 1 : -1; /* the root mean square is 1 */
+    a[7] = b[7] = NAN;
+    a[8] = b[8] = INFINITY;
+    ck_assert(tcc_tune_agree("f32", a, b, 1000));
+    b[999] = 1.19F;
+    ck_assert(tcc_tune_agree("f32", a, b, 1000));
+    b[999] = 1.21F;
+    ck_assert(!tcc_tune_agree("f32", a, b, 1000));
+    ck_assert(tcc_tune_agree("f32", a, b, 999));
+    static const float others[] = {NAN, INFINITY};
+    for (int i = 0; i < 2; i++) {
+        b[999] = others[i];
+        ck_assert(!tcc_tune_agree("f32", a, b, 1000));
+        ck_assert(!tcc_tune_agree("f32", b, a, 1000));
+    }
+    static const int8_t x[] = {1, 2, 127}, near[] = {2, 1, 126}, far[] = {1, 2, 125};
+    ck_assert(tcc_tune_agree("i8", x, near, 3));
+    ck_assert(!tcc_tune_agree("i8", x, far, 3));
+    ck_assert(!tcc_tune_agree("i3", x, x, 3));
+    ck_assert(tcc_tune_agree("f32", NULL, NULL, 0));
+
+    enum { MANY = 300000 }; /* for several threads */
+    uint8_t *p = calloc(MANY, 1), *q = calloc(MANY, 1);
+    q[0] = 1;
+    ck_assert(tcc_tune_agree("u8", p, q, MANY));
+    q[MANY - 1] = 2;
+    ck_assert(!tcc_tune_agree("u8", p, q, MANY));
+    free(p);
+    free(q);
 }
 END_TEST
 
@@ -421,6 +494,9 @@ int main(void)
     tcase_add_test(tcase, the_fastest_is_first);
     tcase_add_test(tcase, a_search_goes_on);
     tcase_add_test(tcase, what_ends_a_search_is_not_tried_again);
+    tcase_add_test(tcase, a_program_ends_a_search_of_its_own_will);
+    tcase_add_test(tcase, what_is_known_is_had_without_a_search);
+    tcase_add_test(tcase, results_agree_but_for_the_order_of_sums);
     tcase_add_test(tcase, parts_are_put_together);
     tcase_add_test(tcase, no_schedule_is_in_two_parts);
     tcase_add_test(tcase, the_best_results_are_kept);

@@ -5,9 +5,11 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 from __future__ import annotations
 
 import ctypes as c
+import importlib
 import sys
 from typing import Any, Callable, NamedTuple, Tuple
 
+from ._dlpack import GPU_DEVICES, HOST_DEVICES, DeviceArray, tensor_in
 from ._elements import DLPACK, FORMATS, TYPESTR
 from ._errors import ArgumentError
 
@@ -102,31 +104,18 @@ def _read_cuda_array_interface(x: Any) -> View:
     return View(i["data"][0] or 0, (shape, dtype, device), _library_of(x), x)
 
 
-class _DLTensor(c.Structure):
-    _fields_ = [("data", c.c_void_p), ("device_type", c.c_int), ("device_id", c.c_int), ("ndim", c.c_int),
-                ("code", c.c_uint8), ("bits", c.c_uint8), ("lanes", c.c_uint16), ("shape", c.POINTER(c.c_int64)),
-                ("strides", c.POINTER(c.c_int64)), ("byte_offset", c.c_uint64)]
-
-
-_HOST_DEVICES = {1, 3, 11}  # kDLCPU, kDLCUDAHost, kDLROCMHost
-_GPU_DEVICES = {2, 10, 13}  # kDLCUDA, kDLROCM, kDLCUDAManaged
-
-_get_pointer = c.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype, _get_pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
-
-
 def _read_dlpack(x: Any) -> View:
     try:
         capsule = x.__dlpack__()
     except Exception as error:  # of its library, of whatever kind
         raise Unsuitable(f"does not give its memory: {error}") from None
-    t = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
-    if t.device_type not in _HOST_DEVICES | _GPU_DEVICES:
+    t = tensor_in(capsule)
+    if t.device_type not in HOST_DEVICES | GPU_DEVICES:
         raise Unsuitable(f"is on a device of DLPack's type {t.device_type}, which is neither the host nor a GPU of CUDA or HIP")
     shape = tuple(t.shape[: t.ndim])
     _check_contiguous(shape, tuple(t.strides[: t.ndim]) if t.strides else None)
     dtype = DLPACK.get((t.code, t.bits)) if t.lanes == 1 else None
-    device = HOST if t.device_type in _HOST_DEVICES else t.device_id
+    device = HOST if t.device_type in HOST_DEVICES else t.device_id
     kind = shape, dtype or f"DLPack's type {t.code} of {t.bits} bits", device
     return View((t.data or 0) + t.byte_offset, kind, _library_of(x), (x, capsule))
 
@@ -145,7 +134,8 @@ def _read_buffer(x: Any) -> View:
 
 # ---- which reader ------------------------------------------------------------------------------
 
-readers: dict[type, Callable[[Any], Raw]] = {}
+readers: dict[type, Callable[[Any], Raw]] = {
+    DeviceArray: lambda x: (x.address, (x.shape, x.dtype, x.device[1]), "", x)}
 """Of every type that was seen, what looks at its arrays; may raise Unsuitable."""
 
 
@@ -196,6 +186,11 @@ def is_writable(view: View) -> bool:
     return interface is None or not interface["data"][1]
 
 
+def has_jax(values: list[Any]) -> bool:
+    """Whether a view is of an array of jax's."""
+    return "jax" in sys.modules and any(not isinstance(v, float) and v[2] == "jax" for v in values)
+
+
 # ---- new arrays --------------------------------------------------------------------------------
 
 
@@ -224,12 +219,19 @@ def allocate(like: View, shape: tuple[int, ...], dtype: str) -> Any:
         import numpy
 
         return numpy.empty(shape, numpy_dtype(dtype))
+    if like.library == "jax":
+        device_type, ordinal = like.keep[0].__dlpack_device__()
+        return DeviceArray(shape, dtype, (int(device_type), ordinal))
     raise ArgumentError("an array for the result cannot be made by the library of the arguments: pass out=")
 
 
 def finish(library: str, array: Any) -> Any:
     """What the caller gets for an array that ``allocate`` made: jax's are made of what is in it."""
-    return sys.modules["jax"].numpy.asarray(array) if library == "jax" else array
+    if library != "jax":
+        return array
+    if isinstance(array, DeviceArray):
+        return importlib.import_module("jax.dlpack").from_dlpack(array)
+    return sys.modules["jax"].numpy.asarray(array)
 
 
 def pack(view: View) -> View:

@@ -5,11 +5,12 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes as c
 import functools
 import sys
 import threading
-from typing import Any, Tuple
+from typing import Any, Iterator, Tuple
 
 from ._errors import ArgumentError
 from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, JitOptions, Listener, lib, text_of
@@ -67,6 +68,31 @@ class Gpus:
         device = c.c_void_p()
         self.listener.check(lib.tcc_device_open(self.runtime, ordinal, device))
         return device
+
+    @contextlib.contextmanager
+    def on(self, ordinal: int) -> Iterator[c.c_void_p]:
+        """The GPU as a device, and current meanwhile."""
+        device = self.open(ordinal)
+        try:
+            yield device
+        finally:
+            lib.tcc_device_close(device)
+
+    def allocate(self, ordinal: int, size: int) -> int:
+        """The address of new memory."""
+        address = c.c_uint64()
+        with self.on(ordinal) as device:
+            self.listener.check(lib.tcc_device_alloc(device, size, address))
+        return address.value
+
+    def free(self, ordinal: int, address: int) -> None:
+        with self.on(ordinal) as device:
+            lib.tcc_device_free(device, address)
+
+    def sync(self, ordinal: int) -> None:
+        """Waits for all that was enqueued on the GPU."""
+        with self.on(ordinal) as device:
+            self.listener.check(lib.tcc_device_sync(device))
 
     def jit(self, ordinal: int, policy: Policy = ("never", "never")) -> c.c_void_p:
         """The compiler for the GPU, which is current."""

@@ -247,6 +247,8 @@ class Kernel:
         elif not isinstance(stream, int):
             stream = _gpu.stream_number(stream)
         self._on_gpu(lib.tcc_kernel_launch, plan, words, ordinal, first[2], stream)
+        if _arrays.has_jax(values) and self._gpus:
+            self._gpus.sync(ordinal)  # jax, which knows nothing of the launch, may give memory away
 
     def _prepare(self, plan: Plan, values: list[Any], words: list[Any], stream: Any) -> None:
         if plan.ordinal != HOST:

@@ -4,11 +4,15 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import contextlib
 import ctypes
+import gc
+import json
 import os
 import pathlib
+import pickle
 import shutil
 import sys
 import tempfile
+import threading
 import types
 import unittest
 import unittest.mock
@@ -98,6 +102,43 @@ class JaxArray:
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         return new(ctypes.addressof(self._tensor), b"dltensor", None)
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+class TakenArray:
+    """What jax makes of a capsule: it is the one to delete what is in it."""
+
+    def __init__(self, x):
+        capsule = x.__dlpack__(stream=0x40)
+        api = ctypes.pythonapi
+        api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+        api.PyCapsule_GetPointer.argtypes = api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        self.tensor = ManagedTensor.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor"))
+        api.PyCapsule_SetName(capsule, USED)
+
+    @property
+    def numbers(self):
+        t = self.tensor
+        assert (t.device_type, t.device_id, t.code, t.bits, t.lanes) == (2, 0, 2, 16, 1)
+        shape = tuple(t.shape[: t.ndim])
+        memory = (ctypes.c_uint16 * int(np.prod(shape))).from_address(t.data)
+        return np.frombuffer(memory, np.float16).reshape(shape).copy()
+
+    def __del__(self):
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.tensor.deleter)(ctypes.addressof(self.tensor))
+
+
+USED = b"used_dltensor"  # outlives the capsules that have it as a name
+
+
+def fake_jax(from_dlpack=TakenArray):
+    """The part of jax that the package calls."""
+    jax = types.ModuleType("jax")
+    jax.dlpack = types.ModuleType("jax.dlpack")
+    jax.dlpack.from_dlpack = from_dlpack
+    return unittest.mock.patch.dict(sys.modules, {"jax": jax, "jax.dlpack": jax.dlpack})
 
 
 def numbers(shape, seed=0):
@@ -190,12 +231,73 @@ class Arrays(unittest.TestCase):
         a, b = JaxArray(self.a), JaxArray(self.b)
         self.product(a, b, out=OnGPU(self.c))
         np.testing.assert_array_equal(self.c, self.expected)
-        with self.assertRaisesRegex(tcc.ArgumentError, "cannot be made by the library of the arguments: pass out="):
-            self.product(a, b)
         with self.assertRaisesRegex(tcc.ArgumentError, "'C' is written, and the array is read-only"):
             self.product(a, b, out=JaxArray(self.c))
         with self.assertRaisesRegex(tcc.ArgumentError, "'A' is on a device of DLPack's type 7, which is neither"):
             self.product(JaxArray(self.a, device_type=7), b)
+
+    def test_outputs_of_jax(self):
+        a, b, alive = JaxArray(self.a), JaxArray(self.b), fake.alive()
+        with fake_jax():
+            c, d = self.product(a, b), self.product(a, b)
+            self.assertEqual(fake.alive(), alive + 2)
+            np.testing.assert_array_equal(c.numbers, self.expected)
+            del c
+            self.assertEqual(fake.alive(), alive + 1)
+            thread = threading.Thread(target=[d].clear)  # whatever thread drops it, with no GPU of its own
+            del d
+            thread.start()
+            thread.join()
+            self.assertEqual(fake.alive(), alive)
+
+    def test_outputs_of_jax_that_nobody_takes(self):
+        a, b, alive = JaxArray(self.a), JaxArray(self.b), fake.alive()
+
+        def refuse(x):
+            x.__dlpack__(stream=None, max_version=(1, 1))  # the capsule goes as it is
+            raise TypeError("no such arrays")
+
+        with fake_jax(refuse), self.assertRaisesRegex(TypeError, "no such arrays"):
+            self.product(a, b)
+        self.assertEqual(fake.alive(), alive)
+        with fake_jax():
+            fake.make_fail(b"cuLaunchKernel", 700)
+            with self.assertRaisesRegex(tcc.LibraryError, "cuLaunchKernel"):
+                self.product(a, b)
+            fake.make_fail(b"cuMemAlloc_v2", 2)
+            with self.assertRaisesRegex(tcc.LibraryError, "cuMemAlloc"):
+                self.product(a, b)
+        self.assertEqual(fake.alive(), alive)
+
+    def test_a_call_with_arrays_of_jax_waits(self):
+        on_gpu, of_jax, c = OnGPU(self.a), JaxArray(self.a), OnGPU(self.c)
+        with fake_jax():
+            fake.make_fail(b"cuCtxSynchronize", 700)
+            self.product(on_gpu, OnGPU(self.b), out=c)
+            for arguments in ((of_jax, OnGPU(self.b)), (on_gpu, JaxArray(self.b))):
+                with self.assertRaisesRegex(tcc.LibraryError, "cuCtxSynchronize"):
+                    self.product(*arguments, out=c)
+
+    def test_outputs_of_real_jax(self):
+        try:
+            import jax
+            import jax.dlpack
+        except ImportError:
+            self.skipTest("needs jax")
+        alive = fake.alive()
+        for dtype in "float16", "bfloat16", "float32", "int8", "uint8", "int32":
+            new = tcc._dlpack.DeviceArray((3, 16), dtype, (1, 0))  # the stand-in's memory is the host's
+            ctypes.memset(new.address, 1, 3 * 16 * 4 if dtype.endswith("32") else 3 * 16)
+            address, x = new.address, jax.dlpack.from_dlpack(new)
+            del new
+            self.assertEqual((x.shape, x.dtype.name, x.unsafe_buffer_pointer()), ((3, 16), dtype, address))
+            self.assertEqual(fake.alive(), alive + 1)
+            np.testing.assert_array_equal(np.asarray(x + x)[0, 0], np.asarray(x)[0, 0] * 2)
+            del x
+            gc.collect()
+            self.assertEqual(fake.alive(), alive)
+        with self.assertRaisesRegex(tcc.ArgumentError, "DLPack has no int4: pass out="):
+            tcc._dlpack.DeviceArray((3, 16), "int4", (1, 0))
 
     def test_bench(self):
         before, calls = self.a.copy(), []

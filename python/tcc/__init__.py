@@ -24,7 +24,8 @@ from ._lib import lib as _library
 from ._lib import targets
 from ._signature import Argument
 from ._timeline import Timeline
+from ._tune import Tuned, TuneProgress
 
 __version__: str = _library.tcc_version().decode()
 __all__ = ["Argument", "ArgumentError", "Bench", "CompileError", "Diagnostic", "Error", "Kernel", "LibraryError",
-           "Timeline", "Timing", "jit", "targets"]
+           "Timeline", "Timing", "TuneProgress", "Tuned", "jit", "targets"]

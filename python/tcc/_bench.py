@@ -4,8 +4,9 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence, Union
 
 from . import _lib
 from ._arrays import HOST, View
@@ -15,7 +16,7 @@ from ._lib import lib, text_of
 if TYPE_CHECKING:
     from ._gpu import Gpus
     from ._kernel import Kernel
-    from ._signature import Plan
+    from ._signature import Plan, Signature
 
 Rival = Union["Kernel", Callable[[], object]]
 
@@ -77,21 +78,24 @@ class Bench(NamedTuple):
                          [f"{t}  ratio {t.us / first.us:.3f}" for t in others])
 
 
-class _Sets:
+class Sets:
     """Copies of a call's arguments on a GPU, which is current."""
 
-    def __init__(self, device: c.c_void_p, gpus: Gpus, sizes: list[int | None], values: list[Any]):
-        self._device, self._check = device, gpus.listener.check
+    def __init__(self, device: c.c_void_p, gpus: Gpus, ordinal: int, signature: Signature, values: list[Any]):
+        self.device, self.gpus, self.ordinal = device, gpus, ordinal
+        self.sizes = signature.sizes(values)
         self._addresses: list[int] = []
-        total = sum(size or 0 for size in sizes)
+        total = sum(size or 0 for size in self.sizes)
         self.n = max(1, min(MAX_SETS, ROTATION_BYTES // (total + 1) + 1))
         self.words: list[list[Any]] = [[] for _ in range(self.n)]
         try:
-            for size, value in zip(sizes, values):
+            for size, value in zip(self.sizes, values):
                 self._copy(size, value)
         except BaseException:
             self.free()
             raise
+        self.packed = [signature.pack(*words) for words in self.words]
+        """The arguments of each as C takes them."""
 
     def _copy(self, size: int | None, value: Any) -> None:
         """One argument, into all sets."""
@@ -103,19 +107,47 @@ class _Sets:
         memory: Any = view.address
         shift = 0
         if view.ordinal != HOST:
-            memory = c.create_string_buffer(size)
             shift = view.address % 256  # what its alignment allows counts
-            self._check(lib.tcc_device_read(self._device, memory, view.address, size))
+            memory = self.read(view.address, size)
         for words in self.words:
             address = c.c_uint64()
-            self._check(lib.tcc_device_alloc(self._device, size + shift, address))
+            self.check(lib.tcc_device_alloc(self.device, size + shift, address))
             self._addresses.append(address.value)
             words.append(address.value + shift)
-            self._check(lib.tcc_device_write(self._device, address.value + shift, memory, size))
+            self.check(lib.tcc_device_write(self.device, address.value + shift, memory, size))
+
+    def check(self, status: int) -> None:
+        self.gpus.listener.check(status)
+
+    def read(self, address: int, size: int) -> Any:
+        """What is in the GPU's memory, as bytes of C."""
+        memory = c.create_string_buffer(size)
+        self.check(lib.tcc_device_read(self.device, memory, address, size))
+        return memory
 
     def free(self) -> None:
         for address in self._addresses:
-            lib.tcc_device_free(self._device, address)
+            lib.tcc_device_free(self.device, address)
+
+
+@contextlib.contextmanager
+def copies(gpus: Gpus, plan: Plan, signature: Signature, values: list[Any]) -> Iterator[Sets]:
+    """Copies of a call's arguments, on its GPU, which is current meanwhile."""
+    ordinal = gpus.current() if plan.ordinal == HOST else plan.ordinal
+    with gpus.on(ordinal) as device:
+        gpus.listener.check(lib.tcc_device_sync(device))  # other streams may be at work on the arrays
+        sets = Sets(device, gpus, ordinal, signature, values)
+        try:
+            yield sets
+        finally:
+            sets.free()
+
+
+def gpus_for(kernel: Kernel, purpose: str) -> Gpus:
+    """The GPUs that it runs on; an Error where there are none."""
+    if kernel._gpus is None:
+        raise Error(f"{kernel.name}: {purpose} needs a GPU that runs {kernel.target}: the interpreter's time means nothing")
+    return kernel._gpus
 
 
 class _Callable:
@@ -147,9 +179,7 @@ def _rivals(against: Any) -> list[tuple[str, Rival]]:
 def bench(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, Any], against: Any) -> Bench:
     """``Kernel.bench``."""
     plan, values = kernel._signature.plan(args, out, named)
-    gpus = kernel._gpus
-    if gpus is None:
-        raise Error(f"{kernel.name}: bench needs a GPU that runs {kernel.target}: the interpreter's time means nothing")
+    gpus = gpus_for(kernel, "bench")
     contenders: list[tuple[str, tuple[Kernel, Plan] | Callable[[], object]]] = [(kernel.name, (kernel, plan))]
     for name, rival in _rivals(against):
         if callable(rival) and not isinstance(rival, type(kernel)):
@@ -159,47 +189,41 @@ def bench(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, A
         else:
             raise ArgumentError(f"{kernel.name}: '{name}' is to be a kernel with the same arguments, for the same GPU, "
                                 "or what enqueues something when it is called")
-    ordinal = gpus.current() if plan.ordinal == HOST else plan.ordinal
-    device = gpus.open(ordinal)
-    try:
-        gpus.listener.check(lib.tcc_device_sync(device))  # other streams may be at work on the arrays
-        sizes = kernel._signature.sizes(values)
-        sets = _Sets(device, gpus, sizes, values)
-        try:
-            timed = _time(gpus, device, ordinal, contenders, sets)
-        finally:
-            sets.free()
-        flops = lib.tcc_kernel_flops(kernel._handle(ordinal), plan.extents)
-        moved = sum(size or 0 for size in sizes)
-        name = text_of(lib.tcc_device_name(device))
-    finally:
-        lib.tcc_device_close(device)
+    with copies(gpus, plan, kernel._signature, values) as sets:
+        runs = [contender if callable(contender) else (contender[0]._launched(sets.ordinal, contender[1], sets.packed[0]),
+                                                       contender[1]) for _, contender in contenders]
+        timed = time_rounds(sets, runs)
+        flops = lib.tcc_kernel_flops(kernel._handle(sets.ordinal), plan.extents)
+        moved = sum(size or 0 for size in sets.sizes)
+        name = text_of(lib.tcc_device_name(sets.device))
     return Bench(name, tuple(
-        Timing(n, r[len(r) // 2], r, flops / r[len(r) // 2] * 1e-6, moved / r[len(r) // 2] * 1e-3)
-        for n, r in timed))
+        Timing(n, median(r), r, flops / median(r) * 1e-6, moved / median(r) * 1e-3)
+        for (n, _), r in zip(contenders, timed)))
 
 
-def _time(gpus: Gpus, device: c.c_void_p, ordinal: int, contenders: Sequence[tuple[str, Any]],
-          sets: _Sets) -> list[tuple[str, tuple[float, ...]]]:
-    """The times of each contender's rounds."""
-    rows = (_lib.Contender * len(contenders))()
+def median(rounds: tuple[float, ...]) -> float:
+    return rounds[len(rounds) // 2]
+
+
+def time_rounds(sets: Sets, runs: Sequence[tuple[c.c_void_p, Plan] | Callable[[], object]],
+                effort: _lib.BenchEffort | None = None) -> list[tuple[float, ...]]:
+    """The times of each one's rounds, sorted: of kernels on the GPU, and of what Python enqueues."""
+    rows = (_lib.Contender * len(runs))()
+    words = b"".join(sets.packed)
     kept: list[Any] = []
-    for row, (_, contender) in zip(rows, contenders):
-        if isinstance(contender, tuple):
-            kernel, plan = contender
-            packed = [kernel._signature.pack(*w) for w in sets.words]
-            words = b"".join(packed)
-            launch = _lib.BenchLaunch(kernel._launched(ordinal, plan, packed[0]), c.cast(c.c_char_p(plan.extents), c.c_void_p),
-                                      len(kernel.dims), c.cast(c.c_char_p(words), c.c_void_p), len(kernel.args))
-            kept += [launch, words, plan]
-            row.enqueue, row.user = c.cast(lib.tcc_bench_enqueue, _lib.ENQUEUE_FN), c.addressof(launch)
+    for row, run in zip(rows, runs):
+        if isinstance(run, tuple):
+            handle, plan = run
+            kept.append(_lib.BenchLaunch(handle, c.cast(c.c_char_p(plan.extents), c.c_void_p), len(plan.extents) // 8,
+                                         c.cast(c.c_char_p(words), c.c_void_p), len(sets.sizes)))
+            row.enqueue, row.user = c.cast(lib.tcc_bench_enqueue, _lib.ENQUEUE_FN), c.addressof(kept[-1])
         else:
-            kept.append(_Callable(contender))
+            kept.append(_Callable(run))
             row.enqueue = kept[-1].callback
-    status = lib.tcc_bench(device, None, rows, len(rows), sets.n)
+    status = lib.tcc_bench(sets.device, effort, rows, len(rows), sets.n)
     for other in kept:
         if isinstance(other, _Callable) and other.error is not None:
-            gpus.listener.heard = []
+            sets.gpus.listener.heard = []
             raise other.error
-    gpus.listener.check(status)
-    return [(name, tuple(row.us[: row.rounds])) for (name, _), row in zip(contenders, rows)]
+    sets.check(status)
+    return [tuple(row.us[: row.rounds]) for row in rows]

@@ -8,15 +8,16 @@ import ctypes as c
 import inspect
 import os
 import threading
-from typing import Any, Literal, Mapping
+from typing import Any, Callable, Literal, Mapping
 
-from . import _arrays, _bench, _gpu, _lib
+from . import _arrays, _bench, _gpu, _lib, _tune
 from ._arrays import HOST, View
 from ._bench import Bench, Rival
 from ._errors import ArgumentError, LibraryError
 from ._lib import lib, text_of
 from ._signature import WRITTEN, Argument, Plan, Signature, bytes_of
 from ._timeline import Timeline
+from ._tune import Tuned, TuneProgress
 
 When = Literal["never", "at once", "background"]
 
@@ -192,15 +193,16 @@ class Kernel:
         results = [_arrays.finish(library, r) for r in results]
         return results[0] if len(results) == 1 else tuple(results) or None
 
-    def _options_on(self, ordinal: int) -> _lib.CompileOptions:
+    def _options_on(self, ordinal: int, tiles: int | None = None) -> _lib.CompileOptions:
         assert self._gpus
         target = self._asked_target or self._gpus.target(ordinal)
-        return _lib.compile_options(target, self._file, self._kernel, self._defines, self._tiles, _lib.DEFAULT)
+        return _lib.compile_options(target, self._file, self._kernel, self._defines,
+                                    self._tiles if tiles is None else tiles, _lib.DEFAULT)
 
-    def _handle(self, ordinal: int) -> c.c_void_p:
+    def _handle(self, ordinal: int, tiles: int | None = None) -> c.c_void_p:
         """The kernel on a GPU, which is current."""
         assert self._gpus
-        program = self._gpus.program(ordinal, self._source, self._options_on(ordinal), self._policy)
+        program = self._gpus.program(ordinal, self._source, self._options_on(ordinal, tiles), self._policy)
         handle: c.c_void_p = lib.tcc_program_kernel_at(program, self._index)
         return handle
 
@@ -309,6 +311,32 @@ class Kernel:
         """
         return _bench.bench(self, args, out, named, against)
 
+    def tune(self, *args: Any, out: Any = None, seconds: float = 60, results: str | os.PathLike[str] | None = None,
+             progress: Callable[[TuneProgress], object] | None = None, **named: Any) -> Tuned:
+        """Searches for the schedule that is fastest for such a call, as ``tcc-run --tune`` does: docs/tuning.md.
+
+        args, out, named  as in a call. The arrays are copied, and stay as they are
+        seconds           that the search takes, about
+        results           the file to which each result goes at once, and from which a later search goes on; None: the
+                          one of tcc-run; "": none
+        progress          called with how far the search is, after every step
+
+        >>> tuned = k.tune(A, B, seconds=20)                           # doctest: +SKIP
+        >>> C = tuned.kernel(A, B)                                     # doctest: +SKIP
+
+        Of the result ``us`` and ``ratio`` are the numbers, ``schedule`` is to be put into the source. The search can be
+        interrupted: what was measured is kept. Without a GPU it is an Error.
+        """
+        return _tune.tune(self, args, out, named, seconds, results, progress)
+
+    def tuned(self, *args: Any, out: Any = None, results: str | os.PathLike[str] | None = None, **named: Any) -> Kernel:
+        """The kernel with the fastest schedule that the file of results has for such a call; itself, where it has none.
+
+        args, out, named  as in a call; nothing is computed
+        results           as for ``tune``
+        """
+        return _tune.tuned(self, args, out, named, results)
+
     def timeline(self, *args: Any, out: Any = None, cta: int = 0, path: str | os.PathLike[str] | None = None,
                  **named: Any) -> Timeline:
         """What one CTA does and when, by a model of the machine's speed: docs/timeline.md.
@@ -343,6 +371,11 @@ class Kernel:
         if path is not None:
             timeline.save(path)
         return timeline
+
+    def _with(self, schedule: str) -> Kernel:
+        """The kernel with a schedule behind its source."""
+        return Kernel(self._source + b"\n" + schedule.encode(), self._file, self.name, self._defines, self._asked_target,
+                      self._tiles, False, self._policy)
 
     # ---- as an operator of torch -----------------------------------------------------------
 

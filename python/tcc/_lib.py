@@ -57,6 +57,25 @@ class JitCounts(c.Structure):
     _fields_ = [(name, c.c_uint64) for name in ("compiled", "read", "damaged", "specialized", "assembled")]
 
 
+class TuneProgress(c.Structure):
+    _fields_ = [(name, c.c_size_t) for name in ("refused", "dear", "measured", "wrong", "known", "waiting")] + [
+        (name, c.c_double) for name in ("best", "seconds_left")]
+
+
+MEASURE_FN = c.CFUNCTYPE(c.c_int, c.c_void_p, c.POINTER(c.c_double), c.c_void_p)
+PROGRESS_FN = c.CFUNCTYPE(None, c.POINTER(TuneProgress), c.c_void_p)
+
+
+class TuneOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("kernel", c.c_char_p), ("dims", c.c_void_p), ("n_dims", c.c_size_t),
+                ("seconds", c.c_double), ("threads", c.c_uint), ("results", c.c_char_p), ("shard", c.c_uint),
+                ("n_shards", c.c_uint), ("measure", MEASURE_FN), ("progress", PROGRESS_FN), ("user", c.c_void_p)]
+
+
+class BenchEffort(c.Structure):
+    _fields_ = [("round_ms", c.c_double), ("warm_ms", c.c_double), ("rounds", c.c_int)]
+
+
 class BenchLaunch(c.Structure):
     _fields_ = [("kernel", c.c_void_p), ("dims", c.c_void_p), ("n_dims", c.c_size_t), ("args", c.c_void_p),
                 ("n_args", c.c_size_t)]
@@ -104,10 +123,18 @@ _FUNCTIONS = {
     "tcc_device_free": (None, [_handle, c.c_uint64]),
     "tcc_device_write": ("status", [_handle, c.c_uint64, _handle, c.c_size_t]),
     "tcc_device_read": ("status", [_handle, _handle, c.c_uint64, c.c_size_t]),
+    "tcc_device_fill": ("status", [_handle, c.c_uint64, c.c_uint8, c.c_size_t]),
     "tcc_device_name": (c.c_char_p, [_handle]),
     "tcc_device_sync": ("status", [_handle]),
-    "tcc_bench": ("status", [_handle, _handle, _array, c.c_size_t, c.c_int]),
+    "tcc_bench": ("status", [_handle, c.POINTER(BenchEffort), _array, c.c_size_t, c.c_int]),
     "tcc_bench_enqueue": ("status", [_handle, c.c_int]),
+    "tcc_tune": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), c.POINTER(TuneOptions), _out]),
+    "tcc_tune_agree": (c.c_bool, [c.c_char_p, _array, _array, c.c_size_t]),
+    "tcc_tuning_destroy": (None, [_handle]),
+    "tcc_tuning_count": (c.c_size_t, [_handle]),
+    "tcc_tuning_schedule": (c.c_char_p, [_handle, c.c_size_t]),
+    "tcc_tuning_time": (c.c_double, [_handle, c.c_size_t]),
+    "tcc_tuning_progress": (TuneProgress, [_handle]),
     "tcc_jit_create": ("status", [_handle, c.c_void_p, _out]),
     "tcc_jit_target": (c.c_char_p, [_handle]),
     "tcc_jit_kernel_for": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), c.c_char_p, _array, c.c_size_t,

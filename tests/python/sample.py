@@ -32,6 +32,15 @@ def measure(k: tcc.Kernel, other: tcc.Kernel, call: Callable[[], object], array:
     return bench.us + bench.tflops + first.gbytes + bench.ratio("other") + len(timeline.summary + timeline.json)
 
 
+def tune(k: tcc.Kernel, array: object) -> tuple[str, float, tcc.Kernel]:
+    def tell(progress: tcc.TuneProgress) -> None:
+        print(progress.measured + progress.known, progress.best / progress.seconds_left)
+
+    tuned: tcc.Tuned = k.tune(array, seconds=5, results=pathlib.Path("tuned.jsonl"), progress=tell)
+    assert tuned.progress.wrong == 0
+    return tuned.schedule, tuned.us + tuned.before_us + tuned.ratio, k.tuned(array, results="") or tuned.kernel
+
+
 def messages(source: str) -> list[tuple[str, str, int, int, str, str]]:
     try:
         tcc.jit(source)

@@ -5,10 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import contextlib
 import ctypes
 import gc
-import json
 import os
 import pathlib
-import pickle
 import shutil
 import sys
 import tempfile

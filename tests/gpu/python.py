@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python package on a GPU, with torch: results, streams, graphs, operators, times.
+"""The Python package on a GPU, with torch: results, streams, graphs, operators, times; cupy and jax where they are.
 
     tests/gpu/python.py [--cpu] [WHEEL]
 
@@ -13,6 +13,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import argparse
 import faulthandler
+import gc
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -34,6 +36,7 @@ if options.wheel:
     site = os.path.join(scratch.name, "site")
     zipfile.ZipFile(options.wheel).extractall(site)
     sys.path.insert(0, site)
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # jax is not alone here
 os.environ["TCC_CACHE_DIR"] = os.path.join(scratch.name, "cache")
 
 import tcc  # noqa: E402
@@ -57,11 +60,11 @@ DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i
 checks = []
 
 
-def check(title, gpu=False):
+def check(title, gpu=False, needs="torch"):
     """Adds a check, which fails with an exception and may return a note for its row."""
 
     def add(function):
-        if not (gpu and options.cpu):
+        if not (gpu and options.cpu) and importlib.util.find_spec(needs):
             checks.append((title, function))
         return function
 
@@ -359,6 +362,154 @@ def compile_cudagraphs():
     return traced("cudagraphs", False)
 
 
+# ---- cupy ----------------------------------------------------------------------------------------
+
+
+def of_cupy(arguments):
+    import cupy
+
+    return [cupy.asarray(x.cpu().numpy()) if isinstance(x, torch.Tensor) else x for x in arguments]
+
+
+def check_cupy(c, arguments):
+    import cupy
+
+    assert type(c) is cupy.ndarray and c.dtype == cupy.float16, type(c)
+    cupy.cuda.Device().synchronize()
+    return check_close(torch.from_numpy(cupy.asnumpy(c)).to(device), layer_in_doubles(*arguments))
+
+
+@check("cupy: inputs, and outputs that are cupy's", gpu=True, needs="cupy")
+def cupy_arrays():
+    import cupy
+
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    arguments = layer_arguments(300, 128, 72)
+    given = of_cupy(arguments)
+    out = cupy.full((300, 72), cupy.nan, cupy.float16)
+    assert layer(*given, out=out) is out
+    check_cupy(out, arguments)
+    c = layer(*given)
+    assert c.data.mem.device_id == given[0].data.mem.device_id
+    note = check_cupy(c, arguments)
+    assert bool((c == out).all())
+    offset = cupy.zeros(300 * 128 + 3, cupy.float16)[3:].reshape(300, 128)
+    offset[...] = given[0]
+    check_cupy(layer(offset, *given[1:]), arguments)
+    mixed = layer(arguments[0], given[1], arguments[2], arguments[3])  # the first one's library makes the output
+    assert isinstance(mixed, torch.Tensor) and mixed.is_cuda
+    try:
+        layer(cupy.asfortranarray(given[0]), *given[1:])
+    except tcc.ArgumentError:
+        return note
+    raise AssertionError("it was taken")
+
+
+def late_in_cupy(launch):
+    """As ``late``, on a stream of cupy's."""
+    import cupy
+
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    arguments = layer_arguments(512, 512, 512)
+    a, b, bias, alpha = of_cupy(arguments)
+    stale, out = cupy.zeros_like(a), cupy.full((512, 512), cupy.nan, cupy.float16)
+    layer(stale, b, bias, alpha, out=out)  # the code is loaded
+    cupy.cuda.Device().synchronize()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
+        torch.cuda._sleep(CYCLES)
+    with stream:
+        stale[...] = a
+    launch(lambda **how: layer(stale, b, bias, alpha, out=out, **how), stream)
+    return check_cupy(out, arguments)
+
+
+@check("cupy: its current stream", gpu=True, needs="cupy")
+def cupy_current_stream():
+    def launch(call, stream):
+        with stream:
+            call()
+
+    return late_in_cupy(launch)
+
+
+@check("cupy: stream= a cupy.cuda.Stream", gpu=True, needs="cupy")
+def cupy_stream():
+    return late_in_cupy(lambda call, stream: call(stream=stream))
+
+
+# ---- jax -----------------------------------------------------------------------------------------
+
+
+def of_jax(arguments):
+    import jax
+
+    gpu = jax.devices("gpu")[0]
+    return [jax.device_put(x.cpu().numpy(), gpu) if isinstance(x, torch.Tensor) else x for x in arguments]
+
+
+def check_jax(c, arguments):
+    import jax
+
+    assert isinstance(c, jax.Array) and {d.platform for d in c.devices()} == {"gpu"}, c.devices()
+    return check_close(torch.tensor(jax.device_get(c), device=device), layer_in_doubles(*arguments))
+
+
+@check("jax: outputs that are jax's, on the GPU", gpu=True, needs="jax")
+def jax_arrays():
+    import jax
+
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    arguments = layer_arguments(300, 128, 72)
+    c = layer(*of_jax(arguments))
+    assert c.dtype == jax.numpy.float16 and c.shape == (300, 72)
+    note = check_jax(c, arguments)
+    double = jax.jit(lambda x: x.astype(jax.numpy.float32) * 2)(c)
+    check_close(torch.tensor(jax.device_get(double), device=device), 2 * layer_in_doubles(*arguments))
+    again = layer(*of_jax(arguments))
+    assert bool((again == c).all()), "a second launch gives another result"
+    return note
+
+
+@check("jax: inputs that are late, and dropped at once", gpu=True, needs="jax")
+def jax_streams():
+    import jax
+
+    layer = tcc.jit(LAYER.format("f16", "f16"))
+    arguments = layer_arguments(512, 512, 512)
+    a, b, bias, alpha = of_jax(arguments)
+    large = jax.random.normal(jax.random.key(0), (4096, 4096), jax.numpy.float32) / 64
+
+    @jax.jit
+    def late_copy(x, turn):
+        product = jax.lax.fori_loop(0, 10, lambda _, y: jax.numpy.tanh(y @ large), large + turn)
+        return x + (0 * product[0, 0]).astype(x.dtype)
+
+    for turn in range(10):
+        c = layer(late_copy(a, turn), b, bias, alpha)
+        others = [jax.numpy.full_like(a, jax.numpy.nan) + turn for _ in range(4)]  # in what was given back
+        note = check_jax(c, arguments)
+    del others
+    return note
+
+
+@check("jax: the memory of outputs goes back", gpu=True, needs="jax")
+def jax_memory():
+    copy = tcc.jit("kernel twice(A: f32[M, N]) -> (B: f32[M, N]) { B[m, n] = A[m, n] + A[m, n]; }")
+    a, = of_jax([torch.ones(4096, 4096)])
+    assert float(copy(a)[7, 7]) == 2
+    gc.collect()
+    free = torch.cuda.mem_get_info()[0]
+    for _ in range(50):
+        b = copy(a)
+    assert float(copy(b)[4095, 4095]) == 4
+    del b
+    gc.collect()
+    lost = free - torch.cuda.mem_get_info()[0]
+    assert lost <= 2 * 4096 * 4096 * 4, f"{lost} bytes are lost"
+    return f"{max(lost, 0)} of {50 * 4096 * 4096 * 4} bytes"
+
+
 # ---- in the background -----------------------------------------------------------------------------
 
 
@@ -471,6 +622,22 @@ def bench():
     return f"{measured.us:.1f} us, {measured.tflops:.0f} TFLOP/s, torch {measured.ratio('torch'):.3f} times that"
 
 
+@check("tune, and what is known in a later process", gpu=True)
+def tune():
+    product = tcc.jit("kernel product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }")
+    a, b = random(1000, 1024), random(1024, 2048, seed=2)
+    steps = []
+    assert product.tuned(a, b) is product
+    tuned = product.tune(a, b, seconds=20, progress=steps.append)
+    note = check_close(tuned.kernel(a, b), a.double() @ b.double())
+    assert steps and tuned.progress.measured > 10 and tuned.progress.wrong == 0, str(tuned)
+    assert tuned.ratio > 0.95, str(tuned)
+    check_close(product.tuned(a, b)(a, b), a.double() @ b.double())
+    again = product.tune(a, b, seconds=3)
+    assert again.progress.known >= tuned.progress.measured
+    return f"{tuned.us:.1f} us, {tuned.ratio:.3f} times as fast, {tuned.progress.measured} measured; {note}"
+
+
 @check("time of a launch on the host, at most three times the C call", gpu=True)
 def time_of_launch():
     layer = tcc.jit(LAYER.format("f16", "f16"))
@@ -496,7 +663,9 @@ HANGS_S = 120  # a check that takes longer ends the script, with where it is
 
 def main():
     name = "the interpreter" if options.cpu else torch.cuda.get_device_name()
-    print(f"tcc {tcc.__version__}, torch {torch.__version__}, {name}")
+    others = [m for m in ("cupy", "jax") if importlib.util.find_spec(m) and not options.cpu]
+    print(", ".join([f"tcc {tcc.__version__}", f"torch {torch.__version__}",
+                     *(f"{m} {importlib.import_module(m).__version__}" for m in others), name]))
     failed = 0
     for title, function in checks:
         faulthandler.dump_traceback_later(HANGS_S, exit=True)

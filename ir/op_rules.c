@@ -341,6 +341,8 @@ static void check_grid(verifier *v, const tcc_op *op)
 {
     check_spread(v, op, 0);
     check_cluster(v, op);
+    if (tcc_attr_find(&op->attrs, "group") && tcc_attr_find(&op->attrs, "raster"))
+        ERROR(v, op, "has attributes 'group' and 'raster', wants one of them");
     size_t n = tcc_attr_list(&op->attrs, "axes").list.n;
     const tcc_attr *axes = strings(v, op, "axes", n);
     const tcc_attr *tile = ints(v, op, "tile", n, 1, INT32_MAX);

@@ -23,6 +23,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_scf_for, "lanes", "32 64", 0, 0, 0},
     {TCC_OP_scf_for, "turns", NULL, 2, 2, 1},
     {TCC_OP_tile_grid, "group", NULL, 1, INT32_MAX, 1},
+    {TCC_OP_tile_grid, "raster", "row column hilbert", 0, 0, 0},
     {TCC_OP_tile_grid, "persistent", NULL, 1, 1, 1},
     {TCC_OP_tile_ctas, "cluster", NULL, 2, TCC_MAX_CLUSTER, 1},
     {TCC_OP_tile_load, "copy", "tma cp_async cp_async_elements buffer unaligned vectors elements predicated", 0, 0, 0},

@@ -155,8 +155,10 @@ bool tcc_is_not_negative(const tcc_value *v)
     case TCC_OP_arith_shr: return tcc_is_not_negative(o[0]);
     case TCC_OP_arith_mul:
     case TCC_OP_arith_add:
+    case TCC_OP_arith_xor:
     case TCC_OP_arith_min: return tcc_is_not_negative(o[0]) && tcc_is_not_negative(o[1]);
     case TCC_OP_arith_max: return tcc_is_not_negative(o[0]) || tcc_is_not_negative(o[1]);
+    case TCC_OP_arith_select: return tcc_is_not_negative(o[1]) && tcc_is_not_negative(o[2]);
     default: return false;
     }
 }

@@ -20,7 +20,7 @@
 #include "passes/pointwise.h"
 #include "support/str.h"
 
-enum { ACCESS_BYTES = 16 };
+enum { ACCESS_BYTES = 16, GROUP = 16 };
 
 const tcc_named_attr *tcc_choice_given(const tcc_choice *ch, const char *key)
 {
@@ -168,6 +168,19 @@ static tcc_status choose_order(tcc_choice *ch)
     ch->s.operands = TCC_OPERANDS_SWAPPED;
     tcc_schedule_key_set(ch->f, TCC_KEY_operands, ch->s.operands);
     tcc_choice_find_sums(ch);
+    return TCC_OK;
+}
+
+tcc_status tcc_choose_raster(tcc_choice *ch, int64_t group)
+{
+    const tcc_schedule_key *raster = &tcc_schedule_keys[TCC_KEY_raster], *key = &tcc_schedule_keys[TCC_KEY_group];
+    tcc_schedule *s = &ch->s;
+    s->raster = (tcc_raster)tcc_schedule_key_of(ch->f, TCC_KEY_raster, TCC_RASTER_GROUPED);
+    bool grouped = s->raster == TCC_RASTER_GROUPED;
+    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, grouped ? group : 1);
+    if (!grouped && s->group > 1)
+        return TCC_CHOICE_REFUSE(ch, key->name, "group %lld: need raster grouped; there are no groups with raster %s",
+                                 (long long)s->group, tcc_schedule_key_word(raster, s->raster));
     return TCC_OK;
 }
 
@@ -334,6 +347,7 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (status)
         return status;
     if (generic) {
+        ch.s.group = GROUP;
         passes->choose_generic(&ch);
     } else if (!aligned && first && f != first && !is_another_tile(f)) { /* as the first one, if that fits */
         if (ctx->diag->n_errors)
@@ -346,7 +360,8 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             ch.s.staging = 0;
         }
     } else {
-        status = passes->choose(&ch);
+        status = tcc_choose_raster(&ch, GROUP);
+        status = status ? status : passes->choose(&ch);
         if (status)
             return status;
     }

@@ -19,8 +19,6 @@
 #include "passes/schedule.h"
 #include "passes/work.h"
 
-enum { TCC_DEFAULT_GROUP = 16 };
-
 typedef struct tcc_choice {
     tcc_pass_ctx *ctx;
     tcc_func *f;
@@ -90,6 +88,8 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 
 /* Of so many columns a tile that is chosen is a multiple: an instruction has 8, and CTAs of a cluster each load a part. */
 int64_t tcc_choice_columns(const tcc_choice *ch);
+/* Takes into ch->s in which order the user wants the tiles, in groups of so many rows where nothing is said. */
+tcc_status tcc_choose_raster(tcc_choice *ch, int64_t group);
 /* Takes the user's cluster into ch->s, whose tile is chosen. */
 tcc_status tcc_choose_cluster(tcc_choice *ch);
 

@@ -100,7 +100,7 @@ static void drop_keys(tcc_choice *ch)
     bool naive = tcc_contraction_is_naive(ch->f) && has_sums(ch->f);
     for (int i = 0; i < TCC_KEY_COUNT; i++) {
         const tcc_named_attr *a = tcc_choice_given(ch, tcc_schedule_keys[i].name);
-        if (!a || i == TCC_KEY_tile || i == TCC_KEY_group || i == TCC_KEY_wave ||
+        if (!a || i == TCC_KEY_tile || i == TCC_KEY_group || i == TCC_KEY_raster || i == TCC_KEY_wave ||
             (i == TCC_KEY_instr && naive))
             continue;
         if (a->loc.line && !strcmp(ch->f->name, tcc_attr_str(&ch->f->attrs, "kernel", "")))
@@ -114,6 +114,9 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
 {
     int64_t m = 0, n = 0;
     tcc_status status = read_tile(ch, p, &m, &n);
+    if (status)
+        return status;
+    status = tcc_choose_raster(ch, 1);
     if (status)
         return status;
     bool naive = tcc_contraction_is_naive(ch->f);
@@ -146,6 +149,6 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
     tcc_schedule_sizes_set(ch->f, TCC_KEY_tile, len, indices, sizes);
     if (waves)
         tcc_schedule_key_set(ch->f, TCC_KEY_wave, lanes);
-    tcc_schedule_key_set(ch->f, TCC_KEY_group, tcc_schedule_key_of(ch->f, TCC_KEY_group, 1));
+    tcc_schedule_key_set(ch->f, TCC_KEY_group, ch->s.group);
     return TCC_OK;
 }

@@ -241,7 +241,6 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
     s->wave = tcc_schedule_key_of(ch->f, TCC_KEY_wave, 32);
     s->waves = tcc_schedule_key_of(ch->f, TCC_KEY_waves, 0);
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, STAGES);
-    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     if (!find_product(ch, &p)) /* choose-mma says so */
         return TCC_OK;
@@ -290,7 +289,6 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
     s->stages = 1;
     s->waves = GENERIC_WAVES;
     s->wave = wave;
-    s->group = TCC_DEFAULT_GROUP;
     s->split = 1;
     if (find_product(ch, &p))
         s->k = tcc_rdna_round(&p, wave);

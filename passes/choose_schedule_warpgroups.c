@@ -361,7 +361,6 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->swizzle = tcc_schedule_key_of(ch->f, TCC_KEY_swizzle, 128);
     s->epilogue = (tcc_storing)tcc_schedule_key_of(ch->f, TCC_KEY_epilogue, TCC_STORING_TMA);
     s->staging = tcc_schedule_key_of(ch->f, TCC_KEY_staging, 0);
-    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     s->persistent = (tcc_persistence)tcc_schedule_key_of(ch->f, TCC_KEY_persistent, TCC_PERSISTENT_NONE);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     if (s->persistent && s->producer == TCC_PRODUCER_NONE)
@@ -393,7 +392,6 @@ void tcc_sm90_choose_generic(tcc_choice *ch)
     s->stages = s->warpgroups = 1;
     s->producer = TCC_PRODUCER_NONE;
     s->swizzle = 128;
-    s->group = TCC_DEFAULT_GROUP;
     s->persistent = TCC_PERSISTENT_NONE;
     s->operands = TCC_OPERANDS_IN_ORDER;
     s->split = 1;

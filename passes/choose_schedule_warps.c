@@ -215,7 +215,6 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
     }
     s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, 0);
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
-    s->group = tcc_schedule_key_of(ch->f, TCC_KEY_group, TCC_DEFAULT_GROUP);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     int64_t m_step = mma->m, n_step = step_n(mma);
     tcc_status status = tcc_choice_read_tile(
@@ -251,6 +250,5 @@ void tcc_warps_choose_generic(tcc_choice *ch)
     s->k = mma ? 2 * step_k(mma) : GENERIC_DEPTH;
     s->stages = 1;
     s->warps = GENERIC_WARPS;
-    s->group = TCC_DEFAULT_GROUP;
     s->split = 1;
 }

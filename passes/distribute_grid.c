@@ -20,14 +20,17 @@
  *          }
  *
  * Tiles of the first axis are taken in groups, down the group first: CTAs that run at one time then
- * read few rows of A and columns of B. All further axes are outside, the last of them fastest.
+ * read few rows of A and columns of B. `raster` has other orders (raster.c). All further axes are outside, the last
+ * of them fastest.
  *
  * Requires fuse-epilogue. Preserves the grid's body.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/schedule_key.h"
 #include "passes/arith.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
+#include "passes/raster.h"
 
 enum { MAX_AXES = 32 };
 
@@ -67,26 +70,14 @@ static tcc_value *count_tiles(tcc_builder *b, const tcc_op *grid, size_t axis)
     return tcc_arith_div(b, tcc_arith_add(b, tcc_build_extent(b, extent), size - 1), size);
 }
 
-/* The tile of the first two axes, from its number among them. */
-static void order_plane(tcc_builder *b, const tcc_op *grid, tcc_value *number,
-                        tcc_value *const *tiles, tcc_value **at)
+/* The order of the tiles: without one they are in groups. */
+static tcc_raster raster_of(const tcc_op *grid)
 {
-    int64_t high = tcc_attr_int(&grid->attrs, "group", 1) / cluster_along(grid, 0);
-    if (high <= 1) {
-        at[0] = tcc_arith_bin(b, TCC_OP_arith_div, number, tiles[1]);
-        at[1] = tcc_arith_bin(b, TCC_OP_arith_rem, number, tiles[1]);
-        return;
-    }
-    tcc_value *group = tcc_build_i32(b, high);
-    tcc_value *in_group = tcc_arith_bin(b, TCC_OP_arith_mul, group, tiles[1]);
-    tcc_value *g = tcc_arith_bin(b, TCC_OP_arith_div, number, in_group);
-    tcc_value *top = tcc_arith_bin(b, TCC_OP_arith_mul, g, group);
-    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, tiles[0], top);
-    tcc_value *height = tcc_arith_bin(b, TCC_OP_arith_min, left, group);
-    tcc_value *rest = tcc_arith_bin(b, TCC_OP_arith_rem, number, in_group);
-    tcc_value *down = tcc_arith_bin(b, TCC_OP_arith_rem, rest, height);
-    at[0] = tcc_arith_bin(b, TCC_OP_arith_add, top, down);
-    at[1] = tcc_arith_bin(b, TCC_OP_arith_div, rest, height);
+    const tcc_named_attr *raster = tcc_attr_find(&grid->attrs, "raster");
+    int64_t order = TCC_RASTER_GROUPED;
+    if (raster)
+        tcc_schedule_key_read(&tcc_schedule_keys[TCC_KEY_raster], &raster->value, &order);
+    return (tcc_raster)order;
 }
 
 /* The first index of each axis of a tile, given its cluster's number and its rank there. */
@@ -104,7 +95,8 @@ static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *
         }
     }
     if (n > 1)
-        order_plane(b, grid, number, tiles, at);
+        tcc_raster_place(b, raster_of(grid), tcc_attr_int(&grid->attrs, "group", 1) / cluster_along(grid, 0), number,
+                         tiles, at);
     else
         at[0] = number;
     for (size_t x = 0; x < n; x++) {

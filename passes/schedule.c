@@ -159,6 +159,8 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
             tcc_schedule_key_set(f, id, get(s, id));
     if (!s->staging)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_staging].name);
+    if (s->raster == TCC_RASTER_GROUPED)
+        tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_raster].name);
     if (tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s->target))
         set_cluster(f, s, m, n);
     if (s->more_sums)

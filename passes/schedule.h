@@ -11,7 +11,7 @@
 #include "ir/shared.h"
 #include "ir/target.h"
 
-/* Words of the keys `consumers`, `operands`, `producer`, `epilogue` and `persistent`, in their order. */
+/* Words of the keys `consumers`, `operands`, `producer`, `epilogue`, `raster` and `persistent`, in their order. */
 typedef enum tcc_sharing {
     TCC_CONSUMERS_COOPERATIVE, /* each warpgroup has its rows of a tile */
     TCC_CONSUMERS_PINGPONG     /* a tile is one warpgroup's, the next another's */
@@ -31,6 +31,12 @@ typedef enum tcc_storing {
     TCC_STORING_WORDS /* by threads, from shared memory: neighbours in neighbouring lanes */
 } tcc_storing;
 
+typedef enum tcc_raster {
+    TCC_RASTER_GROUPED, /* rows of tiles in groups, down a group first */
+    TCC_RASTER_ROW,
+    TCC_RASTER_COLUMN,
+    TCC_RASTER_HILBERT
+} tcc_raster;
 typedef enum tcc_persistence { TCC_PERSISTENT_NONE, TCC_PERSISTENT_STATIC } tcc_persistence;
 
 typedef struct tcc_schedule {
@@ -45,6 +51,7 @@ typedef struct tcc_schedule {
     tcc_storing epilogue; /* of results */
     int64_t staging;     /* columns of results staged at a time, twice; 0: all, once */
     int64_t group;       /* tiles of m taken together */
+    tcc_raster raster;
     int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads */
     tcc_persistence persistent;
     int64_t split;       /* parts of a sum */

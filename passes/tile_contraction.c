@@ -55,7 +55,7 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     for (size_t i = 0; i < c->n_sums; i++)
         types[i] = c->sums[i].op->results[0].type;
     const int64_t sizes[] = {s->m, s->n};
-    tcc_op *grid = tcc_tiling_grid(b, c->n_axes, c->axes, c->extents, sizes, s->group, c->n_sums, types);
+    tcc_op *grid = tcc_tiling_grid(b, c->n_axes, c->axes, c->extents, sizes, c->n_sums, types);
     if (s->persistent)
         tcc_attr_set_int(ir, &grid->attrs, "persistent", 1);
     if (s->cluster_m > 1 || s->cluster_n > 1)

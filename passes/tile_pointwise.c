@@ -177,8 +177,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const int64_t sizes[] = {tile.m, tile.n};
     tcc_builder b = tcc_builder_before(before);
     b.loc = before->loc;
-    tcc_op *grid = tcc_tiling_grid(&b, p.n_axes, p.axes, p.extents, sizes,
-                                   tcc_schedule_key_of(f, TCC_KEY_group, 1), sums.len, types);
+    tcc_op *grid = tcc_tiling_grid(&b, p.n_axes, p.axes, p.extents, sizes, sums.len, types);
     tcc_attr_set_ints(ctx->ir, &grid->attrs, "spread", 3, (int64_t[]){tile.vector, tile.warps[0], tile.warps[1]});
     space sp = {.p = &p,
                 .grid = grid->regions[0],

@@ -3,12 +3,14 @@
 
 #include <string.h>
 
+#include "ir/schedule_key.h"
 #include "ir/target.h"
 #include "passes/contraction.h"
+#include "passes/schedule.h"
 #include "support/map.h"
 
 tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const tcc_dim *extents,
-                        const int64_t sizes[2], int64_t group, size_t n_results, const tcc_type *const *types)
+                        const int64_t sizes[2], size_t n_results, const tcc_type *const *types)
 {
     tcc_ir *ir = b->func->ir;
     tcc_op *grid = tcc_op_create(b, TCC_OP_tile_grid, 0, NULL, n_results, types);
@@ -24,7 +26,10 @@ tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const
     tcc_attr_set(ir, &grid->attrs, "extents", (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}},
                  (tcc_loc){0, 0});
     tcc_attr_set_ints(ir, &grid->attrs, "tile", n, tile);
-    tcc_attr_set_int(ir, &grid->attrs, "group", group);
+    if (tcc_schedule_key_of(b->func, TCC_KEY_raster, TCC_RASTER_GROUPED) == TCC_RASTER_GROUPED)
+        tcc_attr_set_int(ir, &grid->attrs, "group", tcc_schedule_key_of(b->func, TCC_KEY_group, 1));
+    else
+        tcc_attr_set_str(ir, &grid->attrs, "raster", tcc_attr_str(&b->func->attrs, "raster", ""));
     return grid;
 }
 

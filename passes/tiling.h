@@ -19,9 +19,10 @@ typedef struct tcc_tiling {
     tcc_value_map *map; /* what fields have become */
 } tcc_tiling;
 
-/* tile.grid over the axes, without its body, tiles being `sizes` along the first two of them and 1 along others. */
+/* tile.grid over the axes, without its body, tiles being `sizes` along the first two of them and 1 along others,
+ * in the order that the function's schedule says. */
 tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const tcc_dim *extents,
-                        const int64_t sizes[2], int64_t group, size_t n_results, const tcc_type *const *types);
+                        const int64_t sizes[2], size_t n_results, const tcc_type *const *types);
 /* Moves scalars that its region may use, and that come after it, in front of it. */
 void tcc_tiling_hoist(tcc_op *grid);
 /* The tile that a field becomes. */

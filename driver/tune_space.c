@@ -32,6 +32,7 @@ enum {
     WAVES,
     WAVE,
     GROUP,
+    RASTER,
     KNOBS
 };
 _Static_assert((int)KNOBS == (int)TCC_KNOBS, "a point has room for each");
@@ -62,6 +63,7 @@ static const struct {
     [WAVES] = {TCC_KEY_waves, 0, {0}, VALUES(1, 2, 4, 8, 16)},
     [WAVE] = {TCC_KEY_wave, 0, {0}, VALUES(32, 64)},
     [GROUP] = {TCC_KEY_group, 0, {0}, VALUES(1, 2, 4, 8, 16, 32, 64)},
+    [RASTER] = {TCC_KEY_raster, 0, {0}, VALUES(1, 2, 3)},
 };
 
 static bool is_for(const tcc_target *target, size_t knob)
@@ -108,6 +110,8 @@ bool tcc_space_neighbour(const tcc_target *target, const tcc_point *p, size_t i,
         size_t n = is_for(target, k) ? knobs[k].tried.n : 0;
         if (i < n) {
             *out = *p;
+            if (k == GROUP || k == RASTER) /* groups have a width, and the other orders none */
+                out->said[k == GROUP ? RASTER : GROUP] = TCC_KNOB_UNSAID;
             out->said[k] = knobs[k].tried.of[i];
             return true;
         }

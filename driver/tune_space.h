@@ -12,7 +12,7 @@
 
 #include "support/str.h"
 
-enum { TCC_KNOBS = 17, TCC_KNOB_UNSAID = -1, TCC_TUNE_AXES = 3 };
+enum { TCC_KNOBS = 18, TCC_KNOB_UNSAID = -1, TCC_TUNE_AXES = 3 };
 
 typedef struct tcc_point {
     int64_t said[TCC_KNOBS];
@@ -30,7 +30,7 @@ typedef struct tcc_tune_subject {
 size_t tcc_space_count(const struct tcc_target *target);
 bool tcc_space_at(const struct tcc_target *target, size_t i, tcc_point *out);
 
-/* The i-th point that differs from p in one knob; false past the last. */
+/* The i-th point that differs from p in one knob, and in those that do not go with it; false past the last. */
 bool tcc_space_neighbour(const struct tcc_target *target, const tcc_point *p, size_t i, tcc_point *out);
 
 /* In the language's syntax. */

@@ -500,6 +500,18 @@ static void draw_split(drawing *d)
     p->set |= splits || chance(d, 10) ? 1u << SPLIT : 0;
 }
 
+/* Only groups have a width. */
+static void draw_raster(drawing *d)
+{
+    program *p = d->p;
+    p->values[RASTER] = below(d, 4);
+    if (chance(d, 60))
+        return;
+    p->set |= 1u << RASTER;
+    if (p->values[RASTER])
+        p->set &= ~(1u << GROUP);
+}
+
 bool target_is_amd(const char *target)
 {
     return !strncmp(target, "gfx", 3);
@@ -631,4 +643,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_split(&d);
     draw_wide(&d);
     draw_other_factors(&d);
+    draw_raster(&d);
 }

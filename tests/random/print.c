@@ -52,6 +52,7 @@ static const char *const producers[] = {"none", "warp", "warpgroup"};
 static const char *const swizzles[] = {"none", "32", "64", "128"};
 static const char *const epilogues[] = {"tma", "interleaved"};
 static const char *const persistences[] = {"none", "static"};
+static const char *const rasters[] = {"grouped", "row", "column", "hilbert"};
 static const char *const sharings[] = {"cooperative", "pingpong"};
 
 /* ---- what is used ------------------------------------------------------------------------ */
@@ -407,6 +408,7 @@ static void print_schedule(tcc_str *out, const program *p)
         [PERSISTENT] = {"persistent", persistences},
         [CONSUMERS] = {"consumers", sharings},
         [SPLIT] = {"split", NULL},
+        [RASTER] = {"raster", rasters},
     };
     static const char *const lanes[] = {"32", "64", "32", "64"};
     bool amd = target_is_amd(p->target);

@@ -89,6 +89,7 @@ typedef enum setting {
     PERSISTENT,
     CONSUMERS,
     SPLIT,
+    RASTER,
     N_SETTINGS
 } setting;
 

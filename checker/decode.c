@@ -824,7 +824,7 @@ static void note_pending(tcc_protocol *p, const tcc_op *wait)
 tcc_status tcc_p_decode(tcc_protocol *p)
 {
     decoder d = {.p = p, .numbers = TCC_MAP(p->scratch)};
-    if (read_attributes(p) || !read_block(&d, p->f->body, 0, 0, 1))
+    if (read_attributes(p) || !tcc_p_global_waits(p) || !read_block(&d, p->f->body, 0, 0, 1))
         return p->status;
     find_registers(&d);
     find_tensors(&d);

@@ -181,6 +181,33 @@ bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
     return access_tensor(p, s, in, &by);
 }
 
+/* ---- the step before ----------------------------------------------------------------------- */
+
+/* What stands in the body itself all threads come to, and to nothing behind it earlier. */
+bool tcc_p_global_waits(tcc_protocol *p)
+{
+    const tcc_block *body = p->f->body;
+    bool waits = !tcc_attr_find(&p->f->attrs, "overlaps");
+    for (tcc_op *op = body->first; op && !waits; op = tcc_walk_next(op, body)) {
+        waits = op->code == TCC_OP_nvvm_griddepcontrol_wait && op->block == body;
+        if (!tcc_op_global_use(op->code).any)
+            continue;
+        p->status = TCC_ERR_INTERNAL;
+        tcc_error(p->diag, p->status, op->loc,
+                  "%s with no nvvm.griddepcontrol.wait before that all threads come to: the step before may still run",
+                  tcc_op_info_get(op->code)->name);
+        return false;
+    }
+    return true;
+}
+
+/* That was looked at before. */
+tcc_presult tcc_p_nvvm_griddepcontrol_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    (void)p, (void)s, (void)warp, (void)in;
+    return TCC_P_NEXT;
+}
+
 /* ---- which tensors are followed ------------------------------------------------------------ */
 
 /* Whether a parameter is a tensor, or a map of one: the second item is its name. */

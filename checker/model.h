@@ -726,6 +726,8 @@ enum { TCC_P_READ = 1, TCC_P_WRITTEN = 2, TCC_P_COPIED = 4 };
 void tcc_p_global_find(tcc_protocol *p);
 /* Notes what an op does to a tensor; then the tensor that it accesses, if that is followed. */
 void tcc_p_global_note(tcc_protocol *p, const tcc_op *op);
+/* Whether the function waits for the step before, where it may overlap with that, before it accesses a tensor. */
+bool tcc_p_global_waits(tcc_protocol *p);
 uint32_t tcc_p_global_tensor(const tcc_protocol *p, const tcc_op *op);
 /* Checks and keeps what a copy, or an op of threads, does to the tensor that is followed; false,
  * reported, when it is not ordered. */
@@ -783,7 +785,7 @@ enum {
     OP(nvvm_cp_async_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_a) OP(nvvm_wgmma_fence)   \
     OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
     OP(nvvm_wmma_load) OP(nvvm_wmma_store)                                                         \
-    OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
+    OP(nvvm_griddepcontrol_wait) OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
     OP(nvvm_tma_load_multicast) OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load)           \
     OP(amdgcn_ds_store) OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
 /* clang-format on */

@@ -69,6 +69,7 @@ struct tcc_thread {
     const tcc_code *code;
     size_t depth; /* 0: finished */
     tcc_lane_mask mask;
+    tcc_lane_mask early; /* lanes that have not waited for the step before, which may still run */
     uint64_t steps;
     uint32_t committed, waited; /* MMA groups: closed; known to have ended */
     uint64_t *touched;          /* of registers of MMAs: the last step that was no MMA's */

@@ -246,6 +246,7 @@ static void begin_warp(tcc_warp *w, const tcc_cell *params)
                     .waits_at = -1,
                     .lds_waited = 1,
                     .registers = first_registers(k)};
+    t->early = tcc_attr_find(&k->x->run->f->attrs, "overlaps") ? tcc_all_lanes(k->x) : 0;
     const tcc_code *body = &k->x->program->body;
     for (size_t i = 0; i < body->n_args; i++)
         for (unsigned l = 0; l < k->x->lanes; l++)

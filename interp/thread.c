@@ -193,6 +193,9 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
     }
     for (unsigned i = 0; i < in->op->n_results; i++)
         t->regs[in->results[i]] = (tcc_reg){.defined = t->steps};
+    if (t->early & t->mask && tcc_op_global_use(in->op->code).any)
+        return TCC_WRONG(t->x, in->op, "%s with no nvvm.griddepcontrol.wait before: the step before may still run",
+                         tcc_op_info_get(in->op->code)->name);
     tcc_outcome outcome = tcc_hook_of(in->op->code)(t, in);
     if (outcome == TCC_NEXT)
         f->pc++;

@@ -301,6 +301,20 @@ tcc_outcome tcc_eval_nvvm_setmaxnreg(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+/* The step before has ended when this one begins; but lanes that have not waited for it do not know. */
+tcc_outcome tcc_eval_nvvm_griddepcontrol_wait(tcc_thread *t, const tcc_inst *in)
+{
+    (void)in;
+    t->early &= ~t->mask;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_griddepcontrol_launch(tcc_thread *t, const tcc_inst *in)
+{
+    (void)t, (void)in;
+    return TCC_NEXT;
+}
+
 /* The warp's own accesses up to here come before what the async proxy does later: those of others
  * need fences of theirs. Lanes that made some and do not take part leave them out. */
 tcc_outcome tcc_eval_nvvm_fence_proxy_async(tcc_thread *t, const tcc_inst *in)

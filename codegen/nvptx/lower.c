@@ -532,6 +532,8 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
                     .relaxed = {.text = tcc_attr_int(&op->attrs, "relaxed", 0) ? ".relaxed" : ""});
         return true;
     case TCC_OP_nvvm_cluster_wait: TCC_PTX_ADD(p, cluster_wait); return true;
+    case TCC_OP_nvvm_griddepcontrol_wait: TCC_PTX_ADD(p, griddepcontrol_wait); return true;
+    case TCC_OP_nvvm_griddepcontrol_launch: TCC_PTX_ADD(p, griddepcontrol_launch); return true;
     case TCC_OP_nvvm_elect: TCC_PTX_ADD(p, elect); return true;
     case TCC_OP_nvvm_barrier:
         TCC_PTX_ADD(p, bar_sync, .id = {.in = x[0]}, .threads = {.in = x[1]});

@@ -285,7 +285,7 @@ static void print_param(tcc_str *out, tcc_attr record, const tcc_func *workspace
     tcc_str_puts(out, map ? "}}" : "}");
 }
 
-static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspace)
+static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspace, bool first)
 {
     tcc_str_puts(out, "{\"launch\":");
     tcc_json_print_string(out, f->name);
@@ -299,10 +299,13 @@ static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspac
                        (long long)cluster);
     else
         tcc_str_puts(out, fewer ? ",{\"device\":\"sms\"}]" : "");
-    tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld,\"params\":[",
+    tcc_str_printf(out, ",\"block\":%lld,\"smem_bytes\":%lld,\"cluster\":%lld",
                    (long long)tcc_attr_int(&f->attrs, "block", 0),
                    (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0),
                    (long long)cluster);
+    if (!first && tcc_attr_find(&f->attrs, "overlaps"))
+        tcc_str_puts(out, ",\"overlaps\":1");
+    tcc_str_puts(out, ",\"params\":[");
     tcc_attr params = tcc_attr_list(&f->attrs, "params");
     for (size_t i = 0; i < params.list.n; i++) {
         tcc_str_puts(out, i ? "," : "");
@@ -367,7 +370,7 @@ static void print_variant(tcc_str *out, const tcc_func *variant, const tcc_func 
     tcc_str_puts(out, ",\"steps\":[");
     for (size_t s = 0; s < tcc_func_step_count(variant); s++) {
         tcc_str_puts(out, s ? "," : "");
-        print_step(out, tcc_func_step_at(variant, s), workspace);
+        print_step(out, tcc_func_step_at(variant, s), workspace, !s);
     }
     tcc_str_puts(out, "]}");
 }

@@ -42,13 +42,32 @@ size_t tcc_func_step_count(const tcc_func *variant)
     return tcc_attr_list(&variant->attrs, "before").list.n + 1 + tcc_attr_list(&variant->attrs, "after").list.n;
 }
 
-const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
+/* NULL where there is no name. */
+static const char *step_name(const tcc_func *variant, size_t i)
 {
     tcc_attr before = tcc_attr_list(&variant->attrs, "before"), after = tcc_attr_list(&variant->attrs, "after");
     if (i == before.list.n)
-        return variant;
+        return variant->name;
     tcc_attr name = i < before.list.n ? before.list.items[i] : after.list.items[i - before.list.n - 1];
-    return name.kind == TCC_ATTR_STR ? tcc_func_find(variant->ir, name.s) : NULL;
+    return name.kind == TCC_ATTR_STR ? name.s : NULL;
+}
+
+const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
+{
+    const char *name = step_name(variant, i);
+    return name && strcmp(name, variant->name) ? tcc_func_find(variant->ir, name) : name ? variant : NULL;
+}
+
+void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after)
+{
+    *before = *after = false;
+    for (const tcc_func *v = f->ir->first; v; v = v->next)
+        for (size_t i = 0, n = tcc_func_step_count(v); n > 1 && i < n; i++) {
+            const char *name = step_name(v, i);
+            bool is_f = name && !strcmp(name, f->name);
+            *before |= is_f && i;
+            *after |= is_f && i + 1 < n;
+        }
 }
 
 const tcc_func *tcc_func_main(const tcc_func *f)

@@ -34,6 +34,8 @@ const tcc_func *tcc_func_main(const tcc_func *f);
 /* The functions that a variant runs, one after the other, itself among them. NULL: the module has none of the name. */
 size_t tcc_func_step_count(const tcc_func *variant);
 const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i);
+/* Whether any variant runs another step before f, or one after it. */
+void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after);
 
 /* The parameter of a function that has this name; NULL when there is none. */
 tcc_value *tcc_func_parameter(const tcc_func *f, const char *name);

@@ -8,6 +8,7 @@
  * Requires distribute-grid and allocate-shared. Afterwards only target ops are left.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/signature.h"
 #include "ir/target.h"
 #include "passes/nvvm.h"
 #include "passes/passes.h"
@@ -72,11 +73,14 @@ static void lower_op(tcc_nvvm_lowering *l, tcc_op *op);
 
 void tcc_nvvm_block(tcc_nvvm_lowering *l, tcc_block *block)
 {
-    for (tcc_op *op = block->first; op && !l->low.failed; op = op->next)
+    for (tcc_op *op = block->first; op && !l->low.failed; op = op->next) {
         if (op->code == TCC_OP_async_role)
             op = lower_roles(l, op);
         else
             lower_op(l, op);
+        if (op == l->loads)
+            TCC_EMIT_V(&l->low.b, nvvm_griddepcontrol_launch, NULL);
+    }
     tcc_nvvm_end_block(l);
 }
 
@@ -135,6 +139,16 @@ static void lower_role(tcc_nvvm_lowering *l, const tcc_op *op)
     l->role.barrier += 1 + l->role.warps / TCC_WARPGROUP_WARPS;
 }
 
+/* Lets the next step begin when the last role, whose the loads are, has come to its end but for the loop that makes
+ * them, or at once without a loop. Earlier its CTAs would crowd on multiprocessors that happen to be idle. */
+static void lead(tcc_nvvm_lowering *l, const tcc_op *role)
+{
+    for (const tcc_op *op = role->regions[0]->first; op; op = op->next)
+        l->loads = op->n_regions ? op : l->loads;
+    if (!l->loads)
+        TCC_EMIT_V(&l->low.b, nvvm_griddepcontrol_launch, NULL);
+}
+
 /* The roles from `first` on, which run together; returns the last. */
 static tcc_op *lower_roles(tcc_nvvm_lowering *l, tcc_op *first)
 {
@@ -155,6 +169,8 @@ static tcc_op *lower_roles(tcc_nvvm_lowering *l, tcc_op *first)
     if (l->low.failed)
         return last;
     tcc_nvvm_end_init(l);
+    if (l->follows)
+        TCC_EMIT_V(&l->low.b, nvvm_griddepcontrol_wait, NULL);
     l->role = (tcc_role){.barrier = 1};
     tcc_op *outer = NULL;
     for (tcc_op *op = first; op != last; op = op->next) {
@@ -165,6 +181,8 @@ static tcc_op *lower_roles(tcc_nvvm_lowering *l, tcc_op *first)
         lower_role(l, op);
         l->low.b = tcc_builder_at_end(test->regions[1]);
     }
+    if (l->leads)
+        lead(l, last);
     lower_role(l, last);
     if (outer)
         tcc_low_end(&l->low, outer);
@@ -314,6 +332,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (!threads || tcc_target_vendor(target) != TCC_VENDOR_NVIDIA)
         return TCC_OK;
     tcc_nvvm_lowering l = {.threads = threads, .target = target};
+    if (tcc_target_can(target, TCC_CAN_overlap))
+        tcc_func_neighbours(f, &l.follows, &l.leads);
     tcc_low_begin(&l.low, ctx, f, &tcc_low_nvvm);
     l.low.b.loc = ctas->loc;
     tcc_low_scalar_args(&l.low);
@@ -327,6 +347,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_attr_set_int(ctx->ir, &f->attrs, "block", threads);
     tcc_attr_set_int(ctx->ir, &f->attrs, "min_ctas",
                      1); /* setmaxnreg needs a register cap: C7508 */
+    if (l.follows)
+        tcc_attr_set_int(ctx->ir, &f->attrs, "overlaps", 1);
     *changed = true;
     return tcc_low_finish(&l.low, tcc_shared_end(f));
 }

@@ -57,6 +57,8 @@ typedef struct tcc_nvvm_lowering {
     tcc_block *init;              /* what thread 0 does before all others begin, */
     bool begun;                   /* which is known to all from here on */
     int64_t threads;              /* of the CTA */
+    bool follows, leads;          /* another step, which may overlap with it */
+    const tcc_op *loads;          /* with which the last loads of a CTA begin; NULL: not known */
     tcc_role role;
     TCC_VEC(tcc_started) started; /* not known to have ended */
     TCC_VEC(const tcc_units *) units; /* in which tiles are on their way to stages */

@@ -224,9 +224,23 @@ static bool are_of_two_buffers(const tcc_op *write, const tcc_op *branch)
     return write->code == TCC_OP_nvvm_stmatrix && sends && !same;
 }
 
+/* Whether an op accesses a tensor, or one in its regions. */
+static bool accesses_tensor(const tcc_op *op)
+{
+    bool any = tcc_op_global_use(op->code).any;
+    for (unsigned r = 0; r < op->n_regions; r++)
+        for (tcc_op *in = op->regions[r]->first; in; in = tcc_walk_next(in, op->regions[r]))
+            any |= tcc_op_global_use(in->code).any;
+    return any;
+}
+
 /* Why two ops may change places, NULL: they may not. */
 static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
 {
+    if (is_either(a, b, TCC_OP_nvvm_griddepcontrol_launch))
+        return "next";
+    if (is_either(a, b, TCC_OP_nvvm_griddepcontrol_wait))
+        return accesses_tensor(a) || accesses_tensor(b) ? NULL : "before";
     if (is_either(a, b, TCC_OP_nvvm_prefetch_tensormap))
         return "prefetch";
     if (takes_to_earlier_group(s, a, b))
@@ -300,6 +314,16 @@ static bool moves_freely(const site *s, const char *why)
 static bool prefetches(const site *s)
 {
     return is_kind(s, "drop prefetch.tensormap") || moves_freely(s, "prefetch");
+}
+
+static bool next_step_waits(const site *s)
+{
+    return s->op->code == TCC_OP_nvvm_griddepcontrol_launch || moves_freely(s, "next");
+}
+
+static bool accesses_no_tensor(const site *s)
+{
+    return moves_freely(s, "before");
 }
 
 static bool other_places(const site *s)
@@ -843,6 +867,8 @@ static bool is_always_below_end(const site *s)
 
 const reason reasons[] = {
     {"a prefetch has no effect that a program can see", prefetches},
+    {"the next step waits for the end of this one, whenever it begins", next_step_waits},
+    {"what is done before the step before has ended accesses no tensor", accesses_no_tensor},
     {"the two ops access different places", other_places},
     {"bytes and arrivals of one phase come in any order", one_phase},
     {"lanes go on together behind a branch", lanes_are_together},

@@ -13,6 +13,9 @@ enum { DEFAULT_SMEM_BYTES = 48 * 1024 };
 
 enum { JIT_LOG_BYTES = 4096 };
 
+/* CUDA 12.3: since then graphs have edges for launches that overlap, and streams that are captured take them. */
+enum { CAPTURES_OVERLAPS = 12030 };
+
 /* Calls an entry point and reports what it returned: CUDA(rt, cuMemFree, (address)). */
 #define CUDA(rt, entry, arguments)                                                                 \
     tcc_driver_status(rt, NULL, (rt)->cuda.entry arguments, #entry, NULL)
@@ -32,6 +35,8 @@ static tcc_status open(tcc_runtime *rt, int *n_devices)
         return TCC_ERR_NO_DRIVER;
     }
     tcc_status status = CUDA(rt, cuInit, (0));
+    int version = 0;
+    rt->cuda.overlaps = !rt->cuda.cuDriverGetVersion(&version) && version >= CAPTURES_OVERLAPS;
     return status ? status : CUDA(rt, cuDeviceGetCount, (n_devices));
 }
 
@@ -194,11 +199,18 @@ static tcc_status encode(const tcc_program *p, const char *name, const tcc_tma_r
 }
 
 static tcc_status launch(const tcc_program *p, const tcc_entry *entry, void *function,
-                         unsigned grid, void *stream, void **params)
+                         unsigned grid, bool overlaps, void *stream, void **params)
 {
-    CUresult error = p->rt->cuda.cuLaunchKernel(function, grid, 1, 1, entry->block, 1, 1,
-                                                entry->smem_bytes, stream, params, NULL);
-    return tcc_driver_status(p->rt, p->manifest->file, error, "cuLaunchKernel", entry->name);
+    const tcc_cuda *cuda = &p->rt->cuda;
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value = {.number = 1}};
+    const CUlaunchConfig config = {.grid = {grid, 1, 1}, .block = {entry->block, 1, 1}, .smem_bytes = entry->smem_bytes,
+                                   .stream = stream, .attributes = &attribute, .n_attributes = 1};
+    overlaps &= cuda->overlaps;
+    CUresult error = overlaps ? cuda->cuLaunchKernelEx(&config, function, params, NULL)
+                              : cuda->cuLaunchKernel(function, grid, 1, 1, entry->block, 1, 1, entry->smem_bytes,
+                                                     stream, params, NULL);
+    return tcc_driver_status(p->rt, p->manifest->file, error, overlaps ? "cuLaunchKernelEx" : "cuLaunchKernel",
+                             entry->name);
 }
 
 /* ---- memory and events ------------------------------------------------------------------ */

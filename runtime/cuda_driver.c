@@ -6,6 +6,7 @@
 #include <string.h>
 
 _Static_assert(sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) == 64, "CUtensorMap's ABI");
+_Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56, "cuLaunchKernelEx's ABI");
 
 static const struct {
     const char *symbol;

@@ -66,6 +66,23 @@ enum {
     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0, /* outside the tensor everything reads as zero */
 };
 
+enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
+typedef struct CUlaunchAttribute {
+    int id;
+    alignas(8) union {
+        int number;
+        char bytes[64];
+    } value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig {
+    unsigned grid[3], block[3], smem_bytes;
+    CUstream stream;
+    CUlaunchAttribute *attributes;
+    unsigned n_attributes;
+} CUlaunchConfig;
+
 /* X(member, exported symbol, parameters) */
 #define TCC_CUDA_ENTRY_POINTS(X)                                                                   \
     X(cuInit, "cuInit", (unsigned flags))                                                          \
@@ -93,6 +110,8 @@ enum {
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
        unsigned block_y, unsigned block_z, unsigned smem_bytes, CUstream stream, void **params,    \
        void **extra))                                                                              \
+    X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                        \
+      (const CUlaunchConfig *config, CUfunction function, void **params, void **extra))            \
     X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                            \
       (CUtensorMap * map, CUtensorMapDataType type, uint32_t rank, void *address,                  \
        const uint64_t *dims, const uint64_t *strides_bytes, const uint32_t *box,                   \
@@ -116,6 +135,7 @@ enum {
 /* The loaded driver: cuda.cuMemAlloc(&address, 256). */
 typedef struct tcc_cuda {
     void *library;
+    bool overlaps; /* its launches may */
 #define DECLARE(member, symbol, params) CUresult(*member) params;
     TCC_CUDA_ENTRY_POINTS(DECLARE)
 #undef DECLARE

@@ -58,8 +58,9 @@ typedef struct tcc_driver {
     /* Encodes a tensor map of the argument `name`; NULL where there are none. */
     tcc_status (*encode)(const tcc_program *prog, const char *name, const tcc_tma_recipe *recipe,
                          const tcc_tma_values *values, CUtensorMap *out);
+    /* overlaps: it may begin before the kernel in front of it in the stream has ended. */
     tcc_status (*launch)(const tcc_program *prog, const tcc_entry *entry, void *function,
-                         unsigned grid, void *stream, void **params);
+                         unsigned grid, bool overlaps, void *stream, void **params);
 
     tcc_status (*alloc)(const tcc_runtime *rt, size_t bytes, uint64_t *out);
     void (*free)(const tcc_runtime *rt, uint64_t address);

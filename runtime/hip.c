@@ -175,8 +175,9 @@ static tcc_status find(const tcc_program *p, void *module, const tcc_entry *entr
 
 /* The kernel's shared memory is static: the code object says how much. */
 static tcc_status launch(const tcc_program *p, const tcc_entry *entry, void *function,
-                         unsigned grid, void *stream, void **params)
+                         unsigned grid, bool overlaps, void *stream, void **params)
 {
+    (void)overlaps;
     hipError_t error = p->rt->hip.hipModuleLaunchKernel(function, grid, 1, 1, entry->block, 1, 1, 0,
                                                         stream, params, NULL);
     return tcc_driver_status(p->rt, p->manifest->file, error, "hipModuleLaunchKernel", entry->name);

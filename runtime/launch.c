@@ -85,10 +85,11 @@ static tcc_status pack(launch *l, const tcc_entry *entry, packed *out)
 static tcc_status run_entry(launch *l, const tcc_entry *entry, size_t i)
 {
     const tcc_program *prog = l->kernel->program;
+    bool overlaps = entry->overlaps && i && l->plan.variant->steps[i - 1].kind == TCC_STEP_LAUNCH;
     packed p;
     tcc_status status = pack(l, entry, &p);
     return status ? status
-                  : prog->rt->driver->launch(prog, entry, l->functions[i], l->plan.steps[i].grid, l->stream,
+                  : prog->rt->driver->launch(prog, entry, l->functions[i], l->plan.steps[i].grid, overlaps, l->stream,
                                              p.params);
 }
 

@@ -429,6 +429,15 @@ static bool read_param(reader *r, const char *where, const tcc_json *v, tcc_para
         }                                                                                          \
     } while (0)
 
+/* 0 or 1, and 0 where there is none. */
+static bool read_flag(reader *r, const char *where, const tcc_json *v, bool *out)
+{
+    unsigned flag = 0;
+    bool ok = !v || read_unsigned(r, where, v, 0, 1, &flag);
+    *out = flag;
+    return ok;
+}
+
 static bool read_entry(reader *r, const char *where, const tcc_json *v, tcc_entry *out)
 {
     if (!read_string(r, in(r, where, "launch"), member(v, "launch"), &out->name) ||
@@ -438,7 +447,8 @@ static bool read_entry(reader *r, const char *where, const tcc_json *v, tcc_entr
         !read_unsigned(r, in(r, where, "smem_bytes"), member(v, "smem_bytes"), 0,
                        TCC_MAX_SMEM_BYTES, &out->smem_bytes) ||
         !read_unsigned(r, in(r, where, "cluster"), member(v, "cluster"), 1, TCC_MAX_CLUSTER,
-                       &out->cluster))
+                       &out->cluster) ||
+        !read_flag(r, in(r, where, "overlaps"), member(v, "overlaps"), &out->overlaps))
         return false;
     READ_ARRAY(r, where, "params", v, TCC_MAX_PARAMS, tcc_param, read_param, out->params,
                out->n_params);

@@ -14,7 +14,7 @@
 #include "tests/unit/runtime/fake_product.h"
 #include "tests/unit/runtime/json.h"
 
-enum { ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218, CAPTURE_UNSUPPORTED = 900 };
+enum { INVALID_VALUE = 1, ILLEGAL_ADDRESS = 700, NOT_FOUND = 500, INVALID_PTX = 218, CAPTURE_UNSUPPORTED = 900 };
 enum { MAX_LAUNCHES = 16, MAX_FUNCTIONS = 256 };
 
 struct CUfunc_st {
@@ -46,12 +46,17 @@ static int n_launches, n_params, n_maps;
 static _Atomic int n_alive, n_compiled;
 static const char *failing;
 static int failure;
-static int capability[2] = {9, 0};
+static int capability[2] = {9, 0}, driver_version = 13000;
 static bool lost; /* the context is beyond use */
 static _Atomic bool capturing;
 static bool takes_cubins;
 static _Thread_local int capture_mode;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void set_version(int version)
+{
+    driver_version = version;
+}
 
 static void set_compute_capability(int major, int minor)
 {
@@ -67,6 +72,7 @@ static void reset(int params)
     lost = false;
     capturing = takes_cubins = false;
     set_compute_capability(9, 0);
+    set_version(13000);
 }
 
 static const fake_launch *get_launches(int *n)
@@ -107,7 +113,8 @@ static void take_cubins(void)
 }
 
 const fake_cuda_control fake_cuda = {reset,        get_launches,  make_fail, alive, set_compute_capability,
-                                     maps_encoded, set_capturing, compiled,  take_cubins};
+                                     maps_encoded, set_capturing, compiled,  take_cubins,
+                                     set_version};
 
 /* Defines an entry point: exported, declared as the runtime declares it, and failing on demand. */
 #define ENTRY(symbol, params)                                                                      \
@@ -143,7 +150,7 @@ ENTRY(cuGetErrorString, (CUresult error, const char **text))
 ENTRY(cuDriverGetVersion, (int *version))
 {
     FAIL_ON_DEMAND("cuDriverGetVersion");
-    *version = 13000;
+    *version = driver_version;
     return CUDA_SUCCESS;
 }
 
@@ -398,20 +405,23 @@ static void run(CUfunction function, void **params)
         lost = !fake_product_run(&last, function->entry, n_launches);
 }
 
-ENTRY(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem_bytes,
-                       CUstream stream, void **params, void **extra))
+static CUresult launch(const CUlaunchConfig *config, CUfunction function, void **params)
 {
-    (void)extra;
-    FAIL_ON_DEMAND("cuLaunchKernel");
+    bool overlaps = false;
+    for (unsigned i = 0; i < config->n_attributes; i++) {
+        if (config->attributes[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return INVALID_VALUE;
+        overlaps |= config->attributes[i].value.number != 0;
+    }
     pthread_mutex_lock(&mutex);
     if (n_launches < MAX_LAUNCHES) {
         fake_launch *l = &launches[n_launches++];
-        *l = (fake_launch){.grid = {grid_x, grid_y, grid_z},
-                           .block = {block_x, block_y, block_z},
-                           .smem_bytes = smem_bytes,
-                           .stream = stream,
+        *l = (fake_launch){.smem_bytes = config->smem_bytes,
+                           .stream = config->stream,
+                           .overlaps = overlaps,
                            .max_smem_bytes = function->max_smem_bytes};
+        memcpy(l->grid, config->grid, sizeof l->grid);
+        memcpy(l->block, config->block, sizeof l->block);
         memcpy(l->entry, function->entry, sizeof l->entry);
         for (int i = 0; i < n_params; i++)
             memcpy(&l->params[i], params[i], sizeof l->params[i]);
@@ -419,6 +429,26 @@ ENTRY(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, un
     pthread_mutex_unlock(&mutex);
     run(function, params);
     return CUDA_SUCCESS;
+}
+
+ENTRY(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **params, void **extra))
+{
+    (void)extra;
+    FAIL_ON_DEMAND("cuLaunchKernelEx");
+    return launch(config, function, params);
+}
+
+ENTRY(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem_bytes,
+                       CUstream stream, void **params, void **extra))
+{
+    (void)extra;
+    FAIL_ON_DEMAND("cuLaunchKernel");
+    const CUlaunchConfig config = {.grid = {grid_x, grid_y, grid_z},
+                                   .block = {block_x, block_y, block_z},
+                                   .smem_bytes = smem_bytes,
+                                   .stream = stream};
+    return launch(&config, function, params);
 }
 
 /* ---- memory and events ------------------------------------------------------------------ */

@@ -17,6 +17,7 @@ typedef struct fake_launch {
     unsigned grid[3], block[3], smem_bytes;
     void *stream;
     int max_smem_bytes;               /* as set on the function; -1: never */
+    bool overlaps;                    /* with the kernel in front of it */
     uint64_t params[FAKE_MAX_PARAMS]; /* the first 8 bytes of each */
 } fake_launch;
 
@@ -40,6 +41,8 @@ typedef struct fake_cuda_control {
     int (*compiled)(void);
     /* From now until reset cubins have entries, which can be launched and compute nothing. */
     void (*take_cubins)(void);
+    /* The driver is of CUDA 13.0 until reset; for runtimes that are created from now on it is of this version: 12020. */
+    void (*set_version)(int version);
 } fake_cuda_control;
 
 extern const fake_cuda_control fake_cuda;

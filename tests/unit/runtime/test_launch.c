@@ -242,6 +242,53 @@ START_TEST(steps_run_one_after_another)
 }
 END_TEST
 
+/* Two launches that may overlap with what is in front of them, with or without something between. */
+#define OVERLAPPING(entry)                                                                         \
+    "{\"launch\":\"" entry "\",\"grid\":2,\"block\":64,\"smem_bytes\":0,\"cluster\":1,"                \
+    "\"overlaps\":1,\"params\":[]}"
+#define OVERLAPPING_STEPS(between)                                                                 \
+    SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, "{\"name\":\"split\",\"requires\":[],\"steps\":["         \
+                                             OVERLAPPING("matmul") "," between                     \
+                                             OVERLAPPING("matmul__generic") "]}"))
+#define FILL "{\"memset\":{\"pointer\":\"C\"},\"bytes\":0,\"byte\":0},"
+
+START_TEST(a_step_overlaps_with_the_launch_in_front_of_it)
+{
+    static const struct {
+        const char *manifest;
+        int version;
+        bool overlaps;
+    } cases[] = {
+        {OVERLAPPING_STEPS(""), 12030, true},
+        {OVERLAPPING_STEPS(""), 12020, false}, /* it could not be captured */
+        {OVERLAPPING_STEPS(FILL), 13000, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tcc_runtime *of_version;
+        tcc_program *p;
+        int n, stream;
+        fake->reset(0);
+        fake->set_version(cases[i].version);
+        ck_assert_int_eq(tcc_runtime_create(&of_version, on_diagnostic, NULL), TCC_OK);
+        ck_assert_int_eq(tcc_program_load(of_version, ENTRIES, sizeof ENTRIES - 1, cases[i].manifest, &p), TCC_OK);
+        const tcc_kernel *k = tcc_program_kernel(p, NULL);
+        ck_assert_int_eq(tcc_kernel_launch(k, dims, 4, args, 5, &stream), TCC_OK);
+        const fake_launch *l = fake->launches(&n);
+        ck_assert_int_eq(n, 2);
+        ck_assert(!l[0].overlaps);
+        ck_assert(l[1].overlaps == cases[i].overlaps);
+        ck_assert_str_eq(l[1].entry, "matmul__generic");
+        ck_assert_ptr_eq(l[1].stream, &stream);
+        ck_assert_uint_eq(l[1].block[0], 64);
+        ck_assert_mem_eq(l[1].grid, ((unsigned[]){2, 1, 1}), sizeof l[1].grid);
+        fake->make_fail("cuLaunchKernelEx", 700);
+        ck_assert_int_eq(tcc_kernel_launch(k, dims, 4, args, 5, NULL), cases[i].overlaps ? TCC_ERR_DRIVER : TCC_OK);
+        tcc_program_destroy(p);
+        tcc_runtime_destroy(of_version);
+    }
+}
+END_TEST
+
 /* The cheapest variant wants workspace; the other one is the generic. */
 #define SPLIT_OR_NOT                                                                               \
     SAMPLE_MODULE(SAMPLE_KERNEL(                                                                   \
@@ -627,6 +674,7 @@ int main(void)
     tcase_add_test(tcase, a_workspace_is_the_callers_or_none);
     tcase_add_test(tcase, without_memory_a_variant_runs_that_needs_none);
     tcase_add_test(tcase, steps_run_one_after_another);
+    tcase_add_test(tcase, a_step_overlaps_with_the_launch_in_front_of_it);
     tcase_add_test(tcase, a_grid_knows_the_gpu);
     tcase_add_test(tcase, a_step_that_fails_ends_the_launch);
     tcase_add_test(tcase, an_empty_output_launches_nothing);

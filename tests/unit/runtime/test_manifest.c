@@ -169,6 +169,8 @@ static const struct {
      "smem_bytes: 1e+08 is no integer"},
     {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":0}"),
      "cluster: 0 is no integer"},
+    {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":1,\"overlaps\":2}"),
+     "overlaps: 2 is no integer"},
     {WITH_STEPS("{\"launch\":\"e\"}"), "grid: missing"},
     {WITH_STEPS("{\"memset\":3,\"bytes\":1,\"byte\":0}"), "memset.workspace: missing"},
     {WITH_STEPS("{\"memset\":{\"pointer\":\"Q\"},\"bytes\":1,\"byte\":0}"), "unknown argument 'Q'"},

@@ -11,10 +11,10 @@
 
 enum { SMALL_LEAST = 2, SMALL_MOST = 64 };
 
-/* As many iterations as can be on their way at a time: a stage has two mbarriers. */
+/* As many iterations as can be on their way at a time: a stage has two mbarriers in each CTA. */
 static int64_t small(const tcc_protocol *p, const tcc_precord *r)
 {
-    int64_t n = p->max_barriers / 2;
+    int64_t n = p->max_barriers / p->ctas / 2;
     n = n < SMALL_LEAST ? SMALL_LEAST : n > SMALL_MOST ? SMALL_MOST : n;
     return n * r->scale;
 }

@@ -569,6 +569,8 @@ static const struct {
     {"warpgroup; consumers pingpong; persistent", 3, 23000},
     {"warpgroup; consumers pingpong; persistent", 4, 31400},
     {"warpgroup; consumers pingpong; persistent", 8, 71400},
+    {"warpgroup; consumers pingpong; persistent; cluster n 2", 2, 40300},
+    {"warpgroup; consumers pingpong; persistent; cluster n 2", 4, 102300},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

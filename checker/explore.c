@@ -441,6 +441,7 @@ static void choose(tcc_protocol *p, search *q, tcc_pstate *s)
 {
     pending c = {.record = p->choice.record, .at = p->choice.at};
     s->log_len = p->log.len;
+    s->n_readers = p->readers.len;
     s->chosen = (int)p->choice.record;
     c.state = q->free.len ? q->free.data[--q->free.len] : create_state(p);
     copy_state(p, c.state, s);
@@ -459,6 +460,7 @@ static tcc_pstate *next_choice(tcc_protocol *p, search *q, tcc_pstate *done)
     pending c = q->stack.data[--q->stack.len];
     TCC_PUSH(p->scratch, &q->free, done);
     p->log.len = c.state->log_len;
+    p->readers.len = c.state->n_readers;
     tcc_p_memory_update(p, c.state);
     c.state->records[c.record].least = c.at + 1;
     return c.state;

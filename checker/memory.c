@@ -18,6 +18,7 @@ static void reserve_parts(tcc_protocol *p)
     p->room = 2 * n;
     p->taken = TCC_NEW_ARRAY(p->scratch, uint32_t, p->room);
     p->part = TCC_NEW_ARRAY(p->scratch, uint16_t, p->room);
+    p->touched = TCC_NEW_ARRAY(p->scratch, uint16_t, p->room);
     p->is_free = TCC_NEW_ARRAY(p->scratch, bool, p->room);
 }
 
@@ -89,7 +90,7 @@ static bool make_footprint(tcc_protocol *p, tcc_pstate *s, uint64_t *place, cons
     uint32_t number = (uint32_t)p->footprints.len;
     reserve_parts(p);
     uint16_t *part = p->part;
-    TCC_VEC(uint16_t) touched = {0};
+    size_t n_touched = 0;
     for (size_t r = 0; r < n; r++)
         for (uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]); g < end;) {
             uint32_t run = 0; /* neighbours are most often of one atom */
@@ -99,16 +100,16 @@ static bool make_footprint(tcc_protocol *p, tcc_pstate *s, uint64_t *place, cons
                 p->granule_taken[g] = number;
             } while (++g < end && p->atom_of[g] == a);
             if (run && !p->taken[a])
-                TCC_PUSH(p->scratch, &touched, a);
+                p->touched[n_touched++] = a;
             p->taken[a] += run;
         }
-    if (p->atom_infos.len + touched.len > TCC_P_MAX_ATOMS)
+    if (p->atom_infos.len + n_touched > TCC_P_MAX_ATOMS)
         return tcc_p_unsupported(p, NULL, "shared memory is accessed in more than %d ways",
                                  TCC_P_MAX_ATOMS),
                false;
     TCC_PUSH(p->scratch, &p->footprints, (struct tcc_pfootprint){0});
-    for (size_t i = 0; i < touched.len; i++) {
-        uint16_t a = touched.data[i];
+    for (size_t i = 0; i < n_touched; i++) {
+        uint16_t a = p->touched[i];
         part[a] = split(p, s, a, p->taken[a]);
         p->taken[a] = 0;
         part[part[a]] = part[a];
@@ -418,6 +419,7 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
 {
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
     const uint32_t *seen = tcc_p_clocks(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
+    uint32_t synced = tcc_p_synced(s, by->warp, by->lanes);
     uint32_t before = 0, after = 0, print = by->actor == by->warp ? (uint32_t)footprint : 0;
     unsigned cta = tcc_p_cta(p, by->warp);
     if (in->stays && f->rotates && p->rotation && !(s->settled >> cta & 1) && !tcc_p_rotation_ends(p, s, cta))
@@ -426,7 +428,9 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
         return wrong(p, s, in, by, f->atoms.data[0], "before anything was written there");
     for (size_t i = 0; i < f->atoms.len; i++) {
         tcc_patom *a = &s->atoms[f->atoms.data[i]];
-        bool plain = a->mark == TCC_P_ASYNC && !a->readers && seen[a->writer] >= a->clock;
+        bool written = a->mark == TCC_P_ASYNC ? seen[a->writer] >= a->clock
+                                              : a->mark == TCC_P_ORDINARY && !by->async && a->writer == by->warp && synced >= a->clock;
+        bool plain = written && !(by->write && a->readers);
         if (!plain && !in_order(p, s, in, by, print, f->atoms.data[i]))
             return false;
         if (by->write) {

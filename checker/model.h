@@ -373,7 +373,7 @@ struct tcc_pstate {
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
     int64_t free_registers[TCC_MAX_CLUSTER]; /* of each CTA */
-    size_t log_len;
+    size_t log_len, n_readers; /* when it was saved: of the lists that all share */
 };
 
 /* All of a state but its arrays. */
@@ -450,8 +450,8 @@ struct tcc_protocol {
     /* memory */
     uint16_t *atom_of;               /* by granule */
     uint32_t *granule_taken, *taken; /* while a footprint is made; */
-    uint16_t *part;
-    size_t n_granules, room; /* of the three: for atoms */
+    uint16_t *part, *touched;
+    size_t n_granules, room; /* of these: for atoms */
     TCC_VEC(struct tcc_patom_info) atom_infos;
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;

@@ -139,11 +139,10 @@ static void remember_access(writer *w, unsigned actor, uint32_t clock)
         remember(w, w->p->n_actors + w->p->n_steps + actor, clock);
 }
 
-/* Whether nothing tells an atom from another but who reports it. Neighbours are most often alike. */
-static bool are_alike(const tcc_patom *a, const tcc_patom *b)
+/* Whether nothing tells an atom from another but who reports it, and which lanes wrote it. */
+static bool are_as_old(const tcc_patom *a, const tcc_patom *b)
 {
-    return a->clock == b->clock && a->readers == b->readers && a->print == b->print && a->writer == b->writer &&
-           a->mark == b->mark;
+    return a->clock == b->clock && a->readers == b->readers && a->writer == b->writer && a->mark == b->mark;
 }
 
 static void find_clocks(writer *w)
@@ -154,7 +153,7 @@ static void find_clocks(writer *w)
     tcc_p_common(w->p, w->s, w->common);
     for (unsigned i = 0; i < s->n_atoms; i++) {
         const tcc_patom *a = &s->atoms[i];
-        if ((i && are_alike(a, a - 1)) || (w->is_free && w->is_free[i]))
+        if ((i && are_as_old(a, a - 1)) || (w->is_free && w->is_free[i]))
             continue;
         if (a->mark != TCC_P_NEVER && a->mark != TCC_P_BARRIER)
             remember_access(w, a->writer, a->clock);
@@ -372,6 +371,12 @@ static uint32_t print_of(const writer *w, unsigned actor, uint32_t clock, uint32
     return own && w->s->warps[actor].synced < clock ? print : 0;
 }
 
+/* Neighbours are most often alike. */
+static bool are_alike(const writer *w, const tcc_patom *a, const tcc_patom *b)
+{
+    return are_as_old(a, b) && (a->print == b->print || a->mark == TCC_P_NEVER || !print_of(w, a->writer, a->clock, 1));
+}
+
 static void put_atom(writer *w, const tcc_patom *a)
 {
     const uint16_t end = UINT16_MAX;
@@ -403,7 +408,7 @@ static void put_atoms(writer *w)
     uint32_t n = 0;
     for (unsigned i = 0; i < w->s->n_atoms; i++) {
         const tcc_patom *a = &w->s->atoms[i];
-        bool alike = i && are_alike(a, a - 1);
+        bool alike = i && are_alike(w, a, a - 1);
         size_t at = w->len;
         if (!alike) {
             put_atom(w, a);

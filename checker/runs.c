@@ -110,7 +110,7 @@ tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_p
     size_t bytes = run->n * sizeof *to;
     if (!kept)
         return compute(p, s, warp, first);
-    if (!*kept || memcmp((*kept)->inputs, inputs, sizeof inputs) != 0) {
+    if (!*kept || memcmp((*kept)->inputs, inputs, run->n_inputs * sizeof *inputs) != 0) {
         for (size_t i = 0; i < run->n; i++)
             if (compute(p, s, warp, first + i) != TCC_P_NEXT)
                 return TCC_P_FAILED;

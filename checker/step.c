@@ -684,6 +684,10 @@ static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
         *yes = more > 0 ? tcc_p_all_lanes(p) : 0;
         return record < 0 ? TCC_P_FAILED : more < 0 ? TCC_P_CHOICE : TCC_P_NEXT;
     }
+    if (tcc_p_is_exact(c)) {
+        *yes = c->v ? tcc_p_all_lanes(p) : 0;
+        return TCC_P_NEXT;
+    }
     for (unsigned l = 0; l < p->n_lanes; l++) {
         int64_t v;
         bool known = tcc_p_lane(p, c, l, &v);

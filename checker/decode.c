@@ -618,6 +618,22 @@ static bool is_inside(const source *s, uint32_t parent, uint32_t region)
     return s->parent > parent || (s->parent == parent && s->region == region);
 }
 
+/* Regions have their slots in order. */
+static void find_own_slots(tcc_arena *scratch, tcc_pcode *code)
+{
+    TCC_VEC(tcc_pslots) own = {0};
+    uint32_t at = code->first_slot;
+    for (size_t i = 0; i < code->n; i++)
+        for (unsigned r = 0; r < code->insts[i].op->n_regions; r++) {
+            const tcc_pcode *inside = &code->insts[i].regions[r];
+            TCC_PUSH(scratch, &own, (tcc_pslots){at, inside->first_slot});
+            at = inside->end_slot;
+        }
+    TCC_PUSH(scratch, &own, (tcc_pslots){at, code->end_slot});
+    code->own = own.data;
+    code->n_own = own.len;
+}
+
 /* Writes a region, whose sources begin at i, without those that do not matter. */
 static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region,
                           uint32_t first_arg, tcc_pcode *code)
@@ -645,6 +661,7 @@ static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region
         code->later = code->insts[k].loops ? k + 1 : code->later;
     }
     code->end_slot = d->p->n_slots;
+    find_own_slots(d->p->scratch, code);
     return end;
 }
 

@@ -56,6 +56,9 @@ static void copy_warps(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     size_t at = offsetof(tcc_pwarp, depth);
     for (unsigned i = 0; i < p->n_warps; i++) {
         const tcc_pwarp *w = &from->warps[i];
+        tcc_pvalue *slots = tcc_p_slot(p, to, i, 0);
+        tcc_p_copy_slots(&to->warps[i], slots, NULL);
+        tcc_p_copy_slots(w, slots, tcc_p_slot(p, from, i, 0));
         memcpy(to->warps[i].frames, w->frames, w->depth * sizeof *w->frames);
         memcpy((char *)&to->warps[i] + at, (const char *)w + at, offsetof(tcc_pwarp, a) - at + w->n_a * sizeof *w->a);
     }
@@ -71,7 +74,6 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
     memcpy(to->resizes, from->resizes, p->n_groups * sizeof *to->resizes);
     copy_clocks(p, to, from);
-    memcpy(to->slots, from->slots, (size_t)p->n_warps * p->n_slots * sizeof *to->slots);
     memcpy(to->parts, from->parts, from->n_parts * sizeof *to->parts);
     memcpy(to->atoms, from->atoms, from->n_atoms * sizeof *to->atoms);
     memcpy(to->globals, from->globals, from->n_globals * sizeof *to->globals);

@@ -56,7 +56,7 @@ enum {
     TCC_P_A = 64,       /* operands in registers that are not waited for */
     TCC_P_MAX_CHUNKS = 512, /* of 16 bytes, in an MMA's operand */
     TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
-    TCC_P_BLOCK = 8,           /* clocks that are looked at together */
+    TCC_P_BLOCK = 8,           /* clocks, or slots, that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
     TCC_P_NAMED = 2 * TCC_NAMED_BARRIERS + 1, /* of two CTAs, and the cluster's */
     TCC_P_WINDOW_LOG2 = 18, /* of addresses from a CTA's shared memory to the next one's: as many as descriptors have */
@@ -186,6 +186,10 @@ typedef struct tcc_pinst {
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter */
 } tcc_pinst;
 
+typedef struct tcc_pslots {
+    uint32_t first, end;
+} tcc_pslots;
+
 typedef struct tcc_pcode {
     tcc_pinst *insts;
     size_t n;
@@ -193,7 +197,9 @@ typedef struct tcc_pcode {
     int64_t *moduli;     /* of each argument: 0, or what is asked of it is its remainder by this */
     uint64_t *registers; /* of each argument, a bit */
     size_t n_args;
-    uint32_t first_slot, end_slot; /* of everything defined inside */
+    uint32_t first_slot, end_slot; /* of everything defined inside; */
+    struct tcc_pslots *own;        /* of that what is in none of its regions */
+    size_t n_own;
     bool loops;                    /* has such a loop in it */
     size_t later;                  /* the first op behind what has the first of them; SIZE_MAX: none */
 } tcc_pcode;
@@ -851,6 +857,8 @@ bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
 tcc_phook *tcc_p_aside_hook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
+/* What a warp's slots hold in the regions that it is in; in others there is nothing. from NULL: nothing. */
+void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from);
 /* runs.c: finds runs of ops that only compute; does one, or if it is not to be kept its first op, by `compute`. */
 void tcc_p_runs_find(tcc_protocol *p);
 tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, tcc_phook *compute);

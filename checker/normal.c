@@ -254,7 +254,8 @@ static void put_slots(writer *w, unsigned warp)
     const tcc_protocol *p = w->p;
     const tcc_pwarp *of = &w->s->warps[warp];
     tcc_pvalue *row = p->rows[warp % 2], *last = p->rows[!(warp % 2)];
-    memcpy(row, tcc_p_slot(p, w->s, warp, 0), p->n_slots * sizeof *row);
+    memset(row, 0, p->n_slots * sizeof *row);
+    tcc_p_copy_slots(of, row, tcc_p_slot(p, w->s, warp, 0));
     for (size_t r = 0; r < p->registers.len; r++) {
         tcc_pvalue *v = &row[p->registers.data[r]];
         if (v->kind == TCC_P_REGISTERS && v->delta & TCC_P_IS_A)
@@ -272,12 +273,16 @@ static void put_slots(writer *w, unsigned warp)
         memset(last, 0, p->n_slots * sizeof *last);
     tcc_p_reserve(w, p->n_slots * (sizeof *row + sizeof(uint32_t)) + sizeof(uint32_t));
     uint8_t *out = w->data + w->len;
-    for (uint32_t i = 0; i < p->n_slots; i++) {
-        if (!memcmp(&row[i], &last[i], sizeof *row))
+    for (uint32_t at = 0; at < p->n_slots; at += TCC_P_BLOCK) {
+        if (!memcmp(&row[at], &last[at], TCC_P_BLOCK * sizeof *row))
             continue;
-        memcpy(out, &i, sizeof i);
-        memcpy(out + sizeof i, &row[i], sizeof *row);
-        out += sizeof i + sizeof *row;
+        for (uint32_t i = at; i < at + TCC_P_BLOCK; i++) {
+            if (!memcmp(&row[i], &last[i], sizeof *row))
+                continue;
+            memcpy(out, &i, sizeof i);
+            memcpy(out + sizeof i, &row[i], sizeof *row);
+            out += sizeof i + sizeof *row;
+        }
     }
     memcpy(out, &p->n_slots, sizeof p->n_slots);
     w->len = (size_t)(out - w->data) + sizeof p->n_slots;
@@ -458,7 +463,7 @@ void tcc_p_normal_create(tcc_protocol *p)
     p->columns = TCC_NEW_ARRAY(p->scratch, column, p->n_actors + p->n_steps + p->n_warps);
     p->common = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
     for (unsigned i = 0; i < 2; i++)
-        p->rows[i] = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, p->n_slots + 1);
+        p->rows[i] = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, p->n_slots + TCC_P_BLOCK);
     tcc_p_covers_create(p);
 }
 

@@ -234,7 +234,8 @@ static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
 
 static void move_slots(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
-    memcpy(r->state.slots, s->slots, (size_t)p->n_warps * p->n_slots * sizeof *s->slots);
+    for (unsigned w = 0; w < p->n_warps; w++)
+        tcc_p_copy_slots(&s->warps[w], tcc_p_slot(p, &r->state, w, 0), tcc_p_slot(p, s, w, 0));
     for (size_t k = 0; k < r->moving.len; k++) {
         uint32_t i = r->moving.data[k];
         tcc_pvalue *to = &r->state.slots[i];

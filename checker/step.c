@@ -415,6 +415,19 @@ static void clear(const tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
            (code->end_slot - code->first_slot) * sizeof(tcc_pvalue));
 }
 
+void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from)
+{
+    for (uint32_t d = 0; d < w->depth; d++)
+        for (size_t i = 0; i < w->frames[d].code->n_own; i++) {
+            tcc_pslots own = w->frames[d].code->own[i];
+            size_t bytes = (own.end - own.first) * sizeof *to;
+            if (from)
+                memcpy(to + own.first, from + own.first, bytes);
+            else
+                memset(to + own.first, 0, bytes);
+        }
+}
+
 static tcc_pvalue read(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint32_t slot)
 {
     return slot == TCC_P_NO_SLOT ? (tcc_pvalue){0} : *tcc_p_slot(p, s, warp, slot);
@@ -777,6 +790,7 @@ static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     tcc_pwarp *w = &s->warps[warp];
     const tcc_pinst *of = w->frames[w->depth - 1].of;
     if (!of) {
+        clear(p, s, warp, &p->body);
         w->depth = 0;
         w->frames[0] = (tcc_pframe){0};
         return TCC_P_JUMPED;

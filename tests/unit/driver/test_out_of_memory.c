@@ -84,6 +84,12 @@ static void check_same(const tcc_module *mod, const tcc_module *whole)
     ck_assert(!strcmp(tcc_module_schedule(mod), tcc_module_schedule(whole)));
 }
 
+#ifdef TCC_SANITIZED
+enum { EACH_OF_THE_FIRST = 16 }; /* compilations are several times as slow */
+#else
+enum { EACH_OF_THE_FIRST = 32 };
+#endif
+
 /* Fails the first allocation, the second, and so on until there is none left to fail, at growing distances. */
 static void fail_each(const char *source, tcc_emit emit, bool check_passes, tcc_status expected)
 {
@@ -92,7 +98,7 @@ static void fail_each(const char *source, tcc_emit emit, bool check_passes, tcc_
     ck_assert_int_eq(compile(source, emit, check_passes, -1, &whole, &failed), expected);
     long failures = 0;
     failed = true;
-    for (long n = 0; failed; n += 1 + n / 32) {
+    for (long n = 0; failed; n += 1 + n / EACH_OF_THE_FIRST) {
         tcc_status status = compile(source, emit, check_passes, n, &mod, &failed);
         ck_assert(status ? !mod : mod != NULL);
         ck_assert_msg(status == expected || (failed && status == TCC_ERR_MEMORY),

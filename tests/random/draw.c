@@ -599,6 +599,8 @@ static void draw_other_factors(drawing *d)
     for (int i = FIRST; i < N_PRODUCTS; i++)
         if (i != PRODUCT_OF_LANES && i != PRODUCT_OF_WIDE_LANES && program_multiplies(p->target, i, &bits))
             found[n++] = i;
+    if (!n)
+        return;
     p->product = found[below(d, n)];
     program_multiplies(p->target, p->product, &bits);
     bool along = chance(d, 70);

@@ -47,7 +47,7 @@ static _Atomic int n_alive, n_compiled;
 static const char *failing;
 static int failure;
 static int capability[2] = {9, 0}, driver_version = 13000;
-static bool lost; /* the context is beyond use */
+static _Atomic bool lost; /* the context is beyond use, for all threads */
 static _Atomic bool capturing;
 static bool takes_cubins;
 static _Thread_local int capture_mode;

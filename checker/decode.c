@@ -117,7 +117,8 @@ static bool read_block(decoder *d, const tcc_block *block, uint32_t parent, uint
     for (size_t i = 0; i < block->n_args; i++)
         number_of(d, block->args[i]);
     for (const tcc_op *op = block->first; op; op = op->next)
-        if (!read_op(d, op, parent, region, depth))
+        if (op->code != TCC_OP_nvvm_griddepcontrol_wait && /* tcc_p_global_waits */
+            !read_op(d, op, parent, region, depth))
             return false;
     return true;
 }

@@ -201,13 +201,6 @@ bool tcc_p_global_waits(tcc_protocol *p)
     return true;
 }
 
-/* That was looked at before. */
-tcc_presult tcc_p_nvvm_griddepcontrol_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
-{
-    (void)p, (void)s, (void)warp, (void)in;
-    return TCC_P_NEXT;
-}
-
 /* ---- which tensors are followed ------------------------------------------------------------ */
 
 /* Whether a parameter is a tensor, or a map of one: the second item is its name. */

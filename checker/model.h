@@ -791,7 +791,7 @@ enum {
     OP(nvvm_cp_async_wait) OP(nvvm_wgmma) OP(nvvm_wgmma_a) OP(nvvm_wgmma_fence)   \
     OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
     OP(nvvm_wmma_load) OP(nvvm_wmma_store)                                                         \
-    OP(nvvm_griddepcontrol_wait) OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
+    OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
     OP(nvvm_tma_load_multicast) OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load)           \
     OP(amdgcn_ds_store) OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
 /* clang-format on */

@@ -130,10 +130,15 @@ class Sets:
             lib.tcc_device_free(self.device, address)
 
 
+def ordinal_of(gpus: Gpus, plan: Plan) -> int:
+    """The GPU that a call is for: with arrays of the host the current one."""
+    return gpus.current() if plan.ordinal == HOST else plan.ordinal
+
+
 @contextlib.contextmanager
 def copies(gpus: Gpus, plan: Plan, signature: Signature, values: list[Any]) -> Iterator[Sets]:
     """Copies of a call's arguments, on its GPU, which is current meanwhile."""
-    ordinal = gpus.current() if plan.ordinal == HOST else plan.ordinal
+    ordinal = ordinal_of(gpus, plan)
     with gpus.on(ordinal) as device:
         gpus.listener.check(lib.tcc_device_sync(device))  # other streams may be at work on the arrays
         sets = Sets(device, gpus, ordinal, signature, values)
@@ -214,7 +219,7 @@ def time_rounds(sets: Sets, runs: Sequence[tuple[c.c_void_p, Plan] | Callable[[]
     for row, run in zip(rows, runs):
         if isinstance(run, tuple):
             handle, plan = run
-            kept.append(_lib.BenchLaunch(handle, c.cast(c.c_char_p(plan.extents), c.c_void_p), len(plan.extents) // 8,
+            kept.append(_lib.BenchLaunch(handle, c.cast(c.c_char_p(plan.extents), c.c_void_p), plan.n_extents,
                                          c.cast(c.c_char_p(words), c.c_void_p), len(sets.sizes)))
             row.enqueue, row.user = c.cast(lib.tcc_bench_enqueue, _lib.ENQUEUE_FN), c.addressof(kept[-1])
         else:

@@ -47,6 +47,10 @@ class Plan(NamedTuple):
     packs: tuple[int, ...]  # arguments that are packed first
     ordinal: int  # HOST, or the GPU's
 
+    @property
+    def n_extents(self) -> int:
+        return len(self.extents) // 8
+
 
 def bytes_of(argument: Argument, view: View) -> int:
     """What an array takes, as a kernel has it."""

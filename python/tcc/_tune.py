@@ -11,8 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple
 
 from . import _lib
-from ._arrays import HOST
-from ._bench import Sets, copies, gpus_for, median, time_rounds
+from ._bench import Sets, copies, gpus_for, median, ordinal_of, time_rounds
 from ._elements import ELEMENTS
 from ._errors import ArgumentError, Error, LibraryError
 from ._lib import lib, text_of
@@ -90,9 +89,9 @@ class _Trial:
     def __init__(self, kernel: Kernel, sets: Sets, plan: Plan, own: c.c_void_p, progress: Any):
         self._sets, self._plan, self._own, self._progress = sets, plan, own, progress
         self.error: BaseException | None = None
-        written = [i for i, a in enumerate(kernel.args) if a.role in ("out", "inout")]
-        self._written = [(sets.words[0][i], sets.sizes[i] or 0, kernel.args[i].type.encode(), bits) for i, bits in (
-            (i, ELEMENTS[kernel.args[i].type].bits) for i in written)]
+        written = kernel._signature.written
+        self._written = [(sets.words[0][i], sets.sizes[i] or 0, kernel.args[i].type.encode(),
+                          ELEMENTS[kernel.args[i].type].bits) for i in written]
         self._initial = [sets.read(address, size) if kernel.args[i].role == "inout" else None
                          for i, (address, size, _, _) in zip(written, self._written)]
         self._expected = self._compute(own)
@@ -103,7 +102,7 @@ class _Trial:
         for (address, size, _, _), initial in zip(self._written, self._initial):
             sets.check(lib.tcc_device_fill(sets.device, address, _POISON, size) if initial is None else
                        lib.tcc_device_write(sets.device, address, initial, size))
-        sets.check(lib.tcc_kernel_launch(handle, plan.extents, len(plan.extents) // 8, sets.packed[0], len(sets.sizes), 0))
+        sets.check(lib.tcc_kernel_launch(handle, plan.extents, plan.n_extents, sets.packed[0], len(sets.sizes), 0))
         sets.check(lib.tcc_device_sync(sets.device))
         return [sets.read(address, size) for address, size, _, _ in self._written]
 
@@ -149,7 +148,7 @@ def _found(kernel: Kernel, gpus: Gpus, device: c.c_void_p, ordinal: int, plan: P
     compile_options.kernel = None  # the search's options name it
     options = _lib.TuneOptions(
         struct_size=c.sizeof(_lib.TuneOptions), kernel=kernel.name.encode(),
-        dims=c.cast(c.c_char_p(plan.extents), c.c_void_p), n_dims=len(plan.extents) // 8, seconds=seconds,
+        dims=c.cast(c.c_char_p(plan.extents), c.c_void_p), n_dims=plan.n_extents, seconds=seconds,
         results=None if results is None else os.fsencode(results))
     if trial:
         options.measure, options.progress = _lib.MEASURE_FN(trial.measure), _lib.PROGRESS_FN(trial.tell)
@@ -174,7 +173,7 @@ def tune(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, An
     plan, values = kernel._signature.plan(args, out, named)
     with copies(gpus, plan, kernel._signature, values) as sets:
         own = kernel._handle(sets.ordinal, ALL_TILES)
-        if not lib.tcc_kernel_variant(own, plan.extents, len(plan.extents) // 8, sets.packed[0], len(sets.sizes)):
+        if not lib.tcc_kernel_variant(own, plan.extents, plan.n_extents, sets.packed[0], len(sets.sizes)):
             raise ArgumentError(f"{kernel.name}: there is nothing to compute with such arguments")
         trial = _Trial(kernel, sets, plan, own, progress)
         with _found(kernel, gpus, sets.device, sets.ordinal, plan, seconds, results, trial) as found:
@@ -196,7 +195,7 @@ def tuned(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, A
     if gpus is None:
         return kernel  # nothing is known of the interpreter
     plan, *_ = kernel._signature.look(args, out, named)
-    ordinal = gpus.current() if plan.ordinal == HOST else plan.ordinal
+    ordinal = ordinal_of(gpus, plan)
     with gpus.on(ordinal) as device, _found(kernel, gpus, device, ordinal, plan, -1, results) as found:
         is_faster = lib.tcc_tuning_count(found) and lib.tcc_tuning_time(found, 0) < 1
         return kernel._with(text_of(lib.tcc_tuning_schedule(found, 0))) if is_faster else kernel

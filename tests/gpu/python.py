@@ -664,8 +664,7 @@ HANGS_S = 120  # a check that takes longer ends the script, with where it is
 def main():
     name = "the interpreter" if options.cpu else torch.cuda.get_device_name()
     others = [m for m in ("cupy", "jax") if importlib.util.find_spec(m) and not options.cpu]
-    print(", ".join([f"tcc {tcc.__version__}", f"torch {torch.__version__}",
-                     *others, name]))
+    print(", ".join([f"tcc {tcc.__version__}", f"torch {torch.__version__}", *others, name]))
     failed = 0
     for title, function in checks:
         faulthandler.dump_traceback_later(HANGS_S, exit=True)

@@ -198,19 +198,24 @@ static tcc_status encode(const tcc_program *p, const char *name, const tcc_tma_r
     return tcc_driver_status(p->rt, p->manifest->file, error, "cuTensorMapEncodeTiled", name);
 }
 
-static tcc_status launch(const tcc_program *p, const tcc_entry *entry, void *function,
-                         unsigned grid, bool overlaps, void *stream, void **params)
+static tcc_status launch_overlapping(const tcc_program *p, const tcc_entry *entry, void *function, unsigned grid,
+                                     void *stream, void **params)
 {
-    const tcc_cuda *cuda = &p->rt->cuda;
     CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value = {.number = 1}};
     const CUlaunchConfig config = {.grid = {grid, 1, 1}, .block = {entry->block, 1, 1}, .smem_bytes = entry->smem_bytes,
                                    .stream = stream, .attributes = &attribute, .n_attributes = 1};
-    overlaps &= cuda->overlaps;
-    CUresult error = overlaps ? cuda->cuLaunchKernelEx(&config, function, params, NULL)
-                              : cuda->cuLaunchKernel(function, grid, 1, 1, entry->block, 1, 1, entry->smem_bytes,
-                                                     stream, params, NULL);
-    return tcc_driver_status(p->rt, p->manifest->file, error, overlaps ? "cuLaunchKernelEx" : "cuLaunchKernel",
-                             entry->name);
+    CUresult error = p->rt->cuda.cuLaunchKernelEx(&config, function, params, NULL);
+    return tcc_driver_status(p->rt, p->manifest->file, error, "cuLaunchKernelEx", entry->name);
+}
+
+static tcc_status launch(const tcc_program *p, const tcc_entry *entry, void *function,
+                         unsigned grid, bool overlaps, void *stream, void **params)
+{
+    if (overlaps && p->rt->cuda.overlaps)
+        return launch_overlapping(p, entry, function, grid, stream, params);
+    CUresult error = p->rt->cuda.cuLaunchKernel(function, grid, 1, 1, entry->block, 1, 1,
+                                                entry->smem_bytes, stream, params, NULL);
+    return tcc_driver_status(p->rt, p->manifest->file, error, "cuLaunchKernel", entry->name);
 }
 
 /* ---- memory and events ------------------------------------------------------------------ */

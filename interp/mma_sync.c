@@ -1,8 +1,9 @@
 /* mma_sync: matrix instructions of a warp, D = A * B + C, of which each lane has its part of every matrix.
  *
  * PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours; ir/fragments.def has them. Products are
- * exact, which those of f64 are within an fma. Floats are added in the order of k in double precision, C last, and rounded once, to nearest even: the
- * PTX ISA leaves the order and the width of the sums inside of an instruction open. Integers wrap.
+ * exact, which those of f64 are within an fma. Floats are added in the order of k in double precision, C last, and
+ * rounded once, to nearest even: the PTX ISA leaves the order and the width of the sums inside of an instruction open.
+ * Integers wrap.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <math.h>

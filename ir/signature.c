@@ -55,7 +55,7 @@ static const char *step_name(const tcc_func *variant, size_t i)
 const tcc_func *tcc_func_step_at(const tcc_func *variant, size_t i)
 {
     const char *name = step_name(variant, i);
-    return name && strcmp(name, variant->name) ? tcc_func_find(variant->ir, name) : name ? variant : NULL;
+    return name ? tcc_func_find(variant->ir, name) : NULL;
 }
 
 void tcc_func_neighbours(const tcc_func *f, bool *before, bool *after)

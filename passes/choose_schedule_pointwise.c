@@ -114,9 +114,7 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
 {
     int64_t m = 0, n = 0;
     tcc_status status = read_tile(ch, p, &m, &n);
-    if (status)
-        return status;
-    status = tcc_choose_raster(ch, 1);
+    status = status ? status : tcc_choose_raster(ch, 1);
     if (status)
         return status;
     bool naive = tcc_contraction_is_naive(ch->f);

@@ -99,6 +99,6 @@ int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
         WORD_BITS / TCC_WARP_LANES;
     int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s), words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
     int64_t times = (tcc_target_can(s->target, TCC_CAN_cp_async) ? 2 : 1) * copies_of_operands(s);
-    bool bits_of_words = s->instr == TCC_INSTR_FMA; /* ways[] counts elements as words */
-    return sums * words + times * operands * (bits_of_words ? words : 1) + OTHER_REGISTERS;
+    int64_t in_words = s->instr == TCC_INSTR_FMA ? words : 1; /* of which ways[] counts one an element */
+    return sums * words + times * operands * in_words + OTHER_REGISTERS;
 }

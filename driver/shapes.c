@@ -180,19 +180,32 @@ static double tiles_of(double extent, int64_t tile)
     return ceil(extent / (double)(tile > 0 ? tile : 1));
 }
 
-/* Of all elements, those that are summed as well; what is outside of a tile costs nothing. */
+/* Places of a tile for each element in it. */
+static double tile_of_element(const tcc_func *scheduled, const int64_t *dims)
+{
+    double places = 1;
+    tcc_pointwise p;
+    for (size_t i = 0, n = tcc_pointwise_find(scheduled, &p) ? p.n_axes : 0; i < n; i++) {
+        double extent = extent_of(scheduled, dims, p.extents[i]);
+        int64_t tile = tcc_tile_size_of(scheduled, p.axes[i], 1);
+        places *= extent > 0 ? tiles_of(extent, tile) * (double)tile / extent : 1;
+    }
+    return places;
+}
+
+/* Of all elements, those that are summed as well. What is outside of a tile costs no more than being passed over. */
 static double work_of_pointwise(const tcc_func *scheduled, const int64_t *dims)
 {
-    enum { EACH = 32 };
+    enum { EACH = 32, OUTSIDE = 4 };
     double most = 0;
     for (const tcc_op *op = scheduled->body->first; op; op = op->next) {
         const tcc_value *tensor = tcc_accessed_tensor(op);
-        double elements = EACH;
+        double elements = tensor ? 1 : 0;
         for (unsigned d = 0; tensor && d < tensor->type->rank; d++)
             elements *= extent_of(scheduled, dims, tensor->type->dims[d]);
-        most = tensor && elements > most ? elements : most;
+        most = elements > most ? elements : most;
     }
-    return most;
+    return most * (EACH + OUTSIDE * (tile_of_element(scheduled, dims) - 1));
 }
 
 /* For each CTA its products, iteration by iteration, its epilogue, and copies where threads make

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "tests/random/verdict.h"
 #include "tools/shared/progress.h"
 
-enum { MAX_JOBS = 64, MOST_REFUSED_PERCENT = 15 };
+enum { MAX_JOBS = 64, MAX_BEGUN = 2 * MAX_JOBS, MOST_REFUSED_PERCENT = 15 };
 
 static const char usage[] =
     "usage: random_programs [options]\n"
@@ -142,29 +143,49 @@ static void judge(const settings *s, uint64_t seed, compilation *c, tally *t, pr
         printf("program %llu:\n%s", (unsigned long long)seed, v.said);
 }
 
+/* Waits until fewer than `jobs` of those that have begun compute. */
+static void wait_for_room(const compilation *running, uint64_t ended, uint64_t begun, uint64_t jobs)
+{
+    for (;;) {
+        struct pollfd all[MAX_BEGUN];
+        nfds_t n = 0;
+        for (uint64_t i = ended; i < begun; i++)
+            all[n++] = (struct pollfd){.fd = running[i % MAX_BEGUN].from, .events = POLLIN};
+        int done = poll(all, n, 0);
+        if (n - (nfds_t)(done > 0 ? done : 0) < jobs)
+            return;
+        for (nfds_t i = 0; i < n; i++)
+            all[i].fd = all[i].revents ? -1 : all[i].fd;
+        poll(all, n, -1);
+    }
+}
+
+/* Judged in the order of their seeds; one that takes long holds up the verdicts of those behind it alone. */
 static void run_all(const settings *s, tally *t)
 {
-    compilation running[MAX_JOBS];
+    compilation running[MAX_BEGUN];
     uint64_t begun = 0, ended = 0;
     progress p = progress_begin("random_programs");
     while (ended < s->count) {
-        bool room = begun < s->count && begun - ended < s->jobs;
-        if (room) {
-            program drawn;
-            program_draw(&drawn, s->seed + begun, s->verdict.target);
-            char *text = text_of(&drawn);
-            verdict_options o = options_for(s, drawn.seed);
-            if (!compilation_begin(&running[begun % MAX_JOBS], text, &o)) {
-                fprintf(stderr, "random_programs: %s\n", strerror(errno));
-                exit(1);
-            }
-            free(text);
-            begun++;
-        } else {
-            judge(s, s->seed + ended, &running[ended % MAX_JOBS], t, &p);
+        compilation *oldest = &running[ended % MAX_BEGUN];
+        bool full = begun == s->count || begun - ended == MAX_BEGUN;
+        if (full || (ended < begun && compilation_is_done(oldest))) {
+            judge(s, s->seed + ended, oldest, t, &p);
             ended++;
             progress_tell(&p, (double)ended / (double)s->count);
+            continue;
         }
+        program drawn;
+        program_draw(&drawn, s->seed + begun, s->verdict.target);
+        char *text = text_of(&drawn);
+        verdict_options o = options_for(s, drawn.seed);
+        wait_for_room(running, ended, begun, s->jobs);
+        if (!compilation_begin(&running[begun % MAX_BEGUN], text, &o)) {
+            fprintf(stderr, "random_programs: %s\n", strerror(errno));
+            exit(1);
+        }
+        free(text);
+        begun++;
     }
     progress_clear(&p);
 }

@@ -2,6 +2,7 @@
 #include "tests/random/verdict.h"
 
 #include <ctype.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -92,6 +93,12 @@ bool compilation_begin(compilation *c, const char *text, const verdict_options *
     if (c->pid < 0)
         close(ends[0]);
     return c->pid > 0;
+}
+
+bool compilation_is_done(const compilation *c)
+{
+    struct pollfd end = {.fd = c->from, .events = POLLIN};
+    return poll(&end, 1, 0) > 0;
 }
 
 verdict compilation_end(compilation *c)

@@ -36,6 +36,8 @@ typedef struct verdict_options {
 
 /* Begins a compilation; false when there can be no more processes. */
 bool compilation_begin(compilation *c, const char *text, const verdict_options *o);
+/* Whether its verdict is there, or it has ended without one. */
+bool compilation_is_done(const compilation *c);
 /* Waits for its end. */
 verdict compilation_end(compilation *c);
 

@@ -301,6 +301,27 @@ START_TEST(shapes_are_different)
 }
 END_TEST
 
+/* Threads take the places of a tile that nothing is computed in, too. */
+START_TEST(work_counts_what_a_tile_passes_over)
+{
+    static const char *const tiles[] = {"tile m 1, n 32;", "tile m 1, n 256;"};
+    double work[2];
+    for (int n = 0; n < 2; n++) {
+        check c;
+        char source[256];
+        snprintf(source, sizeof source,
+                 "kernel f(A: f32[M, 2]) -> (C: f32[M, 2]) { C[m, n] = exp(A[m, n]); }\n"
+                 "schedule f for sm_90a { %s }",
+                 tiles[n]);
+        open_check(&c, source);
+        ck_assert_int_eq(tcc_run_passes(c.ir, "choose-variants,choose-schedule", NULL, &c.diag), 0);
+        work[n] = tcc_shape_work(c.ir->first, (int64_t[]){128});
+        close_check(&c);
+    }
+    ck_assert(work[1] > 5 * work[0]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("check_passes");
@@ -310,6 +331,7 @@ int main(void)
     tcase_add_test(t, what_cannot_be_run_is_said);
     tcase_add_loop_test(t, shapes_reach_the_corners_of_a_schedule, 0, 10);
     tcase_add_test(t, shapes_are_different);
+    tcase_add_test(t, work_counts_what_a_tile_passes_over);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

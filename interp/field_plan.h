@@ -1,0 +1,83 @@
+/* field_plan: what is computed of one row of an output, in which order.
+ *
+ * For each tensor.write a plan is made: the ops that its value needs, in order. A sum's operand
+ * has a plan of its own, which runs inside the sum.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_FIELD_PLAN_H
+#define TCC_INTERP_FIELD_PLAN_H
+
+#include "interp/field.h"
+#include "support/map.h"
+
+/* A field in the current row of the output: numbers `step` apart, 0 if it is one number. */
+typedef struct tcc_row {
+    tcc_cell *cells;
+    tcc_cell *low, *high; /* the numbers' intervals, where they are wanted; cells: exact ones */
+    size_t step;
+} tcc_row;
+
+typedef struct tcc_row_plan tcc_row_plan;
+
+/* An operand of a product that is computed: along k, and along the row where it has that index, for
+ * the values that its other indices have at present. */
+typedef struct tcc_row_operand {
+    tcc_row_plan *body;    /* a row along k */
+    const tcc_row *result; /* of the body */
+    tcc_index *k, *along;  /* NULL: it does not have the row's index */
+    tcc_index **others;
+    int64_t *at; /* of the others, when it was computed last */
+    size_t n_others;
+    bool is_known;
+    double *values, *errors, *largest; /* how far its interval reaches from a value, and from 0 */
+} tcc_row_operand;
+
+typedef struct tcc_row_step {
+    const tcc_op *op;
+    tcc_row *operands[3];
+    tcc_row *result;
+    tcc_access access;  /* of tensor.read */
+    tcc_row_plan *body; /* of tensor.sum */
+    tcc_index **over;   /* what it sums over */
+    size_t n_over;
+    int64_t *outer;        /* and where these indices were before it */
+    const tcc_index *part; /* it has parts: which one; or NULL */
+    int64_t depth;         /* and so many terms in a row are of one */
+    bool is_product;       /* a fast path fits: */
+    const tcc_access *factors;
+    tcc_row_operand *computed[2]; /* the two, where they are not read; NULL */
+    double *sums, *buffer;
+    double *lows, *highs, *magnitudes; /* of sums with intervals */
+    double *errors;                    /* and of products with a computed operand */
+} tcc_row_step;
+
+struct tcc_row_plan {
+    const tcc_index *row; /* NULL: no index has more than one value at a time */
+    tcc_map rows;         /* value -> row */
+    tcc_row_step *steps;
+    size_t n_steps;
+};
+
+typedef struct tcc_fields {
+    tcc_run *run;
+    tcc_index *indices;
+    size_t n_indices;
+    const double **originals; /* of each parameter: inputs as they were before any write */
+    bool intervals;           /* are wanted */
+    int depth;
+    uint64_t steps; /* ops run, each for one row */
+    tcc_status status;
+} tcc_fields;
+
+/* Every index has the extent of the dimensions along which it runs, that of a sum's parts their
+ * number. */
+tcc_status tcc_collect_indices(tcc_fields *fs);
+/* A tensor that is read and written is read as it was at first. */
+tcc_status tcc_keep_originals(tcc_fields *fs);
+tcc_access tcc_plan_access(tcc_fields *fs, const tcc_op *op);
+/* The row of a value, made where there is none yet. */
+tcc_row *tcc_row_of(tcc_fields *fs, tcc_row_plan *p, const tcc_value *v);
+/* Plans a value; p->row is given. */
+tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal);
+
+#endif

@@ -117,8 +117,7 @@ static void finish_intervals(const tcc_row_step *s, size_t n, tcc_scalar elem)
         } else {
             r->low[i].f = s->lows[i];
             r->high[i].f = s->highs[i];
-            tcc_interval_of_sum(elem, count_terms(s), s->magnitudes[i], &r->low[i].f,
-                                &r->high[i].f);
+            tcc_interval_of_sum(elem, count_terms(s), s->magnitudes[i], &r->low[i].f, &r->high[i].f);
         }
     }
 }
@@ -267,8 +266,7 @@ static void run_sum(tcc_fields *fs, const tcc_row_plan *p, const tcc_row_step *s
 
 static void run_intervals(const tcc_row_step *s, const tcc_elements *e)
 {
-    tcc_interval_row r = {
-        .op = e->op, .r = e->r, .low = s->result->low, .high = s->result->high, .n = e->n};
+    tcc_interval_row r = {.op = e->op, .r = e->r, .low = s->result->low, .high = s->result->high, .n = e->n};
     for (unsigned i = 0; i < e->op->n_operands; i++) {
         r.a_low[i] = s->operands[i]->low;
         r.a_high[i] = s->operands[i]->high;
@@ -315,8 +313,8 @@ static void enter_row(const tcc_access *to, int64_t flat)
     }
 }
 
-static void store_intervals(const tcc_fields *fs, const tcc_access *to, int64_t base, int64_t stride,
-                            const tcc_row *r, size_t n)
+static void store_intervals(const tcc_fields *fs, const tcc_access *to, int64_t base, int64_t stride, const tcc_row *r,
+                            size_t n)
 {
     size_t arg = (size_t)(to->param - fs->run->params);
     double *low = fs->run->options->low[arg] + base, *high = fs->run->options->high[arg] + base;
@@ -364,8 +362,7 @@ static tcc_status run_write(tcc_fields *fs, const tcc_op *op)
     int64_t n_rows = count_rows(to.param);
     for (size_t i = 0; o->rows && i < o->n_rows; i++) {
         if (o->rows[i] < 0)
-            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "row %lld is none of an output",
-                            (long long)o->rows[i]);
+            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "row %lld is none of an output", (long long)o->rows[i]);
         if (o->rows[i] < n_rows) {
             enter_row(&to, o->rows[i]);
             if (!run_row(fs, &p, &to, r))

@@ -23,7 +23,7 @@ typedef struct tcc_access {
     struct {
         tcc_index *index;
         int64_t stride;
-    } *terms;
+    } * terms;
 } tcc_access;
 
 /* The access's stride along an index, 0 if it has it not. */
@@ -39,7 +39,6 @@ typedef struct tcc_product {
 
 /* r[x] += sum over k for each value x of index `row`; NULL: for one element. `buffer` has room
  * for k's extent. `magnitudes`: the sum of |a * b|. */
-void tcc_product_row(const tcc_product *p, const tcc_index *row, double *r, double *buffer,
-                     bool magnitudes);
+void tcc_product_row(const tcc_product *p, const tcc_index *row, double *r, double *buffer, bool magnitudes);
 
 #endif

@@ -33,8 +33,7 @@ static tcc_status collect_index(tcc_fields *fs, const tcc_op *op, const char *na
     if (!index)
         fs->indices[fs->n_indices++] = (tcc_index){name, extent, 0};
     else if (index->extent != extent)
-        return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op,
-                        "index %s runs over %lld and over %lld elements", name,
+        return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "index %s runs over %lld and over %lld elements", name,
                         (long long)index->extent, (long long)extent);
     return TCC_OK;
 }
@@ -50,8 +49,7 @@ tcc_status tcc_collect_indices(tcc_fields *fs)
     for (const tcc_op *op = run->f->body->first; op; op = op->next) {
         tcc_attr map = tcc_attr_list(&op->attrs, "map"), parts = tcc_attr_list(&op->attrs, "parts");
         for (size_t d = 0; accessed(op) && d < map.list.n && !status; d++)
-            status =
-                collect_index(fs, op, map.list.items[d].s, param_of(fs, accessed(op))->extents[d]);
+            status = collect_index(fs, op, map.list.items[d].s, param_of(fs, accessed(op))->extents[d]);
         if (op->code == TCC_OP_tensor_sum && parts.list.n == 3 && !status)
             status = collect_index(fs, op, parts.list.items[0].s, parts.list.items[1].i);
     }
@@ -111,8 +109,7 @@ static bool has_index(const tcc_type *t, const tcc_index *index)
 /* Whether an op's results may be inexact: they are not read, or known. */
 static bool is_computed(const tcc_op *op)
 {
-    return op->code != TCC_OP_tensor_read && op->code != TCC_OP_tile_grid &&
-           op->code != TCC_OP_tensor_dim;
+    return op->code != TCC_OP_tensor_read && op->code != TCC_OP_tile_grid && op->code != TCC_OP_tensor_dim;
 }
 
 tcc_row *tcc_row_of(tcc_fields *fs, tcc_row_plan *p, const tcc_value *v)
@@ -171,8 +168,7 @@ static const tcc_value *narrow_value(const tcc_value *v)
 
 /* Whether v can be computed once for a whole row of sums: its products with another number like it
  * are exact in f32, and there is room. */
-static bool may_be_kept(const tcc_fields *fs, const tcc_value *v, const tcc_index *along,
-                        const tcc_index *k)
+static bool may_be_kept(const tcc_fields *fs, const tcc_value *v, const tcc_index *along, const tcc_index *k)
 {
     enum { MOST_BITS = 16, MOST_KEPT = 1 << 22 };
     tcc_scalar s = v->type->elem;
@@ -189,9 +185,8 @@ static double *room_for(tcc_fields *fs, const tcc_op *op, uint64_t n, tcc_status
 }
 
 /* Plans an operand that is computed, and its access; `along` is the index along the row of sums. */
-static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index *along,
-                                tcc_index *k, const tcc_value *v, tcc_row_operand **out,
-                                tcc_access *access)
+static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index *along, tcc_index *k,
+                                const tcc_value *v, tcc_row_operand **out, tcc_access *access)
 {
     tcc_arena *scratch = fs->run->scratch;
     tcc_row_operand *c = *out = TCC_NEW(scratch, tcc_row_operand);
@@ -280,8 +275,7 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
     for (size_t i = 0; i < s->n_over; i++) {
         s->over[i] = find_index(fs, over.list.items[i].s);
         if (!s->over[i])
-            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, s->op, "no tensor has index %s",
-                            over.list.items[i].s);
+            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, s->op, "no tensor has index %s", over.list.items[i].s);
         if (s->over[i] == outer->row) /* another index of the same name */
             s->body->row = NULL;
     }
@@ -296,8 +290,7 @@ static tcc_status plan_sum(tcc_fields *fs, tcc_row_plan *outer, tcc_row_step *s)
     if (status || s->is_product)
         return status;
     if (fs->depth == MAX_NESTED_SUMS)
-        return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, s->op, "more than %d sums within another",
-                        MAX_NESTED_SUMS);
+        return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, s->op, "more than %d sums within another", MAX_NESTED_SUMS);
     fs->depth++;
     status = tcc_plan_row(fs, s->body, TCC_VIEW(tensor_sum, s->op)->a);
     fs->depth--;
@@ -335,8 +328,7 @@ static tcc_status plan_grid(tcc_fields *fs, tcc_row_step *s, const tcc_op *op, c
         s->access.terms[d].index = find_index(fs, v->type->dims[d].name);
         s->access.terms[d].stride = p->strides[d];
         if (!s->access.terms[d].index)
-            return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, op, "no tensor has index %s",
-                            v->type->dims[d].name);
+            return TCC_FAIL(fs->run, TCC_ERR_UNSUPPORTED, op, "no tensor has index %s", v->type->dims[d].name);
     }
     return TCC_OK;
 }
@@ -345,9 +337,9 @@ static tcc_status plan_dim(tcc_fields *fs, tcc_row_step *s, const tcc_op *op)
 {
     tcc_dim dim = {tcc_attr_str(&op->attrs, "name", ""), 0};
     s->result->cells[0].i = tcc_run_extent(fs->run, dim);
-    return s->result->cells[0].i >= 0 ? TCC_OK
-                                      : TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op,
-                                                 "%s is none of the function's dims", dim.name);
+    return s->result->cells[0].i >= 0
+               ? TCC_OK
+               : TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "%s is none of the function's dims", dim.name);
 }
 
 tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal)
@@ -358,8 +350,7 @@ tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal)
     size_t n = mark_needed(fs, &needed, goal);
     uint64_t row_bytes = (p->row ? (uint64_t)p->row->extent : 1) * sizeof(tcc_cell);
     row_bytes *= fs->intervals ? 3 : 1;
-    tcc_status status =
-        tcc_run_check_room(fs->run, goal->def, n + 1, sizeof(tcc_row_step) + row_bytes);
+    tcc_status status = tcc_run_check_room(fs->run, goal->def, n + 1, sizeof(tcc_row_step) + row_bytes);
     if (status)
         return status;
     p->steps = TCC_NEW_ARRAY(scratch, tcc_row_step, n);

@@ -27,7 +27,7 @@ static size_t character(const char *p, size_t n, size_t *units)
 static double number_of(const tcc_json *object, const char *name)
 {
     const tcc_json *v = tcc_json_member(object, name);
-    return v && v->kind == TCC_JSON_NUMBER && v->number >= 0 && v->number < UINT32_MAX ? v->number : 0;
+    return tcc_json_is(v, TCC_JSON_NUMBER) && v->number >= 0 && v->number < UINT32_MAX ? v->number : 0;
 }
 
 tcc_loc lsp_document_place(const lsp_document *d, const tcc_json *position)

@@ -29,7 +29,7 @@ typedef struct server {
 static const char *string_of(const tcc_json *object, const char *name)
 {
     const tcc_json *v = tcc_json_member(object, name);
-    return v && v->kind == TCC_JSON_STRING ? v->string : NULL;
+    return tcc_json_is(v, TCC_JSON_STRING) ? v->string : NULL;
 }
 
 static lsp_document *find_document(const server *s, const tcc_json *params)
@@ -347,9 +347,9 @@ static const struct method *find_method(const char *name)
 
 static void print_id(tcc_str *out, const tcc_json *id)
 {
-    if (id && id->kind == TCC_JSON_STRING)
+    if (tcc_json_is(id, TCC_JSON_STRING))
         tcc_json_print_string(out, id->string);
-    else if (id && id->kind == TCC_JSON_NUMBER)
+    else if (tcc_json_is(id, TCC_JSON_NUMBER))
         tcc_str_printf(out, "%.17g", id->number);
     else
         tcc_str_puts(out, "null");

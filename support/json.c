@@ -211,9 +211,14 @@ const tcc_json *tcc_json_parse(tcc_arena *arena, const char *text, size_t size, 
     return ok && s.p == s.end ? out : NULL;
 }
 
+bool tcc_json_is(const tcc_json *v, tcc_json_kind kind)
+{
+    return v && v->kind == kind;
+}
+
 const tcc_json *tcc_json_member(const tcc_json *object, const char *name)
 {
-    const tcc_json *v = object && object->kind == TCC_JSON_OBJECT ? object->first : NULL;
+    const tcc_json *v = tcc_json_is(object, TCC_JSON_OBJECT) ? object->first : NULL;
     while (v && strcmp(v->name, name))
         v = v->next;
     return v;
@@ -221,7 +226,7 @@ const tcc_json *tcc_json_member(const tcc_json *object, const char *name)
 
 const tcc_json *tcc_json_element(const tcc_json *array, size_t i)
 {
-    const tcc_json *v = array && array->kind == TCC_JSON_ARRAY ? array->first : NULL;
+    const tcc_json *v = tcc_json_is(array, TCC_JSON_ARRAY) ? array->first : NULL;
     while (v && i--)
         v = v->next;
     return v;

@@ -30,6 +30,8 @@ typedef struct tcc_json {
  * as they are. Memory that runs out goes the arena's way. */
 const tcc_json *tcc_json_parse(tcc_arena *arena, const char *text, size_t size, size_t *bad);
 
+/* Whether there is a value, and of that kind. */
+bool tcc_json_is(const tcc_json *v, tcc_json_kind kind);
 /* The first member of this name, or the i-th element; NULL where there is none, and of NULL. */
 const tcc_json *tcc_json_member(const tcc_json *object, const char *name);
 const tcc_json *tcc_json_element(const tcc_json *array, size_t i);

@@ -14,6 +14,7 @@
 #include "driver/manifest.h"
 #include "driver/module.h"
 #include "driver/narrow.h"
+#include "driver/which_kernel.h"
 #include "frontend/frontend.h"
 #include "ir/signature.h"
 #include "ir/target.h"
@@ -109,11 +110,8 @@ static tcc_status drop_other_kernels(job *j)
     if (!tcc_func_find(j->ir, j->o->kernel)) {
         tcc_str names = {0};
         for (const tcc_func *f = j->ir->first; f; f = f->next)
-            tcc_str_printf(&names, "%s'%s'", names.len ? ", " : "", f->name);
-        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "the program has no kernel '%s'; it has %s",
-                  j->o->kernel, tcc_str_text(&names));
-        tcc_str_free(&names);
-        return TCC_ERR_ARGUMENT;
+            tcc_which_kernel_add(&names, f->name);
+        return tcc_which_kernel(&j->diag, "program", j->o->kernel, &names);
     }
     for (tcc_func *f = j->ir->first, *next; f; f = next) {
         next = f->next;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver/module.h"
+#include "driver/which_kernel.h"
 #include "ir/number.h"
 #include "runtime/manifest.h"
 
@@ -159,14 +160,11 @@ static tcc_status open_arguments(request *r, const char *manifest, const char *k
     if (status)
         return status;
     r->kernel = find(m, kernel);
-    if (!r->kernel) {
-        if (kernel)
-            tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "there is no kernel '%s'", kernel);
-        else
-            tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0},
-                      "of %zu kernels the one to run is not named", m->n_kernels);
-        return TCC_ERR_ARGUMENT;
-    }
+    tcc_str names = {0};
+    for (size_t i = 0; i < m->n_kernels && !r->kernel; i++)
+        tcc_which_kernel_add(&names, m->kernels[i].name);
+    if (!r->kernel)
+        return tcc_which_kernel(&r->diag, "program", kernel, &names);
     r->wide = calloc(r->kernel->n_args + 1, sizeof *r->wide);
     r->data = calloc(r->kernel->n_args + 1, sizeof *r->data);
     if (!r->wide || !r->data)

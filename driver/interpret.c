@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "driver/module.h"
+#include "driver/which_kernel.h"
 #include "interp/timeline.h"
 #include "ir/plan.h"
 #include "ir/signature.h"
@@ -44,17 +45,9 @@ static tcc_status find_kernel(request *r)
             tcc_str_free(&names);
             return TCC_OK;
         }
-        tcc_str_printf(&names, "%s'%s'", i ? ", " : "", mod->kernels[i]);
+        tcc_which_kernel_add(&names, mod->kernels[i]);
     }
-    const char *has = names.len ? tcc_str_text(&names) : "none";
-    if (r->kernel)
-        tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
-                  "the module has no kernel '%s'; it has %s", r->kernel, has);
-    else
-        tcc_error(&r->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
-                  "the kernel to run is not named; the module has %s", has);
-    tcc_str_free(&names);
-    return TCC_ERR_ARGUMENT;
+    return tcc_which_kernel(&r->diag, "module", r->kernel, &names);
 }
 
 /* The first message of a function that is tried. */

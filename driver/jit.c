@@ -9,6 +9,7 @@
 #include "driver/build_id.h"
 #include "driver/context.h"
 #include "driver/native.h"
+#include "driver/which_kernel.h"
 #include "runtime/disk_cache.h"
 
 #define DEFAULT_CACHE_BYTES (UINT64_C(256) << 20)
@@ -230,14 +231,11 @@ static tcc_status find_kernel(tcc_jit *jit, const tcc_jit_request *r, const char
     *out = tcc_program_kernel(program, kernel);
     if (*out)
         return TCC_OK;
+    tcc_str names = {0};
+    for (size_t i = 0; i < tcc_program_kernel_count(program); i++)
+        tcc_which_kernel_add(&names, tcc_kernel_name(tcc_program_kernel_at(program, i)));
     tcc_diag diag = tcc_runtime_diag(jit->rt, r->options.file);
-    if (kernel)
-        tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "the program has no kernel '%s'", kernel);
-    else
-        tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0},
-                  "the program has %zu kernels, and none is named",
-                  tcc_program_kernel_count(program));
-    return TCC_ERR_ARGUMENT;
+    return tcc_which_kernel(&diag, "program", kernel, &names);
 }
 
 /* Whether a launch can be served by a kernel for its extents: that counts on addresses as allocators give them. */

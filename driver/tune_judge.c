@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver/module.h"
+#include "driver/which_kernel.h"
 #include "interp/interp.h"
 #include "ir/plan.h"
 #include "ir/schedule_key.h"
@@ -175,9 +176,13 @@ static tcc_status refuse_given(const tcc_func *f, tcc_diag *diag)
 static const tcc_func *find_kernel(const tcc_module *mod, const char *kernel, tcc_diag *diag)
 {
     const char *name = kernel ? kernel : mod->n_kernels == 1 ? mod->kernels[0] : NULL;
-    if (!name)
-        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "the program has %zu kernels, and none is named", mod->n_kernels);
-    return name ? tcc_func_find(mod->ir, name) : NULL;
+    if (name)
+        return tcc_func_find(mod->ir, name);
+    tcc_str names = {0};
+    for (size_t i = 0; i < mod->n_kernels; i++)
+        tcc_which_kernel_add(&names, mod->kernels[i]);
+    tcc_which_kernel(diag, "program", NULL, &names);
+    return NULL;
 }
 
 static tcc_status find_subject(tcc_tune_program *p, const tcc_module *mod, const char *kernel, tcc_arena *arena,

@@ -8,6 +8,7 @@
 
 #include "ir/assume.h"
 #include "ir/schedule_key.h"
+#include "ir/signature.h"
 #include "passes/families.h"
 
 enum {
@@ -38,9 +39,10 @@ bool tcc_sm90_has_room(const tcc_choice *ch)
 static int64_t result_bits(const tcc_choice *ch, size_t i)
 {
     tcc_attr roles = tcc_attr_list(&ch->f->attrs, "roles");
-    const tcc_type *type = ch->f->body->args[i]->type;
-    bool is_result = i < roles.list.n && strcmp(roles.list.items[i].s, "in") && type->kind == TCC_KIND_tensor;
-    return is_result ? tcc_scalar_bits(type->elem) : 0;
+    const tcc_value *arg = ch->f->body->args[i];
+    bool is_result = i < roles.list.n && strcmp(roles.list.items[i].s, "in") && !tcc_func_is_workspace(ch->f, arg) &&
+                     arg->type->kind == TCC_KIND_tensor;
+    return is_result ? tcc_scalar_bits(arg->type->elem) : 0;
 }
 
 static int64_t all_result_bits(const tcc_choice *ch)

@@ -313,11 +313,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, &s, room);
             /* Of a tensor that is read the next tile's elements are, while these are on their way. */
             tma &= !s.persistent || !is_read(TCC_VIEW(tile_store, op)->tensor);
-            bool words = staged && !tma && !s.staging && can_store_in_words(op, &s, room);
+            bool words = staged && !tma && can_store_in_words(op, &s, room);
             if (tma || words)
                 room -= staged_bytes(op, &s);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : words ? "words" : "interleaved");
-            if (tma && s.staging)
+            if ((tma || words) && s.staging)
                 tcc_attr_set_int(ctx->ir, &op->attrs, "staged", s.staging);
             if (!tma && !words)
                 widen(f, &s, op, TCC_VIEW(tile_store, op)->tensor);

@@ -355,10 +355,8 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         ch.s = tcc_schedule_of(first);
         if (passes->copying->direct != passes->copying->first) /* rows of any length end with the whole sum */
             ch.s.split = 1;
-        if (ch.s.split == 1 && ch.s.epilogue == TCC_STORING_TMA) { /* parts are aligned */
+        if (ch.s.split == 1 && ch.s.epilogue == TCC_STORING_TMA) /* parts are aligned */
             ch.s.epilogue = TCC_STORING_WORDS;
-            ch.s.staging = 0;
-        }
     } else {
         status = tcc_choose_raster(&ch, GROUP);
         status = status ? status : passes->choose(&ch);

@@ -101,7 +101,7 @@ static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
     enum { ENOUGH_STAGES = 4, WIDEST = 64, NARROWEST = 32, STEP = 16 };
     s.staging = 0;
     int64_t whole = stages_to_fill(ch, s);
-    if (!s.persistent || s.epilogue != TCC_STORING_TMA || whole >= ENOUGH_STAGES)
+    if (!s.persistent || s.epilogue == TCC_STORING_INTERLEAVED || whole >= ENOUGH_STAGES)
         return 0;
     for (s.staging = WIDEST; s.staging > NARROWEST && s.n % s.staging;)
         s.staging -= STEP;
@@ -330,8 +330,8 @@ static tcc_status choose_staging(tcc_choice *ch)
         s->staging = staging_for(ch, *s);
     if (!s->staging)
         return TCC_OK;
-    if (s->epilogue != TCC_STORING_TMA)
-        return TCC_CHOICE_REFUSE(ch, key, "staging %lld: need epilogue tma, which stages results",
+    if (s->epilogue == TCC_STORING_INTERLEAVED)
+        return TCC_CHOICE_REFUSE(ch, key, "staging %lld: need epilogue tma or words, which stage results",
                                  (long long)s->staging);
     if (s->staging % 16 || s->n % s->staging)
         return TCC_CHOICE_REFUSE(ch, key, "staging %lld: need a multiple of 16 that divides the %lld columns of a tile",

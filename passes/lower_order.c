@@ -16,14 +16,21 @@ typedef struct extent {
     int64_t factor, first, size;
 } extent;
 
+/* From registers, or from shared memory in words. */
 static bool is_store(const tcc_op *op)
 {
-    return op->code == TCC_OP_tile_store;
+    return op->code == TCC_OP_tile_store || op->code == TCC_OP_async_send;
 }
 
 static const tcc_type *tile_of(const tcc_op *op)
 {
     return (is_store(op) ? op->operands[0] : &op->results[0])->type;
+}
+
+/* Rows and columns. */
+static const tcc_dim *sizes_of(const tcc_op *op)
+{
+    return tile_of(op)->dims + (op->code == TCC_OP_async_send);
 }
 
 /* A number, which async.opaque may keep from those that compute. */
@@ -57,7 +64,7 @@ static const tcc_value *without_factor(const tcc_value *v, int64_t *factor)
 
 static extent extent_along(const tcc_op *op, unsigned d)
 {
-    const tcc_dim *tile = tile_of(op)->dims;
+    const tcc_dim *tile = sizes_of(op);
     tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
     const tcc_value *v = op->operands[1 + is_store(op) + d];
     extent e = {.factor = 1, .size = 1};
@@ -134,10 +141,13 @@ static bool only_first_counts(tcc_arena *scratch, tcc_op *load, int direction)
     return true;
 }
 
-/* Whether the same threads have an element of both tiles; along a direction where it does not count: of its column. */
+/* Whether the same threads have an element of both tiles; along a direction where it does not count: of its column.
+ * Of a row in words they have what its address says. */
 static bool are_held_alike(const tcc_op *a, const tcc_op *b, int but)
 {
     tcc_spread s, t;
+    if (a->code == TCC_OP_async_send || b->code == TCC_OP_async_send)
+        return a->code == b->code;
     bool alike = tcc_layout_spread(tile_of(a), &s) && tcc_layout_spread(tile_of(b), &t);
     for (int d = 0; d < 2 && alike; d++)
         alike = d == but || tcc_layout_same_threads(&s, &t, d);

@@ -153,21 +153,13 @@ void tcc_nvvm_publish(tcc_nvvm_lowering *l, tcc_op *op)
 
 /* ---- in words ------------------------------------------------------------------------------ */
 
-static const tcc_op *role_of(const tcc_op *op)
+/* Whether the copy engine, which goes on by itself, has no part in storing the tensor. */
+static bool is_by_threads_alone(const tcc_value *tensor)
 {
-    while (op && op->code != TCC_OP_async_role)
-        op = op->block->parent;
-    return op;
-}
-
-/* Whether nothing else in the role accesses the tensor: what is stored here, other threads than those of
- * another access of it may have there. */
-static bool is_only_access(const tcc_op *send, const tcc_value *tensor)
-{
-    bool only = true;
+    bool alone = true;
     for (const tcc_use *u = tensor->uses; u; u = u->next)
-        only &= u->op == send || (u->op->code == TCC_OP_async_send && role_of(u->op) != role_of(send));
-    return only;
+        alone &= u->op->code != TCC_OP_async_send || is_in_words(u->op);
+    return alone;
 }
 
 /* A tile on its way to rows of a tensor that begin anywhere. A row's part of the tile begins `skip` elements in
@@ -302,10 +294,12 @@ static void send_words(tcc_nvvm_lowering *l, tcc_op *op, const staging *s, int64
               .tensor = TCC_VIEW(async_send, op)->tensor,
               .in_word = WORD_BYTES / s->elem_bytes,
               .words = s->cols * s->elem_bytes / WORD_BYTES};
-    if (!is_only_access(op, r.tensor)) {
-        TCC_LOW_REFUSE(low, op, "async.send in words to '%s', which is also accessed otherwise", r.tensor->name);
+    if (!is_by_threads_alone(r.tensor)) {
+        TCC_LOW_REFUSE(low, op, "async.send in words to '%s', to which the copy engine stores as well", r.tensor->name);
         return;
     }
+    if (!tcc_low_is_ordered(low, op))
+        return;
     plan_rows(l, op, s, &r);
     tcc_value *warp = low->vendor->warp(low), *own = tcc_low_mul(low, warp, WARP_ROWS);
     int64_t n = s->rows / together * WARP_ROWS;

@@ -25,12 +25,12 @@
 static const tcc_tile_size of_warpgroups[] = {
     {.m = 128, .n = 256, .persistent = true},
     {.m = 128, .n = 224, .persistent = true},
-    {.m = 128, .n = 208, .persistent = true},
-    {.m = 128, .n = 192, .persistent = true, .in_turn = true},
+    {.m = 128, .n = 208, .persistent = true, .padded = true},
+    {.m = 128, .n = 192, .persistent = true, .in_turn = true, .padded = true},
     {.m = 128, .n = 160},
-    {.m = 128, .n = 128},
+    {.m = 128, .n = 128, .padded = true},
     {.m = 64, .n = 128, .padded = true},
-    {.m = 64, .n = 64},
+    {.m = 64, .n = 64, .padded = true},
     {.m = 64, .n = 32},
     {.m = 64, .n = 16},
     /* Long sums with few tiles. */
@@ -49,12 +49,12 @@ static const tcc_tile_size of_warpgroups[] = {
     {.m = 64, .n = 128, .cluster = 2},
 };
 static const tcc_tile_size of_warps[] = {{.m = 128, .n = 64},
-                                         {.m = 64, .n = 64},
+                                         {.m = 64, .n = 64, .padded = true},
                                          {.m = 32, .n = 64},
                                          {.m = 16, .n = 64},
                                          {.m = 16, .n = 32}};
 static const tcc_tile_size of_waves[] = {
-    {.m = 128, .n = 64}, {.m = 64, .n = 64}, {.m = 32, .n = 64}};
+    {.m = 128, .n = 64}, {.m = 64, .n = 64, .padded = true}, {.m = 32, .n = 64}};
 
 const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups,
                                                    sizeof of_warpgroups / sizeof *of_warpgroups};

@@ -248,7 +248,7 @@ static tcc_value *compute_operand(operands *w, tcc_tiling *t, const tcc_sum_oper
                                         tcc_type_sized(t->b.func->ir, TCC_KIND_tile,
                                                        o->value->type->elem, 2, t->sizes));
     tcc_dim k = w->c->k_extent;
-    bool whole = !k.name && k.size % w->s->k == 0;
+    bool whole = !k.name && k.size && k.size % (w->s->k * w->c->parts.count) == 0;
     return whole || tcc_map_get(&zeros, o->value->def) ? v : cut(t, v, o, k);
 }
 

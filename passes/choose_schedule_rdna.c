@@ -265,9 +265,10 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
     if (!is_power_of_two(s->k))
         return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a power of two on %s", ch->c.k,
                                  (long long)s->k, ch->target->name);
-    if ((!ch->given_m || !ch->given_n || !given_waves) &&
-        !choose_fastest(ch, &p, given_waves, false))
-        choose_fastest(ch, &p, given_waves, true);
+    bool open = !ch->given_m || !ch->given_n || !given_waves, computes = p.computed[0] || p.computed[1];
+    while (open && !choose_fastest(ch, &p, given_waves, false) && !choose_fastest(ch, &p, given_waves, true) &&
+           computes && !ch->given_k && s->k / 2 >= step)
+        s->k /= 2; /* of what is computed a lane holds all k of a tile */
     if (!s->m)
         s->m = STEP;
     if (!s->n)

@@ -262,20 +262,6 @@ bool tcc_choice_runs_across(const tcc_choice *ch, int axis)
     return any;
 }
 
-/* Of wgmma's operands only A can come from registers. */
-static tcc_status check_computed(const tcc_choice *ch)
-{
-    const tcc_sum_operand *computed[2] = {NULL, NULL};
-    for (size_t i = 0; i < ch->c.n_operands; i++)
-        if (tcc_sum_operand_is_computed(&ch->c.operands[i]))
-            computed[ch->c.operands[i].axis != 0] = &ch->c.operands[i];
-    if (!computed[1] || (!computed[0] && !tcc_target_can(ch->target, TCC_CAN_wgmma)))
-        return TCC_OK;
-    tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, computed[1]->value->def->loc,
-              "not supported yet: a product of which both operands are computed on %s", ch->target->name);
-    return TCC_ERR_UNSUPPORTED;
-}
-
 /* Bytes of the widest element that goes through shared memory. */
 static int64_t widest(const tcc_contraction *c)
 {
@@ -336,7 +322,6 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     ch.s.instr = instr_of(&ch);
     tcc_status status = check_keys(&ch);
     status = status ? status : check_sums(&ch);
-    status = status ? status : check_computed(&ch);
     if (status)
         return status;
     const tcc_func *first = first_variant(f);

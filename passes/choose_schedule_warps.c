@@ -75,10 +75,30 @@ static int64_t registers_of_bytes(const tcc_choice *ch, const tcc_schedule *s)
            (tcc_choice_runs_across(ch, 1) ? (1 + s->more_b) * s->n / warps[1] : 0);
 }
 
+/* Where both operands are computed a warp holds its share of a whole stage, instead of the two rounds that
+ * tcc_warps_registers counts, and of what that is computed of. Warps that have no columns of A's k, or rows of B's, of
+ * their own compute the same. */
+static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s)
+{
+    enum { WORD_BITS = 32, LANES = 32, ROUNDS_BITS = 2 * 32 * 8 };
+    const int64_t rows[] = {s->m, s->n}, block_k[] = {TCC_MMA_SYNC_N, TCC_MMA_SYNC_M};
+    int64_t warps[2], n = 0;
+    if (!tcc_choice_computes(ch, 0) || !tcc_choice_computes(ch, 1) || !tcc_warps_arrange(s, warps))
+        return 0;
+    for (size_t i = 0; i < ch->c.n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        int64_t bits = tcc_scalar_bits(tcc_sum_operand_elem(o)), own = rows[o->axis] / warps[o->axis];
+        int64_t beside = warps[!o->axis], share = s->k % (block_k[o->axis] * beside) ? 1 : beside;
+        n += own * (s->k * bits - ROUNDS_BITS) / WORD_BITS / LANES;
+        n += own * s->k / share * tcc_scalar_bits(o->read->results[0].type->elem) / WORD_BITS / LANES;
+    }
+    return n > 0 ? n : 0;
+}
+
 static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
     return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch) +
-           registers_on_the_way(ch, s) + registers_of_bytes(ch, s);
+           registers_on_the_way(ch, s) + registers_of_bytes(ch, s) + registers_of_computed(ch, s);
 }
 
 bool tcc_warps_has_room(const tcc_choice *ch)

@@ -475,15 +475,16 @@ static tcc_status refuse_instr(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_m
     return TCC_ERR_TARGET;
 }
 
-/* Whether factors lie as the target's instruction takes them: one of a warpgroup may want them along the summed index, and
- * as they are. */
+/* Whether the target's instruction takes the factors: one of a warpgroup takes no B from registers, and may want both along
+ * the summed index, and as they are. */
 static bool takes_factors(const tcc_target *target, const tcc_contraction *c, const tcc_multiplied *p)
 {
     const tcc_mma *mma = tcc_mma_find(target, p->a, p->b, p->acc);
     bool all = true;
-    for (size_t i = 0; i < c->n_operands && mma && !mma->across; i++) {
+    for (size_t i = 0; i < c->n_operands && mma; i++) {
         const tcc_sum_operand *o = &c->operands[i];
-        all &= tcc_read_is_contiguous_in(o->read, o->k, o->k) && !tcc_sum_operand_is_computed(o);
+        bool as_it_is = !tcc_sum_operand_is_computed(o);
+        all &= mma->across ? as_it_is || o->axis == 0 : as_it_is && tcc_read_is_contiguous_in(o->read, o->k, o->k);
     }
     return all;
 }

@@ -28,7 +28,7 @@
  * In other loops tile i + 1 is loaded while tile i, which the iteration before has loaded, is put and
  * multiplied; tiles that can only be copied element by element, or of which the next place is not known,
  * are loaded, put and read one after the other, where their MMA stands. An operand that is computed stays in
- * registers; its load is ahead like the others, and the other operand goes through the ring.
+ * registers; its load is ahead like the others, and what is not computed goes through the ring, if there is any.
  *
  * Requires choose-mma, choose-layout and choose-pipeline.
  */
@@ -66,6 +66,8 @@ void tcc_group_ring(tcc_group *g, tcc_builder *b)
     for (size_t s = 0; s < g->n_sources; s++)
         if (!g->sources[s].computed)
             buffers[n++] = g->sources[s].buffer = build_buffer(g, b, g->sources[s].load);
+    if (!n)
+        return;
     b->loc = tcc_group_loc(g);
     const tcc_type *type = tcc_type_get(g->ir, TCC_KIND_ring, TCC_f32, 0, NULL);
     g->ring = &tcc_op_create(b, TCC_OP_async_ring, n, buffers, 1, &type)->results[0];
@@ -90,6 +92,8 @@ tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, c
 
 void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles)
 {
+    if (!g->ring)
+        return;
     TCC_EMIT_V(b, async_acquire, g->ring, i);
     for (size_t s = 0; s < g->n_sources; s++)
         if (g->sources[s].buffer)
@@ -163,13 +167,13 @@ void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *pa
 
 /* ---- any loop, or none ----------------------------------------------------------------- */
 
-/* Multiplies the tiles of iteration i, which were put. */
+/* Multiplies the tiles of iteration i, of which those that have stages were put. */
 static void multiply_stage(const tcc_group *g, tcc_builder *b, tcc_value *i)
 {
     tcc_value *acc[TCC_MAX_MMAS], *parts[TCC_MAX_LOADS];
     if (g->in_groups) {
         tcc_group_wait(g, b, i, 0);
-    } else {
+    } else if (g->ring) {
         tcc_meet(b);
         TCC_EMIT_V(b, async_wait, g->ring, i);
     }
@@ -179,7 +183,8 @@ static void multiply_stage(const tcc_group *g, tcc_builder *b, tcc_value *i)
         tcc_group_read(g, b, i, r, parts);
         tcc_group_multiply(g, b, parts, acc);
     }
-    TCC_EMIT_V(b, async_release, g->ring, i);
+    if (g->ring)
+        TCC_EMIT_V(b, async_release, g->ring, i);
     for (size_t m = 0; m < g->n_mmas; m++)
         tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
 }
@@ -384,11 +389,11 @@ static int64_t lanes_of(const tcc_func *f)
     return lanes;
 }
 
-/* Whether a tile is computed, of a load in the MMA's block, while the other one is loaded. */
+/* Whether a tile is computed, of a load in the MMA's block. */
 static bool is_computed(const tcc_op *mma, unsigned i, tcc_arena *scratch)
 {
     const tcc_op *load = tcc_tiled_load(mma, i, scratch);
-    return load && load != mma->operands[i]->def && is_decided(mma->operands[!i]);
+    return load && load != mma->operands[i]->def;
 }
 
 /* k that the instruction wants to be read at a time; 0: there is none. */
@@ -402,14 +407,14 @@ static int64_t round_of_instruction(const tcc_op *mma, int64_t lanes)
     return sync ? sync->k : product.wmma ? tcc_rdna_round(&product, lanes) : 0;
 }
 
-/* k that is read at a time for an MMA, all of it where one operand is computed; 0: it stays as it is. */
+/* k that is read at a time for an MMA, all of it where an operand is computed; 0: it stays as it is. */
 static int64_t round_of(const tcc_op *mma, int64_t lanes, tcc_arena *scratch)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     const tcc_op *loop = mma->block->parent;
     tcc_attr instr = tcc_attr_list(&mma->attrs, "instr");
-    bool computed = is_computed(mma, 0, scratch) || is_computed(mma, 1, scratch);
-    if (!lanes || (!computed && (!is_decided(o->a) || !is_decided(o->b))) || o->a == o->b || instr.list.n != 3 ||
+    bool of_a = is_computed(mma, 0, scratch), of_b = is_computed(mma, 1, scratch), computed = of_a || of_b;
+    if (!lanes || (!of_a && !is_decided(o->a)) || (!of_b && !is_decided(o->b)) || o->a == o->b || instr.list.n != 3 ||
         !tcc_has_iteration_number(mma->block) || tcc_mma_accumulate(mma) ||
         (tcc_is_loop(loop) && !tcc_attr_find(&loop->attrs, "stages")))
         return 0;
@@ -516,10 +521,18 @@ static bool can_begin_early(const tcc_group *g)
     return all;
 }
 
+static bool has_stages(const tcc_group *g)
+{
+    bool any = false;
+    for (size_t s = 0; s < g->n_sources; s++)
+        any |= !g->sources[s].computed;
+    return any;
+}
+
 /* Whether all are copied by groups of threads' copies. */
 static bool is_in_groups(const tcc_group *g)
 {
-    bool all = true;
+    bool all = has_stages(g);
     for (size_t s = 0; s < g->n_sources; s++)
         all &= g->sources[s].computed ||
                tcc_has_word("cp_async cp_async_elements", tcc_attr_str(&g->sources[s].load->attrs, "copy", ""));
@@ -547,7 +560,7 @@ static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
     tcc_map of_index = loop ? tcc_group_find_numbers(scratch, loop) : TCC_MAP(scratch);
     if (loop && g->stages >= TCC_STAGES && !by_element(g) && tcc_group_can_load_ahead(g, &of_index))
         load_ahead(g, &of_index);
-    else
+    else if (has_stages(g))
         copy_in_place(g);
 }
 

@@ -24,7 +24,7 @@
  *
  * Where CTAs of a cluster meet, in front and at the end, is outside of the roles.
  *
- * A CTA that has nothing to copy or multiply, but whose tiles are spread over warps, is one role.
+ * A CTA that has nothing to copy, or nothing to multiply either but tiles that are spread over warps, is one role.
  *
  * Requires pipeline-copies.
  */
@@ -272,11 +272,11 @@ static bool find_split(tcc_pass_ctx *ctx, tcc_func *f, split *s)
             s->loop = s->loop ? s->loop : op;
         }
     }
-    const tcc_op *grid = ring ? ring->block->parent : NULL;
+    s->body = ring ? ring->block : s->loop ? tcc_outermost(s->loop)->block : NULL;
+    const tcc_op *grid = s->body ? s->body->parent : NULL;
     if (!s->loop || !grid || grid->n_results ||
         (grid->code != TCC_OP_tile_grid && grid->code != TCC_OP_tile_ctas))
         return false;
-    s->body = ring->block;
     for (const tcc_op *op = s->body->first; op; op = op->next)
         if (!can_take_apart(op))
             return false;
@@ -287,7 +287,7 @@ static bool find_split(tcc_pass_ctx *ctx, tcc_func *f, split *s)
     for (int i = 0; i < 2 && registers.list.n == 2; i++)
         s->registers[i] = registers.list.items[i].i;
     s->turns = tcc_attr_int(&s->loop->attrs, "turns", 1);
-    return s->consumers > 0;
+    return s->consumers > 0 && (ring || !s->producers);
 }
 
 static bool is_object(const tcc_op *op)
@@ -355,7 +355,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (is_meeting(op) && !meeting)
             meeting = op;
     }
-    tcc_builder b = tcc_builder_after(ring);
+    tcc_builder b = ring ? tcc_builder_after(ring) : tcc_builder_before(s.body->first);
     tcc_op *consumer = build_role(&b, "consumer", s.consumers, s.registers[0]), *last = consumer;
     for (int i = OF_ROLE; i < N_DECIDED; i++) {
         const tcc_named_attr *a = tcc_attr_find(&s.loop->attrs, decided[i]);

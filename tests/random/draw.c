@@ -15,6 +15,7 @@ typedef struct drawing {
     int output;     /* that an expression is for, or none: -1 */
     int n_temps;    /* that an expression may use */
     int n_products; /* that the target has */
+    int factor;     /* that an expression computes */
     bool function;  /* an expression has one that rounds: no more, or values go everywhere */
 } drawing;
 
@@ -297,12 +298,15 @@ static void draw_scale(drawing *d, unsigned mask)
     shuffle(d, t);
 }
 
-/* What stands beside an operand: a scale, or a number that is not 0. */
+/* What stands beside an operand: a scale that has no other indices, or a number that is not 0. */
 static int draw_beside(drawing *d)
 {
     program *p = d->p;
-    if (p->n_scales && chance(d, 65))
-        return add_expr(d, leaf(E_SCALE, below(d, p->n_scales)));
+    if (p->n_scales && chance(d, 65)) {
+        int scale = below(d, p->n_scales);
+        if (!(p->scales[scale].mask & ~p->factors[d->factor].mask))
+            return add_expr(d, leaf(E_SCALE, scale));
+    }
     static const double numbers[] = {0.5, 2, 0.125, 3, 0.1, 1.5};
     expr x = leaf(E_NUMBER, chance(d, 15));
     x.number = numbers[below(d, (int)(sizeof numbers / sizeof *numbers))];
@@ -326,14 +330,14 @@ static int draw_step(drawing *d, int e)
         int which = below(d, d->function ? N_EXACT : N_FUNCTIONS);
         if (which >= N_EXACT) { /* near zero it has a shape */
             expr scale = leaf(E_NUMBER, 0);
-            scale.number = d->p->computed_from >= I8 ? 0.015625 : 0.5;
+            scale.number = d->p->computed[d->factor].from >= I8 ? 0.015625 : 0.5;
             e = call(d, "*", e, add_expr(d, scale));
             d->function = true;
         }
         return call(d, functions[which], e, NO_EXPR);
     }
     expr x = leaf(E_WHERE, below(d, n_comparisons));
-    x.child[0] = add_expr(d, leaf(E_FACTOR, 0));
+    x.child[0] = add_expr(d, leaf(E_FACTOR, d->factor));
     x.child[1] = draw_beside(d);
     x.child[2] = e;
     x.child[3] = draw_beside(d);
@@ -352,30 +356,61 @@ static void exchange_tiles(program *p)
     p->values[TILE_N] = m;
 }
 
+/* Makes factor f an expression of elements of a tensor, with up to so many new scales; says: in how many percent it says
+ * its type, which otherwise is the other operand's. */
+static void compute_factor(drawing *d, int f, int most_scales, int says)
+{
+    static const element from[] = {F16, BF16, I8, U8, F32};
+    enum { N_FROM = 5, STEPS = 3 };
+    program *p = d->p;
+    p->computed[f].is = true;
+    p->computed[f].from = from[below(d, N_FROM)];
+    for (int n = below(d, most_scales + 1); n > 0; n--)
+        draw_scale(d, p->factors[f].mask);
+    d->function = false;
+    d->factor = f;
+    int root = p->computed[f].begin = add_expr(d, leaf(E_FACTOR, f));
+    for (int n = 1 + below(d, STEPS); n > 0; n--)
+        root = draw_step(d, root);
+    if (chance(d, says))
+        root = call(d, p->product % 2 ? "bf16" : "f16", root, NO_EXPR);
+    p->computed[f].root = root;
+}
+
+static bool has_wgmma(const char *target)
+{
+    return !strcmp(target, "sm_90a");
+}
+
+static bool is_computed(const program *p)
+{
+    return p->computed[0].is || p->computed[1].is;
+}
+
 /* In some programs a factor of the sums is computed, where the target's products are of such
  * numbers; drawn last, for the reason that the second sum is. */
 static void draw_computation(drawing *d)
 {
-    static const element from[] = {F16, BF16, I8, U8, F32};
-    enum { PRODUCTS_OF_16_BITS = 4, N_FROM = 5, STEPS = 3 };
+    enum { PRODUCTS_OF_16_BITS = 4 };
     program *p = d->p;
-    p->is_computed = p->product < PRODUCTS_OF_16_BITS && chance(d, 30);
-    if (!p->is_computed)
+    if (p->product >= PRODUCTS_OF_16_BITS || !chance(d, 30))
         return;
-    p->computed = below(d, 2);
-    p->computed_from = from[below(d, N_FROM)];
-    for (int n = below(d, MAX_SCALES + 1); n > 0; n--)
-        draw_scale(d, p->factors[p->computed].mask);
-    d->function = false;
-    p->computed_root = p->computed_begin = add_expr(d, leaf(E_FACTOR, 0));
-    for (int n = 1 + below(d, STEPS); n > 0; n--)
-        p->computed_root = draw_step(d, p->computed_root);
-    if (chance(d, 30)) /* it may say its type, which is the other operand's */
-        p->computed_root = call(d, p->product % 2 ? "bf16" : "f16", p->computed_root, NO_EXPR);
+    int f = below(d, 2);
+    compute_factor(d, f, MAX_SCALES, 30);
     int n = p->tiled[1];
     bool only_a = !target_is_amd(p->target) && !program_has_warps(p);
-    if (only_a && n >= 0 && p->factors[p->computed].mask & 1u << n)
+    if (only_a && n >= 0 && p->factors[f].mask & 1u << n)
         exchange_tiles(p);
+}
+
+/* In some of these the other factor is, too; drawn last. Warps multiply them, which have other schedules. */
+static void draw_second_computation(drawing *d)
+{
+    program *p = d->p;
+    if (!is_computed(p) || !chance(d, 40))
+        return;
+    compute_factor(d, p->computed[0].is, MAX_SCALES - p->n_scales, 100);
+    p->has_schedule &= !has_wgmma(p->target) || p->by_warps;
 }
 
 /* ---- no products ------------------------------------------------------------------------- */
@@ -406,7 +441,7 @@ static void draw_terms(drawing *d)
         return;
     p->sums = chance(d, 50) ? OF_TERMS : NO_SUMS;
     p->product = products[below(d, 4)];
-    p->is_computed = false;
+    p->computed[0].is = p->computed[1].is = false;
     p->shared &= 1;
     unsigned mask = (1u << p->n_indices) - (p->sums == OF_TERMS ? 1 : 2);
     tensor *factors[] = {&p->factors[0], &p->more[0]};
@@ -517,11 +552,6 @@ bool target_is_amd(const char *target)
     return !strncmp(target, "gfx", 3);
 }
 
-static bool has_wgmma(const char *target)
-{
-    return !strcmp(target, "sm_90a");
-}
-
 bool program_has_warps(const program *p)
 {
     return !target_is_amd(p->target) && (!has_wgmma(p->target) || p->by_warps);
@@ -571,7 +601,7 @@ static void draw_wide(drawing *d)
     if (target_is_amd(p->target) || !chance(d, by_lanes ? 50 : 6))
         return;
     p->product = PRODUCT_OF_WIDE_LANES;
-    p->is_computed = false;
+    p->computed[0].is = p->computed[1].is = false;
     if (!by_lanes && p->sums == OF_PRODUCTS)
         p->has_schedule = false;
 }
@@ -594,7 +624,7 @@ static void draw_other_factors(drawing *d)
     enum { FIRST = 4 /* whose factors are not of 16 bits */, CHUNK_BITS = 128, K_BITS = 256 };
     program *p = d->p;
     int found[N_PRODUCTS], n = 0, bits = 0;
-    if (target_is_amd(p->target) || p->product >= PRODUCT_OF_LANES || p->is_computed || !chance(d, 40))
+    if (target_is_amd(p->target) || p->product >= PRODUCT_OF_LANES || is_computed(p) || !chance(d, 40))
         return;
     for (int i = FIRST; i < N_PRODUCTS; i++)
         if (i != PRODUCT_OF_LANES && i != PRODUCT_OF_WIDE_LANES && program_multiplies(p->target, i, &bits))
@@ -646,4 +676,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_wide(&d);
     draw_other_factors(&d);
     draw_raster(&d);
+    draw_second_computation(&d);
 }

@@ -66,9 +66,11 @@ typedef struct uses {
 static void use(const program *p, int e, int output, uses *u)
 {
     const expr *x = &p->exprs[e];
-    if (x->kind == E_SUM && !u->sums[x->which]++ && p->is_computed)
-        use(p, p->computed_root, output, u);
-    else if (x->kind == E_SCALE)
+    if (x->kind == E_SUM && !u->sums[x->which]++) {
+        for (int f = 0; f < 2; f++)
+            if (p->computed[f].is)
+                use(p, p->computed[f].root, output, u);
+    } else if (x->kind == E_SCALE)
         u->scales[x->which] = true;
     else if (x->kind == E_OPERAND)
         u->operands[x->which] = true;
@@ -185,8 +187,8 @@ static void print_sum(tcc_str *out, const program *p, int sum)
         char letter;
         const tensor *t = factor_of(p, sum, factor, &letter);
         tcc_str_puts(out, i ? " * " : "");
-        if (p->is_computed && factor == p->computed) {
-            print_expr(out, p, p->computed_root, &(place){.sum = sum});
+        if (p->computed[factor].is) {
+            print_expr(out, p, p->computed[factor].root, &(place){.sum = sum});
             continue;
         }
         tcc_str_printf(out, "%c", letter);
@@ -250,8 +252,8 @@ static void print_expr(tcc_str *out, const program *p, int e, const place *at)
         print_element(out, p, t, element_of(p, t), "z", x->which);
         break;
     case E_FACTOR:
-        t = factor_of(p, at->sum, p->computed, letter);
-        print_element(out, p, t, p->computed_from, letter, -1);
+        t = factor_of(p, at->sum, x->which, letter);
+        print_element(out, p, t, p->computed[x->which].from, letter, -1);
         break;
     case E_TEMP:
         tcc_str_printf(out, "t%d", x->which);
@@ -312,9 +314,8 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
             if (!u->sums[s] || printed || (f && p->sums != OF_PRODUCTS))
                 continue;
             tcc_str_printf(out, "%s%c: ", between, letter);
-            bool computed = p->is_computed && f == p->computed;
             print_type(out, p, t,
-                       computed ? elements[p->computed_from] : products[p->product].factors[f]);
+                       p->computed[f].is ? elements[p->computed[f].from] : products[p->product].factors[f]);
             between = ", ";
         }
     for (int i = 0; i < p->n_operands; i++)

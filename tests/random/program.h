@@ -107,10 +107,11 @@ typedef struct program {
     unsigned shared; /* bits of the factors that the second sum has in common with the first */
     int product;
     bool swapped;     /* B * A */
-    bool is_computed; /* factor `computed`, in every sum, is an expression of a tensor of type
-                         `computed_from` */
-    int computed, computed_root, computed_begin; /* the root, and the first expression, of it */
-    element computed_from;
+    struct {
+        bool is;         /* factor f, in every sum, is an expression of a tensor of type `from` */
+        int root, begin; /* the root, and the first expression, of it */
+        element from;
+    } computed[2];
     int n_scales;
     tensor scales[MAX_SCALES]; /* that are in it, too: some of the factor's indices, or scalars */
     bool sum_inlined;          /* where one is used, if that is one place */

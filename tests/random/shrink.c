@@ -52,11 +52,14 @@ static bool drop_output(program *p, int i)
 
 static bool drop_computation(program *p, int i)
 {
-    if (i == 0)
-        p->is_computed = false;
+    int f = i / 2;
+    if (f >= 2)
+        return false;
+    if (i % 2 == 0)
+        p->computed[f].is = false;
     else
-        p->computed_from = p->product % 2 ? BF16 : F16;
-    return i < 2;
+        p->computed[f].from = p->product % 2 ? BF16 : F16;
+    return true;
 }
 
 /* What is summed without a product is read as it is, one term of it. */
@@ -91,6 +94,17 @@ static bool drop_index_of_operand(program *p, int i)
     return true;
 }
 
+/* The computed factor that an expression is of; -1: none. */
+static int factor_of(const program *p, int e)
+{
+    int found = -1;
+    for (int f = 0; f < 2; f++)
+        if (p->computed[f].is && e >= p->computed[f].begin &&
+            (found < 0 || p->computed[f].begin > p->computed[found].begin))
+            found = f;
+    return found;
+}
+
 /* An expression becomes the sum, in a computed factor what that is computed from; one of its
  * operands; or 1. */
 static bool simplify_expression(program *p, int i)
@@ -100,8 +114,8 @@ static bool simplify_expression(program *p, int i)
     if (e >= p->n_exprs)
         return false;
     expr *x = &p->exprs[e];
-    bool in_factor = p->is_computed && e >= p->computed_begin;
-    const expr end = {in_factor ? E_FACTOR : E_SUM, 0, 1, {NO_EXPR, NO_EXPR, NO_EXPR, NO_EXPR}};
+    int factor = factor_of(p, e);
+    const expr end = {factor < 0 ? E_SUM : E_FACTOR, factor < 0 ? 0 : factor, 1, {NO_EXPR, NO_EXPR, NO_EXPR, NO_EXPR}};
     if (way == 0 && x->kind != E_NUMBER)
         *x = end;
     else if (way > 0 && way <= MAX_CHILDREN && x->child[way - 1] != NO_EXPR)

@@ -30,7 +30,8 @@
 typedef struct space {
     const tcc_pointwise *p;
     tcc_block *grid;     /* its arguments are the axes' first indices */
-    tcc_value *term;     /* the summed index */
+    const char *summed;  /* the index of the sum that is being built, */
+    tcc_value *term;     /* and where it is */
     int64_t elements;    /* of a tile, in one lane */
     tcc_arena *scratch;
 } space;
@@ -40,7 +41,7 @@ enum { MOST_AT_ONCE = 64 }; /* elements of terms that a lane has at a time */
 static tcc_value *origin_of(void *user, const char *index)
 {
     const space *sp = user;
-    for (size_t i = 0; i < sp->p->n_axes; i++)
+    for (size_t i = 0; i < sp->p->n_axes && strcmp(sp->summed, index); i++)
         if (!strcmp(sp->p->axes[i], index))
             return sp->grid->args[i];
     return sp->term;
@@ -116,12 +117,23 @@ static int64_t terms_at_once(const space *sp, tcc_dim extent)
     return n > 1 ? n : 1;
 }
 
+/* No tile of a term lies along the summed index, which may be an axis of results. */
+static void leave_axes(tcc_tiling *t, const char *summed)
+{
+    static const char none[] = "(summed)"; /* no field has it */
+    for (int x = 0; x < 2; x++)
+        if (!strcmp(t->axes[x], summed))
+            t->axes[x] = none;
+}
+
 static tcc_value *build_sum(space *sp, tcc_tiling *t, const tcc_op *sum)
 {
     summation s = {sum, tcc_attr_list(&sum->attrs, "over").list.items[0].s,
                    tcc_tiling_type(t, sum->results[0].type, false), TCC_MAP(sp->scratch)};
     tcc_find_elementwise(TCC_VIEW(tensor_sum, sum)->a, sp->scratch, &s.ops);
     tcc_dim extent = extent_of(&s.ops, sum, s.index);
+    sp->summed = s.index;
+    leave_axes(t, s.index);
     bool ints = tcc_scalar_classify(s.type->elem) == TCC_CLASS_INT;
     t->b.loc = sum->loc;
     tcc_value *zero = ints ? tcc_build_int(&t->b, s.type, 0) : tcc_build_float(&t->b, s.type, 0);
@@ -137,8 +149,10 @@ static void replace_sums(space *sp, tcc_tiling *t, const ops *sums, tcc_op *grid
 {
     tcc_value **results = TCC_NEW_ARRAY(sp->scratch, tcc_value *, sums->len);
     for (size_t i = 0; i < sums->len; i++) {
-        t->map = tcc_value_map_create(sp->scratch);
-        results[i] = build_sum(sp, t, sums->data[i]);
+        tcc_tiling of_sum = *t;
+        of_sum.map = tcc_value_map_create(sp->scratch);
+        results[i] = build_sum(sp, &of_sum, sums->data[i]);
+        t->b = of_sum.b;
     }
     if (sums->len)
         tcc_op_create(&t->b, TCC_OP_scf_yield, sums->len, results, 0, NULL);

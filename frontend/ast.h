@@ -70,7 +70,7 @@ typedef struct tcc_ast_expr {
     tcc_ast_type type;
     uint64_t free;               /* bits of the indices that it varies over */
     struct tcc_ast_param *param; /* that is read */
-    struct tcc_ast_stmt *stmt;   /* whose intermediate is read */
+    struct tcc_ast_stmt *stmt;   /* whose intermediate is read: the one with these indices */
     bool rounded;                /* an operand of a sum that is computed: */
     tcc_scalar rounded_to;       /* before it is multiplied */
     tcc_value *value;            /* emitter */
@@ -85,7 +85,10 @@ typedef struct tcc_ast_stmt {
     tcc_ast_exprs exprs;          /* empty when it could not be parsed */
     struct tcc_ast_param *output; /* that it writes; NULL for an intermediate */
     bool valid, used;
+    bool live; /* an output depends on it */
     uint64_t free;
+    struct tcc_ast_stmt *of;    /* the definition that this is, with other indices */
+    struct tcc_ast_stmt *again; /* the next one of those that are this one with other indices */
     tcc_value *value;
 } tcc_ast_stmt;
 
@@ -159,7 +162,7 @@ typedef struct tcc_ast_kernel {
     tcc_names dims; /* in order of appearance; what: the first tcc_ast_dim */
     tcc_ast_index indices[TCC_MAX_INDICES];
     size_t n_indices;
-    tcc_ast_exprs sums;
+    const tcc_ast_expr *first_sum; /* of those that outputs depend on */
     TCC_VEC(tcc_ast_schedule *) schedules;
     const tcc_ast_schedule *schedule; /* in force */
 } tcc_ast_kernel;

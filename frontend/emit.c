@@ -221,7 +221,9 @@ void tcc_frontend_emit(tcc_ir *ir, tcc_ast_kernel *kernel)
     }
     tcc_builder b = tcc_builder_at_end(f->body);
     for (size_t i = 0; i < kernel->stmts.len; i++)
-        emit_stmt(&b, kernel->stmts.data[i]);
+        for (tcc_ast_stmt *stmt = kernel->stmts.data[i]; stmt; stmt = stmt->again)
+            if (stmt->live)
+                emit_stmt(&b, stmt);
     b.loc = kernel->name.loc;
     TCC_EMIT_V(&b, func_return, NULL);
 }

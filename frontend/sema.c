@@ -234,7 +234,7 @@ static void check_defines(tcc_sema *s, bool parsed)
 void tcc_sema_file(tcc_arena *arena, tcc_ast_file *file, tcc_intern *names, const char *target,
                    const tcc_frontend_define *defines, size_t n_defines, tcc_diag *diag)
 {
-    tcc_sema s = {.arena = arena, .diag = diag, .file = file, .target = target};
+    tcc_sema s = {.arena = arena, .diag = diag, .file = file, .target = target, .interned = names};
     bool parsed = !diag->n_errors;
     declare_defines(&s, names, defines, n_defines);
     declare_consts(&s);

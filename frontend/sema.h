@@ -1,5 +1,5 @@
 /* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c
- * statements, sema_expr.c expressions and indices, sema_type.c what is an integer and what a float,
+ * statements, rename.c those that are read with other indices, sema_expr.c expressions and indices, sema_type.c what is an integer and what a float,
  * sema_schedule.c schedules. Every error is reported where it is made, once: what depends on
  * something wrong keeps silent.
  *
@@ -9,6 +9,7 @@
 
 #include "frontend/ast.h"
 #include "frontend/frontend.h"
+#include "support/intern.h"
 
 typedef enum tcc_decl_kind {
     TCC_DECL_PARAM,
@@ -32,6 +33,7 @@ typedef struct tcc_sema {
     tcc_diag *diag;
     tcc_ast_file *file;
     const char *target;
+    tcc_intern *interned;
     tcc_names consts;  /* tcc_decl */
     tcc_names kernels; /* tcc_ast_kernel */
     tcc_names defines; /* const tcc_frontend_define, by names as interned */
@@ -73,6 +75,15 @@ bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt);
 /* Finds or adds the indices of a list, which must be distinct, and gives the set of their bits.
  * `list` says in messages what it is: "on the left-hand side"; NULL: a subscript. */
 bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint64_t *out);
+/* Whether the kernel may have one more index; so many expressions as it has. */
+bool tcc_sema_has_room_for_index(tcc_sema *s, tcc_loc loc);
+bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc);
+/* The definition of an intermediate with these indices, which may be its own; `at`: where it is read so. It is written
+ * when all statements have been checked. */
+tcc_ast_stmt *tcc_sema_renamed(tcc_sema *s, tcc_ast_stmt *stmt, tcc_ast_name at, const tcc_ast_indices *indices);
+void tcc_sema_write_again(tcc_sema *s);
+/* Checks that one loop can compute a statement's sum and the kernel's first one. */
+bool tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *sum, const tcc_ast_stmt *stmt);
 /* Makes each index of an access to `param` range over its dimension, as it does wherever else it
  * is used. After a conflict nothing is concluded from the access. */
 bool tcc_sema_bind(tcc_sema *s, const tcc_ast_param *param, tcc_loc access,

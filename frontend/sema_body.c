@@ -116,7 +116,7 @@ static void check_inout(tcc_sema *s, const tcc_ast_param *param)
  * output. Every output covers it. */
 static uint64_t index_space(const tcc_ast_kernel *kernel, const char **whose)
 {
-    const tcc_ast_expr *sum = kernel->sums.len ? kernel->sums.data[0] : NULL;
+    const tcc_ast_expr *sum = kernel->first_sum;
     if (sum && tcc_sema_is_product(sum->args[0])) {
         *whose = "the sum";
         return sum->free;
@@ -143,6 +143,33 @@ static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
                   index->name, whose);
         return;
     }
+}
+
+/* Marks what outputs depend on: what is read only with other indices is not. */
+static void find_live(tcc_ast_kernel *kernel)
+{
+    for (size_t i = kernel->stmts.len; i--;)
+        for (tcc_ast_stmt *stmt = kernel->stmts.data[i]; stmt; stmt = stmt->again) {
+            stmt->live |= stmt->output != NULL;
+            for (size_t e = 0; stmt->live && e < stmt->exprs.len; e++)
+                if (stmt->exprs.data[e]->stmt)
+                    stmt->exprs.data[e]->stmt->live = true;
+        }
+}
+
+static void check_sums(tcc_sema *s)
+{
+    tcc_ast_kernel *kernel = s->kernel;
+    for (size_t i = 0; i < kernel->stmts.len; i++)
+        for (const tcc_ast_stmt *stmt = kernel->stmts.data[i]; stmt; stmt = stmt->again)
+            for (size_t e = 0; stmt->live && e < stmt->exprs.len; e++) {
+                const tcc_ast_expr *expr = stmt->exprs.data[e];
+                if (expr->kind != TCC_AST_SUM)
+                    continue;
+                if (!kernel->first_sum)
+                    kernel->first_sum = expr;
+                tcc_sema_further_sum(s, expr, stmt);
+            }
 }
 
 static void check_results(tcc_sema *s)
@@ -174,6 +201,11 @@ void tcc_sema_body(tcc_sema *s)
     unsigned n_errors = s->diag->n_errors;
     for (size_t i = 0; i < s->kernel->stmts.len && s->diag->n_errors < TCC_MAX_ERRORS; i++)
         check_stmt(s, s->kernel->stmts.data[i]);
-    if (s->kernel->valid && s->diag->n_errors == n_errors)
+    if (!s->kernel->valid || s->diag->n_errors > n_errors)
+        return;
+    tcc_sema_write_again(s);
+    find_live(s->kernel);
+    check_sums(s);
+    if (s->diag->n_errors == n_errors)
         check_results(s);
 }

@@ -18,6 +18,22 @@ static tcc_ast_index *find_index(tcc_ast_kernel *kernel, const char *name)
     return NULL;
 }
 
+bool tcc_sema_has_room_for_index(tcc_sema *s, tcc_loc loc)
+{
+    if (s->kernel->n_indices < TCC_MAX_INDICES)
+        return true;
+    tcc_error(s->diag, TCC_ERR_UNSUPPORTED, loc, "more than %d indices in a kernel", TCC_MAX_INDICES);
+    return false;
+}
+
+bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc)
+{
+    if (s->kernel->n_exprs <= TCC_MAX_EXPRS)
+        return true;
+    tcc_error(s->diag, TCC_ERR_UNSUPPORTED, loc, "more than %d operations in a kernel", TCC_MAX_EXPRS);
+    return false;
+}
+
 /* The index of a name, added when it is new; NULL when there are too many. */
 static tcc_ast_index *add_index(tcc_sema *s, const tcc_ast_index_use *use)
 {
@@ -25,11 +41,8 @@ static tcc_ast_index *add_index(tcc_sema *s, const tcc_ast_index_use *use)
     tcc_ast_index *index = find_index(kernel, use->text);
     if (index)
         return index;
-    if (kernel->n_indices == TCC_MAX_INDICES) {
-        tcc_error(s->diag, TCC_ERR_UNSUPPORTED, use->loc, "more than %d indices in a kernel",
-                  TCC_MAX_INDICES);
+    if (!tcc_sema_has_room_for_index(s, use->loc))
         return NULL;
-    }
     index = &kernel->indices[kernel->n_indices];
     *index = (tcc_ast_index){.name = use->text, .bit = UINT64_C(1) << kernel->n_indices++};
     return index;
@@ -156,7 +169,22 @@ static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *par
            tcc_sema_bind(s, param, e->name.loc, &e->indices);
 }
 
-/* Intermediates are read with the indices of their definition. */
+/* An index takes the place of one of a definition: both range over one dimension. */
+static bool bind_to_index(tcc_sema *s, const tcc_ast_index_use *use, const tcc_ast_index *index, const tcc_ast_stmt *stmt)
+{
+    if (!use->index->extent) {
+        use->index->extent = index->extent;
+        use->index->from = index->from;
+    }
+    if (dims_agree(use->index->extent, index->extent))
+        return true;
+    tcc_error(s->diag, TCC_ERR_TYPE, use->loc, "index '%s' ranges over %s in '%s' and over %s in '%s'", use->text,
+              tcc_sema_dim_text(s, use->index->extent), use->index->from->name.text,
+              tcc_sema_dim_text(s, index->extent), stmt->name.text);
+    tcc_note(s->diag, stmt->name.loc, "'%s' is defined here", stmt->name.text);
+    return false;
+}
+
 static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt)
 {
     e->stmt = stmt;
@@ -170,15 +198,12 @@ static bool check_read_of_stmt(tcc_sema *s, tcc_ast_expr *e, tcc_ast_stmt *stmt)
         tcc_note(s->diag, stmt->name.loc, "'%s' is defined here", e->name.text);
         return false;
     }
+    if (!tcc_sema_indices(s, &e->indices, NULL, &e->free))
+        return false;
     for (size_t i = 0; i < stmt->indices.len; i++)
-        if (stmt->indices.data[i].text != e->indices.data[i].text) {
-            tcc_error(s->diag, TCC_ERR_UNSUPPORTED, e->indices.data[i].loc,
-                      "not supported yet: reading '%s' with other indices than it is defined with",
-                      e->name.text);
-            tcc_note(s->diag, stmt->name.loc, "'%s' is defined here", e->name.text);
+        if (!bind_to_index(s, &e->indices.data[i], stmt->indices.data[i].index, stmt))
             return false;
-        }
-    e->free = stmt->free;
+    e->stmt = tcc_sema_renamed(s, stmt, e->name, &e->indices);
     e->type = stmt->exprs.data[stmt->exprs.len - 1]->type;
     return true;
 }
@@ -303,13 +328,11 @@ static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt
 
 /* Whether a sum of products is over the same index space as the kernel's first one, so that one loop computes
  * both. */
-static bool check_further_sum(tcc_sema *s, const tcc_ast_expr *e)
+bool tcc_sema_further_sum(tcc_sema *s, const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
-    const tcc_ast_expr *first = s->kernel->sums.data[0];
+    const tcc_ast_expr *first = s->kernel->first_sum;
     const char *why = NULL;
     bool product = tcc_sema_is_product(e->args[0]);
-    if (e == first || !first->type) /* reported already */
-        return true;
     if (!product && !tcc_sema_is_product(first->args[0])) /* each has a loop of its own */
         return true;
     const tcc_ast_dim *extent = e->indices.data[0].index->extent;
@@ -324,13 +347,14 @@ static bool check_further_sum(tcc_sema *s, const tcc_ast_expr *e)
         return true;
     tcc_sema_unsupported(s, e->name.loc, why);
     tcc_note(s->diag, first->name.loc, "the first sum is here");
+    if (stmt->of)
+        tcc_note(s->diag, stmt->name.loc, "'%s' is read with other indices here", stmt->name.text);
     return false;
 }
 
 static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
     uint64_t over;
-    TCC_PUSH(s->arena, &s->kernel->sums, e);
     if (e->args[0]->type == TCC_AST_ERROR || !tcc_sema_indices(s, &e->indices, "in a sum", &over))
         return false;
     for (size_t i = 0; i < e->indices.len; i++) {
@@ -355,9 +379,8 @@ static bool check_sum(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_stmt *stmt)
     }
     e->free = e->args[0]->free & ~over;
     e->type = e->args[0]->type;
-    bool valid = tcc_sema_is_product(e->args[0]) ? check_contraction(s, e, stmt, over) && tcc_sema_sum_type(s, e)
-                                        : check_terms(s, e, stmt);
-    return valid && check_further_sum(s, e);
+    return tcc_sema_is_product(e->args[0]) ? check_contraction(s, e, stmt, over) && tcc_sema_sum_type(s, e)
+                                           : check_terms(s, e, stmt);
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */

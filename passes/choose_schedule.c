@@ -230,21 +230,33 @@ static tcc_status check_keys(tcc_choice *ch)
     return status;
 }
 
-/* Sums of one kernel share tiles, instructions' shapes and the layout of accumulators, so they are
- * of equally wide elements and added in one type. */
+/* Sums of one kernel share tiles and the layout of accumulators, so these are equally wide, and one kind of instructions
+ * multiplies all. Where waves transpose on the way to LDS, in units of so many elements, elements are equally wide, too. */
+static bool can_share(const tcc_choice *ch, const tcc_sum *x, const tcc_sum *y)
+{
+    tcc_scalar a[2] = {tcc_sum_operand_elem(x->a), tcc_sum_operand_elem(y->a)};
+    tcc_scalar b[2] = {tcc_sum_operand_elem(x->b), tcc_sum_operand_elem(y->b)};
+    tcc_scalar sums[2] = {x->op->results[0].type->elem, y->op->results[0].type->elem};
+    tcc_instr instr[2];
+    for (int i = 0; i < 2; i++)
+        instr[i] = tcc_target_instr_for(ch->target, TCC_INSTR_COUNT, a[i], b[i], sums[i]);
+    bool same = tcc_scalar_bits(a[0]) == tcc_scalar_bits(a[1]) && sums[0] == sums[1];
+    return same || (!tcc_target_can(ch->target, TCC_CAN_buffer) && instr[0] == instr[1] &&
+                    tcc_scalar_bits(sums[0]) == tcc_scalar_bits(sums[1]));
+}
+
 static tcc_status check_sums(const tcc_choice *ch)
 {
     const tcc_sum *first = &ch->c.sums[0];
-    tcc_scalar added = first->op->results[0].type->elem, a = tcc_sum_operand_elem(first->a);
     for (size_t i = 1; i < ch->c.n_sums; i++) {
         const tcc_sum *sum = &ch->c.sums[i];
-        tcc_scalar other = sum->op->results[0].type->elem, b = tcc_sum_operand_elem(sum->a);
-        if (other == added && tcc_scalar_bits(a) == tcc_scalar_bits(b))
+        if (can_share(ch, first, sum))
             continue;
         tcc_error(ch->ctx->diag, TCC_ERR_UNSUPPORTED, sum->op->loc,
-                  "not supported yet: a sum of %s added in %s beside a sum of %s added in %s",
-                  tcc_scalar_name(b), tcc_scalar_name(other), tcc_scalar_name(a),
-                  tcc_scalar_name(added));
+                  "not supported yet: a sum of %s added in %s beside a sum of %s added in %s on %s",
+                  tcc_scalar_name(tcc_sum_operand_elem(sum->a)), tcc_scalar_name(sum->op->results[0].type->elem),
+                  tcc_scalar_name(tcc_sum_operand_elem(first->a)), tcc_scalar_name(first->op->results[0].type->elem),
+                  ch->target->name);
         tcc_note(ch->ctx->diag, first->op->loc, "the first sum is here");
         return TCC_ERR_UNSUPPORTED;
     }
@@ -293,7 +305,7 @@ static bool is_another_tile(const tcc_func *f)
     return false;
 }
 
-/* By what the sums are multiplied, which are of one shape: what is asked for, else what the target has for them. */
+/* By what the sums are multiplied, all by one kind: what is asked for, else what the target has for them. */
 static tcc_instr instr_of(const tcc_choice *ch)
 {
     const tcc_sum *sum = &ch->c.sums[0];

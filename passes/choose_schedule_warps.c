@@ -21,12 +21,12 @@ enum {
     GENERIC_WARPS = 4
 };
 
-/* The instruction of the first sum: all are of one shape. NULL: there is none, which choose-mma says. */
+/* The instruction whose steps are those of all. NULL: there is none, which choose-mma says. */
 static const tcc_mma_sync *find_instruction(const tcc_choice *ch)
 {
-    const tcc_sum *first = &ch->c.sums[0];
-    return tcc_mma_sync_find(ch->target, ch->s.instr, tcc_sum_operand_elem(first->a), tcc_sum_operand_elem(first->b),
-                             first->op->results[0].type->elem);
+    const tcc_sum *sum = tcc_contraction_narrowest(&ch->c);
+    return tcc_mma_sync_find(ch->target, ch->s.instr, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
+                             sum->op->results[0].type->elem);
 }
 
 static int64_t register_limit(const tcc_schedule *s)
@@ -75,6 +75,20 @@ static int64_t registers_of_bytes(const tcc_choice *ch, const tcc_schedule *s)
            (tcc_choice_runs_across(ch, 1) ? (1 + s->more_b) * s->n / warps[1] : 0);
 }
 
+/* A round of all sums is as deep as the narrowest elements want it: of wider ones it is longer, and read twice as well. */
+static int64_t registers_of_wider(const tcc_choice *ch, const tcc_schedule *s)
+{
+    enum { ROUND_WORDS = 32 / 4, LANES = 32 };
+    unsigned least = tcc_scalar_bits(tcc_sum_operand_elem(tcc_contraction_narrowest(&ch->c)->a));
+    int64_t warps[2], n = 0;
+    for (size_t i = 0; i < ch->c.n_operands && tcc_warps_arrange(s, warps); i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        int64_t own = o->axis ? s->n / warps[1] : s->m / warps[0];
+        n += 2 * own * ROUND_WORDS * (tcc_scalar_bits(tcc_sum_operand_elem(o)) / least - 1) / LANES;
+    }
+    return n;
+}
+
 /* Where both operands are computed a warp holds its share of a whole stage, instead of the two rounds that
  * tcc_warps_registers counts, and of what that is computed of. Warps that have no columns of A's k, or rows of B's, of
  * their own compute the same. */
@@ -98,7 +112,8 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
 static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
     return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch) +
-           registers_on_the_way(ch, s) + registers_of_bytes(ch, s) + registers_of_computed(ch, s);
+           registers_on_the_way(ch, s) + registers_of_bytes(ch, s) + registers_of_computed(ch, s) +
+           registers_of_wider(ch, s);
 }
 
 bool tcc_warps_has_room(const tcc_choice *ch)

@@ -438,10 +438,9 @@ static tcc_status check_f64(tcc_pass_ctx *ctx, const tcc_func *f)
     return TCC_ERR_UNSUPPORTED;
 }
 
-/* What is multiplied, of the first sum: all are of one kind. instr: by what, as far as the user says. */
-static tcc_multiplied product_of(const tcc_func *f, const tcc_contraction *c)
+/* What is multiplied. instr: by what, as far as the user says. */
+static tcc_multiplied product_of(const tcc_func *f, const tcc_sum *sum)
 {
-    const tcc_sum *sum = &c->sums[0];
     return (tcc_multiplied){(tcc_instr)tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_COUNT),
                             tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
                             sum->op->results[0].type->elem};
@@ -475,14 +474,26 @@ static tcc_status refuse_instr(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_m
     return TCC_ERR_TARGET;
 }
 
-/* Whether the target's instruction takes the factors: one of a warpgroup takes no B from registers, and may want both along
- * the summed index, and as they are. */
-static bool takes_factors(const tcc_target *target, const tcc_contraction *c, const tcc_multiplied *p)
+/* Whether a target has the instruction that is asked for, or any, for all sums. */
+static bool multiplies_all(const tcc_target *target, const tcc_func *f, const tcc_contraction *c)
 {
-    const tcc_mma *mma = tcc_mma_find(target, p->a, p->b, p->acc);
+    bool all = target != NULL;
+    for (size_t i = 0; i < c->n_sums && all; i++) {
+        const tcc_multiplied p = product_of(f, &c->sums[i]);
+        all &= instr_for(target, p.instr, &p) != TCC_INSTR_COUNT;
+    }
+    return all;
+}
+
+/* Whether the target's instruction takes the factors of a sum: one of a warpgroup takes no B from registers, and may want both along
+ * the summed index, and as they are. */
+static bool takes_factors(const tcc_target *target, const tcc_sum *sum)
+{
+    const tcc_mma *mma = tcc_mma_find(target, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
+                                      sum->op->results[0].type->elem);
     bool all = true;
-    for (size_t i = 0; i < c->n_operands && mma; i++) {
-        const tcc_sum_operand *o = &c->operands[i];
+    for (int i = 0; i < 2 && mma; i++) {
+        const tcc_sum_operand *o = i ? sum->b : sum->a;
         bool as_it_is = !tcc_sum_operand_is_computed(o);
         all &= mma->across ? as_it_is || o->axis == 0 : as_it_is && tcc_read_is_contiguous_in(o->read, o->k, o->k);
     }
@@ -494,14 +505,18 @@ static bool takes_factors(const tcc_target *target, const tcc_contraction *c, co
 static tcc_status choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contraction *c)
 {
     const tcc_target *target = tcc_target_of(f->ir), *plain = target->plain ? tcc_target_find(target->plain) : NULL;
-    const tcc_multiplied p = product_of(f, c);
+    const tcc_instr wanted = product_of(f, &c->sums[0]).instr;
     bool by_warps = plain && (find_element(f, TCC_CAN_f64) || find_element(f, TCC_CAN_half_bytes));
-    bool given = p.instr != TCC_INSTR_COUNT;
-    const tcc_target *const as[2] = {by_warps || !takes_factors(target, c, &p) ? NULL : target, plain};
-    bool by_own = instr_for(as[0], p.instr, &p) != TCC_INSTR_COUNT;
-    bool by_plain = instr_for(as[1], p.instr, &p) != TCC_INSTR_COUNT;
-    if (given && !by_own && !by_plain)
-        return refuse_instr(ctx, f, &p, as);
+    bool given = wanted != TCC_INSTR_COUNT, takes = !by_warps;
+    for (size_t i = 0; i < c->n_sums; i++)
+        takes &= takes_factors(target, &c->sums[i]);
+    const tcc_target *const as[2] = {takes ? target : NULL, plain};
+    bool by_own = multiplies_all(as[0], f, c), by_plain = multiplies_all(as[1], f, c);
+    for (size_t i = 0; i < c->n_sums && given && !by_own && !by_plain; i++) {
+        const tcc_multiplied sum = product_of(f, &c->sums[i]);
+        if (instr_for(as[0], wanted, &sum) == TCC_INSTR_COUNT && instr_for(as[1], wanted, &sum) == TCC_INSTR_COUNT)
+            return refuse_instr(ctx, f, &sum, as);
+    }
     if (by_warps || (!by_own && by_plain))
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", plain->name);
     return TCC_OK;

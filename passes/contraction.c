@@ -368,6 +368,31 @@ tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o)
     return o->value->type->elem;
 }
 
+static unsigned bits_of(const tcc_sum *sum)
+{
+    return tcc_scalar_bits(tcc_sum_operand_elem(sum->a));
+}
+
+const tcc_sum *tcc_contraction_narrowest(const tcc_contraction *c)
+{
+    const tcc_sum *found = c->sums;
+    for (size_t i = 1; i < c->n_sums; i++) {
+        bool ints = c->sums[i].products == TCC_i32 && found->products != TCC_i32;
+        if (bits_of(&c->sums[i]) < bits_of(found) || (bits_of(&c->sums[i]) == bits_of(found) && ints))
+            found = &c->sums[i];
+    }
+    return found;
+}
+
+const tcc_sum *tcc_contraction_widest(const tcc_contraction *c)
+{
+    const tcc_sum *found = c->sums;
+    for (size_t i = 1; i < c->n_sums; i++)
+        if (bits_of(&c->sums[i]) > bits_of(found))
+            found = &c->sums[i];
+    return found;
+}
+
 bool tcc_sum_operand_is_computed(const tcc_sum_operand *o)
 {
     return o->value->def != o->read;

@@ -69,6 +69,11 @@ bool tcc_contraction_multiplies(const tcc_contraction *c, const tcc_value *tenso
 /* The element that is multiplied. */
 tcc_scalar tcc_sum_operand_elem(const tcc_sum_operand *o);
 
+/* The sum of the narrowest elements, rather of integers: its instruction takes most of k, and of n, at a time, so that
+ * what is a multiple for it is one for the others. The one of the widest. */
+const tcc_sum *tcc_contraction_narrowest(const tcc_contraction *c);
+const tcc_sum *tcc_contraction_widest(const tcc_contraction *c);
+
 /* Whether it is more than the elements of a tensor. */
 bool tcc_sum_operand_is_computed(const tcc_sum_operand *o);
 

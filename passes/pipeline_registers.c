@@ -447,6 +447,17 @@ static bool is_carried(const tcc_op *mma)
     return TCC_VIEW(tile_mma, mma)->c->block == mma->block;
 }
 
+/* Whether MMAs can be multiplied in rounds of one depth: that of the narrower elements, which is a multiple of the
+ * other, but where all of a tile is multiplied at once. */
+static bool can_share_rounds(const tcc_group *g, const tcc_op *mma, int64_t round)
+{
+    int64_t more = round > g->round ? round : g->round, less = round > g->round ? g->round : round;
+    bool computed = !is_decided(mma->operands[0]) || !is_decided(mma->operands[1]);
+    for (size_t s = 0; s < g->n_sources; s++)
+        computed |= g->sources[s].computed != NULL;
+    return more == less || (!computed && more % less == 0);
+}
+
 /* MMAs that share an operand, or that are sums of one loop. */
 static bool can_join(const tcc_group *g, const tcc_op *mma, int64_t round)
 {
@@ -461,7 +472,7 @@ static bool can_join(const tcc_group *g, const tcc_op *mma, int64_t round)
         together |= found;
         n += !found;
     }
-    return mma->block == g->mmas[0]->block && together && there && round == g->round &&
+    return mma->block == g->mmas[0]->block && together && there && can_share_rounds(g, mma, round) &&
            o->a->type->dims[1].size == g->depth && n <= TCC_MAX_LOADS && g->n_mmas < TCC_MAX_MMAS;
 }
 
@@ -496,6 +507,7 @@ static void add_mma(tcc_arena *scratch, groups *all, tcc_op *mma, int64_t round)
         g->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
         TCC_PUSH(scratch, all, g);
     }
+    g->round = round > g->round ? round : g->round;
     join(scratch, g, mma);
 }
 

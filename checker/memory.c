@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
+#include "ir/fragment.h"
 
 /* Makes room for twice as many atoms as there are: each can be split once. */
 static void reserve_parts(tcc_protocol *p)
@@ -571,17 +572,19 @@ tcc_presult tcc_p_nvvm_ldmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, c
 
 /* A warp's lanes access lines of a matrix together, aligned as what a lane has of its fragment (PTX ISA, "Matrix Storage
  * for WMMA"). */
-static tcc_presult move_fragment(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_scalar elem,
-                                 int64_t lane_bytes, bool write)
+static tcc_presult move_fragment(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t lane_bytes,
+                                 bool write)
 {
-    enum { SIDE = 16 };
+    tcc_scalar elem;
+    unsigned lines, elems;
+    tcc_mma_sync_lines(in->op, tcc_mma_sync_accessed(in->op, &elem), &lines, &elems); /* verified */
     tcc_pwarp *w = &s->warps[warp];
     int64_t bytes = tcc_scalar_bits(elem) / 8, stride = tcc_attr_int(&in->op->attrs, "stride", 0) * bytes;
     if (!tcc_p_converged(p, s, warp, in))
         return TCC_P_FAILED;
-    w->mask = tcc_p_all_lanes(p) >> (p->n_lanes - SIDE);
+    w->mask = tcc_p_all_lanes(p) >> (p->n_lanes - lines);
     const tcc_pvalue *at = tcc_p_slot(p, s, warp, in->operands[0]);
-    bool done = access_lanes(p, s, warp, in, at, SIDE * bytes, write, true, lane_bytes, stride);
+    bool done = access_lanes(p, s, warp, in, at, elems * bytes, write, true, lane_bytes, stride);
     w->mask = tcc_p_all_lanes(p);
     w->accessed = tcc_p_all_lanes(p);
     return done ? TCC_P_NEXT : TCC_P_FAILED;
@@ -589,14 +592,11 @@ static tcc_presult move_fragment(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 
 tcc_presult tcc_p_nvvm_wmma_load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    tcc_scalar elem = TCC_f16;
-    tcc_attr_scalar(&in->op->attrs, "elem", &elem); /* verified */
-    tcc_presult r = move_fragment(p, s, warp, in, elem, tcc_p_bytes_of(in->op->results[0].type), false);
+    tcc_presult r = move_fragment(p, s, warp, in, tcc_p_bytes_of(in->op->results[0].type), false);
     return r == TCC_P_NEXT ? loaded(p, s, warp, in) : r;
 }
 
 tcc_presult tcc_p_nvvm_wmma_store(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    const tcc_type *t = in->op->operands[1]->type;
-    return move_fragment(p, s, warp, in, t->elem, tcc_p_bytes_of(t), true);
+    return move_fragment(p, s, warp, in, tcc_p_bytes_of(in->op->operands[1]->type), true);
 }

@@ -11,7 +11,7 @@
 #include "interp/machine.h"
 #include "interp/mma_sync.h"
 
-enum { MAX_M = 16, MAX_N = 16, MAX_K = 64, WORD_BITS = 32 };
+enum { MAX_M = 32, MAX_N = 32, MAX_K = 64, WORD_BITS = 32 };
 
 /* Operands as matrices, a[m][k] and b[k][n]. */
 typedef struct product {

@@ -11,7 +11,7 @@
 #include "interp/machine.h"
 #include "interp/mma_sync.h"
 
-enum { SIDE = 16, WORD_BITS = 32, MOST_BYTES = SIDE * 4, MOST_ALIGN = 32 };
+enum { MOST_LINES = 32, WORD_BITS = 32, MOST_BYTES = MOST_LINES * 4 };
 
 /* A and B have a layout, D has none. */
 static unsigned kind_of(tcc_fragment_id id, tcc_scalar elem, bool columns)
@@ -65,16 +65,18 @@ static const uint8_t *load_line(tcc_thread *t, const tcc_inst *in, int64_t addre
 tcc_outcome tcc_eval_nvvm_wmma_load(tcc_thread *t, const tcc_inst *in)
 {
     tcc_scalar elem;
-    uint8_t lines[SIDE][MOST_BYTES];
+    uint8_t lines[MOST_LINES][MOST_BYTES];
+    unsigned n_lines, n_elems;
     if (!begins(t, in))
         return TCC_FAILED;
     tcc_fragment_id id = tcc_mma_sync_accessed(in->op, &elem);
+    tcc_mma_sync_lines(in->op, id, &n_lines, &n_elems);
     unsigned bits = tcc_scalar_bits(elem), per_word = WORD_BITS / bits, bytes = bits / 8;
-    for (unsigned i = 0; i < SIDE; i++) {
-        const uint8_t *line = load_line(t, in, line_at(t, in, elem, i), SIDE * bytes, alignment_of(id, elem));
+    for (unsigned i = 0; i < n_lines; i++) {
+        const uint8_t *line = load_line(t, in, line_at(t, in, elem, i), n_elems * bytes, alignment_of(id, elem));
         if (!line)
             return TCC_FAILED;
-        memcpy(lines[i], line, (size_t)SIDE * bytes);
+        memcpy(lines[i], line, (size_t)n_elems * bytes);
     }
     bool columns = !strcmp(tcc_attr_str(&in->op->attrs, "layout", ""), "col");
     tcc_cell *words = tcc_cells(t, in->results[0]);
@@ -92,10 +94,12 @@ tcc_outcome tcc_eval_nvvm_wmma_load(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_nvvm_wmma_store(tcc_thread *t, const tcc_inst *in)
 {
     tcc_scalar elem;
-    uint8_t lines[SIDE][MOST_BYTES];
+    uint8_t lines[MOST_LINES][MOST_BYTES];
+    unsigned n_lines, n_elems;
     if (!begins(t, in))
         return TCC_FAILED;
     tcc_fragment_id id = tcc_mma_sync_accessed(in->op, &elem);
+    tcc_mma_sync_lines(in->op, id, &n_lines, &n_elems);
     unsigned bytes = tcc_scalar_bits(elem) / 8, n = tcc_fragment_elements(&tcc_fragments[id], 0);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
         uint8_t own[MOST_BYTES];
@@ -105,9 +109,9 @@ tcc_outcome tcc_eval_nvvm_wmma_store(tcc_thread *t, const tcc_inst *in)
             memcpy(lines[at.row] + (size_t)at.col * bytes, own + (size_t)e * bytes, bytes);
         }
     }
-    for (unsigned i = 0; i < SIDE; i++) { /* a line in parts as they are aligned */
+    for (unsigned i = 0; i < n_lines; i++) { /* a line in parts as they are aligned */
         int64_t align = alignment_of(id, elem), at = line_at(t, in, elem, i);
-        for (int64_t b = 0; b < SIDE * (int64_t)bytes; b += align)
+        for (int64_t b = 0; b < n_elems * (int64_t)bytes; b += align)
             if (!tcc_smem_store(t, in->op, t->mask, at + b, lines[i] + b, align, TCC_COMPUTED))
                 return TCC_FAILED;
     }

@@ -66,9 +66,19 @@ typedef struct tcc_mma_sync {
     tcc_scalar a, b, acc;  /* i8 and i4 for both signs */
     tcc_fragment_id of_a, of_b, of_d, of_r; /* of_r: of results that are no sums any more */
 } tcc_mma_sync;
-/* The one for these element types, or NULL; of those that are by `instr`, where that is not TCC_INSTR_COUNT. */
+/* Rows and columns of D. */
+typedef struct tcc_mma_block {
+    int64_t m, n;
+} tcc_mma_block;
+/* The i-th shape of a target's instructions of a kind, those that multiply what the first one does; false past the last. */
+bool tcc_mma_sync_block(const tcc_target *target, tcc_instr instr, size_t i, tcc_mma_block *out);
+/* The one for these element types, or NULL; of those that are by `instr`, where that is not TCC_INSTR_COUNT. Of several
+ * shapes the first. */
 const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
                                       tcc_scalar acc);
+/* The same, of this shape. */
+const tcc_mma_sync *tcc_mma_sync_of_block(const tcc_target *target, tcc_instr instr, tcc_mma_block block, tcc_scalar a,
+                                          tcc_scalar b, tcc_scalar acc);
 /* The one that an nvvm.mma or nvvm.wmma.mma says, or NULL; types: gets its elements of A, B and the accumulators, or is
  * NULL. */
 const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3]);
@@ -77,8 +87,14 @@ bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma);
 /* The fragment that an nvvm.wmma.load or nvvm.wmma.store accesses, and of what elements; TCC_FRAGMENT_COUNT when there is
  * none. */
 tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem);
-/* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
-tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits);
+/* How many lines of shared memory that are, and of how many elements. */
+void tcc_mma_sync_lines(const tcc_op *op, tcc_fragment_id fragment, unsigned *lines, unsigned *elems);
+/* The fragment of tiles with elements of so many bits for the instruction of this shape; TCC_FRAGMENT_COUNT when there is
+ * none. */
+tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_mma_block block, tcc_hold_as as,
+                                  unsigned bits);
+/* A matrix instruction that such a tile, with this fragment, is held for; NULL when there is none. */
+const tcc_mma_sync *tcc_mma_sync_with(const tcc_target *target, tcc_hold_as as, unsigned bits, tcc_fragment_id id);
 
 /* What a wave of 32 or 64 lanes holds for an instruction of ir/wmma.def: A, elements of so many
  * bits, as [m][k], or B as [n][k]; and D, as C. */

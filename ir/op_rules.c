@@ -601,7 +601,7 @@ static void check_region(verifier *v, const tcc_op *op)
             ERROR(v, op, "is inside another");
 }
 
-/* waves = [rows, columns] of so many warps. */
+/* waves = [rows, columns] of so many warps, block = [rows, columns] of an instruction. */
 static void check_role(verifier *v, const tcc_op *op)
 {
     check_region(v, op);
@@ -613,6 +613,8 @@ static void check_role(verifier *v, const tcc_op *op)
             ERROR(v, op, "waves is [%lld, %lld], wants %lld together", (long long)waves[0].i,
                   (long long)waves[1].i, (long long)warps);
     }
+    if (tcc_attr_find(&op->attrs, "block"))
+        ints(v, op, "block", 2, 1, INT16_MAX);
 }
 
 static const tcc_op *def_of(const tcc_value *v, tcc_opcode code)

@@ -2,6 +2,8 @@
 #include "ir/fragment.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A multiprocessor is a WGP: four SIMDs, each with so many registers of 32 lanes, and 128 KiB of
@@ -121,8 +123,8 @@ static const struct {
       TCC_FRAGMENT_##of_b, TCC_FRAGMENT_##of_d, TCC_FRAGMENT_##of_r}},
 #define MMA_SYNC(family, needs, ptx, rows, k, a, b, acc, of_a, of_b, of_d)                          \
     ROW(family, needs, ptx, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, rows, a, b, acc, of_a, of_b, of_d, of_d)
-#define WMMA_SYNC(family, a, b, acc, of_a, of_b)                                                    \
-    ROW(family, 0, 63, MMA, 16, 16, 16, 16, a, b, acc, of_a, of_b, wmma_d, block16)
+#define WMMA_SYNC(family, m, n, a, b, acc, of_a, of_b, of_d, of_r)                                  \
+    ROW(family, 0, 63, MMA, m, n, 16, m, a, b, acc, of_a, of_b, of_d, of_r)
 #define FMA(family, elem) ROW(family, 0, 0, FMA, 16, 32, 1, 1, elem, elem, elem, fma_a, fma_b, fma_d, fma_d)
 #include "ir/mma_sync.def"
 #include "ir/fma.def"
@@ -231,18 +233,61 @@ bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma)
     return tcc_fragments[mma->of_d].opaque;
 }
 
-const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
-                                      tcc_scalar acc)
+static bool has_shape(const tcc_mma_sync *mma, tcc_mma_block block)
+{
+    return mma->m == block.m && mma->n == block.n;
+}
+
+bool tcc_mma_sync_block(const tcc_target *target, tcc_instr instr, size_t i, tcc_mma_block *out)
+{
+    const tcc_mma_sync *first = NULL;
+    for (size_t j = 0; target && j < sizeof mma_syncs / sizeof *mma_syncs; j++) {
+        const tcc_mma_sync *mma = &mma_syncs[j].mma;
+        if (mma_syncs[j].family != target->family || mma->instr != instr)
+            continue;
+        first = first ? first : mma;
+        *out = (tcc_mma_block){mma->m, mma->n};
+        if (mma->a == first->a && mma->b == first->b && mma->acc == first->acc && !i--)
+            return true;
+    }
+    return false;
+}
+
+/* block: NULL for any. */
+static const tcc_mma_sync *find(const tcc_target *target, tcc_instr instr, const tcc_mma_block *block, tcc_scalar a, tcc_scalar b,
+                                tcc_scalar acc)
 {
     for (size_t i = 0; target && i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
         if (mma_syncs[i].family == target->family && !tcc_target_cannot(target, mma_syncs[i].needs) &&
             (instr == TCC_INSTR_COUNT || mma->instr == instr) &&
             mma->a == signed_of(a) && mma->b == signed_of(b) && mma->acc == acc &&
-            (a == b || !tcc_mma_sync_is_opaque(mma)))
+            (a == b || !tcc_mma_sync_is_opaque(mma)) && (!block || has_shape(mma, *block)))
             return mma;
     }
     return NULL;
+}
+
+const tcc_mma_sync *tcc_mma_sync_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b,
+                                      tcc_scalar acc)
+{
+    return find(target, instr, NULL, a, b, acc);
+}
+
+const tcc_mma_sync *tcc_mma_sync_of_block(const tcc_target *target, tcc_instr instr, tcc_mma_block block, tcc_scalar a,
+                                          tcc_scalar b, tcc_scalar acc)
+{
+    return find(target, instr, &block, a, b, acc);
+}
+
+/* What an op says, m32n8k16, or the first of those of a warp. */
+static tcc_mma_block block_of(const tcc_op *op)
+{
+    const char *shape = tcc_attr_str(&op->attrs, "shape", "");
+    tcc_mma_block block = {0, 0};
+    if (sscanf(shape, "m%" SCNd64 "n%" SCNd64 "k", &block.m, &block.n) != 2)
+        tcc_mma_sync_block(tcc_func_target(op->block->func), TCC_INSTR_MMA, 0, &block);
+    return block;
 }
 
 const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3])
@@ -254,19 +299,42 @@ const tcc_mma_sync *tcc_mma_sync_of(const tcc_op *op, tcc_scalar types[3])
             return NULL;
     if (types)
         memcpy(types, of_op, sizeof of_op);
-    return tcc_mma_sync_find(tcc_func_target(op->block->func), TCC_INSTR_MMA, of_op[0], of_op[1], of_op[2]);
+    return tcc_mma_sync_of_block(tcc_func_target(op->block->func), TCC_INSTR_MMA, block_of(op), of_op[0], of_op[1], of_op[2]);
 }
 
-tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_hold_as as, unsigned bits)
+static tcc_fragment_id fragment_of(const tcc_mma_sync *mma, tcc_hold_as as)
+{
+    const tcc_fragment_id fragments[] = {mma->of_r, mma->of_a, mma->of_b, mma->of_d};
+    return fragments[as];
+}
+
+/* Whether tiles with elements of so many bits may be held for it. */
+static bool is_for_bits(const tcc_mma_sync *mma, tcc_hold_as as, unsigned bits)
+{
+    bool operand = as == TCC_AS_A || as == TCC_AS_B;
+    return !operand || tcc_scalar_bits(mma->a) == bits;
+}
+
+tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_mma_block block, tcc_hold_as as, unsigned bits)
 {
     for (size_t i = 0; target && i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
         const tcc_mma_sync *mma = &mma_syncs[i].mma;
-        const tcc_fragment_id fragments[] = {mma->of_r, mma->of_a, mma->of_b, mma->of_d};
-        bool operand = as == TCC_AS_A || as == TCC_AS_B;
-        if (mma_syncs[i].family == target->family && mma->instr == instr && (!operand || tcc_scalar_bits(mma->a) == bits))
-            return fragments[as];
+        if (mma_syncs[i].family == target->family && mma->instr == instr && has_shape(mma, block) &&
+            is_for_bits(mma, as, bits))
+            return fragment_of(mma, as);
     }
     return TCC_FRAGMENT_COUNT;
+}
+
+const tcc_mma_sync *tcc_mma_sync_with(const tcc_target *target, tcc_hold_as as, unsigned bits, tcc_fragment_id id)
+{
+    for (size_t i = 0; target && i < sizeof mma_syncs / sizeof *mma_syncs; i++) {
+        const tcc_mma_sync *mma = &mma_syncs[i].mma;
+        if (mma_syncs[i].family == target->family && mma->instr == TCC_INSTR_MMA && fragment_of(mma, as) == id &&
+            is_for_bits(mma, as, bits))
+            return mma;
+    }
+    return NULL;
 }
 
 tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem)
@@ -277,7 +345,15 @@ tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem)
         return TCC_FRAGMENT_COUNT;
     bool is_a = !strcmp(tcc_attr_str(&op->attrs, "of", ""), "a");
     tcc_hold_as as = !loads ? TCC_AS_SUM : is_a ? TCC_AS_A : TCC_AS_B;
-    return tcc_mma_sync_held(tcc_func_target(op->block->func), TCC_INSTR_MMA, as, tcc_scalar_bits(*elem));
+    return tcc_mma_sync_held(tcc_func_target(op->block->func), TCC_INSTR_MMA, block_of(op), as, tcc_scalar_bits(*elem));
+}
+
+void tcc_mma_sync_lines(const tcc_op *op, tcc_fragment_id fragment, unsigned *lines, unsigned *elems)
+{
+    const tcc_fragment *f = &tcc_fragments[fragment];
+    bool columns = !strcmp(tcc_attr_str(&op->attrs, "layout", ""), "col");
+    *lines = columns ? f->cols : f->rows;
+    *elems = columns ? f->rows : f->cols;
 }
 
 const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
@@ -336,7 +412,7 @@ bool tcc_target_multiplies(const tcc_target *target, size_t i, tcc_multiplied *o
     for (size_t j = 0; j < sizeof mma_syncs / sizeof *mma_syncs; j++) {
         const tcc_mma_sync *m = &mma_syncs[j].mma;
         *out = (tcc_multiplied){m->instr, m->a, m->b, m->acc};
-        if (mma_syncs[j].family == target->family && !tcc_target_cannot(target, mma_syncs[j].needs) && !i--)
+        if (tcc_mma_sync_find(target, m->instr, m->a, m->b, m->acc) == m && !i--)
             return true;
     }
     for (size_t j = 0; j < sizeof wmmas / sizeof *wmmas; j++) {

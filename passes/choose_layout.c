@@ -73,13 +73,20 @@ static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *c
 }
 
 /* What wmma.load takes are lines of an instruction's operand, the same number of bytes apart: panels as wide as they are,
- * and as far apart as lets threads that store to several of them meet all banks. */
-static void lay_out_for_fragments(tcc_ir *ir, tcc_op *load, int k_dim, int64_t side, const char *copy)
+ * and as far apart as lets threads that store to several of them meet all banks. Lines shorter than k would not be as
+ * aligned as the instruction wants them: then they run along k. */
+static void lay_out_for_fragments(tcc_ir *ir, tcc_op *load, int k_dim, int64_t instr, int64_t instr_k, const char *copy)
 {
-    lay_out(ir, load, k_dim, side, 0, copy);
-    int64_t bytes = side * tcc_scalar_bits(load->results[0].type->elem) / 8;
-    tcc_attr_set_int(ir, &load->attrs, "panel", bytes);
-    tcc_attr_set_int(ir, &load->attrs, "pad", bytes);
+    int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
+    if (contiguous < 0 || instr < instr_k)
+        contiguous = k_dim;
+    int64_t bytes = (contiguous == k_dim ? instr_k : instr) * tcc_scalar_bits(load->results[0].type->elem) / 8;
+    tcc_attrs *attrs = &load->attrs;
+    tcc_attr_set_str(ir, attrs, "copy", copy);
+    tcc_attr_set_int(ir, attrs, "contiguous", contiguous);
+    tcc_attr_set_int(ir, attrs, "swizzle", 0);
+    tcc_attr_set_int(ir, attrs, "panel", bytes);
+    tcc_attr_set_int(ir, attrs, "pad", bytes);
 }
 
 /* Warps read lines of 16 bytes, wherever they are: 8 below each other meet all banks. */
@@ -87,13 +94,14 @@ void tcc_lay_out_for_warps(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int 
                            const char *copy)
 {
     enum { WIDEST = 128 };
-    (void)instr;
     unsigned bits = tcc_scalar_bits(load->results[0].type->elem);
-    tcc_fragment_id held = tcc_mma_sync_held(s->target, s->instr, TCC_AS_A, bits);
+    tcc_mma_block block = {0, 0};
+    tcc_mma_sync_block(s->target, s->instr, 0, &block);
+    tcc_fragment_id held = tcc_mma_sync_held(s->target, s->instr, block, TCC_AS_A, bits);
     if (s->instr == TCC_INSTR_FMA)
         lay_out_for_lanes(ir, load, k_dim, copy);
     else if (held != TCC_FRAGMENT_COUNT && tcc_warps_hold_opaque(s))
-        lay_out_for_fragments(ir, load, k_dim, tcc_fragments[held].rows, copy);
+        lay_out_for_fragments(ir, load, k_dim, instr, tcc_fragments[held].cols, copy);
     else
         lay_out(ir, load, k_dim, load->results[0].type->dims[!k_dim].size, WIDEST, copy);
 }

@@ -39,6 +39,10 @@ static void decide(tcc_func *f, const tcc_schedule *s, tcc_attrs *loop)
         if (s->instr != tcc_target_instr(target))
             tcc_attr_set_str(ir, loop, "instr",
                              tcc_schedule_key_word(&tcc_schedule_keys[TCC_KEY_instr], s->instr));
+        tcc_mma_block block, first;
+        if (tcc_warps_block(s, &block) && tcc_mma_sync_block(target, s->instr, 0, &first) &&
+            (block.m != first.m || block.n != first.n))
+            tcc_attr_set_ints(ir, loop, "block", 2, (int64_t[]){block.m, block.n});
     }
     int64_t separate = tcc_attr_int(&f->attrs, "separate", 0);
     if (separate)

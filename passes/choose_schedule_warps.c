@@ -121,12 +121,13 @@ bool tcc_warps_has_room(const tcc_choice *ch)
     return find_instruction(ch) && registers(ch, &ch->s) <= register_limit(&ch->s);
 }
 
-/* Of what n is a multiple: lines of a stage that run along it are whole chunks. */
-static int64_t step_n(const tcc_mma_sync *mma)
+/* Of what n is a multiple, in blocks of so many columns: lines of a stage that run along it are whole chunks. Those of
+ * opaque fragments that are narrow run along k. */
+static int64_t step_n(const tcc_mma_sync *mma, int64_t n)
 {
     enum { CHUNK_BITS = 128 };
     int64_t elems = CHUNK_BITS / tcc_scalar_bits(mma->a);
-    return elems > mma->n ? elems : mma->n;
+    return elems > n && !tcc_mma_sync_is_opaque(mma) ? elems : n;
 }
 
 static int64_t step_k(const tcc_mma_sync *mma)
@@ -192,38 +193,56 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
     }
 }
 
-/* The tile with the least estimated time among those that fit; false when none does. */
-static bool choose_fastest(tcc_choice *ch, int64_t m_step, int64_t n_step, bool given_warps)
+/* Tiles of whole blocks. */
+static void try_blocks(search *q, int64_t m_step, int64_t n_step, bool given_warps)
 {
     enum { DEFAULT_MAX = 128, N_WARPS = 5 };
     static const int64_t of_instr[][N_WARPS] = {
         [TCC_INSTR_MMA] = {4, 8, 2, 1, 16},
         [TCC_INSTR_FMA] = {8, 4, 2, 1, 16}, /* with 8 no thread is short of registers */
     };
+    const tcc_choice *ch = q->ch;
     const int64_t *warps = of_instr[ch->s.instr];
-    search q = {.ch = ch};
     int64_t m_first = ch->given_m ? ch->s.m : tcc_choice_cover(ch->c.extents[0], m_step, DEFAULT_MAX);
     int64_t n_first = ch->given_n ? ch->s.n : tcc_choice_cover(ch->c.extents[1], n_step, DEFAULT_MAX);
     for (int64_t m = m_first; m >= m_step; m = ch->given_m ? 0 : m / 2 / m_step * m_step)
         for (int64_t n = n_first; n >= n_step; n = ch->given_n ? 0 : n / 2 / n_step * n_step)
             for (size_t i = 0; i < (given_warps ? 1 : N_WARPS); i++)
-                try_size(&q, m, n, given_warps ? ch->s.warps : warps[i]);
+                try_size(q, m, n, given_warps ? ch->s.warps : warps[i]);
+}
+
+/* The tile with the least estimated time among those that fit; false when none does. */
+static bool choose_fastest(tcc_choice *ch, bool given_warps)
+{
+    search q = {.ch = ch};
+    tcc_mma_block block;
+    for (size_t i = 0; tcc_mma_sync_block(ch->target, ch->s.instr, i, &block); i++)
+        try_blocks(&q, block.m, step_n(find_instruction(ch), block.n), given_warps);
     if (q.time > 0)
         ch->s = q.best;
     return q.time > 0;
+}
+
+/* 16 x 16 or 32 x 8 or 8 x 32 */
+static const char *names_of_blocks(const tcc_choice *ch)
+{
+    const char *names = "";
+    tcc_mma_block block;
+    for (size_t i = 0; tcc_mma_sync_block(ch->target, ch->s.instr, i, &block); i++)
+        names = tcc_arena_printf(ch->ctx->scratch, "%s%s%lld x %lld", names, i ? " or " : "", (long long)block.m,
+                                 (long long)block.n);
+    return names;
 }
 
 static tcc_status refuse_size(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;
     const char *key = tcc_choice_given(ch, "tile") ? "tile" : "warps";
-    const tcc_mma_sync *mma = find_instruction(ch);
     int64_t stand[2], fit = stages_that_fit(ch, *s);
     if (!tcc_warps_arrange(s, stand))
         return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "warps") ? "warps" : key,
-                                 "a %lld x %lld tile cannot be shared by %lld warps in blocks of %lld x %lld",
-                                 (long long)s->m, (long long)s->n, (long long)s->warps, (long long)mma->m,
-                                 (long long)mma->n);
+                                 "a %lld x %lld tile cannot be shared by %lld warps in blocks of %s", (long long)s->m,
+                                 (long long)s->n, (long long)s->warps, names_of_blocks(ch));
     if (registers(ch, s) > register_limit(s))
         return TCC_CHOICE_REFUSE(ch, key,
                                  "a %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
@@ -251,20 +270,20 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
     s->warps = tcc_schedule_key_of(ch->f, TCC_KEY_warps, 0);
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 0);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
-    int64_t m_step = mma->m, n_step = step_n(mma);
+    int64_t m_step = tcc_warps_step(s, 0), n_step = step_n(mma, tcc_warps_step(s, 1));
     tcc_status status = tcc_choice_read_tile(
         ch, &(tcc_tile_steps){m_step, n_step, step_k(mma), TILE_MAX,
                               step_k(mma) == mma->k ? tcc_depth_of_instruction : "the least depth of a stage"});
     if (status)
         return status;
     if (!ch->given_k)
-        s->k = depth_for(ch, m_step, mma->n);
+        s->k = depth_for(ch, mma->m, mma->n);
     bool given_stages = s->stages, given_warps = s->warps;
     s->stages = given_stages ? s->stages : 2;
-    if (!choose_fastest(ch, m_step, n_step, given_warps)) { /* refuse_size says why */
+    if (!choose_fastest(ch, given_warps)) { /* refuse_size says why */
         int64_t stages = s->stages;
         s->stages = 1;
-        if (!choose_fastest(ch, m_step, n_step, given_warps)) {
+        if (!choose_fastest(ch, given_warps)) {
             s->m = s->m ? s->m : m_step;
             s->n = s->n ? s->n : n_step;
             s->warps = s->warps ? s->warps : 1;

@@ -19,9 +19,21 @@ static tcc_instr instr_of(const tcc_op *role)
     return (tcc_instr)instr;
 }
 
+/* And in blocks of which shape. */
+static tcc_mma_block block_of(const tcc_op *role)
+{
+    tcc_attr given = tcc_attr_list(&role->attrs, "block");
+    tcc_mma_block block = {0, 0};
+    if (given.list.n == 2)
+        return (tcc_mma_block){given.list.items[0].i, given.list.items[1].i};
+    tcc_mma_sync_block(tcc_func_target(role->block->func), instr_of(role), 0, &block);
+    return block;
+}
+
 const tcc_type *tcc_hold_by_warps(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
 {
-    tcc_fragment_id id = tcc_mma_sync_held(tcc_func_target(role->block->func), instr_of(role), as, tcc_scalar_bits(t->elem));
+    tcc_fragment_id id = tcc_mma_sync_held(tcc_func_target(role->block->func), instr_of(role), block_of(role), as,
+                                           tcc_scalar_bits(t->elem));
     return tcc_hold_in_blocks(ir, t, role, as, id, false);
 }
 
@@ -30,8 +42,7 @@ static bool is_of_operands(const tcc_target *target, const tcc_type *tile)
 {
     tcc_fragment_id id = tcc_layout_fragment(tile);
     unsigned bits = tcc_scalar_bits(tile->elem);
-    return id == tcc_mma_sync_held(target, TCC_INSTR_MMA, TCC_AS_A, bits) ||
-           id == tcc_mma_sync_held(target, TCC_INSTR_MMA, TCC_AS_B, bits);
+    return tcc_mma_sync_with(target, TCC_AS_A, bits, id) || tcc_mma_sync_with(target, TCC_AS_B, bits, id);
 }
 
 void tcc_nvvm_cut_in_fragments(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_held *held)
@@ -109,8 +120,8 @@ static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
     tcc_attr instr = tcc_attr_list(&op->attrs, "instr");
-    const tcc_mma_sync *mma =
-        tcc_mma_sync_find(l->target, instr_of(l->role.op), o->a->type->elem, o->b->type->elem, o->c->type->elem);
+    const tcc_mma_sync *mma = tcc_mma_sync_of_block(l->target, instr_of(l->role.op), block_of(l->role.op), o->a->type->elem,
+                                                    o->b->type->elem, o->c->type->elem);
     if (tcc_mma_accumulate(op))
         return "tile.mma that may not add";
     if (!mma || instr.list.n != 3 || instr.list.items[0].i != mma->m || instr.list.items[1].i != mma->n ||

@@ -7,11 +7,20 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
-/* As what a tile's fragments are held. */
-static bool is_held_as(const tcc_nvvm_lowering *l, const tcc_type *tile, tcc_hold_as as)
+/* What multiplies a tile's fragments, if they are held as that; else NULL. */
+static const tcc_mma_sync *held_as(const tcc_nvvm_lowering *l, const tcc_type *tile, tcc_hold_as as)
 {
-    unsigned bits = tcc_scalar_bits(tile->elem);
-    return tcc_layout_fragment(tile) == tcc_mma_sync_held(l->target, TCC_INSTR_MMA, as, bits);
+    return tcc_mma_sync_with(l->target, as, tcc_scalar_bits(tile->elem), tcc_layout_fragment(tile));
+}
+
+/* Where it is not the first of its target's. */
+static void set_shape(tcc_nvvm_lowering *l, tcc_attrs *attrs, const tcc_mma_sync *mma)
+{
+    tcc_mma_block first;
+    if (tcc_mma_sync_block(l->target, TCC_INSTR_MMA, 0, &first) && (mma->m != first.m || mma->n != first.n))
+        tcc_attr_set_str(l->low.ir, attrs, "shape",
+                         tcc_arena_printf(l->low.ctx->scratch, "m%lldn%lldk%lld", (long long)mma->m, (long long)mma->n,
+                                          (long long)mma->k));
 }
 
 static const char *layout_of(int contiguous)
@@ -27,10 +36,12 @@ tcc_value *tcc_nvvm_wmma_load(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_va
     const tcc_type *words = tcc_low_vec(low, TCC_i32, elems * tcc_scalar_bits(tile->elem) / WORD_BITS);
     tcc_value *v = TCC_EMIT(&low->b, nvvm_wmma_load, words, address);
     tcc_attrs *attrs = &v->def->attrs;
-    tcc_attr_set_str(low->ir, attrs, "of", is_held_as(l, tile, TCC_AS_A) ? "a" : "b");
+    const tcc_mma_sync *of_a = held_as(l, tile, TCC_AS_A);
+    tcc_attr_set_str(low->ir, attrs, "of", of_a ? "a" : "b");
     tcc_attr_set_str(low->ir, attrs, "elem", tcc_scalar_name(tile->elem));
     tcc_attr_set_str(low->ir, attrs, "layout", layout_of(contiguous));
     tcc_attr_set_int(low->ir, attrs, "stride", stride);
+    set_shape(l, attrs, of_a ? of_a : held_as(l, tile, TCC_AS_B));
     return v;
 }
 
@@ -55,6 +66,7 @@ tcc_value *tcc_nvvm_wmma_multiply(tcc_nvvm_lowering *l, const tcc_op *mma, tcc_v
     for (int i = 0; i < 2; i++)
         tcc_attr_set_str(l->low.ir, attrs, layouts[i],
                          layout_of(tcc_low_parts(&l->low, mma->operands[i])->units->contiguous));
+    set_shape(l, attrs, held_as(l, mma->operands[2]->type, TCC_AS_SUM));
     return r;
 }
 
@@ -78,7 +90,7 @@ void tcc_nvvm_load_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *h
 {
     tcc_nvvm_lowering *l = (tcc_nvvm_lowering *)low;
     const tcc_value *tile = &op->results[0];
-    if (!is_held_as(l, tile->type, TCC_AS_A) && !is_held_as(l, tile->type, TCC_AS_B)) {
+    if (!held_as(l, tile->type, TCC_AS_A) && !held_as(l, tile->type, TCC_AS_B)) {
         TCC_LOW_REFUSE(low, op, "sums in fragments of wmma that begin with what is computed");
         return;
     }
@@ -91,8 +103,10 @@ void tcc_nvvm_load_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *h
 
 void tcc_nvvm_store_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch)
 {
+    tcc_nvvm_lowering *l = (tcc_nvvm_lowering *)low;
     const tcc_value *tile = op->operands[0];
-    if (!is_held_as((tcc_nvvm_lowering *)low, tile->type, TCC_AS_SUM)) {
+    const tcc_mma_sync *mma = held_as(l, tile->type, TCC_AS_SUM);
+    if (!mma) {
         TCC_LOW_REFUSE(low, op, "operands in fragments of wmma that are used otherwise");
         return;
     }
@@ -100,5 +114,6 @@ void tcc_nvvm_store_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *
         tcc_value *at = address_of(low, tile->type, held, i, base, pitch);
         tcc_op *store = TCC_EMIT_V(&low->b, nvvm_wmma_store, at, tcc_low_parts(low, tile)->values[i]);
         tcc_attr_set_int(low->ir, &store->attrs, "stride", pitch * 8 / tcc_scalar_bits(tile->type->elem));
+        set_shape(l, &store->attrs, mma);
     }
 }

@@ -168,6 +168,10 @@ enum { TCC_RDNA_PAD_BYTES = 32 };
 
 /* How the warps stand over a tile, rows and columns of them: so that they read least. False when they cannot. */
 bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2]);
+/* In blocks of which shape they multiply it: the first of their instruction's that fits. False when they cannot. */
+bool tcc_warps_block(const tcc_schedule *s, tcc_mma_block *out);
+/* Of how many rows (0) or columns a tile's are a multiple. */
+int64_t tcc_warps_step(const tcc_schedule *s, int d);
 /* Registers that a thread needs, about, for what it multiplies. */
 bool tcc_warps_hold_opaque(const tcc_schedule *s);
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits);

@@ -20,32 +20,39 @@ static const struct {
 bool tcc_warps_hold_opaque(const tcc_schedule *s)
 {
     enum { WORD = 32 };
-    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, TCC_AS_SUM, WORD);
-    return id != TCC_FRAGMENT_COUNT && tcc_fragments[id].opaque;
-}
-
-/* Rows (0) or columns of a block of D; where the target has no such instruction, of any; 0: warps do not
- * multiply so. */
-static int64_t block_of(const tcc_schedule *s, int d)
-{
-    enum { WORD = 32 };
-    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, TCC_AS_SUM, WORD);
-    if (!ways[s->instr].step_k)
-        return 0;
-    if (id == TCC_FRAGMENT_COUNT)
-        return d ? TCC_MMA_SYNC_N : TCC_MMA_SYNC_M;
-    return d ? tcc_fragments[id].cols : tcc_fragments[id].rows;
-}
-
-bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
-{
-    int64_t least = 0, m = block_of(s, 0), n = block_of(s, 1);
-    const int64_t *bytes = ways[s->instr].round_bytes;
-    if (!m || s->warps < 1 || s->m < m || s->n < n || s->m > TILE_MAX || s->n > TILE_MAX)
+    tcc_mma_block block;
+    if (!tcc_mma_sync_block(s->target, s->instr, 0, &block))
         return false;
+    return tcc_fragments[tcc_mma_sync_held(s->target, s->instr, block, TCC_AS_SUM, WORD)].opaque;
+}
+
+/* The i-th shape of a block of D; where the target has no such instruction, that of others; false past the last. */
+static bool block_at(const tcc_schedule *s, size_t i, tcc_mma_block *out)
+{
+    if (tcc_mma_sync_block(s->target, s->instr, i, out))
+        return true;
+    *out = (tcc_mma_block){TCC_MMA_SYNC_M, TCC_MMA_SYNC_N};
+    return !i && ways[s->instr].step_k;
+}
+
+int64_t tcc_warps_step(const tcc_schedule *s, int d)
+{
+    int64_t step = 0;
+    tcc_mma_block block;
+    for (size_t i = 0; block_at(s, i, &block); i++) {
+        int64_t extent = d ? block.n : block.m;
+        step = !step || extent < step ? extent : step;
+    }
+    return step;
+}
+
+static bool arrange_blocks(const tcc_schedule *s, tcc_mma_block block, int64_t warps[2])
+{
+    int64_t least = 0;
+    const int64_t *bytes = ways[s->instr].round_bytes;
     for (int64_t rows = 1; rows <= s->warps; rows++) {
         int64_t cols = s->warps / rows;
-        if (s->warps % rows || s->m % (m * rows) || s->n % (n * cols))
+        if (s->warps % rows || s->m % (block.m * rows) || s->n % (block.n * cols))
             continue;
         int64_t reads = s->m / rows * bytes[0] + s->n / cols * bytes[1];
         if (least && reads >= least)
@@ -55,6 +62,28 @@ bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
         warps[1] = cols;
     }
     return least;
+}
+
+/* How the warps stand, and in blocks of which shape. */
+static bool arrange(const tcc_schedule *s, tcc_mma_block *block, int64_t warps[2])
+{
+    bool can = ways[s->instr].step_k && s->warps >= 1 && s->m >= 1 && s->n >= 1 && s->m <= TILE_MAX && s->n <= TILE_MAX;
+    for (size_t i = 0; can && block_at(s, i, block); i++)
+        if (arrange_blocks(s, *block, warps))
+            return true;
+    return false;
+}
+
+bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2])
+{
+    tcc_mma_block block;
+    return arrange(s, &block, warps);
+}
+
+bool tcc_warps_block(const tcc_schedule *s, tcc_mma_block *out)
+{
+    int64_t warps[2];
+    return arrange(s, out, warps);
 }
 
 static bool is_valid(const tcc_schedule *s)
@@ -79,11 +108,11 @@ static double rows_read(const tcc_schedule *s)
 
 const tcc_schedule_rules tcc_schedule_of_warps = {is_valid, threads_of, rows_read, tcc_warps_arrange};
 
-/* How often the lanes of a warp have each element of what a matrix instruction multiplies. */
-static int64_t copies_of_operands(const tcc_schedule *s)
+/* How often the lanes of a warp have each element of what a matrix instruction multiplies, as A or as B. */
+static int64_t copies_of(const tcc_schedule *s, tcc_mma_block block, tcc_hold_as as)
 {
     enum { HALF = 16 };
-    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, TCC_AS_A, HALF);
+    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, block, as, HALF);
     return s->instr == TCC_INSTR_MMA && id != TCC_FRAGMENT_COUNT ? tcc_fragment_copies(&tcc_fragments[id]) : 1;
 }
 
@@ -91,14 +120,16 @@ static int64_t copies_of_operands(const tcc_schedule *s)
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
 {
     int64_t warps[2];
-    if (!tcc_warps_arrange(s, warps))
+    tcc_mma_block block;
+    if (!arrange(s, &block, warps))
         return INT64_MAX;
     const int64_t *bytes = ways[s->instr].round_bytes;
     int64_t operands =
-        ((1 + s->more_a) * s->m / warps[0] * bytes[0] + (1 + s->more_b) * s->n / warps[1] * bytes[1]) * 8 /
+        ((1 + s->more_a) * s->m / warps[0] * bytes[0] * copies_of(s, block, TCC_AS_A) +
+         (1 + s->more_b) * s->n / warps[1] * bytes[1] * copies_of(s, block, TCC_AS_B)) * 8 /
         WORD_BITS / TCC_WARP_LANES;
     int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s), words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
-    int64_t times = (tcc_target_can(s->target, TCC_CAN_cp_async) ? 2 : 1) * copies_of_operands(s);
+    int64_t times = tcc_target_can(s->target, TCC_CAN_cp_async) ? 2 : 1;
     int64_t in_words = s->instr == TCC_INSTR_FMA ? words : 1; /* of which ways[] counts one an element */
     return sums * words + times * operands * in_words + OTHER_REGISTERS;
 }

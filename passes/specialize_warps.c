@@ -51,7 +51,7 @@ typedef struct split {
 
 /* What choose-pipeline has decided; from OF_ROLE on it is the consumers'. */
 static const char *const decided[] = {"warps", "registers", "turns", "separate",
-                                      "waves", "lanes",     "instr"};
+                                      "waves", "lanes",     "instr", "block"};
 enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 3 };
 
 static bool is_copy_side(const tcc_op *op)

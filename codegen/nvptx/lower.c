@@ -513,6 +513,12 @@ static tcc_ptx_arg registers_of(tcc_lower *l, const tcc_value *v)
 }
 
 /* Adds the row of an op whose operands are x[0], x[1], …; false when it is none of these. */
+/* Of a fragment of wmma, or of a product of them. */
+static tcc_ptx_arg shape_of(const tcc_op *op)
+{
+    return (tcc_ptx_arg){.text = tcc_attr_str(&op->attrs, "shape", "m16n16k16")};
+}
+
 static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LLVMValueRef *x)
 {
     switch (op->code) {
@@ -604,6 +610,7 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
         bool floats = a->type->elem == TCC_f32;
         tcc_ptx_add(p, tcc_ptx_info_get(floats ? TCC_PTX_wmma_store_f : TCC_PTX_wmma_store_r),
                     &(const tcc_ptx_wmma_store_f_args){
+                        .shape = shape_of(op),
                         .type = {.text = a->type->elem == TCC_i32 ? "s32" : tcc_scalar_name(a->type->elem)},
                         .addr = {.in = x[0]},
                         .a = registers_of(l, a),
@@ -616,6 +623,7 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
         for (unsigned i = 0; i < n; i++)
             words[i] = LLVMGetPoison(l->types[TCC_i32]);
         TCC_PTX_ADD(p, wmma_load, .r = {.list = words, .n = n}, .of = {.text = tcc_attr_str(&op->attrs, "of", "")},
+                    .shape = shape_of(op),
                     .layout = {.text = tcc_attr_str(&op->attrs, "layout", "")}, .type = type_in(l, op, "elem"),
                     .addr = {.in = x[0]}, .stride = {.in = attr_i32(l, op, "stride")});
         return true;
@@ -701,6 +709,7 @@ static void lower_wmma(tcc_lower *l, const tcc_op *op)
     tcc_ptx_arg c = registers_of(l, o->c);
     tcc_ptx_add(&p, tcc_ptx_info_get(acc == TCC_f32 ? TCC_PTX_wmma_f : TCC_PTX_wmma_r),
                 &(const tcc_ptx_wmma_f_args){.acc = c,
+                                             .shape = shape_of(op),
                                              .la = {.text = tcc_attr_str(&op->attrs, "layout_a", "")},
                                              .lb = {.text = tcc_attr_str(&op->attrs, "layout_b", "")},
                                              .types = {.text = types},

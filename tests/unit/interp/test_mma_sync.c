@@ -75,10 +75,18 @@ START_TEST(lanes_hold_what_the_ptx_isa_says)
 }
 END_TEST
 
+#define OF_WMMA(id) TCC_FRAGMENT_wmma_##id
+static const tcc_fragment_id opaque[] = {
+    OF_WMMA(a16),    OF_WMMA(b16),   OF_WMMA(a8),    OF_WMMA(b8),   OF_WMMA(d),
+    OF_WMMA(a16m32), OF_WMMA(b16n8), OF_WMMA(a8m32), OF_WMMA(b8n8), OF_WMMA(d32x8),
+    OF_WMMA(a16m8),  OF_WMMA(b16n32), OF_WMMA(a8m8), OF_WMMA(b8n32), OF_WMMA(d8x32),
+};
+enum { N_OPAQUE = sizeof opaque / sizeof *opaque, SIDE = 32 };
+
 /* How often each place is taken by the elements of an opaque fragment's lanes. */
-static void count_places(tcc_fragment_id id, bool columns, unsigned taken[16][16])
+static void count_places(tcc_fragment_id id, bool columns, unsigned taken[SIDE][SIDE])
 {
-    memset(taken, 0, 16 * sizeof *taken);
+    memset(taken, 0, SIDE * sizeof *taken);
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < tcc_fragment_elements(&tcc_fragments[id], lane); e++) {
             tcc_place at = tcc_place_in_opaque(id, TCC_f16, columns, e, lane);
@@ -89,14 +97,14 @@ static void count_places(tcc_fragment_id id, bool columns, unsigned taken[16][16
 /* Every element is somewhere, and where it is says neither the table nor the other layout. */
 START_TEST(fragments_of_wmma_keep_their_secret)
 {
-    static const tcc_fragment_id opaque[] = {TCC_FRAGMENT_wmma_a16, TCC_FRAGMENT_wmma_b16, TCC_FRAGMENT_wmma_a8,
-                                             TCC_FRAGMENT_wmma_b8, TCC_FRAGMENT_wmma_d};
     tcc_fragment_id id = opaque[_i];
-    unsigned taken[16][16], differs = 0, differs_by_layout = 0;
+    const tcc_fragment *f = &tcc_fragments[id];
+    unsigned taken[SIDE][SIDE], differs = 0, differs_by_layout = 0;
     for (int columns = 0; columns < 2; columns++) {
         count_places(id, columns, taken);
-        for (unsigned i = 0; i < 16 * 16; i++)
-            ck_assert_uint_eq(taken[i / 16][i % 16], tcc_fragment_copies(&tcc_fragments[id]));
+        for (unsigned i = 0; i < SIDE * SIDE; i++)
+            ck_assert_uint_eq(taken[i / SIDE][i % SIDE],
+                              i / SIDE < f->rows && i % SIDE < f->cols ? tcc_fragment_copies(f) : 0);
     }
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < tcc_fragment_elements(&tcc_fragments[id], lane); e++) {
@@ -108,6 +116,34 @@ START_TEST(fragments_of_wmma_keep_their_secret)
         }
     ck_assert_uint_gt(differs, 0);
     ck_assert_uint_gt(differs_by_layout, 0);
+}
+END_TEST
+
+/* PTX ISA, "wmma.mma": the shapes, and registers of each fragment. */
+START_TEST(wmma_has_shapes)
+{
+    static const struct {
+        tcc_mma_block block;
+        int64_t halves, of_a, of_b; /* words of 16-bit fragments; of A and of B of 8 bits */
+    } shapes[] = {{{16, 16}, 8, 2, 2}, {{32, 8}, 8, 4, 1}, {{8, 32}, 8, 1, 4}};
+    const tcc_target *target = tcc_target_find("sm_72");
+    tcc_mma_block block;
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert(tcc_mma_sync_block(target, TCC_INSTR_MMA, i, &block));
+        ck_assert_int_eq(block.m, shapes[i].block.m);
+        ck_assert_int_eq(block.n, shapes[i].block.n);
+        const tcc_mma_sync *halves = tcc_mma_sync_of_block(target, TCC_INSTR_MMA, block, TCC_f16, TCC_f16, TCC_f16);
+        const tcc_mma_sync *bytes = tcc_mma_sync_of_block(target, TCC_INSTR_MMA, block, TCC_u8, TCC_u8, TCC_i32);
+        const tcc_fragment_id of[] = {halves->of_a, halves->of_b, bytes->of_a, bytes->of_b, bytes->of_d};
+        const int64_t words[] = {shapes[i].halves, shapes[i].halves, shapes[i].of_a, shapes[i].of_b, 8};
+        for (int j = 0; j < 5; j++)
+            ck_assert_int_eq(tcc_fragment_elements(&tcc_fragments[of[j]], 0) * (j < 2 ? 16 : j < 4 ? 8 : 32) / WORD_BITS,
+                             words[j]);
+        ck_assert_int_eq(tcc_mma_sync_with(target, TCC_AS_SUM, 32, bytes->of_d)->of_r, bytes->of_r);
+    }
+    ck_assert(!tcc_mma_sync_block(target, TCC_INSTR_MMA, 3, &block));
+    ck_assert(!tcc_mma_sync_block(tcc_target_find("sm_80"), TCC_INSTR_MMA, 1, &block));
+    ck_assert_ptr_null(tcc_mma_sync_of_block(target, TCC_INSTR_MMA, (tcc_mma_block){32, 32}, TCC_f16, TCC_f16, TCC_f16));
 }
 END_TEST
 
@@ -140,7 +176,8 @@ int main(void)
     Suite *s = suite_create("mma_sync");
     TCase *t = tcase_create("mma_sync");
     tcase_add_loop_test(t, lanes_hold_what_the_ptx_isa_says, 0, INSTRUCTIONS);
-    tcase_add_loop_test(t, fragments_of_wmma_keep_their_secret, 0, 5);
+    tcase_add_loop_test(t, fragments_of_wmma_keep_their_secret, 0, N_OPAQUE);
+    tcase_add_test(t, wmma_has_shapes);
     tcase_add_test(t, instructions_are_found_by_their_types);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

@@ -1,5 +1,6 @@
 """Draws the pictures of the documents that are made of the compiler's own tables:
-pictures.py pipeline passes/pipeline.c > PICTURE.svg, pictures.py lanes ir/fragments.def > PICTURE.svg
+pictures.py pipeline passes/pipeline.c > PICTURE.svg, pictures.py lanes ir/fragments.def > PICTURE.svg,
+pictures.py speeds docs/tutorial-wmma.md > PICTURE.svg, of the table below the place where that is shown
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -156,4 +157,36 @@ def draw_lanes(path):
     return picture(width, y, parts)
 
 
-print("\n".join({"pipeline": draw_pipeline, "lanes": draw_lanes}[sys.argv[1]](sys.argv[2])))
+# ---- how fast what multiplies is -----------------------------------------------------------
+
+NAMES, LONGEST, STEP, FIRST = 190, 400, 26, 58  # pixels
+
+
+def speeds_of(path):
+    """((what multiplies, for which target, element type, TFLOP/s)), and what is said of where and with what."""
+    with open(path, encoding="utf-8") as file:
+        before, _, behind = file.read().partition("](tutorial-wmma.svg)")
+    where = re.findall(r"On an? ([^.]*), with matrices\s+of (\d+ x \d+) each", before)[-1]
+    table = behind.split("\n\n")[1].splitlines()[2:]
+    rows = [[cell.strip().replace("`", "") for cell in row.strip("|").split("|")] for row in table]
+    return [(name, target, elem, float(speed)) for name, target, elem, speed, *_ in rows], where
+
+
+def draw_bars(rows, where):
+    yield text(16, 22, f"TFLOP/s with matrices of {where[1]}", more=' font-weight="bold"')
+    yield text(16, 40, f"one {where[0]}", "soft", more=' font-size="11"')
+    most = max(speed for *_, speed in rows)
+    for i, (name, target, elem, speed) in enumerate(rows):
+        y, width = FIRST + i * STEP, max(1, speed / most * LONGEST)
+        made = "" if target in name else f", {target}"
+        yield text(NAMES - 10, y + 14, f"{name}{made}, {elem}", anchor="end")
+        yield f'<rect class="box" x="{NAMES}" y="{y}" width="{width:.1f}" height="{STEP - 6}"/>'
+        yield text(NAMES + width + 8, y + 14, f"{speed:g}")
+
+
+def draw_speeds(path):
+    rows, where = speeds_of(path)
+    return picture(NAMES + LONGEST + 56, FIRST + len(rows) * STEP + 8, draw_bars(rows, where))
+
+
+print("\n".join({"pipeline": draw_pipeline, "lanes": draw_lanes, "speeds": draw_speeds}[sys.argv[1]](sys.argv[2])))

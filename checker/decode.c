@@ -644,6 +644,7 @@ static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region
         n += d->sources.data[end].parent == parent && d->sources.data[end].matters;
     code->first_slot = d->p->n_slots;
     write_args(d, first_arg, code);
+    code->end_args = d->p->n_slots;
     code->insts = TCC_NEW_ARRAY(d->p->scratch, tcc_pinst, n + 1);
     for (size_t at = i; at < end;) {
         size_t next = at + 1;
@@ -651,6 +652,8 @@ static size_t write_block(decoder *d, size_t i, uint32_t parent, uint32_t region
             next = write_fixed(d, at);
         else if (d->sources.data[at].matters)
             next = write_op(d, at, &code->insts[code->n++]);
+        if (code->n)
+            code->insts[code->n - 1].end_slot = d->p->n_slots;
         while (next < end && d->sources.data[next].parent != parent)
             next++;
         at = next;

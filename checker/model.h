@@ -182,6 +182,7 @@ typedef struct tcc_pinst {
     bool loops_later;            /* one follows in this block */
     uint32_t *dying;             /* slots that are not wanted once the loop has begun */
     unsigned n_dying;
+    uint32_t end_slot;           /* what comes behind it in its block has its slots from here on */
     uint8_t does, does_later;    /* calm.c: what it does, or something in it; one that follows in this block */
     bool stays, stays_at_barrier; /* rotate.c: its accesses, its mbarrier, do not depend on a counter */
 } tcc_pinst;
@@ -198,7 +199,8 @@ typedef struct tcc_pcode {
     uint64_t *registers; /* of each argument, a bit */
     size_t n_args;
     uint32_t first_slot, end_slot; /* of everything defined inside; */
-    struct tcc_pslots *own;        /* of that what is in none of its regions */
+    uint32_t end_args;             /* of its arguments; */
+    struct tcc_pslots *own;        /* of all of them those that are in none of its regions */
     size_t n_own;
     bool loops;                    /* has such a loop in it */
     size_t later;                  /* the first op behind what has the first of them; SIZE_MAX: none */
@@ -857,7 +859,10 @@ bool tcc_p_may_read(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
 tcc_phook *tcc_p_aside_hook(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
 
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
-/* What a warp's slots hold in the regions that it is in; in others there is nothing. from NULL: nothing. */
+/* The i-th piece of the slots in which there may be something, being in a region: of its arguments, and of the ops up to
+ * the one that is next. In others there is nothing. False when there are no more. */
+bool tcc_p_held_slots(const tcc_pframe *f, size_t i, tcc_pslots *piece);
+/* What a warp's slots hold. from NULL: nothing. */
 void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from);
 /* runs.c: finds runs of ops that only compute; does one, or if it is not to be kept its first op, by `compute`. */
 void tcc_p_runs_find(tcc_protocol *p);

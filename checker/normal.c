@@ -248,13 +248,15 @@ static int32_t place_of_a(const tcc_pwarp *w, int32_t number)
     return i < w->n_a ? (int32_t)i + 1 : 0;
 }
 
-/* A warp's values, those that are not the same as the last warp's. */
+/* A warp's values, those that are not the same as the last warp's. Which there are its frames tell. The rows have nothing
+ * but what the last two warps hold. */
 static void put_slots(writer *w, unsigned warp)
 {
     const tcc_protocol *p = w->p;
     const tcc_pwarp *of = &w->s->warps[warp];
     tcc_pvalue *row = p->rows[warp % 2], *last = p->rows[!(warp % 2)];
-    memset(row, 0, p->n_slots * sizeof *row);
+    if (warp > 1)
+        tcc_p_copy_slots(of - 2, row, NULL);
     tcc_p_copy_slots(of, row, tcc_p_slot(p, w->s, warp, 0));
     for (size_t r = 0; r < p->registers.len; r++) {
         tcc_pvalue *v = &row[p->registers.data[r]];
@@ -269,21 +271,18 @@ static void put_slots(writer *w, unsigned warp)
         if (more)
             v->v = p->threshold + (v->v - p->threshold + more) % v->delta;
     }
-    if (!warp)
-        memset(last, 0, p->n_slots * sizeof *last);
     tcc_p_reserve(w, p->n_slots * (sizeof *row + sizeof(uint32_t)) + sizeof(uint32_t));
     uint8_t *out = w->data + w->len;
-    for (uint32_t at = 0; at < p->n_slots; at += TCC_P_BLOCK) {
-        if (!memcmp(&row[at], &last[at], TCC_P_BLOCK * sizeof *row))
-            continue;
-        for (uint32_t i = at; i < at + TCC_P_BLOCK; i++) {
-            if (!memcmp(&row[i], &last[i], sizeof *row))
-                continue;
-            memcpy(out, &i, sizeof i);
-            memcpy(out + sizeof i, &row[i], sizeof *row);
-            out += sizeof i + sizeof *row;
-        }
-    }
+    tcc_pslots piece;
+    for (uint32_t d = 0; d < of->depth; d++)
+        for (size_t k = 0; tcc_p_held_slots(&of->frames[d], k, &piece); k++)
+            for (uint32_t i = piece.first; i < piece.end; i++) {
+                if (!memcmp(&row[i], &last[i], sizeof *row))
+                    continue;
+                memcpy(out, &i, sizeof i);
+                memcpy(out + sizeof i, &row[i], sizeof *row);
+                out += sizeof i + sizeof *row;
+            }
     memcpy(out, &p->n_slots, sizeof p->n_slots);
     w->len = (size_t)(out - w->data) + sizeof p->n_slots;
 }
@@ -486,6 +485,8 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_f
         put_record(&w, r);
     for (unsigned i = 0; i < p->n_warps; i++)
         put_warp(&w, i);
+    for (unsigned i = p->n_warps > 1 ? p->n_warps - 2 : 0; i < p->n_warps; i++)
+        tcc_p_copy_slots(&s->warps[i], p->rows[i % 2], NULL);
     put_barriers(&w);
     put_groups(&w);
     (is_free ? put_dirty_atoms : put_atoms)(&w);

@@ -232,21 +232,28 @@ static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
     }
 }
 
+static tcc_pvalue moved(const tcc_protocol *p, const rotation *r, kind how, const tcc_pvalue *v, int64_t n)
+{
+    tcc_pvalue to = *v;
+    if (how == FOLLOWS) {
+        to = (tcc_pvalue){0};
+    } else if (how == COUNTER && v->delta == r->period) {
+        to = counter_at(p, r, v->v + n);
+        to.loop = v->loop;
+        to.offset = v->offset;
+    }
+    return to;
+}
+
 static void move_slots(const tcc_protocol *p, rotation *r, const tcc_pstate *s, int64_t n)
 {
+    tcc_pslots slots;
     for (unsigned w = 0; w < p->n_warps; w++)
-        tcc_p_copy_slots(&s->warps[w], tcc_p_slot(p, &r->state, w, 0), tcc_p_slot(p, s, w, 0));
-    for (size_t k = 0; k < r->moving.len; k++) {
-        uint32_t i = r->moving.data[k];
-        tcc_pvalue *to = &r->state.slots[i];
-        if (r->kinds[i] == FOLLOWS) {
-            *to = (tcc_pvalue){0};
-        } else if (to->delta == r->period) {
-            *to = counter_at(p, r, to->v + n);
-            to->loop = s->slots[i].loop;
-            to->offset = s->slots[i].offset;
-        }
-    }
+        for (uint32_t d = 0; d < s->warps[w].depth; d++)
+            for (size_t k = 0; tcc_p_held_slots(&s->warps[w].frames[d], k, &slots); k++)
+                for (uint32_t i = slots.first; i < slots.end; i++)
+                    *tcc_p_slot(p, &r->state, w, i) =
+                        moved(p, r, r->kinds[(size_t)w * p->n_slots + i], tcc_p_slot(p, s, w, i), n);
 }
 
 const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s)

@@ -409,23 +409,40 @@ static tcc_presult compute(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
 
 /* ---- loops ----------------------------------------------------------------------------- */
 
-static void clear(const tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pcode *code)
+bool tcc_p_held_slots(const tcc_pframe *f, size_t i, tcc_pslots *piece)
 {
-    memset(tcc_p_slot(p, s, warp, code->first_slot), 0,
-           (code->end_slot - code->first_slot) * sizeof(tcc_pvalue));
+    const tcc_pcode *code = f->code;
+    uint32_t end = f->pc == AT_HEAD ? code->end_args : f->pc < code->n ? code->insts[f->pc].end_slot : code->end_slot;
+    if (i >= code->n_own || code->own[i].first >= end)
+        return false;
+    *piece = code->own[i];
+    piece->end = piece->end < end ? piece->end : end;
+    return true;
+}
+
+static void copy_held(const tcc_pframe *f, tcc_pvalue *to, const tcc_pvalue *from)
+{
+    tcc_pslots piece;
+    for (size_t i = 0; tcc_p_held_slots(f, i, &piece); i++) {
+        size_t bytes = (piece.end - piece.first) * sizeof *to;
+        if (from)
+            memcpy(to + piece.first, from + piece.first, bytes);
+        else
+            memset(to + piece.first, 0, bytes);
+    }
 }
 
 void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from)
 {
     for (uint32_t d = 0; d < w->depth; d++)
-        for (size_t i = 0; i < w->frames[d].code->n_own; i++) {
-            tcc_pslots own = w->frames[d].code->own[i];
-            size_t bytes = (own.end - own.first) * sizeof *to;
-            if (from)
-                memcpy(to + own.first, from + own.first, bytes);
-            else
-                memset(to + own.first, 0, bytes);
-        }
+        copy_held(&w->frames[d], to, from);
+}
+
+/* Before the region is left that the warp is in: those inside were. */
+static void clear(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    copy_held(&w->frames[w->depth - 1], tcc_p_slot(p, s, warp, 0), NULL);
 }
 
 static tcc_pvalue read(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint32_t slot)
@@ -545,7 +562,7 @@ static tcc_presult leave_loop(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     bool synchronizes = f->record >= 0;
     for (unsigned i = 0; i < in->op->n_results; i++)
         write(p, s, warp, in->results[i], read(p, s, warp, f->code->args[1 + i]));
-    clear(p, s, warp, f->code);
+    clear(p, s, warp);
     w->mask = f->outer;
     w->depth--;
     w->frames[w->depth] = (tcc_pframe){0};
@@ -674,7 +691,7 @@ static tcc_presult next_iteration(tcc_protocol *p, tcc_pstate *s, unsigned warp,
             carried[i] = (tcc_pvalue){.kind = TCC_P_UNKNOWN};
         carried[i] = carry(p, f, i, read(p, s, warp, f->code->args[1 + i]), carried[i]);
     }
-    clear(p, s, warp, f->code);
+    clear(p, s, warp);
     tcc_p_global_next_iteration(s, warp);
     for (unsigned i = 0; i < n; i++)
         write(p, s, warp, f->code->args[1 + i], carried[i]);
@@ -772,7 +789,7 @@ static tcc_presult leave_branch(tcc_protocol *p, tcc_pstate *s, unsigned warp,
         if (f.of->results[i] != TCC_P_NO_SLOT)
             write(p, s, warp, f.of->results[i], f.mask == f.outer ? v : merge(p, &old, &v, f.mask));
     }
-    clear(p, s, warp, f.code);
+    clear(p, s, warp);
     w->mask = f.outer;
     w->depth--;
     w->frames[w->depth] = (tcc_pframe){0};
@@ -790,7 +807,7 @@ static tcc_presult end_region(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     tcc_pwarp *w = &s->warps[warp];
     const tcc_pinst *of = w->frames[w->depth - 1].of;
     if (!of) {
-        clear(p, s, warp, &p->body);
+        clear(p, s, warp);
         w->depth = 0;
         w->frames[0] = (tcc_pframe){0};
         return TCC_P_JUMPED;

@@ -555,7 +555,7 @@ static tcc_status prove(tcc_protocol *p)
 
 /* How to follow a kernel: what is cheap first. */
 typedef struct way {
-    bool aside, loose, as_it_is;
+    bool aside, loose, spans, as_it_is;
 } way;
 
 /* Again with states told apart, where some were taken for one that are not. */
@@ -565,12 +565,14 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
         return p->status;
     how.loose &= !p->symbol_data; /* where numbers of iterations are data, little is proven so */
     p->loose = how.loose;
+    p->spans = how.spans;
     p->loosened = how.loose && p->least_threshold < p->threshold;
     p->threshold = how.loose ? p->least_threshold : p->threshold;
     p->as_it_is = how.as_it_is;
     *did = (way){.aside = how.aside && p->ctas == 1 && tcc_p_aside_find(p)};
     tcc_status status = prove(p);
     did->loose = p->loosened;
+    did->spans = p->spanned;
     *steps += p->steps;
     how.as_it_is = true;
     return p->apart ? follow(tcc_p_open(p->f, p->scratch, p->diag), how, did, steps) : status;
@@ -582,7 +584,8 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
     tcc_diag *silent = p->diag;
     way did = {0};
     *steps = 0;
-    if (!follow(p, (way){.aside = true, .loose = true}, &did, steps) ||
+    if (!follow(p, (way){.aside = true, .loose = true, .spans = true}, &did, steps) ||
+        (did.spans && !follow(tcc_p_open(f, p->scratch, silent), (way){.aside = true, .loose = true}, &did, steps)) ||
         (did.aside && did.loose && !follow(tcc_p_open(f, p->scratch, silent), (way){.aside = true}, &did, steps)))
         return TCC_OK;
     return follow(tcc_p_open(f, p->scratch, diag), (way){0}, &did, steps);

@@ -451,21 +451,15 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     return true;
 }
 
-/* further: the lanes have lines of what the first says the address of, so many bytes behind each other; 0: each has
- * its own. */
-static bool access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const tcc_pvalue *address,
-                         int64_t bytes, bool write, bool together, int64_t align, int64_t further)
+/* Which bytes the lanes of a mask access; false, reported, when that is not known, or not right. further: they have lines
+ * of what the first says the address of, so many bytes behind each other; 0: each has its own. */
+static bool find_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const tcc_pvalue *address,
+                       int64_t bytes, int64_t align, int64_t further, tcc_lane_mask mask, tcc_plane *lanes, size_t *n)
 {
-    tcc_pwarp *w = &s->warps[warp];
-    int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0);
-    const int64_t key[] = {together ? 6 : 1, address->kind, address->v, bytes,
-                           (int64_t)w->mask, offset, tcc_p_cta(p, warp), further};
-    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
-    tcc_plane lanes[TCC_MAX_LANES];
-    size_t n = 0;
-    for (unsigned l = 0; !*print && l < p->n_lanes; l++) {
-        int64_t at;
-        if (!(w->mask >> l & 1))
+    int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0), at;
+    *n = 0;
+    for (unsigned l = 0; l < p->n_lanes; l++) {
+        if (!(mask >> l & 1))
             continue;
         if (!tcc_p_lane(p, address, further ? 0 : l, &at))
             return tcc_p_unsupported(p, in->op, "the address is only known at run time"), false;
@@ -478,9 +472,28 @@ static bool access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
                        tcc_op_info_get(in->op->code)->name, (long long)bytes, (long long)own,
                        (long long)p->cta_bytes, tcc_p_smem_word(p)),
                    false;
-        lanes[n++] = (tcc_plane){l, {at, at + bytes}};
+        lanes[(*n)++] = (tcc_plane){l, {at, at + bytes}};
     }
-    if (!*print && !tcc_p_footprint_of_lanes(p, s, print, lanes, n))
+    return true;
+}
+
+static int64_t alignment_of(int64_t bytes)
+{
+    return bytes == 12 ? 16 : bytes; /* three words are aligned as four */
+}
+
+static bool access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const tcc_pvalue *address,
+                         int64_t bytes, bool write, bool together, int64_t align, int64_t further)
+{
+    tcc_pwarp *w = &s->warps[warp];
+    int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0);
+    const int64_t key[] = {together ? 6 : 1, address->kind, address->v, bytes,
+                           (int64_t)w->mask, offset, tcc_p_cta(p, warp), further};
+    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
+    tcc_plane lanes[TCC_MAX_LANES];
+    size_t n = 0;
+    if (!*print && (!find_lanes(p, s, warp, in, address, bytes, align, further, w->mask, lanes, &n) ||
+                    !tcc_p_footprint_of_lanes(p, s, print, lanes, n)))
         return false;
     if (together)
         p->footprints.data[*print].lanes = NULL;
@@ -501,8 +514,7 @@ static bool access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
 bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                         const tcc_pvalue *address, int64_t bytes, bool write, bool together)
 {
-    int64_t align = bytes == 12 ? 16 : bytes; /* three words are aligned as four */
-    return access_lanes(p, s, warp, in, address, bytes, write, together, align, 0);
+    return access_lanes(p, s, warp, in, address, bytes, write, together, alignment_of(bytes), 0);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------- */
@@ -535,10 +547,14 @@ tcc_presult tcc_p_nvvm_st_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 
 enum { ROW_BYTES = 16, ROWS = 8 }; /* of a matrix */
 
+static bool is_of_matrices(tcc_opcode code)
+{
+    return code == TCC_OP_nvvm_ldmatrix || code == TCC_OP_nvvm_stmatrix;
+}
+
 int64_t tcc_p_lane_bytes(const tcc_op *op)
 {
-    bool matrices = op->code == TCC_OP_nvvm_ldmatrix || op->code == TCC_OP_nvvm_stmatrix;
-    return matrices                                        ? ROW_BYTES
+    return is_of_matrices(op->code)                     ? ROW_BYTES
            : tcc_op_starts(op->code, TCC_BY_COPY_GROUP) ? tcc_attr_int(&op->attrs, "bytes", 0)
                                                            : tcc_p_bytes_of(tcc_op_moves(op));
 }
@@ -557,6 +573,15 @@ static tcc_presult move_matrices(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
     w->mask = tcc_p_all_lanes(p);
     w->accessed = tcc_p_all_lanes(p);
     return done ? TCC_P_NEXT : TCC_P_FAILED;
+}
+
+bool tcc_p_lanes_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_plane *lanes, size_t *n)
+{
+    int64_t bytes = tcc_p_lane_bytes(in->op), used = p->n_lanes;
+    if (is_of_matrices(in->op->code))
+        used = ROWS * tcc_type_count(tcc_op_moves(in->op));
+    return find_lanes(p, s, warp, in, tcc_p_slot(p, s, warp, in->operands[0]), bytes, alignment_of(bytes), 0,
+                      tcc_p_all_lanes(p) >> (p->n_lanes - used), lanes, n);
 }
 
 tcc_presult tcc_p_nvvm_stmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)

@@ -11,7 +11,8 @@
  * cluster.c  CTAs that are followed together
  * mma.c      MMAs
  * step.c     one warp's next op; control flow
- * runs.c     arithmetic that is done in one step
+ * runs.c     ops that do not synchronize, done in one step
+ * spans.c    loads and stores that are taken for one
  * aside.c    a thread that fills stages, followed as a warp of its own
  * alike.c    functions that one proof is for
  * module.c   the functions of a module, in threads
@@ -492,6 +493,7 @@ struct tcc_protocol {
     bool apart;                  /* states were taken for one that are not: */
     bool as_it_is;               /* then with all told apart */
     bool loose, loosened;        /* states stand for others, which are not equal; some did */
+    bool spans, spanned;         /* accesses with nothing between them are taken for one; some were */
 };
 
 /* ---- a table from a few words to a number ---------------------------------------------------- */
@@ -708,6 +710,9 @@ static inline int64_t tcc_p_bytes_of(const tcc_type *t)
 }
 /* That a lane's address is of: of matrices a row. */
 int64_t tcc_p_lane_bytes(const tcc_op *op);
+/* What each lane accesses by a load or a store that all lanes make, in the order of lanes; false, reported, when that is
+ * not known, or not right. */
+bool tcc_p_lanes_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_plane *lanes, size_t *n);
 /* "warp 3", "an MMA of warps 4-7", … */
 const char *tcc_p_actor_name(const tcc_protocol *p, unsigned actor);
 /* All lanes of a warp. */
@@ -864,9 +869,28 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp);
 bool tcc_p_held_slots(const tcc_pframe *f, size_t i, tcc_pslots *piece);
 /* What a warp's slots hold. from NULL: nothing. */
 void tcc_p_copy_slots(const tcc_pwarp *w, tcc_pvalue *to, const tcc_pvalue *from);
-/* runs.c: finds runs of ops that only compute; does one, or if it is not to be kept its first op, by `compute`. */
+/* Does an op that does not synchronize, as one of a run. */
+tcc_presult tcc_p_do(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in);
+/* runs.c: finds runs of ops that do not synchronize; does one, or if it is not to be kept its first op. */
 void tcc_p_runs_find(tcc_protocol *p);
-tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, tcc_phook *compute);
+tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first);
+
+/* ---- accesses that are taken for one (spans.c) ------------------------------------------ */
+
+/* Loads, or stores, of a run. */
+typedef struct tcc_pspan {
+    const tcc_pinst **insts;
+    size_t n;
+} tcc_pspan;
+
+/* Whether an op may be one of them. */
+bool tcc_p_is_spanned(const tcc_pinst *in);
+/* The footprint of all, by the key of their addresses; 0: they are not to be taken for one, or, reported, something is
+ * wrong with one. */
+uint64_t tcc_p_span_footprint(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pspan *span, const void *key,
+                              size_t bytes);
+/* Does them all, as one where there is such a footprint; false, reported, when something is wrong. */
+bool tcc_p_span_access(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pspan *span, uint64_t footprint);
 
 /* ---- rotations (rotate.c) --------------------------------------------------------------- */
 

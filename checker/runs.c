@@ -1,38 +1,51 @@
-/* runs: arithmetic that is done in one step.
+/* runs: ops that do not synchronize, done in one step.
  *
  * Between two ops that synchronize a warp computes addresses, most often those that another warp, or another
- * execution, has computed before. So neighbouring ops that depend on their operands alone are taken together, and what
- * they give is kept with what they were given: the slots that are read in a run and not written there.
+ * execution, has computed before, and loads from there or stores. So neighbouring ops that depend on their operands alone
+ * are taken together, and what they give is kept with what they were given: the slots that are read in a run and not
+ * written there. So are the loads and stores among them (spans.c).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
-enum { MAX_INPUTS = 3, KEPT = 64 };
+enum { MAX_INPUTS = 6, KEPT = 64, TRIED = 4 /* places */ };
+
+/* What it is that is kept: with the same the same is done. */
+typedef struct run_key {
+    const struct tcc_prun *run;
+    uint64_t span, cta; /* of a footprint: which one */
+    tcc_pvalue inputs[MAX_INPUTS];
+} run_key;
 
 typedef struct kept_run {
-    tcc_pvalue inputs[MAX_INPUTS], results[];
+    run_key key;
+    uint64_t *footprints; /* of each span */
+    tcc_pvalue results[];
 } kept_run;
 
 struct tcc_prun {
     uint32_t inputs[MAX_INPUTS];
     unsigned n_inputs;
-    size_t n;
+    size_t n, n_results;
+    TCC_VEC(tcc_pspan) spans;
     kept_run *kept[KEPT]; /* by a hash of the inputs; NULL: nothing yet */
 };
 
 /* ---- where they are -------------------------------------------------------------------- */
 
 /* A comparison of a loop's index is with how far the loop has come (step.c). */
-static bool may_be_in_run(const tcc_pinst *in)
+static bool computes(const tcc_pinst *in)
 {
     return in->given && in->op->code != TCC_OP_arith_cmp && !in->touches && !in->tensor;
 }
 
-/* Whether the op goes on with a run: its result is in the next slot, and the same warps need it. */
-static bool goes_on(const tcc_pinst *first, const tcc_pinst *in, size_t n)
+/* Whether the op goes on with a run: its result is in the next slot, and the same warps need it. A run begins with an op
+ * that computes. */
+static bool goes_on(const tcc_protocol *p, const struct tcc_prun *run, const tcc_pinst *first, const tcc_pinst *in)
 {
-    return may_be_in_run(in) && in->results[0] == first->results[0] + n && in->alone == first->alone &&
-           in->others == first->others;
+    bool may = computes(in) ? in->results[0] == first->results[0] + run->n_results
+                            : run->n && p->spans && tcc_p_is_spanned(in);
+    return may && in->alone == first->alone && in->others == first->others;
 }
 
 /* Whether all warps have the same there, always. */
@@ -49,9 +62,9 @@ static bool is_constant(const tcc_protocol *p, uint32_t slot)
 static bool add_inputs(const tcc_protocol *p, struct tcc_prun *run, const tcc_pinst *first, const tcc_pinst *in)
 {
     struct tcc_prun with = *run;
-    for (unsigned i = 0; i < in->op->n_operands; i++) {
+    for (unsigned i = 0; i < (computes(in) ? in->op->n_operands : 1); i++) { /* what is stored is no number */
         uint32_t slot = in->operands[i], from = first->results[0];
-        bool known = (slot >= from && slot < from + run->n) || is_constant(p, slot);
+        bool known = (slot >= from && slot < from + run->n_results) || is_constant(p, slot);
         for (unsigned k = 0; k < with.n_inputs && !known; k++)
             known = with.inputs[k] == slot;
         if (!known && with.n_inputs == MAX_INPUTS)
@@ -63,6 +76,24 @@ static bool add_inputs(const tcc_protocol *p, struct tcc_prun *run, const tcc_pi
     return true;
 }
 
+/* Notes a load or a store: with those before it if they are of its kind. */
+static void add_to_spans(tcc_protocol *p, struct tcc_prun *run, const tcc_pinst *in, size_t room)
+{
+    tcc_pspan *last = run->spans.len ? &run->spans.data[run->spans.len - 1] : NULL;
+    if (!last || last->insts[0]->op->code != in->op->code) {
+        TCC_PUSH(p->scratch, &run->spans, (tcc_pspan){TCC_NEW_ARRAY(p->scratch, const tcc_pinst *, room), 0});
+        last = &run->spans.data[run->spans.len - 1];
+    }
+    last->insts[last->n++] = in;
+}
+
+static void find_spans(tcc_protocol *p, struct tcc_prun *run, const tcc_pinst *first)
+{
+    for (size_t i = 0; i < run->n; i++)
+        if (!computes(first + i))
+            add_to_spans(p, run, first + i, run->n - i);
+}
+
 static void find_runs(tcc_protocol *p, tcc_pcode *code)
 {
     for (size_t i = 0; i < code->n;) {
@@ -70,12 +101,15 @@ static void find_runs(tcc_protocol *p, tcc_pcode *code)
         struct tcc_prun run = {.n = 0};
         for (unsigned r = 0; r < first->op->n_regions; r++)
             find_runs(p, &first->regions[r]);
-        while (i + run.n < code->n && goes_on(first, first + run.n, run.n) &&
-               add_inputs(p, &run, first, first + run.n))
+        while (i + run.n < code->n && goes_on(p, &run, first, first + run.n) &&
+               add_inputs(p, &run, first, first + run.n)) {
+            run.n_results += computes(first + run.n);
             run.n++;
+        }
         if (run.n > 1) {
             first->run = TCC_NEW(p->scratch, struct tcc_prun);
             *first->run = run;
+            find_spans(p, first->run, first);
         }
         i += run.n ? run.n : 1;
     }
@@ -88,37 +122,81 @@ void tcc_p_runs_find(tcc_protocol *p)
 
 /* ---- what they give -------------------------------------------------------------------- */
 
-/* Where what a run gives for what its inputs hold is kept; NULL: it depends on more. */
-static kept_run **find_kept(tcc_protocol *p, const tcc_pstate *s, unsigned warp, struct tcc_prun *run, tcc_pvalue *inputs)
+/* Whether a run can be kept: its inputs are known, and all lanes take part. */
+static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const struct tcc_prun *run, run_key *key)
 {
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < run->n_inputs; i++) {
-        inputs[i] = *tcc_p_slot(p, s, warp, run->inputs[i]);
-        if (inputs[i].kind != TCC_P_KNOWN && inputs[i].kind != TCC_P_LANES)
-            return NULL;
-        hash = hash * 7 + (uint64_t)inputs[i].v;
+    bool known = !run->spans.len || s->warps[warp].mask == tcc_p_all_lanes(p);
+    *key = (run_key){.run = run, .cta = run->spans.len ? tcc_p_cta(p, warp) : 0};
+    for (unsigned i = 0; i < run->n_inputs && known; i++) {
+        key->inputs[i] = *tcc_p_slot(p, s, warp, run->inputs[i]);
+        known = key->inputs[i].kind == TCC_P_KNOWN || key->inputs[i].kind == TCC_P_LANES;
     }
-    hash *= UINT64_C(0x9e3779b97f4a7c15);
-    return &run->kept[hash >> 32 & (KEPT - 1)];
+    return known;
 }
 
-tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, tcc_phook *compute)
+/* Where it is kept, or is to be. */
+static kept_run **find_kept(struct tcc_prun *run, const run_key *key)
 {
-    tcc_pvalue inputs[MAX_INPUTS] = {0}, *to = tcc_p_slot(p, s, warp, first->results[0]);
+    uint64_t hash = key->cta;
+    for (unsigned i = 0; i < run->n_inputs; i++)
+        hash = hash * 7 + (uint64_t)key->inputs[i].v;
+    hash = hash * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    kept_run **at = NULL;
+    for (unsigned i = 0; i < TRIED; i++) {
+        at = &run->kept[(hash + i) % KEPT];
+        if (!*at || !memcmp(&(*at)->key, key, sizeof *key))
+            break;
+    }
+    return at;
+}
+
+/* Does what computes, and finds where what does not accesses memory. */
+static bool compute_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, run_key key, kept_run *kept)
+{
+    const struct tcc_prun *run = first->run;
+    for (size_t i = 0; i < run->n; i++)
+        if (computes(first + i) && tcc_p_do(p, s, warp, first + i) != TCC_P_NEXT)
+            return false;
+    for (size_t i = 0; i < run->spans.len; i++) {
+        key.span = i + 1;
+        kept->footprints[i] = tcc_p_span_footprint(p, s, warp, &run->spans.data[i], &key, sizeof key);
+        if (p->status)
+            return false;
+    }
+    return true;
+}
+
+static bool access_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const struct tcc_prun *run, const kept_run *kept)
+{
+    bool done = true;
+    for (size_t i = 0; i < run->spans.len && done; i++)
+        done = tcc_p_span_access(p, s, warp, &run->spans.data[i], kept->footprints[i]);
+    return done;
+}
+
+tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first)
+{
+    tcc_pvalue *to = tcc_p_slot(p, s, warp, first->results[0]);
     struct tcc_prun *run = first->run;
-    kept_run **kept = find_kept(p, s, warp, run, inputs);
-    size_t bytes = run->n * sizeof *to;
-    if (!kept)
-        return compute(p, s, warp, first);
-    if (!*kept || memcmp((*kept)->inputs, inputs, run->n_inputs * sizeof *inputs) != 0) {
-        for (size_t i = 0; i < run->n; i++)
-            if (compute(p, s, warp, first + i) != TCC_P_NEXT)
-                return TCC_P_FAILED;
-        *kept = *kept ? *kept : tcc_arena_alloc(p->scratch, sizeof **kept + bytes);
-        memcpy((*kept)->inputs, inputs, sizeof inputs);
+    size_t bytes = run->n_results * sizeof *to;
+    run_key key;
+    if (!find_key(p, s, warp, run, &key))
+        return tcc_p_do(p, s, warp, first);
+    kept_run **kept = find_kept(run, &key);
+    if (!*kept) {
+        *kept = tcc_arena_alloc(p->scratch, sizeof **kept + bytes);
+        (*kept)->footprints = TCC_NEW_ARRAY(p->scratch, uint64_t, run->spans.len + 1);
+    }
+    if (memcmp(&(*kept)->key, &key, sizeof key) != 0) {
+        (*kept)->key = (run_key){0};
+        if (!compute_all(p, s, warp, first, key, *kept))
+            return TCC_P_FAILED;
+        (*kept)->key = key;
         memcpy((*kept)->results, to, bytes);
     }
     memcpy(to, (*kept)->results, bytes);
+    if (!access_all(p, s, warp, run, *kept))
+        return TCC_P_FAILED;
     s->warps[warp].frames[s->warps[warp].depth - 1].pc += run->n - 1;
     return TCC_P_NEXT;
 }

@@ -830,6 +830,15 @@ bool tcc_p_is_known(tcc_opcode code)
     return hooks[code] || !tcc_op_does(code, TCC_P_FOLLOWED & ~TCC_LANES);
 }
 
+tcc_presult tcc_p_do(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    tcc_phook *hook = hooks[in->op->code];
+    if (tcc_op_does(in->op->code, TCC_WRITES_SHARED) && !may_read(p, s, warp, in))
+        return TCC_P_FAILED;
+    s->warps[warp].touched |= in->touches;
+    return (hook ? hook : compute)(p, s, warp, in);
+}
+
 tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
 {
     tcc_pwarp *w = &s->warps[warp];
@@ -849,7 +858,7 @@ tcc_presult tcc_p_step(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (in->tensor && in->harmless && !tcc_p_global_ordinary(p, s, warp, in))
         return TCC_P_FAILED;
     w->touched |= in->touches;
-    tcc_presult r = in->run ? tcc_p_run(p, s, warp, in, compute) : (hook ? hook : compute)(p, s, warp, in);
+    tcc_presult r = in->run ? tcc_p_run(p, s, warp, in) : (hook ? hook : compute)(p, s, warp, in);
     bool begins = in->aside && warp == p->aside && (r == TCC_P_NEXT || r == TCC_P_JUMPED);
     if (begins && !tcc_p_aside_begin(p, s))
         return TCC_P_FAILED;

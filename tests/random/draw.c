@@ -506,7 +506,7 @@ static void draw_schedule(drawing *d)
     p->values[WARPGROUPS] = blocks % warpgroups ? 1 : warpgroups;
     p->values[PRODUCER] = below(d, 3);
     p->values[SWIZZLE] = below(d, 4);
-    p->values[EPILOGUE] = below(d, 2);
+    p->values[EPILOGUE] = below(d, 3);
     p->values[GROUP] = 1 + below(d, 5);
     p->values[PERSISTENT] = below(d, 2);
     /* Tiles of sums that are not given are large. */

@@ -677,4 +677,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_other_factors(&d);
     draw_raster(&d);
     draw_second_computation(&d);
+    p->renamed = chance(&d, 20);
 }

@@ -342,26 +342,38 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
     tcc_str_puts(out, "\n");
 }
 
+/* The program in whose words intermediates are defined. */
+static const program *in_words_of_definitions(const program *p, program *renamed)
+{
+    static const char names[MAX_INDICES + 1] = "kabcde";
+    *renamed = *p;
+    for (int i = 0; i < p->n_indices; i++)
+        renamed->indices[i].name = p->renamed ? names[i] : p->indices[i].name;
+    return renamed;
+}
+
 static void print_body(tcc_str *out, const program *p, const uses *u)
 {
     bool inlined[2];
+    program renamed;
+    const program *of = in_words_of_definitions(p, &renamed);
     tcc_str_puts(out, "{\n");
     for (int s = 0; s < 2; s++) {
         inlined[s] = p->sum_inlined && u->sums[s] == 1;
         if (inlined[s] || !u->sums[s])
             continue;
         tcc_str_printf(out, "    %s", accumulators[s]);
-        print_indices(out, p, &p->outputs[0].t, p->outputs[0].t.mask);
+        print_indices(out, of, &p->outputs[0].t, p->outputs[0].t.mask);
         tcc_str_puts(out, " = ");
-        print_sum(out, p, s);
+        print_sum(out, of, s);
         tcc_str_puts(out, ";\n");
     }
     for (int i = 0; i < p->n_temps; i++)
         if (u->temps[i]) {
             tcc_str_printf(out, "    t%d", i);
-            print_indices(out, p, &p->temps[i].shape, program_indices_of(p, p->temps[i].root));
+            print_indices(out, of, &p->temps[i].shape, program_indices_of(p, p->temps[i].root));
             tcc_str_puts(out, " = ");
-            print_expr(out, p, p->temps[i].root, &(place){.inlined = inlined});
+            print_expr(out, of, p->temps[i].root, &(place){.inlined = inlined});
             tcc_str_puts(out, ";\n");
         }
     for (int i = 0; i < p->n_outputs; i++) {

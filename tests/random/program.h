@@ -115,6 +115,7 @@ typedef struct program {
     int n_scales;
     tensor scales[MAX_SCALES]; /* that are in it, too: some of the factor's indices, or scalars */
     bool sum_inlined;          /* where one is used, if that is one place */
+    bool renamed;              /* intermediates are defined with other indices than they are read with */
     int n_operands;
     tensor operands[MAX_OPERANDS]; /* without indices: scalars */
     int n_temps;

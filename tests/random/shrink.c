@@ -50,6 +50,12 @@ static bool drop_output(program *p, int i)
     return true;
 }
 
+static bool keep_names(program *p, int i)
+{
+    p->renamed = false;
+    return i == 0;
+}
+
 static bool drop_computation(program *p, int i)
 {
     int f = i / 2;
@@ -209,7 +215,7 @@ static bool common_form(program *p, int i)
 }
 
 static const reduction reductions[] = {
-    drop_schedule,    drop_output,  drop_index,    drop_computation,      simplify_expression,
+    drop_schedule,    drop_output,  drop_index,    drop_computation, keep_names, simplify_expression,
     inline_temporary, drop_setting, lower_setting, drop_index_of_operand, shrink_dimension,
     unname_constant,  sort_indices, common_type,   common_form,           drop_terms,
 };

@@ -1,4 +1,5 @@
-/* pipeline_groups: loops whose tiles threads copy to shared memory in groups, stages - 1 iterations ahead.
+/* pipeline_groups: loops whose rounds are read ahead of what multiplies them. Tiles are copied to shared memory in groups,
+ * stages - 1 iterations ahead, or loaded to registers two iterations ahead and put there in the one before.
  *
  * Before:  scf.for %i … (%c = 0.0) {
  *            %a = tile.load %A, %m, %i * 32 …    %b = tile.load %B, %i * 32, %n …
@@ -14,19 +15,46 @@
  *            %x1, %y1 = async.read i + 1 …   %c = tile.mma, the last round
  *          }
  *          async.wait {pending = 0}
+ * Or:      (tile 0 put into its stage; %a, %b: tile 1; %x, %y)
+ *          scf.for %i … (%c, %x, %y, %a, %b) {
+ *            acquire i + 1; async.put %a, %b; commit i + 1
+ *            %a, %b = tile.load … of i + 2
+ *            … as above, async.barrier and async.wait i + 1 between the rounds
+ *          }
  *
- * What is multiplied was read a round before. The one barrier of an iteration says that the copies of the next
- * tile are there, of all threads, and that nobody reads the stage any more that is filled next. Past the last
- * tile copies bring zeros, which are read and not multiplied: so the loop has no branch, and as many groups
- * are on their way in each iteration.
+ * What is multiplied was read a round before. The one barrier of an iteration says that the next tile is there, of all
+ * threads, and that nobody reads the stage any more which is filled next. Past the last tile there are zeros, which are
+ * read and not multiplied: so the loop has no branch, and as many groups are on their way in each iteration.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/pipeline_registers.h"
 
-/* The copies of an iteration. */
-static void copy_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i)
+/* Fills the stage of iteration i: by copies, or with its tiles, which are then those of the iteration behind it. */
+static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles)
 {
-    tcc_group_copy(g, b, i, tcc_group_numbers_of(g, b, of_index, i));
+    if (g->in_groups) {
+        tcc_group_copy(g, b, i, tcc_group_numbers_of(g, b, of_index, i));
+        return;
+    }
+    tcc_group_put(g, b, i, tiles);
+    tcc_group_load_iteration(g, b, of_index, tcc_arith_add(b, i, 1), tiles);
+}
+
+/* Iterations that stages are filled ahead. */
+static int64_t ahead_of(const tcc_group *g)
+{
+    return g->in_groups ? g->stages - 1 : 1;
+}
+
+/* Until iteration i's tile is there. */
+static void wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
+{
+    if (g->in_groups) {
+        tcc_group_wait(g, b, i, g->stages - 2);
+        return;
+    }
+    tcc_meet(b);
+    TCC_EMIT_V(b, async_wait, g->ring, i);
 }
 
 /* The rounds of iteration i, each multiplying `parts`, which the one before has read; then those are the
@@ -41,7 +69,7 @@ static void multiply_rounds(const tcc_group *g, tcc_builder *b, tcc_value *i, tc
         } else {
             tcc_value *then = tcc_arith_add(b, i, 1);
             TCC_EMIT_V(b, async_release, g->ring, i);
-            tcc_group_wait(g, b, then, g->stages - 2);
+            wait_for(g, b, then);
             tcc_group_read(g, b, then, 0, next);
         }
         tcc_group_multiply(g, b, parts, acc);
@@ -50,33 +78,35 @@ static void multiply_rounds(const tcc_group *g, tcc_builder *b, tcc_value *i, tc
     }
 }
 
-static bool can_copy_ahead(const tcc_group *g, const tcc_map *of_index)
+static bool can_run_ahead(const tcc_group *g, const tcc_map *of_index)
 {
     const tcc_op *loop = tcc_group_loop(g);
     for (size_t s = 0; s < g->n_sources; s++)
         if (g->sources[s].computed)
             return false;
-    return g->in_groups && g->stages >= 2 && tcc_counts_iterations(loop) && !tcc_is_loop(loop->block->parent) &&
+    return g->stages >= 2 && tcc_counts_iterations(loop) && !tcc_is_loop(loop->block->parent) &&
            tcc_group_can_load_ahead(g, of_index);
 }
 
-/* In front of the loop: the first copies, and what the first round multiplies. */
-static void begin(tcc_group *g, const tcc_map *of_index, tcc_value **parts)
+/* In front of the loop: the first tiles, and what the first round multiplies. */
+static void begin(tcc_group *g, const tcc_map *of_index, tcc_value **parts, tcc_value **tiles)
 {
     tcc_builder b = tcc_builder_before(tcc_group_loop(g));
     tcc_group_ring(g, &b);
     b.loc = tcc_group_loc(g);
-    for (int64_t t = 0; t < g->stages - 1; t++)
-        copy_iteration(g, &b, of_index, tcc_build_i32(&b, t));
     tcc_value *first = tcc_build_i32(&b, 0);
-    tcc_group_wait(g, &b, first, g->stages - 2);
+    if (!g->in_groups)
+        tcc_group_load_iteration(g, &b, of_index, first, tiles);
+    for (int64_t t = 0; t < ahead_of(g); t++)
+        fill(g, &b, of_index, tcc_build_i32(&b, t), tiles);
+    wait_for(g, &b, first);
     tcc_group_read(g, &b, first, 0, parts);
 }
 
-/* Behind it: nothing is on its way any more. With two stages the loop has waited for all. */
+/* Behind it: nothing is on its way any more. With two stages the loop has waited for all copies. */
 static void end(const tcc_group *g, tcc_op *loop)
 {
-    if (g->stages == 2)
+    if (g->stages == 2 || !g->in_groups)
         return;
     tcc_builder b = tcc_builder_after(loop);
     b.loc = loop->loc;
@@ -87,25 +117,27 @@ static void end(const tcc_group *g, tcc_op *loop)
 
 bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
 {
-    tcc_value *parts[TCC_MAX_LOADS], *acc[TCC_MAX_MMAS];
+    tcc_value *carried[2 * TCC_MAX_LOADS], **parts = carried, *acc[TCC_MAX_MMAS];
     tcc_op *loop = tcc_group_loop(g);
     if (!tcc_is_loop(loop))
         return false;
     tcc_map of_index = tcc_group_find_numbers(scratch, loop);
-    if (!can_copy_ahead(g, &of_index))
+    if (!can_run_ahead(g, &of_index))
         return false;
-    begin(g, &of_index, parts);
-    loop = tcc_group_carry(g->ir, loop, g->n_sources, parts);
+    tcc_value **tiles = carried + g->n_sources;
+    size_t n = (g->in_groups ? 1 : 2) * g->n_sources;
+    begin(g, &of_index, parts, tiles);
+    loop = tcc_group_carry(g->ir, loop, n, carried);
     tcc_value *i = loop->regions[0]->args[0];
     tcc_builder b = tcc_builder_before(g->mmas[0]);
     b.loc = tcc_group_loc(g);
-    copy_iteration(g, &b, &of_index, tcc_arith_add(&b, i, g->stages - 1));
+    fill(g, &b, &of_index, tcc_arith_add(&b, i, ahead_of(g)), tiles);
     for (size_t m = 0; m < g->n_mmas; m++)
         acc[m] = TCC_VIEW(tile_mma, g->mmas[m])->c;
     multiply_rounds(g, &b, i, parts, acc);
     for (size_t m = 0; m < g->n_mmas; m++)
         tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
-    tcc_group_yield(g->ir, loop->regions[0], g->n_sources, parts);
+    tcc_group_yield(g->ir, loop->regions[0], n, carried);
     tcc_group_erase(g);
     end(g, loop);
     return true;

@@ -24,6 +24,9 @@
  * 1, not behind its end: in the loop nothing has to be looked at. Past the last tile that one is loaded
  * again, which nobody multiplies.
  *
+ * Where a warp multiplies by mma.sync or FMA, and in loops of copies in groups, rounds are read a step ahead as well
+ * (pipeline_groups.c).
+ *
  * MMAs of one block that share an operand, and sums of one loop, share the ring and what was read of it.
  * In other loops tile i + 1 is loaded while tile i, which the iteration before has loaded, is put and
  * multiplied; tiles that can only be copied element by element, or of which the next place is not known,
@@ -292,9 +295,8 @@ tcc_value_map *tcc_group_numbers_of(const tcc_group *g, tcc_builder *b, const tc
     return map;
 }
 
-/* The tiles of the iteration with this index. */
-static void load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *index,
-                           tcc_value **tiles)
+void tcc_group_load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *index,
+                              tcc_value **tiles)
 {
     const tcc_value_map *map = tcc_group_numbers_of(g, b, of_index, index);
     for (size_t s = 0; s < g->n_sources; s++)
@@ -355,7 +357,7 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
     tcc_group_ring(g, &b);
     b = tcc_builder_before(loop);
     b.loc = tcc_group_loc(g);
-    load_iteration(g, &b, of_index, TCC_VIEW(scf_for, loop)->lo, tiles);
+    tcc_group_load_iteration(g, &b, of_index, TCC_VIEW(scf_for, loop)->lo, tiles);
     loop = tcc_group_carry(g->ir, loop, g->n_sources, tiles);
     for (size_t s = 0; s < g->n_sources; s++)
         if (g->sources[s].computed)
@@ -365,8 +367,7 @@ static void load_ahead(tcc_group *g, const tcc_map *of_index)
     tcc_value *i = tcc_iteration_number(&b, loop);
     tcc_group_put(g, &b, i, tiles);
     tcc_value *step = TCC_VIEW(scf_for, loop)->step;
-    load_iteration(g, &b, of_index,
-                   tcc_arith_bin(&b, TCC_OP_arith_add, loop->regions[0]->args[0], step), next);
+    tcc_group_load_iteration(g, &b, of_index, tcc_arith_bin(&b, TCC_OP_arith_add, loop->regions[0]->args[0], step), next);
     multiply_stage(g, &b, i);
     tcc_group_yield(g->ir, loop->regions[0], g->n_sources, next);
     tcc_group_erase(g);
@@ -551,6 +552,16 @@ static bool is_in_groups(const tcc_group *g)
     return all;
 }
 
+/* Whether a round is to be read before the one in front of it is multiplied, where tiles come through registers. Fragments
+ * of wmma are held twice, and a second round of them would have no room. */
+static bool is_read_ahead(const tcc_group *g)
+{
+    const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, g->mmas[0]);
+    const tcc_mma_sync *sync = tcc_mma_sync_find(tcc_func_target(g->mmas[0]->block->func), TCC_INSTR_COUNT, o->a->type->elem,
+                                                 o->b->type->elem, o->c->type->elem);
+    return sync && !tcc_mma_sync_is_opaque(sync) && g->stages >= TCC_STAGES && !by_element(g);
+}
+
 /* alone: there is no other group. */
 static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
 {
@@ -569,6 +580,8 @@ static void put_through_registers(tcc_arena *scratch, tcc_group *g, bool alone)
         tcc_run_ahead(g, k);
         return;
     }
+    if (alone && is_read_ahead(g) && tcc_copy_ahead(scratch, g))
+        return;
     tcc_map of_index = loop ? tcc_group_find_numbers(scratch, loop) : TCC_MAP(scratch);
     if (loop && g->stages >= TCC_STAGES && !by_element(g) && tcc_group_can_load_ahead(g, &of_index))
         load_ahead(g, &of_index);

@@ -2,7 +2,7 @@
  *
  * pipeline_registers.c the pass: which MMAs share a ring, loops of any kind
  * pipeline_sum.c       loops that do nothing but to add all tiles along k
- * pipeline_groups.c    loops whose tiles threads copy to shared memory in groups
+ * pipeline_groups.c    loops whose rounds are read ahead: copied to shared memory in groups, or put there by warps
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_PIPELINE_REGISTERS_H
@@ -78,6 +78,9 @@ tcc_map tcc_group_find_numbers(tcc_arena *scratch, const tcc_op *loop);
 bool tcc_group_can_load_ahead(const tcc_group *g, const tcc_map *of_index);
 tcc_value_map *tcc_group_numbers_of(const tcc_group *g, tcc_builder *b, const tcc_map *of_index,
                                     tcc_value *index);
+/* The tiles of the iteration with this index. */
+void tcc_group_load_iteration(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *index,
+                              tcc_value **tiles);
 /* The loop, carrying n values more, which are `values` at first and become its new arguments; it yields n values
  * more. */
 tcc_op *tcc_group_carry(tcc_ir *ir, tcc_op *old, size_t n, tcc_value **values);
@@ -85,7 +88,7 @@ void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *va
 
 /* ---- pipeline_groups.c ------------------------------------------------------------------- */
 
-/* Has the copies run ahead of the loop; false when it is none in which they can. */
+/* Has what fills the stages, and what is read of them, run ahead of the loop; false when it is none in which that can. */
 bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g);
 
 /* ---- pipeline_sum.c ---------------------------------------------------------------------- */

@@ -116,20 +116,28 @@ static int64_t copies_of(const tcc_schedule *s, tcc_mma_block block, tcc_hold_as
     return s->instr == TCC_INSTR_MMA && id != TCC_FRAGMENT_COUNT ? tcc_fragment_copies(&tcc_fragments[id]) : 1;
 }
 
-/* Where copies land by themselves operands are there twice: what is multiplied, and what is read meanwhile. */
+/* Bytes of each row of A and column of B that a warp reads at a time. */
+static int64_t round_bytes_of(const tcc_schedule *s, tcc_mma_block block, int d)
+{
+    enum { HALF = 16 };
+    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, block, TCC_AS_A, HALF);
+    return id != TCC_FRAGMENT_COUNT ? tcc_fragments[id].cols * HALF / 8 : ways[s->instr].round_bytes[d];
+}
+
+/* Operands are there twice: what is multiplied, and what is read meanwhile; not those of wmma (pipeline_registers.c). */
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits)
 {
     int64_t warps[2];
     tcc_mma_block block;
     if (!arrange(s, &block, warps))
         return INT64_MAX;
-    const int64_t *bytes = ways[s->instr].round_bytes;
+    const int64_t bytes[] = {round_bytes_of(s, block, 0), round_bytes_of(s, block, 1)};
     int64_t operands =
         ((1 + s->more_a) * s->m / warps[0] * bytes[0] * copies_of(s, block, TCC_AS_A) +
          (1 + s->more_b) * s->n / warps[1] * bytes[1] * copies_of(s, block, TCC_AS_B)) * 8 /
         WORD_BITS / TCC_WARP_LANES;
     int64_t sums = (1 + s->more_sums) * s->m * s->n / threads_of(s), words = elem_bits > WORD_BITS ? elem_bits / WORD_BITS : 1;
-    int64_t times = tcc_target_can(s->target, TCC_CAN_cp_async) ? 2 : 1;
+    int64_t times = tcc_warps_hold_opaque(s) ? 1 : 2;
     int64_t in_words = s->instr == TCC_INSTR_FMA ? words : 1; /* of which ways[] counts one an element */
     return sums * words + times * operands * in_words + OTHER_REGISTERS;
 }

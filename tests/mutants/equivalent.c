@@ -250,6 +250,7 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
         are_both(a, b, TCC_OP_nvvm_stmatrix) || are_both(a, b, TCC_OP_nvvm_wmma_load) ||
         are_both(a, b, TCC_OP_nvvm_tma_store) ||
         are_both(a, b, TCC_OP_nvvm_ld_shared) || are(a, b, TCC_OP_nvvm_ld_shared, TCC_OP_nvvm_st_global) ||
+        are(a, b, TCC_OP_nvvm_barrier, TCC_OP_nvvm_mma) || /* which multiplies registers */
         (starts_copies(a) && starts_copies(b)) || are_of_two_buffers(a, b) || are_of_two_buffers(b, a))
         return "places";
     if ((is_of_phases(a) && is_of_phases(b)) ||

@@ -582,12 +582,15 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
 {
     const tcc_func *f = p->f;
     tcc_diag *silent = p->diag;
-    way did = {0};
+    way did = {0}, again;
     *steps = 0;
-    if (!follow(p, (way){.aside = true, .loose = true, .spans = true}, &did, steps) ||
-        (did.spans && !follow(tcc_p_open(f, p->scratch, silent), (way){.aside = true, .loose = true}, &did, steps)) ||
-        (did.aside && did.loose && !follow(tcc_p_open(f, p->scratch, silent), (way){.aside = true}, &did, steps)))
+    if (!follow(p, (way){.aside = true, .loose = true, .spans = true}, &did, steps))
         return TCC_OK;
+    const way ways[] = {{.aside = did.aside, .spans = true}, {.aside = true, .loose = true}, {.aside = true}};
+    const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (may_help[i] && !follow(tcc_p_open(f, p->scratch, silent), ways[i], &again, steps))
+            return TCC_OK;
     return follow(tcc_p_open(f, p->scratch, diag), (way){0}, &did, steps);
 }
 

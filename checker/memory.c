@@ -577,11 +577,11 @@ static tcc_presult move_matrices(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 
 bool tcc_p_lanes_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_plane *lanes, size_t *n)
 {
-    int64_t bytes = tcc_p_lane_bytes(in->op), used = p->n_lanes;
+    int64_t bytes = tcc_p_lane_bytes(in->op);
+    tcc_lane_mask mask = s->warps[warp].mask;
     if (is_of_matrices(in->op->code))
-        used = ROWS * tcc_type_count(tcc_op_moves(in->op));
-    return find_lanes(p, s, warp, in, tcc_p_slot(p, s, warp, in->operands[0]), bytes, alignment_of(bytes), 0,
-                      tcc_p_all_lanes(p) >> (p->n_lanes - used), lanes, n);
+        mask = tcc_p_all_lanes(p) >> (p->n_lanes - ROWS * tcc_type_count(tcc_op_moves(in->op)));
+    return find_lanes(p, s, warp, in, tcc_p_slot(p, s, warp, in->operands[0]), bytes, alignment_of(bytes), 0, mask, lanes, n);
 }
 
 tcc_presult tcc_p_nvvm_stmatrix(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)

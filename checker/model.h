@@ -461,6 +461,9 @@ struct tcc_protocol {
     uint32_t *granule_taken, *taken; /* while a footprint is made; */
     uint16_t *part, *touched;
     size_t n_granules, room; /* of these: for atoms */
+    struct tcc_prange *span_ranges; /* while those of a span are found; */
+    size_t span_room;               /* room for so many */
+    uint8_t *span_bytes;            /* bits, all 0 otherwise */
     TCC_VEC(struct tcc_patom_info) atom_infos;
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
@@ -710,8 +713,8 @@ static inline int64_t tcc_p_bytes_of(const tcc_type *t)
 }
 /* That a lane's address is of: of matrices a row. */
 int64_t tcc_p_lane_bytes(const tcc_op *op);
-/* What each lane accesses by a load or a store that all lanes make, in the order of lanes; false, reported, when that is
- * not known, or not right. */
+/* What each lane accesses by a load or a store, in the order of lanes; false, reported, when that is not known, or not
+ * right. */
 bool tcc_p_lanes_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_plane *lanes, size_t *n);
 /* "warp 3", "an MMA of warps 4-7", … */
 const char *tcc_p_actor_name(const tcc_protocol *p, unsigned actor);

@@ -13,7 +13,8 @@ enum { MAX_INPUTS = 6, KEPT = 64, TRIED = 4 /* places */ };
 /* What it is that is kept: with the same the same is done. */
 typedef struct run_key {
     const struct tcc_prun *run;
-    uint64_t span, cta; /* of a footprint: which one */
+    uint64_t span, cta; /* of a footprint: which one, where, */
+    tcc_lane_mask mask; /* and of which lanes */
     tcc_pvalue inputs[MAX_INPUTS];
 } run_key;
 
@@ -122,11 +123,15 @@ void tcc_p_runs_find(tcc_protocol *p)
 
 /* ---- what they give -------------------------------------------------------------------- */
 
-/* Whether a run can be kept: its inputs are known, and all lanes take part. */
+/* Whether a run can be kept: its inputs are known. */
 static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const struct tcc_prun *run, run_key *key)
 {
-    bool known = !run->spans.len || s->warps[warp].mask == tcc_p_all_lanes(p);
-    *key = (run_key){.run = run, .cta = run->spans.len ? tcc_p_cta(p, warp) : 0};
+    bool known = true;
+    *key = (run_key){.run = run};
+    if (run->spans.len) {
+        key->cta = tcc_p_cta(p, warp);
+        key->mask = s->warps[warp].mask;
+    }
     for (unsigned i = 0; i < run->n_inputs && known; i++) {
         key->inputs[i] = *tcc_p_slot(p, s, warp, run->inputs[i]);
         known = key->inputs[i].kind == TCC_P_KNOWN || key->inputs[i].kind == TCC_P_LANES;
@@ -137,7 +142,7 @@ static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, 
 /* Where it is kept, or is to be. */
 static kept_run **find_kept(struct tcc_prun *run, const run_key *key)
 {
-    uint64_t hash = key->cta;
+    uint64_t hash = key->cta ^ key->mask;
     for (unsigned i = 0; i < run->n_inputs; i++)
         hash = hash * 7 + (uint64_t)key->inputs[i].v;
     hash = hash * UINT64_C(0x9e3779b97f4a7c15) >> 32;

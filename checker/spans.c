@@ -1,11 +1,10 @@
 /* spans: loads, or stores, of a warp between two ops that synchronize, taken for one that accesses the bytes of all.
  *
  * An epilogue stores and loads a tile element by element, and atoms would be as small as what one store and one load have
- * in common, many times as many as those of a whole tile. Nothing that another warp does can come between two of these
- * accesses and not between two others: all come after the same, and have the same clock. So if every byte that one of
- * them accesses may be accessed, each access is right. What is remembered is more than what happened, lanes are not told
- * apart, and an access that finds this in its way may be right. So what fails is followed again, access by access
- * (tcc_p_prove), and only that is reported.
+ * in common, many times as many as those of a whole tile. All of these accesses come after the same, and have the same
+ * clock. So if every byte that one of them accesses may be accessed, each access is right. What is remembered is more than
+ * what happened, lanes are not told apart, and an access that finds this in its way may be right. So what fails is
+ * followed again, access by access (tcc_p_prove), and only that is reported.
  *
  * Stores must be of different bytes, since the second would have to come after the first; loads must find that all bytes
  * were written, since each must find some.
@@ -28,21 +27,30 @@ static bool writes(const tcc_pspan *span)
     return tcc_op_does(span->insts[0]->op->code, TCC_WRITES_SHARED);
 }
 
-static int64_t granules_of(const tcc_protocol *p, const tcc_prange *r)
+/* Whether no byte is in two ranges. */
+static bool are_apart(tcc_protocol *p, const tcc_prange *ranges, size_t n)
 {
-    return (r->end + p->granule - 1) / p->granule - r->first / p->granule;
+    bool apart = true;
+    if (!p->span_bytes)
+        p->span_bytes = TCC_NEW_ARRAY(p->scratch, uint8_t, (size_t)p->smem_bytes / 8 + 1);
+    uint8_t *taken = p->span_bytes;
+    for (size_t i = 0; i < n; i++)
+        for (int64_t b = ranges[i].first; b < ranges[i].end; b++) {
+            apart = apart && !(taken[b / 8] >> b % 8 & 1);
+            taken[b / 8] |= (uint8_t)(1u << b % 8);
+        }
+    for (size_t i = 0; i < n; i++)
+        memset(taken + ranges[i].first / 8, 0, (size_t)((ranges[i].end - 1) / 8 - ranges[i].first / 8 + 1));
+    return apart;
 }
 
-/* Whether no byte is in two ranges that a footprint was made of. */
-static bool are_apart(const tcc_protocol *p, uint64_t footprint, const tcc_prange *ranges, size_t n)
+static tcc_prange *room_for(tcc_protocol *p, size_t n)
 {
-    const struct tcc_pfootprint *f = &p->footprints.data[footprint];
-    int64_t all = 0;
-    for (size_t i = 0; i < f->atoms.len; i++)
-        all += p->atom_infos.data[f->atoms.data[i]].granules;
-    for (size_t i = 0; i < n; i++)
-        all -= granules_of(p, &ranges[i]);
-    return !all;
+    if (p->span_room < n) {
+        p->span_room = 2 * n;
+        p->span_ranges = TCC_NEW_ARRAY(p->scratch, tcc_prange, p->span_room);
+    }
+    return p->span_ranges;
 }
 
 uint64_t tcc_p_span_footprint(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pspan *span, const void *key,
@@ -53,17 +61,15 @@ uint64_t tcc_p_span_footprint(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     size_t n = 0, n_lanes;
     if (*print)
         return *print;
-    tcc_prange *ranges = TCC_NEW_ARRAY(p->scratch, tcc_prange, span->n * p->n_lanes);
+    tcc_prange *ranges = room_for(p, span->n * p->n_lanes);
     for (size_t i = 0; i < span->n; i++) {
         if (!tcc_p_lanes_of(p, s, warp, span->insts[i], lanes, &n_lanes))
             return 0;
         for (size_t l = 0; l < n_lanes; l++)
             ranges[n++] = lanes[l].range;
     }
-    uint64_t made;
-    if (!tcc_p_footprint_set(p, s, &made, ranges, n) || (writes(span) && !are_apart(p, made, ranges, n)))
-        return 0;
-    return *print = made;
+    bool may = (!writes(span) || are_apart(p, ranges, n)) && tcc_p_footprint_set(p, s, print, ranges, n);
+    return may ? *print : 0;
 }
 
 /* One of whose access the address depends on no counter, if there is one (rotate.c). */

@@ -184,6 +184,18 @@ static tcc_exactness exactness_of(const tcc_trial *t, const tcc_op *op, tcc_exac
     }
 }
 
+/* Whether an operand of a sum is a product, or may end in one, that has fewer indices: threads may have it once. */
+static bool adds_narrow_product(const tcc_op *op)
+{
+    bool found = false;
+    for (unsigned i = 0; i < op->n_operands && (op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_sub); i++) {
+        const tcc_op *def = op->operands[i]->def;
+        found |= def && (def->code == TCC_OP_arith_mul || is_function(def->code)) &&
+                 op->operands[i]->type->rank < op->results[0].type->rank;
+    }
+    return found;
+}
+
 static tcc_trial_arg *arg_of(tcc_trial *t, const tcc_value *param)
 {
     for (size_t a = 0; a < t->n_args; a++)
@@ -221,6 +233,7 @@ void tcc_find_exactness(tcc_trial *t, tcc_arena *arena)
         if (to)
             to->exactness = result->exactness;
         t->rounds |= result->exactness >= TCC_ROUNDED;
+        t->varies |= adds_narrow_product(op);
         t->sums |= result->exactness == TCC_SUMMED;
     }
     t->phase = !t->rounds     ? TCC_HAS_INSTRUCTIONS

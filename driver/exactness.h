@@ -27,7 +27,7 @@ enum {
 };
 int tcc_phase_of(const tcc_func *f);
 
-/* Fills in the exactness of a trial's outputs, and from them `rounds`, `sums` and `phase`. */
+/* Fills in the exactness of a trial's outputs, and from them `rounds`, `sums`, `varies` and `phase`. */
 void tcc_find_exactness(tcc_trial *t, tcc_arena *arena);
 
 #endif

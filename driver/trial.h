@@ -39,8 +39,10 @@ typedef struct tcc_trial {
     size_t n_args;
     bool rounds; /* some output comes of what expand-math or form-fma may round otherwise */
     bool sums;   /* some output comes of a sum that rounds */
+    bool varies; /* variants may contract differently */
     int phase;   /* the kernel's: with functions, without, without products to contract */
     bool has_run[TCC_TRIAL_PHASES];
+    const char *first[TCC_TRIAL_PHASES]; /* the function that the first form of each is of */
 } tcc_trial;
 
 /* Where a form differs from the kernel. */

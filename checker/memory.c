@@ -457,6 +457,7 @@ static bool find_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
                        int64_t bytes, int64_t align, int64_t further, tcc_lane_mask mask, tcc_plane *lanes, size_t *n)
 {
     int64_t offset = tcc_attr_int(&in->op->attrs, "offset", 0), at;
+    bool far = tcc_op_does(in->op->code, TCC_CLUSTER);
     *n = 0;
     for (unsigned l = 0; l < p->n_lanes; l++) {
         if (!(mask >> l & 1))
@@ -464,7 +465,7 @@ static bool find_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
         if (!tcc_p_lane(p, address, further ? 0 : l, &at))
             return tcc_p_unsupported(p, in->op, "the address is only known at run time"), false;
         at += offset - TCC_SMEM_BASE + further * l;
-        int64_t own = at - tcc_p_window(p, warp);
+        int64_t own = far && tcc_p_cta_at(at) < p->ctas ? at & (TCC_P_WINDOW - 1) : at - tcc_p_window(p, warp);
         if (bytes < 1 || (at & (align - 1)) || own < 0 || own > p->cta_bytes - bytes)
             return tcc_p_wrong(
                        p, s, warp, in,
@@ -543,6 +544,14 @@ tcc_presult tcc_p_nvvm_st_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
                               false)
                ? TCC_P_NEXT
                : TCC_P_FAILED;
+}
+
+tcc_presult tcc_p_nvvm_st_shared_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    if (p->starts_apart)
+        return tcc_p_wrong(p, s, warp, in, "%s with no cluster barrier in front: another CTA may not have begun",
+                           tcc_op_info_get(in->op->code)->name);
+    return tcc_p_nvvm_st_shared(p, s, warp, in);
 }
 
 enum { ROW_BYTES = 16, ROWS = 8 }; /* of a matrix */

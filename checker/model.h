@@ -436,7 +436,8 @@ struct tcc_protocol {
     int64_t symbol_data; /* of numbers of iterations their remainder by this is asked; 0: nothing */
     unsigned ctas, cta_warps, cta_named; /* that are followed together; warps and named barriers of each, */
     unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
-    bool reaches;             /* one does something in another's shared memory */
+    bool reaches;             /* one does something in another's shared memory, */
+    bool starts_apart;        /* or stores there with no cluster barrier in front */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
     unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP */
     unsigned n_lanes;
@@ -802,7 +803,8 @@ enum {
     OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
     OP(nvvm_wmma_load) OP(nvvm_wmma_store)                                                         \
     OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
-    OP(nvvm_tma_load_multicast) OP(nvvm_ld_shared) OP(nvvm_st_shared) OP(amdgcn_ds_load)           \
+    OP(nvvm_tma_load_multicast) OP(nvvm_ld_shared) OP(nvvm_st_shared)                              \
+    OP(nvvm_st_shared_cluster) OP(amdgcn_ds_load)                                                  \
     OP(amdgcn_ds_store) OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
 /* clang-format on */
 #define OP(id) tcc_phook tcc_p_##id;

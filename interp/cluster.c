@@ -114,6 +114,7 @@ tcc_outcome tcc_eval_nvvm_cluster_wait(tcc_thread *t, const tcc_inst *in)
                         k->barrier.arrived, running_warps(k));
     tcc_lanes_learn(w, t->mask, &k->barrier.done);
     w->cluster_phase = 0;
+    w->met_cluster = true;
     return TCC_NEXT;
 }
 
@@ -149,6 +150,20 @@ void tcc_remember_arrival(tcc_thread *t, tcc_cta *c, const tcc_op *op)
     if (i == c->remote.len)
         TCC_PUSH(t->x->run->scratch, &c->remote, access);
     c->remote.data[i] = access;
+}
+
+tcc_cta *tcc_cluster_store(tcc_thread *t, const tcc_op *op, int64_t *address)
+{
+    tcc_cta *c = tcc_cluster_find(t, op, address);
+    if (!c || !tcc_reach(t, c, op))
+        return NULL;
+    if (c != t->warp->cta && !t->warp->met_cluster) {
+        TCC_WRONG(t->x, op, "%s reaches into the shared memory of CTA %lld, which may not have begun",
+                  tcc_op_info_get(op->code)->name, (long long)c->id);
+        return NULL;
+    }
+    tcc_remember_arrival(t, c, op);
+    return c;
 }
 
 /* ---- the end --------------------------------------------------------------------------- */

@@ -305,6 +305,7 @@ struct tcc_warp {
     int waits_at;                 /* named barrier, -1: none */
     bool released;                /* from it */
     uint32_t cluster_phase;       /* of the cluster's barrier, that it waits for; 0: none */
+    bool met_cluster;             /* has waited for it: all CTAs have begun */
     uint32_t lds_waited; /* AMD: its clock up to which accesses to LDS are known to be done */
     int64_t registers;   /* of each lane */
 };
@@ -380,8 +381,8 @@ int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, u
 void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes);
 
 /* Stores bytes, aligned to their number, that are of an origin, for a lane or several that do so
- * together. */
-bool tcc_smem_store(tcc_thread *t, const tcc_op *op, tcc_lane_mask lanes, int64_t address,
+ * together, in a CTA of the cluster. */
+bool tcc_smem_store(tcc_thread *t, tcc_cta *c, const tcc_op *op, tcc_lane_mask lanes, int64_t address,
                     const uint8_t *bytes, int64_t n, uint8_t origin);
 /* Loads the result from, or stores operand 1 to, shared memory at operand 0 + offset, lane by lane.
  */
@@ -419,8 +420,11 @@ tcc_status tcc_grid_run(tcc_run *run, const tcc_launch *l);
 tcc_cta *tcc_cluster_find(tcc_thread *t, const tcc_op *op, int64_t *address);
 /* A thread reaches into CTA c: reported when that has ended. */
 bool tcc_reach(tcc_thread *t, const tcc_cta *c, const tcc_op *op);
-/* A thread has arrived at a barrier of CTA c, which may not end before it knows. */
+/* A thread has arrived at a barrier of CTA c or stored there, which may not end before it knows. */
 void tcc_remember_arrival(tcc_thread *t, tcc_cta *c, const tcc_op *op);
+/* The CTA to which a lane stores at an address of the cluster's window, and the address there; NULL, reported, where
+ * that need not be running. */
+tcc_cta *tcc_cluster_store(tcc_thread *t, const tcc_op *op, int64_t *address);
 /* All have come to the cluster's barrier, or on AMD the workgroup's: what they handed on is
  * everybody's from now on. */
 void tcc_cluster_end_phase(tcc_cluster *k);

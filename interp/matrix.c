@@ -39,7 +39,7 @@ tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
             uint8_t row[ROW_BYTES];
             memcpy(row, m.at[r], ROW_BYTES); /* little-endian, as the GPU */
             t->x->lane = (int)(i * ROWS + r);
-            if (!tcc_smem_store(t, in->op, t->mask, tcc_lane_int(t, in, 0, i * ROWS + r), row,
+            if (!tcc_smem_store(t, t->warp->cta, in->op, t->mask, tcc_lane_int(t, in, 0, i * ROWS + r), row,
                                 ROW_BYTES, TCC_COMPUTED))
                 return TCC_FAILED;
         }

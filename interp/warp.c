@@ -390,20 +390,21 @@ tcc_outcome tcc_eval_nvvm_ld_shared(tcc_thread *t, const tcc_inst *in)
     return tcc_load_lanes(t, in, 0);
 }
 
-bool tcc_smem_store(tcc_thread *t, const tcc_op *op, tcc_lane_mask lanes, int64_t address,
+bool tcc_smem_store(tcc_thread *t, tcc_cta *c, const tcc_op *op, tcc_lane_mask lanes, int64_t address,
                     const uint8_t *bytes, int64_t n, uint8_t origin)
 {
     tcc_accessor by = tcc_warp_accessor(t, lanes);
     by.origin = origin;
     t->warp->unsynced |= lanes;
-    uint8_t *to = tcc_smem_at(t->warp->cta, op, address, n, access_align(n));
-    if (!to || !tcc_smem_write(t->warp->cta, op, &by, address, n))
+    uint8_t *to = tcc_smem_at(c, op, address, n, access_align(n));
+    if (!to || !tcc_smem_write(c, op, &by, address, n))
         return false;
     memcpy(to, bytes, (size_t)n);
     return true;
 }
 
-tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
+/* far: in the CTA of the cluster that the address is of. */
+static tcc_outcome store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset, bool far)
 {
     uint8_t bytes[TCC_MAX_VEC_BYTES];
     const tcc_reg *from = &t->regs[in->operands[1]];
@@ -414,17 +415,29 @@ tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
         uint8_t origin = from->outside >> l & 1     ? TCC_OUTSIDE
                          : from->of_tensor >> l & 1 ? TCC_OF_TENSOR
                                                     : TCC_COMPUTED;
-        if (!tcc_smem_store(t, in->op, UINT64_C(1) << l, tcc_lane_int(t, in, 0, l) + offset, bytes,
-                            n, origin))
+        int64_t address = tcc_lane_int(t, in, 0, l) + offset;
+        tcc_cta *c = far ? tcc_cluster_store(t, in->op, &address) : t->warp->cta;
+        if (!c || !tcc_smem_store(t, c, in->op, UINT64_C(1) << l, address, bytes, n, origin))
             return TCC_FAILED;
     }
     return TCC_NEXT;
+}
+
+tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset)
+{
+    return store_lanes(t, in, offset, false);
 }
 
 tcc_outcome tcc_eval_nvvm_st_shared(tcc_thread *t, const tcc_inst *in)
 {
     t->warp->accessed |= t->mask;
     return tcc_store_lanes(t, in, 0);
+}
+
+tcc_outcome tcc_eval_nvvm_st_shared_cluster(tcc_thread *t, const tcc_inst *in)
+{
+    t->warp->accessed |= t->mask;
+    return store_lanes(t, in, 0, true);
 }
 
 /* ---- global memory --------------------------------------------------------------------- */

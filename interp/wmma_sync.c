@@ -112,7 +112,7 @@ tcc_outcome tcc_eval_nvvm_wmma_store(tcc_thread *t, const tcc_inst *in)
     for (unsigned i = 0; i < n_lines; i++) { /* a line in parts as they are aligned */
         int64_t align = alignment_of(id, elem), at = line_at(t, in, elem, i);
         for (int64_t b = 0; b < n_elems * (int64_t)bytes; b += align)
-            if (!tcc_smem_store(t, in->op, t->mask, at + b, lines[i] + b, align, TCC_COMPUTED))
+            if (!tcc_smem_store(t, t->warp->cta, in->op, t->mask, at + b, lines[i] + b, align, TCC_COMPUTED))
                 return TCC_FAILED;
     }
     return TCC_NEXT;

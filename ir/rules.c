@@ -254,6 +254,7 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_stmatrix] = "i32 i32",
     [TCC_OP_nvvm_ld_shared] = "i32 -> _",
     [TCC_OP_nvvm_st_shared] = "i32 _",
+    [TCC_OP_nvvm_st_shared_cluster] = "i32 _",
     [TCC_OP_nvvm_ld_global] = "_ i64 i1 -> _",
     [TCC_OP_nvvm_st_global] = "_ i64 i1 _",
     [TCC_OP_amdgcn_tid] = "-> i32",

@@ -301,6 +301,7 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_nvvm_shfl] = check_shfl,
     [TCC_OP_nvvm_ld_shared] = check_shared,
     [TCC_OP_nvvm_st_shared] = check_shared,
+    [TCC_OP_nvvm_st_shared_cluster] = check_shared,
     [TCC_OP_nvvm_ld_global] = check_global,
     [TCC_OP_nvvm_st_global] = check_global,
     [TCC_OP_amdgcn_buffer_load] = check_registers,

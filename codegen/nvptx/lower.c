@@ -14,7 +14,7 @@
 #include "ir/fragment.h"
 #include "ir/machine.h"
 
-enum { ADDRSPACE_SHARED = 3, PTX_KERNEL = 71 /* llvm::CallingConv::PTX_Kernel */ };
+enum { ADDRSPACE_SHARED = 3, ADDRSPACE_CLUSTER = 7, PTX_KERNEL = 71 /* llvm::CallingConv::PTX_Kernel */ };
 enum { SMEM_ALIGN_BYTES = 1024, TENSORMAP_BYTES = 128, TENSORMAP_ALIGN_BYTES = 64 };
 enum { MAX_ACCESS_BYTES = 16, MAX_OPERANDS = 9 };
 
@@ -258,6 +258,13 @@ static LLVMValueRef shared_pointer(const tcc_lower *l, const tcc_value *addr)
                              LLVMPointerTypeInContext(l->context, ADDRSPACE_SHARED), "");
 }
 
+/* Of any CTA of the cluster: an address of its space, which has 32 bits. */
+static LLVMValueRef cluster_pointer(const tcc_lower *l, const tcc_value *addr)
+{
+    return LLVMBuildIntToPtr(l->builder, tcc_lower_scalar(l, addr),
+                             LLVMPointerTypeInContext(l->context, ADDRSPACE_CLUSTER), "");
+}
+
 static LLVMValueRef global_pointer(const tcc_lower *l, const tcc_value *base,
                                    const tcc_value *offset)
 {
@@ -291,6 +298,11 @@ static bool lower_access(tcc_lower *l, const tcc_op *op)
     case TCC_OP_nvvm_st_shared: {
         const tcc_nvvm_st_shared_operands *o = TCC_VIEW(nvvm_st_shared, op);
         store(l, o->a, shared_pointer(l, o->addr), NULL, MAX_ACCESS_BYTES, 0);
+        return true;
+    }
+    case TCC_OP_nvvm_st_shared_cluster: {
+        const tcc_nvvm_st_shared_cluster_operands *o = TCC_VIEW(nvvm_st_shared_cluster, op);
+        store(l, o->a, cluster_pointer(l, o->addr), NULL, MAX_ACCESS_BYTES, 0);
         return true;
     }
     case TCC_OP_nvvm_ld_global: {

@@ -44,6 +44,7 @@ typedef struct buffer {
     uint64_t used;    /* the step of its role at which an MMA last began to read it */
     const struct tcc_role *by; /* whose warps exchange tiles by way of it */
     tcc_cell *whole;   /* room for a tile of which CTAs copy a part each */
+    unsigned *given, *taken; /* of each stage: how often the cluster had met when it was contributed, and collected */
 } buffer;
 
 /* Ways of sending. */
@@ -84,6 +85,7 @@ struct tcc_role {
     TCC_VEC(sending *) sends;   /* in order */
     TCC_VEC(commit) commits; /* to rings of groups, in order */
     uint64_t met; /* the step at which all warps of the role last met */
+    unsigned meets; /* the how many-th time it waits for at the cluster's barrier; 0: it does not */
 };
 
 struct tcc_async { /* of a CTA */
@@ -92,8 +94,8 @@ struct tcc_async { /* of a CTA */
     TCC_VEC(ring *) rings;
     tcc_map roles;  /* async.role -> its thread */
     size_t running; /* roles of those that run together which have begun */
-    unsigned met;   /* how often it has come to the cluster's barrier, */
-    bool meets;     /* where it is now */
+    unsigned met;   /* how often all of it has come to the cluster's barrier, */
+    size_t coming;  /* to which so many of its roles have come since */
 };
 
 static unsigned ctas_of(const tcc_exec *x)
@@ -126,6 +128,7 @@ static void forget(struct tcc_role *role)
         return;
     role->mmas.len = role->commits.len = role->sends.len = 0;
     role->met = 0;
+    role->meets = 0;
 }
 
 void tcc_async_begin(tcc_exec *x)
@@ -134,7 +137,7 @@ void tcc_async_begin(tcc_exec *x)
         struct tcc_async *a = state_of_cta(x, r);
         forget(x->ctas[r]->role);
         a->met = 0;
-        a->meets = false;
+        a->coming = 0;
         for (size_t i = 0; i < a->rings.len; i++)
             a->rings.data[i]->made = false;
     }
@@ -196,6 +199,8 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
         b->cells = TCC_NEW_ARRAY(t->x->run->scratch, tcc_cell, (size_t)tcc_type_count(type));
         b->put = TCC_NEW_ARRAY(t->x->run->scratch, uint64_t, (size_t)b->n_stages * 2);
         b->read = b->put + b->n_stages;
+        b->given = TCC_NEW_ARRAY(t->x->run->scratch, unsigned, (size_t)b->n_stages * 2);
+        b->taken = b->given + b->n_stages;
         TCC_PUSH(t->x->run->scratch, &state_of(t)->buffers, b);
     }
     b->offset = tcc_attr_int(&in->op->attrs, "offset", -1);
@@ -208,6 +213,7 @@ tcc_outcome tcc_eval_async_alloc(tcc_thread *t, const tcc_inst *in)
     for (int64_t s = 0; s < b->n_stages; s++) {
         poison(b, s);
         b->put[s] = b->read[s] = 0;
+        b->given[s] = b->taken[s] = 0;
     }
     return TCC_NEXT;
 }
@@ -621,6 +627,35 @@ tcc_outcome tcc_eval_async_mma_wait(tcc_thread *t, const tcc_inst *in)
 
 /* ---- results --------------------------------------------------------------------------- */
 
+static bool is_role(const tcc_op *op)
+{
+    return op && op->code == TCC_OP_async_role;
+}
+
+/* How many threads of a CTA come to where op is: one, or one for each role that runs with that one. */
+static size_t running_with(const tcc_op *op)
+{
+    const tcc_op *role = op->block->parent;
+    while (role && role->code != TCC_OP_async_role)
+        role = role->block->parent;
+    size_t n = 1;
+    for (const tcc_op *o = role ? role->prev : NULL; is_role(o); o = o->prev)
+        n++;
+    for (const tcc_op *o = role ? role->next : NULL; is_role(o); o = o->next)
+        n++;
+    return n;
+}
+
+/* A number as an element of this type. */
+static tcc_cell stored(const tcc_run *run, tcc_cell v, tcc_scalar elem)
+{
+    if (tcc_scalar_classify(elem) != TCC_CLASS_FLOAT)
+        v.i = tcc_int_wrap(elem, v.i);
+    else if (run->machine)
+        v.f = tcc_round_float(v.f, elem);
+    return v;
+}
+
 tcc_outcome tcc_eval_async_barrier(tcc_thread *t, const tcc_inst *in)
 {
     (void)in;
@@ -630,14 +665,74 @@ tcc_outcome tcc_eval_async_barrier(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_async_cluster_barrier(tcc_thread *t, const tcc_inst *in)
 {
-    (void)in;
     struct tcc_async *own = state_of(t);
-    own->met += !own->meets;
-    own->meets = true;
+    struct tcc_role *role = role_of(t);
+    if (!role->meets) {
+        role->meets = own->met + 1;
+        if (++own->coming == running_with(in->op)) {
+            own->coming = 0;
+            own->met++;
+        }
+    }
     for (unsigned r = 0; r < ctas_of(t->x); r++)
-        if (state_of_cta(t->x, r)->met < own->met)
+        if (state_of_cta(t->x, r)->met < role->meets)
             return TCC_WAIT(t, NULL, "at the cluster's barrier for CTA %u", r);
-    own->meets = false;
+    role->meets = 0;
+    return TCC_NEXT;
+}
+
+/* The buffer in the CTA of rank 0; NULL, reported, where that need not be running. */
+static buffer *first_buffer(tcc_thread *t, const tcc_inst *in)
+{
+    const char *name = tcc_op_info_get(in->op->code)->name;
+    if (!state_of(t)->met)
+        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA 0 of the cluster, which may not have begun", name);
+    else if (!t->x->ctas[0]->depth)
+        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA 0 of the cluster, which has ended", name);
+    else
+        return state_of_cta(t->x, 0)->objects[tcc_operand_int(t, in, 1)];
+    return NULL;
+}
+
+/* What is the CTA's own rank the op says; the stage that belongs to it may still be read, until all have met. */
+tcc_outcome tcc_eval_async_contribute(tcc_thread *t, const tcc_inst *in)
+{
+    int64_t rank = tcc_operand_int(t, in, 2);
+    if (rank < 0 || rank >= ctas_of(t->x))
+        return TCC_WRONG(t->x, in->op, "async.contribute of rank %lld of %u", (long long)rank, ctas_of(t->x));
+    if (!rank)
+        return TCC_NEXT;
+    buffer *b = first_buffer(t, in);
+    if (!b)
+        return TCC_FAILED;
+    if (b->taken[rank - 1] > state_of(t)->met)
+        return TCC_WRONG(t->x, in->op, "async.contribute to what CTA 0 of the cluster may still be reading");
+    clobber(state_of_cta(t->x, 0), b, rank - 1);
+    memcpy(b->cells + (size_t)(rank - 1) * b->stage_cells, tcc_cells(t, in->operands[0]),
+           b->stage_cells * sizeof *b->cells);
+    b->given[rank - 1] = state_of(t)->met + 1;
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_collect(tcc_thread *t, const tcc_inst *in)
+{
+    const tcc_type *type = in->op->results[0].type;
+    bool floats = tcc_scalar_classify(type->elem) == TCC_CLASS_FLOAT;
+    tcc_copy_values(t, in->results, in->operands, 1, t->mask);
+    tcc_cell *sum = tcc_cells(t, in->results[0]);
+    buffer *b = operand_object(t, in, 1);
+    unsigned met = state_of(t)->met;
+    for (int64_t s = 0; !tcc_operand_int(t, in, 2) && s < b->n_stages; s++) {
+        if (!b->given[s] || b->given[s] > met)
+            return TCC_WRONG(t->x, in->op, "async.collect of what CTA %lld of the cluster may not have contributed yet",
+                             (long long)s + 1);
+        const tcc_cell *part = b->cells + (size_t)s * b->stage_cells;
+        for (size_t i = 0; i < b->stage_cells; i++)
+            sum[i] = stored(t->x->run,
+                            floats ? (tcc_cell){.f = sum[i].f + part[i].f} : (tcc_cell){.i = sum[i].i + part[i].i},
+                            type->elem);
+        b->taken[s] = met + 1;
+    }
     return TCC_NEXT;
 }
 
@@ -662,16 +757,6 @@ static tcc_outcome check_free(tcc_thread *t, const tcc_inst *in, const buffer *b
                                  tcc_op_info_get(in->op->code)->name);
     }
     return TCC_NEXT;
-}
-
-/* A number as an element of this type. */
-static tcc_cell stored(const tcc_run *run, tcc_cell v, tcc_scalar elem)
-{
-    if (tcc_scalar_classify(elem) != TCC_CLASS_FLOAT)
-        v.i = tcc_int_wrap(elem, v.i);
-    else if (run->machine)
-        v.f = tcc_round_float(v.f, elem);
-    return v;
 }
 
 tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
@@ -818,11 +903,6 @@ static tcc_outcome check_end(tcc_thread *t, const tcc_thread *role, const tcc_op
         if (t->x->events.data[i].cta == state_of(t))
             return TCC_WRONG(t->x, t->x->events.data[i].op, "this copy is never waited for");
     return TCC_NEXT;
-}
-
-static bool is_role(const tcc_op *op)
-{
-    return op && op->code == TCC_OP_async_role;
 }
 
 /* Roles are begun one after the other; the last one's op waits for all of them. */

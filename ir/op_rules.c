@@ -737,6 +737,28 @@ static void check_combine(verifier *v, const tcc_op *op)
     check_exchanged(v, op, (int)tcc_attr_int(&op->attrs, "dim", 0));
 }
 
+/* A stage for each CTA of the cluster but the first, of a's elements. */
+static void check_contributed(verifier *v, const tcc_op *op)
+{
+    const tcc_type *a = op->operands[0]->type, *buffer = op->operands[1]->type;
+    if (!check_matrix(v, op, a))
+        return;
+    bool same = a->elem == buffer->elem;
+    for (unsigned d = 0; d < 2; d++)
+        same &= a->dims[d].size == buffer->dims[1 + d].size;
+    if (!same)
+        ERROR(v, op, "a is %s and buffer is %s, wants stages of the same", TEXT(a), TEXT(buffer));
+    if (op->n_results)
+        tcc_verify_same(v, op, "a", a, "r", op->results[0].type);
+    const tcc_op *ctas = op->block->parent;
+    while (ctas && ctas->code != TCC_OP_tile_ctas)
+        ctas = ctas->block->parent;
+    int64_t n = ctas ? tcc_attr_int(&ctas->attrs, "cluster", 1) : 1;
+    if (buffer->dims[0].size != n - 1)
+        ERROR(v, op, "buffer has %lld stages, wants one for each further CTA of a cluster of %lld",
+              (long long)buffer->dims[0].size, (long long)n);
+}
+
 static void check_send(verifier *v, const tcc_op *op)
 {
     const tcc_type *buffer = op->operands[0]->type, *tensor = op->operands[1]->type;
@@ -797,6 +819,8 @@ static void (*const rules[TCC_OP_COUNT])(verifier *, const tcc_op *) = {
     [TCC_OP_async_write] = check_async_write,
     [TCC_OP_async_exchange] = check_exchange,
     [TCC_OP_async_combine] = check_combine,
+    [TCC_OP_async_contribute] = check_contributed,
+    [TCC_OP_async_collect] = check_contributed,
     [TCC_OP_async_send] = check_send,
     [TCC_OP_async_opaque] = check_opaque,
     [TCC_OP_async_alloc] = check_alloc,

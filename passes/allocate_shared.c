@@ -67,10 +67,19 @@ static bool is_alloc(const tcc_op *op)
     return op->code == TCC_OP_async_alloc;
 }
 
+/* Whether other CTAs write to a buffer: when, compared with what this one does, nobody can tell. */
+static bool is_from_afar(const tcc_value *buffer)
+{
+    for (const tcc_use *u = buffer->uses; u; u = u->next)
+        if (tcc_op_does(u->op->code, TCC_WRITES_SHARED) && tcc_op_does(u->op->code, TCC_CLUSTER))
+            return true;
+    return false;
+}
+
 /* Whether those that rings fill are free where this one is first used. */
 static bool can_take_stages(const tcc_func *f, const tcc_op *alloc)
 {
-    const tcc_op *first = first_use(&alloc->results[0]);
+    const tcc_op *first = is_from_afar(&alloc->results[0]) ? NULL : first_use(&alloc->results[0]);
     for (tcc_op *op = f->body->first; first && op; op = tcc_walk_next(op, f->body))
         if (is_alloc(op) && is_of_ring(&op->results[0]) && !is_free_at(&op->results[0], first))
             return false;

@@ -280,6 +280,8 @@ static const struct {
     [TCC_OP_async_release] = {tcc_nvvm_release, ALL},
     [TCC_OP_async_barrier] = {lower_barrier, ALL},
     [TCC_OP_async_cluster_barrier] = {tcc_nvvm_cluster_barrier, ANYBODY},
+    [TCC_OP_async_contribute] = {tcc_nvvm_contribute, ALL},
+    [TCC_OP_async_collect] = {tcc_nvvm_collect, ALL},
     [TCC_OP_async_write] = {tcc_nvvm_write, ALL},
     [TCC_OP_async_publish] = {tcc_nvvm_publish, ALL},
     [TCC_OP_async_send] = {tcc_nvvm_send, ALL},

@@ -111,10 +111,16 @@ int tcc_nvvm_tensor_dim(const tcc_op *copy, int d);
 tcc_value *tcc_nvvm_thread(tcc_nvvm_lowering *l);
 /* What thread 0 has made is there for all: before the first role. */
 void tcc_nvvm_end_init(tcc_nvvm_lowering *l);
-/* The same for all CTAs of the cluster, whose threads meet. */
-void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op);
+/* What it has made is there for the copy engine and other CTAs, once those who meet next have met. */
+void tcc_nvvm_publish_barriers(tcc_nvvm_lowering *l);
 /* Adds prefetches of every tensor map to what thread 0 does; call it last. */
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
+
+/* ---- clusters (nvvm_cluster.c) ----------------------------------------------------------- */
+
+void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_contribute(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_collect(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- MMAs (nvvm_mma.c) ------------------------------------------------------------------- */
 

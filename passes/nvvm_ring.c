@@ -142,8 +142,10 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
 }
 
 /* What has been made is there for the copy engine and other CTAs, once those who meet next have met. */
-static void publish_barriers(tcc_nvvm_lowering *l)
+void tcc_nvvm_publish_barriers(tcc_nvvm_lowering *l)
 {
+    if (!l->init || l->begun)
+        return;
     tcc_builder b = tcc_builder_at_end(l->init);
     b.loc = l->low.b.loc;
     TCC_EMIT_V(&b, nvvm_fence_mbarrier_init, NULL);
@@ -154,21 +156,8 @@ void tcc_nvvm_end_init(tcc_nvvm_lowering *l)
 {
     if (!l->init || l->begun)
         return;
-    publish_barriers(l);
+    tcc_nvvm_publish_barriers(l);
     tcc_nvvm_barrier(l, tcc_low_c32(&l->low, 0), l->threads);
-}
-
-void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op)
-{
-    if (l->role.op) {
-        TCC_LOW_REFUSE(&l->low, op, "async.cluster_barrier in a role");
-        return;
-    }
-    if (l->init && !l->begun)
-        publish_barriers(l);
-    TCC_EMIT_V(&l->low.b, nvvm_warp_sync, NULL); /* one thread of a warp may come from elsewhere */
-    TCC_EMIT_V(&l->low.b, nvvm_cluster_arrive, NULL);
-    TCC_EMIT_V(&l->low.b, nvvm_cluster_wait, NULL);
 }
 
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l)

@@ -12,7 +12,7 @@
 
 #include "support/str.h"
 
-enum { TCC_KNOBS = 18, TCC_KNOB_UNSAID = -1, TCC_TUNE_AXES = 3 };
+enum { TCC_KNOBS = 19, TCC_KNOB_UNSAID = -1, TCC_TUNE_AXES = 3 };
 
 typedef struct tcc_point {
     int64_t said[TCC_KNOBS];

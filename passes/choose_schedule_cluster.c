@@ -1,7 +1,8 @@
 /* choose_schedule_cluster: CTAs that run together and share what they load of one operand.
  *
  * CTAs beside each other along m read the same columns of B, along n the same rows of A. Each loads a part of
- * the tile that is shared, and the copy engine puts it into the shared memory of all.
+ * the tile that is shared, and the copy engine puts it into the shared memory of all. Along k they share nothing
+ * that they load, but their sum: where tiles are few there are more CTAs so, and no second step as `split` has it.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -25,12 +26,14 @@ static bool has_pairs(tcc_attr list)
     return ok;
 }
 
-/* Of m or n: CTAs along it. */
+/* Of m, n or k: CTAs along it. */
 static tcc_status read_cluster(tcc_choice *ch)
 {
     const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_cluster];
     bool given = tcc_choice_given(ch, key->name);
-    int64_t *of[] = {&ch->s.cluster_m, &ch->s.cluster_n};
+    const char *indices[] = {ch->c.axes[0], ch->c.axes[1], ch->c.k};
+    int64_t *of[] = {&ch->s.cluster_m, &ch->s.cluster_n, &ch->s.cluster_k};
+    enum { AXES = sizeof of / sizeof *of };
     tcc_attr cluster = tcc_attr_list(&ch->f->attrs, key->name);
     if (given && !has_pairs(cluster))
         return TCC_CHOICE_REFUSE(ch, key->name, "'%s' takes indices and numbers: %s %s;", key->name, key->name, key->words);
@@ -38,17 +41,47 @@ static tcc_status read_cluster(tcc_choice *ch)
         const char *index = cluster.list.items[i].s;
         int64_t ctas = cluster.list.items[i + 1].i;
         size_t axis = 0;
-        while (axis < 2 && strcmp(ch->c.axes[axis], index))
+        while (axis < AXES && strcmp(indices[axis], index))
             axis++;
         if (ctas < key->min || ctas > key->max)
             return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need %lld to %lld", index, (long long)ctas,
                                      (long long)key->min, (long long)key->max);
-        if (axis == 2 && ctas > 1)
-            return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need an index of a tile's rows or columns", index,
+        if (axis == AXES && ctas > 1)
+            return TCC_CHOICE_REFUSE(ch, key->name, "cluster %s %lld: need an index of a tile's rows or columns, or the "
+                                                    "one that is summed", index,
                                      (long long)ctas);
-        if (axis < 2)
+        if (axis < AXES)
             *of[axis] = ctas;
     }
+    return TCC_OK;
+}
+
+static bool has_inout(const tcc_func *f)
+{
+    tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
+    bool found = false;
+    for (size_t i = 0; i < roles.list.n && !found; i++)
+        found = !strcmp(roles.list.items[i].s, "inout");
+    return found;
+}
+
+/* Of CTAs that share a sum. All roles come to the cluster's barrier once: none may go on to another tile. Those that
+ * do not store go through the epilogue, too: what they read nobody may write. */
+static tcc_status check_shared_sum(tcc_choice *ch)
+{
+    const tcc_schedule *s = &ch->s;
+    if (has_inout(ch->f))
+        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
+                                 "not supported yet: cluster %s %lld where a tensor is inout", ch->c.k,
+                                 (long long)s->cluster_k);
+    if (s->cluster_m * s->cluster_n > 1)
+        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
+                                 "cluster %s %lld beside another index: need one index", ch->c.k, (long long)s->cluster_k);
+    if (s->persistent)
+        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_persistent].name,
+                                 "persistent with cluster %s %lld: need none, for CTAs add up what they hand to each other "
+                                 "once",
+                                 ch->c.k, (long long)s->cluster_k);
     return TCC_OK;
 }
 
@@ -56,8 +89,10 @@ tcc_status tcc_choose_cluster(tcc_choice *ch)
 {
     const char *key = tcc_schedule_keys[TCC_KEY_cluster].name;
     tcc_schedule *s = &ch->s;
-    s->cluster_m = s->cluster_n = 1;
+    s->cluster_m = s->cluster_n = s->cluster_k = 1;
     tcc_status status = read_cluster(ch);
+    if (!status && s->cluster_k > 1)
+        return check_shared_sum(ch);
     if (status || s->cluster_m * s->cluster_n == 1)
         return status;
     bool shares_b = s->cluster_m > 1;

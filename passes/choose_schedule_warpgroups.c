@@ -71,6 +71,12 @@ static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
     return s->persistent && s->epilogue != TCC_STORING_INTERLEAVED ? bytes : 0;
 }
 
+/* Shared memory that stages may have. */
+static int64_t room_of(const tcc_choice *ch, const tcc_schedule *s)
+{
+    return ch->target->smem_bytes - tcc_schedule_handed_bytes(s);
+}
+
 /* Of the schedule's consumers. */
 static int64_t warpgroups_for(const tcc_schedule *s, int64_t m)
 {
@@ -88,8 +94,8 @@ static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
 {
     s.stages = 1;
     int64_t one = tcc_schedule_smem_bytes(&s, ch->elem_bytes);
-    int64_t fit = ch->target->smem_bytes / one;
-    int64_t beside = (ch->target->smem_bytes - staged_bytes(ch, &s)) / one;
+    int64_t fit = room_of(ch, &s) / one;
+    int64_t beside = (room_of(ch, &s) - staged_bytes(ch, &s)) / one;
     int64_t most = beside > 1 ? beside : fit;
     return most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
 }
@@ -130,7 +136,7 @@ static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
 {
     int64_t k = s.k = K_BYTES * 8 / tcc_scalar_bits(tcc_sum_operand_elem(tcc_contraction_widest(&ch->c)->a));
     s.stages = 2 * DEFAULT_STAGES_MAX;
-    bool leaves_half = tcc_schedule_smem_bytes(&s, ch->elem_bytes) <= ch->target->smem_bytes;
+    bool leaves_half = tcc_schedule_smem_bytes(&s, ch->elem_bytes) <= room_of(ch, &s);
     return tcc_choice_cover(ch->c.k_extent, instruction(ch).k, leaves_half ? 2 * k : k);
 }
 
@@ -193,7 +199,7 @@ static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kern
                     s->producer == TCC_PRODUCER_WARPGROUP;
     bool may_share = !is_given(ch, TCC_KEY_cluster) && !tcc_choice_computes(ch, 1) &&
                      (size->off_line[0] || size->off_line[1]);
-    return as_given || (known && !is_given(ch, TCC_KEY_persistent) && s->producer != TCC_PRODUCER_NONE &&
+    return as_given || (known && s->cluster_k <= 1 && !is_given(ch, TCC_KEY_persistent) && s->producer != TCC_PRODUCER_NONE &&
                         (in_turn ? may_turn : with->consumers == s->consumers) && (!clusters || may_share));
 }
 
@@ -207,7 +213,7 @@ static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
         t->k = depth_for(ch, *t);
     ch->s = *t;
     if (t->m % rows_of_all(t) || !columns_of(ch, t) || !tcc_sm90_has_room(ch) ||
-        tcc_schedule_smem_bytes(t, ch->elem_bytes) > ch->target->smem_bytes)
+        tcc_schedule_smem_bytes(t, ch->elem_bytes) > room_of(ch, t))
         return false;
     if (!is_given(ch, TCC_KEY_staging))
         t->staging = staging_for(ch, *t);
@@ -344,7 +350,7 @@ static tcc_status choose_stages(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     s->stages = 1;
-    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes), fit = ch->target->smem_bytes / one;
+    int64_t one = tcc_schedule_smem_bytes(s, ch->elem_bytes), fit = room_of(ch, s) / one;
     s->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, stages_to_fill(ch, *s));
     if (s->stages > fit)
         return TCC_CHOICE_REFUSE(
@@ -352,7 +358,7 @@ static tcc_status choose_stages(tcc_choice *ch)
             "%lld stage%s of %lld bytes need %lld bytes of shared memory; the limit is "
             "%lld, which holds %lld",
             (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one,
-            (long long)(one * s->stages), (long long)ch->target->smem_bytes, (long long)fit);
+            (long long)(one * s->stages), (long long)room_of(ch, s), (long long)fit);
     return TCC_OK;
 }
 
@@ -369,6 +375,7 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(ch, "persistent", "a persistent kernel needs a producer: who multiplies "
                                                    "cannot copy the next tile's operands meanwhile");
     s->consumers = (tcc_sharing)tcc_schedule_key_of(ch->f, TCC_KEY_consumers, TCC_CONSUMERS_COOPERATIVE);
+    s->cluster_k = tcc_schedule_cluster_of(ch->f, ch->c.k);
     tcc_status status = check_turns(ch);
     if (!status)
         status = tcc_choice_read_tile(ch, &(tcc_tile_steps){64, instruction(ch).n_step, instruction(ch).k, BOX_MAX,

@@ -19,6 +19,16 @@
  *            %m, %n of the cluster from %cta; %m + %rank * 128 …
  *          }
  *
+ * Where CTAs share the iterations of a loop, each takes every so many-th, so that they run through memory
+ * together, and the sums that they carry, which begin at 0, are added up in that of rank 0. It alone stores: what
+ * follows the loop is, for the others, behind the end of the first axis. All make as many iterations; what lies
+ * beyond the last one is zero.
+ *          scf.for %i = 0 to %n, %acc = 0 {ranks = 2} { … %i … }   becomes
+ *          async.cluster_barrier
+ *          %s = scf.for %j = 0 to (%n + 1) / 2, %acc = 0 { … %j * 2 + %rank … }
+ *          async.contribute %s, %b, %rank   async.cluster_barrier   %t = async.collect %s, %b, %rank
+ *          … %t, %rank == 0 ? %m : M …   async.cluster_barrier
+ *
  * Tiles of the first axis are taken in groups, down the group first: CTAs that run at one time then
  * read few rows of A and columns of B. `raster` has other orders (raster.c). All further axes are outside, the last
  * of them fastest.
@@ -51,9 +61,19 @@ static int64_t cluster_along(const tcc_op *grid, size_t axis)
     return axis < cluster.list.n ? cluster.list.items[axis].i : 1;
 }
 
+/* The loop whose iterations CTAs share; or NULL. */
+static tcc_op *find_shared_loop(const tcc_op *grid)
+{
+    tcc_op *op = grid->regions[0]->first;
+    while (op && !(tcc_is_loop(op) && tcc_attr_find(&op->attrs, "ranks")))
+        op = op->next;
+    return op;
+}
+
 static int64_t cluster_of(const tcc_op *grid)
 {
-    return cluster_along(grid, 0) * cluster_along(grid, 1);
+    const tcc_op *shared = find_shared_loop(grid);
+    return cluster_along(grid, 0) * cluster_along(grid, 1) * (shared ? tcc_attr_int(&shared->attrs, "ranks", 1) : 1);
 }
 
 /* What a cluster takes of an axis: where there is none it is a CTA. */
@@ -82,9 +102,8 @@ static tcc_raster raster_of(const tcc_op *grid)
 
 /* The first index of each axis of a tile, given its cluster's number and its rank there. */
 static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *const *tiles,
-                       tcc_value *number, tcc_value *rank)
+                       tcc_value *number, tcc_value *rank, tcc_value **at)
 {
-    tcc_value *at[MAX_AXES];
     if (n > 2) {
         tcc_value *plane = tcc_arith_bin(b, TCC_OP_arith_mul, tiles[0], tiles[1]);
         tcc_value *rest = tcc_arith_bin(b, TCC_OP_arith_div, number, plane);
@@ -103,9 +122,108 @@ static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *
         tcc_value *first = tcc_arith_mul(b, at[x], taken(grid, x));
         if (cluster_along(grid, x) > 1)
             first = tcc_arith_bin(b, TCC_OP_arith_add, first, tcc_arith_mul(b, rank, size_of(grid, x)));
-        tcc_replace_uses(grid->regions[0]->args[x], first);
+        at[x] = first;
     }
 }
+
+/* ---- sums that CTAs share ------------------------------------------------------------------ */
+
+static bool is_zero(const tcc_value *v)
+{
+    const tcc_named_attr *a = v->def && v->def->code == TCC_OP_arith_const ? tcc_attr_find(&v->def->attrs, "value") : NULL;
+    return a && (a->value.kind == TCC_ATTR_INT ? !a->value.i : a->value.kind == TCC_ATTR_FLOAT && a->value.f == 0);
+}
+
+/* Whether all that a loop carries are sums of products, from 0 on: then they can be added up at the end. */
+static bool carries_sums(const tcc_op *loop)
+{
+    const tcc_op *yield = loop->regions[0]->last;
+    bool sums = tcc_counts_iterations(loop);
+    for (unsigned i = 0; sums && i < loop->n_results; i++) {
+        const tcc_op *mma = yield->operands[i]->def;
+        sums = is_zero(loop->operands[3 + i]) && mma && mma->code == TCC_OP_tile_mma && mma->n_operands == 3 &&
+               TCC_VIEW(tile_mma, mma)->c == loop->regions[0]->args[1 + i] && loop->regions[0]->args[1 + i]->n_uses == 1;
+    }
+    return sums;
+}
+
+/* Why a grid's loop cannot be shared; NULL: it can, or there is none. */
+static const char *why_not_shared(const tcc_op *grid)
+{
+    const tcc_op *loop = find_shared_loop(grid);
+    if (!loop)
+        return NULL;
+    for (const tcc_op *op = loop->next; op; op = op->next)
+        if (tcc_attr_find(&op->attrs, "ranks"))
+            return "two loops in a tile";
+    if (cluster_along(grid, 0) * cluster_along(grid, 1) > 1)
+        return "a loop where they share operands, too";
+    if (tcc_attr_int(&grid->attrs, "persistent", 0))
+        return "a loop for one tile after the other";
+    return carries_sums(loop) ? NULL : "a loop that carries what is no sum of products";
+}
+
+/* The loop makes every so many-th iteration. */
+static void take_share(tcc_op *loop, tcc_value *rank, int64_t ranks)
+{
+    tcc_builder b = tcc_builder_before(loop);
+    b.loc = loop->loc;
+    tcc_value *n = tcc_arith_add(&b, TCC_VIEW(scf_for, loop)->hi, ranks - 1);
+    tcc_op_set_operand(loop, 1, tcc_arith_div(&b, n, ranks));
+    tcc_value *own = loop->regions[0]->args[0];
+    b = tcc_builder_before(loop->regions[0]->first);
+    b.loc = loop->loc;
+    tcc_value *step = tcc_build_i32(&b, ranks), *first = TCC_EMIT(&b, arith_mul, own->type, step, step);
+    tcc_replace_uses(own, TCC_EMIT(&b, arith_add, own->type, first, rank));
+    tcc_op_set_operand(first->def, 0, own);
+    tcc_attr_remove(&loop->attrs, "ranks");
+}
+
+/* What the loop carries last is handed to the first CTA, which adds it up. */
+static void add_up(tcc_op *loop, tcc_value *rank, int64_t ranks)
+{
+    tcc_ir *ir = loop->block->func->ir;
+    tcc_value **buffers = TCC_NEW_ARRAY(ir->arena, tcc_value *, loop->n_results);
+    tcc_builder front = tcc_builder_before(loop), b = tcc_builder_after(loop);
+    front.loc = b.loc = loop->loc;
+    tcc_op *last = loop;
+    for (unsigned i = 0; i < loop->n_results; i++) {
+        const tcc_type *t = loop->results[i].type;
+        const int64_t dims[] = {ranks - 1, t->dims[0].size, t->dims[1].size};
+        buffers[i] = TCC_EMIT(&front, async_alloc, tcc_type_sized(ir, TCC_KIND_smem, t->elem, 3, dims), NULL);
+        tcc_attr_set_int(ir, &buffers[i]->def->attrs, "swizzle", 0);
+        tcc_attr_set_int(ir, &buffers[i]->def->attrs, "contiguous", 1);
+    }
+    TCC_EMIT_V(&front, async_cluster_barrier, NULL);
+    tcc_op *meeting = TCC_EMIT_V(&b, async_cluster_barrier, NULL);
+    tcc_builder between = tcc_builder_before(meeting);
+    between.loc = loop->loc;
+    for (unsigned i = 0; i < loop->n_results; i++) {
+        tcc_value *sum = TCC_EMIT(&b, async_collect, loop->results[i].type, &loop->results[i], buffers[i], rank);
+        tcc_replace_uses(&loop->results[i], sum);
+        tcc_op_set_operand(sum->def, 0, &loop->results[i]);
+        TCC_EMIT_V(&between, async_contribute, &loop->results[i], buffers[i], rank);
+        last = sum->def;
+    }
+    b = tcc_builder_at_end(last->block);
+    b.loc = loop->loc;
+    TCC_EMIT_V(&b, async_cluster_barrier, NULL);
+}
+
+/* Behind the loop the tiles of others than the first begin where the first axis ends. */
+static void store_once(tcc_builder *b, const tcc_op *grid, tcc_value *first, tcc_value *rank)
+{
+    tcc_block *body = grid->regions[0];
+    tcc_dim extent = dim_of(tcc_attr_list(&grid->attrs, "extents").list.items[0]);
+    tcc_value *is_first = tcc_arith_cmp(b, "eq", rank, tcc_build_i32(b, 0));
+    tcc_value *at = TCC_EMIT(b, arith_select, first->type, is_first, first, tcc_build_extent(b, extent));
+    for (tcc_op *op = find_shared_loop(grid)->next; op; op = tcc_walk_next(op, body))
+        for (unsigned i = 0; i < op->n_operands; i++)
+            if (op->operands[i] == body->args[0])
+                tcc_op_set_operand(op, i, at);
+}
+
+/* ---- the CTAs ------------------------------------------------------------------------------ */
 
 /* A loop over the tiles of a persistent CTA, the first being that of its own number: returns the tile's
  * number, and the builder is in the loop. A counter from 0 by 1 is an iteration number as it is. */
@@ -167,6 +285,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     size_t n = grid ? tcc_attr_list(&grid->attrs, "axes").list.n : 0;
     if (n < 1 || n > MAX_AXES)
         return TCC_OK;
+    const char *why = why_not_shared(grid);
+    if (why) {
+        tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, grid->loc, "not supported yet: CTAs that share %s", why);
+        return TCC_ERR_UNSUPPORTED;
+    }
     tcc_builder b = tcc_builder_before(grid);
     tcc_op *ctas = tcc_op_create(&b, TCC_OP_tile_ctas, 0, NULL, 0, NULL);
     tcc_attr_set(ctx->ir, &ctas->attrs, "grid", launched(ctx->ir, grid, n), (tcc_loc){0, 0});
@@ -188,7 +311,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_attr_set_int(ctx->ir, &ctas->attrs, "cluster", cluster_of(grid));
         rank = tcc_block_add_arg(ctas->regions[0], i32, "rank");
     }
-    place_tile(&in, grid, n, tiles, number, rank);
+    tcc_value *at[MAX_AXES];
+    tcc_op *shared = find_shared_loop(grid);
+    place_tile(&in, grid, n, tiles, number, rank, at);
+    if (shared)
+        store_once(&in, grid, at[0], rank);
+    for (size_t x = 0; x < n; x++)
+        tcc_replace_uses(grid->regions[0]->args[x], at[x]);
     tcc_op *loop = persistent ? in.block->parent : NULL;
     tcc_builder front = loop ? tcc_builder_before(loop) : in;
     for (tcc_op *op; (op = grid->regions[0]->first);)
@@ -196,6 +325,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (loop)
         tcc_op_create(&in, TCC_OP_scf_yield, 0, NULL, 0, NULL);
     tcc_op_erase(grid);
+    if (shared) {
+        int64_t ranks = tcc_attr_int(&shared->attrs, "ranks", 1);
+        take_share(shared, rank, ranks);
+        add_up(shared, rank, ranks);
+    }
     *changed = true;
     return TCC_OK;
 }

@@ -50,6 +50,7 @@ typedef struct estimate {
     bool by_element; /* are operands copied */
     bool moves;      /* and does nothing else: there is no product */
     bool in_turn;    /* do consumers take tiles */
+    int64_t ranks;   /* CTAs that share a sum; 0, 1: none do */
 } estimate;
 
 static tcc_attr number(double cycles)
@@ -219,7 +220,22 @@ static tcc_attr iterations_of(estimate *e, const tcc_op *loop)
 {
     const tcc_scf_for_operands *of = TCC_VIEW(scf_for, loop);
     tcc_attr n = binary(e, TCC_EXPR_sub, expr_of(e, of->hi, 0), expr_of(e, of->lo, 0));
-    return binary(e, TCC_EXPR_ceildiv, n, expr_of(e, of->step, 0));
+    n = binary(e, TCC_EXPR_ceildiv, n, expr_of(e, of->step, 0));
+    int64_t ranks = tcc_attr_int(&loop->attrs, "ranks", 1);
+    return ranks > 1 ? binary(e, TCC_EXPR_ceildiv, n, number((double)ranks)) : n;
+}
+
+/* Of what the CTAs that share a loop hand to the first of them. */
+static double handing_cycles(estimate *e, const tcc_op *loop)
+{
+    int64_t ranks = tcc_attr_int(&loop->attrs, "ranks", 1);
+    double bytes = 0;
+    if (ranks <= 1)
+        return 0;
+    e->ranks = ranks;
+    for (unsigned i = 0; i < loop->n_results; i++)
+        bytes += (double)(tcc_type_count(loop->results[i].type) * tcc_scalar_bits(loop->results[i].type->elem)) / 8;
+    return tcc_handing_cycles(e->target, (double)(ranks - 1) * bytes);
 }
 
 /* 1 where rows do not begin at lines, else 0: the elements to the next line, one at most. */
@@ -251,6 +267,7 @@ static tcc_attr iteration_cycles(estimate *e, const tcc_work *w, int64_t stages)
 static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, tcc_attr times)
 {
     tcc_work w = {0};
+    double handing = 0;
     for (tcc_op *op = block->first; op; op = op->next)
         switch (op->code) {
         case TCC_OP_tile_load: add_load(e, &w, op); break;
@@ -258,6 +275,7 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
         case TCC_OP_tile_mma: add_mma(e->target, &w, op, loop); break;
         case TCC_OP_scf_for:
             add_block(e, op->regions[0], op, binary(e, TCC_EXPR_mul, times, iterations_of(e, op)));
+            handing += handing_cycles(e, op);
             break;
         default: break;
         }
@@ -269,7 +287,7 @@ static void add_block(estimate *e, const tcc_block *block, const tcc_op *loop, t
     else if (loop)
         add_term(e, binary(e, TCC_EXPR_mul, iteration_cycles(e, &w, stages), times));
     else
-        e->around = number(tcc_work_cycles(e->target, &w)).i;
+        e->around = number(tcc_work_cycles(e->target, &w) + handing).i;
 }
 
 static tcc_attr multiprocessors(estimate *e)
@@ -301,7 +319,7 @@ static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
 static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");
-    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster"), tiles[MAX_AXES + 1];
+    tcc_attr cluster = tcc_attr_list(&grid->attrs, "cluster"), tiles[MAX_AXES + 2];
     size_t n = 0;
     for (size_t i = 0; i < extents.list.n && i < tile.list.n && n < MAX_AXES; i++) {
         int64_t ctas = i < cluster.list.n ? cluster.list.items[i].i : 1;
@@ -309,6 +327,8 @@ static tcc_attr rounds_of(estimate *e, const tcc_op *grid)
                                    number((double)(tile.list.items[i].i * ctas)));
         tiles[n++] = binary(e, TCC_EXPR_mul, clusters, number((double)ctas));
     }
+    if (e->ranks > 1)
+        tiles[n++] = number((double)e->ranks);
     tcc_attr all = tcc_expr_attr(e->ir, TCC_EXPR_mul, n, tiles, 1);
     tiles[n] = number(TCC_ROUND - TCC_ROUND_FIXED);
     tcc_attr fixed = binary(e, TCC_EXPR_mul, number(TCC_ROUND_FIXED),

@@ -74,9 +74,10 @@ void tcc_nvvm_contribute(tcc_nvvm_lowering *l, tcc_op *op)
     first = own_place(l, &p, first);
     for (size_t i = 0, n = 0; i < p.held.n; i++) {
         tcc_value *v = tcc_low_unpacked(low, op->operands[0], i);
-        for (int64_t r = 0; r < p.held.in_one; r += p.in_unit, n++)
-            TCC_EMIT_V(&low->b, nvvm_st_shared_cluster, tcc_low_add(low, first, unit_offset(&p, (int64_t)n)),
-                       tcc_low_slice(low, v, r, p.in_unit));
+        for (int64_t r = 0; r < p.held.in_one; r += p.in_unit, n++) {
+            tcc_value *at = tcc_low_add(low, first, unit_offset(&p, (int64_t)n));
+            TCC_EMIT_V(&low->b, nvvm_st_shared_cluster, at, tcc_low_slice(low, v, r, p.in_unit));
+        }
     }
     tcc_low_end(low, others);
 }

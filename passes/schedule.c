@@ -60,10 +60,12 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
         .warpgroups = 1, /* waves count as one */
         .cluster_m = 1,
         .cluster_n = 1,
+        .cluster_k = 1,
     };
     if (s.m && tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s.target)) {
         s.cluster_m = tcc_schedule_cluster_of(f, tile.list.items[0].s);
         s.cluster_n = tcc_schedule_cluster_of(f, tile.list.items[2].s);
+        s.cluster_k = tcc_schedule_cluster_of(f, tile.list.items[4].s);
     }
     tcc_attr more = tcc_attr_list(&f->attrs, "more");
     if (more.list.n == 3) {
@@ -104,8 +106,14 @@ static bool is_multiple(int64_t x, int64_t step)
 static bool is_valid_cluster(const tcc_schedule *s)
 {
     int64_t most = tcc_schedule_keys[TCC_KEY_cluster].max;
-    return s->cluster_m >= 0 && s->cluster_n >= 0 && s->cluster_m <= most && s->cluster_n <= most &&
-           s->cluster_m * s->cluster_n <= most;
+    const int64_t along[] = {s->cluster_m, s->cluster_n, s->cluster_k};
+    int64_t ctas = 1;
+    for (int i = 0; i < 3; i++) {
+        if (along[i] < 0 || along[i] > most)
+            return false;
+        ctas *= along[i] ? along[i] : 1;
+    }
+    return ctas <= most;
 }
 
 static bool is_valid_for_warpgroups(const tcc_schedule *s)
@@ -140,12 +148,14 @@ bool tcc_schedule_is_valid(const tcc_schedule *s)
 }
 
 /* Where there is none, nothing says so. */
-static void set_cluster(tcc_func *f, const tcc_schedule *s, const char *m, const char *n)
+static void set_cluster(tcc_func *f, const tcc_schedule *s, const char *const *indices)
 {
-    bool along_m = s->cluster_m > 1;
-    int64_t ctas = along_m ? s->cluster_m : s->cluster_n;
-    if (ctas > 1)
-        tcc_schedule_sizes_set(f, TCC_KEY_cluster, 1, along_m ? &m : &n, &ctas);
+    const int64_t along[] = {s->cluster_m, s->cluster_n, s->cluster_k};
+    int i = 0;
+    while (i < 3 && along[i] <= 1)
+        i++;
+    if (i < 3)
+        tcc_schedule_sizes_set(f, TCC_KEY_cluster, 1, &indices[i], &along[i]);
     else
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_cluster].name);
 }
@@ -153,7 +163,8 @@ static void set_cluster(tcc_func *f, const tcc_schedule *s, const char *m, const
 void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const char *n,
                       const char *k)
 {
-    tcc_schedule_sizes_set(f, TCC_KEY_tile, 3, (const char *[]){m, n, k}, (int64_t[]){s->m, s->n, s->k});
+    const char *indices[] = {m, n, k};
+    tcc_schedule_sizes_set(f, TCC_KEY_tile, 3, indices, (int64_t[]){s->m, s->n, s->k});
     for (int id = 0; id < TCC_KEY_COUNT; id++)
         if (has(tcc_func_target(f), id) && (id != TCC_KEY_instr || s->instr != tcc_target_instr(tcc_target_of(f->ir))))
             tcc_schedule_key_set(f, id, get(s, id));
@@ -162,7 +173,7 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
     if (s->raster == TCC_RASTER_GROUPED)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_raster].name);
     if (tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s->target))
-        set_cluster(f, s, m, n);
+        set_cluster(f, s, indices);
     if (s->more_sums)
         tcc_attr_set_ints(f->ir, &f->attrs, "more", 3,
                           (int64_t[]){s->more_sums, s->more_a, s->more_b});
@@ -186,6 +197,12 @@ int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
     int64_t a = tcc_stage_bytes((s->m + opaque) * depth * elem_bytes);
     int64_t b = tcc_stage_bytes((s->n + opaque) * depth * elem_bytes);
     return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_ring_bytes(s->stages);
+}
+
+int64_t tcc_schedule_handed_bytes(const tcc_schedule *s)
+{
+    enum { SUM_BYTES = 4 }; /* where matrix instructions of warpgroups add */
+    return s->cluster_k > 1 ? (s->cluster_k - 1) * (1 + s->more_sums) * tcc_stage_bytes(s->m * s->n * SUM_BYTES) : 0;
 }
 
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits)
@@ -327,8 +344,8 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
 {
     enum { LARGE = 1 << 14 };
     const tcc_target *t = s->target;
-    double parts = s->split > 1 ? (double)s->split : 1, elements = 1, depth = (double)s->k * parts;
-    double rounds = parts / (double)t->sms, iterations = (double)LARGE / depth;
+    double parts = s->split > 1 ? (double)s->split : 1, elements = 1, ranks = s->cluster_k > 1 ? (double)s->cluster_k : 1;
+    double depth = (double)s->k * parts * ranks, rounds = parts * ranks / (double)t->sms, iterations = (double)LARGE / depth;
     bool known = true;
     for (size_t i = 0; i < size->n_axes; i++) {
         tcc_dim extent = size->extents[i];
@@ -358,7 +375,9 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
     int64_t stored_bits = parts > 1 ? size->sum_bits : size->result_bits;
     tcc_work around = {.stored_bytes = (double)(s->m * s->n * stored_bits) / 8};
     bool in_turn = s->consumers == TCC_CONSUMERS_PINGPONG;
-    double outside = tcc_work_cycles(t, &around), hidden = s->persistent ? outside * tcc_hidden_part(in_turn) : 0;
+    int64_t handed = tcc_schedule_handed_bytes(s);
+    double outside = tcc_work_cycles(t, &around) + (handed ? tcc_handing_cycles(t, (double)handed) : 0);
+    double hidden = s->persistent ? outside * tcc_hidden_part(in_turn) : 0;
     double each = outside - hidden + iterations * tcc_iteration_cycles(t, &in_loop, s->stages, in_turn);
     double cycles = rounds * each + hidden;
     return parts > 1 ? cycles + adding_cycles(s, size, elements) : cycles;

@@ -52,7 +52,8 @@ typedef struct tcc_schedule {
     int64_t staging;     /* columns of results staged at a time, twice; 0: all, once */
     int64_t group;       /* tiles of m taken together */
     tcc_raster raster;
-    int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads */
+    int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads, */
+    int64_t cluster_k;            /* or along k that share a sum */
     tcc_persistence persistent;
     int64_t split;       /* parts of a sum */
     int64_t warps;       /* that multiply registers; else 0; */
@@ -81,6 +82,8 @@ int64_t tcc_schedule_threads(const tcc_schedule *s);
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 /* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
+/* Shared memory beside that, for what CTAs that share a sum hand to the first of them. */
+int64_t tcc_schedule_handed_bytes(const tcc_schedule *s);
 /* Shared memory in which all that take tiles in turn stage a tile's results of so many bits. */
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits);
 /* The swizzle, of at most so many bytes, with which panels divide a row of `bytes`; 0 for none. */

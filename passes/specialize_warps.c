@@ -22,7 +22,7 @@
  * running ahead: the copies stay in front of their MMA. What fills stages without mbarriers
  * (pipeline-registers) is ahead already.
  *
- * Where CTAs of a cluster meet, in front and at the end, is outside of the roles.
+ * Where CTAs of a cluster meet, in front and at the end, is outside of the roles; between, all roles come to it.
  *
  * A CTA that has nothing to copy, or nothing to multiply either but tiles that are spread over warps, is one role.
  *
@@ -42,6 +42,7 @@
 typedef struct split {
     tcc_block *body;
     tcc_op *loop; /* the first that choose-pipeline has decided of */
+    tcc_op *meeting; /* where CTAs meet in front of the roles; or NULL */
     bool by_one;  /* thread */
     int64_t consumers, producers; /* warps */
     int64_t registers[2];         /* 0: as launched */
@@ -188,6 +189,17 @@ static tcc_op *build_role(tcc_builder *b, const char *name, int64_t warps, int64
     return role;
 }
 
+static bool is_meeting(const tcc_op *op)
+{
+    return op->code == TCC_OP_async_cluster_barrier;
+}
+
+/* Whether op is where CTAs meet on the way, between what they do with tiles. */
+static bool is_inner_meeting(const split *s, const tcc_op *op)
+{
+    return is_meeting(op) && op->next && op != s->meeting;
+}
+
 static void build_producer(const split *s, tcc_builder *b)
 {
     tcc_op *role = build_role(b, "producer", s->producers, s->registers[1]);
@@ -200,6 +212,11 @@ static void build_producer(const split *s, tcc_builder *b)
             tcc_op_clone(&in, op, map);
         else if (tcc_is_loop(op) && has_copies(op))
             build_copy_loop(s, &in, op, TCC_VIEW(scf_for, op)->hi, false, map);
+        else if (is_inner_meeting(s, op)) {
+            in = tcc_builder_at_end(role->regions[0]);
+            in.loc = op->loc;
+            tcc_op_clone(&in, op, map);
+        }
     erase_copies(s->body);
 }
 
@@ -295,11 +312,6 @@ static bool is_object(const tcc_op *op)
     return op->code == TCC_OP_async_ring || op->code == TCC_OP_async_alloc;
 }
 
-static bool is_meeting(const tcc_op *op)
-{
-    return op->code == TCC_OP_async_cluster_barrier;
-}
-
 /* Whether an op may stand in front of the roles: it is a number, of such. */
 static bool can_go_in_front(const tcc_op *op, const tcc_op *consumer)
 {
@@ -348,12 +360,12 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     if (!find_split(ctx, f, &s))
         return TCC_OK;
-    tcc_op *ring = NULL, *meeting = NULL; /* the last; where CTAs meet in front of the roles */
+    tcc_op *ring = NULL; /* the last */
     for (tcc_op *op = s.body->first; op; op = op->next) {
         if (op->code == TCC_OP_async_ring)
             count(&s, ring = op);
-        if (is_meeting(op) && !meeting)
-            meeting = op;
+        if (is_meeting(op) && !s.meeting)
+            s.meeting = op;
     }
     tcc_builder b = ring ? tcc_builder_after(ring) : tcc_builder_before(s.body->first);
     tcc_op *consumer = build_role(&b, "consumer", s.consumers, s.registers[0]), *last = consumer;
@@ -381,14 +393,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     for (tcc_op *op = last->next, *next; op; op = next) {
         next = op->next;
-        if (!is_meeting(op))
+        if (!is_meeting(op) || is_inner_meeting(&s, op))
             tcc_op_move(can_go_in_front(op, consumer) ? &front : &inside, op);
     }
     *changed = true;
     tcc_status status = s.turns > 1 ? tcc_take_turns(ctx, consumer, s.turns) : TCC_OK;
     b = tcc_builder_before(consumer);
-    if (meeting)
-        tcc_op_move(&b, meeting);
+    if (s.meeting)
+        tcc_op_move(&b, s.meeting);
     return status;
 }
 

@@ -150,6 +150,8 @@ static tcc_op *build_loop(tcc_builder *g, const tcc_contraction *c, const tcc_sc
     }
     tcc_op *loop = tcc_op_create(g, TCC_OP_scf_for, 3 + c->n_sums, operands, c->n_sums, types);
     tcc_attr_set_int(ir, &loop->attrs, "at_least_once", 1);
+    if (s->cluster_k > 1)
+        tcc_attr_set_int(ir, &loop->attrs, "ranks", s->cluster_k);
     return loop;
 }
 

@@ -35,6 +35,11 @@ double tcc_work_cycles(const tcc_target *t, const tcc_work *w)
            w->stored_bytes / t->stored_bytes_per_cycle + access_cycles(w);
 }
 
+double tcc_handing_cycles(const tcc_target *t, double bytes)
+{
+    return t->latency_cycles + bytes / t->l2_bytes_per_cycle;
+}
+
 double tcc_moving_cycles(const tcc_target *t, const tcc_work *w)
 {
     return w->moved_bytes / t->memory_bytes_per_cycle + access_cycles(w);

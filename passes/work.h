@@ -51,6 +51,9 @@ tcc_lines tcc_lines_of(const tcc_type *tensor);
 /* From the end of one step of a variant to the first of the next one's work, in the same stream, and back. */
 extern const int64_t tcc_step_gap_cycles;
 
+/* Until the first CTA of a cluster has what others hand to it, so many bytes. */
+double tcc_handing_cycles(const tcc_target *t, double bytes);
+
 /* Of a CTA that has but loads and stores of lanes, between others that hide its latency. */
 double tcc_moving_cycles(const tcc_target *t, const tcc_work *w);
 

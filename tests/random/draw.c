@@ -552,6 +552,20 @@ bool target_is_amd(const char *target)
     return !strncmp(target, "gfx", 3);
 }
 
+/* Two CTAs share some sums: of one tile each, and where no result is read. */
+static void draw_cluster(drawing *d)
+{
+    enum { EVERY = 5 };
+    program *p = d->p;
+    bool may = has_wgmma(p->target) && !p->by_warps && p->sums == OF_PRODUCTS && p->seed % EVERY == 1;
+    for (int i = 0; i < p->n_exprs; i++)
+        may &= p->exprs[i].kind != E_INOUT;
+    if (!may || (p->set & 1u << PERSISTENT && p->values[PERSISTENT]))
+        return;
+    p->values[CLUSTER] = 2;
+    p->set |= 1u << CLUSTER;
+}
+
 bool program_has_warps(const program *p)
 {
     return !target_is_amd(p->target) && (!has_wgmma(p->target) || p->by_warps);
@@ -678,4 +692,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_raster(&d);
     draw_second_computation(&d);
     p->renamed = chance(&d, 20);
+    draw_cluster(&d);
 }

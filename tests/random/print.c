@@ -442,6 +442,8 @@ static void print_schedule(tcc_str *out, const program *p)
             tcc_str_printf(out, "    waves %d;\n", p->values[s]);
         else if (amd && s == SWIZZLE)
             tcc_str_printf(out, "    wave %s;\n", lanes[p->values[s]]);
+        else if (s == CLUSTER)
+            tcc_str_printf(out, "    cluster %c %d;\n", p->indices[0].name, p->values[s]);
         else if (settings[s].words)
             tcc_str_printf(out, "    %s %s;\n", settings[s].key, settings[s].words[p->values[s]]);
         else

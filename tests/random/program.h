@@ -89,6 +89,7 @@ typedef enum setting {
     PERSISTENT,
     CONSUMERS,
     SPLIT,
+    CLUSTER, /* CTAs along the index that is summed */
     RASTER,
     N_SETTINGS
 } setting;

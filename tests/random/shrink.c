@@ -23,9 +23,9 @@ static bool drop_setting(program *p, int i)
 static bool lower_setting(program *p, int i)
 {
     static const int least[N_SETTINGS] = {
-        [TILE_M] = 64, [TILE_N] = 8, [TILE_K] = 16, [STAGES] = 1, [WARPGROUPS] = 1, [GROUP] = 1, [SPLIT] = 1};
+        [TILE_M] = 64, [TILE_N] = 8, [TILE_K] = 16, [STAGES] = 1, [WARPGROUPS] = 1, [GROUP] = 1, [SPLIT] = 1, [CLUSTER] = 1};
     static const int step[N_SETTINGS] = {
-        [TILE_M] = 64, [TILE_N] = 8, [TILE_K] = 16, [STAGES] = 1, [WARPGROUPS] = 1, [GROUP] = 1, [SPLIT] = 1};
+        [TILE_M] = 64, [TILE_N] = 8, [TILE_K] = 16, [STAGES] = 1, [WARPGROUPS] = 1, [GROUP] = 1, [SPLIT] = 1, [CLUSTER] = 1};
     int s = i / 3;
     if (s >= N_SETTINGS)
         return false;

@@ -1,4 +1,4 @@
-/* CTAs that share loads: right as the passes make them, and with one safeguard left out wrong, in the
+/* CTAs that share loads, or a sum: right as the passes make them, and with one safeguard left out wrong, in the
  * interpreter and to the checker.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -19,6 +19,15 @@ static const char *const schedules[] = {
 };
 static const extents sizes[] = {{150, 72, 104, 0}, {40, 24, 16, 0}};
 #define LEN(a) (sizeof(a) / sizeof *(a))
+
+/* Sums of which two CTAs have a part each: one iteration and many, of one warpgroup and two, with and without a
+ * producer. */
+static const char *const shared_sums[] = {
+    "tile m 64, n 32, k 32; stages 2; cluster k 2;",
+    "tile m 64, n 24, k 32; stages 3; producer warp; epilogue interleaved; cluster k 2;",
+    "tile m 128, n 48, k 16; stages 2; cluster k 2;",
+    "tile m 64, n 32, k 32; stages 2; producer none; cluster k 2;",
+};
 
 static void open(kernel *k, const char *schedule, extents e)
 {
@@ -56,6 +65,13 @@ START_TEST(clusters_compute_what_the_kernel_does)
 {
     for (size_t i = 0; i < LEN(sizes); i++)
         check(schedules[_i], sizes[i], !i);
+}
+END_TEST
+
+START_TEST(clusters_that_share_a_sum_compute_what_the_kernel_does)
+{
+    for (size_t i = 0; i < LEN(sizes); i++)
+        check(shared_sums[_i], sizes[i], !i);
 }
 END_TEST
 
@@ -134,6 +150,27 @@ static void other_half(tcc_func *f)
     set_operand_plus(copy, 4, 8);
 }
 
+/* ---- what is left out where a sum is shared ---- */
+
+/* The meeting on the way is the second of all; the producer comes to it, too, where there is one. */
+static void no_meeting_on_the_way(tcc_func *f)
+{
+    erase_meeting(f, 1);
+    if (count(f, TCC_OP_nvvm_cluster_arrive) > 2)
+        erase_meeting(f, 1);
+}
+static void meet_too_early(tcc_func *f)
+{
+    tcc_op *arrive = NTH(nvvm_cluster_arrive, 1), *wait = arrive->next, *last = LAST(nvvm_st_shared_cluster);
+    tcc_builder b = tcc_builder_before(tcc_ancestor_in(last, arrive->block));
+    tcc_op_move(&b, arrive);
+    tcc_op_move(&b, wait);
+}
+static void hand_to_itself(tcc_func *f) { tcc_op_set_operand(NTH(nvvm_mapa, 0), 1, NTH(nvvm_cluster_ctarank, 0)->results); }
+static void hand_to_stages(tcc_func *f) { tcc_op_set_operand(NTH(nvvm_mapa, 0), 0, NTH(nvvm_smem_base, 0)->results); }
+static void hand_too_far(tcc_func *f) { set_operand_plus(LAST(nvvm_st_shared_cluster), 0, 16); }
+static void hand_less(tcc_func *f) { tcc_op_erase(NTH(nvvm_st_shared_cluster, 0)); }
+
 typedef struct mutation {
     const char *name;
     void (*mutate)(tcc_func *f);
@@ -157,12 +194,21 @@ static const mutation of_target[] = {
     {"other_half", other_half, NULL},
 };
 
-START_TEST(a_safeguard_left_out_of_a_cluster)
+static const mutation of_shared_sums[] = {
+    {"own_meeting", own_meeting, "may not have begun"},
+    {"no_meeting_on_the_way", no_meeting_on_the_way, "may still be writing|may still be reading|before anything|never written"},
+    {"meet_too_early", meet_too_early, "may still be writing|before anything|never written"},
+    {"hand_to_itself", hand_to_itself, "before anything|never written"},
+    {"hand_to_stages", hand_to_stages, "may still be|before anything|never written"},
+    {"hand_too_far", hand_too_far, "mbarrier|never written|before anything|may still be"},
+    {"hand_less", hand_less, "before anything|never written"},
+};
+
+static void leave_out(const mutation *m, const char *const *of, size_t n)
 {
-    const mutation *m = &of_target[_i];
-    for (size_t i = 0; i < LEN(schedules); i++) {
+    for (size_t i = 0; i < n; i++) {
         kernel k;
-        open(&k, schedules[i], sizes[0]);
+        open(&k, of[i], sizes[0]);
         tcc_func *f = run_passes(&k, tcc_pipeline(tcc_target_of(k.ir)));
         m->mutate(f);
         verdict v = run_all(&k, f, SEEDS);
@@ -175,6 +221,11 @@ START_TEST(a_safeguard_left_out_of_a_cluster)
         kernel_close(&k);
     }
 }
+
+START_TEST(a_safeguard_left_out_of_a_cluster) { leave_out(&of_target[_i], schedules, LEN(schedules)); }
+END_TEST
+
+START_TEST(a_safeguard_left_out_of_a_shared_sum) { leave_out(&of_shared_sums[_i], shared_sums, LEN(shared_sums)); }
 END_TEST
 
 /* ---- the async level ------------------------------------------------------------------------- */
@@ -188,6 +239,27 @@ static void fewer_bytes(tcc_func *f)
     tcc_attr_set_int(f->ir, &commit->attrs, "bytes", tcc_attr_int(&commit->attrs, "bytes", 0) - 1024);
 }
 
+static void no_barrier_on_the_way(tcc_func *f)
+{
+    tcc_op_erase(NTH(async_cluster_barrier, 1));
+    tcc_op_erase(NTH(async_cluster_barrier, 1));
+}
+static void producer_stays_away(tcc_func *f) { tcc_op_erase(NTH(async_cluster_barrier, 2)); }
+static void contributes_too_late(tcc_func *f)
+{
+    tcc_builder b = tcc_builder_after(NTH(async_cluster_barrier, 1));
+    tcc_op_move(&b, NTH(async_contribute, 0));
+}
+static void of_another_rank(tcc_func *f) { set_operand_plus(NTH(async_contribute, 0), 2, 1); }
+
+static const mutation of_async_sums[] = {
+    {"no_barrier_in_front", no_barrier_in_front, "may not have begun"},
+    {"no_barrier_on_the_way", no_barrier_on_the_way, "may not have contributed yet"},
+    {"producer_stays_away", producer_stays_away, "at the cluster's barrier"},
+    {"contributes_too_late", contributes_too_late, "may not have contributed yet"},
+    {"of_another_rank", of_another_rank, "of rank 2 of 2"},
+};
+
 static const mutation of_async[] = {
     {"own_ring", own_ring, "into a ring of 1"},
     {"no_barrier_in_front", no_barrier_in_front, "which has no ring there yet|not been released there"},
@@ -195,21 +267,28 @@ static const mutation of_async[] = {
     {"fewer_bytes", fewer_bytes, "of which async.commit says"},
 };
 
-START_TEST(a_safeguard_left_out_of_the_async_level)
+static void leave_out_of_async(const mutation *m, const char *schedule)
 {
     static const char passes[] =
         "canonicalize,cse,choose-variants,pad-operands,merge-indices,choose-schedule,split-sums,tile-contraction,dce,tile-pointwise,"
         "fuse-epilogue,dce,choose-mma,choose-layout,choose-pipeline,estimate-cost,distribute-grid,pipeline-copies,"
         "pipeline-registers,specialize-warps";
-    const mutation *m = &of_async[_i];
     kernel k;
-    open(&k, schedules[0], sizes[0]);
+    open(&k, schedule, sizes[0]);
     tcc_func *f = run_passes(&k, passes);
     ck_assert_int_eq(run_all(&k, f, SEEDS), RIGHT);
     m->mutate(f);
     ck_assert_int_eq(run_all(&k, f, 8 * SEEDS), REPORTED);
     ck_assert_msg(says_one_of(k.said, m->says), "%s:\n%s", m->name, k.said);
     kernel_close(&k);
+}
+
+START_TEST(a_safeguard_left_out_of_the_async_level) { leave_out_of_async(&of_async[_i], schedules[0]); }
+END_TEST
+
+START_TEST(a_safeguard_left_out_of_a_shared_sum_of_the_async_level)
+{
+    leave_out_of_async(&of_async_sums[_i], shared_sums[0]);
 }
 END_TEST
 
@@ -221,6 +300,9 @@ int main(void)
     tcase_add_loop_test(t, clusters_compute_what_the_kernel_does, 0, (int)LEN(schedules));
     tcase_add_loop_test(t, a_safeguard_left_out_of_a_cluster, 0, (int)LEN(of_target));
     tcase_add_loop_test(t, a_safeguard_left_out_of_the_async_level, 0, (int)LEN(of_async));
+    tcase_add_loop_test(t, clusters_that_share_a_sum_compute_what_the_kernel_does, 0, (int)LEN(shared_sums));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_shared_sum, 0, (int)LEN(of_shared_sums));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_shared_sum_of_the_async_level, 0, (int)LEN(of_async_sums));
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

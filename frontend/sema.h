@@ -1,7 +1,7 @@
-/* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c
- * statements, rename.c those that are read with other indices, sema_expr.c expressions and indices, sema_type.c what is an integer and what a float,
- * sema_schedule.c schedules. Every error is reported where it is made, once: what depends on
- * something wrong keeps silent.
+/* sema: does a syntax tree mean anything? sema.c has the file and signatures, sema_body.c statements, rename.c those
+ * that are read with other indices, sema_expr.c expressions and indices, sema_type.c what is an integer and what a
+ * float, sema_schedule.c schedules. Every error is reported where it is made, once: what depends on something wrong
+ * keeps silent.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_FRONTEND_SEMA_H

@@ -1,0 +1,117 @@
+/* async: the async level: rings of stages, copies that land later, MMAs that run on.
+ *
+ * The producer and the consumers are one thread each. An MMA is computed when it starts, and
+ * is taken to be reading its stage and writing its result until async.mma_wait says otherwise.
+ *
+ * CTAs of a cluster run together, each with stages of its own. What one copies to all counts in each, there and
+ * when it lands; where a stage is still in use, or a CTA has no stages yet or any more, that is wrong.
+ *
+ * async.c has memory, rings and roles, async_copies.c copies and MMAs, async_results.c where roles and CTAs meet and
+ * what they do with tiles.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_INTERP_ASYNC_H
+#define TCC_INTERP_ASYNC_H
+
+#include "interp/tile.h"
+
+typedef struct tcc_async_stage {
+    int64_t owner;    /* iteration that acquired it last, -1: none */
+    int64_t released; /* iteration that gave it back last, -1: none */
+    size_t started, landed;
+    int64_t bytes, landed_bytes; /* awaited, and there; bytes 0: they are not counted */
+    bool committed, waited;
+    uint64_t waited_at; /* of a ring of groups: the step of its role at which it last was waited for */
+} tcc_async_stage;
+
+typedef struct tcc_async_ring {
+    bool made;     /* by the CTA that runs now */
+    unsigned ctas; /* that fill its stages; 1: its own does */
+    tcc_async_stage *stages;
+    int64_t n_stages;
+    bool meets;                     /* it is filled and emptied by barriers alone, */
+    bool groups;                    /* or by them and groups of copies that are waited for */
+    const struct tcc_role *reading; /* that has read stages to registers and has not published since */
+    bool turns;                     /* they are owned, and nothing else */
+} tcc_async_ring;
+
+typedef struct tcc_async_buffer {
+    tcc_cell *cells;
+    size_t stage_cells;
+    int64_t n_stages;
+    int64_t offset, stage_bytes; /* in shared memory; offset -1: it has no place yet */
+    tcc_scalar elem;
+    uint64_t *put, *read;      /* of each stage: the step of its role at which it last was, from or to registers */
+    unsigned unpublished;      /* how what was written may not be sent yet */
+    size_t sends;              /* on their way */
+    uint64_t used;             /* the step of its role at which an MMA last began to read it */
+    const struct tcc_role *by; /* whose warps exchange tiles by way of it */
+    tcc_cell *whole;           /* room for a tile of which CTAs copy a part each */
+    unsigned *given, *taken;   /* of each stage: how often the cluster had met when it was contributed, and collected */
+} tcc_async_buffer;
+
+/* An MMA, by number: the stages that its operands are in; a ring that is NULL: in none. */
+typedef struct tcc_async_mma {
+    struct {
+        const tcc_async_ring *ring;
+        int64_t i;
+        const tcc_async_buffer *buffer;
+    } operands[2];
+} tcc_async_mma;
+
+/* An iteration whose copies are a group. */
+typedef struct tcc_async_commit {
+    const tcc_async_ring *ring;
+    int64_t i;
+} tcc_async_commit;
+
+/* A buffer on its way to a tensor. */
+typedef struct tcc_async_sending {
+    tcc_window to;
+    tcc_async_buffer *from;
+    bool over;
+} tcc_async_sending;
+
+struct tcc_role {
+    TCC_VEC(tcc_async_mma) mmas;
+    TCC_VEC(tcc_async_sending *) sends; /* in order */
+    TCC_VEC(tcc_async_commit) commits;  /* to rings of groups, in order */
+    uint64_t met;                       /* the step at which all warps of the role last met */
+    unsigned meets;                     /* the how many-th time it waits for at the cluster's barrier; 0: it does not */
+};
+
+struct tcc_async {  /* of a CTA */
+    void **objects; /* ring or buffer of each value */
+    TCC_VEC(tcc_async_buffer *) buffers;
+    TCC_VEC(tcc_async_ring *) rings;
+    tcc_map roles;  /* async.role -> its thread */
+    size_t running; /* roles of those that run together which have begun */
+    unsigned met;   /* how often all of it has come to the cluster's barrier, */
+    size_t coming;  /* to which so many of its roles have come since */
+};
+
+unsigned tcc_async_ctas(const tcc_exec *x);
+/* The state of a CTA of the cluster, and of a thread's own. */
+struct tcc_async *tcc_async_of_cta(tcc_exec *x, unsigned rank);
+struct tcc_async *tcc_async_of(const tcc_thread *t);
+struct tcc_role *tcc_async_role_of(tcc_thread *t);
+
+/* The ring or buffer that an operand is. */
+void *tcc_async_operand(tcc_thread *t, const tcc_inst *in, unsigned operand);
+/* What operand 0 or 2 of an op is in a CTA of the cluster; NULL, reported, where that is not running. */
+void *tcc_async_object_in(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned rank);
+/* The stage of an iteration of a ring, that of operand 0; NULL, reported, when it is not the iteration's. */
+tcc_async_stage *tcc_async_stage_of(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r, int64_t i);
+tcc_async_stage *tcc_async_owned_stage(tcc_thread *t, const tcc_inst *in, int64_t i);
+
+void tcc_async_poison(tcc_async_buffer *b, int64_t stage);
+bool tcc_async_overlap(const tcc_async_buffer *a, int64_t i, const tcc_async_buffer *b, int64_t j);
+/* Writing to a stage destroys what lies in the same place. */
+void tcc_async_clobber(const struct tcc_async *async, const tcc_async_buffer *b, int64_t i);
+
+/* All warps of the role met behind the step at which a stage last was put, read or waited for. */
+bool tcc_async_have_met(tcc_thread *t, const tcc_inst *in, uint64_t step, const char *what);
+/* How many threads of a CTA come to where op is: one, or one for each role that runs with that one. */
+size_t tcc_async_running_with(const tcc_op *op);
+
+#endif

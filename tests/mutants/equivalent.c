@@ -187,6 +187,52 @@ static bool is_before_cluster(const tcc_op *op)
     return op->code == TCC_OP_nvvm_warp_sync && op->next && op->next->code == TCC_OP_nvvm_cluster_arrive;
 }
 
+/* Whether it is what fills a stage: the wait for it, copies to it. Consumers wait for these before they arrive at the
+ * cluster's barrier, where whoever did no more has nothing to tell. */
+static bool is_of_filling(const site *s, const tcc_op *op)
+{
+    return !has_effect(op) || op->n_regions || op->code == TCC_OP_nvvm_elect || op->code == TCC_OP_nvvm_tma_load ||
+           op->code == TCC_OP_nvvm_mbarrier_arrive_expect_tx || is_wait_for_empty(s, op);
+}
+
+static bool only_fills(const site *s, const tcc_op *op)
+{
+    bool only = is_of_filling(s, op);
+    for (unsigned r = 0; r < op->n_regions; r++)
+        for (tcc_op *in = op->regions[r]->first; in; in = tcc_walk_next(in, op->regions[r]))
+            only &= is_of_filling(s, in);
+    return only;
+}
+
+/* Whether it is all that a role has done since all met, by its arrival at the cluster's barrier. */
+static bool has_only_filled(const site *s, const tcc_op *arrival)
+{
+    const tcc_op *role = arrival->block->parent, *met = role ? previous_effect(role) : NULL;
+    bool only = met && met->code == TCC_OP_nvvm_cluster_wait;
+    for (const tcc_op *op = previous_effect(arrival); op && only; op = previous_effect(op))
+        only = only_fills(s, op) || is_before_cluster(op);
+    return only;
+}
+
+/* Whether the CTAs meet behind an op, in its role. */
+static bool meet_behind(const tcc_op *op)
+{
+    for (; op->block->parent; op = op->block->parent)
+        for (const tcc_op *o = op->next; o; o = o->next)
+            if (o->code == TCC_OP_nvvm_cluster_wait)
+                return true;
+    return false;
+}
+
+/* Whether one op reaches into another CTA with no meeting behind it, before that at the end. */
+static bool reaches_until_the_end(const tcc_func *f)
+{
+    bool reaches = false;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        reaches |= tcc_op_does(op->code, TCC_CLUSTER) && !tcc_op_does(op->code, TCC_BY_CLUSTER) && !meet_behind(op);
+    return reaches;
+}
+
 static bool touches_shared(tcc_opcode code)
 {
     return tcc_op_does(code, TCC_READS_SHARED | TCC_WRITES_SHARED) && !tcc_op_does(code, TCC_ASYNC_PROXY);
@@ -215,13 +261,15 @@ static bool waits_for_its_warp(const tcc_block *b)
 /* Whether one writes a buffer of results while the other sends the next one. */
 static bool are_of_two_buffers(const tcc_op *write, const tcc_op *branch)
 {
+    if (write->code != TCC_OP_nvvm_stmatrix)
+        return false;
     bool sends = false, same = false;
     for (tcc_op *in = branch->n_regions ? branch->regions[0]->first : NULL; in; in = in->next)
         if (in->code == TCC_OP_nvvm_tma_store) {
             sends = true;
             same |= offset_of(in->operands[0]) == offset_of(write->operands[0]);
         }
-    return write->code == TCC_OP_nvvm_stmatrix && sends && !same;
+    return sends && !same;
 }
 
 /* Whether an op accesses a tensor, or one in its regions. */
@@ -247,6 +295,7 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
         return "earlier";
     if (are_both(a, b, TCC_OP_nvvm_mbarrier_init) || are_both(a, b, TCC_OP_nvvm_st_global) ||
         are_both(a, b, TCC_OP_nvvm_ld_global) || are_both(a, b, TCC_OP_nvvm_st_shared) ||
+        are_both(a, b, TCC_OP_nvvm_st_shared_cluster) ||
         are_both(a, b, TCC_OP_nvvm_stmatrix) || are_both(a, b, TCC_OP_nvvm_wmma_load) ||
         are_both(a, b, TCC_OP_nvvm_tma_store) ||
         are_both(a, b, TCC_OP_nvvm_ld_shared) || are(a, b, TCC_OP_nvvm_ld_shared, TCC_OP_nvvm_st_global) ||
@@ -258,7 +307,9 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
         return "phase";
     if (is_before_cluster(a) || is_before_cluster(b))
         return "together";
-    if (is_either(a, b, TCC_OP_nvvm_warp_sync) && a->block->parent->code == TCC_OP_scf_for &&
+    if (is_either(a, b, TCC_OP_nvvm_cluster_arrive) && (only_fills(s, a) || only_fills(s, b)))
+        return "filled";
+    if (is_either(a, b, TCC_OP_nvvm_warp_sync) && a->block->parent && a->block->parent->code == TCC_OP_scf_for &&
         !waits_for_its_warp(a->block) && !has_lanes_access(a->code == TCC_OP_nvvm_warp_sync ? b : a))
         return "lanes";
     if (is_either(a, b, TCC_OP_nvvm_setmaxnreg) && !is_either(a, b, TCC_OP_scf_if))
@@ -337,9 +388,25 @@ static bool one_phase(const site *s)
     return moves_freely(s, "phase");
 }
 
+/* Out of a role it is where the whole warp comes. */
 static bool lanes_are_together(const site *s)
 {
-    return moves_freely(s, "together") || (is_kind(s, "drop warp.sync") && is_before_cluster(s->op));
+    const tcc_op *role = s->op->block->parent;
+    bool gone = is_kind(s, "drop warp.sync") || (is_kind(s, "move out warp.sync") && !role->block->parent);
+    return moves_freely(s, "together") || (gone && is_before_cluster(s->op));
+}
+
+static bool consumers_have_waited(const site *s)
+{
+    return moves_freely(s, "filled") || (is_kind(s, "relaxed arrival") && has_only_filled(s, s->op));
+}
+
+/* Then nobody needs the meeting at the end, when a CTA's shared memory goes. */
+static bool have_met_since(const site *s)
+{
+    const tcc_op *wait = is_kind(s, "relaxed arrival") ? next_effect(s->op) : s->op;
+    return (is_kind(s, "drop cluster.wait") || is_kind(s, "relaxed arrival")) && !s->op->block->parent &&
+           wait && !next_effect(wait) && !reaches_until_the_end(s->f);
 }
 
 static bool no_lane_accesses(const site *s)
@@ -872,7 +939,9 @@ const reason reasons[] = {
     {"what is done before the step before has ended accesses no tensor", accesses_no_tensor},
     {"the two ops access different places", other_places},
     {"bytes and arrivals of one phase come in any order", one_phase},
+    {"consumers have waited for all that their producer started", consumers_have_waited},
     {"lanes go on together behind a branch", lanes_are_together},
+    {"the CTAs have met since one reached into another", have_met_since},
     {"in between no lane accesses shared memory", no_lane_accesses},
     {"only products write the accumulators, from the first on",
      registers_first_written_by_products},

@@ -30,9 +30,9 @@ static attempt drop(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
 /* With what comes behind it. */
 static attempt drop_pair(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
 {
-    tcc_op *next = op->next;
-    if (op->code == k->code && next)
-        tcc_op_erase(next);
+    if (op->code != k->code || way || !op->next)
+        return NO_MORE;
+    tcc_op_erase(op->next);
     return drop(f, op, k, way);
 }
 
@@ -261,6 +261,7 @@ const kind kinds[] = {
     {"drop cp.async.commit_group", drop, OF(nvvm_cp_async_commit)},
     {"drop cp.async.wait_group", drop, OF(nvvm_cp_async_wait)},
     {"drop st.shared", drop, OF(nvvm_st_shared)},
+    {"drop st.shared.cluster", drop, OF(nvvm_st_shared_cluster)},
     {"drop wmma.store", drop, OF(nvvm_wmma_store)},
     {"drop st.global", drop, OF(nvvm_st_global)},
 
@@ -372,6 +373,7 @@ const kind kinds[] = {
     {"address of wmma.load", add_to_operand, OF(nvvm_wmma_load), WAYS(32, -32, 1024)},
     {"address of wmma.store", add_to_operand, OF(nvvm_wmma_store), WAYS(32, -32, 16)},
     {"address of st.shared", add_to_operand, OF(nvvm_st_shared), WAYS(2, -2, 16, 1024)},
+    {"address of st.shared.cluster", add_to_operand, OF(nvvm_st_shared_cluster), WAYS(4, -16, 16, 2048)},
     {"offset of ld.global", add_to_operand, OF(nvvm_ld_global), .operand = 1, WAYS(1, -1),
      .of_guards = true},
     {"offset of st.global", add_to_operand, OF(nvvm_st_global), .operand = 1, WAYS(1, -1)},

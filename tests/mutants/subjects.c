@@ -216,6 +216,13 @@ const subject subjects[] = {
                 {128, 20, 16, 0},
                 {128, 16, 20, 0},
                 {128, 16, 0, 0}}},
+    {.name = "shared sum",
+     .source = PLAIN SCHEDULE("tile m 64, n 16, k 16; stages 2; producer warp; swizzle 32; epilogue tma; group 1; "
+                              "cluster k 2;"),
+     .function = "f",
+     .only = (const char *const[]){"nvvm.st.shared.cluster", "nvvm.cluster.arrive", "nvvm.cluster.wait",
+                                   "nvvm.warp.sync", "nvvm.mapa", "nvvm.ld.shared", NULL},
+     .shapes = {{200, 40, 136, 0}, {64, 16, 16, 0}, {64, 16, 48, 0}, {128, 20, 64, 0}, {64, 16, 0, 0}}},
     {.name = "persistent cluster",
      .source = TRANSPOSED SCHEDULE("tile m 128, n 16, k 16; stages 3; warpgroups 2; producer warpgroup; swizzle 32; "
                                    "epilogue tma; group 1; cluster n 2; persistent;"),

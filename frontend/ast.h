@@ -111,7 +111,7 @@ typedef struct tcc_ast_param {
     tcc_ast_role role;
     tcc_scalar elem;
     TCC_VEC(tcc_ast_dim) dims;
-    tcc_ast_exprs reads;
+    bool is_read;
     tcc_ast_stmt *written; /* by this statement */
     tcc_value *value;
 } tcc_ast_param;

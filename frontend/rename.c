@@ -141,8 +141,6 @@ static void write_again(tcc_sema *s, tcc_ast_stmt *again)
         e->free = rename_set(&r, e->free);
         if (e->stmt)
             e->stmt = tcc_sema_renamed(s, e->stmt, e->name, &e->indices);
-        if (e->param)
-            TCC_PUSH(s->arena, &e->param->reads, e);
         TCC_PUSH(s->arena, &again->exprs, e);
     }
     again->valid = true;

@@ -94,22 +94,44 @@ static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-/* Every element of an inout tensor is read only where it is written: elsewhere it may have been
- * written already. */
-static void check_inout(tcc_sema *s, const tcc_ast_param *param)
+/* Whether the expression at a place of a statement is a term of a sum over the index. */
+static bool is_term_over(const tcc_ast_stmt *stmt, size_t at, const tcc_ast_index *index)
+{
+    bool summed = false;
+    for (size_t i = at; i < stmt->exprs.len; i++) {
+        const tcc_ast_expr *sum = stmt->exprs.data[i];
+        for (size_t k = 0; sum->kind == TCC_AST_SUM && sum->first <= at && k < sum->indices.len; k++)
+            summed |= sum->indices.data[k].index == index;
+    }
+    return summed;
+}
+
+/* False, reported, where a statement reads an inout tensor at another place than it is written. */
+static bool check_inout_in(tcc_sema *s, const tcc_ast_param *param, const tcc_ast_stmt *stmt)
 {
     const tcc_ast_indices *to = &param->written->indices;
-    for (size_t i = 0; i < param->reads.len; i++) {
-        const tcc_ast_indices *from = &param->reads.data[i]->indices;
-        for (size_t j = 0; j < to->len; j++)
-            if (from->data[j].text != to->data[j].text) {
+    for (size_t i = 0; i < stmt->exprs.len; i++) {
+        const tcc_ast_indices *from = &stmt->exprs.data[i]->indices;
+        for (size_t j = 0; stmt->exprs.data[i]->param == param && j < to->len; j++)
+            if (from->data[j].text != to->data[j].text || is_term_over(stmt, i, from->data[j].index)) {
                 tcc_error(s->diag, TCC_ERR_TYPE, from->data[j].loc,
                           "inout '%s' is read at another place than it is written",
                           param->name.text);
                 tcc_note(s->diag, to->data[j].loc, "'%s' is written here", param->name.text);
-                return;
+                return false;
             }
     }
+    return true;
+}
+
+/* Every element of an inout tensor is read only where it is written: elsewhere it may have been
+ * written already. */
+static void check_inout(tcc_sema *s, const tcc_ast_param *param)
+{
+    bool ok = true;
+    for (size_t i = 0; i < s->kernel->stmts.len; i++)
+        for (const tcc_ast_stmt *stmt = s->kernel->stmts.data[i]; stmt && ok; stmt = stmt->again)
+            ok = !stmt->live || check_inout_in(s, param, stmt);
 }
 
 /* The index space of a kernel: the free indices of its sums of products or, where it has none, of its first
@@ -181,7 +203,7 @@ static void check_results(tcc_sema *s)
         if (writable && !param->written)
             tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "%s '%s' is never written",
                       param->role == TCC_ROLE_OUT ? "output" : "inout", param->name.text);
-        else if (!writable && !param->reads.len)
+        else if (!writable && !param->is_read)
             tcc_error(s->diag, TCC_ERR_TYPE, param->name.loc, "parameter '%s' is never used",
                       param->name.text);
         else if (param->role == TCC_ROLE_INOUT)

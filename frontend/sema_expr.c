@@ -153,7 +153,7 @@ static bool check_read_of_param(tcc_sema *s, tcc_ast_expr *e, tcc_ast_param *par
         tcc_note(s->diag, param->written->name.loc, "'%s' is written here", name);
         return false;
     }
-    TCC_PUSH(s->arena, &param->reads, e);
+    param->is_read = true;
     if (param->role == TCC_ROLE_SCALAR && e->indices.len) {
         tcc_error(s->diag, TCC_ERR_TYPE, e->name.loc, "'%s' is a scalar and takes no indices",
                   name);

@@ -32,7 +32,9 @@ static const tcc_type *joined_type(tcc_ir *ir, tcc_scalar elem, size_t n, tcc_va
 {
     tcc_dim dims[TCC_MAX_INDICES];
     unsigned rank = 0;
-    for (size_t i = 0; i < n; i++)
+    bool field = false;
+    for (size_t i = 0; i < n; i++) {
+        field |= values[i]->type->kind == TCC_KIND_field; /* which has no dimensions where all are summed */
         for (unsigned d = 0; d < values[i]->type->rank; d++) {
             unsigned at = 0;
             while (at < rank && dims[at].name != values[i]->type->dims[d].name)
@@ -40,7 +42,8 @@ static const tcc_type *joined_type(tcc_ir *ir, tcc_scalar elem, size_t n, tcc_va
             if (at == rank)
                 dims[rank++] = values[i]->type->dims[d];
         }
-    return rank ? tcc_type_get(ir, TCC_KIND_field, elem, rank, dims) : tcc_type_scalar(ir, elem);
+    }
+    return field ? tcc_type_get(ir, TCC_KIND_field, elem, rank, dims) : tcc_type_scalar(ir, elem);
 }
 
 /* ---- expressions ----------------------------------------------------------------------- */

@@ -74,6 +74,10 @@ static tcc_status check_shared_sum(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
                                  "not supported yet: cluster %s %lld where a tensor is inout", ch->c.k,
                                  (long long)s->cluster_k);
+    if (!*ch->c.axes[0] && !*ch->c.axes[1])
+        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
+                                 "not supported yet: cluster %s %lld where both operands have the same indices", ch->c.k,
+                                 (long long)s->cluster_k);
     if (s->cluster_m * s->cluster_n > 1)
         return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
                                  "cluster %s %lld beside another index: need one index", ch->c.k, (long long)s->cluster_k);

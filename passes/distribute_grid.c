@@ -21,7 +21,7 @@
  *
  * Where CTAs share the iterations of a loop, each takes every so many-th, so that they run through memory
  * together, and the sums that they carry, which begin at 0, are added up in that of rank 0. It alone stores: what
- * follows the loop is, for the others, behind the end of the first axis. All make as many iterations; what lies
+ * follows the loop is, for the others, behind the end of the first axis that has an index. All make as many iterations; what lies
  * beyond the last one is zero.
  *          scf.for %i = 0 to %n, %acc = 0 {ranks = 2} { … %i … }   becomes
  *          async.cluster_barrier
@@ -147,6 +147,16 @@ static bool carries_sums(const tcc_op *loop)
     return sums;
 }
 
+/* The first axis along which tiles lie, of rows or columns; 2: there is none. */
+static size_t axis_of_tiles(const tcc_op *grid)
+{
+    tcc_attr axes = tcc_attr_list(&grid->attrs, "axes");
+    size_t x = 0;
+    while (x < 2 && (x >= axes.list.n || !*axes.list.items[x].s))
+        x++;
+    return x;
+}
+
 /* Why a grid's loop cannot be shared; NULL: it can, or there is none. */
 static const char *why_not_shared(const tcc_op *grid)
 {
@@ -160,6 +170,8 @@ static const char *why_not_shared(const tcc_op *grid)
         return "a loop where they share operands, too";
     if (tcc_attr_int(&grid->attrs, "persistent", 0))
         return "a loop for one tile after the other";
+    if (axis_of_tiles(grid) == 2)
+        return "a loop for one element";
     return carries_sums(loop) ? NULL : "a loop that carries what is no sum of products";
 }
 
@@ -210,17 +222,18 @@ static void add_up(tcc_op *loop, tcc_value *rank, int64_t ranks)
     TCC_EMIT_V(&b, async_cluster_barrier, NULL);
 }
 
-/* Behind the loop the tiles of others than the first begin where the first axis ends. */
-static void store_once(tcc_builder *b, const tcc_op *grid, tcc_value *first, tcc_value *rank)
+/* Behind the loop the tiles of others than the first begin where the axis of tiles ends. */
+static void store_once(tcc_builder *b, const tcc_op *grid, tcc_value *const *at, tcc_value *rank)
 {
+    size_t x = axis_of_tiles(grid);
     tcc_block *body = grid->regions[0];
-    tcc_dim extent = dim_of(tcc_attr_list(&grid->attrs, "extents").list.items[0]);
+    tcc_dim extent = dim_of(tcc_attr_list(&grid->attrs, "extents").list.items[x]);
     tcc_value *is_first = tcc_arith_cmp(b, "eq", rank, tcc_build_i32(b, 0));
-    tcc_value *at = TCC_EMIT(b, arith_select, first->type, is_first, first, tcc_build_extent(b, extent));
+    tcc_value *once = TCC_EMIT(b, arith_select, at[x]->type, is_first, at[x], tcc_build_extent(b, extent));
     for (tcc_op *op = find_shared_loop(grid)->next; op; op = tcc_walk_next(op, body))
         for (unsigned i = 0; i < op->n_operands; i++)
-            if (op->operands[i] == body->args[0])
-                tcc_op_set_operand(op, i, at);
+            if (op->operands[i] == body->args[x])
+                tcc_op_set_operand(op, i, once);
 }
 
 /* ---- the CTAs ------------------------------------------------------------------------------ */
@@ -315,7 +328,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_op *shared = find_shared_loop(grid);
     place_tile(&in, grid, n, tiles, number, rank, at);
     if (shared)
-        store_once(&in, grid, at[0], rank);
+        store_once(&in, grid, at, rank);
     for (size_t x = 0; x < n; x++)
         tcc_replace_uses(grid->regions[0]->args[x], at[x]);
     tcc_op *loop = persistent ? in.block->parent : NULL;

@@ -65,7 +65,8 @@ static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *
     u->rows = extents[!along].size;
     /* Transposed, a warp takes sectors of rows that become chunks of lines, and has at least two words of a line for itself. A
      * panel's chunks follow each other in shared memory; narrow panels are as far apart as banks like it. */
-    int64_t sector = SECTOR_BYTES / u->elem_bytes, filled = TCC_WARP_LANES * u->elem_bytes / (2 * WORD_BYTES);
+    int64_t sector = u->transposed ? SECTOR_BYTES / u->elem_bytes : 0; /* halves of bytes are not */
+    int64_t filled = TCC_WARP_LANES * u->elem_bytes / (2 * WORD_BYTES);
     u->beside = u->transposed                   ? common_divisor(in_row, sector < filled ? sector : filled)
                 : tcc_attr_find(attrs, "panel") ? common_divisor(in_row, threads)
                                                 : u->panel_width / u->bytes;

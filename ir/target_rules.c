@@ -198,8 +198,8 @@ static void check_shfl(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type;
     tcc_verify_same(v, op, "a", a, "r", op->results[0].type);
-    if (a->elem != TCC_i32 && a->elem != TCC_f32)
-        ERROR(v, op, "a is %s, wants i32 or f32", TEXT(a));
+    if (tcc_scalar_bits(a->elem) != 32)
+        ERROR(v, op, "a is %s, wants 32 bits", TEXT(a));
 }
 
 /* One access of at most 16 bytes. */

@@ -82,14 +82,21 @@ static tcc_outcome start_copy(tcc_thread *t, const tcc_inst *in, unsigned rank, 
     return TCC_NEXT;
 }
 
+/* Whether an iteration's stage may still be filled; false is reported. */
+static bool may_fill(tcc_thread *t, const tcc_inst *in, int64_t i)
+{
+    const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
+    if (s && s->committed)
+        TCC_WRONG(t->x, in->op, "%s of iteration %lld after its commit", tcc_op_info_get(in->op->code)->name,
+                  (long long)i);
+    return s && !s->committed;
+}
+
 tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
 {
     int64_t i = tcc_operand_int(t, in, 1);
-    tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
-    if (!s)
+    if (!may_fill(t, in, i))
         return TCC_FAILED;
-    if (s->committed)
-        return TCC_WRONG(t->x, in->op, "async.copy of iteration %lld after its commit", (long long)i);
     const tcc_async_ring *r = tcc_async_operand(t, in, 0);
     tcc_async_buffer *b = tcc_async_operand(t, in, 2);
     if ((r->meets || r->groups) && !tcc_async_have_met(t, in, b->read[i % b->n_stages], "read"))
@@ -108,11 +115,8 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
 {
     int64_t i = tcc_operand_int(t, in, 1);
-    tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
-    if (!s)
+    if (!may_fill(t, in, i))
         return TCC_FAILED;
-    if (s->committed)
-        return TCC_WRONG(t->x, in->op, "async.put of iteration %lld after its commit", (long long)i);
     const tcc_async_buffer *b = tcc_async_operand(t, in, 2);
     int64_t number = i % b->n_stages;
     if (!tcc_async_have_met(t, in, b->read[number], "read"))

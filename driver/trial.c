@@ -158,7 +158,7 @@ tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, tcc_arena *scratch,
     for (size_t i = 0; i < t->n_args; i++)
         t->args[i].param = kernel->body->args[i];
     tcc_find_exactness(t, arena);
-    t->has_run[t->phase] = true;
+    t->first[t->phase] = kernel->name;
     fill(t, arena, seed);
     tcc_status status = run_machine(t, kernel, 0, diag);
     for (size_t i = 0; i < t->n_args && !status; i++)
@@ -258,7 +258,7 @@ bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
     int phase = tcc_phase_of(f);
     if (phase < t->phase) /* before the kernel's own there is none */
         phase = t->phase;
-    bool first = !t->has_run[phase];
+    bool first = !t->first[phase];
     const char *name = tcc_func_main(f)->name;
     bool anew = first || (t->varies && phase == TCC_HAS_INSTRUCTIONS && phase > t->phase && strcmp(t->first[phase], name));
     for (size_t n = 0; n < t->n_args; n++) {
@@ -275,7 +275,6 @@ bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out)
         memcpy(t->args[n].of_phase[phase], t->args[n].got,
                (size_t)t->args[n].count * sizeof(double));
     t->first[phase] = first ? name : t->first[phase];
-    t->has_run[phase] = true;
     return true;
 }
 

@@ -41,8 +41,7 @@ typedef struct tcc_trial {
     bool sums;   /* some output comes of a sum that rounds */
     bool varies; /* variants may contract differently */
     int phase;   /* the kernel's: with functions, without, without products to contract */
-    bool has_run[TCC_TRIAL_PHASES];
-    const char *first[TCC_TRIAL_PHASES]; /* the function that the first form of each is of */
+    const char *first[TCC_TRIAL_PHASES]; /* the function that the first form of each is of; NULL: none has run */
 } tcc_trial;
 
 /* Where a form differs from the kernel. */

@@ -136,7 +136,7 @@ static void print_key(tcc_str *out, const tcc_tune_subject *subject, const tcc_p
 {
     const tcc_schedule_key *key = &tcc_schedule_keys[knobs[k].key];
     tcc_str_printf(out, "    %s ", key->name);
-    if (key->form != TCC_KEY_FORM_TILE) {
+    if (!tcc_schedule_key_is_list(key)) {
         tcc_schedule_key_print(out, key, p->said[k]);
         tcc_str_puts(out, ";\n");
         return;

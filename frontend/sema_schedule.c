@@ -29,6 +29,34 @@ static bool check_number(tcc_sema *s, const tcc_schedule_key *key, const tcc_ast
     return false;
 }
 
+static bool has_word(const tcc_schedule_key *key, const char *text)
+{
+    const char *word = NULL;
+    for (int64_t i = 0; (word = tcc_schedule_key_word(key, i)) && strcmp(word, text); i++)
+        ;
+    return word;
+}
+
+static void refuse_word(tcc_sema *s, const tcc_schedule_key *key, tcc_loc loc)
+{
+    tcc_str choices = {0};
+    tcc_schedule_key_print_choices(&choices, key);
+    tcc_error(s->diag, TCC_ERR_TYPE, loc, "'%s' takes %s", key->name, tcc_str_text(&choices));
+    tcc_str_free(&choices);
+}
+
+static void check_tensor(tcc_sema *s, const tcc_ast_kernel *kernel, const tcc_ast_name *tensor)
+{
+    tcc_spelling spelling = {.wanted = tensor->text};
+    for (size_t i = 0; i < kernel->params.len; i++) {
+        if (kernel->params.data[i]->name.text == tensor->text)
+            return;
+        tcc_spelling_try(&spelling, kernel->params.data[i]->name.text);
+    }
+    tcc_error(s->diag, TCC_ERR_TYPE, tensor->loc, "kernel '%s' has no tensor '%s'%s", kernel->name.text, tensor->text,
+              tcc_spelling_hint(s->arena, &spelling));
+}
+
 static void check_tile_index(tcc_sema *s, const tcc_ast_kernel *kernel, const tcc_ast_name *index)
 {
     tcc_spelling spelling = {.wanted = index->text};
@@ -41,45 +69,45 @@ static void check_tile_index(tcc_sema *s, const tcc_ast_kernel *kernel, const tc
               kernel->name.text, index->text, tcc_spelling_hint(s->arena, &spelling));
 }
 
-/* index number, index number, … */
-static void check_tile(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_kernel *kernel,
-                       tcc_ast_setting *setting)
+/* index number, index number, … or tensor word, tensor word, … */
+static void check_pairs(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_kernel *kernel,
+                        tcc_ast_setting *setting)
 {
+    bool words_of_tensors = key->form == TCC_KEY_FORM_WORDS;
     size_t n = setting->words.len;
     const tcc_ast_word *words = setting->words.data;
     bool pairs = n == 2 * setting->n_groups && n > 0;
     for (size_t i = 0; pairs && i < n; i += 2)
         pairs = !words[i].is_number;
     if (!pairs) {
-        tcc_error(s->diag, TCC_ERR_TYPE, setting->key.loc,
-                  "'%s' takes indices and numbers: %s %s;", key->name, key->name, key->words);
+        tcc_error(s->diag, TCC_ERR_TYPE, setting->key.loc, "'%s' takes %s: %s %s%s;", key->name,
+                  words_of_tensors ? "tensors and words" : "indices and numbers", key->name,
+                  words_of_tensors ? "A " : "", key->words);
         return;
     }
     tcc_attr *items = TCC_NEW_ARRAY(s->arena, tcc_attr, n);
     tcc_names seen = {0};
     for (size_t i = 0; i < n && s->diag->n_errors < TCC_MAX_ERRORS; i += 2) {
-        const tcc_ast_name *index = &words[i].name;
-        if (kernel->valid)
-            check_tile_index(s, kernel, index);
-        if (tcc_names_get(&seen, index->text))
-            tcc_error(s->diag, TCC_ERR_TYPE, index->loc, "index '%s' occurs twice in '%s'",
-                      index->text, key->name);
+        const tcc_ast_name *name = &words[i].name, *value = &words[i + 1].name;
+        if (words_of_tensors)
+            check_tensor(s, kernel, name);
+        else if (kernel->valid)
+            check_tile_index(s, kernel, name);
+        if (tcc_names_get(&seen, name->text))
+            tcc_error(s->diag, TCC_ERR_TYPE, name->loc, "%s '%s' occurs twice in '%s'",
+                      words_of_tensors ? "tensor" : "index", name->text, key->name);
         else
-            tcc_names_put(s->arena, &seen, index->text, &items[i]);
-        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = index->text};
-        items[i + 1].kind = TCC_ATTR_INT;
-        check_number(s, key, &words[i + 1], &items[i + 1].i);
+            tcc_names_put(s->arena, &seen, name->text, &items[i]);
+        items[i] = (tcc_attr){.kind = TCC_ATTR_STR, .s = name->text};
+        items[i + 1] = (tcc_attr){.kind = words_of_tensors ? TCC_ATTR_STR : TCC_ATTR_INT, .s = value->text};
+        if (!words_of_tensors)
+            check_number(s, key, &words[i + 1], &items[i + 1].i);
+        else if (!has_word(key, value->text))
+            refuse_word(s, key, value->loc);
     }
     setting->value = (tcc_attr){.kind = TCC_ATTR_LIST, .list = {items, n}};
 }
 
-static bool has_word(const tcc_schedule_key *key, const char *text)
-{
-    const char *word = NULL;
-    for (int64_t i = 0; (word = tcc_schedule_key_word(key, i)) && strcmp(word, text); i++)
-        ;
-    return word;
-}
 
 static void check_word(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_setting *setting)
 {
@@ -89,11 +117,7 @@ static void check_word(tcc_sema *s, const tcc_schedule_key *key, tcc_ast_setting
         return;
     }
     if (setting->words.len != 1 || !has_word(key, word->name.text)) {
-        tcc_str choices = {0};
-        tcc_schedule_key_print_choices(&choices, key);
-        tcc_error(s->diag, TCC_ERR_TYPE, word ? word->name.loc : setting->key.loc, "'%s' takes %s",
-                  key->name, tcc_str_text(&choices));
-        tcc_str_free(&choices);
+        refuse_word(s, key, word ? word->name.loc : setting->key.loc);
         return;
     }
     setting->value = key->form == TCC_KEY_FORM_WORD ? (tcc_attr){.kind = TCC_ATTR_STR, .s = word->name.text}
@@ -121,7 +145,8 @@ static void check_setting(tcc_sema *s, tcc_ast_kernel *kernel, tcc_ast_setting *
     if (!key)
         return;
     switch (key->form) {
-    case TCC_KEY_FORM_TILE: check_tile(s, key, kernel, setting); break;
+    case TCC_KEY_FORM_TILE:
+    case TCC_KEY_FORM_WORDS: check_pairs(s, key, kernel, setting); break;
     case TCC_KEY_FORM_NUMBER:
         if (setting->words.len == 1) {
             setting->value.kind = TCC_ATTR_INT;

@@ -22,6 +22,13 @@ void tcc_attr_set(tcc_ir *ir, tcc_attrs *attrs, const char *name, tcc_attr value
     TCC_PUSH(ir->arena, attrs, (tcc_named_attr){tcc_ir_name(ir, name), value, loc});
 }
 
+void tcc_attr_carry(tcc_ir *ir, tcc_attrs *attrs, const tcc_attrs *from, const char *name)
+{
+    const tcc_named_attr *a = tcc_attr_find(from, name);
+    if (a)
+        tcc_attr_set(ir, attrs, name, a->value, a->loc);
+}
+
 void tcc_attr_remove(tcc_attrs *attrs, const char *name)
 {
     for (size_t i = 0; i < attrs->len; i++)

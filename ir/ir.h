@@ -154,6 +154,8 @@ const tcc_named_attr *tcc_attr_find(const tcc_attrs *attrs, const char *name);
 /* Sets or replaces. */
 void tcc_attr_set(tcc_ir *ir, tcc_attrs *attrs, const char *name, tcc_attr value, tcc_loc loc);
 void tcc_attr_remove(tcc_attrs *attrs, const char *name);
+/* Sets what `from` has of this name; nothing where it has none. */
+void tcc_attr_carry(tcc_ir *ir, tcc_attrs *attrs, const tcc_attrs *from, const char *name);
 void tcc_attr_set_int(tcc_ir *ir, tcc_attrs *attrs, const char *name, int64_t i);
 void tcc_attr_set_str(tcc_ir *ir, tcc_attrs *attrs, const char *name, const char *s);
 void tcc_attr_set_ints(tcc_ir *ir, tcc_attrs *attrs, const char *name, size_t n, const int64_t *v);

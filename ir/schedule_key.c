@@ -13,6 +13,11 @@ const tcc_schedule_key tcc_schedule_keys[TCC_KEY_COUNT] = {
 #include "ir/schedule_keys.def"
 };
 
+bool tcc_schedule_key_is_list(const tcc_schedule_key *key)
+{
+    return key->form == TCC_KEY_FORM_TILE || key->form == TCC_KEY_FORM_WORDS;
+}
+
 bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *target)
 {
     return target && !tcc_target_cannot(target, key->needs);

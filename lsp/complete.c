@@ -109,7 +109,13 @@ static void add_indices(items *to, const tcc_ast_kernel *k)
         add(to, k->indices[i].name, ITEM_VARIABLE, NULL);
 }
 
-/* Of a setting: the words that its key takes, or indices. */
+static void add_tensors(items *to, const tcc_ast_kernel *k)
+{
+    for (size_t i = 0; k && i < k->params.len; i++)
+        add(to, k->params.data[i]->name.text, ITEM_VARIABLE, NULL);
+}
+
+/* Of a setting: the words that its key takes, indices or tensors. */
 static void add_values(items *to, const lsp_names *names, const place *p, const char *target)
 {
     const tcc_target *t = tcc_target_find(target);
@@ -120,6 +126,8 @@ static void add_values(items *to, const lsp_names *names, const place *p, const 
             continue;
         if (key->form == TCC_KEY_FORM_TILE)
             add_indices(to, find_kernel(names, p->kernel));
+        if (key->form == TCC_KEY_FORM_WORDS)
+            add_tensors(to, find_kernel(names, p->kernel));
         for (int64_t w = 0; key->form >= TCC_KEY_FORM_WORD && (word = tcc_schedule_key_word(key, w)); w++)
             if (!t || tcc_schedule_key_has(key, w, t))
                 add(to, word, ITEM_WORD, NULL);

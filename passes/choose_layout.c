@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/schedule_key.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 #include "passes/tiling.h"
@@ -168,6 +169,15 @@ static void share_loads(tcc_ir *ir, const tcc_schedule *s, tcc_op *a, tcc_op *b)
         tcc_attr_set_int(ir, &a->attrs, "multicast", s->cluster_n);
 }
 
+/* How long L2 is to keep what the copy engine moves, as the key `cache` says of tensors. */
+static void set_cache(tcc_func *f, tcc_op *op, const tcc_value *tensor)
+{
+    tcc_attr pairs = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_cache].name);
+    for (size_t i = 0; i + 1 < pairs.list.n; i += 2)
+        if (!strcmp(pairs.list.items[i].s, tensor->name))
+            tcc_attr_set_str(f->ir, &op->attrs, "cache", pairs.list.items[i + 1].s);
+}
+
 /* Decides for what the MMAs multiply. */
 static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_passes *passes,
                              const tcc_schedule *s)
@@ -185,8 +195,11 @@ static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_pa
             passes->lay_out(ctx->ir, s, a, 1, instr.list.items[0].i, copy);
         if (is_staged_operand(s, op, 1, b))
             passes->lay_out(ctx->ir, s, b, 0, instr.list.items[1].i, copy);
-        if (!strcmp(copy, "tma"))
+        if (!strcmp(copy, "tma")) {
             share_loads(ctx->ir, s, a, b);
+            set_cache(f, a, tensor_of(a));
+            set_cache(f, b, tensor_of(b));
+        }
         any = true;
     }
     return any;
@@ -325,6 +338,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
             if (tma || words)
                 room -= staged_bytes(op, &s);
             tcc_attr_set_str(ctx->ir, &op->attrs, "copy", tma ? "tma" : words ? "words" : "interleaved");
+            if (tma)
+                set_cache(f, op, TCC_VIEW(tile_store, op)->tensor);
             if ((tma || words) && s.staging)
                 tcc_attr_set_int(ctx->ir, &op->attrs, "staged", s.staging);
             if (!tma && !words)

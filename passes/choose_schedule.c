@@ -224,7 +224,7 @@ static tcc_status check_keys(tcc_choice *ch)
         const tcc_named_attr *a = tcc_choice_given(ch, key->name);
         if (a && a->loc.line && !tcc_schedule_key_is_for(key, ch->target))
             status = refuse_foreign(ch, key->name);
-        else if (a && key->form != TCC_KEY_FORM_TILE && !tcc_schedule_key_read(key, &a->value, &value))
+        else if (a && !tcc_schedule_key_is_list(key) && !tcc_schedule_key_read(key, &a->value, &value))
             status = refuse_value(ch, key, &a->value);
     }
     return status;

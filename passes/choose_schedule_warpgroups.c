@@ -362,6 +362,41 @@ static tcc_status choose_stages(tcc_choice *ch)
     return TCC_OK;
 }
 
+static bool is_written(const tcc_func *f, const char *tensor)
+{
+    for (const tcc_op *op = f->body->first; op; op = op->next)
+        if (op->code == TCC_OP_tensor_write && !strcmp(tcc_accessed_tensor(op)->name, tensor))
+            return true;
+    return false;
+}
+
+static bool is_operand(const tcc_choice *ch, const char *tensor)
+{
+    for (size_t i = 0; i < ch->c.n_operands; i++)
+        if (!strcmp(tcc_accessed_tensor(ch->c.operands[i].read)->name, tensor))
+            return true;
+    return false;
+}
+
+/* The copy engine moves operands and results. */
+static tcc_status check_cache(tcc_choice *ch)
+{
+    const char *key = tcc_schedule_keys[TCC_KEY_cache].name;
+    const tcc_named_attr *given = tcc_choice_given(ch, key);
+    tcc_attr pairs = given ? given->value : (tcc_attr){0};
+    for (size_t i = 0; i + 1 < pairs.list.n; i += 2) {
+        const char *tensor = pairs.list.items[i].s, *word = pairs.list.items[i + 1].s;
+        bool stored = is_written(ch->f, tensor);
+        if (!stored && !is_operand(ch, tensor))
+            return TCC_CHOICE_REFUSE(ch, key, "cache %s %s: need an operand of a sum or a result, which the copy engine moves",
+                                     tensor, word);
+        if (stored && ch->s.epilogue != TCC_STORING_TMA)
+            return TCC_CHOICE_REFUSE(ch, key, "cache %s %s: need epilogue tma, by which the copy engine stores results", tensor,
+                                     word);
+    }
+    return TCC_OK;
+}
+
 tcc_status tcc_sm90_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
@@ -386,6 +421,8 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
         status = tcc_choose_cluster(ch);
     if (!status)
         status = choose_staging(ch);
+    if (!status)
+        status = check_cache(ch);
     return status ? status : choose_stages(ch);
 }
 

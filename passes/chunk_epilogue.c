@@ -371,6 +371,7 @@ static void send(epilogue *e)
         tcc_attr_set(e->ir, &r->attrs, "dims", dims, (tcc_loc){0, 0});
         if (is_in_words(op))
             tcc_attr_set_str(e->ir, &r->attrs, "copy", "words");
+        tcc_attr_carry(e->ir, &r->attrs, &op->attrs, "cache");
     }
 }
 

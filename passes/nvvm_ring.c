@@ -305,8 +305,9 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
         operands[0] = tcc_low_add(&l->low, stage, x * p.panel_bytes);
         for (unsigned d = 0; d < own; d++)
             place[own - 1 - d] = (int)d == inner ? tcc_low_add(&l->low, at[d], x * panel_elems) : at[d];
-        tcc_op_create(&l->low.b, part.rank ? TCC_OP_nvvm_tma_load_multicast : TCC_OP_nvvm_tma_load,
-                      (unsigned)(place - operands) + rank, operands, 0, NULL);
+        tcc_op *load = tcc_op_create(&l->low.b, part.rank ? TCC_OP_nvvm_tma_load_multicast : TCC_OP_nvvm_tma_load,
+                                     (unsigned)(place - operands) + rank, operands, 0, NULL);
+        tcc_attr_carry(l->low.ir, &load->attrs, &copy->attrs, "cache");
     }
 }
 

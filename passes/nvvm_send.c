@@ -372,7 +372,8 @@ void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
                     d == rank - 1 ? tcc_low_add(low, at[d], p * panel_elems)
                     : dims.list.items[0].i == (int64_t)d ? tcc_low_add(low, at[d], row)
                                                          : at[d];
-            tcc_op_create(&low->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
+            tcc_op *store = tcc_op_create(&low->b, TCC_OP_nvvm_tma_store, 2 + rank, operands, 0, NULL);
+            tcc_attr_carry(low->ir, &store->attrs, &op->attrs, "cache");
         }
     TCC_EMIT_V(&low->b, nvvm_bulk_commit, NULL);
     tcc_low_end(low, one);

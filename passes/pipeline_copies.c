@@ -247,6 +247,7 @@ static void build_copy(tcc_builder *b, const tcc_op *load, tcc_value *ring, tcc_
     tcc_attr_set_str(ir, &copy->attrs, "copy", tcc_attr_str(&load->attrs, "copy", "predicated"));
     if (is_shared(load))
         tcc_attr_set_int(ir, &copy->attrs, "multicast", ctas_of(load));
+    tcc_attr_carry(ir, &copy->attrs, &load->attrs, "cache");
 }
 
 static void build_commit(const group *g, tcc_builder *b, tcc_value *i)

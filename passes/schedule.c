@@ -19,6 +19,7 @@ static int64_t get(const tcc_schedule *s, tcc_schedule_key_id id)
 #define GET_NUMBER(name) case TCC_KEY_##name: return (int64_t)s->name;
 #define GET_WORD GET_NUMBER
 #define GET_BYTES GET_NUMBER
+#define GET_WORDS GET_TILE
 #define KEY(name, form, ...) GET_##form(name)
 #include "ir/schedule_keys.def"
     default: return 0;
@@ -32,6 +33,7 @@ static void put(tcc_schedule *s, tcc_schedule_key_id id, int64_t value)
 #define PUT_NUMBER(name) case TCC_KEY_##name: s->name = value; break;
 #define PUT_WORD(name) case TCC_KEY_##name: s->name = (unsigned)value; break;
 #define PUT_BYTES PUT_NUMBER
+#define PUT_WORDS PUT_TILE
 #define KEY(name, form, ...) PUT_##form(name)
 #include "ir/schedule_keys.def"
     default: break;
@@ -41,7 +43,7 @@ static void put(tcc_schedule *s, tcc_schedule_key_id id, int64_t value)
 static bool has(const tcc_target *target, int id)
 {
     const tcc_schedule_key *key = &tcc_schedule_keys[id];
-    return key->form != TCC_KEY_FORM_TILE && tcc_schedule_key_is_for(key, target);
+    return !tcc_schedule_key_is_list(key) && tcc_schedule_key_is_for(key, target);
 }
 
 const char *tcc_producer_name(tcc_producer p)
@@ -383,15 +385,21 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size)
     return parts > 1 ? cycles + adding_cycles(s, size, elements) : cycles;
 }
 
-/* index number, index number, …; an index that has no name is none of the language's. */
-static void print_sizes(tcc_str *out, tcc_attr sizes)
+/* name value, name value, …; an index that has no name is none of the language's. */
+static void print_pairs(tcc_str *out, tcc_attr pairs)
 {
     const char *sep = "";
-    for (size_t i = 0; i + 1 < sizes.list.n; i += 2)
-        if (*sizes.list.items[i].s) {
-            tcc_str_printf(out, "%s%s %lld", sep, sizes.list.items[i].s, (long long)sizes.list.items[i + 1].i);
-            sep = ", ";
-        }
+    for (size_t i = 0; i + 1 < pairs.list.n; i += 2) {
+        const tcc_attr *name = &pairs.list.items[i], *value = name + 1;
+        if (!*name->s)
+            continue;
+        tcc_str_printf(out, "%s%s ", sep, name->s);
+        if (value->kind == TCC_ATTR_STR)
+            tcc_str_puts(out, value->s);
+        else
+            tcc_str_printf(out, "%lld", (long long)value->i);
+        sep = ", ";
+    }
 }
 
 void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
@@ -403,8 +411,8 @@ void tcc_schedule_print(tcc_str *out, const tcc_func *f, const char *kernel)
         if (!tcc_schedule_key_is_for(key, s.target) || !tcc_attr_find(&f->attrs, key->name))
             continue;
         tcc_str_printf(out, "    %-10s ", key->name);
-        if (key->form == TCC_KEY_FORM_TILE)
-            print_sizes(out, tcc_attr_list(&f->attrs, key->name));
+        if (tcc_schedule_key_is_list(key))
+            print_pairs(out, tcc_attr_list(&f->attrs, key->name));
         else
             tcc_schedule_key_print(out, key, get(&s, id));
         tcc_str_puts(out, ";\n");

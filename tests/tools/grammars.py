@@ -22,6 +22,7 @@ TABLES = r"""
 #define NUMBER number
 #define WORD word
 #define BYTES word
+#define WORDS word
 #include "frontend/tokens.def"
 #include "frontend/elements.def"
 #include "frontend/functions.def"

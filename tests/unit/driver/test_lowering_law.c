@@ -142,7 +142,8 @@ static const struct {
     {"sm_90a",
      "kernel f(A: f16[M, K], B: f16[K, N], bias: f32[N]) -> (C: f16[M, N])\n"
      "{\n    acc[m, n] = sum(k) A[m, k] * B[k, n];\n    C[m, n] = relu(acc[m, n] + bias[n]);\n}\n"
-     "schedule f for sm_90a { tile m 64, n 32, k 16; stages 2; producer warp; epilogue tma; }\n",
+     "schedule f for sm_90a { tile m 64, n 32, k 16; stages 2; producer warp; epilogue tma; "
+     "cache A evict_last, C evict_first; }\n",
      {72, 48, 40}},
     {"sm_90a",
      "kernel f(A: f16[K, M], B: f16[N, K], X: f32[M, N]) -> (C: f32[M, N])\n"

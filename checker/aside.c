@@ -254,7 +254,7 @@ static bool changes_registers(const tcc_pcode *code)
 
 bool tcc_p_aside_find(tcc_protocol *p)
 {
-    if (p->amd || p->n_warps % TCC_WARPGROUP_WARPS || p->n_warps >= TCC_MAX_WARPS ||
+    if (p->amd || p->n_warps % TCC_WARPGROUP_WARPS || p->n_warps >= TCC_P_WARPS ||
         !mark(&p->body, false) || changes_registers(&p->body))
         return false;
     for (int alone = 0; alone < 2; alone++) {

@@ -166,7 +166,7 @@ static void find_all_ranks(const writer *w)
     const tcc_protocol *p = w->p;
     const tcc_pstate *s = w->s;
     struct tcc_pcovers *c = p->covers;
-    unsigned order[TCC_P_PARTS * TCC_MAX_WARPS];
+    unsigned order[TCC_P_PARTS * TCC_P_WARPS];
     for (unsigned e = 0; e < p->n_entities; e++) {
         uint16_t *ranks = c->ranks + (size_t)e * p->stride;
         if (w->is_free && e >= p->n_warps && e < tcc_p_named(p, 0)) { /* nobody learns from it */
@@ -196,7 +196,7 @@ static void find_all_ranks(const writer *w)
 static void put_parts(writer *w)
 {
     const tcc_pstate *s = w->s;
-    unsigned order[TCC_P_PARTS * TCC_MAX_WARPS];
+    unsigned order[TCC_P_PARTS * TCC_P_WARPS];
     sort_parts(s, order);
     put(w, &s->n_parts, sizeof s->n_parts);
     for (unsigned i = 0; i < s->n_parts; i++) {
@@ -263,7 +263,7 @@ static uint32_t clock_of(const column *c, uint16_t known)
 /* Lowers what is known in s, of which `as` is the rotation that was looked for, to what is known in another state. */
 static void forget(const tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, const uint16_t *known)
 {
-    unsigned order[TCC_P_PARTS * TCC_MAX_WARPS], n = p->n_actors + 2 * p->n_warps;
+    unsigned order[TCC_P_PARTS * TCC_P_WARPS], n = p->n_actors + 2 * p->n_warps;
     sort_parts(s, order);
     for (unsigned k = 0; k < p->n_entities + s->n_parts; k++) {
         unsigned e = k < p->n_entities ? k : p->n_entities + order[k - p->n_entities];

@@ -734,8 +734,8 @@ static int64_t box_bytes_of(tcc_attr recipe)
 static bool follow_cluster(tcc_protocol *p, int64_t ctas)
 {
     p->spread = (p->cta_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
-    if (!tcc_target_can(tcc_target_of(p->f->ir), TCC_CAN_cluster) || ctas < 1 || ctas * p->spread > TCC_MAX_WARPS ||
-        ctas * TCC_NAMED_BARRIERS >= TCC_P_NAMED)
+    if (!tcc_target_can(tcc_target_of(p->f->ir), TCC_CAN_cluster) || ctas < 1 || ctas > TCC_P_CTAS ||
+        ctas * p->spread > TCC_P_WARPS)
         return tcc_p_unsupported(p, NULL, "'%s' is of clusters of %lld CTAs", p->f->name, (long long)ctas), false;
     p->ctas = (unsigned)ctas;
     p->n_warps = p->ctas * p->spread;

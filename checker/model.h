@@ -56,10 +56,12 @@ enum {
     TCC_P_PARTS = 4,    /* of a warp, whose lanes know different things */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
     TCC_P_MAX_CHUNKS = 512, /* of 16 bytes, in an MMA's operand */
-    TCC_P_MAX_STEPS = TCC_MAX_WARPS + 2,
+    TCC_P_CTAS = 4, /* of a cluster */
+    TCC_P_WARPS = 64, /* of all its CTAs, a bit each */
+    TCC_P_MAX_STEPS = TCC_P_WARPS + 2,
     TCC_P_BLOCK = 8,           /* clocks, or slots, that are looked at together */
     TCC_P_AT_HEAD = INT32_MAX, /* pc: the loop's test comes next */
-    TCC_P_NAMED = 2 * TCC_NAMED_BARRIERS + 1, /* of two CTAs, and the cluster's */
+    TCC_P_NAMED = TCC_P_CTAS * TCC_NAMED_BARRIERS + 1, /* of each CTA, and the cluster's */
     TCC_P_WINDOW_LOG2 = 18, /* of addresses from a CTA's shared memory to the next one's: as many as descriptors have */
     TCC_P_WINDOW = 1 << TCC_P_WINDOW_LOG2,
     TCC_P_DEAD = 1,            /* delta: of a number that nobody wants any more; it is 0 or more */
@@ -381,7 +383,7 @@ struct tcc_pstate {
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
-    int64_t free_registers[TCC_MAX_CLUSTER]; /* of each CTA */
+    int64_t free_registers[TCC_P_CTAS]; /* of each CTA */
     size_t log_len, n_readers; /* when it was saved: of the lists that all share */
 };
 

@@ -8,7 +8,7 @@ enum { UNSET = TCC_P_UNSET };
 /* ---- mbarriers and bytes --------------------------------------------------------------- */
 
 /* By how much further the CTAs are to which an op copies; false when that is not known. */
-static bool find_reached(const walk *w, const tcc_pinst *in, int64_t further[TCC_MAX_CLUSTER], unsigned *n)
+static bool find_reached(const walk *w, const tcc_pinst *in, int64_t further[TCC_P_CTAS], unsigned *n)
 {
     further[0] = 0;
     *n = 1;
@@ -54,7 +54,7 @@ static void move_barriers(walk *w, tcc_pinst *in, unsigned operand)
     tcc_pvalue from = value_at(w, slot, 0), to;
     bool known = counter_of(w, slot) || tcc_p_is_exact(&from);
     in->stays_at_barrier |= !known;
-    int64_t further[TCC_MAX_CLUSTER];
+    int64_t further[TCC_P_CTAS];
     unsigned n;
     if (!find_reached(w, in, further, &n))
         fail(w);
@@ -93,7 +93,7 @@ static void move_boxes(walk *w, tcc_pinst *in, unsigned operand)
 {
     uint32_t slot = in->operands[operand];
     const tcc_pvalue *map = tcc_p_slot(w->p, w->s, w->warp, in->operands[1]);
-    int64_t further[TCC_MAX_CLUSTER];
+    int64_t further[TCC_P_CTAS];
     unsigned n;
     in->stays |= !counter_of(w, slot);
     if (!find_reached(w, in, further, &n))

@@ -44,14 +44,14 @@ void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pi
 
 typedef struct line {
     tcc_pentry first;
-    uint32_t warps;
+    uint64_t warps;
 } line;
 
 typedef struct trace {
     tcc_protocol *p;
     const tcc_pstate *s;
     TCC_VEC(line) lines;
-    size_t last[TCC_MAX_WARPS]; /* 1 + the last line of each warp */
+    size_t last[TCC_P_WARPS]; /* 1 + the last line of each warp */
     uint64_t barriers;          /* shown */
 } trace;
 
@@ -70,25 +70,25 @@ static void add_step(trace *t, const tcc_pentry *e)
 {
     for (size_t i = t->lines.len; i-- > t->last[e->warp];)
         if (is_same_step(&t->lines.data[i].first, e)) {
-            t->lines.data[i].warps |= UINT32_C(1) << e->warp;
+            t->lines.data[i].warps |= UINT64_C(1) << e->warp;
             t->last[e->warp] = i + 1;
             return;
         }
-    TCC_PUSH(t->p->scratch, &t->lines, (line){*e, UINT32_C(1) << e->warp});
+    TCC_PUSH(t->p->scratch, &t->lines, (line){*e, UINT64_C(1) << e->warp});
     t->last[e->warp] = t->lines.len;
 }
 
 /* "warp 3", "warps 0-3" */
-static void print_warps(const tcc_protocol *p, char *out, size_t size, uint32_t warps)
+static void print_warps(const tcc_protocol *p, char *out, size_t size, uint64_t warps)
 {
     size_t n =
         (size_t)snprintf(out, size, "%s%s ", tcc_p_warp_word(p), warps & (warps - 1) ? "s" : "");
     const char *comma = "";
-    for (unsigned w = 0; w < TCC_MAX_WARPS && n < size; w++) {
+    for (unsigned w = 0; w < TCC_P_WARPS && n < size; w++) {
         unsigned end = w;
         if (!(warps >> w & 1))
             continue;
-        while (end + 1 < TCC_MAX_WARPS && warps >> (end + 1) & 1)
+        while (end + 1 < TCC_P_WARPS && warps >> (end + 1) & 1)
             end++;
         n += (size_t)snprintf(out + n, size - n, end > w ? "%s%u-%u" : "%s%u", comma, w, end);
         comma = ", ";
@@ -321,7 +321,7 @@ static int place_of(tcc_protocol *p, const tcc_pstate *s, unsigned warp)
 }
 
 /* What blocked warps, all at one op and one barrier, wait for. */
-static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint32_t all)
+static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint64_t all)
 {
     const tcc_pinst *in = next_of(s, warp);
     char warps[MAX_TEXT];
@@ -351,15 +351,15 @@ static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint
 
 static void print_waits(tcc_protocol *p, const tcc_pstate *s)
 {
-    uint32_t shown = 0;
+    uint64_t shown = 0;
     for (unsigned w = 0; w < p->n_warps; w++) {
-        uint32_t all = 0;
+        uint64_t all = 0;
         if (!s->warps[w].depth || shown >> w & 1)
             continue;
         for (unsigned v = w; v < p->n_warps; v++)
             if (s->warps[v].depth && next_of(s, v) == next_of(s, w) &&
                 place_of(p, s, v) == place_of(p, s, w))
-                all |= UINT32_C(1) << v;
+                all |= UINT64_C(1) << v;
         print_wait(p, s, w, all);
         shown |= all;
     }

@@ -137,7 +137,8 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
     r->reading = NULL;
     r->made = true;
     r->ctas = (unsigned)tcc_attr_int(&in->op->attrs, "cluster", 1);
-    if (r->ctas > 1 && r->ctas != tcc_async_ctas(t->x))
+    r->fillers = tcc_fillers_of(in->op);
+    if (tcc_async_ctas(t->x) % r->ctas)
         return TCC_WRONG(t->x, in->op, "async.ring of a cluster of %u in one of %u", r->ctas, tcc_async_ctas(t->x));
     for (int64_t s = 0; s < r->n_stages; s++)
         r->stages[s] = (tcc_async_stage){.owner = -1, .released = -1};
@@ -185,11 +186,20 @@ void *tcc_async_object_in(tcc_thread *t, const tcc_inst *in, unsigned operand, u
     return NULL;
 }
 
-/* Of a ring of a cluster an iteration is released when all CTAs have released it. */
+unsigned tcc_async_filler(const tcc_thread *t, const tcc_async_ring *r, unsigned n)
+{
+    tcc_peers rows = r->fillers.along[0], columns = r->fillers.along[1];
+    if (n < rows.n)
+        return (unsigned)tcc_peer_place(rows, t->rank, (tcc_peer_number(rows, t->rank) + n) % rows.n);
+    n -= (unsigned)rows.n - 1;
+    return (unsigned)tcc_peer_place(columns, t->rank, (tcc_peer_number(columns, t->rank) + n) % columns.n);
+}
+
+/* Of a ring of a cluster an iteration is released when all CTAs that this one copies to have released it. */
 static bool is_released(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r, int64_t i)
 {
-    for (unsigned c = 0; c < r->ctas; c++) {
-        unsigned rank = r->ctas == 1 ? t->rank : c;
+    for (unsigned c = 0; c < tcc_fillers_count(&r->fillers); c++) {
+        unsigned rank = tcc_async_filler(t, r, c);
         const tcc_async_ring *of = tcc_async_of_cta(t->x, rank)->objects[tcc_operand_int(t, in, 0)];
         if (!of || !of->made || of->stages[i % r->n_stages].released < i)
             return false;
@@ -314,8 +324,8 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
     if (t->role && r->reading == t->role)
         return TCC_WRONG(t->x, in->op, "async.release of iteration %lld without async.publish since it was read",
                          (long long)i);
-    for (unsigned c = 0; r->ctas > 1 && c < r->ctas; c++)
-        if (!tcc_async_object_in(t, in, 0, c))
+    for (unsigned c = 0; c < tcc_fillers_count(&r->fillers); c++)
+        if (!tcc_async_object_in(t, in, 0, tcc_async_filler(t, r, c)))
             return TCC_FAILED;
     s->released = i;
     if (r->ctas > 1) /* what others copy may land before the next acquire */

@@ -14,6 +14,7 @@
 #define TCC_INTERP_ASYNC_H
 
 #include "interp/tile.h"
+#include "ir/cluster.h"
 
 typedef struct tcc_async_stage {
     int64_t owner;    /* iteration that acquired it last, -1: none */
@@ -26,7 +27,8 @@ typedef struct tcc_async_stage {
 
 typedef struct tcc_async_ring {
     bool made;     /* by the CTA that runs now */
-    unsigned ctas; /* that fill its stages; 1: its own does */
+    unsigned ctas; /* of the cluster that fills its stages; 1: its own does, */
+    tcc_fillers fillers; /* and which of them */
     tcc_async_stage *stages;
     int64_t n_stages;
     bool meets;                     /* it is filled and emptied by barriers alone, */
@@ -98,6 +100,8 @@ struct tcc_role *tcc_async_role_of(tcc_thread *t);
 
 /* The ring or buffer that an operand is. */
 void *tcc_async_operand(tcc_thread *t, const tcc_inst *in, unsigned operand);
+/* The place in the cluster of the n-th that fills a ring's stages, beginning with the thread's own; in no order. */
+unsigned tcc_async_filler(const tcc_thread *t, const tcc_async_ring *r, unsigned n);
 /* What operand 0 or 2 of an op is in a CTA of the cluster; NULL, reported, where that is not running. */
 void *tcc_async_object_in(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned rank);
 /* The stage of an iteration of a ring, that of operand 0; NULL, reported, when it is not the iteration's. */

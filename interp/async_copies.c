@@ -47,7 +47,7 @@ static bool is_free(const tcc_async_ring *r, int64_t i)
 }
 
 /* A tile, or the CTA's part of one that several copy, on its way to the stage of a CTA. */
-static tcc_outcome start_copy(tcc_thread *t, const tcc_inst *in, unsigned rank, unsigned parts)
+static tcc_outcome start_copy(tcc_thread *t, const tcc_inst *in, unsigned rank, tcc_peers peers)
 {
     tcc_arena *scratch = t->x->run->scratch;
     const tcc_type *type = in->op->operands[2]->type;
@@ -66,10 +66,10 @@ static tcc_outcome start_copy(tcc_thread *t, const tcc_inst *in, unsigned rank, 
                 .to = b,
                 .stage = &r->stages[i % r->n_stages],
                 .number = i % b->n_stages,
-                .n = b->stage_cells / parts};
-    c->first = parts == 1 ? 0 : t->rank * c->n;
+                .n = b->stage_cells / (size_t)peers.n};
+    c->first = (size_t)tcc_peer_number(peers, t->rank) * c->n;
     c->bytes = (int64_t)c->n * tcc_scalar_bits(type->elem) / 8;
-    if (parts > 1 && !b->whole)
+    if (peers.n > 1 && !b->whole)
         b->whole = TCC_NEW_ARRAY(scratch, tcc_cell, b->stage_cells);
     for (size_t e = 0; e < c->n; e++)
         cells_of(c)[c->first + e] = tcc_undefined_cell(b->elem);
@@ -102,11 +102,12 @@ tcc_outcome tcc_eval_async_copy(tcc_thread *t, const tcc_inst *in)
     if ((r->meets || r->groups) && !tcc_async_have_met(t, in, b->read[i % b->n_stages], "read"))
         return TCC_FAILED;
     b->put[i % b->n_stages] = r->meets ? t->steps : 0;
-    unsigned ctas = (unsigned)tcc_attr_int(&in->op->attrs, "multicast", 1);
-    if (ctas > 1 && ctas != r->ctas)
-        return TCC_WRONG(t->x, in->op, "async.copy to %u CTAs, into a ring of %u", ctas, r->ctas);
-    for (unsigned c = 0; c < ctas; c++)
-        if (start_copy(t, in, ctas == 1 ? t->rank : c, ctas) != TCC_NEXT)
+    tcc_peers peers = tcc_peers_of(in->op);
+    if (peers.n > 1 && !tcc_fillers_have(&r->fillers, peers))
+        return TCC_WRONG(t->x, in->op, "async.copy to %lld CTAs at places %lld apart, which do not fill its ring",
+                         (long long)peers.n, (long long)peers.apart);
+    for (int64_t c = 0; c < peers.n; c++)
+        if (start_copy(t, in, (unsigned)tcc_peer_place(peers, t->rank, c), peers) != TCC_NEXT)
             return TCC_FAILED;
     return TCC_NEXT;
 }

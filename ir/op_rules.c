@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/cluster.h"
 #include "ir/machine.h"
 #include "ir/rules.h"
 #include "ir/shared.h"
@@ -324,15 +325,15 @@ static void check_spread(verifier *v, const tcc_op *op, int64_t warps)
               (long long)spread[2].i, warps ? "" : "at most ", (long long)(warps ? warps : MOST_WARPS));
 }
 
-/* CTAs of a cluster share one operand: they are neighbours along one axis. */
 static void check_cluster(verifier *v, const tcc_op *op)
 {
     const tcc_attr *cluster =
         tcc_attr_find(&op->attrs, "cluster") ? ints(v, op, "cluster", 2, 1, TCC_MAX_CLUSTER) : NULL;
     if (!cluster)
         return;
-    if (cluster[0].i > 1 && cluster[1].i > 1)
-        ERROR(v, op, "attribute 'cluster' wants a 1 along one of the axes");
+    if (cluster[0].i * cluster[1].i > TCC_MAX_CLUSTER)
+        ERROR(v, op, "attribute 'cluster' is of %lld CTAs, wants at most %d", (long long)(cluster[0].i * cluster[1].i),
+              TCC_MAX_CLUSTER);
     if (tcc_attr_list(&op->attrs, "axes").list.n < 2)
         ERROR(v, op, "attribute 'cluster' wants two axes");
 }
@@ -589,6 +590,10 @@ static void check_ring(verifier *v, const tcc_op *op)
     if (tcc_attr_find(&op->attrs, "cluster") &&
         strcmp(tcc_attr_str(&op->attrs, "completion", ""), "bytes"))
         ERROR(v, op, "is of a cluster, and counts no bytes");
+    int64_t ctas = tcc_attr_int(&op->attrs, "cluster", 1), rows = tcc_attr_int(&op->attrs, "rows", ctas);
+    if (rows < 1 || ctas % rows)
+        ERROR(v, op, "has rows of a cluster of %lld: %lld, wants a number that divides it", (long long)ctas,
+              (long long)rows);
 }
 
 /* async.role, async.one. */
@@ -658,12 +663,14 @@ static void check_copy(verifier *v, const tcc_op *op)
     check_access(v, op, o->tensor->type, o->buffer->type, 1);
     check_copied(v, op, o->tensor->type, "buffer", o->buffer->type);
     check_buffer(v, op, o->ring, "buffer", o->buffer);
-    int64_t ctas = tcc_attr_int(&op->attrs, "multicast", 1);
-    const tcc_op *ring = o->ring->def;
-    if (ctas > 1 && strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma"))
+    tcc_peers peers = tcc_peers_of(op);
+    const tcc_op *ring = def_of(o->ring, TCC_OP_async_ring);
+    tcc_fillers fillers = ring ? tcc_fillers_of(ring) : (tcc_fillers){0};
+    if (peers.n > 1 && strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma"))
         ERROR(v, op, "is to several CTAs, and not by the copy engine");
-    else if (ctas > 1 && ring && tcc_attr_int(&ring->attrs, "cluster", 1) != ctas)
-        ERROR(v, op, "is to %lld CTAs, and its ring is not of as many", (long long)ctas);
+    else if (peers.n > 1 && ring && !tcc_fillers_have(&fillers, peers))
+        ERROR(v, op, "is to %lld CTAs at places %lld apart, which do not fill its ring", (long long)peers.n,
+              (long long)peers.apart);
 }
 
 static void check_put(verifier *v, const tcc_op *op)

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "ir/assume.h"
+#include "ir/cluster.h"
 #include "ir/schedule_key.h"
 #include "passes/families.h"
 #include "passes/passes.h"
@@ -161,12 +162,10 @@ static const char *copy_of_operands(const tcc_func *f, const tcc_schedule *s, co
 }
 
 /* CTAs of a cluster along m load the same of B, along n the same of A. */
-static void share_loads(tcc_ir *ir, const tcc_schedule *s, tcc_op *a, tcc_op *b)
+static void share_loads(const tcc_schedule *s, tcc_op *a, tcc_op *b)
 {
-    if (s->cluster_m > 1)
-        tcc_attr_set_int(ir, &b->attrs, "multicast", s->cluster_m);
-    if (s->cluster_n > 1)
-        tcc_attr_set_int(ir, &a->attrs, "multicast", s->cluster_n);
+    tcc_peers_set(b, (tcc_peers){s->cluster_m, 1});
+    tcc_peers_set(a, (tcc_peers){s->cluster_n, s->cluster_m});
 }
 
 /* How long L2 is to keep what the copy engine moves, as the key `cache` says of tensors. */
@@ -196,7 +195,7 @@ static bool lay_out_operands(tcc_pass_ctx *ctx, tcc_func *f, const tcc_family_pa
         if (is_staged_operand(s, op, 1, b))
             passes->lay_out(ctx->ir, s, b, 0, instr.list.items[1].i, copy);
         if (!strcmp(copy, "tma")) {
-            share_loads(ctx->ir, s, a, b);
+            share_loads(s, a, b);
             set_cache(f, a, tensor_of(a));
             set_cache(f, b, tensor_of(b));
         }

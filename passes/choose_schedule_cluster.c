@@ -1,8 +1,9 @@
-/* choose_schedule_cluster: CTAs that run together and share what they load of one operand.
+/* choose_schedule_cluster: CTAs that run together and share what they load.
  *
  * CTAs beside each other along m read the same columns of B, along n the same rows of A. Each loads a part of
- * the tile that is shared, and the copy engine puts it into the shared memory of all. Along k they share nothing
- * that they load, but their sum: where tiles are few there are more CTAs so, and no second step as `split` has it.
+ * the tile that is shared, and the copy engine puts it into the shared memory of all who read it. Along k they share
+ * nothing that they load, but their sum: where tiles are few there are more CTAs so, and no second step as `split` has
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -89,9 +90,30 @@ static tcc_status check_shared_sum(tcc_choice *ch)
     return TCC_OK;
 }
 
+/* Of CTAs along m, which share tiles of B, or along n, which share those of A. */
+static tcc_status check_shared_operand(tcc_choice *ch, int axis)
+{
+    const char *key = tcc_schedule_keys[TCC_KEY_cluster].name, *const *axes = ch->c.axes;
+    const tcc_schedule *s = &ch->s;
+    int64_t parts = axis ? s->cluster_n : s->cluster_m, shared = axis ? s->m : s->n;
+    if (parts == 1)
+        return TCC_OK;
+    if (tcc_choice_computes(ch, !axis))
+        return TCC_CHOICE_REFUSE(ch, key, "a cluster along '%s' shares an operand that is computed: need one that is "
+                                          "copied as it is",
+                                 axes[axis]);
+    if (shared % (parts * ROWS_OF_PART))
+        return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld: need a tile of a multiple of %lld along %s, of which each "
+                                          "CTA loads a part; it has %lld",
+                                 axes[axis], (long long)parts, (long long)(parts * ROWS_OF_PART), axes[!axis],
+                                 (long long)shared);
+    return TCC_OK;
+}
+
 tcc_status tcc_choose_cluster(tcc_choice *ch)
 {
     const char *key = tcc_schedule_keys[TCC_KEY_cluster].name;
+    int64_t most = tcc_schedule_keys[TCC_KEY_cluster].max;
     tcc_schedule *s = &ch->s;
     s->cluster_m = s->cluster_n = s->cluster_k = 1;
     tcc_status status = read_cluster(ch);
@@ -99,22 +121,12 @@ tcc_status tcc_choose_cluster(tcc_choice *ch)
         return check_shared_sum(ch);
     if (status || s->cluster_m * s->cluster_n == 1)
         return status;
-    bool shares_b = s->cluster_m > 1;
-    if (shares_b && s->cluster_n > 1)
-        return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld, %s %lld: need one index, of CTAs that share one operand",
-                                 ch->c.axes[0], (long long)s->cluster_m, ch->c.axes[1], (long long)s->cluster_n);
+    if (s->cluster_m * s->cluster_n > most)
+        return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld, %s %lld: need at most %lld CTAs", ch->c.axes[0],
+                                 (long long)s->cluster_m, ch->c.axes[1], (long long)s->cluster_n, (long long)most);
     if (s->producer == TCC_PRODUCER_NONE)
         return TCC_CHOICE_REFUSE(ch, "producer", "producer none: need warp or warpgroup with a cluster, for those who "
                                                  "multiply would wait for another CTA before they copy");
-    if (tcc_choice_computes(ch, shares_b))
-        return TCC_CHOICE_REFUSE(ch, key, "a cluster along '%s' shares an operand that is computed: need one that is "
-                                          "copied as it is",
-                                 ch->c.axes[!shares_b]);
-    int64_t parts = shares_b ? s->cluster_m : s->cluster_n, shared = shares_b ? s->n : s->m;
-    if (shared % (parts * ROWS_OF_PART))
-        return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld: need a tile of a multiple of %lld along %s, of which each "
-                                          "CTA loads a part; it has %lld",
-                                 ch->c.axes[!shares_b], (long long)parts, (long long)(parts * ROWS_OF_PART),
-                                 ch->c.axes[shares_b], (long long)shared);
-    return TCC_OK;
+    status = check_shared_operand(ch, 0);
+    return status ? status : check_shared_operand(ch, 1);
 }

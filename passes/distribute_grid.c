@@ -18,6 +18,7 @@
  *          ^(%cta: i32, %rank: i32):
  *            %m, %n of the cluster from %cta; %m + %rank * 128 …
  *          }
+ * With cluster = [2, 2] it is %m + %rank % 2 * 128, %n + %rank / 2 * 256.
  *
  * Where CTAs share the iterations of a loop, each takes every so many-th, so that they run through memory
  * together, and the sums that they carry, which begin at 0, are added up in that of rank 0. It alone stores: what
@@ -100,9 +101,21 @@ static tcc_raster raster_of(const tcc_op *grid)
     return (tcc_raster)order;
 }
 
-/* The first index of each axis of a tile, given its cluster's number and its rank there. */
+/* How far the CTA's tile is behind that of the first of its cluster, which go down a column first, along the first
+ * two axes; NULL: not at all. */
+static void place_in_cluster(tcc_builder *b, const tcc_op *grid, tcc_value *rank, tcc_value *behind[2])
+{
+    int64_t rows = cluster_along(grid, 0), columns = cluster_along(grid, 1);
+    behind[0] = rows == 1 ? NULL : columns == 1 ? rank : tcc_arith_rem(b, rank, rows);
+    behind[1] = columns == 1 ? NULL : tcc_arith_div(b, rank, rows);
+    for (size_t x = 0; x < 2; x++)
+        if (behind[x])
+            behind[x] = tcc_arith_mul(b, behind[x], size_of(grid, x));
+}
+
+/* The first index of each axis of a tile, given its cluster's number and its place there. */
 static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *const *tiles,
-                       tcc_value *number, tcc_value *rank, tcc_value **at)
+                       tcc_value *number, tcc_value *const behind[2], tcc_value **at)
 {
     if (n > 2) {
         tcc_value *plane = tcc_arith_bin(b, TCC_OP_arith_mul, tiles[0], tiles[1]);
@@ -120,9 +133,7 @@ static void place_tile(tcc_builder *b, const tcc_op *grid, size_t n, tcc_value *
         at[0] = number;
     for (size_t x = 0; x < n; x++) {
         tcc_value *first = tcc_arith_mul(b, at[x], taken(grid, x));
-        if (cluster_along(grid, x) > 1)
-            first = tcc_arith_bin(b, TCC_OP_arith_add, first, tcc_arith_mul(b, rank, size_of(grid, x)));
-        at[x] = first;
+        at[x] = x < 2 && behind[x] ? tcc_arith_bin(b, TCC_OP_arith_add, first, behind[x]) : first;
     }
 }
 
@@ -315,18 +326,19 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (size_t x = 0; x < n; x++)
         tiles[x] = count_tiles(&in, grid, x);
     bool persistent = tcc_attr_int(&grid->attrs, "persistent", 0);
-    if (persistent) {
+    if (persistent)
         tcc_block_add_arg(ctas->regions[0], i32, "ctas");
-        number = begin_loop(&in, n, tiles, ctas->regions[0]);
-    }
-    tcc_value *rank = NULL;
+    tcc_value *rank = NULL, *behind[2];
     if (cluster_of(grid) > 1) {
         tcc_attr_set_int(ctx->ir, &ctas->attrs, "cluster", cluster_of(grid));
         rank = tcc_block_add_arg(ctas->regions[0], i32, "rank");
     }
+    place_in_cluster(&in, grid, rank, behind);
+    if (persistent)
+        number = begin_loop(&in, n, tiles, ctas->regions[0]);
     tcc_value *at[MAX_AXES];
     tcc_op *shared = find_shared_loop(grid);
-    place_tile(&in, grid, n, tiles, number, rank, at);
+    place_tile(&in, grid, n, tiles, number, behind, at);
     if (shared)
         store_once(&in, grid, at, rank);
     for (size_t x = 0; x < n; x++)

@@ -6,13 +6,16 @@
  * (i / stages) - 1 of empty: parity 1 of a new barrier counts as complete (PTX ISA,
  * mbarrier.try_wait), which lets the first round through.
  *
- * In a cluster a stage is filled by several CTAs, each of which loads a part of it for all. So each CTA's empty
- * barrier counts the releases of all of them, and whoever releases arrives at all; the full barriers are its own.
+ * In a cluster a stage is filled by several CTAs, each of which loads a part of it for all that read the same. So each
+ * CTA's empty barrier counts the releases of all whose stages it fills, and whoever releases arrives at all that fill
+ * the stage; the full barriers are its own.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
 #include <string.h>
+
+#include "ir/cluster.h"
 
 /* ---- buffers and barriers ------------------------------------------------------------------ */
 
@@ -64,11 +67,33 @@ static int64_t ctas_of(const tcc_op *op)
     return tcc_attr_int(&op->attrs, "cluster", 1);
 }
 
-/* The CTA's number in the cluster of a ring. */
-static tcc_value *rank_of(tcc_nvvm_lowering *l, const tcc_op *ring)
+/* The CTA's place in the cluster of a ring. */
+static tcc_value *place_of(tcc_nvvm_lowering *l, const tcc_op *ring)
 {
     const tcc_block *body = ring->block;
     return tcc_value_map_get(l->low.map, body->args[body->n_args - 1]);
+}
+
+/* Those that copy the same, as one of them sees them. */
+typedef struct own_peers {
+    tcc_peers all;
+    tcc_value *number; /* the CTA's own among them */
+    tcc_value *first;  /* the place of that with number 0; NULL: 0 */
+} own_peers;
+
+static own_peers find_peers(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_peers peers)
+{
+    tcc_value *place = place_of(l, ring);
+    own_peers own = {.all = peers, .number = tcc_low_div(&l->low, place, peers.apart)};
+    int64_t span = peers.n * peers.apart;
+    if (peers.apart > 1)
+        own.first = tcc_low_rem(&l->low, place, peers.apart);
+    if (span == ctas_of(ring->block->parent))
+        return own;
+    own.number = tcc_low_rem(&l->low, own.number, peers.n);
+    tcc_value *before = tcc_low_mul(&l->low, tcc_low_div(&l->low, place, span), span);
+    own.first = own.first ? tcc_low_bin(&l->low, TCC_OP_arith_add, own.first, before) : before;
+    return own;
 }
 
 /* Of stage 0, in shared memory. */
@@ -118,7 +143,7 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(&l->low, op, "a ring that is not made in tile.ctas, in front of the roles");
         return;
     }
-    if (ctas_of(op) > 1 && ctas_of(op) != ctas_of(ctas)) {
+    if (ctas_of(ctas) % ctas_of(op)) {
         TCC_LOW_REFUSE(&l->low, op, "a ring of %lld CTAs in a cluster of %lld", (long long)ctas_of(op),
                        (long long)ctas_of(ctas));
         return;
@@ -225,9 +250,6 @@ static const char *why_not_tma(const tcc_op *copy, const tcc_op *alloc, int inne
         return "a tile whose rows are not the tensor's";
     if (t->rank > 1 && !t->row_bytes && !last->name && last->size * tcc_scalar_bits(t->elem) % 128)
         return "rows that are not a multiple of 16 bytes";
-    int64_t ctas = tcc_attr_int(&copy->attrs, "multicast", 1);
-    if (ctas > 1 && ctas_of(copy->operands[0]->def) != ctas)
-        return "a tile for several CTAs into a ring of other CTAs";
     return tcc_panels_of(alloc).rows > 256 ? "a tile of more than 256 rows" : NULL;
 }
 
@@ -239,24 +261,38 @@ static tcc_value *add_scaled(tcc_nvvm_lowering *l, tcc_value *v, tcc_value *numb
 
 /* Of a stage, what a CTA copies: so many panels, and rows of them. */
 typedef struct share {
-    int64_t panels, rows, ctas;
-    tcc_value *rank; /* its number; NULL: it is all */
+    int64_t panels, rows;
+    tcc_value *number; /* which part; NULL: it is all */
+    tcc_value *ctas;   /* to which it goes, a bit each */
 } share;
+
+/* A bit for each of those that copy the same. */
+static tcc_value *bits_of(tcc_nvvm_lowering *l, const own_peers *own)
+{
+    int64_t bits = 0;
+    for (int64_t i = 0; i < own->all.n; i++)
+        bits |= INT64_C(1) << i * own->all.apart;
+    tcc_value *from_0 = tcc_low_c32(&l->low, bits);
+    return own->first ? tcc_low_bin(&l->low, TCC_OP_arith_shl, from_0, own->first) : from_0;
+}
 
 /* Whole panels where they can be dealt out, else rows of each, in wholes of what a swizzle permutes. False,
  * refused, when that cannot be, either. */
 static bool find_share(tcc_nvvm_lowering *l, const tcc_op *copy, tcc_panels p, share *out)
 {
     enum { PATTERN_ROWS = 8 };
-    int64_t ctas = tcc_attr_int(&copy->attrs, "multicast", 1);
-    bool panels = p.n % ctas == 0;
-    *out = (share){.panels = panels ? p.n / ctas : p.n, .rows = panels ? p.rows : p.rows / ctas, .ctas = ctas};
-    if (ctas > 1)
-        out->rank = rank_of(l, copy->operands[0]->def);
-    if (panels || p.rows % (ctas * PATTERN_ROWS) == 0)
+    tcc_peers peers = tcc_peers_of(copy);
+    bool panels = p.n % peers.n == 0;
+    *out = (share){.panels = panels ? p.n / peers.n : p.n, .rows = panels ? p.rows : p.rows / peers.n};
+    if (peers.n > 1) {
+        own_peers own = find_peers(l, copy->operands[0]->def, peers);
+        out->number = own.number;
+        out->ctas = bits_of(l, &own);
+    }
+    if (panels || p.rows % (peers.n * PATTERN_ROWS) == 0)
         return true;
     TCC_LOW_REFUSE(&l->low, copy, "%lld panels of %lld rows in %lld parts", (long long)p.n, (long long)p.rows,
-                   (long long)ctas);
+                   (long long)peers.n);
     return false;
 }
 
@@ -284,28 +320,28 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
         box[own - 1 - d] = (int)d == inner ? panel_elems : (int)d == outer ? part.rows : 1;
     box[rank - 1] = outer < 0 ? part.rows : box[rank - 1];
     tcc_value *operands[4 + TCC_MAX_RANK], *at[TCC_MAX_RANK];
-    tcc_value **place = operands + (part.rank ? 4 : 3); /* coordinates, innermost first */
+    tcc_value **place = operands + (part.number ? 4 : 3); /* coordinates, innermost first */
     tcc_nvvm_coordinates(l, copy, own, at);
     operands[1] =
         tcc_nvvm_tensormap(l, tensor, rank, box, tcc_attr_int(&alloc->attrs, "swizzle", 0));
     place[rank - 1] = tcc_low_c32(&l->low, 0);
     operands[2] = barrier_of(l, copy->operands[0]->def, FULL, i);
-    if (part.rank)
-        operands[3] = tcc_low_c32(&l->low, (1 << part.ctas) - 1);
+    if (part.number)
+        operands[3] = part.ctas;
     tcc_value *stage = tcc_nvvm_stage(l, alloc, i);
-    if (part.rank && part.panels < p.n) {
-        stage = add_scaled(l, stage, part.rank, part.panels * p.panel_bytes);
-        at[inner] = add_scaled(l, at[inner], part.rank, part.panels * panel_elems);
-    } else if (part.rank) {
+    if (part.number && part.panels < p.n) {
+        stage = add_scaled(l, stage, part.number, part.panels * p.panel_bytes);
+        at[inner] = add_scaled(l, at[inner], part.number, part.panels * panel_elems);
+    } else if (part.number) {
         tcc_value **row = outer < 0 ? &place[rank - 1] : &at[outer];
-        stage = add_scaled(l, stage, part.rank, part.rows * p.width);
-        *row = add_scaled(l, *row, part.rank, part.rows);
+        stage = add_scaled(l, stage, part.number, part.rows * p.width);
+        *row = add_scaled(l, *row, part.number, part.rows);
     }
     for (int64_t x = 0; x < part.panels; x++) {
         operands[0] = tcc_low_add(&l->low, stage, x * p.panel_bytes);
         for (unsigned d = 0; d < own; d++)
             place[own - 1 - d] = (int)d == inner ? tcc_low_add(&l->low, at[d], x * panel_elems) : at[d];
-        tcc_op *load = tcc_op_create(&l->low.b, part.rank ? TCC_OP_nvvm_tma_load_multicast : TCC_OP_nvvm_tma_load,
+        tcc_op *load = tcc_op_create(&l->low.b, part.number ? TCC_OP_nvvm_tma_load_multicast : TCC_OP_nvvm_tma_load,
                                      (unsigned)(place - operands) + rank, operands, 0, NULL);
         tcc_attr_carry(l->low.ir, &load->attrs, &copy->attrs, "cache");
     }
@@ -544,6 +580,12 @@ void tcc_nvvm_copy(tcc_nvvm_lowering *l, tcc_op *op)
         (tma ? copy_by_tma : copy_elements)(l, op, alloc, iteration(l, op));
 }
 
+static int64_t count_fillers(const tcc_op *ring)
+{
+    tcc_fillers fillers = tcc_fillers_of(ring);
+    return tcc_fillers_count(&fillers);
+}
+
 static bool check_count(tcc_nvvm_lowering *l, const tcc_op *op, const char *attr, int64_t n)
 {
     int64_t want = tcc_attr_int(&op->operands[0]->def->attrs, attr, 0);
@@ -583,13 +625,22 @@ void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op)
     }
 }
 
-/* The same barrier of the cluster's other CTAs. */
+/* The same barrier of the other CTAs that fill the stage, each CTA beginning with the next one. */
 static void arrive_at_others(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value *bar)
 {
-    for (int64_t d = 1; d < ctas_of(ring); d++) {
-        tcc_value *rank = tcc_low_rem(&l->low, tcc_low_add(&l->low, rank_of(l, ring), d), ctas_of(ring));
-        tcc_value *other = TCC_EMIT(&l->low.b, nvvm_mapa, l->low.i32, bar, rank);
-        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_cluster, other);
+    tcc_fillers fillers = tcc_fillers_of(ring);
+    for (int a = 0; a < 2; a++) {
+        if (fillers.along[a].n == 1)
+            continue;
+        own_peers own = find_peers(l, ring, fillers.along[a]);
+        for (int64_t d = 1; d < own.all.n; d++) {
+            tcc_value *number = tcc_low_rem(&l->low, tcc_low_add(&l->low, own.number, d), own.all.n);
+            tcc_value *place = tcc_low_mul(&l->low, number, own.all.apart);
+            if (own.first)
+                place = tcc_low_bin(&l->low, TCC_OP_arith_add, own.first, place);
+            tcc_value *other = TCC_EMIT(&l->low.b, nvvm_mapa, l->low.i32, bar, place);
+            TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_cluster, other);
+        }
     }
 }
 
@@ -601,7 +652,7 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     if (l->role.warps % TCC_WARPGROUP_WARPS)
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
-    else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS * ctas_of(op->operands[0]->def))) {
+    else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS * count_fillers(op->operands[0]->def))) {
         tcc_value *i = iteration(l, op);
         bool turns = tcc_is_of_turns(op->operands[0]->def);
         bool valid = tcc_is_not_negative(op->operands[1]);

@@ -36,6 +36,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/cluster.h"
 #include "ir/target.h"
 #include "passes/arith.h"
 #include "passes/loops.h"
@@ -177,17 +178,34 @@ static tcc_op *front_of(const group *g)
     return op;
 }
 
-static int64_t ctas_of(const tcc_op *load)
-{
-    return tcc_attr_int(&load->attrs, "multicast", 1);
-}
-
-/* Whether the CTAs of the load's cluster copy it for each other. */
-static bool is_shared(const tcc_op *load)
+/* The CTAs of the load's cluster that copy it for each other. */
+static tcc_peers peers_of(const tcc_op *load)
 {
     const tcc_op *ctas = tcc_outermost((tcc_op *)load)->block->parent;
-    return ctas_of(load) > 1 && ctas && ctas->code == TCC_OP_tile_ctas &&
-           tcc_attr_int(&ctas->attrs, "cluster", 1) == ctas_of(load);
+    tcc_peers peers = tcc_peers_of(load);
+    bool of_cluster = ctas && ctas->code == TCC_OP_tile_ctas &&
+                      tcc_attr_int(&ctas->attrs, "cluster", 1) % (peers.n * peers.apart) == 0;
+    return of_cluster ? peers : (tcc_peers){1, 1};
+}
+
+/* Rows of the cluster that fills a ring's stages are as many as CTAs that copy the same beside each other; columns,
+ * as those whose places are further apart. */
+static void count_fillers(const group *g, tcc_op *ring)
+{
+    int64_t rows = 1, columns = 1;
+    for (size_t l = 0; l < g->loads.len; l++) {
+        tcc_peers peers = peers_of(g->loads.data[l]);
+        if (peers.apart > 1) {
+            rows = peers.apart;
+            columns = peers.n;
+        } else if (peers.n > rows) {
+            rows = peers.n;
+        }
+    }
+    if (rows * columns > 1)
+        tcc_attr_set_int(ring->block->func->ir, &ring->attrs, "cluster", rows * columns);
+    if (rows > 1 && columns > 1)
+        tcc_attr_set_int(ring->block->func->ir, &ring->attrs, "rows", rows);
 }
 
 /* Nothing reaches into a CTA before its rings are there, nor when it has ended. */
@@ -217,9 +235,7 @@ static void build_ring(pipeline *p, group *g, tcc_op *before)
         &tcc_op_create(&b, TCC_OP_async_ring, g->buffers.len, g->buffers.data, 1, &type)->results[0];
     tcc_attr_set_int(ir, &g->ring->def->attrs, "stages", g->stages);
     tcc_attr_set_str(ir, &g->ring->def->attrs, "completion", g->completion);
-    for (size_t l = 0; l < g->loads.len; l++)
-        if (is_shared(g->loads.data[l]))
-            tcc_attr_set_int(ir, &g->ring->def->attrs, "cluster", ctas_of(g->loads.data[l]));
+    count_fillers(g, g->ring->def);
 }
 
 static tcc_value *buffer_of(const group *g, const tcc_value *load)
@@ -245,8 +261,7 @@ static void build_copy(tcc_builder *b, const tcc_op *load, tcc_value *ring, tcc_
     tcc_op *copy = tcc_op_create(b, TCC_OP_async_copy, n, operands, 0, NULL);
     tcc_attr_set(ir, &copy->attrs, "dims", tcc_attr_list(&load->attrs, "dims"), (tcc_loc){0, 0});
     tcc_attr_set_str(ir, &copy->attrs, "copy", tcc_attr_str(&load->attrs, "copy", "predicated"));
-    if (is_shared(load))
-        tcc_attr_set_int(ir, &copy->attrs, "multicast", ctas_of(load));
+    tcc_peers_set(copy, peers_of(load));
     tcc_attr_carry(ir, &copy->attrs, &load->attrs, "cache");
 }
 

@@ -152,12 +152,18 @@ bool tcc_schedule_is_valid(const tcc_schedule *s)
 /* Where there is none, nothing says so. */
 static void set_cluster(tcc_func *f, const tcc_schedule *s, const char *const *indices)
 {
-    const int64_t along[] = {s->cluster_m, s->cluster_n, s->cluster_k};
-    int i = 0;
-    while (i < 3 && along[i] <= 1)
-        i++;
-    if (i < 3)
-        tcc_schedule_sizes_set(f, TCC_KEY_cluster, 1, &indices[i], &along[i]);
+    const int64_t all[] = {s->cluster_m, s->cluster_n, s->cluster_k};
+    enum { AXES = sizeof all / sizeof *all };
+    const char *of[AXES];
+    int64_t ctas[AXES];
+    size_t n = 0;
+    for (size_t i = 0; i < AXES; i++)
+        if (all[i] > 1) {
+            of[n] = indices[i];
+            ctas[n++] = all[i];
+        }
+    if (n)
+        tcc_schedule_sizes_set(f, TCC_KEY_cluster, n, of, ctas);
     else
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_cluster].name);
 }

@@ -31,6 +31,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/cluster.h"
 #include "ir/machine.h"
 #include "ir/shared.h"
 #include "passes/arith.h"
@@ -238,8 +239,8 @@ static void count(const split *s, tcc_op *ring)
         return;
     int64_t warps = s->producers ? s->producers : s->consumers;
     tcc_attr_set_int(ir, &ring->attrs, "commits", s->by_one ? 1 : warps * TCC_WARP_LANES);
-    int64_t ctas = tcc_attr_int(&ring->attrs, "cluster", 1);
-    tcc_attr_set_int(ir, &ring->attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS * ctas);
+    tcc_fillers fillers = tcc_fillers_of(ring);
+    tcc_attr_set_int(ir, &ring->attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS * tcc_fillers_count(&fillers));
 }
 
 /* Whether copies depend on nothing but numbers: loops around them carry tiles alone. */

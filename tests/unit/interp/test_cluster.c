@@ -17,16 +17,28 @@ static const char *const schedules[] = {
     "tile m 128, n 48, k 16; stages 4; persistent; cluster m 2;",
     "tile m 64, n 32, k 32; stages 2; persistent; consumers pingpong; cluster m 2;",
 };
+/* Four CTAs: in two rows and two columns, each of which shares an operand, or all of a column. */
+static const char *const squares[] = {
+    "tile m 64, n 32, k 32; stages 2; cluster m 2, n 2;",
+    "tile m 64, n 32, k 32; stages 3; producer warp; persistent; cluster m 2, n 2;",
+};
+static const char *const lines[] = {
+    "tile m 64, n 32, k 32; stages 2; producer warp; cluster m 4;",
+    "tile m 64, n 32, k 16; stages 2; persistent; cluster n 4;",
+    "tile m 64, n 24, k 16; stages 2; producer warp; cluster m 3;",
+    "tile m 64, n 16, k 16; stages 2; persistent; consumers pingpong; cluster m 2, n 2;",
+};
 static const extents sizes[] = {{150, 72, 104, 0}, {40, 24, 16, 0}};
 #define LEN(a) (sizeof(a) / sizeof *(a))
 
-/* Sums of which two CTAs have a part each: one iteration and many, of one warpgroup and two, with and without a
+/* Sums of which CTAs have a part each: one iteration and many, of one warpgroup and two, with and without a
  * producer. */
 static const char *const shared_sums[] = {
     "tile m 64, n 32, k 32; stages 2; cluster k 2;",
     "tile m 64, n 24, k 32; stages 3; producer warp; epilogue interleaved; cluster k 2;",
     "tile m 128, n 48, k 16; stages 2; cluster k 2;",
     "tile m 64, n 32, k 32; stages 2; producer none; cluster k 2;",
+    "tile m 64, n 16, k 16; stages 2; producer warp; cluster k 4;",
 };
 
 static void open(kernel *k, const char *schedule, extents e)
@@ -65,6 +77,20 @@ START_TEST(clusters_compute_what_the_kernel_does)
 {
     for (size_t i = 0; i < LEN(sizes); i++)
         check(schedules[_i], sizes[i], !i);
+}
+END_TEST
+
+START_TEST(squares_of_ctas_compute_what_the_kernel_does)
+{
+    for (size_t i = 0; i < LEN(sizes); i++)
+        check(squares[_i], sizes[i], !i);
+}
+END_TEST
+
+START_TEST(lines_of_ctas_compute_what_the_kernel_does)
+{
+    for (size_t i = 0; i < LEN(sizes); i++)
+        check(lines[_i], sizes[i], !i);
 }
 END_TEST
 
@@ -150,6 +176,42 @@ static void other_half(tcc_func *f)
     set_operand_plus(copy, 4, 8);
 }
 
+/* ---- what is left out of rows and columns ---- */
+
+static void column_not_told(tcc_func *f) { tcc_op_erase(NTH(nvvm_mbarrier_arrive_cluster, 1)); }
+/* The one that is neither of its row nor of its column. */
+static void tells_across(tcc_func *f)
+{
+    tcc_op *map = NTH(nvvm_mapa, 0);
+    tcc_builder b = tcc_builder_before(map);
+    tcc_value *rank = NTH(nvvm_cluster_ctarank, 0)->results;
+    tcc_op_set_operand(map, 1, TCC_EMIT(&b, arith_xor, rank->type, rank, tcc_build_i32(&b, 3)));
+}
+static void more_releases(tcc_func *f)
+{
+    tcc_op *init = NTH(nvvm_mbarrier_init, 1);
+    set_constant(init, 1, constant_of(init->operands[1]) / 3 * 4);
+}
+static void to_one(tcc_func *f)
+{
+    tcc_op *copy = NTH(nvvm_tma_load_multicast, 0);
+    tcc_builder b = tcc_builder_before(copy);
+    tcc_op_set_operand(copy, 3, tcc_build_i32(&b, 1));
+}
+static void to_all(tcc_func *f)
+{
+    tcc_op *copy = NTH(nvvm_tma_load_multicast, 0);
+    tcc_builder b = tcc_builder_before(copy);
+    tcc_op_set_operand(copy, 3, tcc_build_i32(&b, 15));
+}
+static void to_the_other_row(tcc_func *f)
+{
+    tcc_op *copy = NTH(nvvm_tma_load_multicast, 0);
+    tcc_builder b = tcc_builder_before(copy);
+    tcc_value *ctas = copy->operands[3];
+    tcc_op_set_operand(copy, 3, TCC_EMIT(&b, arith_xor, ctas->type, ctas, tcc_build_i32(&b, 15)));
+}
+
 /* ---- what is left out where a sum is shared ---- */
 
 /* The meeting on the way is the second of all; the producer comes to it, too, where there is one. */
@@ -194,6 +256,21 @@ static const mutation of_target[] = {
     {"other_half", other_half, NULL},
 };
 
+static const mutation of_squares[] = {
+    {"release_at_home", release_at_home, "deadlock|phase too early"},
+    {"column_not_told", column_not_told, "deadlock|phase too early"},
+    {"tells_across", tells_across, "phase too early|gets more|may still be|deadlock"},
+    {"too_few_releases", too_few_releases, "may still be|phase too early|gets more|waits for phase|still waits"},
+    {"more_releases", more_releases, "deadlock"},
+    {"to_itself", to_one, "deadlock|gets|never written|may still be|bytes"},
+    {"to_all", to_all, "may still be|gets|bytes|phase"},
+    {"to_the_other_row", to_the_other_row, "may still be|gets|bytes|phase|never written"},
+    {"no_meeting_at_all", no_meeting_at_all, "may still be initialising|no mbarrier yet"},
+    {"no_meeting_behind", no_meeting_behind, "no cluster barrier behind"},
+    {"same_half", same_half, "may still be writing"},
+    {"other_half", other_half, NULL},
+};
+
 static const mutation of_shared_sums[] = {
     {"own_meeting", own_meeting, "may not have begun"},
     {"no_meeting_on_the_way", no_meeting_on_the_way, "may still be writing|may still be reading|before anything|never written"},
@@ -223,6 +300,9 @@ static void leave_out(const mutation *m, const char *const *of, size_t n)
 }
 
 START_TEST(a_safeguard_left_out_of_a_cluster) { leave_out(&of_target[_i], schedules, LEN(schedules)); }
+END_TEST
+
+START_TEST(a_safeguard_left_out_of_a_square) { leave_out(&of_squares[_i], squares, LEN(squares)); }
 END_TEST
 
 START_TEST(a_safeguard_left_out_of_a_shared_sum) { leave_out(&of_shared_sums[_i], shared_sums, LEN(shared_sums)); }
@@ -260,8 +340,16 @@ static const mutation of_async_sums[] = {
     {"of_another_rank", of_another_rank, "of rank 2 of 2"},
 };
 
+static void all_fill(tcc_func *f) { tcc_attr_remove(&NTH(async_ring, 0)->attrs, "rows"); }
+
+static const mutation of_async_squares[] = {
+    {"all_fill", all_fill, "which do not fill its ring"},
+    {"no_barrier_in_front", no_barrier_in_front, "which has no ring there yet|not been released there"},
+    {"no_barrier_behind", no_barrier_behind, "which has ended"},
+};
+
 static const mutation of_async[] = {
-    {"own_ring", own_ring, "into a ring of 1"},
+    {"own_ring", own_ring, "do not fill its ring"},
     {"no_barrier_in_front", no_barrier_in_front, "which has no ring there yet|not been released there"},
     {"no_barrier_behind", no_barrier_behind, "which has ended"},
     {"fewer_bytes", fewer_bytes, "of which async.commit says"},
@@ -286,6 +374,9 @@ static void leave_out_of_async(const mutation *m, const char *schedule)
 START_TEST(a_safeguard_left_out_of_the_async_level) { leave_out_of_async(&of_async[_i], schedules[0]); }
 END_TEST
 
+START_TEST(a_safeguard_left_out_of_a_square_of_the_async_level) { leave_out_of_async(&of_async_squares[_i], squares[0]); }
+END_TEST
+
 START_TEST(a_safeguard_left_out_of_a_shared_sum_of_the_async_level)
 {
     leave_out_of_async(&of_async_sums[_i], shared_sums[0]);
@@ -300,6 +391,10 @@ int main(void)
     tcase_add_loop_test(t, clusters_compute_what_the_kernel_does, 0, (int)LEN(schedules));
     tcase_add_loop_test(t, a_safeguard_left_out_of_a_cluster, 0, (int)LEN(of_target));
     tcase_add_loop_test(t, a_safeguard_left_out_of_the_async_level, 0, (int)LEN(of_async));
+    tcase_add_loop_test(t, squares_of_ctas_compute_what_the_kernel_does, 0, (int)LEN(squares));
+    tcase_add_loop_test(t, lines_of_ctas_compute_what_the_kernel_does, 0, (int)LEN(lines));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_square, 0, (int)LEN(of_squares));
+    tcase_add_loop_test(t, a_safeguard_left_out_of_a_square_of_the_async_level, 0, (int)LEN(of_async_squares));
     tcase_add_loop_test(t, clusters_that_share_a_sum_compute_what_the_kernel_does, 0, (int)LEN(shared_sums));
     tcase_add_loop_test(t, a_safeguard_left_out_of_a_shared_sum, 0, (int)LEN(of_shared_sums));
     tcase_add_loop_test(t, a_safeguard_left_out_of_a_shared_sum_of_the_async_level, 0, (int)LEN(of_async_sums));

@@ -564,6 +564,7 @@ static const struct {
     {"warp; persistent", 4, 2900}, {"warp; persistent", 8, 4800}, {"warp; persistent", 16, 8500},
     {"warp; persistent", 64, 31200},
     {"warp; cluster n 2", 4, 2900}, {"warp; cluster n 2", 8, 4500},
+    {"warp; cluster n 4", 4, 5400}, {"warp; cluster n 4", 8, 8700},
     {"warpgroup; consumers pingpong; persistent", 1, 8200},
     {"warpgroup; consumers pingpong; persistent", 2, 14400},
     {"warpgroup; consumers pingpong; persistent", 3, 21500},
@@ -571,6 +572,8 @@ static const struct {
     {"warpgroup; consumers pingpong; persistent", 8, 68800},
     {"warpgroup; consumers pingpong; persistent; cluster n 2", 2, 38100},
     {"warpgroup; consumers pingpong; persistent; cluster n 2", 4, 98700},
+    {"warpgroup; consumers pingpong; persistent; cluster n 4", 2, 77400},
+    {"warpgroup; consumers pingpong; persistent; cluster n 4", 4, 201800},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

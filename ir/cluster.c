@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/cluster.h"
+
+tcc_peers tcc_peers_of(const tcc_op *copy)
+{
+    return (tcc_peers){tcc_attr_int(&copy->attrs, "multicast", 1), tcc_attr_int(&copy->attrs, "apart", 1)};
+}
+
+void tcc_peers_set(tcc_op *copy, tcc_peers peers)
+{
+    tcc_ir *ir = copy->block->func->ir;
+    if (peers.n > 1)
+        tcc_attr_set_int(ir, &copy->attrs, "multicast", peers.n);
+    if (peers.n > 1 && peers.apart > 1)
+        tcc_attr_set_int(ir, &copy->attrs, "apart", peers.apart);
+}
+
+tcc_fillers tcc_fillers_of(const tcc_op *ring)
+{
+    int64_t ctas = tcc_attr_int(&ring->attrs, "cluster", 1), rows = tcc_attr_int(&ring->attrs, "rows", ctas);
+    if (rows < 1 || rows > ctas) /* written by hand, and to be refused */
+        rows = ctas;
+    return (tcc_fillers){{{rows, 1}, {ctas / rows, rows}}};
+}
+
+int64_t tcc_fillers_count(const tcc_fillers *f)
+{
+    return f->along[0].n + f->along[1].n - 1;
+}
+
+bool tcc_fillers_have(const tcc_fillers *f, tcc_peers peers)
+{
+    bool have = false;
+    for (int d = 0; d < 2; d++)
+        have |= f->along[d].n == peers.n && f->along[d].apart == peers.apart;
+    return have;
+}

@@ -1,0 +1,43 @@
+/* cluster: which CTAs of a cluster copy for each other, by their places in it.
+ *
+ * Of a cluster of rows and columns the CTA at place p is in row p % rows and in column p / rows. Those of a column
+ * load the same tile of one operand, those of a row of the other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef TCC_IR_CLUSTER_H
+#define TCC_IR_CLUSTER_H
+
+#include "ir/ir.h"
+
+/* CTAs that copy the same for each other, so many, whose places are so far apart. */
+typedef struct tcc_peers {
+    int64_t n, apart;
+} tcc_peers;
+
+/* Of a tile.load or an async.copy; one alone where there is no cluster. */
+tcc_peers tcc_peers_of(const tcc_op *copy);
+/* Says so. */
+void tcc_peers_set(tcc_op *copy, tcc_peers peers);
+
+/* Those that fill a stage of a ring, and are told when it is released: in each of two directions, one CTA alone where
+ * there are none. */
+typedef struct tcc_fillers {
+    tcc_peers along[2];
+} tcc_fillers;
+tcc_fillers tcc_fillers_of(const tcc_op *ring);
+/* How many CTAs that is, the stage's own among them. */
+int64_t tcc_fillers_count(const tcc_fillers *f);
+/* Whether some of them copy the same for each other. */
+bool tcc_fillers_have(const tcc_fillers *f, tcc_peers peers);
+
+/* The place of a CTA among its peers, and that of the n-th of them in the cluster. */
+static inline int64_t tcc_peer_number(tcc_peers p, int64_t place)
+{
+    return place / p.apart % p.n;
+}
+static inline int64_t tcc_peer_place(tcc_peers p, int64_t place, int64_t n)
+{
+    return place + (n - tcc_peer_number(p, place)) * p.apart;
+}
+
+#endif

@@ -54,9 +54,9 @@ static const struct {
     [PERSISTENT] = {TCC_KEY_persistent, 0, VALUES(-1, 1), VALUES(0, 1)},
     [CONSUMERS] = {TCC_KEY_consumers, 0, VALUES(-1, 1), VALUES(0, 1)},
     [SPLIT] = {TCC_KEY_split, 0, VALUES(-1, 2, 4, 8, 16), VALUES(1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64)},
-    [CLUSTER_ROWS] = {TCC_KEY_cluster, ROWS, VALUES(-1, 2), VALUES(1, 2)},
-    [CLUSTER_COLUMNS] = {TCC_KEY_cluster, COLUMNS, VALUES(-1, 2), VALUES(1, 2)},
-    [CLUSTER_SUM] = {TCC_KEY_cluster, SUM, VALUES(-1, 2), VALUES(1, 2)},
+    [CLUSTER_ROWS] = {TCC_KEY_cluster, ROWS, VALUES(-1, 2), VALUES(1, 2, 4)},
+    [CLUSTER_COLUMNS] = {TCC_KEY_cluster, COLUMNS, VALUES(-1, 2), VALUES(1, 2, 4)},
+    [CLUSTER_SUM] = {TCC_KEY_cluster, SUM, VALUES(-1, 2), VALUES(1, 2, 4)},
     [STAGES] = {TCC_KEY_stages, 0, {0}, VALUES(1, 2, 3, 4, 5, 6, 7, 8, 10, 12)},
     [WARPGROUPS] = {TCC_KEY_warpgroups, 0, {0}, VALUES(1, 2, 3)},
     [PRODUCER] = {TCC_KEY_producer, 0, {0}, VALUES(0, 1, 2)},
@@ -90,10 +90,9 @@ size_t tcc_space_count(const tcc_target *target)
 static bool goes_together(const tcc_point *p)
 {
     bool in_turn = p->said[CONSUMERS] == 1, persistent = p->said[PERSISTENT] == 1;
-    int clusters = 0;
-    for (int k = CLUSTER_ROWS; k <= CLUSTER_SUM; k++)
-        clusters += p->said[k] != TCC_KNOB_UNSAID;
-    return (!in_turn || persistent) && clusters <= 1 && (!persistent || p->said[CLUSTER_SUM] == TCC_KNOB_UNSAID);
+    bool shares_sum = p->said[CLUSTER_SUM] != TCC_KNOB_UNSAID;
+    bool shares_loads = p->said[CLUSTER_ROWS] != TCC_KNOB_UNSAID || p->said[CLUSTER_COLUMNS] != TCC_KNOB_UNSAID;
+    return (!in_turn || persistent) && (!shares_sum || (!shares_loads && !persistent));
 }
 
 bool tcc_space_at(const tcc_target *target, size_t i, tcc_point *out)

@@ -295,7 +295,7 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
         return "earlier";
     if (are_both(a, b, TCC_OP_nvvm_mbarrier_init) || are_both(a, b, TCC_OP_nvvm_st_global) ||
         are_both(a, b, TCC_OP_nvvm_ld_global) || are_both(a, b, TCC_OP_nvvm_st_shared) ||
-        are_both(a, b, TCC_OP_nvvm_st_shared_cluster) ||
+        are_both(a, b, TCC_OP_nvvm_st_shared_cluster) || are_both(a, b, TCC_OP_nvvm_mbarrier_arrive_cluster) ||
         are_both(a, b, TCC_OP_nvvm_stmatrix) || are_both(a, b, TCC_OP_nvvm_wmma_load) ||
         are_both(a, b, TCC_OP_nvvm_tma_store) ||
         are_both(a, b, TCC_OP_nvvm_ld_shared) || are(a, b, TCC_OP_nvvm_ld_shared, TCC_OP_nvvm_st_global) ||

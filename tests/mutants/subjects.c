@@ -216,6 +216,13 @@ const subject subjects[] = {
                 {128, 20, 16, 0},
                 {128, 16, 20, 0},
                 {128, 16, 0, 0}}},
+    {.name = "square",
+     .source = PLAIN SCHEDULE("tile m 64, n 16, k 16; stages 2; producer warp; swizzle 32; epilogue tma; group 1; "
+                              "cluster m 2, n 2;"),
+     .function = "f",
+     .only = (const char *const[]){"nvvm.mbarrier.init", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.cluster",
+                                   "nvvm.mbarrier.arrive.expect_tx", "nvvm.tma.load.multicast", "nvvm.mapa", NULL},
+     .shapes = {{200, 40, 136, 0}, {128, 32, 16, 0}, {64, 16, 32, 0}, {128, 32, 0, 0}}},
     {.name = "shared sum",
      .source = PLAIN SCHEDULE("tile m 64, n 16, k 16; stages 2; producer warp; swizzle 32; epilogue tma; group 1; "
                               "cluster k 2;"),

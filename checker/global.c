@@ -150,6 +150,8 @@ static bool access_tensor(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in,
                      .async = by->async};
     if (tcc_p_place_at(p, s, by->warp, by->lanes, in->place, g.at))
         g.rank = in->place->rank;
+    if (g.rank && tcc_p_place_is_outside(p, in->place, g.at))
+        return true;
     for (unsigned i = 0; i < s->n_globals; i++) {
         const tcc_pglobal *old = &s->globals[i];
         if (old->tensor != g.tensor || (!old->write && !g.write) || (!old->async && !g.async))

@@ -778,6 +778,8 @@ bool tcc_p_place_join(tcc_pplace *place, const tcc_pplace *other);
 /* What lanes access, range by range; false when it is not known. */
 bool tcc_p_place_at(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_lane_mask lanes,
                     const tcc_pplace *place, tcc_prange_of *at);
+/* Whether all of it lies behind the end of the tensor. */
+bool tcc_p_place_is_outside(tcc_protocol *p, const tcc_pplace *place, const tcc_prange_of *at);
 tcc_prelation tcc_p_place_compare(const tcc_protocol *p, const tcc_pstate *s, const tcc_pglobal *x,
                                   const tcc_pglobal *y);
 

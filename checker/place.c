@@ -5,7 +5,7 @@
  * Along a dimension one number may be a symbol, which another access must have, too, if anything is
  * to be known; the others are lists of a number a lane, of which there are a least and a greatest.
  *
- * Coordinates are believed to be inside of the tensor.
+ * Coordinates are believed to be inside of the tensor, but for those that begin where it ends: there is nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
@@ -257,6 +257,28 @@ bool tcc_p_place_at(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, t
         }
     }
     return place->rank > 0;
+}
+
+/* Whether a range begins at an extent, or behind it. */
+static bool is_behind(tcc_protocol *p, const tcc_prange_of *at, tcc_attr extent)
+{
+    tcc_attr params = tcc_attr_list(&p->f->attrs, "params");
+    tcc_pvalue end = tcc_p_known(extent.i);
+    for (size_t i = 0; extent.kind == TCC_ATTR_STR && i < params.list.n; i++)
+        if (tcc_p_is_dim(p, i) && !strcmp(params.list.items[i].list.items[1].s, extent.s))
+            end = tcc_p_count_symbol(p, p->f->body->args[i]);
+    if (tcc_p_is_exact(&at->from))
+        return tcc_p_is_exact(&end) && extent.kind == TCC_ATTR_INT && at->from.v + at->least >= end.v;
+    return end.kind == TCC_P_SYMBOL && at->from.kind == TCC_P_SYMBOL && at->from.v == end.v &&
+           at->from.delta == end.delta && at->from.offset + at->least >= end.offset;
+}
+
+bool tcc_p_place_is_outside(tcc_protocol *p, const tcc_pplace *place, const tcc_prange_of *at)
+{
+    bool outside = false;
+    for (unsigned d = 0; d < place->rank && !outside; d++)
+        outside = is_behind(p, &at[d], recipe_of(p, place->map)[2].list.items[d]);
+    return outside;
 }
 
 /* ---- two places ---------------------------------------------------------------------------- */

@@ -57,24 +57,12 @@ static tcc_status read_cluster(tcc_choice *ch)
     return TCC_OK;
 }
 
-static bool has_inout(const tcc_func *f)
-{
-    tcc_attr roles = tcc_attr_list(&f->attrs, "roles");
-    bool found = false;
-    for (size_t i = 0; i < roles.list.n && !found; i++)
-        found = !strcmp(roles.list.items[i].s, "inout");
-    return found;
-}
-
 /* Of CTAs that share a sum. All roles come to the cluster's barrier once: none may go on to another tile. Those that
- * do not store go through the epilogue, too: what they read nobody may write. */
+ * do not store go through the epilogue, too, beyond the end of an axis that all outputs have: of what the first of them
+ * stores they read nothing. */
 static tcc_status check_shared_sum(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;
-    if (has_inout(ch->f))
-        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
-                                 "not supported yet: cluster %s %lld where a tensor is inout", ch->c.k,
-                                 (long long)s->cluster_k);
     if (!*ch->c.axes[0] && !*ch->c.axes[1])
         return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
                                  "not supported yet: cluster %s %lld where both operands have the same indices", ch->c.k,

@@ -552,14 +552,12 @@ bool target_is_amd(const char *target)
     return !strncmp(target, "gfx", 3);
 }
 
-/* Two CTAs to four share some sums: of one tile each, and where no result is read. */
+/* Two CTAs to four share some sums, of one tile each. */
 static void draw_cluster(drawing *d)
 {
     enum { EVERY = 5, LEAST = 2, MOST = 4 };
     program *p = d->p;
     bool may = has_wgmma(p->target) && !p->by_warps && p->sums == OF_PRODUCTS && p->seed % EVERY == 1;
-    for (int i = 0; i < p->n_exprs; i++)
-        may &= p->exprs[i].kind != E_INOUT;
     if (!may || (p->set & 1u << PERSISTENT && p->values[PERSISTENT]))
         return;
     p->values[CLUSTER] = LEAST + (int)(p->seed / EVERY % (MOST - LEAST + 1));

@@ -286,7 +286,7 @@ static void walk_back(decoder *d, source *s)
         ask_for_place(d, s);
     if (is_followed(s->op)) {
         mark(d, s);
-        s->waits |= tcc_op_does(s->op->code, TCC_P_SYNC);
+        s->waits |= tcc_op_does(s->op->code, TCC_P_SYNC | TCC_LANES); /* lanes wait for each other */
         for (unsigned i = 0; i < s->op->n_operands; i++)
             if (must_be_known(s->op, i))
                 ask(d, s->operands[i], EXACT, 0);

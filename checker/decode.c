@@ -876,15 +876,8 @@ tcc_status tcc_p_decode(tcc_protocol *p)
         if (tcc_op_waits(code, TCC_BY_BULK_GROUP))
             note_pending(p, d.sources.data[i].op);
         find_granule(p, d.sources.data[i].op);
-        int64_t id = TCC_NAMED_BARRIERS - 1;
-        if (!d.sources.data[i].op->n_operands)
-            id = 0;
-        else
-            tcc_value_is_int(d.sources.data[i].op->operands[0], &id);
-        if (tcc_op_waits(code, TCC_BY_WARPS) && id >= p->cta_named && id < TCC_NAMED_BARRIERS)
-            p->cta_named = (unsigned)id + 1;
     }
-    p->n_named = p->cta_named;
+    p->n_named = p->cta_named = tcc_p_named_count(p);
     if (p->ctas > 1) { /* those of each, and the cluster's */
         p->max_barriers *= p->ctas;
         p->n_named = p->ctas * p->cta_named + 1;

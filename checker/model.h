@@ -1,6 +1,7 @@
 /* model: what the files of the protocol checker share.
  *
  * decode.c   the ops that matter: synchronization, accesses, and the scalars they need
+ * named.c    how many named barriers there are
  * value.c    numbers that are known, known up to a period, or only known to be equal
  * memory.c   shared memory in parts that are accessed alike, and who has accessed them
  * global.c   tensors that copies both read and write
@@ -212,6 +213,8 @@ typedef struct tcc_pcode {
 /* Fills p->body and what else is known from reading alone; TCC_ERR_UNSUPPORTED, reported, when
  * there are ops of which nothing is known. */
 tcc_status tcc_p_decode(tcc_protocol *p);
+/* named.c: named barriers of a CTA: more than the greatest number of one. */
+unsigned tcc_p_named_count(const tcc_protocol *p);
 
 /* ---- state --------------------------------------------------------------------------------- */
 

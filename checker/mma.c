@@ -10,6 +10,9 @@ enum { K = 16, M = 64, ELEM_BYTES = 2, MAX_N = 256 };
 enum { PER_CHUNK = TCC_CHUNK_BYTES / ELEM_BYTES };
 static_assert(MAX_N * K / PER_CHUNK == TCC_P_MAX_CHUNKS, "room for the greatest operand");
 
+/* Attributes of how operands lie, by the operand's number. */
+static const char *const orders[] = {NULL, "trans_a", "trans_b"};
+
 /* ---- operands in shared memory --------------------------------------------------------- */
 
 /* The bytes of an operand of `rows` along m or n, chunk by chunk; a descriptor has addresses in the CTA's own
@@ -67,7 +70,7 @@ size_t tcc_p_mma_ranges(const tcc_protocol *p, const tcc_pinst *in, unsigned i, 
 {
     tcc_descriptor d;
     int64_t rows = i == 1 ? M : tcc_attr_int(&in->op->attrs, "n", 8);
-    bool mn_major = tcc_attr_int(&in->op->attrs, i == 1 ? "trans_a" : "trans_b", 0);
+    bool mn_major = tcc_attr_int(&in->op->attrs, orders[i], 0);
     if (rows < 8 || rows > MAX_N || tcc_descriptor_decode(bits, mn_major, &d))
         return 0;
     size_t n = ranges_of(&d, rows, 0, ranges);
@@ -232,10 +235,24 @@ typedef struct operand {
     found found;
 } operand;
 
-static bool find_operand(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                         unsigned i, const char *order, operand *o)
+static bool takes_a(const tcc_pinst *in)
 {
-    o->mn_major = tcc_attr_int(&in->op->attrs, order, 0);
+    return in->op->code == TCC_OP_nvvm_wgmma_a;
+}
+
+/* Whether the operands of two MMAs are as large, and lie alike. */
+static bool have_one_shape(const tcc_op *x, const tcc_op *y)
+{
+    bool same = tcc_attr_int(&x->attrs, "n", 8) == tcc_attr_int(&y->attrs, "n", 8);
+    for (size_t i = 1; i < sizeof orders / sizeof *orders; i++)
+        same &= !tcc_attr_int(&x->attrs, orders[i], 0) == !tcc_attr_int(&y->attrs, orders[i], 0);
+    return same;
+}
+
+static bool find_operand(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                         unsigned i, operand *o)
+{
+    o->mn_major = tcc_attr_int(&in->op->attrs, orders[i], 0);
     if (!tcc_p_operand(p, s, warp, in, i, &o->bits))
         return false;
     o->print = operand_of(p, s, warp, in, o->bits, o->mn_major, o->rows);
@@ -244,33 +261,10 @@ static bool find_operand(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
     return o->print;
 }
 
-static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
-                         bool a_in_registers)
+/* Whose operands in registers are ready, and in shared memory accessed: its group is the next one. */
+static void add_to_group(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, const operand of[2], int64_t add)
 {
     tcc_pwarp *w = &s->warps[warp];
-    int64_t n = tcc_attr_int(&in->op->attrs, "n", 8), add;
-    operand of[2] = {{.rows = M, .found = FOUND_ALL}, {.rows = n}};
-    if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 3, &add))
-        return TCC_P_FAILED;
-    if (n < 8 || n > MAX_N)
-        return tcc_p_wrong(p, s, warp, in, "no MMA of n = %lld", (long long)n);
-    if ((a_in_registers ? !take_a(p, s, warp, in)
-                        : !find_operand(p, s, warp, in, 1, "trans_a", &of[0])) ||
-        !accumulators_ready(p, s, warp, in, n) ||
-        !find_operand(p, s, warp, in, 2, "trans_b", &of[1]))
-        return TCC_P_FAILED;
-    const tcc_paccess by = {.warp = warp,
-                            .actor = tcc_p_mma_actor(p, warp),
-                            .lanes = w->mask,
-                            .clock = w->committed + 1,
-                            .async = true,
-                            .unwritten = of[0].found || of[1].found};
-    for (int i = 0; i < 2; i++)
-        if (of[i].print && !tcc_p_access(p, s, in, &by, of[i].print))
-            return TCC_P_FAILED;
-    for (int i = 0; i < 2; i++)
-        if (of[i].print && !note_found(p, s, warp, in, &p->found[i], of[i].found, of[i].print))
-            return TCC_P_FAILED;
     const struct {
         const tcc_op *op;
         int64_t a, b, add;
@@ -280,20 +274,153 @@ static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
     w->open_group = true;
     *tcc_p_slot(p, s, warp, in->results[0]) = (tcc_pvalue){.kind = TCC_P_REGISTERS,
                                                            .v = w->committed + 1,
-                                                           .offset = (int32_t)n,
+                                                           .offset = (int32_t)of[1].rows,
                                                            .delta = TCC_P_BY_MMA};
     tcc_p_log(p, s, warp, in, -1, w->committed + 1);
+}
+
+static tcc_paccess access_of(const tcc_protocol *p, const tcc_pstate *s, unsigned warp)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    return (tcc_paccess){.warp = warp,
+                         .actor = tcc_p_mma_actor(p, warp),
+                         .lanes = w->mask,
+                         .clock = w->committed + 1,
+                         .async = true};
+}
+
+static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    int64_t n = tcc_attr_int(&in->op->attrs, "n", 8), add;
+    operand of[2] = {{.rows = M, .found = FOUND_ALL}, {.rows = n}};
+    if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 3, &add))
+        return TCC_P_FAILED;
+    if (n < 8 || n > MAX_N)
+        return tcc_p_wrong(p, s, warp, in, "no MMA of n = %lld", (long long)n);
+    if ((takes_a(in) ? !take_a(p, s, warp, in) : !find_operand(p, s, warp, in, 1, &of[0])) ||
+        !accumulators_ready(p, s, warp, in, n) ||
+        !find_operand(p, s, warp, in, 2, &of[1]))
+        return TCC_P_FAILED;
+    tcc_paccess by = access_of(p, s, warp);
+    by.unwritten = of[0].found || of[1].found;
+    for (int i = 0; i < 2; i++)
+        if (of[i].print && !tcc_p_access(p, s, in, &by, of[i].print))
+            return TCC_P_FAILED;
+    for (int i = 0; i < 2; i++)
+        if (of[i].print && !note_found(p, s, warp, in, &p->found[i], of[i].found, of[i].print))
+            return TCC_P_FAILED;
+    add_to_group(p, s, warp, in, of, add);
+    return TCC_P_NEXT;
+}
+
+/* ---- MMAs behind each other -------------------------------------------------------------- */
+
+/* MMAs with nothing between them read at one clock, and come after the same. So their operands are accessed as one, and
+ * memory is in as many parts as that takes, not one for each step of k. Where not all of them was written, or anything is
+ * wrong, they are issued one by one. */
+
+enum { MAX_MMAS = 16 };
+
+void tcc_p_mmas_find(tcc_pcode *code)
+{
+    for (size_t i = code->n; i-- > 0;) {
+        tcc_pinst *in = &code->insts[i], *next = in + 1;
+        for (unsigned r = 0; r < in->op->n_regions; r++)
+            tcc_p_mmas_find(&in->regions[r]);
+        if (in->op->code != TCC_OP_nvvm_wgmma && in->op->code != TCC_OP_nvvm_wgmma_a)
+            continue;
+        bool goes_on = i + 1 < code->n && next->n_mmas && next->n_mmas < MAX_MMAS && next->op->code == in->op->code &&
+                       next->alone == in->alone && next->others == in->others && have_one_shape(in->op, next->op);
+        in->n_mmas = goes_on ? next->n_mmas + 1 : 1;
+    }
+}
+
+/* The footprint of operand i of them all; 0: there is none, or it is not known, or of bytes that were not all written. */
+static uint64_t operands_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i)
+{
+    int64_t rows = i == 1 ? M : tcc_attr_int(&in->op->attrs, "n", 8), window = tcc_p_window(p, warp);
+    bool mn_major = tcc_attr_int(&in->op->attrs, orders[i], 0);
+    int64_t key[4 + MAX_MMAS] = {9, mn_major, rows, window};
+    size_t n_bits = 0;
+    for (uint32_t k = 0; k < in->n_mmas; k++) {
+        const tcc_pvalue *v = tcc_p_slot(p, s, warp, in[k].operands[i]);
+        if (!tcc_p_is_exact(v))
+            return 0;
+        if (!k || v->v != key[3 + n_bits]) /* neighbours often share one */
+            key[4 + n_bits++] = v->v;
+    }
+    uint64_t *print = tcc_p_footprint(p, key, (4 + n_bits) * sizeof *key);
+    tcc_prange *ranges = *print || rows < 8 || rows > MAX_N ? NULL : tcc_p_room_for_ranges(p, n_bits * TCC_P_MAX_CHUNKS);
+    size_t n = 0;
+    for (size_t k = 0; ranges && k < n_bits; k++) {
+        tcc_descriptor d;
+        size_t first = n;
+        if (tcc_descriptor_decode(key[4 + k], mn_major, &d))
+            return 0;
+        n += ranges_of(&d, rows, window, ranges + first);
+        if (outside(p, window, ranges + first, n - first) < n - first)
+            return 0;
+    }
+    if (ranges && !tcc_p_footprint_set(p, s, print, ranges, n))
+        return 0;
+    return *print && tcc_p_is_all_written(p, s, *print) ? *print : 0;
+}
+
+/* One whose operand depends on no counter, if there is one (rotate.c). */
+static const tcc_pinst *who_stays(const tcc_pinst *in)
+{
+    uint32_t k = 0;
+    while (k < in->n_mmas - 1 && !in[k].stays)
+        k++;
+    return in + k;
+}
+
+/* The operands of all of them, in shared memory; false: they are to be issued one by one. */
+static bool access_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    const tcc_paccess by = access_of(p, s, warp);
+    bool all = s->warps[warp].mask == tcc_p_all_lanes(p);
+    uint64_t prints[2] = {0};
+    for (unsigned i = takes_a(in) ? 2 : 1; i <= 2 && all; i++) {
+        prints[i - 1] = operands_of(p, s, warp, in, i);
+        all = prints[i - 1];
+    }
+    for (unsigned i = 0; i < 2 && all; i++)
+        all = !prints[i] || tcc_p_access(p, s, who_stays(in), &by, prints[i]);
+    return all;
+}
+
+static tcc_presult issue_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    if (in->n_mmas < 2 || !access_all(p, s, warp, in))
+        return p->status ? TCC_P_FAILED : issue(p, s, warp, in);
+    p->spanned = true;
+    for (uint32_t k = 0; k < in->n_mmas; k++) {
+        const tcc_pinst *one = in + k;
+        operand of[2] = {{.rows = M, .found = FOUND_ALL}, {.rows = tcc_attr_int(&one->op->attrs, "n", 8), .found = FOUND_ALL}};
+        int64_t add;
+        s->warps[warp].touched |= one->touches;
+        if (!tcc_p_converged(p, s, warp, one) || !tcc_p_operand(p, s, warp, one, 3, &add) ||
+            (takes_a(one) && !take_a(p, s, warp, one)) || !accumulators_ready(p, s, warp, one, of[1].rows))
+            return TCC_P_FAILED;
+        for (unsigned i = takes_a(one) ? 1 : 0; i < 2; i++) {
+            of[i].bits = tcc_p_slot(p, s, warp, one->operands[1 + i])->v;
+            note_found(p, s, warp, one, &p->found[i], FOUND_ALL, 0);
+        }
+        add_to_group(p, s, warp, one, of, add);
+    }
+    s->warps[warp].frames[s->warps[warp].depth - 1].pc += in->n_mmas - 1;
     return TCC_P_NEXT;
 }
 
 tcc_presult tcc_p_nvvm_wgmma(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    return issue(p, s, warp, in, false);
+    return issue_all(p, s, warp, in);
 }
 
 tcc_presult tcc_p_nvvm_wgmma_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    return issue(p, s, warp, in, true);
+    return issue_all(p, s, warp, in);
 }
 
 /* ---- groups ---------------------------------------------------------------------------- */

@@ -166,6 +166,7 @@ typedef struct tcc_pinst {
     const tcc_op *op;
     tcc_pgiven *given; /* TCC_P_GIVEN; NULL: its result depends on more than its operands */
     struct tcc_prun *run; /* that it begins; NULL: none */
+    uint32_t n_mmas;      /* an MMA: as many behind each other begin with it, of one shape; 0: it is none */
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of MMAs, a bit each: read by it; of its result */
@@ -897,6 +898,10 @@ typedef struct tcc_pspan {
 
 /* Whether an op may be one of them. */
 bool tcc_p_is_spanned(const tcc_pinst *in);
+/* Room for the ranges of n accesses; it is one, used again. */
+tcc_prange *tcc_p_room_for_ranges(tcc_protocol *p, size_t n);
+/* mma.c: finds MMAs behind each other in a block: their operands are taken for one. */
+void tcc_p_mmas_find(tcc_pcode *code);
 /* The footprint of all, by the key of their addresses; 0: they are not to be taken for one, or, reported, something is
  * wrong with one. */
 uint64_t tcc_p_span_footprint(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pspan *span, const void *key,

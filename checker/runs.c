@@ -119,6 +119,8 @@ static void find_runs(tcc_protocol *p, tcc_pcode *code)
 void tcc_p_runs_find(tcc_protocol *p)
 {
     find_runs(p, &p->body);
+    if (p->spans)
+        tcc_p_mmas_find(&p->body);
 }
 
 /* ---- what they give -------------------------------------------------------------------- */

@@ -44,7 +44,7 @@ static bool are_apart(tcc_protocol *p, const tcc_prange *ranges, size_t n)
     return apart;
 }
 
-static tcc_prange *room_for(tcc_protocol *p, size_t n)
+tcc_prange *tcc_p_room_for_ranges(tcc_protocol *p, size_t n)
 {
     if (p->span_room < n) {
         p->span_room = 2 * n;
@@ -61,7 +61,7 @@ uint64_t tcc_p_span_footprint(tcc_protocol *p, tcc_pstate *s, unsigned warp, con
     size_t n = 0, n_lanes;
     if (*print)
         return *print;
-    tcc_prange *ranges = room_for(p, span->n * p->n_lanes);
+    tcc_prange *ranges = tcc_p_room_for_ranges(p, span->n * p->n_lanes);
     for (size_t i = 0; i < span->n; i++) {
         if (!tcc_p_lanes_of(p, s, warp, span->insts[i], lanes, &n_lanes))
             return 0;

@@ -524,7 +524,12 @@ START_TEST(one_proof_for_what_is_alike)
 {
     static const char source[] =
         "kernel a(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }\n"
-        "schedule a for sm_90a { tile m 64, n 16, k 16; stages 4; producer warp; epilogue tma; }\n";
+        "schedule a for sm_90a { tile m 64, n 16, k 16; stages 4; producer warp; epilogue tma; }\n"
+        "kernel b(A: bf16[M, K], bias: f32[N], B: bf16[N, K]) -> (C: bf16[M, N])\n"
+        "{ acc[m, n] = sum(k) A[m, k] * B[n, k]; C[m, n] = relu(acc[m, n] + bias[n]); }\n"
+        "schedule b for sm_90a { tile m 64, n 16, k 16; stages 4; producer warp; epilogue tma; }\n"
+        "kernel c(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n"
+        "schedule c for sm_90a { tile m 64, n 16, k 16; stages 4; producer warp; epilogue tma; }\n";
     kernel k = {.arena = tcc_arena_create(NULL), .target = "sm_90a"};
     char alone[MAX_SAID];
     k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
@@ -533,6 +538,10 @@ START_TEST(one_proof_for_what_is_alike)
     ck_assert(are_alike(&k, "a__generic", "a__generic"));
     ck_assert(!are_alike(&k, "a", "a__generic"));
     ck_assert(are_alike(&k, "a__padded", "a__direct"));
+    ck_assert(are_alike(&k, "a", "b")); /* other elements, arguments and results */
+    ck_assert(!are_alike(&k, "a", "c"));
+    no_last_release(tcc_func_find(k.ir, "b"));
+    ck_assert(!are_alike(&k, "a", "b"));
     no_last_release(tcc_func_find(k.ir, "a__padded"));
     ck_assert(!are_alike(&k, "a__padded", "a__direct"));
     ck_assert_int_eq(tcc_protocol_check_all(k.ir, 1, &k.diag), TCC_ERR_INTERNAL);

@@ -15,7 +15,8 @@ static atomic_int nvptx_use[TCC_CODEGEN_OUTPUTS], amdgcn_use[TCC_CODEGEN_OUTPUTS
 
 static const tcc_backend backend_NVIDIA = {
     .triple = "nvptx64-nvidia-cuda",
-    .features_for = tcc_nvptx_features,
+    .features = "+ptx%d",
+    .version_for = tcc_nvptx_version,
     .passes = PASSES,
     .reserved = "_ WARP_SZ", /* PTX ISA, "Identifiers" and "Predefined Identifiers" */
     .lines = TCC_LINES_DIRECTIVES, /* with more ptxas gives up optimising (.target debug) */

@@ -18,6 +18,7 @@ typedef struct tcc_codegen_options {
     const char *file;   /* the .tile path that line tables name; NULL: no line tables */
     tcc_codegen_output output;
     const tcc_func *only; /* translate this function alone; NULL: all */
+    int version;          /* of PTX, which all functions of the module have; 0: found out by looking at them */
     /* Told how long each phase took; may be NULL. */
     void (*phase)(const char *name, double milliseconds, void *user);
     void *phase_user;

@@ -66,8 +66,10 @@ static tcc_status create_module(session *s, const tcc_codegen_options *o)
     char *text;
     if (LLVMGetTargetFromTriple(l->backend->triple, &target, &text))
         return fail(s, text, LLVMDisposeMessage);
-    const char *features = l->backend->features;
-    features = features ? features : l->backend->features_for(l, s->ir); /* here memory may run out */
+    int version = o->version;
+    if (!version && l->backend->version_for)
+        version = l->backend->version_for(l->target, s->ir);
+    const char *features = tcc_arena_printf(l->arena, l->backend->features, version); /* here memory may run out */
     LLVMTargetMachineOptionsRef machine = LLVMCreateTargetMachineOptions();
     LLVMTargetMachineOptionsSetCPU(machine, l->target->name);
     LLVMTargetMachineOptionsSetFeatures(machine, features);

@@ -32,8 +32,9 @@ typedef struct tcc_fp8 {
 /* One for each vendor: backends.c. LLVM's names of CPUs are ours of targets. */
 typedef struct tcc_backend {
     const char *triple;
-    const char *features; /* of LLVM; NULL: what features_for says */
-    const char *(*features_for)(const tcc_lower *l, const tcc_ir *ir);
+    const char *features; /* of LLVM; %d: what version_for gives */
+    /* The version of the assembly's language that a module wants; NULL: there is but one. */
+    int (*version_for)(const tcc_target *target, const tcc_ir *ir);
     const char *passes;   /* LLVM's, on the IR as it was built */
     const char *reserved; /* words that cannot name a kernel, or NULL */
     bool vectors;       /* a vec is one LLVM value */

@@ -88,6 +88,11 @@ static tcc_status make_all(const tcc_ir *ir, const tcc_codegen_options *options,
     work w = {.ir = ir, .options = *options};
     w.options.output = output;
     w.options.phase = NULL;
+    const tcc_target *target = tcc_target_named(options->target, diag);
+    if (!target)
+        return TCC_ERR_TARGET;
+    const tcc_backend *backend = tcc_backend_of(target);
+    w.options.version = backend->version_for ? backend->version_for(target, ir) : 0; /* once, not for each function */
     for (const tcc_func *f = ir->first; f; f = f->next)
         w.n += !tcc_func_is_definition(f);
     *objects = NULL;

@@ -13,7 +13,7 @@ void tcc_nvptx_initialize(void);
 void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func);
 const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op);
 LLVMValueRef tcc_nvptx_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
-const char *tcc_nvptx_features(const tcc_lower *l, const tcc_ir *ir);
+int tcc_nvptx_version(const tcc_target *target, const tcc_ir *ir);
 
 LLVMValueRef tcc_nvptx_round_to_tf32(const tcc_lower *l, LLVMValueRef x);
 /* Of its tcc_fp8. */

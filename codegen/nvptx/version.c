@@ -21,13 +21,13 @@ static int version_of(const tcc_op *op)
     return op->code == TCC_OP_arith_cast && (is_fp8(op->operands[0]) || is_fp8(op->results)) ? CONVERSIONS_OF_FP8 : 0;
 }
 
-const char *tcc_nvptx_features(const tcc_lower *l, const tcc_ir *ir)
+int tcc_nvptx_version(const tcc_target *target, const tcc_ir *ir)
 {
-    int version = l->target->ptx;
+    int version = target->ptx;
     for (const tcc_func *f = ir->first; f; f = f->next)
         for (tcc_op *op = tcc_func_is_definition(f) ? NULL : f->body->first; op; op = tcc_walk_next(op, f->body)) {
             int wanted = version_of(op);
             version = wanted > version ? wanted : version;
         }
-    return tcc_arena_printf(l->arena, "+ptx%d", version);
+    return version;
 }

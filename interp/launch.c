@@ -210,7 +210,8 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     k->n_launched = l->n_ctas;
     k->n_ctas = l->cluster;
     k->n_warps = l->n_warps;
-    k->n_actors = k->n_ctas * (5 * k->n_warps + TCC_MAX_MBARRIERS + TCC_NAMED_BARRIERS);
+    k->per_cta = 5 * k->n_warps + TCC_MAX_MBARRIERS + TCC_NAMED_BARRIERS;
+    k->n_actors = k->n_ctas * k->per_cta;
     k->ctas = TCC_NEW_ARRAY(run->scratch, tcc_cta, k->n_ctas);
     k->barrier.arrivals = tcc_order_create(k);
     k->barrier.done = tcc_order_create(k);

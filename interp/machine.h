@@ -340,7 +340,8 @@ struct tcc_cluster {
     tcc_cta *ctas;
     unsigned n_ctas, n_warps; /* warps of one CTA */
     int64_t n_launched;       /* CTAs of the grid */
-    unsigned n_actors;        /* of all CTAs */
+    unsigned n_actors;        /* of all CTAs, */
+    unsigned per_cta;         /* of each */
     bool one_of_many;         /* CTAs: messages tell them apart */
     struct {
         const char *warp, *cta, *smem, *address;

@@ -30,7 +30,7 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o)
  * their threads' copies, mbarriers, named barriers. */
 static unsigned first_of(const tcc_cta *c)
 {
-    return c->rank * (c->cluster->n_actors / c->cluster->n_ctas);
+    return c->rank * c->cluster->per_cta;
 }
 
 unsigned tcc_actor_warp(const tcc_cta *c, unsigned warp)
@@ -70,9 +70,9 @@ unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier)
 
 const char *tcc_actor_name(const tcc_cluster *k, unsigned actor)
 {
-    unsigned per_cta = k->n_actors / k->n_ctas, kind = actor % per_cta / k->n_warps;
+    unsigned kind = actor % k->per_cta / k->n_warps;
     if (kind == 0)
-        return tcc_warp_name(&k->ctas[actor / per_cta].warps[actor % per_cta]);
+        return tcc_warp_name(&k->ctas[actor / k->per_cta].warps[actor % k->per_cta]);
     return kind == 1 || kind == 3 ? "a copy to global memory"
            : kind == 2            ? "an MMA"
                                   : "a copy from global memory";

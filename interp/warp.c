@@ -140,31 +140,15 @@ tcc_outcome tcc_eval_vec_undef(tcc_thread *t, const tcc_inst *in)
 int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes)
 {
     tcc_scalar elem = t->x->program->values[value].type->elem;
-    size_t bits = tcc_scalar_bits(elem), size = bits / 8, n = count_of(t, value);
-    const tcc_cell *cells = tcc_cells(t, value) + lane;
-    for (size_t e = 0; e < n; e++) {
-        uint64_t element = tcc_encode(cells[e * t->x->lanes], elem);
-        if (size)
-            memcpy(bytes + e * size, &element, size); /* little-endian, as the GPU */
-        else
-            bytes[e * bits / 8] = (uint8_t)((e % 2 ? bytes[e * bits / 8] : 0) | element << e % 2 * bits);
-    }
+    size_t bits = tcc_scalar_bits(elem), n = count_of(t, value);
+    tcc_encode_bytes(tcc_cells(t, value) + lane, t->x->lanes, n, elem, bytes);
     return (int64_t)(n * bits / 8);
 }
 
 void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes)
 {
     tcc_scalar elem = t->x->program->values[value].type->elem;
-    size_t bits = tcc_scalar_bits(elem), size = bits / 8, n = count_of(t, value);
-    tcc_cell *cells = tcc_cells(t, value) + lane;
-    for (size_t e = 0; e < n; e++) {
-        uint64_t element = 0;
-        if (size)
-            memcpy(&element, bytes + e * size, size);
-        else
-            element = bytes[e * bits / 8] >> e % 2 * bits & ((1u << bits) - 1);
-        cells[e * t->x->lanes] = tcc_decode(element, elem);
-    }
+    tcc_decode_bytes(bytes, count_of(t, value), elem, tcc_cells(t, value) + lane, t->x->lanes);
 }
 
 int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value)

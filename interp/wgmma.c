@@ -59,10 +59,14 @@ static void find_unwritten(tcc_thread *t, const tcc_inst *in, const matrix *o, i
     }
 }
 
-static double number(uint64_t bits, tcc_scalar elem)
+/* The numbers of a chunk, to `step` apart. */
+static void read_numbers(const matrix *o, const uint8_t *bytes, double *v, int64_t step)
 {
-    tcc_cell x = tcc_decode(bits, elem);
-    return tcc_scalar_classify(elem) == TCC_CLASS_INT ? (double)x.i : x.f;
+    tcc_cell cells[TCC_CHUNK_BYTES];
+    bool is_int = tcc_scalar_classify(o->elem) == TCC_CLASS_INT;
+    tcc_decode_bytes(bytes, (size_t)o->per_chunk, o->elem, cells, 1);
+    for (int64_t e = 0; e < o->per_chunk; e++)
+        v[e * step] = is_int ? (double)cells[e].i : cells[e].f;
 }
 
 /* Reads rows `first` … `first + n` along m or n and all of k of an operand. */
@@ -86,11 +90,7 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, const tcc_descriptor
                 return false;
             int64_t step = d->mn_major ? k : 1;
             double *v = out->v + (d->mn_major ? c * per_chunk * k + r : r * k + c * per_chunk);
-            for (int64_t e = 0; e < per_chunk; e++) {
-                uint64_t bits = 0;
-                memcpy(&bits, bytes + e * out->elem_bytes, (size_t)out->elem_bytes);
-                v[e * step] = number(bits, out->elem);
-            }
+            read_numbers(out, bytes, v, step);
             if (!tcc_smem_is_written(cta, address, TCC_CHUNK_BYTES))
                 find_unwritten(t, in, out, address, v, step);
             for (int64_t e = 0; e < per_chunk && cta->cluster->any_outside; e++)

@@ -128,7 +128,7 @@ uint64_t tcc_encode(tcc_cell v, tcc_scalar elem)
     return (sign | (uint64_t)biased << f->mant_bits | mant) << f->shift;
 }
 
-tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
+static inline tcc_cell decode(uint64_t bits, tcc_scalar elem)
 {
     if (!is_float(elem))
         return (tcc_cell){.i = tcc_int_wrap(elem, (int64_t)bits)};
@@ -161,4 +161,72 @@ tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
                       mant << (WIDE_MANT_BITS - f->mant_bits));
     }
     return (tcc_cell){.f = sign ? -v : v};
+}
+
+tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem)
+{
+    return decode(bits, elem);
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+/* Numbers of a type that is known when this is compiled, the inner loop of products: C's own type of this size loads
+ * them, in little-endian order, as the GPU. */
+#define DECODE(id, word)                                                                           \
+    static void decode_##id(const uint8_t *bytes, size_t n, tcc_cell *cells, size_t step)          \
+    {                                                                                              \
+        for (size_t e = 0; e < n; e++) {                                                           \
+            word bits;                                                                             \
+            memcpy(&bits, bytes + e * sizeof bits, sizeof bits);                                   \
+            cells[e * step] = decode(bits, TCC_##id);                                              \
+        }                                                                                          \
+    }
+
+DECODE(f16, uint16_t)
+DECODE(bf16, uint16_t)
+DECODE(f32, uint32_t)
+DECODE(i32, uint32_t)
+DECODE(i8, uint8_t)
+DECODE(u8, uint8_t)
+
+static void decode_any(const uint8_t *bytes, size_t n, tcc_scalar elem, tcc_cell *cells, size_t step)
+{
+    size_t bits = tcc_scalar_bits(elem), size = bits / 8;
+    for (size_t e = 0; e < n; e++) {
+        uint64_t element = 0;
+        if (size)
+            memcpy(&element, bytes + e * size, size);
+        else
+            element = bytes[e * bits / 8] >> e % 2 * bits & ((1u << bits) - 1);
+        cells[e * step] = decode(element, elem);
+    }
+}
+
+void tcc_decode_bytes(const uint8_t *bytes, size_t n, tcc_scalar elem, tcc_cell *cells, size_t step)
+{
+    switch (elem) {
+    case TCC_f16: decode_f16(bytes, n, cells, step); break;
+    case TCC_bf16: decode_bf16(bytes, n, cells, step); break;
+    case TCC_f32: decode_f32(bytes, n, cells, step); break;
+    case TCC_i32: decode_i32(bytes, n, cells, step); break;
+    case TCC_i8: decode_i8(bytes, n, cells, step); break;
+    case TCC_u8: decode_u8(bytes, n, cells, step); break;
+    default: decode_any(bytes, n, elem, cells, step); break;
+    }
+}
+
+void tcc_encode_bytes(const tcc_cell *cells, size_t step, size_t n, tcc_scalar elem, uint8_t *bytes)
+{
+    size_t bits = tcc_scalar_bits(elem), size = bits / 8;
+    for (size_t e = 0; e < n; e++) {
+        uint64_t element = tcc_encode(cells[e * step], elem);
+        if (size == 2)
+            memcpy(bytes + e * 2, &element, 2);
+        else if (size == 4)
+            memcpy(bytes + e * 4, &element, 4);
+        else if (size)
+            memcpy(bytes + e * size, &element, size);
+        else
+            bytes[e * bits / 8] = (uint8_t)((e % 2 ? bytes[e * bits / 8] : 0) | element << e % 2 * bits);
+    }
 }

@@ -43,5 +43,8 @@ static inline bool tcc_is_poison(double v)
 /* The bits of a number that the type can hold, and back. */
 uint64_t tcc_encode(tcc_cell v, tcc_scalar elem);
 tcc_cell tcc_decode(uint64_t bits, tcc_scalar elem);
+/* n elements of one type out of memory, and back; the cells are `step` apart. Of half bytes the first is the lower. */
+void tcc_decode_bytes(const uint8_t *bytes, size_t n, tcc_scalar elem, tcc_cell *cells, size_t step);
+void tcc_encode_bytes(const tcc_cell *cells, size_t step, size_t n, tcc_scalar elem, uint8_t *bytes);
 
 #endif

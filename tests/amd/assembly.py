@@ -50,9 +50,14 @@ class Instruction:
         return registers(self.operands[0]) if self.operands else set()
 
 
+@functools.cache
+def operands_of(text):
+    return [part.strip() for part in re.split(r",(?![^\[]*\])", text)] if text else []
+
+
 def parse_instruction(line, text):
     mnemonic, _, rest = text.partition(" ")
-    operands = [part.strip() for part in re.split(r",(?![^\[]*\])", rest)] if rest else []
+    operands = operands_of(rest)
     touched = registers(rest)
     if mnemonic in ("s_cbranch_vccz", "s_cbranch_vccnz") or mnemonic.startswith("v_div_fmas"):
         touched |= registers("vcc")
@@ -206,7 +211,7 @@ def parse(lines):
     name, body = None, []
     for number, line in enumerate(lines, 1):
         text = line.split(";")[0].split("//")[0].strip()
-        begin = re.match(r"([\w.$]+):$", text)
+        begin = text.endswith(":") and re.match(r"([\w.$]+):$", text)
         if text.startswith(".amdgcn_target"):
             target = re.search(r"--(\w+)", text)[1]
         elif begin and begin[1] in metadata:
@@ -221,7 +226,7 @@ def parse(lines):
         elif begin:
             body.append((begin[1], None))
         elif text and not text.startswith("."):
-            body.append((None, parse_instruction(number, re.sub(r"\s+", " ", text))))
+            body.append((None, parse_instruction(number, " ".join(text.split()))))
     if name is not None:
         raise AssemblyError(f"{name}: the text ends inside of the kernel")
     return kernels

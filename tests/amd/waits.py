@@ -60,9 +60,10 @@ def family(target):
 
 def waited(instruction, gfx):
     """{counter: n} of a wait instruction, {} of any other."""
-    name, text = instruction.mnemonic, " ".join(instruction.operands)
+    name = instruction.mnemonic
     if not name.startswith("s_wait"):
         return {}
+    text = " ".join(instruction.operands)
     number = re.search(r"(?:^|\s)(0x[0-9a-f]+|\d+)$", text)
     value = int(number[1], 0) if number else 0
     if name == "s_waitcnt" and gfx == "gfx11":
@@ -150,7 +151,8 @@ def step(state, instruction, gfx, report):
         state.wait(counts, gfx)
     issued = operation(instruction.mnemonic)
     results = results_of(instruction) if issued else set()
-    for register, kind in sorted(key for key in state.pending if key[0] in instruction.touched):
+    pending = [key for key in state.pending if key[0] in instruction.touched]
+    for register, kind in sorted(pending) if pending else ():
         # A later load of the same kind may write it later, if it does not read it for an address.
         same = (issued and issued[1] and kind in issued[0] and kind in WRITES_IN_ORDER[gfx]
                 and state.pending[register, kind] != UNORDERED)

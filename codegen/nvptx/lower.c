@@ -120,19 +120,20 @@ static LLVMValueRef phase(tcc_lower *l, const tcc_op *op)
 
 /* How a vec goes to or from memory: `n` accesses of `words` words each. */
 typedef struct access {
-    LLVMTypeRef word; /* i32, or less where the alignment is less */
+    LLVMTypeRef word; /* i32, less where the alignment is less, i64 where LLVM accesses elements of 64 bits */
     unsigned word_bytes, words, n;
 } access;
 
-static access plan_access(const tcc_lower *l, const tcc_type *type, int64_t align)
+/* ptxas keeps an f64 that was loaded whole where it is; of two words it makes one by moves. */
+static access plan_access(const tcc_lower *l, const tcc_type *type, int64_t align, bool guarded)
 {
-    unsigned total = tcc_lower_count(type) * tcc_scalar_bits(type->elem) / 8;
+    unsigned elem = tcc_scalar_bits(type->elem) / 8, total = tcc_lower_count(type) * tcc_scalar_bits(type->elem) / 8;
+    unsigned widest = !guarded && elem == 8 ? 8 : 4;
     unsigned bytes = MAX_ACCESS_BYTES;
     while (bytes > align || total % bytes)
         bytes /= 2;
-    access a = {.word = l->types[TCC_i32], .word_bytes = bytes < 4 ? bytes : 4};
-    if (bytes < 4)
-        a.word = bytes == 2 ? LLVMInt16TypeInContext(l->context) : l->types[TCC_i8];
+    access a = {.word_bytes = bytes < widest ? bytes : widest};
+    a.word = LLVMIntTypeInContext(l->context, a.word_bytes * 8);
     a.words = bytes / a.word_bytes;
     a.n = total / bytes;
     return a;
@@ -222,11 +223,12 @@ static bool is_true(LLVMValueRef v)
 static void load(tcc_lower *l, const tcc_value *result, LLVMValueRef pointer, LLVMValueRef guard,
                  int64_t align, int64_t disp_bytes)
 {
-    access a = plan_access(l, result->type, align);
+    bool guarded = guard && !is_true(guard);
+    access a = plan_access(l, result->type, align, guarded);
     LLVMValueRef *words = TCC_NEW_ARRAY(l->arena, LLVMValueRef, a.n * a.words);
     for (unsigned i = 0; i < a.n; i++) {
         int64_t disp = disp_bytes + i * a.words * a.word_bytes;
-        if (!guard || is_true(guard))
+        if (!guarded)
             load_words(l, &a, offset_bytes(l, pointer, disp), words + i * a.words);
         else
             load_words_if(l, &a, guard, pointer, disp, words + i * a.words);
@@ -239,12 +241,13 @@ static void load(tcc_lower *l, const tcc_value *result, LLVMValueRef pointer, LL
 static void store(tcc_lower *l, const tcc_value *v, LLVMValueRef pointer, LLVMValueRef guard,
                   int64_t align, int64_t disp_bytes)
 {
-    access a = plan_access(l, v->type, align);
+    bool guarded = guard && !is_true(guard);
+    access a = plan_access(l, v->type, align, guarded);
     const LLVMValueRef *words = tcc_lower_bitcast(l, tcc_lower_elems(l, v),
                                                   tcc_lower_count(v->type), a.word, a.n * a.words);
     for (unsigned i = 0; i < a.n; i++) {
         int64_t disp = disp_bytes + i * a.words * a.word_bytes;
-        if (!guard || is_true(guard))
+        if (!guarded)
             store_words(l, &a, offset_bytes(l, pointer, disp), words + i * a.words);
         else
             store_words_if(l, &a, guard, pointer, disp, words + i * a.words);

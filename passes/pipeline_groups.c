@@ -8,7 +8,9 @@
  * After:   %ring = async.ring %sa, %sb {stages = 4, completion = group}
  *          (copies of iterations 0, 1, 2; wait for 0; %x, %y: what its first round multiplies)
  *          scf.for %i … (%c, %x, %y) {
+ *            %x1, %y1 = async.read i …, the second round
  *            acquire i + 3; async.copy … of i + 3; commit i + 3
+ *            %c = tile.mma %x, %y, %c
  *            for each further round: %x1, %y1 = async.read i …   %c = tile.mma %x, %y, %c
  *            release i
  *            async.wait i + 1 {pending = 2}; async.barrier
@@ -17,9 +19,11 @@
  *          async.wait {pending = 0}
  * Or:      (tile 0 put into its stage; %a, %b: tile 1; %x, %y)
  *          scf.for %i … (%c, %x, %y, %a, %b) {
+ *            %x1, %y1 = async.read i …
  *            acquire i + 1; async.put %a, %b; commit i + 1
  *            %a, %b = tile.load … of i + 2
- *            … as above, async.barrier and async.wait i + 1 between the rounds
+ *            %c = tile.mma %x, %y, %c
+ *            … as above, async.barrier and async.wait i + 1 in front of the last round
  *          }
  *
  * What is multiplied was read a round before. The one barrier of an iteration says that the next tile is there, of all
@@ -58,15 +62,19 @@ static void wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
 }
 
 /* The rounds of iteration i, each multiplying `parts`, which the one before has read; then those are the
- * first of the next iteration. */
-static void multiply_rounds(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value **parts, tcc_value **acc)
+ * first of the next iteration. The stage ahead is filled behind the first reads: addresses of copies take long to
+ * compute, and what reads may not pass is waited for. */
+static void multiply_rounds(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i,
+                            tcc_value **parts, tcc_value **tiles, tcc_value **acc)
 {
-    tcc_value *next[TCC_MAX_LOADS];
+    tcc_value *next[TCC_MAX_LOADS], *ahead = tcc_arith_add(b, i, ahead_of(g));
     int64_t rounds = g->depth / g->round;
     for (int64_t r = 1; r <= rounds; r++) {
-        if (r < rounds) {
+        if (r < rounds)
             tcc_group_read(g, b, i, r, next);
-        } else {
+        if (r == 1)
+            fill(g, b, of_index, ahead, tiles);
+        if (r == rounds) {
             tcc_value *then = tcc_arith_add(b, i, 1);
             TCC_EMIT_V(b, async_release, g->ring, i);
             wait_for(g, b, then);
@@ -131,10 +139,9 @@ bool tcc_copy_ahead(tcc_arena *scratch, tcc_group *g)
     tcc_value *i = loop->regions[0]->args[0];
     tcc_builder b = tcc_builder_before(g->mmas[0]);
     b.loc = tcc_group_loc(g);
-    fill(g, &b, &of_index, tcc_arith_add(&b, i, ahead_of(g)), tiles);
     for (size_t m = 0; m < g->n_mmas; m++)
         acc[m] = TCC_VIEW(tile_mma, g->mmas[m])->c;
-    multiply_rounds(g, &b, i, parts, acc);
+    multiply_rounds(g, &b, &of_index, i, parts, tiles, acc);
     for (size_t m = 0; m < g->n_mmas; m++)
         tcc_replace_uses(&g->mmas[m]->results[0], acc[m]);
     tcc_group_yield(g->ir, loop->regions[0], n, carried);

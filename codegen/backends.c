@@ -23,6 +23,7 @@ static const tcc_backend backend_NVIDIA = {
     .use = nvptx_use,
     .initialize = tcc_nvptx_initialize,
     .begin_kernel = tcc_nvptx_begin_kernel,
+    .is_own = tcc_nvptx_is_outer,
     .lower_op = tcc_nvptx_lower_op,
     .math = tcc_nvptx_math,
     .round_to_tf32 = tcc_nvptx_round_to_tf32,

@@ -485,7 +485,9 @@ static const tcc_op *lower_op(tcc_lower *l, const tcc_op *op)
     bool ok = true;
     for (unsigned i = 0; i < op->n_results; i++)
         ok = ok && has_register_form(l, op->results[i].type);
-    if (ok)
+    if (ok && l->backend->is_own && l->backend->is_own(op))
+        last = l->backend->lower_op(l, op);
+    else if (ok)
         last = lower_shared(l, op) ? op : l->backend->lower_op(l, op);
     if (!last && l->diag->n_errors == errors)
         tcc_error(l->diag, TCC_ERR_INTERNAL, op->loc, "'%s' has no translation to LLVM IR",

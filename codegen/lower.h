@@ -47,6 +47,8 @@ typedef struct tcc_backend {
     /* Gives an empty function what makes it a kernel, with the threads of a CTA that the function's
      * attributes name. */
     void (*begin_kernel)(tcc_lower *l, const tcc_func *func);
+    /* Whether it is lower_op that lowers op, though every target has it; may be NULL: none. */
+    bool (*is_own)(const tcc_op *op);
     /* Lowers op, or a run of ops from op on. Returns the last that it lowered, NULL when it does
      * not know op. */
     const tcc_op *(*lower_op)(tcc_lower *l, const tcc_op *op);

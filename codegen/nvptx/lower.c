@@ -243,8 +243,11 @@ static void store(tcc_lower *l, const tcc_value *v, LLVMValueRef pointer, LLVMVa
 {
     bool guarded = guard && !is_true(guard);
     access a = plan_access(l, v->type, align, guarded);
-    const LLVMValueRef *words = tcc_lower_bitcast(l, tcc_lower_elems(l, v),
-                                                  tcc_lower_count(v->type), a.word, a.n * a.words);
+    unsigned n = tcc_lower_count(v->type);
+    const LLVMValueRef *elems = tcc_lower_elems(l, v);
+    if (a.words > 1)
+        elems = tcc_nvptx_copy_sums(l, elems, n);
+    const LLVMValueRef *words = tcc_lower_bitcast(l, elems, n, a.word, a.n * a.words);
     for (unsigned i = 0; i < a.n; i++) {
         int64_t disp = disp_bytes + i * a.words * a.word_bytes;
         if (!guarded)
@@ -815,6 +818,7 @@ const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op)
         return op;
     }
     switch (op->code) {
+    case TCC_OP_arith_fma: return tcc_nvptx_lower_outer(l, op);
     case TCC_OP_nvvm_cp_async: lower_cp_async(l, op); return op;
     case TCC_OP_nvvm_mma: lower_mma(l, op); return op;
     case TCC_OP_nvvm_wmma_mma: lower_wmma(l, op); return op;

@@ -1,5 +1,5 @@
-/* nvptx: what codegen knows of NVIDIA's GPUs: lower.c ops and kernels, math.c maths, convert.c floats of few bits, version.c
- * which PTX a module is; ptx.def and ptx_builder.c inline assembly; ptxas.c cubins, sass.c listings of
+/* nvptx: what codegen knows of NVIDIA's GPUs: lower.c ops and kernels, math.c maths, outer.c FMAs of lanes, convert.c floats of few bits,
+ * version.c which PTX a module is; ptx.def and ptx_builder.c inline assembly; ptxas.c cubins, sass.c listings of
  * them, by programs that toolkit.c finds and runs.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -13,6 +13,11 @@ void tcc_nvptx_initialize(void);
 void tcc_nvptx_begin_kernel(tcc_lower *l, const tcc_func *func);
 const tcc_op *tcc_nvptx_lower_op(tcc_lower *l, const tcc_op *op);
 LLVMValueRef tcc_nvptx_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *args);
+/* Whether op is FMAs of f32 or f64; lowers the run of them that begins with it, and returns its last one. */
+bool tcc_nvptx_is_outer(const tcc_op *op);
+const tcc_op *tcc_nvptx_lower_outer(tcc_lower *l, const tcc_op *op);
+/* Elements that go to memory together: sums of a loop in other registers than in the loop. */
+const LLVMValueRef *tcc_nvptx_copy_sums(tcc_lower *l, const LLVMValueRef *elems, unsigned n);
 int tcc_nvptx_version(const tcc_target *target, const tcc_ir *ir);
 
 LLVMValueRef tcc_nvptx_round_to_tf32(const tcc_lower *l, LLVMValueRef x);

@@ -9,9 +9,10 @@
  *          (copies of iterations 0, 1, 2; wait for 0; %x, %y: what its first round multiplies)
  *          scf.for %i … (%c, %x, %y) {
  *            %x1, %y1 = async.read i …, the second round
- *            acquire i + 3; async.copy … of i + 3; commit i + 3
+ *            acquire i + 3; async.copy %A … of i + 3
  *            %c = tile.mma %x, %y, %c
  *            for each further round: %x1, %y1 = async.read i …   %c = tile.mma %x, %y, %c
+ *            (in the second, if it is not the last, async.copy %B …; commit i + 3)
  *            release i
  *            async.wait i + 1 {pending = 2}; async.barrier
  *            %x1, %y1 = async.read i + 1 …   %c = tile.mma, the last round
@@ -33,15 +34,24 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/pipeline_registers.h"
 
-/* Fills the stage of iteration i: by copies, or with its tiles, which are then those of the iteration behind it. */
-static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles)
+/* Fills the stage of iteration i: by copies, one of so many parts of them, or with its tiles, which are then those of the
+ * iteration behind it. */
+static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles, size_t part,
+                 size_t parts)
 {
     if (g->in_groups) {
-        tcc_group_copy(g, b, i, tcc_group_numbers_of(g, b, of_index, i));
+        tcc_group_copy(g, b, i, tcc_group_numbers_of(g, b, of_index, i), part, parts);
         return;
     }
     tcc_group_put(g, b, i, tiles);
     tcc_group_load_iteration(g, b, of_index, tcc_arith_add(b, i, 1), tiles);
+}
+
+/* In how many rounds: what is copied is done before the last, which waits. */
+static int64_t parts_of(const tcc_group *g, int64_t rounds)
+{
+    int64_t n = (int64_t)g->n_sources;
+    return !g->in_groups || rounds <= 2 ? 1 : rounds - 1 < n ? rounds - 1 : n;
 }
 
 /* Iterations that stages are filled ahead. */
@@ -62,18 +72,18 @@ static void wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
 }
 
 /* The rounds of iteration i, each multiplying `parts`, which the one before has read; then those are the
- * first of the next iteration. The stage ahead is filled behind the first reads: addresses of copies take long to
- * compute, and what reads may not pass is waited for. */
+ * first of the next iteration. The stage ahead is filled behind the reads of the first rounds, an operand in each: addresses
+ * of copies take long to compute, and what reads may not pass is waited for. */
 static void multiply_rounds(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i,
                             tcc_value **parts, tcc_value **tiles, tcc_value **acc)
 {
     tcc_value *next[TCC_MAX_LOADS], *ahead = tcc_arith_add(b, i, ahead_of(g));
-    int64_t rounds = g->depth / g->round;
+    int64_t rounds = g->depth / g->round, n_parts = parts_of(g, rounds);
     for (int64_t r = 1; r <= rounds; r++) {
         if (r < rounds)
             tcc_group_read(g, b, i, r, next);
-        if (r == 1)
-            fill(g, b, of_index, ahead, tiles);
+        if (r <= n_parts)
+            fill(g, b, of_index, ahead, tiles, (size_t)r - 1, (size_t)n_parts);
         if (r == rounds) {
             tcc_value *then = tcc_arith_add(b, i, 1);
             TCC_EMIT_V(b, async_release, g->ring, i);
@@ -106,7 +116,7 @@ static void begin(tcc_group *g, const tcc_map *of_index, tcc_value **parts, tcc_
     if (!g->in_groups)
         tcc_group_load_iteration(g, &b, of_index, first, tiles);
     for (int64_t t = 0; t < ahead_of(g); t++)
-        fill(g, &b, of_index, tcc_build_i32(&b, t), tiles);
+        fill(g, &b, of_index, tcc_build_i32(&b, t), tiles, 0, 1);
     wait_for(g, &b, first);
     tcc_group_read(g, &b, first, 0, parts);
 }

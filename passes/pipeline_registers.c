@@ -122,13 +122,15 @@ static void build_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const t
     b->loc = tcc_group_loc(g);
 }
 
-void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map)
+void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map, size_t part, size_t parts)
 {
-    TCC_EMIT_V(b, async_acquire, g->ring, i);
+    if (part == 0)
+        TCC_EMIT_V(b, async_acquire, g->ring, i);
     for (size_t s = 0; s < g->n_sources; s++)
-        if (g->sources[s].buffer)
+        if (g->sources[s].buffer && s * parts / g->n_sources == part)
             build_copy(g, b, i, &g->sources[s], map);
-    TCC_EMIT_V(b, async_commit, g->ring, i);
+    if (part == parts - 1)
+        TCC_EMIT_V(b, async_commit, g->ring, i);
 }
 
 void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pending)
@@ -222,7 +224,7 @@ static void copy_in_place(tcc_group *g)
     tcc_value *i = tcc_iteration_number(&b, tcc_group_loop(g));
     tcc_meet(&b);
     if (g->copies)
-        tcc_group_copy(g, &b, i, same);
+        tcc_group_copy(g, &b, i, same, 0, 1);
     else
         tcc_group_put(g, &b, i, tiles);
     multiply_stage(g, &b, i);

@@ -61,8 +61,9 @@ void tcc_group_ring(tcc_group *g, tcc_builder *b);
 tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, const tcc_value_map *map);
 /* Puts tiles, one of each source, into the stage of iteration i. */
 void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles);
-/* Copies the tiles of iteration i, whose coordinates the map has, into its stage. */
-void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map);
+/* Copies the tiles of iteration i, whose coordinates the map has, into its stage: one of so many parts, of which the last
+ * commits all. */
+void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map, size_t part, size_t parts);
 /* Waits until the copies of iteration i have landed, those of the last `pending` may be on their way, and meets. */
 void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pending);
 /* What a round of iteration i multiplies. */

@@ -85,8 +85,11 @@ typedef struct tcc_ast_stmt {
     tcc_ast_exprs exprs;          /* empty when it could not be parsed */
     struct tcc_ast_param *output; /* that it writes; NULL for an intermediate */
     bool valid, used;
-    bool live; /* an output depends on it */
+    bool live;       /* an output depends on it */
+    bool is_covered; /* a tensor that it is computed of has all its indices */
+    bool has_sum;    /* it is computed of one */
     uint64_t free;
+    uint64_t summed; /* bits of its indices that sums which it stands in are over */
     struct tcc_ast_stmt *of;    /* the definition that this is, with other indices */
     struct tcc_ast_stmt *again; /* the next one of those that are this one with other indices */
     tcc_value *value;

@@ -64,6 +64,13 @@ bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
 const char *tcc_sema_why_no_operand(tcc_scalar elem);
 /* Whether what is summed is a product: then the sum is a contraction. */
 bool tcc_sema_is_product(const tcc_ast_expr *e);
+/* What stands in the place of an expression that reads an intermediate: the whole of the definition, and again where
+ * that reads one; else the expression itself. Its indices are those of the definition. */
+const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e);
+/* Whether an expression is a sum or an intermediate that has one. */
+bool tcc_sema_has_sum(const tcc_ast_expr *e);
+/* Whether it reads a tensor, or an intermediate that does, with all of these indices. */
+bool tcc_sema_is_covered(const tcc_ast_expr *e, uint64_t indices);
 /* Checks what a sum's operands are, decides what those that are computed are rounded to, and what it is added
  * in. */
 bool tcc_sema_sum_type(tcc_sema *s, tcc_ast_expr *sum);

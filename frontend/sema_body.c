@@ -73,6 +73,15 @@ static bool check_free(tcc_sema *s, const tcc_ast_stmt *stmt)
     return on_right == stmt->free;
 }
 
+/* Finds out what sums have to know of a definition that stands in them. */
+static void find_properties(tcc_ast_stmt *stmt)
+{
+    for (size_t i = 0; i < stmt->exprs.len; i++) {
+        stmt->has_sum |= tcc_sema_has_sum(stmt->exprs.data[i]);
+        stmt->is_covered |= tcc_sema_is_covered(stmt->exprs.data[i], stmt->free);
+    }
+}
+
 static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
 {
     bool defines = check_target(s, stmt);
@@ -86,6 +95,8 @@ static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
     stmt->valid = defines && valid && root && root->type && root->type != TCC_AST_BOOL &&
                   check_free(s, stmt) && tcc_sema_result_type(s, stmt) &&
                   (!stmt->output || tcc_sema_bind(s, stmt->output, stmt->name.loc, &stmt->indices));
+    if (stmt->valid)
+        find_properties(stmt);
     if (stmt->output)
         stmt->output->written = stmt;
     else if (defines && !tcc_sema_lookup(s, stmt->name.text))
@@ -94,14 +105,14 @@ static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-/* Whether the expression at a place of a statement is a term of a sum over the index. */
-static bool is_term_over(const tcc_ast_stmt *stmt, size_t at, const tcc_ast_index *index)
+/* Bits of the indices of the sums in which the expression at a place of a statement stands, or the statement. */
+static uint64_t sums_around(const tcc_ast_stmt *stmt, size_t at)
 {
-    bool summed = false;
+    uint64_t summed = stmt->summed;
     for (size_t i = at; i < stmt->exprs.len; i++) {
         const tcc_ast_expr *sum = stmt->exprs.data[i];
         for (size_t k = 0; sum->kind == TCC_AST_SUM && sum->first <= at && k < sum->indices.len; k++)
-            summed |= sum->indices.data[k].index == index;
+            summed |= sum->indices.data[k].index->bit;
     }
     return summed;
 }
@@ -113,7 +124,7 @@ static bool check_inout_in(tcc_sema *s, const tcc_ast_param *param, const tcc_as
     for (size_t i = 0; i < stmt->exprs.len; i++) {
         const tcc_ast_indices *from = &stmt->exprs.data[i]->indices;
         for (size_t j = 0; stmt->exprs.data[i]->param == param && j < to->len; j++)
-            if (from->data[j].text != to->data[j].text || is_term_over(stmt, i, from->data[j].index)) {
+            if (from->data[j].text != to->data[j].text || sums_around(stmt, i) & from->data[j].index->bit) {
                 tcc_error(s->diag, TCC_ERR_TYPE, from->data[j].loc,
                           "inout '%s' is read at another place than it is written",
                           param->name.text);
@@ -167,15 +178,19 @@ static void check_index_space(tcc_sema *s, const tcc_ast_stmt *stmt)
     }
 }
 
-/* Marks what outputs depend on: what is read only with other indices is not. */
+/* Marks what outputs depend on, and over what it is summed: what is read only with other indices is not. */
 static void find_live(tcc_ast_kernel *kernel)
 {
     for (size_t i = kernel->stmts.len; i--;)
         for (tcc_ast_stmt *stmt = kernel->stmts.data[i]; stmt; stmt = stmt->again) {
             stmt->live |= stmt->output != NULL;
-            for (size_t e = 0; stmt->live && e < stmt->exprs.len; e++)
-                if (stmt->exprs.data[e]->stmt)
-                    stmt->exprs.data[e]->stmt->live = true;
+            for (size_t e = 0; stmt->live && e < stmt->exprs.len; e++) {
+                tcc_ast_stmt *read = stmt->exprs.data[e]->stmt;
+                if (!read)
+                    continue;
+                read->live = true;
+                read->summed |= sums_around(stmt, e) & read->free;
+            }
         }
 }
 

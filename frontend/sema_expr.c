@@ -247,18 +247,42 @@ bool tcc_sema_is_product(const tcc_ast_expr *e)
     return e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_mul;
 }
 
+static const tcc_ast_stmt *definition_of(const tcc_ast_stmt *stmt)
+{
+    return stmt->of ? stmt->of : stmt;
+}
+
+const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e)
+{
+    while (e->stmt) {
+        const tcc_ast_stmt *stmt = definition_of(e->stmt);
+        e = stmt->exprs.data[stmt->exprs.len - 1];
+    }
+    return e;
+}
+
+bool tcc_sema_has_sum(const tcc_ast_expr *e)
+{
+    return e->kind == TCC_AST_SUM || (e->stmt && definition_of(e->stmt)->has_sum);
+}
+
+bool tcc_sema_is_covered(const tcc_ast_expr *e, uint64_t indices)
+{
+    return e->free == indices && (e->param || (e->stmt && definition_of(e->stmt)->is_covered));
+}
+
 /* What keeps an expression from being an operand that is computed while it is multiplied, or NULL. */
 static const char *why_not_computed(const tcc_ast_expr *e, const tcc_ast_stmt *stmt)
 {
     bool covered = false;
-    for (size_t i = e->first; stmt->exprs.data[i] != e; i++) {
-        const tcc_ast_expr *part = stmt->exprs.data[i];
-        if (part->kind == TCC_AST_SUM)
+    const tcc_ast_expr *part;
+    size_t i = e->first;
+    do {
+        part = stmt->exprs.data[i++];
+        if (tcc_sema_has_sum(part))
             return "a sum in a sum";
-        if (part->stmt)
-            return "an intermediate in a sum";
-        covered |= part->param && part->free == e->free;
-    }
+        covered |= tcc_sema_is_covered(part, e->free);
+    } while (part != e);
     if (!covered)
         return "an operand of a sum in which no tensor has all its indices; move operands that do not depend "
                "on the summed index in front of 'sum'";
@@ -272,11 +296,10 @@ static const char *why_not_operand(const tcc_sema *s, const tcc_ast_expr *e, con
 {
     if (!(e->free & over))
         return "an operand that does not depend on the summed index; move it in front of 'sum'";
-    if (e->stmt)
-        return "an intermediate in a sum";
-    if (e->kind != TCC_AST_READ)
+    const tcc_ast_expr *meaning = tcc_sema_meaning(e);
+    if (meaning->kind != TCC_AST_READ)
         return why_not_computed(e, stmt);
-    return s->kernel->valid ? tcc_sema_why_no_operand(e->param->elem)
+    return s->kernel->valid ? tcc_sema_why_no_operand(meaning->param->elem)
                             : NULL; /* the type may be wrong already */
 }
 
@@ -297,18 +320,18 @@ static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, const tcc_as
 /* Of a sum of anything else: what is added one after the other is computed where it is added. */
 static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt)
 {
-    const tcc_ast_expr *term = sum->args[0];
-    for (size_t i = term->first;; i++) {
-        const tcc_ast_expr *part = stmt->exprs.data[i];
-        const char *why = part->kind == TCC_AST_SUM ? "a sum in a sum"
-                          : part->stmt              ? "an intermediate in a sum"
-                                                    : NULL;
-        if (why) {
-            tcc_sema_unsupported(s, part->name.loc, why);
+    const tcc_ast_expr *term = sum->args[0], *part;
+    size_t i = term->first;
+    do {
+        part = stmt->exprs.data[i++];
+        if (tcc_sema_has_sum(part)) {
+            tcc_sema_unsupported(s, part->name.loc, "a sum in a sum");
             return false;
         }
-        if (part == term)
-            break;
+    } while (part != term);
+    if (tcc_sema_is_product(tcc_sema_meaning(term))) {
+        tcc_sema_unsupported(s, term->name.loc, "a sum of an intermediate that is a product; write the product in the sum");
+        return false;
     }
     if (term->type == TCC_AST_BOOL) {
         tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc,

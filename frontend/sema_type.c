@@ -194,6 +194,7 @@ const char *tcc_sema_why_no_operand(tcc_scalar elem)
  * it is computed in f32 or f64. */
 static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
 {
+    e = tcc_sema_meaning(e);
     bool rounds = e->kind == TCC_AST_APPLY && e->function->code == TCC_OP_arith_cast &&
                   e->function->to != tcc_sema_elem_of(tcc_sema_type_of(e->function->to));
     if (e->kind == TCC_AST_APPLY && !rounds)

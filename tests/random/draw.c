@@ -691,4 +691,6 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_second_computation(&d);
     p->renamed = chance(&d, 20);
     draw_cluster(&d);
+    for (int f = 0; f < 2; f++)
+        p->named |= chance(&d, is_computed(p) ? 35 : 10) ? 1u << f : 0;
 }

@@ -175,6 +175,19 @@ static const tensor *factor_of(const program *p, int sum, int f, char *letter)
 
 static void print_expr(tcc_str *out, const program *p, int e, const place *at);
 
+/* A factor as it stands in a sum or, of one that is an intermediate, in that. */
+static void print_factor(tcc_str *out, const program *p, int sum, int f, bool named)
+{
+    char letter;
+    const tensor *t = factor_of(p, sum, f, &letter);
+    if (p->computed[f].is && !named) {
+        print_expr(out, p, p->computed[f].root, &(place){.sum = sum});
+        return;
+    }
+    tcc_str_printf(out, "%s%c", named ? "v" : "", letter);
+    print_indices(out, p, t, t->mask);
+}
+
 static void print_sum(tcc_str *out, const program *p, int sum)
 {
     bool is_integer = products[p->product].is_integer;
@@ -184,15 +197,8 @@ static void print_sum(tcc_str *out, const program *p, int sum)
         tcc_str_printf(out, "sum%s(%c) ", products[p->product].sum, p->indices[0].name);
     for (int i = 0; i < n; i++) {
         int factor = n > 1 && p->swapped ? 1 - i : i;
-        char letter;
-        const tensor *t = factor_of(p, sum, factor, &letter);
         tcc_str_puts(out, i ? " * " : "");
-        if (p->computed[factor].is) {
-            print_expr(out, p, p->computed[factor].root, &(place){.sum = sum});
-            continue;
-        }
-        tcc_str_printf(out, "%c", letter);
-        print_indices(out, p, t, t->mask);
+        print_factor(out, p, sum, factor, p->named & 1u << factor);
     }
     tcc_str_puts(out, is_integer ? ")" : "");
 }
@@ -302,6 +308,13 @@ static void print_constants(tcc_str *out, const program *p, const uses *u)
             tcc_str_printf(out, "const c%d = %.9g;\n", e, p->exprs[e].number);
 }
 
+/* Whether a sum is used, and has a factor that is not one of the first, too. */
+static bool has_own_factor(const program *p, const uses *u, int sum, int f)
+{
+    bool is_shared = sum && p->shared & 1u << f && u->sums[0];
+    return u->sums[sum] && !is_shared && (!f || p->sums == OF_PRODUCTS);
+}
+
 static void print_signature(tcc_str *out, const program *p, const uses *u)
 {
     const char *between = "";
@@ -310,8 +323,7 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
         for (int f = 0; f < 2; f++) {
             char letter;
             const tensor *t = factor_of(p, s, f, &letter);
-            bool printed = s && p->shared & 1u << f && u->sums[0];
-            if (!u->sums[s] || printed || (f && p->sums != OF_PRODUCTS))
+            if (!has_own_factor(p, u, s, f))
                 continue;
             tcc_str_printf(out, "%s%c: ", between, letter);
             print_type(out, p, t,
@@ -342,22 +354,39 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
     tcc_str_puts(out, "\n");
 }
 
-/* The program in whose words intermediates are defined. */
-static const program *in_words_of_definitions(const program *p, program *renamed)
+/* The program in whose words intermediates are defined: others for factors than for what reads them. */
+static const program *in_words_of_definitions(const program *p, bool of_factors, program *renamed)
 {
-    static const char names[MAX_INDICES + 1] = "kabcde";
+    const char *names = of_factors ? "quvwyz" : "kabcde";
     *renamed = *p;
     for (int i = 0; i < p->n_indices; i++)
         renamed->indices[i].name = p->renamed ? names[i] : p->indices[i].name;
     return renamed;
 }
 
+static void print_named_factors(tcc_str *out, const program *p, const uses *u)
+{
+    program renamed;
+    const program *of = in_words_of_definitions(p, true, &renamed);
+    for (int s = 0; s < 2; s++)
+        for (int f = 0; f < 2; f++) {
+            if (!(p->named & 1u << f) || !has_own_factor(p, u, s, f))
+                continue;
+            tcc_str_puts(out, "    ");
+            print_factor(out, of, s, f, true);
+            tcc_str_puts(out, " = ");
+            print_factor(out, of, s, f, false);
+            tcc_str_puts(out, ";\n");
+        }
+}
+
 static void print_body(tcc_str *out, const program *p, const uses *u)
 {
     bool inlined[2];
     program renamed;
-    const program *of = in_words_of_definitions(p, &renamed);
+    const program *of = in_words_of_definitions(p, false, &renamed);
     tcc_str_puts(out, "{\n");
+    print_named_factors(out, p, u);
     for (int s = 0; s < 2; s++) {
         inlined[s] = p->sum_inlined && u->sums[s] == 1;
         if (inlined[s] || !u->sums[s])

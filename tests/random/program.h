@@ -115,6 +115,7 @@ typedef struct program {
     } computed[2];
     int n_scales;
     tensor scales[MAX_SCALES]; /* that are in it, too: some of the factor's indices, or scalars */
+    unsigned named;            /* bits of the factors that are intermediates, in every sum */
     bool sum_inlined;          /* where one is used, if that is one place */
     bool renamed;              /* intermediates are defined with other indices than they are read with */
     int n_operands;

@@ -52,8 +52,11 @@ static bool drop_output(program *p, int i)
 
 static bool keep_names(program *p, int i)
 {
-    p->renamed = false;
-    return i == 0;
+    if (i == 0)
+        p->renamed = false;
+    else
+        p->named &= ~(1u << (i - 1));
+    return i <= 2;
 }
 
 static bool drop_computation(program *p, int i)

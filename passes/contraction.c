@@ -223,14 +223,27 @@ static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
     return any;
 }
 
-/* Decides m and n, and with them which operand of each sum is A. */
+/* Finds m, or where A has none of its own in all sums n. */
+static bool find_axis(const tcc_func *f, tcc_attr order, const factors *p, size_t n_sums, size_t from, const char **m,
+                      const char **n)
+{
+    *m = own_index(f, order, p, n_sums, false, from);
+    *n = *m ? NULL : own_index(f, order, p, n_sums, true, from);
+    return *m || *n;
+}
+
+/* Decides m and n, and with them which operand of each sum is A. Where those that are computed lie on both sides of the
+ * result, one of them is B, which instructions take that multiply registers alone. */
 static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
                    const char **n)
 {
     bool fixed = fix_computed(f, p, n_sums);
+    if (!find_axis(f, order, p, n_sums, fixed ? 0 : 1, m, n) && fixed) {
+        for (size_t s = 0; s < n_sums; s++)
+            p[s].fixed = false;
+        fixed = !find_axis(f, order, p, n_sums, 1, m, n);
+    }
     size_t from = fixed ? 0 : 1;
-    *m = own_index(f, order, p, n_sums, false, from);
-    *n = *m ? NULL : own_index(f, order, p, n_sums, true, from);
     for (size_t s = from; s < n_sums; s++)
         if ((*m && !is_own(&p[s], *m, false)) || (*n && !is_own(&p[s], *n, true)))
             exchange(&p[s]);

@@ -36,6 +36,24 @@ tcc_panels tcc_panels_of(const tcc_op *alloc)
     return p;
 }
 
+int64_t tcc_whole_columns(int64_t cols, unsigned bits)
+{
+    int64_t unit = ROW_BYTES * 8 / bits;
+    return (cols + unit - 1) / unit * unit;
+}
+
+int64_t tcc_exchange_columns(int64_t cols, unsigned bits, bool opaque)
+{
+    enum { APART = 8, OPAQUE_BYTES = 32 /* of which rows of fragments that are opaque are multiples */ };
+    int64_t unit = OPAQUE_BYTES * 8 / bits;
+    return opaque ? (cols + unit - 1) / unit * unit + unit : tcc_whole_columns(cols + APART, bits);
+}
+
+int64_t tcc_exchange_bytes(int64_t rows, int64_t columns, unsigned bits)
+{
+    return tcc_stage_bytes(rows * columns * bits / 8);
+}
+
 int64_t tcc_ring_bytes(int64_t stages)
 {
     return stages * 2 * TCC_MBARRIER_BYTES; /* full and empty */

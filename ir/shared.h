@@ -20,6 +20,12 @@ int64_t tcc_panel_width(const tcc_attrs *attrs);
 
 /* Shared memory that a stage of an operand or a staged result of so many bytes takes. */
 int64_t tcc_stage_bytes(int64_t bytes);
+/* Columns of a buffer of rows that are whole units of a panel; of one by way of which warps exchange a tile of so many:
+ * its rows begin in other banks than the row above. opaque: of a fragment of which nobody knows who holds what. */
+int64_t tcc_whole_columns(int64_t cols, unsigned bits);
+int64_t tcc_exchange_columns(int64_t cols, unsigned bits, bool opaque);
+/* Shared memory that such a buffer takes. */
+int64_t tcc_exchange_bytes(int64_t rows, int64_t columns, unsigned bits);
 /* Shared memory that the barriers of a ring of so many stages take. */
 int64_t tcc_ring_bytes(int64_t stages);
 /* Whether mbarriers say that the stages of a ring are full, and empty. */

@@ -97,10 +97,9 @@ static double transposing(const tcc_rdna_product *p, const tcc_schedule *s)
     return rows / 2 / 128 / (flops / p->target->flops_per_cycle);
 }
 
-/* Smaller tiles are for extents that are known to be smaller. */
-static int64_t least(tcc_dim extent)
+/* Smaller tiles than so many are for extents that are known to be smaller. */
+static int64_t least_of(tcc_dim extent, int64_t least)
 {
-    int64_t least = WAVE_TILE_MAX;
     while (!extent.name && least > STEP && least / 2 >= extent.size)
         least /= 2;
     return least;
@@ -158,7 +157,7 @@ static size_t list_sizes(int64_t given, int64_t least, int64_t waves, int64_t *s
 }
 
 /* The tile with the least estimated time among those that fit; false when none does. */
-static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, bool any)
+static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, bool any, int64_t least)
 {
     static const int64_t waves[] = {4, 8, 2, 1}; /* few waves read less of LDS; one hides nothing */
     const tcc_schedule s = ch->s;
@@ -166,8 +165,8 @@ static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given
     int64_t n_waves =
         any ? ch->target->max_threads / s.wave : (int64_t)(sizeof waves / sizeof *waves);
     int64_t ms[TILE_MAX / STEP], ns[TILE_MAX / STEP], shared_by = given_waves ? s.waves : 0;
-    size_t n_ms = list_sizes(ch->given_m ? s.m : 0, least(ch->c.extents[0]), shared_by, ms);
-    size_t n_ns = list_sizes(ch->given_n ? s.n : 0, least(ch->c.extents[1]), shared_by, ns);
+    size_t n_ms = list_sizes(ch->given_m ? s.m : 0, least_of(ch->c.extents[0], least), shared_by, ms);
+    size_t n_ns = list_sizes(ch->given_n ? s.n : 0, least_of(ch->c.extents[1], least), shared_by, ns);
     for (size_t m = 0; m < n_ms; m++)
         for (size_t n = 0; n < n_ns; n++)
             for (int64_t i = 0; i < (given_waves ? 1 : n_waves); i++)
@@ -175,6 +174,20 @@ static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given
     if (q.time > 0)
         ch->s = q.best;
     return q.time > 0;
+}
+
+/* The same, of large tiles rather than of smaller ones, with few waves rather than any number of them, and as deep as
+ * usual where that is not what fits: of what is computed a lane holds all k of a tile. */
+static bool choose_tile(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, int64_t step)
+{
+    const int64_t usual = ch->s.k;
+    bool computes = p->computed[0] || p->computed[1];
+    for (int64_t least = WAVE_TILE_MAX; least >= STEP; least /= 2)
+        for (ch->s.k = usual; ch->s.k >= step; ch->s.k = computes && !ch->given_k ? ch->s.k / 2 : 0)
+            if (choose_fastest(ch, p, given_waves, false, least) || choose_fastest(ch, p, given_waves, true, least))
+                return true;
+    ch->s.k = ch->given_k || !computes ? usual : step;
+    return false;
 }
 
 /* The most waves up to WAVES_MAX that can share the tile: to say what is wrong with it. */
@@ -265,10 +278,8 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
     if (!is_power_of_two(s->k))
         return TCC_CHOICE_REFUSE(ch, "tile", "tile %s %lld: need a power of two on %s", ch->c.k,
                                  (long long)s->k, ch->target->name);
-    bool open = !ch->given_m || !ch->given_n || !given_waves, computes = p.computed[0] || p.computed[1];
-    while (open && !choose_fastest(ch, &p, given_waves, false) && !choose_fastest(ch, &p, given_waves, true) &&
-           computes && !ch->given_k && s->k / 2 >= step)
-        s->k /= 2; /* of what is computed a lane holds all k of a tile */
+    if (!ch->given_m || !ch->given_n || !given_waves)
+        choose_tile(ch, &p, given_waves, step); /* refuse_size says what is wrong where none fits */
     if (!s->m)
         s->m = STEP;
     if (!s->n)

@@ -15,20 +15,15 @@
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/moves.h"
+#include "ir/shared.h"
 #include "passes/families.h"
 #include "passes/passes.h"
 
-enum {
-    UNIT = 16, /* bytes that a row is a multiple of */
-    APART = 8, /* elements more in a row: in other banks than the row above; */
-    APART_BYTES = 32 /* of which fragments that are opaque are multiples */
-};
-
 typedef struct exchanging {
     tcc_ir *ir;
-    bool lanes;                           /* can give each other elements */
+    bool lanes; /* can give each other elements */
     tcc_op *role;
-    tcc_value *buffers[TCC_SCALAR_COUNT]; /* of the role, one for each type of elements */
+    TCC_VEC(tcc_value *) buffers; /* of the role */
 } exchanging;
 
 static tcc_value *build_buffer(const tcc_op *op, tcc_op *role, const tcc_type *type)
@@ -43,25 +38,37 @@ static tcc_value *build_buffer(const tcc_op *op, tcc_op *role, const tcc_type *t
     return v;
 }
 
-/* A role has one for all ops with elements of a type: they begin with a barrier. It is as large as the largest of
- * them wants it. */
+static int64_t bytes_of(const tcc_type *buffer)
+{
+    return tcc_exchange_bytes(buffer->dims[1].size, buffer->dims[2].size, tcc_scalar_bits(buffer->elem));
+}
+
+/* A buffer that holds what another does, and so many rows and columns. */
+static const tcc_type *grown(const exchanging *e, const tcc_type *buffer, int64_t rows, int64_t cols)
+{
+    int64_t sizes[] = {1, buffer->dims[1].size, buffer->dims[2].size};
+    sizes[1] = rows > sizes[1] ? rows : sizes[1];
+    sizes[2] = cols > sizes[2] ? cols : sizes[2];
+    return tcc_type_sized(e->ir, TCC_KIND_smem, buffer->elem, 3, sizes);
+}
+
+/* Ops share buffers, for they begin with a barrier: one with another as long as that takes no more than two. */
 static tcc_value *buffer_for(exchanging *e, const tcc_op *op, int64_t rows, int64_t cols)
 {
     tcc_scalar elem = op->operands[0]->type->elem;
-    int64_t unit = UNIT * 8 / tcc_scalar_bits(elem);
-    tcc_value **buffer = &e->buffers[elem];
-    cols = (cols + unit - 1) / unit * unit;
-    if (*buffer && (*buffer)->type->dims[1].size > rows)
-        rows = (*buffer)->type->dims[1].size;
-    if (*buffer && (*buffer)->type->dims[2].size > cols)
-        cols = (*buffer)->type->dims[2].size;
-    const tcc_type *type =
-        tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, rows, cols});
-    if (*buffer)
-        (*buffer)->type = type;
-    else
-        *buffer = build_buffer(op, e->role, type);
-    return *buffer;
+    cols = tcc_whole_columns(cols, tcc_scalar_bits(elem));
+    const tcc_type *own = tcc_type_sized(e->ir, TCC_KIND_smem, elem, 3, (int64_t[]){1, rows, cols});
+    for (size_t i = 0; i < e->buffers.len; i++) {
+        tcc_value *buffer = e->buffers.data[i];
+        const tcc_type *both = grown(e, buffer->type, rows, cols);
+        if (buffer->type->elem != elem || bytes_of(both) > bytes_of(buffer->type) + bytes_of(own))
+            continue;
+        buffer->type = both;
+        return buffer;
+    }
+    tcc_value *buffer = build_buffer(op, e->role, own);
+    TCC_PUSH(e->ir->arena, &e->buffers, buffer);
+    return buffer;
 }
 
 static bool put_in_place(tcc_op *op, tcc_value *by)
@@ -77,8 +84,8 @@ static bool exchange(exchanging *e, tcc_op *op)
     if (!from->layout || !to->layout || tcc_can_convert_in_warp(e->ir->arena, from, to, e->lanes))
         return false;
     bool opaque = tcc_layout_is_opaque(from) || tcc_layout_is_opaque(to);
-    int64_t apart = opaque ? APART_BYTES * 8 / tcc_scalar_bits(from->elem) : APART;
-    tcc_value *buffer = buffer_for(e, op, from->dims[0].size, from->dims[1].size + apart);
+    tcc_value *buffer = buffer_for(e, op, from->dims[0].size,
+                                   tcc_exchange_columns(from->dims[1].size, tcc_scalar_bits(from->elem), opaque));
     tcc_builder b = tcc_builder_before(op);
     b.loc = op->loc;
     return put_in_place(op, TCC_EMIT(&b, async_exchange, to, op->operands[0], buffer));

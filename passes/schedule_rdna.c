@@ -151,10 +151,22 @@ int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t)
     return share < t->thread_registers ? share : t->thread_registers;
 }
 
+/* What is computed waves hand to each other: one operand after the other by way of a buffer for tiles as large. */
+static int64_t exchanged_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
+{
+    const int64_t rows[] = {s->m, s->k}, cols[] = {s->k, s->n};
+    int64_t bytes = 0;
+    for (int x = 0; x < 2; x++)
+        if (p->computed[x])
+            bytes += tcc_exchange_bytes(rows[x], tcc_exchange_columns(cols[x], p->bits, false), p->bits);
+    return bytes;
+}
+
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
 {
-    int64_t row = s->k * p->bits / 8, panels = row / READ_BYTES;
-    int64_t rows = (1 + s->more_a) * s->m + (1 + s->more_b) * s->n;
-    int64_t operands = 2 + s->more_a + s->more_b;
-    return s->stages * (rows * row + operands * panels * TCC_RDNA_PAD_BYTES);
+    const int64_t rows[] = {s->m, s->n};
+    int64_t row = s->k * p->bits / 8, panels = row / READ_BYTES, stage = 0;
+    for (int x = 0; x < 2; x++)
+        stage += (p->operands[x][false] + p->operands[x][true]) * (rows[x] * row + panels * TCC_RDNA_PAD_BYTES);
+    return s->stages * stage + exchanged_bytes(s, p);
 }

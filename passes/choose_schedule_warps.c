@@ -35,11 +35,14 @@ static int64_t register_limit(const tcc_schedule *s)
     return share < s->target->thread_registers ? share : s->target->thread_registers;
 }
 
-/* Registers for the addresses of loads and stores behind the sums: of all matrices but one, and of rows. */
-static int64_t registers_behind(const tcc_choice *ch)
+/* Registers for the addresses of loads and stores behind the sums: of all matrices but one, and of rows. Of sums in parts
+ * there is nothing behind them but a matrix for each, whether they have it already or not. */
+static int64_t registers_behind(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { OF_MATRIX = 16, OF_ROW = 2 };
     int64_t n = -OF_MATRIX;
+    if (s->split > 1)
+        return n + (int64_t)ch->c.n_sums * OF_MATRIX;
     for (size_t i = 0; i < ch->f->body->n_args; i++) {
         const tcc_value *arg = ch->f->body->args[i];
         if (arg->type->kind == TCC_KIND_tensor && !tcc_contraction_multiplies(&ch->c, arg))
@@ -111,7 +114,7 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
 
 static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
-    return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch) +
+    return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch, s) +
            registers_on_the_way(ch, s) + registers_of_bytes(ch, s) + registers_of_computed(ch, s) +
            registers_of_wider(ch, s);
 }
@@ -133,6 +136,20 @@ static int64_t step_n(const tcc_mma_sync *mma, int64_t n)
 static int64_t step_k(const tcc_mma_sync *mma)
 {
     return mma->k > LEAST_DEPTH ? mma->k : LEAST_DEPTH;
+}
+
+/* Of what a tile's k is a multiple: what is computed is held as results are, in whole blocks. */
+static int64_t depth_step(const tcc_choice *ch, const tcc_schedule *s)
+{
+    int64_t step = step_k(find_instruction(ch));
+    tcc_mma_block block;
+    if (!tcc_warps_block(s, &block))
+        return step;
+    const int64_t along_k[] = {block.n, block.m};
+    for (int axis = 0; axis < 2; axis++)
+        if (tcc_choice_computes(ch, axis) && along_k[axis] > step)
+            step = along_k[axis];
+    return step;
 }
 
 /* As many elements as ROW_BYTES hold; more in small tiles, which are for sums that wait for memory; fewer where the sum
@@ -167,6 +184,7 @@ static int64_t choose_stages(const tcc_choice *ch)
 /* The schedule with the least estimated time so far; time 0: none. */
 typedef struct search {
     const tcc_choice *ch;
+    int shallower; /* so many halves of the usual depth, where that is not given */
     tcc_schedule best;
     double time;
 } search;
@@ -179,9 +197,10 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
     s.m = m;
     s.n = n;
     s.warps = n_warps;
+    int64_t usual = depth_for(q->ch, m, n) >> q->shallower, least = depth_step(q->ch, &s);
     if (!q->ch->given_k)
-        s.k = depth_for(q->ch, m, n);
-    if (!tcc_warps_arrange(&s, stand) || registers(q->ch, &s) > register_limit(&s) ||
+        s.k = usual > least ? usual : least;
+    if (!tcc_warps_arrange(&s, stand) || s.k % least || registers(q->ch, &s) > register_limit(&s) ||
         stages_that_fit(q->ch, s) < s.stages)
         return;
     bool wide = m / stand[0] > WARP_TILE_MAX || n / stand[1] > WARP_TILE_MAX;
@@ -212,15 +231,59 @@ static void try_blocks(search *q, int64_t m_step, int64_t n_step, bool given_war
 }
 
 /* The tile with the least estimated time among those that fit; false when none does. */
-static bool choose_fastest(tcc_choice *ch, bool given_warps)
+static bool choose_fastest(tcc_choice *ch, bool given_warps, int shallower)
 {
-    search q = {.ch = ch};
+    search q = {.ch = ch, .shallower = shallower};
     tcc_mma_block block;
     for (size_t i = 0; tcc_mma_sync_block(ch->target, ch->s.instr, i, &block); i++)
         try_blocks(&q, block.m, step_n(find_instruction(ch), block.n), given_warps);
     if (q.time > 0)
         ch->s = q.best;
     return q.time > 0;
+}
+
+/* The same with so many stages, or with one where that is not what the user wants; where no tile is so deep as usual,
+ * with one that is not. */
+static bool choose_tile(tcc_choice *ch, bool given_warps, bool given_stages)
+{
+    enum { MOST_HALVES = 5 };
+    int64_t stages = ch->s.stages;
+    for (int i = 0; i <= (ch->given_k ? 0 : MOST_HALVES); i++)
+        for (ch->s.stages = stages; ch->s.stages; ch->s.stages = given_stages || ch->s.stages == 1 ? 0 : 1)
+            if (choose_fastest(ch, given_warps, i))
+                return true;
+    ch->s.stages = stages;
+    return false;
+}
+
+/* Makes the tile, where none fits, to say what is wrong with it: one that would with one stage or, where there is none
+ * either, the smallest that goes with what is given. */
+static void take_unfit(tcc_choice *ch, bool given_warps)
+{
+    tcc_schedule *s = &ch->s;
+    tcc_mma_block block, least;
+    int64_t stages = s->stages;
+    s->stages = 1;
+    bool found = choose_fastest(ch, given_warps, 0);
+    s->stages = stages;
+    if (found)
+        return;
+    tcc_mma_sync_block(ch->target, s->instr, 0, &least);
+    for (size_t i = 0; tcc_mma_sync_block(ch->target, s->instr, i, &block); i++)
+        if (s->m % block.m == 0 && s->n % block.n == 0) { /* what is not given is 0 */
+            least = block;
+            break;
+        }
+    int64_t stand[2];
+    s->m = s->m ? s->m : least.m;
+    s->n = s->n ? s->n : least.n;
+    s->warps = s->warps ? s->warps : 1;
+    for (int64_t shared = 1; shared < s->warps && !tcc_warps_arrange(s, stand); shared *= 2)
+        if (!ch->given_m && (ch->given_n || s->m <= s->n))
+            s->m *= 2;
+        else if (!ch->given_n)
+            s->n *= 2;
+    s->k = s->k ? s->k : depth_step(ch, s);
 }
 
 /* 16 x 16 or 32 x 8 or 8 x 32 */
@@ -241,13 +304,17 @@ static tcc_status refuse_size(tcc_choice *ch)
     int64_t stand[2], fit = stages_that_fit(ch, *s);
     if (!tcc_warps_arrange(s, stand))
         return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "warps") ? "warps" : key,
-                                 "a %lld x %lld tile cannot be shared by %lld warps in blocks of %s", (long long)s->m,
-                                 (long long)s->n, (long long)s->warps, names_of_blocks(ch));
+                                 "a %lld x %lld tile cannot be shared by %lld warp%s in blocks of %s", (long long)s->m,
+                                 (long long)s->n, (long long)s->warps, s->warps == 1 ? "" : "s", names_of_blocks(ch));
+    if (s->k % depth_step(ch, s))
+        return TCC_CHOICE_REFUSE(ch, key,
+                                 "tile %s %lld: need a multiple of %lld where an operand is computed, in blocks of %s",
+                                 ch->c.k, (long long)s->k, (long long)depth_step(ch, s), names_of_blocks(ch));
     if (registers(ch, s) > register_limit(s))
         return TCC_CHOICE_REFUSE(ch, key,
-                                 "a %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
+                                 "a %lld x %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
                                  "limit is %lld",
-                                 (long long)s->m, (long long)s->n, (long long)registers(ch, s),
+                                 (long long)s->m, (long long)s->n, (long long)s->k, (long long)registers(ch, s),
                                  (long long)s->warps, s->warps == 1 ? "" : "s", (long long)register_limit(s));
     if (s->stages > fit)
         return TCC_CHOICE_REFUSE(ch, tcc_choice_given(ch, "stages") ? "stages" : key,
@@ -276,20 +343,10 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
                               step_k(mma) == mma->k ? tcc_depth_of_instruction : "the least depth of a stage"});
     if (status)
         return status;
-    if (!ch->given_k)
-        s->k = depth_for(ch, mma->m, mma->n);
     bool given_stages = s->stages, given_warps = s->warps;
     s->stages = given_stages ? s->stages : 2;
-    if (!choose_fastest(ch, given_warps)) { /* refuse_size says why */
-        int64_t stages = s->stages;
-        s->stages = 1;
-        if (!choose_fastest(ch, given_warps)) {
-            s->m = s->m ? s->m : m_step;
-            s->n = s->n ? s->n : n_step;
-            s->warps = s->warps ? s->warps : 1;
-        }
-        s->stages = stages;
-    }
+    if (!choose_tile(ch, given_warps, given_stages)) /* refuse_size says why */
+        take_unfit(ch, given_warps);
     if (!given_stages)
         s->stages = choose_stages(ch);
     return refuse_size(ch);

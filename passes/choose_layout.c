@@ -212,17 +212,16 @@ static bool feeds_mma(const tcc_op *load)
     return false;
 }
 
-/* Shared memory for results on their way to their tensors: all but the barriers, as nobody uses the stages
- * any more. A persistent CTA fills them for its next tile meanwhile. */
-static int64_t room_for_results(const tcc_func *f, const tcc_schedule *s)
+/* Shared memory that the operands' stages take. */
+static int64_t stage_bytes(const tcc_func *f, const tcc_schedule *s)
 {
-    int64_t room = s->target->smem_bytes - tcc_ring_bytes(s->stages);
-    for (tcc_op *op = f->body->first; s->persistent && op; op = tcc_walk_next(op, f->body))
+    int64_t bytes = 0;
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_tile_load && tcc_attr_find(&op->attrs, "copy")) {
             const tcc_type *t = op->results[0].type;
-            room -= s->stages * tcc_stage_bytes(tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8);
+            bytes += s->stages * tcc_stage_bytes(tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8);
         }
-    return room;
+    return bytes;
 }
 
 static bool is_aligned(const tcc_func *f, const tcc_value *tensor, int64_t bytes)
@@ -323,7 +322,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         return TCC_ERR_UNSUPPORTED;
     tcc_schedule s = tcc_schedule_of(f);
     *changed |= lay_out_operands(ctx, f, passes, &s);
-    int64_t room = room_for_results(f, &s);
+    int64_t room = tcc_schedule_room_for_results(&s, stage_bytes(f, &s));
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (op->code == TCC_OP_tile_load && !feeds_mma(op) && !tcc_attr_find(&op->attrs, "copy")) {
             widen(f, &s, op, tensor_of(op));

@@ -61,14 +61,13 @@ static int64_t all_sum_bits(const tcc_choice *ch)
     return bits;
 }
 
-/* Shared memory for results on their way to their tensors, beside the stages: a persistent CTA fills those
- * for its next tile meanwhile. */
+/* Shared memory for results on their way to their tensors. */
 static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < ch->f->body->n_args; i++)
         bytes += tcc_schedule_staged_bytes(s, s->m, s->n, result_bits(ch, i));
-    return s->persistent && s->epilogue != TCC_STORING_INTERLEAVED ? bytes : 0;
+    return s->epilogue != TCC_STORING_INTERLEAVED ? bytes : 0;
 }
 
 /* Shared memory that stages may have. */
@@ -95,23 +94,32 @@ static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
     s.stages = 1;
     int64_t one = tcc_schedule_smem_bytes(&s, ch->elem_bytes);
     int64_t fit = room_of(ch, &s) / one;
-    int64_t beside = (room_of(ch, &s) - staged_bytes(ch, &s)) / one;
+    int64_t beside = (room_of(ch, &s) - (s.persistent ? staged_bytes(ch, &s) : 0)) / one;
     int64_t most = beside > 1 ? beside : fit;
     return most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
 }
 
+/* Whether a schedule's results have room on their way. */
+static bool can_stage(const tcc_choice *ch, const tcc_schedule *s)
+{
+    return staged_bytes(ch, s) <= tcc_schedule_room_for_results(s, s->stages * tcc_schedule_smem_bytes(s, ch->elem_bytes));
+}
+
 /* Columns that are staged at a time: all, but where a persistent CTA then has too few stages and strips leave room
- * for more, as many as lie in a panel. */
+ * for more, or what CTAs hand to each other leaves no room for all, as many as lie in a panel. */
 static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
 {
     enum { ENOUGH_STAGES = 4, WIDEST = 64, NARROWEST = 32, STEP = 16 };
     s.staging = 0;
+    s.stages = 1;
     int64_t whole = stages_to_fill(ch, s);
-    if (!s.persistent || s.epilogue == TCC_STORING_INTERLEAVED || whole >= ENOUGH_STAGES)
+    bool enough = s.persistent ? whole >= ENOUGH_STAGES : s.cluster_k == 1 || can_stage(ch, &s);
+    if (s.epilogue == TCC_STORING_INTERLEAVED || enough)
         return 0;
     for (s.staging = WIDEST; s.staging > NARROWEST && s.n % s.staging;)
         s.staging -= STEP;
-    return s.n % s.staging == 0 && s.staging < s.n && stages_to_fill(ch, s) > whole ? s.staging : 0;
+    bool pays = s.persistent ? stages_to_fill(ch, s) > whole : can_stage(ch, &s);
+    return s.n % s.staging == 0 && s.staging < s.n && pays ? s.staging : 0;
 }
 
 /* The instruction whose steps are those of all. */
@@ -206,7 +214,7 @@ static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kern
 /* Completes a schedule of so many rows and columns; false where it does not fit. */
 static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
 {
-    t->stages = 1;
+    t->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 1);
     if (!given_warpgroups)
         t->warpgroups = warpgroups_for(t, t->m);
     if (!ch->given_k)
@@ -217,7 +225,8 @@ static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
         return false;
     if (!is_given(ch, TCC_KEY_staging))
         t->staging = staging_for(ch, *t);
-    t->stages = stages_to_fill(ch, *t);
+    if (!is_given(ch, TCC_KEY_stages))
+        t->stages = stages_to_fill(ch, *t);
     return true;
 }
 

@@ -213,6 +213,12 @@ int64_t tcc_schedule_handed_bytes(const tcc_schedule *s)
     return s->cluster_k > 1 ? (s->cluster_k - 1) * (1 + s->more_sums) * tcc_stage_bytes(s->m * s->n * SUM_BYTES) : 0;
 }
 
+int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes)
+{
+    int64_t room = s->target->smem_bytes - tcc_ring_bytes(s->stages) - tcc_schedule_handed_bytes(s);
+    return s->persistent ? room - stage_bytes : room;
+}
+
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits)
 {
     int64_t one = tcc_stage_bytes(rows * (s->staging ? s->staging : cols) * bits / 8);

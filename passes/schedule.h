@@ -84,6 +84,9 @@ int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
 /* Shared memory beside that, for what CTAs that share a sum hand to the first of them. */
 int64_t tcc_schedule_handed_bytes(const tcc_schedule *s);
+/* Shared memory that results may have on their way to their tensors, where stages have so many bytes: what these have, as
+ * nobody uses them any more, and what is left; of a persistent CTA, which fills them for its next tile, that alone. */
+int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes);
 /* Shared memory in which all that take tiles in turn stage a tile's results of so many bits. */
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits);
 /* The swizzle, of at most so many bytes, with which panels divide a row of `bytes`; 0 for none. */

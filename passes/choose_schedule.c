@@ -192,8 +192,11 @@ static tcc_status refuse_foreign(tcc_choice *ch, const char *key)
     for (int i = 0; i < TCC_KEY_COUNT; i++)
         if (tcc_schedule_key_is_for(&tcc_schedule_keys[i], ch->target))
             tcc_str_printf(&keys, " %s", tcc_schedule_keys[i].name);
-    tcc_status status = TCC_CHOICE_REFUSE(ch, key, "'%s' means nothing on %s, whose keys are:%s", key,
-                                          ch->target->name, tcc_str_text(&keys));
+    const tcc_target *target = tcc_target_of(ch->f->ir);
+    bool as_plain = target != ch->target;
+    tcc_status status = TCC_CHOICE_REFUSE(ch, key, "'%s' means nothing on %s%s keys are:%s", key, target->name,
+                                          as_plain ? " for what warps compute as on other targets, where" : ", whose",
+                                          tcc_str_text(&keys));
     tcc_str_free(&keys);
     return status;
 }

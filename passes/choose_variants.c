@@ -451,8 +451,9 @@ static tcc_instr instr_for(const tcc_target *target, tcc_instr instr, const tcc_
     return target ? tcc_target_instr_for(target, instr, p->a, p->b, p->acc) : TCC_INSTR_COUNT;
 }
 
+/* where: what keeps the target's own instruction from it, or NULL */
 static tcc_status refuse_instr(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_multiplied *p,
-                               const tcc_target *const as[2])
+                               const tcc_target *const as[2], const char *where)
 {
     const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_instr];
     tcc_str choices = {0}, of = {0};
@@ -465,10 +466,10 @@ static tcc_status refuse_instr(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_m
     if (p->a != p->b)
         tcc_str_printf(&of, " and %s", tcc_scalar_name(p->b));
     tcc_error(ctx->diag, TCC_ERR_TARGET, tcc_attr_find(&f->attrs, key->name)->loc,
-              choices.len ? "instr %s: %s multiplies %s, summed in %s, by %s"
+              choices.len ? "instr %s: %s multiplies %s, summed in %s, by %s%s%s"
                           : "instr %s: %s has no instruction for %s, summed in %s",
               tcc_schedule_key_word(key, p->instr), tcc_target_of(f->ir)->name, tcc_str_text(&of),
-              tcc_scalar_name(p->acc), tcc_str_text(&choices));
+              tcc_scalar_name(p->acc), tcc_str_text(&choices), where ? " where " : "", where ? where : "");
     tcc_str_free(&choices);
     tcc_str_free(&of);
     return TCC_ERR_TARGET;
@@ -485,19 +486,25 @@ static bool multiplies_all(const tcc_target *target, const tcc_func *f, const tc
     return all;
 }
 
-/* Whether the target's instruction takes the factors of a sum: one of a warpgroup takes no B from registers, and may want both along
- * the summed index, and as they are. */
-static bool takes_factors(const tcc_target *target, const tcc_sum *sum)
+/* Where the target's instruction does not take the factors of a sum: one of a warpgroup takes no B from registers, and may
+ * want both along the summed index, and as they are. NULL: it does. */
+static const char *where_not_taken(const tcc_target *target, const tcc_sum *sum)
 {
     const tcc_mma *mma = tcc_mma_find(target, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
                                       sum->op->results[0].type->elem);
-    bool all = true;
+    const tcc_sum_operand *const operands[] = {sum->a, sum->b};
+    const char *where = NULL;
     for (int i = 0; i < 2 && mma; i++) {
-        const tcc_sum_operand *o = i ? sum->b : sum->a;
-        bool as_it_is = !tcc_sum_operand_is_computed(o);
-        all &= mma->across ? as_it_is || o->axis == 0 : as_it_is && tcc_read_is_contiguous_in(o->read, o->k, o->k);
+        bool computed = tcc_sum_operand_is_computed(operands[i]);
+        if (computed && !mma->across)
+            where = "an operand is computed";
+        else if (computed && operands[i]->axis == 1)
+            where = tcc_sum_operand_is_computed(operands[!i]) ? "both operands are computed"
+                                                              : "operands are computed on both sides of the result";
+        else if (!mma->across && !tcc_read_is_contiguous_in(operands[i]->read, operands[i]->k, operands[i]->k))
+            where = "rows of an operand do not run along the summed index";
     }
-    return all;
+    return where;
 }
 
 /* As which target the kernel is made: its plain one where that has the instruction that is asked for or, where none is,
@@ -507,15 +514,16 @@ static tcc_status choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contra
     const tcc_target *target = tcc_target_of(f->ir), *plain = target->plain ? tcc_target_find(target->plain) : NULL;
     const tcc_instr wanted = product_of(f, &c->sums[0]).instr;
     bool by_warps = plain && (find_element(f, TCC_CAN_f64) || find_element(f, TCC_CAN_half_bytes));
-    bool given = wanted != TCC_INSTR_COUNT, takes = !by_warps;
-    for (size_t i = 0; i < c->n_sums; i++)
-        takes &= takes_factors(target, &c->sums[i]);
-    const tcc_target *const as[2] = {takes ? target : NULL, plain};
+    bool given = wanted != TCC_INSTR_COUNT;
+    const char *where = NULL;
+    for (size_t i = 0; i < c->n_sums && !where; i++)
+        where = where_not_taken(target, &c->sums[i]);
+    const tcc_target *const as[2] = {by_warps || where ? NULL : target, plain};
     bool by_own = multiplies_all(as[0], f, c), by_plain = multiplies_all(as[1], f, c);
     for (size_t i = 0; i < c->n_sums && given && !by_own && !by_plain; i++) {
         const tcc_multiplied sum = product_of(f, &c->sums[i]);
         if (instr_for(as[0], wanted, &sum) == TCC_INSTR_COUNT && instr_for(as[1], wanted, &sum) == TCC_INSTR_COUNT)
-            return refuse_instr(ctx, f, &sum, as);
+            return refuse_instr(ctx, f, &sum, as, where);
     }
     if (by_warps || (!by_own && by_plain))
         tcc_attr_set_str(ctx->ir, &f->attrs, "target", plain->name);

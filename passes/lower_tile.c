@@ -19,8 +19,9 @@ bool tcc_low_held(tcc_lowering *l, const tcc_op *user, const tcc_type *tile, tcc
         return true;
     tcc_str text = {0};
     tcc_type_print(&text, tile);
-    TCC_LOW_REFUSE(l, user, "%s in the registers of %lld %s", tcc_str_text(&text),
-                   (long long)l->warps, l->vendor->warps);
+    const char *warps = l->vendor->warps; /* a plural */
+    TCC_LOW_REFUSE(l, user, "%s in the registers of %lld %.*s", tcc_str_text(&text), (long long)l->warps,
+                   (int)strlen(warps) - (l->warps == 1), warps);
     tcc_str_free(&text);
     return false;
 }

@@ -340,6 +340,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                 set_cache(f, op, TCC_VIEW(tile_store, op)->tensor);
             if ((tma || words) && s.staging)
                 tcc_attr_set_int(ctx->ir, &op->attrs, "staged", s.staging);
+            if ((tma || words) && s.staging && s.strips != tcc_schedule_keys[TCC_KEY_strips].min)
+                tcc_attr_set_int(ctx->ir, &op->attrs, "strips", s.strips);
             if (!tma && !words)
                 widen(f, &s, op, TCC_VIEW(tile_store, op)->tensor);
             *changed = true;

@@ -19,6 +19,11 @@ enum {
     NARROWEST_IN_TURN = 96 /* columns of tiles that one warpgroup multiplies as fast as two do */
 };
 
+static bool is_given(const tcc_choice *ch, int key)
+{
+    return tcc_choice_given(ch, tcc_schedule_keys[key].name);
+}
+
 /* What the schedule means for registers, in the variant that is aligned or the one that is not. */
 static tcc_pressure pressure(const tcc_choice *ch, bool aligned)
 {
@@ -99,10 +104,15 @@ static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
     return most > DEFAULT_STAGES_MAX ? DEFAULT_STAGES_MAX : most ? most : 1;
 }
 
+static int64_t room_of_results(const tcc_choice *ch, const tcc_schedule *s)
+{
+    return tcc_schedule_room_for_results(s, tcc_schedule_smem_bytes(s, ch->elem_bytes) - tcc_ring_bytes(s->stages));
+}
+
 /* Whether a schedule's results have room on their way. */
 static bool can_stage(const tcc_choice *ch, const tcc_schedule *s)
 {
-    return staged_bytes(ch, s) <= tcc_schedule_room_for_results(s, s->stages * tcc_schedule_smem_bytes(s, ch->elem_bytes));
+    return staged_bytes(ch, s) <= room_of_results(ch, s);
 }
 
 /* Columns that are staged at a time: all, but where a persistent CTA then has too few stages and strips leave room
@@ -113,12 +123,13 @@ static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
     s.staging = 0;
     s.stages = 1;
     int64_t whole = stages_to_fill(ch, s);
-    bool enough = s.persistent ? whole >= ENOUGH_STAGES : s.cluster_k == 1 || can_stage(ch, &s);
+    bool asked = is_given(ch, TCC_KEY_strips);
+    bool enough = !asked && (s.persistent ? whole >= ENOUGH_STAGES : s.cluster_k == 1 || can_stage(ch, &s));
     if (s.epilogue == TCC_STORING_INTERLEAVED || enough)
         return 0;
     for (s.staging = WIDEST; s.staging > NARROWEST && s.n % s.staging;)
         s.staging -= STEP;
-    bool pays = s.persistent ? stages_to_fill(ch, s) > whole : can_stage(ch, &s);
+    bool pays = asked || (s.persistent ? stages_to_fill(ch, s) > whole : can_stage(ch, &s));
     return s.n % s.staging == 0 && s.staging < s.n && pays ? s.staging : 0;
 }
 
@@ -187,11 +198,6 @@ static const structure structures[] = {{TCC_PERSISTENT_NONE, TCC_CONSUMERS_COOPE
                                        {TCC_PERSISTENT_STATIC, TCC_CONSUMERS_PINGPONG, 1},
                                        {TCC_PERSISTENT_NONE, TCC_CONSUMERS_COOPERATIVE, 2},
                                        {TCC_PERSISTENT_STATIC, TCC_CONSUMERS_COOPERATIVE, 2}};
-
-static bool is_given(const tcc_choice *ch, int key)
-{
-    return tcc_choice_given(ch, tcc_schedule_keys[key].name);
-}
 
 /* Whether a structure is what the user gave, or may be chosen: for kernels whose extents are not known the menu has
  * them. A cluster pays where rows do not begin at lines of L2, for which every copy counts. */
@@ -343,6 +349,14 @@ static tcc_status choose_staging(tcc_choice *ch)
     const char *key = tcc_schedule_keys[TCC_KEY_staging].name;
     if (!tcc_choice_given(ch, key))
         s->staging = staging_for(ch, *s);
+    const char *strips = tcc_schedule_keys[TCC_KEY_strips].name;
+    bool asked = tcc_choice_given(ch, strips);
+    if (asked && s->epilogue == TCC_STORING_INTERLEAVED)
+        return TCC_CHOICE_REFUSE(ch, strips, "strips %lld: need epilogue tma or words, which stage results",
+                                 (long long)s->strips);
+    if (asked && (!s->staging || s->staging == s->n))
+        return TCC_CHOICE_REFUSE(ch, strips, "strips %lld: need staging of fewer than the %lld columns of a tile",
+                                 (long long)s->strips, (long long)s->n);
     if (!s->staging)
         return TCC_OK;
     if (s->epilogue == TCC_STORING_INTERLEAVED)
@@ -351,6 +365,9 @@ static tcc_status choose_staging(tcc_choice *ch)
     if (s->staging % 16 || s->n % s->staging)
         return TCC_CHOICE_REFUSE(ch, key, "staging %lld: need a multiple of 16 that divides the %lld columns of a tile",
                                  (long long)s->staging, (long long)s->n);
+    if (asked && s->strips > s->n / s->staging)
+        return TCC_CHOICE_REFUSE(ch, strips, "strips %lld: need at most the %lld of %lld columns that a tile has",
+                                 (long long)s->strips, (long long)(s->n / s->staging), (long long)s->staging);
     s->staging = s->staging == s->n ? 0 : s->staging;
     return TCC_OK;
 }
@@ -368,6 +385,11 @@ static tcc_status choose_stages(tcc_choice *ch)
             "%lld, which holds %lld",
             (long long)s->stages, s->stages == 1 ? "" : "s", (long long)one,
             (long long)(one * s->stages), (long long)room_of(ch, s), (long long)fit);
+    if (is_given(ch, TCC_KEY_strips) && !can_stage(ch, s))
+        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_strips].name,
+                                 "%lld strips of %lld columns need %lld bytes of shared memory; the limit is %lld%s",
+                                 (long long)s->strips, (long long)s->staging, (long long)staged_bytes(ch, s),
+                                 (long long)room_of_results(ch, s), s->persistent ? " beside the stages" : "");
     return TCC_OK;
 }
 
@@ -413,6 +435,7 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->swizzle = tcc_schedule_key_of(ch->f, TCC_KEY_swizzle, 128);
     s->epilogue = (tcc_storing)tcc_schedule_key_of(ch->f, TCC_KEY_epilogue, TCC_STORING_TMA);
     s->staging = tcc_schedule_key_of(ch->f, TCC_KEY_staging, 0);
+    s->strips = tcc_schedule_key_of(ch->f, TCC_KEY_strips, tcc_schedule_keys[TCC_KEY_strips].min);
     s->persistent = (tcc_persistence)tcc_schedule_key_of(ch->f, TCC_KEY_persistent, TCC_PERSISTENT_NONE);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     if (s->persistent && s->producer == TCC_PRODUCER_NONE)

@@ -15,7 +15,7 @@
  *
  * In the loop of a persistent CTA the wait, and a barrier, are in front of what follows the next tile's MMAs
  * instead, and the last wait is behind the loop. Stores that are `staged` in strips of columns have two buffers
- * of such a width: one strip is sent while the next is computed.
+ * of such a width, or as many as `strips` says: one strip is computed while those before it are sent.
  *
  * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup, or where
  * waves multiply registers a block of each of them, one after the other: so few values live beside the
@@ -40,12 +40,14 @@ enum {
     MAX_COLUMNS = 32,
     MAX_BLOCKS = 16, /* of rows */
     MAX_CARRIED = 8,
+    MAX_STRIPS = 8,
+    STRIPS = 2 /* where nothing is said */
 };
 
 typedef struct item {
     tcc_op *op;
     bool rows, cols;   /* extent of the result along m and n is not 1 */
-    tcc_value *buffers[2]; /* of a store through shared memory, which strips take in turn */
+    tcc_value *buffers[MAX_STRIPS]; /* of a store through shared memory, which strips take in turn */
     tcc_value *value[MAX_COLUMNS][MAX_BLOCKS];
 } item;
 
@@ -60,6 +62,7 @@ typedef struct epilogue {
     int64_t rows, cols, n_blocks, n_columns;
     int64_t n_staged, n_in_words; /* stores through shared memory, those of them that are sent in words */
     int64_t strip, begin, end;  /* columns of chunks that are staged together; those of the current strip */
+    int64_t n_strips;           /* that have buffers */
     bool by_block;     /* the smallest chunk there is, one after the other */
     int64_t of_thread; /* elements of a chunk */
     tcc_value *carried[MAX_CARRIED]; /* tiles from before, and in a loop what is carried of them */
@@ -162,7 +165,7 @@ static void store(epilogue *e, const item *it)
     if (!is_in_tensor(e, it->op, o->a->type))
         return;
     tcc_value *v = value_of(e, o->a);
-    tcc_value *buffer = it->buffers[e->begin / e->strip % 2];
+    tcc_value *buffer = it->buffers[e->begin / e->strip % e->n_strips];
     if (!buffer) {
         access(e, it->op, 2, o->a, v, NULL);
         return;
@@ -336,16 +339,16 @@ static void publish(epilogue *e)
         tcc_attr_set_str(e->ir, &op->attrs, "copy", "words");
 }
 
-/* Before a strip is written, its buffer's sends must be over: of the tile before, in a loop, those of both buffers,
- * which the MMAs had time for; of this tile those before the last strip's. */
+/* Before a strip is written, its buffer's sends must be over: of the tile before, in a loop, those of all buffers,
+ * which the MMAs had time for; of this tile all but those of the last strips, which have the other buffers. */
 static void wait_for_buffer(epilogue *e)
 {
     int64_t strip = e->begin / e->strip;
-    if (strip ? strip < 2 : !e->loop)
+    if (strip ? strip < e->n_strips : !e->loop)
         return;
     tcc_op *wait = TCC_EMIT_V(&e->b, async_send_wait, NULL);
     if (strip)
-        tcc_attr_set_int(e->ir, &wait->attrs, "pending", e->n_staged);
+        tcc_attr_set_int(e->ir, &wait->attrs, "pending", (e->n_strips - 1) * e->n_staged);
     if (e->n_in_words == e->n_staged)
         publish(e);
     else
@@ -363,7 +366,7 @@ static void send(epilogue *e)
         tcc_attr dims = tcc_attr_list(&op->attrs, "dims");
         tcc_value **operands = TCC_NEW_ARRAY(e->ir->arena, tcc_value *, op->n_operands);
         memcpy(operands, op->operands, op->n_operands * sizeof *operands);
-        operands[0] = e->items[i].buffers[e->begin / e->strip % 2];
+        operands[0] = e->items[i].buffers[e->begin / e->strip % e->n_strips];
         e->b.loc = op->loc;
         tcc_value **col = &operands[2 + dims.list.items[1].i];
         *col = tcc_arith_add(&e->b, *col, e->begin * e->cols);
@@ -408,7 +411,7 @@ static bool is_staged(const tcc_op *op)
     return op->code == TCC_OP_tile_store && tcc_has_word("tma words", tcc_attr_str(&op->attrs, "copy", "none"));
 }
 
-/* How wide strips are: all columns, unless all staged stores say otherwise. */
+/* How wide strips are: all columns, unless all staged stores say otherwise; and of how many there are buffers. */
 static void plan_strips(epilogue *e)
 {
     int64_t width = 0;
@@ -418,12 +421,15 @@ static void plan_strips(epilogue *e)
             continue;
         int64_t of_op = tcc_attr_int(&op->attrs, "staged", e->n);
         e->n_in_words += is_in_words(op);
+        int64_t strips = tcc_attr_int(&op->attrs, "strips", STRIPS);
         width = !e->n_staged++ || width == of_op ? of_op : e->n;
+        e->n_strips = e->n_strips && e->n_strips < strips ? e->n_strips : strips;
     }
+    e->n_strips = e->n_strips < STRIPS ? STRIPS : e->n_strips > MAX_STRIPS ? MAX_STRIPS : e->n_strips;
     bool divides = width > 0 && width % e->cols == 0 && e->n % width == 0;
     e->strip = divides ? width / e->cols : e->n_columns;
     for (size_t i = 0; i < e->n_items; i++)
-        for (int64_t b = 0; b < 2 && b * e->strip < e->n_columns && is_staged(e->items[i].op); b++)
+        for (int64_t b = 0; b < e->n_strips && b * e->strip < e->n_columns && is_staged(e->items[i].op); b++)
             e->items[i].buffers[b] = build_buffer(e, e->items[i].op);
 }
 

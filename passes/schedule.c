@@ -178,6 +178,8 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
             tcc_schedule_key_set(f, id, get(s, id));
     if (!s->staging)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_staging].name);
+    if (!s->staging || s->strips == tcc_schedule_keys[TCC_KEY_strips].min)
+        tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_strips].name);
     if (s->raster == TCC_RASTER_GROUPED)
         tcc_attr_remove(&f->attrs, tcc_schedule_keys[TCC_KEY_raster].name);
     if (tcc_schedule_key_is_for(&tcc_schedule_keys[TCC_KEY_cluster], s->target))
@@ -222,7 +224,7 @@ int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits)
 {
     int64_t one = tcc_stage_bytes(rows * (s->staging ? s->staging : cols) * bits / 8);
-    return tcc_schedule_turns(s) * (s->staging ? 2 : 1) * one;
+    return tcc_schedule_turns(s) * (s->staging ? s->strips : 1) * one;
 }
 
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest)

@@ -49,7 +49,8 @@ typedef struct tcc_schedule {
     tcc_producer producer;
     int64_t swizzle;     /* bytes at most; 0 for none */
     tcc_storing epilogue; /* of results */
-    int64_t staging;     /* columns of results staged at a time, twice; 0: all, once */
+    int64_t staging;     /* columns of results staged at a time; 0: all */
+    int64_t strips;      /* of so many columns, that are staged at a time */
     int64_t group;       /* tiles of m taken together */
     tcc_raster raster;
     int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads, */

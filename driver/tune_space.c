@@ -90,9 +90,10 @@ size_t tcc_space_count(const tcc_target *target)
 static bool goes_together(const tcc_point *p)
 {
     bool in_turn = p->said[CONSUMERS] == 1, persistent = p->said[PERSISTENT] == 1;
-    bool shares_sum = p->said[CLUSTER_SUM] != TCC_KNOB_UNSAID;
-    bool shares_loads = p->said[CLUSTER_ROWS] != TCC_KNOB_UNSAID || p->said[CLUSTER_COLUMNS] != TCC_KNOB_UNSAID;
-    return (!in_turn || persistent) && (!shares_sum || (!shares_loads && !persistent));
+    int clusters = 0;
+    for (int k = CLUSTER_ROWS; k <= CLUSTER_SUM; k++)
+        clusters += p->said[k] != TCC_KNOB_UNSAID;
+    return (!in_turn || persistent) && clusters <= 2 && (!persistent || p->said[CLUSTER_SUM] == TCC_KNOB_UNSAID);
 }
 
 bool tcc_space_at(const tcc_target *target, size_t i, tcc_point *out)

@@ -41,34 +41,38 @@ tcc_outcome tcc_eval_async_cluster_barrier(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* The buffer in the CTA of rank 0; NULL, reported, where that need not be running. */
-static tcc_async_buffer *first_buffer(tcc_thread *t, const tcc_inst *in)
+/* The buffer in the CTA that adds up; NULL, reported, where that need not be running. */
+static tcc_async_buffer *first_buffer(tcc_thread *t, const tcc_inst *in, unsigned place)
 {
     const char *name = tcc_op_info_get(in->op->code)->name;
     if (!tcc_async_of(t)->met)
-        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA 0 of the cluster, which may not have begun",
-                  name);
-    else if (!t->x->ctas[0]->depth)
-        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA 0 of the cluster, which has ended", name);
+        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA %u of the cluster, which may not have begun",
+                  name, place);
+    else if (!t->x->ctas[place]->depth)
+        TCC_WRONG(t->x, in->op, "%s reaches into the shared memory of CTA %u of the cluster, which has ended", name,
+                  place);
     else
-        return tcc_async_of_cta(t->x, 0)->objects[tcc_operand_int(t, in, 1)];
+        return tcc_async_of_cta(t->x, place)->objects[tcc_operand_int(t, in, 1)];
     return NULL;
 }
 
 /* What is the CTA's own rank the op says; the stage that belongs to it may still be read, until all have met. */
 tcc_outcome tcc_eval_async_contribute(tcc_thread *t, const tcc_inst *in)
 {
-    int64_t rank = tcc_operand_int(t, in, 2);
-    if (rank < 0 || rank >= tcc_async_ctas(t->x))
-        return TCC_WRONG(t->x, in->op, "async.contribute of rank %lld of %u", (long long)rank, tcc_async_ctas(t->x));
+    int64_t rank = tcc_operand_int(t, in, 2), apart = tcc_attr_int(&in->op->attrs, "apart", 1);
+    int64_t sharing = in->op->operands[1]->type->dims[0].size + 1, place = t->rank - rank * apart;
+    if (rank < 0 || rank >= sharing || place < 0 || place >= tcc_async_ctas(t->x))
+        return TCC_WRONG(t->x, in->op, "async.contribute of rank %lld of %lld by CTA %u of the cluster", (long long)rank,
+                         (long long)sharing, t->rank);
     if (!rank)
         return TCC_NEXT;
-    tcc_async_buffer *b = first_buffer(t, in);
+    tcc_async_buffer *b = first_buffer(t, in, (unsigned)place);
     if (!b)
         return TCC_FAILED;
     if (b->taken[rank - 1] > tcc_async_of(t)->met)
-        return TCC_WRONG(t->x, in->op, "async.contribute to what CTA 0 of the cluster may still be reading");
-    tcc_async_clobber(tcc_async_of_cta(t->x, 0), b, rank - 1);
+        return TCC_WRONG(t->x, in->op, "async.contribute to what CTA %lld of the cluster may still be reading",
+                         (long long)place);
+    tcc_async_clobber(tcc_async_of_cta(t->x, (unsigned)place), b, rank - 1);
     memcpy(b->cells + (size_t)(rank - 1) * b->stage_cells, tcc_cells(t, in->operands[0]),
            b->stage_cells * sizeof *b->cells);
     b->given[rank - 1] = tcc_async_of(t)->met + 1;

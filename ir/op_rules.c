@@ -744,7 +744,7 @@ static void check_combine(verifier *v, const tcc_op *op)
     check_exchanged(v, op, (int)tcc_attr_int(&op->attrs, "dim", 0));
 }
 
-/* A stage for each CTA of the cluster but the first, of a's elements. */
+/* A stage for each CTA that shares the sum but the first, of a's elements. */
 static void check_contributed(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *buffer = op->operands[1]->type;
@@ -761,7 +761,8 @@ static void check_contributed(verifier *v, const tcc_op *op)
     while (ctas && ctas->code != TCC_OP_tile_ctas)
         ctas = ctas->block->parent;
     int64_t n = ctas ? tcc_attr_int(&ctas->attrs, "cluster", 1) : 1;
-    if (buffer->dims[0].size != n - 1)
+    int64_t apart = tcc_attr_int(&op->attrs, "apart", 1), sharing = buffer->dims[0].size + 1;
+    if (op->n_results ? n % sharing : sharing * apart != n)
         ERROR(v, op, "buffer has %lld stages, wants one for each further CTA of a cluster of %lld",
               (long long)buffer->dims[0].size, (long long)n);
 }

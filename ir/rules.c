@@ -79,6 +79,7 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_nvvm_tma_load, "cache", "evict_first evict_last", 0, 0, 0},
     {TCC_OP_nvvm_tma_load_multicast, "cache", "evict_first evict_last", 0, 0, 0},
     {TCC_OP_nvvm_tma_store, "cache", "evict_first evict_last", 0, 0, 0},
+    {TCC_OP_async_contribute, "apart", NULL, 2, TCC_MAX_CLUSTER, 1},
     {TCC_OP_async_publish, "copy", "tma words", 0, 0, 0},
     {TCC_OP_async_send, "copy", "tma words", 0, 0, 0},
     {TCC_OP_async_wait, "pending", NULL, 0, INT32_MAX, 1},

@@ -67,9 +67,6 @@ static tcc_status check_shared_sum(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
                                  "not supported yet: cluster %s %lld where both operands have the same indices", ch->c.k,
                                  (long long)s->cluster_k);
-    if (s->cluster_m * s->cluster_n > 1)
-        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_cluster].name,
-                                 "cluster %s %lld beside another index: need one index", ch->c.k, (long long)s->cluster_k);
     if (s->persistent)
         return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_persistent].name,
                                  "persistent with cluster %s %lld: need none, for CTAs add up what they hand to each other "
@@ -105,13 +102,13 @@ tcc_status tcc_choose_cluster(tcc_choice *ch)
     tcc_schedule *s = &ch->s;
     s->cluster_m = s->cluster_n = s->cluster_k = 1;
     tcc_status status = read_cluster(ch);
+    if (!status && s->cluster_m * s->cluster_n * s->cluster_k > most)
+        return TCC_CHOICE_REFUSE(ch, key, "cluster of %lld x %lld x %lld: need at most %lld CTAs", (long long)s->cluster_m,
+                                 (long long)s->cluster_n, (long long)s->cluster_k, (long long)most);
     if (!status && s->cluster_k > 1)
-        return check_shared_sum(ch);
+        status = check_shared_sum(ch);
     if (status || s->cluster_m * s->cluster_n == 1)
         return status;
-    if (s->cluster_m * s->cluster_n > most)
-        return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld, %s %lld: need at most %lld CTAs", ch->c.axes[0],
-                                 (long long)s->cluster_m, ch->c.axes[1], (long long)s->cluster_n, (long long)most);
     if (s->producer == TCC_PRODUCER_NONE)
         return TCC_CHOICE_REFUSE(ch, "producer", "producer none: need warp or warpgroup with a cluster, for those who "
                                                  "multiply would wait for another CTA before they copy");

@@ -20,7 +20,7 @@
  *          }
  * With cluster = [2, 2] it is %m + %rank % 2 * 128, %n + %rank / 2 * 256.
  *
- * Where CTAs share the iterations of a loop, each takes every so many-th, so that they run through memory
+ * Where CTAs share the iterations of a loop, those that share operands too being beside each other, each takes every so many-th, so that they run through memory
  * together, and the sums that they carry, which begin at 0, are added up in that of rank 0. It alone stores: what
  * follows the loop is, for the others, behind the end of the first axis that has an index. All make as many iterations; what lies
  * beyond the last one is zero.
@@ -105,9 +105,11 @@ static tcc_raster raster_of(const tcc_op *grid)
  * two axes; NULL: not at all. */
 static void place_in_cluster(tcc_builder *b, const tcc_op *grid, tcc_value *rank, tcc_value *behind[2])
 {
-    int64_t rows = cluster_along(grid, 0), columns = cluster_along(grid, 1);
-    behind[0] = rows == 1 ? NULL : columns == 1 ? rank : tcc_arith_rem(b, rank, rows);
+    int64_t rows = cluster_along(grid, 0), columns = cluster_along(grid, 1), all = cluster_of(grid);
+    behind[0] = rows == 1 ? NULL : rows == all ? rank : tcc_arith_rem(b, rank, rows);
     behind[1] = columns == 1 ? NULL : tcc_arith_div(b, rank, rows);
+    if (behind[1] && rows * columns < all)
+        behind[1] = tcc_arith_rem(b, behind[1], columns);
     for (size_t x = 0; x < 2; x++)
         if (behind[x])
             behind[x] = tcc_arith_mul(b, behind[x], size_of(grid, x));
@@ -177,8 +179,6 @@ static const char *why_not_shared(const tcc_op *grid)
     for (const tcc_op *op = loop->next; op; op = op->next)
         if (tcc_attr_find(&op->attrs, "ranks"))
             return "two loops in a tile";
-    if (cluster_along(grid, 0) * cluster_along(grid, 1) > 1)
-        return "a loop where they share operands, too";
     if (tcc_attr_int(&grid->attrs, "persistent", 0))
         return "a loop for one tile after the other";
     if (axis_of_tiles(grid) == 2)
@@ -202,8 +202,8 @@ static void take_share(tcc_op *loop, tcc_value *rank, int64_t ranks)
     tcc_attr_remove(&loop->attrs, "ranks");
 }
 
-/* What the loop carries last is handed to the first CTA, which adds it up. */
-static void add_up(tcc_op *loop, tcc_value *rank, int64_t ranks)
+/* What the loop carries last is handed to the first CTA, which adds it up. Those that share it are so far apart. */
+static void add_up(tcc_op *loop, tcc_value *rank, int64_t ranks, int64_t apart)
 {
     tcc_ir *ir = loop->block->func->ir;
     tcc_value **buffers = TCC_NEW_ARRAY(ir->arena, tcc_value *, loop->n_results);
@@ -225,7 +225,9 @@ static void add_up(tcc_op *loop, tcc_value *rank, int64_t ranks)
         tcc_value *sum = TCC_EMIT(&b, async_collect, loop->results[i].type, &loop->results[i], buffers[i], rank);
         tcc_replace_uses(&loop->results[i], sum);
         tcc_op_set_operand(sum->def, 0, &loop->results[i]);
-        TCC_EMIT_V(&between, async_contribute, &loop->results[i], buffers[i], rank);
+        tcc_op *hand = TCC_EMIT_V(&between, async_contribute, &loop->results[i], buffers[i], rank);
+        if (apart > 1)
+            tcc_attr_set_int(ir, &hand->attrs, "apart", apart);
         last = sum->def;
     }
     b = tcc_builder_at_end(last->block);
@@ -334,10 +336,13 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         rank = tcc_block_add_arg(ctas->regions[0], i32, "rank");
     }
     place_in_cluster(&in, grid, rank, behind);
+    int64_t sharing_operands = cluster_along(grid, 0) * cluster_along(grid, 1);
+    tcc_op *shared = find_shared_loop(grid);
+    if (shared) /* they are behind each other in the cluster, those that share operands first */
+        rank = tcc_arith_div(&in, rank, sharing_operands);
     if (persistent)
         number = begin_loop(&in, n, tiles, ctas->regions[0]);
     tcc_value *at[MAX_AXES];
-    tcc_op *shared = find_shared_loop(grid);
     place_tile(&in, grid, n, tiles, number, behind, at);
     if (shared)
         store_once(&in, grid, at, rank);
@@ -353,7 +358,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (shared) {
         int64_t ranks = tcc_attr_int(&shared->attrs, "ranks", 1);
         take_share(shared, rank, ranks);
-        add_up(shared, rank, ranks);
+        add_up(shared, rank, ranks, sharing_operands);
     }
     *changed = true;
     return TCC_OK;

@@ -58,6 +58,19 @@ static tcc_value *own_place(tcc_nvvm_lowering *l, const placed *p, tcc_value *st
     return tcc_low_bin(&l->low, TCC_OP_arith_add, stage, tcc_low_mul(&l->low, tcc_nvvm_thread(l), p->unit_bytes));
 }
 
+/* The place in the cluster of the CTA that adds up. */
+static tcc_value *first_place(tcc_nvvm_lowering *l, const tcc_op *op, tcc_value *rank)
+{
+    const tcc_op *ctas = op->block->parent;
+    while (ctas->code != TCC_OP_tile_ctas)
+        ctas = ctas->block->parent;
+    int64_t apart = tcc_attr_int(&op->attrs, "apart", 1);
+    const tcc_block *body = ctas->regions[0];
+    tcc_value *place = tcc_value_map_get(l->low.map, body->args[body->n_args - 1]);
+    return apart == 1 ? tcc_low_c32(&l->low, 0)
+                      : tcc_low_bin(&l->low, TCC_OP_arith_sub, place, tcc_low_mul(&l->low, rank, apart));
+}
+
 void tcc_nvvm_contribute(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
@@ -66,7 +79,8 @@ void tcc_nvvm_contribute(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     tcc_value *rank = tcc_low_scalar(low, op->operands[2]), *zero = tcc_low_c32(low, 0);
     tcc_op *others = tcc_low_if(low, tcc_low_cmp(low, "ne", rank, zero));
-    tcc_value *first = TCC_EMIT(&low->b, nvvm_mapa, low->i32, tcc_nvvm_stage(l, p.alloc, zero), zero);
+    tcc_value *there = first_place(l, op, rank);
+    tcc_value *first = TCC_EMIT(&low->b, nvvm_mapa, low->i32, tcc_nvvm_stage(l, p.alloc, zero), there);
     if (p.alloc->results[0].type->dims[0].size > 1) {
         tcc_value *stage = tcc_low_mul(low, tcc_low_add(low, rank, -1), tcc_panels_of(p.alloc).stage_bytes);
         first = tcc_low_bin(low, TCC_OP_arith_add, first, stage);

@@ -208,14 +208,25 @@ static void count_fillers(const group *g, tcc_op *ring)
         tcc_attr_set_int(ring->block->func->ir, &ring->attrs, "rows", rows);
 }
 
-/* Nothing reaches into a CTA before its rings are there, nor when it has ended. */
+static bool is_meeting(const tcc_op *op)
+{
+    return op->code == TCC_OP_async_cluster_barrier;
+}
+
+/* Nothing reaches into a CTA before its rings are there, nor when it has ended. CTAs that share a sum meet in front of
+ * it and at the end already. */
 static void build_meetings(const pipeline *p, tcc_op *first)
 {
     bool shared = false;
     for (size_t g = 0; g < p->groups.len; g++)
         shared |= tcc_attr_find(&p->groups.data[g]->ring->def->attrs, "cluster") != NULL;
+    tcc_op *there = first->block->first;
+    while (there != first && !is_meeting(there))
+        there = there->next;
     tcc_builder ends[] = {tcc_builder_before(first), tcc_builder_at_end(first->block)};
-    for (int i = 0; shared && i < 2; i++) {
+    if (there != first)
+        tcc_op_move(&ends[0], there);
+    for (int i = 0; shared && there == first && i < 2; i++) {
         ends[i].loc = p->groups.data[0]->ring->def->loc;
         TCC_EMIT_V(&ends[i], async_cluster_barrier, NULL);
     }

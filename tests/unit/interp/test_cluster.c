@@ -39,6 +39,8 @@ static const char *const shared_sums[] = {
     "tile m 128, n 48, k 16; stages 2; cluster k 2;",
     "tile m 64, n 32, k 32; stages 2; producer none; cluster k 2;",
     "tile m 64, n 16, k 16; stages 2; producer warp; cluster k 4;",
+    "tile m 64, n 32, k 32; stages 2; cluster m 2, k 2;",
+    "tile m 64, n 16, k 16; stages 3; producer warp; cluster n 2, k 2;",
 };
 
 static void open(kernel *k, const char *schedule, extents e)
@@ -228,8 +230,8 @@ static void meet_too_early(tcc_func *f)
     tcc_op_move(&b, arrive);
     tcc_op_move(&b, wait);
 }
-static void hand_to_itself(tcc_func *f) { tcc_op_set_operand(NTH(nvvm_mapa, 0), 1, NTH(nvvm_cluster_ctarank, 0)->results); }
-static void hand_to_stages(tcc_func *f) { tcc_op_set_operand(NTH(nvvm_mapa, 0), 0, NTH(nvvm_smem_base, 0)->results); }
+static void hand_to_itself(tcc_func *f) { tcc_op_set_operand(LAST(nvvm_mapa), 1, NTH(nvvm_cluster_ctarank, 0)->results); }
+static void hand_to_stages(tcc_func *f) { tcc_op_set_operand(LAST(nvvm_mapa), 0, NTH(nvvm_smem_base, 0)->results); }
 static void hand_too_far(tcc_func *f) { set_operand_plus(LAST(nvvm_st_shared_cluster), 0, 16); }
 static void hand_less(tcc_func *f) { tcc_op_erase(NTH(nvvm_st_shared_cluster, 0)); }
 
@@ -272,7 +274,7 @@ static const mutation of_squares[] = {
 };
 
 static const mutation of_shared_sums[] = {
-    {"own_meeting", own_meeting, "may not have begun"},
+    {"own_meeting", own_meeting, "may not have begun|may still be initialising|no mbarrier yet"},
     {"no_meeting_on_the_way", no_meeting_on_the_way, "may still be writing|may still be reading|before anything|never written"},
     {"meet_too_early", meet_too_early, "may still be writing|before anything|never written"},
     {"hand_to_itself", hand_to_itself, "before anything|never written"},
@@ -337,7 +339,7 @@ static const mutation of_async_sums[] = {
     {"no_barrier_on_the_way", no_barrier_on_the_way, "may not have contributed yet"},
     {"producer_stays_away", producer_stays_away, "at the cluster's barrier"},
     {"contributes_too_late", contributes_too_late, "may not have contributed yet"},
-    {"of_another_rank", of_another_rank, "of rank 2 of 2"},
+    {"of_another_rank", of_another_rank, "of rank 1 of 2 by CTA 0|of rank 2 of 2"},
 };
 
 static void all_fill(tcc_func *f) { tcc_attr_remove(&NTH(async_ring, 0)->attrs, "rows"); }

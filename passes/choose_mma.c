@@ -24,7 +24,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (!tcc_mma_shape_find(target, instr, a, b, acc, &shape)) {
             tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
                       "not supported yet: MMA of %s and %s accumulated in %s on %s",
-                      tcc_scalar_name(a), tcc_scalar_name(b), tcc_scalar_name(acc), target->name);
+                      tcc_scalar_name(a), tcc_scalar_name(b), tcc_scalar_name(acc), tcc_target_of(ctx->ir)->name);
             return TCC_ERR_UNSUPPORTED;
         }
         int64_t n = !tcc_schedule_is_valid(&s)       ? 0

@@ -233,19 +233,23 @@ static tcc_status check_keys(tcc_choice *ch)
     return status;
 }
 
-/* Sums of one kernel share tiles and the layout of accumulators, so these are equally wide, and one kind of instructions
- * multiplies all. Where waves transpose on the way to LDS, in units of so many elements, elements are equally wide, too. */
+/* Sums of one kernel share tiles, and one kind of instructions multiplies all. Those of f64 have blocks of another shape.
+ * Where waves transpose on the way to LDS, in units of so many elements, elements are equally wide, too. */
 static bool can_share(const tcc_choice *ch, const tcc_sum *x, const tcc_sum *y)
 {
-    tcc_scalar a[2] = {tcc_sum_operand_elem(x->a), tcc_sum_operand_elem(y->a)};
-    tcc_scalar b[2] = {tcc_sum_operand_elem(x->b), tcc_sum_operand_elem(y->b)};
-    tcc_scalar sums[2] = {x->op->results[0].type->elem, y->op->results[0].type->elem};
+    const tcc_sum *const sums[] = {x, y};
+    unsigned bits[2];
     tcc_instr instr[2];
-    for (int i = 0; i < 2; i++)
-        instr[i] = tcc_target_instr_for(ch->target, TCC_INSTR_COUNT, a[i], b[i], sums[i]);
-    bool same = tcc_scalar_bits(a[0]) == tcc_scalar_bits(a[1]) && sums[0] == sums[1];
-    return same || (!tcc_target_can(ch->target, TCC_CAN_buffer) && instr[0] == instr[1] &&
-                    tcc_scalar_bits(sums[0]) == tcc_scalar_bits(sums[1]));
+    bool wide[2];
+    for (int i = 0; i < 2; i++) {
+        tcc_scalar a = tcc_sum_operand_elem(sums[i]->a), b = tcc_sum_operand_elem(sums[i]->b);
+        tcc_scalar in = sums[i]->op->results[0].type->elem;
+        bits[i] = tcc_scalar_bits(a);
+        wide[i] = in == TCC_f64;
+        instr[i] = tcc_target_instr_for(ch->target, TCC_INSTR_COUNT, a, b, in);
+    }
+    return instr[0] == instr[1] && wide[0] == wide[1] &&
+           (bits[0] == bits[1] || !tcc_target_can(ch->target, TCC_CAN_buffer));
 }
 
 static tcc_status check_sums(const tcc_choice *ch)
@@ -259,7 +263,7 @@ static tcc_status check_sums(const tcc_choice *ch)
                   "not supported yet: a sum of %s added in %s beside a sum of %s added in %s on %s",
                   tcc_scalar_name(tcc_sum_operand_elem(sum->a)), tcc_scalar_name(sum->op->results[0].type->elem),
                   tcc_scalar_name(tcc_sum_operand_elem(first->a)), tcc_scalar_name(first->op->results[0].type->elem),
-                  ch->target->name);
+                  tcc_target_of(ch->f->ir)->name);
         tcc_note(ch->ctx->diag, first->op->loc, "the first sum is here");
         return TCC_ERR_UNSUPPORTED;
     }

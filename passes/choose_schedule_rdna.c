@@ -24,7 +24,22 @@ enum {
  * A guess: nothing has been measured. */
 static const double READ_COST = 0.2;
 
-/* All sums' instructions have the same shape, since their types are as wide: those of the first. */
+/* All sums' instructions have the same shape, since their elements are as wide. That whose results take most registers. */
+static bool find_instruction(const tcc_choice *ch, const tcc_wmma **out)
+{
+    bool all = true;
+    *out = NULL;
+    for (size_t i = 0; i < ch->c.n_sums; i++) {
+        const tcc_sum *sum = &ch->c.sums[i];
+        const tcc_wmma *wmma = tcc_wmma_find(ch->target, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
+                                             sum->op->results[0].type->elem, 0);
+        all &= wmma != NULL;
+        if (wmma && (!*out || tcc_wmma_is_in_halves(*out)))
+            *out = wmma;
+    }
+    return all;
+}
+
 static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
 {
     const tcc_sum *first = &ch->c.sums[0];
@@ -40,8 +55,7 @@ static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
             out->operands[o->axis][!tcc_read_is_contiguous_in(o->read, o->k, o->k)]++;
         }
     }
-    out->wmma = tcc_wmma_find(ch->target, a, b, first->op->results[0].type->elem, 0);
-    return out->wmma && tcc_scalar_bits(b) == out->bits;
+    return find_instruction(ch, &out->wmma) && tcc_scalar_bits(b) == out->bits;
 }
 
 /* As many elements as ROW_BYTES hold, fewer where the sum is known to be shorter. */

@@ -112,9 +112,20 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
     return n > 0 ? n : 0;
 }
 
+/* Of a number in which products are added, at most. */
+static unsigned sum_bits(const tcc_choice *ch)
+{
+    unsigned most = 0;
+    for (size_t i = 0; i < ch->c.n_sums; i++) {
+        unsigned bits = tcc_scalar_bits(ch->c.sums[i].op->results[0].type->elem);
+        most = bits > most ? bits : most;
+    }
+    return most;
+}
+
 static int64_t registers(const tcc_choice *ch, const tcc_schedule *s)
 {
-    return tcc_warps_registers(s, tcc_scalar_bits(find_instruction(ch)->acc)) + registers_behind(ch, s) +
+    return tcc_warps_registers(s, sum_bits(ch)) + registers_behind(ch, s) +
            registers_on_the_way(ch, s) + registers_of_bytes(ch, s) + registers_of_computed(ch, s) +
            registers_of_wider(ch, s);
 }

@@ -520,15 +520,19 @@ static bool collect(epilogue *e, tcc_op *first, tcc_arena *scratch)
     return true;
 }
 
-/* How large chunks are, by the MMA that computes tiles in this role: 64 rows of each warpgroup, or a block
+/* How large chunks are, by the MMAs that compute tiles in this role: 64 rows of each warpgroup, or a block
  * of each wave. */
 static bool size_chunks(epilogue *e)
 {
     tcc_block *region = e->role->regions[0];
     const tcc_op *mma = NULL;
-    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
-        if (op->code == TCC_OP_async_mma || op->code == TCC_OP_tile_mma)
-            mma = op;
+    bool halves = false; /* neighbours along n have accumulators that share registers */
+    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region)) {
+        if (op->code != TCC_OP_async_mma && op->code != TCC_OP_tile_mma)
+            continue;
+        mma = op;
+        halves |= tcc_wmma_sums_in_halves(tcc_target_of(e->ir), op->results[0].type->elem);
+    }
     tcc_attr instr = mma ? tcc_attr_list(&mma->attrs, "instr") : (tcc_attr){.list = {NULL, 0}};
     tcc_attr waves = tcc_attr_list(&e->role->attrs, "waves");
     if (instr.list.n != 3)
@@ -537,8 +541,6 @@ static bool size_chunks(epilogue *e)
     if (waves.list.n == 2) {
         e->rows *= waves.list.items[0].i;
         e->cols = instr.list.items[1].i * waves.list.items[1].i;
-        /* neighbours along n whose accumulators share registers */
-        bool halves = tcc_wmma_sums_in_halves(tcc_target_of(e->ir), mma->results[0].type->elem);
         e->cols *= halves && e->cols > 0 && e->n % (2 * e->cols) == 0 ? 2 : 1;
         e->by_block = true;
         e->of_thread = e->rows * e->cols / tcc_attr_int(&e->role->attrs, "warps", 1) /

@@ -144,6 +144,6 @@ bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
     tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
               tensor ? "not supported yet: a tensor of %s that is not multiplied as it stands, on %s"
                      : "not supported yet: a conversion to %s on %s",
-              tcc_scalar_name(value->type->elem), target->name);
+              tcc_scalar_name(value->type->elem), tcc_target_of(ctx->ir)->name);
     return false;
 }

@@ -7,7 +7,7 @@
 #include "support/random.h"
 #include "tests/random/program.h"
 
-enum { NONE = -1 };
+enum { NONE = -1, PRODUCTS_OF_16_BITS = 4 };
 
 typedef struct drawing {
     program *p;
@@ -391,7 +391,6 @@ static bool is_computed(const program *p)
  * numbers; drawn last, for the reason that the second sum is. */
 static void draw_computation(drawing *d)
 {
-    enum { PRODUCTS_OF_16_BITS = 4 };
     program *p = d->p;
     if (p->product >= PRODUCTS_OF_16_BITS || !chance(d, 30))
         return;
@@ -693,4 +692,6 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_cluster(&d);
     for (int f = 0; f < 2; f++)
         p->named |= chance(&d, is_computed(p) ? 35 : 10) ? 1u << f : 0;
+    p->mixed = target_is_amd(target) && p->n_sums == 2 && p->sums == OF_PRODUCTS &&
+               p->product < PRODUCTS_OF_16_BITS && chance(&d, 40);
 }

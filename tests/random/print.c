@@ -18,6 +18,7 @@ const char *const comparisons[] = {"<", "<=", ">", ">=", "==", "!="};
 const int n_comparisons = sizeof comparisons / sizeof *comparisons;
 
 static const char *const elements[N_ELEMENTS] = {"f16", "bf16", "f32", "i32", "i8", "u8"};
+/* Of the first four the one that differs in bit 1 is of the same factors. */
 static const struct {
     const char *factors[2], *sum;
     bool is_integer;
@@ -194,7 +195,7 @@ static void print_sum(tcc_str *out, const program *p, int sum)
     int n = p->sums == OF_PRODUCTS ? 2 : 1;
     tcc_str_puts(out, is_integer ? "f32(" : "");
     if (p->sums != NO_SUMS)
-        tcc_str_printf(out, "sum%s(%c) ", products[p->product].sum, p->indices[0].name);
+        tcc_str_printf(out, "sum%s(%c) ", products[sum && p->mixed ? p->product ^ 2 : p->product].sum, p->indices[0].name);
     for (int i = 0; i < n; i++) {
         int factor = n > 1 && p->swapped ? 1 - i : i;
         tcc_str_puts(out, i ? " * " : "");

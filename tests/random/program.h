@@ -104,6 +104,7 @@ typedef struct program {
     tensor factors[2]; /* their types are those of the product */
     int n_sums;        /* 1 or 2 */
     enum { OF_PRODUCTS, OF_TERMS, NO_SUMS } sums; /* of the first factor alone, or that itself */
+    bool mixed;      /* the second is added in the other type that its factors can be, f32 or their own */
     tensor more[2];  /* factors of the second sum, where it has its own; their types are the same */
     unsigned shared; /* bits of the factors that the second sum has in common with the first */
     int product;

@@ -212,9 +212,11 @@ static bool common_form(program *p, int i)
 {
     if (i == 0)
         p->swapped = false;
-    else
+    else if (i == 1)
         p->sum_inlined = false;
-    return i < 2;
+    else
+        p->mixed = false;
+    return i < 3;
 }
 
 static const reduction reductions[] = {

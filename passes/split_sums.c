@@ -139,14 +139,19 @@ static void keep_product(tcc_func *f, const split *s)
     tcc_attr_remove(&f->attrs, "may_spill");
 }
 
-/* A tile that leaves few elements to a lane: each has as many loads as there are parts. */
+/* A tile that leaves few elements to a lane: each has as many loads as there are parts. Of less than a tile, as where the
+ * last index is one of two, choose-schedule makes a tile that passes over less. */
 static void set_tile(tcc_func *f, const split *s)
 {
     static const int64_t sizes[] = {TILE_COLUMNS, TILE_ROWS};
     const char *indices[2];
     size_t n = s->c.order.list.n, n_tiled = n > 2 ? 2 : n;
-    for (size_t i = 0; i < n_tiled; i++)
+    for (size_t i = 0; i < n_tiled; i++) {
         indices[i] = s->c.order.list.items[n - 1 - i].s;
+        tcc_dim extent = tcc_contraction_extent(&s->c, indices[i]);
+        if (!extent.name && extent.size < sizes[i])
+            return;
+    }
     tcc_schedule_sizes_set(f, TCC_KEY_tile, n_tiled, indices, sizes);
 }
 

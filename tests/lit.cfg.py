@@ -6,18 +6,21 @@ import ctypes
 import os
 import shutil
 import subprocess
-
-import lit.formats
+import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here + "/sanitized")
+import sample  # a module: lit hands its tests to other processes
 root = os.path.dirname(here)
 build = getattr(config, "build_dir", None) or os.environ.get("TCC_BUILD_DIR") or root + "/build"
 llvm = getattr(config, "llvm_tools_dir", "/usr/lib/llvm-22/bin")
 
 config.name = "tcc"
-config.test_format = lit.formats.ShTest(execute_external=False)
+sanitizer = bool(getattr(config, "sanitizer", ""))
+config.test_format = sample.Sampled(sanitizer)
+sanitizer = sanitizer or "TCC_COUNTS" in os.environ  # which counts for builds with one
 config.suffixes = [".tile", ".tir", ".test"]
-config.excludes = ["checked", "fuzz", "gpu", "ptxas", "unit"]
+config.excludes = ["checked", "fuzz", "gpu", "ptxas", "sanitized", "unit"]
 config.test_source_root = here
 config.test_exec_root = build + "/tests"
 
@@ -86,7 +89,7 @@ if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
     # Every PTX that a test makes is assembled as well. Builds write the same (same_code in ./dev): one is enough.
-    if not getattr(config, "sanitizer", ""):
+    if not sanitizer:
         config.environment["PATH"] = os.pathsep.join([here + "/checked", config.environment["PATH"]])
         config.environment.update(TCC_PTXAS=ptxas, TCC_BIN=programs)
     if os.path.isdir(build + "/ptxas/ptx"):
@@ -96,7 +99,7 @@ if has_gpu():
 if has_hip():
     config.available_features.add("hip")
 # What takes long because of what the interpreter runs is UNSUPPORTED with it: others run every part of that.
-if getattr(config, "sanitizer", ""):
+if sanitizer:
     config.available_features.add("sanitizer")
 if getattr(config, "emulator", ""):  # what a test compiles does not link with such a build
     config.available_features.add("emulated")

@@ -536,25 +536,24 @@ static tcc_ptx_arg shape_of(const tcc_op *op)
     return (tcc_ptx_arg){.text = tcc_attr_str(&op->attrs, "shape", "m16n16k16")};
 }
 
-/* How long L2 is to keep what is copied. PTX ISA, createpolicy. */
+/* How long L2 is to keep what is copied: the four texts of a row of ptx.def. PTX ISA, createpolicy. */
 typedef struct caching {
-    tcc_ptx_arg policy, hint, by;
+    tcc_ptx_arg policy, hint, by, end;
 } caching;
 
 static caching caching_of(tcc_lower *l, const tcc_op *op)
 {
-    const char *evict = tcc_attr_str(&op->attrs, "cache", "");
-    if (!*evict)
-        return (caching){{.text = ""}, {.text = ""}, {.text = ";"}};
-    const char *policy = tcc_arena_printf(l->arena, "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::%s.b64 policy, 1.0;\n",
-                                          evict);
-    return (caching){{.text = policy}, {.text = ".L2::cache_hint"}, {.text = ", policy;\n}"}};
+    const char *evict = tcc_attr_str(&op->attrs, "cache", NULL);
+    if (!evict)
+        return (caching){.policy = {NULL}};
+    const char *policy = tcc_arena_printf(
+        l->arena, "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::%s.b64 policy, 1.0;\n", evict);
+    return (caching){{.text = policy}, {.text = ".L2::cache_hint"}, {.text = ", policy"}, {.text = "\n}"}};
 }
 
 /* Adds the row of an op whose operands are x[0], x[1], …; false when it is none of these. */
 static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LLVMValueRef *x)
 {
-    caching c = caching_of(l, op);
     switch (op->code) {
     case TCC_OP_nvvm_uniform: add_shfl(p, l, "idx", x[0], tcc_lower_i32(l, 0)); return true;
     case TCC_OP_nvvm_opaque: TCC_PTX_ADD(p, opaque, .a = {.in = x[0]}); return true;
@@ -606,22 +605,30 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
     case TCC_OP_nvvm_prefetch_tensormap:
         TCC_PTX_ADD(p, prefetch_tensormap, .map = {.in = x[0]});
         return true;
-    case TCC_OP_nvvm_tma_load:
-        TCC_PTX_ADD(p, tma_load, .policy = c.policy, .hint = c.hint, .by = c.by, .dst = {.in = x[0]}, .map = {.in = x[1]}, .bar = {.in = x[2]},
+    case TCC_OP_nvvm_tma_load: {
+        caching c = caching_of(l, op);
+        TCC_PTX_ADD(p, tma_load, .policy = c.policy, .hint = c.hint, .by = c.by, .end = c.end,
+                    .dst = {.in = x[0]}, .map = {.in = x[1]}, .bar = {.in = x[2]},
                     .at = {.list = x + 3, .n = op->n_operands - 3});
         return true;
+    }
     case TCC_OP_nvvm_tma_load_multicast: {
         LLVMValueRef ctas =
             LLVMBuildTrunc(l->builder, x[3], LLVMInt16TypeInContext(l->context), "");
-        TCC_PTX_ADD(p, tma_load_multicast, .policy = c.policy, .hint = c.hint, .by = c.by, .dst = {.in = x[0]}, .map = {.in = x[1]},
+        caching c = caching_of(l, op);
+        TCC_PTX_ADD(p, tma_load_multicast, .policy = c.policy, .hint = c.hint, .by = c.by, .end = c.end,
+                    .dst = {.in = x[0]}, .map = {.in = x[1]},
                     .bar = {.in = x[2]}, .ctas = {.in = ctas},
                     .at = {.list = x + 4, .n = op->n_operands - 4});
         return true;
     }
-    case TCC_OP_nvvm_tma_store:
-        TCC_PTX_ADD(p, tma_store, .policy = c.policy, .hint = c.hint, .by = c.by, .src = {.in = x[0]}, .map = {.in = x[1]},
+    case TCC_OP_nvvm_tma_store: {
+        caching c = caching_of(l, op);
+        TCC_PTX_ADD(p, tma_store, .policy = c.policy, .hint = c.hint, .by = c.by, .end = c.end,
+                    .src = {.in = x[0]}, .map = {.in = x[1]},
                     .at = {.list = x + 2, .n = op->n_operands - 2});
         return true;
+    }
     case TCC_OP_nvvm_cp_async_commit: TCC_PTX_ADD(p, cp_async_commit); return true;
     case TCC_OP_nvvm_cp_async_wait:
         TCC_PTX_ADD(p, cp_async_wait, .pending = {.in = attr_i32(l, op, "pending")});

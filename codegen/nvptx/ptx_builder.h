@@ -74,7 +74,7 @@ typedef enum tcc_ptx_direction {
     TCC_PTX_INOUT
 } tcc_ptx_direction;
 
-enum { TCC_PTX_MAX_OPERANDS = 8 };
+enum { TCC_PTX_MAX_OPERANDS = 9 };
 
 typedef struct tcc_ptx_operand_info {
     const char *name; /* NULL ends a row */

@@ -152,6 +152,7 @@ wheel()
     trap 'rm -rf "$tmp"' EXIT
     cmake --install "build-release$cross" --prefix "$tmp/tree" >/dev/null
     wheel=$(python3 python/wheel.py "$tmp/tree" "$(changed)" dist)
+    advzip -z -3 -q "$wheel" # 4 % smaller than by Python's zlib, for a minute and a half
     size=$(wc -c <"$wheel")
     echo "$wheel: $size bytes"
     [ "$size" -le 20000000 ] || die "the wheel is larger than 20 MB"

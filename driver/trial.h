@@ -6,7 +6,8 @@
  * of them is compared within a tolerance, and those that come later with that one, to the bit
  * again. The tolerance of a result is one unit of its type's last place, 2^-17 for f32, and what
  * rounding in f32 alone changes, 16 times; no tolerance is wide enough where a comparison, a
- * quotient or a root of such a result decides.
+ * quotient or a root of such a result decides. Nor is it where rounding decides between infinity and
+ * NaN: such an element may be any number of its interval (interp/interval.h).
  *
  * Where operands of a sum are computed, it may round, and each form adds in an order of its own. What
  * comes of such a sum is compared, after every pass, with the interval that interp/interval.h gives it.
@@ -27,7 +28,7 @@ typedef struct tcc_trial_arg {
     double *got;                        /* what the last form gave */
     double *of_phase[TCC_TRIAL_PHASES]; /* what the first form of each gave */
     double noise;        /* of results that a function rounds, by rounding in f32 alone */
-    double *low, *high;  /* the interval that each result is in; NULL: no sum rounds */
+    double *low, *high;  /* the interval that each result is in; NULL: nothing rounds */
     int exactness;       /* of an output: exactness.h */
 } tcc_trial_arg;
 

@@ -25,7 +25,8 @@ def rows(ir):
     for call in calls(f"{ir}/schedule_keys.def", "KEY"):
         name, form, least, most = (part.strip() for part in call.split(",")[:4])
         strings = re.findall(r'"(.*?)"', call)
-        words, doc = [s.removesuffix("\\0") for s in strings[:-1]], strings[-1]
+        words = [s.removesuffix("\\0") for s in strings if s.endswith("\\0")]
+        doc = "".join(s for s in strings if not s.endswith("\\0"))
         value = ", ".join(f"`{w}`" for w in words)
         if form in ("TILE", "NUMBER"):
             value = f"{value}, each {least} to {most}" if words else f"{least} to {most}"

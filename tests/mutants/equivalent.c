@@ -414,7 +414,7 @@ static bool no_lane_accesses(const site *s)
     return moves_freely(s, "lanes");
 }
 
-static bool registers_first_written_by_products(const site *s)
+static bool registers_first_written_by_mmas(const site *s)
 {
     return moves_freely(s, "fence") || (is_kind(s, "move out wgmma.fence") && s->way == 0 &&
                                         !contains(s->op->block->parent, TCC_OP_nvvm_wgmma_a));
@@ -443,7 +443,7 @@ static bool stores_again(const site *s)
 
 static bool waits_for_more(const site *s)
 {
-    bool groups = is_kind(s, "pending products") || is_kind(s, "pending groups");
+    bool groups = is_kind(s, "pending MMAs") || is_kind(s, "pending groups");
     const tcc_op *before = previous_effect(s->op);
     bool read = before && before->code == TCC_OP_nvvm_ld_shared && s->op->code == TCC_OP_nvvm_cp_async_wait;
     return (groups && s->way == 1) || is_kind(s, "copies read or written") ||
@@ -628,7 +628,7 @@ static bool inputs_are_not_written(const site *s)
     return moves_freely(s, "input");
 }
 
-static bool products_have_ended(const site *s)
+static bool mmas_have_ended(const site *s)
 {
     return moves_freely(s, "ended") ||
            (is_barrier_before_staging(s, s->op) && is_kind(s, "drop barrier"));
@@ -693,7 +693,7 @@ static bool other_barrier_is_free(const site *s)
 static bool waited_in_the_loop(const site *s)
 {
     const tcc_op *before = previous_effect(s->op);
-    return (is_kind(s, "drop wgmma.wait_group") || is_kind(s, "pending products")) && before &&
+    return (is_kind(s, "drop wgmma.wait_group") || is_kind(s, "pending MMAs")) && before &&
            before->code == TCC_OP_scf_for && setting(s, "stages") == 1;
 }
 
@@ -934,32 +934,32 @@ static bool is_always_below_end(const site *s)
 }
 
 const reason reasons[] = {
-    {"a prefetch has no effect that a program can see", prefetches},
+    {"a prefetch has no visible effect", prefetches},
     {"the next step waits for the end of this one, whenever it begins", next_step_waits},
-    {"what is done before the step before has ended accesses no tensor", accesses_no_tensor},
+    {"ops that run before the previous step has ended access no tensor", accesses_no_tensor},
     {"the two ops access different places", other_places},
     {"bytes and arrivals of one phase come in any order", one_phase},
     {"consumers have waited for all that their producer started", consumers_have_waited},
-    {"lanes go on together behind a branch", lanes_are_together},
+    {"lanes go on together after a branch", lanes_are_together},
     {"the CTAs have met since one reached into another", have_met_since},
     {"in between no lane accesses shared memory", no_lane_accesses},
-    {"only products write the accumulators, from the first on",
-     registers_first_written_by_products},
+    {"only MMAs write the accumulators, from the first on",
+     registers_first_written_by_mmas},
     {"how many registers a warp has is a matter of speed while there are enough", fewer_registers},
-    {"what was waited for, or is empty, is so the second time", waits_again},
+    {"waiting again, or for an empty group, changes nothing", waits_again},
     {"the same bytes are stored to the same place", stores_again},
-    {"it waits for more than it must", waits_for_more},
+    {"it waits for more than necessary", waits_for_more},
     {"a copy in an earlier group is waited for earlier", waits_earlier},
-    {"nothing behind it copies to shared memory or reads from there", has_no_use_of_groups},
+    {"nothing after it copies to shared memory or reads from it", has_no_use_of_groups},
     {"a stage is released later than it could be", releases_later},
     {"copies are waited for in the tile that starts them", waits_in_the_same_tile},
     {"CTAs that take the same tile store the same numbers", computes_tiles_twice},
     {"the layout has no use for this offset", unused_offset},
     {"both barriers have the same count", same_count},
     {"no copy completes on this barrier", no_copy_completes_on_it},
-    {"more threads fence than must", more_threads_fence},
+    {"more threads fence than necessary", more_threads_fence},
     {"threads that stored nothing wait for nothing", nothing_of_its_own},
-    {"the thread that fills a stage has itself waited for the product that read it",
+    {"the thread that fills a stage has itself waited for the MMA that read it",
      filler_has_emptied},
     {"every stage is empty the first time round", first_time_round},
     {"the turn that is waited for was taken", turn_was_taken},
@@ -968,21 +968,21 @@ const reason reasons[] = {
     {"nothing writes the inputs", inputs_are_not_written},
     {"any thread of the role may do it", any_one_thread},
     {"columns come in pairs", columns_in_pairs},
-    {"what is behind the last word of a row is not stored", stores_nothing_behind},
-    {"an element that is not in front of a word is stored with it", is_stored_with_its_word},
-    {"the first columns of a tile are inside of the tensor", first_columns_inside},
+    {"nothing past the last word of a row is stored", stores_nothing_behind},
+    {"an element that does not precede a word is stored with it", is_stored_with_its_word},
+    {"the first columns of a tile are inside the tensor", first_columns_inside},
     {"another condition implies it", another_condition_implies_it},
     {"another step of the variant asks for it", another_step_asks_for_it},
     {"further warps store the numbers that others do", further_warps_store_the_same},
     {"the index of a loop is below its end", is_always_below_end},
-    {"the warpgroup's products have ended in all of its warps", products_have_ended},
+    {"the warpgroup's MMAs have ended in all of its warps", mmas_have_ended},
     {"no other threads use the barrier of this number", other_barrier_is_free},
-    {"the products were waited for in the loop", waited_in_the_loop},
+    {"the MMAs were waited for in the loop", waited_in_the_loop},
     {"the end of an iteration is the beginning of the next", meets_at_the_beginning},
-    {"the branch finds out by itself whose it is", asks_whose_it_is},
+    {"the branch itself tests which threads run it", asks_whose_it_is},
     {"one more iteration adds zeros", adds_zeros},
     {"the loop makes as many iterations", as_many_iterations},
-    {"more CTAs than tiles compute what lies outside of the tensors", outside_of_the_tensors},
+    {"CTAs beyond the last tile compute elements outside the tensors", outside_of_the_tensors},
     {"every thread computes the same numbers in another way", gives_same_numbers},
 };
 const unsigned n_reasons = sizeof reasons / sizeof *reasons;

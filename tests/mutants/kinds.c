@@ -36,7 +36,7 @@ static attempt drop_pair(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     return drop(f, op, k, way);
 }
 
-/* The second of two products adds to the first. */
+/* The second of two MMAs adds to the first. */
 static attempt repeat(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
 {
     if (op->code != k->code || way)
@@ -391,7 +391,7 @@ const kind kinds[] = {
      WAYS(1, 2, 3)},
     {"trans_a", change_attribute, OF(nvvm_wgmma), .attribute = "trans_a", WAYS(TOGGLED)},
     {"trans_b", change_attribute, OF(nvvm_wgmma), .attribute = "trans_b", WAYS(TOGGLED)},
-    {"pending products", change_attribute, OF(nvvm_wgmma_wait), .attribute = "pending",
+    {"pending MMAs", change_attribute, OF(nvvm_wgmma_wait), .attribute = "pending",
      WAYS(1, -1)},
     {"pending copies", change_attribute, OF(nvvm_bulk_wait), .attribute = "pending", WAYS(1)},
     {"pending groups", change_attribute, OF(nvvm_cp_async_wait), .attribute = "pending", WAYS(1, -1)},
@@ -419,7 +419,7 @@ const kind kinds[] = {
     {"two tma.loads", exchange_operands, OF(nvvm_tma_load)},
     {"two stmatrix", exchange_operands, OF(nvvm_stmatrix)},
     {"two st.global", exchange_operands, OF(nvvm_st_global)},
-    {"two products", exchange_operands, OF(nvvm_wgmma)},
+    {"two MMAs", exchange_operands, OF(nvvm_wgmma)},
 
     {"tensor map", change_tensor_map, ANY, .attribute = "params"},
     {"parameters exchanged", exchange_parameters, ANY, .attribute = "params"},

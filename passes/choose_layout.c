@@ -61,16 +61,17 @@ void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k
     lay_out(ir, load, k_dim, instr, s->swizzle, copy);
 }
 
-/* Lanes that take outer products read 16 bytes along m or n of every k: panels of that width, which are as far apart as
- * lets 8 of them meet all banks. So k is a constant of an address, and words are transposed on their way. */
+/* Lanes that take outer products read 16 bytes along m or n of every k, of 4 elements that they multiply: panels of that
+ * width, which are as far apart as lets 16 bytes of 8 of them meet all banks. So k is a constant of an address, and words
+ * are transposed on their way. */
 static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *copy)
 {
-    enum { PANEL = 16, PAD = 16 };
+    enum { ELEMS = 4, PAD = 16 };
     tcc_attrs *attrs = &load->attrs;
     tcc_attr_set_str(ir, attrs, "copy", copy);
     tcc_attr_set_int(ir, attrs, "contiguous", !k_dim);
     tcc_attr_set_int(ir, attrs, "swizzle", 0);
-    tcc_attr_set_int(ir, attrs, "panel", PANEL);
+    tcc_attr_set_int(ir, attrs, "panel", ELEMS * tcc_scalar_bits(load->results[0].type->elem) / 8);
     tcc_attr_set_int(ir, attrs, "pad", PAD);
 }
 

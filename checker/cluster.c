@@ -15,7 +15,7 @@ bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc
 {
     if (p->ctas == 1 || tcc_p_cta_at(byte) == (int64_t)tcc_p_cta(p, warp))
         return true;
-    tcc_p_wrong(p, s, warp, in, "%s: the address is another CTA's, and it wants one of its own",
+    tcc_p_wrong(p, s, warp, in, "%s: the address is another CTA's, and must be one of its own",
                 tcc_op_info_get(in->op->code)->name);
     return false;
 }
@@ -35,7 +35,9 @@ tcc_presult tcc_p_nvvm_cluster_arrive(tcc_protocol *p, tcc_pstate *s, unsigned w
 {
     const tcc_op *next = in->op->next;
     if (tcc_attr_int(&in->op->attrs, "relaxed", 0) || !next || next->code != TCC_OP_nvvm_cluster_wait)
-        return tcc_p_unsupported(p, in->op, "nvvm.cluster.arrive {relaxed}, or with no nvvm.cluster.wait right behind it");
+        return tcc_p_unsupported(
+            p, in->op,
+            "nvvm.cluster.arrive {relaxed}, or not directly followed by nvvm.cluster.wait");
     int64_t threads = (int64_t)p->ctas * p->cta_warps * p->n_lanes;
     return tcc_p_come_to(p, s, warp, in, p->n_named - 1, threads) ? TCC_P_NEXT : TCC_P_FAILED;
 }

@@ -754,11 +754,11 @@ static tcc_status read_attributes(tcc_protocol *p)
     p->smem_bytes = p->cta_bytes = tcc_attr_int(&f->attrs, "smem_bytes", 0);
     int64_t ctas = tcc_attr_int(&f->attrs, "cluster_ctas", 1);
     if (!target)
-        tcc_p_unsupported(p, NULL, "it is for no known target");
+        tcc_p_unsupported(p, NULL, "its target is not known");
     else if (lanes != TCC_WARP_LANES && lanes != TCC_MAX_LANES)
         tcc_p_unsupported(p, NULL, "'%s' has waves of %lld lanes", f->name, (long long)lanes);
     else if (block < 1 || block > target->max_threads || block % lanes)
-        tcc_p_unsupported(p, NULL, "'%s' says no block of whole %ss", f->name, tcc_p_warp_word(p));
+        tcc_p_unsupported(p, NULL, "'%s' has no block of whole %ss", f->name, tcc_p_warp_word(p));
     else if (p->smem_bytes < 0 || p->smem_bytes > target->smem_bytes)
         tcc_p_unsupported(p, NULL, "'%s' has %lld bytes of shared memory of at most %lld", f->name,
                           (long long)p->smem_bytes, (long long)target->smem_bytes);

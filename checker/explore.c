@@ -210,8 +210,9 @@ static bool check_end(tcc_protocol *p, tcc_pstate *s)
     if (tcc_p_unfinished_copy(p, s) >= 0)
         tcc_p_wrong(p, s, 0, &end, "the CTA ends while copies may still be writing shared memory");
     else if (!tcc_p_ends_together(p))
-        tcc_p_wrong(p, s, 0, &end, "the CTA ends with no cluster barrier behind what others of the cluster do in its "
-                                   "shared memory");
+        tcc_p_wrong(
+            p, s, 0, &end,
+            "the CTA ends with no cluster barrier after accesses to its shared memory by others of the cluster");
     else
         return true;
     return false;
@@ -406,7 +407,7 @@ static tcc_presult run(tcc_protocol *p, tcc_pstate *s)
         if (r == TCC_P_FAILED || s->known)
             return r;
         if (p->steps > MAX_STEPS)
-            return tcc_p_unsupported(p, NULL, "it does not come to repeat itself");
+            return tcc_p_unsupported(p, NULL, "its states do not repeat");
     }
 }
 
@@ -502,8 +503,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
     }
     if (p->doubt.what)
         tcc_p_unsupported(p, p->doubt.op,
-                          "how numbers that depend on each other do so is not known; if they did "
-                          "not, %s",
+                          "it is not known how certain numbers depend on each other; if they did not, %s",
                           p->doubt.what);
     return p->status;
 }
@@ -516,7 +516,7 @@ static tcc_status check_found(tcc_protocol *p)
         const tcc_op *op = !f->any ? f->last : f->all ? f->nothing : NULL;
         if (op) {
             tcc_error(p->diag, TCC_ERR_INTERNAL, op->loc,
-                      "nothing is ever written to the %c of %s MMAs", "AB"[i],
+                      "nothing is ever written to operand %c of %s MMAs", "AB"[i],
                       f -> any ? "these" : "all");
             return TCC_ERR_INTERNAL;
         }

@@ -117,7 +117,7 @@ static bool conflicts(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const
     const char *verb = by->write ? "writes" : "reads", *tensor = tensor_name(p, in);
     bool ordered = comes_after(p, s, old, by);
     const char *what =
-        ordered ? "after an ordinary write: no fence here is between the proxies of global memory"
+        ordered ? "after an ordinary write: no fence here orders the proxies of global memory"
                 : tcc_arena_printf(p->scratch, "that %s may still be %s",
                                    old->actor == by->warp ? "another lane of it"
                                                           : tcc_p_actor_name(p, old->actor),
@@ -196,7 +196,7 @@ bool tcc_p_global_waits(tcc_protocol *p)
             continue;
         p->status = TCC_ERR_INTERNAL;
         tcc_error(p->diag, p->status, op->loc,
-                  "%s with no nvvm.griddepcontrol.wait before that all threads come to: the step before may still run",
+                  "%s with no nvvm.griddepcontrol.wait before that all threads reach: the previous step may still run",
                   tcc_op_info_get(op->code)->name);
         return false;
     }

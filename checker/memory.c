@@ -549,7 +549,7 @@ tcc_presult tcc_p_nvvm_st_shared(tcc_protocol *p, tcc_pstate *s, unsigned warp, 
 tcc_presult tcc_p_nvvm_st_shared_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     if (p->starts_apart)
-        return tcc_p_wrong(p, s, warp, in, "%s with no cluster barrier in front: another CTA may not have begun",
+        return tcc_p_wrong(p, s, warp, in, "%s with no cluster barrier before it: another CTA may not have begun",
                            tcc_op_info_get(in->op->code)->name);
     return tcc_p_nvvm_st_shared(p, s, warp, in);
 }

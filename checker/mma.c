@@ -125,8 +125,7 @@ static bool note_found(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
 {
     if (what == FOUND_PART)
         return tcc_p_wrong(p, s, warp, in,
-                           "nvvm.wgmma reads shared memory of which a part was never written, at "
-                           "byte %lld",
+                           "nvvm.wgmma reads shared memory that was not written completely, at byte %lld",
                            (long long)tcc_p_unwritten_byte(p, s, print)),
                false;
     f->last = in->op;
@@ -217,7 +216,7 @@ static bool keeps_a(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pin
         p->other.what = "the MMA";
         tcc_p_wrong(p, s, warp, in,
                     "nvvm.wgmma.wait_group ends an MMA and does not pass its registers of A "
-                    "through: others may have taken their place while it read them");
+                    "through: they may have been reused while it read them");
         return false;
     }
     memset(&w->a[left], 0, (w->n_a - left) * sizeof *w->a);
@@ -500,7 +499,7 @@ tcc_presult tcc_p_nvvm_wgmma_wait(tcc_protocol *p, tcc_pstate *s, unsigned warp,
                                               : *tcc_p_slot(p, s, warp, in->operands[i]);
         if (r->v > w->waited && !pending && !in->open)
             return tcc_p_unsupported(
-                p, in->op, "it passes registers through of which an MMA is not committed");
+                p, in->op, "it passes through registers of an MMA that is not committed");
         if (r->v > w->waited)
             continue;
         r->v = 0;

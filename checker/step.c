@@ -316,7 +316,7 @@ bool tcc_p_take(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *
         return true;
     if (v->v && in->wanted_twice >> operand & 1) {
         tcc_p_wrong(p, s, warp, in,
-                    "%s takes registers that an MMA may still be writing and another op wants, too",
+                    "%s takes registers that an MMA may still be writing and another op uses as well",
                     tcc_op_info_get(in->op->code)->name);
         return false;
     }
@@ -583,7 +583,7 @@ static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     if (more < 0)
         return TCC_P_CHOICE;
     if (!more && !f->iter && tcc_attr_int(&f->of->op->attrs, "at_least_once", 0))
-        return tcc_p_wrong(p, s, warp, f->of, "scf.for promises an iteration and makes none");
+        return tcc_p_wrong(p, s, warp, f->of, "scf.for is at_least_once and makes no iteration");
     if (!more)
         return leave_loop(p, s, warp);
     f->pc = 0;

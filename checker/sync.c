@@ -200,10 +200,11 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
     if (bar->pending)
         return true;
     if (bar->issued > bar->bytes) {
-        tcc_p_wrong(p, s, warp, in,
-                    "a phase of the mbarrier at byte %lld expects %lld bytes and gets %lld: it may "
-                    "end while copies are on their way",
-                    offset_of(bar), (long long)bar->bytes, (long long)bar->issued);
+        tcc_p_wrong(
+            p, s, warp, in,
+            "a phase of the mbarrier at byte %lld expects %lld bytes and gets %lld: it may end "
+            "while copies are in flight",
+            offset_of(bar), (long long)bar->bytes, (long long)bar->issued);
         return false;
     }
     if (bar->issued < bar->bytes)

@@ -371,7 +371,7 @@ void tcc_p_deadlock(tcc_protocol *p, const tcc_pstate *s)
     while (!s->warps[first].depth)
         first++;
     const tcc_op *op = next_of(s, first)->op;
-    if (doubts(p, s, op, "no warp can go on"))
+    if (doubts(p, s, op, "no warp can proceed"))
         return;
     p->status = TCC_ERR_INTERNAL;
     tcc_error(p->diag, TCC_ERR_INTERNAL, op->loc, "deadlock in '%s'", p->f->name);

@@ -192,7 +192,7 @@ static tcc_status run_function(request *r, const tcc_func *f)
         return tcc_interp_run(f, &r->interp, r->args, r->arena, &r->diag);
     if (!tcc_func_is_entry(f)) {
         tcc_error(&r->diag, TCC_ERR_UNSUPPORTED, f->loc,
-                  "a timeline is of target-level IR, which '%s' is not", f->name);
+                  "a timeline needs target-level IR, and '%s' is not", f->name);
         return TCC_ERR_UNSUPPORTED;
     }
     r->interp.timeline.cta = r->o->timeline_cta;

@@ -166,8 +166,10 @@ static tcc_status refuse_given(const tcc_func *f, tcc_diag *diag)
         const tcc_named_attr *a = tcc_attr_find(&f->attrs, tcc_schedule_keys[i].name);
         if (!a)
             continue;
-        tcc_error(diag, TCC_ERR_ARGUMENT, a->loc, "kernel '%s' has a schedule, and one is searched for where there is none",
-                  f->name);
+        tcc_error(
+            diag, TCC_ERR_ARGUMENT, a->loc,
+            "kernel '%s' has a schedule, and tuning searches for one only where there is none",
+            f->name);
         return TCC_ERR_ARGUMENT;
     }
     return TCC_OK;

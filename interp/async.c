@@ -320,7 +320,7 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
                              "reading",
                              (long long)i);
     if (!s->waited)
-        return TCC_WRONG(t->x, in->op, "async.release of iteration %lld, which nobody waited for", (long long)i);
+        return TCC_WRONG(t->x, in->op, "async.release of iteration %lld, which was never waited for", (long long)i);
     if (t->role && r->reading == t->role)
         return TCC_WRONG(t->x, in->op, "async.release of iteration %lld without async.publish since it was read",
                          (long long)i);

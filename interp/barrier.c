@@ -34,7 +34,7 @@ tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64
     const tcc_accessor by = tcc_warp_accessor(t, tcc_acting_lanes(t));
     const char *name = tcc_op_info_get(op->code)->name;
     if (!b && address >= TCC_CLUSTER_WINDOW)
-        TCC_WRONG(x, op, "%s: the address is one of the cluster's, and it wants one of its own CTA",
+        TCC_WRONG(x, op, "%s: the address is one of the cluster's, and must be one of its own CTA",
                   name);
     else if (!b)
         TCC_WRONG(x, op, "%s: there is no mbarrier at byte %lld of shared memory", name,
@@ -165,10 +165,10 @@ static tcc_outcome end_phase(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b)
     if (b->pending || b->tx)
         return TCC_NEXT;
     if (b->in_flight) {
-        TCC_WRONG(c->cluster->x, op,
-                  "a phase of the mbarrier at byte %lld ends while %u of its copies are on "
-                  "their way: it expected too few bytes",
-                  offset_of(b), b->in_flight);
+        TCC_WRONG(
+            c->cluster->x, op,
+            "a phase of the mbarrier at byte %lld ends while %u of its copies are in flight: it expected too few bytes",
+            offset_of(b), b->in_flight);
         tcc_note_access(c->cluster, &b->copy, "copies");
         return TCC_FAILED;
     }
@@ -275,8 +275,8 @@ tcc_outcome tcc_mbarrier_complete(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b,
 /* What the transaction count says. */
 static const char *missing_bytes(const tcc_exec *x, const tcc_mbarrier *b)
 {
-    const char *what = b->tx < 0      ? "bytes have come that nobody expects"
-                       : b->in_flight ? "bytes are missing, with copies on their way"
+    const char *what = b->tx < 0      ? "more bytes have arrived than were expected"
+                       : b->in_flight ? "bytes are missing, with copies in flight"
                        : b->tx        ? "bytes are missing, which no copy brings"
                                       : "bytes are missing";
     return tcc_arena_printf(x->run->scratch, "%lld %s", llabs(b->tx), what);

@@ -46,7 +46,7 @@ tcc_cta *tcc_cluster_find(tcc_thread *t, const tcc_op *op, int64_t *address)
     tcc_cluster *k = t->x->cluster;
     int64_t rank = *address / TCC_CLUSTER_WINDOW - 1;
     if (rank < 0 || rank >= k->n_ctas) {
-        TCC_WRONG(t->x, op, "%s: %lld is no address of the cluster, as nvvm.mapa gives them",
+        TCC_WRONG(t->x, op, "%s: %lld is not an address of the cluster as given by nvvm.mapa",
                   tcc_op_info_get(op->code)->name, (long long)*address);
         return NULL;
     }
@@ -222,10 +222,11 @@ static tcc_status check_barrier(const tcc_cta *c, const tcc_mbarrier *b, const u
                         "brings",
                         cta_name(c), at, (long long)b->tx);
     if (b->copy.op && seen[b->copy.actor] < b->copy.clock)
-        return TCC_FAIL(run, TCC_ERR_INTERNAL, b->copy.op,
-                        "%s ends while copies may still be writing shared memory: nobody has "
-                        "waited for phase %u of the mbarrier at byte %lld",
-                        cta_name(c), b->copy.clock - b->before - 1, at);
+        return TCC_FAIL(
+            run, TCC_ERR_INTERNAL, b->copy.op,
+            "%s ends while copies may still be writing shared memory: no warp has waited for "
+            "phase %u of the mbarrier at byte %lld",
+            cta_name(c), b->copy.clock - b->before - 1, at);
     return TCC_OK;
 }
 

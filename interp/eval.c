@@ -79,7 +79,7 @@ tcc_outcome tcc_eval_tensor_dim(tcc_thread *t, const tcc_inst *in)
     tcc_dim dim = {tcc_attr_str(&in->op->attrs, "name", ""), 0};
     int64_t extent = tcc_run_extent(t->x->run, dim);
     if (extent < 0)
-        return TCC_WRONG(t->x, in->op, "%s is none of the function's dims", dim.name);
+        return TCC_WRONG(t->x, in->op, "%s is not one of the function's dims", dim.name);
     for (unsigned l = 0; l < t->x->lanes; l++)
         tcc_cells(t, in->results[0])[l].i = extent;
     return TCC_NEXT;

@@ -339,7 +339,7 @@ static tcc_status plan_dim(tcc_fields *fs, tcc_row_step *s, const tcc_op *op)
     s->result->cells[0].i = tcc_run_extent(fs->run, dim);
     return s->result->cells[0].i >= 0
                ? TCC_OK
-               : TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "%s is none of the function's dims", dim.name);
+               : TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "%s is not one of the function's dims", dim.name);
 }
 
 tcc_status tcc_plan_row(tcc_fields *fs, tcc_row_plan *p, const tcc_value *goal)

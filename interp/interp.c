@@ -361,7 +361,7 @@ tcc_status tcc_interp_check(const tcc_func *f, const tcc_interp_options *options
         tcc_run run;
         const tcc_func *step = tcc_func_step_at(variant, i);
         if (!step) {
-            tcc_error(diag, TCC_ERR_TYPE, variant->loc, "@%s has a step that there is not", variant->name);
+            tcc_error(diag, TCC_ERR_TYPE, variant->loc, "@%s has a step that does not exist", variant->name);
             return TCC_ERR_TYPE;
         }
         status = prepare(&run, step, options, scratch, diag);

@@ -140,7 +140,7 @@ static tcc_status check_shape(tcc_run *run, tcc_launch *l)
     int64_t block = tcc_attr_int(attrs, "block", 0), size = tcc_attr_int(attrs, "cluster_ctas", 1);
     int64_t smem_bytes = tcc_attr_int(attrs, "smem_bytes", 0);
     if (!target)
-        return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a kernel for no known target");
+        return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL, "a kernel for an unknown target");
     int64_t lanes = machine_of(target)->sets_lanes ? tcc_attr_int(attrs, "wave", 32) : TCC_WARP_LANES;
     if (lanes != TCC_WARP_LANES && lanes != TCC_MAX_LANES)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "waves of %lld lanes", (long long)lanes);

@@ -58,7 +58,7 @@ uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, i
     int64_t offset = address - TCC_SMEM_BASE, size = c->smem_bytes;
     const char *name = tcc_op_info_get(op->code)->name, *smem = c->cluster->words.smem;
     if (address >= TCC_CLUSTER_WINDOW)
-        TCC_WRONG(x, op, "%s: the address is one of the cluster's, and it wants one of its own CTA",
+        TCC_WRONG(x, op, "%s: the address is one of the cluster's, and must be one of its own CTA",
                   name);
     else if (address % align)
         TCC_WRONG(x, op, "%s: %s %lld is not a multiple of %lld", name, c->cluster->words.address,
@@ -273,7 +273,7 @@ void tcc_multiplies_outside(tcc_cta *c, const tcc_op *op, const tcc_warp *by)
 const char *tcc_source_of_poison(const tcc_cta *c)
 {
     return c->unwritten.op && c->unwritten.outside
-               ? "a product of zeros for what is outside of a tensor with what is inside of one"
+               ? "a product of a zero outside a tensor and an element inside one"
                : tcc_arena_printf(c->cluster->x->run->scratch, "%s that was never written",
                                   c->cluster->words.smem);
 }
@@ -282,10 +282,10 @@ void tcc_note_unwritten(const tcc_cta *c)
 {
     const tcc_op *op = c->unwritten.op;
     if (op && c->unwritten.outside)
-        tcc_note(c->cluster->x->run->diag, op->loc,
-                 "%s of %s was the first to multiply so: what is inside may be infinite, and zero "
-                 "times that is no number",
-                 tcc_op_info_get(op->code)->name, tcc_warp_name(c->unwritten.by));
+        tcc_note(
+            c->cluster->x->run->diag, op->loc,
+            "%s of %s was the first to multiply so: the element inside may be infinite, and zero times infinity is NaN",
+            tcc_op_info_get(op->code)->name, tcc_warp_name(c->unwritten.by));
     else if (op)
         tcc_note(c->cluster->x->run->diag, op->loc,
                  "%s of %s was the first to read such a byte, %lld",
@@ -417,8 +417,7 @@ bool tcc_global_access(tcc_cluster *k, const tcc_op *op, const tcc_accessor *by,
     if (w->kind == ORDINARY && by->async) {
         TCC_WRONG(
             k->x, op,
-            "%s %s element %lld of '%s' after an ordinary write: no fence here is between the "
-            "proxies of global memory",
+            "%s %s element %lld of '%s' after an ordinary write: no fence here orders the proxies of global memory",
             tcc_op_info_get(op->code)->name, verb, (long long)at, p->name);
         tcc_note_access(k, w, "writes");
         return false;

@@ -139,7 +139,7 @@ bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, uns
     tcc_reg *from = &t->regs[in->operands[operand]];
     if (from->mma && in->wanted_twice >> operand & 1) {
         TCC_WRONG(t->x, in->op,
-                  "%s takes registers that an MMA may still be writing and another op wants, too",
+                  "%s takes registers that an MMA may still be writing and another op uses as well",
                   tcc_op_info_get(in->op->code)->name);
         tcc_note_mma(t, from);
         return false;
@@ -194,7 +194,7 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
     for (unsigned i = 0; i < in->op->n_results; i++)
         t->regs[in->results[i]] = (tcc_reg){.defined = t->steps};
     if (t->early & t->mask && tcc_op_global_use(in->op->code).any)
-        return TCC_WRONG(t->x, in->op, "%s with no nvvm.griddepcontrol.wait before: the step before may still run",
+        return TCC_WRONG(t->x, in->op, "%s with no nvvm.griddepcontrol.wait before: the previous step may still run",
                          tcc_op_info_get(in->op->code)->name);
     tcc_outcome outcome = tcc_hook_of(in->op->code)(t, in);
     if (outcome == TCC_NEXT)
@@ -238,7 +238,7 @@ tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
         t->regs[in->regions[0].args[1 + i]].taken = 0;
     tcc_lane_mask run = lanes_below(t, in, t->mask);
     if (run != t->mask && tcc_attr_int(&in->op->attrs, "at_least_once", 0))
-        return TCC_WRONG(t->x, in->op, "scf.for promises an iteration and makes none");
+        return TCC_WRONG(t->x, in->op, "scf.for is at_least_once and makes no iteration");
     if (!run) {
         tcc_copy_values(t, in->results, in->operands + 3, carried, t->mask);
         return TCC_NEXT;

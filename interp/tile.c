@@ -450,7 +450,7 @@ static bool knows_extents(tcc_thread *t, const tcc_inst *in)
 {
     for (size_t i = 0; i < count_axes(in); i++)
         if (extent_of(t->x->run, in, i) < 0)
-            return TCC_WRONG(t->x, in->op, "extent %zu is none of the function's dims", i), false;
+            return TCC_WRONG(t->x, in->op, "extent %zu is not one of the function's dims", i), false;
     return true;
 }
 

@@ -157,7 +157,7 @@ int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value)
     int64_t bits = tcc_type_count(type) * tcc_scalar_bits(type->elem);
     if (bits % 8 == 0 && bits / 8 <= TCC_MAX_VEC_BYTES)
         return bits / 8;
-    TCC_WRONG(t->x, in->op, "%lld elements of %s are no bytes", (long long)tcc_type_count(type),
+    TCC_WRONG(t->x, in->op, "%lld elements of %s are not whole bytes", (long long)tcc_type_count(type),
               tcc_scalar_name(type->elem));
     return -1;
 }

@@ -315,7 +315,7 @@ static bool keeps_a(tcc_thread *t, const tcc_inst *in, uint32_t ended)
             continue;
         TCC_WRONG(t->x, in->op,
                   "nvvm.wgmma.wait_group ends an MMA and does not pass its registers of A "
-                  "through: others may have taken their place while it read them");
+                  "through: they may have been reused while it read them");
         tcc_note(t->x->run->diag, a.op->loc, "the MMA");
         return false;
     }

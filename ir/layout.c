@@ -194,7 +194,7 @@ const char *tcc_layout_wrong(const tcc_type *tile)
 {
     const tcc_fragment *f = fragment_of(tile);
     if (!f)
-        return tile->n_repeats ? "is no fragment, which alone is repeated" : NULL;
+        return tile->n_repeats ? "is not a fragment, and only fragments are repeated" : NULL;
     if (tile->rank != 2)
         return "is of a matrix";
     int64_t extent[2] = {f->rows, f->cols};

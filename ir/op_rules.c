@@ -156,7 +156,7 @@ static void check_dim(verifier *v, const tcc_op *op)
     const tcc_named_attr *dims = tcc_attr_find(&op->block->func->attrs, "dims");
     if (!dims || dims->value.kind != TCC_ATTR_LIST || tcc_dims_have(dims->value, name))
         return;
-    ERROR(v, op, "'%s' is none of the function's dims", name);
+    ERROR(v, op, "'%s' is not one of the function's dims", name);
 }
 
 static void check_read(verifier *v, const tcc_op *op)
@@ -439,7 +439,7 @@ static void check_load(verifier *v, const tcc_op *op)
     if (early && tcc_attr_find(&op->attrs, "inside"))
         ERROR(v, op, "is early, or inside: not both");
     if (!early && tcc_attr_find(&op->attrs, "chunk"))
-        ERROR(v, op, "has a 'chunk', which only what is early has");
+        ERROR(v, op, "has a 'chunk' and is not early");
 }
 
 static void check_store(verifier *v, const tcc_op *op)
@@ -558,7 +558,7 @@ static void check_tile_mma(verifier *v, const tcc_op *op)
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
     check_product(v, op, o->a->type, o->b->type, o->c->type);
     if (op->n_operands != (tcc_mma_accumulate(op) ? 4 : 3))
-        ERROR(v, op, "has %u operands, wants behind c nothing, or an i1", op->n_operands);
+        ERROR(v, op, "has %u operands, wants nothing after c, or an i1", op->n_operands);
 }
 
 /* ---- async ----------------------------------------------------------------------------- */
@@ -654,7 +654,7 @@ static void check_buffer(verifier *v, const tcc_op *op, const tcc_value *ring, c
             return;
     if (!def)
         return;
-    ERROR(v, op, "%s, %s, is no buffer of its ring", name, TEXT(buffer->type));
+    ERROR(v, op, "%s, %s, is not a buffer of its ring", name, TEXT(buffer->type));
 }
 
 static void check_copy(verifier *v, const tcc_op *op)
@@ -679,7 +679,7 @@ static void check_put(verifier *v, const tcc_op *op)
     const tcc_type *buffer = o->buffer->type, *a = o->a->type;
     if (a->rank != 2 || buffer->rank != 3 || buffer->elem != a->elem ||
         buffer->dims[1].size != a->dims[0].size || buffer->dims[2].size != a->dims[1].size)
-        ERROR(v, op, "a is %s, which is no stage of buffer, %s", TEXT(a), TEXT(buffer));
+        ERROR(v, op, "a is %s, which is not a stage of buffer, %s", TEXT(a), TEXT(buffer));
     check_buffer(v, op, o->ring, "buffer", o->buffer);
 }
 
@@ -693,7 +693,7 @@ static void check_async_read(verifier *v, const tcc_op *op)
     for (unsigned d = 0; ok && d < 2; d++)
         ok = at[d].i + r->dims[d].size <= buffer->dims[1 + d].size;
     if (at && !ok)
-        ERROR(v, op, "r, %s, is no part of a stage of buffer, %s", TEXT(r), TEXT(buffer));
+        ERROR(v, op, "r, %s, is not part of a stage of buffer, %s", TEXT(r), TEXT(buffer));
 }
 
 /* A buffer that is no ring's: of one stage. */
@@ -791,7 +791,7 @@ static void check_async_mma(verifier *v, const tcc_op *op)
     bool other = n == 7 && op->operands[5]->type->kind == TCC_KIND_ring &&
                  tcc_type_is_scalar(op->operands[6]->type, TCC_i32);
     if (o->a->type->kind == TCC_KIND_tile ? n != 5 : n != 5 && !other)
-        ERROR(v, op, "a is %s, wants behind c %s", TEXT(o->a->type),
+        ERROR(v, op, "a is %s, wants after c: %s", TEXT(o->a->type),
               o->a->type->kind == TCC_KIND_tile ? "nothing, or an i1"
                                                 : "nothing, its ring and an i32, an i1, or all of them");
     else if (o->a->type->kind == TCC_KIND_smem)

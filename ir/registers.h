@@ -20,7 +20,7 @@ unsigned tcc_registers_count(const tcc_registers *r);
 unsigned tcc_registers_of(const tcc_registers *r, const tcc_value *v);
 /* Whether an op hands registers on without looking into them. */
 bool tcc_registers_pass(tcc_opcode code);
-/* Operands, a bit each, that an MMA or a loop takes over and another op wants, too: they would
+/* Operands, a bit each, that an MMA or a loop takes over and another op uses as well: they would
  * have to be copied. */
 uint32_t tcc_registers_wanted_twice(const tcc_registers *r, const tcc_op *op);
 

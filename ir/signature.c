@@ -353,7 +353,7 @@ static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
         if (!roles[i])
             return wrong(f, diag, "'roles' wants in, out, inout or workspace for tensors, scalar for scalars");
         if (i && !strcmp(roles[i - 1], workspace) && strcmp(roles[i], workspace))
-            return wrong(f, diag, "workspace tensors come behind all arguments");
+            return wrong(f, diag, "workspace tensors must come after all arguments");
     }
     tcc_attr_set_strs(s->ir, &s->attrs, "roles", n, roles);
     return true;

@@ -274,7 +274,7 @@ static void check_wmma(verifier *v, const tcc_op *op)
                     tcc_wmma_operand_words(target, k, tcc_scalar_bits(types[i]), wave), wave);
     check_words(v, op, "c", o->c->type, tcc_wmma_result_words(wmma, wave), wave);
     if (tcc_attr_int(&op->attrs, "high", 0) && !tcc_wmma_is_in_halves(wmma))
-        ERROR(v, op, "high is set, and there is but one accumulator in a register");
+        ERROR(v, op, "high is set, and a register holds only one accumulator");
 }
 
 /* ---- the table ------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* allocate-shared: give buffers and barriers their places in shared memory.
+/* allocate-shared: allocate buffers and barriers in shared memory.
  *
  * Before:  %a = async.alloc …                  After:  %a = async.alloc … {offset = 0}
  *          %b = async.alloc …                          %b = async.alloc … {offset = 65536}
@@ -140,6 +140,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_allocate_shared = {
-    "allocate-shared", "give buffers and barriers their places in shared memory", .run = run,
+    "allocate-shared", "allocate buffers and barriers in shared memory", .run = run,
     .requires = TCC_UP_TO(roles),
     .leaves = TCC_STATE(places)};

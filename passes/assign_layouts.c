@@ -1,4 +1,4 @@
-/* assign-layouts: say which register of which lane of which warp holds an element of a tile.
+/* assign-layouts: decide which register of which lane and warp holds each element of a tile.
  *
  * Before:  async.role {name = consumer, warps = 8}
  *            %acc = arith.const {value = 0.0} : tile<f32[128, 256]>
@@ -237,6 +237,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 
 const tcc_pass tcc_pass_assign_layouts = {
     "assign-layouts",
-    "say which register of which lane of which warp holds an element of a tile", .run = run,
+    "decide which register of which lane and warp holds each element of a tile", .run = run,
     .requires = TCC_UP_TO(roles),
     .leaves = TCC_STATE(layouts)};

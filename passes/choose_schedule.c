@@ -160,9 +160,10 @@ static tcc_status choose_order(tcc_choice *ch)
     if (computes_any(ch))
         return ch->s.operands == TCC_OPERANDS_IN_ORDER
                    ? TCC_OK
-                   : TCC_CHOICE_REFUSE(ch, key->name,
-                                       "operands swapped: an operand that is computed has the rows whatever the "
-                                       "order, as instructions take it from registers");
+                   : TCC_CHOICE_REFUSE(
+                         ch, key->name,
+                         "operands swapped: a computed operand always provides the rows, since instructions "
+                         "take it from registers");
     if (!tcc_choice_may_swap(ch) || tcc_choice_is_tiled(ch) || !has_few_rows(ch))
         return TCC_OK;
     ch->s.operands = TCC_OPERANDS_SWAPPED;

@@ -68,10 +68,10 @@ static tcc_status check_shared_sum(tcc_choice *ch)
                                  "not supported yet: cluster %s %lld where both operands have the same indices", ch->c.k,
                                  (long long)s->cluster_k);
     if (s->persistent)
-        return TCC_CHOICE_REFUSE(ch, tcc_schedule_keys[TCC_KEY_persistent].name,
-                                 "persistent with cluster %s %lld: need none, for CTAs add up what they hand to each other "
-                                 "once",
-                                 ch->c.k, (long long)s->cluster_k);
+        return TCC_CHOICE_REFUSE(
+            ch, tcc_schedule_keys[TCC_KEY_persistent].name,
+            "persistent with cluster %s %lld: need none, since the CTAs of a cluster add up their sums only once",
+            ch->c.k, (long long)s->cluster_k);
     return TCC_OK;
 }
 
@@ -84,9 +84,10 @@ static tcc_status check_shared_operand(tcc_choice *ch, int axis)
     if (parts == 1)
         return TCC_OK;
     if (tcc_choice_computes(ch, !axis))
-        return TCC_CHOICE_REFUSE(ch, key, "a cluster along '%s' shares an operand that is computed: need one that is "
-                                          "copied as it is",
-                                 axes[axis]);
+        return TCC_CHOICE_REFUSE(
+            ch, key,
+            "a cluster along '%s' shares a computed operand: need one that is copied unchanged",
+            axes[axis]);
     if (shared % (parts * ROWS_OF_PART))
         return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld: need a tile of a multiple of %lld along %s, of which each "
                                           "CTA loads a part; it has %lld",
@@ -110,8 +111,10 @@ tcc_status tcc_choose_cluster(tcc_choice *ch)
     if (status || s->cluster_m * s->cluster_n == 1)
         return status;
     if (s->producer == TCC_PRODUCER_NONE)
-        return TCC_CHOICE_REFUSE(ch, "producer", "producer none: need warp or warpgroup with a cluster, for those who "
-                                                 "multiply would wait for another CTA before they copy");
+        return TCC_CHOICE_REFUSE(
+            ch, "producer",
+            "producer none: need warp or warpgroup with a cluster, since consumers would wait for "
+            "another CTA before they copy");
     status = check_shared_operand(ch, 0);
     return status ? status : check_shared_operand(ch, 1);
 }

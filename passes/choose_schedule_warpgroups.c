@@ -439,8 +439,9 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
     s->persistent = (tcc_persistence)tcc_schedule_key_of(ch->f, TCC_KEY_persistent, TCC_PERSISTENT_NONE);
     s->split = tcc_schedule_key_of(ch->f, TCC_KEY_split, 1);
     if (s->persistent && s->producer == TCC_PRODUCER_NONE)
-        return TCC_CHOICE_REFUSE(ch, "persistent", "a persistent kernel needs a producer: who multiplies "
-                                                   "cannot copy the next tile's operands meanwhile");
+        return TCC_CHOICE_REFUSE(
+            ch, "persistent",
+            "a persistent kernel needs a producer: consumers cannot copy the next tile's operands while they multiply");
     s->consumers = (tcc_sharing)tcc_schedule_key_of(ch->f, TCC_KEY_consumers, TCC_CONSUMERS_COOPERATIVE);
     s->cluster_k = tcc_schedule_cluster_of(ch->f, ch->c.k);
     tcc_status status = check_turns(ch);

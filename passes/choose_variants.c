@@ -54,7 +54,8 @@ static const char *why_not_whole_bytes(const tcc_op *read, const char *k)
     bool along = tcc_read_is_contiguous_in(read, k, k);
     return tcc_scalar_bits(t->elem) >= 8 || along
                ? NULL
-               : "its rows run along its own index, and halves of bytes are not transposed on the way";
+               : "its rows run along its own index, and elements of half a byte cannot be transposed as "
+                 "they are copied";
 }
 
 static const char *why_not_aligned(const tcc_op *read, const char *x, const char *k)
@@ -532,9 +533,10 @@ static tcc_status choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contra
 
 static tcc_status refuse_naive(tcc_pass_ctx *ctx, const tcc_func *f)
 {
-    tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, tcc_attr_find(&f->attrs, "instr")->loc,
-              "not supported yet: instr naive where outputs have not the same indices, or what is summed is not computed of "
-              "tensors alone");
+    tcc_error(
+        ctx->diag, TCC_ERR_UNSUPPORTED, tcc_attr_find(&f->attrs, "instr")->loc,
+        "not supported yet: instr naive where outputs have different indices, or the terms of a sum "
+        "are not computed from tensors alone");
     return TCC_ERR_UNSUPPORTED;
 }
 

@@ -1,4 +1,4 @@
-/* distribute-grid: say which tiles each CTA computes.
+/* distribute-grid: decide which tiles each CTA computes.
  *
  * Before:  tile.grid {axes = [m, n], extents = [M, N], tile = [128, 256], group = 16} {
  *          ^(%m: i32, %n: i32): … }
@@ -365,7 +365,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_distribute_grid = {
-    "distribute-grid", "say which tiles each CTA computes", .run = run,
+    "distribute-grid", "decide which tiles each CTA computes", .run = run,
     .requires = TCC_UP_TO(fused),
     .leaves = TCC_STATE(ctas),
     .undoes = TCC_STATE(grid)};

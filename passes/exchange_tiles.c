@@ -1,4 +1,4 @@
-/* exchange-tiles: give buffers to what goes from warp to warp.
+/* exchange-tiles: allocate buffers for exchanges between warps.
  *
  * Before:  async.role {waves = [2, 2], …}
  *            %s = tile.reduce %x {dim = 1, kind = sum} : tile<f32[128, 1], …>
@@ -135,6 +135,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_exchange_tiles = {
-    "exchange-tiles", "give buffers to what goes from warp to warp", .run = run,
+    "exchange-tiles", "allocate buffers for exchanges between warps", .run = run,
     .requires = TCC_UP_TO(layouts),
     .undoes = TCC_STATE(places)};

@@ -1,4 +1,4 @@
-/* form-fma: make a product and the sum that it is an operand of one instruction.
+/* form-fma: fuse a product and the sum that uses it into one instruction.
  *
  * Before:  %p = arith.mul %x, %y           After:  %r = arith.fma %x, %y, %z
  *          %r = arith.add %p, %z
@@ -75,4 +75,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_form_fma = {
-    "form-fma", "make a product and the sum that it is an operand of one instruction", .run = run};
+    "form-fma", "fuse a product and the sum that uses it into one instruction", .run = run};

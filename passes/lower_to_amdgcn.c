@@ -262,5 +262,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_lower_to_amdgcn = {
-    "lower-to-amdgcn", "from tiles in registers and LDS to one op an instruction", .run = run,
+    "lower-to-amdgcn", "from tiles in registers and LDS to one op per instruction", .run = run,
     .requires = TCC_UP_TO(places)};

@@ -1,4 +1,4 @@
-/* lower-to-nvvm: from stages and roles to one op an instruction.
+/* lower-to-nvvm: from stages and roles to one op per instruction.
  *
  * Before:  tile.ctas { … async.role {…} async.role {…} }     (docs/passes.md shows a whole one)
  * After:   the function is one kernel entry. Its arguments are the kernel's parameters: tensor
@@ -356,5 +356,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_lower_to_nvvm = {
-    "lower-to-nvvm", "from stages and roles to one op an instruction", .run = run,
+    "lower-to-nvvm", "from stages and roles to one op per instruction", .run = run,
     .requires = TCC_UP_TO(places)};

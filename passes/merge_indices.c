@@ -248,5 +248,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_merge_indices = {
-    "merge-indices", "take indices for one that run through all tensors together", .run = run,
+    "merge-indices", "merge indices that run through all tensors together", .run = run,
     .requires = TCC_UP_TO(variants)};

@@ -96,5 +96,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_pad_operands = {
-    "pad-operands", "copy operands to aligned rows in front of the product", .run = run,
+    "pad-operands", "copy operands to aligned rows before the product", .run = run,
     .requires = TCC_UP_TO(variants)};

@@ -72,7 +72,7 @@ static const char *open_elf(elf *e, const void *image, size_t size)
     if (!read_at(e, 0, &e->head, sizeof e->head))
         return "its header is cut off";
     if (e->head.e_ident[EI_CLASS] != ELFCLASS64 || e->head.e_ident[EI_DATA] != ELFDATA2LSB)
-        return "no 64-bit little-endian ELF file";
+        return "not a 64-bit little-endian ELF file";
     if ((e->head.e_shnum && e->head.e_shentsize != sizeof(Elf64_Shdr)) ||
         (e->head.e_phnum && e->head.e_phentsize != sizeof(Elf64_Phdr)))
         return "rows of its tables have a wrong size";
@@ -137,9 +137,9 @@ static const char *what_is_wrong(elf *e, const void *image, size_t size)
     if (wrong)
         return wrong;
     if (e->head.e_machine != EM_AMDGPU || e->head.e_type != ET_DYN)
-        return "no linked ELF file for AMD's GPUs";
+        return "not a linked ELF file for AMD's GPUs";
     if (!e->head.e_phnum)
-        return "nothing in it is loaded";
+        return "it has no loadable segment";
     for (size_t i = 0; i < e->head.e_phnum; i++) {
         Elf64_Phdr segment;
         if (!read_segment(e, i, &segment))

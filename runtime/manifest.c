@@ -223,7 +223,7 @@ tcc_status tcc_manifest_read(tcc_arena *arena, tcc_diag *diag, const char *json,
     size_t bad;
     const char *text = json ? json : "";
     const tcc_json *root = tcc_json_parse(arena, text, strlen(text), &bad);
-    bool ok = root ? read_manifest(&r, root, manifest) : TCC_BAD_MANIFEST(&r, "$", "no valid JSON at byte %zu", bad);
+    bool ok = root ? read_manifest(&r, root, manifest) : TCC_BAD_MANIFEST(&r, "$", "invalid JSON at byte %zu", bad);
     tcc_arena_set_oom(arena, NULL);
     *out = manifest;
     return ok ? TCC_OK : TCC_ERR_SYNTAX;

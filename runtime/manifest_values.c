@@ -25,7 +25,7 @@ bool tcc_read_int(tcc_manifest_reader *r, const char *where, const tcc_json *v, 
         return tcc_bad_manifest(r, where, v ? "a number is expected" : "missing");
     double x = v->number;
     if (!(x >= (double)min && x <= (double)max) || x != (double)(int64_t)x)
-        return TCC_BAD_MANIFEST(r, where, "%g is no integer from %lld to %lld", x, (long long)min, (long long)max);
+        return TCC_BAD_MANIFEST(r, where, "%g is not an integer from %lld to %lld", x, (long long)min, (long long)max);
     *out = (int64_t)x;
     return true;
 }

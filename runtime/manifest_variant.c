@@ -89,7 +89,7 @@ static bool read_swizzle(tcc_manifest_reader *r, const char *where, const tcc_js
                                         (long long)row_bytes, (long long)bytes);
             return true;
         }
-    return TCC_BAD_MANIFEST(r, where, "%lld is none of 0, 32, 64, 128", (long long)bytes);
+    return TCC_BAD_MANIFEST(r, where, "%lld is not one of 0, 32, 64, 128", (long long)bytes);
 }
 
 /* Which tensor a map is of: {"arg": NAME} or {"workspace": OFFSET}. */

@@ -42,12 +42,12 @@ static bool read_header(reader *r)
     memcpy(h, r->data, sizeof *h);
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
         h->e_ident[EI_DATA] != ELFDATA2LSB)
-        return fail(r, "it is no little-endian ELF file of 64 bits");
+        return fail(r, "it is not a 64-bit little-endian ELF file");
     if (h->e_machine != EM_AMDGPU || h->e_type != ET_REL)
-        return fail(r, "it is no relocatable one of an AMD GPU");
+        return fail(r, "it is not a relocatable object for an AMD GPU");
     if (h->e_shentsize != sizeof(Elf64_Shdr) || !h->e_shnum || h->e_shnum > MAX_SECTIONS ||
         h->e_shstrndx >= h->e_shnum)
-        return fail(r, "its section headers are not as they should be");
+        return fail(r, "its section headers are malformed");
     if (!is_inside(r, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)))
         return fail(r, "its section headers are outside it");
     return true;
@@ -64,7 +64,7 @@ static bool read_sections(reader *r)
         if (!h->sh_addralign)
             h->sh_addralign = 1;
         if (h->sh_addralign > MAX_ALIGN || h->sh_addralign & (h->sh_addralign - 1))
-            return fail(r, "a section has an alignment that is no power of two up to a page");
+            return fail(r, "a section has an alignment that is not a power of two up to a page");
         if (h->sh_type == SHT_NOBITS || h->sh_type == SHT_NULL)
             continue;
         if (!is_inside(r, h->sh_offset, h->sh_size))
@@ -142,7 +142,7 @@ static bool read_relocations_of(reader *r, const tcc_object_section *s, size_t a
     if (!count_elems(r, s, sizeof(Elf64_Rela), &n))
         return false;
     if (s->header.sh_info >= r->o->n_sections)
-        return fail(r, "relocations are for no section");
+        return fail(r, "relocations apply to no section");
     const tcc_object_section *target = &r->o->sections[s->header.sh_info];
     for (size_t i = 0; i < n; i++) {
         Elf64_Rela rela;
@@ -152,7 +152,7 @@ static bool read_relocations_of(reader *r, const tcc_object_section *s, size_t a
                                        (unsigned)ELF64_R_SYM(rela.r_info), rela.r_offset,
                                        rela.r_addend};
         if (out->symbol >= r->o->n_symbols)
-            return fail(r, "a relocation is of no symbol");
+            return fail(r, "a relocation names no symbol");
         if (!target->data || out->place >= target->header.sh_size)
             return fail(r, "a relocation is outside its section");
     }

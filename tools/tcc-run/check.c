@@ -256,7 +256,7 @@ static void report_far(session *s, const tensor *t, const comparison *c)
         at /= (size_t)t->extents[d];
         memcpy(place + (len -= (size_t)n), index, (size_t)n);
     }
-    session_error(s, "%llu elements of '%s' are further off than rounding takes them; [%s] is %.9g, "
+    session_error(s, "%llu elements of '%s' are further off than rounding explains; [%s] is %.9g, "
                   "must be from %.9g to %.9g", (unsigned long long)c->far, t->info->name,
                   place + len, c->worst.got, c->worst.low, c->worst.high);
 }

@@ -102,7 +102,7 @@ bool product_find(const tensor *args, size_t n, bool relu_bias, product *out, ch
     const char *wrong = NULL;
     if (n < 3 || !args[0].type || !args[1].type || args[0].info->role != TCC_ARG_IN ||
         args[1].info->role != TCC_ARG_IN)
-        wrong = "the first two arguments are no input tensors";
+        wrong = "the first two arguments are not input tensors";
     while (!wrong && out->d < n && (!args[out->d].type || args[out->d].info->role == TCC_ARG_IN))
         out->d++;
     if (!wrong && out->d == n)

@@ -55,7 +55,7 @@ static void print_tune(FILE *out, const tune_result *t)
 {
     fprintf(out, "tuned    %" PRIu64 " schedules measured, %" PRIu64 " of them wrong, and %" PRIu64 " known; ", t->measured,
             t->wrong, t->known);
-    fprintf(out, "%" PRIu64 " refused, %" PRIu64 " too dear by the estimate\n", t->refused, t->dear);
+    fprintf(out, "%" PRIu64 " refused, %" PRIu64 " too expensive by the estimate\n", t->refused, t->dear);
     fprintf(out, "best     %.2f us, ", t->us);
     if (t->tflops > 0)
         fprintf(out, "%.1f TFLOP/s, ", t->tflops);

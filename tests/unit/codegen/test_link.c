@@ -182,13 +182,13 @@ START_TEST(other_files_are_refused)
 {
     refuse("", 0, "it ends in its header");
     header()->e_machine = EM_X86_64;
-    refuse(object, object_size, "it is no relocatable one of an AMD GPU");
+    refuse(object, object_size, "it is not a relocatable object for an AMD GPU");
     header()->e_machine = EM_AMDGPU;
     header()->e_type = ET_DYN;
-    refuse(object, object_size, "it is no relocatable one of an AMD GPU");
+    refuse(object, object_size, "it is not a relocatable object for an AMD GPU");
     header()->e_type = ET_REL;
     header()->e_ident[EI_DATA] = ELFDATA2MSB;
-    refuse(object, object_size, "no little-endian ELF file");
+    refuse(object, object_size, "not a 64-bit little-endian ELF file");
 }
 END_TEST
 
@@ -211,7 +211,7 @@ START_TEST(relocations_are_checked)
     refuse(object, object_size, "a relocation is outside its section");
     *r = good;
     r->r_info = ELF64_R_INFO(0xffffff, REL64);
-    refuse(object, object_size, "a relocation is of no symbol");
+    refuse(object, object_size, "a relocation names no symbol");
 }
 END_TEST
 

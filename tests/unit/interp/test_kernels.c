@@ -166,7 +166,7 @@ static const struct {
      "tells = arith.cmp %tid, %c2",
      "tells = arith.cmp %tid, %c1",
      "error: deadlock: every thread waits*1 of 10 warps have come*wait for parity 1 of the "
-     "mbarrier at byte 8192*256 bytes have come that nobody expects*waits for parity 0 of the "
+     "mbarrier at byte 8192*256 more bytes have arrived than were expected*waits for parity 0 of the "
      "mbarrier at byte 8208: in phase 0, 2 arrivals and 0 bytes are missing"},
     /* A stage is taken for free when one CTA's consumers have said so. */
     {"multicast.tir",
@@ -212,7 +212,7 @@ static const struct {
      {128, 40, 72},
      "nvvm.mapa %empty0, %whom",
      "arith.add %empty0, %c0",
-     "nvvm.mbarrier.arrive.cluster: 9232 is no address of the cluster, as nvvm.mapa gives them"},
+     "nvvm.mbarrier.arrive.cluster: 9232 is not an address of the cluster as given by nvvm.mapa"},
     {"multicast.tir",
      {128, 40, 72},
      "nvvm.mapa %empty0, %whom",

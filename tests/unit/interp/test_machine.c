@@ -396,7 +396,7 @@ static const struct {
     {"  %z = arith.sub %t, %t : i32\n  scf.for %c0, %c4, %z {\n  ^(%i: i32):\n    scf.yield\n  }\n",
      "scf.for steps by 0"},
     {"  scf.for %c4, %c4, %c1 {at_least_once = 1} {\n  ^(%i: i32):\n    scf.yield\n  }\n",
-     "scf.for promises an iteration and makes none"},
+     "scf.for is at_least_once and makes no iteration"},
     {"  %v = nvvm.ld.global %x, %o, %yes {disp = 200} : vec<f32[1]>\n",
      "elements 256 to 256 are not in 'X', which has 256"},
     {"  %v = nvvm.ld.global %x, %o, %yes {disp = -1} : vec<f32[1]>\n",

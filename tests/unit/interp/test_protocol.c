@@ -119,14 +119,14 @@ static const mutation of_kernel[] = {
     {"wrong_phase_of_empty", wrong_phase_of_empty, "deadlock"},
     {"phase_never_flips", phase_never_flips, "waits for phase"},
     {"arrive_elsewhere", arrive_elsewhere, "which may have ended together with the next"},
-    {"read_elsewhere", read_elsewhere, "of which a part was never written"},
+    {"read_elsewhere", read_elsewhere, "that was not written completely"},
     {"copy_elsewhere", copy_elsewhere, "from byte 8192 on are not in the"},
 };
 
 static const mutation of_generic_variant[] = {
     {"nothing", nothing, NULL},
     {"no_proxy_fence", no_proxy_fence, "with no fence.proxy.async by warp"},
-    {"no_wait_for_full", no_wait_for_empty, "of which a part was never written|another lane of it"},
+    {"no_wait_for_full", no_wait_for_empty, "that was not written completely|another lane of it"},
     {"no_wait_in_loop", no_wait_in_loop, "that an MMA of warps 0-3 may still be reading"},
     {"no_release", no_release, "deadlock"},
     {"no_register_fence", no_register_fence, "no wgmma.fence"},

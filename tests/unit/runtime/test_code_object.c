@@ -142,7 +142,7 @@ START_TEST(other_files_are_refused)
     ck_assert_str_eq(message, "no manifest in this image: rows of its tables have a wrong size");
     file.head.e_ident[EI_CLASS] = ELFCLASS32;
     ck_assert_ptr_null(manifest());
-    ck_assert_str_eq(message, "no manifest in this image: no 64-bit little-endian ELF file");
+    ck_assert_str_eq(message, "no manifest in this image: not a 64-bit little-endian ELF file");
 }
 END_TEST
 

@@ -289,7 +289,7 @@ START_TEST(what_is_no_code_object_is_refused)
 {
     read_image("type=1");
     ck_assert_int_eq(load(NULL), TCC_ERR_SYNTAX);
-    ck_assert_str_eq(message, "bad code object: no linked ELF file for AMD's GPUs");
+    ck_assert_str_eq(message, "bad code object: not a linked ELF file for AMD's GPUs");
     image_size = (size_t)snprintf((char *)image, sizeof image, ".version 8.0\n");
     ck_assert_int_eq(load(manifest), TCC_ERR_SYNTAX);
     ck_assert_str_eq(message, "bad code object: no ELF file");

@@ -463,7 +463,7 @@ START_TEST(what_cannot_be_searched_is_refused)
     check_refused("kernel fake_product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n"
                   "schedule fake_product for sm_80 { group 4; }",
                   &o, TCC_ERR_ARGUMENT,
-                  "kernel 'fake_product' has a schedule, and one is searched for where there is none");
+                  "kernel 'fake_product' has a schedule, and tuning searches for one only where there is none");
     o.measure = NULL;
     check_refused(source, &o, TCC_ERR_ARGUMENT, "");
     o = options_of(&s);

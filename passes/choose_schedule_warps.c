@@ -1,7 +1,8 @@
 /* choose_schedule_warps: complete a schedule for warps that multiply registers (mma.sync, cp.async).
  *
  * Up to 8 warps compute a tile, each up to 64 x 64 of it, so that accumulators and what is read ahead fit the
- * registers. Stages are few, and rows of them short: two CTAs of a multiprocessor hide each other's barriers.
+ * registers. Stages are few, and rows of them short: two CTAs of a multiprocessor hide each other's barriers. Large
+ * tiles take all registers: one CTA has rows twice as long instead, where stages of them fit, and half the barriers.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/fragment.h"
@@ -13,7 +14,10 @@ enum {
     WARP_TILE_MAX = 64,  /* rows or columns of one warp */
     ROW_BYTES = 64,      /* of a stage, along k */
     STAGE_BYTES = 16384, /* that small tiles' stages grow to */
+    LARGE_TILE = 128 * 128, /* elements; with more a tile is alone on its multiprocessor */
+    LARGE_GROUP = 8,     /* rows of such tiles */
     STAGES = 4,
+    FEW_STAGES = 3, /* that suffice */
     STAGES_OF_REGISTERS = 2, /* a further tile waits in registers */
     LEAST_DEPTH = 8, /* of lines that outer products are taken of, one k at a time */
     GENERIC_TILE = 64,
@@ -163,12 +167,17 @@ static int64_t depth_step(const tcc_choice *ch, const tcc_schedule *s)
     return step;
 }
 
-/* As many elements as ROW_BYTES hold; more in small tiles, which are for sums that wait for memory; fewer where the sum
- * is known to be shorter. */
+/* As many elements as ROW_BYTES hold, or in large tiles twice as many, of those that ldmatrix reads in every layout; more in small tiles, which are for sums that wait
+ * for memory; fewer where the sum is known to be shorter. Lanes multiply one k at a time: the code of a loop of large
+ * tiles is as long as its stages are deep. */
 static int64_t depth_for(const tcc_choice *ch, int64_t m, int64_t n)
 {
     const tcc_mma_sync *mma = find_instruction(ch);
     int64_t bits = tcc_scalar_bits(mma->a), k = ROW_BYTES * 8 / bits;
+    if (ch->s.instr == TCC_INSTR_FMA && m * n >= LARGE_TILE)
+        return LEAST_DEPTH;
+    if (m * n > LARGE_TILE && bits == 16 && FEW_STAGES * (m + n) * 2 * ROW_BYTES <= ch->target->smem_bytes)
+        k *= 2;
     while (2 * k <= TILE_MAX && k * bits / 8 < 4 * ROW_BYTES && (m + n) * 2 * k * bits / 8 <= STAGE_BYTES)
         k *= 2;
     while (!ch->c.k_extent.name && k / 2 >= ch->c.k_extent.size && k / 2 >= step_k(mma))
@@ -185,9 +194,8 @@ static int64_t stages_that_fit(const tcc_choice *ch, tcc_schedule s)
 /* So many that two CTAs fit, where that is not too few. */
 static int64_t choose_stages(const tcc_choice *ch)
 {
-    enum { FEW = 3 };
     int64_t fit = stages_that_fit(ch, ch->s), of_two = fit / 2;
-    int64_t stages = of_two >= FEW ? of_two : fit;
+    int64_t stages = of_two >= FEW_STAGES ? of_two : fit;
     int64_t most = copies_land(ch) ? STAGES : STAGES_OF_REGISTERS;
     return stages > most ? most : stages > 1 ? stages : 1;
 }
@@ -223,18 +231,25 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
     }
 }
 
+/* Of tiles that are chosen: more where no registers are wanted for copies, nor for putting bytes together. */
+static int64_t most_columns(const tcc_choice *ch)
+{
+    enum { BYTE_BITS = 8 };
+    return copies_land(ch) && tcc_scalar_bits(find_instruction(ch)->a) > BYTE_BITS ? 256 : 128;
+}
+
 /* Tiles of whole blocks. */
 static void try_blocks(search *q, int64_t m_step, int64_t n_step, bool given_warps)
 {
-    enum { DEFAULT_MAX = 128, N_WARPS = 5 };
+    enum { ROWS_MAX = 128, N_WARPS = 5 };
     static const int64_t of_instr[][N_WARPS] = {
         [TCC_INSTR_MMA] = {4, 8, 2, 1, 16},
         [TCC_INSTR_FMA] = {8, 4, 2, 1, 16}, /* with 8 no thread is short of registers */
     };
     const tcc_choice *ch = q->ch;
     const int64_t *warps = of_instr[ch->s.instr];
-    int64_t m_first = ch->given_m ? ch->s.m : tcc_choice_cover(ch->c.extents[0], m_step, DEFAULT_MAX);
-    int64_t n_first = ch->given_n ? ch->s.n : tcc_choice_cover(ch->c.extents[1], n_step, DEFAULT_MAX);
+    int64_t m_first = ch->given_m ? ch->s.m : tcc_choice_cover(ch->c.extents[0], m_step, ROWS_MAX);
+    int64_t n_first = ch->given_n ? ch->s.n : tcc_choice_cover(ch->c.extents[1], n_step, most_columns(ch));
     for (int64_t m = m_first; m >= m_step; m = ch->given_m ? 0 : m / 2 / m_step * m_step)
         for (int64_t n = n_first; n >= n_step; n = ch->given_n ? 0 : n / 2 / n_step * n_step)
             for (size_t i = 0; i < (given_warps ? 1 : N_WARPS); i++)
@@ -360,6 +375,8 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
         take_unfit(ch, given_warps);
     if (!given_stages)
         s->stages = choose_stages(ch);
+    if (s->raster == TCC_RASTER_GROUPED && s->m * s->n > LARGE_TILE && !tcc_choice_given(ch, "group"))
+        s->group = LARGE_GROUP;
     return refuse_size(ch);
 }
 

@@ -48,7 +48,8 @@ static const tcc_tile_size of_warpgroups[] = {
     {.m = 128, .n = 128, .cluster = 2},
     {.m = 64, .n = 128, .cluster = 2},
 };
-static const tcc_tile_size of_warps[] = {{.m = 128, .n = 64},
+static const tcc_tile_size of_warps[] = {{.m = 128, .n = 128},
+                                         {.m = 128, .n = 64},
                                          {.m = 64, .n = 64, .padded = true},
                                          {.m = 32, .n = 64},
                                          {.m = 16, .n = 64},

@@ -7,7 +7,7 @@
  * nvvm_warps.c    how warps hold what they multiply, and mma.sync
  * nvvm_wmma.c     fragments that only wmma knows
  * nvvm_tile.c     how warps hold tiles; loads and stores
- * nvvm_read.c     from stages to registers
+ * nvvm_read.c     from stages to registers, and back
  * nvvm_send.c     results on their way through shared memory
  *
  * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
@@ -158,6 +158,8 @@ tcc_value *tcc_nvvm_load_half(tcc_lowering *low, tcc_scalar elem, tcc_value *bas
 /* ---- reading (nvvm_read.c) --------------------------------------------------------------- */
 
 void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op);
+/* async.put of a tile with a layout. */
+void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- sending (nvvm_send.c) --------------------------------------------------------------- */
 

@@ -357,10 +357,14 @@ void tcc_nvvm_put(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
     const tcc_async_put_operands *o = TCC_VIEW(async_put, op);
+    if (o->a->type->layout) {
+        tcc_nvvm_put_registers(l, op);
+        return;
+    }
     const tcc_op *alloc = tcc_nvvm_buffer(l, op, o->buffer);
     if (!alloc)
         return;
-    const tcc_parts *a = o->a->type->layout ? NULL : tcc_low_parts(low, o->a);
+    const tcc_parts *a = tcc_low_parts(low, o->a);
     if (!a || !a->units || !are_of_buffer(a->units, alloc)) {
         TCC_LOW_REFUSE(low, op, "async.put of a tile that was not loaded as its buffer is laid out");
         return;

@@ -1,14 +1,15 @@
-/* nvvm_read: tiles from stages to registers.
+/* nvvm_read: tiles from stages to registers, and back.
  *
  * The place of an element is the thread's own and what its register adds; a stage lies in panels, swizzled as
- * TMA does it (ir/shared.h). 16-bit numbers that a warp holds as ldmatrix gives them are loaded so.
+ * TMA does it (ir/shared.h). 16-bit numbers that a warp holds as ldmatrix gives them are loaded so, and stored by
+ * stmatrix.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
 enum { LINES = 8 }; /* of a panel, after which swizzling begins again */
 
-/* What async.read says: where its part of a stage begins, and where it lies. */
+/* What async.read or async.put says: where its part of a stage begins, and where it lies. */
 typedef struct reading {
     tcc_panels panels;
     int64_t swizzle, bits; /* of an element */
@@ -271,22 +272,31 @@ static void read_opaque(tcc_nvvm_lowering *l, const tcc_op *op, const reading *r
     tcc_nvvm_wmma_set(l, &op->results[0], n, parts, r->contiguous);
 }
 
+/* Finds out how the threads of the role hold a tile, and where in the stage of op's iteration it lies; false, refused,
+ * when that cannot be. */
+static bool plan(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_type *tile, reading *r)
+{
+    enum { ITERATION = 1, BUFFER = 2 };
+    const tcc_op *alloc = tcc_nvvm_buffer(l, op, op->operands[BUFFER]);
+    if (!alloc || !tcc_low_held(&l->low, op, tile, &r->registers))
+        return false;
+    r->held = &r->registers.spread;
+    r->panels = tcc_panels_of(alloc);
+    r->swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0);
+    r->bits = tcc_scalar_bits(tile->elem);
+    r->contiguous = tcc_nvvm_contiguous(alloc);
+    r->stage = tcc_nvvm_stage(l, alloc, tcc_value_map_get(l->low.map, op->operands[ITERATION]));
+    return true;
+}
+
 void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
-    const tcc_async_read_operands *o = TCC_VIEW(async_read, op);
-    const tcc_op *alloc = tcc_nvvm_buffer(l, op, o->buffer);
+    tcc_scalar elem = op->results[0].type->elem;
     const tcc_attr *at = tcc_attr_list(&op->attrs, "at").list.items;
     reading r = {.at = {at[0].i, at[1].i}};
-    if (!alloc || !tcc_low_held(low, op, op->results[0].type, &r.registers))
+    if (!plan(l, op, op->results[0].type, &r))
         return;
-    r.held = &r.registers.spread;
-    tcc_scalar elem = o->buffer->type->elem;
-    r.panels = tcc_panels_of(alloc);
-    r.swizzle = tcc_attr_int(&alloc->attrs, "swizzle", 0);
-    r.bits = tcc_scalar_bits(elem);
-    r.contiguous = tcc_attr_int(&alloc->attrs, "contiguous", 1) ? 1 : 0;
-    r.stage = tcc_nvvm_stage(l, alloc, tcc_value_map_get(low->map, o->i));
     if (tcc_layout_is_opaque(op->results[0].type)) {
         read_opaque(l, op, &r);
         return;
@@ -309,4 +319,54 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
             parts[n++] = TCC_EMIT(&low->b, nvvm_ld_shared, tcc_low_vec(low, elem, step), address(l, &r, &p));
     }
     tcc_low_set_registers(low, &op->results[0], &r.registers, parts);
+}
+
+/* ---- back ---------------------------------------------------------------------------------- */
+
+/* Whether each element is in one register of one lane; several warps may have it. */
+static bool is_held_once(const reading *r)
+{
+    bool once = true;
+    for (unsigned d = 0; d < r->held->lanes.n; d++)
+        once &= r->held->lanes.of[d].add[0] || r->held->lanes.of[d].add[1];
+    return once;
+}
+
+static void store_matrices(tcc_nvvm_lowering *l, const reading *r, const matrices *m, const place *p, tcc_value *v)
+{
+    tcc_value *words = TCC_EMIT(&l->low.b, vec_bitcast, tcc_low_vec(&l->low, TCC_i32, m->n), v);
+    tcc_op *op = TCC_EMIT_V(&l->low.b, nvvm_stmatrix, address(l, r, p), words);
+    if (r->contiguous == m->rows)
+        tcc_attr_set_int(l->low.ir, &op->attrs, "trans", 1);
+}
+
+void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    tcc_lowering *low = &l->low;
+    const tcc_value *a = TCC_VIEW(async_put, op)->a;
+    reading r = {0};
+    if (!plan(l, op, a->type, &r))
+        return;
+    if (tcc_layout_is_opaque(a->type) || r.bits < 8 || !is_held_once(&r)) {
+        TCC_LOW_REFUSE(low, op, "async.put of a tile whose elements several lanes have, or nobody knows who");
+        return;
+    }
+    matrices m;
+    bool matrix = r.bits == 16 && tcc_target_can(l->target, TCC_CAN_stmatrix) && find_matrices(&r, &m) &&
+                  m.registers <= r.registers.in_one;
+    place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
+    int64_t step = matrix ? m.registers : neighbours_at_once(&r, &p), in_one = r.registers.in_one;
+    int64_t all;
+    tcc_value *first = tcc_low_holds_first(low, r.held, r.held);
+    tcc_op *guard = tcc_value_is_int(first, &all) ? NULL : tcc_low_if(low, first);
+    for (int64_t i = 0; i < r.held->n_registers; i += step) {
+        tcc_value *v = tcc_low_slice(low, tcc_low_unpacked(low, a, (size_t)(i / in_one)), i % in_one, step);
+        add_register(&r, i, &p);
+        if (matrix)
+            store_matrices(l, &r, &m, &p, v);
+        else
+            TCC_EMIT_V(&low->b, nvvm_st_shared, address(l, &r, &p), v);
+    }
+    if (guard)
+        tcc_low_end(low, guard);
 }

@@ -12,7 +12,8 @@
  * All tiles of a role are held as results of matrix instructions are stored, but for what these
  * read: that is converted, and what is read from a stage for them, or a constant, is held as they
  * want it at once. A loop carries a tile as it takes it. A tile that has a layout keeps it; one
- * whose extents do not fit gets none, and no lowering takes it. A role with `spread` holds rows as vector
+ * whose extents do not fit gets none, and no lowering takes it. What is computed for a stage is held, with all that it
+ * is computed of, in matrices as that has them. A role with `spread` holds rows as vector
  * accesses take them. Tiles on their way to a stage have
  * none: threads hold them as their loads say.
  *
@@ -76,11 +77,42 @@ static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op 
                                               {0, TCC_IN_REGISTERS, m / below}});
 }
 
+static int64_t common(int64_t a, int64_t b)
+{
+    return b ? common(b, a % b) : a;
+}
+
+/* As ldmatrix and stmatrix have neighbours along the dimension that is contiguous in a stage, a tile t of what is
+ * computed for one: warps beside each other across it, as far as they can be. */
+static const tcc_type *hold_in_matrices(tcc_ir *ir, const tcc_type *t, const tcc_op *role, const tcc_type *stage,
+                                        int contiguous)
+{
+    enum { SIDE = 8 };
+    int64_t warps = tcc_attr_int(&role->attrs, "warps", 0), blocks[2], own[2];
+    int across = !contiguous;
+    for (int d = 0; d < 2; d++) {
+        blocks[d] = stage->dims[d].size / SIDE;
+        if (stage->dims[d].size % SIDE || (t->dims[d].size != 1 && t->dims[d].size != stage->dims[d].size))
+            return NULL;
+    }
+    own[across] = common(blocks[across], warps);
+    own[contiguous] = common(blocks[contiguous], warps / own[across]);
+    for (int d = 0; d < 2; d++)
+        blocks[d] = t->dims[d].size == 1 ? 1 : blocks[d] / own[d];
+    return tcc_layout_repeated(ir, t, contiguous ? TCC_FRAGMENT_ldmatrix : TCC_FRAGMENT_mma_b16k8, 5,
+                               (tcc_repeat[]){{(unsigned)contiguous, TCC_IN_REGISTERS, blocks[contiguous]},
+                                              {(unsigned)contiguous, TCC_IN_WARPS, own[contiguous]},
+                                              {(unsigned)across, TCC_IN_WARPS, own[across]},
+                                              {TCC_REPEAT_SAME, TCC_IN_WARPS, warps / own[0] / own[1]},
+                                              {(unsigned)across, TCC_IN_REGISTERS, blocks[across]}});
+}
+
 typedef struct assigning {
     tcc_ir *ir;
     const tcc_op *role;
     tcc_hold *hold;
     const tcc_op *refused; /* uses a tile from outside the role */
+    tcc_arena *scratch;
     bool changed;
 } assigning;
 
@@ -196,9 +228,44 @@ static void convert(assigning *a, tcc_op *op, unsigned i, const tcc_type *type)
     a->changed = true;
 }
 
+/* Whether a tile of the role is computed elementwise, or is what such ops take. */
+static bool is_of_computing(const assigning *a, const tcc_op *op)
+{
+    static const tcc_opcode others[] = {TCC_OP_tile_broadcast, TCC_OP_tile_load, TCC_OP_tile_index, TCC_OP_async_read};
+    bool any = op && tcc_op_info_get(op->code)->flags & TCC_ELEMENTWISE;
+    for (size_t i = 0; op && i < sizeof others / sizeof *others; i++)
+        any |= op->code == others[i];
+    return (any || (op && op->code == TCC_OP_arith_const)) && tcc_ancestor_in((tcc_op *)op, a->role->regions[0]);
+}
+
+/* Gives what is computed for a stage, and all that it is computed of, the layout in which it is put there. */
+static void assign_put(assigning *a, tcc_op *put)
+{
+    const tcc_async_put_operands *o = TCC_VIEW(async_put, put);
+    int contiguous = tcc_attr_int(&o->buffer->def->attrs, "contiguous", 1) ? 1 : 0;
+    const tcc_type *stage = o->a->type;
+    TCC_VEC(tcc_value *) left = {0};
+    if (!stage->layout && is_of_computing(a, o->a->def) && o->a->def->code != TCC_OP_tile_load)
+        TCC_PUSH(a->scratch, &left, o->a);
+    while (left.len) {
+        tcc_value *v = left.data[--left.len];
+        const tcc_type *type = v->type->layout ? NULL : hold_in_matrices(a->ir, v->type, a->role, stage, contiguous);
+        if (!type)
+            continue;
+        a->changed = true;
+        v->type = type;
+        for (unsigned i = 0; i < v->def->n_operands; i++)
+            if (is_tile(v->def->operands[i]) && is_of_computing(a, v->def->operands[i]->def))
+                TCC_PUSH(a->scratch, &left, v->def->operands[i]);
+    }
+}
+
 static void assign_role(assigning *a)
 {
     tcc_block *region = a->role->regions[0];
+    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region))
+        if (op->code == TCC_OP_async_put)
+            assign_put(a, op);
     for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region)) {
         for (unsigned i = 0; i < op->n_operands; i++) {
             const tcc_type *t = op->operands[i]->type; /* of the role it had its layout by now */
@@ -219,7 +286,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     const tcc_family_passes *passes = tcc_family_passes_of(tcc_func_target(f));
     tcc_hold *hold = passes ? passes->hold : NULL;
-    assigning a = {.ir = ctx->ir};
+    assigning a = {.ir = ctx->ir, .scratch = ctx->scratch};
     for (tcc_op *op = f->body->first; op && hold; op = tcc_walk_next(op, f->body))
         if (op->code == TCC_OP_async_role) {
             a.role = op;

@@ -100,6 +100,9 @@ bool tcc_choice_find_sums(tcc_choice *ch)
     ch->s.more_a = ch->s.more_b = -1;
     for (size_t i = 0; i < ch->c.n_operands; i++)
         (*(ch->c.operands[i].axis ? &ch->s.more_b : &ch->s.more_a))++;
+    for (size_t i = 0; i < ch->c.n_operands && tcc_target_can(ch->target, TCC_CAN_wgmma); i++)
+        if (tcc_sum_operand_is_put(&ch->c, &ch->c.operands[i]))
+            (*(ch->c.operands[i].axis ? &ch->s.own_b : &ch->s.own_a))++;
     if (passes && passes->counts_pressure)
         ch->epilogue = tcc_epilogue_of(ch->f, &ch->c, ch->ctx->scratch);
     return true;

@@ -78,7 +78,7 @@ static int64_t staged_bytes(const tcc_choice *ch, const tcc_schedule *s)
 /* Shared memory that stages may have. */
 static int64_t room_of(const tcc_choice *ch, const tcc_schedule *s)
 {
-    return ch->target->smem_bytes - tcc_schedule_handed_bytes(s);
+    return ch->target->smem_bytes - tcc_schedule_handed_bytes(s) - tcc_schedule_own_bytes(s);
 }
 
 /* Of the schedule's consumers. */
@@ -210,7 +210,7 @@ static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kern
         known &= !size->extents[i].name;
     bool in_turn = with->consumers == TCC_CONSUMERS_PINGPONG, clusters = with->cluster > 1;
     bool may_turn = !is_given(ch, TCC_KEY_consumers) && !is_given(ch, TCC_KEY_warpgroups) &&
-                    s->producer == TCC_PRODUCER_WARPGROUP;
+                    s->producer == TCC_PRODUCER_WARPGROUP && !s->own_b;
     bool may_share = !is_given(ch, TCC_KEY_cluster) && !tcc_choice_computes(ch, 1) &&
                      (size->off_line[0] || size->off_line[1]);
     return as_given || (known && s->cluster_k <= 1 && !is_given(ch, TCC_KEY_persistent) && s->producer != TCC_PRODUCER_NONE &&
@@ -335,6 +335,10 @@ static tcc_status check_turns(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(ch, "producer", "producer %s: need warpgroup with consumers pingpong, to "
                                                  "which it gives its registers",
                                  tcc_producer_name(s->producer));
+    if (s->own_b)
+        return TCC_CHOICE_REFUSE(ch, "consumers",
+                                 "not supported yet: consumers pingpong where operands are computed and go through "
+                                 "stages, which both would fill");
     if (warpgroups != 2)
         return TCC_CHOICE_REFUSE(ch, "warpgroups",
                                  "warpgroups %lld: need 2 with consumers pingpong, one for every other tile",

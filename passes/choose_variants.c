@@ -487,8 +487,8 @@ static bool multiplies_all(const tcc_target *target, const tcc_func *f, const tc
     return all;
 }
 
-/* Where the target's instruction does not take the factors of a sum: one of a warpgroup takes no B from registers, and may
- * want both along the summed index, and as they are. NULL: it does. */
+/* Where the target's instruction does not take the factors of a sum: one of a warpgroup may want both along the summed
+ * index, and as they are. NULL: it does. */
 static const char *where_not_taken(const tcc_target *target, const tcc_sum *sum)
 {
     const tcc_mma *mma = tcc_mma_find(target, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
@@ -499,9 +499,6 @@ static const char *where_not_taken(const tcc_target *target, const tcc_sum *sum)
         bool computed = tcc_sum_operand_is_computed(operands[i]);
         if (computed && !mma->across)
             where = "an operand is computed";
-        else if (computed && operands[i]->axis == 1)
-            where = tcc_sum_operand_is_computed(operands[!i]) ? "both operands are computed"
-                                                              : "operands are computed on both sides of the result";
         else if (!mma->across && !tcc_read_is_contiguous_in(operands[i]->read, operands[i]->k, operands[i]->k))
             where = "rows of an operand do not run along the summed index";
     }

@@ -210,15 +210,16 @@ static int place_in(tcc_attr order, const char *x)
     return -1;
 }
 
-/* Makes an operand that is computed A where matrix instructions take only that from registers. Whether there
- * is one. */
+/* Makes the one operand of a sum that is computed A where matrix instructions take only that from registers. Whether
+ * there is such a sum. */
 static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
 {
     bool any = false;
     for (size_t s = 0; s < n_sums && tcc_target_can(tcc_func_target(f), TCC_CAN_wgmma); s++) {
-        if (is_computed(&p[s].b) && !is_computed(&p[s].a))
+        p[s].fixed = is_computed(&p[s].a) != is_computed(&p[s].b);
+        if (p[s].fixed && is_computed(&p[s].b))
             exchange(&p[s]);
-        any |= p[s].fixed = is_computed(&p[s].a);
+        any |= p[s].fixed;
     }
     return any;
 }
@@ -233,7 +234,7 @@ static bool find_axis(const tcc_func *f, tcc_attr order, const factors *p, size_
 }
 
 /* Decides m and n, and with them which operand of each sum is A. Where those that are computed lie on both sides of the
- * result, one of them is B, which instructions take that multiply registers alone. */
+ * result, one of them is B, which comes to the instruction through shared memory if not from registers. */
 static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
                    const char **n)
 {
@@ -409,6 +410,14 @@ const tcc_sum *tcc_contraction_widest(const tcc_contraction *c)
 bool tcc_sum_operand_is_computed(const tcc_sum_operand *o)
 {
     return o->value->def != o->read;
+}
+
+bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o)
+{
+    bool put = false;
+    for (size_t i = 0; i < c->n_sums; i++)
+        put |= (c->sums[i].a == o || c->sums[i].b == o) && tcc_sum_operand_is_computed(c->sums[i].b);
+    return put && tcc_sum_operand_is_computed(o);
 }
 
 bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field)

@@ -77,6 +77,10 @@ const tcc_sum *tcc_contraction_widest(const tcc_contraction *c);
 /* Whether it is more than the elements of a tensor. */
 bool tcc_sum_operand_is_computed(const tcc_sum_operand *o);
 
+/* Whether it is computed and comes through shared memory where instructions of a warpgroup multiply: B, and A beside
+ * it. */
+bool tcc_sum_operand_is_put(const tcc_contraction *c, const tcc_sum_operand *o);
+
 /* Puts the ops that compute a value elementwise, and the reads that they compute it of, into a set. False when
  * there are others among them. */
 bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops);

@@ -19,8 +19,13 @@
  *
  * Loads of one block that the same MMAs read share a ring: a tile that several MMAs read is copied once, and
  * operands of different MMAs become full, and are released, each by itself. What is loaded outside loops has
- * a ring of one stage. The first operand of an MMA may be a tile that was computed: it stays in registers, and what it is computed of, if that is a load, is
- * read from its stage.
+ * a ring of one stage. The first operand of an MMA may be a tile that was computed: it stays in registers, and what it
+ * is computed of, if that is a load, is read from its stage. The second one, which no instruction takes from registers,
+ * is put into stages of a ring of the consumers' own, and with it the first one if that is computed, too: so its
+ * registers are free while the MMA runs on:
+ *
+ *          async.acquire %own, %i    async.put %own, %i, %sc, %computed    async.commit %own, %i
+ *          async.wait %own, %i       (mma of %sc)                          async.release %own, (%i - 1)
  *
  * A load that several CTAs of a cluster make becomes a copy of each to all of them, and its ring one of the
  * cluster: so they meet where it has been made, and before they end.
@@ -41,18 +46,21 @@
 #include "passes/arith.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
+#include "passes/schedule.h"
 #include "passes/tiling.h"
 
-/* Loads of one block that share a ring, and the MMAs that read them. */
+/* Tiles of one block that share a ring, and the MMAs that read them, or what is computed of them. */
 typedef struct group {
     tcc_block *block;
-    TCC_VEC(tcc_op *) loads;
+    bool computed;            /* the tiles; else they are loads */
+    TCC_VEC(tcc_value *) tiles;
     TCC_VEC(tcc_value *) buffers;
     TCC_VEC(tcc_op *) mmas; /* in order */
     tcc_value *ring, *i;    /* the number of the iteration */
     int64_t stages;
     const char *completion; /* of the ring */
     bool read;              /* to registers, too */
+    const struct group *puts; /* the last that has what is computed of the tiles, if no MMA reads them themselves */
 } group;
 
 typedef struct pipeline {
@@ -69,19 +77,6 @@ static bool is_decided(const tcc_value *v)
            !tcc_attr_find(&v->def->attrs, "panel") && tcc_has_iteration_number(v->def->block);
 }
 
-/* Whether an MMA reads a decided load, and nothing that would first have to be put into shared memory. */
-static bool can_pipeline(const tcc_op *op)
-{
-    bool reads_shared = tcc_target_can(tcc_func_target(op->block->func), TCC_CAN_wgmma);
-    if (op->code != TCC_OP_tile_mma || !tcc_attr_find(&op->attrs, "instr") || !reads_shared)
-        return false;
-    const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
-    const tcc_op *a = mma->a->def, *loop = op->block->parent;
-    bool computed = !a || (a->code != TCC_OP_tile_load && a->code != TCC_OP_arith_const);
-    return is_decided(mma->b) && (is_decided(mma->a) || computed) &&
-           (!tcc_is_loop(loop) || tcc_attr_find(&loop->attrs, "stages"));
-}
-
 /* The decided load that an operand of an MMA is, or is computed of; NULL when there is none. */
 static tcc_value *source_of(const pipeline *p, const tcc_op *mma, unsigned operand)
 {
@@ -89,93 +84,196 @@ static tcc_value *source_of(const pipeline *p, const tcc_op *mma, unsigned opera
     return load && is_decided(&load->results[0]) ? &load->results[0] : NULL;
 }
 
+/* Whether an operand is computed of a decided load, and comes to the MMA through stages. */
+static bool is_put(const pipeline *p, const tcc_op *mma, unsigned operand)
+{
+    bool of_b = !is_decided(mma->operands[1]) && source_of(p, mma, 1);
+    return of_b && !is_decided(mma->operands[operand]) && source_of(p, mma, operand);
+}
+
+/* Whether an MMA's operands are decided loads, or computed: B of one. */
+static bool can_pipeline(const pipeline *p, const tcc_op *op)
+{
+    bool reads_shared = tcc_target_can(tcc_func_target(op->block->func), TCC_CAN_wgmma);
+    if (op->code != TCC_OP_tile_mma || !tcc_attr_find(&op->attrs, "instr") || !reads_shared)
+        return false;
+    const tcc_tile_mma_operands *mma = TCC_VIEW(tile_mma, op);
+    const tcc_op *a = mma->a->def, *loop = op->block->parent;
+    bool computed = !a || (a->code != TCC_OP_tile_load && a->code != TCC_OP_arith_const);
+    return source_of(p, op, 1) && (is_decided(mma->a) || computed) &&
+           (!tcc_is_loop(loop) || tcc_attr_find(&loop->attrs, "stages"));
+}
+
 /* ---- groups -------------------------------------------------------------------------------- */
 
-static group *group_of(const pipeline *p, const tcc_value *load)
+static group *group_of(const pipeline *p, const tcc_value *tile)
 {
     for (size_t g = 0; g < p->groups.len; g++)
-        for (size_t l = 0; l < p->groups.data[g]->loads.len; l++)
-            if (p->groups.data[g]->loads.data[l] == load->def)
+        for (size_t t = 0; t < p->groups.data[g]->tiles.len; t++)
+            if (p->groups.data[g]->tiles.data[t] == tile)
                 return p->groups.data[g];
     return NULL;
 }
 
-/* `from`'s loads come to those of `to`. */
-static void merge(pipeline *p, group *to, group *from)
-{
-    for (size_t l = 0; l < from->loads.len; l++)
-        TCC_PUSH(p->scratch, &to->loads, from->loads.data[l]);
-    from->loads.len = 0;
-}
-
-static group *add_load(pipeline *p, const tcc_value *v)
-{
-    group *g = group_of(p, v);
-    if (g)
-        return g;
-    g = TCC_NEW(p->scratch, group);
-    g->block = v->def->block;
-    TCC_PUSH(p->scratch, &g->loads, v->def);
-    TCC_PUSH(p->scratch, &p->groups, g);
-    return g;
-}
-
-static void group_loads(pipeline *p)
-{
-    for (size_t m = 0; m < p->mmas.len; m++) {
-        const tcc_value *of_a = source_of(p, p->mmas.data[m], 0);
-        group *a = of_a ? add_load(p, of_a) : NULL;
-        group *b = add_load(p, p->mmas.data[m]->operands[1]);
-        if (a && a != b && a->block == b->block)
-            merge(p, a, b);
-    }
-    size_t n = 0;
-    for (size_t g = 0; g < p->groups.len; g++)
-        if (p->groups.data[g]->loads.len)
-            p->groups.data[n++] = p->groups.data[g];
-    p->groups.len = n;
-    for (size_t m = 0; m < p->mmas.len; m++)
-        for (unsigned o = 0; o < 2; o++) {
-            const tcc_value *source = source_of(p, p->mmas.data[m], o);
-            group *g = source ? group_of(p, source) : NULL;
-            if (g && (!g->mmas.len || g->mmas.data[g->mmas.len - 1] != p->mmas.data[m]))
-                TCC_PUSH(p->scratch, &g->mmas, p->mmas.data[m]);
-        }
-}
-
-/* ---- rings --------------------------------------------------------------------------------- */
-
-/* The stages that a load goes through. */
-static tcc_value *build_alloc(tcc_builder *b, const tcc_op *load, int64_t stages)
-{
-    const tcc_type *tile = load->results[0].type;
-    int64_t sizes[] = {stages, tile->dims[0].size, tile->dims[1].size};
-    b->loc = load->loc;
-    tcc_value *v = TCC_EMIT(b, async_alloc,
-                            tcc_type_sized(b->func->ir, TCC_KIND_smem, tile->elem, 3, sizes), NULL);
-    tcc_attr_set_int(b->func->ir, &v->def->attrs, "swizzle",
-                     tcc_attr_int(&load->attrs, "swizzle", 0));
-    tcc_attr_set_int(b->func->ir, &v->def->attrs, "contiguous",
-                     tcc_attr_int(&load->attrs, "contiguous", 1));
-    return v;
-}
-
 static bool uses(const tcc_op *op, const group *g)
 {
-    for (size_t l = 0; l < g->loads.len; l++)
-        for (const tcc_use *u = g->loads.data[l]->results[0].uses; u; u = u->next)
+    for (size_t t = 0; t < g->tiles.len; t++)
+        for (const tcc_use *u = g->tiles.data[t]->uses; u; u = u->next)
             if (tcc_ancestor_in(u->op, g->block) == op)
                 return true;
     return false;
 }
 
-/* Where the copies of a group go: in front of what reads them first. */
+/* What reads a group's tiles first: their stages are filled in front of it. */
 static tcc_op *front_of(const group *g)
 {
     tcc_op *op = g->block->first;
     while (!uses(op, g))
         op = op->next;
     return op;
+}
+
+/* Whether a group's tiles are there in front of op. */
+static bool is_there(const group *g, const tcc_op *op)
+{
+    bool all = true;
+    for (size_t t = 0; t < g->tiles.len; t++)
+        all &= tcc_op_reaches(g->tiles.data[t]->def, op);
+    return all;
+}
+
+/* Loads can be made as early as one likes. */
+static bool can_merge(const group *a, const group *b)
+{
+    bool ready = !a->computed || (is_there(a, front_of(b)) && is_there(b, front_of(a)));
+    return a->block == b->block && a->computed == b->computed && ready;
+}
+
+/* `from`'s tiles come to those of `to`. */
+static void merge(pipeline *p, group *to, group *from)
+{
+    for (size_t t = 0; t < from->tiles.len; t++)
+        TCC_PUSH(p->scratch, &to->tiles, from->tiles.data[t]);
+    from->tiles.len = 0;
+}
+
+static group *add_tile(pipeline *p, tcc_value *v, bool computed)
+{
+    group *g = group_of(p, v);
+    if (g)
+        return g;
+    g = TCC_NEW(p->scratch, group);
+    g->block = v->def->block;
+    g->computed = computed;
+    TCC_PUSH(p->scratch, &g->tiles, v);
+    TCC_PUSH(p->scratch, &p->groups, g);
+    return g;
+}
+
+/* What an MMA reads, and what that is computed of. */
+static void add_operands(pipeline *p, const tcc_op *mma)
+{
+    tcc_value *sources[] = {source_of(p, mma, 0), source_of(p, mma, 1)};
+    group *loaded[2] = {NULL, NULL}, *put[2] = {NULL, NULL};
+    for (unsigned o = 0; o < 2; o++) {
+        loaded[o] = sources[o] ? add_tile(p, sources[o], false) : NULL;
+        put[o] = is_put(p, mma, o) ? add_tile(p, mma->operands[o], true) : NULL;
+    }
+    if (loaded[0] && loaded[0] != loaded[1] && can_merge(loaded[0], loaded[1]))
+        merge(p, loaded[0], loaded[1]);
+    if (put[0] && put[0] != put[1] && can_merge(put[0], put[1]))
+        merge(p, put[0], put[1]);
+}
+
+/* The groups that have an operand of an MMA: it as it is multiplied, and what it is computed of. */
+static void groups_of_operand(const pipeline *p, const tcc_op *mma, unsigned operand, group *of[2])
+{
+    const tcc_value *source = source_of(p, mma, operand);
+    of[0] = source ? group_of(p, source) : NULL;
+    of[1] = is_put(p, mma, operand) ? group_of(p, mma->operands[operand]) : NULL;
+}
+
+/* Tells a group's loads whether all of them are computed from. */
+static void find_puts(const pipeline *p, group *g)
+{
+    bool read = g->computed;
+    for (size_t m = 0; m < g->mmas.len; m++)
+        for (unsigned o = 0; o < 2; o++) {
+            group *of[2];
+            groups_of_operand(p, g->mmas.data[m], o, of);
+            if (of[0] != g)
+                continue;
+            read |= !of[1];
+            g->puts = of[1];
+        }
+    g->puts = read ? NULL : g->puts;
+}
+
+static void group_tiles(pipeline *p)
+{
+    for (size_t m = 0; m < p->mmas.len; m++)
+        add_operands(p, p->mmas.data[m]);
+    size_t n = 0;
+    for (size_t g = 0; g < p->groups.len; g++)
+        if (p->groups.data[g]->tiles.len)
+            p->groups.data[n++] = p->groups.data[g];
+    p->groups.len = n;
+    for (size_t m = 0; m < p->mmas.len; m++)
+        for (unsigned o = 0; o < 2; o++) {
+            group *of[2];
+            groups_of_operand(p, p->mmas.data[m], o, of);
+            for (int i = 0; i < 2; i++)
+                if (of[i] && (!of[i]->mmas.len || of[i]->mmas.data[of[i]->mmas.len - 1] != p->mmas.data[m]))
+                    TCC_PUSH(p->scratch, &of[i]->mmas, p->mmas.data[m]);
+        }
+    for (size_t g = 0; g < p->groups.len; g++)
+        find_puts(p, p->groups.data[g]);
+}
+
+/* ---- rings --------------------------------------------------------------------------------- */
+
+/* As wide as what the MMA's instruction takes of an operand lets panels be. */
+static int64_t swizzle_of(const tcc_op *mma, unsigned operand, int64_t contiguous)
+{
+    enum { WIDEST = 128 };
+    const tcc_type *tile = mma->operands[operand]->type;
+    int64_t instr = tcc_attr_list(&mma->attrs, "instr").list.items[operand].i;
+    int64_t elems = contiguous == (operand ? 0 : 1) ? tile->dims[contiguous].size : instr;
+    return tcc_swizzle_of(elems * tcc_scalar_bits(tile->elem) / 8, WIDEST);
+}
+
+/* Which operand of an MMA of the group a tile is. */
+static unsigned operand_of(const group *g, const tcc_value *tile, const tcc_op **mma)
+{
+    for (size_t m = 0; m < g->mmas.len; m++)
+        for (unsigned o = 0; o < 2; o++)
+            if (g->mmas.data[m]->operands[o] == tile) {
+                *mma = g->mmas.data[m];
+                return o;
+            }
+    return 0; /* never */
+}
+
+/* The stages that a tile goes through: a load as choose-layout has decided, what is computed of one in its
+ * direction. */
+static tcc_value *build_alloc(const pipeline *p, tcc_builder *b, const group *g, const tcc_value *v)
+{
+    const tcc_type *tile = v->type;
+    const tcc_op *load = v->def, *mma = NULL;
+    int64_t sizes[] = {g->stages, tile->dims[0].size, tile->dims[1].size};
+    unsigned operand = 0;
+    if (g->computed) {
+        operand = operand_of(g, v, &mma);
+        load = source_of(p, mma, operand)->def;
+    }
+    b->loc = v->def->loc;
+    tcc_value *r = TCC_EMIT(b, async_alloc,
+                            tcc_type_sized(b->func->ir, TCC_KIND_smem, tile->elem, 3, sizes), NULL);
+    int64_t contiguous = tcc_attr_int(&load->attrs, "contiguous", 1);
+    int64_t swizzle = mma ? swizzle_of(mma, operand, contiguous) : tcc_attr_int(&load->attrs, "swizzle", 0);
+    tcc_attr_set_int(b->func->ir, &r->def->attrs, "swizzle", swizzle);
+    tcc_attr_set_int(b->func->ir, &r->def->attrs, "contiguous", contiguous);
+    return r;
 }
 
 /* The CTAs of the load's cluster that copy it for each other. */
@@ -193,8 +291,8 @@ static tcc_peers peers_of(const tcc_op *load)
 static void count_fillers(const group *g, tcc_op *ring)
 {
     int64_t rows = 1, columns = 1;
-    for (size_t l = 0; l < g->loads.len; l++) {
-        tcc_peers peers = peers_of(g->loads.data[l]);
+    for (size_t t = 0; t < g->tiles.len && !g->computed; t++) {
+        tcc_peers peers = peers_of(g->tiles.data[t]->def);
         if (peers.apart > 1) {
             rows = peers.apart;
             columns = peers.n;
@@ -236,8 +334,8 @@ static void build_ring(pipeline *p, group *g, tcc_op *before)
 {
     tcc_ir *ir = p->f->ir;
     tcc_builder b = tcc_builder_before(before);
-    for (size_t l = 0; l < g->loads.len; l++)
-        TCC_PUSH(p->scratch, &g->buffers, build_alloc(&b, g->loads.data[l], g->stages));
+    for (size_t t = 0; t < g->tiles.len; t++)
+        TCC_PUSH(p->scratch, &g->buffers, build_alloc(p, &b, g, g->tiles.data[t]));
     b.loc = front_of(g)->loc;
     if (tcc_is_loop(g->block->parent))
         b.loc = g->block->parent->loc;
@@ -249,12 +347,12 @@ static void build_ring(pipeline *p, group *g, tcc_op *before)
     count_fillers(g, g->ring->def);
 }
 
-static tcc_value *buffer_of(const group *g, const tcc_value *load)
+static tcc_value *buffer_of(const group *g, const tcc_value *tile)
 {
-    size_t l = 0;
-    while (g->loads.data[l] != load->def)
-        l++;
-    return g->buffers.data[l];
+    size_t t = 0;
+    while (g->tiles.data[t] != tile)
+        t++;
+    return g->buffers.data[t];
 }
 
 static void build_copy(tcc_builder *b, const tcc_op *load, tcc_value *ring, tcc_value *i,
@@ -282,9 +380,9 @@ static void build_commit(const group *g, tcc_builder *b, tcc_value *i)
     if (strcmp(g->completion, "bytes"))
         return;
     int64_t bytes = 0;
-    for (size_t l = 0; l < g->loads.len; l++) {
-        const tcc_type *t = g->loads.data[l]->results[0].type;
-        bytes += tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8;
+    for (size_t t = 0; t < g->tiles.len; t++) {
+        const tcc_type *tile = g->tiles.data[t]->type;
+        bytes += tcc_type_count(tile) * tcc_scalar_bits(tile->elem) / 8;
     }
     tcc_attr_set_int(b->func->ir, &commit->attrs, "bytes", bytes);
 }
@@ -292,8 +390,8 @@ static void build_commit(const group *g, tcc_builder *b, tcc_value *i)
 /* What else than an MMA uses a load reads its stage. */
 static void build_reads(const pipeline *p, group *g, tcc_builder *b)
 {
-    for (size_t l = 0; l < g->loads.len; l++) {
-        tcc_value *loaded = &g->loads.data[l]->results[0], *read = NULL;
+    for (size_t t = 0; t < g->tiles.len; t++) {
+        tcc_value *loaded = g->tiles.data[t], *read = NULL;
         for (tcc_use *u = loaded->uses, *next; u; u = next) {
             bool multiplies = false;
             next = u->next;
@@ -302,9 +400,9 @@ static void build_reads(const pipeline *p, group *g, tcc_builder *b)
             if (multiplies)
                 continue;
             if (!read) {
-                b->loc = g->loads.data[l]->loc;
+                b->loc = loaded->def->loc;
                 g->read = true;
-                read = TCC_EMIT(b, async_read, loaded->type, g->ring, g->i, g->buffers.data[l]);
+                read = TCC_EMIT(b, async_read, loaded->type, g->ring, g->i, g->buffers.data[t]);
                 tcc_attr_set_ints(b->func->ir, &read->def->attrs, "at", 2, (int64_t[]){0, 0});
             }
             for (unsigned o = 0; o < u->op->n_operands; o++)
@@ -318,9 +416,9 @@ static void build_reads(const pipeline *p, group *g, tcc_builder *b)
 
 static void erase_loads(const group *g)
 {
-    for (size_t l = 0; l < g->loads.len; l++)
-        if (!g->loads.data[l]->results[0].n_uses)
-            tcc_op_erase(g->loads.data[l]);
+    for (size_t t = 0; t < g->tiles.len && !g->computed; t++)
+        if (!g->tiles.data[t]->n_uses)
+            tcc_op_erase(g->tiles.data[t]->def);
 }
 
 /* ---- MMAs ---------------------------------------------------------------------------------- */
@@ -414,7 +512,7 @@ static bool can_run_on(const pipeline *p, const tcc_block *block)
              p->mmas.data[m]->operands[2]->type->kind == TCC_KIND_tile))
             return false;
     for (size_t g = 0; g < p->groups.len; g++)
-        if (p->groups.data[g]->block == block && p->groups.data[g]->stages < 2)
+        if (p->groups.data[g]->block == block && p->groups.data[g]->stages < 2 && !p->groups.data[g]->puts)
             return false;
     return tcc_is_loop(block->parent);
 }
@@ -424,7 +522,7 @@ static void release_groups(const pipeline *p, const tcc_op *last, tcc_builder *b
 {
     for (size_t g = 0; g < p->groups.len; g++) {
         const group *of = p->groups.data[g];
-        if (of->block == last->block && of->mmas.data[of->mmas.len - 1] == last)
+        if (of->block == last->block && of->mmas.data[of->mmas.len - 1] == last && !of->puts)
             build_release(of, b,
                           before ? tcc_arith_bin_const(b, TCC_OP_arith_sub, of->i, before) : of->i);
     }
@@ -440,7 +538,7 @@ static void release_last(const pipeline *p, tcc_op *loop)
     b.loc = behind->loc;
     for (size_t g = 0; g < p->groups.len; g++) {
         const group *of = p->groups.data[g];
-        if (of->block != loop->regions[0])
+        if (of->block != loop->regions[0] || of->puts)
             continue;
         tcc_value *before = of->i->def->operands[0], *n = tcc_iteration_count(&b, loop);
         tcc_value *end = tcc_arith_bin(&b, TCC_OP_arith_add, before, n);
@@ -512,22 +610,33 @@ static void wait_in_block(pipeline *p, size_t first)
     }
 }
 
-/* By the copy engine, or by threads that need not wait for their loads. */
-static void copy_to_stages(pipeline *p)
+/* Fills the stage of an iteration: by the copy engine, or by threads that need not wait for their loads; or with what
+ * has been computed. */
+static void fill_stages(const pipeline *p, group *of)
 {
-    for (size_t g = 0; g < p->groups.len; g++) {
-        group *of = p->groups.data[g];
-        tcc_builder b = tcc_builder_before(front_of(of));
-        b.loc = of->mmas.data[0]->loc;
-        of->i = tcc_iteration_number(&b, of->block->parent);
-        TCC_EMIT_V(&b, async_acquire, of->ring, of->i);
-        for (size_t l = 0; l < of->loads.len; l++)
-            build_copy(&b, of->loads.data[l], of->ring, of->i, of->buffers.data[l]);
-        b.loc = of->mmas.data[0]->loc;
-        build_commit(of, &b, of->i);
-        TCC_EMIT_V(&b, async_wait, of->ring, of->i);
+    tcc_builder b = tcc_builder_before(front_of(of));
+    b.loc = of->mmas.data[0]->loc;
+    of->i = tcc_iteration_number(&b, of->block->parent);
+    TCC_EMIT_V(&b, async_acquire, of->ring, of->i);
+    for (size_t t = 0; t < of->tiles.len; t++)
+        if (of->computed)
+            TCC_EMIT_V(&b, async_put, of->ring, of->i, of->buffers.data[t], of->tiles.data[t]);
+        else
+            build_copy(&b, of->tiles.data[t]->def, of->ring, of->i, of->buffers.data[t]);
+    b.loc = of->mmas.data[0]->loc;
+    build_commit(of, &b, of->i);
+    for (size_t g = 0; g < p->groups.len; g++) /* what these were computed of is not read any more */
+        if (p->groups.data[g]->puts == of)
+            build_release(p->groups.data[g], &b, p->groups.data[g]->i);
+    TCC_EMIT_V(&b, async_wait, of->ring, of->i);
+    if (!of->computed)
         build_reads(p, of, &b);
-    }
+}
+
+static void go_through_stages(pipeline *p)
+{
+    for (size_t g = 0; g < p->groups.len; g++)
+        fill_stages(p, p->groups.data[g]);
     for (size_t m = 0; m < p->mmas.len; m++) {
         tcc_op *old = p->mmas.data[m];
         tcc_builder b = tcc_builder_before(old);
@@ -558,9 +667,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
     pipeline p = {.f = f, .scratch = ctx->scratch};
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
-        if (can_pipeline(op))
+        if (can_pipeline(&p, op))
             TCC_PUSH(p.scratch, &p.mmas, op);
-    group_loads(&p);
+    group_tiles(&p);
     if (!p.mmas.len)
         return TCC_OK;
     tcc_op *first = tcc_outermost(front_of(p.groups.data[0]));
@@ -568,7 +677,9 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         group *of = p.groups.data[g];
         const tcc_op *loop = of->block->parent;
         of->stages = tcc_is_loop(loop) ? tcc_attr_int(&loop->attrs, "stages", 1) : 1;
-        bool tma = !strcmp(tcc_attr_str(&of->loads.data[0]->attrs, "copy", ""), "tma");
+        if (of->computed && of->stages > TCC_OWN_STAGES)
+            of->stages = TCC_OWN_STAGES;
+        bool tma = !strcmp(tcc_attr_str(&of->tiles.data[0]->def->attrs, "copy", ""), "tma");
         of->completion = tma ? "bytes" : "arrivals";
         tcc_op *front = tcc_outermost(front_of(of));
         first = tcc_op_reaches(front, first) ? front : first;
@@ -579,7 +690,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     for (size_t m = 0; m < p.mmas.len; m++)
         if (tcc_is_loop(p.mmas.data[m]->block->parent))
             tcc_attr_remove(&p.mmas.data[m]->block->parent->attrs, "stages");
-    copy_to_stages(&p);
+    go_through_stages(&p);
     *changed = true;
     return TCC_OK;
 }

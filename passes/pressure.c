@@ -47,8 +47,9 @@ typedef struct access {
 
 struct tcc_epilogue {
     bool polynomials;          /* a function is computed by them */
-    /* Bits that the loop holds of operands which are computed: for each element of A's tile, each column of it. */
-    int64_t factor_bits, column_bits;
+    /* Bits that the loop holds of operands which are computed: for each element of A's tile, each column of it; for
+     * each element of tiles that go back to shared memory, by axis. */
+    int64_t factor_bits, column_bits, put_bits[2];
     size_t n_ops, n_values, n_accesses;
     value *values;
     access *accesses;
@@ -105,19 +106,21 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
     e->polynomials |= op->code == TCC_OP_math_erf || op->code == TCC_OP_math_gelu;
 }
 
-/* What is multiplied lives beside what is read of stages; other tensors' elements are the same in all rows. */
-static void add_factor(tcc_epilogue *e, const tcc_sum_operand *o)
+/* What is multiplied lives beside what is read of stages, unless it goes back there; other tensors' elements are the
+ * same in all rows. */
+static void add_factor(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
 {
     tcc_map ops = TCC_MAP(e->arena);
+    int64_t *factor_bits = put ? &e->put_bits[o->axis] : &e->factor_bits;
     tcc_find_elementwise(o->value, e->arena, &ops);
-    e->factor_bits += tcc_scalar_bits(o->value->type->elem);
+    *factor_bits += put ? 0 : tcc_scalar_bits(o->value->type->elem);
     for (const tcc_op *op = o->value->def->block->first; op; op = op->next) {
         if (op->code != TCC_OP_tensor_read || !tcc_map_get(&ops, op))
             continue;
         const tcc_type *field = op->results[0].type;
         int64_t bits = tcc_scalar_bits(field->elem);
         if (field->rank == o->value->type->rank)
-            e->factor_bits += bits;
+            *factor_bits += bits;
         else if (tcc_field_has_index(field, o->k))
             e->column_bits += bits < 32 ? 32 : bits;
     }
@@ -143,7 +146,7 @@ tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_a
     }
     for (size_t i = 0; i < c->n_operands; i++)
         if (tcc_sum_operand_is_computed(&c->operands[i]))
-            add_factor(e, &c->operands[i]);
+            add_factor(e, &c->operands[i], tcc_sum_operand_is_put(c, &c->operands[i]));
     return e;
 }
 
@@ -261,7 +264,8 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t spare = more > 0 && blocks > SPARE_BLOCKS ? 0 : SPARE;
     int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * results : 0);
     int64_t of_thread = tcc_schedule_rows(s) * s->k / THREADS; /* elements of A */
-    int64_t factors = (of_thread * e->factor_bits + s->k / COLUMN_OWNERS * e->column_bits + 31) / 32;
+    int64_t put = (s->m * e->put_bits[0] + s->n * e->put_bits[1]) * s->k / (s->warpgroups * THREADS);
+    int64_t factors = (of_thread * e->factor_bits + s->k / COLUMN_OWNERS * e->column_bits + put + 31) / 32;
     int64_t loop = accumulators + LEAST + factors + (factors ? COMPUTING : 0);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */

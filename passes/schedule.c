@@ -75,6 +75,11 @@ tcc_schedule tcc_schedule_of(const tcc_func *f)
         s.more_a = more.list.items[1].i;
         s.more_b = more.list.items[2].i;
     }
+    tcc_attr own = tcc_attr_list(&f->attrs, "own");
+    if (own.list.n == 2) {
+        s.own_a = own.list.items[0].i;
+        s.own_b = own.list.items[1].i;
+    }
     for (int id = 0; id < TCC_KEY_COUNT; id++) {
         const tcc_schedule_key *key = &tcc_schedule_keys[id];
         const tcc_named_attr *a = tcc_attr_find(&f->attrs, key->name);
@@ -187,6 +192,8 @@ void tcc_schedule_set(tcc_func *f, const tcc_schedule *s, const char *m, const c
     if (s->more_sums)
         tcc_attr_set_ints(f->ir, &f->attrs, "more", 3,
                           (int64_t[]){s->more_sums, s->more_a, s->more_b});
+    if (s->own_b)
+        tcc_attr_set_ints(f->ir, &f->attrs, "own", 2, (int64_t[]){s->own_a, s->own_b});
 }
 
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s)
@@ -209,6 +216,14 @@ int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
     return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_ring_bytes(s->stages);
 }
 
+int64_t tcc_schedule_own_bytes(const tcc_schedule *s)
+{
+    enum { ELEM_BYTES = 2 }; /* of what wgmma takes in either direction */
+    int64_t stage = s->own_a * tcc_stage_bytes(s->m * s->k * ELEM_BYTES) +
+                    s->own_b * tcc_stage_bytes(s->n * s->k * ELEM_BYTES);
+    return stage ? TCC_OWN_STAGES * stage + tcc_ring_bytes(TCC_OWN_STAGES) : 0;
+}
+
 int64_t tcc_schedule_handed_bytes(const tcc_schedule *s)
 {
     enum { SUM_BYTES = 4 }; /* where matrix instructions of warpgroups add */
@@ -218,7 +233,7 @@ int64_t tcc_schedule_handed_bytes(const tcc_schedule *s)
 int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes)
 {
     int64_t room = s->target->smem_bytes - tcc_ring_bytes(s->stages) - tcc_schedule_handed_bytes(s);
-    return s->persistent ? room - stage_bytes : room;
+    return s->persistent ? room - stage_bytes - tcc_schedule_own_bytes(s) : room;
 }
 
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits)

@@ -62,7 +62,11 @@ typedef struct tcc_schedule {
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
     /* Of a kernel with several sums, beside those of one: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;
+    int64_t own_a, own_b; /* tiles that consumers compute and multiply from stages of their own */
 } tcc_schedule;
+
+/* Stages that tiles which consumers compute go through: one is filled while the other is multiplied. */
+enum { TCC_OWN_STAGES = 2 };
 
 /* The schedule of a function that choose-schedule has completed, keys that mean nothing on the target
  * left out. */
@@ -83,6 +87,8 @@ int64_t tcc_schedule_threads(const tcc_schedule *s);
 int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 /* Shared memory of the operand stages and their barriers, for operands of elem_bytes. */
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
+/* Shared memory beside that, for tiles that consumers compute. */
+int64_t tcc_schedule_own_bytes(const tcc_schedule *s);
 /* Shared memory beside that, for what CTAs that share a sum hand to the first of them. */
 int64_t tcc_schedule_handed_bytes(const tcc_schedule *s);
 /* Shared memory that results may have on their way to their tensors, where stages have so many bytes: what these have, as

@@ -22,6 +22,8 @@
  * running ahead: the copies stay in front of their MMA. What fills stages without mbarriers
  * (pipeline-registers) is ahead already.
  *
+ * Rings of tiles that are computed (async.put) are the consumers' own: they fill and empty them.
+ *
  * Where CTAs of a cluster meet, in front and at the end, is outside of the roles; between, all roles come to it.
  *
  * A CTA that has nothing to copy, or nothing to multiply either but tiles that are spread over warps, is one role.
@@ -56,10 +58,19 @@ static const char *const decided[] = {"warps", "registers", "turns", "separate",
                                       "waves", "lanes",     "instr", "block"};
 enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 3 };
 
+/* Whether consumers fill a ring's stages, with what they compute. */
+static bool is_own(const tcc_op *ring)
+{
+    bool own = false;
+    for (const tcc_use *u = ring->results[0].uses; u; u = u->next)
+        own |= u->op->code == TCC_OP_async_put;
+    return own;
+}
+
 static bool is_copy_side(const tcc_op *op)
 {
-    return op->code == TCC_OP_async_acquire || op->code == TCC_OP_async_copy ||
-           op->code == TCC_OP_async_commit;
+    bool fills = op->code == TCC_OP_async_acquire || op->code == TCC_OP_async_copy || op->code == TCC_OP_async_commit;
+    return fills && !is_own(op->operands[0]->def);
 }
 
 /* Whether op, or one in it, is of the copies. */
@@ -237,8 +248,9 @@ static void count(const split *s, tcc_op *ring)
     tcc_ir *ir = ring->block->func->ir;
     if (!tcc_has_mbarriers(ring))
         return;
-    int64_t warps = s->producers ? s->producers : s->consumers;
-    tcc_attr_set_int(ir, &ring->attrs, "commits", s->by_one ? 1 : warps * TCC_WARP_LANES);
+    bool own = is_own(ring);
+    int64_t warps = s->producers && !own ? s->producers : s->consumers;
+    tcc_attr_set_int(ir, &ring->attrs, "commits", s->by_one && !own ? 1 : warps * TCC_WARP_LANES);
     tcc_fillers fillers = tcc_fillers_of(ring);
     tcc_attr_set_int(ir, &ring->attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS * tcc_fillers_count(&fillers));
 }
@@ -279,6 +291,8 @@ static bool find_split(tcc_pass_ctx *ctx, tcc_func *f, split *s)
         if (op->code == TCC_OP_async_role)
             return false;
         if (op->code == TCC_OP_async_ring) {
+            if (is_own(op))
+                continue;
             if (ring && (op->block != ring->block ||
                          strcmp(completion, tcc_attr_str(&ring->attrs, "completion", ""))))
                 return false;

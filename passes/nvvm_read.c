@@ -323,13 +323,13 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
 
 /* ---- back ---------------------------------------------------------------------------------- */
 
-/* Whether each element is in one register of one lane; several warps may have it. */
-static bool is_held_once(const reading *r)
+/* Whether no two lanes, or warps, have the same. */
+static bool are_different(const tcc_digits *digits)
 {
-    bool once = true;
-    for (unsigned d = 0; d < r->held->lanes.n; d++)
-        once &= r->held->lanes.of[d].add[0] || r->held->lanes.of[d].add[1];
-    return once;
+    bool all = true;
+    for (unsigned d = 0; d < digits->n; d++)
+        all &= digits->of[d].add[0] || digits->of[d].add[1];
+    return all;
 }
 
 static void store_matrices(tcc_nvvm_lowering *l, const reading *r, const matrices *m, const place *p, tcc_value *v)
@@ -347,7 +347,7 @@ void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op)
     reading r = {0};
     if (!plan(l, op, a->type, &r))
         return;
-    if (tcc_layout_is_opaque(a->type) || r.bits < 8 || !is_held_once(&r)) {
+    if (tcc_layout_is_opaque(a->type) || r.bits < 8 || !are_different(&r.held->lanes)) {
         TCC_LOW_REFUSE(low, op, "async.put of a tile whose elements several lanes have, or nobody knows who");
         return;
     }
@@ -356,9 +356,8 @@ void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op)
                   m.registers <= r.registers.in_one;
     place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
     int64_t step = matrix ? m.registers : neighbours_at_once(&r, &p), in_one = r.registers.in_one;
-    int64_t all;
-    tcc_value *first = tcc_low_holds_first(low, r.held, r.held);
-    tcc_op *guard = tcc_value_is_int(first, &all) ? NULL : tcc_low_if(low, first);
+    tcc_op *guard =
+        are_different(&r.held->warps) ? NULL : tcc_low_if(low, tcc_low_holds_first(low, r.held, r.held));
     for (int64_t i = 0; i < r.held->n_registers; i += step) {
         tcc_value *v = tcc_low_slice(low, tcc_low_unpacked(low, a, (size_t)(i / in_one)), i % in_one, step);
         add_register(&r, i, &p);

@@ -59,8 +59,8 @@ typedef struct group {
     tcc_value *ring, *i;    /* the number of the iteration */
     int64_t stages;
     const char *completion; /* of the ring */
-    bool read;              /* to registers, too */
-    const struct group *puts; /* the last that has what is computed of the tiles, if no MMA reads them themselves */
+    bool read;              /* to registers, too, */
+    bool read_alone;        /* or by nobody else: then it is released at once */
 } group;
 
 typedef struct pipeline {
@@ -193,20 +193,17 @@ static void groups_of_operand(const pipeline *p, const tcc_op *mma, unsigned ope
     of[1] = is_put(p, mma, operand) ? group_of(p, mma->operands[operand]) : NULL;
 }
 
-/* Tells a group's loads whether all of them are computed from. */
-static void find_puts(const pipeline *p, group *g)
+/* Whether all that a group loads is read to registers, and no MMA reads it. */
+static bool is_read_alone(const pipeline *p, const group *g)
 {
-    bool read = g->computed;
+    bool alone = !g->computed;
     for (size_t m = 0; m < g->mmas.len; m++)
         for (unsigned o = 0; o < 2; o++) {
             group *of[2];
             groups_of_operand(p, g->mmas.data[m], o, of);
-            if (of[0] != g)
-                continue;
-            read |= !of[1];
-            g->puts = of[1];
+            alone &= of[0] != g || of[1];
         }
-    g->puts = read ? NULL : g->puts;
+    return alone;
 }
 
 static void group_tiles(pipeline *p)
@@ -227,7 +224,7 @@ static void group_tiles(pipeline *p)
                     TCC_PUSH(p->scratch, &of[i]->mmas, p->mmas.data[m]);
         }
     for (size_t g = 0; g < p->groups.len; g++)
-        find_puts(p, p->groups.data[g]);
+        p->groups.data[g]->read_alone = is_read_alone(p, p->groups.data[g]);
 }
 
 /* ---- rings --------------------------------------------------------------------------------- */
@@ -512,7 +509,7 @@ static bool can_run_on(const pipeline *p, const tcc_block *block)
              p->mmas.data[m]->operands[2]->type->kind == TCC_KIND_tile))
             return false;
     for (size_t g = 0; g < p->groups.len; g++)
-        if (p->groups.data[g]->block == block && p->groups.data[g]->stages < 2 && !p->groups.data[g]->puts)
+        if (p->groups.data[g]->block == block && p->groups.data[g]->stages < 2 && !p->groups.data[g]->read_alone)
             return false;
     return tcc_is_loop(block->parent);
 }
@@ -522,7 +519,7 @@ static void release_groups(const pipeline *p, const tcc_op *last, tcc_builder *b
 {
     for (size_t g = 0; g < p->groups.len; g++) {
         const group *of = p->groups.data[g];
-        if (of->block == last->block && of->mmas.data[of->mmas.len - 1] == last && !of->puts)
+        if (of->block == last->block && of->mmas.data[of->mmas.len - 1] == last && !of->read_alone)
             build_release(of, b,
                           before ? tcc_arith_bin_const(b, TCC_OP_arith_sub, of->i, before) : of->i);
     }
@@ -538,7 +535,7 @@ static void release_last(const pipeline *p, tcc_op *loop)
     b.loc = behind->loc;
     for (size_t g = 0; g < p->groups.len; g++) {
         const group *of = p->groups.data[g];
-        if (of->block != loop->regions[0] || of->puts)
+        if (of->block != loop->regions[0] || of->read_alone)
             continue;
         tcc_value *before = of->i->def->operands[0], *n = tcc_iteration_count(&b, loop);
         tcc_value *end = tcc_arith_bin(&b, TCC_OP_arith_add, before, n);
@@ -625,12 +622,11 @@ static void fill_stages(const pipeline *p, group *of)
             build_copy(&b, of->tiles.data[t]->def, of->ring, of->i, of->buffers.data[t]);
     b.loc = of->mmas.data[0]->loc;
     build_commit(of, &b, of->i);
-    for (size_t g = 0; g < p->groups.len; g++) /* what these were computed of is not read any more */
-        if (p->groups.data[g]->puts == of)
-            build_release(p->groups.data[g], &b, p->groups.data[g]->i);
     TCC_EMIT_V(&b, async_wait, of->ring, of->i);
     if (!of->computed)
         build_reads(p, of, &b);
+    if (of->read_alone)
+        build_release(of, &b, of->i);
 }
 
 static void go_through_stages(pipeline *p)

@@ -27,15 +27,26 @@ static bool is_at_end(const tcc_pwarp *w)
     return at_end;
 }
 
-/* The lanes that do something more: often one that fills stages, in a branch with nothing behind it. */
-static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w)
+/* Whether all lanes of a warp come to know what each of them does before they do anything behind an op of a block. */
+static bool meet_behind(const tcc_pinst *in, const tcc_pinst *end)
+{
+    while (++in < end && !in->op->n_regions && !in->tensor && !tcc_op_does(in->op->code, TCC_P_FOLLOWED))
+        ;
+    return in < end && (in->op->code == TCC_OP_nvvm_warp_sync || in->op->code == TCC_OP_nvvm_barrier ||
+                        in->op->code == TCC_OP_nvvm_cluster_arrive);
+}
+
+/* The lanes that do something more: often one that fills stages, in a branch with nothing behind it; or, if `unmet`, that
+ * do so before all meet. */
+static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w, bool unmet)
 {
     tcc_lane_mask alive = tcc_p_all_lanes(p);
     for (uint32_t d = 0; d + 1 < w->depth; d++) {
         const tcc_pframe *f = &w->frames[d], *inner = f + 1;
         const tcc_pinst *in = &f->code->insts[f->pc], *end = f->code->insts + f->code->n;
         bool branch = in->op->code == TCC_OP_scf_if;
-        if (!is_last(in, end) || (f->of && f->of->op->code == TCC_OP_scf_for) || inner->may ||
+        bool is_behind = !is_last(in, end) && !(unmet && f->mask == tcc_p_all_lanes(p) && meet_behind(in, end));
+        if (is_behind || (f->of && f->of->op->code == TCC_OP_scf_for) || inner->may ||
             (branch && inner->region == 0 && in->regions[1].n))
             break;
         alive = inner->mask;
@@ -62,10 +73,45 @@ bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
     const tcc_pwarp *warp = &s->warps[i];
     if (!warp->depth)
         return i == p->aside && !s->has_begun;
-    tcc_lane_mask lanes = find_alive(p, warp);
+    tcc_lane_mask lanes = find_alive(p, warp, false);
     for (unsigned k = 0; k < s->n_parts && !part; k++)
         lanes &= s->parts[k].warp == i ? ~s->parts[k].lanes : UINT64_MAX;
     return lanes & (part ? s->parts[entity - p->n_entities].lanes : UINT64_MAX);
+}
+
+static tcc_lane_mask lanes_of_parts(const tcc_pstate *s, unsigned warp)
+{
+    tcc_lane_mask lanes = 0;
+    for (unsigned i = 0; i < s->n_parts; i++)
+        lanes |= s->parts[i].warp == warp ? s->parts[i].lanes : 0;
+    return lanes;
+}
+
+/* Whether all lanes of a warp wait for a barrier at which somebody has yet to arrive. */
+static bool awaits_others(const tcc_protocol *p, const tcc_pstate *s, unsigned warp)
+{
+    const tcc_pwarp *w = &s->warps[warp];
+    unsigned barrier = (w->waits_for - p->n_warps) / 2;
+    if (!w->blocked || w->mask != tcc_p_all_lanes(p) || lanes_of_parts(s, warp))
+        return false;
+    if (w->waits_at >= 0)
+        return !w->released;
+    return w->waits_for >= p->n_warps && barrier < s->n_barriers && w->waits_for == tcc_p_done(p, barrier) &&
+           s->barriers[barrier].pending;
+}
+
+uint64_t tcc_p_told(const tcc_protocol *p, const tcc_pstate *s)
+{
+    uint64_t told = 0;
+    bool acts = false; /* somebody does, who is not told */
+    for (unsigned i = 0; i < p->n_warps && p->aside == TCC_P_NO_WARP && !p->amd; i++) {
+        const tcc_pwarp *w = &s->warps[i];
+        tcc_lane_mask acting = w->depth ? find_alive(p, w, true) : 0;
+        bool waits = w->depth && awaits_others(p, s, i), rest = acting && !(acting & ~lanes_of_parts(s, i));
+        told |= (uint64_t)(waits || rest) << i;
+        acts |= acting && !waits;
+    }
+    return acts ? told : 0;
 }
 
 /* What all know who do something more, warps and parts of them: to wait for a barrier that knows no more tells
@@ -73,10 +119,10 @@ bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
  * all of its lanes come after. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common)
 {
-    tcc_p_common_of(p, s, UINT64_MAX, common);
+    tcc_p_common_of(p, s, UINT64_MAX, s->told, common);
 }
 
-void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint32_t *common)
+void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint64_t told, uint32_t *common)
 {
     for (unsigned i = 0; i < p->stride; i++)
         common[i] = INT32_MAX;
@@ -84,8 +130,9 @@ void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps,
         const tcc_pwarp *warp = &s->warps[i];
         if (!(warps >> i & 1) || (!warp->depth && (i != p->aside || s->has_begun)))
             continue;
-        tcc_lane_mask alive = find_alive(p, warp), rest = alive;
-        if (warp->depth && !alive)
+        bool is_told = told >> i & 1;
+        tcc_lane_mask alive = find_alive(p, warp, is_told), rest = alive;
+        if (warp->depth && (!alive || (is_told && !lanes_of_parts(s, i))))
             continue;
         for (unsigned k = 0; k < s->n_parts; k++) {
             if (s->parts[k].warp != i || !(s->parts[k].lanes & alive))

@@ -114,7 +114,7 @@ static void find_row(const writer *w, unsigned e, uint32_t *restrict row)
     unsigned barrier = (e - p->n_warps) / 2, n = p->n_actors + p->n_warps;
     bool mbarrier = barrier < p->max_barriers, arrivals = mbarrier && e == tcc_p_arrivals(p, barrier);
     if (e < p->n_warps)
-        n = 0;
+        n = w->s->told >> e & 1 ? p->stride : 0;
     else if (!arrivals || awaits_arrivals(&w->s->barriers[barrier]))
         n = p->stride;
     memcpy(row, from, p->stride * sizeof *row);
@@ -425,6 +425,7 @@ static bool is_written(const tcc_protocol *p, const tcc_pstate *s, const seen_st
 bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s, const bool *is_free)
 {
     struct tcc_pcovers *c = p->covers;
+    s->told = tcc_p_told(p, s);
     if (p->loose) {
         forget_idle(p, s);
         forget_others(p, s);

@@ -443,6 +443,7 @@ static bool is_looked_up(const tcc_protocol *p, const tcc_pstate *s)
 static void choose(tcc_protocol *p, search *q, tcc_pstate *s)
 {
     pending c = {.record = p->choice.record, .at = p->choice.at};
+    unblock(p, s);
     s->log_len = p->log.len;
     s->n_readers = p->readers.len;
     s->chosen = (int)p->choice.record;
@@ -483,7 +484,6 @@ tcc_status tcc_p_explore(tcc_protocol *p)
         if (p->status)
             return p->status;
         if (r == TCC_P_CHOICE) {
-            unblock(p, s);
             unask(p, s);
             drop_records(p, s);
         }

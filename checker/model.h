@@ -384,6 +384,7 @@ struct tcc_pstate {
     uint8_t settled;        /* rotate.c: CTAs, a bit each, in which what follows does not depend on the stage that came next */
     bool calm;              /* calm.c: it was when nobody came to an mbarrier any more */
     bool known;             /* what follows it was followed */
+    uint64_t told;          /* common_knowledge.c: warps that are told of what all others know before they go on, a bit each */
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */
@@ -987,8 +988,10 @@ bool tcc_p_is_past(const tcc_protocol *p, const tcc_pstate *s, unsigned warp);
 const bool *tcc_p_comes_to_rest(tcc_protocol *p, tcc_pstate *s);
 /* What all know, as the clocks of an entity. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common);
-/* What some warps do, a bit each. */
-void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint32_t *common);
+/* The warps that are told of it before they do anything, a bit each: they are not among those who know it. */
+uint64_t tcc_p_told(const tcc_protocol *p, const tcc_pstate *s);
+/* What some warps do, a bit each; told: which are among these. */
+void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint64_t told, uint32_t *common);
 /* Whether a warp's lanes, those that are no part, or a part's do something more. */
 bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity);
 /* counts.c: of a record whose number was decided not to be more than `most`, what holds in all iterations of

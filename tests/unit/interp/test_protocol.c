@@ -622,6 +622,79 @@ START_TEST(steps_of_many_stages)
 }
 END_TEST
 
+/* ---- MMAs with nothing between them ------------------------------------------------------ */
+
+/* A product of one MMA for each of `steps` steps of k in a stage; rows of copies are of `swizzle` bytes. */
+static tcc_func *open_steps_of_k(kernel *k, int steps, int swizzle)
+{
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel f(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
+             "{\n    C[m, n] = sum(k) A[m, k] * B[n, k];\n}\n"
+             "schedule f for sm_90a { tile m 64, n 8, k %d; stages 2; producer warp; swizzle %d; }\n",
+             16 * steps, swizzle);
+    *k = (kernel){.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+    k->diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = k};
+    k->ir = kernel_parse(k, source);
+    ck_assert_int_eq(tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), TCC_OK);
+    return k->ir->first;
+}
+
+/* How many sets of bytes the proof tells apart. */
+static size_t count_footprints(kernel *k, const tcc_func *f)
+{
+    size_t steps;
+    tcc_protocol *p = tcc_p_open(f, k->arena, &k->diag);
+    ck_assert_msg(!tcc_p_prove(p, &k->diag, &steps), "%s", k->said);
+    return p->footprints.len;
+}
+
+/* Commits each MMA by itself, so that there is an op between them. */
+static void commit_each(tcc_func *f)
+{
+    for (tcc_op *mma = NTH(nvvm_wgmma, 0); mma; mma = mma->next)
+        if (mma->code == TCC_OP_nvvm_wgmma && mma->next->code != TCC_OP_nvvm_wgmma_commit) {
+            tcc_builder b = tcc_builder_before(mma->next);
+            tcc_op_clone(&b, LAST(nvvm_wgmma_commit), tcc_value_map_create(f->ir->arena));
+        }
+}
+
+/* The steps of k in a stage read neighbouring bytes: they are one access to each operand, as a single MMA is, and several
+ * where there is an op between them. */
+START_TEST(operands_of_neighbouring_mmas_are_one_access)
+{
+    enum { STAGES = 2, OPERANDS = 2, STEPS = 4 };
+    kernel k;
+    size_t of_one = count_footprints(&k, open_steps_of_k(&k, 1, 32));
+    kernel_close(&k);
+    tcc_func *f = open_steps_of_k(&k, STEPS, 128);
+    size_t together = count_footprints(&k, f);
+    commit_each(f);
+    size_t apart = count_footprints(&k, f);
+    kernel_close(&k);
+    ck_assert_uint_eq(together, of_one);
+    ck_assert_uint_eq(apart, of_one + (STEPS - 1) * STAGES * OPERANDS);
+}
+END_TEST
+
+/* Each step of k has a copy of each operand, of which one is left out. */
+START_TEST(a_hole_between_operands_of_neighbouring_mmas_is_found)
+{
+    enum { STEPS = 4, ROW_BYTES = 32 };
+    kernel k;
+    tcc_func *f = open_steps_of_k(&k, STEPS, ROW_BYTES);
+    ck_assert_msg(check(&k, f) == TCC_OK, "%s", k.said);
+    tcc_op *expect = NTH(nvvm_mbarrier_arrive_expect_tx, 0);
+    int rows = _i < STEPS ? 64 : 8;
+    set_constant(expect, 1, constant_of(expect->operands[1]) - rows * ROW_BYTES);
+    tcc_op_erase(NTH(nvvm_tma_load, (unsigned)_i));
+    ck_assert_int_eq(check(&k, f), TCC_ERR_INTERNAL);
+    const char *says = _i < STEPS ? "nothing is ever written to operand A" : "nothing is ever written to operand B";
+    ck_assert_msg(strstr(k.said, says), "%s", k.said);
+    kernel_close(&k);
+}
+END_TEST
+
 /* ---- what is known of ops -------------------------------------------------------------- */
 
 /* Of every op of the target level whose effects are followed. */
@@ -656,6 +729,8 @@ int main(void)
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
     tcase_add_test(t, threads_tell_of_the_first_that_is_wrong);
     tcase_add_test(t, one_proof_for_what_is_alike);
+    tcase_add_test(t, operands_of_neighbouring_mmas_are_one_access);
+    tcase_add_loop_test(t, a_hole_between_operands_of_neighbouring_mmas_is_found, 0, 8);
     tcase_add_test(t, no_op_is_missing);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

@@ -36,17 +36,23 @@ tcc_panels tcc_panels_of(const tcc_op *alloc)
     return p;
 }
 
+/* Columns that fill whole units of so many bytes. */
+static int64_t fill_units(int64_t cols, unsigned bits, int64_t bytes)
+{
+    int64_t unit = bytes * 8 / bits;
+    return (cols + unit - 1) / unit * unit;
+}
+
 int64_t tcc_whole_columns(int64_t cols, unsigned bits)
 {
-    int64_t unit = ROW_BYTES * 8 / bits;
-    return (cols + unit - 1) / unit * unit;
+    return fill_units(cols, bits, ROW_BYTES);
 }
 
 int64_t tcc_exchange_columns(int64_t cols, unsigned bits, bool opaque)
 {
     enum { APART = 8, OPAQUE_BYTES = 32 /* of which rows of fragments that are opaque are multiples */ };
-    int64_t unit = OPAQUE_BYTES * 8 / bits;
-    return opaque ? (cols + unit - 1) / unit * unit + unit : tcc_whole_columns(cols + APART, bits);
+    return opaque ? fill_units(cols + OPAQUE_BYTES * 8 / bits, bits, OPAQUE_BYTES)
+                  : tcc_whole_columns(cols + APART, bits);
 }
 
 int64_t tcc_exchange_bytes(int64_t rows, int64_t columns, unsigned bits)

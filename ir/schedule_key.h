@@ -15,6 +15,12 @@ typedef enum tcc_schedule_key_id {
     TCC_KEY_COUNT
 } tcc_schedule_key_id;
 
+/* The numbers that a key takes, as constants. */
+enum {
+#define KEY(name, form, min, max, ...) TCC_KEY_##name##_min = (min), TCC_KEY_##name##_max = (max),
+#include "ir/schedule_keys.def"
+};
+
 typedef enum tcc_key_form {
     TCC_KEY_FORM_TILE,
     TCC_KEY_FORM_NUMBER,

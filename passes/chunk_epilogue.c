@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "ir/machine.h"
+#include "ir/schedule_key.h"
 #include "passes/loops.h"
 #include "passes/lowering.h"
 #include "passes/passes.h"
@@ -40,14 +41,14 @@ enum {
     MAX_COLUMNS = 32,
     MAX_BLOCKS = 16, /* of rows */
     MAX_CARRIED = 8,
-    MAX_STRIPS = 8,
-    STRIPS = 2 /* where nothing is said */
+    LEAST_STRIPS = TCC_KEY_strips_min, /* and as many where nothing is said */
+    MOST_STRIPS = TCC_KEY_strips_max
 };
 
 typedef struct item {
     tcc_op *op;
     bool rows, cols;   /* extent of the result along m and n is not 1 */
-    tcc_value *buffers[MAX_STRIPS]; /* of a store through shared memory, which strips take in turn */
+    tcc_value *buffers[MOST_STRIPS]; /* of a store through shared memory, which strips take in turn */
     tcc_value *value[MAX_COLUMNS][MAX_BLOCKS];
 } item;
 
@@ -421,11 +422,13 @@ static void plan_strips(epilogue *e)
             continue;
         int64_t of_op = tcc_attr_int(&op->attrs, "staged", e->n);
         e->n_in_words += is_in_words(op);
-        int64_t strips = tcc_attr_int(&op->attrs, "strips", STRIPS);
+        int64_t strips = tcc_attr_int(&op->attrs, "strips", LEAST_STRIPS);
         width = !e->n_staged++ || width == of_op ? of_op : e->n;
         e->n_strips = e->n_strips && e->n_strips < strips ? e->n_strips : strips;
     }
-    e->n_strips = e->n_strips < STRIPS ? STRIPS : e->n_strips > MAX_STRIPS ? MAX_STRIPS : e->n_strips;
+    e->n_strips = e->n_strips < LEAST_STRIPS  ? LEAST_STRIPS
+                  : e->n_strips > MOST_STRIPS ? MOST_STRIPS
+                                              : e->n_strips;
     bool divides = width > 0 && width % e->cols == 0 && e->n % width == 0;
     e->strip = divides ? width / e->cols : e->n_columns;
     for (size_t i = 0; i < e->n_items; i++)

@@ -659,8 +659,8 @@ static void commit_each(tcc_func *f)
         }
 }
 
-/* The steps of k in a stage read neighbouring bytes: they are one access to each operand, as a single MMA is, and several
- * where there is an op between them. */
+/* The steps of k in a stage read neighbouring bytes: they are one access to each operand, as a single MMA is, and
+ * several where there is an op between them. */
 START_TEST(operands_of_neighbouring_mmas_are_one_access)
 {
     enum { STAGES = 2, OPERANDS = 2, STEPS = 4 };

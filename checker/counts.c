@@ -11,10 +11,12 @@
 
 enum { SMALL_LEAST = 2, SMALL_MOST = 64 };
 
-/* As many iterations as can be on their way at a time: a stage has two mbarriers in each CTA. */
+/* As many iterations as can be on their way at a time: a stage has two phases to tell apart, of which a number that is data
+ * says the remainder, and two mbarriers in each CTA. Where something is to be reported, more: mbarriers of other uses are
+ * taken for stages, too. */
 static int64_t small(const tcc_protocol *p, const tcc_precord *r)
 {
-    int64_t n = p->max_barriers / p->ctas / 2;
+    int64_t n = p->spans && p->symbol_data ? p->symbol_data / 2 : p->max_barriers / p->ctas / 2;
     n = n < SMALL_LEAST ? SMALL_LEAST : n > SMALL_MOST ? SMALL_MOST : n;
     return n * r->scale;
 }

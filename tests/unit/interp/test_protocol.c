@@ -581,14 +581,14 @@ static const struct {
     {"warp; cluster n 2", 4, 2400}, {"warp; cluster n 2", 8, 4000},
     {"warp; cluster n 4", 4, 4500}, {"warp; cluster n 4", 8, 7900},
     {"warpgroup; consumers pingpong; persistent", 1, 8100},
-    {"warpgroup; consumers pingpong; persistent", 2, 13800},
-    {"warpgroup; consumers pingpong; persistent", 3, 19100},
-    {"warpgroup; consumers pingpong; persistent", 4, 25500},
-    {"warpgroup; consumers pingpong; persistent", 8, 57600},
-    {"warpgroup; consumers pingpong; persistent; cluster n 2", 2, 29800},
-    {"warpgroup; consumers pingpong; persistent; cluster n 2", 4, 58400},
-    {"warpgroup; consumers pingpong; persistent; cluster n 4", 2, 60300},
-    {"warpgroup; consumers pingpong; persistent; cluster n 4", 4, 119100},
+    {"warpgroup; consumers pingpong; persistent", 2, 10700},
+    {"warpgroup; consumers pingpong; persistent", 3, 15500},
+    {"warpgroup; consumers pingpong; persistent", 4, 21300},
+    {"warpgroup; consumers pingpong; persistent", 8, 51300},
+    {"warpgroup; consumers pingpong; persistent; cluster n 2", 2, 23600},
+    {"warpgroup; consumers pingpong; persistent; cluster n 2", 4, 51200},
+    {"warpgroup; consumers pingpong; persistent; cluster n 4", 2, 47800},
+    {"warpgroup; consumers pingpong; persistent; cluster n 4", 4, 104200},
 };
 
 /* Steps grow as the stages do, whoever fills them. */

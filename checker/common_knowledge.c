@@ -36,8 +36,8 @@ static bool meet_behind(const tcc_pinst *in, const tcc_pinst *end)
                         in->op->code == TCC_OP_nvvm_cluster_arrive);
 }
 
-/* The lanes that do something more: often one that fills stages, in a branch with nothing behind it; or, if `unmet`, that
- * do so before all meet. */
+/* The lanes that do something more: often one that fills stages, in a branch with nothing behind it; or, if `unmet`,
+ * those that do so before all meet. */
 static tcc_lane_mask find_alive(const tcc_protocol *p, const tcc_pwarp *w, bool unmet)
 {
     tcc_lane_mask alive = tcc_p_all_lanes(p);

@@ -384,7 +384,7 @@ struct tcc_pstate {
     uint8_t settled;        /* rotate.c: CTAs, a bit each, in which what follows does not depend on the stage that came next */
     bool calm;              /* calm.c: it was when nobody came to an mbarrier any more */
     bool known;             /* what follows it was followed */
-    uint64_t told;          /* common_knowledge.c: warps that are told of what all others know before they go on, a bit each */
+    uint64_t told;          /* common_knowledge.c: warps that are told what all others know before they go on, a bit each */
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
     int chosen;             /* the record of the last choice; -1: it is no longer needed */

@@ -25,6 +25,7 @@
 #include "passes/families.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
+#include "support/map.h"
 
 const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as,
                                    tcc_fragment_id id, bool halves)
@@ -82,24 +83,35 @@ static int64_t common(int64_t a, int64_t b)
     return b ? common(b, a % b) : a;
 }
 
-/* As ldmatrix and stmatrix have neighbours along the dimension that is contiguous in a stage, a tile t of what is
- * computed for one: warps beside each other across it, as far as they can be. */
-static const tcc_type *hold_in_matrices(tcc_ir *ir, const tcc_type *t, const tcc_op *role, const tcc_type *stage,
-                                        int contiguous)
+/* What a warp has of a stage in one matrix, where the narrowest elements that the stage is computed of have so many
+ * bits: lanes have words of them. */
+static tcc_fragment_id matrix_of(const tcc_type *stage, unsigned bits, int contiguous)
 {
-    enum { SIDE = 8 };
+    static const tcc_fragment_id of[2][2] = {{TCC_FRAGMENT_mma_b16k8, TCC_FRAGMENT_ldmatrix},
+                                             {TCC_FRAGMENT_mma_b8k16, TCC_FRAGMENT_ldmatrix8}};
+    enum { LINE_BYTES = 16 };
+    return of[bits == 8 && stage->dims[contiguous].size % LINE_BYTES == 0][contiguous];
+}
+
+/* As ldmatrix and stmatrix have neighbours along the dimension that is contiguous in a stage, a tile t of what is
+ * computed for one: warps beside each other along a dimension, as far as they can be. */
+static const tcc_type *hold_in_matrices(tcc_ir *ir, const tcc_type *t, const tcc_op *role, const tcc_type *stage,
+                                        unsigned bits, int contiguous, int along)
+{
     int64_t warps = tcc_attr_int(&role->attrs, "warps", 0), blocks[2], own[2];
     int across = !contiguous;
+    tcc_fragment_id id = matrix_of(stage, bits, contiguous);
+    const int64_t side[] = {tcc_fragments[id].rows, tcc_fragments[id].cols};
     for (int d = 0; d < 2; d++) {
-        blocks[d] = stage->dims[d].size / SIDE;
-        if (stage->dims[d].size % SIDE || (t->dims[d].size != 1 && t->dims[d].size != stage->dims[d].size))
+        blocks[d] = stage->dims[d].size / side[d];
+        if (stage->dims[d].size % side[d] || (t->dims[d].size != 1 && t->dims[d].size != stage->dims[d].size))
             return NULL;
     }
-    own[across] = common(blocks[across], warps);
-    own[contiguous] = common(blocks[contiguous], warps / own[across]);
+    own[along] = common(blocks[along], warps);
+    own[!along] = common(blocks[!along], warps / own[along]);
     for (int d = 0; d < 2; d++)
         blocks[d] = t->dims[d].size == 1 ? 1 : blocks[d] / own[d];
-    return tcc_layout_repeated(ir, t, contiguous ? TCC_FRAGMENT_ldmatrix : TCC_FRAGMENT_mma_b16k8, 5,
+    return tcc_layout_repeated(ir, t, id, 5,
                                (tcc_repeat[]){{(unsigned)contiguous, TCC_IN_REGISTERS, blocks[contiguous]},
                                               {(unsigned)contiguous, TCC_IN_WARPS, own[contiguous]},
                                               {(unsigned)across, TCC_IN_WARPS, own[across]},
@@ -238,25 +250,47 @@ static bool is_of_computing(const assigning *a, const tcc_op *op)
     return (any || (op && op->code == TCC_OP_arith_const)) && tcc_ancestor_in((tcc_op *)op, a->role->regions[0]);
 }
 
+/* Of what an MMA multiplies that which is not summed: warps beside each other along it have fewer of another tensor's
+ * elements that are the same for all k, and stay in registers. */
+static int own_dimension(const tcc_value *buffer)
+{
+    enum { B = 3 };
+    bool is_b = false;
+    for (const tcc_use *u = buffer->uses; u; u = u->next)
+        is_b |= u->op->code == TCC_OP_async_mma && operand_of(u) == B;
+    return is_b;
+}
+
 /* Gives what is computed for a stage, and all that it is computed of, the layout in which it is put there. */
 static void assign_put(assigning *a, tcc_op *put)
 {
     const tcc_async_put_operands *o = TCC_VIEW(async_put, put);
     int contiguous = tcc_attr_int(&o->buffer->def->attrs, "contiguous", 1) ? 1 : 0;
     const tcc_type *stage = o->a->type;
-    TCC_VEC(tcc_value *) left = {0};
+    int along = own_dimension(o->buffer);
+    unsigned bits = tcc_scalar_bits(stage->elem);
+    TCC_VEC(tcc_value *) all = {0};
+    tcc_map known = TCC_MAP(a->scratch);
     if (!stage->layout && is_of_computing(a, o->a->def) && o->a->def->code != TCC_OP_tile_load)
-        TCC_PUSH(a->scratch, &left, o->a);
-    while (left.len) {
-        tcc_value *v = left.data[--left.len];
-        const tcc_type *type = v->type->layout ? NULL : hold_in_matrices(a->ir, v->type, a->role, stage, contiguous);
-        if (!type)
-            continue;
-        a->changed = true;
-        v->type = type;
-        for (unsigned i = 0; i < v->def->n_operands; i++)
-            if (is_tile(v->def->operands[i]) && is_of_computing(a, v->def->operands[i]->def))
-                TCC_PUSH(a->scratch, &left, v->def->operands[i]);
+        TCC_PUSH(a->scratch, &all, o->a);
+    for (size_t n = 0; n < all.len; n++) {
+        const tcc_op *op = all.data[n]->def;
+        unsigned own = tcc_scalar_bits(op->results[0].type->elem);
+        bits = op->code == TCC_OP_async_read && own < bits ? own : bits;
+        for (unsigned i = 0; i < op->n_operands; i++) {
+            tcc_value *v = op->operands[i];
+            bool is_new = is_tile(v) && !tcc_map_get(&known, v) && is_of_computing(a, v->def);
+            if (is_new)
+                TCC_PUSH(a->scratch, &all, v);
+            *tcc_map_at(&known, v) = v;
+        }
+    }
+    for (size_t n = 0; n < all.len; n++) {
+        tcc_value *v = all.data[n];
+        const tcc_type *type =
+            v->type->layout ? NULL : hold_in_matrices(a->ir, v->type, a->role, stage, bits, contiguous, along);
+        a->changed |= type != NULL;
+        v->type = type ? type : v->type;
     }
 }
 

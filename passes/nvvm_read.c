@@ -236,11 +236,11 @@ static bool are_neighbours(const reading *r, const place *own, int64_t step)
     return all;
 }
 
-/* How many neighbours a thread reads at a time: two, or of words that are multiplied as they are 16 bytes. */
+/* How many neighbours a thread accesses at a time, up to 16 bytes. */
 static int64_t neighbours_at_once(const reading *r, const place *own)
 {
     enum { WIDE_BYTES = 16 };
-    int64_t step = r->bits < WORD_BYTES * 8 ? 2 : WIDE_BYTES * 8 / r->bits;
+    int64_t step = WIDE_BYTES * 8 / r->bits;
     while (step > 1 && !(step <= r->registers.in_one && are_neighbours(r, own, step)))
         step /= 2;
     return step;

@@ -22,6 +22,7 @@ enum {
      * the other is computed. */
     THREADS = 128,
     COLUMN_OWNERS = 4,
+    OWN_LANES = 16, /* that have different rows or columns of what goes back, of a warpgroup */
     COMPUTING = 8,
     /* What a loop over tiles keeps while one is multiplied: which it is, iterations so far, and what places of
      * its results are computed from. */
@@ -48,8 +49,8 @@ typedef struct access {
 struct tcc_epilogue {
     bool polynomials;          /* a function is computed by them */
     /* Bits that the loop holds of operands which are computed: for each element of A's tile, each column of it; for
-     * each element of tiles that go back to shared memory, by axis. */
-    int64_t factor_bits, column_bits, put_bits[2];
+     * each element of tiles that go back to shared memory, by axis, and each of their own index. */
+    int64_t factor_bits, column_bits, put_bits[2], own_bits[2];
     size_t n_ops, n_values, n_accesses;
     value *values;
     access *accesses;
@@ -123,6 +124,8 @@ static void add_factor(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
             *factor_bits += bits;
         else if (tcc_field_has_index(field, o->k))
             e->column_bits += bits < 32 ? 32 : bits;
+        else if (put)
+            e->own_bits[o->axis] += bits < 32 ? 32 : bits;
     }
 }
 
@@ -265,6 +268,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t scarce = one - spare + (e->polynomials ? BY_POLYNOMIALS * results : 0);
     int64_t of_thread = tcc_schedule_rows(s) * s->k / THREADS; /* elements of A */
     int64_t put = (s->m * e->put_bits[0] + s->n * e->put_bits[1]) * s->k / (s->warpgroups * THREADS);
+    put += (s->m * e->own_bits[0] + s->n * e->own_bits[1]) / (s->warpgroups * OWN_LANES);
     int64_t factors = (of_thread * e->factor_bits + s->k / COLUMN_OWNERS * e->column_bits + put + 31) / 32;
     int64_t loop = accumulators + LEAST + factors + (factors ? COMPUTING : 0);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;

@@ -712,6 +712,14 @@ static bool meets_at_the_beginning(const site *s)
            s->op->block->parent->code == TCC_OP_scf_for;
 }
 
+/* Those that wait for it are those that release it, in iterations before. */
+static bool waits_for_its_own_release(const site *s)
+{
+    const tcc_op *next = next_effect(s->op);
+    return is_kind(s, "move to the beginning") && s->op->code == TCC_OP_nvvm_mbarrier_wait && next &&
+           next->code == TCC_OP_nvvm_stmatrix && tcc_attr_find(&s->f->attrs, "own");
+}
+
 static bool asks_whose_it_is(const site *s)
 {
     const tcc_op *role = s->op->block->parent;
@@ -979,6 +987,7 @@ const reason reasons[] = {
     {"no other threads use the barrier of this number", other_barrier_is_free},
     {"the MMAs were waited for in the loop", waited_in_the_loop},
     {"the end of an iteration is the beginning of the next", meets_at_the_beginning},
+    {"the stage was released in an earlier iteration", waits_for_its_own_release},
     {"the branch itself tests which threads run it", asks_whose_it_is},
     {"one more iteration adds zeros", adds_zeros},
     {"the loop makes as many iterations", as_many_iterations},

@@ -198,6 +198,15 @@ const subject subjects[] = {
                                    "nvvm.barrier", NULL},
      .shapes = {{34, 36, 36, 0}, {32, 32, 8, 0}, {32, 64, 16, 0}, {33, 40, 20, 0}, {32, 32, 0, 0}, {20, 32, 20, 0},
                 {16, 32, 28, 0}, {15, 32, 20, 0}, {17, 32, 28, 0}, {14, 32, 20, 0}, {24, 32, 20, 0}, {32, 32, 28, 0}}},
+    {.name = "computed",
+     .source = "kernel f(A: f16[M, K], B: f16[N, K], s: f32[K]) -> (C: f32[M, N])\n"
+               "{\n    C[m, n] = sum(k) relu(A[m, k]) * f16(B[n, k] * s[k]);\n}\n" SCHEDULE(
+                   "tile m 128, n 16, k 32; stages 2; warpgroups 2; producer warp; epilogue interleaved; group 1;"),
+     .function = "f",
+     .only = (const char *const[]){"nvvm.mbarrier.init", "nvvm.mbarrier.wait", "nvvm.mbarrier.arrive", "nvvm.stmatrix",
+                                   "nvvm.fence.proxy.async", "nvvm.wgmma", "nvvm.wgmma.wait_group", "nvvm.barrier",
+                                   NULL},
+     .shapes = {{136, 24, 136, 0}, {128, 16, 32, 0}, {128, 16, 64, 0}, {256, 32, 40, 0}, {128, 16, 0, 0}}},
     {.name = "pingpong",
      .source = PLAIN SCHEDULE("tile m 64, n 16, k 16; stages 2; epilogue tma; group 1; persistent; "
                               "consumers pingpong;"),

@@ -51,9 +51,10 @@ typedef struct decoder {
 
 /* ---- which operands an op asks for -------------------------------------------------------- */
 
+/* What draws a number changes which one the next is, whether it is wanted or not. */
 static bool is_followed(const tcc_op *op)
 {
-    return tcc_op_does(op->code, TCC_P_FOLLOWED);
+    return tcc_op_does(op->code, TCC_P_FOLLOWED) || op->code == TCC_OP_nvvm_atom_inc;
 }
 
 /* Whether operand i of an op that is followed must be known: addresses, numbers of barriers and
@@ -243,6 +244,8 @@ static void ask_for_loop(decoder *d, const source *s)
 {
     for (unsigned i = 0; i < 3; i++)
         ask(d, s->operands[i], i == 1 ? NEEDED : EXACT, 0);
+    if (tcc_loop_tests(s->op))
+        ask(d, s->args[0] + 1, EXACT, 0);
     for (unsigned i = 0; i < s->op->n_results && tcc_loop_only_counts(s->op); i++) {
         const need *r = &d->needs.data[s->results + i]; /* the sum of two numbers */
         if (r->modulus)
@@ -557,6 +560,7 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     in->loops |= op->code == TCC_OP_scf_for && s->waits && !makes_few_iterations(op);
     if (op->code == TCC_OP_scf_for) {
         in->counts = tcc_loop_only_counts(op);
+        in->tests = tcc_loop_tests(op);
         int64_t m = data_modulus(d, s, in);
         in->data = m > NEEDED;
         if (in->data && m > d->p->symbol_data)

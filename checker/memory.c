@@ -421,6 +421,8 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
     const struct tcc_pfootprint *f = &p->footprints.data[footprint];
     const uint32_t *seen = tcc_p_clocks(p, s, tcc_p_entity(p, s, by->warp, by->lanes));
     uint32_t synced = tcc_p_synced(s, by->warp, by->lanes);
+    if (by->write && s->n_words)
+        tcc_p_words_overwritten(p, s, f);
     uint32_t before = 0, after = 0, print = by->actor == by->warp ? (uint32_t)footprint : 0;
     unsigned cta = tcc_p_cta(p, by->warp);
     if (in->stays && f->rotates && p->rotation && !(s->settled >> cta & 1) && !tcc_p_rotation_ends(p, s, cta))

@@ -10,6 +10,7 @@
  * sync.c     barriers and fences
  * async.c    copies
  * cluster.c  CTAs that are followed together
+ * drawn.c    numbers that are drawn, on their way through shared memory; loops that go on while they say so
  * mma.c      MMAs
  * step.c     one warp's next op; control flow
  * runs.c     ops that do not synchronize, done in one step
@@ -57,6 +58,7 @@ enum {
     TCC_P_PARTS = 4,    /* of a warp, whose lanes know different things */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
     TCC_P_MAX_CHUNKS = 512, /* of 16 bytes, in an MMA's operand */
+    TCC_P_WORDS = 8,    /* of shared memory that hold numbers that were drawn */
     TCC_P_CTAS = 4, /* of a cluster */
     TCC_P_WARPS = 64, /* of all its CTAs, a bit each */
     TCC_P_MAX_STEPS = TCC_P_WARPS + 2,
@@ -82,6 +84,7 @@ typedef enum tcc_pkind {
     TCC_P_KNOWN,   /* v + n * delta for some n >= 0, the same in all lanes */
     TCC_P_LANES,   /* a number for each lane: v numbers the list */
     TCC_P_REGISTERS, /* of MMAs: v is the last group that accesses them, 0 none */
+    TCC_P_DRAWN, /* symbol v, of the number that was drawn in iteration delta of the loop that tests it (drawn.c) */
 } tcc_pkind;
 
 /* Of registers: delta. Taken: by an MMA or a loop since the last fence; A: MMAs take their A
@@ -149,6 +152,8 @@ tcc_pvalue tcc_p_forget_from(tcc_pvalue v, int64_t threshold, int64_t m);
 int64_t tcc_p_gcd(int64_t a, int64_t b);
 /* A set of numbers of a type that may have wrapped. */
 tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem);
+/* An op on symbols: equal ops on equal symbols give equal numbers, wherever they stand. */
+tcc_pvalue tcc_p_of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args);
 /* An elementwise op. Comparisons of a loop's index with its bound are step.c's. */
 tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args);
 
@@ -181,7 +186,8 @@ typedef struct tcc_pinst {
     struct tcc_pplace *place;    /* where */
     bool harmless;               /* it accesses nothing else, nor does anything in it */
     bool waits;                  /* it, or something in it, synchronizes */
-    bool counts;                 /* a loop that only counts (ir/counting.h); */
+    bool tests;                  /* a loop that tests what it carries (ir/counting.h); */
+    bool counts;                 /* one that only counts; */
     bool data;                   /* one whose number of iterations is wanted as data */
     bool loops;                  /* it is such a loop, of more than a few iterations, or has one in it */
     bool loops_later;            /* one follows in this block */
@@ -360,6 +366,12 @@ typedef struct tcc_pglobal {
     tcc_prange_of at[TCC_P_RANK];
 } tcc_pglobal;
 
+/* A number in shared memory. */
+typedef struct tcc_pword {
+    int64_t address;
+    tcc_pvalue value;
+} tcc_pword;
+
 struct tcc_pstate {
     tcc_pwarp *warps;
     tcc_pbarrier *barriers;
@@ -378,6 +390,8 @@ struct tcc_pstate {
     tcc_pcount counts[TCC_P_COUNTS];
     uint32_t asked[64]; /* 1 + the number of each root that was asked for */
     bool doubtful;      /* of one root two were: this execution may be none */
+    tcc_pword words[TCC_P_WORDS];
+    unsigned n_words;
     unsigned n_records, n_counts, n_barriers, n_atoms, n_parts, n_globals;
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
@@ -457,6 +471,9 @@ struct tcc_protocol {
     uint32_t *tensors;     /* of each parameter: 1 + the first of the same tensor */
     uint8_t *tensor_uses;  /* by 1 + the number of a parameter */
     uint32_t most_pending; /* copies to global memory, in a wait */
+    const tcc_op *draw;    /* that draws numbers; NULL: none did yet; */
+    unsigned drawer;       /* the warp that runs it */
+    uint32_t drawing, tested; /* 1 + the symbols of how often loops that test it run, and of what they test */
     int64_t smem_bytes, cta_bytes; /* of all, and of a CTA */
     int64_t *box_bytes; /* by parameter, 0 for others */
     /* values */
@@ -714,6 +731,10 @@ bool tcc_p_access(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, const tcc
 /* An access of a warp's lanes, each to `bytes` at its address, or of all together there. */
 bool tcc_p_access_lanes(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                         const tcc_pvalue *address, int64_t bytes, bool write, bool together);
+/* The innermost loop of unknown iterations that the warp is in; -1 for none. */
+int tcc_p_inner_loop(const tcc_pwarp *w);
+/* The record of a symbol for the warp's iteration; -1, reported, when there are too many. */
+int tcc_p_record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op, int64_t symbol, bool truth);
 /* Of a lane's registers. */
 static inline int64_t tcc_p_bytes_of(const tcc_type *t)
 {
@@ -740,6 +761,20 @@ static inline const char *tcc_p_smem_word(const tcc_protocol *p)
 {
     return p->amd ? "LDS" : "shared memory";
 }
+
+/* ---- numbers that are drawn (drawn.c) ----------------------------------------------- */
+
+/* An elementwise op, one of its operands being DRAWN. */
+tcc_pvalue tcc_p_of_drawn(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args);
+/* Plans a loop that tests what it carries; false, reported, when it cannot be followed. */
+bool tcc_p_plan_testing(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, tcc_pframe *f);
+/* Whether the loop that the warp is at the head of tests what was drawn in its last iteration; false, reported, when it
+ * does not. */
+bool tcc_p_tests_drawn(tcc_protocol *p, const tcc_pstate *s, unsigned warp);
+/* The bytes of a footprint are overwritten. */
+void tcc_p_words_overwritten(const tcc_protocol *p, tcc_pstate *s, const struct tcc_pfootprint *f);
+/* The first iteration that counts in a state, of loops that test what was drawn. */
+int64_t tcc_p_drawn_base(const tcc_protocol *p, const tcc_pstate *s, const int64_t *bases);
 
 /* ---- global memory (global.c) -------------------------------------------------- */
 
@@ -813,7 +848,8 @@ enum {
     OP(nvvm_wmma_load) OP(nvvm_wmma_store)                                                         \
     OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
     OP(nvvm_tma_load_multicast) OP(nvvm_ld_shared) OP(nvvm_st_shared)                              \
-    OP(nvvm_st_shared_cluster) OP(amdgcn_ds_load)                                                  \
+    OP(nvvm_st_shared_cluster) OP(nvvm_ld_shared_word) OP(nvvm_st_shared_word) OP(nvvm_atom_inc)    \
+    OP(amdgcn_ds_load)                                                                             \
     OP(amdgcn_ds_store) OP(amdgcn_waitcnt) OP(amdgcn_s_barrier)
 /* clang-format on */
 #define OP(id) tcc_phook tcc_p_##id;

@@ -208,7 +208,7 @@ static void put_record(writer *w, unsigned r)
  * iterations. */
 static void put_index(writer *w, const tcc_pframe *f)
 {
-    bool counts = f->code->moduli[0] > 1 && !w->p->symbol_data; /* as rotate.c has it */
+    bool counts = f->code->moduli[0] > 1 && !w->p->symbol_data && !f->of->tests; /* as rotate.c has it */
     int64_t at = f->lo + f->iter * f->step, turned = counts ? w->s->turned : 0;
     put_int(w, f->by_iterations ? 0 : f->cap == INT64_MAX ? -1 : at < f->cap ? at : f->cap);
     put_int(w, f->iter > 0);
@@ -274,6 +274,10 @@ static void put_slots(writer *w, unsigned warp)
     tcc_p_reserve(w, p->n_slots * (sizeof *row + sizeof(uint32_t)) + sizeof(uint32_t));
     uint8_t *out = w->data + w->len;
     tcc_pslots piece;
+    for (uint32_t d = 0; p->draw && d < of->depth; d++)
+        for (size_t k = 0; tcc_p_held_slots(&of->frames[d], k, &piece); k++)
+            for (uint32_t i = piece.first; i < piece.end; i++)
+                row[i].delta -= row[i].kind == TCC_P_DRAWN ? w->drawn_base : 0;
     for (uint32_t d = 0; d < of->depth; d++)
         for (size_t k = 0; tcc_p_held_slots(&of->frames[d], k, &piece); k++)
             for (uint32_t i = piece.first; i < piece.end; i++) {
@@ -443,6 +447,17 @@ static void put_dirty_atoms(writer *w)
     }
 }
 
+static void put_words(writer *w)
+{
+    put_int(w, w->s->n_words);
+    for (unsigned i = 0; i < w->s->n_words; i++) {
+        const tcc_pword *word = &w->s->words[i];
+        put_int(w, word->address);
+        put_int(w, word->value.v);
+        put_int(w, word->value.delta - w->drawn_base);
+    }
+}
+
 static void put_globals(writer *w)
 {
     put_int(w, w->s->n_globals);
@@ -471,6 +486,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_f
     writer w = {.p = p, .s = s, .is_free = is_free, .data = *buffer, .cap = *cap, .columns = p->columns, .common = p->common};
     find_clocks(&w);
     tcc_p_sums_find(p, s, w.base_at);
+    w.drawn_base = tcc_p_drawn_base(p, s, w.base_at);
     put_int(&w, s->n_records | (int64_t)s->n_barriers << 16 | (int64_t)(is_free ? 0 : s->n_atoms) << 32);
     for (unsigned c = 0; c < p->ctas; c++)
         put_int(&w, s->free_registers[c]);
@@ -491,6 +507,7 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_f
     put_groups(&w);
     (is_free ? put_dirty_atoms : put_atoms)(&w);
     put_globals(&w);
+    put_words(&w);
     tcc_p_put_clocks(&w);
     *buffer = w.data;
     *cap = w.cap;

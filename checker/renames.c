@@ -197,6 +197,8 @@ static const struct {
     {TCC_OP_nvvm_wgmma_a, {NOT_RENAMED, NOT_RENAMED, OPERAND}},
     {TCC_OP_nvvm_ld_shared, {BY_LANES}},
     {TCC_OP_nvvm_st_shared, {BY_LANES}},
+    {TCC_OP_nvvm_ld_shared_word, {BY_LANES}},
+    {TCC_OP_nvvm_st_shared_word, {BY_LANES}},
     {TCC_OP_nvvm_st_shared_cluster, {BY_LANES}},
     {TCC_OP_nvvm_ldmatrix, {BY_LANES}},
     {TCC_OP_nvvm_stmatrix, {BY_LANES}},

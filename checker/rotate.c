@@ -42,7 +42,7 @@ static bool find_counters(const tcc_protocol *p, rotation *r, tcc_pcode *code)
             int64_t m = in->regions[0].moduli[a];
             if (in->regions[0].args[a] == TCC_P_NO_SLOT || m < 2)
                 continue;
-            if (!a && p->symbol_data) /* it stays what it is */
+            if (!a && (p->symbol_data || in->tests)) /* it stays what it is */
                 continue;
             if (r->period && m != r->period)
                 return false;

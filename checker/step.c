@@ -13,8 +13,7 @@ enum { MAX_GROWTH = 256 }; /* of a counter in an iteration, so that it does not 
 
 /* ---- numbers that are not known yet ---------------------------------------------------- */
 
-/* The innermost loop of unknown iterations that the warp is in; -1 for none. */
-static int inner_loop(const tcc_pwarp *w)
+int tcc_p_inner_loop(const tcc_pwarp *w)
 {
     for (uint32_t d = w->depth; d-- > 0;)
         if (w->frames[d].record >= 0)
@@ -34,13 +33,11 @@ static void find_doubt(const tcc_protocol *p, tcc_pstate *s, uint32_t symbol)
     }
 }
 
-/* The record of a symbol for the warp's iteration; -1, reported, when there are too many. */
-static int record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op,
-                     int64_t symbol, bool truth)
+int tcc_p_record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op *op, int64_t symbol, bool truth)
 {
     const tcc_pwarp *w = &s->warps[warp];
     const tcc_psymbol *of = tcc_p_symbol_get(p, symbol);
-    int in = truth && !of->varies ? -1 : inner_loop(w);
+    int in = truth && !of->varies ? -1 : tcc_p_inner_loop(w);
     tcc_precord r = {.symbol = truth ? (uint32_t)symbol : of->of,
                      .parent = -1,
                      .most = truth ? 1 : INT64_MAX,
@@ -168,7 +165,7 @@ static bool find_number(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc
 {
     if (v->kind != TCC_P_SYMBOL)
         return true;
-    int in = inner_loop(&s->warps[warp]);
+    int in = tcc_p_inner_loop(&s->warps[warp]);
     const tcc_psymbol *of = tcc_p_symbol_get(p, v->v);
     for (unsigned i = 0; i < s->n_records; i++) {
         const tcc_precord *r = &s->records[i];
@@ -463,7 +460,7 @@ static bool keep_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
 {
     int64_t iterations = f->hi > f->lo ? (f->hi - f->lo + f->step - 1) / f->step : 0;
     int64_t known = tcc_p_symbol(p, "known", bounds, 3).v;
-    f->record = record_of(p, s, warp, in->op, known, false);
+    f->record = tcc_p_record_of(p, s, warp, in->op, known, false);
     if (f->record < 0)
         return false;
     f->known = true;
@@ -497,6 +494,8 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     f->hi = b[1].v;
     f->step = b[2].v;
     f->scale = f->by = 1;
+    if (in->tests)
+        return tcc_p_plan_testing(p, s, warp, in, f);
     if (known && (!in->waits || f->hi - f->lo <= TCC_P_KNOWN_ITERATIONS * f->step))
         return !in->regions[0].loops || keep_iterations(p, s, warp, in, b, f);
     const tcc_psymbol *of =
@@ -524,7 +523,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     }
     if (by_index && !known)
         f->hi = INT64_MAX;
-    f->record = record_of(p, s, warp, in->op, f->bound, false);
+    f->record = tcc_p_record_of(p, s, warp, in->op, f->bound, false);
     if (f->record < 0 || (in->data && !tcc_p_symbol_is_data(p, s->records[f->record].symbol)))
         return false;
     tcc_precord *r = &s->records[f->record];
@@ -577,6 +576,8 @@ static tcc_presult at_head(tcc_protocol *p, tcc_pstate *s, unsigned warp)
     tcc_pwarp *w = &s->warps[warp];
     tcc_pframe *f = &w->frames[w->depth - 1];
     int64_t index = f->lo + f->iter * f->step;
+    if (f->of->tests && !tcc_p_tests_drawn(p, s, warp))
+        return TCC_P_FAILED;
     int more = f->record < 0     ? index < f->hi
                : index >= f->cap ? 0
                                  : is_more(p, s, f->record, tcc_p_position(f));
@@ -709,7 +710,7 @@ static tcc_presult branch_mask(tcc_protocol *p, tcc_pstate *s, unsigned warp, co
     *yes = 0;
     *may = false;
     if (c->kind == TCC_P_SYMBOL) {
-        int record = record_of(p, s, warp, in->op, c->v, true);
+        int record = tcc_p_record_of(p, s, warp, in->op, c->v, true);
         int more = record < 0 ? 0 : is_more(p, s, record, 0);
         *yes = more > 0 ? tcc_p_all_lanes(p) : 0;
         return record < 0 ? TCC_P_FAILED : more < 0 ? TCC_P_CHOICE : TCC_P_NEXT;

@@ -239,8 +239,7 @@ static tcc_pvalue quotient(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *
     return v;
 }
 
-/* An op on symbols: equal ops on equal symbols give equal numbers, wherever they stand. */
-static tcc_pvalue of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
+tcc_pvalue tcc_p_of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
 {
     symbol_key key;
     memset(&key, 0, sizeof key);
@@ -500,7 +499,7 @@ static bool shift(const tcc_op *op, const tcc_pvalue *args, tcc_pvalue *r)
 
 tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *args)
 {
-    bool symbols = false, lanes = false, sets = false;
+    bool symbols = false, lanes = false, sets = false, drawn = false;
     if (tcc_scalar_classify(op->results[0].type->elem) == TCC_CLASS_FLOAT ||
         op->results[0].type->kind != TCC_KIND_scalar)
         return unknown;
@@ -508,12 +507,15 @@ tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *ar
         if (args[i].kind == TCC_P_UNKNOWN || args[i].kind == TCC_P_NONE ||
             args[i].kind == TCC_P_REGISTERS)
             return unknown;
+        drawn |= args[i].kind == TCC_P_DRAWN;
         symbols |= args[i].kind == TCC_P_SYMBOL;
         lanes |= args[i].kind == TCC_P_LANES;
         sets |= args[i].kind == TCC_P_KNOWN && args[i].delta;
     }
     if (op->code == TCC_OP_arith_select && tcc_p_is_exact(&args[0]))
         return args[args[0].v ? 1 : 2];
+    if (drawn)
+        return tcc_p_of_drawn(p, op, args);
     if (lanes)
         return symbols || sets ? unknown : of_lanes(p, op, args);
     if (symbols) {
@@ -529,7 +531,7 @@ tcc_pvalue tcc_p_compute(tcc_protocol *p, const tcc_op *op, const tcc_pvalue *ar
             r.delta = args[!other].v < r.delta ? args[!other].v : r.delta;
             return r;
         }
-        return of_symbols(p, op, args);
+        return tcc_p_of_symbols(p, op, args);
     }
     tcc_pvalue r = of_known(op, args);
     if (r.kind != TCC_P_KNOWN || shift(op, args, &r) || !widens(op))

@@ -296,6 +296,13 @@ static void lower_counting(tcc_lower *l, const tcc_op *op)
     }
 }
 
+/* Whether there is an iteration: more is an i1 that has to hold as well, or NULL. */
+static LLVMValueRef build_test(tcc_lower *l, LLVMValueRef index, LLVMValueRef hi, const tcc_value *more)
+{
+    LLVMValueRef below = LLVMBuildICmp(l->builder, LLVMIntSLT, index, hi, "");
+    return more ? LLVMBuildAnd(l->builder, below, tcc_lower_scalar(l, more), "") : below;
+}
+
 /* The test comes after the body: no copies of the carried values are needed for a test before
  * it, and ptxas keeps wgmma asynchronous only in such loops. */
 static bool lower_for(tcc_lower *l, const tcc_op *op)
@@ -311,13 +318,14 @@ static bool lower_for(tcc_lower *l, const tcc_op *op)
     LLVMValueRef lo = tcc_lower_scalar(l, op->operands[0]);
     LLVMValueRef hi = tcc_lower_scalar(l, op->operands[1]);
     LLVMValueRef step = tcc_lower_scalar(l, op->operands[2]);
+    bool tests = tcc_loop_tests(op);
     const incoming *first = all_come_from_here(l, op->operands + FIRST_CARRIED, op->n_results);
     LLVMBasicBlockRef before = here(l), body = new_block(l, "loop"), exit = new_block(l, "done");
 
     if (at_least_once)
         LLVMBuildBr(b, body);
     else
-        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), body, exit);
+        LLVMBuildCondBr(b, build_test(l, lo, hi, tests ? op->operands[FIRST_CARRIED] : NULL), body, exit);
 
     LLVMPositionBuilderAtEnd(b, body);
     LLVMValueRef index = LLVMBuildPhi(b, LLVMTypeOf(lo), "");
@@ -335,7 +343,7 @@ static bool lower_for(tcc_lower *l, const tcc_op *op)
     const incoming *last = all_come_from_here(l, yields, op->n_results);
     LLVMBasicBlockRef latch = here(l);
     LLVMValueRef next = LLVMBuildAdd(b, index, step, "");
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, exit);
+    LLVMBuildCondBr(b, build_test(l, next, hi, tests ? yields[0] : NULL), body, exit);
     LLVMAddIncoming(index, &next, &latch, 1);
     for (unsigned i = 0; i < op->n_results; i++)
         add_incoming(phis[i], &last[i]);

@@ -359,6 +359,24 @@ static void print_cost(tcc_str *out, const tcc_func *variant)
     tcc_str_puts(out, n > 1 ? "]" : "");
 }
 
+/* What is 0 before the first step; in front of all of them, so that none has to be waited for in between. */
+static void print_memsets(tcc_str *out, const tcc_func *variant, const tcc_func *workspace)
+{
+    for (size_t i = 0; i < workspace->body->n_args; i++) {
+        const tcc_value *tensor = workspace->body->args[i];
+        bool zeroed = false;
+        for (size_t s = 0; s < tcc_func_step_count(variant); s++)
+            zeroed |= tcc_func_is_zeroed(tcc_func_step_at(variant, s), tensor->name);
+        if (!zeroed)
+            continue;
+        tcc_str_puts(out, "{\"memset\":{\"workspace\":");
+        print_offset(out, workspace, tensor);
+        tcc_str_puts(out, "},\"bytes\":");
+        print_bytes(out, tensor->type);
+        tcc_str_puts(out, ",\"byte\":0},");
+    }
+}
+
 static void print_variant(tcc_str *out, const tcc_func *variant, const tcc_func *workspace)
 {
     tcc_str_puts(out, "{\"name\":");
@@ -368,6 +386,7 @@ static void print_variant(tcc_str *out, const tcc_func *variant, const tcc_func 
     tcc_str_puts(out, ",\"workspace_bytes\":");
     print_offset(out, workspace, NULL);
     tcc_str_puts(out, ",\"steps\":[");
+    print_memsets(out, variant, workspace);
     for (size_t s = 0; s < tcc_func_step_count(variant); s++) {
         tcc_str_puts(out, s ? "," : "");
         print_step(out, tcc_func_step_at(variant, s), workspace, !s);

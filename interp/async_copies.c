@@ -129,6 +129,34 @@ tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+tcc_outcome tcc_eval_async_put_word(tcc_thread *t, const tcc_inst *in)
+{
+    int64_t i = tcc_operand_int(t, in, 1);
+    const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
+    if (!s)
+        return TCC_FAILED;
+    if (s->committed)
+        return TCC_WRONG(t->x, in->op, "async.put_word to the stage of iteration %lld, which was committed", (long long)i);
+    const tcc_async_buffer *b = tcc_async_operand(t, in, 2);
+    tcc_async_clobber(tcc_async_of(t), b, i % b->n_stages);
+    b->cells[(size_t)(i % b->n_stages) * b->stage_cells].i = tcc_operand_int(t, in, 3);
+    return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_async_read_word(tcc_thread *t, const tcc_inst *in)
+{
+    int64_t i = tcc_operand_int(t, in, 1);
+    const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
+    if (!s)
+        return TCC_FAILED;
+    if (!s->waited)
+        return TCC_WRONG(t->x, in->op, "async.read_word of the stage of iteration %lld without waiting until it is full",
+                         (long long)i);
+    const tcc_async_buffer *b = tcc_async_operand(t, in, 2);
+    tcc_cells(t, in->results[0])[0] = b->cells[(size_t)(i % b->n_stages) * b->stage_cells];
+    return TCC_NEXT;
+}
+
 tcc_outcome tcc_eval_async_read(tcc_thread *t, const tcc_inst *in)
 {
     int64_t i = tcc_operand_int(t, in, 1);

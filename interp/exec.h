@@ -98,6 +98,7 @@ struct tcc_exec {
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
     uint64_t steps;  /* of all threads, of this cluster */
+    int64_t cta, launched, drawn; /* above the target level: the CTA that runs, of how many; what it drew last, -1: nothing */
     tcc_status status;
     bool explain;                /* a thread that is blocked says why: */
     const char *why;             /* what it waits for, after "waits" */

@@ -122,6 +122,7 @@ static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, const tcc_laun
     c->rank = rank;
     c->warps = TCC_NEW_ARRAY(scratch, tcc_warp, k->n_warps);
     c->groups = TCC_NEW_ARRAY(scratch, tcc_warpgroup, k->n_warps);
+    c->drawn = TCC_NEW_ARRAY(scratch, int64_t, k->x->run->n_params);
     for (unsigned w = 0; w < k->n_warps; w++) {
         tcc_thread *t = tcc_thread_create(k->x, &k->x->program->body, NULL);
         t->id = w;
@@ -262,6 +263,8 @@ static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
     c->n_mbarriers = 0;
     c->remote.len = 0;
     c->free_registers = 0;
+    for (size_t i = 0; i < c->cluster->x->run->n_params; i++)
+        c->drawn[i] = -1;
     c->elected = (unsigned)tcc_exec_random(c->cluster->x, TCC_WARP_LANES);
     tcc_smem_clear(c);
     for (int i = 0; i < TCC_NAMED_BARRIERS; i++)

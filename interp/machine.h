@@ -34,7 +34,7 @@
  * amdgcn.c   LDS, barriers of AMD            buffer.c   buffer descriptors, their loads and stores
  * wmma.c     MMAs of a wave                  mma_sync.c of a warp
  * wmma_sync.c their fragments, where these are a secret
- * cp_async.c copies of threads
+ * cp_async.c copies of threads                 draw.c     numbers that CTAs draw
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_MACHINE_H
@@ -332,6 +332,7 @@ struct tcc_cta {
     tcc_named_barrier named[TCC_NAMED_BARRIERS];
     TCC_VEC(tcc_smem_access) remote; /* the last arrival of each warp of another CTA here */
     unsigned elected;                /* the lane that elect.sync picks */
+    int64_t *drawn;                  /* of each parameter: the last number that was drawn of it; -1: none */
     int64_t free_registers;
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interp/exec.h"
+#include "ir/counting.h"
 #include "ir/registers.h"
 
 tcc_lane_mask tcc_all_lanes(const tcc_exec *x)
@@ -204,13 +205,14 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
 
 /* ---- control flow ---------------------------------------------------------------------- */
 
-/* The lanes in which the loop's index is below its end. */
-static tcc_lane_mask lanes_below(const tcc_thread *t, const tcc_inst *in, tcc_lane_mask mask)
+/* The lanes in which there is an iteration: the loop's index is below its end, and what it tests holds. */
+static tcc_lane_mask lanes_to_run(const tcc_thread *t, const tcc_inst *in, tcc_lane_mask mask)
 {
     const tcc_cell *i = tcc_cells(t, in->regions[0].args[0]);
+    const tcc_cell *holds = tcc_loop_tests(in->op) ? tcc_cells(t, in->regions[0].args[1]) : NULL;
     tcc_lane_mask r = 0;
     for (unsigned l = 0; l < t->x->lanes; l++)
-        if (mask >> l & 1 && i[l].i < tcc_lane_int(t, in, 1, l))
+        if (mask >> l & 1 && i[l].i < tcc_lane_int(t, in, 1, l) && (!holds || holds[l].i))
             r |= UINT64_C(1) << l;
     return r;
 }
@@ -236,7 +238,7 @@ tcc_outcome tcc_eval_scf_for(tcc_thread *t, const tcc_inst *in)
     tcc_copy_values(t, in->regions[0].args + 1, in->operands + 3, carried, t->mask);
     for (unsigned i = 0; i < carried; i++)
         t->regs[in->regions[0].args[1 + i]].taken = 0;
-    tcc_lane_mask run = lanes_below(t, in, t->mask);
+    tcc_lane_mask run = lanes_to_run(t, in, t->mask);
     if (run != t->mask && tcc_attr_int(&in->op->attrs, "at_least_once", 0))
         return TCC_WRONG(t->x, in->op, "scf.for is at_least_once and makes no iteration");
     if (!run) {
@@ -259,7 +261,7 @@ static tcc_outcome next_iteration(tcc_thread *t, const tcc_inst *in, const tcc_i
     for (unsigned l = 0; l < t->x->lanes; l++)
         if (f->mask >> l & 1)
             i[l].i += tcc_lane_int(t, in, 2, l);
-    f->mask = lanes_below(t, in, f->mask);
+    f->mask = lanes_to_run(t, in, f->mask);
     if (f->mask) {
         t->mask = f->mask;
         f->pc = 0;

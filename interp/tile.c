@@ -364,6 +364,9 @@ static void enter_point(tcc_thread *t, const tcc_inst *grid, int64_t point)
     if (run->options->seed % 2)
         point = count_points(run, grid) - 1 - point;
     if (grid->op->code == TCC_OP_tile_ctas) {
+        t->x->cta = point;
+        t->x->launched = count_points(run, grid);
+        t->x->drawn = -1;
         tcc_cells(t, args[0])[0].i = point;
         if (is_persistent(grid))
             tcc_cells(t, args[1])[0].i = count_points(run, grid);

@@ -1,4 +1,4 @@
-/* counting: loops that do nothing but count, by which a number that loops count on passes over iterations
+/* counting: what tells when loops end; loops that do nothing but count, by which a number that loops count on passes over iterations
  * which are another's.
  *
  *   %end = scf.for 0, %n, 1, %first {at_least_once = 1} : i32 {
@@ -17,5 +17,10 @@
 
 /* Whether an op is such a loop, with any number of results. */
 bool tcc_loop_only_counts(const tcc_op *op);
+/* Whether an op is a loop that goes on only while what it carries first holds. */
+static inline bool tcc_loop_tests(const tcc_op *op)
+{
+    return op->code == TCC_OP_scf_for && tcc_attr_find(&op->attrs, "while");
+}
 
 #endif

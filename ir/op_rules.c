@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/cluster.h"
+#include "ir/counting.h"
 #include "ir/machine.h"
 #include "ir/rules.h"
 #include "ir/shared.h"
@@ -286,6 +287,8 @@ static void check_for(verifier *v, const tcc_op *op)
         return;
     }
     tcc_verify_same(v, op, "lo", i, "argument 0", body->args[0]->type);
+    if (tcc_loop_tests(op) && (!carried || op->results[0].type != tcc_type_scalar(op->block->func->ir, TCC_i1)))
+        ERROR(v, op, "attribute 'while' wants an i1 to be carried first");
     for (unsigned c = 0; c < carried; c++) {
         const tcc_type *r = op->results[c].type;
         if (op->operands[c + 3]->type != r || body->args[c + 1]->type != r)

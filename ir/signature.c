@@ -89,6 +89,15 @@ bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter)
            !strcmp(roles.list.items[parameter->index].s, workspace);
 }
 
+bool tcc_func_is_zeroed(const tcc_func *f, const char *workspace_name)
+{
+    tcc_attr zeroed = tcc_attr_list(&f->attrs, "zeroed");
+    for (size_t i = 0; i < zeroed.list.n; i++)
+        if (zeroed.list.items[i].kind == TCC_ATTR_STR && !strcmp(zeroed.list.items[i].s, workspace_name))
+            return true;
+    return false;
+}
+
 tcc_value *tcc_func_parameter(const tcc_func *f, const char *name)
 {
     for (size_t i = 0; i < f->body->n_args; i++)
@@ -356,6 +365,13 @@ static bool set_roles(const tcc_func *f, tcc_func *s, tcc_diag *diag)
             return wrong(f, diag, "workspace tensors must come after all arguments");
     }
     tcc_attr_set_strs(s->ir, &s->attrs, "roles", n, roles);
+    tcc_attr zeroed = tcc_attr_list(&f->attrs, "zeroed");
+    for (size_t i = 0; i < zeroed.list.n; i++) {
+        tcc_attr name = zeroed.list.items[i];
+        const tcc_value *tensor = name.kind == TCC_ATTR_STR ? tcc_func_parameter(s, name.s) : NULL;
+        if (!tensor || !tcc_func_is_workspace(s, tensor))
+            return wrong(f, diag, "'zeroed' wants names of workspace tensors");
+    }
     return true;
 }
 

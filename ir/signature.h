@@ -42,6 +42,9 @@ tcc_value *tcc_func_parameter(const tcc_func *f, const char *name);
 /* Whether a parameter of f is a workspace tensor. Above the target level. */
 bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter);
 
+/* Whether the workspace tensor of a name is 0 before the first step: the attribute `zeroed` names it. */
+bool tcc_func_is_zeroed(const tcc_func *f, const char *workspace_name);
+
 /* Adds a workspace tensor behind f's parameters, called `name`, with a number behind it where that is taken. */
 tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name);
 

@@ -13,6 +13,7 @@
  * Requires nothing. Preserves everything that has an effect.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "ir/counting.h"
 #include "passes/passes.h"
 #include "support/map.h"
 
@@ -68,6 +69,8 @@ static void propagate_op(dce *d, tcc_op *op)
     unsigned n = op->n_regions ? tcc_op_info_get(op->code)->n_operands : op->n_operands;
     for (unsigned i = 0; i < n; i++)
         mark_value(d, op->operands[i]);
+    if (tcc_loop_tests(op))
+        mark_value(d, &op->results[0]);
     if (op->block->parent)
         mark_op(d, op->block->parent);
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include "ir/counting.h"
 #include "passes/lowering.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -121,6 +122,8 @@ static void lower_for(tcc_lowering *l, tcc_op *op)
         tcc_op_create(&l->b, TCC_OP_scf_for, all.len, all.data, carried.len, carried.data);
     if (tcc_attr_int(&op->attrs, "at_least_once", 0))
         tcc_attr_set_int(l->ir, &loop->attrs, "at_least_once", 1);
+    if (tcc_loop_tests(op))
+        tcc_attr_set_int(l->ir, &loop->attrs, "while", 1);
     tcc_value_map_set(
         l->map, from->args[0],
         tcc_block_add_arg(loop->regions[0], from->args[0]->type, from->args[0]->name));

@@ -600,6 +600,11 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
         TCC_PTX_ADD(p, mbarrier_wait, .bar = {.in = x[0]}, .parity = {.in = x[1]});
         return true;
     case TCC_OP_nvvm_warp_sync: TCC_PTX_ADD(p, warp_sync); return true;
+    case TCC_OP_nvvm_ld_shared_word: TCC_PTX_ADD(p, ld_shared_word, .addr = {.in = x[0]}); return true;
+    case TCC_OP_nvvm_st_shared_word:
+        TCC_PTX_ADD(p, st_shared_word, .addr = {.in = x[0]}, .a = {.in = x[1]});
+        return true;
+    case TCC_OP_nvvm_atom_inc: TCC_PTX_ADD(p, atom_inc, .addr = {.in = x[0]}); return true;
     case TCC_OP_nvvm_fence_mbarrier_init: TCC_PTX_ADD(p, fence_mbarrier_init); return true;
     case TCC_OP_nvvm_fence_proxy_async: TCC_PTX_ADD(p, fence_proxy_async); return true;
     case TCC_OP_nvvm_prefetch_tensormap:

@@ -51,7 +51,7 @@ static const struct {
     [TILE_COLUMNS] = {TCC_KEY_tile, COLUMNS, VALUES(16, 32, 64, 96, 128, 160, 192, 224, 256),
      VALUES(EIGHTS(0), EIGHTS(64), EIGHTS(128), EIGHTS(192))},
     [TILE_SUM] = {TCC_KEY_tile, SUM, {0}, VALUES(16, 32, 64, 128, 256)},
-    [PERSISTENT] = {TCC_KEY_persistent, 0, VALUES(-1, 1), VALUES(0, 1)},
+    [PERSISTENT] = {TCC_KEY_persistent, 0, VALUES(-1, 1), VALUES(0, 1, 2)},
     [CONSUMERS] = {TCC_KEY_consumers, 0, VALUES(-1, 1), VALUES(0, 1)},
     [SPLIT] = {TCC_KEY_split, 0, VALUES(-1, 2, 4, 8, 16), VALUES(1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64)},
     [CLUSTER_ROWS] = {TCC_KEY_cluster, ROWS, VALUES(-1, 2), VALUES(1, 2, 4)},

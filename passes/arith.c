@@ -148,7 +148,9 @@ bool tcc_is_not_negative(const tcc_value *v)
     }
     tcc_value *const *o = v->def->operands;
     switch (v->def->code) {
-    case TCC_OP_tensor_dim: return true;
+    case TCC_OP_tensor_dim:
+    case TCC_OP_tile_take:
+    case TCC_OP_tile_takes: return true;
     case TCC_OP_arith_div: /* by a number above 0 */
     case TCC_OP_arith_rem:
     case TCC_OP_arith_and:

@@ -204,7 +204,7 @@ static const structure structures[] = {{TCC_PERSISTENT_NONE, TCC_CONSUMERS_COOPE
 static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kernel_size *size)
 {
     const tcc_schedule *s = &ch->s;
-    bool as_given = with->persistent == s->persistent && with->consumers == s->consumers && with->cluster == 1;
+    bool as_given = !with->persistent == !s->persistent && with->consumers == s->consumers && with->cluster == 1;
     bool known = !size->k.name && !ch->c.parts.index;
     for (size_t i = 0; i < size->n_axes; i++)
         known &= !size->extents[i].name;
@@ -263,7 +263,7 @@ static void choose_fastest(tcc_choice *ch, bool given_warpgroups)
                 tcc_schedule t = given;
                 t.m = m;
                 t.n = n;
-                t.persistent = with->persistent;
+                t.persistent = with->persistent && given.persistent ? given.persistent : with->persistent;
                 t.consumers = with->consumers;
                 t.cluster_m = with->cluster;
                 bool narrow = with->consumers == TCC_CONSUMERS_PINGPONG && n < NARROWEST_IN_TURN && !ch->given_n;
@@ -343,6 +343,29 @@ static tcc_status check_turns(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(ch, "warpgroups",
                                  "warpgroups %lld: need 2 with consumers pingpong, one for every other tile",
                                  (long long)warpgroups);
+    return TCC_OK;
+}
+
+/* Tiles are drawn by one thread of each CTA, and by nobody for another. */
+static tcc_status check_drawing(tcc_choice *ch)
+{
+    const tcc_schedule *s = &ch->s;
+    const char *key = tcc_schedule_keys[TCC_KEY_persistent].name;
+    int64_t ctas = s->cluster_m * s->cluster_n * s->cluster_k;
+    if (s->persistent != TCC_PERSISTENT_DYNAMIC)
+        return TCC_OK;
+    if (s->consumers == TCC_CONSUMERS_PINGPONG)
+        return TCC_CHOICE_REFUSE(ch, key,
+                                 "persistent dynamic with consumers pingpong: need cooperative, for those who take "
+                                 "every other tile pass over the others', of which they do not hear");
+    if (ctas > 1)
+        return TCC_CHOICE_REFUSE(ch, key,
+                                 "persistent dynamic with a cluster of %lld CTAs: need none, for each CTA draws its own "
+                                 "tiles",
+                                 (long long)ctas);
+    if (s->split > 1)
+        return TCC_CHOICE_REFUSE(ch, key, "persistent dynamic with split %lld: need static, or no split",
+                                 (long long)s->split);
     return TCC_OK;
 }
 
@@ -456,6 +479,8 @@ tcc_status tcc_sm90_choose(tcc_choice *ch)
         status = choose_tile(ch);
     if (!status)
         status = tcc_choose_cluster(ch);
+    if (!status)
+        status = check_drawing(ch);
     if (!status)
         status = choose_staging(ch);
     if (!status)

@@ -11,6 +11,10 @@
  *          ^(%cta: i32, %ctas: i32):
  *            scf.for %i = 0 to as many tiles %cta + %i * %ctas as there are { %m, %n of them … }
  *          }
+ * With persistent = 2:
+ *            scf.for %i = 0 to tile.takes %cta, %ctas, %all {
+ *              %t = tile.take %cta, %ctas, %all, %i   %m, %n of it …
+ *            }
  *
  * With cluster = [2, 1] the CTAs of a cluster take tiles below each other, those of another for what is left of
  * the last ones: there they load zeros and store nothing.
@@ -251,17 +255,22 @@ static void store_once(tcc_builder *b, const tcc_op *grid, tcc_value *const *at,
 
 /* ---- the CTAs ------------------------------------------------------------------------------ */
 
-/* A loop over the tiles of a persistent CTA, the first being that of its own number: returns the tile's
- * number, and the builder is in the loop. A counter from 0 by 1 is an iteration number as it is. */
-static tcc_value *begin_loop(tcc_builder *b, size_t n, tcc_value *const *tiles, const tcc_block *ctas)
+/* A loop over the tiles of a persistent CTA, the first being that of its own number, the others every so many-th, or
+ * drawn: returns the tile's number, and the builder is in the loop. A counter from 0 by 1 is an iteration number as it
+ * is. */
+static tcc_value *begin_loop(tcc_builder *b, size_t n, tcc_value *const *tiles, const tcc_block *ctas, bool draws)
 {
     tcc_value *all = tiles[0], *cta = ctas->args[0], *launched = ctas->args[1];
     for (size_t x = 1; x < n; x++)
         all = tcc_arith_bin(b, TCC_OP_arith_mul, all, tiles[x]);
-    tcc_value *left = tcc_arith_bin(b, TCC_OP_arith_sub, all, cta);
-    left = tcc_arith_add(b, tcc_arith_bin(b, TCC_OP_arith_add, left, launched), -1);
+    tcc_value *left = NULL;
+    if (!draws) {
+        left = tcc_arith_bin(b, TCC_OP_arith_sub, all, cta);
+        left = tcc_arith_add(b, tcc_arith_bin(b, TCC_OP_arith_add, left, launched), -1);
+    }
     tcc_value *bounds[] = {tcc_build_i32(b, 0), NULL, NULL};
-    bounds[1] = tcc_arith_bin(b, TCC_OP_arith_div, left, launched);
+    bounds[1] = draws ? TCC_EMIT(b, tile_takes, all->type, cta, launched, all)
+                      : tcc_arith_bin(b, TCC_OP_arith_div, left, launched);
     bounds[2] = tcc_build_i32(b, 1);
     tcc_op *loop = tcc_op_create(b, TCC_OP_scf_for, 3, bounds, 0, NULL);
     tcc_attr_set_int(b->func->ir, &loop->attrs, "at_least_once", 1);
@@ -269,6 +278,8 @@ static tcc_value *begin_loop(tcc_builder *b, size_t n, tcc_value *const *tiles, 
     tcc_loc loc = b->loc;
     *b = tcc_builder_at_end(loop->regions[0]);
     b->loc = loc;
+    if (draws)
+        return TCC_EMIT(b, tile_take, i->type, cta, launched, all, i);
     return tcc_arith_bin(b, TCC_OP_arith_add, cta, tcc_arith_bin(b, TCC_OP_arith_mul, i, launched));
 }
 
@@ -341,7 +352,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     if (shared) /* they are behind each other in the cluster, those that share operands first */
         rank = tcc_arith_div(&in, rank, sharing_operands);
     if (persistent)
-        number = begin_loop(&in, n, tiles, ctas->regions[0]);
+        number = begin_loop(&in, n, tiles, ctas->regions[0], tcc_attr_int(&grid->attrs, "persistent", 0) > 1);
     tcc_value *at[MAX_AXES];
     place_tile(&in, grid, n, tiles, number, behind, at);
     if (shared)

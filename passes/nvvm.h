@@ -9,6 +9,7 @@
  * nvvm_tile.c     how warps hold tiles; loads and stores
  * nvvm_read.c     from stages to registers, and back
  * nvvm_send.c     results on their way through shared memory
+ * nvvm_draw.c     numbers that one thread draws for all
  *
  * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
  * lowered is refused (TCC_LOW_REFUSE).
@@ -115,6 +116,14 @@ void tcc_nvvm_end_init(tcc_nvvm_lowering *l);
 void tcc_nvvm_publish_barriers(tcc_nvvm_lowering *l);
 /* Adds prefetches of every tensor map to what thread 0 does; call it last. */
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
+
+/* ---- numbers that are drawn (nvvm_draw.c) ------------------------------------------------ */
+
+/* Whether a ring's stages are words, which threads read by themselves. */
+bool tcc_nvvm_is_of_words(const tcc_op *ring);
+void tcc_nvvm_draw(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_put_word(tcc_nvvm_lowering *l, tcc_op *op);
+void tcc_nvvm_read_word(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- clusters (nvvm_cluster.c) ----------------------------------------------------------- */
 

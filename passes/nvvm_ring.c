@@ -21,7 +21,8 @@
 
 static bool is_by_threads(const tcc_op *user)
 {
-    return user->code == TCC_OP_async_read || user->code == TCC_OP_async_put ||
+    return user->code == TCC_OP_async_read || user->code == TCC_OP_async_put || user->code == TCC_OP_async_put_word ||
+           user->code == TCC_OP_async_read_word ||
            (user->code == TCC_OP_async_copy && strcmp(tcc_attr_str(&user->attrs, "copy", ""), "tma"));
 }
 
@@ -126,6 +127,12 @@ static void init_barriers(tcc_nvvm_lowering *l, const tcc_op *ring, which w, int
     TCC_EMIT_V(&l->low.b, nvvm_mbarrier_init, address, tcc_low_c32(&l->low, arrivals));
 }
 
+/* By all threads of those who release it: of turns, and of what each thread has read. */
+static bool is_released_by_all(const tcc_op *ring)
+{
+    return tcc_is_of_turns(ring) || tcc_nvvm_is_of_words(ring);
+}
+
 void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
 {
     int64_t commits = tcc_attr_int(&op->attrs, "commits", 0);
@@ -161,7 +168,7 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
         if (!turns) /* which are never full */
             init_barriers(l, op, FULL, s, commits);
         init_barriers(l, op, EMPTY, s,
-                      turns ? releases * TCC_WARPGROUP_WARPS * TCC_WARP_LANES : releases);
+                      is_released_by_all(op) ? releases * TCC_WARPGROUP_WARPS * TCC_WARP_LANES : releases);
     }
     l->low.b = outer;
 }
@@ -207,12 +214,12 @@ static bool counts_bytes(const tcc_op *ring)
     return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "bytes");
 }
 
-/* The ring, if those who run the op fill it as it wants: one thread a ring that counts bytes, all of a
+/* The ring, if those who run the op fill it as it wants: one thread a ring that counts bytes, or words, all of a
  * role another; NULL, refused. */
 static const tcc_op *filled_ring(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     const tcc_op *ring = op->operands[0]->def;
-    if (l->role.op && l->role.one == counts_bytes(ring))
+    if (l->role.op && l->role.one == (counts_bytes(ring) || tcc_nvvm_is_of_words(ring)))
         return ring;
     TCC_LOW_REFUSE(&l->low, op, "%s by %s, of a ring that counts %s",
                    tcc_op_info_get(op->code)->name,
@@ -605,8 +612,11 @@ void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_value *bar;
     if (l->role.one) { /* the phase cannot end before this arrival */
         bar = barrier_of(l, ring, FULL, iteration(l, op));
-        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_expect_tx, bar,
-                   tcc_low_c32(&l->low, tcc_attr_int(&op->attrs, "bytes", 0)));
+        if (counts_bytes(ring))
+            TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_expect_tx, bar,
+                       tcc_low_c32(&l->low, tcc_attr_int(&op->attrs, "bytes", 0)));
+        else
+            TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
         return;
     }
     TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
@@ -645,7 +655,7 @@ static void arrive_at_others(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value
 }
 
 /* One thread of each warpgroup arrives: an MMA completes for its four warps together. A turn is passed on by
- * all threads, or one that comes late could take it for the one after the next. */
+ * all threads, or one that comes late could take it for the one after the next; and so is what each has read. */
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
 {
     if (!tcc_has_mbarriers(op->operands[0]->def))
@@ -654,9 +664,9 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
     else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS * count_fillers(op->operands[0]->def))) {
         tcc_value *i = iteration(l, op);
-        bool turns = tcc_is_of_turns(op->operands[0]->def);
+        bool all = is_released_by_all(op->operands[0]->def);
         bool valid = tcc_is_not_negative(op->operands[1]);
-        tcc_value *arrives = turns ? NULL : tcc_nvvm_leads_warpgroup(l);
+        tcc_value *arrives = all ? NULL : tcc_nvvm_leads_warpgroup(l);
         if (!valid) {
             tcc_value *there = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
             arrives = arrives ? tcc_low_bin(&l->low, TCC_OP_arith_and, arrives, there) : there;

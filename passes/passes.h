@@ -32,6 +32,7 @@
     PASS(assign_layouts)                                                                           \
     PASS(chunk_epilogue)                                                                           \
     PASS(exchange_tiles)                                                                           \
+    PASS(draw_tiles)                                                                               \
     PASS(allocate_shared)                                                                          \
     PASS(lower_to_nvvm)                                                                            \
     PASS(lower_to_amdgcn)                                                                          \

@@ -227,6 +227,8 @@ int64_t tcc_schedule_own_bytes(const tcc_schedule *s)
 int64_t tcc_schedule_handed_bytes(const tcc_schedule *s)
 {
     enum { SUM_BYTES = 4 }; /* where matrix instructions of warpgroups add */
+    if (s->persistent == TCC_PERSISTENT_DYNAMIC)
+        return TCC_DRAWN_STAGES * TCC_DRAWN_BYTES + tcc_ring_bytes(TCC_DRAWN_STAGES);
     return s->cluster_k > 1 ? (s->cluster_k - 1) * (1 + s->more_sums) * tcc_stage_bytes(s->m * s->n * SUM_BYTES) : 0;
 }
 

@@ -37,7 +37,13 @@ typedef enum tcc_raster {
     TCC_RASTER_COLUMN,
     TCC_RASTER_HILBERT
 } tcc_raster;
-typedef enum tcc_persistence { TCC_PERSISTENT_NONE, TCC_PERSISTENT_STATIC } tcc_persistence;
+typedef enum tcc_persistence {
+    TCC_PERSISTENT_NONE,
+    TCC_PERSISTENT_STATIC,
+    TCC_PERSISTENT_DYNAMIC /* tiles are drawn one by one */
+} tcc_persistence;
+/* Numbers of tiles that are on their way from who draws them, and what each takes. */
+enum { TCC_DRAWN_STAGES = 2, TCC_DRAWN_BYTES = 8 };
 
 typedef struct tcc_schedule {
     const tcc_target *target;
@@ -89,7 +95,8 @@ int64_t tcc_schedule_producer_threads(const tcc_schedule *s);
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes);
 /* Shared memory beside that, for tiles that consumers compute. */
 int64_t tcc_schedule_own_bytes(const tcc_schedule *s);
-/* Shared memory beside that, for what CTAs that share a sum hand to the first of them. */
+/* Shared memory beside that, for what CTAs that share a sum hand to the first of them, and for numbers of tiles that
+ * are drawn. */
 int64_t tcc_schedule_handed_bytes(const tcc_schedule *s);
 /* Shared memory that results may have on their way to their tensors, where stages have so many bytes: what these have, as
  * nobody uses them any more, and what is left; of a persistent CTA, which fills them for its next tile, that alone. */

@@ -57,7 +57,7 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     const int64_t sizes[] = {s->m, s->n};
     tcc_op *grid = tcc_tiling_grid(b, c->n_axes, c->axes, c->extents, sizes, c->n_sums, types);
     if (s->persistent)
-        tcc_attr_set_int(ir, &grid->attrs, "persistent", 1);
+        tcc_attr_set_int(ir, &grid->attrs, "persistent", s->persistent);
     if (s->cluster_m > 1 || s->cluster_n > 1)
         tcc_attr_set_ints(ir, &grid->attrs, "cluster", 2, (int64_t[]){s->cluster_m, s->cluster_n});
     return grid;

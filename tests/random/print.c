@@ -52,7 +52,7 @@ static const char *const accumulators[2] = {"acc", "acc2"};
 static const char *const producers[] = {"none", "warp", "warpgroup"};
 static const char *const swizzles[] = {"none", "32", "64", "128"};
 static const char *const epilogues[] = {"tma", "interleaved", "words"};
-static const char *const persistences[] = {"none", "static"};
+static const char *const persistences[] = {"none", "static", "dynamic"};
 static const char *const rasters[] = {"grouped", "row", "column", "hilbert"};
 static const char *const sharings[] = {"cooperative", "pingpong"};
 

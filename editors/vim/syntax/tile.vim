@@ -21,7 +21,7 @@ syn region tileSettings start="\(\<schedule\>\_[^{}]*\)\@<={" end="}" contains=t
 syn keyword tileKey contained tile stages warpgroups consumers operands producer swizzle epilogue staging
 syn keyword tileKey contained strips instr warps waves wave group raster cluster cache persistent split
 syn keyword tileWord contained cooperative pingpong in_order swapped grouped row column hilbert none warp warpgroup interleaved tma words
-syn keyword tileWord contained wgmma mma wmma fma naive evict_first evict_last static
+syn keyword tileWord contained wgmma mma wmma fma naive evict_first evict_last static dynamic
 
 hi def link tileKeyword Keyword
 hi def link tileType Type

@@ -282,6 +282,15 @@ static bool accesses_tensor(const tcc_op *op)
     return any;
 }
 
+/* Whether op waits for a word that is written, or read, next. */
+static bool is_wait_for_word(const tcc_op *op)
+{
+    const tcc_op *next = op->code == TCC_OP_nvvm_mbarrier_wait ? op->next : NULL;
+    while (next && tcc_op_info_get(next->code)->flags & TCC_PURE)
+        next = next->next;
+    return next && (next->code == TCC_OP_nvvm_ld_shared_word || next->code == TCC_OP_nvvm_st_shared_word);
+}
+
 /* Why two ops may change places, NULL: they may not. */
 static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
 {
@@ -291,6 +300,9 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
         return accesses_tensor(a) || accesses_tensor(b) ? NULL : "before";
     if (is_either(a, b, TCC_OP_nvvm_prefetch_tensormap))
         return "prefetch";
+    const tcc_op *waits_for_word = is_wait_for_word(a) ? a : is_wait_for_word(b) ? b : NULL;
+    if (waits_for_word && !tcc_op_does(waits_for_word == a ? b->code : a->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
+        return "word";
     if (takes_to_earlier_group(s, a, b))
         return "earlier";
     if (are_both(a, b, TCC_OP_nvvm_mbarrier_init) || are_both(a, b, TCC_OP_nvvm_st_global) ||
@@ -453,6 +465,11 @@ static bool waits_for_more(const site *s)
 static bool waits_earlier(const site *s)
 {
     return moves_freely(s, "earlier");
+}
+
+static bool waits_for_word_earlier(const site *s)
+{
+    return moves_freely(s, "word");
 }
 
 /* Behind it are neither copies nor reads of shared memory. */
@@ -958,6 +975,7 @@ const reason reasons[] = {
     {"the same bytes are stored to the same place", stores_again},
     {"it waits for more than necessary", waits_for_more},
     {"a copy in an earlier group is waited for earlier", waits_earlier},
+    {"a word is waited for earlier in its iteration", waits_for_word_earlier},
     {"nothing after it copies to shared memory or reads from it", has_no_use_of_groups},
     {"a stage is released later than it could be", releases_later},
     {"copies are waited for in the tile that starts them", waits_in_the_same_tile},

@@ -12,6 +12,7 @@ static tcc_value *stand_in(tcc_op *op, unsigned result)
 {
     switch (op->code) {
     case TCC_OP_nvvm_elect: return constant_like(op, &op->results[0], 1);
+    case TCC_OP_nvvm_atom_inc: return constant_like(op, &op->results[0], 0);
     default: return op->operands[result];
     }
 }
@@ -45,7 +46,8 @@ static attempt repeat(tcc_func *f, tcc_op *op, const kind *k, unsigned way)
     tcc_op *second = tcc_op_clone(&b, op, tcc_value_map_create(f->ir->arena));
     for (unsigned i = 0; i < op->n_results; i++) {
         tcc_replace_uses(&op->results[i], &second->results[i]);
-        tcc_op_set_operand(second, i, &op->results[i]);
+        if (op->operands[i]->type == op->results[i].type)
+            tcc_op_set_operand(second, i, &op->results[i]);
     }
     return MUTATED;
 }
@@ -262,6 +264,8 @@ const kind kinds[] = {
     {"drop cp.async.wait_group", drop, OF(nvvm_cp_async_wait)},
     {"drop st.shared", drop, OF(nvvm_st_shared)},
     {"drop st.shared.cluster", drop, OF(nvvm_st_shared_cluster)},
+    {"drop st.shared.word", drop, OF(nvvm_st_shared_word)},
+    {"drop atom.inc", drop, OF(nvvm_atom_inc)},
     {"drop wmma.store", drop, OF(nvvm_wmma_store)},
     {"drop st.global", drop, OF(nvvm_st_global)},
 
@@ -272,6 +276,7 @@ const kind kinds[] = {
     {"repeat mbarrier.arrive.expect_tx", repeat, OF(nvvm_mbarrier_arrive_expect_tx)},
     {"repeat barrier", repeat, OF(nvvm_barrier)},
     {"repeat warp.sync", repeat, OF(nvvm_warp_sync)},
+    {"repeat atom.inc", repeat, OF(nvvm_atom_inc)},
     {"repeat tma.load", repeat, OF(nvvm_tma_load)},
     {"repeat tma.load.multicast", repeat, OF(nvvm_tma_load_multicast)},
     {"repeat tma.store", repeat, OF(nvvm_tma_store)},
@@ -373,6 +378,9 @@ const kind kinds[] = {
     {"address of wmma.load", add_to_operand, OF(nvvm_wmma_load), WAYS(32, -32, 1024)},
     {"address of wmma.store", add_to_operand, OF(nvvm_wmma_store), WAYS(32, -32, 16)},
     {"address of st.shared", add_to_operand, OF(nvvm_st_shared), WAYS(2, -2, 16, 1024)},
+    {"address of st.shared.word", add_to_operand, OF(nvvm_st_shared_word), WAYS(4, -4, 8, -8)},
+    {"address of ld.shared.word", add_to_operand, OF(nvvm_ld_shared_word), WAYS(4, -4, 8, -8)},
+    {"number of st.shared.word", add_to_operand, OF(nvvm_st_shared_word), .operand = 1, WAYS(1, -1)},
     {"address of st.shared.cluster", add_to_operand, OF(nvvm_st_shared_cluster), WAYS(4, -16, 16, 2048)},
     {"offset of ld.global", add_to_operand, OF(nvvm_ld_global), .operand = 1, WAYS(1, -1),
      .of_guards = true},

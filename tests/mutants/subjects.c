@@ -259,6 +259,13 @@ const subject subjects[] = {
                 {64, 20, 16, 0},
                 {64, 16, 20, 0},
                 {64, 16, 0, 0}}},
+    {.name = "dynamic",
+     .source = PLAIN SCHEDULE("tile m 64, n 16, k 16; stages 2; producer warp; swizzle 32; epilogue tma; group 1; "
+                              "persistent dynamic;"),
+     .function = "f",
+     .only = (const char *const[]){"nvvm.atom.inc", "nvvm.st.shared.word", "nvvm.ld.shared.word", "nvvm.mbarrier.init",
+                                   "nvvm.mbarrier.wait", "nvvm.mbarrier.arrive", "scf.yield", NULL},
+     .shapes = {{192, 32, 40, 0}, {64, 16, 16, 0}, {136, 40, 64, 0}, {256, 64, 16, 0}, {64, 16, 0, 0}}},
     {.name = "lanes",
      .file = "../interp/lanes.tir",
      .function = "lanes",

@@ -272,6 +272,42 @@ static bool are_of_two_buffers(const tcc_op *write, const tcc_op *branch)
     return sends && !same;
 }
 
+/* The stage of a ring that an address lies in: what an iteration's number, and so much more, leaves when divided. */
+typedef struct stage_number {
+    const tcc_value *iteration;
+    int64_t ahead, stages;
+} stage_number;
+
+static bool find_stage(const tcc_value *address, stage_number *s)
+{
+    const tcc_op *op = address->def;
+    int64_t by;
+    if (!op)
+        return false;
+    if (op->code == TCC_OP_arith_add || op->code == TCC_OP_arith_mul)
+        return find_stage(op->operands[0], s) || find_stage(op->operands[1], s);
+    bool rem = op->code == TCC_OP_arith_rem, mask = op->code == TCC_OP_arith_and;
+    if ((!rem && !mask) || !tcc_value_is_int(op->operands[1], &by))
+        return false;
+    const tcc_value *number = op->operands[0];
+    const tcc_op *add = number->def;
+    *s = (stage_number){number, offset_of(number), rem ? by : by + 1};
+    if (add && add->code == TCC_OP_arith_add)
+        s->iteration = add->operands[0];
+    return !s->iteration->def; /* an argument of the loop */
+}
+
+/* Whether one fills a stage while the other reads another one. */
+static bool are_of_two_stages(const tcc_op *fill, const tcc_op *read)
+{
+    stage_number filled, used;
+    return (fill->code == TCC_OP_nvvm_cp_async || fill->code == TCC_OP_nvvm_st_shared) &&
+           (read->code == TCC_OP_nvvm_ld_shared || read->code == TCC_OP_nvvm_ldmatrix) &&
+           find_stage(fill->operands[0], &filled) && find_stage(read->operands[0], &used) &&
+           filled.iteration == used.iteration && filled.stages == used.stages &&
+           (filled.ahead - used.ahead) % used.stages != 0;
+}
+
 /* Whether an op accesses a tensor, or one in its regions. */
 static bool accesses_tensor(const tcc_op *op)
 {
@@ -312,7 +348,8 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
         are_both(a, b, TCC_OP_nvvm_tma_store) ||
         are_both(a, b, TCC_OP_nvvm_ld_shared) || are(a, b, TCC_OP_nvvm_ld_shared, TCC_OP_nvvm_st_global) ||
         are(a, b, TCC_OP_nvvm_barrier, TCC_OP_nvvm_mma) || /* which multiplies registers */
-        (starts_copies(a) && starts_copies(b)) || are_of_two_buffers(a, b) || are_of_two_buffers(b, a))
+        (starts_copies(a) && starts_copies(b)) || are_of_two_buffers(a, b) || are_of_two_buffers(b, a) ||
+        are_of_two_stages(a, b) || are_of_two_stages(b, a))
         return "places";
     if ((is_of_phases(a) && is_of_phases(b)) ||
         are(a, b, TCC_OP_nvvm_mbarrier_arrive, TCC_OP_nvvm_mbarrier_arrive_cluster))

@@ -87,16 +87,16 @@ def summary(results, rows):
     odd = [r for r in rows if not r.aligned]
     even = [r for r in rows if r.aligned]
     behind = [r for r in rows if r.best < BEHIND]
-    words = (f"Over {len(rows)} shapes of products of f16 and bf16, on an {device}, {results['date']}, the geometric mean "
-             f"of tcc's speed over cuBLASLt's is **{mean(r.best for r in rows):.3f}** against the fastest algorithm that "
-             f"cuBLASLt offers and **{mean(r.default for r in rows):.3f}** against the one that it picks.")
+    words = (f"Over {len(rows)} shapes of f16 and bf16 products on an {device}, {results['date']}, the geometric mean "
+             f"of tcc's speed relative to cuBLASLt's is **{mean(r.best for r in rows):.3f}** against the fastest "
+             f"algorithm that cuBLASLt offers and **{mean(r.default for r in rows):.3f}** against its default choice.")
     if odd:
         names = ", ".join(f"{r.shape} ({r.best:.2f})" for r in odd)
-        words += (f" Without {names}, whose rows are not aligned, they are {mean(r.best for r in even):.3f} and "
+        words += (f" Without {names}, whose rows are not aligned, the means are {mean(r.best for r in even):.3f} and "
                   f"{mean(r.default for r in even):.3f}.")
     if behind:
         worst = min(behind, key=lambda r: r.best)
-        words += (f" It loses more than 3 % on {len(behind)} of the shapes, the most on {worst.shape} "
+        words += (f" tcc is more than 3 % slower on {len(behind)} of the shapes; the worst is {worst.shape} "
                   f"({worst.best:.2f}).")
     return textwrap.wrap(words, 116)
 
@@ -115,7 +115,7 @@ def table(rows):
 def losses(rows):
     behind = sorted((r for r in rows if r.best < BEHIND), key=lambda r: r.best)
     names = ", ".join(f"{r.name} ({r.best:.3f})" for r in behind)
-    return textwrap.wrap(f"More than 3 % behind, the worst first: {names or 'none'}.", 116)
+    return textwrap.wrap(f"More than 3 % slower, worst first: {names or 'none'}.", 116)
 
 
 def of_device(results, rows):
@@ -131,7 +131,7 @@ def of_device(results, rows):
 def page(first, others):
     yield from summary(*first)
     yield ""
-    yield "![Speed over that of cuBLASLt's best algorithm, per shape](performance.svg)"
+    yield "![Speed relative to cuBLASLt's best algorithm, per shape](performance.svg)"
     yield ""
     yield from of_device(*first)
     for results, rows in others:
@@ -143,7 +143,7 @@ def page(first, others):
 
 
 def front(first, others):
-    yield "![Speed over that of cuBLASLt's best algorithm, per shape](docs/performance.svg)"
+    yield "![Speed relative to cuBLASLt's best algorithm, per shape](docs/performance.svg)"
     yield ""
     yield from summary(*first)
     for results, rows in others:
@@ -202,8 +202,8 @@ def draw(results, rows):
            f'height="{height}" font-family="sans-serif" font-size="12">')
     yield f"<style>{STYLE}</style>"
     yield f'<rect class="back" width="{width}" height="{height}" rx="6"/>'
-    yield text(16, 24, "Speed of tcc over that of cuBLASLt's best algorithm (M x N x K)")
-    yield text(16, 42, f"{results['device']}, {results['date']}; circles: over the one that cuBLASLt picks", "soft")
+    yield text(16, 24, "Speed of tcc relative to cuBLASLt's best algorithm (M x N x K)")
+    yield text(16, 42, f"{results['device']}, {results['date']}; circles: relative to its default choice", "soft")
     yield text(x_of(1) - 10, 63, "slower", "soft", "end")
     yield text(x_of(1) + 10, 63, "faster", "soft")
     yield from draw_axis(height)

@@ -173,8 +173,10 @@ static group *add_tile(pipeline *p, tcc_value *v, bool computed)
 /* What an MMA reads, and what that is computed of. */
 static void add_operands(pipeline *p, const tcc_op *mma)
 {
-    tcc_value *sources[] = {source_of(p, mma, 0), source_of(p, mma, 1)};
-    group *loaded[2] = {NULL, NULL}, *put[2] = {NULL, NULL};
+    tcc_value *sources[2];
+    group *loaded[2], *put[2];
+    for (unsigned o = 0; o < 2; o++)
+        sources[o] = source_of(p, mma, o);
     for (unsigned o = 0; o < 2; o++) {
         loaded[o] = sources[o] ? add_tile(p, sources[o], false) : NULL;
         put[o] = is_put(p, mma, o) ? add_tile(p, mma->operands[o], true) : NULL;

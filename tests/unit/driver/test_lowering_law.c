@@ -505,7 +505,7 @@ static const char *difference(law *w)
         if (status == TCC_ERR_NO_VARIANT)
             return NULL; /* not launched */
         /* Products of zeros with numbers: the same, unless those are not finite. */
-        if (status && strstr(w->said, "zeros for what is outside"))
+        if (status && strstr(w->said, "a zero outside a tensor"))
             return NULL;
         if (status)
             return w->said;

@@ -190,9 +190,9 @@ static void add_operands(pipeline *p, const tcc_op *mma)
 /* The groups that have an operand of an MMA: it as it is multiplied, and what it is computed of. */
 static void groups_of_operand(const pipeline *p, const tcc_op *mma, unsigned operand, group *of[2])
 {
-    const tcc_value *source = source_of(p, mma, operand);
+    const tcc_value *source = source_of(p, mma, operand), *multiplied = mma->operands[operand];
     of[0] = source ? group_of(p, source) : NULL;
-    of[1] = is_put(p, mma, operand) ? group_of(p, mma->operands[operand]) : NULL;
+    of[1] = source && multiplied != source ? group_of(p, multiplied) : NULL; /* put for this MMA, or for another one */
 }
 
 /* Whether all that a group loads is read to registers, and no MMA reads it. */

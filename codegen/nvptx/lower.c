@@ -545,7 +545,7 @@ static caching caching_of(tcc_lower *l, const tcc_op *op)
 {
     const char *evict = tcc_attr_str(&op->attrs, "cache", NULL);
     if (!evict)
-        return (caching){.policy = {NULL}};
+        return (caching){.policy = {.text = NULL}};
     const char *policy = tcc_arena_printf(
         l->arena, "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::%s.b64 policy, 1.0;\n", evict);
     return (caching){{.text = policy}, {.text = ".L2::cache_hint"}, {.text = ", policy"}, {.text = "\n}"}};

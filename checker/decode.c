@@ -132,7 +132,7 @@ static void ask(decoder *d, uint32_t v, int64_t m, int64_t threshold)
     need *n = &d->needs.data[v];
     int64_t both = !n->modulus                         ? m
                    : m == EXACT || n->modulus == EXACT ? EXACT
-                                                       : n->modulus / tcc_p_gcd(n->modulus, m) * m;
+                                                       : n->modulus / tcc_gcd(n->modulus, m) * m;
     if (both > MAX_MODULUS)
         both = EXACT;
     if (threshold > 2 * MAX_THRESHOLD)
@@ -156,7 +156,7 @@ static int64_t asked_of_first(tcc_opcode code, int64_t m, int64_t c)
     switch (code) {
     case TCC_OP_arith_add:
     case TCC_OP_arith_sub: return m;
-    case TCC_OP_arith_mul: return m == EXACT || c < 1 ? EXACT : m / tcc_p_gcd(m, c);
+    case TCC_OP_arith_mul: return m == EXACT || c < 1 ? EXACT : m / tcc_gcd(m, c);
     case TCC_OP_arith_and: return c >= 0 && (c & (c + 1)) == 0 ? c + 1 : EXACT;
     case TCC_OP_arith_rem: return c > 0 ? c : EXACT;
     case TCC_OP_arith_div: return c > 0 ? times(m, c) : EXACT;
@@ -492,7 +492,7 @@ static void find_period(tcc_protocol *p, const tcc_pinst *loop)
     int64_t modulus = loop->regions[0].moduli[0], step;
     if (!tcc_value_is_int(loop->op->operands[2], &step) || step < 1 || modulus < 1)
         return;
-    int64_t period = modulus / tcc_p_gcd(modulus, step);
+    int64_t period = modulus / tcc_gcd(modulus, step);
     if (period > p->period)
         p->period = period;
 }

@@ -41,6 +41,7 @@
 #include "ir/machine.h"
 #include "ir/number.h"
 #include "ir/registers.h"
+#include "support/gcd.h"
 
 typedef struct tcc_protocol tcc_protocol;
 typedef struct tcc_pstate tcc_pstate;
@@ -149,7 +150,6 @@ tcc_pvalue tcc_p_count_symbol(tcc_protocol *p, const void *of);
 /* A number of which only the remainder by m is asked: from the threshold on, all that have it. */
 tcc_pvalue tcc_p_forget(const tcc_protocol *p, tcc_pvalue v, int64_t m);
 tcc_pvalue tcc_p_forget_from(tcc_pvalue v, int64_t threshold, int64_t m);
-int64_t tcc_p_gcd(int64_t a, int64_t b);
 /* A set of numbers of a type that may have wrapped. */
 tcc_pvalue tcc_p_wrapped(tcc_pvalue v, tcc_scalar elem);
 /* An op on symbols: equal ops on equal symbols give equal numbers, wherever they stand. */

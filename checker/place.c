@@ -330,7 +330,7 @@ static bool distance(const tcc_protocol *p, const tcc_pvalue *x, const tcc_pvalu
     if (same_warp && same_iteration && x->loop && x->loop == y->loop && x->delta && y->delta)
         *r = (int64_t)y->offset - x->offset;
     else
-        *modulo = tcc_p_gcd(x->delta, y->delta);
+        *modulo = tcc_gcd(x->delta, y->delta);
     return true;
 }
 

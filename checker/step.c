@@ -527,7 +527,7 @@ static bool plan_iterations(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     if (f->record < 0 || (in->data && !tcc_p_symbol_is_data(p, s->records[f->record].symbol)))
         return false;
     tcc_precord *r = &s->records[f->record];
-    r->scale = r->scale / tcc_p_gcd(r->scale, f->scale) * f->scale;
+    r->scale = r->scale / tcc_gcd(r->scale, f->scale) * f->scale;
     int64_t least = known ? f->lo + LEAST_ITERATIONS * f->step
                     : tcc_attr_int(&in->op->attrs, "at_least_once", 0) ? f->from + 1
                                                                        : 0;

@@ -266,11 +266,6 @@ tcc_pvalue tcc_p_of_symbols(tcc_protocol *p, const tcc_op *op, const tcc_pvalue 
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
-int64_t tcc_p_gcd(int64_t a, int64_t b)
-{
-    return b ? tcc_p_gcd(b, a % b) : a;
-}
-
 static const tcc_pvalue unknown = {.kind = TCC_P_UNKNOWN};
 
 static tcc_pvalue exact(const tcc_op *op, const tcc_pvalue *args)
@@ -399,7 +394,7 @@ static tcc_pvalue of_set(const tcc_op *op, const tcc_pvalue *args)
     switch (op->code) {
     case TCC_OP_arith_cast: return widens(op) ? r : tcc_p_wrapped(r, elem);
     case TCC_OP_arith_add:
-        r.delta = tcc_p_gcd(d, b->delta);
+        r.delta = tcc_gcd(d, b->delta);
         r.room = one || b->room >= a->room ? a->room : b->room;
         r.room -= r.room > 0;
         return !one || is_small(c) ? r : tcc_p_wrapped(r, elem);

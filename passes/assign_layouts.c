@@ -25,6 +25,7 @@
 #include "passes/families.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
+#include "support/gcd.h"
 #include "support/map.h"
 
 const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as,
@@ -78,11 +79,6 @@ static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op 
                                               {0, TCC_IN_REGISTERS, m / below}});
 }
 
-static int64_t common(int64_t a, int64_t b)
-{
-    return b ? common(b, a % b) : a;
-}
-
 /* What a warp has of a stage in one matrix, where the narrowest elements that the stage is computed of have so many
  * bits: lanes have words of them. */
 static tcc_fragment_id matrix_of(const tcc_type *stage, unsigned bits, int contiguous)
@@ -107,8 +103,8 @@ static const tcc_type *hold_in_matrices(tcc_ir *ir, const tcc_type *t, const tcc
         if (stage->dims[d].size % side[d] || (t->dims[d].size != 1 && t->dims[d].size != stage->dims[d].size))
             return NULL;
     }
-    own[along] = common(blocks[along], warps);
-    own[!along] = common(blocks[!along], warps / own[along]);
+    own[along] = tcc_gcd(blocks[along], warps);
+    own[!along] = tcc_gcd(blocks[!along], warps / own[along]);
     for (int d = 0; d < 2; d++)
         blocks[d] = t->dims[d].size == 1 ? 1 : blocks[d] / own[d];
     return tcc_layout_repeated(ir, t, id, 5,

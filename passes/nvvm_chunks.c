@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "passes/nvvm.h"
+#include "support/gcd.h"
 
 enum { CHUNK_BYTES = 16, SECTOR_BYTES = 32, WORD_BYTES = 4, PERIOD = 1024 /* bytes, after which swizzling begins again */ };
 
@@ -22,11 +23,6 @@ typedef struct chunks {
     tcc_value *step;            /* elements from its row to its next, i64 */
     tcc_value *left, *room;     /* rows in the tensor from its first on; elements from its chunk on */
 } chunks;
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    return b ? common_divisor(b, a % b) : a;
-}
 
 /* ---- who copies what ----------------------------------------------------------------------- */
 
@@ -67,8 +63,8 @@ static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *
      * panel's chunks follow each other in shared memory; narrow panels are as far apart as banks like it. */
     int64_t sector = u->transposed ? SECTOR_BYTES / u->elem_bytes : 0; /* halves of bytes are not */
     int64_t filled = TCC_WARP_LANES * u->elem_bytes / (2 * WORD_BYTES);
-    u->beside = u->transposed                   ? common_divisor(in_row, sector < filled ? sector : filled)
-                : tcc_attr_find(attrs, "panel") ? common_divisor(in_row, threads)
+    u->beside = u->transposed                   ? tcc_gcd(in_row, sector < filled ? sector : filled)
+                : tcc_attr_find(attrs, "panel") ? tcc_gcd(in_row, threads)
                                                 : u->panel_width / u->bytes;
     u->at_once = u->beside ? threads / u->beside : 0;
     if (!u->at_once || threads % u->beside || in_row % u->beside || extents[along].size % u->elems) {

@@ -66,6 +66,14 @@ static void add(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common, un
     keep_least(&common[p->n_actors + warp], synced);
 }
 
+static tcc_lane_mask lanes_of_parts(const tcc_pstate *s, unsigned warp)
+{
+    tcc_lane_mask lanes = 0;
+    for (unsigned i = 0; i < s->n_parts; i++)
+        lanes |= s->parts[i].warp == warp ? s->parts[i].lanes : 0;
+    return lanes;
+}
+
 bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 {
     bool part = entity >= p->n_entities;
@@ -74,17 +82,7 @@ bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
     if (!warp->depth)
         return i == p->aside && !s->has_begun;
     tcc_lane_mask lanes = find_alive(p, warp, false);
-    for (unsigned k = 0; k < s->n_parts && !part; k++)
-        lanes &= s->parts[k].warp == i ? ~s->parts[k].lanes : UINT64_MAX;
-    return lanes & (part ? s->parts[entity - p->n_entities].lanes : UINT64_MAX);
-}
-
-static tcc_lane_mask lanes_of_parts(const tcc_pstate *s, unsigned warp)
-{
-    tcc_lane_mask lanes = 0;
-    for (unsigned i = 0; i < s->n_parts; i++)
-        lanes |= s->parts[i].warp == warp ? s->parts[i].lanes : 0;
-    return lanes;
+    return lanes & (part ? s->parts[entity - p->n_entities].lanes : ~lanes_of_parts(s, i));
 }
 
 /* Whether all lanes of a warp wait for a barrier at which somebody has yet to arrive. */

@@ -132,26 +132,29 @@ tcc_outcome tcc_eval_async_put(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_async_put_word(tcc_thread *t, const tcc_inst *in)
 {
     int64_t i = tcc_operand_int(t, in, 1);
-    const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
-    if (!s)
+    if (!may_fill(t, in, i))
         return TCC_FAILED;
-    if (s->committed)
-        return TCC_WRONG(t->x, in->op, "async.put_word to the stage of iteration %lld, which was committed", (long long)i);
     const tcc_async_buffer *b = tcc_async_operand(t, in, 2);
     tcc_async_clobber(tcc_async_of(t), b, i % b->n_stages);
     b->cells[(size_t)(i % b->n_stages) * b->stage_cells].i = tcc_operand_int(t, in, 3);
     return TCC_NEXT;
 }
 
+/* The stage of an iteration that may be read; NULL, reported, when it may not be full. */
+static const tcc_async_stage *full_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
+{
+    const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
+    if (s && !s->waited)
+        TCC_WRONG(t->x, in->op, "%s of the stage of iteration %lld without waiting until it is full",
+                  tcc_op_info_get(in->op->code)->name, (long long)i);
+    return s && s->waited ? s : NULL;
+}
+
 tcc_outcome tcc_eval_async_read_word(tcc_thread *t, const tcc_inst *in)
 {
     int64_t i = tcc_operand_int(t, in, 1);
-    const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
-    if (!s)
+    if (!full_stage(t, in, i))
         return TCC_FAILED;
-    if (!s->waited)
-        return TCC_WRONG(t->x, in->op, "async.read_word of the stage of iteration %lld without waiting until it is full",
-                         (long long)i);
     const tcc_async_buffer *b = tcc_async_operand(t, in, 2);
     tcc_cells(t, in->results[0])[0] = b->cells[(size_t)(i % b->n_stages) * b->stage_cells];
     return TCC_NEXT;
@@ -160,12 +163,9 @@ tcc_outcome tcc_eval_async_read_word(tcc_thread *t, const tcc_inst *in)
 tcc_outcome tcc_eval_async_read(tcc_thread *t, const tcc_inst *in)
 {
     int64_t i = tcc_operand_int(t, in, 1);
-    const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
+    const tcc_async_stage *s = full_stage(t, in, i);
     if (!s)
         return TCC_FAILED;
-    if (!s->waited)
-        return TCC_WRONG(t->x, in->op, "async.read of the stage of iteration %lld without waiting until it is full",
-                         (long long)i);
     tcc_async_buffer *b = tcc_async_operand(t, in, 2);
     int64_t number = i % b->n_stages;
     if (!tcc_async_have_met(t, in, b->put[number], "put") || !tcc_async_have_met(t, in, s->waited_at, "waited for"))

@@ -223,7 +223,9 @@ static tcc_status bind_workspace(tcc_run *run, tcc_param *p)
     if (status)
         return status;
     p->data = same ? same->data : TCC_NEW_ARRAY(run->scratch, double, (size_t)p->count);
-    double nothing = tcc_func_is_zeroed(run->f, p->name) ? 0 : holds_floats(p) ? (double)NAN : (double)tcc_int_wrap(p->type->elem, 0x5a5a5a5a);
+    double nothing = tcc_func_is_zeroed(run->f, p->name) ? 0
+                     : holds_floats(p)                   ? (double)NAN
+                                                         : (double)tcc_int_wrap(p->type->elem, 0x5a5a5a5a);
     for (int64_t i = 0; !same && i < p->count; i++)
         p->data[i] = nothing;
     return TCC_OK;

@@ -1,5 +1,5 @@
-/* counting: what tells when loops end; loops that do nothing but count, by which a number that loops count on passes over iterations
- * which are another's.
+/* counting: what tells when loops end; loops that do nothing but count, by which a number that loops count on passes
+ * over iterations which are another's.
  *
  *   %end = scf.for 0, %n, 1, %first {at_least_once = 1} : i32 {
  *   ^(%i: i32, %at: i32):

@@ -271,16 +271,39 @@ static LLVMValueRef cluster_pointer(const tcc_lower *l, const tcc_value *addr)
                              LLVMPointerTypeInContext(l->context, ADDRSPACE_CLUSTER), "");
 }
 
-static LLVMValueRef global_pointer(const tcc_lower *l, const tcc_value *base,
-                                   const tcc_value *offset)
+/* offset, where it is the last address's offset and a step from there; else NULL. */
+static const tcc_value *step_from_last(const tcc_lower *l, const tcc_value *base, const tcc_value *offset)
 {
-    LLVMValueRef index = tcc_lower_scalar(l, offset);
-    LLVMTypeRef unit = l->types[base->type->elem];
-    if (tcc_scalar_bits(base->type->elem) < 8) { /* two to a byte: even, and not negative */
+    const tcc_op *sum = offset->def;
+    if (!sum || sum->code != TCC_OP_arith_add || offset->type->elem != TCC_i64 || l->last_address.base != base ||
+        l->last_address.block != LLVMGetInsertBlock(l->builder))
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        if (sum->operands[i] == l->last_address.offset)
+            return sum->operands[1 - i];
+    return NULL;
+}
+
+/* From row to row an address grows by a number of bytes that is the same in all iterations: added to the address of the
+ * row before it takes one addition, where that of an index takes two and a shift. */
+static LLVMValueRef global_pointer(tcc_lower *l, const tcc_value *base, const tcc_value *offset)
+{
+    bool halves = tcc_scalar_bits(base->type->elem) < 8; /* two to a byte: even, and not negative */
+    const tcc_value *step = halves ? NULL : step_from_last(l, base, offset);
+    LLVMValueRef from = step ? l->last_address.pointer : tcc_lower_scalar(l, base);
+    LLVMValueRef index = tcc_lower_scalar(l, step ? step : offset);
+    LLVMTypeRef unit = l->types[halves || step ? TCC_i8 : base->type->elem];
+    if (halves)
         index = LLVMBuildLShr(l->builder, index, LLVMConstInt(LLVMTypeOf(index), 1, false), "");
-        unit = l->types[TCC_i8];
-    }
-    return LLVMBuildInBoundsGEP2(l->builder, unit, tcc_lower_scalar(l, base), &index, 1, "");
+    if (step)
+        index = LLVMBuildMul(l->builder, index,
+                             LLVMConstInt(LLVMTypeOf(index), tcc_scalar_bits(base->type->elem) / 8, false), "");
+    LLVMValueRef pointer = LLVMBuildInBoundsGEP2(l->builder, unit, from, &index, 1, "");
+    l->last_address.block = LLVMGetInsertBlock(l->builder);
+    l->last_address.base = base;
+    l->last_address.offset = offset;
+    l->last_address.pointer = pointer;
+    return pointer;
 }
 
 static int64_t alignment(const tcc_op *op, const tcc_type *type)

@@ -24,7 +24,21 @@ typedef struct tcc_lane_sources {
  * follow from each other's bits: lane[l] is lane[0], exclusive-ored of what l's bits stand for. */
 bool tcc_moves_in_warp(const tcc_spread *from, const tcc_spread *to, int64_t number, tcc_lane_sources *s);
 
-/* Whether a warp has all that it needs of one tile for the other, as these two say; lanes: whether lanes can
+/* Bits of a lane's number that trade places with bits of a register's, one after the other. */
+typedef struct tcc_lane_swaps {
+    unsigned n;
+    struct {
+        unsigned lane_bit, register_bit;
+    } of[TCC_FRAGMENT_BITS];
+} tcc_lane_swaps;
+
+/* Finds swaps after which every lane has what it needs of `to`, whose elements have so many bits, in registers of its
+ * own: for each register of `to` the one that has it then. Elements that share a word stay together. NULL when there
+ * are no such swaps. */
+const int64_t *tcc_swaps_in_warp(tcc_arena *arena, const tcc_spread *from, const tcc_spread *to, unsigned bits,
+                                 tcc_lane_swaps *swaps);
+
+/* Whether a warp has all that it needs of one tile for the other, as these say; lanes: whether lanes can
  * give each other elements. */
 bool tcc_can_convert_in_warp(tcc_arena *arena, const tcc_type *from, const tcc_type *to, bool lanes);
 /* Whether one warp has all of each row (dim 1) or column of a tile. */

@@ -47,10 +47,14 @@ const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *t, const tcc_op *
             return NULL;
     }
     bool pairs = halves && blocks[1] % 2 == 0;
+    int64_t beside = tcc_attr_int(&role->attrs, "beside", 0) / fragment[1];
+    beside = k != 1 && beside > 1 && blocks[1] % beside == 0 ? beside : 1;
+    blocks[1] /= beside;
     return tcc_layout_repeated(
-        ir, t, id, 6,
+        ir, t, id, 7,
         (tcc_repeat[]){{(unsigned)(k == 1), TCC_IN_REGISTERS, k < 0 ? 1 : blocks[k]},
                        {same[0] ? TCC_REPEAT_SAME : 0, TCC_IN_WARPS, own[0]},
+                       {1, TCC_IN_REGISTERS, beside},
                        {same[1] ? TCC_REPEAT_SAME : 1, TCC_IN_WARPS, own[1]},
                        {pairs ? 1 : TCC_REPEAT_SAME, TCC_IN_HALVES, halves ? 2 : 1},
                        {1, TCC_IN_REGISTERS, k == 1 ? 1 : blocks[1] / (pairs ? 2 : 1)},
@@ -207,6 +211,65 @@ static void assign_results(assigning *a, tcc_op *op)
     }
 }
 
+/* ---- stores of rows ------------------------------------------------------------------------- */
+
+enum { STORED_BITS = 16 };
+
+/* Whether op stores elements of which lanes of matrix instructions hold too few neighbours for the widest access. */
+static bool wants_rows(const tcc_op *op)
+{
+    return op->code == TCC_OP_tile_store && tcc_attr_find(&op->attrs, "wide") &&
+           tcc_scalar_bits(TCC_VIEW(tile_store, op)->tensor->type->elem) == STORED_BITS;
+}
+
+static bool is_stored_in_rows(const assigning *a, const tcc_op *op)
+{
+    return wants_rows(op) && tcc_attr_find(&a->role->attrs, "beside");
+}
+
+static const tcc_type *in_rows(const assigning *a, const tcc_type *t)
+{
+    return tcc_hold_in_blocks(a->ir, t, a->role, TCC_AS_RESULT, TCC_FRAGMENT_rows8, false);
+}
+
+/* Whether all that the role stores can be held so. */
+static bool can_store_rows(const assigning *a)
+{
+    tcc_block *region = a->role->regions[0];
+    bool any = false, all = true;
+    for (tcc_op *op = region->first; op && all; op = tcc_walk_next(op, region)) {
+        if (op->code != TCC_OP_tile_store)
+            continue;
+        const tcc_type *t = TCC_VIEW(tile_store, op)->a->type;
+        const tcc_type *sum = t->layout ? NULL : a->hold(a->ir, t, a->role, TCC_AS_SUM);
+        all = sum && tcc_layout_fragment(sum) == TCC_FRAGMENT_mma_d && wants_rows(op) && in_rows(a, t);
+        any = true;
+    }
+    return any && all;
+}
+
+/* Lets the role's warps have as many neighbouring columns as its stores want, which take elements as they are in memory:
+ * two to a word that lanes exchange. */
+static void store_rows(const assigning *a, tcc_op *role)
+{
+    tcc_block *region = role->regions[0];
+    tcc_attr_set_int(a->ir, &role->attrs, "beside", tcc_fragments[TCC_FRAGMENT_rows8].cols);
+    if (!can_store_rows(a)) {
+        tcc_attr_remove(&role->attrs, "beside");
+        return;
+    }
+    for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region)) {
+        const tcc_tile_store_operands *o = op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op) : NULL;
+        if (!o || o->a->type->elem == o->tensor->type->elem)
+            continue;
+        tcc_builder b = tcc_builder_before(op);
+        b.loc = op->loc;
+        int64_t sizes[] = {o->a->type->dims[0].size, o->a->type->dims[1].size};
+        const tcc_type *t = tcc_type_sized(a->ir, TCC_KIND_tile, o->tensor->type->elem, 2, sizes);
+        tcc_op_set_operand(op, 0, TCC_EMIT(&b, arith_cast, t, o->a));
+    }
+}
+
 /* The type as which op wants a tile that it reads. */
 static const tcc_type *wanted(assigning *a, const tcc_op *op, unsigned i)
 {
@@ -217,6 +280,8 @@ static const tcc_type *wanted(assigning *a, const tcc_op *op, unsigned i)
         return parent->results[i].type;
     if (as != TCC_AS_RESULT)
         return a->hold(a->ir, t, a->role, as);
+    if (is_stored_in_rows(a, op))
+        return in_rows(a, t);
     bool sum = !tcc_is_loop(op) && t == a->hold(a->ir, t, a->role, TCC_AS_SUM);
     return sum ? a->hold(a->ir, t, a->role, TCC_AS_RESULT) : t;
 }
@@ -321,6 +386,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (op->code == TCC_OP_async_role) {
             a.role = op;
             a.hold = tcc_attr_find(&op->attrs, "spread") ? hold_in_rows : hold;
+            store_rows(&a, op);
             assign_role(&a);
         }
     *changed = a.changed;

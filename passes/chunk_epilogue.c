@@ -545,6 +545,8 @@ static bool size_chunks(epilogue *e)
         e->rows *= waves.list.items[0].i;
         e->cols = instr.list.items[1].i * waves.list.items[1].i;
         e->cols *= halves && e->cols > 0 && e->n % (2 * e->cols) == 0 ? 2 : 1;
+        int64_t beside = tcc_attr_int(&e->role->attrs, "beside", 0);
+        e->cols = beside ? beside * waves.list.items[1].i : e->cols;
         e->by_block = true;
         e->of_thread = e->rows * e->cols / tcc_attr_int(&e->role->attrs, "warps", 1) /
                        tcc_attr_int(&e->role->attrs, "lanes", 32);

@@ -190,6 +190,65 @@ static bool shuffle(tcc_lowering *l, const tcc_op *op, const tcc_held *from, con
     return true;
 }
 
+enum { WORD_BITS = 32 };
+
+/* The words of a tile, of which a vec has `each`. */
+static tcc_value **words_of(tcc_lowering *l, const tcc_value *tile, int64_t n, int64_t each)
+{
+    tcc_value **words = room(l, n), *part = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        if (i % each == 0) {
+            part = tcc_low_parts(l, tile)->values[i / each];
+            if (part->type->elem != TCC_i32)
+                part = TCC_EMIT(&l->b, vec_bitcast, tcc_low_vec(l, TCC_i32, each), part);
+        }
+        words[i] = tcc_low_extract(l, part, i % each);
+    }
+    return words;
+}
+
+/* Of each two words that are `step` apart, lanes whose number has the bit give away the first, the others the second. */
+static void swap(tcc_lowering *l, tcc_value **words, int64_t n, unsigned lane_bit, int64_t step)
+{
+    tcc_value *has = tcc_low_div(l, l->vendor->lane(l), 1 << lane_bit);
+    has = tcc_low_cmp(l, "ne", tcc_low_rem(l, has, 2), tcc_low_c32(l, 0));
+    for (int64_t i = 0; i < n; i++) {
+        tcc_value **a = &words[i], **b = &words[i | step];
+        if (a == b)
+            continue;
+        tcc_value *got = TCC_EMIT(&l->b, arith_select, l->i32, has, *a, *b);
+        got = l->vendor->from_xor(l, got, 1 << lane_bit);
+        *a = TCC_EMIT(&l->b, arith_select, l->i32, has, got, *a);
+        *b = TCC_EMIT(&l->b, arith_select, l->i32, has, *b, got);
+    }
+}
+
+/* Every lane trades words with others, and then has all; false where that does not do. */
+static bool swap_lanes(tcc_lowering *l, const tcc_op *op, const tcc_held *from, const tcc_held *to)
+{
+    const tcc_value *tile = op->operands[0];
+    int64_t in_word = WORD_BITS / (int64_t)tcc_scalar_bits(tile->type->elem), n = from->spread.n_registers / in_word;
+    tcc_lane_swaps swaps;
+    if (op->code != TCC_OP_tile_convert || !l->vendor->from_lane || from->in_one % in_word || to->in_one % in_word)
+        return false;
+    const int64_t *source = tcc_swaps_in_warp(l->ctx->scratch, &from->spread, &to->spread,
+                                              tcc_scalar_bits(tile->type->elem), &swaps);
+    if (!source)
+        return false;
+    tcc_value **words = words_of(l, tile, n, from->in_one / in_word);
+    for (unsigned i = 0; i < swaps.n; i++)
+        swap(l, words, n, swaps.of[i].lane_bit, (1 << swaps.of[i].register_bit) / in_word);
+    tcc_value **parts = room(l, (int64_t)to->n), **own = room(l, to->in_one / in_word);
+    for (size_t i = 0; i < to->n; i++) {
+        for (int64_t w = 0; w < to->in_one / in_word; w++)
+            own[w] = words[source[(int64_t)i * to->in_one + w * in_word] / in_word];
+        tcc_value *v = tcc_low_pack(l, TCC_i32, (size_t)(to->in_one / in_word), own, to->in_one / in_word);
+        parts[i] = v->type == to->each ? v : TCC_EMIT(&l->b, vec_bitcast, to->each, v);
+    }
+    tcc_low_set(l, &op->results[0], to->n, parts);
+    return true;
+}
+
 /* ---- ops that move elements ------------------------------------------------------------------ */
 
 void tcc_low_regroup(tcc_lowering *l, tcc_op *op)
@@ -208,7 +267,7 @@ void tcc_low_regroup(tcc_lowering *l, tcc_op *op)
         parts[i] = gather(l, op->operands[0], &from, &to, source + (int64_t)i * to.in_one);
     if (source)
         tcc_low_set(l, &op->results[0], to.n, parts);
-    else if (!shuffle(l, op, &from, &to))
+    else if (!swap_lanes(l, op, &from, &to) && !shuffle(l, op, &from, &to))
         TCC_LOW_REFUSE(l, op, "%s from thread to thread", tcc_op_info_get(op->code)->name);
 }
 

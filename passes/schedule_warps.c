@@ -16,14 +16,20 @@ static const struct {
     [TCC_INSTR_FMA] = {8, {8 * 4, 4 * 4}}, /* one k; 8 lanes have the same of A, 4 of B */
 };
 
-/* Whether warps multiply fragments of which nobody knows who holds what. */
-bool tcc_warps_hold_opaque(const tcc_schedule *s)
+tcc_fragment_id tcc_warps_sum(const tcc_schedule *s)
 {
     enum { WORD = 32 };
     tcc_mma_block block;
     if (!tcc_mma_sync_block(s->target, s->instr, 0, &block))
-        return false;
-    return tcc_fragments[tcc_mma_sync_held(s->target, s->instr, block, TCC_AS_SUM, WORD)].opaque;
+        return TCC_FRAGMENT_COUNT;
+    return tcc_mma_sync_held(s->target, s->instr, block, TCC_AS_SUM, WORD);
+}
+
+/* Whether warps multiply fragments of which nobody knows who holds what. */
+bool tcc_warps_hold_opaque(const tcc_schedule *s)
+{
+    tcc_fragment_id sum = tcc_warps_sum(s);
+    return sum != TCC_FRAGMENT_COUNT && tcc_fragments[sum].opaque;
 }
 
 /* The i-th shape of a block of D; where the target has no such instruction, that of others; false past the last. */

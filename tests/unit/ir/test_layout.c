@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/ir.h"
 #include "ir/layout.h"
+#include "ir/moves.h"
 #include "tests/unit/suite.h"
 
 enum { MAX = 256 };
@@ -142,6 +143,49 @@ START_TEST(equal_maps)
 }
 END_TEST
 
+/* Lanes trade two bits of a register's number for the two of theirs that tell columns; elements of a word stay together. */
+START_TEST(lanes_trade_words)
+{
+    static const tcc_repeat of_sums[] = {{1, TCC_IN_REGISTERS, 4}, {1, TCC_IN_WARPS, 2}}, of_rows[] = {{1, TCC_IN_WARPS, 2}};
+    tcc_arena *arena = tcc_arena_create(NULL);
+    tcc_ir *ir = tcc_ir_create(arena);
+    int64_t sizes[] = {16, 64};
+    const tcc_type *tile = tcc_type_sized(ir, TCC_KIND_tile, TCC_f16, 2, sizes);
+    tcc_spread from, to;
+    ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, TCC_FRAGMENT_mma_d, 2, of_sums), &from));
+    ck_assert(tcc_layout_spread(tcc_layout_repeated(ir, tile, TCC_FRAGMENT_rows8, 1, of_rows), &to));
+    tcc_lane_swaps swaps;
+    const int64_t *source = tcc_swaps_in_warp(arena, &from, &to, 16, &swaps);
+    ck_assert_ptr_nonnull(source);
+    ck_assert_uint_eq(swaps.n, 2);
+    int64_t held[32][16], words = 0;
+    for (int64_t lane = 0; lane < 32; lane++)
+        for (int64_t r = 0; r < 16; r++)
+            held[lane][r] = 100 * (tcc_digits_place(&from.registers, r, 0) + tcc_digits_place(&from.lanes, lane, 0)) +
+                            tcc_digits_place(&from.registers, r, 1) + tcc_digits_place(&from.lanes, lane, 1);
+    for (unsigned i = 0; i < swaps.n; i++)
+        for (int64_t lane = 0; lane < 32; lane++)
+            for (int64_t r = 0; r < 16; r++) {
+                int64_t other = lane ^ 1 << swaps.of[i].lane_bit, there = r ^ 1 << swaps.of[i].register_bit;
+                if (lane < other && (r >> swaps.of[i].register_bit & 1)) {
+                    int64_t mine = held[lane][r];
+                    held[lane][r] = held[other][there];
+                    held[other][there] = mine;
+                    words++;
+                }
+            }
+    ck_assert_int_eq(words, 2 * 32 / 2 * 16 / 2);
+    for (int64_t lane = 0; lane < 32; lane++)
+        for (int64_t r = 0; r < 16; r++)
+            ck_assert_int_eq(held[lane][source[r]],
+                             100 * (tcc_digits_place(&to.registers, r, 0) + tcc_digits_place(&to.lanes, lane, 0)) +
+                                 tcc_digits_place(&to.registers, r, 1) + tcc_digits_place(&to.lanes, lane, 1));
+    ck_assert_ptr_null(tcc_swaps_in_warp(arena, &from, &from, 16, &swaps)); /* nothing to trade */
+    ck_assert_ptr_null(tcc_swaps_in_warp(arena, &to, &from, 8, &swaps));    /* words would be torn */
+    tcc_arena_destroy(arena);
+}
+END_TEST
+
 /* Two blocks of 16 bits in the halves of the same registers: a part of one block takes every other
  * element. */
 START_TEST(halves)
@@ -176,6 +220,7 @@ int main(void)
     tcase_add_loop_test(t, registers_are_found, 0, N);
     tcase_add_test(t, parts_are_held_as_the_whole);
     tcase_add_test(t, equal_maps);
+    tcase_add_test(t, lanes_trade_words);
     tcase_add_test(t, halves);
     Suite *s = suite_create("layout");
     suite_add_tcase(s, t);

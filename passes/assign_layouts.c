@@ -15,7 +15,8 @@
  * whose extents do not fit gets none, and no lowering takes it. What is computed for a stage is held, with all that it
  * is computed of, in matrices as that has them. A role with `spread` holds rows as vector
  * accesses take them. Tiles on their way to a stage have
- * none: threads hold them as their loads say.
+ * none: threads hold them as their loads say. Where mma.sync's results have 16 bits and aligned rows, a warp has 32 columns
+ * beside each other (`beside`), and what it stores is converted to rows of which a lane has 16 bytes.
  *
  * Requires specialize-warps.
  */

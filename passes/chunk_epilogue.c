@@ -18,8 +18,8 @@
  * of such a width, or as many as `strips` says: one strip is computed while those before it are sent.
  *
  * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup, or where
- * waves multiply registers a block of each of them, one after the other: so few values live beside the
- * accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead of their use,
+ * waves multiply registers a block of each of them, or as many as a warp has `beside` each other, one after the other:
+ * so few values live beside the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead of their use,
  * unless the role is `separate`: then chunks are loaded, computed and stored in groups of so many. Where
  * that would be too long a program, a loop over the columns computes the same chunk each time, its
  * accumulators turned by one chunk: registers have no run-time index.

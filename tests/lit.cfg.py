@@ -110,5 +110,7 @@ if os.path.exists(root + "/.git") and shutil.which("git"):
     config.available_features.add("checkout")
 if os.path.exists(build + "/lib/libtcc.a"):  # TCC_STATIC_LIBRARY
     config.available_features.add("libtcc.a")
+if os.path.exists(build + "/lib/_launcher.abi3.so"):  # Python's headers were there
+    config.available_features.add("launcher")
 if os.path.exists(build + "/docs-venv/requirements.txt"):  # ./dev docs has installed it
     config.available_features.add("sphinx")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes as c
 import importlib
 import sys
-from typing import Any, Callable, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple
 
 from ._dlpack import GPU_DEVICES, HOST_DEVICES, DeviceArray, tensor_in
 from ._elements import DLPACK, FORMATS, TYPESTR
@@ -17,11 +17,11 @@ HOST = -1
 
 
 class View(NamedTuple):
-    """What an array is. Readers may return a plain tuple of these four, which is made in less time."""
+    """What an array is."""
 
     address: int
     kind: tuple[Any, Any, Any]
-    """Shape, element type and device, as objects of the array's library, which are cheap to get and to compare."""
+    """Shape, element type and device, as objects of the array's library."""
     library: str
     """Whose array it is: outputs are made by the same; "" where that is not known."""
     keep: Any
@@ -43,7 +43,6 @@ class View(NamedTuple):
         return device
 
 
-Raw = Tuple[int, Tuple[Any, Any, Any], str, Any]
 
 class Unsuitable(Exception):
     """Why an array cannot be used; the caller knows its name."""
@@ -73,15 +72,14 @@ def _check_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -
 # ---- one reader for each kind of array ---------------------------------------------------------
 
 
-def _read_torch(x: Any) -> Raw:
+def read_torch(x: Any) -> View:
     if not x.is_contiguous():
         _check_contiguous(tuple(x.shape), tuple(x.stride()))
     if x.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise Unsuitable("requires a gradient, which kernels do not have: pass it detached, or under torch.no_grad()")
-    ordinal = x.get_device()
-    if ordinal < 0 and not x.is_cpu:
+    if not (x.is_cuda or x.is_cpu):
         raise Unsuitable(f"is on the device '{x.device}', which is neither the host nor a GPU of CUDA or HIP")
-    return x.data_ptr(), (x.shape, x.dtype, ordinal), "torch", x
+    return View(x.data_ptr(), (x.shape, x.dtype, x.get_device() if x.is_cuda else HOST), "torch", x)
 
 
 def _read_numpy(x: Any) -> View:
@@ -134,8 +132,8 @@ def _read_buffer(x: Any) -> View:
 
 # ---- which reader ------------------------------------------------------------------------------
 
-readers: dict[type, Callable[[Any], Raw]] = {
-    DeviceArray: lambda x: (x.address, (x.shape, x.dtype, x.device[1]), "", x)}
+readers: dict[type, Callable[[Any], View]] = {
+    DeviceArray: lambda x: View(x.address, (x.shape, x.dtype, x.device[1]), "", x)}
 """Of every type that was seen, what looks at its arrays; may raise Unsuitable."""
 
 
@@ -149,9 +147,9 @@ def _is_a(x: Any, module: str, name: str) -> bool:
     return loaded is not None and isinstance(x, getattr(loaded, name))
 
 
-def _choose_reader(x: Any) -> Callable[[Any], Raw]:
+def _choose_reader(x: Any) -> Callable[[Any], View]:
     if _is_a(x, "torch", "Tensor"):
-        return _read_torch
+        return read_torch
     if _is_a(x, "numpy", "ndarray"):
         return _read_numpy
     if _library_of(x) != "jax" and hasattr(x, "__cuda_array_interface__"):
@@ -166,7 +164,7 @@ def _choose_reader(x: Any) -> Callable[[Any], Raw]:
     return _read_buffer
 
 
-def read(x: Any) -> Raw:
+def read(x: Any) -> View:
     """Looks at an array. Raises Unsuitable."""
     reader = readers.get(type(x))
     if reader is None:
@@ -178,8 +176,8 @@ def is_writable(view: View) -> bool:
     """Whether a kernel may write there."""
     if view.library == "numpy":
         return bool(view.keep.flags.writeable)
-    if view.library == "jax":
-        return False
+    if view.library in ("jax", "torch"):
+        return view.library == "torch"
     if isinstance(view.keep, tuple):
         return not (isinstance(view.keep[0], memoryview) and view.keep[0].readonly)
     interface = getattr(view.keep, "__cuda_array_interface__", None)
@@ -188,7 +186,7 @@ def is_writable(view: View) -> bool:
 
 def has_jax(values: list[Any]) -> bool:
     """Whether a view is of an array of jax's."""
-    return "jax" in sys.modules and any(not isinstance(v, float) and v[2] == "jax" for v in values)
+    return "jax" in sys.modules and any(isinstance(v, View) and v.library == "jax" for v in values)
 
 
 # ---- new arrays --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import ctypes as c
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence, Union
 
 from . import _lib
-from ._arrays import HOST, View
+from ._arrays import HOST
 from ._errors import ArgumentError, Error
 from ._lib import lib, text_of
 
@@ -94,7 +94,7 @@ class Sets:
         except BaseException:
             self.free()
             raise
-        self.packed = [signature.pack(*words) for words in self.words]
+        self.packed = [signature.pack(words) for words in self.words]
         """The arguments of each as C takes them."""
 
     def _copy(self, size: int | None, value: Any) -> None:
@@ -103,12 +103,11 @@ class Sets:
             for words in self.words:
                 words.append(value)
             return
-        view = View._make(value)
-        memory: Any = view.address
+        memory: Any = value.address
         shift = 0
-        if view.ordinal != HOST:
-            shift = view.address % 256  # what its alignment allows counts
-            memory = self.read(view.address, size)
+        if value.ordinal != HOST:
+            shift = value.address % 256  # what its alignment allows counts
+            memory = self.read(value.address, size)
         for words in self.words:
             address = c.c_uint64()
             self.check(lib.tcc_device_alloc(self.device, size + shift, address))

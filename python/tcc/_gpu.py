@@ -10,7 +10,7 @@ import ctypes as c
 import functools
 import sys
 import threading
-from typing import Any, Iterator, Tuple
+from typing import Any, Callable, Iterator, Tuple
 
 from ._errors import ArgumentError
 from ._lib import DIAGNOSTIC_FN, NO_DRIVER, CompileOptions, JitOptions, Listener, lib, text_of
@@ -20,10 +20,6 @@ _VENDORS = (0, 1)  # NVIDIA, AMD
 WHEN = {"never": 0, "at once": 1, "background": 2}  # tcc_jit_when
 Policy = Tuple[str, str]
 """When kernels are specialized, and assembled."""
-
-
-class _Thread(threading.local):
-    has_gpu = False  # one is current
 
 
 class Gpus:
@@ -36,26 +32,20 @@ class Gpus:
         self._lock = threading.Lock()
         self._jits: dict[tuple[int, Policy], c.c_void_p] = {}
         self._kept: list[c.c_void_p] = []
-        self._thread = _Thread()
 
     def current(self) -> int:
         """The ordinal of the current GPU; the first where the calling thread has none."""
         now: int = lib.tcc_runtime_current_device(self.runtime)
         return max(now, 0)
 
-    def enter(self, ordinal: int, library: str = "") -> c.c_void_p | None:
+    def enter(self, ordinal: int) -> c.c_void_p | None:
         """Makes a GPU current; the result is for ``leave``. Where none was current, it stays."""
-        if library == "torch" and self._thread.has_gpu:  # torch knows it, and is asked in less time
-            if sys.modules["torch"]._C._cuda_getDevice() == ordinal:
-                return None
         now = lib.tcc_runtime_current_device(self.runtime)
         if now == ordinal:
-            self._thread.has_gpu = True
             return None
         device = self.open(ordinal)
         if now >= 0:
             return device
-        self._thread.has_gpu = True
         self._kept.append(device)
         return None
 
@@ -156,10 +146,16 @@ def stream_number(stream: Any) -> int:
     raise ArgumentError(f"stream= is of {type(stream).__name__}, wants a number, or a stream of torch's or cupy's")
 
 
+def current_stream_of_torch() -> Callable[[int], int]:
+    """What says on which stream torch works now, on a GPU."""
+    of: Callable[[int], int] = sys.modules["torch"]._C._cuda_getCurrentRawStream
+    return of
+
+
 def current_stream(library: str, array: Any, ordinal: int) -> int:
     """The stream on which an array's library works; 0, the default one, where it does not say."""
     if library == "torch":
-        stream: int = sys.modules["torch"]._C._cuda_getCurrentRawStream(ordinal)
+        stream = current_stream_of_torch()(ordinal)
     elif library == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(ordinal):

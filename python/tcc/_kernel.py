@@ -10,8 +10,8 @@ import os
 import threading
 from typing import Any, Callable, Literal, Mapping
 
-from . import _arrays, _bench, _gpu, _lib, _tune
-from ._arrays import HOST, View
+from . import _arrays, _bench, _gpu, _lib, _quick, _tune
+from ._arrays import HOST
 from ._bench import Bench, Rival
 from ._errors import ArgumentError, LibraryError
 from ._lib import lib, text_of
@@ -56,6 +56,7 @@ class Kernel:
         self.dims: tuple[str, ...] = self._signature.dims
         """The names of its dimensions that are known by the shapes of its arguments alone."""
         self._n_dims, self._n_args = len(self.dims), len(self.args)
+        self._quick = _quick.launcher(self._signature, self._gpus)
 
     # ---- compiling -------------------------------------------------------------------------
 
@@ -159,7 +160,15 @@ class Kernel:
         when the kernel was enqueued. Arrays of the host are copied to the GPU and back; without one the interpreter
         computes them. Raises ArgumentError for what does not fit, with the argument and the dimension.
         """
-        return self._run(args, out, stream, named, self._launch)
+        if named:
+            args = self._signature.by_position(args, named)
+        if stream is not None and not isinstance(stream, int):
+            stream = _gpu.stream_number(stream)
+        if self._quick is not None:
+            result = self._quick(args, out, stream)
+            if result is not NotImplemented:
+                return result
+        return self._run(args, out, stream, {}, self._launch)
 
     def variant(self, *args: Any, out: Any = None, **named: Any) -> str | None:
         """The name of the variant that such a call runs, "layer__64x32" say; None where there is nothing to compute.
@@ -172,9 +181,8 @@ class Kernel:
         ('p', None)
         """
         plan, values = self._signature.plan(args, out, named)
-        words = self._signature.pack(*(v if isinstance(v, float) else v[0] for v in values))
         handle = lib.tcc_program_kernel_at(self._load(), self._index)
-        name = lib.tcc_kernel_variant(handle, plan.extents, self._n_dims, words, self._n_args)
+        name = lib.tcc_kernel_variant(handle, plan.extents, self._n_dims, self._signature.pack(values), self._n_args)
         return text_of(name) if name else None
 
     def prepare(self, *args: Any, out: Any = None, **named: Any) -> None:
@@ -182,16 +190,24 @@ class Kernel:
         self._run(args, out, None, named, self._prepare)
 
     def _run(self, args: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any], go: Any) -> Any:
-        plan, values, words = self._signature.look(args, out, named)
+        plan, values = self._signature.look(args, out, named)
+        results = [] if out is not None else self._signature.allocate(plan, values)
+        go(plan, values + [_arrays.read(r) for r in results], stream)
+        if not named:
+            self._teach(args, out, plan, values)
         if out is not None:
-            go(plan, values, words, stream)
             return out
-        results = self._signature.allocate(plan, values)
-        new = [_arrays.read(r) for r in results]
-        library = values[self._signature.first][2]
-        go(plan, values + new, words + [v[0] for v in new], stream)
-        results = [_arrays.finish(library, r) for r in results]
+        results = [_arrays.finish(values[self._signature.first].library, r) for r in results]
         return results[0] if len(results) == 1 else tuple(results) or None
+
+    def _teach(self, args: tuple[Any, ...], out: Any, plan: Plan, values: list[Any]) -> None:
+        """What such a call launches, where it was one with tensors of torch."""
+        if self._quick is None or plan.ordinal == HOST or values[self._signature.first].library != "torch":
+            return
+        kernel: c.c_void_p | _quick.Request = (
+            self._request(plan.ordinal) if self._specializes else self._handles[plan.ordinal])
+        kinds = [v.kind for v in values if isinstance(v, _arrays.View)]
+        self._quick.learn(args, out, _quick.launches(plan, kinds, kernel))
 
     def _options_on(self, ordinal: int, tiles: int | None = None) -> _lib.CompileOptions:
         assert self._gpus
@@ -213,19 +229,23 @@ class Kernel:
         assert self._gpus
         handle = c.c_void_p()
         self._gpus.listener.check(lib.tcc_jit_kernel_for(
-            self._gpus.jit(ordinal, self._policy), self._source, self._options_on(ordinal), self.name.encode(),
-            plan.extents, self._n_dims, packed, self._n_args, handle))
+            *self._request(ordinal), plan.extents, self._n_dims, packed, self._n_args, handle))
         return handle
 
-    def _on_gpu(self, function: Any, plan: Plan, words: list[Any], ordinal: int, library: str, *stream: int) -> None:
+    def _request(self, ordinal: int) -> _quick.Request:
+        """How the kernel for a call is asked for."""
+        assert self._gpus
+        return self._gpus.jit(ordinal, self._policy), self._source, self._options_on(ordinal), self.name.encode()
+
+    def _on_gpu(self, function: Any, plan: Plan, values: list[Any], ordinal: int, *stream: int) -> None:
         """Calls tcc_kernel_launch or tcc_kernel_prepare with the GPU current."""
         gpus = self._gpus
         if not gpus:
             raise ArgumentError(f"{self.name} is not for GPU {ordinal}: it is interpreted, for {self.target}, and takes "
                                 "arrays of the host")
-        entered = gpus.enter(ordinal, library)
+        entered = gpus.enter(ordinal)
         try:
-            packed = self._signature.pack(*words)
+            packed = self._signature.pack(values)
             handle = self._handles.get(ordinal) or self._launched(ordinal, plan, packed)
             status = function(handle, plan.extents, self._n_dims, packed, self._n_args, *stream)
             if status:
@@ -239,22 +259,20 @@ class Kernel:
         if self._gpus:
             self._gpus.wait(self._policy)
 
-    def _launch(self, plan: Plan, values: list[Any], words: list[Any], stream: Any) -> None:
+    def _launch(self, plan: Plan, values: list[Any], stream: int | None) -> None:
         ordinal = plan.ordinal
         if ordinal == HOST:
             return self._launch_copies(plan, values) if self._gpus else self._interpret(plan, values)
-        first = values[self._signature.first]
         if stream is None:
-            stream = _gpu.current_stream(first[2], first[3], ordinal)
-        elif not isinstance(stream, int):
-            stream = _gpu.stream_number(stream)
-        self._on_gpu(lib.tcc_kernel_launch, plan, words, ordinal, first[2], stream)
+            first = values[self._signature.first]
+            stream = _gpu.current_stream(first.library, first.keep, ordinal)
+        self._on_gpu(lib.tcc_kernel_launch, plan, values, ordinal, stream)
         if _arrays.has_jax(values) and self._gpus:
             self._gpus.sync(ordinal)  # jax, which knows nothing of the launch, may give memory away
 
-    def _prepare(self, plan: Plan, values: list[Any], words: list[Any], stream: Any) -> None:
+    def _prepare(self, plan: Plan, values: list[Any], stream: None) -> None:
         if plan.ordinal != HOST:
-            self._on_gpu(lib.tcc_kernel_prepare, plan, words, plan.ordinal, values[self._signature.first][2])
+            self._on_gpu(lib.tcc_kernel_prepare, plan, values, plan.ordinal)
 
     def _launch_copies(self, plan: Plan, values: list[Any]) -> None:
         """Arrays of the host go to the GPU and back."""
@@ -268,17 +286,16 @@ class Kernel:
                 if argument.role == "scalar":
                     copies.append(v)
                     continue
-                v = View._make(v)
                 address = c.c_uint64()
                 size = bytes_of(argument, v)
                 check(lib.tcc_device_alloc(device, size, address))
                 copies.append(address.value)
                 if argument.role != "out":
                     check(lib.tcc_device_write(device, address, v.address, size))
-            self._on_gpu(lib.tcc_kernel_launch, plan, copies, ordinal, "", 0)
+            self._on_gpu(lib.tcc_kernel_launch, plan, copies, ordinal, 0)
             for argument, v, copy in zip(self.args, values, copies):
                 if argument.role in WRITTEN:
-                    check(lib.tcc_device_read(device, v[0], copy, bytes_of(argument, View._make(v))))
+                    check(lib.tcc_device_read(device, v.address, copy, bytes_of(argument, v)))
         finally:
             for argument, copy in zip(self.args, copies):
                 if argument.role != "scalar":
@@ -287,7 +304,7 @@ class Kernel:
 
     def _interpret(self, plan: Plan, values: list[Any], options: Any = None) -> None:
         scalars = [c.c_double(v) if isinstance(v, float) else None for v in values]
-        addresses = [c.addressof(s) if s is not None else v[0] for s, v in zip(scalars, values)]
+        addresses = [c.addressof(s) if s is not None else v.address for s, v in zip(scalars, values)]
         pointers = (c.c_void_p * len(addresses))(*addresses)
         module = self._module(_lib.TIR)
         with self._lock:  # of the module's context

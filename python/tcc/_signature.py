@@ -74,12 +74,11 @@ class Signature:
             text_of(lib.tcc_kernel_dim_name(handle, i)) for i in range(lib.tcc_kernel_dim_count(handle)))
         self.inputs = tuple(a for a in self.args if a.role != "out")
         self.outputs = tuple(a for a in self.args if a.role == "out")
-        self._n_inputs = len(self.inputs)
-        self._scalars = tuple(a.role == "scalar" for a in self.args)
-        self.first = self._scalars.index(False)  # the first array
+        self.scalars = tuple(a.role == "scalar" for a in self.args)
+        self.first = self.scalars.index(False)  # the first array
         self.written = tuple(i for i, a in enumerate(self.args) if a.role in WRITTEN)
         # Arguments as C takes them: an address, or a double.
-        self.pack = struct.Struct("".join("d" if s else "Q" for s in self._scalars)).pack
+        self._pack = struct.Struct("".join("d" if s else "Q" for s in self.scalars)).pack
         self._plans: dict[Any, Plan] = {}
 
     def __str__(self) -> str:
@@ -88,7 +87,7 @@ class Signature:
 
     # ---- a call's arguments ----------------------------------------------------------------
 
-    def _by_position(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    def by_position(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the signature."""
         names = [a.name for a in self.inputs]
         if len(args) > len(names):
@@ -105,30 +104,20 @@ class Signature:
             raise ArgumentError(f"{self.name} lacks " + ", ".join(f"'{m}'" for m in missing) + f": {self}")
         return tuple(given[name] for name in names)
 
-    def _read(self, given: tuple[Any, ...]) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
-        """Of each argument a view of its array or its number; these as C takes them; and what their plan is known by."""
+    def _read(self, given: tuple[Any, ...]) -> list[Any]:
+        """Of each argument a view of its array, or its number."""
         values: list[Any] = []
-        words: list[Any] = []
-        kinds = []
-        readers, read = _arrays.readers, _arrays.read
         try:
-            for is_scalar, x in zip(self._scalars, given):
-                if is_scalar:
-                    values.append(float(x))
-                    words.append(values[-1])
-                else:
-                    view = readers.get(type(x), read)(x)
-                    values.append(view)
-                    words.append(view[0])
-                    kinds.append(view[1])
+            for is_scalar, x in zip(self.scalars, given):
+                values.append(float(x) if is_scalar else _arrays.read(x))
         except Unsuitable as why:
             raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' {why}") from None
         except (TypeError, ValueError):
-            if not self._scalars[len(values)]:
+            if not self.scalars[len(values)]:
                 raise
             raise ArgumentError(f"{self.name}: '{self.args[len(values)].name}' is a scalar, and got "
                                 f"{type(x).__name__}") from None
-        return values, words, tuple(kinds)
+        return values
 
     def _outputs_of(self, out: Any) -> tuple[Any, ...]:
         """out= as a tuple with an array for each output."""
@@ -184,7 +173,6 @@ class Signature:
         for i, (a, v) in enumerate(zip(self.args, values)):
             if a.role == "scalar":
                 continue
-            v = View._make(v)
             shape, to_pack = self._shape_of(a, ELEMENTS[a.type], v)
             self._bind(bound, a, shape)
             self._place(places, a, v)
@@ -201,28 +189,31 @@ class Signature:
         self._plans[kinds] = plan
         return plan
 
-    def look(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any], list[Any]]:
-        """Arguments checked: their plan, their views or numbers, and these as C takes them."""
-        if named or len(args) != self._n_inputs:
-            args = self._by_position(args, named)
-        values, words, kinds = self._read(args if out is None else (*args, *self._outputs_of(out)))
+    def look(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any]]:
+        """Arguments checked: their plan, and their views or numbers."""
+        if named or len(args) != len(self.inputs):
+            args = self.by_position(args, named)
+        values = self._read(args if out is None else (*args, *self._outputs_of(out)))
+        kinds = tuple(v.kind for v in values if isinstance(v, View))
         plan = self._plans.get(kinds) or self._make_plan(values, kinds)
         for i in self.written:
-            if i < len(values) and values[i][2] != "torch" and not _arrays.is_writable(View._make(values[i])):
+            if i < len(values) and not _arrays.is_writable(values[i]):
                 raise ArgumentError(f"{self.name}: '{self.args[i].name}' is written, and the array is read-only")
         for i in plan.packs:
-            values[i] = _arrays.pack(View._make(values[i]))
-            words[i] = values[i].address
-        return plan, values, words
+            values[i] = _arrays.pack(values[i])
+        return plan, values
+
+    def pack(self, values: list[Any]) -> bytes:
+        """Views, addresses and numbers as C takes them."""
+        return self._pack(*(v.address if isinstance(v, View) else v for v in values))
 
     def allocate(self, plan: Plan, values: list[Any]) -> list[Any]:
         """New arrays for the outputs."""
-        like = View._make(values[self.first])
-        return [_arrays.allocate(like, shape, dtype) for shape, dtype in plan.outputs]
+        return [_arrays.allocate(values[self.first], shape, dtype) for shape, dtype in plan.outputs]
 
     def plan(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any]]:
         """What a call would compute: its plan, and views or numbers for all arguments, outputs included."""
-        plan, values, _ = self.look(args, out, named)
+        plan, values = self.look(args, out, named)
         if out is None:
             values += [_arrays.read(x) for x in self.allocate(plan, values)]
         return plan, values
@@ -234,4 +225,4 @@ class Signature:
 
     def sizes(self, values: list[Any]) -> list[int | None]:
         """The bytes of each array; None for numbers."""
-        return [None if a.role == "scalar" else bytes_of(a, View._make(v)) for a, v in zip(self.args, values)]
+        return [None if a.role == "scalar" else bytes_of(a, v) for a, v in zip(self.args, values)]

@@ -194,7 +194,7 @@ def tuned(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, A
     gpus = kernel._gpus
     if gpus is None:
         return kernel  # nothing is known of the interpreter
-    plan, *_ = kernel._signature.look(args, out, named)
+    plan, _ = kernel._signature.look(args, out, named)
     ordinal = ordinal_of(gpus, plan)
     with gpus.on(ordinal) as device, _found(kernel, gpus, device, ordinal, plan, -1, results) as found:
         is_faster = lib.tcc_tuning_count(found) and lib.tcc_tuning_time(found, 0) < 1

@@ -1,0 +1,379 @@
+"""Calls with tensors of torch on a GPU, of which the quick path takes those it knows: on a stand-in for torch, and on
+the stand-in for the CUDA driver that test_gpu.py has.
+
+    test_quick.py --with-extension|--without-extension
+
+Without the extension all of them are left to Python.
+
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+import ctypes
+import gc
+import os
+import sys
+import threading
+import tracemalloc
+import types
+import unittest
+import unittest.mock
+
+HAS_EXTENSION = sys.argv.pop(1) == "--with-extension"
+if not HAS_EXTENSION:
+    sys.modules["tcc._launcher"] = None
+
+import numpy as np
+
+import tcc
+from test_gpu import PRODUCT, fake, launches, numbers
+
+os.environ["TCC_CACHE_DIR"] = ""  # nothing is kept
+assert HAS_EXTENSION == (tcc._quick._launcher is not None)
+M, K, N = 6, 8, 16
+
+
+class DType:
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return f"torch.{self.name}"
+
+
+class Tensor:
+    """A tensor whose memory is an array's; it is on a GPU unless it is told otherwise."""
+
+    def __init__(self, x, requires_grad=False, is_cuda=True):
+        self.x, self.requires_grad, self.is_cuda, self.is_cpu = x, requires_grad, is_cuda, not is_cuda
+        self.device = "cuda:0" if is_cuda else "cpu"
+
+    shape = property(lambda self: self.x.shape)
+    dtype = property(lambda self: getattr(torch, self.x.dtype.name))
+
+    def stride(self):
+        return tuple(s // self.x.itemsize for s in self.x.strides)
+
+    def is_contiguous(self):
+        return self.x.flags.c_contiguous
+
+    def get_device(self):
+        return 0 if self.is_cuda else -1
+
+    def data_ptr(self):
+        return self.x.ctypes.data
+
+    def new_empty(self, shape, dtype):
+        return type(self)(np.full(shape, np.nan if dtype.name.startswith("float") else 77, dtype.name))
+
+
+class Parameter(Tensor):
+    """Of a subclass, as torch.nn's."""
+
+
+torch = types.ModuleType("torch")
+torch.Tensor = Tensor
+for name in "float16", "float32", "int8", "uint8":
+    setattr(torch, name, DType(name))
+torch.is_grad_enabled = lambda: torch.records
+torch.records, torch.stream = True, 0x40
+torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: torch.stream + ordinal)
+sys.modules["torch"] = torch
+
+
+def product_of(a, b):
+    return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16)
+
+
+def quick():
+    """Within it a call that the quick path does not take is an error."""
+    if not HAS_EXTENSION:
+        return unittest.mock.MagicMock()
+    return unittest.mock.patch.object(tcc.Kernel, "_run", side_effect=AssertionError("Python is to look"))
+
+
+class Products(unittest.TestCase):
+    def setUp(self):
+        fake.reset(0)
+        torch.records = True
+        self.product = tcc.jit(PRODUCT, tiles=1)
+        x, y = numbers((M, K)), numbers((K, N), 1)
+        self.a, self.b, self.c = Tensor(x), Tensor(y), Tensor(np.full((M, N), np.nan, np.float16))
+        self.expected = product_of(x, y)
+        self.product(x, y)  # from here on a GPU is current
+        fake.reset(0)
+
+    def check(self, c):
+        np.testing.assert_array_equal(c.x, self.expected)
+        c.x.fill(np.nan)
+
+
+class Calls(Products):
+    def test_the_package_has_one_folder(self):
+        self.assertEqual(list(tcc.__path__), [os.path.dirname(tcc.__file__)])
+
+    def test_out(self):
+        self.assertIs(self.product(self.a, self.b, out=self.c), self.c)
+        self.check(self.c)
+        with quick():
+            for out in self.c, (self.c,):
+                self.assertIs(self.product(self.a, self.b, out=out), out)
+                self.check(self.c)
+            self.product(B=self.b, A=self.a, out=self.c)
+        self.check(self.c)
+        for out in [self.c], {"C": self.c}:
+            self.assertIs(self.product(self.a, self.b, out=out), out)
+            self.check(self.c)
+
+    def test_new_outputs(self):
+        first = self.product(self.a, self.b)
+        with quick():
+            second = self.product(self.a, self.b)
+            self.assertIsNot(first, second)
+            parameter = Parameter(self.a.x)
+        self.assertIs(type(self.product(parameter, self.b)), Parameter)
+        with quick():
+            third = self.product(parameter, self.b)
+        self.assertIs(type(third), Parameter)
+        for c in first, second, third:
+            self.check(c)
+
+    def test_several_outputs_and_none(self):
+        both = tcc.jit("kernel both(A: f32[M, N], inout U: f32[M, N]) -> (B: f16[M, N], C: f32[N, M])"
+                       " { B[m, n] = A[m, n]; C[n, m] = U[m, n]; U[m, n] = A[m, n]; }", tiles=1)
+        none = tcc.jit("kernel none(A: f32[M, N], inout U: f32[M, N]) { U[m, n] = U[m, n] + A[m, n]; }", tiles=1)
+        a, u = (Tensor(np.ones((3, 5), np.float32)) for _ in range(2))
+        for how in unittest.mock.MagicMock(), quick():
+            with how:
+                b, c = both(a, u)
+                self.assertEqual([(x.shape, str(x.dtype)) for x in (b, c)],
+                                 [((3, 5), "torch.float16"), ((5, 3), "torch.float32")])
+                self.assertEqual(both(a, u, out=(b, c)), (b, c))
+                self.assertIsNone(none(a, u))
+        self.assertEqual(len(launches()), 6)
+        with self.assertRaisesRegex(tcc.ArgumentError, "out= has 1 arrays, wants one for each output: B, C"):
+            both(a, u, out=b)
+
+    def test_numbers(self):
+        scale = tcc.jit("kernel scale(A: f32[M, N], alpha: f32) -> (B: f32[M, N])"
+                        " { B[m, n] = alpha * A[m, n]; }", tiles=1)
+        a = Tensor(np.ones((4, 8), np.float32))
+        b = scale(a, 1.0)
+        scale(a, 1.0, out=b)
+        fake.reset(5)
+        with quick():
+            scale(a, 2.5, out=b)
+            scale(a, 3, out=b)
+        scale(a, np.float32(4.5), out=b)
+        scale(a, True, out=b)
+        alphas = [ctypes.c_float.from_buffer_copy(x, type(x).params.offset).value for x in launches()]
+        self.assertEqual(alphas, [2.5, 3, 4.5, 1])
+        for number, kind in ("x", "str"), (None, "NoneType"):
+            with self.assertRaisesRegex(tcc.ArgumentError, f"'alpha' is a scalar, and got {kind}"):
+                scale(a, number, out=b)
+        with self.assertRaises(OverflowError):
+            scale(a, 10**400, out=b)
+
+    def test_what_does_not_fit_is_refused(self):
+        a, b, c = self.a, self.b, self.c
+        self.product(a, b, out=c)
+        for arguments, out, message in (
+                ((Tensor(numbers((M, K + 1))), b), c, "dimension 0 of 'B', K in B"),
+                ((a, b), Tensor(np.zeros((M, N + 1), np.float16)), "dimension 1 of 'C', N in C"),
+                ((a, Tensor(b.x.astype(np.float32))), c, "'B' is of float32, wants f16"),
+                ((Tensor(np.asfortranarray(a.x)), b), c, "'A' is not contiguous: its shape is"),
+                ((a, Tensor(b.x, is_cuda=False)), c, "'A' on GPU 0, and 'B' on the host"),
+                ((a, Tensor(b.x, requires_grad=True)), c, "'B' requires a gradient"),
+                ((a, b), Tensor(c.x, requires_grad=True), "'C' requires a gradient"),
+                ((a, b.x), c, "'A' on GPU 0, and 'B' on the host"),
+                ((a, None), c, "'B' is no array: NoneType"),
+                ((a,), c, "lacks 'B'"),
+                ((a, b, b), c, "takes 2 arguments, and 3 were given")):
+            with self.assertRaisesRegex(tcc.ArgumentError, f"fake_product:? {message}"):
+                self.product(*arguments, out=out)
+        self.assertEqual(len(launches()), 1)
+        other = Tensor(a.x)
+        other.is_cuda, other.device = False, "xpu:0"
+        with self.assertRaisesRegex(tcc.ArgumentError, "'A' is on the device 'xpu:0', which is neither the host nor"):
+            self.product(other, b, out=c)
+
+    def test_parameters_without_derivatives(self):
+        weights = Parameter(self.b.x, requires_grad=True)
+        torch.records = False
+        self.product(self.a, weights, out=self.c)
+        with quick():
+            self.product(self.a, weights, out=self.c)
+        self.check(self.c)
+        torch.records = True
+        with self.assertRaisesRegex(tcc.ArgumentError, "'B' requires a gradient"):
+            self.product(self.a, weights, out=self.c)
+
+    def test_streams(self):
+        class Stream:
+            cuda_stream = 0xC0
+
+        self.product(self.a, self.b, out=self.c)
+        with quick(), unittest.mock.patch.object(torch, "stream", 0x50):
+            for stream in None, 0x80, 0, Stream(), 2**64 - 16:
+                self.product(self.a, self.b, out=self.c, stream=stream)
+        self.assertEqual([x.stream for x in launches()], [0x40, 0x50, 0x80, None, 0xC0, 2**64 - 16])
+
+    def test_shapes(self):
+        for m in [1, 2, 3] * 2:
+            a, c = Tensor(numbers((m, K))), Tensor(np.full((m, N), np.nan, np.float16))
+            self.product(a, self.b, out=c)
+            np.testing.assert_array_equal(c.x, product_of(a.x, self.b.x))
+        with quick():
+            empty = Tensor(np.zeros((0, K), np.float16))
+        for _ in range(2):
+            self.assertEqual(self.product(empty, self.b).shape, (0, N))
+
+    def test_many_shapes(self):
+        a, b = np.zeros((4200, 1), np.float16), Tensor(np.zeros((1, 1), np.float16))
+        c = np.zeros((4200, 1), np.float16)
+        for m in range(1, 4200):
+            self.product(Tensor(a[:m]), b, out=Tensor(c[:m]))
+        with quick():
+            self.product(Tensor(a), b, out=Tensor(c)) if not HAS_EXTENSION else None
+            self.product(Tensor(a[:4199]), b, out=Tensor(c[:4199]))
+
+    def test_failures_are_raised(self):
+        self.product(self.a, self.b, out=self.c)
+        for _ in range(2):
+            fake.make_fail(b"cuLaunchKernel", 700)
+            with quick(), self.assertRaisesRegex(tcc.LibraryError, "cuLaunchKernel: an illegal memory access"):
+                self.product(self.a, self.b, out=self.c)
+            fake.reset(0)
+            with quick():
+                self.product(self.a, self.b, out=self.c)
+            self.check(self.c)
+
+    def test_what_torch_raises(self):
+        class Traced(Tensor):
+            error = RuntimeError("no address while it is traced")
+
+            def data_ptr(self):
+                raise self.error
+
+        self.product(self.a, self.b, out=self.c)
+        with self.assertRaisesRegex(RuntimeError, "no address while"):
+            self.product(Traced(self.a.x), self.b, out=self.c)
+        with unittest.mock.patch.object(Traced, "error", KeyboardInterrupt()), self.assertRaises(KeyboardInterrupt):
+            self.product(Traced(self.a.x), self.b, out=self.c)
+        self.product(self.a, self.b)
+        with unittest.mock.patch.object(Tensor, "new_empty", side_effect=MemoryError("no room")):
+            with self.assertRaisesRegex(MemoryError, "no room"):
+                self.product(self.a, self.b)
+        self.check(self.product(self.a, self.b))
+
+    def test_kernels_for_extents(self):
+        a, b = Tensor(np.ones((16, 64), np.float16)), Tensor(np.ones((64, 24), np.float16))
+        product = tcc.jit(PRODUCT + "// quick", tiles=1, specialize="background")
+        shapes = []
+        product(a, b)
+        for _ in range(2):
+            with quick():
+                np.testing.assert_array_equal(product(a, b).x, np.full((16, 24), 64, np.float16))
+            shapes.append(tuple(launches()[-1].grid) + tuple(launches()[-1].block))
+            product.wait()
+        self.assertEqual(len(launches()), 3)
+        product(a, b)
+        with quick():
+            product(a, b)
+        self.assertNotEqual(tuple(launches()[-1].grid) + tuple(launches()[-1].block), shapes[0])
+
+    def test_a_thread_without_a_gpu(self):
+        self.product(self.a, self.b, out=self.c)
+        self.check(self.c)
+        thread = threading.Thread(target=self.product, args=(self.a, self.b), kwargs={"out": self.c})
+        thread.start()
+        thread.join()
+        self.check(self.c)
+
+    def test_threads(self):
+        wrong = []
+
+        def work(i):
+            for turn in range(200):
+                m = 1 + (i + turn) % 7
+                a, c = Tensor(numbers((m, K), turn)), Tensor(np.full((m, N), np.nan, np.float16))
+                self.product(a, self.b, out=c)
+                d = self.product(a, self.b)
+                wrong.extend(x for x in (c, d) if not np.array_equal(x.x, product_of(a.x, self.b.x)))
+
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        finally:
+            sys.setswitchinterval(before)
+        self.assertEqual(wrong, [])
+
+
+@unittest.skipUnless(HAS_EXTENSION, "needs the extension")
+class Extension(Products):
+    """What the extension alone has."""
+
+    def test_nothing_is_lost(self):
+        def calls(n):
+            refused = Tensor(self.b.x, requires_grad=True)
+            for _ in range(n):
+                self.product(self.a, self.b, out=self.c)
+                self.product(self.a, self.b, out=(self.c,), stream=0x80)
+                self.product(self.a, self.b)
+                self.product._quick.seconds((self.a, self.b), self.c, None, 2)
+                self.assertIs(self.product._quick((self.a, refused), self.c, None), NotImplemented)
+                self.assertIs(self.product._quick((self.a, None), self.c, None), NotImplemented)
+                fake.make_fail(b"cuLaunchKernel", 700)
+                with self.assertRaises(tcc.LibraryError):
+                    self.product(self.a, self.b)
+                fake.reset(0)
+
+        held = self.a, self.b, self.c, torch.float16
+        calls(20)
+        tracemalloc.start()
+        counts, grown = [sys.getrefcount(x) for x in held], []
+        for _ in range(3):
+            before = tracemalloc.get_traced_memory()[0]
+            calls(1000)
+            gc.collect()
+            grown.append(tracemalloc.get_traced_memory()[0] - before)
+        tracemalloc.stop()
+        self.assertEqual([sys.getrefcount(x) for x in held], counts)
+        self.assertLess(min(grown), 1000 * 16)  # less than an object of each call
+
+    def test_a_launcher_goes_with_its_kernel(self):
+        kept = sys.getrefcount(tcc._arrays.readers)
+        for i in range(50):
+            product = tcc.jit(PRODUCT, tiles=1)
+            product(self.a, self.b, out=self.c)
+        counted = sys.getrefcount(torch.float16)
+        del product
+        gc.collect()
+        self.assertLess(sys.getrefcount(torch.float16), counted)
+        self.assertEqual(sys.getrefcount(tcc._arrays.readers), kept)
+
+    def test_seconds(self):
+        launcher, given = self.product._quick, ((self.a, self.b), self.c, None, 10)
+        self.assertIs(launcher.seconds(*given), NotImplemented)
+        self.product(self.a, self.b, out=self.c)
+        self.assertGreater(launcher.seconds(*given), 0)
+        self.assertEqual(len(launches()), 11)
+        self.assertIs(launcher.seconds((self.a, self.b), None, None, 10), NotImplemented)
+
+    def test_wrong_use_of_it(self):
+        launcher = self.product._quick
+        for call in (lambda: launcher(1, 2), lambda: launcher((), None, stream=None), lambda: type(launcher)(1),
+                     lambda: launcher.learn((self.a, self.b), self.c, (1,)), lambda: launcher.learn(1, 2)):
+            with self.assertRaises(TypeError):
+                call()
+        with self.assertRaises(ValueError):
+            type(launcher)(bytes(65), 1, {}, None, None, 0, 0, 0, 0)
+        for arguments in (None, (), (self.a, self.b)), ((self.a,), self.b, "x"):
+            self.assertIs(launcher(arguments[0], arguments[1], None), NotImplemented)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -32,7 +32,7 @@ choose_arch()
 setup_sysroot()
 {
     [ -n "$cross" ] || return 0
-    set -- llvm-22-dev libstdc++-12-dev libc6-dev zlib1g-dev libzstd-dev check python3-numpy
+    set -- llvm-22-dev libstdc++-12-dev libc6-dev zlib1g-dev libzstd-dev check python3-numpy libpython3-dev
     [ "$(cat "$sysroot/complete" 2>/dev/null)" != "$(printf '%s\n' "$@")" ] || return 0
     say "unpacking Debian's packages for $arch into $sysroot"
     rm -rf "$sysroot"
@@ -151,6 +151,7 @@ wheel()
     tmp=$(mktemp -d)
     trap 'rm -rf "$tmp"' EXIT
     cmake --install "build-release$cross" --prefix "$tmp/tree" >/dev/null
+    cmake --install "build-release$cross" --prefix "$tmp/tree" --component python >/dev/null
     wheel=$(python3 python/wheel.py "$tmp/tree" "$(changed)" dist)
     advzip -z -3 -q "$wheel" # 4 % smaller than by Python's zlib, for a minute and a half
     size=$(wc -c <"$wheel")

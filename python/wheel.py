@@ -1,12 +1,14 @@
 """Makes a wheel of the package and an installed tcc: wheel.py TREE SECONDS FOLDER
 
-TREE is what `cmake --install` made, whose library has LLVM inside; SECONDS since 1970 are the time of all files, so
-that the same tree gives the same wheel. Prints the wheel's path, in FOLDER.
+TREE is what `cmake --install` made, whose library has LLVM inside, and `cmake --install --component python`, where that
+was done; SECONDS since 1970 are the time of all files, so that the same tree gives the same wheel. Prints the wheel's
+path, in FOLDER.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import base64
 import hashlib
+import itertools
 import pathlib
 import re
 import sys
@@ -14,7 +16,9 @@ import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-TAG = "py3-none-manylinux_2_34_{machine}"
+# An interpreter that does not load the extension, PyPy's or one without a GIL, does without: the tag is of both.
+PYTHONS = {False: "py3-none", True: "cp39.py3-abi3.none"}  # by whether there is one
+PLATFORM = "manylinux_2_34_{machine}"
 MACHINES = {62: "x86_64", 183: "aarch64"}  # by ELF's e_machine
 
 METADATA = """\
@@ -34,7 +38,7 @@ WHEEL = """\
 Wheel-Version: 1.0
 Generator: tcc
 Root-Is-Purelib: false
-Tag: {tag}
+{tags}
 """
 
 
@@ -47,14 +51,22 @@ def read_tree(tree):
     library, = (tree / "lib").glob("libtcc.so.*.*.*")
     interface = library.name.rsplit(".", 1)[0]  # the name that programs are bound to, and this package
     files[f"tcc/{interface}"] = elf = library.read_bytes()
-    tag = TAG.format(machine=MACHINES[int.from_bytes(elf[18:20], "little")])
+    extensions = {f"tcc/{p.name}": p.read_bytes() for p in (tree / "python").glob("*.so")}
+    files.update(extensions)
+    platform = PLATFORM.format(machine=MACHINES[int.from_bytes(elf[18:20], "little")])
+    tag = f"{PYTHONS[bool(extensions)]}-{platform}"
     files[f"{info}/METADATA"] = METADATA.format(
         version=version, description=(HERE.parent / "docs/python.md").read_text()).encode()
-    files[f"{info}/WHEEL"] = WHEEL.format(tag=tag).encode()
+    files[f"{info}/WHEEL"] = WHEEL.format(tags="\n".join(f"Tag: {t}" for t in expand(tag))).encode()
     documents = tree / "share/doc/tcc"
     for p in sorted(p for p in documents.rglob("*") if p.is_file()):
         files[f"{info}/licenses/{p.relative_to(documents)}"] = p.read_bytes()
     return f"tcc-{version}-{tag}", info, files
+
+
+def expand(tag):
+    """The tags that a compressed one stands for."""
+    return ("-".join(parts) for parts in itertools.product(*(part.split(".") for part in tag.split("-"))))
 
 
 def row(name, data):

@@ -116,11 +116,12 @@ tcc_status tcc_kernel_load(const tcc_kernel *k, size_t v, void ***functions)
 
 static bool names_all(const tcc_manifest *m, const char *ptx)
 {
+    const char *at = ptx;
     for (size_t i = 0; i < m->n_kernels; i++)
         for (size_t j = 0; j < m->kernels[i].n_variants; j++)
             for (size_t s = 0; s < m->kernels[i].variants[j].n_steps; s++) {
                 const tcc_step *step = &m->kernels[i].variants[j].steps[s];
-                if (step->kind == TCC_STEP_LAUNCH && !tcc_ptx_has_entry(ptx, step->entry.name))
+                if (step->kind == TCC_STEP_LAUNCH && !(at = tcc_ptx_find(ptx, at, step->entry.name)))
                     return false;
             }
     return true;

@@ -27,12 +27,18 @@ static bool begins_with(const char *text, const char *what)
 static const char *end_of_body(const char *entry)
 {
     int depth = 0;
-    for (const char *p = entry + 1; *p && !begins_with(p, opening); p++) {
-        if (begins_with(p, "//"))
-            p = next_line(p) - 1;
+    const char *next = strstr(entry + 1, opening);
+    for (const char *p = entry + 1; *(p += strcspn(p, "{}/"));) { /* in a few steps: texts have a megabyte */
+        if (begins_with(p, "//")) {
+            p = next_line(p);
+            next = next && next < p ? strstr(p, opening) : next;
+            continue;
+        }
+        if (next && p > next)
+            return NULL;
         depth += (*p == '{') - (*p == '}');
-        if (*p == '}' && !depth)
-            return p;
+        if (*p++ == '}' && !depth)
+            return p - 1;
     }
     return NULL;
 }
@@ -78,12 +84,12 @@ static bool is_named(part p, const char *entry)
     return begins_with(name, entry) && name[strlen(entry)] == '(';
 }
 
-bool tcc_ptx_has_entry(const char *text, const char *entry)
+const char *tcc_ptx_find(const char *text, const char *from, const char *entry)
 {
-    const char *p = strstr(text, opening);
+    const char *p = strstr(from, opening);
     while (p && !((p == text || p[-1] == '\n') && is_named((part){p, NULL}, entry)))
         p = strstr(p + 1, opening);
-    return p;
+    return p || from == text ? p : tcc_ptx_find(text, text, entry);
 }
 
 char *tcc_ptx_part(const char *text, const char *entry)

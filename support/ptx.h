@@ -11,8 +11,9 @@
 /* Whether a text can be taken apart: it has several entries, and between them nothing but comments. What is
  * in front of the first and behind the last one then belongs to each. */
 bool tcc_ptx_has_parts(const char *text);
-/* Looks for the line that opens it, not at bodies: of a large text hundreds may be asked for. */
-bool tcc_ptx_has_entry(const char *text, const char *entry);
+/* The line that opens an entry, looked for from a place in the text on, then in front of it; NULL where there is none.
+ * Of a large text hundreds are asked for, mostly in their order: bodies are passed over. */
+const char *tcc_ptx_find(const char *text, const char *from, const char *entry);
 /* The text with one of its entries alone, malloc'ed; NULL without memory, and where there is no such
  * entry. */
 char *tcc_ptx_part(const char *text, const char *entry);

@@ -40,11 +40,26 @@ END_TEST
 
 START_TEST(names_are_compared_whole)
 {
-    ck_assert(tcc_ptx_has_entry(two, "f"));
-    ck_assert(tcc_ptx_has_entry(two, "f__generic"));
-    ck_assert(!tcc_ptx_has_entry(two, "f__"));
-    ck_assert(!tcc_ptx_has_entry(two, "__generic"));
-    ck_assert(!tcc_ptx_has_entry("", "f"));
+    const char *f = strstr(two, ".visible"), *generic = strstr(f + 1, ".visible");
+    for (const char *from = two; *from; from++) {
+        ck_assert_ptr_eq(tcc_ptx_find(two, from, "f"), f);
+        ck_assert_ptr_eq(tcc_ptx_find(two, from, "f__generic"), generic);
+    }
+    ck_assert_ptr_null(tcc_ptx_find(two, f, "f__"));
+    ck_assert_ptr_null(tcc_ptx_find(two, generic, "__generic"));
+    ck_assert_ptr_null(tcc_ptx_find("", "", "f"));
+}
+END_TEST
+
+START_TEST(comments_are_passed_over)
+{
+    const char *text = HEAD ".visible .entry f()\n{\n// .visible .entry x(\n\tret; // }{\n}\n" ENTRY("g") TAIL;
+    ck_assert(tcc_ptx_has_parts(text));
+    char *g = tcc_ptx_part(text, "g");
+    ck_assert_str_eq(g, HEAD ENTRY("g") TAIL);
+    ck_assert_ptr_null(tcc_ptx_part(text, "x"));
+    ck_assert(!tcc_ptx_has_parts(HEAD ENTRY("g") ".visible .entry f()\n{\n// }")); /* and the text ends */
+    free(g);
 }
 END_TEST
 
@@ -69,6 +84,7 @@ int main(void)
     tcase_add_test(t, a_part_has_what_is_around_all);
     tcase_add_test(t, parts_join_to_the_whole);
     tcase_add_test(t, names_are_compared_whole);
+    tcase_add_test(t, comments_are_passed_over);
     tcase_add_loop_test(t, other_texts_stay_whole, 0, sizeof whole / sizeof *whole);
     suite_add_tcase(s, t);
     return suite_exit_status(s);

@@ -19,7 +19,7 @@ typedef struct header {
     uint64_t key_size, data_size, sum; /* of key and data */
 } header;
 
-static const char magic[8] = {'t', 'c', 'c', 'k', 'e', 'p', 't', 1};
+static const char magic[8] = {'t', 'c', 'c', 'k', 'e', 'p', 't', 2};
 
 static const char suffix[] = ".tcc", unfinished[] = "unfinished-";
 
@@ -35,6 +35,19 @@ uint64_t tcc_hash(tcc_bytes bytes)
     h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
     return h ^ h >> 31;
+}
+
+/* Of whole words, for entries have megabytes: no change of one word leaves it as it is. */
+static uint64_t sum_of(const char *data, size_t size)
+{
+    uint64_t sum = size;
+    for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, data + i, size - i < sizeof word ? size - i : sizeof word);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    return sum;
 }
 
 tcc_status tcc_disk_cache_folder(const char *given, char **folder)
@@ -103,7 +116,7 @@ static bool is_sound(const char *file, size_t size)
     memcpy(&h, file, sizeof h);
     size_t rest = size - sizeof h;
     return !memcmp(h.magic, magic, sizeof magic) && h.key_size <= rest &&
-           h.data_size == rest - h.key_size && h.sum == tcc_hash((tcc_bytes){file + sizeof h, rest});
+           h.data_size == rest - h.key_size && h.sum == sum_of(file + sizeof h, rest);
 }
 
 /* What a file that was read has for the key. *data is left alone but for a hit. */
@@ -180,7 +193,7 @@ static bool write_entry(int file, tcc_bytes key, tcc_bytes data)
         return false;
     memcpy(both + sizeof h, key.data, key.size);
     memcpy(both + sizeof h + key.size, data.data, data.size);
-    h.sum = tcc_hash((tcc_bytes){both + sizeof h, key.size + data.size});
+    h.sum = sum_of(both + sizeof h, key.size + data.size);
     memcpy(both, &h, sizeof h);
     bool ok = write_all(file, both, sizeof h + key.size + data.size);
     free(both);

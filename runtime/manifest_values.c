@@ -50,14 +50,30 @@ bool tcc_read_count(tcc_manifest_reader *r, const char *where, const tcc_json *v
     return true;
 }
 
+/* Places are told in errors alone, and made for every value: printf would take more than all the rest. */
+static const char *join(tcc_manifest_reader *r, const char *where, const char *more)
+{
+    size_t n = strlen(where), size = strlen(more) + 1;
+    char *place = tcc_arena_alloc(r->arena, n + size);
+    memcpy(place, where, n);
+    memcpy(place + n, more, size);
+    return place;
+}
+
 const char *tcc_place_in(tcc_manifest_reader *r, const char *where, const char *name)
 {
-    return tcc_arena_printf(r->arena, "%s.%s", where, name);
+    return join(r, join(r, where, "."), name);
 }
 
 const char *tcc_place_at(tcc_manifest_reader *r, const char *where, size_t i)
 {
-    return tcc_arena_printf(r->arena, "%s[%zu]", where, i);
+    char index[24] = {0}, *first = index + sizeof index - 2; /* from its end */
+    *first = ']';
+    do
+        *--first = (char)('0' + i % 10);
+    while (i /= 10);
+    *--first = '[';
+    return join(r, where, first);
 }
 
 /* ---- names and extents ------------------------------------------------------------------ */

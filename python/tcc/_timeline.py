@@ -4,7 +4,6 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, NamedTuple
 
@@ -20,6 +19,8 @@ class Timeline(NamedTuple):
     @property
     def events(self) -> list[dict[str, Any]]:
         """The events: "ph" is "X" for what takes time, from "ts" on for "dur", in cycles."""
+        import json
+
         events: list[dict[str, Any]] = json.loads(self.json)["traceEvents"]
         return events
 

@@ -72,7 +72,7 @@ def _check_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -
 # ---- one reader for each kind of array ---------------------------------------------------------
 
 
-def read_torch(x: Any) -> View:
+def _read_torch(x: Any) -> View:
     if not x.is_contiguous():
         _check_contiguous(tuple(x.shape), tuple(x.stride()))
     if x.requires_grad and sys.modules["torch"].is_grad_enabled():
@@ -149,7 +149,7 @@ def _is_a(x: Any, module: str, name: str) -> bool:
 
 def _choose_reader(x: Any) -> Callable[[Any], View]:
     if _is_a(x, "torch", "Tensor"):
-        return read_torch
+        return _read_torch
     if _is_a(x, "numpy", "ndarray"):
         return _read_numpy
     if _library_of(x) != "jax" and hasattr(x, "__cuda_array_interface__"):

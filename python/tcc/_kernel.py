@@ -21,6 +21,8 @@ from ._tune import Tuned, TuneProgress
 if TYPE_CHECKING:
     import inspect
 
+    from ._launcher import Launcher
+
 When = Literal["never", "at once", "background"]
 
 DEFAULT_TARGET = "sm_90a"  # where there is no GPU
@@ -58,7 +60,7 @@ class Kernel:
         self.dims: tuple[str, ...] = self._signature.dims
         """The names of its dimensions that are known by the shapes of its arguments alone."""
         self._n_dims, self._n_args = len(self.dims), len(self.args)
-        self._quick = _quick.launcher(self._signature, self._gpus)
+        self._quick: Launcher | None = None  # as soon as there was a call with tensors of torch
 
     # ---- compiling -------------------------------------------------------------------------
 
@@ -204,8 +206,12 @@ class Kernel:
 
     def _teach(self, args: tuple[Any, ...], out: Any, plan: Plan, values: list[Any]) -> None:
         """What such a call launches, where it was one with tensors of torch."""
-        if self._quick is None or plan.ordinal == HOST or values[self._signature.first].library != "torch":
+        if not self._gpus or plan.ordinal == HOST or values[self._signature.first].library != "torch":
             return
+        if self._quick is None:
+            self._quick = _quick.launcher(self._signature, self._gpus)
+            if self._quick is None:
+                return
         kernel: c.c_void_p | _quick.Request = (
             self._request(plan.ordinal) if self._specializes else self._handles[plan.ordinal])
         kinds = [v.kind for v in values if isinstance(v, _arrays.View)]

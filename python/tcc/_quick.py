@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Tuple
 
-from . import _arrays, _lib
+from . import _lib
 from ._gpu import Gpus, current_stream_of_torch
 from ._lib import lib
 from ._signature import Plan, Signature
@@ -41,13 +41,12 @@ def _address(x: Any) -> int:
 _CALLED = _address(lib.tcc_runtime_current_device), _address(lib.tcc_jit_kernel_for), _address(lib.tcc_kernel_launch)
 
 
-def launcher(signature: Signature, gpus: Gpus | None) -> Launcher | None:
-    """What launches a kernel, as soon as it was taught; None: there is no quick path."""
-    if gpus is None or _launcher is None:
+def launcher(signature: Signature, gpus: Gpus) -> Launcher | None:
+    """What launches a kernel with tensors of torch, which is loaded, as soon as it was taught; None: no quick path."""
+    if _launcher is None:
         return None
-    return _launcher.Launcher(
-        bytes(signature.scalars), len(signature.inputs), _arrays.readers, _arrays.read_torch, gpus.listener.check,
-        _address(gpus.runtime), *_CALLED)
+    return _launcher.Launcher(bytes(signature.scalars), len(signature.inputs), sys.modules["torch"].Tensor,
+                              gpus.listener.check, _address(gpus.runtime), *_CALLED)
 
 
 def launches(plan: Plan, kinds: list[tuple[Any, Any, Any]], kernel: c.c_void_p | Request) -> Launches:

@@ -35,6 +35,7 @@ static void forget(struct tcc_role *role)
     role->mmas.len = role->commits.len = role->sends.len = 0;
     role->met = 0;
     role->meets = 0;
+    role->words = (tcc_map){.arena = role->words.arena};
 }
 
 void tcc_async_begin(tcc_exec *x)
@@ -126,6 +127,7 @@ tcc_outcome tcc_eval_async_ring(tcc_thread *t, const tcc_inst *in)
     tcc_async_ring *r = object_of(t, in, sizeof *r);
     r->n_stages = tcc_attr_int(&in->op->attrs, "stages", 1);
     r->turns = tcc_is_of_turns(in->op);
+    r->readers = tcc_readers_of(in->op).roles;
     if (!r->stages && !tcc_exec_has_room(t->x, in->op, (uint64_t)r->n_stages, sizeof(tcc_async_stage)))
         return TCC_FAILED;
     if (!r->stages) {
@@ -256,6 +258,18 @@ tcc_outcome tcc_eval_async_commit(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
+static void **word_of(tcc_thread *t, const tcc_async_stage *s)
+{
+    struct tcc_role *role = tcc_async_role_of(t);
+    role->words.arena = t->x->run->scratch;
+    return tcc_map_at(&role->words, s);
+}
+
+bool tcc_async_has_waited(tcc_thread *t, const tcc_async_ring *r, const tcc_async_stage *s, int64_t i)
+{
+    return s->waited && (!r->readers || (intptr_t)*word_of(t, s) == i + 1);
+}
+
 /* Waits for all groups but the last `pending`, among which must be that of iteration i. */
 static tcc_outcome wait_for_groups(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r, int64_t i)
 {
@@ -293,6 +307,8 @@ tcc_outcome tcc_eval_async_wait(tcc_thread *t, const tcc_inst *in)
     if (!tcc_async_owned_stage(t, in, i))
         return TCC_FAILED;
     s->waited = true;
+    if (r->readers)
+        *word_of(t, s) = (void *)(intptr_t)(i + 1);
     return TCC_NEXT;
 }
 
@@ -319,8 +335,13 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
                              "async.release of iteration %lld, whose stage an MMA may still be "
                              "reading",
                              (long long)i);
-    if (!s->waited)
+    if (!tcc_async_has_waited(t, r, s, i))
         return TCC_WRONG(t->x, in->op, "async.release of iteration %lld, which was never waited for", (long long)i);
+    if (r->readers) {
+        *word_of(t, s) = NULL;
+        if (++s->given_back < r->readers)
+            return TCC_NEXT;
+    }
     if (t->role && r->reading == t->role)
         return TCC_WRONG(t->x, in->op, "async.release of iteration %lld without async.publish since it was read",
                          (long long)i);

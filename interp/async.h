@@ -22,6 +22,7 @@ typedef struct tcc_async_stage {
     size_t started, landed;
     int64_t bytes, landed_bytes; /* awaited, and there; bytes 0: they are not counted */
     bool committed, waited;
+    int64_t given_back; /* of a word: by so many roles */
     uint64_t waited_at; /* of a ring of groups: the step of its role at which it last was waited for */
 } tcc_async_stage;
 
@@ -35,6 +36,7 @@ typedef struct tcc_async_ring {
     bool groups;                    /* or by them and groups of copies that are waited for */
     const struct tcc_role *reading; /* that has read stages to registers and has not published since */
     bool turns;                     /* they are owned, and nothing else */
+    int64_t readers;                /* roles that read its words; 0: it has none */
 } tcc_async_ring;
 
 typedef struct tcc_async_buffer {
@@ -75,6 +77,7 @@ typedef struct tcc_async_sending {
 } tcc_async_sending;
 
 struct tcc_role {
+    tcc_map words; /* of stages of words: 1 + the iteration that it has waited for, and not given back */
     TCC_VEC(tcc_async_mma) mmas;
     TCC_VEC(tcc_async_sending *) sends; /* in order */
     TCC_VEC(tcc_async_commit) commits;  /* to rings of groups, in order */
@@ -107,6 +110,9 @@ void *tcc_async_object_in(tcc_thread *t, const tcc_inst *in, unsigned operand, u
 /* The stage of an iteration of a ring, that of operand 0; NULL, reported, when it is not the iteration's. */
 tcc_async_stage *tcc_async_stage_of(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r, int64_t i);
 tcc_async_stage *tcc_async_owned_stage(tcc_thread *t, const tcc_inst *in, int64_t i);
+
+/* Whether an iteration's stage has been waited for; of a word, by the role, which has not given it back. */
+bool tcc_async_has_waited(tcc_thread *t, const tcc_async_ring *r, const tcc_async_stage *s, int64_t i);
 
 void tcc_async_poison(tcc_async_buffer *b, int64_t stage);
 bool tcc_async_overlap(const tcc_async_buffer *a, int64_t i, const tcc_async_buffer *b, int64_t j);

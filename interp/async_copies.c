@@ -144,10 +144,11 @@ tcc_outcome tcc_eval_async_put_word(tcc_thread *t, const tcc_inst *in)
 static const tcc_async_stage *full_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
 {
     const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);
-    if (s && !s->waited)
+    bool waited = s && tcc_async_has_waited(t, tcc_async_operand(t, in, 0), s, i);
+    if (s && !waited)
         TCC_WRONG(t->x, in->op, "%s of the stage of iteration %lld without waiting until it is full",
                   tcc_op_info_get(in->op->code)->name, (long long)i);
-    return s && s->waited ? s : NULL;
+    return waited ? s : NULL;
 }
 
 tcc_outcome tcc_eval_async_read_word(tcc_thread *t, const tcc_inst *in)

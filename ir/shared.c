@@ -85,6 +85,38 @@ bool tcc_has_mbarriers(const tcc_op *ring)
     return !is_completed_by(ring, "barrier") && !tcc_is_of_groups(ring);
 }
 
+static bool reads_word(const tcc_op *op)
+{
+    return op->code == TCC_OP_async_read_word;
+}
+
+bool tcc_is_of_words(const tcc_op *ring)
+{
+    bool words = false;
+    for (const tcc_use *u = ring->results[0].uses; u; u = u->next)
+        words |= u->op->code == TCC_OP_async_put_word || reads_word(u->op);
+    return words;
+}
+
+tcc_readers tcc_readers_of(const tcc_op *ring)
+{
+    tcc_readers readers = {0};
+    for (const tcc_op *role = ring->next; role; role = role->next) {
+        const tcc_op *reads = NULL;
+        for (const tcc_use *u = ring->results[0].uses; u && role->code == TCC_OP_async_role; u = u->next)
+            if (reads_word(u->op) && tcc_ancestor_in(u->op, ring->block) == role)
+                reads = u->op;
+        if (!reads)
+            continue;
+        bool one = false;
+        for (const tcc_op *op = reads; op != role; op = op->block->parent)
+            one |= op->code == TCC_OP_async_one;
+        readers.roles++;
+        readers.arrivals += one ? 1 : tcc_attr_int(&role->attrs, "warps", 0);
+    }
+    return readers;
+}
+
 int64_t tcc_shared_bytes(const tcc_op *op)
 {
     if (op->code == TCC_OP_async_alloc)

@@ -34,6 +34,14 @@ bool tcc_has_mbarriers(const tcc_op *ring);
 bool tcc_is_of_groups(const tcc_op *ring);
 /* Whether roles take turns with a ring: it has no buffers. */
 bool tcc_is_of_turns(const tcc_op *ring);
+/* Whether a ring's stages are words, which threads read by themselves. */
+bool tcc_is_of_words(const tcc_op *ring);
+/* Roles that read such a ring's words, and how many arrivals give a stage back: one of each warp, or of the one thread
+ * of a role that reads. */
+typedef struct tcc_readers {
+    int64_t roles, arrivals;
+} tcc_readers;
+tcc_readers tcc_readers_of(const tcc_op *ring);
 /* What async.alloc or async.ring takes, in bytes, from its attribute `offset` on; 0 for other ops.
  * For async.ring that is a full and an empty barrier for each stage, if it has any. */
 int64_t tcc_shared_bytes(const tcc_op *op);

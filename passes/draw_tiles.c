@@ -32,7 +32,7 @@
  * Requires specialize-warps and what computes tiles. Preserves what each tile does.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "ir/machine.h"
+#include "ir/shared.h"
 #include "ir/signature.h"
 #include "passes/arith.h"
 #include "passes/loops.h"
@@ -91,8 +91,6 @@ static const char *find_loops(tcc_pass_ctx *ctx, const tcc_func *f, drawing *d)
             d->loops.data[d->loops.len - 1] = d->loops.data[0];
             d->loops.data[0] = loop;
             drawing_loops++;
-        } else if (tcc_attr_int(&role->attrs, "warps", 0) % TCC_WARPGROUP_WARPS) {
-            return "tiles that are drawn for a role that is no whole warpgroups";
         }
     }
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
@@ -122,13 +120,9 @@ static void make_ring(drawing *d, tcc_func *f)
     tcc_attr_set_int(d->ir, &d->words->def->attrs, "panel", TCC_DRAWN_BYTES);
     const tcc_type *type = tcc_type_get(d->ir, TCC_KIND_ring, TCC_f32, 0, NULL);
     tcc_op *ring = tcc_op_create(&b, TCC_OP_async_ring, 1, &d->words, 1, &type);
-    int64_t warps = 0;
-    for (size_t i = 1; i < d->loops.len; i++)
-        warps += tcc_attr_int(&role_of(d->loops.data[i])->attrs, "warps", 0);
     tcc_attr_set_int(d->ir, &ring->attrs, "stages", TCC_DRAWN_STAGES);
     tcc_attr_set_str(d->ir, &ring->attrs, "completion", "arrivals");
     tcc_attr_set_int(d->ir, &ring->attrs, "commits", 1);
-    tcc_attr_set_int(d->ir, &ring->attrs, "releases", warps / TCC_WARPGROUP_WARPS);
     d->ring = &ring->results[0];
     const int64_t one = 1;
     d->counter = tcc_func_add_workspace(f, tcc_type_sized(d->ir, TCC_KIND_tensor, TCC_i32, 1, &one), "counter");
@@ -195,6 +189,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     make_ring(&d, f);
     for (size_t i = 0; i < d.loops.len; i++)
         draw(&d, d.loops.data[i]);
+    tcc_attr_set_int(d.ir, &d.ring->def->attrs, "releases", tcc_readers_of(d.ring->def).arrivals);
     tcc_op_erase(d.takes);
     *changed = true;
     return TCC_OK;

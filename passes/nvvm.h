@@ -119,8 +119,6 @@ void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
 
 /* ---- numbers that are drawn (nvvm_draw.c) ------------------------------------------------ */
 
-/* Whether a ring's stages are words, which threads read by themselves. */
-bool tcc_nvvm_is_of_words(const tcc_op *ring);
 void tcc_nvvm_draw(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_put_word(tcc_nvvm_lowering *l, tcc_op *op);
 void tcc_nvvm_read_word(tcc_nvvm_lowering *l, tcc_op *op);

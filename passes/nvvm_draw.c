@@ -3,14 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
-bool tcc_nvvm_is_of_words(const tcc_op *ring)
-{
-    bool words = false;
-    for (const tcc_use *u = ring->results[0].uses; u; u = u->next)
-        words |= u->op->code == TCC_OP_async_put_word || u->op->code == TCC_OP_async_read_word;
-    return words;
-}
-
 /* False, refused, where more than one thread runs op. */
 static bool is_by_one(tcc_nvvm_lowering *l, const tcc_op *op)
 {

@@ -127,12 +127,6 @@ static void init_barriers(tcc_nvvm_lowering *l, const tcc_op *ring, which w, int
     TCC_EMIT_V(&l->low.b, nvvm_mbarrier_init, address, tcc_low_c32(&l->low, arrivals));
 }
 
-/* By all threads of those who release it: of turns, and of what each thread has read. */
-static bool is_released_by_all(const tcc_op *ring)
-{
-    return tcc_is_of_turns(ring) || tcc_nvvm_is_of_words(ring);
-}
-
 void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
 {
     int64_t commits = tcc_attr_int(&op->attrs, "commits", 0);
@@ -167,8 +161,7 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
     for (int64_t s = 0; s < stages_of(op); s++) {
         if (!turns) /* which are never full */
             init_barriers(l, op, FULL, s, commits);
-        init_barriers(l, op, EMPTY, s,
-                      is_released_by_all(op) ? releases * TCC_WARPGROUP_WARPS * TCC_WARP_LANES : releases);
+        init_barriers(l, op, EMPTY, s, turns ? releases * TCC_WARPGROUP_WARPS * TCC_WARP_LANES : releases);
     }
     l->low.b = outer;
 }
@@ -219,7 +212,7 @@ static bool counts_bytes(const tcc_op *ring)
 static const tcc_op *filled_ring(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     const tcc_op *ring = op->operands[0]->def;
-    if (l->role.op && l->role.one == (counts_bytes(ring) || tcc_nvvm_is_of_words(ring)))
+    if (l->role.op && l->role.one == (counts_bytes(ring) || tcc_is_of_words(ring)))
         return ring;
     TCC_LOW_REFUSE(&l->low, op, "%s by %s, of a ring that counts %s",
                    tcc_op_info_get(op->code)->name,
@@ -654,27 +647,47 @@ static void arrive_at_others(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value
     }
 }
 
-/* One thread of each warpgroup arrives: an MMA completes for its four warps together. A turn is passed on by
- * all threads, or one that comes late could take it for the one after the next; and so is what each has read. */
+/* How many arrivals give a stage back. */
+static int64_t count_releases(const tcc_nvvm_lowering *l, const tcc_op *ring)
+{
+    if (tcc_is_of_words(ring))
+        return tcc_readers_of(ring).arrivals;
+    return l->role.warps / TCC_WARPGROUP_WARPS * count_fillers(ring);
+}
+
+/* Whether a thread arrives; NULL: each does. One thread of each warpgroup does: an MMA completes for its four warps
+ * together. A turn is passed on by all threads, or one that comes late could take it for the one after the next. A word
+ * each thread has read by itself: warps come together first. */
+static tcc_value *who_arrives(tcc_nvvm_lowering *l, const tcc_op *ring)
+{
+    if (tcc_is_of_turns(ring) || l->role.one)
+        return NULL;
+    if (!tcc_is_of_words(ring))
+        return tcc_nvvm_leads_warpgroup(l);
+    TCC_EMIT_V(&l->low.b, nvvm_warp_sync, NULL);
+    tcc_value *lane = tcc_low_rem(&l->low, l->tid, TCC_WARP_LANES);
+    return tcc_low_cmp(&l->low, "eq", lane, tcc_low_c32(&l->low, 0));
+}
+
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    if (!tcc_has_mbarriers(op->operands[0]->def))
+    const tcc_op *ring = op->operands[0]->def;
+    if (!tcc_has_mbarriers(ring))
         return;
-    if (l->role.warps % TCC_WARPGROUP_WARPS)
+    if (l->role.warps % TCC_WARPGROUP_WARPS && !tcc_is_of_words(ring))
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
-    else if (check_count(l, op, "releases", l->role.warps / TCC_WARPGROUP_WARPS * count_fillers(op->operands[0]->def))) {
+    else if (check_count(l, op, "releases", count_releases(l, ring))) {
         tcc_value *i = iteration(l, op);
-        bool all = is_released_by_all(op->operands[0]->def);
         bool valid = tcc_is_not_negative(op->operands[1]);
-        tcc_value *arrives = all ? NULL : tcc_nvvm_leads_warpgroup(l);
+        tcc_value *arrives = who_arrives(l, ring);
         if (!valid) {
             tcc_value *there = tcc_low_cmp(&l->low, "ge", i, tcc_low_c32(&l->low, 0));
             arrives = arrives ? tcc_low_bin(&l->low, TCC_OP_arith_and, arrives, there) : there;
         }
         tcc_op *guard = arrives ? tcc_low_if(&l->low, arrives) : NULL;
-        tcc_value *bar = barrier_of(l, op->operands[0]->def, EMPTY, i);
+        tcc_value *bar = barrier_of(l, ring, EMPTY, i);
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
-        arrive_at_others(l, op->operands[0]->def, bar);
+        arrive_at_others(l, ring, bar);
         if (guard)
             tcc_low_end(&l->low, guard);
     }

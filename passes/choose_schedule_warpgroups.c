@@ -354,10 +354,6 @@ static tcc_status check_drawing(tcc_choice *ch)
     int64_t ctas = s->cluster_m * s->cluster_n * s->cluster_k;
     if (s->persistent != TCC_PERSISTENT_DYNAMIC)
         return TCC_OK;
-    if (s->consumers == TCC_CONSUMERS_PINGPONG)
-        return TCC_CHOICE_REFUSE(ch, key,
-                                 "persistent dynamic with consumers pingpong: need cooperative, for those who take "
-                                 "every other tile pass over the others', of which they do not hear");
     if (ctas > 1)
         return TCC_CHOICE_REFUSE(ch, key,
                                  "persistent dynamic with a cluster of %lld CTAs: need none, for each CTA draws its own "

@@ -27,7 +27,7 @@
  *
  * %counter is a workspace tensor that begins as 0. A CTA's first tile is that of its own number; from then on numbers
  * are drawn, each while the copies of the tile before are started. All roles get the same ones, and so end after as
- * many tiles. There are as many draws as tiles.
+ * many tiles; consumers that take turns hear of each other's, too. There are as many draws as tiles.
  *
  * Requires specialize-warps and what computes tiles. Preserves what each tile does.
  */

@@ -337,7 +337,9 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
     if (is_either(a, b, TCC_OP_nvvm_prefetch_tensormap))
         return "prefetch";
     const tcc_op *waits_for_word = is_wait_for_word(a) ? a : is_wait_for_word(b) ? b : NULL;
-    if (waits_for_word && !tcc_op_does(waits_for_word == a ? b->code : a->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
+    const tcc_op *other = waits_for_word == a ? b : a;
+    if (waits_for_word && !contains_product(other) &&
+        !tcc_op_does(other->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
         return "word";
     if (takes_to_earlier_group(s, a, b))
         return "earlier";

@@ -71,18 +71,37 @@ static bool is_fenced(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_p
     return false;
 }
 
-tcc_presult tcc_p_nvvm_mbarrier_arrive_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+/* The number of the mbarrier that operand i is the address of; -1, reported: it may not be used from afar. */
+static int barrier_from_afar(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i)
+{
+    int64_t address;
+    if (!tcc_p_operand(p, s, warp, in, i, &address))
+        return -1;
+    int b = tcc_p_barrier_of_cluster(p, s, warp, in, address);
+    return b >= 0 && is_fenced(p, s, warp, in, &s->barriers[b]) ? b : -1;
+}
+
+static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     const tcc_pwarp *w = &s->warps[warp];
-    int64_t address;
-    if (!tcc_p_operand(p, s, warp, in, 0, &address))
+    int64_t bytes = 0;
+    int b = barrier_from_afar(p, s, warp, in, 0);
+    if (b < 0 || (in->op->n_operands > 1 && !tcc_p_operand(p, s, warp, in, 1, &bytes)))
         return TCC_P_FAILED;
-    int b = tcc_p_barrier_of_cluster(p, s, warp, in, address);
-    if (b < 0 || !is_fenced(p, s, warp, in, &s->barriers[b]))
-        return TCC_P_FAILED;
-    tcc_presult r = tcc_p_arrive(p, s, warp, in, (unsigned)b, 0, (unsigned)__builtin_popcountll(w->mask), w->mask);
+    tcc_presult r = tcc_p_arrive(p, s, warp, in, (unsigned)b, bytes, (unsigned)__builtin_popcountll(w->mask), w->mask);
     tcc_p_tick(p, s, warp);
     return r;
+}
+
+tcc_presult tcc_p_nvvm_mbarrier_arrive_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    return arrive(p, s, warp, in);
+}
+
+tcc_presult tcc_p_nvvm_mbarrier_arrive_expect_tx_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp,
+                                                         const tcc_pinst *in)
+{
+    return arrive(p, s, warp, in);
 }
 
 /* Who waits for barrier b comes after the copy was started, and after phases that had ended by then: of barriers on
@@ -118,4 +137,45 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 tcc_presult tcc_p_nvvm_tma_load_multicast(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     return tcc_p_by_lanes(p, s, warp, in, load);
+}
+
+/* A copy of a word, not through the async proxy. */
+tcc_presult tcc_p_nvvm_st_async_word(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    enum { BYTES = 4 };
+    const tcc_pwarp *w = &s->warps[warp];
+    int64_t address;
+    if (p->starts_apart)
+        return tcc_p_wrong(p, s, warp, in, "%s with no cluster barrier before it: another CTA may not have begun",
+                           tcc_op_info_get(in->op->code)->name);
+    int b = barrier_from_afar(p, s, warp, in, 1);
+    if (b < 0 || !tcc_p_operand(p, s, warp, in, 0, &address))
+        return TCC_P_FAILED;
+    tcc_pbarrier *bar = &s->barriers[b];
+    int64_t byte = address - TCC_SMEM_BASE, at = byte & (TCC_P_WINDOW - 1);
+    bool there = byte >= 0 && tcc_p_cta_at(byte) == tcc_p_cta_at(bar->address - TCC_SMEM_BASE);
+    if (!there || address % BYTES || at > p->cta_bytes - BYTES)
+        return tcc_p_wrong(p, s, warp, in, "a word at byte %lld, which is not aligned, or not where its mbarrier is",
+                           (long long)at);
+    if (w->mask & (w->mask - 1))
+        return tcc_p_unsupported(p, in->op, "%s by more than one lane", tcc_op_info_get(in->op->code)->name);
+    const int64_t key[] = {7, address, BYTES};
+    uint64_t *print = tcc_p_footprint(p, key, sizeof key);
+    const tcc_prange range = {byte, byte + BYTES};
+    if (!*print && !tcc_p_footprint_set(p, s, print, &range, 1))
+        return TCC_P_FAILED;
+    const tcc_paccess by = {.warp = warp,
+                            .actor = tcc_p_barrier_actor(p, (unsigned)b),
+                            .lanes = w->mask,
+                            .clock = bar->phase + 1,
+                            .write = true,
+                            .mark = TCC_P_ORDINARY};
+    if (!tcc_p_access(p, s, in, &by, *print) || !tcc_p_keep_word(p, s, warp, in, 2, address) ||
+        !tcc_p_phase_is_certain(p, s, warp, in, (unsigned)b))
+        return TCC_P_FAILED;
+    bar->issued += BYTES;
+    bar->last_copy = bar->phase + 1;
+    tell_phases(p, s, warp, by.lanes, (unsigned)b);
+    tcc_p_log(p, s, warp, in, b, BYTES);
+    return tcc_p_end_phase(p, s, warp, in, (unsigned)b) ? TCC_P_NEXT : TCC_P_FAILED;
 }

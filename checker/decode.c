@@ -869,7 +869,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     for (size_t i = 0; i < d.sources.len; i++) {
         tcc_opcode code = d.sources.data[i].op->code;
         met |= code == TCC_OP_nvvm_cluster_wait && !d.sources.data[i].op->block->parent;
-        p->starts_apart |= code == TCC_OP_nvvm_st_shared_cluster && !met;
+        p->starts_apart |= (code == TCC_OP_nvvm_st_shared_cluster || code == TCC_OP_nvvm_st_async_word) && !met;
         if (code == TCC_OP_scf_for && d.sources.data[i].op->n_results > n_carried)
             n_carried = d.sources.data[i].op->n_results;
         p->max_barriers += tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES);

@@ -3,7 +3,8 @@
  * A CTA draws numbers (nvvm.atom.inc) until one says that there is nothing more to do. Which they are nobody knows; what
  * must be known is that all warps go by the same ones, in the same order, so that their loops make as many iterations.
  * So a number is followed by the iteration of the loop in which it was drawn: DRAWN, with what has been computed of it
- * as a symbol. Through shared memory it goes from the op that stores it (nvvm.st.shared.word) to those that load it
+ * as a symbol. Through shared memory it goes from the op that stores it (nvvm.st.shared.word, or nvvm.st.async.word to
+ * the CTAs of a cluster, whose roles all go by what one thread of it draws) to those that load it
  * (nvvm.ld.shared.word): memory.c sees to it that they come after each other, and what is stored is kept with its
  * address until anything else is written there.
  *
@@ -98,7 +99,7 @@ static bool access_word(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 }
 
 /* Words are kept in the order of their addresses. */
-static bool keep_word(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, tcc_pword word)
+static bool keep(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, tcc_pword word)
 {
     if (s->n_words == TCC_P_WORDS)
         return tcc_p_unsupported(p, in->op, "numbers that are drawn are in more than %d places", TCC_P_WORDS), false;
@@ -109,13 +110,16 @@ static bool keep_word(tcc_protocol *p, tcc_pstate *s, const tcc_pinst *in, tcc_p
     return true;
 }
 
+bool tcc_p_keep_word(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i, int64_t address)
+{
+    const tcc_pvalue *a = in->operands[i] == TCC_P_NO_SLOT ? NULL : tcc_p_slot(p, s, warp, in->operands[i]);
+    return !a || a->kind != TCC_P_DRAWN || keep(p, s, in, (tcc_pword){address, *a});
+}
+
 tcc_presult tcc_p_nvvm_st_shared_word(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
-    const tcc_pvalue *a = in->operands[1] == TCC_P_NO_SLOT ? NULL : tcc_p_slot(p, s, warp, in->operands[1]);
     int64_t at;
-    if (!access_word(p, s, warp, in, true, &at))
-        return TCC_P_FAILED;
-    bool kept = !a || a->kind != TCC_P_DRAWN || keep_word(p, s, in, (tcc_pword){at, *a});
+    bool kept = access_word(p, s, warp, in, true, &at) && tcc_p_keep_word(p, s, warp, in, 1, at);
     return kept ? TCC_P_NEXT : TCC_P_FAILED;
 }
 

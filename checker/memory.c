@@ -306,7 +306,8 @@ static bool comes_after(tcc_protocol *p, const tcc_pstate *s, const tcc_paccess 
 static uint32_t fenced_of(const tcc_protocol *p, const tcc_pstate *s, const tcc_paccess *by,
                           unsigned actor)
 {
-    return actor == by->warp ? tcc_p_own_fence(p, s, by->warp, by->lanes)
+    return actor >= p->n_warps ? 0 /* a word from afar */
+           : actor == by->warp ? tcc_p_own_fence(p, s, by->warp, by->lanes)
                              : tcc_p_fenced(p, s, tcc_p_entity(p, s, by->warp, by->lanes))[actor];
 }
 

@@ -771,6 +771,8 @@ bool tcc_p_plan_testing(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
 /* Whether the loop that the warp is at the head of tests what was drawn in its last iteration; false, reported, when it
  * does not. */
 bool tcc_p_tests_drawn(tcc_protocol *p, const tcc_pstate *s, unsigned warp);
+/* Operand i is stored at an address: keeps it, if it was drawn; false, reported, where too many such words are kept. */
+bool tcc_p_keep_word(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned i, int64_t address);
 /* The bytes of a footprint are overwritten. */
 void tcc_p_words_overwritten(const tcc_protocol *p, tcc_pstate *s, const struct tcc_pfootprint *f);
 /* The first iteration that counts in a state, of loops that test what was drawn. */
@@ -847,6 +849,7 @@ enum {
     OP(nvvm_wgmma_commit) OP(nvvm_wgmma_wait) OP(nvvm_ldmatrix) OP(nvvm_stmatrix)                  \
     OP(nvvm_wmma_load) OP(nvvm_wmma_store)                                                         \
     OP(nvvm_cluster_arrive) OP(nvvm_cluster_wait) OP(nvvm_mbarrier_arrive_cluster)                 \
+    OP(nvvm_mbarrier_arrive_expect_tx_cluster) OP(nvvm_st_async_word)                              \
     OP(nvvm_tma_load_multicast) OP(nvvm_ld_shared) OP(nvvm_st_shared)                              \
     OP(nvvm_st_shared_cluster) OP(nvvm_ld_shared_word) OP(nvvm_st_shared_word) OP(nvvm_atom_inc)    \
     OP(amdgcn_ds_load)                                                                             \

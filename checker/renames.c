@@ -191,6 +191,7 @@ static const struct {
     {TCC_OP_nvvm_mbarrier_arrive, {AT_BARRIER}},
     {TCC_OP_nvvm_mbarrier_arrive_expect_tx, {AT_BARRIER}},
     {TCC_OP_nvvm_mbarrier_arrive_cluster, {AT_BARRIER}},
+    {TCC_OP_nvvm_mbarrier_arrive_expect_tx_cluster, {AT_BARRIER}},
     {TCC_OP_nvvm_tma_load, {BOX, NOT_RENAMED, AT_BARRIER}},
     {TCC_OP_nvvm_tma_load_multicast, {BOX, NOT_RENAMED, AT_BARRIER}},
     {TCC_OP_nvvm_wgmma, {NOT_RENAMED, OPERAND, OPERAND}},
@@ -200,6 +201,7 @@ static const struct {
     {TCC_OP_nvvm_ld_shared_word, {BY_LANES}},
     {TCC_OP_nvvm_st_shared_word, {BY_LANES}},
     {TCC_OP_nvvm_st_shared_cluster, {BY_LANES}},
+    {TCC_OP_nvvm_st_async_word, {BY_LANES, AT_BARRIER}},
     {TCC_OP_nvvm_ldmatrix, {BY_LANES}},
     {TCC_OP_nvvm_stmatrix, {BY_LANES}},
 };

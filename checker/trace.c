@@ -127,6 +127,7 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
         snprintf(out, size, "arrive%s at mbarrier %u, phase %u", s, bar, e->phase);
         return;
     case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
+    case TCC_OP_nvvm_mbarrier_arrive_expect_tx_cluster:
         snprintf(out, size, "arrive%s at mbarrier %u, phase %u, expecting %lld bytes", s, bar,
                  e->phase, n);
         return;

@@ -197,11 +197,44 @@ unsigned tcc_async_filler(const tcc_thread *t, const tcc_async_ring *r, unsigned
     return (unsigned)tcc_peer_place(columns, t->rank, (tcc_peer_number(columns, t->rank) + n) % columns.n);
 }
 
+static bool is_word_of_cluster(const tcc_async_ring *r)
+{
+    return r->readers && r->ctas > 1;
+}
+
+unsigned tcc_async_n_filled(const tcc_async_ring *r)
+{
+    return is_word_of_cluster(r) ? r->ctas : 1;
+}
+
+unsigned tcc_async_filled(const tcc_thread *t, const tcc_async_ring *r, unsigned n)
+{
+    return is_word_of_cluster(r) ? n : t->rank;
+}
+
+/* The stage of an iteration there. */
+static tcc_async_stage *filled_stage(tcc_thread *t, const tcc_inst *in, int64_t i, unsigned n)
+{
+    const tcc_async_ring *r = tcc_async_operand(t, in, 0);
+    r = tcc_async_object_in(t, in, 0, tcc_async_filled(t, r, n));
+    return r ? &r->stages[i % r->n_stages] : NULL;
+}
+
+static bool may_fill(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r)
+{
+    if (!is_word_of_cluster(r) || (!t->rank && r->ctas == tcc_async_ctas(t->x)))
+        return true;
+    TCC_WRONG(t->x, in->op, "%s by CTA %u of a cluster, for whose words the first is there",
+              tcc_op_info_get(in->op->code)->name, t->rank);
+    return false;
+}
+
 /* Of a ring of a cluster an iteration is released when all CTAs that this one copies to have released it. */
 static bool is_released(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r, int64_t i)
 {
-    for (unsigned c = 0; c < tcc_fillers_count(&r->fillers); c++) {
-        unsigned rank = tcc_async_filler(t, r, c);
+    unsigned n = is_word_of_cluster(r) ? r->ctas : (unsigned)tcc_fillers_count(&r->fillers);
+    for (unsigned c = 0; c < n; c++) {
+        unsigned rank = is_word_of_cluster(r) ? c : tcc_async_filler(t, r, c);
         const tcc_async_ring *of = tcc_async_of_cta(t->x, rank)->objects[tcc_operand_int(t, in, 0)];
         if (!of || !of->made || of->stages[i % r->n_stages].released < i)
             return false;
@@ -221,6 +254,8 @@ tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
     int64_t i = tcc_operand_int(t, in, 1);
     if (i < 0)
         return TCC_WRONG(t->x, in->op, "async.acquire of iteration %lld", (long long)i);
+    if (!may_fill(t, in, r))
+        return TCC_FAILED;
     tcc_async_stage *s = &r->stages[i % r->n_stages];
     if (s->owner >= i)
         return TCC_WRONG(t->x, in->op, "async.acquire of iteration %lld after %lld", (long long)i, (long long)s->owner);
@@ -228,10 +263,15 @@ tcc_outcome tcc_eval_async_acquire(tcc_thread *t, const tcc_inst *in)
     if (before >= 0 && !is_released(t, in, r, before))
         return TCC_WAIT(t, NULL, "until iteration %lld releases its %s", (long long)before,
                         r->turns ? "turn" : "stage");
-    if (r->ctas == 1)
-        clear(s);
-    s->owner = i;
-    s->waited = r->turns;
+    for (unsigned c = 0; c < tcc_async_n_filled(r); c++) {
+        s = filled_stage(t, in, i, c);
+        if (!s)
+            return TCC_FAILED;
+        if (r->ctas == 1 || r->readers)
+            clear(s);
+        s->owner = i;
+        s->waited = r->turns;
+    }
     return TCC_NEXT;
 }
 
@@ -251,8 +291,13 @@ tcc_outcome tcc_eval_async_commit(tcc_thread *t, const tcc_inst *in)
         return TCC_FAILED;
     if (s->committed)
         return TCC_WRONG(t->x, in->op, "async.commit of iteration %lld for the second time", (long long)i);
-    s->committed = true;
-    s->bytes = tcc_attr_int(&in->op->attrs, "bytes", 0);
+    for (unsigned c = 0; c < tcc_async_n_filled(r); c++) {
+        s = filled_stage(t, in, i, c);
+        if (!s)
+            return TCC_FAILED;
+        s->committed = true;
+        s->bytes = tcc_attr_int(&in->op->attrs, "bytes", 0);
+    }
     if (r->groups)
         TCC_PUSH(t->x->run->scratch, &tcc_async_role_of(t)->commits, (tcc_async_commit){r, i});
     return TCC_NEXT;
@@ -345,11 +390,13 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
     if (t->role && r->reading == t->role)
         return TCC_WRONG(t->x, in->op, "async.release of iteration %lld without async.publish since it was read",
                          (long long)i);
+    if (is_word_of_cluster(r) && !tcc_async_object_in(t, in, 0, 0))
+        return TCC_FAILED;
     for (unsigned c = 0; c < tcc_fillers_count(&r->fillers); c++)
         if (!tcc_async_object_in(t, in, 0, tcc_async_filler(t, r, c)))
             return TCC_FAILED;
     s->released = i;
-    if (r->ctas > 1) /* what others copy may land before the next acquire */
+    if (r->ctas > 1 && !r->readers) /* what others copy may land before the next acquire */
         clear(s);
     return TCC_NEXT;
 }

@@ -134,9 +134,15 @@ tcc_outcome tcc_eval_async_put_word(tcc_thread *t, const tcc_inst *in)
     int64_t i = tcc_operand_int(t, in, 1);
     if (!may_fill(t, in, i))
         return TCC_FAILED;
-    const tcc_async_buffer *b = tcc_async_operand(t, in, 2);
-    tcc_async_clobber(tcc_async_of(t), b, i % b->n_stages);
-    b->cells[(size_t)(i % b->n_stages) * b->stage_cells].i = tcc_operand_int(t, in, 3);
+    const tcc_async_ring *r = tcc_async_operand(t, in, 0);
+    for (unsigned c = 0; c < tcc_async_n_filled(r); c++) {
+        unsigned rank = tcc_async_filled(t, r, c);
+        const tcc_async_buffer *b = tcc_async_object_in(t, in, 2, rank);
+        if (!b)
+            return TCC_FAILED;
+        tcc_async_clobber(tcc_async_of_cta(t->x, rank), b, i % b->n_stages);
+        b->cells[(size_t)(i % b->n_stages) * b->stage_cells].i = tcc_operand_int(t, in, 3);
+    }
     return TCC_NEXT;
 }
 

@@ -244,19 +244,29 @@ tcc_outcome tcc_eval_nvvm_mbarrier_arrive_expect_tx(tcc_thread *t, const tcc_ins
     return arrive_lanes(t, in);
 }
 
-tcc_outcome tcc_eval_nvvm_mbarrier_arrive_cluster(tcc_thread *t, const tcc_inst *in)
+static tcc_outcome arrive_in_cluster(tcc_thread *t, const tcc_inst *in)
 {
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
-        int64_t address = tcc_lane_int(t, in, 0, l);
+        int64_t address = tcc_lane_int(t, in, 0, l), bytes = in->op->n_operands > 1 ? tcc_lane_int(t, in, 1, l) : 0;
         tcc_cta *c = tcc_cluster_find(t, in->op, &address);
         tcc_mbarrier *b = c ? tcc_mbarrier_at(t, c, in->op, address) : NULL;
         if (!b || !is_fenced(t, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) ||
-            arrive(t, c, in, b, 0, l) == TCC_FAILED)
+            arrive(t, c, in, b, bytes, l) == TCC_FAILED)
             return TCC_FAILED;
         tcc_remember_arrival(t, c, in->op);
     }
     t->warp->order.seen[t->warp->actor]++;
     return TCC_NEXT;
+}
+
+tcc_outcome tcc_eval_nvvm_mbarrier_arrive_cluster(tcc_thread *t, const tcc_inst *in)
+{
+    return arrive_in_cluster(t, in);
+}
+
+tcc_outcome tcc_eval_nvvm_mbarrier_arrive_expect_tx_cluster(tcc_thread *t, const tcc_inst *in)
+{
+    return arrive_in_cluster(t, in);
 }
 
 tcc_mbarrier *tcc_mbarrier_of_copy(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)

@@ -148,14 +148,14 @@ static void record_copy(clock *c, const tcc_thread *t, const tcc_bulk_copy *copy
                         tcc_timed_copy times)
 {
     tcc_recorder *r = c->sms[copy->cta->rank].recorder;
-    if (!r)
+    if (!r || !copy->map)
         return;
     times.tensor = copy->map->tensor->name;
     times.load = copy->barrier;
     times.own = t->warp->cta == copy->cta;
     times.warp = t->id;
     times.address = copy->address;
-    times.bytes = copy->map->box_bytes;
+    times.bytes = copy->bytes;
     tcc_record_copy(r, copy, times);
 }
 
@@ -169,11 +169,11 @@ static void time_copies(clock *c, const tcc_thread *t, const tcc_inst *in)
         const tcc_bulk_copy *copy = c->x->events.data[c->ends.len].data;
         if (first || !tcc_op_does(in->op->code, TCC_CLUSTER)) {
             begin = max(c->now, s->copies);
-            transferred = begin + div_up((uint64_t)copy->map->box_bytes, TCC_COST_copy_bytes);
+            transferred = begin + div_up((uint64_t)copy->bytes, TCC_COST_copy_bytes);
             s->copies = transferred;
         }
         uint64_t end =
-            transferred + (copy->barrier ? TCC_COST_copy_latency : TCC_COST_smem_latency);
+            transferred + (copy->barrier && copy->map ? TCC_COST_copy_latency : TCC_COST_smem_latency);
         TCC_PUSH(c->scratch, &c->ends, end);
         record_copy(c, t, copy,
                     (tcc_timed_copy){.issue = c->now,

@@ -1,4 +1,4 @@
-/* draw: numbers of which each is drawn by one CTA, whichever comes first.
+/* draw: numbers of which each is drawn by one CTA, or one of a cluster, whichever comes first.
  *
  * CTAs run one after the other here, or several at a time in threads that nothing keeps in step, and what one draws
  * must not depend on that. So who draws which number is decided beforehand, by the seed alone: each CTA draws its
@@ -92,14 +92,14 @@ tcc_outcome tcc_eval_async_draw(tcc_thread *t, const tcc_inst *in)
 
 tcc_outcome tcc_eval_nvvm_atom_inc(tcc_thread *t, const tcc_inst *in)
 {
-    tcc_cta *c = t->warp->cta;
-    int64_t index = tcc_operand_int(t, in, 0);
+    const tcc_cluster *k = t->x->cluster;
+    int64_t index = tcc_operand_int(t, in, 0), id = t->warp->cta->id / k->n_ctas;
     const tcc_param *p = &t->x->run->params[index];
     if (!is_counter(t, in, p))
         return TCC_FAILED;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
-        c->drawn[index] = tcc_draw_next(t->x->run, c->id, c->cluster->n_launched, c->drawn[index]);
-        tcc_cells(t, in->results[0])[l].i = tcc_int_wrap(TCC_i32, tcc_param_load(p, 0).i + c->drawn[index]);
+        k->drawn[index] = tcc_draw_next(t->x->run, id, k->n_launched / k->n_ctas, k->drawn[index]);
+        tcc_cells(t, in->results[0])[l].i = tcc_int_wrap(TCC_i32, tcc_param_load(p, 0).i + k->drawn[index]);
     }
     return TCC_NEXT;
 }
@@ -122,10 +122,31 @@ tcc_outcome tcc_eval_nvvm_ld_shared_word(tcc_thread *t, const tcc_inst *in)
     return is_uniform(t, in) ? tcc_load_lanes(t, in, 0) : TCC_FAILED;
 }
 
+static bool is_one_lane(tcc_thread *t, const tcc_inst *in)
+{
+    if (!(t->mask & (t->mask - 1)))
+        return true;
+    TCC_WRONG(t->x, in->op, "%s by more than one lane", tcc_op_info_get(in->op->code)->name);
+    return false;
+}
+
 tcc_outcome tcc_eval_nvvm_st_shared_word(tcc_thread *t, const tcc_inst *in)
 {
-    if (t->mask & (t->mask - 1))
-        return TCC_WRONG(t->x, in->op, "%s by more than one lane", tcc_op_info_get(in->op->code)->name);
+    if (!is_one_lane(t, in))
+        return TCC_FAILED;
     t->warp->accessed |= t->mask;
     return tcc_store_lanes(t, in, 0);
+}
+
+/* A word that is there once its mbarrier has completed; until then it may be anything. */
+tcc_outcome tcc_eval_nvvm_st_async_word(tcc_thread *t, const tcc_inst *in)
+{
+    unsigned lane = 0;
+    if (!is_one_lane(t, in) || !tcc_next_lane(t, &lane))
+        return TCC_FAILED;
+    int64_t address = tcc_lane_int(t, in, 0, lane), barrier = tcc_lane_int(t, in, 1, lane);
+    tcc_cta *c = tcc_cluster_store(t, in->op, &address), *of = c ? tcc_cluster_find(t, in->op, &barrier) : NULL;
+    if (of && of != c)
+        TCC_WRONG(t->x, in->op, "nvvm.st.async.word to one CTA, with an mbarrier of another");
+    return of == c && c ? tcc_store_later(t, c, in, lane, address, barrier) : TCC_FAILED;
 }

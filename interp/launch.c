@@ -122,7 +122,6 @@ static void create_cta(tcc_cta *c, tcc_cluster *k, unsigned rank, const tcc_laun
     c->rank = rank;
     c->warps = TCC_NEW_ARRAY(scratch, tcc_warp, k->n_warps);
     c->groups = TCC_NEW_ARRAY(scratch, tcc_warpgroup, k->n_warps);
-    c->drawn = TCC_NEW_ARRAY(scratch, int64_t, k->x->run->n_params);
     for (unsigned w = 0; w < k->n_warps; w++) {
         tcc_thread *t = tcc_thread_create(k->x, &k->x->program->body, NULL);
         t->id = w;
@@ -202,6 +201,7 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
     x->cluster = k;
     k->maps = l->maps;
     k->params = l->params;
+    k->drawn = TCC_NEW_ARRAY(run->scratch, int64_t, run->n_params);
     k->one_of_many = l->n_ctas > 1;
     const machine *m = machine_of(l->target);
     k->words.warp = m->warp;
@@ -263,8 +263,6 @@ static void begin_cta(tcc_cta *c, int64_t id, const tcc_cell *params)
     c->n_mbarriers = 0;
     c->remote.len = 0;
     c->free_registers = 0;
-    for (size_t i = 0; i < c->cluster->x->run->n_params; i++)
-        c->drawn[i] = -1;
     c->elected = (unsigned)tcc_exec_random(c->cluster->x, TCC_WARP_LANES);
     tcc_smem_clear(c);
     for (int i = 0; i < TCC_NAMED_BARRIERS; i++)
@@ -286,6 +284,8 @@ static void begin_cluster(tcc_cluster *k, int64_t first_id, const tcc_cell *para
     tcc_order_clear(k, &k->barrier.done);
     for (unsigned r = 0; r < k->n_ctas; r++)
         begin_cta(&k->ctas[r], first_id + r, params);
+    for (size_t i = 0; i < k->x->run->n_params; i++)
+        k->drawn[i] = -1;
 }
 
 tcc_status tcc_cluster_run(tcc_cluster *k, const tcc_launch *l, int64_t first_id)

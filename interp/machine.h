@@ -215,6 +215,9 @@ typedef struct tcc_named_barrier {
 /* The barrier of CTA c at an address, that a thread may use; NULL, reported, when there is none. */
 tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address);
 /* The same for a copy that is to complete on it. */
+/* Writes a word to a CTA's shared memory, some time before it completes on the mbarrier at an address there. */
+tcc_outcome tcc_store_later(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane, int64_t address,
+                            int64_t barrier);
 tcc_mbarrier *tcc_mbarrier_of_copy(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address);
 /* n bytes have been copied that complete on b. */
 tcc_outcome tcc_mbarrier_complete(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b, int64_t n);
@@ -238,6 +241,8 @@ typedef struct tcc_bulk_copy {
     int64_t address, at[TCC_MAP_RANK]; /* innermost first */
     tcc_mbarrier *barrier;             /* of a load */
     size_t *left;                      /* of a store: copies of its group on their way */
+    int64_t bytes;
+    uint32_t word; /* that is written, of a store to another CTA: it has no map */
 } tcc_bulk_copy;
 
 /* Decodes [tensor_map, NAME, dims, strides, box, swizzle, elem] and checks what
@@ -332,7 +337,6 @@ struct tcc_cta {
     tcc_named_barrier named[TCC_NAMED_BARRIERS];
     TCC_VEC(tcc_smem_access) remote; /* the last arrival of each warp of another CTA here */
     unsigned elected;                /* the lane that elect.sync picks */
-    int64_t *drawn;                  /* of each parameter: the last number that was drawn of it; -1: none */
     int64_t free_registers;
 };
 
@@ -349,6 +353,7 @@ struct tcc_cluster {
     } words;                    /* that messages use */
     const tcc_tensor_map *maps; /* by parameter */
     const tcc_cell *params;     /* likewise */
+    int64_t *drawn;             /* of each parameter: the last number that was drawn of it; -1: none */
     tcc_global *globals;        /* by tensor */
     TCC_VEC(tcc_smem_access) accesses;
     TCC_VEC(struct tcc_reader) readers;

@@ -198,6 +198,7 @@ static tcc_bulk_copy *start(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, uns
     tcc_bulk_copy *c = TCC_NEW(x->run->scratch, tcc_bulk_copy);
     c->cta = cta;
     c->map = m;
+    c->bytes = m->box_bytes;
     c->address = tcc_lane_int(t, in, 0, lane);
     if ((int)(in->op->n_operands - first) != m->rank) {
         TCC_WRONG(x, in->op, "%u coordinates for a map of rank %d", in->op->n_operands - first,
@@ -225,6 +226,28 @@ static tcc_outcome end_load(tcc_exec *x, tcc_event *e)
     return tcc_mbarrier_complete(c->cta, e->op, c->barrier, c->map->box_bytes);
 }
 
+/* Who a copy's write to shared memory is by, which completes on its barrier. */
+static tcc_accessor accessor_of(tcc_thread *t, const tcc_bulk_copy *c, unsigned lane)
+{
+    const tcc_mbarrier *b = c->barrier;
+    tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
+    by.actor = tcc_actor_mbarrier(c->cta, (size_t)(b - c->cta->mbarriers));
+    by.clock = b->before + b->phase + 1;
+    by.async = c->map;
+    by.origin = c->map ? TCC_OF_TENSOR : TCC_COMPUTED;
+    return by;
+}
+
+/* It is on its way. */
+static void send_off(tcc_thread *t, const tcc_inst *in, tcc_bulk_copy *c, const tcc_accessor *by,
+                     tcc_outcome (*end)(tcc_exec *x, tcc_event *e))
+{
+    c->barrier->copy = (tcc_smem_access){
+        .op = in->op, .warp = t->warp, .actor = (uint16_t)by->actor, .clock = by->clock};
+    c->barrier->in_flight++;
+    push_event(t, in, c, end);
+}
+
 /* Starts a load to a CTA, which completes on a barrier of that CTA. */
 static tcc_outcome start_load(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane,
                               unsigned first)
@@ -234,19 +257,12 @@ static tcc_outcome start_load(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, u
     if (!b)
         return TCC_FAILED;
     c->barrier = b;
-    tcc_accessor by = tcc_warp_accessor(t, UINT64_C(1) << lane);
-    by.actor = tcc_actor_mbarrier(cta, (size_t)(b - cta->mbarriers));
-    by.clock = b->before + b->phase + 1;
-    by.async = true;
-    by.origin = TCC_OF_TENSOR;
-    if (!tcc_smem_write(cta, in->op, &by, c->address, c->map->box_bytes) ||
+    tcc_accessor by = accessor_of(t, c, lane);
+    if (!tcc_smem_write(cta, in->op, &by, c->address, c->bytes) ||
         !access_tensor(t->x, in->op, &by, c, false))
         return TCC_FAILED;
     mark_outside(in->op, &by, c);
-    b->copy = (tcc_smem_access){
-        .op = in->op, .warp = t->warp, .actor = (uint16_t)by.actor, .clock = by.clock};
-    b->in_flight++;
-    push_event(t, in, c, end_load);
+    send_off(t, in, c, &by, end_load);
     return TCC_NEXT;
 }
 
@@ -273,6 +289,35 @@ tcc_outcome tcc_eval_nvvm_tma_load_multicast(tcc_thread *t, const tcc_inst *in)
                                   start_load(t, &k->ctas[r], in, l, 4) == TCC_FAILED))
                 return TCC_FAILED;
     }
+    return TCC_NEXT;
+}
+
+/* ---- words ----------------------------------------------------------------------------- */
+
+static tcc_outcome end_word(tcc_exec *x, tcc_event *e)
+{
+    const tcc_bulk_copy *c = e->data;
+    (void)x;
+    memcpy(c->cta->smem + (c->address - TCC_SMEM_BASE), &c->word, sizeof c->word);
+    return tcc_mbarrier_complete(c->cta, e->op, c->barrier, c->bytes);
+}
+
+/* Not through the async proxy, but as late as a copy. */
+tcc_outcome tcc_store_later(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane, int64_t address,
+                            int64_t barrier)
+{
+    tcc_bulk_copy *c = TCC_NEW(t->x->run->scratch, tcc_bulk_copy);
+    *c = (tcc_bulk_copy){.cta = cta, .address = address, .word = (uint32_t)tcc_lane_int(t, in, 2, lane)};
+    c->bytes = sizeof c->word;
+    if (!tcc_smem_at(cta, in->op, address, c->bytes, c->bytes))
+        return TCC_FAILED;
+    c->barrier = tcc_mbarrier_of_copy(t, cta, in->op, barrier);
+    if (!c->barrier)
+        return TCC_FAILED;
+    tcc_accessor by = accessor_of(t, c, lane);
+    if (!tcc_smem_write(cta, in->op, &by, address, c->bytes))
+        return TCC_FAILED;
+    send_off(t, in, c, &by, end_word);
     return TCC_NEXT;
 }
 

@@ -590,9 +590,9 @@ static void check_ring(verifier *v, const tcc_op *op)
     }
     if (op->n_operands && tcc_is_of_turns(op))
         ERROR(v, op, "has buffers, and is for taking turns");
-    if (tcc_attr_find(&op->attrs, "cluster") &&
-        strcmp(tcc_attr_str(&op->attrs, "completion", ""), "bytes"))
-        ERROR(v, op, "is of a cluster, and counts no bytes");
+    bool bytes = !strcmp(tcc_attr_str(&op->attrs, "completion", ""), "bytes");
+    if (tcc_attr_find(&op->attrs, "cluster") && !bytes && !tcc_is_of_words(op))
+        ERROR(v, op, "is of a cluster, and has neither words nor counts bytes");
     int64_t ctas = tcc_attr_int(&op->attrs, "cluster", 1), rows = tcc_attr_int(&op->attrs, "rows", ctas);
     if (rows < 1 || ctas % rows)
         ERROR(v, op, "has rows of a cluster of %lld: %lld, wants a number that divides it", (long long)ctas,

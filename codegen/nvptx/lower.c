@@ -619,6 +619,9 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
     case TCC_OP_nvvm_mbarrier_arrive_expect_tx:
         TCC_PTX_ADD(p, mbarrier_arrive_expect_tx, .bar = {.in = x[0]}, .bytes = {.in = x[1]});
         return true;
+    case TCC_OP_nvvm_mbarrier_arrive_expect_tx_cluster:
+        TCC_PTX_ADD(p, mbarrier_arrive_expect_tx_cluster, .bar = {.in = x[0]}, .bytes = {.in = x[1]});
+        return true;
     case TCC_OP_nvvm_mbarrier_wait:
         TCC_PTX_ADD(p, mbarrier_wait, .bar = {.in = x[0]}, .parity = {.in = x[1]});
         return true;
@@ -626,6 +629,9 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
     case TCC_OP_nvvm_ld_shared_word: TCC_PTX_ADD(p, ld_shared_word, .addr = {.in = x[0]}); return true;
     case TCC_OP_nvvm_st_shared_word:
         TCC_PTX_ADD(p, st_shared_word, .addr = {.in = x[0]}, .a = {.in = x[1]});
+        return true;
+    case TCC_OP_nvvm_st_async_word:
+        TCC_PTX_ADD(p, st_async_word, .addr = {.in = x[0]}, .bar = {.in = x[1]}, .a = {.in = x[2]});
         return true;
     case TCC_OP_nvvm_atom_inc: TCC_PTX_ADD(p, atom_inc, .addr = {.in = x[0]}); return true;
     case TCC_OP_nvvm_fence_mbarrier_init: TCC_PTX_ADD(p, fence_mbarrier_init); return true;

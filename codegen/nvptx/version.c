@@ -13,7 +13,9 @@ static bool is_fp8(const tcc_value *v)
 /* What an op wants; 0: no more than the target. PTX ISA, "Release Notes". */
 static int version_of(const tcc_op *op)
 {
-    enum { CONVERSIONS_OF_FP8 = 81 }; /* on sm_89; on sm_90 it was 7.8 */
+    enum { CONVERSIONS_OF_FP8 = 81, ASYNCHRONOUS_STORES = 81 }; /* the former on sm_89; on sm_90 it was 7.8 */
+    if (op->code == TCC_OP_nvvm_st_async_word)
+        return ASYNCHRONOUS_STORES;
     if (op->code == TCC_OP_nvvm_mma)
         return tcc_mma_sync_of(op, NULL)->ptx;
     if (op->code == TCC_OP_nvvm_wgmma)

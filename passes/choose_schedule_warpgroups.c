@@ -346,19 +346,13 @@ static tcc_status check_turns(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Tiles are drawn by one thread of each CTA, and by nobody for another. */
+/* Whether tiles can be drawn. */
 static tcc_status check_drawing(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;
     const char *key = tcc_schedule_keys[TCC_KEY_persistent].name;
-    int64_t ctas = s->cluster_m * s->cluster_n * s->cluster_k;
     if (s->persistent != TCC_PERSISTENT_DYNAMIC)
         return TCC_OK;
-    if (ctas > 1)
-        return TCC_CHOICE_REFUSE(ch, key,
-                                 "persistent dynamic with a cluster of %lld CTAs: need none, for each CTA draws its own "
-                                 "tiles",
-                                 (long long)ctas);
     if (s->split > 1)
         return TCC_CHOICE_REFUSE(ch, key, "persistent dynamic with split %lld: need static, or no split",
                                  (long long)s->split);

@@ -29,6 +29,15 @@
  * are drawn, each while the copies of the tile before are started. All roles get the same ones, and so end after as
  * many tiles; consumers that take turns hear of each other's, too. There are as many draws as tiles.
  *
+ * Of a cluster, whose CTAs take neighbouring tiles together, the first one's thread draws, and puts the number where
+ * all CTAs read it, its own and the producers among them:
+ *            %first = %rank == 0
+ *            %drawn = scf.if %first { async.draw %counter + %ctas … }
+ *            …
+ *            scf.if %first { async.acquire %ring, %t   async.put_word %ring, %t, %words, %drawn
+ *                            async.commit %ring, %t }
+ *            async.wait %ring, %t   %next = async.read_word %ring, %t, %words   async.release %ring, %t
+ *
  * Requires specialize-warps and what computes tiles. Preserves what each tile does.
  */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -44,6 +53,8 @@ typedef struct drawing {
     tcc_op *takes; /* how many tiles the CTA takes */
     TCC_VEC(tcc_op *) loops; /* of so many iterations, one in each role, of which the first draws */
     tcc_value *ring, *words, *counter;
+    int64_t cluster; /* CTAs that take the same tiles, */
+    tcc_value *rank; /* the CTA's place among them, NULL: it is alone */
 } drawing;
 
 static tcc_op *find_takes(const tcc_func *f)
@@ -105,12 +116,12 @@ static const char *find_loops(tcc_pass_ctx *ctx, const tcc_func *f, drawing *d)
     return one ? NULL : "tiles that no thread, or more than one, draws";
 }
 
-/* In front of the roles, the ring behind all others. */
+/* In front of the roles, and of where the CTAs of a cluster meet before them, the ring behind all others. */
 static void make_ring(drawing *d, tcc_func *f)
 {
-    tcc_op *first = role_of(d->loops.data[0]);
-    while (first->prev && first->prev->code == TCC_OP_async_role)
-        first = first->prev;
+    tcc_op *first = d->takes->block->first;
+    while (first->code != TCC_OP_async_role && first->code != TCC_OP_async_cluster_barrier)
+        first = first->next;
     tcc_builder b = tcc_builder_before(first);
     b.loc = d->takes->loc;
     const int64_t sizes[] = {TCC_DRAWN_STAGES, 1, TCC_DRAWN_BYTES / 4};
@@ -123,10 +134,47 @@ static void make_ring(drawing *d, tcc_func *f)
     tcc_attr_set_int(d->ir, &ring->attrs, "stages", TCC_DRAWN_STAGES);
     tcc_attr_set_str(d->ir, &ring->attrs, "completion", "arrivals");
     tcc_attr_set_int(d->ir, &ring->attrs, "commits", 1);
+    if (d->rank)
+        tcc_attr_set_int(d->ir, &ring->attrs, "cluster", d->cluster);
     d->ring = &ring->results[0];
     const int64_t one = 1;
     d->counter = tcc_func_add_workspace(f, tcc_type_sized(d->ir, TCC_KIND_tensor, TCC_i32, 1, &one), "counter");
     tcc_attr_set_strs(d->ir, &f->attrs, "zeroed", 1, (const char *const[]){d->counter->name});
+}
+
+static tcc_value *draw_next(const drawing *d, tcc_builder *b)
+{
+    const tcc_tile_takes_operands *of = TCC_VIEW(tile_takes, d->takes);
+    return tcc_arith_bin(b, TCC_OP_arith_add, TCC_EMIT(b, async_draw, of->ctas->type, d->counter), of->ctas);
+}
+
+/* The same where a condition holds, else nothing that is of interest. */
+static tcc_value *draw_next_if(const drawing *d, tcc_builder *b, tcc_value *first)
+{
+    const tcc_type *type = TCC_VIEW(tile_takes, d->takes)->cta->type;
+    tcc_op *test = tcc_op_create(b, TCC_OP_scf_if, 1, &first, 1, &type);
+    for (unsigned r = 0; r < 2; r++) {
+        tcc_builder in = tcc_builder_at_end(test->regions[r]);
+        in.loc = b->loc;
+        tcc_value *next = r ? TCC_VIEW(tile_takes, d->takes)->cta : draw_next(d, &in);
+        tcc_op_create(&in, TCC_OP_scf_yield, 1, &next, 0, NULL);
+    }
+    return &test->results[0];
+}
+
+static void put(const drawing *d, tcc_builder *b, tcc_value *t, tcc_value *next)
+{
+    TCC_EMIT_V(b, async_acquire, d->ring, t);
+    TCC_EMIT_V(b, async_put_word, d->ring, t, d->words, next);
+    TCC_EMIT_V(b, async_commit, d->ring, t);
+}
+
+static tcc_value *hear(const drawing *d, tcc_builder *b, tcc_value *t)
+{
+    TCC_EMIT_V(b, async_wait, d->ring, t);
+    tcc_value *next = TCC_EMIT(b, async_read_word, t->type, d->ring, t, d->words);
+    TCC_EMIT_V(b, async_release, d->ring, t);
+    return next;
 }
 
 /* The number of the tile that comes next, at the end of an iteration. */
@@ -136,18 +184,19 @@ static tcc_value *next_tile(const drawing *d, tcc_op *loop)
     tcc_value *t = body->args[0];
     tcc_builder front = tcc_builder_before(body->first), b = tcc_builder_before(body->last);
     front.loc = b.loc = d->takes->loc;
-    if (!is_by_one(loop)) {
-        TCC_EMIT_V(&b, async_wait, d->ring, t);
-        tcc_value *next = TCC_EMIT(&b, async_read_word, t->type, d->ring, t, d->words);
-        TCC_EMIT_V(&b, async_release, d->ring, t);
+    if (!is_by_one(loop))
+        return hear(d, &b, t);
+    if (!d->rank) {
+        tcc_value *next = draw_next(d, &front);
+        put(d, &b, t, next);
         return next;
     }
-    tcc_value *drawn = TCC_EMIT(&front, async_draw, t->type, d->counter);
-    tcc_value *next = tcc_arith_bin(&front, TCC_OP_arith_add, drawn, TCC_VIEW(tile_takes, d->takes)->ctas);
-    TCC_EMIT_V(&b, async_acquire, d->ring, t);
-    TCC_EMIT_V(&b, async_put_word, d->ring, t, d->words, next);
-    TCC_EMIT_V(&b, async_commit, d->ring, t);
-    return next;
+    tcc_value *first = tcc_arith_cmp(&front, "eq", d->rank, tcc_build_i32(&front, 0));
+    tcc_value *next = draw_next_if(d, &front, first);
+    tcc_op *test = tcc_begin_if(&b, first);
+    put(d, &b, t, next);
+    tcc_end_if(&b, test);
+    return hear(d, &b, t);
 }
 
 static void draw(const drawing *d, tcc_op *loop)
@@ -186,10 +235,14 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, d.takes->loc, "not supported yet: %s", why);
         return TCC_ERR_UNSUPPORTED;
     }
+    const tcc_op *ctas = d.takes->block->parent;
+    d.cluster = tcc_attr_int(&ctas->attrs, "cluster", 1);
+    if (d.cluster > 1)
+        d.rank = ctas->regions[0]->args[ctas->regions[0]->n_args - 1];
     make_ring(&d, f);
     for (size_t i = 0; i < d.loops.len; i++)
         draw(&d, d.loops.data[i]);
-    tcc_attr_set_int(d.ir, &d.ring->def->attrs, "releases", tcc_readers_of(d.ring->def).arrivals);
+    tcc_attr_set_int(d.ir, &d.ring->def->attrs, "releases", tcc_readers_of(d.ring->def).arrivals * d.cluster);
     tcc_op_erase(d.takes);
     *changed = true;
     return TCC_OK;

@@ -1,5 +1,8 @@
 /* nvvm_draw: numbers that one thread draws, on their way to all others.
  *
+ * In a cluster the first CTA's thread draws for all: it stores to the words of each, which complete on its full barrier,
+ * and all give their words back to its empty one.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
@@ -26,19 +29,55 @@ static tcc_value *word_at(tcc_nvvm_lowering *l, const tcc_op *op)
     return alloc ? tcc_nvvm_stage(l, alloc, tcc_value_map_get(l->low.map, op->operands[1])) : NULL;
 }
 
+/* Where what is at an address here is in the n-th CTA of the cluster. */
+static tcc_value *place_in(tcc_nvvm_lowering *l, tcc_value *address, int64_t n)
+{
+    return TCC_EMIT(&l->low.b, nvvm_mapa, l->low.i32, address, tcc_low_c32(&l->low, n));
+}
+
 void tcc_nvvm_put_word(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_value *at = is_by_one(l, op) ? word_at(l, op) : NULL;
-    if (at)
-        TCC_EMIT_V(&l->low.b, nvvm_st_shared_word, at, tcc_value_map_get(l->low.map, op->operands[3]));
+    tcc_value *word = tcc_value_map_get(l->low.map, op->operands[3]);
+    int64_t ctas = tcc_nvvm_ctas_of_ring(op->operands[0]->def);
+    if (!at)
+        return;
+    if (ctas == 1)
+        TCC_EMIT_V(&l->low.b, nvvm_st_shared_word, at, word);
+    for (int64_t c = 0; c < ctas && ctas > 1; c++) {
+        tcc_value *full = place_in(l, tcc_nvvm_full_barrier(l, op), c), *there = place_in(l, at, c);
+        TCC_EMIT_V(&l->low.b, nvvm_st_async_word, there, full, word);
+    }
 }
 
-/* ptxas is told that it is the same for all lanes, and so is what is computed of it. */
+void tcc_nvvm_commit_word(tcc_nvvm_lowering *l, tcc_op *op)
+{
+    enum { WORD_BYTES = 4 };
+    int64_t ctas = tcc_nvvm_ctas_of_ring(op->operands[0]->def);
+    tcc_value *full = tcc_nvvm_full_barrier(l, op);
+    if (ctas == 1)
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, full);
+    for (int64_t c = 0; c < ctas && ctas > 1; c++) {
+        tcc_value *there = place_in(l, full, c);
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_expect_tx_cluster, there, tcc_low_c32(&l->low, WORD_BYTES));
+    }
+}
+
+void tcc_nvvm_give_word_back(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value *empty)
+{
+    if (tcc_nvvm_ctas_of_ring(ring) == 1)
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, empty);
+    else
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_cluster, place_in(l, empty, 0));
+}
+
+/* ptxas is told that it is the same for all lanes of a warp, and so is what is computed of it. */
 void tcc_nvvm_read_word(tcc_nvvm_lowering *l, tcc_op *op)
 {
-    tcc_value *at = word_at(l, op);
+    tcc_value *at = tcc_nvvm_may_read(l, op) ? word_at(l, op) : NULL;
     if (!at)
         return;
     tcc_value *word = TCC_EMIT(&l->low.b, nvvm_ld_shared_word, l->low.i32, at);
-    tcc_value_map_set(l->low.map, &op->results[0], TCC_EMIT(&l->low.b, nvvm_uniform, l->low.i32, word));
+    tcc_value_map_set(l->low.map, &op->results[0],
+                      l->role.one ? word : TCC_EMIT(&l->low.b, nvvm_uniform, l->low.i32, word));
 }

@@ -549,6 +549,16 @@ static tcc_value *iteration(tcc_nvvm_lowering *l, const tcc_op *op)
     return tcc_value_map_get(l->low.map, op->operands[1]);
 }
 
+int64_t tcc_nvvm_ctas_of_ring(const tcc_op *ring)
+{
+    return ctas_of(ring);
+}
+
+tcc_value *tcc_nvvm_full_barrier(tcc_nvvm_lowering *l, const tcc_op *op)
+{
+    return barrier_of(l, op->operands[0]->def, FULL, iteration(l, op));
+}
+
 /* Where there are no mbarriers async.barrier says when stages are full and empty. */
 void tcc_nvvm_acquire(tcc_nvvm_lowering *l, tcc_op *op)
 {
@@ -603,13 +613,14 @@ void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op)
     if (!ring || !tcc_has_mbarriers(ring) || !check_count(l, op, "commits", l->role.one ? 1 : role_threads(l)))
         return;
     tcc_value *bar;
+    if (tcc_is_of_words(ring)) {
+        tcc_nvvm_commit_word(l, op);
+        return;
+    }
     if (l->role.one) { /* the phase cannot end before this arrival */
         bar = barrier_of(l, ring, FULL, iteration(l, op));
-        if (counts_bytes(ring))
-            TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_expect_tx, bar,
-                       tcc_low_c32(&l->low, tcc_attr_int(&op->attrs, "bytes", 0)));
-        else
-            TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
+        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_expect_tx, bar,
+                   tcc_low_c32(&l->low, tcc_attr_int(&op->attrs, "bytes", 0)));
         return;
     }
     TCC_EMIT_V(&l->low.b, nvvm_fence_proxy_async, NULL);
@@ -617,9 +628,19 @@ void tcc_nvvm_commit(tcc_nvvm_lowering *l, tcc_op *op)
     TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
 }
 
+bool tcc_nvvm_may_read(tcc_nvvm_lowering *l, const tcc_op *op)
+{
+    if (l->low.warps || (l->role.one && tcc_is_of_words(op->operands[0]->def)))
+        return true;
+    TCC_LOW_REFUSE(&l->low, op, "%s where not all threads of a role run", tcc_op_info_get(op->code)->name);
+    return false;
+}
+
 void tcc_nvvm_wait(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_op *ring = op->operands[0]->def;
+    if (!tcc_nvvm_may_read(l, op))
+        return;
     if (tcc_has_mbarriers(ring)) {
         wait_for(l, ring, FULL, iteration(l, op));
     } else if (tcc_is_of_groups(ring)) {
@@ -651,7 +672,7 @@ static void arrive_at_others(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value
 static int64_t count_releases(const tcc_nvvm_lowering *l, const tcc_op *ring)
 {
     if (tcc_is_of_words(ring))
-        return tcc_readers_of(ring).arrivals;
+        return tcc_readers_of(ring).arrivals * ctas_of(ring);
     return l->role.warps / TCC_WARPGROUP_WARPS * count_fillers(ring);
 }
 
@@ -672,7 +693,7 @@ static tcc_value *who_arrives(tcc_nvvm_lowering *l, const tcc_op *ring)
 void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_op *ring = op->operands[0]->def;
-    if (!tcc_has_mbarriers(ring))
+    if (!tcc_nvvm_may_read(l, op) || !tcc_has_mbarriers(ring))
         return;
     if (l->role.warps % TCC_WARPGROUP_WARPS && !tcc_is_of_words(ring))
         TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
@@ -686,8 +707,12 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
         }
         tcc_op *guard = arrives ? tcc_low_if(&l->low, arrives) : NULL;
         tcc_value *bar = barrier_of(l, ring, EMPTY, i);
-        TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
-        arrive_at_others(l, ring, bar);
+        if (tcc_is_of_words(ring)) {
+            tcc_nvvm_give_word_back(l, ring, bar);
+        } else {
+            TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, bar);
+            arrive_at_others(l, ring, bar);
+        }
         if (guard)
             tcc_low_end(&l->low, guard);
     }

@@ -178,7 +178,8 @@ static bool takes_to_earlier_group(const site *s, const tcc_op *op, const tcc_op
 static bool is_of_phases(const tcc_op *op)
 {
     return op->code == TCC_OP_nvvm_tma_load || op->code == TCC_OP_nvvm_tma_load_multicast ||
-           op->code == TCC_OP_nvvm_mbarrier_arrive_expect_tx;
+           op->code == TCC_OP_nvvm_mbarrier_arrive_expect_tx || op->code == TCC_OP_nvvm_st_async_word ||
+           op->code == TCC_OP_nvvm_mbarrier_arrive_expect_tx_cluster;
 }
 
 /* The one that brings the lanes of each warp together for the cluster's barrier. */
@@ -327,6 +328,14 @@ static bool is_wait_for_word(const tcc_op *op)
     return next && (next->code == TCC_OP_nvvm_ld_shared_word || next->code == TCC_OP_nvvm_st_shared_word);
 }
 
+/* Whether a wait for a word may be done in front of another op, or behind it: not of one that brings it, or what it
+ * takes. */
+static bool is_free_of_word(const tcc_op *op)
+{
+    return !contains_product(op) && !contains(op, TCC_OP_nvvm_st_async_word) &&
+           !tcc_op_does(op->code, TCC_READS_SHARED | TCC_WRITES_SHARED);
+}
+
 /* Why two ops may change places, NULL: they may not. */
 static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
 {
@@ -337,9 +346,7 @@ static const char *why_free(const site *s, const tcc_op *a, const tcc_op *b)
     if (is_either(a, b, TCC_OP_nvvm_prefetch_tensormap))
         return "prefetch";
     const tcc_op *waits_for_word = is_wait_for_word(a) ? a : is_wait_for_word(b) ? b : NULL;
-    const tcc_op *other = waits_for_word == a ? b : a;
-    if (waits_for_word && !contains_product(other) &&
-        !tcc_op_does(other->code, TCC_READS_SHARED | TCC_WRITES_SHARED))
+    if (waits_for_word && is_free_of_word(waits_for_word == a ? b : a))
         return "word";
     if (takes_to_earlier_group(s, a, b))
         return "earlier";

@@ -99,7 +99,7 @@ static tcc_status load_all(const tcc_program *p)
 {
     tcc_status status = TCC_OK;
     const tcc_kernel *k;
-    void **functions;
+    const tcc_function *functions;
     for (size_t i = 0; !status && (k = tcc_program_kernel_at(p, i)); i++)
         for (size_t v = 0; !status && v < k->desc->n_variants; v++)
             status = tcc_kernel_load(k, v, &functions);

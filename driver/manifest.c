@@ -303,6 +303,8 @@ static void print_step(tcc_str *out, const tcc_func *f, const tcc_func *workspac
                    (long long)tcc_attr_int(&f->attrs, "block", 0),
                    (long long)tcc_attr_int(&f->attrs, "smem_bytes", 0),
                    (long long)cluster);
+    if (fewer && cluster > 1)
+        tcc_str_puts(out, ",\"fewer\":1");
     if (!first && tcc_attr_find(&f->attrs, "overlaps"))
         tcc_str_puts(out, ",\"overlaps\":1");
     tcc_str_puts(out, ",\"params\":[");

@@ -191,6 +191,17 @@ static tcc_status find(const tcc_program *p, void *module, const tcc_entry *entr
     return tcc_driver_status(rt, p->manifest->file, error, "cuFuncSetAttribute", entry->name);
 }
 
+/* Clusters are of multiprocessors that are near each other: some of these may be left over. */
+static tcc_status resident(const tcc_program *p, const tcc_entry *entry, void *function, int64_t *blocks)
+{
+    const CUlaunchConfig config = {
+        .grid = {entry->cluster, 1, 1}, .block = {entry->block, 1, 1}, .smem_bytes = entry->smem_bytes};
+    int clusters = 0;
+    CUresult error = p->rt->cuda.cuOccupancyMaxActiveClusters(&clusters, function, &config);
+    *blocks = (int64_t)clusters * entry->cluster;
+    return tcc_driver_status(p->rt, p->manifest->file, error, "cuOccupancyMaxActiveClusters", entry->name);
+}
+
 static tcc_status encode(const tcc_program *p, const char *name, const tcc_tma_recipe *recipe,
                          const tcc_tma_values *values, CUtensorMap *out)
 {
@@ -307,6 +318,7 @@ const tcc_driver tcc_driver_cuda = {
     .load = load,
     .unload = unload,
     .find = find,
+    .resident = resident,
     .encode = encode,
     .launch = launch,
     .alloc = alloc,

@@ -110,6 +110,8 @@ typedef struct CUlaunchConfig {
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
        unsigned block_y, unsigned block_z, unsigned smem_bytes, CUstream stream, void **params,    \
        void **extra))                                                                              \
+    X(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                \
+      (int *clusters, CUfunction function, const CUlaunchConfig *config))                          \
     X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                        \
       (const CUlaunchConfig *config, CUfunction function, void **params, void **extra))            \
     X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                            \

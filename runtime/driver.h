@@ -55,6 +55,8 @@ typedef struct tcc_driver {
     /* The attributes of the current GPU that launch plans may ask. */
     tcc_status (*attributes)(const tcc_runtime *rt, tcc_device_attrs *out);
     tcc_status (*find)(const tcc_program *prog, void *module, const tcc_entry *entry, void **function);
+    /* How many blocks of an entry are resident at once, whole clusters of them; NULL: there are no clusters. */
+    tcc_status (*resident)(const tcc_program *prog, const tcc_entry *entry, void *function, int64_t *blocks);
     /* Encodes a tensor map of the argument `name`; NULL where there are none. */
     tcc_status (*encode)(const tcc_program *prog, const char *name, const tcc_tma_recipe *recipe,
                          const tcc_tma_values *values, CUtensorMap *out);

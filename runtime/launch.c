@@ -36,7 +36,7 @@ typedef struct launch {
     void *stream;
     bool is_launched; /* and not only asked about, where addresses that are 0 are aligned */
     tcc_plan plan;
-    void **functions;   /* of the steps */
+    const tcc_function *functions; /* of the steps */
     uint64_t workspace; /* its address */
     size_t n_maps;      /* that were encoded */
 } launch;
@@ -86,11 +86,13 @@ static tcc_status run_entry(launch *l, const tcc_entry *entry, size_t i)
 {
     const tcc_program *prog = l->kernel->program;
     bool overlaps = entry->overlaps && i && l->plan.variant->steps[i - 1].kind == TCC_STEP_LAUNCH;
+    const tcc_function *f = &l->functions[i];
+    unsigned grid = l->plan.steps[i].grid;
+    grid = f->most && f->most < grid ? f->most : grid;
     packed p;
     tcc_status status = pack(l, entry, &p);
     return status ? status
-                  : prog->rt->driver->launch(prog, entry, l->functions[i], l->plan.steps[i].grid, overlaps, l->stream,
-                                             p.params);
+                  : prog->rt->driver->launch(prog, entry, f->handle, grid, overlaps, l->stream, p.params);
 }
 
 static tcc_status run_fill(launch *l, const tcc_fill *f, size_t i)

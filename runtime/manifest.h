@@ -96,6 +96,7 @@ typedef struct tcc_entry {
     const char *name;
     tcc_expr grid;
     unsigned block, smem_bytes, cluster;
+    bool fewer;    /* than the grid's blocks, whole clusters of them, compute as much */
     bool overlaps; /* may begin before the launch in front of it has ended: it waits by itself */
     int64_t max_grid; /* blocks that a launch may have on the target */
     const tcc_param *params;

@@ -174,6 +174,7 @@ static bool read_entry(tcc_manifest_reader *r, const char *where, const tcc_json
                            TCC_MAX_SMEM_BYTES, &out->smem_bytes) ||
         !tcc_read_unsigned(r, tcc_place_in(r, where, "cluster"), tcc_json_member(v, "cluster"), 1, TCC_MAX_CLUSTER,
                            &out->cluster) ||
+        !read_flag(r, tcc_place_in(r, where, "fewer"), tcc_json_member(v, "fewer"), &out->fewer) ||
         !read_flag(r, tcc_place_in(r, where, "overlaps"), tcc_json_member(v, "overlaps"), &out->overlaps))
         return false;
     TCC_READ_ARRAY(r, where, "params", v, TCC_MAX_PARAMS, tcc_param, read_param, out->params, out->n_params);

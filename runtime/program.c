@@ -69,7 +69,18 @@ static tcc_status module_of(tcc_program *p, const char *entry, void **module)
     return status;
 }
 
-static tcc_status find_functions(tcc_program *p, const tcc_variant *v, void **functions)
+/* Of clusters that take tile after tile there are to be as many as run at once: one that waits for another to end
+ * would find its tiles only then. */
+static tcc_status limit(const tcc_program *p, const tcc_entry *entry, tcc_function *f)
+{
+    int64_t blocks = 0;
+    tcc_status status =
+        entry->fewer && p->rt->driver->resident ? p->rt->driver->resident(p, entry, f->handle, &blocks) : TCC_OK;
+    f->most = blocks > 0 && blocks < entry->max_grid ? (unsigned)blocks : 0;
+    return status;
+}
+
+static tcc_status find_functions(tcc_program *p, const tcc_variant *v, tcc_function *functions)
 {
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < v->n_steps && !status; i++) {
@@ -79,7 +90,9 @@ static tcc_status find_functions(tcc_program *p, const tcc_variant *v, void **fu
             continue;
         status = module_of(p, entry->name, &module);
         if (!status)
-            status = p->rt->driver->find(p, module, entry, &functions[i]);
+            status = p->rt->driver->find(p, module, entry, &functions[i].handle);
+        if (!status)
+            status = limit(p, entry, &functions[i]);
     }
     return status;
 }
@@ -92,14 +105,14 @@ static tcc_status load_variant(const tcc_kernel *k, size_t v)
     if (setjmp(oom))
         return TCC_ERR_MEMORY;
     tcc_arena_set_oom(p->arena, &oom);
-    void **functions = TCC_NEW_ARRAY(p->arena, void *, variant->n_steps + 1);
+    tcc_function *functions = TCC_NEW_ARRAY(p->arena, tcc_function, variant->n_steps + 1);
     tcc_status status = find_functions(p, variant, functions);
     if (!status)
         atomic_store_explicit(&k->functions[v], functions, memory_order_release);
     return status;
 }
 
-tcc_status tcc_kernel_load(const tcc_kernel *k, size_t v, void ***functions)
+tcc_status tcc_kernel_load(const tcc_kernel *k, size_t v, const tcc_function **functions)
 {
     tcc_status status = TCC_OK;
     *functions = atomic_load_explicit(&k->functions[v], memory_order_acquire);
@@ -162,7 +175,7 @@ static tcc_status find_kernels(tcc_program *p)
         k->rankings = tcc_ranking_cache_create(k->desc, &p->device);
         if (!k->rankings)
             return TCC_ERR_MEMORY;
-        k->functions = TCC_NEW_ARRAY(p->arena, _Atomic(void **), k->desc->n_variants);
+        k->functions = TCC_NEW_ARRAY(p->arena, _Atomic(tcc_function *), k->desc->n_variants);
         for (size_t j = 0; p->loaded.len && j < k->desc->n_variants; j++) {
             tcc_status status = load_variant(k, j);
             if (status)

@@ -31,12 +31,18 @@ struct tcc_device {
     char name[256], arch[TCC_MAX_ARCH];
 };
 
+/* What a step launches. */
+typedef struct tcc_function {
+    void *handle;  /* the driver's */
+    unsigned most; /* blocks that are of use in a launch; 0: all of its grid */
+} tcc_function;
+
 struct tcc_kernel {
     const tcc_kernel_desc *desc;
     struct tcc_program *program;
     tcc_ranking_cache *rankings;
     /* Of each variant, once it is loaded, a function for each step; NULL there: no launch. */
-    _Atomic(void **) *functions;
+    _Atomic(tcc_function *) *functions;
 };
 
 /* What the driver has of an image: all of it, or of PTX an entry. */
@@ -62,7 +68,7 @@ struct tcc_program {
 };
 
 /* The functions of variant v of a kernel, loaded now if no launch has asked for them before. Thread-safe. */
-tcc_status tcc_kernel_load(const tcc_kernel *k, size_t v, void ***functions);
+tcc_status tcc_kernel_load(const tcc_kernel *k, size_t v, const tcc_function **functions);
 
 /* Where errors of one call are reported. `file` NULL: no source is to blame. */
 tcc_diag tcc_runtime_diag(const tcc_runtime *rt, const char *file);

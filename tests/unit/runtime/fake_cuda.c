@@ -431,6 +431,19 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction function, void *
     return CUDA_SUCCESS;
 }
 
+/* Multiprocessors that are near each other. */
+static const unsigned near[] = {18, 18, 18, 16, 16, 14, 14};
+
+ENTRY(cuOccupancyMaxActiveClusters, (int *clusters, CUfunction function, const CUlaunchConfig *config))
+{
+    (void)function;
+    FAIL_ON_DEMAND("cuOccupancyMaxActiveClusters");
+    *clusters = 0;
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+        *clusters += (int)(near[i] / config->grid[0]);
+    return CUDA_SUCCESS;
+}
+
 ENTRY(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **params, void **extra))
 {
     (void)extra;

@@ -608,7 +608,7 @@ END_TEST
 START_TEST(the_fake_refuses_wrong_sizes)
 {
     const tcc_hip *hip = &rt->hip;
-    hipFunction_t f = tcc_program_kernel(prog, NULL)->functions[0][0];
+    hipFunction_t f = tcc_program_kernel(prog, NULL)->functions[0][0].handle;
     void *params[7] = {0};
     const struct {
         unsigned grid, grid_y, block, block_y, smem;

@@ -374,6 +374,41 @@ START_TEST(a_grid_knows_the_gpu)
 }
 END_TEST
 
+#define OF_CLUSTERS(grid, cluster, more)                                                           \
+    SAMPLE_MODULE(SAMPLE_KERNEL(SAMPLE_ARGS, "{\"name\":\"v\",\"requires\":[],\"steps\":["             \
+                                             "{\"launch\":\"matmul\",\"grid\":" grid ",\"block\":64,"    \
+                                             "\"smem_bytes\":0,\"cluster\":" cluster more                \
+                                             ",\"params\":[]}]}"))
+
+START_TEST(clusters_that_take_several_tiles_are_all_resident)
+{
+    static const struct {
+        const char *manifest;
+        unsigned grid;
+    } cases[] = {
+        {OF_CLUSTERS("112", "4", ",\"fewer\":1"), 104}, /* GPCs of 18 and 14 have no place for four more */
+        {OF_CLUSTERS("112", "4", ",\"fewer\":0"), 112}, {OF_CLUSTERS("112", "4", ""), 112},
+        {OF_CLUSTERS("48", "4", ",\"fewer\":1"), 48},   {OF_CLUSTERS("111", "3", ",\"fewer\":1"), 108},
+        {OF_CLUSTERS("114", "2", ",\"fewer\":1"), FAKE_SMS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tcc_program *p;
+        int n;
+        fake->reset(0);
+        ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1, cases[i].manifest, &p), TCC_OK);
+        ck_assert_int_eq(tcc_kernel_launch(tcc_program_kernel(p, NULL), dims, 4, args, 5, NULL), TCC_OK);
+        ck_assert_uint_eq(fake->launches(&n)[0].grid[0], cases[i].grid);
+        ck_assert_int_eq(n, 1);
+        tcc_program_destroy(p);
+    }
+    tcc_program *p;
+    fake->make_fail("cuOccupancyMaxActiveClusters", 999);
+    ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1, cases[0].manifest, &p), TCC_ERR_DRIVER);
+    ck_assert_ptr_nonnull(strstr(message, "cuOccupancyMaxActiveClusters"));
+    fake->make_fail(NULL, 0);
+}
+END_TEST
+
 START_TEST(a_step_that_fails_ends_the_launch)
 {
     static const struct {
@@ -676,6 +711,7 @@ int main(void)
     tcase_add_test(tcase, steps_run_one_after_another);
     tcase_add_test(tcase, a_step_overlaps_with_the_launch_in_front_of_it);
     tcase_add_test(tcase, a_grid_knows_the_gpu);
+    tcase_add_test(tcase, clusters_that_take_several_tiles_are_all_resident);
     tcase_add_test(tcase, a_step_that_fails_ends_the_launch);
     tcase_add_test(tcase, an_empty_output_launches_nothing);
     tcase_add_test(tcase, the_variant_is_told_without_launching);

@@ -169,6 +169,8 @@ static const struct {
      "smem_bytes: 1e+08 is not an integer"},
     {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":0}"),
      "cluster: 0 is not an integer"},
+    {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":1,\"fewer\":2}"),
+     "fewer: 2 is not an integer"},
     {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":1,\"overlaps\":2}"),
      "overlaps: 2 is not an integer"},
     {WITH_STEPS("{\"launch\":\"e\"}"), "grid: missing"},

@@ -1,6 +1,7 @@
 /* The CUDA driver as the runtime's driver.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,14 @@ static void explain(const tcc_runtime *rt, int error, const char **name, const c
     rt->cuda.cuGetErrorString(error, text);
 }
 
+/* Where a device's workspaces come from; made when there is the first. The driver's own pool would give all memory back
+ * whenever the host waits for the GPU, and mapping it again takes longer than most kernels; this keeps as much as the
+ * largest workspace yet. */
+typedef struct tcc_cuda_pool {
+    _Atomic(CUmemoryPool) pool;
+    _Atomic uint64_t kept; /* bytes */
+} tcc_cuda_pool;
+
 static tcc_status open(tcc_runtime *rt, int *n_devices)
 {
     char why[256];
@@ -37,11 +46,19 @@ static tcc_status open(tcc_runtime *rt, int *n_devices)
     tcc_status status = CUDA(rt, cuInit, (0));
     int version = 0;
     rt->cuda.overlaps = !rt->cuda.cuDriverGetVersion(&version) && version >= CAPTURES_OVERLAPS;
-    return status ? status : CUDA(rt, cuDeviceGetCount, (n_devices));
+    if (!status)
+        status = CUDA(rt, cuDeviceGetCount, (n_devices));
+    if (!status && *n_devices && !(rt->cuda.pools = calloc((size_t)*n_devices, sizeof *rt->cuda.pools)))
+        status = TCC_ERR_MEMORY;
+    return status;
 }
 
 static void close(tcc_runtime *rt)
 {
+    for (int i = 0; rt->cuda.pools && i < rt->n_devices; i++)
+        if (rt->cuda.pools[i].pool)
+            rt->cuda.cuMemPoolDestroy(rt->cuda.pools[i].pool);
+    free(rt->cuda.pools);
     tcc_cuda_close(&rt->cuda);
 }
 
@@ -256,9 +273,30 @@ static tcc_status fill(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t 
     return CUDA(rt, cuMemsetD8, (to, byte, n));
 }
 
+static tcc_status make_pool(const tcc_runtime *rt, CUdevice device, tcc_cuda_pool *p)
+{
+    const CUmemPoolProps props = {.alloc_type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+    CUmemoryPool made = NULL, none = NULL;
+    tcc_status status = CUDA(rt, cuMemPoolCreate, (&made, &props));
+    if (!status && !atomic_compare_exchange_strong(&p->pool, &none, made)) /* another thread was faster */
+        rt->cuda.cuMemPoolDestroy(made);
+    return status;
+}
+
 static tcc_status alloc_async(const tcc_runtime *rt, size_t bytes, void *stream, uint64_t *out)
 {
-    return CUDA(rt, cuMemAllocAsync, (out, bytes, stream));
+    CUdevice device;
+    tcc_status status = CUDA(rt, cuCtxGetDevice, (&device));
+    tcc_cuda_pool *p = &rt->cuda.pools[status ? 0 : device];
+    if (!status && !p->pool)
+        status = make_pool(rt, device, p);
+    uint64_t kept = bytes;
+    if (!status && p->kept < kept) {
+        p->kept = kept;
+        status = CUDA(rt, cuMemPoolSetAttribute, (p->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
+    }
+    return status ? status : CUDA(rt, cuMemAllocFromPoolAsync, (out, bytes, p->pool, stream));
 }
 
 static tcc_status free_async(const tcc_runtime *rt, uint64_t address, void *stream)

@@ -21,6 +21,7 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
 
 enum {
     CUDA_SUCCESS = 0,
@@ -36,6 +37,20 @@ enum {
 };
 enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
+
+enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_LOCATION_TYPE_DEVICE = 1 };
+enum { CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4 };
+
+typedef struct CUmemPoolProps {
+    int alloc_type, handle_types;
+    struct {
+        int type, id;
+    } location;
+    void *security;
+    size_t max_size;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
 
 /* A TMA descriptor: opaque, passed to kernels by value. */
 typedef struct CUtensorMap {
@@ -124,7 +139,12 @@ typedef struct CUlaunchConfig {
     X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void *from, size_t bytes))           \
     X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, CUdeviceptr from, size_t bytes))                 \
     X(cuMemsetD8, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char byte, size_t n))                 \
-    X(cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr * address, size_t bytes, CUstream stream))  \
+    X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool * pool, const CUmemPoolProps *props))      \
+    X(cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool pool))                                   \
+    X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute",                                              \
+      (CUmemoryPool pool, int attribute, void *value))                                             \
+    X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                          \
+      (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream))                   \
     X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr address, CUstream stream))                    \
     X(cuMemsetD8Async, "cuMemsetD8Async",                                                          \
       (CUdeviceptr to, unsigned char byte, size_t n, CUstream stream))                             \
@@ -138,6 +158,7 @@ typedef struct CUlaunchConfig {
 typedef struct tcc_cuda {
     void *library;
     bool overlaps; /* its launches may */
+    struct tcc_cuda_pool *pools; /* of each device: cuda.c */
 #define DECLARE(member, symbol, params) CUresult(*member) params;
     TCC_CUDA_ENTRY_POINTS(DECLARE)
 #undef DECLARE

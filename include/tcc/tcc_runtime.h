@@ -137,8 +137,9 @@ TCC_API tcc_status tcc_kernel_launch(const tcc_kernel *k, const int64_t *dims, s
                                      const tcc_arg *args, size_t n_args, void *stream);
 
 /* Some variants hand numbers on from one step to the next in a workspace. tcc_kernel_launch takes one for each
- * launch from the driver's stream-ordered allocator, which keeps what is given back, and does without where there
- * is no memory. tcc_kernel_launch_in uses the caller's instead: `bytes` from a device address on that is a multiple of
+ * launch in the stream's order from a pool of the driver's, which keeps as much memory as the largest workspace yet until the
+ * runtime is destroyed (with CUDA; HIP's own pool may give it back when the host waits for the GPU), and does without where
+ * there is no memory. tcc_kernel_launch_in uses the caller's instead: `bytes` from a device address on that is a multiple of
  * 256, and of the variants those that need no more. Nothing else may use it until the stream has passed the
  * launch; launches of one stream may share it. With bytes 0, variants without a workspace run.
  * tcc_kernel_workspace_bytes is what the cheapest variant that is valid needs; 0 when none is valid. */

@@ -502,11 +502,43 @@ ENTRY(cuMemsetD8_v2, (CUdeviceptr to, unsigned char byte, size_t n))
     return CUDA_SUCCESS;
 }
 
-ENTRY(cuMemAllocAsync, (CUdeviceptr * address, size_t bytes, CUstream stream))
+static struct CUmemPoolHandle_st {
+    int device;
+    uint64_t kept;
+} pools[2];
+
+ENTRY(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *props))
+{
+    FAIL_ON_DEMAND("cuMemPoolCreate");
+    if (props->alloc_type != CU_MEM_ALLOCATION_TYPE_PINNED || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return INVALID_VALUE;
+    *pool = &pools[props->location.id];
+    (*pool)->device = props->location.id;
+    n_alive++;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemPoolDestroy, (CUmemoryPool pool))
+{
+    pool->kept = 0;
+    n_alive--;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void *value))
+{
+    FAIL_ON_DEMAND("cuMemPoolSetAttribute");
+    if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+        return INVALID_VALUE;
+    memcpy(&pool->kept, value, sizeof pool->kept);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemAllocFromPoolAsync, (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream))
 {
     (void)stream;
-    FAIL_ON_DEMAND("cuMemAllocAsync");
-    return cuMemAlloc_v2(address, bytes);
+    FAIL_ON_DEMAND("cuMemAllocFromPoolAsync");
+    return bytes > pool->kept ? INVALID_VALUE : cuMemAlloc_v2(address, bytes);
 }
 
 ENTRY(cuMemFreeAsync, (CUdeviceptr address, CUstream stream))

@@ -340,7 +340,7 @@ START_TEST(without_memory_a_variant_runs_that_needs_none)
     ck_assert_int_eq(tcc_program_load(rt, ENTRIES, sizeof ENTRIES - 1, SPLIT_OR_NOT, &p), TCC_OK);
     const tcc_kernel *k = tcc_program_kernel(p, NULL);
     fake->reset(1);
-    fake->make_fail("cuMemAllocAsync", 2);
+    fake->make_fail("cuMemAllocFromPoolAsync", 2);
     ck_assert_int_eq(tcc_kernel_launch(k, dims, 4, args, 5, NULL), TCC_OK);
     ck_assert_str_eq(fake->launches(&n)[0].entry, "matmul__generic");
     ck_assert_int_eq(n, 1);
@@ -414,7 +414,7 @@ START_TEST(a_step_that_fails_ends_the_launch)
     static const struct {
         const char *symbol;
         int launched;
-    } calls[] = {{"cuMemAllocAsync", 0}, {"cuMemsetD8Async", 0}, {"cuLaunchKernel", 2}};
+    } calls[] = {{"cuMemAllocFromPoolAsync", 0}, {"cuMemsetD8Async", 0}, {"cuLaunchKernel", 2}};
     int n;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         fake->reset(3);
@@ -424,7 +424,7 @@ START_TEST(a_step_that_fails_ends_the_launch)
         ck_assert_int_eq(n, calls[i].launched);
     }
     fake->reset(3);
-    fake->make_fail("cuMemAllocAsync", 2);
+    fake->make_fail("cuMemAllocFromPoolAsync", 2);
     ck_assert_int_eq(launch_split(NULL), TCC_ERR_MEMORY);
 } /* nothing is left: teardown */
 END_TEST

@@ -160,13 +160,10 @@ static tcc_status choose_order(tcc_choice *ch)
     if (!tcc_schedule_key_is_for(key, ch->target))
         return TCC_OK;
     ch->s.operands = (tcc_order)tcc_schedule_key_of(ch->f, TCC_KEY_operands, TCC_OPERANDS_IN_ORDER);
-    if (computes_any(ch))
-        return ch->s.operands == TCC_OPERANDS_IN_ORDER
-                   ? TCC_OK
-                   : TCC_CHOICE_REFUSE(
-                         ch, key->name,
-                         "operands swapped: a computed operand always provides the rows, since instructions "
-                         "take it from registers");
+    if (ch->c.fixed && ch->s.operands != TCC_OPERANDS_IN_ORDER)
+        return TCC_CHOICE_REFUSE(ch, key->name,
+                                 "operands swapped: where one operand is computed it provides the rows, since "
+                                 "instructions take it from registers");
     if (!tcc_choice_may_swap(ch) || tcc_choice_is_tiled(ch) || !has_few_rows(ch))
         return TCC_OK;
     ch->s.operands = TCC_OPERANDS_SWAPPED;

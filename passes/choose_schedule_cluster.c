@@ -83,11 +83,6 @@ static tcc_status check_shared_operand(tcc_choice *ch, int axis)
     int64_t parts = axis ? s->cluster_n : s->cluster_m, shared = axis ? s->m : s->n;
     if (parts == 1)
         return TCC_OK;
-    if (tcc_choice_computes(ch, !axis))
-        return TCC_CHOICE_REFUSE(
-            ch, key,
-            "a cluster along '%s' shares a computed operand: need one that is copied unchanged",
-            axes[axis]);
     if (shared % (parts * ROWS_OF_PART))
         return TCC_CHOICE_REFUSE(ch, key, "cluster %s %lld: need a tile of a multiple of %lld along %s, of which each "
                                           "CTA loads a part; it has %lld",

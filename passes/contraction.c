@@ -234,8 +234,9 @@ static bool find_axis(const tcc_func *f, tcc_attr order, const factors *p, size_
 }
 
 /* Decides m and n, and with them which operand of each sum is A. Where those that are computed lie on both sides of the
- * result, one of them is B, which comes to the instruction through shared memory if not from registers. */
-static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
+ * result, one of them is B, which comes to the instruction through shared memory if not from registers. Returns whether
+ * what is computed leaves no choice. */
+static bool orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
                    const char **n)
 {
     bool fixed = fix_computed(f, p, n_sums);
@@ -252,12 +253,13 @@ static void orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums,
         *n = own_index(f, order, p, n_sums, true, n_sums);
     bool swapped = tcc_schedule_key_of(f, TCC_KEY_operands, 0);
     if (fixed || (place_in(order, *m) <= place_in(order, *n)) != swapped)
-        return;
+        return fixed;
     const char *x = *m; /* n lies inside m, unless they are swapped, and B has it */
     *m = *n;
     *n = x;
     for (size_t s = 0; s < n_sums; s++)
         exchange(&p[s]);
+    return false;
 }
 
 /* Whether two reads are of the same elements, for each k. */
@@ -335,7 +337,7 @@ bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
         return false;
     tcc_attr order = output_order(f, p.data[0].sum->results[0].type);
     const char *m, *n;
-    orient(f, order, p.data, p.len, &m, &n);
+    out->fixed = orient(f, order, p.data, p.len, &m, &n);
     out->k = p.data[0].k;
     out->parts = p.data[0].parts;
     out->order = order;

@@ -45,6 +45,7 @@ typedef struct tcc_contraction {
     tcc_dim k_extent;
     tcc_sum_parts parts; /* of all sums */
     tcc_attr order;      /* the sums' indices as an output stores them */
+    bool fixed;          /* m is that of the one operand that is computed, whatever the schedule says */
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
     tcc_dim extents[TCC_MAX_AXES];

@@ -187,6 +187,11 @@ static const struct {
      "schedule f for sm_90a { tile m 64, n 16, k 16; stages 2; producer warp; epilogue tma; cluster m 2; persistent dynamic; }"
      "\n",
      {264, 24, 32}},
+    {"sm_90a",
+     "kernel f(A: f16[M, K], B: f16[K, N], s: f16[N]) -> (C: f32[M, N])\n"
+     "{\n    C[m, n] = sum(k) relu(A[m, k]) * f16(B[k, n] * s[n]);\n}\n"
+     "schedule f for sm_90a { tile m 64, n 16, k 16; stages 2; producer warp; epilogue interleaved; cluster m 2; }\n",
+     {136, 24, 40}},
     {"sm_80",
      "kernel f(A: f16[K, M], B: f16[K, N], bias: f32[N]) -> (C: f16[M, N])\n"
      "{\n    C[m, n] = sum(k) A[k, m] * B[k, n] + bias[n];\n}\n"

@@ -568,12 +568,18 @@ static int known_fate(law *w, bool with_meaning, find_fate *find)
     return *known;
 }
 
+/* Code that computes what is meant may be refused as well, so only what does not needs the checker, which takes
+ * longer than the interpreter. */
 static int fate_of_lowered(law *w, const char *key)
 {
     (void)key;
-    if (!is_proved(w))
-        return REFUSED;
-    return difference(w) ? BROKEN : AS_MEANT;
+    if (!difference(w))
+        return AS_MEANT;
+    char wrong[MAX_TEXT];
+    memcpy(wrong, w->said, sizeof wrong);
+    int fate = is_proved(w) ? BROKEN : REFUSED;
+    memcpy(w->said, wrong, sizeof wrong);
+    return fate;
 }
 
 static int fate_of_change(law *w, const char *text)
@@ -650,7 +656,7 @@ START_TEST(what_lowers_is_what_is_written)
     open_law(&w, _i % N_SUBJECTS, levels[_i / N_SUBJECTS]);
     fresh_copy(&w);
     unsigned n_ops = w.n_ops;
-    ck_assert_msg(judge(&w) == AS_MEANT, "%s", w.said);
+    ck_assert_msg(judge(&w) == AS_MEANT && is_proved(&w), "%s", w.said);
     for (unsigned o = 0; o < n_ops; o++)
         for (unsigned number = 0;; number++) {
             fresh_copy(&w);

@@ -16,9 +16,9 @@ typedef struct matrix {
 } matrix;
 
 /* The element of a matrix that is half h of lane l. */
-static uint16_t *element(matrix *m, unsigned lane, unsigned h, bool trans)
+static uint16_t *element(matrix *m, const tcc_places *places, unsigned lane, unsigned h, bool trans)
 {
-    tcc_place p = tcc_fragment_place(&tcc_fragments[TCC_FRAGMENT_ldmatrix], h, lane, 0);
+    tcc_place p = tcc_place_in(places, h, lane);
     return trans ? &m->at[p.col][p.row] : &m->at[p.row][p.col];
 }
 
@@ -27,13 +27,14 @@ tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     bool trans = tcc_attr_int(&in->op->attrs, "trans", 0);
+    const tcc_places places = tcc_fragment_places(&tcc_fragments[TCC_FRAGMENT_ldmatrix]);
     const tcc_cell *words = tcc_cells(t, in->operands[1]);
     size_t n = t->x->program->values[in->operands[1]].count;
     for (unsigned i = 0; i < n; i++) {
         matrix m;
         for (unsigned l = 0; l < TCC_WARP_LANES; l++)
             for (unsigned h = 0; h < 2; h++)
-                *element(&m, l, h, trans) =
+                *element(&m, &places, l, h, trans) =
                     (uint16_t)((uint64_t)words[i * TCC_WARP_LANES + l].i >> 16 * h);
         for (unsigned r = 0; r < ROWS; r++) {
             uint8_t row[ROW_BYTES];
@@ -74,6 +75,7 @@ tcc_outcome tcc_eval_nvvm_ldmatrix(tcc_thread *t, const tcc_inst *in)
     if (!tcc_converged(t, in))
         return TCC_FAILED;
     bool trans = tcc_attr_int(&in->op->attrs, "trans", 0);
+    const tcc_places places = tcc_fragment_places(&tcc_fragments[TCC_FRAGMENT_ldmatrix]);
     tcc_cell *words = tcc_cells(t, in->results[0]);
     size_t n = t->x->program->values[in->results[0]].count;
     t->warp->accessed |= t->mask;
@@ -83,7 +85,7 @@ tcc_outcome tcc_eval_nvvm_ldmatrix(tcc_thread *t, const tcc_inst *in)
             if (!load_row(t, in, i * ROWS + r, m.at[r]))
                 return TCC_FAILED;
         for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
-            uint32_t low = *element(&m, l, 0, trans), high = *element(&m, l, 1, trans);
+            uint32_t low = *element(&m, &places, l, 0, trans), high = *element(&m, &places, l, 1, trans);
             words[i * TCC_WARP_LANES + l].i = (int32_t)(high << 16 | low);
         }
     }

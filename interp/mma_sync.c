@@ -21,13 +21,12 @@ typedef struct product {
     tcc_cell a[MAX_M][MAX_K], b[MAX_K][MAX_N];
 } product;
 
-/* Of A, B or D: where element e of a lane is. */
-static tcc_place place(const product *p, unsigned matrix, unsigned e, unsigned lane)
+/* Where lanes have A, B or D. */
+static tcc_held held(const product *p, unsigned matrix)
 {
     const tcc_fragment_id of[] = {p->mma->of_a, p->mma->of_b, p->mma->of_d};
-    return tcc_mma_sync_is_opaque(p->mma)
-               ? tcc_place_in_opaque(of[matrix], p->types[matrix], p->columns[matrix], e, lane)
-               : tcc_fragment_place(&tcc_fragments[of[matrix]], e, lane, 0);
+    return tcc_mma_sync_is_opaque(p->mma) ? tcc_held_opaquely(of[matrix], p->types[matrix], p->columns[matrix])
+                                          : tcc_held_openly(of[matrix]);
 }
 
 /* So many bits of a lane's words. */
@@ -44,9 +43,10 @@ static void read_operand(const tcc_thread *t, const tcc_inst *in, unsigned opera
     const tcc_fragment *f = &tcc_fragments[operand ? p->mma->of_b : p->mma->of_a];
     tcc_scalar elem = p->types[operand];
     unsigned bits = tcc_scalar_bits(elem);
+    tcc_held h = held(p, operand);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
-            tcc_place at = place(p, operand, e, l);
+            tcc_place at = tcc_held_place(&h, e, l);
             uint64_t element = bits_of(&words[l], e * bits, bits);
             *(operand ? &p->b[at.row][at.col] : &p->a[at.row][at.col]) = tcc_decode(element, elem);
         }
@@ -79,10 +79,11 @@ static tcc_outcome multiply(tcc_thread *t, const tcc_inst *in)
     const tcc_cell *c = tcc_cells(t, in->operands[2]);
     tcc_cell *r = tcc_cells(t, in->results[0]);
     const tcc_fragment *d = &tcc_fragments[p.mma->of_d];
+    tcc_held h = held(&p, 2);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         for (unsigned e = 0; e < tcc_fragment_elements(d, l); e++) {
             size_t i = e * TCC_WARP_LANES + l;
-            r[i] = sum(&p, place(&p, 2, e, l), c[i]);
+            r[i] = sum(&p, tcc_held_place(&h, e, l), c[i]);
         }
     return TCC_NEXT;
 }

@@ -130,13 +130,11 @@ static void multiply(tcc_thread *t, const tcc_inst *in, const matrix *a, const m
     tcc_cell *r = tcc_cells(t, in->results[0]);
     const tcc_fragment *d = &tcc_fragments[TCC_FRAGMENT_wgmma_d];
     bool is_int = tcc_scalar_classify(a->elem) == TCC_CLASS_INT; /* zeros from outside are of no consequence there */
-    tcc_place of_lane[TCC_WARP_LANES]; /* a place is the sum of the lane's and the element's */
-    for (unsigned l = 0; l < TCC_WARP_LANES; l++)
-        of_lane[l] = tcc_fragment_place(d, 0, l, 0);
+    tcc_places places = tcc_fragment_places(d);
     for (int64_t e = 0; e < n / 2; e++) {
         tcc_place of_element = tcc_fragment_place(d, (unsigned)e, 0, 0);
         for (int l = 0; l < TCC_WARP_LANES; l++) {
-            unsigned row = of_lane[l].row + of_element.row, col = of_lane[l].col + of_element.col;
+            unsigned row = places.of_lane[l].row + of_element.row, col = places.of_lane[l].col + of_element.col;
             size_t i = (size_t)(e * TCC_WARP_LANES + l);
             bool outside =
                 !is_int && ((a->outside[row] & b->of_tensor[col]) || (b->outside[col] & a->of_tensor[row]));
@@ -268,10 +266,11 @@ static void unpack_a(const tcc_thread *t, const tcc_inst *in, matrix *a)
 {
     const tcc_cell *words = tcc_cells(t, in->operands[1]);
     const tcc_fragment *f = &tcc_fragments[TCC_FRAGMENT_wgmma_a];
+    tcc_places places = tcc_fragment_places(f);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
             uint64_t word = (uint64_t)words[e / 2 * TCC_WARP_LANES + l].i;
-            tcc_place at = tcc_fragment_place(f, e, l, 0);
+            tcc_place at = tcc_place_in(&places, e, l);
             a->v[at.row * a->k + at.col] = tcc_decode(word >> 16 * (e % 2) & 0xffff, a->elem).f;
         }
 }

@@ -33,6 +33,7 @@ typedef struct mma {
     unsigned acc_bits;        /* of a register, for an accumulator */
     bool high;                /* the accumulators are in the high halves */
     tcc_cell a[2][SIDE][MAX_K];
+    tcc_places of_d;
 } mma;
 
 static tcc_scalar type_named(const tcc_op *op, const char *attr)
@@ -76,9 +77,10 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, mm
     const tcc_fragment *f = tcc_wmma_operand(p->target, bits, p->k, p->wave);
     if (!is_replicated(t, in, operand, f))
         return false;
+    tcc_places places = tcc_fragment_places(f);
     for (unsigned l = 0; l < p->wave / tcc_fragment_copies(f); l++)
         for (unsigned e = 0; e < tcc_fragment_elements(f, l); e++) {
-            tcc_place at = tcc_fragment_place(f, e, l, 0);
+            tcc_place at = tcc_place_in(&places, e, l);
             uint32_t word = word_of(t, v, l, e / per_word) >> e % per_word * bits;
             p->a[operand][at.row][at.col] = tcc_decode(word & (((uint32_t)1 << bits) - 1), elem);
         }
@@ -88,7 +90,7 @@ static bool read_operand(tcc_thread *t, const tcc_inst *in, unsigned operand, mm
 /* One number of D, a lane's element e. */
 static tcc_cell sum(const mma *p, unsigned lane, unsigned e, tcc_cell c)
 {
-    tcc_place at = tcc_fragment_place(tcc_wmma_result(p->target, p->wave), e, lane, 0);
+    tcc_place at = tcc_place_in(&p->of_d, e, lane);
     const tcc_cell *a = p->a[0][at.row], *b = p->a[1][at.col];
     if (p->acc == TCC_i32) {
         for (int64_t k = 0; k < p->k; k++)
@@ -144,6 +146,7 @@ tcc_outcome tcc_eval_amdgcn_wmma(tcc_thread *t, const tcc_inst *in)
     for (unsigned o = 0; o < 2; o++)
         if (!read_operand(t, in, o, &p))
             return TCC_FAILED;
+    p.of_d = tcc_fragment_places(tcc_wmma_result(p.target, p.wave));
     if (tcc_scalar_bits(p.acc) == 16)
         multiply_halves(t, in, &p);
     else

@@ -19,13 +19,18 @@ static unsigned kind_of(tcc_fragment_id id, tcc_scalar elem, bool columns)
     return ((unsigned)id * 2 + columns) * TCC_SCALAR_COUNT + (unsigned)elem;
 }
 
-tcc_place tcc_place_in_opaque(tcc_fragment_id id, tcc_scalar elem, bool columns, unsigned element, unsigned lane)
+tcc_held tcc_held_openly(tcc_fragment_id id)
 {
     const tcc_fragment *f = &tcc_fragments[id];
-    unsigned n = tcc_fragment_elements(f, 0), all = n * TCC_WARP_LANES;
-    unsigned bits = kind_of(id, elem, columns) * 37 % (all - 1) + 1;
-    unsigned number = (lane * n + element) ^ bits;
-    return tcc_fragment_place(f, number % n, number / n, 0);
+    return (tcc_held){tcc_fragment_places(f), f->elements.n, 0};
+}
+
+tcc_held tcc_held_opaquely(tcc_fragment_id id, tcc_scalar elem, bool columns)
+{
+    tcc_held h = tcc_held_openly(id);
+    unsigned all = TCC_WARP_LANES << h.n_log2;
+    h.bits = kind_of(id, elem, columns) * 37 % (all - 1) + 1;
+    return h;
 }
 
 /* Of how many bytes lines are to be multiples: as many as a lane has of the fragment ("Matrix Storage for WMMA"). */
@@ -79,10 +84,11 @@ tcc_outcome tcc_eval_nvvm_wmma_load(tcc_thread *t, const tcc_inst *in)
         memcpy(lines[i], line, (size_t)n_elems * bytes);
     }
     bool columns = !strcmp(tcc_attr_str(&in->op->attrs, "layout", ""), "col");
+    tcc_held held = tcc_held_opaquely(id, elem, columns);
     tcc_cell *words = tcc_cells(t, in->results[0]);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++)
         for (unsigned e = 0; e < tcc_fragment_elements(&tcc_fragments[id], l); e++) {
-            tcc_place at = tcc_place_in_opaque(id, elem, columns, e, l);
+            tcc_place at = tcc_held_place(&held, e, l);
             unsigned line = columns ? at.col : at.row, place = columns ? at.row : at.col;
             uint32_t element = 0, word = e % per_word ? (uint32_t)words[e / per_word * TCC_WARP_LANES + l].i : 0;
             memcpy(&element, lines[line] + (size_t)place * bytes, bytes); /* little-endian, as the GPU */
@@ -101,11 +107,12 @@ tcc_outcome tcc_eval_nvvm_wmma_store(tcc_thread *t, const tcc_inst *in)
     tcc_fragment_id id = tcc_mma_sync_accessed(in->op, &elem);
     tcc_mma_sync_lines(in->op, id, &n_lines, &n_elems);
     unsigned bytes = tcc_scalar_bits(elem) / 8, n = tcc_fragment_elements(&tcc_fragments[id], 0);
+    tcc_held held = tcc_held_opaquely(id, elem, false);
     for (unsigned l = 0; l < TCC_WARP_LANES; l++) {
         uint8_t own[MOST_BYTES];
         tcc_value_to_bytes(t, in->operands[1], l, own);
         for (unsigned e = 0; e < n; e++) {
-            tcc_place at = tcc_place_in_opaque(id, elem, false, e, l);
+            tcc_place at = tcc_held_place(&held, e, l);
             memcpy(lines[at.row] + (size_t)at.col * bytes, own + (size_t)e * bytes, bytes);
         }
     }

@@ -53,6 +53,22 @@ tcc_place tcc_fragment_place(const tcc_fragment *f, unsigned element, unsigned l
     return p;
 }
 
+static void place_all(tcc_place *of, const tcc_fragment_bits *bits)
+{
+    of[0] = (tcc_place){0, 0};
+    for (unsigned i = 0; i < bits->n; i++)
+        for (unsigned j = 0; j < 1u << i; j++)
+            of[(1u << i) + j] = (tcc_place){of[j].row + bits->adds[i].row, of[j].col + bits->adds[i].col};
+}
+
+tcc_places tcc_fragment_places(const tcc_fragment *f)
+{
+    tcc_places p;
+    place_all(p.of_element, &f->elements);
+    place_all(p.of_lane, &f->lanes);
+    return p;
+}
+
 /* ---- RDNA's -------------------------------------------------------------------------------- */
 
 /* bits 0: of any. */

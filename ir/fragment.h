@@ -47,6 +47,17 @@ unsigned tcc_fragment_elements(const tcc_fragment *f, unsigned lane);
  * in a second one to the right of it, and so on. */
 tcc_place tcc_fragment_place(const tcc_fragment *f, unsigned element, unsigned lane, unsigned warp);
 
+/* The same for all of the first warp: where the elements of lane 0 are, and where the first element of each lane is. */
+typedef struct tcc_places {
+    tcc_place of_element[1 << TCC_FRAGMENT_BITS], of_lane[1 << TCC_FRAGMENT_BITS];
+} tcc_places;
+tcc_places tcc_fragment_places(const tcc_fragment *f);
+static inline tcc_place tcc_place_in(const tcc_places *p, unsigned element, unsigned lane)
+{
+    tcc_place e = p->of_element[element], l = p->of_lane[lane];
+    return (tcc_place){e.row + l.row, e.col + l.col};
+}
+
 /* How many times the lanes hold each element. */
 unsigned tcc_fragment_copies(const tcc_fragment *f);
 /* Whether the elements of a lane are neighbours, in a row or in a column. */

@@ -86,10 +86,11 @@ enum { N_OPAQUE = sizeof opaque / sizeof *opaque, SIDE = 32 };
 /* How often each place is taken by the elements of an opaque fragment's lanes. */
 static void count_places(tcc_fragment_id id, bool columns, unsigned taken[SIDE][SIDE])
 {
+    tcc_held held = tcc_held_opaquely(id, TCC_f16, columns);
     memset(taken, 0, SIDE * sizeof *taken);
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < tcc_fragment_elements(&tcc_fragments[id], lane); e++) {
-            tcc_place at = tcc_place_in_opaque(id, TCC_f16, columns, e, lane);
+            tcc_place at = tcc_held_place(&held, e, lane);
             taken[at.row][at.col]++;
         }
 }
@@ -106,10 +107,10 @@ START_TEST(fragments_of_wmma_keep_their_secret)
             ck_assert_uint_eq(taken[i / SIDE][i % SIDE],
                               i / SIDE < f->rows && i % SIDE < f->cols ? tcc_fragment_copies(f) : 0);
     }
+    tcc_held in_rows = tcc_held_opaquely(id, TCC_f16, false), in_columns = tcc_held_opaquely(id, TCC_f16, true);
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < tcc_fragment_elements(&tcc_fragments[id], lane); e++) {
-            tcc_place rows = tcc_place_in_opaque(id, TCC_f16, false, e, lane);
-            tcc_place cols = tcc_place_in_opaque(id, TCC_f16, true, e, lane);
+            tcc_place rows = tcc_held_place(&in_rows, e, lane), cols = tcc_held_place(&in_columns, e, lane);
             tcc_place table = tcc_fragment_place(&tcc_fragments[id], e, lane, 0);
             differs += rows.row != table.row || rows.col != table.col;
             differs_by_layout += rows.row != cols.row || rows.col != cols.col;

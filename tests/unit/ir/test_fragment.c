@@ -24,6 +24,7 @@ START_TEST(every_element_has_its_holders)
 {
     const tcc_fragment *f = get((tcc_fragment_id)_i);
     unsigned times[SIDE][SIDE] = {{0}};
+    tcc_places places = tcc_fragment_places(f);
     ck_assert_uint_le(f->rows, SIDE);
     ck_assert_uint_le(f->cols, SIDE);
     for (unsigned w = 0; w < 1u << f->warps.n; w++)
@@ -32,6 +33,8 @@ START_TEST(every_element_has_its_holders)
                 tcc_place p = tcc_fragment_place(f, e, l, w);
                 ck_assert_uint_lt(p.row, f->rows);
                 ck_assert_uint_lt(p.col, f->cols);
+                tcc_place of_first = tcc_place_in(&places, e, l);
+                ck_assert(w > 0 || (of_first.row == p.row && of_first.col == p.col));
                 times[p.row][p.col]++;
             }
     for (unsigned r = 0; r < f->rows; r++)

@@ -71,6 +71,7 @@ struct tcc_thread {
     tcc_lane_mask mask;
     tcc_lane_mask early; /* lanes that have not waited for the step before, which may still run */
     uint64_t steps;
+    uint64_t blocked_at; /* x->changes when it could not go on; 0: it could */
     uint32_t committed, waited; /* MMA groups: closed; known to have ended */
     uint64_t *touched;          /* of registers of MMAs: the last step that was no MMA's */
     struct tcc_warp *warp;      /* at the target level */
@@ -98,6 +99,7 @@ struct tcc_exec {
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
     uint64_t steps;  /* of all threads, of this cluster */
+    uint64_t changes; /* that a thread may have waited for, from 1 on */
     int64_t cta, launched, drawn; /* above the target level: the CTA that runs, of how many; what it drew last, -1: nothing */
     tcc_status status;
     bool explain;                /* a thread that is blocked says why: */

@@ -63,6 +63,7 @@ static tcc_status decode_op(decoder *d, const tcc_op *op, tcc_inst *in, size_t d
         in->results[i] = number_of(d, &op->results[i]);
     if (d->registers)
         in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
+    in->is_own = tcc_op_info_get(op->code)->flags & TCC_PURE;
     tcc_status status = TCC_OK;
     for (unsigned i = 0; i < op->n_regions && !status; i++)
         status = decode_block(d, op->regions[i], &in->regions[i], depth + 1);

@@ -12,6 +12,7 @@ typedef struct tcc_inst {
     uint32_t *operands, *results; /* numbers of values */
     struct tcc_code *regions;
     uint32_t wanted_twice; /* target level: operands that tcc_registers_wanted_twice gives */
+    bool is_own;           /* nothing but its results changes, for which no other thread waits */
 } tcc_inst;
 
 typedef struct tcc_code {

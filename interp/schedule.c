@@ -13,7 +13,7 @@ enum { LONGEST_TURN = 200, ALWAYS = 4 };
 
 tcc_status tcc_exec_init(tcc_exec *x, tcc_run *run, const tcc_program *p, unsigned lanes)
 {
-    *x = (tcc_exec){.run = run, .program = p, .lanes = lanes};
+    *x = (tcc_exec){.run = run, .program = p, .lanes = lanes, .changes = 1};
     tcc_status status = tcc_run_check_room(run, NULL, p->n_cells, lanes * sizeof(tcc_cell));
     if (status)
         return status;
@@ -58,6 +58,7 @@ tcc_outcome tcc_exec_end_event(tcc_exec *x, size_t i)
     x->events.data[i] = x->events.data[--x->events.len];
     x->current = e.by;
     x->lane = -1;
+    x->changes++;
     return e.end(x, &e);
 }
 
@@ -77,6 +78,8 @@ static bool is_slow(const tcc_exec *x, const tcc_thread *t)
 static tcc_outcome take_turn(tcc_exec *x, tcc_thread *t)
 {
     uint64_t turn = is_slow(x, t) ? 1 : 1 + tcc_exec_random(x, LONGEST_TURN);
+    if (t->blocked_at == x->changes)
+        return TCC_BLOCKED;
     for (uint64_t i = 0; i < turn && t->depth; i++) {
         tcc_outcome outcome = tcc_thread_step(t);
         if (outcome == TCC_FAILED || (outcome == TCC_BLOCKED && i == 0))
@@ -91,17 +94,18 @@ static tcc_outcome run_any_thread(tcc_exec *x, bool *finished)
 {
     *finished = true;
     size_t n = x->threads.len, first = tcc_exec_random(x, n);
-    for (size_t i = 0; i < 2 * n; i++) {
-        tcc_thread *t = x->threads.data[(first + i) % n];
-        if (!t->depth)
-            continue;
-        *finished = false;
-        if (is_slow(x, t) != (i >= n))
-            continue;
-        tcc_outcome outcome = take_turn(x, t);
-        if (outcome != TCC_BLOCKED)
-            return outcome;
-    }
+    for (int slow = 0; slow < 2; slow++)
+        for (size_t i = 0, at = first; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
+            tcc_thread *t = x->threads.data[at];
+            if (!t->depth)
+                continue;
+            *finished = false;
+            if (is_slow(x, t) != slow)
+                continue;
+            tcc_outcome outcome = take_turn(x, t);
+            if (outcome != TCC_BLOCKED)
+                return outcome;
+        }
     return TCC_BLOCKED;
 }
 

@@ -40,6 +40,7 @@ void tcc_thread_restart(tcc_thread *t)
     t->depth = 1;
     t->steps = 0;
     t->committed = t->waited = 0;
+    t->blocked_at = 0;
     memset(t->regs, 0, t->x->program->n_values * sizeof *t->regs);
     memset(t->touched, 0, (t->x->program->n_registers + 1) * sizeof *t->touched);
 }
@@ -181,8 +182,10 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
     tcc_frame *f = &t->frames[t->depth - 1];
     if (++t->x->steps > t->x->run->max_steps)
         return runs_too_long(t);
-    if (f->pc == f->code->n)
+    if (f->pc == f->code->n) {
+        t->x->changes++;
         return tcc_eval_scf_yield(t, NULL);
+    }
     const tcc_inst *in = &f->code->insts[f->pc];
     t->steps++;
     t->x->current = t;
@@ -200,6 +203,8 @@ tcc_outcome tcc_thread_step(tcc_thread *t)
     tcc_outcome outcome = tcc_hook_of(in->op->code)(t, in);
     if (outcome == TCC_NEXT)
         f->pc++;
+    t->x->changes += outcome != TCC_BLOCKED && !in->is_own;
+    t->blocked_at = outcome == TCC_BLOCKED ? t->x->changes : 0;
     return outcome;
 }
 

@@ -1,10 +1,23 @@
-/* suite: the end of every test program.
+/* suite: the end of every test program, and tests of which sanitizers get some.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TESTS_SUITE_H
 #define TCC_TESTS_SUITE_H
 
 #include <check.h>
+
+#ifdef TCC_SANITIZED /* slow; and they look at other things than what a test expects */
+enum { SUITE_EACH = 3 };
+#else
+enum { SUITE_EACH = 1 };
+#endif
+
+/* Adds a loop test of n rounds; with sanitizers one in three. */
+static inline void suite_add_sampled(TCase *cases, const TTest *test, int n)
+{
+    for (int i = 0; i < n; i += SUITE_EACH)
+        tcase_add_loop_test(cases, test, i, i + 1);
+}
 
 /* Runs a suite, as CK_VERBOSITY says, and frees it. Returns what the program ends with: 0 when no
  * test failed. */

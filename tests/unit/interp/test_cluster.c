@@ -390,16 +390,16 @@ int main(void)
     Suite *s = suite_create("cluster");
     TCase *t = tcase_create("cluster");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, clusters_compute_what_the_kernel_does, 0, (int)LEN(schedules));
-    tcase_add_loop_test(t, a_safeguard_left_out_of_a_cluster, 0, (int)LEN(of_target));
-    tcase_add_loop_test(t, a_safeguard_left_out_of_the_async_level, 0, (int)LEN(of_async));
-    tcase_add_loop_test(t, squares_of_ctas_compute_what_the_kernel_does, 0, (int)LEN(squares));
-    tcase_add_loop_test(t, lines_of_ctas_compute_what_the_kernel_does, 0, (int)LEN(lines));
-    tcase_add_loop_test(t, a_safeguard_left_out_of_a_square, 0, (int)LEN(of_squares));
-    tcase_add_loop_test(t, a_safeguard_left_out_of_a_square_of_the_async_level, 0, (int)LEN(of_async_squares));
-    tcase_add_loop_test(t, clusters_that_share_a_sum_compute_what_the_kernel_does, 0, (int)LEN(shared_sums));
-    tcase_add_loop_test(t, a_safeguard_left_out_of_a_shared_sum, 0, (int)LEN(of_shared_sums));
-    tcase_add_loop_test(t, a_safeguard_left_out_of_a_shared_sum_of_the_async_level, 0, (int)LEN(of_async_sums));
+    suite_add_sampled(t, clusters_compute_what_the_kernel_does, (int)LEN(schedules));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_cluster, (int)LEN(of_target));
+    suite_add_sampled(t, a_safeguard_left_out_of_the_async_level, (int)LEN(of_async));
+    suite_add_sampled(t, squares_of_ctas_compute_what_the_kernel_does, (int)LEN(squares));
+    suite_add_sampled(t, lines_of_ctas_compute_what_the_kernel_does, (int)LEN(lines));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_square, (int)LEN(of_squares));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_square_of_the_async_level, (int)LEN(of_async_squares));
+    suite_add_sampled(t, clusters_that_share_a_sum_compute_what_the_kernel_does, (int)LEN(shared_sums));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_shared_sum, (int)LEN(of_shared_sums));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_shared_sum_of_the_async_level, (int)LEN(of_async_sums));
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

@@ -189,7 +189,7 @@ int main(void)
     tcase_add_loop_test(t, unchanged_kernels_are_right, 0, 2 * SUBJECTS);
     tcase_add_loop_test(t, every_barrier_is_needed, 0, SUBJECTS);
     tcase_add_loop_test(t, every_wait_before_a_barrier_is_needed, 0, SUBJECTS);
-    tcase_add_loop_test(t, mistakes_are_noticed, 0, SUBJECTS * MISTAKES);
+    suite_add_sampled(t, mistakes_are_noticed, SUBJECTS * MISTAKES);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

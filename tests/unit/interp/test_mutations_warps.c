@@ -279,8 +279,8 @@ int main(void)
     Suite *s = suite_create("mutations_warps");
     TCase *t = tcase_create("mutations_warps");
     tcase_add_loop_test(t, unchanged_kernels_are_right, 0, SUBJECTS);
-    tcase_add_loop_test(t, every_safeguard_is_needed, 0, SUBJECTS * SAFEGUARDS);
-    tcase_add_loop_test(t, mistakes_are_noticed, 0, SUBJECTS * MISTAKES);
+    suite_add_sampled(t, every_safeguard_is_needed, SUBJECTS * SAFEGUARDS);
+    suite_add_sampled(t, mistakes_are_noticed, SUBJECTS * MISTAKES);
     suite_add_tcase(s, t);
     return suite_exit_status(s);
 }

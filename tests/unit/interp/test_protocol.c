@@ -716,16 +716,16 @@ int main(void)
 {
     Suite *s = suite_create("protocol");
     TCase *t = tcase_create("protocol");
-    tcase_add_loop_test(t, a_safeguard_left_out_of_a_kernel, 0, LEN(of_kernel));
-    tcase_add_loop_test(t, a_safeguard_left_out_of_the_generic_variant, 0, LEN(of_generic_variant));
-    tcase_add_loop_test(t, a_mistake_in_a_ring_that_goes_on_across_tiles, 0, LEN(of_persistent_rings));
-    tcase_add_loop_test(t, a_mistake_in_taking_turns, 0, LEN(of_turns));
-    tcase_add_loop_test(t, a_mistake_in_taking_turns_in_a_cluster, 0, LEN(of_turns));
-    tcase_add_loop_test(t, a_mistake_in_taking_turns_of_any_length, 0, LEN(of_turns));
-    tcase_add_loop_test(t, a_mistake_in_taking_turns_of_a_known_length, 0, LEN(of_turns));
-    tcase_add_loop_test(t, a_mistake_in_passing_over_a_tile, 0, LEN(of_sums));
-    tcase_add_loop_test(t, a_mistake_in_a_ring, 0, LEN(of_rings));
-    tcase_add_loop_test(t, every_schedule, 0, LEN(schedules));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_kernel, LEN(of_kernel));
+    suite_add_sampled(t, a_safeguard_left_out_of_the_generic_variant, LEN(of_generic_variant));
+    suite_add_sampled(t, a_mistake_in_a_ring_that_goes_on_across_tiles, LEN(of_persistent_rings));
+    suite_add_sampled(t, a_mistake_in_taking_turns, LEN(of_turns));
+    suite_add_sampled(t, a_mistake_in_taking_turns_in_a_cluster, LEN(of_turns));
+    suite_add_sampled(t, a_mistake_in_taking_turns_of_any_length, LEN(of_turns));
+    suite_add_sampled(t, a_mistake_in_taking_turns_of_a_known_length, LEN(of_turns));
+    suite_add_sampled(t, a_mistake_in_passing_over_a_tile, LEN(of_sums));
+    suite_add_sampled(t, a_mistake_in_a_ring, LEN(of_rings));
+    suite_add_sampled(t, every_schedule, LEN(schedules));
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
     tcase_add_test(t, threads_tell_of_the_first_that_is_wrong);
     tcase_add_test(t, one_proof_for_what_is_alike);

@@ -106,7 +106,7 @@ int main(void)
     Suite *s = suite_create("raster");
     TCase *t = tcase_create("raster");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, every_small_grid, 0, 19 * ORDERS);
+    suite_add_sampled(t, every_small_grid, 19 * ORDERS);
     tcase_add_loop_test(t, long_grids, 0, ORDERS);
     tcase_add_loop_test(t, by_instructions, 0, TARGETS * ORDERS);
     tcase_add_loop_test(t, with_what_else_a_schedule_has, 0, PRODUCTS *ORDERS);

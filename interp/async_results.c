@@ -62,8 +62,8 @@ tcc_outcome tcc_eval_async_contribute(tcc_thread *t, const tcc_inst *in)
     int64_t rank = tcc_operand_int(t, in, 2), apart = tcc_attr_int(&in->op->attrs, "apart", 1);
     int64_t sharing = in->op->operands[1]->type->dims[0].size + 1, place = t->rank - rank * apart;
     if (rank < 0 || rank >= sharing || place < 0 || place >= tcc_async_ctas(t->x))
-        return TCC_WRONG(t->x, in->op, "async.contribute of rank %lld of %lld by CTA %u of the cluster", (long long)rank,
-                         (long long)sharing, t->rank);
+        return TCC_WRONG(t->x, in->op, "async.contribute of rank %lld of %lld by CTA %u of the cluster",
+                         (long long)rank, (long long)sharing, t->rank);
     if (!rank)
         return TCC_NEXT;
     tcc_async_buffer *b = first_buffer(t, in, (unsigned)place);

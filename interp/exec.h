@@ -99,8 +99,9 @@ struct tcc_exec {
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
     uint64_t steps;  /* of all threads, of this cluster */
-    uint64_t changes; /* that a thread may have waited for, from 1 on */
-    int64_t cta, launched, drawn; /* above the target level: the CTA that runs, of how many; what it drew last, -1: nothing */
+    uint64_t changes;         /* that a thread may have waited for, from 1 on */
+    int64_t cta, launched;    /* above the target level: the CTA that runs, of how many; */
+    int64_t drawn;            /* what it drew last, -1: nothing */
     tcc_status status;
     bool explain;                /* a thread that is blocked says why: */
     const char *why;             /* what it waits for, after "waits" */

@@ -49,7 +49,8 @@ typedef struct tcc_interp_options {
     uint64_t seed;
     tcc_interp_order order;
     /* In the timed order, what CTA `cta` did is shown to fn, when it is not NULL, once the CTA has
-     * ended; of several steps, of the variant itself. The timeline lives during the call, which another thread may make. */
+     * ended; of several steps, of the variant itself. The timeline lives during the call, which
+     * another thread may make. */
     struct {
         int64_t cta;
         void (*fn)(const tcc_timeline *t, void *user);
@@ -67,8 +68,9 @@ typedef struct tcc_interp_options {
 #define TCC_INTERP_MAX_STEPS UINT64_C(1000000000)
 #define TCC_INTERP_MAX_BYTES (UINT64_C(16) << 30)
 
-/* Runs f, or where it takes steps or is one of them, all steps of its variant (signature.h). args has a pointer for each parameter of the signature: a tensor is a row-major array
- * of doubles that its element type can hold, a scalar is one double. Outputs are written in place.
+/* Runs f, or where it takes steps or is one of them, all steps of its variant (signature.h). args has
+ * a pointer for each parameter of the signature: a tensor is a row-major array of doubles that its
+ * element type can hold, a scalar is one double. Outputs are written in place.
  *
  * Returns TCC_OK; TCC_ERR_TYPE when f has no signature; TCC_ERR_ARGUMENT for extents or rows that
  * cannot be; TCC_ERR_NO_VARIANT when f is not valid for these extents (its attribute `requires`);

@@ -1,7 +1,8 @@
 /* matrix: 8 x 8 matrices of 16-bit numbers between shared memory and the lanes of a warp, and words
  * from lane to lane.
  *
- * PTX ISA, "ldmatrix", "stmatrix": lane l gives the address of row l % 8 of matrix l / 8. "shfl.sync": the segment is the whole warp; a lane whose source is outside keeps its own.
+ * PTX ISA, "ldmatrix", "stmatrix": lane l gives the address of row l % 8 of matrix l / 8. "shfl.sync": the segment is
+ * the whole warp; a lane whose source is outside keeps its own.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>

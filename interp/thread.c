@@ -60,7 +60,8 @@ int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, 
 int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane)
 {
     int64_t at;
-    bool wraps = __builtin_add_overflow(tcc_lane_int(t, in, operand, lane), tcc_attr_int(&in->op->attrs, "disp", 0), &at);
+    int64_t disp = tcc_attr_int(&in->op->attrs, "disp", 0);
+    bool wraps = __builtin_add_overflow(tcc_lane_int(t, in, operand, lane), disp, &at);
     return wraps || at < 0 || at > TCC_MAX_ELEMENTS ? -1 : at;
 }
 

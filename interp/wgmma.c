@@ -23,8 +23,8 @@ static bool decode(tcc_exec *x, const tcc_op *op, int64_t bits, bool mn_major, t
     return !why;
 }
 
-/* An operand, [row * k + …], integers as well; and of each row a bit for each k: is it of a tensor and not zero, or zero
- * for what is outside of one? */
+/* An operand, [row * k + …], integers as well; and of each row a bit for each k: is it of a tensor and not zero, or
+ * zero for what is outside of one? */
 typedef struct matrix {
     tcc_scalar elem;
     int64_t k, elem_bytes, per_chunk;
@@ -111,8 +111,8 @@ static double dot(const double *a, const double *b, int64_t k)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* acc and the terms, rounded once, or modulo 2^32. Of what nobody has written integers cannot tell: they become some number,
- * which should make no difference. */
+/* acc and the terms, rounded once, or modulo 2^32. Of what nobody has written integers cannot tell: they become some
+ * number, which should make no difference. */
 static tcc_cell add_up(double terms, tcc_cell acc, bool is_int, bool add)
 {
     enum { ANY = 0x5a5a5a5a };

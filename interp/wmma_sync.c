@@ -1,9 +1,9 @@
 /* wmma_sync: fragments of wmma.load, wmma.mma and wmma.store, of which only these know where their elements are.
  *
  * PTX ISA, "Matrix Fragments for WMMA": which lane has what is unspecified, and another for A and B, for each type and
- * each layout. Here the elements of a fragment are numbered, of lane after lane, and an element is where the table has the
- * one whose number differs by some bits, others for each kind of fragment. So nothing comes out right that takes one kind
- * for another, or believes what the table says.
+ * each layout. Here the elements of a fragment are numbered, of lane after lane, and an element is where the table has
+ * the one whose number differs by some bits, others for each kind of fragment. So nothing comes out right that takes
+ * one kind for another, or believes what the table says.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>

@@ -6,12 +6,13 @@ The versions are in the wheels nvidia-cuda-nvcc-cu12 and nvidia-cuda-nvcc. pip, 
 brings each once into BUILD/ptxas; one that it cannot bring is skipped, and the output says why.
 
 The oldest and the newest version assemble the PTX of the examples and the GPU tests, the hand-written
-kernels, and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Of the versions between them each
-takes the examples, and in turn its share of the GPU tests. None may be
+kernels, and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Those between them share the entries
+of the examples and the GPU tests. None may be
 refused, none may get a warning (C75xx: products serialised or registers short), and none may spill
 more than SPILLS says. What passed once is not assembled again, nor is an entry that a version has had from another
-file, but for its name: many kernels have the same copies in front of them, and the same generic variants. Only of the examples all tiles that the compiler offers are assembled;
-of the others the first. Then sweep.py, with both ends.
+file, but for its name: many kernels have the same copies in front of them, and the same generic variants. Only of
+the examples all tiles that the compiler offers are assembled; of the others the first. Then sweep.py, with both
+ends.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -55,8 +56,7 @@ SPILLS = {
     "doubtful": 92,  # of tests/driver/may_spill.tile, with a warning
     "f64_functions": 12,  # six results of functions of f64
     "full": 52,  # of tests/passes/tile_menu.tile, 128 x 224 with a residual
-    "mixed_across": 124,  # sums of f16 and i8 side by side; 32 x 64 on sm_89, 16 on sm_90a
-    "bytes_tn": 252,  # bytes that do not run along k are read one by one; the newest version on sm_89
+    "mixed_across": 16,  # sums of f16 and i8 side by side; 12.0
     "both": 136,  # two computed operands, one of bytes, on their way to shared memory; 20 from 12.4 on
     "both_gated": 84,  # the same with two sums; 12.0
     "halves_computed": 68,  # half bytes and a scale in the registers of a warp; 12.4 and the newest
@@ -102,18 +102,19 @@ def fetch(folder, version, package):
     return path, None
 
 
-def only_tile(name):
-    return ["--tiles=1"] if name.endswith(".tile") and not name.startswith("examples/") else []
+def only_tile(source):
+    return ["--tiles=1"] if source.endswith(".tile") and not source.startswith("examples/") else []
 
 
 def compile_all(build, tool, sources, folder, jobs, options=()):
     """[(name, path of PTX)]; what this build refuses is missed as a failure."""
 
     def compile_one(source):
-        name = " ".join([os.path.relpath(source, root), *options])
+        relative = os.path.relpath(source, root)
+        name = " ".join([relative, *options])
         out = os.path.join(folder, re.sub("[/ =]", "_", name) + ".ptx")
         run = subprocess.run(
-            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out, *options] + only_tile(name),
+            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out, *options, *only_tile(relative)],
             capture_output=True,
             text=True,
             check=False,
@@ -174,17 +175,18 @@ class Ptx:
         # Debug information refers to entries, and what is said of a name is said of one of them.
         self.stays_whole = name in WARNINGS or ".debug_info" in self.text or not self.keys
 
-    def without(self, had):
-        """Its text with the entries that are not in `had`, where they are put; None: there are none."""
+    def without(self, had, share, of):
+        """Its text with the entries that are not in `had`, where they are put, and of each `of` entries with that
+        which is number `share`; None: there are none."""
         if self.stays_whole:
-            return self.text
+            return self.text if zlib.crc32(self.text.encode()) % of == share else None
         keys, kept = iter(self.keys), []
 
         def keep(found):
             key = next(keys)
             if found[1] in SPILLS or found[1] in WARNINGS:
                 kept.append(key)
-            elif key not in had:
+            elif key not in had and key[0] % of == share:
                 kept.append(key)
                 had.add(key)
             else:
@@ -266,16 +268,15 @@ def main():
     files_read = {path: Ptx(name, path) for name, path in always + ends if path}
     between = len(versions) - 2
     for turn, (version, ptxas) in enumerate(versions):
-        its = always + ends
-        if 0 < turn <= between:
-            its = [one for one in always if one[0].startswith("examples/")
-                   or zlib.crc32(one[0].encode()) % between == turn % between]
+        is_between = 0 < turn <= between
+        its = always if is_between else always + ends
+        share = (turn % between, between) if is_between else (0, 1)
         had = set()
         most = VERSIONS[version][1] if version in VERSIONS else float("inf")
         for name, path in its:
             too_new = path and files_read[path].version > most
             n_too_new += bool(too_new)
-            text = files_read[path].without(had) if path and not too_new else None
+            text = files_read[path].without(had, *share) if path and not too_new else None
             n_had += bool(path) and not too_new and text is None
             if text is not None:
                 work.append((ptxas, version, name, text, passed_folder))

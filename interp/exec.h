@@ -99,7 +99,8 @@ struct tcc_exec {
     uint64_t random; /* state of the generator */
     unsigned haste;  /* of asynchronous operations: 0 they end last, 4 at once */
     uint64_t steps;  /* of all threads, of this cluster */
-    uint64_t changes;         /* that a thread may have waited for, from 1 on */
+    uint64_t changes;         /* that a thread may have waited for, from 1 on, */
+    uint64_t asked;           /* and how many there were when all threads were asked again */
     int64_t cta, launched;    /* above the target level: the CTA that runs, of how many; */
     int64_t drawn;            /* what it drew last, -1: nothing */
     tcc_status status;

@@ -6,6 +6,12 @@
 
 enum { MAX_DEPTH = 64 };
 
+/* Effects of which no thread is told. */
+enum {
+    NOT_WAITED_FOR = TCC_READS_TENSOR | TCC_WRITES_TENSOR | TCC_READS_GLOBAL | TCC_WRITES_GLOBAL | TCC_READS_SHARED |
+                     TCC_WRITES_SHARED | TCC_LANES | TCC_HINT
+};
+
 typedef struct decoder {
     tcc_run *run;
     tcc_program *p;
@@ -63,7 +69,7 @@ static tcc_status decode_op(decoder *d, const tcc_op *op, tcc_inst *in, size_t d
         in->results[i] = number_of(d, &op->results[i]);
     if (d->registers)
         in->wanted_twice = tcc_registers_wanted_twice(d->registers, op);
-    in->is_own = tcc_op_info_get(op->code)->flags & TCC_PURE;
+    in->is_own = !(info->effects & ~(unsigned)NOT_WAITED_FOR);
     tcc_status status = TCC_OK;
     for (unsigned i = 0; i < op->n_regions && !status; i++)
         status = decode_block(d, op->regions[i], &in->regions[i], depth + 1);

@@ -12,7 +12,7 @@ typedef struct tcc_inst {
     uint32_t *operands, *results; /* numbers of values */
     struct tcc_code *regions;
     uint32_t wanted_twice; /* target level: operands that tcc_registers_wanted_twice gives */
-    bool is_own;           /* nothing but its results changes, for which no other thread waits */
+    bool is_own;           /* no other thread waits for what it does */
 } tcc_inst;
 
 typedef struct tcc_code {

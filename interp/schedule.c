@@ -191,8 +191,10 @@ tcc_status tcc_exec_run(tcc_exec *x)
                 return x->status;
         } else if (finished) {
             return TCC_OK;
-        } else {
+        } else if (x->asked == x->changes) {
             return tcc_exec_deadlock(x);
+        } else {
+            x->asked = ++x->changes; /* an op that could not go on may have arrived where others wait */
         }
     }
 }

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
-enum { MAX_INPUTS = 6, KEPT = 64, TRIED = 4 /* places */ };
+enum { MAX_INPUTS = 6, FEWEST_LOG2 = 4, MOST_LOG2 = 12 /* places */ };
 
 /* What it is that is kept: with the same the same is done. */
 typedef struct run_key {
@@ -29,7 +29,9 @@ struct tcc_prun {
     unsigned n_inputs;
     size_t n, n_results;
     TCC_VEC(tcc_pspan) spans;
-    kept_run *kept[KEPT]; /* by a hash of the inputs; NULL: nothing yet */
+    kept_run **kept; /* by a hash of the inputs; NULL: nothing yet */
+    unsigned places_log2;
+    size_t n_kept; /* places that are taken: at most half of them */
 };
 
 /* ---- where they are -------------------------------------------------------------------- */
@@ -110,6 +112,8 @@ static void find_runs(tcc_protocol *p, tcc_pcode *code)
         if (run.n > 1) {
             first->run = TCC_NEW(p->scratch, struct tcc_prun);
             *first->run = run;
+            first->run->places_log2 = FEWEST_LOG2;
+            first->run->kept = TCC_NEW_ARRAY(p->scratch, kept_run *, 1 << FEWEST_LOG2);
             find_spans(p, first->run, first);
         }
         i += run.n ? run.n : 1;
@@ -142,19 +146,33 @@ static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, 
 }
 
 /* Where it is kept, or is to be. */
-static kept_run **find_kept(struct tcc_prun *run, const run_key *key)
+static kept_run **find_kept(const struct tcc_prun *run, const run_key *key)
 {
+    size_t last = ((size_t)1 << run->places_log2) - 1;
     uint64_t hash = key->cta ^ key->mask;
     for (unsigned i = 0; i < run->n_inputs; i++)
         hash = hash * 7 + (uint64_t)key->inputs[i].v;
-    hash = hash * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    kept_run **at = NULL;
-    for (unsigned i = 0; i < TRIED; i++) {
-        at = &run->kept[(hash + i) % KEPT];
-        if (!*at || !memcmp(&(*at)->key, key, sizeof *key))
-            break;
-    }
-    return at;
+    size_t at = hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - run->places_log2);
+    while (run->kept[at] && memcmp(&run->kept[at]->key, key, sizeof *key) != 0)
+        at = (at + 1) & last;
+    return &run->kept[at];
+}
+
+/* Every warp has inputs of its own, often others in every stage. Where there are too many, those kept are forgotten. */
+static void make_room(tcc_protocol *p, struct tcc_prun *run)
+{
+    kept_run **old = run->kept;
+    size_t n = (size_t)1 << run->places_log2;
+    if (2 * (run->n_kept + 1) <= n)
+        return;
+    run->places_log2 += run->places_log2 < MOST_LOG2;
+    run->kept = TCC_NEW_ARRAY(p->scratch, kept_run *, (size_t)1 << run->places_log2);
+    run->n_kept = 0;
+    for (size_t i = 0; i < n && run->places_log2 < MOST_LOG2; i++)
+        if (old[i]) {
+            *find_kept(run, &old[i]->key) = old[i];
+            run->n_kept++;
+        }
 }
 
 /* Does what computes, and finds where what does not accesses memory. */
@@ -181,28 +199,35 @@ static bool access_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const stru
     return done;
 }
 
+/* Does a run that is not kept yet, and keeps it; NULL when something is wrong. */
+static const kept_run *keep(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first, const run_key *key)
+{
+    struct tcc_prun *run = first->run;
+    size_t bytes = run->n_results * sizeof(tcc_pvalue);
+    kept_run *kept = tcc_arena_alloc(p->scratch, sizeof *kept + bytes);
+    kept->footprints = TCC_NEW_ARRAY(p->scratch, uint64_t, run->spans.len + 1);
+    if (!compute_all(p, s, warp, first, *key, kept))
+        return NULL;
+    kept->key = *key;
+    memcpy(kept->results, tcc_p_slot(p, s, warp, first->results[0]), bytes);
+    make_room(p, run);
+    *find_kept(run, key) = kept;
+    run->n_kept++;
+    return kept;
+}
+
 tcc_presult tcc_p_run(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *first)
 {
     tcc_pvalue *to = tcc_p_slot(p, s, warp, first->results[0]);
     struct tcc_prun *run = first->run;
-    size_t bytes = run->n_results * sizeof *to;
     run_key key;
     if (!find_key(p, s, warp, run, &key))
         return tcc_p_do(p, s, warp, first);
-    kept_run **kept = find_kept(run, &key);
-    if (!*kept) {
-        *kept = tcc_arena_alloc(p->scratch, sizeof **kept + bytes);
-        (*kept)->footprints = TCC_NEW_ARRAY(p->scratch, uint64_t, run->spans.len + 1);
-    }
-    if (memcmp(&(*kept)->key, &key, sizeof key) != 0) {
-        (*kept)->key = (run_key){0};
-        if (!compute_all(p, s, warp, first, key, *kept))
-            return TCC_P_FAILED;
-        (*kept)->key = key;
-        memcpy((*kept)->results, to, bytes);
-    }
-    memcpy(to, (*kept)->results, bytes);
-    if (!access_all(p, s, warp, run, *kept))
+    const kept_run *kept = *find_kept(run, &key);
+    if (!kept && !(kept = keep(p, s, warp, first, &key)))
+        return TCC_P_FAILED;
+    memcpy(to, kept->results, run->n_results * sizeof *to);
+    if (!access_all(p, s, warp, run, kept))
         return TCC_P_FAILED;
     s->warps[warp].frames[s->warps[warp].depth - 1].pc += run->n - 1;
     return TCC_P_NEXT;

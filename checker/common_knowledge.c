@@ -89,12 +89,13 @@ bool tcc_p_goes_on(const tcc_protocol *p, const tcc_pstate *s, unsigned entity)
 static bool awaits_others(const tcc_protocol *p, const tcc_pstate *s, unsigned warp)
 {
     const tcc_pwarp *w = &s->warps[warp];
-    unsigned barrier = (w->waits_for - p->n_warps) / 2;
-    if (!w->blocked || w->mask != tcc_p_all_lanes(p) || lanes_of_parts(s, warp))
+    uint32_t waits_for = s->waits_for[warp];
+    unsigned barrier = (waits_for - p->n_warps) / 2;
+    if (!(s->blocked >> warp & 1) || w->mask != tcc_p_all_lanes(p) || lanes_of_parts(s, warp))
         return false;
     if (w->waits_at >= 0)
         return !w->released;
-    return w->waits_for >= p->n_warps && barrier < s->n_barriers && w->waits_for == tcc_p_done(p, barrier) &&
+    return waits_for >= p->n_warps && barrier < s->n_barriers && waits_for == tcc_p_done(p, barrier) &&
            s->barriers[barrier].pending;
 }
 

@@ -231,10 +231,11 @@ static int next_warp(const tcc_protocol *p, const tcc_pstate *s, bool asks)
 {
     int best = -1;
     unsigned best_place = 0;
-    for (unsigned w = 0; w < p->n_warps; w++) {
+    uint64_t all = UINT64_MAX >> (TCC_P_WARPS - p->n_warps);
+    for (uint64_t rest = all & ~s->blocked & (asks ? s->asks : ~s->asks); rest; rest &= rest - 1) {
+        unsigned w = (unsigned)__builtin_ctzll(rest), place = place_of(p, s, w);
         const tcc_pwarp *warp = &s->warps[w];
-        unsigned place = place_of(p, s, w);
-        if (!warp->depth || warp->blocked || warp->asks != asks ||
+        if (!warp->depth ||
             (best >= 0 && (place > best_place || (place == best_place && warp->progress >= s->warps[best].progress))))
             continue;
         best = (int)w;
@@ -251,16 +252,9 @@ static bool all_finished(const tcc_protocol *p, const tcc_pstate *s)
     return true;
 }
 
-static void unblock(const tcc_protocol *p, tcc_pstate *s)
+static uint64_t with_bit(uint64_t bits, unsigned at, bool set)
 {
-    for (unsigned w = 0; w < p->n_warps; w++)
-        s->warps[w].blocked = false;
-}
-
-static void unask(const tcc_protocol *p, tcc_pstate *s)
-{
-    for (unsigned w = 0; w < p->n_warps; w++)
-        s->warps[w].asks = false;
+    return (bits & ~(UINT64_C(1) << at)) | (uint64_t)set << at;
 }
 
 /* ---- choices --------------------------------------------------------------------------- */
@@ -382,9 +376,9 @@ static tcc_presult run_warp(tcc_protocol *p, tcc_pstate *s, unsigned w)
         }
     } while ((r == TCC_P_NEXT || r == TCC_P_JUMPED) && s->warps[w].depth && !waits);
     if (moved)
-        tcc_p_wake(p, s, TCC_P_ANYTHING);
-    s->warps[w].blocked = r == TCC_P_BLOCKED;
-    s->warps[w].asks = r == TCC_P_CHOICE;
+        tcc_p_wake(s, TCC_P_ANYTHING);
+    s->blocked = with_bit(s->blocked, w, r == TCC_P_BLOCKED);
+    s->asks = with_bit(s->asks, w, r == TCC_P_CHOICE);
     if (!s->warps[w].depth && !check_end_of_warp(p, s, w))
         return TCC_P_FAILED;
     return r;
@@ -443,7 +437,7 @@ static bool is_looked_up(const tcc_protocol *p, const tcc_pstate *s)
 static void choose(tcc_protocol *p, search *q, tcc_pstate *s)
 {
     pending c = {.record = p->choice.record, .at = p->choice.at};
-    unblock(p, s);
+    s->blocked = 0;
     s->log_len = p->log.len;
     s->n_readers = p->readers.len;
     s->chosen = (int)p->choice.record;
@@ -484,7 +478,7 @@ tcc_status tcc_p_explore(tcc_protocol *p)
         if (p->status)
             return p->status;
         if (r == TCC_P_CHOICE) {
-            unask(p, s);
+            s->asks = 0;
             drop_records(p, s);
         }
         if (r != TCC_P_CHOICE || (is_looked_up(p, s) && !tcc_p_is_new(p, s, NULL))) {

@@ -289,8 +289,7 @@ typedef struct tcc_pwarp {
     uint32_t met_groups; /* of its threads' copies, up to which its lanes know of each other's */
     int32_t registers;
     int32_t waits_at; /* named barrier, -1 none */
-    uint32_t waits_for; /* blocked until that entity tells more; ANYTHING: until another warp goes on */
-    bool open_group, open_bulk, any_fence, released, blocked, asks;
+    bool open_group, open_bulk, any_fence, released;
     bool past; /* calm.c: it names mbarriers no more, and goes on when no other can */
     uint64_t mmas; /* what was issued since the last commit, as a hash */
     uint64_t touched;  /* registers of MMAs that other ops read since the last wgmma.fence */
@@ -398,6 +397,8 @@ struct tcc_pstate {
     uint8_t settled;        /* rotate.c: CTAs, a bit each, in which what follows does not depend on the stage that came next */
     bool calm;              /* calm.c: it was when nobody came to an mbarrier any more */
     bool known;             /* what follows it was followed */
+    uint64_t blocked, asks; /* warps that wait, and that ask for what is to be chosen, a bit each */
+    uint32_t waits_for[TCC_P_WARPS]; /* blocked until that entity tells more; ANYTHING: until another warp goes on */
     uint64_t told;          /* common_knowledge.c: warps that are told what all others know before they go on, a bit each */
     int64_t turned;         /* by so much indices are greater: the state was rotated */
     uint32_t last;          /* covers.c: the last state on the way that was looked for */
@@ -558,7 +559,7 @@ static inline uint32_t *tcc_p_passed(const tcc_protocol *p, const tcc_pstate *s,
 void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from);
 /* The warp cannot go on before an entity tells more; it does. */
 tcc_presult tcc_p_wait_for(tcc_pstate *s, unsigned warp, unsigned entity);
-void tcc_p_wake(const tcc_protocol *p, tcc_pstate *s, unsigned entity);
+void tcc_p_wake(tcc_pstate *s, unsigned entity);
 /* What the warp does from here on is not yet known to whom it has told of its past. */
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp);
 

@@ -26,14 +26,15 @@ void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from
 
 tcc_presult tcc_p_wait_for(tcc_pstate *s, unsigned warp, unsigned entity)
 {
-    s->warps[warp].waits_for = entity;
+    s->waits_for[warp] = entity;
     return TCC_P_BLOCKED;
 }
 
-void tcc_p_wake(const tcc_protocol *p, tcc_pstate *s, unsigned entity)
+void tcc_p_wake(tcc_pstate *s, unsigned entity)
 {
-    for (unsigned w = 0; w < p->n_warps; w++)
-        s->warps[w].blocked &= s->warps[w].waits_for != entity;
+    for (uint64_t rest = s->blocked; rest; rest &= rest - 1)
+        if (s->waits_for[__builtin_ctzll(rest)] == entity)
+            s->blocked ^= rest & -rest;
 }
 
 void tcc_p_tick(const tcc_protocol *p, tcc_pstate *s, unsigned warp)
@@ -218,7 +219,7 @@ bool tcc_p_end_phase(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
     tcc_p_seen(p, s, arrivals)[actor] = bar->phase;
     memcpy(tcc_p_seen(p, s, tcc_p_done(p, b)), tcc_p_seen(p, s, arrivals),
            p->stride * sizeof(uint32_t));
-    tcc_p_wake(p, s, tcc_p_done(p, b));
+    tcc_p_wake(s, tcc_p_done(p, b));
     return true;
 }
 
@@ -350,7 +351,7 @@ static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
         warp->released = true;
         warp->progress += tcc_p_is_past(p, s, w);
     }
-    tcc_p_wake(p, s, entity);
+    tcc_p_wake(s, entity);
     p->met = true;
 }
 

@@ -20,6 +20,14 @@ typedef struct seen_state {
     unsigned n_written;
 } seen_state;
 
+/* What ranks of a block of clocks depend on, so that they are found at once. Clocks are compared as signed numbers, which
+ * can be vectors. */
+typedef struct bounds {
+    int32_t base[TCC_P_BLOCK], recent[TCC_P_BLOCK]; /* recent: what is greater than this */
+    size_t n;
+    TCC_VEC(int32_t) below; /* rows of one for each clock: it has a rank more when it is greater */
+} bounds;
+
 /* A state, from 1 on, that comes after another. */
 typedef struct edge {
     uint32_t before, after;
@@ -31,6 +39,7 @@ struct tcc_pcovers {
     uint16_t *ranks; /* those of the clocks of all entities, then of parts, then of groups of MMAs that are waited for */
     tcc_pgroup **groups; /* of the state that was looked at last */
     uint32_t *rows[2];
+    struct bounds *bounds; /* of each block of clocks */
     TCC_VEC(seen_state) states;
     TCC_VEC(edge) edges;
 };
@@ -62,6 +71,7 @@ void tcc_p_covers_create(tcc_protocol *p)
     c->ranks = TCC_NEW_ARRAY(p->scratch, uint16_t, 
                              (p->n_entities + tcc_p_max_parts(p) + p->n_groups * TCC_P_GROUPS) * (size_t)p->stride);
     c->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup *, p->n_groups * TCC_P_GROUPS + 1);
+    c->bounds = TCC_NEW_ARRAY(p->scratch, bounds, p->stride / TCC_P_BLOCK);
     for (unsigned i = 0; i < 2; i++)
         c->rows[i] = TCC_NEW_ARRAY(p->scratch, uint32_t, p->stride);
 }
@@ -90,20 +100,62 @@ static bool is_same_block(const uint32_t *a, const uint32_t *b)
     return !differs;
 }
 
+/* What is never reached is so by no signed clock either. */
+static int32_t signed_clock(uint32_t clock)
+{
+    return clock < INT32_MAX ? (int32_t)clock : INT32_MAX;
+}
+
+/* Fills the bounds of a block: what is behind the last clock has rank 0. */
+static void find_bounds_of(const tcc_protocol *p, unsigned at, unsigned n, bounds *b)
+{
+    b->n = 0;
+    for (unsigned i = 0; i < n; i++) {
+        size_t known = column_of(p, at + i)->known.len;
+        b->n = known > b->n ? known : b->n;
+    }
+    while (b->below.len < b->n * TCC_P_BLOCK)
+        TCC_PUSH(p->scratch, &b->below, 0);
+    for (unsigned i = 0; i < TCC_P_BLOCK; i++) {
+        const column *c = i < n ? column_of(p, at + i) : NULL;
+        b->base[i] = c ? signed_clock(c->base) : INT32_MAX;
+        b->recent[i] = c && c->recent != UINT32_MAX ? (int32_t)c->recent - 1 : INT32_MAX;
+        for (size_t k = 0; k < b->n; k++)
+            b->below.data[k * TCC_P_BLOCK + i] = c && k < c->known.len ? (int32_t)c->known.data[k] - 1 : INT32_MAX;
+    }
+}
+
+static void find_bounds(const tcc_protocol *p)
+{
+    unsigned n = p->n_actors + p->n_warps + p->n_steps;
+    for (unsigned at = 0; at < n; at += TCC_P_BLOCK)
+        find_bounds_of(p, at, n - at < TCC_P_BLOCK ? n - at : TCC_P_BLOCK, &p->covers->bounds[at / TCC_P_BLOCK]);
+}
+
+/* rank_known of a block of clocks. */
+static void rank_block(const bounds *b, const uint32_t *restrict clocks, uint16_t *restrict ranks)
+{
+    int32_t least[TCC_P_BLOCK], rank[TCC_P_BLOCK];
+    for (unsigned i = 0; i < TCC_P_BLOCK; i++) {
+        least[i] = (int32_t)clocks[i] < b->base[i] ? (int32_t)clocks[i] : b->base[i];
+        rank[i] = (int32_t)clocks[i] - least[i];
+    }
+    for (size_t k = 0; k < b->n; k++)
+        for (unsigned i = 0; i < TCC_P_BLOCK; i++)
+            rank[i] += b->below.data[k * TCC_P_BLOCK + i] < least[i];
+    for (unsigned i = 0; i < TCC_P_BLOCK; i++)
+        ranks[i] = (uint16_t)(2 * (uint32_t)rank[i] + ((int32_t)clocks[i] > b->recent[i]));
+}
+
 /* Most entities know nearly the same as another one. */
 static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_t *like, const uint16_t *ranks_like,
                        uint16_t *ranks)
 {
-    unsigned n = p->n_actors + p->n_warps + p->n_steps;
-    if (like)
-        memcpy(ranks, ranks_like, p->stride * sizeof *ranks);
-    for (unsigned at = 0; at < n; at += TCC_P_BLOCK) {
+    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK)
         if (like && is_same_block(row + at, like + at))
-            continue;
-        for (unsigned i = at; i < at + TCC_P_BLOCK && i < n; i++)
-            if (!like || row[i] != like[i])
-                ranks[i] = rank_known(column_of(p, i), row[i]);
-    }
+            memcpy(ranks + at, ranks_like + at, TCC_P_BLOCK * sizeof *ranks);
+        else
+            rank_block(&p->covers->bounds[at / TCC_P_BLOCK], row + at, ranks + at);
 }
 
 /* The clocks of an entity; those of no warp, and of whose past a warp may learn, as if it knew what all know. */
@@ -167,6 +219,7 @@ static void find_all_ranks(const writer *w)
     const tcc_pstate *s = w->s;
     struct tcc_pcovers *c = p->covers;
     unsigned order[TCC_P_PARTS * TCC_P_WARPS];
+    find_bounds(p);
     for (unsigned e = 0; e < p->n_entities; e++) {
         uint16_t *ranks = c->ranks + (size_t)e * p->stride;
         if (w->is_free && e >= p->n_warps && e < tcc_p_named(p, 0)) { /* nobody learns from it */

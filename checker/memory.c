@@ -10,6 +10,8 @@
 #include "checker/model.h"
 #include "ir/fragment.h"
 
+enum { BITS = 64 /* of a word: granules that are taken */ };
+
 /* Makes room for twice as many atoms as there are: each can be split once. */
 static void reserve_parts(tcc_protocol *p)
 {
@@ -27,7 +29,7 @@ void tcc_p_memory_create(tcc_protocol *p)
 {
     p->n_granules = (size_t)((p->smem_bytes + p->granule - 1) / p->granule);
     p->atom_of = TCC_NEW_ARRAY(p->scratch, uint16_t, p->n_granules + 1);
-    p->granule_taken = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);
+    p->granules = TCC_NEW_ARRAY(p->scratch, uint64_t, p->n_granules / BITS + 1);
     TCC_PUSH(p->scratch, &p->atom_infos,
              (struct tcc_patom_info){.granules = (uint32_t)p->n_granules, .ctas = UINT8_MAX});
     TCC_PUSH(p->scratch, &p->footprints, (struct tcc_pfootprint){0});
@@ -86,24 +88,90 @@ static uint32_t granule_end(const tcc_protocol *p, const tcc_prange *range)
     return granule_at(p, range->end + p->granule - 1);
 }
 
+/* ---- granules, a bit each ------------------------------------------------------------------ */
+
+/* Words of bits in which there are some. */
+typedef struct granule_words {
+    uint32_t first, end;
+} granule_words;
+
+/* Notes the granules of ranges, which may overlap. */
+static granule_words take_granules(const tcc_protocol *p, const tcc_prange *ranges, size_t n)
+{
+    granule_words w = {UINT32_MAX, 0};
+    for (size_t r = 0; r < n; r++) {
+        uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]), last = (end - 1) / BITS;
+        if (g >= end)
+            continue;
+        w.first = g / BITS < w.first ? g / BITS : w.first;
+        w.end = last + 1 > w.end ? last + 1 : w.end;
+        while (g < end) {
+            uint32_t next = (g / BITS + 1) * BITS, to = next < end ? next : end;
+            p->granules[g / BITS] |= UINT64_MAX >> (BITS - (to - g)) << g % BITS;
+            g = to;
+        }
+    }
+    return w;
+}
+
+/* The next granules in a word of bits that are of one atom: removes them. */
+static uint32_t next_run(const tcc_protocol *p, uint64_t *bits, uint32_t word, uint32_t *first)
+{
+    uint32_t g = word * BITS + (uint32_t)__builtin_ctzll(*bits), end = g + 1;
+    uint64_t rest = *bits & (*bits - 1);
+    while (end % BITS && rest >> end % BITS & 1 && p->atom_of[end] == p->atom_of[g])
+        rest &= ~(UINT64_C(1) << end++ % BITS);
+    *bits = rest;
+    *first = g;
+    return end - g;
+}
+
+/* Counts the granules of each atom that are taken; gives how many atoms there are. */
+static size_t count_taken(const tcc_protocol *p, granule_words w)
+{
+    size_t n_touched = 0;
+    uint32_t g;
+    for (uint32_t i = w.first; i < w.end; i++)
+        for (uint64_t bits = p->granules[i]; bits;) {
+            uint32_t run = next_run(p, &bits, i, &g);
+            uint16_t a = p->atom_of[g];
+            if (!p->taken[a])
+                p->touched[n_touched++] = a;
+            p->taken[a] += run;
+        }
+    return n_touched;
+}
+
+/* Gives the granules that are taken to the parts of their atoms, and lets go of them; whether a rotation makes others
+ * of them. */
+static bool give_to_parts(const tcc_protocol *p, granule_words w)
+{
+    const uint32_t *rotated = tcc_p_rotated_granules(p);
+    bool rotates = false;
+    uint32_t g;
+    for (uint32_t i = w.first; i < w.end; i++) {
+        for (uint64_t bits = p->granules[i]; bits;) {
+            uint32_t end = next_run(p, &bits, i, &g);
+            uint16_t part = p->part[p->atom_of[g]];
+            end += g;
+            p->atom_infos.data[part].ctas |= (uint8_t)(1u << tcc_p_cta_at(g * p->granule));
+            for (; g < end; g++) {
+                p->atom_of[g] = part;
+                rotates |= rotated && rotated[g] != g;
+            }
+        }
+        p->granules[i] = 0;
+    }
+    return rotates;
+}
+
 static bool make_footprint(tcc_protocol *p, tcc_pstate *s, uint64_t *place, const tcc_prange *ranges, size_t n)
 {
     uint32_t number = (uint32_t)p->footprints.len;
     reserve_parts(p);
     uint16_t *part = p->part;
-    size_t n_touched = 0;
-    for (size_t r = 0; r < n; r++)
-        for (uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]); g < end;) {
-            uint32_t run = 0; /* neighbours are most often of one atom */
-            uint16_t a = p->atom_of[g];
-            do {
-                run += p->granule_taken[g] != number;
-                p->granule_taken[g] = number;
-            } while (++g < end && p->atom_of[g] == a);
-            if (run && !p->taken[a])
-                p->touched[n_touched++] = a;
-            p->taken[a] += run;
-        }
+    granule_words w = take_granules(p, ranges, n);
+    size_t n_touched = count_taken(p, w);
     if (p->atom_infos.len + n_touched > TCC_P_MAX_ATOMS)
         return tcc_p_unsupported(p, NULL, "shared memory is accessed in more than %d ways",
                                  TCC_P_MAX_ATOMS),
@@ -117,15 +185,7 @@ static bool make_footprint(tcc_protocol *p, tcc_pstate *s, uint64_t *place, cons
         TCC_PUSH(p->scratch, &p->footprints.data[number].atoms, part[a]);
         TCC_PUSH(p->scratch, &p->atom_infos.data[part[a]].footprints, number);
     }
-    const uint32_t *rotated = tcc_p_rotated_granules(p);
-    bool rotates = false;
-    for (size_t r = 0; r < n; r++)
-        for (uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]); g < end; g++) {
-            p->atom_of[g] = part[p->atom_of[g]];
-            p->atom_infos.data[p->atom_of[g]].ctas |= (uint8_t)(1u << tcc_p_cta_at(g * p->granule));
-            rotates |= rotated && rotated[g] != g;
-        }
-    p->footprints.data[number].rotates = rotates;
+    p->footprints.data[number].rotates = give_to_parts(p, w);
     *place = number;
     return true;
 }

@@ -484,7 +484,8 @@ struct tcc_protocol {
     struct tcc_ptable *lanes_table, *symbol_table, *memo, *prints_table, *states;
     /* memory */
     uint16_t *atom_of;               /* by granule */
-    uint32_t *granule_taken, *taken; /* while a footprint is made; */
+    uint64_t *granules; /* while a footprint is made: that it takes, a bit each; all 0 otherwise */
+    uint32_t *taken;    /* of each atom so many; */
     uint16_t *part, *touched;
     size_t n_granules, room; /* of these: for atoms */
     struct tcc_prange *span_ranges; /* while those of a span are found; */

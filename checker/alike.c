@@ -6,6 +6,9 @@
  * of what they read and give, and what was found out about the function. Left out is
  *   what type elements of so many bits are of, where they are no integers that are computed;
  *   the order of ops that give the same in every state: each is written where it is wanted first;
+ *   how operands of MMAs lie, in which boxes they are copied, and what computes where: the bytes are written
+ *   (operands.c);
+ *   which number a slot has;
  *   of ops that only read registers of MMAs, what they are: the registers are written where that is asked next.
  * Strings are kept once in a module, so their addresses are enough.
  *
@@ -17,10 +20,12 @@ typedef struct form {
     uint32_t *numbers; /* of each op of p->fixed: 1 + which one was written; 0: it was not yet; */
     uint32_t n, *stack; /* how many were; room for as many */
     uint64_t touched;  /* registers that are to be written */
+    uint32_t *renumbered, n_renumbered; /* of each slot 1 + its number, in the order in which they are written */
+    uint32_t *wanted;  /* by how many operands that are written, or by others */
 } form;
 
 /* What comes next. */
-typedef enum tag { OP, FIXED_OP, SLOTS, TOUCHED, LATER, END } tag;
+typedef enum tag { OP, FIXED_OP, SLOTS, TOUCHED, BYTES, LATER, END } tag;
 
 /* There may be none, and no array. */
 static void write_array(form *f, const void *array, size_t bytes)
@@ -72,13 +77,21 @@ static bool is_of_elements(const tcc_op *op, const char *name)
     return tcc_op_starts(op->code, TCC_BY_MMA_GROUP) && !strcmp(name, "type");
 }
 
-static void write_op(form *f, const tcc_op *op)
+/* Whether an attribute says how an operand lies whose bytes are written. */
+static bool is_of_bytes(const tcc_pinst *in, const char *name)
+{
+    unsigned i = in ? tcc_p_order_of(in->op, name) : 0;
+    return i && in->bytes[i - 1];
+}
+
+/* in: whose op it is, if its operands in shared memory are to be left out. */
+static void write_op(form *f, const tcc_op *op, const tcc_pinst *in)
 {
     write_int(f, op->code);
     write_int(f, (int64_t)op->attrs.len);
     for (size_t i = 0; i < op->attrs.len; i++) {
         write_address(f, op->attrs.data[i].name);
-        if (!is_of_elements(op, op->attrs.data[i].name))
+        if (!is_of_elements(op, op->attrs.data[i].name) && !is_of_bytes(in, op->attrs.data[i].name))
             write_attr(f, &op->attrs.data[i].value);
     }
     write_int(f, op->n_operands | (int64_t)op->n_results << 20 | (int64_t)op->n_regions << 40);
@@ -101,10 +114,17 @@ static const tcc_pinst *fixed_at(const form *f, uint32_t slot)
     return &f->w.p->fixed.data[slot - TCC_P_FIXED];
 }
 
-/* A slot; of a fixed one the number of its op, which was written. */
+/* A slot by its number; of a fixed one that of its op, which was written. */
 static void write_number(form *f, uint32_t slot)
 {
-    uint32_t n = is_fixed(slot) ? TCC_P_FIXED + f->numbers[slot - TCC_P_FIXED] - 1 : slot;
+    uint32_t n = slot;
+    if (is_fixed(slot)) {
+        n = TCC_P_FIXED + f->numbers[slot - TCC_P_FIXED] - 1;
+    } else if (slot != TCC_P_NO_SLOT) {
+        uint32_t *known = &f->renumbered[slot];
+        *known = *known ? *known : ++f->n_renumbered;
+        n = *known - 1;
+    }
     put(&f->w, &n, sizeof n);
 }
 
@@ -131,7 +151,7 @@ static void write_fixed(form *f, uint32_t slot)
         }
         const tcc_pinst *in = fixed_at(f, top);
         write_int(f, FIXED_OP);
-        write_op(f, in->op);
+        write_op(f, in->op, NULL);
         for (unsigned i = 0; i < in->op->n_operands; i++)
             write_number(f, in->operands[i]);
         f->numbers[top - TCC_P_FIXED] = ++f->n;
@@ -148,6 +168,70 @@ static void write_slots(form *f, const uint32_t *slots, unsigned n)
     write_int(f, n);
     for (unsigned i = 0; i < n; i++)
         write_number(f, slots[i]);
+}
+
+/* ---- what is wanted to say which bytes alone ------------------------------------------------ */
+
+static bool is_known_copy(const tcc_pinst *in)
+{
+    return !in->n_mmas && in->bytes[0];
+}
+
+/* Of copies nothing is written but with the first, where they complete and in which CTAs. */
+static bool is_written_as_bytes(const tcc_pinst *in, unsigned operand)
+{
+    bool first = in->bytes[0] != &tcc_p_with_the_first;
+    if (is_known_copy(in))
+        return !first || (operand != 2 && !(operand == 3 && in->op->code == TCC_OP_nvvm_tma_load_multicast));
+    return in->n_mmas && (operand == 1 || operand == 2) && in->bytes[operand - 1];
+}
+
+static uint32_t *wanted_at(const form *f, uint32_t slot)
+{
+    return slot < TCC_P_FIXED ? &f->wanted[slot] : NULL;
+}
+
+static void count_wanted(form *f, const tcc_pcode *code)
+{
+    for (size_t i = 0; i < code->n; i++) {
+        const tcc_pinst *in = &code->insts[i];
+        for (unsigned o = 0; o < in->op->n_operands; o++)
+            if (wanted_at(f, in->operands[o]) && !is_written_as_bytes(in, o))
+                ++*wanted_at(f, in->operands[o]);
+        for (unsigned r = 0; r < in->op->n_regions; r++)
+            count_wanted(f, &in->regions[r]);
+    }
+}
+
+static bool is_left_out(const form *f, const tcc_pinst *in)
+{
+    if (is_known_copy(in))
+        return in->bytes[0] == &tcc_p_with_the_first;
+    return in->given && !in->touches && !in->tensor && !*wanted_at(f, in->results[0]);
+}
+
+/* What an op wants that is left out is not wanted by it; what it wants comes before it. */
+static void leave_out(form *f, const tcc_pcode *code)
+{
+    for (size_t i = code->n; i-- > 0;) {
+        const tcc_pinst *in = &code->insts[i];
+        for (unsigned r = in->op->n_regions; r-- > 0;)
+            leave_out(f, &in->regions[r]);
+        for (unsigned o = 0; is_left_out(f, in) && o < in->op->n_operands; o++)
+            if (wanted_at(f, in->operands[o]) && !is_written_as_bytes(in, o))
+                --*wanted_at(f, in->operands[o]);
+    }
+}
+
+static void write_bytes(form *f, const tcc_pinst *in)
+{
+    for (unsigned i = 0; (in->n_mmas || is_known_copy(in)) && i < 2; i++) {
+        const tcc_known_bytes *bytes = in->bytes[i];
+        write_int(f, BYTES);
+        write_int(f, bytes ? (int64_t)bytes->len : -1);
+        if (bytes)
+            write_array(f, bytes->data, bytes->len * sizeof *bytes->data);
+    }
 }
 
 /* ---- ops ------------------------------------------------------------------------------- */
@@ -184,7 +268,7 @@ static void write_touched(form *f)
 static void write_args(form *f, const tcc_pcode *code)
 {
     write_int(f, (int64_t)code->n_args);
-    write_array(f, code->args, code->n_args * sizeof *code->args);
+    write_slots(f, code->args, (unsigned)code->n_args);
     write_array(f, code->moduli, code->n_args * sizeof *code->moduli);
     write_array(f, code->registers, code->n_args * sizeof *code->registers);
 }
@@ -194,8 +278,14 @@ static void write_inst(form *f, const tcc_pinst *in)
     if (asks_for_touched(in->op))
         write_touched(f);
     write_int(f, OP);
-    write_op(f, in->op);
-    write_slots(f, in->operands, in->op->n_operands);
+    if (is_known_copy(in))
+        write_int(f, in->op->code);
+    else
+        write_op(f, in->op, in);
+    for (unsigned i = 0; i < in->op->n_operands; i++)
+        if (!is_written_as_bytes(in, i))
+            write_slots(f, &in->operands[i], 1);
+    write_bytes(f, in);
     write_slots(f, in->results, in->op->n_results);
     write_int(f, (int64_t)in->touches);
     write_int(f, (int64_t)in->registers);
@@ -204,7 +294,7 @@ static void write_inst(form *f, const tcc_pinst *in)
     write_int(f, in->open | in->harmless << 1 | in->waits << 2 | in->counts << 3 | in->data << 4 | in->loops << 5 |
                      in->loops_later << 6 | (in->given != NULL) << 7);
     for (unsigned i = 0; i < in->op->n_results && in->counts; i++) /* what a loop that only counts does */
-        write_op(f, in->op->regions[0]->last->operands[i]->def);
+        write_op(f, in->op->regions[0]->last->operands[i]->def, NULL);
     write_slots(f, in->dying, in->n_dying);
     for (unsigned r = 0; r < in->op->n_regions; r++) {
         write_args(f, &in->regions[r]);
@@ -214,11 +304,12 @@ static void write_inst(form *f, const tcc_pinst *in)
 
 static void write_code(form *f, const tcc_pcode *code)
 {
-    write_int(f, code->first_slot | (int64_t)code->end_slot << 32);
     write_int(f, code->loops);
     for (size_t i = 0; i < code->n; i++) {
         if (i == code->later)
             write_int(f, LATER);
+        if (is_left_out(f, &code->insts[i]))
+            continue;
         if (only_touches(&code->insts[i]))
             f->touched |= code->insts[i].touches;
         else
@@ -231,15 +322,14 @@ static void write_code(form *f, const tcc_pcode *code)
 static void write_function(form *f, const tcc_protocol *p)
 {
     const tcc_block *body = p->f->body;
-    const int64_t numbers[] = {p->n_slots, p->threshold, p->least_threshold, p->data_threshold, p->period,
+    const int64_t numbers[] = {p->threshold, p->least_threshold, p->data_threshold, p->period,
                                p->symbol_data, p->n_warps, p->n_groups, p->max_barriers, p->n_named, p->n_lanes,
                                p->amd, p->granule, p->stores, p->groups, p->writes, p->most_pending, p->smem_bytes,
                                p->ctas, p->cta_warps, p->cta_bytes, tcc_p_ends_together(p)};
     put(&f->w, numbers, sizeof numbers);
-    write_int(f, (int64_t)p->registers.len);
-    write_array(f, p->registers.data, p->registers.len * sizeof *p->registers.data);
     for (size_t i = 0; i < body->n_args; i++) { /* others are not asked for: of which number one is does not matter */
-        if (p->body.args[i] == TCC_P_NO_SLOT)
+        uint32_t slot = p->body.args[i];
+        if (slot == TCC_P_NO_SLOT || (slot < TCC_P_FIXED && !f->wanted[slot]))
             continue;
         write_slots(f, &p->body.args[i], 1);
         write_type(f, body->args[i]->type);
@@ -247,9 +337,10 @@ static void write_function(form *f, const tcc_protocol *p)
         write_int(f, p->box_bytes[i]);
     }
     write_code(f, &p->body);
+    write_slots(f, p->registers.data, (unsigned)p->registers.len);
 }
 
-const uint8_t *tcc_p_write(const tcc_protocol *p, size_t *n)
+const uint8_t *tcc_p_write(tcc_protocol *p, size_t *n)
 {
     form f = {.w = {.p = p}};
     *n = 0;
@@ -257,6 +348,11 @@ const uint8_t *tcc_p_write(const tcc_protocol *p, size_t *n)
         return NULL;
     f.numbers = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_fixed + 1);
     f.stack = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_fixed + 1);
+    f.renumbered = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_slots + 1);
+    f.wanted = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_slots + 1);
+    tcc_p_operands_find(p);
+    count_wanted(&f, &p->body);
+    leave_out(&f, &p->body);
     write_function(&f, p);
     *n = f.w.len;
     return f.w.data;

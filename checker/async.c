@@ -4,8 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
 
-enum { SMEM_ALIGN = 128 };
-
 /* ---- copies --------------------------------------------------------------------------------- */
 
 /* The footprint of the box that a lane copies, so many bytes further; 0, reported, when it is wrong. */
@@ -23,9 +21,9 @@ static uint64_t box_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
     address += further;
     int64_t bytes = p->box_bytes[map->v], byte = address - TCC_SMEM_BASE;
     int64_t at = byte - tcc_p_window(p, warp) - further; /* of its CTA's */
-    if (address % SMEM_ALIGN)
+    if (address % TCC_P_COPY_ALIGN)
         return tcc_p_wrong(p, s, warp, in, "shared address %lld is not a multiple of %d",
-                           (long long)address, SMEM_ALIGN),
+                           (long long)address, TCC_P_COPY_ALIGN),
                0;
     if (at < 0 || at > p->cta_bytes - bytes)
         return tcc_p_wrong(p, s, warp, in,
@@ -57,6 +55,7 @@ tcc_presult tcc_p_load_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const t
 {
     uint64_t box = box_of(p, s, warp, in, lane, further);
     int64_t address;
+    p->layouts |= !tcc_p_is_looked_at(p, s, warp, in);
     if (!box)
         return TCC_P_FAILED;
     if (!tcc_p_lane(p, tcc_p_slot(p, s, warp, in->operands[2]), lane, &address))

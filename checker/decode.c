@@ -524,7 +524,7 @@ static size_t write_op(decoder *d, size_t i, tcc_pinst *in)
     tcc_arena *scratch = d->p->scratch;
     const source *s = &d->sources.data[i];
     const tcc_op *op = s->op;
-    *in = (tcc_pinst){.op = op};
+    *in = (tcc_pinst){.op = op, .counter = TCC_P_NO_SLOT};
     in->operands = TCC_NEW_ARRAY(scratch, uint32_t, op->n_operands + 1);
     in->results = TCC_NEW_ARRAY(scratch, uint32_t, op->n_results + 1);
     in->regions = TCC_NEW_ARRAY(scratch, tcc_pcode, op->n_regions + 1);

@@ -578,7 +578,9 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
     tcc_diag *silent = p->diag;
     way did = {0}, again;
     *steps = 0;
-    if (!follow(p, (way){.aside = true, .loose = true, .spans = true}, &did, steps))
+    tcc_status status = follow(p, (way){.aside = true, .loose = true, .spans = true}, &did, steps);
+    p->layouts |= status || p->apart; /* it is not p that is followed then */
+    if (!status)
         return TCC_OK;
     const way ways[] = {{.aside = did.aside, .spans = true}, {.aside = true, .loose = true}, {.aside = true}};
     const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose};

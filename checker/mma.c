@@ -13,6 +13,14 @@ static_assert(MAX_N * K / PER_CHUNK == TCC_P_MAX_CHUNKS, "room for the greatest 
 /* Attributes of how operands lie, by the operand's number. */
 static const char *const orders[] = {NULL, "trans_a", "trans_b"};
 
+unsigned tcc_p_order_of(const tcc_op *op, const char *attribute)
+{
+    unsigned i = tcc_op_starts(op->code, TCC_BY_MMA_GROUP) ? 2 : 0;
+    while (i && strcmp(orders[i], attribute) != 0)
+        i--;
+    return i;
+}
+
 /* ---- operands in shared memory --------------------------------------------------------- */
 
 /* The bytes of an operand of `rows` along m or n, chunk by chunk; a descriptor has addresses in the CTA's own
@@ -97,12 +105,13 @@ static bool is_chunk_written(const tcc_protocol *p, const tcc_pstate *s, int64_t
 }
 
 /* Results in a row depend on all of k, and so does whether a row was written. */
-static found find_rows(const tcc_protocol *p, const tcc_pstate *s, int64_t window, uint64_t print, int64_t bits,
+static found find_rows(tcc_protocol *p, const tcc_pstate *s, int64_t window, uint64_t print, int64_t bits,
                        bool mn_major, int64_t rows)
 {
     tcc_descriptor d;
     if (tcc_p_is_all_written(p, s, print) || tcc_descriptor_decode(bits, mn_major, &d))
         return FOUND_ALL;
+    p->layouts = true;
     int64_t n_rows = mn_major ? rows / PER_CHUNK : rows, steps = mn_major ? K : K / PER_CHUNK;
     int64_t whole = 0;
     bool first = false;
@@ -318,8 +327,6 @@ static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
  * memory is in as many parts as that takes, not one for each step of k. Where not all of them was written, or anything is
  * wrong, they are issued one by one. */
 
-enum { MAX_MMAS = 16 };
-
 void tcc_p_mmas_find(tcc_pcode *code)
 {
     for (size_t i = code->n; i-- > 0;) {
@@ -328,8 +335,9 @@ void tcc_p_mmas_find(tcc_pcode *code)
             tcc_p_mmas_find(&in->regions[r]);
         if (in->op->code != TCC_OP_nvvm_wgmma && in->op->code != TCC_OP_nvvm_wgmma_a)
             continue;
-        bool goes_on = i + 1 < code->n && next->n_mmas && next->n_mmas < MAX_MMAS && next->op->code == in->op->code &&
-                       next->alone == in->alone && next->others == in->others && have_one_shape(in->op, next->op);
+        bool goes_on = i + 1 < code->n && next->n_mmas && next->n_mmas < TCC_P_MAX_MMAS &&
+                       next->op->code == in->op->code && next->alone == in->alone && next->others == in->others &&
+                       have_one_shape(in->op, next->op);
         in->n_mmas = goes_on ? next->n_mmas + 1 : 1;
     }
 }
@@ -339,7 +347,7 @@ static uint64_t operands_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
 {
     int64_t rows = i == 1 ? M : tcc_attr_int(&in->op->attrs, "n", 8), window = tcc_p_window(p, warp);
     bool mn_major = tcc_attr_int(&in->op->attrs, orders[i], 0);
-    int64_t key[4 + MAX_MMAS] = {9, mn_major, rows, window};
+    int64_t key[4 + TCC_P_MAX_MMAS] = {9, mn_major, rows, window};
     size_t n_bits = 0;
     for (uint32_t k = 0; k < in->n_mmas; k++) {
         const tcc_pvalue *v = tcc_p_slot(p, s, warp, in[k].operands[i]);
@@ -391,6 +399,7 @@ static bool access_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_
 
 static tcc_presult issue_all(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
+    p->layouts |= !tcc_p_is_looked_at(p, s, warp, in);
     if (in->n_mmas < 2 || !access_all(p, s, warp, in))
         return p->status ? TCC_P_FAILED : issue(p, s, warp, in);
     p->spanned = true;

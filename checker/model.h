@@ -16,6 +16,7 @@
  * runs.c     ops that do not synchronize, done in one step
  * spans.c    loads and stores that are taken for one
  * aside.c    a thread that fills stages, followed as a warp of its own
+ * operands.c what MMAs read and copies write, however it is said
  * alike.c    functions that one proof is for
  * module.c   the functions of a module, in threads
  * explore.c  all executions: which warp goes on, numbers of iterations, states seen before
@@ -59,6 +60,8 @@ enum {
     TCC_P_PARTS = 4,    /* of a warp, whose lanes know different things */
     TCC_P_A = 64,       /* operands in registers that are not waited for */
     TCC_P_MAX_CHUNKS = 512, /* of 16 bytes, in an MMA's operand */
+    TCC_P_MAX_MMAS = 16,    /* whose operands are taken for one; and copies */
+    TCC_P_COPY_ALIGN = 128, /* of where a copy begins in shared memory */
     TCC_P_WORDS = 8,    /* of shared memory that hold numbers that were drawn */
     TCC_P_CTAS = 4, /* of a cluster */
     TCC_P_WARPS = 64, /* of all its CTAs, a bit each */
@@ -167,11 +170,17 @@ typedef struct tcc_pgiven {
 enum { TCC_P_GIVEN = 4 };
 enum { TCC_P_NAMES = 1, TCC_P_ACCESSES = 2 }; /* what an op does: names mbarriers, accesses shared memory */
 
+/* What an operand of MMAs is, for all that its counter may be (operands.c). */
+typedef TCC_VEC(int64_t) tcc_known_bytes;
+
 typedef struct tcc_pinst {
     const tcc_op *op;
     tcc_pgiven *given; /* TCC_P_GIVEN; NULL: its result depends on more than its operands */
     struct tcc_prun *run; /* that it begins; NULL: none */
     uint32_t n_mmas;      /* an MMA: as many behind each other begin with it, of one shape; 0: it is none */
+    const tcc_known_bytes *bytes[2]; /* of them, A and B, or of copies: with the first; NULL: they are not known */
+    uint32_t counter; /* on which those depend; TCC_P_NO_SLOT: none; */
+    int64_t modulus;  /* its remainder by which is asked */
     uint32_t *operands, *results; /* slots */
     struct tcc_pcode *regions;
     uint64_t touches, registers; /* of MMAs, a bit each: read by it; of its result */
@@ -495,6 +504,7 @@ struct tcc_protocol {
     TCC_VEC(struct tcc_pfootprint) footprints;
     TCC_VEC(struct tcc_preader) readers;
     tcc_pfound found[2]; /* of A and B */
+    bool layouts; /* it mattered how an operand lies; another function of which this is the proof may differ there */
     /* exploration */
     struct {
         unsigned record;
@@ -1002,9 +1012,17 @@ bool tcc_p_sums_fail(tcc_protocol *p);
 tcc_protocol *tcc_p_open(const tcc_func *f, tcc_arena *scratch, tcc_diag *silent);
 /* Follows it, which is done once; what is wrong is told to diag. */
 tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps);
+/* operands.c: finds what MMAs read, and copies write. */
+void tcc_p_operands_find(tcc_protocol *p);
+/* Of those that are not the first of theirs. */
+extern const tcc_known_bytes tcc_p_with_the_first;
+/* Whether the counter on which an op's bytes depend is one of the numbers for which they were found. */
+bool tcc_p_is_looked_at(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in);
+/* Which operand of an MMA lies as an attribute says: 1 or 2; 0: it says something else. */
+unsigned tcc_p_order_of(const tcc_op *op, const char *attribute);
 /* All that is followed of a function, the same bytes for those of its module that have the same proof; NULL: there is
  * no saying. In scratch. */
-const uint8_t *tcc_p_write(const tcc_protocol *p, size_t *n);
+const uint8_t *tcc_p_write(tcc_protocol *p, size_t *n);
 /* Whether a parameter is a dimension of tensors. */
 bool tcc_p_is_dim(const tcc_protocol *p, size_t i);
 tcc_status tcc_p_explore(tcc_protocol *p);

@@ -21,6 +21,7 @@ typedef struct proof {
 typedef struct work {
     const tcc_func **funcs;
     tcc_status *status; /* of each */
+    bool *layouts;      /* whether its proof asked how operands lie (operands.c): then it is for no other */
     proof *proofs;      /* of those that were begun; the lock is held while they are looked at */
     size_t n;
     atomic_size_t next;
@@ -56,6 +57,7 @@ static tcc_status check(work *w, size_t i, tcc_arena *scratch)
     size_t n, steps;
     const uint8_t *bytes = tcc_p_write(p, &n);
     tcc_status status = is_first(w, i, bytes, n) ? tcc_p_prove(p, &silent, &steps) : TCC_OK;
+    w->layouts[i] = p->layouts;
     return status;
 }
 
@@ -85,13 +87,13 @@ static tcc_status check_again(const tcc_func *f, tcc_diag *diag)
     return status;
 }
 
-/* Tells what is wrong in the functions' order: it goes wrong again. */
+/* Tells what is wrong in the functions' order: it goes wrong again. What the first proof is not for has its own. */
 static tcc_status tell(const work *w, tcc_diag *diag)
 {
     tcc_status status = TCC_OK;
     for (size_t i = 0; i < w->n && !status; i++) {
         size_t first = w->proofs[i].bytes ? w->proofs[i].first : i;
-        if (w->status[first])
+        if (w->status[first] || (first != i && w->layouts[first]))
             status = check_again(w->funcs[i], diag);
     }
     return status;
@@ -105,9 +107,10 @@ tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *
         n += !tcc_func_is_definition(f);
     w.funcs = calloc(n + 1, sizeof *w.funcs);
     w.status = calloc(n + 1, sizeof *w.status);
+    w.layouts = calloc(n + 1, sizeof *w.layouts);
     w.proofs = calloc(n + 1, sizeof *w.proofs);
     tcc_status status = TCC_ERR_MEMORY;
-    if (w.funcs && w.status && w.proofs) {
+    if (w.funcs && w.status && w.layouts && w.proofs) {
         for (const tcc_func *f = ir->first; f; f = f->next)
             if (!tcc_func_is_definition(f))
                 w.funcs[w.n++] = f;
@@ -118,6 +121,7 @@ tcc_status tcc_protocol_check_all(const tcc_ir *ir, size_t n_threads, tcc_diag *
         free(w.proofs[i].bytes);
     free(w.funcs);
     free(w.status);
+    free(w.layouts);
     free(w.proofs);
     return status;
 }

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
+#include "ir/signature.h"
 #include "passes/arith.h"
 #include "tests/unit/interp/mutations.h"
 #include "tests/unit/suite.h"
@@ -545,7 +546,7 @@ START_TEST(one_proof_for_what_is_alike)
     ck_assert(!are_alike(&k, "a", "a__generic"));
     ck_assert(are_alike(&k, "a__padded", "a__direct"));
     ck_assert(are_alike(&k, "a", "b")); /* other elements, arguments and results */
-    ck_assert(!are_alike(&k, "a", "c"));
+    ck_assert(are_alike(&k, "a", "c")); /* a transposed operand: the same bytes by other descriptors */
     no_last_release(tcc_func_find(k.ir, "b"));
     ck_assert(!are_alike(&k, "a", "b"));
     no_last_release(tcc_func_find(k.ir, "a__padded"));
@@ -560,6 +561,153 @@ START_TEST(one_proof_for_what_is_alike)
         ck_assert_int_eq(tcc_protocol_check_all(k.ir, n, &k.diag), TCC_ERR_INTERNAL);
         ck_assert_str_eq(k.said, alone);
     }
+    tcc_arena_destroy(k.arena);
+}
+END_TEST
+
+/* ---- what is written of a function ------------------------------------------------------- */
+
+/* A product whose operands are transposed, or not, is copied in other boxes and read by other descriptors. */
+static const char transposed[] =
+    "kernel nt(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }\n"
+    "schedule nt for sm_90a { tile m 64, n 128, k 64; stages 3; producer warp; epilogue tma; }\n"
+    "kernel nn(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n"
+    "schedule nn for sm_90a { tile m 64, n 128, k 64; stages 3; producer warp; epilogue tma; }\n"
+    "kernel tn(A: f16[K, M], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[k, m] * B[k, n]; }\n"
+    "schedule tn for sm_90a { tile m 64, n 128, k 64; stages 3; producer warp; epilogue tma; }\n";
+
+static void open_transposed(kernel *k)
+{
+    *k = (kernel){.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+    k->diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = k};
+    k->ir = kernel_parse(k, transposed);
+    ck_assert_int_eq(tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), TCC_OK);
+}
+
+/* A copy less of B, which is of two boxes; another descriptor; another step of k; another box. */
+static void leave_out_copy(tcc_func *f) { tcc_op_erase(NTH(nvvm_tma_load, 2)); }
+static void read_a_row_further(tcc_func *f) { add_to_operand(NTH(nvvm_wgmma, 0), 2, 8); }
+static void read_one_step_twice(tcc_func *f)
+{
+    tcc_op *last = NTH(nvvm_wgmma, 3);
+    tcc_op_set_operand(last, 2, NTH(nvvm_wgmma, 2)->operands[2]);
+}
+static void copy_twice(tcc_func *f)
+{
+    tcc_op *load = NTH(nvvm_tma_load, 2);
+    tcc_op_set_operand(load, 0, NTH(nvvm_tma_load, 1)->operands[0]);
+}
+static void complete_elsewhere(tcc_func *f) { add_to_operand(NTH(nvvm_tma_load, 2), 2, 8); }
+static void do_not_transpose(tcc_func *f)
+{
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
+        if (op->code == TCC_OP_nvvm_wgmma)
+            tcc_attr_set_int(f->ir, &op->attrs, "trans_b", 0);
+}
+static void differ_between_warps(tcc_func *f)
+{
+    tcc_op *mma = NTH(nvvm_wgmma, 0);
+    tcc_builder b = tcc_builder_before(mma);
+    tcc_value *warp = NTH(nvvm_uniform, 0)->results, *v = mma->operands[2];
+    tcc_value *odd = TCC_EMIT(&b, arith_and, warp->type, warp, tcc_build_int(&b, warp->type, 1));
+    tcc_op_set_operand(mma, 2, TCC_EMIT(&b, arith_add, v->type, v, tcc_arith_cast(&b, v->type, odd)));
+}
+
+static const struct {
+    const char *name;
+    void (*mutate)(tcc_func *f);
+    bool is_right; /* as far as the protocol goes */
+} of_bytes[] = {
+    {"leave_out_copy", leave_out_copy, false},
+    {"read_a_row_further", read_a_row_further, true},
+    {"read_one_step_twice", read_one_step_twice, true},
+    {"copy_twice", copy_twice, false},
+    {"complete_elsewhere", complete_elsewhere, false},
+    {"do_not_transpose", do_not_transpose, false},
+    {"differ_between_warps", differ_between_warps, false},
+};
+
+/* Products that read and write the same bytes by other descriptors and boxes have one proof; once the bytes of one of
+ * them are others, it is not for that. */
+START_TEST(one_proof_for_the_same_bytes)
+{
+    kernel k;
+    open_transposed(&k);
+    ck_assert(are_alike(&k, "nt", "nn"));
+    ck_assert(are_alike(&k, "nt", "tn"));
+    ck_assert_int_eq(tcc_protocol_check_all(k.ir, 1, &k.diag), TCC_OK);
+    of_bytes[_i].mutate(tcc_func_find(k.ir, "nn"));
+    ck_assert_msg(!are_alike(&k, "nt", "nn"), "%s", of_bytes[_i].name);
+    ck_assert_int_eq(check(&k, tcc_func_find(k.ir, "nn")) == TCC_OK, of_bytes[_i].is_right);
+    ck_assert_int_eq(tcc_protocol_check_all(k.ir, 1, &k.diag) == TCC_OK, of_bytes[_i].is_right);
+    tcc_arena_destroy(k.arena);
+}
+END_TEST
+
+/* What is written of a function, kept; gives how many bytes. */
+static uint8_t *write_down(const tcc_func *f, size_t *n)
+{
+    tcc_arena *scratch = tcc_arena_create(NULL);
+    tcc_diag silent = {0};
+    const uint8_t *bytes = tcc_p_write(tcc_p_open(f, scratch, &silent), n);
+    uint8_t *kept = bytes ? malloc(*n) : NULL;
+    if (kept)
+        memcpy(kept, bytes, *n);
+    tcc_arena_destroy(scratch);
+    return kept;
+}
+
+/* Whether a function that was changed is as it was before for whom shares a proof, though the proof fails. */
+static bool is_mistaken(kernel *k, const tcc_func *f, const uint8_t *before, size_t n)
+{
+    size_t now;
+    uint8_t *after = write_down(f, &now);
+    bool same = after && now == n && !memcmp(after, before, n);
+    free(after);
+    return same && check(k, f) != TCC_OK;
+}
+
+/* Whatever of an op is changed, its attributes and constants, is either written or does not matter: the n-th of so many
+ * parts of all ops of a function. */
+START_TEST(what_is_not_written_does_not_matter)
+{
+    enum { PARTS = 8 };
+    static const char *const names[] = {"nn", "nn__padded", "nn__generic"};
+    kernel k;
+    open_transposed(&k);
+    tcc_func *f = tcc_func_find(k.ir, names[_i / PARTS]);
+    size_t n, number = 0, written = 0;
+    uint8_t *before = write_down(f, &n);
+    ck_assert_ptr_nonnull(before);
+    for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
+        if ((int)(number++ % PARTS) != _i % PARTS)
+            continue;
+        for (size_t a = 0; a < op->attrs.len; a++) {
+            tcc_attr *v = &op->attrs.data[a].value;
+            if (v->kind != TCC_ATTR_INT)
+                continue;
+            v->i ^= 1;
+            ck_assert_msg(!is_mistaken(&k, f, before, n), "%s: %s of %s\n%s", f->name, op->attrs.data[a].name,
+                          tcc_op_info_get(op->code)->name, k.said);
+            v->i ^= 1;
+            written++;
+        }
+        for (unsigned i = 0; i < op->n_operands; i++) {
+            tcc_value *old = op->operands[i];
+            int64_t c;
+            if (!tcc_value_is_int(old, &c))
+                continue;
+            set_constant(op, i, old->type->elem == TCC_i1 ? !c : c + 16);
+            ck_assert_msg(!is_mistaken(&k, f, before, n), "%s: operand %u of %s\n%s", f->name, i,
+                          tcc_op_info_get(op->code)->name, k.said);
+            tcc_op *constant = op->operands[i]->def;
+            tcc_op_set_operand(op, i, old);
+            tcc_op_erase(constant);
+            written++;
+        }
+    }
+    ck_assert_uint_gt(written, 0);
+    free(before);
     tcc_arena_destroy(k.arena);
 }
 END_TEST
@@ -618,6 +766,72 @@ START_TEST(steps_of_many_stages)
     ck_assert_uint_gt(all, 0);
     ck_assert_msg(all <= costs[_i].steps, "%d stages, producer %s: %zu steps", costs[_i].stages,
                   costs[_i].producer, all);
+    tcc_arena_destroy(k.arena);
+}
+END_TEST
+
+static const struct {
+    const char *file;
+    size_t proofs, steps; /* at most: of functions that no other's proof is for */
+} files[] = {
+    {"bench/cluster.tile", 8, 217000},
+    {"bench/suite.tile", 31, 211000},
+    {"examples/batched.tile", 51, 379000},
+    {"examples/transposed.tile", 31, 213000},
+    {"tests/gpu/cluster.tile", 16, 247000},
+    {"tests/gpu/cluster_shapes.tile", 21, 767000},
+    {"tests/gpu/pingpong.tile", 18, 577000},
+};
+
+/* The kernels of a file, by name under the root; tiles of 128 columns where it leaves that open. */
+static void open_file(kernel *k, const char *name)
+{
+    static const tcc_frontend_define narrow = {"TN", 128};
+    char path[512], *text;
+    snprintf(path, sizeof path, TCC_TEST_DIR "/../../%s", name);
+    FILE *f = fopen(path, "rb");
+    ck_assert_msg(f && !fseek(f, 0, SEEK_END), "%s", path);
+    size_t n = (size_t)ftell(f);
+    rewind(f);
+    *k = (kernel){.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+    text = tcc_arena_alloc(k->arena, n + 1);
+    ck_assert_uint_eq(fread(text, 1, n, f), n);
+    fclose(f);
+    k->diag = (tcc_diag){.file = name, .source = text, .size = n, .fn = kernel_listen, .user = k};
+    k->ir = tcc_frontend(k->arena, text, n, k->target, &narrow, strstr(text, "const TN") != NULL, &k->diag);
+    ck_assert_msg(k->ir && !tcc_run_passes(k->ir, tcc_pipeline(tcc_target_of(k->ir)), NULL, &k->diag), "%s", k->said);
+}
+
+/* How many functions of a file have proofs of their own, and the steps of these. */
+START_TEST(proofs_of_a_file)
+{
+    enum { MANY = 256 };
+    kernel k;
+    uint8_t *seen[MANY];
+    size_t sizes[MANY], n_seen = 0, steps = 0;
+    open_file(&k, files[_i].file);
+    for (const tcc_func *f = k.ir->first; f; f = f->next) {
+        size_t n, i = 0, own;
+        uint8_t *bytes = tcc_func_is_definition(f) ? NULL : write_down(f, &n);
+        while (bytes && i < n_seen && (sizes[i] != n || memcmp(seen[i], bytes, n) != 0))
+            i++;
+        if (!bytes || i < n_seen) {
+            free(bytes);
+            continue;
+        }
+        ck_assert_uint_lt(n_seen, MANY);
+        seen[n_seen] = bytes;
+        sizes[n_seen++] = n;
+        tcc_arena *scratch = tcc_arena_create(NULL);
+        ck_assert_int_eq(tcc_protocol_measure(f, scratch, &k.diag, &own), TCC_OK);
+        tcc_arena_destroy(scratch);
+        steps += own;
+    }
+    ck_assert_uint_gt(n_seen, 0);
+    ck_assert_msg(n_seen <= files[_i].proofs && steps <= files[_i].steps, "%s: %zu proofs, %zu steps", files[_i].file,
+                  n_seen, steps);
+    while (n_seen)
+        free(seen[--n_seen]);
     tcc_arena_destroy(k.arena);
 }
 END_TEST
@@ -729,9 +943,15 @@ int main(void)
     tcase_add_loop_test(t, steps_of_many_stages, 0, LEN(costs));
     tcase_add_test(t, threads_tell_of_the_first_that_is_wrong);
     tcase_add_test(t, one_proof_for_what_is_alike);
+    tcase_add_loop_test(t, one_proof_for_the_same_bytes, 0, LEN(of_bytes));
+    tcase_add_loop_test(t, what_is_not_written_does_not_matter, 0, 24);
     tcase_add_test(t, operands_of_neighbouring_mmas_are_one_access);
     tcase_add_loop_test(t, a_hole_between_operands_of_neighbouring_mmas_is_found, 0, 8);
     tcase_add_test(t, no_op_is_missing);
     suite_add_tcase(s, t);
+    TCase *of_files = tcase_create("files");
+    tcase_set_timeout(of_files, 120);
+    tcase_add_loop_test(of_files, proofs_of_a_file, 0, LEN(files));
+    suite_add_tcase(s, of_files);
     return suite_exit_status(s);
 }

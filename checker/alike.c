@@ -8,6 +8,7 @@
  *   the order of ops that give the same in every state: each is written where it is wanted first;
  *   how operands of MMAs lie, in which boxes they are copied, and what computes where: the bytes are written
  *   (operands.c);
+ *   coordinates of copies, which are asked for where accesses to tensors are followed alone;
  *   which number a slot has;
  *   of ops that only read registers of MMAs, what they are: the registers are written where that is asked next.
  * Strings are kept once in a module, so their addresses are enough.
@@ -84,6 +85,14 @@ static bool is_of_bytes(const tcc_pinst *in, const char *name)
     return i && in->bytes[i - 1];
 }
 
+/* How many operands are asked for: of copies not where in a tensor. */
+static unsigned count_asked(const tcc_op *op)
+{
+    const tcc_op_info *info = tcc_op_info_get(op->code);
+    bool copies = tcc_op_starts(op->code, TCC_BY_MBARRIER | TCC_BY_BULK_GROUP) && info->flags & TCC_VARIADIC;
+    return copies ? info->n_operands : op->n_operands;
+}
+
 /* in: whose op it is, if its operands in shared memory are to be left out. */
 static void write_op(form *f, const tcc_op *op, const tcc_pinst *in)
 {
@@ -94,8 +103,8 @@ static void write_op(form *f, const tcc_op *op, const tcc_pinst *in)
         if (!is_of_elements(op, op->attrs.data[i].name) && !is_of_bytes(in, op->attrs.data[i].name))
             write_attr(f, &op->attrs.data[i].value);
     }
-    write_int(f, op->n_operands | (int64_t)op->n_results << 20 | (int64_t)op->n_regions << 40);
-    for (unsigned i = 0; i < op->n_operands; i++)
+    write_int(f, count_asked(op) | (int64_t)op->n_results << 20 | (int64_t)op->n_regions << 40);
+    for (unsigned i = 0; i < count_asked(op); i++)
         write_type(f, op->operands[i]->type);
     for (unsigned i = 0; i < op->n_results; i++)
         write_type(f, op->results[i].type);
@@ -195,7 +204,7 @@ static void count_wanted(form *f, const tcc_pcode *code)
 {
     for (size_t i = 0; i < code->n; i++) {
         const tcc_pinst *in = &code->insts[i];
-        for (unsigned o = 0; o < in->op->n_operands; o++)
+        for (unsigned o = 0; o < count_asked(in->op); o++)
             if (wanted_at(f, in->operands[o]) && !is_written_as_bytes(in, o))
                 ++*wanted_at(f, in->operands[o]);
         for (unsigned r = 0; r < in->op->n_regions; r++)
@@ -282,7 +291,7 @@ static void write_inst(form *f, const tcc_pinst *in)
         write_int(f, in->op->code);
     else
         write_op(f, in->op, in);
-    for (unsigned i = 0; i < in->op->n_operands; i++)
+    for (unsigned i = 0; i < count_asked(in->op); i++)
         if (!is_written_as_bytes(in, i))
             write_slots(f, &in->operands[i], 1);
     write_bytes(f, in);

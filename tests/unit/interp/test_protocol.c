@@ -712,6 +712,28 @@ START_TEST(what_is_not_written_does_not_matter)
 }
 END_TEST
 
+/* What stands between the halves of a cluster's barrier matters, though nothing else asks for it. */
+START_TEST(what_is_between_the_halves_of_a_barrier_is_written)
+{
+    kernel k = {.arena = tcc_arena_create(NULL), .target = "sm_90a"};
+    k.diag = (tcc_diag){.file = "test.tile", .fn = kernel_listen, .user = &k};
+    k.ir = kernel_parse(&k, "kernel f(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])\n"
+                            "{\n    C[m, n] = sum(k) A[m, k] * B[n, k];\n}\n"
+                            "schedule f for sm_90a { tile m 64, n 8, k 16; stages 2; producer warp; cluster n 2; }\n");
+    ck_assert_int_eq(tcc_run_passes(k.ir, tcc_pipeline(tcc_target_of(k.ir)), NULL, &k.diag), TCC_OK);
+    tcc_func *f = k.ir->first;
+    size_t n;
+    uint8_t *before = write_down(f, &n);
+    ck_assert_ptr_nonnull(before);
+    tcc_builder b = tcc_builder_after(NTH(nvvm_cluster_arrive, 0));
+    tcc_build_int(&b, tcc_type_scalar(f->ir, TCC_i32), 0);
+    ck_assert_int_eq(check(&k, f), TCC_ERR_UNSUPPORTED);
+    ck_assert(!is_mistaken(&k, f, before, n));
+    free(before);
+    tcc_arena_destroy(k.arena);
+}
+END_TEST
+
 /* ---- what it costs --------------------------------------------------------------------- */
 
 static const struct {
@@ -945,6 +967,7 @@ int main(void)
     tcase_add_test(t, one_proof_for_what_is_alike);
     tcase_add_loop_test(t, one_proof_for_the_same_bytes, 0, LEN(of_bytes));
     tcase_add_loop_test(t, what_is_not_written_does_not_matter, 0, 24);
+    tcase_add_test(t, what_is_between_the_halves_of_a_barrier_is_written);
     tcase_add_test(t, operands_of_neighbouring_mmas_are_one_access);
     tcase_add_loop_test(t, a_hole_between_operands_of_neighbouring_mmas_is_found, 0, 8);
     tcase_add_test(t, no_op_is_missing);

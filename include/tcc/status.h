@@ -20,18 +20,18 @@ extern "C" {
 typedef enum tcc_status {
     TCC_OK = 0,
     TCC_ERR_SYNTAX = 1,      /* the text cannot be parsed */
-    TCC_ERR_TYPE = 2,        /* it parses and means nothing: names, ranks, types, indices */
+    TCC_ERR_TYPE = 2,        /* it parses, but is not valid: names, ranks, types, indices */
     TCC_ERR_TARGET = 3,      /* unknown target, or a schedule that does not fit it */
     TCC_ERR_UNSUPPORTED = 4, /* valid in the language, not supported yet */
     TCC_ERR_MEMORY = 5,
-    TCC_ERR_INTERNAL = 6, /* a compiler bug; a reproducer was written where one is possible */
+    TCC_ERR_INTERNAL = 6, /* a compiler bug; a reproducer was written if possible */
     TCC_ERR_ARGUMENT = 7, /* an argument of the call is out of range or inconsistent */
     TCC_ERR_IO = 8,
     TCC_ERR_TOOL = 9,        /* an external tool (ptxas) is missing or failed */
     TCC_ERR_NO_DRIVER = 10,  /* no GPU driver or no GPU on this machine */
     TCC_ERR_DRIVER = 11,     /* the GPU driver reported an error */
     TCC_ERR_NO_VARIANT = 12, /* no compiled variant is valid for these arguments */
-    TCC_ERR_LIMIT = 13       /* it would take more steps or memory than it may */
+    TCC_ERR_LIMIT = 13       /* it would exceed a limit on steps or memory */
 } tcc_status;
 
 /* A constant English name: "ok", "syntax error", … Thread-safe. */
@@ -39,15 +39,15 @@ TCC_API const char *tcc_status_name(tcc_status status);
 
 typedef enum tcc_severity { TCC_SEV_NOTE, TCC_SEV_WARNING, TCC_SEV_ERROR } tcc_severity;
 
-/* One diagnostic. Every pointer is borrowed and valid during the callback only. */
+/* One diagnostic. Every pointer is borrowed and valid only during the callback. */
 typedef struct tcc_diagnostic {
     tcc_severity severity;
     const char *file;        /* as given by the caller, or "<source>" */
-    unsigned line, column;   /* 1-based; line 0: no position. Columns count bytes */
+    unsigned line, column;   /* 1-based; line 0: no location. Columns count bytes */
     const char *message;     /* lower case, no full stop */
-    const char *source_line; /* without its newline; NULL when there is no position */
-    const char *text;        /* the whole thing as a terminal shows it: header, line, caret */
-    unsigned end_column;     /* behind the word or character at the position; 0 when there is none */
+    const char *source_line; /* without its newline; NULL without a location */
+    const char *text;        /* everything, as a terminal shows it: header, line, caret */
+    unsigned end_column;     /* after the word or character at the location; 0 without a location */
 } tcc_diagnostic;
 
 typedef void (*tcc_diagnostic_fn)(const tcc_diagnostic *diagnostic, void *user);

@@ -6,16 +6,16 @@
  *     if (tcc_compile(ctx, source, "sm_90a", &mod) == TCC_OK)
  *         puts(tcc_module_output(mod, NULL));                  -- PTX, with its manifest
  *
- * `create` gives ownership and `destroy` takes it; every other pointer is borrowed. What asks a
- * handle for something takes NULL, too, which has nothing: it gives NULL, 0 or "". There is no
- * global mutable state: distinct contexts may be used from distinct threads at once, one context
- * from one thread at a time. The library never prints and never exits.
+ * `create` gives ownership and `destroy` takes it; every other pointer is borrowed. Functions that
+ * query a handle accept NULL, for which they return NULL, 0 or "". There is no global mutable state:
+ * distinct contexts may be used from different threads at the same time, one context from one thread
+ * at a time. The library never prints and never exits.
  *
- * Memory that runs out is TCC_ERR_MEMORY, also where that happens in LLVM, which then keeps what it
- * held. The first compilation of a process for a vendor's targets and a kind of output begins if
- * there is room for 48 MB; if memory runs out in it all the same, no later one of these begins,
- * and LLVM aborts the process if that happens while it registers its backends.
- * This is about allocations that fail: a process that the kernel kills for its memory is not asked.
+ * Running out of memory is reported as TCC_ERR_MEMORY, also within LLVM, which then leaks the memory
+ * that it holds. The first compilation of a process for a vendor's targets and a kind of output only
+ * starts if 48 MB are available; if memory runs out in it nevertheless, later compilations of this
+ * kind fail, and LLVM aborts the process if it happens while LLVM registers its backends. All this
+ * concerns allocations that fail, not processes that the operating system kills.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TCC_H
@@ -42,21 +42,21 @@ TCC_API const char *tcc_version(void);
 
 typedef struct tcc_context tcc_context;
 
-/* Creates a compilation context; NULL when memory is short. */
+/* Creates a compilation context; NULL if memory runs out. */
 TCC_API tcc_context *tcc_context_create(void);
 
-/* Destroys a context. Modules it made stay valid until they are destroyed themselves. */
+/* Destroys a context. Its modules stay valid until they are destroyed. */
 TCC_API void tcc_context_destroy(tcc_context *ctx);
 
-/* Sends every diagnostic of later calls to `fn`. NULL, the default, drops them. */
+/* Sends every diagnostic of later calls to `fn`. NULL, the default, discards them. */
 TCC_API void tcc_context_on_diagnostic(tcc_context *ctx, tcc_diagnostic_fn fn, void *user);
 
 /* ---- compiling ------------------------------------------------------------------------- */
 
 typedef struct tcc_module tcc_module;
 
-/* Compiles every kernel of a source text for one target, to what can be loaded and carries its
- * manifest: tcc_target_emit.
+/* Compiles every kernel of a source text for one target, to an image that can be loaded and carries
+ * its manifest: tcc_target_emit.
  *
  * source  NUL-terminated UTF-8, borrowed          target  "sm_90a", "gfx1100", …: tcc_target_name
  * On success *out belongs to the caller: tcc_module_destroy.
@@ -66,23 +66,23 @@ typedef struct tcc_module tcc_module;
 TCC_API tcc_status tcc_compile(tcc_context *ctx, const char *source, const char *target,
                                tcc_module **out);
 
-/* What a compilation stops at. The names are those of `tcc --emit=`: tcc_emit_name. */
+/* What a compilation produces. The names are those of `tcc --emit=`: tcc_emit_name. */
 typedef enum tcc_emit {
-    TCC_EMIT_DEFAULT = 0, /* what can be loaded on the target: tcc_target_emit; tcc_opt: IR */
-    TCC_EMIT_IR,          /* tensor-level IR, as the frontend made it */
-    TCC_EMIT_TIR,         /* target-level IR, as the passes left it */
+    TCC_EMIT_DEFAULT = 0, /* an image that can be loaded: tcc_target_emit; tcc_opt: IR */
+    TCC_EMIT_IR,          /* tensor-level IR, the frontend's output */
+    TCC_EMIT_TIR,         /* target-level IR, the passes' output */
     TCC_EMIT_LLVM,        /* LLVM IR text */
     TCC_EMIT_CUBIN,       /* device object from ptxas (PATH, CUDA_HOME); binary */
     TCC_EMIT_MANIFEST,    /* JSON: docs/abi.md */
-    TCC_EMIT_TILE,        /* tile-level IR, before copies and products become asynchronous */
+    TCC_EMIT_TILE,        /* tile-level IR, before copies and MMAs become asynchronous */
     TCC_EMIT_ASYNC,       /* async-level IR, before it becomes instructions */
     TCC_EMIT_ASM,         /* the target's assembly: PTX, or AMD's */
     TCC_EMIT_OBJ,         /* AMD: a relocatable object; binary */
-    TCC_EMIT_HSACO,       /* AMD: a code object that can be loaded, with its manifest; binary. Its
-                           * entries are made by threads, which end before the call does */
+    TCC_EMIT_HSACO,       /* AMD: a code object that can be loaded, with its manifest; binary. Threads
+                           * compile its entries, and end before the call returns */
     TCC_EMIT_PTX,         /* NVIDIA: assembly that drivers load, with its manifest */
-    TCC_EMIT_SASS,        /* NVIDIA: text, the instructions that the GPU runs, as ptxas makes them, below the
-                           * lines of the source that they are of; nvdisasm lists them */
+    TCC_EMIT_SASS,        /* NVIDIA: text, the machine instructions that ptxas makes, each below its line of
+                           * the source; needs nvdisasm */
     TCC_EMIT_COUNT
 } tcc_emit;
 
@@ -90,9 +90,9 @@ typedef enum tcc_emit {
  * "ptx", "sass"; NULL when out of range. Thread-safe. */
 TCC_API const char *tcc_emit_name(tcc_emit emit);
 
-/* What is loaded on a target: TCC_EMIT_PTX or TCC_EMIT_HSACO; TCC_EMIT_PTX, too, where the name is
- * NULL or no target's. PTX, cubins and SASS are made for NVIDIA's targets alone, objects and code
- * objects for AMD's: another kind than a target has is TCC_ERR_ARGUMENT. Thread-safe. */
+/* The kind of image that a target loads: TCC_EMIT_PTX or TCC_EMIT_HSACO; TCC_EMIT_PTX also if the
+ * name is NULL or unknown. PTX, cubins and SASS exist only for NVIDIA's targets, objects and code
+ * objects only for AMD's; other combinations are TCC_ERR_ARGUMENT. Thread-safe. */
 TCC_API tcc_emit tcc_target_emit(const char *target);
 
 /* A binding of a symbolic dimension or a `const` to a number. */
@@ -101,7 +101,7 @@ typedef struct tcc_define {
     int64_t value;
 } tcc_define;
 
-/* Extents of a dimension, `most` among them; INT64_MAX: any number from `least` on. */
+/* Extents of a dimension, from `least` to `most` inclusive; INT64_MAX: without an upper limit. */
 typedef struct tcc_range {
     const char *name;
     int64_t least, most;
@@ -120,32 +120,32 @@ typedef struct tcc_compile_options {
     bool verify_each;        /* verify the IR after every pass */
     bool time_passes;
     const char *ptxas;      /* path of ptxas; NULL: CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
-    const char *reproducer; /* where a compiler bug leaves its input; NULL: nowhere */
-    /* Text asked for by print_after and time_passes, piece by piece; NULL drops it. */
+    const char *reproducer; /* file for the input of a compiler bug; NULL: none is written */
+    /* Receives the text of print_after and time_passes, piece by piece; NULL discards it. */
     void (*print)(const char *text, void *user);
     void *print_user;
-    /* Run every kernel on small shapes before the passes and after each, and compare: a difference
-     * is TCC_ERR_INTERNAL. It costs seconds. check_seed decides shapes, data and orders. */
+    /* Run every kernel on small shapes before the passes and after each, and compare the results; a
+     * difference is TCC_ERR_INTERNAL. Takes seconds. check_seed selects shapes, data and orders. */
     bool check_passes;
     uint64_t check_seed;
     /* Prove that the barriers, copies and MMAs of the emitted code fit together, for all sizes
-     * (docs/protocol-checker.md); by default tcc_compile_with does and tcc_opt does not. What
-     * fails is TCC_ERR_INTERNAL, what cannot be followed TCC_ERR_UNSUPPORTED. */
+     * (docs/protocol-checker.md); on by default in tcc_compile_with, off in tcc_opt. A violation is
+     * TCC_ERR_INTERNAL, code that the checker cannot analyse TCC_ERR_UNSUPPORTED. */
     tcc_switch verify_pipeline;
-    /* tcc_opt: gets the bytes of its output, when not NULL. Binary kinds need it. */
+    /* tcc_opt: receives the size of its output in bytes, unless NULL. Required for binary kinds. */
     size_t *output_size;
-    /* Line tables, by which tools show the source line of an instruction; by default all have them
-     * but code objects: there they take a tenth of the time of a compilation. */
+    /* Line tables, from which tools find the source line of an instruction. By default all kinds
+     * have them except code objects, where they take a tenth of the compilation time. */
     tcc_switch line_tables;
-    /* Of a kernel whose extents are known only at launch, and whose schedule does not say which tile, so
-     * many tiles at most are compiled, of which a launch runs the one that suits its extents; 0: as many
-     * as the compiler has for the target. One is compiled faster and suits large extents. */
+    /* How many tiles to compile at most for a kernel whose extents are only known at launch and whose
+     * schedule sets no tile; a launch runs the best for its extents. 0: all that the compiler has for the
+     * target. 1 compiles faster and suits large extents. */
     unsigned tiles;
-    /* Of a source with several kernels only this one is compiled; NULL: all are. tcc_opt takes no notice. */
+    /* The only kernel of the source to compile; NULL: all. Ignored by tcc_opt. */
     const char *kernel;
-    /* Extents that launches will have. Of the tiles for extents known only at launch those are left out that no launch
-     * with such extents would choose; any other launch is right, too, and may be slower. A dimension that is bound, or
-     * that no kernel has, is TCC_ERR_ARGUMENT. */
+    /* Extents that launches will have. Tiles that no launch with such extents would choose are not compiled. Other
+     * launches remain correct, but may be slower. A dimension that is bound, or that no kernel has, is
+     * TCC_ERR_ARGUMENT. */
     const tcc_range *ranges;
     size_t n_ranges;
     const char *nvdisasm; /* path of nvdisasm; NULL: beside ptxas, CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
@@ -155,27 +155,27 @@ typedef struct tcc_compile_options {
 TCC_API tcc_status tcc_compile_with(tcc_context *ctx, const char *source, size_t size,
                                     const tcc_compile_options *options, tcc_module **out);
 
-/* A program in the canonical layout of the language: the same tokens and comments in the same order, so that it means
- * the same. What is in that layout stays as it is. `file` is for diagnostics; NULL: "<source>".
+/* Formats a program in the canonical layout of the language, keeping all tokens and comments in order; formatting
+ * twice changes nothing. `file` is for diagnostics; NULL: "<source>".
  * On success *out is NUL-terminated and belongs to the caller: tcc_text_destroy. Returns TCC_OK, TCC_ERR_SYNTAX or
- * whatever else the program cannot be parsed for, with *out NULL; diagnostics go to the context's callback. */
+ * another error of the parser, with *out NULL; diagnostics go to the context's callback. */
 TCC_API tcc_status tcc_format(tcc_context *ctx, const char *source, size_t size, const char *file, char **out);
 
 /* Parses textual IR of any level, runs the named passes on it and prints the result.
  *
  * passes   "canonicalize,dce", or "" to parse, verify and print
- * options  its emit says as what: LLVM IR, PTX, cubin, assembly, object or code object, of
- *          target-level IR and its target; or, for every other kind and where options is NULL, as
- *          IR. PTX and assembly are without a manifest
+ * options  emit selects LLVM IR, PTX, cubin, assembly, object or code object, which need
+ *          target-level IR with a target; for every other kind, or if options is NULL, the output is
+ *          IR. PTX and assembly have no manifest
  * On success *out is the NUL-terminated output and belongs to the caller: tcc_text_destroy. */
 TCC_API tcc_status tcc_opt(tcc_context *ctx, const char *ir, size_t size, const char *passes,
                            const tcc_compile_options *options, char **out);
 TCC_API void tcc_text_destroy(char *text);
 
-/* Makes a module of textual IR of any level, as TCC_EMIT_IR, _TILE, _ASYNC or _TIR and
- * print_after give it or as it is written by hand: docs/ir.md. Its output is the text, and it
- * can be interpreted. Its manifest has a variant for each function of the target level: with the
- * PTX or code object that tcc_opt makes of the same text, tcc_program_load loads these.
+/* Makes a module from textual IR of any level, written by hand or by TCC_EMIT_IR, _TILE, _ASYNC,
+ * _TIR or print_after: docs/ir.md. The module can be interpreted; its output is the text. Its
+ * manifest has a variant for each function of the target level; tcc_program_load takes it together
+ * with the PTX or code object that tcc_opt makes from the same text.
  *
  * file  for diagnostics; NULL: "<source>"
  * On success *out belongs to the caller: tcc_module_destroy.
@@ -191,27 +191,26 @@ TCC_API const char *tcc_pass_summary(size_t i);
 /* Name of the i-th supported target, NULL past the last. Thread-safe. */
 TCC_API const char *tcc_target_name(size_t i);
 
-/* Operands that an instruction of a target multiplies, and in what their products are summed: names of element types.
- * `instr` is a word of the key of that name in schedules (docs/language.md). All are static. */
+/* The element types of the operands that an instruction of a target multiplies, and of their sum. `instr` is a value of
+ * the schedule key of that name (docs/language.md). All strings are static. */
 typedef struct tcc_target_product {
     const char *instr, *a, *b, *sum;
 } tcc_target_product;
 
-/* The i-th that a target has instructions for, in the order in which they are preferred; false past the last, and where
- * the name is no target's. What all targets compute without an instruction for it, `instr naive`, is not among them.
- * Thread-safe. */
+/* The i-th product for which a target has instructions, in order of preference; false past the last, and for an unknown
+ * target. Does not include `instr naive`, which every target supports. Thread-safe. */
 TCC_API bool tcc_target_product_at(const char *target, size_t i, tcc_target_product *out);
 
 /* ---- modules --------------------------------------------------------------------------- */
 
 TCC_API void tcc_module_destroy(tcc_module *mod);
 
-/* What was compiled, in the form asked for. Text is NUL-terminated; *size, when given, gets the
- * bytes without the terminator. Borrowed from the module. */
+/* The output of the compilation, of the requested kind. Text is NUL-terminated; *size, unless NULL,
+ * receives the bytes without the terminator. Borrowed from the module. */
 TCC_API const void *tcc_module_output(const tcc_module *mod, size_t *size);
 
-/* The module's manifest as JSON (docs/abi.md); kernels that are not of the target level have no
- * variants in it. Borrowed from the module. */
+/* The module's manifest as JSON (docs/abi.md); it has no variants for kernels above the target
+ * level. Borrowed from the module. */
 TCC_API const char *tcc_module_manifest(const tcc_module *mod);
 
 /* The schedule in force for every kernel, in the language's own syntax. Borrowed. */
@@ -221,35 +220,35 @@ TCC_API const char *tcc_module_schedule(const tcc_module *mod);
 TCC_API size_t tcc_module_kernel_count(const tcc_module *mod);
 TCC_API const char *tcc_module_kernel_name(const tcc_module *mod, size_t i);
 
-/* Computes a kernel on the CPU as its tensor-level IR defines it, in double precision: the
- * reference that GPU results are compared with. It costs one multiply-add a term, on one core.
+/* Computes a kernel on the CPU as its tensor-level IR defines it, in double precision, as a
+ * reference for GPU results. It costs one multiply-add per term, on one core.
  *
- * manifest  what tcc_module_manifest or the head of a PTX file gives
+ * manifest  from tcc_module_manifest or the head of a PTX file
  * kernel    NULL: the only one
  * dims      one extent for each entry of the manifest's "dims", in that order
  * args      one pointer for each entry of "args": tensors are arrays of double, row-major, with
  *           inputs and inout read and outputs and inout written; scalars are one double.
- *           Inputs are taken as already rounded to their type; outputs are not rounded
- * rows      when not NULL, only these n_rows flat indices over all free indices but the last of
- *           each output are computed (a sample); the rest of the output is left as it was.
- *           TCC_ERR_ARGUMENT where an output has fewer
+ *           Inputs must be rounded to their type already; outputs are not rounded
+ * rows      unless NULL, n_rows flat indices over all free indices but the last of each output: only
+ *           these rows are computed (a sample), the rest of the output is unchanged.
+ *           TCC_ERR_ARGUMENT if an output has no such row
  * Returns TCC_OK, TCC_ERR_ARGUMENT, TCC_ERR_UNSUPPORTED or TCC_ERR_MEMORY. */
 TCC_API tcc_status tcc_reference(tcc_context *ctx, const char *manifest, const char *kernel,
                                  const int64_t *dims, double *const *args, const int64_t *rows,
                                  size_t n_rows);
 
-/* tcc_reference on tensors in their own element types, as a GPU has them: row-major and contiguous, of i4 and u4 two in
- * a byte, the first below. A scalar is one double, rounded to its type here. Outputs are rounded to nearest even, to
- * integers of the type's range; what is not computed is left as it was. */
+/* tcc_reference on tensors in their own element types, as on a GPU: row-major and contiguous, i4 and u4 with two
+ * elements in a byte, the first in the low half. A scalar is one double, which is rounded to its type. Outputs are
+ * rounded to nearest even, integers also saturated to the range of their type; other rows are unchanged. */
 TCC_API tcc_status tcc_reference_elements(tcc_context *ctx, const char *manifest,
                                           const char *kernel, const int64_t *dims,
                                           void *const *args, const int64_t *rows, size_t n_rows);
 
-/* tcc_reference, and where a kernel that computes right may end up, however it rounds, contracts and
- * orders its sums: low[i] and high[i] have, for each output i, as many elements as args[i], and get
- * the interval that a result is in before it is rounded to the output's type. It ends at two NaNs
- * where the result is NaN, and at -inf and inf where it may be anything, NaN included. Those of other
- * arguments are not looked at. */
+/* tcc_reference, and bounds for the results of a correct kernel, however it rounds, contracts and
+ * orders its sums: for each output i, low[i] and high[i] have as many elements as args[i], and receive
+ * the interval that contains a result before it is rounded to the output's type. Both ends are NaN if
+ * the result is NaN, and -inf and inf if it may be anything, including NaN. low and high of other
+ * arguments are ignored. */
 TCC_API tcc_status tcc_reference_intervals(tcc_context *ctx, const char *manifest,
                                            const char *kernel, const int64_t *dims,
                                            double *const *args, double *const *low,
@@ -257,52 +256,52 @@ TCC_API tcc_status tcc_reference_intervals(tcc_context *ctx, const char *manifes
 
 /* ---- running without a GPU ------------------------------------------------------------- */
 
-/* In which order warps run and asynchronous operations complete, where the program leaves it open.
- * A program that is right gives the same in every one: docs/interp.md. */
+/* The order in which warps run and asynchronous operations complete, where the program does not
+ * determine it. A correct program gives the same results in every order: docs/interp.md. */
 typedef enum tcc_interpret_order {
     TCC_INTERPRET_RANDOM = 0, /* an order drawn from the seed */
     TCC_INTERPRET_EARLY,      /* operations complete as early as they can */
     TCC_INTERPRET_LATE,       /* operations complete as late as they can */
-    TCC_INTERPRET_TIMED       /* as a model of the machine's speed has it: docs/timeline.md */
+    TCC_INTERPRET_TIMED       /* by a model of the machine's speed: docs/timeline.md */
 } tcc_interpret_order;
 
 typedef struct tcc_interpret_options {
     size_t struct_size;  /* sizeof(tcc_interpret_options): lets the struct grow */
-    const char *variant; /* to run; NULL: the cheapest that is valid, as a launch does */
+    const char *variant; /* to run; NULL: the cheapest valid one, as in a launch */
     tcc_interpret_order order;
     uint64_t seed;
-    unsigned threads; /* that run CTAs; 0: one for each CPU. Results do not depend on it */
-    /* One for each argument: bytes of which its address is a multiple, 0 for scalars. NULL: as
-     * many as a variant wants. */
+    unsigned threads; /* that run CTAs; 0: one per CPU. Does not affect results */
+    /* One for each argument: the alignment of its address in bytes, 0 for scalars. NULL: whatever a
+     * variant requires. */
     const int64_t *alignments;
-    /* When not NULL, gets the name of the entry that runs, borrowed from the module. */
+    /* Unless NULL, receives the name of the entry that runs, borrowed from the module. */
     const char **ran;
-    /* When not NULL, of a kernel at the target level: the order is timed, and *timeline gets what
-     * CTA timeline_cta did and when, as Chrome's trace events in JSON; *summary, when that is not
-     * NULL, a line about it. Both belong to the caller, tcc_text_destroy, and are NULL when the
+    /* Unless NULL, for a kernel at the target level: the order is TCC_INTERPRET_TIMED, and *timeline
+     * receives what CTA timeline_cta did and when, as Chrome trace events in JSON, and *summary,
+     * unless NULL, a line about it. Both belong to the caller, tcc_text_destroy, and are NULL if the
      * call fails. */
     char **timeline, **summary;
     int64_t timeline_cta;
-    /* When not NULL, told now and then by the calling thread how many CTAs, or clusters of them, of a kernel at the target
-     * level have ended, of how many; of a kernel in several steps, of each step. */
+    /* Unless NULL, called from time to time by the calling thread with the number of CTAs, or clusters of them, of a
+     * kernel at the target level that have ended, and their total; for a kernel in several steps, for each step. */
     void (*progress)(int64_t done, int64_t all, void *user);
     void *progress_user;
 } tcc_interpret_options;
 
-/* Runs a kernel on the CPU, from the IR that the module holds: of the target level, what is
- * emitted, on a model of the machine that reports races, deadlocks and everything else that
- * docs/interp.md lists; of other levels, what that level means.
+/* Runs a kernel on the CPU, from the IR in the module. Target-level IR, from which code is emitted,
+ * runs on a model of the machine that reports races, deadlocks and everything else that
+ * docs/interp.md lists; IR of other levels is evaluated.
  *
  * kernel   NULL: the only one
  * dims     one extent for each entry of the manifest's "dims", in that order
  * args     one pointer for each entry of "args": tensors are arrays of double, row-major, with
- *          inputs and inout read and outputs and inout written; scalars are one double. Inputs are
- *          taken as already rounded to their type; all results are rounded to theirs
+ *          inputs and inout read and outputs and inout written; scalars are one double. Inputs must
+ *          be rounded to their type already; results are rounded to theirs
  * options  NULL: all zero
- * Returns TCC_OK; TCC_ERR_ARGUMENT; TCC_ERR_NO_VARIANT when no variant is valid for these extents
- * and alignments; TCC_ERR_UNSUPPORTED; TCC_ERR_MEMORY; TCC_ERR_INTERNAL when the kernel does what
- * it must not. Diagnostics are located in the source text, and go to the context's callback from
- * the calling thread. */
+ * Returns TCC_OK; TCC_ERR_ARGUMENT; TCC_ERR_NO_VARIANT if no variant is valid for these extents and
+ * alignments; TCC_ERR_UNSUPPORTED; TCC_ERR_MEMORY; TCC_ERR_INTERNAL if the kernel does something
+ * illegal. Diagnostics are located in the source text, and go to the context's callback from the
+ * calling thread. */
 TCC_API tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const char *kernel,
                                  const int64_t *dims, double *const *args,
                                  const tcc_interpret_options *options);

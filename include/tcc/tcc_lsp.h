@@ -12,18 +12,18 @@ extern "C" {
 
 typedef struct tcc_lsp_options {
     size_t struct_size; /* sizeof(tcc_lsp_options): lets the struct grow */
-    const char *target; /* of programs whose schedules name none; NULL: "sm_90a" */
-    /* Gets so many bytes, fewer only at the end of the input. */
+    const char *target; /* for programs whose schedules name none; NULL: "sm_90a" */
+    /* Reads `size` bytes and returns their number, which is smaller only at the end of the input. */
     size_t (*read)(void *bytes, size_t size, void *user);
     /* Sends a whole message; false ends the server. */
     bool (*write)(const void *bytes, size_t size, void *user);
     void *user;
 } tcc_lsp_options;
 
-/* Speaks the Language Server Protocol, version 3.17, until the client says `exit` or its input ends.
+/* Serves the Language Server Protocol, version 3.17, until the client sends `exit` or its input ends.
  *
- * Returns TCC_OK after `shutdown` and `exit`; TCC_ERR_SYNTAX where what comes in is no such protocol; TCC_ERR_IO where
- * the input ends without them, or the output cannot be written; TCC_ERR_ARGUMENT; TCC_ERR_TARGET; TCC_ERR_MEMORY.
+ * Returns TCC_OK after `shutdown` and `exit`; TCC_ERR_SYNTAX if the input violates the protocol; TCC_ERR_IO if the
+ * input ends without them, or the output cannot be written; TCC_ERR_ARGUMENT; TCC_ERR_TARGET; TCC_ERR_MEMORY.
  * Thread-safe. */
 TCC_API tcc_status tcc_lsp_serve(const tcc_lsp_options *options);
 

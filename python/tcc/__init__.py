@@ -13,7 +13,7 @@
 array([[4., 5., 0.],
        [4., 5., 0.]], dtype=float16)
 
-Arrays of a GPU, torch's say, are computed there; without a GPU the CPU interprets what it would run.
+GPU arrays, such as torch's, are computed on their GPU; without a GPU the interpreter runs the same code on the CPU.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """

@@ -1,4 +1,4 @@
-"""How long kernels take on a GPU, and what else computes the same.
+"""Timing kernels on a GPU, alternately with whatever they are compared with.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 Rival = Union["Kernel", Callable[[], object]]
 
 ROTATION_BYTES, MAX_SETS = 256 << 20, 32
-"""Copies of the arguments are taken in rotation, so many that together they do not fit into a GPU's L2 cache."""
+"""Runs rotate through copies of the arguments that together exceed a GPU's L2 cache."""
 
 
 class Timing(NamedTuple):
-    """How long one of those that were timed takes."""
+    """The time of one contender."""
 
     name: str
     us: float
     """Microseconds of one run: the median over the rounds."""
     rounds: tuple[float, ...]
-    """Those of each round, sorted."""
+    """The microseconds of each round, sorted."""
     tflops: float
-    """10^12 floating-point operations a second, as those of the kernel; 0 where it has no sum."""
+    """10^12 operations per second, counting those of the kernel; 0 if it has no sum."""
     gbytes: float
-    """10^9 bytes a second, of the kernel's arrays."""
+    """10^9 bytes per second, counting those of the kernel's arrays."""
 
     def __str__(self) -> str:
         return f"{self.name:<16} {self.us:10.2f} us  {self.tflops:8.1f} TFLOP/s  {self.gbytes:8.1f} GB/s"
 
 
 class Bench(NamedTuple):
-    """What ``Kernel.bench`` measured.
+    """The result of ``Kernel.bench``.
 
     >>> own = Timing("product", 10.0, (9.0, 10.0, 11.0), 500.0, 0.0)
     >>> bench = Bench("a GPU", (own, own._replace(name="other", us=15.0)))
@@ -53,7 +53,7 @@ class Bench(NamedTuple):
     device: str
     """The GPU's name."""
     timings: tuple[Timing, ...]
-    """Of the kernel, then of what it was timed against."""
+    """Of the kernel, then of the contenders."""
 
     @property
     def us(self) -> float:
@@ -62,11 +62,11 @@ class Bench(NamedTuple):
 
     @property
     def tflops(self) -> float:
-        """10^12 floating-point operations a second."""
+        """10^12 operations per second."""
         return self.timings[0].tflops
 
     def ratio(self, name: str) -> float:
-        """How many times as long another one takes."""
+        """The time of a contender divided by that of the kernel."""
         for timing in self.timings[1:]:
             if timing.name == name:
                 return timing.us / self.us
@@ -79,7 +79,7 @@ class Bench(NamedTuple):
 
 
 class Sets:
-    """Copies of a call's arguments on a GPU, which is current."""
+    """Copies of a call's arguments on the current GPU."""
 
     def __init__(self, device: c.c_void_p, gpus: Gpus, ordinal: int, signature: Signature, values: list[Any]):
         self.device, self.gpus, self.ordinal = device, gpus, ordinal
@@ -95,10 +95,10 @@ class Sets:
             self.free()
             raise
         self.packed = [signature.pack(words) for words in self.words]
-        """The arguments of each as C takes them."""
+        """The arguments of each copy, as C takes them."""
 
     def _copy(self, size: int | None, value: Any) -> None:
-        """One argument, into all sets."""
+        """Copies one argument to all sets."""
         if size is None:
             for words in self.words:
                 words.append(value)
@@ -106,7 +106,7 @@ class Sets:
         memory: Any = value.address
         shift = 0
         if value.ordinal != HOST:
-            shift = value.address % 256  # what its alignment allows counts
+            shift = value.address % 256  # keeps its alignment, which decides the variant
             memory = self.read(value.address, size)
         for words in self.words:
             address = c.c_uint64()
@@ -119,7 +119,7 @@ class Sets:
         self.gpus.listener.check(status)
 
     def read(self, address: int, size: int) -> Any:
-        """What is in the GPU's memory, as bytes of C."""
+        """The contents of GPU memory, as a C buffer."""
         memory = c.create_string_buffer(size)
         self.check(lib.tcc_device_read(self.device, memory, address, size))
         return memory
@@ -130,16 +130,16 @@ class Sets:
 
 
 def ordinal_of(gpus: Gpus, plan: Plan) -> int:
-    """The GPU that a call is for: with arrays of the host the current one."""
+    """The GPU of a call: for host arrays the current one."""
     return gpus.current() if plan.ordinal == HOST else plan.ordinal
 
 
 @contextlib.contextmanager
 def copies(gpus: Gpus, plan: Plan, signature: Signature, values: list[Any]) -> Iterator[Sets]:
-    """Copies of a call's arguments, on its GPU, which is current meanwhile."""
+    """Copies of a call's arguments on its GPU, which is made current."""
     ordinal = ordinal_of(gpus, plan)
     with gpus.on(ordinal) as device:
-        gpus.listener.check(lib.tcc_device_sync(device))  # other streams may be at work on the arrays
+        gpus.listener.check(lib.tcc_device_sync(device))  # other streams may still be using the arrays
         sets = Sets(device, gpus, ordinal, signature, values)
         try:
             yield sets
@@ -148,14 +148,15 @@ def copies(gpus: Gpus, plan: Plan, signature: Signature, values: list[Any]) -> I
 
 
 def gpus_for(kernel: Kernel, purpose: str) -> Gpus:
-    """The GPUs that it runs on; an Error where there are none."""
+    """The GPUs that a kernel runs on; an Error if there are none."""
     if kernel._gpus is None:
-        raise Error(f"{kernel.name}: {purpose} needs a GPU that runs {kernel.target}: the interpreter's time means nothing")
+        raise Error(f"{kernel.name}: {purpose} needs a GPU that runs {kernel.target}: "
+                    "timings on the interpreter are meaningless")
     return kernel._gpus
 
 
 class _Callable:
-    """A contender that Python enqueues."""
+    """A contender that a Python function enqueues."""
 
     def __init__(self, function: Callable[[], object]):
         self._function = function
@@ -165,14 +166,14 @@ class _Callable:
     def _enqueue(self, _user: object, _set: int) -> int:
         try:
             self._function()
-        except BaseException as error:  # which C cannot pass on
+        except BaseException as error:  # C cannot propagate it
             self.error = error
             return _lib.INTERNAL
         return 0
 
 
 def _rivals(against: Any) -> list[tuple[str, Rival]]:
-    """What a kernel is timed against, and its names."""
+    """The names and contenders in ``against``."""
     if against is None:
         return []
     if isinstance(against, Mapping):
@@ -191,8 +192,8 @@ def bench(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, A
         elif isinstance(rival, type(kernel)) and rival._gpus is gpus and rival._signature.takes == kernel._signature.takes:
             contenders.append((name, (rival, rival._signature.plan(args, out, named)[0])))
         else:
-            raise ArgumentError(f"{kernel.name}: '{name}' is to be a kernel with the same arguments, for the same GPU, "
-                                "or what enqueues something when it is called")
+            raise ArgumentError(f"{kernel.name}: '{name}' must be a kernel with the same arguments for the same GPU, "
+                                "or a callable that enqueues work")
     with copies(gpus, plan, kernel._signature, values) as sets:
         runs = [contender if callable(contender) else (contender[0]._launched(sets.ordinal, contender[1], sets.packed[0]),
                                                        contender[1]) for _, contender in contenders]
@@ -211,7 +212,7 @@ def median(rounds: tuple[float, ...]) -> float:
 
 def time_rounds(sets: Sets, runs: Sequence[tuple[c.c_void_p, Plan] | Callable[[], object]],
                 effort: _lib.BenchEffort | None = None) -> list[tuple[float, ...]]:
-    """The times of each one's rounds, sorted: of kernels on the GPU, and of what Python enqueues."""
+    """The sorted times of each contender's rounds."""
     rows = (_lib.Contender * len(runs))()
     words = b"".join(sets.packed)
     kept: list[Any] = []

@@ -1,4 +1,4 @@
-"""DLPack: tensors in capsules, those of other libraries and new ones.
+"""DLPack: tensors in capsules, from other libraries and for them.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -16,7 +16,7 @@ HOST_DEVICES = {1, 3, 11}  # kDLCPU, kDLCUDAHost, kDLROCMHost
 GPU_DEVICES = {2, 10, 13}  # kDLCUDA, kDLROCM, kDLCUDAManaged
 
 _CODES = {name: code for code, name in DLPACK.items()}
-_NAME = b"dltensor"  # of a capsule whose tensor nobody took
+_NAME = b"dltensor"  # of a capsule whose tensor has not been taken over
 
 
 class Tensor(c.Structure):
@@ -33,31 +33,31 @@ class _Managed(c.Structure):
     _fields_ = [("tensor", Tensor), ("manager", c.c_void_p), ("deleter", c.c_void_p)]
 
 
-# Capsules are given by their addresses: one that is being destroyed may not become an object again.
+# Capsules are passed by address: one that is being destroyed must not become an object again.
 _new = c.PYFUNCTYPE(c.py_object, c.c_void_p, c.c_char_p, c.c_void_p)(("PyCapsule_New", c.pythonapi))
 _pointer_in = c.PYFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(("PyCapsule_GetPointer", c.pythonapi))
 _is_valid = c.PYFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p)(("PyCapsule_IsValid", c.pythonapi))
 
 
 def tensor_in(capsule: Any) -> Tensor:
-    """What a capsule has, as long as it lives."""
+    """The tensor in a capsule, valid as long as the capsule."""
     return Tensor.from_address(_pointer_in(id(capsule), _NAME))
 
 
-# ---- new ones ----------------------------------------------------------------------------------
+# ---- new tensors -------------------------------------------------------------------------------
 
 _lent: dict[int, Any] = {}
-"""What lives until others are done with it, by the address of its _Managed."""
+"""Objects that other libraries still use, by the address of their _Managed."""
 
 
 def _delete(managed: int, lent: dict[int, Any] = _lent) -> None:
-    """Called by whom took a tensor, in whatever thread."""
+    """Called by the library that took a tensor over, in any thread."""
     lent.pop(managed, None)
 
 
 def _destroy(capsule: int, is_valid: Any = _is_valid, pointer_in: Any = _pointer_in, name: bytes = _NAME,
              lent: dict[int, Any] = _lent) -> None:
-    """Called with a capsule that goes: its tensor goes, too, where nobody took it."""
+    """Called when a capsule is destroyed: frees its tensor unless it has been taken over."""
     if is_valid(capsule, name):
         lent.pop(pointer_in(capsule, name), None)
 
@@ -69,7 +69,7 @@ _deleter, _destructor = (c.cast(callback, c.c_void_p).value for callback in _cal
 
 
 class DeviceArray:
-    """New memory of a GPU, row by row, for a library that takes it over by ``__dlpack__``; freed when nobody has it."""
+    """New row-major GPU memory for a library that takes it over through ``__dlpack__``; freed after its last use."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, device: tuple[int, int]):
         """device: DLPack's type, and the GPU's ordinal"""
@@ -89,7 +89,7 @@ class DeviceArray:
         return self.device
 
     def __dlpack__(self, **how: Any) -> Any:
-        """Of any stream: what is in it was waited for before anybody gets it."""
+        """For any stream: the contents are complete before another library receives the array."""
         shape = (c.c_int64 * len(self.shape))(*self.shape)
         code, bits = _CODES[self.dtype]
         managed = _Managed(Tensor(self.address, *self.device, len(self.shape), code, bits, 1, shape), None, _deleter)

@@ -12,7 +12,7 @@ class Element(NamedTuple):
 
     name: str
     dtype: str
-    """What numpy with ml_dtypes, torch, jax and cupy call it."""
+    """Its name in numpy with ml_dtypes, torch, jax and cupy."""
     bits: int
 
 
@@ -27,7 +27,7 @@ ELEMENTS = {
 }
 
 PACKED = "uint8"
-"""The dtype of an array that has two of i4 or u4 in each byte, the first one below."""
+"""The dtype of an array with two elements of i4 or u4 in each byte, the first in the low half."""
 
 # (code, bits) of DLPack 1.1
 DLPACK = {(2, 16): "float16", (2, 32): "float32", (2, 64): "float64", (4, 16): "bfloat16", (0, 8): "int8",

@@ -1,4 +1,4 @@
-"""What goes wrong, and where.
+"""Exceptions and diagnostics.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -14,12 +14,12 @@ class Diagnostic(NamedTuple):
     """``"note"``, ``"warning"`` or ``"error"``."""
     file: str
     line: int
-    """From 1 on; 0: no position."""
+    """From 1 on; 0: no location."""
     column: int
     """From 1 on, in bytes."""
     message: str
     text: str
-    """As a terminal shows it: message, source line, caret."""
+    """As in a terminal: message, source line, caret."""
 
 
 _COLOURS = {"error": "1;31", "warning": "1;35", "note": "1;36"}  # of terminals
@@ -30,11 +30,11 @@ class Error(Exception):
 
 
 class ArgumentError(Error, TypeError):
-    """A call does not fit its kernel: an array's type, rank, shape, strides or device, or a name."""
+    """A call does not match its kernel: the type, rank, shape, strides or device of an array, or a name."""
 
 
 class LibraryError(Error):
-    """libtcc failed, or its driver: ``status`` has the name of the ``tcc_status``."""
+    """libtcc or the driver failed: ``status`` is the name of the ``tcc_status``."""
 
     def __init__(self, status: str, diagnostics: tuple[Diagnostic, ...] = ()):
         self.status = status
@@ -43,7 +43,7 @@ class LibraryError(Error):
 
 
 class CompileError(LibraryError):
-    """A program is wrong. The message has every error with its source line and a caret.
+    """A program has errors. The message contains all of them, with source line and caret.
 
     >>> import tcc
     >>> try:
@@ -56,7 +56,7 @@ class CompileError(LibraryError):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython and notebooks show: the text, with the messages in colour."""
+        """For IPython and notebooks: the text, with the messages in colour."""
         lines = []
         for d in self.diagnostics:
             message, *rest = d.text.rstrip("\n").split("\n")

@@ -1,6 +1,7 @@
 """libtcc through ctypes: its structs, its functions, and its errors as exceptions.
 
-The library is the one that lies in this package, as in a wheel; else the one that TCC_LIBRARY names; else the loader's.
+The library is the one in this package, as in a wheel; else the one named by TCC_LIBRARY; else the one that the loader
+finds.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -12,7 +13,7 @@ import threading
 
 from ._errors import CompileError, Diagnostic, LibraryError
 
-INTERFACE = "0.1"  # the version that symbols have: docs/embedding.md
+INTERFACE = "0.1"  # the version of the symbols: docs/embedding.md
 
 _SEVERITIES = ("note", "warning", "error")
 _BAD_PROGRAM = {1, 2, 3, 4}  # TCC_ERR_SYNTAX to TCC_ERR_UNSUPPORTED
@@ -98,7 +99,7 @@ class ArgInfo(c.Structure):
 DIAGNOSTIC_FN = c.CFUNCTYPE(None, c.POINTER(_Diagnostic), c.c_void_p)
 
 _handle, _out = c.c_void_p, c.POINTER(c.c_void_p)
-_array = c.c_void_p  # takes arrays of any type, without a cast in each call
+_array = c.c_void_p  # accepts arrays of any type, without a cast in each call
 
 # name: (result, arguments); "status": a tcc_status
 _FUNCTIONS = {
@@ -174,7 +175,7 @@ lib = _load()
 
 
 class Listener(threading.local):
-    """Collects the diagnostics of calls that are given ``listen``, of each thread its own."""
+    """Collects the diagnostics sent to ``listen``, separately for each thread."""
 
     def __init__(self) -> None:
         self.heard: list[Diagnostic] = []
@@ -185,7 +186,7 @@ class Listener(threading.local):
                                      text_of(d.message), text_of(d.text)))
 
     def check(self, status: int) -> None:
-        """Raises what a call on this thread returned, if it is an error."""
+        """Raises the error that a call on this thread returned, if any."""
         heard, self.heard = tuple(self.heard), []
         if status:
             name = text_of(lib.tcc_status_name(status))
@@ -196,7 +197,7 @@ class Listener(threading.local):
 
 
 def text_of(text: bytes) -> str:
-    """What C calls a string."""
+    """A C string as str."""
     return text.decode("utf-8", "replace")
 
 
@@ -209,7 +210,7 @@ def _warn(heard: tuple[Diagnostic, ...]) -> None:
 
 def compile_options(target: str | None, file: str | None, kernel: str | None, defines: dict[str, int], tiles: int,
                     emit: int) -> CompileOptions:
-    """Options for a compilation, which keep what they point to."""
+    """Options for a compilation, which keep the objects that they point to."""
     pairs = (Define * len(defines))(*(Define(name.encode(), value) for name, value in defines.items()))
     return CompileOptions(struct_size=c.sizeof(CompileOptions), target=target.encode() if target else None,
                           file=file.encode("utf-8", "surrogateescape") if file else None, emit=emit,
@@ -217,7 +218,7 @@ def compile_options(target: str | None, file: str | None, kernel: str | None, de
 
 
 class Module:
-    """A compiled source: what was asked to be emitted, and what can be interpreted."""
+    """A compiled source: the requested output, and IR for the interpreter."""
 
     def __init__(self, source: bytes, options: CompileOptions):
         self.listener = Listener()

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 
 class Timeline(NamedTuple):
-    """What one CTA of a launch did: ``Kernel.timeline``. docs/timeline.md says how it is read."""
+    """What one CTA of a launch did: ``Kernel.timeline``. docs/timeline.md explains how to read it."""
 
     json: str
-    """Chrome's trace events, which ui.perfetto.dev shows."""
+    """Chrome trace events, for ui.perfetto.dev."""
     summary: str
-    """A line about it."""
+    """One line of summary."""
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The events: "ph" is "X" for what takes time, from "ts" on for "dur", in cycles."""
+        """The events: those with "ph" = "X" last for "dur" cycles from "ts" on."""
         import json
 
         events: list[dict[str, Any]] = json.loads(self.json)["traceEvents"]

@@ -1,4 +1,4 @@
-"""Kernels as operators of torch, which torch.compile and torch.export see as one.
+"""Kernels as torch operators, which torch.compile and torch.export trace as one.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._kernel import Kernel
     from ._signature import Argument
 
-_operators: dict[str, Any] = {}  # an operator is registered once in a process
+_operators: dict[str, Any] = {}  # an operator can only be registered once per process
 
 
 def _schema(kernel: Kernel) -> str:
@@ -27,7 +27,7 @@ def _schema(kernel: Kernel) -> str:
 
 
 def _extents(argument: Argument, tensor: Any) -> list[Any]:
-    """The extents of a tensor in elements; they may be torch's symbols."""
+    """The extents of a tensor in elements; they may be symbolic."""
     extents = list(tensor.shape)
     if extents and ELEMENTS[argument.type].bits < 8 and str(tensor.dtype) == f"torch.{PACKED}":
         extents[-1] = extents[-1] * 2
@@ -35,7 +35,7 @@ def _extents(argument: Argument, tensor: Any) -> list[Any]:
 
 
 def _fake(kernel: Kernel, args: tuple[Any, ...]) -> Any:
-    """Outputs with shapes and types alone."""
+    """Outputs with only shapes and types."""
     import torch
 
     inputs = [a for a in kernel.args if a.role != "out"]

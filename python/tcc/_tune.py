@@ -1,4 +1,4 @@
-"""The schedule that makes a kernel fastest, by trying on the GPU: docs/tuning.md.
+"""Searching for the fastest schedule of a kernel by measuring on the GPU: docs/tuning.md.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
     from ._signature import Plan
 
 ALL_TILES = 0
-"""What schedules are measured against is the compiler's choice of all, whatever tiles the kernel was compiled with: so
-that results in a file compare."""
+"""Schedules are measured against the compiler's choice among all tiles, whatever the kernel was compiled with, so that
+results in a file are comparable."""
 FINALISTS = 3
-"""So many are timed once more at the end: the first of many is often the luckiest."""
+"""How many are timed again at the end: the fastest of many is often just the luckiest."""
 _BRIEF = _lib.BenchEffort(round_ms=3, warm_ms=10, rounds=5)
 _POISON = 0xFF  # NaN
 
 
 class TuneProgress(NamedTuple):
-    """How far a search is: ``Kernel.tune``."""
+    """The progress of a search: ``Kernel.tune``."""
 
     refused: int
-    """Schedules that the compiler does not take."""
+    """Schedules that the compiler rejects."""
     dear: int
-    """That by its estimate take too much time to be worth trying."""
+    """Schedules that are estimated to be too slow to be worth measuring."""
     measured: int
-    """In this search."""
+    """Schedules measured in this search."""
     wrong: int
-    """Of these, with wrong results."""
+    """Of these, schedules with wrong results."""
     known: int
-    """Found in the file of results."""
+    """Schedules found in the results file."""
     waiting: int
-    """Still to be measured, as far as is known now."""
+    """Schedules still to be measured, as far as known yet."""
     best: float
-    """The least time so far, over that of the compiler's own choice; infinite where there is none."""
+    """The shortest time so far, divided by that of the compiler's choice; infinite if there is none."""
     seconds_left: float
 
 
 class Tuned(NamedTuple):
-    """What ``Kernel.tune`` found.
+    """The result of ``Kernel.tune``.
 
     >>> tuned = Tuned("schedule p for sm_90a { … }", 8.0, 10.0, None, TuneProgress(9, 8, 7, 1, 5, 0, 0.8, 0.0))
     >>> tuned.ratio
@@ -62,19 +62,19 @@ class Tuned(NamedTuple):
     """
 
     schedule: str
-    """In the language's syntax, to be put into the source."""
+    """In the language's syntax, to add to the source."""
     us: float
     """Microseconds of one launch with it."""
     before_us: float
-    """And of the kernel as it was, timed in turn."""
+    """And of the kernel before, timed alternately."""
     kernel: Kernel
     """The kernel with the schedule."""
     progress: TuneProgress
-    """How far the search came."""
+    """The final progress of the search."""
 
     @property
     def ratio(self) -> float:
-        """How many times as long the kernel took before."""
+        """The time before, divided by the time now."""
         return self.before_us / self.us
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Tuned(NamedTuple):
 
 
 class _Trial:
-    """What the search calls to have a schedule tried, and how an exception comes out of it."""
+    """The callbacks of the search, which measure a schedule and keep an exception for the caller."""
 
     def __init__(self, kernel: Kernel, sets: Sets, plan: Plan, own: c.c_void_p, progress: Any):
         self._sets, self._plan, self._own, self._progress = sets, plan, own, progress
@@ -97,7 +97,7 @@ class _Trial:
         self._expected = self._compute(own)
 
     def _compute(self, handle: c.c_void_p) -> list[Any]:
-        """What a kernel makes of the first set: its outputs."""
+        """The outputs of a kernel on the first set."""
         sets, plan = self._sets, self._plan
         for (address, size, _, _), initial in zip(self._written, self._initial):
             sets.check(lib.tcc_device_fill(sets.device, address, _POISON, size) if initial is None else
@@ -107,7 +107,7 @@ class _Trial:
         return [sets.read(address, size) for address, size, _, _ in self._written]
 
     def _time(self, handle: c.c_void_p) -> float:
-        """The time over that of the compiler's own choice, timed in turn; infinite where results are wrong."""
+        """The time divided by that of the compiler's choice, timed alternately; infinite if results are wrong."""
         got = self._compute(handle)
         if not all(lib.tcc_tune_agree(of, expected, now, size * 8 // bits)
                    for (_, size, of, bits), expected, now in zip(self._written, self._expected, got)):
@@ -120,10 +120,10 @@ class _Trial:
             try:
                 time[0] = self._time(c.c_void_p(handle))
                 return 0
-            except LibraryError as error:  # the schedule's doing: it counts as wrong
+            except LibraryError as error:  # caused by the schedule, which counts as wrong
                 self.error = error
                 return _lib.INTERNAL
-            except BaseException as error:  # which C cannot pass on
+            except BaseException as error:  # C cannot propagate it
                 self.error = error
         time[0] = math.nan
         return _lib.INTERNAL
@@ -143,9 +143,9 @@ def _progress_of(progress: Any) -> TuneProgress:
 @contextlib.contextmanager
 def _found(kernel: Kernel, gpus: Gpus, device: c.c_void_p, ordinal: int, plan: Plan, seconds: float, results: Any,
            trial: _Trial | None = None) -> Iterator[c.c_void_p]:
-    """What a search found, which begins with what the file of results has, and is no more than that without a trial."""
+    """The results of a search, including those of the results file; without a trial only the latter."""
     compile_options = kernel._options_on(ordinal, ALL_TILES)
-    compile_options.kernel = None  # the search's options name it
+    compile_options.kernel = None  # it is named in the search's options
     options = _lib.TuneOptions(
         struct_size=c.sizeof(_lib.TuneOptions), kernel=kernel.name.encode(),
         dims=c.cast(c.c_char_p(plan.extents), c.c_void_p), n_dims=plan.n_extents, seconds=seconds,
@@ -169,19 +169,19 @@ def tune(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, An
     """``Kernel.tune``."""
     gpus = gpus_for(kernel, "tune")
     if not seconds > 0:
-        raise ArgumentError(f"{kernel.name}: seconds= is {seconds}, wants more than 0")
+        raise ArgumentError(f"{kernel.name}: seconds= is {seconds}, must be more than 0")
     plan, values = kernel._signature.plan(args, out, named)
     with copies(gpus, plan, kernel._signature, values) as sets:
         own = kernel._handle(sets.ordinal, ALL_TILES)
         if not lib.tcc_kernel_variant(own, plan.extents, plan.n_extents, sets.packed[0], len(sets.sizes)):
-            raise ArgumentError(f"{kernel.name}: there is nothing to compute with such arguments")
+            raise ArgumentError(f"{kernel.name}: nothing to compute with these arguments")
         trial = _Trial(kernel, sets, plan, own, progress)
         with _found(kernel, gpus, sets.device, sets.ordinal, plan, seconds, results, trial) as found:
             schedules = [text_of(lib.tcc_tuning_schedule(found, i))
                          for i in range(min(lib.tcc_tuning_count(found), FINALISTS))]
             how_far = _progress_of(lib.tcc_tuning_progress(found))
         if not schedules:
-            raise Error(f"{kernel.name}: none of the schedules was measured in time with right results")
+            raise Error(f"{kernel.name}: no schedule with correct results was measured in the given time")
         finalists = [kernel._with(schedule) for schedule in schedules]
         before, *times = map(median, time_rounds(sets, [
             (k._launched(sets.ordinal, plan, sets.packed[0]), plan) for k in (kernel, *finalists)]))
@@ -193,7 +193,7 @@ def tuned(kernel: Kernel, args: tuple[Any, ...], out: Any, named: Mapping[str, A
     """``Kernel.tuned``."""
     gpus = kernel._gpus
     if gpus is None:
-        return kernel  # nothing is known of the interpreter
+        return kernel  # schedules are not timed on the interpreter
     plan, _ = kernel._signature.look(args, out, named)
     ordinal = ordinal_of(gpus, plan)
     with gpus.on(ordinal) as device, _found(kernel, gpus, device, ordinal, plan, -1, results) as found:

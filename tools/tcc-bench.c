@@ -248,7 +248,7 @@ static int run(const arguments *a, shapes *s, report *r)
     if (!options_parse(3 + a->n_script, argv, NULL, &o, why, sizeof why))
         bad_usage("%s", why);
     if (o.on == ON_INTERP)
-        bad_usage("--on=interp: the interpreter's time means nothing");
+        bad_usage("--on=interp: timings on the interpreter are meaningless");
     int status = script_run_lines(&o, s->lines, s->n, &(script_sink){take_machine, take_row, r});
     if (!r->n)
         return status;

@@ -357,10 +357,10 @@ static const char *contradiction(const options *o)
     if (o->table && !o->script)
         return "--table belongs to --script";
     if (o->bench && interp)
-        return o->against ? "--against needs a GPU: the interpreter's time means nothing"
-                          : "--bench needs a GPU: the interpreter's time means nothing";
+        return o->against ? "--against needs a GPU: timings on the interpreter are meaningless"
+                          : "--bench needs a GPU: timings on the interpreter are meaningless";
     if (o->tune && interp)
-        return "--tune needs a GPU: the interpreter's time means nothing";
+        return "--tune needs a GPU: timings on the interpreter are meaningless";
     if (o->tune && o->file && file_kind_of(o->file) != FILE_TILE)
         return "--tune is for .tile files: others have their schedule";
     if (o->tune && (o->bench || o->variant || o->script))

@@ -134,7 +134,7 @@ START_TEST(lines_inherit_what_their_script_says)
     ck_assert(!parse_line("a.tile --on=hip --device=1", &script));
     ck_assert_str_eq(why, "--device is for the command line of the script");
     ck_assert(!parse_line("a.tile --bench", &script));
-    ck_assert_str_eq(why, "--bench needs a GPU: the interpreter's time means nothing");
+    ck_assert_str_eq(why, "--bench needs a GPU: timings on the interpreter are meaningless");
 }
 END_TEST
 
@@ -177,7 +177,7 @@ static const struct {
     {"a.tile --on=gpu --threads 2", "--threads belongs to --on=interp"},
     {"a.tir --on=interp --level=tile", "--level is for .tile files: other IR is of one level"},
     {"a.ptx --on=interp", "--on=interp runs .tile and .tir files"},
-    {"a.tile --on=interp --bench", "--bench needs a GPU: the interpreter's time means nothing"},
+    {"a.tile --on=interp --bench", "--bench needs a GPU: timings on the interpreter are meaningless"},
     {"a.ir --on=interp -D M=1", "-D is for .tile files"},
     {"a.ptx --target=sm_90a", "--target is for .tile files: others are for one target"},
     {"a.tile --rows 3", "--rows belongs to --check"},
@@ -187,7 +187,7 @@ static const struct {
     {"a.tile --on=hip --order=early", "--order belongs to --on=interp"},
     {"a.tile --on=hip --manifest=a.json", "--manifest is for files that are compiled already"},
     {"a.tile --on=interp --against=cublas",
-     "--against needs a GPU: the interpreter's time means nothing"},
+     "--against needs a GPU: timings on the interpreter are meaningless"},
 };
 
 START_TEST(bad_usage_is_told)

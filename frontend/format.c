@@ -455,6 +455,6 @@ bool tcc_frontend_format(tcc_arena *arena, const char *source, size_t size, tcc_
     add_pieces(&again, tcc_str_text(out), out->len, names, diag);
     if (same_pieces(&f, &again))
         return true;
-    tcc_error(diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "the layout of this text would change what it says");
+    tcc_error(diag, TCC_ERR_INTERNAL, (tcc_loc){0, 0}, "formatting would change the meaning of this text");
     return false;
 }

@@ -126,7 +126,7 @@ static bool check_inout_in(tcc_sema *s, const tcc_ast_param *param, const tcc_as
         for (size_t j = 0; stmt->exprs.data[i]->param == param && j < to->len; j++)
             if (from->data[j].text != to->data[j].text || sums_around(stmt, i) & from->data[j].index->bit) {
                 tcc_error(s->diag, TCC_ERR_TYPE, from->data[j].loc,
-                          "inout '%s' is read at another place than it is written",
+                          "inout '%s' is read with other indices than it is written",
                           param->name.text);
                 tcc_note(s->diag, to->data[j].loc, "'%s' is written here", param->name.text);
                 return false;

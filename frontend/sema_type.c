@@ -211,7 +211,7 @@ static bool find_elems(tcc_sema *s, const tcc_ast_expr *term, tcc_scalar elems[2
         found[i] = find_elem(term->args[i], &elems[i]);
     if (!found[0] && !found[1]) {
         tcc_error(s->diag, TCC_ERR_TYPE, term->name.loc,
-                  "what both operands of a sum are rounded to is not said: convert one, as in 'f16(…)'");
+                  "neither operand of a sum has a type to which both could be rounded: convert one, as in 'f16(…)'");
         return false;
     }
     for (int i = 0; i < 2; i++) {

@@ -194,7 +194,7 @@ const char *tcc_layout_wrong(const tcc_type *tile)
 {
     const tcc_fragment *f = fragment_of(tile);
     if (!f)
-        return tile->n_repeats ? "is not a fragment, and only fragments are repeated" : NULL;
+        return tile->n_repeats ? "is not a fragment, and only fragments can be repeated" : NULL;
     if (tile->rank != 2)
         return "is of a matrix";
     int64_t extent[2] = {f->rows, f->cols};
@@ -208,7 +208,7 @@ const char *tcc_layout_wrong(const tcc_type *tile)
             return "has no two halves of registers, once";
         halved |= r->in == TCC_IN_HALVES;
         if (same && !r->in)
-            return "repeats the same in further registers";
+            return "repeats the same elements in further registers";
         if (same)
             continue;
         if (r->in != TCC_IN_WARPS && tile->dims[r->dim].size == 1)

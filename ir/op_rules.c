@@ -58,7 +58,7 @@ static void check_field(verifier *v, const tcc_op *op)
     for (unsigned i = 0; i < op->n_operands; i++) {
         const tcc_type *t = op->operands[i]->type;
         if (t->kind != TCC_KIND_field && t->kind != TCC_KIND_scalar)
-            ERROR(v, op, "%s is %s, wants a field or scalar, for r is %s", names[i].name, TEXT(t),
+            ERROR(v, op, "%s is %s, wants a field or scalar, because r is %s", names[i].name, TEXT(t),
                   TEXT(r));
         else if (!indices_within(t, r))
             ERROR(v, op, "r is %s, which lacks an index of %s, %s", TEXT(r), names[i].name,
@@ -170,7 +170,7 @@ static void check_read(verifier *v, const tcc_op *op)
         ERROR(v, op, "tensor is %s and r is %s: their elements differ", TEXT(tensor), TEXT(r));
     for (unsigned i = 0; i < tensor->rank; i++)
         if (!has_index(r, map[i].s))
-            ERROR(v, op, "map names %s, which r, %s, does not have", map[i].s, TEXT(r));
+            ERROR(v, op, "map names %s, which r, %s, lacks", map[i].s, TEXT(r));
     for (unsigned i = 0; i < r->rank; i++)
         if (!list_has(map, tensor->rank, r->dims[i].name))
             ERROR(v, op, "r is %s, and map does not name %s", TEXT(r), r->dims[i].name);
@@ -189,12 +189,12 @@ static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
     if (!ok)
         ERROR(v, op, "attribute 'parts' wants an index and two numbers, 1 or more");
     else if (n_over != 1)
-        ERROR(v, op, "sums over %zu indices, wants one to have parts of", n_over);
+        ERROR(v, op, "sums over %zu indices, wants one to divide into parts", n_over);
     if (!ok || n_over != 1)
         return NULL;
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     if (has_index(a, parts[0].s) || !has_index(r, parts[0].s))
-        ERROR(v, op, "a is %s and r is %s: the index of parts, %s, is one of r's alone", TEXT(a), TEXT(r), parts[0].s);
+        ERROR(v, op, "a is %s and r is %s: the index of parts, %s, belongs only to r", TEXT(a), TEXT(r), parts[0].s);
     return parts[0].s;
 }
 
@@ -288,7 +288,7 @@ static void check_for(verifier *v, const tcc_op *op)
     }
     tcc_verify_same(v, op, "lo", i, "argument 0", body->args[0]->type);
     if (tcc_loop_tests(op) && (!carried || op->results[0].type != tcc_type_scalar(op->block->func->ir, TCC_i1)))
-        ERROR(v, op, "attribute 'while' wants an i1 to be carried first");
+        ERROR(v, op, "attribute 'while' wants an i1 as the first carried value");
     for (unsigned c = 0; c < carried; c++) {
         const tcc_type *r = op->results[c].type;
         if (op->operands[c + 3]->type != r || body->args[c + 1]->type != r)
@@ -440,9 +440,9 @@ static void check_load(verifier *v, const tcc_op *op)
     check_copied(v, op, tensor, "r", r);
     bool early = tcc_attr_find(&op->attrs, "early");
     if (early && tcc_attr_find(&op->attrs, "inside"))
-        ERROR(v, op, "is early, or inside: not both");
+        ERROR(v, op, "has both 'early' and 'inside'");
     if (!early && tcc_attr_find(&op->attrs, "chunk"))
-        ERROR(v, op, "has a 'chunk' and is not early");
+        ERROR(v, op, "has 'chunk' without 'early'");
 }
 
 static void check_store(verifier *v, const tcc_op *op)
@@ -502,7 +502,7 @@ static void check_convert(verifier *v, const tcc_op *op)
 {
     const tcc_type *a = op->operands[0]->type, *r = op->results[0].type;
     if (a->elem != r->elem || !same_extents(a, r))
-        ERROR(v, op, "a is %s and r is %s, wants them to differ in their layout alone", TEXT(a), TEXT(r));
+        ERROR(v, op, "a is %s and r is %s, wants them to differ only in their layout", TEXT(a), TEXT(r));
 }
 
 static void check_rotate(verifier *v, const tcc_op *op)
@@ -589,10 +589,10 @@ static void check_ring(verifier *v, const tcc_op *op)
                   (long long)stages);
     }
     if (op->n_operands && tcc_is_of_turns(op))
-        ERROR(v, op, "has buffers, and is for taking turns");
+        ERROR(v, op, "has buffers, but is for taking turns");
     bool bytes = !strcmp(tcc_attr_str(&op->attrs, "completion", ""), "bytes");
     if (tcc_attr_find(&op->attrs, "cluster") && !bytes && !tcc_is_of_words(op))
-        ERROR(v, op, "is of a cluster, and has neither words nor counts bytes");
+        ERROR(v, op, "is of a cluster, but does not count bytes and has no words");
     int64_t ctas = tcc_attr_int(&op->attrs, "cluster", 1), rows = tcc_attr_int(&op->attrs, "rows", ctas);
     if (rows < 1 || ctas % rows)
         ERROR(v, op, "has rows of a cluster of %lld: %lld, wants a number that divides it", (long long)ctas,
@@ -635,7 +635,7 @@ static void check_wait(verifier *v, const tcc_op *op)
 {
     const tcc_op *ring = def_of(op->operands[0], TCC_OP_async_ring);
     if (ring && tcc_is_of_turns(ring))
-        ERROR(v, op, "is of a ring for taking turns, which are acquired and released");
+        ERROR(v, op, "uses a ring for taking turns, which are only acquired and released");
 }
 
 static void check_commit(verifier *v, const tcc_op *op)
@@ -670,7 +670,7 @@ static void check_copy(verifier *v, const tcc_op *op)
     const tcc_op *ring = def_of(o->ring, TCC_OP_async_ring);
     tcc_fillers fillers = ring ? tcc_fillers_of(ring) : (tcc_fillers){0};
     if (peers.n > 1 && strcmp(tcc_attr_str(&op->attrs, "copy", ""), "tma"))
-        ERROR(v, op, "is to several CTAs, and not by the copy engine");
+        ERROR(v, op, "copies to several CTAs, but not by the copy engine");
     else if (peers.n > 1 && ring && !tcc_fillers_have(&fillers, peers))
         ERROR(v, op, "is to %lld CTAs at places %lld apart, which do not fill its ring", (long long)peers.n,
               (long long)peers.apart);

@@ -42,7 +42,7 @@ static const char *append_operation(expr_reader *r, tcc_attr a, int nesting)
     if (tcc_attr_is_record(a, "device", "s"))
         return tcc_device_attr_find(a.list.items[1].s, &device)
                    ? push(r, TCC_EXPR_device, device)
-                   : tcc_arena_printf(r->arena, "asks devices for '%s'", a.list.items[1].s);
+                   : tcc_arena_printf(r->arena, "names an unknown device attribute '%s'", a.list.items[1].s);
     if (!a.list.n || a.list.items[0].kind != TCC_ATTR_STR ||
         !tcc_expr_find_op(a.list.items[0].s, &op))
         return "wants [add, A, B], or sub, mul, div, ceildiv, min, max or [device, ATTRIBUTE]";

@@ -378,13 +378,13 @@ static const char *why_not_in_pieces(const tcc_source *s)
     const tcc_type *t = s->tensor->type;
     const tcc_dim *rows = &t->dims[t->rank - 1];
     if (how != ANYWHERE && tcc_attr_int(attrs, how == EARLY ? "early" : "inside", -1) != u->k)
-        return "another direction is the one of the sum";
+        return "the sum runs along another dimension";
     if (how == ANYWHERE && !s->aligned)
-        return "rows of any length behind the end of the sum";
+        return "unaligned rows beyond the end of the sum";
     if (how == EARLY && tcc_attr_int(attrs, "chunk", 0) != (s->aligned ? 0 : chunk))
         return "a last chunk of another size";
     if ((u->transposed ? s->own : s->along_k) != (int)t->rank - 1)
-        return "another direction is contiguous";
+        return "another dimension is contiguous";
     if (u->transposed && u->bits == 4)
         return "transposed elements of 4 bits";
     if (!u->transposed &&
@@ -408,7 +408,7 @@ void tcc_amdgcn_copy(tcc_amdgcn_lowering *l, tcc_op *op)
     bool by_element = !strcmp(how, "predicated");
     if (!panel || panel > TCC_UNIT_BYTES || tile->rank != 2 || dims[k].i < 0 || (!by_element && dims[!k].i < 0) ||
         !tcc_has_word("buffer unaligned predicated", how)) {
-        TCC_LOW_REFUSE(&l->low, op, "tile.load into units that are not laid out");
+        TCC_LOW_REFUSE(&l->low, op, "tile.load into units without a layout");
         return;
     }
     s.units = tcc_amdgcn_units(l, tile, k, panel);

@@ -158,7 +158,7 @@ void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op)
     }
     if (!is_held(l, op)) {
         TCC_LOW_REFUSE(low, op,
-                       "tile.mma of tiles that are not held as the instruction wants them");
+                       "tile.mma of tiles without the instruction's layout");
         return;
     }
     if (!tcc_low_held(low, op, o->a->type, &a) || !tcc_low_held(low, op, o->b->type, &b) ||

@@ -39,7 +39,7 @@ static bool find_stage(tcc_amdgcn_lowering *l, const tcc_op *user, const tcc_val
     int64_t n = buffer->type->dims[0].size;
     if (!alloc || !tcc_attr_find(&alloc->attrs, "offset") || !tcc_attr_find(&alloc->attrs, "panel") ||
         tcc_panel_width(&alloc->attrs) > TCC_UNIT_BYTES) {
-        TCC_LOW_REFUSE(low, user, "a buffer that has no place, or no panels of 8 or 16 bytes");
+        TCC_LOW_REFUSE(low, user, "a buffer without an offset, or without panels of 8 or 16 bytes");
         return false;
     }
     int k = (int)tcc_attr_int(&alloc->attrs, "contiguous", 1);
@@ -158,7 +158,7 @@ void tcc_amdgcn_put(tcc_amdgcn_lowering *l, tcc_op *op)
         return;
     const tcc_parts *a = o->a->type->layout ? NULL : tcc_low_parts(low, o->a);
     if (!a || !a->units || !same_units(a->units, &s.units)) {
-        TCC_LOW_REFUSE(low, op, "async.put of a tile that was not loaded as its buffer is laid out");
+        TCC_LOW_REFUSE(low, op, "async.put of a tile without the layout of its buffer");
         return;
     }
     for (int64_t j = 0; j < a->units->of.n_lane; j++) {

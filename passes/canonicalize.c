@@ -1,4 +1,4 @@
-/* canonicalize: fold constants, and bring equal expressions to one form.
+/* canonicalize: fold constants and bring equal expressions to one form.
  *
  * Before:  %a = arith.add %two, %x         After:  %c = arith.add %x, %five
  *          %b = arith.add %a, %three               %d = (the consts 2 and 3, unused: dce)
@@ -413,4 +413,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_canonicalize = {
-    "canonicalize", "fold constants, and bring equal expressions to one form", .run = run};
+    "canonicalize", "fold constants and bring equal expressions to one form", .run = run};

@@ -66,6 +66,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_choose_pipeline = {
-    "choose-pipeline", "decide how the copies of a loop are pipelined, and by whom", .run = run,
+    "choose-pipeline", "decide how the copies of a loop are pipelined, and by which warps", .run = run,
     .requires = TCC_UP_TO(fused),
     .leaves = TCC_STATE(stages)};

@@ -105,7 +105,7 @@ static void drop_keys(tcc_choice *ch)
             continue;
         if (a->loc.line && !strcmp(ch->f->name, tcc_attr_str(&ch->f->attrs, "kernel", "")))
             tcc_warn(ch->ctx->diag, a->loc, "'%s' has no effect: '%s' %s", a->name, ch->f->name,
-                     naive ? "is computed an element a thread" : "has no sum of products");
+                     naive ? "is computed with one element per thread" : "has no sum of products");
         tcc_attr_remove(&ch->f->attrs, a->name);
     }
 }
@@ -133,7 +133,8 @@ tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p)
                                  (long long)m, (long long)n, TCC_POINTWISE_MOST_ELEMENTS);
     int64_t threads = TCC_POINTWISE_WARPS * TCC_WARP_LANES;
     if (naive && (m * n > threads || threads % (m * n)))
-        return TCC_CHOICE_REFUSE(ch, "tile", "instr naive: a %lld x %lld tile has no thread for each element; %lld threads "
+        return TCC_CHOICE_REFUSE(ch, "tile", "instr naive: a %lld x %lld tile has no thread for each element; %lld "
+                                             "threads "
                                  "share a tile, or a half, a quarter or an eighth of them", (long long)m, (long long)n,
                                  (long long)threads);
     const char *indices[2];

@@ -330,15 +330,15 @@ static tcc_status check_turns(tcc_choice *ch)
         return TCC_OK;
     if (!s->persistent)
         return TCC_CHOICE_REFUSE(ch, "consumers",
-                                 "consumers pingpong: need 'persistent', or a CTA has but one tile");
+                                 "consumers pingpong: need 'persistent', since otherwise a CTA has only one tile");
     if (s->producer != TCC_PRODUCER_WARPGROUP)
         return TCC_CHOICE_REFUSE(ch, "producer", "producer %s: need warpgroup with consumers pingpong, to "
                                                  "which it gives its registers",
                                  tcc_producer_name(s->producer));
     if (s->own_b)
         return TCC_CHOICE_REFUSE(ch, "consumers",
-                                 "not supported yet: consumers pingpong where operands are computed and go through "
-                                 "stages, which both would fill");
+                                 "not supported yet: consumers pingpong with computed operands that go through "
+                                 "stages, which both consumers would fill");
     if (warpgroups != 2)
         return TCC_CHOICE_REFUSE(ch, "warpgroups",
                                  "warpgroups %lld: need 2 with consumers pingpong, one for every other tile",
@@ -436,10 +436,12 @@ static tcc_status check_cache(tcc_choice *ch)
         const char *tensor = pairs.list.items[i].s, *word = pairs.list.items[i + 1].s;
         bool stored = is_written(ch->f, tensor);
         if (!stored && !is_operand(ch, tensor))
-            return TCC_CHOICE_REFUSE(ch, key, "cache %s %s: need an operand of a sum or a result, which the copy engine moves",
+            return TCC_CHOICE_REFUSE(ch, key, "cache %s %s: need an operand of a sum or a result, which the copy "
+                                              "engine moves",
                                      tensor, word);
         if (stored && ch->s.epilogue != TCC_STORING_TMA)
-            return TCC_CHOICE_REFUSE(ch, key, "cache %s %s: need epilogue tma, by which the copy engine stores results", tensor,
+            return TCC_CHOICE_REFUSE(ch, key, "cache %s %s: need epilogue tma, by which the copy engine stores "
+                                              "results", tensor,
                                      word);
     }
     return TCC_OK;

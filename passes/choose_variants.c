@@ -54,8 +54,8 @@ static const char *why_not_whole_bytes(const tcc_op *read, const char *k)
     bool along = tcc_read_is_contiguous_in(read, k, k);
     return tcc_scalar_bits(t->elem) >= 8 || along
                ? NULL
-               : "its rows run along its own index, and elements of half a byte cannot be transposed as "
-                 "they are copied";
+               : "its rows run along its own index, and elements of half a byte cannot be transposed while they are "
+                 "copied";
 }
 
 static const char *why_not_aligned(const tcc_op *read, const char *x, const char *k)

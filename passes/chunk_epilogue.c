@@ -1,4 +1,4 @@
-/* chunk-epilogue: compute what follows an MMA loop in chunks that fit in registers.
+/* chunk-epilogue: compute epilogues in chunks that fit in registers.
  *
  * Before:  %b = tile.load %bias, %n … : tile<f32[1, 256]>
  *          %bb = tile.broadcast %b …
@@ -678,6 +678,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_chunk_epilogue = {
-    "chunk-epilogue", "compute what follows an MMA loop in chunks that fit in registers", .run = run,
+    "chunk-epilogue", "compute epilogues in chunks that fit in registers", .run = run,
     .requires = TCC_UP_TO(roles),
     .undoes = TCC_STATE(places)};

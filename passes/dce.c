@@ -1,4 +1,4 @@
-/* dce: delete ops that nothing needs, and values that loops carry around for nobody.
+/* dce: delete unused ops, and values that loops carry around for nobody.
  *
  * Before:  %s, %t = scf.for … %a, %b {         After:  %s = scf.for … %a {
  *          ^(%i: i32, %x: i32, %y: i32):               ^(%i: i32, %x: i32):
@@ -217,5 +217,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_dce = {
-    "dce", "delete ops that nothing needs", .run = run,
+    "dce", "delete unused ops", .run = run,
     .leaves = TCC_STATE(swept)};

@@ -187,7 +187,7 @@ static const char *why_not_shared(const tcc_op *grid)
         return "a loop for one tile after the other";
     if (axis_of_tiles(grid) == 2)
         return "a loop for one element";
-    return carries_sums(loop) ? NULL : "a loop that carries what is no sum of products";
+    return carries_sums(loop) ? NULL : "a loop that carries values other than sums of products";
 }
 
 /* The loop makes every so many-th iteration. */

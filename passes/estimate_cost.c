@@ -1,4 +1,4 @@
-/* estimate-cost: estimate what a launch of a variant costs, to compare it with the kernel's others.
+/* estimate-cost: estimate the cost of launching a variant, to compare it with the kernel's others.
  *
  * Before:  func @f(…) {…}
  * After:   func @f(…) {cost = [div, [mul, [add, [mul, 48, [ceildiv, TILES, [device, sms]]],
@@ -370,5 +370,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_estimate_cost = {
-    "estimate-cost", "estimate what a launch of a variant costs", .run = run,
+    "estimate-cost", "estimate the cost of launching a variant", .run = run,
     .requires = TCC_UP_TO(stages) | TCC_STATE(grid)};

@@ -7,7 +7,7 @@
  * makes no difference, so that a sum is rounded in the same way wherever it stands. LLVM may not
  * contract anything: the instructions are those that the interpreter runs.
  *
- * Requires nothing. Preserves control flow; dce deletes the products that nothing needs any more.
+ * Requires nothing. Preserves control flow; dce deletes the products that is unused any more.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/passes.h"

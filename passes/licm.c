@@ -1,4 +1,4 @@
-/* licm: move what is the same in every iteration out of loops.
+/* licm: move loop-invariant ops out of loops.
  *
  * Before:  scf.for %i … {                   After:  %a = arith.mul %x, %y
  *            %a = arith.mul %x, %y                  scf.for %i … {
@@ -70,4 +70,4 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     return TCC_OK;
 }
 
-const tcc_pass tcc_pass_licm = {"licm", "move what is the same in every iteration out of loops", .run = run};
+const tcc_pass tcc_pass_licm = {"licm", "move loop-invariant ops out of loops", .run = run};

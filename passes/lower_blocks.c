@@ -303,7 +303,7 @@ void tcc_low_op(tcc_lowering *l, tcc_op *op)
     if (lowerings[op->code].runner == ALL && !l->warps)
         TCC_LOW_REFUSE(l, op, "%s where not all threads of a role run", info->name);
     else if (wants_secret(op))
-        TCC_LOW_REFUSE(l, op, "%s of a tile of which it is not known who holds what", info->name);
+        TCC_LOW_REFUSE(l, op, "%s of a tile with an opaque layout", info->name);
     else if (lowerings[op->code].lower)
         lowerings[op->code].lower(l, op);
     else if (elementwise)

@@ -152,7 +152,7 @@ void tcc_low_combine(tcc_lowering *l, tcc_op *op)
     int64_t n, count = r.spread.n_registers;
     at[dim] = number_along(l, &a.spread.warps, dim, &n);
     if (n > op->operands[1]->type->dims[1 + dim].size) {
-        TCC_LOW_REFUSE(l, op, "%s of %lld %s by way of so few elements", tcc_op_info_get(op->code)->name,
+        TCC_LOW_REFUSE(l, op, "%s of %lld %s through so few elements", tcc_op_info_get(op->code)->name,
                        (long long)n, l->vendor->warps);
         return;
     }

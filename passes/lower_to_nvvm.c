@@ -105,7 +105,7 @@ static bool check_registers(tcc_nvvm_lowering *l, const tcc_op *first)
         int64_t registers = tcc_attr_int(&op->attrs, "registers", launched);
         all += registers * warps_of(op) * TCC_WARP_LANES;
         if (registers != launched && warps_of(op) % TCC_WARPGROUP_WARPS) {
-            TCC_LOW_REFUSE(&l->low, op, "registers of a role that is no whole warpgroups");
+            TCC_LOW_REFUSE(&l->low, op, "registers of a role that does not consist of whole warpgroups");
             return false;
         }
     }

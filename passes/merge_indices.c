@@ -236,8 +236,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         run_of indices = {.names = names.list.items, .n = names.list.n};
         if (!is_list_of_names(names) || !can_merge(f, &indices)) {
             tcc_error(ctx->diag, TCC_ERR_TYPE, f->loc,
-                      "'merged' wants lists of two to %d indices that are not summed, and that every tensor has side by "
-                      "side in front of its last dimension, or none of them", TCC_MAX_FACTORS);
+                      "'merged' wants lists of two to %d indices that are not summed, and that every tensor either "
+                      "has next to each other, before its last dimension, or lacks altogether", TCC_MAX_FACTORS);
             return TCC_ERR_TYPE;
         }
         merge(f, &indices);
@@ -248,5 +248,5 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_merge_indices = {
-    "merge-indices", "merge indices that run through all tensors together", .run = run,
+    "merge-indices", "merge indices that are contiguous in all tensors", .run = run,
     .requires = TCC_UP_TO(variants)};

@@ -54,7 +54,7 @@ static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *
     u->elems = single ? 1 : CHUNK_BYTES * 8 / tcc_scalar_bits(tensor->elem);
     u->bytes = single ? u->elem_bytes : CHUNK_BYTES;
     if (!u->bytes) {
-        TCC_LOW_REFUSE(&l->low, op, "%s by threads of halves of bytes one by one", tcc_op_info_get(op->code)->name);
+        TCC_LOW_REFUSE(&l->low, op, "%s of single 4-bit elements by threads", tcc_op_info_get(op->code)->name);
         return false;
     }
     int64_t in_row = extents[along].size / u->elems;
@@ -243,7 +243,8 @@ void tcc_nvvm_copy_in_groups(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc
     if (!find_units(l, copy, &alloc->attrs, alloc->results[0].type->dims + 1, &c.of))
         return;
     if (c.of.bytes < WORD_BYTES) {
-        TCC_LOW_REFUSE(low, copy, "async.copy by threads of a tile whose rows are not the tensor's, of less than 4 bytes an element");
+        TCC_LOW_REFUSE(low, copy, "async.copy by threads of a tile whose rows are not the tensor's, of less than 4 "
+                                  "bytes an element");
         return;
     }
     place_stage(alloc, &c);
@@ -362,7 +363,7 @@ void tcc_nvvm_put(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     const tcc_parts *a = tcc_low_parts(low, o->a);
     if (!a || !a->units || !are_of_buffer(a->units, alloc)) {
-        TCC_LOW_REFUSE(low, op, "async.put of a tile that was not loaded as its buffer is laid out");
+        TCC_LOW_REFUSE(low, op, "async.put of a tile without the layout of its buffer");
         return;
     }
     chunks c = {.of = *a->units};

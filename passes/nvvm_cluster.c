@@ -12,7 +12,7 @@ enum { UNIT_BYTES = 16 };
 void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op)
 {
     if (l->role.op && (l->role.one || op->block->parent != l->role.op)) {
-        TCC_LOW_REFUSE(&l->low, op, "async.cluster_barrier that not all threads of a role come to once");
+        TCC_LOW_REFUSE(&l->low, op, "async.cluster_barrier that not all threads of a role reach exactly once");
         return;
     }
     tcc_nvvm_publish_barriers(l);

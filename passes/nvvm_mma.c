@@ -115,7 +115,7 @@ static const char *why_not_wgmma(tcc_nvvm_lowering *l, const tcc_op *op, const o
         return "by an instruction of this shape";
     bool across = (a->alloc && !a->k_contiguous) || !b->k_contiguous;
     if ((across && !row->across) || (a->alloc && !can_address(a, row->m, row->k)) || !can_address(b, instr[1].i, row->k))
-        return "of operands that lie so in shared memory";
+        return "of operands with this layout in shared memory";
     return NULL;
 }
 
@@ -193,7 +193,7 @@ void tcc_nvvm_mma(tcc_nvvm_lowering *l, tcc_op *op)
     if (mma->c->type != tcc_hold_by_warpgroups(low->ir, mma->c->type, l->role.op, TCC_AS_RESULT) ||
         (in_registers &&
          mma->a->type != tcc_hold_by_warpgroups(low->ir, mma->a->type, l->role.op, TCC_AS_A))) {
-        TCC_LOW_REFUSE(low, op, "async.mma of tiles that are not held as wgmma wants them");
+        TCC_LOW_REFUSE(low, op, "async.mma of tiles without wgmma's layout");
         return;
     }
     const char *why = why_not_wgmma(l, op, &m.a, &m.b);
@@ -292,7 +292,7 @@ void tcc_nvvm_end_block(tcc_nvvm_lowering *l)
             l->started.data[left++] = s;
         else if (s.n_words)
             TCC_LOW_REFUSE(&l->low, s.result->def,
-                           "an MMA with A in registers that runs on behind its block");
+                           "an MMA with A in registers that is pending at the end of its block");
     }
     l->started.len = left;
 }

@@ -258,7 +258,7 @@ static void read_opaque(tcc_nvvm_lowering *l, const tcc_op *op, const reading *r
     place p = {0};
     if (r->swizzle || r->panels.width != (r->contiguous ? f->cols : f->rows) * (r->bits / 8) || r->at[0] % f->rows ||
         r->at[1] % f->cols) {
-        TCC_LOW_REFUSE(low, op, "async.read of fragments of wmma from other panels than theirs");
+        TCC_LOW_REFUSE(low, op, "async.read of wmma fragments from panels of another width");
         return;
     }
     for (int d = 0; d < 2; d++) {
@@ -304,7 +304,7 @@ void tcc_nvvm_read(tcc_nvvm_lowering *l, tcc_op *op)
     matrices m;
     bool matrix = tcc_target_can(l->target, TCC_CAN_ldmatrix) && find_matrices(&r, &m);
     if (!matrix && r.bits < 8) {
-        TCC_LOW_REFUSE(low, op, "async.read of halves of bytes that are no words of matrices");
+        TCC_LOW_REFUSE(low, op, "async.read of 4-bit elements that are not words of matrices");
         return;
     }
     place p = matrix ? line_place(l, &r, &m) : own_place(l, &r);
@@ -348,7 +348,7 @@ void tcc_nvvm_put_registers(tcc_nvvm_lowering *l, tcc_op *op)
     if (!plan(l, op, a->type, &r))
         return;
     if (tcc_layout_is_opaque(a->type) || r.bits < 8 || !are_different(&r.held->lanes)) {
-        TCC_LOW_REFUSE(low, op, "async.put of a tile whose elements several lanes have, or nobody knows who");
+        TCC_LOW_REFUSE(low, op, "async.put of a tile with replicated elements or an opaque layout");
         return;
     }
     matrices m;

@@ -141,7 +141,7 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
     }
     const tcc_op *ctas = op->block->parent;
     if (l->begun || l->role.op || ctas->code != TCC_OP_tile_ctas) {
-        TCC_LOW_REFUSE(&l->low, op, "a ring that is not made in tile.ctas, in front of the roles");
+        TCC_LOW_REFUSE(&l->low, op, "a ring that is not in tile.ctas, before the roles");
         return;
     }
     if (ctas_of(ctas) % ctas_of(op)) {
@@ -696,7 +696,7 @@ void tcc_nvvm_release(tcc_nvvm_lowering *l, tcc_op *op)
     if (!tcc_nvvm_may_read(l, op) || !tcc_has_mbarriers(ring))
         return;
     if (l->role.warps % TCC_WARPGROUP_WARPS && !tcc_is_of_words(ring))
-        TCC_LOW_REFUSE(&l->low, op, "async.release in a role that is no whole warpgroups");
+        TCC_LOW_REFUSE(&l->low, op, "async.release in a role that does not consist of whole warpgroups");
     else if (check_count(l, op, "releases", count_releases(l, ring))) {
         tcc_value *i = iteration(l, op);
         bool valid = tcc_is_not_negative(op->operands[1]);

@@ -119,7 +119,7 @@ void tcc_nvvm_write(tcc_nvvm_lowering *l, tcc_op *op)
     bool whole = w.held.extent[0] > 1 && w.held.extent[1] > 1 &&
                  o->a->type == tcc_hold_by_warpgroups(low->ir, o->a->type, l->role.op, TCC_AS_RESULT);
     if (!whole) {
-        TCC_LOW_REFUSE(low, op, "async.write of a tile that is not held by the rows of warpgroups");
+        TCC_LOW_REFUSE(low, op, "async.write of a tile without a layout by rows of warpgroups");
         return;
     }
     if (!tcc_is_multiple(o->row, 8, NULL) || !tcc_is_multiple(o->col, 8, NULL)) {

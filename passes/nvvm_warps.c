@@ -127,7 +127,7 @@ static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
     if (!mma || instr.list.n != 3 || instr.list.items[0].i != mma->m || instr.list.items[1].i != mma->n ||
         instr.list.items[2].i != mma->k)
         return "tile.mma by this instruction of such elements";
-    return is_held(l, op) ? NULL : "tile.mma of tiles that are not held as the instruction wants them";
+    return is_held(l, op) ? NULL : "tile.mma of tiles without the instruction's layout";
 }
 
 void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
@@ -145,7 +145,7 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     bool opaque = tcc_layout_is_opaque(o->c->type);
     if (opaque && !tcc_nvvm_wmma_is_loaded(l, op)) {
-        TCC_LOW_REFUSE(low, op, "tile.mma by wmma of what was not loaded for it");
+        TCC_LOW_REFUSE(low, op, "tile.mma by wmma of operands that were not loaded for it");
         return;
     }
     size_t steps = (size_t)(o->a->type->dims[1].size / tcc_attr_list(&op->attrs, "instr").list.items[2].i);

@@ -91,7 +91,7 @@ void tcc_nvvm_load_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *h
     tcc_nvvm_lowering *l = (tcc_nvvm_lowering *)low;
     const tcc_value *tile = &op->results[0];
     if (!held_as(l, tile->type, TCC_AS_A) && !held_as(l, tile->type, TCC_AS_B)) {
-        TCC_LOW_REFUSE(low, op, "sums in fragments of wmma that begin with what is computed");
+        TCC_LOW_REFUSE(low, op, "accumulators in wmma fragments that are initialised with computed values");
         return;
     }
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, held->n);
@@ -107,7 +107,7 @@ void tcc_nvvm_store_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *
     const tcc_value *tile = op->operands[0];
     const tcc_mma_sync *mma = held_as(l, tile->type, TCC_AS_SUM);
     if (!mma) {
-        TCC_LOW_REFUSE(low, op, "operands in fragments of wmma that are used otherwise");
+        TCC_LOW_REFUSE(low, op, "operands in wmma fragments with other uses");
         return;
     }
     for (size_t i = 0; i < held->n; i++) {

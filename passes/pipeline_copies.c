@@ -1,4 +1,4 @@
-/* pipeline-copies: put the operands of MMAs through rings of shared-memory stages.
+/* pipeline-copies: pass the operands of MMAs through rings of shared-memory stages.
  *
  * Before:  scf.for %i … (%c = 0.0) {
  *            %a = tile.load %A …    %b = tile.load %B …
@@ -694,6 +694,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_pipeline_copies = {
-    "pipeline-copies", "put the operands of MMAs through rings of shared-memory stages", .run = run,
+    "pipeline-copies", "pass the operands of MMAs through rings of shared-memory stages", .run = run,
     .requires = TCC_UP_TO(stages),
     .leaves = TCC_STATE(rings)};

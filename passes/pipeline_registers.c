@@ -1,4 +1,4 @@
-/* pipeline-registers: put the operands of MMAs through registers into shared memory, and back.
+/* pipeline-registers: copy the operands of MMAs through registers to shared memory, and back.
  *
  * For matrix instructions that multiply registers, where nothing copies to shared memory but threads.
  * Before:  scf.for %i = 0 … ceil(K / 32) (%c = 0.0) {
@@ -609,6 +609,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_pipeline_registers = {
-    "pipeline-registers", "put the operands of MMAs through registers into shared memory", .run = run,
+    "pipeline-registers", "copy the operands of MMAs through registers to shared memory", .run = run,
     .requires = TCC_UP_TO(stages),
     .leaves = TCC_STATE(rings)};

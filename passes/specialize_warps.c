@@ -1,4 +1,4 @@
-/* specialize-warps: give copies and MMAs to warps of their own, or interleave them.
+/* specialize-warps: assign copies and MMAs to separate warps, or interleave them.
  *
  * Before:  scf.for %i … {warps = [8, 1]} { acquire; copy…; commit; wait; mma; mma_wait; release }
  *          (epilogue)
@@ -420,6 +420,6 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 }
 
 const tcc_pass tcc_pass_specialize_warps = {
-    "specialize-warps", "give copies and MMAs to warps of their own, or interleave them", .run = run,
+    "specialize-warps", "assign copies and MMAs to separate warps, or interleave them", .run = run,
     .requires = TCC_UP_TO(rings) & ~TCC_STATE(ctas),
     .leaves = TCC_STATE(roles)};

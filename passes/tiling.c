@@ -142,7 +142,7 @@ bool tcc_tiling_check_elements(tcc_pass_ctx *ctx, const tcc_op *op)
     if (!value || tcc_target_converts(target, value->type->elem))
         return true;
     tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
-              tensor ? "not supported yet: a tensor of %s that is not multiplied as it stands, on %s"
+              tensor ? "not supported yet: a tensor of %s that is not a direct operand of a product, on %s"
                      : "not supported yet: a conversion to %s on %s",
               tcc_scalar_name(value->type->elem), tcc_target_of(ctx->ir)->name);
     return false;

@@ -154,7 +154,7 @@ tcc_status tcc_take_turns(tcc_pass_ctx *ctx, tcc_op *role, int64_t n)
     const tcc_op *loop = loop_of(role);
     if (n != N_ROLES || !loop || !last_to_take(loop->regions[0])) {
         tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, role->loc,
-                  "not supported yet: %lld consumers that take turns, and not at the tiles of a loop",
+                  "not supported yet: %lld consumers that take turns outside a loop over tiles",
                   (long long)n);
         return TCC_ERR_UNSUPPORTED;
     }

@@ -121,7 +121,7 @@ static bool place_sections(tcc_link *k, tcc_link_input *input)
         const tcc_object_section *s = &input->object.sections[i];
         int to = destination(s);
         if (to < 0)
-            return fail(k, "what can be written is in section", s->name);
+            return fail(k, "it has writable data, in section", s->name);
         if (is_kept(s))
             to = (int)section_named(k, s);
         if (to != TCC_LINK_NONE)

@@ -38,7 +38,7 @@ bool tcc_tool_find(tcc_str *path, const char *name, const char *given, const cha
         tcc_str_puts(path, given);
         if (is_program(given))
             return true;
-        tcc_error(diag, TCC_ERR_TOOL, nowhere, "'%s' is no program", given);
+        tcc_error(diag, TCC_ERR_TOOL, nowhere, "'%s' is not an executable", given);
         return false;
     }
     const char *slash = beside ? strrchr(beside, '/') : NULL, *home = getenv("CUDA_HOME");

@@ -234,7 +234,7 @@ START_TEST(sections_are_checked)
     Elf64_Shdr *s = section(object, ".rodata");
     const Elf64_Shdr good = *s;
     s->sh_flags |= SHF_WRITE;
-    refuse(object, object_size, "what can be written is in section '.rodata'");
+    refuse(object, object_size, "it has writable data, in section '.rodata'");
     *s = good;
     s->sh_addralign = 48;
     refuse(object, object_size, "alignment");

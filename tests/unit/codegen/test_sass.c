@@ -198,7 +198,7 @@ END_TEST
 START_TEST(a_given_path_that_is_no_program_is_an_error)
 {
     ck_assert_int_eq(list("/nonexistent/nvdisasm", NULL), TCC_ERR_TOOL);
-    ck_assert_str_eq(tcc_str_text(&said), "error 0 '/nonexistent/nvdisasm' is no program\n");
+    ck_assert_str_eq(tcc_str_text(&said), "error 0 '/nonexistent/nvdisasm' is not an executable\n");
 }
 END_TEST
 

@@ -132,7 +132,7 @@ tcc_outcome tcc_eval_amdgcn_s_barrier(tcc_thread *t, const tcc_inst *in)
         arrive(k, w);
     }
     if (k->barrier.phase < w->cluster_phase)
-        return TCC_WAIT(t, NULL, "at amdgcn.s_barrier: %u of %u waves have come",
+        return TCC_WAIT(t, NULL, "at amdgcn.s_barrier: %u of %u waves have arrived",
                         k->barrier.arrived, k->n_warps);
     tcc_order_join(k, &w->order, &k->barrier.done);
     w->cluster_phase = 0;

@@ -152,10 +152,10 @@ static tcc_outcome pass_through(tcc_thread *t, const tcc_inst *in)
     tcc_async_buffer *b = tcc_async_operand(t, in, 1);
     tcc_async_role_of(t)->met = t->steps;
     if (b->by && b->by != t->role)
-        return TCC_WRONG(t->x, in->op, "%s by way of a buffer of another role", tcc_op_info_get(in->op->code)->name);
+        return TCC_WRONG(t->x, in->op, "%s through a buffer of another role", tcc_op_info_get(in->op->code)->name);
     b->by = t->role;
     if (b->sends)
-        return TCC_WRONG(t->x, in->op, "%s by way of a buffer that is being sent", tcc_op_info_get(in->op->code)->name);
+        return TCC_WRONG(t->x, in->op, "%s through a buffer that is being sent", tcc_op_info_get(in->op->code)->name);
     if (check_free(t, in, b) != TCC_NEXT)
         return TCC_FAILED;
     tcc_async_clobber(tcc_async_of(t), b, 0);

@@ -287,7 +287,7 @@ static const char *missing_bytes(const tcc_exec *x, const tcc_mbarrier *b)
 {
     const char *what = b->tx < 0      ? "more bytes have arrived than were expected"
                        : b->in_flight ? "bytes are missing, with copies in flight"
-                       : b->tx        ? "bytes are missing, which no copy brings"
+                       : b->tx        ? "bytes are missing, with no copy in flight"
                                       : "bytes are missing";
     return tcc_arena_printf(x->run->scratch, "%lld %s", llabs(b->tx), what);
 }
@@ -356,7 +356,7 @@ tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
         tcc_lanes_sync(w);
         if (w->order.seen[tcc_actor_named(c, id)] != b->phase)
             return TCC_WRONG(t->x, in->op,
-                             "%s may come to barrier %lld together with other warps than here",
+                             "%s may reach barrier %lld together with other warps than here",
                              tcc_warp_name(w), (long long)id);
         if (!b->arrivals.seen)
             b->arrivals = tcc_order_create(c->cluster);
@@ -369,7 +369,7 @@ tcc_outcome tcc_eval_nvvm_barrier(tcc_thread *t, const tcc_inst *in)
             release_all(c, (int)id);
     }
     if (!w->released)
-        return TCC_WAIT(t, NULL, "at barrier %lld: %lld of %lld threads have come", (long long)id,
+        return TCC_WAIT(t, NULL, "at barrier %lld: %lld of %lld threads have arrived", (long long)id,
                         (long long)c->named[id].arrived, (long long)threads);
     w->waits_at = -1;
     return TCC_NEXT;

@@ -110,7 +110,7 @@ tcc_outcome tcc_eval_nvvm_cluster_wait(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(t->x, in->op, "nvvm.cluster.wait with no nvvm.cluster.arrive before");
     end_phase(k);
     if (k->barrier.phase < w->cluster_phase)
-        return TCC_WAIT(t, NULL, "at the cluster's barrier: %u of %u warps have come",
+        return TCC_WAIT(t, NULL, "at the cluster's barrier: %u of %u warps have arrived",
                         k->barrier.arrived, running_warps(k));
     tcc_lanes_learn(w, t->mask, &k->barrier.done);
     w->cluster_phase = 0;
@@ -218,8 +218,7 @@ static tcc_status check_barrier(const tcc_cta *c, const tcc_mbarrier *b, const u
     long long at = b->address - TCC_SMEM_BASE;
     if (b->tx)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, b->arrived,
-                        "%s ends while the mbarrier at byte %lld expects %lld bytes that no copy "
-                        "brings",
+                        "%s ends while the mbarrier at byte %lld expects %lld bytes that no copy transfers",
                         cta_name(c), at, (long long)b->tx);
     if (b->copy.op && seen[b->copy.actor] < b->copy.clock)
         return TCC_FAIL(

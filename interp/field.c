@@ -362,7 +362,7 @@ static tcc_status run_write(tcc_fields *fs, const tcc_op *op)
     int64_t n_rows = count_rows(to.param);
     for (size_t i = 0; o->rows && i < o->n_rows; i++) {
         if (o->rows[i] < 0)
-            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "row %lld is none of an output", (long long)o->rows[i]);
+            return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "row %lld is not in an output", (long long)o->rows[i]);
         if (o->rows[i] < n_rows) {
             enter_row(&to, o->rows[i]);
             if (!run_row(fs, &p, &to, r))

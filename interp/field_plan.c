@@ -33,7 +33,7 @@ static tcc_status collect_index(tcc_fields *fs, const tcc_op *op, const char *na
     if (!index)
         fs->indices[fs->n_indices++] = (tcc_index){name, extent, 0};
     else if (index->extent != extent)
-        return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "index %s runs over %lld and over %lld elements", name,
+        return TCC_FAIL(fs->run, TCC_ERR_ARGUMENT, op, "index %s ranges over %lld and over %lld elements", name,
                         (long long)index->extent, (long long)extent);
     return TCC_OK;
 }

@@ -144,7 +144,7 @@ tcc_status tcc_run_check_room(const tcc_run *run, const tcc_op *op, uint64_t n, 
         bytes = UINT64_MAX;
     if (bytes <= run->max_bytes && used <= run->max_bytes - bytes)
         return TCC_OK;
-    return TCC_FAIL(run, TCC_ERR_LIMIT, op, "needs %llu bytes beside %llu, more than %llu",
+    return TCC_FAIL(run, TCC_ERR_LIMIT, op, "needs %llu bytes in addition to %llu; the limit is %llu",
                     (unsigned long long)bytes, (unsigned long long)used,
                     (unsigned long long)run->max_bytes);
 }
@@ -218,7 +218,8 @@ static tcc_status bind_workspace(tcc_run *run, tcc_param *p)
     for (const tcc_run *before = run->before; before && !same; before = before->before)
         same = tcc_run_param(before, p->name);
     if (same && (same->count != p->count || same->type->elem != p->type->elem))
-        return TCC_FAIL(run, TCC_ERR_TYPE, NULL, "'%s' is another tensor than in a step before", p->name);
+        return TCC_FAIL(run, TCC_ERR_TYPE, NULL, "'%s' differs from the tensor of this name in an earlier step",
+                        p->name);
     tcc_status status = tcc_run_check_room(run, NULL, same ? 0 : (uint64_t)p->count, sizeof *p->data);
     if (status)
         return status;

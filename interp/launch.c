@@ -63,7 +63,7 @@ static tcc_status make_param(tcc_run *run, size_t i, tcc_attr recipe, tcc_launch
     if (!known)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "malformed entry in 'params'");
     if (!fits(v->type, a[0].s, p))
-        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "parameter %zu is no %s of '%s'", i, a[0].s,
+        return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "parameter %zu is not the %s of '%s'", i, a[0].s,
                         a[1].kind == TCC_ATTR_STR ? a[1].s : "");
     if (map)
         return tcc_tensor_map_decode(run, recipe, &l->maps[out->i = (int64_t)i]);
@@ -148,7 +148,7 @@ static tcc_status check_shape(tcc_run *run, tcc_launch *l)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "a block of %lld threads", (long long)block);
     if (!tcc_target_can(target, TCC_CAN_wgmma) && run->options->order == TCC_ORDER_TIMED)
         return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, NULL,
-                        "the timed order is a model of sm_90a; there is none of %s", target->name);
+                        "the timed order models sm_90a, and there is no model of %s", target->name);
     if (!tcc_target_can(target, TCC_CAN_cluster) && size != 1)
         return TCC_FAIL(run, TCC_ERR_INTERNAL, NULL, "%s has no clusters", target->name);
     if (size < 1 || size > TCC_MAX_CLUSTER)
@@ -181,7 +181,7 @@ static tcc_status check_ops(const tcc_run *run, const tcc_target *target)
         const char *name = tcc_op_info_get(op->code)->name;
         for (int v = 0; v < TCC_VENDOR_COUNT; v++)
             if (machines[v] != machine_of(target) && is_op_of(machines[v], name))
-                return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, op, "%s is no instruction of %s", name,
+                return TCC_FAIL(run, TCC_ERR_UNSUPPORTED, op, "%s is not an instruction of %s", name,
                                 target->name);
     }
     return TCC_OK;

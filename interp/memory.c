@@ -284,7 +284,8 @@ void tcc_note_unwritten(const tcc_cta *c)
     if (op && c->unwritten.outside)
         tcc_note(
             c->cluster->x->run->diag, op->loc,
-            "%s of %s was the first to multiply so: the element inside may be infinite, and zero times infinity is NaN",
+            "%s of %s was the first to multiply them: the element inside may be infinite, and zero times infinity is "
+            "NaN",
             tcc_op_info_get(op->code)->name, tcc_warp_name(c->unwritten.by));
     else if (op)
         tcc_note(c->cluster->x->run->diag, op->loc,

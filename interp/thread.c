@@ -326,7 +326,7 @@ tcc_outcome tcc_eval_scf_yield(tcc_thread *t, const tcc_inst *in)
     case TCC_OP_tile_grid:
     case TCC_OP_tile_ctas: return tcc_grid_next(t, in);
     case TCC_OP_async_one: tcc_thread_leave(t); return TCC_JUMPED;
-    default: return TCC_WRONG(t->x, of->op, "nothing follows the end of this region");
+    default: return TCC_WRONG(t->x, of->op, "execution cannot continue after this region");
     }
 }
 

@@ -163,7 +163,7 @@ static bool same_in_all_warps(tcc_thread *t, const tcc_inst *in, bool a_in_regis
     if (other->op == mine.op && other->a == mine.a && other->b == mine.b &&
         other->scale_d == mine.scale_d)
         return true;
-    TCC_WRONG(t->x, in->op, "issues another MMA than its warpgroup");
+    TCC_WRONG(t->x, in->op, "issues a different MMA from the rest of its warpgroup");
     tcc_note(t->x->run->diag, other->op->loc, "the MMA of the first warp to issue one");
     return false;
 }

@@ -60,8 +60,8 @@ static bool is_replicated(tcc_thread *t, const tcc_inst *in, unsigned operand,
             if (word_of(t, v, l, w) != word_of(t, v, l % own, w)) {
                 TCC_WRONG(
                     t->x, in->op,
-                    "%s: register %u of %c is 0x%x in lane %u and 0x%x in lane %u; RDNA3 wants "
-                    "all of the matrix in every 16 lanes",
+                    "%s: register %u of %c is 0x%x in lane %u and 0x%x in lane %u; RDNA3 requires the whole matrix "
+                    "in every 16 lanes",
                     tcc_op_info_get(in->op->code)->name, w, 'A' + (int)operand,
                     word_of(t, v, l % own, w), l % own, word_of(t, v, l, w), l);
                 return false;

@@ -165,7 +165,7 @@ static const struct {
      {128, 40, 72},
      "tells = arith.cmp %tid, %c2",
      "tells = arith.cmp %tid, %c1",
-     "error: deadlock: every thread waits*1 of 10 warps have come*wait for parity 1 of the "
+     "error: deadlock: every thread waits*1 of 10 warps have arrived*wait for parity 1 of the "
      "mbarrier at byte 8192*256 more bytes have arrived than were expected*waits for parity 0 of the "
      "mbarrier at byte 8208: in phase 0, 2 arrivals and 0 bytes are missing"},
     /* A stage is taken for free when one CTA's consumers have said so. */
@@ -181,8 +181,7 @@ static const struct {
      {128, 40, 72},
      "%p_full, %c3",
      "%p_full, %c1",
-     "error: deadlock: every thread waits*in phase 0, 0 arrivals and 512 bytes are missing, "
-     "which no copy brings"},
+     "error: deadlock: every thread waits*in phase 0, 0 arrivals and 512 bytes are missing, with no copy in flight"},
     {"multicast.tir",
      {128, 40, 72},
      "%p_full, %c3",

@@ -461,7 +461,7 @@ static const struct {
      "at the mbarrier at byte 0 in several phases, of 1 arrivals each"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c1\n"
      "    nvvm.mbarrier.arrive.expect_tx %smem, %c64\n  }\n",
-     "the CTA ends while the mbarrier at byte 0 expects 64 bytes that no copy brings"},
+     "the CTA ends while the mbarrier at byte 0 expects 64 bytes that no copy transfers"},
     {"  scf.if %first {\n    nvvm.mbarrier.init %smem, %c4\n    nvvm.mbarrier.arrive %smem\n"
      "    nvvm.mbarrier.inval %smem\n  }\n",
      "the mbarrier at byte 0 is invalidated in the middle of phase 0: 3 arrivals and 0 bytes are "
@@ -501,7 +501,7 @@ static const struct {
      "  %u = arith.const {value = 0.0} : vec<f32[4]>\n  nvvm.wgmma.fence\n"
      "  %p = nvvm.wgmma %u, %a, %d, %no {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
      "vec<f32[4]>\n",
-     "issues another MMA than its warpgroup"},
+     "issues a different MMA from the rest of its warpgroup"},
     {"  %no = arith.const {value = 0} : i1\n  %d = arith.const {value = 64} : i64\n"
      "  %u = arith.const {value = 0.0} : vec<f32[4]>\n  nvvm.wgmma.fence\n"
      "  %p = nvvm.wgmma %u, %d, %d, %no {n = 8, type = f16, trans_a = 0, trans_b = 0} : "
@@ -542,7 +542,7 @@ START_TEST(the_order_of_warps_does_not_hide_who_meets)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         result r = run_block(128, 1, PAIRS "  nvvm.barrier %c1, %c64\n", seed);
         ck_assert_int_eq(r.status, TCC_ERR_INTERNAL);
-        ck_assert_msg(strstr(r.said, "may come to barrier 1 together with other warps than here"),
+        ck_assert_msg(strstr(r.said, "may reach barrier 1 together with other warps than here"),
                       "%s", r.said);
     }
 }
@@ -601,8 +601,8 @@ START_TEST(launches_are_checked)
          "a pitch of 20 bytes, wants multiples of 16"},
         {LAUNCH "params = [[pointer, X]], requires = [[pitch, [K], 2, 4]]", TCC_OK, ""},
         {LAUNCH "params = [[pointer, Z]]", TCC_ERR_INTERNAL, "malformed entry in 'params'"},
-        {LAUNCH "params = [[dim, K]]", TCC_ERR_INTERNAL, "parameter 0 is no dim of 'K'"},
-        {LAUNCH "params = [[scalar, X]]", TCC_ERR_INTERNAL, "parameter 0 is no scalar of 'X'"},
+        {LAUNCH "params = [[dim, K]]", TCC_ERR_INTERNAL, "parameter 0 is not the dim of 'K'"},
+        {LAUNCH "params = [[scalar, X]]", TCC_ERR_INTERNAL, "parameter 0 is not the scalar of 'X'"},
         {LAUNCH "params = []", TCC_ERR_INTERNAL, "1 parameters and 0 entries in 'params'"},
         {"block = 48, smem_bytes = 0, grid = [[M, 4]], params = [[pointer, X]]", TCC_ERR_INTERNAL,
          "a block of 48 threads"},

@@ -44,7 +44,7 @@ static const mutation of_kernel[] = {
     {"no_copy", no_copy, "deadlock"},
     {"expect_too_few", expect_too_few, "it expected too few bytes|deadlock"},
     {"expect_too_many", expect_too_many, "16 bytes are missing"},
-    {"too_many_threads", too_many_threads, "256 of 320 threads have come"},
+    {"too_many_threads", too_many_threads, "256 of 320 threads have arrived"},
     {"too_many_arrivals", too_many_arrivals,
      "more than 1 arrivals|that an MMA may still be reading|deadlock"},
     {"too_few_arrivals", too_few_arrivals, "deadlock"},

@@ -93,7 +93,7 @@ tcc_status tcc_bundle_check(tcc_context *ctx, const tcc_module *const *modules, 
         REFUSE(ctx, "a bundle of %zu modules: it has from 1 to %d", n, MAX_MODULES);
     for (size_t i = 0; i < n; i++)
         if (!can_be_loaded(modules[i]))
-            REFUSE(ctx, "module %zu of a bundle is nothing that can be loaded: PTX, a cubin or a code object", i);
+            REFUSE(ctx, "module %zu of a bundle cannot be loaded: it must be PTX, a cubin or a code object", i);
     tcc_status status = tcc_program_describe(tcc_module_manifest(modules[0]), ctx->fn, ctx->user, out);
     for (size_t i = 1; i < n && !status; i++)
         status = check_module(ctx, modules, i, *out);

@@ -67,9 +67,10 @@ static tcc_status choose_stem(writer *w)
             *p = '_';
     w->stem = stem;
     if (strpbrk(w->name, "\"\\/\n"))
-        REFUSE(w, "'%s' cannot be the file's name: the C file includes its header by it", w->name);
+        REFUSE(w, "'%s' cannot be the file's name, by which the C file includes its header", w->name);
     if (!*stem || isdigit((unsigned char)*stem))
-        REFUSE(w, "'%s' cannot be the file's name: functions are called so, and no name in C begins with a digit",
+        REFUSE(w, "'%s' cannot be the file's name: the names of functions begin with it, and names in C do not begin "
+                  "with a digit",
                w->name);
     return TCC_OK;
 }
@@ -111,7 +112,7 @@ static tcc_status choose_functions(writer *w)
         const char *kernel = tcc_kernel_name(tcc_program_kernel_at(w->program, i));
         const char *name = !strcmp(kernel, w->stem) ? kernel : below(w, w->stem, kernel);
         if (is_taken(name))
-            REFUSE(w, "kernel '%s' would be the function '%s', which no program in C may have: give the file or the "
+            REFUSE(w, "kernel '%s' would be the function '%s', which C does not allow: give the file or the "
                    "kernel another name", kernel, name);
         w->functions[i] = name;
         tcc_status status = check_function(w, i, name);
@@ -212,11 +213,16 @@ static void print_header(writer *w)
     tcc_str_printf(&w->out,
                    ", written by tcc " TCC_VERSION_STRING ".\n"
                    " *\n"
-                   " * A kernel's function enqueues it on a stream (a CUstream, cudaStream_t or hipStream_t; NULL is the default\n"
-                   " * one) of the GPU that is current in the calling thread. Tensors are addresses on that GPU, row-major and\n"
-                   " * contiguous; extents are in elements. It returns 0, or what %s_error names. What another function, whose name\n"
-                   " * ends in _prepare, does ahead is what the first such launch on a GPU would do besides: load code. It may not\n"
-                   " * happen while a stream is captured. All functions may be called from several threads at once. */\n"
+                   " * A kernel's function enqueues it on a stream (a CUstream, cudaStream_t or hipStream_t; NULL is "
+                   "the default\n"
+                   " * one) of the GPU that is current in the calling thread. Tensors are addresses on that GPU, "
+                   "row-major and\n"
+                   " * contiguous; extents are in elements. It returns 0, or what %s_error names. What another "
+                   "function, whose name\n"
+                   " * ends in _prepare, does ahead is what the first such launch on a GPU would do besides: load "
+                   "code. It may not\n"
+                   " * happen while a stream is captured. All functions may be called from several threads at once. "
+                   "*/\n"
                    "#ifndef TCC_KERNELS_%s_H\n"
                    "#define TCC_KERNELS_%s_H\n\n"
                    "#include <stdint.h>\n\n"
@@ -234,7 +240,8 @@ static void print_header(writer *w)
         tcc_str_puts(&w->out, ";\n\n");
     }
     tcc_str_printf(&w->out,
-                   "/* What such a number means, and what the calling thread's last call said besides; \"\" where it said nothing. */\n"
+                   "/* What such a number means, and what the calling thread's last call said besides; \"\" where it "
+                   "said nothing. */\n"
                    "const char *%s_error(int error);\n"
                    "const char *%s_message(void);\n\n"
                    "#ifdef __cplusplus\n"
@@ -295,7 +302,8 @@ static void print_function(writer *w, size_t i, bool is_launch)
 static void print_file(writer *w)
 {
     tcc_str_printf(&w->out,
-                   "/* %s.c: kernels, written by tcc " TCC_VERSION_STRING ", and tcc's runtime, which loads and launches them: %s.h.\n"
+                   "/* %s.c: kernels, written by tcc " TCC_VERSION_STRING ", and tcc's runtime, which loads and "
+                                                                          "launches them: %s.h.\n"
                    " *\n"
                    " * It needs C11 with POSIX threads; where those are not in libc, -lpthread and -ldl.\n"
                    " *\n"
@@ -318,7 +326,8 @@ static void print_file(writer *w)
                    "    (void)user;\n"
                    "    snprintf(tcc_said + n, sizeof tcc_said - n, \"%%s%%s\", n ? \"; \" : \"\", d->message);\n"
                    "}\n\n"
-                   "static tcc_ahead tcc_kernels = {.bundle = tcc_images, .size = sizeof tcc_images - 1, .fn = tcc_say,\n"
+                   "static tcc_ahead tcc_kernels = {.bundle = tcc_images, .size = sizeof tcc_images - 1, .fn = "
+                   "tcc_say,\n"
                    "                                .mutex = PTHREAD_MUTEX_INITIALIZER};\n\n"
                    "const char *%s_error(int error)\n"
                    "{\n"

@@ -249,7 +249,7 @@ static tcc_status run_again(const failure *x, tcc_diag *diag)
                   x->pass, k->name, tcc_str_text(&what));
         status = TCC_ERR_INTERNAL;
     }
-    tcc_note(diag, k->loc, "that is @%s after pass %s with %s, order %llu of the machine",
+    tcc_note(diag, k->loc, "this is @%s after pass %s with %s, order %llu of the machine",
              x->f->name, x->pass, tcc_str_text(&where), (unsigned long long)x->order);
     tcc_str_free(&where);
     tcc_str_free(&what);
@@ -352,8 +352,8 @@ static tcc_status finish_form(tcc_pass_check *c, kernel *k, const tcc_func *f)
         }
     if (!status && !runs)
         tcc_warn(c->diag, k->f->loc, "@%s was not run: %s", f->name,
-                 too_large ? "the extents that are known make it too large"
-                           : "it is valid for none of the shapes that were tried");
+                 too_large ? "the known extents make it too large"
+                           : "it is not valid for any of the shapes tried");
     return status;
 }
 

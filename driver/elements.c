@@ -109,7 +109,7 @@ static tcc_status widen(request *r, size_t arg)
     const tcc_arg_info *info = &r->kernel->args[arg];
     const void *data = r->args[arg];
     if (!tcc_scalar_find(info->type, strlen(info->type), &w->elem))
-        return refuse(r, arg, "has a type that is not known");
+        return refuse(r, arg, "has an unknown type");
     tcc_status status = measure(r, arg, w);
     if (status)
         return status;

@@ -57,12 +57,12 @@ tcc_status tcc_emit_check(tcc_emit emit, const tcc_target *target, tcc_diag *dia
 {
     const tcc_loc nowhere = {0, 0};
     if ((unsigned)emit >= TCC_EMIT_COUNT) {
-        tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "no kind of output has number %d", (int)emit);
+        tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "unknown kind of output: %d", (int)emit);
         return TCC_ERR_ARGUMENT;
     }
     if (kinds[emit].vendors >> tcc_target_vendor(target) & 1)
         return TCC_OK;
-    tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "no %s is made for %s: it has %s", kinds[emit].name,
+    tcc_error(diag, TCC_ERR_ARGUMENT, nowhere, "no %s for %s: its kinds of output are %s", kinds[emit].name,
               target->name, outputs_of(target)->kinds);
     return TCC_ERR_ARGUMENT;
 }

@@ -37,7 +37,7 @@ static tcc_status describe(tcc_jit *jit)
     if (jit->target)
         return TCC_OK;
     tcc_diag diag = tcc_runtime_diag(jit->rt, NULL);
-    tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "this GPU is %s, which no target suits", arch);
+    tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "this GPU, %s, suits no target", arch);
     return TCC_ERR_TARGET;
 }
 
@@ -214,7 +214,7 @@ static tcc_status take_request(tcc_jit *jit, const char *source, const tcc_compi
     if (has_other_options(&o)) {
         tcc_diag diag = tcc_runtime_diag(jit->rt, o.file);
         tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0},
-                  "an option is set that has no meaning for what is kept");
+                  "an option is set that does not apply to cached programs");
         return TCC_ERR_ARGUMENT;
     }
     if (!o.target)

@@ -26,7 +26,7 @@ static void keep(tcc_jit *jit, const tcc_jit_request *r, tcc_bytes image)
         atomic_flag_test_and_set(&jit->told))
         return;
     tcc_diag diag = tcc_runtime_diag(jit->rt, NULL);
-    tcc_warn(&diag, (tcc_loc){0}, "compiled code is not kept in '%s': %s", jit->folder,
+    tcc_warn(&diag, (tcc_loc){0}, "compiled code is not cached in '%s': %s", jit->folder,
              strerror(errno));
 }
 

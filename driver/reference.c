@@ -41,7 +41,7 @@ static const tcc_kernel_desc *find_kernel(const tcc_manifest *m, const char *ker
                   "the manifest has no reference for a kernel '%s'; it has %s", kernel, has);
     else
         tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0},
-                  "the kernel to compute is not named; the manifest has %s", has);
+                  "name the kernel to compute; the manifest has %s", has);
     tcc_str_free(&names);
     return NULL;
 }

@@ -249,7 +249,7 @@ static tcc_status keep(search *s, const candidate *c)
 {
     if (tcc_tune_results_add(&s->results, c->verdict.schedule, c->time))
         return TCC_OK;
-    tcc_error(&s->diag, TCC_ERR_IO, (tcc_loc){0}, "a result cannot be kept: %s", strerror(errno));
+    tcc_error(&s->diag, TCC_ERR_IO, (tcc_loc){0}, "a result cannot be stored: %s", strerror(errno));
     return TCC_ERR_IO;
 }
 
@@ -308,7 +308,7 @@ static tcc_status take_combinations(search *s)
     tcc_status status = take(s, points, possible, s->o.seconds * (1 - PART_OF_JUDGING));
     if (status || s->taken.len)
         return status;
-    tcc_error(&s->diag, TCC_ERR_TARGET, (tcc_loc){0}, "no schedule of kernel '%s' that is tried is possible: %s",
+    tcc_error(&s->diag, TCC_ERR_TARGET, (tcc_loc){0}, "no schedule tried for kernel '%s' is valid: %s",
               s->program.subject.kernel, s->refusal.text);
     return TCC_ERR_TARGET;
 }

@@ -168,7 +168,7 @@ static tcc_status refuse_given(const tcc_func *f, tcc_diag *diag)
             continue;
         tcc_error(
             diag, TCC_ERR_ARGUMENT, a->loc,
-            "kernel '%s' has a schedule, and tuning searches for one only where there is none",
+            "kernel '%s' already has a schedule; tuning searches only for kernels without one",
             f->name);
         return TCC_ERR_ARGUMENT;
     }

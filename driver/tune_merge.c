@@ -69,7 +69,8 @@ static bool belongs(merge *m, const char *file, tcc_loc loc, const char *const v
     for (size_t i = 0; i < SUBJECTS; i++)
         if (strcmp(m->values[i], values[i])) {
             tcc_diag diag = tcc_context_diag(m->ctx, file, NULL, 0);
-            tcc_error(&diag, TCC_ERR_ARGUMENT, loc, "a result of another %s: '%s', and '%s' in %s", subject[i], values[i],
+            tcc_error(&diag, TCC_ERR_ARGUMENT, loc, "a result for another %s: '%s', but '%s' in %s", subject[i],
+                      values[i],
                       m->values[i], m->file);
             return false;
         }

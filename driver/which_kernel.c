@@ -12,7 +12,7 @@ tcc_status tcc_which_kernel(tcc_diag *diag, const char *whole, const char *kerne
     if (kernel)
         tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "the %s has no kernel '%s'; it has %s", whole, kernel, has);
     else
-        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "the kernel is not named; the %s has %s", whole, has);
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "name the kernel; the %s has %s", whole, has);
     tcc_str_free(names);
     return TCC_ERR_ARGUMENT;
 }

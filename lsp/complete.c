@@ -153,7 +153,7 @@ static void add_kernel_names(items *to, const tcc_ast_kernel *k)
         if (!k->stmts.data[i]->output)
             add(to, k->stmts.data[i]->name.text, ITEM_VARIABLE, NULL);
     add_indices(to, k);
-    add(to, "sum", ITEM_KEYWORD, "the sum over indices of the product behind it: sum(k) a[m, k] * b[k, n]");
+    add(to, "sum", ITEM_KEYWORD, "the sum over indices of the product after it: sum(k) a[m, k] * b[k, n]");
     for (size_t i = 0; lsp_function_at(i, &name, &doc); i++)
         add(to, name, ITEM_FUNCTION, doc);
 }

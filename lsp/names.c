@@ -122,7 +122,8 @@ static const tcc_ast_const *find_const(const lsp_names *n, const char *name)
 
 static void add_const(lsp_names *n, tcc_ast_name at, const tcc_ast_const *c)
 {
-    add(n, at, c->name, tcc_arena_printf(n->arena, "const %s = %.17g", c->name.text, c->number), "a constant; -D changes it");
+    add(n, at, c->name, tcc_arena_printf(n->arena, "const %s = %.17g", c->name.text, c->number), "a constant; -D "
+                                                                                                 "overrides it");
 }
 
 /* A tensor, scalar, intermediate or constant: all have one space of names. */
@@ -134,7 +135,7 @@ static void add_value(lsp_names *n, const tcc_ast_kernel *k, tcc_ast_name at)
     if (p)
         add(n, at, p->name, param_text(n, p), NULL);
     else if (s)
-        add(n, at, s->name, stmt_text(n, s), "an intermediate: it is never in memory");
+        add(n, at, s->name, stmt_text(n, s), "an intermediate: it is never stored in memory");
     else if (c)
         add_const(n, at, c);
 }

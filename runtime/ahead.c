@@ -87,7 +87,7 @@ static tcc_ahead_vendor *current(tcc_ahead *a, int *device)
     }
     tcc_diag diag = {.file = "<runtime>", .fn = a->fn};
     tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0},
-              "no GPU is current in this thread: cudaSetDevice or cuCtxSetCurrent makes one");
+              "no GPU is current in this thread; cudaSetDevice or cuCtxSetCurrent selects one");
     return NULL;
 }
 

@@ -56,7 +56,7 @@ tcc_status tcc_bundle_read(tcc_diag *diag, const void *data, size_t size, tcc_bu
         return bad(diag, "its head is cut off");
     memcpy(&head, data, sizeof head);
     if (head.version != TCC_BUNDLE_VERSION) {
-        tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0}, "this bundle is of version %u, known is %d",
+        tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0}, "this bundle has version %u; only version %d is supported",
                   head.version, TCC_BUNDLE_VERSION);
         return TCC_ERR_SYNTAX;
     }

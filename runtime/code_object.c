@@ -125,7 +125,7 @@ const char *tcc_manifest_in_elf(tcc_arena *arena, tcc_diag *diag, const void *im
         }
     }
     tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0}, "no manifest in this image: %s",
-              wrong ? wrong : "it has no note of tcc's, and none was given");
+              wrong ? wrong : "it has no note from tcc, and none was given");
     return NULL;
 }
 

@@ -219,7 +219,7 @@ static tcc_status alloc_async(const tcc_runtime *rt, size_t bytes, void *stream,
     if (!rt->hip.hipMallocAsync || !rt->hip.hipFreeAsync) {
         tcc_diag diag = tcc_runtime_diag(rt, NULL);
         tcc_error(&diag, TCC_ERR_DRIVER, (tcc_loc){0},
-                  "a kernel wants memory for its steps, and %s lacks hipMallocAsync: HIP 5.2 or "
+                  "a kernel needs memory for its steps, and %s lacks hipMallocAsync: HIP 5.2 or "
                   "later is needed",
                   rt->hip.name);
         return TCC_ERR_DRIVER;

@@ -130,7 +130,7 @@ static tcc_status plan(launch *l, size_t n_dims, size_t n_args, int64_t room)
     tcc_diag diag = tcc_runtime_diag(prog->rt, prog->manifest->file);
     if (prog->is_loaded)
         return plan_with(l, n_dims, n_args, room, &diag);
-    tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "kernel '%s' was described and not loaded",
+    tcc_error(&diag, TCC_ERR_NO_DRIVER, (tcc_loc){0}, "kernel '%s' was described, but not loaded",
               l->kernel->desc->name);
     return TCC_ERR_NO_DRIVER;
 }

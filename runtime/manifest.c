@@ -106,7 +106,7 @@ static bool read_arg_info(tcc_manifest_reader *r, const char *where, const tcc_j
     for (size_t i = 0; i < rank; i++) {
         if (!is_one_dimension(&extents[i]))
             return tcc_bad_manifest(r, tcc_place_at(r, tcc_place_in(r, where, "dims"), i),
-                                    "a product, wants one dimension");
+                                    "a product, must be one dimension");
         bool symbolic = extents[i].dim >= 0;
         names[i] = symbolic ? r->kernel->dims[extents[i].dim] : NULL;
         numbers[i] = symbolic ? -1 : extents[i].number;
@@ -176,7 +176,8 @@ static bool check_version(tcc_manifest_reader *r, const tcc_json *json)
         !tcc_read_int(r, "$.manifest", tcc_json_member(json, "manifest"), 1, tcc_max_number, &version))
         return false;
     return version == TCC_MANIFEST_VERSION ||
-           TCC_BAD_MANIFEST(r, "$", "it is of version %lld, known is %d", (long long)version, TCC_MANIFEST_VERSION);
+           TCC_BAD_MANIFEST(r, "$", "it has version %lld; only version %d is supported", (long long)version,
+                            TCC_MANIFEST_VERSION);
 }
 
 static bool read_device(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_device_attrs *out)
@@ -268,8 +269,7 @@ const char *tcc_manifest_in_ptx(tcc_arena *arena, tcc_diag *diag, const char *pt
     len -= sizeof head - 1;
     if (len != sizeof version - 1 || memcmp(line, version, len)) {
         tcc_error(diag, TCC_ERR_SYNTAX, (tcc_loc){0},
-                  "this PTX has a manifest of version %.*s, "
-                  "known is %s",
+                  "this PTX has a manifest of version %.*s; only version %s is supported",
                   (int)(len < 20 ? len : 20), line, version);
         return NULL;
     }

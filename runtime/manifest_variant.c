@@ -54,7 +54,7 @@ static bool read_requirement(tcc_manifest_reader *r, const char *where, const tc
                tcc_read_int(r, tcc_place_in(r, where, "bytes_per_elem"), tcc_json_member(v, "bytes_per_elem"), 1, 64,
                             &out->bytes_per_elem);
     }
-    return tcc_bad_manifest(r, where, "no requirement of a known kind");
+    return tcc_bad_manifest(r, where, "unknown kind of requirement");
 }
 
 static const tcc_elem_type *find_type(const char *name)
@@ -110,7 +110,7 @@ static bool read_map(tcc_manifest_reader *r, const char *where, const tcc_json *
     size_t rank, n;
     if (!read_mapped(r, where, v, out) ||
         !tcc_read_type(r, tcc_place_in(r, where, "type"), tcc_json_member(v, "type"), &out->type) ||
-        (out->type->bits % 8 && !TCC_BAD_MANIFEST(r, tcc_place_in(r, where, "type"), "no whole bytes")) ||
+        (out->type->bits % 8 && !TCC_BAD_MANIFEST(r, tcc_place_in(r, where, "type"), "does not have whole bytes")) ||
         !tcc_read_count(r, tcc_place_in(r, where, "dims"), dims, 1, TCC_MAX_TMA_RANK, &rank) ||
         !tcc_read_extents(r, tcc_place_in(r, where, "dims"), dims, out->dims) ||
         !tcc_read_count(r, tcc_place_in(r, where, "strides"), strides, rank - 1, rank - 1, &n) ||
@@ -152,7 +152,7 @@ static bool read_param(tcc_manifest_reader *r, const char *where, const tcc_json
         out->kind = TCC_PARAM_SCALAR;
         return tcc_read_arg(r, tcc_place_in(r, where, "scalar"), tcc_json_member(v, "scalar"), true, &out->arg);
     }
-    return tcc_bad_manifest(r, where, "no parameter of a known kind");
+    return tcc_bad_manifest(r, where, "unknown kind of parameter");
 }
 
 /* 0 or 1, and 0 where there is none. */
@@ -219,7 +219,7 @@ static bool read_step(tcc_manifest_reader *r, const char *where, const tcc_json 
         out->kind = TCC_STEP_MEMSET;
         return read_fill(r, where, v, &out->fill);
     }
-    return tcc_bad_manifest(r, where, "no step of a known kind");
+    return tcc_bad_manifest(r, where, "unknown kind of step");
 }
 
 bool tcc_read_variant(tcc_manifest_reader *r, const char *where, const tcc_json *v, tcc_variant *out)

@@ -40,7 +40,7 @@ static tcc_status check_target(const tcc_program *p, bool is_elf)
     if (status || driver->runs(arch, m->target, is_elf))
         return status;
     tcc_diag diag = tcc_runtime_diag(p->rt, m->file);
-    tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, and this GPU is %s", m->target,
+    tcc_error(&diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, but this GPU is %s", m->target,
               arch);
     return TCC_ERR_TARGET;
 }
@@ -229,7 +229,7 @@ static tcc_status refuse(tcc_diag *diag, const tcc_bundle *all, const char *arch
     for (size_t i = 0, n = 0; i < all->n && n < sizeof names; i++)
         if (!i || strcmp(all->images[i].target, all->images[i - 1].target))
             n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", all->images[i].target);
-    tcc_error(diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, and this GPU is %s", names, arch);
+    tcc_error(diag, TCC_ERR_TARGET, (tcc_loc){0}, "compiled for %s, but this GPU is %s", names, arch);
     return TCC_ERR_TARGET;
 }
 
@@ -268,7 +268,7 @@ tcc_status tcc_program_load(tcc_runtime *rt, const void *image, size_t size, con
     if (!manifest)
         return load_bundle(rt, image, size, out);
     tcc_diag diag = tcc_runtime_diag(rt, NULL);
-    tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "a bundle has its manifests in itself, and another one is given");
+    tcc_error(&diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "a bundle contains its manifests, but another one is given");
     return TCC_ERR_ARGUMENT;
 }
 

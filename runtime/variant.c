@@ -80,8 +80,8 @@ static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n
                          bool *empty)
 {
     if (n_dims != k->n_dims || n_args != k->n_args) {
-        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s' takes %zu extents and %zu "
-                  "arguments, given are %zu and %zu", k->name, k->n_dims, k->n_args, n_dims,
+        tcc_error(diag, TCC_ERR_ARGUMENT, (tcc_loc){0}, "kernel '%s' takes %zu extents and %zu arguments, but %zu "
+                                                        "and %zu are given", k->name, k->n_dims, k->n_args, n_dims,
                   n_args);
         return false;
     }

@@ -269,10 +269,11 @@ static bool is_packed(const arguments *a)
 static void check_kind(const arguments *a)
 {
     if (a->n_targets > 1 && !is_packed(a))
-        bad_usage("--target: a file of the kind %s is for one target; code for several goes into a bundle (-o FILE.tccb) "
+        bad_usage("--target: a file of the kind %s is for one target; code for several goes into a bundle (-o "
+                  "FILE.tccb) "
                   "or into C (-o FILE.c)", tcc_emit_name((tcc_emit)a->emit));
     if (a->emit == EMIT_C && !strcmp(a->output, "-"))
-        bad_usage("-o -: C comes with a header beside it, so that it needs a name: -o FILE.c");
+        bad_usage("-o -: C comes with a header, so it needs a file name: -o FILE.c");
 }
 
 /* What is asked to be shown must be reached. */

@@ -85,7 +85,7 @@ class Tune(unittest.TestCase):
             self.assertIs(self.product.tuned(self.b.T.copy(), self.a.T.copy(), results=results), self.product)  # other extents
             results.write_text(results.read_text().replace(":0.5}", ":1.0}"))
             self.assertIs(self.product.tuned(self.a, self.b, results=results), self.product)  # which is no slower
-            with self.assertRaisesRegex(tcc.LibraryError, "has a schedule, and tuning searches for one only where there is none"):
+            with self.assertRaisesRegex(tcc.LibraryError, "already has a schedule; tuning searches only for kernels without one"):
                 found.tune(self.a, self.b, seconds=1, results="")
 
     def test_tune_arrays_of_the_gpu(self):

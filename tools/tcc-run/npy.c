@@ -96,7 +96,7 @@ static const char *parse_descr(const char **p, npy *out)
     char name[8];
     int format = take_string(p, name, sizeof name) ? find_format(name) : -1;
     if (format < 0)
-        return "its elements are none of <f2, <f4, <f8, <i4, |i1, |u1, <u2, <V2, |V1";
+        return "its elements are not one of <f2, <f4, <f8, <i4, |i1, |u1, <u2, <V2, |V1";
     strcpy(out->descr, formats[format].descr);
     return NULL;
 }

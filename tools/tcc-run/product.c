@@ -108,7 +108,7 @@ bool product_find(const tensor *args, size_t n, bool relu_bias, product *out, ch
     if (!wrong && out->d == n)
         wrong = "there is no output";
     if (!wrong && !find_problem(&args[0], &args[1], &args[out->d], out))
-        wrong = "what it computes of its first two arguments is not a product that cuBLASLt has";
+        wrong = "it does not compute a product of its first two arguments that cuBLASLt supports";
     if (!wrong && relu_bias) {
         const tensor *d = &args[out->d];
         for (size_t i = 2; i < n && out->bias < 0; i++)

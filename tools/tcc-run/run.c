@@ -330,7 +330,7 @@ static bool run_again(session *s, launch *l, int64_t number)
         if (is_output(&l->tensors[i]))
             status = tensor_compare(s, &l->tensors[i], &equal);
     if (!equal)
-        session_error(s, "launch %" PRId64 " gave another result than the first", number);
+        session_error(s, "launch %" PRId64 " gave a different result from the first", number);
     return !status && equal;
 }
 

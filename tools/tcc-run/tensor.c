@@ -46,11 +46,11 @@ static bool fill_from_file(session *s, tensor *t, const npy *file)
     for (unsigned i = 0; fits && i < file->rank; i++)
         fits = file->shape[i] == t->extents[i];
     if (!fits) {
-        session_error(s, "the file for '%s' has another shape", t->info->name);
+        session_error(s, "the file for '%s' has a different shape", t->info->name);
         return false;
     }
     if (!npy_convert(file, t->type, t->host)) {
-        session_error(s, "the file for '%s' has elements %s, no %s", t->info->name, file->descr,
+        session_error(s, "the file for '%s' has elements %s, not %s", t->info->name, file->descr,
                       t->type->name);
         return false;
     }

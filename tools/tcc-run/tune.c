@@ -195,7 +195,7 @@ bool tune(session *s, const options *o, const measure_task *task, const void *co
     bool ready = source && sets_create(s, task, &t.sets);
     tcc_status status = ready ? search(&t, o, source, &found) : TCC_ERR_IO;
     if (ready && !status && !tcc_tuning_count(found)) {
-        session_error(s, "none of the schedules was measured in time with right results");
+        session_error(s, "no schedule with correct results was measured in the given time");
         status = TCC_ERR_LIMIT;
     }
     if (!status)

@@ -177,8 +177,8 @@ static const struct {
      {"pass fuse-epilogue changes", "of 'C' is not written"}},
     {matmul, "expand-math", scale_otherwise, {"pass expand-math changes"}},
     {matmul, "lower-to-nvvm", forget_to_wait, {"after pass lower-to-nvvm with M="}},
-    {matmul, "licm", forget_to_wait, {"that is @f after pass licm with M="}},
-    {matmul, "lower-to-nvvm", valid_for_any_rows, {"that is @f after pass lower-to-nvvm with M="}},
+    {matmul, "licm", forget_to_wait, {"this is @f after pass licm with M="}},
+    {matmul, "lower-to-nvvm", valid_for_any_rows, {"this is @f after pass lower-to-nvvm with M="}},
     {computed,
      "canonicalize",
      another_exponential,
@@ -245,7 +245,7 @@ START_TEST(what_cannot_be_run_is_said)
     open_check(&c, "kernel f(A: f16[9000, 9000], B: f16[9000, 9000]) -> (C: f16[9000, 9000])\n"
                    "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n");
     ck_assert_int_eq(run_passes(&c), TCC_OK);
-    expect(&c, "warning: @f was not run: the extents that are known make it too large");
+    expect(&c, "warning: @f was not run: the known extents make it too large");
     close_check(&c);
 }
 END_TEST

@@ -286,7 +286,7 @@ START_TEST(one_of_several_kernels_is_named)
     ck_assert_int_eq(interpret(NULL), TCC_OK);
     check_result();
     ck_assert_int_eq(tcc_interpret(ctx, mod, NULL, dims, args, NULL), TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(said, "a.tile: error: the kernel is not named; the module has 'layer', 'other'\n");
+    ck_assert_str_eq(said, "a.tile: error: name the kernel; the module has 'layer', 'other'\n");
 }
 END_TEST
 

@@ -161,7 +161,7 @@ START_TEST(the_kernel_and_the_manifest_must_exist)
                      TCC_ERR_ARGUMENT);
     ck_assert_str_eq(said, "the manifest has no reference for a kernel 'nobody'; it has 'layer', 'update'");
     ck_assert_int_eq(tcc_reference(ctx, manifest, NULL, dims, args, NULL, 0), TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(said, "the kernel to compute is not named; the manifest has 'layer', 'update'");
+    ck_assert_str_eq(said, "name the kernel to compute; the manifest has 'layer', 'update'");
     *said = 0;
     ck_assert_int_ne(tcc_reference(ctx, NULL, "layer", dims, args, NULL, 0), TCC_OK);
     ck_assert_str_ne(said, "");

@@ -109,7 +109,7 @@ START_TEST(what_lies_outside_is_refused)
 {
     MAKE("sm_90a!", "sm_80");
     head()->version = 2;
-    refused("this bundle is of version 2, known is 1");
+    refused("this bundle has version 2; only version 1 is supported");
     head()->n = 0;
     refused("bad bundle: it has no image, or too many");
     head()->n = TCC_MAX_IMAGES + 1;
@@ -210,10 +210,10 @@ START_TEST(a_gpu_without_an_image_is_told_what_there_is)
     MAKE("sm_90a!", "sm_90a", "gfx1100", "sm_100a");
     fake->set_compute_capability(7, 5);
     ck_assert_int_eq(load(), TCC_ERR_TARGET);
-    ck_assert_str_eq(message, "compiled for sm_90a, gfx1100, sm_100a, and this GPU is sm_75");
+    ck_assert_str_eq(message, "compiled for sm_90a, gfx1100, sm_100a, but this GPU is sm_75");
     tcc_program *program;
     ck_assert_int_eq(tcc_program_load(rt, bytes, n_bytes, SAMPLE_MANIFEST, &program), TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(message, "a bundle has its manifests in itself, and another one is given");
+    ck_assert_str_eq(message, "a bundle contains its manifests, but another one is given");
 }
 END_TEST
 
@@ -283,7 +283,7 @@ START_TEST(a_thread_without_a_gpu_is_told)
     begin_ahead();
     tcc_device_close(dev);
     ck_assert_int_eq(launch_ahead(), TCC_ERR_NO_DRIVER);
-    ck_assert_str_eq(message, "no GPU is current in this thread: cudaSetDevice or cuCtxSetCurrent makes one");
+    ck_assert_str_eq(message, "no GPU is current in this thread; cudaSetDevice or cuCtxSetCurrent selects one");
     ck_assert_int_eq(tcc_device_open(rt, 0, &dev), TCC_OK);
     ck_assert_int_eq(launch_ahead(), TCC_OK);
     end_ahead();

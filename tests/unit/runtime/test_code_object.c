@@ -94,8 +94,7 @@ END_TEST
 START_TEST(no_note_is_told)
 {
     ck_assert_ptr_null(manifest());
-    ck_assert_str_eq(message, "no manifest in this image: it has no note of tcc's, and none was "
-                              "given");
+    ck_assert_str_eq(message, "no manifest in this image: it has no note from tcc, and none was given");
     add_note("AMDGPU", 7, 32, "metadata", 8);
     ck_assert_ptr_null(manifest());
     file.section.sh_type = SHT_PROGBITS;

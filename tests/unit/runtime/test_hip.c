@@ -165,7 +165,7 @@ START_TEST(a_device_is_chosen_and_given_back)
     ck_assert_str_eq(tcc_device_arch(second), "gfx1201");
     ck_assert_int_eq(tcc_runtime_current_device(two), 1);
     ck_assert_int_eq(tcc_program_load(two, image, image_size, NULL, &p), TCC_ERR_TARGET);
-    ck_assert_str_eq(text, "matmul.tile: error: compiled for gfx1100, and this GPU is gfx1201\n");
+    ck_assert_str_eq(text, "matmul.tile: error: compiled for gfx1100, but this GPU is gfx1201\n");
     tcc_device_close(second);
     ck_assert_int_eq(tcc_runtime_current_device(two), 0);
     ck_assert_int_eq(tcc_device_open(two, 2, &none), TCC_ERR_DRIVER);
@@ -232,8 +232,8 @@ START_TEST(the_manifest_is_in_the_note_or_given)
     read_image("note=0");
     ck_assert_int_eq(load(manifest), TCC_OK);
     ck_assert_int_eq(load(NULL), TCC_ERR_SYNTAX);
-    ck_assert_str_eq(text, "<runtime>: error: no manifest in this image: it has no note of tcc's, "
-                           "and none was given\n");
+    ck_assert_str_eq(text, "<runtime>: error: no manifest in this image: it has no note from tcc, and none was "
+                           "given\n");
 }
 END_TEST
 
@@ -241,7 +241,7 @@ START_TEST(programs_for_other_gpus_are_refused)
 {
     fake->set_archs("gfx1101");
     ck_assert_int_eq(load(NULL), TCC_ERR_TARGET);
-    ck_assert_str_eq(message, "compiled for gfx1100, and this GPU is gfx1101");
+    ck_assert_str_eq(message, "compiled for gfx1100, but this GPU is gfx1101");
     fake->set_archs("gfx110");
     ck_assert_int_eq(load(NULL), TCC_ERR_TARGET);
     fake->set_archs("gfx1100:sramecc-:xnack-");
@@ -410,7 +410,7 @@ START_TEST(a_workspace_lasts_for_one_launch)
         ck_assert_str_eq(launched()->kernel.name, "matmul__generic");
         snprintf(
             expected, sizeof expected,
-            "a kernel wants memory for its steps, and %s lacks hipMallocAsync: HIP 5.2 or later "
+            "a kernel needs memory for its steps, and %s lacks hipMallocAsync: HIP 5.2 or later "
             "is needed",
             rt->hip.name);
         tcc_program_destroy(p);

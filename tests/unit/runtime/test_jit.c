@@ -116,7 +116,7 @@ START_TEST(the_target_is_the_gpus)
     tcc_jit *none;
     fake->set_compute_capability(6, 1);
     ck_assert_int_eq(tcc_jit_create(rt, NULL, &none), TCC_ERR_TARGET);
-    ck_assert_str_eq(message, "this GPU is sm_61, which no target suits");
+    ck_assert_str_eq(message, "this GPU, sm_61, suits no target");
     fake->make_fail("cuDriverGetVersion", 1);
     ck_assert_int_eq(tcc_jit_create(rt, NULL, &none), TCC_ERR_DRIVER);
     ck_assert_ptr_null(none);
@@ -217,7 +217,7 @@ START_TEST(a_folder_that_cannot_be_used_is_told_once)
 {
     tcc_jit *other = create("/dev/null/tcc", 0);
     program_of(other, &one_tile);
-    ck_assert_str_eq(message, "compiled code is not kept in '/dev/null/tcc': Not a directory");
+    ck_assert_str_eq(message, "compiled code is not cached in '/dev/null/tcc': Not a directory");
     message[0] = 0;
     program_of(other, NULL);
     ck_assert_str_eq(message, "");

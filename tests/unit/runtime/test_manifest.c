@@ -136,7 +136,7 @@ static const struct {
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"Q\"]}]"),
      "unknown dimension 'Q'"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[\"M.M\"]}]"),
-     "dims[0]: a product, wants one dimension"},
+     "dims[0]: a product, must be one dimension"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[-1]}]"),
      "-1 is not an integer from 0"},
     {SAMPLE_WITH_ARGS("[{\"name\":\"A\",\"role\":\"in\",\"type\":\"f16\",\"dims\":[1.5]}]"),
@@ -161,8 +161,8 @@ static const struct {
 #define WITH_STEPS(steps)                                                                          \
     SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"requires\":[],\"steps\":[" steps "]}")
     {WITH_STEPS(""), "no steps"},
-    {WITH_STEPS("{}"), "steps[0]: no step of a known kind"},
-    {WITH_STEPS("{\"sleep\":3}"), "no step of a known kind"},
+    {WITH_STEPS("{}"), "steps[0]: unknown kind of step"},
+    {WITH_STEPS("{\"sleep\":3}"), "unknown kind of step"},
     {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":2048}"),
      "2048 is not an integer from 1 to 1024"},
     {WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":99999999}"),
@@ -201,8 +201,8 @@ static const struct {
     {"{\"tcc\":\"0.1.0\",\"manifest\":2,\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":[]}",
      "$.device.sms: missing"},
     {"{\"tcc\":\"0.1.0\",\"target\":\"sm_90a\",\"file\":\"f\",\"kernels\":[]}",
-     "it is of version 1, known is 2"},
-    {"{\"manifest\":3}", "it is of version 3, known is 2"},
+     "it has version 1; only version 2 is supported"},
+    {"{\"manifest\":3}", "it has version 3; only version 2 is supported"},
 #define WITH_REQUIREMENT(r) SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"requires\":[" r "]}")
     {SAMPLE_WITH_VARIANT("{\"name\":\"e\",\"steps\":[]}"), "requires: missing"},
     {WITH_REQUIREMENT("{\"dim\":\"M\"}"), "neither min nor max"},
@@ -212,13 +212,13 @@ static const struct {
     {WITH_REQUIREMENT("{\"arg\":\"Q\",\"align\":16}"), "unknown argument 'Q'"},
     {WITH_REQUIREMENT("{\"arg\":\"alpha\",\"align\":16}"), "'alpha' is a scalar"},
     {WITH_REQUIREMENT("{\"pitch\":\"K\",\"align\":16}"), "an array is expected"},
-    {WITH_REQUIREMENT("{\"moon\":\"full\",\"align\":16}"), "no requirement of a known kind"},
+    {WITH_REQUIREMENT("{\"moon\":\"full\",\"align\":16}"), "unknown kind of requirement"},
     {WITH_REQUIREMENT("{}"), "align: missing"},
 #define WITH_PARAM(p)                                                                              \
     WITH_STEPS("{\"launch\":\"e\",\"grid\":1,\"block\":128,\"smem_bytes\":0,\"cluster\":1,"        \
                "\"params\":[" p "]}")
-    {WITH_PARAM("{\"register\":\"A\"}"), "no parameter of a known kind"},
-    {WITH_PARAM("3"), "no parameter of a known kind"},
+    {WITH_PARAM("{\"register\":\"A\"}"), "unknown kind of parameter"},
+    {WITH_PARAM("3"), "unknown kind of parameter"},
     {WITH_PARAM("{\"pointer\":\"alpha\"}"), "'alpha' is a scalar"},
     {WITH_PARAM("{\"scalar\":\"A\"}"), "'A' is no scalar"},
     {WITH_PARAM("{\"dim\":\"Q\"}"), "unknown dimension 'Q'"},
@@ -245,7 +245,7 @@ static const struct {
     {WITH_MAP("[\"K\",\"M\"]", "[[\"K\"]]", "[128,64]", "128"),
      "a box row of 256 bytes does not fit a swizzle of 128"},
     {WITH_MAP("[\"K\",\"M\"]", "[[\"K\"]]", "[4,64]", "0"), "a box row of 8 bytes does not fit"},
-    {WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"i4\"}}"), "type: no whole bytes"},
+    {WITH_PARAM("{\"tensor_map\":{\"arg\":\"A\",\"type\":\"i4\"}}"), "type: does not have whole bytes"},
 #define FOR_AMD(variant) SAMPLE_MODULE_FOR("gfx1100", SAMPLE_KERNEL(SAMPLE_ARGS, variant))
     {FOR_AMD(SAMPLE_TMA), "2 tensor maps, at most 0"},
     {FOR_AMD("{\"name\":\"e\",\"requires\":[],\"steps\":[{\"launch\":\"e\",\"grid\":1,"
@@ -333,7 +333,7 @@ START_TEST(other_ptx_is_refused)
     ck_assert_str_eq(message, "no manifest at the head of this PTX: it was not written by tcc");
     ck_assert_ptr_null(in_ptx(""));
     ck_assert_ptr_null(in_ptx("// tcc-manifest 1\n//! {}\n"));
-    ck_assert_str_eq(message, "this PTX has a manifest of version 1, known is 2");
+    ck_assert_str_eq(message, "this PTX has a manifest of version 1; only version 2 is supported");
 }
 END_TEST
 

@@ -380,14 +380,14 @@ START_TEST(results_of_something_else_are_refused)
 {
     const char *one = LINE("d", "1/1", "x", "1") "\n";
     merge_texts(one, LINE("e", "1/1", "x", "1"), TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(message, "a result of another device: 'e', and 'd' in a.jsonl");
+    ck_assert_str_eq(message, "a result for another device: 'e', but 'd' in a.jsonl");
     static const struct {
         const char *from, *to, *message;
-    } changes[] = {{":13000", ":12080", "a result of another driver: '12080', and '13000' in a.jsonl"},
-                   {"\"b\"", "\"c\"", "a result of another tcc: 'c', and 'b' in a.jsonl"},
-                   {"sm_80", "sm_90", "a result of another target: 'sm_90', and 'sm_80' in a.jsonl"},
-                   {"0f", "1f", "a result of another program: '1f', and '0f' in a.jsonl"},
-                   {"\"k\"", "\"l\"", "a result of another kernel: 'l', and 'k' in a.jsonl"}};
+    } changes[] = {{":13000", ":12080", "a result for another driver: '12080', but '13000' in a.jsonl"},
+                   {"\"b\"", "\"c\"", "a result for another tcc: 'c', but 'b' in a.jsonl"},
+                   {"sm_80", "sm_90", "a result for another target: 'sm_90', but 'sm_80' in a.jsonl"},
+                   {"0f", "1f", "a result for another program: '1f', but '0f' in a.jsonl"},
+                   {"\"k\"", "\"l\"", "a result for another kernel: 'l', but 'k' in a.jsonl"}};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char *other = strdup(one);
         memcpy(strstr(other, changes[i].from), changes[i].to, strlen(changes[i].to));
@@ -455,7 +455,7 @@ START_TEST(what_cannot_be_searched_is_refused)
     check_refused(source, &o, TCC_ERR_ARGUMENT, "kernel 'fake_product' has 3 symbolic dimensions, and 2 extents are given");
     o = options_of(&s);
     o.kernel = NULL;
-    check_refused(source, &o, TCC_ERR_ARGUMENT, "the kernel is not named; the program has 'other', 'fake_product'");
+    check_refused(source, &o, TCC_ERR_ARGUMENT, "name the kernel; the program has 'other', 'fake_product'");
     o.kernel = "none";
     check_refused(source, &o, TCC_ERR_ARGUMENT, "the program has no kernel 'none'; it has 'other', 'fake_product'");
     o = options_of(&s);
@@ -463,7 +463,7 @@ START_TEST(what_cannot_be_searched_is_refused)
     check_refused("kernel fake_product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }\n"
                   "schedule fake_product for sm_80 { group 4; }",
                   &o, TCC_ERR_ARGUMENT,
-                  "kernel 'fake_product' has a schedule, and tuning searches for one only where there is none");
+                  "kernel 'fake_product' already has a schedule; tuning searches only for kernels without one");
     o.measure = NULL;
     check_refused(source, &o, TCC_ERR_ARGUMENT, "");
     o = options_of(&s);

@@ -284,7 +284,7 @@ START_TEST(bad_arguments_are_told)
 {
     ck_assert_int_eq(tcc_plan_launch(kernel, &device, NULL, dims, 3, args, 5, INT64_MAX, true, &diag, &plan),
                      TCC_ERR_ARGUMENT);
-    ck_assert_str_eq(message, "kernel 'matmul' takes 4 extents and 5 arguments, given are 3 and 5");
+    ck_assert_str_eq(message, "kernel 'matmul' takes 4 extents and 5 arguments, but 3 and 5 are given");
     dims[1] = -1;
     ck_assert_int_eq(plan_launch(), TCC_ERR_ARGUMENT);
     ck_assert_str_eq(message, "kernel 'matmul': extent M is -1");

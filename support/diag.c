@@ -119,7 +119,7 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The column behind the word or character at a place. */
+/* The column after the word or character at a location. */
 static unsigned end_of(const tcc_diag *d, tcc_loc loc)
 {
     size_t len = 0, at = loc.column ? loc.column - 1 : 0;

@@ -1,10 +1,10 @@
-/* extent: how long a dimension may be, and what it is called.
+/* extent: the limits and names of dimensions.
  *
  * Kernels count tiles and iterations in 32 bits, as (extent + tile - 1) / tile. No tile is longer
  * than 8192: the shared memory of an SM would not hold a stage of it.
  *
- * Where indices that run through memory together are taken for one, its dimension is the product of
- * theirs: `B.S.4` is B * S * 4, at most so many names and a number.
+ * If indices that are contiguous in memory are merged, the dimension is the product of theirs:
+ * `B.S.4` is B * S * 4, with a limited number of names, and a number.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_SUPPORT_EXTENT_H

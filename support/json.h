@@ -25,9 +25,9 @@ typedef struct tcc_json {
     const struct tcc_json *first, *next;
 } tcc_json;
 
-/* The value that a text of so many bytes is. NULL when it is none, is nested deeper than 64 or has
- * a string with a NUL in it: *bad then gets the byte at which that shows. Bytes above 127 are taken
- * as they are. Memory that runs out goes the arena's way. */
+/* Parses a text of n bytes. NULL if it is not JSON, is nested deeper than 64 or has a string with a
+ * NUL: *bad then receives the offset of the error. Bytes above 127 are accepted unchanged. Running
+ * out of memory is handled by the arena. */
 const tcc_json *tcc_json_parse(tcc_arena *arena, const char *text, size_t size, size_t *bad);
 
 /* Whether there is a value, and of that kind. */

@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a text can be taken apart: it has several entries, and between them nothing but comments. What is
- * in front of the first and behind the last one then belongs to each. */
+/* Whether a text can be split: it has several entries, with only comments between them. The text before the
+ * first and after the last one then belongs to each. */
 bool tcc_ptx_has_parts(const char *text);
-/* The line that opens an entry, looked for from a place in the text on, then in front of it; NULL where there is none.
- * Of a large text hundreds are asked for, mostly in their order: bodies are passed over. */
+/* Finds the line that opens an entry, first from a place in the text on, then before it; NULL if there is none. A large
+ * text may be asked for hundreds of entries, mostly in their order, so bodies are skipped. */
 const char *tcc_ptx_find(const char *text, const char *from, const char *entry);
-/* The text with one of its entries alone, malloc'ed; NULL without memory, and where there is no such
+/* The text with only one of its entries, malloc'ed; NULL if memory runs out or there is no such
  * entry. */
 char *tcc_ptx_part(const char *text, const char *entry);
-/* n > 0 texts of an entry each, which say the same around it, as one; malloc'ed, NULL without memory. */
+/* Joins n > 0 texts of one entry each, with the same text around it; malloc'ed, NULL if memory runs out. */
 char *tcc_ptx_join(const char *const *texts, size_t n);
 
 #endif

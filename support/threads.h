@@ -8,10 +8,10 @@
 
 enum { TCC_MAX_THREADS = 17 };
 
-/* How many threads so many pieces of work are worth: at most one for each processor, and one at least. */
+/* The number of threads for this many work items: at least one, at most one per processor. */
 size_t tcc_threads_for(size_t n_pieces);
-/* Calls work(arg) in so many threads at once, of which this is one, or in fewer where no more can be had; returns when
- * all of them have. */
+/* Calls work(arg) in this many threads including the calling one, or in fewer if no more can be created; returns when
+ * all calls have returned. */
 void tcc_run_threads(size_t n_threads, void *(*work)(void *arg), void *arg);
 
 #endif

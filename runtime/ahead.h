@@ -20,7 +20,7 @@ typedef struct tcc_ahead_vendor {
     _Atomic(tcc_program *) *programs;   /* of each GPU; NULL there: not yet */
 } tcc_ahead_vendor;
 
-/* Zero but for the bundle, the callback and the mutex. */
+/* Zero except for the bundle, the callback and the mutex. */
 typedef struct tcc_ahead {
     const void *bundle;
     size_t size;

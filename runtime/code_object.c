@@ -8,8 +8,8 @@
 enum { NOTE_TYPE = 1, NOTE_ALIGN = 4 };
 static const char note_name[] = "tcc";
 
-/* The fields of a kernel descriptor that are looked at (AMDGPU usage, "Kernel Descriptor"): 64
- * bytes at the symbol of the kernel's name with .kd behind it. */
+/* The fields of a kernel descriptor that are checked (AMDGPU usage, "Kernel Descriptor"): 64 bytes
+ * at the symbol that is the kernel's name followed by .kd. */
 typedef struct kernel_descriptor {
     uint32_t group_segment_fixed_size; /* shared memory in bytes */
     uint32_t private_segment_fixed_size;

@@ -1,10 +1,9 @@
-/* code_object: what the runtime reads of compiled images that are ELF files: the manifest in a
- * note, and of AMD's code objects whether they can be handed to a driver that believes their
- * headers.
+/* code_object: reads compiled images that are ELF files: the manifest in a note, and whether AMD's
+ * code objects can be passed to a driver that trusts their headers.
  *
- * The note has the name "tcc" and the type 1, its descriptor is the manifest's JSON, and it lies in
- * a section of type SHT_NOTE, .note.tcc, that is not loaded (docs/abi.md). Notes are as in the
- * System V ABI, "Note Section": three words, then name and descriptor, each padded to four bytes.
+ * The note has the name "tcc" and the type 1, its descriptor is the manifest's JSON, and it is in a
+ * section of type SHT_NOTE, .note.tcc, that is not loaded (docs/abi.md). Notes are as in the System
+ * V ABI, "Note Section": three words, then name and descriptor, each padded to four bytes.
  *
  * Every offset in an image is checked before it is followed. Images need no alignment.
  *
@@ -21,8 +20,8 @@ bool tcc_is_elf(const void *image, size_t size);
  * is none. Out of memory goes to the arena's handler. */
 const char *tcc_manifest_in_elf(tcc_arena *arena, tcc_diag *diag, const void *image, size_t size);
 
-/* Refuses, with TCC_ERR_SYNTAX and one error reported, what is no code object for AMD's GPUs or
- * says that anything of it lies outside the image. */
+/* Rejects, with TCC_ERR_SYNTAX and one error reported, an image that is not a code object for AMD's
+ * GPUs or whose headers point outside it. */
 tcc_status tcc_code_object_check(tcc_diag *diag, const void *image, size_t size);
 
 /* Refuses an entry that cannot belong to a code object that tcc_code_object_check took: where the

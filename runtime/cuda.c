@@ -156,7 +156,8 @@ static tcc_status attributes(const tcc_runtime *rt, tcc_device_attrs *out)
     return status;
 }
 
-/* sm_90 means that GPU or a later one, as a cubin one of its major version; sm_90a that one alone. */
+/* sm_90 means that GPU or a later one, for a cubin one of its major version; sm_90a means only that
+ * one. */
 static bool runs(const char *arch, const char *target, bool is_elf)
 {
     int has, needed, end = 0;

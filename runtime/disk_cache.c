@@ -119,7 +119,7 @@ static bool is_sound(const char *file, size_t size)
            h.data_size == rest - h.key_size && h.sum == sum_of(file + sizeof h, rest);
 }
 
-/* What a file that was read has for the key. *data is left alone but for a hit. */
+/* The contents of a file for the key. *data is only set on a hit. */
 static tcc_disk_found look(char *file, size_t file_size, tcc_bytes key, char **data, size_t *size)
 {
     header h;

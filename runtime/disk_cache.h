@@ -1,8 +1,8 @@
 /* disk_cache: bytes kept under keys in the files of a folder, for later processes.
  *
- * An entry is a file of its own, which gets its name when it is whole. Whoever reads it compares the key and a sum
- * over everything, and drops what is damaged. Any number of processes may use a folder at once. When entries take
- * more than the limit, those that were not used for the longest go.
+ * Each entry is a file, which is renamed to its final name when it is complete. Readers compare the key and a
+ * checksum over everything, and drop damaged entries. Any number of processes may use a folder at once. If entries
+ * exceed the limit, the least recently used ones are removed.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_RUNTIME_DISK_CACHE_H
@@ -27,7 +27,8 @@ uint64_t tcc_hash(tcc_bytes bytes);
  * or TCC_ERR_MEMORY. */
 tcc_status tcc_disk_cache_folder(const char *given, char **folder);
 
-/* Makes a folder, for the user alone, and those above it; path is changed and changed back. False with errno set. */
+/* Creates a folder that only the user can access, and its parents; path is changed temporarily. False with errno
+ * set. */
 bool tcc_make_folders(char *path);
 
 typedef enum tcc_disk_found { TCC_DISK_HIT, TCC_DISK_MISS, TCC_DISK_DAMAGED } tcc_disk_found;

@@ -25,7 +25,7 @@ typedef struct tcc_driver {
     int out_of_memory; /* the error that is TCC_ERR_MEMORY */
     void (*explain)(const tcc_runtime *rt, int error, const char **name, const char **text);
 
-    /* Finds the driver and makes it ready. *n_devices is left alone where that fails. */
+    /* Finds and initialises the driver. *n_devices is unchanged on failure. */
     tcc_status (*open)(tcc_runtime *rt, int *n_devices);
     void (*close)(tcc_runtime *rt);
 
@@ -37,8 +37,8 @@ typedef struct tcc_driver {
 
     /* The ordinal of the current GPU; -1 where the calling thread has none. */
     int (*current)(const tcc_runtime *rt);
-    /* Notes what is current for the calling thread; makes it so for a thread of the runtime's own, which may then load
-     * code while others capture a stream, where the driver can tell them apart. */
+    /* Saves what is current in the calling thread; makes it current in a thread of the runtime, which may then load
+     * code while others capture a stream, if the driver distinguishes threads. */
     tcc_status (*note_current)(const tcc_runtime *rt, tcc_current *out);
     tcc_status (*adopt_current)(const tcc_runtime *rt, tcc_current other);
     /* The architecture of the current GPU, "sm_90" or "gfx1100". */
@@ -49,7 +49,7 @@ typedef struct tcc_driver {
      * compiles. */
     bool (*runs)(const char *arch, const char *target, bool is_elf);
 
-    /* *module is left alone where that fails. */
+    /* *module is unchanged on failure. */
     tcc_status (*load)(tcc_program *prog, const void *image, size_t size, void **module);
     void (*unload)(const tcc_program *prog, void *module);
     /* The attributes of the current GPU that launch plans may ask. */
@@ -60,7 +60,7 @@ typedef struct tcc_driver {
     /* Encodes a tensor map of the argument `name`; NULL where there are none. */
     tcc_status (*encode)(const tcc_program *prog, const char *name, const tcc_tma_recipe *recipe,
                          const tcc_tma_values *values, CUtensorMap *out);
-    /* overlaps: it may begin before the kernel in front of it in the stream has ended. */
+    /* overlaps: it may begin before the previous kernel in the stream has ended. */
     tcc_status (*launch)(const tcc_program *prog, const tcc_entry *entry, void *function,
                          unsigned grid, bool overlaps, void *stream, void **params);
 

@@ -134,9 +134,9 @@ static bool runs(const char *arch, const char *target, bool is_elf)
 
 /* ---- programs --------------------------------------------------------------------------- */
 
-/* HIP is not told the image's size, finds it by the headers, and uses the image as long as the
- * module is loaded (FatBinaryInfo::AddDevProgram in hipamd's hip_fatbin.cpp, of HIP 6): so what the
- * headers say is checked, and the image copied. */
+/* HIP does not receive the image's size, but computes it from the headers, and uses the image as
+ * long as the module is loaded (FatBinaryInfo::AddDevProgram in hipamd's hip_fatbin.cpp, of HIP 6):
+ * so the headers are checked, and the image is copied. */
 static tcc_status load(tcc_program *p, const void *image, size_t size, void **out)
 {
     const tcc_runtime *rt = p->rt;

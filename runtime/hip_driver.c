@@ -28,8 +28,9 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Whether the loader found no such file: then it speaks of the bare name, in whatever language; of
- * a file that it found it gives the path, and of one that is missing behind it that one's name. */
+/* Whether the loader found no such file: its message then begins with the bare name, in any
+ * language. For a file that it found it begins with the path, and for a missing dependency with the
+ * name of that. */
 static bool is_absent(const char *name, const char *error)
 {
     size_t len = strlen(name);

@@ -5,7 +5,7 @@
 
 #include "runtime/runtime.h"
 
-/* A kernel parameter that is no tensor map. */
+/* A kernel parameter that is not a tensor map. */
 typedef union value {
     uint64_t pointer;
     int32_t i32;
@@ -148,7 +148,7 @@ static tcc_status load(launch *l)
     return tcc_kernel_load(l->kernel, (size_t)(l->plan.variant - l->kernel->desc->variants), &l->functions);
 }
 
-/* Takes a workspace in the stream's order. Where there is no memory the plan changes to the cheapest variant that
+/* Allocates a workspace in stream order. If there is no memory, the plan changes to the cheapest variant that
  * needs none; without such a variant the driver's error is reported. */
 static tcc_status take_workspace(launch *l, size_t n_dims, size_t n_args)
 {

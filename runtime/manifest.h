@@ -1,7 +1,7 @@
-/* manifest: what a compiled module says of itself (docs/abi.md), read from JSON into structs.
+/* manifest: the description of a compiled module (docs/abi.md), read from JSON into structs.
  *
  * Names are resolved while reading: dimensions and arguments are indices from here on. Everything
- * that a launch relies on is checked here, so that a corrupt manifest is an error and no more.
+ * that a launch relies on is checked here, so that a corrupt manifest only causes an error.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_RUNTIME_MANIFEST_H
@@ -96,8 +96,8 @@ typedef struct tcc_entry {
     const char *name;
     tcc_expr grid;
     unsigned block, smem_bytes, cluster;
-    bool fewer;    /* than the grid's blocks, whole clusters of them, compute as much */
-    bool overlaps; /* may begin before the launch in front of it has ended: it waits by itself */
+    bool fewer;    /* a launch of fewer blocks than the grid's, in whole clusters, computes the same */
+    bool overlaps; /* may begin before the previous launch has ended: it waits itself */
     int64_t max_grid; /* blocks that a launch may have on the target */
     const tcc_param *params;
     size_t n_params;

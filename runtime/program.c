@@ -140,7 +140,8 @@ static bool names_all(const tcc_manifest *m, const char *ptx)
     return true;
 }
 
-/* PTX of several entries is only kept, for a driver takes up to 0.2 s for each; another image is loaded. */
+/* PTX of several entries is only kept, because a driver takes up to 0.2 s for each; other images are
+ * loaded. */
 static tcc_status load_image(tcc_program *p, const void *image, size_t size)
 {
     void *module;

@@ -2,7 +2,7 @@
 #include "runtime/variant.h"
 
 #include <inttypes.h>
-#include <math.h> /* of libc's functions alone: what is in a program of its own does not ask for libm */
+#include <math.h> /* with only libc's functions: a standalone program must not need libm */
 #include <string.h>
 
 /* Limits of cuTensorMapEncodeTiled. */
@@ -74,7 +74,7 @@ static bool check_arg(const tcc_kernel_desc *k, size_t i, const int64_t *dims, t
     return false;
 }
 
-/* Checks all arguments; *empty tells whether an output has no elements. */
+/* Checks all arguments; *empty is set if an output has no elements. */
 static bool check_launch(const tcc_kernel_desc *k, const int64_t *dims, size_t n_dims,
                          const tcc_arg *args, size_t n_args, bool is_launched, tcc_diag *diag,
                          bool *empty)

@@ -31,9 +31,9 @@ typedef struct tcc_plan {
 } tcc_plan;
 
 /* Checks a launch's arguments against the kernel and picks the cheapest variant that is valid for
- * them, of equals the first. rankings: of the same kernel and device; NULL: none are kept. room: bytes
- * of workspace that there are; variants that need more are not valid. is_launched: tensors are to be
- * somewhere; else an address of 0 is one that is aligned. Returns TCC_OK, TCC_ERR_ARGUMENT or
+ * them, the first of several equal ones. rankings: for the same kernel and device; NULL: not cached.
+ * room: available bytes of workspace; variants that need more are not valid. is_launched: tensors must
+ * have an address; otherwise the address 0 counts as aligned. Returns TCC_OK, TCC_ERR_ARGUMENT or
  * TCC_ERR_NO_VARIANT, the last two reported. */
 tcc_status tcc_plan_launch(const tcc_kernel_desc *k, const tcc_device_attrs *device,
                            tcc_ranking_cache *rankings, const int64_t *dims, size_t n_dims,

@@ -1,4 +1,4 @@
-/* build_id: what tells this build of libtcc from every other.
+/* build_id: identifies this build of libtcc.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_DRIVER_BUILD_ID_H

@@ -130,7 +130,7 @@ bool tcc_can_assemble(const char *target)
     return tcc_target_emit(target) == TCC_EMIT_PTX && tcc_ptxas_is_there();
 }
 
-/* Nobody has asked for a cubin: the PTX does without, and that is said. */
+/* The cubin was not requested explicitly: the PTX works without it, and a note says so. */
 static tcc_status try_to_assemble(packing *p, const tcc_module *mod, void **cubin, size_t *size)
 {
     first_error first = {""};

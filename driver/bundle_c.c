@@ -140,7 +140,7 @@ static bool is_free(const tcc_kernel *k, const char **names, size_t i, size_t n,
     return is_free;
 }
 
-/* What the parameters are called, with as many '_' behind as it takes that C lets them. */
+/* The names of the parameters, followed by as many '_' as are needed to be valid in C. */
 static const char **choose_parameters(writer *w, const tcc_kernel *k, size_t *n)
 {
     *n = tcc_kernel_arg_count(k) + tcc_kernel_dim_count(k);

@@ -55,7 +55,7 @@ struct tcc_pass_check {
 
 /* ---- the kernels ------------------------------------------------------------------------- */
 
-/* Copies a module, with the places in the source, by way of its text. */
+/* Copies a module, with its source locations, through its text. */
 static tcc_ir *copy_module(tcc_arena *arena, const char *text)
 {
     tcc_diag silent = {0};
@@ -93,7 +93,7 @@ static void drop_text(tcc_pass_check *c)
     free(c->texts.data[--c->texts.len]);
 }
 
-/* Remembers the text of f; false: there is no memory. */
+/* Saves the text of f; false if memory runs out. */
 static bool keep_form(tcc_pass_check *c, const tcc_func *f)
 {
     form *known = form_of(c, f);
@@ -127,7 +127,7 @@ static tcc_status keep_stage(tcc_pass_check *c, const tcc_ir *ir, const char *pa
     return TCC_OK;
 }
 
-/* The module of a stage; NULL: there is no memory. */
+/* The module of a stage; NULL if memory runs out. */
 static tcc_ir *stage_module(tcc_pass_check *c, const stage *s)
 {
     char **text = room_for_text(c);
@@ -148,8 +148,8 @@ static tcc_shapes choose_shapes(tcc_pass_check *c, const tcc_func *scheduled)
     return (tcc_shapes){&c->options.dims, 1};
 }
 
-/* Finds shapes by completing the schedules in a copy. Where that fails the compilation will, too,
- * and say why. */
+/* Finds shapes by completing the schedules in a copy. If that fails, the compilation fails as well
+ * and reports why. */
 static void add_kernels(tcc_pass_check *c)
 {
     tcc_diag silent = {0};
@@ -309,7 +309,7 @@ static tcc_status check_form(tcc_pass_check *c, const tcc_func *f, const char *p
     return status;
 }
 
-/* Whether the last pass changed a step of a variant, of those that no variant in front of it has. */
+/* Whether the last pass changed a step of a variant, not counting steps of earlier variants. */
 static bool has_changed(tcc_pass_check *c, const tcc_func *variant)
 {
     bool changed = false;

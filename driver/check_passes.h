@@ -14,8 +14,8 @@ typedef struct tcc_pass_check tcc_pass_check;
 
 typedef struct tcc_pass_check_options {
     uint64_t seed; /* decides shapes, data and the orders in which the machine runs */
-    /* One extent for each name of every kernel's `dims`: run this shape alone, each function in
-     * one order. NULL: shapes of its own. */
+    /* One extent for each name of every kernel's `dims`: run only this shape, each function in one
+     * order. NULL: shapes are chosen. */
     const int64_t *dims;
 } tcc_pass_check_options;
 

@@ -162,8 +162,7 @@ static tcc_status verify_pipeline(job *j)
     return status;
 }
 
-/* Keeps each kernel as it is before the passes: the IR that they make does not say any more what
- * it computes. */
+/* Keeps each kernel as it is before the passes: their IR no longer shows what the kernel computes. */
 static void set_definitions_aside(job *j)
 {
     tcc_func *next, **end = &j->definitions;
@@ -182,7 +181,7 @@ static void set_definitions_aside(job *j)
     }
 }
 
-/* Puts them behind all others. */
+/* Appends them after all others. */
 static void add_definitions(job *j)
 {
     if (j->definitions)

@@ -36,7 +36,8 @@ static bool is_float(tcc_scalar elem)
     return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT;
 }
 
-/* Where element i is: in so many bytes, from a bit of the first one on; of i4 and u4 two share a byte. */
+/* The location of element i: its bytes, and the first bit in the first of them; two i4 or u4 share a
+ * byte. */
 typedef struct place {
     size_t byte, n_bytes;
     unsigned shift;
@@ -57,7 +58,7 @@ double tcc_element_get(tcc_scalar elem, const void *data, int64_t i)
     return is_float(elem) ? v.f : (double)v.i;
 }
 
-/* x as a store of the language's converts it, but for integers, which become the nearest. */
+/* x converted as by a store of the language, except that integers are rounded to the nearest. */
 static uint64_t encode(tcc_scalar elem, double x)
 {
     tcc_cell v;

@@ -41,7 +41,7 @@ static tcc_status describe(tcc_jit *jit)
     return TCC_ERR_TARGET;
 }
 
-/* First in the background. Where it fails, so does what is loaded there, which nobody waits for. */
+/* First in the background. If it fails, loading there fails as well, and no caller waits for that. */
 static void begin_background(void *user)
 {
     const tcc_jit *jit = user;
@@ -160,7 +160,7 @@ static tcc_bytes key_of(const tcc_jit_request *r)
     return (tcc_bytes){r->key.data, r->key.len};
 }
 
-/* Makes a program that the caller has announced, with the mutex held but for the making. */
+/* Makes a program that the caller has announced; the mutex is held except while it is made. */
 static tcc_status fulfil(tcc_jit *jit, const tcc_jit_request *r, tcc_jit_made *m)
 {
     tcc_program *program = NULL;
@@ -168,7 +168,7 @@ static tcc_status fulfil(tcc_jit *jit, const tcc_jit_request *r, tcc_jit_made *m
     tcc_status status = tcc_jit_make(jit, r, &program);
     pthread_mutex_lock(&jit->mutex);
     m->program = program;
-    if (status) { /* who waits for it tries himself, and is told the reason */
+    if (status) { /* callers that wait for it try themselves, and receive the error */
         tcc_jit_made **at = find(jit, m->hash, key_of(r));
         *at = m->next;
         free_made(m);

@@ -8,7 +8,7 @@
 #include "runtime/disk_cache.h"
 #include "support/str.h"
 
-/* A kernel serves extents well whose estimate is at most so many times that of what the compiler chooses for them. */
+/* A kernel serves extents well if its estimate is at most this many times that of the compiler's choice for them. */
 #define SERVES_WELL 1.1
 
 enum { MOST_EXTENTS = 4096 /* that are remembered; later ones are served by the kernel itself */ };
@@ -43,7 +43,7 @@ static char *better_schedule(const tcc_jit_request *r, const tcc_kernel *k, cons
     return NULL;
 }
 
-/* The kernel of the source with a schedule behind it; NULL where there is none. */
+/* The kernel of the source with a schedule appended; NULL if there is none. */
 static const tcc_kernel *make_with(tcc_jit *jit, const tcc_jit_request *r, const char *kernel, const char *schedule)
 {
     tcc_compile_options o = r->options;

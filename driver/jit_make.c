@@ -106,7 +106,7 @@ static tcc_status load_all(const tcc_program *p)
     return status;
 }
 
-/* Errors of later calls are told, whoever loaded it. */
+/* Errors of later calls are reported, whichever thread loaded it. */
 static tcc_status load(tcc_jit *jit, const tcc_jit_request *r, tcc_bytes image, tcc_program **out)
 {
     tcc_status status = tcc_program_load(runtime_of(jit, r), image.data, image.size, NULL, out);
@@ -148,7 +148,7 @@ static tcc_status compile_and_load(tcc_jit *jit, const tcc_jit_request *r, tcc_p
     return status;
 }
 
-/* What the folder has; *out is left alone where it has nothing. */
+/* The entry on disk; *out is unchanged if there is none. */
 static tcc_status read_kept(tcc_jit *jit, const tcc_jit_request *r, tcc_program **out)
 {
     char *data;
@@ -164,7 +164,7 @@ static tcc_status read_kept(tcc_jit *jit, const tcc_jit_request *r, tcc_program 
     bool is_bundle = tcc_is_bundle(data, size);
     free(data);
     if (!status && !is_bundle && jit->assemble && tcc_can_assemble(r->options.target))
-        assemble_later(jit, r, NULL); /* whoever compiled it ended before that */
+        assemble_later(jit, r, NULL); /* the process that compiled it ended before that */
     return status;
 }
 

@@ -174,7 +174,8 @@ static bool is_record(tcc_attr a, size_t r)
            !strcmp(a.list.items[0].s, records[r].kind);
 }
 
-/* What is no record, in IR written by hand, goes out as it is: the manifest's reader refuses it. */
+/* What is not a record, in IR written by hand, is written unchanged: the manifest's reader rejects
+ * it. */
 static void print_record(tcc_str *out, tcc_attr record)
 {
     size_t r = 0, n = sizeof records / sizeof *records;
@@ -361,7 +362,7 @@ static void print_cost(tcc_str *out, const tcc_func *variant)
     tcc_str_puts(out, n > 1 ? "]" : "");
 }
 
-/* What is 0 before the first step; in front of all of them, so that none has to be waited for in between. */
+/* What is 0 before the first step; it precedes all of them, so that no step waits for it in between. */
 static void print_memsets(tcc_str *out, const tcc_func *variant, const tcc_func *workspace)
 {
     for (size_t i = 0; i < workspace->body->n_args; i++) {
@@ -396,7 +397,7 @@ static void print_variant(tcc_str *out, const tcc_func *variant, const tcc_func 
     tcc_str_puts(out, "]}");
 }
 
-/* What the device's attributes are taken to be where there is no device. */
+/* The assumed attributes of the device if there is none. */
 static void print_device(tcc_str *out, const tcc_target *target)
 {
     const int64_t values[] = {[TCC_DEVICE_sms] = target->sms};

@@ -1,4 +1,4 @@
-/* manifest: what a compiled module says of itself (docs/abi.md), written as JSON.
+/* manifest: the description of a compiled module (docs/abi.md), written as JSON.
  *
  * A kernel's signature is taken before the passes run, its variants after.
  *

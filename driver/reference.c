@@ -59,7 +59,7 @@ static bool same_arg(const tcc_kernel_desc *k, size_t i, const tcc_type *t)
     return same;
 }
 
-/* Whether the reference reads and writes what the caller, who looks at the manifest, gives it. */
+/* Whether the reference reads and writes the arguments that the manifest describes. */
 static bool same_signature(const tcc_kernel_desc *k, const tcc_func *f)
 {
     tcc_attr dims = tcc_attr_list(&f->attrs, "dims");

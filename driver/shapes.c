@@ -12,7 +12,7 @@
 #include "support/extent.h"
 #include "support/random.h"
 
-/* An extent: so many tiles, and some elements. */
+/* An extent: a number of tiles, and some elements. */
 typedef struct along {
     enum { TWICE_THE_STAGES = -1 } tiles; /* or that many: every barrier changes phase twice */
     enum { WHOLE = 1000, ODD } more;      /* elements, or a random number of them: `extra` */

@@ -12,7 +12,8 @@ const char *tcc_target_name(size_t i)
     return t ? t->name : NULL;
 }
 
-/* How many element types a row of the tables stands for, and which they are: both signs of integers. */
+/* The number of element types that a row of the tables covers, and which they are: both signs of
+ * integers. */
 static size_t count_types(tcc_scalar row)
 {
     return row == TCC_i8 || row == TCC_i4 ? 2 : 1;

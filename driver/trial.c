@@ -56,7 +56,8 @@ static double draw(uint64_t *random, const tcc_type *type, tcc_int_range range)
     return tcc_random(random, 2) ? v : -v;
 }
 
-/* One element becomes infinite: what must not meet it, as the zeros beyond the last k, is NaN if it does. */
+/* Makes one element infinite: if it is multiplied by what it must not be, such as the zeros beyond the last
+ * k, the result is NaN. */
 static void put_infinity(const tcc_trial_arg *a, uint64_t *random)
 {
     const tcc_type *type = a->param->type;

@@ -27,7 +27,7 @@ typedef struct tcc_trial_arg {
     double *want;                       /* what the tensor level gives */
     double *got;                        /* what the last form gave */
     double *of_phase[TCC_TRIAL_PHASES]; /* what the first form of each gave */
-    double noise;        /* of results that a function rounds, by rounding in f32 alone */
+    double noise;        /* of results that a function rounds, only by rounding in f32 */
     double *low, *high;  /* the interval that each result is in; NULL: nothing rounds */
     int exactness;       /* of an output: exactness.h */
 } tcc_trial_arg;
@@ -73,7 +73,7 @@ bool tcc_trial_agrees(tcc_trial *t, const tcc_func *f, tcc_difference *out);
 void tcc_difference_print(tcc_str *out, const tcc_trial *t, const tcc_difference *d);
 void tcc_trial_print_dims(tcc_str *out, const tcc_trial *t);
 
-/* The numbers that parameters of a type are drawn from, but for infinity. */
+/* The numbers from which parameters of a type are drawn, except infinity. */
 tcc_int_range tcc_trial_range(const tcc_func *kernel, const tcc_type *type);
 
 /* The extent of a dimension of the trial's kernel. */

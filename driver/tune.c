@@ -1,9 +1,8 @@
-/* tune: the fastest schedule of a kernel, by trying.
+/* tune: searches for the fastest schedule of a kernel.
  *
- * A schedule is tried as its text behind the source, as the user will have it there. First all are compiled to the
- * tile level, which takes a millisecond and says whether the compiler takes it, what it makes of it, and what that
- * costs by estimate. Those that are worth it are then compiled and loaded, some at a time side by side, and measured
- * one by one.
+ * A schedule is tried by appending its text to the source, as the user will. First all are compiled to the tile
+ * level, which takes a millisecond and shows whether the compiler accepts it, how it completes it, and the estimated
+ * cost. Promising ones are then compiled and loaded, several in parallel, and measured one by one.
  *
  * tune_space.c     which schedules there are to try
  * tune_judge.c     what the compiler makes of one
@@ -34,7 +33,7 @@
 #include "support/json.h"
 #include "support/threads.h"
 
-/* What the estimate may be off: a schedule of so many times the least cost is not tried. */
+/* The tolerance of the estimate: a schedule of this many times the lowest cost is not tried. */
 #define MOST_TIMES_DEARER 2.0
 /* Parts of the time after which no combination is judged, and none measured any more; the rest is for what is near the
  * best of them. */
@@ -173,7 +172,7 @@ static void note_best(search *s)
         s->progress.best = fmin(s->progress.best, s->taken.data[i]->time); /* of a NaN and a number the number */
 }
 
-/* Judges n points, or as many as can be until so many seconds are left, and takes the new ones. */
+/* Judges n points, or as many as possible until this many seconds are left, and takes the new ones. */
 static tcc_status take(search *s, const tcc_point *points, size_t n, double until)
 {
     batch b = {TCC_NEW_ARRAY(s->arena, candidate, n), n};
@@ -380,7 +379,7 @@ static const char *key_of(search *s)
     return copy;
 }
 
-/* Where results are kept when the options do not say; "": nowhere. */
+/* Where results are stored by default; "": nowhere. */
 static tcc_status usual_path(search *s, const char **out)
 {
     char *folder;

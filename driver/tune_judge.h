@@ -28,7 +28,7 @@ typedef struct tcc_refusal {
     char text[512]; /* the first error */
 } tcc_refusal;
 
-/* Compiles the subject alone, with a schedule behind the source, which is how a user would have it there. */
+/* Compiles only the subject, with a schedule appended to the source, as a user would add it. */
 tcc_status tcc_tune_compile(const tcc_tune_program *p, const char *schedule, tcc_emit emit, tcc_refusal *why,
                             tcc_module **out);
 

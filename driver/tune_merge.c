@@ -44,7 +44,7 @@ static const char *text_of(tcc_arena *arena, const tcc_json *value)
                                             : NULL;
 }
 
-/* Takes what a line is of; false where it is no result. */
+/* Reads the key of a line; false if it is not a result. */
 static bool read_row(tcc_arena *arena, row *out, const char *values[SUBJECTS])
 {
     size_t bad;

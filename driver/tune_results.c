@@ -14,7 +14,7 @@ enum { MOST_DIVIDES = 16 };
 void tcc_tune_print_class(tcc_str *out, int64_t extent)
 {
     int64_t least = extent, divides = extent & -extent;
-    int low = 0; /* bits behind the first two */
+    int low = 0; /* bits after the first two */
     for (; least > 3; low++)
         least >>= 1;
     tcc_str_printf(out, "%lld/%lld", (long long)(least << low),

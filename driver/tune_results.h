@@ -31,8 +31,8 @@ bool tcc_tune_result_of(const tcc_json *line, tcc_tune_result *out);
  * divides, 16 at most. */
 void tcc_tune_print_class(tcc_str *out, int64_t extent);
 
-/* Opens the file, made where it is not there, and reads what it has for a key. path NULL: none, and nothing is kept.
- * What is no result is passed over. False with errno set. Memory goes the arena's way. */
+/* Opens the file, created if necessary, and reads its results for a key. path NULL: no file, and nothing is stored.
+ * Lines that are not results are skipped. False with errno set. Running out of memory is handled by the arena. */
 bool tcc_tune_results_open(tcc_tune_results *r, tcc_arena *arena, const char *path, const char *key);
 void tcc_tune_results_close(tcc_tune_results *r);
 /* What it had; NULL: nothing. */

@@ -7,7 +7,7 @@
 #include "support/diag.h"
 #include "support/str.h"
 
-/* Adds one that there is to choose from. */
+/* Adds one of those to choose from. */
 void tcc_which_kernel_add(tcc_str *names, const char *name);
 /* Reports that a program, a module or a manifest (`whole`) has no kernel of that name, or that there is no name
  * (NULL), and what it has. Frees the names; TCC_ERR_ARGUMENT. */

@@ -17,7 +17,7 @@ typedef struct tcc_codegen_options {
     const char *target; /* "sm_90a", "gfx1100", … */
     const char *file;   /* the .tile path that line tables name; NULL: no line tables */
     tcc_codegen_output output;
-    const tcc_func *only; /* translate this function alone; NULL: all */
+    const tcc_func *only; /* translate only this function; NULL: all */
     int version;          /* of PTX, which all functions of the module have; 0: found out by looking at them */
     /* Told how long each phase took; may be NULL. */
     void (*phase)(const char *name, double milliseconds, void *user);
@@ -63,9 +63,9 @@ typedef struct tcc_ptxas_options {
 /* Whether ptxas is where it is looked for. */
 bool tcc_ptxas_is_there(void);
 
-/* Assembles PTX with NVIDIA's ptxas, in a subprocess. What it says of lost performance
- * (serialised wgmma, spilled registers, an ignored setmaxnreg) becomes warnings, and its errors
- * errors, at the .tile line that the PTX's line tables give.
+/* Assembles PTX with NVIDIA's ptxas, in a subprocess. Its warnings of lost performance (serialised
+ * wgmma, spilled registers, an ignored setmaxnreg) becomes warnings, and its errors errors, at the
+ * .tile line that the PTX's line tables give.
  *
  * On success *cubin is *cubin_size bytes that belong to the caller: free.
  * Returns TCC_OK, TCC_ERR_TOOL when ptxas is missing or fails, TCC_ERR_IO when a temporary file

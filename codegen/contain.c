@@ -61,7 +61,7 @@ static void on_no_memory(void)
         std_throw_bad_alloc();
 }
 
-/* Nobody can ask LLVM for the handler that is there, so that ours leave none behind. */
+/* LLVM has no way to query the installed handler, so ours are removed without restoring one. */
 static void install(void)
 {
     pthread_mutex_lock(&lock);

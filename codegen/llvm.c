@@ -220,9 +220,10 @@ static tcc_status run_session(void *user)
     return status;
 }
 
-/* What LLVM makes once for a process, it makes in its first session for a target and a kind of
- * output; when memory runs out there, some of that may stay half made, and locked. So there is to
- * be room before such a session begins, and where that was not enough there is no second one. */
+/* What LLVM initialises once per process, it initialises in its first session for a target and a
+ * kind of output; if memory runs out there, some of it may stay half initialised, and locked. So
+ * memory must be available before such a session begins, and if that was not enough there is no
+ * second one. */
 enum { FIRST_SESSION_BYTES = 48 << 20 };
 
 static bool has_room(size_t n)

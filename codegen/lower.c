@@ -286,7 +286,7 @@ static incoming *all_come_from_here(const tcc_lower *l, tcc_value *const *values
     return in;
 }
 
-/* A loop that only counts has counted so many. */
+/* The result of a loop that only counts. */
 static void lower_counting(tcc_lower *l, const tcc_op *op)
 {
     LLVMValueRef n = tcc_lower_scalar(l, op->operands[1]);

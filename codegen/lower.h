@@ -1,9 +1,9 @@
 /* lower: target-level IR -> LLVM IR. What all targets share is in lower.c and arith.c; a target
  * adds its own ops, its maths and what makes a function a kernel (codegen/nvptx/).
  *
- * A vec is kept as its elements, n LLVM values for vec<f32[n]>, of which loops carry n phis; or, on
- * targets whose registers come in tuples (`vectors`), as one LLVM vector with one phi. Whoever
- * lowers an op asks for the form that it wants and gets it: tcc_lower_elems, tcc_lower_vector.
+ * A vec is kept as its elements, n LLVM values for vec<f32[n]>, for which loops carry n phis; or,
+ * on targets whose registers form tuples (`vectors`), as one LLVM vector with one phi. The lowering
+ * of an op requests the form that it needs: tcc_lower_elems, tcc_lower_vector.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CODEGEN_LOWER_H
@@ -22,7 +22,8 @@ typedef struct tcc_lower tcc_lower;
 /* How far LLVM has been used for a target's vendor and a kind of output: llvm.c. */
 enum { TCC_UNUSED, TCC_USED, TCC_UNUSABLE };
 
-/* Conversions of 8-bit floats, so many at once, packed in an integer; of targets that can (fp8). */
+/* Conversions of 8-bit floats, several at once, packed in an integer; for targets that support them
+ * (fp8). */
 typedef struct tcc_fp8 {
     unsigned at_once;
     void (*to_f32)(tcc_lower *l, tcc_scalar from, LLVMValueRef packed, LLVMValueRef *out);

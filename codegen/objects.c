@@ -35,7 +35,7 @@ static tcc_status make_object(work *w, size_t i, tcc_diag *diag)
     return status;
 }
 
-/* Takes the functions that nobody has taken yet. What is wrong is told later. */
+/* Takes the functions that no thread has taken yet. Errors are reported later. */
 static void *take_functions(void *arg)
 {
     work *w = arg;

@@ -67,8 +67,8 @@ tcc_link_section *tcc_link_add_section(tcc_link *k, tcc_link_section begin)
     return &k->sections.data[k->sections.len - 1];
 }
 
-/* The section of the output that takes a section of an object; TCC_LINK_NONE where it is left out
- * and -1 where that may not be. Notes are merged: notes.c. */
+/* The section of the output that receives a section of an object; TCC_LINK_NONE if it is left out,
+ * -1 if it must not be. Notes are merged: notes.c. */
 static int destination(const tcc_object_section *s)
 {
     const Elf64_Shdr *h = &s->header;
@@ -131,7 +131,7 @@ static bool place_sections(tcc_link *k, tcc_link_input *input)
     return has_code || fail(k, "it has no code", "");
 }
 
-/* Between functions there is what LLVM puts behind them: the instruction that is never run. */
+/* Between functions is what LLVM puts after them: the instruction that never runs. */
 static uint8_t *allocate(const tcc_link *k, const tcc_link_section *s)
 {
     const uint32_t s_code_end = 0xbf9f0000;

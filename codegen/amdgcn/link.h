@@ -6,7 +6,7 @@
 
 #include "codegen/amdgcn/object.h"
 
-/* Sections that every code object has, by their numbers. Those that are not loaded come behind. */
+/* Sections that every code object has, by their numbers. Those that are not loaded come last. */
 enum {
     TCC_LINK_NONE,
     TCC_LINK_NOTE,

@@ -49,12 +49,12 @@ static LLVMValueRef as_access(const tcc_lower *l, const tcc_value *v)
 /* ---- memory: buffers ------------------------------------------------------------------- */
 
 /* Word 3 of a buffer's descriptor: "RDNA3" and "RDNA4" ISA guides, Vector Memory Buffer
- * Instructions, Buffer Resource and Range Checking. The selection of components and the format
- * serve format conversions alone, but format 0 would make the descriptor invalid. OOB_SELECT 3 with
+ * Instructions, Buffer Resource and Range Checking. The selection of components and the format only
+ * serve format conversions, but format 0 would make the descriptor invalid. OOB_SELECT 3 with
  * stride 0 is the check of raw buffers: what is not within offset + size <= num_records, in bytes
  * and for each word, reads as 0 and is not written. The offset is the sum of the instruction's and
- * the VGPR's. What is in the SGPR is added to the address behind the check
- * (llvm.amdgcn.raw.ptr.buffer.load's description in LLVM). */
+ * the VGPR's. The SGPR is added to the address after the check (llvm.amdgcn.raw.ptr.buffer.load's
+ * description in LLVM). */
 enum {
     SELECT_XYZW = 4 | 5 << 3 | 6 << 6 | 7 << 9,
     FORMAT_32_FLOAT = 22 << 12, /* of RDNA3's unified formats; RDNA4 has the same */
@@ -186,7 +186,7 @@ static void wait(tcc_lower *l, const tcc_op *op)
     (split ? wait_split : wait_packed)(l, op);
 }
 
-/* Orders this wave's accesses to LDS alone: loads from memory stay in flight. */
+/* Orders only this wave's accesses to LDS: loads from memory stay in flight. */
 static void fence_lds(tcc_lower *l, LLVMAtomicOrdering ordering)
 {
     LLVMMetadataRef only[] = {LLVMMDStringInContext2(l->context, "amdgpu-synchronize-as", 21),

@@ -1,6 +1,6 @@
 /* The maths that RDNA has instructions for, f32: "RDNA3" and "RDNA4" ISA guides, VOP1. They have an
- * error of 1 ulp and take and give subnormals as 0. LLVM scales the operand and the result where
- * that would make a difference; exp2 and rcp are the instructions alone.
+ * error of 1 ulp and flush subnormal operands and results to 0. LLVM scales the operand and the
+ * result where that matters; exp2 and rcp are the bare instructions.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/amdgcn/amdgcn.h"

@@ -1,8 +1,7 @@
-/* The metadata of kernels: what they say of spills, and all of them in one note for code objects that
- * are linked of several objects. LLVM's "User Guide
- * for AMDGPU Backend", Code Object V5 Metadata. The note is a map in MessagePack's encoding (its
- * specification names the bytes), of which the key amdhsa.kernels is a list: that of the output is
- * all of them, the other keys are the first object's.
+/* The metadata of kernels: their spills, and the merging into one note for code objects that are
+ * linked from several objects. LLVM's "User Guide for AMDGPU Backend", Code Object V5 Metadata. The
+ * note is a map in MessagePack's encoding (its specification names the bytes), of which the key
+ * amdhsa.kernels is a list: that of the output is all of them, the other keys are the first object's.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>

@@ -1,5 +1,5 @@
-/* object: an ELF object of LLVM's AMDGPU backend, read and checked. Nothing in it is trusted: what
- * this gives lies within the bytes that were given.
+/* object: an ELF object of LLVM's AMDGPU backend, read and checked. Nothing in it is trusted: the
+ * results are within the given bytes.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_CODEGEN_AMDGCN_OBJECT_H
@@ -23,7 +23,7 @@ typedef struct tcc_object_symbol {
     const char *name;
 } tcc_object_symbol;
 
-/* `place` lies in section `section`, `symbol` is a symbol's number. */
+/* `place` is in section `section`, `symbol` is a symbol's number. */
 typedef struct tcc_object_relocation {
     unsigned section, type, symbol;
     uint64_t place;
@@ -38,12 +38,12 @@ typedef struct tcc_object {
     size_t n_sections, n_symbols, n_relocations;
 } tcc_object;
 
-/* Reads a relocatable object; everything borrows from `data` or lies in the arena. False, reported,
- * when it is none. */
+/* Reads a relocatable object; everything borrows from `data` or is in the arena. False, reported,
+ * if it is not one. */
 bool tcc_object_read(tcc_object *o, tcc_arena *arena, const void *data, size_t size,
                      tcc_diag *diag);
 
-/* What an object's metadata says of a kernel. */
+/* An object's metadata of one kernel. */
 typedef struct tcc_kernel_usage {
     const char *name; /* not terminated */
     size_t name_size;

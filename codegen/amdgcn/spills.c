@@ -25,7 +25,7 @@ static void warn(const tcc_ir *ir, const tcc_kernel_usage *u, tcc_diag *diag)
 static void warn_of_object(const tcc_ir *ir, const char *data, size_t size, tcc_arena *arena,
                            tcc_diag *diag)
 {
-    tcc_diag silent = {0}; /* whoever links the object says what is wrong with it */
+    tcc_diag silent = {0}; /* linking the object reports what is wrong with it */
     tcc_object o;
     tcc_kernel_usage *usages;
     size_t n;

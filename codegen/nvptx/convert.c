@@ -50,7 +50,7 @@ LLVMValueRef tcc_nvptx_f32_to_fp8(tcc_lower *l, tcc_scalar to, const LLVMValueRe
             x[k] = LLVMBuildSelect(b, beyond(l, to, in[k]), nan, in[k], "");
         return pair_of(l, to, x[0], x[1]);
     }
-    /* The infinity is the number behind the largest, with the same sign. */
+    /* Infinity is the number after the largest one of the same sign. */
     LLVMValueRef pair = pair_of(l, to, in[0], in[1]);
     for (unsigned k = 0; k < TCC_NVPTX_FP8_AT_ONCE; k++) {
         LLVMValueRef more = LLVMConstInt(i16, UINT64_C(1) << k * BYTE, false), zero = LLVMConstNull(i16);

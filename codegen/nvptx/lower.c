@@ -516,7 +516,7 @@ static LLVMValueRef special_register(const tcc_lower *l, const char *intrinsic)
     return tcc_lower_intrinsic(l, intrinsic, NULL, 0, NULL);
 }
 
-/* The lanes that a shuffle may not leave: the whole warp. */
+/* The lanes that a shuffle must stay within: the whole warp. */
 static void add_shfl(tcc_ptx *p, const tcc_lower *l, const char *kind, LLVMValueRef a,
                      LLVMValueRef b)
 {

@@ -1,12 +1,14 @@
-/* Outer products of lanes: in which order their FMAs are issued, and which registers their sums get.
+/* Outer products of lanes: the order in which their FMAs are issued, and the registers of their
+ * sums.
  *
- * An instruction reads three registers, of two banks: what it has in common with the one in front of it stays at hand
- * (.reuse), and three others of one bank take a cycle more, as do any three of 64 bits. So a run of FMAs goes through
- * the factors of A one by one, and through those of B there and back: each multiplies a factor of the one in front.
- * Scheduled by ptxas 13.0, a loop of 512 DFMA repeats fewer factors otherwise, 321 instead of 369.
+ * An instruction reads three registers, of two banks: an operand that it shares with the previous instruction is
+ * reused (.reuse), and three others of one bank take one more cycle, as do any three of 64 bits. So a run of FMAs
+ * goes through the elements of A one by one, and through those of B back and forth: each shares an operand with the
+ * previous one. Without this ptxas 13.0 schedules a loop of 512 DFMA with fewer reused operands, 321 instead of 369.
  *
- * Sums that a loop leaves in registers which a vector store takes lie as their columns of B do, each in the bank of its
- * factor: 77 of 1024 FFMA read three registers of it. Copied behind the loop they get others, and none does.
+ * Sums in registers that a vector store takes after a loop are arranged like their columns of B, each in the bank of
+ * its operand: 77 of 1024 FFMA read three registers of one bank. Copied after the loop they get other registers, and
+ * none does.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -56,7 +58,7 @@ static void multiply(tcc_lower *l, product *p)
     *p->out = tcc_lower_intrinsic(l, "llvm.fma", LLVMTypeOf(p->a), 3, args);
 }
 
-/* All that multiply this factor of A, in the order of their factors of B, or from the last one on. */
+/* All products of this element of A, in the order of their elements of B, or in reverse. */
 static void multiply_row(tcc_lower *l, products *all, LLVMValueRef a, bool back)
 {
     for (size_t i = 0; i < all->len; i++) {
@@ -83,7 +85,7 @@ const tcc_op *tcc_nvptx_lower_outer(tcc_lower *l, const tcc_op *op)
     return op;
 }
 
-/* Whether v is a sum that a loop in front of this block has come to. */
+/* Whether v is a sum that results from a loop before this block. */
 static bool is_sum_of_loop(const tcc_lower *l, LLVMValueRef v)
 {
     size_t length;

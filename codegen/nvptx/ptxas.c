@@ -25,7 +25,7 @@ static bool begins_with(const char *text, const char *prefix)
     return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Reads a number at *p, after blanks and `prefix`, and moves *p behind it. */
+/* Reads a number at *p, after blanks and `prefix`, and moves *p past it. */
 static bool read_number(const char **p, const char *prefix, unsigned *out)
 {
     const char *start = *p + strspn(*p, " \t");

@@ -21,7 +21,7 @@ typedef struct tcc_tool_run {
     const char *suffix;      /* of the input's name */
     const void *input;
     size_t size;
-    bool prints; /* its output is what it prints, and no file; its log then is what it says of errors alone */
+    bool prints; /* its output is what it prints instead of a file; its log then contains only errors */
 } tcc_tool_run;
 enum { TCC_TOOL_MOST_ARGS = 8 };
 

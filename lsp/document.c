@@ -3,7 +3,7 @@
 
 #include "support/text.h"
 
-/* The line of this number from 1, or what is behind the last one. */
+/* The line with this number, from 1, or the end of the text. */
 static const char *find_line(const lsp_document *d, uint32_t number, size_t *len)
 {
     const char *p = d->text, *end = d->text + d->size;

@@ -14,7 +14,7 @@ typedef struct lsp_document {
     size_t size;
 } lsp_document;
 
-/* The place of a "position"; one behind the end of its line is that end. */
+/* The place of a "position", limited to the end of its line. */
 tcc_loc lsp_document_place(const lsp_document *d, const tcc_json *position);
 /* The byte at a place. */
 size_t lsp_document_offset(const lsp_document *d, tcc_loc loc);

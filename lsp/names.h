@@ -1,4 +1,4 @@
-/* names: what the names of a program stand for, place by place.
+/* names: the meaning of each name in a program.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_LSP_NAMES_H

@@ -68,7 +68,7 @@ static void take_option(arguments *a, int argc, char **argv, int *i, const optio
     }
 }
 
-/* What is no option of this tool is one of tcc-run, or belongs to it. */
+/* Anything else is an option of tcc-run, or its value. */
 static void parse(int argc, char **argv, arguments *a)
 {
     for (int i = 1; i < argc; i++) {

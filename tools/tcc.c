@@ -118,7 +118,7 @@ static bool parse_extent(char **text, int64_t *out)
     return ok;
 }
 
-/* NAME=N, NAME=N..N or NAME=N.., and more of them behind commas. */
+/* NAME=N, NAME=N..N or NAME=N.., and more of them after commas. */
 static void parse_ranges(arguments *a, char *text)
 {
     char *state = NULL;
@@ -289,7 +289,7 @@ static void check_reached(const arguments *a)
 
 /* ---- doing it --------------------------------------------------------------------------- */
 
-/* Compiles for every target; the modules are destroyed by the caller, and NULL behind the first that fails. */
+/* Compiles for every target; the caller destroys the modules, which are NULL from the first failure on. */
 static tcc_status compile(arguments *a, tcc_context *ctx, tcc_module *modules[MAX_TARGETS])
 {
     size_t size = 0;

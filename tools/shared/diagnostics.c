@@ -47,7 +47,7 @@ static bool has_color(const diagnostic_printer *p)
     return isatty(STDERR_FILENO) && (!off || !*off) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-/* "FILE:LINE:COLUMN: ", "FILE: " or nothing, then the severity; behind the message the line and its caret. */
+/* "FILE:LINE:COLUMN: ", "FILE: " or nothing, then the severity; after the message the line and its caret. */
 static void print_colored(const tcc_diagnostic *d)
 {
     static const char *const colors[] = {

@@ -11,7 +11,7 @@ const tool_row tool_rows[N_TOOLS] = {
 
 enum { NO_ID, TOOL_BEGINS = -1 };
 
-/* A tool's rows are behind one that says which. */
+/* A tool's rows follow one that names it. */
 static const struct {
     tool_id tool;
     option_row row;

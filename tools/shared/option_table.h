@@ -74,7 +74,8 @@ void option_reader_begin(option_reader *r, tool_id tool, bool strict);
 /* The id of the next option, or one of the ends above; *value gets its value, or the operand; else NULL. */
 int option_next(option_reader *r, int argc, char **argv, const char **value);
 
-/* The option that a word names in full, with or without a value behind '='; NULL: none of this tool. */
+/* The option that a word names in full, with or without a value after '='; NULL: not an option of this
+ * tool. */
 const option_row *option_row_named(tool_id tool, const char *word);
 
 /* What --help shows. */

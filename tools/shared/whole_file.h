@@ -1,10 +1,10 @@
-/* whole_file: a file that is there whole or not at all, whatever interrupts the writing.
+/* whole_file: files that are written completely or not at all, whatever interrupts the writing.
  *
- * It is written under another name beside its own, which it gets at the end, with the mode of the
- * file that it replaces. A signal that ends the process removes it before. Symbolic links are
- * followed and stay. What is not a plain file, such as a pipe, is written as it is, and so are
- * names below /dev and /proc, which stand for what is open already, and a file in a folder that
- * takes no new ones.
+ * It is written under a temporary name in the same folder and renamed at the end, with the mode of
+ * the file that it replaces. A signal that ends the process removes it first. Symbolic links are
+ * followed and kept. Anything but a plain file, such as a pipe, is written directly, and so are
+ * names below /dev and /proc, which stand for open files, and a file in a folder where none can be
+ * created.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_WHOLE_FILE_H
@@ -21,7 +21,7 @@ FILE *whole_file_open(const char *path);
  * nothing is left of it. Returns whether it is there; errno says why not. */
 bool whole_file_close(FILE *f, bool ok);
 
-/* The rest of a stream, with a 0 byte behind it that *size does not count; the caller frees it. NULL
+/* The rest of a stream, followed by a 0 byte that *size does not count; the caller frees it. NULL
  * with errno set on failure. */
 char *whole_file_read(FILE *f, size_t *size);
 

@@ -9,7 +9,7 @@
 
 #include "tools/tcc-run/parallel.h"
 
-/* Multiply-adds that a check may cost when --rows does not say. */
+/* Multiply-adds that a check may cost without --rows. */
 #define MAX_MACS 2e9
 
 /* ---- tolerances ------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ typedef struct comparison {
     const double *expected, *low, *high;
     const int64_t *rows; /* NULL: all */
     size_t row_elems;
-    bool loose; /* the norm alone decides of floats */
+    bool loose; /* for floats only the norm decides */
     pthread_mutex_t mutex;
     double error2, norm2, max_abs;
     check_far worst;

@@ -29,11 +29,11 @@ size_t elem_bytes(const elem_type *type, size_t n);
 double elem_get(const elem_type *type, const void *data, size_t i);
 /* Stores x rounded to nearest even as element i, in all its bits. */
 void elem_set(const elem_type *type, void *data, size_t i, double x);
-/* x rounded to nearest even, or away from zero where bits are ignored; an infinity where it overflows, or NaN where there
- * is none. Integers: the nearest that there is, 0 for NaN. */
+/* x rounded to nearest even, or away from zero where bits are ignored; to infinity if it overflows, or to NaN if the
+ * type has none. Integers: saturated, 0 for NaN. */
 double elem_round(const elem_type *type, double x);
 
-/* Fills n elements with random numbers that depend on the seed and the position alone:
+/* Fills n elements with random numbers that depend only on the seed and the position:
  * standard-normal floats; integers of their type's whole range, those of more than a byte from
  * -32768 to 32767. */
 void elem_fill_random(const elem_type *type, void *data, size_t n, uint64_t seed);

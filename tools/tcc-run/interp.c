@@ -99,7 +99,7 @@ static tcc_status interp_fill(session *s, uint64_t address, uint8_t byte, size_t
     return TCC_OK;
 }
 
-/* The tensor as it lies there, and as the interpreter takes it. */
+/* The tensor as it is in memory, and as the interpreter takes it. */
 static size_t interp_host_bytes(const tensor *t)
 {
     return t->bytes + t->n * sizeof(double);
@@ -114,7 +114,7 @@ typedef struct arguments {
     size_t n;
 } arguments;
 
-/* An element that nobody writes keeps these bits, which no result has. */
+/* An element that is not written keeps these bits, which no result has. */
 static const uint64_t unwritten = UINT64_MAX;
 
 static bool make_values(const launch_task *task, size_t i, double **out)
@@ -177,7 +177,7 @@ static bool write_text(session *s, const char *path, const char *text)
     return ok;
 }
 
-/* Writes the timeline to its file, and hands on the line about it. */
+/* Writes the timeline to its file, and passes on its summary. */
 static tcc_status keep_timeline(session *s, const launch_task *task, char *timeline, char *summary)
 {
     bool ok = write_text(s, task->o->timeline, timeline);

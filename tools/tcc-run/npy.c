@@ -48,7 +48,7 @@ static bool take(const char **p, char c)
     return true;
 }
 
-/* A string, "" where there is no room for it. */
+/* A string, "" if there is no room for it. */
 static bool take_string(const char **p, char *out, size_t room)
 {
     char quote = take(p, '\'') ? '\'' : take(p, '"') ? '"' : 0;

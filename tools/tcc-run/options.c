@@ -40,7 +40,7 @@ static bool parse_path(const char *text, option_pair *out)
 
 typedef bool value_parser(const char *text, option_pair *out);
 
-/* Adds one NAME=VALUE, or NAME alone where there is no parser. */
+/* Adds one NAME=VALUE, or only NAME if there is no parser. */
 static bool add_pair(option_list *list, const char *text, value_parser *parse)
 {
     size_t len = strcspn(text, "=");
@@ -348,7 +348,7 @@ static const char *given_twice(options *o, char *option, size_t size)
     return NULL;
 }
 
-/* What does not go together; NULL: nothing. A script may say what is for its lines. */
+/* The first conflict between options; NULL: none. A script may have options for its lines. */
 static const char *contradiction(const options *o)
 {
     bool interp = o->on == ON_INTERP;

@@ -52,7 +52,7 @@ typedef struct options {
     against against;
     int64_t seed;
     run_on on; /* ON_DEFAULT: the GPU, through CUDA, as ON_GPU */
-    int64_t device; /* of the GPUs that there are */
+    int64_t device; /* among the GPUs */
     bool device_given;
     order order;
     int64_t threads;      /* of the interpreter; 0: one for each CPU */
@@ -65,9 +65,9 @@ typedef struct options {
     bool json; /* diagnostics */
 } options;
 
-/* Reads argv[1..]: of the tool, or of a script's line, which has what the command line of its script
- * says of the machine where it says nothing itself. On failure writes what is wrong into `why`.
- * The options borrow from argv. */
+/* Reads argv[1..] of the tool, or of a script's line, which inherits the options for the machine
+ * from the script's command line. On failure writes the reason into `why`. The options borrow from
+ * argv. */
 bool options_parse(int argc, char **argv, const options *script, options *out, char *why,
                    size_t why_size);
 

@@ -33,7 +33,8 @@ void parallel_for(size_t n, size_t grain, void (*fn)(size_t begin, size_t end, v
     for (size_t i = 0; i < n_pieces; i++) {
         pieces[i] = (piece){n / n_pieces * i, i + 1 == n_pieces ? n : n / n_pieces * (i + 1), fn,
                             user};
-        /* The last piece is this thread's, and so is one for which there is no other. */
+        /* The last piece is for this thread, and so are pieces for which no other thread could be
+         * created. */
         started[i] = i + 1 < n_pieces && !pthread_create(&threads[i], NULL, run_piece, &pieces[i]);
         if (!started[i])
             run_piece(&pieces[i]);

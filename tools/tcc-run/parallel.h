@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Calls fn(begin, end, user) for pieces that cover [0, n), at once from several threads. Pieces
- * have at least `grain` elements but for the last. Returns when all are done. */
+/* Calls fn(begin, end, user) for pieces that cover [0, n), concurrently from several threads.
+ * Pieces have at least `grain` elements, except the last. Returns when all are done. */
 void parallel_for(size_t n, size_t grain, void (*fn)(size_t begin, size_t end, void *user),
                   void *user);
 

@@ -32,8 +32,8 @@ static int64_t stride_of(const tensor *t, int dim)
     return stride;
 }
 
-/* One operand: `a` and `b` are its dimensions that the product counts as its rows and columns, and
- * `batch` the remaining one or -1. It lies transposed where its rows do not have stride 1. */
+/* One operand: `a` and `b` are the dimensions that are its rows and columns in the product, and
+ * `batch` the remaining one or -1. It is transposed if its rows do not have stride 1. */
 static bool describe(const tensor *t, int a, int b, int batch, cublaslt_matrix *out)
 {
     bool transposed = a != (int)t->info->rank - 1;
@@ -58,7 +58,7 @@ static int remaining(const tensor *t, int a, int b)
     return -1;
 }
 
-/* D's rows are its innermost index, its columns the other that is no batch. */
+/* D's rows are its innermost index, its columns the other one that is not a batch. */
 static bool find_problem(const tensor *a, const tensor *b, const tensor *d, product *out)
 {
     unsigned rank = d->info->rank;

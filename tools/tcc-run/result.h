@@ -1,4 +1,4 @@
-/* result: what one run found out. Plain data, so that it can go through a pipe.
+/* result: the result of one run. Plain data, which can be sent through a pipe.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_TOOLS_RESULT_H

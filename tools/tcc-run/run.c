@@ -391,7 +391,7 @@ static bool time_it(session *s, const launch *l, double flops, run_result *out)
     return l->o->tune ? tune(s, l->o, &task, (const void *const *)l->initial, &out->tune) : measure(s, &task, &out->bench);
 }
 
-/* Whether it is named so, or for one of the tiles of what is: ENTRY__64x128. */
+/* Whether it has this name, or that of one of its tiles: ENTRY__64x128. */
 static bool is_variant(const char *name, const char *entry)
 {
     size_t n = strlen(entry);

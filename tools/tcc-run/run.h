@@ -7,10 +7,10 @@
 #include "tools/tcc-run/result.h"
 #include "tools/tcc-run/session.h"
 
-/* Does what the options say; *out tells how it went. */
+/* Runs a kernel as the options say; *out receives the result. */
 void run_case(session *s, const options *o, run_result *out);
 
-/* Makes the machine ready and no more: *out tells which it is. */
+/* Only initialises the machine; *out receives its description. */
 void run_nothing(session *s, const options *o, run_result *out);
 
 #endif

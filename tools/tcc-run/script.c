@@ -64,7 +64,7 @@ static bool add_line(script *s, char *text, int number)
     return true;
 }
 
-/* What follows the line at p, which ends in a line feed, a carriage return or both; NULL behind the
+/* The line after the one at p, which ends in a line feed, a carriage return or both; NULL after the
  * last one. */
 static char *next_line(char *p)
 {
@@ -207,7 +207,7 @@ static bool start_child(const script *sc, size_t first, int64_t timeout_s, child
     return fork_child(sc, first, c) && receive(c, timeout_s, out) && !out->status;
 }
 
-/* The word of a line that names its file, for rows whose run did not come to a kernel. */
+/* The word of a line that names its file, for rows whose run did not reach a kernel. */
 static const char *file_of(const script_line *line)
 {
     for (int i = 1; i < line->n_words; i++)

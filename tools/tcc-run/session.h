@@ -35,7 +35,7 @@ void session_error(session *s, const char *format, ...) __attribute__((format(pr
 /* Where the library's diagnostics go; `user` is the session. */
 void session_on_diagnostic(const tcc_diagnostic *d, void *user);
 
-/* A module of a .tile text, for `target` where the options say nothing of it, or of textual IR. */
+/* A module of a .tile text, for `target` unless the options set one, or of textual IR. */
 tcc_status session_compile(session *s, const options *o, const char *target, tcc_emit emit,
                            const char *text, size_t size, tcc_module **out);
 tcc_status session_parse(session *s, const options *o, const char *text, size_t size,

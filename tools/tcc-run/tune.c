@@ -11,7 +11,7 @@
 #include "tools/shared/progress.h"
 #include "tools/tcc-run/input_sets.h"
 
-enum { FINALISTS = 3, TELL_MS = 10000 /* between lines, where there is no terminal */ };
+enum { FINALISTS = 3, TELL_MS = 10000 /* between lines without a terminal */ };
 
 typedef struct tuner {
     session *s;
@@ -113,7 +113,7 @@ static void tell(const tcc_tune_progress *p, void *user)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-/* A program of the source with a schedule behind it. */
+/* A program from the source with a schedule appended. */
 static tcc_status load_tuned(session *s, const options *o, const char *source, const char *schedule, program *out)
 {
     size_t size = strlen(source) + strlen(schedule) + 2;

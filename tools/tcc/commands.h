@@ -4,7 +4,7 @@
 #ifndef TCC_TOOLS_COMMANDS_H
 #define TCC_TOOLS_COMMANDS_H
 
-/* Prints all targets; form: "names", names alone, or NULL. */
+/* Prints all targets; form: "names" for only their names, or NULL. */
 void list_targets(const char *form);
 
 int fmt_main(int argc, char **argv);

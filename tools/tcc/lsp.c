@@ -27,7 +27,7 @@ static void take_option(tcc_lsp_options *o, int id, const char *value)
     switch (id) {
     case OPTION_OPERAND: bad_usage("lsp: it takes no files: editors send them");
     case OPTION_LSP_TARGET: o->target = value; break;
-    case OPTION_LSP_STDIO: break; /* the only way that there is */
+    case OPTION_LSP_STDIO: break; /* the only way there is */
     case OPTION_LSP_HELP: print_help(TOOL_LSP); exit(finish_output(EXIT_OK));
     case OPTION_LSP_VERSION: printf("tcc lsp %s\n", tcc_version()); exit(finish_output(EXIT_OK));
     default: fputs("Try 'tcc lsp --help'.\n", stderr); exit(EXIT_USAGE);

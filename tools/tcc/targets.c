@@ -9,7 +9,7 @@
 #include "tools/shared/command_line.h"
 #include "tools/tcc/commands.h"
 
-/* Whether a product in front of the i-th has the same of what is asked for; NULL: anything. */
+/* Whether an earlier product than the i-th has the same of the given properties; NULL: any. */
 static bool is_known(const char *target, size_t i, const char *instr, const char *sum, const char *a)
 {
     tcc_target_product p;

@@ -48,7 +48,7 @@ typedef enum tcc_ast_kind {
 
 typedef enum tcc_ast_type {
     TCC_AST_ERROR,   /* reported: whatever uses it keeps silent */
-    TCC_AST_LITERAL, /* numbers alone: it becomes what it stands beside */
+    TCC_AST_LITERAL, /* only numbers: it takes the type of the other operand */
     TCC_AST_FLOAT,   /* an f32 */
     TCC_AST_DOUBLE,  /* an f64 */
     TCC_AST_INT,     /* an i32 */
@@ -89,7 +89,7 @@ typedef struct tcc_ast_stmt {
     bool is_covered; /* a tensor that it is computed of has all its indices */
     bool has_sum;    /* it is computed of one */
     uint64_t free;
-    uint64_t summed; /* bits of its indices that sums which it stands in are over */
+    uint64_t summed; /* bits of its indices over which sums around it run */
     struct tcc_ast_stmt *of;    /* the definition that this is, with other indices */
     struct tcc_ast_stmt *again; /* the next one of those that are this one with other indices */
     tcc_value *value;

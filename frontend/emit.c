@@ -85,7 +85,7 @@ static tcc_value *emit_clamp(tcc_builder *b, tcc_value *v, tcc_scalar to)
     return emit_binary(b, TCC_OP_arith_min, v, tcc_build_i32(b, range.most));
 }
 
-/* An f32, f64 or i32 rounded to a type, which but for f64 is an f32 or i32 again. */
+/* An f32, f64 or i32 rounded to a type; except for f64 the result is an f32 or i32 again. */
 static tcc_value *emit_conversion(tcc_builder *b, tcc_value *v, tcc_scalar to)
 {
     bool from_int = v->type->elem == TCC_i32, to_int = tcc_scalar_classify(to) == TCC_CLASS_INT;

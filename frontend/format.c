@@ -17,7 +17,7 @@ typedef struct piece {
     tcc_tile_token_kind kind; /* of a token */
     bool is_comment, ends_line;
     bool is_sign;     /* a '-' that is none between operands */
-    bool closes_sum;  /* the ')' behind a sum's indices */
+    bool closes_sum;  /* the ')' after a sum's indices */
     bool of_sum;      /* the ':' before the type of one */
     bool in_brackets; /* of a tensor */
     unsigned lines_before; /* how many line ends are between it and what is before */
@@ -36,7 +36,7 @@ typedef struct item {
 typedef struct line {
     size_t begin, end; /* in the formatter's text; there may be line ends inside */
     size_t width;      /* of its last line */
-    size_t trailing, trailing_end; /* comments behind it */
+    size_t trailing, trailing_end; /* comments after it */
     bool blank_before;
 } line;
 
@@ -46,7 +46,7 @@ typedef struct formatter {
     tcc_arena *arena;
     TCC_VEC(piece) pieces;
     TCC_VEC(line) lines;
-    tcc_str *text; /* of the lines, without what is behind them */
+    tcc_str *text; /* of the lines, without what follows them */
     size_t next; /* piece */
 } formatter;
 
@@ -62,7 +62,7 @@ static void add_comment(formatter *f, const char *text, const char *end, unsigne
                      .len = (size_t)(end - text)});
 }
 
-/* The comments in what is between two tokens; the line ends behind the last. */
+/* The comments between two tokens; the line ends after the last. */
 static unsigned add_comments(formatter *f, const char *p, const char *end)
 {
     unsigned lines = 0;
@@ -160,8 +160,8 @@ static bool spaced(const formatter *f, const item *it, size_t i)
     return i > it->first && has_space_between(&f->pieces.data[i - 1], &f->pieces.data[i]);
 }
 
-/* Whether a line goes on in the next one here if it is too long: behind a comma and before a sum's operator, and where
- * that does not do, before those of products. */
+/* Whether a line that is too long may be broken here: after a comma, before an operator of a sum or, if that is not
+ * enough, of a product. */
 static bool may_break(const formatter *f, const item *it, size_t i, bool in_products)
 {
     const piece *p = &f->pieces.data[i];
@@ -214,7 +214,7 @@ static size_t append_spaces(tcc_str *out, size_t n)
     return n;
 }
 
-/* A piece; gives the column behind it. */
+/* Prints a piece and returns the column after it. */
 static size_t append_piece(tcc_str *out, const piece *p, size_t column)
 {
     for (size_t i = 0; i < p->len;) {
@@ -268,7 +268,8 @@ static void add_line(formatter *f, const item *it, size_t indent)
 
 /* ---- blocks ------------------------------------------------------------------------------- */
 
-/* An item from the next piece on, up to and with a token of this kind; a comment alone is one, too. */
+/* An item from the next piece up to and including a token of this kind; a separate comment is an item,
+ * too. */
 static item take_item(formatter *f, tcc_tile_token_kind last)
 {
     const piece *p = &f->pieces.data[f->next];
@@ -280,7 +281,7 @@ static item take_item(formatter *f, tcc_tile_token_kind last)
     return it;
 }
 
-/* Where the items of a run have what is aligned: '=', or what is behind a schedule's key. */
+/* The column at which the items of a run are aligned: of '=', or after a schedule's key. */
 static void find_pad(const formatter *f, item *it, bool in_schedule)
 {
     for (size_t i = it->first; i < it->end && it->pad_at == it->end; i++) {
@@ -315,8 +316,8 @@ static void align_items(const formatter *f, items *block, size_t indent, bool in
     }
 }
 
-/* Items up to a token that ends the block, which is left. Comments behind an item are its own: they are taken when the
- * item is printed, so that items are found twice. */
+/* Items up to the token that ends the block, which is not taken. Comments after an item belong to it and are taken
+ * when the item is printed, so items are found twice. */
 static void format_items(formatter *f, size_t indent, bool in_schedule)
 {
     size_t begin = f->next;
@@ -383,7 +384,7 @@ static bool has_trailing(const line *l)
     return l->trailing < l->trailing_end;
 }
 
-/* Comments behind lines that follow each other begin in one column. */
+/* Comments after consecutive lines begin in one column. */
 static size_t trailing_column(const formatter *f, size_t i)
 {
     size_t from = i, column = 0;
@@ -413,7 +414,7 @@ static void print_lines(const formatter *f, tcc_str *out)
     }
 }
 
-/* Whether two pieces are the same but for what their lines end with. */
+/* Whether two pieces are the same except for their line ends. */
 static bool same_piece(const piece *a, const piece *b)
 {
     size_t i = 0, k = 0;

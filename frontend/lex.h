@@ -35,8 +35,8 @@ typedef struct tcc_tile_lexer {
 
 enum { TCC_MAX_NAME = 255 }; /* bytes in a name or number */
 
-/* Reports the first byte of a text that may not occur in one: a control character, or anything
- * that is not UTF-8. */
+/* Reports the first byte that a text must not contain: a control character, or anything that is not
+ * UTF-8. */
 bool tcc_tile_check_bytes(const char *source, size_t size, tcc_diag *diag);
 
 /* `source` has passed tcc_tile_check_bytes. */

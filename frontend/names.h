@@ -16,7 +16,7 @@ typedef struct tcc_names {
     tcc_map map;
 } tcc_names;
 
-/* What `name` stands for, or NULL. */
+/* The meaning of `name`, or NULL. */
 void *tcc_names_get(const tcc_names *t, const char *name);
 /* `name` must not be in t yet. */
 void tcc_names_put(tcc_arena *arena, tcc_names *t, const char *name, void *what);

@@ -29,7 +29,7 @@ enum { TCC_MAX_DEPTH = 200 }; /* of nested expressions */
 tcc_ast_file *tcc_parse(tcc_arena *arena, const char *source, size_t size, tcc_intern *names,
                         tcc_diag *diag);
 
-/* The element type of a name; reports one that there is not, or not yet. */
+/* The element type of a name; reports unknown and unsupported ones. */
 tcc_scalar tcc_parse_elem(tcc_parser *p, const tcc_ast_name *name);
 /* name [indices] = expression ; into p->stmt */
 bool tcc_parse_stmt(tcc_parser *p);

@@ -3,8 +3,8 @@
  * Before:  t[i] = exp(x[i]);   C[m, n] = t[m] * t[n];
  * After:   t[m] = exp(x[m]);   t[n] = exp(x[n]);   C[m, n] = t[m] * t[n];
  *
- * Such a read is of the definition written again with its indices, which stands behind the first one. An index that is
- * summed there, and free where it is read, gets another name. So nothing behind the frontend knows of it.
+ * Such a read refers to a copy of the definition with its indices, which follows the original. An index that is summed
+ * there and free where it is read is renamed. Later passes see nothing of this.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -114,8 +114,8 @@ static uint64_t rename_set(const renaming *r, uint64_t set)
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
-/* In postorder the last operand stands right in front of what uses it, and each other one in front of the first
- * expression inside the next. */
+/* In postorder the last operand directly precedes its user, and each other one precedes the first expression
+ * inside the next. */
 static void find_args(tcc_sema *s, tcc_ast_expr *e, const tcc_ast_exprs *exprs)
 {
     tcc_ast_expr **args = TCC_NEW_ARRAY(s->arena, tcc_ast_expr *, e->n_args);
@@ -149,7 +149,7 @@ static void write_again(tcc_sema *s, tcc_ast_stmt *again)
 void tcc_sema_write_again(tcc_sema *s)
 {
     unsigned n_errors = s->diag->n_errors;
-    for (size_t i = s->kernel->stmts.len; i--;) /* what a definition reads is defined in front of it */
+    for (size_t i = s->kernel->stmts.len; i--;) /* what a definition reads is defined before it */
         for (tcc_ast_stmt *again = s->kernel->stmts.data[i]->again; again; again = again->again)
             if (s->diag->n_errors == n_errors)
                 write_again(s, again);

@@ -19,7 +19,7 @@ typedef enum tcc_decl_kind {
     TCC_DECL_UNDEFINED /* reported at its first use */
 } tcc_decl_kind;
 
-/* What a name stands for in a kernel. */
+/* The meaning of a name in a kernel. */
 typedef struct tcc_decl {
     tcc_decl_kind kind;
     tcc_loc loc;
@@ -56,7 +56,7 @@ void tcc_sema_schedules(tcc_sema *s);
 tcc_ast_type tcc_sema_type_of(tcc_scalar elem);
 /* And the other way: what an expression is computed in. */
 tcc_scalar tcc_sema_elem_of(tcc_ast_type type);
-/* Makes an expression of numbers alone INT, FLOAT or DOUBLE; others must be that already. */
+/* Makes an expression of only numbers INT, FLOAT or DOUBLE; others must have this type already. */
 bool tcc_sema_resolve(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e, tcc_ast_type type);
 /* Gives a function or operator its type, by those of its operands. */
 bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e);
@@ -64,8 +64,8 @@ bool tcc_sema_apply_type(tcc_sema *s, const tcc_ast_stmt *stmt, tcc_ast_expr *e)
 const char *tcc_sema_why_no_operand(tcc_scalar elem);
 /* Whether what is summed is a product: then the sum is a contraction. */
 bool tcc_sema_is_product(const tcc_ast_expr *e);
-/* What stands in the place of an expression that reads an intermediate: the whole of the definition, and again where
- * that reads one; else the expression itself. Its indices are those of the definition. */
+/* What an expression that reads an intermediate stands for: the definition, resolved recursively; for others the
+ * expression itself. Its indices are those of the definition. */
 const tcc_ast_expr *tcc_sema_meaning(const tcc_ast_expr *e);
 /* Whether an expression is a sum or an intermediate that has one. */
 bool tcc_sema_has_sum(const tcc_ast_expr *e);
@@ -82,7 +82,7 @@ bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt);
 /* Finds or adds the indices of a list, which must be distinct, and gives the set of their bits.
  * `list` says in messages what it is: "on the left-hand side"; NULL: a subscript. */
 bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint64_t *out);
-/* Whether the kernel may have one more index; so many expressions as it has. */
+/* Whether the kernel may have one more index; whether it may have this many expressions. */
 bool tcc_sema_has_room_for_index(tcc_sema *s, tcc_loc loc);
 bool tcc_sema_has_room_for_exprs(tcc_sema *s, tcc_loc loc);
 /* The definition of an intermediate with these indices, which may be its own; `at`: where it is read so. It is written

@@ -73,7 +73,7 @@ static bool check_free(tcc_sema *s, const tcc_ast_stmt *stmt)
     return on_right == stmt->free;
 }
 
-/* Finds out what sums have to know of a definition that stands in them. */
+/* Computes what sums need to know about a definition used in them. */
 static void find_properties(tcc_ast_stmt *stmt)
 {
     for (size_t i = 0; i < stmt->exprs.len; i++) {
@@ -105,7 +105,7 @@ static void check_stmt(tcc_sema *s, tcc_ast_stmt *stmt)
 
 /* ---- kernels --------------------------------------------------------------------------- */
 
-/* Bits of the indices of the sums in which the expression at a place of a statement stands, or the statement. */
+/* Bits of the indices of the sums around the expression at a position of a statement, or around the statement. */
 static uint64_t sums_around(const tcc_ast_stmt *stmt, size_t at)
 {
     uint64_t summed = stmt->summed;

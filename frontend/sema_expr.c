@@ -48,7 +48,7 @@ static tcc_ast_index *add_index(tcc_sema *s, const tcc_ast_index_use *use)
     return index;
 }
 
-/* Tensors, scalars and constants are no indices; the names of dimensions may be. */
+/* Tensors, scalars and constants are not indices; the names of dimensions may be. */
 static bool can_be_index(tcc_sema *s, const tcc_ast_index_use *use)
 {
     const tcc_decl *d = tcc_sema_lookup(s, use->text);

@@ -1,6 +1,5 @@
-/* What numbers expressions are. Everything is computed in f32 or, where all of it is f64 or integers, in
- * f64 or i32; a number without a type becomes what stands beside it. Nothing is converted from one to
- * another unless the program says so.
+/* The types of expressions. Everything is computed in f32 or, if all operands are f64 or integers, in
+ * f64 or i32; a literal takes the type of the other operand. Nothing is converted implicitly.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <math.h>
@@ -190,8 +189,8 @@ const char *tcc_sema_why_no_operand(tcc_scalar elem)
     return family_of(elem) ? NULL : "i32 tensors in a sum: they must be i8, u8, i4 or u4";
 }
 
-/* What an operand is multiplied in as it stands: a tensor's element, or what it is converted to. False when
- * it is computed in f32 or f64. */
+/* The type in which an operand is multiplied directly: a tensor's element type, or the type of a
+ * conversion. False if it is computed in f32 or f64. */
 static bool find_elem(const tcc_ast_expr *e, tcc_scalar *elem)
 {
     e = tcc_sema_meaning(e);

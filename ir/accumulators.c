@@ -1,12 +1,12 @@
-/* accumulators: none of an MMA may come from vec.undef, whatever slices, packs, loops and waits
- * it came through.
+/* accumulators: those of an MMA must not come from vec.undef, through any slices, packs, loops and
+ * waits.
  *
  * scale_d = 0 ignores what accumulators hold, but ptxas up to CUDA 12.8, and so the JIT of drivers
- * up to R570, serialises all MMAs of a kernel whose accumulators have no definition in front of
- * the loop (C7515). On AMD there is no scale_d.
+ * up to R570, serialises all MMAs of a kernel whose accumulators are not defined before the loop
+ * (C7515). On AMD there is no scale_d.
  *
- * Goes backwards from the accumulators, element by element, since a vec may be packed of registers
- * of several kinds. Functions without vec.undef cost a walk.
+ * Walks backwards from the accumulators, element by element, since a vec may be packed from
+ * different registers. Functions without vec.undef only cost one walk.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "ir/rules.h"

@@ -19,19 +19,19 @@ bool tcc_func_is_variant(const tcc_func *f);
 /* Adds an assumption on a tensor or a dimension; with a name of NULL none: the empty set. */
 void tcc_assume(tcc_func *f, const char *word, const char *name, int64_t n);
 
-/* Whether the address of a parameter, and whether its rows, are multiples of so many bytes. Rows of
- * a known length need no assumption. */
+/* Whether the address of a parameter, and whether its rows, are multiples of this many bytes. Rows
+ * of a known length need no assumption. */
 bool tcc_assumes_align(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 bool tcc_assumes_pitch(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 /* Whether its rows are assumed not to be shorter. */
 bool tcc_assumes_length(const tcc_func *f, const tcc_value *tensor, int64_t bytes);
 /* Whether a dimension is known or assumed to be at least n. */
 bool tcc_assumes_min(const tcc_func *f, tcc_dim dim, int64_t n);
-/* Whether all addresses are aligned to so many bytes, and all rows that can be. */
+/* Whether all addresses are aligned to this many bytes, and all rows that can be. */
 bool tcc_assumes_all_aligned(const tcc_func *f, int64_t bytes);
 
-/* Whether `assumes` can hold, and implies what `requires` says of alignment and of least extents;
- * if not, why. */
+/* Whether `assumes` can hold, and implies the alignments and minimum extents in `requires`; if not,
+ * why. */
 const char *tcc_assume_wrong(const tcc_func *f, tcc_arena *arena);
 
 #endif

@@ -9,18 +9,18 @@
 
 #include "ir/ir.h"
 
-/* CTAs that copy the same for each other, so many, whose places are so far apart. */
+/* CTAs that copy the same data for each other: their number, and the distance between their ranks. */
 typedef struct tcc_peers {
     int64_t n, apart;
 } tcc_peers;
 
-/* Of a tile.load or an async.copy; one alone where there is no cluster. */
+/* For a tile.load or an async.copy; only one without a cluster. */
 tcc_peers tcc_peers_of(const tcc_op *copy);
 /* Says so. */
 void tcc_peers_set(tcc_op *copy, tcc_peers peers);
 
-/* Those that fill a stage of a ring, and are told when it is released: in each of two directions, one CTA alone where
- * there are none. */
+/* Those that fill a stage of a ring, and are notified of its release: in each of two directions; only one CTA if
+ * there are no others. */
 typedef struct tcc_fillers {
     tcc_peers along[2];
 } tcc_fillers;

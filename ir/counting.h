@@ -1,13 +1,13 @@
-/* counting: what tells when loops end; loops that do nothing but count, by which a number that loops count on passes
- * over iterations which are another's.
+/* counting: the bounds of loops, and loops that only count, by which an iteration number skips the iterations of
+ * another role.
  *
  *   %end = scf.for 0, %n, 1, %first {at_least_once = 1} : i32 {
  *   ^(%i: i32, %at: i32):
  *     scf.yield (%at + 1)
  *   }
  *
- * is %first + %n: code for it is that addition. The protocol checker, which follows loops for any number of
- * iterations and no sums of unknown numbers, follows the loop.
+ * is %first + %n, and the generated code is this addition. The protocol checker can follow loops for any
+ * number of iterations, but not sums of unknown numbers, so it follows the loop.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_COUNTING_H

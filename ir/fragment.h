@@ -75,7 +75,7 @@ typedef struct tcc_mma_sync {
     int ptx;               /* least version of PTX that has it, as tcc_target's */
     int64_t m, n, k, rows; /* rows: that one instruction multiplies, of m */
     tcc_scalar a, b, acc;  /* i8 and i4 for both signs */
-    tcc_fragment_id of_a, of_b, of_d, of_r; /* of_r: of results that are no sums any more */
+    tcc_fragment_id of_a, of_b, of_d, of_r; /* of_r: of results after conversion */
 } tcc_mma_sync;
 /* Rows and columns of D. */
 typedef struct tcc_mma_block {
@@ -100,19 +100,19 @@ bool tcc_mma_sync_is_opaque(const tcc_mma_sync *mma);
 tcc_fragment_id tcc_mma_sync_accessed(const tcc_op *op, tcc_scalar *elem);
 /* How many lines of shared memory that are, and of how many elements. */
 void tcc_mma_sync_lines(const tcc_op *op, tcc_fragment_id fragment, unsigned *lines, unsigned *elems);
-/* The fragment of tiles with elements of so many bits for the instruction of this shape; TCC_FRAGMENT_COUNT when there is
- * none. */
+/* The fragment of tiles with elements of this many bits for the instruction of this shape; TCC_FRAGMENT_COUNT if there
+ * is none. */
 tcc_fragment_id tcc_mma_sync_held(const tcc_target *target, tcc_instr instr, tcc_mma_block block, tcc_hold_as as,
                                   unsigned bits);
 /* A matrix instruction that such a tile, with this fragment, is held for; NULL when there is none. */
 const tcc_mma_sync *tcc_mma_sync_with(const tcc_target *target, tcc_hold_as as, unsigned bits, tcc_fragment_id id);
 
-/* What a wave of 32 or 64 lanes holds for an instruction of ir/wmma.def: A, elements of so many
+/* What a wave of 32 or 64 lanes holds for an instruction of ir/wmma.def: A, elements of this many
  * bits, as [m][k], or B as [n][k]; and D, as C. */
 const tcc_fragment *tcc_wmma_operand(const tcc_target *target, unsigned bits, int64_t k,
                                      unsigned wave);
 const tcc_fragment *tcc_wmma_result(const tcc_target *target, unsigned wave);
-/* The fragment of tiles with elements of so many bits; TCC_FRAGMENT_COUNT when there is none. */
+/* The fragment of tiles with elements of this many bits; TCC_FRAGMENT_COUNT if there is none. */
 tcc_fragment_id tcc_wmma_held(const tcc_target *target, tcc_hold_as as, unsigned bits, unsigned wave);
 /* Whether a target's tiles with this fragment are packed in registers as the matrix instruction wants them; and
  * as what. */

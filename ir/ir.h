@@ -40,7 +40,7 @@ typedef enum tcc_opcode {
 #undef NO_OPERANDS
 
 enum tcc_op_flags {
-    TCC_PURE = 1,         /* by its effects: may be removed, merged, moved; rows do not say it */
+    TCC_PURE = 1,         /* derived from the effects: may be removed, merged, moved */
     TCC_TERMINATOR = 2,   /* ends its block */
     TCC_VARIADIC = 4,     /* more operands may follow the named ones */
     TCC_COMMUTES = 8,     /* the first two operands may be exchanged */
@@ -318,7 +318,7 @@ tcc_op *tcc_walk_next(tcc_op *op, const tcc_block *top);
 
 /* The op of a block that is `op` or has it in its regions; NULL when op is elsewhere. */
 tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block);
-/* Whether an op of a block is, or comes in front of, another one. */
+/* Whether an op of a block is another one, or precedes it. */
 bool tcc_op_reaches(const tcc_op *op, const tcc_op *other);
 /* The terminator that gives a block's values to its op; NULL when it gives none. */
 const tcc_op *tcc_block_yield(const tcc_block *block);

@@ -1,8 +1,8 @@
 /* layout: which register of which lane of which warp holds an element of a tile.
  *
- * A layout is a fragment (fragment.h) and its repeats, from the inside out: each puts what is there so
- * far n times along a dimension of the tile, in further registers or in further warps. The place of an element
- * is the sum of what the digits of three numbers add: of its register, its lane and its warp. The fragment's
+ * A layout is a fragment (fragment.h) and its repeats, from the inside out: each repeats the layout so far n
+ * times along a dimension of the tile, in further registers or in further warps. The position of an element is
+ * the sum of what the digits of three numbers add: of its register, its lane and its warp. The fragment's
  * digits are bits (K. Zhou et al., "Linear Layouts", 2025); a repeat's has n values, any number.
  *
  *   tile<f32[256, 80], wgmma_d(cols 10, warps rows 2, rows 2)>
@@ -50,8 +50,8 @@ static inline tcc_fragment_id tcc_layout_fragment(const tcc_type *tile)
     return (tcc_fragment_id)((int)tile->layout - (TCC_LAYOUT_COUNT - TCC_FRAGMENT_COUNT));
 }
 
-/* Whether it is not known where a fragment's elements are: the tile's digits say how many there are, and which warp and
- * which registers have a fragment. */
+/* Whether the positions of a fragment's elements are unknown: the tile's digits then give their number, and which warp
+ * and registers have a fragment. */
 bool tcc_layout_is_opaque(const tcc_type *tile);
 
 /* The digits of a tile's layout; those that go on along a dimension where the one before them ends are one.
@@ -62,14 +62,15 @@ bool tcc_layout_spread(const tcc_type *tile, tcc_spread *s);
 int64_t tcc_digits_place(const tcc_digits *digits, int64_t number, int dim);
 /* The register whose digits add this row and column; -1 when there is none. */
 int64_t tcc_layout_register(const tcc_spread *s, int64_t row, int64_t col);
-/* How many neighbours in a row a thread has in a row of registers, each time from a multiple of so many on. */
+/* How many neighbours in a row of the tile a thread holds in consecutive registers, beginning at multiples of
+ * this number. */
 int64_t tcc_layout_neighbours(const tcc_spread *s);
 /* Whether lanes and warps add the same along a dimension. */
 bool tcc_layout_same_threads(const tcc_spread *a, const tcc_spread *b, int dim);
 
-/* The type of a part of a tile with these extents, which holds its elements as the tile does: with
- * fewer repeats in registers; without layout when the tile's is no fragment. NULL when no such part is held
- * by the same threads. */
+/* The type of a part of a tile with these extents, with its elements in the same places: with fewer repeats
+ * in registers; without a layout if the tile's is not a fragment. NULL if the same threads do not hold such
+ * a part. */
 const tcc_type *tcc_layout_part(tcc_ir *ir, const tcc_type *tile, int64_t rows, int64_t cols);
 
 /* The tile in this fragment, with those of the repeats that are more than one. */

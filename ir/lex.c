@@ -81,8 +81,8 @@ static size_t ident_length(const tcc_lexer *l, size_t from)
     return n;
 }
 
-/* A sign, digits in either base, a point and an exponent: what is not a number after all is seen
- * by who reads it. */
+/* A sign, digits in either base, a point and an exponent: the reader of the token checks whether it
+ * is a number. */
 static int number(const tcc_lexer *l, size_t *n)
 {
     size_t i = peek(l, 0) == '-';

@@ -11,7 +11,7 @@
 /* One-character tokens are their character. */
 enum tcc_tok {
     TOK_END = 256,
-    TOK_BAD,    /* what is no token; it was reported */
+    TOK_BAD,    /* not a token, which was reported */
     TOK_IDENT,  /* letters, digits, _ and ., beginning with a letter or _ */
     TOK_VALUE,  /* %name or %0; the text is without the % */
     TOK_SYMBOL, /* @name, without the @ */

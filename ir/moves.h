@@ -20,11 +20,11 @@ typedef struct tcc_lane_sources {
     int64_t lane[TCC_MAX_LANES], number[TCC_MAX_LANES];
 } tcc_lane_sources;
 
-/* Finds that for register `number` of `to`; false when a warp does not have it, or its lanes' numbers do not
- * follow from each other's bits: lane[l] is lane[0], exclusive-ored of what l's bits stand for. */
+/* Finds it for register `number` of `to`; false if a warp does not have it, or if the lanes' numbers are not
+ * linear in their bits: lane[l] is lane[0] exclusive-ored with what the bits of l contribute. */
 bool tcc_moves_in_warp(const tcc_spread *from, const tcc_spread *to, int64_t number, tcc_lane_sources *s);
 
-/* Bits of a lane's number that trade places with bits of a register's, one after the other. */
+/* Bits of a lane's number that are swapped with bits of a register's, one pair after the other. */
 typedef struct tcc_lane_swaps {
     unsigned n;
     struct {
@@ -32,14 +32,14 @@ typedef struct tcc_lane_swaps {
     } of[TCC_FRAGMENT_BITS];
 } tcc_lane_swaps;
 
-/* Finds swaps after which every lane has what it needs of `to`, whose elements have so many bits, in registers of its
- * own: for each register of `to` the one that has it then. Elements that share a word stay together. NULL when there
- * are no such swaps. */
+/* Finds swaps after which every lane has, in its own registers, all elements that it needs of `to`, whose elements have
+ * so many bits. Returns the register that then holds each register of `to`; elements that share a word stay together.
+ * NULL if there are no such swaps. */
 const int64_t *tcc_swaps_in_warp(tcc_arena *arena, const tcc_spread *from, const tcc_spread *to, unsigned bits,
                                  tcc_lane_swaps *swaps);
 
-/* Whether a warp has all that it needs of one tile for the other, as these say; lanes: whether lanes can
- * give each other elements. */
+/* Whether a warp has all elements of one tile that the other needs, according to these; lanes: whether
+ * lanes can exchange elements. */
 bool tcc_can_convert_in_warp(tcc_arena *arena, const tcc_type *from, const tcc_type *to, bool lanes);
 /* Whether one warp has all of each row (dim 1) or column of a tile. */
 bool tcc_can_reduce_in_warp(const tcc_type *tile, int dim);

@@ -87,7 +87,7 @@ double tcc_poison(void)
     return with_bits(TCC_POISON_BITS);
 }
 
-/* The mantissa of a NaN: the highest bit alone, or poison's. */
+/* The mantissa of a NaN: only the highest bit, or poison's. */
 static uint64_t nan_mantissa(const format *f, double v)
 {
     if (!f->has_inf)

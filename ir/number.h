@@ -22,11 +22,11 @@ static inline double tcc_round_float(double v, tcc_scalar elem)
     return elem == TCC_f32 ? (double)(float)v : elem == TCC_f64 ? v : tcc_round_narrow(v, elem);
 }
 
-/* v without its fraction, the nearest number that there is; 0 for NaN. */
+/* v truncated and saturated; 0 for NaN. */
 int64_t tcc_truncate(double v);
 
-/* The NaN that stands for what nobody has written, and whether a number comes from it: arithmetic
- * and types of 16 bits or more hand it on. Every type keeps the highest bits of its mantissa, in
+/* Poison, the NaN that stands for unwritten memory, and whether a number comes from it: arithmetic
+ * and types of 16 bits or more propagate it. Every type keeps the highest bits of its mantissa, in
  * numbers and in memory. */
 #define TCC_POISON_BITS UINT64_C(0x7ffdead000000000)
 double tcc_poison(void);

@@ -1,5 +1,5 @@
-/* op_rules: what an op's operands, results, attributes and regions have to do with each other, a
- * function for each op of which the tables in rules.c do not say all. docs/add-an-op.md.
+/* op_rules: relations between the operands, results, attributes and regions of an op, with a
+ * function for each op that the tables in rules.c do not describe completely. docs/add-an-op.md.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -176,8 +176,8 @@ static void check_read(verifier *v, const tcc_op *op)
             ERROR(v, op, "r is %s, and map does not name %s", TEXT(r), r->dims[i].name);
 }
 
-/* parts = [index, number, depth], of a sum over one index: the index is r's alone. Its name, NULL where there
- * are no such parts. */
+/* parts = [index, number, depth], of a sum over one index: the index belongs only to r. Its name, NULL if
+ * there are no such parts. */
 static const char *check_parts(verifier *v, const tcc_op *op, size_t n_over)
 {
     const tcc_attr list = tcc_attr_list(&op->attrs, "parts"), *parts = list.list.items;
@@ -313,7 +313,7 @@ static bool is_extent(const tcc_attr *a)
            (a->kind == TCC_ATTR_INT && a->i >= 0 && a->i <= INT32_MAX);
 }
 
-/* spread = [vector, rows, columns], of so many warps; 0: any number. */
+/* spread = [vector, rows, columns], for this many warps; 0: any number. */
 static void check_spread(verifier *v, const tcc_op *op, int64_t warps)
 {
     enum { MOST_WARPS = 32, MOST_NEIGHBOURS = 16 };
@@ -609,7 +609,7 @@ static void check_region(verifier *v, const tcc_op *op)
             ERROR(v, op, "is inside another");
 }
 
-/* waves = [rows, columns] of so many warps, block = [rows, columns] of an instruction. */
+/* waves = [rows, columns] of this many warps, block = [rows, columns] of an instruction. */
 static void check_role(verifier *v, const tcc_op *op)
 {
     check_region(v, op);
@@ -699,7 +699,7 @@ static void check_async_read(verifier *v, const tcc_op *op)
         ERROR(v, op, "r, %s, is not part of a stage of buffer, %s", TEXT(r), TEXT(buffer));
 }
 
-/* A buffer that is no ring's: of one stage. */
+/* A buffer outside rings, with one stage. */
 static bool check_single(verifier *v, const tcc_op *op, const tcc_type *buffer)
 {
     bool ok = buffer->rank == 3 && buffer->dims[0].size == 1;

@@ -14,8 +14,8 @@
  * wrong. */
 const char *tcc_expr_read(tcc_arena *arena, tcc_attr a, tcc_attr dims, tcc_expr *out);
 
-/* What a function costs, the highest number where it leaves 64 bits; 0 when it does not say. dims
- * has an extent for each name of the attribute `dims` of its signature s. */
+/* The cost of a function, the highest number if it exceeds 64 bits; 0 if it has none. dims has an
+ * extent for each name of the attribute `dims` of its signature s. */
 int64_t tcc_func_cost(const tcc_func *f, const tcc_func *s, const int64_t *dims,
                       const tcc_device_attrs *device, tcc_arena *arena);
 

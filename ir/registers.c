@@ -14,9 +14,9 @@ typedef struct use {
 
 typedef struct node {
     const tcc_value *value;
-    uint32_t same; /* another one in the same registers; itself for the one that stands for all */
+    uint32_t same; /* another one in the same registers; itself for the representative */
     uint32_t uses;
-    uint32_t number; /* of the registers, of the one that stands for all */
+    uint32_t number; /* of the registers, for the representative */
     bool of_mma;
 } node;
 

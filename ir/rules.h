@@ -1,4 +1,4 @@
-/* rules: what ops.def cannot say of an op; the verifier's second half.
+/* rules: what ops.def cannot express about an op; the verifier's second half.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_IR_RULES_H

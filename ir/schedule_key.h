@@ -48,7 +48,7 @@ bool tcc_schedule_key_is_for(const tcc_schedule_key *key, const tcc_target *targ
 bool tcc_schedule_key_has(const tcc_schedule_key *key, int64_t i, const tcc_target *target);
 /* The i-th word; NULL past the last. */
 const char *tcc_schedule_key_word(const tcc_schedule_key *key, int64_t i);
-/* The number that an attribute stands for; false when it is none of the key's. Not for TILE. */
+/* The number that an attribute stands for; false if it is not a value of the key. Not for TILE. */
 bool tcc_schedule_key_read(const tcc_schedule_key *key, const tcc_attr *value, int64_t *out);
 /* The same of a function's attribute; `otherwise` where that is absent or none of the key's. */
 int64_t tcc_schedule_key_of(const tcc_func *f, tcc_schedule_key_id id, int64_t otherwise);

@@ -36,7 +36,7 @@ tcc_panels tcc_panels_of(const tcc_op *alloc)
     return p;
 }
 
-/* Columns that fill whole units of so many bytes. */
+/* Columns that fill whole units of this many bytes. */
 static int64_t fill_units(int64_t cols, unsigned bits, int64_t bytes)
 {
     int64_t unit = bytes * 8 / bits;

@@ -12,23 +12,23 @@ typedef struct tcc_panels {
     int64_t stage_bytes; /* from one stage to the next */
 } tcc_panels;
 
-/* How a buffer is cut, from its type and attributes alone. */
+/* The division of a buffer into panels, from only its type and attributes. */
 tcc_panels tcc_panels_of(const tcc_op *alloc);
 
 /* Bytes of a line of a panel, by the attributes of async.alloc or of the tile.load that goes there. */
 int64_t tcc_panel_width(const tcc_attrs *attrs);
 
-/* Shared memory that a stage of an operand or a staged result of so many bytes takes. */
+/* Shared memory of a stage for an operand or a staged result of this many bytes. */
 int64_t tcc_stage_bytes(int64_t bytes);
-/* Columns of a buffer of rows that are whole units of a panel; of one by way of which warps exchange a tile of so many:
- * its rows begin in other banks than the row above. opaque: of a fragment of which nobody knows who holds what. */
+/* Columns of a buffer whose rows are whole units of a panel; and of a buffer through which warps exchange a tile with
+ * this many columns, where consecutive rows begin in different banks. opaque: of a fragment with an unknown layout. */
 int64_t tcc_whole_columns(int64_t cols, unsigned bits);
 int64_t tcc_exchange_columns(int64_t cols, unsigned bits, bool opaque);
 /* Shared memory that such a buffer takes. */
 int64_t tcc_exchange_bytes(int64_t rows, int64_t columns, unsigned bits);
-/* Shared memory that the barriers of a ring of so many stages take. */
+/* Shared memory of the barriers of a ring with this many stages. */
 int64_t tcc_ring_bytes(int64_t stages);
-/* Whether mbarriers say that the stages of a ring are full, and empty. */
+/* Whether the full and empty states of a ring's stages are tracked by mbarriers. */
 bool tcc_has_mbarriers(const tcc_op *ring);
 /* Whether a ring's stages are filled by groups of threads' copies. */
 bool tcc_is_of_groups(const tcc_op *ring);

@@ -42,7 +42,7 @@ size_t tcc_func_step_count(const tcc_func *variant)
     return tcc_attr_list(&variant->attrs, "before").list.n + 1 + tcc_attr_list(&variant->attrs, "after").list.n;
 }
 
-/* NULL where there is no name. */
+/* NULL if there is no name. */
 static const char *step_name(const tcc_func *variant, size_t i)
 {
     tcc_attr before = tcc_attr_list(&variant->attrs, "before"), after = tcc_attr_list(&variant->attrs, "after");
@@ -399,7 +399,7 @@ static void keep_params(tcc_func *s, size_t first, size_t n)
         s->body->args[i]->index = (uint32_t)i;
 }
 
-/* By the roles: those in front of the workspace tensors. */
+/* By the roles: those before the workspace tensors. */
 static size_t count_arguments(const tcc_func *s)
 {
     tcc_attr roles = tcc_attr_list(&s->attrs, "roles");

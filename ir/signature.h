@@ -22,7 +22,7 @@
 
 const char *tcc_func_kernel(const tcc_func *f);
 bool tcc_func_is_definition(const tcc_func *f);
-/* The function that defines a kernel; NULL when the module does not say. */
+/* The function that defines a kernel; NULL if the module has none. */
 const tcc_func *tcc_func_definition(const tcc_ir *ir, const char *kernel);
 /* Whether a function is of the target level: a kernel with parameters of its own. */
 bool tcc_func_is_entry(const tcc_func *f);
@@ -45,7 +45,7 @@ bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter);
 /* Whether the workspace tensor of a name is 0 before the first step: the attribute `zeroed` names it. */
 bool tcc_func_is_zeroed(const tcc_func *f, const char *workspace_name);
 
-/* Adds a workspace tensor behind f's parameters, called `name`, with a number behind it where that is taken. */
+/* Adds a workspace tensor after f's parameters, called `name`, with a number appended if the name is taken. */
 tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name);
 
 /* Keeps what the caller passes in the attribute `args`, [[A, f16, [M, K]], …, [alpha, f32]], unless it is there: the
@@ -58,7 +58,7 @@ void tcc_func_record_args(tcc_func *f);
  * contradict themselves. */
 const tcc_func *tcc_func_signature(const tcc_func *f, tcc_arena *arena, tcc_diag *diag);
 
-/* The same with the workspace tensors alone, without `dims`, and with both. */
+/* The same with only the workspace tensors, without `dims`, and with both. */
 const tcc_func *tcc_func_workspace(const tcc_func *f, tcc_arena *arena, tcc_diag *diag);
 const tcc_func *tcc_func_parameters(const tcc_func *f, tcc_arena *arena, tcc_diag *diag);
 

@@ -308,7 +308,7 @@ static tcc_fragment_id fragment_of(const tcc_mma_sync *mma, tcc_hold_as as)
     return fragments[as];
 }
 
-/* Whether tiles with elements of so many bits may be held for it. */
+/* Whether it can hold tiles with elements of this many bits. */
 static bool is_for_bits(const tcc_mma_sync *mma, tcc_hold_as as, unsigned bits)
 {
     bool operand = as == TCC_AS_A || as == TCC_AS_B;

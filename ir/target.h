@@ -55,7 +55,7 @@ typedef struct tcc_target {
 
 /* The target of this name, or NULL. */
 const tcc_target *tcc_target_find(const char *name);
-/* The same; where there is none, reports that and which there are. NULL is no name. */
+/* The same; reports an unknown name and lists the targets. NULL is not a name. */
 const tcc_target *tcc_target_named(const char *name, tcc_diag *diag);
 /* The i-th target, NULL past the last. */
 const tcc_target *tcc_target_at(size_t i);
@@ -102,7 +102,7 @@ typedef struct tcc_mma {
     const char *name;
     int ptx; /* least version of PTX that has it, as tcc_target's */
     int64_t m, k, n_step, n_max; /* n is any multiple of n_step up to n_max */
-    bool across; /* rows of operands in shared memory may run along m or n, not k alone */
+    bool across; /* rows of operands in shared memory may also run along m or n instead of k */
     tcc_scalar a, b, acc;
     int64_t lanes;        /* threads that hold D together */
     int64_t acc_per_row8; /* elements of D that one lane holds for each 8 columns */
@@ -131,7 +131,7 @@ const tcc_wmma *tcc_wmma_find(const tcc_target *target, tcc_scalar a, tcc_scalar
 bool tcc_wmma_is_in_halves(const tcc_wmma *w);
 /* Whether sums of this type, of products of such numbers, are. */
 bool tcc_wmma_sums_in_halves(const tcc_target *target, tcc_scalar acc);
-/* 32-bit registers of one lane that hold D, for waves of so many lanes; tcc_wmma_operand_words
+/* 32-bit registers of one lane that hold D, for waves of this many lanes; tcc_wmma_operand_words
  * (ir/fragment.h): A or B. */
 int64_t tcc_wmma_result_words(const tcc_wmma *w, int64_t wave);
 
@@ -143,8 +143,8 @@ typedef struct tcc_mma_shape {
 bool tcc_mma_shape_find(const tcc_target *target, tcc_instr instr, tcc_scalar a, tcc_scalar b, tcc_scalar acc,
                         tcc_mma_shape *out);
 
-/* Whether tensors that are no factors of a sum can have this element: it is converted to f32 or i32
- * and back, one number a register; f64 stays what it is. */
+/* Whether tensors that are not operands of a sum can have this element: it is converted to f32 or
+ * i32 and back, one number per register; f64 is not converted. */
 bool tcc_target_converts(const tcc_target *target, tcc_scalar elem);
 
 #endif

@@ -233,7 +233,7 @@ static void check_registers(verifier *v, const tcc_op *op)
               TEXT(t));
 }
 
-/* Registers for an operand of so many words. */
+/* Registers for an operand of this many words. */
 static void check_words(verifier *v, const tcc_op *op, const char *name, const tcc_type *t,
                         int64_t words, int64_t wave)
 {

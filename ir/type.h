@@ -89,8 +89,8 @@ static inline int64_t tcc_int_wrap(tcc_scalar s, int64_t v)
     return tcc_scalar_is_unsigned(s) ? (int64_t)(top >> unused) : (int64_t)top >> unused;
 }
 int64_t tcc_int_saturate(tcc_scalar s, int64_t v);
-/* Whether a cast to `to`, of the same class, keeps every number of `from`. Of floats f32 and f64
- * alone are taken to hold others. */
+/* Whether a cast to `to`, of the same class, keeps every number of `from`. Of floats, only f32 and
+ * f64 are assumed to represent others. */
 bool tcc_scalar_widens(tcc_scalar from, tcc_scalar to);
 /* Finds a scalar by its name; false when there is none. */
 bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out);
@@ -111,7 +111,7 @@ typedef struct tcc_type {
     tcc_layout layout; /* of a tile; else none */
     unsigned n_repeats; /* of the layout's fragment, from the inside out: layout.h */
     const tcc_repeat *repeats;
-    unsigned row_bytes; /* of a tensor: its rows begin at multiples of so many; 0: they follow each other */
+    unsigned row_bytes; /* of a tensor: its rows begin at multiples of this; 0: they are contiguous */
     unsigned rank;
     tcc_dim dims[];
 } tcc_type;
@@ -131,9 +131,9 @@ const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar ele
 const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout);
 const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
                                       const tcc_repeat *repeats);
-/* The same tensor with rows that begin at multiples of so many bytes, which are whole elements. */
+/* The same tensor with rows that begin at multiples of this many bytes, which are whole elements. */
 const tcc_type *tcc_type_with_row_bytes(tcc_ir *ir, const tcc_type *t, unsigned row_bytes);
-/* Of so many elements rows are a multiple of; 1: they follow each other. */
+/* The number of elements of which rows are a multiple; 1: they are contiguous. */
 int64_t tcc_type_row_elems(const tcc_type *t);
 bool tcc_type_same_layout(const tcc_type *a, const tcc_type *b);
 

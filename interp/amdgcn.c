@@ -1,10 +1,10 @@
-/* amdgcn: RDNA's instructions beside those of buffers (buffer.c) and matrices (wmma.c).
+/* amdgcn: RDNA's instructions except those of buffers (buffer.c) and matrices (wmma.c).
  *
- * LDS: what a wave stores is there for itself at once, since its accesses are done in order, and
- * for others when it has waited for it and come to a barrier; what it reads may be overwritten by
- * others likewise (RDNA3 ISA, 5.6 "Data Dependency Resolution", LGKMcnt; RDNA4 ISA, DScnt). A load
- * whose result is used has been waited for by then, but nothing keeps that use before the barrier:
- * so only amdgcn.waitcnt counts.
+ * LDS: a wave's stores are visible to itself at once, since its accesses are done in order, and to
+ * others when it has waited for them and reached a barrier; likewise others may overwrite what it
+ * has read (RDNA3 ISA, 5.6 "Data Dependency Resolution", LGKMcnt; RDNA4 ISA, DScnt). A load whose
+ * result is used has been waited for by then, but nothing keeps that use before the barrier: so
+ * only amdgcn.waitcnt counts.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/machine.h"
@@ -94,7 +94,7 @@ tcc_outcome tcc_eval_amdgcn_ds_store(tcc_thread *t, const tcc_inst *in)
     return tcc_store_lanes(t, in, begin_access(t, in));
 }
 
-/* Loads from memory give their result at once, and stores to it are seen by nobody here. */
+/* Loads from memory complete at once, and stores to it are not observed here. */
 tcc_outcome tcc_eval_amdgcn_waitcnt(tcc_thread *t, const tcc_inst *in)
 {
     tcc_warp *w = t->warp;
@@ -107,7 +107,8 @@ tcc_outcome tcc_eval_amdgcn_waitcnt(tcc_thread *t, const tcc_inst *in)
 
 /* ---- barrier --------------------------------------------------------------------------- */
 
-/* Hands on what the wave has waited for; its other accesses are known to itself alone. */
+/* Passes on the clock up to which the wave has waited; its other accesses are known only to
+ * itself. */
 static void arrive(tcc_cluster *k, tcc_warp *w)
 {
     uint32_t begun = w->order.seen[w->actor];
@@ -120,7 +121,7 @@ static void arrive(tcc_cluster *k, tcc_warp *w)
 }
 
 /* The hardware does not wait for waves that have ended (RDNA3 ISA, 5.5 "Work-groups and
- * Barriers"). That a wave does not come to a barrier of the others is taken for a mistake
+ * Barriers"). A wave that does not reach a barrier of the others is treated as a mistake
  * nevertheless: they wait forever. */
 tcc_outcome tcc_eval_amdgcn_s_barrier(tcc_thread *t, const tcc_inst *in)
 {

@@ -1,13 +1,14 @@
-/* async: the async level: rings of stages, copies that land later, MMAs that run on.
+/* async: the async level: rings of stages, copies that land later, pending MMAs.
  *
- * The producer and the consumers are one thread each. An MMA is computed when it starts, and
- * is taken to be reading its stage and writing its result until async.mma_wait says otherwise.
+ * The producer and the consumers are one thread each. An MMA is computed when it starts, and counts
+ * as reading its stage and writing its result until async.mma_wait.
  *
- * CTAs of a cluster run together, each with stages of its own. What one copies to all counts in each, there and
- * when it lands; where a stage is still in use, or a CTA has no stages yet or any more, that is wrong.
+ * CTAs of a cluster run concurrently, each with its own stages. A copy to all counts in each of them when it
+ * lands there; it is an error if the stage is still in use, or if the CTA has not allocated its stages or has
+ * ended.
  *
- * async.c has memory, rings and roles, async_copies.c copies and MMAs, async_results.c where roles and CTAs meet and
- * what they do with tiles.
+ * async.c has memory, rings and roles, async_copies.c copies and MMAs, async_results.c barriers of roles and CTAs,
+ * and exchanges of tiles.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_INTERP_ASYNC_H
@@ -32,7 +33,7 @@ typedef struct tcc_async_ring {
     tcc_fillers fillers; /* and which of them */
     tcc_async_stage *stages;
     int64_t n_stages;
-    bool meets;                     /* it is filled and emptied by barriers alone, */
+    bool meets;                     /* it is filled and emptied only by barriers, */
     bool groups;                    /* or by them and groups of copies that are waited for */
     const struct tcc_role *reading; /* that has read stages to registers and has not published since */
     bool turns;                     /* they are owned, and nothing else */
@@ -46,10 +47,10 @@ typedef struct tcc_async_buffer {
     int64_t offset, stage_bytes; /* in shared memory; offset -1: it has no place yet */
     tcc_scalar elem;
     uint64_t *put, *read;      /* of each stage: the step of its role at which it last was, from or to registers */
-    unsigned unpublished;      /* how what was written may not be sent yet */
+    unsigned unpublished;      /* the kinds of sends for which it has not been published */
     size_t sends;              /* on their way */
     uint64_t used;             /* the step of its role at which an MMA last began to read it */
-    const struct tcc_role *by; /* whose warps exchange tiles by way of it */
+    const struct tcc_role *by; /* whose warps exchange tiles through it */
     tcc_cell *whole;           /* room for a tile of which CTAs copy a part each */
     unsigned *given, *taken;   /* of each stage: how often the cluster had met when it was contributed, and collected */
 } tcc_async_buffer;
@@ -91,8 +92,8 @@ struct tcc_async {  /* of a CTA */
     TCC_VEC(tcc_async_ring *) rings;
     tcc_map roles;  /* async.role -> its thread */
     size_t running; /* roles of those that run together which have begun */
-    unsigned met;   /* how often all of it has come to the cluster's barrier, */
-    size_t coming;  /* to which so many of its roles have come since */
+    unsigned met;   /* how often all of it has arrived at the cluster's barrier, */
+    size_t coming;  /* at which this many of its roles have arrived since */
 };
 
 unsigned tcc_async_ctas(const tcc_exec *x);
@@ -119,12 +120,13 @@ bool tcc_async_has_waited(tcc_thread *t, const tcc_async_ring *r, const tcc_asyn
 
 void tcc_async_poison(tcc_async_buffer *b, int64_t stage);
 bool tcc_async_overlap(const tcc_async_buffer *a, int64_t i, const tcc_async_buffer *b, int64_t j);
-/* Writing to a stage destroys what lies in the same place. */
+/* Writing to a stage invalidates buffers at the same addresses. */
 void tcc_async_clobber(const struct tcc_async *async, const tcc_async_buffer *b, int64_t i);
 
-/* All warps of the role met behind the step at which a stage last was put, read or waited for. */
+/* All warps of the role have synchronized after the step at which a stage was last put, read or
+ * waited for. */
 bool tcc_async_have_met(tcc_thread *t, const tcc_inst *in, uint64_t step, const char *what);
-/* How many threads of a CTA come to where op is: one, or one for each role that runs with that one. */
+/* How many threads of a CTA reach op: one, or one for each role that runs concurrently. */
 size_t tcc_async_running_with(const tcc_op *op);
 
 #endif

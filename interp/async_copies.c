@@ -39,7 +39,7 @@ static tcc_outcome land(tcc_exec *x, tcc_event *e)
     return TCC_NEXT;
 }
 
-/* Whether the stage of an iteration is that iteration's already, or nobody's. */
+/* Whether the stage of an iteration belongs to it already, or to none. */
 static bool is_free(const tcc_async_ring *r, int64_t i)
 {
     const tcc_async_stage *s = &r->stages[i % r->n_stages];
@@ -146,7 +146,7 @@ tcc_outcome tcc_eval_async_put_word(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* The stage of an iteration that may be read; NULL, reported, when it may not be full. */
+/* The stage of an iteration that may be read; NULL, reported, if it may not be full. */
 static const tcc_async_stage *full_stage(tcc_thread *t, const tcc_inst *in, int64_t i)
 {
     const tcc_async_stage *s = tcc_async_owned_stage(t, in, i);

@@ -101,7 +101,7 @@ tcc_outcome tcc_eval_async_collect(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* Whether a warp may still read what lies where b does. */
+/* Whether a warp may still read memory at b's addresses. */
 static tcc_outcome check_free(tcc_thread *t, const tcc_inst *in, const tcc_async_buffer *b)
 {
     const struct tcc_async *async = tcc_async_of(t);
@@ -146,7 +146,7 @@ tcc_outcome tcc_eval_async_write(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* What warps leave in the buffer on the way is nobody's business. They meet first. */
+/* The intermediate contents of the buffer are not modelled. The warps synchronize first. */
 static tcc_outcome pass_through(tcc_thread *t, const tcc_inst *in)
 {
     tcc_async_buffer *b = tcc_async_operand(t, in, 1);

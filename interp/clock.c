@@ -37,7 +37,7 @@ typedef struct sm {
     warp_clock *warps;
     group_clock *groups;
     uint64_t scheduler[SCHEDULERS], smem, copies, tensor; /* when each is free */
-    tcc_recorder *recorder;                               /* NULL: nobody wants to know */
+    tcc_recorder *recorder;                               /* NULL: not recorded */
 } sm;
 
 struct tcc_clock {
@@ -72,7 +72,7 @@ static warp_clock *clock_of(clock *c, const tcc_thread *t)
     return &sm_of(c, t)->warps[t->id];
 }
 
-/* The op at which a warp stands; NULL at the end of a region. */
+/* The next op of a warp; NULL at the end of a region. */
 static const tcc_inst *next_of(const tcc_thread *t)
 {
     const tcc_frame *f = &t->frames[t->depth - 1];

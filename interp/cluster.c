@@ -1,8 +1,8 @@
-/* cluster: what the CTAs of a cluster share: a barrier, addresses of each other's shared memory;
- * and what may not be left undone when they end.
+/* cluster: what the CTAs of a cluster share, a barrier and each other's shared memory; and what
+ * must be complete when they end.
  *
- * PTX ISA, "barrier.cluster", "mapa". A CTA's shared memory is its own only as long as one of its
- * threads runs: what others do there must come before that.
+ * PTX ISA, "barrier.cluster", "mapa". A CTA's shared memory exists only as long as one of its
+ * threads runs: accesses by others must come before that.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/machine.h"

@@ -1,4 +1,4 @@
-/* contraction: a row of sums of products, as strided loops that fit how the operands lie.
+/* contraction: a row of sums of products, as strided loops that suit the layout of the operands.
  *
  * Of the three loops that a matrix product can be, a row of the result leaves two:
  * - the operand that varies along the row is contiguous along k: a dot product each;

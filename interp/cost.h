@@ -16,7 +16,7 @@ typedef struct tcc_cost {
     uint64_t issue;      /* cycles of its warp's scheduler */
     uint64_t smem_bytes; /* through shared memory's pipe */
     uint64_t latency;    /* cycles from there until its results can be used */
-    uint64_t hold;       /* cycles for which the warp itself stands still */
+    uint64_t hold;       /* cycles for which the warp itself stalls */
 } tcc_cost;
 
 /* Of one warp that runs the op, beside what it waits for. */

@@ -1,8 +1,8 @@
 /* cp_async: copies to shared memory that threads start, 4 to 16 bytes each, and wait for in groups.
  *
- * PTX ISA, "Data Movement and Conversion Instructions: cp.async": a thread's wait_group is for its own copies, so
- * that what other lanes and warps have copied is there after a barrier behind their waits. They are ordinary
- * accesses (no proxy), and end at any moment between their start and that wait.
+ * PTX ISA, "Data Movement and Conversion Instructions: cp.async": a thread's wait_group is for its own copies;
+ * those of other lanes and warps are visible after a barrier that follows their waits. They are ordinary accesses
+ * (no proxy), and complete at any time between their start and that wait.
  *
  * Groups are counted by warp: its lanes commit and wait together.
  *

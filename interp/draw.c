@@ -1,9 +1,9 @@
-/* draw: numbers of which each is drawn by one CTA, or one of a cluster, whichever comes first.
+/* draw: numbers, each of which is drawn by one CTA, or one CTA of a cluster: the first that asks.
  *
- * CTAs run one after the other here, or several at a time in threads that nothing keeps in step, and what one draws
- * must not depend on that. So who draws which number is decided beforehand, by the seed alone: each CTA draws its
- * numbers in their order, as it would if all ran together, each at its own pace. A favourite gets half of them, so that
- * some draw many and most draw few or none.
+ * CTAs run one after the other here, or several at a time in unsynchronized threads, and what one draws must not depend
+ * on that. So the seed alone decides in advance which CTA draws which number: each draws its numbers in order, as if
+ * all ran concurrently, each at its own pace. One CTA gets half of them, so that some draw many and most draw few or
+ * none.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/machine.h"

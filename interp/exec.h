@@ -111,7 +111,7 @@ struct tcc_exec {
     int lane;                    /* of it, -1: all */
     struct tcc_cluster *cluster; /* at the target level */
     struct tcc_async *async;     /* at the async level: of each CTA of a cluster, */
-    unsigned n_ctas;             /* so many, 0: it has one */
+    unsigned n_ctas;             /* this many, 0: it has one */
     tcc_thread **ctas;           /* which run in threads of their own */
     int64_t point;               /* tile.ctas: the cluster that runs next */
     struct tcc_clock *clock;     /* in the timed order */
@@ -146,9 +146,9 @@ uint64_t tcc_exec_random(tcc_exec *x, uint64_t n);
 tcc_outcome tcc_exec_wrong(tcc_exec *x, const tcc_op *op, const char *message);
 /* Who runs the current op, "warp 3" or "lane 0 of warp 3"; NULL above the target level. */
 const char *tcc_exec_who(const tcc_exec *x);
-/* "warps 0 to 3": so many threads from one on; NULL above the target level. */
+/* "warps 0 to 3": n threads from this one on; NULL above the target level. */
 const char *tcc_threads_name(const tcc_exec *x, size_t first, size_t n);
-/* Fails when the run may not have n elements of some bytes more. */
+/* Fails if the run must not allocate n more elements of this size. */
 bool tcc_exec_has_room(tcc_exec *x, const tcc_op *op, uint64_t n, uint64_t elem_bytes);
 
 /* For hooks that cannot go on: what they wait for, after "waits", is shown when there is a

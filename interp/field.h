@@ -15,7 +15,7 @@ typedef struct tcc_index {
     int64_t extent, at; /* how many values, which one now */
 } tcc_index;
 
-/* Where a field's elements lie: cell = base + the sum of at * stride over its indices. */
+/* The addresses of a field's elements: cell = base + the sum of at * stride over its indices. */
 typedef struct tcc_access {
     const tcc_param *param;
     const double *data;

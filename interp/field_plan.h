@@ -42,7 +42,7 @@ typedef struct tcc_row_step {
     size_t n_over;
     int64_t *outer;        /* and where these indices were before it */
     const tcc_index *part; /* it has parts: which one; or NULL */
-    int64_t depth;         /* and so many terms in a row are of one */
+    int64_t depth;         /* and this many consecutive terms belong to one */
     bool is_product;       /* a fast path fits: */
     const tcc_access *factors;
     tcc_row_operand *computed[2]; /* the two, where they are not read; NULL */

@@ -1,13 +1,13 @@
 /* grid: the clusters of a grid, run by several threads.
  *
- * Clusters share nothing but global memory. Each thread takes the next one that nobody has begun
- * and runs it in memory of its own; for odd seeds the last comes first, so that what one overwrites
- * in another's part of a result does not go unseen. A cluster's orders are decided by the seed and
- * its number: it does not matter which thread runs it, and how many there are.
+ * Clusters share only global memory. Each thread takes the next one that has not begun and runs it
+ * in its own memory; for odd seeds the last comes first, so that overwriting another's part of a
+ * result is detected. A cluster's orders are determined by the seed and its number: it does not
+ * matter which thread runs it, or how many there are.
  *
- * A thread that has found an error keeps what there is to say and stops; the others run what they
- * have begun. Since clusters are taken in order, all before one that fails are run, and the first
- * of them that fails is the same every time: what is said of it is reported.
+ * A thread that has found an error keeps its messages and stops; the others finish the clusters
+ * that they have begun. Since clusters are taken in order, all before a failing one are run, and
+ * the first failing one is the same every time: its messages are reported.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <pthread.h>
@@ -26,7 +26,7 @@ typedef struct grid {
     _Atomic int64_t ended;
 } grid;
 
-/* Something to say of a cluster. */
+/* A message about a cluster. */
 typedef struct message {
     tcc_severity severity;
     tcc_loc loc;

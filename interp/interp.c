@@ -195,7 +195,7 @@ static tcc_status bind_param(tcc_run *run, tcc_param *p, const char *name, const
     return TCC_OK;
 }
 
-/* The arguments, and behind them the workspace tensors. */
+/* The arguments, followed by the workspace tensors. */
 static tcc_status bind_params(tcc_run *run)
 {
     const tcc_block *args = run->signature->body, *workspace = run->workspace->body, *own = run->f->body;
@@ -258,8 +258,8 @@ int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n)
     return n;
 }
 
-/* What is assumed of alignment means something in target-level code alone, which says what it
- * requires of it. Addresses are taken to be as aligned as the function asks, and no more. */
+/* Assumptions about alignment matter only in target-level code, which declares its requirements.
+ * Addresses are assumed to have exactly the alignment that the function requires. */
 static tcc_status check_alignment(tcc_run *run, const char *name, int64_t bytes)
 {
     const tcc_param *p = tcc_run_param(run, name);

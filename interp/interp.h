@@ -37,8 +37,8 @@ typedef struct tcc_interp_options {
      * does not have are passed over. Tensor level only. */
     const int64_t *rows;
     size_t n_rows;
-    /* Round every result to its type, and outputs to theirs, as the machine does. Without it
-     * floats are doubles, which arith.cast alone rounds. The target level always rounds. */
+    /* Round every result to its type, and outputs to theirs, as the machine does. Without it floats
+     * are doubles, which only arith.cast rounds. The target level always rounds. */
     bool machine;
     /* When not NULL, of each output as many elements as args has, which get the interval that the
      * machine's result is in before it is rounded to the output's type: interval.h. Tensor level
@@ -59,7 +59,7 @@ typedef struct tcc_interp_options {
     /* How many ops a CTA may run, at the upper levels all of them together, before it is taken to
      * run forever, and how many bytes a run may need at once; 0: these. */
     uint64_t max_steps, max_bytes;
-    unsigned threads; /* that run CTAs of a target-level function; 0: the caller's alone */
+    unsigned threads; /* that run CTAs of a target-level function; 0: only the caller's */
     /* When not NULL, told by the caller's thread how many clusters of a grid have ended, of how many. Target level. */
     void (*progress)(int64_t done, int64_t all, void *user);
     void *progress_user;
@@ -72,11 +72,11 @@ typedef struct tcc_interp_options {
  * a pointer for each parameter of the signature: a tensor is a row-major array of doubles that its
  * element type can hold, a scalar is one double. Outputs are written in place.
  *
- * Returns TCC_OK; TCC_ERR_TYPE when f has no signature; TCC_ERR_ARGUMENT for extents or rows that
- * cannot be; TCC_ERR_NO_VARIANT when f is not valid for these extents (its attribute `requires`);
- * TCC_ERR_UNSUPPORTED for what f may not do here; TCC_ERR_LIMIT when it takes too many steps or
- * too much memory; TCC_ERR_INTERNAL when f does wrong. diag has the reason. `scratch` holds what
- * is needed while it runs. */
+ * Returns TCC_OK; TCC_ERR_TYPE when f has no signature; TCC_ERR_ARGUMENT for invalid extents or
+ * rows; TCC_ERR_NO_VARIANT when f is not valid for these extents (its attribute `requires`);
+ * TCC_ERR_UNSUPPORTED for what is not modelled here; TCC_ERR_LIMIT if it takes too many steps or
+ * too much memory; TCC_ERR_INTERNAL if f does something illegal. diag has the reason. `scratch`
+ * holds temporary data. */
 tcc_status tcc_interp_run(const tcc_func *f, const tcc_interp_options *options, double *const *args,
                           tcc_arena *scratch, tcc_diag *diag);
 

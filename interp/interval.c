@@ -154,7 +154,7 @@ static interval magnitude(interval x)
 #include "ir/math.def"
 
 /* A function that rises, or falls, from `from` on and is NaN below; or that falls to one minimum and
- * rises behind it. */
+ * rises after it. */
 typedef struct curve {
     double (*f)(double x);
     double least; /* the exponent: smaller ones may be 0 */

@@ -1,8 +1,8 @@
 /* interval: where the results of arith and math ops end up on a machine that rounds.
  *
- * A reference in doubles does not say how far from it a kernel may be that computes right: where
- * terms cancel, or behind an exponential, that is a matter of the data. Each number therefore has an
- * interval as well, in which the machine's is whatever it rounds, contracts or adds in another order.
+ * A reference in doubles does not tell how far from it a correct kernel may be: where terms cancel,
+ * or after an exponential, this depends on the data. So each number also has an interval that
+ * contains the machine's number, however it rounds, contracts and orders sums.
  *
  * Floats: both ends are NaN where the machine's number must be, and they are -inf and inf where it
  * may be anything, NaN included. Integers: the ends are equal where the number is exact.

@@ -161,7 +161,7 @@ void tcc_lanes_learn_end(tcc_warp *w, tcc_lane_mask lanes, unsigned actor, uint3
     tcc_lanes_change(w, lanes, end_of, &(knowledge){actor, clock});
 }
 
-/* Barriers that lanes have used: from now on the warp's clock tells of that. */
+/* Barriers that lanes have used: from now on the warp's clock includes that. */
 static void settle_uses(tcc_warp *w)
 {
     tcc_cta *c = w->cta;

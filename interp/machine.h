@@ -1,10 +1,11 @@
 /* machine: a cluster of CTAs of a GPU at the target level; most have one. On AMD's a warp is a wave
- * and a CTA a workgroup, alone in its cluster.
+ * and a CTA a workgroup, the only one of its cluster.
  *
- * Shared memory knows of each place who wrote it and who has read it since, as actor and clock.
- * An access must come after those it conflicts with, in every execution: not because of the
- * order in which the warps happened to run, but through barriers. Each warp has the clocks of all
- * actors up to which it comes after them, and hands them on where it arrives at a barrier.
+ * Shared memory records for each place its last write and the reads since, as actor and clock. An
+ * access must come after those that it conflicts with, in every execution: not because of the order
+ * in which the warps happened to run, but through barriers. Each warp has a vector clock: for each
+ * actor the clock up to which the warp comes after it. It passes the vector clock on when it
+ * arrives at a barrier.
  *
  * Actors are, of each CTA, the warps; the MMAs of each warpgroup, whose clock counts committed
  * groups; each warp's copies to global memory, likewise, and what they write there, which is done
@@ -45,8 +46,8 @@
 
 /* ---- order (order.c) --------------------------------------------------------------------- */
 
-/* For each actor the clock up to which it comes before: at all, and with a proxy fence of its own
- * behind it. */
+/* For each actor the clock up to which it comes before: of all accesses, and of those followed by a
+ * proxy fence of its own. */
 typedef struct tcc_order {
     uint32_t *seen, *fenced;
 } tcc_order;
@@ -72,8 +73,8 @@ const char *tcc_actor_name(const tcc_cluster *k, unsigned actor);
 
 /* ---- shared memory (memory.c) ------------------------------------------------------------- */
 
-/* What bytes are that were written. MMAs multiply zeros that stand for what is outside of a
- * tensor with each other: times what is inside, which may be infinite, they give a NaN. */
+/* The kind of written bytes. MMAs may multiply zeros that stand for elements outside a tensor with
+ * each other, but times an element inside, which may be infinite, they give a NaN. */
 enum { TCC_COMPUTED, TCC_OF_TENSOR, TCC_OUTSIDE };
 
 /* Who accesses, with the stamp that it leaves, and what the access comes after. */
@@ -110,26 +111,26 @@ void tcc_smem_create(tcc_cta *c, int64_t size, int mark_log2);
 void tcc_smem_clear(tcc_cta *c);
 /* Forgets the accesses of all CTAs, whose shared memory is cleared next. */
 void tcc_accesses_clear(tcc_cluster *k);
-/* The bytes at an address; NULL, reported, when n bytes there are not all inside or the address is
- * no multiple of `align`. */
+/* The bytes at an address; NULL, reported, if n bytes there are not all inside or the address is
+ * not a multiple of `align`. */
 uint8_t *tcc_smem_at(tcc_cta *c, const tcc_op *op, int64_t address, int64_t n, int64_t align);
 /* Checks and records an access to bytes that are inside. */
 bool tcc_smem_read(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                    int64_t n);
 bool tcc_smem_write(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                     int64_t n);
-/* Whether bytes have been written. To read others is no error, since an instruction may take more
- * than it needs; they are poison, and to store that to global memory is one. */
+/* Whether bytes have been written. Reading others is not an error, since an instruction may read
+ * more than it needs; they are poison, and storing poison to global memory is an error. */
 bool tcc_smem_is_written(const tcc_cta *c, int64_t address, int64_t n);
-/* What bytes are; and says of some of a write that they are outside of its tensor. */
+/* The kind of bytes; and marks some bytes of a write as outside its tensor. */
 uint8_t tcc_smem_origin(const tcc_cta *c, int64_t address);
 void tcc_smem_set_outside(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address,
                           int64_t n);
 /* Keeps the first read of a byte that was not, and adds a note about it to the error before. */
 void tcc_smem_read_unwritten(tcc_cta *c, const tcc_op *op, const tcc_warp *by, int64_t address);
 void tcc_note_unwritten(const tcc_cta *c);
-/* The same of a product of what is outside of a tensor with what is inside of one; and which of
- * both was first, as what a value comes from. */
+/* The same for a product of an element outside a tensor and one inside; and which of the two was
+ * first, as the origin of a value. */
 void tcc_multiplies_outside(tcc_cta *c, const tcc_op *op, const tcc_warp *by);
 const char *tcc_source_of_poison(const tcc_cta *c);
 /* Makes 8 bytes an mbarrier's, which nothing may access any more; and gives them back. */
@@ -171,7 +172,7 @@ tcc_lane_mask tcc_acting_lanes(const tcc_thread *t);
 /* Accesses of lanes of a warp, through the generic proxy. */
 tcc_accessor tcc_warp_accessor(const tcc_thread *t, tcc_lane_mask lanes);
 /* Whether an access comes after another one. */
-/* Up to which clock of their warp's accesses lanes know of a proxy fence behind them. */
+/* The clock of their warp's accesses up to which lanes know that a proxy fence follows. */
 uint32_t tcc_own_fence(const tcc_warp *w, tcc_lane_mask lanes);
 bool tcc_comes_after(const tcc_accessor *by, unsigned actor, uint32_t clock, tcc_lane_mask lanes);
 
@@ -182,7 +183,7 @@ void tcc_lanes_change(tcc_warp *w, tcc_lane_mask lanes, tcc_order_change *change
 /* Lanes have waited for what comes after `from`; for an actor up to a clock. */
 void tcc_lanes_learn(tcc_warp *w, tcc_lane_mask lanes, const tcc_order *from);
 void tcc_lanes_learn_end(tcc_warp *w, tcc_lane_mask lanes, unsigned actor, uint32_t clock);
-/* Lanes hand on what they know: of the warp's own accesses theirs, when none are of other lanes, or
+/* Lanes pass on what they know: of the warp's own accesses their own, if other lanes have none, or
  * those up to which they know of the others. */
 void tcc_lanes_tell(tcc_warp *w, tcc_lane_mask lanes, tcc_order *to);
 /* All lanes come after all that each has done and known. */
@@ -207,7 +208,7 @@ typedef struct tcc_mbarrier {
 } tcc_mbarrier;
 
 typedef struct tcc_named_barrier {
-    int64_t threads, arrived; /* 0 threads: nobody waits */
+    int64_t threads, arrived; /* 0 threads: no warp waits */
     uint32_t phase;           /* phases completed */
     tcc_order arrivals;
 } tcc_named_barrier;
@@ -330,7 +331,7 @@ struct tcc_cta {
         const tcc_op *op; /* NULL: none */
         const tcc_warp *by;
         int64_t offset;
-        bool outside; /* or the first product of what is outside of a tensor */
+        bool outside; /* or the first product of an element outside a tensor */
     } unwritten;      /* the first read of memory that was never written */
     tcc_mbarrier mbarriers[TCC_MAX_MBARRIERS];
     size_t n_mbarriers;
@@ -383,7 +384,7 @@ tcc_outcome tcc_give(tcc_thread *t, const tcc_inst *in, int64_t v);
 enum { TCC_MAX_VEC_BYTES = 1024 };
 /* Bytes of a value in one lane; -1, reported, when they are none or too many. */
 int64_t tcc_value_bytes(tcc_thread *t, const tcc_inst *in, uint32_t value);
-/* A lane's elements as they lie in memory, and how many bytes that are; and back. */
+/* A lane's elements as in memory, and their size in bytes; and back. */
 int64_t tcc_value_to_bytes(const tcc_thread *t, uint32_t value, unsigned lane, uint8_t *bytes);
 void tcc_value_from_bytes(tcc_thread *t, uint32_t value, unsigned lane, const uint8_t *bytes);
 
@@ -396,7 +397,7 @@ bool tcc_smem_store(tcc_thread *t, tcc_cta *c, const tcc_op *op, tcc_lane_mask l
 tcc_outcome tcc_load_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset);
 tcc_outcome tcc_store_lanes(tcc_thread *t, const tcc_inst *in, int64_t offset);
 
-/* Reports that an element is to become what nobody has written. */
+/* Reports that poison is stored to an element. */
 tcc_outcome tcc_stores_poison(tcc_thread *t, const tcc_inst *in, const tcc_param *p, int64_t at);
 
 /* ---- grids (launch.c, grid.c) ---------------------------------------------------------------- */
@@ -417,7 +418,7 @@ tcc_status tcc_cluster_create(tcc_run *run, const tcc_launch *l, tcc_cluster **o
 /* Runs the cluster that begins with a CTA. What happens depends on which one it is, not on those
  * that ran before. */
 tcc_status tcc_cluster_run(tcc_cluster *k, const tcc_launch *l, int64_t first_id);
-/* Runs all of them, in as many threads as the run's options say. */
+/* Runs all of them, in the number of threads given by the run's options. */
 tcc_status tcc_grid_run(tcc_run *run, const tcc_launch *l);
 
 /* ---- clusters (cluster.c) ------------------------------------------------------------------ */
@@ -427,13 +428,13 @@ tcc_status tcc_grid_run(tcc_run *run, const tcc_launch *l);
 tcc_cta *tcc_cluster_find(tcc_thread *t, const tcc_op *op, int64_t *address);
 /* A thread reaches into CTA c: reported when that has ended. */
 bool tcc_reach(tcc_thread *t, const tcc_cta *c, const tcc_op *op);
-/* A thread has arrived at a barrier of CTA c or stored there, which may not end before it knows. */
+/* A thread has arrived at a barrier of CTA c or stored there; c must not end before it knows. */
 void tcc_remember_arrival(tcc_thread *t, tcc_cta *c, const tcc_op *op);
 /* The CTA to which a lane stores at an address of the cluster's window, and the address there; NULL, reported, where
  * that need not be running. */
 tcc_cta *tcc_cluster_store(tcc_thread *t, const tcc_op *op, int64_t *address);
-/* All have come to the cluster's barrier, or on AMD the workgroup's: what they handed on is
- * everybody's from now on. */
+/* All have arrived at the cluster's barrier, or on AMD at the workgroup's: from now on what they
+ * passed on is known to all. */
 void tcc_cluster_end_phase(tcc_cluster *k);
 /* What must not be left undone at the CTAs' end. */
 tcc_status tcc_cluster_check_end(tcc_cluster *k);

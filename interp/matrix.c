@@ -13,7 +13,7 @@
 enum { ROWS = 8, ROW_BYTES = 16 };
 
 typedef struct matrix {
-    uint16_t at[ROWS][ROWS]; /* [row][column] as they lie in shared memory */
+    uint16_t at[ROWS][ROWS]; /* [row][column] as in shared memory */
 } matrix;
 
 /* The element of a matrix that is half h of lane l. */

@@ -126,13 +126,13 @@ static const tcc_smem_access *unordered_reader(const tcc_cluster *k, uint32_t li
     return NULL;
 }
 
-/* Up to which clock of an actor accesses have a proxy fence behind them. */
+/* The clock of an actor up to which its accesses are followed by a proxy fence. */
 static uint32_t fenced(const tcc_accessor *by, unsigned actor)
 {
     return actor == by->warp->actor ? tcc_own_fence(by->warp, by->lanes) : by->after->fenced[actor];
 }
 
-/* One that read with no proxy fence behind it. */
+/* One that read without a proxy fence after it. */
 static const tcc_smem_access *unfenced_reader(const tcc_cluster *k, uint32_t list,
                                               const tcc_accessor *by)
 {
@@ -172,7 +172,7 @@ static bool misplaced(const tcc_cta *c, const tcc_op *op, const char *verb, size
     return false;
 }
 
-/* An ordinary access behind which its warp ran no fence. */
+/* An ordinary access after which its warp ran no fence. */
 static bool unfenced(const tcc_cta *c, const tcc_op *op, const char *verb, size_t mark,
                      const tcc_smem_access *other, bool other_writes)
 {

@@ -69,7 +69,7 @@ void tcc_record_copy(tcc_recorder *r, const tcc_bulk_copy *copy, tcc_timed_copy 
     TCC_PUSH(r->scratch, &r->timeline.copies, times);
 }
 
-/* The stage that lies at an address: that of the last copy to there. */
+/* The stage at an address: that of the last copy to it. */
 static tcc_stage_use use_of(const tcc_recorder *r, int64_t address)
 {
     for (size_t i = r->timeline.copies.len; i-- > 0;) {

@@ -54,11 +54,11 @@ tcc_status tcc_run_too_long(const tcc_run *run, const tcc_op *op);
 int64_t tcc_run_extent(const tcc_run *run, tcc_dim dim);
 /* The same of an attribute: a number, a name, or [roundup, one of them, a number]. */
 int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
-/* Clusters, of so many CTAs each, of a persistent kernel that has tiles for so many, 1 or more: any number is
- * legal, so the seed chooses; for a timeline as many as a GPU would run. */
+/* The number of clusters, of this many CTAs each, of a persistent kernel that has tiles for at most this
+ * many, 1 or more: any number is legal, so the seed chooses; for a timeline as many as a GPU would run. */
 int64_t tcc_run_launched(const tcc_run *run, int64_t tiles, int64_t ctas);
-/* The next number that a CTA, one of so many, draws behind its last one, -1 at first, of those from 0 on that all of
- * them draw; who draws which the seed decides. */
+/* The next number that a CTA, one of this many, draws after its last one, -1 at first, of those from 0 on that all CTAs
+ * draw; the seed decides which CTA draws which. */
 int64_t tcc_draw_next(const tcc_run *run, int64_t cta, int64_t ctas, int64_t last);
 /* n times the dimensions in a list; negative when that is too large or one of them is none. */
 int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n);
@@ -67,8 +67,8 @@ const tcc_param *tcc_run_param(const tcc_run *run, const char *name);
 /* The number as a tensor or scalar parameter holds it, and back. */
 tcc_cell tcc_param_load(const tcc_param *p, int64_t at);
 void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cell v);
-/* A tensor as it lies in memory: elements little-endian and, of 4 bits, two to a byte, the even one
- * in its low half. How many bytes; n of them from byte `at` on, and back. */
+/* A tensor in memory: elements are little-endian; those of 4 bits share a byte, the even one in its
+ * low half. Its size in bytes; n of them from byte `at` on, and back. */
 int64_t tcc_param_bytes(const tcc_param *p);
 void tcc_param_load_bytes(const tcc_param *p, int64_t at, int64_t n, uint8_t *to);
 void tcc_param_store_bytes(const tcc_run *run, const tcc_param *p, int64_t at, int64_t n,

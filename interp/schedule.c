@@ -67,8 +67,8 @@ static tcc_outcome end_any_event(tcc_exec *x)
     return tcc_exec_end_event(x, tcc_exec_random(x, x->events.len));
 }
 
-/* Four threads each, a warpgroup, of a number whose bit in the seed is set, go on only when the
- * others cannot: so a producer falls behind its consumers, or one of those behind another. */
+/* Groups of four threads, a warpgroup, whose number's bit is set in the seed, only proceed when the
+ * others cannot: so a producer falls behind its consumers, or one consumer behind another. */
 static bool is_slow(const tcc_exec *x, const tcc_thread *t)
 {
     return x->run->options->seed >> t->id / 4 % 8 & 1;
@@ -142,7 +142,7 @@ static void note_waiting(tcc_exec *x, size_t first, size_t n, const tcc_op *at)
         tcc_note(diag, x->why_op->loc, "the last arrival there");
 }
 
-/* Says what each thread waits for: the op it stands at says it when asked. */
+/* Reports what each thread waits for, as told by the op at which it waits. */
 tcc_status tcc_exec_deadlock(tcc_exec *x)
 {
     size_t n = x->threads.len;

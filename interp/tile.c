@@ -44,7 +44,7 @@ bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w)
 enum { OUTSIDE = -1, UNDEFINED = -2 };
 
 /* The index that element `at` stands for along the dimension on which the tile begins early, where
- * there are `extent`: the last chunk, or what there is of it, comes first. */
+ * there are `extent`: the last chunk, or its existing part, comes first. */
 static int64_t begin_early(const tcc_window *w, int64_t at, int64_t extent)
 {
     if (!w->chunk)

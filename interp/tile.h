@@ -18,19 +18,19 @@ typedef struct tcc_window {
     size_t rank; /* of the tile */
     int begins;    /* the tile's dimension along which it may begin before the tensor; or -1 */
     int64_t chunk; /* of what then comes first; 0: nothing does */
-    bool undefined[2]; /* along its first dimensions: what lies behind the tensor's end */
+    bool undefined[2]; /* along its first dimensions: elements beyond the tensor's end */
 } tcc_window;
 
 /* The window of tile.load, tile.store or async.copy; the coordinates follow operand `first`, and
  * `skip` dimensions of `type` are not the tile's. */
 tcc_window tcc_window_of(tcc_thread *t, const tcc_inst *in, unsigned tensor, unsigned first,
                          const tcc_type *type, unsigned skip);
-/* Reports coordinates that are negative and may not be. */
+/* Reports coordinates that are negative and must not be. */
 bool tcc_window_is_valid(tcc_thread *t, const tcc_inst *in, const tcc_window *w);
-/* What stands where nothing is defined. */
+/* The value of undefined elements. */
 tcc_cell tcc_undefined_cell(tcc_scalar elem);
 void tcc_window_load(const tcc_window *w, tcc_cell *to);
-/* Writes what lies inside the tensor, in its element. */
+/* Writes the elements inside the tensor, in its element type. */
 void tcc_window_store(const tcc_run *run, const tcc_window *w, const tcc_cell *from);
 
 /* What tile.mma or async.mma adds to, its operand c; NULL: to 0. */

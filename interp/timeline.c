@@ -33,7 +33,7 @@ static role role_of(const tcc_timeline *t, unsigned warp)
 
 /* ---- stages ---------------------------------------------------------------------------- */
 
-/* Stages are numbered as their barriers lie in memory. */
+/* Stages are numbered in the order of their barriers' addresses. */
 static unsigned count_stages(const tcc_timeline *t, int64_t below)
 {
     unsigned n = 0;
@@ -313,8 +313,8 @@ void tcc_timeline_print(tcc_str *out, const tcc_timeline *t)
 
 /* ---- summary --------------------------------------------------------------------------- */
 
-/* Of the warps that multiply, or that copy and do not: the share of their time that waits of some
- * kinds take, in percent; -1: there are no such warps. */
+/* Of the warps that multiply, or of those that only copy: the percentage of their time that some
+ * kinds of waits take; -1: there are no such warps. */
 static double share_of_waits(const tcc_timeline *t, bool multiply, unsigned kinds)
 {
     uint64_t waited = 0, n = 0;

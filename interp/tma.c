@@ -1,9 +1,9 @@
 /* tma: tensor maps, and copies between shared and global memory that end later.
  *
- * A box always moves whole: what lies outside the tensor is read as zero, counted, and not
- * written. In shared memory it lies densely, innermost dimension first, 16-byte chunks exclusive-
- * ored with the number of the 128-byte line that they are in (CUDA C++ Programming Guide, "Tensor
- * Memory Access: TMA Swizzle"; CUDA Driver API, cuTensorMapEncodeTiled).
+ * A box always moves as a whole: elements outside the tensor are read as zero, counted, and not
+ * written. In shared memory it is dense, innermost dimension first, 16-byte chunks exclusive- ored
+ * with the number of the 128-byte line that they are in (CUDA C++ Programming Guide, "Tensor Memory
+ * Access: TMA Swizzle"; CUDA Driver API, cuTensorMapEncodeTiled).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -21,7 +21,7 @@ static tcc_status refuse(tcc_run *run, const tcc_tensor_map *m, const char *why,
                     why, (long long)got);
 }
 
-/* What a dimension may be, alone. */
+/* The limits of a single dimension. */
 static tcc_status check_dimension(tcc_run *run, const tcc_tensor_map *m, int d)
 {
     int64_t stride = m->strides[d];

@@ -322,7 +322,7 @@ static int64_t access_align(int64_t n)
     return n == 12 ? 16 : n;
 }
 
-/* A lane's result is of what was never written; only floats can say so. */
+/* A lane's result comes from memory that was never written; only floats can represent this. */
 static bool poison(tcc_thread *t, const tcc_inst *in, unsigned lane, int64_t address)
 {
     const tcc_type *type = in->op->results[0].type;
@@ -428,8 +428,8 @@ tcc_outcome tcc_eval_nvvm_st_shared_cluster(tcc_thread *t, const tcc_inst *in)
 
 enum { WORD_BYTES = 4, BEHIND = 0x55 /* a tensor: bits that should make no difference */ };
 
-/* The first element that a lane accesses; -1, reported, when it may not. Of an aligned word whose first one is in the
- * tensor the others may be behind it: no page ends within a word. */
+/* The first element that a lane accesses; -1, reported, if it must not. Of an aligned word whose first element is in
+ * the tensor, the others may be beyond its end: no page ends within a word. */
 static int64_t global_place(tcc_thread *t, const tcc_inst *in, unsigned lane, int64_t n)
 {
     tcc_exec *x = t->x;

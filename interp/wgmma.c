@@ -46,7 +46,7 @@ static void note_origin(matrix *o, int64_t mn, int64_t k, uint8_t origin)
         o->of_tensor[mn] |= UINT32_C(1) << k;
 }
 
-/* Makes what nobody has written of a chunk's numbers, `step` apart, poison. */
+/* Makes the unwritten numbers of a chunk, `step` apart, poison. */
 static void find_unwritten(tcc_thread *t, const tcc_inst *in, const matrix *o, int64_t address, double *v, int64_t step)
 {
     tcc_cta *cta = t->warp->cta;
@@ -111,8 +111,8 @@ static double dot(const double *a, const double *b, int64_t k)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* acc and the terms, rounded once, or modulo 2^32. Of what nobody has written integers cannot tell: they become some
- * number, which should make no difference. */
+/* acc and the terms, rounded once, or modulo 2^32. Integers cannot represent poison: unwritten ones become some number,
+ * which should make no difference. */
 static tcc_cell add_up(double terms, tcc_cell acc, bool is_int, bool add)
 {
     enum { ANY = 0x5a5a5a5a };

@@ -54,7 +54,7 @@ static bool is_replicated(tcc_thread *t, const tcc_inst *in, unsigned operand,
 {
     uint32_t v = in->operands[operand];
     unsigned words = (unsigned)t->x->program->values[v].count;
-    unsigned own = t->x->lanes / tcc_fragment_copies(f); /* those behind hold copies */
+    unsigned own = t->x->lanes / tcc_fragment_copies(f); /* the others hold copies */
     for (unsigned l = own; l < t->x->lanes; l++)
         for (unsigned w = 0; w < words; w++)
             if (word_of(t, v, l, w) != word_of(t, v, l % own, w)) {

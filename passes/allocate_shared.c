@@ -7,8 +7,8 @@
  *          async.role { (loop of %r)                   async.role { (loop of %r)  async.barrier
  *                       async.write %c … }                          async.write %c … }
  *
- * What no ring fills, results on their way out, lies where stages were if nobody uses those any more:
- * then all warps of the role meet before the first write.
+ * Buffers outside rings, for staged results, reuse the memory of stages that are no longer used: then
+ * all warps of the role synchronize before the first write.
  *
  * Requires specialize-warps and chunk-epilogue. Preserves all else.
  */
@@ -46,8 +46,8 @@ static tcc_op *first_use(const tcc_value *buffer)
     return first;
 }
 
-/* Whether nobody uses a buffer from `op` on, in a role which waits for all that was copied to it: ops
- * of others that fill it end before. */
+/* Whether a buffer is unused from `op` on, in a role that waits for all copies to it: ops of other
+ * roles that fill it end before. */
 static bool is_free_at(const tcc_value *buffer, const tcc_op *op)
 {
     bool used = false;
@@ -67,7 +67,7 @@ static bool is_alloc(const tcc_op *op)
     return op->code == TCC_OP_async_alloc;
 }
 
-/* Whether other CTAs write to a buffer: when, compared with what this one does, nobody can tell. */
+/* Whether other CTAs write to a buffer: their writes are not ordered with the ops of this one. */
 static bool is_from_afar(const tcc_value *buffer)
 {
     for (const tcc_use *u = buffer->uses; u; u = u->next)
@@ -92,7 +92,7 @@ static int64_t place(tcc_op *op, int64_t at)
     return at + tcc_shared_bytes(op);
 }
 
-/* All warps of the role meet in front of op, if they do not anyway: where tiles are exchanged that is the first thing. */
+/* All warps of the role synchronize before op, if they do not anyway: an exchange of tiles begins with that. */
 static void meet(tcc_op *op)
 {
     bool meets = op->code == TCC_OP_async_exchange || op->code == TCC_OP_async_combine;
@@ -117,7 +117,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     }
     if (!found)
         return TCC_OK;
-    tcc_op *meeting = NULL; /* the first op that uses what lies over stages */
+    tcc_op *meeting = NULL; /* the first op that uses memory of stages */
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
         if (!is_alloc(op) || is_of_ring(&op->results[0]) || !can_take_stages(f, op))
             continue;

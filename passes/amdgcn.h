@@ -7,8 +7,8 @@
  * amdgcn_mma.c      how waves hold tiles, and multiply them
  * amdgcn_tile.c     tiles in registers: loads and stores
  *
- * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
- * lowered is refused (TCC_LOW_REFUSE).
+ * Each op is lowered by its operands, attributes and types, and by the threads that run it; what
+ * cannot be lowered is refused (TCC_LOW_REFUSE).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_AMDGCN_H
@@ -22,19 +22,18 @@
 enum {
     TCC_BLOCK = 16,             /* rows and columns of a matrix instruction */
     TCC_UNIT_BYTES = 16,        /* that a lane reads from LDS, or writes there, at a time */
-    TCC_OUTSIDE = INT32_MIN,    /* an offset (unsigned) that lies in no buffer */
+    TCC_OUTSIDE = INT32_MIN,    /* an offset (unsigned) beyond every buffer */
     TCC_BUFFER_MAX = INT32_MAX, /* bytes of a buffer */
 };
 
 /* The waves that run the code. */
 typedef struct tcc_waves {
-    const tcc_op *role; /* NULL: nobody runs it yet */
+    const tcc_op *role; /* NULL: outside roles */
     tcc_value *lane, *row, *group; /* row: lane % 16, group: lane / 16 */
 } tcc_waves;
 
 /* Tiles on their way to a stage: what a thread copies of an operand at a time. Its rows run along m or n; those
- * of the one that is the instruction's A come, but for transposed ones, in the order in which its lanes
- * want them. */
+ * of the instruction's A, unless transposed, are in the order that its lanes require. */
 typedef struct tcc_units {
     bool transposed; /* contiguous along m or n: rows of k are interleaved on the way to LDS */
     bool rows_first; /* neighbouring threads take neighbouring rows, not what follows along k */
@@ -115,7 +114,7 @@ tcc_value *tcc_amdgcn_rest(tcc_amdgcn_lowering *l, const tcc_source *s);
 /* From k = 0 to this k, which may be negative, in bytes. */
 tcc_value *tcc_amdgcn_bytes_to(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_value *k);
 /* A load of one of a unit's pieces: its offset in the tile (TCC_OUTSIDE: none), its k, and how many
- * bytes of it are behind its row, NULL: none ever are. */
+ * of its bytes are beyond its row; NULL: never any. */
 typedef struct tcc_piece {
     tcc_value *offset, *k, *beyond;
 } tcc_piece;
@@ -125,7 +124,7 @@ tcc_value *tcc_amdgcn_load(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_valu
 
 /* ---- amdgcn_ragged.c ------------------------------------------------------------------- */
 
-/* Loads a piece of a tile that may end behind the tensor, or one of a tile that begins early. */
+/* Loads a piece of a tile that may end beyond the tensor, or that begins early. */
 tcc_value *tcc_amdgcn_load_checked(tcc_amdgcn_lowering *l, const tcc_source *s,
                                    tcc_value *descriptor, const tcc_piece *piece);
 tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,

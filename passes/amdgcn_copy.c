@@ -1,7 +1,7 @@
 /* amdgcn_copy: tiles from memory to registers, in units as they are copied to LDS.
  *
- * All threads copy, 16 bytes of LDS or more each at a time: a unit. What lies outside the tensor has an
- * offset that lies outside every buffer, and so loads as 0.
+ * All threads copy, 16 bytes of LDS or more each at a time: a unit. Elements outside the tensor have an
+ * offset outside every buffer, and so load as 0.
  *
  * A unit of transposed rows is 8 bytes of k, 4 numbers or 8, by 4 to 16 bytes of neighbours; a piece of it
  * is one row of k.
@@ -143,8 +143,8 @@ static tcc_value *first_element(tcc_amdgcn_lowering *l, const tcc_source *s, tcc
     return first;
 }
 
-/* How many bytes of the `cols` neighbours from col on lie behind the row, 0 or more; NULL where it
- * is always 0. */
+/* How many bytes of the `cols` neighbours from col on are beyond the row, 0 or more; NULL if always
+ * 0. */
 static tcc_value *bytes_beyond(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_value *col)
 {
     tcc_lowering *low = &l->low;
@@ -304,8 +304,8 @@ static void copy_by_element(tcc_amdgcn_lowering *l, const tcc_source *s)
     set_pieces(l, s, (size_t)s->units.of.n_lane, parts);
 }
 
-/* Where the tile is one of a sum of whole tiles, and there is none, the loads of what nobody multiplies
- * could end behind the tensor, which are not checked: then there is no tensor. */
+/* If the tile does not exist, in a sum of whole tiles, its loads, which are not used and not checked,
+ * could end beyond the tensor: then an empty tensor is used. */
 static tcc_value *has_whole_tile(tcc_amdgcn_lowering *l, const tcc_source *s)
 {
     tcc_lowering *low = &l->low;
@@ -316,7 +316,8 @@ static tcc_value *has_whole_tile(tcc_amdgcn_lowering *l, const tcc_source *s)
     return tcc_low_cmp(low, "ge", k, tcc_low_c32(low, s->units.depth));
 }
 
-/* How a tile lies to the tensor along k: all of it inside; some of it before; some of it behind. */
+/* The position of a tile relative to the tensor along k: inside; partly before it; partly beyond
+ * it. */
 typedef enum lies { INSIDE, EARLY, ANYWHERE } lies;
 
 static lies how_it_lies(const tcc_op *load)
@@ -326,7 +327,7 @@ static lies how_it_lies(const tcc_op *load)
                                                    : ANYWHERE;
 }
 
-/* Loads 16 bytes at a time; a tile that lies inside the tensor is soffset bytes in. */
+/* Loads 16 bytes at a time; a tile inside the tensor begins at soffset bytes. */
 static void copy_pieces(tcc_amdgcn_lowering *l, const tcc_source *s)
 {
     tcc_lowering *low = &l->low;

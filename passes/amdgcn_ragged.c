@@ -1,12 +1,12 @@
 /* amdgcn_ragged: tiles that begin before the tensor.
  *
- * What lies at negative k is loaded as 0. Where rows are not aligned, the last chunk of K may be a part of
- * one. It lies in front of the others then, as k = -chunk … -1, so that what follows has whole chunks alone
- * and never loads the last row of k:
+ * Elements at negative k are loaded as 0. If rows are not aligned, the last chunk of K may be partial. It
+ * then precedes the others, as k = -chunk … -1, so that all others are whole and never load the last row of
+ * k:
  *   - Along k a lane loads the last chunk that is whole, from K - chunk on, which is within its
  *     row, and masks what comes again later. Both operands are masked: 0 times infinity is NaN.
- *   - Across k the neighbours of the last columns run into the next row, and what is behind the
- *     row is multiplied into columns that nobody stores. The last row has no next one: there a lane
+ *   - Across k the neighbours of the last columns run into the next row, and elements beyond the
+ *   row are multiplied into columns that are not stored. The last row has no next one: there a lane
  *     loads the last neighbours that are whole, and shifts them down.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -81,7 +81,7 @@ tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
     return tcc_amdgcn_load(l, s, descriptor, at, zero);
 }
 
-/* Words shifted down by a number of bytes, less than there are; what comes in from above is no
+/* Words shifted down by a number of bytes, fewer than they have; the bits shifted in do not
  * matter. */
 static void shift_down(tcc_amdgcn_lowering *l, tcc_value **words, int64_t n, tcc_value *bytes)
 {

@@ -1,7 +1,7 @@
 /* amdgcn_stage: from registers to stages in LDS, and from there to operands of matrix instructions.
  *
- * In LDS a stage is cut along k into panels of `width` bytes, 16 or 8: k bytes from x on of row r lie at
- * x / width * panel_bytes + r * width.
+ * In LDS a stage is divided along k into panels of `width` bytes, 16 or 8: the k bytes from x on of row
+ * r are at x / width * panel_bytes + r * width.
  *
  * A block of 16 transposed rows is 8 places of 16 bytes, two rows each. Lanes that store at a time have
  * every `places`-th of several blocks, which would be in the same banks: place p of block b lies at
@@ -196,7 +196,7 @@ static tcc_value *read_block(tcc_amdgcn_lowering *l, const stages *s, tcc_value 
     const tcc_panels *panels = &s->panels;
     int64_t pieces = TCC_UNIT_BYTES / panels->width;
     int64_t unit = pieces * panels->panel_bytes;
-    /* Transposed rows lie in their own order: the lane looks for its own. */
+    /* Transposed rows are in a different order: the lane computes the place of its own. */
     tcc_value *row = s->units.transposed ? tcc_amdgcn_row_at(l, s->units.k, l->by.row) : l->by.row;
     tcc_value *block = tcc_low_div(low, own, TCC_BLOCK);
     tcc_value *at = tcc_amdgcn_add(l, s->base, tcc_low_mul(low, own, panels->width));

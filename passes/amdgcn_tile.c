@@ -17,7 +17,7 @@ static tcc_value *split(tcc_value *v, int64_t *constant)
 }
 
 /* Bytes from element `rest` of the tile on, the tile being `add` further, of which room[x] along each
- * direction lie in the tensor. */
+ * direction are in the tensor. */
 bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a)
 {
     tcc_amdgcn_lowering *l = (tcc_amdgcn_lowering *)low;

@@ -18,16 +18,16 @@ tcc_value *tcc_arith_cast(tcc_builder *b, const tcc_type *type, tcc_value *x);
 
 /* (x - 1) % by + 1: how much of x is in its last part of `by`, a power of two, 1 to all of it. */
 tcc_value *tcc_arith_rest(tcc_builder *b, tcc_value *x, int64_t by);
-/* Whether v is a multiple of `by`, a power of two, as far as its ops say; `known`, or NULL, is a dimension
- * that is one. */
+/* Whether v is known from its ops to be a multiple of `by`, a power of two; `known`, or NULL, is a
+ * dimension that is one. */
 bool tcc_is_multiple(const tcc_value *v, int64_t by, const tcc_dim *known);
-/* v modulo `by`, if its ops say it; else -1. */
+/* v modulo `by` if it is known from its ops, else -1. */
 int64_t tcc_known_remainder(const tcc_value *v, int64_t by);
 
-/* Whether an index is known to be 0 or more, as far as its ops say: dimensions, CTAs, and indices of loops
- * that begin there, are. */
+/* Whether an index is known from its ops to be 0 or more: dimensions, CTAs, and indices of loops that
+ * begin there are. */
 bool tcc_is_not_negative(const tcc_value *v);
-/* Whether an index is known to be below a dimension's extent: it is what is left of a division by it, or
+/* Whether an index is known to be below a dimension's extent: it is a remainder modulo the extent, or
  * both are numbers. */
 bool tcc_is_below(const tcc_value *at, tcc_dim d);
 

@@ -9,14 +9,13 @@
  *            %a = tile.convert %p : tile<bf16[128, 64], wgmma_a(cols 4, warps rows 2)>
  *            %r = async.mma %ring, %i, %a, %v, %acc {…} : tile<f32[128, 256], wgmma_d(…)>
  *
- * All tiles of a role are held as results of matrix instructions are stored, but for what these
- * read: that is converted, and what is read from a stage for them, or a constant, is held as they
- * want it at once. A loop carries a tile as it takes it. A tile that has a layout keeps it; one
- * whose extents do not fit gets none, and no lowering takes it. What is computed for a stage is held, with all that it
- * is computed of, in matrices as that has them. A role with `spread` holds rows as vector
- * accesses take them. Tiles on their way to a stage have
- * none: threads hold them as their loads say. Where mma.sync's results have 16 bits and aligned rows, a warp has 32 columns
- * beside each other (`beside`), and what it stores is converted to rows of which a lane has 16 bytes.
+ * All tiles of a role have the layout of the results of matrix instructions, except their operands: these are
+ * converted, or have the operand's layout from the start if they are constants or read from a stage for that purpose.
+ * A loop carries a tile in the layout of its initial value. A tile that has a layout keeps it; one whose extents do
+ * not fit gets none, and no lowering accepts it. What is computed for a stage is held, with all that it is computed
+ * of, in matrices as that has them. A role with `spread` holds rows as vector accesses take them. Tiles on their way
+ * to a stage have none: threads hold them as their loads say. If the results of mma.sync have 16 bits and aligned rows, a
+ * warp has 32 neighbouring columns (`beside`), and what it stores is converted to rows of which a lane has 16 bytes.
  *
  * Requires specialize-warps.
  */
@@ -84,8 +83,8 @@ static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op 
                                               {0, TCC_IN_REGISTERS, m / below}});
 }
 
-/* What a warp has of a stage in one matrix, where the narrowest elements that the stage is computed of have so many
- * bits: lanes have words of them. */
+/* The part of a stage that a warp holds in one matrix, if the narrowest elements from which the stage is computed
+ * have this many bits: lanes have words of them. */
 static tcc_fragment_id matrix_of(const tcc_type *stage, unsigned bits, int contiguous)
 {
     static const tcc_fragment_id of[2][2] = {{TCC_FRAGMENT_mma_b16k8, TCC_FRAGMENT_ldmatrix},
@@ -149,7 +148,7 @@ static unsigned operand_of(const tcc_use *u)
     return (unsigned)(u - u->op->uses);
 }
 
-/* The first op that uses v, or what a loop makes of it, and is no loop; NULL: none. */
+/* The first op other than a loop that uses v, or a value that loops carry from it; NULL: none. */
 static const tcc_use *use_of(const tcc_value *v)
 {
     while (v->uses) {

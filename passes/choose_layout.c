@@ -1,4 +1,4 @@
-/* choose-layout: decide how each operand lies in shared memory and how tiles are copied.
+/* choose-layout: decide the layout of each operand in shared memory and how tiles are copied.
  *
  * Before:  %a = tile.load %A, … : tile<f16[128, 64]>
  *          tile.store %r, %C, …
@@ -39,7 +39,7 @@ static int contiguous_dim(const tcc_op *op, const tcc_type *tensor)
     return -1;
 }
 
-/* In panels of so many elements at most along m or n, swizzled as widely as that allows. */
+/* In panels of at most this many elements along m or n, swizzled as widely as that allows. */
 static void lay_out(tcc_ir *ir, tcc_op *load, int k_dim, int64_t most, int64_t swizzle, const char *copy)
 {
     const tcc_type *tile = load->results[0].type;
@@ -53,17 +53,17 @@ static void lay_out(tcc_ir *ir, tcc_op *load, int k_dim, int64_t most, int64_t s
     tcc_attr_set_int(ir, &load->attrs, "swizzle", tcc_swizzle_of(bytes, swizzle));
 }
 
-/* An instruction's operand must begin at a panel, so a panel along m or n may not be wider than what it
- * takes; along k an instruction may begin inside one. */
+/* An instruction's operand must begin at a panel, so a panel along m or n must not be wider than the
+ * operand; along k an instruction may begin inside one. */
 void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
                           const char *copy)
 {
     lay_out(ir, load, k_dim, instr, s->swizzle, copy);
 }
 
-/* Lanes that take outer products read 16 bytes along m or n of every k, of 4 elements that they multiply: panels of that
- * width, which are as far apart as lets 16 bytes of 8 of them meet all banks. So k is a constant of an address, and words
- * are transposed on their way. */
+/* Lanes that take outer products read 16 bytes along m or n of every k, of 4 elements that they multiply: panels of
+ * that width, padded so that 16 bytes of 8 of them use all banks. So k is a constant in an address, and words are
+ * transposed while they are copied. */
 static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *copy)
 {
     enum { ELEMS = 4, PAD = 16 };
@@ -75,9 +75,9 @@ static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *c
     tcc_attr_set_int(ir, attrs, "pad", PAD);
 }
 
-/* What wmma.load takes are lines of an instruction's operand, the same number of bytes apart: panels as wide as they are,
- * and as far apart as lets threads that store to several of them meet all banks. Lines shorter than k would not be as
- * aligned as the instruction wants them: then they run along k. */
+/* wmma.load takes lines of an instruction's operand at a fixed pitch: panels of this width, padded so that threads that
+ * store to several of them use all banks. Lines shorter than k would not be aligned as the instruction requires: then
+ * they run along k. */
 static void lay_out_for_fragments(tcc_ir *ir, tcc_op *load, int k_dim, int64_t instr, int64_t instr_k, const char *copy)
 {
     int contiguous = contiguous_dim(load, TCC_VIEW(tile_load, load)->tensor->type);
@@ -92,7 +92,7 @@ static void lay_out_for_fragments(tcc_ir *ir, tcc_op *load, int k_dim, int64_t i
     tcc_attr_set_int(ir, attrs, "pad", bytes);
 }
 
-/* Warps read lines of 16 bytes, wherever they are: 8 below each other meet all banks. */
+/* Warps read lines of 16 bytes at any address: 8 consecutive ones use all banks. */
 void tcc_lay_out_for_warps(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
                            const char *copy)
 {
@@ -109,9 +109,9 @@ void tcc_lay_out_for_warps(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int 
         lay_out(ir, load, k_dim, load->results[0].type->dims[!k_dim].size, WIDEST, copy);
 }
 
-/* Operands go through registers, and in LDS they lie as a lane reads them: panels of 16 bytes along
- * k, or of two 8-byte halves where rows are interleaved on the way. There a lane stores 16 bytes after
- * another, which lie in the banks of others': as many of them change place with each other. */
+/* Operands go through registers, and are in LDS as a lane reads them: panels of 16 bytes along k, or
+ * of two 8-byte halves if rows are interleaved while they are copied. In that case the 16 bytes that a
+ * lane stores at a time are in the banks of other lanes': so places are exchanged. */
 void tcc_lay_out_in_panels(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
                            const char *copy)
 {
@@ -169,7 +169,7 @@ static void share_loads(const tcc_schedule *s, tcc_op *a, tcc_op *b)
     tcc_peers_set(a, (tcc_peers){s->cluster_n, s->cluster_m});
 }
 
-/* How long L2 is to keep what the copy engine moves, as the key `cache` says of tensors. */
+/* How long L2 should keep what the copy engine moves, as given for tensors by the key `cache`. */
 static void set_cache(tcc_func *f, tcc_op *op, const tcc_value *tensor)
 {
     tcc_attr pairs = tcc_attr_list(&f->attrs, tcc_schedule_keys[TCC_KEY_cache].name);
@@ -237,7 +237,7 @@ static bool is_spread(const tcc_op *op)
     return tcc_attr_find(&op->attrs, "spread");
 }
 
-/* Whether a row that begins anywhere lies along the tile's, in elements that words are put together of. */
+/* Whether an unaligned row runs along the tile's rows, in elements that can be combined into words. */
 static bool can_take_words(const tcc_func *f, const tcc_target *target, const tcc_op *load, const tcc_value *tensor)
 {
     unsigned bits = tcc_scalar_bits(tensor->type->elem);
@@ -245,7 +245,7 @@ static bool can_take_words(const tcc_func *f, const tcc_target *target, const tc
            contiguous_dim(load, tensor->type) == 1 && tcc_assumes_align(f, tensor, WORD);
 }
 
-/* Whether rows end where so many bytes do; what is behind the end of a row that is padded is nobody's. */
+/* Whether rows end at multiples of this many bytes; the padding after a row is not used. */
 static bool ends_with(const tcc_type *t, int64_t bytes)
 {
     const tcc_dim *last = t->rank ? &t->dims[t->rank - 1] : NULL;

@@ -1,10 +1,10 @@
-/* choose-pipeline: decide how the copies of a loop with an MMA are pipelined, and by whom.
+/* choose-pipeline: decide how the copies of a loop with an MMA are pipelined, and by which warps.
  *
  * Before:  scf.for %i …          After:  scf.for %i … {stages = 4, warps = [8, 4],
  *                                                      registers = [240, 40]}
  *
- * Here ends the function's schedule: what comes after reads what stands on the ops, and its keys are
- * there to be printed.
+ * This is the last use of the function's schedule: later passes read the attributes of ops, and its
+ * keys are kept only for printing.
  *
  * Requires choose-schedule and tile-contraction. Preserves everything but the attributes.
  */

@@ -235,7 +235,7 @@ static tcc_status check_keys(tcc_choice *ch)
 }
 
 /* Sums of one kernel share tiles, and one kind of instructions multiplies all. Those of f64 have blocks of another shape.
- * Where waves transpose on the way to LDS, in units of so many elements, elements are equally wide, too. */
+ * If waves transpose while they copy to LDS, in units of elements, the elements must also have the same width. */
 static bool can_share(const tcc_choice *ch, const tcc_sum *x, const tcc_sum *y)
 {
     const tcc_sum *const sums[] = {x, y};
@@ -300,7 +300,7 @@ static const tcc_func *first_variant(const tcc_func *f)
     return first && tcc_func_is_variant(first) ? first : NULL;
 }
 
-/* Whether a variant in front of f assumes the same: then f is a tile of the menu. */
+/* Whether a variant before f has the same assumptions: then f is a tile of the menu. */
 static bool is_another_tile(const tcc_func *f)
 {
     const tcc_attr assumes = tcc_attr_list(&f->attrs, "assumes");

@@ -45,7 +45,7 @@ typedef struct tcc_tile_steps {
 } tcc_tile_steps;
 extern const char tcc_depth_of_instruction[];
 
-/* Finds the sums of ch->f, whose rows run along the index that its attributes say. */
+/* Finds the sums of ch->f, whose rows run along the index given by its attributes. */
 bool tcc_choice_find_sums(tcc_choice *ch);
 /* Whether the tile is given a size along one of the result's indices. */
 bool tcc_choice_is_tiled(const tcc_choice *ch);
@@ -86,9 +86,9 @@ void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
 /* What choose-schedule does for a function, a step of a variant also. One that is complete stays as it is. */
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 
-/* Of so many columns a tile that is chosen is a multiple: an instruction has 8, and CTAs of a cluster each load a part. */
+/* The columns of a chosen tile are a multiple of this: an instruction has 8, and CTAs of a cluster each load a part. */
 int64_t tcc_choice_columns(const tcc_choice *ch);
-/* Takes into ch->s in which order the user wants the tiles, in groups of so many rows where nothing is said. */
+/* Sets the raster order of ch->s as the user wants it, by default in groups of this many rows. */
 tcc_status tcc_choose_raster(tcc_choice *ch, int64_t group);
 /* Takes the user's cluster into ch->s, whose tile is chosen. */
 tcc_status tcc_choose_cluster(tcc_choice *ch);

@@ -1,9 +1,8 @@
 /* choose_schedule_cluster: CTAs that run together and share what they load.
  *
  * CTAs beside each other along m read the same columns of B, along n the same rows of A. Each loads a part of
- * the tile that is shared, and the copy engine puts it into the shared memory of all who read it. Along k they share
- * nothing that they load, but their sum: where tiles are few there are more CTAs so, and no second step as `split` has
- * it.
+ * the tile that is shared, and the copy engine writes it to the shared memory of all that read it. Along k they do not
+ * share loads, but their sum: so few tiles occupy more CTAs, without the second step of `split`.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -57,9 +56,9 @@ static tcc_status read_cluster(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Of CTAs that share a sum. All roles come to the cluster's barrier once: none may go on to another tile. Those that
- * do not store go through the epilogue, too, beyond the end of an axis that all outputs have: of what the first of them
- * stores they read nothing. */
+/* For CTAs that share a sum. All roles reach the cluster's barrier exactly once, so none may continue with another
+ * tile. Those that do not store execute the epilogue as well, beyond the end of an axis that all outputs have: they
+ * read nothing that the first of them stores. */
 static tcc_status check_shared_sum(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;

@@ -11,7 +11,7 @@
 enum {
     MOST_ELEMENTS = 32, /* that a lane has of a tile, where nothing is said: */
     VECTORS = 4,        /* loads that are on their way before the first of them is used, */
-    SINGLES = 8,        /* or so many of one element */
+    SINGLES = 8,        /* or this many of one element */
     NAIVE_ROWS = 8,     /* of a tile whose elements have a thread each */
     MOST_COLUMNS = 8192 /* no extent and a tile together are too large for an i32: support/extent.h */
 };
@@ -25,8 +25,8 @@ static int64_t cover(tcc_dim extent, int64_t most)
     return n;
 }
 
-/* Warps stand below each other, and where there are not as many rows, beside each other. A lane has its
- * vectors in further rows; single elements in further columns, so that rows are read in long pieces. */
+/* Warps are stacked vertically or, if there are too few rows, side by side. A lane's further vectors
+ * are in further rows, single elements in further columns, so that rows are read in long pieces. */
 static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int64_t *n)
 {
     tcc_dim rows = p->extents[0], cols = p->extents[1];

@@ -111,7 +111,7 @@ static double transposing(const tcc_rdna_product *p, const tcc_schedule *s)
     return rows / 2 / 128 / (flops / p->target->flops_per_cycle);
 }
 
-/* Smaller tiles than so many are for extents that are known to be smaller. */
+/* Tiles smaller than this are for extents that are known to be smaller. */
 static int64_t least_of(tcc_dim extent, int64_t least)
 {
     while (!extent.name && least > STEP && least / 2 >= extent.size)
@@ -151,7 +151,8 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_waves)
 }
 
 /* The sizes that are tried for m or n, largest first: powers of two and, where the number of waves is
- * given and is not one, its odd part times them. A given size alone. Returns how many. */
+ * given and is not one, its odd part times them. Only the given size, if there is one. Returns their
+ * number. */
 static size_t list_sizes(int64_t given, int64_t least, int64_t waves, int64_t *sizes)
 {
     size_t n = 0;
@@ -191,7 +192,7 @@ static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given
 }
 
 /* The same, of large tiles rather than of smaller ones, with few waves rather than any number of them, and as deep as
- * usual where that is not what fits: of what is computed a lane holds all k of a tile. */
+ * usual where that is not what fits: a lane holds all k of a tile of a computed operand. */
 static bool choose_tile(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, int64_t step)
 {
     const int64_t usual = ch->s.k;
@@ -204,7 +205,7 @@ static bool choose_tile(tcc_choice *ch, const tcc_rdna_product *p, bool given_wa
     return false;
 }
 
-/* The most waves up to WAVES_MAX that can share the tile: to say what is wrong with it. */
+/* The largest number of waves up to WAVES_MAX that can share the tile, for a message. */
 static int64_t sharing_waves(const tcc_schedule *s)
 {
     tcc_schedule t = *s;

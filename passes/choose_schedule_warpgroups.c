@@ -115,8 +115,8 @@ static bool can_stage(const tcc_choice *ch, const tcc_schedule *s)
     return staged_bytes(ch, s) <= room_of_results(ch, s);
 }
 
-/* Columns that are staged at a time: all, but where a persistent CTA then has too few stages and strips leave room
- * for more, or what CTAs hand to each other leaves no room for all, as many as lie in a panel. */
+/* Columns that are staged at a time: all; but if a persistent CTA then has too few stages and strips leave room
+ * for more, or if the data exchanged between CTAs leave too little room, as many as a panel has. */
 static int64_t staging_for(const tcc_choice *ch, tcc_schedule s)
 {
     enum { ENOUGH_STAGES = 4, WIDEST = 64, NARROWEST = 32, STEP = 16 };
@@ -217,7 +217,7 @@ static bool may_have(const tcc_choice *ch, const structure *with, const tcc_kern
                         (in_turn ? may_turn : with->consumers == s->consumers) && (!clusters || may_share));
 }
 
-/* Completes a schedule of so many rows and columns; false where it does not fit. */
+/* Completes a schedule with this many rows and columns; false if it does not fit. */
 static bool complete(tcc_choice *ch, tcc_schedule *t, bool given_warpgroups)
 {
     t->stages = tcc_schedule_key_of(ch->f, TCC_KEY_stages, 1);

@@ -14,7 +14,7 @@ enum {
     WARP_TILE_MAX = 64,  /* rows or columns of one warp */
     ROW_BYTES = 64,      /* of a stage, along k */
     STAGE_BYTES = 16384, /* that small tiles' stages grow to */
-    LARGE_TILE = 128 * 128, /* elements; with more a tile is alone on its multiprocessor */
+    LARGE_TILE = 128 * 128, /* elements; with more only one tile fits on a multiprocessor */
     LARGE_GROUP = 8,     /* rows of such tiles */
     STAGES = 4,
     FEW_STAGES = 3, /* that suffice */
@@ -39,8 +39,8 @@ static int64_t register_limit(const tcc_schedule *s)
     return share < s->target->thread_registers ? share : s->target->thread_registers;
 }
 
-/* Registers for the addresses of loads and stores behind the sums: of all matrices but one, and of rows. Of sums in parts
- * there is nothing behind them but a matrix for each, whether they have it already or not. */
+/* Registers for the addresses of loads and stores after the sums: of all matrices but one, and of rows. Sums in parts
+ * are only followed by a matrix for each, whether it exists already or not. */
 static int64_t registers_behind(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { OF_MATRIX = 16, OF_ROW = 2 };
@@ -139,8 +139,8 @@ bool tcc_warps_has_room(const tcc_choice *ch)
     return find_instruction(ch) && registers(ch, &ch->s) <= register_limit(&ch->s);
 }
 
-/* Of what n is a multiple, in blocks of so many columns: lines of a stage that run along it are whole chunks. Those of
- * opaque fragments that are narrow run along k. */
+/* What n must be a multiple of, in blocks of this many columns: lines of a stage that run along it are whole chunks.
+ * Those of narrow opaque fragments run along k. */
 static int64_t step_n(const tcc_mma_sync *mma, int64_t n)
 {
     enum { CHUNK_BITS = 128 };
@@ -203,7 +203,7 @@ static int64_t choose_stages(const tcc_choice *ch)
 /* The schedule with the least estimated time so far; time 0: none. */
 typedef struct search {
     const tcc_choice *ch;
-    int shallower; /* so many halves of the usual depth, where that is not given */
+    int shallower; /* this many halvings of the usual depth, if it is not given */
     tcc_schedule best;
     double time;
 } search;
@@ -268,8 +268,8 @@ static bool choose_fastest(tcc_choice *ch, bool given_warps, int shallower)
     return q.time > 0;
 }
 
-/* The same with so many stages, or with one where that is not what the user wants; where no tile is so deep as usual,
- * with one that is not. */
+/* The same with this many stages, or with one if the user did not set them; if no tile of the usual depth fits, with
+ * one that is less deep. */
 static bool choose_tile(tcc_choice *ch, bool given_warps, bool given_stages)
 {
     enum { MOST_HALVES = 5 };
@@ -282,8 +282,8 @@ static bool choose_tile(tcc_choice *ch, bool given_warps, bool given_stages)
     return false;
 }
 
-/* Makes the tile, where none fits, to say what is wrong with it: one that would with one stage or, where there is none
- * either, the smallest that goes with what is given. */
+/* Chooses a tile for a message if none fits: one that fits with one stage or, if there is none either, the smallest
+ * one that agrees with the given settings. */
 static void take_unfit(tcc_choice *ch, bool given_warps)
 {
     tcc_schedule *s = &ch->s;
@@ -356,7 +356,7 @@ tcc_status tcc_warps_choose(tcc_choice *ch)
 {
     tcc_schedule *s = &ch->s;
     const tcc_mma_sync *mma = find_instruction(ch);
-    if (!mma) { /* for choose-mma to say */
+    if (!mma) { /* reported by choose-mma */
         tcc_warps_choose_generic(ch);
         return TCC_OK;
     }

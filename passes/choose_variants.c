@@ -5,14 +5,14 @@
  *                                   func @f__padded(…) {assumes = [[min, K, 1]], padded = [A, B], …}
  *                                   func @f__generic(…) {assumes = []}
  *
- * A variant is its assumptions (ir/assume.h); suffixes of names are for people. The first one copies
- * with the tensor memory accelerator (TMA), or 16 bytes at a time by threads, on RDNA through buffer
- * descriptors, and wants 16-byte aligned bases and row pitches. The second wants less and reads and
- * writes element by element what is no operand of the product. TMA still wants the operands aligned:
- * the variant is left out where that means that everything is. On RDNA it copies operands of any
- * pitch, 16 bytes at a time. Where rows may be unaligned, what TMA copies can be operands that a step before
- * has copied to aligned rows (pad-operands). The last variant assumes nothing. Variants that can never be valid are
- * left out.
+ * A variant is defined by its assumptions (ir/assume.h); suffixes of names are for readers. The
+ * first one copies with the tensor memory accelerator (TMA), or 16 bytes at a time by threads, on
+ * RDNA through buffer descriptors, and wants 16-byte aligned bases and row pitches. The second has
+ * fewer requirements, and accesses tensors that are not operands of the product element by element.
+ * TMA still wants the operands aligned: the variant is left out where that means that everything is.
+ * On RDNA it copies operands of any pitch, 16 bytes at a time. Where rows may be unaligned, what TMA
+ * copies can be operands that a step before has copied to aligned rows (pad-operands). The last
+ * variant assumes nothing. Variants that can never be valid are left out.
  *
  * Requires a contraction. Preserves the body.
  */
@@ -150,7 +150,7 @@ static void assume_aligned(tcc_func *f, const tcc_value *tensor)
         tcc_assume(f, "pitch", tensor->name, ACCESS_BYTES);
 }
 
-/* Elements that a copy takes one at a time lie where they can. */
+/* Elements that are copied one at a time are naturally aligned. */
 static bool is_of_words(const tcc_func *f, const tcc_value *tensor)
 {
     int64_t bits = tcc_scalar_bits(tensor->type->elem);
@@ -373,8 +373,8 @@ static bool is_pitch_of_output(const tcc_func *f, const tcc_pointwise *p, const 
     return false;
 }
 
-/* Where all that lies along n is read and written 16 bytes at a time; where what is written is, and what is
- * read is put together of words; where neither is. */
+/* All tensors along n are read and written 16 bytes at a time; only written ones are, and read ones are
+ * combined from words; neither. */
 static tcc_status choose_pointwise(tcc_pass_ctx *ctx, tcc_func *f, const tcc_pointwise *p)
 {
     bool all = true, written = true, differ = false;

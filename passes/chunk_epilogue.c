@@ -118,7 +118,7 @@ static tcc_value *value_of(epilogue *e, tcc_value *v)
     return r;
 }
 
-/* A coordinate of the tile, and so many rows or columns further. */
+/* A coordinate of the tile, advanced by this many rows or columns. */
 static tcc_value *moved(epilogue *e, tcc_value *at, unsigned dim)
 {
     if (e->first[dim]) {
@@ -128,7 +128,7 @@ static tcc_value *moved(epilogue *e, tcc_value *at, unsigned dim)
     return tcc_arith_add(&e->b, at, dim ? e->column * e->cols : e->block * e->rows);
 }
 
-/* tile.load or tile.store of the current chunk, its coordinates behind operand `first`. */
+/* tile.load or tile.store of the current chunk, with coordinates after operand `first`. */
 static tcc_op *access(epilogue *e, const tcc_op *op, unsigned first, const tcc_value *moving,
                       tcc_value *a, const tcc_type *result)
 {
@@ -213,7 +213,7 @@ static void compute(epilogue *e, item *it)
 
 enum { LOADS = 1, OTHERS = 2 };
 
-/* What `which` says of a chunk. */
+/* The part of a chunk given by `which`. */
 static void walk_chunk(epilogue *e, int64_t column, int64_t block, unsigned which)
 {
     e->column = column;
@@ -259,9 +259,9 @@ static void do_blocks(epilogue *e)
         walk_column(e, c, e->n_blocks);
 }
 
-/* Chunks in groups of so many, where registers are short. ptxas would take up loads and addresses of
- * all of them at once, and spill: it moves no access across the pin, and no address across the op that
- * hides the column. */
+/* Chunks in groups of this many, if registers are scarce. Otherwise ptxas would move the loads and
+ * addresses of all of them together, and spill: it moves no access across the pin, and no address
+ * across the op that hides the column. */
 static void separate_groups(epilogue *e, int64_t group)
 {
     int64_t first = e->begin * e->n_blocks, n = e->end * e->n_blocks;
@@ -412,7 +412,7 @@ static bool is_staged(const tcc_op *op)
     return op->code == TCC_OP_tile_store && tcc_has_word("tma words", tcc_attr_str(&op->attrs, "copy", "none"));
 }
 
-/* How wide strips are: all columns, unless all staged stores say otherwise; and of how many there are buffers. */
+/* The width of strips: all columns, unless all staged stores have another; and the number of their buffers. */
 static void plan_strips(epilogue *e)
 {
     int64_t width = 0;

@@ -233,9 +233,9 @@ static bool find_axis(const tcc_func *f, tcc_attr order, const factors *p, size_
     return *m || *n;
 }
 
-/* Decides m and n, and with them which operand of each sum is A. Where those that are computed lie on both sides of the
- * result, one of them is B, which comes to the instruction through shared memory if not from registers. Returns whether
- * what is computed leaves no choice. */
+/* Decides m and n, and with them which operand of each sum is A. If there are computed operands on both sides of the
+ * result, one of them is B, which the instruction reads from shared memory unless it takes registers. Returns whether
+ * the computed operands leave no choice. */
 static bool orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
                    const char **n)
 {
@@ -254,7 +254,7 @@ static bool orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums,
     bool swapped = tcc_schedule_key_of(f, TCC_KEY_operands, 0);
     if (fixed || (place_in(order, *m) <= place_in(order, *n)) != swapped)
         return fixed;
-    const char *x = *m; /* n lies inside m, unless they are swapped, and B has it */
+    const char *x = *m; /* n is inside m, unless they are swapped, and B has it */
     *m = *n;
     *n = x;
     for (size_t s = 0; s < n_sums; s++)

@@ -32,11 +32,11 @@ typedef struct tcc_sum {
 
 /* C[axes] = sum over k of A[…] * B[…], any number of sums over the same axes and as many k. Index
  * names are interned, extents are the dimensions of the tensors. Axis 0 is m, which only A has, and
- * axis 1 is n, which only B has, in every sum: of each operand's own indices the one that lies
- * innermost in the output, or that the schedule tiles, with n inside m, but where the target's matrix
- * instructions take only A from registers and it is n's operand that is computed. Every further free index, and
- * that of the sums' parts, is an axis of its own that takes one value in a CTA. Where A or B has no index of
- * its own in all sums the axis has name "" and extent 1. */
+ * axis 1 is n, which only B has, in every sum: of each operand's own indices the innermost one in the output,
+ * or the one that the schedule tiles, with n inside m, unless the target's matrix instructions take only A from
+ * registers and n's operand is computed. Every further free index, and that of the sums' parts, is an axis of
+ * its own that takes one value in a CTA. Where A or B has no index of its own in all sums the axis has name ""
+ * and extent 1. */
 typedef struct tcc_contraction {
     size_t n_sums, n_operands;
     tcc_sum *sums;         /* in the function's order */

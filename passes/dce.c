@@ -1,4 +1,4 @@
-/* dce: delete unused ops, and values that loops carry around for nobody.
+/* dce: delete unused ops, and unused values that loops carry.
  *
  * Before:  %s, %t = scf.for … %a, %b {         After:  %s = scf.for … %a {
  *          ^(%i: i32, %x: i32, %y: i32):               ^(%i: i32, %x: i32):

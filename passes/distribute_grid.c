@@ -105,8 +105,8 @@ static tcc_raster raster_of(const tcc_op *grid)
     return (tcc_raster)order;
 }
 
-/* How far the CTA's tile is behind that of the first of its cluster, which go down a column first, along the first
- * two axes; NULL: not at all. */
+/* The distance of the CTA's tile from that of the first of its cluster along the first two axes, in column-major
+ * order; NULL: 0. */
 static void place_in_cluster(tcc_builder *b, const tcc_op *grid, tcc_value *rank, tcc_value *behind[2])
 {
     int64_t rows = cluster_along(grid, 0), columns = cluster_along(grid, 1), all = cluster_of(grid);
@@ -164,7 +164,7 @@ static bool carries_sums(const tcc_op *loop)
     return sums;
 }
 
-/* The first axis along which tiles lie, of rows or columns; 2: there is none. */
+/* The first axis along which tiles are arranged, of rows or columns; 2: there is none. */
 static size_t axis_of_tiles(const tcc_op *grid)
 {
     tcc_attr axes = tcc_attr_list(&grid->attrs, "axes");
@@ -190,7 +190,7 @@ static const char *why_not_shared(const tcc_op *grid)
     return carries_sums(loop) ? NULL : "a loop that carries values other than sums of products";
 }
 
-/* The loop makes every so many-th iteration. */
+/* The loop makes every n-th iteration. */
 static void take_share(tcc_op *loop, tcc_value *rank, int64_t ranks)
 {
     tcc_builder b = tcc_builder_before(loop);
@@ -255,9 +255,9 @@ static void store_once(tcc_builder *b, const tcc_op *grid, tcc_value *const *at,
 
 /* ---- the CTAs ------------------------------------------------------------------------------ */
 
-/* A loop over the tiles of a persistent CTA, the first being that of its own number, the others every so many-th, or
- * drawn: returns the tile's number, and the builder is in the loop. A counter from 0 by 1 is an iteration number as it
- * is. */
+/* A loop over the tiles of a persistent CTA, the first having its own number, the others at a fixed stride, or drawn:
+ * returns the tile's number, and the builder is in the loop. A counter from 0 by 1 can serve as an iteration
+ * number. */
 static tcc_value *begin_loop(tcc_builder *b, size_t n, tcc_value *const *tiles, const tcc_block *ctas, bool draws)
 {
     tcc_value *all = tiles[0], *cta = ctas->args[0], *launched = ctas->args[1];
@@ -349,7 +349,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     place_in_cluster(&in, grid, rank, behind);
     int64_t sharing_operands = cluster_along(grid, 0) * cluster_along(grid, 1);
     tcc_op *shared = find_shared_loop(grid);
-    if (shared) /* they are behind each other in the cluster, those that share operands first */
+    if (shared) /* they are consecutive in the cluster, those that share operands first */
         rank = tcc_arith_div(&in, rank, sharing_operands);
     if (persistent)
         number = begin_loop(&in, n, tiles, ctas->regions[0], tcc_attr_int(&grid->attrs, "persistent", 0) > 1);

@@ -48,7 +48,7 @@ typedef struct estimate {
     pitch pitches[MAX_PITCHES]; /* of a loop */
     size_t n_pitches;
     bool by_element; /* are operands copied */
-    bool moves;      /* and does nothing else: there is no product */
+    bool moves;      /* and nothing else: there is no product */
     bool in_turn;    /* do consumers take tiles */
     int64_t ranks;   /* CTAs that share a sum; 0, 1: none do */
 } estimate;
@@ -298,7 +298,7 @@ static tcc_attr multiprocessors(estimate *e)
     return (tcc_attr){.kind = TCC_ATTR_LIST, .list = {sms, 2}};
 }
 
-/* Memory is shared by all that run, so that it is elements that count, not rounds of tiles. */
+/* Memory is shared by all running CTAs, so elements count, not rounds of tiles. */
 static tcc_attr moving(estimate *e, const tcc_op *grid, tcc_attr cycles)
 {
     tcc_attr extents = tcc_attr_list(&grid->attrs, "extents"), tile = tcc_attr_list(&grid->attrs, "tile");

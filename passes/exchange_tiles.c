@@ -29,7 +29,7 @@ typedef struct exchanging {
 static tcc_value *build_buffer(const tcc_op *op, tcc_op *role, const tcc_type *type)
 {
     while (role->prev && role->prev->code == TCC_OP_async_role)
-        role = role->prev; /* in front of all of them */
+        role = role->prev; /* before all of them */
     tcc_builder b = tcc_builder_before(role);
     b.loc = op->loc;
     tcc_value *v = TCC_EMIT(&b, async_alloc, type, NULL);
@@ -43,7 +43,7 @@ static int64_t bytes_of(const tcc_type *buffer)
     return tcc_exchange_bytes(buffer->dims[1].size, buffer->dims[2].size, tcc_scalar_bits(buffer->elem));
 }
 
-/* A buffer that holds what another does, and so many rows and columns. */
+/* A buffer with the element type of another, and this many rows and columns. */
 static const tcc_type *grown(const exchanging *e, const tcc_type *buffer, int64_t rows, int64_t cols)
 {
     int64_t sizes[] = {1, buffer->dims[1].size, buffer->dims[2].size};

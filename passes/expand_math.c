@@ -98,9 +98,9 @@ static tcc_value *polynomial(expansion *e, tcc_value *x, size_t n, const double 
 
 /* ---- functions ------------------------------------------------------------------------- */
 
-/* z = x / log 2 is rounded. What that leaves of x, t, is small: e^x = 2^z e^t = 2^z (1 + t). The
- * product of z and the upper part of log 2 is subtracted exactly. 2^z stays finite, so that t alone
- * makes a result infinite, or a NaN. */
+/* z = x / log 2 is rounded. The rest of x, t, is small: e^x = 2^z e^t = 2^z (1 + t). The product of
+ * z and the upper part of log 2 is subtracted exactly. 2^z stays finite, so only t makes a result
+ * infinite, or a NaN. */
 static tcc_value *expand_exp(expansion *e, tcc_value *x)
 {
     const double most = 127.99999, least = -150;
@@ -171,7 +171,7 @@ static tcc_value *expand_relu(expansion *e, tcc_value *x)
     return max(e, x, number(e, 0));
 }
 
-/* Of functions, integers have relu alone, and f32 cannot hold them all. */
+/* The only function of integers is relu, and f32 cannot represent all of them. */
 static tcc_value *expand_integer(tcc_op *op)
 {
     tcc_builder b = tcc_builder_before(op);

@@ -46,13 +46,14 @@ typedef struct tcc_schedule_rules {
     /* Rows of A and columns of B that a CTA's matrix instructions read from shared memory for each
      * k. */
     double (*rows_read)(const tcc_schedule *s);
-    /* How warps that multiply registers stand over a tile, rows and columns of them; NULL: there are none. */
+    /* The arrangement of warps that multiply from registers over a tile, in rows and columns; NULL: there are
+     * none. */
     bool (*arrange)(const tcc_schedule *s, int64_t warps[2]);
 } tcc_schedule_rules;
 extern const tcc_schedule_rules tcc_schedule_of_warpgroups, tcc_schedule_of_waves, tcc_schedule_of_warps;
 
-/* Decides how an operand of a product lies in shared memory. k_dim: its dimension that is summed;
- * instr: how many elements of the other one an instruction takes. */
+/* Decides the layout of an operand in shared memory. k_dim: its summed dimension; instr: how many
+ * elements of the other one an instruction takes. */
 typedef void tcc_lay_out(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k_dim, int64_t instr,
                          const char *copy);
 tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_for_warps, tcc_lay_out_in_panels;
@@ -61,10 +62,10 @@ tcc_lay_out tcc_lay_out_swizzled, tcc_lay_out_for_warps, tcc_lay_out_in_panels;
  * extents do not fit. */
 typedef const tcc_type *tcc_hold(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as);
 tcc_hold tcc_hold_by_warpgroups, tcc_hold_by_warps, tcc_hold_by_waves;
-/* Warps, as many as the role's attribute `waves` says, stand over a tile in blocks of a fragment, side by side in
- * so many rows and columns, again and again. Those that are side by side where an operand is summed hold the same
- * of it, and so do those over a result that is too small for all of them. halves: sums take one half of a
- * register, and a second block the other half where their number is even. */
+/* Arranges warps over a tile in blocks of a fragment, in the rows and columns given by the role's attribute
+ * `waves`, repeatedly. Warps that are side by side along an operand's summed dimension hold the same part of it,
+ * and so do those over a result that is too small for all of them. halves: sums take one half of a register, and
+ * a second block the other half if the number of blocks is even. */
 const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *tile, const tcc_op *role, tcc_hold_as as,
                                    tcc_fragment_id id, bool halves);
 
@@ -84,7 +85,7 @@ typedef struct tcc_family_passes {
 
 /* NULL when the family has none. */
 const tcc_family_passes *tcc_family_passes_of(const tcc_target *target);
-/* The same; reports, at loc, that there are none. */
+/* The same; reports an error at loc if there are none. */
 const tcc_family_passes *tcc_family_passes_wanted(const tcc_target *target, tcc_diag *diag,
                                                   tcc_loc loc);
 

@@ -3,11 +3,11 @@
  * Before:  %p = arith.mul %x, %y           After:  %r = arith.fma %x, %y, %z
  *          %r = arith.add %p, %z
  *
- * Also x * y - z and z - x * y; of two products the first one. What the product's other uses are
- * makes no difference, so that a sum is rounded in the same way wherever it stands. LLVM may not
- * contract anything: the instructions are those that the interpreter runs.
+ * Also x * y - z and z - x * y; of two products the first one. Other uses of the product do not
+ * matter, so a sum is rounded in the same way everywhere. LLVM must not contract anything: the
+ * instructions are those that the interpreter runs.
  *
- * Requires nothing. Preserves control flow; dce deletes the products that is unused any more.
+ * Requires nothing. Preserves control flow; dce deletes the unused products.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/passes.h"

@@ -28,7 +28,7 @@ typedef TCC_VEC(tcc_op *) ops;
 
 typedef enum class { PURE, MMA, STORE, LOAD, READ, FENCE, PIN, OTHER } class;
 
-/* A round, in the order of the program but for what it says. */
+/* A round, in program order except as stated. */
 typedef struct round {
     ops fence, mmas, stores, loads;
     ops reads; /* or what they are put together to */
@@ -204,7 +204,7 @@ static int64_t words_of(const tcc_value *v)
     return tcc_type_count(v->type);
 }
 
-/* Registers that nobody wants any more behind this matrix instruction. */
+/* Registers that are dead after this matrix instruction. */
 static int64_t words_freed(const loop *p, const tcc_op *mma)
 {
     int64_t words = 0;
@@ -287,7 +287,7 @@ static void reorder(loop *p)
     for (size_t i = 0; i < p->order.len; i++)
         tcc_op_move(&b, p->order.data[i]);
     for (tcc_op *op = p->body->first, *next; op != p->order.data[0]; op = next) {
-        next = op->next; /* that nobody needs, and pins of before */
+        next = op->next; /* that are unused, and pins from before */
         tcc_op_erase(op);
     }
 }

@@ -6,8 +6,8 @@
  *            …                                        …
  *          }                                        }
  *
- * Only ops that stand in the loop's own block: what a branch in the loop guards stays guarded.
- * A loop of no iterations must not divide by zero because of it.
+ * Only ops in the loop's own block: ops under a branch in the loop stay guarded. A loop of no
+ * iterations must not divide by zero because of this pass.
  *
  * Requires nothing. Preserves control flow.
  */

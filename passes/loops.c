@@ -55,7 +55,8 @@ tcc_value *tcc_iteration_count(tcc_builder *b, const tcc_op *loop)
     return n;
 }
 
-/* How many a loop has made in those around it, in front of it; NULL where it is in none. */
+/* How many iterations a loop has made so far in the iterations of the loops around it; NULL if
+ * there are none. */
 static tcc_value *iterations_before(tcc_op *loop)
 {
     tcc_op *outer = loop->block->parent;

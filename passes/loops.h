@@ -1,4 +1,4 @@
-/* loops: what scf.for says of its iterations, and what it carries from one to the next.
+/* loops: the iterations of scf.for, and the values that it carries from one to the next.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_LOOPS_H
@@ -15,8 +15,8 @@ bool tcc_is_loop(const tcc_op *op);
 bool tcc_is_invariant(const tcc_value *v, const tcc_op *loop);
 /* The op around `op` that runs once in a CTA. */
 tcc_op *tcc_outermost(tcc_op *op);
-/* Whether what a block does can be numbered: it runs in loops alone, which make as many iterations each
- * time. */
+/* Whether the executions of a block can be numbered: it is only in loops, which make the same number of
+ * iterations each time. */
 bool tcc_has_iteration_number(const tcc_block *block);
 /* How many iterations a loop makes. */
 tcc_value *tcc_iteration_count(tcc_builder *b, const tcc_op *loop);

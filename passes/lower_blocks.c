@@ -274,7 +274,7 @@ static const struct {
     [TCC_OP_async_combine] = {tcc_low_combine, ALL, PLACES},
 };
 
-/* Whether op asks of a tile what nobody knows. Elements are in other places where they are of another type. */
+/* Whether op needs the element positions of an opaque layout. They differ between element types. */
 static bool wants_secret(const tcc_op *op)
 {
     places asks = lowerings[op->code].places;

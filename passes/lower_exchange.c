@@ -1,7 +1,7 @@
-/* lower_exchange: tiles from warp to warp, by way of shared memory.
+/* lower_exchange: tiles from warp to warp, through shared memory.
  *
- * The buffer has row after row, so that an element's place is the thread's own and a constant for each of its
- * registers. What several threads hold the first of them stores.
+ * The buffer is row-major, so an element's address is the thread's base plus a constant for each of its
+ * registers. Elements held by several threads are stored by the first of them.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/lowering.h"
@@ -127,7 +127,7 @@ void tcc_low_exchange(tcc_lowering *l, tcc_op *op)
     tcc_low_set_registers(l, &op->results[0], &to, parts);
 }
 
-/* Of the warps that stand along a dimension, which one the thread's is; how many there are. */
+/* The index of the thread's warp among those along a dimension; their number. */
 static tcc_value *number_along(tcc_lowering *l, const tcc_digits *warps, int dim, int64_t *n)
 {
     tcc_digits along = *warps;

@@ -94,7 +94,7 @@ static bool are_apart(const extent *x, const extent *y)
     return x->first + x->size <= y->first || y->first + y->size <= x->first;
 }
 
-/* Where the two begin and end, their beginnings being alike but for what is constant. */
+/* Where the two begin and end, if their beginnings differ only by a constant. */
 static int64_t span_of(const extent *x, const extent *y)
 {
     int64_t first = x->first < y->first ? x->first : y->first;
@@ -102,7 +102,7 @@ static int64_t span_of(const extent *x, const extent *y)
     return end - first;
 }
 
-/* ---- who has what -------------------------------------------------------------------------- */
+/* ---- which thread has what ---------------------------------------------------------------- */
 
 /* The direction of a tile along which the tensor of an access has no index; -1: it has both, or none. */
 static int direction_without_index(const tcc_op *op)

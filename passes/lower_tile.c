@@ -1,6 +1,6 @@
-/* lower_tile: tiles in registers, by their layouts alone: which register of a thread goes where,
- * and what the numbers of lanes and warps add. What a thread holds of a tile is one vec or several;
- * every op works on its registers in order.
+/* lower_tile: tiles in registers, by their layouts only: the position of each register of a thread,
+ * and what the numbers of lanes and warps add. A thread holds its part of a tile in one or several
+ * vecs; every op processes its registers in order.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <math.h>
@@ -130,7 +130,8 @@ static tcc_value *gather(tcc_lowering *l, const tcc_value *tile, const tcc_held 
 
 /* ---- from lane to lane ----------------------------------------------------------------------- */
 
-/* The lane from which each takes it, the exclusive or of what the bits of its own number stand for. */
+/* The lane from which each takes it: the exclusive or of the contributions of the bits of its own
+ * number. */
 static tcc_value *source_lane(tcc_lowering *l, const tcc_lane_sources *s)
 {
     tcc_value *r = tcc_low_c32(l, s->lane[0]);
@@ -307,8 +308,9 @@ static const tcc_type *wide_of(tcc_lowering *l, tcc_scalar elem)
     return tcc_scalar_classify(elem) == TCC_CLASS_FLOAT ? l->f32 : l->i32;
 }
 
-/* What a thread has along dimension dim at `place` of the other one, combined: in two chains, of
- * every other element: one alone would wait for itself all the time. In 32 bits, as lanes exchange it. */
+/* Combines a thread's elements along dimension dim at `place` of the other one, in two chains of every
+ * other element, since a single chain would always wait for its previous result. In 32 bits, as lanes
+ * exchange them. */
 static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *tile,
                              const tcc_held *held, int dim, int64_t place)
 {

@@ -5,8 +5,8 @@
  *          extents, scalars; its attributes say how to launch it: grid, block, wave, smem_bytes,
  *          params, requires (docs/abi.md), args (docs/ir.md).
  *
- * Each op is lowered by itself, by the table below. A ring orders nothing: where its stages are put and
- * read, async.barrier stands between, and the checker proves that it does.
+ * Each op is lowered by itself, by the table below. A ring orders nothing: an async.barrier must
+ * separate puts and reads of its stages, and the checker proves that it does.
  *
  * Requires specialize-warps, distribute-grid and allocate-shared. Afterwards only target ops are left.
  */
@@ -78,7 +78,8 @@ tcc_value *tcc_amdgcn_descriptor(tcc_amdgcn_lowering *l, const tcc_value *tensor
     return TCC_EMIT(&low->b, amdgcn_make_buffer, type, tcc_low_pointer(low, tensor), offset, left);
 }
 
-/* The launch condition that so many bytes are in reach of a buffer, unless it is known to hold. */
+/* The launch condition that this many bytes are in reach of a buffer, unless it is known to
+ * hold. */
 static void require_span(tcc_amdgcn_lowering *l, tcc_attr factors, int64_t bytes)
 {
     enum { FACTORS = 1, BYTES = 2, MOST = 3 };
@@ -139,8 +140,8 @@ void tcc_amdgcn_block(tcc_amdgcn_lowering *l, tcc_block *block)
         lower_op(l, op);
 }
 
-/* Where the wave is in a tile, for cse to find in front of all: LLVM's scheduler takes more registers where it is
- * computed later. */
+/* The wave's position in a tile, computed first so that cse finds it: LLVM's scheduler uses more registers if it
+ * is computed later. */
 static void place_wave(tcc_amdgcn_lowering *l, const tcc_op *role)
 {
     tcc_attr waves = tcc_attr_list(&role->attrs, "waves");

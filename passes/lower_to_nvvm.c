@@ -39,7 +39,7 @@ tcc_value *tcc_nvvm_swizzle(tcc_nvvm_lowering *l, tcc_value *byte, int64_t swizz
 tcc_value *tcc_nvvm_tensormap(tcc_nvvm_lowering *l, const tcc_value *tensor, unsigned rank,
                               const int64_t *box, int64_t swizzle)
 {
-    const int64_t nowhere = 1 << 30; /* a stride that nobody takes */
+    const int64_t nowhere = 1 << 30; /* a stride that is not used */
     const tcc_type *t = tensor->type;
     tcc_attr dims[TCC_MAX_RANK], strides[TCC_MAX_RANK], boxes[TCC_MAX_RANK];
     for (unsigned i = t->rank; i < rank; i++) {
@@ -139,8 +139,8 @@ static void lower_role(tcc_nvvm_lowering *l, const tcc_op *op)
     l->role.barrier += 1 + l->role.warps / TCC_WARPGROUP_WARPS;
 }
 
-/* Lets the next step begin when the last role, whose the loads are, has come to its end but for the loop that makes
- * them, or at once without a loop. Earlier its CTAs would crowd on multiprocessors that happen to be idle. */
+/* Lets the next step begin when the last role, which loads, has finished its loop, or at once without a loop.
+ * Earlier its CTAs would crowd onto multiprocessors that happen to be idle. */
 static void lead(tcc_nvvm_lowering *l, const tcc_op *role)
 {
     for (const tcc_op *op = role->regions[0]->first; op; op = op->next)

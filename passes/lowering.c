@@ -69,7 +69,8 @@ const tcc_type *tcc_low_tile_of(const tcc_op *op)
 
 bool tcc_low_should_loop(const tcc_op *first, int64_t elements)
 {
-    /* About so many instructions an element. LLVM's time grows with the square of a block's. */
+    /* Approximate instructions per element. LLVM's time grows with the square of a block's
+     * length. */
     enum { FUNCTION = 16, ACCESS = 3, OTHER = 1, MOST = 8192 };
     int64_t work = 0;
     for (const tcc_op *op = first; op; op = op->next)
@@ -183,9 +184,9 @@ void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least)
             l, 3, (tcc_attr[]){tcc_low_str(l, "min"), tcc_low_dim_attr(l, d), tcc_low_int(least)});
 }
 
-/* The address and the rows of a tensor are multiples of so many bytes. Rows are the last
- * dimension, so every other stride is one of theirs. Where elements share a byte they are counted
- * as bytes of which the rows have as many times more. */
+/* The address and the rows of a tensor are multiples of this many bytes. Rows are the last
+ * dimension, so every other stride is a multiple of theirs. If elements share a byte, each counts
+ * as a byte and the required multiple is larger in proportion. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes)
 {
     const tcc_type *t = tensor->type;

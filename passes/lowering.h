@@ -44,7 +44,7 @@ typedef struct tcc_access {
     int64_t add[2];       /* what the coordinates add, as constants, to what is shared by many accesses */
     tcc_value *stride[2], *room[2]; /* of the tensor; how many of it there are */
     tcc_value *base, *origin; /* what is accessed, and from where on, as the vendor has it */
-    tcc_value *inside;        /* as far as the tile's coordinates alone say, and who stores */
+    tcc_value *inside;        /* as far as the tile's coordinates determine it, and which threads store */
     bool contiguous;          /* along a row */
     int64_t step;             /* registers that are accessed at a time, neighbours in a row */
     bool of_words;            /* which are put together of aligned words */
@@ -53,7 +53,7 @@ typedef struct tcc_access {
 /* What one vendor's GPUs do in their own way. */
 typedef struct tcc_low_vendor {
     const char *name, *warps; /* of the lowering's pass; of what lanes make */
-    tcc_opcode cta, launched; /* give the number of the CTA, and how many there are (TCC_OP_COUNT: nobody knows) */
+    tcc_opcode cta, launched; /* return the number of the CTA, and of CTAs (TCC_OP_COUNT: unknown) */
     tcc_opcode cluster, clusters, rank; /* the same of clusters, and the CTA's number in its one */
     void (*block)(tcc_lowering *l, tcc_block *block); /* lowers its ops */
     /* Cuts the registers of a tile, whose layout is known, into vecs; false when no role holds it so. */
@@ -65,17 +65,17 @@ typedef struct tcc_low_vendor {
     tcc_value *(*from_lane)(tcc_lowering *l, tcc_value *v, tcc_value *lane);
     tcc_value *(*from_xor)(tcc_lowering *l, tcc_value *v, int64_t mask);
     void (*mend)(tcc_lowering *l, tcc_parts *parts);
-    /* Where shared memory begins; accesses so many bytes behind an address; all warps of the role wait for each
-     * other, and what they have stored is there. */
+    /* The address of shared memory; accesses at an offset from an address in bytes; a barrier of the role's
+     * warps, after which their stores are visible. */
     tcc_value *(*shared)(tcc_lowering *l);
     tcc_value *(*load_shared)(tcc_lowering *l, tcc_value *address, int64_t offset, const tcc_type *vec);
     void (*store_shared)(tcc_lowering *l, tcc_value *address, int64_t offset, tcc_value *v);
     void (*meet)(tcc_lowering *l, const tcc_op *op);
-    /* All fragments of a tile whose layout is opaque, from and to rows so many bytes apart: what op makes, and what it
-     * takes; what cannot be is refused. */
+    /* Loads and stores all fragments of a tile with an opaque layout from and to rows that are `pitch` bytes apart:
+     * the result of op, or its operand; refuses what is impossible. */
     void (*load_opaque)(tcc_lowering *l, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
     void (*store_opaque)(tcc_lowering *l, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
-    /* Finds out what is missing of an access; false, refused, when it cannot be. */
+    /* Completes an access; false, refused, if it is impossible. */
     bool (*plan)(tcc_lowering *l, tcc_access *a);
     /* Of `step` registers from this one on, which to store in the vec v of the tile. */
     tcc_value *(*load)(tcc_lowering *l, const tcc_access *a, int64_t number);
@@ -178,11 +178,11 @@ tcc_value *tcc_low_extract(tcc_lowering *l, tcc_value *v, int64_t offset);
 /* An op on tiles, with its attributes, on n elements of them. */
 tcc_value *tcc_low_elementwise(tcc_lowering *l, const tcc_op *op, tcc_value *const *operands,
                                int64_t n);
-/* The tile that an op behind the product stores or computes, piece by piece; NULL for other ops, and
+/* The tile that an op after the product stores or computes, piece by piece; NULL for other ops, and
  * for constants. */
 const tcc_type *tcc_low_tile_of(const tcc_op *op);
-/* Whether the ops on tiles from `first` on, done for so many elements by each lane, are too many
- * instructions to be written one after another: then they go into a loop. */
+/* Whether the ops on tiles from `first` on, for this many elements per lane, are too many
+ * instructions to be unrolled; then they are put into a loop. */
 bool tcc_low_should_loop(const tcc_op *first, int64_t elements);
 
 /* ---- values (lower_blocks.c) ------------------------------------------------------------- */
@@ -196,7 +196,7 @@ const tcc_parts *tcc_low_parts(tcc_lowering *l, const tcc_value *v);
 /* Says so: n values, which are copied. */
 tcc_parts *tcc_low_set(tcc_lowering *l, const tcc_value *v, size_t n, tcc_value *const *values);
 
-/* ---- tiles in registers (lower_tile.c), by their layouts alone ---------------------------- */
+/* ---- tiles in registers (lower_tile.c), by their layouts only ---------------------------- */
 
 /* False, refused, when the tile has no layout, or one for other warps. */
 bool tcc_low_held(tcc_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *held);
@@ -265,12 +265,13 @@ tcc_value *tcc_low_row(tcc_lowering *l, const tcc_type *tensor);
 
 /* Adds a launch condition. */
 void tcc_low_require(tcc_lowering *l, size_t n, const tcc_attr *items);
-/* A dimension that is known at launch alone is at least so long. */
+/* A dimension that is only known at launch has at least this extent. */
 void tcc_low_require_min(tcc_lowering *l, tcc_dim d, int64_t least);
-/* The address and the rows of a tensor are multiples of so many bytes: conditions where elements do
- * not say so. */
+/* The address and the rows of a tensor are multiples of this many bytes: conditions unless its
+ * elements ensure it. */
 void tcc_low_require_alignment(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
-/* And, where there is one row, its length: no group of so many bytes crosses the end of a row. */
+/* And, if there is only one row, its length: no group of this many bytes crosses the end of a
+ * row. */
 void tcc_low_require_groups(tcc_lowering *l, const tcc_value *tensor, int64_t bytes);
 
 #endif

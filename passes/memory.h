@@ -10,8 +10,8 @@
 /* The tensors that some op of f writes. */
 tcc_map tcc_written_tensors(const tcc_func *f, tcc_arena *scratch);
 
-/* Whether op gives the same results wherever in its function it stands: it is pure, and it reads
- * no tensor that is written. */
+/* Whether op has the same results wherever in its function it is: it is pure, and it reads no
+ * tensor that is written. */
 bool tcc_op_is_movable(const tcc_op *op, const tcc_map *written);
 
 #endif

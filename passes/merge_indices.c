@@ -1,13 +1,13 @@
-/* merge-indices: take indices for one that run through every tensor together.
+/* merge-indices: merge indices that are contiguous in every tensor.
  *
  * Before:  func @f(%X: tensor<f16[B, S, D]>, …, %Y: tensor<f16[B, S, N]>) {merged = [[b, s]], …} {
  *            %0 = tensor.read %X {map = [b, s, d]} : field<f16[b, s, d]>
  * After:   func @f(%X: tensor<f16[B.S, D]>, …, %Y: tensor<f16[B.S, N]>) {args = [[X, f16, [B, S, D]], …], …} {
  *            %0 = tensor.read %X {map = [s, d]} : field<f16[s, d]>
  *
- * A tile covers values of one index of each operand. Of S = 1 it would have one row in use, of B * S = 64 all. What the
- * caller passes stays what it was: `args`. The extent of the one index must fit in 31 bits, where each of theirs had to;
- * choose-variants leaves the indices of the generic variant alone.
+ * A tile covers values of one index of each operand. With S = 1 only one of its rows would be used, with B * S = 64
+ * all. The caller's arguments are kept as `args`. The merged extent must fit in 31 bits, and not just each of the old
+ * ones, so choose-variants does not merge indices of the generic variant.
  *
  * Requires variants. Preserves what is computed, and rows.
  */

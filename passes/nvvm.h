@@ -11,8 +11,8 @@
  * nvvm_send.c     results on their way through shared memory
  * nvvm_draw.c     numbers that one thread draws for all
  *
- * Each op is lowered by its operands, attributes and types, and by who runs it; what cannot be
- * lowered is refused (TCC_LOW_REFUSE).
+ * Each op is lowered by its operands, attributes and types, and by the threads that run it; what
+ * cannot be lowered is refused (TCC_LOW_REFUSE).
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_NVVM_H
@@ -40,13 +40,14 @@ typedef struct tcc_started {
     tcc_value **words;
 } tcc_started;
 
-/* Who copies which chunks of a tile, by what is known of it and of its tensor and its stage alone. */
+/* Which thread copies which chunks of a tile, determined only by the tile, its tensor and its
+ * stage. */
 typedef struct tcc_units {
     tcc_scalar elem;
     int64_t panel_width, elem_bytes, elems, bytes; /* of a chunk: elems, bytes */
     int64_t rows, beside, at_once, n_beside; /* rows of the tile in the tensor; chunks beside each other and rows of
                                                 all threads; how often they take chunks of a row */
-    bool transposed; /* rows of the tensor are no lines of the stage */
+    bool transposed; /* rows of the tensor are not lines of the stage */
     int contiguous;  /* the tile's dimension that runs through a line of the stage; of fragments that wmma has loaded
                         this is all that is known (nvvm_wmma.c) */
 } tcc_units;
@@ -74,7 +75,7 @@ tcc_value *tcc_nvvm_warpgroup(tcc_nvvm_lowering *l);
 tcc_value *tcc_nvvm_leads_warpgroup(tcc_nvvm_lowering *l);
 /* All warps of the role wait for each other; refused where they do not all run the op. */
 void tcc_nvvm_meet(tcc_nvvm_lowering *l, const tcc_op *op);
-/* nvvm.barrier `id` of so many threads */
+/* nvvm.barrier `id` for this many threads */
 void tcc_nvvm_barrier(tcc_nvvm_lowering *l, tcc_value *id, int64_t threads);
 /* The place in swizzled memory of a byte: bits 4.. are exclusive-ored with bits 7.. */
 tcc_value *tcc_nvvm_swizzle(tcc_nvvm_lowering *l, tcc_value *byte, int64_t swizzle);
@@ -112,7 +113,8 @@ int tcc_nvvm_tensor_dim(const tcc_op *copy, int d);
 tcc_value *tcc_nvvm_thread(tcc_nvvm_lowering *l);
 /* What thread 0 has made is there for all: before the first role. */
 void tcc_nvvm_end_init(tcc_nvvm_lowering *l);
-/* What it has made is there for the copy engine and other CTAs, once those who meet next have met. */
+/* Its initialised barriers are visible to the copy engine and other CTAs after the next
+ * synchronization. */
 void tcc_nvvm_publish_barriers(tcc_nvvm_lowering *l);
 /* Adds prefetches of every tensor map to what thread 0 does; call it last. */
 void tcc_nvvm_prefetch_maps(tcc_nvvm_lowering *l);
@@ -153,7 +155,7 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op);
 
 /* ---- fragments that only wmma knows (nvvm_wmma.c) ------------------------------------------------ */
 
-/* A fragment of a tile that is held for A or B, from lines at an address, so many elements apart, which run along
+/* Loads a fragment of a tile held for A or B, from lines at an address, `stride` elements apart, which run along
  * dimension `contiguous` of the tile. */
 tcc_value *tcc_nvvm_wmma_load(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_value *address, int contiguous, int64_t stride);
 /* Says that a tile's n fragments were loaded so. */

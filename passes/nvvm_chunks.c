@@ -1,10 +1,10 @@
-/* nvvm_chunks: copies into shared memory by threads, a chunk each at a time: they start them and wait for them in groups
- * (cp.async), or load what they put into a stage later.
+/* nvvm_chunks: copies into shared memory by threads, one chunk each at a time: started and awaited in groups
+ * (cp.async), or loaded to registers and put into a stage later.
  *
- * Rows of the tensor are dealt to the threads chunk by chunk: 16 bytes where they run through lines of the stage as well
- * and are aligned, else an element. A thread's chunks are in the same place of every so many-th row, again and again along it. From one
- * row to the next its place in the tensor grows by the same number, which is added one time after the other, so that few
- * registers keep addresses; what lies outside of the tensor is copied as zeros.
+ * Rows of the tensor are distributed to the threads chunk by chunk: 16 bytes if they are aligned and run along lines of
+ * the stage as well, else one element. A thread's chunks are at the same columns of rows at a fixed distance,
+ * repeatedly along the row. From one of its rows to the next its address grows by the same number, which is added
+ * repeatedly, so that few registers hold addresses; elements outside the tensor are copied as zeros.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct chunks {
     tcc_value *left, *room;     /* rows in the tensor from its first on; elements from its chunk on */
 } chunks;
 
-/* ---- who copies what ----------------------------------------------------------------------- */
+/* ---- which thread copies what ------------------------------------------------------------- */
 
 /* The coordinates of an async.copy or a tile.load. */
 static tcc_value *const *coordinates_of(const tcc_op *op)
@@ -37,8 +37,8 @@ static const tcc_type *tensor_of(const tcc_op *op)
     return coordinates_of(op)[-1]->type;
 }
 
-/* Of a tile with these extents, by all threads of the role. attrs: of the op that says how its stage lies. False,
- * refused, when they do not share it evenly. */
+/* For a tile with these extents, by all threads of the role. attrs: of the op with the layout of its stage. False,
+ * refused, if they do not share it evenly. */
 static bool find_units(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_attrs *attrs, const tcc_dim *extents, tcc_units *u)
 {
     const tcc_type *tensor = tensor_of(op);
@@ -135,8 +135,8 @@ static bool plan_tensor(tcc_nvvm_lowering *l, const tcc_op *op, chunks *c)
     return true;
 }
 
-/* Of the chunk so many further along a row: the rows that are left where it is in the tensor, else 0; room: elements of
- * the row from it on. */
+/* For the chunk this many further along a row: the remaining rows if it is in the tensor, else 0; room: elements of the
+ * row from it on. */
 static tcc_value *rows_left(tcc_nvvm_lowering *l, const chunks *c, int64_t further, tcc_value **room)
 {
     tcc_lowering *low = &l->low;
@@ -145,7 +145,7 @@ static tcc_value *rows_left(tcc_nvvm_lowering *l, const chunks *c, int64_t furth
     return TCC_EMIT(&low->b, arith_select, low->i32, tcc_low_cmp(low, "gt", *room, zero), c->left, zero);
 }
 
-/* Whether the thread has a row so many further; NULL: all have. */
+/* Whether the thread has a row this many further; NULL: all have. */
 static tcc_value *has_row(tcc_lowering *low, const chunks *c, int64_t rows)
 {
     const tcc_units *u = &c->of;
@@ -154,7 +154,7 @@ static tcc_value *has_row(tcc_lowering *low, const chunks *c, int64_t rows)
 
 /* ---- in the stage -------------------------------------------------------------------------- */
 
-/* In the stage: of a chunk so many further along its row, and so many rows further. */
+/* The address in the stage of a chunk this many further along its row, and this many rows further. */
 static tcc_value *address(tcc_nvvm_lowering *l, const chunks *c, tcc_value *stage, int64_t chunks_further,
                           int64_t rows_further)
 {
@@ -182,10 +182,11 @@ static bool is_further(const chunks *c, int64_t chunks_further, int64_t rows_fur
 /* Where a row's chunks are that were not placed by those before. */
 typedef struct line {
     tcc_value *stage, *first, *of_row; /* first: the address of the thread's first chunk */
-    int64_t rows;                      /* so many rows further */
+    int64_t rows;                      /* this many rows further */
 } line;
 
-/* The address of the chunk so many further along the row: where rows do not swizzle alike, chunks of one may. */
+/* The address of the chunk this many further along the row: if rows are not swizzled alike, chunks of one row
+ * may be. */
 static tcc_value *address_in(tcc_nvvm_lowering *l, const chunks *c, line *of, int64_t chunks_further)
 {
     int64_t further, in_row;
@@ -216,7 +217,7 @@ static tcc_value *bytes_inside(tcc_lowering *low, tcc_value *left, tcc_value *by
     return TCC_EMIT(&low->b, arith_select, low->i32, inside, bytes, tcc_low_c32(low, 0));
 }
 
-/* What the thread copies of its row so many rows further. */
+/* What the thread copies of its row that is this many rows further. */
 static void copy_row(tcc_nvvm_lowering *l, const chunks *c, line of, tcc_value *offset, tcc_value *const *left,
                      tcc_value *const *bytes)
 {

@@ -1,7 +1,7 @@
-/* nvvm_cluster: where CTAs of a cluster meet, and what they hand to the first of them.
+/* nvvm_cluster: barriers of a cluster, and the data that its CTAs pass to the first of them.
  *
- * All CTAs hold a tile in the same way, so that what a thread contributes only the thread of its number has to
- * find: registers go as they are, in units of 16 bytes, each next to that of the neighbouring thread.
+ * All CTAs hold a tile in the same layout, so a thread's contribution is only read by the thread with the same
+ * number: registers are stored unchanged, in units of 16 bytes, each next to that of the neighbouring thread.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
@@ -21,7 +21,7 @@ void tcc_nvvm_cluster_barrier(tcc_nvvm_lowering *l, tcc_op *op)
     TCC_EMIT_V(&l->low.b, nvvm_cluster_wait, NULL);
 }
 
-/* How a tile lies in a stage: the registers of each of its vecs in units. */
+/* The layout of a tile in a stage: the registers of each of its vecs in units. */
 typedef struct placed {
     tcc_held held;
     int64_t in_unit; /* registers */
@@ -46,7 +46,7 @@ static bool place(tcc_nvvm_lowering *l, const tcc_op *op, placed *p)
     return false;
 }
 
-/* How far the n-th unit of each thread is behind the first. */
+/* The distance of each thread's n-th unit from its first. */
 static int64_t unit_offset(const placed *p, int64_t n)
 {
     return n * p->threads * p->unit_bytes;

@@ -24,7 +24,7 @@ enum {
     SWIZZLE_BIT = 62,
 };
 
-/* How one operand of an MMA lies in its buffer, k_dim being the summed tile dimension. */
+/* The layout of one operand of an MMA in its buffer; k_dim is the summed tile dimension. */
 typedef struct operand {
     const tcc_op *alloc;
     tcc_panels panels;
@@ -71,8 +71,8 @@ static int64_t offset_of(const operand *o, int64_t x, int64_t k)
     return byte / p->width * p->panel_bytes + row * p->width + byte % p->width;
 }
 
-/* Whether parts of so many rows or columns, and so deep, begin where a descriptor can: at whole units
- * of rows and, unless along k, at panels. */
+/* Whether parts of this many rows or columns, and this depth, begin where a descriptor can: at whole
+ * units of rows and, unless along k, at panels. */
 static bool can_address(const operand *o, int64_t part, int64_t k)
 {
     const tcc_panels *p = &o->panels;

@@ -1,15 +1,15 @@
 /* nvvm_read: tiles from stages to registers, and back.
  *
- * The place of an element is the thread's own and what its register adds; a stage lies in panels, swizzled as
- * TMA does it (ir/shared.h). 16-bit numbers that a warp holds as ldmatrix gives them are loaded so, and stored by
- * stmatrix.
+ * The address of an element is the thread's base plus what its register adds; a stage consists of panels,
+ * swizzled as by TMA (ir/shared.h). 16-bit numbers that a warp holds as ldmatrix gives them are loaded so, and
+ * stored by stmatrix.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
 enum { LINES = 8 }; /* of a panel, after which swizzling begins again */
 
-/* What async.read or async.put says: where its part of a stage begins, and where it lies. */
+/* The operands of async.read or async.put: where its part of a stage begins, and its address. */
 typedef struct reading {
     tcc_panels panels;
     int64_t swizzle, bits; /* of an element */
@@ -156,8 +156,8 @@ static bool are_registers_of(const reading *r, const matrices *m)
     return true;
 }
 
-/* Four matrices at a time, or two, or one; false when the tile is no such matrices. Only elements of 16 bits
- * change rows with columns. */
+/* Four matrices at a time, or two, or one; false if the tile does not consist of such matrices. Only
+ * elements of 16 bits change rows with columns. */
 static bool find_matrices(const reading *r, matrices *m)
 {
     if (r->bits > WORD_BYTES * 8)
@@ -217,8 +217,8 @@ static size_t read_matrices(tcc_nvvm_lowering *l, const reading *r, const matric
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-/* Whether `step` registers each, from a multiple of that on, are neighbours in a line, the first of them where accesses
- * of so many are aligned. */
+/* Whether every `step` registers, from a multiple of it on, are neighbours in a line, the first of them aligned to an
+ * access of all. */
 static bool are_neighbours(const reading *r, const place *own, int64_t step)
 {
     const tcc_spread *s = r->held;
@@ -272,8 +272,8 @@ static void read_opaque(tcc_nvvm_lowering *l, const tcc_op *op, const reading *r
     tcc_nvvm_wmma_set(l, &op->results[0], n, parts, r->contiguous);
 }
 
-/* Finds out how the threads of the role hold a tile, and where in the stage of op's iteration it lies; false, refused,
- * when that cannot be. */
+/* Determines how the threads of the role hold a tile, and its address in the stage of op's iteration; false, refused,
+ * if that is impossible. */
 static bool plan(tcc_nvvm_lowering *l, const tcc_op *op, const tcc_type *tile, reading *r)
 {
     enum { ITERATION = 1, BUFFER = 2 };

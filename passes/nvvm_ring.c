@@ -6,9 +6,9 @@
  * (i / stages) - 1 of empty: parity 1 of a new barrier counts as complete (PTX ISA,
  * mbarrier.try_wait), which lets the first round through.
  *
- * In a cluster a stage is filled by several CTAs, each of which loads a part of it for all that read the same. So each
- * CTA's empty barrier counts the releases of all whose stages it fills, and whoever releases arrives at all that fill
- * the stage; the full barriers are its own.
+ * In a cluster a stage is filled by several CTAs, each of which loads a part of it for all that read it. So each CTA's
+ * empty barrier counts the releases of all CTAs whose stages it fills, and a release arrives at the barriers of all
+ * CTAs that fill the stage; full barriers are not shared.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
@@ -166,7 +166,7 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
     l->low.b = outer;
 }
 
-/* What has been made is there for the copy engine and other CTAs, once those who meet next have met. */
+/* Initialised barriers are visible to the copy engine and other CTAs after the next synchronization. */
 void tcc_nvvm_publish_barriers(tcc_nvvm_lowering *l)
 {
     if (!l->init || l->begun)
@@ -207,8 +207,8 @@ static bool counts_bytes(const tcc_op *ring)
     return !strcmp(tcc_attr_str(&ring->attrs, "completion", ""), "bytes");
 }
 
-/* The ring, if those who run the op fill it as it wants: one thread a ring that counts bytes, or words, all of a
- * role another; NULL, refused. */
+/* The ring, if the threads that run the op are those that fill it: one thread if the ring counts bytes, or
+ * words, else all of a role; else NULL, refused. */
 static const tcc_op *filled_ring(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     const tcc_op *ring = op->operands[0]->def;
@@ -259,7 +259,7 @@ static tcc_value *add_scaled(tcc_nvvm_lowering *l, tcc_value *v, tcc_value *numb
     return tcc_low_bin(&l->low, TCC_OP_arith_add, v, tcc_low_mul(&l->low, number, scale));
 }
 
-/* Of a stage, what a CTA copies: so many panels, and rows of them. */
+/* The part of a stage that a CTA copies: the number of panels, and of rows of each. */
 typedef struct share {
     int64_t panels, rows;
     tcc_value *number; /* which part; NULL: it is all */
@@ -296,8 +296,8 @@ static bool find_share(tcc_nvvm_lowering *l, const tcc_op *copy, tcc_panels p, s
     return false;
 }
 
-/* One TMA load for each panel. TMA always writes, and counts, the whole box: what lies outside
- * the tensor is zero. A tensor without a dimension along the tile's rows gets one of one row. */
+/* One TMA load for each panel. TMA always writes, and counts, the whole box: elements outside the
+ * tensor are zero. A tensor without a dimension along the tile's rows gets one of extent 1. */
 static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *alloc,
                         tcc_value *i)
 {
@@ -438,7 +438,7 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
     return c;
 }
 
-/* Where the thread's unit of a row lies in the stage. */
+/* The address of the thread's unit of a row in the stage. */
 static tcc_value *element_address(tcc_nvvm_lowering *l, const element_copy *c, tcc_value *row)
 {
     tcc_lowering *low = &l->low;
@@ -559,7 +559,7 @@ tcc_value *tcc_nvvm_full_barrier(tcc_nvvm_lowering *l, const tcc_op *op)
     return barrier_of(l, op->operands[0]->def, FULL, iteration(l, op));
 }
 
-/* Where there are no mbarriers async.barrier says when stages are full and empty. */
+/* Without mbarriers, async.barrier determines when stages are full and empty. */
 void tcc_nvvm_acquire(tcc_nvvm_lowering *l, tcc_op *op)
 {
     const tcc_op *ring = filled_ring(l, op);

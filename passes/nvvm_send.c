@@ -1,8 +1,8 @@
 /* nvvm_send: results on their way through shared memory.
  *
- * A buffer lies in panels that hold every row of the tile, swizzled as TMA does it. Each warpgroup sends
- * the rows that its threads hold, panel by panel; or, where rows of the tensor may begin anywhere, each warp
- * stores its own rows in aligned words, whose neighbours lie in neighbouring lanes.
+ * A buffer consists of panels that hold every row of the tile, swizzled as by TMA. Each warpgroup sends the
+ * rows that its threads hold, panel by panel; or, if rows of the tensor may be unaligned, each warp stores
+ * its own rows in aligned words, neighbouring lanes storing neighbouring words.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -162,10 +162,9 @@ static bool is_by_threads_alone(const tcc_value *tensor)
     return alone;
 }
 
-/* A tile on its way to rows of a tensor that begin anywhere. A row's part of the tile begins `skip` elements in
- * front of an aligned word. Lane l stores words l, l + 32, … from there on, each of which has the elements of two
- * words of the buffer, unless skip is 0. The skipped elements, and those behind the last whole word, are stored one
- * by one. */
+/* A tile on its way to unaligned rows of a tensor. A row's part of the tile begins `skip` elements before an
+ * aligned word. Lane l stores words l, l + 32, … from there on, each of which has the elements of two words of the
+ * buffer, unless skip is 0. The skipped elements, and those after the last whole word, are stored one by one. */
 typedef struct rows {
     const staging *from;
     const tcc_value *tensor;
@@ -244,7 +243,7 @@ static void load_row(tcc_nvvm_lowering *l, const rows *r, tcc_value *at, part *o
     }
 }
 
-/* Stores `n` elements of a word, from this one on, `disp` elements behind an offset. */
+/* Stores `n` elements of a word, from this one on, `disp` elements after an offset. */
 static void store_elements(tcc_nvvm_lowering *l, const rows *r, tcc_value *word, int64_t first, int64_t n,
                            tcc_value *offset, int64_t disp, tcc_value *when)
 {

@@ -225,8 +225,8 @@ static void set_access(tcc_lowering *low, tcc_op *op, const tcc_access *a, const
         tcc_attr_set_int(low->ir, &op->attrs, "disp", s->disp);
 }
 
-/* Of aligned words from the one on that has the first element: a word is loaded when some element of the row that
- * is wanted is in it. `skip` elements are in front of the first. */
+/* From aligned words, beginning with the one that contains the first element: a word is loaded if it contains a
+ * requested element of the row. `skip` elements precede the first. */
 static tcc_value *load_words(tcc_lowering *low, const tcc_access *a, const spot *s)
 {
     tcc_scalar elem = a->op->results[0].type->elem;

@@ -1,8 +1,8 @@
-/* nvvm_wmma: fragments of wmma.load, wmma.mma and wmma.store: which lane has which element of them nobody knows but
- * these, and what was loaded in rows is another one than what was loaded in columns.
+/* nvvm_wmma: fragments of wmma.load, wmma.mma and wmma.store: only these know which lane has which element, and a
+ * fragment loaded by rows differs from one loaded by columns.
  *
- * A tile is a vec for each fragment. Where its elements have to be known, tile.convert has become async.exchange: the
- * fragments are stored to shared memory, and it is read as is wanted.
+ * A tile is a vec for each fragment. If the positions of its elements must be known, tile.convert has become
+ * async.exchange: the fragments are stored to shared memory, and read from there in the required layout.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
@@ -70,7 +70,7 @@ tcc_value *tcc_nvvm_wmma_multiply(tcc_nvvm_lowering *l, const tcc_op *mma, tcc_v
     return r;
 }
 
-/* ---- by way of rows in shared memory ------------------------------------------------------- */
+/* ---- through rows in shared memory ------------------------------------------------------- */
 
 /* The address of a tile's fragment, from which on its rows are `pitch` bytes apart. */
 static tcc_value *address_of(tcc_lowering *low, const tcc_type *tile, const tcc_held *held, size_t number, tcc_value *base,

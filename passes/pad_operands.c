@@ -1,4 +1,4 @@
-/* pad-operands: copy operands to rows that begin at multiples of 128 bytes, in steps in front of the product.
+/* pad-operands: copy operands to rows that begin at multiples of 128 bytes, in steps before the product.
  *
  * Before:  func @f__padded(%A: tensor<f16[M, K]>, …) {padded = [A], …} {
  *            %0 = tensor.read %A {map = [m, k]} …
@@ -12,7 +12,7 @@
  *          }
  *
  * The copy engine takes rows that begin at multiples of 16 bytes, and reads those that begin at its lines of
- * 128 bytes fastest. A pass over memory costs less than a product without it, but for small ones.
+ * 128 bytes fastest. Except for small products, a pass over memory costs less than a product without it.
  *
  * Requires variants. Preserves what the steps compute together.
  */

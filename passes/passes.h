@@ -68,8 +68,8 @@ typedef struct tcc_pass_options {
 } tcc_pass_options;
 
 /* Runs a comma-separated list of passes over every function of a module; the compiler's own list
- * is tcc_pipeline's. An unknown name is TCC_ERR_ARGUMENT. A pass that leaves invalid IR behind,
- * with verify_each, is TCC_ERR_INTERNAL and is named in a diagnostic. */
+ * is tcc_pipeline's. An unknown name is TCC_ERR_ARGUMENT. With verify_each, a pass that produces
+ * invalid IR is TCC_ERR_INTERNAL and is named in a diagnostic. */
 tcc_status tcc_run_passes(tcc_ir *ir, const char *passes, const tcc_pass_options *options,
                           tcc_diag *diag);
 

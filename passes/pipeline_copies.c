@@ -60,7 +60,7 @@ typedef struct group {
     int64_t stages;
     const char *completion; /* of the ring */
     bool read;              /* to registers, too, */
-    bool read_alone;        /* or by nobody else: then it is released at once */
+    bool read_alone;        /* or only by it: then it is released at once */
 } group;
 
 typedef struct pipeline {
@@ -124,7 +124,7 @@ static bool uses(const tcc_op *op, const group *g)
     return false;
 }
 
-/* What reads a group's tiles first: their stages are filled in front of it. */
+/* The first reader of a group's tiles: their stages are filled before it. */
 static tcc_op *front_of(const group *g)
 {
     tcc_op *op = g->block->first;
@@ -133,7 +133,7 @@ static tcc_op *front_of(const group *g)
     return op;
 }
 
-/* Whether a group's tiles are there in front of op. */
+/* Whether a group's tiles are available before op. */
 static bool is_there(const group *g, const tcc_op *op)
 {
     bool all = true;
@@ -149,7 +149,7 @@ static bool can_merge(const group *a, const group *b)
     return a->block == b->block && a->computed == b->computed && ready;
 }
 
-/* `from`'s tiles come to those of `to`. */
+/* Adds the tiles of `from` to those of `to`. */
 static void merge(pipeline *p, group *to, group *from)
 {
     for (size_t t = 0; t < from->tiles.len; t++)
@@ -310,8 +310,8 @@ static bool is_meeting(const tcc_op *op)
     return op->code == TCC_OP_async_cluster_barrier;
 }
 
-/* Nothing reaches into a CTA before its rings are there, nor when it has ended. CTAs that share a sum meet in front of
- * it and at the end already. */
+/* No CTA accesses another before its rings are initialised, or after it has ended. CTAs that share a sum synchronize
+ * before it and at the end anyway. */
 static void build_meetings(const pipeline *p, tcc_op *first)
 {
     bool shared = false;
@@ -422,8 +422,8 @@ static void erase_loads(const group *g)
 
 /* ---- MMAs ---------------------------------------------------------------------------------- */
 
-/* Which of the values that its loop carries the MMA's result is, if that is all there is of it and what
- * it adds to is what the loop carried there: then it may run on into the next iteration. -1: it may not. */
+/* The index of the MMA's result among the values carried by its loop, if it has no other use and the MMA
+ * adds to the value carried there: then it may be pending into the next iteration. -1: it may not. */
 static int carried_at(const tcc_op *mma)
 {
     const tcc_block *body = mma->block;
@@ -437,7 +437,7 @@ static int carried_at(const tcc_op *mma)
     return -1;
 }
 
-/* The async.mma in front of the tile.mma, whose uses it gets. */
+/* The async.mma before the tile.mma, whose uses it takes over. */
 static tcc_op *build_mma(tcc_builder *b, const tcc_op *mma, const group *ga, const group *gb)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
@@ -481,7 +481,7 @@ static void build_release(const group *g, tcc_builder *b, tcc_value *i)
     TCC_EMIT_V(b, async_release, g->ring, i);
 }
 
-/* The op of mma's block that uses its result first; the one behind the mma when none does. */
+/* The first op of mma's block that uses its result; the op after the mma if none does. */
 static tcc_op *first_use(const tcc_op *mma)
 {
     const tcc_value *r = &mma->results[0];
@@ -516,7 +516,8 @@ static bool can_run_on(const pipeline *p, const tcc_block *block)
     return tcc_is_loop(block->parent);
 }
 
-/* Gives stages back of all groups of whose MMAs `last` is the last: of the iteration, or of so many before. */
+/* Releases the stages of all groups whose last MMA is `last`: of this iteration, or of the one this many
+ * before. */
 static void release_groups(const pipeline *p, const tcc_op *last, tcc_builder *b, int64_t before)
 {
     for (size_t g = 0; g < p->groups.len; g++) {

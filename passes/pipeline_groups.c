@@ -1,5 +1,5 @@
-/* pipeline_groups: loops whose rounds are read ahead of what multiplies them. Tiles are copied to shared memory in groups,
- * stages - 1 iterations ahead, or loaded to registers two iterations ahead and put there in the one before.
+/* pipeline_groups: loops whose rounds are read ahead of their MMAs. Tiles are copied to shared memory in groups, stages
+ * - 1 iterations ahead, or loaded to registers two iterations ahead and put there in the one before.
  *
  * Before:  scf.for %i … (%c = 0.0) {
  *            %a = tile.load %A, %m, %i * 32 …    %b = tile.load %B, %i * 32, %n …
@@ -34,8 +34,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/pipeline_registers.h"
 
-/* Fills the stage of iteration i: by copies, one of so many parts of them, or with its tiles, which are then those of the
- * iteration behind it. */
+/* Fills the stage of iteration i: by copies, one of several parts of them, or with its tiles, which are then those of
+ * the next iteration. */
 static void fill(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i, tcc_value **tiles, size_t part,
                  size_t parts)
 {
@@ -72,8 +72,8 @@ static void wait_for(const tcc_group *g, tcc_builder *b, tcc_value *i)
 }
 
 /* The rounds of iteration i, each multiplying `parts`, which the one before has read; then those are the
- * first of the next iteration. The stage ahead is filled behind the reads of the first rounds, an operand in each: addresses
- * of copies take long to compute, and what reads may not pass is waited for. */
+ * first of the next iteration. The stage ahead is filled after the reads of the first rounds, one operand in each:
+ * addresses of copies take long to compute, and reads must not wait for them. */
 static void multiply_rounds(const tcc_group *g, tcc_builder *b, const tcc_map *of_index, tcc_value *i,
                             tcc_value **parts, tcc_value **tiles, tcc_value **acc)
 {

@@ -1,7 +1,7 @@
 /* pipeline-registers: copy the operands of MMAs through registers to shared memory, and back.
  *
- * For matrix instructions that multiply registers, where nothing copies to shared memory but threads.
- * Before:  scf.for %i = 0 … ceil(K / 32) (%c = 0.0) {
+ * For matrix instructions that multiply registers, if only threads copy to shared memory. Before:
+ * scf.for %i = 0 … ceil(K / 32) (%c = 0.0) {
  *            %a = tile.load %A, %m, %i * 32 …    %b = tile.load %B, %i * 32, %n …
  *            scf.yield (tile.mma %a, %b, %c)
  *          }
@@ -203,7 +203,7 @@ void tcc_group_erase(tcc_group *g)
             tcc_op_erase(g->sources[s].load);
 }
 
-/* Nobody reads the tiles before any more when these are put. */
+/* The previous tiles are no longer read when these are put. */
 static void copy_in_place(tcc_group *g)
 {
     tcc_value *tiles[TCC_MAX_LOADS];
@@ -233,7 +233,7 @@ static void copy_in_place(tcc_group *g)
 
 /* ---- loads an iteration ahead ---------------------------------------------------------- */
 
-/* Whether op can be done for an iteration that there is not. */
+/* Whether op can be executed for an iteration that does not exist. */
 static bool can_speculate(const tcc_op *op)
 {
     int64_t by;
@@ -241,7 +241,7 @@ static bool can_speculate(const tcc_op *op)
     return !divides || (tcc_value_is_int(op->operands[1], &by) && by);
 }
 
-/* A value of the loop's body that its index alone says has a place in the map. */
+/* A value of the loop's body that is determined only by its index is entered in the map. */
 static bool is_known(const tcc_map *of_index, const tcc_value *v, const tcc_op *loop)
 {
     return tcc_is_invariant(v, loop) || tcc_map_get(of_index, v);
@@ -349,8 +349,8 @@ void tcc_group_yield(tcc_ir *ir, tcc_block *body, size_t n, tcc_value *const *va
     tcc_op_create(&b, TCC_OP_scf_yield, n_old + n, operands, 0, NULL);
 }
 
-/* The only barrier of an iteration says that its stage was put, and that nobody reads the one before any
- * more. */
+/* The only barrier of an iteration ensures that its stage has been put, and that the previous one is no
+ * longer read. */
 static void load_ahead(tcc_group *g, const tcc_map *of_index)
 {
     tcc_value *tiles[TCC_MAX_LOADS], *next[TCC_MAX_LOADS];
@@ -382,7 +382,7 @@ static bool is_decided(const tcc_value *v)
     return v->def && v->def->code == TCC_OP_tile_load && tcc_attr_find(&v->def->attrs, "copy");
 }
 
-/* The lanes of a wave of those that choose-pipeline has given the MMAs to; 0: of nobody. */
+/* The lanes per wave to which choose-pipeline has assigned the MMAs; 0: none. */
 static int64_t lanes_of(const tcc_func *f)
 {
     int64_t lanes = 0;
@@ -528,7 +528,7 @@ static bool by_element(const tcc_group *g)
     return false;
 }
 
-/* Whether all can be loaded from before their tensors, or so many further behind them. */
+/* Whether all can be loaded from before their tensors, or this far beyond them. */
 static bool can_begin_early(const tcc_group *g)
 {
     bool all = true;
@@ -556,8 +556,8 @@ static bool is_in_groups(const tcc_group *g)
     return all;
 }
 
-/* Whether a round is to be read before the one in front of it is multiplied, where tiles come through registers. Fragments
- * of wmma are held twice, and a second round of them would have no room. */
+/* Whether a round is read before the previous one is multiplied, if tiles go through registers. Fragments of wmma are
+ * held twice, and there is no room for a second round of them. */
 static bool is_read_ahead(const tcc_group *g)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, g->mmas[0]);

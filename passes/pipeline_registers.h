@@ -61,17 +61,18 @@ void tcc_group_ring(tcc_group *g, tcc_builder *b);
 tcc_op *tcc_group_load(const tcc_group *g, tcc_builder *b, const tcc_op *load, const tcc_value_map *map);
 /* Puts tiles, one of each source, into the stage of iteration i. */
 void tcc_group_put(const tcc_group *g, tcc_builder *b, tcc_value *i, tcc_value *const *tiles);
-/* Copies the tiles of iteration i, whose coordinates the map has, into its stage: one of so many parts, of which the last
- * commits all. */
+/* Copies the tiles of iteration i, whose coordinates are in the map, into its stage: one of several parts, the last of
+ * which commits all. */
 void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_value_map *map, size_t part, size_t parts);
-/* Waits until the copies of iteration i have landed, those of the last `pending` may be on their way, and meets. */
+/* Waits until the copies of iteration i have landed, while those of the last `pending` may be in flight, and
+ * synchronizes. */
 void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pending);
 /* What a round of iteration i multiplies. */
 void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts);
 /* Adds the products of such parts to the sums. */
 void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *parts, tcc_value **acc);
 
-/* Erases the MMAs, and the loads that nobody uses any more. */
+/* Erases the MMAs, and the loads that are no longer used. */
 void tcc_group_erase(tcc_group *g);
 /* The numbers of a loop's body that follow from its index; whether those of the next iteration's loads do, and they
  * may be done in this one; those of the iteration with this index. */

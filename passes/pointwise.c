@@ -10,7 +10,7 @@ enum { ACCESS_BITS = 128 };
 
 /* ---- the index space ---------------------------------------------------------------------- */
 
-/* Products of which both factors have the summed index are for contractions, where the schedule does not say otherwise. */
+/* Products of two operands that both have the summed index are for contractions, unless the schedule says otherwise. */
 static bool is_sum_of_terms(const tcc_op *sum, tcc_arena *arena)
 {
     const tcc_value *a = TCC_VIEW(tensor_sum, sum)->a;

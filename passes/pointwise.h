@@ -8,10 +8,10 @@
 #include "passes/contraction.h"
 
 /* Y[axes] = what is computed elementwise of elements of tensors, and of sums of such values, which are taken
- * one term after the other. Index names are interned, extents are the dimensions of the outputs. Axis 1 is
- * n, the index that lies innermost in the first output, axis 0 is m, the one around it or another one that the
- * schedule tiles. Every further index is an axis of its own that takes one value in a CTA. Where there is but one
- * index, m has name "" and extent 1. */
+ * one term after the other. Index names are interned, extents are the dimensions of the outputs. Axis 1 is n, the
+ * innermost index of the first output, axis 0 is m, the one around it or another one that the schedule tiles.
+ * Every further index is an axis of its own that takes one value in a CTA. With only one index, m has name ""
+ * and extent 1. */
 typedef struct tcc_pointwise {
     size_t n_axes;
     const char *axes[TCC_MAX_AXES];
@@ -45,8 +45,8 @@ typedef struct tcc_pointwise_tile {
     int64_t warps[2]; /* beside each other along m and n */
 } tcc_pointwise_tile;
 
-/* As many warps as can hold a tile of m x n, with vectors of at most so many elements, shorter ones where more warps
- * then can; false when n is not a multiple of their lanes, or they would hold too much. */
+/* As many warps as can hold a tile of m x n, with vectors of at most this many elements, shorter ones if more warps
+ * can share it then; false if n is not a multiple of their lanes, or if they would hold too much. */
 bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t vector);
 /* choose-schedule: completes what the user gave. */
 tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p);

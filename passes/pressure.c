@@ -14,8 +14,8 @@ enum {
     /* Of these, while the epilogue runs; and what keeps one chunk from the next. */
     OTHERS = 28,
     SEPARATE = 4,
-    /* What ptxas does without there, computing it anew, before it spills; but not where a thread has
-     * several results of more blocks than so many. */
+    /* The registers that ptxas saves by recomputing before it spills; not if a thread has several
+     * results of more than this many blocks. */
     SPARE = 16,
     SPARE_BLOCKS = 2,
     /* Of a warpgroup; those of them that have other columns of A; registers in which one of its elements after
@@ -213,7 +213,7 @@ static bool shares_offsets(const tcc_epilogue *e, size_t i)
 typedef struct cost {
     int64_t held;      /* from the first chunk to the last */
     int64_t loads, results;
-    int64_t addresses; /* of elements that do not lie beside each other */
+    int64_t addresses; /* of elements that are not adjacent */
     bool barrier;      /* nothing is computed ahead of a stmatrix: ptx.def */
 } cost;
 

@@ -1,8 +1,8 @@
 /* pressure: how many registers a consumer thread of an sm_90a kernel needs.
  *
- * That is its accumulators, what the epilogue holds all along, and what it holds of one chunk, or of
- * all those that ptxas takes up at once; then what is always there. ptxas has the last word:
- * tests/ptxas/sweep.py holds these numbers to what it makes of schedules.
+ * These are its accumulators, what the epilogue holds throughout, and what it holds for one chunk,
+ * or for all chunks that ptxas computes at the same time; and a constant number. ptxas has the last
+ * word: tests/ptxas/sweep.py compares these numbers with its results.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_PRESSURE_H
@@ -23,7 +23,7 @@ typedef struct tcc_pressure {
     int64_t least;    /* accumulators and what every kernel has beside them */
     int64_t separate; /* with one chunk after the other */
     int64_t scarce;   /* with one, and with what ptxas can do without computed anew */
-    int64_t together; /* with all that ptxas may take up at once */
+    int64_t together; /* with all chunks that ptxas may compute at the same time */
     int64_t limit;    /* of the thread */
     int64_t group;    /* chunks of a block that can be taken up at once */
 } tcc_pressure;
@@ -32,9 +32,9 @@ typedef struct tcc_pressure {
 tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const tcc_target *t,
                              bool aligned);
 
-/* Says in a function's attributes what its pressure means: `separate` makes the epilogue handle
- * groups of so many chunks one after the other; `may_spill`, which is at `place`, is the need where
- * even that is in doubt. */
+/* Sets the attributes for a function's pressure: `separate` makes the epilogue compute groups of
+ * this many chunks one after the other; `may_spill`, located at `place`, is the number of registers
+ * needed if even that may not fit. */
 void tcc_pressure_set(tcc_func *f, const tcc_pressure *p, tcc_loc place);
 /* Warns of the functions that may spill. */
 void tcc_pressure_warn(const tcc_ir *ir, tcc_diag *diag);

@@ -69,16 +69,16 @@ static tcc_value *bit(const plane *p, tcc_value *v, int at)
     return tcc_arith_bin_const(p->b, TCC_OP_arith_and, low, 1);
 }
 
-/* A place in one of several parts of so many. */
+/* A position in one of several parts of this size. */
 static tcc_value *part(const plane *p, tcc_value *at, tcc_value *nth, int64_t size)
 {
     tcc_value *before = tcc_arith_mul(p->b, nth, size);
     return bin(p, TCC_OP_arith_add, at, before);
 }
 
-/* The place on a Hilbert curve that begins at its first column and ends at its last, both of the first row. Each
- * two bits of the number, the last ones first, say in which quarter all before is, which in those of the first
- * row lies on its side. */
+/* The place on a Hilbert curve that begins at its first column and ends at its last, both of the first row.
+ * Every two bits of the number, the last ones first, give the quarter of the curve so far, which is transposed
+ * in the quarters of the first row. */
 static void follow_curve(const plane *p, tcc_value *number, tcc_value **at)
 {
     tcc_value *gray = bin(p, TCC_OP_arith_xor, number, tcc_arith_div(p->b, number, 2));

@@ -65,7 +65,7 @@ static tcc_value *times(tcc_builder *b, tcc_value *v, tcc_value *n)
                                 : tcc_arith_bin(b, TCC_OP_arith_mul, v, n);
 }
 
-/* How much more than n, the iterations of an inner loop, a sum behind it adds to a multiple of n. */
+/* How much more than n, the iterations of an inner loop, a sum after it adds to a multiple of n. */
 static bool is_beyond(const tcc_op *sum, const tcc_value *multiple, const tcc_value *n, int64_t *by)
 {
     const tcc_value *more = sum->operands[sum->operands[0] == multiple];
@@ -75,7 +75,7 @@ static bool is_beyond(const tcc_op *sum, const tcc_value *multiple, const tcc_va
     return constants || more == n;
 }
 
-/* Whether all that is made of a multiple is the number that an inner loop of n iterations has come to. */
+/* Whether a multiple is only used for the number that an inner loop of n iterations reaches. */
 static bool counts_on(const tcc_value *multiple, const tcc_op *inner, const tcc_value *n)
 {
     const tcc_block *body = inner->regions[0];
@@ -90,8 +90,8 @@ static bool counts_on(const tcc_value *multiple, const tcc_op *inner, const tcc_
     return counts && multiple->n_uses;
 }
 
-/* The loop behind an op in which its result, a multiple of n, counts on, in the same block or under a condition;
- * NULL when there is none. */
+/* The loop after an op that continues counting from its result, a multiple of n, in the same block or under a
+ * condition; NULL if there is none. */
 static tcc_op *find_counting(const tcc_op *mul, const tcc_op *outer, const tcc_value *n)
 {
     const tcc_block *body = outer->regions[0];

@@ -210,7 +210,7 @@ int64_t tcc_schedule_threads(const tcc_schedule *s)
 int64_t tcc_schedule_smem_bytes(const tcc_schedule *s, int64_t elem_bytes)
 {
     bool opaque = tcc_warps_hold_opaque(s);
-    int64_t depth = s->k + (s->instr == TCC_INSTR_FMA || opaque); /* as much as a k is behind each panel */
+    int64_t depth = s->k + (s->instr == TCC_INSTR_FMA || opaque); /* as much as one k after each panel */
     int64_t a = tcc_stage_bytes((s->m + opaque) * depth * elem_bytes);
     int64_t b = tcc_stage_bytes((s->n + opaque) * depth * elem_bytes);
     return s->stages * ((1 + s->more_a) * a + (1 + s->more_b) * b) + tcc_ring_bytes(s->stages);
@@ -303,7 +303,8 @@ int64_t tcc_launched_registers(const tcc_target *t, int64_t threads)
     return round_down(even_share(t, threads), REGISTERS);
 }
 
-/* Panels of an operand's stage, of rows of so many bytes, of which an instruction takes `unit`. */
+/* Panels of an operand's stage with rows of this many bytes, of which an instruction takes
+ * `unit`. */
 static int64_t panels(const tcc_schedule *s, int64_t bytes, int64_t unit)
 {
     int64_t width = tcc_swizzle_of(unit, s->swizzle);
@@ -319,7 +320,7 @@ int64_t tcc_schedule_copies(const tcc_schedule *s, const tcc_target *t, bool a_a
     return (1 + s->more_a) * a + (1 + s->more_b) * b;
 }
 
-/* Whichever way the operands lie in memory. */
+/* For any layout of the operands in memory. */
 static int64_t most_copies(const tcc_schedule *s, const tcc_target *t)
 {
     int64_t most = 0;
@@ -358,7 +359,7 @@ int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t)
     return n / 2 > room ? 0 : n;
 }
 
-/* Of the step that adds the parts of sums with so many elements. */
+/* For the step that adds the parts of sums with this many elements. */
 static double adding_cycles(const tcc_schedule *s, const tcc_kernel_size *size, double elements)
 {
     const tcc_target *t = s->target;
@@ -367,7 +368,7 @@ static double adding_cycles(const tcc_schedule *s, const tcc_kernel_size *size, 
     return (double)tcc_step_gap_cycles + t->latency_cycles + tcc_moving_cycles(t, &w) / (double)t->sms;
 }
 
-/* Of a copy of which an instruction takes so many elements along a row. */
+/* For a copy of which an instruction takes this many elements along a row. */
 static double times_of_panels(const tcc_schedule *s, const tcc_kernel_size *size, int64_t elements)
 {
     return tcc_panel_times(tcc_swizzle_of(elements * size->operand_bits / 8, s->swizzle));

@@ -18,11 +18,11 @@ typedef enum tcc_sharing {
 } tcc_sharing;
 typedef enum tcc_order {
     TCC_OPERANDS_IN_ORDER,
-    TCC_OPERANDS_SWAPPED /* m is the index that lies innermost in the result */
+    TCC_OPERANDS_SWAPPED /* m is the innermost index of the result */
 } tcc_order;
 typedef enum tcc_producer {
     TCC_PRODUCER_NONE,     /* the consumers copy as well */
-    TCC_PRODUCER_WARP,     /* one warp behind the consumers */
+    TCC_PRODUCER_WARP,     /* one warp after the consumers */
     TCC_PRODUCER_WARPGROUP /* one warpgroup, which gives its registers to the consumers */
 } tcc_producer;
 typedef enum tcc_storing {
@@ -42,7 +42,7 @@ typedef enum tcc_persistence {
     TCC_PERSISTENT_STATIC,
     TCC_PERSISTENT_DYNAMIC /* tiles are drawn one by one */
 } tcc_persistence;
-/* Numbers of tiles that are on their way from who draws them, and what each takes. */
+/* Numbers of tiles that are passed from the thread that draws them, and the memory of each. */
 enum { TCC_DRAWN_STAGES = 2, TCC_DRAWN_BYTES = 8 };
 
 typedef struct tcc_schedule {
@@ -56,7 +56,7 @@ typedef struct tcc_schedule {
     int64_t swizzle;     /* bytes at most; 0 for none */
     tcc_storing epilogue; /* of results */
     int64_t staging;     /* columns of results staged at a time; 0: all */
-    int64_t strips;      /* of so many columns, that are staged at a time */
+    int64_t strips;      /* of this many columns, that are staged at a time */
     int64_t group;       /* tiles of m taken together */
     tcc_raster raster;
     int64_t cluster_m, cluster_n; /* CTAs along m and n that share loads, */
@@ -98,15 +98,16 @@ int64_t tcc_schedule_own_bytes(const tcc_schedule *s);
 /* Shared memory beside that, for what CTAs that share a sum hand to the first of them, and for numbers of tiles that
  * are drawn. */
 int64_t tcc_schedule_handed_bytes(const tcc_schedule *s);
-/* Shared memory that results may have on their way to their tensors, where stages have so many bytes: what these have, as
- * nobody uses them any more, and what is left; of a persistent CTA, which fills them for its next tile, that alone. */
+/* Shared memory available for staging results, if stages take this many bytes: the stages, which are no longer used,
+ * and the rest; in a persistent CTA, which fills the stages for its next tile, only the rest. */
 int64_t tcc_schedule_room_for_results(const tcc_schedule *s, int64_t stage_bytes);
-/* Shared memory in which all that take tiles in turn stage a tile's results of so many bits. */
+/* Shared memory in which all consumers that take tiles in turn stage a tile's results of this many
+ * bits. */
 int64_t tcc_schedule_staged_bytes(const tcc_schedule *s, int64_t rows, int64_t cols, int64_t bits);
-/* The swizzle, of at most so many bytes, with which panels divide a row of `bytes`; 0 for none. */
+/* The swizzle, of at most this many bytes, whose panels divide a row of `bytes`; 0 for none. */
 int64_t tcc_swizzle_of(int64_t bytes, int64_t widest);
-/* Whether TMA can store a tile of n columns that lies along dimensions row and col of a tensor, -1
- * for none, where there is room to stage it. */
+/* Whether TMA can store a tile of n columns along dimensions row and col of a tensor, -1 for none,
+ * and there is room to stage it. */
 bool tcc_can_store_by_tma(const tcc_type *tensor, int row, int col, int64_t n);
 /* The same by threads, in aligned words of rows that begin anywhere. */
 bool tcc_can_store_in_words(const tcc_type *tensor, int row, int col, int64_t n);
@@ -115,16 +116,17 @@ int64_t tcc_schedule_rows(const tcc_schedule *s);
 int64_t tcc_schedule_turns(const tcc_schedule *s);
 /* Accumulators that one consumer thread holds, of all sums. */
 int64_t tcc_schedule_accumulators(const tcc_schedule *s);
-/* Registers that each of so many threads is launched with. */
+/* Registers with which each of this many threads is launched. */
 int64_t tcc_launched_registers(const tcc_target *t, int64_t threads);
 /* Registers a consumer thread may have, and in *producer those that a producer thread keeps:
  * with a producer warpgroup setmaxnreg moves registers from it to the consumers (*producer > 0),
  * else every thread gets its share at launch (*producer 0). */
 int64_t tcc_schedule_registers(const tcc_schedule *s, const tcc_target *t, int64_t *producer);
-/* TMA copies that fill a stage with 16-bit operands, which lie along k or along m and n. */
+/* TMA copies that fill a stage with 16-bit operands, which are contiguous along k, or along m and
+ * n. */
 int64_t tcc_schedule_copies(const tcc_schedule *s, const tcc_target *t, bool a_along_k,
                             bool b_along_k);
-/* Of so many ptxas can have all coordinates ready in few registers. */
+/* With this many, ptxas can keep all coordinates in few registers. */
 enum { TCC_FEW_COPIES = 20 };
 /* What ptxas keeps of a warpgroup's even share beside the accumulators of an instruction. */
 enum { TCC_INSTR_REGISTERS = 28 };
@@ -180,13 +182,13 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p);
 int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t);
 /* LDS of the stages. */
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p);
-/* Bytes between panels of 16 bytes along k, beside the panel's: 8 lanes that write 2 rows and 4
- * panels, or read 8 rows of one, then meet all 32 banks. */
+/* Padding between panels of 16 bytes along k: 8 lanes that write 2 rows and 4 panels, or read 8
+ * rows of one, then use all 32 banks. */
 enum { TCC_RDNA_PAD_BYTES = 32 };
 
 /* ---- warps that multiply registers (schedule_warps.c) -------------------------------------------- */
 
-/* How the warps stand over a tile, rows and columns of them: so that they read least. False when they cannot. */
+/* The arrangement of the warps over a tile in rows and columns that reads least. False if there is none. */
 bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2]);
 /* In blocks of which shape they multiply it: the first of their instruction's that fits. False when they cannot. */
 bool tcc_warps_block(const tcc_schedule *s, tcc_mma_block *out);

@@ -151,7 +151,7 @@ int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t)
     return share < t->thread_registers ? share : t->thread_registers;
 }
 
-/* What is computed waves hand to each other: one operand after the other by way of a buffer for tiles as large. */
+/* Waves exchange computed operands, one after the other, through a buffer for the larger tile. */
 static int64_t exchanged_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     const int64_t rows[] = {s->m, s->k}, cols[] = {s->k, s->n};

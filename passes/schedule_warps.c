@@ -70,7 +70,7 @@ static bool arrange_blocks(const tcc_schedule *s, tcc_mma_block block, int64_t w
     return least;
 }
 
-/* How the warps stand, and in blocks of which shape. */
+/* The arrangement of the warps, and the shape of their blocks. */
 static bool arrange(const tcc_schedule *s, tcc_mma_block *block, int64_t warps[2])
 {
     bool can = ways[s->instr].step_k && s->warps >= 1 && s->m >= 1 && s->n >= 1 && s->m <= TILE_MAX && s->n <= TILE_MAX;

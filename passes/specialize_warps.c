@@ -14,8 +14,8 @@
  *                               { async.one { acquire; copy…; commit } }  of %i + stages - 1 }
  *                (epilogue) }
  *
- * One thread is enough for the copy engine; what threads copy themselves (predicated) all of the role
- * copy. The ring learns how many commit and release.
+ * One thread is enough for the copy engine; copies by threads (predicated) are made by all of the
+ * role. The ring learns how many commit and release.
  *
  * Without a producer the consumers run stages - 1 iterations ahead with their copies; the stage that
  * is acquired in an iteration is the one that it has just released. With one stage there is no
@@ -45,7 +45,7 @@
 typedef struct split {
     tcc_block *body;
     tcc_op *loop; /* the first that choose-pipeline has decided of */
-    tcc_op *meeting; /* where CTAs meet in front of the roles; or NULL */
+    tcc_op *meeting; /* the barrier of the cluster before the roles; or NULL */
     bool by_one;  /* thread */
     int64_t consumers, producers; /* warps */
     int64_t registers[2];         /* 0: as launched */
@@ -206,7 +206,7 @@ static bool is_meeting(const tcc_op *op)
     return op->code == TCC_OP_async_cluster_barrier;
 }
 
-/* Whether op is where CTAs meet on the way, between what they do with tiles. */
+/* Whether op is a barrier of the cluster between ops on tiles. */
 static bool is_inner_meeting(const split *s, const tcc_op *op)
 {
     return is_meeting(op) && op->next && op != s->meeting;
@@ -255,7 +255,7 @@ static void count(const split *s, tcc_op *ring)
     tcc_attr_set_int(ir, &ring->attrs, "releases", s->consumers / TCC_WARPGROUP_WARPS * tcc_fillers_count(&fillers));
 }
 
-/* Whether copies depend on nothing but numbers: loops around them carry tiles alone. */
+/* Whether copies depend only on numbers: loops around them carry only tiles. */
 static bool can_take_apart(const tcc_op *op)
 {
     if (is_copy_side(op) || !has_copies(op))
@@ -327,7 +327,7 @@ static bool is_object(const tcc_op *op)
     return op->code == TCC_OP_async_ring || op->code == TCC_OP_async_alloc;
 }
 
-/* Whether an op may stand in front of the roles: it is a number, of such. */
+/* Whether an op may be before the roles: it computes a number from such numbers. */
 static bool can_go_in_front(const tcc_op *op, const tcc_op *consumer)
 {
     for (unsigned i = 0; i < op->n_operands; i++) {

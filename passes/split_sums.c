@@ -14,10 +14,10 @@
  *            … %s …
  *          }
  *
- * Few tiles of a long sum leave most multiprocessors without one: in parts there are so many times more. Each
- * part is a tile of the workspace, which nobody else writes, and the second step adds them one after the other:
- * the result is the same to the bit in whatever order CTAs run. A part takes every so many-th tile of k, so
- * that parts of one tile, which run at one time, read neighbouring memory.
+ * Few tiles of a long sum leave most multiprocessors idle: division into parts multiplies their number. Each
+ * part is a tile of the workspace with a single writer, and the second step adds them one after the other: the
+ * result is the same to the bit in whatever order CTAs run. A part takes every so many-th tile of k, so that
+ * parts of one tile, which run at one time, read neighbouring memory.
  *
  * The steps get schedules as choose-schedule completes them: the first has the one that there was, but for what
  * is known of its registers.
@@ -50,7 +50,7 @@ static bool is_index(const tcc_func *f, const char *name)
     return false;
 }
 
-/* `name`, with a number behind it where an index is called so. */
+/* `name`, with a number appended if an index has this name. */
 static const char *free_index(const tcc_func *f, const char *name)
 {
     const char *free = name;

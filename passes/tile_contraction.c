@@ -11,10 +11,10 @@
  *          }
  *
  * Several sums are carried by one loop, which loads once what several of them read. An operand that is
- * computed elementwise is computed of tiles, in front of its MMA.
+ * computed elementwise is computed on tiles before its MMA.
  *
- * Where sums have parts, each is a tile of the grid along an axis of its own, and takes every so many-th tile
- * of k: CTAs beside each other in k then run through memory together.
+ * If sums have parts, each part is a tile of the grid along a separate axis, and takes every n-th of n parts'
+ * tiles of k: so adjacent CTAs read adjacent memory.
  *
  * The loop counts iterations, not elements, so that later passes find an iteration's stage. It
  * makes at least one, so that its test may come last: around a loop that tests first ptxas
@@ -63,9 +63,9 @@ static tcc_op *build_grid(tcc_builder *b, const tcc_contraction *c, const tcc_sc
     return grid;
 }
 
-/* max(1, ceil(extent / step)), ceil alone where K > 0 is promised. A step is a tile of k for each part. Parts
- * whose last one lies beyond K multiply zeros once: all have the same number of iterations, so that one can be
- * numbered whatever is around the loop. */
+/* max(1, ceil(extent / step)), only ceil if K > 0 is promised. A step is a tile of k for each part. Parts
+ * whose last tile is beyond K multiply zeros once: all have the same number of iterations, so that iterations
+ * can be numbered whatever is around the loop. */
 static tcc_value *build_iteration_count(tcc_builder *b, const tcc_contraction *c, int64_t depth,
                                         bool may_be_empty)
 {
@@ -118,7 +118,7 @@ static tcc_status check_instructions(tcc_pass_ctx *ctx, const tcc_contraction *c
     return TCC_OK;
 }
 
-/* What operands are computed of is converted as what stands beside the sums is. */
+/* What operands are computed from is converted like what is used beside the sums. */
 static tcc_status check_computed(tcc_pass_ctx *ctx, const tcc_func *f, const tcc_contraction *c)
 {
     tcc_map ops = TCC_MAP(ctx->scratch);
@@ -217,7 +217,7 @@ static tcc_value *load_operand(tcc_tiling *t, const tcc_sum_operand *o)
                 ->results[0];
 }
 
-/* What is the same for all k is computed in front of the loop. */
+/* What is the same for all k is computed before the loop. */
 static tcc_value *compute_operand(operands *w, tcc_tiling *t, const tcc_sum_operand *o)
 {
     tcc_map ops = TCC_MAP(w->scratch), zeros = TCC_MAP(w->scratch);

@@ -62,7 +62,7 @@ const tcc_tile_menu tcc_tile_menu_of_warpgroups = {of_warpgroups,
 const tcc_tile_menu tcc_tile_menu_of_warps = {of_warps, sizeof of_warps / sizeof *of_warps};
 const tcc_tile_menu tcc_tile_menu_of_waves = {of_waves, sizeof of_waves / sizeof *of_waves};
 
-/* Whether a tile of so many has rows that an extent which is known does not need. */
+/* Whether a tile of this size has rows that a known extent does not need. */
 static bool is_too_large(tcc_dim extent, int64_t tile, int64_t least)
 {
     return !extent.name && tile > least && tile / 2 >= extent.size;

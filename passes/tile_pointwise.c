@@ -10,8 +10,8 @@
  *            scf.yield %r
  *          }
  *
- * The terms of a sum are added in the order of its index, each time rounded. Of a known number of them several are
- * loaded at once, all where they fit the registers. Where there is no sum the grid is empty, and all is left to
+ * The terms of a sum are added in the order of its index, each time rounded. If their number is known, several are
+ * loaded at once, all if they fit in registers. Without a sum the grid is empty, and everything is left to
  * fuse-epilogue. `spread` is how warps hold the tiles.
  *
  * Requires choose-schedule. Nothing that only sums need is left.
@@ -64,7 +64,8 @@ typedef struct summation {
     tcc_map ops;          /* that compute a term */
 } summation;
 
-/* The term of the index at sp->term, in the sum's element. again: behind another, with what both have. */
+/* The term of the index at sp->term, in the sum's element type. again: after another one, with what both
+ * share. */
 static tcc_value *build_term(tcc_tiling *t, const summation *s, bool again)
 {
     tcc_value *term = TCC_VIEW(tensor_sum, s->sum)->a;
@@ -117,7 +118,7 @@ static int64_t terms_at_once(const space *sp, tcc_dim extent)
     return n > 1 ? n : 1;
 }
 
-/* No tile of a term lies along the summed index, which may be an axis of results. */
+/* No tile of a term is along the summed index, which may be an axis of results. */
 static void leave_axes(tcc_tiling *t, const char *summed)
 {
     static const char none[] = "(summed)"; /* no field has it */
@@ -204,7 +205,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
                     .user = &sp};
     tcc_tiling_hoist(grid);
     replace_sums(&sp, &t, &sums, grid);
-    if (sums.len) /* an empty grid would be dead, too, and leaves nothing behind */
+    if (sums.len) /* an empty grid would be dead, too, and leaves nothing */
         tcc_erase_dead(f, ctx->scratch);
     *changed = true;
     return TCC_OK;

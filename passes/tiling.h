@@ -23,7 +23,7 @@ typedef struct tcc_tiling {
  * in the order that the function's schedule says. */
 tcc_op *tcc_tiling_grid(tcc_builder *b, size_t n, const char *const *axes, const tcc_dim *extents,
                         const int64_t sizes[2], size_t n_results, const tcc_type *const *types);
-/* Moves scalars that its region may use, and that come after it, in front of it. */
+/* Moves scalars that its region may use, and that come after it, before it. */
 void tcc_tiling_hoist(tcc_op *grid);
 /* The tile that a field becomes. */
 const tcc_type *tcc_tiling_type(const tcc_tiling *t, const tcc_type *field, bool is_read);

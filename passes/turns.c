@@ -18,8 +18,8 @@
  *          }
  *          async.role {name = odd, warps = 4} { (the same with %t % 2 == 1, and no first turn) }
  *
- * Both see all tiles go by, so that the iteration number of the operands' ring goes on over those of the
- * other: of these all MMAs have been started when the turn comes, and their number is known. The turn is
+ * Both iterate over all tiles, so that the iteration number of the operands' ring continues across those of
+ * the other role: all its MMAs have been started when the turn comes, and their number is known. The turn is
  * passed on before they have ended, so that the other's follow on their heels. What only the epilogue needs,
  * such as where the tile is, is computed there and keeps nobody waiting.
  *
@@ -63,7 +63,8 @@ static void find_main(const tcc_block *body, tcc_op *last, tcc_map *main)
     }
 }
 
-/* Whether an op behind the MMAs ends them: it waits for them, gives stages back, or is a number for that. */
+/* Whether an op after the MMAs completes them: it waits for them, releases stages, or computes a number for
+ * that. */
 static bool ends_mmas(const tcc_op *op, const tcc_map *later)
 {
     bool ends = op->code == TCC_OP_async_mma_wait || op->code == TCC_OP_async_release || tcc_is_number(op);
@@ -72,8 +73,8 @@ static bool ends_mmas(const tcc_op *op, const tcc_map *later)
     return ends;
 }
 
-/* Passes the turn on when all MMAs of a tile have been started: in the loop's last iteration, as ptxas wants the
- * wait for them directly behind the loop. */
+/* Passes the turn on when all MMAs of a tile have been started: in the loop's last iteration, as ptxas requires
+ * the wait for them directly after the loop. */
 static void pass_on(tcc_op *last, tcc_value *turn, tcc_value *t)
 {
     tcc_builder b = tcc_builder_after(last);

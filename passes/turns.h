@@ -6,8 +6,8 @@
 
 #include "passes/pass.h"
 
-/* Makes so many roles of one whose region is a loop over tiles. TCC_ERR_UNSUPPORTED, reported, where it is
- * something else. */
+/* Splits a role whose region is a loop over tiles into this many roles. TCC_ERR_UNSUPPORTED, reported, for
+ * any other region. */
 tcc_status tcc_take_turns(tcc_pass_ctx *ctx, tcc_op *role, int64_t n);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "ir/fragment.h"
 
-/* Fitted to 3700 times of 92 schedules and 75 shapes on an H200, at 1.64 GHz (docs/gpu-results.md). A warp's access takes
- * so many cycles with the address arithmetic around it, and of the time that copies take a part is not hidden. A stage
- * arrives later than a first copy: others are on their way. */
+/* Fitted to 3700 times of 92 schedules and 75 shapes on an H200, at 1.64 GHz (docs/gpu-results.md). A warp's access
+ * takes this many cycles including the address arithmetic, and a part of the time of copies is not hidden. A stage
+ * arrives later than a first copy, since others are in flight. */
 static const double ACCESS_CYCLES = 5, NOT_HIDDEN = 0.3, NOT_HIDDEN_IN_TURN = 0.29;
 static const double HIDDEN = 0.52, HIDDEN_IN_TURN = 0.72, STAGE_LATENCIES = 1.6, OFF_LINE = 1.97;
 enum { LANES = 32, ELEM_BYTES = 2 /* that the descriptor's rate of products is for */ };

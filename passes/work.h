@@ -19,16 +19,18 @@ typedef struct tcc_work {
     double moved_bytes;  /* by them */
 } tcc_work;
 
-/* Adds so many products of numbers of a type, by the instruction that the target has for them. */
+/* Adds the cost of this many products of a type, with the target's instruction for them. */
 void tcc_work_multiplies(tcc_work *w, const tcc_target *t, tcc_scalar elem, double products);
 
 /* What is in no loop: the first copy arrives, results are stored, one after the other. */
 double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
-/* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of what multiplies, its
- * reads of shared memory, loads from L2, and copies of which only so many are on their way; beside that
- * copies cost power, and lanes' accesses issue slots. `in_turn`: consumers take tiles in turn. */
+/* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of the multiplications,
+ * their reads of shared memory, loads from L2, and copies, of which only a limited number is in flight;
+ * in addition copies cost power, and lanes' accesses issue slots. `in_turn`: consumers take tiles in
+ * turn. */
 double tcc_iteration_cycles(const tcc_target *t, const tcc_work *w, int64_t stages, bool in_turn);
-/* How often as long as whole lines TMA takes for panels that are so many bytes wide; 0: 16, which are not swizzled. */
+/* How many times as long TMA takes for panels of this many bytes as for whole lines; 0: 16 bytes, which are not
+ * swizzled. */
 double tcc_panel_times(int64_t width);
 /* Rounds in which each multiprocessor computes one of its tiles, as long as full ones take. The last is shorter the
  * fewer tiles it has, as these have more of L2, memory and power to themselves: of TCC_ROUND parts all but
@@ -51,7 +53,7 @@ tcc_lines tcc_lines_of(const tcc_type *tensor);
 /* From the end of one step of a variant to the first of the next one's work, in the same stream, and back. */
 extern const int64_t tcc_step_gap_cycles;
 
-/* Until the first CTA of a cluster has what others hand to it, so many bytes. */
+/* The time until the first CTA of a cluster has received this many bytes from the others. */
 double tcc_handing_cycles(const tcc_target *t, double bytes);
 
 /* Of a CTA that has but loads and stores of lanes, between others that hide its latency. */

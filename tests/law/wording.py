@@ -14,6 +14,9 @@ PHRASES = [
     (r"of what is", "say what it is"),
     (r"what it is about", "name it"),
     (r"not let through", "rejected"),
+    (r"nobody", "name what does not"),
+    (r"by way of", "through"),
+    (r"is to be", "must be"),
     (r"factors?", "operand"),
     (r"(?<!round )(?<!round-)(?<!single-)trips?", "iteration"),
 ]

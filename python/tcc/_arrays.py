@@ -1,4 +1,4 @@
-"""Arrays of other libraries, looked at where they are: nothing is copied that has the right type.
+"""Views of arrays of other libraries: arrays of the right type are not copied.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -17,13 +17,13 @@ HOST = -1
 
 
 class View(NamedTuple):
-    """What an array is."""
+    """A view of an array."""
 
     address: int
     kind: tuple[Any, Any, Any]
     """Shape, element type and device, as objects of the array's library."""
     library: str
-    """Whose array it is: outputs are made by the same; "" where that is not known."""
+    """The array's library, which also makes the outputs; "" if unknown."""
     keep: Any
     """What keeps the memory alive."""
 
@@ -33,7 +33,7 @@ class View(NamedTuple):
 
     @property
     def dtype(self) -> str:
-        """The element type's name, "float16" say."""
+        """The element type's name, such as "float16"."""
         return str(self.kind[1]).removeprefix("torch.")
 
     @property
@@ -45,11 +45,11 @@ class View(NamedTuple):
 
 
 class Unsuitable(Exception):
-    """Why an array cannot be used; the caller knows its name."""
+    """The reason why an array cannot be used; the caller adds its name."""
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
-    """Whether elements lie row by row; strides in elements. None: they do.
+    """Whether an array is row-major; strides in elements. None: it is.
 
     >>> is_contiguous((2, 3), (3, 1)), is_contiguous((2, 3), (1, 2)), is_contiguous((1, 3), (99, 1))
     (True, False, True)
@@ -134,7 +134,7 @@ def _read_buffer(x: Any) -> View:
 
 readers: dict[type, Callable[[Any], View]] = {
     DeviceArray: lambda x: View(x.address, (x.shape, x.dtype, x.device[1]), "", x)}
-"""Of every type that was seen, what looks at its arrays; may raise Unsuitable."""
+"""The reader for each type seen so far; may raise Unsuitable."""
 
 
 def _library_of(x: Any) -> str:
@@ -165,7 +165,7 @@ def _choose_reader(x: Any) -> Callable[[Any], View]:
 
 
 def read(x: Any) -> View:
-    """Looks at an array. Raises Unsuitable."""
+    """Returns a view of an array. Raises Unsuitable."""
     reader = readers.get(type(x))
     if reader is None:
         reader = readers[type(x)] = _choose_reader(x)
@@ -173,7 +173,7 @@ def read(x: Any) -> View:
 
 
 def is_writable(view: View) -> bool:
-    """Whether a kernel may write there."""
+    """Whether a kernel may write to it."""
     if view.library == "numpy":
         return bool(view.keep.flags.writeable)
     if view.library in ("jax", "torch"):
@@ -185,7 +185,7 @@ def is_writable(view: View) -> bool:
 
 
 def has_jax(values: list[Any]) -> bool:
-    """Whether a view is of an array of jax's."""
+    """Whether there is a view of a jax array."""
     return "jax" in sys.modules and any(isinstance(v, View) and v.library == "jax" for v in values)
 
 
@@ -193,7 +193,7 @@ def has_jax(values: list[Any]) -> bool:
 
 
 def numpy_dtype(name: str) -> Any:
-    """numpy's dtype of this name, which may be one of ml_dtypes'."""
+    """The numpy dtype with this name, possibly from ml_dtypes."""
     import numpy
 
     if hasattr(numpy, name):
@@ -206,7 +206,7 @@ def numpy_dtype(name: str) -> Any:
 
 
 def allocate(like: View, shape: tuple[int, ...], dtype: str) -> Any:
-    """An array of the same library on the same device, with anything in it."""
+    """An uninitialised array of the same library on the same device."""
     if like.library == "torch":
         return like.keep.new_empty(shape, dtype=getattr(sys.modules["torch"], dtype))
     if like.library == "cupy":
@@ -224,7 +224,7 @@ def allocate(like: View, shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def finish(library: str, array: Any) -> Any:
-    """What the caller gets for an array that ``allocate`` made: jax's are made of what is in it."""
+    """The caller's result for an array made by ``allocate``, from whose contents jax arrays are made."""
     if library != "jax":
         return array
     if isinstance(array, DeviceArray):

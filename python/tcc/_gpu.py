@@ -34,12 +34,12 @@ class Gpus:
         self._kept: list[c.c_void_p] = []
 
     def current(self) -> int:
-        """The ordinal of the current GPU; the first where the calling thread has none."""
+        """The ordinal of the current GPU; the first one if the calling thread has none."""
         now: int = lib.tcc_runtime_current_device(self.runtime)
         return max(now, 0)
 
     def enter(self, ordinal: int) -> c.c_void_p | None:
-        """Makes a GPU current; the result is for ``leave``. Where none was current, it stays."""
+        """Makes a GPU current; pass the result to ``leave``. If none was current, it stays current."""
         now = lib.tcc_runtime_current_device(self.runtime)
         if now == ordinal:
             return None
@@ -54,14 +54,14 @@ class Gpus:
             lib.tcc_device_close(device)
 
     def open(self, ordinal: int) -> c.c_void_p:
-        """The GPU as a device that memory is taken from."""
+        """The GPU as a device that allocates memory."""
         device = c.c_void_p()
         self.listener.check(lib.tcc_device_open(self.runtime, ordinal, device))
         return device
 
     @contextlib.contextmanager
     def on(self, ordinal: int) -> Iterator[c.c_void_p]:
-        """The GPU as a device, and current meanwhile."""
+        """The GPU as a device, which is made current."""
         device = self.open(ordinal)
         try:
             yield device
@@ -80,12 +80,12 @@ class Gpus:
             lib.tcc_device_free(device, address)
 
     def sync(self, ordinal: int) -> None:
-        """Waits for all that was enqueued on the GPU."""
+        """Waits for all work enqueued on the GPU."""
         with self.on(ordinal) as device:
             self.listener.check(lib.tcc_device_sync(device))
 
     def jit(self, ordinal: int, policy: Policy = ("never", "never")) -> c.c_void_p:
-        """The compiler for the GPU, which is current."""
+        """The compiler for the current GPU."""
         with self._lock:
             if (ordinal, policy) not in self._jits:
                 jit = c.c_void_p()
@@ -98,7 +98,7 @@ class Gpus:
             return self._jits[ordinal, policy]
 
     def program(self, ordinal: int, source: bytes, options: CompileOptions, policy: Policy) -> c.c_void_p:
-        """A program that is loaded on a GPU."""
+        """A program loaded on a GPU."""
         program = c.c_void_p()
         entered = self.enter(ordinal)
         try:
@@ -109,7 +109,7 @@ class Gpus:
         return program
 
     def wait(self, policy: Policy) -> None:
-        """Returns when compilers of this policy have nothing left to do in the background."""
+        """Waits until compilers with this policy have no background work left."""
         with self._lock:
             jits = [jit for (_, of), jit in self._jits.items() if of == policy]
         for jit in jits:
@@ -125,7 +125,7 @@ class Gpus:
 
 @functools.lru_cache(maxsize=None)
 def gpus() -> Gpus | None:
-    """NVIDIA's GPUs, else AMD's; None where there are none."""
+    """NVIDIA's GPUs, else AMD's; None if there are none."""
     for vendor in _VENDORS:
         listener, runtime = Listener(), c.c_void_p()
         callback = DIAGNOSTIC_FN(listener.listen)
@@ -153,7 +153,7 @@ def current_stream_of_torch() -> Callable[[int], int]:
 
 
 def current_stream(library: str, array: Any, ordinal: int) -> int:
-    """The stream on which an array's library works; 0, the default one, where it does not say."""
+    """The current stream of an array's library; 0, the default stream, if it has none."""
     if library == "torch":
         stream = current_stream_of_torch()(ordinal)
     elif library == "cupy":

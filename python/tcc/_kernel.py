@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 When = Literal["never", "at once", "background"]
 
-DEFAULT_TARGET = "sm_90a"  # where there is no GPU
+DEFAULT_TARGET = "sm_90a"  # without a GPU
 _LEVELS = {"tensor": _lib.IR, "tile": _lib.TILE, "async": _lib.ASYNC, "target": _lib.TIR}
 
 
 class Kernel:
-    """A compiled kernel, which is called with arrays. ``tcc.jit`` makes it."""
+    """A compiled kernel, called with arrays; made by ``tcc.jit``."""
 
     def __init__(self, source: bytes, file: str | None, kernel: str | None, defines: dict[str, int],
                  target: str | None, tiles: int, interpret: bool, policy: _gpu.Policy):
@@ -48,7 +48,7 @@ class Kernel:
         except LibraryError:
             if not kernel:
                 raise
-            self._kernel = None  # there may be others, which are named
+            self._kernel = None  # there may be other kernels, which the message lists
             program = self._load()
         self._index = self._find(program, kernel)
         handle = lib.tcc_program_kernel_at(program, self._index)
@@ -58,7 +58,7 @@ class Kernel:
         self.args: tuple[Argument, ...] = self._signature.args
         """Its parameters, then its outputs."""
         self.dims: tuple[str, ...] = self._signature.dims
-        """The names of its dimensions that are known by the shapes of its arguments alone."""
+        """The names of its symbolic dimensions, which the shapes of its arguments determine."""
         self._n_dims, self._n_args = len(self.dims), len(self.args)
         self._quick: Launcher | None = None  # as soon as there was a call with tensors of torch
 
@@ -66,7 +66,7 @@ class Kernel:
 
     @property
     def target(self) -> str:
-        """What it is compiled for: "sm_90a", …"""
+        """Its target: "sm_90a", …"""
         if self._asked_target:
             return self._asked_target
         return self._gpus.target(self._gpus.current()) if self._gpus else DEFAULT_TARGET
@@ -75,7 +75,7 @@ class Kernel:
         return _lib.compile_options(self.target, self._file, self._kernel, self._defines, self._tiles, emit)
 
     def _load(self) -> c.c_void_p:
-        """A program that describes the kernels; on the current GPU it is loaded, where that runs the target."""
+        """A program that describes the kernels; loaded on the current GPU if that runs the target."""
         if self._gpus and b"\0" not in self._source:
             ordinal = self._gpus.current()
             try:
@@ -83,7 +83,7 @@ class Kernel:
             except LibraryError as error:
                 if error.status != text_of(lib.tcc_status_name(_lib.TARGET)) or not self._asked_target:
                     raise
-                self._gpus = None  # another GPU's: to look at, and to interpret
+                self._gpus = None  # for another GPU: it can be inspected and interpreted
         if self._described:
             return self._described
         listener = _lib.Listener()
@@ -116,12 +116,12 @@ class Kernel:
 
     @property
     def code(self) -> bytes:
-        """What a GPU's driver loads: PTX, or AMD's code object."""
+        """The image that the GPU's driver loads: PTX, or AMD's code object."""
         return self._module(_lib.DEFAULT).output
 
     @property
     def ptx(self) -> str:
-        """The PTX, of NVIDIA's targets."""
+        """The PTX, for NVIDIA's targets."""
         code = self.code
         if code.startswith(b"\x7fELF"):
             raise ArgumentError(f"{self.target} has no PTX: code has its code object")
@@ -129,21 +129,21 @@ class Kernel:
 
     @property
     def sass(self) -> str:
-        """What NVIDIA's GPU runs, below the lines of the source; ptxas and nvdisasm make it: docs/tools.md."""
+        """NVIDIA's machine instructions, below their source lines; needs ptxas and nvdisasm: docs/tools.md."""
         return self._module(_lib.SASS).output.decode()
 
     @property
     def schedule(self) -> str:
-        """How it is computed, in the language's own syntax: docs/language.md."""
+        """Its schedule, in the language's syntax: docs/language.md."""
         return self._module(_lib.TIR).schedule
 
     @property
     def manifest(self) -> str:
-        """All that a host must know to launch it, as JSON: docs/abi.md."""
+        """Its manifest, which describes how to launch it, as JSON: docs/abi.md."""
         return self._module(_lib.TIR).manifest
 
     def ir(self, level: str = "target") -> str:
-        """Its IR of a level, "tensor", "tile", "async" or "target": docs/ir.md."""
+        """Its IR at a level, "tensor", "tile", "async" or "target": docs/ir.md."""
         if level not in _LEVELS:
             raise ArgumentError(f"there is no level '{level}': " + ", ".join(_LEVELS))
         return self._module(_LEVELS[level]).output.decode()
@@ -153,16 +153,16 @@ class Kernel:
     def __call__(self, *args: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """Computes the kernel.
 
-        args, named  its parameters in the order of the signature, or by name: arrays that lie row by row, and numbers.
-                     Those of torch, cupy, jax and numpy will do, and whatever has ``__dlpack__``,
+        args, named  its parameters, in the order of the signature or by name: row-major arrays, and numbers. Arrays
+                     may come from torch, cupy, jax and numpy, or have ``__dlpack__``,
                      ``__cuda_array_interface__`` or a buffer
-        out          arrays for the outputs, one or a tuple, or a dict by name; None: new ones, of the library of
-                     the first array, on its device
-        stream       of the GPU, as a number, or as an object that has one; None: on which that library works now
+        out          arrays for the outputs: one, a tuple, or a dict by name; None: new ones, of the first array's
+                     library, on its device
+        stream       a GPU stream, as a number or an object that has one; None: the current stream of that library
 
-        Returns the output, or a tuple of several; None where there are ``inout`` parameters alone. On a GPU that is
-        when the kernel was enqueued. Arrays of the host are copied to the GPU and back; without one the interpreter
-        computes them. Raises ArgumentError for what does not fit, with the argument and the dimension.
+        Returns the output, or a tuple of several; None if there are only ``inout`` parameters. On a GPU it returns
+        when the kernel has been enqueued. Host arrays are copied to the GPU and back; without a GPU the interpreter
+        computes the result. Raises ArgumentError, with the argument and the dimension, if the arguments do not match.
         """
         if named:
             args = self._signature.by_position(args, named)
@@ -175,7 +175,7 @@ class Kernel:
         return self._run(args, out, stream, {}, self._launch)
 
     def variant(self, *args: Any, out: Any = None, **named: Any) -> str | None:
-        """The name of the variant that such a call runs, "layer__64x32" say; None where there is nothing to compute.
+        """The name of the variant that such a call runs, such as "layer__64x32"; None if there is nothing to compute.
 
         >>> import numpy
         >>> product = jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }",
@@ -190,7 +190,7 @@ class Kernel:
         return text_of(name) if name else None
 
     def prepare(self, *args: Any, out: Any = None, **named: Any) -> None:
-        """Loads what a call with such arrays of a GPU runs, and computes nothing: before a CUDA graph is captured."""
+        """Loads the code of a call with such GPU arrays, without running it: before capturing a CUDA graph."""
         self._run(args, out, None, named, self._prepare)
 
     def _run(self, args: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any], go: Any) -> Any:
@@ -224,14 +224,14 @@ class Kernel:
                                     self._tiles if tiles is None else tiles, _lib.DEFAULT)
 
     def _handle(self, ordinal: int, tiles: int | None = None) -> c.c_void_p:
-        """The kernel on a GPU, which is current."""
+        """The kernel on the current GPU."""
         assert self._gpus
         program = self._gpus.program(ordinal, self._source, self._options_on(ordinal, tiles), self._policy)
         handle: c.c_void_p = lib.tcc_program_kernel_at(program, self._index)
         return handle
 
     def _launched(self, ordinal: int, plan: Plan, packed: bytes) -> c.c_void_p:
-        """The kernel that a launch runs: this one, which is remembered, or one for its extents."""
+        """The kernel that a launch runs: this one, which is cached, or one for its extents."""
         if not self._specializes:
             return self._handles.setdefault(ordinal, self._handle(ordinal))
         assert self._gpus
@@ -263,7 +263,7 @@ class Kernel:
                 gpus.leave(entered)
 
     def wait(self) -> None:
-        """Returns when nothing is left to be done in the background: before a CUDA graph is captured, say."""
+        """Waits until no background work is left, for example before capturing a CUDA graph."""
         if self._gpus:
             self._gpus.wait(self._policy)
 
@@ -276,14 +276,14 @@ class Kernel:
             stream = _gpu.current_stream(first.library, first.keep, ordinal)
         self._on_gpu(lib.tcc_kernel_launch, plan, values, ordinal, stream)
         if _arrays.has_jax(values) and self._gpus:
-            self._gpus.sync(ordinal)  # jax, which knows nothing of the launch, may give memory away
+            self._gpus.sync(ordinal)  # jax, which is not aware of the launch, may reuse memory
 
     def _prepare(self, plan: Plan, values: list[Any], stream: None) -> None:
         if plan.ordinal != HOST:
             self._on_gpu(lib.tcc_kernel_prepare, plan, values, plan.ordinal)
 
     def _launch_copies(self, plan: Plan, values: list[Any]) -> None:
-        """Arrays of the host go to the GPU and back."""
+        """Copies host arrays to the GPU and back."""
         gpus = self._gpus
         assert gpus
         ordinal = gpus.current()
@@ -323,39 +323,40 @@ class Kernel:
 
     def bench(self, *args: Any, out: Any = None,
               against: Rival | Mapping[str, Rival] | None = None, **named: Any) -> Bench:
-        """Times it on the GPU: warm, with inputs that are not in the L2 cache, as ``tcc-run --bench`` does.
+        """Times it on the GPU: warm, with inputs that are not in the L2 cache, like ``tcc-run --bench``.
 
-        args, out, named  as in a call. The arrays are copied, and stay as they are
-        against           what is timed in turn with it, so that clocks and heat are shared: another kernel with the same
-                          arguments, or a function without arguments that enqueues something on the default stream; or
-                          a dict of these, by name
+        args, out, named  as in a call. The arrays are copied and remain unchanged
+        against           what to time alternately with it, under the same clocks and temperature: another kernel with
+                          the same arguments, a callable without arguments that enqueues work on the default stream,
+                          or a dict of these by name
 
         >>> print(k.bench(A, B, against={"torch": lambda: A @ B}))     # doctest: +SKIP
 
-        Of the result ``us``, ``tflops`` and ``ratio("torch")`` are the numbers. Without a GPU that is an Error: the interpreter's time means nothing; ``timeline`` has an estimate.
+        The result has the numbers ``us``, ``tflops`` and ``ratio("torch")``. Raises Error without a GPU, since timings
+        on the interpreter are meaningless; ``timeline`` has an estimate.
         """
         return _bench.bench(self, args, out, named, against)
 
     def tune(self, *args: Any, out: Any = None, seconds: float = 60, results: str | os.PathLike[str] | None = None,
              progress: Callable[[TuneProgress], object] | None = None, **named: Any) -> Tuned:
-        """Searches for the schedule that is fastest for such a call, as ``tcc-run --tune`` does: docs/tuning.md.
+        """Searches for the fastest schedule for such a call, like ``tcc-run --tune``: docs/tuning.md.
 
-        args, out, named  as in a call. The arrays are copied, and stay as they are
-        seconds           that the search takes, about
-        results           the file to which each result goes at once, and from which a later search goes on; None: the
-                          one of tcc-run; "": none
-        progress          called with how far the search is, after every step
+        args, out, named  as in a call. The arrays are copied and remain unchanged
+        seconds           the approximate duration of the search
+        results           the file to which each result is appended, and from which a later search resumes; None: that
+                          of tcc-run; "": none
+        progress          called with the progress of the search after every step
 
         >>> tuned = k.tune(A, B, seconds=20)                           # doctest: +SKIP
         >>> C = tuned.kernel(A, B)                                     # doctest: +SKIP
 
-        Of the result ``us`` and ``ratio`` are the numbers, ``schedule`` is to be put into the source. The search can be
-        interrupted: what was measured is kept. Without a GPU it is an Error.
+        The result has the numbers ``us`` and ``ratio``, and ``schedule``, to add to the source. The search can be
+        interrupted: its measurements are kept. Raises Error without a GPU.
         """
         return _tune.tune(self, args, out, named, seconds, results, progress)
 
     def tuned(self, *args: Any, out: Any = None, results: str | os.PathLike[str] | None = None, **named: Any) -> Kernel:
-        """The kernel with the fastest schedule that the file of results has for such a call; itself, where it has none.
+        """The kernel with the fastest schedule that the results file has for such a call, or itself if it has none.
 
         args, out, named  as in a call; nothing is computed
         results           as for ``tune``
@@ -366,11 +367,11 @@ class Kernel:
                  **named: Any) -> Timeline:
         """What one CTA does and when, by a model of the machine's speed: docs/timeline.md.
 
-        args, out, named  as in a call, arrays of the host: the kernel is computed by the interpreter, and checked
-        cta               which one
-        path              where its JSON goes, for ui.perfetto.dev
+        args, out, named  as in a call, with host arrays: the interpreter computes the kernel, and checks it
+        cta               the number of the CTA
+        path              a file for its JSON, for ui.perfetto.dev
 
-        There is a model for sm_90a alone.
+        Only sm_90a has a model.
 
         >>> import numpy
         >>> product = jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }",
@@ -398,7 +399,7 @@ class Kernel:
         return timeline
 
     def _with(self, schedule: str) -> Kernel:
-        """The kernel with a schedule behind its source."""
+        """The kernel with a schedule appended to its source."""
         return Kernel(self._source + b"\n" + schedule.encode(), self._file, self.name, self._defines, self._asked_target,
                       self._tiles, False, self._policy)
 
@@ -406,17 +407,17 @@ class Kernel:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What it was compiled from, and how."""
+        """The source and the options that it was compiled from."""
         source, file, _, defines, *how = self._made_of
         return source, file, self.name, sorted(defines.items()), *how
 
     def torch_op(self, name: str | None = None) -> Any:
-        """The kernel as a custom operator of torch, which torch.compile and torch.export see as one.
+        """The kernel as a custom torch operator, which torch.compile and torch.export trace as one.
 
-        name  "namespace::name"; None: one of its own. Each may be registered once
+        name  "namespace::name"; None: a unique one. A name can only be registered once
 
-        It takes the parameters by position, and returns what a call returns; ``inout`` parameters are known to be
-        written. It has no derivative; ``register_autograd`` of the result gives it one.
+        It takes the parameters by position, and returns what a call returns; it is declared to write to ``inout``
+        parameters. It has no derivative; ``register_autograd`` of the result supplies one.
         """
         from . import _torch
 
@@ -425,11 +426,11 @@ class Kernel:
     # ---- as other objects ------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled is what it was compiled from, which another process compiles, or finds compiled, for its GPU."""
+        """Pickles the source and options, from which another process compiles for its GPU, or loads from the cache."""
         return Kernel, self._made_of
 
     def __copy__(self) -> Kernel:
-        return self  # nothing in it changes
+        return self  # immutable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
         return self
@@ -438,7 +439,7 @@ class Kernel:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What ``help`` and completions show."""
+        """The signature for ``help`` and completions."""
         import inspect  # which takes a fifth of the time of importing all
 
         either, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -459,17 +460,17 @@ def jit(source: str | os.PathLike[str], *, kernel: str | None = None, defines: M
     """Compiles a kernel: a function of arrays.
 
     source     the text of a program, or the path of a file as a ``pathlib.Path``
-    kernel     which of its kernels; None: the only one
-    defines    numbers for dimensions and constants: ``-D`` of the command line
-    target     "sm_90a", "gfx1100", …; None: the GPU's, or without one sm_90a
-    tiles      so many tiles at most are compiled for a launch to choose from; 0: all there are
-    interpret  compute on the CPU, with a model of the GPU that finds races, also where there is a GPU
-    specialize when kernels are compiled for extents that the tiles do not serve well: "never", "at once", when a call
-               has them for the first time, or in the "background", while calls do without
-    assemble   when machine code is made for later processes, where ptxas is found
+    kernel     the name of its kernel; None: the only one
+    defines    numbers for dimensions and constants, like ``-D`` on the command line
+    target     "sm_90a", "gfx1100", …; None: that of the GPU, or sm_90a without one
+    tiles      the maximum number of tiles to compile, from which a launch chooses; 0: all
+    interpret  compute on the CPU, with a model of the GPU that detects races, even if there is a GPU
+    specialize when to compile kernels for extents that the tiles do not serve well: "never", "at once", when a call
+               first has them, or in the "background", while calls proceed without
+    assemble   when to make machine code for later processes, if ptxas is found
 
-    What is compiled for the GPU is kept on disk for later processes: docs/embedding.md.
-    Raises CompileError where the program is wrong.
+    Code compiled for the GPU is cached on disk for later processes: docs/embedding.md.
+    Raises CompileError if the program has errors.
 
     >>> import numpy
     >>> scale = jit("kernel scale(A: f16[M, N], alpha: f32) -> (B: f32[M, N]) { B[m, n] = alpha * f32(A[m, n]); }")

@@ -1,4 +1,4 @@
-"""What a kernel takes: its arguments as they are declared, and those of a call, checked.
+"""Signatures of kernels, and the checked arguments of calls.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -27,7 +27,7 @@ class Argument(NamedTuple):
     role: str
     """"in", "out", "inout" or "scalar"."""
     shape: tuple[str | int, ...]
-    """A name or a number for each dimension."""
+    """For each dimension its name or its extent."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}" + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
@@ -40,7 +40,7 @@ def _argument(kernel: c.c_void_p, i: int) -> Argument:
 
 
 class Plan(NamedTuple):
-    """What calls with arrays of the same shapes, types and places have in common."""
+    """What calls with arrays of the same shapes, types and devices share."""
 
     extents: bytes  # of the kernel's dims, as C takes them
     outputs: tuple[tuple[tuple[int, ...], str], ...]  # shapes and types
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
 
 def bytes_of(argument: Argument, view: View) -> int:
-    """What an array takes, as a kernel has it."""
+    """The size of an array as a kernel argument."""
     n = 1
     for extent in view.shape:
         n *= extent
@@ -105,7 +105,7 @@ class Signature:
         return tuple(given[name] for name in names)
 
     def _read(self, given: tuple[Any, ...]) -> list[Any]:
-        """Of each argument a view of its array, or its number."""
+        """For each argument the view of its array, or its number."""
         values: list[Any] = []
         try:
             for is_scalar, x in zip(self.scalars, given):
@@ -133,7 +133,7 @@ class Signature:
         return outs
 
     def _shape_of(self, argument: Argument, element: Element, view: View) -> tuple[tuple[int, ...], bool]:
-        """An array's shape in elements, after its type and rank are checked, and whether it is to be packed."""
+        """Checks an array's type and rank; returns its shape in elements, and whether it must be packed."""
         dtype = view.dtype
         packed = element.bits < 8 and dtype == PACKED
         if dtype != element.dtype and not packed:
@@ -149,7 +149,7 @@ class Signature:
         return shape, element.bits < 8 and not packed
 
     def _bind(self, bound: dict[str, tuple[int, str]], argument: Argument, shape: tuple[int, ...]) -> None:
-        """Notes the extents of an array, or refuses those that are not what they were before."""
+        """Binds the extents of an array, and rejects those that differ from earlier ones."""
         for axis, (wanted, extent) in enumerate(zip(argument.shape, shape)):
             known, where = (wanted, "the kernel") if isinstance(wanted, int) else bound.setdefault(
                 wanted, (extent, f"'{argument.name}'"))
@@ -166,7 +166,7 @@ class Signature:
             raise ArgumentError(f"{self.name}: {first}, and {second}: all are to be in one place")
 
     def _make_plan(self, values: list[Any], kinds: tuple[Any, ...]) -> Plan:
-        """Checks arguments, and keeps what is known of them."""
+        """Checks arguments, and caches the result."""
         bound: dict[str, tuple[int, str]] = {}
         places: dict[int, str] = {}
         packs = []
@@ -190,7 +190,7 @@ class Signature:
         return plan
 
     def look(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any]]:
-        """Arguments checked: their plan, and their views or numbers."""
+        """Checks the arguments: returns their plan, and their views or numbers."""
         if named or len(args) != len(self.inputs):
             args = self.by_position(args, named)
         values = self._read(args if out is None else (*args, *self._outputs_of(out)))
@@ -212,7 +212,7 @@ class Signature:
         return [_arrays.allocate(values[self.first], shape, dtype) for shape, dtype in plan.outputs]
 
     def plan(self, args: tuple[Any, ...], out: Any, named: Mapping[str, Any]) -> tuple[Plan, list[Any]]:
-        """What a call would compute: its plan, and views or numbers for all arguments, outputs included."""
+        """The plan of a call, and views or numbers for all arguments including outputs."""
         plan, values = self.look(args, out, named)
         if out is None:
             values += [_arrays.read(x) for x in self.allocate(plan, values)]
@@ -220,7 +220,7 @@ class Signature:
 
     @property
     def takes(self) -> tuple[tuple[str, str, str], ...]:
-        """What two kernels have in common that can be given the same arguments."""
+        """Equal for two kernels that accept the same arguments."""
         return tuple((a.name, a.type, a.role) for a in self.args)
 
     def sizes(self, values: list[Any]) -> list[int | None]:

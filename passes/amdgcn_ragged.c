@@ -1,12 +1,11 @@
 /* amdgcn_ragged: tiles that begin before the tensor.
  *
  * Elements at negative k are loaded as 0. If rows are not aligned, the last chunk of K may be partial. It
- * then precedes the others, as k = -chunk … -1, so that all others are whole and never load the last row of
- * k:
+ * then precedes the others, as k = -chunk … -1, so that these are whole and never load the last row of k:
  *   - Along k a lane loads the last chunk that is whole, from K - chunk on, which is within its
  *     row, and masks what comes again later. Both operands are masked: 0 times infinity is NaN.
  *   - Across k the neighbours of the last columns run into the next row, and elements beyond the
- *   row are multiplied into columns that are not stored. The last row has no next one: there a lane
+ *     row are multiplied into columns that are not stored. The last row has no next one: there a lane
  *     loads the last neighbours that are whole, and shifts them down.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */

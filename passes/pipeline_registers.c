@@ -1,7 +1,7 @@
 /* pipeline-registers: copy the operands of MMAs through registers to shared memory, and back.
  *
- * For matrix instructions that multiply registers, if only threads copy to shared memory. Before:
- * scf.for %i = 0 … ceil(K / 32) (%c = 0.0) {
+ * For matrix instructions that multiply registers, if only threads copy to shared memory.
+ * Before:  scf.for %i = 0 … ceil(K / 32) (%c = 0.0) {
  *            %a = tile.load %A, %m, %i * 32 …    %b = tile.load %B, %i * 32, %n …
  *            scf.yield (tile.mma %a, %b, %c)
  *          }

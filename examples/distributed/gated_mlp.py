@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""A gated MLP over several GPUs: its kernels are tcc's, what lies between the GPUs is torch.distributed's.
+"""A gated MLP on several GPUs: kernels by tcc, communication by torch.distributed.
 
     torchrun --standalone --nproc-per-node=2 examples/distributed/gated_mlp.py [--how tensor ddp fsdp] [--device cpu|cuda]
 
-tensor  W1 and W3 are split by columns and W2 by rows, so that a process computes a part of the hidden features and the
-        results are added up
+tensor  W1 and W3 are split by columns and W2 by rows; each process computes a part of the hidden features, and the
+        results are added
 ddp     each process has all weights and a part of the rows; gradients are averaged
-fsdp    the same, with each weight in parts that are put together when they are needed
+fsdp    the same, with sharded weights that are gathered when they are needed
 
-A step of training is compared with that of a single process, which computes it without the others: prints a line for each
-tensor. Exit status 1 where one differs by more than rounding. On CPUs tcc's kernels are interpreted, which is for
-small sizes, and gloo takes NCCL's place.
+One training step is compared with that of a single process; prints a line for each tensor. The exit status is 1 if one
+differs by more than rounding. On CPUs tcc's kernels are interpreted, which suits small sizes only, and gloo replaces
+NCCL.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -25,7 +25,7 @@ import torch.distributed as dist
 import tcc
 
 SOURCE = pathlib.Path(__file__).with_name("gated_mlp.tile")
-MOST_APART = 0.02  # parts of a tensor's norm: results of bf16 that were added in another order
+MOST_APART = 0.02  # relative to a tensor's norm: bf16 results that were added in a different order
 
 # ---- operators with derivatives ------------------------------------------------------------------
 
@@ -62,14 +62,14 @@ down.register_autograd(down_backward, setup_context=save_inputs)
 
 
 def add_up(x):
-    """The sum over all processes, which has the type of x and is added in f32."""
+    """The sum over all processes, added in f32, in the type of x."""
     total = x.float() if x.dtype != torch.float32 else x.clone()
     dist.all_reduce(total)
     return total.to(x.dtype)
 
 
 class ToParts(torch.autograd.Function):
-    """What all processes have goes into each one's part; derivatives of the parts are added up."""
+    """Passes on a value that all processes have; its derivatives are added over the processes."""
 
     @staticmethod
     def forward(ctx, x):
@@ -81,7 +81,7 @@ class ToParts(torch.autograd.Function):
 
 
 class FromParts(torch.autograd.Function):
-    """What the parts computed is added up; its derivative is that of each."""
+    """Adds the results of the processes; the derivative is the same for each."""
 
     @staticmethod
     def forward(ctx, y):
@@ -107,7 +107,7 @@ class GatedMLP(torch.nn.Module):
 
 
 class TensorParallelGatedMLP(GatedMLP):
-    """The part of it that this process has."""
+    """The part of this process."""
 
     def __init__(self, w1, w3, w2):
         n, rank = dist.get_world_size(), dist.get_rank()
@@ -121,7 +121,7 @@ class TensorParallelGatedMLP(GatedMLP):
 
 
 def step(module, x, target):
-    """The result of a module and the derivatives of its loss."""
+    """The result of a module and the derivative of its loss."""
     y = module(x)
     loss = ((y - target) ** 2).mean()
     loss.backward()
@@ -129,7 +129,7 @@ def step(module, x, target):
 
 
 def whole(gradient):
-    """A derivative of FSDP's, of which each process has a part."""
+    """A derivative of FSDP, gathered from the parts of all processes."""
     return gradient.full_tensor() if hasattr(gradient, "full_tensor") else gradient
 
 
@@ -169,7 +169,7 @@ WAYS = {"tensor": tensor_parallel, "ddp": ddp, "fsdp": fsdp}
 
 
 def compare(results, alone):
-    """Whether the results of all processes are those of one; the first process says by how much they differ."""
+    """Whether the results of all processes equal those of one; the first process prints the differences."""
     fits = True
     for name, (got, part_of) in results.items():
         want = part_of(alone[name]).float()
@@ -194,7 +194,7 @@ def main():
     dist.init_process_group("nccl" if options.device == "cuda" else "gloo")
     m, k, h = options.size or ((16, 64, 128) if options.device == "cpu" else (4096, 4096, 14336))
     if m % dist.get_world_size() or h % dist.get_world_size():
-        sys.exit(f"M and H are to be multiples of the {dist.get_world_size()} processes")
+        sys.exit(f"M and H must be multiples of the number of processes, {dist.get_world_size()}")
 
     generator = torch.Generator(device).manual_seed(1)  # the same in all processes
     random = lambda *shape: torch.randn(shape, generator=generator, device=device)  # noqa: E731

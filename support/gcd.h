@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Of two numbers from 0 on; of 0 and a number it is that number. */
+/* Of two nonnegative numbers; for 0 and a number it is that number. */
 static inline int64_t tcc_gcd(int64_t a, int64_t b)
 {
     return b ? tcc_gcd(b, a % b) : a;

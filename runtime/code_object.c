@@ -207,8 +207,8 @@ static bool is_address(const tcc_param *p)
     return p->kind == TCC_PARAM_POINTER || p->kind == TCC_PARAM_WORKSPACE;
 }
 
-/* Bytes of the parameters, each at a multiple of its size, in words: what LLVM gives as the size of
- * a kernel's arguments. */
+/* Bytes of the parameters, each at a multiple of its size, in words: LLVM's size of a kernel's
+ * arguments. */
 static uint32_t parameter_bytes(const tcc_entry *entry)
 {
     uint32_t bytes = 0;

@@ -70,7 +70,7 @@ typedef struct tcc_driver {
     tcc_status (*read)(const tcc_runtime *rt, void *to, uint64_t from, size_t bytes);
     tcc_status (*fill)(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n);
 
-    /* In a stream's order; free_async gives back what alloc_async gave. */
+    /* In stream order; free_async frees memory from alloc_async. */
     tcc_status (*alloc_async)(const tcc_runtime *rt, size_t bytes, void *stream, uint64_t *out);
     tcc_status (*free_async)(const tcc_runtime *rt, uint64_t address, void *stream);
     tcc_status (*fill_async)(const tcc_runtime *rt, uint64_t to, uint8_t byte, size_t n,
@@ -78,7 +78,7 @@ typedef struct tcc_driver {
 
     tcc_status (*event_create)(const tcc_runtime *rt, void **event);
     void (*event_destroy)(const tcc_runtime *rt, void *event);
-    /* Of the default stream. */
+    /* For the default stream. */
     tcc_status (*event_record)(const tcc_runtime *rt, void *event);
     tcc_status (*event_sync)(const tcc_runtime *rt, void *event);
     tcc_status (*event_time)(const tcc_runtime *rt, void *start, void *end, float *ms);

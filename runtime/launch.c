@@ -167,7 +167,7 @@ static tcc_status take_workspace(launch *l, size_t n_dims, size_t n_args)
     return load(l);
 }
 
-/* The plan, which is large, is left to be filled in. */
+/* The plan, which is large, is not initialised. */
 static void begin(launch *l, const tcc_kernel *k, const int64_t *dims, const tcc_arg *args, void *stream)
 {
     l->kernel = k;

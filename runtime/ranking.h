@@ -15,7 +15,7 @@ tcc_ranking tcc_ranking_compute(const tcc_kernel_desc *k, const tcc_device_attrs
 
 /* Rankings for extents of late, so that a launch with such does not compute costs. */
 typedef struct tcc_ranking_cache tcc_ranking_cache;
-/* Of one kernel on one device, both borrowed; NULL without memory. */
+/* For one kernel on one device, both borrowed; NULL if memory runs out. */
 tcc_ranking_cache *tcc_ranking_cache_create(const tcc_kernel_desc *k, const tcc_device_attrs *device);
 void tcc_ranking_cache_destroy(tcc_ranking_cache *cache);
 /* Thread-safe. */

@@ -41,7 +41,7 @@ struct tcc_kernel {
     const tcc_kernel_desc *desc;
     struct tcc_program *program;
     tcc_ranking_cache *rankings;
-    /* Of each variant, once it is loaded, a function for each step; NULL there: no launch. */
+    /* For each loaded variant, a function for each step; NULL for one without a launch. */
     _Atomic(tcc_function *) *functions;
 };
 

@@ -47,8 +47,8 @@ int64_t tcc_plan_offset(const tcc_expr *offset, const tcc_device_attrs *device,
 /* The value of an extent. */
 int64_t tcc_extent_value(const tcc_extent *e, const int64_t *dims);
 
-/* The scalar as its type holds it, rounded to nearest even: kernels take f16 and bf16 scalars
- * widened to f32. Overflow gives an infinity. */
+/* The scalar converted to its type, rounded to nearest even: kernels take f16 and bf16 scalars
+ * widened to f32. Overflow becomes infinity. */
 float tcc_scalar_value(const char *type, double number);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <tcc/tcc.h>
 
-/* Of names, descriptions and what follows them. */
+/* For names, descriptions and what follows them. */
 static size_t padded(size_t n)
 {
     return (n + 3) & ~(size_t)3;

@@ -18,7 +18,8 @@ typedef struct request {
     void *const *args;
     const int64_t *rows; /* of each output that are computed; NULL: all */
     size_t n_rows;
-    /* Of each argument: its type, its elements, of how many a row is, and these as doubles. */
+    /* For each argument: its type, its elements, the length of a row, and the elements as
+     * doubles. */
     struct wide {
         tcc_scalar elem;
         int64_t count, row;

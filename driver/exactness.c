@@ -149,7 +149,8 @@ static known numbers_of(const tcc_trial *t, const tcc_op *op, const known *a)
 
 /* ---- exactness -------------------------------------------------------------------------- */
 
-/* Of a sum whose operand's numbers are `a`. Of products of drawn numbers alone tcc_trial_range sees to it. */
+/* For a sum whose operand's numbers are `a`. For products of only drawn numbers tcc_trial_range ensures
+ * it. */
 static tcc_exactness exactness_of_sum(const tcc_trial *t, const tcc_op *op, const known *a,
                                       const known *sum)
 {

@@ -75,7 +75,7 @@ static tcc_status try(request *r, const tcc_func *f, reason *why)
     return tcc_interp_check(f, &r->interp, r->arena, &diag);
 }
 
-/* Of all steps. */
+/* For all steps. */
 static int64_t cost_of(const request *r, const tcc_func *f)
 {
     tcc_diag silent = {0};

@@ -64,7 +64,7 @@ static const tcc_kernel *make_with(tcc_jit *jit, const tcc_jit_request *r, const
     return tcc_program_kernel(program, kernel);
 }
 
-/* The kernel that was made for these extents; NULL: there is to be none. */
+/* The kernel that was made for these extents; NULL: none is needed. */
 static const tcc_kernel *decide(tcc_jit *jit, const tcc_jit_request *r, const tcc_kernel *k, const int64_t *dims)
 {
     const tcc_kernel *own = NULL;

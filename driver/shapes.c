@@ -77,7 +77,7 @@ static int64_t extent(chooser *ch, along a, int64_t tile)
     return tiles * tile + extra(ch, a.more, tile);
 }
 
-/* Of a product of dimensions the last is the one that tiles go by; the others are batches, as where they are apart. */
+/* In a product of dimensions, tiles are along the last one; the others are batches, as if they were separate. */
 static bool is_dim(tcc_dim d, const char *name)
 {
     tcc_extent_factor factor;
@@ -193,7 +193,7 @@ static double tile_of_element(const tcc_func *scheduled, const int64_t *dims)
     return places;
 }
 
-/* Of all elements, those that are summed as well. What is outside of a tile costs no more than being passed over. */
+/* For all elements, including those that are summed. Elements outside a tile only cost being skipped. */
 static double work_of_pointwise(const tcc_func *scheduled, const int64_t *dims)
 {
     enum { EACH = 32, OUTSIDE = 4 };

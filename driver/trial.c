@@ -137,7 +137,7 @@ static void measure_noise(tcc_trial_arg *a)
     }
 }
 
-/* Of all outputs, as the interpreter has it. */
+/* For all outputs, in the interpreter's layout. */
 static void want_intervals(tcc_trial *t, tcc_arena *arena, tcc_interp_options *o)
 {
     double **low = TCC_NEW_ARRAY(arena, double *, t->n_args);
@@ -181,7 +181,7 @@ tcc_status tcc_trial_run(tcc_trial *t, const tcc_func *f, uint64_t order, tcc_di
     tcc_status status = run_machine(t, f, order, &silent);
     if (!status || status == TCC_ERR_NO_VARIANT || status == TCC_ERR_MEMORY)
         return status;
-    return run_machine(t, f, order, diag); /* again, to be heard */
+    return run_machine(t, f, order, diag); /* again, with messages */
 }
 
 /* ---- comparing -------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ static bool is_open(const tcc_trial_arg *a, int64_t i)
            high - low > 0.25 * fmax(fabs(low), fabs(high));
 }
 
-/* `first`: nothing of this phase has run. `anew`: or what has is another variant, which contracts differently. */
+/* `first`: nothing of this phase has run. `anew`: or only another variant has, which contracts differently. */
 static bool element_agrees(const tcc_trial_arg *a, int64_t i, int phase, bool first, bool anew, double *want)
 {
     double got = a->got[i];

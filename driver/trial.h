@@ -24,7 +24,7 @@ typedef struct tcc_trial_arg {
     const tcc_value *param;
     int64_t count;                      /* of elements */
     double *input;                      /* outputs begin as poison */
-    double *want;                       /* what the tensor level gives */
+    double *want;                       /* the results of the tensor level */
     double *got;                        /* what the last form gave */
     double *of_phase[TCC_TRIAL_PHASES]; /* what the first form of each gave */
     double noise;        /* of results that a function rounds, only by rounding in f32 */
@@ -58,8 +58,9 @@ typedef struct tcc_difference {
 tcc_status tcc_trial_prepare(tcc_trial *t, tcc_arena *arena, tcc_arena *scratch, const tcc_func *kernel,
                              const int64_t *dims, uint64_t seed, tcc_diag *diag);
 
-/* Runs another form of the kernel, the machine in the order that the seed gives. TCC_ERR_NO_VARIANT
- * and nothing reported: f is not valid for this shape. Errors are those of tcc_interp_run. */
+/* Runs another form of the kernel, on the machine in the order given by the seed.
+ * TCC_ERR_NO_VARIANT and nothing reported: f is not valid for this shape. Errors are those of
+ * tcc_interp_run. */
 tcc_status tcc_trial_run(tcc_trial *t, const tcc_func *f, uint64_t order, tcc_diag *diag);
 
 /* The same with options of one's own; all errors are reported. */

@@ -201,7 +201,7 @@ static tcc_status take(search *s, const tcc_point *points, size_t n, double unti
 
 /* ---- measuring -------------------------------------------------------------------------- */
 
-/* What is still to be measured, the most promising first. */
+/* Schedules still to be measured, the most promising first. */
 typedef struct queue {
     candidate **of;
     size_t n;

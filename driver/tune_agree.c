@@ -37,7 +37,7 @@ static void *compare_pieces(void *arg)
     return NULL;
 }
 
-/* Of a sample. */
+/* For a sample. */
 static double root_mean_square(tcc_scalar elem, const void *data, size_t n)
 {
     size_t step = n / SAMPLE + 1, counted = 0;

@@ -112,7 +112,7 @@ static int by_time(const row *x, const row *y)
     return (x->result.time > y->result.time) - (x->result.time < y->result.time);
 }
 
-/* Of a schedule's results the one that counts is first: one that is wrong, else the fastest. */
+/* Sorts a schedule's results by relevance: a wrong one first, else the fastest. */
 static int for_choice(const void *a, const void *b)
 {
     const row *x = a, *y = b;

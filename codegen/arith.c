@@ -79,7 +79,7 @@ static LLVMValueRef cmp(const tcc_lower *l, const tcc_op *op, const LLVMValueRef
     return NULL;
 }
 
-/* Saturates; NaN gives 0. */
+/* Saturates; NaN becomes 0. */
 static LLVMValueRef to_int(const tcc_lower *l, LLVMValueRef x, LLVMTypeRef type, bool is_unsigned)
 {
     LLVMTypeRef overloads[] = {type, LLVMTypeOf(x)};
@@ -127,7 +127,7 @@ LLVMValueRef tcc_lower_cast(const tcc_lower *l, LLVMValueRef x, tcc_scalar from,
     return LLVMBuildIntCast2(b, x, type, !tcc_scalar_is_unsigned(from), "");
 }
 
-/* Of f64, rounded once where it is one instruction. */
+/* For f64, rounded once if it is one instruction. */
 static LLVMValueRef wide_math(const tcc_lower *l, tcc_opcode code, const LLVMValueRef *a)
 {
     LLVMValueRef one = LLVMConstReal(l->types[TCC_f64], 1);

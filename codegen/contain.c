@@ -39,7 +39,7 @@ static void on_fatal_error(const char *reason)
     jump_out(TCC_ERR_INTERNAL);
 }
 
-/* Of malloc, called by LLVM. */
+/* For malloc, called by LLVM. */
 static void on_bad_alloc(void *user, const char *reason, bool crash)
 {
     (void)user, (void)reason, (void)crash;
@@ -49,7 +49,7 @@ static void on_bad_alloc(void *user, const char *reason, bool crash)
     abort();
 }
 
-/* Of operator new. */
+/* For operator new. */
 static void on_no_memory(void)
 {
     if (running)

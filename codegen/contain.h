@@ -12,15 +12,15 @@
 typedef struct tcc_contained {
     jmp_buf out;
     tcc_status status; /* TCC_OK while nothing went wrong */
-    char reason[256];  /* of a fatal error, as LLVM gives it */
+    char reason[256];  /* of a fatal error, from LLVM */
 } tcc_contained;
 
-/* Calls run(user), which may call LLVM, and returns what it returns; or, where LLVM gives up in the
- * middle of it, c->status: TCC_ERR_INTERNAL with a reason, or TCC_ERR_MEMORY. LLVM then keeps what
- * it held. Thread-safe.
+/* Calls run(user), which may call LLVM, and returns what it returns; or, if LLVM aborts in it,
+ * c->status: TCC_ERR_INTERNAL with a reason, or TCC_ERR_MEMORY. LLVM then leaks what it held.
+ * Thread-safe.
  *
- * LLVM's handlers are of the process. Ours are there while a call runs; on other threads they do
- * what LLVM and C++ do without any. */
+ * LLVM's handlers are global to the process. Ours are installed while a call runs; on other threads
+ * they behave like LLVM's and C++'s defaults. */
 tcc_status tcc_contain(tcc_contained *c, tcc_status (*run)(void *user), void *user);
 
 #endif

@@ -368,7 +368,7 @@ static bool is_empty(const tcc_block *region)
     return !region->first || region->first->code == TCC_OP_scf_yield;
 }
 
-/* What a region of an scf.if that has been lowered gives. */
+/* The results of a lowered region of an scf.if. */
 static const incoming *yielded(const tcc_lower *l, const tcc_op *op, unsigned r)
 {
     return op->n_results ? all_come_from_here(l, op->regions[r]->last->operands, op->n_results)

@@ -33,7 +33,7 @@ typedef struct tcc_fp8 {
 /* One for each vendor: backends.c. LLVM's names of CPUs are ours of targets. */
 typedef struct tcc_backend {
     const char *triple;
-    const char *features; /* of LLVM; %d: what version_for gives */
+    const char *features; /* for LLVM; %d: the result of version_for */
     /* The version of the assembly's language that a module wants; NULL: there is but one. */
     int (*version_for)(const tcc_target *target, const tcc_ir *ir);
     const char *passes;   /* LLVM's, on the IR as it was built */

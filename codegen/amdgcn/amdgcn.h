@@ -16,7 +16,7 @@ LLVMValueRef tcc_amdgcn_math(tcc_lower *l, tcc_opcode code, const LLVMValueRef *
 void tcc_amdgcn_warn_of_spills(const tcc_ir *ir, tcc_codegen_output output, const char *data,
                                size_t size, tcc_arena *arena, tcc_diag *diag);
 
-/* Of its tcc_fp8. */
+/* For its tcc_fp8. */
 enum { TCC_AMDGCN_FP8_AT_ONCE = 4 };
 void tcc_amdgcn_fp8_to_f32(tcc_lower *l, tcc_scalar from, LLVMValueRef word, LLVMValueRef *out);
 LLVMValueRef tcc_amdgcn_f32_to_fp8(tcc_lower *l, tcc_scalar to, const LLVMValueRef *in);

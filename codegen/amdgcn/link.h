@@ -75,8 +75,8 @@ uint64_t tcc_link_address(const tcc_link *k, const tcc_link_input *input, const 
 /* Fills the section .note: the objects' metadata in one. False when an error was reported. */
 bool tcc_link_merge_notes(tcc_link *k);
 
-/* Finds the symbols that are exported, and gives all sections of symbols and strings their sizes.
- * False when an error was reported. */
+/* Finds the exported symbols, and computes the sizes of all sections of symbols and strings. False
+ * if an error was reported. */
 bool tcc_link_collect_symbols(tcc_link *k);
 /* Fills these sections, after the layout. */
 void tcc_link_fill_symbols(tcc_link *k);

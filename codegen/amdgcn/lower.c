@@ -276,8 +276,8 @@ static void lower_wmma(tcc_lower *l, const tcc_op *op)
 
 /* ---- single instructions --------------------------------------------------------------- */
 
-/* Says of a call that what it gives is a number. Else LLVM asks for each pair of sums of addresses
- * whether they may be none, all the way back to where they come from. */
+/* Declares that the result of a call is not poison. Otherwise LLVM checks this for each pair of
+ * address sums, all the way back to their origins. */
 static LLVMValueRef defined(const tcc_lower *l, LLVMValueRef call)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName("noundef", strlen("noundef"));

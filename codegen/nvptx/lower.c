@@ -264,7 +264,7 @@ static LLVMValueRef shared_pointer(const tcc_lower *l, const tcc_value *addr)
                              LLVMPointerTypeInContext(l->context, ADDRSPACE_SHARED), "");
 }
 
-/* Of any CTA of the cluster: an address of its space, which has 32 bits. */
+/* For any CTA of the cluster: an address in its address space, which has 32 bits. */
 static LLVMValueRef cluster_pointer(const tcc_lower *l, const tcc_value *addr)
 {
     return LLVMBuildIntToPtr(l->builder, tcc_lower_scalar(l, addr),
@@ -413,7 +413,7 @@ static tcc_ptx_arg ptx_type(tcc_lower *l, tcc_scalar elem)
     return (tcc_ptx_arg){.text = *name == 'i' ? tcc_arena_printf(l->arena, "s%s", name + 1) : name};
 }
 
-/* Of an instruction whose operands are K-major. */
+/* For an instruction whose operands are K-major. */
 static unsigned add_k_major(tcc_lower *l, product_run *run, const tcc_op *op, const tcc_mma *mma)
 {
     const tcc_nvvm_wgmma_operands *o = TCC_VIEW(nvvm_wgmma, op);
@@ -553,7 +553,7 @@ static tcc_ptx_arg registers_of(tcc_lower *l, const tcc_value *v)
     return (tcc_ptx_arg){.list = tcc_lower_bitcast(l, words.list, words.n, l->types[TCC_i32], words.n / 2), .n = words.n / 2};
 }
 
-/* Of a fragment of wmma, or of a product of them. */
+/* For a fragment of wmma, or a product of fragments. */
 static tcc_ptx_arg shape_of(const tcc_op *op)
 {
     return (tcc_ptx_arg){.text = tcc_attr_str(&op->attrs, "shape", "m16n16k16")};

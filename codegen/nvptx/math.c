@@ -1,5 +1,5 @@
 /* The maths that NVIDIA's GPUs have instructions for, f32. PTX ISA, "Floating Point Instructions";
- * errors are the greatest relative ones it gives.
+ * errors are the largest relative ones that it states.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "codegen/nvptx/nvptx.h"

@@ -21,7 +21,7 @@ const LLVMValueRef *tcc_nvptx_copy_sums(tcc_lower *l, const LLVMValueRef *elems,
 int tcc_nvptx_version(const tcc_target *target, const tcc_ir *ir);
 
 LLVMValueRef tcc_nvptx_round_to_tf32(const tcc_lower *l, LLVMValueRef x);
-/* Of its tcc_fp8. */
+/* For its tcc_fp8. */
 enum { TCC_NVPTX_FP8_AT_ONCE = 2 };
 void tcc_nvptx_fp8_to_f32(tcc_lower *l, tcc_scalar from, LLVMValueRef pair, LLVMValueRef *out);
 LLVMValueRef tcc_nvptx_f32_to_fp8(tcc_lower *l, tcc_scalar to, const LLVMValueRef *in);

@@ -115,7 +115,7 @@ static void add_tensors(items *to, const tcc_ast_kernel *k)
         add(to, k->params.data[i]->name.text, ITEM_VARIABLE, NULL);
 }
 
-/* Of a setting: the words that its key takes, indices or tensors. */
+/* For a setting: the words that its key takes, indices or tensors. */
 static void add_values(items *to, const lsp_names *names, const place *p, const char *target)
 {
     const tcc_target *t = tcc_target_find(target);

@@ -276,7 +276,7 @@ static void check_kind(const arguments *a)
         bad_usage("-o -: C comes with a header, so it needs a file name: -o FILE.c");
 }
 
-/* What is asked to be shown must be reached. */
+/* The compilation must reach what it is asked to show. */
 static void check_reached(const arguments *a)
 {
     const char *shown = a->print_schedule         ? "--print-schedule"

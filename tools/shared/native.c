@@ -9,7 +9,7 @@
 
 #include "tools/shared/command_line.h"
 
-/* Why each vendor's GPU is not to be had. */
+/* Why no GPU of each vendor is available. */
 typedef struct reasons {
     char text[512];
     size_t len;

@@ -4,7 +4,7 @@
 #ifndef TCC_TOOLS_NATIVE_H
 #define TCC_TOOLS_NATIVE_H
 
-/* Of the first GPU that CUDA finds, else HIP; the caller frees it. Exits with EXIT_NO_DRIVER where there is none. */
+/* For the first GPU that CUDA finds, else HIP; the caller frees it. Exits with EXIT_NO_DRIVER if there is none. */
 char *native_target(void);
 
 #endif

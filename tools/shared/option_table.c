@@ -92,7 +92,7 @@ void option_reader_begin(option_reader *r, tool_id tool, bool strict)
     optind = 0; /* from the beginning */
 }
 
-/* The option of what getopt gives, which is a letter where that is how it was given. */
+/* The option for getopt's result, which is a letter if it was given in this way. */
 static int id_of(const option_reader *r, int c)
 {
     const option_row *row;

@@ -20,7 +20,7 @@ typedef struct tool_row {
 
 extern const tool_row tool_rows[N_TOOLS];
 
-/* What option_next gives. Those of getopt itself are below 256. */
+/* The results of option_next. Those of getopt itself are below 256. */
 enum option_id {
     OPTION_END = -1,
     OPTION_OPERAND = 1,      /* a word that is none */

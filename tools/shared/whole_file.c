@@ -161,7 +161,7 @@ FILE *whole_file_open(const char *path)
     bool exists = !stat(p->path, &st);
     if (is_written_as_it_is(path) || (exists && !S_ISREG(st.st_mode)))
         return fopen(path, "wb");
-    if (exists && access(p->path, W_OK)) /* what is to be kept is kept */
+    if (exists && access(p->path, W_OK)) /* the file has been renamed */
         return NULL;
     FILE *f = open_temporary(p, exists ? &st : NULL);
     bool takes_none = errno == EACCES || errno == EPERM || errno == EROFS;

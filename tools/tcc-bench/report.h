@@ -15,8 +15,8 @@ typedef struct report {
     size_t n;
 } report;
 
-/* Of rows that were compared, the geometric means of our speed over cuBLASLt's by its default pick and by its best;
- * returns how many there are. */
+/* The geometric means, over the compared rows, of our speed divided by that of cuBLASLt's default pick and of its
+ * best; returns the number of rows. */
 size_t report_means(const report *r, double *by_default, double *by_best);
 
 void report_print_head(FILE *out);

@@ -286,7 +286,7 @@ static const char *name_of(const option_row *row, char *room, size_t size)
     return room;
 }
 
-/* Says what is wrong where option_next gives OPTION_NO_VALUE or OPTION_UNKNOWN. */
+/* Writes the error if option_next returns OPTION_NO_VALUE or OPTION_UNKNOWN. */
 static bool tell_bad_option(const option_reader *r, int end, char *why, size_t why_size)
 {
     char name[64];

@@ -1,8 +1,8 @@
-/* product: which matrix product a kernel's arguments describe, as cuBLASLt counts.
+/* product: the matrix product that a kernel's arguments describe, in cuBLASLt's terms.
  *
  * Read from the dimensions: C[…] = sum of A[…] * B[…], where A and B are the first two inputs and
  * C the first output. An index is the batch's when all three have it, and summed when only the
- * inputs have it. The index order gives the transposes, whatever the indices are called:
+ * inputs have it. The index order determines the transposes, whatever the names of the indices:
  *
  *     A[M,K] B[K,N] C[M,N]   A[K,M] B[N,K] C[N,M]   A[M,B,K] B[B,K,N] C[B,M,N]   …
  *

@@ -198,7 +198,7 @@ static size_t width_from(const formatter *f, const item *it, size_t i, bool in_p
     return width;
 }
 
-/* Of the whole, in one line. */
+/* Of the whole on one line. */
 static size_t item_width(const formatter *f, const item *it)
 {
     size_t width = 0;

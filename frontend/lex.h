@@ -20,7 +20,7 @@ typedef struct tcc_tile_token {
     tcc_loc loc;
     const char *text; /* as written; interned for a name or number */
     size_t len;
-    /* Of a number. Whole numbers past the range of int64_t have integer INT64_MAX. */
+    /* For a number. Whole numbers beyond the range of int64_t have integer INT64_MAX. */
     double number;
     int64_t integer;
     bool is_integer;

@@ -79,8 +79,8 @@ void tcc_sema_param_type(tcc_sema *s, const tcc_ast_param *param);
 /* Checks that a statement's value can be stored in its output. */
 bool tcc_sema_result_type(tcc_sema *s, const tcc_ast_stmt *stmt);
 
-/* Finds or adds the indices of a list, which must be distinct, and gives the set of their bits.
- * `list` says in messages what it is: "on the left-hand side"; NULL: a subscript. */
+/* Finds or adds the indices of a list, which must be distinct, and returns the set of their bits.
+ * `list` names it in messages: "on the left-hand side"; NULL: a subscript. */
 bool tcc_sema_indices(tcc_sema *s, tcc_ast_indices *uses, const char *list, uint64_t *out);
 /* Whether the kernel may have one more index; whether it may have this many expressions. */
 bool tcc_sema_has_room_for_index(tcc_sema *s, tcc_loc loc);

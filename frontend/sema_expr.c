@@ -317,7 +317,8 @@ static bool check_contraction(tcc_sema *s, const tcc_ast_expr *sum, const tcc_as
     return true;
 }
 
-/* Of a sum of anything else: what is added one after the other is computed where it is added. */
+/* For a sum of anything else: terms that are added one after the other are computed where they are
+ * added. */
 static bool check_terms(tcc_sema *s, tcc_ast_expr *sum, const tcc_ast_stmt *stmt)
 {
     const tcc_ast_expr *term = sum->args[0], *part;

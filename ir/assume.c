@@ -29,7 +29,7 @@ void tcc_assume(tcc_func *f, const char *word, const char *name, int64_t n)
                  (tcc_loc){0, 0});
 }
 
-/* The largest number that an assumption of this word gives for a name, 0 when there is none. */
+/* The largest number in an assumption of this kind about a name, 0 if there is none. */
 static int64_t assumed(const tcc_func *f, const char *word, const char *name)
 {
     tcc_attr list = tcc_attr_list(&f->attrs, "assumes");

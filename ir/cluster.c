@@ -18,7 +18,7 @@ void tcc_peers_set(tcc_op *copy, tcc_peers peers)
 tcc_fillers tcc_fillers_of(const tcc_op *ring)
 {
     int64_t ctas = tcc_attr_int(&ring->attrs, "cluster", 1), rows = tcc_attr_int(&ring->attrs, "rows", ctas);
-    if (rows < 1 || rows > ctas) /* written by hand, and to be refused */
+    if (rows < 1 || rows > ctas) /* written by hand, and rejected */
         rows = ctas;
     return (tcc_fillers){{{rows, 1}, {ctas / rows, rows}}};
 }

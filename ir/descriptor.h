@@ -23,7 +23,7 @@ typedef struct tcc_descriptor {
     bool mn_major;
 } tcc_descriptor;
 
-/* Decodes a descriptor; gives what is wrong with it, NULL when nothing is. */
+/* Decodes a descriptor; returns what is wrong with it, or NULL. */
 const char *tcc_descriptor_decode(int64_t bits, bool mn_major, tcc_descriptor *d);
 int64_t tcc_descriptor_chunk(const tcc_descriptor *d, int64_t row, int64_t chunk);
 

@@ -262,8 +262,8 @@ tcc_builder tcc_builder_after(tcc_op *op);
 tcc_op *tcc_op_create(tcc_builder *b, tcc_opcode code, size_t n_operands,
                       tcc_value *const *operands, size_t n_results, const tcc_type *const *types);
 
-/* TCC_EMIT(b, tile_mma, type, .a = x, .b = y, .c = z): an op with named operands and one result;
- * gives the result. TCC_EMIT_V: no result; gives the op. */
+/* TCC_EMIT(b, tile_mma, type, .a = x, .b = y, .c = z): an op with named operands and one result,
+ * which it returns. TCC_EMIT_V: no result; returns the op. */
 #define TCC_EMIT(b, id, type, ...)                                                                 \
     (&tcc_op_create((b), TCC_OP_##id, tcc_op_info_get(TCC_OP_##id)->n_operands,                    \
                     (tcc_value **)&(tcc_##id##_operands){__VA_ARGS__}, 1,                          \
@@ -320,7 +320,7 @@ tcc_op *tcc_walk_next(tcc_op *op, const tcc_block *top);
 tcc_op *tcc_ancestor_in(tcc_op *op, const tcc_block *block);
 /* Whether an op of a block is another one, or precedes it. */
 bool tcc_op_reaches(const tcc_op *op, const tcc_op *other);
-/* The terminator that gives a block's values to its op; NULL when it gives none. */
+/* The terminator that passes a block's values to its op; NULL if it passes none. */
 const tcc_op *tcc_block_yield(const tcc_block *block);
 
 /* ---- text ------------------------------------------------------------------------------ */

@@ -44,7 +44,7 @@ static inline tcc_layout tcc_layout_of_fragment(tcc_fragment_id f)
 {
     return (tcc_layout)(TCC_LAYOUT_COUNT - TCC_FRAGMENT_COUNT + (int)f);
 }
-/* Of a tile with a layout. */
+/* For a tile with a layout. */
 static inline tcc_fragment_id tcc_layout_fragment(const tcc_type *tile)
 {
     return (tcc_fragment_id)((int)tile->layout - (TCC_LAYOUT_COUNT - TCC_FRAGMENT_COUNT));

@@ -8,8 +8,8 @@
 #include "ir/layout.h"
 #include "ir/machine.h"
 
-/* For each register of `to` the one of `from` that is at[0] rows and at[1] columns further, behind
- * the last ones the first; what has extent 1 is the same everywhere. All threads at once: where
+/* For each register of `to` the one of `from` that is at[0] rows and at[1] columns further,
+ * wrapping around; a dimension of extent 1 is the same everywhere. For all threads at once: if
  * their numbers add the same in both tiles, a register of one tile is a register of the other. NULL
  * when a thread does not have what it needs. */
 const int64_t *tcc_moves_in_thread(tcc_arena *arena, const tcc_spread *from, const tcc_spread *to,

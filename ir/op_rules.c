@@ -630,7 +630,7 @@ static const tcc_op *def_of(const tcc_value *v, tcc_opcode code)
     return v->def && v->def->code == code ? v->def : NULL;
 }
 
-/* Of turns there is nothing to wait for but that they are one's own. */
+/* With turns, a role can only wait for its own turn. */
 static void check_wait(verifier *v, const tcc_op *op)
 {
     const tcc_op *ring = def_of(op->operands[0], TCC_OP_async_ring);

@@ -173,7 +173,7 @@ static bool accept_word(parser *p, const char *word)
     return found;
 }
 
-/* Of a tile that is `*out` so far. */
+/* For a tile that is `*out` so far. */
 static bool parse_layout(parser *p, const tcc_type **out)
 {
     tcc_layout layout;
@@ -208,7 +208,7 @@ static bool parse_layout(parser *p, const tcc_type **out)
     return !wrong || FAIL(p, loc, "the layout %s", wrong);
 }
 
-/* Of a tensor: where its rows begin. */
+/* For a tensor: where its rows begin. */
 static bool parse_rows(parser *p, const tcc_type **out)
 {
     tcc_loc loc = p->tok.loc;

@@ -200,7 +200,7 @@ static void print_func(printer *p, const tcc_func *f)
     tcc_str_puts(p->out, "}\n");
 }
 
-/* Prints a function, or one op of it, with names that it gives to the function's values. */
+/* Prints a function, or one op of it, with names that it assigns to the function's values. */
 static void print_named(tcc_str *out, const tcc_func *f, const tcc_op *op, unsigned flags)
 {
     jmp_buf oom;

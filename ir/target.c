@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A multiprocessor is a WGP: four SIMDs, each with so many registers of 32 lanes, and 128 KiB of
+/* A multiprocessor is a WGP: four SIMDs, each with this many registers of 32 lanes, and 128 KiB of
  * LDS, half of which one workgroup may have. Per WGP and cycle RDNA3 computes 1024 dense 16-bit
  * products and sums, RDNA4 2048 ("AMD RDNA 3" and "RDNA 4" ISA guides, WMMA; the GPUs' data
  * sheets). */
@@ -25,8 +25,8 @@
      .memory_bytes_per_cycle = 8}
 
 /* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), and f32 and
- * f64 by lanes at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its shared memory gives 128 bytes a
- * cycle. */
+ * f64 by lanes at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its shared memory transfers 128 bytes
+ * per cycle. */
 #define WARPS(sm, sm_family, least_ptx, capabilities, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes) \
     {.name = (sm),                                                                                  \
      .family = (sm_family),                                                                         \

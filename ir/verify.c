@@ -230,7 +230,7 @@ static bool check_attrs(verifier *v, const tcc_op *op, const tcc_op_info *info)
     return ok;
 }
 
-/* Of its results; a wrong operand type was reported where it was defined. */
+/* For its results; a wrong operand type was reported at its definition. */
 static bool check_types(verifier *v, const tcc_op *op)
 {
     for (unsigned i = 0; i < op->n_operands; i++)

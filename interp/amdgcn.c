@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/machine.h"
 
-/* ---- who and where --------------------------------------------------------------------- */
+/* ---- positions of threads --------------------------------------------------------------- */
 
 tcc_outcome tcc_eval_amdgcn_tid(tcc_thread *t, const tcc_inst *in)
 {

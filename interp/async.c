@@ -229,7 +229,7 @@ static bool may_fill(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r)
     return false;
 }
 
-/* Of a ring of a cluster an iteration is released when all CTAs that this one copies to have released it. */
+/* In a ring of a cluster an iteration is released when all CTAs to which this one copies have released it. */
 static bool is_released(tcc_thread *t, const tcc_inst *in, const tcc_async_ring *r, int64_t i)
 {
     unsigned n = is_word_of_cluster(r) ? r->ctas : (unsigned)tcc_fillers_count(&r->fillers);

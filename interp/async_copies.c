@@ -192,7 +192,7 @@ tcc_outcome tcc_eval_async_read(tcc_thread *t, const tcc_inst *in)
 
 /* ---- MMAs ------------------------------------------------------------------------------ */
 
-/* Cells of operand x, a or b; NULL, reported, when they are not there to be read. */
+/* Cells of operand x, a or b; NULL, reported, if they cannot be read yet. */
 static const tcc_cell *multiplied(tcc_thread *t, const tcc_inst *in, unsigned x, tcc_async_mma *p)
 {
     if (in->op->operands[2 + x]->type->kind == TCC_KIND_tile)

@@ -248,7 +248,7 @@ static uint64_t mmas_end(clock *c, const tcc_thread *t, const tcc_inst *in)
 /* ---- running --------------------------------------------------------------------------- */
 
 /* When a load from global memory was issued. ptxas puts loads ahead of what uses them: those of a
- * block are taken to be issued one after the other from the first on. */
+ * block are assumed to be issued one after the other from the first on. */
 static uint64_t load_issued(warp_clock *w, uint64_t now)
 {
     if (!w->n_loads)

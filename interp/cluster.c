@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interp/machine.h"
 
-/* ---- who and where --------------------------------------------------------------------- */
+/* ---- positions of threads --------------------------------------------------------------- */
 
 tcc_outcome tcc_eval_nvvm_clusterid(tcc_thread *t, const tcc_inst *in)
 {

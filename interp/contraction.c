@@ -30,7 +30,8 @@ int64_t tcc_access_base(const tcc_access *a, const tcc_index *const *free, size_
     return base;
 }
 
-/* Of every function there are two: `magnitudes`, a constant, makes it add those of the products. */
+/* Every function has two versions: `magnitudes`, a constant, makes it add the magnitudes of the
+ * products. */
 #define TWOFOLD static inline __attribute__((always_inline))
 
 TWOFOLD double times(double a, double b, bool magnitudes)

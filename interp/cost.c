@@ -9,7 +9,7 @@ static uint64_t elements(const tcc_op *op)
     return t && t->kind == TCC_KIND_vec ? (uint64_t)tcc_type_count(t) : 1;
 }
 
-/* Of all lanes together. */
+/* For all lanes together. */
 static uint64_t bytes(const tcc_type *t)
 {
     return (uint64_t)tcc_type_count(t) * tcc_scalar_bits(t->elem) / 8 * LANES;
@@ -20,7 +20,7 @@ static tcc_cost arithmetic(const tcc_op *op, uint64_t issue)
     return (tcc_cost){.issue = elements(op) * issue, .latency = TCC_COST_arith_latency};
 }
 
-/* Of threads, not by the async proxy. */
+/* For threads, not through the async proxy. */
 static tcc_cost access(const tcc_op *op, bool reads, uint64_t latency)
 {
     return (tcc_cost){

@@ -19,7 +19,7 @@ typedef struct tcc_cost {
     uint64_t hold;       /* cycles for which the warp itself stalls */
 } tcc_cost;
 
-/* Of one warp that runs the op, beside what it waits for. */
+/* For one warp that runs the op, not counting waits. */
 tcc_cost tcc_cost_of(const tcc_op *op);
 
 #endif

@@ -57,7 +57,7 @@ tcc_outcome tcc_eval_tile_takes(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* Of a number that the CTA does not take nothing is known. */
+/* Nothing is known about a number that the CTA does not take. */
 tcc_outcome tcc_eval_tile_take(tcc_thread *t, const tcc_inst *in)
 {
     int64_t i = tcc_operand_int(t, in, 3), number = INT32_MAX;

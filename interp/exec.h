@@ -172,9 +172,9 @@ int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned opera
 /* Copies n values in parallel, for the lanes of the mask. */
 void tcc_copy_values(tcc_thread *t, const uint32_t *to, const uint32_t *from, size_t n,
                      tcc_lane_mask mask);
-/* An MMA, or a loop, takes an operand over into registers of MMAs. What was taken before is
- * copied there, which may be done as soon as it was. Fails when an MMA may still write what
- * would have to be copied. */
+/* An MMA, or a loop, takes over an operand into registers of MMAs. An operand that was taken over
+ * before is copied there, as early as it was. Fails if an MMA may still write registers that would
+ * have to be copied. */
 bool tcc_registers_take(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned registers);
 /* What is known of a value that is partly one, partly the other. */
 tcc_reg tcc_reg_merge(tcc_reg a, tcc_reg b);

@@ -222,7 +222,7 @@ static tcc_status plan_computed(tcc_fields *fs, tcc_row_step *s, const tcc_index
     return status;
 }
 
-/* With intervals one operand at least has to be exact. */
+/* With intervals at least one operand must be exact. */
 static tcc_status plan_product(tcc_fields *fs, const tcc_row_plan *outer, tcc_row_step *s)
 {
     const tcc_op *mul = TCC_VIEW(tensor_sum, s->op)->a->def;

@@ -58,7 +58,7 @@ static bool holds_floats(const tcc_param *p)
     return tcc_scalar_classify(p->type->elem) == TCC_CLASS_FLOAT;
 }
 
-/* Of NaNs only one comes in: another may have the bits of poison, or be a signalling one. */
+/* All NaNs are read as a single one: others may have the bits of poison, or be signalling. */
 tcc_cell tcc_param_load(const tcc_param *p, int64_t at)
 {
     double v;
@@ -103,8 +103,8 @@ static void store_bits(const tcc_run *run, const tcc_param *p, int64_t byte, uns
         tcc_param_store(run, p, first + 1, tcc_decode(bits >> elem_bits, p->type->elem));
 }
 
-/* Of n bytes from `at` on, those in the unit, of one element or a byte, that `at` is in; *offset
- * gets where. */
+/* Of n bytes from `at` on, those in the unit (an element or a byte) that contains `at`; *offset
+ * receives their position in it. */
 static int64_t part_of_unit(int64_t at, int64_t n, unsigned elem_bits, int64_t *offset)
 {
     int64_t unit = elem_bits < 8 ? 1 : elem_bits / 8;

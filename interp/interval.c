@@ -196,7 +196,7 @@ static interval apply(const precision *p, const curve *c, interval x)
 
 /* ---- choices and conversions ------------------------------------------------------------ */
 
-/* Whether each of less, equal and greater may be, of floats and of what is NaN. */
+/* Whether each of less, equal and greater is possible, for floats and for NaNs. */
 static interval compare(const char *pred, interval x, interval y)
 {
     const tcc_predicate *p = tcc_predicate_get(pred);
@@ -264,7 +264,7 @@ static interval evaluate(const tcc_op *op, const interval *x)
     }
 }
 
-/* Of integers, without a wrap: what leaves the type may be any of its numbers. */
+/* For integers, without wrapping: an overflow may be any number of the type. */
 static interval keep_in_type(tcc_scalar elem, interval x)
 {
     interval all = of_type(elem);

@@ -48,8 +48,8 @@ static bool fits(const tcc_type *t, const char *recipe, const tcc_param *p)
     return t->kind == TCC_KIND_tensormap;
 }
 
-/* The cell that stands for the i-th kernel parameter: a tensor map or an address is the number of
- * its record. */
+/* The cell for the i-th kernel parameter: a tensor map or an address is the number of its
+ * record. */
 static tcc_status make_param(tcc_run *run, size_t i, tcc_attr recipe, tcc_launch *l)
 {
     const tcc_value *v = run->f->body->args[i];

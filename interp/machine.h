@@ -68,7 +68,7 @@ unsigned tcc_actor_writes(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_groups(const tcc_cta *c, unsigned warp);
 unsigned tcc_actor_mbarrier(const tcc_cta *c, size_t barrier);
 unsigned tcc_actor_named(const tcc_cta *c, int64_t barrier);
-/* "warp 3", "an MMA", "a copy": to be followed by "may still …". */
+/* "warp 3", "an MMA", "a copy", followed by "may still …". */
 const char *tcc_actor_name(const tcc_cluster *k, unsigned actor);
 
 /* ---- shared memory (memory.c) ------------------------------------------------------------- */
@@ -101,8 +101,8 @@ typedef struct tcc_smem_access {
     tcc_lane_mask lanes; /* of an mbarrier's initialisation */
 } tcc_smem_access;
 
-/* Of a place: its last access that wrote, 0 for none, and by which lanes; and the list of those
- * that have read since. */
+/* For a place: its last write, 0 for none, and the lanes that made it; and the list of reads
+ * since. */
 typedef struct tcc_mark {
     uint32_t write, readers, lanes;
 } tcc_mark;
@@ -133,7 +133,8 @@ void tcc_note_unwritten(const tcc_cta *c);
  * first, as the origin of a value. */
 void tcc_multiplies_outside(tcc_cta *c, const tcc_op *op, const tcc_warp *by);
 const char *tcc_source_of_poison(const tcc_cta *c);
-/* Makes 8 bytes an mbarrier's, which nothing may access any more; and gives them back. */
+/* Makes 8 bytes an mbarrier, after which ordinary accesses are errors; and makes them memory
+ * again. */
 bool tcc_smem_take(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
 void tcc_smem_give_back(tcc_cta *c, const tcc_op *op, const tcc_accessor *by, int64_t address);
 /* ---- global memory (memory.c) --------------------------------------------------------------
@@ -158,7 +159,7 @@ void tcc_note_access(const tcc_cluster *k, const tcc_smem_access *other, const c
 /* ---- lanes (lanes.c) --------------------------------------------------------------------------
  */
 
-/* Of lanes that know more than all of the warp do. */
+/* For lanes that know more than all of the warp. */
 typedef struct tcc_lanes_part {
     tcc_lane_mask lanes;
     uint32_t synced;
@@ -348,7 +349,7 @@ struct tcc_cluster {
     int64_t n_launched;       /* CTAs of the grid */
     unsigned n_actors;        /* of all CTAs, */
     unsigned per_cta;         /* of each */
-    bool one_of_many;         /* CTAs: messages tell them apart */
+    bool one_of_many;         /* CTAs: messages distinguish them */
     struct {
         const char *warp, *cta, *smem, *address;
     } words;                    /* that messages use */

@@ -1,8 +1,8 @@
 /* matrix: 8 x 8 matrices of 16-bit numbers between shared memory and the lanes of a warp, and words
  * from lane to lane.
  *
- * PTX ISA, "ldmatrix", "stmatrix": lane l gives the address of row l % 8 of matrix l / 8. "shfl.sync": the segment is
- * the whole warp; a lane whose source is outside keeps its own.
+ * PTX ISA, "ldmatrix", "stmatrix": lane l provides the address of row l % 8 of matrix l / 8. "shfl.sync": the segment
+ * is the whole warp; a lane whose source is outside keeps its own.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
@@ -50,7 +50,7 @@ tcc_outcome tcc_eval_nvvm_stmatrix(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* Reads a row that a lane gives the address of. */
+/* Reads a row at the address that a lane provides. */
 static bool load_row(tcc_thread *t, const tcc_inst *in, unsigned lane, uint16_t *row)
 {
     tcc_cta *c = t->warp->cta;

@@ -21,7 +21,7 @@ typedef struct product {
     tcc_cell a[MAX_M][MAX_K], b[MAX_K][MAX_N];
 } product;
 
-/* Where lanes have A, B or D. */
+/* The positions of A, B or D in lanes. */
 static tcc_held held(const product *p, unsigned matrix)
 {
     const tcc_fragment_id of[] = {p->mma->of_a, p->mma->of_b, p->mma->of_d};

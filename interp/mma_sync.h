@@ -12,7 +12,7 @@ typedef struct tcc_held {
 } tcc_held;
 
 tcc_held tcc_held_openly(tcc_fragment_id id);
-/* Of the fragment with such elements, loaded in columns or in rows (D: neither, false). */
+/* For the fragment with such elements, loaded in columns or in rows (D: neither, false). */
 tcc_held tcc_held_opaquely(tcc_fragment_id id, tcc_scalar elem, bool columns);
 
 static inline tcc_place tcc_held_place(const tcc_held *h, unsigned element, unsigned lane)

@@ -26,8 +26,8 @@ void tcc_order_clear(const tcc_cluster *k, tcc_order *o)
     memset(o->fenced, 0, k->n_actors * sizeof *o->fenced);
 }
 
-/* Of each CTA: warps, their copies' reads, their warpgroups' MMAs, the copies' writes,
- * their threads' copies, mbarriers, named barriers. */
+/* For each CTA: warps, their copies' reads, their warpgroups' MMAs, the copies' writes, their
+ * threads' copies, mbarriers, named barriers. */
 static unsigned first_of(const tcc_cta *c)
 {
     return c->rank * c->cluster->per_cta;

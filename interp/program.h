@@ -11,7 +11,7 @@ typedef struct tcc_inst {
     const tcc_op *op;
     uint32_t *operands, *results; /* numbers of values */
     struct tcc_code *regions;
-    uint32_t wanted_twice; /* target level: operands that tcc_registers_wanted_twice gives */
+    uint32_t wanted_twice; /* target level: operands from tcc_registers_wanted_twice */
     bool is_own;           /* no other thread waits for what it does */
 } tcc_inst;
 
@@ -24,8 +24,8 @@ typedef struct tcc_code {
 
 typedef struct tcc_program {
     tcc_code body;
-    /* Of each value: its type, how many cells it has and where they begin. Fields have none. At the
-     * target level which registers of MMAs it is in, 0: none. */
+    /* For each value: its type, the number of its cells and the first of them; fields have none. At
+     * the target level the registers of MMAs that contain it, 0: none. */
     struct {
         const tcc_type *type;
         size_t count, offset;

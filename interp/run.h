@@ -38,7 +38,7 @@ typedef struct tcc_run {
     tcc_map fields;      /* value -> tcc_param: fields that tile.grid has put together */
 } tcc_run;
 
-/* Reports an error at an op (NULL: at the function) and gives its status. */
+/* Reports an error at an op (NULL: at the function) and returns its status. */
 #define TCC_FAIL(run, status, op, ...)                                                             \
     (tcc_error((run)->diag, (status), (op) ? ((const tcc_op *)(op))->loc : (run)->f->loc,          \
                __VA_ARGS__),                                                                       \

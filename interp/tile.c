@@ -333,7 +333,7 @@ static int64_t tiles_along(const tcc_run *run, const tcc_inst *grid, size_t i)
     return (extent_of(run, grid, i) + size - 1) / size;
 }
 
-/* Of a cluster; 1: there is none. */
+/* For a cluster; 1: there is none. */
 static unsigned ctas_of(const tcc_inst *grid)
 {
     bool ctas = grid->op->code == TCC_OP_tile_ctas;
@@ -497,7 +497,7 @@ static void start_cluster(tcc_thread *t, const tcc_inst *in)
     x->point++;
 }
 
-/* Of clusters: the op runs one after the other, and is tried again until all have ended. */
+/* For clusters: the op runs them one after the other, and is retried until all have ended. */
 tcc_outcome tcc_eval_tile_ctas(tcc_thread *t, const tcc_inst *in)
 {
     tcc_exec *x = t->x;

@@ -47,7 +47,7 @@ static unsigned stage_of(const tcc_timeline *t, int barrier)
     return count_stages(t, t->barriers.data[barrier].address);
 }
 
-/* The barrier of the copies to the stage that a barrier gives back; -1 when it gives none. */
+/* The barrier of the copies to the stage that a barrier releases; -1 if it releases none. */
 static int given_back_by(const tcc_timeline *t, int barrier)
 {
     for (size_t b = 0; b < t->barriers.len; b++)

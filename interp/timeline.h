@@ -12,7 +12,7 @@
 typedef struct tcc_timed_barrier {
     int64_t address;
     bool of_copies;
-    int64_t empty;  /* address of the one that gives the stage back; -1: not known */
+    int64_t empty;  /* address of the one that releases the stage; -1: unknown */
     uint32_t fills; /* phases in which copies completed on it */
 } tcc_timed_barrier;
 

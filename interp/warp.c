@@ -174,7 +174,7 @@ tcc_outcome tcc_eval_vec_bitcast(tcc_thread *t, const tcc_inst *in)
     return TCC_NEXT;
 }
 
-/* ---- who and where --------------------------------------------------------------------- */
+/* ---- positions of threads --------------------------------------------------------------- */
 
 tcc_outcome tcc_eval_nvvm_tid(tcc_thread *t, const tcc_inst *in)
 {

@@ -183,7 +183,7 @@ static bool fenced(tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned
     return false;
 }
 
-/* MMAs of one shape are done in order; those of another are to be waited for and fenced. */
+/* MMAs of one shape are executed in order; those of another must be waited for and fenced. */
 static bool is_of_shape(tcc_thread *t, const tcc_inst *in, int64_t n)
 {
     const tcc_reg *r = &t->regs[in->operands[0]];

@@ -114,7 +114,7 @@ static void multiply_wide(const tcc_thread *t, const tcc_inst *in, const mma *p)
             r[e * p->wave + l] = sum(p, l, e, c[e * p->wave + l]);
 }
 
-/* Of 16 bits: two a word, or one, beside which the other half stays. */
+/* For 16 bits: two per word, or one, where the other half is unchanged. */
 static void multiply_halves(const tcc_thread *t, const tcc_inst *in, const mma *p)
 {
     tcc_cell *r = tcc_cells(t, in->results[0]);

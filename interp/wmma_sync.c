@@ -33,7 +33,8 @@ tcc_held tcc_held_opaquely(tcc_fragment_id id, tcc_scalar elem, bool columns)
     return h;
 }
 
-/* Of how many bytes lines are to be multiples: as many as a lane has of the fragment ("Matrix Storage for WMMA"). */
+/* The number of bytes that lines must be multiples of: the size of a lane's part of the fragment ("Matrix Storage
+ * for WMMA"). */
 static int64_t alignment_of(tcc_fragment_id id, tcc_scalar elem)
 {
     return (int64_t)tcc_fragment_elements(&tcc_fragments[id], 0) * tcc_scalar_bits(elem) / 8;

@@ -48,7 +48,7 @@ typedef struct tcc_amdgcn_lowering {
     const tcc_target *target;
     tcc_value *lds, *tid, *wave; /* made once, in front */
     tcc_waves by;
-    TCC_VEC(const tcc_units *) units; /* that there are */
+    TCC_VEC(const tcc_units *) units; /* in total */
     /* The lane's number, made once in a block of code: lest registers keep it, and what follows from it,
      * through a loop of MMAs. */
     const tcc_block *lane_of;

@@ -12,10 +12,11 @@
  * All tiles of a role have the layout of the results of matrix instructions, except their operands: these are
  * converted, or have the operand's layout from the start if they are constants or read from a stage for that purpose.
  * A loop carries a tile in the layout of its initial value. A tile that has a layout keeps it; one whose extents do
- * not fit gets none, and no lowering accepts it. What is computed for a stage is held, with all that it is computed
- * of, in matrices as that has them. A role with `spread` holds rows as vector accesses take them. Tiles on their way
- * to a stage have none: threads hold them as their loads say. If the results of mma.sync have 16 bits and aligned rows, a
- * warp has 32 neighbouring columns (`beside`), and what it stores is converted to rows of which a lane has 16 bytes.
+ * not fit gets none, and no lowering accepts it. Tiles computed for a stage, and those that they are computed from,
+ * are held in matrices as in the stage. A role with `spread` holds rows as vector accesses need them. Tiles loaded
+ * for a stage have no layout: threads hold them as they load them. If the results of mma.sync have 16 bits and aligned
+ * rows, a warp has 32 neighbouring columns (`beside`), and what it stores is converted to rows of which a lane has 16
+ * bytes.
  *
  * Requires specialize-warps.
  */
@@ -93,8 +94,8 @@ static tcc_fragment_id matrix_of(const tcc_type *stage, unsigned bits, int conti
     return of[bits == 8 && stage->dims[contiguous].size % LINE_BYTES == 0][contiguous];
 }
 
-/* As ldmatrix and stmatrix have neighbours along the dimension that is contiguous in a stage, a tile t of what is
- * computed for one: warps beside each other along a dimension, as far as they can be. */
+/* The layout of ldmatrix and stmatrix, with neighbours along the dimension that is contiguous in a stage, for a
+ * tile t computed for it: warps are side by side along a dimension, as far as possible. */
 static const tcc_type *hold_in_matrices(tcc_ir *ir, const tcc_type *t, const tcc_op *role, const tcc_type *stage,
                                         unsigned bits, int contiguous, int along)
 {

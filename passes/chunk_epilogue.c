@@ -13,16 +13,16 @@
  *          and then
  *          async.publish   async.send %c, %C, %m, %n …   async.send_wait
  *
- * In the loop of a persistent CTA the wait, and a barrier, are in front of what follows the next tile's MMAs
- * instead, and the last wait is behind the loop. Stores that are `staged` in strips of columns have two buffers
- * of such a width, or as many as `strips` says: one strip is computed while those before it are sent.
+ * In the loop of a persistent CTA the wait, and a barrier, come before the epilogue of the next tile instead,
+ * and the last wait is after the loop. Stores that are `staged` in strips of columns have two buffers of this
+ * width, or the number given by `strips`: one strip is computed while those before it are being sent.
  *
- * A chunk is 16 columns (8 where the tile's are not a multiple of 16) of 64 rows of each warpgroup, or where
- * waves multiply registers a block of each of them, or as many as a warp has `beside` each other, one after the other:
- * so few values live beside the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead of their use,
- * unless the role is `separate`: then chunks are loaded, computed and stored in groups of so many. Where
- * that would be too long a program, a loop over the columns computes the same chunk each time, its
- * accumulators turned by one chunk: registers have no run-time index.
+ * A chunk is 16 columns (8 if the tile's are not a multiple of 16) of 64 rows of each warpgroup or, if waves
+ * multiply from registers, a block of each of them, or as many neighbouring blocks as `beside` says. Chunks are computed
+ * one after the other, so few values are live besides the accumulators. Loads run TCC_LOOKAHEAD columns of chunks ahead
+ * of their use, unless the role is `separate`: then chunks are loaded, computed and stored in groups of this many. If
+ * this would make the program too long, a loop over the columns computes the same chunk each time, with the
+ * accumulators rotated by one chunk, since registers cannot be indexed at run time.
  *
  * Requires specialize-warps. Preserves what comes before the first op on tiles.
  */

@@ -16,27 +16,27 @@
  *              %t = tile.take %cta, %ctas, %all, %i   %m, %n of it …
  *            }
  *
- * With cluster = [2, 1] the CTAs of a cluster take tiles below each other, those of another for what is left of
- * the last ones: there they load zeros and store nothing.
+ * With cluster = [2, 1] the CTAs of a cluster take vertically adjacent tiles; tiles beyond the last ones load
+ * zeros and store nothing.
  *          tile.ctas {grid = [[M, 256], [N, 256]], cluster = 2} {
  *          ^(%cta: i32, %rank: i32):
  *            %m, %n of the cluster from %cta; %m + %rank * 128 …
  *          }
  * With cluster = [2, 2] it is %m + %rank % 2 * 128, %n + %rank / 2 * 256.
  *
- * Where CTAs share the iterations of a loop, those that share operands too being beside each other, each takes every so many-th, so that they run through memory
- * together, and the sums that they carry, which begin at 0, are added up in that of rank 0. It alone stores: what
- * follows the loop is, for the others, behind the end of the first axis that has an index. All make as many iterations; what lies
- * beyond the last one is zero.
+ * If CTAs share the iterations of a loop (those that also share operands are adjacent), each takes every n-th of the n
+ * CTAs' iterations, so that they read adjacent memory, and the sums that they carry, which begin at 0, are added in the
+ * CTA of rank 0. Only that one stores: for the others the ops after the loop are beyond the end of the first axis that
+ * has an index. All make the same number of iterations; elements beyond the last one are zero.
  *          scf.for %i = 0 to %n, %acc = 0 {ranks = 2} { … %i … }   becomes
  *          async.cluster_barrier
  *          %s = scf.for %j = 0 to (%n + 1) / 2, %acc = 0 { … %j * 2 + %rank … }
  *          async.contribute %s, %b, %rank   async.cluster_barrier   %t = async.collect %s, %b, %rank
  *          … %t, %rank == 0 ? %m : M …   async.cluster_barrier
  *
- * Tiles of the first axis are taken in groups, down the group first: CTAs that run at one time then
- * read few rows of A and columns of B. `raster` has other orders (raster.c). All further axes are outside, the last
- * of them fastest.
+ * Tiles of the first axis are taken in groups, down the group first: CTAs that run at the same time then read few
+ * rows of A and columns of B. `raster` selects other orders (raster.c). All further axes are outside, the last of
+ * them varying fastest.
  *
  * Requires fuse-epilogue. Preserves the grid's body.
  */

@@ -7,12 +7,11 @@
  *
  * The cost is about how many cycles a launch takes (passes/work.h): rounds, in which each
  * multiprocessor computes a tile, times the cycles of a tile: those outside of loops, and each loop's
- * times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as
- * far as the two do not want the same. A further step of a variant has the gap
- * in front of it as well. Rows that TMA copies take longer where they do not begin at lines of L2. In
- * panels that are not as wide as these they take longer, too. The last round is shorter where it is not full (tcc_rounds).
- * A launch runs the cheapest variant that is valid; where costs are equal, the first. Copying operands element
- * by element is for what the other variants cannot take: it costs more than any of them, whatever the estimate.
+ * times its iterations. A persistent CTA stores a tile's results while it multiplies the next, as far as the two do not
+ * use the same resources. Each further step of a variant also costs the gap before it. Rows that TMA copies take longer
+ * if they are not aligned to L2 lines, or are divided into narrower panels. The last round is shorter if it is not full
+ * (tcc_rounds). A launch runs the cheapest valid variant, of several equal ones the first. Copying operands element by
+ * element is for what the other variants cannot handle: it costs more than any of them, whatever the estimate.
  *
  * A grid without a product moves bytes between memory and registers, and costs what that takes.
  *

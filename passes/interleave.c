@@ -8,14 +8,14 @@
  *          amdgcn.waitcnt {load = 0}   amdgcn.ds.store …
  *          amdgcn.wmma …  amdgcn.buffer.load …  amdgcn.wmma …  amdgcn.ds.load …      the other columns
  *
- * A loop that multiplies what the iteration before has read is cut into rounds: a round ends where a matrix
- * instruction wants what was read in it, and at a barrier. In a round what is stored waits for the first
- * column, so that it has come from memory by then; of the loads from memory one follows a matrix
- * instruction; LDS is read as soon as as many registers are free, since the last instruction that
- * wanted them was issued. Loads from memory may go on to the next round, for nothing in the loop writes to
- * memory. All else keeps its order.
+ * A loop that multiplies what the previous iteration has read is divided into rounds: a round ends where a
+ * matrix instruction needs what was read in it, and at a barrier. In a round, stores wait for the first
+ * column, so that their data have arrived from memory by then; one load from memory follows each matrix
+ * instruction; LDS is read as soon as enough registers are free, after the last instruction that uses them
+ * has been issued. Loads from memory may move to the next round, because nothing in the loop writes to
+ * memory. Everything else keeps its order.
  *
- * LLVM's scheduler keeps this order (sched_barrier): left alone it moves reads of LDS up, needs more than 256
+ * LLVM's scheduler keeps this order (sched_barrier): otherwise it moves reads of LDS up, needs more than 256
  * registers and spills.
  *
  * Requires nothing. Preserves control flow.

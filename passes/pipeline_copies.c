@@ -27,14 +27,14 @@
  *          async.acquire %own, %i    async.put %own, %i, %sc, %computed    async.commit %own, %i
  *          async.wait %own, %i       (mma of %sc)                          async.release %own, (%i - 1)
  *
- * A load that several CTAs of a cluster make becomes a copy of each to all of them, and its ring one of the
- * cluster: so they meet where it has been made, and before they end.
+ * A load that several CTAs of a cluster share becomes a copy by each to all of them, and its ring one of
+ * the cluster: so they synchronize after its initialisation, and before they end.
  *
- * MMAs whose results a loop only carries on run into its next iteration, so it is the stage of the iteration
- * before that is released. With one stage that would wait for itself: then nothing is left pending. Other
- * MMAs are waited for where their result is first used, and those after them run on.
+ * MMAs whose results a loop only carries are pending into its next iteration, so the stage of the previous
+ * iteration is released. With one stage this would wait for itself: then no MMA is left pending. Other MMAs
+ * are waited for before the first use of their result, while those after them stay pending.
  *
- * The copies and the MMAs still follow each other here; specialize-warps takes them apart.
+ * The copies and the MMAs are still one sequence here; specialize-warps separates them.
  *
  * Requires choose-mma, choose-layout and choose-pipeline.
  */

@@ -27,9 +27,9 @@
  *            … as above, async.barrier and async.wait i + 1 in front of the last round
  *          }
  *
- * What is multiplied was read a round before. The one barrier of an iteration says that the next tile is there, of all
- * threads, and that nobody reads the stage any more which is filled next. Past the last tile there are zeros, which are
- * read and not multiplied: so the loop has no branch, and as many groups are on their way in each iteration.
+ * Operands are read one round ahead. The one barrier of an iteration ensures that all threads' copies of the next tile
+ * have arrived, and that the stage which is filled next is no longer read. Beyond the last tile there are zeros, which
+ * are read but not multiplied: so the loop has no branch, and the same number of groups is in flight in each iteration.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/pipeline_registers.h"

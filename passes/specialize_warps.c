@@ -18,15 +18,16 @@
  * role. The ring learns how many commit and release.
  *
  * Without a producer the consumers run stages - 1 iterations ahead with their copies; the stage that
- * is acquired in an iteration is the one that it has just released. With one stage there is no
- * running ahead: the copies stay in front of their MMA. What fills stages without mbarriers
- * (pipeline-registers) is ahead already.
+ * is acquired in an iteration is the one that it has just released. With one stage they cannot run
+ * ahead: the copies stay before their MMA. Ops that fill stages without mbarriers
+ * (pipeline-registers) are ahead already.
  *
- * Rings of tiles that are computed (async.put) are the consumers' own: they fill and empty them.
+ * Rings of computed tiles (async.put) belong to the consumers, which fill and empty them.
  *
- * Where CTAs of a cluster meet, in front and at the end, is outside of the roles; between, all roles come to it.
+ * The barriers of a cluster at the beginning and at the end are outside the roles; all roles reach those in
+ * between.
  *
- * A CTA that has nothing to copy, or nothing to multiply either but tiles that are spread over warps, is one role.
+ * A CTA that copies nothing, or that multiplies nothing either but has tiles spread over warps, is one role.
  *
  * Requires pipeline-copies.
  */

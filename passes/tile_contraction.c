@@ -18,7 +18,7 @@
  *
  * The loop counts iterations, not elements, so that later passes find an iteration's stage. It
  * makes at least one, so that its test may come last: around a loop that tests first ptxas
- * serialises wgmma (C7514). Where K > 0 is not assumed, it makes an iteration on zeros when K is 0.
+ * serialises wgmma (C7514). If K > 0 is not assumed, it makes one iteration on zeros if K is 0.
  *
  * Requires choose-schedule. Leaves the product dead: dce.
  */

@@ -20,8 +20,8 @@
  *
  * Both iterate over all tiles, so that the iteration number of the operands' ring continues across those of
  * the other role: all its MMAs have been started when the turn comes, and their number is known. The turn is
- * passed on before they have ended, so that the other's follow on their heels. What only the epilogue needs,
- * such as where the tile is, is computed there and keeps nobody waiting.
+ * passed on before they have ended, so that the other's MMAs follow without a gap. What only the epilogue
+ * needs, such as the tile's position, is computed there and delays no role.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/turns.h"

@@ -85,7 +85,7 @@ void tcc_amdgcn_require_iterations(tcc_amdgcn_lowering *l, tcc_dim k);
 /* The units of a tile, and of the stages of a buffer. */
 tcc_units tcc_amdgcn_units(const tcc_amdgcn_lowering *l, const tcc_type *tile, int k,
                            int64_t panel);
-/* Unit j of a thread: its number along the rows and along k, to which these are still to be added. */
+/* Unit j of a thread: its number along the rows and along k, to which these must still be added. */
 typedef struct tcc_unit {
     tcc_value *row, *k;
     int64_t row_add, k_add;
@@ -129,7 +129,7 @@ tcc_value *tcc_amdgcn_load_checked(tcc_amdgcn_lowering *l, const tcc_source *s,
                                    tcc_value *descriptor, const tcc_piece *piece);
 tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
                                  tcc_value *descriptor, const tcc_piece *piece);
-/* What has to be done to the pieces before they are used; NULL: nothing. */
+/* What must be done to the pieces before they are used; NULL: nothing. */
 const struct tcc_mending *tcc_amdgcn_mending(tcc_amdgcn_lowering *l, const tcc_source *s, size_t n,
                                              const tcc_piece *pieces);
 void tcc_amdgcn_mend(tcc_amdgcn_lowering *l, tcc_parts *parts);
@@ -146,7 +146,7 @@ void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op);
 
 /* ---- amdgcn_tile.c --------------------------------------------------------------------- */
 
-/* Of tcc_low_vendor. */
+/* Members of tcc_low_vendor. */
 bool tcc_amdgcn_plan(tcc_lowering *low, tcc_access *a);
 tcc_value *tcc_amdgcn_load_registers(tcc_lowering *low, const tcc_access *a, int64_t number);
 void tcc_amdgcn_store_registers(tcc_lowering *low, const tcc_access *a, int64_t number, tcc_value *v);

@@ -47,7 +47,8 @@ tcc_value *tcc_amdgcn_has_unit(tcc_amdgcn_lowering *l, const tcc_units *u, int64
                                : NULL;
 }
 
-/* The number among those left of a lane's unit: waves have about as many, each has its own. */
+/* The number of a lane's unit among the remaining ones, which are divided evenly among the
+ * waves. */
 static tcc_value *shared_unit(tcc_amdgcn_lowering *l, int64_t left)
 {
     tcc_lowering *low = &l->low;
@@ -279,7 +280,7 @@ static tcc_value *gather(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t j)
     return tcc_low_pack(low, TCC_i32, TCC_UNIT_BYTES / 4, parts, TCC_UNIT_BYTES / 4);
 }
 
-/* What the tile has become; its units are the same for all that are equal. */
+/* The lowered form of the tile; equal tiles share their units. */
 static tcc_parts *set_pieces(tcc_amdgcn_lowering *l, const tcc_source *s, size_t n, tcc_value *const *pieces)
 {
     tcc_parts *r = tcc_low_set(&l->low, &s->op->results[0], n, pieces);

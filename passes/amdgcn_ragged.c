@@ -29,7 +29,8 @@ static tcc_value *only_where(tcc_amdgcn_lowering *l, tcc_value *cond, tcc_value 
     return TCC_EMIT(&l->low.b, arith_select, l->low.i32, cond, v, tcc_low_c32(&l->low, other));
 }
 
-/* Clears the lowest bits of a word, as many as there are from its first on: 32 and more clear all.
+/* Clears the lowest bits of a word, as many as are counted from its first on: 32 and more clear
+ * all.
  */
 static tcc_value *mask_of(tcc_amdgcn_lowering *l, tcc_value *n_bits)
 {
@@ -104,8 +105,8 @@ static void shift_down(tcc_amdgcn_lowering *l, tcc_value **words, int64_t n, tcc
     }
 }
 
-/* What is left to do with pieces of `words` words: shift them down, those at k = -1, by `beyond` bytes, or
- * mask those at k = -chunk. */
+/* Remaining work on pieces of `words` words: shift down those at k = -1 by `beyond` bytes, or mask those
+ * at k = -chunk. */
 struct tcc_mending {
     tcc_loc loc;
     int64_t words, chunk;

@@ -27,7 +27,7 @@ typedef struct stages {
     tcc_units units;
     int64_t places;
     int64_t offset;  /* of the stage, as far as it is a constant */
-    tcc_value *base; /* what is to be added */
+    tcc_value *base; /* what must be added */
 } stages;
 
 /* The stage of iteration i; false, refused, when it has no place. */

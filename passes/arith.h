@@ -6,7 +6,7 @@
 
 #include "ir/ir.h"
 
-/* Binary ops on equal types; cmp gives i1. */
+/* Binary ops on equal types; the result of cmp is an i1. */
 tcc_value *tcc_arith_bin(tcc_builder *b, tcc_opcode op, tcc_value *x, tcc_value *y);
 tcc_value *tcc_arith_bin_const(tcc_builder *b, tcc_opcode op, tcc_value *x, int64_t y);
 tcc_value *tcc_arith_add(tcc_builder *b, tcc_value *x, int64_t y); /* x itself when y is 0 */

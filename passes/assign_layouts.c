@@ -173,7 +173,7 @@ static void assign(assigning *a, tcc_value *v, tcc_hold_as as)
     v->type = type ? type : v->type;
 }
 
-/* What is put into a stage, or carried to where it is. */
+/* Tiles that are put into a stage, or carried to an async.put. */
 static bool is_for_stage(const tcc_use *u)
 {
     const tcc_op *op = u ? u->op : NULL;
@@ -312,8 +312,8 @@ static bool is_of_computing(const assigning *a, const tcc_op *op)
     return (any || (op && op->code == TCC_OP_arith_const)) && tcc_ancestor_in((tcc_op *)op, a->role->regions[0]);
 }
 
-/* Of what an MMA multiplies that which is not summed: warps beside each other along it have fewer of another tensor's
- * elements that are the same for all k, and stay in registers. */
+/* The dimension of an MMA's operand that is not summed: if warps are side by side along it, each has fewer elements
+ * of another tensor that are the same for all k, and stay in registers. */
 static int own_dimension(const tcc_value *buffer)
 {
     enum { B = 3 };

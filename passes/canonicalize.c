@@ -313,7 +313,7 @@ static tcc_value *simplify_repeat(canonicalizer *c, tcc_op *op)
 
 typedef tcc_value *simplify_fn(canonicalizer *c, tcc_op *op);
 
-/* Each gives the value that the op's result is equal to, or NULL; it may change the op. */
+/* Each returns the value to which the op's result is equal, or NULL; it may change the op. */
 static simplify_fn *const simplify[TCC_OP_COUNT] = {
     [TCC_OP_arith_add] = simplify_binary,      [TCC_OP_arith_sub] = simplify_binary,
     [TCC_OP_arith_mul] = simplify_binary,      [TCC_OP_arith_div] = simplify_binary,

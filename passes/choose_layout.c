@@ -137,7 +137,8 @@ static const tcc_value *tensor_of(const tcc_op *load)
     return TCC_VIEW(tile_load, load)->tensor;
 }
 
-/* Whether an operand goes through shared memory, as its load gives it, or what it is computed of does. */
+/* Whether an operand goes through shared memory as it is loaded, or the tiles that it is computed from
+ * do. */
 static bool is_staged_operand(const tcc_schedule *s, const tcc_op *mma, unsigned i, const tcc_op *load)
 {
     return mma->operands[i]->def == load || tcc_target_can(s->target, TCC_CAN_wgmma);
@@ -252,8 +253,8 @@ static bool ends_with(const tcc_type *t, int64_t bytes)
     return !t->row_bytes || (!last->name && last->size * tcc_scalar_bits(t->elem) % (bytes * 8) == 0);
 }
 
-/* Lets an access of registers take several neighbours at a time, where they can be aligned: as many as a row that
- * is held for it has. */
+/* Lets an access of registers take several neighbours at a time, if they can be aligned: as many as a thread
+ * holds in a row. */
 static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_value *tensor)
 {
     const tcc_target *target = s->target;
@@ -333,7 +334,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         } else if (op->code == TCC_OP_tile_store) {
             bool staged = s.epilogue != TCC_STORING_INTERLEAVED;
             bool tma = s.epilogue == TCC_STORING_TMA && can_store_by_tma(f, op, &s, room);
-            /* Of a tensor that is read the next tile's elements are, while these are on their way. */
+            /* Of a tensor that is also read, the next tile's elements are read while these are in
+             * flight. */
             tma &= !s.persistent || !is_read(TCC_VIEW(tile_store, op)->tensor);
             bool words = staged && !tma && can_store_in_words(op, &s, room);
             if (tma || words)

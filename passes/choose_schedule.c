@@ -144,8 +144,8 @@ bool tcc_choice_may_swap(const tcc_choice *ch)
     return tcc_schedule_key_is_for(key, ch->target) && !tcc_choice_given(ch, key->name) && !computes_any(ch);
 }
 
-/* Whether few rows are known to be all: columns come in eights, and what a box has beyond a tensor's edge is
- * slow to copy. */
+/* Whether the number of rows is known to be small: columns come in units of eight, and the part of a box
+ * beyond a tensor's edge is slow to copy. */
 static bool has_few_rows(const tcc_choice *ch)
 {
     enum { FEW_ROWS = 32 };

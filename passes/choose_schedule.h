@@ -38,7 +38,7 @@ tcc_loc tcc_choice_place(const tcc_choice *ch, const char *key);
     (tcc_error((ch)->ctx->diag, TCC_ERR_TARGET, tcc_choice_place(ch, key), __VA_ARGS__),           \
      TCC_ERR_TARGET)
 
-/* Of what the sizes of a tile must be multiples, k's because of what, and the largest. */
+/* What the sizes of a tile must be multiples of, with the reason for k, and the largest. */
 typedef struct tcc_tile_steps {
     int64_t m, n, k, max;
     const char *why_k;
@@ -76,14 +76,15 @@ typedef struct tcc_tile_menu {
     size_t n;
 } tcc_tile_menu;
 extern const tcc_tile_menu tcc_tile_menu_of_warpgroups, tcc_tile_menu_of_warps, tcc_tile_menu_of_waves;
-/* Adds a variant for each that goes with what the user gave and with ch->f's operands, as many as the module's
- * attribute `tiles` leaves beside the first, and of these what the attribute `wanted`, where it is there, names. ch: completed, not yet written back to its function. */
+/* Adds a variant for each that agrees with the user's settings and ch->f's operands, at most as many as the module's
+ * attribute `tiles` allows besides the first, and only those named by the attribute `wanted`, if present. ch:
+ * completed, not yet written back to its function. */
 void tcc_tile_menu_offer(const tcc_choice *ch);
 /* As a comment, the tiles of variants that assume the same as the first one of their kernel; nothing where
  * there is none. */
 void tcc_tile_menu_print(tcc_str *out, const tcc_func *first);
 
-/* What choose-schedule does for a function, a step of a variant also. One that is complete stays as it is. */
+/* Runs choose-schedule on a function, which may be a step of a variant. A complete schedule is unchanged. */
 tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed);
 
 /* The columns of a chosen tile are a multiple of this: an instruction has 8, and CTAs of a cluster each load a part. */

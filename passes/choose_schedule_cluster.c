@@ -26,7 +26,7 @@ static bool has_pairs(tcc_attr list)
     return ok;
 }
 
-/* Of m, n or k: CTAs along it. */
+/* The CTAs along m, n or k. */
 static tcc_status read_cluster(tcc_choice *ch)
 {
     const tcc_schedule_key *key = &tcc_schedule_keys[TCC_KEY_cluster];
@@ -74,7 +74,7 @@ static tcc_status check_shared_sum(tcc_choice *ch)
     return TCC_OK;
 }
 
-/* Of CTAs along m, which share tiles of B, or along n, which share those of A. */
+/* For CTAs along m, which share tiles of B, or along n, which share those of A. */
 static tcc_status check_shared_operand(tcc_choice *ch, int axis)
 {
     const char *key = tcc_schedule_keys[TCC_KEY_cluster].name, *const *axes = ch->c.axes;

@@ -45,7 +45,7 @@ static void choose_tile(const tcc_pointwise *p, int64_t vector, int64_t *m, int6
         *n *= 2;
 }
 
-/* Of what the user gave, 0: nothing. Vectors become shorter until they suit known extents, and what was given. */
+/* From the user's settings, 0: not set. Vectors become shorter until they suit known extents and the settings. */
 static bool complete_tile(const tcc_func *f, const tcc_pointwise *p, int64_t *m, int64_t *n)
 {
     const int64_t given[] = {*m, *n};
@@ -94,7 +94,7 @@ static bool has_sums(const tcc_func *f)
     return op;
 }
 
-/* What is about products. */
+/* Removes keys that concern products. */
 static void drop_keys(tcc_choice *ch)
 {
     bool naive = tcc_contraction_is_naive(ch->f) && has_sums(ch->f);

@@ -20,8 +20,8 @@ enum {
     DOUBT = 32 /* registers by which the count may be too low */
 };
 
-/* What reading an operand adds to a product's time beside bandwidth: instructions, latency, power.
- * A guess: nothing has been measured. */
+/* The time that reading an operand adds to a product besides bandwidth: instructions, latency,
+ * power. A guess: nothing has been measured. */
 static const double READ_COST = 0.2;
 
 /* All sums' instructions have the same shape, since their elements are as wide. That whose results take most registers. */
@@ -215,7 +215,7 @@ static int64_t sharing_waves(const tcc_schedule *s)
     return t.waves;
 }
 
-/* Of the sizes only those that the user wrote are named. */
+/* Messages name only sizes that the user wrote. */
 static tcc_status refuse_waves(tcc_choice *ch)
 {
     const tcc_schedule *s = &ch->s;

@@ -24,7 +24,7 @@ static bool is_given(const tcc_choice *ch, int key)
     return tcc_choice_given(ch, tcc_schedule_keys[key].name);
 }
 
-/* What the schedule means for registers, in the variant that is aligned or the one that is not. */
+/* The registers that the schedule needs, in the aligned variant or the other one. */
 static tcc_pressure pressure(const tcc_choice *ch, bool aligned)
 {
     return tcc_pressure_of(ch->epilogue, &ch->s, ch->target, aligned);
@@ -34,7 +34,7 @@ bool tcc_sm90_has_room(const tcc_choice *ch)
 {
     tcc_pressure a = pressure(ch, true), b = pressure(ch, false);
     bool aligned = tcc_assumes_all_aligned(ch->f, TMA_BYTES);
-    if (ch->s.consumers == TCC_CONSUMERS_PINGPONG) /* tiles so wide that ptxas has to compute some of it anew */
+    if (ch->s.consumers == TCC_CONSUMERS_PINGPONG) /* tiles so wide that ptxas must recompute some values */
         return a.least <= a.limit && a.scarce <= a.limit && (b.scarce <= b.limit || aligned);
     return a.least <= a.limit && a.separate <= a.limit && a.scarce <= a.limit &&
            b.separate <= b.limit && b.scarce <= b.limit;
@@ -81,7 +81,7 @@ static int64_t room_of(const tcc_choice *ch, const tcc_schedule *s)
     return ch->target->smem_bytes - tcc_schedule_handed_bytes(s) - tcc_schedule_own_bytes(s);
 }
 
-/* Of the schedule's consumers. */
+/* For the schedule's consumers. */
 static int64_t warpgroups_for(const tcc_schedule *s, int64_t m)
 {
     return s->consumers == TCC_CONSUMERS_PINGPONG ? 2 : m == 64 ? 1 : m == 192 ? 3 : 2;
@@ -93,7 +93,7 @@ static int64_t rows_of_all(const tcc_schedule *s)
     return 64 * s->warpgroups / tcc_schedule_turns(s);
 }
 
-/* Stages that a schedule has where none are asked for: as many as fit beside results on their way. */
+/* The default number of stages: as many as fit besides staged results. */
 static int64_t stages_to_fill(const tcc_choice *ch, tcc_schedule s)
 {
     s.stages = 1;
@@ -159,8 +159,8 @@ static int64_t depth_for(const tcc_choice *ch, tcc_schedule s)
     return tcc_choice_cover(ch->c.k_extent, instruction(ch).k, leaves_half ? 2 * k : k);
 }
 
-/* The most parts of a sum to try: where all extents are known and nothing is said, as many as give each a tile
- * of k, up to what the key takes. */
+/* The largest number of parts of a sum to try: if all extents are known and the user set none, as many as have
+ * a tile of k each, up to the limit of the key. */
 static int64_t most_parts(const tcc_choice *ch, const tcc_schedule *s)
 {
     bool known = !ch->c.k_extent.name;

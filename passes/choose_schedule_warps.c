@@ -116,7 +116,7 @@ static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s
     return n > 0 ? n : 0;
 }
 
-/* Of a number in which products are added, at most. */
+/* The largest size of an accumulator. */
 static unsigned sum_bits(const tcc_choice *ch)
 {
     unsigned most = 0;
@@ -153,7 +153,7 @@ static int64_t step_k(const tcc_mma_sync *mma)
     return mma->k > LEAST_DEPTH ? mma->k : LEAST_DEPTH;
 }
 
-/* Of what a tile's k is a multiple: what is computed is held as results are, in whole blocks. */
+/* What a tile's k is a multiple of: computed operands are held like results, in whole blocks. */
 static int64_t depth_step(const tcc_choice *ch, const tcc_schedule *s)
 {
     int64_t step = step_k(find_instruction(ch));
@@ -231,7 +231,7 @@ static void try_size(search *q, int64_t m, int64_t n, int64_t n_warps)
     }
 }
 
-/* Of tiles that are chosen: more where no registers are wanted for copies, nor for putting bytes together. */
+/* For chosen tiles: more if no registers are needed for copies, or for combining bytes. */
 static int64_t most_columns(const tcc_choice *ch)
 {
     enum { BYTE_BITS = 8 };

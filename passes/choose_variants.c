@@ -70,7 +70,7 @@ static const char *why_not_aligned(const tcc_op *read, const char *x, const char
     return why;
 }
 
-/* What is loaded to registers ends where a row does. */
+/* Loads to registers end where a row does. */
 static const char *why_not_vectors(const tcc_op *read, const char *x, const char *k)
 {
     const char *why = why_not_aligned(read, x, k);
@@ -249,7 +249,7 @@ static bool may_be_unaligned(const tcc_func *f, const tcc_contraction *c,
     return false;
 }
 
-/* What a way of copying all operands counts on. */
+/* The assumptions of one way of copying all operands. */
 static void assume_operands(tcc_func *f, const tcc_contraction *c, const tcc_way *way)
 {
     int64_t least = 0;
@@ -331,7 +331,7 @@ static const char *why_not_all(const tcc_contraction *c, tcc_why_not *why_not, c
     return why;
 }
 
-/* Which indices are taken for one, in all variants but the generic one, which is for all extents. */
+/* Which indices are merged, in all variants except the generic one, which is for all extents. */
 static void choose_merged(tcc_func *f)
 {
     tcc_attr merged = tcc_find_merged(f);
@@ -439,7 +439,7 @@ static tcc_status check_f64(tcc_pass_ctx *ctx, const tcc_func *f)
     return TCC_ERR_UNSUPPORTED;
 }
 
-/* What is multiplied. instr: by what, as far as the user says. */
+/* The operands. instr: the instruction, if the user set one. */
 static tcc_multiplied product_of(const tcc_func *f, const tcc_sum *sum)
 {
     return (tcc_multiplied){(tcc_instr)tcc_schedule_key_of(f, TCC_KEY_instr, TCC_INSTR_COUNT),

@@ -41,7 +41,7 @@ enum {
     MAX_COLUMNS = 32,
     MAX_BLOCKS = 16, /* of rows */
     MAX_CARRIED = 8,
-    LEAST_STRIPS = TCC_KEY_strips_min, /* and as many where nothing is said */
+    LEAST_STRIPS = TCC_KEY_strips_min, /* and as many by default */
     MOST_STRIPS = TCC_KEY_strips_max
 };
 
@@ -285,7 +285,7 @@ static void separate_groups(epilogue *e, int64_t group)
     e->first[1] = NULL;
 }
 
-/* What a loop over columns or rows does with what is the first chunk there. */
+/* The body of a loop over columns or rows, in which the current chunk is the first. */
 static void loop_over(epilogue *e, int dim, bool nested)
 {
     tcc_value *operands[3 + MAX_CARRIED] = {tcc_build_i32(&e->b, 0)};

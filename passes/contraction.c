@@ -80,7 +80,7 @@ static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
     return NULL;
 }
 
-/* What v is through casts that keep every number. */
+/* The value of v behind casts that keep every number. */
 static bool find_factor(tcc_value *v, tcc_arena *arena, factor *out)
 {
     while (v->def && v->def->code == TCC_OP_arith_cast) {

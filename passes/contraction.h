@@ -92,7 +92,7 @@ bool tcc_contraction_sums_along(const tcc_contraction *c, const tcc_type *field)
 /* Position of index `name` in a read's or write's map, -1 when it is not there. */
 int tcc_map_position(const tcc_op *access, const char *name);
 
-/* The size that a function's schedule gives the tile along an index, `otherwise` where it does not name it. */
+/* The size of the tile along an index in a function's schedule, `otherwise` if it is not set. */
 int64_t tcc_tile_size_of(const tcc_func *f, const char *index, int64_t otherwise);
 
 /* Whether a field varies along index `name`. */

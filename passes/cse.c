@@ -36,7 +36,7 @@ static uint64_t mix(uint64_t h, uint64_t x)
     return h ^ h >> 32;
 }
 
-/* Of code, operands, types and numbers among the attributes; is_equal sees the other ones. */
+/* Hashes code, operands, types and numbers among the attributes; is_equal compares the others. */
 static uint64_t hash(const tcc_op *op)
 {
     uint64_t h = mix(0, op->code);

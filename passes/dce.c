@@ -62,8 +62,8 @@ static tcc_op *yield_of(const tcc_block *block)
     return block->last && block->last->code == TCC_OP_scf_yield ? block->last : NULL;
 }
 
-/* A live op needs its operands; of values that an op carries into regions or gives out of them,
- * only the live ones count: propagate_value. */
+/* A live op needs its operands; of values that an op carries into regions or out of them, only the
+ * live ones count: propagate_value. */
 static void propagate_op(dce *d, tcc_op *op)
 {
     unsigned n = op->n_regions ? tcc_op_info_get(op->code)->n_operands : op->n_operands;
@@ -142,7 +142,7 @@ static bool has_dead_results(const dce *d, const tcc_op *op)
     return false;
 }
 
-/* Puts an op with the live results only in op's place; gives it op's regions. */
+/* Replaces op by one with only the live results, which takes over its regions. */
 static tcc_op *without_dead_results(dce *d, tcc_op *op)
 {
     bool loop = op->code == TCC_OP_scf_for;

@@ -81,7 +81,7 @@ static int64_t cluster_of(const tcc_op *grid)
     return cluster_along(grid, 0) * cluster_along(grid, 1) * (shared ? tcc_attr_int(&shared->attrs, "ranks", 1) : 1);
 }
 
-/* What a cluster takes of an axis: where there is none it is a CTA. */
+/* The part of an axis that a cluster takes; without one, a CTA. */
 static int64_t taken(const tcc_op *grid, size_t axis)
 {
     return size_of(grid, axis) * cluster_along(grid, axis);
@@ -206,7 +206,8 @@ static void take_share(tcc_op *loop, tcc_value *rank, int64_t ranks)
     tcc_attr_remove(&loop->attrs, "ranks");
 }
 
-/* What the loop carries last is handed to the first CTA, which adds it up. Those that share it are so far apart. */
+/* The final values of the loop are passed to the first CTA, which adds them. The ranks of those that share it
+ * differ by `apart`. */
 static void add_up(tcc_op *loop, tcc_value *rank, int64_t ranks, int64_t apart)
 {
     tcc_ir *ir = loop->block->func->ir;

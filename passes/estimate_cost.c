@@ -224,7 +224,7 @@ static tcc_attr iterations_of(estimate *e, const tcc_op *loop)
     return ranks > 1 ? binary(e, TCC_EXPR_ceildiv, n, number((double)ranks)) : n;
 }
 
-/* Of what the CTAs that share a loop hand to the first of them. */
+/* The data that the CTAs that share a loop pass to the first of them. */
 static double handing_cycles(estimate *e, const tcc_op *loop)
 {
     int64_t ranks = tcc_attr_int(&loop->attrs, "ranks", 1);
@@ -246,7 +246,7 @@ static tcc_attr is_off_line(estimate *e, const pitch *p)
     return binary(e, TCC_EXPR_min, binary(e, TCC_EXPR_sub, lines, dim), number(1));
 }
 
-/* Of an iteration, whose work is w as far as rows begin at lines */
+/* For an iteration, whose work is w if rows are aligned to lines */
 static tcc_attr iteration_cycles(estimate *e, const tcc_work *w, int64_t stages)
 {
     double base = tcc_iteration_cycles(e->target, w, stages, e->in_turn);

@@ -21,7 +21,7 @@
 
 typedef struct exchanging {
     tcc_ir *ir;
-    bool lanes; /* can give each other elements */
+    bool lanes; /* can exchange elements */
     tcc_op *role;
     TCC_VEC(tcc_value *) buffers; /* of the role */
 } exchanging;

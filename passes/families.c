@@ -5,7 +5,7 @@
 
 #include "passes/passes.h"
 
-/* What a family is given, all of it: what is forgotten here does not compile. */
+/* All properties of a family: an incomplete row does not compile. */
 #define PASSES(id, pipeline, copying, schedule, choose, choose_generic, menu, has_room, counts_pressure, \
                lay_out, hold, lanes_give)                                                            \
     static const tcc_family_passes passes_##id = {                                                 \
@@ -25,7 +25,7 @@ PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_wa
        tcc_rdna_choose, tcc_rdna_choose_generic, &tcc_tile_menu_of_waves, tcc_rdna_has_room, false,
        tcc_lay_out_in_panels, tcc_hold_by_waves, false)
 
-/* What those passes use. */
+/* The capabilities that those passes use. */
 #define CAN TCC_CAN
 enum {
     NEEDED_BY_sm90 = CAN(tma) | CAN(mbarrier) | CAN(wgmma) | CAN(setmaxnreg) | CAN(ldmatrix) |

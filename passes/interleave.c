@@ -66,7 +66,7 @@ static class class_of(const tcc_op *op)
     }
 }
 
-/* What a load of LDS is a part of, the load itself if it is none. */
+/* The vec to which a load of LDS contributes, or the load itself. */
 static tcc_op *group_of(tcc_op *read)
 {
     const tcc_use *use = read->results[0].uses;
@@ -75,7 +75,7 @@ static tcc_op *group_of(tcc_op *read)
     return packed ? use->op : read;
 }
 
-/* What an operand of a matrix instruction is a part of. */
+/* The vec of which an operand of a matrix instruction is a part. */
 static const tcc_value *source_of(const tcc_value *v)
 {
     while (v->def && v->def->code == TCC_OP_vec_slice)
@@ -141,7 +141,7 @@ static bool cut(loop *p)
 
 static void place(loop *p, tcc_op *op);
 
-/* What ops in a region use of the body. */
+/* The values of the body that ops in a region use. */
 static void place_operands(loop *p, const tcc_op *op)
 {
     for (unsigned i = 0; i < op->n_operands; i++)

@@ -23,10 +23,10 @@ tcc_value *tcc_iteration_count(tcc_builder *b, const tcc_op *loop);
 /* How many iterations there were of a loop before this one, in those around it too; 0 outside loops. */
 tcc_value *tcc_iteration_number(tcc_builder *b, tcc_op *loop);
 
-/* The loop, built anew with one more value that it carries, from `init` on; what is carried stays as it is
- * until tcc_carry_next. Its region and what was in it stay. */
+/* Rebuilds the loop with one more carried value, initially `init`; it is unchanged from iteration to
+ * iteration until tcc_carry_next. The region and its contents are kept. */
 tcc_op *tcc_carry(tcc_op *loop, tcc_value *init);
-/* What the value that a loop carries last is in the next iteration. */
+/* Sets the next value of the last value that a loop carries. */
 void tcc_carry_next(tcc_op *loop, tcc_value *next);
 
 #endif

@@ -75,7 +75,8 @@ static void lower_region(tcc_lowering *l, tcc_op *op, unsigned region, tcc_op *t
     l->b = outer;
 }
 
-/* False, refused, when a loop carries, or an scf.if gives, what is neither a scalar nor a tile. */
+/* False, refused, if a loop carries, or an scf.if returns, a value that is neither a scalar nor a
+ * tile. */
 static bool check_kinds(tcc_lowering *l, const tcc_op *op)
 {
     for (unsigned i = 0; i < op->n_results; i++)

@@ -37,7 +37,7 @@ static tcc_value *address(tcc_lowering *l, const scratch *s, tcc_value *row, tcc
     return tcc_low_bin(l, TCC_OP_arith_add, s->base, row);
 }
 
-/* Of the thread's own element of a tile. */
+/* For the thread's own element of a tile. */
 static tcc_value *own_address(tcc_lowering *l, const scratch *s, const tcc_spread *held)
 {
     tcc_value *row = tcc_low_own(l, held, 0), *col = tcc_low_own(l, held, 1);
@@ -81,7 +81,7 @@ static tcc_op *begin_first(tcc_lowering *l, const tcc_spread *lanes, const tcc_s
     return tcc_value_is_int(who, &always) ? NULL : tcc_low_if(l, who);
 }
 
-/* What op takes. */
+/* The operand of op. */
 static void store(tcc_lowering *l, const scratch *s, const tcc_op *op, const tcc_held *held)
 {
     const tcc_value *tile = op->operands[0];

@@ -1,16 +1,16 @@
-/* lower_order: whether the threads of a role may go each at its own pace through what it accesses of tensors.
+/* lower_order: whether the threads of a role may access tensors without being synchronized.
  *
- * At the levels above a role does one thing after another. Its warps do not wait for each other: what one stores
- * another may load or store, or have loaded, before or after. So an access of a tensor that the role also stores
- * to has to be of elements of its own, or of those that the same threads have in the other. What roles do at one
- * time is in no order above either.
+ * At the levels above, a role executes one op after another. Its warps do not wait for each other: one may load
+ * or store an element before or after another stores it. So an access to a tensor that the role also stores to
+ * must be to other elements, or to those that the same threads have in the other access. Concurrent roles are
+ * not ordered at the levels above either.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/loops.h"
 #include "passes/lowering.h"
 
-/* Of an access along a dimension of the tensor: where it begins, at base + factor * varying + first, and how
- * long it is. Without a varying part it begins at `first`. */
+/* For an access along a dimension of the tensor: where it begins, at base + factor * varying + first, and
+ * how long it is. Without a varying part it begins at `first`. */
 typedef struct extent {
     const tcc_value *base, *varying;
     int64_t factor, first, size;
@@ -121,8 +121,8 @@ static bool is_loaded_once(const tcc_op *load)
            s.n_registers * s.n_lanes * s.n_warps == tile->dims[0].size * tile->dims[1].size;
 }
 
-/* Whether what is loaded, of which there is one row (or column), is stored nowhere but where only the first row of
- * a tile is: then it does not matter what the threads have that hold other rows of it. */
+/* Whether a load of a single row (or column) is only stored as the first row of a tile: then the values in threads
+ * that hold other rows do not matter. */
 static bool only_first_counts(tcc_arena *scratch, tcc_op *load, int direction)
 {
     tcc_map from = TCC_MAP(scratch); /* values that come of it */

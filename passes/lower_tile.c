@@ -294,7 +294,7 @@ void tcc_low_broadcast(tcc_lowering *l, tcc_op *op)
     }
 }
 
-/* What combines two elements. */
+/* The op that combines two elements. */
 tcc_opcode tcc_low_reduction(const tcc_op *reduce)
 {
     const char *kind = tcc_attr_str(&reduce->attrs, "kind", "");
@@ -326,8 +326,8 @@ static tcc_value *reduce_own(tcc_lowering *l, tcc_opcode code, const tcc_value *
     return chains[1] ? tcc_low_bin(l, code, chains[0], chains[1]) : chains[0];
 }
 
-/* What a thread has of a row or column is combined in its registers, then with the lanes that have
- * more of it. */
+/* A thread's part of a row or column is combined in its registers, then with the lanes that have
+ * other parts. */
 tcc_value **tcc_low_reduce_in_warp(tcc_lowering *l, const tcc_op *op, tcc_held *a, tcc_held *r)
 {
     const tcc_value *tile = op->operands[0];
@@ -458,8 +458,8 @@ void tcc_low_load(tcc_lowering *l, tcc_op *op)
     tcc_low_set_registers(l, tile, &a.held, values);
 }
 
-/* Of the threads that hold the same one stores it; and where the tensor has no index along the tile's rows
- * or columns, only the tile's first element in that direction is in it. */
+/* Only one of the threads that hold the same element stores it; and if the tensor has no index along the
+ * tile's rows or columns, only the tile's first element in that direction is in it. */
 static tcc_value *who_stores(tcc_lowering *l, const tcc_access *a)
 {
     const tcc_spread *s = &a->held.spread;

@@ -23,8 +23,8 @@ typedef struct tcc_held {
     const tcc_type *each; /* its type; of i32 where elements are packed in words */
 } tcc_held;
 
-/* What a tile has become; on its way to a stage of LDS: in which units, and what is to be done before it is
- * used (amdgcn.h). */
+/* The lowered form of a tile; on its way to a stage of LDS also its units, and what must be done before it
+ * is used (amdgcn.h). */
 typedef struct tcc_parts {
     size_t n;
     tcc_value **values;
@@ -50,7 +50,7 @@ typedef struct tcc_access {
     bool of_words;            /* which are put together of aligned words */
 } tcc_access;
 
-/* What one vendor's GPUs do in their own way. */
+/* What differs between vendors. */
 typedef struct tcc_low_vendor {
     const char *name, *warps; /* of the lowering's pass; of what lanes make */
     tcc_opcode cta, launched; /* return the number of the CTA, and of CTAs (TCC_OP_COUNT: unknown) */
@@ -60,8 +60,8 @@ typedef struct tcc_low_vendor {
     bool (*cut)(tcc_lowering *l, const tcc_type *tile, tcc_held *held);
     tcc_value *(*warp)(tcc_lowering *l); /* the thread's, in the role */
     tcc_value *(*lane)(tcc_lowering *l);
-    /* What the lane of this number has; NULL when no op does that. What the one has whose number differs in the
-     * bits of the mask. */
+    /* The value of v in the lane with this number; NULL if there is no op for it. Its value in the lane whose
+     * number differs in the bits of the mask. */
     tcc_value *(*from_lane)(tcc_lowering *l, tcc_value *v, tcc_value *lane);
     tcc_value *(*from_xor)(tcc_lowering *l, tcc_value *v, int64_t mask);
     void (*mend)(tcc_lowering *l, tcc_parts *parts);
@@ -77,7 +77,7 @@ typedef struct tcc_low_vendor {
     void (*store_opaque)(tcc_lowering *l, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
     /* Completes an access; false, refused, if it is impossible. */
     bool (*plan)(tcc_lowering *l, tcc_access *a);
-    /* Of `step` registers from this one on, which to store in the vec v of the tile. */
+    /* For `step` registers from this one on; those to store are in the vec v of the tile. */
     tcc_value *(*load)(tcc_lowering *l, const tcc_access *a, int64_t number);
     void (*store)(tcc_lowering *l, const tcc_access *a, int64_t number, tcc_value *v);
 } tcc_low_vendor;
@@ -189,9 +189,9 @@ bool tcc_low_should_loop(const tcc_op *first, int64_t elements);
 
 /* Lowers an op that is the same for all vendors, or refuses it: control flow, tiles in registers, arithmetic. */
 void tcc_low_op(tcc_lowering *l, tcc_op *op);
-/* What a scalar has become. */
+/* The lowered form of a scalar. */
 tcc_value *tcc_low_scalar(tcc_lowering *l, const tcc_value *v);
-/* What a tile has become, ready for use. */
+/* The lowered form of a tile, ready for use. */
 const tcc_parts *tcc_low_parts(tcc_lowering *l, const tcc_value *v);
 /* Says so: n values, which are copied. */
 tcc_parts *tcc_low_set(tcc_lowering *l, const tcc_value *v, size_t n, tcc_value *const *values);
@@ -200,7 +200,7 @@ tcc_parts *tcc_low_set(tcc_lowering *l, const tcc_value *v, size_t n, tcc_value 
 
 /* False, refused, when the tile has no layout, or one for other warps. */
 bool tcc_low_held(tcc_lowering *l, const tcc_op *user, const tcc_type *tile, tcc_held *held);
-/* A tile of as many elements as its registers have, in order, each v one or several of them. */
+/* A tile with the elements of its registers in order; each v has one or several of them. */
 void tcc_low_set_registers(tcc_lowering *l, const tcc_value *tile, const tcc_held *held,
                            tcc_value *const *v);
 /* One of a tile's vecs, its elements not packed. */
@@ -224,7 +224,7 @@ tcc_value *tcc_low_own(tcc_lowering *l, const tcc_spread *s, int dim);
 tcc_value *tcc_low_digits(tcc_lowering *l, const tcc_digits *digits, tcc_value *number, int dim);
 /* A coordinate is what is returned + a constant. */
 tcc_value *tcc_low_split(tcc_value *v, int64_t *constant);
-/* What is stored from a register on, of the vec that has it. */
+/* The part of a vec that is stored, from this register on. */
 static inline tcc_value *tcc_low_stored(tcc_lowering *l, const tcc_access *a, int64_t number, tcc_value *v)
 {
     return tcc_low_slice(l, v, number % a->held.in_one, a->step);

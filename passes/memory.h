@@ -1,4 +1,4 @@
-/* memory: which reads of tensors may be taken for values.
+/* memory: which reads of tensors may be treated as values.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_MEMORY_H

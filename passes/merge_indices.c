@@ -22,7 +22,7 @@
 #include "passes/passes.h"
 #include "support/extent.h"
 
-/* Indices that are to be one, and their dimensions. */
+/* Indices to merge, and their dimensions. */
 typedef struct run_of {
     const tcc_attr *names;
     size_t n;

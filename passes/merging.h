@@ -1,4 +1,4 @@
-/* merging: indices that run through every tensor together and may be taken for one.
+/* merging: indices that are contiguous in every tensor and may be merged.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #ifndef TCC_PASSES_MERGING_H
@@ -6,9 +6,9 @@
 
 #include "ir/ir.h"
 
-/* Of a tensor-level function lists of such indices, [[b, s], …], outermost first: what merge-indices takes as its
- * attribute `merged`. Only what is free, and does not run along rows, is among them; of what the schedule names only the
- * last of a list, whose name the one index gets. */
+/* The lists of such indices in a tensor-level function, [[b, s], …], outermost first: the value of the attribute
+ * `merged` for merge-indices. They contain only free indices that do not run along rows; of indices named by the
+ * schedule only the last of a list, whose name the merged index gets. */
 tcc_attr tcc_find_merged(const tcc_func *f);
 
 /* How many dimensions a tensor has, which `access` reads or writes, once merge-indices has run. */

@@ -111,7 +111,7 @@ void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned ran
 int tcc_nvvm_contiguous(const tcc_op *alloc);
 int tcc_nvvm_tensor_dim(const tcc_op *copy, int d);
 tcc_value *tcc_nvvm_thread(tcc_nvvm_lowering *l);
-/* What thread 0 has made is there for all: before the first role. */
+/* Makes what thread 0 has initialised visible to all, before the first role. */
 void tcc_nvvm_end_init(tcc_nvvm_lowering *l);
 /* Its initialised barriers are visible to the copy engine and other CTAs after the next
  * synchronization. */
@@ -163,7 +163,7 @@ void tcc_nvvm_wmma_set(tcc_nvvm_lowering *l, const tcc_value *tile, size_t n, tc
 /* Whether both operands of a product are known to have been loaded; and a product of fragments of theirs. */
 bool tcc_nvvm_wmma_is_loaded(tcc_nvvm_lowering *l, const tcc_op *mma);
 tcc_value *tcc_nvvm_wmma_multiply(tcc_nvvm_lowering *l, const tcc_op *mma, tcc_value *a, tcc_value *b, tcc_value *c);
-/* Of tcc_low_vendor. */
+/* Members of tcc_low_vendor. */
 void tcc_nvvm_load_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
 void tcc_nvvm_store_opaque(tcc_lowering *low, const tcc_op *op, const tcc_held *held, tcc_value *base, int64_t pitch);
 

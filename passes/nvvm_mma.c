@@ -119,7 +119,8 @@ static const char *why_not_wgmma(tcc_nvvm_lowering *l, const tcc_op *op, const o
     return NULL;
 }
 
-/* What the instructions of an MMA read and write: of row blocks mi, column blocks ni, steps of k. */
+/* The operands and results of an MMA's instructions, for row blocks mi, column blocks ni, steps of
+ * k. */
 typedef struct multiplication {
     const tcc_op *op;
     operand a, b; /* a.alloc NULL: in registers */

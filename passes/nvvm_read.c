@@ -1,8 +1,8 @@
 /* nvvm_read: tiles from stages to registers, and back.
  *
  * The address of an element is the thread's base plus what its register adds; a stage consists of panels,
- * swizzled as by TMA (ir/shared.h). 16-bit numbers that a warp holds as ldmatrix gives them are loaded so, and
- * stored by stmatrix.
+ * swizzled as by TMA (ir/shared.h). 16-bit numbers that a warp holds in ldmatrix's layout are loaded by it,
+ * and stored by stmatrix.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
@@ -123,13 +123,14 @@ static bool are_lanes_of_matrix(const reading *r, int rows)
     return true;
 }
 
-/* How far places of matrices are apart, along a dimension, to be read: whole matrices. */
+/* The distance of matrices to read along a dimension, in whole matrices. */
 static int64_t unit(const reading *r, const matrices *m, int dim)
 {
     return dim == m->rows ? SIDE : 4 * per_word(r);
 }
 
-/* What register `number` of a group adds to the place of the group's first, along a dimension. */
+/* What register `number` of a group adds to the position of the group's first, along a
+ * dimension. */
 static int64_t place_in_group(const reading *r, const matrices *m, int64_t number, int dim)
 {
     int64_t first = number / m->registers * m->registers;
@@ -176,8 +177,8 @@ static bool find_matrices(const reading *r, matrices *m)
     return false;
 }
 
-/* Lane q gives the address of line q % 8 of matrix q / 8: along the lines' own dimension where they run through
- * the stage's, else transposed. */
+/* Lane q provides the address of line q % 8 of matrix q / 8: along the lines' own dimension where they run
+ * through the stage's, else transposed. */
 static place line_place(tcc_nvvm_lowering *l, const reading *r, const matrices *m)
 {
     tcc_lowering *low = &l->low;
@@ -199,7 +200,7 @@ static place line_place(tcc_nvvm_lowering *l, const reading *r, const matrices *
     return p;
 }
 
-/* In as many parts as are vecs of the tile. Returns how many. */
+/* Divides into as many parts as the tile has vecs. Returns their number. */
 static size_t read_matrices(tcc_nvvm_lowering *l, const reading *r, const matrices *m, const place *p,
                             tcc_scalar elem, tcc_value **parts)
 {

@@ -97,7 +97,7 @@ static own_peers find_peers(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_peers 
     return own;
 }
 
-/* Of stage 0, in shared memory. */
+/* The address of stage 0 in shared memory. */
 static int64_t first_barrier(const tcc_op *ring, which w)
 {
     return tcc_attr_int(&ring->attrs, "offset", 0) +
@@ -565,8 +565,8 @@ void tcc_nvvm_acquire(tcc_nvvm_lowering *l, tcc_op *op)
     const tcc_op *ring = filled_ring(l, op);
     if (!ring || !tcc_has_mbarriers(ring))
         return;
-    /* Of turns i - 1 must have been released, by another role. Each waits for a barrier of its own, all of
-     * whose phases it sees end: of two others it could take one for the other. */
+    /* With turns, i - 1 must have been released by another role. Each role waits for its own barrier and
+     * sees all its phases end, since two phases of another barrier could be confused. */
     int64_t ahead = tcc_is_of_turns(ring) ? stages_of(ring) - 1 : 0;
     wait_for(l, ring, EMPTY, tcc_low_add(&l->low, iteration(l, op), ahead));
 }

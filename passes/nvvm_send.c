@@ -65,7 +65,7 @@ static tcc_value *address_of(tcc_nvvm_lowering *l, const staging *s, tcc_value *
                        tcc_low_bin(low, TCC_OP_arith_add, at, panel), in_row);
 }
 
-/* What async.write says. */
+/* The operands of async.write. */
 typedef struct writing {
     staging to;
     tcc_spread held;
@@ -78,8 +78,8 @@ static tcc_value *moved(tcc_nvvm_lowering *l, const writing *w, tcc_value *at, i
     return tcc_low_add(&l->low, at, tcc_digits_place(&w->held.registers, number, dim));
 }
 
-/* 16-bit results of 16 columns go as four 8 x 8 matrices: lane q gives the address of row q % 16,
- * columns q / 16 * 8 on. */
+/* 16-bit results of 16 columns go as four 8 x 8 matrices: lane q provides the address of row q %
+ * 16, columns q / 16 * 8 on. */
 static void write_matrices(tcc_nvvm_lowering *l, const writing *w, int64_t number)
 {
     enum { REGISTERS = 8, ROWS = 16, CHUNK = 16 };
@@ -174,7 +174,7 @@ typedef struct rows {
     int64_t in_word, words;     /* elements of a word, words of a row of the tile */
 } rows;
 
-/* What a lane has of a row. */
+/* The part of a row in a lane. */
 typedef struct part {
     tcc_value *start, *skip, *inside; /* element 0 of the row */
     tcc_value **words, *first;        /* what it stores; the first of them in the buffer */
@@ -378,7 +378,7 @@ void tcc_nvvm_send(tcc_nvvm_lowering *l, tcc_op *op)
     tcc_low_end(low, one);
 }
 
-/* What threads send they have read when they go on. */
+/* Threads have read what they send when they proceed. */
 static bool sends_by_engine(const tcc_op *role)
 {
     bool sends = false;

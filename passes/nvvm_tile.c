@@ -189,7 +189,7 @@ typedef struct spot {
     int64_t disp;
 } spot;
 
-/* Of a register. */
+/* For a register. */
 static spot spot_of(tcc_lowering *low, const tcc_access *a, int64_t number)
 {
     const tcc_spread *held = &a->held.spread;

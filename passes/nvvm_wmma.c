@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/nvvm.h"
 
-/* What multiplies a tile's fragments, if they are held as that; else NULL. */
+/* The instruction for a tile's fragments, if they are fragments of wmma; else NULL. */
 static const tcc_mma_sync *held_as(const tcc_nvvm_lowering *l, const tcc_type *tile, tcc_hold_as as)
 {
     return tcc_mma_sync_with(l->target, as, tcc_scalar_bits(tile->elem), tcc_layout_fragment(tile));

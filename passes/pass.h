@@ -12,7 +12,7 @@ typedef struct tcc_pass_ctx {
     tcc_arena *scratch; /* for what only the pass itself needs */
 } tcc_pass_ctx;
 
-/* What passes make of a function, step by step. */
+/* The states that passes establish, step by step. */
 typedef enum tcc_state {
 #define STATE(id, lacks, what) TCC_STATE_##id,
 #include "passes/states.def"

@@ -50,7 +50,7 @@ TCC_PASSES(PASS)
 const tcc_pass *tcc_pass_at(size_t i);
 const tcc_pass *tcc_pass_find(const char *name, size_t n);
 
-/* What dce does to a function; whether there was something to do. */
+/* Runs dce on a function; returns whether it changed. */
 bool tcc_erase_dead(tcc_func *f, tcc_arena *scratch);
 
 /* Whether form-fma makes one instruction of op and a product that it adds or subtracts. */

@@ -66,7 +66,7 @@ typedef struct group {
 typedef struct pipeline {
     tcc_func *f;
     tcc_arena *scratch;
-    TCC_VEC(tcc_op *) mmas; /* to be pipelined, in order */
+    TCC_VEC(tcc_op *) mmas; /* to pipeline, in order */
     TCC_VEC(group *) groups;
 } pipeline;
 
@@ -170,7 +170,7 @@ static group *add_tile(pipeline *p, tcc_value *v, bool computed)
     return g;
 }
 
-/* What an MMA reads, and what that is computed of. */
+/* The operands of an MMA, and what they are computed from. */
 static void add_operands(pipeline *p, const tcc_op *mma)
 {
     tcc_value *sources[2];
@@ -285,8 +285,8 @@ static tcc_peers peers_of(const tcc_op *load)
     return of_cluster ? peers : (tcc_peers){1, 1};
 }
 
-/* Rows of the cluster that fills a ring's stages are as many as CTAs that copy the same beside each other; columns,
- * as those whose places are further apart. */
+/* The rows of the cluster that fills a ring's stages are the adjacent CTAs that copy the same; the columns are
+ * those whose ranks are further apart. */
 static void count_fillers(const group *g, tcc_op *ring)
 {
     int64_t rows = 1, columns = 1;
@@ -386,7 +386,7 @@ static void build_commit(const group *g, tcc_builder *b, tcc_value *i)
     tcc_attr_set_int(b->func->ir, &commit->attrs, "bytes", bytes);
 }
 
-/* What else than an MMA uses a load reads its stage. */
+/* Users of a load other than MMAs read its stage. */
 static void build_reads(const pipeline *p, group *g, tcc_builder *b)
 {
     for (size_t t = 0; t < g->tiles.len; t++) {
@@ -464,7 +464,7 @@ static tcc_value *build_wait(tcc_builder *b, tcc_value *r, int64_t pending)
     return w;
 }
 
-/* r may be read when the MMAs have ended: its users get what the wait gives. */
+/* r may be read when the MMAs have ended: its users get the wait's result. */
 static tcc_op *wait_for(tcc_builder *b, tcc_value *r, int64_t pending)
 {
     tcc_value *w = build_wait(b, r, pending);
@@ -585,7 +585,7 @@ static void wait_in_block(pipeline *p, size_t first)
             wait_for(&b, &mma->results[0], count_between(mma, at));
             release_groups(p, mma, &b, 0);
         }
-        if (carried >= 0) { /* what the loop gives may be read when they have ended */
+        if (carried >= 0) { /* the loop's results may be read when they have ended */
             tcc_value *r = &block->parent->results[carried];
             tcc_builder b = tcc_builder_after(block->parent);
             b.loc = block->parent->loc;

@@ -399,7 +399,7 @@ static bool is_computed(const tcc_op *mma, unsigned i, tcc_arena *scratch)
     return load && load != mma->operands[i]->def;
 }
 
-/* k that the instruction wants to be read at a time; 0: there is none. */
+/* The k that must be read at a time for the instruction; 0: there is none. */
 static int64_t round_of_instruction(const tcc_op *mma, int64_t lanes)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);

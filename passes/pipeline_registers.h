@@ -67,7 +67,7 @@ void tcc_group_copy(const tcc_group *g, tcc_builder *b, tcc_value *i, const tcc_
 /* Waits until the copies of iteration i have landed, while those of the last `pending` may be in flight, and
  * synchronizes. */
 void tcc_group_wait(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t pending);
-/* What a round of iteration i multiplies. */
+/* The operands of a round of iteration i. */
 void tcc_group_read(const tcc_group *g, tcc_builder *b, tcc_value *i, int64_t round, tcc_value **parts);
 /* Adds the products of such parts to the sums. */
 void tcc_group_multiply(const tcc_group *g, tcc_builder *b, tcc_value *const *parts, tcc_value **acc);

@@ -76,7 +76,7 @@ bool tcc_is_sum_over_tiles(const tcc_group *g, tcc_dim *k)
         !tcc_counts_iterations(loop) || loop->n_results != g->n_mmas)
         return false;
     const tcc_block *body = loop->regions[0];
-    size_t others = g->n_sources + g->n_mmas; /* of the body's ops, to be seen */
+    size_t others = g->n_sources + g->n_mmas; /* of the body's ops that must be visited */
     for (size_t m = 0; m < g->n_mmas; m++)
         if (sum_of(g->mmas[m], loop) < 0)
             return false;
@@ -131,7 +131,7 @@ static span plan_span(const tcc_group *g, tcc_builder *b, tcc_dim k)
     return s;
 }
 
-/* What is on its way: sums; tiles from memory; parts of a stage. */
+/* Values in flight: sums; tiles from memory; parts of a stage. */
 typedef struct carried {
     tcc_value *acc[TCC_MAX_MMAS], *tiles[TCC_MAX_LOADS], *parts[TCC_MAX_LOADS];
 } carried;

@@ -50,7 +50,7 @@ typedef struct tcc_pointwise_tile {
 bool tcc_pointwise_arrange(tcc_pointwise_tile *t, int64_t m, int64_t n, int64_t vector);
 /* choose-schedule: completes what the user gave. */
 tcc_status tcc_choose_pointwise(tcc_choice *ch, const tcc_pointwise *p);
-/* Of the tile that the function's schedule has. */
+/* For the tile in the function's schedule. */
 bool tcc_pointwise_tile_of(const tcc_func *f, const tcc_pointwise *p, tcc_pointwise_tile *t);
 
 #endif

@@ -11,7 +11,7 @@ enum {
     /* Beside the accumulators, at least: descriptors, loop counters, and what ptxas keeps away from
      * accumulators. */
     LEAST = 32,
-    /* Of these, while the epilogue runs; and what keeps one chunk from the next. */
+    /* Of these, those live in the epilogue; and what separates one chunk from the next. */
     OTHERS = 28,
     SEPARATE = 4,
     /* The registers that ptxas saves by recomputing before it spills; not if a thread has several
@@ -24,10 +24,10 @@ enum {
     COLUMN_OWNERS = 4,
     OWN_LANES = 16, /* that have different rows or columns of what goes back, of a warpgroup */
     COMPUTING = 8,
-    /* What a loop over tiles keeps while one is multiplied: which it is, iterations so far, and what places of
-     * its results are computed from. */
+    /* What a loop over tiles keeps during the multiplication: the tile's number, iterations so far, and the
+     * values from which addresses of its results are computed. */
     PERSISTENT = 12,
-    /* What ptxas has less for all chunks together of a role that is one of two with such epilogues. */
+    /* The registers that ptxas lacks for all chunks together if two roles have such epilogues. */
     TURNS = 28,
     /* Numbers that a function computed by polynomials has beside its result. */
     BY_POLYNOMIALS = 2,
@@ -107,8 +107,8 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
     e->polynomials |= op->code == TCC_OP_math_erf || op->code == TCC_OP_math_gelu;
 }
 
-/* What is multiplied lives beside what is read of stages, unless it goes back there; other tensors' elements are the
- * same in all rows. */
+/* Computed operands are live together with what is read from stages, unless they are put back there; other tensors'
+ * elements are the same in all rows. */
 static void add_factor(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
 {
     tcc_map ops = TCC_MAP(e->arena);
@@ -155,7 +155,7 @@ tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_a
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-/* Of a thread, in a chunk of a block of 64 rows. */
+/* For a thread, in a chunk of a block of 64 rows. */
 static int64_t elements(bool rows, bool cols, int64_t chunk)
 {
     return (rows ? 2 : 1) * (cols ? chunk / 4 : 1);
@@ -209,7 +209,7 @@ static bool shares_offsets(const tcc_epilogue *e, size_t i)
     return false;
 }
 
-/* What the accesses of a chunk take, in all blocks of a thread. */
+/* The registers for the accesses of a chunk, in all blocks of a thread. */
 typedef struct cost {
     int64_t held;      /* from the first chunk to the last */
     int64_t loads, results;
@@ -273,7 +273,7 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t loop = accumulators + LEAST + factors + (factors ? COMPUTING : 0);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
-    /* Of several results ptxas keeps more than is counted here. */
+    /* For several results ptxas keeps more than is counted here. */
     bool groups = more <= 0 && another && free > 0;
     return (tcc_pressure){
         .least = loop,

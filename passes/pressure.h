@@ -14,15 +14,15 @@
 /* Chunks by which the epilogue's loads run ahead of their use (chunk_epilogue.c). */
 enum { TCC_LOOKAHEAD = 4 };
 
-/* What a kernel computes of its sum. */
+/* What a kernel computes from its sum. */
 typedef struct tcc_epilogue tcc_epilogue;
-/* Of a function that has the contraction c still; it belongs to the arena. */
+/* For a function that still has the contraction c; allocated in the arena. */
 tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_arena *arena);
 
 typedef struct tcc_pressure {
     int64_t least;    /* accumulators and what every kernel has beside them */
     int64_t separate; /* with one chunk after the other */
-    int64_t scarce;   /* with one, and with what ptxas can do without computed anew */
+    int64_t scarce;   /* with one, if ptxas recomputes what it can */
     int64_t together; /* with all chunks that ptxas may compute at the same time */
     int64_t limit;    /* of the thread */
     int64_t group;    /* chunks of a block that can be taken up at once */

@@ -3,7 +3,7 @@
 
 #include "passes/arith.h"
 
-/* What an order goes by. */
+/* The parameters of a raster order. */
 typedef struct plane {
     tcc_builder *b;
     int64_t group;
@@ -99,8 +99,8 @@ static void follow_curve(const plane *p, tcc_value *number, tcc_value **at)
     }
 }
 
-/* Groups of as many rows as a curve has; what is right of the last whole curve, or in a lower group, goes down its
- * columns. */
+/* Groups of as many rows as a curve has; tiles right of the last whole curve, or in a group with fewer rows, are
+ * numbered down the columns. */
 static void by_curves(const plane *p, tcc_value **at)
 {
     enum { TILES = SIDE * SIDE };

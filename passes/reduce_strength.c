@@ -107,7 +107,7 @@ static tcc_op *find_counting(const tcc_op *mul, const tcc_op *outer, const tcc_v
     return NULL;
 }
 
-/* Whether an op is a multiple that is to be carried. */
+/* Whether an op is a multiple that should be carried. */
 static bool is_wanted(const tcc_op *op, const tcc_op *loop)
 {
     int64_t c;
@@ -135,7 +135,7 @@ static tcc_value *count_on(tcc_value *multiple, tcc_op *inner, tcc_value *first)
     return end;
 }
 
-/* Counts from `at` over as many iterations as the inner loop makes; returns what it comes to. */
+/* Counts from `at` over the iterations of the inner loop; returns the final number. */
 static tcc_value *count_over(tcc_builder *b, const tcc_op *inner, tcc_value *at)
 {
     tcc_value *operands[] = {tcc_build_i32(b, 0), inner->operands[1], NULL, at};
@@ -180,7 +180,7 @@ static void carry(tcc_op *loop, tcc_op *mul)
 
 static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
 {
-    TCC_VEC(tcc_block *) bodies = {0}; /* of outer loops, which are built anew */
+    TCC_VEC(tcc_block *) bodies = {0}; /* of outer loops, which are rebuilt */
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body))
         if (tcc_is_loop(op) && has_loop(op))
             TCC_PUSH(ctx->scratch, &bodies, op->regions[0]);

@@ -23,7 +23,7 @@ typedef enum tcc_order {
 typedef enum tcc_producer {
     TCC_PRODUCER_NONE,     /* the consumers copy as well */
     TCC_PRODUCER_WARP,     /* one warp after the consumers */
-    TCC_PRODUCER_WARPGROUP /* one warpgroup, which gives its registers to the consumers */
+    TCC_PRODUCER_WARPGROUP /* one warpgroup, which releases its registers to the consumers */
 } tcc_producer;
 typedef enum tcc_storing {
     TCC_STORING_INTERLEAVED, /* straight from registers, chunk by chunk */
@@ -66,7 +66,7 @@ typedef struct tcc_schedule {
     int64_t warps;       /* that multiply registers; else 0; */
     tcc_instr instr;     /* and by what */
     int64_t waves, wave; /* RDNA: waves of a workgroup, lanes of a wave; else 0 */
-    /* Of a kernel with several sums, beside those of one: MMAs of an iteration, tiles of A, of B. */
+    /* Additional to those of one sum: MMAs of an iteration, tiles of A, of B. */
     int64_t more_sums, more_a, more_b;
     int64_t own_a, own_b; /* tiles that consumers compute and multiply from stages of their own */
 } tcc_schedule;
@@ -128,13 +128,15 @@ int64_t tcc_schedule_copies(const tcc_schedule *s, const tcc_target *t, bool a_a
                             bool b_along_k);
 /* With this many, ptxas can keep all coordinates in few registers. */
 enum { TCC_FEW_COPIES = 20 };
-/* What ptxas keeps of a warpgroup's even share beside the accumulators of an instruction. */
+/* The registers that ptxas reserves in a warpgroup's even share besides the accumulators of an
+ * instruction. */
 enum { TCC_INSTR_REGISTERS = 28 };
 /* Width of one matrix instruction, 0 when no number of them side by side makes up the tile. */
 int64_t tcc_schedule_instr_n(const tcc_schedule *s, const tcc_target *t);
 
-/* What a kernel does apart from its schedule: extents of its axes (m, n and others) and of the summed
- * index; bits of an element of an operand, and of its results and its sums, together. */
+/* The properties of a kernel other than its schedule: extents of its axes (m, n and others) and of
+ * the summed index; the bits of an operand's element, and the total bits of its results and of its
+ * sums. */
 typedef struct tcc_kernel_size {
     const tcc_dim *extents;
     size_t n_axes;
@@ -149,7 +151,7 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size);
 
 /* ---- RDNA (schedule_rdna.c) -------------------------------------------------------------- */
 
-/* What a product on RDNA is made of. */
+/* The parameters of a product on RDNA. */
 typedef struct tcc_rdna_product {
     const tcc_target *target;
     const tcc_wmma *wmma;
@@ -168,7 +170,7 @@ typedef struct tcc_rdna_waves {
 bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out);
 /* Depth of what a wave reads from LDS at a time, 16 bytes a lane: one or two instructions'. */
 int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave);
-/* What a lane copies to LDS at a time: 16 bytes of a row as they are or, transposed, `depth` times
+/* What a lane copies to LDS at a time: 16 bytes of a row unchanged or, transposed, `depth` times
  * `cols` neighbours. */
 typedef struct tcc_rdna_unit {
     int64_t depth, cols;  /* k, and rows of the operand */
@@ -192,7 +194,7 @@ enum { TCC_RDNA_PAD_BYTES = 32 };
 bool tcc_warps_arrange(const tcc_schedule *s, int64_t warps[2]);
 /* In blocks of which shape they multiply it: the first of their instruction's that fits. False when they cannot. */
 bool tcc_warps_block(const tcc_schedule *s, tcc_mma_block *out);
-/* Of how many rows (0) or columns a tile's are a multiple. */
+/* The number that a tile's rows (0) or columns must be a multiple of. */
 int64_t tcc_warps_step(const tcc_schedule *s, int d);
 /* As which fragment they hold sums; TCC_FRAGMENT_COUNT: as none. */
 tcc_fragment_id tcc_warps_sum(const tcc_schedule *s);

@@ -42,7 +42,7 @@
 #include "passes/passes.h"
 #include "passes/turns.h"
 
-/* What is to be shared out: the body of a grid. */
+/* What is divided among roles: the body of a grid. */
 typedef struct split {
     tcc_block *body;
     tcc_op *loop; /* the first that choose-pipeline has decided of */
@@ -54,7 +54,7 @@ typedef struct split {
     tcc_arena *scratch;
 } split;
 
-/* What choose-pipeline has decided; from OF_ROLE on it is the consumers'. */
+/* The decisions of choose-pipeline; from OF_ROLE on they concern the consumers. */
 static const char *const decided[] = {"warps", "registers", "turns", "separate",
                                       "waves", "lanes",     "instr", "block"};
 enum { N_DECIDED = sizeof decided / sizeof *decided, OF_ROLE = 3 };

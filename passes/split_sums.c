@@ -61,7 +61,7 @@ static const char *free_index(const tcc_func *f, const char *name)
 
 /* ---- the workspace ----------------------------------------------------------------------- */
 
-/* What both steps know of the parts. */
+/* What both steps need to know about the parts. */
 typedef struct split {
     tcc_contraction c;
     int64_t count, depth;
@@ -139,8 +139,8 @@ static void keep_product(tcc_func *f, const split *s)
     tcc_attr_remove(&f->attrs, "may_spill");
 }
 
-/* A tile that leaves few elements to a lane: each has as many loads as there are parts. Of less than a tile, as where the
- * last index is one of two, choose-schedule makes a tile that passes over less. */
+/* A tile with few elements per lane, since each has as many loads as there are parts. If the extent is less than a
+ * tile, as if the last index is one of two, choose-schedule chooses a tile that wastes less. */
 static void set_tile(tcc_func *f, const split *s)
 {
     static const int64_t sizes[] = {TILE_COLUMNS, TILE_ROWS};

@@ -77,8 +77,8 @@ static tcc_value *build_iteration_count(tcc_builder *b, const tcc_contraction *c
     return may_be_empty ? TCC_EMIT(b, arith_max, i32, n, tcc_build_i32(b, 1)) : n;
 }
 
-/* What no matrix instruction does, or NULL: they multiply exactly, which f32 and i32 can hold, and
- * add in one of a few types. f64 is added in f64. */
+/* What no matrix instruction supports, or NULL: they multiply exactly, as f32 and i32 can
+ * represent, and add in one of a few types. f64 is added in f64. */
 static const char *why_not_instructions(tcc_arena *arena, const tcc_sum *s)
 {
     bool ints = tcc_scalar_classify(s->products) == TCC_CLASS_INT;

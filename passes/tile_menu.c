@@ -19,9 +19,9 @@
 #include "ir/signature.h"
 #include "passes/families.h"
 
-/* Of the schedules that were measured (docs/gpu-results.md) these lose least against the best of all, over extents of all
- * magnitudes, as a launch chooses among them. The widest store results while they multiply the next tile's
- * operands; those in turn, with two tiles at once, are for short sums. */
+/* Of the measured schedules (docs/gpu-results.md) these are closest to the best of all, over extents of all magnitudes,
+ * if a launch chooses among them. The widest store results while they multiply the next tile's operands; pingpong ones,
+ * with two tiles at once, are for short sums. */
 static const tcc_tile_size of_warpgroups[] = {
     {.m = 128, .n = 256, .persistent = true},
     {.m = 128, .n = 224, .persistent = true},

@@ -47,7 +47,7 @@ static tcc_value *origin_of(void *user, const char *index)
     return sp->term;
 }
 
-/* Of the first read that has the index. */
+/* The dimension of the first read that has the index. */
 static tcc_dim extent_of(const tcc_map *ops, const tcc_op *sum, const char *index)
 {
     for (const tcc_op *op = sum->block->first; op != sum; op = op->next)

@@ -22,7 +22,7 @@ typedef struct tcc_work {
 /* Adds the cost of this many products of a type, with the target's instruction for them. */
 void tcc_work_multiplies(tcc_work *w, const tcc_target *t, tcc_scalar elem, double products);
 
-/* What is in no loop: the first copy arrives, results are stored, one after the other. */
+/* The time outside loops: the first copy arrives, results are stored, one after the other. */
 double tcc_work_cycles(const tcc_target *t, const tcc_work *w);
 /* An iteration of a loop that is `stages` copies ahead: as slow as the slowest of the multiplications,
  * their reads of shared memory, loads from L2, and copies, of which only a limited number is in flight;
@@ -56,7 +56,7 @@ extern const int64_t tcc_step_gap_cycles;
 /* The time until the first CTA of a cluster has received this many bytes from the others. */
 double tcc_handing_cycles(const tcc_target *t, double bytes);
 
-/* Of a CTA that has but loads and stores of lanes, between others that hide its latency. */
+/* For a CTA that only has loads and stores of lanes, among others that hide its latency. */
 double tcc_moving_cycles(const tcc_target *t, const tcc_work *w);
 
 #endif

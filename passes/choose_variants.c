@@ -487,8 +487,8 @@ static bool multiplies_all(const tcc_target *target, const tcc_func *f, const tc
     return all;
 }
 
-/* Where the target's instruction does not take the factors of a sum: one of a warpgroup may want both along the summed
- * index, and as they are. NULL: it does. */
+/* Where the target's instruction does not take the operands of a sum: one of a warpgroup may need both along the summed
+ * index, and unconverted. NULL: it does. */
 static const char *where_not_taken(const tcc_target *target, const tcc_sum *sum)
 {
     const tcc_mma *mma = tcc_mma_find(target, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
@@ -506,7 +506,7 @@ static const char *where_not_taken(const tcc_target *target, const tcc_sum *sum)
 }
 
 /* As which target the kernel is made: its plain one where that has the instruction that is asked for or, where none is,
- * one for factors that the target does not multiply; and for f64 and halves of bytes, which are for its warps. */
+ * one for operands that the target does not multiply; and for f64 and halves of bytes, which are for its warps. */
 static tcc_status choose_target(tcc_pass_ctx *ctx, tcc_func *f, const tcc_contraction *c)
 {
     const tcc_target *target = tcc_target_of(f->ir), *plain = target->plain ? tcc_target_find(target->plain) : NULL;

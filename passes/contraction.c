@@ -61,11 +61,11 @@ bool tcc_find_elementwise(const tcc_value *v, tcc_arena *arena, tcc_map *ops)
     return true;
 }
 
-/* An operand while it is not yet decided whether it is A. */
-typedef struct factor {
+/* An operand before it is decided whether it is A. */
+typedef struct operand {
     tcc_op *read;
     tcc_value *value;
-} factor;
+} operand;
 
 /* The first read of those that a value is computed of that has all its indices. */
 static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
@@ -81,7 +81,7 @@ static tcc_op *covering_read(const tcc_value *v, tcc_arena *arena)
 }
 
 /* The value of v behind casts that keep every number. */
-static bool find_factor(tcc_value *v, tcc_arena *arena, factor *out)
+static bool find_operand(tcc_value *v, tcc_arena *arena, operand *out)
 {
     while (v->def && v->def->code == TCC_OP_arith_cast) {
         tcc_value *a = TCC_VIEW(arith_cast, v->def)->a;
@@ -89,11 +89,11 @@ static bool find_factor(tcc_value *v, tcc_arena *arena, factor *out)
             break;
         v = a;
     }
-    *out = (factor){covering_read(v, arena), v};
+    *out = (operand){covering_read(v, arena), v};
     return out->read;
 }
 
-static bool is_computed(const factor *f)
+static bool is_computed(const operand *f)
 {
     return f->value->def != f->read;
 }
@@ -125,14 +125,14 @@ static bool is_tiled(const tcc_func *f, const char *index)
     return tcc_tile_size_of(f, index, 0) > 0;
 }
 
-typedef struct factors {
+typedef struct sum_operands {
     tcc_op *sum;
-    factor a, b;
+    operand a, b;
     const char *k;
     tcc_sum_parts parts;
     tcc_scalar products;
     bool fixed; /* a is A */
-} factors;
+} sum_operands;
 
 static tcc_sum_parts parts_of(const tcc_op *sum)
 {
@@ -141,24 +141,24 @@ static tcc_sum_parts parts_of(const tcc_op *sum)
     return parts.list.n == 3 ? (tcc_sum_parts){p[0].s, p[1].i, p[2].i} : (tcc_sum_parts){NULL, 1, 1};
 }
 
-static bool find_factors(tcc_op *sum, factors *out)
+static bool find_sum_operands(tcc_op *sum, sum_operands *out)
 {
     const tcc_op *product = TCC_VIEW(tensor_sum, sum)->a->def;
     tcc_attr over = tcc_attr_list(&sum->attrs, "over");
     if (!product || product->code != TCC_OP_arith_mul || over.list.n != 1)
         return false;
-    *out = (factors){.sum = sum,
-                     .k = over.list.items[0].s,
-                     .parts = parts_of(sum),
-                     .products = product->results[0].type->elem};
+    *out = (sum_operands){.sum = sum,
+                          .k = over.list.items[0].s,
+                          .parts = parts_of(sum),
+                          .products = product->results[0].type->elem};
     tcc_arena *arena = sum->block->func->ir->arena;
-    return find_factor(TCC_VIEW(arith_mul, product)->a, arena, &out->a) &&
-           find_factor(TCC_VIEW(arith_mul, product)->b, arena, &out->b) &&
+    return find_operand(TCC_VIEW(arith_mul, product)->a, arena, &out->a) &&
+           find_operand(TCC_VIEW(arith_mul, product)->b, arena, &out->b) &&
            tcc_map_position(out->a.read, out->k) >= 0 && tcc_map_position(out->b.read, out->k) >= 0;
 }
 
 /* Whether one loop over k, in tiles of the same axes, computes both sums. */
-static bool same_space(const factors *x, const factors *y)
+static bool same_space(const sum_operands *x, const sum_operands *y)
 {
     const tcc_type *a = x->sum->results[0].type, *b = y->sum->results[0].type;
     for (unsigned d = 0; d < a->rank; d++)
@@ -169,7 +169,7 @@ static bool same_space(const factors *x, const factors *y)
     return same_parts && a->rank == b->rank && tcc_dim_equal(extent_in(x->a.read, x->k), extent_in(y->a.read, y->k));
 }
 
-static bool is_own(const factors *p, const char *x, bool of_b)
+static bool is_own(const sum_operands *p, const char *x, bool of_b)
 {
     const tcc_op *own = of_b ? p->b.read : p->a.read, *other = of_b ? p->a.read : p->b.read;
     return tcc_map_position(own, x) >= 0 && tcc_map_position(other, x) < 0;
@@ -178,7 +178,7 @@ static bool is_own(const factors *p, const char *x, bool of_b)
 /* The innermost output index that in every sum only B has, or only A; one that the schedule tiles
  * comes before all others. NULL when there is none. from: in sums from this one on either operand may be the
  * one that has it, unless it is fixed which is A. */
-static const char *own_index(const tcc_func *f, tcc_attr order, const factors *p, size_t n, bool of_b,
+static const char *own_index(const tcc_func *f, tcc_attr order, const sum_operands *p, size_t n, bool of_b,
                              size_t from)
 {
     const char *found = NULL;
@@ -194,9 +194,9 @@ static const char *own_index(const tcc_func *f, tcc_attr order, const factors *p
     return found;
 }
 
-static void exchange(factors *p)
+static void exchange(sum_operands *p)
 {
-    factor a = p->a;
+    operand a = p->a;
     p->a = p->b;
     p->b = a;
 }
@@ -212,7 +212,7 @@ static int place_in(tcc_attr order, const char *x)
 
 /* Makes the one operand of a sum that is computed A where matrix instructions take only that from registers. Whether
  * there is such a sum. */
-static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
+static bool fix_computed(const tcc_func *f, sum_operands *p, size_t n_sums)
 {
     bool any = false;
     for (size_t s = 0; s < n_sums && tcc_target_can(tcc_func_target(f), TCC_CAN_wgmma); s++) {
@@ -225,8 +225,8 @@ static bool fix_computed(const tcc_func *f, factors *p, size_t n_sums)
 }
 
 /* Finds m, or where A has none of its own in all sums n. */
-static bool find_axis(const tcc_func *f, tcc_attr order, const factors *p, size_t n_sums, size_t from, const char **m,
-                      const char **n)
+static bool find_axis(const tcc_func *f, tcc_attr order, const sum_operands *p, size_t n_sums, size_t from,
+                      const char **m, const char **n)
 {
     *m = own_index(f, order, p, n_sums, false, from);
     *n = *m ? NULL : own_index(f, order, p, n_sums, true, from);
@@ -236,7 +236,7 @@ static bool find_axis(const tcc_func *f, tcc_attr order, const factors *p, size_
 /* Decides m and n, and with them which operand of each sum is A. If there are computed operands on both sides of the
  * result, one of them is B, which the instruction reads from shared memory unless it takes registers. Returns whether
  * the computed operands leave no choice. */
-static bool orient(const tcc_func *f, tcc_attr order, factors *p, size_t n_sums, const char **m,
+static bool orient(const tcc_func *f, tcc_attr order, sum_operands *p, size_t n_sums, const char **m,
                    const char **n)
 {
     bool fixed = fix_computed(f, p, n_sums);
@@ -275,7 +275,7 @@ static bool reads_alike(const tcc_sum_operand *o, const tcc_op *read, const char
     return alike;
 }
 
-static const tcc_sum_operand *add_operand(tcc_contraction *c, const factor *f, int axis, const char *k)
+static const tcc_sum_operand *add_operand(tcc_contraction *c, const operand *f, int axis, const char *k)
 {
     for (size_t i = 0; i < c->n_operands; i++) {
         const tcc_sum_operand *o = &c->operands[i];
@@ -288,7 +288,7 @@ static const tcc_sum_operand *add_operand(tcc_contraction *c, const factor *f, i
 }
 
 /* m, n, then every other free index. */
-static bool add_axes(tcc_contraction *c, tcc_attr order, const factors *p, const char *m, const char *n)
+static bool add_axes(tcc_contraction *c, tcc_attr order, const sum_operands *p, const char *m, const char *n)
 {
     c->axes[0] = m ? m : "";
     c->extents[0] = m ? extent_in(p->a.read, m) : (tcc_dim){NULL, 1};
@@ -322,14 +322,14 @@ bool tcc_contraction_find(const tcc_func *f, tcc_contraction *out)
 
 bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
 {
-    TCC_VEC(factors) p = {0};
+    TCC_VEC(sum_operands) p = {0};
     tcc_arena *arena = f->ir->arena;
     *out = (tcc_contraction){0};
     for (tcc_op *op = f->body->first; op; op = op->next) {
-        factors found;
+        sum_operands found;
         if (op->code != TCC_OP_tensor_sum)
             continue;
-        if (!find_factors(op, &found) || (p.len && !same_space(&p.data[0], &found)))
+        if (!find_sum_operands(op, &found) || (p.len && !same_space(&p.data[0], &found)))
             return false;
         TCC_PUSH(arena, &p, found);
     }
@@ -345,7 +345,7 @@ bool tcc_contraction_described(const tcc_func *f, tcc_contraction *out)
     out->sums = TCC_NEW_ARRAY(arena, tcc_sum, p.len);
     out->operands = TCC_NEW_ARRAY(arena, tcc_sum_operand, 2 * p.len);
     for (size_t i = 0; i < p.len; i++) {
-        const factors *of = &p.data[i];
+        const sum_operands *of = &p.data[i];
         tcc_sum *sum = &out->sums[out->n_sums++];
         sum->op = of->sum;
         sum->k = of->k;

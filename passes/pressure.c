@@ -50,7 +50,7 @@ struct tcc_epilogue {
     bool polynomials;          /* a function is computed by them */
     /* Bits that the loop holds of operands which are computed: for each element of A's tile, each column of it; for
      * each element of tiles that go back to shared memory, by axis, and each of their own index. */
-    int64_t factor_bits, column_bits, put_bits[2], own_bits[2];
+    int64_t operand_bits, column_bits, put_bits[2], own_bits[2];
     size_t n_ops, n_values, n_accesses;
     value *values;
     access *accesses;
@@ -109,19 +109,19 @@ static void add_value(tcc_epilogue *e, const tcc_op *op, const tcc_contraction *
 
 /* Computed operands are live together with what is read from stages, unless they are put back there; other tensors'
  * elements are the same in all rows. */
-static void add_factor(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
+static void add_operand(tcc_epilogue *e, const tcc_sum_operand *o, bool put)
 {
     tcc_map ops = TCC_MAP(e->arena);
-    int64_t *factor_bits = put ? &e->put_bits[o->axis] : &e->factor_bits;
+    int64_t *operand_bits = put ? &e->put_bits[o->axis] : &e->operand_bits;
     tcc_find_elementwise(o->value, e->arena, &ops);
-    *factor_bits += put ? 0 : tcc_scalar_bits(o->value->type->elem);
+    *operand_bits += put ? 0 : tcc_scalar_bits(o->value->type->elem);
     for (const tcc_op *op = o->value->def->block->first; op; op = op->next) {
         if (op->code != TCC_OP_tensor_read || !tcc_map_get(&ops, op))
             continue;
         const tcc_type *field = op->results[0].type;
         int64_t bits = tcc_scalar_bits(field->elem);
         if (field->rank == o->value->type->rank)
-            *factor_bits += bits;
+            *operand_bits += bits;
         else if (tcc_field_has_index(field, o->k))
             e->column_bits += bits < 32 ? 32 : bits;
         else if (put)
@@ -149,7 +149,7 @@ tcc_epilogue *tcc_epilogue_of(const tcc_func *f, const tcc_contraction *c, tcc_a
     }
     for (size_t i = 0; i < c->n_operands; i++)
         if (tcc_sum_operand_is_computed(&c->operands[i]))
-            add_factor(e, &c->operands[i], tcc_sum_operand_is_put(c, &c->operands[i]));
+            add_operand(e, &c->operands[i], tcc_sum_operand_is_put(c, &c->operands[i]));
     return e;
 }
 
@@ -269,8 +269,8 @@ tcc_pressure tcc_pressure_of(const tcc_epilogue *e, const tcc_schedule *s, const
     int64_t of_thread = tcc_schedule_rows(s) * s->k / THREADS; /* elements of A */
     int64_t put = (s->m * e->put_bits[0] + s->n * e->put_bits[1]) * s->k / (s->warpgroups * THREADS);
     put += (s->m * e->own_bits[0] + s->n * e->own_bits[1]) / (s->warpgroups * OWN_LANES);
-    int64_t factors = (of_thread * e->factor_bits + s->k / COLUMN_OWNERS * e->column_bits + put + 31) / 32;
-    int64_t loop = accumulators + LEAST + factors + (factors ? COMPUTING : 0);
+    int64_t operands = (of_thread * e->operand_bits + s->k / COLUMN_OWNERS * e->column_bits + put + 31) / 32;
+    int64_t loop = accumulators + LEAST + operands + (operands ? COMPUTING : 0);
     int64_t limit = tcc_schedule_registers(s, t, &producer), free = limit - one;
     int64_t another = (c.loads + c.addresses) / blocks + step; /* block of a chunk */
     /* For several results ptxas keeps more than is counted here. */

@@ -282,7 +282,7 @@ static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, cons
     l.loc = c->sums[0].op->loc;
     const tcc_type *i32 = tcc_type_scalar(ir, TCC_i32);
     tcc_value *iteration = tcc_block_add_arg(loop->regions[0], i32, "iteration");
-    tcc_value **factors = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_operands);
+    tcc_value **values = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_operands);
     tcc_value **sums = TCC_NEW_ARRAY(ir->arena, tcc_value *, c->n_sums);
     for (size_t i = 0; i < c->n_sums; i++)
         sums[i] = tcc_block_add_arg(loop->regions[0], loop->results[i].type, "acc");
@@ -294,10 +294,10 @@ static void fill_loop(tcc_op *loop, tcc_op *grid, const tcc_contraction *c, cons
     }
     w.at.k = TCC_EMIT(&l, arith_mul, i32, number, tcc_build_i32(&l, s->k));
     for (size_t i = 0; i < c->n_operands; i++)
-        factors[i] = build_operand(&w, &c->operands[i]);
+        values[i] = build_operand(&w, &c->operands[i]);
     for (size_t i = 0; i < c->n_sums; i++) {
         const tcc_sum *sum = &c->sums[i];
-        tcc_value *a = factors[sum->a - c->operands], *b = factors[sum->b - c->operands];
+        tcc_value *a = values[sum->a - c->operands], *b = values[sum->b - c->operands];
         l.loc = sum->op->loc;
         sums[i] = TCC_EMIT(&l, tile_mma, sums[i]->type, a, b, sums[i]);
     }

@@ -141,7 +141,7 @@ static void other_half(tcc_func *f)
     tcc_attr_set_int(f->ir, &op->attrs, "high", !tcc_attr_int(&op->attrs, "high", 0));
 }
 
-static void other_factors(tcc_func *f)
+static void other_operand_types(tcc_func *f)
 {
     tcc_attr_set_str(f->ir, &find(f, TCC_OP_amdgcn_wmma, 0)->attrs, "a", "bf16");
     tcc_attr_set_str(f->ir, &find(f, TCC_OP_amdgcn_wmma, 0)->attrs, "b", "bf16");
@@ -159,7 +159,7 @@ static const struct {
     {"exchange_operands", exchange_operands, "", "", false},
     {"larger_buffer", larger_buffer, "", "amdgcn.make_buffer", false},
     {"no_product", no_product, "", "", false},
-    {"other_factors", other_factors, "", "", false},
+    {"other_operand_types", other_operand_types, "", "", false},
     {"other_half", other_half, ":f16", "", true},
 };
 

@@ -18,23 +18,23 @@
  *          }
  *          async.role {name = producer, …} { async.one {
  *            scf.for %t = 0 to %all, %more = 1, %tile = %cta {while = 1} {
- *              %next = async.draw %counter + %ctas
  *              …
+ *              %next = async.draw %counter + %ctas
  *              async.acquire %ring, %t   async.put_word %ring, %t, %words, %next   async.commit %ring, %t
  *              scf.yield (%next < %all), %next
  *            }
  *          } }
  *
  * %counter is a workspace tensor that begins as 0. A CTA's first tile is that of its own number; from then on numbers
- * are drawn, each while the copies of the tile before are started. All roles get the same ones, and so end after as
+ * are drawn, each when the copies of the tile before have been started. All roles get the same ones, and so end after as
  * many tiles; consumers that take turns hear of each other's, too. There are as many draws as tiles.
  *
  * Of a cluster, whose CTAs take neighbouring tiles together, the first one's thread draws, and puts the number where
  * all CTAs read it, its own and the producers among them:
- *            %first = %rank == 0
- *            %drawn = scf.if %first { async.draw %counter + %ctas … }
  *            …
- *            scf.if %first { async.acquire %ring, %t   async.put_word %ring, %t, %words, %drawn
+ *            %first = %rank == 0
+ *            scf.if %first { %next = async.draw %counter + %ctas
+ *                            async.acquire %ring, %t   async.put_word %ring, %t, %words, %next
  *                            async.commit %ring, %t }
  *            async.wait %ring, %t   %next = async.read_word %ring, %t, %words   async.release %ring, %t
  *
@@ -148,20 +148,6 @@ static tcc_value *draw_next(const drawing *d, tcc_builder *b)
     return tcc_arith_bin(b, TCC_OP_arith_add, TCC_EMIT(b, async_draw, of->ctas->type, d->counter), of->ctas);
 }
 
-/* The same where a condition holds, else nothing that is of interest. */
-static tcc_value *draw_next_if(const drawing *d, tcc_builder *b, tcc_value *first)
-{
-    const tcc_type *type = TCC_VIEW(tile_takes, d->takes)->cta->type;
-    tcc_op *test = tcc_op_create(b, TCC_OP_scf_if, 1, &first, 1, &type);
-    for (unsigned r = 0; r < 2; r++) {
-        tcc_builder in = tcc_builder_at_end(test->regions[r]);
-        in.loc = b->loc;
-        tcc_value *next = r ? TCC_VIEW(tile_takes, d->takes)->cta : draw_next(d, &in);
-        tcc_op_create(&in, TCC_OP_scf_yield, 1, &next, 0, NULL);
-    }
-    return &test->results[0];
-}
-
 static void put(const drawing *d, tcc_builder *b, tcc_value *t, tcc_value *next)
 {
     TCC_EMIT_V(b, async_acquire, d->ring, t);
@@ -177,24 +163,22 @@ static tcc_value *hear(const drawing *d, tcc_builder *b, tcc_value *t)
     return next;
 }
 
-/* The number of the tile that comes next, at the end of an iteration. */
+/* The number of the tile that comes next, at the end of an iteration. Not before: a CTA that draws while it still has a
+ * tile to begin keeps it from those that have none. */
 static tcc_value *next_tile(const drawing *d, tcc_op *loop)
 {
     tcc_block *body = loop->regions[0];
     tcc_value *t = body->args[0];
-    tcc_builder front = tcc_builder_before(body->first), b = tcc_builder_before(body->last);
-    front.loc = b.loc = d->takes->loc;
+    tcc_builder b = tcc_builder_before(body->last);
+    b.loc = d->takes->loc;
     if (!is_by_one(loop))
         return hear(d, &b, t);
-    if (!d->rank) {
-        tcc_value *next = draw_next(d, &front);
-        put(d, &b, t, next);
-        return next;
-    }
-    tcc_value *first = tcc_arith_cmp(&front, "eq", d->rank, tcc_build_i32(&front, 0));
-    tcc_value *next = draw_next_if(d, &front, first);
-    tcc_op *test = tcc_begin_if(&b, first);
+    tcc_value *first = d->rank ? tcc_arith_cmp(&b, "eq", d->rank, tcc_build_i32(&b, 0)) : NULL;
+    tcc_op *test = first ? tcc_begin_if(&b, first) : NULL;
+    tcc_value *next = draw_next(d, &b);
     put(d, &b, t, next);
+    if (!test)
+        return next;
     tcc_end_if(&b, test);
     return hear(d, &b, t);
 }

@@ -56,7 +56,7 @@ SPILLS = {
     "doubtful": 92,  # of tests/driver/may_spill.tile, with a warning
     "f64_functions": 12,  # six results of functions of f64
     "full": 52,  # of tests/passes/tile_menu.tile, 128 x 224 with a residual
-    "mixed_across": 16,  # sums of f16 and i8 side by side; 12.0 and 13.0
+    "mixed_across": 16,  # sums of f16 and i8 side by side
     "both": 136,  # two computed operands, one of bytes, on their way to shared memory; 20 from 12.4 on
     "both_gated": 84,  # the same with two sums; 12.0
     "halves_computed": 68,  # half bytes and a scale in the registers of a warp; 12.4 and the newest

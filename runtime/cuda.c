@@ -29,7 +29,9 @@ static void explain(const tcc_runtime *rt, int error, const char **name, const c
 
 /* Where a device's workspaces come from; made when there is the first. The driver's own pool would give all memory back
  * whenever the host waits for the GPU, and mapping it again takes longer than most kernels; this keeps as much as the
- * largest workspace yet. */
+ * largest workspace yet, rounded up. */
+enum { KEPT_STEP = 64 << 20 }; /* more than what a pool maps at a time */
+
 typedef struct tcc_cuda_pool {
     _Atomic(CUmemoryPool) pool;
     _Atomic uint64_t kept; /* bytes */
@@ -292,7 +294,7 @@ static tcc_status alloc_async(const tcc_runtime *rt, size_t bytes, void *stream,
     tcc_cuda_pool *p = &rt->cuda.pools[status ? 0 : device];
     if (!status && !p->pool)
         status = make_pool(rt, device, p);
-    uint64_t kept = bytes;
+    uint64_t kept = (bytes / KEPT_STEP + 1) * KEPT_STEP;
     if (!status && p->kept < kept) {
         p->kept = kept;
         status = CUDA(rt, cuMemPoolSetAttribute, (p->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));

@@ -527,6 +527,13 @@ static bool has_no_use_of_groups(const site *s)
     return is_kind(s, "move to the end") && s->op->code == TCC_OP_nvvm_cp_async_wait && !uses;
 }
 
+static bool draws_at_another_time(const site *s)
+{
+    const tcc_op *before = previous_effect(s->op);
+    return is_kind(s, "exchange neighbours") && before &&
+           (s->op->code == TCC_OP_nvvm_atom_inc || before->code == TCC_OP_nvvm_atom_inc);
+}
+
 static bool releases_later(const site *s)
 {
     if (is_kind(s, "exchange neighbours") && previous_effect(s->op) &&
@@ -1024,6 +1031,7 @@ const reason reasons[] = {
     {"a word is waited for earlier in its iteration", waits_for_word_earlier},
     {"nothing after it copies to shared memory or reads from it", has_no_use_of_groups},
     {"a stage is released later than it could be", releases_later},
+    {"a number is drawn at another time in its iteration", draws_at_another_time},
     {"copies are waited for in the tile that starts them", waits_in_the_same_tile},
     {"CTAs that take the same tile store the same numbers", computes_tiles_twice},
     {"the layout has no use for this offset", unused_offset},

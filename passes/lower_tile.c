@@ -211,8 +211,8 @@ static tcc_value **words_of(tcc_lowering *l, const tcc_value *tile, int64_t n, i
 /* Of each two words that are `step` apart, lanes whose number has the bit give away the first, the others the second. */
 static void swap(tcc_lowering *l, tcc_value **words, int64_t n, unsigned lane_bit, int64_t step)
 {
-    tcc_value *has = tcc_low_div(l, l->vendor->lane(l), 1 << lane_bit);
-    has = tcc_low_cmp(l, "ne", tcc_low_rem(l, has, 2), tcc_low_c32(l, 0));
+    tcc_value *bit = tcc_low_rem(l, tcc_low_div(l, l->vendor->lane(l), 1 << lane_bit), 2);
+    tcc_value *has = tcc_low_cmp(l, "ne", bit, tcc_low_c32(l, 0));
     for (int64_t i = 0; i < n; i++) {
         tcc_value **a = &words[i], **b = &words[i | step];
         if (a == b)

@@ -228,13 +228,13 @@ static void swap(tcc_lowering *l, tcc_value **words, int64_t n, unsigned lane_bi
 static bool swap_lanes(tcc_lowering *l, const tcc_op *op, const tcc_held *from, const tcc_held *to)
 {
     const tcc_value *tile = op->operands[0];
-    int64_t in_word = WORD_BITS / (int64_t)tcc_scalar_bits(tile->type->elem), n = from->spread.n_registers / in_word;
+    unsigned bits = tcc_scalar_bits(tile->type->elem);
     tcc_lane_swaps swaps;
-    if (op->code != TCC_OP_tile_convert || !l->vendor->from_lane || from->in_one % in_word || to->in_one % in_word)
-        return false;
-    const int64_t *source = tcc_swaps_in_warp(l->ctx->scratch, &from->spread, &to->spread,
-                                              tcc_scalar_bits(tile->type->elem), &swaps);
-    if (!source)
+    const int64_t *source = NULL;
+    if (op->code == TCC_OP_tile_convert && l->vendor->from_lane)
+        source = tcc_swaps_in_warp(l->ctx->scratch, &from->spread, &to->spread, bits, &swaps);
+    int64_t in_word = source ? WORD_BITS / bits : 1, n = from->spread.n_registers / in_word;
+    if (!source || from->in_one % in_word || to->in_one % in_word)
         return false;
     tcc_value **words = words_of(l, tile, n, from->in_one / in_word);
     for (unsigned i = 0; i < swaps.n; i++)

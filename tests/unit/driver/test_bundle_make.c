@@ -95,12 +95,12 @@ START_TEST(modules_that_do_not_go_together_are_refused)
     compile(product, "sm_90a", TCC_EMIT_DEFAULT);
     refused("two of these modules are for sm_90a");
     compile(product, "sm_80", TCC_EMIT_TIR);
-    refused("module 1 of a bundle is nothing that can be loaded: PTX, a cubin or a code object");
+    refused("module 1 of a bundle cannot be loaded: it must be PTX, a cubin or a code object");
     compile(product, "gfx1100", TCC_EMIT_OBJ);
-    refused("module 1 of a bundle is nothing that can be loaded: PTX, a cubin or a code object");
+    refused("module 1 of a bundle cannot be loaded: it must be PTX, a cubin or a code object");
     n_modules = 2;
     modules[1] = NULL;
-    refused("module 1 of a bundle is nothing that can be loaded: PTX, a cubin or a code object");
+    refused("module 1 of a bundle cannot be loaded: it must be PTX, a cubin or a code object");
 }
 END_TEST
 

@@ -628,7 +628,7 @@ START_TEST(parts_are_as_many_as_their_index_has_values)
                      "  return\n}\n");
     double x[4] = {0}, y[3];
     ck_assert_int_eq(program_run(&p, &(tcc_interp_options){0}, (double *[]){x, y}), TCC_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(p.said, "index s runs over 2 and over 3 elements"));
+    ck_assert_ptr_nonnull(strstr(p.said, "index s ranges over 2 and over 3 elements"));
     program_free(&p);
 }
 END_TEST

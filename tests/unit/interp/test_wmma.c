@@ -427,7 +427,7 @@ START_TEST(replicated_numbers_must_agree)
                 ck_assert_int_eq(p.status, TCC_ERR_INTERNAL);
                 snprintf(want, sizeof want, "register 3 of %c is", "AB"[matrix]);
                 ck_assert_msg(strstr(p.said, want), "%s", p.said);
-                snprintf(want, sizeof want, "in lane %u; RDNA3 wants", lane);
+                snprintf(want, sizeof want, "in lane %u; RDNA3 requires", lane);
                 ck_assert_msg(strstr(p.said, want), "%s", p.said);
             }
 }

@@ -203,9 +203,9 @@ END_TEST
 static const struct {
     const char *header, *message;
 } faults[] = {
-    {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "its elements are none of"},
-    {"{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", "its elements are none of"},
-    {"{'descr': '<complex128', 'fortran_order': False, 'shape': (1,), }", "its elements are none"},
+    {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "its elements are not one of"},
+    {"{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", "its elements are not one of"},
+    {"{'descr': '<complex128', 'fortran_order': False, 'shape': (1,), }", "its elements are not one of"},
     {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "it is in Fortran order"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "its shape cannot be read"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,", "its shape cannot be read"},

@@ -49,7 +49,7 @@ const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *t, const tcc_op *
     }
     bool pairs = halves && blocks[1] % 2 == 0;
     int64_t beside = tcc_attr_int(&role->attrs, "beside", 0) / fragment[1];
-    beside = k != 1 && beside > 1 && blocks[1] % beside == 0 ? beside : 1;
+    beside = k != 1 && beside > 1 && blocks[1] >= beside && blocks[1] % beside == 0 ? beside : 1;
     blocks[1] /= beside;
     return tcc_layout_repeated(
         ir, t, id, 7,

@@ -253,6 +253,14 @@ static bool ends_with(const tcc_type *t, int64_t bytes)
     return !t->row_bytes || (!last->name && last->size * tcc_scalar_bits(t->elem) % (bytes * 8) == 0);
 }
 
+static bool is_read(const tcc_value *tensor)
+{
+    for (const tcc_use *u = tensor->uses; u; u = u->next)
+        if (u->op->code == TCC_OP_tile_load)
+            return true;
+    return false;
+}
+
 /* Lets an access of registers take several neighbours at a time, if they can be aligned: as many as a thread
  * holds in a row. */
 static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_value *tensor)
@@ -272,7 +280,7 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
     }
     bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) ||
                 (op->code == TCC_OP_tile_store && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d && is_aligned(f, tensor, WIDE) &&
-                 ends_with(tensor->type, WIDE));
+                 ends_with(tensor->type, WIDE) && !is_read(tensor)); /* lanes would store what others have read */
     int64_t bytes = wide ? WIDE : 2 * tcc_scalar_bits(tensor->type->elem) / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);
@@ -283,14 +291,6 @@ static int64_t staged_bytes(const tcc_op *store, const tcc_schedule *s)
     const tcc_tile_store_operands *o = TCC_VIEW(tile_store, store);
     const tcc_dim *dims = o->a->type->dims;
     return tcc_schedule_staged_bytes(s, dims[0].size, dims[1].size, tcc_scalar_bits(o->tensor->type->elem));
-}
-
-static bool is_read(const tcc_value *tensor)
-{
-    for (const tcc_use *u = tensor->uses; u; u = u->next)
-        if (u->op->code == TCC_OP_tile_load)
-            return true;
-    return false;
 }
 
 /* room: shared memory that is left for staged results */

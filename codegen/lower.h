@@ -86,7 +86,7 @@ struct tcc_lower {
     tcc_loc loc;      /* the builder's */
     LLVMValueRef lds; /* the CTA's memory, where that is a global of the function's; else NULL */
     tcc_map values;   /* IR value -> what it is kept as: lower.c */
-    /* The address of global memory that was made last, and the block that it is in. */
+    /* The address of the last copy from global memory, and the block that it is in. */
     struct {
         LLVMBasicBlockRef block;
         const tcc_value *base, *offset;

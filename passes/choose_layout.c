@@ -280,7 +280,8 @@ static void widen(tcc_func *f, const tcc_schedule *s, tcc_op *op, const tcc_valu
     }
     bool wide = tcc_target_can(target, TCC_CAN_wmma) || tcc_warps_hold_opaque(s) ||
                 (op->code == TCC_OP_tile_store && tcc_warps_sum(s) == TCC_FRAGMENT_mma_d && is_aligned(f, tensor, WIDE) &&
-                 ends_with(tensor->type, WIDE) && !is_read(tensor)); /* lanes would store what others have read */
+                 ends_with(tensor->type, WIDE) && contiguous_dim(op, tensor->type) == 1 &&
+                 !is_read(tensor)); /* lanes would store what others have read */
     int64_t bytes = wide ? WIDE : 2 * tcc_scalar_bits(tensor->type->elem) / 8;
     if (is_aligned(f, tensor, bytes) && (op->code != TCC_OP_tile_store || ends_with(tensor->type, bytes)))
         tcc_attr_set_int(f->ir, &op->attrs, wide ? "wide" : "pairs", wide ? WIDE : 1);

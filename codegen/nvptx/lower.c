@@ -284,21 +284,32 @@ static const tcc_value *step_from_last(const tcc_lower *l, const tcc_value *base
     return NULL;
 }
 
-/* From row to row an address grows by a number of bytes that is the same in all iterations: added to the address of the
- * row before it takes one addition, where that of an index takes two and a shift. */
-static LLVMValueRef global_pointer(tcc_lower *l, const tcc_value *base, const tcc_value *offset)
+static LLVMValueRef global_pointer(const tcc_lower *l, const tcc_value *base, const tcc_value *offset)
 {
-    bool halves = tcc_scalar_bits(base->type->elem) < 8; /* two to a byte: even, and not negative */
-    const tcc_value *step = halves ? NULL : step_from_last(l, base, offset);
-    LLVMValueRef from = step ? l->last_address.pointer : tcc_lower_scalar(l, base);
-    LLVMValueRef index = tcc_lower_scalar(l, step ? step : offset);
-    LLVMTypeRef unit = l->types[halves || step ? TCC_i8 : base->type->elem];
-    if (halves)
+    LLVMValueRef index = tcc_lower_scalar(l, offset);
+    LLVMTypeRef unit = l->types[base->type->elem];
+    if (tcc_scalar_bits(base->type->elem) < 8) { /* two to a byte: even, and not negative */
         index = LLVMBuildLShr(l->builder, index, LLVMConstInt(LLVMTypeOf(index), 1, false), "");
-    if (step)
-        index = LLVMBuildMul(l->builder, index,
-                             LLVMConstInt(LLVMTypeOf(index), tcc_scalar_bits(base->type->elem) / 8, false), "");
-    LLVMValueRef pointer = LLVMBuildInBoundsGEP2(l->builder, unit, from, &index, 1, "");
+        unit = l->types[TCC_i8];
+    }
+    return LLVMBuildInBoundsGEP2(l->builder, unit, tcc_lower_scalar(l, base), &index, 1, "");
+}
+
+/* From row to row an address grows by a number of bytes that is the same in all iterations: added to the address of the
+ * row before it takes one addition, where that of an index takes two and a shift. Only in copies: elsewhere it costs
+ * registers. */
+static LLVMValueRef next_pointer(tcc_lower *l, const tcc_value *base, const tcc_value *offset)
+{
+    unsigned bits = tcc_scalar_bits(base->type->elem);
+    const tcc_value *step = bits < 8 ? NULL : step_from_last(l, base, offset);
+    LLVMValueRef pointer;
+    if (step) {
+        LLVMValueRef bytes = tcc_lower_scalar(l, step);
+        bytes = LLVMBuildMul(l->builder, bytes, LLVMConstInt(LLVMTypeOf(bytes), bits / 8, false), "");
+        pointer = LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], l->last_address.pointer, &bytes, 1, "");
+    } else {
+        pointer = global_pointer(l, base, offset);
+    }
     l->last_address.block = LLVMGetInsertBlock(l->builder);
     l->last_address.base = base;
     l->last_address.offset = offset;
@@ -721,7 +732,7 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
 static void lower_cp_async(tcc_lower *l, const tcc_op *op)
 {
     const tcc_nvvm_cp_async_operands *o = TCC_VIEW(nvvm_cp_async, op);
-    LLVMValueRef addr = global_pointer(l, o->base, o->offset), dst = tcc_lower_scalar(l, o->dst);
+    LLVMValueRef addr = next_pointer(l, o->base, o->offset), dst = tcc_lower_scalar(l, o->dst);
     LLVMValueRef disp = tcc_lower_i32(l, displacement(op, o->base->type)), size = tcc_lower_scalar(l, o->size);
     tcc_ptx p;
     tcc_ptx_begin(&p, l->context, l->builder, l->arena);

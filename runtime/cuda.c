@@ -30,8 +30,6 @@ static void explain(const tcc_runtime *rt, int error, const char **name, const c
 /* Where a device's workspaces come from; made when there is the first. The driver's own pool would give all memory back
  * whenever the host waits for the GPU, and mapping it again takes longer than most kernels; this keeps as much as the
  * largest workspace yet, rounded up. */
-enum { KEPT_STEP = 64 << 20 }; /* more than what a pool maps at a time */
-
 typedef struct tcc_cuda_pool {
     _Atomic(CUmemoryPool) pool;
     _Atomic uint64_t kept; /* bytes */
@@ -287,18 +285,27 @@ static tcc_status make_pool(const tcc_runtime *rt, CUdevice device, tcc_cuda_poo
     return status;
 }
 
+static tcc_status keep(const tcc_runtime *rt, tcc_cuda_pool *p, size_t bytes)
+{
+    enum { STEP = 64 << 20 }; /* more than what a pool maps at a time */
+    uint64_t kept = (bytes / STEP + 1) * STEP;
+    if (p->kept >= kept)
+        return TCC_OK;
+    p->kept = kept;
+    return CUDA(rt, cuMemPoolSetAttribute, (p->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
+}
+
 static tcc_status alloc_async(const tcc_runtime *rt, size_t bytes, void *stream, uint64_t *out)
 {
     CUdevice device;
     tcc_status status = CUDA(rt, cuCtxGetDevice, (&device));
-    tcc_cuda_pool *p = &rt->cuda.pools[status ? 0 : device];
-    if (!status && !p->pool)
+    if (status)
+        return status;
+    tcc_cuda_pool *p = &rt->cuda.pools[device];
+    if (!p->pool)
         status = make_pool(rt, device, p);
-    uint64_t kept = (bytes / KEPT_STEP + 1) * KEPT_STEP;
-    if (!status && p->kept < kept) {
-        p->kept = kept;
-        status = CUDA(rt, cuMemPoolSetAttribute, (p->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
-    }
+    if (!status)
+        status = keep(rt, p, bytes);
     return status ? status : CUDA(rt, cuMemAllocFromPoolAsync, (out, bytes, p->pool, stream));
 }
 

@@ -97,23 +97,10 @@ static void before_swaps(const tcc_lane_swaps *swaps, int64_t *reg, int64_t *lan
     }
 }
 
-/* The register in which lane 0 has, after the swaps, what is number i of `to`; -1: none. */
-static int64_t register_after(const tcc_spread *from, const tcc_spread *to, const tcc_lane_swaps *swaps, int64_t i)
-{
-    for (int64_t r = 0; r < from->n_registers; r++) {
-        int64_t reg = r, lane = 0, place[2];
-        before_swaps(swaps, &reg, &lane);
-        for (int d = 0; d < 2; d++)
-            place[d] = tcc_digits_place(&from->registers, reg, d) + tcc_digits_place(&from->lanes, lane, d);
-        if (place[0] == tcc_digits_place(&to->registers, i, 0) && place[1] == tcc_digits_place(&to->registers, i, 1))
-            return r;
-    }
-    return -1;
-}
-
+/* Whether all lanes have, after the swaps, what is number i of `to` in register r. */
 static bool holds_after(const tcc_spread *from, const tcc_spread *to, const tcc_lane_swaps *swaps, int64_t r, int64_t i)
 {
-    bool all = r >= 0;
+    bool all = true;
     for (int64_t l = 0; l < to->n_lanes && all; l++) {
         int64_t reg = r, lane = l;
         before_swaps(swaps, &reg, &lane);
@@ -136,8 +123,11 @@ const int64_t *tcc_swaps_in_warp(tcc_arena *arena, const tcc_spread *from, const
     for (unsigned i = 0; i < swaps->n; i++)
         can &= 1 << swaps->of[i].register_bit >= in_word;
     for (int64_t i = 0; i < to->n_registers && can; i++) {
-        source[i] = i % in_word ? source[i - 1] + 1 : register_after(from, to, swaps, i);
-        can = source[i] % in_word == i % in_word && holds_after(from, to, swaps, source[i], i);
+        int64_t r = i % in_word ? source[i - 1] + 1 : 0;
+        can = holds_after(from, to, swaps, r, i);
+        while (!can && i % in_word == 0 && (r += in_word) < from->n_registers)
+            can = holds_after(from, to, swaps, r, i);
+        source[i] = r;
     }
     return can ? source : NULL;
 }

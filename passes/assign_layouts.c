@@ -254,19 +254,16 @@ static bool can_store_rows(const assigning *a)
 static void store_rows(const assigning *a, tcc_op *role)
 {
     tcc_block *region = role->regions[0];
-    tcc_attr_set_int(a->ir, &role->attrs, "beside", tcc_fragments[TCC_FRAGMENT_rows8].cols);
-    if (!can_store_rows(a)) {
-        tcc_attr_remove(&role->attrs, "beside");
+    if (!can_store_rows(a))
         return;
-    }
+    tcc_attr_set_int(a->ir, &role->attrs, "beside", tcc_fragments[TCC_FRAGMENT_rows8].cols);
     for (tcc_op *op = region->first; op; op = tcc_walk_next(op, region)) {
         const tcc_tile_store_operands *o = op->code == TCC_OP_tile_store ? TCC_VIEW(tile_store, op) : NULL;
         if (!o || o->a->type->elem == o->tensor->type->elem)
             continue;
         tcc_builder b = tcc_builder_before(op);
         b.loc = op->loc;
-        int64_t sizes[] = {o->a->type->dims[0].size, o->a->type->dims[1].size};
-        const tcc_type *t = tcc_type_sized(a->ir, TCC_KIND_tile, o->tensor->type->elem, 2, sizes);
+        const tcc_type *t = tcc_type_with_elem(a->ir, o->a->type, o->tensor->type->elem);
         tcc_op_set_operand(op, 0, TCC_EMIT(&b, arith_cast, t, o->a));
     }
 }

@@ -354,7 +354,7 @@ static tcc_status check_drawing(tcc_choice *ch)
     int64_t ctas = s->cluster_m * s->cluster_n * s->cluster_k;
     if (s->persistent != TCC_PERSISTENT_DYNAMIC)
         return TCC_OK;
-    /* Proven, but on an H100 that several processes shared one launch in a thousand did not end. */
+    /* Proven, but on an H100 that ten processes shared about one launch in a hundred did not end. */
     if (ctas > 1 && s->consumers == TCC_CONSUMERS_PINGPONG)
         return TCC_CHOICE_REFUSE(ch, key, "persistent dynamic with consumers pingpong in a cluster of %lld CTAs: "
                                  "need static, cooperative, or no cluster", (long long)ctas);

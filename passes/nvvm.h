@@ -129,7 +129,7 @@ void tcc_nvvm_give_word_back(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value
 /* Whether those who run op may read stages of its ring: all threads of a role, or of words one; false: refused. */
 bool tcc_nvvm_may_read(tcc_nvvm_lowering *l, const tcc_op *op);
 /* The CTAs of a ring's cluster; 1 where there is none. */
-int64_t tcc_nvvm_ctas_of_ring(const tcc_op *ring);
+int64_t tcc_nvvm_ctas_of(const tcc_op *ring);
 /* The full barrier of an op's ring and iteration. */
 tcc_value *tcc_nvvm_full_barrier(tcc_nvvm_lowering *l, const tcc_op *op);
 void tcc_nvvm_read_word(tcc_nvvm_lowering *l, tcc_op *op);

@@ -39,21 +39,24 @@ void tcc_nvvm_put_word(tcc_nvvm_lowering *l, tcc_op *op)
 {
     tcc_value *at = is_by_one(l, op) ? word_at(l, op) : NULL;
     tcc_value *word = tcc_value_map_get(l->low.map, op->operands[3]);
-    int64_t ctas = tcc_nvvm_ctas_of_ring(op->operands[0]->def);
+    int64_t ctas = tcc_nvvm_ctas_of(op->operands[0]->def);
     if (!at)
         return;
-    if (ctas == 1)
+    if (ctas == 1) {
         TCC_EMIT_V(&l->low.b, nvvm_st_shared_word, at, word);
-    for (int64_t c = 0; c < ctas && ctas > 1; c++) {
-        tcc_value *full = place_in(l, tcc_nvvm_full_barrier(l, op), c), *there = place_in(l, at, c);
-        TCC_EMIT_V(&l->low.b, nvvm_st_async_word, there, full, word);
+        return;
+    }
+    tcc_value *full = tcc_nvvm_full_barrier(l, op);
+    for (int64_t c = 0; c < ctas; c++) {
+        tcc_value *full_there = place_in(l, full, c), *there = place_in(l, at, c);
+        TCC_EMIT_V(&l->low.b, nvvm_st_async_word, there, full_there, word);
     }
 }
 
 void tcc_nvvm_commit_word(tcc_nvvm_lowering *l, tcc_op *op)
 {
     enum { WORD_BYTES = 4 };
-    int64_t ctas = tcc_nvvm_ctas_of_ring(op->operands[0]->def);
+    int64_t ctas = tcc_nvvm_ctas_of(op->operands[0]->def);
     tcc_value *full = tcc_nvvm_full_barrier(l, op);
     if (ctas == 1)
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, full);
@@ -65,7 +68,7 @@ void tcc_nvvm_commit_word(tcc_nvvm_lowering *l, tcc_op *op)
 
 void tcc_nvvm_give_word_back(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value *empty)
 {
-    if (tcc_nvvm_ctas_of_ring(ring) == 1)
+    if (tcc_nvvm_ctas_of(ring) == 1)
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive, empty);
     else
         TCC_EMIT_V(&l->low.b, nvvm_mbarrier_arrive_cluster, place_in(l, empty, 0));

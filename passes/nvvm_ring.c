@@ -63,7 +63,7 @@ static int64_t stages_of(const tcc_op *ring)
 }
 
 /* The CTAs of a ring's cluster, or of tile.ctas'; 1 where there is none. */
-static int64_t ctas_of(const tcc_op *op)
+int64_t tcc_nvvm_ctas_of(const tcc_op *op)
 {
     return tcc_attr_int(&op->attrs, "cluster", 1);
 }
@@ -89,7 +89,7 @@ static own_peers find_peers(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_peers 
     int64_t span = peers.n * peers.apart;
     if (peers.apart > 1)
         own.first = tcc_low_rem(&l->low, place, peers.apart);
-    if (span == ctas_of(ring->block->parent))
+    if (span == tcc_nvvm_ctas_of(ring->block->parent))
         return own;
     own.number = tcc_low_rem(&l->low, own.number, peers.n);
     tcc_value *before = tcc_low_mul(&l->low, tcc_low_div(&l->low, place, span), span);
@@ -144,9 +144,9 @@ void tcc_nvvm_ring(tcc_nvvm_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(&l->low, op, "a ring that is not in tile.ctas, before the roles");
         return;
     }
-    if (ctas_of(ctas) % ctas_of(op)) {
-        TCC_LOW_REFUSE(&l->low, op, "a ring of %lld CTAs in a cluster of %lld", (long long)ctas_of(op),
-                       (long long)ctas_of(ctas));
+    if (tcc_nvvm_ctas_of(ctas) % tcc_nvvm_ctas_of(op)) {
+        TCC_LOW_REFUSE(&l->low, op, "a ring of %lld CTAs in a cluster of %lld", (long long)tcc_nvvm_ctas_of(op),
+                       (long long)tcc_nvvm_ctas_of(ctas));
         return;
     }
     if (!l->init) {
@@ -549,11 +549,6 @@ static tcc_value *iteration(tcc_nvvm_lowering *l, const tcc_op *op)
     return tcc_value_map_get(l->low.map, op->operands[1]);
 }
 
-int64_t tcc_nvvm_ctas_of_ring(const tcc_op *ring)
-{
-    return ctas_of(ring);
-}
-
 tcc_value *tcc_nvvm_full_barrier(tcc_nvvm_lowering *l, const tcc_op *op)
 {
     return barrier_of(l, op->operands[0]->def, FULL, iteration(l, op));
@@ -672,7 +667,7 @@ static void arrive_at_others(tcc_nvvm_lowering *l, const tcc_op *ring, tcc_value
 static int64_t count_releases(const tcc_nvvm_lowering *l, const tcc_op *ring)
 {
     if (tcc_is_of_words(ring))
-        return tcc_readers_of(ring).arrivals * ctas_of(ring);
+        return tcc_readers_of(ring).arrivals * tcc_nvvm_ctas_of(ring);
     return l->role.warps / TCC_WARPGROUP_WARPS * count_fillers(ring);
 }
 

@@ -198,8 +198,8 @@ bool tcc_warps_block(const tcc_schedule *s, tcc_mma_block *out);
 int64_t tcc_warps_step(const tcc_schedule *s, int d);
 /* As which fragment they hold sums; TCC_FRAGMENT_COUNT: as none. */
 tcc_fragment_id tcc_warps_sum(const tcc_schedule *s);
-/* Registers that a thread needs, about, for what it multiplies. */
 bool tcc_warps_hold_opaque(const tcc_schedule *s);
+/* Registers that a thread needs, about, for what it multiplies. */
 int64_t tcc_warps_registers(const tcc_schedule *s, unsigned elem_bits);
 
 /* The schedule in the language's syntax, as --print-schedule shows it. */

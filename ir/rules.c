@@ -6,6 +6,7 @@
 
 #include "ir/machine.h"
 #include "ir/rules.h"
+#include "ir/stamps.h"
 #include "support/str.h"
 
 typedef tcc_verifier verifier;
@@ -36,6 +37,10 @@ static const tcc_attr_rule attr_rules[] = {
     {TCC_OP_tile_load, "pairs", NULL, 0, 1, 1},
     {TCC_OP_tile_load, "wide", "2 4 8 16", 0, 0, 0},
     {TCC_OP_tile_load, "words", "4", 0, 0, 0},
+    {TCC_OP_nvvm_stamps, "cta", NULL, 0, INT32_MAX, 1},
+    {TCC_OP_nvvm_stamp, "id", NULL, 1, TCC_STAMP_IDS - 1, 1},
+    {TCC_OP_nvvm_stamp, "after", NULL, 1, 1, 1},
+    {TCC_OP_nvvm_stamp, "time", NULL, 1, 1, 1},
     {TCC_OP_tile_load, "early", NULL, 0, 1, 1},
     {TCC_OP_tile_load, "chunk", "4 8 16 32", 0, 0, 0},
     {TCC_OP_tile_load, "inside", NULL, 0, 1, 1},
@@ -242,6 +247,8 @@ static const char *const elements[TCC_OP_COUNT] = {
     [TCC_OP_nvvm_tid] = "-> i32",
     [TCC_OP_nvvm_ctaid] = "-> i32",
     [TCC_OP_nvvm_nctaid] = "-> i32",
+    [TCC_OP_nvvm_stamps] = "i32",
+    [TCC_OP_nvvm_stamp] = "i32",
     [TCC_OP_nvvm_clusterid] = "-> i32",
     [TCC_OP_nvvm_nclusterid] = "-> i32",
     [TCC_OP_nvvm_uniform] = "i32 -> i32",

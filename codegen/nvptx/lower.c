@@ -13,6 +13,7 @@
 #include "codegen/nvptx/ptx_builder.h"
 #include "ir/fragment.h"
 #include "ir/machine.h"
+#include "ir/stamps.h"
 
 enum { ADDRSPACE_SHARED = 3, ADDRSPACE_CLUSTER = 7, PTX_KERNEL = 71 /* llvm::CallingConv::PTX_Kernel */ };
 enum { SMEM_ALIGN_BYTES = 1024, TENSORMAP_BYTES = 128, TENSORMAP_ALIGN_BYTES = 64 };
@@ -649,6 +650,15 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
     case TCC_OP_nvvm_fence_proxy_async: TCC_PTX_ADD(p, fence_proxy_async); return true;
     case TCC_OP_nvvm_prefetch_tensormap:
         TCC_PTX_ADD(p, prefetch_tensormap, .map = {.in = x[0]});
+        return true;
+    case TCC_OP_nvvm_stamps:
+        TCC_PTX_ADD(p, stamps, .base = {.in = x[0]}, .cta = {.in = attr_i32(l, op, "cta")},
+                    .bytes = {.in = tcc_lower_i32(l, TCC_STAMPS_OF_WARP * TCC_STAMP_BYTES)});
+        return true;
+    case TCC_OP_nvvm_stamp:
+        TCC_PTX_ADD(p, stamp, .clock = {.text = tcc_attr_int(&op->attrs, "time", 0) ? "%globaltimer_lo" : "%clock"},
+                    .a = {.in = x[0]}, .ids = {.in = tcc_lower_i32(l, TCC_STAMP_IDS)}, .id = {.in = attr_i32(l, op, "id")},
+                    .last = {.in = tcc_lower_i32(l, (TCC_STAMPS_OF_WARP - 1) * TCC_STAMP_BYTES)});
         return true;
     case TCC_OP_nvvm_tma_load: {
         caching c = caching_of(l, op);

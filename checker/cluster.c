@@ -53,7 +53,8 @@ tcc_presult tcc_p_nvvm_cluster_wait(tcc_protocol *p, tcc_pstate *s, unsigned war
 bool tcc_p_ends_together(const tcc_protocol *p)
 {
     const tcc_op *wait = p->f->body->last->prev;
-    while (wait && (wait->code == TCC_OP_nvvm_warp_sync || tcc_op_info_get(wait->code)->flags & TCC_PURE))
+    while (wait && (wait->code == TCC_OP_nvvm_warp_sync || tcc_op_does(wait->code, TCC_HINT) ||
+                    tcc_op_info_get(wait->code)->flags & TCC_PURE))
         wait = wait->prev;
     return !p->reaches || (wait && wait->code == TCC_OP_nvvm_cluster_wait);
 }

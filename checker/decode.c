@@ -119,7 +119,7 @@ static bool read_block(decoder *d, const tcc_block *block, uint32_t parent, uint
         number_of(d, block->args[i]);
     for (const tcc_op *op = block->first; op; op = op->next)
         if (op->code != TCC_OP_nvvm_griddepcontrol_wait && /* tcc_p_global_waits */
-            !read_op(d, op, parent, region, depth))
+            !(tcc_op_does(op->code, TCC_HINT) && !op->n_results) && !read_op(d, op, parent, region, depth))
             return false;
     return true;
 }

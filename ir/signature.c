@@ -133,33 +133,62 @@ static tcc_attr record_of(tcc_ir *ir, const tcc_value *arg)
     return list_of(ir, t->kind != TCC_KIND_tensor ? 2 : t->row_bytes ? 4 : 3, record);
 }
 
-/* Where what the caller passes is recorded, workspace tensors are, too. */
-static void record_more(tcc_func *f, const tcc_value *arg)
+static void append(tcc_func *f, const char *attr, tcc_attr item)
 {
-    const tcc_named_attr *args = tcc_attr_find(&f->attrs, "args");
-    if (!args)
-        return;
-    size_t n = args->value.list.n;
-    tcc_attr *more = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, n + 1);
-    memcpy(more, args->value.list.items, n * sizeof *more);
-    more[n] = record_of(f->ir, arg);
-    tcc_attr_set(f->ir, &f->attrs, "args", list_of(f->ir, n + 1, more), (tcc_loc){0, 0});
+    tcc_attr old = tcc_attr_list(&f->attrs, attr);
+    tcc_attr *more = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, old.list.n + 1);
+    memcpy(more, old.list.items, old.list.n * sizeof *more);
+    more[old.list.n] = item;
+    tcc_attr_set(f->ir, &f->attrs, attr, list_of(f->ir, old.list.n + 1, more), (tcc_loc){0, 0});
+}
+
+static tcc_attr text_of(const char *s)
+{
+    return (tcc_attr){.kind = TCC_ATTR_STR, .s = s};
+}
+
+void tcc_func_zero_workspace(tcc_func *f, const char *workspace_name)
+{
+    append(f, "zeroed", text_of(tcc_ir_name(f->ir, workspace_name)));
+}
+
+/* Whether the caller's arguments, where they are recorded, or a function's parameters have this name. */
+static bool is_taken(const tcc_func *f, const char *name)
+{
+    tcc_attr args = tcc_attr_list(&f->attrs, "args");
+    bool taken = tcc_func_parameter(f, name);
+    for (size_t i = 0; i < args.list.n; i++)
+        taken |= args.list.items[i].kind == TCC_ATTR_LIST && args.list.items[i].list.n &&
+                 args.list.items[i].list.items[0].kind == TCC_ATTR_STR &&
+                 !strcmp(args.list.items[i].list.items[0].s, name);
+    return taken;
+}
+
+static const char *free_name(const tcc_func *f, const char *name)
+{
+    const char *free = name;
+    for (int i = 2; is_taken(f, free); i++)
+        free = tcc_arena_printf(f->ir->arena, "%s%d", name, i);
+    return tcc_ir_name(f->ir, free);
 }
 
 tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name)
 {
-    tcc_ir *ir = f->ir;
-    tcc_attr old = tcc_attr_list(&f->attrs, "roles");
-    const char **roles = TCC_NEW_ARRAY(ir->arena, const char *, old.list.n + 1), *free = name;
-    for (size_t i = 0; i < old.list.n; i++)
-        roles[i] = old.list.items[i].s;
-    roles[old.list.n] = workspace;
-    tcc_attr_set_strs(ir, &f->attrs, "roles", old.list.n + 1, roles);
-    for (int i = 2; tcc_func_parameter(f, free); i++)
-        free = tcc_arena_printf(ir->arena, "%s%d", name, i);
-    tcc_value *added = tcc_block_add_arg(f->body, type, free);
-    record_more(f, added);
+    tcc_value *added = tcc_block_add_arg(f->body, type, free_name(f, name));
+    append(f, "roles", text_of(workspace));
+    if (tcc_attr_find(&f->attrs, "args"))
+        append(f, "args", record_of(f->ir, added));
     return added;
+}
+
+tcc_value *tcc_func_add_workspace_pointer(tcc_func *f, const tcc_type *type, const char *name)
+{
+    const tcc_value tensor = {.type = type, .name = free_name(f, name)};
+    const tcc_attr pointer[] = {text_of("pointer"), text_of(tensor.name)};
+    append(f, "roles", text_of(workspace));
+    append(f, "args", record_of(f->ir, &tensor));
+    append(f, "params", list_of(f->ir, 2, pointer));
+    return tcc_block_add_arg(f->body, tcc_type_get(f->ir, TCC_KIND_ptr, type->elem, 0, NULL), tensor.name);
 }
 
 /* ---- arguments ------------------------------------------------------------------------- */

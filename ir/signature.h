@@ -45,8 +45,13 @@ bool tcc_func_is_workspace(const tcc_func *f, const tcc_value *parameter);
 /* Whether the workspace tensor of a name is 0 before the first step: the attribute `zeroed` names it. */
 bool tcc_func_is_zeroed(const tcc_func *f, const char *workspace_name);
 
+void tcc_func_zero_workspace(tcc_func *f, const char *workspace_name);
+
 /* Adds a workspace tensor after f's parameters, called `name`, with a number appended if the name is taken. */
 tcc_value *tcc_func_add_workspace(tcc_func *f, const tcc_type *type, const char *name);
+
+/* The same for a kernel entry, to which the tensor's address is passed: that parameter. */
+tcc_value *tcc_func_add_workspace_pointer(tcc_func *f, const tcc_type *type, const char *name);
 
 /* Keeps what the caller passes in the attribute `args`, [[A, f16, [M, K]], …, [alpha, f32]], unless it is there: the
  * function's parameters are about to change. */

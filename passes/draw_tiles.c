@@ -139,7 +139,7 @@ static void make_ring(drawing *d, tcc_func *f)
     d->ring = &ring->results[0];
     const int64_t one = 1;
     d->counter = tcc_func_add_workspace(f, tcc_type_sized(d->ir, TCC_KIND_tensor, TCC_i32, 1, &one), "counter");
-    tcc_attr_set_strs(d->ir, &f->attrs, "zeroed", 1, (const char *const[]){d->counter->name});
+    tcc_func_zero_workspace(f, d->counter->name);
 }
 
 static tcc_value *draw_next(const drawing *d, tcc_builder *b)

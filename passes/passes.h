@@ -40,6 +40,7 @@
     PASS(form_fma)                                                                                 \
     PASS(licm)                                                                                     \
     PASS(reduce_strength)                                                                          \
+    PASS(record_waits)                                                                             \
     PASS(interleave)
 
 #define PASS(id) extern const tcc_pass tcc_pass_##id;

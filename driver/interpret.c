@@ -166,7 +166,7 @@ static tcc_interp_options interp_options(const tcc_interpret_options *o, const i
 static void keep_timeline(const tcc_timeline *t, void *user)
 {
     request *r = user;
-    tcc_timeline_print(&r->timeline, t);
+    tcc_timeline_print(&r->timeline, t, NULL);
     tcc_timeline_summarize(&r->summary, t);
 }
 
@@ -196,6 +196,7 @@ static tcc_status run_function(request *r, const tcc_func *f)
         return TCC_ERR_UNSUPPORTED;
     }
     r->interp.timeline.cta = r->o->timeline_cta;
+    r->interp.timeline.only = r->o->timeline_only;
     r->interp.timeline.fn = keep_timeline;
     r->interp.timeline.user = r;
     tcc_status status = tcc_interp_run(f, &r->interp, r->args, r->arena, &r->diag);

@@ -36,12 +36,19 @@ typedef struct group_clock {
 typedef struct sm {
     warp_clock *warps;
     group_clock *groups;
-    uint64_t scheduler[SCHEDULERS], smem, copies, tensor; /* when each is free */
+    uint64_t scheduler[SCHEDULERS], smem, loads, stores, tensor; /* when each is free */
     tcc_recorder *recorder;                               /* NULL: not recorded */
 } sm;
 
+/* Bytes of a tensor that the copy engines of a cluster moved in the rehearsal. */
+typedef struct traffic {
+    uint64_t loaded, stored;
+} traffic;
+
 struct tcc_clock {
     tcc_exec *x;
+    traffic *traffic;       /* by parameter of the run */
+    double cycles_per_byte; /* of a copy engine */
     tcc_arena *scratch;
     sm *sms;                /* of each CTA of the cluster */
     TCC_VEC(uint64_t) ends; /* of x's events, by index */
@@ -144,36 +151,76 @@ static void wake_all(clock *c)
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
+/* How fast an SM receives and sends what is copied while all SMs do as it does. Memory serves all of them together, with
+ * what is stored, and of each tensor that is loaded every byte once; L2 has the rest. Known after a rehearsal: before it,
+ * as if all were in L2. */
+static double cycles_per_byte(const clock *c)
+{
+    const tcc_run *run = c->x->run;
+    const tcc_cluster *k = c->x->cluster;
+    int64_t sms = tcc_target_of(run->f->ir)->sms;
+    double clusters = (double)k->n_launched / k->n_ctas, all = 0, memory = 0;
+    double at_once = (double)(k->n_launched < sms ? k->n_launched : sms);
+    for (size_t i = 0; i < run->n_params; i++) {
+        double loaded = clusters * (double)c->traffic[i].loaded, stored = clusters * (double)c->traffic[i].stored;
+        double bytes = (double)tcc_param_bytes(&run->params[i]);
+        all += loaded + stored;
+        memory += stored + (loaded < bytes ? loaded : bytes);
+    }
+    double share = all > 0 ? at_once * memory / all : 0;
+    double by_sm = 1.0 / TCC_COST_copy_bytes + share / TCC_COST_missed_bytes, by_memory = share / TCC_COST_memory_bytes;
+    return by_sm > by_memory ? by_sm : by_memory;
+}
+
+static void count_traffic(clock *c, const tcc_bulk_copy *copy)
+{
+    if (!copy->map)
+        return;
+    traffic *t = &c->traffic[copy->map->tensor - c->x->run->params];
+    *(copy->barrier ? &t->loaded : &t->stored) += (uint64_t)copy->bytes;
+}
+
 static void record_copy(clock *c, const tcc_thread *t, const tcc_bulk_copy *copy,
                         tcc_timed_copy times)
 {
     tcc_recorder *r = c->sms[copy->cta->rank].recorder;
     if (!r || !copy->map)
         return;
+    const tcc_mbarrier *m = copy->barrier;
     times.tensor = copy->map->tensor->name;
-    times.load = copy->barrier;
+    times.load = m;
     times.own = t->warp->cta == copy->cta;
     times.warp = t->id;
     times.address = copy->address;
     times.bytes = copy->bytes;
-    tcc_record_copy(r, copy, times);
+    times.use = m ? tcc_record_load(r, m->address, m->phase, times.own, t->id) : (tcc_stage_use){-1, 0};
+    tcc_record_copy(r, times);
 }
 
-/* Gives the copies that an op has started their times. The engine transfers one after the other;
- * what goes to several CTAs is transferred once. */
+/* Rows that do not begin at lines of L2 take parts of more of them. */
+static double bytes_of(const tcc_bulk_copy *copy)
+{
+    enum { LINE = 128 };
+    const tcc_tensor_map *m = copy->map;
+    bool off = m && m->rank > 1 && m->strides[1] * m->elem_bytes % LINE;
+    return (double)copy->bytes * (off ? 1 + 1.0 / TCC_COST_off_line : 1);
+}
+
+/* Gives the copies that an op has started their times: an SM transfers one after the other, each CTA's of what goes to
+ * several. The first waits for its tensor map. */
 static void time_copies(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
-    sm *s = sm_of(c, t);
-    uint64_t transferred = 0, begin = 0;
     for (bool first = true; c->ends.len < c->x->events.len; first = false) {
         const tcc_bulk_copy *copy = c->x->events.data[c->ends.len].data;
-        if (first || !tcc_op_does(in->op->code, TCC_CLUSTER)) {
-            begin = max(c->now, s->copies);
-            transferred = begin + div_up((uint64_t)copy->bytes, TCC_COST_copy_bytes);
-            s->copies = transferred;
-        }
-        uint64_t end =
-            transferred + (copy->barrier && copy->map ? TCC_COST_copy_latency : TCC_COST_smem_latency);
+        sm *s = &c->sms[copy->cta->rank];
+        bool by_memory = copy->map;
+        uint64_t *free = copy->barrier ? &s->loads : &s->stores;
+        uint64_t begin = max(c->now + (by_memory && !s->loads ? TCC_COST_map_latency : 0), *free);
+        uint64_t transferred = begin + (uint64_t)(bytes_of(copy) * (by_memory ? c->cycles_per_byte : 1.0 / TCC_COST_smem_bytes));
+        *free = transferred;
+        if (c->x->run->rehearsal && (first || !tcc_op_does(in->op->code, TCC_CLUSTER)))
+            count_traffic(c, copy);
+        uint64_t end = transferred + (copy->barrier && copy->map ? TCC_COST_copy_latency : TCC_COST_smem_latency);
         TCC_PUSH(c->scratch, &c->ends, end);
         record_copy(c, t, copy,
                     (tcc_timed_copy){.issue = c->now,
@@ -188,7 +235,7 @@ static void record_phases(clock *c)
 {
     for (unsigned r = 0; r < c->x->cluster->n_ctas; r++)
         if (c->sms[r].recorder)
-            tcc_record_phases(c->sms[r].recorder, c->now);
+            tcc_record_phases(c->sms[r].recorder, &c->x->cluster->ctas[r], c->now);
 }
 
 static tcc_outcome end_event(clock *c, size_t i, uint64_t end)
@@ -209,6 +256,13 @@ static unsigned warps_of_group(const clock *c, unsigned group)
     return n < TCC_WARPGROUP_WARPS ? n : TCC_WARPGROUP_WARPS;
 }
 
+/* The stage that the operands of an MMA are in: that of its descriptor of B. */
+static tcc_stage_use stage_of_mma(const sm *s, const tcc_thread *t, const tcc_inst *in)
+{
+    enum { START_BITS = 0x3fff, START_UNIT = 16 }; /* of a matrix descriptor */
+    return tcc_record_stage_at(s->recorder, (tcc_operand_int(t, in, 2) & START_BITS) * START_UNIT);
+}
+
 /* The tensor cores take one MMA after the other. */
 static void issue_mma(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
@@ -223,15 +277,16 @@ static void issue_mma(clock *c, const tcc_thread *t, const tcc_inst *in)
         return;
     int64_t n = tcc_attr_int(&in->op->attrs, "n", 0);
     uint64_t begin = max(c->now, s->tensor);
-    p->end = s->tensor = begin + (uint64_t)n * 64 * 16 / TCC_COST_tensor_fmas;
+    p->end = s->tensor = begin + tcc_cost_of_mma(in->op);
     if (s->recorder)
-        tcc_record_mma(s->recorder, t, in,
-                           (tcc_timed_mma){.group = group,
-                                               .n = n,
-                                               .issue = c->now,
-                                               .begin = begin,
-                                               .end = p->end,
-                                               .loc = in->op->loc});
+        tcc_record_mma(s->recorder, (tcc_timed_mma){.group = group,
+                                                    .n = n,
+                                                    .cycles = p->end - begin,
+                                                    .issue = c->now,
+                                                    .begin = begin,
+                                                    .end = p->end,
+                                                    .use = stage_of_mma(s, t, in),
+                                                    .loc = in->op->loc});
 }
 
 /* When the MMAs have ended for which a warp waits. */
@@ -298,6 +353,11 @@ static void take_time(clock *c, const tcc_thread *t, const tcc_inst *in)
     }
 }
 
+static tcc_recorded recorded(const tcc_thread *t, const tcc_inst *in)
+{
+    return (tcc_recorded){t->id, in->op, in->op->n_operands ? tcc_operand_int(t, in, 0) : -1};
+}
+
 static void account(clock *c, const tcc_thread *t, const tcc_inst *in)
 {
     warp_clock *w = clock_of(c, t);
@@ -318,7 +378,8 @@ static void account(clock *c, const tcc_thread *t, const tcc_inst *in)
     tcc_recorder *r = sm_of(c, t)->recorder;
     if (r) {
         bool waited = w->waits || w->time > at_once;
-        tcc_record_op(r, t, in, waited ? since : w->time, w->time);
+        tcc_recorded what = recorded(t, in);
+        tcc_record_op(r, &what, waited ? since : w->time, w->time);
     }
     record_phases(c);
     w->waits = false;
@@ -336,8 +397,9 @@ static void record_stall(clock *c, const tcc_thread *t, const tcc_inst *in)
     if (!r || w->waits || ready <= w->time)
         return;
     tcc_opcode from = (tcc_opcode)w->from[in->operands[last]];
+    tcc_recorded what = recorded(t, in);
     if (is_load(from, TCC_READS_GLOBAL | TCC_READS_SHARED))
-        tcc_record_wait(r, t, in, TCC_WAIT_OPERANDS, w->time, ready);
+        tcc_record_wait(r, &what, TCC_WAIT_OPERANDS, w->time, ready);
 }
 
 static tcc_outcome run_warp(clock *c, tcc_thread *t, uint64_t begin)
@@ -367,6 +429,7 @@ static clock *create(tcc_exec *x)
     clock *c = TCC_NEW(scratch, clock);
     c->x = x;
     c->scratch = scratch;
+    c->traffic = TCC_NEW_ARRAY(scratch, traffic, x->run->n_params);
     c->sms = TCC_NEW_ARRAY(scratch, sm, n_ctas);
     for (size_t r = 0; r < n_ctas; r++) {
         c->sms[r].warps = TCC_NEW_ARRAY(scratch, warp_clock, n);
@@ -383,7 +446,7 @@ static void begin_warp(warp_clock *w, size_t n_values)
 {
     memset(w->ready, 0, n_values * sizeof *w->ready);
     w->groups.len = 0;
-    *w = (warp_clock){.ready = w->ready, .from = w->from, .groups = w->groups};
+    *w = (warp_clock){.time = TCC_COST_start_latency, .ready = w->ready, .from = w->from, .groups = w->groups};
 }
 
 static void begin_sm(sm *s, const tcc_cta *cta)
@@ -394,10 +457,11 @@ static void begin_sm(sm *s, const tcc_cta *cta)
         begin_warp(&s->warps[w], x->program->n_values);
         s->groups[w].mmas.len = 0;
     }
-    bool wanted = o->timeline.fn && o->timeline.cta == cta->id;
+    bool wanted = o->timeline.fn && o->timeline.cta == cta->id && !x->run->rehearsal;
     *s = (sm){.warps = s->warps,
               .groups = s->groups,
-              .recorder = wanted ? tcc_recorder_create(cta) : NULL};
+              .recorder = wanted ? tcc_recorder_create(x->run->scratch, x->run->f->name, cta->id, x->cluster->n_warps)
+                                 : NULL};
 }
 
 /* Lets all warps and copies go on, in the order of their times, until none can. */
@@ -422,6 +486,9 @@ tcc_status tcc_clock_run(tcc_exec *x)
     clock *c = x->clock ? x->clock : create(x);
     x->clock = c;
     c->now = 0;
+    if (x->run->rehearsal)
+        memset(c->traffic, 0, x->run->n_params * sizeof *c->traffic);
+    c->cycles_per_byte = cycles_per_byte(c);
     for (unsigned r = 0; r < x->cluster->n_ctas; r++)
         begin_sm(&c->sms[r], &x->cluster->ctas[r]);
     if (!run_all(c))
@@ -431,6 +498,6 @@ tcc_status tcc_clock_run(tcc_exec *x)
             return tcc_exec_deadlock(x);
     for (unsigned r = 0; r < x->cluster->n_ctas; r++)
         if (c->sms[r].recorder)
-            tcc_record_end(c->sms[r].recorder);
+            x->run->options->timeline.fn(tcc_record_end(c->sms[r].recorder), x->run->options->timeline.user);
     return TCC_OK;
 }

@@ -22,4 +22,7 @@ typedef struct tcc_cost {
 /* For one warp that runs the op, not counting waits. */
 tcc_cost tcc_cost_of(const tcc_op *op);
 
+/* Cycles of the tensor cores that an MMA of a warpgroup takes: to multiply, or to read its operands. */
+uint64_t tcc_cost_of_mma(const tcc_op *op);
+
 #endif

@@ -21,7 +21,7 @@ enum { MAX_THREADS = 64 };
 typedef struct grid {
     const tcc_run *run;
     const tcc_launch *launch;
-    int64_t n_clusters;
+    int64_t first, n_clusters;
     _Atomic int64_t next; /* the next cluster to run; n_clusters or more: none */
     _Atomic int64_t ended;
 } grid;
@@ -61,6 +61,13 @@ static void tell(const worker *w)
         g->run->options->progress(ended, g->n_clusters, g->run->options->progress_user);
 }
 
+/* Whether the cluster that begins with a CTA has the one whose timeline is shown. */
+static bool is_shown(const grid *g, int64_t first)
+{
+    int64_t cta = g->run->options->timeline.cta;
+    return g->run->options->timeline.fn && cta >= first && cta < first + g->launch->cluster;
+}
+
 /* Runs one cluster after the other, from memory that may run out. */
 static tcc_status run_clusters(worker *w)
 {
@@ -74,7 +81,13 @@ static tcc_status run_clusters(worker *w)
         w->failed = i;
         if (g->run->options->seed % 2)
             i = g->n_clusters - 1 - i;
-        status = tcc_cluster_run(k, g->launch, i * g->launch->cluster);
+        int64_t first = (g->first + i) * g->launch->cluster;
+        w->run.rehearsal = is_shown(g, first);
+        if (w->run.rehearsal)
+            status = tcc_cluster_run(k, g->launch, first);
+        w->run.rehearsal = false;
+        if (!status)
+            status = tcc_cluster_run(k, g->launch, first);
         tell(w);
     }
     return status;
@@ -140,6 +153,10 @@ tcc_status tcc_grid_run(tcc_run *run, const tcc_launch *l)
 {
     grid g = {.run = run, .launch = l, .n_clusters = l->n_ctas / l->cluster};
     unsigned n = run->options->threads;
+    if (run->options->timeline.only) {
+        g.first = run->options->timeline.cta / l->cluster;
+        g.n_clusters = g.first < g.n_clusters;
+    }
     if (n > MAX_THREADS)
         n = MAX_THREADS;
     if (n > g.n_clusters)

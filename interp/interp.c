@@ -73,7 +73,8 @@ void tcc_param_store(const tcc_run *run, const tcc_param *p, int64_t at, tcc_cel
     double stored = !holds_floats(p) ? (double)tcc_int_wrap(p->type->elem, v.i)
                     : run->machine   ? tcc_round_float(v.f, p->type->elem)
                                      : v.f;
-    __atomic_store(&p->data[at], &stored, __ATOMIC_RELAXED);
+    if (!run->rehearsal)
+        __atomic_store(&p->data[at], &stored, __ATOMIC_RELAXED);
 }
 
 /* ---- memory ---------------------------------------------------------------------------- */

@@ -53,6 +53,7 @@ typedef struct tcc_interp_options {
      * another thread may make. */
     struct {
         int64_t cta;
+        bool only; /* run no other cluster, and do not compute what MMAs do: results may be anything */
         void (*fn)(const tcc_timeline *t, void *user);
         void *user;
     } timeline;

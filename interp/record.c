@@ -19,21 +19,17 @@ typedef struct phase {
 struct tcc_recorder {
     tcc_timeline timeline;
     tcc_arena *scratch;
-    const tcc_cta *cta;
     warp_record *warps;
     phase phases[TCC_MAX_MBARRIERS]; /* of the machine's barriers */
 };
 
-tcc_recorder *tcc_recorder_create(const tcc_cta *cta)
+tcc_recorder *tcc_recorder_create(tcc_arena *scratch, const char *kernel, int64_t cta, unsigned n_warps)
 {
-    const tcc_run *run = cta->cluster->x->run;
-    tcc_recorder *r = TCC_NEW(run->scratch, tcc_recorder);
-    r->timeline =
-        (tcc_timeline){.kernel = run->f->name, .cta = cta->id, .n_warps = cta->cluster->n_warps};
-    r->scratch = run->scratch;
-    r->cta = cta;
-    r->warps = TCC_NEW_ARRAY(run->scratch, warp_record, r->timeline.n_warps);
-    for (unsigned w = 0; w < r->timeline.n_warps; w++)
+    tcc_recorder *r = TCC_NEW(scratch, tcc_recorder);
+    r->timeline = (tcc_timeline){.kernel = kernel, .cta = cta, .n_warps = n_warps};
+    r->scratch = scratch;
+    r->warps = TCC_NEW_ARRAY(scratch, warp_record, n_warps);
+    for (unsigned w = 0; w < n_warps; w++)
         r->warps[w].last_wait = -1;
     return r;
 }
@@ -52,25 +48,23 @@ static int barrier_at(tcc_recorder *r, int64_t address)
 
 /* The stage of a load is that of the barrier on which it completes, and this phase its filling.
  * The warp that started it waited before until the stage was free. */
-static tcc_stage_use use_of_load(tcc_recorder *r, const tcc_mbarrier *m, const tcc_timed_copy *copy)
+tcc_stage_use tcc_record_load(tcc_recorder *r, int64_t barrier, uint32_t fill, bool own, unsigned warp)
 {
-    int b = barrier_at(r, m->address), free = copy->own ? r->warps[copy->warp].last_wait : -1;
+    int b = barrier_at(r, barrier), free = own ? r->warps[warp].last_wait : -1;
     tcc_timed_barrier *barriers = r->timeline.barriers.data;
     barriers[b].of_copies = true;
-    barriers[b].fills = m->phase + 1;
+    barriers[b].fills = fill + 1;
     if (free >= 0 && !barriers[free].of_copies)
         barriers[b].empty = barriers[free].address;
-    return (tcc_stage_use){b, m->phase};
+    return (tcc_stage_use){b, fill};
 }
 
-void tcc_record_copy(tcc_recorder *r, const tcc_bulk_copy *copy, tcc_timed_copy times)
+void tcc_record_copy(tcc_recorder *r, tcc_timed_copy copy)
 {
-    times.use = copy->barrier ? use_of_load(r, copy->barrier, &times) : (tcc_stage_use){-1, 0};
-    TCC_PUSH(r->scratch, &r->timeline.copies, times);
+    TCC_PUSH(r->scratch, &r->timeline.copies, copy);
 }
 
-/* The stage at an address: that of the last copy to it. */
-static tcc_stage_use use_of(const tcc_recorder *r, int64_t address)
+tcc_stage_use tcc_record_stage_at(const tcc_recorder *r, int64_t address)
 {
     for (size_t i = r->timeline.copies.len; i-- > 0;) {
         const tcc_timed_copy *c = &r->timeline.copies.data[i];
@@ -80,29 +74,32 @@ static tcc_stage_use use_of(const tcc_recorder *r, int64_t address)
     return (tcc_stage_use){-1, 0};
 }
 
-void tcc_record_mma(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
-                        tcc_timed_mma mma)
+tcc_stage_use tcc_record_stage_of(const tcc_recorder *r, unsigned warp)
 {
-    enum { START_BITS = 0x3fff, START_UNIT = 16 }; /* of a matrix descriptor */
-    mma.use = use_of(r, (tcc_operand_int(t, in, 2) & START_BITS) * START_UNIT);
-    r->timeline.tensor_cycles += mma.end - mma.begin;
+    int b = r->warps[warp].last_wait;
+    bool known = b >= 0 && r->timeline.barriers.data[b].of_copies;
+    return known ? (tcc_stage_use){b, r->warps[warp].waits.data[b] - 1} : (tcc_stage_use){-1, 0};
+}
+
+void tcc_record_mma(tcc_recorder *r, tcc_timed_mma mma)
+{
+    r->timeline.tensor_cycles += mma.cycles;
     TCC_PUSH(r->scratch, &r->timeline.mmas, mma);
 }
 
 /* ---- warps ----------------------------------------------------------------------------- */
 
-static void push_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_timed_wait wait)
+static void push_wait(tcc_recorder *r, const tcc_recorded *what, tcc_timed_wait wait)
 {
-    wait.warp = t->id;
-    wait.loc = in->op->loc;
+    wait.warp = what->warp;
+    wait.loc = what->op->loc;
     if (wait.end > wait.begin)
         TCC_PUSH(r->scratch, &r->timeline.waits, wait);
 }
 
-void tcc_record_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, tcc_wait_kind kind,
-                     uint64_t begin, uint64_t end)
+void tcc_record_wait(tcc_recorder *r, const tcc_recorded *what, tcc_wait_kind kind, uint64_t begin, uint64_t end)
 {
-    push_wait(r, t, in, (tcc_timed_wait){.kind = kind, .begin = begin, .end = end});
+    push_wait(r, what, (tcc_timed_wait){.kind = kind, .begin = begin, .end = end});
 }
 
 /* A warp's part of the kernel ends, and another begins. */
@@ -116,14 +113,13 @@ static void begin_part(tcc_recorder *r, unsigned warp, tcc_part part, uint64_t a
     w->part_begin = at;
 }
 
-static void record_mbarrier_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
-                                 uint64_t since, uint64_t until)
+static void record_mbarrier_wait(tcc_recorder *r, const tcc_recorded *what, uint64_t since, uint64_t until)
 {
-    warp_record *w = &r->warps[t->id];
-    int b = barrier_at(r, tcc_operand_int(t, in, 0));
+    warp_record *w = &r->warps[what->warp];
+    int b = barrier_at(r, what->barrier);
     while (w->waits.len <= (size_t)b)
         TCC_PUSH(r->scratch, &w->waits, 0);
-    push_wait(r, t, in,
+    push_wait(r, what,
               (tcc_timed_wait){.kind = TCC_WAIT_MBARRIER,
                                .begin = since,
                                .end = until,
@@ -132,28 +128,28 @@ static void record_mbarrier_wait(tcc_recorder *r, const tcc_thread *t, const tcc
     w->last_wait = b;
 }
 
-static void record_mmas_wait(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in,
-                                 uint64_t since, uint64_t until)
+static void record_mmas_wait(tcc_recorder *r, const tcc_recorded *what, uint64_t since, uint64_t until)
 {
-    tcc_record_wait(r, t, in, TCC_WAIT_MMAS, since, until);
-    if (!tcc_attr_int(&in->op->attrs, "pending", 0))
-        r->warps[t->id].mmas_done = until;
+    tcc_record_wait(r, what, TCC_WAIT_MMAS, since, until);
+    if (!tcc_attr_int(&what->op->attrs, "pending", 0))
+        r->warps[what->warp].mmas_done = until;
 }
 
 /* In which part a warp is that runs an op: the epilogue of a warp that multiplies begins when its
  * MMAs are done. */
-static void choose_part(tcc_recorder *r, const tcc_thread *t, tcc_opcode code, uint64_t since)
+static void choose_part(tcc_recorder *r, const tcc_recorded *what, uint64_t since)
 {
-    warp_record *w = &r->warps[t->id];
-    bool multiplies = tcc_op_starts(code, TCC_BY_MMA_GROUP);
+    tcc_opcode code = what->op->code;
+    warp_record *w = &r->warps[what->warp];
+    bool multiplies = tcc_op_does(code, TCC_BY_MMA_GROUP) && !tcc_op_does(code, TCC_WAITS);
     bool stages = tcc_op_does(code, TCC_WRITES_SHARED) && tcc_op_does(code, TCC_MMA);
     w->multiplies |= multiplies;
     if (multiplies || tcc_op_does(code, TCC_BY_MBARRIER)) {
         if (w->part != TCC_MAIN_LOOP)
-            begin_part(r, t->id, TCC_MAIN_LOOP, since);
+            begin_part(r, what->warp, TCC_MAIN_LOOP, since);
     } else if ((stages || tcc_op_does(code, TCC_WRITES_GLOBAL)) && w->part == TCC_MAIN_LOOP &&
                w->multiplies && w->mmas_done >= w->part_begin) {
-        begin_part(r, t->id, TCC_EPILOGUE, w->mmas_done);
+        begin_part(r, what->warp, TCC_EPILOGUE, w->mmas_done);
     }
 }
 
@@ -164,35 +160,32 @@ static const struct {
 } waits_for[] = {
     {TCC_BY_WARPS | TCC_BY_CLUSTER, TCC_WAIT_BARRIER},
     {TCC_BY_BULK_GROUP, TCC_WAIT_STORES},
+    {TCC_BY_COPY_GROUP, TCC_WAIT_COPIES},
     {TCC_REGISTERS, TCC_WAIT_REGISTERS},
 };
 
-void tcc_record_op(tcc_recorder *r, const tcc_thread *t, const tcc_inst *in, uint64_t since,
-                   uint64_t until)
+void tcc_record_op(tcc_recorder *r, const tcc_recorded *what, uint64_t since, uint64_t until)
 {
-    tcc_opcode code = in->op->code;
-    r->warps[t->id].end = until;
-    choose_part(r, t, code, since);
+    tcc_opcode code = what->op->code;
+    r->warps[what->warp].end = until;
+    choose_part(r, what, since);
     if (tcc_op_waits(code, TCC_BY_MBARRIER))
-        record_mbarrier_wait(r, t, in, since, until);
+        record_mbarrier_wait(r, what, since, until);
     if (tcc_op_waits(code, TCC_BY_MMA_GROUP))
-        record_mmas_wait(r, t, in, since, until);
+        record_mmas_wait(r, what, since, until);
     for (size_t i = 0; i < sizeof waits_for / sizeof *waits_for; i++)
         if (tcc_op_does(code, waits_for[i].effects) && tcc_op_does(code, TCC_WAITS | TCC_REGISTERS))
-            push_wait(r, t, in,
+            push_wait(r, what,
                       (tcc_timed_wait){
-                          .kind = waits_for[i].kind,
-                          .begin = since,
-                          .end = until,
-                          .which = in->op->n_operands ? (int)tcc_operand_int(t, in, 0) : -1});
+                          .kind = waits_for[i].kind, .begin = since, .end = until, .which = (int)what->barrier});
 }
 
 /* ---- barriers, and the end ------------------------------------------------------------- */
 
-void tcc_record_phases(tcc_recorder *r, uint64_t now)
+void tcc_record_phases(tcc_recorder *r, const tcc_cta *cta, uint64_t now)
 {
-    for (size_t i = 0; i < r->cta->n_mbarriers; i++) {
-        const tcc_mbarrier *m = &r->cta->mbarriers[i];
+    for (size_t i = 0; i < cta->n_mbarriers; i++) {
+        const tcc_mbarrier *m = &cta->mbarriers[i];
         phase *p = &r->phases[i];
         if (m->address == p->address && m->phase == p->number)
             continue;
@@ -203,13 +196,12 @@ void tcc_record_phases(tcc_recorder *r, uint64_t now)
     }
 }
 
-void tcc_record_end(tcc_recorder *r)
+tcc_timeline *tcc_record_end(tcc_recorder *r)
 {
     for (unsigned w = 0; w < r->timeline.n_warps; w++) {
         uint64_t end = r->warps[w].end;
         begin_part(r, w, TCC_EPILOGUE, end);
         r->timeline.cycles = end > r->timeline.cycles ? end : r->timeline.cycles;
     }
-    const tcc_interp_options *o = r->cta->cluster->x->run->options;
-    o->timeline.fn(&r->timeline, o->timeline.user);
+    return &r->timeline;
 }

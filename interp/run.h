@@ -32,6 +32,7 @@ typedef struct tcc_run {
     tcc_diag *diag;
     uint64_t max_steps, max_bytes;
     bool machine; /* every result is rounded to its type */
+    bool rehearsal; /* nothing is stored in tensors: clock.c counts what a CTA moves before it is timed */
     tcc_param *params;       /* the arguments, then the workspace tensors */
     size_t n_params, n_args;
     int64_t *base_align; /* of each parameter: bytes to which its address is aligned at least */

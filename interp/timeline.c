@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Tracks, from above: their numbers order them. */
 enum { COPY_ENGINE = 1, TENSOR_CORES = 2, STAGES = 10, WARPS = 200, BARRIERS = 300 };
@@ -10,6 +11,7 @@ enum { COPY_ENGINE = 1, TENSOR_CORES = 2, STAGES = 10, WARPS = 200, BARRIERS = 3
 typedef struct printer {
     tcc_str *out;
     const tcc_timeline *t;
+    int pid; /* a process of trace viewers for each timeline */
     unsigned n_stages;
     bool follows; /* an event has been printed */
 } printer;
@@ -67,11 +69,11 @@ static uint32_t iteration_of(const printer *p, tcc_stage_use use)
 static void name_track(printer *p, unsigned track, const char *name)
 {
     tcc_str_printf(p->out,
-                   "%s{\"ph\": \"M\", \"pid\": 0, \"tid\": %u, \"name\": \"thread_name\", "
+                   "%s{\"ph\": \"M\", \"pid\": %d, \"tid\": %u, \"name\": \"thread_name\", "
                    "\"args\": {\"name\": \"%s\"}},\n"
-                   "{\"ph\": \"M\", \"pid\": 0, \"tid\": %u, \"name\": \"thread_sort_index\", "
+                   "{\"ph\": \"M\", \"pid\": %d, \"tid\": %u, \"name\": \"thread_sort_index\", "
                    "\"args\": {\"sort_index\": %u}}",
-                   p->follows ? ",\n" : "", track, name, track, track);
+                   p->follows ? ",\n" : "", p->pid, track, name, p->pid, track, track);
     p->follows = true;
 }
 
@@ -105,9 +107,9 @@ static void print_slice(printer *p, unsigned track, const char *category, const 
                         uint64_t begin, uint64_t end, details d)
 {
     tcc_str_printf(p->out,
-                   "%s{\"ph\": \"X\", \"pid\": 0, \"tid\": %u, \"cat\": \"%s\", \"name\": \"%s\", "
+                   "%s{\"ph\": \"X\", \"pid\": %d, \"tid\": %u, \"cat\": \"%s\", \"name\": \"%s\", "
                    "\"ts\": %" PRIu64 ", \"dur\": %" PRIu64 ", ",
-                   p->follows ? ",\n" : "", track, category, name, begin, end - begin);
+                   p->follows ? ",\n" : "", p->pid, track, category, name, begin, end - begin);
     p->follows = true;
     print_details(p, &d);
 }
@@ -116,9 +118,9 @@ static void print_slice(printer *p, unsigned track, const char *category, const 
 static void print_async(printer *p, char phase, size_t id, const char *name, uint64_t at, details d)
 {
     tcc_str_printf(p->out,
-                   ",\n{\"ph\": \"%c\", \"pid\": 0, \"tid\": %d, \"cat\": \"in flight\", "
+                   ",\n{\"ph\": \"%c\", \"pid\": %d, \"tid\": %d, \"cat\": \"in flight\", "
                    "\"id\": %zu, \"name\": \"%s\", \"ts\": %" PRIu64 ", ",
-                   phase, COPY_ENGINE, id, name, at);
+                   phase, p->pid, COPY_ENGINE, id, name, at);
     print_details(p, &d);
 }
 
@@ -143,21 +145,35 @@ static void print_copies(printer *p)
         char what[NAME], name[NAME];
         snprintf(what, sizeof what, "%s %.64s", c->load ? "load" : "store", c->tensor);
         const char *full = in_stage(p, name, what, c->use);
-        if (c->own)
+        if (c->own && !p->t->measured)
             print_slice(p, COPY_ENGINE, "transfer", full, c->begin, c->transferred, d);
         print_async(p, 'b', i, full, c->issue, d);
         print_async(p, 'e', i, full, c->end, d);
     }
 }
 
+/* Which warpgroup's MMAs the tensor cores work on is not measured. */
+static unsigned track_of_mmas(const printer *p, unsigned group)
+{
+    return TENSOR_CORES + (p->t->measured ? group : 0);
+}
+
 static void print_mmas(printer *p)
 {
-    name_track(p, TENSOR_CORES, "tensor cores");
+    enum { GROUP = 4 };
+    char track[NAME];
+    if (!p->t->measured)
+        name_track(p, TENSOR_CORES, "tensor cores");
+    for (unsigned g = 0; p->t->measured && g < p->t->n_warps / GROUP; g++)
+        if (role_of(p->t, g * GROUP).multiplies) {
+            snprintf(track, sizeof track, "MMAs of warpgroup %u", g);
+            name_track(p, track_of_mmas(p, g), track);
+        }
     for (size_t i = 0; i < p->t->mmas.len; i++) {
         const tcc_timed_mma *q = &p->t->mmas.data[i];
         char what[NAME], name[NAME];
         snprintf(what, sizeof what, "warpgroup %u: m64n%" PRId64 "k16", q->group, q->n);
-        print_slice(p, TENSOR_CORES, "mma", in_stage(p, name, what, q->use), q->begin, q->end,
+        print_slice(p, track_of_mmas(p, q->group), "mma", in_stage(p, name, what, q->use), q->begin, q->end,
                     (details){q->loc, q->use, "issued", q->issue});
     }
 }
@@ -223,7 +239,7 @@ static details describe_wait(const printer *p, const tcc_timed_wait *w, char *na
 {
     static const char *const kinds[TCC_WAIT_KINDS] = {
         [TCC_WAIT_MBARRIER] = "an mbarrier", [TCC_WAIT_BARRIER] = "a barrier",
-        [TCC_WAIT_MMAS] = "MMAs",    [TCC_WAIT_STORES] = "stores",
+        [TCC_WAIT_MMAS] = "MMAs",    [TCC_WAIT_STORES] = "stores",   [TCC_WAIT_COPIES] = "copies",
         [TCC_WAIT_REGISTERS] = "registers",  [TCC_WAIT_OPERANDS] = "a load's result",
     };
     details d = {w->loc, {-1, 0}, NULL, 0};
@@ -291,15 +307,17 @@ static void print_barrier(printer *p, int barrier)
     }
 }
 
-void tcc_timeline_print(tcc_str *out, const tcc_timeline *t)
+static const char begin_of_events[] = "\"traceEvents\": [\n", end_of_events[] = "\n]}\n";
+
+void tcc_timeline_print(tcc_str *out, const tcc_timeline *t, const char *beside)
 {
-    printer p = {.out = out, .t = t, .n_stages = count_stages(t, INT64_MAX)};
+    printer p = {.out = out, .t = t, .pid = t->measured, .n_stages = count_stages(t, INT64_MAX)};
     tcc_str_printf(out,
                    "{\"otherData\": {\"kernel\": \"%s\", \"cta\": %" PRId64 ", \"cycles\": %" PRIu64
-                   ", \"unit\": \"a microsecond is a cycle\"},\n\"traceEvents\": [\n"
-                   "{\"ph\": \"M\", \"pid\": 0, \"name\": \"process_name\", "
-                   "\"args\": {\"name\": \"%s, CTA %" PRId64 "\"}}",
-                   t->kernel, t->cta, t->cycles, t->kernel, t->cta);
+                   ", \"unit\": \"a microsecond is a cycle\"},\n%s"
+                   "{\"ph\": \"M\", \"pid\": %d, \"name\": \"process_name\", "
+                   "\"args\": {\"name\": \"%s, CTA %" PRId64 "%s\"}}",
+                   t->kernel, t->cta, t->cycles, begin_of_events, p.pid, t->kernel, t->cta, t->measured ? ", measured" : "");
     p.follows = true;
     print_copies(&p);
     print_mmas(&p);
@@ -308,7 +326,11 @@ void tcc_timeline_print(tcc_str *out, const tcc_timeline *t)
         print_warp(&p, w);
     for (size_t b = 0; b < t->barriers.len; b++)
         print_barrier(&p, (int)b);
-    tcc_str_puts(out, "\n]}\n");
+    const char *events = beside ? strstr(beside, begin_of_events) : NULL;
+    if (events) /* they end as these do */
+        tcc_str_printf(out, ",\n%s", events + strlen(begin_of_events));
+    else
+        tcc_str_puts(out, end_of_events);
 }
 
 /* ---- summary --------------------------------------------------------------------------- */
@@ -335,8 +357,10 @@ void tcc_timeline_summarize(tcc_str *out, const tcc_timeline *t)
     const unsigned stages = 1u << TCC_WAIT_MBARRIER, mmas = 1u << TCC_WAIT_MMAS;
     double busy = t->cycles ? 100.0 * (double)t->tensor_cycles / (double)t->cycles : 0;
     double producers = share_of_waits(t, false, stages);
-    tcc_str_printf(out, "CTA %" PRId64 ": %" PRIu64 " cycles, tensor cores %.1f %% busy", t->cta,
-                   t->cycles, busy);
+    tcc_str_printf(out, "CTA %" PRId64 ": %" PRIu64 " cycles", t->cta, t->cycles);
+    if (t->measured)
+        tcc_str_printf(out, " in %.1f us", t->ns * 1e-3);
+    tcc_str_printf(out, ", tensor cores %.1f %% busy", busy);
     if (t->mmas.len)
         tcc_str_printf(
             out, "; consumers wait %.1f %% for stages, %.1f %% for MMAs, %.1f %% for others",

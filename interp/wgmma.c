@@ -205,6 +205,12 @@ static bool accumulators_ready(tcc_thread *t, const tcc_inst *in, int64_t n)
            is_of_shape(t, in, n);
 }
 
+/* Where only the time of an MMA matters, it is not computed. */
+static bool is_computed(const tcc_thread *t)
+{
+    return !t->x->run->options->timeline.only;
+}
+
 /* Issues what both forms of an MMA have in common: A is in a, of this warp's rows. */
 static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, const matrix *a)
 {
@@ -218,9 +224,10 @@ static tcc_outcome issue(tcc_thread *t, const tcc_inst *in, const matrix *a)
     if (n > MAX_N)
         return TCC_WRONG(t->x, in->op, "no MMA with n = %lld", (long long)n);
     if (!decode(t->x, in->op, tcc_lane_int(t, in, 2, 0), tcc_attr_int(attrs, "trans_b", 0), &db) ||
-        !accumulators_ready(t, in, n) || !read_operand(t, in, &db, 0, n, &b))
+        !accumulators_ready(t, in, n) || (is_computed(t) && !read_operand(t, in, &db, 0, n, &b)))
         return TCC_FAILED;
-    multiply(t, in, a, &b, n, add);
+    if (is_computed(t))
+        multiply(t, in, a, &b, n, add);
     t->warp->open_group = true;
     t->regs[in->results[0]] = (tcc_reg){.defined = t->steps,
                                         .mma = t->committed + 1,
@@ -255,7 +262,7 @@ tcc_outcome tcc_eval_nvvm_wgmma(tcc_thread *t, const tcc_inst *in)
         !decode(t->x, in->op, tcc_lane_int(t, in, 1, 0), tcc_attr_int(&in->op->attrs, "trans_a", 0),
                 &da) ||
         !same_in_all_warps(t, in, false) ||
-        !read_operand(t, in, &da, first_row, WARP_ROWS, &a))
+        (is_computed(t) && !read_operand(t, in, &da, first_row, WARP_ROWS, &a)))
         return TCC_FAILED;
     return issue(t, in, &a);
 }

@@ -40,7 +40,7 @@ static void time_product(wanted *w)
     tcc_interp_options o = {.dims = k.dims,
                             .signature = k.signature,
                             .order = TCC_ORDER_TIMED,
-                            .timeline = {w->cta, look, w}};
+                            .timeline = {.cta = w->cta, .fn = look, .user = w}};
     double *args[8];
     for (size_t a = 0; a < k.trial.n_args; a++) {
         args[a] = k.trial.args[a].got;
@@ -70,11 +70,13 @@ static void check_units(const tcc_timeline *t, void *user)
         ck_assert(i == 0 || t->mmas.data[i - 1].end <= p->begin);
     }
     size_t loads = 0;
+    uint64_t free[2] = {0}; /* the ways in and out */
     for (size_t i = 0; i < t->copies.len; i++) {
         const tcc_timed_copy *c = &t->copies.data[i];
-        ck_assert_uint_eq((c->transferred - c->begin) * TCC_COST_copy_bytes, (uint64_t)c->bytes);
+        ck_assert_uint_ge((c->transferred - c->begin + 1) * TCC_COST_copy_bytes, (uint64_t)c->bytes);
         ck_assert(c->issue <= c->begin && c->transferred < c->end && c->end <= t->cycles);
-        ck_assert(i == 0 || t->copies.data[i - 1].transferred <= c->begin);
+        ck_assert(free[c->load] <= c->begin);
+        free[c->load] = c->transferred;
         loads += c->load;
     }
     ck_assert_uint_eq(loads, 5 * 2);
@@ -194,7 +196,7 @@ END_TEST
 
 static void print(const tcc_timeline *t, void *user)
 {
-    tcc_timeline_print(user, t);
+    tcc_timeline_print(user, t, NULL);
     tcc_timeline_summarize(user, t);
 }
 
@@ -228,7 +230,7 @@ static void check_multicast(const tcc_timeline *t, void *user)
     const tcc_timed_copy *other = &t->copies.data[t->copies.data[0].own];
     ck_assert(mine->own && !other->own && mine->bytes == 1024 && other->bytes == 1024);
     ck_assert(mine->use.barrier == other->use.barrier && mine->address != other->address);
-    ck_assert_uint_eq(mine->transferred - mine->begin, 1024 / TCC_COST_copy_bytes);
+    ck_assert_uint_ge(mine->transferred - mine->begin, 1024 / TCC_COST_copy_bytes);
     ck_assert(t->barriers.len == 1 && t->barriers.data[0].fills == 1);
     ck_assert(t->phases.len == 1);
     ck_assert_uint_eq(t->phases.data[0].end, mine->end > other->end ? mine->end : other->end);
@@ -278,7 +280,7 @@ START_TEST(a_multicast_is_transferred_once_and_lands_in_every_cta)
     for (int64_t cta = 0; cta < 2; cta++) {
         wanted w = {.cta = cta, .look = check_multicast};
         tcc_interp_options o = {
-            .signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = {cta, look, &w}};
+            .signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = {.cta = cta, .fn = look, .user = &w}};
         ck_assert_msg(!tcc_interp_run(p.ir->last, &o, (double *[]){a}, p.arena, &p.diag), "%s",
                       p.said);
         ck_assert_uint_eq(w.looks, 1);
@@ -311,7 +313,7 @@ START_TEST(a_deadlock_is_reported)
     double x[8] = {0};
     wanted w = {.cta = 0};
     tcc_interp_options o = {
-        .signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = {0, look, &w}};
+        .signature = p.ir->first, .order = TCC_ORDER_TIMED, .timeline = {.fn = look, .user = &w}};
     ck_assert_int_eq(tcc_interp_run(p.ir->last, &o, (double *[]){x}, p.arena, &p.diag),
                      TCC_ERR_INTERNAL);
     ck_assert_str_eq(p.said, "14:3: deadlock: every thread waits");

@@ -147,6 +147,8 @@ static tcc_status run_frontend(job *j, const char *source, size_t size)
     j->signatures = TCC_NEW_ARRAY(j->arena, tcc_signature, n);
     j->n_signatures = n;
     for (tcc_func *f = j->ir->first; f; f = f->next) {
+        if (j->o->timeline)
+            tcc_attr_set_int(j->ir, &f->attrs, "timeline", j->o->timeline_cta);
         tcc_signature_print(&j->signatures[j->mod->n_kernels], f, f);
         j->mod->kernels[j->mod->n_kernels++] = f->name;
     }
@@ -350,9 +352,14 @@ static tcc_status check_options(job *j, const tcc_target *target)
     bool known = !after || !strcmp(after, "all") || !strcmp(after, "changed");
     for (size_t i = 0; !known && tcc_pass_name(i); i++)
         known = !strcmp(after, tcc_pass_name(i));
-    if (known)
+    if (!known)
+        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no pass is named '%s'", after);
+    else if (j->o->timeline && tcc_target_vendor(target) != TCC_VENDOR_NVIDIA)
+        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "kernels for %s have no timelines", target->name);
+    else if (j->o->timeline && (j->o->timeline_cta < 0 || j->o->timeline_cta > INT32_MAX))
+        tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no CTA has number %lld", (long long)j->o->timeline_cta);
+    else
         return tcc_emit_check(j->o->emit, target, &j->diag);
-    tcc_error(&j->diag, TCC_ERR_ARGUMENT, (tcc_loc){0, 0}, "no pass is named '%s'", after);
     return TCC_ERR_ARGUMENT;
 }
 

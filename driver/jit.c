@@ -202,7 +202,7 @@ tcc_status tcc_jit_find(tcc_jit *jit, const tcc_jit_request *r, const tcc_progra
 static bool has_other_options(const tcc_compile_options *o)
 {
     return o->emit || o->print_after || o->verify_each || o->time_passes || o->ptxas ||
-           o->reproducer || o->print || o->check_passes || o->output_size || o->nvdisasm;
+           o->reproducer || o->print || o->check_passes || o->output_size || o->nvdisasm || o->timeline;
 }
 
 /* Takes what a caller asks for; tcc_jit_request_free is due where that is TCC_OK. */

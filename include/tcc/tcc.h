@@ -149,6 +149,9 @@ typedef struct tcc_compile_options {
     const tcc_range *ranges;
     size_t n_ranges;
     const char *nvdisasm; /* path of nvdisasm; NULL: beside ptxas, CUDA_HOME/bin, PATH, /usr/local/cuda/bin */
+    /* NVIDIA: kernels also write into their workspace when the warps of CTA timeline_cta wait: tcc_timeline_read. */
+    bool timeline;
+    int64_t timeline_cta;
 } tcc_compile_options;
 
 /* tcc_compile with every option. `source` is `size` bytes and needs no terminator. */
@@ -282,6 +285,8 @@ typedef struct tcc_interpret_options {
      * call fails. */
     char **timeline, **summary;
     int64_t timeline_cta;
+    bool timeline_only; /* run no other CTA, as far as this one's cluster allows, and compute no MMAs: much faster, and
+                         * afterwards outputs may hold anything */
     /* Unless NULL, called from time to time by the calling thread with the number of CTAs, or clusters of them, of a
      * kernel at the target level that have ended, and their total; for a kernel in several steps, for each step. */
     void (*progress)(int64_t done, int64_t all, void *user);
@@ -310,6 +315,20 @@ TCC_API tcc_status tcc_interpret(tcc_context *ctx, const tcc_module *mod, const 
 TCC_API tcc_status tcc_interpret_elements(tcc_context *ctx, const tcc_module *mod,
                                           const char *kernel, const int64_t *dims,
                                           void *const *args, const tcc_interpret_options *options);
+
+/* The timeline of a launch on a GPU, of a program compiled with tcc_compile_options.timeline. The launch must be given
+ * its workspace (tcc_kernel_launch_in), from which the caller then copies what this function reads.
+ *
+ * mod        the module whose image was launched. Stages, roles and source lines come from it
+ * variant    that was launched: tcc_kernel_variant
+ * workspace  `bytes` bytes: the whole workspace of the launch, after it
+ * beside     a timeline of the same CTA by tcc_interpret, to be shown with it; NULL: none
+ * timeline   receives Chrome trace events in JSON, summary, unless NULL, a line about them: docs/timeline.md. Both belong
+ *            to the caller, tcc_text_destroy, and are NULL if the call fails
+ * Returns TCC_OK; TCC_ERR_ARGUMENT if the program was not compiled for a timeline, if the launch had no such CTA, or if a
+ * warp waited more often than there is room to record, 2^17 stamps, two or so for a wait; TCC_ERR_MEMORY. Thread-safe for distinct contexts. */
+TCC_API tcc_status tcc_timeline_read(tcc_context *ctx, const tcc_module *mod, const char *variant, const void *workspace,
+                                     size_t bytes, const char *beside, char **timeline, char **summary);
 
 #ifdef __cplusplus
 }

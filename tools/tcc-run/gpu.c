@@ -8,6 +8,7 @@
 
 #include "tools/tcc-run/session.h"
 #include "tools/tcc-run/tensor.h"
+#include "tools/tcc-run/timeline.h"
 
 static tcc_status open_device(session *s, const options *o, struct gpu *gpu)
 {
@@ -119,6 +120,10 @@ static tcc_status load(session *s, const options *o, tcc_status status, image *i
     if (!status)
         status = tcc_program_load(s->gpus[s->on->vendor].rt, i->bytes, i->size, i->manifest,
                                   &out->handle);
+    if (!status && o->timeline) { /* what is recorded is read by it */
+        out->module = i->module;
+        i->module = NULL;
+    }
     image_free(i);
     return status;
 }
@@ -210,6 +215,8 @@ static tcc_status gpu_run(session *s, const launch_task *task, double *ms, const
         tcc_kernel_prepare(task->kernel, task->dims, task->n_dims, task->args, task->n_args);
     status = status ? status : tcc_device_time(s->dev, enqueue, (void *)task, &time);
     *ms = (double)time;
+    if (!status && task->timeline && task->o->timeline)
+        status = timeline_measure(s, task);
     return status ? status : tcc_device_sync(s->dev);
 }
 

@@ -1,16 +1,15 @@
 /* The interpreter as a machine: memory is the host's, and a launch is tcc_interpret.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "tools/shared/progress.h"
-#include "tools/shared/whole_file.h"
 #include "tools/tcc-run/session.h"
 #include "tools/tcc-run/tensor.h"
+#include "tools/tcc-run/timeline.h"
 
 /* As cuMemAlloc aligns. */
 enum { ALIGNMENT = 256 };
@@ -167,26 +166,6 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static bool write_text(session *s, const char *path, const char *text)
-{
-    FILE *f = whole_file_open(path);
-    bool ok = f && fputs(text, f) >= 0;
-    ok = f && whole_file_close(f, ok);
-    if (!ok)
-        session_error(s, "%s: %s", path, strerror(errno));
-    return ok;
-}
-
-/* Writes the timeline to its file, and passes on its summary. */
-static tcc_status keep_timeline(session *s, const launch_task *task, char *timeline, char *summary)
-{
-    bool ok = write_text(s, task->o->timeline, timeline);
-    snprintf(task->timeline, task->timeline_size, "%s", summary);
-    tcc_text_destroy(timeline);
-    tcc_text_destroy(summary);
-    return ok ? TCC_OK : TCC_ERR_IO;
-}
-
 static void tell(int64_t done, int64_t all, void *user)
 {
     progress_tell(user, (double)done / (double)all);
@@ -225,7 +204,7 @@ static tcc_status interp_run(session *s, const launch_task *task, double *ms, co
     if (!status)
         store_results(task, &a);
     if (!status && timed)
-        status = keep_timeline(s, task, timeline, summary);
+        status = timeline_keep(s, task, timeline, summary);
     arguments_free(&a);
     return status;
 }

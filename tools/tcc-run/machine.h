@@ -15,7 +15,7 @@ struct tensor;
 /* A file that was compiled or loaded. */
 typedef struct program {
     tcc_program *handle; /* what its kernels take; on the GPU, the code as well */
-    tcc_module *module;  /* the interpreter's; NULL on the GPU */
+    tcc_module *module;  /* the interpreter's; NULL on the GPU, unless for a timeline */
 } program;
 
 void program_free(program *p);

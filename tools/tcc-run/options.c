@@ -392,12 +392,15 @@ static const char *contradiction(const options *o)
         return "--timeline has an order of its own: timed";
     if (o->timeline && o->level && o->level != TCC_EMIT_TIR)
         return "--timeline is of the target level";
+    if (o->timeline && !interp && (o->bench || o->tune || o->repeat > 1))
+        return "--timeline slows a kernel down: not with --bench, --tune or --repeat";
+    if (o->timeline && !interp && (o->on == ON_HIP || (o->file && file_kind_of(o->file) != FILE_TILE)))
+        return "--timeline is for .tile files on CUDA and on the interpreter";
     if (o->timeline_cta && !o->timeline)
         return "--timeline-cta belongs to --timeline";
     if (o->script || interp)
         return NULL;
     return o->order.given ? "--order belongs to --on=interp"
-           : o->timeline  ? "--timeline belongs to --on=interp"
            : o->threads   ? "--threads belongs to --on=interp"
            : o->level     ? "--level belongs to --on=interp"
                           : NULL;

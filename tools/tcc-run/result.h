@@ -46,7 +46,7 @@ typedef struct run_result {
     bool is_gpu;
     char message[512];   /* what is wrong, "" when nothing is */
     double ms;           /* of the one launch that was checked */
-    char timeline[256];  /* about the timeline, "" when there is none */
+    char timeline[512];  /* about the timeline, "" when there is none */
     check_result check;
     bench_result bench;
     tune_result tune;

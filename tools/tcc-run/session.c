@@ -109,7 +109,9 @@ tcc_status session_compile(session *s, const options *o, const char *target, tcc
                                                    .kernel = o->kernel,
                                                    .emit = emit,
                                                    .defines = defines,
-                                                   .n_defines = o->defines.n},
+                                                   .n_defines = o->defines.n,
+                                                   .timeline = o->timeline && s->on->is_gpu,
+                                                   .timeline_cta = o->timeline_cta},
                             out);
 }
 

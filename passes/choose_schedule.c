@@ -234,23 +234,20 @@ static tcc_status check_keys(tcc_choice *ch)
     return status;
 }
 
-/* Sums of one kernel share tiles, and one kind of instructions multiplies all. Those of f64 have blocks of another shape.
- * If waves transpose while they copy to LDS, in units of elements, the elements must also have the same width. */
+/* Sums of one kernel share tiles, and one kind of instructions multiplies all. Those of f64 have blocks of another
+ * shape. */
 static bool can_share(const tcc_choice *ch, const tcc_sum *x, const tcc_sum *y)
 {
     const tcc_sum *const sums[] = {x, y};
-    unsigned bits[2];
     tcc_instr instr[2];
     bool wide[2];
     for (int i = 0; i < 2; i++) {
         tcc_scalar a = tcc_sum_operand_elem(sums[i]->a), b = tcc_sum_operand_elem(sums[i]->b);
         tcc_scalar in = sums[i]->op->results[0].type->elem;
-        bits[i] = tcc_scalar_bits(a);
         wide[i] = in == TCC_f64;
         instr[i] = tcc_target_instr_for(ch->target, TCC_INSTR_COUNT, a, b, in);
     }
-    return instr[0] == instr[1] && wide[0] == wide[1] &&
-           (bits[0] == bits[1] || !tcc_target_can(ch->target, TCC_CAN_buffer));
+    return instr[0] == instr[1] && wide[0] == wide[1];
 }
 
 static tcc_status check_sums(const tcc_choice *ch)

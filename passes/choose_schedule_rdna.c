@@ -17,51 +17,65 @@ enum {
     STAGES = 2,
     GENERIC_TILE = 64,
     GENERIC_WAVES = 4,
-    DOUBT = 32 /* registers by which the count may be too low */
+    DOUBT = 32 /* registers by which the count may be too low, as it is where operands have several widths */
 };
 
 /* The time that reading an operand adds to a product besides bandwidth: instructions, latency,
  * power. A guess: nothing has been measured. */
 static const double READ_COST = 0.2;
 
-/* All sums' instructions have the same shape, since their elements are as wide. That whose results take most registers. */
-static bool find_instruction(const tcc_choice *ch, const tcc_wmma **out)
+/* The instruction of each sum; false where one has none. */
+static bool find_instructions(const tcc_choice *ch, tcc_rdna_product *p)
 {
     bool all = true;
-    *out = NULL;
-    for (size_t i = 0; i < ch->c.n_sums; i++) {
+    p->n_sums = ch->c.n_sums;
+    p->sums = TCC_NEW_ARRAY(ch->ctx->scratch, const tcc_wmma *, p->n_sums);
+    for (size_t i = 0; i < p->n_sums; i++) {
         const tcc_sum *sum = &ch->c.sums[i];
-        const tcc_wmma *wmma = tcc_wmma_find(ch->target, tcc_sum_operand_elem(sum->a), tcc_sum_operand_elem(sum->b),
-                                             sum->op->results[0].type->elem, 0);
-        all &= wmma != NULL;
-        if (wmma && (!*out || tcc_wmma_is_in_halves(*out)))
-            *out = wmma;
+        tcc_scalar a = tcc_sum_operand_elem(sum->a), b = tcc_sum_operand_elem(sum->b);
+        p->sums[i] = tcc_wmma_find(ch->target, a, b, sum->op->results[0].type->elem, 0);
+        all &= p->sums[i] && tcc_scalar_bits(a) == tcc_scalar_bits(b);
     }
     return all;
 }
 
-static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
+/* That of a sum which multiplies an operand: all have the same shape, since its elements are theirs. */
+static const tcc_wmma *instruction_of(const tcc_choice *ch, const tcc_rdna_product *p, const tcc_sum_operand *o)
 {
-    const tcc_sum *first = &ch->c.sums[0];
-    tcc_scalar a = tcc_sum_operand_elem(first->a), b = tcc_sum_operand_elem(first->b);
-    *out = (tcc_rdna_product){.target = ch->target, .bits = tcc_scalar_bits(a)};
-    for (size_t i = 0; i < ch->c.n_operands; i++) {
-        const tcc_sum_operand *o = &ch->c.operands[i];
-        unsigned loaded = tcc_scalar_bits(o->read->results[0].type->elem);
-        if (tcc_sum_operand_is_computed(o)) {
-            out->computed[o->axis]++;
-            out->loaded_bits = loaded > out->loaded_bits ? loaded : out->loaded_bits;
-        } else {
-            out->operands[o->axis][!tcc_read_is_contiguous_in(o->read, o->k, o->k)]++;
-        }
-    }
-    return find_instruction(ch, &out->wmma) && tcc_scalar_bits(b) == out->bits;
+    size_t i = 0;
+    while (ch->c.sums[i].a != o && ch->c.sums[i].b != o)
+        i++;
+    return p->sums[i];
 }
 
-/* As many elements as ROW_BYTES hold, fewer where the sum is known to be shorter. */
+static bool find_product(const tcc_choice *ch, tcc_rdna_product *out)
+{
+    *out = (tcc_rdna_product){.target = ch->target, .n_operands = ch->c.n_operands};
+    out->operands = TCC_NEW_ARRAY(ch->ctx->scratch, tcc_rdna_operand, out->n_operands);
+    if (!find_instructions(ch, out))
+        return false;
+    for (size_t i = 0; i < out->n_operands; i++) {
+        const tcc_sum_operand *o = &ch->c.operands[i];
+        bool computed = tcc_sum_operand_is_computed(o);
+        unsigned bits = tcc_scalar_bits(tcc_sum_operand_elem(o));
+        unsigned loaded_bits = tcc_scalar_bits(o->read->results[0].type->elem);
+        out->operands[i] = (tcc_rdna_operand){
+            .wmma = instruction_of(ch, out, o),
+            .bits = bits,
+            .axis = o->axis,
+            .computed = computed,
+            .transposed = !computed && !tcc_read_is_contiguous_in(o->read, o->k, o->k)};
+        out->bits = bits > out->bits ? bits : out->bits;
+        if (computed && loaded_bits > out->loaded_bits)
+            out->loaded_bits = loaded_bits;
+    }
+    return true;
+}
+
+/* As many of the widest elements as ROW_BYTES hold, fewer where the sum is known to be shorter. */
 static int64_t choose_k(const tcc_choice *ch, const tcc_rdna_product *p, int64_t wave)
 {
-    int64_t step = tcc_rdna_round(p, wave), k = ROW_BYTES * 8 / p->bits;
+    int64_t step = tcc_rdna_depth(p, wave), k = ROW_BYTES * 8 / p->bits;
     while (!ch->c.k_extent.name && k / 2 >= ch->c.k_extent.size && k / 2 >= step)
         k /= 2;
     return k > step ? k : step;
@@ -72,9 +86,18 @@ static bool is_power_of_two(int64_t x)
     return x > 0 && !(x & (x - 1));
 }
 
+static bool has_one_width(const tcc_rdna_product *p)
+{
+    bool one = true;
+    for (size_t i = 0; i < p->n_operands; i++)
+        one &= p->operands[i].bits == p->bits;
+    return one;
+}
+
 static bool fits(const tcc_schedule *s, const tcc_rdna_product *p, tcc_rdna_waves *w)
 {
-    return tcc_rdna_arrange(s, w) && tcc_rdna_registers(s, p) <= tcc_rdna_register_limit(s, p->target) &&
+    int64_t doubt = has_one_width(p) ? 0 : DOUBT;
+    return tcc_rdna_arrange(s, w) && tcc_rdna_registers(s, p) + doubt <= tcc_rdna_register_limit(s, p->target) &&
            tcc_rdna_smem_bytes(s, p) <= p->target->smem_bytes;
 }
 
@@ -89,10 +112,13 @@ bool tcc_rdna_has_room(const tcc_choice *ch)
  * transpose the same. */
 static bool all_transpose(const tcc_schedule *s, const tcc_rdna_product *p)
 {
-    const int64_t rows[] = {s->m, s->n}, unit = 8 * 8 / p->bits * (4 * 8 / p->bits);
-    for (int x = 0; x < 2; x++)
-        if (p->operands[x][true] && rows[x] * s->k < unit * tcc_schedule_threads(s))
+    const int64_t rows[] = {s->m, s->n};
+    for (size_t i = 0; i < p->n_operands; i++) {
+        const tcc_rdna_operand *o = &p->operands[i];
+        int64_t unit = 8 * 8 / o->bits * (4 * 8 / o->bits);
+        if (o->transposed && rows[o->axis] * s->k < unit * tcc_schedule_threads(s))
             return false;
+    }
     return true;
 }
 
@@ -106,7 +132,9 @@ static double reads(const tcc_rdna_waves *w)
  * of two k is one instruction, of which a WGP computes 128 lanes a cycle. */
 static double transposing(const tcc_rdna_product *p, const tcc_schedule *s)
 {
-    double rows = (double)(p->operands[0][true] * s->m + p->operands[1][true] * s->n);
+    double rows = 0;
+    for (size_t i = 0; i < p->n_operands; i++)
+        rows += p->operands[i].transposed ? (double)(p->operands[i].axis ? s->n : s->m) : 0;
     double flops = 2.0 * (double)((1 + s->more_sums) * s->m * s->n);
     return rows / 2 / 128 / (flops / p->target->flops_per_cycle);
 }
@@ -196,12 +224,11 @@ static bool choose_fastest(tcc_choice *ch, const tcc_rdna_product *p, bool given
 static bool choose_tile(tcc_choice *ch, const tcc_rdna_product *p, bool given_waves, int64_t step)
 {
     const int64_t usual = ch->s.k;
-    bool computes = p->computed[0] || p->computed[1];
     for (int64_t least = WAVE_TILE_MAX; least >= STEP; least /= 2)
-        for (ch->s.k = usual; ch->s.k >= step; ch->s.k = computes && !ch->given_k ? ch->s.k / 2 : 0)
+        for (ch->s.k = usual; ch->s.k >= step; ch->s.k = p->loaded_bits && !ch->given_k ? ch->s.k / 2 : 0)
             if (choose_fastest(ch, p, given_waves, false, least) || choose_fastest(ch, p, given_waves, true, least))
                 return true;
-    ch->s.k = ch->given_k || !computes ? usual : step;
+    ch->s.k = ch->given_k || !p->loaded_bits ? usual : step;
     return false;
 }
 
@@ -281,9 +308,12 @@ tcc_status tcc_rdna_choose(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(
             ch, "waves", "waves %lld: need 1 to %lld of %lld lanes", (long long)s->waves,
             (long long)(ch->target->max_threads / s->wave), (long long)s->wave);
-    int64_t step = tcc_rdna_round(&p, s->wave);
-    const char *why = step > p.wmma->k ? "what lanes read from LDS at a time, 16 bytes each"
-                                       : tcc_depth_of_instruction;
+    int64_t step = tcc_rdna_depth(&p, s->wave);
+    bool of_instruction = false;
+    for (size_t i = 0; i < p.n_sums; i++)
+        of_instruction |= p.sums[i]->k == step;
+    const char *why =
+        of_instruction ? tcc_depth_of_instruction : "what lanes read from LDS at a time, 16 bytes each";
     tcc_status status =
         tcc_choice_read_tile(ch, &(tcc_tile_steps){STEP, STEP, step, TILE_MAX, why});
     if (status)
@@ -318,5 +348,5 @@ void tcc_rdna_choose_generic(tcc_choice *ch)
     s->wave = wave;
     s->split = 1;
     if (find_product(ch, &p))
-        s->k = tcc_rdna_round(&p, wave);
+        s->k = tcc_rdna_depth(&p, wave);
 }

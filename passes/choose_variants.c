@@ -175,19 +175,19 @@ static void assume_long(tcc_func *f, const tcc_value *tensor)
         tcc_assume(f, "pitch", tensor->name, 1);
 }
 
-static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1, true},
+static const tcc_way by_tma = {"tma", "TMA", is_aligned, assume_aligned, why_not_tma, 1, true, false},
                      by_buffer = {"buffer",       "16-byte accesses", is_aligned,
-                                  assume_aligned, why_not_buffer,     0, false},
+                                  assume_aligned, why_not_buffer,     0, false, false},
                      by_threads = {"cp_async", "16-byte copies", is_aligned,
-                                   assume_aligned, why_not_aligned, 0, false},
+                                   assume_aligned, why_not_aligned, 0, false, false},
                      by_elements = {"cp_async_elements", "copies of elements", is_of_words,
-                                    assume_words, why_not_words, 0, false},
+                                    assume_words, why_not_words, 0, false, false},
                      vectors = {"vectors", "16-byte accesses", is_aligned,
-                                assume_aligned, why_not_vectors, 0, false},
+                                assume_aligned, why_not_vectors, 0, false, false},
                      elements = {"elements", "accesses of words", is_of_words,
-                                 assume_words, why_not_words, 0, false},
+                                 assume_words, why_not_words, 0, false, false},
                      unaligned = {"unaligned", "16-byte accesses", is_long,
-                                  assume_long, why_not_unaligned,  ACCESS_BITS, false};
+                                  assume_long, why_not_unaligned,  ACCESS_BITS, false, true};
 const tcc_copying tcc_copying_by_tma = {&by_tma, &by_tma, NULL};
 const tcc_copying tcc_copying_by_threads = {&by_threads, &by_threads, &by_elements};
 const tcc_copying tcc_copying_by_registers = {&vectors, &vectors, &elements};
@@ -319,14 +319,20 @@ static tcc_func *add_variant(tcc_pass_ctx *ctx, tcc_func *f, const char *suffix)
 }
 
 /* Why not all operands can be copied so, and which cannot; NULL when they can. */
-static const char *why_not_all(const tcc_contraction *c, tcc_why_not *why_not, const tcc_op **culprit)
+static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, const tcc_op **culprit)
 {
     const char *why = !c->k_extent.name && !c->k_extent.size ? "the sum is empty" : NULL;
     *culprit = c->operands[0].read;
     for (size_t i = 0; i < c->n_operands && !why; i++) {
         const tcc_sum_operand *o = &c->operands[i];
         *culprit = o->read;
-        why = why_not(o->read, c->axes[o->axis], o->k);
+        why = way->why_not(o->read, c->axes[o->axis], o->k);
+    }
+    unsigned bits = tcc_scalar_bits(tcc_sum_operand_elem(&c->operands[0]));
+    for (size_t i = 1; i < c->n_operands && !why && way->of_one_width; i++) {
+        *culprit = c->operands[i].read;
+        if (tcc_scalar_bits(tcc_sum_operand_elem(&c->operands[i])) != bits)
+            why = "its elements are not as wide as other operands'";
     }
     return why;
 }
@@ -568,8 +574,8 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     tcc_attr_set_str(ctx->ir, &f->attrs, "kernel", f->name);
     choose_merged(f);
     const tcc_op *culprit;
-    const char *why_not_first = why_not_all(&c, how->first->why_not, &culprit);
-    const char *why = same ? why_not_first : why_not_all(&c, how->direct->why_not, &culprit);
+    const char *why_not_first = why_not_all(&c, how->first, &culprit);
+    const char *why = same ? why_not_first : why_not_all(&c, how->direct, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
     bool pads = wants_padding(&c, how->first);
     if (!why || first || pads)
@@ -580,7 +586,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         direct = first ? add_variant(ctx, f, "direct") : f;
     make_generic(generic);
     const tcc_op *other;
-    bool pipelines = how->generic && !why_not_all(&c, how->generic->why_not, &other);
+    bool pipelines = how->generic && !why_not_all(&c, how->generic, &other);
     if (pipelines)
         assume_operands(generic, &c, how->generic);
     if (direct)

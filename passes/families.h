@@ -22,6 +22,7 @@ typedef struct tcc_way {
     tcc_why_not *why_not;
     int64_t least_k_bits; /* that the summed dimension has; 0: it may be empty */
     bool pads;            /* other rows are worth a copy to aligned ones */
+    bool of_one_width;    /* a part of 16 bytes along k must be as many elements of every operand */
 } tcc_way;
 
 /* How the variants of a kernel copy: the first one, for which everything else is aligned, too; the

@@ -404,12 +404,12 @@ static int64_t round_of_instruction(const tcc_op *mma, int64_t lanes)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, mma);
     tcc_scalar a = o->a->type->elem, b = o->b->type->elem, acc = o->c->type->elem;
-    tcc_rdna_product product = {.target = tcc_func_target(mma->block->func), .bits = tcc_scalar_bits(a)};
+    const tcc_target *target = tcc_func_target(mma->block->func);
     int64_t k = tcc_attr_list(&mma->attrs, "instr").list.items[2].i;
-    product.wmma = tcc_wmma_find(product.target, b, a, acc, k);
-    return tcc_mma_sync_find(product.target, TCC_INSTR_COUNT, a, b, acc) ? k
-           : product.wmma                                                ? tcc_rdna_round(&product, lanes)
-                                                                         : 0;
+    const tcc_wmma *wmma = tcc_wmma_find(target, b, a, acc, k);
+    return tcc_mma_sync_find(target, TCC_INSTR_COUNT, a, b, acc) ? k
+           : wmma ? tcc_rdna_round(target, wmma, tcc_scalar_bits(a), lanes)
+                  : 0;
 }
 
 /* k that is read at a time for an MMA, all of it where an operand is computed; 0: it stays as it is. */

@@ -151,14 +151,23 @@ double tcc_schedule_cycles(const tcc_schedule *s, const tcc_kernel_size *size);
 
 /* ---- RDNA (schedule_rdna.c) -------------------------------------------------------------- */
 
-/* The parameters of a product on RDNA. */
+/* An operand of products on RDNA. */
+typedef struct tcc_rdna_operand {
+    const tcc_wmma *wmma; /* that multiplies it */
+    unsigned bits;        /* of an element */
+    int axis;             /* 0: m, 1: n */
+    bool computed;        /* elementwise, of what is loaded */
+    bool transposed;      /* loaded as it is, and not contiguous along k */
+} tcc_rdna_operand;
+
+/* The parameters of a kernel's products on RDNA. */
 typedef struct tcc_rdna_product {
     const tcc_target *target;
-    const tcc_wmma *wmma;
-    unsigned bits;      /* of an element of A and B */
-    int64_t operands[2][2]; /* of m and of n: how many are contiguous along k, how many are not */
-    int64_t computed[2];    /* how many are computed instead, */
-    unsigned loaded_bits;   /* of elements of such a size */
+    size_t n_sums, n_operands;
+    const tcc_wmma **sums; /* the instruction of each */
+    tcc_rdna_operand *operands;
+    unsigned bits;        /* of the widest element of an operand, */
+    unsigned loaded_bits; /* and of those that operands are computed of; 0: none is */
 } tcc_rdna_product;
 
 /* How the waves share a tile, columns and rows of 16 x 16 blocks that one wave computes. */
@@ -169,7 +178,9 @@ typedef struct tcc_rdna_waves {
 /* The arrangement with the least reads of LDS; false when there is none. */
 bool tcc_rdna_arrange(const tcc_schedule *s, tcc_rdna_waves *out);
 /* Depth of what a wave reads from LDS at a time, 16 bytes a lane: one or two instructions'. */
-int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave);
+int64_t tcc_rdna_round(const tcc_target *t, const tcc_wmma *wmma, unsigned bits, int64_t wave);
+/* The depth in which all sums are multiplied: that of the narrowest elements, which is a multiple of the others'. */
+int64_t tcc_rdna_depth(const tcc_rdna_product *p, int64_t wave);
 /* What a lane copies to LDS at a time: 16 bytes of a row unchanged or, transposed, `depth` times
  * `cols` neighbours. */
 typedef struct tcc_rdna_unit {

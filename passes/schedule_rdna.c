@@ -62,11 +62,20 @@ static bool arrange(const tcc_schedule *s, int64_t waves[2])
 const tcc_schedule_rules tcc_schedule_of_waves = {is_valid, threads_of, rows_read, arrange};
 
 /* Each group of 16 lanes reads a part of k, or all of it where all hold the same. */
-int64_t tcc_rdna_round(const tcc_rdna_product *p, int64_t wave)
+int64_t tcc_rdna_round(const tcc_target *t, const tcc_wmma *wmma, unsigned bits, int64_t wave)
 {
-    int64_t parts = tcc_wmma_k_groups(p->target, p->wmma->k, p->bits, wave);
-    int64_t read = parts * READ_BYTES * 8 / p->bits;
-    return read > p->wmma->k ? read : p->wmma->k;
+    int64_t read = tcc_wmma_k_groups(t, wmma->k, bits, wave) * READ_BYTES * 8 / bits;
+    return read > wmma->k ? read : wmma->k;
+}
+
+int64_t tcc_rdna_depth(const tcc_rdna_product *p, int64_t wave)
+{
+    int64_t depth = 0;
+    for (size_t i = 0; i < p->n_operands; i++) {
+        int64_t round = tcc_rdna_round(p->target, p->operands[i].wmma, p->operands[i].bits, wave);
+        depth = round > depth ? round : depth;
+    }
+    return depth;
 }
 
 /* As many neighbours as a lane's share of the tile has, 4 to 16 bytes. */
@@ -109,11 +118,12 @@ static int64_t copy_registers(const tcc_schedule *s, int64_t rows, unsigned bits
 
 /* Registers of an operand that is computed, at the least: of an iteration ahead what it is computed of, now its
  * elements, in 32 bits and in its own. Waves that have no columns of k of their own compute the same. */
-static int64_t computed_registers(const tcc_schedule *s, const tcc_rdna_product *p, int64_t rows, int64_t beside)
+static int64_t computed_registers(const tcc_schedule *s, unsigned loaded_bits, unsigned bits, int64_t rows,
+                                  int64_t beside)
 {
     int64_t share = s->k % (BLOCK * beside) ? s->waves / beside : s->waves;
     int64_t n = rows * s->k / (share * s->wave);
-    return n * (p->loaded_bits + WORD_BITS + p->bits) / WORD_BITS;
+    return n * (loaded_bits + WORD_BITS + bits) / WORD_BITS;
 }
 
 int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
@@ -121,24 +131,21 @@ int64_t tcc_rdna_registers(const tcc_schedule *s, const tcc_rdna_product *p)
     tcc_rdna_waves w;
     if (!tcc_rdna_arrange(s, &w))
         return INT64_MAX;
-    int64_t words = tcc_wmma_result_words(p->wmma, s->wave);
-    bool pairs = tcc_wmma_is_in_halves(p->wmma) && w.blocks_n % 2 == 0;
-    int64_t blocks_n = pairs ? w.blocks_n / 2 : w.blocks_n;
-    bool whole = p->computed[0] || p->computed[1]; /* all k of a tile are multiplied at once */
-    int64_t steps = (whole ? s->k : tcc_rdna_round(p, s->wave)) / p->wmma->k;
-    int64_t operand = tcc_wmma_operand_words(p->target, p->wmma->k, p->bits, s->wave) * steps;
-    int64_t need = (1 + s->more_sums) * w.blocks_m * blocks_n * words + OTHER_REGISTERS;
-    const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n};
-    const int64_t beside[] = {w.waves_n, w.waves_m};
-    for (int x = 0; x < 2; x++) {
-        if (p->computed[x])
-            need += p->computed[x] * (blocks[x] * operand + computed_registers(s, p, rows[x], beside[x]));
-        for (int transposed = 0; transposed < 2; transposed++) {
-            int64_t one = blocks[x] * operand + copy_registers(s, rows[x], p->bits, transposed);
-            if (transposed) /* an address reaches one block of it */
-                one += blocks[x] + TRANSPOSED_REGISTERS;
-            need += p->operands[x][transposed] * one;
-        }
+    int64_t need = OTHER_REGISTERS;
+    for (size_t i = 0; i < p->n_sums; i++) {
+        bool pairs = tcc_wmma_is_in_halves(p->sums[i]) && w.blocks_n % 2 == 0;
+        need += w.blocks_m * (pairs ? w.blocks_n / 2 : w.blocks_n) * tcc_wmma_result_words(p->sums[i], s->wave);
+    }
+    const int64_t rows[] = {s->m, s->n}, blocks[] = {w.blocks_m, w.blocks_n}, beside[] = {w.waves_n, w.waves_m};
+    int64_t depth = p->loaded_bits ? s->k : tcc_rdna_depth(p, s->wave); /* all k of a tile at once, or a round */
+    for (size_t i = 0; i < p->n_operands; i++) {
+        const tcc_rdna_operand *o = &p->operands[i];
+        int64_t words = tcc_wmma_operand_words(p->target, o->wmma->k, o->bits, s->wave), x = o->axis;
+        need += blocks[x] * words * (depth / o->wmma->k);
+        need += o->computed ? computed_registers(s, p->loaded_bits, o->bits, rows[x], beside[x])
+                            : copy_registers(s, rows[x], o->bits, o->transposed);
+        if (o->transposed) /* an address reaches one block of it */
+            need += blocks[x] + TRANSPOSED_REGISTERS;
     }
     return need;
 }
@@ -155,18 +162,25 @@ int64_t tcc_rdna_register_limit(const tcc_schedule *s, const tcc_target *t)
 static int64_t exchanged_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     const int64_t rows[] = {s->m, s->k}, cols[] = {s->k, s->n};
-    int64_t bytes = 0;
-    for (int x = 0; x < 2; x++)
-        if (p->computed[x])
-            bytes += tcc_exchange_bytes(rows[x], tcc_exchange_columns(cols[x], p->bits, false), p->bits);
-    return bytes;
+    int64_t most[2] = {0, 0};
+    for (size_t i = 0; i < p->n_operands; i++) {
+        int x = p->operands[i].axis;
+        unsigned bits = p->operands[i].bits;
+        int64_t bytes = tcc_exchange_bytes(rows[x], tcc_exchange_columns(cols[x], bits, false), bits);
+        if (p->operands[i].computed && bytes > most[x])
+            most[x] = bytes;
+    }
+    return most[0] + most[1];
 }
 
 int64_t tcc_rdna_smem_bytes(const tcc_schedule *s, const tcc_rdna_product *p)
 {
     const int64_t rows[] = {s->m, s->n};
-    int64_t row = s->k * p->bits / 8, panels = row / READ_BYTES, stage = 0;
-    for (int x = 0; x < 2; x++)
-        stage += (p->operands[x][false] + p->operands[x][true]) * (rows[x] * row + panels * TCC_RDNA_PAD_BYTES);
+    int64_t stage = 0;
+    for (size_t i = 0; i < p->n_operands; i++) {
+        int64_t row = s->k * p->operands[i].bits / 8;
+        if (!p->operands[i].computed)
+            stage += rows[p->operands[i].axis] * row + row / READ_BYTES * TCC_RDNA_PAD_BYTES;
+    }
     return s->stages * stage + exchanged_bytes(s, p);
 }

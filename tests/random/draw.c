@@ -662,6 +662,18 @@ static int count_products(const program *p)
                                              : PRODUCTS_OF_ALL;
 }
 
+/* Some second sums are added in the other type that their factors can be, f32 or their own, or are of other factors. */
+static void draw_second_product(drawing *d)
+{
+    program *p = d->p;
+    bool two = target_is_amd(p->target) && p->n_sums == 2 && p->sums == OF_PRODUCTS;
+    p->second = p->product;
+    if (two && p->product < PRODUCTS_OF_16_BITS && chance(d, 40))
+        p->second = p->product ^ 2;
+    else if (two && !p->shared && !is_computed(p) && chance(d, 60))
+        p->second = below(d, d->n_products);
+}
+
 void program_draw(program *p, uint64_t seed, const char *target)
 {
     enum { EVERY = 8 };
@@ -692,6 +704,5 @@ void program_draw(program *p, uint64_t seed, const char *target)
     draw_cluster(&d);
     for (int f = 0; f < 2; f++)
         p->named |= chance(&d, is_computed(p) ? 35 : 10) ? 1u << f : 0;
-    p->mixed = target_is_amd(target) && p->n_sums == 2 && p->sums == OF_PRODUCTS &&
-               p->product < PRODUCTS_OF_16_BITS && chance(&d, 40);
+    draw_second_product(&d);
 }

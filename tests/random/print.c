@@ -191,11 +191,12 @@ static void print_factor(tcc_str *out, const program *p, int sum, int f, bool na
 
 static void print_sum(tcc_str *out, const program *p, int sum)
 {
-    bool is_integer = products[p->product].is_integer;
+    int product = sum ? p->second : p->product;
+    bool is_integer = products[product].is_integer;
     int n = p->sums == OF_PRODUCTS ? 2 : 1;
     tcc_str_puts(out, is_integer ? "f32(" : "");
     if (p->sums != NO_SUMS)
-        tcc_str_printf(out, "sum%s(%c) ", products[sum && p->mixed ? p->product ^ 2 : p->product].sum, p->indices[0].name);
+        tcc_str_printf(out, "sum%s(%c) ", products[product].sum, p->indices[0].name);
     for (int i = 0; i < n; i++) {
         int factor = n > 1 && p->swapped ? 1 - i : i;
         tcc_str_puts(out, i ? " * " : "");
@@ -328,7 +329,7 @@ static void print_signature(tcc_str *out, const program *p, const uses *u)
                 continue;
             tcc_str_printf(out, "%s%c: ", between, letter);
             print_type(out, p, t,
-                       p->computed[f].is ? elements[p->computed[f].from] : products[p->product].factors[f]);
+                       p->computed[f].is ? elements[p->computed[f].from] : products[s ? p->second : p->product].factors[f]);
             between = ", ";
         }
     for (int i = 0; i < p->n_operands; i++)

@@ -104,10 +104,9 @@ typedef struct program {
     tensor factors[2]; /* their types are those of the product */
     int n_sums;        /* 1 or 2 */
     enum { OF_PRODUCTS, OF_TERMS, NO_SUMS } sums; /* of the first factor alone, or that itself */
-    bool mixed;      /* the second is added in the other type that its factors can be, f32 or their own */
-    tensor more[2];  /* factors of the second sum, where it has its own; their types are the same */
+    tensor more[2];  /* factors of the second sum, where it has its own */
     unsigned shared; /* bits of the factors that the second sum has in common with the first */
-    int product;
+    int product, second; /* of the first sum; of the second: another one, or the same */
     bool swapped;     /* B * A */
     struct {
         bool is;         /* factor f, in every sum, is an expression of a tensor of type `from` */

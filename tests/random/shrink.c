@@ -202,7 +202,7 @@ static bool common_type(program *p, int i)
     if (!t)
         return false;
     if (i == 0)
-        p->product = 0;
+        p->product = p->second = 0;
     else
         t->type = F32;
     return true;
@@ -215,7 +215,7 @@ static bool common_form(program *p, int i)
     else if (i == 1)
         p->sum_inlined = false;
     else
-        p->mixed = false;
+        p->second = p->product;
     return i < 3;
 }
 

@@ -130,18 +130,6 @@ static tcc_value *multiply(tcc_amdgcn_lowering *l, const tcc_op *op, tcc_value *
     return r;
 }
 
-/* Whether the role's waves hold what is multiplied as the instruction wants it. */
-static bool is_held(tcc_amdgcn_lowering *l, const tcc_op *op)
-{
-    static const tcc_hold_as as[] = {TCC_AS_A, TCC_AS_B, TCC_AS_SUM};
-    bool all = true;
-    for (unsigned i = 0; i < 3; i++) {
-        const tcc_type *t = op->operands[i]->type;
-        all &= t == tcc_hold_by_waves(l->low.ir, t, l->by.role, as[i]);
-    }
-    return all;
-}
-
 void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op)
 {
     tcc_lowering *low = &l->low;
@@ -156,7 +144,7 @@ void tcc_amdgcn_mma(tcc_amdgcn_lowering *l, tcc_op *op)
         TCC_LOW_REFUSE(low, op, "tile.mma that may not add");
         return;
     }
-    if (!is_held(l, op)) {
+    if (!tcc_mma_is_held(low->ir, op, l->by.role, tcc_hold_by_waves)) {
         TCC_LOW_REFUSE(low, op,
                        "tile.mma of tiles without the instruction's layout");
         return;

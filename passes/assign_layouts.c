@@ -62,6 +62,15 @@ const tcc_type *tcc_hold_in_blocks(tcc_ir *ir, const tcc_type *t, const tcc_op *
                        {0, TCC_IN_REGISTERS, k == 0 ? 1 : blocks[0]}});
 }
 
+bool tcc_mma_is_held(tcc_ir *ir, const tcc_op *mma, const tcc_op *role, tcc_hold *hold)
+{
+    static const tcc_hold_as as[] = {TCC_AS_A, TCC_AS_B, TCC_AS_SUM};
+    bool all = true;
+    for (unsigned i = 0; i < 3; i++)
+        all &= mma->operands[i]->type == hold(ir, mma->operands[i]->type, role, as[i]);
+    return all;
+}
+
 /* Rows as vectors take them, whatever is done with the tile. Warps that are below each other, and beside each other. */
 static const tcc_type *hold_in_rows(tcc_ir *ir, const tcc_type *t, const tcc_op *role, tcc_hold_as as)
 {

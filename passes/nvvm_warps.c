@@ -55,18 +55,6 @@ void tcc_nvvm_cut_in_fragments(tcc_nvvm_lowering *l, const tcc_type *tile, tcc_h
                      : tcc_low_vec(&l->low, tile->elem, held->in_one);
 }
 
-/* Whether the role's warps hold what is multiplied as the instruction wants it. */
-static bool is_held(tcc_nvvm_lowering *l, const tcc_op *op)
-{
-    static const tcc_hold_as as[] = {TCC_AS_A, TCC_AS_B, TCC_AS_SUM};
-    bool all = true;
-    for (unsigned i = 0; i < 3; i++) {
-        const tcc_type *t = op->operands[i]->type;
-        all &= t == tcc_hold_by_warps(l->low.ir, t, l->role.op, as[i]);
-    }
-    return all;
-}
-
 static tcc_value *multiply(tcc_nvvm_lowering *l, const tcc_op *op, tcc_value *a, tcc_value *b, tcc_value *c)
 {
     const tcc_tile_mma_operands *o = TCC_VIEW(tile_mma, op);
@@ -127,7 +115,9 @@ static const char *why_not(tcc_nvvm_lowering *l, const tcc_op *op)
     if (!mma || instr.list.n != 3 || instr.list.items[0].i != mma->m || instr.list.items[1].i != mma->n ||
         instr.list.items[2].i != mma->k)
         return "tile.mma by this instruction of such elements";
-    return is_held(l, op) ? NULL : "tile.mma of tiles without the instruction's layout";
+    return tcc_mma_is_held(l->low.ir, op, l->role.op, tcc_hold_by_warps)
+               ? NULL
+               : "tile.mma of tiles without the instruction's layout";
 }
 
 void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)

@@ -188,7 +188,8 @@ void *tcc_async_object_in(tcc_thread *t, const tcc_inst *in, unsigned operand, u
     return NULL;
 }
 
-unsigned tcc_async_filler(const tcc_thread *t, const tcc_async_ring *r, unsigned n)
+/* The place in the cluster of the n-th that fills a ring's stages, beginning with the thread's own; in no order. */
+static unsigned filler_at(const tcc_thread *t, const tcc_async_ring *r, unsigned n)
 {
     tcc_peers rows = r->fillers.along[0], columns = r->fillers.along[1];
     if (n < rows.n)
@@ -234,7 +235,7 @@ static bool is_released(tcc_thread *t, const tcc_inst *in, const tcc_async_ring 
 {
     unsigned n = is_word_of_cluster(r) ? r->ctas : (unsigned)tcc_fillers_count(&r->fillers);
     for (unsigned c = 0; c < n; c++) {
-        unsigned rank = is_word_of_cluster(r) ? c : tcc_async_filler(t, r, c);
+        unsigned rank = is_word_of_cluster(r) ? c : filler_at(t, r, c);
         const tcc_async_ring *of = tcc_async_of_cta(t->x, rank)->objects[tcc_operand_int(t, in, 0)];
         if (!of || !of->made || of->stages[i % r->n_stages].released < i)
             return false;
@@ -393,7 +394,7 @@ tcc_outcome tcc_eval_async_release(tcc_thread *t, const tcc_inst *in)
     if (is_word_of_cluster(r) && !tcc_async_object_in(t, in, 0, 0))
         return TCC_FAILED;
     for (unsigned c = 0; c < tcc_fillers_count(&r->fillers); c++)
-        if (!tcc_async_object_in(t, in, 0, tcc_async_filler(t, r, c)))
+        if (!tcc_async_object_in(t, in, 0, filler_at(t, r, c)))
             return TCC_FAILED;
     s->released = i;
     if (r->ctas > 1 && !r->readers) /* what others copy may land before the next acquire */

@@ -104,8 +104,6 @@ struct tcc_role *tcc_async_role_of(tcc_thread *t);
 
 /* The ring or buffer that an operand is. */
 void *tcc_async_operand(tcc_thread *t, const tcc_inst *in, unsigned operand);
-/* The place in the cluster of the n-th that fills a ring's stages, beginning with the thread's own; in no order. */
-unsigned tcc_async_filler(const tcc_thread *t, const tcc_async_ring *r, unsigned n);
 /* To how many CTAs' stages goes what a CTA puts into a ring's, and to the n-th of which: words of a cluster to all. */
 unsigned tcc_async_n_filled(const tcc_async_ring *r);
 unsigned tcc_async_filled(const tcc_thread *t, const tcc_async_ring *r, unsigned n);

@@ -27,7 +27,8 @@ static tcc_mbarrier *find(tcc_cta *c, int64_t address)
     return NULL;
 }
 
-tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)
+/* The barrier of CTA c at an address, that a thread may use; NULL, reported, when there is none. */
+static tcc_mbarrier *mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)
 {
     tcc_exec *x = t->x;
     tcc_mbarrier *b = find(c, address);
@@ -120,7 +121,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_inval(tcc_thread *t, const tcc_inst *in)
     tcc_cta *c = t->warp->cta;
     if (t->mask & (t->mask - 1))
         return TCC_WRONG(t->x, in->op, "several lanes invalidate one mbarrier");
-    tcc_mbarrier *b = tcc_mbarrier_at(t, c, in->op, tcc_operand_int(t, in, 0));
+    tcc_mbarrier *b = mbarrier_at(t, c, in->op, tcc_operand_int(t, in, 0));
     if (!b)
         return TCC_FAILED;
     unsigned actor = tcc_actor_mbarrier(c, (size_t)(b - c->mbarriers));
@@ -217,7 +218,7 @@ static tcc_outcome arrive_lanes(tcc_thread *t, const tcc_inst *in)
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         tcc_cta *c = t->warp->cta;
         int64_t bytes = in->op->n_operands > 1 ? tcc_lane_int(t, in, 1, l) : 0;
-        tcc_mbarrier *b = tcc_mbarrier_at(t, c, in->op, tcc_lane_int(t, in, 0, l));
+        tcc_mbarrier *b = mbarrier_at(t, c, in->op, tcc_lane_int(t, in, 0, l));
         if (b && !first)
             first = b, phase = b->phase;
         if (b && b == first && b->phase != phase) /* which of them counts for which is chance */
@@ -249,7 +250,7 @@ static tcc_outcome arrive_in_cluster(tcc_thread *t, const tcc_inst *in)
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
         int64_t address = tcc_lane_int(t, in, 0, l), bytes = in->op->n_operands > 1 ? tcc_lane_int(t, in, 1, l) : 0;
         tcc_cta *c = tcc_cluster_find(t, in->op, &address);
-        tcc_mbarrier *b = c ? tcc_mbarrier_at(t, c, in->op, address) : NULL;
+        tcc_mbarrier *b = c ? mbarrier_at(t, c, in->op, address) : NULL;
         if (!b || !is_fenced(t, in->op, b, "the cluster") || !tcc_reach(t, c, in->op) ||
             arrive(t, c, in, b, bytes, l) == TCC_FAILED)
             return TCC_FAILED;
@@ -271,7 +272,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_arrive_expect_tx_cluster(tcc_thread *t, const
 
 tcc_mbarrier *tcc_mbarrier_of_copy(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)
 {
-    tcc_mbarrier *b = tcc_mbarrier_at(t, c, op, address);
+    tcc_mbarrier *b = mbarrier_at(t, c, op, address);
     return b && is_fenced(t, op, b, "the copy engine") ? b : NULL;
 }
 
@@ -303,7 +304,7 @@ tcc_outcome tcc_eval_nvvm_mbarrier_wait(tcc_thread *t, const tcc_inst *in)
 {
     tcc_cta *c = t->warp->cta;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
-        tcc_mbarrier *b = tcc_mbarrier_at(t, c, in->op, tcc_lane_int(t, in, 0, l));
+        tcc_mbarrier *b = mbarrier_at(t, c, in->op, tcc_lane_int(t, in, 0, l));
         int64_t parity = tcc_lane_int(t, in, 1, l);
         if (!b)
             return TCC_FAILED;

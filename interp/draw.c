@@ -17,7 +17,9 @@ static int64_t drawer_of(const tcc_run *run, int64_t number, int64_t ctas)
     return (int64_t)(tcc_random(&state, 2) ? tcc_random(&state, (uint64_t)ctas) : favourite);
 }
 
-int64_t tcc_draw_next(const tcc_run *run, int64_t cta, int64_t ctas, int64_t last)
+/* The next number that a CTA, one of this many, draws after its last one, -1 at first, of those from 0 on that all CTAs
+ * draw; the seed decides which CTA draws which. */
+static int64_t draw_next(const tcc_run *run, int64_t cta, int64_t ctas, int64_t last)
 {
     int64_t next = last + 1;
     while (drawer_of(run, next, ctas) != cta)
@@ -34,7 +36,7 @@ static int64_t take(const tcc_thread *t, const tcc_inst *in, int64_t i, int64_t 
     for (int64_t drawn = -1, number = cta; number < all; n++) {
         if (n == i)
             *at = number;
-        number = ctas + (drawn = tcc_draw_next(t->x->run, cta, ctas, drawn));
+        number = ctas + (drawn = draw_next(t->x->run, cta, ctas, drawn));
     }
     return n;
 }
@@ -83,7 +85,7 @@ tcc_outcome tcc_eval_async_draw(tcc_thread *t, const tcc_inst *in)
     const tcc_param *p = &x->run->params[tcc_operand_int(t, in, 0)];
     if (!is_counter(t, in, p))
         return TCC_FAILED;
-    x->drawn = tcc_draw_next(x->run, x->cta, x->launched, x->drawn);
+    x->drawn = draw_next(x->run, x->cta, x->launched, x->drawn);
     tcc_cells(t, in->results[0])[0].i = tcc_int_wrap(TCC_i32, tcc_param_load(p, 0).i + x->drawn);
     return TCC_NEXT;
 }
@@ -98,7 +100,7 @@ tcc_outcome tcc_eval_nvvm_atom_inc(tcc_thread *t, const tcc_inst *in)
     if (!is_counter(t, in, p))
         return TCC_FAILED;
     for (unsigned l = 0; tcc_next_lane(t, &l); l++) {
-        k->drawn[index] = tcc_draw_next(t->x->run, id, k->n_launched / k->n_ctas, k->drawn[index]);
+        k->drawn[index] = draw_next(t->x->run, id, k->n_launched / k->n_ctas, k->drawn[index]);
         tcc_cells(t, in->results[0])[l].i = tcc_int_wrap(TCC_i32, tcc_param_load(p, 0).i + k->drawn[index]);
     }
     return TCC_NEXT;

@@ -115,7 +115,9 @@ static void unite(tcc_warp *w)
     w->n_parts = left;
 }
 
-void tcc_lanes_change(tcc_warp *w, tcc_lane_mask lanes, tcc_order_change *change, const void *data)
+/* Changes what lanes know. */
+typedef void order_change(const tcc_warp *w, tcc_order *order, uint32_t *synced, const void *data);
+static void change_lanes(tcc_warp *w, tcc_lane_mask lanes, order_change *change, const void *data)
 {
     if (lanes == all_lanes(w))
         change(w, &w->order, &w->synced, data);
@@ -140,7 +142,7 @@ static void join(const tcc_warp *w, tcc_order *order, uint32_t *synced, const vo
 
 void tcc_lanes_learn(tcc_warp *w, tcc_lane_mask lanes, const tcc_order *from)
 {
-    tcc_lanes_change(w, lanes, join, from);
+    change_lanes(w, lanes, join, from);
 }
 
 typedef struct knowledge {
@@ -158,7 +160,7 @@ static void end_of(const tcc_warp *w, tcc_order *order, uint32_t *synced, const 
 
 void tcc_lanes_learn_end(tcc_warp *w, tcc_lane_mask lanes, unsigned actor, uint32_t clock)
 {
-    tcc_lanes_change(w, lanes, end_of, &(knowledge){actor, clock});
+    change_lanes(w, lanes, end_of, &(knowledge){actor, clock});
 }
 
 /* Barriers that lanes have used: from now on the warp's clock includes that. */

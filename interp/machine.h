@@ -177,10 +177,6 @@ tcc_accessor tcc_warp_accessor(const tcc_thread *t, tcc_lane_mask lanes);
 uint32_t tcc_own_fence(const tcc_warp *w, tcc_lane_mask lanes);
 bool tcc_comes_after(const tcc_accessor *by, unsigned actor, uint32_t clock, tcc_lane_mask lanes);
 
-/* Changes what lanes know. */
-typedef void tcc_order_change(const tcc_warp *w, tcc_order *order, uint32_t *synced,
-                              const void *data);
-void tcc_lanes_change(tcc_warp *w, tcc_lane_mask lanes, tcc_order_change *change, const void *data);
 /* Lanes have waited for what comes after `from`; for an actor up to a clock. */
 void tcc_lanes_learn(tcc_warp *w, tcc_lane_mask lanes, const tcc_order *from);
 void tcc_lanes_learn_end(tcc_warp *w, tcc_lane_mask lanes, unsigned actor, uint32_t clock);
@@ -214,12 +210,10 @@ typedef struct tcc_named_barrier {
     tcc_order arrivals;
 } tcc_named_barrier;
 
-/* The barrier of CTA c at an address, that a thread may use; NULL, reported, when there is none. */
-tcc_mbarrier *tcc_mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address);
-/* The same for a copy that is to complete on it. */
 /* Writes a word to a CTA's shared memory, some time before it completes on the mbarrier at an address there. */
 tcc_outcome tcc_store_later(tcc_thread *t, tcc_cta *cta, const tcc_inst *in, unsigned lane, int64_t address,
                             int64_t barrier);
+/* The barrier of CTA c at an address, for a copy that is to complete on it; NULL, reported, when there is none. */
 tcc_mbarrier *tcc_mbarrier_of_copy(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address);
 /* n bytes have been copied that complete on b. */
 tcc_outcome tcc_mbarrier_complete(tcc_cta *c, const tcc_op *op, tcc_mbarrier *b, int64_t n);

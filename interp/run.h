@@ -58,9 +58,6 @@ int64_t tcc_run_dim(const tcc_run *run, tcc_attr a);
 /* The number of clusters, of this many CTAs each, of a persistent kernel that has tiles for at most this
  * many, 1 or more: any number is legal, so the seed chooses; for a timeline as many as a GPU would run. */
 int64_t tcc_run_launched(const tcc_run *run, int64_t tiles, int64_t ctas);
-/* The next number that a CTA, one of this many, draws after its last one, -1 at first, of those from 0 on that all CTAs
- * draw; the seed decides which CTA draws which. */
-int64_t tcc_draw_next(const tcc_run *run, int64_t cta, int64_t ctas, int64_t last);
 /* n times the dimensions in a list; negative when that is too large or one of them is none. */
 int64_t tcc_run_product(const tcc_run *run, tcc_attr factors, int64_t n);
 /* The parameter of this name; NULL when there is none. */

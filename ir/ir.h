@@ -120,8 +120,6 @@ typedef struct tcc_global_use {
     unsigned operand;
 } tcc_global_use;
 tcc_global_use tcc_op_global_use(tcc_opcode code);
-/* Finds an opcode by its name; TCC_OP_COUNT when there is none. */
-tcc_opcode tcc_opcode_find(const char *name, size_t n);
 
 /* ---- attributes ------------------------------------------------------------------------ */
 

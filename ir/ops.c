@@ -61,14 +61,6 @@ const tcc_op_info *tcc_op_info_get(tcc_opcode code)
     return &infos[code];
 }
 
-tcc_opcode tcc_opcode_find(const char *name, size_t n)
-{
-    for (int i = 0; i < TCC_OP_COUNT; i++)
-        if (strlen(infos[i].name) == n && !memcmp(infos[i].name, name, n))
-            return (tcc_opcode)i;
-    return TCC_OP_COUNT;
-}
-
 tcc_global_use tcc_op_global_use(tcc_opcode code)
 {
     enum { WHERE = PTR | TENSORMAP | BUFFER };

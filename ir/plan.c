@@ -77,8 +77,8 @@ const char *tcc_expr_read(tcc_arena *arena, tcc_attr a, tcc_attr dims, tcc_expr 
     return append(&r, a, 0);
 }
 
-int64_t tcc_func_cost(const tcc_func *f, const tcc_func *s, const int64_t *dims,
-                      const tcc_device_attrs *device, tcc_arena *arena)
+static int64_t cost_of(const tcc_func *f, const tcc_func *s, const int64_t *dims, const tcc_device_attrs *device,
+                       tcc_arena *arena)
 {
     tcc_expr e;
     int64_t cost;
@@ -93,7 +93,7 @@ int64_t tcc_variant_cost(const tcc_func *variant, const tcc_func *s, const int64
 {
     int64_t cost = 0;
     for (size_t i = 0; i < tcc_func_step_count(variant); i++)
-        if (__builtin_add_overflow(cost, tcc_func_cost(tcc_func_step_at(variant, i), s, dims, device, arena), &cost))
+        if (__builtin_add_overflow(cost, cost_of(tcc_func_step_at(variant, i), s, dims, device, arena), &cost))
             return INT64_MAX;
     return cost;
 }

@@ -14,12 +14,8 @@
  * wrong. */
 const char *tcc_expr_read(tcc_arena *arena, tcc_attr a, tcc_attr dims, tcc_expr *out);
 
-/* The cost of a function, the highest number if it exceeds 64 bits; 0 if it has none. dims has an
+/* The cost of all steps of a variant, the highest number if it exceeds 64 bits; 0 for those that have none. dims has an
  * extent for each name of the attribute `dims` of its signature s. */
-int64_t tcc_func_cost(const tcc_func *f, const tcc_func *s, const int64_t *dims,
-                      const tcc_device_attrs *device, tcc_arena *arena);
-
-/* The same of all steps of a variant. */
 int64_t tcc_variant_cost(const tcc_func *variant, const tcc_func *s, const int64_t *dims,
                          const tcc_device_attrs *device, tcc_arena *arena);
 

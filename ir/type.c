@@ -57,11 +57,6 @@ bool tcc_scalar_find(const char *name, size_t n, tcc_scalar *out)
     return false;
 }
 
-const char *tcc_layout_name(tcc_layout l)
-{
-    return layouts[l];
-}
-
 bool tcc_layout_find(const char *name, size_t n, tcc_layout *out)
 {
     for (int i = 0; i < TCC_LAYOUT_COUNT; i++)
@@ -201,11 +196,6 @@ const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar ele
     return find_or_add(ir, &key, t->dims);
 }
 
-const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout)
-{
-    return tcc_type_with_repeats(ir, t, layout, 0, NULL);
-}
-
 const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
                                       const tcc_repeat *repeats)
 {
@@ -265,7 +255,7 @@ void tcc_type_print(tcc_str *out, const tcc_type *t)
     if (t->row_bytes)
         tcc_str_printf(out, ", rows %u", t->row_bytes);
     if (t->layout)
-        tcc_str_printf(out, ", %s", tcc_layout_name(t->layout));
+        tcc_str_printf(out, ", %s", layouts[t->layout]);
     for (unsigned i = 0; i < t->n_repeats; i++) {
         const tcc_repeat *r = &t->repeats[i];
         tcc_str_printf(out, "%s%s%s%s %lld", i ? ", " : "(", tcc_repeated_words[r->in],

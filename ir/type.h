@@ -44,7 +44,6 @@ typedef struct tcc_repeat {
 } tcc_repeat;
 
 extern const char *const tcc_repeated_words[3], *const tcc_repeat_words[3]; /* as types are written */
-const char *tcc_layout_name(tcc_layout l);
 /* Finds a layout by its name; false when there is none. */
 bool tcc_layout_find(const char *name, size_t n, tcc_layout *out);
 /* Scalars, as types.def has them; the interpreter asks for every number, so that what is here is inline. */
@@ -128,7 +127,6 @@ const tcc_type *tcc_type_sized(tcc_ir *ir, tcc_kind kind, tcc_scalar elem, unsig
 /* The same kind, dims and layout with another element. */
 const tcc_type *tcc_type_with_elem(tcc_ir *ir, const tcc_type *t, tcc_scalar elem);
 /* The same tile in another layout. */
-const tcc_type *tcc_type_with_layout(tcc_ir *ir, const tcc_type *t, tcc_layout layout);
 const tcc_type *tcc_type_with_repeats(tcc_ir *ir, const tcc_type *t, tcc_layout layout, unsigned n,
                                       const tcc_repeat *repeats);
 /* The same tensor with rows that begin at multiples of this many bytes, which are whole elements. */

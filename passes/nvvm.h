@@ -105,9 +105,8 @@ void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load);
 void tcc_nvvm_put(tcc_nvvm_lowering *l, tcc_op *op);
 /* The same for all that are alike. */
 const tcc_units *tcc_nvvm_units(tcc_nvvm_lowering *l, const tcc_units *u);
-/* The coordinates of an async.copy, in the new function; the tile dimension that is contiguous in a buffer; the
- * tensor dimension along which tile dimension d runs, -1 for none; the number of the thread in its role. */
-void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out);
+/* The tile dimension that is contiguous in a buffer; the tensor dimension along which tile dimension d runs, -1 for
+ * none; the number of the thread in its role. */
 int tcc_nvvm_contiguous(const tcc_op *alloc);
 int tcc_nvvm_tensor_dim(const tcc_op *copy, int d);
 tcc_value *tcc_nvvm_thread(tcc_nvvm_lowering *l);

@@ -223,7 +223,8 @@ static const tcc_op *filled_ring(tcc_nvvm_lowering *l, const tcc_op *op)
     return NULL;
 }
 
-void tcc_nvvm_coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out)
+/* Of an async.copy, in the new function. */
+static void coordinates(tcc_nvvm_lowering *l, const tcc_op *copy, unsigned rank, tcc_value **out)
 {
     for (unsigned d = 0; d < rank; d++)
         out[d] = tcc_value_map_get(l->low.map, copy->operands[4 + d]);
@@ -321,7 +322,7 @@ static void copy_by_tma(tcc_nvvm_lowering *l, const tcc_op *copy, const tcc_op *
     box[rank - 1] = outer < 0 ? part.rows : box[rank - 1];
     tcc_value *operands[4 + TCC_MAX_RANK], *at[TCC_MAX_RANK];
     tcc_value **place = operands + (part.number ? 4 : 3); /* coordinates, innermost first */
-    tcc_nvvm_coordinates(l, copy, own, at);
+    coordinates(l, copy, own, at);
     operands[1] =
         tcc_nvvm_tensormap(l, tensor, rank, box, tcc_attr_int(&alloc->attrs, "swizzle", 0));
     place[rank - 1] = tcc_low_c32(&l->low, 0);
@@ -413,7 +414,7 @@ static element_copy plan_element_copy(tcc_nvvm_lowering *l, const tcc_op *copy,
     plan_threads(l, &c);
     tcc_value *own = tcc_low_mul(&l->low, c.x, c.per);
     tcc_value *at[TCC_MAX_RANK];
-    tcc_nvvm_coordinates(l, copy, t->rank, at);
+    coordinates(l, copy, t->rank, at);
     for (unsigned d = 0; d < t->rank; d++) {
         bool one;
         tcc_value *stride = tcc_low_stride(&l->low, t, (int)d, &one), *index = at[d];

@@ -154,7 +154,8 @@ START_TEST(rows_agree_with_themselves)
 {
     for (int i = 0; i < TCC_OP_COUNT; i++) {
         const tcc_op_info *info = tcc_op_info_get((tcc_opcode)i);
-        ck_assert_int_eq(tcc_opcode_find(info->name, strlen(info->name)), i);
+        for (int other = 0; other < i; other++)
+            ck_assert_str_ne(info->name, tcc_op_info_get((tcc_opcode)other)->name);
         ck_assert_uint_ne(info->levels, 0);
         ck_assert_msg(*info->doc, "%s has no documentation", info->name);
         if (info->flags & TCC_COMMUTES)
@@ -164,8 +165,6 @@ START_TEST(rows_agree_with_themselves)
         if (info->flags & TCC_PURE)
             ck_assert_msg(info->n_regions == 0, "%s is pure and has regions", info->name);
     }
-    ck_assert_int_eq(tcc_opcode_find("tile.mm", 7), TCC_OP_COUNT);
-    ck_assert_int_eq(tcc_opcode_find("tile.mmaa", 9), TCC_OP_COUNT);
 }
 END_TEST
 

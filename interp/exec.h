@@ -162,11 +162,20 @@ tcc_outcome tcc_exec_explain(tcc_exec *x, const tcc_op *op, const char *why);
 /* ---- registers ------------------------------------------------------------------------- */
 
 /* Cells of a value: element e of lane l is at [e * lanes + l]. */
-tcc_cell *tcc_cells(const tcc_thread *t, uint32_t value);
-/* The first operand-th value, of lane 0: for what is one number. */
-int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operand);
-/* The same of a lane. */
-int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane);
+static inline tcc_cell *tcc_cells(const tcc_thread *t, uint32_t value)
+{
+    return t->cells + t->x->program->values[value].offset * t->x->lanes;
+}
+/* The operand-th value of a lane. */
+static inline int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane)
+{
+    return tcc_cells(t, in->operands[operand])[lane].i;
+}
+/* The same of the first lane that is there: for what is one number. */
+static inline int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operand)
+{
+    return tcc_lane_int(t, in, operand, (unsigned)__builtin_ctzll(t->mask));
+}
 /* The same, of the number of an element: plus the attribute `disp`; -1 where no tensor can have that many. */
 int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane);
 /* Copies n values in parallel, for the lanes of the mask. */

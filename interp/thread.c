@@ -47,27 +47,12 @@ void tcc_thread_restart(tcc_thread *t)
 
 /* ---- registers ------------------------------------------------------------------------- */
 
-tcc_cell *tcc_cells(const tcc_thread *t, uint32_t value)
-{
-    return t->cells + t->x->program->values[value].offset * t->x->lanes;
-}
-
-int64_t tcc_lane_int(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane)
-{
-    return tcc_cells(t, in->operands[operand])[lane].i;
-}
-
 int64_t tcc_lane_element(const tcc_thread *t, const tcc_inst *in, unsigned operand, unsigned lane)
 {
     int64_t at;
     int64_t disp = tcc_attr_int(&in->op->attrs, "disp", 0);
     bool wraps = __builtin_add_overflow(tcc_lane_int(t, in, operand, lane), disp, &at);
     return wraps || at < 0 || at > TCC_MAX_ELEMENTS ? -1 : at;
-}
-
-int64_t tcc_operand_int(const tcc_thread *t, const tcc_inst *in, unsigned operand)
-{
-    return tcc_lane_int(t, in, operand, (unsigned)__builtin_ctzll(t->mask));
 }
 
 /* What is known of a value that some lanes take from another. */

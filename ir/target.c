@@ -24,9 +24,9 @@
      .stored_bytes_per_cycle = 8,                                                                  \
      .memory_bytes_per_cycle = 8}
 
-/* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), and f32 and
- * f64 by lanes at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its shared memory transfers 128 bytes
- * per cycle. */
+/* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), f32 by
+ * lanes and f64, by lanes or where it can by warps, at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its
+ * shared memory transfers 128 bytes per cycle. */
 #define WARPS(sm, sm_family, least_ptx, capabilities, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes) \
     {.name = (sm),                                                                                  \
      .family = (sm_family),                                                                         \
@@ -63,17 +63,17 @@ static const tcc_target targets[] = {
      .sms = 132,
      .flops_per_cycle = 4096,
      .fmas_per_cycle = 128,
-     .wide_fmas_per_cycle = 64,
+     .wide_fmas_per_cycle = 128,
      .smem_bytes_per_cycle = 128,
      .l2_bytes_per_cycle = 90,
      .stored_bytes_per_cycle = 19,
      .memory_bytes_per_cycle = 18,
      .latency_cycles = 1300},
-    SM80("sm_80", 80, CAN(mma_f64), 163, 108, 2048, 64, 32, 48, 13),
+    SM80("sm_80", 80, CAN(mma_f64), 163, 108, 2048, 64, 64, 48, 13),
     SM80("sm_86", 80, 0, 99, 84, 1024, 128, 2, 32, 6.5),
     SM80("sm_87", 80, 0, 163, 16, 2048, 128, 2, 32, 10),
     SM80("sm_89", 80, CAN(fp8), 99, 142, 1024, 128, 2, 40, 3),
-    SM80("sm_90", 80, CAN(fp8) | CAN(mma_f64) | CAN(overlap), 227, 132, 2560, 128, 64, 56, 18),
+    SM80("sm_90", 80, CAN(fp8) | CAN(mma_f64) | CAN(overlap), 227, 132, 2560, 128, 128, 56, 18),
     SM80("sm_120", 87, CAN(fp8) | CAN(overlap), 99, 170, 1024, 128, 2, 40, 4.4),
     SM75("sm_75", 65, 0, 64, 40, 1024, 64, 2, 20, 5), /* the T4 */
     SM72("sm_72", 63, 0, 96, 8, 1024, 64, 32, 32, 12), /* Xavier */

@@ -49,7 +49,7 @@ typedef struct tcc_target {
     int64_t sms;
     double flops_per_cycle, smem_bytes_per_cycle, l2_bytes_per_cycle, stored_bytes_per_cycle;
     double memory_bytes_per_cycle;
-    double fmas_per_cycle, wide_fmas_per_cycle; /* products of f32 and of f64 that lanes add; 0: they multiply none */
+    double fmas_per_cycle, wide_fmas_per_cycle; /* products of f32 and of f64 that are added; 0: none are */
     double latency_cycles;
 } tcc_target;
 

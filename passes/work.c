@@ -59,7 +59,7 @@ void tcc_work_multiplies(tcc_work *w, const tcc_target *t, tcc_scalar elem, doub
 {
     bool by_lanes = tcc_target_instr_for(t, TCC_INSTR_COUNT, elem, elem, elem) == TCC_INSTR_FMA;
     if (elem == TCC_f64)
-        w->wide_fmas += products / (by_lanes ? 1 : 2); /* TCC_CAN_mma_f64 */
+        w->wide_fmas += products;
     else if (!by_lanes)
         w->mma_bytes += products * tcc_scalar_bits(elem) / 8;
     else

@@ -10,7 +10,7 @@
 
 typedef struct tcc_work {
     double mma_bytes;    /* elements that matrix instructions multiply and add, times bytes of an operand's */
-    double fmas, wide_fmas; /* products of f32 and of f64 that lanes add */
+    double fmas, wide_fmas; /* products of f32 that lanes add, and of f64 */
     double smem_bytes;   /* that MMAs read */
     double copied_bytes; /* to shared memory */
     double off_line_bytes; /* of those, by TMA and of rows that do not begin at lines of L2 */

@@ -27,13 +27,14 @@
 /* A multiprocessor multiplies 16-bit numbers at this rate with f32 sums (NVIDIA's architecture white papers), f32 by
  * lanes and f64, by lanes or where it can by warps, at these (CUDA C++ Programming Guide, "Arithmetic Instructions"); its
  * shared memory transfers 128 bytes per cycle. */
-#define WARPS(sm, sm_family, least_ptx, capabilities, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, memory_bytes) \
+#define WARPS(sm, sm_family, cta_registers, least_ptx, capabilities, smem, multiprocessors, flops, fmas, wide_fmas, l2_bytes, \
+              memory_bytes)                                                                        \
     {.name = (sm),                                                                                  \
      .family = (sm_family),                                                                         \
      .ptx = (least_ptx),                                                                            \
      .can = (capabilities),                                                                         \
      .smem_bytes = (smem) * 1024,                                                                   \
-     .registers = 65536,                                                                            \
+     .registers = (cta_registers),                                                                  \
      .thread_registers = 255,                                                                       \
      .max_threads = 1024,                                                                           \
      .sms = (multiprocessors),                                                                      \
@@ -45,10 +46,13 @@
      .stored_bytes_per_cycle = 8,                                                                   \
      .memory_bytes_per_cycle = (memory_bytes),                                                      \
      .latency_cycles = 800}
-#define SM80(sm, ...) WARPS(sm, TCC_FAMILY_SM80, __VA_ARGS__)
-#define SM75(sm, ...) WARPS(sm, TCC_FAMILY_SM75, __VA_ARGS__)
-#define SM72(sm, ...) WARPS(sm, TCC_FAMILY_SM72, __VA_ARGS__)
-#define SM70(sm, ...) WARPS(sm, TCC_FAMILY_SM70, __VA_ARGS__)
+#define SM80(sm, ...) WARPS(sm, TCC_FAMILY_SM80, 65536, __VA_ARGS__)
+#define SM75(sm, ...) WARPS(sm, TCC_FAMILY_SM75, 65536, __VA_ARGS__)
+#define SM72(sm, ...) WARPS(sm, TCC_FAMILY_SM72, 65536, __VA_ARGS__)
+#define SM70(sm, ...) WARPS(sm, TCC_FAMILY_SM70, 65536, __VA_ARGS__)
+/* Maxwell and Pascal multiply by lanes alone. PTX 6.0 has the shuffles and barriers of a warp that later GPUs need. */
+#define SM50(sm, cta_registers, multiprocessors, fmas, ...) \
+    WARPS(sm, TCC_FAMILY_SM50, cta_registers, 60, 0, 48, multiprocessors, 2 * (fmas), fmas, __VA_ARGS__)
 
 #define CAN TCC_CAN
 static const tcc_target targets[] = {
@@ -79,6 +83,12 @@ static const tcc_target targets[] = {
     SM75("sm_75", 65, 0, 64, 40, 1024, 64, 2, 20, 5), /* the T4 */
     SM72("sm_72", 63, 0, 96, 8, 1024, 64, 32, 32, 12), /* Xavier */
     SM70("sm_70", 63, 0, 96, 80, 1024, 64, 32, 20, 7.3), /* the V100 */
+    SM50("sm_62", 32768, 2, 128, 4, 32, 23), /* the TX2 */
+    SM50("sm_61", 65536, 30, 128, 4, 32, 11.6), /* the Titan Xp */
+    SM50("sm_60", 65536, 56, 64, 32, 20, 8.8), /* the P100 */
+    SM50("sm_53", 32768, 2, 128, 4, 24, 12.8), /* the TX1 */
+    SM50("sm_52", 65536, 24, 128, 4, 24, 13), /* the Titan X */
+    SM50("sm_50", 65536, 5, 128, 4, 24, 16), /* the GTX 750 Ti */
     RDNA("gfx1100", TCC_FAMILY_GFX11, 1536, 48, 1024),
     RDNA("gfx1101", TCC_FAMILY_GFX11, 1536, 30, 1024),
     RDNA("gfx1102", TCC_FAMILY_GFX11, 1024, 16, 1024),
@@ -126,7 +136,7 @@ static const struct {
     ROW(family, needs, ptx, MMA, TCC_MMA_SYNC_M, TCC_MMA_SYNC_N, k, rows, a, b, acc, of_a, of_b, of_d, of_d)
 #define WMMA_SYNC(family, m, n, a, b, acc, of_a, of_b, of_d, of_r)                                  \
     ROW(family, 0, 63, MMA, m, n, 16, m, a, b, acc, of_a, of_b, of_d, of_r)
-#define FMA(family, elem) ROW(family, 0, 0, FMA, 16, 32, 1, 1, elem, elem, elem, fma_a, fma_b, fma_d, fma_d)
+#define FMA(family, elem, acc) ROW(family, 0, 0, FMA, 16, 32, 1, 1, elem, elem, acc, fma_a, fma_b, fma_d, fma_d)
 #include "ir/mma_sync.def"
 #include "ir/fma.def"
 };

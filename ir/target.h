@@ -39,7 +39,7 @@ typedef struct tcc_target {
     int ptx;                  /* least version of PTX that has it, 80 for 8.0; 0: it is not NVIDIA's */
     unsigned can;             /* capabilities beside those of its family */
     int64_t smem_bytes;       /* dynamic shared memory that one CTA may have */
-    int64_t registers;        /* of one SM, 32 bits each */
+    int64_t registers;        /* of one SM, or of one CTA if that may have fewer, 32 bits each */
     int64_t thread_registers; /* of one thread at most */
     int64_t max_threads;      /* of one CTA */
     /* What choices are estimated with, for the largest GPU of the target: SMs, and of one SM and

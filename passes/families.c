@@ -30,8 +30,8 @@ PASSES(rdna, tcc_pipeline_to_amdgcn, &tcc_copying_by_buffer, &tcc_schedule_of_wa
 enum {
     NEEDED_BY_sm90 = CAN(tma) | CAN(mbarrier) | CAN(wgmma) | CAN(setmaxnreg) | CAN(ldmatrix) |
                      CAN(stmatrix),
-    NEEDED_BY_warps = CAN(mma_sync) | CAN(cp_async) | CAN(ldmatrix),
-    NEEDED_BY_warps_by_registers = 0, /* instructions that lanes have */
+    NEEDED_BY_warps = CAN(mma_sync) | CAN(fma) | CAN(cp_async) | CAN(ldmatrix),
+    NEEDED_BY_warps_by_registers = CAN(fma),
     NEEDED_BY_rdna = CAN(wmma) | CAN(buffer),
     NEEDED_BY_none = 0
 };

@@ -35,21 +35,20 @@ import sweep
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # Oldest to newest. The driver's JIT is the ptxas of its CUDA version: R525 has 12.0, R550 12.4, R570
-# 12.8. Each with its version of PTX; "newest" is the newest that there is, and has every one.
+# 12.8. Each with its version of PTX and the oldest GPU that it has code for, which it also makes of PTX for
+# older ones; "newest" is the newest that there is, and has every version of PTX.
 VERSIONS = collections.OrderedDict(
     [
-        ("12.0", ("nvidia-cuda-nvcc-cu12==12.0.*", 8.0)),
-        ("12.4", ("nvidia-cuda-nvcc-cu12==12.4.*", 8.4)),
-        ("12.8", ("nvidia-cuda-nvcc-cu12==12.8.*", 8.7)),
-        ("13.0", ("nvidia-cuda-nvcc==13.0.*", 9.0)),
-        ("newest", ("nvidia-cuda-nvcc", float("inf"))),
+        ("12.0", ("nvidia-cuda-nvcc-cu12==12.0.*", 8.0, 50)),
+        ("12.4", ("nvidia-cuda-nvcc-cu12==12.4.*", 8.4, 50)),
+        ("12.8", ("nvidia-cuda-nvcc-cu12==12.8.*", 8.7, 50)),
+        ("13.0", ("nvidia-cuda-nvcc==13.0.*", 9.0, 75)),
+        ("newest", ("nvidia-cuda-nvcc", float("inf"), 75)),
     ]
 )
+IN_PATH = (None, float("inf"), 75)
 PLATFORMS = ["manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64"]
 PLATFORMS += ["manylinux_2_%d_x86_64" % minor for minor in (12, 17, 27, 28, 34)]
-
-# ptxas of CUDA 13 has code for no older GPU; PTX for older ones it takes.
-OLDEST = "sm_75"
 
 # Bytes of stores that the entries of a kernel may spill, whatever the version.
 SPILLS = {
@@ -201,7 +200,10 @@ def assemble(ptxas, version, name, ptx, passed):
     text = ptx.encode()
     with open(ptxas, "rb") as f:
         size = str(os.fstat(f.fileno()).st_size)
-    key = hashlib.sha256(text + size.encode() + repr(sorted(SPILLS.items())).encode()).hexdigest()
+    target = re.search(r"^\.target (\w+)", ptx, re.MULTILINE)[1]
+    oldest = VERSIONS.get(version, IN_PATH)[2]
+    arch = "sm_%d" % oldest if int(re.search(r"\d+", target)[0]) < oldest else target
+    key = hashlib.sha256(text + size.encode() + arch.encode() + repr(sorted(SPILLS.items())).encode()).hexdigest()
     stamp = os.path.join(passed, key)
     spilled = set()
     if os.path.exists(stamp):
@@ -210,8 +212,6 @@ def assemble(ptxas, version, name, ptx, passed):
     with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
         file.write(text)
         file.flush()
-        target = re.search(r"^\.target (\w+)", ptx, re.MULTILINE)[1]
-        arch = OLDEST if target in ("sm_70", "sm_72") else target
         run = subprocess.run(
             [ptxas, "-arch=" + arch, "-v", "-o", os.devnull, file.name],
             stdin=subprocess.DEVNULL,
@@ -271,7 +271,7 @@ def main():
         its = always if is_between else always + ends
         share = (turn % between, between) if is_between else (0, 1)
         had = set()
-        most = VERSIONS[version][1] if version in VERSIONS else float("inf")
+        most = VERSIONS.get(version, IN_PATH)[1]
         for name, path in its:
             too_new = path and files_read[path].version > most
             n_too_new += bool(too_new)

@@ -287,7 +287,7 @@ START_TEST(a_diagnostic_may_have_no_place)
     ck_assert_uint_eq(first.line, 0);
     ck_assert(!first.has_source_line);
     ck_assert_str_eq(first.text, "<source>: error: no target is named 'sm_1'; there are sm_90a, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_120, "
-                     "sm_75, sm_72, sm_70, gfx1100, gfx1101, gfx1102, gfx1103, gfx1150, gfx1151, gfx1200, gfx1201\n");
+                     "sm_75, sm_72, sm_70, sm_62, sm_61, sm_60, sm_53, sm_52, sm_50, gfx1100, gfx1101, gfx1102, gfx1103, gfx1150, gfx1151, gfx1200, gfx1201\n");
 }
 END_TEST
 

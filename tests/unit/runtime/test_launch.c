@@ -582,7 +582,8 @@ START_TEST(a_gpu_names_its_target)
         int major, minor;
         const char *target;
     } gpus[] = {{9, 0, "sm_90a"}, {8, 0, "sm_80"}, {8, 9, "sm_89"}, {10, 0, "sm_100"},
-                {10, 3, "sm_100"}, {11, 0, "sm_100"}, {12, 1, "sm_120"}, {7, 5, "sm_75"}};
+                {10, 3, "sm_100"}, {11, 0, "sm_100"}, {12, 1, "sm_120"}, {7, 5, "sm_75"}, {7, 0, "sm_70"}, {6, 1, "sm_61"},
+                {5, 0, "sm_50"}, {3, 5, "sm_35"}};
     ck_assert_str_eq(tcc_device_arch(dev), "sm_90a");
     for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
         tcc_device *other;

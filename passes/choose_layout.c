@@ -61,17 +61,18 @@ void tcc_lay_out_swizzled(tcc_ir *ir, const tcc_schedule *s, tcc_op *load, int k
     lay_out(ir, load, k_dim, instr, s->swizzle, copy);
 }
 
-/* Lanes that take outer products read 16 bytes along m or n of every k, of 4 elements that they multiply: panels of
- * that width, padded so that 16 bytes of 8 of them use all banks. So k is a constant in an address, and words are
+/* Lanes that take outer products read 4 elements along m or n of every k, up to 16 bytes at a time: panels of that width
+ * or, of narrow elements, of what is copied at a time, padded so that those of 8 lanes are in different banks. So k is a constant in an address, and words are
  * transposed while they are copied. */
 static void lay_out_for_lanes(tcc_ir *ir, tcc_op *load, int k_dim, const char *copy)
 {
     enum { ELEMS = 4, PAD = 16 };
     tcc_attrs *attrs = &load->attrs;
+    int64_t taken = ELEMS * tcc_scalar_bits(load->results[0].type->elem) / 8;
     tcc_attr_set_str(ir, attrs, "copy", copy);
     tcc_attr_set_int(ir, attrs, "contiguous", !k_dim);
     tcc_attr_set_int(ir, attrs, "swizzle", 0);
-    tcc_attr_set_int(ir, attrs, "panel", ELEMS * tcc_scalar_bits(load->results[0].type->elem) / 8);
+    tcc_attr_set_int(ir, attrs, "panel", taken > WIDE ? taken : WIDE);
     tcc_attr_set_int(ir, attrs, "pad", PAD);
 }
 

@@ -96,22 +96,37 @@ static int64_t registers_of_wider(const tcc_choice *ch, const tcc_schedule *s)
     return n;
 }
 
-/* Where both operands are computed a warp holds its share of a whole stage, instead of the two rounds that
- * tcc_warps_registers counts, and of what that is computed of. Warps that have no columns of A's k, or rows of B's, of
- * their own compute the same. */
+/* How many lanes have the same elements of an operand that they take outer products of. */
+static int64_t copies_of_lanes(const tcc_schedule *s, const tcc_sum_operand *o)
+{
+    tcc_mma_block block;
+    if (s->instr != TCC_INSTR_FMA || !tcc_warps_block(s, &block))
+        return 1;
+    tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, block, o->axis ? TCC_AS_B : TCC_AS_A,
+                                           tcc_scalar_bits(tcc_sum_operand_elem(o)));
+    return tcc_fragment_copies(&tcc_fragments[id]);
+}
+
+/* Where both operands are computed, or blocks of D are as wide as stages are deep, a warp holds its share of a whole
+ * stage, instead of the two rounds that tcc_warps_registers counts, and of what that is computed of. Warps that have no
+ * columns of A's k, or rows of B's, of their own compute the same. */
 static int64_t registers_of_computed(const tcc_choice *ch, const tcc_schedule *s)
 {
     enum { WORD_BITS = 32, LANES = 32, ROUNDS_BITS = 2 * 32 * 8 };
     const int64_t rows[] = {s->m, s->n}, block_k[] = {TCC_MMA_SYNC_N, TCC_MMA_SYNC_M};
     int64_t warps[2], n = 0;
-    if (!tcc_choice_computes(ch, 0) || !tcc_choice_computes(ch, 1) || !tcc_warps_arrange(s, warps))
+    bool both = tcc_choice_computes(ch, 0) && tcc_choice_computes(ch, 1), by_lanes = s->instr == TCC_INSTR_FMA;
+    if ((!both && !by_lanes) || !tcc_warps_arrange(s, warps))
         return 0;
     for (size_t i = 0; i < ch->c.n_operands; i++) {
         const tcc_sum_operand *o = &ch->c.operands[i];
+        if (!tcc_choice_computes(ch, o->axis))
+            continue;
         int64_t bits = tcc_scalar_bits(tcc_sum_operand_elem(o)), own = rows[o->axis] / warps[o->axis];
         int64_t beside = warps[!o->axis], share = s->k % (block_k[o->axis] * beside) ? 1 : beside;
-        n += own * (s->k * bits - ROUNDS_BITS) / WORD_BITS / LANES;
-        n += own * s->k / share * tcc_scalar_bits(o->read->results[0].type->elem) / WORD_BITS / LANES;
+        n += own * (s->k * bits * copies_of_lanes(s, o) - ROUNDS_BITS) / WORD_BITS / LANES;
+        int64_t held_bits = by_lanes ? WORD_BITS : tcc_scalar_bits(o->read->results[0].type->elem); /* f32 is exchanged */
+        n += own * s->k / share * held_bits / WORD_BITS / LANES;
     }
     return n > 0 ? n : 0;
 }
@@ -386,8 +401,10 @@ void tcc_warps_choose_generic(tcc_choice *ch)
     const tcc_mma_sync *mma = find_instruction(ch);
     tcc_schedule *s = &ch->s;
     s->m = s->n = GENERIC_TILE;
-    s->k = mma ? 2 * step_k(mma) : GENERIC_DEPTH;
     s->stages = 1;
     s->warps = GENERIC_WARPS;
+    s->k = mma ? 2 * step_k(mma) : GENERIC_DEPTH;
+    if (mma && s->k < depth_step(ch, s))
+        s->k = depth_step(ch, s);
     s->split = 1;
 }

@@ -92,13 +92,21 @@ static tcc_value *multiply_by_lanes(tcc_nvvm_lowering *l, const tcc_op *op, tcc_
     return TCC_EMIT(&l->low.b, arith_fma, c->type, a, b, c);
 }
 
-/* Fragments of operands as D's have their elements, so that one op multiplies all of a fragment. */
-static tcc_value **spread(tcc_lowering *low, tcc_value *const *of, size_t n, int64_t rows, int64_t cols, bool is_a)
+/* Of n rows or columns of fragments those that a step multiplies, as D's have their elements, of this type, so that one
+ * op multiplies all of a fragment. */
+static void spread(tcc_lowering *low, tcc_value **of, size_t n, size_t steps, tcc_scalar elem, int64_t rows,
+                   int64_t cols, bool is_a)
 {
-    tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, n);
+    const tcc_type *type = tcc_low_vec(low, elem, is_a ? rows : cols);
     for (size_t i = 0; i < n; i++)
-        parts[i] = (is_a ? spread_rows : spread_cols)(low, of[i], rows, cols);
-    return parts;
+        of[i * steps] = (is_a ? spread_rows : spread_cols)(low, tcc_low_cast(low, type, of[i * steps]), rows, cols);
+}
+
+static tcc_value **copy_of(tcc_lowering *low, tcc_value *const *values, size_t n)
+{
+    tcc_value **copy = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, n);
+    memcpy(copy, values, n * sizeof *copy);
+    return copy;
 }
 
 /* ---- tile.mma ------------------------------------------------------------------------------ */
@@ -139,20 +147,21 @@ void tcc_nvvm_mma_sync(tcc_nvvm_lowering *l, tcc_op *op)
         return;
     }
     size_t steps = (size_t)(o->a->type->dims[1].size / tcc_attr_list(&op->attrs, "instr").list.items[2].i);
-    tcc_value *const *of_a = tcc_low_parts(low, o->a)->values, *const *of_b = tcc_low_parts(low, o->b)->values;
-    tcc_value **acc = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, c.n);
-    memcpy(acc, tcc_low_parts(low, o->c)->values, c.n * sizeof *acc);
+    tcc_value **of_a = copy_of(low, tcc_low_parts(low, o->a)->values, a.n);
+    tcc_value **of_b = copy_of(low, tcc_low_parts(low, o->b)->values, b.n);
+    tcc_value **acc = copy_of(low, tcc_low_parts(low, o->c)->values, c.n);
     size_t rows = a.n / steps, cols = b.n / steps;
     bool by_lanes = instr_of(l->role.op) == TCC_INSTR_FMA;
-    if (by_lanes) {
-        of_a = spread(low, of_a, a.n, a.in_one, b.in_one, true);
-        of_b = spread(low, of_b, b.n, a.in_one, b.in_one, false);
-    }
-    for (size_t s = 0; s < steps; s++)
+    for (size_t s = 0; s < steps; s++) {
+        if (by_lanes) {
+            spread(low, of_a + s, rows, steps, o->c->type->elem, a.in_one, b.in_one, true);
+            spread(low, of_b + s, cols, steps, o->c->type->elem, a.in_one, b.in_one, false);
+        }
         for (size_t j = 0; j < cols; j++)
             for (size_t i = 0; i < rows; i++)
                 acc[i * cols + j] =
                     (opaque ? tcc_nvvm_wmma_multiply : by_lanes ? multiply_by_lanes : multiply)(l, op, of_a[i * steps + s], of_b[j * steps + s],
                                                               acc[i * cols + j]);
+    }
     tcc_low_set(low, &op->results[0], c.n, acc);
 }

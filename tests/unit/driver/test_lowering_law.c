@@ -217,6 +217,11 @@ static const struct {
      "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
      "schedule f for sm_70 { tile m 32, n 8, k 32; stages 2; warps 1; }\n",
      {40, 24, 56}},
+    {"sm_50",
+     "kernel f(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N])\n"
+     "{\n    C[m, n] = sum(k) A[m, k] * B[k, n];\n}\n"
+     "schedule f for sm_50 { tile m 16, n 32, k 8; stages 2; warps 1; }\n",
+     {20, 40, 24}},
     {"gfx1100",
      "kernel f(A: f16[M, K], B: f16[K, N], bias: f32[N]) -> (C: f16[M, N])\n"
      "{\n    acc[m, n] = sum(k) A[m, k] * B[k, n];\n    C[m, n] = relu(acc[m, n] + bias[n]);\n}\n"

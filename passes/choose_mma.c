@@ -22,9 +22,11 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         tcc_instr first = tcc_target_instr_for(target, TCC_INSTR_COUNT, a, b, acc);
         tcc_instr instr = (tcc_instr)tcc_schedule_key_of(f, TCC_KEY_instr, first);
         if (!tcc_mma_shape_find(target, instr, a, b, acc, &shape)) {
+            bool converts = tcc_target_converts(target, a) && tcc_target_converts(target, b);
             tcc_error(ctx->diag, TCC_ERR_UNSUPPORTED, op->loc,
-                      "not supported yet: MMA of %s and %s accumulated in %s on %s",
-                      tcc_scalar_name(a), tcc_scalar_name(b), tcc_scalar_name(acc), tcc_target_of(ctx->ir)->name);
+                      "not supported yet: MMA of %s and %s accumulated in %s on %s%s", tcc_scalar_name(a),
+                      tcc_scalar_name(b), tcc_scalar_name(acc), tcc_target_of(ctx->ir)->name,
+                      converts ? ", except by 'instr naive'" : "");
             return TCC_ERR_UNSUPPORTED;
         }
         int64_t n = !tcc_schedule_is_valid(&s)       ? 0

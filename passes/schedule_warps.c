@@ -127,7 +127,8 @@ static int64_t round_bytes_of(const tcc_schedule *s, tcc_mma_block block, int d)
 {
     enum { HALF = 16 };
     tcc_fragment_id id = tcc_mma_sync_held(s->target, s->instr, block, TCC_AS_A, HALF);
-    return id != TCC_FRAGMENT_COUNT ? tcc_fragments[id].cols * HALF / 8 : ways[s->instr].round_bytes[d];
+    bool by_matrices = s->instr == TCC_INSTR_MMA && id != TCC_FRAGMENT_COUNT;
+    return by_matrices ? tcc_fragments[id].cols * HALF / 8 : ways[s->instr].round_bytes[d];
 }
 
 /* Operands are there twice: what is multiplied, and what is read meanwhile; not those of wmma (pipeline_registers.c). */

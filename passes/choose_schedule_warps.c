@@ -351,7 +351,9 @@ static tcc_status refuse_size(tcc_choice *ch)
         return TCC_CHOICE_REFUSE(ch, key,
                                  "tile %s %lld: need a multiple of %lld where an operand is computed, in blocks of %s",
                                  ch->c.k, (long long)s->k, (long long)depth_step(ch, s), names_of_blocks(ch));
-    if (registers(ch, s) > register_limit(s))
+    /* What lanes hold of computed operands is at most that: the smallest tile is better than none. */
+    bool doubtful = s->instr == TCC_INSTR_FMA && !tcc_choice_given(ch, "tile") && !tcc_choice_given(ch, "warps");
+    if (registers(ch, s) > register_limit(s) && !doubtful)
         return TCC_CHOICE_REFUSE(ch, key,
                                  "a %lld x %lld x %lld tile needs about %lld registers a thread with %lld warp%s; the "
                                  "limit is %lld",

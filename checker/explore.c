@@ -549,7 +549,7 @@ static tcc_status prove(tcc_protocol *p)
 
 /* How to follow a kernel: what is cheap first. */
 typedef struct way {
-    bool aside, loose, spans, as_it_is;
+    bool aside, loose, spans, as_it_is, logs;
 } way;
 
 /* Again with states told apart, where some were taken for one that are not. */
@@ -563,6 +563,7 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     p->loosened = how.loose && p->least_threshold < p->threshold;
     p->threshold = how.loose ? p->least_threshold : p->threshold;
     p->as_it_is = how.as_it_is;
+    p->logs = how.logs;
     *did = (way){.aside = how.aside && p->ctas == 1 && tcc_p_aside_find(p)};
     tcc_status status = prove(p);
     did->loose = p->loosened;
@@ -587,7 +588,7 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (may_help[i] && !follow(tcc_p_open(f, p->scratch, silent), ways[i], &again, steps))
             return TCC_OK;
-    return follow(tcc_p_open(f, p->scratch, diag), (way){0}, &did, steps);
+    return follow(tcc_p_open(f, p->scratch, diag), (way){.logs = true}, &did, steps);
 }
 
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)

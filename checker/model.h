@@ -510,6 +510,7 @@ struct tcc_protocol {
         unsigned record;
         int64_t at; /* is the number more than this? */
     } choice;
+    bool logs; /* steps, to report what is wrong */
     TCC_VEC(tcc_pentry) log;
     size_t steps, n_states;
     struct {

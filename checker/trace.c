@@ -23,6 +23,8 @@ static bool is_named(tcc_opcode code)
 void tcc_p_log(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in,
                int barrier, int64_t number)
 {
+    if (!p->logs)
+        return;
     const tcc_pwarp *w = &s->warps[warp];
     bool named = is_named(in->op->code);
     tcc_pentry e = {.in = in,

@@ -82,7 +82,7 @@ static int barrier_from_afar(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     return b >= 0 && is_fenced(p, s, warp, in, &s->barriers[b]) ? b : -1;
 }
 
-static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+static tcc_presult arrive_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     const tcc_pwarp *w = &s->warps[warp];
     int64_t bytes = 0;
@@ -92,6 +92,11 @@ static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const t
     tcc_presult r = tcc_p_arrive(p, s, warp, in, (unsigned)b, bytes, (unsigned)__builtin_popcountll(w->mask), w->mask);
     tcc_p_tick(p, s, warp);
     return r;
+}
+
+static tcc_presult arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
+{
+    return p->symmetry ? tcc_p_arrive_by_image(p, s, warp, in, arrive_at) : arrive_at(p, s, warp, in);
 }
 
 tcc_presult tcc_p_nvvm_mbarrier_arrive_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
@@ -112,8 +117,8 @@ static void tell_phases(tcc_protocol *p, tcc_pstate *s, unsigned warp, tcc_lane_
     const uint32_t *from = tcc_p_seen(p, s, tcc_p_entity(p, s, warp, lane));
     uint32_t *to = tcc_p_seen(p, s, tcc_p_arrivals(p, b));
     for (unsigned i = 0; i < s->n_barriers; i++) {
-        unsigned actor = tcc_p_barrier_actor(p, i);
-        if (!s->barriers[i].last_copy && to[actor] < from[actor])
+        unsigned actor = tcc_p_barrier_actor(p, i), home = tcc_p_home_clock(p, actor) - tcc_p_barrier_actor(p, 0);
+        if (!s->barriers[home].last_copy && to[actor] < from[actor])
             to[actor] = from[actor];
     }
 }
@@ -128,7 +133,8 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     for (unsigned c = 0; c < p->ctas; c++) {
         if (!(ctas >> c & 1))
             continue;
-        tcc_presult r = tcc_p_load_to(p, s, warp, in, lane, ((int64_t)c - own) * TCC_P_WINDOW, tell_phases);
+        tcc_presult r = p->symmetry ? tcc_p_load_by_image(p, s, warp, in, lane, c, tell_phases)
+                                    : tcc_p_load_to(p, s, warp, in, lane, ((int64_t)c - own) * TCC_P_WINDOW, tell_phases);
         if (r != TCC_P_NEXT)
             return r;
     }

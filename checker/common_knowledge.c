@@ -119,6 +119,7 @@ uint64_t tcc_p_told(const tcc_protocol *p, const tcc_pstate *s)
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common)
 {
     tcc_p_common_of(p, s, UINT64_MAX, s->told, common);
+    tcc_p_symmetry_common(p, common);
 }
 
 void tcc_p_common_of(const tcc_protocol *p, const tcc_pstate *s, uint64_t warps, uint64_t told, uint32_t *common)

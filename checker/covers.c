@@ -36,7 +36,9 @@ typedef struct edge {
 struct tcc_pcovers {
     uint8_t *bytes; /* of the last state: its normal form; */
     size_t len, cap;
-    uint16_t *ranks; /* those of the clocks of all entities, then of parts, then of groups of MMAs that are waited for */
+    unsigned *entities, n_entities; /* that are followed, */
+    unsigned *rows_of_entities;     /* and which of them each one is */
+    uint16_t *ranks; /* those of the clocks of these entities, then of parts, then of groups of MMAs that are waited for */
     tcc_pgroup **groups; /* of the state that was looked at last */
     uint32_t *rows[2];
     struct bounds *bounds; /* of each block of clocks */
@@ -62,14 +64,22 @@ static unsigned find_groups(const tcc_protocol *p, const tcc_pstate *s, tcc_pgro
 /* Rows of ranks. */
 static size_t rows_of(const tcc_protocol *p, const tcc_pstate *s)
 {
-    return p->n_entities + s->n_parts + find_groups(p, s, p->covers->groups);
+    return p->covers->n_entities + s->n_parts + find_groups(p, s, p->covers->groups);
 }
 
 void tcc_p_covers_create(tcc_protocol *p)
 {
     struct tcc_pcovers *c = p->covers = TCC_NEW(p->scratch, struct tcc_pcovers);
-    c->ranks = TCC_NEW_ARRAY(p->scratch, uint16_t, 
-                             (p->n_entities + tcc_p_max_parts(p) + p->n_groups * TCC_P_GROUPS) * (size_t)p->stride);
+    c->entities = TCC_NEW_ARRAY(p->scratch, unsigned, p->n_entities + 1);
+    c->rows_of_entities = TCC_NEW_ARRAY(p->scratch, unsigned, p->n_entities + 1);
+    for (unsigned e = 0; e < p->n_entities; e++) {
+        c->rows_of_entities[e] = c->n_entities;
+        if (tcc_p_is_followed_entity(p, e))
+            c->entities[c->n_entities++] = e;
+    }
+    c->rows_of_entities[p->n_entities] = c->n_entities;
+    c->ranks = TCC_NEW_ARRAY(p->scratch, uint16_t,
+                             (c->n_entities + tcc_p_max_parts(p) + p->n_groups * TCC_P_GROUPS) * (size_t)p->stride);
     c->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup *, p->n_groups * TCC_P_GROUPS + 1);
     c->bounds = TCC_NEW_ARRAY(p->scratch, bounds, p->stride / TCC_P_BLOCK);
     for (unsigned i = 0; i < 2; i++)
@@ -220,28 +230,29 @@ static void find_all_ranks(const writer *w)
     struct tcc_pcovers *c = p->covers;
     unsigned order[TCC_P_PARTS * TCC_P_WARPS];
     find_bounds(p);
-    for (unsigned e = 0; e < p->n_entities; e++) {
-        uint16_t *ranks = c->ranks + (size_t)e * p->stride;
+    for (unsigned k = 0; k < c->n_entities; k++) {
+        unsigned e = c->entities[k];
+        uint16_t *ranks = c->ranks + (size_t)k * p->stride;
         if (w->is_free && e >= p->n_warps && e < tcc_p_named(p, 0)) { /* nobody learns from it */
             memset(ranks, 0, p->stride * sizeof *ranks);
-            memset(c->rows[e % 2], 0xff, p->stride * sizeof *c->rows[0]);
+            memset(c->rows[k % 2], 0xff, p->stride * sizeof *c->rows[0]);
             continue;
         }
-        find_row(w, e, c->rows[e % 2]);
-        find_ranks(p, c->rows[e % 2], e ? c->rows[!(e % 2)] : NULL, ranks - p->stride, ranks);
+        find_row(w, e, c->rows[k % 2]);
+        find_ranks(p, c->rows[k % 2], k ? c->rows[!(k % 2)] : NULL, ranks - p->stride, ranks);
     }
     sort_parts(s, order);
     for (unsigned i = 0; i < s->n_parts; i++) {
         unsigned warp = s->parts[order[i]].warp;
         find_ranks(p, s->clocks + (size_t)(p->n_entities + order[i]) * p->stride,
                    s->clocks + (size_t)warp * p->stride, c->ranks + (size_t)warp * p->stride,
-                   c->ranks + (size_t)(p->n_entities + i) * p->stride);
+                   c->ranks + (size_t)(c->n_entities + i) * p->stride);
     }
-    for (unsigned e = 0; e < p->n_warps; e++)
+    for (unsigned e = 0; e < p->n_followed; e++)
         forget_recent(w, e, c->ranks + (size_t)e * p->stride);
     for (unsigned i = 0; i < s->n_parts; i++)
-        forget_recent(w, p->n_entities + order[i], c->ranks + (size_t)(p->n_entities + i) * p->stride);
-    find_ranks_of_groups(w, c->ranks + (p->n_entities + s->n_parts) * (size_t)p->stride);
+        forget_recent(w, p->n_entities + order[i], c->ranks + (size_t)(c->n_entities + i) * p->stride);
+    find_ranks_of_groups(w, c->ranks + (c->n_entities + s->n_parts) * (size_t)p->stride);
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
@@ -284,12 +295,12 @@ static void put_exact_ranks(writer *w)
     const tcc_protocol *p = w->p;
     const uint16_t *ranks = p->covers->ranks;
     unsigned passed = p->n_actors + p->n_warps, counts = passed + p->n_warps;
-    for (unsigned i = 0; i < p->n_warps; i++) {
+    for (unsigned i = 0; i < p->n_followed; i++) {
         const uint16_t *own = ranks + (size_t)i * p->stride + i;
         put(w, own, sizeof *own);
         put(w, own + passed, sizeof *own);
     }
-    for (unsigned e = 0; p->aside != TCC_P_NO_WARP && e < p->n_entities + w->s->n_parts; e++)
+    for (unsigned e = 0; p->aside != TCC_P_NO_WARP && e < p->covers->n_entities + w->s->n_parts; e++)
         put(w, ranks + (size_t)e * p->stride + counts, (p->n_steps - p->n_warps) * sizeof *ranks);
 }
 
@@ -316,18 +327,21 @@ static uint32_t clock_of(const column *c, uint16_t known)
 /* Lowers what is known in s, of which `as` is the rotation that was looked for, to what is known in another state. */
 static void forget(const tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, const uint16_t *known)
 {
+    const struct tcc_pcovers *c = p->covers;
     unsigned order[TCC_P_PARTS * TCC_P_WARPS], n = p->n_actors + 2 * p->n_warps;
     sort_parts(s, order);
-    for (unsigned k = 0; k < p->n_entities + s->n_parts; k++) {
-        unsigned e = k < p->n_entities ? k : p->n_entities + order[k - p->n_entities];
-        size_t row = (size_t)(s == as ? k : tcc_p_rotated_entity(p, s, k)) * p->stride;
+    for (unsigned k = 0; k < c->n_entities + s->n_parts; k++) {
+        bool part = k >= c->n_entities;
+        unsigned e = part ? p->n_entities + order[k - c->n_entities] : c->entities[k];
+        unsigned at = s == as || part ? k : c->rows_of_entities[tcc_p_rotated_entity(p, s, e)];
+        size_t row = (size_t)at * p->stride;
         for (unsigned i = 0; i < n; i++) {
             unsigned to = s == as ? i : tcc_p_rotated_actor(p, s, i);
             if (known[row + to] < p->covers->ranks[row + to])
                 tcc_p_seen(p, s, e)[i] = clock_of(column_of(p, to), known[row + to]);
         }
     }
-    size_t row = (p->n_entities + s->n_parts) * (size_t)p->stride;
+    size_t row = (c->n_entities + s->n_parts) * (size_t)p->stride;
     unsigned n_groups = find_groups(p, s, p->covers->groups);
     for (unsigned k = 0; k < n_groups; k++, row += p->stride)
         for (unsigned i = 0; i < p->n_steps; i++)
@@ -341,6 +355,8 @@ static void forget_idle(const tcc_protocol *p, tcc_pstate *s)
 {
     for (unsigned b = 0; b < s->n_barriers + p->n_named; b++) {
         unsigned named = b - s->n_barriers, entity = tcc_p_arrivals(p, b), actor = tcc_p_barrier_actor(p, b);
+        if (!(b < s->n_barriers ? tcc_p_is_followed_barrier(p, b) : tcc_p_is_followed_named(p, named)))
+            continue;
         if (b < s->n_barriers ? !awaits_arrivals(&s->barriers[b]) : s->named[named].arrived)
             continue;
         if (b >= s->n_barriers) {
@@ -388,9 +404,10 @@ static void forget_others(const tcc_protocol *p, tcc_pstate *s)
 static void meet(const tcc_protocol *p, const tcc_pstate *s, uint16_t *least)
 {
     const uint16_t *ranks = p->covers->ranks;
-    unsigned passed = p->n_actors + p->n_warps;
+    unsigned passed = p->n_actors + p->n_warps, first_named = p->covers->rows_of_entities[tcc_p_named(p, 0)];
     for (size_t row = 0, n = rows_of(p, s), at = 0; row < n; row++) {
-        bool of_groups = row >= p->n_entities + s->n_parts, at_once = row < p->n_warps || row >= tcc_p_named(p, 0);
+        bool of_groups = row >= p->covers->n_entities + s->n_parts;
+        bool at_once = row < p->n_followed || row >= first_named;
         for (unsigned i = 0; i < p->stride; i++, at++) {
             if (least[at] <= ranks[at])
                 continue;

@@ -54,7 +54,7 @@ static void copy_clocks(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate 
 static void copy_warps(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *from)
 {
     size_t at = offsetof(tcc_pwarp, depth);
-    for (unsigned i = 0; i < p->n_warps; i++) {
+    for (unsigned i = 0; i < p->n_followed; i++) {
         const tcc_pwarp *w = &from->warps[i];
         tcc_pvalue *slots = tcc_p_slot(p, to, i, 0);
         tcc_p_copy_slots(&to->warps[i], slots, NULL);
@@ -71,7 +71,8 @@ static void copy_state(const tcc_protocol *p, tcc_pstate *to, const tcc_pstate *
     copy_warps(p, to, from);
     memcpy(to->barriers, from->barriers, from->n_barriers * sizeof *to->barriers);
     memcpy(to->waits, from->waits, (size_t)from->n_barriers * p->n_warps * sizeof *to->waits);
-    memcpy(to->groups, from->groups, (size_t)p->n_groups * TCC_P_GROUPS * sizeof *to->groups);
+    size_t n_groups = (p->n_followed + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS;
+    memcpy(to->groups, from->groups, n_groups * TCC_P_GROUPS * sizeof *to->groups);
     memcpy(to->resizes, from->resizes, p->n_groups * sizeof *to->resizes);
     copy_clocks(p, to, from);
     memcpy(to->parts, from->parts, from->n_parts * sizeof *to->parts);
@@ -96,13 +97,13 @@ bool tcc_p_is_dim(const tcc_protocol *p, size_t i)
     return i < params.list.n && tcc_attr_is_record(params.list.items[i], "dim", "s");
 }
 
-static void compute_fixed(tcc_protocol *p, tcc_pstate *s)
+static void compute_fixed(tcc_protocol *p)
 {
     p->fixed_values = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_fixed + 1);
     for (unsigned w = 0; w < p->n_warps; w++)
         for (size_t i = 0; i < p->fixed.len; i++) {
             const tcc_pinst *in = &p->fixed.data[i];
-            tcc_p_give(p, s, w, in, tcc_p_slot(p, s, w, in->results[0]));
+            tcc_p_give(p, NULL, w, in, tcc_p_slot(p, NULL, w, in->results[0]));
         }
 }
 
@@ -112,7 +113,6 @@ static tcc_pstate *first_state(tcc_protocol *p)
     const tcc_block *body = p->f->body;
     s->n_atoms = 1;
     s->chosen = -1;
-    compute_fixed(p, s);
     for (unsigned w = 0; w < p->n_warps; w++) {
         s->warps[w] = (tcc_pwarp){.depth = 1,
                                   .mask = tcc_p_all_lanes(p),
@@ -122,9 +122,10 @@ static tcc_pstate *first_state(tcc_protocol *p)
                                              .mask = tcc_p_all_lanes(p),
                                              .outer = tcc_p_all_lanes(p),
                                              .record = -1};
-        tcc_p_tick(p, s, w);
-        if (w == p->aside || w % p->spread >= p->cta_warps)
-            s->warps[w].depth = 0; /* it begins later; there is none */
+        if (w < p->n_followed)
+            tcc_p_tick(p, s, w);
+        if (w == p->aside || w % p->spread >= p->cta_warps || w >= p->n_followed)
+            s->warps[w].depth = 0; /* it begins later; there is none; it does what another does */
         for (size_t i = 0; i < body->n_args; i++)
             if (p->body.args[i] != TCC_P_NO_SLOT)
                 *tcc_p_slot(p, s, w, p->body.args[i]) =
@@ -188,6 +189,8 @@ int tcc_p_unfinished_copy(const tcc_protocol *p, const tcc_pstate *s)
 {
     for (unsigned b = 0; b < s->n_barriers; b++) {
         uint32_t known = 0;
+        if (!tcc_p_is_followed_barrier(p, b))
+            continue;
         for (unsigned i = 0; i < p->n_warps + s->n_parts; i++) {
             size_t entity = i < p->n_warps ? i : p->n_entities + i - p->n_warps;
             unsigned warp = i < p->n_warps ? i : s->parts[i - p->n_warps].warp;
@@ -540,6 +543,10 @@ static tcc_status prove(tcc_protocol *p)
     p->stride =
         (p->n_actors + p->n_warps + p->n_steps + TCC_P_BLOCK - 1) / TCC_P_BLOCK * TCC_P_BLOCK;
     p->version = TCC_NEW(p->scratch, uint64_t);
+    p->n_followed = p->n_warps;
+    compute_fixed(p);
+    if (!p->all_ctas)
+        tcc_p_symmetry_find(p);
     tcc_p_normal_create(p);
     tcc_p_sums_create(p);
     tcc_p_memory_create(p);
@@ -549,7 +556,7 @@ static tcc_status prove(tcc_protocol *p)
 
 /* How to follow a kernel: what is cheap first. */
 typedef struct way {
-    bool aside, loose, spans, as_it_is, logs;
+    bool aside, loose, spans, as_it_is, all_ctas, logs;
 } way;
 
 /* Again with states told apart, where some were taken for one that are not. */
@@ -563,11 +570,13 @@ static tcc_status follow(tcc_protocol *p, way how, way *did, size_t *steps)
     p->loosened = how.loose && p->least_threshold < p->threshold;
     p->threshold = how.loose ? p->least_threshold : p->threshold;
     p->as_it_is = how.as_it_is;
+    p->all_ctas = how.all_ctas;
     p->logs = how.logs;
     *did = (way){.aside = how.aside && p->ctas == 1 && tcc_p_aside_find(p)};
     tcc_status status = prove(p);
     did->loose = p->loosened;
     did->spans = p->spanned;
+    did->all_ctas = !p->symmetry;
     *steps += p->steps;
     how.as_it_is = true;
     return p->apart ? follow(tcc_p_open(p->f, p->scratch, p->diag), how, did, steps) : status;
@@ -579,16 +588,22 @@ tcc_status tcc_p_prove(tcc_protocol *p, tcc_diag *diag, size_t *steps)
     tcc_diag *silent = p->diag;
     way did = {0}, again;
     *steps = 0;
-    tcc_status status = follow(p, (way){.aside = true, .loose = true, .spans = true}, &did, steps);
+    way how = {.aside = true, .loose = true, .spans = true};
+    tcc_status status = follow(p, how, &did, steps);
     p->layouts |= status || p->apart; /* it is not p that is followed then */
+    how.all_ctas = true;
+    if (status && !did.all_ctas)
+        status = follow(tcc_p_open(f, p->scratch, silent), how, &did, steps);
     if (!status)
         return TCC_OK;
-    const way ways[] = {{.aside = did.aside, .spans = true}, {.aside = true, .loose = true}, {.aside = true}};
+    const way ways[] = {{.aside = did.aside, .spans = true, .all_ctas = true},
+                        {.aside = true, .loose = true, .all_ctas = true},
+                        {.aside = true, .all_ctas = true}};
     const bool may_help[] = {did.loose && did.spans, did.spans, did.aside && did.loose};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (may_help[i] && !follow(tcc_p_open(f, p->scratch, silent), ways[i], &again, steps))
             return TCC_OK;
-    return follow(tcc_p_open(f, p->scratch, diag), (way){.logs = true}, &did, steps);
+    return follow(tcc_p_open(f, p->scratch, diag), (way){.all_ctas = true, .logs = true}, &did, steps);
 }
 
 tcc_status tcc_protocol_measure(const tcc_func *f, tcc_arena *scratch, tcc_diag *diag, size_t *steps)

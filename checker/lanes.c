@@ -8,7 +8,7 @@
 
 unsigned tcc_p_max_parts(const tcc_protocol *p)
 {
-    return p->amd ? 0 : TCC_P_PARTS * p->n_warps;
+    return p->amd ? 0 : TCC_P_PARTS * p->n_followed;
 }
 
 static unsigned entity_of(const tcc_protocol *p, unsigned part)

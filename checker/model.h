@@ -10,6 +10,7 @@
  * sync.c     barriers and fences
  * async.c    copies
  * cluster.c  CTAs that are followed together
+ * symmetry.c CTAs that do the same, of which one is followed
  * drawn.c    numbers that are drawn, on their way through shared memory; loops that go on while they say so
  * mma.c      MMAs
  * step.c     one warp's next op; control flow
@@ -469,6 +470,7 @@ struct tcc_protocol {
     unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
     bool reaches;             /* one does something in another's shared memory, */
     bool starts_apart;        /* or stores there with no cluster barrier in front */
+    unsigned n_followed; /* warps; of a cluster of which one CTA is, its warps */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
     unsigned aside; /* the last warp, when it is that of aside.c; else TCC_P_NO_WARP */
     unsigned n_lanes;
@@ -527,6 +529,8 @@ struct tcc_protocol {
     struct tcc_pcovers *covers;  /* covers.c */
     tcc_pvalue *rows[2];         /* a warp's slots in their normal form */
     struct tcc_protation *rotation; /* NULL: none is known */
+    struct tcc_psymmetry *symmetry; /* of a cluster's CTAs; NULL: all are followed, as they are if `all_ctas` */
+    bool all_ctas;
     struct tcc_psums *sums;      /* sums.c */
     bool *is_free;               /* of each atom: calm.c */
     bool calms;                  /* states that are calm are looked for, */
@@ -640,6 +644,35 @@ bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc
 tcc_pvalue tcc_p_mapped(const tcc_protocol *p, unsigned warp, const tcc_pvalue *address, const tcc_pvalue *rank);
 /* Whether no CTA ends before others have done what they do in its shared memory. */
 bool tcc_p_ends_together(const tcc_protocol *p);
+
+/* ---- CTAs that do the same (symmetry.c) ---------------------------------------------------- */
+
+/* Finds out whether all CTAs do the same, given what is fixed; then p->symmetry is not NULL. */
+void tcc_p_symmetry_find(tcc_protocol *p);
+/* Whether an mbarrier, a named barrier is. Those of all CTAs that correspond have neighbouring numbers where they do the
+ * same. */
+static inline bool tcc_p_is_followed_barrier(const tcc_protocol *p, unsigned barrier)
+{
+    return !p->symmetry || !(barrier % p->ctas);
+}
+static inline bool tcc_p_is_followed_named(const tcc_protocol *p, unsigned id)
+{
+    return !p->symmetry || id < p->cta_named || id == p->n_named - 1;
+}
+bool tcc_p_is_followed_entity(const tcc_protocol *p, unsigned entity);
+/* The clock of CTA 0 that corresponds to one of an entity's. */
+unsigned tcc_p_home_clock(const tcc_protocol *p, unsigned clock);
+/* Of what is common to the warps of CTA 0 what is to those of all. */
+void tcc_p_symmetry_common(const tcc_protocol *p, uint32_t *common);
+/* What the warps know that do in other CTAs what this one does. */
+void tcc_p_join_images(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned warp);
+/* A warp arrives at an mbarrier of another CTA; what it does there another CTA's does here. */
+tcc_presult tcc_p_arrive_by_image(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
+                                  tcc_presult (*arrive)(tcc_protocol *, tcc_pstate *, unsigned, const tcc_pinst *));
+/* A lane copies to another CTA. */
+tcc_presult tcc_p_load_by_image(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, unsigned lane,
+                                unsigned cta,
+                                void (*tell)(tcc_protocol *, tcc_pstate *, unsigned, tcc_lane_mask, unsigned));
 
 /* ---- lanes (lanes.c) ---------------------------------------------------------- */
 

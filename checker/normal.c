@@ -34,9 +34,19 @@ static void put_pair(writer *w, uint32_t a, uint32_t b)
 
 /* ---- clocks that matter ---------------------------------------------------------------------- */
 
+/* The column of CTA 0 that corresponds to one, where that alone is followed. */
+static unsigned home_of(const tcc_protocol *p, unsigned at)
+{
+    unsigned fences = p->n_actors + p->n_steps;
+    if (!p->symmetry || at < p->n_actors)
+        return tcc_p_home_clock(p, at);
+    return at < fences ? tcc_p_home_clock(p, at + p->n_warps) - p->n_warps
+                       : tcc_p_home_clock(p, at - p->n_steps) + p->n_steps;
+}
+
 static void remember(writer *w, unsigned actor, uint32_t clock)
 {
-    column *c = &w->columns[actor];
+    column *c = &w->columns[home_of(w->p, actor)];
     size_t i = c->known.len;
     if (clock > c->base)
         return;
@@ -164,6 +174,8 @@ static void find_clocks(writer *w)
         remember(w, s->globals[i].actor, s->globals[i].clock);
     for (unsigned b = 0; b < s->n_barriers && !w->is_free; b++) {
         const tcc_pbarrier *bar = &s->barriers[b];
+        if (!tcc_p_is_followed_barrier(p, b))
+            continue;
         remember(w, bar->init_warp, bar->init_clock);
         remember(w, bar->init_warp, bar->fence_clock);
         remember(w, tcc_p_barrier_actor(p, b), bar->last_copy);
@@ -173,11 +185,13 @@ static void find_clocks(writer *w)
     }
     for (unsigned i = 0; i < p->n_warps; i++)
         remember(w, p->n_actors + i, resize_clock(s, i));
-    for (unsigned i = 0; i < p->n_warps; i++) {
+    for (unsigned i = 0; i < p->n_followed; i++) {
         const uint32_t *clocks = tcc_p_clocks(p, s, i);
         remember(w, i, clocks[i]);
         remember(w, p->n_actors + i, clocks[p->n_actors + p->n_warps + i]);
     }
+    for (unsigned i = 0; p->symmetry && i < p->n_actors + p->n_steps + p->n_warps; i++)
+        w->columns[i] = w->columns[home_of(p, i)];
 }
 
 /* ---- iterations ----------------------------------------------------------------------------- */
@@ -334,6 +348,8 @@ static void put_barriers(writer *w)
     const tcc_protocol *p = w->p;
     for (unsigned b = 0; b < w->s->n_barriers && !w->is_free; b++) {
         const tcc_pbarrier *bar = &w->s->barriers[b];
+        if (!tcc_p_is_followed_barrier(p, b))
+            continue;
         put_int(w, bar->address);
         put_int(w, (int64_t)bar->init_lane);
         put_pair(w, bar->expected, bar->pending);
@@ -499,9 +515,9 @@ size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_f
     }
     for (unsigned r = 0; r < s->n_records; r++)
         put_record(&w, r);
-    for (unsigned i = 0; i < p->n_warps; i++)
+    for (unsigned i = 0; i < p->n_followed; i++)
         put_warp(&w, i);
-    for (unsigned i = p->n_warps > 1 ? p->n_warps - 2 : 0; i < p->n_warps; i++)
+    for (unsigned i = p->n_followed > 1 ? p->n_followed - 2 : 0; i < p->n_followed; i++)
         tcc_p_copy_slots(&s->warps[i], p->rows[i % 2], NULL);
     put_barriers(&w);
     put_groups(&w);

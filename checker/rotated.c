@@ -66,7 +66,7 @@ static int64_t find_distance(const tcc_protocol *p, const tcc_pstate *s)
 }
 
 /* Where mbarriers are after a rotation; false when there are not all of them. */
-static bool find_barriers(rotation *r, const tcc_pstate *s)
+static bool find_barriers(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
 {
     if (r->n_barriers == s->n_barriers)
         return true;
@@ -86,6 +86,11 @@ static bool find_barriers(rotation *r, const tcc_pstate *s)
             r->flips[b] = r->moves.data[i].flips > 0;
             found++;
         }
+    }
+    for (unsigned b = 0; p->symmetry && b < s->n_barriers; b++) {
+        unsigned of = b - b % p->ctas; /* all CTAs' go alike */
+        if (r->barriers[b] != r->barriers[of] + b % p->ctas || r->flips[b] != r->flips[of])
+            return false;
     }
     if (found < r->moves.len)
         return false;
@@ -222,6 +227,8 @@ static void move_clocks(const tcc_protocol *p, rotation *r, const tcc_pstate *s)
     unsigned first = tcc_p_barrier_actor(p, 0), n = find_pieces(r, s->n_barriers, pieces);
     for (unsigned e = 0; e < p->n_entities + s->n_parts; e++) {
         unsigned b = (e - p->n_warps) / 2, to = e;
+        if (!tcc_p_is_followed_entity(p, e))
+            continue;
         if (e >= p->n_warps && b < s->n_barriers)
             to = (e - p->n_warps) % 2 ? tcc_p_done(p, r->to[b]) : tcc_p_arrivals(p, r->to[b]);
         const uint32_t *from = s->clocks + (size_t)e * p->stride;
@@ -260,7 +267,7 @@ const tcc_pstate *tcc_p_rotated(tcc_protocol *p, const tcc_pstate *s)
 {
     rotation *r = p->rotation;
     int64_t n = r && !s->settled && may_rotate(p, s) ? find_distance(p, s) : -1;
-    if (n < 0 || !find_barriers(r, s))
+    if (n < 0 || !find_barriers(p, r, s))
         return s;
     find_atoms(p, r, s);
     tcc_pstate *to = &r->state;

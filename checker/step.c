@@ -132,6 +132,9 @@ static tcc_presult compare_iterations(tcc_protocol *p, tcc_pstate *s, unsigned w
                                       const tcc_pinst *in, const tcc_pvalue *args, tcc_pvalue *out,
                                       bool *done)
 {
+    *done = args[0].loop || args[1].loop; /* one is an index */
+    if (!*done)
+        return TCC_P_NEXT;
     const tcc_pwarp *w = &s->warps[warp];
     const char *pred = tcc_attr_str(&in->op->attrs, "pred", "");
     unsigned index = compared_record(p, s, w, &args[0], &args[1]) < 0;

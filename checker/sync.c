@@ -62,10 +62,10 @@ static long long offset_of(const tcc_pbarrier *b)
     return tcc_p_byte(b->address);
 }
 
-static int find(const tcc_pstate *s, int64_t address)
+static int find(const tcc_protocol *p, const tcc_pstate *s, int64_t address)
 {
     /* Most often they are initialised in the order of their addresses. */
-    int64_t first = (address - s->barriers[0].address) / BARRIER_BYTES;
+    int64_t first = (address - s->barriers[0].address) / BARRIER_BYTES * (p->symmetry ? p->ctas : 1);
     if (first >= 0 && first < s->n_barriers && s->barriers[first].address == address)
         return (int)first;
     for (unsigned i = 0; i < s->n_barriers; i++)
@@ -83,7 +83,7 @@ int tcc_p_barrier_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pi
 
 int tcc_p_barrier_of_cluster(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t address)
 {
-    int b = find(s, address);
+    int b = find(p, s, address);
     const char *name = tcc_op_info_get(in->op->code)->name;
     if (in->stays_at_barrier && tcc_p_is_rotated_barrier(p, address) && tcc_p_rotation_fails(p))
         return -1;
@@ -115,7 +115,7 @@ tcc_presult tcc_p_nvvm_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned wa
         return tcc_p_wrong(p, s, warp, in, "several lanes initialise one mbarrier");
     if (count < 1 || count > MAX_ARRIVALS)
         return tcc_p_wrong(p, s, warp, in, "an mbarrier of %lld arrivals", (long long)count);
-    if (find(s, address) >= 0)
+    if (find(p, s, address) >= 0)
         return tcc_p_wrong(p, s, warp, in, "the mbarrier at byte %lld is initialised twice",
                            (long long)at);
     if (s->n_barriers == p->max_barriers)
@@ -138,14 +138,17 @@ tcc_presult tcc_p_nvvm_mbarrier_init(tcc_protocol *p, tcc_pstate *s, unsigned wa
     w->unsynced |= w->mask;
     if (!tcc_p_access(p, s, in, &by, *print))
         return TCC_P_FAILED;
-    memset(tcc_p_wait(p, s, s->n_barriers, 0), 0, p->n_warps * sizeof *s->waits);
-    s->barriers[s->n_barriers++] = (tcc_pbarrier){.address = address,
-                                                  .expected = (uint32_t)count,
-                                                  .pending = (uint32_t)count,
-                                                  .init_warp = warp,
-                                                  .init_lane = w->mask,
-                                                  .init_clock = clock};
-    tcc_p_log(p, s, warp, in, (int)s->n_barriers - 1, count);
+    tcc_pbarrier bar = {.address = address,
+                        .expected = (uint32_t)count,
+                        .pending = (uint32_t)count,
+                        .init_warp = warp,
+                        .init_lane = w->mask,
+                        .init_clock = clock};
+    unsigned n = p->symmetry ? p->ctas : 1;
+    memset(tcc_p_wait(p, s, s->n_barriers, 0), 0, n * p->n_warps * sizeof *s->waits);
+    for (unsigned c = 0; c < n; c++, bar.address += TCC_P_WINDOW)
+        s->barriers[s->n_barriers++] = bar;
+    tcc_p_log(p, s, warp, in, (int)(s->n_barriers - n), count);
     return TCC_P_NEXT;
 }
 
@@ -342,7 +345,7 @@ static void release_all(tcc_protocol *p, tcc_pstate *s, int id)
     unsigned entity = tcc_p_named(p, (unsigned)id), actor = tcc_p_named_actor(p, (unsigned)id);
     tcc_p_seen(p, s, entity)[actor] = ++b->phase;
     b->threads = b->arrived = 0;
-    for (unsigned w = 0; w < p->n_warps; w++) {
+    for (unsigned w = 0; w < p->n_followed; w++) {
         tcc_pwarp *warp = &s->warps[w];
         if (warp->waits_at != id || warp->released) /* by a phase before: it has not gone on yet */
             continue;
@@ -379,6 +382,10 @@ bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pins
     tcc_p_join(p, s, tcc_p_named(p, (unsigned)id), warp);
     b->threads = threads;
     b->arrived += p->n_lanes;
+    if (p->symmetry && id == p->n_named - 1) {
+        tcc_p_join_images(p, s, tcc_p_named(p, (unsigned)id), warp);
+        b->arrived += (int64_t)(p->ctas - 1) * p->n_lanes;
+    }
     s->warps[warp].waits_at = (int32_t)id;
     s->warps[warp].released = false;
     tcc_p_log(p, s, warp, in, (int)id, threads);

@@ -748,17 +748,17 @@ static const struct {
     {"warp; persistent", 1, 1300}, {"warp; persistent", 2, 1900}, {"warp; persistent", 3, 2400},
     {"warp; persistent", 4, 2800}, {"warp; persistent", 8, 4700}, {"warp; persistent", 16, 8500},
     {"warp; persistent", 64, 31200},
-    {"warp; cluster n 2", 4, 2400}, {"warp; cluster n 2", 8, 4000},
-    {"warp; cluster n 4", 4, 4500}, {"warp; cluster n 4", 8, 7900},
+    {"warp; cluster n 2", 4, 1400}, {"warp; cluster n 2", 8, 2200},
+    {"warp; cluster n 4", 4, 1500}, {"warp; cluster n 4", 8, 2300},
     {"warpgroup; consumers pingpong; persistent", 1, 8100},
     {"warpgroup; consumers pingpong; persistent", 2, 10700},
     {"warpgroup; consumers pingpong; persistent", 3, 15500},
     {"warpgroup; consumers pingpong; persistent", 4, 21300},
     {"warpgroup; consumers pingpong; persistent", 8, 51300},
-    {"warpgroup; consumers pingpong; persistent; cluster n 2", 2, 23600},
-    {"warpgroup; consumers pingpong; persistent; cluster n 2", 4, 51200},
-    {"warpgroup; consumers pingpong; persistent; cluster n 4", 2, 47800},
-    {"warpgroup; consumers pingpong; persistent; cluster n 4", 4, 104200},
+    {"warpgroup; consumers pingpong; persistent; cluster n 2", 2, 12100},
+    {"warpgroup; consumers pingpong; persistent; cluster n 2", 4, 25800},
+    {"warpgroup; consumers pingpong; persistent; cluster n 4", 2, 12300},
+    {"warpgroup; consumers pingpong; persistent; cluster n 4", 4, 26400},
 };
 
 /* Steps grow as the stages do, whoever fills them. */
@@ -796,12 +796,12 @@ static const struct {
     const char *file;
     size_t proofs, steps; /* at most: of functions that no other's proof is for */
 } files[] = {
-    {"bench/cluster.tile", 8, 217000},
-    {"bench/suite.tile", 31, 211000},
-    {"examples/batched.tile", 38, 352000},
-    {"examples/transposed.tile", 31, 213000},
-    {"tests/gpu/cluster.tile", 16, 247000},
-    {"tests/gpu/cluster_shapes.tile", 21, 767000},
+    {"bench/cluster.tile", 8, 109000},
+    {"bench/suite.tile", 31, 176000},
+    {"examples/batched.tile", 38, 305000},
+    {"examples/transposed.tile", 31, 178000},
+    {"tests/gpu/cluster.tile", 16, 124000},
+    {"tests/gpu/cluster_shapes.tile", 21, 253000},
     {"tests/gpu/pingpong.tile", 18, 577000},
 };
 

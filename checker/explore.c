@@ -28,7 +28,7 @@ static tcc_pstate *create_state(const tcc_protocol *p)
     s->waits = TCC_NEW_ARRAY(p->scratch, tcc_pwait, (p->max_barriers + 1) * p->n_warps);
     s->groups = TCC_NEW_ARRAY(p->scratch, tcc_pgroup, p->n_groups * TCC_P_GROUPS);
     s->resizes = TCC_NEW_ARRAY(p->scratch, tcc_presize, p->n_groups);
-    s->slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_slots + 1);
+    s->slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, ((size_t)p->n_followed + 1) * p->n_slots + 1);
     size_t n_entities = p->n_entities + tcc_p_max_parts(p);
     s->clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, n_entities * p->stride);
     s->versions = TCC_NEW_ARRAY(p->scratch, uint64_t, n_entities);

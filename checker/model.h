@@ -907,11 +907,13 @@ TCC_P_OPS(OP)
 /* Whether an op has such a function, or needs none. */
 bool tcc_p_is_known(tcc_opcode code);
 
-/* What the warp's slot holds; NONE when there is none. */
+/* What the warp's slot holds; NONE when there is none. Warps that are not followed share a row: one at a time does
+ * something. */
 static inline tcc_pvalue *tcc_p_slot(const tcc_protocol *p, const tcc_pstate *s, unsigned warp,
                                      uint32_t slot)
 {
-    return slot < TCC_P_FIXED ? &s->slots[(size_t)warp * p->n_slots + slot]
+    unsigned row = warp < p->n_followed ? warp : p->n_followed;
+    return slot < TCC_P_FIXED ? &s->slots[(size_t)row * p->n_slots + slot]
                               : &p->fixed_values[(size_t)warp * p->n_fixed + (slot - TCC_P_FIXED)];
 }
 /* The last wait of a warp for barrier b. */

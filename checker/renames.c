@@ -12,7 +12,7 @@ static bool find_reached(const walk *w, const tcc_pinst *in, int64_t further[TCC
 {
     further[0] = 0;
     *n = 1;
-    if (in->op->code != TCC_OP_nvvm_tma_load_multicast)
+    if (in->op->code != TCC_OP_nvvm_tma_load_multicast || w->p->symmetry)
         return true;
     const tcc_pvalue *ctas = tcc_p_slot(w->p, w->s, w->warp, in->operands[3]);
     *n = 0;
@@ -22,8 +22,17 @@ static bool find_reached(const walk *w, const tcc_pinst *in, int64_t further[TCC
     return tcc_p_is_exact(ctas);
 }
 
+/* How far the CTA of an address is from the one in whose place it is looked at. */
+static int64_t window_of(const walk *w, int64_t address)
+{
+    return w->p->symmetry ? tcc_p_cta_at(address - TCC_SMEM_BASE) * TCC_P_WINDOW : 0;
+}
+
 static void move_barrier(walk *w, int64_t from, int64_t to, int flips)
 {
+    int64_t window = window_of(w, from);
+    from -= window;
+    to -= window;
     for (size_t i = 0; i < w->r->moves.len; i++) {
         move *m = &w->r->moves.data[i];
         if ((m->from == from) != (m->to == to)) {
@@ -71,9 +80,9 @@ static void move_barriers(walk *w, tcc_pinst *in, unsigned operand)
 
 static bool move_bytes(walk *w, int64_t from, int64_t to, int64_t bytes)
 {
-    int64_t unit = w->p->granule, end = w->p->smem_bytes - bytes;
-    from -= TCC_SMEM_BASE;
-    to -= TCC_SMEM_BASE;
+    int64_t unit = w->p->granule, end = w->p->smem_bytes - bytes, window = window_of(w, from);
+    from -= TCC_SMEM_BASE + window;
+    to -= TCC_SMEM_BASE + window;
     for (size_t i = 0; i < w->boxes.len; i++)
         if (w->boxes.data[i].from == from && w->boxes.data[i].to == to && w->boxes.data[i].bytes == bytes)
             return true;
@@ -166,7 +175,7 @@ static bool holds_for_operand(walk *w, const claim *c)
     find_ranges(w, c, c->to.v, to);
     if (!from->n || from->n != to->n)
         return false;
-    for (unsigned cta = 0; cta < p->ctas; cta++) /* whichever it is that has the descriptor */
+    for (unsigned cta = 0; cta < (p->symmetry ? 1 : p->ctas); cta++) /* whichever it is that has the descriptor */
         for (size_t i = 0; i < from->n; i++)
             for (int64_t b = (int64_t)cta * TCC_P_WINDOW, end = b + from->at[i].end - from->at[i].first; b < end;
                  b += p->granule)
@@ -220,7 +229,10 @@ void tcc_p_rename(walk *w, tcc_pinst *in)
 {
     tcc_opcode code = in->op->code;
     const uint8_t *roles = roles_of(code);
-    bool stays = true;
+    bool stays = true, shares = code == TCC_OP_nvvm_tma_load_multicast;
+    if (w->warp >= w->p->n_followed && !shares)
+        return;
+    w->shares |= (uint64_t)shares << w->warp % w->p->spread;
     if ((tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES)) || code == TCC_OP_nvvm_fence_mbarrier_init)
         fail(w); /* of mbarriers that it does not name */
     for (unsigned i = 0; i < in->op->n_operands; i++) {

@@ -17,6 +17,9 @@
  * will ever ask for the next (an epilogue that uses the ring's bytes, tcc_p_is_settled). Where they are is known when
  * they are made, so it is asked then; states that were taken for one and are not are followed again, without rotations.
  *
+ * Where one CTA of a cluster is followed (symmetry.c), mbarriers and bytes of other CTAs stand for those of CTA 0 that
+ * correspond. Of other CTAs' warps only copies to several CTAs are looked at: each copies another part.
+ *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/rotate.h"
 
@@ -283,13 +286,14 @@ static void walk_warp(walk *w, unsigned warp)
     w->warp = warp;
     memset(w->by, 0, w->p->n_slots * sizeof *w->by);
     walk_code(w, NULL, &w->p->body, false);
-    note_kinds(w);
+    if (warp < w->p->n_followed)
+        note_kinds(w);
 }
 
 static void create_state(const tcc_protocol *p, rotation *r)
 {
     unsigned n = p->n_entities + tcc_p_max_parts(p);
-    r->state.slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_slots + 1);
+    r->state.slots = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, ((size_t)p->n_followed + 1) * p->n_slots + 1);
     r->state.clocks = TCC_NEW_ARRAY(p->scratch, uint32_t, (size_t)n * p->stride);
     r->state.versions = TCC_NEW_ARRAY(p->scratch, uint64_t, n);
     r->state.barriers = TCC_NEW_ARRAY(p->scratch, tcc_pbarrier, p->max_barriers + 1);
@@ -304,7 +308,7 @@ void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
     rotation *r = TCC_NEW(p->scratch, rotation);
     if (p->amd || !find_counters(p, r, &p->body) || !r->period || r->period > MAX_PERIOD)
         return;
-    size_t n = (size_t)p->n_warps * p->n_slots;
+    size_t n = ((size_t)p->n_followed + 1) * p->n_slots;
     r->kinds = TCC_NEW_ARRAY(p->scratch, uint8_t, n + 1);
     r->granules = TCC_NEW_ARRAY(p->scratch, uint32_t, p->n_granules + 1);
     memset(r->granules, 0xff, p->n_granules * sizeof *r->granules);
@@ -316,7 +320,8 @@ void tcc_p_rotation_find(tcc_protocol *p, tcc_pstate *first)
     for (unsigned i = 0; i < 2; i++)
         w.ranges[i].at = TCC_NEW_ARRAY(p->scratch, tcc_prange, TCC_P_MAX_CHUNKS);
     for (unsigned i = 0; i < p->n_warps && !w.failed; i++)
-        walk_warp(&w, i);
+        if (i < p->n_followed || w.shares >> i % p->spread & 1)
+            walk_warp(&w, i);
     memcpy(first->slots, slots, n * sizeof *slots);
     if (w.failed || !tcc_p_renames_one_to_one(&w))
         return;

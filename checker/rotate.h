@@ -83,6 +83,7 @@ typedef struct walk {
     rotation *r;
     unsigned warp;
     bool failed;
+    uint64_t shares; /* warps of CTA 0 that copy to others, a bit each */
     uint32_t *by;        /* of each slot: 1 + the counter on which it depends */
     tcc_pvalue **tables; /* for all values of that */
     TCC_VEC(claim) claims;

@@ -72,6 +72,11 @@ static bool find_barriers(const tcc_protocol *p, rotation *r, const tcc_pstate *
         return true;
     size_t found = 0;
     for (unsigned b = 0; b < s->n_barriers; b++) {
+        unsigned of = p->symmetry ? b - b % p->ctas : b; /* all CTAs' go alike */
+        r->barriers[b] = r->barriers[of] + (b - of);
+        r->flips[b] = r->flips[of];
+        if (b != of)
+            continue;
         r->barriers[b] = b;
         r->flips[b] = false;
         for (size_t i = 0; i < r->moves.len; i++) {
@@ -86,11 +91,6 @@ static bool find_barriers(const tcc_protocol *p, rotation *r, const tcc_pstate *
             r->flips[b] = r->moves.data[i].flips > 0;
             found++;
         }
-    }
-    for (unsigned b = 0; p->symmetry && b < s->n_barriers; b++) {
-        unsigned of = b - b % p->ctas; /* all CTAs' go alike */
-        if (r->barriers[b] != r->barriers[of] + b % p->ctas || r->flips[b] != r->flips[of])
-            return false;
     }
     if (found < r->moves.len)
         return false;

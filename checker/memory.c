@@ -114,9 +114,23 @@ static granule_words take_granules(const tcc_protocol *p, const tcc_prange *rang
     return w;
 }
 
-/* The next granules in a word of bits that are of one atom: removes them. */
+/* Whether all granules of a word are of one atom. */
+static bool are_of_one_atom(const uint16_t *atoms)
+{
+    uint16_t differs = 0;
+    for (unsigned i = 0; i < BITS; i++)
+        differs |= atoms[i] ^ atoms[0];
+    return !differs;
+}
+
+/* The next granules in a word of bits that are of one atom: removes them. Most often they are all. */
 static uint32_t next_run(const tcc_protocol *p, uint64_t *bits, uint32_t word, uint32_t *first)
 {
+    *first = word * BITS;
+    if (*bits == UINT64_MAX && are_of_one_atom(p->atom_of + *first)) {
+        *bits = 0;
+        return BITS;
+    }
     uint32_t g = word * BITS + (uint32_t)__builtin_ctzll(*bits), end = g + 1;
     uint64_t rest = *bits & (*bits - 1);
     while (end % BITS && rest >> end % BITS & 1 && p->atom_of[end] == p->atom_of[g])
@@ -142,6 +156,24 @@ static size_t count_taken(const tcc_protocol *p, granule_words w)
     return n_touched;
 }
 
+/* Gives n granules from g on to a part; whether a rotation makes others of them. */
+static bool give(const tcc_protocol *p, const uint32_t *rotated, uint32_t g, uint32_t n, uint16_t part)
+{
+    uint32_t moves = 0;
+    if (n == BITS && rotated) { /* of constant length these are vectors */
+        for (uint32_t i = 0; i < BITS; i++)
+            p->atom_of[g + i] = part;
+        for (uint32_t i = 0; i < BITS; i++)
+            moves |= rotated[g + i] ^ (g + i);
+        return moves;
+    }
+    for (uint32_t i = g; i < g + n; i++) {
+        p->atom_of[i] = part;
+        moves |= rotated ? rotated[i] ^ i : 0;
+    }
+    return moves;
+}
+
 /* Gives the granules that are taken to the parts of their atoms, and lets go of them; whether a rotation makes others
  * of them. */
 static bool give_to_parts(const tcc_protocol *p, granule_words w)
@@ -151,14 +183,10 @@ static bool give_to_parts(const tcc_protocol *p, granule_words w)
     uint32_t g;
     for (uint32_t i = w.first; i < w.end; i++) {
         for (uint64_t bits = p->granules[i]; bits;) {
-            uint32_t end = next_run(p, &bits, i, &g);
+            uint32_t n = next_run(p, &bits, i, &g);
             uint16_t part = p->part[p->atom_of[g]];
-            end += g;
             p->atom_infos.data[part].ctas |= (uint8_t)(1u << tcc_p_cta_at(g * p->granule));
-            for (; g < end; g++) {
-                p->atom_of[g] = part;
-                rotates |= rotated && rotated[g] != g;
-            }
+            rotates |= give(p, rotated, g, n, part);
         }
         p->granules[i] = 0;
     }

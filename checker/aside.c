@@ -9,8 +9,8 @@
  *
  * Without a producer warp some threads of warp 0 start the copies, many iterations ahead of those
  * that read them. To follow the warp as it is means that each number of iterations is known that
- * far ahead, and has an end of its own. Followed apart, the copies start when nobody else can go
- * on.
+ * far ahead, and has an end of its own. Followed separately, the copies start when no other warp can
+ * proceed.
  *
  * That leaves out the order between the two. What is then proven holds for more executions than
  * there are, except that an order which is left out might block: a warp may wait for what it would

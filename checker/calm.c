@@ -1,9 +1,9 @@
-/* calm: states in which nobody comes to an mbarrier any more.
+/* calm: states in which no warp will reach an mbarrier again.
  *
- * When the loops that fill and empty stages are behind all warps, what is left of them is who comes after what in
- * memory. Where everybody who may yet access bytes comes after what was done to them, it does not matter what that
- * was, nor how many stages were filled: a state with fewer stands for those with more, for nothing but a read asks
- * whether bytes were ever written. So what follows a loop is followed once, not for each number of its iterations.
+ * When all warps have left the loops that fill and empty stages, all that remains of these loops is the order of
+ * accesses. If every warp that may still access bytes comes after all accesses to them, it does not matter which
+ * accesses those were, nor how many stages were filled: a state with fewer stands for those with more, since only a
+ * read asks whether bytes were ever written. So what follows a loop is followed once, not for each iteration count.
  *
  * A CTA's bytes are accessed by its own warps alone, but for copies, which name mbarriers.
  *
@@ -51,7 +51,7 @@ uint8_t tcc_p_ahead(const tcc_pwarp *w)
     return ahead;
 }
 
-/* ---- bytes that nobody is at ----------------------------------------------------------- */
+/* ---- bytes that are not being accessed ------------------------------------------------- */
 
 void tcc_p_common_of_cta(const tcc_protocol *p, const tcc_pstate *s, unsigned cta, uint32_t *common)
 {

@@ -3,8 +3,8 @@
  *
  * It reads target-level IR, as it will be emitted, and nothing else: neither schedule nor sizes.
  * What it says holds for every iteration count of every loop, every order in which warps run and
- * every moment at which copies and MMAs end: there is no deadlock; nobody reads shared memory
- * before it is filled or overwrites it while it is in use; every phase of a barrier gets the
+ * every moment at which copies and MMAs end: there is no deadlock; shared memory is not read
+ * before it is filled, nor overwritten while it is in use; every phase of a barrier gets the
  * arrivals and the bytes that it expects, and every wait is for the phase that it means; fences
  * stand where the proxies change; nothing is in flight at the end.
  *

@@ -5,7 +5,7 @@
  * comes after whom. What the other files ask for is which CTA a warp or an address is of.
  *
  * A copy to several CTAs is one to each. An mbarrier's phase does not end before all its copies were started:
- * so whoever waits for it comes after those who started them, and knows which phases had ended for them. In
+ * so a warp that waits for it comes after those that started them, and knows which phases had ended for them. In
  * memory that orders nothing but the copy.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -15,7 +15,7 @@ bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc
 {
     if (p->ctas == 1 || tcc_p_cta_at(byte) == (int64_t)tcc_p_cta(p, warp))
         return true;
-    tcc_p_wrong(p, s, warp, in, "%s: the address is another CTA's, and must be one of its own",
+    tcc_p_wrong(p, s, warp, in, "%s: the address is in another CTA, and must be in its own",
                 tcc_op_info_get(in->op->code)->name);
     return false;
 }
@@ -133,8 +133,9 @@ static tcc_presult load(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc
     for (unsigned c = 0; c < p->ctas; c++) {
         if (!(ctas >> c & 1))
             continue;
+        int64_t further = ((int64_t)c - own) * TCC_P_WINDOW;
         tcc_presult r = p->symmetry ? tcc_p_load_by_image(p, s, warp, in, lane, c, tell_phases)
-                                    : tcc_p_load_to(p, s, warp, in, lane, ((int64_t)c - own) * TCC_P_WINDOW, tell_phases);
+                                    : tcc_p_load_to(p, s, warp, in, lane, further, tell_phases);
         if (r != TCC_P_NEXT)
             return r;
     }

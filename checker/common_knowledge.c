@@ -27,7 +27,7 @@ static bool is_at_end(const tcc_pwarp *w)
     return at_end;
 }
 
-/* Whether all lanes of a warp come to know what each of them does before they do anything behind an op of a block. */
+/* Whether all lanes of a warp synchronize after an op of a block before they do anything else. */
 static bool meet_behind(const tcc_pinst *in, const tcc_pinst *end)
 {
     while (++in < end && !in->op->n_regions && !in->tensor && !tcc_op_does(in->op->code, TCC_P_FOLLOWED))
@@ -113,8 +113,8 @@ uint64_t tcc_p_told(const tcc_protocol *p, const tcc_pstate *s)
     return acts ? told : 0;
 }
 
-/* What all know who do something more, warps and parts of them: to wait for a barrier that knows no more tells
- * none of them anything, and whoever arrives there knows it. Of its own past a warp hands on, and is told, what
+/* What all know who do something more, warps and parts of them: waiting for a barrier that knows no more tells
+ * none of them anything, and every arrival passes it on. Of its own past a warp hands on, and is told, what
  * all of its lanes come after. */
 void tcc_p_common(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common)
 {

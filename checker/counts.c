@@ -11,9 +11,8 @@
 
 enum { SMALL_LEAST = 2, SMALL_MOST = 64 };
 
-/* As many iterations as can be on their way at a time: a stage has two phases to tell apart, of which a number that is data
- * says the remainder, and two mbarriers in each CTA. Where something is to be reported, more: mbarriers of other uses are
- * taken for stages, too. */
+/* As many iterations as can be in flight: a stage has two phases to tell apart, of which a count that is data gives the
+ * remainder, and two mbarriers in each CTA. While errors are reported more, since other mbarriers count as stages. */
 static int64_t small(const tcc_protocol *p, const tcc_precord *r)
 {
     int64_t n = p->spans && p->symbol_data ? p->symbol_data / 2 : p->max_barriers / p->ctas / 2;

@@ -13,7 +13,7 @@
 
 /* A normal form that was seen. */
 typedef struct seen_state {
-    uint16_t *least;  /* of what is known there */
+    uint16_t *least;  /* what is known at least in the states it stands for */
     int64_t turned;   /* by how much the first such state was rotated; */
     bool turns, told; /* others by more or less; it stands for no others */
     bool *written;    /* of a calm one: which of its atoms were written */
@@ -88,8 +88,8 @@ void tcc_p_covers_create(tcc_protocol *p)
 
 /* ---- ranks ----------------------------------------------------------------------------- */
 
-/* The rank of what an entity knows. Who knows the end of a phase but for the last may wait for the last, and who does
- * not may not, though nobody remembers the one before (sync.c). */
+/* The rank of what an entity knows. Only a warp that knows the end of the last phase but one may wait for the last,
+ * although nothing remembers the one before (sync.c). */
 static uint16_t rank_known(const column *c, uint32_t clock)
 {
     return (uint16_t)(2 * rank_of(c, clock) + (clock >= c->recent));
@@ -233,7 +233,7 @@ static void find_all_ranks(const writer *w)
     for (unsigned k = 0; k < c->n_entities; k++) {
         unsigned e = c->entities[k];
         uint16_t *ranks = c->ranks + (size_t)k * p->stride;
-        if (w->is_free && e >= p->n_warps && e < tcc_p_named(p, 0)) { /* nobody learns from it */
+        if (w->is_free && e >= p->n_warps && e < tcc_p_named(p, 0)) { /* no warp learns from it */
             memset(ranks, 0, p->stride * sizeof *ranks);
             memset(c->rows[k % 2], 0xff, p->stride * sizeof *c->rows[0]);
             continue;
@@ -349,8 +349,8 @@ static void forget(const tcc_protocol *p, tcc_pstate *s, const tcc_pstate *as, c
                 p->covers->groups[k]->clocks[i] = clock_of(&p->columns[p->n_actors + i], known[row + i]);
 }
 
-/* What a barrier knows to which nobody has come yet: those who will must know the end of its last phase, and with
- * that all that it knew then. */
+/* What a barrier knows before the first arrival of a phase: all that arrive must know the end of its last phase, and
+ * with that all that it knew then. */
 static void forget_idle(const tcc_protocol *p, tcc_pstate *s)
 {
     for (unsigned b = 0; b < s->n_barriers + p->n_named; b++) {
@@ -374,8 +374,8 @@ static unsigned group_of(unsigned warp)
     return warp / TCC_WARPGROUP_WARPS;
 }
 
-/* What warpgroups with MMAs know of each other from when they met: it is less and less from iteration to iteration, and
- * most often nobody asks. What all know is left. */
+/* What warpgroups with MMAs know of each other since they synchronized: it decreases from iteration to iteration, and
+ * is rarely needed. What all know is left. */
 static void forget_others(const tcc_protocol *p, tcc_pstate *s)
 {
     unsigned passed = p->n_actors + p->n_warps;
@@ -490,8 +490,7 @@ static bool is_written(const tcc_protocol *p, const tcc_pstate *s, const seen_st
     return all;
 }
 
-/* Whether the state is none that was seen before, nor covered by one. Else some of what is known in it may be
- * forgotten. */
+/* Whether the state was not seen before, nor is covered by one that was. Some of its knowledge may be forgotten. */
 bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s, const bool *is_free)
 {
     struct tcc_pcovers *c = p->covers;

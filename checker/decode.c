@@ -17,8 +17,8 @@
 enum { NOT_NEEDED = 0, NEEDED = 1, EXACT = INT32_MAX, MAX_MODULUS = 1 << 16, MAX_THRESHOLD = 64 };
 enum { MAX_NESTING = 64, GRANULE = 8 };
 
-/* Of a value: what is asked of it, a remainder by `modulus`; and numbers below half of `threshold`,
- * rounded down, or up where nothing is to be left unknown. */
+/* How much of a value is needed: its remainder by `modulus`, and numbers below half of `threshold`,
+ * rounded down, or up where nothing may be left unknown. */
 typedef struct need {
     const tcc_value *value;
     int64_t modulus, threshold;
@@ -740,7 +740,7 @@ static bool follow_cluster(tcc_protocol *p, int64_t ctas)
     p->spread = (p->cta_warps + TCC_WARPGROUP_WARPS - 1) / TCC_WARPGROUP_WARPS * TCC_WARPGROUP_WARPS;
     if (!tcc_target_can(tcc_target_of(p->f->ir), TCC_CAN_cluster) || ctas < 1 || ctas > TCC_P_CTAS ||
         ctas * p->spread > TCC_P_WARPS)
-        return tcc_p_unsupported(p, NULL, "'%s' is of clusters of %lld CTAs", p->f->name, (long long)ctas), false;
+        return tcc_p_unsupported(p, NULL, "'%s' has clusters of %lld CTAs", p->f->name, (long long)ctas), false;
     p->ctas = (unsigned)ctas;
     p->n_warps = p->ctas * p->spread;
     p->smem_bytes = (ctas - 1) * TCC_P_WINDOW + p->cta_bytes;
@@ -762,7 +762,7 @@ static tcc_status read_attributes(tcc_protocol *p)
     else if (lanes != TCC_WARP_LANES && lanes != TCC_MAX_LANES)
         tcc_p_unsupported(p, NULL, "'%s' has waves of %lld lanes", f->name, (long long)lanes);
     else if (block < 1 || block > target->max_threads || block % lanes)
-        tcc_p_unsupported(p, NULL, "'%s' has no block of whole %ss", f->name, tcc_p_warp_word(p));
+        tcc_p_unsupported(p, NULL, "the block of '%s' is not a whole number of %ss", f->name, tcc_p_warp_word(p));
     else if (p->smem_bytes < 0 || p->smem_bytes > target->smem_bytes)
         tcc_p_unsupported(p, NULL, "'%s' has %lld bytes of shared memory of at most %lld", f->name,
                           (long long)p->smem_bytes, (long long)target->smem_bytes);

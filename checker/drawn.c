@@ -1,7 +1,7 @@
 /* drawn: numbers that one thread draws and others read in shared memory, and loops that go on while they say so.
  *
- * A CTA draws numbers (nvvm.atom.inc) until one says that there is nothing more to do. Which they are nobody knows; what
- * must be known is that all warps go by the same ones, in the same order, so that their loops make as many iterations.
+ * A CTA draws numbers (nvvm.atom.inc) until one says that there is nothing more to do. Which they are is unknown; what
+ * must be known is that all warps use the same ones, in the same order, so that their loops make as many iterations.
  * So a number is followed by the iteration of the loop in which it was drawn: DRAWN, with what has been computed of it
  * as a symbol. Through shared memory it goes from the op that stores it (nvvm.st.shared.word, or nvvm.st.async.word to
  * the CTAs of a cluster, whose roles all go by what one thread of it draws) to those that load it

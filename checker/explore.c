@@ -1,8 +1,8 @@
 /* explore: all executions.
  *
- * Warps run one at a time, the one that has come least far first, each to its next wait or the
- * next head of a loop; and one that asks for what is to be chosen when no other can go on, so that
- * what they do is done once, not for each answer. That one order stands for all others, because on
+ * Warps run one at a time, the one with the least progress first, each to its next wait or the
+ * next head of a loop; one that needs a choice runs only when no other can proceed, so that what
+ * the others do is followed once, not for each answer. That one order stands for all others, because on
  * the way it is checked that nothing depends on it (sync.c; docs/protocol-checker.md has the
  * argument). What remains to be explored is what the kernel's parameters decide: how often loops
  * run, and which way branches go. Where that is first asked for, the state is written in its normal
@@ -173,7 +173,7 @@ static bool check_resizes(tcc_protocol *p, tcc_pstate *s, unsigned group)
     for (unsigned i = 0; r->op && i < TCC_WARPGROUP_WARPS; i++) {
         unsigned warp = group * TCC_WARPGROUP_WARPS + i;
         if (warp >= p->n_warps)
-            tcc_p_wrong(p, s, warp - 1, &at, "warp %u is of a warpgroup that is not whole",
+            tcc_p_wrong(p, s, warp - 1, &at, "warp %u is in an incomplete warpgroup",
                         warp - 1);
         else if (!r->clocks[i])
             tcc_p_wrong(p, s, warp, &at,
@@ -229,7 +229,7 @@ static unsigned place_of(const tcc_protocol *p, const tcc_pstate *s, unsigned w)
     return s->warps[w].past ? 2 : w == p->aside;
 }
 
-/* The warp that goes on: of those that can, or of those that ask for what is to be chosen. */
+/* The warp that proceeds: of those that can, or of those that need a choice. */
 static int next_warp(const tcc_protocol *p, const tcc_pstate *s, bool asks)
 {
     int best = -1;
@@ -331,7 +331,7 @@ static bool is_needed(const tcc_protocol *p, const tcc_pstate *s, int r)
     return false;
 }
 
-/* Forgets numbers for which nobody will ask. */
+/* Forgets numbers that will not be asked for again. */
 static void drop_records(tcc_protocol *p, tcc_pstate *s)
 {
     for (int r = (int)s->n_records - 1; r >= 0; r--) {

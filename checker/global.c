@@ -185,7 +185,7 @@ bool tcc_p_global_ordinary(tcc_protocol *p, tcc_pstate *s, unsigned warp, const 
 
 /* ---- the step before ----------------------------------------------------------------------- */
 
-/* What stands in the body itself all threads come to, and to nothing behind it earlier. */
+/* All threads reach an op at the top level of the body, and nothing after it earlier. */
 bool tcc_p_global_waits(tcc_protocol *p)
 {
     const tcc_block *body = p->f->body;

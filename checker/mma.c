@@ -304,7 +304,7 @@ static tcc_presult issue(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tc
     if (!tcc_p_converged(p, s, warp, in) || !tcc_p_operand(p, s, warp, in, 3, &add))
         return TCC_P_FAILED;
     if (n < 8 || n > MAX_N)
-        return tcc_p_wrong(p, s, warp, in, "no MMA of n = %lld", (long long)n);
+        return tcc_p_wrong(p, s, warp, in, "no MMA with n = %lld", (long long)n);
     if ((takes_a(in) ? !take_a(p, s, warp, in) : !find_operand(p, s, warp, in, 1, &of[0])) ||
         !accumulators_ready(p, s, warp, in, n) ||
         !find_operand(p, s, warp, in, 2, &of[1]))
@@ -464,7 +464,7 @@ tcc_presult tcc_p_nvvm_wgmma_commit(tcc_protocol *p, tcc_pstate *s, unsigned war
     if (g->number < w->committed) {
         *g = (tcc_pgroup){.number = w->committed, .mmas = w->mmas};
     } else if (g->number == w->committed && g->mmas != w->mmas) {
-        return tcc_p_wrong(p, s, warp, in, "warp %u issues other MMAs than its warpgroup", warp);
+        return tcc_p_wrong(p, s, warp, in, "warp %u issues different MMAs from the rest of its warpgroup", warp);
     }
     const uint32_t *passed = tcc_p_passed(p, s, warp);
     for (unsigned i = 0; g->number == w->committed && i < p->n_steps; i++)

@@ -28,7 +28,7 @@
  * common_knowledge.c  what all warps know
  * normal.c   when two states are the same
  * covers.c   and when one stands for another
- * calm.c     states in which nobody comes to an mbarrier any more
+ * calm.c     states in which no warp will reach an mbarrier again
  * trace.c    errors, and the steps that led there
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
@@ -72,7 +72,7 @@ enum {
     TCC_P_NAMED = TCC_P_CTAS * TCC_NAMED_BARRIERS + 1, /* of each CTA, and the cluster's */
     TCC_P_WINDOW_LOG2 = 18, /* of addresses from a CTA's shared memory to the next one's: as many as descriptors have */
     TCC_P_WINDOW = 1 << TCC_P_WINDOW_LOG2,
-    TCC_P_DEAD = 1,            /* delta: of a number that nobody wants any more; it is 0 or more */
+    TCC_P_DEAD = 1,            /* delta: of a number that is no longer needed; it is 0 or more */
 };
 
 #define TCC_P_NO_SLOT UINT32_MAX
@@ -144,7 +144,7 @@ typedef struct tcc_psymbol {
 const tcc_psymbol *tcc_p_symbol_get(const tcc_protocol *p, int64_t symbol);
 /* Its number is wanted as data; false when states were written without what is asked of that. */
 bool tcc_p_symbol_is_data(tcc_protocol *p, int64_t symbol);
-/* A symbol is more than x when what it is of is more than this. */
+/* A symbol is more than x when the number that it is of is more than this. */
 static inline int64_t tcc_p_symbol_least(const tcc_psymbol *s, int64_t x)
 {
     return s->by * (x + 1) - s->add - 1;
@@ -405,9 +405,9 @@ struct tcc_pstate {
     bool has_begun;         /* the warp that fills stages */
     uint32_t passed, begun; /* aside.c */
     uint8_t settled;        /* rotate.c: CTAs, a bit each, in which what follows does not depend on the stage that came next */
-    bool calm;              /* calm.c: it was when nobody came to an mbarrier any more */
+    bool calm;              /* calm.c: no warp reaches an mbarrier any more */
     bool known;             /* what follows it was followed */
-    uint64_t blocked, asks; /* warps that wait, and that ask for what is to be chosen, a bit each */
+    uint64_t blocked, asks; /* warps that wait, and that need a choice, a bit each */
     uint32_t waits_for[TCC_P_WARPS]; /* blocked until that entity tells more; ANYTHING: until another warp goes on */
     uint64_t told;          /* common_knowledge.c: warps that are told what all others know before they go on, a bit each */
     int64_t turned;         /* by so much indices are greater: the state was rotated */
@@ -649,8 +649,8 @@ bool tcc_p_ends_together(const tcc_protocol *p);
 
 /* Finds out whether all CTAs do the same, given what is fixed; then p->symmetry is not NULL. */
 void tcc_p_symmetry_find(tcc_protocol *p);
-/* Whether an mbarrier, a named barrier is. Those of all CTAs that correspond have neighbouring numbers where they do the
- * same. */
+/* Whether an mbarrier, or a named barrier, is followed. Where CTAs do the same, the corresponding mbarriers of all have
+ * neighbouring numbers. */
 static inline bool tcc_p_is_followed_barrier(const tcc_protocol *p, unsigned barrier)
 {
     return !p->symmetry || !(barrier % p->ctas);
@@ -662,9 +662,9 @@ static inline bool tcc_p_is_followed_named(const tcc_protocol *p, unsigned id)
 bool tcc_p_is_followed_entity(const tcc_protocol *p, unsigned entity);
 /* The clock of CTA 0 that corresponds to one of an entity's. */
 unsigned tcc_p_home_clock(const tcc_protocol *p, unsigned clock);
-/* Of what is common to the warps of CTA 0 what is to those of all. */
+/* Reduces what all warps of CTA 0 know to what those of all CTAs know. */
 void tcc_p_symmetry_common(const tcc_protocol *p, uint32_t *common);
-/* What the warps know that do in other CTAs what this one does. */
+/* Adds what the corresponding warps of other CTAs know. */
 void tcc_p_join_images(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned warp);
 /* A warp arrives at an mbarrier of another CTA; what it does there another CTA's does here. */
 tcc_presult tcc_p_arrive_by_image(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in,
@@ -1066,8 +1066,8 @@ void tcc_p_normal_create(tcc_protocol *p);
 /* Writes s so that states whose futures are equal are equal; gives the bytes. is_free: of a calm one, else NULL. */
 size_t tcc_p_normal(const tcc_protocol *p, const tcc_pstate *s, const bool *is_free, uint8_t **buffer, size_t *cap);
 void tcc_p_covers_create(tcc_protocol *p);
-/* covers.c: whether nothing that was followed stands for the state; may forget some of what is known there. Of a calm
- * one: which atoms are free. */
+/* covers.c: whether no state that was followed stands for this one; may forget some of its knowledge. is_free: the free
+ * atoms of a calm state. */
 bool tcc_p_is_new(tcc_protocol *p, tcc_pstate *s, const bool *is_free);
 /* calm.c: finds what ops do. */
 void tcc_p_calm_find(tcc_protocol *p);

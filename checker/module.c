@@ -61,7 +61,7 @@ static tcc_status check(work *w, size_t i, tcc_arena *scratch)
     return status;
 }
 
-/* Takes the functions that nobody has taken yet. What is wrong is told later. */
+/* Takes functions that no thread has taken yet. Errors are reported later. */
 static void *take_functions(void *arg)
 {
     work *w = arg;

@@ -2,7 +2,7 @@
  *
  * A barrier's number is most often that of a warpgroup plus a constant. States have a row and a column of clocks for
  * each barrier that there may be, so an upper bound of these numbers is found, from the thread's number on: constants,
- * and what is computed of what is bounded. Where there is none, it is the machine's.
+ * and what is computed from bounded values. Where there is none, it is the machine's.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"

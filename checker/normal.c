@@ -111,7 +111,7 @@ static void find_bases(writer *w)
         w->columns[p->n_actors + i].base = s->passed < s->begun ? s->passed : s->begun;
 }
 
-/* Whether everybody comes after an access, of what is no warp. Where less known stands for more that is not left out. */
+/* Whether all warps come after an access of another actor. Where less knowledge stands for more it is kept. */
 static bool is_past(const writer *w, unsigned actor, uint32_t clock)
 {
     return !w->p->loose && actor >= w->p->n_warps && !w->p->amd && w->common[actor] >= clock;

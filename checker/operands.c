@@ -30,7 +30,7 @@ typedef struct finder {
     tcc_pvalue *values;       /* of each definition; */
     uint32_t *once, *each;    /* numbers of those that are needed: computed once for a warp, and for each number */
     size_t n_once, n_each;
-    tcc_pvalue *last;         /* of what is computed once, in the warp that was looked at last, what decides; */
+    tcc_pvalue *last;         /* values computed once, in the last warp, on which others depend; */
     bool is_first;            /* none was */
     int64_t (*of)[TCC_P_MAX_MMAS], (*other)[TCC_P_MAX_MMAS]; /* descriptors, for each number */
     tcc_ptable *known;        /* ranges of descriptors: 1 + their number in `ranges` */

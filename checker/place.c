@@ -49,7 +49,7 @@ typedef struct factors {
 typedef struct finder {
     tcc_protocol *p;
     tcc_pplace *place;
-    const tcc_attr *strides; /* of each dimension but the first, a list of what is multiplied */
+    const tcc_attr *strides; /* of each dimension but the first, a list of numbers to multiply */
 } finder;
 
 /* The name of a dimension that is a parameter; NULL for anything else. */

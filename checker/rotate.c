@@ -13,7 +13,7 @@
  *   a counter that is carried to the one that the next iteration has;
  * and all else must not depend on counters: conditions, bounds, other operands. Only what is behind the
  * beginning of the first loop is looked at, and only states are rotated in which all warps are there.
- * Accesses that do not depend on counters must leave the stages alone, or come when all stages are alike and nobody
+ * Accesses that do not depend on counters must leave the stages alone, or come when all stages are alike and no warp
  * will ever ask for the next (an epilogue that uses the ring's bytes, tcc_p_is_settled). Where they are is known when
  * they are made, so it is asked then; states that were taken for one and are not are followed again, without rotations.
  *

@@ -11,7 +11,7 @@ typedef enum kind { FIXED, COUNTER, FOLLOWS } kind;
 
 typedef struct move {
     int64_t from, to; /* addresses of mbarriers */
-    int flips;        /* the parity; -1: nobody waits */
+    int flips;        /* the parity; -1: no warp waits */
 } move;
 
 struct tcc_protation {

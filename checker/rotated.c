@@ -303,7 +303,7 @@ unsigned tcc_p_rotated_entity(const tcc_protocol *p, const tcc_pstate *s, unsign
 
 /* ---- the end of rotations -------------------------------------------------------------- */
 
-/* Whether a warp may come to name an mbarrier, or is in a loop whose index is a counter. */
+/* Whether a warp may still name an mbarrier, or is in a loop whose index is a counter. */
 static bool may_name(const rotation *r, const tcc_pwarp *w)
 {
     bool counts = false;

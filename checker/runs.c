@@ -145,7 +145,7 @@ static bool find_key(const tcc_protocol *p, const tcc_pstate *s, unsigned warp, 
     return known;
 }
 
-/* Where it is kept, or is to be. */
+/* Where it is kept, or will be. */
 static kept_run **find_kept(const struct tcc_prun *run, const run_key *key)
 {
     size_t last = ((size_t)1 << run->places_log2) - 1;

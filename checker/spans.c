@@ -89,7 +89,7 @@ static bool do_each(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_psp
     return done;
 }
 
-/* What stores ask of registers, and what is to be fenced. */
+/* Checks the registers that are stored, and notes what must be fenced. */
 static bool take_registers(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pspan *span)
 {
     bool may = true;

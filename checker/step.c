@@ -64,7 +64,7 @@ int tcc_p_record_of(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_op 
     return (int)s->n_records++;
 }
 
-/* Whether a record's number is more than x: 0, 1, or -1 when that is to be chosen. */
+/* Whether a record's number is more than x: 0, 1, or -1 if that must be chosen. */
 static int is_more(tcc_protocol *p, const tcc_pstate *s, int record, int64_t x)
 {
     const tcc_precord *r = &s->records[record];
@@ -96,7 +96,7 @@ static int compared_record(const tcc_protocol *p, const tcc_pstate *s, const tcc
     return is_bound ? f->record : -1;
 }
 
-/* x pred y, y being the bound of the loop whose index x is, plus a constant; -1 when that is to be
+/* x pred y, y being the bound of the loop whose index x is, plus a constant; -1 if that must be
  * chosen. */
 static int compare(tcc_protocol *p, const tcc_pstate *s, const tcc_pwarp *w, const char *pred,
                    const tcc_pvalue *x, const tcc_pvalue *y, int record)
@@ -162,8 +162,8 @@ bool tcc_p_operand(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tc
     return false;
 }
 
-/* A number of iterations, once it is known that there are not more than so many; it stays a symbol before. False
- * when which number it is is to be chosen. */
+/* An iteration count, once it has a known upper bound; until then it stays a symbol. False if the number must be
+ * chosen. */
 static bool find_number(tcc_protocol *p, const tcc_pstate *s, unsigned warp, tcc_pvalue *v)
 {
     if (v->kind != TCC_P_SYMBOL)
@@ -613,8 +613,8 @@ static tcc_presult enter(tcc_protocol *p, tcc_pwarp *w, const tcc_pinst *in, tcc
     return TCC_P_JUMPED;
 }
 
-/* A loop that only counts is an addition of what is known of the number of iterations: states differ by its
- * remainder by p->symbol_data. */
+/* A loop that only counts adds its iteration count, as far as that is known: states differ by its remainder by
+ * p->symbol_data. */
 static tcc_presult count(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     tcc_pvalue n = read(p, s, warp, in->operands[1]);

@@ -9,7 +9,7 @@
  * Whether that holds is known of a state:
  *   who has yet to pass over this tile is in the iteration of the outer loop that is about it, and behind all other
  *   ops that want v there;
- *   nobody comes to pass over it in another way, and for each that does there is one such loop;
+ *   no warp passes over it in another way, and for each that does there is one such loop;
  *   v is one of a ring's remainders, so that sums are known by theirs;
  * and that nothing else wants n is seen when it does (tcc_p_sums_fail): states that were taken for one go the
  * same way up to there, so one of them comes to it, and all is followed again with states told apart.
@@ -181,7 +181,7 @@ static bool add_shifts(const tcc_protocol *p, const tcc_pstate *s, unsigned warp
     return may;
 }
 
-/* How far the last warp has come in the loops of a record, in its units; INT64_MAX: nobody is in any. */
+/* The least progress of a warp in the loops of a record, in its units; INT64_MAX: no warp is in any. */
 static int64_t base_of(const tcc_protocol *p, const tcc_pstate *s, unsigned r)
 {
     int64_t at = INT64_MAX;
@@ -208,7 +208,7 @@ static bool may_be_summed(const tcc_protocol *p, const tcc_pstate *s, unsigned r
     return may;
 }
 
-/* From where on a record's number is counted; finds what waits for it. Once it is decided and nobody is in its loops it
+/* From where on a record's number is counted; finds what waits for it. Once it is decided and no warp is in its loops it
  * is counted from its end. */
 static int64_t find_of(const tcc_protocol *p, const tcc_pstate *s, unsigned r)
 {

@@ -1,15 +1,15 @@
 /* symmetry: CTAs of a cluster that do the same, of which one is followed.
  *
- * Let a group of permutations act on the CTAs of a cluster, such that exactly one of them takes CTA 0 to each CTA. If every
- * CTA runs the code of CTA 0 with its own shared memory, copies to the CTAs and arrives in the CTAs that the permutation
- * makes of CTA 0's, then the executions in which the warps that correspond take their steps in turn lead through states
- * that the permutations leave as they are. Such a state is known from what is in CTA 0 and what its warps and barriers
- * know; so only CTA 0 is followed. docs/protocol-checker.md has the argument.
+ * Let a group of permutations act on the CTAs of a cluster, such that exactly one of them takes CTA 0 to each CTA. If
+ * every CTA runs the code of CTA 0 on its own shared memory, and the CTAs to which it copies and in which it arrives
+ * are the images of CTA 0's, then executions in which corresponding warps take their steps in turn lead through
+ * states that the permutations do not change. Such a state is determined by what is in CTA 0 and what its warps and
+ * barriers know, so only CTA 0 is followed. docs/protocol-checker.md has the argument.
  *
- * Whether it is so is computed: each slot holds in other CTAs the same number, an address as many windows further, or
- * something else, and each op takes something else only where that does not matter or is looked at. What a warp does in
- * another CTA is done in CTA 0 by that warp's image: the one that does the same there, with the knowledge of this one,
- * permuted, in its clocks for as long as the op takes.
+ * Whether this holds is computed: in other CTAs each slot holds the same number, an address as many windows further,
+ * or something else, and ops use something else only where it does not matter or is checked. What a warp does in
+ * another CTA its image, the corresponding warp of a third, does in CTA 0: for the duration of the op the image's
+ * clocks are those of this warp, permuted.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
@@ -83,7 +83,7 @@ static kind kind_of_fixed(const tcc_protocol *p, uint32_t fixed)
     return same ? SAME : shifted ? SHIFTED : OTHER;
 }
 
-/* What nobody asks for is the same everywhere. */
+/* A value that is not needed is the same everywhere. */
 static kind kind_of(const symmetry *y, uint32_t slot)
 {
     return slot == TCC_P_NO_SLOT  ? SAME
@@ -192,7 +192,7 @@ typedef enum role { EQUAL, ADDRESS, ANY, BOX, CTAS, FAR } role;
 
 enum { ROLES = 5, MAX_OPS = 6 };
 
-/* Ops that are followed; operands behind the last are as it is. */
+/* Ops that are followed; operands after these have the last role. */
 static const struct {
     tcc_opcode code;
     uint8_t roles[ROLES];
@@ -238,17 +238,18 @@ static const uint8_t *roles_of(tcc_opcode code)
 static bool is_permuted(const tcc_protocol *p, const symmetry *y, uint32_t slot, bool mask)
 {
     bool is = slot >= TCC_P_FIXED && slot != TCC_P_NO_SLOT;
+    int64_t end = mask ? INT64_C(1) << p->ctas : p->ctas;
     for (unsigned w = 0; w < p->cta_warps && is; w++)
         for (unsigned g = 0; g < p->ctas && is; g++) {
             const tcc_pvalue *v = fixed_value(p, w, slot - TCC_P_FIXED);
             const tcc_pvalue *other = fixed_value(p, w + g * p->spread, slot - TCC_P_FIXED);
-            is = tcc_p_is_exact(v) && tcc_p_is_exact(other) && v->v >= 0 && v->v < (mask ? 1 << p->ctas : (int)p->ctas) &&
+            is = tcc_p_is_exact(v) && tcc_p_is_exact(other) && v->v >= 0 && v->v < end &&
                  other->v == (int64_t)(mask ? act_on_mask(p, y, g, (uint64_t)v->v) : act(p, y, g, (unsigned)v->v));
         }
     return is;
 }
 
-/* Whether a slot can be computed for another CTA from those of CTA 0, by no more than so many ops behind each other. */
+/* Whether a slot can be computed for another CTA from those of CTA 0, by a chain of at most `most` ops. */
 static bool can_compute(const symmetry *y, uint32_t slot, unsigned most)
 {
     kind k = kind_of(y, slot);

@@ -171,7 +171,7 @@ bool tcc_p_phase_is_certain(tcc_protocol *p, tcc_pstate *s, unsigned warp, const
     if (known == s->barriers[b].phase)
         return true;
     tcc_p_wrong(p, s, warp, in,
-                "%s may come a phase too early or too late for the mbarrier at byte %lld: warp %u "
+                "%s may be a phase too early or too late for the mbarrier at byte %lld: warp %u "
                 "knows the end of %u of its phases, %u have ended",
                 tcc_op_info_get(in->op->code)->name, offset_of(&s->barriers[b]), warp,
                 known, s->barriers[b].phase);
@@ -374,7 +374,7 @@ bool tcc_p_come_to(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pins
                false;
     if (tcc_p_seen(p, s, warp)[tcc_p_named_actor(p, (unsigned)id)] != b->phase)
         return tcc_p_wrong(p, s, warp, in,
-                           "%s %u may come to barrier %lld together with other %ss than here",
+                           "%s %u may reach barrier %lld together with other %ss than here",
                            tcc_p_warp_word(p), warp, (long long)id, tcc_p_warp_word(p)),
                false;
     if (!p->amd)

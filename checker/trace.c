@@ -14,7 +14,7 @@
 
 enum { MAX_LINES = 24, MAX_TEXT = 512 };
 
-/* Whether what the op comes to is one of the named barriers, of which the cluster's is the last. */
+/* Whether the barrier of an op is a named one; the last of these is the cluster's. */
 static bool is_named(tcc_opcode code)
 {
     return tcc_op_waits(code, TCC_BY_WARPS) || tcc_op_does(code, TCC_BY_CLUSTER);
@@ -149,9 +149,9 @@ static void print_step(const trace *t, const line *l, char *out, size_t size)
         snprintf(out, size, n ? "wait%s for MMA group %lld" : "wait%s for no MMA yet", s, n);
         return;
     case TCC_OP_nvvm_barrier:
-        snprintf(out, size, "come%s to barrier %d of %lld threads", s, e->barrier, n);
+        snprintf(out, size, "arrive%s at barrier %d of %lld threads", s, e->barrier, n);
         return;
-    case TCC_OP_amdgcn_s_barrier: snprintf(out, size, "come%s to s_barrier", s); return;
+    case TCC_OP_amdgcn_s_barrier: snprintf(out, size, "arrive%s at s_barrier", s); return;
     case TCC_OP_amdgcn_waitcnt: snprintf(out, size, "wait%s for accesses to LDS", s); return;
     default: snprintf(out, size, "run%s %s", s, tcc_op_info_get(code)->name); return;
     }
@@ -202,7 +202,7 @@ static void print_barriers(const trace *t, const tcc_op *op)
                 "and %lld bytes%s",
                 number_of(t->s, (int)b), (long long)(bar->address - TCC_SMEM_BASE), bar->phase,
                 bar->pending, bar->expected, bytes < 0 ? -bytes : bytes,
-                bytes < 0 ? " come that it does not expect" : "");
+                bytes < 0 ? " arrive that it does not expect" : "");
     }
 }
 
@@ -333,7 +333,7 @@ static void print_wait(tcc_protocol *p, const tcc_pstate *s, unsigned warp, uint
     tcc_loc loc = in->op->loc;
     print_warps(p, warps, sizeof warps, all);
     if (tcc_op_waits(in->op->code, TCC_BY_WARPS)) {
-        tcc_note(p->diag, loc, "%s wait%s at barrier %d: %lld of %lld threads have come", warps,
+        tcc_note(p->diag, loc, "%s wait%s at barrier %d: %lld of %lld threads have arrived", warps,
                  ends, at, (long long)s->named[at].arrived, (long long)s->named[at].threads);
     } else if (tcc_op_waits(in->op->code, TCC_BY_CLUSTER)) {
         tcc_note(p->diag, loc, "%s wait%s at the cluster's barrier", warps, ends);

@@ -206,7 +206,7 @@ static tcc_status check_last_warpgroup(const tcc_cta *c)
     if (!last->resized || c->cluster->n_warps % TCC_WARPGROUP_WARPS == 0)
         return TCC_OK;
     return TCC_FAIL(c->cluster->x->run, TCC_ERR_INTERNAL, g->resizes.data[0].op,
-                    "%s is of a warpgroup that is not whole", tcc_warp_name(last));
+                    "%s is in an incomplete warpgroup", tcc_warp_name(last));
 }
 
 /* `seen` is what the threads of the CTA have seen at their end. */

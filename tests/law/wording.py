@@ -1,7 +1,7 @@
 """Finds wording that no engineer would use: wording.py FILE...
 
 What it reads of a file: of Markdown the prose, without code; of C the string literals of more than
-one word; of a header of the public API (include/) the comments, too.
+one word; of the public API (include/) and of checker/ the comments, too.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"""
 import re
@@ -53,7 +53,7 @@ found = False
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    prose = markdown(text) if path.endswith(".md") else c(text, path.startswith("include/"))
+    prose = markdown(text) if path.endswith(".md") else c(text, path.startswith(("include/", "checker/")))
     # A phrase may go on in the next line, and there behind a comment's star or a quotation mark.
     prose = re.sub(r'(?<=\n)( *)\*(?!/)', r"\1 ", prose)
     for match in PATTERN.finditer(re.sub(r"\s", " ", re.sub(r'"(\s+)"', r" \1 ", prose))):

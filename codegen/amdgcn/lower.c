@@ -109,8 +109,9 @@ static LLVMValueRef lds_pointer(tcc_lower *l, const tcc_op *op, const tcc_value 
                   tcc_op_info_get(op->code)->name);
         return NULL;
     }
-    LLVMValueRef offset = plus(l, tcc_lower_scalar(l, addr), attr(op, "offset"));
-    return LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], l->lds, &offset, 1, "");
+    LLVMValueRef offset = tcc_lower_scalar(l, addr), constant = attr_i32(l, op, "offset");
+    LLVMValueRef base = LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], l->lds, &offset, 1, "");
+    return attr(op, "offset") ? LLVMBuildInBoundsGEP2(l->builder, l->types[TCC_i8], base, &constant, 1, "") : base;
 }
 
 /* The largest power of two that divides the size. */

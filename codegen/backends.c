@@ -30,15 +30,13 @@ static const tcc_backend backend_NVIDIA = {
     .fp8 = {TCC_NVPTX_FP8_AT_ONCE, tcc_nvptx_fp8_to_f32, tcc_nvptx_f32_to_fp8},
 };
 
-/* The attributor finds that kernels need none of the hidden arguments; our lowering leaves other
- * passes nothing to do that changes an instruction. On a GEMM (tests/codegen/rdna_gemm.tir) LLVM's
+/* Our lowering leaves passes nothing to do that changes an instruction. On a GEMM (tests/codegen/rdna_gemm.tir) LLVM's
  * code generation takes 26 ms from vectors and 35 to 60 from elements, for the same instructions.
  * Without halves of registers as registers of their own (real-true16) kernels are as short, and
  * emulators compute them right. */
 static const tcc_backend backend_AMD = {
     .triple = "amdgcn-amd-amdhsa",
     .features = "-real-true16",
-    .passes = "amdgpu-attributor",
     .lines = TCC_LINES_FULL,
     .vectors = true,
     .optional_codegen = true,

@@ -121,17 +121,21 @@ static void skip_optional_codegen(session *s)
         }
 }
 
-static tcc_status optimize(session *s)
+static tcc_status run_passes(session *s, const char *passes)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error =
-        LLVMRunPasses(s->lower.module, s->lower.backend->passes, s->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(s->lower.module, passes, s->machine, options);
     LLVMDisposePassBuilderOptions(options);
-    if (error)
-        return fail(s, LLVMGetErrorMessage(error), LLVMDisposeErrorMessage);
-    if (!s->lower.backend->optional_codegen)
+    return error ? fail(s, LLVMGetErrorMessage(error), LLVMDisposeErrorMessage) : TCC_OK;
+}
+
+static tcc_status optimize(session *s)
+{
+    const tcc_backend *backend = s->lower.backend;
+    tcc_status status = backend->passes ? run_passes(s, backend->passes) : TCC_OK;
+    if (!status && !backend->optional_codegen)
         skip_optional_codegen(s);
-    return TCC_OK;
+    return status;
 }
 
 static tcc_status emit(session *s, tcc_codegen_output output)

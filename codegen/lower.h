@@ -36,7 +36,7 @@ typedef struct tcc_backend {
     const char *features; /* for LLVM; %d: the result of version_for */
     /* The version of the assembly's language that a module wants; NULL: there is but one. */
     int (*version_for)(const tcc_target *target, const tcc_ir *ir);
-    const char *passes;   /* LLVM's, on the IR as it was built */
+    const char *passes;   /* LLVM's, on the IR as it was built; NULL: none */
     const char *reserved; /* words that cannot name a kernel, or NULL */
     bool vectors;       /* a vec is one LLVM value */
     /* How much of a line table, an llvm::DICompileUnit::DebugEmissionKind. */

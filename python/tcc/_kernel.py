@@ -15,7 +15,7 @@ from ._bench import Bench, Rival
 from ._errors import ArgumentError, LibraryError
 from ._lib import lib, text_of
 from ._signature import WRITTEN, Argument, Plan, Signature, bytes_of
-from ._timeline import Timeline
+from ._timeline import Texts, Timeline, measured
 from ._tune import Tuned, TuneProgress
 
 if TYPE_CHECKING:
@@ -245,12 +245,15 @@ class Kernel:
         assert self._gpus
         return self._gpus.jit(ordinal, self._policy), self._source, self._options_on(ordinal), self.name.encode()
 
+    def _not_for(self, ordinal: int) -> ArgumentError:
+        return ArgumentError(f"{self.name} is not for GPU {ordinal}: it is interpreted, for {self.target}, and takes "
+                             "arrays of the host")
+
     def _on_gpu(self, function: Any, plan: Plan, values: list[Any], ordinal: int, *stream: int) -> None:
         """Calls tcc_kernel_launch or tcc_kernel_prepare with the GPU current."""
         gpus = self._gpus
         if not gpus:
-            raise ArgumentError(f"{self.name} is not for GPU {ordinal}: it is interpreted, for {self.target}, and takes "
-                                "arrays of the host")
+            raise self._not_for(ordinal)
         entered = gpus.enter(ordinal)
         try:
             packed = self._signature.pack(values)
@@ -365,13 +368,15 @@ class Kernel:
 
     def timeline(self, *args: Any, out: Any = None, cta: int = 0, path: str | os.PathLike[str] | None = None,
                  **named: Any) -> Timeline:
-        """What one CTA does and when, by a model of the machine's speed: docs/timeline.md.
+        """What one CTA does and when: docs/timeline.md.
 
-        args, out, named  as in a call, with host arrays: the interpreter computes the kernel, and checks it
+        args, out, named  as in a call. With host arrays, by a model of the machine's speed: the interpreter computes the
+                          kernel, and checks it. With arrays on a GPU, measured: the kernel is compiled and launched
+                          with instructions that record when its warps wait
         cta               the number of the CTA
         path              a file for its JSON, for ui.perfetto.dev
 
-        Only sm_90a has a model.
+        Only sm_90a has a model; NVIDIA's GPUs can be measured.
 
         >>> import numpy
         >>> product = jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[n, k]; }",
@@ -384,19 +389,30 @@ class Kernel:
         True
         """
         plan, values = self._signature.plan(args, out, named)
-        if plan.ordinal != HOST:
-            raise ArgumentError(f"{self.name}: a timeline is of arrays of the host, and these are on GPU {plan.ordinal}")
-        texts = (c.c_void_p * 2)()
-        options = _lib.InterpretOptions(
-            struct_size=c.sizeof(_lib.InterpretOptions), timeline=c.addressof(texts),
-            summary=c.addressof(texts) + c.sizeof(c.c_void_p), timeline_cta=cta)
-        self._interpret(plan, values, c.byref(options))
-        timeline = Timeline(*(text_of(c.string_at(text or 0)) for text in texts))
-        for text in texts:
-            lib.tcc_text_destroy(text)
+        timeline = self._modelled(plan, values, cta) if plan.ordinal == HOST else self._measured(plan, values, cta)
         if path is not None:
             timeline.save(path)
         return timeline
+
+    def _modelled(self, plan: Plan, values: list[Any], cta: int) -> Timeline:
+        texts = Texts()
+        options = _lib.InterpretOptions(struct_size=c.sizeof(_lib.InterpretOptions), timeline=texts.json,
+                                        summary=texts.summary, timeline_cta=cta)
+        self._interpret(plan, values, c.byref(options))
+        return texts.take()
+
+    def _measured(self, plan: Plan, values: list[Any], cta: int) -> Timeline:
+        gpus = self._gpus
+        if not gpus:
+            raise self._not_for(plan.ordinal)
+        options = self._options_on(plan.ordinal)
+        options.timeline, options.timeline_cta = True, cta
+        entered = gpus.enter(plan.ordinal)
+        try:
+            call = plan.extents, self._n_dims, self._signature.pack(values), self._n_args
+            return measured(gpus, plan.ordinal, _lib.Module(self._source, options), self.name, call)
+        finally:
+            gpus.leave(entered)
 
     def _with(self, schedule: str) -> Kernel:
         """The kernel with a schedule appended to its source."""

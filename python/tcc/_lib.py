@@ -39,7 +39,8 @@ class CompileOptions(c.Structure):
                 ("reproducer", c.c_char_p), ("print", c.c_void_p), ("print_user", c.c_void_p),
                 ("check_passes", c.c_bool), ("check_seed", c.c_uint64), ("verify_pipeline", c.c_int),
                 ("output_size", c.c_void_p), ("line_tables", c.c_int), ("tiles", c.c_uint), ("kernel", c.c_char_p),
-                ("ranges", c.c_void_p), ("n_ranges", c.c_size_t)]
+                ("ranges", c.c_void_p), ("n_ranges", c.c_size_t), ("nvdisasm", c.c_char_p), ("timeline", c.c_bool),
+                ("timeline_cta", c.c_int64)]
 
 
 class InterpretOptions(c.Structure):
@@ -47,6 +48,10 @@ class InterpretOptions(c.Structure):
                 ("threads", c.c_uint), ("alignments", c.c_void_p), ("ran", c.c_void_p), ("timeline", c.c_void_p),
                 ("summary", c.c_void_p), ("timeline_cta", c.c_int64), ("progress", c.c_void_p),
                 ("progress_user", c.c_void_p)]
+
+
+class Workspace(c.Structure):
+    _fields_ = [("device", c.c_uint64), ("bytes", c.c_size_t)]
 
 
 class JitOptions(c.Structure):
@@ -115,6 +120,7 @@ _FUNCTIONS = {
     "tcc_module_manifest": (c.c_char_p, [_handle]),
     "tcc_module_schedule": (c.c_char_p, [_handle]),
     "tcc_text_destroy": (None, [_handle]),
+    "tcc_timeline_read": ("status", [_handle, _handle, c.c_char_p, _array, c.c_size_t, c.c_char_p, _array, _array]),
     "tcc_interpret_elements": ("status", [_handle, _handle, c.c_char_p, _array, _array, _handle]),
     "tcc_runtime_create_for": ("status", [c.c_int, _out, DIAGNOSTIC_FN, c.c_void_p]),
     "tcc_runtime_current_device": (c.c_int, [_handle]),
@@ -145,8 +151,10 @@ _FUNCTIONS = {
     "tcc_jit_end_background": (None, [_handle]),
     "tcc_jit_program": ("status", [_handle, c.c_char_p, c.POINTER(CompileOptions), _out]),
     "tcc_program_describe": ("status", [c.c_char_p, DIAGNOSTIC_FN, c.c_void_p, _out]),
+    "tcc_program_load": ("status", [_handle, _array, c.c_size_t, c.c_char_p, _out]),
     "tcc_program_destroy": (None, [_handle]),
     "tcc_program_kernel_count": (c.c_size_t, [_handle]),
+    "tcc_program_kernel": (_handle, [_handle, c.c_char_p]),
     "tcc_program_kernel_at": (_handle, [_handle, c.c_size_t]),
     "tcc_kernel_name": (c.c_char_p, [_handle]),
     "tcc_kernel_variant": (c.c_char_p, [_handle, _array, c.c_size_t, _array, c.c_size_t]),
@@ -157,6 +165,8 @@ _FUNCTIONS = {
     "tcc_kernel_arg": (c.POINTER(ArgInfo), [_handle, c.c_size_t]),
     "tcc_kernel_prepare": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t]),
     "tcc_kernel_launch": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t, c.c_void_p]),
+    "tcc_kernel_launch_in": ("status", [_handle, _array, c.c_size_t, _array, c.c_size_t, c.c_void_p, Workspace]),
+    "tcc_kernel_workspace_bytes": (c.c_size_t, [_handle, _array, c.c_size_t, _array, c.c_size_t]),
 }
 
 

@@ -601,6 +601,20 @@ def bench():
     return f"{measured.us:.1f} us, {measured.tflops:.0f} TFLOP/s, torch {measured.ratio('torch'):.3f} times that"
 
 
+@check("a timeline, measured", gpu=True)
+def timeline():
+    product = tcc.jit("kernel product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }")
+    a, b = random(1024, 2048), random(2048, 1024, seed=2)
+    out, memory = poisoned(1024, 1024)
+    measured = product.timeline(a, b, out=out, cta=3)
+    check_close(out, a.double() @ b.double())
+    check_guards(memory)
+    waits = [e for e in measured.events if e.get("cat") == "wait"]
+    assert measured.summary.startswith("CTA 3: ") and all(e["dur"] > 0 for e in waits), str(measured)
+    assert any(e["name"].startswith("wait until stage 0 is full") for e in waits), str(measured)
+    return str(measured)
+
+
 @check("tune, and what is known in a later process", gpu=True)
 def tune():
     product = tcc.jit("kernel product(A: f16[M, K], B: f16[K, N]) -> (C: f16[M, N]) { C[m, n] = sum(k) A[m, k] * B[k, n]; }")

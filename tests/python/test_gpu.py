@@ -340,10 +340,15 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(tcc.LibraryError, "cuLaunchKernel: an illegal memory access"):
             self.product.bench(self.a, self.b)
 
-    def test_timeline_is_of_arrays_of_the_host(self):
+    def test_timelines(self):
         self.assertRegex(self.product.timeline(self.a, self.b).summary, "^CTA 0: [0-9]+ cycles, ")
-        with self.assertRaisesRegex(tcc.ArgumentError, "a timeline is of arrays of the host, and these are on GPU 0"):
-            self.product.timeline(OnGPU(self.a), OnGPU(self.b), out=OnGPU(self.c))
+        on_gpu = OnGPU(self.a), OnGPU(self.b)
+        before = len(launches())
+        with self.assertRaisesRegex(tcc.Error, "the launch had no CTA of the number that is recorded"):  # nor any other
+            self.product.timeline(*on_gpu, out=OnGPU(self.c))
+        self.assertGreater(len(launches()), before)
+        with self.assertRaisesRegex(tcc.Error, "no CTA has number -1"):
+            self.product.timeline(*on_gpu, out=OnGPU(self.c), cta=-1)
 
     def test_kernels_for_extents(self):
         a, b = np.ones((16, 64), np.float16), np.ones((64, 24), np.float16)

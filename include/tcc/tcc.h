@@ -285,12 +285,13 @@ typedef struct tcc_interpret_options {
      * call fails. */
     char **timeline, **summary;
     int64_t timeline_cta;
-    bool timeline_only; /* run no other CTA, as far as this one's cluster allows, and compute no MMAs: much faster, and
-                         * afterwards outputs may hold anything */
     /* Unless NULL, called from time to time by the calling thread with the number of CTAs, or clusters of them, of a
      * kernel at the target level that have ended, and their total; for a kernel in several steps, for each step. */
     void (*progress)(int64_t done, int64_t all, void *user);
     void *progress_user;
+    /* For a timeline: run no CTAs but those of timeline_cta's cluster, and compute no MMAs. Much faster; outputs may hold
+     * anything afterwards. */
+    bool timeline_only;
 } tcc_interpret_options;
 
 /* Runs a kernel on the CPU, from the IR in the module. Target-level IR, from which code is emitted,

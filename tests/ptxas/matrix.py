@@ -58,6 +58,7 @@ SPILLS = {
     "mixed_across": 16,  # sums of f16 and i8 side by side
     "both": 136,  # two computed operands, one of bytes, on their way to shared memory; 20 from 12.4 on
     "gated_by_lanes": 256,  # of tests/passes/fma_narrow.tile: four computed operands
+    "singles": 4,  # of tests/passes/sm_50.tile for sm_62, with half the registers; only 12.0
     "halves_computed": 68,  # half bytes and a scale in the registers of a warp; 12.4 and the newest
 }
 

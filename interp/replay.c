@@ -259,7 +259,7 @@ const tcc_timeline *tcc_replay(const tcc_func *f, const void *workspace, size_t 
     r.n_warps = (unsigned)tcc_attr_int(&f->attrs, "block", 0) / TCC_WARP_LANES;
     size_t of_warp = (size_t)TCC_STAMPS_OF_WARP * TCC_STAMP_BYTES, all = r.n_warps * of_warp;
     find_places(&r);
-    if (!r.places.len)
+    if (!r.places.len || !r.n_warps)
         return refuse(f, diag, "it was not compiled for a timeline");
     if (bytes < all)
         return refuse(f, diag, "its workspace is not all there");

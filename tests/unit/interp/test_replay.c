@@ -213,7 +213,11 @@ END_TEST
 START_TEST(an_entry_without_stamps_is_refused)
 {
     run *r = begin();
+    tcc_arena_destroy(r->p.arena);
     program_load(&r->p, "module {target = sm_90a}\nfunc @f(%A: tensormap) {block = 32, args = []} {\n  return\n}\n");
+    refuse(r, "it was not compiled for a timeline");
+    r = begin(); /* nor has one without threads */
+    tcc_attr_remove(&r->p.ir->first->attrs, "block");
     refuse(r, "it was not compiled for a timeline");
 }
 END_TEST

@@ -137,7 +137,8 @@ static void append(tcc_func *f, const char *attr, tcc_attr item)
 {
     tcc_attr old = tcc_attr_list(&f->attrs, attr);
     tcc_attr *more = TCC_NEW_ARRAY(f->ir->arena, tcc_attr, old.list.n + 1);
-    memcpy(more, old.list.items, old.list.n * sizeof *more);
+    for (size_t i = 0; i < old.list.n; i++)
+        more[i] = old.list.items[i];
     more[old.list.n] = item;
     tcc_attr_set(f->ir, &f->attrs, attr, list_of(f->ir, old.list.n + 1, more), (tcc_loc){0, 0});
 }

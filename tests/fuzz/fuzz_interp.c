@@ -175,7 +175,7 @@ static void print(const tcc_timeline *t, void *user)
 {
     tcc_str text = {0};
     (void)user;
-    tcc_timeline_print(&text, t);
+    tcc_timeline_print(&text, t, NULL);
     tcc_timeline_summarize(&text, t);
     tcc_str_free(&text);
 }

@@ -6,6 +6,7 @@
 #include "interp/cost.h"
 #include "interp/machine.h"
 #include "interp/record.h"
+#include "ir/machine.h"
 
 enum { SCHEDULERS = TCC_COST_schedulers };
 #define NEVER UINT64_MAX
@@ -37,7 +38,7 @@ typedef struct sm {
     warp_clock *warps;
     group_clock *groups;
     uint64_t scheduler[SCHEDULERS], smem, loads, stores, tensor; /* when each is free */
-    tcc_recorder *recorder;                               /* NULL: not recorded */
+    tcc_recorder *recorder;                                      /* NULL: not recorded */
 } sm;
 
 /* Bytes of a tensor that the copy engines of a cluster moved in the rehearsal. */
@@ -200,9 +201,8 @@ static void record_copy(clock *c, const tcc_thread *t, const tcc_bulk_copy *copy
 /* Rows that do not begin at lines of L2 take parts of more of them. */
 static double bytes_of(const tcc_bulk_copy *copy)
 {
-    enum { LINE = 128 };
     const tcc_tensor_map *m = copy->map;
-    bool off = m && m->rank > 1 && m->strides[1] * m->elem_bytes % LINE;
+    bool off = m && m->rank > 1 && m->strides[1] * m->elem_bytes % TCC_LINE_BYTES;
     return (double)copy->bytes * (off ? 1 + 1.0 / TCC_COST_off_line : 1);
 }
 

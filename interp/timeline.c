@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/machine.h"
+
 /* Tracks, from above: their numbers order them. */
 enum { COPY_ENGINE = 1, TENSOR_CORES = 2, STAGES = 10, WARPS = 200, BARRIERS = 300 };
 
@@ -23,10 +25,9 @@ typedef struct role {
 
 static role role_of(const tcc_timeline *t, unsigned warp)
 {
-    enum { GROUP = 4 };
     role r = {0};
     for (size_t i = 0; i < t->mmas.len; i++)
-        r.multiplies |= t->mmas.data[i].group == warp / GROUP;
+        r.multiplies |= t->mmas.data[i].group == warp / TCC_WARPGROUP_WARPS;
     for (size_t i = 0; i < t->copies.len; i++)
         r.copies |=
             t->copies.data[i].load && t->copies.data[i].own && t->copies.data[i].warp == warp;
@@ -160,12 +161,11 @@ static unsigned track_of_mmas(const printer *p, unsigned group)
 
 static void print_mmas(printer *p)
 {
-    enum { GROUP = 4 };
     char track[NAME];
     if (!p->t->measured)
         name_track(p, TENSOR_CORES, "tensor cores");
-    for (unsigned g = 0; p->t->measured && g < p->t->n_warps / GROUP; g++)
-        if (role_of(p->t, g * GROUP).multiplies) {
+    for (unsigned g = 0; p->t->measured && g < p->t->n_warps / TCC_WARPGROUP_WARPS; g++)
+        if (role_of(p->t, g * TCC_WARPGROUP_WARPS).multiplies) {
             snprintf(track, sizeof track, "MMAs of warpgroup %u", g);
             name_track(p, track_of_mmas(p, g), track);
         }

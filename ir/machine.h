@@ -19,6 +19,7 @@ enum {
     TCC_MAX_CLUSTER = 8,
     TCC_SMEM_BASE = 1024,         /* address of the dynamic shared memory */
     TCC_PHASE_BYTES = 16,         /* what nvvm.phase is taken modulo */
+    TCC_LINE_BYTES = 128,         /* of L2: at its multiples begin rows that TMA copies at full speed */
     TCC_CLUSTER_WINDOW = 1 << 24, /* rank r's is r + 1 such windows further for the cluster */
 };
 

@@ -6,6 +6,7 @@
 #define TCC_PASSES_WORK_H
 
 #include "ir/ir.h"
+#include "ir/machine.h"
 #include "ir/target.h"
 
 typedef struct tcc_work {
@@ -40,8 +41,7 @@ double tcc_rounds(double tiles_of_each);
 /* The part of the work outside of loops that a persistent CTA does while it multiplies another tile. */
 double tcc_hidden_part(bool in_turn);
 
-/* Bytes of an L2 line, at multiples of which rows begin that TMA copies at full speed. */
-enum { TCC_LINE_BYTES = 128 };
+/* Whether rows begin at lines of L2, as those do that TMA copies at full speed. */
 typedef enum tcc_lines {
     TCC_LINES_ALL,
     TCC_LINES_OPEN, /* by an extent that is not known */

@@ -140,7 +140,8 @@ static void append(tcc_func *f, const char *attr, tcc_attr item)
     for (size_t i = 0; i < old.list.n; i++)
         more[i] = old.list.items[i];
     more[old.list.n] = item;
-    tcc_attr_set(f->ir, &f->attrs, attr, list_of(f->ir, old.list.n + 1, more), (tcc_loc){0, 0});
+    const tcc_attr longer = {.kind = TCC_ATTR_LIST, .list = {more, old.list.n + 1}};
+    tcc_attr_set(f->ir, &f->attrs, attr, longer, (tcc_loc){0, 0});
 }
 
 static tcc_attr text_of(const char *s)

@@ -658,6 +658,7 @@ static bool add_instruction(tcc_ptx *p, tcc_lower *l, const tcc_op *op, const LL
     case TCC_OP_nvvm_stamp:
         TCC_PTX_ADD(p, stamp, .clock = {.text = tcc_attr_int(&op->attrs, "time", 0) ? "%globaltimer_lo" : "%clock"},
                     .a = {.in = x[0]}, .ids = {.in = tcc_lower_i32(l, TCC_STAMP_IDS)}, .id = {.in = attr_i32(l, op, "id")},
+                    .bytes = {.in = tcc_lower_i32(l, TCC_STAMP_BYTES)},
                     .last = {.in = tcc_lower_i32(l, (TCC_STAMPS_OF_WARP - 1) * TCC_STAMP_BYTES)});
         return true;
     case TCC_OP_nvvm_tma_load: {

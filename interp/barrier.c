@@ -27,6 +27,12 @@ static tcc_mbarrier *find(tcc_cta *c, int64_t address)
     return NULL;
 }
 
+/* Whether the thread has met the cluster since b was initialised, and was told by a relaxed arrival. */
+static bool is_told(const tcc_thread *t, const tcc_mbarrier *b)
+{
+    return b->told_in && t->warp->met_cluster >= b->told_in;
+}
+
 /* The barrier of CTA c at an address, that a thread may use; NULL, reported, when there is none. */
 static tcc_mbarrier *mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, int64_t address)
 {
@@ -40,7 +46,7 @@ static tcc_mbarrier *mbarrier_at(tcc_thread *t, tcc_cta *c, const tcc_op *op, in
     else if (!b)
         TCC_WRONG(x, op, "%s: there is no mbarrier at byte %lld of shared memory", name,
                   (long long)(address - TCC_SMEM_BASE));
-    else if (!tcc_comes_after(&by, b->init.actor, b->init.clock, b->init.lanes)) {
+    else if (!is_told(t, b) && !tcc_comes_after(&by, b->init.actor, b->init.clock, b->init.lanes)) {
         TCC_WRONG(x, op, "%s: %s may still be initialising the mbarrier at byte %lld", name,
                   tcc_warp_name(b->init.warp), offset_of(b));
         tcc_note_access(c->cluster, &b->init, "initialises");
@@ -54,7 +60,8 @@ static bool is_fenced(const tcc_thread *t, const tcc_op *op, const tcc_mbarrier 
 {
     tcc_exec *x = t->x;
     tcc_accessor lanes = tcc_warp_accessor(t, tcc_acting_lanes(t));
-    if (b->fence_clock && tcc_comes_after(&lanes, b->init.actor, b->fence_clock, b->init.lanes))
+    if (b->fence_clock &&
+        (is_told(t, b) || tcc_comes_after(&lanes, b->init.actor, b->fence_clock, b->init.lanes)))
         return true;
     TCC_WRONG(x, op,
               "the mbarrier at byte %lld is used by %s with no fence.mbarrier_init since it was "

@@ -80,6 +80,17 @@ static void end_phase(tcc_cluster *k)
     tcc_cluster_end_phase(k);
 }
 
+/* A relaxed arrival tells of nothing but the mbarriers that a fence.mbarrier_init has released (PTX ISA,
+ * "membar/fence"). */
+static void tell_of_barriers(tcc_warp *w)
+{
+    for (size_t i = 0; i < w->cta->n_mbarriers; i++) {
+        tcc_mbarrier *b = &w->cta->mbarriers[i];
+        if (b->init.warp == w && b->fence_clock && !b->told_in)
+            b->told_in = w->cluster_phase;
+    }
+}
+
 tcc_outcome tcc_eval_nvvm_cluster_arrive(tcc_thread *t, const tcc_inst *in)
 {
     tcc_cluster *k = t->x->cluster;
@@ -90,11 +101,13 @@ tcc_outcome tcc_eval_nvvm_cluster_arrive(tcc_thread *t, const tcc_inst *in)
         return TCC_WRONG(
             t->x, in->op,
             "nvvm.cluster.arrive for the second time, with no nvvm.cluster.wait between");
-    if (!tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
+    w->cluster_phase = k->barrier.phase + 1;
+    if (tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
+        tell_of_barriers(w);
+    } else {
         tcc_lanes_tell(w, t->mask, &k->barrier.arrivals);
         w->order.seen[w->actor]++;
     }
-    w->cluster_phase = k->barrier.phase + 1;
     k->barrier.arrived++;
     end_phase(k);
     return TCC_NEXT;
@@ -113,8 +126,8 @@ tcc_outcome tcc_eval_nvvm_cluster_wait(tcc_thread *t, const tcc_inst *in)
         return TCC_WAIT(t, NULL, "at the cluster's barrier: %u of %u warps have arrived",
                         k->barrier.arrived, running_warps(k));
     tcc_lanes_learn(w, t->mask, &k->barrier.done);
+    w->met_cluster = w->cluster_phase;
     w->cluster_phase = 0;
-    w->met_cluster = true;
     return TCC_NEXT;
 }
 

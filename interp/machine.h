@@ -200,6 +200,7 @@ typedef struct tcc_mbarrier {
     const tcc_op *arrived;         /* the last arrival */
     uint32_t users[TCC_MAX_WARPS]; /* when each warp of its CTA used it last, or TCC_IN_USE */
     uint32_t fence_clock;          /* of the warp that initialised it, at its fence; 0: none */
+    uint32_t told_in;              /* phase + 1 of the cluster's barrier that tells of that; 0: none yet */
     tcc_order arrivals;            /* of all arrivals so far */
     tcc_order done[2];             /* at the end of the last phase of each parity */
 } tcc_mbarrier;
@@ -306,7 +307,7 @@ struct tcc_warp {
     int waits_at;                 /* named barrier, -1: none */
     bool released;                /* from it */
     uint32_t cluster_phase;       /* of the cluster's barrier, that it waits for; 0: none */
-    bool met_cluster;             /* has waited for it: all CTAs have begun */
+    uint32_t met_cluster;         /* phase + 1 of the last that it has waited for; 0: CTAs may not have begun */
     uint32_t lds_waited; /* AMD: its clock up to which accesses to LDS are known to be done */
     int64_t registers;   /* of each lane */
 };

@@ -212,6 +212,21 @@ START_TEST(a_barrier_orders_shared_memory)
 }
 END_TEST
 
+/* Its barrier orders what a CTA of its own does as well, unless the arrivals are relaxed. */
+START_TEST(the_barrier_of_a_cluster_orders_shared_memory)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        result r = run_block(64, 1, EXCHANGE("  nvvm.cluster.arrive\n  nvvm.cluster.wait\n"), seed);
+        ck_assert_msg(!r.status, "%s", r.said);
+        for (int i = 0; i < 64; i++)
+            ck_assert_double_eq(r.y[i], 63.5 - i);
+        r = run_block(64, 1, EXCHANGE("  nvvm.cluster.arrive {relaxed = 1}\n  nvvm.cluster.wait\n"), seed);
+        ck_assert_int_eq(r.status, TCC_ERR_INTERNAL);
+        ck_assert_msg(strstr(r.said, "may still be writing"), "%s", r.said);
+    }
+}
+END_TEST
+
 /* One warp hands over to the other, through the two phases of an mbarrier. */
 static const char handover[] = "  scf.if %first {\n"
                                "    nvvm.mbarrier.init %bar, %c1\n"
@@ -644,6 +659,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, vecs_are_put_together_and_taken_apart);
     tcase_add_test(t, one_lane_is_elected_and_lane_0_speaks_for_all);
     tcase_add_test(t, a_barrier_orders_shared_memory);
+    tcase_add_test(t, the_barrier_of_a_cluster_orders_shared_memory);
     tcase_add_test(t, an_mbarrier_orders_shared_memory);
     tcase_add_test(t, stmatrix_stores_four_matrices);
     tcase_add_test(t, ldmatrix_loads_what_stmatrix_stores);

@@ -344,7 +344,7 @@ static void write_function(form *f, const tcc_protocol *p)
     const int64_t numbers[] = {p->threshold, p->least_threshold, p->data_threshold, p->period,
                                p->symbol_data, p->n_warps, p->n_groups, p->max_barriers, p->n_named, p->n_lanes,
                                p->amd, p->granule, p->stores, p->groups, p->writes, p->most_pending, p->smem_bytes,
-                               p->ctas, p->cta_warps, p->cta_bytes, tcc_p_ends_together(p)};
+                               p->ctas, p->cta_warps, p->cta_bytes, p->ends_together, p->reaches};
     put(&f->w, numbers, sizeof numbers);
     for (size_t i = 0; i < body->n_args; i++) { /* others are not asked for: of which number one is does not matter */
         uint32_t slot = p->body.args[i];

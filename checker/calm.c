@@ -104,6 +104,6 @@ const bool *tcc_p_comes_to_rest(tcc_protocol *p, tcc_pstate *s)
     bool calm = p->calms && (p->aside == TCC_P_NO_WARP || s->has_begun);
     for (unsigned w = 0; w < p->n_warps && calm; w++)
         calm = !(tcc_p_ahead(&s->warps[w]) & TCC_P_NAMES);
-    s->calm = calm && tcc_p_unfinished_copy(p, s) < 0 && find_free(p, s);
+    s->calm = calm && tcc_p_unfinished(p, s) < 0 && find_free(p, s);
     return s->calm ? p->is_free : NULL;
 }

@@ -10,6 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "checker/model.h"
+#include "ir/cluster.h"
 
 bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc_pinst *in, int64_t byte)
 {
@@ -30,14 +31,30 @@ tcc_pvalue tcc_p_mapped(const tcc_protocol *p, unsigned warp, const tcc_pvalue *
 
 /* ---- the cluster's barrier ------------------------------------------------------------------- */
 
+/* Whether all mbarriers that a warp has initialised may be used by others once it has arrived. */
+static bool are_released(const tcc_pstate *s, unsigned warp)
+{
+    for (unsigned b = 0; b < s->n_barriers; b++)
+        if (s->barriers[b].init_warp == warp && !s->barriers[b].fence_clock)
+            return false;
+    return true;
+}
+
 /* It is the last of the named ones, of all warps. */
 tcc_presult tcc_p_nvvm_cluster_arrive(tcc_protocol *p, tcc_pstate *s, unsigned warp, const tcc_pinst *in)
 {
     const tcc_op *next = in->op->next;
-    if (tcc_attr_int(&in->op->attrs, "relaxed", 0) || !next || next->code != TCC_OP_nvvm_cluster_wait)
-        return tcc_p_unsupported(
-            p, in->op,
-            "nvvm.cluster.arrive {relaxed}, or not directly followed by nvvm.cluster.wait");
+    if (!next || next->code != TCC_OP_nvvm_cluster_wait)
+        return tcc_p_unsupported(p, in->op, "nvvm.cluster.arrive that is not directly followed by nvvm.cluster.wait");
+    /* A relaxed arrival tells of mbarriers that were released, and of no access: where there was none, it is as any. */
+    if (tcc_attr_int(&in->op->attrs, "relaxed", 0)) {
+        if (in->op->block->parent || !tcc_only_initialises_before(in->op))
+            return tcc_p_unsupported(p, in->op,
+                                     "nvvm.cluster.arrive {relaxed} after more than the initialisation of mbarriers");
+        if (!are_released(s, warp))
+            return tcc_p_wrong(p, s, warp, in,
+                               "nvvm.cluster.arrive {relaxed} with no fence.mbarrier_init since an mbarrier was initialised");
+    }
     int64_t threads = (int64_t)p->ctas * p->cta_warps * p->n_lanes;
     return tcc_p_come_to(p, s, warp, in, p->n_named - 1, threads) ? TCC_P_NEXT : TCC_P_FAILED;
 }
@@ -50,13 +67,13 @@ tcc_presult tcc_p_nvvm_cluster_wait(tcc_protocol *p, tcc_pstate *s, unsigned war
     return tcc_p_leave_barrier(p, s, warp);
 }
 
-bool tcc_p_ends_together(const tcc_protocol *p)
+bool tcc_p_ends_together(const tcc_func *f)
 {
-    const tcc_op *wait = p->f->body->last->prev;
+    const tcc_op *wait = f->body->last->prev;
     while (wait && (wait->code == TCC_OP_nvvm_warp_sync || tcc_op_does(wait->code, TCC_HINT) ||
                     tcc_op_info_get(wait->code)->flags & TCC_PURE))
         wait = wait->prev;
-    return !p->reaches || (wait && wait->code == TCC_OP_nvvm_cluster_wait);
+    return wait && wait->code == TCC_OP_nvvm_cluster_wait;
 }
 
 /* ---- what reaches other CTAs ------------------------------------------------------------------- */
@@ -89,6 +106,9 @@ static tcc_presult arrive_at(tcc_protocol *p, tcc_pstate *s, unsigned warp, cons
     int b = barrier_from_afar(p, s, warp, in, 0);
     if (b < 0 || (in->op->n_operands > 1 && !tcc_p_operand(p, s, warp, in, 1, &bytes)))
         return TCC_P_FAILED;
+    tcc_pbarrier *bar = &s->barriers[b];
+    if (!p->ends_together && tcc_p_cta(p, warp) != tcc_p_cta_at(bar->address - TCC_SMEM_BASE))
+        bar->last_afar = bar->phase + 1;
     tcc_presult r = tcc_p_arrive(p, s, warp, in, (unsigned)b, bytes, (unsigned)__builtin_popcountll(w->mask), w->mask);
     tcc_p_tick(p, s, warp);
     return r;

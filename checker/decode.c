@@ -866,6 +866,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
     p->data_threshold = p->data_threshold < 1 ? 1 : p->data_threshold;
     unsigned n_carried = 0;
     bool sends = false, met = false;
+    p->ends_together = tcc_p_ends_together(p->f);
     for (size_t i = 0; i < d.sources.len; i++) {
         tcc_opcode code = d.sources.data[i].op->code;
         met |= code == TCC_OP_nvvm_cluster_wait && !d.sources.data[i].op->block->parent;
@@ -873,7 +874,7 @@ tcc_status tcc_p_decode(tcc_protocol *p)
         if (code == TCC_OP_scf_for && d.sources.data[i].op->n_results > n_carried)
             n_carried = d.sources.data[i].op->n_results;
         p->max_barriers += tcc_op_does(code, TCC_BARRIER) && tcc_op_does(code, TCC_ALLOCATES);
-        p->reaches |= tcc_op_does(code, TCC_CLUSTER) && !tcc_op_does(code, TCC_BY_CLUSTER);
+        p->reaches |= tcc_op_does(code, TCC_CLUSTER) && !tcc_op_does(code, TCC_BY_CLUSTER | TCC_BY_MBARRIER);
         p->stores |= tcc_op_starts(code, TCC_BY_BULK_GROUP | TCC_BY_COPY_GROUP);
         p->groups |= tcc_op_starts(code, TCC_BY_COPY_GROUP);
         sends |= tcc_op_starts(code, TCC_BY_BULK_GROUP);

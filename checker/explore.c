@@ -185,7 +185,7 @@ static bool check_resizes(tcc_protocol *p, tcc_pstate *s, unsigned group)
     return true;
 }
 
-int tcc_p_unfinished_copy(const tcc_protocol *p, const tcc_pstate *s)
+int tcc_p_unfinished(const tcc_protocol *p, const tcc_pstate *s)
 {
     for (unsigned b = 0; b < s->n_barriers; b++) {
         uint32_t known = 0;
@@ -198,7 +198,7 @@ int tcc_p_unfinished_copy(const tcc_protocol *p, const tcc_pstate *s)
             if (tcc_p_cta(p, warp) == tcc_p_cta_at(s->barriers[b].address - TCC_SMEM_BASE))
                 known = k > known ? k : known;
         }
-        if (s->barriers[b].last_copy > known)
+        if (s->barriers[b].last_copy > known || s->barriers[b].last_afar > known)
             return (int)b;
     }
     return -1;
@@ -210,9 +210,14 @@ static bool check_end(tcc_protocol *p, tcc_pstate *s)
     for (unsigned g = 0; g < p->n_groups; g++)
         if (!check_resizes(p, s, g))
             return false;
-    if (tcc_p_unfinished_copy(p, s) >= 0)
-        tcc_p_wrong(p, s, 0, &end, "the CTA ends while copies may still be writing shared memory");
-    else if (!tcc_p_ends_together(p))
+    int b = tcc_p_unfinished(p, s);
+    if (b >= 0)
+        tcc_p_wrong(p, s, 0, &end,
+                    "the CTA ends while %s: no warp has waited for the last phase of the mbarrier at byte %lld",
+                    s->barriers[b].last_afar > s->barriers[b].last_copy ? "others of the cluster may still arrive there"
+                                                                        : "copies may still be writing shared memory",
+                    tcc_p_byte(s->barriers[b].address));
+    else if (p->reaches && !p->ends_together)
         tcc_p_wrong(
             p, s, 0, &end,
             "the CTA ends with no cluster barrier after accesses to its shared memory by others of the cluster");

@@ -315,6 +315,7 @@ typedef struct tcc_pbarrier {
     uint32_t init_warp, init_clock, fence_clock; /* 0: not fenced */
     tcc_lane_mask init_lane;
     uint32_t last_copy; /* phase + 1 of the last copy; 0 none */
+    uint32_t last_afar; /* and of the last arrival by another CTA, which this one's end must come after */
     bool odd;           /* rotate.c: its phase's parity is the other one */
 } tcc_pbarrier;
 
@@ -468,7 +469,8 @@ struct tcc_protocol {
     int64_t symbol_data; /* of numbers of iterations their remainder by this is asked; 0: nothing */
     unsigned ctas, cta_warps, cta_named; /* that are followed together; warps and named barriers of each, */
     unsigned spread; /* and from one's to the next one's: whole warpgroups; there is one: more than there are */
-    bool reaches;             /* one does something in another's shared memory, */
+    bool reaches;             /* one writes another's shared memory, and no mbarrier there tells, */
+    bool ends_together;       /* the last is a barrier of the cluster */
     bool starts_apart;        /* or stores there with no cluster barrier in front */
     unsigned n_followed; /* warps; of a cluster of which one CTA is, its warps */
     unsigned n_warps, n_groups, max_barriers, n_named, n_actors, n_steps, n_entities, stride;
@@ -643,7 +645,7 @@ bool tcc_p_is_own(tcc_protocol *p, const tcc_pstate *s, unsigned warp, const tcc
 /* nvvm.mapa */
 tcc_pvalue tcc_p_mapped(const tcc_protocol *p, unsigned warp, const tcc_pvalue *address, const tcc_pvalue *rank);
 /* Whether no CTA ends before others have done what they do in its shared memory. */
-bool tcc_p_ends_together(const tcc_protocol *p);
+bool tcc_p_ends_together(const tcc_func *f);
 
 /* ---- CTAs that do the same (symmetry.c) ---------------------------------------------------- */
 
@@ -1097,7 +1099,7 @@ void tcc_p_count_known(const tcc_protocol *p, tcc_pstate *s, tcc_precord *r);
 int64_t tcc_p_count_told_apart(const tcc_protocol *p, const tcc_precord *r);
 
 /* An mbarrier of whose last copy no warp knows the end; -1: there is none. */
-int tcc_p_unfinished_copy(const tcc_protocol *p, const tcc_pstate *s);
+int tcc_p_unfinished(const tcc_protocol *p, const tcc_pstate *s);
 /* Whether the other branch follows that of a frame: lanes part there. */
 bool tcc_p_may_part(const tcc_pframe *f);
 /* Whether warp w may yet come to ask for record r, being in no loop of it. */

@@ -179,6 +179,7 @@ static void find_clocks(writer *w)
         remember(w, bar->init_warp, bar->init_clock);
         remember(w, bar->init_warp, bar->fence_clock);
         remember(w, tcc_p_barrier_actor(p, b), bar->last_copy);
+        remember(w, tcc_p_barrier_actor(p, b), bar->last_afar);
         for (unsigned i = 0; i < p->n_warps; i++)
             if (current_wait(w, b, i))
                 remember(w, p->n_actors + i, current_wait(w, b, i));
@@ -360,6 +361,7 @@ static void put_barriers(writer *w)
         put_clock(w, &w->columns[bar->init_warp], bar->init_clock);
         put_clock(w, &w->columns[bar->init_warp], bar->fence_clock);
         put_clock(w, &w->columns[tcc_p_barrier_actor(p, b)], bar->last_copy);
+        put_clock(w, &w->columns[tcc_p_barrier_actor(p, b)], bar->last_afar);
         for (unsigned i = 0; i < p->n_warps; i++)
             put_clock(w, &w->columns[p->n_actors + i], current_wait(w, b, i));
     }

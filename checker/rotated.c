@@ -340,5 +340,5 @@ bool tcc_p_is_settled(tcc_protocol *p, const tcc_pstate *s, unsigned cta)
         const tcc_pvalue *v = &s->slots[r->moving.data[i]];
         settled = v->kind == TCC_P_NONE || v->delta == TCC_P_DEAD;
     }
-    return settled && tcc_p_unfinished_copy(p, s) < 0;
+    return settled && tcc_p_unfinished(p, s) < 0;
 }

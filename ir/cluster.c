@@ -35,3 +35,22 @@ bool tcc_fillers_have(const tcc_fillers *f, tcc_peers peers)
         have |= f->along[d].n == peers.n && f->along[d].apart == peers.apart;
     return have;
 }
+
+static bool only_initialises(const tcc_op *op)
+{
+    enum { HARMLESS = TCC_LANES | TCC_HINT | TCC_CONTROL };
+    bool only = op->code == TCC_OP_nvvm_mbarrier_init || op->code == TCC_OP_nvvm_fence_mbarrier_init ||
+                op->code == TCC_OP_nvvm_warp_sync || !tcc_op_does(op->code, ~(unsigned)HARMLESS);
+    for (unsigned r = 0; r < op->n_regions; r++)
+        for (const tcc_op *in = op->regions[r]->first; in && only; in = in->next)
+            only = only_initialises(in);
+    return only;
+}
+
+bool tcc_only_initialises_before(const tcc_op *op)
+{
+    bool only = true;
+    for (const tcc_op *before = op->prev; before && only; before = before->prev)
+        only = only_initialises(before);
+    return only;
+}

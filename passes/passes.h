@@ -29,6 +29,7 @@
     PASS(pipeline_copies)                                                                          \
     PASS(pipeline_registers)                                                                       \
     PASS(specialize_warps)                                                                         \
+    PASS(drain_rings)                                                                              \
     PASS(assign_layouts)                                                                           \
     PASS(chunk_epilogue)                                                                           \
     PASS(exchange_tiles)                                                                           \

@@ -18,7 +18,7 @@
     "tile-contraction,dce,tile-pointwise,fuse-epilogue,dce,"                                       \
     "choose-mma,choose-layout,choose-pipeline,estimate-cost"
 #define TO_ASYNC TO_TILE ",distribute-grid,pipeline-copies,pipeline-registers,specialize-warps," \
-                         "assign-layouts,chunk-epilogue,exchange-tiles,draw-tiles,allocate-shared"
+                         "drain-rings,assign-layouts,chunk-epilogue,exchange-tiles,draw-tiles,allocate-shared"
 
 const char tcc_pipeline_to_schedule[] = TO_SCHEDULE;
 const char tcc_pipeline_to_tile[] = TO_TILE;

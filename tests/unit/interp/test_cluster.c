@@ -28,6 +28,16 @@ static const char *const lines[] = {
     "tile m 64, n 24, k 16; stages 2; producer warp; cluster m 3;",
     "tile m 64, n 16, k 16; stages 2; persistent; consumers pingpong; cluster m 2, n 2;",
 };
+/* Those that end together, and those that end when their stages have been released. */
+static const char *const persistent[] = {
+    "tile m 64, n 32, k 32; stages 2; producer warp; persistent; cluster m 2;",
+    "tile m 64, n 32, k 32; stages 3; producer warp; persistent; cluster m 2, n 2;",
+};
+static const char *const draining[] = {
+    "tile m 64, n 32, k 16; stages 4; producer warp; cluster m 2;",
+    "tile m 128, n 48, k 16; stages 3; cluster n 2;",
+    "tile m 64, n 32, k 16; stages 3; producer warp; cluster m 2, n 2;",
+};
 static const extents sizes[] = {{150, 72, 104, 0}, {40, 24, 16, 0}};
 #define LEN(a) (sizeof(a) / sizeof *(a))
 
@@ -127,6 +137,17 @@ static void release_at_home_twice(tcc_func *f)
 }
 static void no_meeting_at_all(tcc_func *f) { erase_meeting(f, 0); }
 static void no_meeting_behind(tcc_func *f) { erase_meeting(f, 1); }
+/* The last loop is that in which the producer waits for the release of the stages. */
+static void no_drain(tcc_func *f) { tcc_op_erase(LAST(nvvm_mbarrier_wait)); }
+static void drain_fewer(tcc_func *f) { set_constant(LAST(scf_for), 1, constant_of(LAST(scf_for)->operands[1]) - 1); }
+static void drain_more(tcc_func *f) { set_constant(LAST(scf_for), 1, constant_of(LAST(scf_for)->operands[1]) + 1); }
+static void meet_relaxed_too_early(tcc_func *f)
+{
+    tcc_builder b = tcc_builder_before(tcc_ancestor_in(NTH(nvvm_mbarrier_init, 0), f->body));
+    tcc_op *arrive = NTH(nvvm_cluster_arrive, 0), *wait = arrive->next;
+    tcc_op_move(&b, arrive);
+    tcc_op_move(&b, wait);
+}
 static void too_few_releases(tcc_func *f)
 {
     tcc_op *init = NTH(nvvm_mbarrier_init, 1);
@@ -246,7 +267,6 @@ static const mutation of_target[] = {
     {"release_at_home_twice", release_at_home_twice, "may still be writing|may still be reading|phase too early|gets more"},
     {"no_meeting_at_all", no_meeting_at_all, "may still be initialising|no mbarrier yet"},
     {"own_meeting", own_meeting, "may still be initialising|no mbarrier yet"},
-    {"no_meeting_behind", no_meeting_behind, "no cluster barrier after"},
     {"too_few_releases", too_few_releases, "may still be|phase too early|gets more|waits for phase|still waits"},
     {"no_fence", no_fence, "no fence.mbarrier_init"},
     {"to_itself", to_itself, "deadlock|gets|never written|may still be|bytes"},
@@ -256,6 +276,17 @@ static const mutation of_target[] = {
     {"expect_more", expect_more, "1024 bytes are missing"},
     {"same_half", same_half, "may still be writing"},
     {"other_half", other_half, NULL},
+};
+
+static const mutation of_persistent[] = {
+    {"no_meeting_behind", no_meeting_behind, "others of the cluster may still arrive there"},
+};
+
+static const mutation of_draining[] = {
+    {"no_drain", no_drain, "others of the cluster may still arrive there"},
+    {"drain_fewer", drain_fewer, "others of the cluster may still arrive there"},
+    {"drain_more", drain_more, "deadlock"},
+    {"meet_relaxed_too_early", meet_relaxed_too_early, "no mbarrier yet|may still be initialising|no fence.mbarrier_init"},
 };
 
 static const mutation of_squares[] = {
@@ -268,7 +299,6 @@ static const mutation of_squares[] = {
     {"to_all", to_all, "may still be|gets|bytes|phase"},
     {"to_the_other_row", to_the_other_row, "may still be|gets|bytes|phase|never written"},
     {"no_meeting_at_all", no_meeting_at_all, "may still be initialising|no mbarrier yet"},
-    {"no_meeting_behind", no_meeting_behind, "no cluster barrier after"},
     {"same_half", same_half, "may still be writing"},
     {"other_half", other_half, NULL},
 };
@@ -302,6 +332,15 @@ static void leave_out(const mutation *m, const char *const *of, size_t n)
 }
 
 START_TEST(a_safeguard_left_out_of_a_cluster) { leave_out(&of_target[_i], schedules, LEN(schedules)); }
+END_TEST
+
+START_TEST(a_safeguard_left_out_of_a_persistent_cluster)
+{
+    leave_out(&of_persistent[_i], persistent, LEN(persistent));
+}
+END_TEST
+
+START_TEST(a_safeguard_left_out_of_a_draining_cluster) { leave_out(&of_draining[_i], draining, LEN(draining)); }
 END_TEST
 
 START_TEST(a_safeguard_left_out_of_a_square) { leave_out(&of_squares[_i], squares, LEN(squares)); }
@@ -392,6 +431,8 @@ int main(void)
     tcase_set_timeout(t, 120);
     suite_add_sampled(t, clusters_compute_what_the_kernel_does, (int)LEN(schedules));
     suite_add_sampled(t, a_safeguard_left_out_of_a_cluster, (int)LEN(of_target));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_persistent_cluster, (int)LEN(of_persistent));
+    suite_add_sampled(t, a_safeguard_left_out_of_a_draining_cluster, (int)LEN(of_draining));
     suite_add_sampled(t, a_safeguard_left_out_of_the_async_level, (int)LEN(of_async));
     suite_add_sampled(t, squares_of_ctas_compute_what_the_kernel_does, (int)LEN(squares));
     suite_add_sampled(t, lines_of_ctas_compute_what_the_kernel_does, (int)LEN(lines));

@@ -108,12 +108,16 @@ static bool can_drain(draining *d)
     return can && meetings == 2 && d->rings.len && d->body->last->code == TCC_OP_async_cluster_barrier;
 }
 
-/* A loop of so many iterations that goes on with the number of the ring's. */
+/* Acquires so many stages from the iteration on that would be the next, in a loop that carries its number. */
 static void build_drain(const shared_ring *r, const tcc_op *filled, int64_t n)
 {
     tcc_value *from = &filled->results[filled->n_results - 1];
     tcc_builder b = tcc_builder_at_end(filled->block);
     b.loc = filled->loc;
+    if (n == 1) {
+        TCC_EMIT_V(&b, async_acquire, r->ring, from);
+        return;
+    }
     tcc_value *bounds[] = {tcc_build_i32(&b, 0), tcc_build_i32(&b, n), tcc_build_i32(&b, 1), from};
     tcc_op *loop = tcc_op_create(&b, TCC_OP_scf_for, 4, bounds, 1, &from->type);
     tcc_attr_set_int(b.func->ir, &loop->attrs, "at_least_once", 1);

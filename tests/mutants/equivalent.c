@@ -626,6 +626,11 @@ static bool no_copy_completes_on_it(const site *s)
            !is_full_barrier(s, op->operands[0]);
 }
 
+static bool tells_more(const site *s)
+{
+    return is_kind(s, "relaxed arrival") && tcc_attr_int(&s->op->attrs, "relaxed", 0);
+}
+
 static bool more_threads_fence(const site *s)
 {
     return is_kind(s, "move out fence.mbarrier_init") && s->way == 1;
@@ -1038,6 +1043,7 @@ const reason reasons[] = {
     {"both barriers have the same count", same_count},
     {"no copy completes on this barrier", no_copy_completes_on_it},
     {"more threads fence than necessary", more_threads_fence},
+    {"an arrival tells others more than they need", tells_more},
     {"threads that stored nothing wait for nothing", nothing_of_its_own},
     {"the thread that fills a stage has itself waited for the MMA that read it",
      filler_has_emptied},

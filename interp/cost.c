@@ -60,7 +60,9 @@ tcc_cost tcc_cost_of(const tcc_op *op)
     if (tcc_op_waits(op->code, TCC_BY_MBARRIER))
         return (tcc_cost){.issue = 1, .hold = TCC_COST_smem_latency};
     if (tcc_op_waits(op->code, TCC_BY_CLUSTER))
-        return (tcc_cost){.issue = 1, .hold = TCC_COST_cluster_latency};
+        return (tcc_cost){.issue = 1,
+                          .hold = op->prev && tcc_attr_int(&op->prev->attrs, "relaxed", 0) ? TCC_COST_relaxed_latency
+                                                                                           : TCC_COST_cluster_latency};
     if (tcc_op_waits(op->code, TCC_BY_WARPS))
         return (tcc_cost){.issue = 1, .hold = TCC_COST_barrier_latency};
     return info->flags & TCC_ELEMENTWISE

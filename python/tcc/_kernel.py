@@ -60,6 +60,7 @@ class Kernel:
         self.dims: tuple[str, ...] = self._signature.dims
         """The names of its symbolic dimensions, which the shapes of its arguments determine."""
         self._n_dims, self._n_args = len(self.dims), len(self.args)
+        self.__doc__ = f"{self._signature}\n\nA compiled kernel; help(tcc.Kernel) describes its methods."
         self._quick: Launcher | None = None  # as soon as there was a call with tensors of torch
 
     # ---- compiling -------------------------------------------------------------------------
@@ -455,7 +456,7 @@ class Kernel:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The signature for ``help`` and completions."""
+        """The signature for completions."""
         import inspect  # which takes a fifth of the time of importing all
 
         either, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY

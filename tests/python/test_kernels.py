@@ -7,6 +7,7 @@ import copy
 import inspect
 import pathlib
 import pickle
+import pydoc
 import tempfile
 import threading
 import unittest
@@ -247,6 +248,10 @@ class Programs(unittest.TestCase):
         signature = inspect.signature(tcc.jit(LAYER, tiles=1))
         self.assertEqual(str(signature), "(A: 'f16[M, K]', B: 'f16[K, N]', bias: 'f32[N]', alpha: 'f32', *, out=None, "
                                          "stream=None)")
+
+    def test_help_shows_the_signature(self):
+        shown = pydoc.render_doc(tcc.jit(LAYER, tiles=1), renderer=pydoc.plaintext)
+        self.assertIn("layer(A: f16[M, K], B: f16[K, N], bias: f32[N], alpha: f32) -> (C: f16[M, N])\n", shown)
 
     def test_the_variant_is_known(self):
         product = tcc.jit("kernel p(A: f16[M, K], B: f16[N, K]) -> (C: f16[M, N])"

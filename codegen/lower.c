@@ -151,6 +151,35 @@ static const LLVMValueRef *shift(const tcc_lower *l, const LLVMValueRef *from, u
     return out;
 }
 
+/* The vector that these are the elements of, in order; NULL if they are not. */
+static LLVMValueRef whole_vector(const LLVMValueRef *elems, unsigned n)
+{
+    LLVMValueRef v = NULL;
+    for (unsigned i = 0; i < n; i++) {
+        const LLVMValueRef at = LLVMIsAExtractElementInst(elems[i]) ? LLVMGetOperand(elems[i], 1) : NULL;
+        if (!at || !LLVMIsAConstantInt(at) || LLVMConstIntGetZExtValue(at) != i ||
+            (v && LLVMGetOperand(elems[i], 0) != v))
+            return NULL;
+        v = LLVMGetOperand(elems[i], 0);
+    }
+    return LLVMGetVectorSize(LLVMTypeOf(v)) == n ? v : NULL;
+}
+
+/* Elements of one type as one number of another. Most are of a register that has been taken apart, such as ldmatrix's:
+ * that is given back, so that LLVM need not find it out. */
+static LLVMValueRef join(const tcc_lower *l, const LLVMValueRef *elems, unsigned n, LLVMTypeRef to)
+{
+    LLVMValueRef v = n > 1 ? whole_vector(elems, n) : elems[0];
+    if (v && n > 1 && LLVMIsABitCastInst(v) && LLVMTypeOf(LLVMGetOperand(v, 0)) == to)
+        return LLVMGetOperand(v, 0);
+    if (!v) {
+        v = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(elems[0]), n));
+        for (unsigned i = 0; i < n; i++)
+            v = LLVMBuildInsertElement(l->builder, v, elems[i], tcc_lower_i32(l, i), "");
+    }
+    return LLVMBuildBitCast(l->builder, v, to, "");
+}
+
 const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *from, unsigned n_from,
                                       LLVMTypeRef to, unsigned n_to)
 {
@@ -163,15 +192,8 @@ const LLVMValueRef *tcc_lower_bitcast(const tcc_lower *l, const LLVMValueRef *fr
     LLVMValueRef *out = TCC_NEW_ARRAY(l->arena, LLVMValueRef, n_to);
     if (n_from >= n_to) { /* each of `to` holds `per` of `from` */
         unsigned per = n_from / n_to;
-        for (unsigned i = 0; i < n_to; i++) {
-            LLVMValueRef v = from[i];
-            if (per > 1) {
-                v = LLVMGetPoison(LLVMVectorType(type, per));
-                for (unsigned k = 0; k < per; k++)
-                    v = LLVMBuildInsertElement(b, v, from[i * per + k], tcc_lower_i32(l, k), "");
-            }
-            out[i] = LLVMBuildBitCast(b, v, to, "");
-        }
+        for (unsigned i = 0; i < n_to; i++)
+            out[i] = join(l, from + i * per, per, to);
         return out;
     }
     unsigned per = n_to / n_from;

@@ -324,7 +324,7 @@ static const char *why_not_all(const tcc_contraction *c, const tcc_way *way, con
 }
 
 /* Whether the first way, which wants aligned rows, can copy all operands, and does better with a step that pads them. */
-static bool wants_padding(const tcc_contraction *c, const tcc_copying *how)
+static bool wants_padding(const tcc_func *f, const tcc_contraction *c, const tcc_copying *how)
 {
     const tcc_op *culprit;
     bool any = false, pipelines = how->generic && !why_not_all(c, how->generic, &culprit);
@@ -332,7 +332,8 @@ static bool wants_padding(const tcc_contraction *c, const tcc_copying *how)
         const tcc_op *read = c->operands[i].read;
         const tcc_type *t = tensor_of(read)->type;
         const char *x = c->axes[c->operands[i].axis], *k = c->operands[i].k;
-        if (why_not_contiguous(read, x, k) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8)
+        if (why_not_contiguous(read, x, k) || has_too_many_dimensions(read, x) || tcc_scalar_bits(t->elem) < 8 ||
+            !tcc_target_converts(tcc_func_target(f), t->elem))
             return false;
         any |= t->rank > 1 && (pitch_of(tensor_of(read)) || row_bits(t) % ACCESS_BITS);
     }
@@ -579,7 +580,7 @@ static tcc_status run(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
     const char *why_not_first = why_not_all(&c, how->first, &culprit);
     const char *why = same ? why_not_first : why_not_all(&c, how->direct, &culprit);
     tcc_func *first = why_not_first ? NULL : f, *direct = NULL, *generic = f;
-    bool pads = wants_padding(&c, how);
+    bool pads = wants_padding(f, &c, how);
     if (!why || first || pads)
         generic = add_variant(ctx, f, "generic");
     if (pads)

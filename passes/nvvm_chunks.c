@@ -22,6 +22,7 @@ typedef struct chunks {
     tcc_value *base, *offset;   /* of the tensor; elements to the thread's first chunk, i64 */
     tcc_value *step;            /* elements from its row to its next, i64 */
     tcc_value *left, *room;     /* rows in the tensor from its first on; elements from its chunk on */
+    bool whole_rows, whole_columns; /* all of the tile's are in the tensor where the first is */
 } chunks;
 
 /* ---- which thread copies what ------------------------------------------------------------- */
@@ -89,6 +90,12 @@ static void place_stage(const tcc_op *alloc, chunks *c)
 
 /* ---- in the tensor ------------------------------------------------------------------------- */
 
+/* Whether a tensor's extent consists of whole tiles, and a tile begins where one of these does: powers of two. */
+static bool is_of_whole_tiles(tcc_dim extent, const tcc_value *begin, int64_t tile)
+{
+    return !extent.name && !(tile & (tile - 1)) && extent.size % tile == 0 && tcc_is_multiple(begin, tile, NULL);
+}
+
 /* Where the thread's chunks are in the tensor, and how much of it follows. */
 static bool plan_tensor(tcc_nvvm_lowering *l, const tcc_op *op, chunks *c)
 {
@@ -120,9 +127,11 @@ static bool plan_tensor(tcc_nvvm_lowering *l, const tcc_op *op, chunks *c)
             tcc_value *own = tcc_low_mul(low, c->x, u->elems);
             index = tcc_low_bin(low, TCC_OP_arith_add, index, own);
             c->room = tcc_low_bin(low, TCC_OP_arith_sub, left, own);
+            c->whole_columns = is_of_whole_tiles(t->dims[d], coordinates[d], u->n_beside * u->beside * u->elems);
         } else if (across == (int)d) {
             index = tcc_low_bin(low, TCC_OP_arith_add, index, c->row);
             c->left = tcc_low_bin(low, TCC_OP_arith_sub, left, c->row);
+            c->whole_rows = is_of_whole_tiles(t->dims[d], coordinates[d], u->rows);
             c->step = tcc_low_scaled(low, tcc_low_c32(low, u->at_once), stride);
         } else if (!tcc_is_below(coordinates[d], t->dims[d])) {
             outside[n_outside++] = tcc_low_cmp(low, "lt", left, tcc_low_c32(low, 1));
@@ -141,8 +150,14 @@ static tcc_value *rows_left(tcc_nvvm_lowering *l, const chunks *c, int64_t furth
 {
     tcc_lowering *low = &l->low;
     tcc_value *zero = tcc_low_c32(low, 0);
-    *room = tcc_low_add(low, c->room, -further * c->of.elems);
+    *room = tcc_low_add(low, c->room, c->whole_columns ? 0 : -further * c->of.elems);
     return TCC_EMIT(&low->b, arith_select, low->i32, tcc_low_cmp(low, "gt", *room, zero), c->left, zero);
+}
+
+/* Whether the row this many further is in the tensor: left counts from its end. */
+static tcc_value *is_inside(tcc_lowering *low, const chunks *c, tcc_value *left, int64_t rows)
+{
+    return tcc_low_cmp(low, "gt", left, tcc_low_c32(low, c->whole_rows ? 0 : rows));
 }
 
 /* Whether the thread has a row this many further; NULL: all have. */
@@ -209,14 +224,6 @@ static line first_line(tcc_nvvm_lowering *l, const chunks *c, const tcc_op *allo
 
 /* ---- copies that are waited for in groups -------------------------------------------------- */
 
-/* Bytes of the thread's chunk that are in the tensor, of a row whose number counts from the end of the tensor:
- * left - further is more than 0 there. */
-static tcc_value *bytes_inside(tcc_lowering *low, tcc_value *left, tcc_value *bytes, int64_t further)
-{
-    tcc_value *inside = tcc_low_cmp(low, "gt", left, tcc_low_c32(low, further));
-    return TCC_EMIT(&low->b, arith_select, low->i32, inside, bytes, tcc_low_c32(low, 0));
-}
-
 /* What the thread copies of its row that is this many rows further. */
 static void copy_row(tcc_nvvm_lowering *l, const chunks *c, line of, tcc_value *offset, tcc_value *const *left,
                      tcc_value *const *bytes)
@@ -226,7 +233,8 @@ static void copy_row(tcc_nvvm_lowering *l, const chunks *c, line of, tcc_value *
     tcc_op *guard = has ? tcc_low_if(low, has) : NULL;
     for (int64_t p = 0; p < c->of.n_beside; p++) {
         tcc_value *at = address_in(l, c, &of, p * c->of.beside);
-        tcc_value *size = bytes_inside(low, left[p], bytes[p], of.rows);
+        tcc_value *inside = is_inside(low, c, left[p], of.rows);
+        tcc_value *size = TCC_EMIT(&low->b, arith_select, low->i32, inside, bytes[p], tcc_low_c32(low, 0));
         tcc_op *op = TCC_EMIT_V(&low->b, nvvm_cp_async, at, c->base, offset, size);
         tcc_attr_set_int(low->ir, &op->attrs, "bytes", c->of.bytes);
         if (p)
@@ -327,7 +335,7 @@ void tcc_nvvm_load_chunks(tcc_nvvm_lowering *l, tcc_op *load)
     for (int64_t rows = 0; rows < u->rows; rows += u->at_once) {
         tcc_value *has = has_row(low, &c, rows);
         for (int64_t p = 0; p < u->n_beside; p++) {
-            tcc_value *inside = tcc_low_cmp(low, "gt", left[p], tcc_low_c32(low, rows));
+            tcc_value *inside = is_inside(low, &c, left[p], rows);
             inside = has ? tcc_low_bin(low, TCC_OP_arith_and, inside, has) : inside;
             tcc_value *v = TCC_EMIT(&low->b, nvvm_ld_global, tcc_low_vec(low, u->elem, u->elems), c.base, offset, inside);
             if (u->elems > 1)

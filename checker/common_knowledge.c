@@ -59,9 +59,8 @@ static void add(const tcc_protocol *p, const tcc_pstate *s, uint32_t *common, un
                 uint32_t synced)
 {
     const uint32_t *row = s->clocks + (size_t)e * p->stride;
-    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK)
-        for (unsigned i = at; i < at + TCC_P_BLOCK; i++) /* signed ones can be vectors */
-            common[i] = (int32_t)row[i] < (int32_t)common[i] ? row[i] : common[i];
+    for (size_t at = 0; at < p->stride; at += TCC_P_BLOCK)
+        tcc_p_keep_earlier(common + at, row + at);
     keep_least(&common[warp], synced);
     keep_least(&common[p->n_actors + warp], synced);
 }

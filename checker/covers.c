@@ -169,23 +169,22 @@ static void find_ranks(const tcc_protocol *p, const uint32_t *row, const uint32_
 }
 
 /* The clocks of an entity; those of no warp, and of whose past a warp may learn, as if it knew what all know. */
-static void find_row(const writer *w, unsigned e, uint32_t *restrict row)
+static void find_row(const writer *w, unsigned e, uint32_t *row)
 {
     const tcc_protocol *p = w->p;
-    const uint32_t *restrict from = w->s->clocks + (size_t)e * p->stride, *restrict common = w->common;
+    const uint32_t *common = w->common;
     unsigned barrier = (e - p->n_warps) / 2, n = p->n_actors + p->n_warps;
     bool mbarrier = barrier < p->max_barriers, arrivals = mbarrier && e == tcc_p_arrivals(p, barrier);
     if (e < p->n_warps)
         n = w->s->told >> e & 1 ? p->stride : 0;
     else if (!arrivals || awaits_arrivals(&w->s->barriers[barrier]))
         n = p->stride;
-    memcpy(row, from, p->stride * sizeof *row);
-    unsigned whole = n / TCC_P_BLOCK * TCC_P_BLOCK;
-    for (unsigned at = 0; at < whole; at += TCC_P_BLOCK)
-        for (unsigned i = at; i < at + TCC_P_BLOCK; i++) /* signed ones can be vectors */
-            row[i] = (int32_t)from[i] > (int32_t)common[i] ? from[i] : common[i];
-    for (unsigned i = whole; i < n; i++)
-        row[i] = from[i] > common[i] ? from[i] : common[i];
+    memcpy(row, w->s->clocks + (size_t)e * p->stride, p->stride * sizeof *row);
+    size_t whole = n / TCC_P_BLOCK * TCC_P_BLOCK;
+    for (size_t at = 0; at < whole; at += TCC_P_BLOCK)
+        tcc_p_keep_later(row + at, common + at);
+    for (size_t i = whole; i < n; i++)
+        row[i] = row[i] > common[i] ? row[i] : common[i];
 }
 
 /* Numbers of parts by warp and lanes, in whatever order they came to be. */

@@ -574,6 +574,18 @@ static inline uint32_t *tcc_p_passed(const tcc_protocol *p, const tcc_pstate *s,
 {
     return tcc_p_seen(p, s, entity) + p->n_actors + p->n_warps;
 }
+/* Keeps of a block of clocks, and of those of another one, the later or the earlier ones. Signed numbers of a constant
+ * length can be compared as vectors. */
+static inline void tcc_p_keep_later(uint32_t *restrict clocks, const uint32_t *restrict others)
+{
+    for (unsigned i = 0; i < TCC_P_BLOCK; i++)
+        clocks[i] = (int32_t)others[i] > (int32_t)clocks[i] ? others[i] : clocks[i];
+}
+static inline void tcc_p_keep_earlier(uint32_t *restrict clocks, const uint32_t *restrict others)
+{
+    for (unsigned i = 0; i < TCC_P_BLOCK; i++)
+        clocks[i] = (int32_t)others[i] < (int32_t)clocks[i] ? others[i] : clocks[i];
+}
 void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from);
 /* The warp cannot go on before an entity tells more; it does. */
 tcc_presult tcc_p_wait_for(tcc_pstate *s, unsigned warp, unsigned entity);

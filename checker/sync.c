@@ -19,9 +19,9 @@ void tcc_p_join(const tcc_protocol *p, tcc_pstate *s, unsigned to, unsigned from
 {
     uint32_t *a = tcc_p_seen(p, s, to);
     const uint32_t *b = tcc_p_clocks(p, s, from);
-    for (unsigned at = 0; at < p->stride; at += TCC_P_BLOCK)
-        for (unsigned i = at; i < at + TCC_P_BLOCK; i++)
-            a[i] = (int32_t)a[i] > (int32_t)b[i] ? a[i] : b[i]; /* signed ones can be vectors */
+    assert(to != from);
+    for (size_t at = 0; at < p->stride; at += TCC_P_BLOCK)
+        tcc_p_keep_later(a + at, b + at);
 }
 
 tcc_presult tcc_p_wait_for(tcc_pstate *s, unsigned warp, unsigned entity)

@@ -191,9 +191,9 @@ int tcc_p_unfinished(const tcc_protocol *p, const tcc_pstate *s)
         uint32_t known = 0;
         if (!tcc_p_is_followed_barrier(p, b))
             continue;
-        for (unsigned i = 0; i < p->n_warps + s->n_parts; i++) {
-            size_t entity = i < p->n_warps ? i : p->n_entities + i - p->n_warps;
-            unsigned warp = i < p->n_warps ? i : s->parts[i - p->n_warps].warp;
+        for (unsigned i = 0; i < p->n_followed + s->n_parts; i++) {
+            size_t entity = i < p->n_followed ? i : p->n_entities + i - p->n_followed;
+            unsigned warp = i < p->n_followed ? i : s->parts[i - p->n_followed].warp;
             uint32_t k = s->clocks[entity * p->stride + tcc_p_barrier_actor(p, b)];
             if (tcc_p_cta(p, warp) == tcc_p_cta_at(s->barriers[b].address - TCC_SMEM_BASE))
                 known = k > known ? k : known;
@@ -239,7 +239,7 @@ static int next_warp(const tcc_protocol *p, const tcc_pstate *s, bool asks)
 {
     int best = -1;
     unsigned best_place = 0;
-    uint64_t all = UINT64_MAX >> (TCC_P_WARPS - p->n_warps);
+    uint64_t all = UINT64_MAX >> (TCC_P_WARPS - p->n_followed);
     for (uint64_t rest = all & ~s->blocked & (asks ? s->asks : ~s->asks); rest; rest &= rest - 1) {
         unsigned w = (unsigned)__builtin_ctzll(rest), place = place_of(p, s, w);
         const tcc_pwarp *warp = &s->warps[w];

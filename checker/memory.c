@@ -27,7 +27,7 @@ static void reserve_parts(tcc_protocol *p)
 
 void tcc_p_memory_create(tcc_protocol *p)
 {
-    p->n_granules = (size_t)((p->smem_bytes + p->granule - 1) / p->granule);
+    p->n_granules = (size_t)((tcc_p_followed_bytes(p) + p->granule - 1) / p->granule);
     p->atom_of = TCC_NEW_ARRAY(p->scratch, uint16_t, p->n_granules + 1);
     p->granules = TCC_NEW_ARRAY(p->scratch, uint64_t, p->n_granules / BITS + 1);
     TCC_PUSH(p->scratch, &p->atom_infos,
@@ -103,6 +103,7 @@ static granule_words take_granules(const tcc_protocol *p, const tcc_prange *rang
         uint32_t g = granule_at(p, ranges[r].first), end = granule_end(p, &ranges[r]), last = (end - 1) / BITS;
         if (g >= end)
             continue;
+        assert(end <= p->n_granules);
         w.first = g / BITS < w.first ? g / BITS : w.first;
         w.end = last + 1 > w.end ? last + 1 : w.end;
         while (g < end) {

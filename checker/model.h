@@ -500,7 +500,8 @@ struct tcc_protocol {
     uint64_t *granules; /* while a footprint is made: that it takes, a bit each; all 0 otherwise */
     uint32_t *taken;    /* of each atom so many; */
     uint16_t *part, *touched;
-    size_t n_granules, room; /* of these: for atoms */
+    size_t n_granules; /* of shared memory that is followed */
+    size_t room;       /* of these: for atoms */
     struct tcc_prange *span_ranges; /* while those of a span are found; */
     size_t span_room;               /* room for so many */
     uint8_t *span_bytes;            /* bits, all 0 otherwise */
@@ -672,6 +673,11 @@ static inline bool tcc_p_is_followed_barrier(const tcc_protocol *p, unsigned bar
 static inline bool tcc_p_is_followed_named(const tcc_protocol *p, unsigned id)
 {
     return !p->symmetry || id < p->cta_named || id == p->n_named - 1;
+}
+/* Bytes of shared memory. */
+static inline int64_t tcc_p_followed_bytes(const tcc_protocol *p)
+{
+    return p->symmetry ? p->cta_bytes : p->smem_bytes;
 }
 bool tcc_p_is_followed_entity(const tcc_protocol *p, unsigned entity);
 /* The clock of CTA 0 that corresponds to one of an entity's. */

@@ -80,7 +80,7 @@ static void move_barriers(walk *w, tcc_pinst *in, unsigned operand)
 
 static bool move_bytes(walk *w, int64_t from, int64_t to, int64_t bytes)
 {
-    int64_t unit = w->p->granule, end = w->p->smem_bytes - bytes, window = window_of(w, from);
+    int64_t unit = w->p->granule, end = tcc_p_followed_bytes(w->p) - bytes, window = window_of(w, from);
     from -= TCC_SMEM_BASE + window;
     to -= TCC_SMEM_BASE + window;
     for (size_t i = 0; i < w->boxes.len; i++)
@@ -143,7 +143,7 @@ static bool holds_for_lanes(const walk *w, const claim *c)
             return false;
         from += offset;
         to += offset;
-        if (from < 0 || from > w->p->smem_bytes - bytes || (to - from) % unit)
+        if (from < 0 || from > tcc_p_followed_bytes(w->p) - bytes || (to - from) % unit)
             return false;
         for (int64_t g = from / unit; g * unit < from + bytes; g++)
             if (w->r->granules[g] != g + (to - from) / unit)

@@ -97,13 +97,27 @@ bool tcc_p_is_dim(const tcc_protocol *p, size_t i)
     return i < params.list.n && tcc_attr_is_record(params.list.items[i], "dim", "s");
 }
 
+/* Whether a fixed op has operands, equal to those of the warp before, which say what it gives. */
+static bool is_as_before(const tcc_protocol *p, unsigned warp, const tcc_pinst *in)
+{
+    bool same = warp && in->op->n_operands && in->op->code != TCC_OP_nvvm_mapa;
+    for (unsigned i = 0; i < in->op->n_operands && same; i++)
+        same = !memcmp(tcc_p_slot(p, NULL, warp, in->operands[i]), tcc_p_slot(p, NULL, warp - 1, in->operands[i]),
+                       sizeof(tcc_pvalue));
+    return same;
+}
+
 static void compute_fixed(tcc_protocol *p)
 {
     p->fixed_values = TCC_NEW_ARRAY(p->scratch, tcc_pvalue, (size_t)p->n_warps * p->n_fixed + 1);
     for (unsigned w = 0; w < p->n_warps; w++)
         for (size_t i = 0; i < p->fixed.len; i++) {
             const tcc_pinst *in = &p->fixed.data[i];
-            tcc_p_give(p, NULL, w, in, tcc_p_slot(p, NULL, w, in->results[0]));
+            tcc_pvalue *v = tcc_p_slot(p, NULL, w, in->results[0]);
+            if (is_as_before(p, w, in))
+                *v = *tcc_p_slot(p, NULL, w - 1, in->results[0]);
+            else
+                tcc_p_give(p, NULL, w, in, v);
         }
 }
 

@@ -160,6 +160,16 @@ static void find_ranges(const walk *w, const claim *c, int64_t bits, operand_ran
     ranges->n = tcc_p_mma_ranges(w->p, c->in, c->operand, bits, ranges->at);
 }
 
+/* Whether the granules of some bytes become those from another byte on. */
+static bool is_moved(const walk *w, int64_t first, int64_t end, int64_t to)
+{
+    uint32_t unit = (uint32_t)w->p->granule, from = (uint32_t)first / unit, last = ((uint32_t)end + unit - 1) / unit;
+    uint32_t distance = (uint32_t)to / unit - from, differs = 0;
+    for (uint32_t g = from; g < last; g++)
+        differs |= w->r->granules[g] ^ (g + distance);
+    return !differs;
+}
+
 static bool holds_for_operand(walk *w, const claim *c)
 {
     tcc_protocol *p = w->p;
@@ -175,12 +185,11 @@ static bool holds_for_operand(walk *w, const claim *c)
     find_ranges(w, c, c->to.v, to);
     if (!from->n || from->n != to->n)
         return false;
-    for (unsigned cta = 0; cta < (p->symmetry ? 1 : p->ctas); cta++) /* whichever it is that has the descriptor */
+    int64_t windows = (p->symmetry ? 1 : (int64_t)p->ctas) * TCC_P_WINDOW;
+    for (int64_t window = 0; window < windows; window += TCC_P_WINDOW) /* whichever CTA it is that has the descriptor */
         for (size_t i = 0; i < from->n; i++)
-            for (int64_t b = (int64_t)cta * TCC_P_WINDOW, end = b + from->at[i].end - from->at[i].first; b < end;
-                 b += p->granule)
-                if (w->r->granules[(from->at[i].first + b) / p->granule] != (to->at[i].first + b) / p->granule)
-                    return false;
+            if (!is_moved(w, from->at[i].first + window, from->at[i].end + window, to->at[i].first + window))
+                return false;
     operand_ranges last = *from; /* the next claim is most often of what comes after it */
     *from = *to;
     *to = last;

@@ -26,9 +26,9 @@ int64_t tcc_descriptor_chunk(const tcc_descriptor *d, int64_t row, int64_t chunk
         return a + (d->mn_major ? unit * d->leading + chunk * d->stride
                                 : unit * d->stride + chunk * d->leading);
     a += unit * d->stride;
+    uint32_t c = (uint32_t)chunk, chunks = (uint32_t)width / TCC_CHUNK_BYTES; /* divided faster than 64 bits */
     if (d->mn_major)
-        a += chunk % (width / TCC_CHUNK_BYTES) * TCC_CHUNK_BYTES +
-             chunk / (width / TCC_CHUNK_BYTES) * d->leading;
+        a += c % chunks * TCC_CHUNK_BYTES + c / chunks * d->leading;
     else
         a += chunk * TCC_CHUNK_BYTES;
     return a ^ (a >> 3 & (d->swizzle - TCC_CHUNK_BYTES));

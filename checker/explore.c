@@ -121,6 +121,14 @@ static void compute_fixed(tcc_protocol *p)
         }
 }
 
+tcc_pvalue tcc_p_first_value(tcc_protocol *p, size_t i)
+{
+    const tcc_value *arg = p->f->body->args[i];
+    return arg->type->kind == TCC_KIND_tensormap ? tcc_p_known((int64_t)i)
+           : tcc_p_is_dim(p, i)                  ? tcc_p_count_symbol(p, arg)
+                                                 : tcc_p_symbol(p, arg, NULL, 0);
+}
+
 static tcc_pstate *first_state(tcc_protocol *p)
 {
     tcc_pstate *s = create_state(p);
@@ -142,10 +150,7 @@ static tcc_pstate *first_state(tcc_protocol *p)
             s->warps[w].depth = 0; /* it begins later; there is none; it does what another does */
         for (size_t i = 0; i < body->n_args; i++)
             if (p->body.args[i] != TCC_P_NO_SLOT)
-                *tcc_p_slot(p, s, w, p->body.args[i]) =
-                    body->args[i]->type->kind == TCC_KIND_tensormap ? tcc_p_known((int64_t)i)
-                    : tcc_p_is_dim(p, i) ? tcc_p_count_symbol(p, body->args[i])
-                                   : tcc_p_symbol(p, body->args[i], NULL, 0);
+                *tcc_p_slot(p, s, w, p->body.args[i]) = tcc_p_first_value(p, i);
     }
     return s;
 }

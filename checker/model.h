@@ -1081,6 +1081,8 @@ unsigned tcc_p_order_of(const tcc_op *op, const char *attribute);
 const uint8_t *tcc_p_write(tcc_protocol *p, size_t *n);
 /* Whether a parameter is a dimension of tensors. */
 bool tcc_p_is_dim(const tcc_protocol *p, size_t i);
+/* What is known of a parameter at first. */
+tcc_pvalue tcc_p_first_value(tcc_protocol *p, size_t i);
 tcc_status tcc_p_explore(tcc_protocol *p);
 void tcc_p_normal_create(tcc_protocol *p);
 /* Writes s so that states whose futures are equal are equal; gives the bytes. is_free: of a calm one, else NULL. */

@@ -279,8 +279,8 @@ static size_t count_ops(const tcc_pcode *code, tcc_opcode op)
     return n;
 }
 
-/* Whether the number that the op at `top` gives is computed from parameters, and what a launch decides, that nothing else
- * wants, nor what is computed on the way. Then uses are counted. */
+/* Whether nothing else wants the parameters, and what a launch decides, from which the op at `top` computes its number,
+ * nor what is computed on the way. Then uses are counted. */
 static bool is_private(form *f, size_t top)
 {
     const tcc_protocol *p = f->w.p;
@@ -335,8 +335,8 @@ static tcc_pvalue compute_number(form *f, tcc_protocol *p, size_t top)
     return f->values[code->insts[top].results[0]];
 }
 
-/* Whether what is known of a number says all. Of what a number of iterations is a quotient is looked up where it is data:
- * then not of quotients, whose parameters are found on the way. */
+/* Whether what is known of a number says all. Of what a number of iterations is a quotient is looked up where it is data,
+ * on the way to the quotient, too: then it does not. */
 static bool may_stand_alone(const tcc_protocol *p, tcc_pvalue v)
 {
     return v.kind == TCC_P_SYMBOL && (!p->symbol_data || tcc_p_symbol_get(p, v.v)->of == v.v);

@@ -210,7 +210,7 @@ int tcc_p_unfinished(const tcc_protocol *p, const tcc_pstate *s)
         uint32_t known = 0;
         if (!tcc_p_is_followed_barrier(p, b))
             continue;
-        for (unsigned i = 0; i < p->n_followed + s->n_parts; i++) {
+        for (unsigned i = 0; i < p->n_followed + s->n_parts && known < s->barriers[b].last_copy; i++) {
             size_t entity = i < p->n_followed ? i : p->n_entities + i - p->n_followed;
             unsigned warp = i < p->n_followed ? i : s->parts[i - p->n_followed].warp;
             uint32_t k = s->clocks[entity * p->stride + tcc_p_barrier_actor(p, b)];

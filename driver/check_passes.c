@@ -8,11 +8,13 @@
 #include "driver/trial.h"
 #include "ir/signature.h"
 #include "passes/passes.h"
+#include "support/random.h"
 #include "support/str.h"
 
 enum {
     SHAPES_AFTER_PASS = 1, /* that a function which a pass changed is run on */
-    ORDERS = 3             /* of the machine, for what the last pass leaves */
+    ORDERS = 3,            /* of the machine, for what the last pass leaves */
+    ONE_IN = 3             /* changes is run in a sample */
 };
 
 /* Work (shapes.h) of one run: after a pass, and after the last. Other orders are tried as long as
@@ -43,7 +45,8 @@ struct tcc_pass_check {
     tcc_arena *arena, *scratch; /* the latter for runs */
     tcc_diag *diag;
     tcc_pass_check_options options;
-    uint64_t turn; /* counts runs, so that no two have the same shape and order */
+    uint64_t turn;  /* counts runs, so that no two have the same shape and order */
+    uint64_t draws; /* state of the random numbers that choose changes to run */
     kernel *kernels;
     size_t n_kernels;
     const tcc_ir *scheduled; /* variants with their schedules, at the tensor level */
@@ -181,7 +184,7 @@ tcc_status tcc_pass_check_create(tcc_arena *arena, const tcc_ir *ir,
 {
     tcc_pass_check *c = *out = TCC_NEW(arena, tcc_pass_check);
     *c = (tcc_pass_check){
-        .arena = arena, .scratch = tcc_arena_create(NULL), .diag = diag, .options = *options};
+        .arena = arena, .scratch = tcc_arena_create(NULL), .diag = diag, .options = *options, .draws = options->seed};
     c->head = print_head(ir);
     tcc_status status = c->head && c->scratch ? keep_stage(c, ir, "frontend") : TCC_ERR_MEMORY;
     if (!status)
@@ -320,12 +323,17 @@ static bool has_changed(tcc_pass_check *c, const tcc_func *variant)
     return changed;
 }
 
+static bool is_drawn(tcc_pass_check *c)
+{
+    return !c->options.sampled || tcc_random(&c->draws, ONE_IN) == 0;
+}
+
 /* A step is run with its variant. */
 tcc_status tcc_pass_check_after(tcc_pass_check *c, const tcc_ir *ir, const char *pass)
 {
     tcc_status status = keep_stage(c, ir, pass);
     for (const tcc_func *f = ir->first; f && !status; f = f->next)
-        if (has_changed(c, f))
+        if (has_changed(c, f) && is_drawn(c))
             status = check_form(c, f, pass);
     return status;
 }
@@ -335,7 +343,7 @@ tcc_status tcc_pass_check_after(tcc_pass_check *c, const tcc_ir *ir, const char 
 static tcc_status finish_form(tcc_pass_check *c, kernel *k, const tcc_func *f)
 {
     const char *pass = c->stages.data[c->stages.len - 1].pass;
-    size_t orders = c->options.dims ? 1 : ORDERS;
+    size_t orders = c->options.dims || c->options.sampled ? 1 : ORDERS;
     unsigned runs = 0, too_large = 0;
     double work = 0;
     tcc_status status = TCC_OK;

@@ -1,6 +1,6 @@
 /* check_passes: every kernel run on small shapes before the passes and after each, and compared.
  *
- * What a pass changed is run on some of the kernel's shapes (shapes.h), what comes out of the last
+ * What a pass changed, or a sample of that, is run on one of the kernel's shapes (shapes.h), what comes out of the last
  * on all of them, by the interpreter, which also proves it free of races. Everything must agree
  * with the tensor level as trial.h says.
  *
@@ -17,6 +17,9 @@ typedef struct tcc_pass_check_options {
     /* One extent for each name of every kernel's `dims`: run only this shape, each function in one
      * order. NULL: shapes are chosen. */
     const int64_t *dims;
+    /* A third of what passes change is run, the seed decides which, and what the last one leaves in one order for
+     * each shape. A failure is reported at the pass that made it all the same, unless a later pass undoes it. */
+    bool sampled;
 } tcc_pass_check_options;
 
 /* Begins a check of a module that no pass has seen. What is found is reported to diag. *out, which

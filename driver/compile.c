@@ -78,9 +78,9 @@ static tcc_status run_passes(job *j, const char *passes)
     double start = tcc_now_ms();
     tcc_status status = TCC_OK;
     if (j->o->check_passes)
-        status = tcc_pass_check_create(j->arena, j->ir,
-                                       &(tcc_pass_check_options){.seed = j->o->check_seed},
-                                       &j->diag, &j->check);
+        status = tcc_pass_check_create(
+            j->arena, j->ir, &(tcc_pass_check_options){.seed = j->o->check_seed, .sampled = j->o->check_seed != 0},
+            &j->diag, &j->check);
     j->check_ms = tcc_now_ms() - start;
     if (!status)
         status = tcc_run_passes(j->ir, passes, &o, &j->diag);

@@ -58,15 +58,19 @@ static tcc_status after(const tcc_ir *ir, const char *pass, void *user)
     return tcc_pass_check_after(c->passes, ir, pass);
 }
 
-static void open_check(check *c, const char *source)
+static void open_check_of(check *c, const char *source, const tcc_pass_check_options *o)
 {
     *c = (check){.arena = tcc_arena_create(NULL)};
     c->diag = (tcc_diag){
         .file = "f.tile", .source = source, .size = strlen(source), .fn = listen, .user = c};
     c->ir = tcc_frontend(c->arena, source, strlen(source), "sm_90a", NULL, 0, &c->diag);
     ck_assert_msg(c->ir != NULL, "%s", c->said);
-    const tcc_pass_check_options o = {.seed = 3};
-    ck_assert_int_eq(tcc_pass_check_create(c->arena, c->ir, &o, &c->diag, &c->passes), TCC_OK);
+    ck_assert_int_eq(tcc_pass_check_create(c->arena, c->ir, o, &c->diag, &c->passes), TCC_OK);
+}
+
+static void open_check(check *c, const char *source)
+{
+    open_check_of(c, source, &(tcc_pass_check_options){.seed = 3});
 }
 
 static tcc_status run_passes(check *c)
@@ -98,15 +102,19 @@ static tcc_op *find(const tcc_func *f, tcc_opcode code)
     return NULL;
 }
 
-static void scale_otherwise(tcc_func *f)
+static void replace_const(tcc_func *f, double from, double to)
 {
     for (tcc_op *op = f->body->first; op; op = tcc_walk_next(op, f->body)) {
-        tcc_attr value = {.kind = TCC_ATTR_FLOAT, .f = 0.1250001};
+        tcc_attr value = {.kind = TCC_ATTR_FLOAT, .f = to};
         const tcc_named_attr *a = tcc_attr_find(&op->attrs, "value");
-        if (op->code == TCC_OP_arith_const && a->value.kind == TCC_ATTR_FLOAT &&
-            a->value.f == 0.125)
+        if (op->code == TCC_OP_arith_const && a->value.kind == TCC_ATTR_FLOAT && a->value.f == from)
             tcc_attr_set(f->ir, &op->attrs, "value", value, op->loc);
     }
+}
+
+static void scale_otherwise(tcc_func *f)
+{
+    replace_const(f, 0.125, 0.1250001);
 }
 
 static void forget_the_bias(tcc_func *f)
@@ -229,6 +237,45 @@ static const char *const unharmed[] = {
     "  C[m, n] = where(y[m, n] > t[m, n], gelu(y[m, n]), t[m, n] / y[m, n]); }" SCHEDULE,
 };
 
+/* Harm that is there after cse alone: nothing but the run after cse can find it. */
+static tcc_status after_harmful_cse(const tcc_ir *ir, const char *pass, void *user)
+{
+    check *c = user;
+    if (strcmp(pass, "cse"))
+        return tcc_pass_check_after(c->passes, ir, pass);
+    replace_const(ir->first, 0.125, 0.25);
+    tcc_status status = tcc_pass_check_after(c->passes, ir, pass);
+    replace_const(ir->first, 0.25, 0.125);
+    return status;
+}
+
+static bool finds_what_is_undone(uint64_t seed, bool sampled)
+{
+    check c;
+    open_check_of(&c, matmul, &(tcc_pass_check_options){.seed = seed, .sampled = sampled});
+    const tcc_pass_options o = {.check = after_harmful_cse, .user = &c};
+    tcc_status status = tcc_run_passes(c.ir, "canonicalize,cse,dce", &o, &c.diag);
+    if (!status)
+        status = tcc_pass_check_finish(c.passes, c.ir);
+    ck_assert_int_eq(status, *c.said ? TCC_ERR_INTERNAL : TCC_OK);
+    close_check(&c);
+    return status;
+}
+
+START_TEST(a_sample_of_changes_is_run)
+{
+    enum { SEEDS = 24, ONE_IN = 3 };
+    unsigned n = 0, n_sampled = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        n += finds_what_is_undone(seed, false);
+        n_sampled += finds_what_is_undone(seed, true);
+    }
+    ck_assert_uint_eq(n, SEEDS);
+    ck_assert_uint_ge(n_sampled, SEEDS / ONE_IN / 2);
+    ck_assert_uint_le(n_sampled, SEEDS / ONE_IN * 2);
+}
+END_TEST
+
 START_TEST(no_harm_is_not_reported)
 {
     check c;
@@ -327,6 +374,7 @@ int main(void)
     Suite *s = suite_create("check_passes");
     TCase *t = tcase_create("check_passes");
     tcase_add_loop_test(t, harm_is_reported, 0, N_HARMS);
+    tcase_add_test(t, a_sample_of_changes_is_run);
     tcase_add_loop_test(t, no_harm_is_not_reported, 0, sizeof unharmed / sizeof *unharmed);
     tcase_add_test(t, what_cannot_be_run_is_said);
     tcase_add_loop_test(t, shapes_reach_the_corners_of_a_schedule, 0, 10);

@@ -20,7 +20,7 @@ static tcc_status check_once(const char *list, extents e, uint64_t seed, const c
     kernel k;
     kernel_open(&k, source, e);
     tcc_pass_check *c;
-    const tcc_pass_check_options shape = {seed, k.dims};
+    const tcc_pass_check_options shape = {seed, k.dims, false};
     ck_assert_int_eq(tcc_pass_check_create(k.arena, k.ir, &shape, &k.diag, &c), TCC_OK);
     const tcc_pass_options o = {
         .verify_each = true, .check = each ? check_after : NULL, .user = c};

@@ -5,14 +5,14 @@ usage: matrix.py BUILD [--jobs N] [--versions V,V]
 The versions are in the wheels nvidia-cuda-nvcc-cu12 and nvidia-cuda-nvcc. pip, as it is set up here,
 brings each once into BUILD/ptxas; one that it cannot bring is skipped, and the output says why.
 
-The oldest and the newest version assemble the PTX of the examples and the GPU tests, the hand-written
-kernels, and what lit's tests left in BUILD/ptxas/ptx (tests/checked/tcc). Those between them share the entries
-of the examples and the GPU tests. None may be
+The oldest and the newest version assemble the PTX of the examples and the GPU tests for sm_90a, and the hand-written
+kernels; those between them share the entries of the former. All versions share the entries of the rest, so that
+each is assembled once: the further tiles of the examples, the same programs for sm_89, and what lit's tests left
+in BUILD/ptxas/ptx (tests/checked/tcc). None may be
 refused, none may get a warning (C75xx: products serialised or registers short), and none may spill
 more than SPILLS says. What passed once is not assembled again, nor is an entry that a version has had from another
-file, but for its name: many kernels have the same copies in front of them, and the same generic variants. Only of
-the examples all tiles that the compiler offers are assembled; of the others the first. Then sweep.py, with both
-ends.
+file, but for its name: many kernels have the same copies in front of them, and the same generic variants. Then
+sweep.py, with both ends.
 
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
@@ -102,10 +102,6 @@ def fetch(folder, version, package):
     return path, None
 
 
-def only_tile(source):
-    return ["--tiles=1"] if source.endswith(".tile") and not source.startswith("examples/") else []
-
-
 def compile_all(build, tool, sources, folder, jobs, options=()):
     """[(name, path of PTX)]; what this build refuses is missed as a failure."""
 
@@ -114,7 +110,7 @@ def compile_all(build, tool, sources, folder, jobs, options=()):
         name = " ".join([relative, *options])
         out = os.path.join(folder, re.sub("[/ =]", "_", name) + ".ptx")
         run = subprocess.run(
-            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out, *options, *only_tile(relative)],
+            [build + "/bin/" + tool, source, "--emit=ptx", "-o", out, *options],
             capture_output=True,
             text=True,
             check=False,
@@ -257,31 +253,41 @@ def main():
 
     tiles = files("examples/*.tile", "examples/*/*.tile", "tests/gpu/*.tile")
     by_hand = [f for f in files("tests/interp/*.tir", "tests/codegen/hopper_gemm.tir") if "gfx" not in f]
-    always = compile_all(args.build, "tcc", tiles, home + "/made", args.jobs) if versions else []
-    ends = compile_all(args.build, "tcc-opt", by_hand, home + "/made", args.jobs) if versions else []
-    ends += compile_all(args.build, "tcc", tiles, home + "/made", args.jobs, ["--target=sm_89"]) if versions else []
-    ends += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
-    failed = [name for name, path in always + ends if not path]
+
+    def compiled(tool, sources, *options):
+        return compile_all(args.build, tool, sources, home + "/made", args.jobs, options) if versions else []
+
+    examples = files("examples/*.tile", "examples/*/*.tile")
+    always = compiled("tcc", tiles, "--tiles=1")
+    ends = compiled("tcc-opt", by_hand)
+    once = compiled("tcc", examples) + compiled("tcc", examples, "--target=sm_89")
+    once += compiled("tcc", tiles, "--tiles=1", "--target=sm_89")
+    once += [("lit: " + os.path.basename(f), f) for f in sorted(glob.glob(home + "/ptx/*.ptx"))]
+    failed = [name for name, path in always + ends + once if not path]
     for name in failed:
         print("FAIL: %s does not compile" % name)
 
     work, n_had, n_too_new = [], 0, 0
-    files_read = {path: Ptx(name, path) for name, path in always + ends if path}
+    files_read = {path: Ptx(name, path) for name, path in always + ends + once if path}
+    had_by_ends = {key for _, path in always + ends if path for key in files_read[path].keys}
     between = len(versions) - 2
     for turn, (version, ptxas) in enumerate(versions):
         is_between = 0 < turn <= between
+        had, had_once = set(), set(had_by_ends)
         its = always if is_between else always + ends
-        share = (turn % between, between) if is_between else (0, 1)
-        had = set()
-        most = VERSIONS.get(version, IN_PATH)[1]
-        for name, path in its:
-            too_new = path and files_read[path].version > most
-            n_too_new += bool(too_new)
-            text = files_read[path].without(had, *share) if path and not too_new else None
-            n_had += bool(path) and not too_new and text is None
+        for name, path in its + once:
+            takers = [v for v, _ in versions if path and files_read[path].version <= VERSIONS.get(v, IN_PATH)[1]]
+            if version not in takers:
+                n_too_new += bool(path)
+                continue
+            if (name, path) in once:
+                text = files_read[path].without(had_once, takers.index(version), len(takers))
+            else:
+                text = files_read[path].without(had, *((turn % between, between) if is_between else (0, 1)))
+            n_had += text is None
             if text is not None:
                 work.append((ptxas, version, name, text, passed_folder))
-    print("%d files have nothing that others have not, %d are of PTX newer than the ptxas" % (n_had, n_too_new))
+    print("%d files have nothing for a ptxas that others have not, %d are of PTX newer than it" % (n_had, n_too_new))
     n_passed, n_failed, spilled = 0, len(failed), set()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for version, name, wrong, entries in pool.map(lambda w: assemble(*w), work):

@@ -14,8 +14,11 @@ void bench_close(bench *b);
 /* A copy of its function in an arena of its own. */
 tcc_func *bench_copy(bench *b, tcc_arena *arena);
 
-/* What is wrong with f; NULL when nothing is found. Valid until the next call. */
+enum { N_ORDERS = 5 }; /* in which warps and asynchronous operations proceed */
+
+/* What is wrong with f; NULL when nothing is found. Valid until the next call. The interpreter runs every shape in
+ * so many orders, from that one on. */
 const char *checker_says(bench *b, const tcc_func *f);
-const char *interpreter_says(bench *b, const tcc_func *f);
+const char *interpreter_says(bench *b, const tcc_func *f, unsigned order, unsigned n_orders);
 
 #endif

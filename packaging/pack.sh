@@ -60,7 +60,7 @@ pack() # PARENT FOLDER
         --format=gnu -cf - "$2"
 }
 
-# What is committed, or in a source archive all that it had.
+# What is committed, or in a source archive all that it had. Tests have no time for xz's best.
 source_archive() # [FOLDER]
 {
     out=${1-dist}
@@ -73,7 +73,7 @@ source_archive() # [FOLDER]
     else
         tar --exclude='./build*' --exclude=./dist -cf - . | tar -xf - -C "$tmp/tcc-$version"
     fi
-    pack "$tmp" "tcc-$version" | xz -9e >"$out/tcc-$version.tar.xz"
+    pack "$tmp" "tcc-$version" | xz "-${TCC_XZ_PRESET-9e}" >"$out/tcc-$version.tar.xz"
     echo "$out/tcc-$version.tar.xz: $(wc -c <"$out/tcc-$version.tar.xz") bytes"
 }
 

@@ -18,7 +18,8 @@ typedef struct tcc_pass_check_options {
      * order. NULL: shapes are chosen. */
     const int64_t *dims;
     /* A third of what passes change is run, the seed decides which, and what the last one leaves on half of the
-     * shapes, in one order. A failure is reported at the pass that made it all the same, unless a later pass undoes it. */
+     * shapes, in one order. A failure is reported at the pass that made it all the same, unless a later pass undoes
+     * it. */
     bool sampled;
 } tcc_pass_check_options;
 

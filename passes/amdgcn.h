@@ -2,7 +2,7 @@
  *
  * lower_to_amdgcn.c the pass: the table of ops, control flow, the role
  * amdgcn_copy.c     tiles from memory to registers, as they are copied to LDS
- * amdgcn_ragged.c   those that begin before the tensor
+ * amdgcn_ragged.c   those that begin before the tensor, or end beyond it
  * amdgcn_stage.c    from registers to stages in LDS, and from there to operands
  * amdgcn_mma.c      how waves hold tiles, and multiply them
  * amdgcn_tile.c     tiles in registers: loads and stores
@@ -105,16 +105,19 @@ typedef struct tcc_source {
     tcc_units units;
     int own, along_k;      /* dimensions of the tensor, -1: none */
     bool aligned;          /* its rows are multiples of 16 bytes */
+    bool early;             /* it begins before the tensor */
     tcc_value *k, *k_bytes; /* first k of the tile; from one k to the next, i32 */
+    tcc_value *last;        /* k of the pieces that must not extend beyond the tensor's end, though others may */
 } tcc_source;
 
-/* Numbers of k in 16 bytes, and how many the last such chunk of the tensor has. */
+/* Numbers of k in 16 bytes; how many the last such chunk of the tensor has; and how many it lacks. */
 int64_t tcc_amdgcn_chunk(const tcc_source *s);
 tcc_value *tcc_amdgcn_rest(tcc_amdgcn_lowering *l, const tcc_source *s);
+tcc_value *tcc_amdgcn_missing(tcc_amdgcn_lowering *l, const tcc_source *s);
 /* From k = 0 to this k, which may be negative, in bytes. */
 tcc_value *tcc_amdgcn_bytes_to(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_value *k);
-/* A load of one of a unit's pieces: its offset in the tile (TCC_OUTSIDE: none), its k, and how many
- * of its bytes are beyond its row; NULL: never any. */
+/* A load of one of a unit's pieces: its offset in the tile (TCC_OUTSIDE: none), its k, and how many of its bytes are
+ * beyond its row if it is one of the last; NULL: never any. */
 typedef struct tcc_piece {
     tcc_value *offset, *k, *beyond;
 } tcc_piece;

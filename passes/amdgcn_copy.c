@@ -104,6 +104,12 @@ tcc_value *tcc_amdgcn_rest(tcc_amdgcn_lowering *l, const tcc_source *s)
     return tcc_arith_rest(&l->low.b, k, tcc_amdgcn_chunk(s));
 }
 
+tcc_value *tcc_amdgcn_missing(tcc_amdgcn_lowering *l, const tcc_source *s)
+{
+    tcc_value *whole = tcc_low_c32(&l->low, tcc_amdgcn_chunk(s));
+    return tcc_low_bin(&l->low, TCC_OP_arith_sub, whole, tcc_amdgcn_rest(l, s));
+}
+
 static tcc_value *coordinate(tcc_amdgcn_lowering *l, const tcc_source *s, int d)
 {
     return tcc_low_scalar(&l->low, s->op->operands[1 + d]);
@@ -158,6 +164,16 @@ static tcc_value *bytes_beyond(tcc_amdgcn_lowering *l, const tcc_source *s, tcc_
     return tcc_low_mul(low, tcc_low_bin_const(low, TCC_OP_arith_max, n, 0), s->units.bits / 8);
 }
 
+/* How many bytes of the last 16 of a row are beyond it, where they are loaded with the row's end; NULL if always 0. */
+static tcc_value *bytes_missing(tcc_amdgcn_lowering *l, const tcc_source *s)
+{
+    tcc_dim k = s->tensor->type->dims[s->along_k];
+    if (s->aligned || s->early || !s->last || (!k.name && k.size % tcc_amdgcn_chunk(s) == 0))
+        return NULL;
+    tcc_value *bits = tcc_low_mul(&l->low, tcc_amdgcn_missing(l, s), s->units.bits);
+    return tcc_low_div(&l->low, bits, 8);
+}
+
 /* 16 bytes of a row of the tensor become 16 bytes of a row in LDS. */
 static void plan_row(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t j, tcc_piece *piece)
 {
@@ -172,7 +188,7 @@ static void plan_row(tcc_amdgcn_lowering *l, const tcc_source *s, int64_t j, tcc
     tcc_value *inside = row_inside(l, s, row, tcc_amdgcn_has_unit(l, &s->units, j));
     piece->offset = tcc_amdgcn_offset(l, inside, offset);
     piece->k = tcc_low_mul(low, u.k, tcc_amdgcn_chunk(s));
-    piece->beyond = NULL;
+    piece->beyond = bytes_missing(l, s);
 }
 
 /* of.depth rows of k by of.cols neighbours. */
@@ -296,7 +312,7 @@ static tcc_parts *set_pieces(tcc_amdgcn_lowering *l, const tcc_source *s, size_t
     return r;
 }
 
-static void copy_by_element(tcc_amdgcn_lowering *l, const tcc_source *s)
+static void copy_by_element(tcc_amdgcn_lowering *l, tcc_source *s)
 {
     tcc_value **parts =
         TCC_NEW_ARRAY(l->low.ctx->scratch, tcc_value *, (size_t)s->units.of.n_lane);
@@ -328,12 +344,26 @@ static lies how_it_lies(const tcc_op *load)
                                                    : ANYWHERE;
 }
 
+/* Where pieces must not extend beyond the end of the tensor; NULL: nowhere. */
+static tcc_value *last_of(tcc_amdgcn_lowering *l, const tcc_source *s, lies how)
+{
+    tcc_lowering *low = &l->low;
+    if (s->aligned || how == INSIDE)
+        return NULL;
+    if (how == EARLY)
+        return tcc_low_c32(low, -1);
+    tcc_value *k = tcc_low_extent(low, s->tensor->type->dims[s->along_k]);
+    return s->units.transposed ? tcc_low_add(low, k, -1) : tcc_low_bin(low, TCC_OP_arith_sub, k, tcc_amdgcn_rest(l, s));
+}
+
 /* Loads 16 bytes at a time; a tile inside the tensor begins at soffset bytes. */
-static void copy_pieces(tcc_amdgcn_lowering *l, const tcc_source *s)
+static void copy_pieces(tcc_amdgcn_lowering *l, tcc_source *s)
 {
     tcc_lowering *low = &l->low;
     const tcc_units *u = &s->units;
     lies how = how_it_lies(s->op);
+    s->early = how == EARLY;
+    s->last = last_of(l, s, how);
     size_t n = (size_t)(u->of.n_lane * u->of.loads);
     tcc_piece *pieces = TCC_NEW_ARRAY(low->ctx->scratch, tcc_piece, n);
     tcc_value **parts = TCC_NEW_ARRAY(low->ctx->scratch, tcc_value *, n);
@@ -355,7 +385,7 @@ static void copy_pieces(tcc_amdgcn_lowering *l, const tcc_source *s)
         parts[i] = how == INSIDE  ? tcc_amdgcn_load(l, s, descriptor, pieces[i].offset, soffset)
                    : how == EARLY ? tcc_amdgcn_load_early(l, s, descriptor, &pieces[i])
                                   : tcc_amdgcn_load_checked(l, s, descriptor, &pieces[i]);
-    set_pieces(l, s, n, parts)->mending = how == EARLY ? tcc_amdgcn_mending(l, s, n, pieces) : NULL;
+    set_pieces(l, s, n, parts)->mending = how == INSIDE ? NULL : tcc_amdgcn_mending(l, s, n, pieces);
 }
 
 static bool are_whole(const tcc_units *u)
@@ -381,8 +411,6 @@ static const char *why_not_in_pieces(const tcc_source *s)
     const tcc_dim *rows = &t->dims[t->rank - 1];
     if (how != ANYWHERE && tcc_attr_int(attrs, how == EARLY ? "early" : "inside", -1) != u->k)
         return "the sum runs along another dimension";
-    if (how == ANYWHERE && !s->aligned)
-        return "unaligned rows beyond the end of the sum";
     if (how == EARLY && tcc_attr_int(attrs, "chunk", 0) != (s->aligned ? 0 : chunk))
         return "a last chunk of another size";
     if ((u->transposed ? s->own : s->along_k) != (int)t->rank - 1)

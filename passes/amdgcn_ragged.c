@@ -1,12 +1,15 @@
-/* amdgcn_ragged: tiles that begin before the tensor.
+/* amdgcn_ragged: tiles that begin before the tensor, or end beyond it.
  *
- * Elements at negative k are loaded as 0. If rows are not aligned, the last chunk of K may be partial. It
- * then precedes the others, as k = -chunk … -1, so that these are whole and never load the last row of k:
- *   - Along k a lane loads the last chunk that is whole, from K - chunk on, which is within its
- *     row, and masks what comes again later. Both operands are masked: 0 times infinity is NaN.
+ * Elements at negative k are loaded as 0, as are those from K on. If rows are not aligned, the last chunk of K may
+ * be partial, and no load may end outside the tensor:
+ *   - Along k a lane loads the last chunk that is whole, from K - chunk on, which is within its row, and shifts
+ *     down what belongs to its own chunk; zeros follow.
  *   - Across k the neighbours of the last columns run into the next row, and elements beyond the
  *     row are multiplied into columns that are not stored. The last row has no next one: there a lane
  *     loads the last neighbours that are whole, and shifts them down.
+ * In a tile that begins early the last chunk precedes the others, as k = -chunk … -1, so that these are whole and
+ * never load the last row of k. Along k its elements stay where they are, at its end, and those that come again later
+ * are masked. Both operands are masked: 0 times infinity is NaN.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "passes/amdgcn.h"
@@ -42,6 +45,13 @@ static tcc_value *mask_of(tcc_amdgcn_lowering *l, tcc_value *n_bits)
     return bin(l, TCC_OP_arith_shl, all, bin(l, TCC_OP_arith_sub, n, first));
 }
 
+/* The bytes by which what was loaded for a piece is shifted down. */
+static tcc_value *bytes_to_shift(tcc_amdgcn_lowering *l, const tcc_source *s, const tcc_piece *piece)
+{
+    tcc_value *from = tcc_amdgcn_add(l, piece->k, s->k);
+    return only_where(l, tcc_low_cmp(&l->low, "eq", from, s->last), piece->beyond, 0);
+}
+
 tcc_value *tcc_amdgcn_load_checked(tcc_amdgcn_lowering *l, const tcc_source *s,
                                    tcc_value *descriptor, const tcc_piece *piece)
 {
@@ -52,6 +62,8 @@ tcc_value *tcc_amdgcn_load_checked(tcc_amdgcn_lowering *l, const tcc_source *s,
         inside = tcc_amdgcn_and(l, inside, is_at(l, "ge", from, 0));
     inside = tcc_amdgcn_and(l, inside, tcc_low_cmp(low, "lt", from, end));
     tcc_value *at = tcc_amdgcn_add(l, piece->offset, tcc_amdgcn_bytes_to(l, s, s->k));
+    if (piece->beyond)
+        at = bin(l, TCC_OP_arith_sub, at, bytes_to_shift(l, s, piece));
     tcc_value *zero = tcc_low_c32(low, 0);
     return tcc_amdgcn_load(l, s, descriptor, tcc_amdgcn_offset(l, inside, at), zero);
 }
@@ -73,7 +85,7 @@ tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
                     : tcc_low_c32(low, -tcc_amdgcn_chunk(s));
     }
     if (piece->beyond)
-        at = bin(l, TCC_OP_arith_sub, at, only_where(l, is_at(l, "eq", from, -1), piece->beyond, 0));
+        at = bin(l, TCC_OP_arith_sub, at, bytes_to_shift(l, s, piece));
     tcc_value *inside = tcc_amdgcn_and(l, in_row, tcc_low_cmp(low, "ge", from, least));
     at = tcc_amdgcn_offset(l, inside, at);
     tcc_value *zero = tcc_low_c32(low, 0);
@@ -81,16 +93,17 @@ tcc_value *tcc_amdgcn_load_early(tcc_amdgcn_lowering *l, const tcc_source *s,
     return tcc_amdgcn_load(l, s, descriptor, at, zero);
 }
 
-/* Words shifted down by a number of bytes, fewer than they have; the bits shifted in do not
+/* Words shifted down by a number of bytes, fewer than they have. The bits shifted in are zeros, unless they do not
  * matter. */
-static void shift_down(tcc_amdgcn_lowering *l, tcc_value **words, int64_t n, tcc_value *bytes)
+static void shift_down(tcc_amdgcn_lowering *l, tcc_value **words, int64_t n, tcc_value *bytes, bool zeros)
 {
     tcc_lowering *low = &l->low;
     for (int64_t step = n / 2; step; step /= 2) {
         tcc_value *bit = tcc_low_bin_const(low, TCC_OP_arith_and, bytes, step * WORD_BYTES);
         tcc_value *moves = is_at(l, "ne", bit, 0);
-        for (int64_t i = 0; i + step < n; i++)
-            words[i] = TCC_EMIT(&low->b, arith_select, low->i32, moves, words[i + step], words[i]);
+        for (int64_t i = 0; i + step < n || (zeros && i < n); i++)
+            words[i] = TCC_EMIT(&low->b, arith_select, low->i32, moves,
+                                i + step < n ? words[i + step] : tcc_low_c32(low, 0), words[i]);
     }
     tcc_value *bits = tcc_low_bin_const(low, TCC_OP_arith_and, bytes, WORD_BYTES - 1);
     bits = tcc_low_mul(low, bits, 8);
@@ -105,13 +118,10 @@ static void shift_down(tcc_amdgcn_lowering *l, tcc_value **words, int64_t n, tcc
     }
 }
 
-/* Remaining work on pieces of `words` words: shift down those at k = -1 by `beyond` bytes, or mask those
- * at k = -chunk. */
+/* Remaining work on pieces of a source: shift down the last ones, or mask those at k = -chunk. */
 struct tcc_mending {
-    tcc_loc loc;
-    int64_t words, chunk;
+    tcc_source of;
     tcc_value *mask[TCC_UNIT_BYTES / WORD_BYTES]; /* of a row's words; NULL: they are shifted */
-    tcc_value *k;
     const tcc_piece *pieces;
 };
 
@@ -120,23 +130,16 @@ const struct tcc_mending *tcc_amdgcn_mending(tcc_amdgcn_lowering *l, const tcc_s
 {
     tcc_lowering *low = &l->low;
     const tcc_dim *k = &s->tensor->type->dims[s->along_k];
-    int64_t chunk = tcc_amdgcn_chunk(s);
-    bool needed = false;
+    bool masked = s->early && !s->units.transposed && !s->aligned && (k->name || k->size % tcc_amdgcn_chunk(s));
+    bool needed = masked;
     for (size_t i = 0; i < n; i++)
         needed |= pieces[i].beyond != NULL;
-    if (!s->units.transposed)
-        needed = !s->aligned && (k->name || k->size % chunk);
     if (!needed)
         return NULL;
     struct tcc_mending *m = TCC_NEW(low->ctx->scratch, struct tcc_mending);
-    *m = (struct tcc_mending){
-        .loc = s->op->loc, .words = s->units.of.words, .chunk = chunk, .k = s->k, .pieces = pieces};
-    if (s->units.transposed)
-        return m;
-    tcc_value *whole = tcc_low_c32(low, chunk);
-    tcc_value *missing = bin(l, TCC_OP_arith_sub, whole, tcc_amdgcn_rest(l, s));
-    tcc_value *n_bits = tcc_low_mul(low, missing, s->units.bits);
-    for (int64_t w = 0; w < TCC_UNIT_BYTES / WORD_BYTES; w++)
+    *m = (struct tcc_mending){.of = *s, .pieces = pieces};
+    tcc_value *n_bits = masked ? tcc_low_mul(low, tcc_amdgcn_missing(l, s), s->units.bits) : NULL;
+    for (int64_t w = 0; masked && w < TCC_UNIT_BYTES / WORD_BYTES; w++)
         m->mask[w] = mask_of(l, tcc_low_add(low, n_bits, -w * WORD_BITS));
     return m;
 }
@@ -145,27 +148,28 @@ static tcc_value *mend(tcc_amdgcn_lowering *l, const struct tcc_mending *m, cons
                        tcc_value *loaded)
 {
     tcc_lowering *low = &l->low;
+    const tcc_source *s = &m->of;
     tcc_value *words[TCC_UNIT_BYTES / WORD_BYTES];
+    int64_t n = s->units.of.words;
     if (!m->mask[0] && !piece->beyond)
         return loaded;
-    tcc_value *from = tcc_amdgcn_add(l, piece->k, m->k);
-    for (int64_t w = 0; w < m->words; w++)
+    for (int64_t w = 0; w < n; w++)
         words[w] = tcc_low_extract(low, loaded, w);
     if (m->mask[0]) {
-        tcc_value *is_last = is_at(l, "eq", from, -m->chunk);
-        for (int64_t w = 0; w < m->words; w++)
+        tcc_value *is_last = is_at(l, "eq", tcc_amdgcn_add(l, piece->k, s->k), -tcc_amdgcn_chunk(s));
+        for (int64_t w = 0; w < n; w++)
             words[w] = tcc_amdgcn_and(l, words[w], only_where(l, is_last, m->mask[w], ALL_BITS));
     } else {
-        shift_down(l, words, m->words, only_where(l, is_at(l, "eq", from, -1), piece->beyond, 0));
+        shift_down(l, words, n, bytes_to_shift(l, s, piece), !s->units.transposed);
     }
-    return tcc_low_pack(low, TCC_i32, (size_t)m->words, words, m->words);
+    return tcc_low_pack(low, TCC_i32, (size_t)n, words, n);
 }
 
 void tcc_amdgcn_mend(tcc_amdgcn_lowering *l, tcc_parts *parts)
 {
     const struct tcc_mending *m = parts->mending;
     tcc_loc loc = l->low.b.loc;
-    l->low.b.loc = m->loc;
+    l->low.b.loc = m->of.op->loc;
     for (size_t i = 0; i < parts->n; i++)
         parts->values[i] = mend(l, m, &m->pieces[i], parts->values[i]);
     l->low.b.loc = loc;

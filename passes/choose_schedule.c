@@ -355,8 +355,6 @@ tcc_status tcc_choose_schedule(tcc_pass_ctx *ctx, tcc_func *f, bool *changed)
         if (ctx->diag->n_errors)
             return TCC_OK;
         ch.s = tcc_schedule_of(first);
-        if (passes->copying->direct != passes->copying->first) /* rows of any length end with the whole sum */
-            ch.s.split = 1;
         if (ch.s.split == 1 && ch.s.epilogue == TCC_STORING_TMA) /* parts are aligned */
             ch.s.epilogue = TCC_STORING_WORDS;
     } else {
